@@ -1,0 +1,50 @@
+/**
+ * Which folder may import which, and which may use which package.
+ *
+ * Read it top to bottom: a row may name only rows above it, so there can be no cycle.
+ * Imports follow the request (server → … → storage). Data comes back by watch, never by import.
+ */
+const base = ["core/lifecycle", "core/observe"];                     // clocks, lives, logs, metrics
+const caller = [...base, "core/api", "core/client"];                 // sees the cluster only through the API
+
+export const LAYERS: Record<string, readonly string[]> = {
+  "storage":          [],
+  "core/lifecycle":   [],
+  "core/observe":     ["core/lifecycle"],
+  "core/api":         ["core/lifecycle"],
+  "core/cel":         [],
+  "core/net":         base,
+  "core/pki":         base,
+  "core/registry":    [...base, "core/api", "core/cel", "storage"],  // the only row that names storage
+  "core/client":      [...base, "core/api", "core/net"],
+  "core/authn":       [...caller, "core/net", "core/pki"],
+  "core/authz":       [...caller, "core/net"],
+  "core/admission":   [...caller, "core/net", "core/cel"],
+  "core/tunnel":      [...base, "core/net"],
+  "core/server":      [...caller, "core/net", "core/authn", "core/authz", "core/admission", "core/registry", "core/tunnel"],
+  "core/scheduler":   caller,
+  "core/controllers": [...caller, "core/pki"],
+  "core/dns":         [...caller, "core/net"],
+  "node/os":          base,
+  "node/cri":         [...base, "core/net"],
+  "node/runtime":     [...base, "node/os", "node/cri"],
+  "node/network":     [...caller, "node/os"],
+  "node/proxy":       [...caller, "node/os"],
+  "node/tunnel":      [...base, "core/net", "core/tunnel"],
+  "node/kubelet":     [...caller, "core/net", "core/pki", "node/os", "node/cri"],
+  "installers":       [],
+  "cmd":              [ // the composition roots: the only places that see everything
+    "storage", ...caller, "core/cel", "core/net", "core/pki", "core/registry", "core/authn", "core/authz", "core/admission", "core/tunnel", "core/server",
+    "core/scheduler", "core/controllers", "core/dns", "node/os", "node/cri", "node/runtime", "node/network", "node/proxy", "node/tunnel", "node/kubelet",
+  ],
+};
+
+/** Packages we depend on at run time: who may import each, and why we have it at all. */
+export const PACKAGES: Record<string, { readonly rows: readonly string[]; readonly why: string }> = {
+  "level":         { rows: ["storage"], why: "LevelDB: an embedded store that has survived more power cuts than anything we could write" },
+  "msgpackr":      { rows: ["storage"], why: "values on flash at 40 % of their JSON size, decoded faster than JSON" },
+  "pino":          { rows: ["core/observe"], why: "structured logs with levels and safe serialization of errors" },
+  "yaml":          { rows: ["core/api", "cmd", "installers"], why: "YAML as Kubernetes reads it needs a parser whose types can be set tag by tag" },
+  "@grpc/grpc-js": { rows: ["node/cri", "core/net", "storage"], why: "CRI and etcd speak gRPC" },
+  "undici":        { rows: ["core/net"], why: "pooled HTTP connections with client certificates; Bun's own shim of it ignores TLS options" },
+};
