@@ -1,0 +1,93 @@
+/**
+ * The store interface: keys and values under one ever-growing revision, exactly etcd's semantics as Kubernetes sees them.
+ *
+ * Two implementations: mvcc/ over LevelDB (one writer: this process) and etcd/ over an etcd cluster.
+ * test/contract/store.ts is what both must do.
+ */
+
+/** Counts commits. Never repeats, never goes backwards, also not after a crash. 0 means "before everything" and, as an expectation, "absent". */
+export type Revision = number;
+
+/** What is stored: a JSON value. Handed out frozen or fresh; never mutate what a store returns or what you gave it. */
+export type Value = Readonly<Record<string, unknown>>;
+
+export interface Row {
+  readonly key: string;
+  readonly value: Value;
+  /** Revision of the last write of this key. */
+  readonly revision: Revision;
+}
+
+/** A committed change of one key. `previous` is the row before it, absent for a create; for a delete `row.value` is the last value and `row.revision` the revision of the delete. */
+export interface StoreEvent {
+  readonly type: "put" | "delete";
+  readonly row: Row;
+  readonly previous?: Row;
+}
+
+export interface ListOptions {
+  readonly prefix: string;
+  /** Only keys greater than this one. */
+  readonly after?: string;
+  /** At most this many rows; 0 or absent: all. */
+  readonly limit?: number;
+  /** The state as it was at this revision; absent: now. Throws "compacted" or "future". */
+  readonly revision?: Revision;
+}
+
+export interface Listing {
+  readonly rows: readonly Row[];
+  /** The revision this listing is a snapshot of. */
+  readonly revision: Revision;
+  readonly more: boolean;
+  /** How many keys come after the last row; only counted when `more`. */
+  readonly remaining: number;
+}
+
+export interface WatchOptions {
+  readonly prefix: string;
+  /** Events after this revision. */
+  readonly after: Revision;
+}
+
+export interface Store {
+  /** The newest committed revision. */
+  readonly revision: Revision;
+  get(key: string): Promise<Row | undefined>;
+  list(options: ListOptions): Promise<Listing>;
+  /**
+   * Writes if the key's last revision is `expected` (0: the key does not exist). Resolves with the new revision once the write is durable
+   * (for a volatile key: once it is visible). Throws "conflict" with the row as it is now, "full" when the disk is.
+   */
+  put(key: string, value: Value, expected: Revision): Promise<Revision>;
+  delete(key: string, expected: Revision): Promise<Revision>;
+  /**
+   * Batches of events after `options.after`, in revision order, none twice, none missing. Throws "compacted" if that history is gone (list again
+   * and start from there) and "overrun" if the consumer is too slow for its bounded buffer. Ends without error when `signal` aborts.
+   * A batch may be empty: then it only tells that everything up to `revision` has been sent.
+   */
+  watch(options: WatchOptions, signal: AbortSignal): AsyncIterable<{ readonly events: readonly StoreEvent[]; readonly revision: Revision }>;
+  /** Forgets history older than `revision`: what was overwritten or deleted before it can no longer be listed or watched. */
+  compact(revision: Revision): Promise<void>;
+  /** Ends watches, flushes what is pending, releases the lock. */
+  close(): Promise<void>;
+}
+
+export type StoreErrorCode = "conflict" | "compacted" | "future" | "overrun" | "full" | "corrupt" | "locked" | "closed" | "unavailable";
+
+/** Everything a store can refuse. `fields` are facts for the caller and the log. */
+export class StoreError extends Error {
+  readonly code: StoreErrorCode;
+  /** With "conflict": the row as it is now, absent if there is none. */
+  readonly current: Row | undefined;
+  readonly fields: Readonly<Record<string, unknown>>;
+
+  constructor(code: StoreErrorCode, fields: Record<string, unknown> & { current?: Row | undefined } = {}, options?: { cause?: unknown }) {
+    const { current, ...facts } = fields;
+    super(`store: ${code}${Object.keys(facts).length > 0 ? ` ${JSON.stringify(facts)}` : ""}`, options);
+    this.name = "StoreError";
+    this.code = code;
+    this.current = current;
+    this.fields = facts;
+  }
+}
