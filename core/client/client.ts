@@ -1,0 +1,74 @@
+/**
+ * Typed access to the resources of the API.
+ *
+ *   const pods = client.resource<Pod>(PODS);     // PODS: a ResourceRef, see resources.ts
+ *   await pods.create(draft, { signal });
+ *
+ * All methods throw StatusError with the server's Status.
+ */
+import type { ApiObject, Draft } from "../api/meta/object-meta.ts";
+import type { ApiRequest, ApiWatchEvent } from "./transport.ts";
+
+/** Which resource: what its path needs, and its kind. T is the type of its objects. */
+export interface ResourceRef<T extends ApiObject = ApiObject> {
+  readonly group: string;
+  readonly version: string;
+  readonly plural: string;
+  readonly kind: string;
+  readonly namespaced: boolean;
+  readonly __type?: T;
+}
+
+export interface Call {
+  readonly signal: AbortSignal;
+}
+
+export interface ListQuery {
+  readonly namespace?: string | undefined;
+  readonly labelSelector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
+  readonly limit?: number | undefined;
+  readonly continue?: string | undefined;
+  readonly resourceVersion?: string | undefined;
+}
+
+export interface ObjectList<T> {
+  readonly items: readonly Readonly<T>[];
+  readonly metadata: { readonly resourceVersion: string; readonly continue?: string | undefined };
+}
+
+export interface DeleteQuery {
+  readonly gracePeriodSeconds?: number | undefined;
+  readonly propagationPolicy?: "Orphan" | "Background" | "Foreground" | undefined;
+  readonly preconditions?: { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined } | undefined;
+}
+
+export type PatchType = "application/json-patch+json" | "application/merge-patch+json" | "application/strategic-merge-patch+json";
+
+/** Identifies an object: any object, or just its name and namespace. */
+export interface ObjectName {
+  readonly metadata: { readonly name: string; readonly namespace?: string | undefined };
+}
+
+export interface ResourceClient<T extends ApiObject> {
+  readonly ref: ResourceRef<T>;
+  get(name: ObjectName, call: Call): Promise<Readonly<T>>;
+  list(query: ListQuery, call: Call): Promise<ObjectList<T>>;
+  watch(query: ListQuery & { readonly allowWatchBookmarks?: boolean }, call: Call): AsyncIterable<ApiWatchEvent & { readonly object: Readonly<T> }>;
+  create(object: Draft<T>, call: Call): Promise<Readonly<T>>;
+  update(object: T, call: Call): Promise<Readonly<T>>;
+  /** PUT …/status */
+  updateStatus(object: T, call: Call): Promise<Readonly<T>>;
+  patch(name: ObjectName, type: PatchType, patch: unknown, call: Call & { readonly subresource?: string | undefined }): Promise<Readonly<T>>;
+  /** Server-side apply. */
+  apply(object: Draft<T>, call: Call & { readonly fieldManager: string; readonly force?: boolean; readonly subresource?: string | undefined }): Promise<Readonly<T>>;
+  delete(name: ObjectName, query: DeleteQuery, call: Call): Promise<void>;
+  /** POST …/<subresource>: binding, eviction, token … */
+  createSubresource<R>(name: ObjectName, subresource: string, body: unknown, call: Call): Promise<R>;
+}
+
+export interface Client {
+  resource<T extends ApiObject>(ref: ResourceRef<T>): ResourceClient<T>;
+  /** Any other request: discovery, reviews, /healthz … */
+  request(request: ApiRequest): Promise<unknown>;
+}

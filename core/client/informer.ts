@@ -1,0 +1,33 @@
+/**
+ * A local, indexed, eventually current copy of one resource, kept by list and watch. Objects in it are frozen.
+ * Within the server's process the objects are the registry's own, so a copy costs a map, not the objects.
+ */
+import type { ApiObject, ObjectKey } from "../api/meta/object-meta.ts";
+
+export interface InformerHandler<T extends ApiObject> {
+  /** `old` is absent for an add, `object` is the last known state for a delete (`deleted` true). Called in order; must not throw or block. */
+  (change: { readonly object: Readonly<T>; readonly old?: Readonly<T> | undefined; readonly deleted: boolean }): void;
+}
+
+export interface Informer<T extends ApiObject> {
+  /** True once the first list is in. */
+  readonly synced: boolean;
+  whenSynced(signal: AbortSignal): Promise<void>;
+  get(key: ObjectKey): Readonly<T> | undefined;
+  list(): Iterable<Readonly<T>>;
+  inNamespace(namespace: string): Iterable<Readonly<T>>;
+  /** Objects with an owner reference to `uid`. */
+  ownedBy(uid: string): readonly Readonly<T>[];
+  /** Objects for which `index.valuesOf` yields `value`; the index is made at the first use. */
+  by(index: Index<T>, value: string): readonly Readonly<T>[];
+  /** Handlers get every object that is already there as an add, then every change. Returns what removes the handler. */
+  onChange(handler: InformerHandler<T>): () => void;
+  /** Resolves once this copy is at least as new as every object in `written`: a later read then sees our own writes. */
+  caughtUp(written: readonly Readonly<T>[], signal: AbortSignal): Promise<void>;
+}
+
+/** Declared once as a constant, so that an informer builds it once. */
+export interface Index<T extends ApiObject> {
+  readonly name: string;
+  valuesOf(object: Readonly<T>): Iterable<string>;
+}
