@@ -11,7 +11,7 @@
  *   T <Name> [atomic]                          a struct
  *    <json name|-> <protobuf number|->[:<protobuf name>] <type> <flag>…      its fields, in Go's order
  *   A <Name> <type> [e=<value>|<value>…]       a named type; e= lists an enum's values
- *   J <Name>.<json name> <flag>                how Go's encoder differs from what "?" says: omitempty, always, omitzero
+ *   J <Name>.<json name> <flag>                where Go's encoder differs from what "?" says: always (written even if empty), omitzero
  * Types   s string · b bool · i int32 · l int64 · f float64 · y bytes · []x list · {}x map · any · m.X meta/v1 · group/v1.X · X (same package)
  * Flags   ? optional · * pointer · ^ inlined in JSON (a message of its own in protobuf when it has a number) · n nullable
  *         la ls lm:k,k list type · ma mg map type · p:strategy[,strategy][@key] patch strategy and merge key · d=JSON default · g=Gate
@@ -188,7 +188,7 @@ export class Facts {
       return {
         name: inline ? "" : name, type, optional, inline,
         pointer: flags.includes("*"), nullable: flags.includes("n"),
-        omitEmpty: emitted === undefined ? optional : emitted === "omitempty", omitZero: emitted === "omitzero",
+        omitEmpty: optional && emitted !== "always", omitZero: emitted === "omitzero",
         listType: flags.includes("la") ? "atomic" : flags.includes("ls") ? "set" : value("lm:") !== undefined ? "map" : undefined,
         listMapKeys: value("lm:")?.split(",") ?? [],
         mapType: flags.includes("ma") ? "atomic" : flags.includes("mg") ? "granular" : undefined,
