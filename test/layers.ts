@@ -19,7 +19,7 @@ export const LAYERS: Record<string, readonly string[]> = {
   "core/client":      [...base, "core/api", "core/net"],
   "core/authn":       [...caller, "core/net", "core/pki"],
   "core/authz":       [...caller, "core/net"],
-  "core/admission":   [...caller, "core/net", "core/cel"],
+  "core/admission":   [...caller, "core/net", "core/cel", "core/authz"],
   "core/tunnel":      [...base, "core/net"],
   "core/server":      [...caller, "core/net", "core/authn", "core/authz", "core/admission", "core/registry", "core/tunnel"],
   "core/scheduler":   caller,

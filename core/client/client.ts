@@ -6,7 +6,7 @@
  *
  * All methods throw StatusError with the server's Status.
  */
-import type { ApiObject, Draft } from "../api/meta/object-meta.ts";
+import type { ApiObject, NewObject } from "../api/meta/object-meta.ts";
 import type { ApiRequest, ApiWatchEvent } from "./transport.ts";
 
 /** Which resource: what its path needs, and its kind. T is the type of its objects. */
@@ -55,13 +55,13 @@ export interface ResourceClient<T extends ApiObject> {
   get(name: ObjectName, call: Call): Promise<Readonly<T>>;
   list(query: ListQuery, call: Call): Promise<ObjectList<T>>;
   watch(query: ListQuery & { readonly allowWatchBookmarks?: boolean }, call: Call): AsyncIterable<ApiWatchEvent & { readonly object: Readonly<T> }>;
-  create(object: Draft<T>, call: Call): Promise<Readonly<T>>;
+  create(object: NewObject<T>, call: Call): Promise<Readonly<T>>;
   update(object: T, call: Call): Promise<Readonly<T>>;
   /** PUT …/status */
   updateStatus(object: T, call: Call): Promise<Readonly<T>>;
   patch(name: ObjectName, type: PatchType, patch: unknown, call: Call & { readonly subresource?: string | undefined }): Promise<Readonly<T>>;
   /** Server-side apply. */
-  apply(object: Draft<T>, call: Call & { readonly fieldManager: string; readonly force?: boolean; readonly subresource?: string | undefined }): Promise<Readonly<T>>;
+  apply(object: NewObject<T>, call: Call & { readonly fieldManager: string; readonly force?: boolean; readonly subresource?: string | undefined }): Promise<Readonly<T>>;
   delete(name: ObjectName, query: DeleteQuery, call: Call): Promise<void>;
   /** POST …/<subresource>: binding, eviction, token … */
   createSubresource<R>(name: ObjectName, subresource: string, body: unknown, call: Call): Promise<R>;

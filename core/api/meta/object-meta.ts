@@ -11,45 +11,45 @@
 
 export interface TypeMeta { apiVersion: string; kind: string }
 
-export interface ListMeta { selfLink?: string; resourceVersion?: string; continue?: string; remainingItemCount?: number }
+export interface ListMeta { selfLink?: string | undefined; resourceVersion?: string | undefined; continue?: string | undefined; remainingItemCount?: number | undefined }
 
 export interface OwnerReference {
   apiVersion: string; kind: string; name: string; uid: string;
-  controller?: boolean; blockOwnerDeletion?: boolean;
+  controller?: boolean | undefined; blockOwnerDeletion?: boolean | undefined;
 }
 
 /** A set of fields in its wire form: keys `f:name`, `k:{"key":"value"}`, `v:value`, `i:0` and `.` nested as the object is. */
 export interface FieldsV1 { [element: string]: FieldsV1 }
 
 export interface ManagedFieldsEntry {
-  manager?: string;
-  operation?: "Apply" | "Update";
-  apiVersion?: string;
-  time?: string;
-  fieldsType?: string;
-  fieldsV1?: FieldsV1;
-  subresource?: string;
+  manager?: string | undefined;
+  operation?: "Apply" | "Update" | undefined;
+  apiVersion?: string | undefined;
+  time?: string | undefined;
+  fieldsType?: string | undefined;
+  fieldsV1?: FieldsV1 | undefined;
+  subresource?: string | undefined;
 }
 
 export interface ObjectMeta {
   name: string;
-  generateName?: string;
+  generateName?: string | undefined;
   /** Absent for cluster-scoped objects; `namespaceOf` reads it as "". */
-  namespace?: string;
-  selfLink?: string;
+  namespace?: string | undefined;
+  selfLink?: string | undefined;
   uid: string;
   resourceVersion: string;
   /** Counts changes of the desired state; absent for kinds that have none. */
-  generation?: number;
+  generation?: number | undefined;
   /** RFC 3339, whole seconds, UTC. */
   creationTimestamp: string;
-  deletionTimestamp?: string;
-  deletionGracePeriodSeconds?: number;
-  labels?: Record<string, string>;
-  annotations?: Record<string, string>;
-  ownerReferences?: OwnerReference[];
-  finalizers?: string[];
-  managedFields?: ManagedFieldsEntry[];
+  deletionTimestamp?: string | undefined;
+  deletionGracePeriodSeconds?: number | undefined;
+  labels?: Record<string, string> | undefined;
+  annotations?: Record<string, string> | undefined;
+  ownerReferences?: OwnerReference[] | undefined;
+  finalizers?: string[] | undefined;
+  managedFields?: ManagedFieldsEntry[] | undefined;
 }
 
 /** Metadata of something that is not stored by itself: a pod template, a volume claim template, an object on its way to be created. */

@@ -2,7 +2,7 @@
  * Writes core/api/gen/<group>.<version>.ts from facts.txt: TypeScript types of the API, no behaviour. Run with `npm run gen`.
  *
  * What the types say of objects as they come from the API: a kind always has apiVersion, kind and complete metadata, and its spec; a draft to
- * be created is a `Draft` (core/client). Optional fields may also be written as undefined. Lists and drafts of kinds are generic types elsewhere.
+ * be created is a `NewObject` (core/api/meta). Optional fields may also be written as undefined. Lists and drafts of kinds are generic types elsewhere.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";

@@ -1,0 +1,42 @@
+/** Admission: the last word on a write before it reaches the registry. Mutating plug-ins run first, then validating ones. */
+import type { ApiObject } from "../api/meta/object-meta.ts";
+import type { UserInfo } from "../api/request/user.ts";
+
+export type Operation = "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
+
+export interface AdmissionRequest {
+  readonly operation: Operation;
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  /** Plural. */
+  readonly resource: string;
+  readonly subresource: string;
+  readonly namespace: string;
+  /** "" on a create with generateName. */
+  readonly name: string;
+  /** The object to be written: mutating plug-ins change it in place. Absent on DELETE. For CONNECT, the options object. */
+  object: ApiObject | undefined;
+  /** Frozen. Absent on CREATE and CONNECT. */
+  readonly oldObject: Readonly<ApiObject> | undefined;
+  /** CreateOptions, UpdateOptions, PatchOptions or DeleteOptions. */
+  readonly options: Readonly<Record<string, unknown>>;
+  readonly dryRun: boolean;
+  readonly user: UserInfo;
+  readonly signal: AbortSignal;
+  /** Sent to the client as a Warning header. */
+  warn(text: string): void;
+  /** Added to the audit event. */
+  annotate(key: string, value: string): void;
+}
+
+export interface AdmissionPlugin {
+  /** Upstream's name, as in --enable-admission-plugins. */
+  readonly name: string;
+  /** Cheap: called for every write. */
+  handles(request: AdmissionRequest): boolean;
+  /** May change `request.object`. Throws StatusError to refuse. */
+  admit?(request: AdmissionRequest): Promise<void> | void;
+  /** Changes nothing. Throws StatusError to refuse. */
+  validate?(request: AdmissionRequest): Promise<void> | void;
+}

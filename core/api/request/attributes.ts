@@ -1,0 +1,31 @@
+/** What a request asks for, as authorization, admission, flow control and audit see it. */
+import type { UserInfo } from "./user.ts";
+
+export type Verb =
+  | "get" | "list" | "watch" | "create" | "update" | "patch" | "delete" | "deletecollection" | "proxy" // resource requests
+  | "post" | "put" | "head" | "options" | "connect" | string; // non-resource requests, and virtual verbs such as "bind" and "impersonate"
+
+export interface ResourceAttributes {
+  readonly isResource: true;
+  readonly verb: Verb;
+  readonly group: string;
+  readonly version: string;
+  /** Plural, lower case. */
+  readonly resource: string;
+  readonly subresource: string;
+  /** "" for cluster scope, or for a list across namespaces. */
+  readonly namespace: string;
+  /** "" for collections. */
+  readonly name: string;
+  readonly labelSelector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
+  readonly path: string;
+}
+
+export interface PathAttributes {
+  readonly isResource: false;
+  readonly verb: Verb;
+  readonly path: string;
+}
+
+export type Attributes = (ResourceAttributes | PathAttributes) & { readonly user: UserInfo };

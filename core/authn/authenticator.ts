@@ -1,0 +1,29 @@
+/** Who is calling, from what the connection and the headers say. */
+import type { UserInfo } from "../api/request/user.ts";
+
+export interface Credentials {
+  /** The value of a header, lower-case name. */
+  header(name: string): string | undefined;
+  /** For WebSocket clients, which carry a bearer token in Sec-WebSocket-Protocol; the request's protocols. */
+  readonly webSocketProtocols: readonly string[];
+  /** The client's certificate, present only if the TLS stack verified it against the client CA. */
+  readonly peerCertificate?: PeerCertificate | undefined;
+  readonly remoteAddress: string;
+}
+
+/** What node:tls tells of a peer certificate (getPeerCertificate). */
+export interface PeerCertificate {
+  readonly subject: { readonly CN?: string; readonly O?: string | readonly string[]; readonly UID?: string };
+  /** DER. */
+  readonly raw: Uint8Array;
+}
+
+export interface Authenticated {
+  readonly user: UserInfo;
+  readonly audiences?: readonly string[] | undefined;
+}
+
+export interface Authenticator {
+  /** The caller; undefined when these credentials are not of this authenticator's kind. Throws StatusError (401) when they are, but do not hold. */
+  authenticate(credentials: Credentials, signal: AbortSignal): Promise<Authenticated | undefined>;
+}

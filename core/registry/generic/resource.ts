@@ -1,0 +1,79 @@
+/**
+ * What makes one API resource different from all the others. Everything they share is in store.ts.
+ *
+ * Names, verbs and subresources of every resource come from core/api/schema/resources.txt; a definition here adds behaviour to a row of it.
+ * A row without a definition is served all the same.
+ */
+import type { FieldError } from "../../api/meta/field-error.ts";
+import type { ApiObject } from "../../api/meta/object-meta.ts";
+import type { UserInfo } from "../../api/request/user.ts";
+
+export interface WriteContext {
+  readonly user: UserInfo;
+  readonly nowMs: number;
+  readonly dryRun: boolean;
+  /** A random uuid. */
+  uuid(): string;
+}
+
+export interface Resource<T extends ApiObject = ApiObject> {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly plural: string;
+
+  /** Fills in what the API defaults imperatively. Also applied to objects read in other versions. Mutates. */
+  defaults?(object: T): void;
+  /** Clears what a create may not set (status, mostly: done by default for resources with a status subresource), sets what the server decides. Mutates. */
+  prepareForCreate?(object: T, context: WriteContext): void;
+  /** Keeps what an update may not change. Status is kept by default. Mutates `next`. */
+  prepareForUpdate?(next: T, old: Readonly<T>, context: WriteContext): void;
+  validate?(object: Readonly<T>): Iterable<FieldError>;
+  /** Errors of the change; `validate` of the new object has been run before. */
+  validateUpdate?(next: Readonly<T>, old: Readonly<T>): Iterable<FieldError>;
+  /** Texts for the Warning header. */
+  warnings?(next: Readonly<T>, old: Readonly<T> | undefined): Iterable<string>;
+  /** Whether `next` differs from `old` in what bumps metadata.generation. Default: anything but metadata and status. `false`: this resource has no generation. */
+  readonly generation?: false | ((next: Readonly<T>, old: Readonly<T>) => boolean);
+  /** How names are checked; default: DNS-1123 subdomain. Yields the texts of what is wrong. */
+  validateName?(name: string): Iterable<string>;
+  /** PUT of a name that does not exist creates it. */
+  readonly createOnUpdate?: boolean;
+  /** PUT without a resourceVersion is refused when false. Default: true. */
+  readonly unconditionalUpdate?: boolean;
+  /** Selectable fields beyond metadata.name and metadata.namespace, as field path → value. Every path is always present. */
+  fields?(object: Readonly<T>): Record<string, string>;
+  /** Seconds of grace a delete gives, from the object and what was asked for; 0: delete at once. Absent: the resource has no graceful deletion. May mutate `object` (a copy) to record it. */
+  gracePeriodSeconds?(object: T, requestedSeconds: number | undefined): number;
+  /** Whether deletion keeps dependents when the client does not say ("orphan"), as for replication controllers. */
+  readonly defaultPropagation?: "Orphan" | "Background";
+  readonly subresources?: Readonly<Record<string, Subresource<T>>>;
+  /** Takes what the object needs from pools (cluster IPs, node ports) before it is stored. Mutates `next`. What it returns is called once the write has succeeded or failed. */
+  allocate?(next: T, old: Readonly<T> | undefined, context: WriteContext): Promise<Allocation> | Allocation;
+}
+
+export interface Allocation {
+  commit(): void;
+  rollback(): void;
+}
+
+export type Subresource<T extends ApiObject = ApiObject> =
+  /** Writes only a part of the object: status, approval, finalize, resize, ephemeralcontainers. */
+  | {
+      readonly type: "part";
+      /** Takes the part from `next` and all the rest from `old`. Mutates `next`. */
+      prepare(next: T, old: Readonly<T>, context: WriteContext): void;
+      validate?(next: Readonly<T>, old: Readonly<T>): Iterable<FieldError>;
+    }
+  /** Another kind seen through the object: scale. */
+  | {
+      readonly type: "view";
+      read(object: Readonly<T>): ApiObject;
+      /** Mutates `object`. */
+      write(object: T, view: Readonly<ApiObject>): void;
+      validate?(view: Readonly<ApiObject>): Iterable<FieldError>;
+    };
+
+export function defineResource<T extends ApiObject>(resource: Resource<T>): Resource<T> {
+  return Object.freeze(resource);
+}
