@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+import { exec, execOk } from "./exec.ts";
+
+test("an exit code is an answer; input and both outputs go through", async () => {
+  expect(await exec("sh", ["-c", "cat; echo no >&2; exit 3"], { stdin: "hello" })).toEqual({ exitCode: 3, stdout: "hello", stderr: "no\n" });
+});
+
+test.each([
+  ["a program that is not there", () => exec("/no/such/program", []), "not-found"],
+  ["a program that takes too long", () => exec("sleep", ["10"], { timeoutMs: 50 }), "timeout"],
+  ["a caller who lost interest", () => exec("sleep", ["10"], { signal: AbortSignal.timeout(50) }), "aborted"],
+  ["a program killed by someone else", () => exec("sh", ["-c", "kill -9 $$"]), "killed"],
+  ["a failure nobody has a branch for", () => execOk("sh", ["-c", "echo broken >&2; exit 1"]), "failed"],
+])("%s throws", async (_, run, code) => {
+  await expect(run()).rejects.toMatchObject({ name: "ExecError", code });
+});
+
+test("input nobody reads is no error", async () => {
+  expect((await exec("true", [], { stdin: "x".repeat(1 << 20) })).exitCode).toBe(0);
+});

@@ -1,0 +1,37 @@
+import { mkdtempSync, mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { mountsUnder, parseMountinfo } from "./mount-table.ts";
+import { systemMounts } from "./mount.ts";
+
+test("mountinfo is read field by field, escapes undone", () => {
+  const text = "36 35 98:0 /mnt1 /with\\040blank rw,noatime master:1 shared:2 - ext3 /dev/root rw,errors=continue\n37 36 0:40 / /with\\040blank/b ro - tmpfs t rw\n38 35 0:41 / /without rw - tmpfs t rw\n";
+  const table = parseMountinfo(text);
+  expect(table[0]).toEqual({
+    id: 36, parentId: 35, root: "/mnt1", target: "/with blank", options: ["rw", "noatime"], propagation: ["master:1", "shared:2"], fsType: "ext3", source: "/dev/root", superOptions: ["rw", "errors=continue"],
+  });
+  expect(mountsUnder(table, "/with blank").map(({ id }) => id)).toEqual([37, 36]);
+});
+
+test.skipIf(process.getuid?.() !== 0)("what is mounted shows, is read-only when asked, and is gone afterwards", () => {
+  const mounts = systemMounts();
+  const directory = realpathSync(mkdtempSync(join(tmpdir(), "mount-")));
+  const [a, b] = [join(directory, "a"), join(directory, "b")];
+  mkdirSync(a);
+  mkdirSync(b);
+  try {
+    mounts.mount({ source: "tmpfs", target: a, fsType: "tmpfs", options: ["nosuid", "size=1m", "mode=0750"] });
+    writeFileSync(join(a, "file"), "x");
+    mounts.bind(a, b, { readOnly: true });
+    expect(() => writeFileSync(join(b, "file"), "y")).toThrow("EROFS");
+    expect(mounts.list().find(({ target }) => target === a)).toMatchObject({ fsType: "tmpfs", options: expect.arrayContaining(["nosuid"]) });
+    expect(mounts.unmountAll(directory)).toEqual([b, a]);
+    expect([mounts.isMountPoint(a), mounts.isMountPoint(b)]).toEqual([false, false]);
+    expect(() => mounts.mount({ source: "x", target: join(directory, "absent"), fsType: "tmpfs" })).toThrow("ENOENT");
+    mounts.unmount(a); // not mounted is fine
+  } finally {
+    mounts.unmountAll(directory);
+    rmSync(directory, { recursive: true });
+  }
+});

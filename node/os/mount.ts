@@ -1,0 +1,53 @@
+/**
+ * Mounting and unmounting, and the table of what is mounted. No program of the host is used: `mount` and `umount` are called in libc.
+ *
+ * Linux only; Windows has nothing alike, and every call there says so (mount.windows.ts).
+ */
+import { linuxMounts } from "./mount.linux.ts";
+import { windowsMounts } from "./mount.windows.ts";
+
+export type Propagation = "private" | "slave" | "shared";
+
+export interface MountPoint {
+  readonly id: number;
+  readonly parentId: number;
+  /** The path inside the mounted file system that shows at `target`: not "/" for a bind mount of a directory. */
+  readonly root: string;
+  readonly target: string;
+  readonly options: readonly string[];
+  /** shared:N, master:N … of proc(5); empty for a private mount. */
+  readonly propagation: readonly string[];
+  readonly fsType: string;
+  readonly source: string;
+  readonly superOptions: readonly string[];
+}
+
+export interface Mounts {
+  /** mount(2). `options` are flags by mount(8)'s names (ro, nosuid, noexec …); what is no flag is handed to the file system. */
+  mount(mount: { readonly source: string; readonly target: string; readonly fsType: string; readonly options?: readonly string[] }): void;
+  /** Makes `source` show at `target`. Read-only needs a second mount(2): both are done here, or neither. */
+  bind(source: string, target: string, options?: { readonly recursive?: boolean; readonly readOnly?: boolean; readonly propagation?: Propagation }): void;
+  setPropagation(target: string, propagation: Propagation, options?: { readonly recursive?: boolean }): void;
+  /** Not mounted is fine. `lazy`: detached now, ended once unused. */
+  unmount(target: string, options?: { readonly lazy?: boolean }): void;
+  /** Unmounts what is mounted at `path` or below it, deepest and newest first, lazily where it is busy; returns the targets. */
+  unmountAll(path: string): readonly string[];
+  /** This process's mount namespace, oldest first. */
+  list(): readonly MountPoint[];
+  isMountPoint(path: string): boolean;
+}
+
+export class MountError extends Error {
+  /** As of errno(3): ENOENT, EBUSY, EPERM … or ENOSYS where there is no such thing as a mount. */
+  readonly code: string;
+  constructor(code: string, message: string) {
+    super(`${message}: ${code}`);
+    this.name = "MountError";
+    this.code = code;
+  }
+}
+
+/** The mounts of this machine. */
+export function systemMounts(): Mounts {
+  return process.platform === "win32" ? windowsMounts() : linuxMounts();
+}
