@@ -16,11 +16,12 @@
  * Flags   ? optional · * pointer · ^ inlined in JSON (a message of its own in protobuf when it has a number) · n nullable
  *         la ls lm:k,k list type · ma mg map type · p:strategy[,strategy][@key] patch strategy and merge key · d=JSON default · g=Gate
  */
+import type { GroupVersionKind } from "../meta/gvk.ts";
 import apiregistrationText from "./facts-apiregistration.txt" with { type: "text" };
 import emissionText from "./facts-emission.txt" with { type: "text" };
 import factsText from "./facts.txt" with { type: "text" };
 
-export interface GroupVersionKind { readonly group: string; readonly version: string; readonly kind: string }
+export type { GroupVersionKind };
 
 export type Scalar = "string" | "bool" | "int32" | "int64" | "float64" | "bytes";
 
@@ -30,7 +31,13 @@ export type Special =
   | "schemaOrBool" | "schemaOrArray" | "schemaOrStringArray";
 
 export interface ScalarType { readonly kind: "scalar"; readonly scalar: Scalar; readonly named: NamedType | undefined }
-export interface SpecialType { readonly kind: "special"; readonly special: Special; readonly name: string }
+export interface SpecialType {
+  readonly kind: "special";
+  readonly special: Special;
+  readonly name: string;
+  /** JSONSchemaProps, for the three types that are a schema or something simpler. */
+  readonly schema: StructType | undefined;
+}
 export interface ListType { readonly kind: "list"; readonly items: Type; readonly named: NamedType | undefined }
 export interface MapType { readonly kind: "map"; readonly values: Type; readonly named: NamedType | undefined }
 export interface StructType {
@@ -150,7 +157,7 @@ export class Facts {
 
   #build(name: string): Type | undefined {
     const special = SPECIALS[name];
-    if (special) return { kind: "special", special, name };
+    if (special) return new SpecialNode(special, name, () => special.startsWith("schemaOr") ? this.structNamed(`${APIEXTENSIONS}JSONSchemaProps`) : undefined);
     const lines = this.#lines();
     const entry = lines.types.get(name);
     if (!entry) return undefined;
@@ -201,6 +208,17 @@ export class Facts {
       };
     });
   }
+}
+
+class SpecialNode implements SpecialType {
+  readonly kind = "special";
+  readonly special: Special;
+  readonly name: string;
+  readonly #schema: () => StructType | undefined;
+
+  constructor(special: Special, name: string, schema: () => StructType | undefined) { this.special = special; this.name = name; this.#schema = schema; }
+
+  get schema(): StructType | undefined { return this.#schema(); }
 }
 
 /** A struct whose members are parsed when first looked at: types may refer to themselves. */

@@ -1,0 +1,86 @@
+/**
+ * JSON in and out, byte for byte as the API server writes it.
+ *
+ * Out: JSON.stringify's text with Go's HTML escapes (<, >, &, U+2028 and U+2029) and a final newline; pretty adds two spaces and no newline.
+ * In: JSON.parse, unless the text has duplicate keys, integers that a double would round, or an error to report: then json-document.ts.
+ * Integers outside ±2^53 are bigints from here to storage, and are written back digit for digit.
+ */
+import { jsonValueOf, parseJsonDocument, type JsonNode, type JsonValue } from "./json-document.ts";
+
+/** `document` is there if duplicates were looked for and found. */
+export interface ParsedJson { readonly value: JsonValue; readonly document: JsonNode | undefined }
+
+/** JSON.rawJSON is in every engine we run on, but not in TypeScript's library. */
+const rawJson = (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON;
+
+const UTF8 = new TextDecoder();
+const BYTES = new TextEncoder();
+const ESCAPED = /[<>&\u2028\u2029]/;
+const ESCAPED_ALL = /[<>&\u2028\u2029]/g;
+
+/** Throws JsonSyntaxError with Go's message. */
+export function parseJson(text: string): ParsedJson {
+  let value: JsonValue;
+  try { value = JSON.parse(text) as JsonValue; }
+  catch { // the careful reader says what is wrong in Go's words
+    const document = parseJsonDocument(text);
+    return { value: jsonValueOf(document), document: undefined };
+  }
+  const duplicates = colonsOutsideStrings(text) !== countKeys(value);
+  if (!duplicates && !/\d{16}/.test(text)) return { value, document: undefined };
+  const document = parseJsonDocument(text);
+  return { value: jsonValueOf(document), document: duplicates ? document : undefined };
+}
+
+export function decodeText(bytes: Uint8Array): string { return UTF8.decode(bytes); }
+
+/** The text of an object as the API server sends it, without the final newline. */
+export function jsonText(value: unknown, { pretty = false }: { readonly pretty?: boolean } = {}): string {
+  const text = stringify(value, pretty ? 2 : undefined);
+  return ESCAPED.test(text) ? text.replace(ESCAPED_ALL, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`) : text;
+}
+
+export function encodeJson(value: unknown, options: { readonly pretty?: boolean } = {}): Uint8Array {
+  return BYTES.encode(options.pretty ? jsonText(value, options) : `${jsonText(value)}\n`);
+}
+
+function stringify(value: unknown, indent: number | undefined): string {
+  try { return JSON.stringify(value, undefined, indent); }
+  catch (error) { // a bigint somewhere; the replacer is four times as slow, so it waits for the one object in a million
+    if (!(error instanceof TypeError)) throw error;
+    return JSON.stringify(value, bigintAsNumber, indent);
+  }
+}
+
+function bigintAsNumber(_key: string, value: unknown): unknown { return typeof value === "bigint" ? rawJson(String(value)) : value; }
+
+/** In well-formed JSON, one for every key of every object. */
+function colonsOutsideStrings(text: string): number {
+  let count = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === 58) count++;
+    else if (code === 34) i = stringEnd(text, i);
+  }
+  return count;
+}
+
+/** The index of the quote that closes the string opened at `start`. */
+function stringEnd(text: string, start: number): number {
+  let end = text.indexOf("\"", start + 1);
+  while (end > 0 && text.charCodeAt(end - 1) === 92) {
+    let slashes = 1;
+    while (text.charCodeAt(end - 1 - slashes) === 92) slashes++;
+    if (slashes % 2 === 0) break;
+    end = text.indexOf("\"", end + 1);
+  }
+  return end;
+}
+
+function countKeys(value: JsonValue): number {
+  if (typeof value !== "object" || value === null) return 0;
+  let count = 0;
+  if (Array.isArray(value)) for (const item of value) count += countKeys(item);
+  else for (const key in value) count += 1 + countKeys(value[key]!);
+  return count;
+}

@@ -1,0 +1,192 @@
+/**
+ * Canonical objects: what Go's decoder, one round through storage, and Go's encoder would make of a value.
+ *
+ *   fields in the struct's order · map keys sorted · unknown fields gone · empty optional values gone · required ones there, zero if need be
+ *   quantities, times and durations in their one spelling · empty lists are absent, or null where the field must be written
+ *
+ * So two objects mean the same exactly if their JSON is the same, and JSON.stringify of a canonical object is what the API server sends.
+ * A value that does not fit (a wrong type, an unknown field) is dropped and `clean` is false: diagnose.ts then finds the words for it.
+ */
+import { formatDurationNs, parseDurationNs } from "../meta/duration.ts";
+import { canonicalQuantity } from "../meta/quantity.ts";
+import { canonicalMicroTime, canonicalTime } from "./canonical-time.ts";
+import { setKey, type JsonObject, type JsonValue } from "../codec/json-document.ts";
+import type { FieldInfo, ListType, MapType, Scalar, SpecialType, StructType, Type } from "./facts.ts";
+
+export interface Canonical { readonly object: JsonObject; readonly clean: boolean }
+
+const INT32_MAX = 2 ** 31 - 1;
+
+/** A fresh object; arbitrary JSON inside it (RawExtension, FieldsV1, CRD defaults) is shared with `value`. */
+export function canonical(type: StructType, value: unknown): Canonical {
+  const walk = new Walk();
+  const object = walk.struct(type, value);
+  return { object, clean: walk.clean };
+}
+
+/** For objects we made ourselves: throws if they do not fit their type, because that is a bug of ours. */
+export function canonicalOwn<T extends object>(type: StructType, object: T): T {
+  const result = canonical(type, object);
+  if (!result.clean) throw new Error(`not a valid ${type.goName}: ${JSON.stringify(object).slice(0, 500)}`);
+  return result.object as unknown as T;
+}
+
+/** Built-in objects are stored as protobuf, which does not tell an empty list from none; the rest is stored as JSON. */
+function forgetsEmpty(type: StructType): boolean { return type.name.startsWith("io.k8s.api."); }
+
+class Walk {
+  clean = true;
+
+  struct(type: StructType, value: unknown): JsonObject {
+    const out: JsonObject = {};
+    const source = this.#objectOf(value);
+    let known = 0;
+    for (const field of type.fields) {
+      const raw = source[field.name];
+      if (raw !== undefined) known++;
+      const result = raw === undefined || raw === null ? this.#absent(field) : this.#present(type, field, raw);
+      if (result !== undefined) out[field.name] = result;
+    }
+    let given = 0;
+    for (const key in source) if (source[key] !== undefined) given++;
+    if (given !== known) this.clean = false;
+    return out;
+  }
+
+  #objectOf(value: unknown): Readonly<Record<string, unknown>> {
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+    if (value !== null && value !== undefined) this.clean = false;
+    return {};
+  }
+
+  /** What is written for a field that is not there, undefined for nothing. */
+  #absent(field: FieldInfo): JsonValue | undefined {
+    if (field.omitZero) return undefined;
+    if (field.pointer) return field.omitEmpty ? undefined : null;
+    const { type } = field;
+    // omitempty does not reach structs, so those that are not pointers are always written
+    if (type.kind === "struct") return this.struct(type, {});
+    if (type.kind === "special") return type.special === "fieldsV1" || type.special === "any" ? (field.omitEmpty ? undefined : null) : zeroOf(type);
+    return field.omitEmpty ? undefined : zeroOf(type);
+  }
+
+  #present(owner: StructType, field: FieldInfo, raw: unknown): JsonValue | undefined {
+    const { type } = field;
+    const value = this.value(type, raw);
+    if (value === WRONG) { this.clean = false; return this.#absent(field); }
+    if (field.pointer) return value;
+    if (type.kind === "list" ? (value as JsonValue[]).length === 0 : type.kind === "map" && isEmptyObject(value)) {
+      if (field.omitEmpty) return undefined;
+      return forgetsEmpty(owner) && field.name !== "items" ? null : value;
+    }
+    if (type.kind === "scalar" && field.omitEmpty && (value === "" || value === 0 || value === false)) return undefined;
+    if (type.kind === "special" && field.omitZero && value === null) return undefined;
+    return value;
+  }
+
+  value(type: Type, raw: unknown): JsonValue {
+    if (raw === null || raw === undefined) return type.kind === "struct" ? this.struct(type, {}) : zeroOf(type);
+    switch (type.kind) {
+      case "scalar": return scalar(type.scalar, raw);
+      case "struct": return typeof raw === "object" && !Array.isArray(raw) ? this.struct(type, raw) : WRONG;
+      case "list": return this.#list(type, raw);
+      case "map": return this.#map(type, raw);
+      case "special": return this.#special(type, raw);
+    }
+  }
+
+  #list({ items }: ListType, raw: unknown): JsonValue {
+    if (!Array.isArray(raw)) return WRONG;
+    const list: JsonValue[] = [];
+    for (const item of raw as unknown[]) {
+      const value = this.value(items, item);
+      if (value === WRONG) this.clean = false;
+      else list.push(value);
+    }
+    return list;
+  }
+
+  #map({ values }: MapType, raw: unknown): JsonValue {
+    if (typeof raw !== "object" || Array.isArray(raw)) return WRONG;
+    const source = raw as Record<string, unknown>;
+    const map: JsonObject = {};
+    for (const key of Object.keys(source).sort()) {
+      if (source[key] === undefined) continue;
+      const value = this.value(values, source[key]);
+      if (value === WRONG) this.clean = false;
+      else setKey(map, key, value);
+    }
+    return map;
+  }
+
+  #special({ special, schema }: SpecialType, raw: unknown): JsonValue {
+    switch (special) {
+      case "time": return typeof raw === "string" ? canonicalTime(raw) ?? this.#zeroTime(raw) : WRONG;
+      case "microTime": return typeof raw === "string" ? canonicalMicroTime(raw) ?? this.#zeroTime(raw) : WRONG;
+      case "duration": return typeof raw === "string" ? attempt(() => formatDurationNs(parseDurationNs(raw))) : WRONG;
+      case "quantity":
+        return typeof raw === "string" || typeof raw === "number" || typeof raw === "bigint" ? attempt(() => canonicalQuantity(String(raw).trim())) : WRONG;
+      case "intOrString": return typeof raw === "string" ? raw : scalar("int32", raw);
+      case "schemaOrBool": return typeof raw === "boolean" ? raw : typeof raw === "object" && !Array.isArray(raw) ? this.struct(schema!, raw) : WRONG;
+      case "schemaOrArray":
+        if (Array.isArray(raw)) return raw.length === 0 ? null : raw.map((item) => this.struct(schema!, item));
+        return typeof raw === "object" ? this.struct(schema!, raw) : null;
+      case "schemaOrStringArray":
+        if (!Array.isArray(raw)) return typeof raw === "object" ? this.struct(schema!, raw) : null;
+        return raw.length === 0 ? null : raw.every((item) => typeof item === "string") ? raw : WRONG;
+      case "rawExtension": case "fieldsV1": case "json": case "any": return raw as JsonValue;
+    }
+  }
+
+  /** The zero time is written as null, whichever way it was spelled. */
+  #zeroTime(text: string): JsonValue { return text.startsWith("0001-01-01T00:00:00") ? null : WRONG; }
+}
+
+/** Marks a value that does not fit; never leaves this file. */
+const WRONG = Symbol("wrong type") as unknown as JsonValue;
+
+function attempt(parse: () => string): JsonValue {
+  try { return parse(); }
+  catch { return WRONG; } // diagnose.ts parses again, to report it
+}
+
+function scalar(kind: Scalar, raw: unknown): JsonValue {
+  switch (kind) {
+    case "string": return typeof raw === "string" ? raw : WRONG;
+    case "bool": return typeof raw === "boolean" ? raw : WRONG;
+    case "int32": return typeof raw === "number" && Number.isInteger(raw) && raw <= INT32_MAX && raw >= -INT32_MAX - 1 ? raw + 0 : WRONG;
+    case "int64": return typeof raw === "bigint" || (typeof raw === "number" && Number.isSafeInteger(raw)) ? raw : WRONG;
+    case "float64": return typeof raw === "number" || typeof raw === "bigint" ? Number(raw) : WRONG;
+    case "bytes": return bytes(raw);
+  }
+}
+
+function bytes(raw: unknown): JsonValue {
+  if (Array.isArray(raw)) return raw.every((item) => Number.isInteger(item) && item >= 0 && item < 256) ? Buffer.from(raw as number[]).toString("base64") : WRONG;
+  if (typeof raw !== "string") return WRONG;
+  const text = /[\r\n]/.test(raw) ? raw.replace(/[\r\n]/g, "") : raw;
+  return isBase64(text) ? Buffer.from(text, "base64").toString("base64") : WRONG;
+}
+
+/** Standard alphabet, padded: what Go's base64.StdEncoding reads. */
+export function isBase64(text: string): boolean { return text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text); }
+
+function zeroOf(type: Type): JsonValue {
+  switch (type.kind) {
+    case "scalar": return type.scalar === "string" ? "" : type.scalar === "bool" ? false : type.scalar === "bytes" ? null : 0;
+    case "list": case "map": case "struct": return null;
+    case "special":
+      switch (type.special) {
+        case "duration": return "0s";
+        case "quantity": return "0";
+        case "intOrString": return 0;
+        case "schemaOrBool": return false;
+        default: return null;
+      }
+  }
+}
+
+function isEmptyObject(value: JsonValue): boolean {
+  for (const _key in value as JsonObject) return false;
+  return true;
+}
