@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+import { checkFieldsSupported, parseFieldSelector } from "./field-selector.ts";
+
+test.each([
+  ["", "", {}, true],
+  ["metadata.name=a", "metadata.name=a", { "metadata.name": "a" }, true],
+  ["b==2,a!=1,", "a!=1,b=2", { b: "2" }, true],
+  ["spec.nodeName=", "spec.nodeName=", {}, true],
+  [String.raw`a=x\,y\=z\\`, String.raw`a=x\,y\=z\\`, { a: String.raw`x,y=z\ `.trim() }, true],
+])("%j prints as %j", (text, printed, fields, matches) => {
+  const selector = parseFieldSelector(text);
+  expect([selector.toString(), selector.matches(fields as Record<string, string>)]).toEqual([printed, matches]);
+});
+
+test.each([
+  ["foo", "invalid selector: 'foo'; can't understand 'foo'"],
+  ["a=b=c", "invalid field selector: unescaped character in value: 61"],
+  [String.raw`a=\x`, String.raw`invalid field selector: invalid escape sequence: \x`],
+])("%j is refused", (text, message) => {
+  expect(() => parseFieldSelector(text)).toThrow(message);
+});
+
+test("a field the kind does not offer is a bad request", () => {
+  const selector = parseFieldSelector("metadata.name=a,status.phase=Running");
+  expect(() => checkFieldsSupported(selector, ["spec.nodeName"])).toThrow("field label not supported: status.phase");
+  expect(() => checkFieldsSupported(selector)).toThrow('"status.phase" is not a known field selector: only "metadata.name", "metadata.namespace"');
+  expect(checkFieldsSupported(selector, ["status.phase"])).toBeUndefined();
+});

@@ -1,0 +1,186 @@
+/**
+ * Label selectors, both forms: the string of a query (`app in (web,db),tier!=cache,!canary`) and the LabelSelector of an object.
+ *
+ *   parseLabelSelector(query).matches(labels)           throws an Error with upstream's text; the verb makes a 400 of it
+ *   labelSelector(spec.selector).matches(labels)        undefined selects nothing, {} selects everything
+ *   validateLabelSelector(spec.selector, "spec.selector")   field errors
+ *
+ * Source: kubernetes v1.36 apimachinery/pkg/labels/selector.go, pkg/apis/meta/v1/helpers.go, pkg/apis/meta/v1/validation/validation.go
+ */
+import type { LabelSelector as ApiLabelSelector, LabelSelectorRequirement } from "../gen/meta.v1.ts";
+import { child, type FieldError, forbidden, formatFieldErrors, index, invalid, key as keyPath, required } from "./field-error.ts";
+import { goQuote } from "./go-quote.ts";
+import { LabelParser } from "./label-parser.ts";
+import { labelValue, qualifiedName } from "./names.ts";
+
+export type Labels = Readonly<Record<string, string>>;
+export type LabelOperator = "=" | "==" | "!=" | "in" | "notin" | "exists" | "!" | "gt" | "lt";
+export interface LabelRequirement { readonly key: string; readonly operator: LabelOperator; readonly values: readonly string[] }
+
+/** All requirements must hold. Immutable. */
+export class LabelSelector {
+  /** Sorted by key. */
+  readonly requirements: readonly LabelRequirement[];
+  readonly #nothing: boolean;
+
+  constructor(requirements: readonly LabelRequirement[], { nothing = false }: { readonly nothing?: boolean } = {}) {
+    this.requirements = requirements.length < 2 ? requirements : requirements.toSorted((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
+    this.#nothing = nothing;
+  }
+
+  /** Selects everything. */
+  get empty(): boolean { return this.requirements.length === 0 && !this.#nothing; }
+
+  /** Selects nothing, whatever the labels. */
+  get nothing(): boolean { return this.#nothing; }
+
+  matches(labels: Labels | undefined): boolean {
+    if (this.#nothing) return false;
+    const given = labels ?? {};
+    for (const requirement of this.requirements) if (!meets(requirement, given)) return false;
+    return true;
+  }
+
+  /** The single value `key` must have, if there is one: lets an index answer. */
+  exactMatch(key: string): string | undefined {
+    const first = this.requirements.find((requirement) => requirement.key === key);
+    return first && first.values.length === 1 && (first.operator === "=" || first.operator === "==" || first.operator === "in") ? first.values[0] : undefined;
+  }
+
+  toString(): string { return this.requirements.map(formatRequirement).join(","); }
+}
+
+const INT64_MAX = 2n ** 63n - 1n;
+
+function meets({ key, operator, values }: LabelRequirement, labels: Labels): boolean {
+  const value = Object.hasOwn(labels, key) ? labels[key] : undefined;
+  switch (operator) {
+    case "=": case "==": return value !== undefined && value === values[0];
+    case "in": return value !== undefined && values.includes(value);
+    case "!=": case "notin": return value === undefined || !values.includes(value);
+    case "exists": return value !== undefined;
+    case "!": return value === undefined;
+    case "gt": case "lt": {
+      const left = value === undefined ? undefined : parseInt64(value);
+      const right = parseInt64(values[0] ?? "");
+      return left !== undefined && right !== undefined && (operator === "gt" ? left > right : left < right);
+    }
+  }
+}
+
+function parseInt64(text: string): bigint | undefined {
+  if (!/^[+-]?\d{1,64}$/.test(text)) return undefined;
+  const value = BigInt(text.replace(/^\+/, ""));
+  return value > INT64_MAX || value < -INT64_MAX - 1n ? undefined : value;
+}
+
+function formatRequirement({ key, operator, values }: LabelRequirement): string {
+  const listed = values.toSorted().join(",");
+  switch (operator) {
+    case "!": return `!${key}`;
+    case "exists": return key;
+    case "in": case "notin": return `${key} ${operator} (${listed})`;
+    case "gt": return `${key}>${listed}`;
+    case "lt": return `${key}<${listed}`;
+    default: return `${key}${operator}${listed}`;
+  }
+}
+
+/** Matches all, matches none. */
+export function everything(): LabelSelector { return new LabelSelector([]); }
+export function nothing(): LabelSelector { return new LabelSelector([], { nothing: true }); }
+
+/** Equality on each; none selects everything. Services and ReplicationControllers select this way. */
+export function selectorFromSet(labels: Labels | undefined): LabelSelector {
+  return new LabelSelector(Object.entries(labels ?? {}).map(([key, value]) => ({ key, operator: "=", values: [value] })));
+}
+
+/** Throws an Error in upstream's words: `unable to parse requirement: …`, `found '…', expected: …`. */
+export function parseLabelSelector(text: string): LabelSelector {
+  return new LabelSelector(new LabelParser(text, checkRequirement).parse());
+}
+
+const OPERATORS: Readonly<Record<string, LabelOperator>> = { In: "in", NotIn: "notin", Exists: "exists", DoesNotExist: "!" };
+
+/** The matcher of an object's selector. Throws for one that validation would have refused. */
+export function labelSelector(selector: Readonly<ApiLabelSelector> | undefined): LabelSelector {
+  if (selector === undefined || selector === null) return nothing();
+  const requirements: LabelRequirement[] = Object.entries(selector.matchLabels ?? {}).map(([key, value]) => ({ key, operator: "=", values: [value] }));
+  for (const { key, operator, values } of selector.matchExpressions ?? []) {
+    const known = OPERATORS[operator];
+    if (!known) throw new Error(`${goQuote(operator)} is not a valid label selector operator`);
+    requirements.push({ key, operator: known, values: values ?? [] });
+  }
+  for (const requirement of requirements) checkRequirement(requirement);
+  return new LabelSelector(requirements);
+}
+
+/** Throws what is wrong with a requirement, all of it at once. */
+function checkRequirement({ key, operator, values }: LabelRequirement): void {
+  const errors: FieldError[] = [];
+  const keyProblems = qualifiedName(key);
+  if (keyProblems.length > 0) errors.push(invalid("key", key, keyProblems.join("; ")));
+  errors.push(...checkCount(operator, values));
+  values.forEach((value, at) => {
+    const problems = labelValue(value);
+    if (problems.length > 0) errors.push(invalid(keyPath(index("values", at), key), value, problems.join("; ")));
+  });
+  if (errors.length > 0) throw new Error(formatFieldErrors(errors));
+}
+
+function checkCount(operator: LabelOperator, values: readonly string[]): FieldError[] {
+  switch (operator) {
+    case "in": case "notin":
+      return values.length > 0 ? [] : [invalid("values", values, "for 'in', 'notin' operators, values set can't be empty")];
+    case "exists": case "!":
+      return values.length === 0 ? [] : [invalid("values", values, "values set must be empty for exists and does not exist")];
+    case "gt": case "lt":
+      return [
+        ...(values.length === 1 ? [] : [invalid("values", values, "for 'Gt', 'Lt' operators, exactly one value is required")]),
+        ...values.flatMap((value, at) => (parseInt64(value) !== undefined ? [] : [invalid(index("values", at), value, "for 'Gt', 'Lt' operators, the value must be an integer")])),
+      ];
+    default:
+      return values.length === 1 ? [] : [invalid("values", values, "exact-match compatibility requires one single value")];
+  }
+}
+
+/** `allowInvalidValues`: the stored object already holds some, from before they were checked. */
+export function validateLabelSelector(
+  selector: Readonly<ApiLabelSelector> | undefined, path: string, { allowInvalidValues = false }: { readonly allowInvalidValues?: boolean } = {},
+): FieldError[] {
+  if (selector === undefined || selector === null) return [];
+  const expressions = selector.matchExpressions ?? [];
+  return [
+    ...validateLabels(selector.matchLabels, child(path, "matchLabels")),
+    ...expressions.flatMap((expression, at) => validateExpression(expression, index(child(path, "matchExpressions"), at), allowInvalidValues)),
+  ];
+}
+
+function validateExpression({ key, operator, values = [] }: Readonly<LabelSelectorRequirement>, path: string, allowInvalidValues: boolean): FieldError[] {
+  const errors: FieldError[] = [];
+  if (operator === "In" || operator === "NotIn") {
+    if (values.length === 0) errors.push(required(child(path, "values"), "must be specified when `operator` is 'In' or 'NotIn'"));
+  } else if (operator === "Exists" || operator === "DoesNotExist") {
+    if (values.length > 0) errors.push(forbidden(child(path, "values"), "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
+  } else errors.push(invalid(child(path, "operator"), operator, "not a valid selector operator"));
+  errors.push(...validateLabelName(key, child(path, "key")));
+  if (!allowInvalidValues) errors.push(...values.flatMap((value, at) => labelValue(value).map((problem) => invalid(index(child(path, "values"), at), value, problem))));
+  return errors;
+}
+
+export function validateLabelName(name: string, path: string): FieldError[] {
+  return qualifiedName(name).map((problem) => invalid(path, name, problem));
+}
+
+/** metadata.labels and matchLabels: keys and values. */
+export function validateLabels(labels: Labels | undefined, path: string): FieldError[] {
+  return Object.entries(labels ?? {}).flatMap(([name, value]) => [
+    ...validateLabelName(name, path), ...labelValue(value).map((problem) => invalid(path, value, problem)),
+  ]);
+}
+
+/** `<none>` for nothing, as describe and printed columns write a selector. */
+export function formatLabelSelector(selector: Readonly<ApiLabelSelector> | undefined): string {
+  const text = labelSelector(selector).toString();
+  return text === "" ? "<none>" : text;
+}

@@ -1,0 +1,42 @@
+import { expect, test } from "vitest";
+import { addQuantity, canonicalQuantity, compareQuantities, parseQuantity, subQuantity } from "./quantity.ts";
+
+test.each([
+  // written, canonical, whole units rounded up, thousandths rounded up
+  ["0", "0", 0n, 0n], ["0m", "0", 0n, 0n], ["00", "0", 0n, 0n], ["1", "1", 1n, 1000n], ["100m", "100m", 1n, 100n], ["0.1", "100m", 1n, 100n],
+  ["1500m", "1500m", 2n, 1500n], ["1.5", "1500m", 2n, 1500n], ["2000m", "2", 2n, 2000n], ["-1.5", "-1500m", -2n, -1500n], ["+3", "+3", 3n, 3000n],
+  ["1000", "1k", 1000n, 1000000n], ["100000", "100k", 100000n, 100000000n], ["12k", "12k", 12000n, 12000000n], ["1e3", "1e3", 1000n, 1000000n],
+  ["12e6", "12e6", 12000000n, 12000000000n], ["1E", "1E", 10n ** 18n, 2n ** 63n - 1n], ["0.001", "1m", 1n, 1n], ["0.0005", "500u", 1n, 1n],
+  ["1n", "1n", 1n, 1n], ["0.1n", "1n", 1n, 1n], ["-0.1n", "-1n", -1n, -1n],
+  ["1Ki", "1Ki", 1024n, 1024000n], ["1024Mi", "1Gi", 2n ** 30n, 2n ** 30n * 1000n], ["100Mi", "100Mi", 104857600n, 104857600000n], ["1.5Gi", "1536Mi", 1610612736n, 1610612736000n],
+  ["0.5Ki", "512", 512n, 512000n], ["0.5Mi", "512Ki", 524288n, 524288000n], ["8Ki", "8Ki", 8192n, 8192000n], ["1.1Ki", "1126400m", 1127n, 1126400n],
+  ["16Ei", "9223372036854775807", 2n ** 63n - 1n, 2n ** 63n - 1n], [".5", "500m", 1n, 500n], ["5.", "5.", 5n, 5000n],
+  ["123456789012345678901", "123456789012345678901", 2n ** 63n - 1n, 2n ** 63n - 1n],
+])("%s is %s", (written, canonical, value, milli) => {
+  const quantity = parseQuantity(written);
+  expect([quantity.toString(), quantity.value(), quantity.milliValue()]).toEqual([canonical, value, milli]);
+});
+
+test.each([
+  ["", "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"],
+  ["1.2.3", "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"],
+  ["1 Gi", "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"],
+  ["abc", "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"],
+  ["1KiB", "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"],
+  ["1K", "unable to parse quantity's suffix"], ["1mm", "unable to parse quantity's suffix"], ["1e", "unable to parse quantity's suffix"],
+  ["1e999999999", "unable to parse quantity's suffix"],
+])("%j is no quantity", (written, message) => {
+  expect(() => parseQuantity(written)).toThrow(message);
+});
+
+test("sums keep the first's family, unless it is zero, and are exact", () => {
+  const sum = (a: string, b: string) => addQuantity(parseQuantity(a), parseQuantity(b)).toString();
+  expect([sum("1Gi", "512Mi"), sum("100m", "0.9"), sum("0", "1Gi"), sum("1Gi", "1"), sum("9007199254740993", "1n")]).toEqual(
+    ["1536Mi", "1", "1Gi", "1073741825", "9007199254740993000000001n"]);
+  expect(subQuantity(parseQuantity("1"), parseQuantity("250m")).toString()).toBe("750m");
+});
+
+test("comparison is by value, not by spelling", () => {
+  expect([compareQuantities("1000m", "1"), compareQuantities("1Gi", "1G"), compareQuantities("999Ki", "1Mi")]).toEqual([0, 1, -1]);
+  expect(canonicalQuantity(2.5)).toBe("2500m");
+});

@@ -1,0 +1,193 @@
+/**
+ * Quantities: `250m` of a CPU, `1.5Gi` of memory, `1e3` of something. Exact: an integer times a power of ten.
+ *
+ *   parseQuantity("1.5Gi").value()          1610612736n, rounded up to a whole
+ *   parseQuantity("250m").milliNumber()     250
+ *   parseQuantity("0.5").toString()         "500m": canonical
+ *   addQuantity(a, b), subQuantity(a, b), compareQuantities(a, b)
+ *
+ * Three families of suffixes: decimal (n u m k M G T P E), binary (Ki Mi Gi Ti Pi Ei), exponent (e3). A quantity keeps its family; sums keep
+ * the first's. What was parsed prints as it was written when upstream would do so too (it skips normalising what looks canonical).
+ * Nothing is smaller than one nano: finer input rounds up, away from zero. Binary quantities stop at 2^63-1.
+ *
+ * Source: kubernetes v1.36 apimachinery/pkg/api/resource/{quantity,amount,suffix,math}.go
+ */
+export type QuantityFormat = "DecimalSI" | "BinarySI" | "DecimalExponent";
+
+const FORMAT_WRONG = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+const NUMERIC_WRONG = "unable to parse numeric part of quantity";
+const SUFFIX_WRONG = "unable to parse quantity's suffix";
+
+const SHAPE = /^([+-]?)0*(\d*)(?:\.(\d*))?([eEinumkKMGTP]*[-+]?\d*)$/;
+const DECIMAL: Readonly<Record<string, number>> = { n: -9, u: -6, m: -3, "": 0, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 };
+const BINARY: Readonly<Record<string, number>> = { Ki: 10, Mi: 20, Gi: 30, Ti: 40, Pi: 50, Ei: 60 };
+const DECIMAL_SUFFIXES = new Map(Object.entries(DECIMAL).map(([suffix, exponent]) => [exponent, suffix]));
+const BINARY_SUFFIXES = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+const DECIMAL_EXPONENT_MAX = 18;
+const NANO = -9;
+const INT64_MAX = 2n ** 63n - 1n;
+/** Upstream's short cut holds 18 digits; only what takes it keeps its spelling. */
+const FAST_DIGITS_MAX = 18;
+const FAST_BINARY_DIGITS_MAX = 15;
+/** Bounds the work one string can cause. Far beyond anything that is a quantity of something. */
+const LENGTH_MAX = 1024;
+const EXPONENT_MAX = 1024;
+
+/** value × 10^scale. Immutable. */
+export class Quantity {
+  readonly unscaled: bigint;
+  readonly scale: number;
+  readonly format: QuantityFormat;
+  #text: string | undefined;
+
+  constructor(unscaled: bigint, { scale = 0, format = "DecimalSI", text }: { readonly scale?: number; readonly format?: QuantityFormat; readonly text?: string } = {}) {
+    this.unscaled = unscaled; this.scale = scale; this.format = format; this.#text = text;
+  }
+
+  get sign(): -1 | 0 | 1 { return this.unscaled > 0n ? 1 : this.unscaled < 0n ? -1 : 0; }
+  get isZero(): boolean { return this.unscaled === 0n; }
+
+  /** In units of 10^scale, rounded away from zero, within int64. */
+  scaledValue(scale: number): bigint {
+    const shift = this.scale - scale;
+    if (shift >= 0) return clampInt64(this.unscaled * 10n ** BigInt(shift));
+    return clampInt64(divideAwayFromZero(this.unscaled, 10n ** BigInt(-shift)));
+  }
+  /** In whole units. */
+  value(): bigint { return this.scaledValue(0); }
+  milliValue(): bigint { return this.scaledValue(-3); }
+  /** `value()` for arithmetic; exact below 2^53. */
+  number(): number { return Number(this.value()); }
+  /** `milliValue()` for arithmetic: CPU shares, scores. */
+  milliNumber(): number { return Number(this.milliValue()); }
+  /** Unrounded, as near as a float comes. */
+  approximate(): number { return Number(`${this.unscaled}e${this.scale}`); }
+
+  /** No finer than 10^scale. */
+  roundUp(scale: number): Quantity {
+    if (this.scale >= scale) return this;
+    return new Quantity(divideAwayFromZero(this.unscaled, 10n ** BigInt(scale - this.scale)), { scale, format: this.format });
+  }
+  negate(): Quantity { return new Quantity(-this.unscaled, { scale: this.scale, format: this.format }); }
+
+  toString(): string { return (this.#text ??= canonical(this)); }
+  toJSON(): string { return this.toString(); }
+}
+
+/** Throws an Error with upstream's text. Blanks around it are the caller's to trim (JSON decoding does). */
+export function parseQuantity(text: string): Quantity {
+  if (text === "0") return new Quantity(0n, { text });
+  const parts = text.length > LENGTH_MAX ? null : SHAPE.exec(text);
+  if (!parts || text === "") throw new Error(text.length > LENGTH_MAX ? NUMERIC_WRONG : FORMAT_WRONG);
+  const [, sign = "", digits = "", fraction = "", suffix = ""] = parts;
+  const { base, exponent, format } = interpretSuffix(suffix);
+  const whole = digits === "" ? "0" : digits;
+  const shifted = whole + fraction;
+  const magnitude = BigInt(shifted);
+  const unscaled = sign === "-" ? -magnitude : magnitude;
+  const scale = (base === 10 ? exponent : 0) - fraction.length;
+
+  if (base === 2) {
+    const multiplied = unscaled << BigInt(exponent);
+    const fast = fraction === "" && FAST_BINARY_DIGITS_MAX - whole.length - Math.trunc((exponent * 3) / 10) - 1 >= 0;
+    if (fast) return new Quantity(multiplied, { format, ...((magnitude & 7n) !== 0n ? { text } : {}) });
+    return limitBinary(multiplied, scale);
+  }
+  if (shifted.length <= FAST_DIGITS_MAX && scale >= NANO) {
+    const asWritten = scale % 3 === 0 && !shifted.endsWith("000") && !shifted.startsWith("0");
+    return new Quantity(unscaled, { scale, format, ...(asWritten ? { text } : {}) });
+  }
+  return new Quantity(unscaled, { scale, format }).roundUp(NANO);
+}
+
+function limitBinary(unscaled: bigint, scale: number): Quantity {
+  const rounded = new Quantity(unscaled, { scale, format: "BinarySI" }).roundUp(NANO);
+  const size = compareQuantity(rounded.sign < 0 ? rounded.negate() : rounded, new Quantity(INT64_MAX));
+  if (size > 0) return new Quantity(rounded.sign < 0 ? -INT64_MAX : INT64_MAX, { format: "BinarySI" });
+  const belowOne = !rounded.isZero && rounded.unscaled < 10n ** BigInt(-rounded.scale) && rounded.unscaled > -(10n ** BigInt(-rounded.scale));
+  return belowOne ? new Quantity(rounded.unscaled, { scale: rounded.scale }) : rounded;
+}
+
+function interpretSuffix(suffix: string): { readonly base: 2 | 10; readonly exponent: number; readonly format: QuantityFormat } {
+  const decimal = DECIMAL[suffix];
+  if (decimal !== undefined) return { base: 10, exponent: decimal, format: "DecimalSI" };
+  const binary = BINARY[suffix];
+  if (binary !== undefined) return { base: 2, exponent: binary, format: "BinarySI" };
+  const exponent = /^[eE]([-+]?\d+)$/.exec(suffix)?.[1];
+  if (exponent === undefined || Math.abs(Number(exponent)) > EXPONENT_MAX) throw new Error(SUFFIX_WRONG);
+  return { base: 10, exponent: Number(exponent), format: "DecimalExponent" };
+}
+
+export function isQuantity(text: string): boolean {
+  try { parseQuantity(text); return true; } catch { return false; /* the only thing it throws is that it is none */ }
+}
+
+/** Whole units, as a count or a number of bytes. */
+export function quantityOf(value: bigint | number, format: QuantityFormat = "DecimalSI"): Quantity { return new Quantity(BigInt(value), { format }); }
+export function milliQuantity(value: bigint | number, format: QuantityFormat = "DecimalSI"): Quantity { return new Quantity(BigInt(value), { scale: -3, format }); }
+
+/** The family is the first's, unless the first is zero. */
+export function addQuantity(a: Quantity, b: Quantity): Quantity {
+  const format = a.isZero ? b.format : a.format;
+  const scale = Math.min(a.scale, b.scale);
+  return new Quantity(at(a, scale) + at(b, scale), { scale, format });
+}
+export function subQuantity(a: Quantity, b: Quantity): Quantity { return addQuantity(a, b.negate()); }
+export function mulQuantity(a: Quantity, by: bigint | number): Quantity { return new Quantity(a.unscaled * BigInt(by), { scale: a.scale, format: a.format }); }
+export function maxQuantity(a: Quantity, b: Quantity): Quantity { return compareQuantity(a, b) >= 0 ? a : b; }
+export function minQuantity(a: Quantity, b: Quantity): Quantity { return compareQuantity(a, b) <= 0 ? a : b; }
+
+export function compareQuantity(a: Quantity, b: Quantity): -1 | 0 | 1 {
+  const scale = Math.min(a.scale, b.scale);
+  const left = at(a, scale);
+  const right = at(b, scale);
+  return left < right ? -1 : left > right ? 1 : 0;
+}
+
+/** Of strings: for sorting and for semantic equality (`1000m` is `1`). */
+export function compareQuantities(a: string, b: string): -1 | 0 | 1 { return a === b ? 0 : compareQuantity(parseQuantity(a), parseQuantity(b)); }
+
+/** The canonical text of what a client wrote: how the server stores it. A JSON number is read as its text. */
+export function canonicalQuantity(written: string | number): string { return parseQuantity(String(written).trim()).toString(); }
+
+function at(quantity: Quantity, scale: number): bigint {
+  return quantity.scale === scale ? quantity.unscaled : quantity.unscaled * 10n ** BigInt(quantity.scale - scale);
+}
+
+function divideAwayFromZero(value: bigint, divisor: bigint): bigint {
+  const quotient = value / divisor;
+  return quotient * divisor === value ? quotient : value > 0n ? quotient + 1n : quotient - 1n;
+}
+
+function clampInt64(value: bigint): bigint { return value > INT64_MAX ? INT64_MAX : value < -INT64_MAX ? -INT64_MAX : value; }
+
+function canonical(quantity: Quantity): string {
+  if (quantity.isZero) return "0";
+  if (quantity.format === "BinarySI" && isWhole(quantity)) {
+    const value = at(quantity, Math.min(quantity.scale, 0)) / 10n ** BigInt(Math.max(-quantity.scale, 0));
+    if (value <= -1024n || value >= 1024n) return canonicalBinary(value);
+  }
+  return canonicalDecimal(quantity);
+}
+
+function isWhole({ unscaled, scale }: Quantity): boolean { return scale >= 0 || unscaled % 10n ** BigInt(-scale) === 0n; }
+
+function canonicalBinary(value: bigint): string {
+  let step = 0;
+  let rest = value;
+  while (step < BINARY_SUFFIXES.length - 1 && rest % 1024n === 0n) { rest /= 1024n; step++; }
+  return `${rest}${BINARY_SUFFIXES[step]}`;
+}
+
+/** The largest exponent that is a multiple of three and leaves an integer. */
+function canonicalDecimal({ unscaled, scale, format }: Quantity): string {
+  const exponentMax = format === "DecimalExponent" ? EXPONENT_MAX * 2 : DECIMAL_EXPONENT_MAX;
+  let mantissa = unscaled;
+  let exponent = scale;
+  while (mantissa % 10n === 0n) { mantissa /= 10n; exponent++; }
+  const over = exponent > exponentMax ? exponent - exponentMax : ((exponent % 3) + 3) % 3;
+  mantissa *= 10n ** BigInt(over);
+  exponent -= over;
+  if (format === "DecimalExponent") return exponent === 0 ? `${mantissa}` : `${mantissa}e${exponent}`;
+  return `${mantissa}${DECIMAL_SUFFIXES.get(exponent)}`;
+}
