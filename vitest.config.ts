@@ -1,6 +1,15 @@
+import { readFileSync } from "node:fs";
 import { defineConfig } from "vitest/config";
+
+/** What Bun does by itself: `import text from "./x.txt" with { type: "text" }`. */
+const textModules = {
+  name: "text-modules",
+  enforce: "pre" as const,
+  load(id: string) { return id.endsWith(".txt") ? `export default ${JSON.stringify(readFileSync(id, "utf8"))}` : undefined; },
+};
 
 /** Unit, contract and scenario tests. The cluster tests run the compiled binary and have a runner of their own: test/run.sh. */
 export default defineConfig({
+  plugins: [textModules],
   test: { include: ["{cmd,core,node,storage,installers,test}/**/*.test.ts"], exclude: ["test/cluster/**", "node_modules/**"], pool: "threads", testTimeout: 30_000 },
 });

@@ -1,0 +1,64 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type ServerWritableStream, type sendUnaryData, type ServerUnaryCall, Server, ServerCredentials, status } from "@grpc/grpc-js";
+import { expect, test } from "vitest";
+import { criClient, CriError, isCriNotFound } from "./client.ts";
+import { decode, encode } from "./codec.ts";
+import { criMethods } from "./facts.ts";
+
+type Answer = (request: Record<string, unknown>) => object;
+
+/** A runtime that answers what the test says; methods it was not told about are not implemented. */
+async function startRuntime(socket: string, answers: Record<string, Answer>) {
+  const server = new Server();
+  const methods = criMethods();
+  const names = [...methods].filter(([name]) => name in answers);
+  const definition = Object.fromEntries(names.map(([name, { path, request, response, stream }]) => [name, {
+    path, requestStream: false, responseStream: stream,
+    requestSerialize: (value: object) => encode(request, value), requestDeserialize: (bytes: Buffer) => decode(request, bytes),
+    responseSerialize: (value: object) => encode(response, value), responseDeserialize: (bytes: Buffer) => decode(response, bytes),
+  }]));
+  server.addService(definition, Object.fromEntries(names.map(([name, { stream }]) => [name, stream
+    ? (call: ServerWritableStream<object, object>) => call.write(answers[name]!({}))
+    : (call: ServerUnaryCall<Record<string, unknown>, object>, done: sendUnaryData<object>) => {
+        try { done(null, answers[name]!(call.request)); } catch (error) { done(error as Error, null); }
+      }])));
+  await new Promise<void>((resolve, reject) => server.bindAsync(`unix:${socket}`, ServerCredentials.createInsecure(), (error) => (error ? reject(error) : resolve())));
+  return { [Symbol.dispose]: () => server.forceShutdown() };
+}
+
+test("calls, errors, limits, events, and a runtime that comes back", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "cri-"));
+  const socket = join(directory, "c.sock");
+  const cri = criClient({ socket, nowMs: Date.now });
+  const answers: Record<string, Answer> = {
+    "RuntimeService/Version": () => ({ runtime_name: "fake", runtime_version: "1" }),
+    "RuntimeService/StopContainer": ({ container_id }) => { throw Object.assign(new Error(), { code: status.NOT_FOUND, details: `no container ${container_id}` }); },
+    "RuntimeService/GetContainerEvents": () => ({ container_id: "c1", container_event_type: "CONTAINER_STOPPED_EVENT" }),
+  };
+  try {
+    await expect(cri.call("RuntimeService/Version", {}, { timeoutMs: 100 })).rejects.toMatchObject({ code: "DeadlineExceeded" });
+    {
+      using _ = await startRuntime(socket, answers);
+      expect(await cri.call("RuntimeService/Version", {})).toEqual({ runtime_name: "fake", runtime_version: "1" });
+      const failure = await cri.call("RuntimeService/StopContainer", { container_id: "c9" }).catch((error: unknown) => error);
+      expect(failure).toBeInstanceOf(CriError);
+      expect((failure as CriError).message).toBe("rpc error: code = NotFound desc = no container c9");
+      expect(isCriNotFound(failure)).toBe(true);
+      await expect(cri.call("RuntimeService/ListContainers", {})).rejects.toMatchObject({ code: "Unimplemented" });
+      await expect(cri.call("RuntimeService/Version", {}, { signal: AbortSignal.abort() })).rejects.toMatchObject({ code: "Canceled" });
+      const stop = new AbortController();
+      for await (const event of cri.events(stop.signal)) {
+        expect(event).toEqual({ container_id: "c1", container_event_type: "CONTAINER_STOPPED_EVENT" });
+        stop.abort();
+      }
+    }
+    rmSync(socket, { force: true });
+    using _ = await startRuntime(socket, answers);
+    expect(await cri.call("RuntimeService/Version", {}, { timeoutMs: 5_000 })).toMatchObject({ runtime_name: "fake" });
+  } finally {
+    cri.close();
+    rmSync(directory, { recursive: true });
+  }
+});
