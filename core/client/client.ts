@@ -1,10 +1,12 @@
 /**
  * Typed access to the resources of the API.
  *
- *   const pods = client.resource<Pod>(PODS);     // PODS: a ResourceRef, see resources.ts
+ *   const client = clientOver(transport);        // resource-client.ts
+ *   const pods = client.resource(PODS);          // PODS: a ResourceRef, see resources.ts
  *   await pods.create(draft, { signal });
  *
- * All methods throw StatusError with the server's Status.
+ * All methods throw StatusError with the server's Status, and the signal's reason once it has aborted.
+ * Objects that come back are frozen: build a new one to change it.
  */
 import type { ApiObject, NewObject } from "../api/meta/object-meta.ts";
 import type { ApiRequest, ApiWatchEvent } from "./transport.ts";
@@ -29,7 +31,14 @@ export interface ListQuery {
   readonly fieldSelector?: string | undefined;
   readonly limit?: number | undefined;
   readonly continue?: string | undefined;
+  /** "": the newest state. "0": any state will do. Else: at least as new. */
   readonly resourceVersion?: string | undefined;
+}
+
+export interface WatchQuery extends ListQuery {
+  readonly allowWatchBookmarks?: boolean;
+  /** The server ends the watch after this long. */
+  readonly timeoutSeconds?: number;
 }
 
 export interface ObjectList<T> {
@@ -54,17 +63,22 @@ export interface ResourceClient<T extends ApiObject> {
   readonly ref: ResourceRef<T>;
   get(name: ObjectName, call: Call): Promise<Readonly<T>>;
   list(query: ListQuery, call: Call): Promise<ObjectList<T>>;
-  watch(query: ListQuery & { readonly allowWatchBookmarks?: boolean }, call: Call): AsyncIterable<ApiWatchEvent & { readonly object: Readonly<T> }>;
+  watch(query: WatchQuery, call: Call): AsyncIterable<ApiWatchEvent & { readonly object: Readonly<T> }>;
   create(object: NewObject<T>, call: Call): Promise<Readonly<T>>;
   update(object: T, call: Call): Promise<Readonly<T>>;
-  /** PUT …/status */
+  /** PUT …/status. Throws Conflict if `object` is not the newest. */
   updateStatus(object: T, call: Call): Promise<Readonly<T>>;
   patch(name: ObjectName, type: PatchType, patch: unknown, call: Call & { readonly subresource?: string | undefined }): Promise<Readonly<T>>;
   /** Server-side apply. */
   apply(object: NewObject<T>, call: Call & { readonly fieldManager: string; readonly force?: boolean; readonly subresource?: string | undefined }): Promise<Readonly<T>>;
-  delete(name: ObjectName, query: DeleteQuery, call: Call): Promise<void>;
+  /** The object as it is after the call, if the server sends it: pods, and all that stays for a while (a finalizer, a grace period). */
+  delete(name: ObjectName, query: DeleteQuery, call: Call): Promise<Readonly<T> | undefined>;
+  /** Deletes all that the query selects. Throws MethodNotAllowed where the resource has no such verb. */
+  deleteCollection(query: ListQuery, options: DeleteQuery, call: Call): Promise<void>;
   /** POST …/<subresource>: binding, eviction, token … */
   createSubresource<R>(name: ObjectName, subresource: string, body: unknown, call: Call): Promise<R>;
+  /** PUT …/<subresource>: finalize, approval, scale, ephemeralcontainers … */
+  updateSubresource<R>(name: ObjectName, subresource: string, body: unknown, call: Call): Promise<R>;
 }
 
 export interface Client {
