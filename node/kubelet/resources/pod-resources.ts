@@ -1,0 +1,87 @@
+/**
+ * What a pod asks for and may use, and its quality of service.
+ *
+ * Source: kubernetes v1.36 staging/src/k8s.io/component-helpers/resource/helpers.go, pkg/apis/core/v1/helper/qos/qos.go
+ */
+import type { Container, EphemeralContainer, Pod, PodQOSClass, ResourceList } from "../../../core/api/gen/core.v1.ts";
+import { addQuantity, maxQuantity, parseQuantity, type Quantity } from "../../../core/api/meta/quantity.ts";
+import { isSidecar } from "../pod-spec.ts";
+
+export type Quantities = Map<string, Quantity>;
+
+export function quantitiesOf(list: ResourceList | undefined): Quantities {
+  return new Map(Object.entries(list ?? {}).map(([name, text]) => [name, parseQuantity(text)]));
+}
+
+/** Requests, limits standing in where only they are given. */
+export function containerRequests(container: Container | EphemeralContainer): Quantities {
+  return quantitiesOf({ ...container.resources?.limits, ...container.resources?.requests });
+}
+
+/** The sum of the app containers and the sidecars, or the largest init container with the sidecars before it, whichever is more; plus overhead. */
+export function podRequests(pod: Pod): Quantities {
+  return effective(pod, containerRequests, pod.spec.resources?.requests);
+}
+
+export function podLimits(pod: Pod): Quantities {
+  return effective(pod, (container) => quantitiesOf(container.resources?.limits), pod.spec.resources?.limits);
+}
+
+function effective(pod: Pod, of: (container: Container) => Quantities, podLevel: ResourceList | undefined): Quantities {
+  const total: Quantities = new Map();
+  for (const container of pod.spec.containers) add(total, of(container));
+  const sidecars: Quantities = new Map();
+  const init: Quantities = new Map();
+  for (const container of pod.spec.initContainers ?? []) {
+    if (isSidecar(container)) {
+      add(total, of(container));
+      add(sidecars, of(container));
+      raise(init, sidecars);
+    } else {
+      const during = new Map(sidecars);
+      add(during, of(container));
+      raise(init, during);
+    }
+  }
+  raise(total, init);
+  for (const [name, quantity] of quantitiesOf(podLevel)) total.set(name, quantity);
+  add(total, quantitiesOf(pod.spec.overhead), podLevel === undefined);
+  return total;
+}
+
+function add(to: Quantities, more: Quantities, always = true): void {
+  for (const [name, quantity] of more) {
+    const before = to.get(name);
+    if (before) to.set(name, addQuantity(before, quantity));
+    else if (always) to.set(name, quantity);
+  }
+}
+
+function raise(to: Quantities, other: Quantities): void {
+  for (const [name, quantity] of other) to.set(name, maxQuantity(to.get(name) ?? quantity, quantity));
+}
+
+const QOS_RESOURCES = ["cpu", "memory"] as const;
+
+export function qosClass(pod: Pod): PodQOSClass {
+  if (pod.status?.qosClass) return pod.status.qosClass;
+  const asked = pod.spec.resources ? [pod.spec.resources] : [...pod.spec.containers, ...(pod.spec.initContainers ?? [])].map((container) => container.resources);
+  let anything = false;
+  let guaranteed = true;
+  for (const resources of asked) {
+    for (const name of QOS_RESOURCES) {
+      const request = quantityAbove0(resources?.requests?.[name]);
+      const limit = quantityAbove0(resources?.limits?.[name]);
+      if (request ?? limit) anything = true;
+      if (!limit || (request && request !== limit)) guaranteed = false;
+    }
+  }
+  return !anything ? "BestEffort" : guaranteed ? "Guaranteed" : "Burstable";
+}
+
+/** In its exact value, as text that can be compared. */
+function quantityAbove0(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const quantity = parseQuantity(text);
+  return quantity.sign > 0 ? quantity.scaledValue(-9).toString() : undefined;
+}

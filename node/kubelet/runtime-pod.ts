@@ -1,0 +1,158 @@
+/**
+ * What the runtime has of a pod: its sandboxes and containers, newest first, as plain facts. Read in one go, so that a plan is made from one
+ * picture of the world.
+ */
+import type { Cri } from "../cri/client.ts";
+import { isCriNotFound } from "../cri/client.ts";
+import type { Container as CriContainer, ContainerStatus, LinuxContainerUser, Mount, PodSandbox, PodSandboxStatus } from "../cri/gen/runtime.v1.ts";
+import { CONTAINER_NAME, POD_NAME, POD_NAMESPACE, POD_UID, readAnnotations, type RememberedSpec } from "./containers/labels.ts";
+
+export type RuntimeState = "created" | "running" | "exited" | "unknown";
+
+export interface RuntimeContainer {
+  readonly id: string;
+  readonly name: string;
+  readonly sandboxId: string;
+  readonly state: RuntimeState;
+  readonly createdAtMs: number;
+  /** 0: never. */
+  readonly startedAtMs: number;
+  readonly finishedAtMs: number;
+  readonly exitCode: number;
+  readonly reason: string;
+  readonly message: string;
+  /** As the pod asked for it. */
+  readonly image: string;
+  /** For the status: digest or id. */
+  readonly imageRef: string;
+  readonly imageId: string;
+  readonly restartCount: number;
+  readonly spec: RememberedSpec;
+  readonly logPath: string;
+  readonly mounts: readonly Mount[];
+  readonly user: LinuxContainerUser | undefined;
+  readonly stopSignal: string | undefined;
+}
+
+export interface RuntimeSandbox {
+  readonly id: string;
+  readonly attempt: number;
+  readonly ready: boolean;
+  readonly createdAtMs: number;
+  readonly ips: readonly string[];
+  readonly hostNetwork: boolean;
+  readonly runtimeHandler: string;
+}
+
+export interface RuntimePod {
+  readonly uid: string;
+  readonly name: string;
+  readonly namespace: string;
+  readonly sandboxes: readonly RuntimeSandbox[];
+  readonly containers: readonly RuntimeContainer[];
+}
+
+const STATES: Readonly<Record<string, RuntimeState>> = { CONTAINER_CREATED: "created", CONTAINER_RUNNING: "running", CONTAINER_EXITED: "exited", CONTAINER_UNKNOWN: "unknown" };
+
+export function emptyRuntimePod(uid: string, name = "", namespace = ""): RuntimePod {
+  return { uid, name, namespace, sandboxes: [], containers: [] };
+}
+
+/** The newest container of that name. */
+export function containerNamed(pod: RuntimePod, name: string): RuntimeContainer | undefined {
+  return pod.containers.find((container) => container.name === name);
+}
+
+/** The IPs of the sandbox that is in use; none while there is no such sandbox. */
+export function podIps(pod: RuntimePod): readonly string[] {
+  const [sandbox] = pod.sandboxes;
+  return sandbox?.ready ? sandbox.ips : [];
+}
+
+export function isAnythingRunning(pod: RuntimePod): boolean {
+  return pod.containers.some(({ state }) => state === "running" || state === "unknown") || pod.sandboxes.some(({ ready }) => ready);
+}
+
+/** Everything the runtime has of the pod with this uid. What vanishes while we look is left out. */
+export async function readRuntimePod(cri: Cri, uid: string, signal: AbortSignal): Promise<RuntimePod> {
+  const filter = { label_selector: { [POD_UID]: uid } };
+  const [{ items = [] }, { containers = [] }] = await Promise.all([
+    cri.call("RuntimeService/ListPodSandbox", { filter }, { signal }),
+    cri.call("RuntimeService/ListContainers", { filter }, { signal }),
+  ]);
+  const [sandboxes, statuses] = await Promise.all([
+    Promise.all(items.map((item) => unlessGone(cri.call("RuntimeService/PodSandboxStatus", { pod_sandbox_id: item.id }, { signal })))),
+    Promise.all(containers.map((container) => unlessGone(cri.call("RuntimeService/ContainerStatus", { container_id: container.id }, { signal })))),
+  ]);
+  const labels = items[0]?.labels ?? containers[0]?.labels;
+  return {
+    uid, name: labels?.[POD_NAME] ?? "", namespace: labels?.[POD_NAMESPACE] ?? "",
+    sandboxes: sandboxes.flatMap((answer) => (answer?.status ? [sandboxOf(answer.status)] : [])).toSorted(newestFirst),
+    containers: statuses.flatMap((answer, i) => (answer?.status ? [containerOf(answer.status, containers[i]!.pod_sandbox_id ?? "")] : [])).toSorted(newestFirst),
+  };
+}
+
+async function unlessGone<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (isCriNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
+function newestFirst(a: { readonly createdAtMs: number }, b: { readonly createdAtMs: number }): number {
+  return b.createdAtMs - a.createdAtMs;
+}
+
+function sandboxOf(status: PodSandboxStatus): RuntimeSandbox {
+  const { ip, additional_ips = [] } = status.network ?? {};
+  return {
+    id: status.id ?? "", attempt: status.metadata?.attempt ?? 0, ready: (status.state ?? "SANDBOX_READY") === "SANDBOX_READY", createdAtMs: milliseconds(status.created_at),
+    ips: ip ? [ip, ...additional_ips.flatMap((more) => (more.ip ? [more.ip] : []))] : [],
+    hostNetwork: status.linux?.namespaces?.options?.network === "NODE", runtimeHandler: status.runtime_handler ?? "",
+  };
+}
+
+function containerOf(status: ContainerStatus, sandboxId: string): RuntimeContainer {
+  const spec = readAnnotations(status.annotations);
+  return {
+    id: status.id ?? "", name: status.labels?.[CONTAINER_NAME] ?? status.metadata?.name ?? "", sandboxId, state: STATES[status.state ?? "CONTAINER_CREATED"] ?? "unknown",
+    createdAtMs: milliseconds(status.created_at), startedAtMs: milliseconds(status.started_at), finishedAtMs: milliseconds(status.finished_at),
+    exitCode: status.exit_code ?? 0, reason: status.reason ?? "", message: status.message ?? "",
+    image: status.image?.user_specified_image || status.image?.image || "", imageRef: status.image_ref ?? "", imageId: status.image_id ?? "",
+    restartCount: spec.restartCount, spec, logPath: status.log_path ?? "", mounts: status.mounts ?? [], user: status.user?.linux, stopSignal: stopSignal(status.stop_signal),
+  };
+}
+
+function stopSignal(signal: string | undefined): string | undefined {
+  return signal === undefined || signal === "RUNTIME_DEFAULT" ? undefined : signal;
+}
+
+/** The runtime's times are nanoseconds; what never happened is 0. */
+function milliseconds(ns: number | undefined): number {
+  return ns === undefined || ns <= 0 ? 0 : ns / 1e6;
+}
+
+/** One line per sandbox and container: what a relist compares to find out what happened unseen. */
+export interface RuntimeSummary { readonly uid: string; readonly name: string; readonly namespace: string; readonly states: string; readonly running: boolean }
+
+export async function summarizeRuntime(cri: Cri, signal: AbortSignal): Promise<Map<string, RuntimeSummary>> {
+  const [{ items = [] }, { containers = [] }] = await Promise.all([
+    cri.call("RuntimeService/ListPodSandbox", {}, { signal }),
+    cri.call("RuntimeService/ListContainers", {}, { signal }),
+  ]);
+  const things = [
+    ...items.map((item: PodSandbox) => ({ item, state: item.state ?? "SANDBOX_READY", running: (item.state ?? "SANDBOX_READY") === "SANDBOX_READY" })),
+    ...containers.map((item: CriContainer) => ({ item, state: item.state ?? "CONTAINER_CREATED", running: item.state === "CONTAINER_RUNNING" })),
+  ];
+  const pods = new Map<string, RuntimeSummary>();
+  for (const { item, state, running } of things) {
+    const uid = item.labels?.[POD_UID];
+    if (uid === undefined) continue; // not ours: someone else uses the runtime too
+    const before = pods.get(uid);
+    const states = [...(before?.states.split(" ") ?? []), `${item.id}=${state}`].toSorted().join(" ");
+    pods.set(uid, { uid, name: item.labels?.[POD_NAME] ?? "", namespace: item.labels?.[POD_NAMESPACE] ?? "", states, running: running || (before?.running ?? false) });
+  }
+  return pods;
+}
