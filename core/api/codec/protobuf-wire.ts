@@ -1,0 +1,169 @@
+/**
+ * Protobuf's wire format: a reader with bounds, and a writer that fills its buffer from the end.
+ *
+ * Writing backwards, last field first, means the length of a nested message is known when its tag is due, so nothing is measured twice or moved.
+ */
+export const VARINT = 0, FIXED64 = 1, LENGTH_DELIMITED = 2, FIXED32 = 5;
+
+/** The messages are gogo/protobuf's. */
+export class ProtobufError extends Error { override readonly name = "ProtobufError"; }
+
+const UNEXPECTED_EOF = "unexpected EOF";
+const INTEGER_OVERFLOW = "proto: integer overflow";
+
+export class WireReader {
+  readonly #buffer: Buffer;
+  at: number;
+  readonly end: number;
+
+  constructor(bytes: Uint8Array, at = 0, end = bytes.length) {
+    this.#buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.at = at;
+    this.end = end;
+  }
+
+  get done(): boolean { return this.at >= this.end; }
+
+  /** Tags, lengths and small numbers. Throws where the value would not fit a double exactly. */
+  varint(): number {
+    const value = this.int64();
+    if (typeof value === "bigint" || value < 0) throw new ProtobufError(INTEGER_OVERFLOW);
+    return value;
+  }
+
+  /** A bigint if a double would round it. Negative numbers take ten bytes. */
+  int64(): number | bigint {
+    let low = 0, high = 0, shift = 0;
+    for (;;) {
+      if (this.at >= this.end) throw new ProtobufError(UNEXPECTED_EOF);
+      const byte = this.#buffer[this.at++]!;
+      const bits = byte & 127;
+      if (shift < 28) low |= bits << shift;
+      else if (shift === 28) { low |= (bits & 15) << 28; high |= bits >> 4; }
+      else if (shift < 64) high |= bits << (shift - 32);
+      else throw new ProtobufError(INTEGER_OVERFLOW);
+      if (byte < 128) break;
+      shift += 7;
+    }
+    const value = (high | 0) * 4_294_967_296 + (low >>> 0);
+    return Number.isSafeInteger(value) ? value : (BigInt(high | 0) << 32n) + BigInt(low >>> 0);
+  }
+
+  double(): number {
+    const start = this.#advance(8);
+    return this.#buffer.readDoubleLE(start);
+  }
+
+  text(): string {
+    const length = this.varint();
+    const start = this.#advance(length);
+    return this.#buffer.toString("utf8", start, start + length);
+  }
+
+  /** A view, not a copy. */
+  bytes(): Buffer {
+    const length = this.varint();
+    const start = this.#advance(length);
+    return this.#buffer.subarray(start, start + length);
+  }
+
+  message(): WireReader {
+    const length = this.varint();
+    const start = this.#advance(length);
+    return new WireReader(this.#buffer, start, start + length);
+  }
+
+  skip(wireType: number): void {
+    if (wireType === VARINT) this.int64();
+    else if (wireType === FIXED64) this.#advance(8);
+    else if (wireType === FIXED32) this.#advance(4);
+    else if (wireType === LENGTH_DELIMITED) this.#advance(this.varint());
+    else throw new ProtobufError(`proto: illegal wireType ${wireType}`);
+  }
+
+  #advance(length: number): number {
+    const start = this.at;
+    if (length > this.end - start) throw new ProtobufError(UNEXPECTED_EOF);
+    this.at = start + length;
+    return start;
+  }
+}
+
+const BYTES_AT_FIRST = 4096;
+
+export class BackwardWriter {
+  #buffer = Buffer.allocUnsafeSlow(BYTES_AT_FIRST);
+  /** The first byte written; what is before it is free. */
+  #at = BYTES_AT_FIRST;
+
+  /** Bytes written so far: note it before a nested message, and hand it to `close` after. */
+  get length(): number { return this.#buffer.length - this.#at; }
+
+  /** A copy of exactly what was written. */
+  finish(): Uint8Array { return new Uint8Array(this.#buffer.subarray(this.#at)); }
+
+  tag(field: number, wireType: number): void { this.varint(field * 8 + wireType); }
+
+  /** Ends (that is, begins) the length-delimited field whose content was written since `lengthBefore`. */
+  close(field: number, lengthBefore: number): void {
+    this.varint(this.length - lengthBefore);
+    this.tag(field, LENGTH_DELIMITED);
+  }
+
+  int64(value: number | bigint): void {
+    if (typeof value === "number" && value >= 0) this.varint(value);
+    else this.#bigVarint(BigInt.asUintN(64, BigInt(value)));
+  }
+
+  varint(value: number): void {
+    if (value < 128) { this.#reserve(1); this.#buffer[--this.#at] = value; return; }
+    let size = 1;
+    for (let rest = value; rest >= 128; rest = Math.floor(rest / 128)) size++;
+    this.#reserve(size);
+    let at = (this.#at -= size);
+    for (let rest = value; ; rest = Math.floor(rest / 128)) {
+      if (rest < 128) { this.#buffer[at] = rest; return; }
+      this.#buffer[at++] = (rest % 128) | 128;
+    }
+  }
+
+  double(value: number): void {
+    this.#reserve(8);
+    this.#buffer.writeDoubleLE(value, (this.#at -= 8));
+  }
+
+  text(value: string): void {
+    const length = Buffer.byteLength(value);
+    this.#reserve(length);
+    this.#buffer.write(value, (this.#at -= length), length, "utf8");
+    this.varint(length);
+  }
+
+  bytes(value: Uint8Array): void {
+    this.raw(value);
+    this.varint(value.length);
+  }
+
+  raw(value: Uint8Array): void {
+    this.#reserve(value.length);
+    this.#buffer.set(value, (this.#at -= value.length));
+  }
+
+  #bigVarint(value: bigint): void {
+    const groups: number[] = [];
+    for (let rest = value; ; rest >>= 7n) {
+      groups.push(Number(rest & 127n) | (rest > 127n ? 128 : 0));
+      if (rest <= 127n) break;
+    }
+    this.raw(Uint8Array.from(groups));
+  }
+
+  #reserve(count: number): void {
+    if (count <= this.#at) return;
+    const used = this.length;
+    const larger = Buffer.allocUnsafeSlow(Math.max(this.#buffer.length * 2, used + count));
+    this.#buffer.copy(larger, larger.length - used, this.#at);
+    this.#at = larger.length - used;
+    this.#buffer = larger;
+  }
+}

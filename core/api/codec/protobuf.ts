@@ -1,0 +1,308 @@
+/**
+ * application/vnd.kubernetes.protobuf: objects as the API server's generated Go code writes them, byte for byte.
+ *
+ *   "k8s\0" · Unknown { typeMeta { apiVersion, kind }, raw, contentEncoding, contentType }, where raw is the object's own message
+ *
+ * Driven by the facts: no generated code. Fields go out in ascending order; those that are not pointers always, zero or not; map entries by key.
+ * Decoding yields canonical objects (see schema/canonical.ts); unknown fields are skipped, as Go skips them.
+ */
+import { formatApiVersion, gvkOf, type GroupVersionKind } from "../meta/gvk.ts";
+import { canonical } from "../schema/canonical.ts";
+import { builtInFacts, type Facts, type FieldInfo, type Scalar, type SpecialType, type StructType, type Type } from "../schema/facts.ts";
+import { setKey, type JsonObject, type JsonValue } from "./json-document.ts";
+import { isPlainSpecial, readRawJson, readSpecial, writeSpecial } from "./protobuf-special.ts";
+import { BackwardWriter, FIXED64, LENGTH_DELIMITED, ProtobufError, VARINT, WireReader } from "./protobuf-wire.ts";
+
+export { ProtobufError };
+
+/** What precedes every message: "k8s" and a zero. */
+const PREFIX = Uint8Array.of(0x6b, 0x38, 0x73, 0x00);
+/** JSON has the same limit; no API type nests half as deep. */
+const DEPTH_MAX = 1000;
+/** Named string slices that are messages of their own: { repeated string items = 1 }. */
+const WRAPPED = new Set(["ExtraValue", "Verbs"]);
+
+export interface Envelope { readonly apiVersion: string; readonly kind: string; readonly raw: Uint8Array }
+
+/** How one field is written: what to do with one value, and whether there are many. */
+interface Slot { readonly field: FieldInfo; readonly number: number; readonly many: "one" | "list" | "map"; readonly type: Type; readonly wrapped: boolean }
+interface Plan { readonly ascending: readonly (Slot | undefined)[]; readonly descending: readonly Slot[] }
+
+export class ProtobufCodec {
+  readonly #facts: Facts;
+  readonly #plans = new Map<StructType, Plan>();
+
+  constructor(facts: Facts) { this.#facts = facts; }
+
+  /** The complete body of a response. Throws ProtobufError for a kind that has no message. */
+  encode(object: { readonly apiVersion: string; readonly kind: string }): Uint8Array {
+    return wrapEnvelope(gvkOf(object), this.encodeMessage(this.#typeOf(gvkOf(object)), object));
+  }
+
+  /** The object's own message. Messages of items make up a list: see encodeList. */
+  encodeMessage(type: StructType, object: object): Uint8Array {
+    const writer = new BackwardWriter();
+    this.#writeStruct(writer, type, object as JsonObject);
+    return writer.finish();
+  }
+
+  /** A list out of the messages of its items, so that a message encoded once serves every list. */
+  encodeList({ apiVersion, kind, metadata }: { readonly apiVersion: string; readonly kind: string; readonly metadata: object }, items: readonly Uint8Array[]): Uint8Array {
+    const writer = new BackwardWriter();
+    for (let i = items.length - 1; i >= 0; i--) { writer.bytes(items[i]!); writer.tag(2, LENGTH_DELIMITED); }
+    const before = writer.length;
+    this.#writeStruct(writer, this.#facts.structNamed("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta")!, metadata as JsonObject);
+    writer.close(1, before);
+    return wrapEnvelope(gvkOf({ apiVersion, kind }), writer.finish());
+  }
+
+  /** The object in the envelope, with apiVersion and kind set from it. */
+  decode(bytes: Uint8Array): JsonObject {
+    const { apiVersion, kind, raw } = unwrapEnvelope(bytes);
+    return this.decodeMessage(this.#typeOf(gvkOf({ apiVersion, kind })), raw, { kind, apiVersion });
+  }
+
+  /** Canonical. Kind and apiVersion are not part of the message, so the caller gives them, or goes without. */
+  decodeMessage(type: StructType, bytes: Uint8Array, typeMeta: { readonly kind?: string; readonly apiVersion?: string } = {}): JsonObject {
+    return canonical(type, this.#readStruct(new WireReader(bytes), type, { ...typeMeta }, 0)).object;
+  }
+
+  #typeOf(gvk: GroupVersionKind): StructType {
+    const type = this.#facts.typeOf(gvk);
+    if (!type) throw new ProtobufError(`no kind "${gvk.kind}" is registered for version "${formatApiVersion(gvk)}"`);
+    return type;
+  }
+
+  #planOf(type: StructType): Plan {
+    const known = this.#plans.get(type);
+    if (known) return known;
+    const slots = type.members.filter((member) => member.protobuf !== undefined).map(slotOf);
+    const ascending: Slot[] = [];
+    for (const slot of slots) ascending[slot.number] = slot;
+    const plan = { ascending, descending: slots.sort((a, b) => b.number - a.number) };
+    this.#plans.set(type, plan);
+    return plan;
+  }
+
+  #writeStruct(writer: BackwardWriter, type: StructType, object: JsonObject): void {
+    for (const slot of this.#planOf(type).descending) {
+      const { field, number } = slot;
+      const value: unknown = field.inline ? object : object[field.name];
+      const given = value !== undefined && value !== null;
+      if (slot.many === "map") {
+        if (given) this.#writeMap(writer, slot, value as JsonObject);
+      } else if (slot.many === "list") {
+        if (given) for (let i = (value as unknown[]).length - 1; i >= 0; i--) this.#writeOne(writer, slot, (value as unknown[])[i]);
+      } else if (given || !skipsAbsent(slot)) this.#writeOne(writer, slot, value, number);
+    }
+  }
+
+  #writeMap(writer: BackwardWriter, slot: Slot, map: JsonObject): void {
+    for (const key of Object.keys(map).sort().reverse()) {
+      const before = writer.length;
+      if (map[key] !== null || !isBytes(slot.type)) this.#writeOne(writer, slot, map[key], 2);
+      writer.text(key); writer.tag(1, LENGTH_DELIMITED);
+      writer.close(slot.number, before);
+    }
+  }
+
+  #writeOne(writer: BackwardWriter, { type, wrapped, number: ownNumber }: Slot, value: unknown, number = ownNumber): void {
+    if (type.kind === "scalar" && !wrapped) {
+      writer.tag(number, writeScalar(writer, type.scalar, value));
+      return;
+    }
+    const before = writer.length;
+    if (wrapped) for (const item of [...(value as string[])].reverse()) { writer.text(item); writer.tag(1, LENGTH_DELIMITED); }
+    else if (type.kind === "struct") this.#writeStruct(writer, type, (value ?? {}) as JsonObject);
+    else if (type.kind === "special") this.#writeSpecial(writer, type, value);
+    writer.close(number, before);
+  }
+
+  #writeSpecial(writer: BackwardWriter, { special, schema }: SpecialType, value: unknown): void {
+    if (isPlainSpecial(special)) { writeSpecial(writer, special, value); return; }
+    const nested = (number: number, item: unknown): void => {
+      const before = writer.length;
+      this.#writeStruct(writer, schema!, item as JsonObject);
+      writer.close(number, before);
+    };
+    const isSchema = typeof value === "object" && value !== null && !Array.isArray(value);
+    if (special === "schemaOrBool") {
+      if (isSchema) nested(2, value);
+      writer.varint(isSchema || value === true ? 1 : 0); writer.tag(1, VARINT);
+    } else if (isSchema) nested(1, value);
+    else if (Array.isArray(value)) {
+      for (const item of value.toReversed() as unknown[]) {
+        if (special === "schemaOrArray") nested(2, item);
+        else { writer.text(item as string); writer.tag(2, LENGTH_DELIMITED); }
+      }
+    }
+  }
+
+  #readStruct(reader: WireReader, type: StructType, into: JsonObject, depth: number): JsonObject {
+    if (depth > DEPTH_MAX) throw new ProtobufError("proto: nesting too deep");
+    const { ascending } = this.#planOf(type);
+    while (!reader.done) {
+      const tag = reader.varint();
+      const slot = ascending[Math.floor(tag / 8)];
+      if (!slot) { reader.skip(tag & 7); continue; }
+      this.#readField(reader, slot, tag & 7, into, depth);
+    }
+    return into;
+  }
+
+  #readField(reader: WireReader, slot: Slot, wireType: number, into: JsonObject, depth: number): void {
+    const { name, inline } = slot.field;
+    if (inline) {
+      expectWire(wireType, LENGTH_DELIMITED, slot);
+      this.#readStruct(reader.message(), slot.type as StructType, into, depth + 1);
+    } else if (slot.many === "map") {
+      expectWire(wireType, LENGTH_DELIMITED, slot);
+      this.#readEntry(reader.message(), slot, (into[name] ??= {}) as JsonObject, depth);
+    } else if (slot.many === "list") {
+      const list = (into[name] ??= []) as JsonValue[];
+      const packed = wireType === LENGTH_DELIMITED && slot.type.kind === "scalar" && wireTypeOf(slot.type.scalar) === VARINT;
+      if (!packed) list.push(this.#readOne(reader, slot, wireType, depth));
+      else for (const values = reader.message(); !values.done;) list.push(this.#readOne(values, slot, VARINT, depth));
+    } else into[name] = this.#readOne(reader, slot, wireType, depth);
+  }
+
+  #readEntry(entry: WireReader, slot: Slot, map: JsonObject, depth: number): void {
+    let key = "";
+    let value: JsonValue | undefined;
+    while (!entry.done) {
+      const tag = entry.varint();
+      if (tag === 10) key = entry.text();
+      else if (Math.floor(tag / 8) === 2) value = this.#readOne(entry, slot, tag & 7, depth);
+      else entry.skip(tag & 7);
+    }
+    setKey(map, key, value ?? (isBytes(slot.type) ? "" : null)); // null becomes the zero value when the object is made canonical
+  }
+
+  #readOne(reader: WireReader, slot: Slot, wireType: number, depth: number): JsonValue {
+    const { type } = slot;
+    expectWire(wireType, type.kind === "scalar" && !slot.wrapped ? wireTypeOf(type.scalar) : LENGTH_DELIMITED, slot);
+    if (slot.wrapped) return readStrings(reader.message());
+    if (type.kind === "scalar") return readScalar(reader, type.scalar);
+    if (type.kind === "struct") return this.#readStruct(reader.message(), type, {}, depth + 1);
+    if (type.kind === "special") return this.#readSpecial(reader.message(), type, depth);
+    throw new ProtobufError(`proto: field ${slot.field.name} has no message`);
+  }
+
+  #readSpecial(reader: WireReader, { special, schema }: SpecialType, depth: number): JsonValue {
+    if (isPlainSpecial(special)) return readSpecial(reader, special, (bytes) => hasPrefix(bytes) ? this.decode(bytes) : readRawJson(bytes));
+    let allows = false;
+    let single: JsonValue | undefined;
+    const many: JsonValue[] = [];
+    while (!reader.done) {
+      const tag = reader.varint();
+      const field = Math.floor(tag / 8);
+      if (tag === 8) allows = reader.int64() !== 0;
+      else if ((tag & 7) !== LENGTH_DELIMITED || field > 2) reader.skip(tag & 7);
+      else if (field === 2 && special === "schemaOrStringArray") many.push(reader.text());
+      else {
+        const item = this.#readStruct(reader.message(), schema!, {}, depth + 1);
+        if (field === 2 && special === "schemaOrArray") many.push(item);
+        else single = item;
+      }
+    }
+    if (special === "schemaOrBool") return single ?? allows;
+    return many.length > 0 ? many : single ?? null;
+  }
+}
+
+function slotOf(field: FieldInfo): Slot {
+  const { type } = field;
+  const wraps = (candidate: Type): boolean => candidate.kind === "list" && candidate.named !== undefined && WRAPPED.has(candidate.named.goName);
+  const number = field.protobuf!;
+  if (type.kind === "map") return { field, number, many: "map", type: type.values, wrapped: wraps(type.values) };
+  if (type.kind === "list" && !wraps(type)) return { field, number, many: "list", type: type.items, wrapped: false };
+  return { field, number, many: "one", type, wrapped: wraps(type) };
+}
+
+/** Pointers and slices are written only if they are there; everything else always. */
+function skipsAbsent({ field, type, wrapped }: Slot): boolean { return field.pointer || wrapped || isBytes(type); }
+
+function isBytes(type: Type): boolean { return type.kind === "scalar" && type.scalar === "bytes"; }
+
+function wireTypeOf(scalar: Scalar): number {
+  return scalar === "string" || scalar === "bytes" ? LENGTH_DELIMITED : scalar === "float64" ? FIXED64 : VARINT;
+}
+
+/** Writes the value and returns the wire type its tag needs. */
+function writeScalar(writer: BackwardWriter, scalar: Scalar, value: unknown): number {
+  switch (scalar) {
+    case "string": writer.text((value ?? "") as string); break;
+    case "bytes": writer.bytes(Buffer.from((value ?? "") as string, "base64")); break;
+    case "bool": writer.varint(value === true ? 1 : 0); break;
+    case "float64": writer.double(Number(value ?? 0)); break;
+    case "int32": case "int64": writer.int64((value ?? 0) as number | bigint); break;
+  }
+  return wireTypeOf(scalar);
+}
+
+function readScalar(reader: WireReader, scalar: Scalar): JsonValue {
+  switch (scalar) {
+    case "string": return reader.text();
+    case "bytes": return reader.bytes().toString("base64");
+    case "bool": return reader.int64() !== 0;
+    case "float64": return reader.double();
+    case "int32": return Number(BigInt.asIntN(32, BigInt(reader.int64())));
+    case "int64": return reader.int64();
+  }
+}
+
+function readStrings(reader: WireReader): string[] {
+  const items: string[] = [];
+  while (!reader.done) {
+    const tag = reader.varint();
+    if (tag === 10) items.push(reader.text());
+    else reader.skip(tag & 7);
+  }
+  return items;
+}
+
+function expectWire(actual: number, expected: number, { field }: Slot): void {
+  if (actual !== expected) throw new ProtobufError(`proto: wrong wireType = ${actual} for field ${field.protobufName}`);
+}
+
+function hasPrefix(bytes: Uint8Array): boolean { return bytes.length >= PREFIX.length && PREFIX.every((byte, i) => bytes[i] === byte); }
+
+/** A message of kind `gvk` as a response body. */
+export function wrapEnvelope(gvk: GroupVersionKind, raw: Uint8Array): Uint8Array {
+  const writer = new BackwardWriter();
+  writer.text(""); writer.tag(4, LENGTH_DELIMITED); // contentType
+  writer.text(""); writer.tag(3, LENGTH_DELIMITED); // contentEncoding
+  writer.bytes(raw); writer.tag(2, LENGTH_DELIMITED);
+  const before = writer.length;
+  writer.text(gvk.kind); writer.tag(2, LENGTH_DELIMITED);
+  writer.text(formatApiVersion(gvk)); writer.tag(1, LENGTH_DELIMITED);
+  writer.close(1, before);
+  writer.raw(PREFIX);
+  return writer.finish();
+}
+
+/** Throws ProtobufError with the API server's messages. `raw` is a view of `bytes`. */
+export function unwrapEnvelope(bytes: Uint8Array): Envelope {
+  if (bytes.length === 0) throw new ProtobufError("empty data");
+  if (!hasPrefix(bytes)) throw new ProtobufError("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]");
+  if (bytes.length === PREFIX.length) throw new ProtobufError("empty body");
+  const reader = new WireReader(bytes, PREFIX.length);
+  let apiVersion = "", kind = "";
+  let raw: Uint8Array = new Uint8Array();
+  while (!reader.done) {
+    const tag = reader.varint();
+    if (tag === 10) {
+      for (const meta = reader.message(); !meta.done;) {
+        const metaTag = meta.varint();
+        if (metaTag === 10) apiVersion = meta.text();
+        else if (metaTag === 18) kind = meta.text();
+        else meta.skip(metaTag & 7);
+      }
+    } else if (tag === 18) raw = reader.bytes();
+    else reader.skip(tag & 7);
+  }
+  return { apiVersion, kind, raw };
+}
+
+/** The codec of the built-in API. */
+export const protobufCodec: ProtobufCodec = new ProtobufCodec(builtInFacts);

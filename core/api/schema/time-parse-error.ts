@@ -1,0 +1,36 @@
+/** The error Go's time.Parse has for a text that is not the time the API asks for. */
+import { goQuote } from "../meta/go-quote.ts";
+
+interface Element { readonly layout: string; readonly pattern: RegExp; readonly max?: number; readonly min?: number; readonly what?: string }
+
+const DIGITS_2 = /^\d\d/;
+const DATE: readonly Element[] = [
+  { layout: "2006", pattern: /^\d{4}/ }, { layout: "-", pattern: /^-/ },
+  { layout: "01", pattern: DIGITS_2, min: 1, max: 12, what: "month" }, { layout: "-", pattern: /^-/ },
+  { layout: "02", pattern: DIGITS_2, min: 1, max: 31, what: "day" }, { layout: "T", pattern: /^T/ },
+  { layout: "15", pattern: DIGITS_2, max: 23, what: "hour" }, { layout: ":", pattern: /^:/ },
+  { layout: "04", pattern: DIGITS_2, max: 59, what: "minute" }, { layout: ":", pattern: /^:/ },
+  { layout: "05", pattern: DIGITS_2, max: 59, what: "second" },
+];
+const ZONE: Element = { layout: "Z07:00", pattern: /^(?:Z|[+-]\d\d:\d\d)/ };
+const MICROS: Element = { layout: ".000000", pattern: /^\.\d{6}/ };
+const FRACTION = /^[.,]\d+/;
+
+/** undefined if Go would accept it. Two layouts exist: RFC 3339, and the same with exactly six digits of fraction. */
+export function timeParseError(text: string, micro: boolean): string | undefined {
+  const layout = micro ? "2006-01-02T15:04:05.000000Z07:00" : "2006-01-02T15:04:05Z07:00";
+  const problem = (message: string): string => `parsing time ${goQuote(text)}${message}`;
+  let rest = text;
+  let outOfRange: string | undefined;
+  for (const element of [...DATE, ...(micro ? [MICROS] : []), ZONE]) {
+    if (element === ZONE && !micro) rest = rest.replace(FRACTION, ""); // a fraction after the seconds is always allowed
+    const found = element.pattern.exec(rest)?.[0];
+    if (found === undefined) return problem(` as ${goQuote(layout)}: cannot parse ${goQuote(rest)} as ${goQuote(element.layout)}`);
+    rest = rest.slice(found.length);
+    if (element.what !== undefined && (Number(found) > element.max! || Number(found) < (element.min ?? 0))) outOfRange ??= element.what;
+    if (outOfRange !== undefined) return problem(`: ${outOfRange} out of range`);
+  }
+  if (rest !== "") return problem(`: extra text: ${goQuote(rest)}`);
+  const [year = 0, month = 1, day = 1] = text.slice(0, 10).split("-").map(Number);
+  return day > new Date(Date.UTC(year, month, 0)).getUTCDate() ? problem(": day out of range") : undefined;
+}
