@@ -45,6 +45,12 @@ export interface Resource<T extends ApiObject = ApiObject> {
   fields?(object: Readonly<T>): Record<string, string>;
   /** Seconds of grace a delete gives, from the object and what was asked for; 0: delete at once. Absent: the resource has no graceful deletion. May mutate `object` (a copy) to record it. */
   gracePeriodSeconds?(object: T, requestedSeconds: number | undefined): number;
+  /** Whether something of the object's own keeps it from going once it is being deleted (spec.finalizers of a namespace). metadata.finalizers are looked after by store.ts. */
+  isHeld?(object: Readonly<T>): boolean;
+  /** Changes the copy that is marked for deletion (status.phase of a namespace). */
+  markDeleting?(object: T): void;
+  /** A completed DELETE answers with the last state of the object instead of a Status. */
+  readonly answersDeleteWithObject?: boolean;
   /** Whether deletion keeps dependents when the client does not say ("orphan"), as for replication controllers. */
   readonly defaultPropagation?: "Orphan" | "Background";
   readonly subresources?: Readonly<Record<string, Subresource<T>>>;

@@ -1,0 +1,104 @@
+/**
+ * What the server decides about metadata, and what it accepts of a client's.
+ *
+ * Source: kubernetes v1.36 apimachinery/pkg/api/validation/objectmeta.go, apiserver/pkg/registry/rest/{create,update,meta}.go
+ */
+import { FIELD_IMMUTABLE, type FieldError, child, forbidden, index, invalid, required, tooLong } from "../../api/meta/field-error.ts";
+import { validateLabels } from "../../api/meta/label-selector.ts";
+import { dns1123Label, qualifiedName } from "../../api/meta/names.ts";
+import type { ApiObject, ObjectMeta } from "../../api/meta/object-meta.ts";
+import { timestamp } from "../../lifecycle/clock.ts";
+import type { WriteContext } from "./resource.ts";
+
+/** All annotations of an object together, keys and values. */
+const ANNOTATIONS_BYTES_MAX = 256 * 1024;
+
+/** Sets what the server decides at a create and drops what a client may not. Mutates. */
+export function fillForCreate(object: ApiObject, context: WriteContext, hasGeneration: boolean): void {
+  const meta = object.metadata as Partial<ObjectMeta> & { name: string };
+  delete meta.selfLink;
+  delete meta.deletionTimestamp;
+  delete meta.deletionGracePeriodSeconds;
+  delete meta.resourceVersion;
+  meta.uid = context.uuid();
+  meta.creationTimestamp = timestamp(context.nowMs);
+  if (hasGeneration) meta.generation = 1;
+  else delete meta.generation;
+}
+
+/** Keeps what only the server changes. Mutates `next`. */
+export function keepForUpdate(next: ApiObject, old: Readonly<ApiObject>): void {
+  const { uid, creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds, generation } = old.metadata;
+  const meta = next.metadata as ObjectMeta;
+  meta.uid ||= uid;
+  meta.creationTimestamp = creationTimestamp;
+  delete meta.selfLink;
+  setOrDelete(meta, "deletionTimestamp", deletionTimestamp);
+  setOrDelete(meta, "deletionGracePeriodSeconds", deletionGracePeriodSeconds);
+  setOrDelete(meta, "generation", generation);
+}
+
+function setOrDelete<K extends "deletionTimestamp" | "deletionGracePeriodSeconds" | "generation">(meta: ObjectMeta, name: K, value: ObjectMeta[K]): void {
+  if (value === undefined) delete meta[name];
+  else meta[name] = value;
+}
+
+export function* validateMeta(object: Readonly<ApiObject>, namespaced: boolean, validateName: (name: string) => Iterable<string>): Iterable<FieldError> {
+  const { name, generateName, namespace, labels, annotations, ownerReferences, finalizers } = object.metadata;
+  const path = "metadata";
+  if (generateName) for (const text of validateName(generateName.replace(/-$/, "a"))) yield invalid(child(path, "generateName"), generateName, text);
+  if (!name) yield required(child(path, "name"), "name or generateName is required");
+  else for (const text of validateName(name)) yield invalid(child(path, "name"), name, text);
+  if (namespaced) {
+    if (!namespace) yield required(child(path, "namespace"), "");
+    else for (const text of dns1123Label(namespace)) yield invalid(child(path, "namespace"), namespace, text);
+  } else if (namespace) yield forbidden(child(path, "namespace"), "not allowed on this type");
+  yield* validateLabels(labels ?? {}, child(path, "labels"));
+  yield* validateAnnotations(annotations ?? {}, child(path, "annotations"));
+  yield* validateOwners(ownerReferences ?? [], child(path, "ownerReferences"));
+  for (const finalizer of finalizers ?? []) for (const text of finalizerErrors(finalizer)) yield invalid(child(path, "finalizers"), finalizer, text);
+}
+
+function* validateAnnotations(annotations: Readonly<Record<string, string>>, path: string): Iterable<FieldError> {
+  let bytes = 0;
+  for (const [name, value] of Object.entries(annotations)) {
+    for (const text of qualifiedName(name.toLowerCase())) yield invalid(path, name, text);
+    bytes += Buffer.byteLength(name) + Buffer.byteLength(value);
+  }
+  if (bytes > ANNOTATIONS_BYTES_MAX) yield tooLong(path, ANNOTATIONS_BYTES_MAX);
+}
+
+function* validateOwners(owners: readonly NonNullable<ObjectMeta["ownerReferences"]>[number][], path: string): Iterable<FieldError> {
+  let controller: string | undefined;
+  for (const [i, owner] of owners.entries()) {
+    const at = index(path, i);
+    const version = owner.apiVersion.split("/").at(-1) ?? "";
+    if (version === "") yield invalid(child(at, "apiVersion"), owner.apiVersion, "version must not be empty");
+    if (owner.kind === "") yield invalid(child(at, "kind"), owner.kind, "must not be empty");
+    if (owner.name === "") yield invalid(child(at, "name"), owner.name, "must not be empty");
+    if (owner.uid === "") yield invalid(child(at, "uid"), owner.uid, "must not be empty");
+    if (owner.apiVersion === "v1" && owner.kind === "Event") yield invalid(path, owner, "/v1, Kind=Event is disallowed from being an owner");
+    if (!owner.controller) continue;
+    if (controller !== undefined)
+      yield invalid(path, owners, `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${owner.name}`);
+    controller = owner.name;
+  }
+}
+
+function* finalizerErrors(finalizer: string): Iterable<string> {
+  yield* qualifiedName(finalizer);
+  if (!finalizer.includes("/") && !["orphan", "foregroundDeletion", "kubernetes"].includes(finalizer))
+    yield "name is neither a standard finalizer name nor is it fully qualified";
+}
+
+/** What an update may not change. */
+export function* validateMetaUpdate(next: Readonly<ApiObject>, old: Readonly<ApiObject>): Iterable<FieldError> {
+  const path = "metadata";
+  if (old.metadata.deletionTimestamp && next.metadata.finalizers) {
+    const before = new Set(old.metadata.finalizers ?? []);
+    const added = next.metadata.finalizers.filter((finalizer) => !before.has(finalizer));
+    if (added.length > 0) yield forbidden(child(path, "finalizers"), `no new finalizers can be added if the object is being deleted, found new finalizers []string{${added.map((name) => JSON.stringify(name)).join(", ")}}`);
+  }
+  for (const name of ["name", "namespace", "uid"] as const)
+    if ((next.metadata[name] ?? "") !== (old.metadata[name] ?? "")) yield invalid(child(path, name), next.metadata[name] ?? "", FIELD_IMMUTABLE);
+}

@@ -1,0 +1,217 @@
+/**
+ * The one copy of the world: every stored object once, kept current by one watch of the store.
+ *
+ *   store ──watch──▶ WatchCache ──▶ one ResourceCache a resource ──▶ lists, watches, informers
+ *
+ * Each resource keeps a window of its last events, so that a watch may start at a recent revision; an older one is told to list again
+ * ("compacted"), as upstream's watch cache does.
+ */
+import type { Log } from "../../observe/log.ts";
+import { type Revision, type Row, type Store, StoreError, type StoreEvent } from "../../../storage/store.ts";
+import { Cached, cachedOf } from "./cached.ts";
+
+export const ROOT = "/registry/";
+
+export interface CacheEvent {
+  readonly type: "ADDED" | "MODIFIED" | "DELETED";
+  /** As it is now; for DELETED the last state, under the revision of the delete. */
+  readonly entry: Cached;
+  /** As it was before; absent for ADDED. */
+  readonly previous: Cached | undefined;
+}
+
+/** Events a resource remembers. Upstream's watch cache grows from 100 to 100 k; an edge cluster's informers reconnect within this. */
+const WINDOW_MAX = 1024;
+/** Events a consumer may lag behind before it is told to start again: bounds memory when a client stops reading. */
+const LAG_MAX = 4096;
+
+/** The objects under one key prefix ("/registry/pods/"), in key order when listed. */
+export class ResourceCache {
+  readonly prefix: string;
+  readonly #entries = new Map<string, Cached>();
+  #sortedKeys: string[] | undefined;
+  readonly #window: CacheEvent[] = [];
+  /** Watches may start after any revision ≥ this one. */
+  #oldest: Revision;
+  readonly #listeners = new Set<(event: CacheEvent) => void>();
+
+  constructor(prefix: string, revision: Revision) {
+    this.prefix = prefix;
+    this.#oldest = revision;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  get oldest(): Revision {
+    return this.#oldest;
+  }
+
+  get(key: string): Cached | undefined {
+    return this.#entries.get(key);
+  }
+
+  /** Entries whose key starts with `prefix`, in key order. */
+  *under(prefix: string): Iterable<Cached> {
+    this.#sortedKeys ??= [...this.#entries.keys()].sort();
+    const keys = this.#sortedKeys;
+    for (let i = prefix === this.prefix ? 0 : firstAtOrAfter(keys, prefix); i < keys.length; i++) {
+      const key = keys[i]!;
+      if (!key.startsWith(prefix)) return;
+      const entry = this.#entries.get(key);
+      if (entry) yield entry;
+    }
+  }
+
+  values(): Iterable<Cached> {
+    return this.#entries.values();
+  }
+
+  /** Remembered events after `revision`. Throws "compacted" if some of those are forgotten. */
+  after(revision: Revision): readonly CacheEvent[] {
+    if (revision < this.#oldest) throw new StoreError("compacted", { revision, oldest: this.#oldest });
+    let from = this.#window.length;
+    while (from > 0 && this.#window[from - 1]!.entry.revision > revision) from--;
+    return this.#window.slice(from);
+  }
+
+  listen(listener: (event: CacheEvent) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  load(row: Row): void {
+    this.#entries.set(row.key, cachedOf(row));
+    this.#sortedKeys = undefined;
+  }
+
+  apply(event: StoreEvent): void {
+    const { key } = event.row;
+    const previous = this.#entries.get(key);
+    const entry = cachedOf(event.row);
+    if (event.type === "delete") {
+      if (!previous) return;
+      this.#entries.delete(key);
+      this.#sortedKeys = undefined;
+    } else {
+      this.#entries.set(key, entry);
+      if (!previous) this.#sortedKeys = undefined;
+    }
+    const change: CacheEvent = { type: event.type === "delete" ? "DELETED" : previous ? "MODIFIED" : "ADDED", entry, previous };
+    this.#window.push(change);
+    if (this.#window.length > WINDOW_MAX) this.#oldest = this.#window.splice(0, WINDOW_MAX / 4).at(-1)!.entry.revision;
+    for (const listener of this.#listeners) listener(change);
+  }
+}
+
+function firstAtOrAfter(keys: readonly string[], wanted: string): number {
+  let low = 0;
+  let high = keys.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (keys[middle]! < wanted) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+export class WatchCache {
+  readonly #store: Store;
+  readonly #resources = new Map<string, ResourceCache>();
+  #revision: Revision = 0;
+  #waiters: { readonly revision: Revision; readonly resolve: () => void }[] = [];
+  readonly #onRevision = new Set<(revision: Revision) => void>();
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** Everything up to this revision is in the cache. */
+  get revision(): Revision {
+    return this.#revision;
+  }
+
+  /** Reads the whole store, then follows it until `signal` aborts. Calls `ready` once reads can be served. */
+  async run(signal: AbortSignal, ready: () => void, log: Log): Promise<void> {
+    const { rows, revision } = await this.#store.list({ prefix: ROOT });
+    this.#revision = revision;
+    for (const row of rows) this.#of(row.key).load(row);
+    log.info("watch cache loaded", { objects: rows.length, revision });
+    ready();
+    for await (const batch of this.#store.watch({ prefix: ROOT, after: revision }, signal)) {
+      for (const event of batch.events) this.#of(event.row.key).apply(event);
+      this.#reached(batch.revision);
+    }
+  }
+
+  /** The cache of one resource; `prefix` ends in a slash. */
+  resource(prefix: string): ResourceCache {
+    const found = this.#resources.get(prefix);
+    if (found) return found;
+    const made = new ResourceCache(prefix, this.#revision);
+    this.#resources.set(prefix, made);
+    return made;
+  }
+
+  /** Resolves once everything up to `revision` is in the cache, or rejects with the signal's reason. */
+  async reach(revision: Revision, signal: AbortSignal): Promise<void> {
+    if (this.#revision >= revision) return;
+    signal.throwIfAborted();
+    await new Promise<void>((resolve, reject) => {
+      const onAbort = (): void => reject(signal.reason as Error);
+      signal.addEventListener("abort", onAbort, { once: true });
+      this.#waiters.push({ revision, resolve: () => { signal.removeEventListener("abort", onAbort); resolve(); } });
+    });
+  }
+
+  /** Resolves once the cache has everything that was committed when this was called. */
+  async fresh(signal: AbortSignal): Promise<void> {
+    await this.reach(this.#store.revision, signal);
+  }
+
+  onRevision(listener: (revision: Revision) => void): () => void {
+    this.#onRevision.add(listener);
+    return () => void this.#onRevision.delete(listener);
+  }
+
+  #reached(revision: Revision): void {
+    this.#revision = revision;
+    for (const listener of this.#onRevision) listener(revision);
+    if (this.#waiters.length === 0) return;
+    const due = this.#waiters.filter((waiter) => waiter.revision <= revision);
+    if (due.length === 0) return;
+    this.#waiters = this.#waiters.filter((waiter) => waiter.revision > revision);
+    for (const { resolve } of due) resolve();
+  }
+
+  /** "/registry/apps/deployments/ns/name" and "/registry/core/pods/…": group and resource name the cache. */
+  #of(key: string): ResourceCache {
+    return this.resource(key.slice(0, key.indexOf("/", key.indexOf("/", ROOT.length) + 1) + 1));
+  }
+}
+
+/** The events of `cache` after `revision`, in batches as they come. Throws "overrun" when the consumer lags too far behind. */
+export async function* follow(cache: ResourceCache, revision: Revision, signal: AbortSignal): AsyncIterable<readonly CacheEvent[]> {
+  let pending: CacheEvent[] = [...cache.after(revision)];
+  let wake: (() => void) | undefined;
+  const stop = cache.listen((event) => {
+    pending.push(event);
+    wake?.();
+  });
+  const onAbort = (): void => wake?.();
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    while (!signal.aborted) {
+      if (pending.length > LAG_MAX) throw new StoreError("overrun", { pending: pending.length });
+      if (pending.length > 0) {
+        const batch = pending;
+        pending = [];
+        yield batch;
+      } else await new Promise<void>((resolve) => (wake = resolve));
+    }
+  } finally {
+    stop();
+    signal.removeEventListener("abort", onAbort);
+  }
+}

@@ -1,0 +1,130 @@
+/**
+ * The table of all resources: the built-in ones from core/api/schema/resources.txt with their definitions, and those that CustomResourceDefinitions add.
+ *
+ * Versions of one resource share a ResourceStore, which keeps objects in one of them; the others are converted on the way in and out.
+ */
+import type { ResourceRow } from "../api/schema/resources.ts";
+import type { ApiObject } from "../api/meta/object-meta.ts";
+import { formatApiVersion } from "../api/meta/gvk.ts";
+import type { Clock } from "../lifecycle/clock.ts";
+import type { Random } from "../lifecycle/random.ts";
+import type { Store } from "../../storage/store.ts";
+import type { Resource } from "./generic/resource.ts";
+import { ResourceStore } from "./generic/store.ts";
+import type { WatchCache } from "./generic/watch-cache.ts";
+
+/** Changes the version of an object within its group. Returns a new object (or the same for the same version); never mutates. */
+export type Convert = (object: Readonly<ApiObject>, apiVersion: string) => ApiObject;
+
+/** One resource in one version, as it is served. */
+export interface ServedResource {
+  readonly row: ResourceRow;
+  readonly apiVersion: string;
+  readonly definition: Resource;
+  /** Absent for resources that are only created and answered at once: reviews, tokens. */
+  readonly store: ResourceStore | undefined;
+  /** Whether objects are stored in this very version. */
+  readonly isStorageVersion: boolean;
+  toStorage(object: ApiObject): ApiObject;
+  fromStorage(object: Readonly<ApiObject>): Readonly<ApiObject>;
+}
+
+interface Deps {
+  readonly store: Store;
+  readonly cache: WatchCache;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly convert: Convert;
+}
+
+export class Registry {
+  readonly #deps: Deps;
+  readonly #served = new Map<string, ServedResource>();
+  readonly #stores = new Map<string, ResourceStore>();
+  #changes = 0;
+
+  constructor(rows: readonly ResourceRow[], definitions: readonly Resource[], deps: Deps) {
+    this.#deps = deps;
+    const byName = new Map(definitions.map((definition) => [`${definition.group}/${definition.plural}`, definition]));
+    for (const row of rows) {
+      const storage = rows.filter((other) => other.group === row.group && other.plural === row.plural).toSorted(byStability)[0]!;
+      this.#add(row, storage, byName.get(`${row.group}/${row.plural}`));
+    }
+  }
+
+  /** Grows whenever a resource is added or removed: what is derived from the table (discovery, OpenAPI) is made again then. */
+  get changes(): number {
+    return this.#changes;
+  }
+
+  find(group: string, version: string, plural: string): ServedResource | undefined {
+    return this.#served.get(`${group}/${version}/${plural}`);
+  }
+
+  /** By kind, any version of it that is served. */
+  findKind(group: string, kind: string): ServedResource | undefined {
+    for (const served of this.#served.values()) if (served.row.group === group && served.row.kind === kind) return served;
+    return undefined;
+  }
+
+  rows(): readonly ResourceRow[] {
+    return [...this.#served.values()].map(({ row }) => row);
+  }
+
+  /** The store of a resource, whatever its versions. */
+  storeOf(group: string, plural: string): ResourceStore | undefined {
+    return this.#stores.get(`${group}/${plural}`);
+  }
+
+  #add(row: ResourceRow, storage: ResourceRow, definition: Resource | undefined): void {
+    const resource: Resource = definition ?? { group: row.group, version: row.version, kind: row.kind, plural: row.plural };
+    const stored = row.verbs.includes("get") || row.verbs.includes("list");
+    const home = storedTogether(storage);
+    const apiVersion = formatApiVersion(row);
+    const storageVersion = formatApiVersion(home);
+    const { convert } = this.#deps;
+    this.#served.set(`${row.group}/${row.version}/${row.plural}`, {
+      row,
+      apiVersion,
+      definition: resource,
+      store: stored ? this.#storeFor(home, resource, row) : undefined,
+      isStorageVersion: apiVersion === storageVersion,
+      toStorage: (object) => (apiVersion === storageVersion ? object : convert(object, storageVersion)),
+      fromStorage: (object) => (object.apiVersion === apiVersion ? object : convert(object, apiVersion)),
+    });
+    this.#changes++;
+  }
+
+  #storeFor(home: { group: string; version: string; plural: string }, definition: Resource, row: ResourceRow): ResourceStore {
+    const key = `${home.group}/${home.plural}`;
+    let store = this.#stores.get(key);
+    if (!store) {
+      const { group, version, plural } = home;
+      store = new ResourceStore(
+        { group, version, plural, kind: row.kind, namespaced: row.namespaced, hasStatus: row.subresources.some(({ name }) => name === "status") },
+        definition,
+        this.#deps,
+      );
+      this.#stores.set(key, store);
+    }
+    return store;
+  }
+}
+
+/** Events are one resource under two groups. */
+function storedTogether(row: ResourceRow): { group: string; version: string; plural: string } {
+  return row.plural === "events" && row.group === "events.k8s.io" ? { group: "", version: "v1", plural: "events" } : row;
+}
+
+/** v2 before v1 before v1beta2 before v1beta1 before v1alpha1. Source: apimachinery pkg/version CompareKubeAwareVersionStrings */
+export function byStability(a: { readonly version: string }, b: { readonly version: string }): number {
+  const [ka, ma, na] = parts(a.version);
+  const [kb, mb, nb] = parts(b.version);
+  return kb - ka || mb - ma || nb - na || a.version.localeCompare(b.version);
+}
+
+function parts(version: string): [stability: number, major: number, minor: number] {
+  const match = /^v(\d+)(?:(alpha|beta)(\d+))?$/.exec(version);
+  if (!match) return [-1, 0, 0];
+  return [match[2] === "alpha" ? 0 : match[2] === "beta" ? 1 : 2, Number(match[1]), Number(match[3] ?? 0)];
+}

@@ -1,0 +1,72 @@
+/**
+ * What a request is answered with, before any encoding. HTTP encodes it as negotiated (respond.ts); a caller in this process takes the objects
+ * as they are (in-process.ts).
+ */
+import type { Duplex, Readable } from "node:stream";
+import type { ApiObject, ListMeta } from "../api/meta/object-meta.ts";
+import type { Cached } from "../registry/generic/cached.ts";
+import type { ServedResource } from "../registry/registry.ts";
+
+/** One object: a resource's own, or of another kind (Status, Scale, a review). */
+export interface ObjectAnswer {
+  readonly type: "object";
+  readonly status: number;
+  readonly object: Readonly<ApiObject> | Readonly<Record<string, unknown>>;
+  /** Set when `object` is this entry's, in the version it is stored in: its bytes can be used as they are. */
+  readonly entry?: Cached | undefined;
+  /** Set when the object is one of this resource: it can be shown as a Table or as metadata only. */
+  readonly served?: ServedResource | undefined;
+}
+
+export interface ListAnswer {
+  readonly type: "list";
+  readonly served: ServedResource;
+  readonly entries: readonly Cached[];
+  readonly metadata: ListMeta;
+}
+
+export interface WatchItem {
+  readonly type: "ADDED" | "MODIFIED" | "DELETED";
+  readonly entry: Cached;
+}
+export interface BookmarkItem {
+  readonly type: "BOOKMARK";
+  readonly resourceVersion: string;
+  /** Ends the initial events of a streaming list. */
+  readonly initialEventsEnd?: boolean;
+}
+/** Ends the watch. */
+export interface ErrorItem {
+  readonly type: "ERROR";
+  readonly error: unknown;
+}
+
+export interface WatchAnswer {
+  readonly type: "watch";
+  readonly served: ServedResource;
+  readonly batches: AsyncIterable<readonly (WatchItem | BookmarkItem | ErrorItem)[]>;
+}
+
+/** Ready bytes: discovery, OpenAPI, metrics, health, logs. */
+export interface RawAnswer {
+  readonly type: "raw";
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Uint8Array | Readable;
+}
+
+/** The connection leaves HTTP: whoever gets the socket speaks on it. */
+export interface UpgradeAnswer {
+  readonly type: "upgrade";
+  take(socket: Duplex, head: Buffer): void;
+}
+
+export type Answer = (ObjectAnswer | ListAnswer | WatchAnswer | RawAnswer | UpgradeAnswer) & { readonly warnings?: readonly string[] | undefined };
+
+export function raw(body: string | Uint8Array, contentType = "text/plain; charset=utf-8", status = 200, headers: Readonly<Record<string, string>> = {}): RawAnswer {
+  return { type: "raw", status, headers: { "content-type": contentType, ...headers }, body };
+}
+
+export function json(value: unknown, status = 200): RawAnswer {
+  return raw(JSON.stringify(value), "application/json", status);
+}

@@ -1,0 +1,110 @@
+/**
+ * What a request is about, read from its method and path.
+ *
+ *   /api/v1/namespaces/{ns}/pods/{name}/{subresource}/{rest…}      /apis/{group}/{version}/…      anything else: a path
+ *
+ * Source: kubernetes v1.36 apiserver/pkg/endpoints/request/requestinfo.go
+ */
+import type { Verb } from "../api/request/attributes.ts";
+
+export interface ResourceRequestInfo {
+  readonly isResource: true;
+  readonly verb: Verb;
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  readonly subresource: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** What follows the subresource: the path below …/proxy/. Begins with "/" if there is any. */
+  readonly rest: string;
+  readonly path: string;
+}
+
+export interface PathRequestInfo {
+  readonly isResource: false;
+  readonly verb: Verb;
+  readonly path: string;
+}
+
+export type RequestInfo = ResourceRequestInfo | PathRequestInfo;
+
+/** Subresources of a namespace object itself; any other word after /namespaces/{ns}/ is a resource in it. */
+const NAMESPACE_SUBRESOURCES = new Set(["status", "finalize"]);
+/** Everything after these belongs to the request's target. */
+const OPEN_ENDED = new Set(["proxy"]);
+
+export function requestInfo(method: string, path: string, query: URLSearchParams): RequestInfo {
+  const parts = path.split("/").filter((part) => part !== "");
+  const other: PathRequestInfo = { isResource: false, verb: method.toLowerCase(), path };
+  const core = parts[0] === "api";
+  if (!core && parts[0] !== "apis") return other;
+  const group = core ? "" : (parts[1] ?? "");
+  const version = parts[core ? 1 : 2] ?? "";
+  let rest = parts.slice(core ? 2 : 3).map(decodePart);
+  if (rest.length === 0) return other;
+
+  let verb = verbOf(method);
+  if (rest[0] === "watch" || rest[0] === "proxy") { // the old forms /api/v1/watch/…, long deprecated
+    if (rest.length === 1) return other;
+    if (rest[0] === "watch") verb = "watch";
+    else verb = "proxy";
+    rest = rest.slice(1);
+  }
+  let namespace = "";
+  if (rest[0] === "namespaces" && rest.length > 1) {
+    namespace = rest[1]!;
+    if (rest.length > 2 && !NAMESPACE_SUBRESOURCES.has(rest[2]!)) rest = rest.slice(2);
+  }
+  const [resource = "", name = "", subresource = ""] = rest;
+  if (verb === "get" && name === "") verb = "list";
+  if (verb === "delete" && name === "") verb = "deletecollection";
+  let listName = "";
+  if (verb === "list") {
+    if (isTrue(query.get("watch"))) verb = "watch";
+    listName = nameSelected(query.get("fieldSelector"));
+  }
+  const below = OPEN_ENDED.has(subresource) ? path.slice(indexAfter(path, `/${subresource}`, partsBefore(path, parts.length - rest.length + 3))) : "";
+  return { isResource: true, verb, group, version, resource, subresource, namespace, name: name || listName, rest: below, path };
+}
+
+function verbOf(method: string): Verb {
+  switch (method) {
+    case "POST": return "create";
+    case "PUT": return "update";
+    case "PATCH": return "patch";
+    case "DELETE": return "delete";
+    default: return "get"; // GET, HEAD
+  }
+}
+
+function decodePart(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part; // not an escape after all: the name will simply not be found
+  }
+}
+
+export function isTrue(value: string | null): boolean {
+  return value === "" || value === "1" || value?.toLowerCase() === "true";
+}
+
+/** A list of metadata.name=x is a request for that one object, which is how RBAC's resourceNames come to apply to lists. */
+function nameSelected(fieldSelector: string | null): string {
+  const match = fieldSelector === null ? null : /^metadata\.name==?([^,]+)$/.exec(fieldSelector);
+  return match?.[1] ?? "";
+}
+
+/** Offset in `path` just before its nth non-empty part (1-based). */
+function partsBefore(path: string, nth: number): number {
+  let at = 0;
+  for (let seen = 0; at < path.length; at++) {
+    if (path[at] === "/" && path[at + 1] !== "/" && path[at + 1] !== undefined && ++seen === nth) return at;
+  }
+  return at;
+}
+
+function indexAfter(path: string, text: string, from: number): number {
+  return path.startsWith(text, from) ? from + text.length : path.length;
+}

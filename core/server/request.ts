@@ -1,0 +1,34 @@
+/** A request as the chain sees it: from the network, or from a caller in this process. */
+import type { PeerCertificate } from "../authn/authenticator.ts";
+import type { UserInfo } from "../api/request/user.ts";
+
+export type RequestBody =
+  /** From the network: bytes of a media type. */
+  | { readonly type: "bytes"; readonly contentType: string; readonly bytes: Buffer }
+  /** From this process: a JSON value; `contentType` tells which kind of patch it is. */
+  | { readonly type: "value"; readonly contentType: string; readonly value: unknown };
+
+export interface ServerRequest {
+  readonly method: string;
+  /** Without the query; still percent-encoded. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  header(name: string): string | undefined;
+  readonly webSocketProtocols: readonly string[];
+  readonly peerCertificate?: PeerCertificate | undefined;
+  readonly remoteAddress: string;
+  /** Set for callers in this process, whose identity needs no proof. */
+  readonly user?: UserInfo | undefined;
+  /** Reads the body; throws 413 when it is too large. */
+  body(): Promise<RequestBody>;
+  readonly signal: AbortSignal;
+}
+
+export const USER_AGENT_MAX = 128; // metav1 validation: field managers are at most this long
+
+/** Who writes, for managedFields: the fieldManager asked for, or the first word of the User-Agent up to a slash. */
+export function fieldManagerOf(request: ServerRequest): string {
+  const asked = request.query.get("fieldManager");
+  if (asked) return asked;
+  return (request.header("user-agent") ?? "").split("/")[0]!.slice(0, USER_AGENT_MAX) || "unknown";
+}

@@ -1,0 +1,208 @@
+/** get, list and watch. Lists and watches are served from the one copy of the world; only continued lists go back to the store. */
+import { badRequest, CONTINUE_EXPIRED, CONTINUE_INCONSISTENT, resourceExpired, resourceVersionTooLarge, resourceVersionTooOld } from "../../api/meta/status-error.ts";
+import type { ListMeta } from "../../api/meta/object-meta.ts";
+import { Cached } from "../../registry/generic/cached.ts";
+import type { Selection } from "../../registry/generic/selection.ts";
+import { type CacheEvent, follow } from "../../registry/generic/watch-cache.ts";
+import { StoreError } from "../../../storage/store.ts";
+import type { Answer, BookmarkItem, ErrorItem, WatchItem } from "../answer.ts";
+import type { Scope } from "../handler.ts";
+import { isTrue } from "../request-info.ts";
+import { integer, type ListOptions, listOptionsOf, selectionOf } from "./options.ts";
+
+/** How long a read waits for a revision that has not been reached yet. Source: apiserver storage/cacher blockTimeout */
+const REACH_TIMEOUT_MS = 3_000;
+/** Watches end after this long, so that clients spread over servers; each adds up to as much again. Source: --min-request-timeout */
+const WATCH_TIMEOUT_MIN_MS = 1_800_000;
+/** Between bookmarks of a quiet watch. Source: apiserver storage/cacher bookmarkFrequency */
+const BOOKMARK_PERIOD_MS = 60_000;
+
+export async function getObject(scope: Scope): Promise<Answer> {
+  const { info, served, request, signal } = scope;
+  await reach(scope, request.query.get("resourceVersion") ?? "");
+  const entry = await served.store!.get(info.namespace, info.name, signal);
+  const view = subresourceOf(scope);
+  if (view?.type === "view") return { type: "object", status: 200, object: view.read(entry.object) };
+  return { type: "object", status: 200, object: served.fromStorage(entry.object), entry: served.isStorageVersion ? entry : undefined, served };
+}
+
+export function subresourceOf({ info, served }: Scope) {
+  return info.subresource === "" ? undefined : served.definition.subresources?.[info.subresource];
+}
+
+/** Waits until reads may be served that are "not older than" `resourceVersion`; "" is the newest, "0" is whatever there is. */
+async function reach({ server: { cache, clock }, signal }: Scope, resourceVersion: string): Promise<void> {
+  if (resourceVersion === "0") return;
+  if (resourceVersion === "") return cache.fresh(signal);
+  const wanted = Number(resourceVersion);
+  if (cache.revision >= wanted) return;
+  const late = new AbortController();
+  const timer = clock.after(REACH_TIMEOUT_MS, () => late.abort(resourceVersionTooLarge(resourceVersion, cache.revision)));
+  try {
+    await cache.reach(wanted, AbortSignal.any([signal, late.signal]));
+  } finally {
+    timer.cancel();
+  }
+}
+
+export async function listObjects(scope: Scope): Promise<Answer> {
+  const { served, server, signal } = scope;
+  const options = listOptionsOf(scope);
+  const selection = selectionOf(scope);
+  if (options.continue !== "") return listFrom(scope, options, selection, decodeContinue(options.continue));
+  if (options.versionMatch === "Exact") return listFrom(scope, options, selection, { revision: Number(options.resourceVersion), after: undefined });
+  // a limited list at an exact-looking version is served as "not older than", as upstream's watch cache does
+  await reach(scope, options.resourceVersion);
+  signal.throwIfAborted();
+  const revision = server.cache.revision;
+  const entries: Cached[] = [];
+  let next: ListMeta = {};
+  for (const entry of served.store!.select(selection)) {
+    if (options.limit > 0 && entries.length === options.limit) {
+      const last = entries.at(-1)!.key;
+      next = { continue: encodeContinue(revision, last, served.store!.prefixOf(selection.namespace)), ...remaining(scope, selection, entries.length) };
+      break;
+    }
+    entries.push(entry);
+  }
+  return { type: "list", served, entries, metadata: { resourceVersion: String(revision), ...next } };
+}
+
+/** Only told for lists without selectors, which can be counted without reading on. */
+function remaining({ served }: Scope, selection: Selection, sent: number): ListMeta {
+  if (selection.matches) return {};
+  let count = 0;
+  for (const _ of served.store!.cache.under(served.store!.prefixOf(selection.namespace))) count++;
+  return { remainingItemCount: count - sent };
+}
+
+/** A snapshot at a revision, page by page, from the store. */
+async function listFrom({ served, server }: Scope, options: ListOptions, selection: Selection, from: { revision: number; after: string | undefined }): Promise<Answer> {
+  const store = served.store!;
+  const prefix = store.prefixOf(selection.namespace);
+  if (from.after !== undefined && !from.after.startsWith(prefix)) throw badRequest("continue key is not valid: it is of another resource or namespace");
+  if (from.revision > server.cache.revision) throw resourceVersionTooLarge(from.revision, server.cache.revision);
+  const entries: Cached[] = [];
+  let after = from.after;
+  for (;;) {
+    const wanted = options.limit > 0 ? options.limit - entries.length : 0;
+    const page = await store.listAt({ prefix, after, limit: wanted, revision: from.revision }).catch((error: unknown) => {
+      throw expired(error, options, server.cache.revision);
+    });
+    for (const entry of page.entries)
+      if ((selection.name === undefined || entry.object.metadata.name === selection.name) && (selection.matches?.(entry.object) ?? true)) entries.push(entry);
+    after = page.entries.at(-1)?.key;
+    const metadata = { resourceVersion: String(from.revision) };
+    if (!page.more || after === undefined) return { type: "list", served, entries, metadata };
+    if (options.limit > 0 && entries.length >= options.limit) {
+      const left = selection.matches ? {} : { remainingItemCount: page.remaining };
+      return { type: "list", served, entries, metadata: { ...metadata, continue: encodeContinue(from.revision, after, prefix), ...left } };
+    }
+  }
+}
+
+function expired(error: unknown, options: ListOptions, revision: number): unknown {
+  if (!(error instanceof StoreError) || error.code !== "compacted") return error;
+  if (options.continue === "") return resourceVersionTooOld(options.resourceVersion, revision);
+  const { after } = decodeContinue(options.continue);
+  return after === undefined ? resourceExpired(CONTINUE_EXPIRED) : resourceExpired(CONTINUE_INCONSISTENT, Buffer.from(JSON.stringify({ v: "meta.k8s.io/v1", rv: -1, start: after })).toString("base64url"));
+}
+
+/** Opaque to clients; the form of upstream's, so that tools which peek into it are not surprised. */
+function encodeContinue(revision: number, after: string, prefix: string): string {
+  return Buffer.from(JSON.stringify({ v: "meta.k8s.io/v1", rv: revision, start: `${after.slice(prefix.length)}\u0000`, prefix })).toString("base64url");
+}
+
+function decodeContinue(token: string): { revision: number; after: string | undefined } {
+  try {
+    const { v, rv, start, prefix } = JSON.parse(Buffer.from(token, "base64url").toString()) as { v: string; rv: number; start: string; prefix?: string };
+    if (v === "meta.k8s.io/v1" && Number.isInteger(rv) && typeof start === "string") return { revision: rv, after: (prefix ?? "") + start.replace(/\u0000$/, "") };
+  } catch (error) {
+    throw badRequest("continue key is not valid: it cannot be decoded", error);
+  }
+  throw badRequest("continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)");
+}
+
+export async function watchObjects(scope: Scope): Promise<Answer> {
+  const { request, served, server } = scope;
+  const { query } = request;
+  const options = listOptionsOf(scope);
+  const selection = selectionOf(scope);
+  const sendInitial = query.has("sendInitialEvents") ? isTrue(query.get("sendInitialEvents")) : options.resourceVersion === "" || options.resourceVersion === "0";
+  const streaming = query.has("sendInitialEvents") && sendInitial;
+  const bookmarks = isTrue(query.get("allowWatchBookmarks") ?? "false");
+  if (streaming && !bookmarks) throw badRequest("sendInitialEvents: Forbidden: sendInitialEvents is forbidden without allowWatchBookmarks");
+  if (sendInitial || options.resourceVersion === "") await reach(scope, options.resourceVersion);
+  const after = sendInitial || options.resourceVersion === "" ? server.cache.revision : Number(options.resourceVersion);
+  if (!sendInitial && after < served.store!.cache.oldest) throw resourceVersionTooOld(after, served.store!.cache.oldest);
+  const initial = sendInitial ? [...served.store!.select(selection)] : [];
+
+  const seconds = integer(query, "timeoutSeconds");
+  const timeoutMs = seconds !== undefined && seconds > 0 ? seconds * 1000 : WATCH_TIMEOUT_MIN_MS * (1 + server.random.next());
+  return { type: "watch", served, batches: watchBatches(scope, { selection, after, initial, streaming, bookmarks, timeoutMs }) };
+}
+
+interface WatchPlan {
+  readonly selection: Selection;
+  readonly after: number;
+  readonly initial: readonly Cached[];
+  readonly streaming: boolean;
+  readonly bookmarks: boolean;
+  readonly timeoutMs: number;
+}
+
+async function* watchBatches(scope: Scope, plan: WatchPlan): AsyncIterable<readonly (WatchItem | BookmarkItem | ErrorItem)[]> {
+  const { served, server } = scope;
+  const { cache } = served.store!;
+  const ended = new AbortController();
+  const signal = AbortSignal.any([scope.signal, ended.signal]);
+  const timer = server.clock.after(plan.timeoutMs, () => ended.abort());
+  try {
+    if (plan.initial.length > 0) yield plan.initial.map((entry) => ({ type: "ADDED", entry }) as const);
+    if (plan.streaming) yield [{ type: "BOOKMARK", resourceVersion: String(plan.after), initialEventsEnd: true }];
+    const changes = follow(cache, plan.after, signal)[Symbol.asyncIterator]();
+    let next = changes.next();
+    let due = plan.bookmarks ? bookmarkDue(scope, signal) : undefined;
+    while (!signal.aborted) {
+      const batch = due ? await Promise.race([next, due]) : await next;
+      if (batch === undefined) {
+        if (!signal.aborted) yield [{ type: "BOOKMARK", resourceVersion: String(server.cache.revision) }];
+        due = bookmarkDue(scope, signal);
+        continue;
+      }
+      if (batch.done) return;
+      next = changes.next();
+      const items = batch.value.flatMap((event) => selected(event, plan.selection));
+      if (items.length > 0) yield items;
+    }
+    await next;
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    yield [{ type: "ERROR", error: resourceVersionTooOld(plan.after, cache.oldest) }];
+  } finally {
+    timer.cancel();
+    ended.abort();
+  }
+}
+
+async function bookmarkDue({ server }: Scope, signal: AbortSignal): Promise<undefined> {
+  await server.clock.sleep(BOOKMARK_PERIOD_MS, signal);
+}
+
+/** What a change looks like to a watcher who sees only a part of the resource. */
+function selected({ type, entry, previous }: CacheEvent, { namespace, name, matches }: Selection): WatchItem[] {
+  const { metadata } = entry.object;
+  if ((namespace !== "" && metadata.namespace !== namespace) || (name !== undefined && metadata.name !== name)) return [];
+  if (!matches) return [{ type, entry }];
+  const before = previous !== undefined && matches(previous.object);
+  if (type === "DELETED") return before ? [{ type, entry }] : [];
+  const now = matches(entry.object);
+  if (now) return [{ type: before ? "MODIFIED" : "ADDED", entry }];
+  return before ? [{ type: "DELETED", entry: leftBehind(previous, entry.revision) }] : [];
+}
+
+/** To a watcher whose selector an object no longer matches, it is deleted: as it was, under the revision of the change. */
+function leftBehind(previous: Cached, revision: number): Cached {
+  const object = { ...previous.object, metadata: { ...previous.object.metadata, resourceVersion: String(revision) } };
+  return new Cached(previous.key, Object.freeze(object), revision);
+}
