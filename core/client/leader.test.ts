@@ -1,0 +1,53 @@
+import { expect, test } from "vitest";
+import { eventually, fakeApi } from "../../test/fake-api.ts";
+import { aborted } from "../lifecycle/aborted.ts";
+import { systemClock } from "../lifecycle/clock.ts";
+import { systemRandom } from "../lifecycle/random.ts";
+import { silentLog } from "../observe/log.ts";
+import { serviceUnavailable } from "../api/meta/status-error.ts";
+import { whileLeader } from "./leader.ts";
+import { LEASES } from "./resources.ts";
+
+test("one leads at a time; when it goes, or loses the server, another follows", async () => {
+  const api = fakeApi();
+  const leading = new Set<string>();
+  const past: string[] = [];
+  let cutOff = "";
+  const start = (identity: string) => {
+    const stop = new AbortController();
+    const client = {
+      ...api.client,
+      resource: (ref: never) => {
+        const real = api.client.resource(ref) as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>;
+        const cut = (name: string) => (...args: unknown[]) => (cutOff === identity ? Promise.reject(serviceUnavailable("cut")) : real[name]!(...args));
+        return { get: cut("get"), update: cut("update"), create: cut("create") };
+      },
+    } as unknown as typeof api.client;
+    const work = {
+      name: "work",
+      async run(signal: AbortSignal) {
+        expect(leading.size).toBe(0);
+        leading.add(identity);
+        past.push(identity);
+        await aborted(signal);
+        leading.delete(identity);
+      },
+    };
+    const times = { leaseDurationMs: 1000, renewDeadlineMs: 200, retryPeriodMs: 20 };
+    const life = whileLeader({ client, clock: systemClock, random: systemRandom, log: silentLog, lease: { namespace: "kube-system", name: "x" }, identity, ...times }, work).run(stop.signal, () => {});
+    return async () => { stop.abort(); await life; };
+  };
+  const stopA = start("a");
+  await eventually(() => [...past], (seen) => seen.length === 1);
+  const stopB = start("b");
+  await Bun.sleep(100);
+  expect(past).toEqual(["a"]);
+  await stopA();
+  await eventually(() => [...past], (seen) => seen.join() === "a,b");
+  const stopC = start("c");
+  cutOff = "b";
+  await eventually(() => [...past], (seen) => seen.join() === "a,b,c");
+  expect(api.all(LEASES)[0]?.spec).toMatchObject({ holderIdentity: "c", leaseTransitions: 2 });
+  await Promise.all([stopB(), stopC()]);
+  expect(leading.size).toBe(0);
+});
