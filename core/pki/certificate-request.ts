@@ -1,0 +1,56 @@
+/**
+ * PKCS#10 certificate signing requests: what a client sends to have its key certified.
+ *
+ * Standard: RFC 2986; the alternative names come in an extensionRequest attribute (RFC 2985 section 5.4.2).
+ */
+import type { KeyObject } from "node:crypto";
+import { type AltNames, encodeAltNames, isEmptyAltNames, NO_ALT_NAMES } from "./alt-names.ts";
+import { bitString, contextTag, expectTag, integer, octetString, oid, readBitString, readChildren, readOid, readOne, sequence, setOf, TAG, tlv } from "./asn1.ts";
+import { readPem, toPem } from "./pem.ts";
+import { signDer, spkiOf, verifyDer } from "./signature.ts";
+import { decodeSubject, encodeSubject, type Subject } from "./subject.ts";
+import { altNamesFromExtensions } from "./x509.ts";
+
+const OID_EXTENSION_REQUEST = "1.2.840.113549.1.9.14";
+const OID_ALT_NAMES = "2.5.29.17";
+
+export interface CertificateRequest {
+  readonly raw: Uint8Array;
+  readonly subject: Subject;
+  readonly subjectRaw: Uint8Array;
+  readonly altNames: AltNames;
+  readonly spki: Uint8Array;
+  /** Whether the sender holds the private key. */
+  readonly signatureValid: boolean;
+}
+
+/** Throws Asn1Error for what is no request, and an Error with upstream's text for PEM of another kind. */
+export function parseCertificateRequest(pem: string): CertificateRequest {
+  const block = readPem(pem)[0];
+  if (block?.label !== "CERTIFICATE REQUEST") throw new Error("PEM block type must be CERTIFICATE REQUEST");
+  const [info, algorithm, signature] = readChildren(expectTag(readOne(block.der), TAG.sequence, "certificate request"));
+  const [, subject, spki, attributes] = readChildren(expectTag(info, TAG.sequence, "certificate request"));
+  let altNames = NO_ALT_NAMES;
+  for (const attribute of attributes?.tag === contextTag(0) ? readChildren(attributes) : []) {
+    const [type, values] = readChildren(expectTag(attribute, TAG.sequence, "attribute"));
+    if (readOid(type) !== OID_EXTENSION_REQUEST) continue;
+    const list = readChildren(expectTag(values, TAG.set, "attribute"))[0];
+    if (list) altNames = altNamesFromExtensions(list);
+  }
+  const spkiRaw = expectTag(spki, TAG.sequence, "public key").raw;
+  const signatureOid = readOid(readChildren(expectTag(algorithm, TAG.sequence, "algorithm"))[0]);
+  return {
+    raw: block.der, subject: decodeSubject(expectTag(subject, TAG.sequence, "subject")), subjectRaw: subject!.raw, altNames, spki: spkiRaw,
+    signatureValid: verifyDer(signatureOid, info!.raw, { spki: spkiRaw, signature: readBitString(signature) }),
+  };
+}
+
+/** PEM. */
+export function createCertificateRequest(subject: Subject, altNames: AltNames, key: KeyObject): string {
+  const attributes = isEmptyAltNames(altNames) ? [] : [
+    sequence(oid(OID_EXTENSION_REQUEST), setOf(sequence(sequence(oid(OID_ALT_NAMES), octetString(encodeAltNames(altNames)))))),
+  ];
+  const info = sequence(integer(0), encodeSubject(subject), spkiOf(key), tlv(contextTag(0), ...attributes));
+  const { algorithm, signature } = signDer(info, key);
+  return toPem("CERTIFICATE REQUEST", sequence(info, algorithm, bitString(signature)));
+}

@@ -1,0 +1,18 @@
+/** PEM: DER in base64 between lines that name it. Text around the blocks is skipped, as every other reader does. */
+export interface PemBlock { readonly label: string; readonly der: Uint8Array }
+
+export function toPem(label: string, der: Uint8Array): string {
+  const lines = Buffer.from(der).toString("base64").match(/.{1,64}/g) ?? [];
+  return `-----BEGIN ${label}-----\n${lines.join("\n")}\n-----END ${label}-----\n`;
+}
+
+const BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----\r?\n([A-Za-z0-9+/=\s]*?)-----END \1-----/g;
+
+export function readPem(text: string): PemBlock[] {
+  return [...text.matchAll(BLOCK)].map(([, label = "", body = ""]) => ({ label, der: Buffer.from(body, "base64") }));
+}
+
+/** All certificates of a bundle, in order. */
+export function readCertificatePems(text: string): Uint8Array[] {
+  return readPem(text).filter(({ label }) => label === "CERTIFICATE").map(({ der }) => der);
+}

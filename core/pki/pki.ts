@@ -1,0 +1,126 @@
+/**
+ * The cluster's keys and certificates, made at the first start and kept under <data-dir>/server/tls.
+ *
+ *   const pki = await openPki({ dir, names, clock, random, log, releasedMs });
+ *   pki.leaf(SERVING_NAME)          the pair in use; another one after a renewal
+ *   pki.authority("client-ca")      to sign requests of others
+ *
+ * What an operator puts there first is used as it is: <ca>.crt with <ca>.key, and service.key. A CA certificate without its key is
+ * refused, because nothing could be issued; a key without its certificate is what an interrupted first start leaves, and gets one.
+ * Manual of the parts: identities.ts (who), validity.ts (how long, and wrong clocks), rotate.ts (renewal).
+ */
+import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from "node:crypto";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import type { Clock } from "../lifecycle/clock.ts";
+import type { Random } from "../lifecycle/random.ts";
+import type { Log } from "../observe/log.ts";
+import { type Authority, authority, generateKey, keyPem, selfSign } from "./authority.ts";
+import { ensurePrivateDirectory, readIfExists, writeDurably } from "./durable-file.ts";
+import { AUTHORITY_NAMES, type AuthorityName, type LeafSpec, serverLeaves, type ServingNames } from "./identities.ts";
+import { ensureLeaf, type Leaf } from "./leaf.ts";
+import { readPem } from "./pem.ts";
+import { CA_LIFETIME_MS, RENEW_BEFORE_MS, validityFor } from "./validity.ts";
+
+export interface PkiOptions {
+  readonly dir: string;
+  /** Asked again at every check: addresses change. */
+  readonly names: () => ServingNames;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** A moment that is certainly past: when this program was built. */
+  readonly releasedMs: number;
+}
+
+export interface ServiceAccountKeys {
+  readonly signing: KeyObject;
+  /** Public keys whose tokens are accepted, that of `signing` first. */
+  readonly verifying: readonly KeyObject[];
+}
+
+export interface Pki {
+  readonly dir: string;
+  readonly serviceAccountKeys: ServiceAccountKeys;
+  authority(name: AuthorityName): Authority;
+  /** By name, see identities.ts. Throws for a name that is none. */
+  leaf(name: string): Leaf;
+  /** Issues what expires, what the clock does not accept, and what lacks a name. Returns the names of what is new. */
+  renew(): Promise<readonly string[]>;
+}
+
+export async function openPki(options: PkiOptions): Promise<Pki> {
+  const { dir, names, clock, log, releasedMs } = options;
+  await ensurePrivateDirectory(dir);
+  const authorities = new Map<AuthorityName, Authority>();
+  for (const name of AUTHORITY_NAMES) authorities.set(name, await ensureAuthority(name, options));
+  const serviceAccountKeys = await ensureServiceAccountKeys(dir);
+  const leaves = new Map<string, Leaf>();
+
+  async function ensure(spec: LeafSpec): Promise<string[]> {
+    const { leaf, issued, reason } = await ensureLeaf(spec, { dir, authority: authorities.get(spec.authority)!, clock, releasedMs });
+    leaves.set(spec.name, leaf);
+    if (issued) log.info("certificate issued", { name: spec.name, reason, notAfter: new Date(leaf.certificate.notAfterMs).toISOString() });
+    return issued ? [spec.name] : [];
+  }
+
+  async function renew(): Promise<string[]> {
+    for (const [name, { certificate }] of authorities) {
+      const leftMs = certificate.notAfterMs - clock.nowMs();
+      if (leftMs < RENEW_BEFORE_MS) log.warn("certificate authority expires", { name, notAfter: new Date(certificate.notAfterMs).toISOString() });
+    }
+    const issued: string[] = [];
+    for (const spec of serverLeaves(names())) issued.push(...await ensure(spec));
+    return issued;
+  }
+
+  await renew();
+  return {
+    dir, serviceAccountKeys, renew,
+    authority: (name) => authorities.get(name)!,
+    leaf(name) {
+      const leaf = leaves.get(name);
+      if (!leaf) throw new Error(`there is no certificate named ${name}`);
+      return leaf;
+    },
+  };
+}
+
+async function ensureAuthority(name: AuthorityName, { dir, clock, random, log, releasedMs }: PkiOptions): Promise<Authority> {
+  const certificatePath = join(dir, `${name}.crt`);
+  const keyPath = join(dir, `${name}.key`);
+  let bundlePem = await readIfExists(certificatePath);
+  let privateKeyPem = await readIfExists(keyPath);
+  if (bundlePem !== undefined && privateKeyPem === undefined) throw new Error(`${certificatePath} is there, but its key ${keyPath} is not: restore it, or remove both to start with a new authority`);
+  if (privateKeyPem === undefined) {
+    privateKeyPem = keyPem(await generateKey());
+    await writeDurably(keyPath, privateKeyPem);
+  }
+  if (bundlePem === undefined) {
+    const validity = validityFor(CA_LIFETIME_MS, { nowMs: clock.nowMs(), releasedMs });
+    // The moment in the name tells apart the authorities of two clusters, or of one that was reset.
+    bundlePem = selfSign(`coracle-${name}@${Math.floor(clock.nowMs() / 1000)}`, { ...validity, random, key: createPrivateKey(privateKeyPem) });
+    await writeDurably(certificatePath, bundlePem, { mode: 0o644 });
+    log.info("certificate authority created", { name });
+  }
+  try {
+    return authority(bundlePem, privateKeyPem, random);
+  } catch (cause) {
+    throw new Error(`cannot use ${certificatePath} with ${keyPath}`, { cause });
+  }
+}
+
+/** Several keys may stand in the file: the first signs, all verify. RSA, because RS256 is the one algorithm every OpenID relying party must know. */
+async function ensureServiceAccountKeys(dir: string): Promise<ServiceAccountKeys> {
+  const path = join(dir, "service.key");
+  let pem = await readIfExists(path);
+  if (pem === undefined) {
+    const { privateKey } = await promisify(generateKeyPair)("rsa", { modulusLength: 2048 });
+    pem = keyPem(privateKey);
+    await writeDurably(path, pem);
+  }
+  const blocks = readPem(pem).map(({ label, der }) => `-----BEGIN ${label}-----\n${Buffer.from(der).toString("base64")}\n-----END ${label}-----\n`);
+  const [first] = blocks;
+  if (first === undefined || !first.includes("PRIVATE KEY")) throw new Error(`${path} must begin with a private key`);
+  return { signing: createPrivateKey(first), verifying: blocks.map((block) => createPublicKey(block)) };
+}
