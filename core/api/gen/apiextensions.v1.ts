@@ -64,9 +64,9 @@ export interface CustomResourceDefinitionSpec {
   preserveUnknownFields?: boolean | undefined;
 }
 export interface CustomResourceDefinitionStatus {
-  conditions?: CustomResourceDefinitionCondition[] | undefined;
-  acceptedNames?: CustomResourceDefinitionNames | undefined;
-  storedVersions?: string[] | undefined;
+  conditions: CustomResourceDefinitionCondition[];
+  acceptedNames: CustomResourceDefinitionNames;
+  storedVersions: string[];
   observedGeneration?: number | undefined;
 }
 export interface CustomResourceDefinitionVersion {

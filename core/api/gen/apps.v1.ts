@@ -179,7 +179,7 @@ export interface StatefulSetStatus {
   updateRevision?: string | undefined;
   collisionCount?: number | undefined;
   conditions?: StatefulSetCondition[] | undefined;
-  availableReplicas?: number | undefined;
+  availableReplicas: number;
 }
 export interface StatefulSetUpdateStrategy {
   type?: StatefulSetUpdateStrategyType | undefined;

@@ -29,8 +29,8 @@ export interface TokenRequestSpec {
   boundObjectRef?: BoundObjectReference | undefined;
 }
 export interface TokenRequestStatus {
-  token?: string | undefined;
-  expirationTimestamp?: string | undefined;
+  token: string;
+  expirationTimestamp: string;
 }
 export interface TokenReview {
   apiVersion: string;

@@ -68,7 +68,7 @@ export interface HorizontalPodAutoscalerStatus {
   lastScaleTime?: string | undefined;
   currentReplicas?: number | undefined;
   desiredReplicas: number;
-  currentMetrics?: MetricStatus[] | undefined;
+  currentMetrics: MetricStatus[];
   conditions?: HorizontalPodAutoscalerCondition[] | undefined;
 }
 export interface MetricIdentifier {

@@ -23,10 +23,10 @@ export interface PodDisruptionBudgetSpec {
 export interface PodDisruptionBudgetStatus {
   observedGeneration?: number | undefined;
   disruptedPods?: Record<string, string> | undefined;
-  disruptionsAllowed?: number | undefined;
-  currentHealthy?: number | undefined;
-  desiredHealthy?: number | undefined;
-  expectedPods?: number | undefined;
+  disruptionsAllowed: number;
+  currentHealthy: number;
+  desiredHealthy: number;
+  expectedPods: number;
   conditions?: Condition[] | undefined;
 }
 export type UnhealthyPodEvictionPolicyType = "AlwaysAllow" | "IfHealthyBudget";

@@ -7,7 +7,7 @@ export interface AllocatedDeviceStatus {
   pool: string;
   device: string;
   shareID?: string | undefined;
-  conditions?: Condition[] | undefined;
+  conditions: Condition[];
   data?: unknown | undefined;
   networkData?: NetworkDeviceData | undefined;
 }

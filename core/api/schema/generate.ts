@@ -18,9 +18,12 @@ const META = new Set(["ObjectMeta", "OwnerReference", "TypeMeta", "ListMeta", "M
 /** JSON schema values that are themselves JSON. */
 const JSON_TYPES = new Set(["JSON", "JSONSchemaPropsOrBool", "JSONSchemaPropsOrArray", "JSONSchemaPropsOrStringArray"]);
 
-interface Field { json: string; type: string; optional: boolean; inline: boolean }
+interface Field { json: string; type: string; optional: boolean; pointer: boolean; inline: boolean }
 interface Type { name: string; alias?: string; values?: string[]; fields: Field[] }
 interface Package { path: string; types: Type[] }
+
+/** Fields of statuses that are always written, whatever their "?" says: a reader may count on them. */
+const ALWAYS = new Set([...readFileSync("core/api/schema/facts-emission.txt", "utf8").matchAll(/^J (\w+Status\.\S+) always$/gm)].map((match) => match[1]!));
 
 function parse(texts: readonly string[]): { packages: Package[]; kinds: Map<string, Set<string>> } {
   const packages: Package[] = [];
@@ -35,7 +38,7 @@ function parse(texts: readonly string[]): { packages: Package[]; kinds: Map<stri
       packages.at(-1)!.types.push({ name: words[1]!, alias: words[2]!, fields: [], ...(values && { values }) });
     } else if (line.startsWith(" ")) {
       const flags = words.slice(3);
-      packages.at(-1)!.types.at(-1)!.fields.push({ json: words[0]!, type: words[2]!, optional: flags.includes("?") || flags.includes("*"), inline: flags.includes("^") });
+      packages.at(-1)!.types.at(-1)!.fields.push({ json: words[0]!, type: words[2]!, optional: flags.includes("?") || flags.includes("*"), pointer: flags.includes("*"), inline: flags.includes("^") });
     }
   }
   return { packages, kinds };
@@ -77,13 +80,13 @@ function render(pkg: Package, kinds: ReadonlySet<string>): string {
       continue;
     }
     const isKind = kinds.has(name) || fields.some((field) => field.type === "m.TypeMeta");
-    const lines = fields.flatMap(({ json, type, optional, inline }) => {
+    const lines = fields.flatMap(({ json, type, optional, pointer, inline }) => {
       if (type === "m.TypeMeta" || (here === "meta.v1" && type === "TypeMeta")) return ["  apiVersion: string;", "  kind: string;"];
       if (inline) return [];
       if (isKind && json === "metadata" && type.endsWith("ObjectMeta")) return [`  metadata: ${use("meta.v1", "ObjectMeta")};`];
       if (type.endsWith("ObjectMeta")) return [`  ${json}?: Partial<${use("meta.v1", "ObjectMeta")}> | undefined;`];
       const text = typeOf(type);
-      return [!optional || (isKind && json === "spec") ? `  ${key(json)}: ${text};` : `  ${key(json)}?: ${text} | undefined;`];
+      return [!optional || (!pointer && ALWAYS.has(`${name}.${json}`)) || (isKind && json === "spec") ? `  ${key(json)}: ${text};` : `  ${key(json)}?: ${text} | undefined;`];
     });
     const parents = fields.filter(({ inline, type }) => inline && !type.endsWith("TypeMeta")).map(({ type }) => typeOf(type));
     out.push(`export interface ${name}${parents.length > 0 ? ` extends ${parents.join(", ")}` : ""} {${lines.length > 0 ? `\n${lines.join("\n")}\n` : ""}}`);
