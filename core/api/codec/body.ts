@@ -1,0 +1,186 @@
+/**
+ * A request's body → a canonical object, or the 400 the API server would answer with, word for word.
+ *
+ *   const { object, warnings } = decodeBody({ bytes, encoding, expected: { group: "apps", version: "v1", kind: "Deployment" }, fieldValidation: "Warn" });
+ *
+ * A body without kind or apiVersion is taken for what was expected. Unknown and duplicate fields are dropped; `fieldValidation` says whether
+ * silently (Ignore), with a warning each (Warn), or not at all: Strict refuses the object. Defaults are not applied here.
+ *
+ * Source: kubernetes v1.36 apiserver/pkg/endpoints/handlers/{create,rest}.go, apimachinery/pkg/runtime/serializer/{json,protobuf,versioning}
+ */
+import { goQuote } from "../meta/go-quote.ts";
+import { formatApiVersion, parseApiVersion, type GroupVersion, type GroupVersionKind } from "../meta/gvk.ts";
+import { badRequest, type StatusError } from "../meta/status-error.ts";
+import { canonical } from "../schema/canonical.ts";
+import { diagnose, diagnoseUntyped } from "../schema/diagnose.ts";
+import { builtInFacts, type Facts, type StructType } from "../schema/facts.ts";
+import { jsonNodeOf, type JsonNode, type JsonObject, type JsonValue } from "./json-document.ts";
+import { decodeText, parseJson } from "./json.ts";
+import type { Encoding } from "./negotiate.ts";
+import { protobufCodec, unwrapEnvelope } from "./protobuf.ts";
+import { parseYaml, yamlDuplicates } from "./yaml.ts";
+
+export type FieldValidation = "Ignore" | "Warn" | "Strict";
+
+export interface BodyRequest {
+  readonly bytes: Uint8Array;
+  readonly encoding: Encoding;
+  /** What the endpoint takes. */
+  readonly expected: GroupVersionKind;
+  readonly fieldValidation: FieldValidation;
+  /** Group versions the endpoint takes besides `expected`'s: pods/eviction takes policy/v1beta1 too. */
+  readonly accepts?: (groupVersion: GroupVersion) => boolean;
+  readonly facts?: Facts;
+}
+
+/** Carries apiVersion and kind, whatever the body said. */
+export interface DecodedBody { readonly object: JsonObject; readonly gvk: GroupVersionKind; readonly warnings: readonly string[] }
+
+/** Errors in a body without a type: the caller adds what its own schema does not know, then calls enforceFieldValidation. */
+export interface DecodedUntyped { readonly object: JsonObject; readonly gvk: GroupVersionKind; readonly strict: readonly string[] }
+
+/** Go names no better word for the place where built-in kinds are registered. */
+const SCHEME = "pkg/api/legacyscheme/scheme.go:30";
+const SUMMARY_BYTES_MAX = 30;
+const KIND_TARGET = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }";
+
+/** Throws a StatusError, 400. */
+export function decodeBody(request: BodyRequest): DecodedBody {
+  const { expected, bytes, facts = builtInFacts } = request;
+  const body = readBody(request);
+  const { gvk } = body;
+  const type = typeFor(gvk, expected, facts);
+  const source = { ...body.object(type), apiVersion: formatApiVersion(gvk), kind: gvk.kind };
+  const { object, clean } = canonical(type, source);
+  let strict: readonly string[] = body.duplicatesText;
+  if (!clean || body.document) {
+    const found = diagnose(type, body.document ?? jsonNodeOf(source));
+    if (found.error !== undefined) throw unfit(gvk, expected, found.error);
+    strict = [...strict, ...found.strict];
+  }
+  const warnings = enforceFieldValidation({ strict, gvk, expected, fieldValidation: request.fieldValidation });
+  refuseConversion(gvk, expected);
+  const accepts = request.accepts ?? ((groupVersion) => formatApiVersion(groupVersion) === formatApiVersion(expected));
+  if (!accepts(gvk)) throw badRequest(`the API version in the data (${formatApiVersion(gvk)}) does not match the expected API version (${formatApiVersion(expected)})`);
+  return { object, gvk, warnings };
+
+  function typeFor(actual: GroupVersionKind, wanted: GroupVersionKind, all: Facts): StructType {
+    const found = all.typeOf(actual);
+    if (found) return found;
+    if (bytes.length === 0) throw unrecognized(wanted, "empty data", bytes);
+    throw unfit(actual, wanted, `no kind ${goQuote(actual.kind)} is registered for version ${goQuote(formatApiVersion(actual))} in scheme ${goQuote(SCHEME)}`);
+  }
+}
+
+/** For custom resources: any object with a kind. Throws a StatusError, 400. */
+export function decodeUntypedBody({ bytes, encoding, expected }: Pick<BodyRequest, "bytes" | "encoding" | "expected">): DecodedUntyped {
+  const body = readBody({ bytes, encoding, expected: { group: "", version: "", kind: "" } }, expected);
+  if (body.gvk.kind === "") throw unrecognized(expected, `Object 'Kind' is missing in '${decodeText(bytes)}'`, bytes);
+  const strict = [...body.duplicatesText, ...(body.document ? diagnoseUntyped(body.document) : [])];
+  return { object: body.object(undefined), gvk: body.gvk, strict };
+}
+
+/** Returns the warnings to send, or throws the 400 that Strict demands. */
+export function enforceFieldValidation({ strict, gvk, expected, fieldValidation }: {
+  readonly strict: readonly string[]; readonly gvk: GroupVersionKind; readonly expected: GroupVersionKind; readonly fieldValidation: FieldValidation;
+}): readonly string[] {
+  if (strict.length === 0 || fieldValidation === "Ignore") return [];
+  if (fieldValidation === "Warn") return strict;
+  throw unfit(gvk, expected, `strict decoding error: ${strict.join(", ")}`);
+}
+
+interface ReadBody {
+  readonly gvk: GroupVersionKind;
+  readonly document: JsonNode | undefined;
+  /** Duplicates as the YAML reader words them. */
+  readonly duplicatesText: readonly string[];
+  object(type: StructType | undefined): JsonObject;
+}
+
+function readBody({ bytes, encoding, expected }: Pick<BodyRequest, "bytes" | "encoding" | "expected">, named = expected): ReadBody {
+  try {
+    if (encoding === "protobuf") return readProtobuf(bytes, expected);
+    return encoding === "yaml" ? readYaml(bytes, expected) : readJson(bytes, expected);
+  } catch (error) {
+    throw unrecognized(named, error instanceof Error ? error.message : String(error), bytes, error);
+  }
+}
+
+function readProtobuf(bytes: Uint8Array, expected: GroupVersionKind): ReadBody {
+  const { apiVersion, kind, raw } = unwrapEnvelope(bytes);
+  const groupVersion = apiVersion === "" ? expected : parseApiVersion(apiVersion);
+  const gvk = { group: groupVersion.group, version: groupVersion.version, kind: kind === "" ? expected.kind : kind };
+  const object = (type: StructType | undefined): JsonObject => {
+    if (!type) return {};
+    try { return protobufCodec.decodeMessage(type, raw); }
+    catch (error) { throw unfit(gvk, expected, error instanceof Error ? error.message : String(error), error); }
+  };
+  return { gvk, document: undefined, duplicatesText: [], object };
+}
+
+function readJson(bytes: Uint8Array, expected: GroupVersionKind): ReadBody {
+  const { meta, value, document } = withPrefix("couldn't get version/kind; json parse error: ", () => {
+    const parsed = parseJson(decodeText(bytes));
+    return { ...parsed, meta: typeMetaOf(parsed.value) };
+  });
+  return { gvk: withDefaults(meta, expected), document, duplicatesText: [], object: () => objectOf(value) };
+}
+
+function readYaml(bytes: Uint8Array, expected: GroupVersionKind): ReadBody {
+  const text = decodeText(bytes);
+  const value = parseYaml(text) as JsonValue;
+  const meta = withPrefix("couldn't get version/kind; json parse error: ", () => typeMetaOf(value));
+  return { gvk: withDefaults(meta, expected), document: undefined, duplicatesText: yamlDuplicates(text), object: () => objectOf(value) };
+}
+
+function objectOf(value: JsonValue): JsonObject { return typeof value === "object" && value !== null && !Array.isArray(value) ? value : {}; }
+
+function withPrefix<T>(prefix: string, read: () => T): T {
+  try { return read(); }
+  catch (error) { throw new Error(prefix + (error instanceof Error ? error.message : String(error)), { cause: error }); }
+}
+
+interface TypeMeta { readonly apiVersion: string; readonly kind: string }
+
+/** Throws what Go's decoder has to say to a body that is no object, or whose kind is no string. */
+function typeMetaOf(value: JsonValue): TypeMeta {
+  if (value === null) return { apiVersion: "", kind: "" };
+  if (typeof value !== "object" || Array.isArray(value)) throw new Error(`json: cannot unmarshal ${jsonNodeOf(value).kind} into Go value of type ${KIND_TARGET}`);
+  const text = (key: string): string => {
+    const found = value[key];
+    if (found === undefined || found === null) return "";
+    if (typeof found !== "string") throw new Error(`json: cannot unmarshal ${jsonNodeOf(found).kind} into Go struct field .${key} of type string`);
+    return found;
+  };
+  return { apiVersion: text("apiVersion"), kind: text("kind") };
+}
+
+function withDefaults({ apiVersion, kind }: TypeMeta, expected: GroupVersionKind): GroupVersionKind {
+  const { group, version } = parseApiVersion(apiVersion);
+  const unversioned = version === "" && (group === "" || group === expected.group);
+  return { kind: kind === "" ? expected.kind : kind, group: unversioned ? expected.group : group, version: unversioned ? expected.version : version };
+}
+
+/** A kind we know, but not the one this endpoint stores. */
+function refuseConversion(gvk: GroupVersionKind, expected: GroupVersionKind): void {
+  if (gvk.kind === expected.kind) return; // of another version or group: `accepts` decides
+  throw unfit(gvk, expected, `converting (${gvk.version}.${gvk.kind}) to (${goPackage(expected.group)}.${expected.kind}): unknown conversion`);
+}
+
+/** The Go package of a group's internal types. */
+function goPackage(group: string): string { return group === "" ? "core" : group === "internal.apiserver.k8s.io" ? "apiserverinternal" : group.split(".")[0]!; }
+
+function unfit(gvk: GroupVersionKind, expected: GroupVersionKind, why: string, cause?: unknown): StatusError {
+  return badRequest(`${gvk.kind} in version ${goQuote(gvk.version)} cannot be handled as a ${expected.kind}: ${why}`, cause);
+}
+
+function unrecognized(expected: GroupVersionKind, why: string, bytes: Uint8Array, cause?: unknown): StatusError {
+  return badRequest(`the object provided is unrecognized (must be of type ${expected.kind}): ${why} (${summarize(bytes)})`, cause);
+}
+
+function summarize(bytes: Uint8Array): string {
+  if (bytes.length === 0) return "<empty>";
+  const start = bytes.subarray(0, SUMMARY_BYTES_MAX);
+  const text = bytes[0] === 0x7b ? decodeText(start) : Buffer.from(start).toString("hex");
+  return bytes.length > SUMMARY_BYTES_MAX ? `${text} ...` : text;
+}

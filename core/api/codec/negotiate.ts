@@ -1,0 +1,147 @@
+/**
+ * Which encoding a client wants and which it sent.
+ *
+ *   negotiateOutput({ accept: "application/json;as=Table;g=meta.k8s.io;v=v1,application/json", … })
+ *     → { encoding: "json", convert: { group: "meta.k8s.io", version: "v1", kind: "Table" }, … }
+ *
+ * Clauses are tried in order of their q, then in the order given; one whose parameters we cannot honour is passed over. No clause left is a 406
+ * that lists what there is. The order of the media types offered is upstream's: the first is the answer to a missing Accept header.
+ *
+ * Source: kubernetes v1.36 apiserver/pkg/endpoints/handlers/negotiation/negotiate.go, apiserver/pkg/endpoints/handlers/rest.go
+ */
+import type { GroupVersionKind } from "../meta/gvk.ts";
+import { notAcceptable, unsupportedMediaType } from "../meta/status-error.ts";
+
+export type Encoding = "json" | "yaml" | "protobuf";
+
+export const MEDIA_TYPES: Readonly<Record<Encoding, string>> = {
+  json: "application/json", yaml: "application/yaml", protobuf: "application/vnd.kubernetes.protobuf",
+};
+/** What built-in resources, and the metadata of all, can be written in. */
+export const ENCODINGS: readonly Encoding[] = ["json", "yaml", "protobuf"];
+/** What custom resources can be written in: they have no protobuf message. */
+export const ENCODINGS_CUSTOM: readonly Encoding[] = ["json", "yaml"];
+/** Watches in YAML would need a framing that does not exist. */
+const ENCODINGS_STREAM: ReadonlySet<Encoding> = new Set<Encoding>(["json", "protobuf"]);
+
+/** Kinds any object can be turned into on its way out. */
+const CONVERSIONS: ReadonlySet<string> = new Set(["Table", "PartialObjectMetadata", "PartialObjectMetadataList"]);
+const CONVERSION_VERSIONS: ReadonlySet<string> = new Set(["v1", "v1beta1"]);
+
+export type Convertible = (target: GroupVersionKind, encoding: Encoding) => boolean;
+
+export interface OutputRequest {
+  /** The Accept header; undefined or empty if there is none. */
+  readonly accept: string | undefined;
+  readonly userAgent?: string | undefined;
+  /** The value of ?pretty=, undefined if there is none. */
+  readonly pretty?: string | undefined;
+  /** What the object itself can be written in; all, if not given. */
+  readonly encodings?: readonly Encoding[];
+  /** Whether the endpoint can answer as `target`; by default Tables and object metadata. */
+  readonly convertible?: Convertible;
+}
+
+export interface Output {
+  readonly encoding: Encoding;
+  readonly pretty: boolean;
+  /** undefined: the object as it is. */
+  readonly convert: GroupVersionKind | undefined;
+  /** The Content-Type to answer with. */
+  readonly contentType: string;
+}
+
+/** Throws a StatusError, 406. */
+export function negotiateOutput(request: OutputRequest): Output {
+  const { accept = "", encodings = ENCODINGS, convertible = convertibleToMeta } = request;
+  const found = choose(accept, encodings, convertible);
+  if (!found) throw notAcceptable(ENCODINGS.map((encoding) => MEDIA_TYPES[encoding]));
+  return { ...found, pretty: found.encoding === "json" && (found.pretty || wantsPretty(request)) };
+}
+
+/** For watches. Throws a StatusError, 406. */
+export function negotiateStream(request: OutputRequest): Output {
+  const { accept = "", encodings = ENCODINGS, convertible = convertibleToMeta } = request;
+  const found = choose(accept, encodings, convertible);
+  if (!found || !ENCODINGS_STREAM.has(found.encoding))
+    throw notAcceptable(ENCODINGS.filter((encoding) => ENCODINGS_STREAM.has(encoding)).map((encoding) => `${MEDIA_TYPES[encoding]};stream=watch`));
+  return { ...found, pretty: false, contentType: found.encoding === "protobuf" ? `${MEDIA_TYPES.protobuf};stream=watch` : MEDIA_TYPES.json };
+}
+
+/** The decoder for a Content-Type; none means JSON. Throws a StatusError, 415. */
+export function negotiateInput(contentType: string | undefined, encodings: readonly Encoding[] = ENCODINGS): Encoding {
+  if (contentType === undefined || contentType === "") return encodings[0]!;
+  const mediaType = contentType.split(";", 1)[0]!.trim().toLowerCase();
+  const found = encodings.find((encoding) => MEDIA_TYPES[encoding] === mediaType);
+  if (!found) throw unsupportedMediaType(encodings.map((encoding) => MEDIA_TYPES[encoding]));
+  return found;
+}
+
+/** A Table has no protobuf message. */
+export function convertibleToMeta({ group, version, kind }: GroupVersionKind, encoding: Encoding): boolean {
+  return group === "meta.k8s.io" && CONVERSION_VERSIONS.has(version) && CONVERSIONS.has(kind) && (kind !== "Table" || encoding !== "protobuf");
+}
+
+export interface AcceptClause { readonly type: string; readonly subtype: string; readonly q: number; readonly params: ReadonlyMap<string, string> }
+
+/** The clauses of an Accept header, best first. */
+export function parseAccept(header: string): AcceptClause[] {
+  const clauses: AcceptClause[] = [];
+  for (const part of header.split(",")) {
+    const [range = "", ...rest] = part.split(";").map((piece) => piece.trim());
+    if (range === "") continue;
+    const [type = "", subtype = type === "*" ? "*" : ""] = range.split("/", 2).map((piece) => piece.trim());
+    if (subtype === "") continue;
+    const params = new Map<string, string>();
+    let q = 1;
+    for (const param of rest) {
+      const equals = param.indexOf("=");
+      if (equals < 0) continue;
+      const name = param.slice(0, equals).trim();
+      const value = param.slice(equals + 1).trim();
+      if (name === "q") q = Number.parseFloat(value) || 0;
+      else params.set(name, unquote(value));
+    }
+    clauses.push({ type, subtype, q, params });
+  }
+  return clauses.sort((a, b) => b.q - a.q); // stable: equals stay in the order given
+}
+
+function unquote(value: string): string { return /^".*"$/.test(value) ? value.slice(1, -1) : value; }
+
+function choose(accept: string, encodings: readonly Encoding[], convertible: Convertible): Output | undefined {
+  if (accept === "") return { encoding: encodings[0]!, pretty: false, convert: undefined, contentType: MEDIA_TYPES[encodings[0]!] };
+  for (const clause of parseAccept(accept)) {
+    for (const encoding of ENCODINGS) {
+      if (!matches(clause, MEDIA_TYPES[encoding])) continue;
+      const output = honour(clause, { encoding, plain: encodings.includes(encoding), convertible });
+      if (output) return output;
+    }
+  }
+  return undefined;
+}
+
+function matches({ type, subtype }: AcceptClause, mediaType: string): boolean {
+  const [ownType, ownSubtype] = mediaType.split("/");
+  return type === "*" ? subtype === "*" : type === ownType && (subtype === "*" || subtype === ownSubtype);
+}
+
+/** undefined: the clause asks for something that this endpoint cannot do. */
+function honour({ params }: AcceptClause, offer: { readonly encoding: Encoding; readonly plain: boolean; readonly convertible: Convertible }): Output | undefined {
+  const { encoding } = offer;
+  const stream = params.get("stream") ?? "";
+  if (stream !== "" && (stream !== "watch" || !ENCODINGS_STREAM.has(encoding))) return undefined;
+  if (!["", "v1"].includes(params.get("sv") ?? "")) return undefined; // the version of Status and the like: there is one
+  let convert: GroupVersionKind | undefined;
+  if (params.has("as") || params.has("g") || params.has("v")) {
+    convert = { group: params.get("g") ?? "", version: params.get("v") ?? "", kind: params.get("as") ?? "" };
+    if (!offer.convertible(convert, encoding)) return undefined;
+  } else if (!offer.plain) return undefined;
+  return { encoding, pretty: params.get("pretty") === "1", convert, contentType: MEDIA_TYPES[encoding] };
+}
+
+/** ?pretty decides; else programs that people read the output of get it. */
+function wantsPretty({ pretty, userAgent = "" }: OutputRequest): boolean {
+  if (pretty !== undefined && pretty !== "") return ["1", "t", "T", "TRUE", "true", "True"].includes(pretty);
+  return /^(?:curl|Wget|Mozilla\/5\.0)/.test(userAgent);
+}

@@ -1,0 +1,131 @@
+/**
+ * YAML as Kubernetes reads it: YAML 1.1 the way go-yaml understands it, turned into JSON values.
+ *
+ * `yes`, `on` and `y` are booleans and 010 is eight, but 22:22 and 2026-01-02 are strings: sexagesimal numbers and timestamps are switched off.
+ * Keys become strings. Of several documents the API reads the first; manifests are read with parseYamlDocuments.
+ * A duplicate key keeps its last value; yamlDuplicates names it.
+ *
+ * Source: sigs.k8s.io/yaml (goyaml.v2) resolve.go, emitterc.go
+ */
+import {
+  Document, isMap, isScalar, LineCounter, parseAllDocuments, Scalar, visit, type DocumentOptions, type ParseOptions, type SchemaOptions, type Tags,
+} from "yaml";
+import { setKey, type JsonObject, type JsonValue } from "./json-document.ts";
+
+type Tag = Exclude<Tags[number], string>;
+
+const TIMESTAMP = "tag:yaml.org,2002:timestamp";
+const INT = "tag:yaml.org,2002:int";
+/** go-yaml reads YAML 1.2's octal too. */
+const OCTAL: Tag = { tag: INT, identify: () => false, default: true, test: /^[-+]?0o[0-7]+$/, resolve: (text: string) => BigInt(text.replace(/^[-+]/, "")) * (text.startsWith("-") ? -1n : 1n) };
+/** Aliases that expand to more than this are an attack ("billion laughs"). */
+const ALIASES_MAX = 100;
+
+const OPTIONS: ParseOptions & DocumentOptions & SchemaOptions & { readonly lineCounter?: LineCounter } = {
+  version: "1.1", intAsBigInt: true, uniqueKeys: false, strict: false, logLevel: "error", prettyErrors: false,
+  customTags: (tags) => [OCTAL, ...tags.filter((tag): tag is Tag => typeof tag !== "string" && tag.tag !== TIMESTAMP && tag.format !== "TIME")],
+};
+
+export class YamlError extends Error { override readonly name = "YamlError"; }
+
+/** The first document as a JSON value; an empty text is null. Throws YamlError. */
+export function parseYaml(text: string): JsonValue {
+  const [first] = documentsOf(text);
+  return first ? valueOf(first) : null;
+}
+
+/** Every document that is not empty. */
+export function parseYamlDocuments(text: string): JsonValue[] { return documentsOf(text).map(valueOf).filter((value) => value !== null); }
+
+/** `yaml: unmarshal errors:\n  line 3: key "a" already set in map`, or nothing. */
+export function yamlDuplicates(text: string): readonly string[] {
+  const lines = new LineCounter();
+  const [first] = parseAllDocuments(text, { ...OPTIONS, lineCounter: lines }) as Document.Parsed[];
+  if (!first?.contents) return [];
+  const found: string[] = [];
+  visit(first, {
+    Map(_key, map) {
+      const seen = new Set<string>();
+      for (const { key } of map.items) {
+        if (!isScalar(key)) continue;
+        const name = String(key.value);
+        if (seen.has(name)) found.push(`  line ${lines.linePos(key.range?.[0] ?? 0).line}: key ${JSON.stringify(name)} already set in map`);
+        seen.add(name);
+      }
+    },
+  });
+  return found.length === 0 ? [] : [`yaml: unmarshal errors:\n${found.join("\n")}`];
+}
+
+/** Keys sorted, lists not indented, strings quoted where another reading were possible. */
+export function encodeYaml(value: unknown): string {
+  const document = new Document(sorted(value), { version: "1.1", sortMapEntries: false, aliasDuplicateObjects: false });
+  visit(document, {
+    Scalar(_key, scalar) {
+      if (typeof scalar.value !== "string") return;
+      if (scalar.value.includes("\n")) scalar.type = Scalar.BLOCK_LITERAL;
+      else if (readsAsOther(scalar.value)) scalar.type = Scalar.QUOTE_DOUBLE;
+    },
+  });
+  return document.toString({ indentSeq: false, lineWidth: 0, singleQuote: true, directives: false, nullStr: "null" });
+}
+
+function documentsOf(text: string): Document.Parsed[] {
+  const documents = parseAllDocuments(text, OPTIONS) as Document.Parsed[];
+  for (const { errors } of documents) {
+    const [error] = errors;
+    if (error) throw new YamlError(`error converting YAML to JSON: yaml: line ${text.slice(0, error.pos[0]).split("\n").length}: ${lowerFirst(error.message)}`, { cause: error });
+  }
+  return documents;
+}
+
+function lowerFirst(text: string): string { return text.charAt(0).toLowerCase() + text.slice(1); }
+
+function valueOf(document: Document.Parsed): JsonValue {
+  if (isMap(document.contents) || document.contents !== null) return plain(document.toJS({ mapAsMap: true, maxAliasCount: ALIASES_MAX }));
+  return null;
+}
+
+function plain(value: unknown): JsonValue {
+  if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) || value !== BigInt.asIntN(64, value) ? Number(value) : value;
+  if (typeof value === "number" && !Number.isFinite(value)) throw new YamlError(`error converting YAML to JSON: json: unsupported value: ${goFloat(value)}`);
+  if (Array.isArray(value)) return value.map(plain);
+  if (value instanceof Uint8Array) return Buffer.from(value).toString("utf8"); // !!binary becomes the text it encodes, as in go-yaml
+  if (value instanceof Map) {
+    const object: JsonObject = {};
+    for (const [key, item] of value) setKey(object, keyText(key), plain(item));
+    return object;
+  }
+  if (value instanceof Set) {
+    const object: JsonObject = {};
+    for (const key of value) setKey(object, keyText(key), null);
+    return object;
+  }
+  return (value ?? null) as JsonValue;
+}
+
+function goFloat(value: number): string { return Number.isNaN(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf"; }
+
+function keyText(key: unknown): string {
+  if (typeof key === "object") throw new YamlError(`error converting YAML to JSON: yaml: unsupported map key of type: ${key === null ? "%!s(<nil>)" : "map[interface {}]interface {}"}, key: ${String(key)}`);
+  return String(key);
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  const object: Record<string, unknown> = {};
+  for (const key of Object.keys(value).sort()) {
+    const item: unknown = (value as Record<string, unknown>)[key];
+    if (item !== undefined) setKey(object, key, sorted(item));
+  }
+  return object;
+}
+
+/** Decimal, hexadecimal, octal, binary, base 60, infinity and not-a-number. */
+const NUMBERS = /^[-+]?(?:(?:\.\d[\d_]*|\d[\d_]*(?:\.[\d_]*)?)(?:[eE][-+]?\d+)?|0x[\da-fA-F_]+|0o?[0-7_]+|0b[01_]+|\d+(?::[0-5]?\d)+(?:\.\d*)?|\.(?:inf|Inf|INF|nan|NaN|NAN))$/;
+
+/** Whether the plain text would be read as something that is no string, by us or by a YAML 1.1 reader with all its types. */
+function readsAsOther(text: string): boolean {
+  return text === "" || /^(?:~|null|y|n|yes|no|on|off|true|false|<<|=)$/i.test(text) || NUMBERS.test(text) || /^\d{4}-\d\d?-\d\d?(?:$|[Tt ])/.test(text);
+}
