@@ -1,0 +1,35 @@
+import { expect, test } from "vitest";
+import { loadSettings } from "./config.ts";
+
+const nothing = { argv: [], env: {}, readFile: () => undefined };
+
+test("defaults", () => {
+  const settings = loadSettings("server", nothing);
+  expect(settings).toMatchObject({ dataDir: "/var/lib/coracle", httpsListenPort: 6443, tlsSan: [], disableAgent: false, token: undefined });
+});
+
+test("flags beat variables, variables beat the file; a + key adds", () => {
+  const settings = loadSettings("server", {
+    argv: ["--node-name=flag", "--tls-san", "a", "--tls-san", "b,c", "--disable-agent", "--kubelet-arg", "x=1,2"],
+    env: { CORACLE_NODE_NAME: "variable", CORACLE_HTTPS_LISTEN_PORT: "7443" },
+    readFile: () => "node-name: file\nhttps-listen-port: 1\ntls-san+: [z]\ncluster-domain: edge.local\n",
+  });
+  expect(settings).toMatchObject({
+    nodeName: "flag", httpsListenPort: 7443, clusterDomain: "edge.local", tlsSan: ["z", "a", "b", "c"], disableAgent: true, kubeletArg: ["x=1,2"],
+  });
+});
+
+test("the installer's variables", () => {
+  expect(loadSettings("agent", { ...nothing, env: { CORACLE_URL: "https://h:6443", CORACLE_TOKEN: "t" } })).toMatchObject({ server: "https://h:6443", token: "t" });
+});
+
+test.each([
+  [{ argv: ["--nope"] }, 'unknown flag --nope for "coracle server"'],
+  [{ argv: ["--https-listen-port", "x"] }, '--https-listen-port must be a whole number, not "x"'],
+  [{ argv: ["--token"] }, "--token needs a value"],
+  [{ argv: ["--config", "/none"] }, "--config /none: no such file"],
+  [{ readFile: () => "colour: red" }, '/etc/coracle/config.yaml: unknown key "colour"'],
+  [{ readFile: () => "a: [" }, "/etc/coracle/config.yaml: "],
+])("%j is refused by name", (given, message) => {
+  expect(() => loadSettings("server", { ...nothing, ...given })).toThrow(message);
+});

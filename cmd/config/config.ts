@@ -1,0 +1,128 @@
+/** The only reader of argv, the environment and config.yaml: all three become one frozen, typed Settings. */
+import { readFileSync } from "node:fs";
+import { parse } from "yaml";
+import { camelCase, type Flag, FLAGS, type Settings, variableOf } from "./flags.ts";
+
+/** Something the user wrote cannot be used. The message names it and says what would do. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+}
+
+interface Sources {
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** The file's text, undefined if there is none. */
+  readonly readFile: (path: string) => string | undefined;
+}
+
+type Raw = Map<string, string[]>;
+
+/** k3s's name for the server's address, and the installer's. */
+const VARIABLE_ALIASES: Readonly<Record<string, string>> = { CORACLE_URL: "server" };
+
+export function loadSettings(command: "server" | "agent" | "simulate", { argv, env, readFile }: Sources): Settings {
+  const known = new Map<string, Flag>(FLAGS.filter((flag: Flag) => flag.commands.includes(command)).map((flag) => [flag.name, flag]));
+  const fromArgs = readArgs(argv, known, command);
+  const fromEnv = readVariables(env, known);
+  const path = (fromArgs.get("config") ?? fromEnv.get("config"))?.at(-1);
+  const text = readFile(path ?? "/etc/coracle/config.yaml");
+  if (text === undefined && path !== undefined) throw new ConfigError(`--config ${path}: no such file`);
+  const fromFile = text === undefined ? new Map<string, { values: string[]; adds: boolean }>() : readConfigFile(text, path ?? "/etc/coracle/config.yaml");
+
+  const settings: Record<string, unknown> = {};
+  for (const flag of FLAGS as readonly Flag[]) {
+    const file = fromFile.get(flag.name);
+    const chosen = fromArgs.get(flag.name) ?? fromEnv.get(flag.name) ?? file?.values;
+    const values = file?.adds && chosen !== file.values ? [...file.values, ...(chosen ?? [])] : chosen;
+    settings[camelCase(flag.name)] = convert(flag, values);
+  }
+  return Object.freeze(settings) as unknown as Settings;
+}
+
+function readArgs(argv: readonly string[], known: ReadonlyMap<string, Flag>, command: string): Raw {
+  const raw: Raw = new Map();
+  for (let i = 0; i < argv.length; i++) {
+    const word = argv[i]!;
+    const match = /^--?([a-z][a-z-]*)(?:=([\s\S]*))?$/.exec(word);
+    const flag = match ? known.get(match[1]!) : undefined;
+    if (!flag) throw new ConfigError(`unknown flag ${word} for "coracle ${command}"; see "coracle ${command} --help"`);
+    let value = match![2];
+    if (value === undefined) value = flag.type === "boolean" ? "true" : argv[++i];
+    if (value === undefined) throw new ConfigError(`--${flag.name} needs a value`);
+    raw.set(flag.name, [...(raw.get(flag.name) ?? []), value]);
+  }
+  return raw;
+}
+
+function readVariables(env: Sources["env"], known: ReadonlyMap<string, Flag>): Raw {
+  const raw: Raw = new Map();
+  for (const name of known.keys()) {
+    const value = env[variableOf(name)];
+    if (value) raw.set(name, [value]);
+  }
+  for (const [variable, name] of Object.entries(VARIABLE_ALIASES)) {
+    const value = env[variable];
+    if (value && known.has(name)) raw.set(name, [value]);
+  }
+  return raw;
+}
+
+function readConfigFile(text: string, path: string): Map<string, { values: string[]; adds: boolean }> {
+  let document: unknown;
+  try {
+    document = parse(text);
+  } catch (cause) {
+    throw new ConfigError(`${path}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+  }
+  if (document === null || document === undefined) return new Map();
+  if (typeof document !== "object" || Array.isArray(document)) throw new ConfigError(`${path}: must be a map of flag names to values`);
+  const names = new Set<string>(FLAGS.map(({ name }) => name));
+  const found = new Map<string, { values: string[]; adds: boolean }>();
+  for (const [key, value] of Object.entries(document)) {
+    const name = key.replace(/\+$/, "").replace(/^--?/, "");
+    if (!names.has(name)) throw new ConfigError(`${path}: unknown key ${JSON.stringify(key)}`);
+    found.set(name, { values: (Array.isArray(value) ? value : [value]).map(String), adds: key.endsWith("+") });
+  }
+  return found;
+}
+
+function convert(flag: Flag, values: readonly string[] | undefined): unknown {
+  if (flag.type === "list") return Object.freeze((values ?? []).flatMap((value) => splitList(flag.name, value)));
+  const text = values?.at(-1);
+  if (text === undefined) return flag.default;
+  switch (flag.type) {
+    case "string": return text;
+    case "integer": {
+      const value = Number(text);
+      if (!/^\d+$/.test(text) || !Number.isSafeInteger(value)) throw new ConfigError(`--${flag.name} must be a whole number, not ${JSON.stringify(text)}`);
+      return value;
+    }
+    case "boolean":
+      if (text !== "true" && text !== "false") throw new ConfigError(`--${flag.name} must be true or false, not ${JSON.stringify(text)}`);
+      return text === "true";
+  }
+}
+
+/** Arguments for other components may contain commas; names and addresses do not. */
+function splitList(name: string, value: string): string[] {
+  return name.endsWith("-arg") ? [value] : value.split(",").filter((part) => part !== "");
+}
+
+/** The text of `path`, undefined if there is no such file. */
+export function readText(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if ((error as { code?: unknown }).code === "ENOENT") return undefined;
+    throw new ConfigError(`${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  }
+}
+
+export function helpOf(command: "server" | "agent" | "simulate"): string {
+  const rows = (FLAGS as readonly Flag[]).filter((flag) => flag.commands.includes(command)).map((flag) => {
+    const value = flag.type === "boolean" ? "" : flag.type === "list" ? " VALUE…" : " VALUE";
+    const standard = flag.default === undefined || flag.default === false ? "" : ` (default ${String(flag.default)})`;
+    return `  --${flag.name}${value}`.padEnd(38) + flag.help + standard;
+  });
+  return [`Usage: coracle ${command} [flags]`, "", ...rows, "", "Flags can also be given as CORACLE_* variables, or as keys of the config file."].join("\n");
+}

@@ -1,0 +1,68 @@
+/**
+ * The flags of every command: one table drives parsing, CORACLE_* variables, config.yaml keys and --help.
+ *
+ * Precedence, as k3s has it: flags, then variables, then the file; a list flag given twice keeps both. A key of the file that ends in "+" adds to a
+ * list instead of replacing it.
+ */
+export type FlagType = "string" | "boolean" | "integer" | "list";
+
+export interface Flag {
+  readonly name: string;
+  readonly type: FlagType;
+  readonly default?: string | number | boolean;
+  readonly commands: readonly ("server" | "agent" | "simulate")[];
+  readonly help: string;
+}
+
+const BOTH = ["server", "agent"] as const;
+const SERVER = ["server"] as const;
+const AGENT = ["agent"] as const;
+
+export const FLAGS = [
+  { name: "data-dir", type: "string", default: "/var/lib/coracle", commands: BOTH, help: "where everything is kept" },
+  { name: "config", type: "string", default: "/etc/coracle/config.yaml", commands: BOTH, help: "file with the same keys as these flags" },
+  { name: "log-level", type: "string", default: "info", commands: BOTH, help: "debug, info, warn or error" },
+  { name: "token", type: "string", commands: ["server", "agent", "simulate"], help: "shared secret with which agents join" },
+  { name: "https-listen-port", type: "integer", default: 6443, commands: SERVER, help: "port of the API server" },
+  { name: "bind-address", type: "string", default: "::", commands: SERVER, help: "address the API server listens on" },
+  { name: "advertise-address", type: "string", commands: SERVER, help: "address other members reach the API server at; default: the node's" },
+  { name: "tls-san", type: "list", commands: SERVER, help: "further names or addresses in the serving certificate" },
+  { name: "cluster-cidr", type: "string", default: "10.42.0.0/16", commands: SERVER, help: "addresses of pods" },
+  { name: "service-cidr", type: "string", default: "10.43.0.0/16", commands: SERVER, help: "addresses of services" },
+  { name: "cluster-dns", type: "string", default: "10.43.0.10", commands: SERVER, help: "address of the cluster's DNS" },
+  { name: "cluster-domain", type: "string", default: "cluster.local", commands: SERVER, help: "the cluster's domain" },
+  { name: "service-node-port-range", type: "string", default: "30000-32767", commands: SERVER, help: "ports for NodePort services" },
+  { name: "disable", type: "list", commands: SERVER, help: "parts not to run, comma separated: dns, proxy, network, scheduler, controllers" },
+  { name: "disable-agent", type: "boolean", default: false, commands: SERVER, help: "no node on this machine: only the control plane" },
+  { name: "datastore-endpoint", type: "string", commands: SERVER, help: "etcd endpoints, comma separated, instead of the built-in store" },
+  { name: "write-kubeconfig", type: "string", default: "/etc/coracle/coracle.yaml", commands: SERVER, help: "where the admin's kubeconfig is written" },
+  { name: "write-kubeconfig-mode", type: "string", default: "0600", commands: SERVER, help: "its mode" },
+  { name: "kube-apiserver-arg", type: "list", commands: SERVER, help: "k=v, a setting of the API server under upstream's name" },
+  { name: "server", type: "string", commands: ["agent", "simulate"], help: "https://host:port of the server to join" },
+  { name: "node-name", type: "string", commands: BOTH, help: "default: the host name" },
+  { name: "node-ip", type: "list", commands: BOTH, help: "address of this node; default: of the interface with the default route" },
+  { name: "node-label", type: "list", commands: BOTH, help: "k=v, set when the node registers" },
+  { name: "node-taint", type: "list", commands: BOTH, help: "k=v:Effect, set when the node registers" },
+  { name: "container-runtime-endpoint", type: "string", commands: BOTH, help: "a CRI socket to use instead of the bundled containerd" },
+  { name: "kubelet-port", type: "integer", default: 10250, commands: BOTH, help: "port of the node's own API" },
+  { name: "kubelet-arg", type: "list", commands: BOTH, help: "k=v, a setting of the kubelet under upstream's name" },
+  { name: "nodes", type: "integer", default: 1, commands: ["simulate"], help: "how many hollow nodes to join" },
+] as const satisfies readonly Flag[];
+
+type Named<N extends string> = Extract<(typeof FLAGS)[number], { name: N }>;
+type ValueOf<F> = F extends { type: "list" } ? readonly string[]
+  : F extends { type: "boolean" } ? boolean
+  : F extends { type: "integer" } ? (F extends { default: number } ? number : number | undefined)
+  : F extends { default: string } ? string : string | undefined;
+
+/** Every flag's value under its name in camelCase: `--data-dir` is `dataDir`. */
+export type Settings = Readonly<{ [N in (typeof FLAGS)[number]["name"] as CamelCase<N>]: ValueOf<Named<N>> }>;
+type CamelCase<S extends string> = S extends `${infer Head}-${infer Tail}` ? `${Head}${Capitalize<CamelCase<Tail>>}` : S;
+
+export function camelCase(name: string): string {
+  return name.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+export function variableOf(name: string): string {
+  return `CORACLE_${name.replaceAll("-", "_").toUpperCase()}`;
+}
