@@ -123,7 +123,7 @@ export function forbidden(resource: GroupResource, name: string, detail: string,
 export interface Attempt {
   readonly user: string; readonly verb: string;
   readonly group?: string; readonly resource?: string; readonly subresource?: string; readonly namespace?: string; readonly name?: string;
-  readonly path?: string;
+  readonly path?: string | undefined;
 }
 
 /** The authorizer said no. `reason` is what it added, if anything. */

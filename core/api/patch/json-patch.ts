@@ -1,0 +1,167 @@
+/**
+ * JSON Patch (RFC 6902), with the liberties clients of the API rely on: negative indices count from the end, `replace` of a key that is
+ * not there adds it, `test` for null passes where nothing is.
+ *
+ * The document is not changed; what no operation touches is shared with the result.
+ * Throws a StatusError: 400 for what is no patch, 413 for too many operations, 422 if it does not apply (the `cause` says why, the answer does not).
+ *
+ * Source: kubernetes v1.36 apiserver/pkg/endpoints/handlers/patch.go, gopkg.in/evanphx/json-patch.v4
+ */
+import { badRequest, requestEntityTooLarge, statusError } from "../meta/status-error.ts";
+import { equalJson, isMap, type JsonMap, jsonKindOf, put, valueAt } from "./json-value.ts";
+
+/** kubernetes v1.36 apiserver/pkg/endpoints/handlers/patch.go maxJSONPatchOperations */
+export const JSON_PATCH_OPERATIONS_MAX = 10_000;
+
+type Container = JsonMap | readonly unknown[];
+
+export function applyJsonPatch(document: JsonMap, patch: unknown): JsonMap {
+  const operations = decodeOperations(patch);
+  if (operations.length > JSON_PATCH_OPERATIONS_MAX) {
+    throw requestEntityTooLarge(`The allowed maximum operations in a JSON patch is ${JSON_PATCH_OPERATIONS_MAX}, got ${operations.length}`);
+  }
+  try {
+    const draft = new Draft(document);
+    for (const operation of operations) draft.apply(operation);
+    return draft.document as JsonMap;
+  } catch (cause) {
+    if (!(cause instanceof PatchError)) throw cause;
+    throw statusError({ code: 422, reason: "Invalid", message: "the server rejected our request due to an error in our request", details: {}, cause });
+  }
+}
+
+function decodeOperations(patch: unknown): readonly JsonMap[] {
+  if (patch === null) return [];
+  if (!Array.isArray(patch)) throw badRequest(`error decoding patch: json: cannot unmarshal ${jsonKindOf(patch)} into Go value of type []handlers.jsonPatchOp`);
+  return patch.map((operation: unknown) => {
+    if (operation === null) return {};
+    if (!isMap(operation)) throw badRequest(`error decoding patch: json: cannot unmarshal ${jsonKindOf(operation)} into Go value of type handlers.jsonPatchOp`);
+    return operation;
+  });
+}
+
+class PatchError extends Error { override readonly name = "PatchError"; }
+
+/** The document under the patch. Containers are copied the first time an operation changes them. */
+class Draft {
+  document: Container;
+  /** Containers that are ours to change. */
+  readonly #own = new Set<Container>();
+
+  constructor(document: Container) { this.document = document; }
+
+  apply(operation: JsonMap): void {
+    const kind = operation["op"];
+    switch (kind) {
+      case "add": return this.#add(pathOf(operation, "path"), valueAt(operation, "value") ?? null);
+      case "remove": return this.#remove(pathOf(operation, "path"));
+      case "replace": return this.#replace(pathOf(operation, "path"), valueAt(operation, "value") ?? null);
+      case "move": {
+        const from = pathOf(operation, "from");
+        const value = this.#get(from, "move");
+        this.#remove(from);
+        return this.#add(pathOf(operation, "path"), value);
+      }
+      case "copy": return this.#add(pathOf(operation, "path"), this.#disown(this.#get(pathOf(operation, "from"), "copy")));
+      case "test": return this.#test(pathOf(operation, "path"), valueAt(operation, "value") ?? null);
+      default: throw new PatchError(`Unexpected kind: ${typeof kind === "string" ? kind : "unknown"}`);
+    }
+  }
+
+  #get(path: string, verb: string): unknown {
+    const found = this.#find(path, false);
+    if (!found) throw new PatchError(`${verb} operation does not apply: doc is missing path: ${path}: missing value`);
+    return Array.isArray(found.container) ? found.container[indexIn(found.container, found.key)] : valueAt(found.container as JsonMap, found.key) ?? null;
+  }
+
+  #add(path: string, value: unknown): void {
+    const found = this.#find(path, true);
+    if (!found) throw new PatchError(`add operation does not apply: doc is missing path: "${path}": missing value`);
+    const { container, key } = found;
+    if (Array.isArray(container)) container.splice(key === "-" ? container.length : indexIn(container, key, 1), 0, value);
+    else put(container as Record<string, unknown>, key, value);
+  }
+
+  #remove(path: string): void {
+    const found = this.#find(path, true);
+    if (!found) throw new PatchError(`remove operation does not apply: doc is missing path: "${path}": missing value`);
+    const { container, key } = found;
+    if (Array.isArray(container)) { container.splice(indexIn(container, key), 1); return; }
+    if (!Object.hasOwn(container, key)) throw new PatchError(`error in remove for path: '${path}': Unable to remove nonexistent key: ${key}: missing value`);
+    delete (container as Record<string, unknown>)[key];
+  }
+
+  #replace(path: string, value: unknown): void {
+    if (path === "") {
+      if (typeof value !== "object" || value === null) throw new PatchError("replace operation value must be object or array");
+      this.document = value as Container;
+      return;
+    }
+    const found = this.#find(path, true);
+    if (!found) throw new PatchError(`replace operation does not apply: doc is missing path: ${path}: missing value`);
+    const { container, key } = found;
+    if (Array.isArray(container)) container[indexIn(container, key)] = value;
+    else put(container as Record<string, unknown>, key, value);
+  }
+
+  #test(path: string, expected: unknown): void {
+    const actual = path === "" ? this.document : this.#get(path, "test");
+    if (!equalJson(actual, expected)) throw new PatchError(`testing value ${path} failed: test failed`);
+  }
+
+  /** The container a path ends in and the key within, undefined if the way there is missing. `toChange` makes all of the way ours. */
+  #find(path: string, toChange: boolean): { readonly container: Container; readonly key: string } | undefined {
+    const parts = path.split("/").map(decodePart);
+    if (parts.length < 2) return undefined;
+    if (toChange) this.document = this.#owned(this.document);
+    let container = this.document;
+    for (const part of parts.slice(1, -1)) {
+      const next = Array.isArray(container) ? container[arrayIndex(container, part) ?? -1] : valueAt(container as JsonMap, part);
+      if (typeof next !== "object" || next === null) return undefined;
+      const child = toChange ? this.#owned(next as Container) : (next as Container);
+      if (child !== next) {
+        if (Array.isArray(container)) container[arrayIndex(container, part)!] = child;
+        else put(container as Record<string, unknown>, part, child);
+      }
+      container = child;
+    }
+    return { container, key: parts.at(-1)! };
+  }
+
+  #owned(container: Container): Container {
+    if (this.#own.has(container)) return container;
+    const copy: Container = Array.isArray(container) ? [...container] : { ...container };
+    this.#own.add(copy);
+    return copy;
+  }
+
+  /** A value that will stand in two places must be copied before either is changed. */
+  #disown(value: unknown): unknown {
+    if (typeof value !== "object" || value === null) return value;
+    this.#own.delete(value as Container);
+    for (const child of Object.values(value)) this.#disown(child);
+    return value;
+  }
+}
+
+function pathOf(operation: JsonMap, field: "path" | "from"): string {
+  const path = operation[field];
+  if (typeof path !== "string") throw new PatchError(`${String(operation["op"])} operation failed to decode ${field}: missing value`);
+  return path;
+}
+
+function decodePart(part: string): string { return part.includes("~") ? part.replace(/~[01]/g, (escape) => (escape === "~1" ? "/" : "~")) : part; }
+
+/** `extra`: places after the last item that are allowed. */
+function indexIn(array: readonly unknown[], key: string, extra = 0): number {
+  const index = arrayIndex(array, key, extra);
+  if (index === undefined) throw new PatchError(/^[+-]?\d+$/.test(key) ? `Unable to access invalid index: ${key}: invalid index referenced` : `value was not a proper array index: '${key}'`);
+  return index;
+}
+
+function arrayIndex(array: readonly unknown[], key: string, extra = 0): number | undefined {
+  if (!/^[+-]?\d+$/.test(key)) return undefined;
+  const length = array.length + extra;
+  const index = Number(key) < 0 ? Number(key) + length : Number(key);
+  return index >= 0 && index < length ? index : undefined;
+}

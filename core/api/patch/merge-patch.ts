@@ -1,0 +1,36 @@
+/**
+ * JSON Merge Patch (RFC 7386): maps merge, null removes, everything else replaces.
+ *
+ * The document is not changed; what the patch does not touch is shared with the result. Throws badRequest for what is no patch.
+ *
+ * Source: kubernetes v1.36 apiserver/pkg/endpoints/handlers/patch.go, gopkg.in/evanphx/json-patch.v4 merge.go
+ */
+import { badRequest } from "../meta/status-error.ts";
+import { isMap, type JsonMap, jsonKindOf, put, valueAt } from "./json-value.ts";
+
+export function applyMergePatch(document: JsonMap, patch: unknown): JsonMap {
+  if (patch === null) throw badRequest("Invalid JSON Patch");
+  if (!isMap(patch)) throw badRequest(`error decoding patch: json: cannot unmarshal ${jsonKindOf(patch)} into Go value of type map[string]interface {}`);
+  return merge(document, patch);
+}
+
+function merge(document: JsonMap, patch: JsonMap): JsonMap {
+  const merged: Record<string, unknown> = { ...document };
+  for (const [key, value] of Object.entries(patch)) {
+    const current = valueAt(document, key);
+    if (value === null) delete merged[key];
+    else if (current === undefined || current === null) put(merged, key, withoutNulls(value));
+    else if (isMap(current) && isMap(value)) put(merged, key, merge(current, value));
+    else put(merged, key, isMap(current) ? value : withoutNulls(value));
+  }
+  return merged;
+}
+
+/** What is added brings no nulls along, except as items of lists. */
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (!isMap(value)) return value;
+  const kept: Record<string, unknown> = {};
+  for (const [key, child] of Object.entries(value)) if (child !== null) put(kept, key, withoutNulls(child));
+  return kept;
+}
