@@ -1,0 +1,57 @@
+import { expect, test } from "vitest";
+import { eventually } from "../../../test/fake-api.ts";
+import { withControllers } from "../../../test/run-controllers.ts";
+import type { ReplicaSet } from "../../api/gen/apps.v1.ts";
+import { controllerOf, type NewObject } from "../../api/meta/object-meta.ts";
+import { forbidden } from "../../api/meta/status-error.ts";
+import { EVENTS, PODS, REPLICA_SETS, REPLICATION_CONTROLLERS } from "../../client/resources.ts";
+import { replicaSetController, replicationController } from "./replicaset.ts";
+
+function web(replicas: number): NewObject<ReplicaSet> {
+  return {
+    apiVersion: "apps/v1", kind: "ReplicaSet", metadata: { name: "web", namespace: "default" },
+    spec: { replicas, selector: { matchLabels: { app: "web" } }, template: { metadata: { labels: { app: "web" } }, spec: { containers: [{ name: "c", image: "i" }] } } },
+  };
+}
+
+test("a ReplicaSet gets its pods, adopts a stray one, replaces a failed one, and gives up what is too many", () =>
+  withControllers((deps) => [replicaSetController(deps)], async (api, call) => {
+    const pods = api.client.resource(PODS);
+    const sets = api.client.resource(REPLICA_SETS);
+    const stray = await pods.create({ apiVersion: "v1", kind: "Pod", metadata: { name: "stray", namespace: "default", labels: { app: "web" } }, spec: { containers: [] } }, call);
+    await sets.create(web(3), call);
+    await eventually(() => api.all(PODS), (all) => all.length === 3 && all.every((pod) => controllerOf(pod)?.name === "web"));
+    expect(api.all(PODS).map(({ metadata }) => metadata.uid)).toContain(stray.metadata.uid);
+    await eventually(() => api.all(REPLICA_SETS)[0], (set) => set?.status?.replicas === 3 && set.status.observedGeneration === 1);
+
+    await pods.updateStatus({ ...api.all(PODS)[1]!, status: { phase: "Failed" } }, call);
+    await eventually(() => api.all(PODS), (all) => all.length === 4);
+
+    const released = api.all(PODS).find(({ metadata }) => metadata.name === "stray")!;
+    await pods.patch(released, "application/merge-patch+json", { metadata: { labels: { app: "other" } } }, call);
+    await eventually(() => api.all(PODS), (all) => all.length === 5 && controllerOf(all.find(({ metadata }) => metadata.name === "stray")!) === undefined);
+
+    await sets.patch(api.all(REPLICA_SETS)[0]!, "application/merge-patch+json", { spec: { replicas: 1 } }, call);
+    await eventually(() => api.all(REPLICA_SETS)[0], (set) => set?.status?.replicas === 1);
+    const told = await eventually(() => api.all(EVENTS).map(({ reason }) => reason), (reasons) => reasons.includes("SuccessfulDelete"));
+    expect(told).toContain("SuccessfulCreate");
+  }));
+
+test("a refusal is tried with one pod, told as a condition and an event, and forgotten once it works", () =>
+  withControllers((deps) => [replicaSetController(deps)], async (api, call) => {
+    let refusals = 0;
+    api.fail = ({ method, path }) => (method === "POST" && path.endsWith("/pods") && ++refusals <= 3 ? forbidden({ group: "", resource: "pods" }, "", "exceeded quota") : undefined);
+    await api.client.resource(REPLICA_SETS).create(web(8), call);
+    const seen = await eventually(() => api.all(REPLICA_SETS)[0], (set) => set?.status?.conditions?.[0] !== undefined);
+    expect(seen?.status?.conditions?.[0]).toMatchObject({ type: "ReplicaFailure", status: "True", reason: "FailedCreate", message: "pods is forbidden: exceeded quota" });
+    await eventually(() => api.all(REPLICA_SETS)[0], (set) => set?.status?.replicas === 8 && set.status.conditions === undefined);
+    expect(api.all(EVENTS).find(({ reason }) => reason === "FailedCreate")?.message).toBe("Error creating: pods is forbidden: exceeded quota");
+  }));
+
+test("a ReplicationController is kept by the same code", () =>
+  withControllers((deps) => [replicationController(deps)], async (api, call) => {
+    const template = { metadata: { labels: { app: "rc" } }, spec: { containers: [] } };
+    await api.client.resource(REPLICATION_CONTROLLERS).create({ apiVersion: "v1", kind: "ReplicationController", metadata: { name: "rc", namespace: "default" }, spec: { replicas: 2, selector: { app: "rc" }, template } }, call);
+    await eventually(() => api.all(REPLICATION_CONTROLLERS)[0], (rc) => rc?.status?.replicas === 2);
+    expect(api.all(PODS).map((pod) => controllerOf(pod)?.kind)).toEqual(["ReplicationController", "ReplicationController"]);
+  }));
