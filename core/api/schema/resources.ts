@@ -1,0 +1,155 @@
+/**
+ * The REST resources of the API: what is served where, under which names, with which verbs.
+ *
+ * Rows of the built-in API come from resources.txt (verbs, as published in the client libraries' REST tables) and resource-names.txt (names, order,
+ * storage versions). Only what a v1.36 server serves by default is here: no alpha, no beta. Custom resources make rows of the same shape.
+ *
+ * Lines of resources.txt
+ *   <group>/<version>/<plural> <ns|cluster> <verb>,… [<subresource>:<verb>,…]…       cGET: connected by that HTTP method
+ */
+import { createHash } from "node:crypto";
+import type { GroupVersion, GroupVersionKind } from "../meta/gvk.ts";
+import namesText from "./resource-names.txt" with { type: "text" };
+import verbsText from "./resources.txt" with { type: "text" };
+
+export type ResourceVerb = "create" | "delete" | "deletecollection" | "get" | "list" | "patch" | "update" | "watch";
+export type HttpMethod = "DELETE" | "GET" | "HEAD" | "OPTIONS" | "PATCH" | "POST" | "PUT";
+
+export interface Subresource {
+  readonly name: string;
+  /** What it takes and gives: autoscaling/v1 Scale, policy/v1 Eviction, the resource's own kind. */
+  readonly kind: GroupVersionKind;
+  /** As discovery lists them, sorted; a connected GET is a get. */
+  readonly verbs: readonly ResourceVerb[];
+  /** Not empty: a connection (exec, proxy …), reached by these methods. */
+  readonly connects: readonly HttpMethod[];
+}
+
+export interface ResourceRow extends GroupVersion {
+  readonly plural: string;
+  readonly singular: string;
+  readonly kind: string;
+  readonly shortNames: readonly string[];
+  readonly categories: readonly string[];
+  readonly namespaced: boolean;
+  /** Sorted. */
+  readonly verbs: readonly ResourceVerb[];
+  readonly subresources: readonly Subresource[];
+  /** Tells clients that two versions are stored as one; undefined for what is not stored. */
+  readonly storageVersionHash: string | undefined;
+  /** Defined by a CustomResourceDefinition. */
+  readonly custom: boolean;
+}
+
+/** A served group version and its place in discovery: groups by priority, highest first, then by name; versions likewise. */
+export interface ServedGroupVersion extends GroupVersion { readonly groupPriority: number; readonly versionPriority: number }
+
+/** The built-in API: v1.36, stable versions. Parsed on first use. */
+export class ResourceTable {
+  readonly #names: string;
+  readonly #verbs: string;
+  #parsed: ParsedTable | undefined;
+
+  constructor(names: string, verbs: string) { this.#names = names; this.#verbs = verbs; }
+
+  /** In discovery's order. */
+  groupVersions(): readonly ServedGroupVersion[] { return this.#table().versions; }
+  /** In discovery's order. */
+  rows(): readonly ResourceRow[] { return this.#table().rows; }
+  find(group: string, version: string, plural: string): ResourceRow | undefined { return this.#table().byPath.get(`${group}/${version}/${plural}`); }
+
+  #table(): ParsedTable {
+    if (this.#parsed) return this.#parsed;
+    const { versions, rows } = parseTable(this.#names, this.#verbs);
+    return (this.#parsed = { versions, rows, byPath: new Map(rows.map((row) => [`${row.group}/${row.version}/${row.plural}`, row])) });
+  }
+}
+
+interface ParsedTable { readonly versions: readonly ServedGroupVersion[]; readonly rows: readonly ResourceRow[]; readonly byPath: ReadonlyMap<string, ResourceRow> }
+
+export const builtInResources: ResourceTable = new ResourceTable(namesText, verbsText);
+
+/** The first eight bytes of a digest over the version a resource is stored as. */
+export function storageVersionHash({ group, version, kind }: GroupVersionKind): string {
+  return createHash("sha256").update(`${group}/${version}/${kind}`).digest().subarray(0, 8).toString("base64");
+}
+
+/** What the HTTP methods of a connection are called in discovery; HEAD and OPTIONS have no name there. */
+const METHOD_VERBS: Readonly<Partial<Record<HttpMethod, ResourceVerb>>> = { DELETE: "delete", GET: "get", PATCH: "patch", POST: "create", PUT: "update" };
+
+interface VerbLine { readonly namespaced: boolean; readonly verbs: readonly string[]; readonly subresources: ReadonlyMap<string, readonly string[]> }
+
+function parseTable(names: string, verbsFile: string): { versions: ServedGroupVersion[]; rows: ResourceRow[] } {
+  const verbLines = parseVerbs(verbsFile);
+  const versions: ServedGroupVersion[] = [];
+  const rows: ResourceRow[] = [];
+  const kinds = parseSubresourceKinds(names);
+  for (const line of names.split("\n")) {
+    const words = line.split(" ");
+    if (words[0] === "V") {
+      const [, quoted = "", version = "", groupPriority, versionPriority] = words;
+      versions.push({ group: ungroup(quoted), version, groupPriority: Number(groupPriority), versionPriority: Number(versionPriority) });
+    } else if (words[0] === "R") {
+      const { group, version } = versions.at(-1)!;
+      const path = `${group}/${version}/${words[1]}`;
+      const line = verbLines.get(path);
+      if (!line) throw new Error(`resources: no verbs for ${path}`);
+      rows.push(rowOf({ group, version }, words, line, kinds));
+    }
+  }
+  return { versions, rows };
+}
+
+function rowOf(groupVersion: GroupVersion, words: readonly string[], line: VerbLine, kinds: ReadonlyMap<string, GroupVersionKind>): ResourceRow {
+  const [, plural = "", kind = "", ...rest] = words;
+  const stored = rest.find((word) => word.startsWith("storage="))?.slice("storage=".length).split("/");
+  const [shortNames = [], categories = []] = rest.filter((word) => !word.startsWith("storage=")).map((word) => word === "-" ? [] : word.split(","));
+  const verbs = discoveryVerbs(line.verbs, kind === "ComponentStatus");
+  return {
+    ...groupVersion, plural, kind, singular: kind.toLowerCase(), shortNames, categories, namespaced: line.namespaced, verbs, custom: false,
+    storageVersionHash: verbs.includes("watch") ? storageVersionHash(stored ? { group: stored[0] ?? "", version: stored[1] ?? "", kind } : { ...groupVersion, kind }) : undefined,
+    subresources: [...line.subresources].map(([name, found]) => ({
+      name, kind: kinds.get(`${groupVersion.group}/${groupVersion.version}/${plural}/${name}`) ?? { ...groupVersion, kind },
+      verbs: discoveryVerbs(found, true), connects: found.filter((verb) => verb.startsWith("c") && verb !== "create").map((verb) => verb.slice(1) as HttpMethod),
+    })).sort((a, b) => a.name < b.name ? -1 : 1),
+  };
+}
+
+/** Whatever can be listed can be watched, except what is made up at the moment of asking. */
+function discoveryVerbs(verbs: readonly string[], unwatched: boolean): ResourceVerb[] {
+  const named = verbs.flatMap((verb): ResourceVerb[] => {
+    if (!/^c[A-Z]/.test(verb)) return [verb as ResourceVerb];
+    const method = METHOD_VERBS[verb.slice(1) as HttpMethod];
+    return method ? [method] : [];
+  });
+  return [...new Set([...named, ...(named.includes("list") && !unwatched ? ["watch" as const] : [])])].sort();
+}
+
+function parseVerbs(text: string): Map<string, VerbLine> {
+  const lines = new Map<string, VerbLine>();
+  for (const line of text.split("\n")) {
+    const [path, scope, verbs = "", ...subresources] = line.split(" ");
+    if (!path) continue;
+    lines.set(path, {
+      namespaced: scope === "ns", verbs: verbs.split(","),
+      subresources: new Map(subresources.map((part) => { const [name = "", list = ""] = part.split(":"); return [name, list.split(",")] as const; })),
+    });
+  }
+  return lines;
+}
+
+function parseSubresourceKinds(names: string): Map<string, GroupVersionKind> {
+  const kinds = new Map<string, GroupVersionKind>();
+  let groupVersion: GroupVersion = { group: "", version: "" };
+  for (const line of names.split("\n")) {
+    const [mark, first = "", second = "", third] = line.split(" ");
+    if (mark === "V") groupVersion = { group: ungroup(first), version: second };
+    else if (mark === "S") {
+      const [group = "", version = ""] = third?.split("/") ?? [groupVersion.group, groupVersion.version];
+      kinds.set(`${groupVersion.group}/${groupVersion.version}/${first}`, { group, version, kind: second });
+    }
+  }
+  return kinds;
+}
+
+function ungroup(quoted: string): string { return quoted === '""' ? "" : quoted; }
