@@ -1,0 +1,277 @@
+import { rmSync } from "node:fs";
+import * as http2 from "node:http2";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { join } from "node:path";
+import * as tls from "node:tls";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { servingMaterial, testPki } from "../../test/certificates.ts";
+import { type Clock, systemClock } from "../lifecycle/clock.ts";
+import { silentLog } from "../observe/log.ts";
+import { type BodyError, readBody, writeBounded } from "./http-body.ts";
+import { type Connection, httpsServer, type HttpsServer, type HttpsServerOptions } from "./http-server.ts";
+
+let pki: Awaited<ReturnType<typeof testPki>>;
+beforeAll(async () => { pki = await testPki(); });
+afterAll(() => rmSync(pki.dir, { recursive: true, force: true }));
+
+interface Running { server: HttpsServer; port: number; stop(): Promise<void> }
+const running: Running[] = [];
+afterEach(async () => { for (const one of running.splice(0)) await one.stop(); });
+
+async function start(options: Partial<HttpsServerOptions>): Promise<Running> {
+  const server = httpsServer({
+    host: "127.0.0.1", port: 0, portFlag: "--https-listen-port", tls: () => servingMaterial(pki), log: silentLog, clock: systemClock,
+    handler: (_request, response) => void response.end("ok"), upgrade: (_request, socket) => void socket.destroy(), ...options,
+    limits: { drainMs: 300, ...options.limits },
+  });
+  const stop = new AbortController();
+  let ended: Promise<void> = Promise.resolve();
+  await new Promise<void>((resolve, reject) => { ended = server.run(stop.signal, resolve); ended.catch(reject); });
+  const one = { server, port: server.address()!.port, async stop() { stop.abort(); await ended; } };
+  running.push(one);
+  return one;
+}
+
+const identity = (name?: string): tls.ConnectionOptions => (name === undefined ? {} : { key: pki.leaf(name).keyPem, cert: pki.leaf(name).certificatePem });
+const trust = (): tls.ConnectionOptions => ({ ca: pki.authority("server-ca").bundlePem, servername: "localhost" });
+
+/** Sends raw bytes; resolves with all that comes back until the server closes, or until `until` is seen. */
+function raw(port: number, text: string, { as, until }: { as?: string; until?: RegExp } = {}): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = tls.connect({ port, host: "127.0.0.1", ...trust(), ...identity(as), ALPNProtocols: ["http/1.1"] }, () => socket.write(text));
+    let got = "";
+    const done = (): void => { resolve(got); socket.destroy(); };
+    socket.on("data", (chunk) => { got += chunk.toString("latin1"); if (until?.test(got)) done(); });
+    socket.on("close", done);
+    socket.on("error", done);
+  });
+}
+
+function session(port: number, as?: string): http2.ClientHttp2Session {
+  const client = http2.connect(`https://127.0.0.1:${port}`, { ...trust(), ...identity(as) });
+  client.on("error", () => client.destroy());
+  return client;
+}
+
+function ask(client: http2.ClientHttp2Session, path: string, body?: string): Promise<string> {
+  return new Promise((resolve) => {
+    const stream = client.request({ ":path": path, ...(body === undefined ? {} : { ":method": "POST" }) });
+    let got = "";
+    stream.on("response", (headers) => { got += `${headers[":status"]} `; });
+    stream.on("data", (chunk) => { got += String(chunk); });
+    stream.on("end", () => resolve(got));
+    stream.on("error", (error) => resolve(`error ${error.message}`));
+    stream.end(body);
+  });
+}
+
+const END = /\r\n\r\n[\s\S]*ok$/;
+const GET = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+
+describe("who is calling", () => {
+  const told = (connection: Connection): string => `${connection.protocol} ${connection.peerCertificate?.subject.CN} ${connection.peerCertificate?.authorized} ${connection.peerCertificate && connection.peerCertificate.issuers.length > 0 ? 1 : undefined} ${connection.remoteAddress} ok`;
+  test.each([
+    [undefined, "undefined undefined undefined"], ["client-admin", "system:admin true 1"], ["client-auth-proxy", "front-proxy-client true 1"], ["serving-kube-apiserver", "kube-apiserver false 1"],
+  ])("certificate %s", async (as, seen) => {
+    const { port } = await start({ handler: (_request, response, connection) => void response.end(told(connection)) });
+    expect(await raw(port, GET, { ...(as === undefined ? {} : { as }), until: END })).toContain(`http/1.1 ${seen} 127.0.0.1 ok`);
+    const client = session(port, as);
+    expect(await ask(client, "/")).toBe(`200 h2 ${seen} 127.0.0.1 ok`);
+    client.destroy();
+  });
+
+  test("a renewed certificate is shown to new connections; old ones go on", async () => {
+    let material = servingMaterial(pki);
+    const { port, server } = await start({ tls: () => material });
+    const old = session(port);
+    expect(await ask(old, "/")).toBe("200 ok");
+    const { serial } = pki.leaf("serving-kube-apiserver").certificate;
+    rmSync(join(pki.dir, "serving-kube-apiserver.crt"));
+    await pki.renew();
+    material = servingMaterial(pki);
+    server.reloadCertificates();
+    const shown = await new Promise<string>((resolve) => { const socket = tls.connect({ port, host: "127.0.0.1", ...trust() }, () => { resolve(socket.getPeerCertificate().serialNumber.toLowerCase()); socket.destroy(); }); });
+    expect(shown).toBe(pki.leaf("serving-kube-apiserver").certificate.serial);
+    expect(shown).not.toBe(serial);
+    expect(await ask(old, "/")).toBe("200 ok");
+    old.destroy();
+  });
+});
+
+describe("requests", () => {
+  test.each([
+    ["no Host in 1.1", "GET / HTTP/1.1\r\n\r\n", /^HTTP\/1.1 400 [\s\S]*400 Bad Request: missing required Host header$/],
+    ["no Host in 1.0", "GET / HTTP/1.0\r\n\r\n", /^HTTP\/1.1 200 [\s\S]*url=\/$/],
+    ["absolute form", "GET https://elsewhere/a?b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", /^HTTP\/1.1 200 [\s\S]*url=\/a\?b$/],
+    ["an upgrade we do not know is a request like any", "GET /a HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, close\r\nUpgrade: h2c\r\n\r\n", /^HTTP\/1.1 200 [\s\S]*url=\/a/],
+    ["garbage", "\x00\x01\x02\r\n\r\n", /^HTTP\/1.1 400 Bad Request/],
+    ["two lengths", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", /^HTTP\/1.1 400 Bad Request/],
+    ["length and chunks", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", /^HTTP\/1.1 400 Bad Request/],
+    ["CONNECT", "CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n", /^$/],
+  ])("%s", async (_name, text, answer) => {
+    const { port } = await start({ handler: (request, response) => void response.end(`url=${request.url}`) });
+    expect(await raw(port, text, { until: /url=/ })).toMatch(answer);
+  });
+
+  test("headers have a limit, and tokens fit below it", async () => {
+    const { port } = await start({});
+    expect(await raw(port, `GET / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${"a".repeat(30_000)}\r\n\r\n`, { until: END })).toMatch(/^HTTP\/1.1 200/);
+    expect(await raw(port, `GET / HTTP/1.1\r\nHost: x\r\nX-A: ${"a".repeat(100_000)}\r\n\r\n`)).not.toContain("200");
+  });
+
+  test("a body is read whole, up to its limit and within its time", async () => {
+    const { port } = await start({
+      handler(request, response) {
+        readBody(request, { bytesMax: 10, timeoutMs: 100, clock: systemClock }).then(
+          (body) => response.end(`${body} ok`), (error: BodyError) => response.writeHead(400, { Connection: "close" }).end(`${error.code} ok`),
+        );
+      },
+    });
+    const post = (body: string, length = body.length): Promise<string> => raw(port, `POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${length}\r\n\r\n${body}`, { until: END });
+    expect(await post("0123456789")).toContain("0123456789 ok");
+    expect(await post("01234567890")).toContain("too-large ok");
+    expect(await post("012", 5)).toContain("timeout ok");
+    expect(await raw(port, "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nb\r\n01234567890\r\n", { until: END })).toContain("too-large ok");
+    expect(await raw(port, "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n01234\r\n5\r\n56789\r\n0\r\n\r\n", { until: END })).toContain("0123456789 ok");
+    expect(await raw(port, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\nabc", { until: END })).toMatch(/^HTTP\/1.1 100 Continue[\s\S]*abc ok$/);
+    const client = session(port);
+    expect(await ask(client, "/", "0123456789")).toBe("200 0123456789 ok");
+    client.destroy();
+  });
+});
+
+test.each(["websocket", "SPDY/3.1"])("upgrade to %s, with bytes that came along", async (protocol) => {
+  const { port } = await start({
+    upgrade(request, socket, { head, connection }) {
+      socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${request.headers.upgrade}\r\n\r\n${request.method} ${request.url} ${connection.peerCertificate?.subject.CN} ${head} `);
+      socket.on("data", (chunk) => socket.end(`${chunk} ok`));
+    },
+  });
+  const answer = new Promise<string>((resolve) => {
+    const socket = tls.connect({ port, host: "127.0.0.1", ...trust(), ...identity("client-admin"), ALPNProtocols: ["http/1.1"] }, () => socket.write(`POST /exec HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\n\r\nearly`));
+    let got = "";
+    socket.on("data", (chunk) => { got += String(chunk); if (got.endsWith("early ")) socket.write("late"); });
+    socket.on("close", () => resolve(got));
+  });
+  expect(await answer).toMatch(new RegExp(`^HTTP/1.1 101 [\\s\\S]*Upgrade: ${protocol}\r\n\r\nPOST /exec system:admin early late ok$`));
+});
+
+test.each(["http/1.1", "h2"])("a peer that stops reading is dropped (%s)", async (protocol) => {
+  let full: number | undefined;
+  const closed = Promise.withResolvers<void>();
+  const { port } = await start({
+    handler(_request: IncomingMessage, response: ServerResponse) {
+      response.on("close", closed.resolve);
+      const chunk = Buffer.alloc(65_536, 97);
+      for (let i = 0; i < 200 && full === undefined; i++) if (!writeBounded(response, chunk, 1_000_000)) full = i;
+    },
+  });
+  if (protocol === "h2") {
+    const client = session(port);
+    const stream = client.request({ ":path": "/" });
+    stream.on("error", () => stream.destroy());
+    stream.pause();
+    await closed.promise;
+    client.destroy();
+  } else {
+    const socket = tls.connect({ port, host: "127.0.0.1", ...trust(), ALPNProtocols: ["http/1.1"] }, () => socket.write(GET));
+    socket.on("error", () => socket.destroy());
+    socket.pause();
+    await closed.promise;
+    socket.destroy();
+  }
+  expect(full).toBeLessThan(40);
+});
+
+describe("deadlines", () => {
+  /** Sweeps when told to, at a time that is told. */
+  function sweeper(): { clock: Clock; sweep(uptimeMs: number): Promise<void> } {
+    let uptimeMs = 0;
+    let tick = Promise.withResolvers<void>();
+    const clock: Clock = {
+      ...systemClock, uptimeMs: () => uptimeMs,
+      async *every(_periodMs, signal) { while (!signal.aborted) { await Promise.race([tick.promise, new Promise((resolve) => signal.addEventListener("abort", resolve))]); if (!signal.aborted) yield; } },
+    };
+    return { clock, async sweep(to) { uptimeMs = to; const last = tick; tick = Promise.withResolvers<void>(); last.resolve(); await Bun.sleep(50); } };
+  }
+
+  test("a connection without a request, half a request, and an idle one end; a watch stays", async () => {
+    const { clock, sweep } = sweeper();
+    const { port, server } = await start({ clock, handler: (request, response) => { if (request.url === "/watch") response.write("x"); else response.end("ok"); } });
+    const half = raw(port, "GET / HTTP/1.1\r\nHost: x\r\nX-A");
+    const idle = raw(port, GET);
+    const idle2 = session(port);
+    expect(await ask(idle2, "/")).toBe("200 ok");
+    const watch = session(port);
+    await new Promise((resolve) => watch.request({ ":path": "/watch" }).once("data", resolve));
+    expect(server.connectionCount).toBe(4);
+    await sweep(31_000);
+    expect(server.connectionCount).toBe(4);
+    await sweep(33_000);
+    expect(await half).toBe("");
+    expect(server.connectionCount).toBe(3);
+    await sweep(91_000);
+    expect(await idle).toContain("ok");
+    expect(server.connectionCount).toBe(1);
+    expect(watch.destroyed).toBe(false);
+    watch.destroy();
+  });
+
+  test("streams that are opened only to be reset cost the connection", async () => {
+    const { clock, sweep } = sweeper();
+    const { port, server } = await start({ clock, limits: { resetsMax: 20 }, handler: (_request, response) => void response.write("x") });
+    const client = session(port);
+    for (let i = 0; i < 30; i++) {
+      const stream = client.request({ ":path": "/" });
+      await new Promise((resolve) => stream.once("response", resolve));
+      stream.close(http2.constants.NGHTTP2_CANCEL);
+    }
+    await Bun.sleep(50);
+    await sweep(1_000);
+    expect(server.connectionCount).toBe(0);
+  });
+});
+
+describe("the end", () => {
+  test("a port in use is told with the flag that changes it", async () => {
+    const { port } = await start({});
+    await expect(start({ port })).rejects.toThrow(`port ${port} on 127.0.0.1 is in use by another program: stop that, or choose another port with --https-listen-port`);
+  });
+
+  test("requests under way finish, watches are told, idle connections close, nobody new gets in", async () => {
+    const release = Promise.withResolvers<void>();
+    const one = await start({
+      handler(request, response) {
+        if (request.url === "/watch") { response.write("x"); one.server.stopping.addEventListener("abort", () => response.end(" bye")); }
+        else if (request.url === "/slow") void release.promise.then(() => response.end("slow ok"));
+        else response.end("ok");
+      },
+    });
+    const { port } = one;
+    const client = session(port);
+    const goaway = new Promise((resolve) => client.on("goaway", resolve));
+    const watch = ask(client, "/watch");
+    const slow = raw(port, "GET /slow HTTP/1.1\r\nHost: x\r\n\r\n");
+    const idle = raw(port, GET);
+    await Bun.sleep(100);
+    const stopped = one.stop();
+    await goaway;
+    expect(await watch).toBe("200 x bye");
+    expect(await idle).toContain("ok");
+    expect(await raw(port, GET)).toBe("");
+    release.resolve();
+    expect(await slow).toContain("slow ok");
+    await stopped;
+    expect(one.server.connectionCount).toBe(0);
+  });
+
+  test("what does not end is cut off", async () => {
+    const one = await start({ limits: { drainMs: 50 }, handler: (_request, response) => void response.write("x") });
+    const client = session(one.port);
+    const closed = new Promise((resolve) => client.on("close", resolve));
+    await new Promise((resolve) => client.request({ ":path": "/" }).on("error", () => client.destroy()).once("data", resolve));
+    await one.stop();
+    await closed;
+    expect(one.server.connectionCount).toBe(0);
+  });
+});

@@ -1,0 +1,263 @@
+/**
+ * The HTTPS server: HTTP/1.1 and HTTP/2 on one port, with client certificates, upgrades, live certificate reload and an orderly end.
+ *
+ *   const server = httpsServer({ host, port, portFlag: "--https-listen-port", tls: () => material, handler, upgrade, log, clock });
+ *   await server.run(signal, ready);          a Runnable
+ *   server.reloadCertificates();              new connections get what tls() gives now
+ *
+ * A node:tls server hands its sockets, by ALPN, to an http or an http2 server: in Bun the only arrangement that shows the peer's
+ * certificate on both. What Bun leaves to us is here: deadlines (one sweep over all connections), a missing Host, sockets of
+ * failed handshakes, peers that stop reading, streams that are opened only to be reset.
+ *
+ * The end: no new connections; GOAWAY, or `Connection: close` after the request under way; `stopping` aborts, so that handlers end
+ * their watches; what is left after `drainMs` is cut off.
+ */
+import * as http from "node:http";
+import * as http2 from "node:http2";
+import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
+import * as tls from "node:tls";
+import { aborted } from "../lifecycle/aborted.ts";
+import type { Clock } from "../lifecycle/clock.ts";
+import type { Runnable } from "../lifecycle/run-all.ts";
+import type { Log } from "../observe/log.ts";
+import { type PeerCertificate, peerCertificateOf, plainAddress, tlsOptions, type TlsMaterial } from "./tls.ts";
+
+/** What is known of a connection, the same object for all its requests. */
+export interface Connection {
+  readonly protocol: "http/1.1" | "h2";
+  readonly remoteAddress: string;
+  readonly peerCertificate: PeerCertificate | undefined;
+}
+
+export interface ServerLimits {
+  readonly connectionsMax: number;
+  /** Handshake and first request: upstream's ReadHeaderTimeout. */
+  readonly firstRequestMs: number;
+  /** Between requests: upstream's IdleTimeout. */
+  readonly idleMs: number;
+  /** A peer that takes nothing of what waits for it. */
+  readonly stalledMs: number;
+  readonly headerBytesMax: number;
+  readonly streamsMax: number;
+  /** Streams of one connection reset between two sweeps. */
+  readonly resetsMax: number;
+  readonly drainMs: number;
+}
+
+/** Source: kubernetes v1.36 staging/src/k8s.io/apiserver/pkg/server/secure_serving.go, where it names a number. */
+export const SERVER_LIMITS: ServerLimits = {
+  connectionsMax: 10_000, firstRequestMs: 32_000, idleMs: 90_000, stalledMs: 60_000, headerBytesMax: 64 * 1024, streamsMax: 250, resetsMax: 1_000, drainMs: 5_000,
+};
+
+const SWEEP_MS = 5_000;
+const HANDSHAKE_MS = 10_000;
+/** Probes find peers that vanished without a word: a watch has nothing else to notice it by. */
+const KEEP_ALIVE_MS = 30_000;
+const UPGRADES: ReadonlySet<string> = new Set(["websocket", "spdy/3.1"]);
+
+export interface HttpsServerOptions {
+  readonly host: string;
+  /** 0: any free one; see `address`. */
+  readonly port: number;
+  /** The flag that sets the port, for the message when it is taken. */
+  readonly portFlag: string;
+  readonly tls: () => TlsMaterial;
+  /** HTTP/2 requests come in node's compatibility form. Must not throw. */
+  readonly handler: (request: http.IncomingMessage, response: http.ServerResponse, connection: Connection) => void;
+  /** For `Upgrade: websocket` and `Upgrade: SPDY/3.1`. The socket is the callee's from here on. */
+  readonly upgrade: (request: http.IncomingMessage, socket: Duplex, upgrade: { readonly head: Buffer; readonly connection: Connection }) => void;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly limits?: Partial<ServerLimits>;
+}
+
+export interface HttpsServer extends Runnable {
+  /** Undefined until it listens. */
+  address(): AddressInfo | undefined;
+  reloadCertificates(): void;
+  /** Aborts when the end begins. */
+  readonly stopping: AbortSignal;
+  readonly connectionCount: number;
+}
+
+interface Tracked extends Connection {
+  readonly socket: tls.TLSSocket;
+  session?: http2.ServerHttp2Session;
+  requests: number;
+  active: number;
+  upgraded: boolean;
+  quietSinceMs: number;
+  resets: number;
+  written: number;
+  stalledSinceMs: number | undefined;
+}
+
+export function httpsServer({ host, port, portFlag, tls: material, handler, upgrade, log, clock, limits: given = {} }: HttpsServerOptions): HttpsServer {
+  const limits = { ...SERVER_LIMITS, ...given };
+  const connections = new Map<Duplex, Tracked>();
+  const sessions = new WeakMap<http2.Http2Session, Tracked>();
+  let opening: Tracked | undefined; // whose "session" event comes while its socket is handed over: the session itself does not tell
+  const stopping = new AbortController();
+  const emptied = Promise.withResolvers<void>(); // the last connection closed after stopping began
+
+  const h1 = http.createServer({
+    maxHeaderSize: limits.headerBytesMax, keepAliveTimeout: 0, headersTimeout: 0, requestTimeout: 0,
+    shouldUpgradeCallback: (request) => UPGRADES.has((request.headers.upgrade ?? "").toLowerCase()), // others are requests like any
+  });
+  const h2 = http2.createServer({ settings: { maxConcurrentStreams: limits.streamsMax, maxHeaderListSize: limits.headerBytesMax } });
+  const listener = tls.createServer({ ...tlsOptions(material()), ALPNProtocols: ["h2", "http/1.1"], handshakeTimeout: HANDSHAKE_MS }, accept);
+  listener.on("tlsClientError", (error, socket) => {
+    log.debug("TLS handshake failed", { remoteAddress: plainAddress(socket.remoteAddress), error: error.message });
+    socket.destroy();
+  });
+
+  function accept(socket: tls.TLSSocket): void {
+    socket.on("error", (error) => log.debug("connection failed", { error: error.message }));
+    if (connections.size >= limits.connectionsMax) {
+      log.warn("too many connections", { connections: connections.size });
+      socket.destroy();
+      return;
+    }
+    socket.setNoDelay(true);
+    socket.setKeepAlive(true, KEEP_ALIVE_MS);
+    const protocol = socket.alpnProtocol === "h2" ? "h2" : "http/1.1";
+    opening = {
+      socket, protocol, remoteAddress: plainAddress(socket.remoteAddress), peerCertificate: peerCertificateOf(socket),
+      requests: 0, active: 0, upgraded: false, quietSinceMs: clock.uptimeMs(), resets: 0, written: 0, stalledSinceMs: undefined,
+    };
+    connections.set(socket, opening);
+    socket.on("close", () => {
+      connections.delete(socket);
+      if (stopping.signal.aborted && connections.size === 0) emptied.resolve();
+    });
+    (protocol === "h2" ? h2 : h1).emit("connection", socket);
+    opening = undefined;
+  }
+
+  function begin(connection: Tracked, response: http.ServerResponse | http2.Http2ServerResponse): void {
+    connection.requests++;
+    connection.active++;
+    if (stopping.signal.aborted && connection.protocol === "http/1.1") response.setHeader("Connection", "close");
+    response.once("close", () => {
+      connection.active--;
+      connection.quietSinceMs = clock.uptimeMs();
+      if (stopping.signal.aborted && connection.protocol === "http/1.1" && connection.active === 0) connection.socket.end();
+    });
+  }
+
+  h1.on("request", (request, response) => {
+    const connection = connections.get(request.socket);
+    if (!connection) return void request.socket.destroy();
+    begin(connection, response);
+    if (request.headers.host === undefined && request.httpVersion === "1.1") {
+      const text = "400 Bad Request: missing required Host header";
+      response.writeHead(400, { "Content-Type": "text/plain; charset=utf-8", "Content-Length": text.length, "Connection": "close" }).end(text);
+      return;
+    }
+    request.url = originForm(request.url ?? "/");
+    handler(request, response, connection);
+  });
+  h1.on("upgrade", (request, socket, head) => {
+    const connection = connections.get(socket);
+    if (!connection) return void socket.destroy();
+    connection.upgraded = true;
+    if (request.headers.host === undefined) return refuse(socket, "400 Bad Request");
+    request.url = originForm(request.url ?? "/");
+    upgrade(request, socket, { head, connection });
+  });
+  h1.on("clientError", (error: NodeJS.ErrnoException, socket) => refuse(socket, error.code === "HPE_HEADER_OVERFLOW" ? "431 Request Header Fields Too Large" : "400 Bad Request"));
+  h2.on("session", (session) => {
+    session.on("error", (error) => log.debug("HTTP/2 connection failed", { error: error.message }));
+    if (!opening) return void session.destroy();
+    opening.session = session;
+    sessions.set(session, opening);
+  });
+  h2.on("sessionError", (error) => log.debug("HTTP/2 connection failed", { error: error.message }));
+  h2.on("request", (request, response) => {
+    const connection = request.stream.session && sessions.get(request.stream.session);
+    if (!connection) return void request.stream.close(http2.constants.NGHTTP2_CANCEL);
+    request.stream.once("close", () => { if (request.stream.rstCode !== http2.constants.NGHTTP2_NO_ERROR) connection.resets++; });
+    begin(connection, response);
+    handler(request as unknown as http.IncomingMessage, response as unknown as http.ServerResponse, connection);
+  });
+
+  function sweep(nowMs: number): void {
+    for (const connection of connections.values()) {
+      const why = overdue(connection, limits, nowMs);
+      if (why === undefined) continue;
+      log.debug("connection closed", { remoteAddress: connection.remoteAddress, why });
+      if (why === "idle" && connection.session) connection.session.close();
+      else connection.socket.destroy();
+    }
+  }
+
+  async function listen(): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      listener.once("error", (cause: NodeJS.ErrnoException) => reject(listenError(cause, { host, port, portFlag })));
+      listener.listen({ host, port }, resolve);
+    });
+    listener.on("error", (error) => log.error("listener failed", { error }));
+  }
+
+  async function drain(): Promise<void> {
+    const closed = new Promise<void>((resolve) => listener.close(() => resolve()));
+    stopping.abort();
+    for (const { session, protocol, active, socket } of connections.values()) {
+      if (session) session.close();
+      else if (protocol === "http/1.1" && active === 0) socket.end();
+    }
+    const cutOff = clock.after(limits.drainMs, () => { for (const { socket } of connections.values()) socket.destroy(); });
+    if (connections.size > 0) await emptied.promise;
+    await closed;
+    cutOff.cancel();
+  }
+
+  return {
+    name: "https server",
+    stopping: stopping.signal,
+    get connectionCount() { return connections.size; },
+    address: () => (listener.address() ?? undefined) as AddressInfo | undefined,
+    reloadCertificates: () => listener.setSecureContext(tlsOptions(material())),
+    async run(signal, ready) {
+      await listen();
+      ready();
+      const sweeping = (async () => { for await (const _ of clock.every(SWEEP_MS, signal)) sweep(clock.uptimeMs()); })();
+      await aborted(signal);
+      await drain();
+      await sweeping;
+    },
+  };
+}
+
+/** Why a connection should go, if it should. */
+function overdue(connection: Tracked, limits: ServerLimits, nowMs: number): "idle" | "stalled" | "resets" | undefined {
+  const { socket, active, upgraded, requests, resets } = connection;
+  connection.resets = 0;
+  if (resets > limits.resetsMax) return "resets";
+  const pending = socket.writableLength > 0;
+  if (!pending || socket.bytesWritten !== connection.written) connection.stalledSinceMs = undefined;
+  else connection.stalledSinceMs ??= nowMs;
+  connection.written = socket.bytesWritten;
+  if (connection.stalledSinceMs !== undefined && nowMs - connection.stalledSinceMs >= limits.stalledMs) return "stalled";
+  if (upgraded || active > 0) return undefined;
+  return nowMs - connection.quietSinceMs >= (requests === 0 ? limits.firstRequestMs : limits.idleMs) ? "idle" : undefined;
+}
+
+/** "GET https://host/path" is allowed by HTTP, and means "/path". */
+function originForm(url: string): string {
+  const found = /^https?:\/\/[^/?#]*(.*)$/i.exec(url);
+  if (!found) return url;
+  return found[1]!.startsWith("/") ? found[1]! : `/${found[1]}`;
+}
+
+function refuse(socket: Duplex, status: string): void {
+  if (socket.writable) socket.end(`HTTP/1.1 ${status}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n${status}`, () => socket.destroy());
+  else socket.destroy();
+}
+
+function listenError(cause: NodeJS.ErrnoException, { host, port, portFlag }: Pick<HttpsServerOptions, "host" | "port" | "portFlag">): Error {
+  if (cause.code === "EADDRINUSE") return new Error(`port ${port} on ${host} is in use by another program: stop that, or choose another port with ${portFlag}`, { cause });
+  if (cause.code === "EACCES") return new Error(`port ${port} on ${host} needs more privileges: run as root, or choose a port above 1023 with ${portFlag}`, { cause });
+  return new Error(`cannot listen on ${host} port ${port} (${portFlag})`, { cause });
+}

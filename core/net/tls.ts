@@ -1,0 +1,42 @@
+/** What a TLS server of ours presents and accepts, and what it learns of its peers. */
+import type { TLSSocket, TlsOptions } from "node:tls";
+
+export interface TlsMaterial {
+  /** PEM: the key, and its certificate followed by intermediates. */
+  readonly key: string;
+  readonly cert: string;
+  /** PEM bundles a client's certificate may lead to. */
+  readonly clientCas: readonly string[];
+}
+
+/** A client without a certificate, or with one we do not know, gets its connection all the same: who it is, is decided per request. */
+export function tlsOptions({ key, cert, clientCas }: TlsMaterial): TlsOptions {
+  return { key, cert, ca: [...clientCas], requestCert: true, rejectUnauthorized: false, minVersion: "TLSv1.2" };
+}
+
+/**
+ * A certificate the peer proved to hold the key of. That says nothing about who signed it: `authorized` tells whether it led to one of
+ * the client CAs when the connection was made, and whoever trusts it checks again, against the one CA it speaks for.
+ */
+export interface PeerCertificate {
+  readonly authorized: boolean;
+  readonly subject: { readonly CN?: string; readonly O?: string | readonly string[]; readonly UID?: string };
+  /** DER. */
+  readonly raw: Uint8Array;
+  /** DER of the certificates above it, nearest first. */
+  readonly issuers: readonly Uint8Array[];
+}
+
+/** More than this is no chain anyone builds. */
+const ISSUERS_MAX = 8;
+
+export function peerCertificateOf(socket: TLSSocket): PeerCertificate | undefined {
+  const leaf = socket.getPeerCertificate(true);
+  if (!leaf?.raw) return undefined; // none was sent
+  const issuers: Uint8Array[] = [];
+  for (let at = leaf; issuers.length < ISSUERS_MAX && at.issuerCertificate?.raw && at.issuerCertificate !== at; at = at.issuerCertificate) issuers.push(at.issuerCertificate.raw);
+  return { authorized: socket.authorized === true, subject: { ...leaf.subject } as PeerCertificate["subject"], raw: leaf.raw, issuers };
+}
+
+/** "10.0.0.7" rather than "::ffff:10.0.0.7", which sockets that accept both families report. */
+export function plainAddress(address: string | undefined): string { return (address ?? "").replace(/^::ffff:(?=\d+\.)/i, ""); }

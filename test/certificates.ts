@@ -1,0 +1,19 @@
+/** A cluster's certificates in a directory of their own, for tests that need TLS. */
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "../core/lifecycle/clock.ts";
+import { systemRandom } from "../core/lifecycle/random.ts";
+import { silentLog } from "../core/observe/log.ts";
+import { SERVING_NAME } from "../core/pki/identities.ts";
+import { openPki, type Pki } from "../core/pki/pki.ts";
+
+export async function testPki(): Promise<Pki> {
+  const names = () => ({ nodeName: "node-1", nodeIps: ["127.0.0.1"], serviceIps: ["10.43.0.1"], clusterDomain: "cluster.local", extra: [] });
+  return await openPki({ dir: mkdtempSync(join(tmpdir(), "pki-")), names, clock: systemClock, random: systemRandom, log: silentLog, releasedMs: 0 });
+}
+
+export function servingMaterial(pki: Pki): { key: string; cert: string; clientCas: string[] } {
+  const { keyPem: key, certificatePem: cert } = pki.leaf(SERVING_NAME);
+  return { key, cert, clientCas: [pki.authority("client-ca").bundlePem, pki.authority("request-header-ca").bundlePem] };
+}
