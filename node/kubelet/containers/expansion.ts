@@ -1,0 +1,26 @@
+/**
+ * $(NAME) in environment values, commands and arguments. $$ is a dollar; a name nobody knows stays as it is written.
+ *
+ * Source: kubernetes v1.36 third_party/forked/golang/expansion/expand.go, pkg/kubelet/container/helpers.go
+ */
+type Lookup = (name: string) => string | undefined;
+
+export function expand(text: string, lookup: Lookup): string {
+  return text.replace(/\$(\$|\(([^)]*)\))/g, (written, what: string, name: string) => (what === "$" ? "$" : lookup(name) ?? written));
+}
+
+export function expandAll(texts: readonly string[] | undefined, lookup: Lookup): string[] {
+  return (texts ?? []).map((text) => expand(text, lookup));
+}
+
+/** For paths, where a name nobody knows is an error. */
+export function expandStrictly(text: string, lookup: Lookup): string {
+  const missing: string[] = [];
+  const result = expand(text, (name) => {
+    const value = lookup(name);
+    if (value === undefined) missing.push(name);
+    return value;
+  });
+  if (missing.length > 0) throw new Error(`missing value for ${missing.map((name) => `"${name}"`).join(", ")}`);
+  return result;
+}

@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+import { CrashBackoff, formatSeconds } from "./crash-backoff.ts";
+
+test("10 s, doubling to 5 minutes, forgotten after ten minutes of peace", () => {
+  const backoff = new CrashBackoff();
+  const delays: string[] = [];
+  let nowMs = 0;
+  for (let i = 0; i < 8; i++) {
+    const endedMs = nowMs;
+    const wait = backoff.waiting("app", endedMs, nowMs);
+    delays.push(wait ? formatSeconds(wait.delayMs) : "0s");
+    nowMs = wait?.untilMs ?? nowMs;
+    expect(backoff.waiting("app", endedMs, nowMs)).toBeUndefined();
+    backoff.retried("app", endedMs, nowMs);
+    nowMs += 1_000;
+  }
+  expect(delays.join(" ")).toBe("0s 10s 20s 40s 1m20s 2m40s 5m0s 5m0s");
+  nowMs += 11 * 60_000;
+  expect(backoff.waiting("app", nowMs, nowMs)).toBeUndefined();
+});

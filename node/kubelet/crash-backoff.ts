@@ -1,0 +1,46 @@
+/**
+ * How long a container that ended waits for its restart: 10 s, doubled at each further end, at most 5 minutes; from the start again when it had
+ * run for 10 minutes since.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/kuberuntime/kuberuntime_manager.go (doBackOff), client-go util/flowcontrol/backoff.go
+ */
+import { backoffMs } from "../../core/lifecycle/backoff.ts";
+
+export const CRASH_BACKOFF = { minMs: 10_000, maxMs: 300_000 };
+
+interface Entry { readonly failures: number; readonly updatedMs: number }
+
+export class CrashBackoff {
+  readonly #limits: { readonly minMs: number; readonly maxMs: number };
+  readonly #entries = new Map<string, Entry>();
+
+  constructor(limits: { readonly minMs: number; readonly maxMs: number } = CRASH_BACKOFF) {
+    this.#limits = limits;
+  }
+
+  /** The delay `key` has to sit out after what happened at `eventMs`, if it is not over yet. */
+  waiting(key: string, eventMs: number, nowMs: number): { readonly delayMs: number; readonly untilMs: number } | undefined {
+    const entry = this.#entries.get(key);
+    if (!entry || this.#expired(entry, eventMs)) return undefined;
+    const delayMs = backoffMs(entry.failures, this.#limits);
+    return nowMs - eventMs < delayMs ? { delayMs, untilMs: eventMs + delayMs } : undefined;
+  }
+
+  /** `key` is tried again now: the next wait is longer. */
+  retried(key: string, eventMs: number, nowMs: number): void {
+    const entry = this.#entries.get(key);
+    const failures = !entry || this.#expired(entry, eventMs) ? 1 : entry.failures + 1;
+    this.#entries.set(key, { failures, updatedMs: nowMs });
+  }
+
+  #expired({ updatedMs }: Entry, eventMs: number): boolean {
+    return eventMs - updatedMs > 2 * this.#limits.maxMs;
+  }
+}
+
+/** As Go prints a duration of whole seconds: 10s, 1m20s, 5m0s. */
+export function formatSeconds(ms: number): string {
+  const seconds = Math.round(ms / 1000);
+  const [hours, minutes, rest] = [Math.floor(seconds / 3600), Math.floor((seconds % 3600) / 60), seconds % 60];
+  return `${hours > 0 ? `${hours}h` : ""}${hours > 0 || minutes > 0 ? `${minutes}m` : ""}${rest}s`;
+}

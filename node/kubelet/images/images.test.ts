@@ -1,0 +1,56 @@
+import { expect, test } from "vitest";
+import { systemClock } from "../../../core/lifecycle/clock.ts";
+import type { Cri } from "../../cri/client.ts";
+import { repositoryOf, withDefaultTag } from "./image-name.ts";
+import { credentialsFor, parseDockerConfig } from "./keyring.ts";
+import { imagePuller, type ImageRequest } from "./puller.ts";
+
+test.each([
+  ["busybox", "busybox:latest", "docker.io/library/busybox"],
+  ["a/b:1", "a/b:1", "docker.io/a/b"],
+  ["localhost/b", "localhost/b:latest", "localhost/b"],
+  ["registry.example:5000/a/b", "registry.example:5000/a/b:latest", "registry.example:5000/a/b"],
+  [`x.io/a@sha256:${"0".repeat(64)}`, `x.io/a@sha256:${"0".repeat(64)}`, "x.io/a"],
+])("%s", (image, tagged, repository) => {
+  expect([withDefaultTag(image), repositoryOf(image)]).toEqual([tagged, repository]);
+});
+
+test("what is no image name", () => {
+  expect(() => withDefaultTag("Busybox")).toThrow(`couldn't parse image name "Busybox": invalid reference format: repository name must be lowercase`);
+  expect(() => withDefaultTag("a b")).toThrow(`couldn't parse image name "a b": invalid reference format`);
+});
+
+test("whose credentials fit", () => {
+  const auth = (name: string) => ({ auth: Buffer.from(`${name}:pw`).toString("base64") });
+  const entries = parseDockerConfig(JSON.stringify({ auths: { "https://index.docker.io/v1/": auth("hub"), "*.example.com": auth("wild"), "r.example.com/team": auth("team"), "reg:5000": auth("port") } }));
+  const users = (image: string) => credentialsFor(image, entries).map(({ username }) => username);
+  expect(users("busybox")).toEqual(["hub"]);
+  expect(users("r.example.com/team/x:1")).toEqual(["team", "wild"]);
+  expect(users("r.example.com/other")).toEqual(["wild"]);
+  expect(users("a.b.example.com/x")).toEqual([]);
+  expect(users("reg:5000/x")).toEqual(["port"]);
+  expect(users("reg:5001/x")).toEqual([]);
+});
+
+test("a failed pull is told, and then waited for", async () => {
+  const told: string[] = [];
+  let nowMs = 0;
+  const cri = { call: async (method: string) => {
+    if (method === "ImageService/PullImage") throw new Error("rpc error: code = NotFound desc = no such image");
+    return {};
+  } } as unknown as Cri;
+  const puller = imagePuller({ cri, clock: { ...systemClock, nowMs: () => nowMs }, events: { record: (_, type, reason, message) => void told.push(`${type} ${reason} ${message}`) }, serialize: true });
+  const request = { pod: { metadata: { uid: "u" } }, image: "x:1", policy: "IfNotPresent", about: {}, sandbox: {}, runtimeHandler: "", credentials: async () => [] } as unknown as ImageRequest;
+  const go = (more = {}) => puller.ensure({ ...request, ...more }, new AbortController().signal).catch((error: unknown) => `${(error as { reason: string }).reason}: ${(error as Error).message}`);
+  expect(await go()).toBe("ErrImagePull: rpc error: code = NotFound desc = no such image");
+  expect(await go()).toBe(`ImagePullBackOff: Back-off pulling image "x:1": ErrImagePull: rpc error: code = NotFound desc = no such image`);
+  expect(puller.waitsUntilMs("u", "x:1")).toBe(10_000);
+  nowMs = 10_000;
+  expect(await go()).toMatch(/^ErrImagePull/);
+  expect(puller.waitsUntilMs("u", "x:1")).toBe(30_000);
+  expect(await go({ policy: "Never" })).toBe(`ErrImageNeverPull: Container image "x:1" is not present with pull policy of Never`);
+  expect(told).toEqual([
+    `Normal Pulling Pulling image "x:1"`, `Warning Failed Failed to pull image "x:1": rpc error: code = NotFound desc = no such image`, `Normal BackOff Back-off pulling image "x:1"`,
+    `Normal Pulling Pulling image "x:1"`, `Warning Failed Failed to pull image "x:1": rpc error: code = NotFound desc = no such image`, `Warning ErrImageNeverPull Container image "x:1" is not present with pull policy of Never`,
+  ]);
+});

@@ -1,0 +1,176 @@
+/**
+ * Gets the image of a container, by the container's policy, and says so in events.
+ *
+ * After a failed pull the pod waits: 10 s, doubling to 5 minutes. Pulls of one image are shared; all pulls come one after the other unless
+ * the settings say otherwise.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/images/{image_manager,puller,types}.go
+ */
+import type { ObjectReference, Pod } from "../../../core/api/gen/core.v1.ts";
+import { backoffMs } from "../../../core/lifecycle/backoff.ts";
+import type { Clock } from "../../../core/lifecycle/clock.ts";
+import type { Cri } from "../../cri/client.ts";
+import type { AuthConfig, Image, PodSandboxConfig } from "../../cri/gen/runtime.v1.ts";
+import type { KubeletEvents } from "../kubelet-events.ts";
+import { withDefaultTag } from "./image-name.ts";
+
+export type PullFailure = "InvalidImageName" | "ImageInspectError" | "ErrImageNeverPull" | "ErrImagePull" | "ImagePullBackOff" | "RegistryUnavailable" | "SignatureValidationFailed";
+
+/** `reason` is what the container waits with. */
+export class ImageError extends Error {
+  readonly reason: PullFailure;
+  constructor(reason: PullFailure, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "ImageError";
+    this.reason = reason;
+  }
+}
+
+export interface ImageRequest {
+  readonly pod: Pod;
+  readonly image: string;
+  readonly policy: string | undefined;
+  readonly about: ObjectReference;
+  readonly sandbox: PodSandboxConfig;
+  readonly runtimeHandler: string;
+  readonly credentials: (image: string) => Promise<readonly AuthConfig[]>;
+}
+
+const BACKOFF = { minMs: 10_000, maxMs: 300_000 };
+/** Entries of pods that are gone are dropped when this many have piled up. */
+const BACKOFF_ENTRIES_MAX = 1_000;
+
+export interface ImagePuller {
+  /** The image, once it is there. Throws ImageError. */
+  ensure(request: ImageRequest, signal: AbortSignal): Promise<Image>;
+  /** When this pod may try again; undefined: now. */
+  waitsUntilMs(podUid: string, image: string): number | undefined;
+}
+
+export function imagePuller({ cri, clock, events, serialize }: { readonly cri: Pick<Cri, "call">; readonly clock: Clock; readonly events: KubeletEvents; readonly serialize: boolean }): ImagePuller {
+  const failures = new Map<string, { readonly count: number; readonly atMs: number; readonly message: string }>();
+  let last: Promise<unknown> = Promise.resolve();
+
+  async function inspect(image: string, signal: AbortSignal): Promise<Image | undefined> {
+    const answer = await cri.call("ImageService/ImageStatus", { image: { image } }, { signal });
+    return answer.image?.id ? answer.image : undefined;
+  }
+
+  /** One at a time: whoever comes later waits for those before, whether they fail or not. */
+  async function inTurn<T>(work: () => Promise<T>): Promise<T> {
+    if (!serialize) return await work();
+    const mine = last.then(work, work);
+    last = mine;
+    return await mine;
+  }
+
+  async function pullWithAny(image: string, { sandbox, runtimeHandler, pod, credentials }: ImageRequest, signal: AbortSignal): Promise<void> {
+    const spec = { image, annotations: { ...pod.metadata.annotations }, runtime_handler: runtimeHandler };
+    const auths = await credentials(image);
+    const errors: Error[] = [];
+    for (const auth of auths.length > 0 ? auths : [undefined]) {
+      try {
+        await cri.call("ImageService/PullImage", { image: spec, sandbox_config: sandbox, ...(auth ? { auth } : {}) }, { signal, timeoutMs: 0 });
+        return;
+      } catch (error) {
+        errors.push(error as Error);
+        if (signal.aborted) break;
+      }
+    }
+    const messages = [...new Set(errors.map(({ message }) => message))];
+    throw new Error(messages.length === 1 ? messages[0] : `[${messages.join(", ")}]`, { cause: errors.at(-1) });
+  }
+
+  async function pull(image: string, request: ImageRequest, signal: AbortSignal): Promise<Image> {
+    const { image: asked, about } = request;
+    const key = `${request.pod.metadata.uid}_${asked}`;
+    const untilMs = waitsUntilMs(request.pod.metadata.uid, asked);
+    if (untilMs !== undefined) {
+      const message = `Back-off pulling image "${asked}"`;
+      events.record(about, "Normal", "BackOff", message);
+      throw new ImageError("ImagePullBackOff", `${message}: ${failures.get(key)?.message ?? ""}`);
+    }
+    events.record(about, "Normal", "Pulling", `Pulling image "${asked}"`);
+    const askedMs = clock.uptimeMs();
+    let startedMs = askedMs;
+    try {
+      await inTurn(async () => {
+        startedMs = clock.uptimeMs();
+        await pullWithAny(image, request, signal);
+      });
+    } catch (cause) {
+      signal.throwIfAborted();
+      const detail = (cause as Error).message;
+      events.record(about, "Warning", "Failed", `Failed to pull image "${asked}": ${detail}`);
+      const failure = failureOf(asked, detail, cause);
+      if (failures.size >= BACKOFF_ENTRIES_MAX) for (const [old, { atMs }] of failures) if (clock.nowMs() - atMs > 2 * BACKOFF.maxMs) failures.delete(old);
+      failures.set(key, { count: (failures.get(key)?.count ?? 0) + 1, atMs: clock.nowMs(), message: `${failure.reason}: ${failure.message}` });
+      throw failure;
+    }
+    const endedMs = clock.uptimeMs();
+    const pulled = await inspect(image, signal);
+    if (!pulled) throw new ImageError("ErrImagePull", `image "${asked}" is not there after it was pulled`);
+    failures.delete(key);
+    events.record(about, "Normal", "Pulled", `Successfully pulled image "${asked}" in ${formatDuration(endedMs - startedMs)} (${formatDuration(endedMs - askedMs)} including waiting). Image size: ${pulled.size ?? 0} bytes.`);
+    return pulled;
+  }
+
+  function waitsUntilMs(podUid: string, image: string): number | undefined {
+    const failure = failures.get(`${podUid}_${image}`);
+    const untilMs = failure ? failure.atMs + backoffMs(failure.count, BACKOFF) : 0;
+    return untilMs > clock.nowMs() ? untilMs : undefined;
+  }
+
+  return {
+    waitsUntilMs,
+    async ensure(request, signal) {
+      const { image: asked, about, policy = "IfNotPresent" } = request;
+      const image = parsed(request, events);
+      if (policy === "Always") return await pull(image, request, signal);
+      let found: Image | undefined;
+      try {
+        found = await inspect(image, signal);
+      } catch (cause) {
+        signal.throwIfAborted();
+        const message = `Failed to inspect image "": ${(cause as Error).message}`;
+        events.record(about, "Warning", "InspectFailed", message);
+        throw new ImageError("ImageInspectError", message, { cause });
+      }
+      if (found) {
+        events.record(about, "Normal", "Pulled", `Container image "${asked}" already present on machine and can be accessed by the pod`);
+        return found;
+      }
+      if (policy !== "Never") return await pull(image, request, signal);
+      const message = `Container image "${asked}" is not present with pull policy of Never`;
+      events.record(about, "Warning", "ErrImageNeverPull", message);
+      throw new ImageError("ErrImageNeverPull", message);
+    },
+  };
+}
+
+function parsed({ image, about }: ImageRequest, events: KubeletEvents): string {
+  try {
+    return withDefaultTag(image);
+  } catch (cause) {
+    const message = `Failed to apply default image tag "${image}": ${(cause as Error).message}`;
+    events.record(about, "Warning", "InspectFailed", message);
+    throw new ImageError("InvalidImageName", message, { cause });
+  }
+}
+
+function failureOf(image: string, detail: string, cause: unknown): ImageError {
+  for (const [reason, why] of [["RegistryUnavailable", "the registry is unavailable"], ["SignatureValidationFailed", "the signature validation failed"]] as const) {
+    const prefix = detail.startsWith(reason) ? reason : undefined;
+    if (prefix) return new ImageError(reason, `image pull failed for ${image} because ${why}${detail.slice(prefix.length)}`, { cause });
+  }
+  return new ImageError("ErrImagePull", detail, { cause });
+}
+
+/** As Go prints a duration, to the millisecond. */
+function formatDuration(ms: number): string {
+  const whole = Math.floor(ms);
+  if (whole < 1000) return whole === 0 ? "0s" : `${whole}ms`;
+  const minutes = Math.floor(whole / 60_000);
+  const seconds = Number(((whole % 60_000) / 1000).toFixed(3));
+  return `${minutes > 0 ? `${minutes}m` : ""}${seconds}s`;
+}

@@ -1,0 +1,200 @@
+/**
+ * What to do about a pod that should run, from its spec and what the runtime has of it. Pure: no I/O, no clock.
+ *
+ *   sandbox        there is exactly one that is ready, with the right network: else all is stopped and made anew
+ *   init           in order, each to its end; a sidecar (restartPolicy Always) only until it has started, and it stays
+ *   app containers all at once, once the last init container is through
+ *   ephemeral      once each, never again
+ *
+ * A container is restarted as its policy says, and when its hash changed or a liveness or startup probe gave up on it.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/kuberuntime/kuberuntime_manager.go (computePodActions), kuberuntime_container.go (computeInitContainerActions),
+ *         pkg/kubelet/kuberuntime/util/util.go (PodSandboxChanged)
+ */
+import type { Container, Pod } from "../../core/api/gen/core.v1.ts";
+import { isDeleting } from "../../core/api/meta/object-meta.ts";
+import { containerHash } from "./containers/labels.ts";
+import { allContainers, isHostNetwork, isSidecar, type NamedContainer, restartsAfter } from "./pod-spec.ts";
+import type { ProbeResults } from "./probes/probe-results.ts";
+import { containerNamed, type RuntimeContainer, type RuntimePod, type RuntimeSandbox } from "./runtime-pod.ts";
+
+export type KillReason = "" | "StartupProbe" | "LivenessProbe" | "Unknown";
+
+export interface ContainerToKill {
+  readonly container: RuntimeContainer;
+  readonly spec: NamedContainer;
+  readonly message: string;
+  readonly reason: KillReason;
+}
+
+export interface PodPlan {
+  /** Stop every container and sandbox, first. */
+  readonly killPod: boolean;
+  readonly createSandbox: boolean;
+  /** Of the sandbox in use, or the one that is replaced: then the user is told. */
+  readonly sandboxId: string;
+  readonly attempt: number;
+  readonly kill: readonly ContainerToKill[];
+  /** In this order. When a plain init container cannot be started, those after it have to wait. */
+  readonly start: readonly NamedContainer[];
+}
+
+interface Draft { killPod: boolean; kill: ContainerToKill[]; start: NamedContainer[] }
+
+export function planPod({ pod, runtime, probes }: { readonly pod: Pod; readonly runtime: RuntimePod; readonly probes: ProbeResults }): PodPlan {
+  const { changed, attempt, sandboxId } = sandboxChange(pod, runtime.sandboxes);
+  if (changed) return planNewSandbox(pod, runtime, { attempt, sandboxId });
+
+  const named = allContainers(pod.spec);
+  const draft: Draft = { killPod: false, kill: [], start: named.filter(({ kind, container }) => kind === "ephemeral" && !containerNamed(runtime, container.name)) };
+  const initialized = planInit(pod, runtime, probes, draft);
+  if (initialized && !draft.killPod) planApp(pod, runtime, probes, draft);
+  return { killPod: draft.killPod, createSandbox: false, sandboxId, attempt, kill: draft.kill, start: draft.start };
+}
+
+/** Whether the pod needs a new sandbox, and the number it would have. */
+export function sandboxChange(pod: Pod, sandboxes: readonly RuntimeSandbox[]): { readonly changed: boolean; readonly attempt: number; readonly sandboxId: string } {
+  const [newest] = sandboxes;
+  if (!newest) return { changed: true, attempt: 0, sandboxId: "" };
+  const next = newest.attempt + 1;
+  if (sandboxes.filter(({ ready }) => ready).length > 1 || !newest.ready) return { changed: true, attempt: next, sandboxId: newest.id };
+  if (newest.hostNetwork !== isHostNetwork(pod)) return { changed: true, attempt: next, sandboxId: "" };
+  if (!newest.hostNetwork && newest.ips.length === 0) return { changed: true, attempt: next, sandboxId: newest.id };
+  return { changed: false, attempt: newest.attempt, sandboxId: newest.id };
+}
+
+function planNewSandbox(pod: Pod, runtime: RuntimePod, { attempt, sandboxId }: { attempt: number; sandboxId: string }): PodPlan {
+  const kill: Omit<PodPlan, "createSandbox" | "start"> = { killPod: true, sandboxId, attempt, kill: [] };
+  const nothing: PodPlan = { ...kill, createSandbox: false, start: [] };
+  if (pod.spec.restartPolicy === "Never" && attempt !== 0 && runtime.containers.length > 0) return nothing; // it had its one run
+
+  const named = allContainers(pod.spec);
+  const apps = named.filter(({ kind, container }) => kind === "container" && !(policyOf(container, pod) === "OnFailure" && hasSucceeded(runtime, container.name)));
+  const hasRun = pod.spec.containers.some(({ name }) => containerNamed(runtime, name) !== undefined);
+  if (apps.length === 0 && hasRun) return nothing;
+  const init = named.filter(({ kind }) => kind === "init");
+  return { ...kill, createSandbox: true, start: init.length > 0 ? init.slice(0, 1) : apps };
+}
+
+function policyOf(container: { readonly restartPolicy?: string | undefined }, pod: Pod): string {
+  return container.restartPolicy ?? pod.spec.restartPolicy ?? "Always";
+}
+
+function hasSucceeded(runtime: RuntimePod, name: string): boolean {
+  const container = containerNamed(runtime, name);
+  return container?.state === "exited" && container.exitCode === 0;
+}
+
+/** Returns whether initialization is over. Looks from the last init container back to the newest one there is a trace of. */
+function planInit(pod: Pod, runtime: RuntimePod, probes: ProbeResults, draft: Draft): boolean {
+  const init = pod.spec.initContainers ?? [];
+  if (init.length === 0) return true;
+  const last = init.length - 1;
+  let initialized = pod.spec.containers.some(({ name }) => ["created", "running"].includes(containerNamed(runtime, name)?.state ?? ""));
+  let later = initialized; // something after the one we look at has a trace: it was through once
+  const start: number[] = [];
+
+  const through = (i: number): void => {
+    if (i === last) initialized = true;
+    else if (!later) start.push(i + 1);
+  };
+  const replace = (i: number, container: RuntimeContainer, message: string, reason: KillReason): void => {
+    draft.kill.push({ container, spec: { kind: "init", container: init[i]!, index: i }, message, reason });
+    start.push(i);
+  };
+
+  for (let i = last; i >= 0; i--) {
+    const spec = init[i]!;
+    const sidecar = isSidecar(spec);
+    const seen = containerNamed(runtime, spec.name);
+    if (!seen) {
+      if (later && sidecar) start.push(i);
+      continue;
+    }
+    if (later && !sidecar) continue;
+    const restarts = restartsAfter(spec, pod.spec, seen.exitCode) || policyOf(spec, pod) !== "Never";
+
+    if (seen.state === "created") start.push(i);
+    else if (seen.state === "running") {
+      if (sidecar) planRunningSidecar({ spec, seen, probes, through: () => through(i), replace: (message, reason) => replace(i, seen, message, reason) });
+    } else if (sidecar) {
+      if (seen.state === "unknown") replace(i, seen, `Init container is in "unknown" state, try killing it before restart`, "Unknown");
+      else start.push(i);
+    } else if (seen.state === "exited" && seen.exitCode === 0 && seen.reason !== "OOMKilled") through(i);
+    else if (!restarts) {
+      draft.killPod = true;
+      draft.start = [];
+      return false;
+    } else if (seen.state === "unknown") replace(i, seen, `Init container is in "unknown" state, try killing it before restart`, "Unknown");
+    else start.push(i);
+
+    later = true;
+  }
+  if (!later) start.push(0);
+  for (const i of start.toReversed()) draft.start.push({ kind: "init", container: init[i]!, index: i });
+  return initialized;
+}
+
+interface RunningSidecar {
+  readonly spec: Container;
+  readonly seen: RuntimeContainer;
+  readonly probes: ProbeResults;
+  through(): void;
+  replace(message: string, reason: KillReason): void;
+}
+
+function planRunningSidecar({ spec, seen, probes, through, replace }: RunningSidecar): void {
+  if (spec.startupProbe) {
+    const startup = probes.startup(seen.id);
+    if (startup === "failure") replace(`Init container ${spec.name} failed startup probe`, "StartupProbe");
+    if (startup !== "success") return;
+  }
+  through();
+  if (seen.spec.hash !== containerHash(spec)) replace(`Init container ${spec.name} definition changed`, "");
+  else if (spec.livenessProbe && probes.liveness(seen.id) === "failure") replace(`Init container ${spec.name} failed liveness probe`, "LivenessProbe");
+}
+
+function planApp(pod: Pod, runtime: RuntimePod, probes: ProbeResults, draft: Draft): void {
+  let kept = 0;
+  let started = 0;
+  for (const spec of allContainers(pod.spec).filter(({ kind }) => kind === "container")) {
+    const { container } = spec;
+    const seen = containerNamed(runtime, container.name);
+    if (seen?.state !== "running") {
+      if (!shouldStart(pod, spec, seen)) continue;
+      draft.start.push(spec);
+      started++;
+      if (seen?.state === "unknown") draft.kill.push({ container: seen, spec, message: `Container is in "unknown" state, try killing it before restart`, reason: "Unknown" });
+      continue;
+    }
+    const fault = faultOf(spec, seen, probes);
+    if (!fault) {
+      kept++;
+      continue;
+    }
+    const restart = fault.always || policyOf(container, pod) !== "Never";
+    if (restart) {
+      draft.start.push(spec);
+      started++;
+    }
+    draft.kill.push({ container: seen, spec, message: restart ? `${fault.message}, will be restarted` : fault.message, reason: fault.reason });
+  }
+  if (kept === 0 && started === 0) {
+    draft.killPod = true;
+    draft.start = draft.start.filter(({ kind }) => kind !== "init");
+  }
+}
+
+/** Whether an app container that does not run should. */
+export function shouldStart(pod: Pod, { container }: NamedContainer, seen: RuntimeContainer | undefined): boolean {
+  if (isDeleting(pod)) return false;
+  if (!seen || seen.state === "unknown" || seen.state === "created") return true;
+  return seen.state === "exited" && restartsAfter(container, pod.spec, seen.exitCode);
+}
+
+function faultOf({ container }: NamedContainer, seen: RuntimeContainer, probes: ProbeResults): { message: string; reason: KillReason; always: boolean } | undefined {
+  if (seen.spec.hash !== containerHash(container)) return { message: `Container ${container.name} definition changed`, reason: "", always: true };
+  if (probes.liveness(seen.id) === "failure") return { message: `Container ${container.name} failed liveness probe`, reason: "LivenessProbe", always: false };
+  if (probes.startup(seen.id) === "failure") return { message: `Container ${container.name} failed startup probe`, reason: "StartupProbe", always: false };
+  return undefined;
+}

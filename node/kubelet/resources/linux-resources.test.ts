@@ -1,0 +1,42 @@
+import { expect, test } from "vitest";
+import type { Container, Pod } from "../../../core/api/gen/core.v1.ts";
+import { containerResources, cpuQuota, cpuShares, cpuWeight, oomScoreAdj } from "./linux-resources.ts";
+import { podRequests, qosClass } from "./pod-resources.ts";
+
+const GI = 1024 ** 3;
+const pod = (containers: Container[], more: Partial<Pod["spec"]> = {}): Pod => ({
+  apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "d", uid: "u", resourceVersion: "", creationTimestamp: "" }, spec: { containers, ...more },
+});
+const asks = (name: string, requests: Record<string, string>, limits: Record<string, string> = {}, more: Partial<Container> = {}): Container => ({ name, resources: { requests, limits }, ...more });
+
+test("knobs", () => {
+  expect([0, 1, 250, 1000, 1e9].map(cpuShares)).toEqual([2, 2, 256, 1024, 262144]);
+  expect([0, 1, 5, 500, 2000].map(cpuQuota)).toEqual([0, 1000, 1000, 50000, 200000]);
+  expect([0, 2, 1024, 262144].map(cpuWeight)).toEqual([0, 1, 100, 10000]);
+});
+
+test.each<[string, Pod, string, number]>([
+  ["nothing asked for", pod([{ name: "a" }]), "BestEffort", 1000],
+  ["requests are limits", pod([asks("a", { cpu: "1", memory: "1Gi" }, { cpu: "1000m", memory: "1024Mi" })]), "Guaranteed", -997],
+  ["half of the memory", pod([asks("a", { memory: "8Gi" })]), "Burstable", 500],
+  ["a trifle", pod([asks("a", { cpu: "10m" })]), "Burstable", 999],
+  ["more than there is", pod([asks("a", { memory: "20Gi" })]), "Burstable", 3],
+  ["critical for the node", pod([{ name: "a" }], { priority: 2_000_001_000 }), "BestEffort", -997],
+])("%s", (_, subject, qos, score) => {
+  expect([qosClass(subject), oomScoreAdj(subject, subject.spec.containers[0]!, 16 * GI)]).toEqual([qos, score]);
+});
+
+test("a pod asks for its apps and sidecars, or for its greediest init container and the sidecars before it", () => {
+  const subject = pod([asks("a", { cpu: "100m" }), asks("b", { cpu: "200m", memory: "1Gi" })], {
+    initContainers: [asks("i", { cpu: "1" }), asks("side", { cpu: "50m" }, {}, { restartPolicy: "Always" }), asks("j", { cpu: "990m", memory: "10Mi" })], overhead: { memory: "1Mi", cpu: "10m" },
+  });
+  expect(Object.fromEntries([...podRequests(subject)].map(([name, quantity]) => [name, quantity.toString()]))).toEqual({ cpu: "1050m", memory: "1025Mi" });
+});
+
+test("what the runtime is told", () => {
+  const container = asks("a", { memory: "64Mi" }, { cpu: "500m", memory: "128Mi", "hugepages-2Mi": "4Mi" });
+  expect(containerResources(pod([container]), container, { memoryBytes: 16 * GI, hugepageSizes: ["2MB", "1GB"], countsSwap: true })).toEqual({
+    cpu_shares: 512, cpu_quota: 50000, cpu_period: 100000, memory_limit_in_bytes: 128 << 20, memory_swap_limit_in_bytes: 128 << 20, oom_score_adj: 997,
+    hugepage_limits: [{ page_size: "2MB", limit: 4 << 20 }, { page_size: "1GB", limit: 0 }],
+  });
+});

@@ -1,0 +1,109 @@
+/**
+ * Requests and limits as the kernel's knobs.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/cm/helpers_linux.go, pkg/kubelet/kuberuntime/kuberuntime_container_linux.go, pkg/kubelet/qos/policy.go
+ */
+import type { Container, EphemeralContainer, Pod, ResourceList } from "../../../core/api/gen/core.v1.ts";
+import { parseQuantity } from "../../../core/api/meta/quantity.ts";
+import type { HugepageLimit, LinuxContainerResources } from "../../cri/gen/runtime.v1.ts";
+import { isSidecar } from "../pod-spec.ts";
+import { podLimits, podRequests, qosClass, type Quantities } from "./pod-resources.ts";
+
+const SHARES_MIN = 2;
+const SHARES_MAX = 262_144;
+const SHARES_PER_CPU = 1024;
+export const QUOTA_PERIOD_US = 100_000;
+const QUOTA_US_MIN = 1_000;
+
+export function cpuShares(milliCpu: number): number {
+  return milliCpu <= 0 ? SHARES_MIN : Math.min(SHARES_MAX, Math.max(SHARES_MIN, Math.floor((milliCpu * SHARES_PER_CPU) / 1000)));
+}
+
+/** Microseconds of each period; 0: no limit. */
+export function cpuQuota(milliCpu: number): number {
+  return milliCpu <= 0 ? 0 : Math.max(QUOTA_US_MIN, Math.floor((milliCpu * QUOTA_PERIOD_US) / 1000));
+}
+
+/** cgroup v2's weight for v1's shares, as runc converts it. */
+export function cpuWeight(shares: number): number {
+  if (shares === 0) return 0;
+  if (shares <= SHARES_MIN) return 1;
+  if (shares >= SHARES_MAX) return 10_000;
+  const log = Math.log2(shares);
+  return Math.ceil(10 ** ((log * log + 125 * log) / 612 - 7 / 34));
+}
+
+export interface Machine {
+  readonly memoryBytes: number;
+  /** As the runtime names them: 2MB, 1GB. */
+  readonly hugepageSizes: readonly string[];
+  /** The kernel counts swap per cgroup: then containers are kept out of it. */
+  readonly countsSwap: boolean;
+}
+
+export function containerResources(pod: Pod, container: Container | EphemeralContainer, machine: Machine): LinuxContainerResources {
+  const { requests = {}, limits = {} } = container.resources ?? {};
+  const podLevel = pod.spec.resources?.limits;
+  const cpuLimit = milli(limits["cpu"] ?? podLevel?.["cpu"]);
+  const memory = whole(limits["memory"] ?? podLevel?.["memory"]);
+  return {
+    cpu_shares: cpuShares(requests["cpu"] === undefined && cpuLimit > 0 ? cpuLimit : milli(requests["cpu"])), cpu_quota: cpuQuota(cpuLimit), cpu_period: QUOTA_PERIOD_US,
+    ...(memory > 0 ? { memory_limit_in_bytes: memory, ...(machine.countsSwap ? { memory_swap_limit_in_bytes: memory } : {}) } : {}), oom_score_adj: oomScoreAdj(pod, container, machine.memoryBytes), hugepage_limits: hugepages({ ...podLevel, ...limits }, machine),
+  };
+}
+
+/** Of the whole pod, overhead apart: what a VM-based runtime sizes its VM by. */
+export function sandboxResources(pod: Pod): { readonly resources: LinuxContainerResources; readonly overhead: LinuxContainerResources } {
+  const { overhead, ...spec } = pod.spec;
+  const plain = { ...pod, spec };
+  return { resources: sized(podRequests(plain), podLimits(plain)), overhead: overhead ? sized(quantities(overhead), quantities(overhead)) : {} };
+}
+
+function sized(requests: Quantities, limits: Quantities): LinuxContainerResources {
+  const cpuLimit = limits.get("cpu")?.milliNumber() ?? 0;
+  const memory = limits.get("memory")?.number() ?? 0;
+  return {
+    cpu_shares: cpuShares(requests.has("cpu") ? requests.get("cpu")!.milliNumber() : cpuLimit), cpu_quota: cpuQuota(cpuLimit), cpu_period: QUOTA_PERIOD_US,
+    ...(memory > 0 ? { memory_limit_in_bytes: memory } : {}),
+  };
+}
+
+function quantities(list: ResourceList): Quantities {
+  return new Map(Object.entries(list).map(([name, text]) => [name, parseQuantity(text)]));
+}
+
+/** system-node-critical. */
+const NODE_CRITICAL_PRIORITY = 2_000_001_000;
+const OOM_GUARANTEED = -997;
+const OOM_BEST_EFFORT = 1000;
+
+export function oomScoreAdj(pod: Pod, container: Container | EphemeralContainer, memoryBytes: number): number {
+  if ((pod.spec.priority ?? 0) >= NODE_CRITICAL_PRIORITY) return OOM_GUARANTEED;
+  const qos = qosClass(pod);
+  if (qos === "Guaranteed") return OOM_GUARANTEED;
+  if (qos === "BestEffort") return OOM_BEST_EFFORT;
+  const score = (request: number): number => 1000 - Math.floor((1000 * request) / memoryBytes);
+  let adjust = score(whole(container.resources?.requests?.["memory"]));
+  if (isSidecar(container)) adjust = Math.min(adjust, score(Math.min(...pod.spec.containers.map((app) => whole(app.resources?.requests?.["memory"])))));
+  return Math.max(1000 + OOM_GUARANTEED, Math.min(OOM_BEST_EFFORT - 1, adjust));
+}
+
+function hugepages(limits: ResourceList, { hugepageSizes }: Machine): HugepageLimit[] {
+  return hugepageSizes.map((size) => {
+    const wanted = Object.entries(limits).find(([name]) => name.startsWith("hugepages-") && bytesOfSize(name.slice("hugepages-".length)) === bytesOfSize(size));
+    return { page_size: size, limit: wanted ? whole(wanted[1]) : 0 };
+  });
+}
+
+/** Both "2Mi" and the runtime's "2MB" mean 2 × 2^20. */
+function bytesOfSize(size: string): number {
+  return whole(size.replace(/([KMG])B?i?$/, "$1i"));
+}
+
+function milli(quantity: string | undefined): number {
+  return quantity === undefined ? 0 : parseQuantity(quantity).milliNumber();
+}
+
+function whole(quantity: string | undefined): number {
+  return quantity === undefined ? 0 : parseQuantity(quantity).number();
+}

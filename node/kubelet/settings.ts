@@ -1,0 +1,51 @@
+/** What the composition root decides about the kubelet: fixed for its life. */
+import type { Taint } from "../../core/api/gen/core.v1.ts";
+
+export interface KubeletSettings {
+  readonly nodeName: string;
+  /** Addresses of this node: one, or one of each family; the first one's family is preferred. */
+  readonly nodeIps: readonly string[];
+  readonly hostname: string;
+  /** What others know as /var/lib/kubelet. */
+  readonly dataDir: string;
+  /** Usually /var/log/pods. */
+  readonly podLogsDir: string;
+  /** Flat directory of links to the newest log of each container; usually /var/log/containers. "": none. */
+  readonly containerLogsDir: string;
+  readonly clusterDns: readonly string[];
+  readonly clusterDomain: string;
+  /** The host's resolv.conf, for pods with the host's DNS. "": there is none. */
+  readonly resolvConf: string;
+  readonly maxPods: number;
+  /** The cgroup all pods live below, as a path in each hierarchy: "/" makes it /kubepods. */
+  readonly cgroupRoot: string;
+  /** As Go writes versions: v1.36.0. */
+  readonly version: string;
+  /** The port of the kubelet's server, for the node's status. */
+  readonly port: number;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly taints: readonly Taint[];
+  readonly unschedulable: boolean;
+  readonly providerId: string | undefined;
+  /** Kept from pods, as quantities: what the operating system and we need ourselves. */
+  readonly reserved: Readonly<Record<string, string>>;
+  /** Profiles for seccompProfile type Localhost. */
+  readonly seccompDir: string;
+  /** RuntimeDefault where a pod says nothing. */
+  readonly seccompDefault: boolean;
+  /** Sysctls a pod may set beyond the safe ones; a trailing * matches. */
+  readonly allowedUnsafeSysctls: readonly string[];
+  /** Pulls of one image at a time, or of all at once. */
+  readonly serializeImagePulls: boolean;
+  readonly containerLogMaxBytes: number;
+  readonly containerLogMaxFiles: number;
+  /** Manifests of pods that run without an API server. "": none. */
+  readonly staticPodDir: string;
+}
+
+export const KUBELET_DEFAULTS: Omit<KubeletSettings, "nodeName" | "nodeIps" | "hostname" | "version"> = {
+  dataDir: "/var/lib/kubelet", podLogsDir: "/var/log/pods", containerLogsDir: "/var/log/containers", clusterDns: [], clusterDomain: "cluster.local",
+  resolvConf: "/etc/resolv.conf", maxPods: 110, cgroupRoot: "/", port: 10250, labels: {}, taints: [], unschedulable: false, providerId: undefined, reserved: {},
+  seccompDir: "/var/lib/kubelet/seccomp", seccompDefault: false, allowedUnsafeSysctls: [], serializeImagePulls: true, containerLogMaxBytes: 10 * 1024 * 1024, containerLogMaxFiles: 5,
+  staticPodDir: "",
+};

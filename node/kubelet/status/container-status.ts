@@ -1,0 +1,121 @@
+/**
+ * The statuses of containers, from what the runtime has and what was reported before. Pure.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/kubelet_pods.go (convertToAPIContainerStatuses), pkg/kubelet/prober/prober_manager.go (UpdatePodStatus)
+ */
+import type { Container, ContainerState, ContainerStatus, EphemeralContainer, Pod, VolumeMountStatus } from "../../../core/api/gen/core.v1.ts";
+import { timestamp } from "../../../core/lifecycle/clock.ts";
+import { type ContainerKind, isSidecar } from "../pod-spec.ts";
+import { shouldStart } from "../plan.ts";
+import type { ProbeResults } from "../probes/probe-results.ts";
+import type { RuntimeContainer, RuntimePod } from "../runtime-pod.ts";
+
+/** Why a container could not be started: ImagePullBackOff, CrashLoopBackOff, CreateContainerConfigError … */
+export interface WaitingReason { readonly reason: string; readonly message: string }
+
+export interface StatusFacts {
+  readonly pod: Pod;
+  readonly runtime: RuntimePod;
+  readonly probes: ProbeResults;
+  /** By container name: why its last start failed. */
+  readonly waiting: ReadonlyMap<string, WaitingReason>;
+  /** Last messages of ended containers, by id. */
+  readonly terminationMessages: ReadonlyMap<string, string>;
+  /** Containers that ran before the kubelet did keep what was said of them until their probes speak. */
+  readonly kubeletStartedMs: number;
+}
+
+const UNKNOWN_ENDED = { reason: "ContainerStatusUnknown", exitCode: 137 };
+
+export function containerStatuses(facts: StatusFacts, kind: ContainerKind, containers: readonly (Container | EphemeralContainer)[], before: readonly ContainerStatus[]): ContainerStatus[] {
+  return containers.map((container) => {
+    const old = before.find(({ name }) => name === container.name);
+    const seen = facts.runtime.containers.filter(({ name }) => name === container.name);
+    const status = seen.length > 0 ? statusOfSeen(facts, container, seen, old) : statusOfUnseen(facts, container, old);
+    return withProbes(facts, { kind, container }, withWaiting(facts, { kind, container }, status, seen[0]), old);
+  });
+}
+
+function statusOfUnseen({ pod }: StatusFacts, container: Container | EphemeralContainer, old: ContainerStatus | undefined): ContainerStatus {
+  if (old?.state?.terminated) return { ...old };
+  const status: ContainerStatus = {
+    name: container.name, state: { waiting: { reason: pod.spec.initContainers?.length ? "PodInitializing" : "ContainerCreating" } }, lastState: old?.lastState ?? {},
+    ready: false, restartCount: old?.restartCount ?? 0, image: container.image ?? "", imageID: "", started: false, volumeMounts: mountStatuses(container),
+  };
+  if (!old?.state?.running || status.lastState?.terminated) return status;
+  const terminated = { ...UNKNOWN_ENDED, message: "The container could not be located when the pod was deleted.  The container used to be Running" };
+  return { ...status, lastState: { terminated }, restartCount: status.restartCount + (pod.metadata.deletionTimestamp ? 0 : 1) };
+}
+
+function statusOfSeen(facts: StatusFacts, container: Container | EphemeralContainer, [newest, previous]: readonly RuntimeContainer[], old: ContainerStatus | undefined): ContainerStatus {
+  const { id, restartCount, image, imageRef, user, stopSignal } = newest!;
+  const requests = container.resources?.requests;
+  return {
+    name: container.name, state: stateOf(facts, newest!, old), lastState: previous ? stateOf(facts, previous, undefined) : old?.containerID === containerId(id) ? old.lastState ?? {} : {},
+    ready: false, restartCount: newest!.state === "unknown" && old?.state?.running ? old.restartCount + 1 : restartCount, image: image || (container.image ?? ""), imageID: imageRef, containerID: containerId(id), started: false,
+    ...(requests ? { allocatedResources: requests } : {}), ...(container.resources ? { resources: container.resources } : {}),
+    volumeMounts: mountStatuses(container), ...(stopSignal ? { stopSignal: stopSignal as never } : {}),
+    ...(user ? { user: { linux: { uid: user.uid ?? 0, gid: user.gid ?? 0, ...(user.supplemental_groups?.length ? { supplementalGroups: user.supplemental_groups } : {}) } } } : {}),
+  };
+}
+
+export function containerId(id: string): string {
+  return `containerd://${id}`;
+}
+
+function stateOf({ terminationMessages }: StatusFacts, seen: RuntimeContainer, old: ContainerStatus | undefined): ContainerState {
+  switch (seen.state) {
+    case "running": return { running: { startedAt: timestamp(seen.startedAtMs) } };
+    case "exited": {
+      const message = terminationMessages.get(seen.id) ?? seen.message;
+      return { terminated: {
+        exitCode: seen.exitCode, ...(seen.reason ? { reason: seen.reason } : {}), ...(message ? { message } : {}), startedAt: goTime(seen.startedAtMs), finishedAt: goTime(seen.finishedAtMs), containerID: containerId(seen.id),
+      } };
+    }
+    case "unknown":
+      if (old?.state?.running) return { terminated: { ...UNKNOWN_ENDED, message: "The container could not be located when the pod was terminated" } };
+      return { waiting: {} };
+    case "created": return { waiting: {} };
+  }
+}
+
+/** What never happened is null in Go's JSON of a time; absent says the same. */
+function goTime(ms: number): string | undefined {
+  return ms > 0 ? timestamp(ms) : undefined;
+}
+
+/** A container that should run and does not shows why. */
+function withWaiting({ pod, waiting }: StatusFacts, { kind, container }: { kind: ContainerKind; container: Container | EphemeralContainer }, status: ContainerStatus, newest: RuntimeContainer | undefined): ContainerStatus {
+  const why = waiting.get(container.name);
+  if (!why) return status;
+  if (kind === "init" && newest?.state === "exited" && newest.exitCode === 0 && !isSidecar(container)) return status;
+  if (!shouldStart(pod, { kind, container, index: 0 }, newest)) return status;
+  const lastState = status.state?.terminated ? status.state : status.lastState;
+  return { ...status, state: { waiting: { reason: why.reason, ...(why.message ? { message: why.message } : {}) } }, lastState: lastState ?? {} };
+}
+
+function withProbes(facts: StatusFacts, { kind, container }: { kind: ContainerKind; container: Container | EphemeralContainer }, status: ContainerStatus, old: ContainerStatus | undefined): ContainerStatus {
+  if (kind === "ephemeral") {
+    const { started: _, ...rest } = status;
+    return { ...rest, ready: false };
+  }
+  const { pod, probes, runtime, kubeletStartedMs } = facts;
+  const running = status.state?.running !== undefined;
+  const id = status.containerID?.replace(/^.*:\/\//, "") ?? "";
+  const adopted = running && old?.containerID === status.containerID && (runtime.containers.find((seen) => seen.id === id)?.startedAtMs ?? Infinity) < kubeletStartedMs;
+
+  const startup = probes.startup(id);
+  const started = running && (startup === undefined ? !probes.probes(pod.metadata.uid, container.name, "startup") || (adopted && old?.started === true) : startup === "success");
+  if (kind === "init" && !isSidecar(container)) return { ...status, started, ready: status.state?.terminated?.exitCode === 0 };
+
+  const readiness = probes.readiness(id);
+  const ready = started && (readiness === undefined ? !probes.probes(pod.metadata.uid, container.name, "readiness") || (adopted && old?.ready === true) : readiness === "success");
+  return { ...status, started, ready };
+}
+
+function mountStatuses({ volumeMounts }: Container | EphemeralContainer): VolumeMountStatus[] | undefined {
+  if (!volumeMounts?.length) return undefined;
+  return volumeMounts.map(({ name, mountPath, readOnly, recursiveReadOnly }) => ({
+    name, mountPath, ...(readOnly ? { readOnly, recursiveReadOnly: recursiveReadOnly && recursiveReadOnly !== "Disabled" ? "Enabled" : "Disabled" } : {}),
+  }));
+}

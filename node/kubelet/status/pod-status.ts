@@ -1,0 +1,86 @@
+/**
+ * The status of a pod, from its spec, the runtime and what was said before. Pure.
+ *
+ * Phases only go forward: what is Succeeded or Failed stays so. Conditions of others are kept; a condition's transition time moves with its
+ * status only.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/kubelet_pods.go (generateAPIPodStatus), pkg/kubelet/status/status_manager.go
+ */
+import type { PodCondition, PodStatus } from "../../../core/api/gen/core.v1.ts";
+import { timestamp } from "../../../core/lifecycle/clock.ts";
+import { sandboxChange } from "../plan.ts";
+import { isHostNetwork, isTerminalPhase } from "../pod-spec.ts";
+import { qosClass } from "../resources/pod-resources.ts";
+import { podIps } from "../runtime-pod.ts";
+import { conditionsOf, KUBELET_CONDITIONS } from "./conditions.ts";
+import { containerStatuses, type StatusFacts } from "./container-status.ts";
+import { phaseOf } from "./phase.ts";
+
+/** Why the kubelet ends a pod: eviction, deadline, refused at admission. It becomes the phase, reason and message of its status. */
+export interface PodFailure {
+  readonly reason: string;
+  readonly message: string;
+  readonly condition?: PodCondition | undefined;
+}
+
+export interface PodStatusFacts extends StatusFacts {
+  /** What we, or the API server if we have said nothing yet, said before. */
+  readonly before: PodStatus;
+  readonly terminal: boolean;
+  readonly failure: PodFailure | undefined;
+  readonly hostIps: readonly string[];
+  readonly nowMs: number;
+}
+
+export function podStatusOf(facts: PodStatusFacts): PodStatus {
+  const { pod, runtime, before, terminal, failure, nowMs } = facts;
+  const { spec } = pod;
+  const containers = containerStatuses(facts, "container", spec.containers, before.containerStatuses ?? []);
+  const init = containerStatuses(facts, "init", spec.initContainers ?? [], before.initContainerStatuses ?? []);
+  const ephemeral = containerStatuses(facts, "ephemeral", spec.ephemeralContainers ?? [], before.ephemeralContainerStatuses ?? []);
+  const initialized = runtime.containers.some(({ name, state }) => (state === "created" || state === "running") && spec.containers.some((container) => container.name === name));
+  const computed = failure ? "Failed" : phaseOf({ pod, containers, init, terminal, initialized });
+  const settled = [pod.status?.phase, before.phase].find(isTerminalPhase);
+  const phase = settled ?? computed;
+  const explained = failure ?? (phase === before.phase ? { reason: before.reason || pod.status?.reason, message: before.message || pod.status?.message } : undefined);
+
+  const status: PodStatus = {
+    observedGeneration: pod.metadata.generation, phase, ...explainedBy(explained),
+    conditions: mergeConditions(facts, conditionsOf({ pod, phase, init, containers, sandboxReady: !sandboxChange(pod, runtime.sandboxes).changed })),
+    startTime: before.startTime ?? pod.status?.startTime ?? timestamp(nowMs), qosClass: qosClass(pod), ...addresses(facts),
+    containerStatuses: containers,
+  };
+  if (init.length > 0) status.initContainerStatuses = init;
+  if (ephemeral.length > 0) status.ephemeralContainerStatuses = ephemeral;
+  return status;
+}
+
+function explainedBy(why: { readonly reason?: string | undefined; readonly message?: string | undefined } | undefined): Pick<PodStatus, "reason" | "message"> {
+  return { ...(why?.reason ? { reason: why.reason } : {}), ...(why?.message ? { message: why.message } : {}) };
+}
+
+function mergeConditions({ pod, before, failure, nowMs }: PodStatusFacts, ours: ReturnType<typeof conditionsOf>): PodCondition[] {
+  const disruption = failure?.condition ?? before.conditions?.find(({ type }) => type === "DisruptionTarget");
+  const others = (pod.status?.conditions ?? []).filter(({ type }) => !KUBELET_CONDITIONS.includes(type) && !(disruption && type === "DisruptionTarget"));
+  const written = [...ours].map(([type, verdict]): PodCondition => {
+    const old = before.conditions?.find((condition) => condition.type === type);
+    const lastTransitionTime = old?.status === verdict.status && old.lastTransitionTime ? old.lastTransitionTime : timestamp(nowMs);
+    return { type, ...(pod.metadata.generation === undefined ? {} : { observedGeneration: pod.metadata.generation }), lastTransitionTime, ...verdict };
+  });
+  return [...others, ...(disruption ? [disruption] : []), ...written];
+}
+
+/** A pod keeps the addresses it had until it has others; host network pods have the node's. */
+function addresses({ pod, runtime, before, hostIps, terminal }: PodStatusFacts): Partial<PodStatus> {
+  const hosts = hostIps.length > 0 ? { hostIP: hostIps[0], hostIPs: hostIps.slice(0, 2).map((ip) => ({ ip })) } : {};
+  const known = podIps(runtime);
+  const kept = before.podIPs?.map(({ ip }) => ip) ?? [];
+  const ips = isHostNetwork(pod) ? (kept.length > 0 ? [...kept, ...hostIps.slice(kept.length, 2)] : hostIps.slice(0, 2)) : known.length > 0 ? sortLike(known, hostIps) : terminal || isTerminalPhase(before.phase) ? kept : [];
+  return { ...hosts, ...(ips.length > 0 ? { podIP: ips[0], podIPs: ips.map((ip) => ({ ip })) } : {}) };
+}
+
+/** The family of the node's first address comes first. */
+function sortLike(ips: readonly string[], hostIps: readonly string[]): readonly string[] {
+  const six = hostIps[0]?.includes(":") ?? false;
+  return ips.toSorted((a, b) => Number(b.includes(":") === six) - Number(a.includes(":") === six));
+}

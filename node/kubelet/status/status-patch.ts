@@ -1,0 +1,51 @@
+/**
+ * What changed between two statuses, as a strategic merge patch of …/pods/<name>/status. Conditions are sent one by one, so that those of
+ * others stay; lists that are replaced say so; what is gone is null.
+ */
+import type { PodCondition, PodStatus } from "../../../core/api/gen/core.v1.ts";
+import { KUBELET_CONDITIONS } from "./conditions.ts";
+
+type Patch = Record<string, unknown>;
+
+/** Lists the server would merge by key and which are whole each time. */
+const REPLACED = ["podIPs", "hostIPs"] as const;
+
+/** Undefined when nothing changed. `uid` guards against a namesake. */
+export function statusPatch(uid: string, before: PodStatus, after: PodStatus): object | undefined {
+  const patch: Patch = {};
+  for (const key of new Set([...Object.keys(before), ...Object.keys(after)]) as Set<keyof PodStatus>) {
+    if (key === "conditions" || same(before[key], after[key])) continue;
+    if (after[key] === undefined && !OURS.has(key)) continue;
+    patch[key] = after[key] ?? null;
+  }
+  for (const key of REPLACED) if (Array.isArray(patch[key]) && before[key]?.length) patch[key] = [...(patch[key] as object[]), { $patch: "replace" }];
+  const conditions = changedConditions(before.conditions ?? [], after.conditions ?? []);
+  if (conditions.length > 0) patch["conditions"] = conditions;
+  return Object.keys(patch).length === 0 ? undefined : { metadata: { uid }, status: patch };
+}
+
+/** Fields the kubelet may remove again. nominatedNodeName, resize … belong to others. */
+const OURS: ReadonlySet<string> = new Set(["message", "reason", "podIP", "podIPs", "ephemeralContainerStatuses", "initContainerStatuses"]);
+
+function changedConditions(before: readonly PodCondition[], after: readonly PodCondition[]): PodCondition[] {
+  return after.filter((condition) => (KUBELET_CONDITIONS.includes(condition.type) || condition.type === "DisruptionTarget") && !same(condition, before.find(({ type }) => type === condition.type)))
+    .map((condition) => {
+      const old = before.find(({ type }) => type === condition.type);
+      const cleared = Object.keys(old ?? {}).filter((key) => condition[key as keyof PodCondition] === undefined && key !== "lastProbeTime");
+      return Object.assign({}, condition, Object.fromEntries(cleared.map((key) => [key, null])));
+    });
+}
+
+/** Equal as JSON objects: the order of keys does not count, undefined is absent. */
+export function same(a: unknown, b: unknown): boolean {
+  if (a === b || (a == null && b == null)) return true;
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return isEmpty(a) && isEmpty(b);
+  if (Array.isArray(a) || Array.isArray(b)) return Array.isArray(a) && Array.isArray(b) && a.length === b.length && a.every((item, i) => same(item, b[i]));
+  const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
+  return [...keys].every((key) => same((a as Patch)[key], (b as Patch)[key]));
+}
+
+/** {} and absent are the same thing to the API server (lastState). */
+function isEmpty(value: unknown): boolean {
+  return value == null || (typeof value === "object" && !Array.isArray(value) && Object.keys(value).length === 0);
+}
