@@ -3,9 +3,12 @@
  *
  * Versions of one resource share a ResourceStore, which keeps objects in one of them; the others are converted on the way in and out.
  */
-import type { ResourceRow } from "../api/schema/resources.ts";
-import type { ApiObject } from "../api/meta/object-meta.ts";
 import { formatApiVersion } from "../api/meta/gvk.ts";
+import type { ApiObject } from "../api/meta/object-meta.ts";
+import { canonicalOwn } from "../api/schema/canonical.ts";
+import { declaredDefaults } from "../api/schema/declared-defaults.ts";
+import { builtInFacts } from "../api/schema/facts.ts";
+import type { ResourceRow } from "../api/schema/resources.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Random } from "../lifecycle/random.ts";
 import type { Store } from "../../storage/store.ts";
@@ -26,6 +29,8 @@ export interface ServedResource {
   /** Whether objects are stored in this very version. */
   readonly isStorageVersion: boolean;
   toStorage(object: ApiObject): ApiObject;
+  /** Fills in what the API defaults, in an object of the storage version. Mutates. */
+  applyDefaults(object: ApiObject): void;
   fromStorage(object: Readonly<ApiObject>): Readonly<ApiObject>;
 }
 
@@ -83,6 +88,7 @@ export class Registry {
     const apiVersion = formatApiVersion(row);
     const storageVersion = formatApiVersion(home);
     const { convert } = this.#deps;
+    const type = builtInFacts.typeOf({ ...home, kind: row.kind });
     this.#served.set(`${row.group}/${row.version}/${row.plural}`, {
       row,
       apiVersion,
@@ -90,6 +96,10 @@ export class Registry {
       store: stored ? this.#storeFor(home, resource, row) : undefined,
       isStorageVersion: apiVersion === storageVersion,
       toStorage: (object) => (apiVersion === storageVersion ? object : convert(object, storageVersion)),
+      applyDefaults(object) {
+        if (type) declaredDefaults.apply(type, object);
+        resource.defaults?.(object);
+      },
       fromStorage: (object) => (object.apiVersion === apiVersion ? object : convert(object, apiVersion)),
     });
     this.#changes++;
@@ -100,8 +110,13 @@ export class Registry {
     let store = this.#stores.get(key);
     if (!store) {
       const { group, version, plural } = home;
+      const type = builtInFacts.typeOf({ group, version, kind: row.kind });
       store = new ResourceStore(
-        { group, version, plural, kind: row.kind, namespaced: row.namespaced, hasStatus: row.subresources.some(({ name }) => name === "status") },
+        {
+          group, version, plural, kind: row.kind, namespaced: row.namespaced,
+          hasStatus: row.subresources.some(({ name }) => name === "status"),
+          canonical: type ? (object) => canonicalOwn(type, object) : (object) => object,
+        },
         definition,
         this.#deps,
       );

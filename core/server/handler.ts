@@ -129,10 +129,10 @@ export function attributesOf(info: RequestInfo, request: ServerRequest, user: Us
 
 /** The verb of the resource itself, or of a subresource that is a part or a view of it. Throws 404 and 405. */
 function genericHandler(verbs: Readonly<Record<string, ResourceHandler>>, info: ResourceRequestInfo, { row, store }: ServedResource): ResourceHandler {
-  const allowed = info.subresource === "" ? row.verbs : row.subresources.find(({ name }) => name === info.subresource)?.verbs;
+  const allowed: readonly string[] | undefined = info.subresource === "" ? row.verbs : row.subresources.find(({ name }) => name === info.subresource)?.verbs;
   if (!allowed || (info.namespace !== "" && !row.namespaced && info.resource !== "namespaces")) throw pathNotFound();
   const handler = verbs[info.verb];
-  if (!handler || !store || !(allowed.includes(info.verb) || (info.verb === "watch" && allowed.includes("list"))))
+  if (!handler || !store || !allowed.includes(info.verb))
     throw methodNotSupported({ group: info.group, resource: info.resource }, info.verb);
   return handler;
 }

@@ -2,6 +2,7 @@
  * One object of the world, held once: frozen, with its JSON bytes beside it once somebody has asked for them.
  * Lists are concatenations of those bytes; watchers and in-process informers share the object.
  */
+import { jsonText } from "../../api/codec/json.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import type { Revision, Row } from "../../../storage/store.ts";
 
@@ -19,7 +20,7 @@ export class Cached {
 
   /** The object as the API writes it, in the version it is stored in. */
   json(): Buffer {
-    return (this.#json ??= Buffer.from(JSON.stringify(this.object)));
+    return (this.#json ??= Buffer.from(jsonText(this.object)));
   }
 }
 

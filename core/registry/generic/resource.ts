@@ -26,9 +26,12 @@ export interface Resource<T extends ApiObject = ApiObject> {
   defaults?(object: T): void;
   /** Clears what a create may not set (status, mostly: done by default for resources with a status subresource), sets what the server decides. Mutates. */
   prepareForCreate?(object: T, context: WriteContext): void;
+  /** A create may set the status (nodes: a kubelet registers with its capacity). */
+  readonly keepsStatusOnCreate?: boolean;
   /** Keeps what an update may not change. Status is kept by default. Mutates `next`. */
   prepareForUpdate?(next: T, old: Readonly<T>, context: WriteContext): void;
-  validate?(object: Readonly<T>): Iterable<FieldError>;
+  /** `old`: what an update replaces; undefined for a create. What was stored already may have to be let pass. */
+  validate?(object: Readonly<T>, old?: Readonly<T>): Iterable<FieldError>;
   /** Errors of the change; `validate` of the new object has been run before. */
   validateUpdate?(next: Readonly<T>, old: Readonly<T>): Iterable<FieldError>;
   /** Texts for the Warning header. */

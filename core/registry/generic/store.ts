@@ -31,6 +31,8 @@ export interface StoredResource {
   readonly kind: string;
   readonly namespaced: boolean;
   readonly hasStatus: boolean;
+  /** The object in its canonical form: fields in order, empty ones gone. */
+  canonical(object: ApiObject): ApiObject;
 }
 
 export interface WriteOptions {
@@ -139,7 +141,7 @@ export class ResourceStore {
   async #createOnce(object: ApiObject, { context, signal, validate, manage, warn }: WriteOptions): Promise<Cached> {
     const { definition } = this;
     fillForCreate(object, context, definition.generation !== false);
-    if (this.resource.hasStatus) delete (object as { status?: unknown }).status;
+    if (this.resource.hasStatus && !definition.keepsStatusOnCreate) delete (object as { status?: unknown }).status;
     definition.prepareForCreate?.(object, context);
     manage?.(object, undefined);
     const allocation = await definition.allocate?.(object, undefined, context);
@@ -190,22 +192,24 @@ export class ResourceStore {
     }
   }
 
-  async #updateOnce(current: Cached, next: ApiObject, options: UpdateOptions): Promise<{ entry: Cached } | { entry?: undefined; newer: Cached | undefined }> {
+  async #updateOnce(current: Cached, draft: ApiObject, options: UpdateOptions): Promise<{ entry: Cached } | { entry?: undefined; newer: Cached | undefined }> {
     const { definition } = this;
     const { context, signal, subresource } = options;
     const old = current.object;
     checkPreconditions(this.#groupResource, old, options.preconditions);
-    const named = this.#checkVersion(next, old);
-    keepForUpdate(next, old);
+    const named = this.#checkVersion(draft, old);
+    keepForUpdate(draft, old);
     const keepsStatus = this.resource.hasStatus && !subresource;
-    if (keepsStatus) copyField(next, old, "status");
-    if (subresource) subresource.prepare(next, old, context);
-    else definition.prepareForUpdate?.(next, old, context);
-    if (this.#bumpsGeneration(next, old)) next.metadata.generation = (old.metadata.generation ?? 0) + 1;
-    options.manage?.(next, old);
-    const allocation = subresource ? undefined : await definition.allocate?.(next, old, context);
+    if (keepsStatus) copyField(draft, old, "status");
+    if (subresource) subresource.prepare(draft, old, context);
+    else definition.prepareForUpdate?.(draft, old, context);
+    if (this.#bumpsGeneration(draft, old)) draft.metadata.generation = (old.metadata.generation ?? 0) + 1;
+    options.manage?.(draft, old);
+    const allocation = subresource ? undefined : await definition.allocate?.(draft, old, context);
     try {
-      const own = subresource ? subresource.validate?.(next, old) : [...(definition.validate?.(next) ?? []), ...(definition.validateUpdate?.(next, old) ?? [])];
+      draft.metadata.resourceVersion = old.metadata.resourceVersion;
+      const next = this.resource.canonical(draft);
+      const own = subresource ? subresource.validate?.(next, old) : [...(definition.validate?.(next, old) ?? []), ...(definition.validateUpdate?.(next, old) ?? [])];
       this.#check(next, [...this.#metaErrors(next), ...validateMetaUpdate(next, old), ...(own ?? [])]);
       if (options.warn && !subresource) for (const text of definition.warnings?.(next, old) ?? []) options.warn(text);
       await options.validate?.(deepFreeze(next), old);
@@ -217,7 +221,6 @@ export class ResourceStore {
         allocation?.commit();
         return { entry: new Cached(current.key, deepFreeze(next), current.revision) };
       }
-      next.metadata.resourceVersion = old.metadata.resourceVersion;
       if (Bun.deepEquals(next, old)) {
         allocation?.rollback();
         return { entry: current };

@@ -2,11 +2,13 @@
 import { badRequest, CONTINUE_EXPIRED, CONTINUE_INCONSISTENT, resourceExpired, resourceVersionTooLarge, resourceVersionTooOld } from "../../api/meta/status-error.ts";
 import type { ListMeta } from "../../api/meta/object-meta.ts";
 import { Cached } from "../../registry/generic/cached.ts";
+import type { Subresource } from "../../registry/generic/resource.ts";
 import type { Selection } from "../../registry/generic/selection.ts";
+import { STATUS_PART } from "../../registry/generic/status-part.ts";
 import { type CacheEvent, follow } from "../../registry/generic/watch-cache.ts";
 import { StoreError } from "../../../storage/store.ts";
 import type { Answer, BookmarkItem, ErrorItem, WatchItem } from "../answer.ts";
-import type { Scope } from "../handler.ts";
+import { pathNotFound, type Scope } from "../handler.ts";
 import { isTrue } from "../request-info.ts";
 import { integer, type ListOptions, listOptionsOf, selectionOf } from "./options.ts";
 
@@ -26,8 +28,12 @@ export async function getObject(scope: Scope): Promise<Answer> {
   return { type: "object", status: 200, object: served.fromStorage(entry.object), entry: served.isStorageVersion ? entry : undefined, served };
 }
 
-export function subresourceOf({ info, served }: Scope) {
-  return info.subresource === "" ? undefined : served.definition.subresources?.[info.subresource];
+/** Undefined for the resource itself. Throws 404 for a subresource that nobody answers for. */
+export function subresourceOf({ info, served }: Scope): Subresource | undefined {
+  if (info.subresource === "") return undefined;
+  const found = served.definition.subresources?.[info.subresource] ?? (info.subresource === "status" ? STATUS_PART : undefined);
+  if (!found) throw pathNotFound();
+  return found;
 }
 
 /** Waits until reads may be served that are "not older than" `resourceVersion`; "" is the newest, "0" is whatever there is. */

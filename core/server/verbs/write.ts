@@ -22,9 +22,8 @@ import { subresourceOf } from "./read.ts";
 
 export async function createObject(scope: Scope): Promise<Answer> {
   const { served, info } = scope;
-  const object = await decodeObject(scope);
-  checkNamespace(scope, object);
-  const stored = served.toStorage(object);
+  const stored = await decodeObject(scope);
+  checkNamespace(scope, stored);
   const { admit, ...options } = writeOptions(scope, "CREATE");
   await admit(stored, undefined);
   if (info.name && !stored.metadata.name) stored.metadata.name = info.name;
@@ -42,7 +41,7 @@ export async function updateObject(scope: Scope): Promise<Answer> {
     throw badRequest(`the name of the object (${object.metadata.name ?? ""}) does not match the name on the URL (${info.name})`);
   const { admit, ...options } = writeOptions(scope, "UPDATE");
   const { entry, created } = await served.store!.update(info.namespace, info.name, async (old) => {
-    const next = structuredClone(served.toStorage(object));
+    const next = structuredClone(object);
     await admit(next, old);
     return next;
   }, { ...options, createMissing: served.definition.createOnUpdate === true && info.subresource === "" });
@@ -53,11 +52,11 @@ export async function patchObject(scope: Scope): Promise<Answer> {
   const { served, info, user, server } = scope;
   const subresource = subresourceOf(scope);
   const patcher = await patcherOf(scope);
-  if (subresource?.type === "view") return patchView(scope, patcher.patch);
+  if (subresource?.type === "view") return writeView(scope, patcher.patch);
   const { admit, manage, ...options } = writeOptions(scope, "UPDATE");
   const { entry, created } = await served.store!.update(info.namespace, info.name, async (old) => {
     if (!old) await authorize(server.authorizer, { ...info, verb: "create", user });
-    const next = served.toStorage(patcher.patch(old && served.fromStorage(old)));
+    const next = patcher.patch(old && served.fromStorage(old));
     if (next.metadata.name === undefined || next.metadata.name === "") next.metadata.name = info.name;
     if (served.row.namespaced && !next.metadata.namespace) next.metadata.namespace = info.namespace;
     checkNamespace(scope, next);
@@ -73,10 +72,6 @@ async function updateView(scope: Scope): Promise<Answer> {
   if (view.metadata.name !== scope.info.name)
     throw badRequest(`the name of the object (${view.metadata.name ?? ""}) does not match the name on the URL (${scope.info.name})`);
   return writeView(scope, () => view);
-}
-
-async function patchView(scope: Scope, patch: (old: Readonly<ApiObject> | undefined) => ApiObject): Promise<Answer> {
-  return writeView(scope, patch);
 }
 
 async function writeView(scope: Scope, change: (old: Readonly<ApiObject>) => ApiObject): Promise<Answer> {
@@ -159,7 +154,7 @@ export function writeOptions(scope: Scope, operation: Operation, admissionOption
   const { served, server, signal, request } = scope;
   const context = writeContext(scope);
   const manager = fieldManagerOf(request);
-  const subresource = subresourceOf(scope);
+  const subresource = operation === "UPDATE" ? subresourceOf(scope) : undefined;
   return {
     context,
     signal,

@@ -1,0 +1,11 @@
+/** The status subresource of a resource that says nothing else about it: only status is written. */
+import type { Subresource } from "./resource.ts";
+
+export const STATUS_PART: Extract<Subresource, { type: "part" }> = {
+  type: "part",
+  prepare(next, old) {
+    const { managedFields, resourceVersion } = next.metadata;
+    for (const [name, value] of Object.entries(old)) if (name !== "status") (next as unknown as Record<string, unknown>)[name] = value;
+    next.metadata = { ...old.metadata, resourceVersion, ...(managedFields && { managedFields }) };
+  },
+};

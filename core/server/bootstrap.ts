@@ -1,0 +1,122 @@
+/**
+ * The objects a cluster is born with. Made at every start if they are missing, through the API like everybody else's; what users changed stays.
+ *
+ * Source: kubernetes v1.36 pkg/controlplane/controller/{systemnamespaces,kubernetesservice}, pkg/registry/scheduling/rest
+ */
+import type { ConfigMap, Endpoints, Namespace, Service } from "../api/gen/core.v1.ts";
+import type { EndpointSlice } from "../api/gen/discovery.v1.ts";
+import type { PriorityClass } from "../api/gen/scheduling.v1.ts";
+import type { ApiObject, NewObject } from "../api/meta/object-meta.ts";
+import { isAlreadyExists, isNotFound } from "../api/meta/status-error.ts";
+import type { Client, ResourceRef } from "../client/client.ts";
+
+export interface BootstrapOptions {
+  /** The first address of the service range: the `kubernetes` Service. */
+  readonly apiServiceIp: string;
+  readonly apiServicePort: number;
+  /** Where this server is reached by members of the cluster. */
+  readonly advertise: { readonly address: string; readonly port: number };
+  readonly clusterDns: string;
+  /** PEM: who signs client certificates, and who signs those of the aggregation layer. */
+  readonly clientCa: string;
+  readonly requestHeaderCa: string;
+}
+
+const NAMESPACES = ["kube-system", "kube-public", "kube-node-lease", "default"];
+
+const PRIORITY_CLASSES: readonly { readonly name: string; readonly value: number; readonly description: string }[] = [
+  { name: "system-cluster-critical", value: 2_000_000_000, description: "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary." },
+  { name: "system-node-critical", value: 2_000_001_000, description: "Used for system critical pods that must not be moved from their current node." },
+];
+
+const namespaces: ResourceRef<Namespace> = { group: "", version: "v1", plural: "namespaces", kind: "Namespace", namespaced: false };
+const services: ResourceRef<Service> = { group: "", version: "v1", plural: "services", kind: "Service", namespaced: true };
+const endpoints: ResourceRef<Endpoints> = { group: "", version: "v1", plural: "endpoints", kind: "Endpoints", namespaced: true };
+const configMaps: ResourceRef<ConfigMap> = { group: "", version: "v1", plural: "configmaps", kind: "ConfigMap", namespaced: true };
+const slices: ResourceRef<EndpointSlice> = { group: "discovery.k8s.io", version: "v1", plural: "endpointslices", kind: "EndpointSlice", namespaced: true };
+const priorityClasses: ResourceRef<PriorityClass> = { group: "scheduling.k8s.io", version: "v1", plural: "priorityclasses", kind: "PriorityClass", namespaced: false };
+
+export async function ensureBootstrapObjects(client: Client, options: BootstrapOptions, signal: AbortSignal): Promise<void> {
+  for (const name of NAMESPACES) await ensure(client, namespaces, { apiVersion: "v1", kind: "Namespace", metadata: { name }, spec: {} }, signal);
+  for (const { name, value, description } of PRIORITY_CLASSES)
+    await ensure(client, priorityClasses, { apiVersion: "scheduling.k8s.io/v1", kind: "PriorityClass", metadata: { name }, value, description }, signal);
+  await ensure(client, services, apiService(options), signal);
+  await replace(client, endpoints, apiEndpoints(options), signal);
+  await replace(client, slices, apiSlice(options), signal);
+  await ensure(client, services, dnsService(options), signal);
+  await replace(client, configMaps, authenticationConfig(options), signal);
+}
+
+async function ensure<T extends ApiObject>(client: Client, ref: ResourceRef<T>, object: NewObject<T>, signal: AbortSignal): Promise<void> {
+  const resource = client.resource(ref);
+  const name = { metadata: { name: object.metadata.name!, namespace: object.metadata.namespace } };
+  try {
+    await resource.get(name, { signal });
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+    await resource.create(object, { signal }).catch((problem: unknown) => {
+      if (!isAlreadyExists(problem)) throw problem; // another server was first
+    });
+  }
+}
+
+/** For what this server knows better than any earlier one: where it is. */
+async function replace<T extends ApiObject>(client: Client, ref: ResourceRef<T>, object: NewObject<T>, signal: AbortSignal): Promise<void> {
+  await ensure(client, ref, object, signal);
+  const { apiVersion: _, kind: __, metadata, ...content } = object as NewObject<T> & { apiVersion: string; kind: string };
+  const name = { metadata: { name: metadata.name!, namespace: metadata.namespace } };
+  await client.resource(ref).patch(name, "application/merge-patch+json", { metadata: { labels: metadata.labels }, ...content }, { signal });
+}
+
+function apiService({ apiServiceIp, apiServicePort, advertise }: BootstrapOptions): NewObject<Service> {
+  return {
+    apiVersion: "v1", kind: "Service",
+    metadata: { name: "kubernetes", namespace: "default", labels: { component: "apiserver", provider: "kubernetes" } },
+    spec: { type: "ClusterIP", clusterIP: apiServiceIp, clusterIPs: [apiServiceIp], sessionAffinity: "None", ports: [{ name: "https", port: apiServicePort, protocol: "TCP", targetPort: advertise.port }] },
+  };
+}
+
+function apiEndpoints({ advertise }: BootstrapOptions): NewObject<Endpoints> {
+  return {
+    apiVersion: "v1", kind: "Endpoints",
+    metadata: { name: "kubernetes", namespace: "default", labels: { "endpointslice.kubernetes.io/skip-mirror": "true" } },
+    subsets: [{ addresses: [{ ip: advertise.address }], ports: [{ name: "https", port: advertise.port, protocol: "TCP" }] }],
+  };
+}
+
+function apiSlice({ advertise }: BootstrapOptions): NewObject<EndpointSlice> {
+  return {
+    apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice",
+    metadata: { name: "kubernetes", namespace: "default", labels: { "kubernetes.io/service-name": "kubernetes" } },
+    addressType: advertise.address.includes(":") ? "IPv6" : "IPv4",
+    endpoints: [{ addresses: [advertise.address], conditions: { ready: true } }],
+    ports: [{ name: "https", port: advertise.port, protocol: "TCP" }],
+  };
+}
+
+/** Every node answers for itself: the endpoints are the nodes, and traffic stays on the node it comes from. */
+function dnsService({ clusterDns }: BootstrapOptions): NewObject<Service> {
+  return {
+    apiVersion: "v1", kind: "Service",
+    metadata: { name: "kube-dns", namespace: "kube-system", labels: { "k8s-app": "kube-dns", "kubernetes.io/cluster-service": "true", "kubernetes.io/name": "CoreDNS" } },
+    spec: {
+      type: "ClusterIP", clusterIP: clusterDns, clusterIPs: [clusterDns], internalTrafficPolicy: "Local",
+      ports: [{ name: "dns", port: 53, protocol: "UDP", targetPort: 53 }, { name: "dns-tcp", port: 53, protocol: "TCP", targetPort: 53 }],
+    },
+  };
+}
+
+/** What aggregated API servers need to know whom to believe. */
+function authenticationConfig({ clientCa, requestHeaderCa }: BootstrapOptions): NewObject<ConfigMap> {
+  return {
+    apiVersion: "v1", kind: "ConfigMap", metadata: { name: "extension-apiserver-authentication", namespace: "kube-system" },
+    data: {
+      "client-ca-file": clientCa,
+      "requestheader-client-ca-file": requestHeaderCa,
+      "requestheader-allowed-names": '["system:auth-proxy"]',
+      "requestheader-username-headers": '["X-Remote-User"]',
+      "requestheader-group-headers": '["X-Remote-Group"]',
+      "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]',
+    },
+  };
+}

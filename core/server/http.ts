@@ -1,0 +1,212 @@
+/**
+ * HTTP on one side, the chain on the other: turns node's requests into ServerRequests and Answers into bytes on the wire.
+ * Works for HTTP/1.1 and HTTP/2 alike.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Duplex, Readable } from "node:stream";
+import { gzipSync } from "node:zlib";
+import { encodeJson } from "../api/codec/json.ts";
+import { bodyTooLarge, statusOf } from "../api/meta/status-error.ts";
+import type { PeerCertificate } from "../authn/authenticator.ts";
+import type { Clock } from "../lifecycle/clock.ts";
+import type { Log } from "../observe/log.ts";
+import type { Answer } from "./answer.ts";
+import type { Handler } from "./handler.ts";
+import type { RequestBody, ServerRequest } from "./request.ts";
+import { encodeList, encodeObject, type Presentation, watchEncoder } from "./respond.ts";
+
+/** Source: apiserver MaxRequestBodyBytes */
+const BODY_BYTES_MAX = 3 * 1024 * 1024;
+/** Smaller answers are not worth compressing. Source: apiserver endpoints/handlers/responsewriters defaultGzipThresholdBytes */
+const GZIP_BYTES_MIN = 128 * 1024;
+/** Bytes that may wait for a watcher that does not read; past that it is cut off, and lists again when it comes back. */
+const WATCH_BACKLOG_BYTES_MAX = 8 * 1024 * 1024;
+
+interface Deps {
+  readonly handler: Handler;
+  readonly clock: Clock;
+  readonly log: Log;
+  peerCertificate(request: IncomingMessage): PeerCertificate | undefined;
+  readonly describe: Presentation["describe"];
+}
+
+export interface HttpFront {
+  request(request: IncomingMessage, response: ServerResponse): void;
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+}
+
+export function httpFront(deps: Deps): HttpFront {
+  return {
+    request(request, response) {
+      const gone = new AbortController();
+      response.on("close", () => gone.abort());
+      void serve(deps, request, response, gone.signal).catch((error: unknown) => {
+        if (!gone.signal.aborted) deps.log.error("a response failed", { path: request.url, error });
+        response.destroy();
+      });
+    },
+    upgrade(request, socket, head) {
+      const gone = new AbortController();
+      socket.on("close", () => gone.abort());
+      socket.on("error", () => gone.abort());
+      void serveUpgrade(deps, request, socket, head, gone.signal).catch((error: unknown) => {
+        deps.log.warn("an upgrade failed", { path: request.url, error });
+        socket.destroy();
+      });
+    },
+  };
+}
+
+async function serve(deps: Deps, request: IncomingMessage, response: ServerResponse, signal: AbortSignal): Promise<void> {
+  const asked = serverRequest(deps, request, signal);
+  const answer = await deps.handler(asked);
+  if (signal.aborted) return;
+  for (const text of answer.warnings ?? []) response.appendHeader("warning", `299 - ${quoted(text)}`);
+  const how: Presentation = { request: asked, nowMs: deps.clock.nowMs(), describe: deps.describe };
+  try {
+    await send(answer, how, response, signal);
+  } catch (error) {
+    if (response.headersSent) throw error;
+    const status = statusOf(error);
+    sendBytes(asked, response, status.code ?? 500, "application/json", [encodeJson(status)]);
+  }
+}
+
+async function send(answer: Answer, how: Presentation, response: ServerResponse, signal: AbortSignal): Promise<void> {
+  switch (answer.type) {
+    case "object":
+    case "list": {
+      const { status, contentType, body } = answer.type === "list" ? encodeList(answer, how) : encodeObject(answer, how);
+      const retry = answer.type === "object" ? retryAfter(answer.object) : undefined;
+      if (retry) response.setHeader("retry-after", String(retry));
+      return sendBytes(how.request, response, status, contentType, body as readonly Uint8Array[]);
+    }
+    case "raw": {
+      for (const [name, value] of Object.entries(answer.headers)) response.setHeader(name, value);
+      const { body } = answer;
+      if (typeof body === "string" || body instanceof Uint8Array)
+        return sendBytes(how.request, response, answer.status, answer.headers["content-type"] ?? "text/plain", [typeof body === "string" ? Buffer.from(body) : body]);
+      response.statusCode = answer.status;
+      return pipe(body, response, signal);
+    }
+    case "watch": {
+      const { contentType, batches } = watchEncoder(answer, how);
+      response.statusCode = 200;
+      response.setHeader("content-type", contentType);
+      response.setHeader("cache-control", "no-cache, private");
+      liftTimeout(response);
+      response.flushHeaders();
+      for await (const chunk of batches) {
+        response.write(chunk);
+        if (response.writableLength > WATCH_BACKLOG_BYTES_MAX) return void response.destroy();
+      }
+      response.end();
+      return;
+    }
+    case "upgrade": {
+      const status = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message: "Upgrade request required", reason: "BadRequest", code: 400 };
+      return sendBytes(how.request, response, 400, "application/json", [encodeJson(status)]);
+    }
+  }
+}
+
+function sendBytes(request: ServerRequest, response: ServerResponse, status: number, contentType: string, parts: readonly Uint8Array[]): void {
+  response.statusCode = status;
+  response.setHeader("content-type", contentType);
+  response.setHeader("cache-control", "no-cache, private");
+  const length = parts.reduce((sum, part) => sum + part.byteLength, 0);
+  if (length >= GZIP_BYTES_MIN && /\bgzip\b/.test(request.header("accept-encoding") ?? "")) {
+    const zipped = gzipSync(Buffer.concat(parts), { level: 1 });
+    response.setHeader("content-encoding", "gzip");
+    response.setHeader("vary", "Accept-Encoding");
+    response.setHeader("content-length", zipped.length);
+    response.end(request.method === "HEAD" ? undefined : zipped);
+    return;
+  }
+  response.setHeader("content-length", length);
+  if (request.method === "HEAD") response.end();
+  else if (parts.length === 1) response.end(parts[0]);
+  else response.end(Buffer.concat(parts));
+}
+
+function pipe(body: Readable, response: ServerResponse, signal: AbortSignal): Promise<void> {
+  liftTimeout(response);
+  return new Promise((resolve, reject) => {
+    const stop = (): void => void body.destroy();
+    signal.addEventListener("abort", stop, { once: true });
+    body.on("error", reject);
+    body.on("close", () => resolve());
+    body.pipe(response);
+  });
+}
+
+/** A connection that streams may be quiet for longer than an idle one may. */
+function liftTimeout(response: ServerResponse): void {
+  const stream = (response as { stream?: { setTimeout(ms: number): void } }).stream;
+  if (stream) stream.setTimeout(0);
+  response.socket?.setTimeout(0);
+}
+
+function retryAfter(object: unknown): number | undefined {
+  return (object as { details?: { retryAfterSeconds?: number } }).details?.retryAfterSeconds;
+}
+
+async function serveUpgrade(deps: Deps, request: IncomingMessage, socket: Duplex, head: Buffer, signal: AbortSignal): Promise<void> {
+  const asked = serverRequest(deps, request, signal);
+  const answer = await deps.handler(asked);
+  if (answer.type === "upgrade") {
+    (socket as { setTimeout?: (ms: number) => void }).setTimeout?.(0);
+    answer.take(socket, head);
+    return;
+  }
+  const how: Presentation = { request: asked, nowMs: deps.clock.nowMs(), describe: deps.describe };
+  const encoded = answer.type === "object" ? encodeObject(answer, how) : undefined;
+  const body = encoded ? Buffer.concat(encoded.body as readonly Uint8Array[]) : Buffer.from("upgrade is not possible here\n");
+  const status = encoded?.status ?? 400;
+  socket.end(Buffer.concat([
+    Buffer.from(`HTTP/1.1 ${status} ${status === 403 ? "Forbidden" : status === 404 ? "Not Found" : "Error"}\r\ncontent-type: ${encoded?.contentType ?? "text/plain"}\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n`),
+    body,
+  ]));
+}
+
+function serverRequest({ peerCertificate }: Deps, request: IncomingMessage, signal: AbortSignal): ServerRequest {
+  const url = request.url ?? "/";
+  const mark = url.indexOf("?");
+  const protocols = headerOf(request, "sec-websocket-protocol");
+  return {
+    method: request.method ?? "GET",
+    path: mark < 0 ? url : url.slice(0, mark),
+    query: new URLSearchParams(mark < 0 ? "" : url.slice(mark + 1)),
+    header: (name) => headerOf(request, name),
+    webSocketProtocols: protocols?.split(",").map((part) => part.trim()) ?? [],
+    get peerCertificate() {
+      return peerCertificate(request);
+    },
+    remoteAddress: request.socket?.remoteAddress ?? "",
+    body: () => readBody(request),
+    signal,
+  };
+}
+
+function headerOf(request: IncomingMessage, name: string): string | undefined {
+  const value = request.headers[name];
+  return Array.isArray(value) ? value.join(", ") : value;
+}
+
+/** Throws 413 once the body is longer than allowed, without reading the rest. */
+async function readBody(request: IncomingMessage): Promise<RequestBody> {
+  if (Number(request.headers["content-length"] ?? 0) > BODY_BYTES_MAX) throw bodyTooLarge(BODY_BYTES_MAX);
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > BODY_BYTES_MAX) throw bodyTooLarge(BODY_BYTES_MAX);
+    chunks.push(chunk);
+  }
+  return { type: "bytes", contentType: headerOf(request, "content-type") ?? "", bytes: chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks) };
+}
+
+/** A quoted-string of a Warning header: one line of printable ASCII. */
+function quoted(text: string): string {
+  return `"${text.replace(/[\r\n]+/g, " ").replace(/[^\x20-\x7e]/g, "?").replace(/["\\]/g, "\\$&").slice(0, 4096)}"`;
+}

@@ -1,0 +1,87 @@
+/**
+ * A Transport for callers in the server's own process: the same chain, without a socket and without encoding. Objects come straight
+ * out of the watch cache, frozen and shared.
+ */
+import type { ApiObject } from "../api/meta/object-meta.ts";
+import { type Status, StatusError, statusOf } from "../api/meta/status-error.ts";
+import type { UserInfo } from "../api/request/user.ts";
+import type { ApiRequest, ApiWatchEvent, Transport } from "../client/transport.ts";
+import type { Answer, ListAnswer } from "./answer.ts";
+import type { Handler } from "./handler.ts";
+import type { ServerRequest } from "./request.ts";
+
+/** `userAgent` becomes the manager in managedFields. */
+export function inProcessTransport(handler: Handler, caller: { readonly user: UserInfo; readonly userAgent: string }): Transport {
+  return {
+    async call(request) {
+      return objectOf(await handler(serverRequest(request, caller)));
+    },
+
+    async *watch(request) {
+      const answer = await handler(serverRequest(request, caller));
+      if (answer.type !== "watch") {
+        objectOf(answer);
+        throw new Error(`not a watch: ${request.path}`);
+      }
+      for await (const batch of answer.batches) {
+        for (const item of batch) {
+          if (item.type === "ERROR") throw item.error instanceof StatusError ? item.error : new StatusError(statusOf(item.error));
+          yield item.type === "BOOKMARK" ? bookmark(item, answer.served) : { type: item.type, object: answer.served.fromStorage(item.entry.object) };
+        }
+      }
+    },
+  };
+}
+
+function bookmark({ resourceVersion, initialEventsEnd }: { readonly resourceVersion: string; readonly initialEventsEnd?: boolean }, { row, apiVersion }: ListAnswer["served"]): ApiWatchEvent {
+  return { type: "BOOKMARK", object: bookmarkObject(apiVersion, row.kind, resourceVersion, initialEventsEnd) };
+}
+
+/** Carries nothing but a resourceVersion, and the mark that ends initial events. */
+export function bookmarkObject(apiVersion: string, kind: string, resourceVersion: string, initialEventsEnd = false): ApiObject {
+  const annotations = initialEventsEnd ? { annotations: { "k8s.io/initial-events-end": "true" } } : {};
+  return { kind, apiVersion, metadata: { resourceVersion, creationTimestamp: null, ...annotations } } as unknown as ApiObject;
+}
+
+function objectOf(answer: Answer): unknown {
+  switch (answer.type) {
+    case "object": {
+      const { object } = answer;
+      if (answer.status >= 400) throw new StatusError(object as unknown as Status);
+      return object;
+    }
+    case "list":
+      return listObject(answer);
+    case "raw":
+      if (typeof answer.body === "string" || answer.body instanceof Uint8Array) return rawValue(answer.headers["content-type"] ?? "", answer.body);
+      throw new Error("a stream cannot be had in process");
+    case "watch":
+    case "upgrade":
+      throw new Error(`a ${answer.type} cannot be had as an object`);
+  }
+}
+
+function rawValue(contentType: string, body: string | Uint8Array): unknown {
+  const text = typeof body === "string" ? body : Buffer.from(body).toString();
+  return contentType.startsWith("application/json") ? JSON.parse(text) : text;
+}
+
+export function listObject({ served, entries, metadata }: ListAnswer): { kind: string; apiVersion: string; metadata: object; items: readonly Readonly<ApiObject>[] } {
+  return { kind: `${served.row.kind}List`, apiVersion: served.apiVersion, metadata, items: entries.map(({ object }) => served.fromStorage(object)) };
+}
+
+function serverRequest(request: ApiRequest, { user, userAgent }: { readonly user: UserInfo; readonly userAgent: string }): ServerRequest {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(request.query ?? {})) if (value !== undefined) query.set(name, value);
+  return {
+    method: request.method,
+    path: request.path,
+    query,
+    header: (name) => (name === "user-agent" ? userAgent : name === "accept" ? "application/json" : undefined),
+    webSocketProtocols: [],
+    remoteAddress: "127.0.0.1",
+    user,
+    body: () => Promise.resolve({ type: "value", contentType: request.contentType ?? "application/json", value: request.body }),
+    signal: request.signal,
+  };
+}

@@ -1,0 +1,15 @@
+/** Which function answers which verb of a stored resource. */
+import type { ResourceHandler } from "../handler.ts";
+import { getObject, listObjects, watchObjects } from "./read.ts";
+import { createObject, deleteCollection, deleteObject, patchObject, updateObject } from "./write.ts";
+
+export const VERBS: Readonly<Record<string, ResourceHandler>> = {
+  get: getObject,
+  list: listObjects,
+  watch: watchObjects,
+  create: createObject,
+  update: updateObject,
+  patch: patchObject,
+  delete: deleteObject,
+  deletecollection: deleteCollection,
+};
