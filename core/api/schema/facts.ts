@@ -11,7 +11,8 @@
  *   T <Name> [atomic]                          a struct
  *    <json name|-> <protobuf number|->[:<protobuf name>] <type> <flag>…      its fields, in Go's order
  *   A <Name> <type> [e=<value>|<value>…]       a named type; e= lists an enum's values
- *   J <Name>.<json name> <flag>                where Go's encoder differs from what "?" says: always (written even if empty), omitzero
+ *   J <Name>.<json name> <flag>,…              corrections to a field: always (written even if empty), omitzero (left out if zero, even a struct),
+ *                                              required (though the encoder leaves it out when empty), granular (as mg)
  * Types   s string · b bool · i int32 · l int64 · f float64 · y bytes · []x list · {}x map · any · m.X meta/v1 · group/v1.X · X (same package)
  * Flags   ? optional · * pointer · ^ inlined in JSON (a message of its own in protobuf when it has a number) · n nullable
  *         la ls lm:k,k list type · ma mg map type · p:strategy[,strategy][@key] patch strategy and merge key · d=JSON default · g=Gate
@@ -188,17 +189,17 @@ export class Facts {
       const type = this.#resolve(ref, entry.prefix);
       const [number = "-", protobufName = name] = numberAndName.split(":");
       const optional = flags.includes("?");
-      const emitted = emission.get(`${typeName}.${name}`);
+      const corrected = emission.get(`${typeName}.${name}`) ?? [];
       const value = (mark: string): string | undefined => flags.find((flag) => flag.startsWith(mark))?.slice(mark.length);
       const [strategies, mergeKey] = (value("p:") ?? "").split("@");
       const defaultText = value("d=");
       return {
-        name: inline ? "" : name, type, optional, inline,
+        name: inline ? "" : name, type, optional: optional && !corrected.includes("required"), inline,
         pointer: flags.includes("*"), nullable: flags.includes("n"),
-        omitEmpty: optional && emitted !== "always", omitZero: emitted === "omitzero",
+        omitEmpty: optional && !corrected.includes("always"), omitZero: corrected.includes("omitzero"),
         listType: flags.includes("la") ? "atomic" : flags.includes("ls") ? "set" : value("lm:") !== undefined ? "map" : undefined,
         listMapKeys: value("lm:")?.split(",") ?? [],
-        mapType: flags.includes("ma") ? "atomic" : flags.includes("mg") ? "granular" : undefined,
+        mapType: flags.includes("ma") ? "atomic" : flags.includes("mg") || corrected.includes("granular") ? "granular" : undefined,
         patchStrategy: strategies ? strategies.split(",") : [],
         patchMergeKey: mergeKey ?? value("pk:"),
         default: defaultText === undefined ? undefined : parseDefault(defaultText),
@@ -253,13 +254,13 @@ interface TypeEntry { readonly head: string; readonly prefix: string; readonly b
 interface FactsIndex {
   readonly groupVersions: ReadonlyMap<string, RegisteredGroupVersion>;
   readonly types: ReadonlyMap<string, TypeEntry>;
-  readonly emission: ReadonlyMap<string, string>;
+  readonly emission: ReadonlyMap<string, readonly string[]>;
 }
 
 function indexFacts(texts: readonly string[]): FactsIndex {
   const groupVersions = new Map<string, RegisteredGroupVersion>();
   const types = new Map<string, TypeEntry>();
-  const emission = new Map<string, string>();
+  const emission = new Map<string, readonly string[]>();
   let prefix = "";
   let body: string[] = [];
   for (const line of texts.flatMap((text) => text.split("\n"))) {
@@ -270,8 +271,8 @@ function indexFacts(texts: readonly string[]): FactsIndex {
         types.set(prefix + line.split(" ", 2)[1], { head: line, prefix, body: (body = []) });
         break;
       case "J": {
-        const [, name = "", flag = ""] = line.split(" ");
-        emission.set(prefix + name, flag);
+        const [, name = "", flags = ""] = line.split(" ");
+        emission.set(prefix + name, flags.split(","));
         break;
       }
       case "G": {
