@@ -16,7 +16,7 @@ export interface Flag {
 
 const BOTH = ["server", "agent"] as const;
 const SERVER = ["server"] as const;
-const AGENT = ["agent"] as const;
+
 
 export const FLAGS = [
   { name: "data-dir", type: "string", default: "/var/lib/coracle", commands: BOTH, help: "where everything is kept" },

@@ -1,0 +1,52 @@
+/**
+ * argv → a command. `coracle` under another name (kubectl, ctr, crictl: symbolic links) is that tool.
+ *
+ *   0  done        1  failed        2  asked for something that cannot be
+ */
+import { basename } from "node:path";
+import { ConfigError } from "./config/config.ts";
+
+type Command = (argv: readonly string[]) => Promise<number>;
+
+const COMMANDS: Readonly<Record<string, { readonly help: string; readonly load: () => Promise<Command> }>> = {
+  check: { help: "look for damage in the data directory; --repair mends what can be", load: async () => (await import("./check.ts")).check },
+  version: { help: "print the version", load: async () => (await import("./version.ts")).version },
+};
+
+const TOOLS = new Set(["kubectl", "ctr", "crictl"]);
+
+async function main(argv: readonly string[], invokedAs: string): Promise<number> {
+  const tool = TOOLS.has(invokedAs) ? invokedAs : undefined;
+  const name = tool ?? argv[0];
+  const rest = tool ? argv : argv.slice(1);
+  if (name === undefined || name === "help" || name === "--help" || name === "-h") {
+    console.log(help());
+    return name === undefined ? 2 : 0;
+  }
+  const command = COMMANDS[name === "--version" || name === "-v" ? "version" : name];
+  if (!command) {
+    console.error(`coracle: unknown command ${JSON.stringify(name)}\n\n${help()}`);
+    return 2;
+  }
+  return (await command.load())(rest);
+}
+
+function help(): string {
+  const rows = Object.entries(COMMANDS).map(([name, { help: text }]) => `  coracle ${name}`.padEnd(20) + text);
+  return ["Coracle: Kubernetes for the edge in one file", "", ...rows, "", "Each command explains itself with --help."].join("\n");
+}
+
+/** An error for people: what we were doing, and why it failed, without a stack. */
+function explain(error: unknown): string {
+  const lines: string[] = [];
+  for (let at: unknown = error, depth = 0; at instanceof Error && depth < 8; at = at.cause, depth++) if (!lines.includes(at.message)) lines.push(at.message);
+  return lines.length > 0 ? lines.join("\n  because: ") : String(error);
+}
+
+main(process.argv.slice(2), basename(process.argv0)).then(
+  (code) => process.exit(code),
+  (error: unknown) => {
+    console.error(`coracle: ${explain(error)}`);
+    process.exit(error instanceof ConfigError ? 2 : 1);
+  },
+);

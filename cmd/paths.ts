@@ -1,0 +1,19 @@
+/** Where things are in a data directory. */
+import { join } from "node:path";
+
+export function paths(dataDir: string) {
+  return {
+    dataDir,
+    store: join(dataDir, "server", "db"),
+    tls: join(dataDir, "server", "tls"),
+    token: join(dataDir, "server", "token"),
+    native: join(dataDir, "native"),
+    agent: join(dataDir, "agent"),
+    kubelet: join(dataDir, "agent", "kubelet"),
+    images: join(dataDir, "agent", "images"),
+    nodeTls: join(dataDir, "agent", "tls"),
+    podLogs: join(dataDir, "agent", "pod-logs"),
+  } as const;
+}
+
+export type Paths = ReturnType<typeof paths>;

@@ -1,0 +1,26 @@
+/** `coracle version`, and the numbers the API server and the kubelet tell of themselves. */
+import type { VersionInfo } from "../core/server/health.ts";
+import { buildInfo } from "./assets.ts";
+
+/** The level of the API we serve. */
+export const KUBERNETES_VERSION = { major: "1", minor: "36", patch: "0" };
+
+/** Semver with our name as build metadata, as k3s and others have it: tools that parse it see v1.36. */
+export function gitVersion(): string {
+  const { major, minor, patch } = KUBERNETES_VERSION;
+  return `v${major}.${minor}.${patch}+coracle${buildInfo().version}`;
+}
+
+export function versionInfo(): VersionInfo {
+  const { commit, dirty, date } = buildInfo();
+  return {
+    major: KUBERNETES_VERSION.major, minor: KUBERNETES_VERSION.minor, gitVersion: gitVersion(), gitCommit: commit, gitTreeState: dirty ? "dirty" : "clean",
+    buildDate: date, goVersion: `bun${Bun.version}`, compiler: "bun", platform: `${process.platform === "win32" ? "windows" : process.platform}/${process.arch === "x64" ? "amd64" : process.arch}`,
+  };
+}
+
+export async function version(): Promise<number> {
+  const { version: own, commit } = buildInfo();
+  console.log(`coracle ${own} (${commit.slice(0, 12)})\nKubernetes ${gitVersion()}\nBun ${Bun.version}`);
+  return 0;
+}
