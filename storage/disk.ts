@@ -1,0 +1,80 @@
+/**
+ * The disk under the store: how much room is left, and what the machine's errors mean.
+ */
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, statfsSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { StoreError, type StoreErrorCode } from "./store.ts";
+
+/** What to do about each refusal, in the words of someone who has to fix it. */
+export const REMEDY: Partial<Record<StoreErrorCode, string>> = {
+  full: "free some space on this file system; the store goes on by itself",
+  corrupt: "stop here and run `coracle check`: it tells what is damaged and whether it can be repaired; otherwise restore a backup",
+  locked: "another process has this store open: stop it first",
+  unavailable: "the store could not read or write its files: see the cause",
+};
+
+/** Bytes that an unprivileged process may still write where `path` is; undefined if the system cannot tell. */
+export function freeBytes(path: string): number | undefined {
+  try {
+    const { bavail, bsize } = statfsSync(path);
+    return bavail * bsize;
+  } catch {
+    return undefined; // some network and virtual file systems have no answer: then the write itself will tell
+  }
+}
+
+/** Makes `path` and what is missing above it, readable by its owner only, and makes sure that it is still there after a loss of power. */
+export function makeDirectory(path: string): void {
+  const missing: string[] = [];
+  for (let at = resolve(path); !existsSync(at); at = dirname(at)) missing.push(at);
+  if (missing.length === 0) return;
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  for (const made of missing) syncDirectory(dirname(made));
+}
+
+/** Makes the names in a directory durable. Windows does that by itself and cannot open a directory. */
+export function syncDirectory(path: string): void {
+  if (process.platform === "win32") return;
+  const handle = openSync(path, "r");
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+const MEANINGS: readonly [pattern: RegExp, code: StoreErrorCode, reason: string][] = [
+  [/ENOSPC|No space left|not enough space/i, "full", "no space left on the device"],
+  [/EDQUOT|quota exceeded/i, "full", "the disk quota is used up"],
+  [/LEVEL_LOCKED|already held by process|unable to lock/i, "locked", "another process has the store open"],
+  [/LEVEL_CORRUPTION|Corruption:/i, "corrupt", "LevelDB's files are damaged"],
+  [/EACCES|EPERM|Permission denied|Operation not permitted/i, "unavailable", "permission denied"],
+  [/EROFS|Read-only file system/i, "unavailable", "the file system is read-only"],
+  [/ENOTDIR|Not a directory/i, "unavailable", "the path is not a directory"],
+  [/EMFILE|ENFILE|Too many open files/i, "unavailable", "too many open files"],
+  [/EIO|Input\/output error/i, "unavailable", "the device reports an input/output error"],
+];
+
+/** The StoreError that an error of the system or of LevelDB amounts to. */
+export function explain(error: unknown, path: string): StoreError {
+  if (error instanceof StoreError) return error;
+  const text = causes(error).map((cause) => `${(cause as { code?: unknown }).code ?? ""} ${cause.message}`).join("; ");
+  const found = MEANINGS.find(([pattern]) => pattern.test(text));
+  // Windows words its errors in the user's language, so an unknown error on a disk without room means: full.
+  const code = found?.[1] ?? ((freeBytes(path) ?? Infinity) < NO_ROOM_BYTES ? "full" : "unavailable");
+  return storeError(code, { path, reason: found?.[2] ?? text }, error);
+}
+
+/** Less than this is no room at all: LevelDB cannot even start a file. */
+const NO_ROOM_BYTES = 64 * 1024;
+
+export function storeError(code: StoreErrorCode, fields: Record<string, unknown>, cause?: unknown): StoreError {
+  const remedy = REMEDY[code];
+  return new StoreError(code, { ...(remedy && { remedy }), ...fields }, cause === undefined ? undefined : { cause });
+}
+
+function causes(error: unknown): Error[] {
+  const chain: Error[] = [];
+  for (let at = error; at instanceof Error && chain.length < 10; at = at.cause) chain.push(at);
+  return chain;
+}

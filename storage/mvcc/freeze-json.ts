@@ -1,0 +1,65 @@
+/**
+ * Makes a value what it will be when read back from disk, and unchangeable.
+ *
+ * What JSON cannot say is dropped or replaced as JSON.stringify does: undefined members vanish, -0 is 0, lone surrogates become U+FFFD. Nearly always there
+ * is nothing to replace: then the very objects that were passed in are frozen and returned, and a row costs no second copy.
+ * What is no JSON at all (dates, functions, infinities) is a bug of the caller and throws.
+ */
+import type { Value } from "../store.ts";
+
+/** `size`: about the bytes of the value's JSON, to bound memory by. */
+export function freezeJson(value: Value): { readonly value: Value; readonly size: number } {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new TypeError("store: a value is a JSON object");
+  let size = 0;
+
+  function freeze(from: unknown): unknown {
+    switch (typeof from) {
+      case "string":
+        size += from.length + 3;
+        return from.isWellFormed() ? from : from.toWellFormed();
+      case "number":
+        size += 4;
+        if (!Number.isFinite(from)) throw new TypeError(`store: no JSON number: ${from}`);
+        return from === 0 ? 0 : from;
+      case "boolean":
+        size += 5;
+        return from;
+      case "object":
+        size += 4;
+        return from === null ? null : Array.isArray(from) ? freezeArray(from) : freezeObject(from);
+      default:
+        throw new TypeError(`store: no JSON value: ${typeof from}`);
+    }
+  }
+
+  function freezeArray(from: readonly unknown[]): readonly unknown[] {
+    let copy: unknown[] | undefined;
+    for (let i = 0; i < from.length; i++) {
+      const frozen = freeze(from[i] === undefined ? null : from[i]);
+      if (!Object.is(frozen, from[i])) copy ??= [...from];
+      if (copy) copy[i] = frozen;
+    }
+    return Object.freeze(copy ?? from);
+  }
+
+  function freezeObject(from: object): object {
+    const prototype = Object.getPrototypeOf(from) as object | null;
+    if (prototype !== Object.prototype && prototype !== null) throw new TypeError(`store: no JSON object: ${from.constructor?.name}`);
+    const keys = Object.keys(from);
+    let copy: [string, unknown][] | undefined;
+    for (let i = 0; i < keys.length; i++) {
+      const key = keys[i]!;
+      const member = (from as Record<string, unknown>)[key];
+      const frozen = member === undefined ? undefined : freeze(member);
+      const name = key.isWellFormed() ? key : key.toWellFormed();
+      size += name.length + 4;
+      if (!copy && (frozen === undefined || name !== key || !Object.is(frozen, member)))
+        copy = keys.slice(0, i).map((before) => [before, (from as Record<string, unknown>)[before]]);
+      if (frozen !== undefined) copy?.push([name, frozen]);
+    }
+    return Object.freeze(copy ? Object.fromEntries(copy) : from); // fromEntries makes own members, also of __proto__
+  }
+
+  const frozen = freeze(value) as Value;
+  return { value: frozen, size };
+}

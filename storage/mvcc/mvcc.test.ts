@@ -1,0 +1,240 @@
+/** What the contract cannot see from outside: crashes, failing disks, what is written when. */
+import { expect, test } from "vitest";
+import type { StoreClock } from "../engine.ts";
+import { MemoryDisk, memoryStore, type MemoryStoreOptions } from "../memory.ts";
+import { StoreError, type Store, type Value } from "../store.ts";
+
+const isLease = (key: string): boolean => key.startsWith("/leases/");
+
+class TestClock implements StoreClock {
+  #nowMs = 0;
+  readonly #timers = new Set<{ atMs: number; work: () => void }>();
+  uptimeMs(): number { return this.#nowMs; }
+  after(ms: number, work: () => void): { cancel(): void } {
+    const timer = { atMs: this.#nowMs + ms, work };
+    this.#timers.add(timer);
+    return { cancel: () => void this.#timers.delete(timer) };
+  }
+  async advance(ms: number): Promise<void> {
+    this.#nowMs += ms;
+    for (const timer of [...this.#timers]) {
+      if (timer.atMs > this.#nowMs) continue;
+      this.#timers.delete(timer);
+      timer.work();
+    }
+    await settle();
+  }
+}
+
+/** Lets everything that needs no time happen. */
+async function settle(): Promise<void> {
+  for (let i = 0; i < 50; i++) await Promise.resolve();
+}
+
+/** A store whose disk notes what each batch writes. */
+async function watched(options: MemoryStoreOptions = {}) {
+  const disk = options.disk ?? new MemoryDisk();
+  const batches: string[][] = [];
+  disk.fault = (writes) => void batches.push(writes.map((write) => write.key));
+  const clock = new TestClock();
+  const store = await memoryStore({ disk, clock, volatile: isLease, ...options });
+  batches.length = 0;
+  return { disk, store, clock, batches };
+}
+
+async function failure(call: Promise<unknown>): Promise<StoreError> {
+  const error = await call.then(() => undefined, (reason: unknown) => reason);
+  expect(error).toBeInstanceOf(StoreError);
+  return error as StoreError;
+}
+
+const dump = async (store: Store): Promise<[string, Value][]> => (await store.list({ prefix: "" })).rows.map(({ key, value }) => [key, value]);
+
+test("writes that wait for the disk at the same time share one batch", async () => {
+  const { store, batches } = await watched();
+  const revisions = await Promise.all(Array.from({ length: 64 }, (_, i) => store.put(`/${i}`, { i }, 0)));
+  expect(batches).toHaveLength(1);
+  expect(revisions).toEqual(Array.from({ length: 64 }, (_, i) => revisions[0]! + i));
+});
+
+test("nothing is seen before it is on disk, and a crash takes back nothing that was seen", async () => {
+  const { disk, store } = await watched();
+  await store.put("/a", { n: 1 }, 0);
+  const before = store.revision;
+  const writing = store.put("/b", { n: 1 }, 0);
+  await Promise.resolve();
+  expect(await store.get("/b")).toBeUndefined();
+  expect(store.revision).toBe(before);
+  disk.crash();
+  expect((await failure(writing)).code).toBe("unavailable");
+  const { store: after } = await watched({ disk });
+  expect(await dump(after)).toEqual([["/a", { n: 1 }]]);
+  expect(after.revision).toBeGreaterThan(before);
+});
+
+test("volatile writes are seen at once, and only their newest values reach the disk, new rows sooner than heartbeats", async () => {
+  const { store, clock, batches } = await watched({ flushEveryMs: 60_000, heartbeatFlushEveryMs: 600_000 });
+  let revision = 0;
+  for (let i = 0; i < 30; i++) revision = await store.put("/leases/node", { i }, revision);
+  expect((await store.get("/leases/node"))?.value).toEqual({ i: 29 });
+  expect(batches).toEqual([]);
+  await clock.advance(60_000);
+  expect(batches).toEqual([["s00000", "r/leases/node", "m"]]); // the first with this shape
+  for (let i = 0; i < 59; i++) {
+    revision = await store.put("/leases/node", { i }, revision);
+    await clock.advance(10_000);
+  }
+  expect(batches).toHaveLength(1);
+  await clock.advance(10_000);
+  expect(batches.slice(1)).toEqual([["r/leases/node", "m"]]);
+  await clock.advance(3_600_000);
+  expect(batches).toHaveLength(2); // nothing to write, nothing written
+});
+
+test("what is volatile can depend on the change: a lease that changes hands is durable", async () => {
+  const { store, batches } = await watched({ volatile: (_, value, previous) => value !== undefined && value["holder"] === previous?.["holder"] });
+  const created = await store.put("/leases/l", { holder: "a" }, 0);
+  const renewed = await store.put("/leases/l", { holder: "a", at: 1 }, created);
+  expect(batches).toHaveLength(1);
+  await store.put("/leases/l", { holder: "b" }, renewed);
+  expect(batches).toHaveLength(2);
+});
+
+test("after a crash lost volatile writes are as if never written, and no revision comes twice", async () => {
+  const disk = new MemoryDisk();
+  const seen = new Set<number>();
+  for (let life = 0; life < 5; life++) {
+    const { store, clock } = await watched({ disk });
+    expect(seen.has(store.revision)).toBe(false);
+    expect((await store.get("/leases/node"))?.value).toEqual(life === 0 ? undefined : { life: life - 1 });
+    let revision = (await store.get("/leases/node"))?.revision ?? 0;
+    revision = await store.put("/leases/node", { life }, revision);
+    await clock.advance(600_000);
+    for (let i = 0; i < 1000; i++) seen.add((revision = await store.put("/leases/node", { life, lost: i }, revision)));
+    const last = store.revision;
+    disk.crash();
+    const { store: after } = await watched({ disk });
+    expect(after.revision).toBeGreaterThanOrEqual(last);
+    const error = await failure(after.watch({ prefix: "/", after: last }, AbortSignal.timeout(1000))[Symbol.asyncIterator]().next());
+    expect(error.code).toBe("compacted");
+    disk.crash();
+  }
+});
+
+test("closed in order, the store goes on at the same revision with every volatile write", async () => {
+  const { disk, store } = await watched();
+  const revision = await store.put("/leases/node", { n: 1 }, 0);
+  await store.close();
+  const { store: after } = await watched({ disk });
+  expect([after.revision, await after.get("/leases/node")]).toEqual([revision, { key: "/leases/node", value: { n: 1 }, revision }]);
+});
+
+for (const landed of [false, true]) {
+  test(`a full disk refuses durable writes and nothing else, and is used again once there is room (failed batch ${landed ? "landed" : "lost"})`, async () => {
+    const disk = new MemoryDisk();
+    const { store, clock } = await watched({ disk });
+    const a = await store.put("/a", { n: 1 }, 0);
+    const gone = await store.put("/gone", { n: 1 }, 0);
+    const stop = new AbortController();
+    const events = store.watch({ prefix: "/", after: gone }, stop.signal)[Symbol.asyncIterator]();
+    await events.next();
+    const full = new StoreError("full", { freeBytes: 0 });
+    disk.fault = () => ({ error: full, landed });
+    disk.full = undefined; // the answer of statfs comes too late: the batch itself fails
+    const refused = await Promise.all([store.put("/a", { n: 2 }, a), store.delete("/gone", gone), store.put("/new", {}, 0)].map(failure));
+    expect(refused.map((error) => error.code)).toEqual(["full", "full", "full"]);
+    disk.full = full;
+    const lease = await store.put("/leases/node", { n: 1 }, 0);
+    expect((await failure(store.put("/a", { n: 2 }, a))).code).toBe("full");
+    expect((await events.next()).value.events.map((event: { row: { key: string } }) => event.row.key)).toEqual(["/leases/node"]);
+    expect(await dump(store)).toEqual([["/a", { n: 1 }], ["/gone", { n: 1 }], ["/leases/node", { n: 1 }]]);
+
+    disk.full = disk.fault = undefined;
+    await clock.advance(1000);
+    const later = await store.put("/a", { n: 3 }, a);
+    expect(later).toBeGreaterThan(lease);
+    disk.crash();
+    const { store: after } = await watched({ disk });
+    expect(await dump(after)).toEqual([["/a", { n: 3 }], ["/gone", { n: 1 }]]);
+    stop.abort();
+  });
+}
+
+test("where little room is left, puts are refused and deletes are not", async () => {
+  const { disk, store } = await watched();
+  const a = await store.put("/a", {}, 0);
+  disk.full = new StoreError("full");
+  expect((await failure(store.put("/b", {}, 0))).code).toBe("full");
+  await store.delete("/a", a);
+  disk.full = undefined;
+  await store.put("/b", {}, 0);
+});
+
+test("a write that met another one of its group is refused with it if the disk fails", async () => {
+  const { disk, store } = await watched();
+  disk.fault = () => ({ error: new StoreError("full"), landed: false });
+  const [first, second] = await Promise.all([failure(store.put("/a", { n: 1 }, 0)), failure(store.put("/a", { n: 2 }, 0))]);
+  expect([first.code, second.code]).toEqual(["full", "full"]);
+});
+
+test("any row that is not as it was last written is noticed when the store opens", async () => {
+  const damages: [string, (records: Map<string, Uint8Array>) => unknown][] = [
+    ["a bit of a value", (records) => (records.get("r/b")![20]! ^= 1)],
+    ["a row lost", (records) => records.delete("r/b")],
+    ["a row older than it was", (records) => records.set("r/a", old)],
+    ["a row under another key", (records) => records.set("r/c", records.get("r/b")!)],
+    ["a deleted row that came back", (records) => records.set("r/deleted", deleted)],
+    ["a shape lost", (records) => records.delete("s00000")],
+    ["the meta record lost", (records) => records.delete("m")],
+    ["the meta record damaged", (records) => (records.get("m")![15]! ^= 1)],
+  ];
+  let old = new Uint8Array();
+  let deleted = new Uint8Array();
+  for (const [what, damage] of damages) {
+    const { disk, store } = await watched();
+    const a = await store.put("/a", { name: "a" }, 0);
+    old = disk.records.get("r/a")!.slice();
+    await store.put("/a", { name: "A" }, a);
+    await store.put("/b", { name: "b", nested: { field: "some text" } }, 0);
+    const gone = await store.put("/deleted", { name: "d" }, 0);
+    deleted = disk.records.get("r/deleted")!.slice();
+    await store.delete("/deleted", gone);
+    await store.close();
+    damage(disk.records);
+    expect([what, (await failure(memoryStore({ disk }))).code]).toEqual([what, "corrupt"]);
+  }
+});
+
+test("a second store on the same disk is refused", async () => {
+  const { disk } = await watched();
+  expect((await failure(memoryStore({ disk }))).code).toBe("locked");
+});
+
+test("history is forgotten by number, by bytes and by age", async () => {
+  const clock = new TestClock();
+  const big = { text: "x".repeat(1000) };
+  for (const [limits, kept] of [[{ historyRevisionsMax: 10 }, 10], [{ historyBytesMax: 11_500 }, 10], [{ historyMs: 9_500 }, 10]] as const) {
+    const { store } = await watched({ clock, ...limits });
+    const start = store.revision;
+    let revision = 0;
+    for (let i = 0; i < 40; i++) {
+      revision = await store.put("/a", big, revision);
+      await clock.advance(1000);
+    }
+    revision = await store.put("/a", big, revision);
+    const oldest = revision - kept;
+    expect((await store.list({ prefix: "/", revision: oldest })).rows[0]?.revision).toBe(oldest);
+    expect((await failure(store.list({ prefix: "/", revision: oldest - 1 }))).code).toBe("compacted");
+    expect(start).toBeLessThan(oldest);
+  }
+});
+
+test("values are frozen, also those that were put, and are no JSON only by mistake", async () => {
+  const { store } = await watched();
+  const value = { spec: { list: [{ a: 1 }] } };
+  await store.put("/a", value, 0);
+  expect((await store.get("/a"))?.value).toBe(value); // one copy of the world
+  expect(() => { value.spec.list[0]!.a = 2; }).toThrow(TypeError);
+  for (const odd of [{ a: new Date(0) }, { a: Number.NaN }, { a: () => 1 }, { a: 1n }, [1], "text", null]) await expect(store.put("/b", odd as never, 0)).rejects.toThrow(TypeError);
+  for (const key of ["", "\ud800"]) await expect(store.put(key, {}, 0)).rejects.toThrow(TypeError);
+});

@@ -1,0 +1,276 @@
+/**
+ * The store over one engine: etcd's semantics for one process.
+ *
+ * In memory: every current row, decoded and frozen (the same objects go to every reader), and the recent history. On disk: the current rows,
+ * and one meta record. Reads never touch the disk; the disk is read once, when the store opens, and every row is verified then.
+ *
+ * Writes queue up. One commit at a time takes what is waiting (group commit): it compares each write with the row as the writes before it
+ * leave it, numbers what passes, and puts all of it into one durable batch with the meta record. Only when that is on disk do the writes
+ * become visible, in the order of their revisions, and are acknowledged. Meanwhile the next group gathers.
+ *
+ * Volatile writes take their turn in the same order but do not wait for the disk: they are visible at once and written behind
+ * (write-behind.ts). So that revisions never repeat although such writes can be lost, the meta record reserves a range of revisions ahead,
+ * and after a crash the store goes on behind that range. A revision from before the crash is then "compacted", never wrong.
+ *
+ * When a batch fails it is unknown whether it reached the disk. Its writes are refused, its revisions are never used again, the engine is
+ * closed, and the first thing a new one gets is every row of that batch as it really is (durable.ts).
+ * Reads, watches and volatile writes go on all the while. Only if the process dies in between may a refused write turn out to have happened.
+ */
+import { explain, storeError } from "../disk.ts";
+import type { Engine, StoreClock } from "../engine.ts";
+import { assertKey } from "../keys.ts";
+import { StoreError, type Listing, type ListOptions, type Revision, type Row, type Store, type Value, type WatchOptions } from "../store.ts";
+import { type WatchBatch, Watchers } from "../watch/watch.ts";
+import { type AcceptedWrite, type Draft, draftWrites, type WriteRequest } from "./draft.ts";
+import { type BatchReport, type Changes, Durable } from "./durable.ts";
+import { freezeJson } from "./freeze-json.ts";
+import { History, type HistoryLimits } from "./history.ts";
+import { listRows } from "./list.ts";
+import { load, type Loaded } from "./load.ts";
+import { Rows } from "./rows.ts";
+import { WriteBehind, type WriteBehindOptions } from "./write-behind.ts";
+
+/** What every store of this kind can be told. */
+export interface MvccOptions extends HistoryLimits, WriteBehindOptions {
+  readonly clock: StoreClock;
+  /**
+   * Which writes are volatile: visible at once, on disk later, lost by a crash in between. `value` is undefined for a delete, `previous` for a create.
+   * Looking at both allows for a lease whose heartbeats are volatile while a change of its holder is not.
+   */
+  readonly volatile?: (key: string, value: Value | undefined, previous: Value | undefined) => boolean;
+  /** Called after every durable batch, for metrics. */
+  readonly onBatch?: (report: BatchReport) => void;
+  /** Called when something failed that nobody waits for: writing behind. It is tried again. */
+  readonly onTrouble?: (error: StoreError) => void;
+}
+
+/** Of one group: so that its first write does not wait long for its last. */
+const GROUP_WRITES_MAX = 512;
+const GROUP_BYTES_MAX = 2 * 1024 * 1024;
+/** Rows written behind in one batch. */
+const FLUSH_ROWS_MAX = 2000;
+/** While nothing can be written behind, so many rows may wait in memory for it; then new volatile rows are refused as well. */
+const BEHIND_MAX = 20_000;
+/** What a new store starts at. As in etcd: 0 is before everything, and must not be the revision of a listing. */
+const FIRST_REVISION = 1;
+
+/** Opens the store that `connect` finds, or makes a new one. Throws "corrupt" if any row is not as it was written. */
+export async function openMvcc(connect: (options: { readonly create: boolean }) => Promise<Engine>, options: MvccOptions): Promise<Store> {
+  const engine = await connect({ create: true });
+  try {
+    const loaded = await load(engine);
+    refuseUnsound(loaded);
+    const head = !loaded.meta ? FIRST_REVISION : loaded.meta.clean ? loaded.meta.head : loaded.meta.reserved;
+    const durable = new Durable({ ...options, ...loaded, engine, reserved: head, connect: () => connect({ create: false }) });
+    await durable.write(new Map(), { head, clean: false }); // reserves revisions, and shows that the disk can be written
+    return new MvccStore({ durable, head, loaded, options });
+  } catch (error) {
+    await engine.close();
+    throw error;
+  }
+}
+
+function refuseUnsound({ problems, newerLayout }: Loaded): void {
+  if (newerLayout !== undefined) throw storeError("unavailable", { reason: "the store was written by a newer version of this program", layout: newerLayout });
+  if (problems.length > 0) throw storeError("corrupt", { reason: problems[0]!.what, ...(problems[0]!.key && { key: problems[0]!.key }), problems: problems.length });
+}
+
+class MvccStore implements Store {
+  readonly #clock: StoreClock;
+  readonly #options: MvccOptions;
+  readonly #durable: Durable;
+  readonly #rows = new Rows();
+  readonly #history: History;
+  readonly #watchers: Watchers;
+  readonly #behind: WriteBehind;
+  readonly #queue: WriteRequest[] = [];
+  #revision: Revision; // the newest visible one
+  #head: Revision; // the newest handed out. Invariant: #revision ≤ #head
+  #draining: Promise<void> | undefined;
+  #flushDue = false;
+  #closing: Promise<void> | undefined;
+
+  constructor({ durable, head, loaded, options }: { durable: Durable; head: Revision; loaded: Loaded; options: MvccOptions }) {
+    this.#clock = options.clock;
+    this.#options = options;
+    this.#durable = durable;
+    this.#revision = this.#head = head;
+    for (const { row, size } of loaded.rows) this.#rows.set(row, size);
+    this.#history = new History(head, options);
+    this.#behind = new WriteBehind({ ...options, onDue: () => this.#flush() });
+    const store = this;
+    this.#watchers = new Watchers({
+      get revision() { return store.#revision; },
+      get floor() { return store.#history.floor; },
+      get closed() { return store.#closing !== undefined; },
+      check: (revision) => this.#history.check(revision, this.#revision),
+      after: (revision, prefix, max) => this.#history.after(revision, prefix, max, this.#revision),
+    });
+  }
+
+  get revision(): Revision {
+    return this.#revision;
+  }
+
+  async get(key: string): Promise<Row | undefined> {
+    this.#assertOpen();
+    return this.#rows.get(key);
+  }
+
+  async list(options: ListOptions): Promise<Listing> {
+    this.#assertOpen();
+    const { revision = this.#revision, prefix } = options;
+    this.#history.check(revision, this.#revision);
+    return listRows(this.#rows, options, revision, this.#history.since(revision, prefix));
+  }
+
+  async put(key: string, value: Value, expected: Revision): Promise<Revision> {
+    assertKey(key);
+    const { value: frozen, size } = freezeJson(value);
+    this.#assertOpen();
+    // The row may change before its turn comes: this is only a guess at whether encoding it now is worth while.
+    const payload = this.#isVolatile(key, frozen, this.#rows.get(key)?.value) ? undefined : this.#durable.codec.encode(frozen);
+    return this.#enqueue({ key, value: frozen, size, expected, payload });
+  }
+
+  async delete(key: string, expected: Revision): Promise<Revision> {
+    this.#assertOpen();
+    return this.#enqueue({ key, value: undefined, size: 0, expected, payload: undefined });
+  }
+
+  watch(options: WatchOptions, signal: AbortSignal): AsyncIterable<WatchBatch> {
+    return this.#watchers.watch(options, signal);
+  }
+
+  async compact(revision: Revision): Promise<void> {
+    this.#assertOpen();
+    if (revision > this.#revision) throw new StoreError("future", { revision, newest: this.#revision });
+    this.#history.forget(revision);
+  }
+
+  close(): Promise<void> {
+    return (this.#closing ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
+    this.#behind.stop();
+    await Promise.resolve(); // #closing is set from here on
+    this.#watchers.wake();
+    await this.#draining;
+    try {
+      const down = await this.#durable.ready({ rows: this.#rows, head: this.#head });
+      if (down) throw down;
+      await this.#durable.write(this.#changesOf(this.#behind.all()), { head: this.#head, clean: true });
+    } finally {
+      await this.#durable.close();
+    }
+  }
+
+  #assertOpen(): void {
+    if (this.#closing) throw new StoreError("closed");
+  }
+
+  #isVolatile(key: string, value: Value | undefined, previous: Value | undefined): boolean {
+    return this.#options.volatile?.(key, value, previous) ?? false;
+  }
+
+  #enqueue(write: Omit<WriteRequest, "resolve" | "reject">): Promise<Revision> {
+    const { promise, resolve, reject } = Promise.withResolvers<Revision>();
+    this.#queue.push({ ...write, resolve, reject });
+    this.#draining ??= this.#drain();
+    return promise;
+  }
+
+  #flush(): void {
+    this.#flushDue = true;
+    this.#draining ??= this.#drain();
+  }
+
+  async #drain(): Promise<void> {
+    await Promise.resolve(); // whatever is put in the same turn goes into the same group
+    while (this.#queue.length > 0 || this.#flushDue) {
+      const group = this.#takeGroup();
+      try {
+        await this.#commit(group);
+      } catch (error) {
+        for (const { reject } of group) reject(error);
+        this.#options.onTrouble?.(explain(error, ""));
+      }
+    }
+    this.#draining = undefined;
+  }
+
+  #takeGroup(): WriteRequest[] {
+    let bytes = 0;
+    const end = this.#queue.findIndex(({ size }, i) => i === GROUP_WRITES_MAX || (i > 0 && (bytes += size) > GROUP_BYTES_MAX));
+    return this.#queue.splice(0, end < 0 ? this.#queue.length : end);
+  }
+
+  async #commit(group: readonly WriteRequest[]): Promise<void> {
+    const down = await this.#durable.ready({ rows: this.#rows, head: this.#head });
+    const noRoom = down ?? this.#durable.refusal();
+    const draft = draftWrites(group, {
+      rows: this.#rows,
+      head: this.#head,
+      isVolatile: (key, value, previous) => this.#isVolatile(key, value, previous),
+      refusal: ({ kind, durable }) => {
+        if (durable) return kind === "delete" ? down : noRoom;
+        return kind === "create" && this.#behind.size >= BEHIND_MAX ? noRoom : undefined;
+      },
+    });
+    for (const { request, error } of draft.refused) request.reject(error);
+    for (const { request, current, byGroup } of draft.losers) if (!byGroup) request.reject(conflict(request, current));
+    this.#head = draft.head; // also if the batch fails: then these revisions are never used
+
+    const error = await this.#persist(draft, noRoom);
+    const lost = (write: AcceptedWrite): boolean => error !== undefined && (write.durable || write.event.row.revision > this.#durable.reserved);
+    for (const write of draft.accepted) {
+      if (lost(write)) write.request.reject(error);
+      else this.#apply(write);
+    }
+    for (const { request, current, byGroup } of draft.losers) if (byGroup) request.reject(error ?? conflict(request, current));
+    if (draft.accepted.length > 0) this.#watchers.wake();
+  }
+
+  /** Puts on disk what must be there before the draft may be seen, and what is due to be written behind. Returns why that failed. */
+  async #persist(draft: Draft, noRoom: StoreError | undefined): Promise<StoreError | undefined> {
+    const flushing = this.#flushDue;
+    const due = flushing && !noRoom ? this.#behind.due() : [];
+    const behind = due.slice(0, FLUSH_ROWS_MAX);
+    this.#flushDue = behind.length < due.length;
+    const changes = new Map([...this.#changesOf(behind), ...draft.durable]);
+    let error: StoreError | undefined;
+    if (changes.size > 0 || draft.head > this.#durable.reserved) {
+      try {
+        await this.#durable.write(changes, { head: draft.head, clean: false });
+        for (const key of behind) this.#behind.forget(key);
+      } catch (cause) {
+        error = explain(cause, "");
+        this.#flushDue = false;
+      }
+    }
+    const trouble = error ?? noRoom;
+    if (flushing && trouble) this.#options.onTrouble?.(trouble);
+    if (flushing) this.#behind.rearm({ failed: trouble !== undefined });
+    return error;
+  }
+
+  #changesOf(keys: readonly string[]): Changes {
+    return new Map(keys.map((key) => [key, { row: this.#rows.get(key) }]));
+  }
+
+  #apply({ event, request, durable }: AcceptedWrite): void {
+    const { row, type } = event;
+    this.#history.push(event, this.#rows.sizeOf(row.key), this.#clock.uptimeMs());
+    if (type === "put") this.#rows.set(row, request.size);
+    else this.#rows.delete(row.key);
+    if (durable) this.#behind.forget(row.key);
+    else this.#behind.mark(row.key, { heartbeat: type === "put" && this.#durable.has(row.key) });
+    this.#revision = row.revision;
+    request.resolve(row.revision);
+  }
+}
+
+function conflict({ key, expected }: WriteRequest, current: Row | undefined): StoreError {
+  return new StoreError("conflict", { key, expected, actual: current?.revision ?? 0, current });
+}

@@ -1,0 +1,24 @@
+/**
+ * The store on this machine's disk: mvcc/ over LevelDB, in a directory of its own.
+ *
+ *   const store = await openStore({ path: join(dataDir, "store"), clock: systemClock, volatile });
+ *   …
+ *   await store.close();            // without this the next start skips some revisions and volatile writes may be lost, nothing else
+ *
+ * Throws "locked" (another process has it open), "corrupt" (some row is not as it was written; see check.ts), "full" (no room even to open)
+ * or "unavailable" (permissions, a read-only disk, a store of a newer program). `fields.reason` and `fields.remedy` say what and what to do.
+ */
+import { levelEngine } from "./leveldb/leveldb.ts";
+import { type MvccOptions, openMvcc } from "./mvcc/mvcc.ts";
+import type { Store } from "./store.ts";
+
+export interface OpenStoreOptions extends MvccOptions {
+  readonly path: string;
+  /** Below this much free space puts are refused as "full"; deletes and volatile writes are not. Default 32 MiB. */
+  readonly freeBytesMin?: number;
+}
+
+export function openStore(options: OpenStoreOptions): Promise<Store> {
+  const { path, clock, freeBytesMin } = options;
+  return openMvcc(({ create }) => levelEngine({ path, clock, create, ...(freeBytesMin !== undefined && { freeBytesMin }) }), options);
+}

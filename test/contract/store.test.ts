@@ -1,0 +1,43 @@
+/** The store contract over the stores that need nothing but this machine. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "../../core/lifecycle/clock.ts";
+import { MemoryDisk, memoryStore } from "../../storage/memory.ts";
+import { openStore } from "../../storage/open.ts";
+import type { Store } from "../../storage/store.ts";
+import { storeContract, type StoreKnobs, type StoreUnderTest } from "./store.ts";
+
+function reopenable(store: Store, open: () => Promise<Store>, dispose: () => void): StoreUnderTest {
+  return {
+    get store() { return store; },
+    async reopen() {
+      await store.close();
+      return (store = await open());
+    },
+    async [Symbol.asyncDispose]() {
+      await store.close();
+      dispose();
+    },
+  };
+}
+
+function limits({ backlogMax }: StoreKnobs) {
+  return backlogMax === undefined ? {} : { historyRevisionsMax: backlogMax };
+}
+
+async function openMemory(knobs: StoreKnobs, volatile: () => boolean): Promise<StoreUnderTest> {
+  const disk = new MemoryDisk();
+  const open = (): Promise<Store> => memoryStore({ disk, volatile, ...limits(knobs) });
+  return reopenable(await open(), open, () => {});
+}
+
+async function openLevel(knobs: StoreKnobs): Promise<StoreUnderTest> {
+  const path = mkdtempSync(join(tmpdir(), "store-"));
+  const open = (): Promise<Store> => openStore({ path, clock: systemClock, ...limits(knobs) });
+  return reopenable(await open(), open, () => rmSync(path, { recursive: true }));
+}
+
+storeContract("memory", (knobs = {}) => openMemory(knobs, () => false));
+storeContract("memory, every key volatile", (knobs = {}) => openMemory(knobs, () => true));
+storeContract("LevelDB", (knobs = {}) => openLevel(knobs));
