@@ -1,0 +1,37 @@
+/** What the runtime is told about a container. Source: kubernetes v1.36 pkg/kubelet/kuberuntime/kuberuntime_container.go (generateContainerConfig) */
+import { join } from "node:path";
+import type { Container, EphemeralContainer, Pod } from "../../../core/api/gen/core.v1.ts";
+import type { ContainerConfig, Device, LinuxContainerResources, LinuxContainerSecurityContext, Mount, Signal } from "../../cri/gen/runtime.v1.ts";
+import { expandAll } from "./expansion.ts";
+import { containerAnnotations, containerLabels } from "./labels.ts";
+
+export interface ContainerConfigFacts {
+  readonly pod: Pod;
+  readonly container: Container | EphemeralContainer;
+  readonly restartCount: number;
+  /** The id of the image, so that what runs is what was looked at. */
+  readonly imageId: string;
+  readonly environment: ReadonlyMap<string, string>;
+  readonly mounts: readonly Mount[];
+  readonly devices: readonly Device[];
+  readonly resources: LinuxContainerResources;
+  readonly securityContext: LinuxContainerSecurityContext;
+}
+
+export function containerConfig({ pod, container, restartCount, imageId, environment, mounts, devices, resources, securityContext }: ContainerConfigFacts): ContainerConfig {
+  const lookup = (name: string): string | undefined => environment.get(name);
+  const stopSignal = container.lifecycle?.stopSignal;
+  return {
+    metadata: { name: container.name, attempt: restartCount }, image: { image: imageId, user_specified_image: container.image ?? "" },
+    command: expandAll(container.command, lookup), args: expandAll(container.args, lookup), working_dir: container.workingDir,
+    labels: containerLabels(pod, container), annotations: containerAnnotations(pod, container, restartCount), log_path: containerLogPath(container.name, restartCount),
+    stdin: container.stdin, stdin_once: container.stdinOnce, tty: container.tty, mounts: [...mounts], devices: [...devices],
+    envs: [...environment].map(([key, value]) => ({ key, value: Buffer.from(value) })), ...(stopSignal ? { stop_signal: stopSignal as Signal } : {}),
+    linux: { resources, security_context: securityContext },
+  };
+}
+
+/** Below the pod's log directory. */
+export function containerLogPath(name: string, restartCount: number): string {
+  return join(name, `${restartCount}.log`);
+}

@@ -1,0 +1,93 @@
+/**
+ * What a container finds mounted: its volumes, /etc/hosts, and the file for its last words.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/kubelet_pods.go (makeMounts), pkg/kubelet/kuberuntime/kuberuntime_container.go (makeMounts)
+ */
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Container, EphemeralContainer, Pod, VolumeMount } from "../../../core/api/gen/core.v1.ts";
+import type { Random } from "../../../core/lifecycle/random.ts";
+import type { Mounts } from "../../os/mount.ts";
+import type { Device, Mount, MountPropagation } from "../../cri/gen/runtime.v1.ts";
+import { bindSubPath } from "../volumes/subpath.ts";
+import type { ReadyVolume } from "../volumes/volumes.ts";
+import { expandStrictly } from "./expansion.ts";
+
+const PROPAGATIONS: Readonly<Record<string, MountPropagation>> = { None: "PROPAGATION_PRIVATE", HostToContainer: "PROPAGATION_HOST_TO_CONTAINER", Bidirectional: "PROPAGATION_BIDIRECTIONAL" };
+const HOSTS_PATH = "/etc/hosts";
+
+export interface MountFacts {
+  readonly pod: Pod;
+  readonly container: Container | EphemeralContainer;
+  readonly volumes: ReadonlyMap<string, ReadyVolume>;
+  readonly environment: ReadonlyMap<string, string>;
+  readonly podDir: string;
+  /** Content of /etc/hosts; undefined: the pod has no address yet, so the image's own stays. */
+  readonly hosts: string | undefined;
+  /** The runtime can make mounts read-only all the way down. */
+  readonly recursiveReadOnly: boolean;
+  readonly mounts: Mounts;
+  readonly random: Random;
+}
+
+/** Binds subpaths and writes files as it goes. Throws an Error for the user. */
+export function containerMounts(facts: MountFacts): Mount[] {
+  const { container, podDir, hosts, random } = facts;
+  const result = (container.volumeMounts ?? []).map((mount, index) => volumeMount(facts, mount, index));
+  if (hosts !== undefined && !container.volumeMounts?.some(({ mountPath }) => mountPath === HOSTS_PATH)) {
+    const path = join(podDir, "etc-hosts");
+    writeFileSync(path, hosts);
+    chmodSync(path, 0o644);
+    result.push({ container_path: HOSTS_PATH, host_path: path });
+  }
+  if (container.terminationMessagePath) {
+    const directory = join(podDir, "containers", container.name);
+    mkdirSync(directory, { recursive: true, mode: 0o750 });
+    const path = join(directory, Buffer.from(random.bytes(4)).toString("hex"));
+    writeFileSync(path, "");
+    chmodSync(path, 0o666); // the container may run as anyone
+    result.push({ container_path: absolute(container.terminationMessagePath), host_path: path });
+  }
+  return result;
+}
+
+function volumeMount(facts: MountFacts, mount: VolumeMount, index: number): Mount {
+  const { container, volumes, environment, podDir, mounts } = facts;
+  const volume = volumes.get(mount.name);
+  if (!volume) throw new Error(`cannot find volume "${mount.name}" to mount into container "${container.name}"`);
+  const subPath = mount.subPathExpr ? expandStrictly(mount.subPathExpr, (name) => environment.get(name)) : mount.subPath ?? "";
+  if (subPath.startsWith("/")) throw new Error(`error SubPath \`${subPath}\` must not be an absolute path`);
+  if (subPath.split("/").includes("..")) throw new Error(`unable to provision SubPath \`${subPath}\`: must not contain '..'`);
+
+  const readOnly = (mount.readOnly ?? false) || volume.readOnly;
+  const common: Mount = {
+    container_path: absolute(mount.mountPath), readonly: readOnly, recursive_read_only: wantsRecursive(facts, mount), propagation: PROPAGATIONS[mount.mountPropagation ?? "None"] ?? "PROPAGATION_PRIVATE",
+  };
+  if (volume.image) return { ...common, image: { image: volume.image.reference }, ...(subPath === "" ? {} : { image_sub_path: subPath }) };
+  const hostPath = volume.hostPath ?? "";
+  if (subPath === "") return { ...common, host_path: hostPath };
+  const target = join(podDir, "volume-subpaths", mount.name, container.name, String(index));
+  try {
+    return { ...common, host_path: bindSubPath({ volumePath: hostPath, subPath, target }, mounts) };
+  } catch (cause) {
+    throw new Error(`failed to prepare subPath for volumeMount "${mount.name}" of container "${container.name}"`, { cause });
+  }
+}
+
+function wantsRecursive({ recursiveReadOnly }: MountFacts, { name, readOnly, recursiveReadOnly: mode = "Disabled" }: VolumeMount): boolean {
+  if (mode === "Disabled" || !readOnly) return false;
+  if (mode === "Enabled" && !recursiveReadOnly) throw new Error(`failed to resolve recursive read-only mode: volume "${name}" requested recursive read-only mode, but it is not supported by the runtime`);
+  return recursiveReadOnly;
+}
+
+/** Volumes of mode Block, as devices. */
+export function containerDevices({ volumeDevices }: Container | EphemeralContainer, volumes: ReadonlyMap<string, ReadyVolume>): Device[] {
+  return (volumeDevices ?? []).flatMap(({ name, devicePath }) => {
+    const volume = volumes.get(name);
+    return volume?.block ? [{ host_path: volume.hostPath ?? "", container_path: devicePath, permissions: volume.readOnly ? "r" : "mrw" }] : [];
+  });
+}
+
+function absolute(path: string): string {
+  return path.startsWith("/") ? path : `/${path}`;
+}

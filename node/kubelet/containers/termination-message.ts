@@ -1,0 +1,49 @@
+/**
+ * The last words of a container: the file at terminationMessagePath, or, when it failed and wrote none and the policy says so, the end of its log.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/kuberuntime/kuberuntime_container.go (getTerminationMessage), pkg/kubelet/container/runtime.go (limits)
+ */
+import { open } from "node:fs/promises";
+import type { RuntimeContainer } from "../runtime-pod.ts";
+
+const MESSAGE_BYTES_MAX = 4096;
+const LOG_BYTES_MAX = 2048;
+const LOG_LINES_MAX = 80;
+
+export async function terminationMessage(container: RuntimeContainer): Promise<string> {
+  const { spec, exitCode, reason, mounts, message, logPath } = container;
+  const fallback = spec.terminationMessagePolicy === "FallbackToLogsOnError" && exitCode !== 0 && reason !== "ContainerCannotRun";
+  const path = spec.terminationMessagePath && (spec.terminationMessagePath.startsWith("/") ? spec.terminationMessagePath : `/${spec.terminationMessagePath}`);
+  const host = path ? mounts.find(({ container_path }) => container_path === path)?.host_path : undefined;
+  const written = host === undefined ? "" : await readEnd(host, MESSAGE_BYTES_MAX).catch((error: NodeJS.ErrnoException) => (error.code === "ENOENT" ? "" : `Error on reading termination log ${host}: ${error.message}`));
+  const words = written !== "" || !fallback ? written : await endOfLog(logPath);
+  return [message, words].filter((text) => text !== "").join(": ");
+}
+
+async function endOfLog(path: string): Promise<string> {
+  try {
+    // each line has a timestamp, a stream and a tag before its content
+    const lines = (await readEnd(path, LOG_BYTES_MAX + LOG_LINES_MAX * 64)).split("\n").flatMap((line) => /^\S+ (?:stdout|stderr) ([FP])\S* ?(.*)$/s.exec(line)?.slice(1) as [string, string] | undefined ?? []);
+    let text = "";
+    for (let i = 0; i < lines.length; i += 2) text += lines[i] === "P" ? lines[i + 1] : `${lines[i + 1]}\n`;
+    return tail(text.split("\n").slice(-LOG_LINES_MAX - 1).join("\n"), LOG_BYTES_MAX);
+  } catch (error) {
+    return `Error on reading termination message from logs: ${(error as Error).message}`;
+  }
+}
+
+async function readEnd(path: string, bytesMax: number): Promise<string> {
+  const file = await open(path, "r");
+  try {
+    const { size } = await file.stat();
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(Math.min(size, bytesMax)), 0, Math.min(size, bytesMax), Math.max(0, size - bytesMax));
+    return buffer.toString("utf8", 0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}
+
+function tail(text: string, bytesMax: number): string {
+  const bytes = Buffer.from(text);
+  return bytes.length <= bytesMax ? text : bytes.subarray(bytes.length - bytesMax).toString("utf8");
+}

@@ -1,0 +1,140 @@
+/**
+ * Writes a set of files so that a reader sees the old set or the new one, never a mixture.
+ *
+ *   dir/..2026_01_02_03_04_05.123456789/key    the files themselves
+ *   dir/..data -> ..2026_…                     swapped by one rename
+ *   dir/key -> ..data/key                      what users open
+ *
+ * Source: kubernetes v1.36 pkg/volume/util/atomic_writer.go (layout and order)
+ */
+import type { Dirent } from "node:fs";
+import { chmod, chown, lchown, mkdir, readdir, readFile, readlink, rename, rm, stat, symlink, unlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type { Clock } from "../../../core/lifecycle/clock.ts";
+import type { Random } from "../../../core/lifecycle/random.ts";
+
+export interface PayloadFile { readonly data: Uint8Array; readonly mode: number; /** Owner, when it is not root. */ readonly uid?: number | undefined }
+
+/** By path relative to the volume, without leading slash or "..". */
+export type Payload = ReadonlyMap<string, PayloadFile>;
+
+const DATA = "..data";
+const DATA_NEXT = "..data_tmp";
+
+/** Returns whether anything had to be written. `prepare` is called on the directory of the new files before they show. */
+export async function writePayload(directory: string, payload: Payload, { clock, random, prepare }: { readonly clock: Clock; readonly random: Random; readonly prepare: (path: string) => Promise<void> }): Promise<boolean> {
+  for (const path of payload.keys()) validatePath(path);
+  const current = await readlinkIfThere(join(directory, DATA));
+  if (current !== undefined && (await holds(join(directory, current), payload))) {
+    await syncLinks(directory, payload); // a crash may have come between the swap and the links
+    return false;
+  }
+  const fresh = `..${timestampName(clock.nowMs())}.${Math.floor(random.next() * 1e10)}`;
+  const freshPath = join(directory, fresh);
+  await mkdir(freshPath, { mode: 0o755 });
+  await chmod(freshPath, 0o755);
+  for (const [path, { data, mode, uid }] of payload) {
+    const target = join(freshPath, path);
+    await mkdir(dirname(target), { recursive: true, mode: 0o755 });
+    await writeFile(target, data);
+    await chmod(target, mode);
+    if (uid !== undefined) await chown(target, uid, -1);
+  }
+  await prepare(freshPath);
+  await symlinkAnew(fresh, join(directory, DATA_NEXT));
+  await rename(join(directory, DATA_NEXT), join(directory, DATA));
+  await syncLinks(directory, payload);
+  for (const { name } of await readdir(directory, { withFileTypes: true })) {
+    if (name.startsWith("..") && name !== DATA && name !== fresh) await rm(join(directory, name), { recursive: true, force: true });
+  }
+  return true;
+}
+
+function validatePath(path: string): void {
+  const parts = path.split("/");
+  if (path === "" || path.startsWith("/") || parts.includes("..") || parts.some((part) => part.length > 255) || path.startsWith("..")) throw new Error(`invalid path: ${path}`);
+}
+
+/** The user's links, one for each first component; those of files that are gone go. */
+async function syncLinks(directory: string, payload: Payload): Promise<void> {
+  const wanted = new Set([...payload.keys()].map((path) => path.split("/")[0]!));
+  for (const name of wanted) if ((await readlinkIfThere(join(directory, name))) !== join(DATA, name)) await symlinkAnew(join(DATA, name), join(directory, name));
+  for (const { name } of await readdir(directory, { withFileTypes: true })) if (!name.startsWith("..") && !wanted.has(name)) await rm(join(directory, name), { recursive: true, force: true });
+}
+
+async function holds(directory: string, payload: Payload): Promise<boolean> {
+  const names = await filesIn(directory, "");
+  if (names === undefined || names.length !== payload.size) return false;
+  for (const name of names) {
+    const wanted = payload.get(name);
+    const path = join(directory, name);
+    if (!wanted || !Buffer.from(wanted.data).equals(await readFile(path))) return false;
+    const { mode, uid } = await stat(path);
+    if ((mode & 0o700) !== (wanted.mode & 0o700) || (wanted.uid !== undefined && uid !== wanted.uid)) return false; // group bits change with fsGroup
+  }
+  return true;
+}
+
+async function filesIn(directory: string, prefix: string): Promise<string[] | undefined> {
+  let entries: Dirent[];
+  try {
+    entries = await readdir(directory, { withFileTypes: true });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+  const nested = await Promise.all(entries.map(async (entry) => (entry.isDirectory() ? (await filesIn(join(directory, entry.name), `${prefix}${entry.name}/`)) ?? [] : [`${prefix}${entry.name}`])));
+  return nested.flat();
+}
+
+async function symlinkAnew(target: string, path: string): Promise<void> {
+  await rm(path, { recursive: true, force: true });
+  await symlink(target, path);
+}
+
+async function readlinkIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readlink(path);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "EINVAL") return undefined; // nothing there, or no link
+    throw error;
+  }
+}
+
+/** Go's 2006_01_02_15_04_05. */
+function timestampName(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 19).replace(/[-T:]/g, "_");
+}
+
+/**
+ * Gives a volume to a group: everything in it belongs to `gid` and may be read (and written) by it; new files inherit the group.
+ *
+ * Source: kubernetes v1.36 pkg/volume/volume_linux.go
+ */
+export async function setVolumeOwnership(root: string, { gid, readOnly, onlyIfRootDiffers }: { readonly gid: number; readonly readOnly: boolean; readonly onlyIfRootDiffers: boolean }): Promise<void> {
+  const setgid = 0o2000;
+  const rights = readOnly ? 0o440 : 0o660;
+  const wantedDirectory = (mode: number): number => (mode & 0o7777) | rights | 0o110 | setgid;
+  if (onlyIfRootDiffers) {
+    const { gid: owner, mode } = await stat(root);
+    if (owner === gid && (mode & 0o7777) === wantedDirectory(mode)) return;
+  }
+  async function give(path: string, entry: Pick<Dirent, "isDirectory" | "isSymbolicLink">): Promise<void> {
+    if (entry.isSymbolicLink()) return await lchown(path, -1, gid);
+    await chown(path, -1, gid);
+    const { mode } = await stat(path);
+    await chmod(path, entry.isDirectory() ? wantedDirectory(mode) : (mode & 0o7777) | rights);
+    if (entry.isDirectory()) for (const child of await readdir(path, { withFileTypes: true })) await give(join(path, child.name), child);
+  }
+  await give(root, { isDirectory: () => true, isSymbolicLink: () => false });
+}
+
+/** Removes a file that may not be there. */
+export async function unlinkIfThere(path: string): Promise<void> {
+  try {
+    await unlink(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  }
+}

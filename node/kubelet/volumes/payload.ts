@@ -1,0 +1,109 @@
+/**
+ * The files of configMap, secret, downwardAPI and projected volumes.
+ *
+ * Source: kubernetes v1.36 pkg/volume/{configmap,secret,downwardapi,projected}
+ */
+import type { ConfigMap, DownwardAPIVolumeFile, KeyToPath, Pod, ProjectedVolumeSource, ResourceList, Secret, ServiceAccountTokenProjection, VolumeProjection } from "../../../core/api/gen/core.v1.ts";
+import { isNotFound } from "../../../core/api/meta/status-error.ts";
+import type { ObjectSource } from "../containers/environment.ts";
+import { fieldValue, resourceValue } from "../containers/field-reference.ts";
+import { effectiveSecurityContext } from "../containers/security-context.ts";
+import { findContainer } from "../pod-spec.ts";
+import type { Payload, PayloadFile } from "./atomic-writer.ts";
+
+export interface PayloadFacts {
+  readonly pod: Pod;
+  readonly objects: ObjectSource;
+  readonly hostIps: readonly string[];
+  readonly allocatable: ResourceList;
+  token(pod: Pod, projection: ServiceAccountTokenProjection): Promise<string>;
+}
+
+const MODE_DEFAULT = 0o644;
+const TOKEN_MODE_PRIVATE = 0o600;
+
+interface Selection { readonly items: readonly KeyToPath[] | undefined; readonly optional: boolean | undefined; readonly mode: number }
+
+export async function configMapPayload(facts: PayloadFacts, name: string, selection: Selection): Promise<Payload> {
+  const namespace = facts.pod.metadata.namespace ?? "";
+  const found = await unlessMissing(selection.optional, facts.objects.configMap(namespace, name));
+  const data = new Map([...Object.entries(found?.data ?? {}).map(([key, text]) => [key, Buffer.from(text)] as const), ...decoded(found?.binaryData)]);
+  return select(data, selection, (key) => `configmap references non-existent config key: ${key}`);
+}
+
+export async function secretPayload(facts: PayloadFacts, name: string, selection: Selection): Promise<Payload> {
+  const namespace = facts.pod.metadata.namespace ?? "";
+  const found = await unlessMissing(selection.optional, facts.objects.secret(namespace, name));
+  return select(new Map(decoded(found?.data)), selection, (key) => `references non-existent secret key: ${key}`);
+}
+
+function decoded(data: Secret["data"] | ConfigMap["binaryData"]): (readonly [string, Buffer])[] {
+  return Object.entries(data ?? {}).map(([key, text]) => [key, Buffer.from(text, "base64")] as const);
+}
+
+function select(data: ReadonlyMap<string, Uint8Array>, { items, optional, mode }: Selection, missing: (key: string) => string): Payload {
+  if (!items?.length) return new Map([...data].map(([key, bytes]) => [key, { data: bytes, mode }]));
+  const payload = new Map<string, PayloadFile>();
+  for (const item of items) {
+    const bytes = data.get(item.key);
+    if (bytes) payload.set(clean(item.path), { data: bytes, mode: item.mode ?? mode });
+    else if (!optional) throw new Error(missing(item.key));
+  }
+  return payload;
+}
+
+async function unlessMissing<T>(optional: boolean | undefined, object: Promise<T>): Promise<T | undefined> {
+  try {
+    return await object;
+  } catch (error) {
+    if (optional && isNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
+export function downwardPayload({ pod, hostIps, allocatable }: PayloadFacts, items: readonly DownwardAPIVolumeFile[], mode: number): Payload {
+  const podIps = pod.status?.podIPs?.map(({ ip }) => ip) ?? [];
+  return new Map(items.map((item) => [clean(item.path), { data: Buffer.from(downwardValue(item)), mode: item.mode ?? mode }]));
+
+  function downwardValue({ fieldRef, resourceFieldRef }: DownwardAPIVolumeFile): string {
+    if (fieldRef) return fieldValue(fieldRef.fieldPath, { pod, podIps, hostIps });
+    if (!resourceFieldRef) return "";
+    const container = findContainer(pod.spec, resourceFieldRef.containerName ?? "")?.container;
+    if (!container) throw new Error(`container ${resourceFieldRef.containerName ?? ""} not found`);
+    return resourceValue(resourceFieldRef, container, { allocatable, podLevel: pod.spec.resources?.limits });
+  }
+}
+
+export async function projectedPayload(facts: PayloadFacts, { sources = [], defaultMode }: ProjectedVolumeSource): Promise<Payload> {
+  const mode = defaultMode ?? MODE_DEFAULT;
+  const parts = await Promise.allSettled(sources.map((source) => projectionPayload(facts, source, mode)));
+  const errors = parts.flatMap((part) => (part.status === "rejected" ? [(part.reason as Error).message] : []));
+  if (errors.length > 0) throw new Error(errors.length === 1 ? errors[0] : `[${errors.join(", ")}]`);
+  return new Map(parts.flatMap((part) => (part.status === "fulfilled" ? [...part.value] : [])));
+}
+
+async function projectionPayload(facts: PayloadFacts, { configMap, secret, downwardAPI, serviceAccountToken, clusterTrustBundle, podCertificate }: VolumeProjection, mode: number): Promise<Payload> {
+  if (configMap) return await configMapPayload(facts, configMap.name ?? "", { items: configMap.items, optional: configMap.optional, mode });
+  if (secret) return await secretPayload(facts, secret.name ?? "", { items: secret.items, optional: secret.optional, mode });
+  if (downwardAPI) return downwardPayload(facts, downwardAPI.items ?? [], mode);
+  if (serviceAccountToken) {
+    const uid = commonUser(facts.pod);
+    const token = await facts.token(facts.pod, serviceAccountToken);
+    const isPrivate = uid !== undefined || facts.pod.spec.securityContext?.fsGroup !== undefined;
+    return new Map([[clean(serviceAccountToken.path), { data: Buffer.from(token), mode: isPrivate ? TOKEN_MODE_PRIVATE : mode, uid }]]);
+  }
+  if (clusterTrustBundle && !clusterTrustBundle.optional) throw new Error("ClusterTrustBundle projection is not supported in static kubelet mode");
+  if (podCertificate) throw new Error("PodCertificate projection is not supported by this node");
+  return new Map();
+}
+
+/** The user all containers run as, if they agree: only then can the token be made theirs. */
+function commonUser(pod: Pod): number | undefined {
+  const users = new Set([...pod.spec.containers, ...(pod.spec.initContainers ?? [])].map((container) => effectiveSecurityContext(pod, container).runAsUser));
+  const [user] = users;
+  return users.size === 1 ? user : undefined;
+}
+
+function clean(path: string): string {
+  return path.replace(/\/+/g, "/").replace(/^\.\//, "").replace(/\/$/, "");
+}

@@ -1,0 +1,19 @@
+/** Where the kubelet keeps what belongs to a pod. The layout is upstream's: CSI drivers, backup and debugging tools know it. */
+import { join } from "node:path";
+
+export function podDirectory(dataDir: string, uid: string): string {
+  return join(dataDir, "pods", uid);
+}
+
+/** `plugin` as in kubernetes.io/empty-dir. */
+export function volumeDirectory(podDir: string, plugin: string, name: string): string {
+  return join(podDir, "volumes", plugin.replace("/", "~"), name);
+}
+
+export function podLogDirectory(podLogsDir: string, { namespace, name, uid }: { readonly namespace: string; readonly name: string; readonly uid: string }): string {
+  return join(podLogsDir, `${namespace}_${name}_${uid}`);
+}
+
+export function podDirectories(dataDir: string): string {
+  return join(dataDir, "pods");
+}

@@ -1,0 +1,65 @@
+/**
+ * Tokens of service accounts, bound to the pod that gets them, renewed after four fifths of their life or a day.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/token/token_manager.go
+ */
+import type { TokenRequest } from "../../../core/api/gen/authentication.v1.ts";
+import type { Pod, ServiceAccountTokenProjection } from "../../../core/api/gen/core.v1.ts";
+import type { Client } from "../../../core/client/client.ts";
+import { SERVICE_ACCOUNTS } from "../../../core/client/resources.ts";
+import type { Clock } from "../../../core/lifecycle/clock.ts";
+import type { Random } from "../../../core/lifecycle/random.ts";
+import type { Log } from "../../../core/observe/log.ts";
+
+const LIFE_SECONDS_DEFAULT = 3600;
+const AGE_MS_MAX = 24 * 3600 * 1000;
+const LIFE_LEFT_FRACTION = 0.2;
+const JITTER_MS = 10_000;
+
+interface Held { readonly token: string; readonly expiresMs: number; readonly renewMs: number }
+
+export interface TokenSource {
+  token(pod: Pod, projection: ServiceAccountTokenProjection): Promise<string>;
+  forget(podUid: string): void;
+}
+
+export function tokenSource({ client, clock, random, log, signal }: { readonly client: Client; readonly clock: Clock; readonly random: Random; readonly log: Log; readonly signal: AbortSignal }): TokenSource {
+  const held = new Map<string, Map<string, Held>>(); // by pod uid, then by what was asked for
+
+  async function request({ metadata, spec }: Pod, { audience, expirationSeconds = LIFE_SECONDS_DEFAULT }: ServiceAccountTokenProjection): Promise<Held> {
+    const body = {
+      apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", metadata: {},
+      spec: { audiences: audience ? [audience] : [], expirationSeconds, boundObjectRef: { apiVersion: "v1", kind: "Pod", name: metadata.name, uid: metadata.uid } },
+    };
+    const name = { metadata: { name: spec.serviceAccountName ?? "default", namespace: metadata.namespace } };
+    const { status } = await client.resource(SERVICE_ACCOUNTS).createSubresource<TokenRequest>(name, "token", body, { signal });
+    if (!status?.token) throw new Error("the API server answered without a token");
+    const expiresMs = Date.parse(status.expirationTimestamp ?? "");
+    const jitterMs = random.next() * JITTER_MS;
+    const issuedMs = expiresMs - expirationSeconds * 1000;
+    const renewMs = Math.min(issuedMs + AGE_MS_MAX, expiresMs - expirationSeconds * 1000 * LIFE_LEFT_FRACTION) - jitterMs;
+    return { token: status.token, expiresMs, renewMs };
+  }
+
+  return {
+    async token(pod, projection) {
+      const { uid } = pod.metadata;
+      const key = JSON.stringify([projection.audience ?? "", projection.expirationSeconds ?? LIFE_SECONDS_DEFAULT]);
+      const old = held.get(uid)?.get(key);
+      if (old && clock.nowMs() < old.renewMs) return old.token;
+      try {
+        const fresh = await request(pod, projection);
+        const ofPod = held.get(uid) ?? new Map<string, Held>();
+        held.set(uid, ofPod.set(key, fresh));
+        return fresh.token;
+      } catch (cause) {
+        if (old && clock.nowMs() < old.expiresMs) {
+          log.warn("service account token not renewed, the old one is still good", { pod: pod.metadata.name, namespace: pod.metadata.namespace, error: cause });
+          return old.token;
+        }
+        throw new Error(`failed to fetch token: ${(cause as Error).message}`, { cause });
+      }
+    },
+    forget: (podUid) => void held.delete(podUid),
+  };
+}

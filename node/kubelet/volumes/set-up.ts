@@ -1,0 +1,154 @@
+/** How each kind of volume comes to be. Called again at every sync: what is there already stays as it is. */
+import { existsSync } from "node:fs";
+import { statfs, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { EmptyDirVolumeSource, NFSVolumeSource, Pod, Volume } from "../../../core/api/gen/core.v1.ts";
+import { parseQuantity } from "../../../core/api/meta/quantity.ts";
+import type { MountPoint } from "../../os/mount.ts";
+import { podLimits } from "../resources/pod-resources.ts";
+import { type Payload, writePayload } from "./atomic-writer.ts";
+import { checkHostPath } from "./host-path.ts";
+import { configMapPayload, downwardPayload, projectedPayload, secretPayload } from "./payload.ts";
+import { boundVolume } from "./persistent-volume.ts";
+import { podDirectory, volumeDirectory } from "./pod-directories.ts";
+import { giveToGroup, makeDirectory, type ReadyVolume, type VolumeDeps } from "./volumes.ts";
+
+const MODE_DEFAULT = 0o644;
+const NFS_TIMEOUT_MS = 120_000;
+
+/** Throws an Error for the user. */
+export async function setUpVolume(deps: VolumeDeps, pod: Pod, volume: Volume, signal: AbortSignal): Promise<ReadyVolume> {
+  const directory = (plugin: string, name = volume.name): string => volumeDirectory(podDirectory(deps.dataDir, pod.metadata.uid), plugin, name);
+  const facts = { pod, objects: deps.objects, hostIps: deps.hostIps, allocatable: deps.allocatable(), token: deps.tokens.token };
+  const { emptyDir, hostPath, configMap, secret, projected, downwardAPI, persistentVolumeClaim, ephemeral, image, nfs, csi } = volume;
+
+  if (emptyDir) return await setUpEmptyDir(deps, pod, emptyDir, directory("kubernetes.io/empty-dir"));
+  if (hostPath) {
+    await checkHostPath(hostPath);
+    return { hostPath: hostPath.path, readOnly: false, managed: false };
+  }
+  if (configMap) {
+    const mode = configMap.defaultMode ?? MODE_DEFAULT;
+    return await setUpFiles(deps, pod, directory("kubernetes.io/configmap"), await configMapPayload(facts, configMap.name ?? "", { items: configMap.items, optional: configMap.optional, mode }), { memory: false });
+  }
+  if (secret) {
+    const mode = secret.defaultMode ?? MODE_DEFAULT;
+    return await setUpFiles(deps, pod, directory("kubernetes.io/secret"), await secretPayload(facts, secret.secretName ?? "", { items: secret.items, optional: secret.optional, mode }), { memory: true });
+  }
+  if (projected) return await setUpFiles(deps, pod, directory("kubernetes.io/projected"), await projectedPayload(facts, projected), { memory: true });
+  if (downwardAPI) return await setUpFiles(deps, pod, directory("kubernetes.io/downward-api"), downwardPayload(facts, downwardAPI.items ?? [], downwardAPI.defaultMode ?? MODE_DEFAULT), { memory: false });
+  if (image) return { hostPath: undefined, readOnly: true, managed: false, image: { reference: image.reference ?? "", policy: image.pullPolicy } };
+  if (persistentVolumeClaim || ephemeral) return await setUpPersistent(deps, pod, volume, signal);
+  if (nfs) return await setUpNfs(deps, nfs, directory("kubernetes.io/nfs"), { readOnly: nfs.readOnly ?? false, options: [] }, signal);
+  if (csi) throw new Error(noDriver(csi.driver));
+  throw new Error(`no volume plugin matched: volume "${volume.name}" is of a kind this node does not support`);
+}
+
+function noDriver(driver: string): string {
+  return `kubernetes.io/csi: mounter.SetUpAt failed to get CSI client: driver name ${driver} not found in the list of registered CSI drivers`;
+}
+
+async function setUpEmptyDir({ mounts, allocatable }: VolumeDeps, pod: Pod, { medium = "", sizeLimit }: EmptyDirVolumeSource, directory: string): Promise<ReadyVolume> {
+  const ready: ReadyVolume = { hostPath: directory, readOnly: false, managed: true };
+  if (medium === "") {
+    const marker = directory.replace("/volumes/", "/plugins/"); // set up to the end: what containers changed since is theirs
+    if (existsSync(join(marker, "ready"))) return ready;
+    await makeDirectory(directory, 0o777);
+    await giveToGroup(pod, directory, { readOnly: false });
+    await makeDirectory(marker, 0o750);
+    await writeFile(join(marker, "ready"), "");
+    return ready;
+  }
+  if (mountAt(mounts.list(), directory)) return ready;
+  await makeDirectory(directory, 0o777);
+  if (medium === "Memory") {
+    const sizes = [sizeLimit, podLimits(pod).get("memory")?.toString(), allocatable()["memory"]].flatMap((text) => (text && parseQuantity(text).sign > 0 ? [parseQuantity(text).number()] : []));
+    mountTmpfs(mounts, directory, sizes.length > 0 ? [`size=${Math.min(...sizes)}`] : []);
+  } else if (medium.startsWith("HugePages")) {
+    const page = medium === "HugePages" ? onlyHugepage(pod) : medium.slice("HugePages-".length);
+    const limit = podLimits(pod).get(`hugepages-${page}`);
+    mounts.mount({ source: "nodev", target: directory, fsType: "hugetlbfs", options: [`pagesize=${page.replace(/i$/, "")}`, ...(limit ? [`size=${limit.number()}`] : [])] });
+  } else throw new Error(`unknown storage medium "${medium}"`);
+  await makeDirectory(directory, 0o777);
+  await giveToGroup(pod, directory, { readOnly: false });
+  return ready;
+}
+
+function onlyHugepage(pod: Pod): string {
+  const pages = [...podLimits(pod).keys()].filter((name) => name.startsWith("hugepages-")).map((name) => name.slice("hugepages-".length));
+  if (pages.length !== 1) throw new Error(pages.length === 0 ? "medium HugePages requires a request for hugepages" : "medium HugePages can't be used with multiple hugepage sizes");
+  return pages[0]!;
+}
+
+/** Files from the API: small, replaced as a whole; secrets never touch the disk. */
+async function setUpFiles({ mounts, clock, random }: VolumeDeps, pod: Pod, directory: string, payload: Payload, { memory }: { readonly memory: boolean }): Promise<ReadyVolume> {
+  if (!memory || !mountAt(mounts.list(), directory)) await makeDirectory(directory, 0o777);
+  if (memory && !mountAt(mounts.list(), directory)) {
+    mountTmpfs(mounts, directory, []);
+    await makeDirectory(directory, 0o777);
+  }
+  await writePayload(directory, payload, { clock, random, prepare: (path) => giveToGroup(pod, path, { readOnly: true }) });
+  return { hostPath: directory, readOnly: true, managed: true };
+}
+
+/** Kept out of swap where the kernel can (6.4 and newer). */
+function mountTmpfs(mounts: VolumeDeps["mounts"], target: string, options: readonly string[]): void {
+  try {
+    mounts.mount({ source: "tmpfs", target, fsType: "tmpfs", options: [...options, "noswap"] });
+  } catch (error) {
+    if ((error as { code?: string }).code !== "EINVAL") throw error;
+    mounts.mount({ source: "tmpfs", target, fsType: "tmpfs", options });
+  }
+}
+
+async function setUpPersistent(deps: VolumeDeps, pod: Pod, volume: Volume, signal: AbortSignal): Promise<ReadyVolume> {
+  const { volume: { metadata, spec }, readOnly, block } = await boundVolume({ client: deps.client, signal }, pod, volume);
+  const podDir = podDirectory(deps.dataDir, pod.metadata.uid);
+  if (block) {
+    const device = spec.local?.path ?? spec.hostPath?.path;
+    if (device === undefined) throw new Error(`volume "${metadata.name}" cannot be used as a block device`);
+    return { hostPath: device, readOnly, block: true, managed: false };
+  }
+  if (spec.hostPath) {
+    await checkHostPath(spec.hostPath);
+    return { hostPath: spec.hostPath.path, readOnly, managed: false };
+  }
+  if (spec.local) {
+    const directory = volumeDirectory(podDir, "kubernetes.io/local-volume", metadata.name);
+    if (!mountAt(deps.mounts.list(), directory)) {
+      await checkLocalPath(spec.local.path);
+      await makeDirectory(directory, 0o750);
+      deps.mounts.bind(spec.local.path, directory, { recursive: true, readOnly });
+      if (!readOnly) await giveToGroup(pod, directory, { readOnly: false });
+    }
+    return { hostPath: directory, readOnly, managed: true };
+  }
+  if (spec.nfs) return await setUpNfs(deps, spec.nfs, volumeDirectory(podDir, "kubernetes.io/nfs", metadata.name), { readOnly: readOnly || (spec.nfs.readOnly ?? false), options: spec.mountOptions ?? [] }, signal);
+  if (spec.csi) throw new Error(noDriver(spec.csi.driver));
+  throw new Error(`no volume plugin matched: persistent volume "${metadata.name}" is of a kind this node does not support`);
+}
+
+async function checkLocalPath(path: string): Promise<void> {
+  try {
+    await statfs(path);
+  } catch (cause) {
+    throw new Error(`path "${path}" does not exist`, { cause });
+  }
+}
+
+/** By the host's mount program, as it needs its helper (mount.nfs). */
+async function setUpNfs({ mounts, exec }: VolumeDeps, { server, path }: NFSVolumeSource, directory: string, { readOnly, options }: { readonly readOnly: boolean; readonly options: readonly string[] }, signal: AbortSignal): Promise<ReadyVolume> {
+  if (!mountAt(mounts.list(), directory)) {
+    await makeDirectory(directory, 0o750);
+    const source = `${server.includes(":") && !server.startsWith("[") ? `[${server}]` : server}:${path}`;
+    const all = [...(readOnly ? ["ro"] : []), ...options];
+    const args = ["-t", "nfs", ...(all.length > 0 ? ["-o", all.join(",")] : []), source, directory];
+    const { exitCode, stdout, stderr } = await exec("mount", args, { timeoutMs: NFS_TIMEOUT_MS, signal });
+    if (exitCode !== 0) throw new Error(`mount failed: exit status ${exitCode}\nMounting command: mount\nMounting arguments: ${args.join(" ")}\nOutput: ${stdout}${stderr}`);
+  }
+  return { hostPath: directory, readOnly, managed: false };
+}
+
+function mountAt(table: readonly MountPoint[], path: string): MountPoint | undefined {
+  return table.findLast(({ target }) => target === path);
+}

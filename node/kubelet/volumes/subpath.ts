@@ -1,0 +1,77 @@
+/**
+ * A path inside a volume, bound to a place of the kubelet's own before a container gets it, so that nothing the container does to the volume
+ * later (a link to /etc, say) leads out of it. The way down is walked by file descriptors that follow no link.
+ *
+ * Source: kubernetes v1.36 pkg volume/util/subpath/subpath_linux.go (the same guarantees)
+ */
+import { chmodSync, closeSync, constants, existsSync, fstatSync, mkdirSync, openSync, realpathSync, writeFileSync } from "node:fs";
+import { dirname, join, relative, sep } from "node:path";
+import type { Mounts } from "../../os/mount.ts";
+
+/** O_PATH: a place in the file system, not its content. */
+const O_PATH = 0o10000000;
+
+export interface SubPath {
+  readonly volumePath: string;
+  readonly subPath: string;
+  /** Where it is bound: pods/<uid>/volume-subpaths/<volume>/<container>/<index>. */
+  readonly target: string;
+}
+
+/** Throws an Error when the path leads out of the volume. Returns the target. */
+export function bindSubPath({ volumePath, subPath, target }: SubPath, mounts: Mounts): string {
+  const root = realpathSync(volumePath);
+  makeDirectories(root, subPath);
+  const inside = relative(root, realpathSync(join(root, subPath)));
+  if (inside === ".." || inside.startsWith(`..${sep}`)) throw new Error(`subpath "${join(volumePath, subPath)}" not within volume path "${volumePath}"`);
+  const place = walk(root, inside);
+  try {
+    mounts.unmountAll(target); // of an earlier start of this container
+    if (fstatSync(place).isDirectory()) mkdirSync(target, { recursive: true, mode: 0o750 });
+    else if (!existsSync(target)) {
+      mkdirSync(dirname(target), { recursive: true, mode: 0o750 });
+      writeFileSync(target, "", { mode: 0o640 });
+    }
+    mounts.bind(`/proc/self/fd/${place}`, target);
+    return target;
+  } finally {
+    closeSync(place);
+  }
+}
+
+/** Opens `path` below `root`, component by component, following no links. */
+function walk(root: string, path: string): number {
+  let at = openSync(root, O_PATH | constants.O_NOFOLLOW);
+  for (const name of path.split(sep).filter((part) => part !== "")) {
+    const parent = at;
+    try {
+      at = openSync(`/proc/self/fd/${parent}/${name}`, O_PATH | constants.O_NOFOLLOW);
+    } finally {
+      closeSync(parent);
+    }
+    if (fstatSync(at).isSymbolicLink()) {
+      closeSync(at);
+      throw new Error(`"${name}" became a symbolic link while it was being looked at`);
+    }
+  }
+  return at;
+}
+
+/** Makes what is missing of the path, with the rights of the volume; stops at the first component that is there and no directory. */
+function makeDirectories(root: string, subPath: string): void {
+  if (existsSync(join(root, subPath))) return;
+  const place = openSync(root, O_PATH);
+  const mode = fstatSync(place).mode & 0o7777;
+  closeSync(place);
+  let at = root;
+  for (const name of subPath.split("/").filter((part) => part !== "" && part !== ".")) {
+    at = join(at, name);
+    if (existsSync(at)) {
+      const inside = relative(root, realpathSync(at));
+      if (inside === ".." || inside.startsWith(`..${sep}`)) throw new Error(`subpath "${at}" not within volume path "${root}"`);
+    } else {
+      mkdirSync(at, { mode });
+      chmodSync(at, mode); // whatever the umask
+    }
+  }
+}

@@ -1,0 +1,158 @@
+/**
+ * The volumes of pods: made before the first container starts, kept current while the pod lives, taken apart when its containers are gone.
+ *
+ * `prepare` is called at every sync and repeats nothing: a mount that is there (after a restart of the kubelet, say) is used as it is, files
+ * are written only when they differ. A volume that fails is reported and tried again later and later.
+ *
+ * Source: kubernetes v1.36 pkg/volume/*, pkg/kubelet/volumemanager
+ */
+import { chmod, mkdir, readdir, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { Pod, ResourceList, Volume } from "../../../core/api/gen/core.v1.ts";
+import type { Client } from "../../../core/client/client.ts";
+import { backoffMs } from "../../../core/lifecycle/backoff.ts";
+import type { Clock } from "../../../core/lifecycle/clock.ts";
+import type { Random } from "../../../core/lifecycle/random.ts";
+import type { Log } from "../../../core/observe/log.ts";
+import type { Exec } from "../../os/exec.ts";
+import type { Mounts } from "../../os/mount.ts";
+import type { ObjectSource } from "../containers/environment.ts";
+import type { KubeletEvents } from "../kubelet-events.ts";
+import { allContainers, podReference } from "../pod-spec.ts";
+import { setVolumeOwnership } from "./atomic-writer.ts";
+import { podDirectories, podDirectory } from "./pod-directories.ts";
+import type { TokenSource } from "./service-account-token.ts";
+import { setUpVolume } from "./set-up.ts";
+
+/** A volume as containers can mount it. */
+export interface ReadyVolume {
+  /** undefined: an image volume, which the runtime mounts. */
+  readonly hostPath: string | undefined;
+  readonly readOnly: boolean;
+  readonly image?: { readonly reference: string; readonly policy: string | undefined } | undefined;
+  readonly block?: boolean | undefined;
+  /** fsGroup applies: it is this pod's to give away. */
+  readonly managed: boolean;
+}
+
+/** Some volume is not there yet; it is worth trying again at `retryAtMs`. */
+export class VolumesNotReady extends Error {
+  readonly retryAtMs: number;
+  constructor(message: string, retryAtMs: number) {
+    super(message);
+    this.name = "VolumesNotReady";
+    this.retryAtMs = retryAtMs;
+  }
+}
+
+export interface VolumeDeps {
+  readonly dataDir: string;
+  readonly client: Client;
+  readonly objects: ObjectSource;
+  readonly tokens: TokenSource;
+  readonly mounts: Mounts;
+  readonly exec: Exec;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly events: KubeletEvents;
+  readonly log: Log;
+  readonly hostIps: readonly string[];
+  readonly allocatable: () => ResourceList;
+}
+
+export interface Volumes {
+  /** By name. Throws VolumesNotReady. */
+  prepare(pod: Pod, signal: AbortSignal): Promise<ReadonlyMap<string, ReadyVolume>>;
+  /** Unmounts and removes everything of the pod: its containers must be gone. Throws when something is still held. */
+  release(podUid: string): Promise<void>;
+  /** Uids of pods that left something behind on this machine. */
+  leftBehind(): Promise<readonly string[]>;
+  hasAny(podUid: string): Promise<boolean>;
+}
+
+const RETRY = { minMs: 500, maxMs: 122_000 };
+
+export function volumeManager(deps: VolumeDeps): Volumes {
+  const { dataDir, mounts, clock, events, log } = deps;
+  const failures = new Map<string, { readonly count: number; readonly untilMs: number; readonly message: string }>(); // by uid/volume
+
+  async function one(pod: Pod, volume: Volume, signal: AbortSignal): Promise<ReadyVolume> {
+    const key = `${pod.metadata.uid}/${volume.name}`;
+    const failed = failures.get(key);
+    if (failed && clock.nowMs() < failed.untilMs) throw new VolumesNotReady(failed.message, failed.untilMs);
+    try {
+      const ready = await setUpVolume(deps, pod, volume, signal);
+      failures.delete(key);
+      return ready;
+    } catch (cause) {
+      signal.throwIfAborted();
+      const count = (failed?.count ?? 0) + 1;
+      const message = `MountVolume.SetUp failed for volume "${volume.name}" : ${(cause as Error).message}`;
+      const untilMs = clock.nowMs() + backoffMs(count, RETRY);
+      failures.set(key, { count, untilMs, message });
+      events.record(podReference(pod), "Warning", "FailedMount", message);
+      log.warn("volume not ready", { pod: pod.metadata.name, namespace: pod.metadata.namespace, volume: volume.name, error: cause });
+      throw new VolumesNotReady(message, untilMs);
+    }
+  }
+
+  return {
+    async prepare(pod, signal) {
+      const podDir = podDirectory(dataDir, pod.metadata.uid);
+      await mkdir(join(podDir, "volumes"), { recursive: true, mode: 0o750 });
+      await mkdir(join(podDir, "plugins"), { recursive: true, mode: 0o750 });
+      const wanted = (pod.spec.volumes ?? []).filter(({ name }) => isUsed(pod, name));
+      const results = await Promise.allSettled(wanted.map((volume) => one(pod, volume, signal)));
+      const problems = results.flatMap((result) => (result.status === "rejected" ? [result.reason as VolumesNotReady] : []));
+      signal.throwIfAborted();
+      if (problems.length > 0) throw new VolumesNotReady(problems.map(({ message }) => message).join("; "), Math.min(...problems.map(({ retryAtMs }) => retryAtMs)));
+      return new Map(results.flatMap((result, i) => (result.status === "fulfilled" ? [[wanted[i]!.name, result.value] as const] : [])));
+    },
+
+    async release(podUid) {
+      const podDir = podDirectory(dataDir, podUid);
+      for (const key of failures.keys()) if (key.startsWith(`${podUid}/`)) failures.delete(key);
+      deps.tokens.forget(podUid);
+      mounts.unmountAll(podDir);
+      const left = mounts.list().filter(({ target }) => target.startsWith(`${podDir}/`));
+      if (left.length > 0) throw new Error(`still mounted: ${left.map(({ target }) => target).join(", ")}`); // never delete through a mount
+      await rm(podDir, { recursive: true, force: true });
+    },
+
+    async leftBehind() {
+      try {
+        return await readdir(podDirectories(dataDir));
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+        throw error;
+      }
+    },
+
+    async hasAny(podUid) {
+      try {
+        return (await stat(podDirectory(dataDir, podUid))).isDirectory();
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
+        throw error;
+      }
+    },
+  };
+}
+
+/** Volumes nobody mounts are not made. */
+function isUsed(pod: Pod, name: string): boolean {
+  return allContainers(pod.spec).some(({ container }) => container.volumeMounts?.some((mount) => mount.name === name) || container.volumeDevices?.some((device) => device.name === name)
+    || container.env?.some(({ valueFrom }) => valueFrom?.fileKeyRef?.volumeName === name));
+}
+
+/** Hands a new volume to the pod's fsGroup. */
+export async function giveToGroup(pod: Pod, path: string, { readOnly }: { readonly readOnly: boolean }): Promise<void> {
+  const { fsGroup, fsGroupChangePolicy } = pod.spec.securityContext ?? {};
+  if (fsGroup !== undefined) await setVolumeOwnership(path, { gid: fsGroup, readOnly, onlyIfRootDiffers: fsGroupChangePolicy === "OnRootMismatch" });
+}
+
+/** A directory with exactly these rights, whatever the umask. */
+export async function makeDirectory(path: string, mode: number): Promise<void> {
+  await mkdir(path, { recursive: true });
+  await chmod(path, mode);
+}
