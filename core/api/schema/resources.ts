@@ -37,6 +37,8 @@ export interface ResourceRow extends GroupVersion {
   readonly subresources: readonly Subresource[];
   /** Tells clients that two versions are stored as one; undefined for what is not stored. */
   readonly storageVersionHash: string | undefined;
+  /** DELETE answers with the object it deleted, not with a Status. */
+  readonly returnsDeleted: boolean;
   /** Defined by a CustomResourceDefinition. */
   readonly custom: boolean;
 }
@@ -103,10 +105,11 @@ function parseTable(names: string, verbsFile: string): { versions: ServedGroupVe
 function rowOf(groupVersion: GroupVersion, words: readonly string[], line: VerbLine, kinds: ReadonlyMap<string, GroupVersionKind>): ResourceRow {
   const [, plural = "", kind = "", ...rest] = words;
   const stored = rest.find((word) => word.startsWith("storage="))?.slice("storage=".length).split("/");
-  const [shortNames = [], categories = []] = rest.filter((word) => !word.startsWith("storage=")).map((word) => word === "-" ? [] : word.split(","));
+  const [shortNames = [], categories = []] = rest.filter((word) => !word.includes("=")).map((word) => word === "-" ? [] : word.split(","));
   const verbs = discoveryVerbs(line.verbs, kind === "ComponentStatus");
   return {
     ...groupVersion, plural, kind, singular: kind.toLowerCase(), shortNames, categories, namespaced: line.namespaced, verbs, custom: false,
+    returnsDeleted: rest.includes("deleted=object"),
     storageVersionHash: verbs.includes("watch") ? storageVersionHash(stored ? { group: stored[0] ?? "", version: stored[1] ?? "", kind } : { ...groupVersion, kind }) : undefined,
     subresources: [...line.subresources].map(([name, found]) => ({
       name, kind: kinds.get(`${groupVersion.group}/${groupVersion.version}/${plural}/${name}`) ?? { ...groupVersion, kind },
