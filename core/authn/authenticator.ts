@@ -4,9 +4,11 @@ import type { UserInfo } from "../api/request/user.ts";
 export interface Credentials {
   /** The value of a header, lower-case name. */
   header(name: string): string | undefined;
+  /** All headers, names in lower case, each as often as it was sent. Absent: `header` is all there is, values joined with ", ". */
+  headerPairs?(): Iterable<readonly [name: string, value: string]>;
   /** For WebSocket clients, which carry a bearer token in Sec-WebSocket-Protocol; the request's protocols. */
   readonly webSocketProtocols: readonly string[];
-  /** The client's certificate, present only if the TLS stack verified it against the client CA. */
+  /** The certificate the client proved to hold the key of. Whether to believe it is checked here, against the CA in question. */
   readonly peerCertificate?: PeerCertificate | undefined;
   readonly remoteAddress: string;
 }
@@ -16,6 +18,8 @@ export interface PeerCertificate {
   readonly subject: { readonly CN?: string; readonly O?: string | readonly string[]; readonly UID?: string };
   /** DER. */
   readonly raw: Uint8Array;
+  /** DER of the certificates above it, nearest first. */
+  readonly issuers?: readonly Uint8Array[];
 }
 
 export interface Authenticated {

@@ -1,0 +1,59 @@
+/**
+ * Who is calling: all ways to prove it, tried in upstream's order.
+ *
+ *   front proxy headers → client certificate → bearer token → anonymous
+ *
+ * The first to recognize the caller decides, and adds system:authenticated. If none does, but one was shown credentials that do not
+ * hold, the answer is 401; only who shows nothing is anonymous. Details go to the log, never to the caller.
+ *
+ * Source: kubernetes v1.36 pkg/kubeapiserver/authenticator/config.go
+ */
+import { statusError, unauthorized, type StatusError } from "../api/meta/status-error.ts";
+import { ANONYMOUS, GROUP_AUTHENTICATED, type UserInfo } from "../api/request/user.ts";
+import type { Log } from "../observe/log.ts";
+import type { Authenticated, Authenticator } from "./authenticator.ts";
+
+export interface AuthenticatorChainOptions {
+  readonly authenticators: readonly Authenticator[];
+  /** Whether callers without credentials get in, to be judged by authorization. Upstream's default: true. */
+  readonly anonymous: boolean;
+  readonly log: Log;
+}
+
+export function authenticatorChain({ authenticators, anonymous, log }: AuthenticatorChainOptions): Authenticator {
+  return {
+    async authenticate(credentials, signal) {
+      let refusal: unknown;
+      for (const authenticator of authenticators) {
+        try {
+          const found = await authenticator.authenticate(credentials, signal);
+          if (found) return withAuthenticatedGroup(found);
+        } catch (error) {
+          refusal = error;
+          log.debug("credentials refused", { remoteAddress: credentials.remoteAddress, error });
+        }
+      }
+      if (refusal !== undefined || !anonymous) throw unauthorized();
+      return { user: ANONYMOUS };
+    },
+  };
+}
+
+function withAuthenticatedGroup(found: Authenticated): Authenticated {
+  const { user } = found;
+  if (isAnonymous(user) || user.groups.includes(GROUP_AUTHENTICATED)) return found;
+  return { ...found, user: { ...user, groups: [...user.groups, GROUP_AUTHENTICATED] } };
+}
+
+export function isAnonymous({ name, groups }: UserInfo): boolean { return name === ANONYMOUS.name || groups.includes(ANONYMOUS.groups[0]!); }
+
+/** The 401 a client sees, with what it must not see as its cause. */
+export function refuse(detail: string): StatusError {
+  return statusError({ code: 401, reason: "Unauthorized", message: "Unauthorized", cause: new Error(detail) });
+}
+
+/** The detail given to `refuse`. */
+export function refusalDetail(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error ? error.cause.message : error.message;
+}

@@ -1,0 +1,30 @@
+/**
+ * What relying parties read to check our tokens: /.well-known/openid-configuration and /openid/v1/jwks.
+ *
+ * Source: kubernetes v1.36 pkg/serviceaccount/openidmetadata.go, pkg/routes/openidmetadata.go
+ */
+import type { KeyObject } from "node:crypto";
+import { jwkSet } from "../pki/jwt.ts";
+
+export const OPENID_CONFIG_PATH = "/.well-known/openid-configuration";
+export const JWKS_PATH = "/openid/v1/jwks";
+
+export interface OpenIdDocument { readonly contentType: string; readonly cacheControl: string; readonly body: string }
+
+const CACHE_CONTROL = "public, max-age=3600";
+
+/** Throws for an issuer that OpenID does not allow: then there are no documents to serve. `jwksUri`: where the key set is found, as seen by relying parties. */
+export function openIdConfiguration({ issuer, jwksUri, keys }: { readonly issuer: string; readonly jwksUri: string; readonly keys: readonly KeyObject[] }): OpenIdDocument {
+  const url = new URL(issuer);
+  if (url.protocol !== "https:") throw new Error(`issuer URL must use https scheme, got: ${issuer}`);
+  if (url.search !== "") throw new Error(`issuer URL may not include a query, got: ${issuer}`);
+  if (url.hash !== "") throw new Error(`issuer URL may not include a fragment, got: ${issuer}`);
+  if (new URL(jwksUri).protocol !== "https:") throw new Error(`jwksURI requires https scheme, parsed as: ${jwksUri}`);
+  const algorithms = [...new Set(jwkSet(keys).keys.map(({ alg }) => String(alg)))].sort();
+  const body = { issuer, jwks_uri: jwksUri, response_types_supported: ["id_token"], subject_types_supported: ["public"], id_token_signing_alg_values_supported: algorithms };
+  return { contentType: "application/json", cacheControl: CACHE_CONTROL, body: JSON.stringify(body) };
+}
+
+export function jsonWebKeySet(keys: readonly KeyObject[]): OpenIdDocument {
+  return { contentType: "application/jwk-set+json", cacheControl: CACHE_CONTROL, body: JSON.stringify(jwkSet(keys)) };
+}

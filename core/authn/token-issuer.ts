@@ -1,0 +1,174 @@
+/**
+ * Issues service account tokens: the `token` subresource of service accounts.
+ *
+ * A token is good for its audiences until it expires, and dies with the pod, Secret or node it is bound to.
+ *
+ * Source: kubernetes v1.36 pkg/registry/core/serviceaccount/storage/token.go, pkg/serviceaccount/claims.go, pkg/apis/authentication/validation
+ */
+import type { KeyObject } from "node:crypto";
+import type { BoundObjectReference, TokenRequest } from "../api/gen/authentication.v1.ts";
+import type { Node, Pod, ServiceAccount } from "../api/gen/core.v1.ts";
+import { type FieldError, invalid as invalidField } from "../api/meta/field-error.ts";
+import { goQuote } from "../api/meta/go-quote.ts";
+import { formatGvk, gvkOf } from "../api/meta/gvk.ts";
+import type { ApiObject } from "../api/meta/object-meta.ts";
+import { badRequest, conflict, invalid, notFound } from "../api/meta/status-error.ts";
+import { type Clock, timestamp } from "../lifecycle/clock.ts";
+import type { Random } from "../lifecycle/random.ts";
+import { signJwt } from "../pki/jwt.ts";
+import type { ServiceAccountLookups } from "./service-account.ts";
+import { credentialIdOf } from "./service-account.ts";
+import { encodeBoundClaims, type ObjectRef } from "./service-account-claims.ts";
+
+const TOKEN_REQUEST = { group: "authentication.k8s.io", kind: "TokenRequest" };
+const EXPIRATION_SECONDS_DEFAULT = 3_600;
+const EXPIRATION_SECONDS_MIN = 600;
+const EXPIRATION_SECONDS_MAX = 2 ** 32;
+/** The lifetime admission asks for in pods it adds a token to. Such tokens live a year, for clients that read the file once. */
+const EXTENDED_IF_SECONDS = 3_607;
+const EXTENDED_SECONDS = 365 * 24 * 3_600;
+
+export interface TokenIssuerOptions extends ServiceAccountLookups {
+  /** Asked each time: keys can be rotated. */
+  readonly key: () => KeyObject;
+  readonly issuer: string;
+  readonly apiAudiences: readonly string[];
+  readonly clock: Clock;
+  readonly random: Random;
+  /** --service-account-max-token-expiration; 0: no limit of ours. */
+  readonly expirationSecondsMax?: number;
+  /** --service-account-extend-token-expiration. Upstream's default: true. */
+  readonly extendExpiration?: boolean;
+}
+
+export interface TokenCall {
+  readonly signal: AbortSignal;
+  warn(text: string): void;
+  annotate(key: string, value: string): void;
+  /** Validating admission, of the request as completed. */
+  admit?(request: TokenRequest): Promise<void>;
+}
+
+export interface IssueOptions {
+  readonly serviceAccount: Readonly<ServiceAccount>;
+  readonly audiences: readonly string[];
+  readonly expirationSeconds: number;
+  readonly warnAfterSeconds?: number | undefined;
+  readonly bound: Bound;
+}
+
+interface Bound { readonly pod?: ObjectRef | undefined; readonly secret?: ObjectRef | undefined; readonly node?: ObjectRef | undefined }
+
+export interface TokenIssuer {
+  /** POST …/serviceaccounts/<name>/token. Throws StatusError. */
+  tokenRequest(account: { readonly namespace: string; readonly name: string }, request: Readonly<TokenRequest>, call: TokenCall): Promise<TokenRequest>;
+  issueToken(options: IssueOptions): { readonly token: string; readonly id: string; readonly issuedAtMs: number };
+}
+
+export function tokenIssuer(options: TokenIssuerOptions): TokenIssuer {
+  const { key, issuer, apiAudiences, clock, random, expirationSecondsMax = 0, extendExpiration = true } = options;
+
+  function issueToken({ serviceAccount, audiences, expirationSeconds, warnAfterSeconds, bound }: IssueOptions): { token: string; id: string; issuedAtMs: number } {
+    const issuedAtMs = clock.nowMs();
+    const issuedAt = Math.floor(issuedAtMs / 1000);
+    const id = random.uuid();
+    const claims = encodeBoundClaims(issuer, {
+      namespace: serviceAccount.metadata.namespace ?? "", serviceAccount: refOf(serviceAccount), ...bound, audiences, issuedAt, id,
+      expiresAt: issuedAt + expirationSeconds, warnAfter: warnAfterSeconds === undefined ? undefined : issuedAt + warnAfterSeconds,
+    });
+    return { token: signJwt(claims, key()), id, issuedAtMs };
+  }
+
+  return {
+    issueToken,
+    async tokenRequest({ namespace, name }, request, call) {
+      checkNames(request, namespace, name);
+      const serviceAccount = await options.serviceAccounts.find(namespace, name, call.signal);
+      if (!serviceAccount) throw notFound({ group: "", resource: "serviceaccounts" }, name);
+      const { uid } = serviceAccount.metadata;
+      const given = request.metadata?.uid ?? "";
+      if (given !== "" && given !== uid)
+        throw conflict({ group: TOKEN_REQUEST.group, resource: TOKEN_REQUEST.kind }, name, `the UID in the token request (${given}) does not match the UID of the service account (${uid})`);
+      const audiences = request.spec?.audiences?.length ? request.spec.audiences : [...apiAudiences];
+      let expirationSeconds = request.spec?.expirationSeconds ?? EXPIRATION_SECONDS_DEFAULT;
+      const problems = [...expirationProblems(expirationSeconds)];
+      if (problems.length > 0) throw invalid(TOKEN_REQUEST, "", problems);
+      const completed: TokenRequest = {
+        apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest",
+        metadata: { ...request.metadata, name, namespace, uid, creationTimestamp: timestamp(clock.nowMs()) },
+        spec: { ...request.spec, audiences, expirationSeconds },
+      };
+      await call.admit?.(structuredClone(completed));
+      const bound = await boundTo(request.spec?.boundObjectRef, { namespace, name }, options, call.signal);
+      if (expirationSecondsMax > 0 && expirationSeconds > expirationSecondsMax) {
+        call.warn(`requested expiration of ${expirationSeconds} seconds shortened to ${expirationSecondsMax} seconds`);
+        expirationSeconds = expirationSecondsMax;
+      }
+      const extend = extendExpiration && bound.pod !== undefined && expirationSeconds === EXTENDED_IF_SECONDS && audiences.every((audience) => apiAudiences.includes(audience));
+      const extended = expirationSecondsMax > 0 ? expirationSecondsMax : EXTENDED_SECONDS;
+      const { token, id, issuedAtMs } = issueToken({
+        serviceAccount, audiences, bound, expirationSeconds: extend ? extended : expirationSeconds, warnAfterSeconds: extend ? expirationSeconds : undefined,
+      });
+      call.annotate("authentication.kubernetes.io/issued-credential-id", credentialIdOf(id));
+      const status = { token, expirationTimestamp: timestamp(Math.floor(issuedAtMs / 1000) * 1000 + expirationSeconds * 1000) };
+      return { ...completed, spec: { ...completed.spec, expirationSeconds }, status };
+    },
+  };
+}
+
+function checkNames({ metadata }: Readonly<TokenRequest>, namespace: string, name: string): void {
+  if (metadata?.name && metadata.name !== name) throw invalid(TOKEN_REQUEST, name, [invalidField("metadata.name", metadata.name, "must match the service account name if specified")]);
+  if (metadata?.namespace && metadata.namespace !== namespace)
+    throw invalid(TOKEN_REQUEST, name, [invalidField("metadata.namespace", metadata.namespace, "must match the service account namespace if specified")]);
+}
+
+function* expirationProblems(seconds: number): Iterable<FieldError> {
+  if (seconds < EXPIRATION_SECONDS_MIN) yield invalidField("spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes");
+  if (seconds > EXPIRATION_SECONDS_MAX) yield invalidField("spec.expirationSeconds", seconds, "may not specify a duration larger than 2^32 seconds");
+}
+
+function refOf({ metadata: { name, uid } }: Readonly<ApiObject>): ObjectRef { return { name, uid }; }
+
+async function boundTo(
+  reference: Readonly<BoundObjectReference> | undefined, account: { readonly namespace: string; readonly name: string }, lookups: ServiceAccountLookups, signal: AbortSignal,
+): Promise<Bound> {
+  if (!reference) return {};
+  const gvk = gvkOf({ apiVersion: reference.apiVersion ?? "", kind: reference.kind ?? "" });
+  const name = reference.name ?? "";
+  const check = <T extends ApiObject>(object: Readonly<T> | undefined, resource: string): Readonly<T> => {
+    if (!object) throw notFound({ group: "", resource }, name);
+    return object;
+  };
+  const checkUid = ({ metadata: { uid } }: Readonly<ApiObject>): void => {
+    if (reference.uid && reference.uid !== uid)
+      throw conflict({ group: gvk.group, resource: gvk.kind }, name, `the UID in the bound object reference (${reference.uid}) does not match the UID in record. The object might have been deleted and then recreated`);
+  };
+  switch (gvk.group === "" ? gvk.kind : "") {
+    case "Pod": {
+      const pod: Readonly<Pod> = check(await lookups.pods.find(account.namespace, name, signal), "pods");
+      if (pod.spec?.serviceAccountName !== account.name) throw badRequest(`cannot bind token for serviceaccount ${goQuote(account.name)} to pod running with different serviceaccount name.`);
+      const node = await nodeOf(pod, lookups, signal);
+      checkUid(pod);
+      return { pod: refOf(pod), node };
+    }
+    case "Node": {
+      const node: Readonly<Node> = check(await lookups.nodes.find("", name, signal), "nodes");
+      checkUid(node);
+      return { node: refOf(node) };
+    }
+    case "Secret": {
+      const secret = check(await lookups.secrets.find(account.namespace, name, signal), "secrets");
+      checkUid(secret);
+      return { secret: refOf(secret) };
+    }
+    default: throw badRequest(`cannot bind token to object of type ${formatGvk(gvk)}`);
+  }
+}
+
+/** The pod's node; its name alone when the node does not exist. */
+async function nodeOf(pod: Readonly<Pod>, { nodes }: ServiceAccountLookups, signal: AbortSignal): Promise<ObjectRef | undefined> {
+  const name = pod.spec?.nodeName ?? "";
+  if (name === "") return undefined;
+  const node = await nodes.find("", name, signal);
+  return node ? refOf(node) : { name, uid: "" };
+}

@@ -1,0 +1,66 @@
+/**
+ * Client certificates: the common name is the user, organizations are groups.
+ *
+ * The certificate is verified here against the one CA that names users, for client authentication, whatever the TLS layer found: its
+ * list of CAs also holds the front proxies', whose certificates must never name users.
+ *
+ * Source: kubernetes v1.36 staging/src/k8s.io/apiserver/pkg/authentication/request/x509/x509.go
+ */
+import { createHash } from "node:crypto";
+import type { Clock } from "../lifecycle/clock.ts";
+import { chainProblem } from "../pki/verify-chain.ts";
+import { type Certificate, parseCertificate } from "../pki/x509.ts";
+import type { Authenticator, PeerCertificate } from "./authenticator.ts";
+import { refuse } from "./authn.ts";
+
+export interface CertificateOptions {
+  /** Asked each time: CAs can be replaced while running. */
+  readonly roots: () => readonly Certificate[];
+  readonly clock: Clock;
+}
+
+export function certificateAuthenticator(options: CertificateOptions): Authenticator {
+  const verify = certificateVerifier(options);
+  return {
+    async authenticate({ peerCertificate }) {
+      if (!peerCertificate) return undefined;
+      const { subject, raw } = verify(peerCertificate);
+      if (subject.commonName === "") return undefined;
+      const uid = uidOf(subject.uids ?? []);
+      const credential = `X509SHA256=${createHash("sha256").update(raw).digest("hex")}`;
+      return { user: { name: subject.commonName, uid, groups: subject.organizations, extra: { "authentication.kubernetes.io/credential-id": [credential] } } };
+    },
+  };
+}
+
+function uidOf(uids: readonly string[]): string | undefined {
+  if (uids.length > 1) throw refuse(`expected 1 UID, but found multiple: [${uids.join(" ")}]`);
+  if (uids[0] === "") throw refuse("UID cannot be an empty string");
+  return uids[0];
+}
+
+/** Returns the parsed certificate, or throws 401. A connection's certificate is parsed and its signatures are checked once; dates each time. */
+export function certificateVerifier({ roots, clock }: CertificateOptions): (peer: PeerCertificate) => Certificate {
+  const verified = new WeakMap<PeerCertificate, { readonly certificate: Certificate; readonly roots: readonly Certificate[]; readonly untilMs: number }>();
+  return (peer) => {
+    const nowMs = clock.nowMs();
+    const before = verified.get(peer);
+    const trusted = roots();
+    if (before && before.roots === trusted && nowMs >= before.certificate.notBeforeMs && nowMs <= before.untilMs) return before.certificate;
+    const [certificate, ...intermediates] = [peer.raw, ...(peer.issuers ?? [])].map(parse);
+    if (!certificate) throw refuse("no certificate");
+    const problem = chainProblem(certificate, { roots: trusted, intermediates, usage: "client auth", nowMs });
+    if (problem !== undefined) throw refuse(`verifying certificate SN=${certificate.serial} failed: ${problem}`);
+    const untilMs = Math.min(certificate.notAfterMs, ...trusted.map(({ notAfterMs }) => notAfterMs), ...intermediates.map(({ notAfterMs }) => notAfterMs).filter((end) => end >= nowMs));
+    verified.set(peer, { certificate, roots: trusted, untilMs });
+    return certificate;
+  };
+}
+
+function parse(der: Uint8Array): Certificate {
+  try {
+    return parseCertificate(der);
+  } catch (cause) {
+    throw refuse(`certificate cannot be read: ${(cause as Error).message}`);
+  }
+}

@@ -1,0 +1,35 @@
+/**
+ * One object by name: from the informer's copy, else from the server. For checks that may be asked before the copy is complete, or about
+ * an object that was made a moment ago.
+ */
+import { type ApiObject, objectKey } from "../api/meta/object-meta.ts";
+import { isNotFound } from "../api/meta/status-error.ts";
+import type { ResourceClient } from "./client.ts";
+import type { Informer } from "./informer.ts";
+
+export interface Lookup<T extends ApiObject> {
+  /** Undefined when the server does not know it either. `namespace` is "" for cluster scope. */
+  find(namespace: string, name: string, signal: AbortSignal): Promise<Readonly<T> | undefined>;
+}
+
+/** `live: false` trusts a complete copy when it says that there is no such object. */
+export function lookup<T extends ApiObject>(informer: Informer<T>, resource: ResourceClient<T>, { live = true }: { readonly live?: boolean } = {}): Lookup<T> {
+  return {
+    async find(namespace, name, signal) {
+      const found = informer.get(objectKey(namespace, name));
+      if (found || (!live && informer.synced)) return found;
+      try {
+        return await resource.get({ metadata: namespace === "" ? { name } : { name, namespace } }, { signal });
+      } catch (error) {
+        if (isNotFound(error)) return undefined;
+        throw error;
+      }
+    },
+  };
+}
+
+/** All objects, or those of a namespace: from the copy once it is complete, before that from the server. */
+export async function listAll<T extends ApiObject>(informer: Informer<T>, resource: ResourceClient<T>, { namespace, signal }: { readonly namespace?: string; readonly signal: AbortSignal }): Promise<readonly Readonly<T>[]> {
+  if (informer.synced) return [...(namespace === undefined ? informer.list() : informer.inNamespace(namespace))];
+  return (await resource.list({ namespace }, { signal })).items;
+}
