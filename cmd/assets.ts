@@ -4,7 +4,6 @@
  */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { version } from "../package.json";
 
 const ROOT = join(import.meta.dirname, "..");
 
@@ -38,6 +37,7 @@ export function descriptionsPath(): string | undefined {
 }
 
 export function buildInfo(): BuildInfo {
+  const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { version: string };
   return { version, commit: "unknown", dirty: true, date: "1970-01-01T00:00:00Z" };
 }
 

@@ -7,8 +7,8 @@ export function parseMountinfo(text: string): MountPoint[] {
     const dash = rest.indexOf("-"); // ends the optional fields
     const [fsType, source, superOptions] = rest.slice(dash + 1);
     return {
-      id: Number(id), parentId: Number(parentId), root: unescape(root ?? ""), target: unescape(target ?? ""), options: (options ?? "").split(","),
-      propagation: rest.slice(0, dash), fsType: fsType ?? "", source: unescape(source ?? ""), superOptions: (superOptions ?? "").split(","),
+      id: Number(id), parentId: Number(parentId), root: decodeOctal(root ?? ""), target: decodeOctal(target ?? ""), options: (options ?? "").split(","),
+      propagation: rest.slice(0, dash), fsType: fsType ?? "", source: decodeOctal(source ?? ""), superOptions: (superOptions ?? "").split(","),
     };
   });
 }
@@ -20,6 +20,6 @@ export function mountsUnder(table: readonly MountPoint[], path: string): MountPo
 }
 
 /** The kernel writes blank, tab, newline and backslash as \ooo. */
-function unescape(text: string): string {
+function decodeOctal(text: string): string {
   return text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 }

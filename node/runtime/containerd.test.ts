@@ -1,0 +1,90 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { systemClock } from "../../core/lifecycle/clock.ts";
+import { silentLog } from "../../core/observe/log.ts";
+import { type ContainerdOptions, stopContainerd, superviseContainerd } from "./containerd.ts";
+import { trimLog } from "./log-file.ts";
+import { identify, isAlive } from "./process-identity.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "containerd-"));
+const program = join(directory, "containerd");
+writeFileSync(program, '#!/bin/sh\necho "started with $*" >&2\nexec sleep 1000\n', { mode: 0o755 });
+const processFile = join(directory, "process.json");
+const logFile = join(directory, "log");
+const deps = { clock: systemClock, log: silentLog };
+afterAll(async () => {
+  await stopContainerd(processFile, deps);
+  rmSync(directory, { recursive: true });
+});
+
+function options(fingerprint: string, changes: Partial<ContainerdOptions> = {}): ContainerdOptions {
+  return { program, configFile: "config", logFile, processFile, fingerprint, environment: { PATH: "/usr/bin:/bin" }, answers: async () => undefined, prepare: async () => undefined, ...changes };
+}
+
+/** A life of `coracle`: up to readiness, then `during`, then stopped. Returns the pid it ended with. */
+async function live(what: ContainerdOptions, during: () => Promise<void> = async () => undefined): Promise<number> {
+  const stop = new AbortController();
+  const ready = Promise.withResolvers<void>();
+  const life = superviseContainerd(what, deps, stop.signal, ready.resolve);
+  await ready.promise;
+  await during();
+  stop.abort();
+  await life;
+  return pidNow();
+}
+
+function pidNow(): number {
+  return (JSON.parse(readFileSync(processFile, "utf8")) as { pid: number }).pid;
+}
+
+test("containerd outlives us, is taken over, restarted when something changed, and started again when it died", async () => {
+  const first = await live(options("a"));
+  expect(identify(first)).toBeDefined();
+  expect(await live(options("a"))).toBe(first);
+
+  const second = await live(options("b"));
+  expect(second).not.toBe(first);
+  expect(identify(first)).toBeUndefined();
+
+  const third = await live(options("b"), async () => {
+    process.kill(second, "SIGKILL");
+    while (pidNow() === second) await systemClock.sleep(20, AbortSignal.timeout(5_000));
+  });
+  expect([third === second, identify(third) !== undefined]).toEqual([false, true]);
+  expect(readFileSync(logFile, "utf8")).toContain("started with --config config\n");
+
+  await stopContainerd(processFile, deps);
+  expect([identify(third), existsSync(processFile)]).toEqual([undefined, false]);
+});
+
+test("a pid that was given to another process is not taken over", async () => {
+  const stranger = identify(process.pid)!;
+  expect([isAlive(stranger), isAlive({ ...stranger, startTicks: stranger.startTicks - 1 })]).toEqual([true, false]);
+  writeFileSync(processFile, JSON.stringify({ pid: process.pid, startTicks: stranger.startTicks - 1, fingerprint: "a" }));
+  expect(await live(options("a"))).not.toBe(process.pid);
+  writeFileSync(processFile, '{"pid": 1');
+  await live(options("a"));
+});
+
+test("readiness waits for what must be prepared, which is tried again", async () => {
+  let tries = 0;
+  await live(options("a", { prepare: async () => { if (++tries < 2) throw new Error("disk full"); } }));
+  expect(tries).toBe(2);
+});
+
+test("a program that cannot be started is no reason to give up", async () => {
+  await stopContainerd(processFile, deps);
+  const missing = join(directory, "later");
+  const pid = live(options("c", { program: missing }));
+  await systemClock.sleep(50, AbortSignal.timeout(5_000));
+  writeFileSync(missing, "#!/bin/sh\nexec sleep 1000\n", { mode: 0o755 });
+  expect(identify(await pid)).toBeDefined();
+});
+
+test("a log that has grown too big is cut, its content kept once", () => {
+  const path = join(directory, "big.log");
+  writeFileSync(path, "x".repeat(100));
+  expect([trimLog(path, 100), trimLog(path, 99), statSync(path).size, statSync(`${path}.1`).size]).toEqual([false, true, 0, 100]);
+});

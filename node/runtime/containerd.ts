@@ -1,0 +1,162 @@
+/**
+ * containerd as a process of its own: started in a session of its own, it outlives us. A new `coracle` finds it by the process file, takes it over, and restarts it only
+ * if its programs or its configuration have changed. Containers are children of their shims, so they outlive containerd in turn.
+ *
+ *   stopped ─start─▶ running ─ends─▶ back-off ─start─▶ …        stopping `coracle` leaves it as it is
+ */
+import { spawn } from "node:child_process";
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { backoffMs } from "../../core/lifecycle/backoff.ts";
+import type { Clock } from "../../core/lifecycle/clock.ts";
+import type { Log } from "../../core/observe/log.ts";
+import { trimLog } from "./log-file.ts";
+import { identify, isAlive, type ProcessIdentity, signalProcess } from "./process-identity.ts";
+
+export interface ContainerdOptions {
+  readonly program: string;
+  readonly configFile: string;
+  readonly logFile: string;
+  readonly processFile: string;
+  /** Of everything that makes a restart necessary when it changes. */
+  readonly fingerprint: string;
+  readonly environment: Readonly<Record<string, string>>;
+  /** Resolves once the runtime answers. */
+  readonly answers: (signal: AbortSignal) => Promise<void>;
+  /** What must be done with it before anyone else uses it. Repeated when it throws. */
+  readonly prepare: (signal: AbortSignal) => Promise<void>;
+}
+
+interface Deps { readonly clock: Clock; readonly log: Log }
+
+/** What the process file holds. */
+interface Running extends ProcessIdentity { readonly fingerprint: string }
+
+/** How often a containerd that is not our child is looked at: reading one line of /proc. */
+const LOOK_PERIOD_MS = 1_000;
+const RESTART_BACKOFF = { minMs: 200, maxMs: 10_000 };
+/** One that ran this long did not fail because of how it was started. */
+const STABLE_MS = 60_000;
+/** containerd has nothing to finish: requests under way are repeated by the kubelet. */
+const STOP_TIMEOUT_MS = 10_000;
+/** On a loaded single-core machine with hundreds of containers to find again; 0.1 s on an idle one with none. */
+const ANSWER_TIMEOUT_MS = 120_000;
+
+/**
+ * Keeps containerd running until `signal` aborts, and then leaves it running. Calls `ready` once it answers for the first time and `prepare` has succeeded. Whatever goes wrong with
+ * it is logged and tried again: the rest of the machine's cluster does not fall with its containers.
+ */
+export async function superviseContainerd(options: ContainerdOptions, { clock, log }: Deps, signal: AbortSignal, ready: () => void): Promise<void> {
+  const preparing = prepareOnce(options, { clock, log }, ready);
+  let failures = 0;
+  let running = await takeOver(options, { clock, log });
+  while (!signal.aborted) {
+    const startedMs = clock.uptimeMs();
+    running ??= start(options, log);
+    if (running) {
+      const over = new AbortController();
+      const life = AbortSignal.any([signal, over.signal]);
+      const prepared = preparing(running, life);
+      await waitForEnd(running, { clock, logFile: options.logFile }, life);
+      over.abort();
+      await prepared;
+    }
+    if (signal.aborted) return;
+    failures = clock.uptimeMs() - startedMs >= STABLE_MS ? 1 : failures + 1;
+    const delayMs = backoffMs(failures, RESTART_BACKOFF);
+    log.warn("containerd ended, starting it again", { pid: running?.pid, delayMs, lastLines: lastLines(options.logFile) });
+    running = undefined;
+    await clock.sleep(delayMs, signal);
+  }
+}
+
+/** Waits for the first answer, prepares, says ready; does nothing when called for a later containerd. One that never answers is ended, and so started again. */
+function prepareOnce({ answers, prepare, logFile }: ContainerdOptions, deps: Deps, ready: () => void): (running: Running, signal: AbortSignal) => Promise<void> {
+  let isDone = false;
+  return async (running, signal) => {
+    for (let failures = 1; !isDone && !signal.aborted; failures++) {
+      const inTime = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]);
+      try {
+        await answers(inTime);
+        await prepare(signal);
+        isDone = true;
+        ready();
+      } catch (error) {
+        if (signal.aborted) return;
+        deps.log.error("containerd is running but not usable", { pid: running.pid, error, logFile });
+        if (inTime.aborted) return stop(running, deps);
+        await deps.clock.sleep(backoffMs(failures, RESTART_BACKOFF), signal);
+      }
+    }
+  };
+}
+
+/** Ends containerd if it runs; containers go on without it. */
+export async function stopContainerd(processFile: string, { clock, log }: Deps): Promise<void> {
+  const running = readProcessFile(processFile);
+  if (running && isAlive(running)) await stop(running, { clock, log });
+  rmSync(processFile, { force: true });
+}
+
+async function takeOver(options: ContainerdOptions, deps: Deps): Promise<Running | undefined> {
+  const running = readProcessFile(options.processFile);
+  if (!running || !isAlive(running)) return undefined;
+  if (running.fingerprint === options.fingerprint) {
+    deps.log.info("containerd is already running", { pid: running.pid });
+    return running;
+  }
+  deps.log.info("containerd is restarted: its programs or its configuration have changed", { pid: running.pid });
+  await stop(running, deps);
+  return undefined;
+}
+
+/** Undefined if it did not start, or ended at once. */
+function start({ program, configFile, logFile, processFile, fingerprint, environment }: ContainerdOptions, log: Log): Running | undefined {
+  mkdirSync(dirname(logFile), { recursive: true });
+  const out = openSync(logFile, "a", 0o640); // a file, not a pipe: nobody may be there to read it when we are gone
+  try {
+    const child = spawn(program, ["--config", configFile], { detached: true, stdio: ["ignore", out, out], env: { ...environment } });
+    child.on("error", (error) => log.error("containerd cannot be started", { program, error }));
+    child.unref();
+    const identity = child.pid === undefined ? undefined : identify(child.pid);
+    if (!identity) return undefined;
+    const running = { ...identity, fingerprint };
+    writeFileSync(`${processFile}.new`, JSON.stringify(running));
+    renameSync(`${processFile}.new`, processFile);
+    log.info("containerd started", { pid: running.pid });
+    return running;
+  } finally {
+    closeSync(out);
+  }
+}
+
+async function waitForEnd(running: Running, { clock, logFile }: { clock: Clock; logFile: string }, signal: AbortSignal): Promise<void> {
+  for await (const _ of clock.every(LOOK_PERIOD_MS, signal)) {
+    if (!isAlive(running)) return;
+    trimLog(logFile);
+  }
+}
+
+async function stop(running: Running, { clock }: Deps): Promise<void> {
+  const never = new AbortController().signal;
+  signalProcess(running, "SIGTERM");
+  for (const deadlineMs = clock.uptimeMs() + STOP_TIMEOUT_MS; isAlive(running) && clock.uptimeMs() < deadlineMs;) await clock.sleep(20, never);
+  signalProcess(running, "SIGKILL");
+  while (isAlive(running)) await clock.sleep(20, never);
+}
+
+function readProcessFile(path: string): Running | undefined {
+  if (!existsSync(path)) return undefined;
+  try {
+    const { pid, startTicks, fingerprint } = JSON.parse(readFileSync(path, "utf8")) as Partial<Running>;
+    return typeof pid === "number" && typeof startTicks === "number" && typeof fingerprint === "string" ? { pid, startTicks, fingerprint } : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined; // cut off by a crash: what it named is started anew, and the lock on containerd's database settles it
+    throw error;
+  }
+}
+
+function lastLines(logFile: string): string[] {
+  if (!existsSync(logFile)) return [];
+  return readFileSync(logFile, "utf8").trimEnd().split("\n").slice(-3);
+}

@@ -1,0 +1,66 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { silentLog } from "../../core/observe/log.ts";
+import type { Exec } from "../os/exec.ts";
+import { importDirectory, importImages, listImages } from "./images.ts";
+import { runtimePaths } from "./paths.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "images-"));
+afterAll(() => rmSync(directory, { recursive: true }));
+const paths = runtimePaths(directory);
+const signal = new AbortController().signal;
+
+/** ctr as it answers: each archive holds the images its text names. */
+function ctr(calls: string[] = []): Exec {
+  return async (_, args) => {
+    const file = args.at(-1)!;
+    calls.push(file.slice(file.lastIndexOf("/") + 1));
+    const names = readFileSync(file, "utf8").split(" ").filter((name) => name !== "");
+    if (names.includes("broken")) return { exitCode: 1, stdout: "", stderr: 'time="…" level=warning msg="…"\nctr: unexpected EOF\n' };
+    return { exitCode: 0, stdout: [...names.map((name) => `${name}             \tsaved\t\napplication/vnd.oci.image.manifest.v1+json sha256:00`), "Importing\telapsed: 0.0 s", ""].join("\n"), stderr: "" };
+  };
+}
+
+function put(name: string, text: string): string {
+  mkdirSync(paths.imagesDir, { recursive: true });
+  writeFileSync(join(paths.imagesDir, name), text);
+  return join(paths.imagesDir, name);
+}
+
+test("an import answers with the images' names, or why there are none", async () => {
+  expect(await importImages(paths, put("a.tar", "docker.io/library/a:1 b.example/b:2"), { run: ctr() })).toEqual(["docker.io/library/a:1", "b.example/b:2"]);
+  await expect(importImages(paths, put("bad.tar", "broken"), { run: ctr() })).rejects.toThrow("bad.tar: unexpected EOF");
+  await expect(importImages(paths, put("anonymous.tar", ""), { run: ctr() })).rejects.toThrow("no image in it has a name");
+  await expect(importImages(paths, join(directory, "absent.tar"), { run: ctr() })).rejects.toThrow("no such file");
+  rmSync(paths.imagesDir, { recursive: true });
+});
+
+test("at start, archives are imported that are new, changed, or whose images are gone; a broken one harms no other", async () => {
+  const round = async (present: readonly string[]): Promise<string[]> => {
+    const calls: string[] = [];
+    await importDirectory(paths, new Set(present), { log: silentLog, signal, run: ctr(calls) });
+    return calls;
+  };
+  put("a.tar", "a:1");
+  put("b.tar.zst", "b:1");
+  put("broken.tar", "broken");
+  put("README", "not an archive");
+  expect(await round([])).toEqual(["a.tar", "b.tar.zst", "broken.tar"]);
+  expect(await round(["a:1", "b:1"])).toEqual(["broken.tar"]);
+  put("a.tar", "a:1 a:2");
+  expect(await round(["a:1"])).toEqual(["a.tar", "b.tar.zst", "broken.tar"]);
+});
+
+test("images are listed by name", async () => {
+  const stdout = [
+    "REF                         TYPE                                       DIGEST      SIZE    PLATFORMS   LABELS",
+    "coracle.local/pause:1       application/vnd.oci.image.manifest.v1+json sha256:aa 3.3 KiB linux/amd64 io.cri-containerd.image=managed,io.cri-containerd.pinned=pinned",
+    "docker.io/library/busybox:1 application/vnd.oci.image.manifest.v1+json sha256:bb 2.1 MiB linux/amd64 io.cri-containerd.image=managed",
+    "sha256:8652980e77d369a48f1e application/vnd.oci.image.manifest.v1+json sha256:aa 3.3 KiB linux/amd64 io.cri-containerd.image=managed", "",
+  ].join("\n");
+  expect(await listImages(paths, { run: async () => ({ exitCode: 0, stdout, stderr: "" }) })).toEqual([
+    { name: "coracle.local/pause:1", digest: "sha256:aa", pinned: true }, { name: "docker.io/library/busybox:1", digest: "sha256:bb", pinned: false },
+  ]);
+});

@@ -1,0 +1,103 @@
+/**
+ * Images from archives instead of registries: OCI layouts and `docker save`'s, as .tar, .tar.gz, .tgz or .tar.zst. Imported by containerd's own client, so that CRI sees them.
+ *
+ * Archives in <data-dir>/agent/images are imported at start, those that have changed since; their images are pinned, because the kubelet's garbage collection could remove
+ * what no registry could bring back.
+ */
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Log } from "../../core/observe/log.ts";
+import { type Exec, exec } from "../os/exec.ts";
+import type { RuntimePaths } from "./paths.ts";
+
+/** What CRI calls an image that garbage collection must leave alone. */
+const PINNED = "io.cri-containerd.pinned=pinned";
+const NAMESPACE = "k8s.io";
+const ARCHIVE = /\.(tar|tar\.gz|tgz|tar\.zst)$/;
+/** A gigabyte of image on an SD card takes minutes. */
+const IMPORT_TIMEOUT_MS = 30 * 60_000;
+
+export class ImportError extends Error {
+  constructor(file: string, why: string) {
+    super(`${file}: ${why}`);
+    this.name = "ImportError";
+  }
+}
+
+export interface ImportOptions {
+  readonly pin?: boolean;
+  readonly signal?: AbortSignal;
+  readonly run?: Exec;
+}
+
+/** Imports the archive and returns the names of its images. */
+export async function importImages(paths: Pick<RuntimePaths, "binDir" | "socket">, file: string, { pin = false, signal, run = exec }: ImportOptions = {}): Promise<string[]> {
+  if (!existsSync(file)) throw new ImportError(file, "no such file");
+  const args = ["--address", paths.socket, "--namespace", NAMESPACE, "images", "import", "--sync-fs", ...(pin ? ["--label", PINNED] : []), file];
+  const result = await run(join(paths.binDir, "ctr"), args, { timeoutMs: IMPORT_TIMEOUT_MS, ...(signal && { signal }) });
+  if (result.exitCode !== 0) throw new ImportError(file, reason(result.stderr));
+  const names = [...new Set([...result.stdout.matchAll(/^(\S+)\s+saved\s*$/gm)].map(([, name]) => name!))];
+  if (names.length === 0) throw new ImportError(file, "no image in it has a name: save it with one (docker save NAME:TAG)");
+  return names;
+}
+
+export interface ImageName {
+  readonly name: string;
+  readonly digest: string;
+  readonly pinned: boolean;
+}
+
+/** Every image by name; those without one are left out. */
+export async function listImages(paths: Pick<RuntimePaths, "binDir" | "socket">, { signal, run = exec }: Omit<ImportOptions, "pin"> = {}): Promise<ImageName[]> {
+  const result = await run(join(paths.binDir, "ctr"), ["--address", paths.socket, "--namespace", NAMESPACE, "images", "list"], { ...(signal && { signal }) });
+  if (result.exitCode !== 0) throw new Error(`images cannot be listed: ${reason(result.stderr)}`);
+  return result.stdout.split("\n").slice(1).flatMap((line) => {
+    const [name, , digest] = line.split(/\s+/);
+    return name === undefined || digest === undefined || name.startsWith("sha256:") ? [] : [{ name, digest, pinned: line.includes(PINNED) }];
+  });
+}
+
+/** What has been imported: file name → what it was then. */
+type Imported = Readonly<Record<string, { readonly sizeBytes: number; readonly modifiedMs: number; readonly images: readonly string[] }>>;
+
+/** Imports what is new or changed in the images directory, or no longer `present`. A bad archive is reported and does not keep the node from starting. */
+export async function importDirectory(paths: RuntimePaths, present: ReadonlySet<string>, { log, signal, run = exec }: { log: Log; signal: AbortSignal; run?: Exec }): Promise<void> {
+  mkdirSync(paths.imagesDir, { recursive: true });
+  const files = readdirSync(paths.imagesDir).filter((name) => ARCHIVE.test(name)).sort();
+  if (files.length === 0) return;
+  const before = readImported(paths.importedFile);
+  const after: Record<string, Imported[string]> = {};
+  for (const name of files) {
+    if (signal.aborted) return;
+    const { size: sizeBytes, mtimeMs: modifiedMs } = statSync(join(paths.imagesDir, name));
+    const known = before[name];
+    if (known && known.sizeBytes === sizeBytes && known.modifiedMs === modifiedMs && known.images.every((image) => present.has(image))) {
+      after[name] = known;
+      continue;
+    }
+    try {
+      const images = await importImages(paths, join(paths.imagesDir, name), { pin: true, signal, run });
+      after[name] = { sizeBytes, modifiedMs, images };
+      log.info("images imported", { file: name, images });
+    } catch (error) {
+      log.error("images cannot be imported", { file: name, error });
+    }
+  }
+  mkdirSync(dirname(paths.importedFile), { recursive: true });
+  writeFileSync(`${paths.importedFile}.new`, JSON.stringify(after, undefined, 1));
+  renameSync(`${paths.importedFile}.new`, paths.importedFile);
+}
+
+function readImported(path: string): Imported {
+  if (!existsSync(path)) return {};
+  try {
+    return JSON.parse(readFileSync(path, "utf8")) as Imported;
+  } catch (error) {
+    if (error instanceof SyntaxError) return {}; // cut off by a crash: importing again does no harm
+    throw error;
+  }
+}
+
+function reason(stderr: string): string {
+  return stderr.trim().split("\n").filter((line) => !line.includes("level=warning")).map((line) => line.replace(/^ctr: /, "")).join("; ") || "failed without a word";
+}

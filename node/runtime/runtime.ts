@@ -1,0 +1,138 @@
+/**
+ * The node's container runtime: the bundled containerd, unpacked, configured, supervised, with its images.
+ *
+ *   const runtime = containerRuntime({ dataDir, asset }, { cri, mounts, clock, log });
+ *   await runAll([runtime, …kubelet], signal);          // ready: CRI answers, the pause image and the archives in agent/images are there
+ *
+ *   paths.ts              what is where
+ *   unpack.ts             <agent>/bin-<hash>, once per version (tar-reader.ts)
+ *   containerd-config.ts  config.toml; host-facts.ts what it must be told about the machine
+ *   containerd.ts         start, take over, restart; it outlives `coracle`
+ *   images.ts             images from archives
+ *   leftovers.ts          what all this leaves on a machine, and how to remove it
+ *
+ * Linux only: on Windows containerd is installed by itself and named by --container-runtime-endpoint.
+ */
+import { createHash } from "node:crypto";
+import { chmodSync, existsSync, mkdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Clock } from "../../core/lifecycle/clock.ts";
+import type { Runnable } from "../../core/lifecycle/run-all.ts";
+import type { Log } from "../../core/observe/log.ts";
+import type { Cri } from "../cri/client.ts";
+import type { Mounts } from "../os/mount.ts";
+import { type ContainerdSettings, renderContainerdConfig } from "./containerd-config.ts";
+import { superviseContainerd } from "./containerd.ts";
+import { bootId, canLowerOomScore, canOverlay, hasApparmor } from "./host-facts.ts";
+import { importDirectory, importImages } from "./images.ts";
+import { type RuntimePaths, runtimePaths } from "./paths.ts";
+import { type BundleAsset, unpackBundle } from "./unpack.ts";
+
+export interface ContainerRuntimeOptions {
+  readonly dataDir: string;
+  /** The node components (cmd/assets.ts). */
+  readonly asset: BundleAsset;
+  /** Where the CNI configuration is looked for. Default: <agent>/etc/cni/net.d. */
+  readonly cniConfDir?: string;
+  /** Where CNI plugins of other software may be. Default: /opt/cni/bin. */
+  readonly cniBinDirs?: readonly string[];
+  /** Given to containerd: proxies for pulling images. PATH is set here. */
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly logLevel?: ContainerdSettings["logLevel"];
+}
+
+export interface ContainerRuntimeDeps {
+  /** A client of `runtimePaths(dataDir).socket`; used to see that the runtime answers. */
+  readonly cri: Pick<Cri, "call">;
+  readonly mounts: Mounts;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export interface ContainerRuntime extends Runnable {
+  readonly paths: RuntimePaths;
+  readonly socketPath: string;
+  readonly binDir: string;
+  readonly cniBinDir: string;
+  readonly cniConfDir: string;
+  /** containerd's and its plugins' PATH: the bundle's tools before the machine's. */
+  readonly searchPath: string;
+}
+
+const MACHINE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/** Images without which no pod starts, and no garbage may be collected. In the bundle as images/pause.tar. */
+export const PAUSE_IMAGE = "coracle.local/pause:1";
+
+export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts, clock, log }: ContainerRuntimeDeps): ContainerRuntime {
+  const { asset, environment = {}, logLevel = "info", cniBinDirs = ["/opt/cni/bin"] } = options;
+  const paths = runtimePaths(realDirectory(options.dataDir));
+  const cniConfDir = options.cniConfDir ?? paths.cniConfDir;
+  const searchPath = `${paths.binDir}:${MACHINE_PATH}`;
+
+  /** What a node that was switched off left: its mounts and processes are gone, only the notes about them are here. */
+  function forgetLastBoot(): void {
+    const now = bootId();
+    if (existsSync(paths.bootFile) && readFileSync(paths.bootFile, "utf8") === now) return;
+    const stillMounted = mounts.list().some(({ target }) => target.startsWith(`${paths.run}/`));
+    if (!stillMounted) for (const directory of [paths.state, paths.runcRoot]) rmSync(directory, { recursive: true, force: true });
+    writeFileSync(paths.bootFile, now);
+  }
+
+  function prepare(): string {
+    for (const directory of [dirname(paths.config), paths.registryDir, cniConfDir, paths.imagesDir, paths.root, dirname(paths.logFile), paths.run]) mkdirSync(directory, { recursive: true });
+    for (const directory of [dirname(paths.agent), paths.agent, paths.run]) makeSearchable(directory);
+    forgetLastBoot();
+    const settings: ContainerdSettings = {
+      pauseImage: PAUSE_IMAGE, canLowerOomScore: canLowerOomScore(), hasApparmor: hasApparmor(), snapshotter: snapshotter(),
+      logLevel, cniBinDirs: [paths.cniBinDir, ...cniBinDirs], cniConfDir,
+    };
+    const config = renderContainerdConfig(paths, settings);
+    if (!existsSync(paths.config) || readFileSync(paths.config, "utf8") !== config) {
+      writeFileSync(`${paths.config}.new`, config, { mode: 0o600 });
+      renameSync(`${paths.config}.new`, paths.config);
+    }
+    return config;
+  }
+
+  /** Chosen once: images unpacked for one are not found by the other. */
+  function snapshotter(): "overlayfs" | "native" {
+    const has = (name: string): boolean => existsSync(join(paths.root, `io.containerd.snapshotter.v1.${name}`, "metadata.db"));
+    if (has("overlayfs")) return "overlayfs";
+    if (has("native") || !canOverlay(paths.root, mounts)) {
+      log.warn("no overlay file system here: images and containers take more space and time", { directory: paths.root });
+      return "native";
+    }
+    return "overlayfs";
+  }
+
+  return {
+    name: "container-runtime", paths, socketPath: paths.socket, binDir: paths.binDir, cniBinDir: paths.cniBinDir, cniConfDir, searchPath,
+    async run(signal, ready) {
+      await unpackBundle({ asset, agentDir: paths.agent, log });
+      const config = prepare();
+      const env = { ...environment, PATH: searchPath };
+      const fingerprint = createHash("sha256").update(JSON.stringify([asset.hash, config, env])).digest("hex");
+      await superviseContainerd({
+        program: join(paths.binDir, "containerd"), configFile: paths.config, logFile: paths.logFile, processFile: paths.processFile, fingerprint, environment: env,
+        answers: async (stop) => void (await cri.call("RuntimeService/Version", {}, { signal: stop, timeoutMs: 0 })),
+        prepare: async (stop) => {
+          const { images = [] } = await cri.call("ImageService/ListImages", {}, { signal: stop });
+          const present = new Set(images.flatMap((image) => image.repo_tags ?? []));
+          if (!present.has(PAUSE_IMAGE)) await importImages(paths, join(paths.current, "images/pause.tar"), { pin: true, signal: stop });
+          await importDirectory(paths, present, { log, signal: stop });
+        },
+      }, { clock, log }, signal, ready);
+    },
+  };
+}
+
+/** Users of user namespaces pass through to their volumes and root file systems; what must not be read has its own mode. */
+function makeSearchable(directory: string): void {
+  const mode = statSync(directory).mode & 0o7777;
+  if ((mode & 0o111) !== 0o111) chmodSync(directory, mode | 0o111);
+}
+
+function realDirectory(path: string): string {
+  mkdirSync(path, { recursive: true });
+  return realpathSync(path);
+}

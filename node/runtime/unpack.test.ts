@@ -1,0 +1,45 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { zstdCompressSync } from "node:zlib";
+import { afterAll, expect, test } from "vitest";
+import { silentLog } from "../../core/observe/log.ts";
+import { execOk } from "../os/exec.ts";
+import { unpackBundle } from "./unpack.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "unpack-"));
+afterAll(() => rmSync(directory, { recursive: true }));
+
+async function bundle(hash: string, content: string, tarOptions: readonly string[] = []): Promise<{ path: string; hash: string }> {
+  mkdirSync(join(directory, hash, "bin"), { recursive: true });
+  writeFileSync(join(directory, hash, "bin/tool"), content, { mode: 0o755 });
+  await execOk("tar", ["-P", ...tarOptions, "-C", join(directory, hash), "-cf", join(directory, `${hash}.tar`), "bin"]);
+  writeFileSync(join(directory, `${hash}.tar.zst`), zstdCompressSync(readFileSync(join(directory, `${hash}.tar`))));
+  return { path: join(directory, `${hash}.tar.zst`), hash };
+}
+
+test("a version is unpacked once; the next one takes its place, and what was left of an attempt goes", async () => {
+  const agentDir = join(directory, "agent");
+  const [one, two] = [await bundle("one", "1"), await bundle("two", "2")];
+  mkdirSync(join(agentDir, "bin-one.unfinished/bin"), { recursive: true });
+
+  const first = await unpackBundle({ asset: one, agentDir, log: silentLog });
+  expect([first, readlinkSync(join(agentDir, "current"))]).toEqual([join(agentDir, "bin-one"), "bin-one"]);
+  expect((statSync(join(agentDir, "current/bin/tool")).mode & 0o777).toString(8)).toBe("755");
+
+  writeFileSync(join(agentDir, "current/bin/tool"), "touched");
+  await unpackBundle({ asset: one, agentDir, log: silentLog });
+  expect(readFileSync(join(agentDir, "current/bin/tool"), "utf8")).toBe("touched");
+
+  await unpackBundle({ asset: two, agentDir, log: silentLog });
+  expect(readFileSync(join(agentDir, "current/bin/tool"), "utf8")).toBe("2");
+  expect(readdirSync(agentDir).sort()).toEqual(["bin-two", "current"]);
+});
+
+test("an archive that names a path outside of it is refused, and nothing takes the old version's place", async () => {
+  const agentDir = join(directory, "agent2");
+  await unpackBundle({ asset: await bundle("good", "1"), agentDir, log: silentLog });
+  const evil = await bundle("evil", "2", ["--transform=s,^bin/tool,../../escaped,"]);
+  await expect(unpackBundle({ asset: evil, agentDir, log: silentLog })).rejects.toThrow("outside");
+  expect([readlinkSync(join(agentDir, "current")), existsSync(join(directory, "escaped"))]).toEqual(["bin-good", false]);
+});

@@ -1,0 +1,103 @@
+/**
+ * Unpacks the node components (containerd, runc, CNI plugins, tools: installers/bundle/node-bundle.ts) to <agent>/bin-<hash>, once per version, and points <agent>/current at it.
+ *
+ * A directory of that name is complete: it was written under another name, brought to disk, then renamed. Streamed: the archive, three times its size unpacked, is never in memory.
+ */
+import { chmod, mkdir, open, readdir, readlink, rename, rm, symlink } from "node:fs/promises";
+import { dirname, join, normalize } from "node:path";
+import { Readable } from "node:stream";
+import { createZstdDecompress } from "node:zlib";
+import { existsSync } from "node:fs";
+import type { Log } from "../../core/observe/log.ts";
+import { runningPrograms } from "./process-identity.ts";
+import { readTar, type TarEntry } from "./tar-reader.ts";
+
+export interface BundleAsset {
+  /** A .tar.zst; may be inside the executable. */
+  readonly path: string;
+  readonly hash: string;
+}
+
+/** The directory the components are in. */
+export async function unpackBundle({ asset, agentDir, log }: { asset: BundleAsset; agentDir: string; log: Log }): Promise<string> {
+  const name = `bin-${asset.hash}`;
+  const directory = join(agentDir, name);
+  await mkdir(agentDir, { recursive: true });
+  if (!existsSync(directory)) {
+    const unfinished = `${directory}.unfinished`;
+    await rm(unfinished, { recursive: true, force: true });
+    await unpack(asset.path, unfinished);
+    await rename(unfinished, directory);
+    await sync(agentDir);
+    log.info("node components unpacked", { directory });
+  }
+  await pointTo(join(agentDir, "current"), name);
+  await removeOld(agentDir, name);
+  return directory;
+}
+
+async function unpack(archive: string, directory: string): Promise<void> {
+  const compressed = Readable.fromWeb(Bun.file(archive).stream() as never);
+  const decompressed = compressed.on("error", (error) => decompressed.destroy(error)).pipe(createZstdDecompress());
+  const directories = new Set<string>([directory]);
+  await mkdir(directory, { recursive: true });
+  for await (const entry of readTar(decompressed)) {
+    const path = join(directory, safePath(entry.path));
+    if (entry.type === "directory") {
+      await mkdir(path, { recursive: true });
+      directories.add(path);
+    } else if (entry.type === "file") {
+      await writeEntry(path, entry);
+      directories.add(dirname(path));
+    } else if (entry.type === "symlink") {
+      safePath(join(dirname(entry.path), entry.linkTarget));
+      await symlink(entry.linkTarget, path);
+    } else {
+      throw new Error(`${archive}: ${entry.path} is neither a file, a directory nor a link`);
+    }
+  }
+  for (const path of directories) {
+    await chmod(path, 0o755);
+    await sync(path);
+  }
+}
+
+async function writeEntry(path: string, entry: TarEntry): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  await using file = await open(path, "wx");
+  await file.chmod(entry.mode & 0o777); // whatever the umask
+  for await (const bytes of entry.content) await file.write(bytes);
+  await file.sync();
+}
+
+function safePath(path: string): string {
+  const normal = normalize(path);
+  if (normal.startsWith("/") || normal === ".." || normal.startsWith("../")) throw new Error(`the archive names a path outside of it: ${path}`);
+  return normal;
+}
+
+/** A link that always leads somewhere: replaced by rename. */
+async function pointTo(link: string, target: string): Promise<void> {
+  const now = await readlink(link).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  });
+  if (now === target) return;
+  await rm(`${link}.new`, { force: true });
+  await symlink(target, `${link}.new`);
+  await rename(`${link}.new`, link);
+}
+
+/** Other versions' directories, but for those from which something still runs: a shim that has found its own path once uses it again. */
+async function removeOld(agentDir: string, keep: string): Promise<void> {
+  const old = (await readdir(agentDir)).filter((name) => name.startsWith("bin-") && name !== keep);
+  if (old.length === 0) return;
+  const programs = runningPrograms();
+  for (const name of old)
+    if (!programs.some((program) => program.startsWith(join(agentDir, name, "/")))) await rm(join(agentDir, name), { recursive: true, force: true });
+}
+
+async function sync(directory: string): Promise<void> {
+  await using handle = await open(directory, "r");
+  await handle.sync();
+}
