@@ -7,8 +7,8 @@ import type { Duplex, Readable } from "node:stream";
 import { gzipSync } from "node:zlib";
 import { encodeJson } from "../api/codec/json.ts";
 import { bodyTooLarge, statusOf } from "../api/meta/status-error.ts";
-import type { PeerCertificate } from "../authn/authenticator.ts";
 import type { Clock } from "../lifecycle/clock.ts";
+import type { Connection } from "../net/http-server.ts";
 import type { Log } from "../observe/log.ts";
 import type { Answer } from "./answer.ts";
 import type { Handler } from "./handler.ts";
@@ -26,30 +26,32 @@ interface Deps {
   readonly handler: Handler;
   readonly clock: Clock;
   readonly log: Log;
-  peerCertificate(request: IncomingMessage): PeerCertificate | undefined;
+  /** Aborts when the server is stopping: watches end. */
+  readonly stopping: () => AbortSignal;
   readonly describe: Presentation["describe"];
 }
 
+/** The two functions an HttpsServer calls. */
 export interface HttpFront {
-  request(request: IncomingMessage, response: ServerResponse): void;
-  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  request(request: IncomingMessage, response: ServerResponse, connection: Connection): void;
+  upgrade(request: IncomingMessage, socket: Duplex, upgrade: { readonly head: Buffer; readonly connection: Connection }): void;
 }
 
 export function httpFront(deps: Deps): HttpFront {
   return {
-    request(request, response) {
+    request(request, response, connection) {
       const gone = new AbortController();
       response.on("close", () => gone.abort());
-      void serve(deps, request, response, gone.signal).catch((error: unknown) => {
+      void serve(deps, { request, response, connection }, AbortSignal.any([gone.signal, deps.stopping()])).catch((error: unknown) => {
         if (!gone.signal.aborted) deps.log.error("a response failed", { path: request.url, error });
         response.destroy();
       });
     },
-    upgrade(request, socket, head) {
+    upgrade(request, socket, { head, connection }) {
       const gone = new AbortController();
       socket.on("close", () => gone.abort());
       socket.on("error", () => gone.abort());
-      void serveUpgrade(deps, request, socket, head, gone.signal).catch((error: unknown) => {
+      void serveUpgrade(deps, { request, socket, head, connection }, gone.signal).catch((error: unknown) => {
         deps.log.warn("an upgrade failed", { path: request.url, error });
         socket.destroy();
       });
@@ -57,8 +59,10 @@ export function httpFront(deps: Deps): HttpFront {
   };
 }
 
-async function serve(deps: Deps, request: IncomingMessage, response: ServerResponse, signal: AbortSignal): Promise<void> {
-  const asked = serverRequest(deps, request, signal);
+interface Exchange { readonly request: IncomingMessage; readonly response: ServerResponse; readonly connection: Connection }
+
+async function serve(deps: Deps, { request, response, connection }: Exchange, signal: AbortSignal): Promise<void> {
+  const asked = serverRequest(request, connection, signal);
   const answer = await deps.handler(asked);
   if (signal.aborted) return;
   for (const text of answer.warnings ?? []) response.appendHeader("warning", `299 - ${quoted(text)}`);
@@ -94,7 +98,6 @@ async function send(answer: Answer, how: Presentation, response: ServerResponse,
       response.statusCode = 200;
       response.setHeader("content-type", contentType);
       response.setHeader("cache-control", "no-cache, private");
-      liftTimeout(response);
       response.flushHeaders();
       for await (const chunk of batches) {
         response.write(chunk);
@@ -130,7 +133,6 @@ function sendBytes(request: ServerRequest, response: ServerResponse, status: num
 }
 
 function pipe(body: Readable, response: ServerResponse, signal: AbortSignal): Promise<void> {
-  liftTimeout(response);
   return new Promise((resolve, reject) => {
     const stop = (): void => void body.destroy();
     signal.addEventListener("abort", stop, { once: true });
@@ -140,22 +142,16 @@ function pipe(body: Readable, response: ServerResponse, signal: AbortSignal): Pr
   });
 }
 
-/** A connection that streams may be quiet for longer than an idle one may. */
-function liftTimeout(response: ServerResponse): void {
-  const stream = (response as { stream?: { setTimeout(ms: number): void } }).stream;
-  if (stream) stream.setTimeout(0);
-  response.socket?.setTimeout(0);
-}
-
 function retryAfter(object: unknown): number | undefined {
   return (object as { details?: { retryAfterSeconds?: number } }).details?.retryAfterSeconds;
 }
 
-async function serveUpgrade(deps: Deps, request: IncomingMessage, socket: Duplex, head: Buffer, signal: AbortSignal): Promise<void> {
-  const asked = serverRequest(deps, request, signal);
+interface Upgrade { readonly request: IncomingMessage; readonly socket: Duplex; readonly head: Buffer; readonly connection: Connection }
+
+async function serveUpgrade(deps: Deps, { request, socket, head, connection }: Upgrade, signal: AbortSignal): Promise<void> {
+  const asked = serverRequest(request, connection, signal);
   const answer = await deps.handler(asked);
   if (answer.type === "upgrade") {
-    (socket as { setTimeout?: (ms: number) => void }).setTimeout?.(0);
     answer.take(socket, head);
     return;
   }
@@ -169,7 +165,7 @@ async function serveUpgrade(deps: Deps, request: IncomingMessage, socket: Duplex
   ]));
 }
 
-function serverRequest({ peerCertificate }: Deps, request: IncomingMessage, signal: AbortSignal): ServerRequest {
+function serverRequest(request: IncomingMessage, { peerCertificate, remoteAddress }: Connection, signal: AbortSignal): ServerRequest {
   const url = request.url ?? "/";
   const mark = url.indexOf("?");
   const protocols = headerOf(request, "sec-websocket-protocol");
@@ -179,10 +175,8 @@ function serverRequest({ peerCertificate }: Deps, request: IncomingMessage, sign
     query: new URLSearchParams(mark < 0 ? "" : url.slice(mark + 1)),
     header: (name) => headerOf(request, name),
     webSocketProtocols: protocols?.split(",").map((part) => part.trim()) ?? [],
-    get peerCertificate() {
-      return peerCertificate(request);
-    },
-    remoteAddress: request.socket?.remoteAddress ?? "",
+    peerCertificate,
+    remoteAddress,
     body: () => readBody(request),
     signal,
   };

@@ -23,12 +23,3 @@ export interface ServerRequest {
   body(): Promise<RequestBody>;
   readonly signal: AbortSignal;
 }
-
-export const USER_AGENT_MAX = 128; // metav1 validation: field managers are at most this long
-
-/** Who writes, for managedFields: the fieldManager asked for, or the first word of the User-Agent up to a slash. */
-export function fieldManagerOf(request: ServerRequest): string {
-  const asked = request.query.get("fieldManager");
-  if (asked) return asked;
-  return (request.header("user-agent") ?? "").split("/")[0]!.slice(0, USER_AGENT_MAX) || "unknown";
-}

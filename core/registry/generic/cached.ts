@@ -30,9 +30,10 @@ export function cachedOf({ key, value, revision }: Row): Cached {
   return new Cached(key, deepFreeze({ ...stored, metadata: { ...stored.metadata, resourceVersion: String(revision) } }), revision);
 }
 
-/** What is stored of an object: all but its resourceVersion. */
+/** What is stored of an object: all but its resourceVersion, whose place among the fields is kept. */
 export function storedOf(object: Readonly<ApiObject>): Readonly<Record<string, unknown>> {
-  const { resourceVersion: _, ...metadata } = object.metadata;
+  const { name, generateName, namespace, uid, resourceVersion: _, ...rest } = object.metadata;
+  const metadata = { name, ...(generateName && { generateName }), ...(namespace && { namespace }), uid, resourceVersion: "", ...rest };
   return { ...object, metadata };
 }
 

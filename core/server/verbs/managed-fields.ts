@@ -1,11 +1,34 @@
-/** metadata.managedFields of every write that is not a server-side apply. */
-import { updateManagedFields } from "../../api/patch/apply/managed-fields.ts";
+/** metadata.managedFields: which manager a request writes for, and what it can come to own. */
+import { excludeFields, type FieldFilter, includeFields } from "../../api/patch/apply/field-filter.ts";
+import { managerName } from "../../api/patch/apply/managers.ts";
+import { updateManagedFields } from "../../api/patch/apply/update.ts";
 import { builtInSchemas } from "../../api/patch/facts-schema.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
+import { parseApiVersion } from "../../api/meta/gvk.ts";
 import type { ServedResource } from "../../registry/registry.ts";
+import type { Scope } from "../handler.ts";
 
-interface Writer {
-  readonly manager: string;
-  readonly subresource: string;
-  readonly nowMs: number;
+const NOT_STATUS = excludeFields("status");
+const ONLY_STATUS = includeFields("status", "metadata");
+
+/** What the registry resets whatever the client sends is nobody's. */
+export function ownableFields({ row }: ServedResource, subresource: string): FieldFilter | undefined {
+  if (subresource === "status") return ONLY_STATUS;
+  return row.subresources.some(({ name }) => name === "status") ? NOT_STATUS : undefined;
+}
+
+/** The manager of this request: the fieldManager it names, or its program. */
+export function managerOf({ request }: Scope): string {
+  return managerName(request.query.get("fieldManager") ?? undefined, request.header("user-agent"));
+}
+
+/** Records who owns what `next` changes of `live`. Both are of the storage version. Mutates `next`. */
+export function recordOwner(scope: Scope, next: ApiObject, live: Readonly<ApiObject> | undefined, nowMs: number): void {
+  const { served, info } = scope;
+  const schema = builtInSchemas.schemaOf({ ...parseApiVersion(next.apiVersion), kind: next.kind });
+  if (!schema) return;
+  const { metadata } = updateManagedFields<ApiObject>({
+    live, updated: next, manager: managerOf(scope), apiVersion: next.apiVersion, subresource: info.subresource, schema, nowMs, filter: ownableFields(served, info.subresource),
+  });
+  next.metadata = metadata;
 }

@@ -19,6 +19,7 @@ import { builtInFacts } from "../../api/schema/facts.ts";
 import type { Scope } from "../handler.ts";
 import { isTrue } from "../request-info.ts";
 import { expectedKind, objectOf } from "./body.ts";
+import { ownableFields } from "./managed-fields.ts";
 
 export interface Patcher {
   /** The patched object, of the storage version and defaulted; `old` is absent if there is none yet. */
@@ -96,6 +97,8 @@ function applier(scope: Scope, applied: unknown): Patcher {
         schema: schema!,
         subresource: info.subresource,
         apiVersion: formatApiVersion(gvk),
+        kind: gvk.kind,
+        filter: ownableFields(scope.served, info.subresource),
         nowMs: server.clock.nowMs(),
       });
       const next = objectOf(scope, object, found?.strict);

@@ -13,7 +13,6 @@ import type { WriteContext } from "../../registry/generic/resource.ts";
 import type { UpdateOptions, WriteOptions } from "../../registry/generic/store.ts";
 import type { Answer } from "../answer.ts";
 import { authorize, type Scope } from "../handler.ts";
-import { fieldManagerOf } from "../request.ts";
 import { decodeDeleteOptions, decodeObject } from "./body.ts";
 import { recordOwner } from "./managed-fields.ts";
 import { isDryRun, selectionOf } from "./options.ts";
@@ -62,7 +61,7 @@ export async function patchObject(scope: Scope): Promise<Answer> {
     checkNamespace(scope, next);
     await admit(next, old);
     return next;
-  }, { ...options, manage: patcher.ownsFields ? undefined : manage, createMissing: patcher.creates && info.subresource === "" } as UpdateOptions & { createMissing: boolean });
+  }, { ...options, ...(patcher.ownsFields || !manage ? {} : { manage }), createMissing: patcher.creates && info.subresource === "" });
   return { type: "object", status: created ? 201 : 200, object: served.fromStorage(entry.object), entry: served.isStorageVersion ? entry : undefined, served };
 }
 
@@ -151,9 +150,8 @@ export function writeContext({ server, user, request }: Scope): WriteContext {
 }
 
 export function writeOptions(scope: Scope, operation: Operation, admissionOptions: DeleteOptions | Record<string, unknown> = {}): WriteOptions & UpdateOptions & Admitting {
-  const { served, server, signal, request } = scope;
+  const { server, signal } = scope;
   const context = writeContext(scope);
-  const manager = fieldManagerOf(request);
   const subresource = operation === "UPDATE" ? subresourceOf(scope) : undefined;
   return {
     context,
@@ -165,7 +163,7 @@ export function writeOptions(scope: Scope, operation: Operation, admissionOption
         operation: operation === "UPDATE" && !old ? "CREATE" : operation,
         next: operation === "DELETE" ? undefined : (next as ApiObject), old, options: admissionOptions as Record<string, unknown>, dryRun: context.dryRun,
       })),
-    manage: (next, live) => recordOwner(served, next, live, { manager, subresource: scope.info.subresource, nowMs: context.nowMs }),
+    manage: (next, live) => recordOwner(scope, next, live, context.nowMs),
     warn: (text) => void scope.warnings.push(text),
   };
 }

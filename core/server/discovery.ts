@@ -1,0 +1,78 @@
+/** /api, /apis and what is below them: which groups, versions and resources there are. Made once for each change of the registry. */
+import { negotiateOutput } from "../api/codec/negotiate.ts";
+import {
+  AGGREGATED_CONTENT_TYPE, apiGroup, apiGroupList, apiResourceList, apiVersions, etagOf, groupDiscoveryList, isAggregatedDiscovery,
+} from "../api/discovery/discovery.ts";
+import { builtInResources, type ResourceRow, type ServedGroupVersion } from "../api/schema/resources.ts";
+import { encodeJson } from "../api/codec/json.ts";
+import { encodeYaml } from "../api/codec/yaml.ts";
+import { protobufCodec } from "../api/codec/protobuf.ts";
+import type { Registry } from "../registry/registry.ts";
+import { type Answer, raw } from "./answer.ts";
+import type { PathHandler } from "./handler.ts";
+import type { ServerRequest } from "./request.ts";
+
+/** Where clients reach this server, for the core group's serverAddressByClientCIDRs: "10.0.0.1:6443". */
+export function discoveryPaths(registry: Registry, serverAddress: string): PathHandler {
+  const aggregated = new Map<string, { changes: number; document: object; etag: string }>();
+
+  function groupDiscovery(core: boolean): { document: object; etag: string } {
+    const known = aggregated.get(String(core));
+    if (known?.changes === registry.changes) return known;
+    const versions = groupVersions(registry).filter(({ group }) => (group === "") === core);
+    const document = groupDiscoveryList(versions.map((version) => ({ ...version, rows: rowsOf(registry, version) })));
+    const made = { changes: registry.changes, document, etag: etagOf(document) };
+    aggregated.set(String(core), made);
+    return made;
+  }
+
+  return (request) => {
+    if (request.method !== "GET" && request.method !== "HEAD") return undefined;
+    const parts = request.path.split("/").filter((part) => part !== "");
+    const [root, group, version] = parts;
+    if (root !== "api" && root !== "apis") return undefined;
+    if (parts.length === 1) {
+      const output = negotiateOutput({ accept: request.header("accept"), convertible: (target, encoding) => encoding === "json" && isAggregatedDiscovery(target) });
+      if (output.convert) {
+        const { document, etag } = groupDiscovery(root === "api");
+        if (request.header("if-none-match") === etag) return raw("", AGGREGATED_CONTENT_TYPE, 304, { etag });
+        return raw(encodeJson(document), AGGREGATED_CONTENT_TYPE, 200, { etag, vary: "Accept" });
+      }
+      return answer(request, root === "api" ? apiVersions(serverAddress) : apiGroupList(groupVersions(registry).filter((served) => served.group !== "")));
+    }
+    if (root === "api") return parts.length === 2 ? resources(request, registry, { group: "", version: group! }) : undefined;
+    if (parts.length === 2) {
+      const found = apiGroup(groupVersions(registry), group!);
+      return found && answer(request, found);
+    }
+    return parts.length === 3 ? resources(request, registry, { group: group!, version: version! }) : undefined;
+  };
+}
+
+function resources(request: ServerRequest, registry: Registry, wanted: { group: string; version: string }): Answer | undefined {
+  const rows = rowsOf(registry, wanted);
+  return rows.length === 0 ? undefined : answer(request, apiResourceList(wanted, rows));
+}
+
+function answer(request: ServerRequest, document: object): Answer {
+  const { encoding, contentType, pretty } = negotiateOutput({ accept: request.header("accept"), pretty: request.query.get("pretty") ?? undefined, convertible: () => false });
+  switch (encoding) {
+    case "json": return raw(encodeJson(document, { pretty }), contentType);
+    case "yaml": return raw(encodeYaml(document), contentType);
+    case "protobuf": return raw(protobufCodec.encode(document as { apiVersion: string; kind: string }), contentType);
+  }
+}
+
+function rowsOf(registry: Registry, { group, version }: { readonly group: string; readonly version: string }): ResourceRow[] {
+  return registry.rows().filter((row) => row.group === group && row.version === version);
+}
+
+/** Built-in ones in their order, then those that only custom resources have. */
+export function groupVersions(registry: Registry): ServedGroupVersion[] {
+  const built = builtInResources.groupVersions();
+  const known = new Set(built.map(({ group, version }) => `${group}/${version}`));
+  const custom = new Map<string, ServedGroupVersion>();
+  for (const { group, version } of registry.rows())
+    if (!known.has(`${group}/${version}`)) custom.set(`${group}/${version}`, { group, version, groupPriority: 1000, versionPriority: 100 });
+  return [...built, ...custom.values()];
+}
