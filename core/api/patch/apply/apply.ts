@@ -1,0 +1,131 @@
+/**
+ * Server-side apply: the configuration says which fields its applier wants and how; fields it no longer mentions, and nobody else wants, go.
+ *
+ *   const { object } = serverSideApply({ live, applied, manager: "kubectl", force: false, apiVersion: "apps/v1", kind: "Deployment", schema, nowMs })
+ *
+ * The result is not defaulted and not in canonical form: that is the caller's next step, as after any decode. Without a live object it is the
+ * configuration itself with managedFields. Throws a StatusError: 409 with one cause for each field that another manager owns with another
+ * value, 400 for a configuration of the wrong kind; a plain Error (a 500, as upstream answers) for one that does not fit the schema.
+ *
+ * Source: kubernetes v1.36 apimachinery/pkg/util/managedfields/internal/*.go, sigs.k8s.io/structured-merge-diff v6 merge/update.go
+ */
+import { formatGvk, gvkOf } from "../../meta/gvk.ts";
+import { formatTime } from "../../meta/time.ts";
+import { badRequest } from "../../meta/status-error.ts";
+import { equalJson, isMap, type JsonMap } from "../json-value.ts";
+import { type Conflict, ConflictError, conflictsBeyond, conflictStatus } from "./conflict.ts";
+import { isEmptySet } from "./field-set.ts";
+import { allowedByLastApplied, withLastApplied } from "./last-applied.ts";
+import { BEFORE_FIRST_APPLY, capUpdateManagers, encodeManagers, identifierOf, type Manager, type Managers, managersStored } from "./managers.ts";
+import { mergeTyped } from "./merge-typed.ts";
+import { reconcileManagers, viewsOf, withoutSystemFields, yieldOwnership } from "./ownership.ts";
+import { pruneUnapplied } from "./prune.ts";
+import { fieldSetOf } from "./to-set.ts";
+import { TypedError } from "./typed-error.ts";
+import { followUpdate, managedFieldsOf, type Update, withManagedFields, withoutManagedFields } from "./update.ts";
+import { validateTyped } from "./validate-typed.ts";
+
+export interface Apply<T extends object> extends Omit<Update<T>, "updated"> {
+  /** The configuration as decoded: fields that are absent are not mentioned, null is a value. */
+  readonly applied: unknown;
+  readonly kind: string;
+  /** Take fields from other managers. */
+  readonly force: boolean;
+}
+
+export interface Applied<T> {
+  readonly object: T;
+  /** False if the configuration asks for nothing that is not there already; its manager may still own more than before. */
+  readonly changed: boolean;
+}
+
+/** kubectl, when it applies on the server, may take what an earlier client-side apply of its own set. */
+const KUBECTL = "kubectl";
+
+export function serverSideApply<T extends object>(request: Apply<T>): Applied<T> {
+  const applied = checkConfiguration(request);
+  try {
+    return applyChecked(request, applied);
+  } catch (error) {
+    if (error instanceof ConflictError) throw conflictStatus(error.conflicts);
+    throw error;
+  }
+}
+
+function checkConfiguration<T extends object>({ applied, apiVersion, kind, schema }: Apply<T>): JsonMap {
+  if (!isMap(applied)) throw badRequest("error decoding YAML: the configuration is not an object");
+  const given = { apiVersion: String(applied["apiVersion"] ?? ""), kind: String(applied["kind"] ?? "") };
+  if (given.apiVersion !== apiVersion || given.kind !== kind) throw badRequest(`invalid object type: ${formatGvk(gvkOf(given))}`);
+  if (managedFieldsOf(applied) !== undefined) throw badRequest("metadata.managedFields must be nil");
+  try {
+    validateTyped(schema.root, applied);
+  } catch (error) {
+    if (!(error instanceof TypedError)) throw error;
+    throw new Error(`failed to create typed patch object (${nameOf(applied)}): ${error.message}`, { cause: error });
+  }
+  return applied;
+}
+
+/** `ns/name; apps/v1, Kind=Deployment` */
+function nameOf(object: JsonMap): string {
+  const metadata = isMap(object["metadata"]) ? object["metadata"] : {};
+  const gvk = gvkOf({ apiVersion: String(object["apiVersion"] ?? ""), kind: String(object["kind"] ?? "") });
+  return `${String(metadata["namespace"] ?? "")}/${String(metadata["name"] ?? "")}; ${formatGvk(gvk)}`;
+}
+
+function applyChecked<T extends object>(request: Apply<T>, applied: JsonMap): Applied<T> {
+  const { live, manager, force, schema } = request;
+  const stored = managedFieldsOf(live);
+  const managers = reconcileManagers(managersBefore(request), schema);
+  const before = live === undefined ? undefined : withoutManagedFields(live);
+  let result: Merged;
+  try {
+    result = mergeAndOwn(request, { before, applied, managers, force });
+  } catch (error) {
+    if (!(error instanceof ConflictError) || manager !== KUBECTL || before === undefined) throw error;
+    const allowed = allowedByLastApplied(schema.root, before, request.apiVersion);
+    if (allowed === undefined) throw error;
+    const beyond: readonly Conflict[] = conflictsBeyond(error.conflicts, allowed);
+    if (beyond.length > 0) throw new ConflictError(beyond);
+    result = mergeAndOwn(request, { before, applied, managers, force: true });
+  }
+  const object = manager === KUBECTL ? withLastApplied(result.object, applied) : result.object;
+  return { object: withManagedFields(object, encodeManagers(result.managers, stored)) as unknown as T, changed: result.changed };
+}
+
+/** Fields of an object nobody followed so far are those of `before-first-apply`. */
+function managersBefore<T extends object>(request: Apply<T>): Managers {
+  const { live } = request;
+  const managers = managersStored(managedFieldsOf(live));
+  if (managers.size > 0 || live === undefined) return managers;
+  return capUpdateManagers(followUpdate<object>(managers, { ...request, live: undefined, updated: live, manager: BEFORE_FIRST_APPLY }));
+}
+
+interface Merged { readonly object: JsonMap; readonly managers: Managers; readonly changed: boolean }
+interface Input { readonly before: JsonMap | undefined; readonly applied: JsonMap; readonly managers: Managers; readonly force: boolean }
+
+function mergeAndOwn<T extends object>(request: Apply<T>, { before, applied, managers, force }: Input): Merged {
+  const { schema, apiVersion, subresource = "", filter, nowMs } = request;
+  const versions = viewsOf(schema, apiVersion, request.versions);
+  const identity = { name: request.manager, operation: "Apply", apiVersion, subresource } as const;
+  const id = identifierOf(identity);
+  const last = managers.get(id);
+  const merged = before === undefined ? applied : mergeTyped(schema.root, before, applied);
+  const mentioned = fieldSetOf(schema.root, applied);
+  const own: Manager = { ...identity, set: filter ? filter(mentioned) : mentioned, time: last?.time, entry: undefined };
+  const claimed = new Map(managers).set(id, own);
+  const object = pruneUnapplied({ merged, last, claimed, versions });
+  const { managers: left } = yieldOwnership(claimed, id, { apiVersion, before: before ?? schema.empty, after: object, filter, versions }, { force });
+  const changed = before === undefined || !equalJson(before, object);
+  return { object: changed || before === undefined ? object : before, changed, managers: settle(left, id, { last, time: changed ? formatTime(nowMs) : last?.time }) };
+}
+
+/** The applier's own entry without system fields; as it was, if it claims what it claimed before and nothing changed. */
+function settle(managers: Managers, id: string, { last, time }: { readonly last: Manager | undefined; readonly time: string | undefined }): Managers {
+  const own = managers.get(id)!;
+  const set = withoutSystemFields(own.set);
+  const settled = new Map(managers);
+  if (isEmptySet(set)) settled.delete(id);
+  else settled.set(id, last !== undefined && last.time === time && last.apiVersion === own.apiVersion && equalJson(last.set, set) ? last : { ...own, set, time });
+  return settled;
+}

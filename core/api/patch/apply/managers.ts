@@ -1,0 +1,152 @@
+/**
+ * metadata.managedFields: who owns which fields, decoded to work with and encoded to store.
+ *
+ * A manager is known by name, operation and subresource; by Update also by the version it wrote in. Sets stay in their wire form
+ * (field-set.ts), so what does not change is passed through as it is.
+ *
+ * Source: kubernetes v1.36 apimachinery/pkg/util/managedfields/internal/{managedfields,capmanagers,buildmanagerinfo}.go,
+ *         apiserver/pkg/endpoints/handlers/create.go managerOrUserAgent
+ */
+import { byteLength } from "../../meta/byte-length.ts";
+import { goQuote } from "../../meta/go-quote.ts";
+import type { ManagedFieldsEntry } from "../../meta/object-meta.ts";
+import { parseTime } from "../../meta/time.ts";
+import { equalJson } from "../json-value.ts";
+import { EMPTY_SET, type FieldSet, isEmptySet, parseFieldSet, union } from "./field-set.ts";
+
+export interface Manager {
+  readonly name: string;
+  readonly operation: "Apply" | "Update";
+  readonly apiVersion: string;
+  readonly subresource: string;
+  readonly set: FieldSet;
+  /** RFC 3339; undefined if the manager never changed the object. */
+  readonly time: string | undefined;
+  /** As it was stored, if nothing changed since. */
+  readonly entry: ManagedFieldsEntry | undefined;
+}
+
+/** By identifier. */
+export type Managers = ReadonlyMap<string, Manager>;
+
+/** Update managers kept apart on one object; older ones are put together. kubernetes v1.36 internal/fieldmanager.go DefaultMaxUpdateManagers */
+export const UPDATE_MANAGERS_MAX = 10;
+const ANCIENT_CHANGES = "ancient-changes";
+export const BEFORE_FIRST_APPLY = "before-first-apply";
+/** kubernetes v1.36 apimachinery/pkg/apis/meta/v1/validation FieldManagerMaxLength */
+const NAME_BYTES_MAX = 128;
+
+type Identity = Pick<Manager, "name" | "operation" | "apiVersion" | "subresource">;
+
+export function identifierOf({ name, operation, apiVersion, subresource }: Identity): string {
+  return JSON.stringify([name, operation, operation === "Apply" ? "" : apiVersion, subresource]);
+}
+
+/** Who a write is by: what the client says, or the program in its User-Agent. Empty for neither. */
+export function managerName(fieldManager: string | undefined, userAgent: string | undefined): string {
+  if (fieldManager !== undefined && fieldManager !== "") return fieldManager;
+  let name = "";
+  for (const rune of (userAgent ?? "").split("/", 1)[0]!) {
+    if (!/^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u.test(rune)) continue;
+    if (byteLength(name + rune) > NAME_BYTES_MAX) break;
+    name += rune;
+  }
+  return name;
+}
+
+/** Entries we stored ourselves: valid, and their sets canonical. */
+export function managersStored(entries: readonly ManagedFieldsEntry[] | undefined): Managers {
+  const managers = new Map<string, Manager>();
+  for (const entry of entries ?? []) {
+    const manager: Manager = {
+      name: entry.manager ?? "", operation: entry.operation ?? "Update", apiVersion: entry.apiVersion ?? "", subresource: entry.subresource ?? "",
+      set: entry.fieldsV1 ?? EMPTY_SET, time: entry.time, entry,
+    };
+    managers.set(identifierOf(manager), manager);
+  }
+  return managers;
+}
+
+/** Entries a client sent. Throws an Error in upstream's words. */
+export function managersSent(entries: readonly ManagedFieldsEntry[]): Managers {
+  const managers = new Map<string, Manager>();
+  entries.forEach((entry, at) => {
+    const { operation, fieldsType } = entry;
+    if (operation !== "Apply" && operation !== "Update") throw new Error("operation must be `Apply` or `Update`");
+    if (!entry.apiVersion) throw new Error("apiVersion must not be empty");
+    if (!fieldsType) throw new Error(`missing fieldsType in managed fields entry ${at}`);
+    if (fieldsType !== "FieldsV1") throw new Error(`invalid fieldsType ${goQuote(fieldsType)} in managed fields entry ${at}`);
+    const manager: Manager = {
+      name: entry.manager ?? "", operation, apiVersion: entry.apiVersion, subresource: entry.subresource ?? "",
+      set: entry.fieldsV1 ? parseFieldSet(entry.fieldsV1) : EMPTY_SET, time: entry.time, entry: undefined,
+    };
+    managers.set(identifierOf(manager), manager);
+  });
+  return managers;
+}
+
+/** What is wrong with the managedFields of an object that admission handed back, undefined if nothing. */
+export function managedFieldsProblem(entries: readonly ManagedFieldsEntry[] | undefined): string | undefined {
+  try { managersSent(entries ?? []); return undefined; } catch (error) { return (error as Error).message; }
+}
+
+/** An empty list, or one empty entry: how a client asks to forget. */
+export function asksToForget(entries: readonly ManagedFieldsEntry[] | undefined): boolean {
+  if (entries === undefined || entries === null) return false;
+  return entries.length === 0 || (entries.length === 1 && Object.values(entries[0] ?? {}).every((value) => value === undefined || value === ""));
+}
+
+/** The list to store; undefined for none. `stored` itself, if nothing changed. */
+export function encodeManagers(managers: Managers, stored: readonly ManagedFieldsEntry[] | undefined): ManagedFieldsEntry[] | undefined {
+  if (managers.size === 0) return undefined;
+  const entries = [...managers.values()].sort(compareManagers).map(encodeManager);
+  const same = stored !== undefined && stored.length === entries.length && entries.every((entry, at) => entry === stored[at] || equalJson(entry, stored[at]));
+  return same ? (stored as ManagedFieldsEntry[]) : entries;
+}
+
+function encodeManager({ name, operation, apiVersion, subresource, set, time, entry }: Manager): ManagedFieldsEntry {
+  if (entry !== undefined) return entry;
+  return {
+    ...(name === "" ? {} : { manager: name }), operation, apiVersion, ...(time === undefined ? {} : { time }),
+    fieldsType: "FieldsV1", fieldsV1: set, ...(subresource === "" ? {} : { subresource }),
+  };
+}
+
+function compareManagers(a: Manager, b: Manager): number {
+  return compareText(a.operation, b.operation) || seconds(a) - seconds(b) || compareText(a.name, b.name) || compareText(a.apiVersion, b.apiVersion) ||
+    compareText(a.subresource, b.subresource);
+}
+
+function compareText(a: string, b: string): number { return a < b ? -1 : a > b ? 1 : 0; }
+
+function seconds({ time }: Manager): number { return time === undefined ? 0 : Math.floor((parseTime(time) ?? 0) / 1000); }
+
+/** A manager with another set, or undefined when that is empty: then it owns nothing and is gone. */
+export function withSet(manager: Manager, set: FieldSet): Manager | undefined {
+  if (set === manager.set) return isEmptySet(set) ? undefined : manager;
+  return isEmptySet(set) ? undefined : { ...manager, set, entry: undefined };
+}
+
+/** At most ten Update managers: the oldest of a version become one. */
+export function capUpdateManagers(managers: Managers): Managers {
+  const updaters = [...managers].filter(([, manager]) => manager.operation === "Update");
+  if (updaters.length <= UPDATE_MANAGERS_MAX) return managers;
+  updaters.sort(([idA, a], [idB, b]) => seconds(a) - seconds(b) || compareText(idA, idB));
+  const capped = new Map(managers);
+  const firsts = new Map<string, string>();
+  let count = updaters.length;
+  for (const [id, manager] of updaters) {
+    if (count <= UPDATE_MANAGERS_MAX) break;
+    const { apiVersion } = manager;
+    const first = firsts.get(apiVersion);
+    if (first === undefined) { firsts.set(apiVersion, id); continue; }
+    const bucketed: Identity = { name: ANCIENT_CHANGES, operation: "Update", apiVersion, subresource: "" };
+    const bucketId = identifierOf(bucketed);
+    const bucket = capped.get(bucketId) ?? capped.get(first);
+    if (!capped.has(bucketId)) capped.delete(first);
+    capped.set(bucketId, { ...bucketed, set: union(manager.set, bucket?.set ?? EMPTY_SET), time: manager.time, entry: undefined });
+    if (id !== bucketId) capped.delete(id);
+    count--;
+  }
+  return capped;
+}

@@ -1,0 +1,108 @@
+/**
+ * How ownership moves when an object changes: whoever changes a field owns it, and nobody owns what is gone.
+ *
+ * Source: sigs.k8s.io/structured-merge-diff v6 merge/update.go, typed/reconcile_schema.go
+ */
+import type { JsonMap } from "../json-value.ts";
+import type { ObjectSchema, SchemaNode } from "../schema.ts";
+import { type Comparison, compareObjects } from "./compare.ts";
+import { type Conflict, ConflictError } from "./conflict.ts";
+import type { FieldFilter } from "./field-filter.ts";
+import { difference, EMPTY_SET, type FieldSet, intersection, isEmptySet, LEAF, schemaBelow, setOf, union } from "./field-set.ts";
+import { type Manager, type Managers, withSet } from "./managers.ts";
+
+/** Another version of the kind, for managers that wrote in it. */
+export interface VersionView {
+  readonly schema: ObjectSchema;
+  to(object: JsonMap): JsonMap;
+  from(object: JsonMap): JsonMap;
+}
+
+/** The version a manager's set is in; undefined for one that is no longer served: its managers are forgotten. */
+export type Versions = (apiVersion: string) => VersionView | undefined;
+
+/** One view for each version; without `versions`, all sets are taken to be in the version of the write. */
+export function viewsOf(schema: ObjectSchema, apiVersion: string, versions: Versions | undefined): Versions {
+  const here: VersionView = { schema, to: (object) => object, from: (object) => object };
+  const views = new Map<string, VersionView | undefined>([[apiVersion, here]]);
+  return (version) => {
+    if (versions === undefined) return here;
+    if (!views.has(version)) views.set(version, versions(version));
+    return views.get(version);
+  };
+}
+
+export interface Change {
+  readonly apiVersion: string;
+  readonly before: JsonMap;
+  readonly after: JsonMap;
+  readonly filter: FieldFilter | undefined;
+  readonly versions: Versions;
+}
+
+/** System fields: the server's, whoever sends them. kubernetes v1.36 internal/stripmeta.go */
+const SYSTEM_FIELDS: FieldSet = setOf(
+  ["f:apiVersion"], ["f:kind"], ["f:metadata"],
+  ...["name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields", "resourceVersion"].map((name) => ["f:metadata", `f:${name}`]),
+);
+
+export function withoutSystemFields(set: FieldSet): FieldSet { return difference(set, SYSTEM_FIELDS); }
+
+/**
+ * What is left to everyone but `own` when the object changes, and what changed.
+ * Without force, throws ConflictError if that takes fields from anybody.
+ */
+export function yieldOwnership(managers: Managers, own: string | undefined, change: Change, { force }: { readonly force: boolean }): { readonly managers: Managers; readonly comparison: Comparison } {
+  const here = change.versions(change.apiVersion)!;
+  const comparison = filtered(compareIn(here, change), change.filter);
+  const comparisons = new Map<VersionView, Comparison>([[here, comparison]]);
+  const conflicts: Conflict[] = [];
+  const left = new Map<string, Manager>();
+  for (const [id, manager] of managers) {
+    if (id === own) { left.set(id, manager); continue; }
+    const view = change.versions(manager.apiVersion);
+    if (view === undefined) continue;
+    const found = comparisons.get(view) ?? compareIn(view, change);
+    comparisons.set(view, found);
+    const changed = union(found.modified, found.added);
+    const lost = isEmptySet(changed) ? EMPTY_SET : intersection(manager.set, changed);
+    if (!isEmptySet(lost)) conflicts.push({ manager, set: lost });
+    const kept = withSet(manager, difference(difference(manager.set, lost), found.removed));
+    if (kept !== undefined) left.set(id, kept);
+  }
+  if (!force && conflicts.length > 0) throw new ConflictError(conflicts);
+  return { managers: left, comparison };
+}
+
+function compareIn({ schema, to }: VersionView, { before, after }: Change): Comparison { return compareObjects(schema.root, to(before), to(after)); }
+
+function filtered(comparison: Comparison, filter: FieldFilter | undefined): Comparison {
+  if (filter === undefined) return comparison;
+  return { added: filter(comparison.added), modified: filter(comparison.modified), removed: filter(comparison.removed) };
+}
+
+/** Sets brought up to date with a schema in which what used to merge is now atomic: the parts a manager owned become the whole. */
+export function reconcileManagers(managers: Managers, { root }: ObjectSchema): Managers {
+  let out: Map<string, Manager> | undefined;
+  for (const [id, manager] of managers) {
+    const set = reconcile(manager.set, root);
+    if (set !== manager.set) (out ??= new Map(managers)).set(id, { ...manager, set, entry: undefined });
+  }
+  return out ?? managers;
+}
+
+function reconcile(set: FieldSet, schema: SchemaNode | undefined): FieldSet {
+  if (schema === undefined || schema.scalar === "untyped") return set;
+  let out = set;
+  for (const key in set) {
+    const child = set[key]!;
+    if (key === ".") continue;
+    const below = schemaBelow(schema, key);
+    const whole = below !== undefined && Object.keys(child).length > 0 && (below.map?.atomic || below.list?.atomic);
+    const next = whole ? LEAF : reconcile(child, below);
+    if (next === child) continue;
+    if (out === set) out = { ...set };
+    out[key] = next;
+  }
+  return out;
+}

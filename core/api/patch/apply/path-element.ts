@@ -1,0 +1,134 @@
+/**
+ * Path elements: how a set of fields names a step from a value to a part of it.
+ *
+ *   f:spec                                    a field, or a key of a map
+ *   k:{"containerPort":80,"protocol":"TCP"}   the item of a list with these keys
+ *   v:"finalizer.example.com"                 the item of a set
+ *   i:3                                       an index; only old objects have them
+ *
+ * They are kept in this, their wire form, so that sets need no translation; the JSON inside is canonical (keys sorted, no blanks).
+ *
+ * Source: sigs.k8s.io/structured-merge-diff v6 fieldpath/{element,serialize-pe}.go, typed/helpers.go
+ */
+import { jsonText } from "../../codec/json.ts";
+import { parseJson } from "../../codec/json.ts";
+import { goQuote } from "../../meta/go-quote.ts";
+import { isMap, isScalar, type JsonMap, put, valueAt } from "../json-value.ts";
+import type { ListSchema } from "../schema.ts";
+import { TypedError } from "./typed-error.ts";
+
+export type PathElement = string;
+
+export function fieldElement(name: string): PathElement { return `f:${name}`; }
+
+/** The element of a list item. Throws TypedError for an item that cannot be told from others. */
+export function itemElement(list: ListSchema, item: unknown): PathElement {
+  return list.keys.length > 0 ? keyedElement(list, item) : setElement(item);
+}
+
+function keyedElement({ keys, items }: ListSchema, item: unknown): PathElement {
+  if (item === null || item === undefined) throw new TypedError("associative list with keys may not have a null element");
+  if (!isMap(item)) throw new TypedError("associative list with keys may not have non-map elements");
+  let text = "";
+  for (const key of keys) {
+    const value = valueAt(item, key) ?? items.map?.field(key)?.default;
+    if (value === undefined) continue; // an item without this key is another item than one with it
+    text += `${text === "" ? "" : ","}${quoteJson(key)}:${quoteJson(value)}`;
+  }
+  if (text === "") {
+    const named = `[${keys.map(goQuote).join(" ")}]`;
+    throw new TypedError(`associative list with keys has an element that omits all key fields ${named} (and doesn't have default values for any key fields)`);
+  }
+  return `k:{${text}}`;
+}
+
+function setElement(item: unknown): PathElement {
+  if (isScalar(item)) return `v:${quoteJson(item)}`;
+  if (Array.isArray(item)) throw new TypedError("not supported: associative list with lists as elements");
+  if (item === null || item === undefined) throw new TypedError("associative list without keys has an element that's an explicit null");
+  throw new TypedError("associative list without keys has an element that's a map type");
+}
+
+const PLAIN = /^[\w./:@ -]*$/;
+
+function quoteJson(value: unknown): string {
+  if (typeof value === "string") return PLAIN.test(value) ? `"${value}"` : jsonText(value);
+  return typeof value === "number" ? String(value) : jsonText(value);
+}
+
+/** The canonical spelling of an element a client wrote; undefined for a kind from the future, which is dropped. Throws for nonsense. */
+export function canonicalElement(written: string): PathElement | undefined {
+  if (written.length < 2) throw new Error("key must be 2 characters long:");
+  if (written[1] !== ":") throw new Error(`missing colon: ${written}`);
+  switch (written[0]) {
+    case "f": return written;
+    case "i": {
+      if (!/^i:[+-]?\d+$/.test(written)) throw new Error(`strconv.Atoi: parsing ${goQuote(written.slice(2))}: invalid syntax`);
+      return `i:${Number(written.slice(2))}`;
+    }
+    case "v": return `v:${jsonText(parseJson(written.slice(2)).value)}`;
+    case "k": {
+      const key = parseJson(written.slice(2)).value;
+      if (!isMap(key)) throw new Error(`not the key of a list item: ${written}`);
+      return `k:${jsonText(sorted(key))}`;
+    }
+    default: return undefined;
+  }
+}
+
+function sorted(key: JsonMap): JsonMap {
+  const out: Record<string, unknown> = {};
+  for (const name of Object.keys(key).sort()) put(out, name, key[name]);
+  return out;
+}
+
+/** `.spec`, `[name="web"]`, `[="x"]`, `[3]`: as conflicts and errors print it. */
+export function formatElement(element: PathElement): string {
+  const text = element.slice(2);
+  switch (element[0]) {
+    case "f": return `.${text}`;
+    case "k": {
+      const key = parseJson(text).value as JsonMap;
+      return `[${Object.keys(key).map((name) => `${name}=${formatValue(key[name])}`).join(",")}]`;
+    }
+    case "v": return `[=${formatValue(parseJson(text).value)}]`;
+    default: return `[${text}]`;
+  }
+}
+
+function formatValue(value: unknown): string {
+  if (typeof value === "string") return goQuote(value);
+  if (Array.isArray(value)) return `[${value.map(formatValue).join(",")}]`;
+  if (isMap(value)) return `{${Object.keys(value).sort().map((key) => `${key}=${formatValue(value[key])}`).join(";")}}`;
+  return String(value);
+}
+
+const KIND_RANKS: Readonly<Record<string, number>> = { ".": 0, f: 1, k: 2, v: 3, i: 4 };
+
+/** Fields before keyed items before set items before indices; numbers by size. `.` comes first. */
+export function compareElements(a: PathElement, b: PathElement): number {
+  if (a === b) return 0;
+  const ranks = KIND_RANKS[a[0]!]! - KIND_RANKS[b[0]!]!;
+  if (ranks !== 0) return ranks;
+  if (a[0] === "f") return a < b ? -1 : 1;
+  return compareValues(parseJson(a.slice(2)).value, parseJson(b.slice(2)).value);
+}
+
+/** Numbers before strings before booleans; keys as lists of name and value. */
+function compareValues(a: unknown, b: unknown): number {
+  if (isMap(a) && isMap(b)) return compareKeys(Object.entries(a), Object.entries(b));
+  const [left, right] = [rankOf(a), rankOf(b)];
+  if (left !== right) return left - right;
+  return (a as string | number) < (b as string | number) ? -1 : (a as string | number) > (b as string | number) ? 1 : 0;
+}
+
+function compareKeys(a: readonly [string, unknown][], b: readonly [string, unknown][]): number {
+  for (let i = 0; i < a.length && i < b.length; i++) {
+    if (a[i]![0] !== b[i]![0]) return a[i]![0] < b[i]![0] ? -1 : 1;
+    const difference = compareValues(a[i]![1], b[i]![1]);
+    if (difference !== 0) return difference;
+  }
+  return a.length - b.length;
+}
+
+function rankOf(value: unknown): number { return typeof value === "number" || typeof value === "bigint" ? 0 : typeof value === "string" ? 1 : 2; }

@@ -1,0 +1,54 @@
+/**
+ * The order of a list after a strategic merge: items the patch names come in the patch's order, the others keep the live order, and the two
+ * are woven together so that an item of the others stands before a patch item it preceded live.
+ *
+ * Source: kubernetes v1.36 apimachinery/pkg/util/strategicpatch/patch.go normalizeElementOrder, mergeSortedSlice
+ */
+import { formatGo, goTypeOf, isMap, valueAt } from "./json-value.ts";
+
+export interface Orders {
+  readonly patchOrder: readonly unknown[];
+  readonly liveOrder: readonly unknown[];
+  /** undefined: items are scalars and identify themselves. */
+  readonly mergeKey: string | undefined;
+}
+
+export function orderMerged(merged: readonly unknown[], { patchOrder, liveOrder, mergeKey }: Orders): readonly unknown[] {
+  const patchRanks = ranks(patchOrder, mergeKey);
+  const liveRanks = ranks(liveOrder, mergeKey);
+  const rankIn = (order: ReadonlyMap<unknown, number>) => (item: unknown): number => order.get(identityOf(item, mergeKey)) ?? -1;
+  const inPatch = rankIn(patchRanks);
+  const inLive = rankIn(liveRanks);
+  const fromPatch = merged.filter((item) => inPatch(item) >= 0).sort((a, b) => inPatch(a) - inPatch(b));
+  const others = merged.filter((item) => inPatch(item) < 0).sort((a, b) => inLive(a) - inLive(b));
+  return weave(others, fromPatch, inLive);
+}
+
+function ranks(order: readonly unknown[], mergeKey: string | undefined): Map<unknown, number> {
+  const found = new Map<unknown, number>();
+  order.forEach((item, at) => {
+    const identity = identityOf(item, mergeKey);
+    if (!found.has(identity)) found.set(identity, at);
+  });
+  return found;
+}
+
+function identityOf(item: unknown, mergeKey: string | undefined): unknown {
+  if (mergeKey === undefined) return item;
+  if (!isMap(item)) throw new Error(`expected a map[string]interface {}, but received a ${goTypeOf(item)}`);
+  const value = valueAt(item, mergeKey);
+  if (value === undefined) throw new Error(`map: ${formatGo(item)} does not contain declared merge key: ${mergeKey}`);
+  return value;
+}
+
+/** An item of `left` goes first only if both are known and it was first live. */
+function weave(left: readonly unknown[], right: readonly unknown[], rank: (item: unknown) => number): unknown[] {
+  const woven: unknown[] = [];
+  let at = 0;
+  for (const item of right) {
+    const limit = rank(item);
+    while (at < left.length && limit >= 0 && rank(left[at]) >= 0 && rank(left[at]) < limit) woven.push(left[at++]);
+    woven.push(item);
+  }
+  return [...woven, ...left.slice(at)];
+}
