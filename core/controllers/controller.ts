@@ -32,7 +32,7 @@ export interface Controller {
   readonly workers: number;
   readonly watches: readonly Watch[];
   /** Informers that reconcile reads without being woken by them; also waited for before the first reconcile. */
-  readonly reads?: readonly Informer<never>[];
+  readonly reads?: readonly Pick<Informer<ApiObject>, "whenSynced">[];
   /** Keys reconciled at the start, for work that hangs on no object. */
   readonly starts?: readonly ObjectKey[];
   /** Makes the world match the object as it is now. Told only a key, never the event, so a missed event costs nothing. */

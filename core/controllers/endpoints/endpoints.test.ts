@@ -1,0 +1,68 @@
+import { expect, test } from "vitest";
+import { eventually } from "../../../test/fake-api.ts";
+import { withControllers } from "../../../test/run-controllers.ts";
+import type { Pod, Service } from "../../api/gen/core.v1.ts";
+import type { NewObject } from "../../api/meta/object-meta.ts";
+import { ENDPOINT_SLICES, ENDPOINTS, NODES, PODS, SERVICES } from "../../client/resources.ts";
+import { endpointSliceController } from "../endpointslice/endpointslice.ts";
+import { endpointSliceMirroringController } from "../endpointslicemirroring/endpointslicemirroring.ts";
+import { endpointsController } from "./endpoints.ts";
+import { repackSubsets, truncateSubsets } from "./plan.ts";
+
+const pod = (name: string, ip: string, { ready = true, port = 8080 } = {}): NewObject<Pod> & { status: unknown } => ({
+  apiVersion: "v1", kind: "Pod", metadata: { name, namespace: "default", labels: { app: "web" } }, spec: { nodeName: "n1", containers: [{ name: "c", ports: [{ name: "http", containerPort: port }] }] },
+  status: { phase: "Running", podIP: ip, podIPs: [{ ip }], conditions: [{ type: "Ready", status: ready ? "True" : "False", lastTransitionTime: "2026-01-01T00:00:00Z" }] },
+});
+const service = (spec: Partial<Service["spec"]>): NewObject<Service> => ({ apiVersion: "v1", kind: "Service", metadata: { name: "web", namespace: "default", labels: { team: "x" } }, spec: { clusterIP: "10.43.0.9", ipFamilies: ["IPv4"], ...spec } });
+
+test("a Service's pods become its Endpoints and EndpointSlices, and stay in step", () =>
+  withControllers((deps) => [endpointsController(deps), endpointSliceController(deps), endpointSliceMirroringController(deps)], async (api, call) => {
+    await api.client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n1", labels: { "topology.kubernetes.io/zone": "z" } }, spec: {} }, call);
+    const pods = api.client.resource(PODS);
+    const a = await pods.create(pod("a", "10.42.0.1"), call);
+    await pods.create(pod("b", "10.42.0.2", { ready: false }), call);
+    await pods.create(pod("c", "10.42.0.3", { port: 9090 }), call);
+    const web = await api.client.resource(SERVICES).create(service({ selector: { app: "web" }, ports: [{ name: "http", port: 80, targetPort: "http" }] }), call);
+    const slices = await eventually(() => api.all(ENDPOINT_SLICES), (all) => all.length === 2);
+    const main = slices.find(({ ports }) => ports?.[0]?.port === 8080)!;
+    expect(main.metadata).toMatchObject({
+      labels: { team: "x", "kubernetes.io/service-name": "web", "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io" },
+      ownerReferences: [{ kind: "Service", uid: web.metadata.uid, controller: true, blockOwnerDeletion: true }], annotations: { "endpoints.kubernetes.io/last-change-trigger-time": web.metadata.creationTimestamp },
+    });
+    expect(main.endpoints).toEqual([
+      { addresses: ["10.42.0.1"], conditions: { ready: true, serving: true, terminating: false }, nodeName: "n1", zone: "z", targetRef: { kind: "Pod", namespace: "default", name: "a", uid: a.metadata.uid } },
+      { addresses: ["10.42.0.2"], conditions: { ready: false, serving: false, terminating: false }, nodeName: "n1", zone: "z", targetRef: expect.objectContaining({ name: "b" }) },
+    ]);
+    const [ep] = await eventually(() => api.all(ENDPOINTS), (all) => all.length === 1);
+    expect(ep!.subsets?.map(({ addresses = [], notReadyAddresses = [], ports }) => [ports?.[0]?.port, addresses.map(({ ip }) => ip), notReadyAddresses.map(({ ip }) => ip)])).toEqual(
+      expect.arrayContaining([[8080, ["10.42.0.1"], ["10.42.0.2"]], [9090, ["10.42.0.3"], []]]));
+
+    await pods.delete(a, {}, call); // graceful: it still serves, but gets no new connections
+    await eventually(() => api.all(ENDPOINT_SLICES).flatMap((s) => s.endpoints ?? []).find(({ addresses }) => addresses[0] === "10.42.0.1")?.conditions, (c) => c?.terminating === true && c.serving === true && c.ready === false);
+    await eventually(() => JSON.stringify(api.all(ENDPOINTS)[0]?.subsets), (text) => !text?.includes("10.42.0.1"));
+    await api.client.resource(SERVICES).delete(web, {}, call);
+    await eventually(() => api.all(ENDPOINTS), (all) => all.length === 0);
+  }));
+
+test("Endpoints of a Service without a selector are mirrored", () =>
+  withControllers((deps) => [endpointsController(deps), endpointSliceController(deps), endpointSliceMirroringController(deps)], async (api, call) => {
+    const endpoints = api.client.resource(ENDPOINTS);
+    const ep = await endpoints.create({ apiVersion: "v1", kind: "Endpoints", metadata: { name: "web", namespace: "default", labels: { own: "1" } }, subsets: [{ addresses: [{ ip: "192.0.2.1" }, { ip: "2001:db8::1" }], ports: [{ port: 80, protocol: "TCP" }] }] }, call);
+    await api.client.resource(SERVICES).create(service({ ports: [{ port: 80 }] }), call);
+    const slices = await eventually(() => api.all(ENDPOINT_SLICES), (all) => all.length === 2);
+    expect(slices.map(({ addressType, endpoints: held, metadata }) => [addressType, held?.[0]?.addresses[0], metadata.labels?.["own"]]).sort()).toEqual([["IPv4", "192.0.2.1", "1"], ["IPv6", "2001:db8::1", "1"]]);
+    await endpoints.update({ ...ep, subsets: [{ addresses: [{ ip: "192.0.2.2" }], ports: [{ port: 81, protocol: "TCP" }] }] }, call);
+    await eventually(() => api.all(ENDPOINT_SLICES).map((s) => [s.ports?.[0]?.port, s.endpoints?.[0]?.addresses[0]]), (all) => JSON.stringify(all) === '[[81,"192.0.2.2"]]');
+  }));
+
+test("subsets are packed the same way whatever their order, and cut to capacity ready ones first", () => {
+  const one = { addresses: [{ ip: "10.0.0.1" }], ports: [{ name: "a", port: 1 }] };
+  const two = { addresses: [{ ip: "10.0.0.1" }], ports: [{ name: "b", port: 2 }] };
+  const three = { notReadyAddresses: [{ ip: "10.0.0.2" }], ports: [{ name: "b", port: 2 }] };
+  expect(repackSubsets([one, two])).toEqual([{ addresses: [{ ip: "10.0.0.1" }], ports: [{ name: "a", port: 1 }, { name: "b", port: 2 }] }]);
+  expect(repackSubsets([three, two, one])).toEqual(repackSubsets([one, two, three]));
+  const many = (n: number, prefix: string) => Array.from({ length: n }, (_, i) => ({ ip: `${prefix}.${i}` }));
+  const cut = truncateSubsets([{ addresses: many(600, "a"), notReadyAddresses: many(600, "b") }, { addresses: many(200, "c"), notReadyAddresses: many(200, "d") }]);
+  expect(cut.truncated).toBe(true);
+  expect(cut.subsets.map(({ addresses, notReadyAddresses }) => [addresses?.length, notReadyAddresses?.length])).toEqual([[600, 150], [200, 50]]);
+});

@@ -1,0 +1,87 @@
+/**
+ * Keeps an Endpoints object for every Service with a selector: what EndpointSlices replaced, still read by many.
+ *
+ * Source: kubernetes v1.36 pkg/controller/endpoint
+ */
+import type { Endpoints } from "../../api/gen/core.v1.ts";
+import { annotationsOf, keyOf, labelsOf, namespaceOf, type NewObject } from "../../api/meta/object-meta.ts";
+import { isNotFound } from "../../api/meta/status-error.ts";
+import { ENDPOINTS, PODS, SERVICES } from "../../client/resources.ts";
+import { type Controller, itself, nameOfKey, type Watch } from "../controller.ts";
+import type { ControllerDeps } from "../deps.ts";
+import { servicesOfPods } from "../endpointslice/endpointslice.ts";
+import { TRIGGER_TIME } from "../endpointslice/plan.ts";
+import { HEADLESS_LABEL, isHeadless, selects, selectsPods } from "../endpointslice/service-endpoints.ts";
+import { TriggerTimes } from "../endpointslice/trigger-time.ts";
+import { isNamespaceTerminating, messageOf } from "../pod-control.ts";
+import { canonical } from "../template-hash.ts";
+import { repackSubsets, subsetsFor, truncateSubsets } from "./plan.ts";
+
+const MANAGED_BY_LABEL = "endpoints.kubernetes.io/managed-by";
+const OVER_CAPACITY = "endpoints.kubernetes.io/over-capacity";
+/** Endpoints that are somebody's lock, not a service's. */
+export const LEADER_ANNOTATION = "control-plane.alpha.kubernetes.io/leader";
+
+export function endpointsController({ client, informers, events }: Pick<ControllerDeps, "client" | "informers" | "events">): Controller {
+  const services = informers.of(SERVICES);
+  const pods = informers.of(PODS);
+  const endpoints = informers.of(ENDPOINTS);
+  const endpointsClient = client.resource(ENDPOINTS);
+  const recorder = events.from({ component: "endpoint-controller" });
+  const triggers = new TriggerTimes();
+
+  /** Those that vanish, and those that are there when we start: their service may have gone while nobody looked. Not those that appear: their service may follow. */
+  const leftovers: Watch = {
+    whenSynced: (signal) => endpoints.whenSynced(signal),
+    subscribe(add) {
+      let starting = true;
+      const end = endpoints.onChange(({ object, deleted }) => {
+        if ((deleted || starting || !endpoints.synced) && annotationsOf(object)[LEADER_ANNOTATION] === undefined) add(keyOf(object));
+      });
+      starting = false;
+      return end;
+    },
+  };
+
+  return {
+    name: "endpoint",
+    workers: 5,
+    watches: [itself(services), servicesOfPods({ pods, services }), leftovers],
+
+    async reconcile(key, { signal }) {
+      const service = services.get(key);
+      const held = endpoints.get(key);
+      if (service === undefined) {
+        triggers.forget(key);
+        await endpointsClient.delete(nameOfKey(key), {}, { signal }).catch((error: unknown) => { if (!isNotFound(error)) throw error; });
+        return;
+      }
+      if (!selectsPods(service)) return;
+      const selected = [...pods.inNamespace(namespaceOf(service))].filter((pod) => selects(service, labelsOf(pod)));
+      const triggerTime = triggers.changedAt(service, selected);
+      const { subsets, truncated } = truncateSubsets(subsetsFor(service, selected));
+      const { [HEADLESS_LABEL]: _h, [MANAGED_BY_LABEL]: _m, ...inherited } = labelsOf(service);
+      const labels = { ...inherited, ...(isHeadless(service) ? { [HEADLESS_LABEL]: "" } : {}), [MANAGED_BY_LABEL]: "endpoint-controller" };
+      const { [TRIGGER_TIME]: _t, [OVER_CAPACITY]: before, ...kept } = held === undefined ? {} : annotationsOf(held);
+      const unchanged = held !== undefined && canonical(labelsOf(held)) === canonical(labels) && (before !== undefined) === truncated
+        && (canonical(held.subsets ?? []) === canonical(subsets) || canonical(repackSubsets(held.subsets ?? [])) === canonical(subsets));
+      if (unchanged) return;
+      const annotations = { ...kept, ...(triggerTime === undefined ? {} : { [TRIGGER_TIME]: triggerTime }), ...(truncated ? { [OVER_CAPACITY]: "truncated" } : {}) };
+      const draft: NewObject<Endpoints> = { apiVersion: "v1", kind: "Endpoints", metadata: { name: service.metadata.name, namespace: namespaceOf(service), labels, annotations }, subsets: [...subsets] };
+      try {
+        const written = held === undefined
+          ? await endpointsClient.create(draft, { signal })
+          : await endpointsClient.update({ ...held, metadata: { ...held.metadata, labels, annotations }, subsets: [...subsets] }, { signal });
+        await endpoints.caughtUp([written], signal);
+      } catch (error) {
+        if (held === undefined && isNamespaceTerminating(error)) return;
+        if (!signal.aborted) {
+          const about = { apiVersion: "v1", kind: "Endpoints", name: service.metadata.name, namespace: namespaceOf(service) };
+          if (held === undefined) recorder.event(about, "Warning", "FailedToCreateEndpoint", `Failed to create endpoint for service ${key}: ${messageOf(error)}`);
+          else recorder.event(about, "Warning", "FailedToUpdateEndpoint", `Failed to update endpoint ${key}: ${messageOf(error)}`);
+        }
+        throw error;
+      }
+    },
+  };
+}

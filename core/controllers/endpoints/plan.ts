@@ -1,0 +1,105 @@
+/**
+ * The subsets of an Endpoints object: addresses that offer the same ports, ready and not ready. No I/O.
+ *
+ * Source: kubernetes v1.36 pkg/controller/endpoint/endpoints_controller.go, pkg/api/v1/endpoints/util.go
+ */
+import type { EndpointAddress, EndpointPort, EndpointSubset, Pod, Service } from "../../api/gen/core.v1.ts";
+import { isDeleting, namespaceOf } from "../../api/meta/object-meta.ts";
+import { hasAddress, hasOwnName, isHeadless, isIpv6, targetPort } from "../endpointslice/service-endpoints.ts";
+import { isReady } from "../pod-state.ts";
+import { canonical } from "../template-hash.ts";
+
+/** Addresses an Endpoints object holds at most; EndpointSlices hold them all. */
+export const CAPACITY = 1000;
+
+export function subsetsFor(service: Readonly<Service>, pods: readonly Readonly<Pod>[]): EndpointSubset[] {
+  const subsets: EndpointSubset[] = [];
+  const publishAll = service.spec.publishNotReadyAddresses === true;
+  for (const pod of pods) {
+    if (!hasAddress(pod) || (isDeleting(pod) && !publishAll)) continue;
+    const address = addressOf(service, pod);
+    if (address === undefined) continue;
+    const add = (ports: EndpointPort[]): void => void subsets.push(publishAll || isReady(pod) ? { addresses: [address], ports } : { notReadyAddresses: [address], ports });
+    if ((service.spec.ports ?? []).length === 0) {
+      if (isHeadless(service)) add([]);
+      continue;
+    }
+    for (const servicePort of service.spec.ports ?? []) {
+      const port = targetPort(pod, servicePort);
+      const { name, protocol = "TCP", appProtocol } = servicePort;
+      if (port !== undefined) add([{ ...(name ? { name } : {}), port, protocol, ...(appProtocol === undefined ? {} : { appProtocol }) }]);
+    }
+  }
+  return repackSubsets(subsets);
+}
+
+/** The pod's address of the service's first family. */
+function addressOf({ spec, ...service }: Readonly<Service>, pod: Readonly<Pod>): EndpointAddress | undefined {
+  const ips = [...(pod.status?.podIPs ?? []).map(({ ip }) => ip ?? ""), pod.status?.podIP ?? ""].filter((ip) => ip !== "");
+  const family = spec.ipFamilies?.[0];
+  const wanted = family !== undefined ? family === "IPv6" : spec.clusterIP && spec.clusterIP !== "None" ? isIpv6(spec.clusterIP) : isIpv6(ips[0] ?? "");
+  const ip = ips.find((one) => isIpv6(one) === wanted);
+  if (ip === undefined) return undefined;
+  const { nodeName, hostname } = pod.spec;
+  return {
+    ip, ...(nodeName ? { nodeName } : {}), targetRef: { kind: "Pod", namespace: namespaceOf(pod), name: pod.metadata.name, uid: pod.metadata.uid },
+    ...(hasOwnName(pod, { spec, ...service }) && hostname ? { hostname } : {}),
+  };
+}
+
+interface Member { readonly address: EndpointAddress; ready: boolean }
+
+/** The same addresses and ports in as few subsets as can be, in one order whatever order they came in. */
+export function repackSubsets(subsets: readonly EndpointSubset[]): EndpointSubset[] {
+  const byPort = new Map<string, { readonly port: EndpointPort | undefined; readonly members: Map<string, Member> }>();
+  for (const { addresses = [], notReadyAddresses = [], ports = [] } of subsets) {
+    for (const port of ports.length === 0 ? [undefined] : ports) {
+      const key = canonical(port ?? null);
+      const entry = byPort.get(key) ?? { port, members: new Map<string, Member>() };
+      byPort.set(key, entry);
+      for (const address of addresses) member(entry.members, address).ready = true;
+      for (const address of notReadyAddresses) member(entry.members, address);
+    }
+  }
+  const byMembers = Map.groupBy(byPort.values(), ({ members }) => [...members].map(([key, { ready }]) => `${key} ${ready}`).toSorted().join("\n"));
+  return [...byMembers.values()].map((entries): EndpointSubset => {
+    const members = [...(entries[0]?.members.values() ?? [])].toSorted((a, b) => compare(a.address.ip, b.address.ip) || compare(a.address.targetRef?.uid ?? "", b.address.targetRef?.uid ?? ""));
+    const ports = entries.flatMap(({ port }) => (port === undefined ? [] : [port])).toSorted((a, b) => compare(canonical(a), canonical(b)));
+    const [ready, notReady] = [members.filter((one) => one.ready), members.filter((one) => !one.ready)];
+    return {
+      ...(ready.length > 0 ? { addresses: ready.map(({ address }) => address) } : {}), ...(notReady.length > 0 ? { notReadyAddresses: notReady.map(({ address }) => address) } : {}),
+      ...(ports.length > 0 ? { ports } : {}),
+    };
+  }).toSorted((a, b) => compare(canonical(a), canonical(b)));
+}
+
+function member(members: Map<string, Member>, address: EndpointAddress): Member {
+  const key = `${address.ip} ${address.targetRef?.uid ?? ""}`;
+  const found = members.get(key) ?? { address, ready: false };
+  members.set(key, found);
+  return found;
+}
+
+function compare(a: string, b: string): number { return a < b ? -1 : a > b ? 1 : 0; }
+
+/** No more than CAPACITY addresses, ready ones first, each subset keeping its share. */
+export function truncateSubsets(subsets: readonly EndpointSubset[]): { readonly subsets: readonly EndpointSubset[]; readonly truncated: boolean } {
+  const ready = subsets.reduce((sum, { addresses = [] }) => sum + addresses.length, 0);
+  const notReady = subsets.reduce((sum, { notReadyAddresses = [] }) => sum + notReadyAddresses.length, 0);
+  if (ready + notReady <= CAPACITY) return { subsets, truncated: false };
+  const cutReady = ready > CAPACITY;
+  const [room, total] = cutReady ? [CAPACITY, ready] : [CAPACITY - ready, notReady];
+  let left = room;
+  const share = (addresses: readonly EndpointAddress[]): EndpointAddress[] => {
+    const kept = addresses.slice(0, Math.min(left, Math.ceil((addresses.length / total) * room)));
+    left -= kept.length;
+    return kept;
+  };
+  return {
+    truncated: true,
+    subsets: subsets.map(({ addresses = [], notReadyAddresses = [], ports = [] }) => {
+      const [kept, keptNotReady] = cutReady ? [share(addresses), []] : [[...addresses], share(notReadyAddresses)];
+      return { ...(kept.length > 0 ? { addresses: kept } : {}), ...(keptNotReady.length > 0 ? { notReadyAddresses: keptNotReady } : {}), ports };
+    }),
+  };
+}

@@ -1,0 +1,106 @@
+/**
+ * Keeps EndpointSlices for every Service with a selector: the addresses and ports of the pods it selects.
+ *
+ * API:    https://kubernetes.io/docs/concepts/services-networking/endpoint-slices/
+ * Source: kubernetes v1.36 pkg/controller/endpointslice, staging/src/k8s.io/endpointslice
+ */
+import type { Pod, Service } from "../../api/gen/core.v1.ts";
+import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
+import { controllerRef, isDeleting, keyOf, labelsOf, namespaceOf, type ObjectKey, objectKey, type TemplateMeta } from "../../api/meta/object-meta.ts";
+import type { Index, Informer } from "../../client/informer.ts";
+import { ENDPOINT_SLICES, NODES, PODS, SERVICES } from "../../client/resources.ts";
+import { type Controller, itself, mapped, type Watch } from "../controller.ts";
+import type { ControllerDeps } from "../deps.ts";
+import { messageOf } from "../pod-control.ts";
+import { planSlices } from "./plan.ts";
+import { addressTypesOf, endpointDigest, groupsFor, HEADLESS_LABEL, isHeadless, selects, selectsPods } from "./service-endpoints.ts";
+import { TriggerTimes } from "./trigger-time.ts";
+import { writeSlices } from "./write-slices.ts";
+
+export const SERVICE_NAME_LABEL = "kubernetes.io/service-name";
+export const MANAGED_BY_LABEL = "endpointslice.kubernetes.io/managed-by";
+const MANAGER = "endpointslice-controller.k8s.io";
+const RESERVED = new Set([SERVICE_NAME_LABEL, MANAGED_BY_LABEL, HEADLESS_LABEL]);
+
+/** --max-endpoints-per-slice */
+const PER_SLICE_MAX = 100;
+
+/** By the service a slice is for. */
+export const SLICES_BY_SERVICE: Index<EndpointSlice> = {
+  name: "service",
+  valuesOf: (slice) => [`${namespaceOf(slice)}/${labelsOf(slice)[SERVICE_NAME_LABEL] ?? ""}`],
+};
+
+export function endpointSliceController({ client, informers, events }: Pick<ControllerDeps, "client" | "informers" | "events">): Controller {
+  const services = informers.of(SERVICES);
+  const pods = informers.of(PODS);
+  const slices = informers.of(ENDPOINT_SLICES);
+  const nodes = informers.of(NODES);
+  const sliceClient = client.resource(ENDPOINT_SLICES);
+  const recorder = events.from({ component: "endpoint-slice-controller" });
+  const triggers = new TriggerTimes();
+
+  return {
+    name: "endpoint_slice",
+    workers: 5,
+    reads: [nodes],
+    watches: [
+      itself(services),
+      servicesOfPods({ pods, services }),
+      mapped(slices, ({ object, old }) => (old === undefined ? [object] : [old, object]).filter(isOurs).map(serviceKey)),
+    ],
+
+    async reconcile(key, { signal }) {
+      const service = services.get(key);
+      if (service === undefined) {
+        triggers.forget(key); // its slices are taken by the garbage collector
+        return;
+      }
+      if (!selectsPods(service)) return;
+      const selected = [...pods.inNamespace(namespaceOf(service))].filter((pod) => selects(service, labelsOf(pod)));
+      const triggerTime = triggers.changedAt(service, selected);
+      const ours = slices.by(SLICES_BY_SERVICE, key).filter((slice) => isOurs(slice) && !isDeleting(slice));
+      const addressTypes = addressTypesOf(service);
+      const metadata = metadataFor(service);
+      const owner = `Service ${key}`;
+      try {
+        const missing: string[] = [];
+        for (const addressType of addressTypes) {
+          const existing = ours.filter((slice) => slice.addressType === addressType);
+          const { groups, skipped } = groupsFor(service, selected, addressType, (name) => nodes.get(objectKey("", name)));
+          for (const pod of skipped) missing.push(`skipping Pod ${pod.metadata.name} for Service ${key}: Node ${pod.spec.nodeName ?? ""} Not Found`);
+          const plan = planSlices(existing, { addressType, groups, metadata, perSliceMax: PER_SLICE_MAX, placeholder: true, triggerTime });
+          await writeSlices(plan, { client: sliceClient, slices, owner, mayCreate: !isDeleting(service), signal });
+        }
+        const remove = ours.filter((slice) => !addressTypes.includes(slice.addressType));
+        await writeSlices({ create: [], update: [], remove }, { client: sliceClient, slices, owner, mayCreate: false, signal });
+        if (missing.length > 0) throw new Error([...new Set(missing)].join(", "));
+      } catch (error) {
+        if (!signal.aborted) recorder.event(service, "Warning", "FailedToUpdateEndpointSlices", `Error updating Endpoint Slices for Service ${key}: ${messageOf(error)}`);
+        throw error;
+      }
+    },
+  };
+}
+
+function isOurs(slice: Readonly<EndpointSlice>): boolean { return labelsOf(slice)[MANAGED_BY_LABEL] === MANAGER; }
+
+export function serviceKey(slice: Readonly<EndpointSlice>): ObjectKey { return objectKey(namespaceOf(slice), labelsOf(slice)[SERVICE_NAME_LABEL] ?? ""); }
+
+function metadataFor(service: Readonly<Service>): TemplateMeta {
+  const inherited = Object.fromEntries(Object.entries(labelsOf(service)).filter(([name]) => !RESERVED.has(name)));
+  return {
+    generateName: `${service.metadata.name}-`, namespace: namespaceOf(service), ownerReferences: [controllerRef(service)],
+    labels: { ...inherited, ...(isHeadless(service) ? { [HEADLESS_LABEL]: "" } : {}), [SERVICE_NAME_LABEL]: service.metadata.name, [MANAGED_BY_LABEL]: MANAGER },
+  };
+}
+
+/** The services whose endpoints a change of a pod can change: those that select it, or did. */
+export function servicesOfPods({ pods, services }: { readonly pods: Informer<Pod>; readonly services: Informer<Service> }): Watch {
+  return mapped(pods, ({ object, old, deleted }) => {
+    if (!deleted && old !== undefined && endpointDigest(object) === endpointDigest(old)) return [];
+    const states = old === undefined ? [object] : [object, old];
+    return [...services.inNamespace(namespaceOf(object))]
+      .filter((service) => Object.keys(service.spec.selector ?? {}).length > 0 && states.some((state) => selects(service, labelsOf(state)))).map(keyOf);
+  });
+}

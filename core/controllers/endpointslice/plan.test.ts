@@ -1,0 +1,62 @@
+import { expect, test } from "vitest";
+import type { Endpoint, EndpointSlice } from "../../api/gen/discovery.v1.ts";
+import { type Layout, planSlices } from "./plan.ts";
+
+const PORTS = [{ name: "http", port: 80, protocol: "TCP" as const }];
+const layout = (endpoints: readonly Endpoint[], more: Partial<Layout> = {}): Layout => ({
+  addressType: "IPv4", groups: [{ ports: PORTS, endpoints }], metadata: { generateName: "web-", namespace: "default", labels: { a: "b" } }, perSliceMax: 4, placeholder: true, triggerTime: undefined, ...more,
+});
+const endpoint = (n: number, ready = true): Endpoint => ({ addresses: [`10.0.0.${n}`], conditions: { ready }, targetRef: { kind: "Pod", name: `p${n}`, uid: `u${n}` } });
+const endpoints = (...numbers: number[]) => numbers.map((n) => endpoint(n));
+const slice = (name: string, held: readonly Endpoint[], ports = PORTS): EndpointSlice => ({
+  apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice", addressType: "IPv4", endpoints: [...held], ports,
+  metadata: { name, namespace: "default", uid: name, resourceVersion: "1", creationTimestamp: "", labels: { a: "b" } },
+});
+const shape = ({ create, update, remove }: ReturnType<typeof planSlices>) => ({
+  create: create.map((s) => s.endpoints?.map((e) => e.addresses[0])), update: Object.fromEntries(update.map((s) => [s.metadata.name, s.endpoints?.map((e) => e.addresses[0])])), remove: remove.map((s) => s.metadata.name),
+});
+const ips = (...numbers: number[]) => numbers.map((n) => `10.0.0.${n}`);
+
+test("nothing changes: nothing is written, whatever the order of things", () => {
+  const held = slice("s", endpoints(1, 2));
+  expect(planSlices([held], layout(endpoints(2, 1)))).toEqual({ create: [], update: [], remove: [] });
+  expect(planSlices([slice("empty", [], [])], layout([], { groups: [] }))).toEqual({ create: [], update: [], remove: [] });
+});
+
+test.each([
+  { name: "first endpoints", existing: [], want: endpoints(1, 2, 3, 4, 5), create: [ips(1, 2, 3, 4), ips(5)], update: {}, remove: [] },
+  { name: "what changes anyway is filled first", existing: [slice("a", endpoints(1, 2)), slice("b", endpoints(3))], want: [...endpoints(1), endpoint(2, false), ...endpoints(3, 4, 5)], create: [], update: { a: ips(1, 2, 4, 5) }, remove: [] },
+  { name: "then the slice that is filled best", existing: [slice("a", endpoints(1)), slice("b", endpoints(2, 3, 4))], want: endpoints(1, 2, 3, 4, 5), create: [], update: { b: ips(2, 3, 4, 5) }, remove: [] },
+  { name: "an empty slice goes", existing: [slice("a", endpoints(1)), slice("b", endpoints(2))], want: endpoints(1), create: [], update: {}, remove: ["b"] },
+  { name: "the last one stays, empty", existing: [slice("a", endpoints(1))], want: [], create: [], update: { a: [] }, remove: [] },
+  { name: "no endpoints at all", existing: [], want: [], create: [[]], update: {}, remove: [] },
+  { name: "other ports: the slice is written over", existing: [slice("a", endpoints(1), [{ name: "http", port: 81, protocol: "TCP" }])], want: endpoints(1), create: [], update: { a: ips(1) }, remove: [] },
+])("$name", ({ existing, want, ...expected }) => {
+  const plan = planSlices(existing, layout(want));
+  expect(shape(plan)).toEqual({ create: expected.create, update: expected.update, remove: expected.remove });
+});
+
+test("labels that changed are written, the trigger time comes and goes", () => {
+  const [changed] = planSlices([slice("a", endpoints(1))], layout(endpoints(1), { metadata: { labels: { a: "c" } }, triggerTime: "t" })).update;
+  expect(changed?.metadata).toMatchObject({ name: "a", labels: { a: "c" }, annotations: { "endpoints.kubernetes.io/last-change-trigger-time": "t" } });
+  const [cleared] = planSlices([changed!], layout(endpoints(1, 2))).update;
+  expect(cleared?.metadata.annotations).toEqual({});
+});
+
+test("whatever was there before: every endpoint in exactly one slice, no slice too full", () => {
+  for (let seed = 1; seed < 400; seed++) {
+    let state = seed * 7919;
+    const pick = (n: number): number => { state = (Math.imul(state, 1103515245) + 12345) >>> 0; return (state >>> 8) % n; };
+    const all = Array.from({ length: 20 }, (_, n) => n + 1);
+    const before = all.filter(() => pick(2) === 0);
+    const existing: EndpointSlice[] = [];
+    while (before.length > 0) existing.push(slice(`s${existing.length}`, before.splice(0, 1 + pick(4)).map((n) => endpoint(n, pick(3) > 0))));
+    const want = all.filter(() => pick(2) === 0).map((n) => endpoint(n, pick(3) > 0));
+    const plan = planSlices(existing, layout(want));
+    const after = [...existing.filter((s) => !plan.remove.includes(s) && !plan.update.some((u) => u.metadata.name === s.metadata.name)), ...plan.update, ...plan.create];
+    expect(after.flatMap((s) => s.endpoints ?? []).toSorted(byAddress), `seed ${seed}`).toEqual(want.toSorted(byAddress));
+    for (const s of after) expect(s.endpoints!.length).toBeLessThanOrEqual(4);
+  }
+});
+
+function byAddress(a: Endpoint, b: Endpoint): number { return a.addresses[0]! < b.addresses[0]! ? -1 : 1; }

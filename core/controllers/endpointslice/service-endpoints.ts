@@ -1,0 +1,119 @@
+/**
+ * The endpoints a Service has in the pods it selects. No I/O.
+ *
+ * Source: kubernetes v1.36 staging/src/k8s.io/endpointslice/{utils,reconciler}.go, util/controller_utils.go, trafficdist
+ */
+import type { Node, Pod, Service, ServicePort } from "../../api/gen/core.v1.ts";
+import type { Endpoint, EndpointHints, EndpointPort } from "../../api/gen/discovery.v1.ts";
+import { isDeleting, labelsOf, namespaceOf } from "../../api/meta/object-meta.ts";
+import { isReady, isTerminal } from "../pod-state.ts";
+import { type Group, portsKey } from "./plan.ts";
+
+export const HEADLESS_LABEL = "service.kubernetes.io/headless";
+const ZONE_LABEL = "topology.kubernetes.io/zone";
+
+export function isHeadless({ spec }: Readonly<Service>): boolean { return !spec.clusterIP || spec.clusterIP === "None"; }
+
+/** A Service whose endpoints are found by us: not those that name their own. */
+export function selectsPods({ spec }: Readonly<Service>): boolean { return spec.type !== "ExternalName" && Object.keys(spec.selector ?? {}).length > 0; }
+
+export function selects({ spec }: Readonly<Service>, labels: Readonly<Record<string, string>>): boolean {
+  return Object.entries(spec.selector ?? {}).every(([key, value]) => labels[key] === value);
+}
+
+export function isIpv6(ip: string): boolean { return ip.includes(":"); }
+
+export function addressTypesOf({ spec }: Readonly<Service>): readonly string[] {
+  const families = spec.ipFamilies ?? [];
+  if (families.length > 0) return [...new Set(families)];
+  if (spec.clusterIP && spec.clusterIP !== "None") return [isIpv6(spec.clusterIP) ? "IPv6" : "IPv4"];
+  return ["IPv4", "IPv6"];
+}
+
+/** It has an address and is not over. */
+export function hasAddress(pod: Readonly<Pod>): boolean {
+  return !isTerminal(pod) && (Boolean(pod.status?.podIP) || (pod.status?.podIPs?.length ?? 0) > 0);
+}
+
+/** All of a pod that its endpoints show: when this does not change, they do not. */
+export function endpointDigest(pod: Readonly<Pod>): string {
+  const { hostname = "", subdomain = "", nodeName = "" } = pod.spec;
+  return JSON.stringify([labelsOf(pod), hostname, subdomain, nodeName, isDeleting(pod), isReady(pod), isTerminal(pod), pod.status?.podIP ?? "", (pod.status?.podIPs ?? []).map(({ ip }) => ip)]);
+}
+
+/** The container port behind a service port; undefined when the pod has none of that name. */
+export function targetPort(pod: Readonly<Pod>, { targetPort: target, port, protocol = "TCP" }: Readonly<ServicePort>): number | undefined {
+  if (typeof target === "number") return target;
+  if (target === undefined || target === "") return port;
+  const sidecars = (pod.spec.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === "Always");
+  for (const { ports = [] } of [...pod.spec.containers, ...sidecars]) {
+    const found = ports.find((one) => one.name === target && (one.protocol ?? "TCP") === protocol);
+    if (found !== undefined) return found.containerPort;
+  }
+  return undefined;
+}
+
+export function endpointPorts(service: Readonly<Service>, pod: Readonly<Pod>): EndpointPort[] {
+  return (service.spec.ports ?? []).flatMap((servicePort) => {
+    const port = targetPort(pod, servicePort);
+    if (port === undefined) return [];
+    const { name = "", protocol = "TCP", appProtocol } = servicePort;
+    return [{ name, port, protocol, ...(appProtocol === undefined ? {} : { appProtocol }) }];
+  });
+}
+
+interface Found {
+  readonly groups: readonly Group[];
+  /** Pods left out because their node is unknown. */
+  readonly skipped: readonly Readonly<Pod>[];
+}
+
+export function groupsFor(service: Readonly<Service>, pods: readonly Readonly<Pod>[], addressType: string, nodeOf: (name: string) => Readonly<Node> | undefined): Found {
+  const groups = new Map<string, { readonly ports: EndpointPort[]; readonly endpoints: Endpoint[] }>();
+  const skipped: Readonly<Pod>[] = [];
+  for (const pod of pods) {
+    if (!hasAddress(pod)) continue;
+    const ports = endpointPorts(service, pod);
+    const key = portsKey(ports);
+    const group = groups.get(key) ?? { ports, endpoints: [] };
+    groups.set(key, group);
+    const node = pod.spec.nodeName ? nodeOf(pod.spec.nodeName) : undefined;
+    if (node === undefined && !service.spec.publishNotReadyAddresses) {
+      skipped.push(pod);
+      continue;
+    }
+    const endpoint = endpointFor(service, pod, node, addressType);
+    if (endpoint.addresses.length > 0) group.endpoints.push(endpoint);
+  }
+  return { groups: [...groups.values()], skipped };
+}
+
+function endpointFor(service: Readonly<Service>, pod: Readonly<Pod>, node: Readonly<Node> | undefined, addressType: string): Endpoint {
+  const serving = isReady(pod);
+  const terminating = isDeleting(pod);
+  const ready = service.spec.publishNotReadyAddresses === true || (serving && !terminating);
+  const ips = (pod.status?.podIPs ?? []).map(({ ip }) => ip ?? "");
+  const zone = node === undefined ? undefined : labelsOf(node)[ZONE_LABEL];
+  const { nodeName } = pod.spec;
+  const hints = ready ? hintsFor(service, zone, nodeName) : undefined;
+  return {
+    addresses: ips.filter((ip) => ip !== "" && isIpv6(ip) === (addressType === "IPv6")),
+    conditions: { ready, serving, terminating },
+    targetRef: { kind: "Pod", namespace: namespaceOf(pod), name: pod.metadata.name, uid: pod.metadata.uid },
+    ...(nodeName ? { nodeName } : {}), ...(zone ? { zone } : {}), ...(hasOwnName(pod, service) ? { hostname: pod.spec.hostname } : {}),
+    ...(hints === undefined ? {} : { hints }),
+  };
+}
+
+/** It has a DNS name of its own below the service's. */
+export function hasOwnName(pod: Readonly<Pod>, service: Readonly<Service>): boolean {
+  return Boolean(pod.spec.hostname) && pod.spec.subdomain === service.metadata.name && namespaceOf(pod) === namespaceOf(service);
+}
+
+function hintsFor({ spec: { trafficDistribution } }: Readonly<Service>, zone: string | undefined, nodeName: string | undefined): EndpointHints | undefined {
+  if (trafficDistribution !== "PreferClose" && trafficDistribution !== "PreferSameZone" && trafficDistribution !== "PreferSameNode") return undefined;
+  const forZones = zone ? { forZones: [{ name: zone }] } : {};
+  const forNodes = nodeName && trafficDistribution === "PreferSameNode" ? { forNodes: [{ name: nodeName }] } : {};
+  const hints = { ...forZones, ...forNodes };
+  return Object.keys(hints).length === 0 ? undefined : hints;
+}

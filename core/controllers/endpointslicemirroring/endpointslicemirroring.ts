@@ -1,0 +1,105 @@
+/**
+ * Copies Endpoints that users write themselves, for Services without a selector, into EndpointSlices, which is what proxies read.
+ *
+ * API:    https://kubernetes.io/docs/concepts/services-networking/service/#endpointslice-mirroring
+ * Source: kubernetes v1.36 pkg/controller/endpointslicemirroring
+ */
+import type { EndpointAddress, Endpoints, EndpointSubset } from "../../api/gen/core.v1.ts";
+import type { Endpoint, EndpointSlice } from "../../api/gen/discovery.v1.ts";
+import { annotationsOf, controllerRef, isDeleting, labelsOf, namespaceOf, type TemplateMeta } from "../../api/meta/object-meta.ts";
+import { ENDPOINT_SLICES, ENDPOINTS, SERVICES } from "../../client/resources.ts";
+import { type Controller, itself, mapped } from "../controller.ts";
+import type { ControllerDeps } from "../deps.ts";
+import { LEADER_ANNOTATION } from "../endpoints/endpoints.ts";
+import { repackSubsets } from "../endpoints/plan.ts";
+import { MANAGED_BY_LABEL, SERVICE_NAME_LABEL, serviceKey, SLICES_BY_SERVICE } from "../endpointslice/endpointslice.ts";
+import { type Group, planSlices, TRIGGER_TIME } from "../endpointslice/plan.ts";
+import { isIpv6 } from "../endpointslice/service-endpoints.ts";
+import { writeSlices } from "../endpointslice/write-slices.ts";
+
+const MANAGER = "endpointslicemirroring-controller.k8s.io";
+const SKIP_LABEL = "endpointslice.kubernetes.io/skip-mirror";
+
+/** --mirroring-max-endpoints-per-subset */
+const PER_SUBSET_MAX = 1000;
+
+export function endpointSliceMirroringController({ client, informers, events }: Pick<ControllerDeps, "client" | "informers" | "events">): Controller {
+  const services = informers.of(SERVICES);
+  const endpoints = informers.of(ENDPOINTS);
+  const slices = informers.of(ENDPOINT_SLICES);
+  const sliceClient = client.resource(ENDPOINT_SLICES);
+  const recorder = events.from({ component: "endpoint-slice-mirroring-controller" });
+
+  return {
+    name: "endpoint_slice_mirroring",
+    workers: 5,
+    watches: [itself(endpoints), itself(services), mapped(slices, ({ object, old }) => (old === undefined ? [object] : [old, object]).filter(isOurs).map(serviceKey))],
+
+    async reconcile(key, { signal }) {
+      const source = endpoints.get(key);
+      const service = services.get(key);
+      const existing = slices.by(SLICES_BY_SERVICE, key).filter((slice) => isOurs(slice) && !isDeleting(slice));
+      const write = { client: sliceClient, slices, owner: `Endpoints ${key}`, signal };
+      const mirrored = source !== undefined && service !== undefined && mayMirror(source) && Object.keys(service.spec.selector ?? {}).length === 0;
+      if (!mirrored) {
+        await writeSlices({ create: [], update: [], remove: existing }, { ...write, mayCreate: false });
+        return;
+      }
+      const { groups, invalid, skipped } = mirror(repackSubsets(source.subsets ?? []));
+      if (invalid > 0) recorder.event(source, "Warning", "InvalidIPAddress", `Skipped ${invalid} invalid IP addresses when mirroring to EndpointSlices`);
+      if (skipped > invalid) {
+        recorder.event(source, "Warning", "TooManyAddressesToMirror", `A max of ${PER_SUBSET_MAX} addresses can be mirrored to EndpointSlices per Endpoints subset. ${skipped} addresses were skipped`);
+      }
+      for (const addressType of ["IPv4", "IPv6"] as const) {
+        const plan = planSlices(existing.filter((slice) => slice.addressType === addressType), {
+          addressType, groups: groups[addressType], metadata: metadataFor(source), perSliceMax: PER_SUBSET_MAX, placeholder: false, triggerTime: undefined,
+        });
+        await writeSlices(plan, { ...write, mayCreate: !isDeleting(source) });
+      }
+    },
+  };
+}
+
+function isOurs(slice: Readonly<EndpointSlice>): boolean { return labelsOf(slice)[MANAGED_BY_LABEL] === MANAGER; }
+
+function mayMirror(endpoints: Readonly<Endpoints>): boolean {
+  return labelsOf(endpoints)[SKIP_LABEL] !== "true" && annotationsOf(endpoints)[LEADER_ANNOTATION] === undefined;
+}
+
+function metadataFor(endpoints: Readonly<Endpoints>): TemplateMeta {
+  const { [TRIGGER_TIME]: _t, "kubectl.kubernetes.io/last-applied-configuration": _l, ...annotations } = annotationsOf(endpoints);
+  return {
+    generateName: `${endpoints.metadata.name}-`, namespace: namespaceOf(endpoints), ownerReferences: [controllerRef(endpoints)], annotations,
+    labels: { ...labelsOf(endpoints), [SERVICE_NAME_LABEL]: endpoints.metadata.name, [MANAGED_BY_LABEL]: MANAGER },
+  };
+}
+
+interface Mirrored { readonly groups: Record<"IPv4" | "IPv6", Group[]>; readonly invalid: number; readonly skipped: number }
+
+export function mirror(subsets: readonly EndpointSubset[]): Mirrored {
+  const groups: Mirrored["groups"] = { IPv4: [], IPv6: [] };
+  let [invalid, skipped] = [0, 0];
+  for (const { addresses = [], notReadyAddresses = [], ports = [] } of subsets) {
+    const found: Record<"IPv4" | "IPv6", Endpoint[]> = { IPv4: [], IPv6: [] };
+    let added = 0;
+    for (const [address, ready] of [...addresses.map((one) => [one, true] as const), ...notReadyAddresses.map((one) => [one, false] as const)]) {
+      if (added >= PER_SUBSET_MAX) break;
+      if (!isAddress(address.ip)) { invalid++; continue; }
+      found[isIpv6(address.ip) ? "IPv6" : "IPv4"].push(endpointOf(address, ready));
+      added++;
+    }
+    skipped += addresses.length + notReadyAddresses.length - added;
+    const slicePorts = ports.map(({ name = "", port, protocol = "TCP", appProtocol }) => ({ name, port, protocol, ...(appProtocol === undefined ? {} : { appProtocol }) }));
+    for (const family of ["IPv4", "IPv6"] as const) if (found[family].length > 0) groups[family].push({ ports: slicePorts, endpoints: found[family] });
+  }
+  return { groups, invalid, skipped };
+}
+
+function endpointOf({ ip, hostname, nodeName, targetRef }: EndpointAddress, ready: boolean): Endpoint {
+  return {
+    addresses: [ip], conditions: { ready }, ...(targetRef === undefined ? {} : { targetRef }), ...(nodeName === undefined ? {} : { nodeName }), ...(hostname ? { hostname } : {}),
+  };
+}
+
+/** The API has checked it: this only tells what is no address at all. */
+function isAddress(ip: string): boolean { return /^(\d{1,3}\.){3}\d{1,3}$|^[0-9a-fA-F:.]*:[0-9a-fA-F:.]*$/.test(ip); }
