@@ -62,13 +62,13 @@ export async function repairStore(path: string): Promise<StoreReport> {
   } catch (error) {
     if (!isCorrupt(error)) throw error;
     await repairLevel(path);
-    await keepReadable(path);
+    await keepReadable(path, { repaired: true });
   }
   return checkStore(path);
 }
 
-async function keepReadable(path: string): Promise<void> {
-  const engine = await openOffline(path);
+async function keepReadable(path: string, options: { readonly repaired?: boolean } = {}): Promise<void> {
+  const engine = await openOffline(path, options);
   try {
     const { rows, digest, damaged, meta } = await load(engine);
     const newest = rows.reduce((max, { row }) => Math.max(max, row.revision), meta?.reserved ?? 0);
@@ -80,8 +80,8 @@ async function keepReadable(path: string): Promise<void> {
   }
 }
 
-function openOffline(path: string): Promise<Engine> {
-  return levelEngine({ path, clock: { uptimeMs: () => 0 }, freeBytesMin: 0 });
+function openOffline(path: string, options: { readonly repaired?: boolean } = {}): Promise<Engine> {
+  return levelEngine({ ...options, path, clock: { uptimeMs: () => 0 }, freeBytesMin: 0 });
 }
 
 function report(path: string, loaded: Loaded): StoreReport {

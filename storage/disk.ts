@@ -48,6 +48,8 @@ const MEANINGS: readonly [pattern: RegExp, code: StoreErrorCode, reason: string]
   [/EDQUOT|quota exceeded/i, "full", "the disk quota is used up"],
   [/LEVEL_LOCKED|already held by process|unable to lock/i, "locked", "another process has the store open"],
   [/LEVEL_CORRUPTION|Corruption:/i, "corrupt", "LevelDB's files are damaged"],
+  [/LEVEL_IO_ERROR.*No such file/i, "corrupt", "a file of LevelDB is missing"],
+  [/LEVEL_IO_ERROR.*\.(ldb|sst): Invalid argument/i, "corrupt", "a table of LevelDB is cut off"], // it reads behind the end of a mapped file
   [/EACCES|EPERM|Permission denied|Operation not permitted/i, "unavailable", "permission denied"],
   [/EROFS|Read-only file system/i, "unavailable", "the file system is read-only"],
   [/ENOTDIR|Not a directory/i, "unavailable", "the path is not a directory"],

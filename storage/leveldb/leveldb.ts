@@ -9,13 +9,15 @@
  *
  * What LevelDB would do and we prevent: it makes a new, empty store where its CURRENT file is missing, though the data still lies beside it;
  * after a failed write to its log, later writes can land where recovery does not find them (so a failed batch ends this engine); and it drops
- * what it cannot read in a log without a word (so mvcc/ keeps a digest of all rows, and sees it).
+ * what it cannot read in a log, and what follows, without a word (so log-damage.ts looks first; and mvcc/ keeps a digest of all rows).
  */
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { Level } from "level";
 import { explain, freeBytes, makeDirectory, storeError } from "../disk.ts";
 import type { Engine, EngineWrite, StoreClock } from "../engine.ts";
-import { StoreError } from "../store.ts";
+import type { StoreError } from "../store.ts";
+import { damageInLog } from "./log-damage.ts";
 
 export interface LevelOptions {
   readonly path: string;
@@ -24,6 +26,8 @@ export interface LevelOptions {
   readonly freeBytesMin?: number;
   /** Make the store if there is none. */
   readonly create?: boolean;
+  /** The store was just repaired, which leaves no log. */
+  readonly repaired?: boolean;
 }
 
 /** Two write buffers and one compaction's output (about 12 tables of 2 MiB) at their greatest. */
@@ -34,16 +38,17 @@ const FREE_ASK_BYTES = 4 * 1024 * 1024;
 const PAGE_ROWS = 1000;
 
 export async function levelEngine(options: LevelOptions): Promise<Engine> {
-  const { path, create = false, freeBytesMin = FREE_BYTES_MIN } = options;
+  const { path, create = false, repaired = false, freeBytesMin = FREE_BYTES_MIN } = options;
   const room = roomWatch({ path, freeBytesMin, clock: options.clock });
-  const level = new Level<string, Uint8Array>(path, {
-    keyEncoding: "utf8", valueEncoding: "view", compression: true, cacheSize: 1024 * 1024, writeBufferSize: 4 * 1024 * 1024, createIfMissing: create,
-  });
+  let level: Level<string, Uint8Array>;
   try {
     if (create) makeDirectory(path);
-    refuseDamaged(path, create);
-    const full = room.refusal();
-    if (full && !create) throw full;
+    refuseDamaged(path, { create, repaired });
+    const full = create ? undefined : room.refusal();
+    if (full) throw full;
+    level = new Level(path, { // opens by itself from here on
+      keyEncoding: "utf8", valueEncoding: "view", compression: true, cacheSize: 1024 * 1024, writeBufferSize: 4 * 1024 * 1024, createIfMissing: create,
+    });
     await level.open();
   } catch (error) {
     throw explain(error, path);
@@ -114,12 +119,22 @@ function levelFiles(path: string): string[] {
   }
 }
 
-function refuseDamaged(path: string, create: boolean): void {
+/** What LevelDB would not notice, or would make a new and empty store of. */
+function refuseDamaged(path: string, { create, repaired }: { readonly create: boolean; readonly repaired: boolean }): void {
   const files = levelFiles(path);
-  if (files.length === 0 && !create) throw storeError("unavailable", { path, reason: "there is no store here" });
-  const manifests = files.filter((name) => name.startsWith("MANIFEST-"));
-  if (files.length > 0 && !files.includes("CURRENT")) throw storeError("corrupt", { path, reason: "the file CURRENT is missing" });
-  if (files.length > 0 && manifests.length === 0) throw storeError("corrupt", { path, reason: "the MANIFEST file is missing" });
+  const damaged = (reason: string): StoreError => storeError("corrupt", { path, reason });
+  if (files.length === 0) {
+    if (create) return;
+    throw storeError("unavailable", { path, reason: "there is no store here" });
+  }
+  if (!files.includes("CURRENT")) throw damaged("the file CURRENT is missing");
+  if (!files.some((name) => name.startsWith("MANIFEST-"))) throw damaged("the MANIFEST file is missing");
+  const logs = files.filter((name) => name.endsWith(".log"));
+  if (logs.length === 0 && !repaired) throw damaged("the log is missing"); // an open store always has one, and leaves it behind
+  for (const name of logs) {
+    const at = damageInLog(readFileSync(join(path, name)));
+    if (at !== undefined) throw damaged(`the log ${name} is damaged at byte ${at}`);
+  }
 }
 
 function roomWatch({ path, freeBytesMin, clock }: { path: string; freeBytesMin: number; clock: Pick<StoreClock, "uptimeMs"> }) {

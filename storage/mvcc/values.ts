@@ -22,18 +22,18 @@ const SHAPE_FIELDS_MAX = 64;
 const FIELD_NAME = /^[a-z][A-Za-z0-9]{0,62}$/;
 
 export class ValueCodec {
-  readonly #shapes: string[][];
+  readonly #shapes: (readonly string[])[]; // as msgpackr numbers them
   readonly #packr: Packr;
   readonly #text = new TextDecoder("utf-8", { fatal: true });
   #durable: number; // shapes below this number are on disk
   #asJson = false; // the value being packed has something that msgpackr cannot keep
 
-  constructor(shapes: string[][]) {
-    this.#shapes = shapes;
+  constructor(shapes: readonly (readonly string[])[]) {
+    this.#shapes = [...shapes];
     this.#durable = shapes.length;
     this.#packr = new Packr({
-      structures: shapes,
-      saveStructures: () => true, // they stay in #shapes; the store writes `fresh` with its next batch
+      getStructures: () => this.#shapes.map((fields) => [...fields]), // copies: msgpackr keeps notes in them
+      saveStructures: (all: string[][]) => void this.#shapes.push(...all.slice(this.#shapes.length).map((fields) => [...fields])),
       maxSharedStructures: SHAPES_MAX,
       maxOwnStructures: 0,
       useRecords: (object: object) => this.#makesShape(object),
@@ -57,7 +57,7 @@ export class ValueCodec {
 
   /** Shapes that are not on disk yet, with their numbers. */
   get fresh(): readonly (readonly [id: number, fields: readonly string[]])[] {
-    return this.#shapes.slice(this.#durable).map((fields, i) => [this.#durable + i, [...fields]]);
+    return this.#shapes.slice(this.#durable).map((fields, i) => [this.#durable + i, fields]);
   }
 
   /** Every shape below `count` is on disk. */
@@ -71,7 +71,7 @@ export class ValueCodec {
 
   #makesShape(object: object): boolean {
     const keys = Object.keys(object);
-    let fields = keys.length <= SHAPE_FIELDS_MAX;
+    let fields = keys.length > 0 && keys.length <= SHAPE_FIELDS_MAX;
     for (const key of keys) {
       if (FIELD_NAME.test(key)) continue;
       fields = false;

@@ -1,0 +1,174 @@
+/** Real directories: damaged, locked, full, copied. */
+import { appendFileSync, copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, test } from "vitest";
+import { systemClock } from "../core/lifecycle/clock.ts";
+import { backupStore, restoreStore } from "./backup.ts";
+import { checkStore, repairStore, REVISIONS_SKIPPED } from "./check.ts";
+import { openStore } from "./open.ts";
+import { StoreError, type Row, type Store } from "./store.ts";
+
+const made: string[] = [];
+
+afterEach(() => {
+  for (const path of made.splice(0)) rmSync(path, { recursive: true, force: true });
+});
+
+function scratch(): string {
+  const path = mkdtempSync(join(tmpdir(), "store-"));
+  made.push(path);
+  return path;
+}
+
+const open = (path: string): Promise<Store> => openStore({ path, clock: systemClock });
+
+async function failure(call: Promise<unknown>): Promise<StoreError> {
+  const error = await call.then(() => undefined, (reason: unknown) => reason);
+  expect(error).toBeInstanceOf(StoreError);
+  return error as StoreError;
+}
+
+/** A store of 3,000 rows, closed; most lie in tables, the last 100 in the log. */
+async function filled(): Promise<{ path: string; rows: readonly Row[]; revision: number }> {
+  const path = scratch();
+  const put = async (from: number, to: number): Promise<Store> => {
+    const store = await open(path);
+    for (let i = from; i < to; i += 50) await Promise.all(Array.from({ length: 50 }, (_, j) => store.put(`/rows/${String(i + j).padStart(5, "0")}`, { name: `row-${i + j}`, text: `${i} `.repeat(200) }, 0)));
+    return store;
+  };
+  await (await put(0, 2900)).close();
+  const store = await put(2900, 3000);
+  const { rows, revision } = await store.list({ prefix: "" });
+  await store.close();
+  return { path, rows, revision };
+}
+
+const files = (path: string, pattern: RegExp): string[] => readdirSync(path).filter((name) => pattern.test(name)).map((name) => join(path, name));
+const biggest = (paths: string[]): string => paths.toSorted((a, b) => statSync(b).size - statSync(a).size)[0]!;
+
+function garble(path: string, at: number, length: number): void {
+  const bytes = readFileSync(path);
+  for (let i = 0; i < length; i++) bytes[at + i]! ^= 0xa5;
+  writeFileSync(path, bytes);
+}
+
+const DAMAGES: [what: string, damage: (path: string) => void][] = [
+  ["a table truncated", (path) => truncateSync(biggest(files(path, /\.ldb$/)), 20_000)],
+  ["a table garbled in the middle", (path) => { const table = biggest(files(path, /\.ldb$/)); garble(table, statSync(table).size / 2 | 0, 200); }],
+  ["a table lost", (path) => rmSync(biggest(files(path, /\.ldb$/)))],
+  ["the log garbled in the middle", (path) => { const log = biggest(files(path, /\.log$/)); garble(log, statSync(log).size / 3 | 0, 50); }],
+  ["the log lost", (path) => rmSync(biggest(files(path, /\.log$/)))],
+  ["CURRENT lost", (path) => rmSync(join(path, "CURRENT"))],
+  ["CURRENT garbled", (path) => writeFileSync(join(path, "CURRENT"), "nonsense\n")],
+  ["the manifest lost", (path) => { for (const manifest of files(path, /^MANIFEST/)) rmSync(manifest); }],
+  ["the manifest garbled", (path) => garble(files(path, /^MANIFEST/)[0]!, 10, 20)],
+  ["the manifest truncated", (path) => truncateSync(files(path, /^MANIFEST/)[0]!, 0)],
+];
+
+test.each(DAMAGES)("damage is noticed, named and repaired as far as possible: %s", async (_, damage) => {
+  const { path, rows, revision } = await filled();
+  damage(path);
+  const refused = await failure(open(path));
+  expect([refused.code, refused.fields["remedy"]]).toEqual(["corrupt", expect.stringContaining("coracle check")]);
+  const report = await checkStore(path);
+  expect(report.repair).toBe("possible");
+  expect(report.problems.length).toBeGreaterThan(0);
+  expect(await repairStore(path)).toMatchObject({ problems: [], repair: "not needed" });
+  const store = await open(path);
+  expect(store.revision).toBeGreaterThan(revision + REVISIONS_SKIPPED / 2);
+  const originals = new Map(rows.map((row) => [row.key, row]));
+  const kept = (await store.list({ prefix: "" })).rows;
+  for (const row of kept) expect(row).toEqual(originals.get(row.key));
+  await store.put("/after", {}, 0);
+  await store.close();
+});
+
+test("a sound store is found sound", async () => {
+  const { path, revision } = await filled();
+  expect(await checkStore(path)).toMatchObject({ problems: [], repair: "not needed", rows: 3000, revision, closedInOrder: true });
+});
+
+test("half a batch at the end of the log is what a crash leaves: nothing is wrong with that", async () => {
+  const { path, rows } = await filled();
+  const log = biggest(files(path, /\.log$/));
+  truncateSync(log, statSync(log).size - 7);
+  appendFileSync(log, new Uint8Array(4096)); // and the file had already grown
+  const store = await open(path);
+  expect((await store.list({ prefix: "" })).rows).toEqual(rows); // only the last meta record was torn off: the note that the store was closed in order
+  await store.close();
+});
+
+test("who comes second is told that the store is locked", async () => {
+  const path = scratch();
+  const store = await open(path);
+  expect((await failure(open(path))).code).toBe("locked");
+  expect((await failure(checkStore(path))).code).toBe("locked");
+  await store.close();
+  await (await open(path)).close();
+});
+
+test("a path that cannot be a store is explained", async () => {
+  const path = join(scratch(), "file");
+  writeFileSync(path, "");
+  expect((await failure(open(path))).fields["reason"]).toMatch(/not a directory/i);
+  expect((await failure(checkStore(join(path, "..", "nothing")))).fields["reason"]).toBe("there is no store here");
+});
+
+test("a store may be copied while it is closed, and is readable by its owner only", async () => {
+  const { path, rows } = await filled();
+  const copy = join(scratch(), "copy");
+  mkdirSync(copy);
+  for (const name of readdirSync(path)) copyFileSync(join(path, name), join(copy, name));
+  const store = await open(copy);
+  expect((await store.list({ prefix: "" })).rows).toEqual(rows);
+  await store.close();
+  const fresh = join(scratch(), "a", "b");
+  await (await open(fresh)).close();
+  expect(statSync(fresh).mode & 0o77).toBe(0);
+});
+
+test("a backup is the state at one revision, and makes the same store again, far in the future", async () => {
+  const path = scratch();
+  const file = join(scratch(), "backups", "one.zst");
+  const store = await open(path);
+  for (let i = 0; i < 2500; i++) void store.put(`/a/${i}`, { i, labels: { "a/b": "c" }, __proto__: undefined }, 0);
+  await store.put("/odd", JSON.parse('{"data":{"__proto__":"x"},"text":"ü\\u2028\\n"}'), 0);
+  const before = await store.list({ prefix: "" });
+  const backing = backupStore(store, file);
+  await store.put("/later", {}, 0);
+  expect(await backing).toEqual({ rows: 2501, revision: before.revision });
+  await store.close();
+  expect(statSync(file).mode & 0o77).toBe(0);
+
+  expect((await failure(restoreStore({ file, path, clock: systemClock }))).fields["reason"]).toBe("there is a store already");
+  const restored = join(scratch(), "restored");
+  expect(await restoreStore({ file, path: restored, clock: systemClock })).toEqual({ rows: 2501, revision: before.revision + REVISIONS_SKIPPED });
+  const after = await open(restored);
+  expect(await after.list({ prefix: "" })).toEqual({ ...before, revision: before.revision + REVISIONS_SKIPPED });
+  await after.close();
+});
+
+test("a damaged backup makes no store at all", async () => {
+  const path = scratch();
+  const file = join(path, "one.zst");
+  const store = await open(join(path, "store"));
+  for (let i = 0; i < 100; i++) await store.put(`/a/${i}`, { i, text: String(Math.sin(i)) }, 0);
+  await backupStore(store, file);
+  await store.close();
+  const sound = readFileSync(file);
+  const lines = Bun.zstdDecompressSync(sound).toString().split("\n");
+  for (const [what, bytes] of [
+    ["truncated", sound.subarray(0, sound.length - 20)],
+    ["garbled", sound.map((byte, i) => (i === sound.length >> 1 ? byte ^ 4 : byte))],
+    ["a row missing", Bun.zstdCompressSync(lines.toSpliced(7, 1).join("\n"))],
+    ["the end missing", Bun.zstdCompressSync(lines.slice(0, -2).join("\n"))],
+    ["something else", Bun.zstdCompressSync('{"kind":"List"}\n')],
+    ["no zstd", Buffer.from("hello")],
+    ["empty", Buffer.alloc(0)],
+  ] as const) {
+    writeFileSync(file, bytes);
+    const error = await failure(restoreStore({ file, path: join(path, "restored"), clock: systemClock }));
+    expect([what, ["corrupt", "unavailable"].includes(error.code), readdirSync(path).sort()]).toEqual([what, true, ["one.zst", "store"]]);
+  }
+});
