@@ -3,8 +3,8 @@
  *
  * Source: sigs.k8s.io/structured-merge-diff v6 merge/update.go, typed/reconcile_schema.go
  */
-import type { JsonMap } from "../json-value.ts";
-import type { ObjectSchema, SchemaNode } from "../schema.ts";
+import { isEmptyMap, type JsonMap } from "../json-value.ts";
+import { ANYTHING, type ObjectSchema, type SchemaNode } from "../schema.ts";
 import { type Comparison, compareObjects } from "./compare.ts";
 import { type Conflict, ConflictError } from "./conflict.ts";
 import type { FieldFilter } from "./field-filter.ts";
@@ -92,17 +92,20 @@ export function reconcileManagers(managers: Managers, { root }: ObjectSchema): M
 }
 
 function reconcile(set: FieldSet, schema: SchemaNode | undefined): FieldSet {
-  if (schema === undefined || schema.scalar === "untyped") return set;
+  if (schema === undefined || schema.map?.element === ANYTHING) return set;
   let out = set;
   for (const key in set) {
     const child = set[key]!;
     if (key === ".") continue;
     const below = schemaBelow(schema, key);
-    const whole = below !== undefined && Object.keys(child).length > 0 && (below.map?.atomic || below.list?.atomic);
-    const next = whole ? LEAF : reconcile(child, below);
+    const next = isAtomic(below) && !isEmptyMap(child) ? LEAF : below === ANYTHING ? child : reconcile(child, below);
     if (next === child) continue;
     if (out === set) out = { ...set };
     out[key] = next;
   }
   return out;
+}
+
+function isAtomic(schema: SchemaNode | undefined): boolean {
+  return schema?.map === undefined ? schema?.list?.atomic ?? false : schema.map.atomic;
 }
