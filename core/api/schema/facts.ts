@@ -144,6 +144,9 @@ export class Facts {
   /** Any named type (struct, special or alias target) by its OpenAPI name. */
   typeNamed(name: string): Type | undefined { return this.#named(name); }
 
+  /** Every struct and named type, by its OpenAPI name. */
+  typeNames(): readonly string[] { return [...this.#lines().types.keys()]; }
+
   groupVersions(): readonly RegisteredGroupVersion[] { return [...this.#lines().groupVersions.values()]; }
 
   #lines(): FactsIndex { return (this.#index ??= indexFacts(this.#texts)); }

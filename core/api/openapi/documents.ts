@@ -1,0 +1,125 @@
+/**
+ * The OpenAPI documents of a running server, made when asked for and kept compressed until what is served changes.
+ *
+ *   documents.update({ versions, rows, custom });       when a custom resource comes or goes
+ *   documents.index()                                   GET /openapi/v3
+ *   await documents.v3("apis/apps/v1")                  GET /openapi/v3/apis/apps/v1
+ *   await documents.v2("protobuf")                      GET /openapi/v2
+ *
+ * The core group's document is 1.4 MB of JSON and 80 kB gzipped; nobody may ever ask for it. Hashes come from what goes into a document, not from
+ * the document, so the index costs nothing.
+ */
+import { createHash } from "node:crypto";
+import { gzipSync } from "node:zlib";
+import type { GroupVersion } from "../meta/gvk.ts";
+import { builtInFacts, type Facts } from "../schema/facts.ts";
+import type { ResourceRow, ServedGroupVersion } from "../schema/resources.ts";
+import type { CustomSchema } from "./custom.ts";
+import { rootOf } from "./operations.ts";
+import { rootDocuments } from "./root-operations.ts";
+import type { Descriptions } from "./schema.ts";
+import { encodeOpenApiV2, OPENAPI_V2_PROTOBUF } from "./v2-protobuf.ts";
+import { openApiV2 } from "./v2.ts";
+import { openApiV3, openApiV3Index } from "./v3.ts";
+
+export interface ServedApi {
+  readonly versions: readonly ServedGroupVersion[];
+  readonly rows: readonly ResourceRow[];
+  /** Structural schemas of custom rows, by "group/version/Kind". */
+  readonly custom: ReadonlyMap<string, CustomSchema>;
+}
+
+export interface OpenApiDocument { readonly gzip: Uint8Array; readonly contentType: string; readonly etag: string }
+
+export interface OpenApiOptions {
+  /** info.version, and part of every hash: v1.36.4. */
+  readonly version: string;
+  /** Loaded for each document and not kept: they are a megabyte. */
+  readonly descriptions: () => Promise<Descriptions>;
+  readonly facts?: Facts;
+}
+
+const HASH_LENGTH = 128;
+const JSON_TYPE = "application/json";
+
+export class OpenApiDocuments {
+  readonly #version: string;
+  readonly #descriptions: () => Promise<Descriptions>;
+  readonly #facts: Facts;
+  #api: ServedApi;
+  readonly #made = new Map<string, Promise<OpenApiDocument>>();
+  #hashes: ReadonlyMap<string, string> | undefined;
+
+  constructor(api: ServedApi, { version, descriptions, facts = builtInFacts }: OpenApiOptions) {
+    this.#api = api; this.#version = version; this.#descriptions = descriptions; this.#facts = facts;
+  }
+
+  /** Drops the documents that are no longer true, and only those. */
+  update(api: ServedApi): void {
+    const before = this.#hashesNow();
+    this.#api = api;
+    this.#hashes = undefined;
+    const after = this.#hashesNow();
+    for (const key of this.#made.keys()) if (before.get(key) !== after.get(key)) this.#made.delete(key);
+  }
+
+  /** `extra`: documents served elsewhere, by aggregated servers. */
+  index(extra: readonly { readonly path: string; readonly hash: string }[] = []): object {
+    return openApiV3Index([...[...this.#hashesNow()].filter(([path]) => !path.startsWith("v2/")).map(([path, hash]) => ({ path, hash })), ...extra]);
+  }
+
+  /** `path` as in the index; undefined if there is no such document. */
+  v3(path: string): Promise<OpenApiDocument> | undefined {
+    const make = this.#maker(path);
+    return make && this.#keep(path, async () => ({ bytes: Buffer.from(JSON.stringify(make(await this.#descriptions()))), contentType: JSON_TYPE }));
+  }
+
+  v2(encoding: "json" | "protobuf"): Promise<OpenApiDocument> {
+    return this.#keep(`v2/${encoding}`, async () => {
+      const document = openApiV2({ ...this.#api, descriptions: await this.#descriptions(), facts: this.#facts }, { version: this.#version });
+      return encoding === "json" ? { bytes: Buffer.from(JSON.stringify(document)), contentType: JSON_TYPE } : { bytes: encodeOpenApiV2(document), contentType: OPENAPI_V2_PROTOBUF };
+    });
+  }
+
+  /** What openapi hash the index names for a document; undefined if there is none. */
+  hash(path: string): string | undefined { return this.#hashesNow().get(path); }
+
+  #maker(path: string): ((descriptions: Descriptions) => object) | undefined {
+    const groupVersion = this.#api.versions.find((candidate) => pathOf(candidate) === path);
+    if (groupVersion) return (descriptions) => openApiV3({ groupVersion, rows: this.#rowsOf(groupVersion), descriptions, custom: this.#customOf(groupVersion), facts: this.#facts }, { version: this.#version });
+    if (!this.#hashesNow().has(path)) return undefined;
+    return (descriptions) => rootDocuments(this.#groups(), { facts: this.#facts, descriptions, version: this.#version }).get(path)!();
+  }
+
+  #keep(key: string, make: () => Promise<{ readonly bytes: Uint8Array; readonly contentType: string }>): Promise<OpenApiDocument> {
+    const known = this.#made.get(key);
+    if (known) return known;
+    const etag = `"${this.#hashesNow().get(key) ?? ""}"`;
+    const made = make().then(({ bytes, contentType }) => ({ gzip: gzipSync(bytes), contentType, etag }));
+    this.#made.set(key, made);
+    made.catch(() => this.#made.delete(key)); // the caller has the error; the next one may try again
+    return made;
+  }
+
+  #hashesNow(): ReadonlyMap<string, string> {
+    if (this.#hashes) return this.#hashes;
+    const hashes = new Map<string, string>();
+    for (const groupVersion of this.#api.versions) hashes.set(pathOf(groupVersion), this.#hash({ groupVersion, rows: this.#rowsOf(groupVersion), custom: [...this.#customOf(groupVersion)] }));
+    for (const path of rootDocuments(this.#groups(), { facts: this.#facts, descriptions: {}, version: this.#version }).keys()) hashes.set(path, this.#hash(path));
+    const all = this.#hash([...hashes]);
+    for (const encoding of ["json", "protobuf"]) hashes.set(`v2/${encoding}`, all);
+    return (this.#hashes = hashes);
+  }
+
+  #hash(content: unknown): string { return createHash("sha512").update(this.#version).update(JSON.stringify(content)).digest("hex").toUpperCase().slice(0, HASH_LENGTH); }
+  #groups(): string[] { return [...new Set(this.#api.versions.map(({ group }) => group))]; }
+  #rowsOf({ group, version }: GroupVersion): ResourceRow[] { return this.#api.rows.filter((row) => row.group === group && row.version === version); }
+
+  #customOf({ group, version }: GroupVersion): ReadonlyMap<string, CustomSchema> {
+    const prefix = `${group}/${version}/`;
+    return new Map([...this.#api.custom].filter(([key]) => key.startsWith(prefix)).map(([key, schema]) => [key.slice(prefix.length), schema]));
+  }
+}
+
+/** "api/v1", "apis/apps/v1". */
+function pathOf(groupVersion: GroupVersion): string { return rootOf(groupVersion).slice(1); }

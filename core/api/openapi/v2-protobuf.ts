@@ -1,0 +1,130 @@
+/**
+ * OpenAPI v2 as protobuf: gnostic's openapi.v2.Document, which client-go's OpenAPISchema() accepts and nothing else.
+ *
+ * The messages follow the JSON document, except that maps are lists of named values, that "one of" is a message around the choice, and that values
+ * of any shape (extensions, defaults, enums) are YAML text, for which JSON will do.
+ *
+ * Source: github.com/google/gnostic-models openapiv2/OpenAPIv2.proto
+ */
+import { BackwardWriter, FIXED64, LENGTH_DELIMITED, VARINT } from "../codec/protobuf-wire.ts";
+import type { Swagger } from "./v2.ts";
+
+/** What clients accept, in the two spellings that are about. */
+export const OPENAPI_V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+export const OPENAPI_V2_PROTOBUF_OLD = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+
+type Json = Readonly<Record<string, unknown>>;
+/** Writes the content of a message. */
+type Message = (writer: BackwardWriter, value: unknown) => void;
+/** One field of a message: its number, where it is in JSON, and what it is. */
+interface Field { readonly number: number; readonly key: string; readonly type: "string" | "bool" | "int64" | "double" | Message; readonly repeated?: boolean }
+
+export function encodeOpenApiV2(document: Swagger): Uint8Array {
+  const writer = new BackwardWriter();
+  documentMessage(writer, document);
+  return writer.finish();
+}
+
+function field(number: number, key: string, type: Field["type"]): Field { return { number, key, type }; }
+function many(number: number, key: string, type: Field["type"]): Field { return { number, key, type, repeated: true }; }
+
+/** `extensions` is the number of the field that takes every x-… key. */
+function message(fields: readonly Field[], extensions?: number): Message {
+  const descending = [...fields].sort((a, b) => b.number - a.number);
+  return (writer, value) => {
+    const json = value as Json;
+    if (extensions !== undefined) {
+      for (const key of Object.keys(json).filter((name) => name.startsWith("x-")).reverse()) nest(writer, extensions, () => named(writer, key, () => anyValue(writer, json[key])));
+    }
+    for (const { number, key, type, repeated } of descending) {
+      const found = json[key];
+      if (found === undefined) continue;
+      for (const item of repeated ? (found as unknown[]).toReversed() : [found]) writeField(writer, number, type, item);
+    }
+  };
+}
+
+function writeField(writer: BackwardWriter, number: number, type: Field["type"], value: unknown): void {
+  if (type === "string") { writer.text(value as string); writer.tag(number, LENGTH_DELIMITED); }
+  else if (type === "bool") { writer.varint(value === true ? 1 : 0); writer.tag(number, VARINT); }
+  else if (type === "int64") { writer.int64(value as number); writer.tag(number, VARINT); }
+  else if (type === "double") { writer.double(value as number); writer.tag(number, FIXED64); }
+  else nest(writer, number, () => type(writer, value));
+}
+
+function nest(writer: BackwardWriter, number: number, write: () => void): void {
+  const before = writer.length;
+  write();
+  writer.close(number, before);
+}
+
+/** { name = 1, value = 2 } */
+function named(writer: BackwardWriter, name: string, writeValue: () => void): void {
+  nest(writer, 2, writeValue);
+  writer.text(name); writer.tag(1, LENGTH_DELIMITED);
+}
+
+/** A map: repeated named values in field `number`. */
+function mapOf(number: number, value: Message): Message {
+  return (writer, map) => { for (const [key, item] of Object.entries(map as Json).reverse()) nest(writer, number, () => named(writer, key, () => value(writer, item))); };
+}
+
+/** Any { yaml = 2 } */
+function anyValue(writer: BackwardWriter, value: unknown): void { writer.text(JSON.stringify(value)); writer.tag(2, LENGTH_DELIMITED); }
+
+/** A schema refers to schemas, so it is not a constant made of constants. */
+function schemaMessage(writer: BackwardWriter, value: unknown): void { schemaFields(writer, value); }
+
+function additionalProperties(writer: BackwardWriter, value: unknown): void {
+  if (typeof value === "boolean") writeField(writer, 2, "bool", value);
+  else writeField(writer, 1, schemaMessage, value);
+}
+
+/** "object", or ["object"]. */
+function typeItem(writer: BackwardWriter, value: unknown): void { for (const type of [value].flat().toReversed() as string[]) writeField(writer, 1, "string", type); }
+
+const schemaFields = message([
+  field(1, "$ref", "string"), field(2, "format", "string"), field(3, "title", "string"), field(4, "description", "string"), field(5, "default", anyValue),
+  field(6, "multipleOf", "double"), field(7, "maximum", "double"), field(8, "exclusiveMaximum", "bool"), field(9, "minimum", "double"), field(10, "exclusiveMinimum", "bool"),
+  field(11, "maxLength", "int64"), field(12, "minLength", "int64"), field(13, "pattern", "string"), field(14, "maxItems", "int64"), field(15, "minItems", "int64"),
+  field(16, "uniqueItems", "bool"), field(17, "maxProperties", "int64"), field(18, "minProperties", "int64"), many(19, "required", "string"), many(20, "enum", anyValue),
+  field(21, "additionalProperties", additionalProperties), field(22, "type", typeItem), field(23, "items", (writer, items) => writeField(writer, 1, schemaMessage, items)),
+  many(24, "allOf", schemaMessage), field(25, "properties", mapOf(1, schemaMessage)), field(30, "example", anyValue),
+], 31);
+
+const response = message([field(1, "description", "string"), field(2, "schema", (writer, schema) => writeField(writer, 1, schemaMessage, schema))], 5);
+const bodyParameter = message([field(1, "description", "string"), field(2, "name", "string"), field(3, "in", "string"), field(4, "required", "bool"), field(5, "schema", schemaMessage)], 6);
+const queryParameter = message([
+  field(1, "required", "bool"), field(2, "in", "string"), field(3, "description", "string"), field(4, "name", "string"), field(6, "type", "string"), field(20, "uniqueItems", "bool"),
+], 23);
+const pathParameter = message([
+  field(1, "required", "bool"), field(2, "in", "string"), field(3, "description", "string"), field(4, "name", "string"), field(5, "type", "string"), field(19, "uniqueItems", "bool"),
+], 22);
+
+/** ParametersItem { parameter = 1 { body_parameter = 1 | non_body_parameter = 2 { query = 3 | path = 4 } } } */
+function parametersItem(writer: BackwardWriter, value: unknown): void {
+  const where = (value as Json)["in"];
+  nest(writer, 1, () => {
+    if (where === "body") writeField(writer, 1, bodyParameter, value);
+    else nest(writer, 2, () => where === "path" ? writeField(writer, 4, pathParameter, value) : writeField(writer, 3, queryParameter, value));
+  });
+}
+
+const operation = message([
+  many(1, "tags", "string"), field(3, "description", "string"), field(5, "operationId", "string"), many(6, "produces", "string"), many(7, "consumes", "string"),
+  many(8, "parameters", parametersItem), field(9, "responses", mapOf(1, (writer, value) => writeField(writer, 1, response, value))), many(10, "schemes", "string"),
+], 13);
+
+const pathItem = message([
+  field(2, "get", operation), field(3, "put", operation), field(4, "post", operation), field(5, "delete", operation), field(6, "options", operation),
+  field(7, "head", operation), field(8, "patch", operation), many(9, "parameters", parametersItem),
+], 10);
+
+const apiKey = message([field(1, "type", "string"), field(2, "name", "string"), field(3, "in", "string"), field(4, "description", "string")], 5);
+const stringArray: Message = (writer, value) => { for (const item of (value as string[]).toReversed()) writeField(writer, 1, "string", item); };
+
+const documentMessage = message([
+  field(1, "swagger", "string"), field(2, "info", message([field(1, "title", "string"), field(2, "version", "string")], 7)),
+  field(8, "paths", mapOf(2, pathItem)), field(9, "definitions", mapOf(1, schemaMessage)), many(12, "security", mapOf(1, stringArray)),
+  field(13, "securityDefinitions", mapOf(1, (writer, value) => writeField(writer, 2, apiKey, value))),
+], 16);
