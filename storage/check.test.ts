@@ -99,6 +99,19 @@ test("half a batch at the end of the log is what a crash leaves: nothing is wron
   await store.close();
 });
 
+test("a store that was just being made when the process died is made again", async () => {
+  for (const left of [["MANIFEST-000001"], ["MANIFEST-000001", "CURRENT"], ["LOCK", "LOG"]]) {
+    const path = scratch();
+    const store = await open(path);
+    await store.close();
+    for (const name of readdirSync(path)) rmSync(join(path, name));
+    for (const name of left) writeFileSync(join(path, name), name === "CURRENT" ? "MANIFEST-000001\n" : "");
+    expect((await failure(checkStore(path))).fields["reason"]).toBe("there is no store here");
+    if (left.includes("CURRENT")) continue; // LevelDB would not write it before the manifest is whole
+    await (await open(path)).close();
+  }
+});
+
 test("who comes second is told that the store is locked", async () => {
   const path = scratch();
   const store = await open(path);

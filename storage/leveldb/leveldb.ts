@@ -105,7 +105,7 @@ export async function repairLevel(path: string): Promise<void> {
   }
 }
 
-/** Is there a store at `path` at all? */
+/** Is there anything of a store at `path`? */
 export function isLevelStore(path: string): boolean {
   return levelFiles(path).length > 0;
 }
@@ -123,7 +123,7 @@ function levelFiles(path: string): string[] {
 function refuseDamaged(path: string, { create, repaired }: { readonly create: boolean; readonly repaired: boolean }): void {
   const files = levelFiles(path);
   const damaged = (reason: string): StoreError => storeError("corrupt", { path, reason });
-  if (files.length === 0) {
+  if (files.length === 0 || isHalfMade(path, files)) {
     if (create) return;
     throw storeError("unavailable", { path, reason: "there is no store here" });
   }
@@ -135,6 +135,12 @@ function refuseDamaged(path: string, { create, repaired }: { readonly create: bo
     const at = damageInLog(readFileSync(join(path, name)));
     if (at !== undefined) throw damaged(`the log ${name} is damaged at byte ${at}`);
   }
+}
+
+/** What a crash leaves of a store that was just being made: the first MANIFEST, then CURRENT naming it, and no log yet. */
+function isHalfMade(path: string, files: readonly string[]): boolean {
+  if (!files.every((name) => name === "CURRENT" || name === "MANIFEST-000001")) return false;
+  return !files.includes("CURRENT") || (files.length === 2 && readFileSync(join(path, "CURRENT"), "utf8") === "MANIFEST-000001\n");
 }
 
 function roomWatch({ path, freeBytesMin, clock }: { path: string; freeBytesMin: number; clock: Pick<StoreClock, "uptimeMs"> }) {

@@ -185,6 +185,7 @@ async function run({ kills, seed, dir }: { kills: number; seed: number; dir: str
   const ledger = new Ledger();
   const startMs = performance.now();
   let whileOpening = 0;
+  let made = false; // a store was opened once, so there must be one from now on
   for (let kill = 0; kill < kills; kill++) {
     const life = seed * 1_000_000 + kill;
     const writer = Bun.spawn([process.execPath, import.meta.filename, "--write", String(life), "--dir", dir], { stdout: "pipe", stderr: "inherit" });
@@ -197,7 +198,7 @@ async function run({ kills, seed, dir }: { kills: number; seed: number; dir: str
     if (lines.length === 0) whileOpening++;
     ledger.read(life, lines);
     const dieAfter = random(2) === 0;
-    if (kill === 0 && lines.length === 0) continue; // killed before there was a store
+    if (!(made ||= lines.length > 0)) continue;
     const reader = Bun.spawn([process.execPath, import.meta.filename, "--dump", dieAfter ? "die" : "close", "--dir", dir], { stdout: "pipe", stderr: "inherit" });
     const dumped = await new Response(reader.stdout).text();
     if ((await reader.exited) !== 0 && !dieAfter) throw new Error(`the store cannot be opened after life ${life}; it lies in ${dir}`);
