@@ -41,6 +41,9 @@ export function controllerMetrics(metrics: Metrics): ControllerMetrics {
   };
 }
 
+/** Timers hold no more than 2^31 ms. Who asked for later is asked again tomorrow. */
+const AGAIN_MS_MAX = 86_400_000;
+
 interface Deps { readonly clock: Clock; readonly log: Log; readonly metrics?: ControllerMetrics | undefined }
 
 export function runController(controller: Controller, { clock, log: parentLog, metrics }: Deps): Runnable {
@@ -53,7 +56,7 @@ export function runController(controller: Controller, { clock, log: parentLog, m
       try {
         const next = await controller.reconcile(key, { signal, log: log.with({ key }) });
         queue.forget(key);
-        if (next) queue.addAfter(key, next.againInMs);
+        if (next) queue.addAfter(key, Math.min(next.againInMs, AGAIN_MS_MAX));
       } catch (error) {
         if (signal.aborted) return;
         // A conflict means that our copy was not the newest: the next try has a newer one.

@@ -1,0 +1,41 @@
+/**
+ * Every controller of the cluster, as parts to run. What each does stands in the header of its file.
+ *
+ *   runAll([informers, events, ...allControllers({ … })], signal)
+ */
+import type { Runnable } from "../lifecycle/run-all.ts";
+import type { Log } from "../observe/log.ts";
+import type { Metrics } from "../observe/metrics.ts";
+import type { ControllerDeps } from "./deps.ts";
+import { deploymentController } from "./deployment/deployment.ts";
+import { endpointsController } from "./endpoints/endpoints.ts";
+import { endpointSliceController } from "./endpointslice/endpointslice.ts";
+import { endpointSliceMirroringController } from "./endpointslicemirroring/endpointslicemirroring.ts";
+import { namespaceController } from "./namespace/namespace.ts";
+import { replicaSetController, replicationController } from "./replicaset/replicaset.ts";
+import { rootCaController } from "./rootca/rootca.ts";
+import { controllerMetrics, runController } from "./run-controller.ts";
+import { serviceAccountController } from "./serviceaccount/serviceaccount.ts";
+import { type LegacyTokens, serviceAccountTokensController } from "./serviceaccount/serviceaccount-tokens.ts";
+import { tokenCleanerController } from "./serviceaccount/token-cleaner.ts";
+
+export interface AllControllersDeps extends ControllerDeps {
+  readonly log: Log;
+  readonly metrics?: Metrics | undefined;
+  /** PEM certificates of those who sign the API server's certificate: for pods. */
+  readonly rootCa: () => string;
+  /** Fills Secrets of type kubernetes.io/service-account-token; absent: they are left as they are. */
+  readonly tokenFor?: LegacyTokens | undefined;
+}
+
+export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
+  const { clock, log, rootCa, tokenFor } = deps;
+  const metrics = deps.metrics === undefined ? undefined : controllerMetrics(deps.metrics);
+  const controllers = [
+    deploymentController(deps), replicaSetController(deps), replicationController(deps),
+    endpointsController(deps), endpointSliceController(deps), endpointSliceMirroringController(deps),
+    namespaceController(deps), serviceAccountController(deps), rootCaController({ ...deps, rootCa }), tokenCleanerController(deps),
+    ...(tokenFor === undefined ? [] : [serviceAccountTokensController({ ...deps, rootCa, tokenFor })]),
+  ];
+  return controllers.map((controller) => runController(controller, { clock, log, metrics }));
+}

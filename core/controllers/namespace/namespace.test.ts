@@ -1,0 +1,79 @@
+import { expect, test } from "vitest";
+import { eventually } from "../../../test/fake-api.ts";
+import { withControllers } from "../../../test/run-controllers.ts";
+import { forbidden } from "../../api/meta/status-error.ts";
+import { CONFIG_MAPS, NAMESPACES, PODS, SECRETS, SERVICE_ACCOUNTS } from "../../client/resources.ts";
+import { rootCaController } from "../rootca/rootca.ts";
+import { serviceAccountController } from "../serviceaccount/serviceaccount.ts";
+import { serviceAccountTokensController } from "../serviceaccount/serviceaccount-tokens.ts";
+import { tokenCleanerController } from "../serviceaccount/token-cleaner.ts";
+import { namespaceController } from "./namespace.ts";
+
+const rootCa = () => "CA";
+const ns = (name: string) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name }, spec: {} });
+
+test("a new Namespace is furnished, and what is taken away comes back", () =>
+  withControllers((deps) => [serviceAccountController(deps), rootCaController({ ...deps, rootCa })], async (api, call) => {
+    await api.client.resource(NAMESPACES).create(ns("apps"), call);
+    const account = await eventually(() => api.all(SERVICE_ACCOUNTS)[0], (one) => one?.metadata.name === "default");
+    const map = await eventually(() => api.all(CONFIG_MAPS)[0], (one) => one?.data?.["ca.crt"] === "CA");
+    expect(map?.metadata).toMatchObject({ name: "kube-root-ca.crt", namespace: "apps" });
+    await api.client.resource(SERVICE_ACCOUNTS).delete(account!, {}, call);
+    await api.client.resource(CONFIG_MAPS).update({ ...map!, data: { "ca.crt": "forged" } }, call);
+    await eventually(() => api.all(SERVICE_ACCOUNTS)[0]?.metadata.uid, (uid) => uid !== undefined && uid !== account?.metadata.uid);
+    await eventually(() => api.all(CONFIG_MAPS)[0]?.data?.["ca.crt"], (ca) => ca === "CA");
+  }));
+
+test("a deleted Namespace is emptied, pods first, and then gone; nothing else is touched", () =>
+  withControllers((deps) => [namespaceController(deps)], async (api, call) => {
+    const [namespaces, maps, pods] = [api.client.resource(NAMESPACES), api.client.resource(CONFIG_MAPS), api.client.resource(PODS)];
+    await namespaces.create(ns("apps"), call);
+    await namespaces.create(ns("other"), call);
+    for (const namespace of ["apps", "other"]) await maps.create({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "c", namespace, ...(namespace === "apps" ? { finalizers: ["example.com/keep"] } : {}) } }, call);
+    const pod = await pods.create({ apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "apps" }, spec: { nodeName: "n", containers: [], terminationGracePeriodSeconds: 30 } }, call);
+    await namespaces.delete({ metadata: { name: "apps" } }, {}, call);
+    const gone = await eventually(() => api.all(PODS)[0], (one) => one?.metadata.deletionTimestamp !== undefined);
+    await eventually(() => api.all(NAMESPACES).find(({ metadata }) => metadata.name === "apps")?.status?.conditions?.length, (n) => n === 5);
+    expect(api.all(CONFIG_MAPS).every(({ metadata }) => metadata.deletionTimestamp === undefined)).toBe(true);
+
+    await pods.delete(pod, { gracePeriodSeconds: 0 }, call); // as the kubelet does
+    expect(gone).toBeDefined();
+    const conditions = await eventually(() => api.all(NAMESPACES).find(({ metadata }) => metadata.name === "apps")?.status?.conditions, (all) => all?.some(({ reason }) => reason === "SomeFinalizersRemain") === true);
+    expect(Object.fromEntries(conditions!.map(({ reason, message }) => [reason, message]))).toMatchObject({
+      ResourcesDiscovered: "All resources successfully discovered", SomeResourcesRemain: "Some resources are remaining: configmaps. has 1 resource instances",
+      SomeFinalizersRemain: "Some content in the namespace has finalizers remaining: example.com/keep in 1 resource instances",
+    });
+    await maps.patch(api.all(CONFIG_MAPS).find(({ metadata }) => metadata.namespace === "apps")!, "application/merge-patch+json", { metadata: { finalizers: null } }, call);
+    await namespaces.patch({ metadata: { name: "apps" } }, "application/merge-patch+json", { metadata: { labels: { look: "now" } } }, call); // else it would look again in 8 s
+    await eventually(() => api.all(NAMESPACES).map(({ metadata }) => metadata.name), (names) => names.join() === "other");
+    expect(api.all(CONFIG_MAPS).map(({ metadata }) => metadata.namespace)).toEqual(["other"]);
+  }));
+
+test("a Namespace stays while its content cannot be deleted, and says why", () =>
+  withControllers((deps) => [namespaceController(deps)], async (api, call) => {
+    const [namespaces, maps] = [api.client.resource(NAMESPACES), api.client.resource(CONFIG_MAPS)];
+    await namespaces.create(ns("apps"), call);
+    await maps.create({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "c", namespace: "apps" } }, call);
+    let refuse = true;
+    api.fail = ({ method, path }) => (refuse && method === "DELETE" && path.endsWith("/configmaps") ? forbidden({ group: "", resource: "configmaps" }, "", "no") : undefined);
+    await namespaces.delete({ metadata: { name: "apps" } }, {}, call);
+    await eventually(() => api.all(NAMESPACES)[0]?.status?.conditions, (all) => all?.some(({ message }) => message === "Failed to delete all resource types, 1 remaining: configmaps is forbidden: no") === true);
+    refuse = false;
+    await eventually(() => api.all(NAMESPACES), (all) => all.length === 0);
+  }));
+
+test("token Secrets are filled in, and go with their account; expired bootstrap tokens go", () =>
+  withControllers((deps) => [serviceAccountTokensController({ ...deps, rootCa, tokenFor: ({ metadata }) => `token of ${metadata.name}` }), tokenCleanerController(deps)], async (api, call) => {
+    const [accounts, secrets] = [api.client.resource(SERVICE_ACCOUNTS), api.client.resource(SECRETS)];
+    const account = await accounts.create({ apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "robot", namespace: "apps" } }, call);
+    await secrets.create({ apiVersion: "v1", kind: "Secret", type: "kubernetes.io/service-account-token", metadata: { name: "t", namespace: "apps", annotations: { "kubernetes.io/service-account.name": "robot" } } }, call);
+    const filled = await eventually(() => api.all(SECRETS)[0], (one) => one?.data?.["token"] !== undefined);
+    expect(Object.fromEntries(Object.entries(filled!.data!).map(([name, value]) => [name, atob(value)]))).toEqual({ token: "token of robot", "ca.crt": "CA", namespace: "apps" });
+    await accounts.delete(account, {}, call);
+    await eventually(() => api.all(SECRETS), (all) => all.length === 0);
+
+    const bootstrap = (name: string, expiration: string) => secrets.create({ apiVersion: "v1", kind: "Secret", type: "bootstrap.kubernetes.io/token", metadata: { name, namespace: "kube-system" }, data: { expiration: btoa(expiration) } }, call);
+    await bootstrap("valid", "2999-01-01T00:00:00Z");
+    await bootstrap("old", "2001-01-01T00:00:00Z");
+    await eventually(() => api.all(SECRETS).map(({ metadata }) => metadata.name), (names) => names.join() === "valid");
+  }));

@@ -1,0 +1,49 @@
+/**
+ * Puts a ConfigMap kube-root-ca.crt into every Namespace, so that pods can verify the API server.
+ *
+ * Source: kubernetes v1.36 pkg/controller/certificates/rootcacertpublisher
+ */
+import type { ConfigMap } from "../../api/gen/core.v1.ts";
+import { annotationsOf, isDeleting, namespaceOf, type NewObject, objectKey } from "../../api/meta/object-meta.ts";
+import { isAlreadyExists, isNotFound } from "../../api/meta/status-error.ts";
+import { CONFIG_MAPS, NAMESPACES } from "../../client/resources.ts";
+import { type Controller, itself, mapped } from "../controller.ts";
+import type { ControllerDeps } from "../deps.ts";
+import { isNamespaceTerminating } from "../pod-control.ts";
+import { canonical } from "../template-hash.ts";
+
+const NAME = "kube-root-ca.crt";
+const DESCRIPTION = "kubernetes.io/description";
+const TEXT = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or "
+  + "kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
+
+interface Deps extends Pick<ControllerDeps, "client" | "informers"> { readonly rootCa: () => string }
+
+export function rootCaController({ client, informers, rootCa }: Deps): Controller {
+  const namespaces = informers.of(NAMESPACES);
+  const maps = informers.of(CONFIG_MAPS, { fieldSelector: `metadata.name=${NAME}` });
+  const mapClient = client.resource(CONFIG_MAPS);
+  return {
+    name: "root_ca_cert_publisher",
+    workers: 1,
+    watches: [itself(namespaces), mapped(maps, ({ object }) => [objectKey("", namespaceOf(object))])],
+    async reconcile(key, { signal }) {
+      const namespace = namespaces.get(key);
+      if (namespace === undefined || isDeleting(namespace) || namespace.status?.phase === "Terminating") return;
+      const name = namespace.metadata.name;
+      const data = { "ca.crt": rootCa() };
+      const held = maps.get(objectKey(name, NAME));
+      try {
+        if (held === undefined) {
+          const draft: NewObject<ConfigMap> = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: NAME, namespace: name, annotations: { [DESCRIPTION]: TEXT } }, data };
+          await maps.caughtUp([await mapClient.create(draft, { signal })], signal);
+        } else if (canonical(held.data ?? {}) !== canonical(data) || (annotationsOf(held)[DESCRIPTION] ?? "") === "") {
+          const next = { ...held, metadata: { ...held.metadata, annotations: { ...annotationsOf(held), [DESCRIPTION]: TEXT } }, data };
+          await maps.caughtUp([await mapClient.update(next, { signal })], signal);
+        }
+      } catch (error) {
+        if (!isAlreadyExists(error) && !isNotFound(error) && !isNamespaceTerminating(error)) throw error; // it is there, or the namespace is not
+      }
+    },
+  };
+}

@@ -1,0 +1,76 @@
+/**
+ * Secrets of type kubernetes.io/service-account-token: fills in the token of the ServiceAccount that the Secret names, and removes the Secret
+ * with the account. Pods do not use these (their tokens are bound and short-lived); they are for clients outside the cluster.
+ *
+ * Source: kubernetes v1.36 pkg/controller/serviceaccount/tokens_controller.go
+ */
+import type { Secret, ServiceAccount } from "../../api/gen/core.v1.ts";
+import { annotationsOf, isDeleting, keyOf, namespaceOf, type ObjectKey, objectKey } from "../../api/meta/object-meta.ts";
+import { isConflict, isNotFound } from "../../api/meta/status-error.ts";
+import { SECRETS, SERVICE_ACCOUNTS } from "../../client/resources.ts";
+import type { Index } from "../../client/informer.ts";
+import { type Controller, itself, mapped } from "../controller.ts";
+import type { ControllerDeps } from "../deps.ts";
+
+export const TOKEN_SECRET_TYPE = "kubernetes.io/service-account-token";
+const NAME_ANNOTATION = "kubernetes.io/service-account.name";
+const UID_ANNOTATION = "kubernetes.io/service-account.uid";
+
+/** Makes a token without expiry, as legacy tokens are. */
+export type LegacyTokens = (account: Readonly<ServiceAccount>, secret: Readonly<Secret>) => string | Promise<string>;
+
+interface Deps extends Pick<ControllerDeps, "client" | "informers"> {
+  readonly tokenFor: LegacyTokens;
+  /** PEM certificates of those who sign the API server's certificate. */
+  readonly rootCa: () => string;
+}
+
+const BY_ACCOUNT: Index<Secret> = {
+  name: "service account",
+  valuesOf: (secret) => (secret.type === TOKEN_SECRET_TYPE ? [accountKey(secret)] : []),
+};
+
+function accountKey(secret: Readonly<Secret>): ObjectKey { return objectKey(namespaceOf(secret), annotationsOf(secret)[NAME_ANNOTATION] ?? ""); }
+
+export function serviceAccountTokensController({ client, informers, tokenFor, rootCa }: Deps): Controller {
+  const secrets = informers.of(SECRETS);
+  const accounts = informers.of(SERVICE_ACCOUNTS);
+  const secretClient = client.resource(SECRETS);
+  const accountClient = client.resource(SERVICE_ACCOUNTS);
+  return {
+    name: "serviceaccount_tokens_secret",
+    workers: 5,
+    watches: [itself(secrets), mapped(accounts, ({ object }) => secrets.by(BY_ACCOUNT, keyOf(object)).map(keyOf))],
+    async reconcile(key, { signal }) {
+      const secret = secrets.get(key);
+      if (secret === undefined || secret.type !== TOKEN_SECRET_TYPE || isDeleting(secret)) return;
+      const annotations = annotationsOf(secret);
+      const name = annotations[NAME_ANNOTATION];
+      if (name === undefined || name === "") return;
+      const cached = accounts.get(accountKey(secret));
+      // Before a Secret is deleted for want of its account, ask: our copy may be old.
+      const account = cached ?? (await accountClient.get({ metadata: { namespace: namespaceOf(secret), name } }, { signal }).catch((error: unknown) => {
+        if (!isNotFound(error)) throw error;
+        return undefined;
+      }));
+      const uid = annotations[UID_ANNOTATION];
+      if (account === undefined || (uid !== undefined && uid !== "" && uid !== account.metadata.uid)) {
+        const preconditions = { uid: secret.metadata.uid, resourceVersion: secret.metadata.resourceVersion };
+        await secretClient.delete(secret, { preconditions }, { signal }).catch((error: unknown) => { if (!isNotFound(error) && !isConflict(error)) throw error; });
+        return;
+      }
+      const ca = base64(rootCa());
+      const namespace = base64(namespaceOf(secret));
+      const data = secret.data ?? {};
+      if (data["ca.crt"] === ca && data["namespace"] === namespace && data["token"] && uid === account.metadata.uid) return;
+      const token = data["token"] || base64(await tokenFor(account, secret));
+      const next: Secret = {
+        ...secret, metadata: { ...secret.metadata, annotations: { ...annotations, [NAME_ANNOTATION]: account.metadata.name, [UID_ANNOTATION]: account.metadata.uid } },
+        data: { ...data, "ca.crt": ca, namespace, token },
+      };
+      await secrets.caughtUp([await secretClient.update(next, { signal })], signal);
+    },
+  };
+}
+
+function base64(text: string): string { return Buffer.from(text).toString("base64"); }
