@@ -114,10 +114,17 @@ export class Apt {
     run("rmdir", [into]);
   }
 
-  /** Downloads packages and all they depend on, as if for an empty machine; returns the paths. */
+  /** Downloads packages and all they depend on, as if for an empty machine; returns the paths. The caller calls `clean` when it has unpacked them. */
   downloadClosure(packages: readonly string[]): string[] {
+    this.clean();
     this.#run("apt-get", ["-qq", "-y", "--no-install-recommends", "--download-only", "install", ...packages]);
     return readdirSync(this.archives).filter((name) => name.endsWith(".deb")).map((name) => join(this.archives, name));
+  }
+
+  /** Empties `archives`: these can be a gigabyte. */
+  clean(): void {
+    this.#run("apt-get", ["clean"]);
+    mkdirSync(join(this.archives, "partial"), { recursive: true });
   }
 
   /** Raw access for the release build: `apt-cache showsrc`, `apt-get source`. */

@@ -72,7 +72,7 @@ function bundlePath(architecture: Architecture, flavour: Flavour, accept: readon
 
 /** The files of this folder that decide what is in an archive. */
 function sources(): Uint8Array[] {
-  return ["launch.c", "pause.c", "image.ts", "tar.ts", "glibc.ts", "static.ts", "static.sh", "node-bundle.ts"].map((name) => readFileSync(join(import.meta.dirname, name)));
+  return ["launch.c", "pause.c", "image.ts", "tar.ts", "glibc.ts", "static.sh", "node-bundle.ts"].map((name) => readFileSync(join(import.meta.dirname, name)));
 }
 
 function fromPackages(packages: readonly Fetched[], architecture: Architecture): TarEntry[] {

@@ -60,6 +60,7 @@ function build(architecture: Architecture, out: string, log: (message: string) =
   }
   packages.sort((a, b) => Number(b.includes("/base-files_")) - Number(a.includes("/base-files_"))); // its /usr-merge links first
   for (const path of packages) run("sh", ["-c", `dpkg-deb --fsys-tarfile "$1" | tar -x -C "$2" --keep-directory-symlink`, "sh", path, root]);
+  apt.clean();
 
   apt.query("apt-get", ["-qq", "source", "--download-only", CNI_SOURCE], scratch.path);
   const orig = readdirSync(scratch.path).find((name) => name.startsWith(`${CNI_SOURCE}_`) && name.includes(".orig.tar"));
@@ -76,7 +77,7 @@ function build(architecture: Architecture, out: string, log: (message: string) =
     ...Object.fromEntries(RUNTIME_PINS.map((pin, i) => [["CONTAINERD_VERSION", "RUNC_VERSION", "CNI_VERSION"][i]!, versionOf(pin, architecture)])),
     ...(crossing && { CC: `${triplet}-gcc`, PKG_CONFIG_LIBDIR: `/usr/lib/${triplet}/pkgconfig`, CGO_LDFLAGS: `-L/usr/lib/${triplet}` }),
   };
-  const script = `mount -t proc proc "$1/proc"; mount --bind /dev "$1/dev"; root=$1; shift; exec chroot "$root" /usr/bin/env -i "$@" /bin/sh /src/static.sh`;
+  const script = `mount -t proc proc "$1/proc"; mount --bind /dev "$1/dev"; root=$1; shift; exec chroot "$root" /usr/bin/env -i "$@" /bin/bash /src/static.sh`;
   run("unshare", ["--mount", "--propagation", "private", "sh", "-ec", script, "sh", root, ...Object.entries(variables).map(([name, value]) => `${name}=${value}`)]);
 
   mkdirSync(cacheDirectory("static"), { recursive: true });

@@ -48,6 +48,7 @@ function crossRoot(architecture: Architecture): string {
   const temporary = `${root}.${process.pid}.tmp`;
   mkdirSync(temporary, { recursive: true });
   for (const path of packages) run("dpkg-deb", ["-x", path, temporary]);
+  apt.clean();
   if (!existsSync(join(temporary, "usr/bin", `${triplet}-g++-12`))) throw new Error(`Debian's cross compiler for ${architecture} has no ${triplet}-g++-12`);
   rmSync(root, { recursive: true, force: true });
   renameSync(temporary, root);

@@ -1,0 +1,327 @@
+#!/bin/sh
+# Installs Coracle on this Linux machine (x86_64 or arm64), starts it, and waits until its node is Ready. Run it again to upgrade or to change settings.
+#
+#   sh installers/linux/install.sh                             a server with a node
+#   sh installers/linux/install.sh --node-name edge-1 …        the same, with flags of `coracle server`
+#   CORACLE_URL=https://host:6443 CORACLE_TOKEN=… sh installers/linux/install.sh    an agent of that server
+#
+# It builds dist/coracle if there is none. What building needs (node, npm, g++) is installed from Debian's archive if it is missing; a machine that only
+# runs Coracle needs nothing. The service is systemd's or OpenRC's where one of them runs, otherwise a supervised background process.
+#
+#   CORACLE_*                    settings, as `coracle server --help` lists them; kept in /etc/coracle/coracle.env (mode 0600)
+#   INSTALL_CORACLE_EXEC         "server …" or "agent …", or only flags; flags after the script's name are added
+#   INSTALL_CORACLE_BINARY       install this executable instead of dist/coracle
+#   INSTALL_CORACLE_BIN_DIR      default /usr/local/bin
+#   INSTALL_CORACLE_SKIP_START   "true": install only
+#   INSTALL_CORACLE_TIMEOUT      seconds to wait for Ready, default 180
+#
+# Without settings of its own, a later run keeps those of the run before.
+set -eu
+
+BIN_DIR=${INSTALL_CORACLE_BIN_DIR:-/usr/local/bin}
+LIB_DIR=/usr/local/lib/coracle
+ETC=/etc/coracle
+KUBECONFIG_FILE=$ETC/coracle.yaml
+ENV_FILE=$ETC/coracle.env
+ARGS_FILE=$ETC/coracle.args
+STATE_FILE=$ETC/installed
+LOG_FILE=/var/log/coracle.log
+UNIT=/etc/systemd/system/coracle.service
+INIT=/etc/init.d/coracle
+TIMEOUT=${INSTALL_CORACLE_TIMEOUT:-180}
+HERE=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+ROOT=$(CDPATH='' cd -- "$HERE/../.." && pwd)
+
+say() { echo "[coracle] $*"; }
+fail() { echo "[coracle] $*" >&2; exit 1; }
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# A word as sh reads it back.
+quote() { printf "'%s'" "$(printf '%s' "$1" | sed "s/'/'\\\\''/g")"; }
+
+check_machine() {
+  [ "$(uname -s)" = Linux ] || fail "this is for Linux"
+  case $(uname -m) in
+    x86_64 | amd64 | aarch64 | arm64) ;;
+    *) fail "no build for $(uname -m): x86_64 and arm64 only" ;;
+  esac
+  [ "$(id -u)" = 0 ] || fail "run it as root: sudo sh $0"
+}
+
+# Installs Debian packages, after a fresh look at the archive. Anything else must be brought by the user.
+apt_install() {
+  have apt-get || fail "please install $* first, there is no apt-get here"
+  say "installing from Debian's archive: $*"
+  apt-get -qq update
+  DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$@" >/dev/null
+}
+
+build() {
+  [ -f "$ROOT/package.json" ] || fail "no sources in $ROOT, and no executable: name one with INSTALL_CORACLE_BINARY"
+  missing=
+  have node || missing="$missing nodejs"
+  have npm || missing="$missing npm"
+  have g++ || missing="$missing g++"
+  have dpkg-deb || missing="$missing dpkg"
+  [ -d /etc/ssl/certs ] || missing="$missing ca-certificates"
+  # shellcheck disable=SC2086 # a list of words
+  [ -z "$missing" ] || apt_install $missing
+  say "building dist/coracle"
+  (
+    cd "$ROOT"
+    # what npm ci leaves there says from which lock file
+    if [ ! -f node_modules/.package-lock.json ] || [ -n "$(find package-lock.json -newer node_modules/.package-lock.json)" ]; then npm ci --no-audit --no-fund --loglevel=error; fi
+    npm run --silent build
+  ) || fail "the build failed, see above"
+}
+
+install_binary() {
+  binary=${INSTALL_CORACLE_BINARY:-$ROOT/dist/coracle}
+  if [ ! -x "$binary" ]; then
+    [ -z "${INSTALL_CORACLE_BINARY:-}" ] || fail "$binary is not an executable"
+    build
+  fi
+  mkdir -p "$BIN_DIR"
+  if cmp -s "$binary" "$BIN_DIR/coracle"; then
+    say "$BIN_DIR/coracle is up to date"
+  else
+    cp "$binary" "$BIN_DIR/.coracle.new"
+    chmod 755 "$BIN_DIR/.coracle.new"
+    mv "$BIN_DIR/.coracle.new" "$BIN_DIR/coracle" # what runs keeps its file
+    say "installed $BIN_DIR/coracle"
+  fi
+  "$BIN_DIR/coracle" version >/dev/null || fail "$BIN_DIR/coracle does not run on this machine"
+  for tool in kubectl crictl ctr; do
+    if ! have "$tool"; then
+      ln -s coracle "$BIN_DIR/$tool"
+      say "linked $BIN_DIR/$tool"
+    fi
+  done
+  mkdir -p "$LIB_DIR"
+  for script in service uninstall; do
+    sed "s|^BIN_DIR=.*|BIN_DIR=$BIN_DIR|" "$HERE/$script.sh" >"$LIB_DIR/.$script.new"
+    chmod 755 "$LIB_DIR/.$script.new"
+    mv "$LIB_DIR/.$script.new" "$LIB_DIR/$script"
+  done
+  ln -sf "$LIB_DIR/uninstall" "$BIN_DIR/coracle-uninstall"
+}
+
+# Debian's own runc, in quick builds, uses the machine's libseccomp; apt has it everywhere but in some containers.
+check_libraries() {
+  for file in /lib/*/libseccomp.so.2 /usr/lib/*/libseccomp.so.2 /usr/lib/libseccomp.so.2 /usr/lib64/libseccomp.so.2 /lib/libseccomp.so.2; do [ ! -e "$file" ] || return 0; done
+  have apt-get && apt_install libseccomp2
+  return 0
+}
+
+# What was asked for: the words of INSTALL_CORACLE_EXEC and of the command line, quoted, on one line.
+requested_args() {
+  eval "set -- ${INSTALL_CORACLE_EXEC:-} $*"
+  case ${1:-} in
+    '' | -*)
+      if [ -n "${CORACLE_URL:-}${CORACLE_SERVER:-}" ]; then set -- agent "$@"; else set -- server "$@"; fi ;;
+  esac
+  for word in "$@"; do printf '%s ' "$(quote "$word")"; done
+}
+
+# CORACLE_* and the proxies' variables, one NAME='value' a line: systemd and sh read that alike. Names with a line break in their value are left out by env's own format.
+requested_env() {
+  env | sed -n 's/^\(CORACLE_[A-Z0-9_]*\|HTTP_PROXY\|HTTPS_PROXY\|NO_PROXY\|http_proxy\|https_proxy\|no_proxy\)=.*/\1/p' | sort -u | while read -r name; do
+    case $name in CORACLE_DEBIAN_MIRROR | CORACLE_ACCEPT_VERSIONS) continue ;; esac # for the build
+    eval "value=\$$name"
+    [ "$name" != CORACLE_URL ] || name=CORACLE_SERVER
+    # shellcheck disable=SC2154 # set by eval
+    printf '%s=%s\n' "$name" "$(quote "$value")"
+  done
+}
+
+configure() {
+  mkdir -p "$ETC"
+  [ -e "$ETC/config.yaml" ] || say "settings can also be written to $ETC/config.yaml, with the flags' names as keys"
+  quoted=
+  for word in "$@"; do quoted="$quoted $(quote "$word")"; done
+  environment=$(requested_env)
+  if [ -f "$ARGS_FILE" ] && [ -z "$quoted${INSTALL_CORACLE_EXEC:-}$environment" ]; then
+    say "keeping the settings in $ENV_FILE and $ARGS_FILE"
+  else
+    args=$(requested_args "$quoted")
+    (umask 077; printf '%s\n' "$environment" >"$ENV_FILE"; printf '%s\n' "$args" >"$ARGS_FILE")
+  fi
+  ARGS=$(cat "$ARGS_FILE")
+  eval "set -- $ARGS"
+  MODE=$1
+  DATA_DIR=$(setting data-dir /var/lib/coracle "$@")
+  KUBECONFIG_FILE=$(setting write-kubeconfig "$KUBECONFIG_FILE" "$@")
+  NODE_NAME=$(setting node-name "$(uname -n | tr '[:upper:]' '[:lower:]')" "$@")
+  DISABLE_AGENT=$(setting disable-agent false "$@")
+  printf 'data_dir=%s\nkubeconfig=%s\n' "$(quote "$DATA_DIR")" "$(quote "$KUBECONFIG_FILE")" >"$STATE_FILE"
+}
+
+# setting NAME DEFAULT ARG…: what coracle will see, in its order: flags, variables, config.yaml.
+setting() {
+  name=$1 value=$2
+  shift 2
+  if [ -f "$ETC/config.yaml" ]; then
+    in_file=$(sed -n "s/^$name:[[:space:]]*[\"']\{0,1\}\([^\"'#]*[^\"'# ]\).*/\1/p" "$ETC/config.yaml" | tail -n 1)
+    value=${in_file:-$value}
+  fi
+  variable=CORACLE_$(echo "$name" | tr 'a-z-' 'A-Z_')
+  in_env=$(sed -n "s/^$variable='\(.*\)'\$/\1/p" "$ENV_FILE")
+  value=${in_env:-$value}
+  while [ $# -gt 0 ]; do
+    case $1 in
+      "--$name="*) value=${1#*=} ;;
+      "--$name") case ${2:-} in '' | --*) value=true ;; *) value=$2 ;; esac ;;
+    esac
+    shift
+  done
+  printf '%s' "$value"
+}
+
+# A word as systemd reads it back: $ and % mean something to it.
+systemd_quote() { printf '"%s"' "$(printf '%s' "$1" | sed -e 's/[\\"]/\\&/g' -e 's/%/%%/g' -e 's/\$/$$/g')"; }
+
+# shellcheck disable=SC2120 # its arguments are those it sets
+systemd_command() {
+  eval "set -- $ARGS"
+  printf '%s' "$BIN_DIR/coracle"
+  for word in "$@"; do printf ' %s' "$(systemd_quote "$word")"; done
+}
+
+start_systemd() {
+  # shellcheck disable=SC2119
+  cat >"$UNIT" <<UNIT
+[Unit]
+Description=Coracle: Kubernetes for the edge
+Wants=network-online.target
+After=network-online.target
+
+[Service]
+Type=exec
+EnvironmentFile=-$ENV_FILE
+ExecStartPre=-/bin/sh -c 'for module in overlay br_netfilter nf_tables; do modprobe -q "\$\$module" || true; done'
+ExecStart=$(systemd_command)
+# containers and their runtime outlive the service
+KillMode=process
+Delegate=yes
+LimitNOFILE=1048576
+LimitNPROC=infinity
+LimitCORE=infinity
+TasksMax=infinity
+TimeoutStartSec=0
+Restart=always
+RestartSec=5s
+
+[Install]
+WantedBy=multi-user.target
+UNIT
+  systemctl daemon-reload
+  systemctl --quiet enable coracle
+  systemctl restart coracle
+  FOLLOW="journalctl -fu coracle" RESTART="systemctl restart coracle" STOP="systemctl stop coracle"
+  say "started the systemd service coracle"
+}
+
+start_openrc() {
+  cat >"$INIT" <<INIT
+#!/sbin/openrc-run
+description="Coracle: Kubernetes for the edge"
+supervisor=supervise-daemon
+command=$LIB_DIR/service
+command_args=exec
+output_log=$LOG_FILE
+error_log=$LOG_FILE
+pidfile=/run/coracle.pid
+respawn_delay=5
+respawn_max=0
+
+depend() {
+  after network-online
+  want cgroups
+}
+INIT
+  chmod 755 "$INIT"
+  mkdir -p /etc/logrotate.d
+  printf '%s {\n  size 10M\n  rotate 1\n  missingok\n  notifempty\n  copytruncate\n}\n' "$LOG_FILE" >/etc/logrotate.d/coracle
+  rc-update -q add coracle default
+  rc-service -q coracle restart
+  FOLLOW="tail -f $LOG_FILE" RESTART="rc-service coracle restart" STOP="rc-service coracle stop"
+  say "started the OpenRC service coracle"
+}
+
+start_background() {
+  "$LIB_DIR/service" restart
+  FOLLOW="tail -f $LOG_FILE" RESTART="$LIB_DIR/service restart" STOP="$LIB_DIR/service stop"
+  say "started in the background, supervised: neither systemd nor OpenRC runs here, so it must be started again after a reboot ($LIB_DIR/service start)"
+}
+
+start() {
+  if [ -d /run/systemd/system ] && have systemctl; then start_systemd
+  elif [ -d /run/openrc ] && have rc-service; then start_openrc
+  else start_background; fi
+}
+
+# wait_for WHAT COMMAND…: until the command succeeds.
+wait_for() {
+  what=$1
+  shift
+  until "$@" >/dev/null 2>&1; do
+    [ "$(date +%s)" -lt "$DEADLINE" ] || { FAILED=$what; return 1; }
+    sleep 0.3 2>/dev/null || sleep 1
+  done
+}
+
+kubectl_() { "$BIN_DIR/coracle" kubectl --kubeconfig "$KUBECONFIG_FILE" --request-timeout 5s "$@"; }
+server_ready() { [ -s "$KUBECONFIG_FILE" ] && [ "$(kubectl_ get --raw /readyz)" = ok ]; }
+node_ready() { [ "$(kubectl_ get node "$NODE_NAME" -o 'jsonpath={.status.conditions[?(@.type=="Ready")].status}')" = True ]; }
+agent_ready() { [ -S "$DATA_DIR/agent/run/containerd.sock" ]; }
+
+wait_until_ready() {
+  started=$(date +%s)
+  DEADLINE=$((started + TIMEOUT)) FAILED=
+  if [ "$MODE" = agent ]; then
+    wait_for "the container runtime" agent_ready
+  else
+    wait_for "the API server" server_ready && { [ "$DISABLE_AGENT" = true ] || wait_for "the node $NODE_NAME" node_ready; }
+  fi || {
+    say "$FAILED is not ready after $TIMEOUT s. Look at: $FOLLOW"
+    [ ! -f "$LOG_FILE" ] || tail -n 20 "$LOG_FILE" >&2
+    exit 1
+  }
+}
+
+report() {
+  if [ "$MODE" = agent ]; then
+    say "the agent runs. On the server: coracle kubectl get nodes"
+  else
+    say "ready after $(($(date +%s) - started)) s"
+    [ "$DISABLE_AGENT" = true ] || kubectl_ get nodes -o wide
+    cat <<NEXT
+
+What next:
+  export KUBECONFIG=$KUBECONFIG_FILE
+  coracle kubectl get pods -A                      a kubectl of your own works as well
+  coracle kubectl apply -f FILE
+  coracle images import FILE.tar                   images without a registry; or put archives in $DATA_DIR/agent/images/
+  coracle token …                                  to join other machines:
+      CORACLE_URL=https://<this machine>:6443 CORACLE_TOKEN=… sh installers/linux/install.sh
+NEXT
+  fi
+  cat <<NEXT
+  $FOLLOW
+  $RESTART      $STOP      (containers go on in the meantime)
+  coracle-uninstall                                removes all of it
+NEXT
+}
+
+main() {
+  check_machine
+  install_binary
+  check_libraries
+  configure "$@"
+  [ "${INSTALL_CORACLE_SKIP_START:-}" != true ] || { say "installed, not started"; exit 0; }
+  start
+  wait_until_ready
+  report
+}
+
+main "$@"

@@ -1,0 +1,209 @@
+#!/bin/sh
+# Removes Coracle from this machine: service, containers, their processes, mounts, network interfaces, nftables tables, cgroups, and every file. Prints what it removed.
+# It needs neither a working executable nor a complete installation, and can be repeated. Installed as coracle-uninstall.
+#
+# Only what is Coracle's own is touched: processes that run from its data directory, what is mounted below it, interfaces and tables by their names.
+#
+#   UNINSTALL_CORACLE_KEEP_DATA=true    leaves the data directory (the cluster's objects, images, volumes) and /etc/coracle
+set -u
+
+BIN_DIR=/usr/local/bin
+LIB_DIR=/usr/local/lib/coracle
+ETC=/etc/coracle
+KEEP_DATA=${UNINSTALL_CORACLE_KEEP_DATA:-false}
+# Interfaces and tables that node/network and node/proxy make.
+INTERFACES="cni0 coracle.1 coracle.v6.1"
+TABLES="inet:coracle ip:coracle ip6:coracle inet:coracle-proxy ip:cni_hostport ip6:cni_hostport inet:cni_plugins_masquerade"
+
+[ "$(id -u)" = 0 ] || { echo "run it as root: sudo $0" >&2; exit 1; }
+data_dir=/var/lib/coracle kubeconfig=$ETC/coracle.yaml
+# shellcheck source=/dev/null
+[ ! -f "$ETC/installed" ] || . "$ETC/installed"
+[ ! -d "$data_dir" ] || data_dir=$(CDPATH='' cd -- "$data_dir" && pwd -P)
+case $data_dir in /*/*) ;; *) echo "refusing: the data directory is $data_dir" >&2; exit 1 ;; esac
+TOOLS=$data_dir/agent/current/bin
+REMOVED=0
+
+removed() { echo "removed $*"; REMOVED=$((REMOVED + 1)); }
+have() { command -v "$1" >/dev/null 2>&1; }
+# Our own tools, else the machine's.
+tool() {
+  if [ -x "$TOOLS/$1" ]; then echo "$TOOLS/$1"; else command -v "$1" || echo false; fi
+}
+
+remove() {
+  for path in "$@"; do
+    if [ -e "$path" ] || [ -L "$path" ]; then rm -rf --one-file-system -- "$path" && removed "$path"; fi
+  done
+}
+
+is_zombie() { grep -q '^State:[[:space:]]*[ZX]' "/proc/$1/status" 2>/dev/null; }
+
+# end SIGNAL SECONDS PID…: signals them, waits, kills what is left.
+end() {
+  signal=$1 tries=$(($2 * 5))
+  shift 2
+  [ $# -gt 0 ] || return 0
+  for pid in "$@"; do
+    what=$(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | cut -c1-80)
+    kill "-$signal" "$pid" 2>/dev/null && removed "process $pid ($what)"
+  done
+  for pid in "$@"; do
+    while [ -d "/proc/$pid" ] && ! is_zombie "$pid"; do
+      [ "$tries" -gt 0 ] || kill -9 "$pid" 2>/dev/null
+      tries=$((tries - 1))
+      [ "$tries" -gt -50 ] || break
+      sleep 0.2 2>/dev/null || sleep 1
+    done
+  done
+}
+
+# processes NAME WORDS: those of that name with these words in their command line.
+processes() {
+  for directory in /proc/[0-9]*; do
+    line=$(tr '\0' ' ' <"$directory/cmdline" 2>/dev/null) || continue
+    program=${line%% *}
+    [ "${program##*/}" = "$1" ] || continue
+    case $line in *" $2"*) echo "${directory#/proc/}" ;; esac
+  done
+}
+
+# Processes whose program is this file; also one that was replaced while it ran.
+running_program() {
+  for directory in /proc/[0-9]*; do
+    program=$(readlink "$directory/exe" 2>/dev/null) || continue
+    case $program in "$1" | "$1 (deleted)") echo "${directory#/proc/}" ;; esac
+  done
+}
+
+stop_service() {
+  if [ -f /etc/systemd/system/coracle.service ] && have systemctl; then
+    systemctl --quiet disable coracle 2>/dev/null
+    systemctl stop coracle 2>/dev/null
+  fi
+  if [ -f /etc/init.d/coracle ] && have rc-service; then
+    rc-service -q coracle stop 2>/dev/null
+    rc-update -q del coracle 2>/dev/null
+  fi
+  # shellcheck disable=SC2046 # lists of numbers
+  {
+    end TERM 30 $(processes sh "$LIB_DIR/service supervise")
+    end TERM 30 $(running_program "$BIN_DIR/coracle")
+  }
+}
+
+remove_units() {
+  remove /etc/init.d/coracle /etc/logrotate.d/coracle
+  if [ -f /etc/systemd/system/coracle.service ]; then
+    remove /etc/systemd/system/coracle.service
+    ! have systemctl || systemctl daemon-reload 2>/dev/null
+    ! have systemctl || systemctl reset-failed coracle 2>/dev/null
+  fi
+}
+
+# containerd first, or it would start again what is missing. Then the containers, by runc, which also removes their cgroups; then whatever still is in the cgroups they were in.
+stop_containers() {
+  # shellcheck disable=SC2046 # lists of numbers
+  end TERM 10 $(processes containerd "--config $data_dir/agent/")
+  shims=$(processes containerd-shim-runc-v2 "-address $data_dir/agent/run/")
+  groups=
+  for shim in $shims; do
+    # shellcheck disable=SC2013 # numbers on one line
+    for container in $(cat "/proc/$shim/task/"*/children 2>/dev/null); do groups="$groups $(cgroups_of "$container")"; done
+  done
+  for container in "$data_dir"/agent/run/runc/*/*; do
+    [ -d "$container" ] || continue
+    namespace=$(basename "$(dirname "$container")") id=$(basename "$container")
+    groups="$groups $(sed -n 's/.*"cgroup_paths":{\([^}]*\)}.*/\1/p' "$container/state.json" 2>/dev/null | tr ',' '\n' | sed -n 's/^"[^"]*":"\(.*\)"$/\1/p' | tr '\n' ' ')"
+    [ ! -x "$TOOLS/runc" ] || "$TOOLS/runc" --root "$data_dir/agent/run/runc/$namespace" delete --force "$id" 2>/dev/null
+    removed "container $id"
+  done
+  # shellcheck disable=SC2046,SC2086 # lists of numbers
+  {
+    for group in $groups; do end KILL 5 $(cat "$group/cgroup.procs" 2>/dev/null); done
+    end KILL 5 $(processes containerd-shim-runc-v2 "-address $data_dir/agent/run/")
+  }
+  for group in $groups; do remove_cgroup "$group"; done
+  remove_pod_cgroups
+}
+
+# Where a process is, in every hierarchy; never a hierarchy's root.
+cgroups_of() {
+  while IFS=: read -r _ controllers path; do
+    [ "$path" != / ] || continue
+    for directory in "/sys/fs/cgroup/${controllers#name=}$path" "/sys/fs/cgroup/unified$path" "/sys/fs/cgroup$path"; do
+      [ ! -d "$directory" ] || echo "$directory"
+    done
+  done <"/proc/$1/cgroup" 2>/dev/null
+}
+
+# A container's cgroup, and its pod's, QoS class's and so on while they are empty.
+remove_cgroup() {
+  group=$1
+  while case $group in */kubepods*) true ;; *) false ;; esac; do
+    if [ -d "$group" ]; then rmdir "$group" 2>/dev/null || return 0; removed "cgroup $group"; fi
+    group=$(dirname "$group")
+  done
+}
+
+# Pods' cgroups without a container in them. rmdir leaves alone what is in use.
+remove_pod_cgroups() {
+  for top in /sys/fs/cgroup/kubepods /sys/fs/cgroup/*/kubepods; do
+    [ -d "$top" ] || continue
+    find "$top" -depth -type d -exec rmdir {} \; 2>/dev/null
+    [ -d "$top" ] || removed "cgroup $top"
+  done
+}
+
+# Deepest and newest first; what is busy is detached.
+unmount_all() {
+  awk '{ print $5 }' /proc/self/mountinfo | while read -r target; do printf '%b\n' "$target"; done | awk -v prefix="$data_dir/" 'index($0, prefix) == 1' | sed '1!G;h;$!d' | while read -r target; do
+    umount "$target" 2>/dev/null || umount -l "$target" 2>/dev/null || continue
+    echo "removed mount $target"
+  done
+}
+
+remove_network() {
+  ip=$(tool ip) nft=$(tool nft)
+  for name in $INTERFACES; do
+    if [ -d "/sys/class/net/$name" ] && "$ip" link delete "$name" 2>/dev/null; then removed "interface $name"; fi
+  done
+  for table in $TABLES; do
+    family=${table%%:*} name=${table#*:}
+    if "$nft" list table "$family" "$name" >/dev/null 2>&1 && "$nft" delete table "$family" "$name" 2>/dev/null; then removed "nftables table $family $name"; fi
+  done
+}
+
+# Fixed places of containerd and libcni; they may be others' as well.
+remove_shared() {
+  for id in "$data_dir"/agent/run/containerd/io.containerd.runtime.v2.task/*/*; do
+    [ -d "$id" ] || continue
+    for file in "$id"/bootstrap.json "$id"/address; do
+      # shellcheck disable=SC2046 # paths without blanks
+      [ ! -f "$file" ] || remove $(grep -o '/run/containerd/s/[0-9a-f]*' "$file")
+    done
+    remove /var/lib/cni/results/*"$(basename "$id")"*
+  done
+  for directory in /run/containerd/s /run/containerd/fifo /run/containerd /var/lib/cni/results /var/lib/cni/cache /var/lib/cni; do
+    if [ -d "$directory" ]; then rmdir "$directory" 2>/dev/null && removed "$directory"; fi
+  done
+}
+
+remove_files() {
+  for link in kubectl crictl ctr; do
+    [ "$(readlink "$BIN_DIR/$link" 2>/dev/null)" != coracle ] || remove "$BIN_DIR/$link"
+  done
+  [ "$KEEP_DATA" = true ] || remove "$data_dir" "$kubeconfig" "$ETC"
+  remove /var/log/coracle.log /var/log/coracle.log.1 /run/coracle.pid /run/coracle-supervisor.pid /run/coracle
+  remove "$BIN_DIR/.coracle.new" "$BIN_DIR/coracle" "$BIN_DIR/coracle-uninstall" "$LIB_DIR"
+}
+
+stop_service
+stop_containers
+remove_network
+remove_units
+mounts=$(unmount_all)
+[ -z "$mounts" ] || { echo "$mounts"; REMOVED=$((REMOVED + $(echo "$mounts" | wc -l))); }
+remove_shared
+remove_files
+echo "Coracle is uninstalled: $REMOVED things removed."
