@@ -116,9 +116,9 @@ async function send(answer: Answer, how: Presentation, response: ServerResponse,
 function sendBytes(request: ServerRequest, response: ServerResponse, status: number, contentType: string, parts: readonly Uint8Array[]): void {
   response.statusCode = status;
   response.setHeader("content-type", contentType);
-  response.setHeader("cache-control", "no-cache, private");
+  if (!response.hasHeader("cache-control")) response.setHeader("cache-control", "no-cache, private");
   const length = parts.reduce((sum, part) => sum + part.byteLength, 0);
-  if (length >= GZIP_BYTES_MIN && /\bgzip\b/.test(request.header("accept-encoding") ?? "")) {
+  if (length >= GZIP_BYTES_MIN && !response.hasHeader("content-encoding") && /\bgzip\b/.test(request.header("accept-encoding") ?? "")) {
     const zipped = gzipSync(Buffer.concat(parts), { level: 1 });
     response.setHeader("content-encoding", "gzip");
     response.setHeader("vary", "Accept-Encoding");

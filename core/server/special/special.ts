@@ -1,0 +1,66 @@
+/** What answers the requests that the generic verbs do not: actions on pods, tokens, reviews. Connections (logs, exec, proxies) are in node-proxy.ts. */
+import type { SelfSubjectReview, TokenRequest, TokenReview } from "../../api/gen/authentication.v1.ts";
+import type { ApiObject } from "../../api/meta/object-meta.ts";
+import { reviewSelf, reviewToken, type TokenReviewOptions } from "../../authn/reviews.ts";
+import type { TokenIssuer } from "../../authn/token-issuer.ts";
+import { timestamp } from "../../lifecycle/clock.ts";
+import type { Answer } from "../answer.ts";
+import type { ResourceHandler, Scope } from "../handler.ts";
+import type { ResourceRequestInfo } from "../request-info.ts";
+import { decodeObject } from "../verbs/body.ts";
+import { writeOptions } from "../verbs/write.ts";
+import { bindPod } from "./binding.ts";
+import { evictPod } from "./eviction.ts";
+
+export interface SpecialDeps {
+  readonly tokens: TokenIssuer;
+  readonly tokenReviews: TokenReviewOptions;
+  /** Answers SubjectAccessReviews and their kin. Throws StatusError. */
+  review(scope: { readonly kind: string; readonly object: ApiObject; readonly namespace: string; readonly user: Scope["user"] }): Promise<ApiObject>;
+  /** Logs, exec, attach, port-forward, proxies. */
+  connections(info: ResourceRequestInfo): ResourceHandler | undefined;
+}
+
+export function specialHandlers({ tokens, tokenReviews, review, connections }: SpecialDeps): (info: ResourceRequestInfo) => ResourceHandler | undefined {
+  const table: Readonly<Record<string, ResourceHandler>> = {
+    "create /pods/binding": bindPod,
+    "create /bindings": bindPod,
+    "create /pods/eviction": evictPod,
+    "create /serviceaccounts/token": (scope) => createToken(scope, tokens),
+    "create authentication.k8s.io/tokenreviews": (scope) => answerTo(scope, async (object) =>
+      (await reviewToken(object as unknown as TokenReview, tokenReviews, scope.signal)) as unknown as ApiObject),
+    "create authentication.k8s.io/selfsubjectreviews": (scope) => answerTo(scope, async (object) =>
+      reviewSelf(object as unknown as SelfSubjectReview, scope.user, timestamp(scope.server.clock.nowMs())) as unknown as ApiObject),
+  };
+  return (info) => {
+    const { verb, group, resource, subresource } = info;
+    const found = table[`${verb} ${group}/${resource}${subresource ? `/${subresource}` : ""}`];
+    if (found) return found;
+    if (group === "authorization.k8s.io" && verb === "create")
+      return (scope) => answerTo(scope, (object) => review({ kind: scope.served.row.kind, object, namespace: info.namespace, user: scope.user }));
+    return connections(info);
+  };
+}
+
+/** Objects that are answered rather than stored. */
+async function answerTo(scope: Scope, answer: (object: ApiObject) => Promise<ApiObject>): Promise<Answer> {
+  const object = await decodeObject(scope);
+  const { admit, validate } = writeOptions(scope, "CREATE");
+  await admit(object, undefined);
+  await validate?.(object, undefined);
+  return { type: "object", status: 201, object: await answer(object) };
+}
+
+async function createToken(scope: Scope, tokens: TokenIssuer): Promise<Answer> {
+  const { info, signal, warnings } = scope;
+  const object = await decodeObject(scope);
+  const { admit, validate } = writeOptions(scope, "CREATE");
+  await admit(object, undefined);
+  const issued = await tokens.tokenRequest({ namespace: info.namespace, name: info.name }, object as unknown as TokenRequest, {
+    signal,
+    warn: (text) => void warnings.push(text),
+    annotate: () => undefined, // audit is not recorded yet: nobody would read it
+    admit: async (request) => validate?.(request as unknown as ApiObject, undefined),
+  });
+  return { type: "object", status: 201, object: issued as unknown as ApiObject };
+}
