@@ -1,0 +1,66 @@
+import { expect, test } from "vitest";
+import { StatusError } from "../meta/status-error.ts";
+import { decodeBody, decodeUntypedBody, type FieldValidation } from "./body.ts";
+import type { Encoding } from "./negotiate.ts";
+
+const POD = { group: "", version: "v1", kind: "Pod" };
+const DEPLOYMENT = { group: "apps", version: "v1", kind: "Deployment" };
+
+function answer(body: string, { expected = POD, fieldValidation = "Strict" as FieldValidation, encoding = "json" as Encoding } = {}): string {
+  try { return `ok ${decodeBody({ bytes: new TextEncoder().encode(body), encoding, expected, fieldValidation }).warnings.join("; ")}`.trim(); }
+  catch (error) {
+    if (!(error instanceof StatusError)) throw error;
+    return `${error.code} ${error.message}`;
+  }
+}
+
+const UNFIT = `400 Pod in version "v1" cannot be handled as a Pod:`;
+
+test.each([
+  [`{}`, "ok"], [`null`, "ok"],
+  [`{"spec":{"nodeName":1}}`, `${UNFIT} json: cannot unmarshal number into Go struct field PodSpec.spec.nodeName of type string`],
+  [`{"spec":{"priority":"x","foo":1}}`, `${UNFIT} json: cannot unmarshal string into Go struct field PodSpec.spec.priority of type int32`],
+  [`{"spec":{"priority":1.5}}`, `${UNFIT} json: cannot unmarshal number 1.5 into Go struct field PodSpec.spec.priority of type int32`],
+  [`{"spec":{"containers":{}}}`, `${UNFIT} json: cannot unmarshal object into Go struct field PodSpec.spec.containers of type []v1.Container`],
+  [`{"spec":{"volumes":[{"emptyDir":3}]}}`, `${UNFIT} json: cannot unmarshal number into Go struct field Volume.spec.volumes.VolumeSource.emptyDir of type v1.EmptyDirVolumeSource`],
+  [`{"spec":{"restartPolicy":true}}`, `${UNFIT} json: cannot unmarshal bool into Go struct field PodSpec.spec.restartPolicy of type v1.RestartPolicy`],
+  [`{"metadata":{"labels":{"a":1}}}`, `${UNFIT} json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string`],
+  [`{"metadata":{"deletionTimestamp":"x"}}`, `${UNFIT} parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"`],
+  [`{"metadata":{"deletionTimestamp":"2026-02-30T00:00:00Z"}}`, `${UNFIT} parsing time "2026-02-30T00:00:00Z": day out of range`],
+  [`{"spec":{"overhead":{"cpu":"a"},"nodeName":1}}`, `${UNFIT} quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'`],
+  [`{"spec":{"containers":[{"livenessProbe":{"httpGet":{"port":true}}}]}}`, `${UNFIT} json: cannot unmarshal bool into Go struct field HTTPGetAction.spec.containers.livenessProbe.ProbeHandler.httpGet.port of type int32`],
+  [`{"kind":"Service","apiVersion":"v1"}`, `400 Service in version "v1" cannot be handled as a Pod: converting (v1.Service) to (core.Pod): unknown conversion`],
+  [`{"kind":"Foo","apiVersion":"v1"}`, `400 Foo in version "v1" cannot be handled as a Pod: no kind "Foo" is registered for version "v1" in scheme "pkg/api/legacyscheme/scheme.go:30"`],
+  [`{"a":`, `400 the object provided is unrecognized (must be of type Pod): couldn't get version/kind; json parse error: unexpected end of JSON input ({"a":)`],
+  [``, `400 the object provided is unrecognized (must be of type Pod): couldn't get version/kind; json parse error: unexpected end of JSON input (<empty>)`],
+  [`{"kind":1}`, `400 the object provided is unrecognized (must be of type Pod): couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .kind of type string ({"kind":1})`],
+  [`{"kind":"Pod","apiVersion":"a/b/c"}`, `400 the object provided is unrecognized (must be of type Pod): unexpected GroupVersion string: a/b/c ({"kind":"Pod","apiVersion":"a/ ...)`],
+])("%s → %s", (body, expected) => {
+  expect(answer(body)).toBe(expected);
+});
+
+test("unknown and duplicate fields are listed in the order met, refused or warned about or ignored", () => {
+  const body = `{"foo":1,"spec":{"replicas":1,"replicas":2,"template":{"spec":{"containers":[{"name":"a","imag":"b"}]}}}}`;
+  const errors = [`unknown field "foo"`, `duplicate field "spec.replicas"`, `unknown field "spec.template.spec.containers[0].imag"`];
+  expect(answer(body, { expected: DEPLOYMENT })).toBe(`400 Deployment in version "v1" cannot be handled as a Deployment: strict decoding error: ${errors.join(", ")}`);
+  expect(answer(body, { expected: DEPLOYMENT, fieldValidation: "Warn" })).toBe(`ok ${errors.join("; ")}`);
+  expect(answer(body, { expected: DEPLOYMENT, fieldValidation: "Ignore" })).toBe("ok");
+});
+
+test("a version that exists but is not the endpoint's is refused", () => {
+  expect(answer(`{"kind":"HorizontalPodAutoscaler","apiVersion":"autoscaling/v1"}`, { expected: { group: "autoscaling", version: "v2", kind: "HorizontalPodAutoscaler" } }))
+    .toBe("400 the API version in the data (autoscaling/v1) does not match the expected API version (autoscaling/v2)");
+});
+
+test("YAML and protobuf bodies", () => {
+  expect(answer("metadata: {name: a, name: b}\nspec: {foo: 1}", { encoding: "yaml" })).toBe(`${UNFIT} strict decoding error: yaml: unmarshal errors:\n  line 1: key "name" already set in map, unknown field "spec.foo"`);
+  expect(answer("x", { encoding: "protobuf" })).toBe("400 the object provided is unrecognized (must be of type Pod): provided data does not appear to be a protobuf message, expected prefix [107 56 115 0] (78)");
+  expect(answer("k8s\0\x12\x02\x0a\x05", { encoding: "protobuf" })).toBe(`${UNFIT} unexpected EOF`);
+});
+
+test("a custom resource needs a kind, and its duplicates are found", () => {
+  const expected = { group: "example.com", version: "v1", kind: "Foo" };
+  const decode = (body: string): unknown => decodeUntypedBody({ bytes: new TextEncoder().encode(body), encoding: "json", expected });
+  expect(decode(`{"apiVersion":"example.com/v1","kind":"Foo","spec":{"a":[{"b":1,"b":2}]}}`)).toMatchObject({ gvk: expected, object: { spec: { a: [{ b: 2 }] } }, strict: [`duplicate field "spec.a[0].b"`] });
+  expect(() => decode(`{"apiVersion":"example.com/v1"}`)).toThrow("Object 'Kind' is missing in");
+});

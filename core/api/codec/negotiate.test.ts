@@ -1,0 +1,37 @@
+import { expect, test } from "vitest";
+import { ENCODINGS_CUSTOM, negotiateInput, negotiateOutput, negotiateStream } from "./negotiate.ts";
+
+const KUBECTL_GET = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
+const METADATA = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+
+test.each([
+  ["", "json"], ["*/*", "json"], ["application/*", "json"], ["application/yaml", "yaml"], ["application/vnd.kubernetes.protobuf,application/json", "protobuf"],
+  ["application/json;q=0.5,application/yaml", "yaml"], ["text/html,application/xml;q=0.9,*/*;q=0.8", "json"], [KUBECTL_GET, "json Table v1"], [METADATA, "protobuf PartialObjectMetadata v1"],
+  ["application/vnd.kubernetes.protobuf;as=Table;g=meta.k8s.io;v=v1,application/json;as=Table;g=meta.k8s.io;v=v1", "json Table v1"],
+  ["application/json;as=Foo;g=meta.k8s.io;v=v1,application/yaml", "yaml"], ["application/json;pretty=1", "json pretty"],
+])("Accept: %s → %s", (accept, expected) => {
+  const { encoding, convert, pretty } = negotiateOutput({ accept });
+  expect([encoding, convert?.kind, convert?.version, pretty ? "pretty" : ""].filter(Boolean).join(" ")).toBe(expected);
+});
+
+test("what cannot be had is a 406 that lists what can", () => {
+  expect(() => negotiateOutput({ accept: "text/plain" })).toThrow("only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf");
+  expect(() => negotiateOutput({ accept: "application/vnd.kubernetes.protobuf", encodings: ENCODINGS_CUSTOM })).toThrow("only the following media types");
+  expect(negotiateOutput({ accept: METADATA, encodings: ENCODINGS_CUSTOM }).encoding).toBe("protobuf"); // the metadata of a custom resource has a message
+  expect(() => negotiateStream({ accept: "application/yaml" })).toThrow("only the following media types are accepted: application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch");
+});
+
+test("watches name their stream, except in JSON", () => {
+  expect(negotiateStream({ accept: "application/vnd.kubernetes.protobuf;stream=watch" }).contentType).toBe("application/vnd.kubernetes.protobuf;stream=watch");
+  expect(negotiateStream({ accept: "application/json;stream=watch" }).contentType).toBe("application/json");
+});
+
+test("people get it pretty", () => {
+  const pretty = (userAgent: string, value?: string): boolean => negotiateOutput({ accept: "", userAgent, pretty: value }).pretty;
+  expect([pretty("curl/8"), pretty("curl/8", "false"), pretty("kubectl/v1.36"), pretty("kubectl/v1.36", "true"), pretty("Mozilla/5.0 (X11)")]).toEqual([true, false, false, true, true]);
+});
+
+test("the Content-Type chooses the decoder", () => {
+  expect([negotiateInput(undefined), negotiateInput("application/json; charset=utf-8"), negotiateInput("application/yaml"), negotiateInput("application/vnd.kubernetes.protobuf")]).toEqual(["json", "json", "yaml", "protobuf"]);
+  expect(() => negotiateInput("text/plain")).toThrow("the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf");
+});

@@ -1,0 +1,115 @@
+import { expect, test } from "vitest";
+import { canonical } from "../schema/canonical.ts";
+import { builtInFacts, type Scalar, type StructType, type Type } from "../schema/facts.ts";
+import type { JsonObject, JsonValue } from "./json-document.ts";
+import { jsonText } from "./json.ts";
+import { protobufCodec, unwrapEnvelope } from "./protobuf.ts";
+import { jsonWatchEvent, protobufWatchEvent } from "./watch-frames.ts";
+
+/** Bytes put together by hand from the .proto files: tag, length, content. */
+const GOLDENS: readonly [what: string, object: JsonObject, hex: string][] = [
+  ["an empty ConfigMap writes its zero metadata", { kind: "ConfigMap", apiVersion: "v1" },
+    "6b387300" + "0a0f" + "0a027631" + "1209436f6e6669674d6170" + "1212" + "0a10" + "0a00" + "1200" + "1a00" + "2200" + "2a00" + "3200" + "3800" + "4200" + "1a00" + "2200"],
+  ["maps by key, bytes as bytes", { kind: "Secret", apiVersion: "v1", metadata: { name: "s" }, data: { b: "AQ==", a: "" }, type: "Opaque" },
+    "6b387300" + "0a0c" + "0a027631" + "1206536563726574" + "122a" + "0a11" + "0a0173" + "1200" + "1a00" + "2200" + "2a00" + "3200" + "3800" + "4200" +
+    "1205" + "0a0161" + "1200" + "1206" + "0a0162" + "120101" + "1a06" + "4f7061717565" + "1a00" + "2200"],
+];
+
+test.each(GOLDENS)("%s", (_what, object, hex) => {
+  expect(Buffer.from(protobufCodec.encode(object as never)).toString("hex")).toBe(hex);
+  expect(protobufCodec.decode(Buffer.from(hex, "hex"))).toMatchObject(object);
+});
+
+test("every kind comes back as it went out, with every field set", () => {
+  let count = 0;
+  for (const { group, version, kinds } of builtInFacts.groupVersions()) {
+    for (const kind of kinds.flatMap((name) => [name, `${name}List`])) {
+      const type = builtInFacts.typeOf({ group, version, kind });
+      if (!type) continue;
+      const filled = { ...fill(type, 0), apiVersion: group === "" ? version : `${group}/${version}`, kind };
+      const { object, clean } = canonical(type, filled);
+      expect(clean, kind).toBe(true);
+      expect(jsonText(protobufCodec.decode(protobufCodec.encode(object as never))), kind).toBe(jsonText(object));
+      count++;
+    }
+  }
+  expect(count).toBeGreaterThan(200);
+});
+
+test("and with none set", () => {
+  for (const { group, version, kinds } of builtInFacts.groupVersions()) {
+    for (const kind of kinds) {
+      const { object } = canonical(builtInFacts.typeOf({ group, version, kind })!, { apiVersion: group === "" ? version : `${group}/${version}`, kind });
+      expect(jsonText(protobufCodec.decode(protobufCodec.encode(object as never))), kind).toBe(jsonText(object));
+    }
+  }
+});
+
+test("a list is its items' messages in one envelope", () => {
+  const items = ["a", "b"].map((name) => ({ metadata: { name } }));
+  const type = builtInFacts.typeOf({ group: "", version: "v1", kind: "ConfigMap" })!;
+  const list = { apiVersion: "v1", kind: "ConfigMapList", metadata: { resourceVersion: "7" } };
+  const joined = protobufCodec.encodeList(list, items.map((item) => protobufCodec.encodeMessage(type, item)));
+  expect(Buffer.from(joined).equals(protobufCodec.encode({ ...list, items } as never))).toBe(true);
+});
+
+test("cut off or nonsensical bytes are an error, never a hang or a crash", () => {
+  const type = builtInFacts.typeOf({ group: "", version: "v1", kind: "Pod" })!;
+  const bytes = protobufCodec.encode({ ...canonical(type, fill(type, 0)).object, apiVersion: "v1", kind: "Pod" } as never);
+  for (let length = 0; length < bytes.length; length += 37) {
+    try { protobufCodec.decode(bytes.subarray(0, length)); }
+    catch (error) { expect((error as Error).message).not.toMatch(/undefined|not a function|RangeError/); }
+  }
+  expect(() => unwrapEnvelope(Buffer.from("6b387300120bff", "hex"))).toThrow("unexpected EOF");
+  expect(() => protobufCodec.decode(Buffer.from("6b3873000a090a0276311203506f64120108", "hex"))).toThrow("proto: wrong wireType = 0 for field metadata");
+});
+
+test("watch events are framed", () => {
+  const object = Uint8Array.of(1, 2, 3);
+  expect(Buffer.from(protobufWatchEvent("ADDED", object)).toString("hex")).toBe("0000000e" + "0a05" + "4144444544" + "1205" + "0a03010203");
+  expect(new TextDecoder().decode(jsonWatchEvent("DELETED", new TextEncoder().encode(`{"a":1}\n`)))).toBe(`{"type":"DELETED","object":{"a":1}}\n`);
+});
+
+/** A value for every field; types that hold themselves end after a few levels. */
+function fill(type: StructType, depth: number): JsonObject {
+  const object: JsonObject = {};
+  for (const { name, type: fieldType, protobuf, inline } of type.members) {
+    if (protobuf === undefined || (depth > 6 && fieldType.kind !== "scalar")) continue; // kind and apiVersion are in the envelope
+    if (inline) Object.assign(object, fill(fieldType as StructType, depth + 1));
+    else object[name] = example(fieldType, depth + 1, protobuf);
+  }
+  return object;
+}
+
+function example(type: Type, depth: number, seed: number): JsonValue {
+  switch (type.kind) {
+    case "struct": return fill(type, depth);
+    case "list": return [example(type.items, depth, seed), example(type.items, depth, seed + 1)];
+    case "map": return { one: example(type.values, depth, seed), two: example(type.values, depth, seed + 1) };
+    case "scalar": return exampleScalar(type.scalar, seed);
+    case "special":
+      switch (type.special) {
+        case "time": return "2026-01-02T03:04:05Z";
+        case "microTime": return "2026-01-02T03:04:05.000678Z";
+        case "duration": return "1h2m3.5s";
+        case "quantity": return "1500m";
+        case "intOrString": return seed % 2 ? "25%" : -3;
+        case "rawExtension": case "fieldsV1": return { "f:a": {} };
+        case "json": case "any": return [1, "x", null];
+        case "schemaOrBool": return seed % 2 ? false : { type: "string" };
+        case "schemaOrArray": return seed % 2 ? [{ type: "string" }] : { type: "string" };
+        case "schemaOrStringArray": return seed % 2 ? ["a"] : { type: "string" };
+      }
+  }
+}
+
+function exampleScalar(scalar: Scalar, seed: number): JsonValue {
+  switch (scalar) {
+    case "string": return `text-${seed}-é`;
+    case "bool": return true;
+    case "int32": return -seed;
+    case "int64": return seed % 2 ? 9007199254740993n : -seed;
+    case "float64": return seed + 0.5;
+    case "bytes": return Buffer.from([seed, 255]).toString("base64");
+  }
+}

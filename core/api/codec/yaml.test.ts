@@ -1,0 +1,48 @@
+import { expect, test } from "vitest";
+import { encodeYaml, parseYaml, parseYamlDocuments, yamlDuplicates } from "./yaml.ts";
+
+test.each([
+  ["yes", true], ["y", true], ["off", false], ["'y'", "y"], ["~", null], ["010", 8], ["0o17", 15], ["0x1f", 31], ["1_000", 1000], ["1e3", 1000], ["22:22", "22:22"],
+  ["2026-01-02", "2026-01-02"], ["1234567890123456789", 1234567890123456789n], ["!!binary aGVsbG8=", "hello"], ["{a: [1, b]}", { a: [1, "b"] }],
+])("%s is read as kubectl reads it", (text, expected) => {
+  expect(parseYaml(`value: ${text}`)).toEqual({ value: expected });
+});
+
+test("merge keys, keys that are no strings, several documents", () => {
+  expect(parseYaml("a: &x {b: 1}\nc:\n  <<: *x\n  d: 2\ntrue: e\n1: f")).toEqual({ a: { b: 1 }, c: { b: 1, d: 2 }, true: "e", 1: "f" });
+  expect(parseYaml("# only a comment\n---\na: 1\n---\nb: 2\n")).toEqual({ a: 1 });
+  expect(parseYamlDocuments("a: 1\n---\n---\nb: 2\n")).toEqual([{ a: 1 }, { b: 2 }]);
+  expect(parseYaml("")).toBeNull();
+});
+
+test("duplicates are named with their line, and broken text is an error", () => {
+  expect(yamlDuplicates("a: 1\na: 2\nb:\n  c: 1\n  c: 2")).toEqual([`yaml: unmarshal errors:\n  line 2: key "a" already set in map\n  line 5: key "c" already set in map`]);
+  expect(() => parseYaml("a:\n\t- b")).toThrow("error converting YAML to JSON: yaml: line 2:");
+  expect(() => parseYaml(`a: &a [x,x,x,x,x,x,x,x,x]\n${[..."bcdefgh"].map((key, i) => `${key}: &${key} [${Array(9).fill(`*${"abcdefgh"[i]}`).join()}]`).join("\n")}`)).toThrow();
+  expect(() => parseYaml("a: .inf")).toThrow("unsupported value: +Inf");
+});
+
+test("written with sorted keys, and quoted where it might be misread", () => {
+  const value = { b: ["x", "true", "1", "a: b", "- a", "2026-01-02", "multi\nline\n", "", "22:22", "1.2.3.4", "10Gi"], a: { y: 1, x: null, z: {}, w: [] } };
+  expect(encodeYaml(value)).toBe(`a:
+  w: []
+  x: null
+  "y": 1
+  z: {}
+b:
+- x
+- "true"
+- "1"
+- 'a: b'
+- '- a'
+- "2026-01-02"
+- |
+  multi
+  line
+- ""
+- "22:22"
+- 1.2.3.4
+- 10Gi
+`);
+  expect(parseYaml(encodeYaml(value))).toEqual(value);
+});

@@ -1,0 +1,96 @@
+import { gunzipSync } from "node:zlib";
+import { expect, test } from "vitest";
+import { builtInResources, type ResourceRow } from "../schema/resources.ts";
+import { OpenApiDocuments } from "./documents.ts";
+import { encodeOpenApiV2 } from "./v2-protobuf.ts";
+import { openApiV2 } from "./v2.ts";
+import { openApiV3 } from "./v3.ts";
+
+const SERVER = { version: "v1.36.4" };
+const APPS = { group: "apps", version: "v1" };
+const CRONTABS: ResourceRow = {
+  group: "stable.example.com", version: "v1", plural: "crontabs", singular: "crontab", kind: "CronTab", shortNames: [], categories: [], namespaced: true,
+  verbs: ["create", "get", "list", "patch", "watch"], subresources: [], storageVersionHash: undefined, returnsDeleted: true, custom: true,
+};
+const CRONTAB_VERSION = { group: CRONTABS.group, version: "v1", groupPriority: 1000, versionPriority: 100 };
+const CRONTAB_SCHEMA = { type: "object", properties: { spec: { type: "object", properties: { every: { "x-kubernetes-int-or-string": true, anyOf: [{ type: "integer" }, { type: "string" }] } } } } };
+
+interface Document {
+  readonly paths: Record<string, Record<string, { operationId: string; parameters?: { name: string }[]; "x-kubernetes-action": string; requestBody?: { content: object } }>>;
+  readonly components: { readonly schemas: Record<string, Record<string, unknown>> };
+}
+
+function appsDocument(): Document {
+  return openApiV3({ groupVersion: APPS, rows: builtInResources.rows().filter(({ group }) => group === "apps"), descriptions: { "io.k8s.api.apps.v1.Deployment": { "": "A deployment.", spec: "Its spec." } } }, SERVER) as Document;
+}
+
+test("a patch takes fieldValidation, which is how kubectl knows that the server validates", () => {
+  const { patch } = appsDocument().paths["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]!;
+  expect(patch).toMatchObject({ operationId: "patchAppsV1NamespacedDeployment", "x-kubernetes-action": "patch", "x-kubernetes-group-version-kind": { ...APPS, kind: "Deployment" } });
+  expect(patch!.parameters!.map(({ name }) => name)).toEqual(["dryRun", "fieldManager", "fieldValidation", "force"]);
+  expect(Object.keys(patch!.requestBody!.content)).toContain("application/apply-patch+yaml");
+});
+
+test("operations are named as generated clients know them", () => {
+  const { paths } = appsDocument();
+  const ids = Object.values(paths).flatMap((path) => Object.values(path)).flatMap(({ operationId }) => operationId ?? []);
+  for (const id of ["getAppsV1APIResources", "listAppsV1DeploymentForAllNamespaces", "deleteAppsV1CollectionNamespacedDeployment", "readAppsV1NamespacedDeploymentScale", "watchAppsV1NamespacedDeploymentList"])
+    expect(ids).toContain(id);
+  expect(new Set(ids).size).toBe(ids.length);
+});
+
+test("a schema has texts, defaults, enums and markers, and refers to nothing that is missing", () => {
+  const { components: { schemas } } = appsDocument();
+  expect(schemas["io.k8s.api.apps.v1.Deployment"]).toMatchObject({
+    description: "A deployment.", type: "object", "x-kubernetes-group-version-kind": [{ group: "apps", kind: "Deployment", version: "v1" }],
+    properties: { spec: { description: "Its spec.", default: {}, allOf: [{ $ref: "#/components/schemas/io.k8s.api.apps.v1.DeploymentSpec" }] } },
+  });
+  expect(schemas["io.k8s.api.core.v1.ContainerPort"]).toMatchObject({ required: ["containerPort"], properties: { containerPort: { default: 0, format: "int32", type: "integer" }, protocol: { default: "TCP", enum: ["SCTP", "TCP", "UDP"] } } });
+  expect(schemas["io.k8s.api.core.v1.PodSpec"]).toMatchObject({ properties: { containers: { "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"], "x-kubernetes-patch-merge-key": "name", "x-kubernetes-patch-strategy": "merge" } } });
+  const missing = [...JSON.stringify(appsDocument()).matchAll(/"#\/components\/schemas\/([^"]+)"/g)].filter(([, name]) => !(name! in schemas));
+  expect(missing).toEqual([]);
+});
+
+test("custom resources: their schema with metadata, their list, and no strategic merge", () => {
+  const { paths, components: { schemas } } = openApiV3({ groupVersion: CRONTAB_VERSION, rows: [CRONTABS], custom: new Map([["CronTab", CRONTAB_SCHEMA]]) }, SERVER) as Document;
+  expect(schemas["com.example.stable.v1.CronTab"]).toMatchObject({ properties: { metadata: { allOf: [{ $ref: "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta" }] }, spec: CRONTAB_SCHEMA.properties.spec } });
+  expect(schemas["com.example.stable.v1.CronTabList"]).toMatchObject({ required: ["items"] });
+  expect(Object.keys(paths["/apis/stable.example.com/v1/namespaces/{namespace}/crontabs/{name}"]!["patch"]!.requestBody!.content)).toEqual(["application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"]);
+});
+
+test("v2 says the same with less, also as protobuf", () => {
+  const document = openApiV2({ versions: [...builtInResources.groupVersions(), CRONTAB_VERSION], rows: [...builtInResources.rows(), CRONTABS], custom: new Map([["stable.example.com/v1/CronTab", CRONTAB_SCHEMA]]) }, SERVER);
+  expect(document.definitions["com.example.stable.v1.CronTab"]).toMatchObject({ properties: { spec: { properties: { every: { "x-kubernetes-int-or-string": true } } } } });
+  expect(JSON.stringify(document.definitions["com.example.stable.v1.CronTab"])).not.toContain("anyOf");
+  expect(document.paths["/api/v1/namespaces/{namespace}/pods"]).toMatchObject({ post: { parameters: [{ name: "body", in: "body", required: true, schema: { $ref: "#/definitions/io.k8s.api.core.v1.Pod" } }, { name: "dryRun" }, { name: "fieldManager" }, { name: "fieldValidation" }] } });
+  const small = encodeOpenApiV2({ swagger: "2.0", info: { title: "K", version: "v" }, paths: {}, definitions: { A: { type: "object", required: ["b"], "x-y": [1] } }, securityDefinitions: {}, security: [] });
+  expect(Buffer.from(small).toString("hex")).toBe("0a03322e30" + "1206" + "0a014b" + "120176" + "4200" + "4a25".slice(0, 2) + lengthAndDefinitions());
+  expect(encodeOpenApiV2(document).length).toBeGreaterThan(500_000);
+});
+
+/** definitions { additional_properties { name "A" value { required "b", type { "object" }, vendor_extension { name "x-y" value { yaml "[1]" } } } } }, security_definitions {} */
+function lengthAndDefinitions(): string {
+  const extension = "fa010c" + "0a03782d79" + "1205" + "1203" + "5b315d";
+  const schema = "9a010162" + "b20108" + "0a066f626a656374" + extension;
+  const value = "0a0141" + "12" + (schema.length / 2).toString(16).padStart(2, "0") + schema;
+  const named = "0a" + (value.length / 2).toString(16).padStart(2, "0") + value;
+  return (named.length / 2).toString(16).padStart(2, "0") + named + "6a00";
+}
+
+test("documents are made once, and again only when what they say has changed", async () => {
+  let loads = 0;
+  const api = { versions: [...builtInResources.groupVersions()], rows: [...builtInResources.rows()], custom: new Map() };
+  const documents = new OpenApiDocuments(api, { version: "v1.36.4", descriptions: () => { loads++; return Promise.resolve({}); } });
+  const index = documents.index() as { paths: Record<string, { serverRelativeURL: string }> };
+  expect(Object.keys(index.paths)).toContain("apis/apps");
+  expect(index.paths["apis/apps/v1"]!.serverRelativeURL).toMatch(/^\/openapi\/v3\/apis\/apps\/v1\?hash=[0-9A-F]{128}$/);
+  const first = await documents.v3("apis/apps/v1")!;
+  expect(JSON.parse(gunzipSync(first.gzip).toString())).toMatchObject({ openapi: "3.0.0", info: { version: "v1.36.4" } });
+  expect(JSON.parse(gunzipSync((await documents.v3("apis")!).gzip).toString())).toMatchObject({ paths: { "/apis/": {} } });
+  const v2 = await documents.v2("json");
+  documents.update({ versions: [...api.versions, CRONTAB_VERSION], rows: [...api.rows, CRONTABS], custom: new Map() });
+  expect(await documents.v3("apis/apps/v1")).toBe(first);
+  expect(await documents.v2("json")).not.toBe(v2);
+  expect(loads).toBe(4);
+  expect(documents.v3("apis/nothing/v1")).toBeUndefined();
+});

@@ -1,0 +1,72 @@
+import { expect, test } from "vitest";
+import { jsonText, parseJson } from "../codec/json.ts";
+import { canonicalCustom } from "./canonical-custom.ts";
+import { canonical, canonicalOwn } from "./canonical.ts";
+import { declaredDefaults } from "./declared-defaults.ts";
+import { builtInFacts } from "./facts.ts";
+
+function typeOf(apiVersion: string, kind: string): NonNullable<ReturnType<typeof builtInFacts.typeOf>> {
+  const [group, version] = apiVersion.includes("/") ? apiVersion.split("/") as [string, string] : ["", apiVersion];
+  return builtInFacts.typeOf({ group, version, kind })!;
+}
+
+/** What the API server answers with when it is sent the left side and defaults nothing. */
+const CASES: readonly [what: string, apiVersion: string, kind: string, given: string, expected: string][] = [
+  ["what must be written is there", "apps/v1", "Deployment", `{}`,
+    `{"metadata":{},"spec":{"selector":null,"template":{"metadata":{},"spec":{"containers":null}},"strategy":{}},"status":{}}`],
+  ["fields in the struct's order, map keys sorted, optional empties gone", "v1", "ConfigMap",
+    `{"data":{"b":"1","a":""},"binaryData":{},"metadata":{"labels":{},"namespace":"","name":"x","finalizers":[],"creationTimestamp":null}}`,
+    `{"metadata":{"name":"x"},"data":{"a":"","b":"1"}}`],
+  ["zero pointers stay, zero values go", "v1", "Pod",
+    `{"spec":{"activeDeadlineSeconds":0,"hostNetwork":false,"containers":[{"name":"c","resources":{"limits":{"cpu":"0.5","memory":1024}},"ports":[{"containerPort":0,"hostPort":0}],"env":[{"name":"E","value":""}]}]}}`,
+    `{"metadata":{},"spec":{"containers":[{"name":"c","ports":[{"containerPort":0}],"env":[{"name":"E"}],"resources":{"limits":{"cpu":"500m","memory":"1024"}}}],"activeDeadlineSeconds":0},"status":{}}`],
+  ["an empty list is null where it must be written", "rbac.authorization.k8s.io/v1", "ClusterRole", `{"rules":[]}`, `{"metadata":{},"rules":null}`],
+  ["but what is stored as JSON keeps it", "apiextensions.k8s.io/v1", "CustomResourceDefinition", `{"status":{"storedVersions":[]}}`,
+    `{"metadata":{},"spec":{"group":"","names":{"plural":"","kind":""},"scope":"","versions":null},"status":{"conditions":null,"acceptedNames":{"plural":"","kind":""},"storedVersions":[]}}`],
+  ["an empty struct behind a pointer is a choice made", "v1", "PersistentVolume", `{"spec":{"hostPath":{},"local":{"path":""}}}`,
+    `{"metadata":{},"spec":{"hostPath":{"path":""},"local":{"path":""}},"status":{}}`],
+  ["times are UTC to the second or the microsecond", "coordination.k8s.io/v1", "Lease",
+    `{"metadata":{"creationTimestamp":"2026-01-02T03:04:05.678+02:00"},"spec":{"renewTime":"2026-01-02T03:04:05.123456Z"}}`,
+    `{"metadata":{"creationTimestamp":"2026-01-02T01:04:05Z"},"spec":{"renewTime":"2026-01-02T03:04:05.123456Z"}}`],
+  ["null is absence, and the zero of a list's item", "v1", "Service", `{"spec":{"ports":[{"port":80,"targetPort":null}],"selector":null,"externalIPs":[null]}}`,
+    `{"metadata":{},"spec":{"ports":[{"port":80,"targetPort":0}],"externalIPs":[""]},"status":{"loadBalancer":{}}}`],
+  ["integers keep every digit", "v1", "Event", `{"metadata":{"generation":9007199254740993}}`,
+    `{"metadata":{"generation":9007199254740993},"involvedObject":{},"source":{},"firstTimestamp":null,"lastTimestamp":null,"eventTime":null,"reportingComponent":"","reportingInstance":""}`],
+  ["raw JSON is left alone", "apps/v1", "ControllerRevision", `{"data":{"b":[],"a":null},"revision":1}`, `{"metadata":{},"data":{"b":[],"a":null},"revision":1}`],
+];
+
+test.each(CASES)("%s", (_what, apiVersion, kind, given, expected) => {
+  const type = typeOf(apiVersion, kind);
+  const { object, clean } = canonical(type, parseJson(given).value);
+  expect(jsonText(object)).toBe(expected);
+  expect(clean).toBe(true);
+  expect(jsonText(canonical(type, object).object)).toBe(expected);
+});
+
+test("what does not fit is dropped, and noticed", () => {
+  const type = typeOf("v1", "Pod");
+  for (const spec of [{ foo: 1 }, { nodeName: 1 }, { containers: {} }, { priority: 1.5 }, { containers: [{ name: "c", resources: { limits: { cpu: "x" } } }] }, { priority: 2 ** 31 }])
+    expect(canonical(type, { spec }).clean, JSON.stringify(spec)).toBe(false);
+  expect(() => canonicalOwn(type, { spec: { nodeName: 1 } })).toThrow("not a valid Pod");
+});
+
+test("a label called __proto__ is a label", () => {
+  const { object } = canonical(typeOf("v1", "Pod"), JSON.parse(`{"metadata":{"labels":{"__proto__":"x"}}}`));
+  expect(jsonText(object)).toContain(`"labels":{"__proto__":"x"}`);
+});
+
+test("declared defaults fill what is absent", () => {
+  const type = typeOf("v1", "Pod");
+  const pod = canonical(type, { spec: { containers: [{ name: "c", ports: [{ containerPort: 1 }, { containerPort: 2, protocol: "UDP" }], livenessProbe: { grpc: { port: 1 } } }], volumes: [{ name: "v", azureDisk: { diskName: "d", diskURI: "u" } }] } }).object;
+  declaredDefaults.apply(type, pod);
+  expect(canonicalOwn(type, pod)["spec"]).toEqual({
+    containers: [{ name: "c", ports: [{ containerPort: 1, protocol: "TCP" }, { containerPort: 2, protocol: "UDP" }], livenessProbe: { grpc: { port: 1, service: "" } }, resources: {} }],
+    volumes: [{ name: "v", azureDisk: { diskName: "d", diskURI: "u", cachingMode: "ReadWrite", fsType: "ext4", kind: "Shared", readOnly: false } }],
+  });
+});
+
+test("a custom resource has its keys sorted and its metadata in order", () => {
+  const { object, clean } = canonicalCustom({ kind: "Foo", apiVersion: "e.com/v1", spec: { b: [], a: null }, metadata: { name: "x", labels: {}, creationTimestamp: null } });
+  expect([jsonText(object), clean]).toEqual([`{"apiVersion":"e.com/v1","kind":"Foo","metadata":{"name":"x"},"spec":{"a":null,"b":[]}}`, true]);
+  expect(canonicalCustom({ metadata: { name: 1 } }).clean).toBe(false);
+});
