@@ -124,7 +124,7 @@ export function fakeApi({ clock = systemClock }: { readonly clock?: Clock } = {}
     if (method === "GET") return old;
     if (method === "DELETE") return remove(resource, key, old, (request.body ?? {}) as Record<string, any>);
     if (method === "PUT") return write(resource, key, request.body as Any, old, subresource);
-    if (method === "PATCH") return write(resource, key, mergePatch(structuredClone(old), request.body) as Any, old, subresource === "status" ? "status" : "patch");
+    if (method === "PATCH") return write(resource, key, mergePatch(structuredClone(old), request.body, request.contentType?.includes("strategic") ?? false) as Any, old, subresource === "status" ? "status" : "patch");
     throw notFound(target(resource), `${name}/${subresource}`);
   }
 
@@ -192,22 +192,22 @@ function selects(object: Any, namespace: string, query: NonNullable<ApiRequest["
   });
 }
 
-/** A merge patch; lists of owner references and finalizers and conditions are merged by key as a strategic merge patch does. */
-function mergePatch(target: any, patch: any): any {
+/** A merge patch; in a strategic one, lists of owner references and conditions are merged by key. */
+function mergePatch(target: any, patch: any, strategic: boolean): any {
   if (typeof patch !== "object" || patch === null || Array.isArray(patch)) return patch;
   const out = typeof target === "object" && target !== null && !Array.isArray(target) ? target : {};
   for (const [key, value] of Object.entries<any>(patch)) {
-    const keyed = key === "ownerReferences" ? "uid" : key === "conditions" ? "type" : undefined;
+    const keyed = !strategic ? undefined : key === "ownerReferences" ? "uid" : key === "conditions" ? "type" : undefined;
     if (key.startsWith("$")) continue;
     if (value === null) delete out[key];
     else if (keyed && Array.isArray(value) && Array.isArray(out[key])) {
       for (const item of value) {
         const at = out[key].findIndex((other: any) => other[keyed] === item[keyed]);
         if (item.$patch === "delete") { if (at >= 0) out[key].splice(at, 1); }
-        else if (at >= 0) out[key][at] = mergePatch(out[key][at], item);
+        else if (at >= 0) out[key][at] = mergePatch(out[key][at], item, strategic);
         else out[key].push(item);
       }
-    } else out[key] = mergePatch(out[key], value);
+    } else out[key] = mergePatch(out[key], value, strategic);
   }
   return out;
 }

@@ -11,6 +11,7 @@ import { deploymentController } from "./deployment/deployment.ts";
 import { endpointsController } from "./endpoints/endpoints.ts";
 import { endpointSliceController } from "./endpointslice/endpointslice.ts";
 import { endpointSliceMirroringController } from "./endpointslicemirroring/endpointslicemirroring.ts";
+import { garbageCollector } from "./garbagecollector/garbagecollector.ts";
 import { namespaceController } from "./namespace/namespace.ts";
 import { replicaSetController, replicationController } from "./replicaset/replicaset.ts";
 import { rootCaController } from "./rootca/rootca.ts";
@@ -37,5 +38,5 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
     namespaceController(deps), serviceAccountController(deps), rootCaController({ ...deps, rootCa }), tokenCleanerController(deps),
     ...(tokenFor === undefined ? [] : [serviceAccountTokensController({ ...deps, rootCa, tokenFor })]),
   ];
-  return controllers.map((controller) => runController(controller, { clock, log, metrics }));
+  return [garbageCollector({ ...deps, metrics }), ...controllers.map((controller) => runController(controller, { clock, log, metrics }))];
 }

@@ -1,0 +1,104 @@
+import { expect, test } from "vitest";
+import { eventually, type FakeApi } from "../../../test/fake-api.ts";
+import { withControllers } from "../../../test/run-controllers.ts";
+import type { ApiObject, OwnerReference } from "../../api/meta/object-meta.ts";
+import { statusError } from "../../api/meta/status-error.ts";
+import type { ResourceRef } from "../../client/client.ts";
+import { CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, EVENTS, NODES } from "../../client/resources.ts";
+import { garbageCollector } from "./garbagecollector.ts";
+
+const WIDGETS: ResourceRef = { group: "example.com", version: "v1", plural: "widgets", kind: "Widget", namespaced: true };
+
+const maps = (api: FakeApi) => api.client.resource(CONFIG_MAPS);
+const names = (api: FakeApi) => api.all(CONFIG_MAPS).map(({ metadata }) => metadata.name).sort().join();
+const ref = ({ apiVersion, kind, metadata: { name, uid } }: ApiObject, more: Partial<OwnerReference> = {}): OwnerReference => ({ apiVersion, kind, name, uid, ...more });
+const map = (name: string, ownerReferences: OwnerReference[] = [], namespace = "default") => ({ apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace, ownerReferences } });
+
+test("what an object owns goes with it, in the background, through all generations", () =>
+  withControllers((deps) => [garbageCollector(deps)], async (api, call) => {
+    const a = await maps(api).create(map("a"), call);
+    const b = await maps(api).create(map("b", [ref(a)]), call);
+    const other = await maps(api).create(map("other"), call);
+    await maps(api).create(map("c", [ref(b)]), call);
+    await maps(api).create(map("shared", [ref(a), ref(other)]), call);
+    await maps(api).delete(a, { propagationPolicy: "Background" }, call);
+    await eventually(() => names(api), (seen) => seen === "other,shared");
+    await eventually(() => api.all(CONFIG_MAPS).find(({ metadata }) => metadata.name === "shared")?.metadata.ownerReferences, (owners) => owners?.length === 1 && owners[0]?.name === "other");
+  }));
+
+test("what was orphaned while nobody looked is found at the start; of owners that exist nothing is touched", async () => {
+  await withControllers((deps) => [garbageCollector(deps)], async (api, call) => {
+    await eventually(() => names(api), (seen) => seen === "node-owned,plain");
+    expect(call.signal.aborted).toBe(false);
+  }, { api: await prepared() });
+
+  async function prepared(): Promise<FakeApi> {
+    const { fakeApi } = await import("../../../test/fake-api.ts");
+    const api = fakeApi();
+    const call = { signal: new AbortController().signal };
+    const node = await api.client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n" }, spec: {} }, call);
+    await maps(api).create(map("plain"), call);
+    await maps(api).create(map("lost", [{ apiVersion: "v1", kind: "Secret", name: "gone", uid: "no-such" }]), call);
+    await maps(api).create(map("wrong-uid", [ref(node, { uid: "other-uid" })]), call);
+    await maps(api).create(map("node-owned", [ref(node)]), call);
+    return api;
+  }
+});
+
+test("foreground: dependents first, and only those that block are waited for", () =>
+  withControllers((deps) => [garbageCollector(deps)], async (api, call) => {
+    const a = await maps(api).create(map("a"), call);
+    const b = await maps(api).create({ ...map("b", [ref(a, { blockOwnerDeletion: true })]), metadata: { ...map("b", [ref(a, { blockOwnerDeletion: true })]).metadata, finalizers: ["example.com/slow"] } }, call);
+    await maps(api).create(map("c", [ref(b, { blockOwnerDeletion: true })]), call);
+    await Bun.sleep(20); // the graph knows them
+    await maps(api).delete(a, { propagationPolicy: "Foreground" }, call);
+    await eventually(() => names(api), (seen) => seen === "a,b");
+    expect(api.all(CONFIG_MAPS).every(({ metadata }) => metadata.deletionTimestamp !== undefined)).toBe(true);
+    await maps(api).patch(b, "application/merge-patch+json", { metadata: { finalizers: ["foregroundDeletion"] } }, call);
+    await eventually(() => names(api), (seen) => seen === "");
+  }));
+
+test("a cycle of blocking owners does not stand for ever", () =>
+  withControllers((deps) => [garbageCollector(deps)], async (api, call) => {
+    const a = await maps(api).create(map("a"), call);
+    const b = await maps(api).create(map("b", [ref(a, { blockOwnerDeletion: true })]), call);
+    await maps(api).patch(a, "application/strategic-merge-patch+json", { metadata: { ownerReferences: [ref(b, { blockOwnerDeletion: true })] } }, call);
+    await Bun.sleep(20);
+    await maps(api).delete(a, { propagationPolicy: "Foreground" }, call);
+    await eventually(() => names(api), (seen) => seen === "");
+  }));
+
+test("orphaning sets dependents free", () =>
+  withControllers((deps) => [garbageCollector(deps)], async (api, call) => {
+    const a = await maps(api).create(map("a"), call);
+    await maps(api).create(map("b", [ref(a)]), call);
+    await Bun.sleep(20);
+    await maps(api).delete(a, { propagationPolicy: "Orphan" }, call);
+    await eventually(() => names(api), (seen) => seen === "b");
+    expect(api.all(CONFIG_MAPS)[0]?.metadata.ownerReferences ?? []).toEqual([]);
+  }));
+
+test("an owner in another namespace is no owner: the user is told, and only the wrong reference's object goes", () =>
+  withControllers((deps) => [garbageCollector(deps)], async (api, call) => {
+    const a = await maps(api).create(map("a"), call);
+    await maps(api).create(map("right", [ref(a)]), call);
+    await Bun.sleep(20);
+    await maps(api).create(map("wrong", [ref(a)], "elsewhere"), call);
+    await eventually(() => names(api), (seen) => seen === "a,right");
+    const told = await eventually(() => api.all(EVENTS), (all) => all.length > 0);
+    expect(told[0]).toMatchObject({ reason: "OwnerRefInvalidNamespace", message: `ownerRef [v1/ConfigMap, namespace: elsewhere, name: a, uid: ${a.metadata.uid}] does not exist in namespace "elsewhere"` });
+  }));
+
+test("custom resources are followed as soon as they are served, and patched as they can be", () =>
+  withControllers((deps) => [garbageCollector(deps)], async (api, call) => {
+    api.serve(WIDGETS);
+    api.fail = ({ method, path, contentType }) => (method === "PATCH" && path.includes("widgets") && contentType?.includes("strategic") ? statusError({ code: 415, reason: "UnsupportedMediaType", message: "no" }) : undefined);
+    const widgets = api.client.resource(WIDGETS);
+    const [a, b] = [await maps(api).create(map("a"), call), await maps(api).create(map("b"), call)];
+    const widget = (name: string, ownerReferences: OwnerReference[]) => ({ apiVersion: "example.com/v1", kind: "Widget", metadata: { name, namespace: "default", ownerReferences } });
+    await widgets.create(widget("one", [ref(a)]), call);
+    await widgets.create(widget("two", [ref(a), ref(b)]), call);
+    await api.client.resource(CUSTOM_RESOURCE_DEFINITIONS).create({ apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", metadata: { name: "widgets.example.com" } } as never, call);
+    await maps(api).delete(a, {}, call);
+    await eventually(() => api.all(WIDGETS).map(({ metadata }) => [metadata.name, metadata.ownerReferences?.length]), (seen) => JSON.stringify(seen) === '[["two",1]]');
+  }));
