@@ -87,6 +87,7 @@ export class Apt {
       "Dir::Etc::sourcelist": join(this.#directory, "sources.list"), "Dir::Etc::sourceparts": "/dev/null", "Dir::Etc::preferences": "/dev/null", "Dir::Etc::preferencesparts": "/dev/null",
       "Dir::State": this.#directory, "Dir::State::lists": join(this.#directory, "lists"), "Dir::State::status": join(this.#directory, "status"), "Dir::Cache": join(this.#directory, "cache"),
       "Dir::Cache::pkgcache": "pkgcache.bin", "Dir::Cache::srcpkgcache": "srcpkgcache.bin", "APT::Architecture": architecture, "Acquire::Languages": "none", "APT::Default-Release": "",
+      "Acquire::Check-Valid-Until": "false", // a mirror that stands still is fine: the pins decide what is taken, not its date
       ...(process.getuid?.() === 0 && { "APT::Sandbox::User": "root" }),
     }).flatMap(([key, value]) => ["-o", `${key}=${value}`]).concat(foreign.flatMap((other) => ["-o", `APT::Architectures::=${other}`]));
   }
