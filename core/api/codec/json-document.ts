@@ -20,10 +20,12 @@ export interface JsonObject { [key: string]: JsonValue }
 
 export class JsonSyntaxError extends Error { override readonly name = "JsonSyntaxError"; }
 
-/** encoding/json's limit on nesting. */
-const DEPTH_MAX = 10_000;
+/** How deep a body may nest. encoding/json stops at 10 000; what walks objects here is recursive, and nothing real comes near either. */
+export const DEPTH_MAX = 1000;
 const INT64_MAX = 2n ** 63n - 1n;
 const NULL: JsonNode = { kind: "null" };
+
+export function tooDeep(): JsonSyntaxError { return new JsonSyntaxError("exceeded max depth"); }
 
 /** Throws JsonSyntaxError with the message Go's encoding/json has for it. */
 export function parseJsonDocument(text: string): JsonNode {
@@ -135,7 +137,7 @@ class Reader {
   }
 
   #enter(depth: number): void {
-    if (depth > DEPTH_MAX) throw new JsonSyntaxError("exceeded max depth");
+    if (depth > DEPTH_MAX) throw tooDeep();
     this.#at++;
   }
 

@@ -28,3 +28,11 @@ test("written as the API server writes it: HTML escaped, a newline at the end, n
   expect(new TextDecoder().decode(encodeJson({ a: "<&>\u2028é" }))).toBe(`{"a":"\\u003c\\u0026\\u003e\\u2028é"}\n`);
   expect(new TextDecoder().decode(encodeJson({ a: [1] }, { pretty: true }))).toBe(`{\n  "a": [\n    1\n  ]\n}`);
 });
+
+test("a text that nests without end is refused, whichever way it is read", () => {
+  for (const depth of [1001, 5000, 200_000]) {
+    expect(() => parseJson("[".repeat(depth) + "]".repeat(depth))).toThrow("exceeded max depth");
+    expect(() => parseJson(`${'{"a":'.repeat(depth)}1${"}".repeat(depth)}`)).toThrow("exceeded max depth");
+  }
+  expect(parseJson("[".repeat(1000) + "]".repeat(1000)).document).toBeUndefined();
+});

@@ -5,7 +5,7 @@
  * In: JSON.parse, unless the text has duplicate keys, integers that a double would round, or an error to report: then json-document.ts.
  * Integers outside ±2^53 are bigints from here to storage, and are written back digit for digit.
  */
-import { jsonValueOf, parseJsonDocument, type JsonNode, type JsonValue } from "./json-document.ts";
+import { DEPTH_MAX, jsonValueOf, parseJsonDocument, tooDeep, type JsonNode, type JsonValue } from "./json-document.ts";
 
 /** `document` is there if duplicates were looked for and found. */
 export interface ParsedJson { readonly value: JsonValue; readonly document: JsonNode | undefined }
@@ -26,7 +26,7 @@ export function parseJson(text: string): ParsedJson {
     const document = parseJsonDocument(text);
     return { value: jsonValueOf(document), document: undefined };
   }
-  const duplicates = colonsOutsideStrings(text) !== countKeys(value);
+  const duplicates = countColons(text) !== countKeys(value);
   if (!duplicates && !/\d{16}/.test(text)) return { value, document: undefined };
   const document = parseJsonDocument(text);
   return { value: jsonValueOf(document), document: duplicates ? document : undefined };
@@ -54,13 +54,16 @@ function stringify(value: unknown, indent: number | undefined): string {
 
 function bigintAsNumber(_key: string, value: unknown): unknown { return typeof value === "bigint" ? rawJson(String(value)) : value; }
 
-/** In well-formed JSON, one for every key of every object. */
-function colonsOutsideStrings(text: string): number {
+/** Colons outside strings: in well-formed JSON, one for every key of every object. Throws if the text nests too deep for those who come after. */
+function countColons(text: string): number {
   let count = 0;
+  let depth = 0;
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
     if (code === 58) count++;
     else if (code === 34) i = stringEnd(text, i);
+    else if (code === 123 || code === 91) { if (++depth > DEPTH_MAX) throw tooDeep(); }
+    else if (code === 125 || code === 93) depth--;
   }
   return count;
 }

@@ -17,7 +17,7 @@ export { ProtobufError };
 
 /** What precedes every message: "k8s" and a zero. */
 const PREFIX = Uint8Array.of(0x6b, 0x38, 0x73, 0x00);
-/** JSON has the same limit; no API type nests half as deep. */
+/** Messages in messages. A schema in a schema is three of them. */
 const DEPTH_MAX = 1000;
 /** Named string slices that are messages of their own: { repeated string items = 1 }. */
 const WRAPPED = new Set(["ExtraValue", "Verbs"]);

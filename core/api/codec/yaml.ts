@@ -10,7 +10,7 @@
 import {
   Document, isMap, isScalar, LineCounter, parseAllDocuments, Scalar, visit, type DocumentOptions, type ParseOptions, type SchemaOptions, type Tags,
 } from "yaml";
-import { setKey, type JsonObject, type JsonValue } from "./json-document.ts";
+import { DEPTH_MAX, setKey, type JsonObject, type JsonValue } from "./json-document.ts";
 
 type Tag = Exclude<Tags[number], string>;
 
@@ -30,12 +30,25 @@ export class YamlError extends Error { override readonly name = "YamlError"; }
 
 /** The first document as a JSON value; an empty text is null. Throws YamlError. */
 export function parseYaml(text: string): JsonValue {
-  const [first] = documentsOf(text);
-  return first ? valueOf(first) : null;
+  return guarded(() => {
+    const [first] = documentsOf(text);
+    return first ? valueOf(first) : null;
+  });
 }
 
 /** Every document that is not empty. */
-export function parseYamlDocuments(text: string): JsonValue[] { return documentsOf(text).map(valueOf).filter((value) => value !== null); }
+export function parseYamlDocuments(text: string): JsonValue[] { return guarded(() => documentsOf(text).map(valueOf).filter((value) => value !== null)); }
+
+/** The parser and what it yields are recursive: a text that nests without end ends here. */
+function guarded<T>(read: () => T): T {
+  try { return read(); }
+  catch (error) {
+    if (error instanceof RangeError) throw tooDeep(error);
+    throw error;
+  }
+}
+
+function tooDeep(cause?: unknown): YamlError { return new YamlError("error converting YAML to JSON: yaml: exceeded max depth", { cause }); }
 
 /** `yaml: unmarshal errors:\n  line 3: key "a" already set in map`, or nothing. */
 export function yamlDuplicates(text: string): readonly string[] {
@@ -86,14 +99,15 @@ function valueOf(document: Document.Parsed): JsonValue {
   return null;
 }
 
-function plain(value: unknown): JsonValue {
+function plain(value: unknown, depth = 0): JsonValue {
+  if (depth > DEPTH_MAX) throw tooDeep();
   if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) || value !== BigInt.asIntN(64, value) ? Number(value) : value;
   if (typeof value === "number" && !Number.isFinite(value)) throw new YamlError(`error converting YAML to JSON: json: unsupported value: ${goFloat(value)}`);
-  if (Array.isArray(value)) return value.map(plain);
+  if (Array.isArray(value)) return value.map((item) => plain(item, depth + 1));
   if (value instanceof Uint8Array) return Buffer.from(value).toString("utf8"); // !!binary becomes the text it encodes, as in go-yaml
   if (value instanceof Map) {
     const object: JsonObject = {};
-    for (const [key, item] of value) setKey(object, keyText(key), plain(item));
+    for (const [key, item] of value) setKey(object, keyText(key), plain(item, depth + 1));
     return object;
   }
   if (value instanceof Set) {
