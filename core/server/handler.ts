@@ -33,7 +33,7 @@ export interface ServerDeps {
   readonly authenticator: Authenticator;
   readonly authorizer: Authorizer;
   /** Who the caller is to be taken for, when Impersonate-* headers ask for it. Throws 403. */
-  impersonate(user: UserInfo, request: ServerRequest): Promise<UserInfo>;
+  impersonate(attributes: Attributes, request: ServerRequest): Promise<UserInfo>;
   readonly admission: { admit(request: AdmissionRequest): Promise<void>; validate(request: AdmissionRequest): Promise<void> };
   readonly paths: readonly PathHandler[];
   /** Finds what answers a request that the generic verbs do not: reviews, tokens, bindings, logs, exec, proxies. */
@@ -63,7 +63,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
 
   async function answer(request: ServerRequest, info: RequestInfo): Promise<Answer> {
     const caller = request.user ?? (await authenticate(server, request));
-    const user = request.user ? caller : await server.impersonate(caller, request);
+    const user = request.user ? caller : await server.impersonate(attributesOf(info, request, caller), request);
     await authorize(server.authorizer, attributesOf(info, request, user));
     if (!info.isResource) {
       for (const handler of server.paths) {

@@ -174,6 +174,7 @@ function serverRequest(request: IncomingMessage, { peerCertificate, remoteAddres
     path: mark < 0 ? url : url.slice(0, mark),
     query: new URLSearchParams(mark < 0 ? "" : url.slice(mark + 1)),
     header: (name) => headerOf(request, name),
+    headers: () => headersOf(request),
     webSocketProtocols: protocols?.split(",").map((part) => part.trim()) ?? [],
     peerCertificate,
     remoteAddress,
@@ -185,6 +186,10 @@ function serverRequest(request: IncomingMessage, { peerCertificate, remoteAddres
 function headerOf(request: IncomingMessage, name: string): string | undefined {
   const value = request.headers[name];
   return Array.isArray(value) ? value.join(", ") : value;
+}
+
+function* headersOf({ rawHeaders }: IncomingMessage): Iterable<readonly [string, string]> {
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) yield [rawHeaders[i]!.toLowerCase(), rawHeaders[i + 1]!];
 }
 
 /** Throws 413 once the body is longer than allowed, without reading the rest. */

@@ -78,6 +78,7 @@ function serverRequest(request: ApiRequest, { user, userAgent }: { readonly user
     path: request.path,
     query,
     header: (name) => (name === "user-agent" ? userAgent : name === "accept" ? "application/json" : undefined),
+    headers: () => [],
     webSocketProtocols: [],
     remoteAddress: "127.0.0.1",
     user,

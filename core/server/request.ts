@@ -13,7 +13,10 @@ export interface ServerRequest {
   /** Without the query; still percent-encoded. */
   readonly path: string;
   readonly query: URLSearchParams;
+  /** Lower-case name; several of a name are joined by ", ". */
   header(name: string): string | undefined;
+  /** All of them, lower-case names, each as often as it was sent. */
+  headers(): Iterable<readonly [name: string, value: string]>;
   readonly webSocketProtocols: readonly string[];
   readonly peerCertificate?: PeerCertificate | undefined;
   readonly remoteAddress: string;

@@ -1,0 +1,261 @@
+/**
+ * The control plane of one server, in data-flow order:
+ *
+ *   store → watch cache → registry → authn, authz, admission → handler → HTTPS
+ *   then, as clients of the handler: bootstrap objects, controllers, scheduler
+ */
+import type { KeyObject } from "node:crypto";
+import { admissionPlugins } from "../core/admission/all.ts";
+import { admissionChain } from "../core/admission/chain.ts";
+import type { Descriptions } from "../core/api/openapi/schema.ts";
+import { serviceAccountUser, type UserInfo } from "../core/api/request/user.ts";
+import { builtInResources } from "../core/api/schema/resources.ts";
+import { authenticatorChain } from "../core/authn/authn.ts";
+import { bearerTokenAuthenticator, tokenUnion } from "../core/authn/bearer-token.ts";
+import { bootstrapTokenAuthenticator } from "../core/authn/bootstrap-token.ts";
+import { JWKS_PATH, jsonWebKeySet, OPENID_CONFIG_PATH, openIdConfiguration } from "../core/authn/openid.ts";
+import { requestHeaderAuthenticator } from "../core/authn/request-header.ts";
+import { serviceAccountTokenAuthenticator } from "../core/authn/service-account.ts";
+import { staticTokenAuthenticator } from "../core/authn/static-token.ts";
+import { tokenIssuer } from "../core/authn/token-issuer.ts";
+import { certificateAuthenticator } from "../core/authn/x509.ts";
+import { authorizerUnion, superuserAuthorizer } from "../core/authz/authz.ts";
+import { bootstrapPolicy } from "../core/authz/bootstrap-policy.ts";
+import { impersonate, impersonationOf } from "../core/authz/impersonate.ts";
+import { nodeAuthorizer } from "../core/authz/node.ts";
+import { rbacAuthorizer, ruleResolver } from "../core/authz/rbac.ts";
+import { ensureBootstrapPolicy } from "../core/authz/reconcile-policy.ts";
+import { type AccessReviewKind, evaluateReview } from "../core/authz/reviews.ts";
+import { eventWriter } from "../core/client/events.ts";
+import { informerFactory } from "../core/client/informer-factory.ts";
+import { lookup } from "../core/client/lookup.ts";
+import { clientOver } from "../core/client/resource-client.ts";
+import * as refs from "../core/client/resources.ts";
+import type { Transport } from "../core/client/transport.ts";
+import { allControllers } from "../core/controllers/all.ts";
+import { aborted } from "../core/lifecycle/aborted.ts";
+import type { Clock } from "../core/lifecycle/clock.ts";
+import type { Random } from "../core/lifecycle/random.ts";
+import type { Runnable } from "../core/lifecycle/run-all.ts";
+import { formatIp, nthAddress, parseCidr } from "../core/net/cidr.ts";
+import { httpsServer } from "../core/net/http-server.ts";
+import type { Log } from "../core/observe/log.ts";
+import type { Metrics } from "../core/observe/metrics.ts";
+import { SERVING_NAME } from "../core/pki/identities.ts";
+import { verifyingKeys } from "../core/pki/jwt.ts";
+import { openPki, type Pki } from "../core/pki/pki.ts";
+import { certificateRotation } from "../core/pki/rotate.ts";
+import { convert } from "../core/registry/conversions.ts";
+import { registryDefinitions } from "../core/registry/definitions.ts";
+import { WatchCache } from "../core/registry/generic/watch-cache.ts";
+import { Registry } from "../core/registry/registry.ts";
+import { scheduler } from "../core/scheduler/scheduler.ts";
+import { type Answer, raw } from "../core/server/answer.ts";
+import { ensureBootstrapObjects } from "../core/server/bootstrap.ts";
+import { discoveryPaths } from "../core/server/discovery.ts";
+import { apiHandler, type PathHandler } from "../core/server/handler.ts";
+import { type HealthCheck, healthPaths, metricsPath, versionPath } from "../core/server/health.ts";
+import { httpFront } from "../core/server/http.ts";
+import { inProcessTransport } from "../core/server/in-process.ts";
+import { openApiPaths } from "../core/server/openapi.ts";
+import { specialHandlers } from "../core/server/special/special.ts";
+import { VERBS } from "../core/server/verbs/all.ts";
+import { openStore } from "../storage/open.ts";
+import type { Value } from "../storage/store.ts";
+import { buildInfo, descriptionsPath } from "./assets.ts";
+import type { Settings } from "./config/flags.ts";
+import type { Paths } from "./paths.ts";
+import { gitVersion, versionInfo } from "./version.ts";
+
+/** The identity in whose name this process does what upstream's API server does to itself. */
+const LOOPBACK: UserInfo = { name: "system:apiserver", groups: ["system:masters"] };
+const ISSUER_PATH = "https://kubernetes.default.svc";
+
+export interface ControlPlaneOptions {
+  readonly settings: Settings;
+  readonly paths: Paths;
+  /** Of this machine. */
+  readonly node: { readonly name: string; readonly ips: readonly string[] };
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+export interface ControlPlane {
+  readonly pki: Pki;
+  readonly parts: readonly Runnable[];
+  /** A client in this process with its own identity. */
+  transport(user: UserInfo, userAgent: string): Transport;
+  /** https://address:port of this server. */
+  readonly url: string;
+  /** After all parts have ended. */
+  close(): Promise<void>;
+}
+
+export async function controlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
+  const { settings, paths, node, clock, random, log, metrics } = options;
+  const serviceCidr = parseCidr(settings.serviceCidr)!;
+  const apiServiceIp = formatIp(nthAddress(serviceCidr, 1n));
+  const advertise = { address: settings.advertiseAddress ?? node.ips[0]!, port: settings.httpsListenPort };
+  const apiAudiences = [`${ISSUER_PATH}.${settings.clusterDomain}`];
+  const issuer = apiAudiences[0]!;
+
+  const store = await openStore({ path: paths.store, clock, volatile: isVolatile, onTrouble: (error) => log.error("the store could not write behind", { error }) });
+  const pki = await openPki({
+    dir: paths.tls, clock, random, log, releasedMs: Date.parse(buildInfo().date),
+    names: () => ({ nodeName: node.name, nodeIps: node.ips, serviceIps: [apiServiceIp], clusterDomain: settings.clusterDomain, extra: [...settings.tlsSan, ...(settings.advertiseAddress ? [settings.advertiseAddress] : [])] }),
+  });
+
+  const cache = new WatchCache(store);
+  const loopbackClient = () => clientOver(transport(LOOPBACK, "kube-apiserver"));
+  const informers = informerFactory({ client: loopbackClient(), clock, random, log: log.with({ part: "informers" }) });
+  const registry = new Registry(builtInResources.rows(), registryDefinitions({ serviceCidr, nodePortRange: settings.serviceNodePortRange, store: () => registry.storeOf("", "services")! }), { store, cache, clock, random, convert });
+
+  const lookups = {
+    serviceAccounts: lookup(informers.of(refs.SERVICE_ACCOUNTS), loopbackClient().resource(refs.SERVICE_ACCOUNTS)),
+    pods: lookup(informers.of(refs.PODS), loopbackClient().resource(refs.PODS)),
+    secrets: lookup(informers.of(refs.SECRETS), loopbackClient().resource(refs.SECRETS)),
+    nodes: lookup(informers.of(refs.NODES), loopbackClient().resource(refs.NODES)),
+  };
+  const keys = pki.serviceAccountKeys;
+  const tokens = tokenUnion([
+    ...(settings.token ? [staticTokenAuthenticator([{ token: settings.token, user: { name: "system:bootstrap:token", groups: ["system:bootstrappers", "system:bootstrappers:coracle"] } }], apiAudiences)] : []),
+    serviceAccountTokenAuthenticator({ ...lookups, keys: () => verifyingKeys(keys.verifying), issuers: [issuer], apiAudiences, clock }),
+    bootstrapTokenAuthenticator({ secrets: lookups.secrets, apiAudiences, clock, log }),
+  ]);
+  const authenticator = authenticatorChain({
+    anonymous: true,
+    log,
+    authenticators: [
+      requestHeaderAuthenticator({ roots: () => pki.authority("request-header-ca").bundle, clock, allowedNames: ["system:auth-proxy"] }),
+      certificateAuthenticator({ roots: () => pki.authority("client-ca").bundle, clock }),
+      bearerTokenAuthenticator(tokens, apiAudiences),
+    ],
+  });
+
+  const rbacInformers = { roles: informers.of(refs.ROLES), roleBindings: informers.of(refs.ROLE_BINDINGS), clusterRoles: informers.of(refs.CLUSTER_ROLES), clusterRoleBindings: informers.of(refs.CLUSTER_ROLE_BINDINGS) };
+  const resolver = ruleResolver(rbacInformers);
+  const policy = bootstrapPolicy();
+  const authorizer = authorizerUnion([
+    superuserAuthorizer,
+    nodeAuthorizer({
+      pods: informers.of(refs.PODS), persistentVolumes: informers.of(refs.PERSISTENT_VOLUMES), volumeAttachments: informers.of(refs.VOLUME_ATTACHMENTS), resourceSlices: informers.of(refs.RESOURCE_SLICES),
+      nodeRules: policy.clusterRoles.find(({ metadata }) => metadata.name === "system:node")?.rules ?? [],
+    }),
+    rbacAuthorizer(resolver),
+  ]);
+
+  let bootstrapped = false;
+  const checks: HealthCheck[] = [
+    { name: "ping", endpoints: ["livez", "readyz"], check: () => undefined },
+    { name: "log", endpoints: ["livez", "readyz"], check: () => undefined },
+    { name: "etcd", endpoints: ["livez", "readyz"], check: () => (cache.revision > 0 ? undefined : "the store has not been read yet") },
+    { name: "informer-sync", endpoints: ["readyz"], check: () => (Object.values(rbacInformers).every(({ synced }) => synced) ? undefined : "informers not synced") },
+    { name: "poststarthook/rbac/bootstrap-roles", endpoints: ["livez", "readyz"], check: () => (bootstrapped ? undefined : "not finished") },
+  ];
+
+  const handler = apiHandler({
+    registry, cache, authenticator, authorizer, clock, random, metrics,
+    log: log.with({ part: "server" }),
+    async impersonate(attributes, request) {
+      const wanted = impersonationOf(request.headers());
+      return wanted ? impersonate(wanted, attributes, authorizer) : attributes.user;
+    },
+    admission: admissionChain(admissionPlugins({ informers, client: loopbackClient(), authorizer, resolver, clock, random, clusterDomain: settings.clusterDomain })),
+    paths: [
+      healthPaths(checks), versionPath(versionInfo()), metricsPath(metrics), discoveryPaths(registry, `${advertise.address}:${advertise.port}`),
+      openApiPaths({ registry, version: gitVersion(), descriptions: loadDescriptions }),
+      openIdPaths({ issuer, advertise, keys: () => keys.verifying }),
+    ],
+    special: specialHandlers({
+      tokens: tokenIssuer({ ...lookups, key: () => keys.signing, issuer, apiAudiences, clock, random }),
+      tokenReviews: { tokens, apiAudiences },
+      review: async ({ kind, object, namespace, user }) => (await evaluateReview(kind as AccessReviewKind, object as never, authorizer, { user, namespace })) as never,
+      connections: () => undefined,
+    }),
+  }, VERBS);
+
+  function transport(user: UserInfo, userAgent: string): Transport {
+    return inProcessTransport((request) => handler(request), { user, userAgent });
+  }
+
+  const front = httpFront({ handler, clock, log: log.with({ part: "server" }), stopping: () => server.stopping, describe: undefined });
+  const server = httpsServer({
+    host: settings.bindAddress, port: settings.httpsListenPort, portFlag: "--https-listen-port",
+    tls: () => {
+      const { keyPem, certificatePem } = pki.leaf(SERVING_NAME);
+      return { key: keyPem, cert: certificatePem, clientCas: [pki.authority("client-ca").bundlePem, pki.authority("request-header-ca").bundlePem] };
+    },
+    handler: front.request, upgrade: front.upgrade, log: log.with({ part: "https" }), clock,
+  });
+
+  const enabled = (part: string): boolean => !settings.disable.includes(part);
+  const events = eventWriter({ client: clientOver(transport(serviceAccountUser("kube-system", "event-writer"), "coracle")), clock, random, log });
+  const schedulerClient = clientOver(transport({ name: "system:kube-scheduler", groups: ["system:authenticated"] }, "kube-scheduler"));
+  const controllers = enabled("controllers") ? allControllers({
+    client: clientOver(transport(LOOPBACK, "kube-controller-manager")), informers, events, clock, random, metrics,
+    log: log.with({ part: "controllers" }),
+    rootCa: () => pki.authority("server-ca").bundlePem,
+  }) : [];
+
+  return {
+    pki,
+    transport,
+    url: `https://${advertise.address.includes(":") ? `[${advertise.address}]` : advertise.address}:${advertise.port}`,
+    parts: [
+      { name: "watch cache", run: (signal, ready) => cache.run(signal, ready, log) },
+      informers,
+      server,
+      certificateRotation({ pki, clock, log, onRenewed: () => server.reloadCertificates() }),
+      once("bootstrap", async (signal) => {
+        const client = loopbackClient();
+        await ensureBootstrapPolicy(client, { signal, log });
+        await ensureBootstrapObjects(client, {
+          apiServiceIp, apiServicePort: 443, advertise, clusterDns: settings.clusterDns,
+          clientCa: pki.authority("client-ca").bundlePem, requestHeaderCa: pki.authority("request-header-ca").bundlePem,
+        }, signal);
+        bootstrapped = true;
+      }),
+      events,
+      ...controllers,
+      ...(enabled("scheduler") ? [scheduler({ client: schedulerClient, informers, events, clock, random, metrics, log: log.with({ part: "scheduler" }) })] : []),
+    ],
+    close: () => store.close(),
+  };
+}
+
+/** A part that does one thing at the start. */
+function once(name: string, work: (signal: AbortSignal) => Promise<void>): Runnable {
+  return {
+    name,
+    async run(signal, ready) {
+      await work(signal);
+      ready();
+      await aborted(signal);
+    },
+  };
+}
+
+/** Heartbeats and events may be lost by a crash; a lease that changes hands may not. */
+function isVolatile(key: string, value: Value | undefined, previous: Value | undefined): boolean {
+  if (key.startsWith("/registry/core/events/")) return true;
+  if (!key.startsWith("/registry/coordination.k8s.io/leases/")) return false;
+  const holder = (lease: Value | undefined): unknown => (lease?.["spec"] as { holderIdentity?: unknown } | undefined)?.holderIdentity;
+  return value !== undefined && previous !== undefined && holder(value) === holder(previous);
+}
+
+async function loadDescriptions(): Promise<Descriptions> {
+  const path = descriptionsPath();
+  if (!path) return {};
+  return JSON.parse(Buffer.from(Bun.zstdDecompressSync(await Bun.file(path).bytes())).toString()) as Descriptions;
+}
+
+/** Lets others verify our ServiceAccount tokens. */
+function openIdPaths({ issuer, advertise, keys }: { readonly issuer: string; readonly advertise: { readonly address: string; readonly port: number }; readonly keys: () => readonly KeyObject[] }): PathHandler {
+  return ({ path }): Answer | undefined => {
+    const found = path === OPENID_CONFIG_PATH ? openIdConfiguration({ issuer, jwksUri: `https://${advertise.address}:${advertise.port}${JWKS_PATH}`, keys: keys() })
+      : path === JWKS_PATH ? jsonWebKeySet(keys()) : undefined;
+    return found && raw(found.body, found.contentType, 200, { "cache-control": found.cacheControl });
+  };
+}
