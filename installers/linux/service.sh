@@ -42,11 +42,22 @@ trim_log() {
   [ "$(wc -c <"$LOG_FILE")" -le "$LOG_BYTES_MAX" ] || { cp "$LOG_FILE" "$LOG_FILE.1" && : >"$LOG_FILE"; }
 }
 
+# Until process $1 is gone. Takes the `sleep` it waits for with it when it is ended.
+trim_log_while() {
+  trap 'kill "$nap" 2>/dev/null || true; exit 0' TERM
+  while [ -d "/proc/$1" ]; do
+    sleep 60 &
+    nap=$!
+    wait "$nap" || true
+    trim_log
+  done
+}
+
 supervise() {
   echo $$ >"$SUPERVISOR_FILE"
   child='' stopping='' delay=1
   trap 'stopping=yes; [ -z "$child" ] || kill "$child" 2>/dev/null || true' TERM INT
-  (trap - TERM INT; while sleep 60; do trim_log; done) &
+  trim_log_while $$ &
   trimmer=$!
   while [ -z "$stopping" ]; do
     started=$(date +%s)
