@@ -148,7 +148,7 @@ function readHead(entry: unknown, damaged: (reason: string) => Error): Revision 
 }
 
 function readRow([key, revision, value]: [string, Revision, Value]): Row {
-  return { key, revision, value: freezeJson(value).value };
+  return { key, revision, value: freezeJson(value, { arrays: false }).value };
 }
 
 function syncFile(path: string): void {

@@ -89,6 +89,7 @@ function apply(records: Map<string, Uint8Array>, writes: readonly EngineWrite[])
   }
 }
 
+/** Arrays are frozen unless told otherwise: here a mistake shall be found. */
 export interface MemoryStoreOptions extends Partial<MvccOptions> {
   readonly disk?: MemoryDisk;
 }
@@ -97,5 +98,5 @@ export interface MemoryStoreOptions extends Partial<MvccOptions> {
 const NO_TIME: StoreClock = { uptimeMs: () => 0, after: () => ({ cancel() {} }) };
 
 export async function memoryStore({ disk = new MemoryDisk(), ...options }: MemoryStoreOptions = {}): Promise<Store> {
-  return openMvcc(async ({ create }) => disk.open({ create }), { clock: NO_TIME, ...options });
+  return openMvcc(async ({ create }) => disk.open({ create }), { clock: NO_TIME, freezeArrays: true, ...options });
 }

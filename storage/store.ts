@@ -8,7 +8,10 @@
 /** Counts commits. Never repeats, never goes backwards, also not after a crash. 0 means "before everything" and, as an expectation, "absent". */
 export type Revision = number;
 
-/** What is stored: a JSON value. Handed out frozen or fresh; never mutate what a store returns or what you gave it. */
+/**
+ * What is stored: a JSON object. Handed out frozen or fresh; never mutate what a store returns or what you gave it (a store may keep and freeze the
+ * very object). What JSON cannot say is dropped as JSON.stringify does it; what is no JSON at all throws a TypeError.
+ */
 export type Value = Readonly<Record<string, unknown>>;
 
 export interface Row {
@@ -27,7 +30,7 @@ export interface StoreEvent {
 
 export interface ListOptions {
   readonly prefix: string;
-  /** Only keys greater than this one. */
+  /** Only keys greater than this one. Keys are ordered by their UTF-8 bytes. */
   readonly after?: string;
   /** At most this many rows; 0 or absent: all. */
   readonly limit?: number;
@@ -51,25 +54,28 @@ export interface WatchOptions {
 }
 
 export interface Store {
-  /** The newest committed revision. */
+  /** The newest committed revision; at least 1. Whatever has it is visible to every read that starts now. */
   readonly revision: Revision;
   get(key: string): Promise<Row | undefined>;
   list(options: ListOptions): Promise<Listing>;
   /**
    * Writes if the key's last revision is `expected` (0: the key does not exist). Resolves with the new revision once the write is durable
    * (for a volatile key: once it is visible). Throws "conflict" with the row as it is now, "full" when the disk is.
+   * Nobody sees a durable write before it is on disk. A write that was refused with "full" or "unavailable" did not happen, unless the process dies before the disk works again.
    */
   put(key: string, value: Value, expected: Revision): Promise<Revision>;
+  /** Like put. Throws "conflict" also if there is no such key. Where room is short, deletes still work. */
   delete(key: string, expected: Revision): Promise<Revision>;
   /**
    * Batches of events after `options.after`, in revision order, none twice, none missing. Throws "compacted" if that history is gone (list again
-   * and start from there) and "overrun" if the consumer is too slow for its bounded buffer. Ends without error when `signal` aborts.
-   * A batch may be empty: then it only tells that everything up to `revision` has been sent.
+   * and start from there), "future" if it is still to come, and "overrun" if the consumer is too slow for the bounded history. Ends without
+   * error when `signal` aborts; throws "closed" when the store closes. Nothing happens before the first `next`.
+   * A batch may be empty: then it only tells that everything up to `revision` has been sent. The first batch comes at once, and every commit moves `revision`.
    */
   watch(options: WatchOptions, signal: AbortSignal): AsyncIterable<{ readonly events: readonly StoreEvent[]; readonly revision: Revision }>;
-  /** Forgets history older than `revision`: what was overwritten or deleted before it can no longer be listed or watched. */
+  /** Forgets history older than `revision`: what was overwritten or deleted before it can no longer be listed or watched. Stores forget by themselves, too. */
   compact(revision: Revision): Promise<void>;
-  /** Ends watches, flushes what is pending, releases the lock. */
+  /** Ends watches, finishes writes that are under way, flushes what is volatile, releases the lock. Rejects if something could not be written; it is closed even so. */
   close(): Promise<void>;
 }
 

@@ -19,6 +19,11 @@ import type { Engine, EngineWrite, StoreClock } from "../engine.ts";
 import type { StoreError } from "../store.ts";
 import { damageInLog } from "./log-damage.ts";
 
+/** What Level has and its type does not tell: outside the browser it is ClassicLevel. */
+interface ClassicLevel {
+  compactRange(from: string, to: string): Promise<void>;
+}
+
 export interface LevelOptions {
   readonly path: string;
   readonly clock: Pick<StoreClock, "uptimeMs">;
@@ -36,6 +41,8 @@ const FREE_BYTES_MIN = 32 * 1024 * 1024;
 const FREE_ASK_MS = 1000;
 const FREE_ASK_BYTES = 4 * 1024 * 1024;
 const PAGE_ROWS = 1000;
+/** How often LevelDB is told to drop what was overwritten and deleted when room gets short. It rewrites all rows, so not more often than needed. */
+const RECLAIM_EVERY_MS = 10 * 60_000;
 
 export async function levelEngine(options: LevelOptions): Promise<Engine> {
   const { path, create = false, repaired = false, freeBytesMin = FREE_BYTES_MIN } = options;
@@ -93,13 +100,32 @@ export async function levelEngine(options: LevelOptions): Promise<Engine> {
     }
   }
 
-  return { get, batch, range, refusal: room.refusal, close };
+  /** LevelDB compacts as it is written to, but where nothing can be written any more its garbage would keep it that way. */
+  async function reclaim(): Promise<void> {
+    try {
+      await (level as unknown as ClassicLevel).compactRange("", "\u{10ffff}");
+    } catch {
+      // No room for it, or closed meanwhile: there is as little room as before, and the next refusal says so.
+    }
+  }
+
+  let reclaimedMs = -Infinity;
+  function refusal(): StoreError | undefined {
+    const full = room.refusal();
+    if (full && options.clock.uptimeMs() - reclaimedMs >= RECLAIM_EVERY_MS) {
+      reclaimedMs = options.clock.uptimeMs();
+      void reclaim();
+    }
+    return full;
+  }
+
+  return { get, batch, range, refusal, close };
 }
 
 /** Rebuilds LevelDB's table of contents from the files that can be read; what cannot is moved to `lost/` inside the directory. */
 export async function repairLevel(path: string): Promise<void> {
   try {
-    await (Level as unknown as { repair(path: string): Promise<void> }).repair(path); // ClassicLevel has it, the type of Level does not say so
+    await (Level as unknown as { repair(path: string): Promise<void> }).repair(path);
   } catch (error) {
     throw explain(error, path);
   }

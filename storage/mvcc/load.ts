@@ -3,8 +3,10 @@
  */
 import type { Engine } from "../engine.ts";
 import { keyOfRow, META_KEY, ROWS_RANGE, SHAPES_RANGE, shapeKey } from "../keys.ts";
-import type { Row } from "../store.ts";
-import { decodeMeta, decodeRecord, LAYOUT, type Meta } from "./record.ts";
+import type { Row, Value } from "../store.ts";
+import { freezeJson } from "./freeze-json.ts";
+import { decodeMeta, decodeRecord, LAYOUT, type Meta, type StoredRecord } from "./record.ts";
+import { stringPool } from "./string-pool.ts";
 import { ValueCodec } from "./values.ts";
 
 /** One thing that is wrong, in words, with the row it concerns. */
@@ -35,7 +37,7 @@ export interface Loaded {
   readonly newerLayout: number | undefined;
 }
 
-export async function load(engine: Engine): Promise<Loaded> {
+export async function load(engine: Engine, { freezeArrays = false }: { readonly freezeArrays?: boolean | undefined } = {}): Promise<Loaded> {
   const problems: Problem[] = [];
   const damaged: string[] = [];
   const metaBytes = await engine.get(META_KEY);
@@ -44,12 +46,14 @@ export async function load(engine: Engine): Promise<Loaded> {
   const newerLayout = metaRead && metaRead.layout > LAYOUT ? metaRead.layout : undefined;
   const codec = new ValueCodec(newerLayout ? [] : await loadShapes(engine, problems, damaged));
   const rows: LoadedRow[] = [];
+  const share = stringPool();
+  const decode = (record: StoredRecord): { readonly value: Value; readonly size: number } => freezeJson(share(codec.decode(record)) as Value, { arrays: freezeArrays });
   let digest = 0;
   let damagedRows = 0;
   if (newerLayout === undefined) {
     for await (const page of engine.range(...ROWS_RANGE)) {
       for (const [engineKey, bytes] of page) {
-        const read = loadRow(engineKey, bytes, codec);
+        const read = loadRow(engineKey, bytes, decode);
         if ("problem" in read) {
           problems.push(read.problem);
           damaged.push(engineKey);
@@ -98,12 +102,12 @@ async function loadShapes(engine: Engine, problems: Problem[], damaged: string[]
   return shapes;
 }
 
-function loadRow(engineKey: string, bytes: Uint8Array, codec: ValueCodec): LoadedRow | { readonly problem: Problem } {
+function loadRow(engineKey: string, bytes: Uint8Array, decode: (record: StoredRecord) => { readonly value: Value; readonly size: number }): LoadedRow | { readonly problem: Problem } {
   const key = keyOfRow(engineKey);
   const record = decodeRecord(engineKey, bytes);
   if (!record) return { problem: { what: "the row is damaged", key } };
   try {
-    const { value, size } = codec.decode(record);
+    const { value, size } = decode(record);
     return { row: Object.freeze({ key, value, revision: record.revision }), size, crc: record.crc };
   } catch (error) {
     return { problem: { what: `the row cannot be decoded: ${(error as Error).message}`, key } };

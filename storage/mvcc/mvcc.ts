@@ -38,6 +38,8 @@ export interface MvccOptions extends HistoryLimits, WriteBehindOptions {
    * Looking at both allows for a lease whose heartbeats are volatile while a change of its holder is not.
    */
   readonly volatile?: (key: string, value: Value | undefined, previous: Value | undefined) => boolean;
+  /** Freeze the arrays in values, too, so that a reader who changes one is caught. Objects always are; see freeze-json.ts for the price. */
+  readonly freezeArrays?: boolean;
   /** Called after every durable batch, for metrics. */
   readonly onBatch?: (report: BatchReport) => void;
   /** Called when something failed that nobody waits for: writing behind. It is tried again. */
@@ -58,7 +60,7 @@ const FIRST_REVISION = 1;
 export async function openMvcc(connect: (options: { readonly create: boolean }) => Promise<Engine>, options: MvccOptions): Promise<Store> {
   const engine = await connect({ create: true });
   try {
-    const loaded = await load(engine);
+    const loaded = await load(engine, options);
     refuseUnsound(loaded);
     const head = !loaded.meta ? FIRST_REVISION : loaded.meta.clean ? loaded.meta.head : loaded.meta.reserved;
     const durable = new Durable({ ...options, ...loaded, engine, reserved: head, connect: () => connect({ create: false }) });
@@ -126,7 +128,7 @@ class MvccStore implements Store {
 
   async put(key: string, value: Value, expected: Revision): Promise<Revision> {
     assertKey(key);
-    const { value: frozen, size } = freezeJson(value);
+    const { value: frozen, size } = freezeJson(value, { arrays: this.#options.freezeArrays ?? false });
     this.#assertOpen();
     // The row may change before its turn comes: this is only a guess at whether encoding it now is worth while.
     const payload = this.#isVolatile(key, frozen, this.#rows.get(key)?.value) ? undefined : this.#durable.codec.encode(frozen);

@@ -12,7 +12,6 @@
  */
 import { Packr } from "msgpackr";
 import type { Value } from "../store.ts";
-import { freezeJson } from "./freeze-json.ts";
 import { FORMAT_JSON, FORMAT_MSGPACK, type Payload } from "./record.ts";
 
 /** Once reached, objects of new shapes are written as plain maps. Half of what msgpackr could number; a cluster of every built-in kind has some hundreds. */
@@ -50,9 +49,9 @@ export class ValueCodec {
     return { format: FORMAT_JSON, bytes: Buffer.from(JSON.stringify(value)) };
   }
 
-  /** The value, deeply frozen. Throws if these bytes are not one. */
-  decode({ format, bytes }: Payload): { readonly value: Value; readonly size: number } {
-    return freezeJson(format === FORMAT_JSON ? JSON.parse(this.#text.decode(bytes)) : this.#packr.unpack(bytes));
+  /** The value, not frozen. Throws if these bytes are not one. */
+  decode({ format, bytes }: Payload): Value {
+    return format === FORMAT_JSON ? JSON.parse(this.#text.decode(bytes)) : this.#packr.unpack(bytes);
   }
 
   /** Shapes that are not on disk yet, with their numbers. */

@@ -65,7 +65,8 @@ async function write(dir: string, life: number): Promise<void> {
   let n = 0;
   await Promise.all(Array.from({ length: WRITERS }, async (_, writer) => {
     for (;;) {
-      const key = `/${random(4) === 0 ? "v" : "d"}/${writer}/${random(KEYS_PER_WRITER)}`;
+      const quiet = Math.floor(performance.now() / 60) % 3 === 0; // times without durable writes, so that what is volatile is really lost
+      const key = `/${quiet || random(4) === 0 ? "v" : "d"}/${writer}/${random(KEYS_PER_WRITER)}`;
       const row = await store.get(key);
       const remove = row !== undefined && random(5) === 0;
       const mine = n++;
