@@ -1,0 +1,82 @@
+/**
+ * Nobody can grant what they do not hold: checked for every write of a role or binding.
+ *
+ * Exempt are members of system:masters, who may `escalate` the role, or `bind` the role a binding refers to.
+ * Called for the object as it will be stored, after defaults; throws 403.
+ *
+ * Source: kubernetes v1.36 pkg/registry/rbac/{escalation_check,helpers}.go, pkg/registry/rbac/<resource>/policybased, pkg/registry/rbac/validation/rule.go
+ */
+import type { ClusterRole, ClusterRoleBinding, Role, RoleBinding, RoleRef } from "../api/gen/rbac.v1.ts";
+import { goQuote } from "../api/meta/go-quote.ts";
+import { forbidden } from "../api/meta/status-error.ts";
+import { GROUP_MASTERS, type UserInfo } from "../api/request/user.ts";
+import type { Authorizer } from "./authorizer.ts";
+import { aggregate } from "./authz.ts";
+import type { RuleResolver } from "./rbac.ts";
+import { compactRules, formatRule, goList, type Rule, uncoveredRules } from "./rules.ts";
+
+export type RbacObject = ClusterRole | ClusterRoleBinding | Role | RoleBinding;
+
+export interface EscalationCheck {
+  readonly resource: "roles" | "clusterroles" | "rolebindings" | "clusterrolebindings";
+  /** "" for cluster scope. */
+  readonly namespace: string;
+  readonly name: string;
+  readonly object: Readonly<RbacObject>;
+  /** Absent on a create. */
+  readonly old?: Readonly<RbacObject> | undefined;
+  readonly user: UserInfo;
+}
+
+const GROUP = "rbac.authorization.k8s.io";
+const EVERYTHING: readonly Rule[] = [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"] }, { verbs: ["*"], nonResourceURLs: ["*"] }];
+
+export function escalationGuard(authorizer: Authorizer, resolver: RuleResolver): (check: EscalationCheck) => Promise<void> {
+  async function may(verb: "escalate" | "bind", user: UserInfo, target: { readonly resource: string; readonly namespace: string; readonly name: string; readonly group: string }): Promise<boolean> {
+    const { decision } = await authorizer.authorize({ isResource: true, verb, version: "*", subresource: "", path: "", user, ...target });
+    return decision === "allow";
+  }
+
+  function missing(user: UserInfo, namespace: string, wanted: readonly Rule[]): string | undefined {
+    const errors: string[] = [];
+    const owned = [...resolver.rulesOf(user, namespace, (error) => errors.push(error.message))].map(({ rule }) => rule);
+    const uncovered = uncoveredRules(owned, wanted);
+    if (uncovered.length === 0) return undefined;
+    const lines = [...new Set(compactRules(uncovered).map(formatRule))].sort();
+    const told = `user ${goQuote(user.name)} (groups=${goList(user.groups)}) is attempting to grant RBAC permissions not currently held:\n${lines.join("\n")}`;
+    return errors.length > 0 ? `${told}; resolution errors: ${aggregate(errors)}` : told;
+  }
+
+  return async ({ resource, namespace, name, object, old, user }) => {
+    if (user.groups.includes(GROUP_MASTERS) || (old && onlyForGarbageCollection(object, old))) return;
+    const refuse = (detail: string): never => { throw forbidden({ group: GROUP, resource }, object.metadata.name ?? "", detail); };
+    if (resource === "roles" || resource === "clusterroles") {
+      if (await may("escalate", user, { resource, namespace, name, group: GROUP })) return;
+      const problem = missing(user, namespace, (object as Role).rules ?? []);
+      if (problem !== undefined) refuse(problem);
+      const gathers = (role: Readonly<RbacObject> | undefined): boolean => ((role as ClusterRole | undefined)?.aggregationRule?.clusterRoleSelectors?.length ?? 0) > 0;
+      if ((gathers(object) || gathers(old)) && missing(user, namespace, EVERYTHING) !== undefined) refuse("must have cluster-admin privileges to use the aggregationRule");
+      return;
+    }
+    const ref = (object as RoleBinding).roleRef as RoleRef;
+    const target = ref.kind === "ClusterRole" ? "clusterroles" : "roles";
+    if ((ref.kind === "ClusterRole" || ref.kind === "Role") && await may("bind", user, { resource: target, namespace, name: ref.name, group: ref.apiGroup ?? GROUP })) return;
+    const problem = missing(user, namespace, resolver.rulesOfRef(ref, namespace));
+    if (problem !== undefined) refuse(problem);
+  };
+}
+
+/** The garbage collector has to change owners and finalizers of roles it could never grant. */
+function onlyForGarbageCollection(object: Readonly<RbacObject>, old: Readonly<RbacObject>): boolean {
+  const strip = ({ metadata: { ownerReferences: _, finalizers: __, managedFields: ___, ...metadata }, ...rest }: Readonly<RbacObject>): string => canonical({ ...rest, metadata });
+  return strip(object) === strip(old);
+}
+
+/** JSON with members sorted and empty values left out. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_, one: unknown) => {
+    if (typeof one !== "object" || one === null || Array.isArray(one)) return one;
+    const entries = Object.entries(one).filter(([, member]) => member != null && !(Array.isArray(member) && member.length === 0));
+    return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+  });
+}

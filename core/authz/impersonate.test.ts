@@ -1,0 +1,75 @@
+import { describe, expect, test } from "vitest";
+import type { StatusError } from "../api/meta/status-error.ts";
+import type { Attributes } from "../api/request/attributes.ts";
+import type { UserInfo } from "../api/request/user.ts";
+import type { Authorizer } from "./authorizer.ts";
+import { impersonate, impersonationOf } from "./impersonate.ts";
+
+/** Allows what is listed: "verb group/resource/subresource namespace/name". */
+function allowing(...allowed: string[]): Authorizer {
+  return {
+    authorize(attributes) {
+      const text = attributes.isResource
+        ? `${attributes.verb} ${attributes.group || "core"}/${attributes.resource}${attributes.subresource === "" ? "" : `/${attributes.subresource}`} ${attributes.namespace === "" ? "" : `${attributes.namespace}/`}${attributes.name}`
+        : `${attributes.verb} ${attributes.path}`;
+      return allowed.includes(text.trim()) ? { decision: "allow", reason: "" } : { decision: "no-opinion", reason: "" };
+    },
+    rulesFor: async () => ({ resourceRules: [], pathRules: [], incomplete: false }),
+  };
+}
+
+const CALLER: UserInfo = { name: "proxy", groups: ["system:authenticated"] };
+const AGENT: UserInfo = { name: "system:serviceaccount:kube-system:agent", groups: [], extra: { "authentication.kubernetes.io/node-name": ["node-1"], "authentication.kubernetes.io/pod-name": ["p"] } };
+
+async function become(headers: readonly (readonly [string, string])[], authorizer: Authorizer, user = CALLER): Promise<unknown> {
+  const attributes: Attributes = { isResource: true, verb: "list", group: "", version: "v1", resource: "pods", subresource: "", namespace: "default", name: "", path: "", user };
+  try { return await impersonate(impersonationOf(headers)!, attributes, authorizer); } catch (error) { return (error as StatusError).message; }
+}
+
+const JANE = ["impersonate-user", "jane"] as const;
+
+describe("what is asked for", () => {
+  test("nothing", () => expect(impersonationOf([["authorization", "x"]])).toBeUndefined());
+  test("everything", () => expect(impersonationOf([JANE, ["impersonate-group", "dev"], ["impersonate-group", "a, b"], ["impersonate-uid", "7"], ["impersonate-extra-acme.com%2fproject", "x"], ["impersonate-extra-acme.com%2fproject", "y"]])).toEqual({
+    name: "jane", uid: "7", groups: ["dev", "a, b"], extra: { "acme.com/project": ["x", "y"] },
+  }));
+  test.each(["impersonate-group", "impersonate-uid", "impersonate-extra-a"])("%s without a user is a bad request", (header) => expect(() => impersonationOf([[header, "x"]])).toThrow("without impersonating a user name"));
+});
+
+describe("the verb impersonate", () => {
+  test.each([
+    [[JANE], ["impersonate core/users jane"], { name: "jane", groups: ["system:authenticated"] }],
+    [[JANE, ["impersonate-group", "dev"]], ["impersonate core/users jane", "impersonate core/groups dev"], { name: "jane", groups: ["dev", "system:authenticated"] }],
+    [[JANE, ["impersonate-group", "system:unauthenticated"]], ["impersonate core/users jane", "impersonate core/groups system:unauthenticated"], { name: "jane", groups: ["system:unauthenticated"] }],
+    [[["impersonate-user", "system:anonymous"]], ["impersonate core/users system:anonymous"], { name: "system:anonymous", groups: ["system:unauthenticated"] }],
+    [[["impersonate-user", "system:serviceaccount:default:web"]], ["impersonate core/serviceaccounts default/web"], { name: "system:serviceaccount:default:web", groups: ["system:serviceaccounts", "system:serviceaccounts:default", "system:authenticated"] }],
+    [[JANE, ["impersonate-uid", "7"], ["impersonate-extra-scopes", "a"]], ["impersonate core/users jane", "impersonate authentication.k8s.io/uids 7", "impersonate authentication.k8s.io/userextras/scopes a"], { name: "jane", uid: "7", groups: ["system:authenticated"], extra: { scopes: ["a"] } }],
+    [[JANE, ["impersonate-group", "system:masters"]], ["impersonate core/users jane", "impersonate core/groups system:masters"], { name: "jane", groups: ["system:masters", "system:authenticated"] }],
+  ] as const)("%j", async (headers, allowed, user) => {
+    expect(await become(headers, allowing(...allowed))).toEqual({ uid: undefined, extra: {}, ...user });
+  });
+
+  test("each part needs its own permission", async () => {
+    const refused = 'pods is forbidden: User "proxy" cannot impersonate-on:user-info:list resource "pods" in API group "" in the namespace "default"';
+    expect(await become([JANE, ["impersonate-group", "dev"]], allowing("impersonate core/users jane"))).toBe(refused);
+    expect(await become([JANE, ["impersonate-uid", "7"]], allowing("impersonate core/users jane", "impersonate core/uids 7"))).toBe(refused);
+  });
+});
+
+describe("for certain requests only", () => {
+  test("a user, while listing pods", async () => {
+    const allowed = ["impersonate-on:user-info:list core/pods default/", "impersonate:user-info authentication.k8s.io/users jane", "impersonate:user-info authentication.k8s.io/groups dev"];
+    expect(await become([JANE, ["impersonate-group", "dev"]], allowing(...allowed))).toMatchObject({ name: "jane", groups: ["dev", "system:authenticated"] });
+    expect(await become([JANE], allowing(allowed[1]!))).toContain("cannot impersonate-on:user-info:list");
+    expect(await become([JANE], allowing(allowed[0]!))).toBe('users.authentication.k8s.io "jane" is forbidden: User "proxy" cannot impersonate:user-info resource "users" in API group "authentication.k8s.io" at the cluster scope');
+    const masters = allowing(...allowed, "impersonate:user-info authentication.k8s.io/groups system:masters");
+    expect(await become([JANE, ["impersonate-group", "system:masters"]], masters)).toContain("impersonating the system:masters group is not allowed");
+  });
+
+  test("one's own node, whichever it is", async () => {
+    const allowed = allowing("impersonate-on:associated-node:list core/pods default/", "impersonate:associated-node authentication.k8s.io/nodes *");
+    expect(await become([["impersonate-user", "system:node:node-1"]], allowed, AGENT)).toMatchObject({ name: "system:node:node-1", groups: ["system:nodes", "system:authenticated"] });
+    expect(await become([["impersonate-user", "system:node:node-2"]], allowed, AGENT)).toContain("cannot impersonate-on:arbitrary-node:list");
+    expect(await become([["impersonate-user", "system:node:node-1"], ["impersonate-group", "x"]], allowed, AGENT)).toContain("is forbidden");
+  });
+});
