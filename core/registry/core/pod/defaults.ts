@@ -1,0 +1,171 @@
+/**
+ * What the API fills in for pods and for templates of pods.
+ *
+ * A template gets less than a pod: what only makes sense for one pod (requests from limits, service links, host ports) waits until there is one.
+ *
+ * Source: kubernetes v1.36 pkg/apis/core/v1/defaults.go
+ */
+import type { Container, EphemeralContainer, Pod, PodSpec, PodTemplateSpec, Probe, ResourceRequirements, Volume } from "../../../api/gen/core.v1.ts";
+import { isHugePage, isOvercommitAllowed, isPodLevelResource, roundResourceList } from "../checks/resources.ts";
+import { defaultClaimSpec } from "../persistent-volume-claim/defaults.ts";
+import { containerLimits, containerRequests } from "./aggregate.ts";
+
+const FILE_MODE_DEFAULT = 0o644;
+const TOKEN_SECONDS_DEFAULT = 3600;
+const GRACE_SECONDS_DEFAULT = 30;
+
+export function defaultPod(pod: Pod): void {
+  const spec = (pod.spec ??= { containers: [] });
+  defaultPodSpec(spec);
+  for (const { resources } of [...(spec.containers ?? []), ...(spec.initContainers ?? [])]) requestsFromLimits(resources);
+  defaultPodResources(spec);
+  spec.enableServiceLinks ??= true;
+  if (spec.hostNetwork)
+    for (const { ports } of [...(spec.containers ?? []), ...(spec.initContainers ?? [])]) for (const port of ports ?? []) port.hostPort ||= port.containerPort;
+  for (const status of [...(pod.status?.containerStatuses ?? []), ...(pod.status?.initContainerStatuses ?? [])]) {
+    roundResourceList(status.allocatedResources);
+    roundRequirements(status.resources);
+  }
+}
+
+export function defaultPodTemplate(template: PodTemplateSpec): void {
+  template.metadata ??= {};
+  defaultPodSpec((template.spec ??= { containers: [] }));
+}
+
+/** What pods and templates share. */
+export function defaultPodSpec(spec: PodSpec): void {
+  spec.dnsPolicy ||= "ClusterFirst";
+  spec.restartPolicy ||= "Always";
+  spec.securityContext ??= {};
+  spec.terminationGracePeriodSeconds ??= GRACE_SECONDS_DEFAULT;
+  spec.schedulerName ||= "default-scheduler";
+  mirrorServiceAccount(spec);
+  roundResourceList(spec.overhead);
+  roundRequirements(spec.resources);
+  for (const volume of spec.volumes ?? []) defaultVolume(volume);
+  for (const container of [...(spec.initContainers ?? []), ...(spec.containers ?? []), ...(spec.ephemeralContainers ?? [])]) defaultContainer(container);
+}
+
+/** The deprecated name of the field always says the same as the field. */
+function mirrorServiceAccount(spec: PodSpec): void {
+  const name = spec.serviceAccountName || spec.serviceAccount;
+  if (!name) return;
+  spec.serviceAccountName = name;
+  spec.serviceAccount = name;
+}
+
+function defaultContainer(container: Container | EphemeralContainer): void {
+  container.imagePullPolicy ||= pullPolicyFor(container.image ?? "");
+  container.terminationMessagePath ||= "/dev/termination-log";
+  container.terminationMessagePolicy ||= "File";
+  container.resources ??= {};
+  roundRequirements(container.resources);
+  for (const port of container.ports ?? []) port.protocol ||= "TCP";
+  for (const { valueFrom } of container.env ?? []) if (valueFrom?.fieldRef) valueFrom.fieldRef.apiVersion ||= "v1";
+  for (const { valueFrom } of container.env ?? []) if (valueFrom?.fileKeyRef) valueFrom.fileKeyRef.optional ??= false;
+  for (const probe of [container.livenessProbe, container.readinessProbe, container.startupProbe]) if (probe) defaultProbe(probe);
+  for (const handler of [container.lifecycle?.postStart, container.lifecycle?.preStop]) if (handler?.httpGet) defaultHttpGet(handler.httpGet);
+}
+
+function defaultProbe(probe: Probe): void {
+  probe.timeoutSeconds ||= 1;
+  probe.periodSeconds ||= 10;
+  probe.successThreshold ||= 1;
+  probe.failureThreshold ||= 3;
+  if (probe.httpGet) defaultHttpGet(probe.httpGet);
+  if (probe.grpc) probe.grpc.service ??= "";
+}
+
+function defaultHttpGet(action: NonNullable<Probe["httpGet"]>): void {
+  action.path ||= "/";
+  action.scheme ||= "HTTP";
+}
+
+/** "latest", also when it is not written, is pulled every time. */
+function pullPolicyFor(image: string): "Always" | "IfNotPresent" { return imageTag(image) === "latest" ? "Always" : "IfNotPresent"; }
+
+const REPOSITORY = /^[a-z0-9]+(?:(?:\.|_|__|-+|\/)[a-z0-9]+)*$/;
+
+/** The tag of an image reference; "" if a digest takes its place, or if it is no reference at all. */
+function imageTag(image: string): string {
+  const digestAt = image.indexOf("@");
+  const name = digestAt < 0 ? image : image.slice(0, digestAt);
+  const slash = name.indexOf("/");
+  const first = name.slice(0, Math.max(slash, 0));
+  const hasHost = /[.:]/.test(first) || first === "localhost" || first !== first.toLowerCase();
+  const [repository = "", tag, ...more] = (hasHost ? name.slice(slash + 1) : name).split(":");
+  if (!REPOSITORY.test(repository) || more.length > 0 || (tag !== undefined && !/^\w[\w.-]{0,127}$/.test(tag))) return "";
+  return tag ?? (digestAt < 0 ? "latest" : "");
+}
+
+export function defaultVolume(volume: Volume): void {
+  const sources = Object.keys(volume).filter((name) => name !== "name" && volume[name as keyof Volume] != null);
+  if (sources.length === 0) volume.emptyDir = {};
+  if (volume.secret) volume.secret.defaultMode ??= FILE_MODE_DEFAULT;
+  if (volume.configMap) volume.configMap.defaultMode ??= FILE_MODE_DEFAULT;
+  if (volume.downwardAPI) volume.downwardAPI.defaultMode ??= FILE_MODE_DEFAULT;
+  for (const { fieldRef } of volume.downwardAPI?.items ?? []) if (fieldRef) fieldRef.apiVersion ||= "v1";
+  if (volume.hostPath) volume.hostPath.type ??= "";
+  if (volume.image) volume.image.pullPolicy ||= pullPolicyFor(volume.image.reference ?? "");
+  if (volume.iscsi) volume.iscsi.iscsiInterface ||= "default";
+  if (volume.ephemeral?.volumeClaimTemplate) {
+    volume.ephemeral.volumeClaimTemplate.metadata ??= {};
+    defaultClaimSpec(volume.ephemeral.volumeClaimTemplate.spec);
+  }
+  if (volume.projected) defaultProjected(volume.projected);
+  defaultLegacyVolume(volume);
+}
+
+function defaultProjected(projected: NonNullable<Volume["projected"]>): void {
+  projected.defaultMode ??= FILE_MODE_DEFAULT;
+  for (const { downwardAPI, serviceAccountToken } of projected.sources ?? []) {
+    for (const { fieldRef } of downwardAPI?.items ?? []) if (fieldRef) fieldRef.apiVersion ||= "v1";
+    if (serviceAccountToken) serviceAccountToken.expirationSeconds ??= TOKEN_SECONDS_DEFAULT;
+  }
+}
+
+/** Kinds of volume that nothing mounts any more, and that still are what they were. */
+function defaultLegacyVolume({ azureDisk, rbd, scaleIO }: Volume): void {
+  if (azureDisk) {
+    azureDisk.cachingMode ??= "ReadWrite";
+    azureDisk.kind ??= "Shared";
+    azureDisk.fsType ??= "ext4";
+    azureDisk.readOnly ??= false;
+  }
+  if (rbd) {
+    rbd.pool ||= "rbd";
+    rbd.user ||= "admin";
+    rbd.keyring ||= "/etc/ceph/keyring";
+  }
+  if (scaleIO) {
+    scaleIO.storageMode ||= "ThinProvisioned";
+    scaleIO.fsType ||= "xfs";
+  }
+}
+
+function roundRequirements(resources: ResourceRequirements | undefined): void {
+  roundResourceList(resources?.limits);
+  roundResourceList(resources?.requests);
+}
+
+function requestsFromLimits(resources: ResourceRequirements | undefined): void {
+  if (resources?.limits && Object.keys(resources.limits).length > 0) resources.requests = { ...resources.limits, ...resources.requests };
+}
+
+/** Resources of the whole pod: huge pages are limited to what the containers need; requests come from the containers, else from the limits. */
+function defaultPodResources(spec: PodSpec): void {
+  const { resources } = spec;
+  if (!resources) return;
+  const limits = { ...resources.limits };
+  if (Object.keys(limits).length > 0 || Object.keys(resources.requests ?? {}).length > 0)
+    for (const [name, amount] of containerLimits(spec).entries())
+      if (isHugePage(name) && resources.requests?.[name] === undefined) limits[name] ??= amount.toString();
+  if (Object.keys(limits).length === 0) return;
+  resources.limits = limits;
+
+  const requests = { ...resources.requests };
+  for (const [name, amount] of containerRequests(spec).entries()) if (isPodLevelResource(name) && isOvercommitAllowed(name)) requests[name] ??= amount.toString();
+  for (const [name, amount] of Object.entries(limits)) if (isPodLevelResource(name)) requests[name] ??= amount;
+  if (Object.keys(requests).length > 0) resources.requests = requests;
+}

@@ -1,0 +1,21 @@
+/**
+ * Fields behind feature gates that are off in v1.36: dropped from what a client sends, unless the object has them already.
+ *
+ * Source: kubernetes v1.36 pkg/api/pod/util.go dropDisabledFields, pkg/features/kube_features.go
+ */
+import type { PodSpec, VolumeProjection } from "../../../api/gen/core.v1.ts";
+import { containersOf } from "./containers.ts";
+
+/** Mutates `spec`. Gates: ContainerStopSignals, ClusterTrustBundleProjection, PodCertificateRequest, GenericWorkload. */
+export function dropDisabledFields(spec: PodSpec, old?: Readonly<PodSpec>): void {
+  if (!usesStopSignals(old)) for (const { container } of containersOf(spec)) if (container.lifecycle) delete container.lifecycle.stopSignal;
+  for (const source of ["clusterTrustBundle", "podCertificate"] as const)
+    if (!projections(old).some((projection) => projection[source])) for (const projection of projections(spec)) delete projection[source];
+  if (!old?.schedulingGroup) delete spec.schedulingGroup;
+}
+
+function usesStopSignals(spec: Readonly<PodSpec> | undefined): boolean {
+  return spec !== undefined && [...containersOf(spec)].some(({ container }) => container.lifecycle?.stopSignal !== undefined);
+}
+
+function projections(spec: Readonly<PodSpec> | undefined): VolumeProjection[] { return (spec?.volumes ?? []).flatMap(({ projected }) => projected?.sources ?? []); }

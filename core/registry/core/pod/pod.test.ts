@@ -1,0 +1,216 @@
+import { expect, test } from "vitest";
+import type { Pod, PodSpec } from "../../../api/gen/core.v1.ts";
+import { formatFieldError } from "../../../api/meta/field-error.ts";
+import type { WriteContext } from "../../generic/resource.ts";
+import { bindPod, validateBinding } from "./binding.ts";
+import { pods } from "./pod.ts";
+import { computeQos } from "./qos.ts";
+
+const context: WriteContext = { user: { name: "u", groups: [] }, nowMs: Date.parse("2026-05-01T12:00:00Z"), dryRun: false, uuid: () => "u" };
+
+// biome-ignore lint/suspicious/noExplicitAny: specs are written as a client would
+function pod(spec: any = {}, rest: any = {}): Pod {
+  const made = {
+    apiVersion: "v1", kind: "Pod",
+    spec: { containers: [{ name: "c", image: "nginx:1" }], ...spec }, ...rest,
+    metadata: { name: "p", namespace: "default", uid: "u", resourceVersion: "1", creationTimestamp: "2026-05-01T12:00:00Z", ...rest.metadata },
+  } as Pod;
+  pods.defaults!(made);
+  return structuredClone(made);
+}
+
+function errors(object: Pod, old?: Pod): string[] {
+  return [...pods.validate!(object, old), ...(old ? pods.validateUpdate!(object, old) : [])].map(formatFieldError);
+}
+
+test("defaults of a pod", () => {
+  const { spec } = pod({
+    hostNetwork: true, serviceAccountName: "sa",
+    containers: [{
+      name: "c", image: "nginx", ports: [{ containerPort: 80 }], resources: { limits: { cpu: "1", memory: "1Gi" }, requests: { cpu: "500m" } },
+      readinessProbe: { httpGet: { port: 80 } }, env: [{ name: "N", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } }],
+    }],
+    volumes: [{ name: "e" }, { name: "s", secret: { secretName: "x" } }, { name: "h", hostPath: { path: "/x" } }, { name: "p", projected: { sources: [{ serviceAccountToken: { path: "t" } }] } }],
+  });
+  expect(spec).toEqual({
+    hostNetwork: true, serviceAccountName: "sa", serviceAccount: "sa", dnsPolicy: "ClusterFirst", restartPolicy: "Always", securityContext: {}, terminationGracePeriodSeconds: 30,
+    schedulerName: "default-scheduler", enableServiceLinks: true,
+    containers: [{
+      name: "c", image: "nginx", imagePullPolicy: "Always", terminationMessagePath: "/dev/termination-log", terminationMessagePolicy: "File",
+      ports: [{ containerPort: 80, hostPort: 80, protocol: "TCP" }], resources: { limits: { cpu: "1", memory: "1Gi" }, requests: { cpu: "500m", memory: "1Gi" } },
+      readinessProbe: { httpGet: { port: 80, path: "/", scheme: "HTTP" }, timeoutSeconds: 1, periodSeconds: 10, successThreshold: 1, failureThreshold: 3 },
+      env: [{ name: "N", valueFrom: { fieldRef: { apiVersion: "v1", fieldPath: "metadata.name" } } }],
+    }],
+    volumes: [
+      { name: "e", emptyDir: {} }, { name: "s", secret: { secretName: "x", defaultMode: 420 } }, { name: "h", hostPath: { path: "/x", type: "" } },
+      { name: "p", projected: { defaultMode: 420, sources: [{ serviceAccountToken: { path: "t", expirationSeconds: 3600 } }] } },
+    ],
+  });
+});
+
+test.each([
+  ["nginx", "Always"], ["nginx:latest", "Always"], ["nginx:1.25", "IfNotPresent"], ["localhost:5000/a/b", "Always"], ["localhost:5000/a/b:v1", "IfNotPresent"],
+  ["nginx@sha256:0000", "IfNotPresent"], ["Nginx", "IfNotPresent"], ["", "IfNotPresent"],
+])("image %j is pulled %s", (image, policy) => expect(pod({ containers: [{ name: "c", image }] }).spec.containers[0]!.imagePullPolicy).toBe(policy));
+
+test.each([
+  ["BestEffort", [{}]],
+  ["Burstable", [{ requests: { cpu: "1" } }]],
+  ["Burstable", [{ limits: { cpu: "1", memory: "1Gi" }, requests: { cpu: "1", memory: "1Gi" } }, {}]],
+  ["Guaranteed", [{ limits: { cpu: "1", memory: "1Gi" }, requests: { cpu: "1000m", memory: "1024Mi" } }]],
+  ["Burstable", [{ limits: { cpu: "2", memory: "1Gi" }, requests: { cpu: "1", memory: "1Gi" } }]],
+])("quality of service: %s", (qos, all) =>
+  expect(computeQos({ ...pod(), spec: { containers: all.map((resources, i) => ({ name: `c${i}`, resources })) } as unknown as PodSpec })).toBe(qos));
+
+test("a pod starts out Pending, with its class, gated if it has gates, its label keys merged", () => {
+  const made = pod({
+    schedulingGates: [{ name: "a/b" }],
+    topologySpreadConstraints: [{ maxSkew: 1, topologyKey: "z", whenUnsatisfiable: "DoNotSchedule", labelSelector: {}, matchLabelKeys: ["app"] }],
+  }, { metadata: { labels: { app: "x" } }, status: { phase: "Running" } });
+  pods.prepareForCreate!(made, context);
+  expect(made.status).toEqual({
+    phase: "Pending", qosClass: "BestEffort",
+    conditions: [{
+      type: "PodScheduled", status: "False", reason: "SchedulingGated", message: "Scheduling is blocked due to non-empty scheduling gates", lastTransitionTime: "2026-05-01T12:00:00Z",
+    }],
+  });
+  expect(made.spec.topologySpreadConstraints![0]!.labelSelector).toEqual({ matchExpressions: [{ key: "app", operator: "In", values: ["x"] }] });
+});
+
+const c = { name: "c", image: "i" };
+test.each<[unknown, string[]]>([
+  [{}, []],
+  [{ containers: [] }, ["spec.containers: Required value"]],
+  [{ containers: [{ name: "C_", image: "" }] }, [
+    `spec.containers[0].name: Invalid value: "C_": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')`,
+    "spec.containers[0].image: Required value",
+  ]],
+  [{ containers: [c, c] }, [`spec.containers[1].name: Duplicate value: "c"`]],
+  [{ containers: [{ ...c, image: " i" }] }, [`spec.containers[0].image: Invalid value: " i": must not have leading or trailing whitespace`]],
+  [{ restartPolicy: "Sometimes" }, [`spec.restartPolicy: Unsupported value: "Sometimes": supported values: "Always", "OnFailure", "Never"`]],
+  [{ dnsPolicy: "None" }, ["spec.dnsConfig: Required value: must provide `dnsConfig` when `dnsPolicy` is None"]],
+  [{ containers: [{ ...c, ports: [{ containerPort: 70000 }] }] }, ["spec.containers[0].ports[0].containerPort: Invalid value: 70000: must be between 1 and 65535, inclusive"]],
+  [{ containers: [{ ...c, ports: [{ containerPort: 80, hostPort: 80 }, { containerPort: 81, hostPort: 80 }] }] }, [`spec.containers[0].ports[1].hostPort: Duplicate value: "TCP//80"`]],
+  [{ containers: [{ ...c, env: [{ name: "a=b" }] }] }, [`spec.containers[0].env[0].name: Invalid value: "a=b": a valid environment variable name must consist only of printable ASCII characters other than '='`]],
+  [{ containers: [{ ...c, env: [{ name: "A", valueFrom: { fieldRef: { fieldPath: "spec.x" } } }] }] }, [`spec.containers[0].env[0].valueFrom.fieldRef.fieldPath: Invalid value: "spec.x": error converting fieldPath: field label not supported: spec.x`]],
+  [{ containers: [{ ...c, env: [{ name: "A", valueFrom: { fieldRef: { fieldPath: "metadata.labels" } } }] }] }, [`spec.containers[0].env[0].valueFrom.fieldRef.fieldPath: Unsupported value: "metadata.labels": supported values: "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"`]],
+  [{ containers: [{ ...c, volumeMounts: [{ name: "x", mountPath: "/x" }] }] }, [`spec.containers[0].volumeMounts[0].name: Not found: "x"`]],
+  [{ containers: [{ ...c, resources: { requests: { cpu: "2" }, limits: { cpu: "1" } } }] }, [`spec.containers[0].resources.requests: Invalid value: "2": must be less than or equal to cpu limit of 1`]],
+  [{ containers: [{ ...c, resources: { requests: { "example.com/gpu": "1" } } }] }, ["spec.containers[0].resources.limits: Required value: Limit must be set for non overcommitable resources"]],
+  [{ containers: [{ ...c, livenessProbe: { httpGet: { port: 80 }, successThreshold: 2 } }] }, ["spec.containers[0].livenessProbe.successThreshold: Invalid value: 2: must be 1"]],
+  [{ containers: [{ ...c, readinessProbe: {} }] }, ["spec.containers[0].readinessProbe: Required value: must specify a handler type"]],
+  [{ containers: [{ ...c, readinessProbe: { exec: { command: ["a"] }, tcpSocket: { port: "http" } } }] }, ["spec.containers[0].readinessProbe.tcpSocket: Forbidden: may not specify more than 1 handler type"]],
+  [{ initContainers: [{ name: "i", image: "i", readinessProbe: { exec: { command: ["a"] } } }] }, ["spec.initContainers[0].readinessProbe: Forbidden: may not be set for init containers without restartPolicy=Always"]],
+  [{ initContainers: [{ name: "c", image: "i" }] }, [`spec.initContainers[0].name: Duplicate value: "c"`]],
+  [{ volumes: [{ name: "v", emptyDir: {}, hostPath: { path: "/x" } }] }, ["spec.volumes[0].hostPath: Forbidden: may not specify more than 1 volume type"]],
+  [{ volumes: [{ name: "v", configMap: { name: "m", items: [{ key: "k", path: "../x" }] } }] }, [`spec.volumes[0].configMap.items[0].path: Invalid value: "../x": must not contain '..'`]],
+  [{ volumes: [{ name: "v" }, { name: "v" }] }, [`spec.volumes[1].name: Duplicate value: "v"`]],
+  [{ volumes: [{ name: "v", projected: { sources: [{ serviceAccountToken: { path: "t", expirationSeconds: 60 } }] } }] }, [
+    "spec.volumes[0].projected.sources[0].serviceAccountToken.expirationSeconds: Invalid value: 60: may not specify a duration less than 10 minutes",
+    "spec.volumes[0].projected.sources[0].serviceAccountToken: Forbidden: must not be specified when serviceAccountName is not set",
+  ]],
+  [{ tolerations: [{ key: "k", operator: "Exists", value: "v" }] }, ["spec.tolerations[0].operator: Invalid value: \"v\": value must be empty when `operator` is 'Exists'"]],
+  [{ tolerations: [{ operator: "Equal" }] }, ["spec.tolerations[0].operator: Invalid value: \"Equal\": operator must be Exists when `key` is empty, which means \"match all values and all keys\""]],
+  [{ affinity: { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{}] } } }, [
+    "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey: Required value: can not be empty",
+    `spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey: Invalid value: "": name part must be non-empty`,
+    `spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey: Invalid value: "": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
+  ]],
+  [{ affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [] } } } }, ["spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms: Required value: must have at least one node selector term"]],
+  [{ topologySpreadConstraints: [{ maxSkew: 0, topologyKey: "", whenUnsatisfiable: "X" }] }, [
+    "spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0: must be greater than zero", "spec.topologySpreadConstraints[0].topologyKey: Required value: can not be empty",
+    `spec.topologySpreadConstraints[0].whenUnsatisfiable: Unsupported value: "X": supported values: "DoNotSchedule", "ScheduleAnyway"`,
+  ]],
+  [{ securityContext: { sysctls: [{ name: "net.ipv4.x", value: "1" }] }, hostNetwork: true }, [`spec.securityContext.sysctls[0].name: Invalid value: "net.ipv4.x": may not be specified when 'hostNetwork' is true`]],
+  [{ securityContext: { seccompProfile: { type: "Localhost" } } }, ["spec.securityContext.seccompProfile.localhostProfile: Required value: must be set when seccomp type is Localhost"]],
+  [{ containers: [{ ...c, securityContext: { runAsUser: -1 } }] }, ["spec.containers[0].securityContext.runAsUser: Invalid value: -1: must be between 0 and 2147483647, inclusive"]],
+  [{ os: { name: "windows" }, hostPID: true, securityContext: { runAsUser: 1 } }, ["spec.hostPID: Forbidden: cannot be set for a windows pod", "spec.securityContext.runAsUser: Forbidden: cannot be set for a windows pod"]],
+  [{ hostAliases: [{ ip: "x" }] }, [`spec.hostAliases[0].ip: Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)`]],
+  [{ activeDeadlineSeconds: 0 }, ["spec.activeDeadlineSeconds: Invalid value: 0: must be between 1 and 2147483647, inclusive"]],
+  [{ nodeName: "n", schedulingGates: [{ name: "g" }] }, ["spec.nodeName: Forbidden: cannot be set until all schedulingGates have been cleared"]],
+  [{ ephemeralContainers: [{ name: "e", image: "i" }] }, ["spec.ephemeralContainers: Forbidden: cannot be set on create"]],
+])("validation of %j", (spec, expected) => expect(errors(pod(spec))).toEqual(expected));
+
+test("an update may change images and add tolerations, and nothing else", () => {
+  const old = pod({ tolerations: [{ key: "a", operator: "Exists" }] });
+  expect(errors(pod({ containers: [{ name: "c", image: "nginx:2" }], tolerations: [{ key: "a", operator: "Exists" }, { key: "b", operator: "Exists" }] }), old)).toEqual([]);
+  expect(errors(pod({ containers: [{ name: "c", image: "nginx:1" }, c], tolerations: old.spec.tolerations }), old)).toContain("spec.containers: Forbidden: pod updates may not add or remove containers");
+  expect(errors(pod({}), old)).toEqual(["spec.tolerations: Forbidden: existing toleration can not be modified except its tolerationSeconds"]);
+  const [text, ...more] = errors(pod({ nodeName: "n", tolerations: old.spec.tolerations }), old);
+  expect(more).toEqual([]);
+  expect(text!.split("\n")[0]).toBe(
+    "spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`," +
+    "`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)",
+  );
+  expect(text).toContain(`\n+ "nodeName": "n",\n`);
+});
+
+test("a gated pod may be narrowed down, and lose gates", () => {
+  const old = pod({ schedulingGates: [{ name: "g" }], nodeSelector: { a: "1" } });
+  expect(errors(pod({ nodeSelector: { a: "1", b: "2" } }), old)).toEqual([]);
+  expect(errors(pod({ schedulingGates: [{ name: "g" }, { name: "h" }], nodeSelector: { a: "1" } }), old))
+    .toEqual(["spec.schedulingGates[1].name: Forbidden: only deletion is allowed, but found new scheduling gate 'h'"]);
+  expect(errors(pod({ schedulingGates: [{ name: "g" }], nodeSelector: { a: "2" } }), old))
+    .toEqual([`spec.nodeSelector: Invalid value: {"a":"2"}: only additions to spec.nodeSelector are allowed (no mutations or deletions)`]);
+});
+
+test.each([
+  [{}, {}, undefined, 0], [{ nodeName: "n" }, {}, undefined, 30], [{ nodeName: "n" }, {}, 5, 5], [{ nodeName: "n" }, { phase: "Failed" }, 5, 0],
+  [{ nodeName: "n", terminationGracePeriodSeconds: -1 }, {}, undefined, 1], [{}, {}, 5, 0],
+])("grace of %j with status %j asked for %s is %i", (spec, status, asked, grace) => expect(pods.gracePeriodSeconds!(pod(spec, { status }), asked)).toBe(grace));
+
+test("a container that ended for good stays ended", () => {
+  const part = pods.subresources!["status"]! as { validate(next: Pod, old: Pod): Iterable<Parameters<typeof formatFieldError>[0]> };
+  const old = pod({ restartPolicy: "Never" }, { status: { qosClass: "BestEffort", containerStatuses: [{ name: "c", state: { terminated: { exitCode: 1 } } }] } });
+  const next = pod({ restartPolicy: "Never" }, { status: { qosClass: "BestEffort", containerStatuses: [{ name: "c", state: { running: {} } }], podIPs: [{ ip: "10.0.0.1" }, { ip: "10.0.0.2" }] } });
+  expect([...part.validate(next, old)].map(formatFieldError)).toEqual([
+    "status.containerStatuses[0].state: Forbidden: may not be transitioned to non-terminated state",
+    `status.podIPs: Invalid value: [{"ip":"10.0.0.1"},{"ip":"10.0.0.2"}]: may specify no more than one IP for each IP family`,
+  ]);
+});
+
+test("debugging containers are added; resources are resized; the rest of the spec stays", () => {
+  const old = pod();
+  const debug = pods.subresources!["ephemeralcontainers"]! as Extract<NonNullable<typeof pods.subresources>[string], { type: "part" }>;
+  const next = pod({ nodeName: "elsewhere", ephemeralContainers: [{ name: "debug", image: "busybox", targetContainerName: "c" }] });
+  debug.prepare(next, old, context);
+  expect(next.spec.nodeName).toBeUndefined();
+  expect([...debug.validate!(next, old)]).toEqual([]);
+  expect([...debug.validate!(old, next)].map(formatFieldError)).toEqual([`spec.ephemeralContainers: Forbidden: existing ephemeral containers "debug" may not be removed\n`]);
+
+  const resize = pods.subresources!["resize"]! as typeof debug;
+  const small = pod({ containers: [{ ...c, resources: { requests: { cpu: "1" } } }] });
+  const large = pod({ containers: [{ ...c, image: "other", resources: { requests: { cpu: "2" } } }] });
+  resize.prepare(large, small, context);
+  expect(large.spec.containers[0]!.image).toBe("i");
+  expect([...resize.validate!(large, small)]).toEqual([]);
+  expect([...resize.validate!(pod(), pod({ containers: [{ name: "c", image: "nginx:1", resources: { requests: { cpu: "1" } } }] }))].map(formatFieldError))
+    .toEqual([`spec: Invalid value: "": Pod QOS Class may not change as a result of resizing`, "spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed"]);
+});
+
+test("binding", () => {
+  const binding = { apiVersion: "v1", kind: "Binding", metadata: { ...pod().metadata, annotations: { a: "b" } }, target: { kind: "Node", name: "n" } };
+  const bound = bindPod(pod(), binding, context.nowMs);
+  expect(bound.spec.nodeName).toBe("n");
+  expect(bound.metadata.annotations).toEqual({ a: "b" });
+  expect(bound.status!.conditions).toEqual([{ type: "PodScheduled", status: "True", lastTransitionTime: "2026-05-01T12:00:00Z" }]);
+  expect(() => bindPod(bound, binding, 0)).toThrow(`pod p is already assigned to node "n"`);
+  expect([...validateBinding({ ...binding, target: { kind: "Pod" } })].map(formatFieldError))
+    .toEqual([`target.kind: Unsupported value: "Pod": supported values: "Node", "<empty>"`, "target.name: Required value"]);
+});
+
+test("warnings", () => {
+  const texts = [...pods.warnings!(pod({
+    nodeSelector: { "beta.kubernetes.io/os": "linux" }, terminationGracePeriodSeconds: -1,
+    containers: [{ ...c, env: [{ name: "A", value: "1" }, { name: "A", value: "2" }], ports: [{ containerPort: 80 }, { containerPort: 80 }], resources: { limits: { memory: "100m" } } }],
+  }, { metadata: { name: "a.b" } }), undefined)];
+  expect(texts).toEqual([
+    "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: [must not contain dots]",
+    `spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use "kubernetes.io/os" instead`,
+    `spec.containers[0].resources.limits[memory]: fractional byte value "100m" is invalid, must be an integer`,
+    `spec.containers[0].resources.requests[memory]: fractional byte value "100m" is invalid, must be an integer`,
+    `spec.containers[0].env[1]: hides previous definition of "A", which may be dropped when using apply`,
+    "spec.containers[0].ports[1]: duplicate port definition with spec.containers[0].ports[0]",
+    "spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1",
+  ]);
+});

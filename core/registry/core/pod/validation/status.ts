@@ -1,0 +1,196 @@
+/**
+ * The status a kubelet, the scheduler or a controller reports for a pod.
+ *
+ * Source: kubernetes v1.36 pkg/apis/core/validation/validation.go ValidatePodStatusUpdate
+ */
+import { child, duplicate, type FieldError, forbidden, index, invalid, key, notSupported, required, tooLong } from "../../../../api/meta/field-error.ts";
+import type { Container, ContainerStatus, Pod, PodCondition, PodSpec, PodStatus } from "../../../../api/gen/core.v1.ts";
+import { userId } from "../../../../api/meta/names.ts";
+import { parseQuantity } from "../../../../api/meta/quantity.ts";
+import { isDualStack, legacyIp } from "../../checks/ip.ts";
+import { isNativeResource } from "../../checks/resources.ts";
+import { immutable, isDns1123Label, isDns1123Subdomain, isQualifiedName, problems } from "../../checks/values.ts";
+import type { PodRules } from "../rules.ts";
+import { validatePodAnnotations } from "./spec.ts";
+import { validateAnnotationUpdates } from "./update.ts";
+
+const SYSTEM_CONDITIONS = ["PodScheduled", "Ready", "Initialized"];
+const NOT_NEGATIVE = "must be a non-negative integer";
+const HEALTHS = ["Healthy", "Unhealthy", "Unknown"];
+const HEALTH_MESSAGE_BYTES_MAX = 1024;
+
+export function* validateStatusUpdate(next: Readonly<Pod>, old: Readonly<Pod>, rules: PodRules): Iterable<FieldError> {
+  const annotations = next.metadata.annotations ?? {};
+  yield* validateAnnotationUpdates(annotations, old.metadata.annotations ?? {});
+  yield* validatePodAnnotations("metadata.annotations", annotations, next.spec, rules);
+  const status = next.status ?? {};
+  const before = old.status ?? {};
+  yield* validateConditions("status.conditions", status.conditions ?? []);
+  yield* validateNomination(status.nominatedNodeName ?? "", before.nominatedNodeName ?? "", old.spec.nodeName ?? "");
+  if ((status.observedGeneration ?? 0) < 0) yield invalid("status.observedGeneration", status.observedGeneration, NOT_NEGATIVE);
+  yield* immutable("status.qosClass", status.qosClass, before.qosClass);
+  yield* validateTransitions("status.containerStatuses", status.containerStatuses, before.containerStatuses, old.spec, old.spec.containers);
+  yield* validateTransitions("status.initContainerStatuses", status.initContainerStatuses, before.initContainerStatuses, old.spec, old.spec.initContainers);
+  yield* validateTransitions("status.ephemeralContainerStatuses", status.ephemeralContainerStatuses, before.ephemeralContainerStatuses, old.spec, undefined);
+  yield* validateClaimStatuses(status, next.spec);
+  yield* validateAddresses("status.podIPs", (status.podIPs ?? []).map(({ ip }) => ip), (before.podIPs ?? []).map(({ ip }) => ip));
+  const hostIps = (status.hostIPs ?? []).map(({ ip }) => ip);
+  if (hostIps.length > 0 && (status.hostIP ?? "") !== hostIps[0]) yield invalid("status.hostIPs[0].ip", hostIps[0], "must be equal to `hostIP`");
+  yield* validateAddresses("status.hostIPs", hostIps, (before.hostIPs ?? []).map(({ ip }) => ip));
+  for (const [field, containers] of [["containerStatuses", next.spec.containers], ["initContainerStatuses", next.spec.initContainers], ["ephemeralContainerStatuses", undefined]] as const) {
+    const path = child("status", field);
+    yield* validateUsers(path, status[field] ?? [], next.spec.os?.name);
+    yield* validateAllocated(path, status[field] ?? [], containers);
+  }
+}
+
+function* validateConditions(path: string, conditions: readonly PodCondition[]): Iterable<FieldError> {
+  for (const [i, { type, observedGeneration }] of conditions.entries()) {
+    const at = index(path, i);
+    if ((observedGeneration ?? 0) < 0) yield invalid(child(at, "observedGeneration"), observedGeneration, NOT_NEGATIVE);
+    if (!SYSTEM_CONDITIONS.includes(type)) yield* isQualifiedName(child(at, "Type"), type);
+  }
+}
+
+function* validateNomination(next: string, old: string, boundTo: string): Iterable<FieldError> {
+  if (next === "" || next === old) return;
+  yield* isDns1123Subdomain("status.nominatedNodeName", next);
+  if (boundTo !== "") yield forbidden("status.nominatedNodeName", "may not be set on pods that are already bound to a node");
+}
+
+/** A container that has ended for good does not run again. `containers` undefined: ephemeral ones, which never run twice. */
+function* validateTransitions(
+  path: string, next: readonly ContainerStatus[] = [], old: readonly ContainerStatus[] = [], spec: Readonly<PodSpec>, containers: readonly Container[] | undefined,
+): Iterable<FieldError> {
+  if (containers !== undefined && restartsAll(spec)) return;
+  for (const [i, { name, state }] of old.entries()) {
+    if (!state?.terminated) continue;
+    const now = next.find((status) => status.name === name);
+    if (!now || now.state?.terminated) continue;
+    const container = containers?.find((other) => other.name === name);
+    if (container && mayRestart(container, spec, state.terminated.exitCode ?? 0)) continue;
+    yield forbidden(child(index(path, i), "state"), "may not be transitioned to non-terminated state");
+  }
+}
+
+/** One container's end may start all of them again. */
+function restartsAll(spec: Readonly<PodSpec>): boolean {
+  return [...(spec.containers ?? []), ...(spec.initContainers ?? [])].some(({ restartPolicyRules }) => (restartPolicyRules ?? []).some(({ action }) => action === "RestartAllContainers"));
+}
+
+function mayRestart(container: Readonly<Container>, spec: Readonly<PodSpec>, exitCode: number): boolean {
+  if (container.restartPolicy !== undefined) {
+    for (const { exitCodes } of container.restartPolicyRules ?? []) {
+      const listed = (exitCodes?.values ?? []).includes(exitCode);
+      if (exitCodes && (exitCodes.operator === "In" ? listed : !listed)) return true;
+    }
+  }
+  const policy = container.restartPolicy ?? spec.restartPolicy;
+  return policy === "Always" || (policy === "OnFailure" && exitCode !== 0);
+}
+
+function* validateAddresses(path: string, ips: readonly string[], known: readonly string[]): Iterable<FieldError> {
+  for (const [i, ip] of ips.entries()) yield* legacyIp(index(path, i), ip, known);
+  if (ips.length > 1 && (ips.length > 2 || !isDualStack(ips))) yield invalid(path, ips.map((ip) => ({ ip })), "may specify no more than one IP for each IP family");
+}
+
+function* validateUsers(path: string, statuses: readonly ContainerStatus[], os = "linux"): Iterable<FieldError> {
+  for (const [i, { user }] of statuses.entries()) {
+    const linux = user?.linux;
+    if (!linux) continue;
+    const at = child(index(path, i), "user", "linux");
+    if (os === "windows") { yield forbidden(at, "cannot be set for a windows pod"); continue; }
+    yield* problems(child(at, "uid"), linux.uid, userId(linux.uid));
+    yield* problems(child(at, "gid"), linux.gid, userId(linux.gid));
+    for (const [g, group] of (linux.supplementalGroups ?? []).entries()) yield* problems(index(child(at, "supplementalGroups"), g), group, userId(group));
+  }
+}
+
+/** The health of devices a container holds. `containers` undefined: ephemeral containers, which hold none. */
+function* validateAllocated(path: string, statuses: readonly ContainerStatus[], containers: readonly Container[] | undefined): Iterable<FieldError> {
+  for (const [i, { name, allocatedResourcesStatus }] of statuses.entries()) {
+    const at = child(index(path, i), "allocatedResourcesStatus");
+    if (!allocatedResourcesStatus?.length) continue;
+    if (!containers) { yield forbidden(at, "must not be specified in container status"); continue; }
+    const container = containers.find((other) => other.name === name);
+    for (const [j, resource] of allocatedResourcesStatus.entries()) {
+      if (container) yield* validateAllocatedName(child(index(at, j), "name"), resource.name, container);
+      const seen = new Set<string>();
+      for (const [k, { health, message, resourceID }] of (resource.resources ?? []).entries()) {
+        const item = index(child(index(at, j), "resources"), k);
+        if (!HEALTHS.includes(health ?? "")) yield notSupported(child(item, "health"), health ?? "", HEALTHS);
+        if (message === "") yield required(child(item, "message"), "must be non-empty if specified");
+        else if (message !== undefined && Buffer.byteLength(message) > HEALTH_MESSAGE_BYTES_MAX) yield tooLong(child(item, "message"), HEALTH_MESSAGE_BYTES_MAX);
+        if (seen.has(resourceID)) yield duplicate(child(item, "resourceID"), resourceID);
+        seen.add(resourceID);
+      }
+    }
+  }
+}
+
+function* validateAllocatedName(path: string, name: string, { resources }: Readonly<Container>): Iterable<FieldError> {
+  const isClaim = name.startsWith("claim:");
+  const known = isClaim
+    ? (resources?.claims ?? []).map((claim) => `claim:${claim.name}${claim.request ? `/${claim.request}` : ""}`)
+    : Object.keys(resources?.requests ?? {});
+  if (known.includes(name)) return;
+  yield invalid(path, name, isClaim
+    ? "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty"
+    : "must match one of the container's resource requests");
+}
+
+function* validateClaimStatuses(status: PodStatus, spec: Readonly<PodSpec>): Iterable<FieldError> {
+  const seen = new Set<string>();
+  for (const [i, { name, resourceClaimName }] of (status.resourceClaimStatuses ?? []).entries()) {
+    const at = index("status.resourceClaimStatuses", i);
+    if (!(spec.resourceClaims ?? []).some((claim) => claim.name === name)) yield invalid(child(at, "name"), name, "must match the name of an entry in `spec.resourceClaims`");
+    if (seen.has(name)) yield duplicate(child(at, "name"), name);
+    seen.add(name);
+    if (resourceClaimName !== undefined) yield* isDns1123Subdomain(child(at, "resourceClaimName"), resourceClaimName);
+  }
+  yield* validateExtendedClaim(status, spec);
+  yield* validateNodeAllocatable(status, spec);
+}
+
+function* validateExtendedClaim({ extendedResourceClaimStatus: extended }: PodStatus, spec: Readonly<PodSpec>): Iterable<FieldError> {
+  if (!extended) return;
+  const path = "status.extendedResourceClaimStatus";
+  const containers = [...(spec.initContainers ?? []), ...(spec.containers ?? [])];
+  const mappings = extended.requestMappings ?? [];
+  if (mappings.length === 0) yield required(child(path, "requestMappings"), "at least one request mapping is required");
+  const seen = new Set<string>();
+  for (const [i, { containerName, resourceName, requestName }] of mappings.entries()) {
+    const at = index(child(path, "requestMappings"), i);
+    const container = containers.findLast(({ name }) => name === containerName);
+    if (!container) yield invalid(child(at, "containerName"), containerName, "must match the name of an entry in spec.initContainers.name or spec.containers.name");
+    else if (container.resources?.requests?.[resourceName] === undefined)
+      yield invalid(child(at, "resourceName"), resourceName, "must match the extended resource name of an entry in spec.initContainers.resources.requests or spec.containers.resources.requests");
+    yield* isDns1123Label(child(path, "requestName"), requestName);
+    const mapping = `${containerName}\n${resourceName}\n${requestName}`;
+    if (seen.has(mapping)) {
+      yield duplicate(child(at, "containerName"), containerName);
+      yield duplicate(child(at, "resourceName"), resourceName);
+      yield duplicate(child(at, "requestName"), requestName);
+    }
+    seen.add(mapping);
+  }
+  if (!extended.resourceClaimName) yield required(child(path, "resourceClaimName"));
+  else yield* isDns1123Subdomain(child(path, "resourceClaimName"), extended.resourceClaimName);
+}
+
+function* validateNodeAllocatable(status: PodStatus, spec: Readonly<PodSpec>): Iterable<FieldError> {
+  for (const [i, { resourceClaimName, containers, resources }] of (status.nodeAllocatableResourceClaimStatuses ?? []).entries()) {
+    const at = index("status.nodeAllocatableResourceClaimStatuses", i);
+    if (!resourceClaimName) yield required(child(at, "resourceClaimName"), "must not be empty");
+    const named = [...(spec.resourceClaims ?? []), ...(status.resourceClaimStatuses ?? [])].some((claim) => claim.resourceClaimName === resourceClaimName);
+    if (!named) yield invalid(child(at, "resourceClaimName"), resourceClaimName, "no mapping found in pod reference");
+    if (!containers?.length) yield required(child(at, "containers"), "must not be empty");
+    const entries = Object.entries(resources ?? {});
+    if (entries.length === 0) yield required(child(at, "resources"), "must not be empty");
+    for (const [name, value] of entries) {
+      const itemPath = key(child(at, "resources"), name);
+      if (!isNativeResource(name)) yield invalid(itemPath, name, "must be a node allocatable resource name");
+      if (parseQuantity(value).sign < 0) yield invalid(itemPath, value, "must be non-negative");
+    }
+  }
+}
