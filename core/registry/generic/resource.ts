@@ -52,8 +52,6 @@ export interface Resource<T extends ApiObject = ApiObject> {
   isHeld?(object: Readonly<T>): boolean;
   /** Changes the copy that is marked for deletion (status.phase of a namespace). */
   markDeleting?(object: T): void;
-  /** A completed DELETE answers with the last state of the object instead of a Status. */
-  readonly answersDeleteWithObject?: boolean;
   /** Whether deletion keeps dependents when the client does not say ("orphan"), as for replication controllers. */
   readonly defaultPropagation?: "Orphan" | "Background";
   readonly subresources?: Readonly<Record<string, Subresource<T>>>;

@@ -100,7 +100,7 @@ export async function deleteObject(scope: Scope): Promise<Answer> {
   const current = await served.store!.get(info.namespace, info.name, scope.signal);
   await admit(undefined, current.object);
   const { entry, done } = await served.store!.delete(info.namespace, info.name, deleteOptions, options);
-  if (!done || served.definition.answersDeleteWithObject)
+  if (!done || served.row.returnsDeleted)
     return { type: "object", status: 200, object: served.fromStorage(entry.object), entry: served.isStorageVersion ? entry : undefined, served };
   const { group, plural } = served.row;
   return { type: "object", status: 200, object: success({ name: info.name, ...(group ? { group } : {}), kind: plural, uid: entry.object.metadata.uid }) as unknown as ApiObject };

@@ -30,7 +30,6 @@ import { podWarnings } from "./warnings.ts";
 
 export const pods = defineResource<Pod>({
   group: "", version: "v1", kind: "Pod", plural: "pods",
-  answersDeleteWithObject: true,
   defaults: defaultPod,
 
   prepareForCreate(pod, context) {
