@@ -71,7 +71,7 @@ async function build({ target, entry, out, flavour, accept }: Build): Promise<vo
       target: bun, outfile: out, autoloadDotenv: false, autoloadBunfig: false,
       ...(!isOwn && { executablePath: join(npmPackage(runtime, version), "bin", addon.platform === "windows" ? "bun.exe" : "bun") }),
     },
-    plugins: [assetsPlugin(node), undiciPlugin, addonsPlugin(addon)],
+    plugins: [assetsPlugin(node), undiciPlugin, await addonsPlugin(addon)],
   });
   if (!result.success) throw new AggregateError(result.logs, `${target} does not build`);
   log(`${relative(process.cwd(), out) || executable}  ${target}, ${megabytes(statSync(out).size)}${node ? `, node components ${node.flavour} ${megabytes(statSync(node.path).size)}` : ""}, ${((performance.now() - startMs) / 1000).toFixed(1)} s`);
@@ -105,8 +105,9 @@ const undiciPlugin: BunPlugin = {
 };
 
 /** Compiles the addons now: during the build, Bun would not see files that appear. */
-function addonsPlugin(target: AddonTarget): BunPlugin {
-  const modules = addons().map((addon) => ({ filter: addon.module, contents: addonModule(addon, compileAddon(addon, target), target.platform) }));
+async function addonsPlugin(target: AddonTarget): Promise<BunPlugin> {
+  const modules: { filter: RegExp; contents: string }[] = [];
+  for (const addon of addons()) modules.push({ filter: addon.module, contents: addonModule(addon, await compileAddon(addon, target), target.platform) });
   return {
     name: "addons",
     setup(builder) {

@@ -65,7 +65,7 @@ function msgpackrAddon(): Addon {
 }
 
 /** The addon as a file, from the cache or compiled now; undefined where the target does without. */
-export function compileAddon(addon: Addon, target: AddonTarget): string | undefined {
+export async function compileAddon(addon: Addon, target: AddonTarget): Promise<string | undefined> {
   const directory = join(PACKAGES, addon.package);
   if (target.platform === "windows") return addon.windowsPrebuild && join(directory, addon.windowsPrebuild);
   const { version } = JSON.parse(readFileSync(join(directory, "package.json"), "utf8")) as { version: string };
@@ -78,13 +78,10 @@ export function compileAddon(addon: Addon, target: AddonTarget): string | undefi
   const headers = join(npmPackage("node-api-headers", headersVersion, NPM_PINS["node-api-headers"].integrity), "include");
   using scratch = scratchDirectory("addon");
   const tools = toolchain(architecture);
-  const objects = addon.sources.map((file, i) => {
-    const object = join(scratch.path, `${i}.o`);
-    tools.compile("c++", [...CFLAGS, ...addon.flags, `-I${headers}`, "-c", "-o", object, file]);
-    return object;
-  });
+  const jobs = addon.sources.map((file, i) => ({ file, object: join(scratch.path, `${i}.o`) }));
+  await tools.compileEach("c++", jobs.map(({ file, object }) => [...CFLAGS, ...addon.flags, `-I${headers}`, "-c", "-o", object, file]));
   const out = join(scratch.path, "addon.node");
-  tools.compile("c++", [...objects, ...LINK, "-o", out]);
+  tools.compile("c++", [...jobs.map(({ object }) => object), ...LINK, "-o", out]);
   mkdirSync(dirname(path), { recursive: true });
   run("cp", [out, path]);
   return path;

@@ -1,5 +1,6 @@
 /** Runs a build tool and waits for it. Not for the product: that is node/os/exec.ts. */
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { text } from "node:stream/consumers";
 
 export interface RunOptions {
   readonly directory?: string;
@@ -19,6 +20,19 @@ export function run(command: string, args: readonly string[], options: RunOption
   if (result.status !== 0 && !options.allow?.includes(result.status ?? -1))
     throw new Error(`${[command, ...args].join(" ").slice(0, 400)}: exit code ${result.status ?? result.signal}\n${result.stderr ?? ""}`.trim());
   return result.stdout ?? "";
+}
+
+/** Runs the program once for each list of arguments, as many at a time as there are processors. Throws what failed first. */
+export async function runEach(command: string, argLists: readonly (readonly string[])[], { env }: Pick<RunOptions, "env"> = {}): Promise<void> {
+  const waiting = argLists.values();
+  const worker = async (): Promise<void> => {
+    for (const args of waiting) {
+      const child = spawn(command, args, { env: { ...process.env, ...env }, stdio: ["ignore", "ignore", "pipe"] });
+      const [stderr, exitCode] = await Promise.all([text(child.stderr), new Promise((resolve, reject) => child.once("error", reject).once("close", resolve))]);
+      if (exitCode !== 0) throw new Error(`${[command, ...args].join(" ").slice(0, 400)}: exit code ${String(exitCode)}\n${stderr}`.trim());
+    }
+  };
+  await Promise.all(Array.from({ length: navigator.hardwareConcurrency }, worker));
 }
 
 export function has(command: string): boolean {

@@ -6,13 +6,16 @@ import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { cacheDirectory, hashOf, readBytes, scratchDirectory } from "./cache.ts";
 import { Apt } from "./debian.ts";
-import { has, run } from "./run.ts";
+import { has, run, runEach } from "./run.ts";
 import { ARCHITECTURES, type Architecture } from "./versions.ts";
 
 export interface Toolchain {
-  compile(language: "c" | "c++", args: readonly string[]): void;
+  compile(language: Language, args: readonly string[]): void;
+  compileEach(language: Language, argLists: readonly (readonly string[])[]): Promise<void>;
   strip(args: readonly string[]): void;
 }
+
+type Language = "c" | "c++";
 
 export function machineArchitecture(): Architecture {
   if (process.arch === "x64") return "amd64";
@@ -24,16 +27,22 @@ export function toolchain(architecture: Architecture): Toolchain {
   const triplet = ARCHITECTURES[architecture].triplet;
   if (architecture === machineArchitecture()) {
     for (const tool of ["gcc", "g++", "strip"]) if (!has(tool)) throw new Error(`${tool} is not installed: apt-get install g++ (installers/linux/install.sh does)`);
-    return { compile: (language, args) => void run(language === "c" ? "gcc" : "g++", args), strip: (args) => void run("strip", args) };
+    return tools({ c: "gcc", "c++": "g++", strip: "strip" });
   }
-  if (has(`${triplet}-g++`)) return { compile: (language, args) => void run(`${triplet}-${language === "c" ? "gcc" : "g++"}`, args), strip: (args) => void run(`${triplet}-strip`, args) };
+  if (has(`${triplet}-g++`)) return tools({ c: `${triplet}-gcc`, "c++": `${triplet}-g++`, strip: `${triplet}-strip` });
   const root = crossRoot(architecture);
-  const host = join(root, "usr/lib", ARCHITECTURES[machineArchitecture()].triplet);
-  const env = { PATH: `${join(root, "usr/bin")}:${process.env["PATH"] ?? ""}`, LD_LIBRARY_PATH: host };
   const tool = (name: string): string => join(root, "usr/bin", `${triplet}-${name}`);
+  return tools({ c: tool("gcc-12"), "c++": tool("g++-12"), strip: tool("strip") }, {
+    env: { PATH: `${join(root, "usr/bin")}:${process.env["PATH"] ?? ""}`, LD_LIBRARY_PATH: join(root, "usr/lib", ARCHITECTURES[machineArchitecture()].triplet) },
+    flags: [`--sysroot=${root}`, `-B${tool("")}`, `-I${join(root, "usr", triplet, "include")}`, `-L${join(root, "usr", triplet, "lib")}`],
+  });
+}
+
+function tools(names: Readonly<Record<Language | "strip", string>>, { env = {}, flags = [] }: { env?: Readonly<Record<string, string>>; flags?: readonly string[] } = {}): Toolchain {
   return {
-    compile: (language, args) => void run(tool(language === "c" ? "gcc-12" : "g++-12"), [`--sysroot=${root}`, `-B${tool("")}`, `-I${join(root, "usr", triplet, "include")}`, `-L${join(root, "usr", triplet, "lib")}`, ...args], { env }),
-    strip: (args) => void run(tool("strip"), args, { env }),
+    compile: (language, args) => void run(names[language], [...flags, ...args], { env }),
+    compileEach: (language, argLists) => runEach(names[language], argLists.map((args) => [...flags, ...args]), { env }),
+    strip: (args) => void run(names.strip, args, { env }),
   };
 }
 
