@@ -13,6 +13,9 @@ import { equalJson, isMap, type JsonMap, jsonKindOf, put, valueAt } from "./json
 /** kubernetes v1.36 apiserver/pkg/endpoints/handlers/patch.go maxJSONPatchOperations */
 export const JSON_PATCH_OPERATIONS_MAX = 10_000;
 
+/** kubernetes v1.36 apiserver/pkg/server/config.go JSONPatchMaxCopyBytes */
+const COPIED_BYTES_MAX = 3 * 1024 * 1024;
+
 type Container = JsonMap | readonly unknown[];
 
 export function applyJsonPatch(document: JsonMap, patch: unknown): JsonMap {
@@ -47,25 +50,33 @@ class Draft {
   document: Container;
   /** Containers that are ours to change. */
   readonly #own = new Set<Container>();
+  #copiedBytes = 0;
 
   constructor(document: Container) { this.document = document; }
 
   apply(operation: JsonMap): void {
     const kind = operation["op"];
     switch (kind) {
-      case "add": return this.#add(pathOf(operation, "path"), valueAt(operation, "value") ?? null);
-      case "remove": return this.#remove(pathOf(operation, "path"));
-      case "replace": return this.#replace(pathOf(operation, "path"), valueAt(operation, "value") ?? null);
-      case "move": {
-        const from = pathOf(operation, "from");
-        const value = this.#get(from, "move");
-        this.#remove(from);
-        return this.#add(pathOf(operation, "path"), value);
-      }
-      case "copy": return this.#add(pathOf(operation, "path"), this.#disown(this.#get(pathOf(operation, "from"), "copy")));
-      case "test": return this.#test(pathOf(operation, "path"), valueAt(operation, "value") ?? null);
+      case "add": this.#add(pathOf(operation, "path"), valueAt(operation, "value") ?? null); break;
+      case "remove": this.#remove(pathOf(operation, "path")); break;
+      case "replace": this.#replace(pathOf(operation, "path"), valueAt(operation, "value") ?? null); break;
+      case "move": this.#move(pathOf(operation, "from"), operation); break;
+      case "copy": this.#copy(pathOf(operation, "from"), operation); break;
+      case "test": this.#test(pathOf(operation, "path"), valueAt(operation, "value") ?? null); break;
       default: throw new PatchError(`Unexpected kind: ${typeof kind === "string" ? kind : "unknown"}`);
     }
+  }
+
+  #move(from: string, operation: JsonMap): void {
+    const value = this.#get(from, "move");
+    this.#remove(from);
+    this.#add(pathOf(operation, "path"), value);
+  }
+
+  #copy(from: string, operation: JsonMap): void {
+    const value = this.#get(from, "copy");
+    this.#share(value);
+    this.#add(pathOf(operation, "path"), value);
   }
 
   #get(path: string, verb: string): unknown {
@@ -135,12 +146,18 @@ class Draft {
     return copy;
   }
 
-  /** A value that will stand in two places must be copied before either is changed. */
-  #disown(value: unknown): unknown {
-    if (typeof value !== "object" || value === null) return value;
+  /** A value that will stand in two places must be copied before either is changed. Copies of copies grow fast: counts what they add to the document. */
+  #share(value: unknown): void {
+    if (typeof value !== "object" || value === null) { this.#copiedBytes += typeof value === "string" ? value.length + 2 : String(value).length; return; }
     this.#own.delete(value as Container);
-    for (const child of Object.values(value)) this.#disown(child);
-    return value;
+    this.#copiedBytes += 2;
+    for (const key of Object.keys(value)) {
+      this.#copiedBytes += Array.isArray(value) ? 1 : key.length + 4;
+      if (this.#copiedBytes > COPIED_BYTES_MAX) {
+        throw new PatchError(`Unable to complete the copy, the accumulated size increase of copy is ${this.#copiedBytes}, exceeding the limit ${COPIED_BYTES_MAX}`);
+      }
+      this.#share((value as JsonMap)[key]);
+    }
   }
 }
 

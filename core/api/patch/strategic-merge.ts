@@ -61,7 +61,7 @@ function mergeKey(merged: Record<string, unknown>, written: string, value: unkno
     if (!deletes) setOrDrop(merged, key, withoutDirectives(withoutNulls(value)));
   } else if (Array.isArray(current)) {
     const field = fieldOf(schema, key);
-    put(merged, key, deletes || field.patchStrategy === "merge" ? mergeList(current, value as List, field, deletes) : value);
+    put(merged, key, deletes || field.patchStrategy === "merge" ? mergeList(current, value as List, field, deletes).list : value);
   } else if (isMap(current)) {
     const field = fieldOf(schema, key);
     put(merged, key, field.patchStrategy === "replace" ? value : mergeMap(current, value as JsonMap, field.node.map));
@@ -111,14 +111,16 @@ function setElementOrders(merged: Record<string, unknown>, patch: Record<string,
     const items = given === undefined || given === null ? undefined : listOrThrow(given);
     const field = fieldOf(schema, key);
     checkOrder(items ?? [], order, field.patchMergeKey);
-    const both = original && items ? (field.patchStrategy === "merge" ? mergeList(original, items, field, false) : items)
-      : original ?? (items && (withoutDirectives(items) as List));
+    const both = original && items ? (field.patchStrategy === "merge" ? mergeList(original, items, field, false) : { list: items, liveOrder: original })
+      : asMerged(original ?? (items && (withoutDirectives(items) as List)), original);
     if (both === undefined) continue;
     itemKind(original ?? [], items ?? []);
-    put(merged, key, orderMerged(both, { patchOrder: order, liveOrder: original ?? [], mergeKey: field.patchMergeKey }));
+    put(merged, key, orderMerged(both.list, { patchOrder: order, liveOrder: both.liveOrder, mergeKey: field.patchMergeKey }));
     delete patch[key];
   }
 }
+
+function asMerged(list: List | undefined, original: List | undefined): MergedList | undefined { return list && { list, liveOrder: original ?? [] }; }
 
 function listOrThrow(value: unknown): List {
   if (Array.isArray(value)) return value;
@@ -128,9 +130,12 @@ function listOrThrow(value: unknown): List {
 /** What the patch adds must be listed, in the same order. */
 function checkOrder(items: List, order: List, mergeKey: string | undefined): void {
   if (items.length === 0 || order.length === 0) return;
-  const kept = items.filter((item) => !(isMap(item) && Object.hasOwn(item, DIRECTIVE)));
+  const kept = items.filter((item) => !(isMap(item) && valueAt(item, DIRECTIVE) === "delete"));
   let at = 0;
-  for (const listed of order) if (at < kept.length && equalJson(identity(kept[at], mergeKey), identity(listed, mergeKey))) at++;
+  for (const listed of order) {
+    while (at < kept.length && isMap(kept[at]) && Object.hasOwn(kept[at] as JsonMap, DIRECTIVE)) at++;
+    if (at < kept.length && equalJson(identity(kept[at], mergeKey), identity(listed, mergeKey))) at++;
+  }
   if (at < kept.length) throw new Error(`The order in patch list:\n${formatGo(items)}\n doesn't match ${SET_ELEMENT_ORDER} list:\n${formatGo(order)}\n`);
 }
 
@@ -144,12 +149,16 @@ function identity(item: unknown, mergeKey: string | undefined): unknown {
 
 function missingKey(item: JsonMap, mergeKey: string): Error { return new Error(`map: ${formatGo(item)} does not contain declared merge key: ${mergeKey}`); }
 
-function mergeList(original: List, patch: List, field: FieldSchema, deletes: boolean): List {
-  if (original.length === 0 && patch.length === 0) return original;
+/** `liveOrder`: what a $setElementOrder weaves the list into. */
+interface MergedList { readonly list: List; readonly liveOrder: List }
+
+function mergeList(original: List, patch: List, field: FieldSchema, deletes: boolean): MergedList {
+  if (original.length === 0 && patch.length === 0) return { list: original, liveOrder: original };
   const items: SchemaNode | undefined = field.node.list?.items;
   if (itemKind(original, patch) !== "map") {
-    if (deletes) return original.filter((item) => !patch.includes(item));
-    return orderMerged([...new Set([...original, ...patch])], { patchOrder: patch, liveOrder: original, mergeKey: undefined });
+    const list = deletes ? original.filter((item) => !patch.includes(item))
+      : orderMerged([...new Set([...original, ...patch])], { patchOrder: patch, liveOrder: original, mergeKey: undefined });
+    return { list, liveOrder: original };
   }
   const { patchMergeKey } = field;
   if (patchMergeKey === undefined) throw new Error("cannot merge lists without merge key for struct");
@@ -167,9 +176,9 @@ function itemKind(original: List, patch: List): "map" | "scalar" {
 
 interface ItemRule { readonly mergeKey: string; readonly schema: MapSchema | undefined }
 
-function mergeItems(original: List, patch: List, { mergeKey, schema }: ItemRule): List {
+function mergeItems(original: List, patch: List, { mergeKey, schema }: ItemRule): MergedList {
   const { live, items, replaced } = obeyListDirectives(original, patch, mergeKey);
-  if (replaced) return orderMerged(items, { patchOrder: [], liveOrder: items, mergeKey });
+  if (replaced) return { list: orderMerged(items, { patchOrder: [], liveOrder: items, mergeKey }), liveOrder: live };
   const merged = [...live];
   const positions = new Map(merged.map((item, at) => [valueAt(item as JsonMap, mergeKey), at] as const).reverse());
   for (const item of items as readonly JsonMap[]) {
@@ -179,7 +188,8 @@ function mergeItems(original: List, patch: List, { mergeKey, schema }: ItemRule)
     if (at !== undefined) merged[at] = mergeMap(merged[at] as JsonMap, item, schema);
     else { positions.set(value, merged.length); merged.push(item); }
   }
-  return orderMerged(merged, { patchOrder: items, liveOrder: live, mergeKey });
+  // upstream adds in the places of the deleted, so as many of the new items count as live
+  return { list: orderMerged(merged, { patchOrder: items, liveOrder: live, mergeKey }), liveOrder: merged.slice(0, original.length) };
 }
 
 /** `replaced`: the items without directives are all there will be. */

@@ -1,0 +1,70 @@
+import { expect, test } from "vitest";
+import { customResourceSchema } from "../openapi-schema.ts";
+import { excludeFields, includeFields } from "./field-filter.ts";
+import { difference, equalSets, formatPath, intersection, parseFieldSet, pathsOf, recursiveDifference, setOf, union } from "./field-set.ts";
+import { parentManagedFields, scaleManagedFields } from "./scale.ts";
+import { keepTimesIfUnchanged } from "./timestamps.ts";
+import { managerName } from "./managers.ts";
+
+const paths = (text: string): readonly (readonly string[])[] => text.split(" ").filter(Boolean).map((path) => path.split(".").map((name) => `f:${name}`));
+const set = (text: string) => setOf(...paths(text));
+const print = (tree: ReturnType<typeof set>) => [...pathsOf(tree)].map((path) => formatPath(path).slice(1)).join(" ");
+
+test.each([
+  ["a b", "b c", "a b c", "b", "a", "a"],
+  ["a a.b a.c", "a.b", "a a.b a.c", "a.b", "a a.c", "a a.c"],
+  ["a.b.c a.d", "a.b", "a.b a.d a.b.c", "", "a.d a.b.c", "a.d"],
+  ["a", "a.b", "a a.b", "", "a", "a"],
+  ["", "a", "a", "", "", ""],
+])("sets %j and %j", (a, b, both, common, rest, bare) => {
+  const [left, right] = [set(a), set(b)];
+  expect([union(left, right), intersection(left, right), difference(left, right), recursiveDifference(left, right)].map(print)).toEqual([both, common, rest, bare]);
+  expect(equalSets(union(left, right), union(right, left))).toBe(true);
+  expect(union(left, left)).toBe(left);
+});
+
+test("what a client wrote is put into upstream's form and order", () => {
+  const written = { "f:b": {}, "f:a": { 'k:{"port":443,"name":"y"}': {}, 'k: {"name":"x", "port":80}': { ".": {}, "f:name": {} }, "z:future": {} } };
+  expect(JSON.stringify(parseFieldSet(written))).toBe(JSON.stringify({ "f:a": { 'k:{"name":"x","port":80}': { ".": {}, "f:name": {} }, 'k:{"name":"y","port":443}': {} }, "f:b": {} }));
+  expect(() => parseFieldSet({ nonsense: {} })).toThrow("missing colon: nonsense");
+});
+
+test("keys that are numbers sort by size", () => {
+  const tree = parseFieldSet({ 'k:{"port":443}': {}, 'k:{"port":80}': {}, "v:10": {}, "v:9": {}, "i:2": {}, "f:z": {} });
+  expect(Object.keys(tree)).toEqual(["f:z", 'k:{"port":80}', 'k:{"port":443}', "v:9", "v:10", "i:2"]);
+});
+
+test("filters keep what a subresource may own", () => {
+  const owned = set("spec.replicas spec.containers.x.image spec.containers.x.resources.limits status.ready");
+  expect(print(excludeFields("status")(owned))).toBe("spec.replicas spec.containers.x.image spec.containers.x.resources.limits");
+  expect(print(includeFields("spec.containers.*.resources")(owned))).toBe("spec.containers.x.resources.limits");
+});
+
+test("a Scale shows who owns the replicas, and gives them back to the parent", () => {
+  const replicas = new Map([["apps/v1", "spec.replicas"]]);
+  const entry = (manager: string, fields: string) => ({ manager, operation: "Apply" as const, apiVersion: "apps/v1", time: "2026-01-01T00:00:00Z", fieldsType: "FieldsV1", fieldsV1: set(fields) });
+  const parent = [entry("alice", "spec.paused spec.replicas"), entry("bob", "spec.paused")];
+  const shown = scaleManagedFields(parent, replicas)!;
+  expect(shown).toEqual([{ ...entry("alice", "spec.replicas"), apiVersion: "autoscaling/v1" }]);
+  const scaled = [{ manager: "hpa", operation: "Update" as const, apiVersion: "autoscaling/v1", time: "2026-01-01T00:00:09Z", fieldsType: "FieldsV1", fieldsV1: set("spec.replicas"), subresource: "scale" }];
+  expect(parentManagedFields({ parent, scale: shown, apiVersion: "apps/v1", paths: replicas })).toEqual(parent);
+  expect(parentManagedFields({ parent, scale: scaled, apiVersion: "apps/v1", paths: replicas })).toEqual(
+    [entry("alice", "spec.paused"), entry("bob", "spec.paused"), { ...scaled[0], apiVersion: "apps/v1" }]);
+});
+
+test("a write that only moves times keeps the old ones", () => {
+  const object = (time: string, size: number) => ({ metadata: { managedFields: [{ manager: "a", operation: "Apply", time, fieldsV1: {} }] }, spec: { size } });
+  expect(keepTimesIfUnchanged(object("1", 1), object("2", 1))).toEqual(object("1", 1));
+  expect(keepTimesIfUnchanged(object("1", 1), object("2", 2))).toEqual(object("2", 2));
+});
+
+test("a writer without a name is its program", () => {
+  expect([managerName("m", "kubectl/v1"), managerName("", "kubectl\u200b/v1.36 (linux)"), managerName(undefined, undefined), managerName("", "x".repeat(200)).length]).toEqual(["m", "kubectl", "", 128]);
+});
+
+test("custom resources: without a definition anything goes, with one only what it says", () => {
+  const free = customResourceSchema(undefined, { apiVersion: "e/v1", kind: "K" }).root.map!;
+  expect([free.element !== undefined, free.field("metadata")?.node.map?.field("finalizers")?.node.list?.atomic]).toEqual([true, false]);
+  const strict = customResourceSchema({ type: "object", properties: { spec: { type: "object", properties: { port: { "x-kubernetes-int-or-string": true } } } } }, { apiVersion: "e/v1", kind: "K" }).root.map!;
+  expect([strict.element, strict.field("spec")?.node.map?.element, strict.field("spec")?.node.map?.field("port")?.node.scalar]).toEqual([undefined, undefined, "untyped"]);
+});

@@ -1,0 +1,112 @@
+import { expect, test } from "vitest";
+import { StatusError } from "../meta/status-error.ts";
+import { builtInSchemas } from "./facts-schema.ts";
+import { applyJsonPatch, JSON_PATCH_OPERATIONS_MAX } from "./json-patch.ts";
+import type { JsonMap } from "./json-value.ts";
+import { applyMergePatch } from "./merge-patch.ts";
+import { applyStrategicMerge } from "./strategic-merge.ts";
+
+function frozen<T>(value: T): T {
+  if (typeof value === "object" && value !== null) { Object.freeze(value); Object.values(value).forEach(frozen); }
+  return value;
+}
+
+const DOCUMENT = frozen({ a: { b: [1, 2, { c: "d" }] }, "x/y": { "~": 1 }, n: null });
+
+test.each([
+  ["add a key", [{ op: "add", path: "/a/z", value: 1 }], { ...DOCUMENT, a: { ...DOCUMENT.a, z: 1 } }],
+  ["add an item", [{ op: "add", path: "/a/b/1", value: 9 }], { ...DOCUMENT, a: { b: [1, 9, 2, { c: "d" }] } }],
+  ["append", [{ op: "add", path: "/a/b/-", value: 9 }], { ...DOCUMENT, a: { b: [1, 2, { c: "d" }, 9] } }],
+  ["count from the end", [{ op: "remove", path: "/a/b/-1" }], { ...DOCUMENT, a: { b: [1, 2] } }],
+  ["escapes", [{ op: "replace", path: "/x~1y/~0", value: 2 }], { ...DOCUMENT, "x/y": { "~": 2 } }],
+  ["replace what is not there", [{ op: "replace", path: "/new", value: 1 }], { ...DOCUMENT, new: 1 }],
+  ["move", [{ op: "move", from: "/a/b", path: "/b" }], { ...DOCUMENT, a: {}, b: DOCUMENT.a.b }],
+  ["a copy is independent", [{ op: "copy", from: "/a", path: "/z" }, { op: "add", path: "/z/b/2/e", value: 1 }], { ...DOCUMENT, z: { b: [1, 2, { c: "d", e: 1 }] } }],
+  ["test for absence", [{ op: "test", path: "/none", value: null }, { op: "test", path: "/a/b/2", value: { c: "d" } }], DOCUMENT],
+  ["a key that is in every prototype", [{ op: "add", path: "/__proto__", value: { evil: 1 } }], JSON.parse('{"__proto__":{"evil":1}}')],
+] as const)("JSON patch: %s", (_, operations, expected) => {
+  expect(JSON.parse(JSON.stringify(applyJsonPatch(DOCUMENT, operations)))).toEqual({ ...DOCUMENT, ...expected });
+  expect(({} as Record<string, unknown>)["evil"]).toBeUndefined();
+});
+
+test.each([
+  [[{ op: "remove", path: "/none" }], 422, "Unable to remove nonexistent key: none"],
+  [[{ op: "add", path: "/none/x", value: 1 }], 422, 'add operation does not apply: doc is missing path: "/none/x"'],
+  [[{ op: "add", path: "/a/b/7", value: 1 }], 422, "Unable to access invalid index: 7"],
+  [[{ op: "test", path: "/a/b/0", value: 2 }], 422, "testing value /a/b/0 failed: test failed"],
+  [Array.from({ length: 40 }, (_, at) => ({ op: "copy", from: "/a", path: `/a/c${at}` })), 422, "Unable to complete the copy, the accumulated size increase of copy is"],
+  [[{ op: "sing", path: "/a" }], 422, "Unexpected kind: sing"],
+  [{ op: "add" }, 400, "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"],
+  [Array(JSON_PATCH_OPERATIONS_MAX + 1).fill({ op: "test", path: "/n" }), 413, "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001"],
+])("JSON patch %# is refused", (operations, code, message) => {
+  const error = caught(() => applyJsonPatch(DOCUMENT, operations));
+  expect(error).toBeInstanceOf(StatusError);
+  expect((error as StatusError).code).toBe(code);
+  expect(`${error.message} ${String(error.cause)}`).toContain(message);
+});
+
+function caught(run: () => unknown): Error {
+  try { run(); } catch (error) { return error as Error; }
+  throw new Error("did not throw");
+}
+
+test.each([
+  [{ a: null, n: 1 }, { "x/y": { "~": 1 }, n: 1 }],
+  [{ a: { b: null, c: { d: null, e: 1 } } }, { ...DOCUMENT, a: { c: { e: 1 } } }],
+  [{ a: { b: [null, { x: null }] } }, { ...DOCUMENT, a: { b: [null, {}] } }],
+])("merge patch %j", (patch, expected) => {
+  expect(applyMergePatch(DOCUMENT, frozen(patch))).toEqual(expected);
+});
+
+test("a merge patch is an object, and shares what it does not touch", () => {
+  expect(caught(() => applyMergePatch(DOCUMENT, [])).message).toBe("error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}");
+  expect(applyMergePatch(DOCUMENT, { n: 1 })["a"]).toBe(DOCUMENT.a);
+});
+
+const POD = builtInSchemas.schemaOf({ group: "", version: "v1", kind: "Pod" })!;
+const DEPLOYMENT = builtInSchemas.schemaOf({ group: "apps", version: "v1", kind: "Deployment" })!;
+
+function containersAfter(live: readonly unknown[], patch: readonly unknown[], order?: readonly string[]): unknown {
+  const spec = { containers: patch, ...(order ? { "$setElementOrder/containers": order.map((name) => ({ name })) } : {}) };
+  return (applyStrategicMerge(frozen({ spec: { containers: live } }), frozen({ spec }), POD)["spec"] as JsonMap)["containers"];
+}
+
+test.each([
+  ["merges by name", [{ name: "a", image: "1" }, { name: "b" }], [{ name: "b", image: "2" }], undefined, [{ name: "a", image: "1" }, { name: "b", image: "2" }]],
+  ["adds after what is there", [{ name: "a" }], [{ name: "b", tty: null }], undefined, [{ name: "b", tty: null }, { name: "a" }]],
+  ["deletes", [{ name: "a" }, { name: "b" }], [{ name: "a", $patch: "delete" }], undefined, [{ name: "b" }]],
+  ["replaces", [{ name: "a" }, { name: "b" }], [{ $patch: "replace" }, { name: "c" }], undefined, [{ name: "c" }]],
+  ["replaces by nothing but items without a directive", [{ name: "a", tty: true }], [{ name: "a", image: "x", $patch: "replace" }], undefined, []],
+  ["orders", [{ name: "a" }, { name: "b" }, { name: "c" }], [{ name: "d" }], ["d", "c", "a"], [{ name: "d" }, { name: "b" }, { name: "c" }, { name: "a" }]],
+  ["merges lists in lists", [{ name: "a", ports: [{ containerPort: 1, name: "x" }] }], [{ name: "a", ports: [{ containerPort: 1, hostPort: 5 }, { containerPort: 2 }] }], undefined,
+    [{ name: "a", ports: [{ containerPort: 1, name: "x", hostPort: 5 }, { containerPort: 2 }] }]],
+  ["replaces lists that do not merge", [{ name: "a", args: ["x", "y"] }], [{ name: "a", args: ["z"] }], undefined, [{ name: "a", args: ["z"] }]],
+] as const)("strategic merge of a list %s", (_, live, patch, order, expected) => {
+  expect(containersAfter(live, patch, order)).toEqual(expected);
+});
+
+test("strategic merge of maps and primitive lists", () => {
+  const live = frozen({ metadata: { labels: { a: "1", b: "2" }, finalizers: ["x", "y"] }, spec: { nodeName: "n", securityContext: { runAsUser: 1 } } });
+  const merge = (patch: JsonMap) => applyStrategicMerge(live, frozen(patch), POD);
+  expect(merge({ metadata: { labels: { a: null, c: "3" }, finalizers: ["z"] } })["metadata"]).toEqual({ labels: { b: "2", c: "3" }, finalizers: ["z", "x", "y"] });
+  expect(merge({ metadata: { "$deleteFromPrimitiveList/finalizers": ["x"], labels: { $patch: "replace", d: "4" } } })["metadata"]).toEqual({ labels: { d: "4" }, finalizers: ["y"] });
+  expect(merge({ metadata: { labels: { $patch: "delete" } } })["metadata"]).toEqual({ labels: {}, finalizers: ["x", "y"] });
+  expect(merge({ spec: null })["spec"]).toBeUndefined();
+  expect(merge({ spec: { nodeName: null } })["metadata"]).toBe(live.metadata);
+});
+
+test("$retainKeys clears the other members of a union", () => {
+  const live = frozen({ spec: { strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 1 } } } });
+  expect(applyStrategicMerge(live, { spec: { strategy: { $retainKeys: ["type"], type: "Recreate" } } }, DEPLOYMENT)).toEqual({ spec: { strategy: { type: "Recreate" } } });
+  const error = caught(() => applyStrategicMerge(live, { spec: { strategy: { $retainKeys: [], type: "Recreate" } } }, DEPLOYMENT));
+  expect([error.message, (error as StatusError).code]).toEqual(["invalid patch format of retainKeys", 400]);
+});
+
+test.each([
+  [{ spec: { containers: [{ image: "x" }] } }, "map: map[image:x] does not contain declared merge key: name"],
+  [{ spec: { containers: [{ name: "a", $patch: "sing" }] } }, "unknown patch type: sing in map: map[$patch:sing name:a]"],
+  [{ spec: { containers: [{ name: "b" }], "$setElementOrder/containers": [{ name: "a" }] } },
+    "The order in patch list:\n[map[name:b]]\n doesn't match $setElementOrder list:\n[map[name:a]]\n"],
+])("strategic merge %j fails", (patch, message) => {
+  expect(caught(() => applyStrategicMerge({ spec: { containers: [{ name: "a" }] } }, patch, POD)).message).toBe(message);
+});
