@@ -3,12 +3,14 @@ import { appendFileSync, copyFileSync, mkdirSync, mkdtempSync, readdirSync, read
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { systemClock } from "../core/lifecycle/clock.ts";
 import { backupStore, restoreStore } from "./backup.ts";
 import { checkStore, repairStore, REVISIONS_SKIPPED } from "./check.ts";
+import type { StoreClock } from "./engine.ts";
 import { openStore } from "./open.ts";
 import { StoreError, type Row, type Store } from "./store.ts";
 
+/** Nothing here waits: no volatile rows, no age. */
+const clock: StoreClock = { uptimeMs: () => performance.now(), after: () => ({ cancel() {} }) };
 const made: string[] = [];
 
 afterEach(() => {
@@ -21,7 +23,7 @@ function scratch(): string {
   return path;
 }
 
-const open = (path: string): Promise<Store> => openStore({ path, clock: systemClock });
+const open = (path: string): Promise<Store> => openStore({ path, clock });
 
 async function failure(call: Promise<unknown>): Promise<StoreError> {
   const error = await call.then(() => undefined, (reason: unknown) => reason);
@@ -154,9 +156,9 @@ test("a backup is the state at one revision, and makes the same store again, far
   await store.close();
   expect(statSync(file).mode & 0o77).toBe(0);
 
-  expect((await failure(restoreStore({ file, path, clock: systemClock }))).fields["reason"]).toBe("there is a store already");
+  expect((await failure(restoreStore({ file, path, clock }))).fields["reason"]).toBe("there is a store already");
   const restored = join(scratch(), "restored");
-  expect(await restoreStore({ file, path: restored, clock: systemClock })).toEqual({ rows: 2501, revision: before.revision + REVISIONS_SKIPPED });
+  expect(await restoreStore({ file, path: restored, clock })).toEqual({ rows: 2501, revision: before.revision + REVISIONS_SKIPPED });
   const after = await open(restored);
   expect(await after.list({ prefix: "" })).toEqual({ ...before, revision: before.revision + REVISIONS_SKIPPED });
   await after.close();
@@ -181,7 +183,7 @@ test("a damaged backup makes no store at all", async () => {
     ["empty", Buffer.alloc(0)],
   ] as const) {
     writeFileSync(file, bytes);
-    const error = await failure(restoreStore({ file, path: join(path, "restored"), clock: systemClock }));
+    const error = await failure(restoreStore({ file, path: join(path, "restored"), clock }));
     expect([what, ["corrupt", "unavailable"].includes(error.code), readdirSync(path).sort()]).toEqual([what, true, ["one.zst", "store"]]);
   }
 });
