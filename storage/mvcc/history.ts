@@ -2,9 +2,11 @@
  * The recent past: every event since the floor, in the order of revisions. Watches replay it; listing at an old revision undoes it.
  *
  * It lives in memory only, and starts empty when the store opens: an older revision is then "compacted" and its client lists again, which is
- * also what a restarted kube-apiserver answers, whose watch cache starts at its first list. Keeping it on disk (rows under their revisions, as etcd
- * does) was measured: it wears flash no more and no less (2.6 against 2.5 bytes to the device per byte put), but takes up to four times the
- * space, must be read back at every start, and is full of holes where volatile writes never reached the disk.
+ * also what a restarted kube-apiserver answers, whose watch cache starts at its first list. The price: after a restart clients list again.
+ *
+ * Keeping it on disk (rows under their revisions, as etcd does) would not wear flash more: in one run of 5,000 rows of 1.2 kB and 40,000 updates it
+ * wrote 2.57 bytes to the device per byte put against 2.52 (8 a batch; 5.58 against 5.52 alone) and took 3 to 24 % more space. So flash does
+ * not decide. What does: it must be read back at every start, and it is full of holes where volatile writes never reached the disk.
  */
 import { StoreError, type Revision, type Row, type StoreEvent } from "../store.ts";
 import { search } from "./rows.ts";
