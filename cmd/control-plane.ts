@@ -8,7 +8,7 @@ import type { KeyObject } from "node:crypto";
 import { admissionPlugins } from "../core/admission/all.ts";
 import { admissionChain } from "../core/admission/chain.ts";
 import type { Descriptions } from "../core/api/openapi/schema.ts";
-import { serviceAccountUser, type UserInfo } from "../core/api/request/user.ts";
+import type { UserInfo } from "../core/api/request/user.ts";
 import { builtInResources } from "../core/api/schema/resources.ts";
 import { authenticatorChain } from "../core/authn/authn.ts";
 import { bearerTokenAuthenticator, tokenUnion } from "../core/authn/bearer-token.ts";
@@ -191,7 +191,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   });
 
   const enabled = (part: string): boolean => !settings.disable.includes(part);
-  const events = eventWriter({ client: clientOver(transport(serviceAccountUser("kube-system", "event-writer"), "coracle")), clock, random, log });
+  const events = eventWriter({ client: loopbackClient(), clock, random, log });
   const schedulerClient = clientOver(transport({ name: "system:kube-scheduler", groups: ["system:authenticated"] }, "kube-scheduler"));
   const controllers = enabled("controllers") ? allControllers({
     client: clientOver(transport(LOOPBACK, "kube-controller-manager")), informers, events, clock, random, metrics,

@@ -9,6 +9,7 @@ import { ConfigError } from "./config/config.ts";
 type Command = (argv: readonly string[]) => Promise<number>;
 
 const COMMANDS: Readonly<Record<string, { readonly help: string; readonly load: () => Promise<Command> }>> = {
+  server: { help: "run the control plane, and a node unless --disable-agent", load: async () => (await import("./server.ts")).server },
   check: { help: "look for damage in the data directory; --repair mends what can be", load: async () => (await import("./check.ts")).check },
   version: { help: "print the version", load: async () => (await import("./version.ts")).version },
 };
@@ -39,7 +40,8 @@ function help(): string {
 /** An error for people: what we were doing, and why it failed, without a stack. */
 function explain(error: unknown): string {
   const lines: string[] = [];
-  for (let at: unknown = error, depth = 0; at instanceof Error && depth < 8; at = at.cause, depth++) if (!lines.includes(at.message)) lines.push(at.message);
+  for (let at: unknown = error, depth = 0; at instanceof Error && depth < 8; at = at instanceof AggregateError ? at.errors[0] : at.cause, depth++)
+    if (!lines.includes(at.message)) lines.push(at.message);
   return lines.length > 0 ? lines.join("\n  because: ") : String(error);
 }
 

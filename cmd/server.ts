@@ -1,0 +1,66 @@
+/** `coracle server`: the control plane, and unless --disable-agent a node, in one process. */
+import { chmodSync, existsSync, mkdirSync } from "node:fs";
+import { dirname } from "node:path";
+import { systemClock } from "../core/lifecycle/clock.ts";
+import { systemRandom } from "../core/lifecycle/random.ts";
+import { runAll, type Runnable } from "../core/lifecycle/run-all.ts";
+import { type LogLevel, pinoLog } from "../core/observe/log.ts";
+import { metricsRegistry } from "../core/observe/metrics.ts";
+import { writeKubeconfig } from "../core/pki/kubeconfig.ts";
+import { setNativeDirectory } from "./assets.ts";
+import { ConfigError, helpOf, loadSettings, readText } from "./config/config.ts";
+import type { Settings } from "./config/flags.ts";
+import { type ControlPlane, controlPlane } from "./control-plane.ts";
+import { thisNode } from "./node-identity.ts";
+import { nodeParts } from "./node.ts";
+import { paths } from "./paths.ts";
+import { stopSignal } from "./stop-signal.ts";
+
+const LOG_LEVELS: readonly string[] = ["debug", "info", "warn", "error"];
+
+export async function server(argv: readonly string[]): Promise<number> {
+  if (argv.includes("--help") || argv.includes("-h")) {
+    console.log(helpOf("server"));
+    return 0;
+  }
+  const settings = loadSettings("server", { argv, env: process.env, readFile: readText });
+  if (!LOG_LEVELS.includes(settings.logLevel)) throw new ConfigError(`--log-level must be one of ${LOG_LEVELS.join(", ")}, not ${JSON.stringify(settings.logLevel)}`);
+  const mode = kubeconfigMode(settings);
+  const where = paths(settings.dataDir);
+  mkdirSync(where.native, { recursive: true, mode: 0o700 });
+  setNativeDirectory(where.native);
+
+  const log = pinoLog({ level: settings.logLevel as LogLevel, write: (line) => void process.stderr.write(line) });
+  const { signal, reason } = stopSignal(process);
+  const common = { settings, paths: where, clock: systemClock, random: systemRandom, log, metrics: metricsRegistry() };
+  const node = await thisNode(settings, common);
+  log.info("coracle server starts", { node: node.name, addresses: node.ips, dataDir: settings.dataDir });
+
+  const plane = await controlPlane({ ...common, node });
+  try {
+    await writeAdminKubeconfig(plane, settings, mode);
+    const parts: Runnable[] = [...plane.parts];
+    if (!settings.disableAgent) parts.push(...(await nodeParts({ ...common, node, plane })));
+    await runAll(parts, signal);
+  } finally {
+    await plane.close();
+  }
+  log.info("coracle server has ended", { reason: reason() });
+  return 0;
+}
+
+function kubeconfigMode({ writeKubeconfigMode: text }: Settings): number {
+  if (!/^0?[0-7]{3}$/.test(text)) throw new ConfigError(`--write-kubeconfig-mode must be an octal mode such as 0600, not ${JSON.stringify(text)}`);
+  return Number.parseInt(text, 8);
+}
+
+async function writeAdminKubeconfig({ pki }: ControlPlane, settings: Settings, mode: number): Promise<void> {
+  const path = settings.writeKubeconfig;
+  if (!existsSync(dirname(path))) mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
+  await writeKubeconfig(path, {
+    server: `https://127.0.0.1:${settings.httpsListenPort}`,
+    certificateAuthorityPem: pki.authority("server-ca").bundlePem,
+    user: pki.leaf("client-admin"),
+  });
+  chmodSync(path, mode);
+}
