@@ -23,7 +23,7 @@ export const LAYERS: Record<string, readonly string[]> = {
   "core/tunnel":      [...base, "core/net"],
   "core/server":      [...caller, "core/net", "core/authn", "core/authz", "core/admission", "core/registry", "core/tunnel"],
   "core/scheduler":   caller,
-  "core/controllers": [...caller, "core/pki"],
+  "core/controllers": [...caller, "core/net", "core/pki"],
   "core/dns":         [...caller, "core/net"],
   "node/os":          base,
   "node/cri":         [...base, "core/net"],

@@ -6,6 +6,7 @@
 import type { Runnable } from "../lifecycle/run-all.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
+import { clusterRoleAggregationController } from "./clusterroleaggregation/clusterroleaggregation.ts";
 import type { ControllerDeps } from "./deps.ts";
 import { deploymentController } from "./deployment/deployment.ts";
 import { endpointsController } from "./endpoints/endpoints.ts";
@@ -13,29 +14,41 @@ import { endpointSliceController } from "./endpointslice/endpointslice.ts";
 import { endpointSliceMirroringController } from "./endpointslicemirroring/endpointslicemirroring.ts";
 import { garbageCollector } from "./garbagecollector/garbagecollector.ts";
 import { namespaceController } from "./namespace/namespace.ts";
+import { type NodeIpamConfig, nodeIpamController } from "./nodeipam/nodeipam.ts";
+import { nodeLifecycleControllers } from "./nodelifecycle/nodelifecycle.ts";
+import { podGcController } from "./podgc/podgc.ts";
 import { replicaSetController, replicationController } from "./replicaset/replicaset.ts";
 import { rootCaController } from "./rootca/rootca.ts";
 import { controllerMetrics, runController } from "./run-controller.ts";
 import { serviceAccountController } from "./serviceaccount/serviceaccount.ts";
 import { type LegacyTokens, serviceAccountTokensController } from "./serviceaccount/serviceaccount-tokens.ts";
 import { tokenCleanerController } from "./serviceaccount/token-cleaner.ts";
+import { taintEvictionController } from "./tainteviction/tainteviction.ts";
 
 export interface AllControllersDeps extends ControllerDeps {
   readonly log: Log;
   readonly metrics?: Metrics | undefined;
   /** PEM certificates of those who sign the API server's certificate: for pods. */
   readonly rootCa: () => string;
+  /** Absent: nodes get no pod addresses from us. */
+  readonly nodeIpam?: NodeIpamConfig | undefined;
+  /** --node-monitor-grace-period, --terminated-pod-gc-threshold */
+  readonly nodeGraceMs?: number | undefined;
+  readonly terminatedPodsMax?: number | undefined;
   /** Fills Secrets of type kubernetes.io/service-account-token; absent: they are left as they are. */
   readonly tokenFor?: LegacyTokens | undefined;
 }
 
 export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
-  const { clock, log, rootCa, tokenFor } = deps;
+  const { clock, log, rootCa, tokenFor, nodeIpam } = deps;
   const metrics = deps.metrics === undefined ? undefined : controllerMetrics(deps.metrics);
   const controllers = [
     deploymentController(deps), replicaSetController(deps), replicationController(deps),
     endpointsController(deps), endpointSliceController(deps), endpointSliceMirroringController(deps),
     namespaceController(deps), serviceAccountController(deps), rootCaController({ ...deps, rootCa }), tokenCleanerController(deps),
+    ...nodeLifecycleControllers({ ...deps, graceMs: deps.nodeGraceMs }), taintEvictionController(deps), podGcController({ ...deps, terminatedMax: deps.terminatedPodsMax }),
+    ...(nodeIpam === undefined ? [] : [nodeIpamController({ ...deps, config: nodeIpam })]),
+    clusterRoleAggregationController(deps),
     ...(tokenFor === undefined ? [] : [serviceAccountTokensController({ ...deps, rootCa, tokenFor })]),
   ];
   return [garbageCollector({ ...deps, metrics }), ...controllers.map((controller) => runController(controller, { clock, log, metrics }))];

@@ -1,0 +1,133 @@
+import { expect, test } from "vitest";
+import { eventually } from "../../../test/fake-api.ts";
+import { withControllers } from "../../../test/run-controllers.ts";
+import type { Node, Pod } from "../../api/gen/core.v1.ts";
+import type { NewObject } from "../../api/meta/object-meta.ts";
+import { CLUSTER_ROLES, EVENTS, NODES, PODS } from "../../client/resources.ts";
+import type { Clock } from "../../lifecycle/clock.ts";
+import { cidrsOverlap, formatCidr, parseCidr } from "../../net/cidr.ts";
+import { clusterRoleAggregationController } from "../clusterroleaggregation/clusterroleaggregation.ts";
+import { nextFree, nodeIpamController } from "../nodeipam/nodeipam.ts";
+import { podGcController, terminatedBeyond } from "../podgc/podgc.ts";
+import { taintEvictionController } from "../tainteviction/tainteviction.ts";
+import { nodeLifecycleControllers } from "./nodelifecycle.ts";
+
+/** Real time, but `ahead` can be moved; waits are cut short, so that everyone looks again soon. */
+function movableClock(): Clock & { aheadMs: number } {
+  return {
+    aheadMs: 0,
+    nowMs() { return Date.now() + this.aheadMs; },
+    uptimeMs() { return performance.now() + this.aheadMs; },
+    sleep: (ms) => Bun.sleep(Math.min(ms, 10)),
+    every: () => { throw new Error("unused"); },
+    after: (ms, work) => { const timer = setTimeout(work, Math.min(ms, 10)); return { cancel: () => clearTimeout(timer) }; },
+  };
+}
+
+const node = (name: string): NewObject<Node> & { status: unknown } => ({ apiVersion: "v1", kind: "Node", metadata: { name, labels: { "kubernetes.io/os": "linux" } }, spec: {}, status: { conditions: [{ type: "Ready", status: "True", lastHeartbeatTime: "2026-01-01T00:00:00Z" }] } });
+const pod = (name: string, spec: Partial<Pod["spec"]>): NewObject<Pod> & { status: unknown } => ({ apiVersion: "v1", kind: "Pod", metadata: { name, namespace: "default" }, spec: { containers: [], ...spec }, status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] } });
+
+test("a node that falls silent is marked, its pods are not ready, and those that do not tolerate it are evicted; it comes back", () => {
+  const clock = movableClock();
+  return withControllers((deps) => [...nodeLifecycleControllers(deps), taintEvictionController(deps)], async (api, call) => {
+    const [nodes, pods] = [api.client.resource(NODES), api.client.resource(PODS)];
+    for (const name of ["good", "bad"]) await nodes.create(node(name), call);
+    const tolerant = { tolerations: [{ operator: "Exists" as const, tolerationSeconds: 300 }] };
+    await pods.create(pod("stays", { nodeName: "bad", tolerations: [{ operator: "Exists" }] }), call);
+    await pods.create(pod("leaves", { nodeName: "bad", ...tolerant }), call);
+    await pods.create(pod("elsewhere", { nodeName: "good", ...tolerant }), call);
+    await eventually(() => api.all(NODES).map(({ metadata }) => metadata.labels?.["beta.kubernetes.io/os"]), (os) => os.every((one) => one === "linux"));
+    await eventually(() => api.all(EVENTS).filter(({ reason }) => reason === "RegisteredNode"), (all) => all.length === 2);
+
+    clock.aheadMs += 40_000;
+    const good = api.all(NODES).find(({ metadata }) => metadata.name === "good")!;
+    const beat = (one: Node, at: string) => nodes.updateStatus({ ...one, status: { ...one.status, conditions: [{ type: "Ready", status: "True", lastHeartbeatTime: at }] } }, call);
+    await beat(good, "2026-01-01T00:00:40Z");
+    await Bun.sleep(50);
+    clock.aheadMs += 15_000;
+    const bad = await eventually(() => api.all(NODES).find(({ metadata }) => metadata.name === "bad"), (one) => one?.spec?.taints?.length === 2);
+    expect(bad!.status?.conditions?.[0]).toMatchObject({ type: "Ready", status: "Unknown", reason: "NodeStatusUnknown", message: "Kubelet stopped posting node status." });
+    expect(bad!.spec?.taints?.map(({ key, effect }) => `${key}:${effect}`).sort()).toEqual(["node.kubernetes.io/unreachable:NoExecute", "node.kubernetes.io/unreachable:NoSchedule"]);
+    await eventually(() => api.all(PODS).map(({ metadata: { name }, status }) => `${name} ${status?.conditions?.[0]?.status}`).sort().join(), (seen) => seen === "elsewhere True,leaves False,stays False");
+
+    clock.aheadMs += 200_000; // not yet
+    await beat(api.all(NODES).find(({ metadata }) => metadata.name === "good")!, "2026-01-01T00:05:00Z");
+    await Bun.sleep(50);
+    expect(api.all(PODS).every(({ metadata }) => metadata.deletionTimestamp === undefined)).toBe(true);
+    clock.aheadMs += 101_000;
+    await beat(api.all(NODES).find(({ metadata }) => metadata.name === "good")!, "2026-01-01T00:07:00Z");
+    const evicted = await eventually(() => api.all(PODS).filter(({ metadata }) => metadata.deletionTimestamp !== undefined), (all) => all.length === 1);
+    expect(evicted[0]).toMatchObject({ metadata: { name: "leaves" }, status: { conditions: [{ type: "Ready" }, { type: "DisruptionTarget", reason: "DeletionByTaintManager" }] } });
+
+    await beat(api.all(NODES).find(({ metadata }) => metadata.name === "bad")!, "2026-01-01T00:08:00Z");
+    await eventually(() => api.all(NODES).find(({ metadata }) => metadata.name === "bad")?.spec?.taints ?? [], (taints) => taints.length === 0);
+  }, { clock });
+});
+
+test("when every node is silent none is tainted for eviction", () => {
+  const clock = movableClock();
+  return withControllers((deps) => nodeLifecycleControllers(deps), async (api, call) => {
+    await api.client.resource(NODES).create(node("only"), call);
+    await eventually(() => api.all(EVENTS), (all) => all.length > 0);
+    clock.aheadMs += 60_000;
+    await eventually(() => api.all(NODES)[0]?.spec?.taints?.map(({ effect }) => effect), (effects) => effects?.join() === "NoSchedule");
+    await Bun.sleep(50);
+    expect(api.all(NODES)[0]?.spec?.taints?.map(({ effect }) => effect)).toEqual(["NoSchedule"]);
+  }, { clock });
+});
+
+test("pods of a node that is gone for a while are removed, and those that never had one", () => {
+  const clock = movableClock();
+  return withControllers((deps) => [podGcController(deps)], async (api, call) => {
+    const pods = api.client.resource(PODS);
+    await api.client.resource(NODES).create(node("here"), call);
+    await pods.create(pod("orphan", { nodeName: "gone" }), call);
+    await pods.create(pod("fine", { nodeName: "here" }), call);
+    const waiting = await pods.create({ ...pod("unscheduled", {}), metadata: { name: "unscheduled", namespace: "default", finalizers: ["x"] } }, call);
+    await pods.delete(waiting, { gracePeriodSeconds: 30 }, call);
+    await eventually(() => api.all(PODS).find(({ metadata }) => metadata.name === "unscheduled")?.status?.phase, (phase) => phase === "Failed");
+    expect(api.all(PODS).map(({ metadata }) => metadata.name)).toContain("orphan");
+    clock.aheadMs += 41_000;
+    await eventually(() => api.all(PODS).map(({ metadata }) => metadata.name).sort().join(), (names) => names === "fine,unscheduled");
+  }, { clock });
+});
+
+test("finished pods beyond the limit: evicted ones first, then the oldest", () => {
+  const one = (name: string, phase: "Succeeded" | "Failed" | "Running", creationTimestamp: string, reason?: string) => ({ metadata: { name, creationTimestamp }, status: { phase, reason } }) as Pod;
+  const all = [one("new", "Succeeded", "3"), one("old", "Failed", "1"), one("evicted", "Failed", "4", "Evicted"), one("running", "Running", "0")];
+  expect(terminatedBeyond(all, 1).map(({ metadata }) => metadata.name)).toEqual(["evicted", "old"]);
+});
+
+test("nodes get ranges of both families, none twice, none of the services'", () =>
+  withControllers((deps) => [nodeIpamController({ ...deps, config: { clusterCidrs: ["10.42.0.0/22", "fd00:42::/62"], serviceCidrs: ["10.42.1.0/25"] } })], async (api, call) => {
+    const nodes = api.client.resource(NODES);
+    await nodes.create({ ...node("old"), spec: { podCIDR: "10.42.0.0/24", podCIDRs: ["10.42.0.0/24", "fd00:42::/64"] } }, call);
+    for (const name of ["a", "b"]) await nodes.create(node(name), call);
+    await eventually(() => api.all(NODES).map(({ spec }) => spec?.podCIDRs?.join()).sort(), (seen) => seen.join(" ") === "10.42.0.0/24,fd00:42::/64 10.42.2.0/24,fd00:42:0:1::/64 10.42.3.0/24,fd00:42:0:2::/64");
+    await nodes.create(node("c"), call);
+    await eventually(() => api.all(EVENTS), (all) => all.some(({ reason, message }) => reason === "CIDRNotAvailable" && message === "Node c status is now: CIDRNotAvailable"));
+  }));
+
+test("a range is found if there is one, and overlaps none in use", () => {
+  const range = parseCidr("10.0.0.0/20")!;
+  for (let seed = 1; seed < 200; seed++) {
+    let state = seed;
+    const pick = (n: number): number => { state = (Math.imul(state, 1664525) + 1013904223) >>> 0; return (state >>> 10) % n; };
+    const used = Array.from({ length: pick(18) }, () => parseCidr(pick(4) ? `10.0.${pick(16)}.0/24` : `10.0.${pick(4) * 4}.0/22`)!);
+    const free = Array.from({ length: 16 }, (_, i) => parseCidr(`10.0.${i}.0/24`)!).filter((one) => !used.some((other) => cidrsOverlap(one, other)));
+    const found = nextFree(range, 24, used, BigInt(pick(16)));
+    if (free.length === 0) expect(found).toBeUndefined();
+    else expect(free.map(formatCidr)).toContain(formatCidr(found!.cidr));
+  }
+});
+
+test("a ClusterRole that is a sum follows its parts", () =>
+  withControllers((deps) => [clusterRoleAggregationController(deps)], async (api, call) => {
+    const roles = api.client.resource(CLUSTER_ROLES);
+    const role = (name: string, labels: Record<string, string>, resource: string) => ({ apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: { name, labels }, rules: [{ apiGroups: [""], resources: [resource], verbs: ["get"] }] });
+    await roles.create({ apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: { name: "sum" }, aggregationRule: { clusterRoleSelectors: [{ matchLabels: { sum: "yes" } }] } }, call);
+    await roles.create(role("b", { sum: "yes" }, "pods"), call);
+    await roles.create(role("a", { sum: "yes" }, "nodes"), call);
+    await roles.create(role("c", {}, "secrets"), call);
+    await eventually(() => api.all(CLUSTER_ROLES).find(({ metadata }) => metadata.name === "sum")?.rules?.map(({ resources }) => resources?.[0]), (seen) => seen?.join() === "nodes,pods");
+  }));

@@ -1,0 +1,88 @@
+/**
+ * Evicts pods from nodes with NoExecute taints: at once those that do not tolerate them, after `tolerationSeconds` those that do for a while.
+ *
+ * API:    https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#taint-based-evictions
+ * Source: kubernetes v1.36 pkg/controller/tainteviction
+ */
+import type { Pod, Taint } from "../../api/gen/core.v1.ts";
+import { isDeleting, keyOf, namespaceOf, type ObjectKey, objectKey } from "../../api/meta/object-meta.ts";
+import { isNotFound } from "../../api/meta/status-error.ts";
+import { NODES, PODS } from "../../client/resources.ts";
+import { timestamp } from "../../lifecycle/clock.ts";
+import { type Controller, mapped, type Next } from "../controller.ts";
+import type { ControllerDeps } from "../deps.ts";
+import { PODS_BY_NODE } from "../nodelifecycle/nodelifecycle.ts";
+import { tolerationsFor } from "../taints.ts";
+import { canonical } from "../template-hash.ts";
+
+/** How long a pod may stay with these taints: 0, a while, or for ever. */
+export function staysForMs({ spec }: Readonly<Pod>, taints: readonly Readonly<Taint>[]): number {
+  const used = tolerationsFor(taints, spec.tolerations ?? []);
+  if (used === undefined) return 0;
+  return Math.min(Number.POSITIVE_INFINITY, ...used.flatMap(({ tolerationSeconds }) => (tolerationSeconds === undefined ? [] : [Math.max(0, tolerationSeconds) * 1000])));
+}
+
+export function taintEvictionController({ client, informers, events, clock }: Pick<ControllerDeps, "client" | "informers" | "events" | "clock">): Controller {
+  const nodes = informers.of(NODES);
+  const pods = informers.of(PODS);
+  const podClient = client.resource(PODS);
+  const recorder = events.from({ component: "taint-eviction-controller" });
+  const since = new Map<ObjectKey, number>(); // when a pod that is to be evicted later was first found so, by uptime
+
+  const tell = (key: ObjectKey, what: string): void => {
+    const [namespace, name] = key.split("/");
+    recorder.event({ apiVersion: "v1", kind: "Pod", namespace, name }, "Normal", "TaintManagerEviction", `${what} Pod ${key}`);
+  };
+  const cancel = (key: ObjectKey): void => { if (since.delete(key)) tell(key, "Cancelling deletion of"); };
+  const noExecute = (name: string | undefined): readonly Readonly<Taint>[] => {
+    const node = name ? nodes.get(objectKey("", name)) : undefined;
+    return (node?.spec?.taints ?? []).filter(({ effect }) => effect === "NoExecute");
+  };
+
+  return {
+    name: "noexec_taint_pod",
+    workers: 8,
+    watches: [
+      mapped(pods, ({ object, old, deleted }) => {
+        const same = old !== undefined && !deleted && old.spec.nodeName === object.spec.nodeName && canonical(old.spec.tolerations ?? []) === canonical(object.spec.tolerations ?? []);
+        return same || !object.spec.nodeName ? [] : [keyOf(object)];
+      }),
+      mapped(nodes, ({ object, old }) => {
+        const of = (node: typeof object | undefined): string => canonical((node?.spec?.taints ?? []).filter(({ effect }) => effect === "NoExecute"));
+        return old !== undefined && of(old) === of(object) ? [] : pods.by(PODS_BY_NODE, object.metadata.name).map(keyOf);
+      }),
+    ],
+
+    async reconcile(key, { signal, log }): Promise<Next> {
+      const pod = pods.get(key);
+      const taints = noExecute(pod?.spec.nodeName);
+      if (pod === undefined || isDeleting(pod)) return void since.delete(key);
+      const staysMs = taints.length === 0 ? Number.POSITIVE_INFINITY : staysForMs(pod, taints);
+      if (staysMs === Number.POSITIVE_INFINITY) return cancel(key);
+      const nowMs = clock.uptimeMs();
+      const startMs = since.get(key) ?? nowMs;
+      if (nowMs < startMs + staysMs) {
+        since.set(key, startMs);
+        return { againInMs: startMs + staysMs - nowMs };
+      }
+      log.info("evicting pod from tainted node", { node: pod.spec.nodeName, taints: taints.map(({ key: taint }) => taint) });
+      tell(key, "Marking for deletion");
+      await evict(pod, signal);
+      since.delete(key);
+    },
+  };
+
+  async function evict(pod: Readonly<Pod>, signal: AbortSignal): Promise<void> {
+    const condition = { type: "DisruptionTarget", status: "True", reason: "DeletionByTaintManager", message: "Taint manager: deleting due to NoExecute taint", lastTransitionTime: timestamp(clock.nowMs()) };
+    try {
+      const told = pod.status?.conditions?.some(({ type, status, reason }) => type === condition.type && status === "True" && reason === condition.reason) ?? false;
+      if (!told) {
+        const patch = { metadata: { uid: pod.metadata.uid }, status: { conditions: [condition] } };
+        await podClient.patch(pod, "application/strategic-merge-patch+json", patch, { signal, subresource: "status" });
+      }
+      await podClient.delete({ metadata: { name: pod.metadata.name, namespace: namespaceOf(pod) } }, { preconditions: { uid: pod.metadata.uid } }, { signal });
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+  }
+}
