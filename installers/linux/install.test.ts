@@ -1,0 +1,75 @@
+/** The scripts on a machine of their own: this one's directories under overlays, with an executable that answers like Coracle but runs nothing. */
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { has } from "../bundle/run.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "install-"));
+afterAll(() => rmSync(directory, { recursive: true }));
+
+const CORACLE = `#!/bin/sh
+case $1 in
+  version) echo 0 ;;
+  kubectl) case "$*" in *readyz*) echo ok ;; *jsonpath*) echo True ;; *) echo "NAME STATUS" ;; esac ;;
+  *) mkdir -p /etc/coracle; echo kubeconfig >/etc/coracle/coracle.yaml
+     echo "runs $* with token '\${CORACLE_TOKEN:-}' of \${CORACLE_SERVER:-itself}"; trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done ;;
+esac
+`;
+const SETUP = `set -e
+for d in etc usr/local var; do mkdir -p "$1/$d.up" "$1/$d.work"; mount -t overlay overlay -o "lowerdir=/$d,upperdir=$1/$d.up,workdir=$1/$d.work" "/$d"; done
+mount -t tmpfs run /run
+PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+`;
+
+/** Runs a script in fresh namespaces; $1 is a directory for its files. */
+function onMachine(script: string): string {
+  const work = mkdtempSync(join("/dev/shm", "install-"));
+  try {
+    writeFileSync(join(work, "coracle"), CORACLE, { mode: 0o755 });
+    const result = spawnSync("unshare", ["--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--propagation", "private", "sh", "-c", `${SETUP}${script}`, "sh", work], { encoding: "utf8" });
+    expect(result.status, result.stdout + result.stderr).toBe(0);
+    return result.stdout;
+  } finally {
+    rmSync(work, { recursive: true });
+  }
+}
+
+const canOverlay = process.getuid?.() === 0 && spawnSync("unshare", ["--mount", "--pid", "--fork", "true"]).status === 0;
+
+test.skipIf(!canOverlay)("install, upgrade, kill, uninstall: settings stay, the supervisor brings it back, nothing is left", () => {
+  const out = onMachine(`
+BINARY="INSTALL_CORACLE_BINARY=$1/coracle"
+find /etc /usr/local /var /run -xdev | sort >"$1/before"
+env "$BINARY" CORACLE_TOKEN="it's secret" INSTALL_CORACLE_EXEC="--node-name 'edge 1'" sh installers/linux/install.sh --disable dns
+echo "== kill"; kill -9 "$(cat /run/coracle.pid)"; sleep 1.5; /usr/local/lib/coracle/service status
+echo "== again"; echo '# newer' >>"$1/coracle"; env "$BINARY" sh installers/linux/install.sh
+cat /var/log/coracle.log; stat -c '%a %n' /etc/coracle/coracle.env; cat /etc/coracle/coracle.args
+echo "== uninstall"; coracle-uninstall
+echo "== left"; ps -eo args | grep -E '[c]oracle (server|agent)|[s]ervice supervise' || true
+find /etc /usr/local /var /run -xdev | sort >"$1/after"; diff "$1/before" "$1/after" || true
+sh installers/linux/uninstall.sh
+`);
+  const [installed, killed, again, uninstalled, left] = out.split(/^== .*$/m);
+  expect(installed).toContain("[coracle] ready after ");
+  expect(killed).toContain("coracle is running, process ");
+  expect(again).toContain("keeping the settings");
+  expect(again!.match(/runs server --node-name edge 1 --disable dns with token 'it's secret' of itself/g)).toHaveLength(3);
+  expect(again).toContain("coracle ended with status 137, starting it again in 1 s");
+  expect(again).toContain("600 /etc/coracle/coracle.env\n'server' '--node-name' 'edge 1' '--disable' 'dns'");
+  for (const thing of ["process ", "/etc/coracle", "/usr/local/bin/coracle", "/usr/local/lib/coracle", "/var/log/coracle.log"]) expect(uninstalled).toContain(`removed ${thing}`);
+  expect(left!.trim()).toBe("Coracle is uninstalled: 0 things removed.");
+}, 60_000);
+
+test.skipIf(!canOverlay)("an agent is told by its variables", () => {
+  const out = onMachine(`
+env "INSTALL_CORACLE_BINARY=$1/coracle" INSTALL_CORACLE_SKIP_START=true CORACLE_URL=https://10.0.0.1:6443 CORACLE_TOKEN=abc sh installers/linux/install.sh
+cat /etc/coracle/coracle.args /etc/coracle/coracle.env
+`);
+  expect(out).toContain("'agent' \nCORACLE_TOKEN='abc'\nCORACLE_SERVER='https://10.0.0.1:6443'\n");
+});
+
+test.skipIf(!has("shellcheck"))("shellcheck has nothing to say", () => {
+  expect(spawnSync("shellcheck", ["-s", "sh", "installers/linux/install.sh", "installers/linux/service.sh", "installers/linux/uninstall.sh"], { encoding: "utf8" }).stdout).toBe("");
+});
