@@ -10,6 +10,10 @@ type Command = (argv: readonly string[]) => Promise<number>;
 
 const COMMANDS: Readonly<Record<string, { readonly help: string; readonly load: () => Promise<Command> }>> = {
   server: { help: "run the control plane, and a node unless --disable-agent", load: async () => (await import("./server.ts")).server },
+  kubectl: { help: "the bundled kubectl", load: async () => (await import("./tools.ts")).kubectl },
+  ctr: { help: "the bundled containerd client", load: async () => (await import("./tools.ts")).ctr },
+  crictl: { help: "pods, containers and images as this node's runtime sees them", load: async () => (await import("./crictl.ts")).crictl },
+  images: { help: "import FILE… | list: images of this node", load: async () => (await import("./images.ts")).images },
   check: { help: "look for damage in the data directory; --repair mends what can be", load: async () => (await import("./check.ts")).check },
   version: { help: "print the version", load: async () => (await import("./version.ts")).version },
 };

@@ -1,0 +1,50 @@
+/** kubectl and ctr: the bundled programs, told where this machine's cluster and runtime are. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { pinoLog } from "../core/observe/log.ts";
+import { runtimePaths } from "../node/runtime/paths.ts";
+import { unpackBundle } from "../node/runtime/unpack.ts";
+import { nodeBundle } from "./assets.ts";
+import { ConfigError, loadSettings, readText } from "./config/config.ts";
+
+export const kubectl = (argv: readonly string[]): Promise<number> => {
+  const { writeKubeconfig } = machineSettings();
+  const ours = process.env["KUBECONFIG"] || hasFlag(argv, "--kubeconfig") || !existsSync(writeKubeconfig) ? {} : { KUBECONFIG: writeKubeconfig };
+  return run("kubectl", argv, ours);
+};
+
+export const ctr = (argv: readonly string[]): Promise<number> => {
+  const { dataDir } = machineSettings();
+  const address = hasFlag(argv, "--address") || hasFlag(argv, "-a") ? [] : ["--address", runtimePaths(dataDir).socket];
+  const namespace = hasFlag(argv, "--namespace") || hasFlag(argv, "-n") ? [] : ["--namespace", "k8s.io"];
+  return run("ctr", [...address, ...namespace, ...argv], {});
+};
+
+/** What the server or agent of this machine was told by variables and the config file. */
+export function machineSettings() {
+  return loadSettings("server", { argv: [], env: process.env, readFile: readText });
+}
+
+function hasFlag(argv: readonly string[], name: string): boolean {
+  return argv.some((word) => word === name || word.startsWith(`${name}=`));
+}
+
+async function run(name: string, argv: readonly string[], env: Record<string, string>): Promise<number> {
+  const child = Bun.spawn([await toolPath(name), ...argv], { stdio: ["inherit", "inherit", "inherit"], env: { ...process.env, ...env } });
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => child.kill(signal));
+  return child.exited;
+}
+
+/** The program in the data directory, where the node unpacked it; for who may not write there, in a directory of their own. */
+async function toolPath(name: string): Promise<string> {
+  const { dataDir } = machineSettings();
+  const installed = join(runtimePaths(dataDir).binDir, name);
+  if (existsSync(installed)) return installed;
+  const asset = nodeBundle();
+  if (!asset) throw new ConfigError(`this build of coracle has no ${name} for this machine`);
+  const home = join(process.env["XDG_CACHE_HOME"] ?? join(process.env["HOME"] ?? "/tmp", ".cache"), "coracle");
+  const log = pinoLog({ level: "warn", write: (line) => void process.stderr.write(line) });
+  await unpackBundle({ asset, agentDir: home, log });
+  return join(home, "current", "bin", name);
+}
+
