@@ -1,4 +1,5 @@
 /** `coracle crictl`: what the node's runtime says, over CRI. A small crictl for looking; kubectl is for doing. */
+import { systemClock } from "../core/lifecycle/clock.ts";
 import { criClient } from "../node/cri/client.ts";
 import type { Container, PodSandbox } from "../node/cri/gen/runtime.v1.ts";
 import { runtimePaths } from "../node/runtime/paths.ts";
@@ -24,7 +25,7 @@ export async function crictl(argv: readonly string[]): Promise<number> {
   }
   const { dataDir, containerRuntimeEndpoint } = machineSettings();
   const socket = containerRuntimeEndpoint?.replace(/^unix:\/\//, "") ?? runtimePaths(dataDir).socket;
-  const cri = criClient({ socket });
+  const cri = criClient({ socket, nowMs: systemClock.nowMs });
   const call = { signal: AbortSignal.timeout(10_000) };
   try {
     switch (command as keyof typeof COMMANDS) {

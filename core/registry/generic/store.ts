@@ -12,7 +12,8 @@ import type { GroupResource } from "../../api/meta/gvk.ts";
 import { type FieldError, invalid as invalidField } from "../../api/meta/field-error.ts";
 import { dns1123Subdomain } from "../../api/meta/names.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
-import { alreadyExists, conflict, generateNameConflict, invalid, notFound, serviceUnavailable, StatusError, statusError } from "../../api/meta/status-error.ts";
+import { alreadyExists, conflict, generateNameConflict, invalid, notFound, resourceVersionTooOld, serviceUnavailable, StatusError, statusError } from "../../api/meta/status-error.ts";
+import { keepTimesIfUnchanged } from "../../api/patch/apply/timestamps.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import { type Random, safeSuffix } from "../../lifecycle/random.ts";
 import { type Revision, type Store, StoreError } from "../../../storage/store.ts";
@@ -111,10 +112,12 @@ export class ResourceStore {
     return namespace === "" || !this.resource.namespaced ? this.#prefix : `${this.#prefix}${namespace}/`;
   }
 
-  /** The state at an older revision, read from the store: what a continue token points into. Throws StoreError "compacted". */
+  /** The state at an older revision, read from the store: what a continue token points into. Throws 410 once that is forgotten. */
   async listAt(options: { readonly prefix: string; readonly after?: string | undefined; readonly limit: number; readonly revision: Revision }) {
     const { after, ...rest } = options;
-    const listing = await this.#deps.store.list({ ...rest, ...(after !== undefined ? { after } : {}) });
+    const listing = await this.#deps.store.list({ ...rest, ...(after !== undefined ? { after } : {}) }).catch((error: unknown) => {
+      throw error instanceof StoreError && error.code === "compacted" ? resourceVersionTooOld(options.revision, this.#deps.store.revision) : asStatus(error);
+    });
     return { entries: listing.rows.map(cachedOf), more: listing.more, remaining: listing.remaining, revision: listing.revision };
   }
 
@@ -208,7 +211,7 @@ export class ResourceStore {
     const allocation = subresource ? undefined : await definition.allocate?.(draft, old, context);
     try {
       draft.metadata.resourceVersion = old.metadata.resourceVersion;
-      const next = this.resource.canonical(draft);
+      const next = keepTimesIfUnchanged(old, this.resource.canonical(draft));
       const own = subresource ? subresource.validate?.(next, old) : [...(definition.validate?.(next, old) ?? []), ...(definition.validateUpdate?.(next, old) ?? [])];
       this.#check(next, [...this.#metaErrors(next), ...validateMetaUpdate(next, old), ...(own ?? [])]);
       if (options.warn && !subresource) for (const text of definition.warnings?.(next, old) ?? []) options.warn(text);

@@ -6,8 +6,9 @@
  * Each resource keeps a window of its last events, so that a watch may start at a recent revision; an older one is told to list again
  * ("compacted"), as upstream's watch cache does.
  */
+import { resourceVersionTooOld } from "../../api/meta/status-error.ts";
 import type { Log } from "../../observe/log.ts";
-import { type Revision, type Row, type Store, StoreError, type StoreEvent } from "../../../storage/store.ts";
+import type { Revision, Row, Store, StoreEvent } from "../../../storage/store.ts";
 import { Cached, cachedOf } from "./cached.ts";
 
 export const ROOT = "/registry/";
@@ -68,9 +69,9 @@ export class ResourceCache {
     return this.#entries.values();
   }
 
-  /** Remembered events after `revision`. Throws "compacted" if some of those are forgotten. */
+  /** Remembered events after `revision`. Throws 410 if some of those are forgotten. */
   after(revision: Revision): readonly CacheEvent[] {
-    if (revision < this.#oldest) throw new StoreError("compacted", { revision, oldest: this.#oldest });
+    if (revision < this.#oldest) throw resourceVersionTooOld(revision, this.#oldest);
     let from = this.#window.length;
     while (from > 0 && this.#window[from - 1]!.entry.revision > revision) from--;
     return this.#window.slice(from);
@@ -191,7 +192,7 @@ export class WatchCache {
   }
 }
 
-/** The events of `cache` after `revision`, in batches as they come. Throws "overrun" when the consumer lags too far behind. */
+/** The events of `cache` after `revision`, in batches as they come. Throws 410 for a forgotten revision and for a consumer that lags too far behind. */
 export async function* follow(cache: ResourceCache, revision: Revision, signal: AbortSignal): AsyncIterable<readonly CacheEvent[]> {
   let pending: CacheEvent[] = [...cache.after(revision)];
   let wake: (() => void) | undefined;
@@ -203,7 +204,7 @@ export async function* follow(cache: ResourceCache, revision: Revision, signal: 
   signal.addEventListener("abort", onAbort, { once: true });
   try {
     while (!signal.aborted) {
-      if (pending.length > LAG_MAX) throw new StoreError("overrun", { pending: pending.length });
+      if (pending.length > LAG_MAX) throw resourceVersionTooOld(revision, cache.oldest);
       if (pending.length > 0) {
         const batch = pending;
         pending = [];

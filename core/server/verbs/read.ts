@@ -1,12 +1,11 @@
 /** get, list and watch. Lists and watches are served from the one copy of the world; only continued lists go back to the store. */
-import { badRequest, CONTINUE_EXPIRED, CONTINUE_INCONSISTENT, resourceExpired, resourceVersionTooLarge, resourceVersionTooOld } from "../../api/meta/status-error.ts";
+import { badRequest, CONTINUE_EXPIRED, CONTINUE_INCONSISTENT, isExpired, resourceExpired, resourceVersionTooLarge, resourceVersionTooOld } from "../../api/meta/status-error.ts";
 import type { ListMeta } from "../../api/meta/object-meta.ts";
 import { Cached } from "../../registry/generic/cached.ts";
 import type { Subresource } from "../../registry/generic/resource.ts";
 import type { Selection } from "../../registry/generic/selection.ts";
 import { STATUS_PART } from "../../registry/generic/status-part.ts";
 import { type CacheEvent, follow } from "../../registry/generic/watch-cache.ts";
-import { StoreError } from "../../../storage/store.ts";
 import type { Answer, BookmarkItem, ErrorItem, WatchItem } from "../answer.ts";
 import { pathNotFound, type Scope } from "../handler.ts";
 import { isTrue } from "../request-info.ts";
@@ -55,7 +54,11 @@ export async function listObjects(scope: Scope): Promise<Answer> {
   const { served, server, signal } = scope;
   const options = listOptionsOf(scope);
   const selection = selectionOf(scope);
-  if (options.continue !== "") return listFrom(scope, options, selection, decodeContinue(options.continue));
+  if (options.continue !== "") {
+    const { revision, after } = decodeContinue(options.continue);
+    await server.cache.fresh(signal);
+    return listFrom(scope, options, selection, { revision: revision < 0 ? server.cache.revision : revision, after });
+  }
   if (options.versionMatch === "Exact") return listFrom(scope, options, selection, { revision: Number(options.resourceVersion), after: undefined });
   // a limited list at an exact-looking version is served as "not older than", as upstream's watch cache does
   await reach(scope, options.resourceVersion);
@@ -93,7 +96,7 @@ async function listFrom({ served, server }: Scope, options: ListOptions, selecti
   for (;;) {
     const wanted = options.limit > 0 ? options.limit - entries.length : 0;
     const page = await store.listAt({ prefix, after, limit: wanted, revision: from.revision }).catch((error: unknown) => {
-      throw expired(error, options, server.cache.revision);
+      throw expired(error, options);
     });
     for (const entry of page.entries)
       if ((selection.name === undefined || entry.object.metadata.name === selection.name) && (selection.matches?.(entry.object) ?? true)) entries.push(entry);
@@ -107,9 +110,9 @@ async function listFrom({ served, server }: Scope, options: ListOptions, selecti
   }
 }
 
-function expired(error: unknown, options: ListOptions, revision: number): unknown {
-  if (!(error instanceof StoreError) || error.code !== "compacted") return error;
-  if (options.continue === "") return resourceVersionTooOld(options.resourceVersion, revision);
+/** A list that was begun may go on from where it was, as the newest state is; the token for that comes with the refusal. */
+function expired(error: unknown, options: ListOptions): unknown {
+  if (!isExpired(error) || options.continue === "") return error;
   const { after } = decodeContinue(options.continue);
   return after === undefined ? resourceExpired(CONTINUE_EXPIRED) : resourceExpired(CONTINUE_INCONSISTENT, Buffer.from(JSON.stringify({ v: "meta.k8s.io/v1", rv: -1, start: after })).toString("base64url"));
 }
@@ -183,8 +186,8 @@ async function* watchBatches(scope: Scope, plan: WatchPlan): AsyncIterable<reado
     }
     await next;
   } catch (error) {
-    if (!(error instanceof StoreError)) throw error;
-    yield [{ type: "ERROR", error: resourceVersionTooOld(plan.after, cache.oldest) }];
+    if (!isExpired(error)) throw error;
+    yield [{ type: "ERROR", error }];
   } finally {
     timer.cancel();
     ended.abort();
