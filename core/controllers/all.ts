@@ -6,6 +6,7 @@
 import type { Runnable } from "../lifecycle/run-all.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
+import { type AuthorityFor, csrApprovingController, csrCleanerController, csrSigningController } from "./certificates/certificates.ts";
 import { clusterRoleAggregationController } from "./clusterroleaggregation/clusterroleaggregation.ts";
 import type { ControllerDeps } from "./deps.ts";
 import { deploymentController } from "./deployment/deployment.ts";
@@ -35,12 +36,16 @@ export interface AllControllersDeps extends ControllerDeps {
   /** --node-monitor-grace-period, --terminated-pod-gc-threshold */
   readonly nodeGraceMs?: number | undefined;
   readonly terminatedPodsMax?: number | undefined;
+  /** Signs CertificateSigningRequests of these signer names; absent: none are signed. */
+  readonly authorityFor?: AuthorityFor | undefined;
+  /** Approves serving certificates that a node asks for itself, for the names its Node has. Upstream leaves that to the administrator. */
+  readonly approveServing?: boolean | undefined;
   /** Fills Secrets of type kubernetes.io/service-account-token; absent: they are left as they are. */
   readonly tokenFor?: LegacyTokens | undefined;
 }
 
 export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
-  const { clock, log, rootCa, tokenFor, nodeIpam } = deps;
+  const { clock, log, rootCa, tokenFor, nodeIpam, authorityFor, approveServing = false } = deps;
   const metrics = deps.metrics === undefined ? undefined : controllerMetrics(deps.metrics);
   const controllers = [
     deploymentController(deps), replicaSetController(deps), replicationController(deps),
@@ -49,6 +54,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
     ...nodeLifecycleControllers({ ...deps, graceMs: deps.nodeGraceMs }), taintEvictionController(deps), podGcController({ ...deps, terminatedMax: deps.terminatedPodsMax }),
     ...(nodeIpam === undefined ? [] : [nodeIpamController({ ...deps, config: nodeIpam })]),
     clusterRoleAggregationController(deps),
+    csrApprovingController({ ...deps, approveServing }), csrCleanerController(deps), ...(authorityFor === undefined ? [] : [csrSigningController({ ...deps, authorityFor })]),
     ...(tokenFor === undefined ? [] : [serviceAccountTokensController({ ...deps, rootCa, tokenFor })]),
   ];
   return [garbageCollector({ ...deps, metrics }), ...controllers.map((controller) => runController(controller, { clock, log, metrics }))];

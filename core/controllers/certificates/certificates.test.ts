@@ -1,0 +1,70 @@
+import { expect, test } from "vitest";
+import { eventually, fakeApi } from "../../../test/fake-api.ts";
+import { withControllers } from "../../../test/run-controllers.ts";
+import type { CertificateSigningRequest } from "../../api/gen/certificates.v1.ts";
+import type { NewObject } from "../../api/meta/object-meta.ts";
+import { CERTIFICATE_SIGNING_REQUESTS, NODES } from "../../client/resources.ts";
+import { clientOver } from "../../client/resource-client.ts";
+import { systemRandom } from "../../lifecycle/random.ts";
+import { NO_ALT_NAMES } from "../../pki/alt-names.ts";
+import { authority, generateKey, keyPem, selfSign } from "../../pki/authority.ts";
+import { createCertificateRequest } from "../../pki/certificate-request.ts";
+import { readCertificatePems } from "../../pki/pem.ts";
+import { parseCertificate } from "../../pki/x509.ts";
+import { csrApprovingController, csrEndsMs, csrSigningController } from "./certificates.ts";
+import { KUBELET_CLIENT, KUBELET_SERVING } from "./requests.ts";
+
+const DAY = 86_400_000;
+const key = await generateKey();
+const ca = authority(selfSign("ca", { key, random: systemRandom, notBeforeMs: Date.now() - DAY, notAfterMs: Date.now() + 3650 * DAY }), keyPem(key), systemRandom);
+
+async function request(name: string, spec: Partial<CertificateSigningRequest["spec"]> & { dnsNames?: string[]; organization?: string }): Promise<NewObject<CertificateSigningRequest>> {
+  const { dnsNames = [], organization = "system:nodes", ...rest } = spec;
+  const pem = createCertificateRequest({ commonName: "system:node:n1", organizations: [organization] }, { ...NO_ALT_NAMES, dnsNames }, await generateKey());
+  return {
+    apiVersion: "certificates.k8s.io/v1", kind: "CertificateSigningRequest", metadata: { name },
+    spec: { request: btoa(pem), signerName: KUBELET_CLIENT, usages: ["digital signature", "client auth"] as never, username: "system:bootstrap:abc", groups: ["system:bootstrappers"], ...rest },
+  };
+}
+
+/** Reviews say yes to bootstrappers for nodeclient, and to nodes for themselves. */
+function reviewingApi() {
+  const api = fakeApi();
+  const call = api.call.bind(api);
+  api.call = async (req) => {
+    if (!req.path.endsWith("/subjectaccessreviews")) return await call(req);
+    const { spec } = req.body as { spec: { groups?: string[]; resourceAttributes: { subresource: string } } };
+    const allowed = spec.resourceAttributes.subresource === "nodeclient" ? spec.groups?.includes("system:bootstrappers") ?? false : spec.groups?.includes("system:nodes") ?? false;
+    return { ...(req.body as object), status: { allowed } };
+  };
+  return { ...api, client: clientOver(api) };
+}
+
+test("a kubelet's requests are approved and signed; others are left to the administrator, wrong ones fail", () =>
+  withControllers((deps) => [csrApprovingController({ ...deps, approveServing: true }), csrSigningController({ ...deps, authorityFor: () => ca })], async (api, call) => {
+    const requests = api.client.resource(CERTIFICATE_SIGNING_REQUESTS);
+    await api.client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n1" }, spec: {}, status: { addresses: [{ type: "Hostname", address: "n1.example.com" }] } } as never, call);
+    const serving = { signerName: KUBELET_SERVING, usages: ["digital signature", "server auth"] as never, username: "system:node:n1", groups: ["system:nodes"] };
+    await requests.create(await request("bootstrap", {}), call);
+    await requests.create(await request("stranger", { groups: ["system:authenticated"] }), call);
+    await requests.create(await request("serving", { ...serving, dnsNames: ["n1.example.com"] }), call);
+    await requests.create(await request("forged-name", { ...serving, dnsNames: ["kubernetes.default.svc"] }), call);
+    const wrong = await requests.create(await request("wrong", { organization: "system:masters" }), call);
+    await requests.updateStatus({ ...wrong, status: { conditions: [{ type: "Approved", status: "True" }] } }, call); // by an administrator who did not look
+    const state = () => Object.fromEntries(api.all(CERTIFICATE_SIGNING_REQUESTS).map(({ metadata, status }) => [metadata.name, [...(status?.conditions ?? []).map(({ type }) => type), ...(status?.certificate ? ["issued"] : [])].join()]));
+    await eventually(state, (seen) => JSON.stringify(seen) === JSON.stringify({ bootstrap: "Approved,issued", stranger: "", serving: "Approved,issued", "forged-name": "", wrong: "Approved,Failed" }));
+    const failed = api.all(CERTIFICATE_SIGNING_REQUESTS).find(({ metadata }) => metadata.name === "wrong");
+    expect(failed?.status?.conditions?.[1]).toMatchObject({ reason: "SignerValidationFailure", message: "subject organization is not system:nodes" });
+    const issued = api.all(CERTIFICATE_SIGNING_REQUESTS).find(({ metadata }) => metadata.name === "bootstrap");
+    const certificate = parseCertificate(readCertificatePems(atob(issued!.status!.certificate!))[0]!);
+    expect(certificate.subject).toMatchObject({ commonName: "system:node:n1", organizations: ["system:nodes"] });
+    expect(Math.round((certificate.notAfterMs - certificate.notBeforeMs) / DAY)).toBe(365);
+  }, { api: reviewingApi() }));
+
+test.each([
+  ["pending", {}, 24], ["approved, never issued", { conditions: [{ type: "Approved", status: "True", lastUpdateTime: "2026-01-01T00:00:00Z" }] }, 24],
+  ["issued", { certificate: btoa("of another form"), conditions: [{ type: "Approved", status: "True", lastUpdateTime: "2026-01-01T00:00:00Z" }] }, 1],
+  ["denied", { conditions: [{ type: "Denied", status: "True", lastUpdateTime: "2026-01-01T00:00:00Z" }] }, 1],
+])("a request is cleaned up: %s", (_, status, hours) => {
+  expect(csrEndsMs({ metadata: { creationTimestamp: "2026-01-01T00:00:00Z" }, status } as never)).toBe(Date.parse("2026-01-01T00:00:00Z") + hours * 3_600_000);
+});

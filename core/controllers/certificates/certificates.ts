@@ -1,0 +1,175 @@
+/**
+ * CertificateSigningRequests: approves those of kubelets that RBAC lets approve themselves, signs what is approved for the built-in
+ * signers, and cleans up after a while.
+ *
+ * API:    https://kubernetes.io/docs/reference/access-authn-authz/certificate-signing-requests/
+ * Source: kubernetes v1.36 pkg/controller/certificates/{approver,signer,cleaner}
+ */
+import type { SubjectAccessReview } from "../../api/gen/authorization.v1.ts";
+import type { CertificateSigningRequest, CertificateSigningRequestCondition } from "../../api/gen/certificates.v1.ts";
+import { keyOf, objectKey } from "../../api/meta/object-meta.ts";
+import { isNotFound } from "../../api/meta/status-error.ts";
+import { parseTime } from "../../api/meta/time.ts";
+import { CERTIFICATE_SIGNING_REQUESTS, NODES } from "../../client/resources.ts";
+import { timestamp } from "../../lifecycle/clock.ts";
+import type { Authority } from "../../pki/authority.ts";
+import type { CertificateRequest } from "../../pki/certificate-request.ts";
+import { readCertificatePems } from "../../pki/pem.ts";
+import { isUsage, parseCertificate } from "../../pki/x509.ts";
+import { type Controller, itself, mapped, type Next } from "../controller.ts";
+import type { ControllerDeps } from "../deps.ts";
+import { hasCondition, isApproved, KUBELET_CLIENT, KUBELET_SERVING, kubeletClientProblem, kubeletServingProblem, NODE_PREFIX, refusal, requestOf, usagesOf } from "./requests.ts";
+
+type Csr = Readonly<CertificateSigningRequest>;
+type Deps = Pick<ControllerDeps, "client" | "informers" | "clock">;
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/** --cluster-signing-duration */
+const LIFETIME_MS = 365 * DAY_MS;
+const LIFETIME_MS_MIN = 600_000;
+/** Clocks differ: certificates hold from a little while ago. Short ones are not shortened by it. */
+const BACKDATE_MS = 300_000;
+const SHORT_MS = 8 * HOUR_MS;
+
+/** Who signs for a signer name; undefined: not us. */
+export type AuthorityFor = (signerName: string) => Authority | undefined;
+
+export function csrApprovingController({ client, informers, approveServing }: Deps & { readonly approveServing: boolean }): Controller {
+  const requests = informers.of(CERTIFICATE_SIGNING_REQUESTS);
+  const nodes = informers.of(NODES);
+  const requestClient = client.resource(CERTIFICATE_SIGNING_REQUESTS);
+
+  return {
+    name: "certificate",
+    workers: 1,
+    // A node's addresses may appear after its request for a serving certificate.
+    watches: [itself(requests), ...(approveServing ? [mapped(nodes, () => [...requests.list()].filter((csr) => csr.spec.signerName === KUBELET_SERVING && !hasCondition(csr, "Approved")).map(keyOf))] : [])],
+    async reconcile(key, { signal, log }) {
+      const csr = requests.get(key);
+      if (csr === undefined || csr.status?.certificate || hasCondition(csr, "Approved") || hasCondition(csr, "Denied")) return;
+      if (csr.spec.signerName !== KUBELET_CLIENT && !(approveServing && csr.spec.signerName === KUBELET_SERVING)) return;
+      const message = await approval(csr, signal);
+      if (message === undefined) {
+        log.debug("request is not approved by us");
+        return;
+      }
+      const condition: CertificateSigningRequestCondition = { type: "Approved", status: "True", reason: "AutoApproved", message };
+      const next = { ...csr, status: { ...csr.status, conditions: [...(csr.status?.conditions ?? []), condition] } };
+      await requests.caughtUp([await requestClient.updateSubresource<CertificateSigningRequest>(csr, "approval", next, { signal })], signal);
+      log.info("request approved", { user: csr.spec.username, signer: csr.spec.signerName });
+    },
+  };
+
+  /** Why it is approved, if it is. */
+  async function approval(csr: Csr, signal: AbortSignal): Promise<string | undefined> {
+    const request = requestOf(csr);
+    if (csr.spec.signerName === KUBELET_SERVING) return servesItself(csr, request) ? "Auto approving kubelet serving certificate: its names are those of its Node." : undefined;
+    if (kubeletClientProblem(request, usagesOf(csr)) !== undefined) return undefined;
+    if (csr.spec.username === request.subject.commonName && (await mayCreate(csr, "selfnodeclient", signal))) return "Auto approving self kubelet client certificate after SubjectAccessReview.";
+    if (await mayCreate(csr, "nodeclient", signal)) return "Auto approving kubelet client certificate after SubjectAccessReview.";
+    return undefined;
+  }
+
+  async function mayCreate({ spec: { username, uid, groups, extra } }: Csr, subresource: string, signal: AbortSignal): Promise<boolean> {
+    const review = {
+      apiVersion: "authorization.k8s.io/v1", kind: "SubjectAccessReview", metadata: {},
+      spec: {
+        user: username, uid, groups, extra,
+        resourceAttributes: { group: "certificates.k8s.io", version: "*", resource: "certificatesigningrequests", subresource, verb: "create" },
+      },
+    };
+    const answer = (await client.request({ method: "POST", path: "/apis/authorization.k8s.io/v1/subjectaccessreviews", body: review, signal })) as SubjectAccessReview;
+    return answer.status?.allowed ?? false;
+  }
+
+  /** Asked for by the node itself, for no other names than those its Node object has. */
+  function servesItself(csr: Csr, request: CertificateRequest): boolean {
+    const { username = "" } = csr.spec;
+    if (kubeletServingProblem(request, usagesOf(csr)) !== undefined) return false;
+    if (username !== request.subject.commonName) return false;
+    const node = nodes.get(objectKey("", username.slice(NODE_PREFIX.length)));
+    if (node === undefined) return false;
+    const names = new Set([node.metadata.name, ...(node.status?.addresses ?? []).map(({ address }) => address)]);
+    return [...request.altNames.dnsNames, ...request.altNames.ipAddresses].every((name) => names.has(name));
+  }
+}
+
+export function csrSigningController({ client, informers, clock, authorityFor, lifetimeMs = LIFETIME_MS }: Deps & { readonly authorityFor: AuthorityFor; readonly lifetimeMs?: number | undefined }): Controller {
+  const requests = informers.of(CERTIFICATE_SIGNING_REQUESTS);
+  const requestClient = client.resource(CERTIFICATE_SIGNING_REQUESTS);
+  return {
+    name: "csrsigning",
+    workers: 2,
+    watches: [itself(requests)],
+    async reconcile(key, { signal, log }) {
+      const csr = requests.get(key);
+      if (csr === undefined || csr.status?.certificate || !isApproved(csr) || hasCondition(csr, "Failed")) return;
+      const authority = authorityFor(csr.spec.signerName);
+      if (authority === undefined) return;
+      const request = requestOf(csr);
+      const problem = request.signatureValid ? refusal(csr.spec.signerName, request, usagesOf(csr)) : "the request is not signed by its key";
+      const nowMs = clock.nowMs();
+      let status: CertificateSigningRequest["status"];
+      if (problem === undefined) {
+        const certificate = issue(csr, request, authority, nowMs);
+        status = { ...csr.status, certificate: Buffer.from(certificate).toString("base64") };
+      } else {
+        const condition: CertificateSigningRequestCondition = { type: "Failed", status: "True", reason: "SignerValidationFailure", message: problem, lastUpdateTime: timestamp(nowMs) };
+        status = { ...csr.status, conditions: [...(csr.status?.conditions ?? []), condition] };
+      }
+      await requests.caughtUp([await requestClient.updateStatus({ ...csr, status }, { signal })], signal);
+      log.info(problem === undefined ? "certificate issued" : "request refused", { signer: csr.spec.signerName, subject: request.subject.commonName, problem });
+    },
+  };
+
+  function issue(csr: Csr, { subjectRaw, spki, altNames }: CertificateRequest, authority: Authority, nowMs: number): string {
+    const askedMs = csr.spec.expirationSeconds === undefined ? lifetimeMs : csr.spec.expirationSeconds * 1000;
+    const lastsMs = Math.min(lifetimeMs, Math.max(LIFETIME_MS_MIN, askedMs));
+    const notAfterMs = nowMs + lastsMs - (lastsMs < SHORT_MS ? 0 : BACKDATE_MS);
+    return authority.issue({ subject: subjectRaw, spki, altNames, usages: usagesOf(csr).filter(isUsage), notBeforeMs: nowMs - BACKDATE_MS, notAfterMs });
+  }
+}
+
+/** When a request is of no more use to anyone; undefined: not in sight. */
+export function csrEndsMs({ metadata, status }: Csr): number | undefined {
+  const ends: number[] = [];
+  const issued = Boolean(status?.certificate);
+  const after = (text: string | undefined, ms: number): void => {
+    const atMs = parseTime(text ?? "");
+    if (atMs !== undefined) ends.push(atMs + ms);
+  };
+  if ((status?.conditions ?? []).length === 0) after(metadata.creationTimestamp, DAY_MS);
+  for (const { type, lastUpdateTime } of status?.conditions ?? []) {
+    if (type === "Approved") after(lastUpdateTime, issued ? HOUR_MS : DAY_MS);
+    if (type === "Denied" || type === "Failed") after(lastUpdateTime, HOUR_MS);
+    if (type === "Approved" && issued) ends.push(...certificateEnds(status?.certificate ?? ""));
+  }
+  return ends.length === 0 ? undefined : Math.min(...ends);
+}
+
+function certificateEnds(base64: string): number[] {
+  try {
+    return readCertificatePems(Buffer.from(base64, "base64").toString()).slice(0, 1).map((der) => parseCertificate(der).notAfterMs);
+  } catch {
+    return []; // signed by somebody else, in a form of their own
+  }
+}
+
+export function csrCleanerController({ client, informers, clock }: Deps): Controller {
+  const requests = informers.of(CERTIFICATE_SIGNING_REQUESTS);
+  const requestClient = client.resource(CERTIFICATE_SIGNING_REQUESTS);
+  return {
+    name: "csrcleaner",
+    workers: 1,
+    watches: [itself(requests)],
+    async reconcile(key, { signal }): Promise<Next> {
+      const csr = requests.get(key);
+      const endsMs = csr === undefined ? undefined : csrEndsMs(csr);
+      if (csr === undefined || endsMs === undefined) return;
+      const leftMs = endsMs - clock.nowMs();
+      if (leftMs > 0) return { againInMs: leftMs };
+      await requestClient.delete(csr, { preconditions: { uid: csr.metadata.uid } }, { signal }).catch((error: unknown) => { if (!isNotFound(error)) throw error; });
+    },
+  };
+}
