@@ -22,7 +22,7 @@ data_dir=/var/lib/coracle kubeconfig=$ETC/coracle.yaml
 [ ! -d "$data_dir" ] || data_dir=$(CDPATH='' cd -- "$data_dir" && pwd -P)
 case $data_dir in /*/*) ;; *) echo "refusing: the data directory is $data_dir" >&2; exit 1 ;; esac
 TOOLS=$data_dir/agent/current/bin
-REMOVED=0
+REMOVED=0 CONTAINERS=''
 
 removed() { echo "removed $*"; REMOVED=$((REMOVED + 1)); }
 have() { command -v "$1" >/dev/null 2>&1; }
@@ -117,6 +117,7 @@ stop_containers() {
     groups="$groups $(sed -n 's/.*"cgroup_paths":{\([^}]*\)}.*/\1/p' "$container/state.json" 2>/dev/null | tr ',' '\n' | sed -n 's/^"[^"]*":"\(.*\)"$/\1/p' | tr '\n' ' ')"
     [ ! -x "$TOOLS/runc" ] || "$TOOLS/runc" --root "$data_dir/agent/run/runc/$namespace" delete --force "$id" 2>/dev/null
     removed "container $id"
+    CONTAINERS="$CONTAINERS $id"
   done
   # shellcheck disable=SC2046,SC2086 # lists of numbers
   {
@@ -174,15 +175,13 @@ remove_network() {
   done
 }
 
-# Fixed places of containerd and libcni; they may be others' as well.
+# Fixed places of containerd and libcni; they may be others' as well. A shim's socket that nobody has open is nobody's.
 remove_shared() {
-  for id in "$data_dir"/agent/run/containerd/io.containerd.runtime.v2.task/*/*; do
-    [ -d "$id" ] || continue
-    for file in "$id"/bootstrap.json "$id"/address; do
-      # shellcheck disable=SC2046 # paths without blanks
-      [ ! -f "$file" ] || remove $(grep -o '/run/containerd/s/[0-9a-f]*' "$file")
-    done
-    remove /var/lib/cni/results/*"$(basename "$id")"*
+  for socket in /run/containerd/s/*; do
+    grep -qF "$socket" /proc/net/unix || remove "$socket"
+  done
+  for id in $CONTAINERS; do
+    remove /var/lib/cni/results/*"$id"*
   done
   for directory in /run/containerd/s /run/containerd/fifo /run/containerd /var/lib/cni/results /var/lib/cni/cache /var/lib/cni; do
     if [ -d "$directory" ]; then rmdir "$directory" 2>/dev/null && removed "$directory"; fi

@@ -91,11 +91,13 @@ function prepareOnce({ answers, prepare, logFile }: ContainerdOptions, deps: Dep
   };
 }
 
-/** Ends containerd if it runs; containers go on without it. */
-export async function stopContainerd(processFile: string, { clock, log }: Deps): Promise<void> {
-  const running = readProcessFile(processFile);
-  if (running && isAlive(running)) await stop(running, { clock, log });
+/** Ends containerd if it runs, and tells which process it was; containers go on without it. */
+export async function stopContainerd(processFile: string, { clock, log }: Deps): Promise<ProcessIdentity | undefined> {
+  const found = readProcessFile(processFile);
+  const running = found && isAlive(found) ? found : undefined;
+  if (running) await stop(running, { clock, log });
   rmSync(processFile, { force: true });
+  return running;
 }
 
 async function takeOver(options: ContainerdOptions, deps: Deps): Promise<Running | undefined> {

@@ -5,6 +5,7 @@
  * Every step works on what it finds, so it can be repeated, and a half-started node is removed as well. The data directory's files stay.
  */
 import { existsSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync } from "node:fs";
+import { connect } from "node:net";
 import { join } from "node:path";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Log } from "../../core/observe/log.ts";
@@ -19,12 +20,15 @@ interface Deps { readonly mounts: Mounts; readonly clock: Clock; readonly log: L
 const CGROUPS = "/sys/fs/cgroup";
 /** Fixed in containerd and libcni; see paths.ts. */
 const SHIM_SOCKETS = "/run/containerd/s", CNI_RESULTS = "/var/lib/cni/results";
+/** Removed when nobody has anything in them; inner ones first. */
+const FIXED_DIRECTORIES = [SHIM_SOCKETS, "/run/containerd/fifo", "/run/containerd", CNI_RESULTS, "/var/lib/cni"];
 const END_TIMEOUT_MS = 10_000;
 
 /** Removes it all and returns one line for each thing removed. `cgroupRoots`: the kubelet's cgroups, as paths below a hierarchy. */
 export async function removeLeftovers(paths: RuntimePaths, { cgroupRoots }: { cgroupRoots: readonly string[] }, { mounts, clock, log }: Deps): Promise<string[]> {
   const removed: string[] = [];
-  await stopContainerd(paths.processFile, { clock, log }); // first: it would start again what is missing
+  const containerd = await stopContainerd(paths.processFile, { clock, log }); // first: it would start again what is missing
+  if (containerd) removed.push(`process ${containerd.pid} (containerd)`);
   const containers = containerIds(paths);
   for (const { namespace, id } of containers) {
     await exec(join(paths.binDir, "runc"), ["--root", join(paths.runcRoot, namespace), "delete", "--force", id]).catch((error: unknown) => log.warn("runc cannot remove a container", { id, error }));
@@ -35,7 +39,7 @@ export async function removeLeftovers(paths: RuntimePaths, { cgroupRoots }: { cg
   removed.push(...processes.map(({ identity, what }) => `process ${identity.pid} (${what})`));
   removed.push(...mounts.unmountAll(paths.agent).map((target) => `mount ${target}`));
   for (const root of cgroupRoots) removed.push(...(await removeCgroups(root, clock)).map((path) => `cgroup ${path}`));
-  removed.push(...removeFixedFiles(paths, containers.map(({ id }) => id)));
+  removed.push(...(await removeFixedFiles(containers.map(({ id }) => id))));
   for (const directory of [paths.run, paths.runcRoot]) rmSync(directory, { recursive: true, force: true });
   return removed;
 }
@@ -84,17 +88,27 @@ function cgroupTree(top: string): string[] {
   return [top, ...readdirSync(top, { withFileTypes: true }).filter((entry) => entry.isDirectory()).flatMap((entry) => cgroupTree(join(top, entry.name)))];
 }
 
-function removeFixedFiles(paths: RuntimePaths, ids: readonly string[]): string[] {
-  const bundles = names(join(paths.state, "io.containerd.runtime.v2.task")).flatMap((namespace) => {
-    const directory = join(paths.state, "io.containerd.runtime.v2.task", namespace);
-    return names(directory).map((id) => join(directory, id));
-  });
-  const addresses = bundles.flatMap((bundle) => ["bootstrap.json", "address"].map((name) => join(bundle, name)).filter((file) => existsSync(file)).map((file) => readFileSync(file, "utf8")));
-  const sockets = names(SHIM_SOCKETS).filter((name) => addresses.some((address) => address.includes(name))).map((name) => join(SHIM_SOCKETS, name));
+async function removeFixedFiles(ids: readonly string[]): Promise<string[]> {
+  const sockets: string[] = [];
+  for (const path of names(SHIM_SOCKETS).map((name) => join(SHIM_SOCKETS, name))) if (await isDead(path)) sockets.push(path);
   const results = names(CNI_RESULTS).filter((name) => ids.some((id) => name.includes(id))).map((name) => join(CNI_RESULTS, name));
   for (const file of [...sockets, ...results]) rmSync(file, { force: true });
-  for (const directory of [SHIM_SOCKETS, CNI_RESULTS]) if (existsSync(directory) && names(directory).length === 0) rmdirSync(directory);
-  return [...sockets, ...results].map((file) => `file ${file}`);
+  const empty = FIXED_DIRECTORIES.filter((directory) => existsSync(directory) && names(directory).length === 0 && rmdir(directory));
+  return [...sockets, ...results, ...empty].map((file) => `file ${file}`);
+}
+
+function rmdir(directory: string): true {
+  rmdirSync(directory);
+  return true;
+}
+
+/** A socket that nobody listens on: its shim is gone, whoever's it was. Those of other nodes on this machine answer. */
+function isDead(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path);
+    socket.once("connect", () => resolve(false)).once("error", (error: NodeJS.ErrnoException) => resolve(error.code === "ECONNREFUSED"));
+    socket.once("connect", () => socket.destroy());
+  });
 }
 
 async function until(isTrue: () => boolean, clock: Clock): Promise<void> {
