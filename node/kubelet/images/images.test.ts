@@ -39,7 +39,7 @@ test("a failed pull is told, and then waited for", async () => {
     if (method === "ImageService/PullImage") throw new Error("rpc error: code = NotFound desc = no such image");
     return {};
   } } as unknown as Cri;
-  const puller = imagePuller({ cri, clock: { ...systemClock, nowMs: () => nowMs }, events: { record: (_, type, reason, message) => void told.push(`${type} ${reason} ${message}`) }, serialize: true });
+  const puller = imagePuller({ cri, clock: { ...systemClock, nowMs: () => nowMs }, events: { event: (_, type, reason, message) => void told.push(`${type} ${reason} ${message}`) }, serialize: true });
   const request = { pod: { metadata: { uid: "u" } }, image: "x:1", policy: "IfNotPresent", about: {}, sandbox: {}, runtimeHandler: "", credentials: async () => [] } as unknown as ImageRequest;
   const go = (more = {}) => puller.ensure({ ...request, ...more }, new AbortController().signal).catch((error: unknown) => `${(error as { reason: string }).reason}: ${(error as Error).message}`);
   expect(await go()).toBe("ErrImagePull: rpc error: code = NotFound desc = no such image");

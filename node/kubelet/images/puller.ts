@@ -11,7 +11,7 @@ import { backoffMs } from "../../../core/lifecycle/backoff.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Cri } from "../../cri/client.ts";
 import type { AuthConfig, Image, PodSandboxConfig } from "../../cri/gen/runtime.v1.ts";
-import type { KubeletEvents } from "../kubelet-events.ts";
+import type { EventRecorder } from "../../../core/client/events.ts";
 import { withDefaultTag } from "./image-name.ts";
 
 export type PullFailure = "InvalidImageName" | "ImageInspectError" | "ErrImageNeverPull" | "ErrImagePull" | "ImagePullBackOff" | "RegistryUnavailable" | "SignatureValidationFailed";
@@ -47,7 +47,7 @@ export interface ImagePuller {
   waitsUntilMs(podUid: string, image: string): number | undefined;
 }
 
-export function imagePuller({ cri, clock, events, serialize }: { readonly cri: Pick<Cri, "call">; readonly clock: Clock; readonly events: KubeletEvents; readonly serialize: boolean }): ImagePuller {
+export function imagePuller({ cri, clock, events, serialize }: { readonly cri: Pick<Cri, "call">; readonly clock: Clock; readonly events: EventRecorder; readonly serialize: boolean }): ImagePuller {
   const failures = new Map<string, { readonly count: number; readonly atMs: number; readonly message: string }>();
   let last: Promise<unknown> = Promise.resolve();
 
@@ -87,10 +87,10 @@ export function imagePuller({ cri, clock, events, serialize }: { readonly cri: P
     const untilMs = waitsUntilMs(request.pod.metadata.uid, asked);
     if (untilMs !== undefined) {
       const message = `Back-off pulling image "${asked}"`;
-      events.record(about, "Normal", "BackOff", message);
+      events.event(about, "Normal", "BackOff", message);
       throw new ImageError("ImagePullBackOff", `${message}: ${failures.get(key)?.message ?? ""}`);
     }
-    events.record(about, "Normal", "Pulling", `Pulling image "${asked}"`);
+    events.event(about, "Normal", "Pulling", `Pulling image "${asked}"`);
     const askedMs = clock.uptimeMs();
     let startedMs = askedMs;
     try {
@@ -101,7 +101,7 @@ export function imagePuller({ cri, clock, events, serialize }: { readonly cri: P
     } catch (cause) {
       signal.throwIfAborted();
       const detail = (cause as Error).message;
-      events.record(about, "Warning", "Failed", `Failed to pull image "${asked}": ${detail}`);
+      events.event(about, "Warning", "Failed", `Failed to pull image "${asked}": ${detail}`);
       const failure = failureOf(asked, detail, cause);
       if (failures.size >= BACKOFF_ENTRIES_MAX) for (const [old, { atMs }] of failures) if (clock.nowMs() - atMs > 2 * BACKOFF.maxMs) failures.delete(old);
       failures.set(key, { count: (failures.get(key)?.count ?? 0) + 1, atMs: clock.nowMs(), message: `${failure.reason}: ${failure.message}` });
@@ -111,7 +111,7 @@ export function imagePuller({ cri, clock, events, serialize }: { readonly cri: P
     const pulled = await inspect(image, signal);
     if (!pulled) throw new ImageError("ErrImagePull", `image "${asked}" is not there after it was pulled`);
     failures.delete(key);
-    events.record(about, "Normal", "Pulled", `Successfully pulled image "${asked}" in ${formatDuration(endedMs - startedMs)} (${formatDuration(endedMs - askedMs)} including waiting). Image size: ${pulled.size ?? 0} bytes.`);
+    events.event(about, "Normal", "Pulled", `Successfully pulled image "${asked}" in ${formatDuration(endedMs - startedMs)} (${formatDuration(endedMs - askedMs)} including waiting). Image size: ${pulled.size ?? 0} bytes.`);
     return pulled;
   }
 
@@ -133,27 +133,27 @@ export function imagePuller({ cri, clock, events, serialize }: { readonly cri: P
       } catch (cause) {
         signal.throwIfAborted();
         const message = `Failed to inspect image "": ${(cause as Error).message}`;
-        events.record(about, "Warning", "InspectFailed", message);
+        events.event(about, "Warning", "InspectFailed", message);
         throw new ImageError("ImageInspectError", message, { cause });
       }
       if (found) {
-        events.record(about, "Normal", "Pulled", `Container image "${asked}" already present on machine and can be accessed by the pod`);
+        events.event(about, "Normal", "Pulled", `Container image "${asked}" already present on machine and can be accessed by the pod`);
         return found;
       }
       if (policy !== "Never") return await pull(image, request, signal);
       const message = `Container image "${asked}" is not present with pull policy of Never`;
-      events.record(about, "Warning", "ErrImageNeverPull", message);
+      events.event(about, "Warning", "ErrImageNeverPull", message);
       throw new ImageError("ErrImageNeverPull", message);
     },
   };
 }
 
-function parsed({ image, about }: ImageRequest, events: KubeletEvents): string {
+function parsed({ image, about }: ImageRequest, events: EventRecorder): string {
   try {
     return withDefaultTag(image);
   } catch (cause) {
     const message = `Failed to apply default image tag "${image}": ${(cause as Error).message}`;
-    events.record(about, "Warning", "InspectFailed", message);
+    events.event(about, "Warning", "InspectFailed", message);
     throw new ImageError("InvalidImageName", message, { cause });
   }
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Container, Pod } from "../../../core/api/gen/core.v1.ts";
-import { containerResources, cpuQuota, cpuShares, cpuWeight, oomScoreAdj } from "./linux-resources.ts";
+import { containerResources, cpuQuota, cpuShares, oomScoreAdj } from "./linux-resources.ts";
 import { podRequests, qosClass } from "./pod-resources.ts";
 
 const GI = 1024 ** 3;
@@ -12,7 +12,6 @@ const asks = (name: string, requests: Record<string, string>, limits: Record<str
 test("knobs", () => {
   expect([0, 1, 250, 1000, 1e9].map(cpuShares)).toEqual([2, 2, 256, 1024, 262144]);
   expect([0, 1, 5, 500, 2000].map(cpuQuota)).toEqual([0, 1000, 1000, 50000, 200000]);
-  expect([0, 2, 1024, 262144].map(cpuWeight)).toEqual([0, 1, 100, 10000]);
 });
 
 test.each<[string, Pod, string, number]>([

@@ -24,14 +24,6 @@ export function cpuQuota(milliCpu: number): number {
   return milliCpu <= 0 ? 0 : Math.max(QUOTA_US_MIN, Math.floor((milliCpu * QUOTA_PERIOD_US) / 1000));
 }
 
-/** cgroup v2's weight for v1's shares, as runc converts it. */
-export function cpuWeight(shares: number): number {
-  if (shares === 0) return 0;
-  if (shares <= SHARES_MIN) return 1;
-  if (shares >= SHARES_MAX) return 10_000;
-  const log = Math.log2(shares);
-  return Math.ceil(10 ** ((log * log + 125 * log) / 612 - 7 / 34));
-}
 
 export interface Machine {
   readonly memoryBytes: number;

@@ -17,7 +17,7 @@ import type { Log } from "../../../core/observe/log.ts";
 import type { Exec } from "../../os/exec.ts";
 import type { Mounts } from "../../os/mount.ts";
 import type { ObjectSource } from "../containers/environment.ts";
-import type { KubeletEvents } from "../kubelet-events.ts";
+import type { EventRecorder } from "../../../core/client/events.ts";
 import { allContainers, podReference } from "../pod-spec.ts";
 import { setVolumeOwnership } from "./atomic-writer.ts";
 import { podDirectories, podDirectory } from "./pod-directories.ts";
@@ -54,7 +54,7 @@ export interface VolumeDeps {
   readonly exec: Exec;
   readonly clock: Clock;
   readonly random: Random;
-  readonly events: KubeletEvents;
+  readonly events: EventRecorder;
   readonly log: Log;
   readonly hostIps: readonly string[];
   readonly allocatable: () => ResourceList;
@@ -90,7 +90,7 @@ export function volumeManager(deps: VolumeDeps): Volumes {
       const message = `MountVolume.SetUp failed for volume "${volume.name}" : ${(cause as Error).message}`;
       const untilMs = clock.nowMs() + backoffMs(count, RETRY);
       failures.set(key, { count, untilMs, message });
-      events.record(podReference(pod), "Warning", "FailedMount", message);
+      events.event(podReference(pod), "Warning", "FailedMount", message);
       log.warn("volume not ready", { pod: pod.metadata.name, namespace: pod.metadata.namespace, volume: volume.name, error: cause });
       throw new VolumesNotReady(message, untilMs);
     }

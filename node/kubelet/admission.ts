@@ -1,0 +1,134 @@
+/**
+ * Whether this node takes a pod that was bound to it. The scheduler has looked at all this, but it may have been too late, or bypassed
+ * (spec.nodeName). A refused pod is Failed; it is not run and not retried. Pure.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/lifecycle/predicate.go, pkg/scheduler (AdmissionCheck), pkg/kubelet/sysctl/allowlist.go, pkg/kubelet/eviction/eviction_manager.go (Admit)
+ */
+import type { Node, NodeSelectorRequirement, NodeSelectorTerm, Pod, ResourceList, Toleration } from "../../core/api/gen/core.v1.ts";
+import { parseQuantity } from "../../core/api/meta/quantity.ts";
+import { isCriticalPod, isHostNetwork, isStaticPod } from "./pod-spec.ts";
+import { podRequests, qosClass } from "./resources/pod-resources.ts";
+import type { PodFailure } from "./status/pod-status.ts";
+
+export interface AdmissionFacts {
+  readonly pod: Pod;
+  /** Those admitted and not ended. */
+  readonly others: readonly Pod[];
+  readonly node: Pick<Node, "metadata" | "spec">;
+  readonly allocatable: ResourceList;
+  readonly allowedUnsafeSysctls: readonly string[];
+  /** Conditions of the node that hold: MemoryPressure, DiskPressure, PIDPressure. */
+  readonly pressures: readonly string[];
+}
+
+const SAFE_SYSCTLS: readonly string[] = [
+  "kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_syncookies", "net.ipv4.ping_group_range", "net.ipv4.ip_unprivileged_port_start", "net.ipv4.ip_local_reserved_ports",
+  "net.ipv4.tcp_keepalive_time", "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl", "net.ipv4.tcp_keepalive_probes", "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem",
+];
+
+/** Why the pod is refused; undefined: it is welcome. */
+export function refusalOf(facts: AdmissionFacts): PodFailure | undefined {
+  const { pod } = facts;
+  if (pod.spec.os && pod.spec.os.name !== "linux") return refuse("PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS");
+  const labelled = pod.metadata.labels?.["kubernetes.io/os"];
+  if (labelled !== undefined && labelled !== "linux") return refuse("PodOSSelectorNodeLabelDoesNotMatch", "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label");
+  return pressureRefusal(facts) ?? sysctlRefusal(facts) ?? fitRefusal(facts) ?? placeRefusal(facts);
+}
+
+function refuse(reason: string, message: string): PodFailure {
+  return { reason, message: `Pod was rejected: ${message}` };
+}
+
+function pressureRefusal({ pod, pressures }: AdmissionFacts): PodFailure | undefined {
+  if (pressures.length === 0 || isCriticalPod(pod)) return undefined;
+  const tolerated = pressures.length === 1 && pressures[0] === "MemoryPressure"
+    && (qosClass(pod) !== "BestEffort" || tolerates(pod.spec.tolerations, { key: "node.kubernetes.io/memory-pressure", value: "", effect: "NoSchedule" }));
+  return tolerated ? undefined : refuse("Evicted", `The node had condition: [${pressures.join(" ")}]. `);
+}
+
+function sysctlRefusal({ pod, allowedUnsafeSysctls }: AdmissionFacts): PodFailure | undefined {
+  for (const { name } of pod.spec.securityContext?.sysctls ?? []) {
+    const key = name.replaceAll("/", ".");
+    const allowed = SAFE_SYSCTLS.includes(key) || allowedUnsafeSysctls.some((pattern) => (pattern.endsWith("*") ? key.startsWith(pattern.slice(0, -1)) : pattern === key));
+    if (!allowed) return refuse("SysctlForbidden", `forbidden sysctl: "${key}" not allowlisted`);
+    if (key.startsWith("net.") && isHostNetwork(pod)) return refuse("SysctlForbidden", `forbidden sysctl: "${key}" not allowed with host net enabled`);
+    if (key.startsWith("kernel.shm") && pod.spec.hostIPC) return refuse("SysctlForbidden", `forbidden sysctl: "${key}" not allowed with host ipc enabled`);
+  }
+  return undefined;
+}
+
+function fitRefusal({ pod, others, allocatable }: AdmissionFacts): PodFailure | undefined {
+  const slots = parseQuantity(allocatable["pods"] ?? "0").number();
+  if (others.length + 1 > slots) return outOf("pods", { requested: 1, used: others.length, capacity: slots });
+  const used = others.map(podRequests);
+  for (const [name, quantity] of podRequests(pod)) {
+    if (quantity.isZero || (allocatable[name] === undefined && name.includes("/"))) continue; // extended resources nobody offers are the device manager's
+    const measure = (text: typeof quantity): number => (name === "cpu" ? text.milliNumber() : text.number());
+    const requested = measure(quantity);
+    const taken = used.reduce((sum, requests) => sum + (requests.has(name) ? measure(requests.get(name)!) : 0), 0);
+    const capacity = measure(parseQuantity(allocatable[name] ?? "0"));
+    if (taken + requested > capacity) return outOf(name, { requested, used: taken, capacity });
+  }
+  return undefined;
+}
+
+function outOf(resource: string, { requested, used, capacity }: { readonly requested: number; readonly used: number; readonly capacity: number }): PodFailure {
+  return refuse(`OutOf${resource}`, `Node didn't have enough resource: ${resource}, requested: ${requested}, used: ${used}, capacity: ${capacity}`);
+}
+
+function placeRefusal({ pod, others, node }: AdmissionFacts): PodFailure | undefined {
+  if (!matchesNode(pod, node)) return predicate("NodeAffinity", "node(s) didn't match Pod's node affinity/selector");
+  if (pod.spec.nodeName && pod.spec.nodeName !== node.metadata.name) return predicate("NodeName", "node(s) didn't match the requested node name");
+  const taken = others.flatMap(hostPorts);
+  if (hostPorts(pod).some((port) => taken.some((other) => collides(port, other)))) return predicate("NodePorts", "node(s) didn't have free ports for the requested pod ports");
+  const untolerated = (node.spec.taints ?? []).some((taint) => taint.effect === "NoExecute" && !tolerates(pod.spec.tolerations, taint));
+  if (untolerated && !isStaticPod(pod)) return predicate("TaintToleration", "node(s) had untolerated taint(s)");
+  return undefined;
+}
+
+function predicate(name: string, description: string): PodFailure {
+  return refuse(name, `Predicate ${name} failed: ${description}`);
+}
+
+interface HostPort { readonly port: number; readonly protocol: string; readonly ip: string }
+
+function hostPorts(pod: Pod): HostPort[] {
+  return pod.spec.containers.flatMap(({ ports = [] }) => ports.flatMap(({ hostPort, protocol = "TCP", hostIP }) => (hostPort ? [{ port: hostPort, protocol, ip: hostIP || "0.0.0.0" }] : [])));
+}
+
+function collides(a: HostPort, b: HostPort): boolean {
+  return a.port === b.port && a.protocol === b.protocol && (a.ip === b.ip || a.ip === "0.0.0.0" || b.ip === "0.0.0.0");
+}
+
+function matchesNode(pod: Pod, { metadata }: AdmissionFacts["node"]): boolean {
+  const labels = metadata.labels ?? {};
+  if (!Object.entries(pod.spec.nodeSelector ?? {}).every(([key, value]) => labels[key] === value)) return false;
+  const terms = pod.spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
+  return terms === undefined || terms.some((term) => matchesTerm(term, labels, metadata.name));
+}
+
+function matchesTerm({ matchExpressions = [], matchFields = [] }: NodeSelectorTerm, labels: Readonly<Record<string, string>>, name: string): boolean {
+  if (matchExpressions.length === 0 && matchFields.length === 0) return false;
+  return matchExpressions.every((requirement) => matches(requirement, labels[requirement.key])) && matchFields.every((requirement) => matches(requirement, requirement.key === "metadata.name" ? name : undefined));
+}
+
+function matches({ operator, values = [] }: NodeSelectorRequirement, value: string | undefined): boolean {
+  switch (operator) {
+    case "In": return value !== undefined && values.includes(value);
+    case "NotIn": return value === undefined || !values.includes(value);
+    case "Exists": return value !== undefined;
+    case "DoesNotExist": return value === undefined;
+    case "Gt": return /^-?\d+$/.test(value ?? "") && Number(value) > Number(values[0]);
+    case "Lt": return /^-?\d+$/.test(value ?? "") && Number(value) < Number(values[0]);
+  }
+}
+
+export function tolerates(tolerations: readonly Toleration[] | undefined, taint: { readonly key: string; readonly value?: string | undefined; readonly effect: string }): boolean {
+  return (tolerations ?? []).some(({ key, operator = "Equal", value, effect }) => {
+    if (effect && effect !== taint.effect) return false;
+    if (key && key !== taint.key) return false;
+    if (operator === "Exists") return true;
+    if (operator === "Gt" || operator === "Lt") return /^-?\d+$/.test(taint.value ?? "") && (operator === "Gt" ? Number(taint.value) > Number(value) : Number(taint.value) < Number(value));
+    return Boolean(key) && (value ?? "") === (taint.value ?? "");
+  });
+}

@@ -1,0 +1,111 @@
+/** KubeletApi over the workers and the runtime: see kubelet-api.ts. The messages are upstream's. Source: kubernetes v1.36 pkg/kubelet/kubelet_pods.go */
+import { join } from "node:path";
+import type { Pod } from "../../core/api/gen/core.v1.ts";
+import type { KubeletContext } from "./context.ts";
+import { KubeletApiError, type KubeletApi, type PodName, type StatsSummary } from "./kubelet-api.ts";
+import { allContainers, findContainer } from "./pod-spec.ts";
+import type { PodManager } from "./pod-manager.ts";
+import type { PodWorker } from "./pod-worker.ts";
+import { containerNamed, type RuntimeContainer, summarizeRuntime } from "./runtime-pod.ts";
+
+interface Deps {
+  readonly context: KubeletContext;
+  readonly manager: PodManager;
+  readonly statsSummary: (signal: AbortSignal) => Promise<StatsSummary>;
+  readonly unhealthyReason: () => string | undefined;
+  readonly logDir: string;
+}
+
+export function kubeletApi({ context: { settings, cri }, manager, statsSummary, unhealthyReason, logDir }: Deps): KubeletApi {
+  function workerOf({ namespace, name, uid }: PodName): PodWorker {
+    const found = [...manager.workers()].filter(({ pod }) => pod.metadata.namespace === namespace && pod.metadata.name === name && (uid === undefined || uid === "" || pod.metadata.uid === uid));
+    const newest = found.toSorted((a, b) => (a.pod.metadata.creationTimestamp < b.pod.metadata.creationTimestamp ? 1 : -1))[0];
+    if (!newest) throw new KubeletApiError("pod-not-found", `pod "${name}" does not exist`);
+    return newest;
+  }
+
+  function withStatus(worker: PodWorker): Pod {
+    return { ...worker.pod, status: worker.status };
+  }
+
+  /** The container that runs under that name (default: the only, or the first one). */
+  function runningContainer(name: PodName, container: string): RuntimeContainer {
+    const { pod, runtime } = workerOf(name);
+    const wanted = container || pod.spec.containers[0]?.name || "";
+    const found = containerNamed(runtime, wanted);
+    if (!found || found.state !== "running") throw new KubeletApiError("container-not-found", `container not found ("${wanted}")`);
+    return found;
+  }
+
+  function logContainer(name: PodName, container: string, previous: boolean): { readonly worker: PodWorker; readonly found: RuntimeContainer } {
+    const worker = workerOf(name);
+    const { pod, runtime, status } = worker;
+    const full = `${pod.metadata.name}_${pod.metadata.namespace ?? ""}`;
+    if (container === "" && allContainers(pod.spec).length > 1) throw new KubeletApiError("bad-request", `a container name must be specified for pod ${pod.metadata.name}`);
+    const wanted = container || pod.spec.containers[0]?.name || "";
+    if (!findContainer(pod.spec, wanted)) throw new KubeletApiError("container-not-found", `container "${wanted}" not found in pod "${full}"`);
+    const all = runtime.containers.filter((one) => one.name === wanted);
+    if (previous) {
+      const ended = all[0]?.state === "running" ? all[1] : all.find(({ id, state }) => state === "exited" && id !== (status.containerStatuses?.find((one) => one.name === wanted)?.state?.terminated ? all[0]?.id : undefined));
+      if (!ended) throw new KubeletApiError("bad-request", `previous terminated container "${wanted}" in pod "${pod.metadata.name}" not found`);
+      return { worker, found: ended };
+    }
+    const found = all.find(({ state }) => state === "running" || state === "exited");
+    if (found) return { worker, found };
+    const waiting = [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? []), ...(status.ephemeralContainerStatuses ?? [])].find((one) => one.name === wanted)?.state?.waiting;
+    if (!waiting) throw new KubeletApiError("bad-request", `container "${wanted}" in pod "${pod.metadata.name}" is not available`);
+    const why = waiting.reason === "ErrImagePull" ? "image can't be pulled" : waiting.reason === "ImagePullBackOff" ? "trying and failing to pull image" : waiting.reason ?? "";
+    throw new KubeletApiError("bad-request", `container "${wanted}" in pod "${pod.metadata.name}" is waiting to start: ${why}`);
+  }
+
+  return {
+    nodeName: settings.nodeName,
+    logDir,
+    pods: () => [...manager.workers()].filter(({ stage }) => stage !== "finished").map(withStatus),
+    pod(name) {
+      try {
+        return withStatus(workerOf(name));
+      } catch (error) {
+        if (error instanceof KubeletApiError) return undefined;
+        throw error;
+      }
+    },
+    async runningPods(signal) {
+      return [...(await summarizeRuntime(cri, signal)).values()].filter(({ running }) => running).map(({ uid, name, namespace }) => ({
+        apiVersion: "v1", kind: "Pod", metadata: { name, namespace, uid, resourceVersion: "", creationTimestamp: "" },
+        spec: { containers: (manager.worker(uid)?.runtime.containers ?? []).filter(({ state }) => state === "running").map((container) => ({ name: container.name, image: container.image })) }, status: {},
+      }));
+    },
+    logFile(name, container, { previous = false }) {
+      const { worker, found } = logContainer(name, container, previous);
+      return {
+        path: found.logPath || join(settings.podLogsDir, `${worker.pod.metadata.namespace ?? ""}_${worker.pod.metadata.name}_${worker.uid}`, found.name, `${found.restartCount}.log`), containerId: found.id,
+        running: () => worker.runtime.containers.find(({ id }) => id === found.id)?.state === "running",
+      };
+    },
+    async exec(name, container, command, { tty = false, stdin = false, stdout = false, stderr = false }, signal) {
+      const { id } = runningContainer(name, container);
+      const { url = "" } = await cri.call("RuntimeService/Exec", { container_id: id, cmd: [...command], tty, stdin, stdout, stderr: stderr && !tty }, { signal });
+      return url;
+    },
+    async attach(name, container, { stdin = false, stdout = false, stderr = false }, signal) {
+      const { id, name: found } = runningContainer(name, container);
+      const tty = findContainer(workerOf(name).pod.spec, found)?.container.tty ?? false;
+      const { url = "" } = await cri.call("RuntimeService/Attach", { container_id: id, tty, stdin, stdout, stderr: stderr && !tty }, { signal });
+      return url;
+    },
+    async portForward(name, ports, signal) {
+      const sandbox = workerOf(name).runtime.sandboxes.find(({ ready }) => ready);
+      if (!sandbox) throw new KubeletApiError("unavailable", `unable to forward port because pod is not running. Current status=${workerOf(name).status.phase ?? ""}`);
+      const { url = "" } = await cri.call("RuntimeService/PortForward", { pod_sandbox_id: sandbox.id, port: [...ports] }, { signal });
+      return url;
+    },
+    async run(name, container, command, signal) {
+      const { id } = runningContainer(name, container);
+      const { stdout = new Uint8Array(), stderr = new Uint8Array(), exit_code: exitCode = 0 } = await cri.call("RuntimeService/ExecSync", { container_id: id, cmd: [...command] }, { signal, timeoutMs: 0 });
+      return { stdout, stderr, exitCode };
+    },
+    statsSummary,
+    unhealthyReason,
+  };
+}

@@ -1,0 +1,152 @@
+/**
+ * Carries out a plan for a pod: what to kill, then the sandbox, then what to start, in the plan's order. Decides nothing but what an error makes
+ * it decide: a plain init container that cannot be started holds up those after it, anything else does not.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/kuberuntime/kuberuntime_manager.go (SyncPod)
+ */
+import type { Pod } from "../../core/api/gen/core.v1.ts";
+import { settleAll } from "../../core/lifecycle/settle-all.ts";
+import type { PodSandboxConfig } from "../cri/gen/runtime.v1.ts";
+import { containerHash } from "./containers/labels.ts";
+import type { KubeletContext } from "./context.ts";
+import { type CrashBackoff, formatSeconds } from "./crash-backoff.ts";
+import { removeContainer } from "./garbage.ts";
+import { killContainer, killPod } from "./kill.ts";
+import type { PodPlan } from "./plan.ts";
+import { containerReference, formatPod, isHostNetwork, isSidecar, type NamedContainer, podReference } from "./pod-spec.ts";
+import { podIps, readRuntimePod, type RuntimePod } from "./runtime-pod.ts";
+import { ensureImage, majorMinor, startContainer, StartError } from "./start-container.ts";
+import { sandboxConfigOf, startSandbox } from "./start-sandbox.ts";
+import type { WaitingReason } from "./status/container-status.ts";
+import type { ReadyVolume } from "./volumes/volumes.ts";
+
+export interface Applied {
+  /** Containers that could not be started, and why. Those that could are not in it. */
+  readonly waiting: ReadonlyMap<string, WaitingReason>;
+  readonly started: readonly string[];
+  /** When it is worth trying those again; undefined: nothing waits. */
+  readonly retryAtMs: number | undefined;
+}
+
+export interface ApplyFacts {
+  readonly pod: Pod;
+  readonly runtime: RuntimePod;
+  readonly plan: PodPlan;
+  readonly volumes: ReadonlyMap<string, ReadyVolume>;
+  readonly backoff: CrashBackoff;
+  /** The pod's address is known: before its containers ask for it. */
+  readonly onSandbox: (runtime: RuntimePod) => void;
+}
+
+/** What failed for another reason than waiting is tried again this soon. */
+const RETRY_MS = 10_000;
+
+/** Throws when the pod could not be killed or has no sandbox: an error the worker backs off from. */
+export async function applyPlan(context: KubeletContext, facts: ApplyFacts, signal: AbortSignal): Promise<Applied> {
+  const { pod, plan } = facts;
+  const runtime = await clearTheWay(context, facts, signal);
+  const isNew = plan.createSandbox;
+  const sandbox = sandboxConfigOf(context, pod, plan.attempt);
+  const sandboxId = isNew ? await newSandbox(context, pod, sandbox, signal) : plan.sandboxId;
+  const now = isNew ? await readRuntimePod(context.cri, pod.metadata.uid, signal) : runtime;
+  if (isNew) facts.onSandbox(now);
+  return await startAll(context, { ...facts, runtime: now, volumes: facts.volumes }, { sandbox, sandboxId }, signal);
+}
+
+async function clearTheWay(context: KubeletContext, { pod, runtime, plan }: ApplyFacts, signal: AbortSignal): Promise<RuntimePod> {
+  const { cri, clock, events, log, settings } = context;
+  const deps = { cri, clock, events, log, version: majorMinor(settings.version) };
+  if (plan.createSandbox && plan.sandboxId !== "") events.event(podReference(pod), "Normal", "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.");
+  if (!plan.killPod) {
+    await settleAll(plan.kill.map(({ container, spec, message, reason }) => killContainer(deps, { pod, runtime, container, spec, message, reason }, signal)));
+    return runtime;
+  }
+  await killPod(deps, pod, runtime, { graceSeconds: undefined, signal });
+  if (!plan.createSandbox) return runtime;
+  const init = new Set((pod.spec.initContainers ?? []).map(({ name }) => name));
+  await settleAll(runtime.containers.filter(({ name }) => init.has(name)).map((container) => removeContainer(context, container, signal))); // they run again, from the first
+  return runtime;
+}
+
+async function newSandbox(context: KubeletContext, pod: Pod, config: PodSandboxConfig, signal: AbortSignal): Promise<string> {
+  try {
+    const problem = isHostNetwork(pod) ? undefined : context.networkProblem();
+    if (problem !== undefined) {
+      context.events.event(podReference(pod), "Warning", "NetworkNotReady", `network is not ready: ${problem}`);
+      throw new Error(`network is not ready: ${problem}`);
+    }
+    return await startSandbox(context, pod, config, signal);
+  } catch (cause) {
+    signal.throwIfAborted();
+    context.metrics.startedPodsError();
+    const { message } = cause as Error;
+    if (!message.startsWith("network is not ready")) context.events.event(podReference(pod), "Warning", "FailedCreatePodSandBox", `Failed to create pod sandbox: ${message}`);
+    throw new Error(`failed to "CreatePodSandbox" for "${formatPod(pod)}" with CreatePodSandboxError: "Failed to create sandbox for pod \\"${formatPod(pod)}\\": ${message}"`, { cause });
+  }
+}
+
+async function startAll(context: KubeletContext, { pod, runtime, plan, volumes, backoff }: ApplyFacts, { sandbox, sandboxId }: { readonly sandbox: PodSandboxConfig; readonly sandboxId: string }, signal: AbortSignal): Promise<Applied> {
+  const waiting = new Map<string, WaitingReason>();
+  const started: string[] = [];
+  const retries: number[] = [];
+  let heldUp = false;
+
+  for (const spec of plan.start) {
+    if (heldUp) break;
+    const { container, kind } = spec;
+    const holdsUp = kind === "init" && !isSidecar(container);
+    const crash = crashWait(context, pod, spec, runtime, backoff);
+    if (crash) {
+      waiting.set(container.name, { reason: "CrashLoopBackOff", message: crash.message });
+      retries.push(crash.untilMs);
+      heldUp = holdsUp;
+      continue;
+    }
+    try {
+      context.metrics.startedContainers(kind);
+      const ready = await withImages(context, { pod, spec, sandbox }, volumes, signal);
+      await startContainer(context, { pod, spec, runtime, sandboxId, sandbox, podIps: podIps(runtime), volumes: ready }, signal);
+      started.push(container.name);
+    } catch (error) {
+      if (!(error instanceof StartError)) throw error;
+      context.metrics.startedContainersError(kind, error.reason);
+      waiting.set(container.name, { reason: error.reason, message: error.message });
+      retries.push(context.images.waitsUntilMs(pod.metadata.uid, container.image ?? "") ?? context.clock.nowMs() + RETRY_MS);
+      heldUp = holdsUp;
+    }
+  }
+  return { waiting, started, retryAtMs: retries.length > 0 ? Math.min(...retries) : undefined };
+}
+
+/** Whether the container ended too recently to be started again; if not, its next wait will be longer. */
+function crashWait({ clock, events }: KubeletContext, pod: Pod, spec: NamedContainer, runtime: RuntimePod, backoff: CrashBackoff): { readonly message: string; readonly untilMs: number } | undefined {
+  const { container } = spec;
+  const ended = runtime.containers.find(({ name, state }) => name === container.name && state === "exited");
+  if (!ended) return undefined;
+  const key = `${container.name}/${containerHash(container)}`;
+  const wait = backoff.waiting(key, ended.finishedAtMs, clock.nowMs());
+  if (!wait) {
+    backoff.retried(key, ended.finishedAtMs, clock.nowMs());
+    return undefined;
+  }
+  events.event(containerReference(pod, spec), "Warning", "BackOff", `Back-off restarting failed container ${container.name} in pod ${formatPod(pod)}`);
+  return { message: `back-off ${formatSeconds(wait.delayMs)} restarting failed container=${container.name} pod=${formatPod(pod)}`, untilMs: wait.untilMs };
+}
+
+/** Pulls what this container mounts as image volumes; from then on they are named by id. */
+async function withImages(context: KubeletContext, { pod, spec, sandbox }: { readonly pod: Pod; readonly spec: NamedContainer; readonly sandbox: PodSandboxConfig }, volumes: ReadonlyMap<string, ReadyVolume>, signal: AbortSignal): Promise<ReadonlyMap<string, ReadyVolume>> {
+  const mounted = new Set((spec.container.volumeMounts ?? []).map(({ name }) => name));
+  const wanted = [...volumes].filter(([name, { image }]) => image && mounted.has(name));
+  if (wanted.length === 0) return volumes;
+  const result = new Map(volumes);
+  for (const [name, volume] of wanted) {
+    try {
+      const image = await ensureImage(context, { pod, spec, sandbox }, volume.image!.reference, volume.image!.policy, signal);
+      result.set(name, { ...volume, image: { reference: image.id ?? "", policy: volume.image!.policy } });
+    } catch (cause) {
+      signal.throwIfAborted();
+      throw new StartError("CreateContainerError", (cause as Error).message, cause);
+    }
+  }
+  return result;
+}

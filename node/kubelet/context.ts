@@ -1,0 +1,47 @@
+/** What the parts of the kubelet that act on pods have in common. Made once, in kubelet.ts. */
+import type { ResourceList, Service } from "../../core/api/gen/core.v1.ts";
+import type { EventRecorder } from "../../core/client/events.ts";
+import type { Informer } from "../../core/client/informer.ts";
+import type { Clock } from "../../core/lifecycle/clock.ts";
+import type { Random } from "../../core/lifecycle/random.ts";
+import type { Log } from "../../core/observe/log.ts";
+import type { Cri } from "../cri/client.ts";
+import type { Mounts } from "../os/mount.ts";
+import type { ImagePuller } from "./images/puller.ts";
+import type { PodObjects } from "./objects/pod-objects.ts";
+import type { Machine } from "./resources/linux-resources.ts";
+import type { PodCgroups } from "./resources/pod-cgroups.ts";
+import type { RuntimeHandlers } from "./sandbox/runtime-handlers.ts";
+import type { UserNamespaces } from "./sandbox/user-namespaces.ts";
+import type { KubeletSettings } from "./settings.ts";
+import type { Volumes } from "./volumes/volumes.ts";
+
+export interface KubeletContext {
+  readonly settings: KubeletSettings;
+  readonly cri: Cri;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly events: EventRecorder;
+  readonly mounts: Mounts;
+  readonly volumes: Volumes;
+  readonly objects: PodObjects;
+  readonly images: ImagePuller;
+  readonly services: Informer<Service>;
+  readonly cgroups: PodCgroups;
+  readonly handlers: RuntimeHandlers;
+  readonly userNamespaces: UserNamespaces;
+  readonly machine: Machine;
+  readonly allocatable: () => ResourceList;
+  /** Why pods that need a network cannot start, if they cannot. */
+  readonly networkProblem: () => string | undefined;
+  readonly metrics: KubeletMetrics;
+}
+
+/** Upstream's names. Counted where it happens. */
+export interface KubeletMetrics {
+  startedPods(): void;
+  startedPodsError(): void;
+  startedContainers(kind: string): void;
+  startedContainersError(kind: string, reason: string): void;
+}

@@ -1,0 +1,84 @@
+/**
+ * Dead containers and sandboxes. Of each container of a living pod the newest dead one is kept, for its status and its log; everything older
+ * goes. Of a pod that is gone everything goes.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/kuberuntime/kuberuntime_gc.go
+ */
+import { readdir, readlink, rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { settleAll } from "../../core/lifecycle/settle-all.ts";
+import { isCriNotFound } from "../cri/client.ts";
+import type { KubeletContext } from "./context.ts";
+import type { RuntimeContainer, RuntimePod, RuntimeSandbox } from "./runtime-pod.ts";
+import { logLinkName } from "./start-container.ts";
+import { podLogDirectory } from "./volumes/pod-directories.ts";
+
+export interface Garbage { readonly containers: readonly RuntimeContainer[]; readonly sandboxes: readonly RuntimeSandbox[] }
+
+type Context = Pick<KubeletContext, "cri" | "settings" | "log">;
+
+/** What nobody needs any more. `keepNewest`: of a pod that still exists. */
+export function garbageOf(runtime: RuntimePod, { keepNewest }: { readonly keepNewest: boolean }): Garbage {
+  const seen = new Set<string>();
+  const containers = runtime.containers.filter(({ name, state }) => {
+    if (state === "running" || state === "unknown") return false;
+    if (state === "created") return !keepNewest || seen.has(name);
+    const newestDead = !seen.has(name);
+    seen.add(name);
+    return !(keepNewest && newestDead);
+  });
+  const left = new Set(runtime.containers.filter((container) => !containers.includes(container)).map(({ sandboxId }) => sandboxId));
+  const sandboxes = runtime.sandboxes.filter(({ id, ready }, i) => !ready && !left.has(id) && !(keepNewest && i === 0));
+  return { containers, sandboxes };
+}
+
+export async function removeGarbage(context: Context, garbage: Garbage, signal: AbortSignal): Promise<void> {
+  await settleAll(garbage.containers.map((container) => removeContainer(context, container, signal)));
+  await settleAll(garbage.sandboxes.map(({ id }) => gone(context.cri.call("RuntimeService/RemovePodSandbox", { pod_sandbox_id: id }, { signal }))));
+}
+
+/** With its log. */
+export async function removeContainer(context: Context, { id, logPath }: RuntimeContainer, signal: AbortSignal): Promise<void> {
+  await removeLogs(logPath);
+  await gone(context.cri.call("RuntimeService/RemoveContainer", { container_id: id }, { signal }));
+  await removeLink(context, id);
+}
+
+async function removeLogs(path: string): Promise<void> {
+  if (path === "") return;
+  const name = basename(path);
+  for (const file of await namesIn(dirname(path))) if (file === name || file.startsWith(`${name}.`)) await rm(join(dirname(path), file), { force: true });
+}
+
+async function removeLink({ settings: { containerLogsDir } }: Context, id: string): Promise<void> {
+  if (containerLogsDir === "") return;
+  for (const name of await namesIn(containerLogsDir)) if (name.endsWith(`-${id}.log`)) await rm(join(containerLogsDir, name), { force: true });
+}
+
+/** All the logs of a pod that is gone, and the links that led to them. */
+export async function removePodLogs({ settings: { podLogsDir, containerLogsDir } }: Context, pod: { readonly namespace: string; readonly name: string; readonly uid: string }): Promise<void> {
+  const directory = podLogDirectory(podLogsDir, pod);
+  await rm(directory, { recursive: true, force: true });
+  if (containerLogsDir === "") return;
+  const prefix = logLinkName({ metadata: pod }, "", "").replace(/-\.log$/, "");
+  for (const name of await namesIn(containerLogsDir)) {
+    if (name.startsWith(prefix) && (await readlink(join(containerLogsDir, name)).catch(() => "" /* no link: not ours */)).startsWith(`${directory}/`)) await rm(join(containerLogsDir, name), { force: true });
+  }
+}
+
+async function namesIn(directory: string): Promise<string[]> {
+  try {
+    return await readdir(directory);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+}
+
+async function gone(call: Promise<unknown>): Promise<void> {
+  try {
+    await call;
+  } catch (error) {
+    if (!isCriNotFound(error)) throw error;
+  }
+}

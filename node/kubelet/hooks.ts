@@ -1,0 +1,45 @@
+/** Runs postStart and preStop handlers. Source: kubernetes v1.36 pkg/kubelet/lifecycle/handlers.go */
+import type { Container, EphemeralContainer, LifecycleHandler, Pod } from "../../core/api/gen/core.v1.ts";
+import type { Clock } from "../../core/lifecycle/clock.ts";
+import type { Cri } from "../cri/client.ts";
+import { formatPod } from "./pod-spec.ts";
+import { httpGetAction } from "./probes/http-get.ts";
+
+export interface HookDeps { readonly cri: Pick<Cri, "call">; readonly clock: Clock; readonly version: string }
+
+export interface HookRun {
+  readonly pod: Pod;
+  readonly container: Container | EphemeralContainer;
+  readonly containerId: string;
+  readonly podIp: string;
+  readonly handler: LifecycleHandler;
+  readonly timeoutMs: number;
+}
+
+/** Go's http.Client in the kubelet has none; the caller's limit is what counts. */
+const HTTP_TIMEOUT_MS_MAX = 24 * 3600 * 1000;
+
+/** Throws an Error with upstream's message when the handler fails. */
+export async function runHook({ cri, clock, version }: HookDeps, { pod, container, containerId, podIp, handler, timeoutMs }: HookRun, signal: AbortSignal): Promise<void> {
+  const where = `for Container "${container.name}" in Pod "${formatPod(pod)}" failed - error:`;
+  const { exec, httpGet, sleep } = handler;
+  if (exec) {
+    const command = exec.command ?? [];
+    const what = `Exec lifecycle hook ([${command.join(" ")}]) ${where}`;
+    const { exit_code = 0, stdout, stderr } = await cri.call("RuntimeService/ExecSync", { container_id: containerId, cmd: command }, { signal, timeoutMs: 0 }).catch((cause: Error) => {
+      throw new Error(`${what} ${cause.message}, message: ""`, { cause });
+    });
+    if (exit_code !== 0) throw new Error(`${what} command '${command.join(" ")}' exited with ${exit_code}: ${text(stderr)}, message: ${JSON.stringify(text(stdout) + text(stderr))}`);
+  } else if (httpGet) {
+    await httpGetAction(httpGet, container, { podIp, purpose: "lifecycle", version, timeoutMs: Math.min(timeoutMs, HTTP_TIMEOUT_MS_MAX), clock, signal }).catch((cause: Error) => {
+      throw new Error(`HTTP lifecycle hook (${httpGet.path ?? ""}) ${where} ${cause.message}`, { cause });
+    });
+  } else if (sleep) {
+    await clock.sleep(sleep.seconds * 1000, signal);
+    if (signal.aborted) throw new Error(`Sleep lifecycle hook (${sleep.seconds}) ${where} container terminated before sleep hook finished`);
+  } else throw new Error(`Cannot run handler: invalid handler: ${JSON.stringify(handler)}`);
+}
+
+function text(bytes: Uint8Array | undefined): string {
+  return Buffer.from(bytes ?? []).toString("utf8");
+}

@@ -1,0 +1,156 @@
+/**
+ * The kubelet: runs the pods that are bound to this node, and says how they are.
+ *
+ *   pods (informer) ──▶ PodManager (admission) ──▶ one PodWorker each ──▶ runtime (CRI), volumes, cgroups
+ *        ▲                                             │    ▲
+ *        └────────── status (StatusWriter) ◀───────────┘    └── runtime events, probes, ConfigMaps and Secrets
+ *
+ * Nothing is decided before the pods of this node have been read once, and nothing is killed because the API server cannot be reached. After a
+ * restart everything that runs is taken over as it is; what runs without a pod in the API is stopped.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/kubelet.go (behaviour)
+ */
+import type { Pod, Service } from "../../core/api/gen/core.v1.ts";
+import { isConflict, isNotFound } from "../../core/api/meta/status-error.ts";
+import type { Client } from "../../core/client/client.ts";
+import type { Events } from "../../core/client/events.ts";
+import type { Informer } from "../../core/client/informer.ts";
+import { PODS } from "../../core/client/resources.ts";
+import type { Clock } from "../../core/lifecycle/clock.ts";
+import type { Random } from "../../core/lifecycle/random.ts";
+import { type Runnable, runAll } from "../../core/lifecycle/run-all.ts";
+import type { Log } from "../../core/observe/log.ts";
+import type { Metrics } from "../../core/observe/metrics.ts";
+import type { Cri } from "../cri/client.ts";
+import type { Cgroups } from "../os/cgroup.ts";
+import type { Exec } from "../os/exec.ts";
+import type { MachineInfo } from "../os/machine.ts";
+import type { Mounts } from "../os/mount.ts";
+import { kubeletApi } from "./api.ts";
+import type { KubeletContext, KubeletMetrics } from "./context.ts";
+import { imagePuller } from "./images/puller.ts";
+import type { KubeletApi } from "./kubelet-api.ts";
+import { nodeAgent } from "./node/node-agent.ts";
+import type { Pressure } from "./node/node-status.ts";
+import { podObjects } from "./objects/pod-objects.ts";
+import { PodManager } from "./pod-manager.ts";
+import { probeManager } from "./probes/probe-manager.ts";
+import { podCgroups } from "./resources/pod-cgroups.ts";
+import { runtimeWatch } from "./runtime-watch.ts";
+import { runtimeHandlers } from "./sandbox/runtime-handlers.ts";
+import { userNamespaces } from "./sandbox/user-namespaces.ts";
+import type { KubeletSettings } from "./settings.ts";
+import { majorMinor } from "./start-container.ts";
+import { statusWriter } from "./status/status-writer.ts";
+import { tokenSource } from "./volumes/service-account-token.ts";
+import { volumeManager } from "./volumes/volumes.ts";
+
+export interface KubeletDeps {
+  readonly settings: KubeletSettings;
+  readonly client: Client;
+  /** Pods bound to this node: fieldSelector spec.nodeName=<node>. */
+  readonly pods: Informer<Pod>;
+  /** All services, for the environment of containers. */
+  readonly services: Informer<Service>;
+  readonly cri: Cri;
+  readonly cgroups: Cgroups;
+  readonly mounts: Mounts;
+  readonly exec: Exec;
+  readonly machine: MachineInfo;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly events: Events;
+  readonly metrics: Metrics;
+}
+
+export interface Kubelet extends Runnable {
+  readonly api: KubeletApi;
+}
+
+/** A runtime that has not answered for this long makes the node not ready. */
+const RUNTIME_SILENT_MS_MAX = 15 * 60_000;
+
+export function kubelet(deps: KubeletDeps): Kubelet {
+  const { settings, client, cri, clock, random, log, machine } = deps;
+  const life = new AbortController(); // ends with run
+  const signal = life.signal;
+  const kubeletStartedMs = clock.nowMs();
+  const events = deps.events.from({ component: "kubelet", host: settings.nodeName });
+  const pods = client.resource(PODS);
+  const pressures: ReadonlySet<Pressure> = new Set();
+
+  const objects = podObjects({ client, clock, log, signal, onChange: (uid) => manager.worker(uid)?.wake() });
+  const tokens = tokenSource({ client, clock, random, log, signal });
+  const node = nodeAgent({ ...deps, events, pressures: () => pressures, runtimeSilentMs: () => clock.uptimeMs() - watch.lastListMs(), runtimeSilentMsMax: RUNTIME_SILENT_MS_MAX });
+  const context: KubeletContext = {
+    settings, cri, clock, random, log, events, mounts: deps.mounts, objects, services: deps.services,
+    volumes: volumeManager({ dataDir: settings.dataDir, client, objects, tokens, mounts: deps.mounts, exec: deps.exec, clock, random, events, log, hostIps: settings.nodeIps, allocatable: node.allocatable }),
+    images: imagePuller({ cri, clock, events, serialize: settings.serializeImagePulls }), cgroups: podCgroups(deps.cgroups, settings.cgroupRoot), handlers: runtimeHandlers(client),
+    userNamespaces: userNamespaces(settings), machine: { memoryBytes: machine.memoryBytes, hugepageSizes: machine.hugepages.map(({ size }) => size), countsSwap: deps.cgroups.countsSwap },
+    allocatable: node.allocatable, networkProblem: node.networkProblem, metrics: kubeletMetrics(deps.metrics),
+  };
+  const statuses = statusWriter({ client, clock, log, signal });
+  const probes = probeManager({
+    cri, clock, random, log, events, version: majorMinor(settings.version), startedMs: clock.uptimeMs(), signal, counter: deps.metrics.counter("prober_probe_total", "Cumulative number of a liveness, readiness or startup probe for a container by result."),
+    find: (uid) => {
+      const worker = manager.worker(uid);
+      return worker && { pod: worker.pod, status: worker.status };
+    },
+    onResult: (uid, kind, result) => {
+      const worker = manager.worker(uid);
+      worker?.publish();
+      if (kind !== "readiness" && (result === "failure" || kind === "startup")) worker?.wake();
+    },
+  });
+  const manager = new PodManager({
+    pods: deps.pods, cri, log, signal, node: node.current, allocatable: node.allocatable, pressures: () => [...pressures],
+    worker: { context, statuses, probes, kubeletStartedMs, deleteObject, onStage: () => undefined },
+  });
+  const watch = runtimeWatch({ cri, clock, log, onChange: (uid) => manager.onRuntimeChange(uid), onList: (list) => manager.onRuntimeList(list) });
+
+  async function deleteObject(pod: Pod, quit: AbortSignal): Promise<void> {
+    try {
+      await pods.delete(pod, { gracePeriodSeconds: 0, preconditions: { uid: pod.metadata.uid } }, { signal: quit });
+    } catch (error) {
+      if (!isNotFound(error) && !isConflict(error)) throw error; // gone, or another pod has its name
+    }
+  }
+
+  const podLife: Runnable = {
+    name: "pods",
+    async run(quit, ready) {
+      context.cgroups.setUp(node.podResources());
+      context.userNamespaces.adopt(await context.volumes.leftBehind());
+      ready();
+      await manager.run(quit);
+    },
+  };
+
+  return {
+    name: "kubelet",
+    api: kubeletApi({ context, manager, statsSummary: () => Promise.reject(new Error("no statistics yet")), unhealthyReason: () => node.runtimeProblem(), logDir: "/var/log" }),
+    async run(quit, ready) {
+      try {
+        await runAll([...node.parts, watch, podLife, { name: "kubelet-ready", run: async (stop, up) => { up(); ready(); await new Promise<void>((resolve) => stop.addEventListener("abort", () => resolve(), { once: true })); } }], quit);
+      } finally {
+        life.abort();
+        objects.close();
+      }
+    },
+  };
+}
+
+function kubeletMetrics(metrics: Metrics): KubeletMetrics {
+  const startedPods = metrics.counter("kubelet_started_pods_total", "Cumulative number of pods started");
+  const startedPodsErrors = metrics.counter("kubelet_started_pods_errors_total", "Cumulative number of errors when starting pods");
+  const startedContainers = metrics.counter("kubelet_started_containers_total", "Cumulative number of containers started");
+  const startedContainersErrors = metrics.counter("kubelet_started_containers_errors_total", "Cumulative number of errors when starting containers");
+  const kindOf = (kind: string): string => (kind === "init" ? "init_container" : kind === "ephemeral" ? "ephemeral_container" : "container");
+  return {
+    startedPods: () => startedPods.inc(),
+    startedPodsError: () => startedPodsErrors.inc(),
+    startedContainers: (kind) => startedContainers.inc({ container_type: kindOf(kind) }),
+    startedContainersError: (kind, code) => startedContainersErrors.inc({ container_type: kindOf(kind), code }),
+  };
+}

@@ -1,0 +1,59 @@
+/**
+ * The node's heartbeat: a Lease in kube-node-lease, renewed every 10 s, good for 40.
+ *
+ * Source: kubernetes v1.36 staging/src/k8s.io/component-helpers/apimachinery/lease/controller.go, pkg/kubelet/kubelet.go
+ */
+import type { Lease } from "../../../core/api/gen/coordination.v1.ts";
+import { isConflict, isNotFound } from "../../../core/api/meta/status-error.ts";
+import type { Client } from "../../../core/client/client.ts";
+import { LEASES } from "../../../core/client/resources.ts";
+import { backoffMs } from "../../../core/lifecycle/backoff.ts";
+import { type Clock, microTimestamp } from "../../../core/lifecycle/clock.ts";
+import type { Runnable } from "../../../core/lifecycle/run-all.ts";
+import type { Log } from "../../../core/observe/log.ts";
+
+const NAMESPACE = "kube-node-lease";
+const DURATION_SECONDS = 40;
+const RENEW_MS = 10_000;
+const RETRY = { minMs: 200, maxMs: 7_000 };
+
+interface Deps { readonly client: Client; readonly clock: Clock; readonly log: Log; readonly nodeName: string; /** Of the node's object, once it is known. */ readonly nodeUid: () => string | undefined }
+
+export function nodeLease({ client, clock, log, nodeName, nodeUid }: Deps): Runnable {
+  const leases = client.resource(LEASES);
+  let known: Readonly<Lease> | undefined;
+
+  async function renew(signal: AbortSignal): Promise<void> {
+    const uid = nodeUid();
+    const owner = uid === undefined ? {} : { ownerReferences: [{ apiVersion: "v1", kind: "Node", name: nodeName, uid }] };
+    const spec = { holderIdentity: nodeName, leaseDurationSeconds: DURATION_SECONDS, renewTime: microTimestamp(clock.nowMs()) };
+    const metadata = { name: nodeName, namespace: NAMESPACE };
+    try {
+      known ??= await leases.get({ metadata }, { signal });
+      known = await leases.update({ ...known, metadata: { ...known.metadata, ...owner }, spec: { ...known.spec, ...spec } }, { signal });
+    } catch (error) {
+      known = undefined;
+      if (!isNotFound(error)) throw error;
+      known = await leases.create({ apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { ...metadata, ...owner }, spec }, { signal });
+    }
+  }
+
+  return {
+    name: "node-lease",
+    async run(signal, ready) {
+      ready();
+      for await (const _ of clock.every(RENEW_MS, signal)) {
+        for (let failures = 0; !signal.aborted; ) {
+          try {
+            await renew(signal);
+            break;
+          } catch (error) {
+            if (signal.aborted) return;
+            if (!isConflict(error)) log.warn("node lease not renewed, next try soon", { error });
+            await clock.sleep(backoffMs(++failures, RETRY), signal);
+          }
+        }
+      }
+    },
+  };
+}

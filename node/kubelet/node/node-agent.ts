@@ -1,0 +1,207 @@
+/**
+ * Speaks for the node: registers it, reports its status (when it changes, and every 5 minutes), keeps its lease, watches the runtime's own
+ * condition.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/kubelet_node_status.go, pkg/kubelet/kubelet.go (updateRuntimeUp)
+ */
+import { statfs } from "node:fs/promises";
+import type { Node, ObjectReference, ResourceList } from "../../../core/api/gen/core.v1.ts";
+import { isAlreadyExists } from "../../../core/api/meta/status-error.ts";
+import { parseQuantity } from "../../../core/api/meta/quantity.ts";
+import type { Client } from "../../../core/client/client.ts";
+import type { EventRecorder } from "../../../core/client/events.ts";
+import { NODES } from "../../../core/client/resources.ts";
+import { backoffMs } from "../../../core/lifecycle/backoff.ts";
+import type { Clock } from "../../../core/lifecycle/clock.ts";
+import type { Runnable } from "../../../core/lifecycle/run-all.ts";
+import type { Log } from "../../../core/observe/log.ts";
+import type { Cri } from "../../cri/client.ts";
+import type { Image, StatusResponse, VersionResponse } from "../../cri/gen/runtime.v1.ts";
+import type { MachineInfo } from "../../os/machine.ts";
+import type { KubeletSettings } from "../settings.ts";
+import { allocatableOf, type CapacityFacts } from "./capacity.ts";
+import { nodeLease } from "./lease.ts";
+import { isSameStatus, newNode, nodeLabels, nodeStatusOf, nodeStatusPatch, type Pressure } from "./node-status.ts";
+
+interface Deps {
+  readonly settings: KubeletSettings;
+  readonly client: Client;
+  readonly cri: Cri;
+  readonly machine: MachineInfo;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly events: EventRecorder;
+  readonly runtimeSilentMs: () => number;
+  readonly runtimeSilentMsMax: number;
+  readonly pressures: () => ReadonlySet<Pressure>;
+}
+
+export interface NodeAgent {
+  readonly parts: readonly Runnable[];
+  /** The node as the API server last had it; before that, as we would register it. */
+  current(): Pick<Node, "metadata" | "spec">;
+  allocatable(): ResourceList;
+  /** What all pods together may use. */
+  podResources(): { readonly memoryBytes: number; readonly milliCpu: number };
+  networkProblem(): string | undefined;
+  runtimeProblem(): string | undefined;
+  /** Look at the status now rather than at the next tick. */
+  refresh(): void;
+}
+
+const STATUS_MS = 10_000;
+const REPORT_MS = 300_000;
+const RUNTIME_CHECK_MS = 5_000;
+const IMAGES_MS = 60_000;
+const RETRY = { minMs: 100, maxMs: 7_000 };
+
+export function nodeAgent(deps: Deps): NodeAgent {
+  const { settings, client, cri, machine, clock, log, events } = deps;
+  const nodes = client.resource(NODES);
+  const name = { metadata: { name: settings.nodeName } };
+  const reference: ObjectReference = { apiVersion: "v1", kind: "Node", name: settings.nodeName, uid: settings.nodeName };
+  let known: Readonly<Node> | undefined;
+  let reportedMs = Number.NEGATIVE_INFINITY;
+  let capacity: CapacityFacts = { machine, diskBytes: 0, maxPods: settings.maxPods, reserved: settings.reserved };
+  let runtimeVersion: VersionResponse | undefined;
+  let runtimeStatus: StatusResponse | undefined;
+  let runtimeError: string | undefined = "container runtime status check may not have completed yet";
+  let images: readonly Image[] = [];
+  let imagesMs = Number.NEGATIVE_INFINITY;
+  let woken = new AbortController();
+
+  async function checkRuntime(signal: AbortSignal): Promise<void> {
+    const before = problems().join();
+    try {
+      runtimeVersion ??= await cri.call("RuntimeService/Version", {}, { signal, timeoutMs: RUNTIME_CHECK_MS });
+      runtimeStatus = await cri.call("RuntimeService/Status", {}, { signal, timeoutMs: RUNTIME_CHECK_MS });
+      const condition = runtimeStatus.status?.conditions?.find(({ type }) => type === "RuntimeReady");
+      runtimeError = condition?.status ? undefined : `container runtime not ready: ${describe("RuntimeReady", condition)}`;
+    } catch {
+      runtimeVersion = undefined; // it may come back as another one
+      runtimeStatus = undefined;
+      runtimeError = "container runtime is down";
+    }
+    if (problems().join() !== before) woken.abort();
+  }
+
+  function networkProblem(): string | undefined {
+    const condition = runtimeStatus?.status?.conditions?.find(({ type }) => type === "NetworkReady");
+    return condition?.status ? undefined : `container runtime network not ready: ${describe("NetworkReady", condition)}`;
+  }
+
+  function runtimeProblem(): string | undefined {
+    if (runtimeError !== undefined) return runtimeError;
+    const silentMs = deps.runtimeSilentMs();
+    return silentMs > deps.runtimeSilentMsMax ? `PLEG is not healthy: pleg was last seen active ${Math.round(silentMs / 1000)}s ago; threshold is ${deps.runtimeSilentMsMax / 60_000}m0s` : undefined;
+  }
+
+  function problems(): string[] {
+    return [runtimeProblem(), runtimeStatus ? networkProblem() : undefined].flatMap((problem) => (problem === undefined ? [] : [problem]));
+  }
+
+  async function register(signal: AbortSignal): Promise<Readonly<Node>> {
+    const draft = newNode({ settings, machine });
+    try {
+      const created = await nodes.create({ ...draft, metadata: { ...draft.metadata } }, { signal });
+      log.info("node registered", { node: settings.nodeName });
+      return created;
+    } catch (error) {
+      if (!isAlreadyExists(error)) throw error;
+    }
+    const found = await nodes.get(name, { signal });
+    const facts = nodeLabels(settings, machine);
+    const wrong = Object.entries({ ...facts, ...settings.labels }).filter(([key, value]) => found.metadata.labels?.[key] !== value);
+    if (found.status?.nodeInfo && found.status.nodeInfo.bootID !== machine.bootId) events.event(reference, "Warning", "Rebooted", `Node ${settings.nodeName} has been rebooted, boot id: ${machine.bootId}`);
+    if (wrong.length === 0) return found;
+    return await nodes.patch(name, "application/strategic-merge-patch+json", { metadata: { labels: Object.fromEntries(wrong) } }, { signal });
+  }
+
+  async function report(signal: AbortSignal): Promise<void> {
+    known ??= await register(signal);
+    capacity = { ...capacity, diskBytes: await diskBytes(settings.dataDir) };
+    if (clock.uptimeMs() - imagesMs >= IMAGES_MS && runtimeError === undefined) {
+      images = (await cri.call("ImageService/ListImages", {}, { signal })).images ?? [];
+      imagesMs = clock.uptimeMs();
+    }
+    const current = await nodes.get(name, { signal });
+    const before = current.status;
+    const after = nodeStatusOf({ settings, machine, capacity, before, problems: problems(), pressures: deps.pressures(), runtimeVersion, runtimeStatus, images, nowMs: clock.nowMs() });
+    known = current;
+    if (isSameStatus(before, after) && clock.uptimeMs() - reportedMs < REPORT_MS) return;
+    known = await nodes.patch(name, "application/strategic-merge-patch+json", nodeStatusPatch(before, after), { subresource: "status", signal });
+    reportedMs = clock.uptimeMs();
+    tellTransitions(before?.conditions ?? [], after.conditions ?? []);
+  }
+
+  function tellTransitions(before: NonNullable<Node["status"]>["conditions"] & object, after: typeof before): void {
+    for (const { type, status, reason = "" } of after) {
+      if (before.find((condition) => condition.type === type)?.status === status) continue;
+      const event = type === "Ready" ? (status === "True" ? "NodeReady" : "NodeNotReady") : reason.replace(/^Kubelet/, "Node");
+      events.event(reference, "Normal", event, `Node ${settings.nodeName} status is now: ${event}`);
+    }
+  }
+
+  const runtimeCheck: Runnable = {
+    name: "runtime-check",
+    async run(signal, ready) {
+      for await (const _ of clock.every(RUNTIME_CHECK_MS, signal)) {
+        await checkRuntime(signal);
+        ready(); // the first answer, good or bad, is in
+      }
+    },
+  };
+
+  const statusReport: Runnable = {
+    name: "node-status",
+    async run(signal, ready) {
+      events.event(reference, "Normal", "Starting", "Starting kubelet.");
+      for (let failures = 0; !signal.aborted; ) {
+        woken = new AbortController();
+        try {
+          await report(signal);
+          failures = 0;
+          ready();
+        } catch (error) {
+          if (signal.aborted) return;
+          failures++;
+          log.warn("node status not reported, next try soon", { node: settings.nodeName, error });
+          if ((error as { code?: number }).code === 404) known = undefined; // someone deleted the node: register it again
+        }
+        if (failures > 1) ready(); // pods that run already must not wait for an API server that is away
+        await clock.sleep(failures > 0 ? backoffMs(failures, RETRY) : STATUS_MS, AbortSignal.any([signal, woken.signal]));
+      }
+    },
+  };
+
+  return {
+    parts: [runtimeCheck, statusReport, nodeLease({ client, clock, log, nodeName: settings.nodeName, nodeUid: () => known?.metadata.uid })],
+    current: () => known ?? asNode(newNode({ settings, machine })),
+    allocatable: () => allocatableOf(capacity),
+    podResources() {
+      const reserved = (resource: string): string => settings.reserved[resource] ?? "0";
+      return { memoryBytes: machine.memoryBytes - parseQuantity(reserved("memory")).number(), milliCpu: machine.cpus * 1000 - parseQuantity(reserved("cpu")).milliNumber() };
+    },
+    networkProblem,
+    runtimeProblem,
+    refresh: () => woken.abort(),
+  };
+}
+
+function asNode({ metadata, spec }: ReturnType<typeof newNode>): Pick<Node, "metadata" | "spec"> {
+  return { metadata: { ...metadata, uid: "", resourceVersion: "", creationTimestamp: "" }, spec };
+}
+
+function describe(type: string, condition: { readonly status?: boolean | undefined; readonly reason?: string | undefined; readonly message?: string | undefined } | undefined): string {
+  return `${type}=${condition?.status ?? false} reason:${condition?.reason ?? ""} message:${condition?.message ?? ""}`;
+}
+
+async function diskBytes(path: string): Promise<number> {
+  try {
+    const { blocks, bsize } = await statfs(path);
+    return blocks * bsize;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return 0; // the data directory is made with the first pod
+    throw error;
+  }
+}

@@ -1,0 +1,173 @@
+/**
+ * The pods of this node: who is admitted, one worker for each, and the end of what nobody knows any more.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/kubelet.go (HandlePodAdditions), pkg/kubelet/kubelet_pods.go (HandlePodCleanups)
+ */
+import { readdir } from "node:fs/promises";
+import type { Node, Pod, ResourceList } from "../../core/api/gen/core.v1.ts";
+import { isDeleting } from "../../core/api/meta/object-meta.ts";
+import type { Informer } from "../../core/client/informer.ts";
+import type { Log } from "../../core/observe/log.ts";
+import type { Cri } from "../cri/client.ts";
+import { refusalOf } from "./admission.ts";
+import { containerNamed, readRuntimePod, type RuntimePod, type RuntimeSummary } from "./runtime-pod.ts";
+import { isTerminalPhase, podReference } from "./pod-spec.ts";
+import { PodWorker, type WorkerDeps } from "./pod-worker.ts";
+import { removePodLogs } from "./garbage.ts";
+
+interface Deps {
+  readonly pods: Informer<Pod>;
+  readonly worker: WorkerDeps;
+  readonly cri: Cri;
+  readonly log: Log;
+  readonly node: () => Pick<Node, "metadata" | "spec">;
+  readonly allocatable: () => ResourceList;
+  readonly pressures: () => readonly string[];
+  readonly signal: AbortSignal;
+}
+
+export class PodManager {
+  readonly #deps: Deps;
+  readonly #workers = new Map<string, PodWorker>();
+  readonly #running = new Set<Promise<void>>();
+  #inRuntime: ReadonlyMap<string, RuntimeSummary> = new Map();
+  #listed = Promise.withResolvers<void>();
+  #started = false;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  worker(uid: string): PodWorker | undefined { return this.#workers.get(uid); }
+
+  workers(): IterableIterator<PodWorker> { return this.#workers.values(); }
+
+  /** Takes charge once both the API server and the runtime have said what there is; returns when `signal` aborts and all workers have ended. */
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all([this.#deps.pods.whenSynced(signal), this.#listed.promise]);
+    if (signal.aborted) return;
+    this.#started = true;
+    for (const pod of [...this.#deps.pods.list()].toSorted(byAge)) this.#onPod(pod); // the oldest have the best claim to what there is
+    const stop = this.#deps.pods.onChange(({ object, deleted }) => (deleted ? this.#onGone(object) : this.#onPod(object)));
+    await this.#sweep();
+    await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+    stop();
+    await Promise.allSettled(this.#running);
+  }
+
+  /** From the runtime's event stream. */
+  onRuntimeChange(uid: string): void {
+    const { signal, log } = this.#deps;
+    this.#workers.get(uid)?.notice(signal).catch((error: unknown) => {
+      if (!signal.aborted) log.debug("pod not looked at, its worker will", { uid, error });
+    });
+  }
+
+  /** From the runtime's list. */
+  onRuntimeList(pods: ReadonlyMap<string, RuntimeSummary>): void {
+    this.#inRuntime = pods;
+    this.#listed.resolve();
+    if (this.#started) void this.#sweep();
+  }
+
+  #onPod(pod: Pod): void {
+    const known = this.#workers.get(pod.metadata.uid);
+    if (known) return known.update(pod);
+    const worker = new PodWorker(pod, this.#deps.worker);
+    const refusal = this.#refusal(pod);
+    this.#start(worker);
+    if (!refusal) return;
+    this.#deps.worker.context.events.event(podReference(pod), "Warning", refusal.reason, refusal.message.replace(/^Pod was rejected: /, ""));
+    worker.fail(refusal);
+  }
+
+  /** What runs already, has ended, or is about to end is not asked. */
+  #refusal(pod: Pod) {
+    const { uid } = pod.metadata;
+    if (isTerminalPhase(pod.status?.phase) || isDeleting(pod) || this.#inRuntime.get(uid)?.running) return undefined;
+    const others = [...this.#workers.values()].filter((worker) => worker.uid !== uid && this.#counts(worker)).map((worker) => worker.pod);
+    const { node, allocatable, pressures, worker } = this.#deps;
+    return refusalOf({ pod, others, node: node(), allocatable: allocatable(), pressures: pressures(), allowedUnsafeSysctls: worker.context.settings.allowedUnsafeSysctls });
+  }
+
+  #counts({ stage, status }: PodWorker): boolean {
+    return (stage === "running" && !isTerminalPhase(status.phase)) || stage === "terminating";
+  }
+
+  #onGone(pod: Pod): void {
+    this.#workers.get(pod.metadata.uid)?.remove(pod);
+  }
+
+  #start(worker: PodWorker): void {
+    this.#workers.set(worker.uid, worker);
+    this.#balance();
+    const { signal, log } = this.#deps;
+    const running = worker.run(signal).catch((error: unknown) => log.error("pod worker ended, this is a bug", { uid: worker.uid, error })).then(() => {
+      this.#running.delete(running);
+      if (worker.stage === "finished") this.#workers.delete(worker.uid);
+      if (!signal.aborted) this.#balance();
+    });
+    this.#running.add(running);
+  }
+
+  #balance(): void {
+    this.#deps.worker.context.cgroups.balance([...this.#workers.values()].filter((worker) => this.#counts(worker)).map((worker) => worker.pod));
+  }
+
+  /** Ends what the runtime has, or what lies on the disk, of pods that no longer exist. */
+  async #sweep(): Promise<void> {
+    const { cri, signal, log, worker: { context } } = this.#deps;
+    try {
+      for (const { uid } of this.#inRuntime.values()) {
+        if (this.#workers.has(uid)) continue;
+        const runtime = await readRuntimePod(cri, uid, signal);
+        if (this.#workers.has(uid) || (runtime.containers.length === 0 && runtime.sandboxes.length === 0)) continue;
+        log.info("ending a pod that the API server does not know", { uid, pod: runtime.name, namespace: runtime.namespace });
+        const orphan = new PodWorker(rememberedPod(runtime), this.#deps.worker);
+        orphan.remove();
+        this.#start(orphan);
+      }
+      for (const uid of await context.volumes.leftBehind()) {
+        if (this.#workers.has(uid)) continue;
+        await context.volumes.release(uid);
+        context.cgroups.remove(uid);
+      }
+      for (const directory of await logDirectories(context.settings.podLogsDir)) if (!this.#workers.has(directory.uid)) await removePodLogs(context, directory);
+    } catch (error) {
+      if (!signal.aborted) log.warn("leftovers of pods not removed, next try at the next list", { error });
+    }
+  }
+}
+
+function byAge(a: Pod, b: Pod): number {
+  return a.metadata.creationTimestamp < b.metadata.creationTimestamp ? -1 : a.metadata.creationTimestamp > b.metadata.creationTimestamp ? 1 : 0;
+}
+
+/** A pod as its containers remember it. */
+function rememberedPod(runtime: RuntimePod): Pod {
+  const names = [...new Set(runtime.containers.map(({ name }) => name))];
+  const grace = names.flatMap((name) => containerNamed(runtime, name)?.spec.gracePeriodSeconds ?? []);
+  return {
+    apiVersion: "v1", kind: "Pod", metadata: { name: runtime.name, namespace: runtime.namespace, uid: runtime.uid, resourceVersion: "", creationTimestamp: "" },
+    spec: {
+      containers: names.map((name) => {
+        const preStop = containerNamed(runtime, name)?.spec.preStop;
+        return { name, ...(preStop ? { lifecycle: { preStop } } : {}) };
+      }),
+      ...(grace.length > 0 ? { terminationGracePeriodSeconds: Math.max(...grace) } : {}),
+    },
+  };
+}
+
+/** <namespace>_<name>_<uid> */
+async function logDirectories(root: string): Promise<{ readonly namespace: string; readonly name: string; readonly uid: string }[]> {
+  try {
+    return (await readdir(root)).flatMap((entry) => {
+      const [namespace, name, uid] = entry.split("_");
+      return namespace && name && uid ? [{ namespace, name, uid }] : [];
+    });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+}

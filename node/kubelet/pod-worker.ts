@@ -1,0 +1,286 @@
+/**
+ * One pod's life on this node. Everything that is done about a pod is done here, one thing at a time:
+ *
+ *   running       make it so: volumes, sandbox, containers (plan.ts, apply.ts); say so (status)
+ *   terminating   nothing is started any more; what runs is stopped within the grace period
+ *   terminated    volumes and cgroup are gone; the last status is written; a deleted pod is taken from the API server
+ *   finished      and from the runtime, logs too
+ *
+ * A pod moves forward only. It terminates when it is deleted, when it was removed from the API server behind our back, when the kubelet fails
+ * it (eviction, deadline, refused), and when its containers are done.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/pod_workers.go, pkg/kubelet/kubelet.go (SyncPod, SyncTerminatingPod, SyncTerminatedPod)
+ */
+import type { Pod, PodStatus } from "../../core/api/gen/core.v1.ts";
+import { isDeleting } from "../../core/api/meta/object-meta.ts";
+import { applyPlan } from "./apply.ts";
+import { terminationMessage } from "./containers/termination-message.ts";
+import type { KubeletContext } from "./context.ts";
+import { CrashBackoff } from "./crash-backoff.ts";
+import { garbageOf, removeGarbage, removePodLogs } from "./garbage.ts";
+import { killPod } from "./kill.ts";
+import { planPod } from "./plan.ts";
+import { isTerminalPhase, podReference } from "./pod-spec.ts";
+import type { ProbeManager } from "./probes/probe-manager.ts";
+import { emptyRuntimePod, isAnythingRunning, readRuntimePod, type RuntimePod } from "./runtime-pod.ts";
+import { majorMinor } from "./start-container.ts";
+import type { WaitingReason } from "./status/container-status.ts";
+import { type PodFailure, podStatusOf } from "./status/pod-status.ts";
+import type { StatusWriter } from "./status/status-writer.ts";
+import { type ReadyVolume, VolumesNotReady } from "./volumes/volumes.ts";
+
+export type WorkerStage = "running" | "terminating" | "terminated" | "finished";
+
+export interface WorkerDeps {
+  readonly context: KubeletContext;
+  readonly statuses: StatusWriter;
+  readonly probes: ProbeManager;
+  readonly kubeletStartedMs: number;
+  /** Takes the pod's object away: its containers are gone. */
+  readonly deleteObject: (pod: Pod, signal: AbortSignal) => Promise<void>;
+  readonly onStage: () => void;
+}
+
+/** Without news a pod is looked at this often: its files may have to change, the runtime's event may have been lost. */
+const RESYNC_MS = 60_000;
+const ERROR_RETRY_MS = 10_000;
+const NETWORK_RETRY_MS = 1_000;
+const CLEANUP_RETRY_MS = 500;
+/** A pod that was taken from the API server at once still gets a moment. */
+const GRACE_SECONDS_REMOVED = 1;
+
+export class PodWorker {
+  readonly uid: string;
+  readonly #deps: WorkerDeps;
+  readonly #backoff = new CrashBackoff();
+  readonly #waiting = new Map<string, WaitingReason>();
+  readonly #messages = new Map<string, string>(); // of ended containers, by id
+  #pod: Pod;
+  #runtime: RuntimePod;
+  #stage: WorkerStage = "running";
+  #removed = false;
+  #failure: PodFailure | undefined;
+  #graceSeconds: number | undefined; // of an eviction
+  #volumes: ReadonlyMap<string, ReadyVolume> | undefined;
+  #woken = Promise.withResolvers<void>();
+  #sync: AbortController | undefined; // what is being done now
+  #killGraceSeconds: number | undefined; // what it was begun with
+
+  constructor(pod: Pod, deps: WorkerDeps) {
+    this.uid = pod.metadata.uid;
+    this.#pod = pod;
+    this.#deps = deps;
+    this.#runtime = emptyRuntimePod(this.uid, pod.metadata.name, pod.metadata.namespace);
+  }
+
+  get pod(): Pod { return this.#pod; }
+  get stage(): WorkerStage { return this.#stage; }
+  get runtime(): RuntimePod { return this.#runtime; }
+  get status(): PodStatus { return this.#deps.statuses.get(this.uid) ?? this.#pod.status ?? {}; }
+
+  /** The pod's object changed. */
+  update(pod: Pod): void {
+    this.#pod = pod;
+    if (isDeleting(pod)) this.#hurry();
+    this.wake();
+  }
+
+  /** The pod's object is gone. */
+  remove(pod: Pod = this.#pod): void {
+    this.#pod = pod;
+    this.#removed = true;
+    this.#hurry();
+    this.wake();
+  }
+
+  /** The kubelet gives the pod up. */
+  fail(failure: PodFailure, graceSeconds?: number): void {
+    if (this.#failure) return;
+    this.#failure = failure;
+    this.#graceSeconds = graceSeconds;
+    this.#hurry();
+    this.wake();
+  }
+
+  /** Something about it may have changed. */
+  wake(): void {
+    this.#woken.resolve();
+  }
+
+  /** The runtime says something happened: told at once, although the worker may be busy. */
+  async notice(signal: AbortSignal): Promise<void> {
+    this.wake();
+    if (this.#sync && this.#stage === "terminating") await this.#observe(signal);
+  }
+
+  /** A probe found something out. */
+  publish(): void {
+    if (this.#stage === "running" || this.#stage === "terminating") this.#say();
+  }
+
+  /** Ends what is being done when it is no longer wanted, or must end sooner. */
+  #hurry(): void {
+    if (this.#stage === "running") this.#sync?.abort();
+    const grace = this.#graceNow();
+    if (this.#stage === "terminating" && grace !== undefined && grace < (this.#killGraceSeconds ?? Number.POSITIVE_INFINITY)) this.#sync?.abort();
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#deps.context;
+    while (!signal.aborted && this.#stage !== "finished") {
+      this.#woken = Promise.withResolvers();
+      const sync = new AbortController();
+      this.#sync = sync;
+      let waitMs: number;
+      try {
+        waitMs = await this.#once(AbortSignal.any([signal, sync.signal]));
+      } catch (error) {
+        if (signal.aborted) return;
+        if (sync.signal.aborted) continue; // the world changed: look again
+        waitMs = this.#stage === "running" ? this.#retryMs(error) : CLEANUP_RETRY_MS;
+        log.warn("pod not synced, next try soon", { pod: this.#pod.metadata.name, namespace: this.#pod.metadata.namespace, uid: this.uid, stage: this.#stage, error });
+        this.#say();
+      } finally {
+        this.#sync = undefined;
+      }
+      if (this.#isFinished()) break;
+      const idle = new AbortController();
+      await Promise.race([this.#woken.promise, clock.sleep(waitMs, AbortSignal.any([signal, idle.signal]))]);
+      idle.abort();
+    }
+  }
+
+  #isFinished(): boolean { return this.#stage === "finished"; }
+
+  #retryMs(error: unknown): number {
+    const { clock, random } = this.#deps.context;
+    if (error instanceof VolumesNotReady) return Math.max(0, error.retryAtMs - clock.nowMs());
+    if ((error as Error).message.includes("network is not ready")) return NETWORK_RETRY_MS;
+    return ERROR_RETRY_MS * (1 + 0.5 * random.next());
+  }
+
+  /** One step; returns how long there is nothing to do. */
+  async #once(signal: AbortSignal): Promise<number> {
+    await this.#observe(signal);
+    if (this.#stage === "running" && this.#shouldTerminate()) this.#enter("terminating");
+    if (this.#stage === "running") return await this.#syncRunning(signal);
+    if (this.#stage === "terminating") {
+      await this.#terminate(signal);
+      this.#enter("terminated");
+    }
+    return await this.#cleanUp(signal);
+  }
+
+  #enter(stage: WorkerStage): void {
+    this.#stage = stage;
+    this.#deps.onStage();
+  }
+
+  #shouldTerminate(): boolean {
+    if (!this.#failure && this.#deadlineMs() <= this.#deps.context.clock.nowMs()) {
+      this.#failure = { reason: "DeadlineExceeded", message: "Pod was active on the node longer than the specified deadline" };
+      this.#deps.context.events.event(podReference(this.#pod), "Normal", "DeadlineExceeded", "Pod was active on the node longer than the specified deadline");
+      this.#say();
+    }
+    return this.#removed || isDeleting(this.#pod) || this.#failure !== undefined || isTerminalPhase(this.status.phase);
+  }
+
+  #deadlineMs(): number {
+    const { activeDeadlineSeconds } = this.#pod.spec;
+    const startTime = this.status.startTime;
+    return activeDeadlineSeconds === undefined || startTime === undefined ? Number.POSITIVE_INFINITY : Date.parse(startTime) + activeDeadlineSeconds * 1000;
+  }
+
+  async #observe(signal: AbortSignal): Promise<void> {
+    const runtime = await readRuntimePod(this.#deps.context.cri, this.uid, signal);
+    for (const container of runtime.containers) if (container.state === "exited" && !this.#messages.has(container.id)) this.#messages.set(container.id, await terminationMessage(container));
+    const ids = new Set(runtime.containers.map(({ id }) => id));
+    for (const id of this.#messages.keys()) if (!ids.has(id)) this.#messages.delete(id);
+    for (const { name, state } of runtime.containers) if (state === "running") this.#waiting.delete(name);
+    this.#runtime = runtime;
+    this.#say();
+  }
+
+  /** Computes the status from what is known and hands it to be written. */
+  #say(): PodStatus {
+    const { context, statuses, probes, kubeletStartedMs } = this.#deps;
+    if (this.#removed) return this.status; // nobody is left to be told
+    const status = podStatusOf({
+      pod: this.#pod, runtime: this.#runtime, probes, waiting: this.#waiting, terminationMessages: this.#messages, kubeletStartedMs, before: this.status,
+      terminal: this.#stage === "terminated", failure: this.#failure, hostIps: context.settings.nodeIps, nowMs: context.clock.nowMs(),
+    });
+    statuses.set(this.#pod, status);
+    for (const { name, started, ready, state } of [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])]) if (started && !ready && state?.running) probes.trigger(this.uid, name);
+    return status;
+  }
+
+  async #syncRunning(signal: AbortSignal): Promise<number> {
+    const { context, probes } = this.#deps;
+    const { clock, objects, volumes, cgroups, random } = context;
+    objects.retain(this.#pod);
+    probes.add(this.#pod);
+    cgroups.ensure(this.#pod);
+    let retryAtMs = Math.min(this.#deadlineMs(), clock.nowMs() + RESYNC_MS * (1 + 0.5 * random.next()));
+    try {
+      this.#volumes = await volumes.prepare(this.#pod, signal);
+    } catch (error) {
+      if (!this.#volumes || !(error instanceof VolumesNotReady)) throw error;
+      retryAtMs = Math.min(retryAtMs, error.retryAtMs); // it was there once: the pod goes on with what it has
+    }
+    const plan = planPod({ pod: this.#pod, runtime: this.#runtime, probes });
+    if (!plan.killPod && plan.kill.length === 0 && plan.start.length === 0) this.#waiting.clear();
+    const applied = await applyPlan(context, {
+      pod: this.#pod, runtime: this.#runtime, plan, volumes: this.#volumes, backoff: this.#backoff,
+      onSandbox: (runtime) => {
+        this.#runtime = runtime;
+        this.#say();
+      },
+    }, signal);
+    for (const name of applied.started) this.#waiting.delete(name);
+    for (const [name, reason] of applied.waiting) this.#waiting.set(name, reason);
+    if (plan.killPod || plan.kill.length > 0 || plan.start.length > 0) await this.#observe(signal);
+    await removeGarbage(context, garbageOf(this.#runtime, { keepNewest: true }), signal);
+    if (this.#shouldTerminate()) return 0;
+    return Math.max(0, Math.min(retryAtMs, applied.retryAtMs ?? retryAtMs) - clock.nowMs());
+  }
+
+  /** How long its containers have; undefined: as their spec says. */
+  #graceNow(): number | undefined {
+    const { metadata, spec } = this.#pod;
+    if (this.#graceSeconds !== undefined) return this.#graceSeconds;
+    if (isDeleting(this.#pod)) return Math.max(GRACE_SECONDS_REMOVED, metadata.deletionGracePeriodSeconds ?? spec.terminationGracePeriodSeconds ?? 30);
+    return this.#removed ? Math.max(GRACE_SECONDS_REMOVED, spec.terminationGracePeriodSeconds ?? 30) : undefined;
+  }
+
+  async #terminate(signal: AbortSignal): Promise<void> {
+    const { context, probes } = this.#deps;
+    const { cri, clock, events, log, settings } = context;
+    probes.stopLiveness(this.uid);
+    this.#killGraceSeconds = this.#graceNow();
+    await killPod({ cri, clock, events, log, version: majorMinor(settings.version) }, this.#pod, this.#runtime, { graceSeconds: this.#killGraceSeconds, signal });
+    await this.#observe(signal);
+    if (isAnythingRunning(this.#runtime)) throw new Error("containers still run after they were stopped");
+    probes.remove(this.uid);
+  }
+
+  async #cleanUp(signal: AbortSignal): Promise<number> {
+    const { context, statuses } = this.#deps;
+    this.#say();
+    await context.volumes.release(this.uid);
+    this.#volumes = undefined;
+    if (!context.cgroups.remove(this.uid)) throw new Error("processes are left in the pod's cgroup");
+    context.userNamespaces.release(this.uid);
+    context.objects.release(this.uid);
+    if (!this.#removed && isDeleting(this.#pod)) {
+      await statuses.written(this.uid);
+      await this.#deps.deleteObject(this.#pod, signal);
+    }
+    if (!this.#removed) return RESYNC_MS; // its object stays until someone deletes it; its logs stay with it
+    await removeGarbage(context, garbageOf(this.#runtime, { keepNewest: false }), signal);
+    const { name, namespace = "" } = this.#pod.metadata;
+    await removePodLogs(context, { name, namespace, uid: this.uid });
+    statuses.forget(this.uid);
+    this.#enter("finished");
+    return 0;
+  }
+}

@@ -1,0 +1,76 @@
+/**
+ * The tree of cgroups pods live in:
+ *
+ *   /kubepods                     everything pods may use together
+ *   /kubepods/pod<uid>            a Guaranteed pod
+ *   /kubepods/burstable/pod<uid>
+ *   /kubepods/besteffort/pod<uid>
+ *
+ * The runtime makes a container's cgroup below its pod's; the limits of the pod as a whole are set here, and the pod's cgroup is removed here,
+ * for the runtime does neither.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/cm/{pod_container_manager_linux,qos_container_manager_linux,helpers_linux,node_container_manager_linux}.go
+ */
+import { posix } from "node:path";
+import type { Pod } from "../../../core/api/gen/core.v1.ts";
+import type { CgroupLimits, Cgroups } from "../../os/cgroup.ts";
+import { isSidecar } from "../pod-spec.ts";
+import { cpuQuota, cpuShares, QUOTA_PERIOD_US } from "./linux-resources.ts";
+import { podLimits, podRequests, qosClass } from "./pod-resources.ts";
+
+export interface PodCgroups {
+  /** The root and the classes of service. `memoryBytes`, `milliCpu`: what all pods together may use. */
+  setUp(allocatable: { readonly memoryBytes: number; readonly milliCpu: number }): void;
+  pathOf(pod: Pod): string;
+  /** Makes the pod's cgroup, or brings its limits up to date. */
+  ensure(pod: Pod): void;
+  /** Removes the cgroup of the pod with this uid, wherever it is. False while something still lives in it. */
+  remove(podUid: string): boolean;
+  /** What burstable pods may expect together, from all that run. */
+  balance(pods: Iterable<Pod>): void;
+}
+
+export function podCgroups(cgroups: Cgroups, cgroupRoot: string): PodCgroups {
+  const root = posix.join("/", cgroupRoot, "kubepods");
+  const classes = { Guaranteed: root, Burstable: posix.join(root, "burstable"), BestEffort: posix.join(root, "besteffort") };
+  const done = new Map<string, string>(); // pod uid → its limits as text, so that nothing is written twice
+
+  return {
+    setUp({ memoryBytes, milliCpu }) {
+      cgroups.ensure(root, { cpuShares: cpuShares(milliCpu), memoryBytes });
+      cgroups.ensure(classes.BestEffort, { cpuShares: cpuShares(0) });
+      cgroups.ensure(classes.Burstable, { cpuShares: cpuShares(0) });
+    },
+    pathOf: (pod) => posix.join(classes[qosClass(pod)], `pod${pod.metadata.uid}`),
+    ensure(pod) {
+      const limits = podCgroupLimits(pod);
+      const text = JSON.stringify(limits);
+      if (done.get(pod.metadata.uid) === text) return;
+      cgroups.ensure(this.pathOf(pod), limits);
+      done.set(pod.metadata.uid, text);
+    },
+    remove(podUid) {
+      done.delete(podUid);
+      return Object.values(classes).map((parent) => cgroups.remove(posix.join(parent, `pod${podUid}`))).every((gone) => gone);
+    },
+    balance(pods) {
+      const milli = [...pods].filter((pod) => qosClass(pod) === "Burstable").reduce((sum, pod) => sum + (podRequests(pod).get("cpu")?.milliNumber() ?? 0), 0);
+      cgroups.ensure(classes.Burstable, { cpuShares: cpuShares(milli) });
+    },
+  };
+}
+
+/** A limit binds the pod when all of its containers have one. */
+export function podCgroupLimits(pod: Pod): CgroupLimits {
+  const limits = podLimits(pod);
+  const containers = [...pod.spec.containers, ...(pod.spec.initContainers ?? []).filter(isSidecar)];
+  const allHave = (name: string): boolean => pod.spec.resources?.limits?.[name] !== undefined || containers.every(({ resources }) => resources?.limits?.[name] !== undefined);
+  const requested = podRequests(pod).get("cpu")?.milliNumber() ?? 0;
+  const qos = qosClass(pod);
+  const cpu = allHave("cpu") ? limits.get("cpu")?.milliNumber() ?? 0 : 0;
+  const memory = allHave("memory") ? limits.get("memory")?.number() ?? 0 : 0;
+  return {
+    cpuShares: qos === "BestEffort" ? cpuShares(0) : cpuShares(requested), ...(qos !== "BestEffort" && cpu > 0 ? { cpuQuotaUs: cpuQuota(cpu), cpuPeriodUs: QUOTA_PERIOD_US } : {}),
+    ...(qos !== "BestEffort" && memory > 0 ? { memoryBytes: memory } : {}),
+  };
+}

@@ -1,0 +1,81 @@
+/**
+ * Tells which pods something happened to in the runtime: by its event stream, and by comparing lists when the stream cannot be trusted (at the
+ * start, after it broke, and now and then).
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/pleg/{evented,generic}.go (semantics)
+ */
+import type { Clock } from "../../core/lifecycle/clock.ts";
+import type { Runnable } from "../../core/lifecycle/run-all.ts";
+import { aborted } from "../../core/lifecycle/aborted.ts";
+import type { Log } from "../../core/observe/log.ts";
+import type { Cri } from "../cri/client.ts";
+import { POD_UID } from "./containers/labels.ts";
+import { type RuntimeSummary, summarizeRuntime } from "./runtime-pod.ts";
+
+export interface RuntimeWatchDeps {
+  readonly cri: Cri;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly onChange: (podUid: string) => void;
+  /** After each relist, with all pods the runtime has. */
+  readonly onList: (pods: ReadonlyMap<string, RuntimeSummary>) => void;
+}
+
+export interface RuntimeWatch extends Runnable {
+  /** When the runtime last answered, in uptime. */
+  lastListMs(): number;
+}
+
+const RELIST_MS = 300_000;
+const RETRY_MS = 1_000;
+
+export function runtimeWatch({ cri, clock, log, onChange, onList }: RuntimeWatchDeps): RuntimeWatch {
+  let before: ReadonlyMap<string, RuntimeSummary> = new Map();
+  let listedMs = clock.uptimeMs();
+
+  async function relist(signal: AbortSignal): Promise<void> {
+    const now = await summarizeRuntime(cri, signal);
+    for (const uid of new Set([...before.keys(), ...now.keys()])) if (before.get(uid)?.states !== now.get(uid)?.states) onChange(uid);
+    before = now;
+    listedMs = clock.uptimeMs();
+    onList(now);
+  }
+
+  /** Follows the stream until it breaks. What happened while it was being opened is caught by the list that comes after. */
+  async function follow(signal: AbortSignal): Promise<void> {
+    const over = new AbortController();
+    const quit = AbortSignal.any([signal, over.signal]);
+    const listing = (async () => {
+      for await (const _ of clock.every(RELIST_MS, quit)) await relist(quit);
+    })();
+    const streaming = (async () => {
+      for await (const { pod_sandbox_status } of cri.events(quit)) {
+        const uid = pod_sandbox_status?.labels?.[POD_UID] ?? pod_sandbox_status?.metadata?.uid;
+        if (uid !== undefined) onChange(uid);
+      }
+    })();
+    try {
+      await Promise.race([listing, streaming]);
+    } finally {
+      over.abort();
+      await Promise.allSettled([listing, streaming]);
+    }
+  }
+
+  return {
+    name: "runtime-watch",
+    lastListMs: () => listedMs,
+    async run(signal, ready) {
+      ready();
+      while (!signal.aborted) {
+        try {
+          await follow(signal);
+        } catch (error) {
+          if (!signal.aborted) log.warn("the runtime's events broke off, listing again", { error });
+        }
+        await clock.sleep(RETRY_MS, signal);
+      }
+      await aborted(signal);
+    },
+  };
+}

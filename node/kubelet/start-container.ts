@@ -1,0 +1,202 @@
+/**
+ * Starts one container: its image, its configuration, the container, its postStart hook. Every failure has a reason the user sees as the
+ * container's waiting state, and an event.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/kuberuntime/kuberuntime_container.go (startContainer)
+ */
+import { existsSync, readFileSync } from "node:fs";
+import { mkdir, readdir, rm, symlink } from "node:fs/promises";
+import { join } from "node:path";
+import type { Pod, Secret } from "../../core/api/gen/core.v1.ts";
+import { isNotFound } from "../../core/api/meta/status-error.ts";
+import { CriError } from "../cri/client.ts";
+import type { AuthConfig, ContainerConfig, Image, PodSandboxConfig } from "../cri/gen/runtime.v1.ts";
+import { containerConfig } from "./containers/container-config.ts";
+import { environmentOf } from "./containers/environment.ts";
+import { containerDevices, containerMounts } from "./containers/mounts.ts";
+import { containerSecurityContext, namespacesOf, verifyNonRoot } from "./containers/security-context.ts";
+import { serviceEnvironment } from "./containers/service-env.ts";
+import type { KubeletContext } from "./context.ts";
+import { runHook } from "./hooks.ts";
+import { credentialsFor, entriesOfSecret } from "./images/keyring.ts";
+import { ImageError } from "./images/puller.ts";
+import { killContainer } from "./kill.ts";
+import { containerReference, isHostNetwork, type NamedContainer } from "./pod-spec.ts";
+import { containerResources } from "./resources/linux-resources.ts";
+import { containerNamed, type RuntimePod } from "./runtime-pod.ts";
+import { managedHosts, nodeHosts, podHostname } from "./sandbox/hostname.ts";
+import { userNamespaceOptions } from "./sandbox/sandbox-config.ts";
+import { podDirectory } from "./volumes/pod-directories.ts";
+import type { ReadyVolume } from "./volumes/volumes.ts";
+
+export type StartFailure = "CreateContainerConfigError" | "CreateContainerError" | "RunContainerError" | "PostStartHookError" | ImageError["reason"];
+
+export class StartError extends Error {
+  readonly reason: StartFailure;
+  constructor(reason: StartFailure, message: string, cause: unknown) {
+    super(message, { cause });
+    this.name = "StartError";
+    this.reason = reason;
+  }
+}
+
+export interface ContainerStart {
+  readonly pod: Pod;
+  readonly spec: NamedContainer;
+  readonly runtime: RuntimePod;
+  readonly sandboxId: string;
+  readonly sandbox: PodSandboxConfig;
+  readonly podIps: readonly string[];
+  readonly volumes: ReadonlyMap<string, ReadyVolume>;
+}
+
+/** Throws StartError; anything else is the caller's abort. */
+export async function startContainer(context: KubeletContext, start: ContainerStart, signal: AbortSignal): Promise<void> {
+  const { pod, spec, runtime, sandboxId, sandbox } = start;
+  const { cri, events, clock, settings, log } = context;
+  const about = containerReference(pod, spec);
+
+  /** Runs a step; its failure is the container's. */
+  async function step<T>(reason: StartFailure, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (cause) {
+      signal.throwIfAborted();
+      const failed = cause instanceof ImageError ? cause.reason : reason;
+      const message = cause instanceof CriError ? cause.detail : (cause as Error).message;
+      events.event(about, "Warning", "Failed", `Error: ${cause instanceof ImageError ? cause.reason : message}`);
+      throw new StartError(failed, message, cause);
+    }
+  }
+
+  const image = await step("ErrImagePull", () => ensureImage(context, start, spec.container.image ?? "", spec.container.imagePullPolicy, signal));
+  const { config } = await step("CreateContainerConfigError", () => configure(context, start, image));
+  const { container_id: id = "" } = await step("CreateContainerError", () => cri.call("RuntimeService/CreateContainer", { pod_sandbox_id: sandboxId, config, sandbox_config: sandbox }, { signal }));
+  events.event(about, "Normal", "Created", "Container created");
+  await step("RunContainerError", () => cri.call("RuntimeService/StartContainer", { container_id: id }, { signal }));
+  events.event(about, "Normal", "Started", "Container started");
+  await linkLog(context, pod, spec, id, join(sandbox.log_directory ?? "", config.log_path ?? ""));
+
+  const handler = spec.container.lifecycle?.postStart;
+  if (!handler) return;
+  try {
+    await runHook({ cri, clock, version: majorMinor(settings.version) }, { pod, container: spec.container, containerId: id, podIp: start.podIps[0] ?? "", handler, timeoutMs: Number.MAX_SAFE_INTEGER }, signal);
+  } catch (cause) {
+    signal.throwIfAborted();
+    events.event(about, "Warning", "FailedPostStartHook", "PostStartHook failed");
+    log.warn("postStart hook failed", { pod: pod.metadata.name, namespace: pod.metadata.namespace, container: spec.container.name, error: cause });
+    const now = { ...(containerNamed(runtime, spec.container.name) ?? nothingYet(spec, sandboxId)), id, state: "running" as const };
+    await killContainer({ cri, clock, events, log, version: majorMinor(settings.version) }, { pod, runtime, container: now, spec, message: "FailedPostStartHook" }, signal);
+    throw new StartError("PostStartHookError", (cause as Error).message, cause);
+  }
+}
+
+function nothingYet({ container }: NamedContainer, sandboxId: string) {
+  return {
+    id: "", name: container.name, sandboxId, state: "running" as const, createdAtMs: 0, startedAtMs: 0, finishedAtMs: 0, exitCode: 0, reason: "", message: "", image: "", imageRef: "", imageId: "", restartCount: 0,
+    spec: { hash: "", restartCount: 0, terminationMessagePath: "", terminationMessagePolicy: "", gracePeriodSeconds: undefined, preStop: undefined }, logPath: "", mounts: [], user: undefined, stopSignal: undefined,
+  };
+}
+
+/** "1.36" of "v1.36.0", as user agents have it. */
+export function majorMinor(version: string): string {
+  return /^v?(\d+\.\d+)/.exec(version)?.[1] ?? version;
+}
+
+export async function ensureImage(context: KubeletContext, { pod, spec, sandbox }: Pick<ContainerStart, "pod" | "spec" | "sandbox">, image: string, policy: string | undefined, signal: AbortSignal): Promise<Image> {
+  const runtimeHandler = await context.handlers.handlerOf(pod.spec.runtimeClassName, signal);
+  return await context.images.ensure({
+    pod, image, policy, about: containerReference(pod, spec), sandbox, runtimeHandler, credentials: async (name) => credentialsFor(name, (await pullSecrets(context, pod)).flatMap(entriesOfSecret)) satisfies AuthConfig[],
+  }, signal);
+}
+
+/** Those that are there; of those that are not the user is told. */
+async function pullSecrets({ objects, events }: KubeletContext, pod: Pod): Promise<Secret[]> {
+  const found: Secret[] = [];
+  const missing: string[] = [];
+  for (const { name = "" } of pod.spec.imagePullSecrets ?? []) {
+    try {
+      found.push(await objects.secret(pod.metadata.namespace ?? "", name));
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+      missing.push(name);
+    }
+  }
+  if (missing.length > 0) events.event(pod, "Warning", "FailedToRetrieveImagePullSecret", `Unable to retrieve some image pull secrets (${missing.join(", ")}); attempting to pull the image may not succeed.`);
+  return found;
+}
+
+async function configure(context: KubeletContext, start: ContainerStart, image: Image): Promise<{ config: ContainerConfig }> {
+  const { settings, objects, machine, mounts, random, services, userNamespaces } = context;
+  const { pod, spec: { container, kind }, runtime, podIps, volumes, sandbox } = start;
+  const before = containerNamed(runtime, container.name);
+  const logDirectory = join(sandbox.log_directory ?? "", container.name);
+  const restartCount = before ? before.restartCount + 1 : await restartsInLogs(logDirectory);
+
+  if (!services.synced) throw new Error("services have not yet been read at least once, cannot construct envvars");
+  const environment = await environmentOf({
+    pod, container, podIps, hostIps: settings.nodeIps, objects, allocatable: context.allocatable(), services: serviceEnvironment(services.list(), pod.metadata.namespace ?? "", pod.spec.enableServiceLinks ?? true),
+    readFileKey: async (volume, path, key) => readEnvFile(volumes.get(volume)?.hostPath, path, key),
+  });
+  const imageUser = { uid: image.username && !image.uid ? undefined : image.uid?.value ?? 0, username: image.uid ? "" : image.username ?? "" };
+  verifyNonRoot(pod, container, imageUser);
+
+  const target = kind === "ephemeral" && "targetContainerName" in container ? container.targetContainerName : undefined;
+  const targetId = target ? containerNamed(runtime, target)?.id : undefined;
+  if (target && !targetId) throw new Error(`unable to find target container ${target}`);
+  const range = userNamespaces.rangeOf(pod);
+  const namespaces = { ...namespacesOf(pod, targetId), ...(range ? { userns_options: userNamespaceOptions(range) } : {}) };
+  const securityContext = containerSecurityContext({ pod, container, imageUser, namespaces, seccompDir: settings.seccompDir, seccompDefault: settings.seccompDefault });
+
+  await mkdir(logDirectory, { recursive: true, mode: 0o755 });
+  const config = containerConfig({
+    pod, container, restartCount, imageId: image.id ?? "", environment, securityContext, resources: containerResources(pod, container, machine), devices: containerDevices(container, volumes),
+    mounts: containerMounts({ pod, container, volumes, environment, podDir: podDirectory(settings.dataDir, pod.metadata.uid), hosts: hostsFile(context, pod, podIps), recursiveReadOnly: true, mounts, random }),
+  });
+  return { config };
+}
+
+function hostsFile({ settings }: KubeletContext, pod: Pod, podIps: readonly string[]): string | undefined {
+  if (podIps.length === 0 && !isHostNetwork(pod)) return undefined;
+  if (isHostNetwork(pod)) return existsSync("/etc/hosts") ? nodeHosts(readFileSync("/etc/hosts", "utf8"), pod.spec.hostAliases) : undefined;
+  return managedHosts(podHostname(pod, settings.clusterDomain), podIps, pod.spec.hostAliases);
+}
+
+/** One line KEY=value of a file in a volume. */
+function readEnvFile(volumePath: string | undefined, path: string, key: string): string | undefined {
+  if (volumePath === undefined) throw new Error("cannot find the volume referenced by FileKeyRef");
+  if (path.split("/").includes("..") || !existsSync(join(volumePath, path))) return undefined;
+  const line = readFileSync(join(volumePath, path), "utf8").split("\n").map((text) => text.trim()).find((text) => text.startsWith(`${key}=`));
+  return line?.slice(key.length + 1).replace(/^(['"])(.*)\1$/, "$2");
+}
+
+/** Where no record of earlier containers is left, their logs still tell how many there were. */
+async function restartsInLogs(directory: string): Promise<number> {
+  try {
+    const counts = (await readdir(directory)).flatMap((name) => /^(\d+)\.log(\.\d{8}-\d{6})?(\.gz)?$/.exec(name)?.[1] ?? []).map(Number);
+    return counts.length === 0 ? 0 : Math.max(...counts) + 1;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return 0;
+    throw error;
+  }
+}
+
+/** /var/log/containers/<pod>_<namespace>_<container>-<id>.log, for agents that look there. */
+async function linkLog({ settings, log }: KubeletContext, pod: Pod, { container }: NamedContainer, id: string, target: string): Promise<void> {
+  if (settings.containerLogsDir === "") return;
+  const link = join(settings.containerLogsDir, logLinkName(pod, container.name, id));
+  try {
+    await mkdir(settings.containerLogsDir, { recursive: true, mode: 0o755 });
+    await rm(link, { force: true });
+    await symlink(target, link);
+  } catch (error) {
+    log.warn("link to a container's log not made", { link, error });
+  }
+}
+
+const FILE_NAME_BYTES_MAX = 255;
+
+export function logLinkName({ metadata: { name, namespace = "" } }: { readonly metadata: { readonly name: string; readonly namespace?: string | undefined } }, container: string, id: string): string {
+  const suffix = ".log";
+  return `${name}_${namespace}_${container}-${id}`.slice(0, FILE_NAME_BYTES_MAX - suffix.length) + suffix;
+}

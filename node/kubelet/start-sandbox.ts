@@ -1,0 +1,45 @@
+/** Makes a pod's sandbox: its network, its cgroup, its log directory. Source: kubernetes v1.36 pkg/kubelet/kuberuntime/kuberuntime_sandbox.go */
+import { readFileSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import type { Pod } from "../../core/api/gen/core.v1.ts";
+import type { PodSandboxConfig } from "../cri/gen/runtime.v1.ts";
+import type { KubeletContext } from "./context.ts";
+import { podReference } from "./pod-spec.ts";
+import { parseResolvConf, podDns, type Resolver } from "./sandbox/dns.ts";
+import { podHostname } from "./sandbox/hostname.ts";
+import { sandboxConfig } from "./sandbox/sandbox-config.ts";
+import { podLogDirectory } from "./volumes/pod-directories.ts";
+
+/** CNI plugins of slow machines take their time. */
+const SANDBOX_TIMEOUT_MS = 240_000;
+
+export function sandboxConfigOf(context: KubeletContext, pod: Pod, attempt: number): PodSandboxConfig {
+  const { settings, cgroups, userNamespaces, events } = context;
+  const { namespace = "", name, uid } = pod.metadata;
+  const { config, warnings } = podDns({ pod, host: hostResolver(settings.resolvConf), nodeIps: settings.nodeIps, clusterDns: settings.clusterDns, clusterDomain: settings.clusterDomain });
+  for (const { reason, message } of warnings) events.event(podReference(pod), "Warning", reason, message);
+  return sandboxConfig({
+    pod, attempt, dns: config, hostname: podHostname(pod, settings.clusterDomain), logDirectory: podLogDirectory(settings.podLogsDir, { namespace, name, uid }),
+    cgroupParent: cgroups.pathOf(pod), userNamespace: userNamespaces.rangeOf(pod),
+  });
+}
+
+function hostResolver(path: string): Resolver | undefined {
+  if (path === "") return undefined;
+  try {
+    return parseResolvConf(readFileSync(path, "utf8"));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/** Throws an Error for the user; the event is recorded by the caller. */
+export async function startSandbox(context: KubeletContext, pod: Pod, config: PodSandboxConfig, signal: AbortSignal): Promise<string> {
+  const handler = await context.handlers.handlerOf(pod.spec.runtimeClassName, signal);
+  await mkdir(config.log_directory ?? "", { recursive: true, mode: 0o755 });
+  context.cgroups.ensure(pod);
+  context.metrics.startedPods();
+  const { pod_sandbox_id = "" } = await context.cri.call("RuntimeService/RunPodSandbox", { config, runtime_handler: handler }, { signal, timeoutMs: SANDBOX_TIMEOUT_MS });
+  return pod_sandbox_id;
+}

@@ -1,0 +1,84 @@
+/**
+ * Brings the statuses of pods to the API server: the newest of each pod, one write at a time per pod, only what changed. What cannot be written
+ * is tried again; nothing waits for it.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/status/status_manager.go (semantics)
+ */
+import type { Pod, PodStatus } from "../../../core/api/gen/core.v1.ts";
+import { hasCause, isConflict, isNotFound, reasonOf } from "../../../core/api/meta/status-error.ts";
+import type { Client } from "../../../core/client/client.ts";
+import { revisionOf } from "../../../core/client/object-cache.ts";
+import { PODS } from "../../../core/client/resources.ts";
+import { backoffMs } from "../../../core/lifecycle/backoff.ts";
+import type { Clock } from "../../../core/lifecycle/clock.ts";
+import type { Log } from "../../../core/observe/log.ts";
+import { statusPatch } from "./status-patch.ts";
+
+export interface StatusWriter {
+  /** What we last said of the pod, written or not. */
+  get(podUid: string): PodStatus | undefined;
+  set(pod: Pod, status: PodStatus): void;
+  /** Resolves once the newest status is written, or the API server has no such pod. */
+  written(podUid: string): Promise<void>;
+  forget(podUid: string): void;
+}
+
+interface Entry {
+  /** As new as we know it: from the informer, or from the answer to our last write. */
+  known: Pod;
+  wanted: PodStatus;
+  busy: boolean;
+  gone: boolean;
+  waiters: (() => void)[];
+}
+
+const RETRY = { minMs: 500, maxMs: 10_000 };
+
+export function statusWriter({ client, clock, log, signal }: { readonly client: Client; readonly clock: Clock; readonly log: Log; readonly signal: AbortSignal }): StatusWriter {
+  const entries = new Map<string, Entry>();
+  const pods = client.resource(PODS);
+
+  async function write(uid: string, entry: Entry): Promise<void> {
+    entry.busy = true;
+    for (let failures = 0; !signal.aborted && entries.get(uid) === entry && !entry.gone; ) {
+      const patch = statusPatch(uid, entry.known.status ?? {}, entry.wanted);
+      if (!patch) break;
+      try {
+        const answer = await pods.patch(entry.known, "application/strategic-merge-patch+json", patch, { subresource: "status", signal });
+        learn(entry, answer);
+        failures = 0;
+      } catch (error) {
+        if (signal.aborted) break;
+        if (isNotFound(error) || (isConflict(error) && !hasCause(error, "FieldManagerConflict"))) {
+          entry.gone = true; // or another pod has its name: the precondition on the uid failed
+          break;
+        }
+        log.warn("pod status not written, next try soon", { pod: entry.known.metadata.name, namespace: entry.known.metadata.namespace, reason: reasonOf(error), error });
+        await clock.sleep(backoffMs(++failures, RETRY), signal);
+      }
+    }
+    entry.busy = false;
+    for (const done of entry.waiters.splice(0)) done();
+  }
+
+  function learn(entry: Entry, pod: Pod): void {
+    if (pod.metadata.uid === entry.known.metadata.uid && revisionOf(pod) >= revisionOf(entry.known)) entry.known = pod;
+  }
+
+  return {
+    get: (uid) => entries.get(uid)?.wanted,
+    set(pod, status) {
+      const { uid } = pod.metadata;
+      const entry = entries.get(uid) ?? { known: pod, wanted: status, busy: false, gone: false, waiters: [] };
+      entries.set(uid, entry);
+      learn(entry, pod);
+      entry.wanted = status;
+      if (!entry.busy) void write(uid, entry);
+    },
+    async written(uid) {
+      const entry = entries.get(uid);
+      if (entry?.busy) await new Promise<void>((resolve) => entry.waiters.push(resolve));
+    },
+    forget: (uid) => void entries.delete(uid),
+  };
+}

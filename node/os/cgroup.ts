@@ -1,0 +1,219 @@
+/**
+ * Control groups, version 1 (a hierarchy per controller) and version 2 (one for all), by the driver that writes to their file system.
+ *
+ * A path is the same in every hierarchy: "/kubepods/burstable". Where a controller is missing its limits are skipped: an edge kernel without
+ * the memory controller still runs containers.
+ *
+ * API: https://docs.kernel.org/admin-guide/cgroup-v2.html, https://docs.kernel.org/admin-guide/cgroup-v1/
+ */
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { parseMountinfo } from "./mount-table.ts";
+
+export interface CgroupLimits {
+  readonly cpuShares?: number;
+  readonly cpuQuotaUs?: number;
+  readonly cpuPeriodUs?: number;
+  readonly memoryBytes?: number;
+  readonly pids?: number;
+}
+
+export interface CgroupUsage {
+  readonly cpuNs: number;
+  readonly memoryBytes: number;
+  /** Without the page cache that could be dropped. */
+  readonly workingSetBytes: number;
+  readonly rssBytes: number;
+  readonly pageFaults: number;
+  readonly majorPageFaults: number;
+}
+
+export interface Cgroups {
+  readonly version: 1 | 2;
+  /** Makes the group, in every hierarchy, and sets these limits. */
+  ensure(path: string, limits: CgroupLimits): void;
+  /** Removes the group and all below it; false while a process is left in it. */
+  remove(path: string): boolean;
+  exists(path: string): boolean;
+  usage(path: string): CgroupUsage | undefined;
+  pids(path: string): number;
+  /** Names of the groups directly below. */
+  children(path: string): readonly string[];
+  /** Memory that groups use is limited together with swap. */
+  readonly countsSwap: boolean;
+}
+
+interface Hierarchy { readonly mountPoint: string; readonly controllers: ReadonlySet<string> }
+
+const V1_CONTROLLERS: ReadonlySet<string> = new Set(["cpu", "cpuacct", "cpuset", "memory", "pids", "hugetlb", "devices", "freezer", "blkio", "net_cls", "net_prio", "perf_event", "rdma", "name=systemd"]);
+
+export function systemCgroups(): Cgroups {
+  const mounts = parseMountinfo(readFileSync("/proc/self/mountinfo", "utf8"));
+  const unified = mounts.find(({ fsType, target }) => fsType === "cgroup2" && target === "/sys/fs/cgroup");
+  if (unified) return unifiedCgroups(unified.target);
+  const hierarchies = mounts.filter(({ fsType }) => fsType === "cgroup").map(({ target, superOptions }) => ({ mountPoint: target, controllers: new Set(superOptions.filter((option) => V1_CONTROLLERS.has(option))) }));
+  return legacyCgroups(hierarchies);
+}
+
+function legacyCgroups(hierarchies: readonly Hierarchy[]): Cgroups {
+  const of = (controller: string): string | undefined => hierarchies.find(({ controllers }) => controllers.has(controller))?.mountPoint;
+  const all = [...new Set(hierarchies.map(({ mountPoint }) => mountPoint))];
+  const memory = of("memory");
+
+  function make(mountPoint: string, path: string): void {
+    const directory = join(mountPoint, path);
+    if (existsSync(directory)) return;
+    if (path !== "/") make(mountPoint, dirname(path));
+    mkdirSync(directory, { recursive: true });
+    if (mountPoint === of("cpuset")) for (const file of ["cpuset.cpus", "cpuset.mems"]) inherit(directory, file);
+    if (mountPoint === memory) writeIfThere(join(directory, "memory.use_hierarchy"), "1");
+  }
+
+  return {
+    version: 1,
+    countsSwap: memory !== undefined && existsSync(join(memory, "memory.memsw.limit_in_bytes")),
+    ensure(path, { cpuShares, cpuQuotaUs, cpuPeriodUs, memoryBytes, pids }) {
+      for (const mountPoint of all) make(mountPoint, path);
+      const write = (controller: string, file: string, value: number | undefined): void => {
+        const mountPoint = of(controller);
+        if (mountPoint !== undefined && value !== undefined) writeIfThere(join(mountPoint, path, file), String(value));
+      };
+      write("cpu", "cpu.shares", cpuShares);
+      write("cpu", "cpu.cfs_period_us", cpuPeriodUs);
+      write("cpu", "cpu.cfs_quota_us", cpuQuotaUs);
+      write("memory", "memory.limit_in_bytes", memoryBytes);
+      write("pids", "pids.max", pids);
+    },
+    remove: (path) => all.map((mountPoint) => removeTree(join(mountPoint, path))).every((gone) => gone),
+    exists: (path) => all.some((mountPoint) => existsSync(join(mountPoint, path))),
+    usage(path) {
+      const stat = memory === undefined ? undefined : keyValues(join(memory, path, "memory.stat"));
+      const accounting = of("cpuacct");
+      if (!stat || memory === undefined) return undefined;
+      const memoryBytes = readNumber(join(memory, path, "memory.usage_in_bytes"));
+      return {
+        cpuNs: accounting === undefined ? 0 : readNumber(join(accounting, path, "cpuacct.usage")), memoryBytes, workingSetBytes: Math.max(0, memoryBytes - (stat.get("total_inactive_file") ?? 0)),
+        rssBytes: stat.get("total_rss") ?? 0, pageFaults: stat.get("total_pgfault") ?? 0, majorPageFaults: stat.get("total_pgmajfault") ?? 0,
+      };
+    },
+    pids: (path) => readNumber(join(of("pids") ?? "", path, "pids.current")),
+    children: (path) => directories(join(memory ?? all[0] ?? "", path)),
+  };
+}
+
+function unifiedCgroups(mountPoint: string): Cgroups {
+  function make(path: string): void {
+    if (path !== "/") make(dirname(path));
+    const directory = join(mountPoint, path);
+    if (!existsSync(directory)) mkdirSync(directory);
+    const available = readFileSync(join(directory, "cgroup.controllers"), "utf8").trim().split(" ");
+    const enabled = new Set(readFileSync(join(directory, "cgroup.subtree_control"), "utf8").trim().split(" "));
+    for (const controller of available) if (controller !== "" && !enabled.has(controller)) writeIfAllowed(join(directory, "cgroup.subtree_control"), `+${controller}`);
+  }
+
+  return {
+    version: 2,
+    countsSwap: existsSync("/proc/swaps"),
+    ensure(path, { cpuShares, cpuQuotaUs, cpuPeriodUs = 100_000, memoryBytes, pids }) {
+      make(path);
+      const write = (file: string, value: string | undefined): void => {
+        if (value !== undefined) writeIfThere(join(mountPoint, path, file), value);
+      };
+      write("cpu.weight", cpuShares === undefined ? undefined : String(weightOf(cpuShares)));
+      write("cpu.max", cpuQuotaUs === undefined ? undefined : `${cpuQuotaUs} ${cpuPeriodUs}`);
+      write("memory.max", memoryBytes === undefined ? undefined : String(memoryBytes));
+      write("pids.max", pids === undefined ? undefined : String(pids));
+    },
+    remove: (path) => removeTree(join(mountPoint, path)),
+    exists: (path) => existsSync(join(mountPoint, path)),
+    usage(path) {
+      const stat = keyValues(join(mountPoint, path, "memory.stat"));
+      if (!stat) return undefined;
+      const cpu = keyValues(join(mountPoint, path, "cpu.stat"));
+      const counted = readNumber(join(mountPoint, path, "memory.current"));
+      const memoryBytes = counted > 0 ? counted : rootMemoryBytes(); // the root group has no memory.current
+      return {
+        cpuNs: (cpu?.get("usage_usec") ?? 0) * 1000, memoryBytes, workingSetBytes: Math.max(0, memoryBytes - (stat.get("inactive_file") ?? 0)), rssBytes: stat.get("anon") ?? 0,
+        pageFaults: stat.get("pgfault") ?? 0, majorPageFaults: stat.get("pgmajfault") ?? 0,
+      };
+    },
+    pids: (path) => readNumber(join(mountPoint, path, "pids.current")),
+    children: (path) => directories(join(mountPoint, path)),
+  };
+}
+
+/** v1's shares as v2's weight, the way container runtimes convert them. */
+function weightOf(shares: number): number {
+  if (shares <= 2) return 1;
+  if (shares >= 262_144) return 10_000;
+  const log = Math.log2(shares);
+  return Math.ceil(10 ** ((log * log + 125 * log) / 612 - 7 / 34));
+}
+
+function rootMemoryBytes(): number {
+  const info = readFileSync("/proc/meminfo", "utf8");
+  const kilobytes = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+)`, "m").exec(info)?.[1] ?? 0);
+  return (kilobytes("MemTotal") - kilobytes("MemFree")) * 1024;
+}
+
+function inherit(directory: string, file: string): void {
+  if (!existsSync(join(directory, file)) || readFileSync(join(directory, file), "utf8").trim() !== "") return;
+  writeFileSync(join(directory, file), readFileSync(join(dirname(directory), file), "utf8"));
+}
+
+/** A controller that is not built in has no file. */
+function writeIfThere(path: string, value: string): void {
+  if (existsSync(path)) writeFileSync(path, value);
+}
+
+/** Some controllers cannot be delegated (realtime groups, a domain that is threaded): the others still can. */
+function writeIfAllowed(path: string, value: string): void {
+  try {
+    writeFileSync(path, value);
+  } catch (error) {
+    if (!["EBUSY", "EINVAL", "ENOENT", "EOPNOTSUPP", "ENOTSUP"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+  }
+}
+
+function removeTree(directory: string): boolean {
+  if (!existsSync(directory)) return true;
+  for (const name of directories(directory)) removeTree(join(directory, name));
+  try {
+    rmdirSync(directory);
+    return true;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return true;
+    if (code === "EBUSY" || code === "ENOTEMPTY") return false;
+    throw error;
+  }
+}
+
+function directories(path: string): string[] {
+  try {
+    return readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isDirectory()).map(({ name }) => name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+}
+
+function readNumber(path: string): number {
+  try {
+    return Number.parseInt(readFileSync(path, "utf8"), 10) || 0;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENODEV") return 0; // the group, or its controller, is gone
+    throw error;
+  }
+}
+
+function keyValues(path: string): Map<string, number> | undefined {
+  try {
+    return new Map(readFileSync(path, "utf8").trim().split("\n").map((line) => [line.slice(0, line.indexOf(" ")), Number(line.slice(line.indexOf(" ") + 1))]));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENODEV") return undefined;
+    throw error;
+  }
+}

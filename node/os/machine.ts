@@ -1,0 +1,87 @@
+/**
+ * What this machine is: processors, memory, names of its kernel and system. Read once, except what changes.
+ *
+ * Linux only in what it reads; a file that is not there leaves its field empty.
+ */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { arch, cpus, hostname, release } from "node:os";
+
+export interface MachineInfo {
+  readonly cpus: number;
+  readonly memoryBytes: number;
+  readonly swapBytes: number;
+  /** As container runtimes name them: 2MB, 1GB; with how much memory is set aside for each. */
+  readonly hugepages: readonly { readonly size: string; readonly bytes: number; readonly pageBytes: number }[];
+  readonly machineId: string;
+  readonly systemUuid: string;
+  readonly bootId: string;
+  readonly kernelVersion: string;
+  readonly osImage: string;
+  /** Go's names: amd64, arm64. */
+  readonly architecture: string;
+  readonly hostname: string;
+}
+
+export function machineInfo(): MachineInfo {
+  const memory = meminfo();
+  return {
+    cpus: cpus().length, memoryBytes: memory.get("MemTotal") ?? 0, swapBytes: memory.get("SwapTotal") ?? 0, hugepages: hugepages(), machineId: firstOf(["/etc/machine-id", "/var/lib/dbus/machine-id"]),
+    systemUuid: firstOf(["/sys/class/dmi/id/product_uuid", "/proc/device-tree/vm,uuid", "/etc/machine-id"]), bootId: firstOf(["/proc/sys/kernel/random/boot_id"]), kernelVersion: release(), osImage: osImage(), architecture: arch() === "x64" ? "amd64" : arch(), hostname: hostname().toLowerCase(),
+  };
+}
+
+/** /proc/meminfo in bytes. */
+export function meminfo(): ReadonlyMap<string, number> {
+  const text = readIfThere("/proc/meminfo");
+  return new Map(text.split("\n").flatMap((line) => {
+    const [, name, kilobytes] = /^(\S+):\s+(\d+) kB/.exec(line) ?? [];
+    return name === undefined ? [] : [[name, Number(kilobytes) * 1024] as const];
+  }));
+}
+
+/** Seconds since the machine started. */
+export function machineUptimeSeconds(): number {
+  return Number.parseFloat(readIfThere("/proc/uptime")) || 0;
+}
+
+/** Processes (threads, as the kernel counts them) and how many there may be. */
+export function processCount(): { readonly current: number; readonly max: number } {
+  const current = Number(readIfThere("/proc/loadavg").split(" ")[3]?.split("/")[1] ?? 0);
+  const limits = ["/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max"].map((path) => Number(readIfThere(path))).filter((limit) => limit > 0);
+  return { current, max: limits.length > 0 ? Math.min(...limits) : 0 };
+}
+
+const HUGEPAGES = "/sys/kernel/mm/hugepages";
+const SIZE_UNITS: readonly (readonly [string, number])[] = [["GB", 1024 ** 3], ["MB", 1024 ** 2], ["KB", 1024]];
+
+function hugepages(): MachineInfo["hugepages"] {
+  if (!existsSync(HUGEPAGES)) return [];
+  return readdirSync(HUGEPAGES).flatMap((name) => {
+    const kilobytes = Number(/^hugepages-(\d+)kB$/.exec(name)?.[1] ?? 0);
+    if (kilobytes === 0) return [];
+    const pageBytes = kilobytes * 1024;
+    const [unit, by] = SIZE_UNITS.find(([, size]) => pageBytes >= size)!;
+    return [{ size: `${pageBytes / by}${unit}`, pageBytes, bytes: Number(readIfThere(`${HUGEPAGES}/${name}/nr_hugepages`)) * pageBytes }];
+  });
+}
+
+function osImage(): string {
+  const text = readIfThere("/etc/os-release") || readIfThere("/usr/lib/os-release");
+  return /^PRETTY_NAME="?([^"\n]*)"?$/m.exec(text)?.[1] ?? "Linux";
+}
+
+function firstOf(paths: readonly string[]): string {
+  for (const path of paths) {
+    const text = readIfThere(path).replaceAll("\0", "").trim();
+    if (text !== "") return text;
+  }
+  return "";
+}
+
+function readIfThere(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return ""; // another kernel, another system, or not for us to read: the field stays empty
+  }
+}
