@@ -1,0 +1,204 @@
+/**
+ * Gives services what only one of them can have: addresses of the service ranges, ports of the nodes.
+ *
+ *   allocate(next, old) → next has all it needs → the write → commit or rollback
+ *
+ * Source: kubernetes v1.36 pkg/registry/core/service/storage/alloc.go
+ */
+import { child, index, invalid } from "../../../../api/meta/field-error.ts";
+import type { Service } from "../../../../api/gen/core.v1.ts";
+import { internalError, invalid as invalidObject, type StatusError } from "../../../../api/meta/status-error.ts";
+import type { Random } from "../../../../lifecycle/random.ts";
+import type { Allocation } from "../../../generic/resource.ts";
+import { bitsOf, type Family, formatAddress, parseAddress, parseRange } from "../../checks/ip.ts";
+import { mayHaveNodePorts, needsClusterIp, needsHealthCheck, needsNodePorts, nodePortsOf } from "../shape.ts";
+import { initFamilies, staysPreferDual } from "./ip-families.ts";
+import { Pool, type PoolRange } from "./pool.ts";
+
+export interface NodePortRange { readonly first: number; readonly last: number }
+
+export interface AllocatorOptions {
+  /** One range, or one of each family; the first is the family services get when they do not ask. */
+  readonly serviceCidrs: readonly string[];
+  readonly nodePortRange: NodePortRange;
+  /** Every service there is, as of the last finished write. */
+  readonly existing: () => Iterable<Readonly<Service>>;
+  readonly random: Random;
+}
+
+export class ServiceAllocator {
+  readonly #families: readonly Family[];
+  readonly #addresses = new Map<Family, { readonly cidr: string; readonly pool: Pool }>();
+  readonly #ports: Pool;
+  readonly #options: AllocatorOptions;
+
+  constructor(options: AllocatorOptions) {
+    this.#options = options;
+    for (const cidr of options.serviceCidrs) {
+      const { family, range } = addressRange(cidr);
+      this.#addresses.set(family, { cidr, pool: new Pool(range, options.random) });
+    }
+    this.#families = [...this.#addresses.keys()];
+    const { first, last } = options.nodePortRange;
+    const size = last - first + 1;
+    this.#ports = new Pool({ first: BigInt(first), last: BigInt(last), reserved: reservedOf(size, { step: 32, max: 128 }) }, options.random);
+  }
+
+  /** Mutates `next`. Throws a StatusError for what cannot be had. */
+  allocate(next: Service, old: Readonly<Service> | undefined): Allocation {
+    const taken = new Taken();
+    try {
+      initFamilies(next, old, this.#families);
+      this.#allocateAddresses(next, old, taken);
+      if (mayHaveNodePorts(next)) this.#allocateNodePorts(next, old, taken);
+      if (needsHealthCheck(next) && !(old && needsHealthCheck(old))) this.#allocateHealthCheckPort(next, taken);
+    } catch (error) {
+      taken.release();
+      throw error;
+    }
+    return { commit: () => taken.release(), rollback: () => taken.release() };
+  }
+
+  #allocateAddresses(next: Service, old: Readonly<Service> | undefined, taken: Taken): void {
+    if (!needsClusterIp(next) || next.spec.clusterIPs?.[0] === "None") return;
+    if (old && (staysPreferDual(next, old) || old.spec.clusterIPs?.[0] === "None")) return;
+    const had = old && needsClusterIp(old) ? old.spec.ipFamilies ?? [] : [];
+    const families = (next.spec.ipFamilies ?? []) as Family[];
+    if (had.length > 0 && !(had.length === 1 && families.length === 2)) return;
+    const ips = [...(next.spec.clusterIPs ?? [])];
+    for (const [i, family] of families.entries()) if (i >= had.length) ips[i] = this.#takeAddress(next, family, ips[i] ?? "", taken);
+    next.spec.clusterIPs = ips;
+    next.spec.clusterIP = ips[0]!;
+  }
+
+  #takeAddress(service: Readonly<Service>, family: Family, wanted: string, taken: Taken): string {
+    const { cidr, pool } = this.#addresses.get(family)!; // initFamilies has refused families that are not configured
+    const inUse = this.#addressesInUse(family);
+    if (wanted === "") {
+      const value = pool.takeAny(inUse);
+      if (value === undefined) throw internalError(new Error(`failed to allocate a serviceIP for Service ${JSON.stringify(service.metadata.name)}: range is full`));
+      taken.add(pool, value);
+      return formatAddress({ family, value });
+    }
+    const { value } = parseAddress(wanted)!; // validated by initFamilies
+    const problem = !contains(cidr, value) ? "the provided network does not match the current range"
+      : !pool.has(value) ? `the provided IP (${wanted}) is not in the valid range. The range of valid IPs is ${cidr}`
+        : !pool.take(value, inUse) ? "provided IP is already allocated" : undefined;
+    if (problem !== undefined) throw refused(service, "spec.clusterIPs", service.spec.clusterIPs, `failed to allocate IP ${wanted}: ${problem}`);
+    taken.add(pool, value);
+    return wanted;
+  }
+
+  #addressesInUse(family: Family): Set<bigint> {
+    const inUse = new Set<bigint>();
+    for (const { spec } of this.#options.existing()) {
+      if (spec.type === "ExternalName") continue;
+      for (const ip of spec.clusterIPs ?? []) {
+        const address = parseAddress(ip);
+        if (address?.family === family) inUse.add(address.value);
+      }
+    }
+    return inUse;
+  }
+
+  /** A port number that stands for several protocols shares one node port. */
+  #allocateNodePorts(next: Service, old: Readonly<Service> | undefined, taken: Taken): void {
+    const before = new Set(old ? nodePortsOf(old) : []);
+    const sharedByPort = new Map<number, number>();
+    const ports = (next.spec.ports ?? []).map((port) => ({ ...port }));
+    for (const [i, port] of ports.entries()) {
+      if (!port.nodePort && !needsNodePorts(next)) continue;
+      const shared = old ? undefined : sharedByPort.get(port.port);
+      const wanted = port.nodePort || (old || shared !== undefined ? 0 : ports.find((other) => other.port === port.port && other.nodePort)?.nodePort ?? 0);
+      if (shared !== undefined && (wanted === 0 || wanted === shared)) port.nodePort = shared;
+      else if (wanted === 0) port.nodePort = this.#takeAnyPort(taken, "failed to allocate a nodePort: ");
+      else {
+        if (!before.has(wanted) && !taken.has(this.#ports, BigInt(wanted), old !== undefined)) this.#takePort(next, wanted, child(index("spec.ports", i), "nodePort"), taken);
+        port.nodePort = wanted;
+      }
+      if (shared === undefined) sharedByPort.set(port.port, port.nodePort);
+    }
+    if (next.spec.ports) next.spec.ports = ports;
+  }
+
+  #takePort(service: Readonly<Service>, port: number, path: string, taken: Taken): void {
+    const problem = this.#portProblem(port, taken);
+    if (problem !== undefined) throw refused(service, path, port, problem);
+  }
+
+  #portProblem(port: number, taken: Taken): string | undefined {
+    const value = BigInt(port);
+    const { first, last } = this.#options.nodePortRange;
+    if (!this.#ports.has(value)) return `provided port is not in the valid range. The range of valid ports is ${first}-${last}`;
+    if (!this.#ports.take(value, this.#portsInUse())) return "provided port is already allocated";
+    taken.add(this.#ports, value);
+    return undefined;
+  }
+
+  #takeAnyPort(taken: Taken, what: string): number {
+    const value = this.#ports.takeAny(this.#portsInUse());
+    if (value === undefined) throw internalError(new Error(`${what}range is full`));
+    taken.add(this.#ports, value);
+    return Number(value);
+  }
+
+  #portsInUse(): Set<bigint> {
+    const inUse = new Set<bigint>();
+    for (const service of this.#options.existing()) {
+      for (const port of nodePortsOf(service)) inUse.add(BigInt(port));
+      if (service.spec.healthCheckNodePort) inUse.add(BigInt(service.spec.healthCheckNodePort));
+    }
+    return inUse;
+  }
+
+  #allocateHealthCheckPort(service: Service, taken: Taken): void {
+    const wanted = service.spec.healthCheckNodePort ?? 0;
+    if (wanted === 0) service.spec.healthCheckNodePort = this.#takeAnyPort(taken, "failed to allocate a HealthCheck NodePort 0: ");
+    else {
+      const problem = this.#portProblem(wanted, taken);
+      if (problem !== undefined) throw internalError(new Error(`failed to allocate requested HealthCheck NodePort ${wanted}: ${problem}`));
+    }
+  }
+}
+
+function refused(service: Readonly<Service>, path: string, value: unknown, detail: string): StatusError {
+  return invalidObject({ group: "", kind: "Service" }, service.metadata.name, [invalid(path, value, detail)]);
+}
+
+/** What one write has taken. */
+class Taken {
+  readonly #values: { readonly pool: Pool; readonly value: bigint }[] = [];
+
+  add(pool: Pool, value: bigint): void { this.#values.push({ pool, value }); }
+  /** An update may name a node port twice, for two protocols; a create goes by port numbers. */
+  has(pool: Pool, value: bigint, isUpdate: boolean): boolean { return isUpdate && this.#values.some((other) => other.pool === pool && other.value === value); }
+  release(): void {
+    for (const { pool, value } of this.#values.splice(0)) pool.done(value);
+  }
+}
+
+const IPV6_PREFIX_MIN = 64;
+
+/** The addresses of a range that can be given out: neither the first, nor the last of an IPv4 range. Throws if `cidr` is no range. */
+function addressRange(cidr: string): { readonly family: Family; readonly range: PoolRange } {
+  const parsed = parseRange(cidr);
+  if (!parsed) throw new Error(`service range ${cidr} is not a CIDR`);
+  const { address: { family }, base, prefix } = parsed;
+  if (family === "IPv6" && prefix < IPV6_PREFIX_MIN) throw new Error(`shortest allowed prefix length for service CIDR is 64, got ${prefix}`);
+  const size = 1n << BigInt(bitsOf(family) - prefix);
+  const last = base + size - (family === "IPv4" ? 2n : 1n);
+  return { family, range: { first: base + 1n, last, reserved: reservedOf(Number(size), { step: 16, max: 256 }) } };
+}
+
+function contains(cidr: string, value: bigint): boolean {
+  const { address: { family }, base, prefix } = parseRange(cidr)!;
+  const host = BigInt(bitsOf(family) - prefix);
+  return value >> host === base >> host;
+}
+
+const RESERVED_MIN = 16;
+
+function reservedOf(size: number, { step, max }: { readonly step: number; readonly max: number }): bigint {
+  if (size <= RESERVED_MIN) return 0n;
+  return BigInt(Math.min(Math.max(Math.floor(size / step), RESERVED_MIN), max));
+}

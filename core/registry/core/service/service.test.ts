@@ -1,0 +1,137 @@
+import { expect, test } from "vitest";
+import type { Service, ServiceSpec } from "../../../api/gen/core.v1.ts";
+import { formatFieldError } from "../../../api/meta/field-error.ts";
+import { StatusError } from "../../../api/meta/status-error.ts";
+import type { Random } from "../../../lifecycle/random.ts";
+import type { WriteContext } from "../../generic/resource.ts";
+import { serviceDefinition } from "./service.ts";
+
+const context: WriteContext = { user: { name: "u", groups: [] }, nowMs: 0, dryRun: false, uuid: () => "u" };
+const lowest: Random = { next: () => 0, uuid: () => "u", bytes: (length) => new Uint8Array(length) };
+
+/** A little API server for services: prepares, allocates, validates, stores. */
+function cluster(serviceCidrs = ["10.43.0.0/24"]) {
+  const stored = new Map<string, Service>();
+  const definition = serviceDefinition({ serviceCidrs, nodePortRange: { first: 30000, last: 30063 }, existing: () => stored.values(), random: lowest });
+  async function write(name: string, spec: Partial<ServiceSpec>): Promise<ServiceSpec> {
+    const old = stored.get(name);
+    const next = { apiVersion: "v1", kind: "Service", metadata: { name, namespace: "d", uid: name, resourceVersion: "", creationTimestamp: "" }, spec: structuredClone(spec) } as Service;
+    definition.defaults!(next);
+    if (old) definition.prepareForUpdate!(next, old, context);
+    else definition.prepareForCreate!(next, context);
+    const allocation = await definition.allocate!(next, old, context);
+    const errors = [...definition.validate!(next, old), ...(old ? definition.validateUpdate!(next, old) : [])].map(formatFieldError);
+    if (errors.length > 0) {
+      allocation.rollback();
+      throw new Error(errors.join("; "));
+    }
+    stored.set(name, structuredClone(next));
+    allocation.commit();
+    return structuredClone(next.spec);
+  }
+  return { write, remove: (name: string) => stored.delete(name) };
+}
+
+const http = { ports: [{ port: 80 }] } as unknown as Partial<ServiceSpec>;
+
+test("a service gets an address, defaults, and keeps both", async () => {
+  const { write } = cluster();
+  const spec = await write("a", http);
+  expect(spec).toEqual({
+    clusterIP: "10.43.0.17", clusterIPs: ["10.43.0.17"], ipFamilies: ["IPv4"], ipFamilyPolicy: "SingleStack", internalTrafficPolicy: "Cluster", sessionAffinity: "None", type: "ClusterIP",
+    ports: [{ port: 80, protocol: "TCP", targetPort: 80 }],
+  });
+  expect((await write("a", { ports: [{ port: 81 } as never] })).clusterIP).toBe("10.43.0.17");
+  await expect(write("a", { ...http, clusterIP: "10.43.0.20" })).rejects.toThrow(`spec.clusterIPs[0]: Invalid value: ["10.43.0.20"]: may not change once set`);
+});
+
+test("addresses that are taken, outside the range, or used up are refused in upstream's words", async () => {
+  const { write, remove } = cluster(["10.43.0.0/29"]);
+  await write("kubernetes", { ...http, clusterIP: "10.43.0.1" });
+  await expect(write("b", { ...http, clusterIP: "10.43.0.1" })).rejects.toThrow(
+    `Service "b" is invalid: spec.clusterIPs: Invalid value: ["10.43.0.1"]: failed to allocate IP 10.43.0.1: provided IP is already allocated`);
+  await expect(write("b", { ...http, clusterIP: "10.44.0.1" })).rejects.toThrow("failed to allocate IP 10.44.0.1: the provided network does not match the current range");
+  await expect(write("b", { ...http, clusterIP: "10.43.0.7" })).rejects.toThrow("the provided IP (10.43.0.7) is not in the valid range. The range of valid IPs is 10.43.0.0/29");
+  for (const name of ["c", "d", "e", "f", "g"]) await write(name, http);
+  const full = await write("h", http).catch((error: unknown) => error);
+  expect(full).toBeInstanceOf(StatusError);
+  expect((full as StatusError).message).toBe(`Internal error occurred: failed to allocate a serviceIP for Service "h": range is full`);
+  remove("c");
+  expect((await write("h", http)).clusterIP).toBe("10.43.0.2");
+});
+
+test("two writes in flight do not get the same address; a failed one gives it back", async () => {
+  const services: Service[] = [];
+  const definition = serviceDefinition({ serviceCidrs: ["10.43.0.0/24"], nodePortRange: { first: 30000, last: 30063 }, existing: () => services, random: lowest });
+  const make = (): Service => {
+    const service = { apiVersion: "v1", kind: "Service", metadata: { name: "s" }, spec: structuredClone(http) } as unknown as Service;
+    definition.defaults!(service);
+    return service;
+  };
+  const [a, b, c] = [make(), make(), make()];
+  const first = await definition.allocate!(a, undefined, context);
+  await definition.allocate!(b, undefined, context);
+  first.rollback();
+  await definition.allocate!(c, undefined, context);
+  expect([a, b, c].map(({ spec }) => spec.clusterIP)).toEqual(["10.43.0.17", "10.43.0.18", "10.43.0.17"]);
+});
+
+test("node ports: given, shared by protocols of one port, kept by name, released with the type", async () => {
+  const { write } = cluster();
+  const spec = await write("dns", { type: "NodePort", ports: [{ name: "udp", port: 53, protocol: "UDP" }, { name: "tcp", port: 53, protocol: "TCP" }] as never });
+  expect(spec.ports!.map(({ nodePort }) => nodePort)).toEqual([30016, 30016]);
+  await expect(write("x", { type: "NodePort", ports: [{ port: 1, nodePort: 30016 }] as never })).rejects.toThrow("spec.ports[0].nodePort: Invalid value: 30016: provided port is already allocated");
+  await expect(write("x", { type: "NodePort", ports: [{ port: 1, nodePort: 80 }] as never })).rejects.toThrow("spec.ports[0].nodePort: Invalid value: 80: provided port is not in the valid range. The range of valid ports is 30000-30063");
+  const renumbered = await write("dns", { type: "NodePort", ports: [{ name: "udp", port: 54, protocol: "UDP" }, { name: "more", port: 9 }] as never });
+  expect(renumbered.ports!.map(({ nodePort }) => nodePort)).toEqual([30016, 30017]);
+  const { ports, externalTrafficPolicy } = await write("dns", { ...renumbered, type: "ClusterIP" });
+  expect([ports!.map(({ nodePort }) => nodePort), externalTrafficPolicy]).toEqual([[undefined, undefined], undefined]);
+  expect((await write("x", { type: "NodePort", ports: [{ port: 1, nodePort: 30016 }] as never })).ports![0]!.nodePort).toBe(30016);
+});
+
+test("a load balancer with local traffic gets a health check port; without node ports it gets none", async () => {
+  const { write } = cluster();
+  const local = await write("a", { ...http, type: "LoadBalancer", externalTrafficPolicy: "Local" });
+  expect([local.ports![0]!.nodePort, local.healthCheckNodePort]).toEqual([30016, 30017]);
+  const without = await write("b", { ...http, type: "LoadBalancer", allocateLoadBalancerNodePorts: false });
+  expect(without.ports![0]!.nodePort).toBeUndefined();
+  expect((await write("a", { ...local, externalTrafficPolicy: "Cluster" })).healthCheckNodePort).toBeUndefined();
+});
+
+test("headless and external services", async () => {
+  const { write } = cluster();
+  expect(await write("h", { ...http, clusterIP: "None", selector: { a: "b" } })).toMatchObject({ clusterIPs: ["None"], ipFamilies: ["IPv4"], ipFamilyPolicy: "SingleStack" });
+  expect(await write("n", { clusterIP: "None" })).toMatchObject({ ipFamilies: ["IPv4", "IPv6"], ipFamilyPolicy: "RequireDualStack" });
+  const external = await write("e", { type: "ExternalName", externalName: "example.com." });
+  expect(external).toEqual({ type: "ExternalName", externalName: "example.com.", sessionAffinity: "None" });
+  expect((await write("e", http)).clusterIP).toBe("10.43.0.17");
+  const back = await write("e", { ...(await write("e", http)), type: "ExternalName", externalName: "x" });
+  expect([back.clusterIP, back.ipFamilies]).toEqual([undefined, undefined]);
+});
+
+test("families follow the policy", async () => {
+  const dual = cluster(["10.43.0.0/24", "fd43::/112"]);
+  expect(await dual.write("a", { ...http, ipFamilyPolicy: "PreferDualStack" })).toMatchObject({ clusterIPs: ["10.43.0.17", "fd43::101"], ipFamilies: ["IPv4", "IPv6"] });
+  expect((await dual.write("b", http)).ipFamilies).toEqual(["IPv4"]);
+  expect((await dual.write("b", { ...http, ipFamilyPolicy: "RequireDualStack" })).clusterIPs).toEqual(["10.43.0.18", "fd43::102"]);
+  expect((await dual.write("b", { ...http, ipFamilyPolicy: "SingleStack" })).clusterIPs).toEqual(["10.43.0.18"]);
+  const single = cluster();
+  expect((await single.write("a", { ...http, ipFamilyPolicy: "PreferDualStack" })).ipFamilies).toEqual(["IPv4"]);
+  await expect(single.write("b", { ...http, ipFamilyPolicy: "RequireDualStack" })).rejects.toThrow(`spec.ipFamilyPolicy: Invalid value: "RequireDualStack": this cluster is not configured for dual-stack services`);
+  await expect(single.write("b", { ...http, ipFamilies: ["IPv6"] })).rejects.toThrow(`spec.ipFamilies[0]: Invalid value: "IPv6": not configured on this cluster`);
+});
+
+test.each<[unknown, string]>([
+  [{}, "spec.ports: Required value"],
+  [{ ports: [{ port: 80 }, { port: 81 }] }, "spec.ports[0].name: Required value; spec.ports[1].name: Required value"],
+  [{ ports: [{ port: 0 }] }, "spec.ports[0].port: Invalid value: 0: must be between 1 and 65535, inclusive; spec.ports[0].targetPort: Invalid value: 0: must be between 1 and 65535, inclusive"],
+  [{ ports: [{ port: 80, nodePort: 30001 }] }, "spec.ports[0].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'"],
+  [{ ...http, type: "Other" }, `spec.type: Unsupported value: "Other": supported values: "ClusterIP", "ExternalName", "LoadBalancer", "NodePort"`],
+  [{ ...http, externalIPs: ["127.0.0.1"] }, `spec.externalIPs[0]: Invalid value: "127.0.0.1": may not be in the loopback range (127.0.0.0/8, ::1/128)`],
+  [{ ...http, externalTrafficPolicy: "Local" }, `spec.externalTrafficPolicy: Invalid value: "Local": may only be set for externally-accessible services`],
+  [{ ...http, loadBalancerClass: "x" }, "spec.loadBalancerClass: Forbidden: may only be used when `type` is 'LoadBalancer'"],
+  [{ type: "ExternalName" }, "spec.externalName: Required value"],
+  [{ ...http, type: "NodePort", clusterIP: "None" }, `spec.clusterIPs[0]: Invalid value: "None": may not be set to 'None' for NodePort services`],
+])("%j is refused", async (spec, text) => {
+  await expect(cluster().write("a", spec as Partial<ServiceSpec>)).rejects.toThrow(text);
+});
