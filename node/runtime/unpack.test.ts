@@ -21,7 +21,7 @@ async function bundle(hash: string, content: string, tarOptions: readonly string
 test("a version is unpacked once; the next one takes its place, and what was left of an attempt goes", async () => {
   const agentDir = join(directory, "agent");
   const [one, two] = [await bundle("one", "1"), await bundle("two", "2")];
-  mkdirSync(join(agentDir, "bin-one.unfinished/bin"), { recursive: true });
+  mkdirSync(join(agentDir, "bin-one.4194304.unfinished/bin"), { recursive: true }); // of a process that cannot be
 
   const first = await unpackBundle({ asset: one, agentDir, log: silentLog });
   expect([first, readlinkSync(join(agentDir, "current"))]).toEqual([join(agentDir, "bin-one"), "bin-one"]);
@@ -42,4 +42,12 @@ test("an archive that names a path outside of it is refused, and nothing takes t
   const evil = await bundle("evil", "2", ["--transform=s,^bin/tool,../../escaped,"]);
   await expect(unpackBundle({ asset: evil, agentDir, log: silentLog })).rejects.toThrow("outside");
   expect([readlinkSync(join(agentDir, "current")), existsSync(join(directory, "escaped"))]).toEqual(["bin-good", false]);
+});
+
+test("several processes may unpack at once", async () => {
+  const agentDir = join(directory, "agent3");
+  const asset = await bundle("same", "1");
+  const script = `import { unpackBundle } from "${join(import.meta.dirname, "unpack.ts")}"; const log = { info() {} }; await unpackBundle({ asset: ${JSON.stringify(asset)}, agentDir: ${JSON.stringify(agentDir)}, log });`;
+  await Promise.all([1, 2, 3].map(() => execOk(process.execPath, ["-e", script])));
+  expect(readdirSync(agentDir).sort()).toEqual(["bin-same", "current"]);
 });

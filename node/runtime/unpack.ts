@@ -9,7 +9,7 @@ import { Readable } from "node:stream";
 import { createZstdDecompress } from "node:zlib";
 import { existsSync } from "node:fs";
 import type { Log } from "../../core/observe/log.ts";
-import { runningPrograms } from "./process-identity.ts";
+import { identify, runningPrograms } from "./process-identity.ts";
 import { readTar, type TarEntry } from "./tar-reader.ts";
 
 export interface BundleAsset {
@@ -24,10 +24,13 @@ export async function unpackBundle({ asset, agentDir, log }: { asset: BundleAsse
   const directory = join(agentDir, name);
   await mkdir(agentDir, { recursive: true });
   if (!existsSync(directory)) {
-    const unfinished = `${directory}.unfinished`;
+    const unfinished = `${directory}.${process.pid}.unfinished`;
     await rm(unfinished, { recursive: true, force: true });
     await unpack(asset.path, unfinished);
-    await rename(unfinished, directory);
+    await rename(unfinished, directory).catch(async (error: NodeJS.ErrnoException) => {
+      if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
+      await rm(unfinished, { recursive: true, force: true }); // another process has unpacked the same in the meantime
+    });
     await sync(agentDir);
     log.info("node components unpacked", { directory });
   }
@@ -83,18 +86,23 @@ async function pointTo(link: string, target: string): Promise<void> {
     throw error;
   });
   if (now === target) return;
-  await rm(`${link}.new`, { force: true });
-  await symlink(target, `${link}.new`);
-  await rename(`${link}.new`, link);
+  await rm(`${link}.${process.pid}.new`, { force: true });
+  await symlink(target, `${link}.${process.pid}.new`);
+  await rename(`${link}.${process.pid}.new`, link);
 }
 
-/** Other versions' directories, but for those from which something still runs: a shim that has found its own path once uses it again. */
+/** Other versions' directories, but for those from which something still runs (a shim that has found its own path once uses it again), and those that are being written. */
 async function removeOld(agentDir: string, keep: string): Promise<void> {
-  const old = (await readdir(agentDir)).filter((name) => name.startsWith("bin-") && name !== keep);
+  const old = (await readdir(agentDir)).filter((name) => name.startsWith("bin-") && name !== keep && !isBeingWritten(name));
   if (old.length === 0) return;
   const programs = runningPrograms();
   for (const name of old)
     if (!programs.some((program) => program.startsWith(join(agentDir, name, "/")))) await rm(join(agentDir, name), { recursive: true, force: true });
+}
+
+function isBeingWritten(name: string): boolean {
+  const pid = /\.(\d+)\.unfinished$/.exec(name)?.[1];
+  return pid !== undefined && identify(Number(pid)) !== undefined;
 }
 
 async function sync(directory: string): Promise<void> {
