@@ -11,9 +11,6 @@ BIN_DIR=/usr/local/bin
 LIB_DIR=/usr/local/lib/coracle
 ETC=/etc/coracle
 KEEP_DATA=${UNINSTALL_CORACLE_KEEP_DATA:-false}
-# Interfaces and tables that node/network and node/proxy make.
-INTERFACES="cni0 coracle.1 coracle.v6.1"
-TABLES="inet:coracle ip:coracle ip6:coracle inet:coracle-proxy ip:cni_hostport ip6:cni_hostport inet:cni_plugins_masquerade"
 
 [ "$(id -u)" = 0 ] || { echo "run it as root: sudo $0" >&2; exit 1; }
 data_dir=/var/lib/coracle kubeconfig=$ETC/coracle.yaml
@@ -164,15 +161,23 @@ unmount_all() {
   done
 }
 
+# The bridge of node/network and what hangs on it, every interface and table that is named after us, and the tables of the CNI plugins.
 remove_network() {
   ip=$(tool ip) nft=$(tool nft)
-  for name in $INTERFACES; do
-    if [ -d "/sys/class/net/$name" ] && "$ip" link delete "$name" 2>/dev/null; then removed "interface $name"; fi
+  for path in /sys/class/net/cni0/brif/* /sys/class/net/cni0 /sys/class/net/coracle*; do
+    name=${path##*/}
+    if [ -d "$path" ] && "$ip" link delete "$name" 2>/dev/null; then removed "interface $name"; fi
   done
-  for table in $TABLES; do
-    family=${table%%:*} name=${table#*:}
-    if "$nft" list table "$family" "$name" >/dev/null 2>&1 && "$nft" delete table "$family" "$name" 2>/dev/null; then removed "nftables table $family $name"; fi
-  done
+  tables=$("$nft" list tables 2>/dev/null | while read -r _ family name; do
+    case $name in
+      coracle* | cni_hostport | cni_plugins_masquerade) echo "$family $name" ;;
+    esac
+  done)
+  while read -r family name; do
+    if "$nft" delete table "$family" "$name" 2>/dev/null; then removed "nftables table $family $name"; fi
+  done <<TABLES
+$tables
+TABLES
 }
 
 # Fixed places of containerd and libcni; they may be others' as well. A shim's socket that nobody has open is nobody's.
