@@ -82,7 +82,12 @@ function serverRequest(request: ApiRequest, { user, userAgent }: { readonly user
     webSocketProtocols: [],
     remoteAddress: "127.0.0.1",
     user,
-    body: () => Promise.resolve({ type: "value", contentType: request.contentType ?? "application/json", value: request.body }),
+    body: () => Promise.resolve({ type: "value", contentType: request.contentType ?? "application/json", value: request.method === "PATCH" ? asJson(request.body) : request.body }),
     signal: request.signal,
   };
+}
+
+/** A patch says something by what it leaves out: what is undefined is left out. */
+function asJson(value: unknown): unknown {
+  return value === undefined ? undefined : (JSON.parse(JSON.stringify(value)) as unknown);
 }

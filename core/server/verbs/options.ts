@@ -3,6 +3,8 @@ import { parseFieldSelector } from "../../api/meta/field-selector.ts";
 import { parseLabelSelector } from "../../api/meta/label-selector.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { badRequest } from "../../api/meta/status-error.ts";
+import { canonical } from "../../api/schema/canonical.ts";
+import { builtInFacts } from "../../api/schema/facts.ts";
 import { type Selection, selectableFields } from "../../registry/generic/selection.ts";
 import type { ServedResource } from "../../registry/registry.ts";
 import type { Scope } from "../handler.ts";
@@ -17,7 +19,7 @@ export function selectionOf({ request, served, info }: Scope): Selection {
   if (!labels && !fields) return { namespace: info.namespace };
 
   if (fields) {
-    const known = Object.keys(fieldsOf(served, EMPTY));
+    const known = Object.keys(fieldsOf(served, emptyOf(served)));
     for (const { field } of fields.requirements)
       if (!known.includes(field)) throw badRequest(`field label not supported: ${field}`);
   }
@@ -29,7 +31,12 @@ export function selectionOf({ request, served, info }: Scope): Selection {
   };
 }
 
-const EMPTY: ApiObject = { apiVersion: "", kind: "", metadata: { name: "", uid: "", resourceVersion: "", creationTimestamp: "" } };
+/** An object of the resource before anything is set: what tells which fields can be selected by. */
+function emptyOf({ row }: ServedResource): ApiObject {
+  const type = builtInFacts.typeOf(row);
+  const empty = { apiVersion: "", kind: "", metadata: { name: "", uid: "", resourceVersion: "", creationTimestamp: "" } };
+  return type ? ({ ...canonical(type, {}).object, metadata: empty.metadata } as unknown as ApiObject) : empty;
+}
 
 function fieldsOf({ definition, row }: ServedResource, object: Readonly<ApiObject>): Record<string, string> {
   return selectableFields(definition, row.namespaced, object);
