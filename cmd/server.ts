@@ -40,7 +40,7 @@ export async function server(argv: readonly string[]): Promise<number> {
   try {
     await writeAdminKubeconfig(plane, settings, mode);
     const parts: Runnable[] = [...plane.parts];
-    if (!settings.disableAgent) parts.push(...(await nodeParts({ ...common, node, plane })));
+    if (!settings.disableAgent) parts.push(...(await nodeParts({ ...common, node, transport: plane.transport })));
     await runAll(parts, signal);
   } finally {
     await plane.close();

@@ -1,0 +1,85 @@
+/** The kubelet's settings from ours: flags of our own, and --kubelet-arg k=v under upstream's names. */
+import { existsSync } from "node:fs";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import type { Taint } from "../core/api/gen/core.v1.ts";
+import { parseQuantity } from "../core/api/meta/quantity.ts";
+import { KUBELET_DEFAULTS, type KubeletSettings } from "../node/kubelet/settings.ts";
+import { ConfigError } from "./config/config.ts";
+import type { Settings } from "./config/flags.ts";
+import type { ThisNode } from "./node-identity.ts";
+import type { Paths } from "./paths.ts";
+import { gitVersion } from "./version.ts";
+
+/** systemd-resolved keeps the real servers here, and a loopback address that no pod can use in /etc/resolv.conf. */
+const RESOLVED_CONF = "/run/systemd/resolve/resolv.conf";
+
+type Writable = { -readonly [K in keyof KubeletSettings]: KubeletSettings[K] };
+
+const ARGUMENTS: Readonly<Record<string, (settings: Writable, value: string) => void>> = {
+  "max-pods": (settings, value) => void (settings.maxPods = wholeNumber("max-pods", value)),
+  "root-dir": (settings, value) => void (settings.dataDir = value),
+  "pod-logs-dir": (settings, value) => void (settings.podLogsDir = value),
+  "resolv-conf": (settings, value) => void (settings.resolvConf = value),
+  "cgroup-root": (settings, value) => void (settings.cgroupRoot = value),
+  "pod-manifest-path": (settings, value) => void (settings.staticPodDir = value),
+  "seccomp-default": (settings, value) => void (settings.seccompDefault = value === "true"),
+  "serialize-image-pulls": (settings, value) => void (settings.serializeImagePulls = value === "true"),
+  "provider-id": (settings, value) => void (settings.providerId = value),
+  "allowed-unsafe-sysctls": (settings, value) => void (settings.allowedUnsafeSysctls = value.split(",")),
+  "container-log-max-files": (settings, value) => void (settings.containerLogMaxFiles = wholeNumber("container-log-max-files", value)),
+  "container-log-max-size": (settings, value) => void (settings.containerLogMaxBytes = parseQuantity(value).number()),
+  "system-reserved": (settings, value) => void (settings.reserved = { ...settings.reserved, ...pairs("system-reserved", value) }),
+  "kube-reserved": (settings, value) => void (settings.reserved = { ...settings.reserved, ...pairs("kube-reserved", value) }),
+  "register-schedulable": (settings, value) => void (settings.unschedulable = value === "false"),
+};
+
+/** Throws ConfigError for what cannot be used. */
+export function kubeletSettings(settings: Settings, node: ThisNode, paths: Paths): KubeletSettings {
+  const result: Writable = {
+    ...KUBELET_DEFAULTS,
+    nodeName: node.name,
+    nodeIps: node.ips,
+    hostname: hostname(),
+    version: gitVersion(),
+    dataDir: paths.kubelet,
+    podLogsDir: paths.podLogs,
+    containerLogsDir: join(paths.agent, "container-logs"),
+    seccompDir: join(paths.kubelet, "seccomp"),
+    clusterDns: [settings.clusterDns],
+    clusterDomain: settings.clusterDomain,
+    resolvConf: [RESOLVED_CONF, "/etc/resolv.conf"].find((path) => existsSync(path)) ?? "",
+    port: settings.kubeletPort,
+    labels: Object.fromEntries(settings.nodeLabel.map((text) => pair("--node-label", text))),
+    taints: settings.nodeTaint.map(taint),
+  };
+  for (const argument of settings.kubeletArg) {
+    const [name, value] = pair("--kubelet-arg", argument.replace(/^--/, ""));
+    const set = ARGUMENTS[name];
+    if (!set) throw new ConfigError(`--kubelet-arg ${name}: not a setting we have; there are ${Object.keys(ARGUMENTS).join(", ")}`);
+    set(result, value);
+  }
+  return result;
+}
+
+function pair(flag: string, text: string): [name: string, value: string] {
+  const equals = text.indexOf("=");
+  if (equals <= 0) throw new ConfigError(`${flag} ${JSON.stringify(text)}: must be name=value`);
+  return [text.slice(0, equals), text.slice(equals + 1)];
+}
+
+function pairs(flag: string, text: string): Record<string, string> {
+  return Object.fromEntries(text.split(",").map((part) => pair(`--kubelet-arg ${flag}`, part)));
+}
+
+function wholeNumber(flag: string, text: string): number {
+  if (!/^\d+$/.test(text)) throw new ConfigError(`--kubelet-arg ${flag} must be a whole number, not ${JSON.stringify(text)}`);
+  return Number(text);
+}
+
+/** key=value:Effect, key:Effect */
+function taint(text: string): Taint {
+  const match = /^([^=:]+)(?:=([^:]*))?:(NoSchedule|PreferNoSchedule|NoExecute)$/.exec(text);
+  if (!match) throw new ConfigError(`--node-taint ${JSON.stringify(text)}: must be key=value:Effect with NoSchedule, PreferNoSchedule or NoExecute`);
+  return { key: match[1]!, ...(match[2] ? { value: match[2] } : {}), effect: match[3] as NonNullable<Taint["effect"]> };
+}

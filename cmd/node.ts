@@ -1,0 +1,70 @@
+/**
+ * The node of this machine, in data-flow order:
+ *
+ *   container runtime → kubelet → network, service proxy, DNS
+ *
+ * It knows the cluster through a client only: the server's own process, or a server elsewhere.
+ */
+import { clientOver } from "../core/client/resource-client.ts";
+import { eventWriter } from "../core/client/events.ts";
+import { informerFactory } from "../core/client/informer-factory.ts";
+import { PODS, SERVICES } from "../core/client/resources.ts";
+import type { Transport } from "../core/client/transport.ts";
+import type { UserInfo } from "../core/api/request/user.ts";
+import type { Clock } from "../core/lifecycle/clock.ts";
+import type { Random } from "../core/lifecycle/random.ts";
+import type { Runnable } from "../core/lifecycle/run-all.ts";
+import type { Log } from "../core/observe/log.ts";
+import type { Metrics } from "../core/observe/metrics.ts";
+import { criClient } from "../node/cri/client.ts";
+import { kubelet } from "../node/kubelet/kubelet.ts";
+import { systemCgroups } from "../node/os/cgroup.ts";
+import { exec } from "../node/os/exec.ts";
+import { machineInfo } from "../node/os/machine.ts";
+import { systemMounts } from "../node/os/mount.ts";
+import { runtimePaths } from "../node/runtime/paths.ts";
+import { containerRuntime } from "../node/runtime/runtime.ts";
+import { nodeBundle } from "./assets.ts";
+import { ConfigError } from "./config/config.ts";
+import type { Settings } from "./config/flags.ts";
+import { kubeletSettings } from "./kubelet-settings.ts";
+import type { ThisNode } from "./node-identity.ts";
+import type { Paths } from "./paths.ts";
+
+export interface NodeOptions {
+  readonly settings: Settings;
+  readonly paths: Paths;
+  readonly node: ThisNode;
+  /** The way to the API server in somebody's name. */
+  readonly transport: (user: UserInfo, userAgent: string) => Transport;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+export async function nodeParts(options: NodeOptions): Promise<readonly Runnable[]> {
+  const { settings, paths, node, clock, random, metrics } = options;
+  const log = options.log.with({ part: "node" });
+  const user: UserInfo = { name: `system:node:${node.name}`, groups: ["system:nodes", "system:authenticated"] };
+  const client = clientOver(options.transport(user, "kubelet"));
+  const informers = informerFactory({ client, clock, random, log });
+  const events = eventWriter({ client, clock, random, log });
+
+  const external = settings.containerRuntimeEndpoint?.replace(/^unix:\/\//, "");
+  const cri = criClient({ socket: external ?? runtimePaths(paths.dataDir).socket, nowMs: clock.nowMs });
+  const mounts = systemMounts();
+  const asset = nodeBundle();
+  if (!external && !asset) throw new ConfigError("this build of coracle brings no container runtime for this machine: name one with --container-runtime-endpoint, or run with --disable-agent");
+  const runtime = external ? [] : [containerRuntime({ dataDir: paths.dataDir, asset: asset! }, { cri, mounts, clock, log })];
+
+  const agent = kubelet({
+    settings: kubeletSettings(settings, node, paths),
+    client, cri, mounts, exec, clock, random, log, events, metrics,
+    pods: informers.of(PODS, { fieldSelector: `spec.nodeName=${node.name}` }),
+    services: informers.of(SERVICES),
+    cgroups: systemCgroups(),
+    machine: machineInfo(),
+  });
+  return [...runtime, informers, events, agent];
+}
