@@ -26,6 +26,7 @@ import { emptyRuntimePod, isAnythingRunning, readRuntimePod, type RuntimePod } f
 import { majorMinor } from "./start-container.ts";
 import type { WaitingReason } from "./status/container-status.ts";
 import { type PodFailure, podStatusOf } from "./status/pod-status.ts";
+import { same } from "./status/status-patch.ts";
 import type { StatusWriter } from "./status/status-writer.ts";
 import { type ReadyVolume, VolumesNotReady } from "./volumes/volumes.ts";
 
@@ -78,11 +79,13 @@ export class PodWorker {
   get runtime(): RuntimePod { return this.#runtime; }
   get status(): PodStatus { return this.#deps.statuses.get(this.uid) ?? this.#pod.status ?? {}; }
 
-  /** The pod's object changed. */
+  /** The pod's object changed. What is only its status (our own writing, mostly) is nothing to act upon. */
   update(pod: Pod): void {
+    const before = this.#pod;
     this.#pod = pod;
     if (isDeleting(pod)) this.#hurry();
-    this.wake();
+    if (isWantedOtherwise(before, pod)) this.wake();
+    else if (pod.spec.readinessGates?.length) this.publish();
   }
 
   /** The pod's object is gone. */
@@ -138,7 +141,7 @@ export class PodWorker {
         if (signal.aborted) return;
         if (sync.signal.aborted) continue; // the world changed: look again
         waitMs = this.#stage === "running" ? this.#retryMs(error) : CLEANUP_RETRY_MS;
-        log.warn("pod not synced, next try soon", { pod: this.#pod.metadata.name, namespace: this.#pod.metadata.namespace, uid: this.uid, stage: this.#stage, error });
+        if (!(error instanceof VolumesNotReady)) log.warn("pod not synced, next try soon", { pod: this.#pod.metadata.name, namespace: this.#pod.metadata.namespace, uid: this.uid, stage: this.#stage, error });
         this.#say();
       } finally {
         this.#sync = undefined;
@@ -283,4 +286,11 @@ export class PodWorker {
     this.#enter("finished");
     return 0;
   }
+}
+
+function isWantedOtherwise(a: Pod, b: Pod): boolean {
+  const [x, y] = [a.metadata, b.metadata];
+  const sameSpec = x.generation !== undefined && x.generation === y.generation ? true : same(a.spec, b.spec);
+  return !sameSpec || x.deletionTimestamp !== y.deletionTimestamp || x.deletionGracePeriodSeconds !== y.deletionGracePeriodSeconds || !same(x.labels, y.labels) || !same(x.annotations, y.annotations)
+    || !same(x.finalizers, y.finalizers);
 }
