@@ -1,0 +1,82 @@
+/**
+ * Secret (v1). Its type says which keys there must be; types nobody knows are fine.
+ *
+ * Source: kubernetes v1.36 pkg/registry/core/secret/strategy.go, pkg/apis/core/validation/validation.go ValidateSecret
+ */
+import { type FieldError, invalid, key, required, tooLong } from "../../api/meta/field-error.ts";
+import type { Secret } from "../../api/gen/core.v1.ts";
+import { configMapKey } from "../../api/meta/names.ts";
+import { defineResource } from "../generic/resource.ts";
+import { immutable, problems } from "./checks/values.ts";
+import { base64Bytes, DATA_BYTES_MAX, unchangedIfImmutable } from "./config-map.ts";
+
+const SERVICE_ACCOUNT_ANNOTATION = "kubernetes.io/service-account.name";
+
+export const secrets = defineResource<Secret>({
+  group: "", version: "v1", kind: "Secret", plural: "secrets",
+  generation: false,
+
+  defaults(secret) {
+    if (secret.stringData) {
+      secret.data = { ...secret.data };
+      for (const [name, value] of Object.entries(secret.stringData)) secret.data[name] = Buffer.from(value, "utf8").toString("base64");
+      delete secret.stringData;
+    }
+    secret.type ||= "Opaque";
+  },
+  prepareForUpdate(next, old) { next.type ||= old.type; },
+
+  *validate(secret) {
+    const { data = {}, metadata, type } = secret;
+    let bytes = 0;
+    for (const [name, value] of Object.entries(data)) {
+      yield* problems(key("data", name), name, configMapKey(name));
+      bytes += base64Bytes(value);
+    }
+    if (bytes > DATA_BYTES_MAX) yield tooLong("data", DATA_BYTES_MAX);
+    if (type === "kubernetes.io/service-account-token" && !metadata.annotations?.[SERVICE_ACCOUNT_ANNOTATION]) yield required(key("metadata.annotations", SERVICE_ACCOUNT_ANNOTATION));
+    yield* validateKeys(type, data);
+  },
+  *validateUpdate(next, old) {
+    yield* immutable("type", next.type, old.type);
+    yield* unchangedIfImmutable(next, old, ["data"]);
+  },
+  fields: ({ type }) => ({ type: type ?? "" }),
+});
+
+function* validateKeys(type: string | undefined, data: Readonly<Record<string, string>>): Iterable<FieldError> {
+  const missing = (name: string): FieldError[] => (Object.hasOwn(data, name) ? [] : [required(key("data", name))]);
+  switch (type) {
+    case "kubernetes.io/dockercfg": yield* validateJson(".dockercfg", data); break;
+    case "kubernetes.io/dockerconfigjson": yield* validateJson(".dockerconfigjson", data); break;
+    case "kubernetes.io/basic-auth":
+      if (!Object.hasOwn(data, "username") && !Object.hasOwn(data, "password")) yield* [...missing("username"), ...missing("password")];
+      break;
+    case "kubernetes.io/ssh-auth":
+      if (!data["ssh-privatekey"]) yield required(key("data", "ssh-privatekey"));
+      break;
+    case "kubernetes.io/tls": yield* [...missing("tls.crt"), ...missing("tls.key")]; break;
+  }
+}
+
+function* validateJson(name: string, data: Readonly<Record<string, string>>): Iterable<FieldError> {
+  const path = key("data", name);
+  const encoded = data[name];
+  if (encoded === undefined) { yield required(path); return; }
+  const problem = jsonProblem(Buffer.from(encoded, "base64").toString("utf8"));
+  if (problem !== undefined) yield invalid(path, "<secret contents redacted>", problem);
+}
+
+/** In the words of Go's decoder, as near as the fault is known. */
+function jsonProblem(text: string): string | undefined {
+  if (text.trim() === "") return "unexpected end of JSON input";
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && !Array.isArray(value)) return undefined;
+    const kind = Array.isArray(value) ? "array" : typeof value === "boolean" ? "bool" : typeof value;
+    return `json: cannot unmarshal ${kind} into Go value of type map[string]interface {}`;
+  } catch {
+    const first = text.trim()[0]!;
+    return /[[{"0-9tfn-]/.test(first) ? "unexpected end of JSON input" : `invalid character '${first}' looking for beginning of value`; // where it broke is not known
+  }
+}
