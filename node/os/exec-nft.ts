@@ -1,0 +1,67 @@
+/**
+ * nftables through the nft program: one transaction a call, applied whole or not at all. Each table is its owner's alone; whoever owns one passes its name.
+ *
+ *   const nft = nftProgram({ path: "/…/bin/nft" });
+ *   await nft.apply("add table ip coracle\n", { signal });
+ */
+import { type Exec, exec, ExecError } from "./exec.ts";
+
+export type NftFamily = "ip" | "ip6" | "inet";
+
+export interface Nft {
+  /** Commands as in an nft file. Throws NftError with what nft says. */
+  apply(script: string, call: { readonly signal?: AbortSignal | undefined }): Promise<void>;
+  /** Names of what is in a table, elements not read; undefined when there is no such table. */
+  names(family: NftFamily, table: string, call: { readonly signal?: AbortSignal | undefined }): Promise<NftNames | undefined>;
+  /** A chain as nft prints it; undefined when there is none. */
+  chain(family: NftFamily, table: string, chain: string, call: { readonly signal?: AbortSignal | undefined }): Promise<string | undefined>;
+}
+
+export interface NftNames { readonly chains: readonly string[]; readonly sets: readonly string[]; readonly maps: readonly string[] }
+
+export class NftError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "NftError";
+  }
+}
+
+interface Options {
+  /** The program, or its name. */
+  readonly path: string;
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  readonly run?: Exec | undefined;
+}
+
+/** Of what nft says: it quotes the command it stumbles over, which may be very long. */
+const MESSAGE_LENGTH_MAX = 2000;
+
+export function nftProgram({ path, env, run = exec }: Options): Nft {
+  type Call = { readonly signal?: AbortSignal | undefined };
+  const options = ({ signal }: Call) => ({ ...(env && { env }), ...(signal && { signal }) });
+
+  async function list(args: readonly string[], call: Call): Promise<string | undefined> {
+    const { exitCode, stdout, stderr } = await run(path, args, options(call));
+    if (exitCode === 0) return stdout;
+    if (/No such file or directory/.test(stderr)) return undefined;
+    throw new NftError(`nft ${args.join(" ")}: ${stderr.trim().slice(0, MESSAGE_LENGTH_MAX)}`);
+  }
+
+  return {
+    async apply(script, call) {
+      const { exitCode, stderr } = await run(path, ["-f", "-"], { ...options(call), stdin: script });
+      if (exitCode !== 0) throw new NftError(`nft refused the transaction: ${stderr.trim().slice(0, MESSAGE_LENGTH_MAX)}`);
+    },
+    async names(family, table, call) {
+      const text = await list(["-j", "-t", "list", "table", family, table], call);
+      if (text === undefined) return undefined;
+      const entries = (JSON.parse(text) as { nftables: readonly Record<string, { readonly name?: string } | undefined>[] }).nftables;
+      const named = (kind: string): string[] => entries.flatMap((entry) => entry[kind]?.name ?? []);
+      return { chains: named("chain"), sets: named("set"), maps: named("map") };
+    },
+    chain: (family, table, chain, call) => list(["list", "chain", family, table, chain], call),
+  };
+}
+
+/** True for "there is no nft program here". */
+export function isNoNft(error: unknown): boolean { return error instanceof ExecError && error.code === "not-found"; }

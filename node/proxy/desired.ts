@@ -1,0 +1,195 @@
+/**
+ * What a Service asks of this node's proxy: for each of its ports, the addresses it is reached at and the endpoints behind it. Pure.
+ *
+ *   Service + its EndpointSlices + this node ─▶ planService ─▶ ServicePlan ─▶ nftables/render.ts (or HNS)
+ *
+ * Headless and ExternalName services have none, nor have those another proxy is responsible for (label service.kubernetes.io/service-proxy-name).
+ *
+ * Which endpoints are used:
+ *   Cluster policy   all ready ones, or those hinted for this node or its zone if every ready endpoint has such a hint and there is one for us
+ *   Local policy     ready ones on this node
+ *   neither ready    those that are terminating but still serve, for each policy by itself
+ *
+ * Source: kubernetes v1.36 pkg/proxy/{topology,serviceport,endpointslicecache}.go
+ */
+import type { Service, ServicePort } from "../../core/api/gen/core.v1.ts";
+import type { Endpoint, EndpointPort, EndpointSlice } from "../../core/api/gen/discovery.v1.ts";
+import { cidrContains, type Family, formatCidr, formatIp, parseCidr, parseIp } from "../../core/net/cidr.ts";
+
+export const SERVICE_NAME_LABEL = "kubernetes.io/service-name";
+const PROXY_NAME_LABEL = "service.kubernetes.io/service-proxy-name";
+const HEADLESS_LABEL = "service.kubernetes.io/headless";
+
+export type ProxyProtocol = "tcp" | "udp" | "sctp";
+
+export interface ProxyNode {
+  readonly name: string;
+  readonly ips: readonly string[];
+  /** From the node's label topology.kubernetes.io/zone. */
+  readonly zone: string | undefined;
+}
+
+export interface Backend { readonly ip: string; readonly port: number; readonly local: boolean }
+
+/** One port of a Service in one address family. */
+export interface PortPlan {
+  readonly family: Family;
+  readonly namespace: string;
+  readonly service: string;
+  /** "" for the only port of a Service without a name. */
+  readonly portName: string;
+  readonly protocol: ProxyProtocol;
+  readonly clusterIp: string;
+  readonly port: number;
+  /** 0: none. */
+  readonly nodePort: number;
+  readonly externalIps: readonly string[];
+  readonly loadBalancerIps: readonly string[];
+  /** Who may use `loadBalancerIps`; empty: everyone. If the node itself may, its packets to them come from those addresses. */
+  readonly sourceRanges: readonly string[];
+  readonly nodeInSourceRanges: boolean;
+  /** How long a client is kept with its endpoint; 0: not at all. */
+  readonly affinitySeconds: number;
+  readonly internalLocal: boolean;
+  readonly externalLocal: boolean;
+  readonly clusterBackends: readonly Backend[];
+  readonly localBackends: readonly Backend[];
+  /** UDP only: all that serve, whatever the policy. Flows to others are stale. */
+  readonly servingBackends: readonly Backend[];
+  /** Whether any node has an endpoint: decides between rejecting and dropping. */
+  readonly anyBackend: boolean;
+}
+
+export interface ServicePlan {
+  readonly ports: readonly PortPlan[];
+  /** externalTrafficPolicy Local: load balancers ask this port whether the node has endpoints. */
+  readonly healthCheck: { readonly port: number; readonly localEndpoints: number } | undefined;
+}
+
+interface Candidate extends Backend { readonly ready: boolean; readonly serving: boolean; readonly draining: boolean; readonly forNodes: readonly string[]; readonly forZones: readonly string[] }
+
+const NOTHING: ServicePlan = { ports: [], healthCheck: undefined };
+
+export function planService({ metadata, spec = {}, status = {} }: Readonly<Service>, slices: readonly Readonly<EndpointSlice>[], node: ProxyNode): ServicePlan {
+  const clusterIps = spec.clusterIPs ?? (spec.clusterIP ? [spec.clusterIP] : []);
+  const headless = clusterIps.length === 0 || clusterIps[0] === "None" || clusterIps[0] === "";
+  if (spec.type === "ExternalName" || headless || metadata.labels?.[PROXY_NAME_LABEL] !== undefined) return NOTHING;
+  const used = slices.filter((slice) => slice.metadata.labels?.[HEADLESS_LABEL] === undefined && slice.metadata.labels?.[PROXY_NAME_LABEL] === undefined);
+  const external = spec.type === "NodePort" || spec.type === "LoadBalancer" || (spec.externalIPs?.length ?? 0) > 0;
+  const externalLocal = external && spec.externalTrafficPolicy === "Local";
+
+  const ports: PortPlan[] = [];
+  for (const clusterIp of clusterIps) {
+    const family = parseIp(clusterIp)?.family;
+    if (family === undefined) continue;
+    const ofFamily = (ips: readonly (string | undefined)[]): string[] => [...new Set(ips.flatMap((ip) => {
+      const parsed = ip === undefined ? undefined : parseIp(ip);
+      return parsed?.family === family ? [formatIp(parsed)] : [];
+    }))];
+    const ranges = sourceRanges(spec.loadBalancerSourceRanges ?? [], family);
+    for (const port of spec.ports ?? []) {
+      const base = {
+        family, namespace: metadata.namespace ?? "", service: metadata.name, portName: port.name ?? "", protocol: protocolOf(port.protocol),
+        clusterIp: ofFamily([clusterIp])[0]!, port: port.port, nodePort: port.nodePort ?? 0,
+        externalIps: ofFamily(spec.externalIPs ?? []),
+        loadBalancerIps: ofFamily((status.loadBalancer?.ingress ?? []).filter(({ ipMode }) => (ipMode ?? "VIP") === "VIP").map(({ ip }) => ip)),
+        sourceRanges: ranges.map(formatCidr),
+        nodeInSourceRanges: node.ips.some((ip) => { const parsed = parseIp(ip); return parsed !== undefined && ranges.some((range) => cidrContains(range, parsed)); }),
+        affinitySeconds: spec.sessionAffinity === "ClientIP" ? (spec.sessionAffinityConfig?.clientIP?.timeoutSeconds ?? 10_800) : 0,
+        internalLocal: spec.internalTrafficPolicy === "Local", externalLocal,
+      };
+      ports.push({ ...base, ...choose(candidates(port, used, family, node), base, node) });
+    }
+  }
+  const healthPort = spec.type === "LoadBalancer" && externalLocal ? (spec.healthCheckNodePort ?? 0) : 0;
+  return { ports, healthCheck: healthPort === 0 ? undefined : { port: healthPort, localEndpoints: countLocalReady(used, node) } };
+}
+
+/** "0.0.0.0/0" among them allows everyone, as none at all does. */
+function sourceRanges(texts: readonly string[], family: Family) {
+  const ranges = texts.flatMap((text) => parseCidr(text.trim()) ?? []).filter((range) => range.family === family);
+  return ranges.some(({ prefix }) => prefix === 0) ? [] : ranges;
+}
+
+function protocolOf(protocol: string | undefined): ProxyProtocol {
+  return protocol === "UDP" ? "udp" : protocol === "SCTP" ? "sctp" : "tcp";
+}
+
+/** Endpoints of one port, each address and port once; a later slice of the same endpoint may only make it better. */
+function candidates(port: Readonly<ServicePort>, slices: readonly Readonly<EndpointSlice>[], family: Family, node: ProxyNode): Candidate[] {
+  const found = new Map<string, Candidate>();
+  for (const slice of slices) {
+    if (slice.addressType !== (family === 4 ? "IPv4" : "IPv6")) continue;
+    const number = slice.ports?.find((candidate) => samePort(candidate, port))?.port;
+    if (number == null) continue;
+    for (const endpoint of slice.endpoints ?? []) {
+      const ip = parseIp(endpoint.addresses[0] ?? "");
+      if (!ip || ip.family !== family) continue;
+      const candidate = candidateOf(endpoint, formatIp(ip), number, node);
+      const key = `${candidate.ip} ${number}`;
+      const before = found.get(key);
+      if (!before || (!before.ready && candidate.ready)) found.set(key, candidate);
+    }
+  }
+  return [...found.values()].sort((a, b) => (a.ip === b.ip ? a.port - b.port : a.ip < b.ip ? -1 : 1));
+}
+
+function samePort(candidate: Readonly<EndpointPort>, port: Readonly<ServicePort>): boolean {
+  return (candidate.name ?? "") === (port.name ?? "") && protocolOf(candidate.protocol) === protocolOf(port.protocol);
+}
+
+function candidateOf({ conditions, nodeName, hints }: Readonly<Endpoint>, ip: string, port: number, node: ProxyNode): Candidate {
+  const ready = conditions?.ready ?? true;
+  const serving = conditions?.serving ?? ready;
+  return {
+    ip, port, local: nodeName === node.name, ready, serving,
+    draining: serving && (conditions?.terminating ?? false),
+    forNodes: hints?.forNodes?.map(({ name }) => name) ?? [],
+    forZones: hints?.forZones?.map(({ name }) => name) ?? [],
+  };
+}
+
+type Choice = Pick<PortPlan, "clusterBackends" | "localBackends" | "servingBackends" | "anyBackend">;
+type Policies = Pick<PortPlan, "protocol" | "internalLocal" | "externalLocal" | "nodePort" | "externalIps" | "loadBalancerIps">;
+
+function choose(all: readonly Candidate[], { protocol, internalLocal, externalLocal, nodePort, externalIps, loadBalancerIps }: Policies, node: ProxyNode): Choice {
+  const accessible = nodePort !== 0 || externalIps.length > 0 || loadBalancerIps.length > 0;
+  const usesCluster = !internalLocal || accessible; // even with external policy Local: this cluster's own traffic is not held to it
+  const usesLocal = internalLocal || (externalLocal && accessible);
+  const ready = all.filter((candidate) => candidate.ready);
+  const draining = all.filter((candidate) => !candidate.ready && candidate.draining);
+  const pick = (isMine: (candidate: Candidate) => boolean): Candidate[] => {
+    const best = ready.filter(isMine);
+    return best.length > 0 ? best : draining.filter(isMine);
+  };
+  const cluster = ready.length > 0 ? nearest(ready, node) : draining;
+  return {
+    clusterBackends: usesCluster ? cluster.map(backendOf) : [],
+    localBackends: usesLocal ? pick(({ local }) => local).map(backendOf) : [],
+    servingBackends: protocol === "udp" ? all.filter(({ serving }) => serving).map(backendOf) : [],
+    anyBackend: ready.length > 0 || draining.length > 0,
+  };
+}
+
+/** Hints are followed only if every endpoint has them and one is meant for us: else some endpoint would get nobody's traffic, or we would have none. */
+function nearest(ready: readonly Candidate[], node: ProxyNode): readonly Candidate[] {
+  if (ready.every(({ forNodes }) => forNodes.length > 0)) {
+    const here = ready.filter(({ forNodes }) => forNodes.includes(node.name));
+    if (here.length > 0) return here;
+  }
+  const { zone } = node;
+  if (zone !== undefined && ready.every(({ forZones }) => forZones.length > 0)) {
+    const inZone = ready.filter(({ forZones }) => forZones.includes(zone));
+    if (inZone.length > 0) return inZone;
+  }
+  return ready;
+}
+
+function backendOf({ ip, port, local }: Candidate): Backend { return { ip, port, local }; }
+
+function countLocalReady(slices: readonly Readonly<EndpointSlice>[], node: ProxyNode): number {
+  const ips = new Set<string>();
+  for (const { endpoints } of slices)
+    for (const { conditions, nodeName, addresses } of endpoints ?? []) if (nodeName === node.name && (conditions?.ready ?? true)) ips.add(addresses[0] ?? "");
+  return ips.size;
+}

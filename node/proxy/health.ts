@@ -1,0 +1,100 @@
+/**
+ * What load balancers ask a node.
+ *
+ *   health check node ports   one for each Service with externalTrafficPolicy Local: 200 if this node has ready endpoints for it, else 503
+ *   /healthz  /livez          the proxy's own (port 10256 by default): 503 while changes have been waiting for a minute; healthz also when the node is on its way out
+ *
+ * Source: kubernetes v1.36 pkg/proxy/healthcheck/{service_health,proxy_health}.go (answers)
+ */
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { Node } from "../../core/api/gen/core.v1.ts";
+import type { Clock } from "../../core/lifecycle/clock.ts";
+import type { Counter } from "../../core/observe/metrics.ts";
+import type { Log } from "../../core/observe/log.ts";
+
+const STALE_MS = 60_000; // twice upstream's syncPeriod
+/** Cluster autoscalers put it on nodes they are about to remove. */
+const TO_BE_DELETED_TAINT = "ToBeDeletedByClusterAutoscaler";
+const HEADERS = { "content-type": "application/json", "x-content-type-options": "nosniff" };
+
+export interface HealthCheck { readonly namespace: string; readonly name: string; readonly port: number; readonly localEndpoints: number }
+
+/** Whether the kernel has what the cluster wants. */
+export class ProxyHealth {
+  readonly #clock: Clock;
+  #pendingSinceMs: number | undefined;
+  #updatedMs: number;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#updatedMs = clock.nowMs();
+  }
+
+  queued(): void { this.#pendingSinceMs ??= this.#clock.uptimeMs(); }
+  updated(): void {
+    this.#pendingSinceMs = undefined;
+    this.#updatedMs = this.#clock.nowMs();
+  }
+  get healthy(): boolean { return this.#pendingSinceMs === undefined || this.#clock.uptimeMs() - this.#pendingSinceMs < STALE_MS; }
+  describe(nowMs: number): Record<string, unknown> {
+    return { lastUpdated: new Date(this.healthy ? nowMs : this.#updatedMs).toISOString(), currentTime: new Date(nowMs).toISOString() };
+  }
+}
+
+/** Servers on the node ports that Services want asked; opened and closed as they come and go. */
+export class ServiceHealth {
+  readonly #log: Log;
+  readonly #healthy: () => boolean;
+  readonly #open = new Map<number, { server: Server; check: HealthCheck }>();
+
+  constructor({ log, healthy }: { readonly log: Log; readonly healthy: () => boolean }) {
+    this.#log = log;
+    this.#healthy = healthy;
+  }
+
+  update(checks: readonly HealthCheck[]): void {
+    const wanted = new Map(checks.map((check) => [check.port, check]));
+    for (const [port, { server }] of this.#open) {
+      if (wanted.has(port)) continue;
+      server.close();
+      this.#open.delete(port);
+    }
+    for (const check of wanted.values()) {
+      const open = this.#open.get(check.port);
+      if (open) open.check = check;
+      else this.#listen(check);
+    }
+  }
+
+  close(): void { this.update([]); }
+
+  #listen(first: HealthCheck): void {
+    const entry = { check: first, server: createServer((_, response) => {
+      const { namespace, name, localEndpoints } = entry.check;
+      const serviceProxyHealthy = this.#healthy();
+      response.writeHead(localEndpoints > 0 && serviceProxyHealthy ? 200 : 503, { ...HEADERS, "x-load-balancing-endpoint-weight": String(localEndpoints) });
+      response.end(JSON.stringify({ service: { namespace, name }, localEndpoints, serviceProxyHealthy }));
+    }) };
+    entry.server.on("error", (error) => { // tried again at the next update
+      this.#log.warn("the health check node port of a service cannot be opened", { namespace: first.namespace, service: first.name, port: first.port, error });
+      if (this.#open.get(first.port) === entry) this.#open.delete(first.port);
+    });
+    this.#open.set(first.port, entry);
+    entry.server.listen(first.port);
+  }
+}
+
+export function proxyHealthListener({ health, node, clock, healthz, livez }: { readonly health: ProxyHealth; readonly node: () => Readonly<Node> | undefined; readonly clock: Clock; readonly healthz: Counter; readonly livez: Counter }): RequestListener {
+  return ({ url }, response) => {
+    const path = url?.split("?")[0];
+    if (path !== "/healthz" && path !== "/livez") return void response.writeHead(404).end("404 page not found\n");
+    const nodeEligible = isEligible(node());
+    const ok = health.healthy && (path === "/livez" || nodeEligible);
+    (path === "/livez" ? livez : healthz).inc({ code: ok ? "200" : "503" });
+    response.writeHead(ok ? 200 : 503, HEADERS).end(JSON.stringify({ ...health.describe(clock.nowMs()), ...(path === "/healthz" && { nodeEligible }) }));
+  };
+}
+
+function isEligible(node: Readonly<Node> | undefined): boolean {
+  return node !== undefined && node.metadata.deletionTimestamp === undefined && !node.spec?.taints?.some(({ key }) => key === TO_BE_DELETED_TAINT);
+}

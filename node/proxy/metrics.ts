@@ -1,0 +1,54 @@
+/** Upstream's kubeproxy_* metrics. Source: kubernetes v1.36 pkg/proxy/metrics/metrics.go */
+import type { Counter, Metrics } from "../../core/observe/metrics.ts";
+import type { Family } from "../../core/net/cidr.ts";
+import type { PortPlan } from "./desired.ts";
+import type { SyncOutcome } from "./nftables/nftables.ts";
+
+const SYNC_BUCKETS = Array.from({ length: 15 }, (_, i) => 0.001 * 2 ** i);
+const PROGRAMMING_BUCKETS = [0.25, 0.5, ...range(1, 1, 59), ...range(60, 5, 12), ...range(120, 30, 7)];
+
+export interface ProxyMetrics {
+  readonly serviceChanges: Counter;
+  readonly endpointChanges: Counter;
+  readonly failures: Counter;
+  readonly healthz: Counter;
+  readonly livez: Counter;
+  queued(nowMs: number): void;
+  synced(family: Family, outcome: SyncOutcome, seconds: number): void;
+  finished(state: { readonly nowMs: number; readonly triggered: readonly number[]; readonly ports: readonly PortPlan[] }): void;
+}
+
+export function proxyMetrics(metrics: Metrics): ProxyMetrics {
+  const all = metrics.histogram("kubeproxy_sync_proxy_rules_duration_seconds", "SyncProxyRules latency in seconds", SYNC_BUCKETS);
+  const full = metrics.histogram("kubeproxy_sync_full_proxy_rules_duration_seconds", "SyncProxyRules latency in seconds for full resyncs", SYNC_BUCKETS);
+  const partial = metrics.histogram("kubeproxy_sync_partial_proxy_rules_duration_seconds", "SyncProxyRules latency in seconds for partial resyncs", SYNC_BUCKETS);
+  const programming = metrics.histogram("kubeproxy_network_programming_duration_seconds", "In Cluster Network Programming Latency in seconds", PROGRAMMING_BUCKETS);
+  const last = metrics.gauge("kubeproxy_sync_proxy_rules_last_timestamp_seconds", "The last time proxy rules were successfully synced");
+  const lastQueued = metrics.gauge("kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds", "The last time a sync of proxy rules was queued");
+  const noLocal = metrics.gauge("kubeproxy_sync_proxy_rules_no_local_endpoints_total", "Number of services with a Local traffic policy and no endpoints");
+  return {
+    serviceChanges: metrics.counter("kubeproxy_sync_proxy_rules_service_changes_total", "Cumulative proxy rules Service changes"),
+    endpointChanges: metrics.counter("kubeproxy_sync_proxy_rules_endpoint_changes_total", "Cumulative proxy rules Endpoint changes"),
+    failures: metrics.counter("kubeproxy_sync_proxy_rules_nftables_sync_failures_total", "Cumulative proxy nftables sync failures"),
+    healthz: metrics.counter("kubeproxy_proxy_healthz_total", "Cumulative proxy healthz HTTP status"),
+    livez: metrics.counter("kubeproxy_proxy_livez_total", "Cumulative proxy livez HTTP status"),
+    queued: (nowMs) => lastQueued.set(nowMs / 1000),
+    synced(family, outcome, seconds) {
+      const labels = { ip_family: `IPv${family}` };
+      all.observe(seconds, labels);
+      (outcome === "full" ? full : partial).observe(seconds, labels);
+    },
+    finished({ nowMs, triggered, ports }) {
+      for (const family of [4, 6] as const) {
+        const ip_family = `IPv${family}`;
+        last.set(nowMs / 1000, { ip_family });
+        const without = ports.filter((port) => port.family === family && port.anyBackend && port.localBackends.length === 0);
+        noLocal.set(without.filter(({ internalLocal }) => internalLocal).length, { traffic_policy: "internal", ip_family });
+        noLocal.set(without.filter(({ externalLocal }) => externalLocal).length, { traffic_policy: "external", ip_family });
+      }
+      for (const triggerMs of triggered) programming.observe((nowMs - triggerMs) / 1000);
+    },
+  };
+}
+
+function range(start: number, step: number, count: number): number[] { return Array.from({ length: count }, (_, i) => start + step * i); }

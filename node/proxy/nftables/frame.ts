@@ -1,0 +1,88 @@
+/**
+ * The fixed part of our table: base chains on the kernel's hooks, the empty maps, and the rules that look packets up in them. One table a family.
+ *
+ *   prerouting, output   source ranges are checked (before translation) ─▶ services: masquerade mark, lookup by address, lookup by node port
+ *   input, forward,
+ *   output               new connections to services without endpoints, to ports a cluster IP does not have, to service addresses nobody has
+ *   postrouting          masquerade what is marked, and connections of a pod to itself through a Service
+ *
+ * Source: kubernetes v1.36 pkg/proxy/nftables/proxier.go setupNFTables (hooks, priorities, order)
+ */
+import type { Family } from "../../../core/net/cidr.ts";
+import { MASQUERADE, MASQUERADE_MARK, REJECT_CHAIN } from "./render.ts";
+import { CONTAINERS, type ContainerName } from "./ruleset.ts";
+
+export interface FrameOptions {
+  readonly table: string;
+  readonly family: Family;
+  /** Of this family. */
+  readonly clusterCidrs: readonly string[];
+  readonly serviceCidrs: readonly string[];
+}
+
+const BASE_CHAINS: readonly (readonly [name: string, hook: string])[] = [
+  ["filter-prerouting-pre-dnat", "type filter hook prerouting priority -110"],
+  ["filter-output-pre-dnat", "type filter hook output priority -110"],
+  ["filter-input", "type filter hook input priority 0"],
+  ["filter-forward", "type filter hook forward priority 0"],
+  ["filter-output", "type filter hook output priority 0"],
+  ["nat-prerouting", "type nat hook prerouting priority -100"],
+  ["nat-output", "type nat hook output priority -100"],
+  ["nat-postrouting", "type nat hook postrouting priority 100"],
+];
+const DISPATCH_CHAINS = ["services", "cluster-ips-check", "masquerading", "service-endpoints-check", "nodeport-endpoints-check", "firewall-check", REJECT_CHAIN];
+
+/** Names the frame uses: all others belong to services. */
+export const FRAME_CHAINS: ReadonlySet<string> = new Set([...BASE_CHAINS.map(([name]) => name), ...DISPATCH_CHAINS]);
+
+/** Commands that make the frame, or make it anew around what is there already: maps are emptied, affinity sets keep their clients. */
+export function frameText({ table, family, clusterCidrs, serviceCidrs }: FrameOptions): string {
+  const ip = family === 4 ? "ip" : "ip6";
+  const address = family === 4 ? "ipv4_addr" : "ipv6_addr";
+  const at = `${ip} ${table}`;
+  const notLoopback = family === 4 ? "ip daddr != 127.0.0.0/8" : "ip6 daddr != ::1";
+  const destination = `${ip} daddr . meta l4proto . th dport`;
+  const types: Readonly<Record<ContainerName, string>> = {
+    "cluster-ips": `set ${at} cluster-ips { type ${address}; }`,
+    "hairpin-connections": `set ${at} hairpin-connections { type ${address} . ${address} . inet_proto . inet_service; }`,
+    "service-ips": `map ${at} service-ips { type ${address} . inet_proto . inet_service : verdict; }`,
+    "service-nodeports": `map ${at} service-nodeports { type inet_proto . inet_service : verdict; }`,
+    "no-endpoint-services": `map ${at} no-endpoint-services { type ${address} . inet_proto . inet_service : verdict; }`,
+    "no-endpoint-nodeports": `map ${at} no-endpoint-nodeports { type inet_proto . inet_service : verdict; }`,
+    "firewall-ips": `map ${at} firewall-ips { type ${address} . inet_proto . inet_service : verdict; }`,
+  };
+  const rules: Readonly<Record<string, readonly string[]>> = {
+    "filter-prerouting-pre-dnat": ["ct state new jump firewall-check"],
+    "filter-output-pre-dnat": ["ct state new jump firewall-check"],
+    "filter-input": ["ct state new jump nodeport-endpoints-check", "ct state new jump service-endpoints-check"],
+    "filter-forward": ["ct state new jump service-endpoints-check", "ct state new jump cluster-ips-check"],
+    "filter-output": ["ct state new jump service-endpoints-check", "ct state new jump cluster-ips-check"],
+    "nat-prerouting": ["jump services"],
+    "nat-output": ["jump services"],
+    "nat-postrouting": ["jump masquerading"],
+    services: [
+      ...(clusterCidrs.length > 0 ? [`${ip} daddr @cluster-ips ${ip} saddr != { ${clusterCidrs.join(", ")} } ${MASQUERADE}`] : []),
+      `${destination} vmap @service-ips`,
+      `fib daddr type local ${notLoopback} meta l4proto . th dport vmap @service-nodeports`,
+    ],
+    "cluster-ips-check": [`${ip} daddr @cluster-ips reject`, ...(serviceCidrs.length > 0 ? [`${ip} daddr { ${serviceCidrs.join(", ")} } drop`] : [])],
+    masquerading: [
+      `mark and ${MASQUERADE_MARK} != 0 mark set mark xor ${MASQUERADE_MARK} masquerade fully-random`,
+      `ct status dnat ${ip} saddr . ${ip} daddr . meta l4proto . th dport @hairpin-connections masquerade fully-random`,
+    ],
+    "service-endpoints-check": [`${destination} vmap @no-endpoint-services`],
+    "nodeport-endpoints-check": [`${notLoopback} meta l4proto . th dport vmap @no-endpoint-nodeports`],
+    "firewall-check": [`${destination} vmap @firewall-ips`],
+    [REJECT_CHAIN]: ["reject"],
+  };
+  const lines = [
+    `add table ${at}`,
+    ...CONTAINERS.map((name) => `add ${types[name]}`),
+    ...BASE_CHAINS.map(([name, hook]) => `add chain ${at} ${name} { ${hook}; }`),
+    ...DISPATCH_CHAINS.map((name) => `add chain ${at} ${name}`),
+    ...[...FRAME_CHAINS].map((name) => `flush chain ${at} ${name}`),
+    ...CONTAINERS.map((name) => `flush ${types[name].slice(0, 3)} ${at} ${name}`),
+    ...[...FRAME_CHAINS].flatMap((name) => rules[name]!.map((rule) => `add rule ${at} ${name} ${rule}`)),
+  ];
+  return `${lines.join("\n")}\n`;
+}

@@ -1,0 +1,99 @@
+/**
+ * Keeps our table in the kernel equal to a Ruleset: one transaction a sync, with only what differs from what was applied last.
+ *
+ * All of it is written anew at the start, after a failure, and when the table has lost its frame (somebody ran `nft flush ruleset`). Even then nothing is
+ * missing for a moment, since a transaction is atomic, and clients keep their affinity, since those sets are left alone. If the kernel refuses, the table is
+ * replaced as a whole.
+ */
+import type { Family } from "../../../core/net/cidr.ts";
+import type { Log } from "../../../core/observe/log.ts";
+import type { Nft } from "../../os/exec-nft.ts";
+import { FRAME_CHAINS, frameText, type FrameOptions } from "./frame.ts";
+import { deletion, difference, EMPTY_RULESET, type Leftovers, type Ruleset } from "./ruleset.ts";
+
+export type SyncOutcome = "unchanged" | "partial" | "full";
+
+export class NftTable {
+  readonly #nft: Nft;
+  readonly #frame: FrameOptions;
+  readonly #log: Log;
+  #applied: Ruleset | undefined; // undefined: what the kernel has is not known
+  #garbage: Leftovers = { chains: [], sets: [] };
+
+  constructor({ nft, frame, log }: { readonly nft: Nft; readonly frame: FrameOptions; readonly log: Log }) {
+    this.#nft = nft;
+    this.#frame = frame;
+    this.#log = log;
+  }
+
+  get #family(): "ip" | "ip6" { return this.#frame.family === 4 ? "ip" : "ip6"; }
+
+  /** Throws if the kernel or nft refuses; the next call then writes everything. */
+  async sync(ruleset: Ruleset, signal: AbortSignal): Promise<SyncOutcome> {
+    const { table, family } = this.#frame;
+    const before = this.#applied;
+    if (before === undefined) {
+      await this.#syncAll(ruleset, signal);
+      this.#applied = ruleset;
+      await this.#collect(ruleset, signal);
+      return "full";
+    }
+    const { text, garbage } = difference(table, family, before, ruleset);
+    if (text === "" && garbage.chains.length + garbage.sets.length === 0) {
+      this.#applied = ruleset;
+      return "unchanged";
+    }
+    this.#applied = undefined;
+    if (text !== "") await this.#nft.apply(text, { signal });
+    this.#applied = ruleset;
+    this.#garbage = { chains: [...this.#garbage.chains, ...garbage.chains], sets: [...this.#garbage.sets, ...garbage.sets] };
+    await this.#collect(ruleset, signal);
+    return "partial";
+  }
+
+  /** Looks whether the table is still there; if it is not, the next sync writes everything. True if it is. */
+  async verify(signal: AbortSignal): Promise<boolean> {
+    if (this.#applied === undefined) return false;
+    const chain = await this.#nft.chain(this.#family, this.#frame.table, "nat-prerouting", { signal });
+    if (chain?.includes("jump services") === true) return true;
+    this.#applied = undefined;
+    this.#garbage = { chains: [], sets: [] };
+    return false;
+  }
+
+  async #syncAll(ruleset: Ruleset, signal: AbortSignal): Promise<void> {
+    const { table, family } = this.#frame;
+    const content = frameText(this.#frame) + difference(table, family, EMPTY_RULESET, ruleset).text;
+    try {
+      const found = await this.#nft.names(this.#family, table, { signal });
+      const chains = found?.chains.filter((name) => !FRAME_CHAINS.has(name) && !ruleset.chains.has(name)) ?? [];
+      const sets = found?.sets.filter((name) => name.includes("/") && !ruleset.sets.has(name)) ?? [];
+      await this.#nft.apply(content + chains.map((name) => `flush chain ${this.#family} ${table} ${name}\n`).join(""), { signal });
+      this.#garbage = { chains, sets };
+    } catch (error) {
+      if (signal.aborted) throw error;
+      this.#log.warn("the service rules cannot be brought up to date, replacing them all", { family, error });
+      await this.#nft.apply(`add table ${this.#family} ${table}\ndelete table ${this.#family} ${table}\n${content}`, { signal });
+      this.#garbage = { chains: [], sets: [] };
+    }
+  }
+
+  /** Deletes what earlier transactions have emptied. What is refused waits for the next sync. */
+  async #collect(ruleset: Ruleset, signal: AbortSignal): Promise<void> {
+    const chains = [...new Set(this.#garbage.chains)].filter((name) => !ruleset.chains.has(name));
+    const sets = [...new Set(this.#garbage.sets)].filter((name) => !ruleset.sets.has(name));
+    this.#garbage = { chains, sets };
+    if (chains.length + sets.length === 0) return;
+    try {
+      await this.#nft.apply(deletion(this.#frame.table, this.#frame.family, this.#garbage), { signal });
+      this.#garbage = { chains: [], sets: [] };
+    } catch (error) {
+      this.#log.debug("unused chains cannot be deleted yet", { chains: chains.length, sets: sets.length, error });
+    }
+  }
+}
+
+export async function removeTable(nft: Nft, table: string, family: Family, signal: AbortSignal): Promise<void> {
+  const at = `${family === 4 ? "ip" : "ip6"} ${table}`;
+  await nft.apply(`add table ${at}\ndelete table ${at}\n`, { signal });
+}

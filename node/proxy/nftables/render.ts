@@ -1,0 +1,105 @@
+/**
+ * From a Service port to its part of the nftables ruleset. Pure.
+ *
+ *   service-ips, service-nodeports   address, protocol, port ─▶ one of the chains below
+ *   cluster/…  local/…               to one endpoint at random: a single rule, whatever the number of endpoints.
+ *                                    With session affinity a chain for each endpoint, which remembers the client in a set with a timeout
+ *   external/…                       in front of them for traffic from outside: masquerades, or keeps to this node
+ *   firewall/…                       loadBalancerSourceRanges, before the address is translated
+ *   no-endpoint-…                    rejects where no node has an endpoint, drops where only this one has none
+ *
+ * Chain names are the Service's own (cluster/default/web/tcp/http), so that `nft list ruleset` can be read.
+ *
+ * Source: kubernetes v1.36 pkg/proxy/nftables/proxier.go (which packet goes where)
+ */
+import { createHash } from "node:crypto";
+import type { Backend, PortPlan } from "../desired.ts";
+import type { ContainerName, Element, Piece } from "./ruleset.ts";
+
+export const MASQUERADE_MARK = "0x4000"; // upstream's default masquerade bit, 14
+export const MASQUERADE = `mark set mark or ${MASQUERADE_MARK}`;
+export const REJECT_CHAIN = "reject-chain";
+/** The kernel's limit is 255. */
+const NAME_LENGTH_MAX = 240;
+
+/** `clusterCidrs`: of the port's family; packets from there are this cluster's own. */
+export function renderPort(plan: PortPlan, clusterCidrs: readonly string[]): Piece {
+  const { protocol, port, clusterIp, nodePort, externalIps, loadBalancerIps, anyBackend, internalLocal, externalLocal } = plan;
+  const ip = plan.family === 4 ? "ip" : "ip6";
+  const elements: Element[] = [];
+  const chains = new Map<string, readonly string[]>();
+  const sets = new Map<string, string>();
+  const add = (container: ContainerName, key: string, value = ""): void => void elements.push({ container, key, value });
+  const at = (address: string): string => `${address} . ${protocol} . ${port}`;
+
+  const cluster = chainName("cluster", plan), local = chainName("local", plan), external = chainName("external", plan), firewall = chainName("firewall", plan);
+  const internalBackends = internalLocal ? plan.localBackends : plan.clusterBackends;
+  const externalBackends = externalLocal ? plan.localBackends : plan.clusterBackends;
+  const without = anyBackend ? "drop" : `goto ${REJECT_CHAIN}`;
+
+  add("cluster-ips", clusterIp);
+  if (internalBackends.length > 0) add("service-ips", at(clusterIp), `goto ${internalLocal ? local : cluster}`);
+  else add("no-endpoint-services", at(clusterIp), without);
+
+  const vips = [...externalIps, ...loadBalancerIps];
+  for (const vip of vips) {
+    if (anyBackend) add("service-ips", at(vip), `goto ${external}`);
+    if (externalBackends.length === 0) add("no-endpoint-services", at(vip), without);
+  }
+  if (nodePort !== 0) {
+    if (anyBackend) add("service-nodeports", `${protocol} . ${nodePort}`, `goto ${external}`);
+    if (externalBackends.length === 0) add("no-endpoint-nodeports", `${protocol} . ${nodePort}`, without);
+  }
+  if (anyBackend && (vips.length > 0 || nodePort !== 0)) chains.set(external, externalRules());
+  if (loadBalancerIps.length > 0 && plan.sourceRanges.length > 0) {
+    for (const vip of loadBalancerIps) add("firewall-ips", at(vip), `goto ${firewall}`);
+    const sources = [...plan.sourceRanges, ...(plan.nodeInSourceRanges ? loadBalancerIps : [])];
+    chains.set(firewall, [`${ip} saddr != { ${sources.join(", ")} } drop`]);
+  }
+
+  const reachable = new Map([...plan.clusterBackends, ...plan.localBackends].map((backend) => [`${backend.ip} ${backend.port}`, backend]));
+  for (const backend of reachable.values()) if (backend.local) add("hairpin-connections", `${backend.ip} . ${backend.ip} . ${protocol} . ${backend.port}`);
+  if (plan.affinitySeconds > 0) for (const backend of reachable.values()) affinityChain(backend);
+  if (plan.clusterBackends.length > 0) chains.set(cluster, spread(plan.clusterBackends));
+  if (plan.localBackends.length > 0) chains.set(local, spread(plan.localBackends));
+  return { elements, chains, sets };
+
+  function externalRules(): string[] {
+    if (!externalLocal) return [MASQUERADE, ...(externalBackends.length > 0 ? [`goto ${cluster}`] : [])];
+    const rules: string[] = [];
+    if (plan.clusterBackends.length > 0) { // from inside the cluster the policy does not count
+      if (clusterCidrs.length > 0) rules.push(`${ip} saddr { ${clusterCidrs.join(", ")} } goto ${cluster}`);
+      rules.push(`fib saddr type local ${MASQUERADE}`, `fib saddr type local goto ${cluster}`);
+    }
+    if (externalBackends.length > 0) rules.push(`goto ${local}`);
+    return rules;
+  }
+
+  function affinityChain(backend: Backend): void {
+    const set = affinitySet(backend);
+    sets.set(set, `type ${plan.family === 4 ? "ipv4_addr" : "ipv6_addr"}; flags dynamic,timeout; timeout ${plan.affinitySeconds}s;`);
+    const target = plan.family === 4 ? `${backend.ip}:${backend.port}` : `[${backend.ip}]:${backend.port}`;
+    chains.set(endpointChain(backend), [`update @${set} { ${ip} saddr }`, `meta l4proto ${protocol} dnat to ${target}`]);
+  }
+
+  function spread(backends: readonly Backend[]): string[] {
+    const count = backends.length;
+    if (plan.affinitySeconds > 0) {
+      return [
+        ...backends.map((backend) => `${ip} saddr @${affinitySet(backend)} goto ${endpointChain(backend)}`),
+        `numgen random mod ${count} vmap { ${backends.map((backend, i) => `${i} : goto ${endpointChain(backend)}`).join(", ")} }`,
+      ];
+    }
+    return [`meta l4proto ${protocol} dnat ${ip} addr . port to numgen random mod ${count} map { ${backends.map((backend, i) => `${i} : ${backend.ip} . ${backend.port}`).join(", ")} }`];
+  }
+
+  function endpointChain(backend: Backend): string { return chainName("endpoint", plan, [backend.ip.replaceAll(":", "."), String(backend.port)]); }
+  /** The time is part of the name: a set's timeout cannot be changed. */
+  function affinitySet(backend: Backend): string { return chainName("affinity", plan, [backend.ip.replaceAll(":", "."), String(backend.port), String(plan.affinitySeconds)]); }
+}
+
+function chainName(kind: string, { namespace, service, protocol, portName }: PortPlan, rest: readonly string[] = []): string {
+  const name = [kind, namespace, service, protocol, ...(portName === "" ? [] : [portName]), ...rest].join("/");
+  if (name.length <= NAME_LENGTH_MAX) return name;
+  return `${name.slice(0, NAME_LENGTH_MAX - 17)}-${createHash("sha256").update(name).digest("hex").slice(0, 16)}`;
+}

@@ -1,0 +1,263 @@
+/**
+ * The service proxy: Services and EndpointSlices become rules in this node's kernel, which go on working while this process does not.
+ *
+ *   informers ─▶ changed services ─▶ desired.ts ─▶ nftables/render.ts ─▶ one transaction (nftables/nftables.ts)
+ *                                                                    └▶ stale UDP flows forgotten (conntrack.ts), health checks (health.ts)
+ *
+ * Only services that changed are planned again; only what differs is written. Changes are gathered for a moment, and for as long as the last sync took, so that
+ * a large cluster that is starting costs at most half a processor. Nothing is written before the informers have a complete copy: an agent that has lost
+ * its server keeps the rules it has.
+ *
+ * Source: kubernetes v1.36 pkg/proxy (behaviour, metrics)
+ */
+import { createServer } from "node:http";
+import { isDeepStrictEqual } from "node:util";
+import type { Node } from "../../core/api/gen/core.v1.ts";
+import type { EndpointSlice } from "../../core/api/gen/discovery.v1.ts";
+import { keyOf, objectKey, type ObjectKey } from "../../core/api/meta/object-meta.ts";
+import type { Index } from "../../core/client/informer.ts";
+import type { Informers } from "../../core/client/informer-factory.ts";
+import { ENDPOINT_SLICES, NODES, SERVICES } from "../../core/client/resources.ts";
+import { backoffMs } from "../../core/lifecycle/backoff.ts";
+import type { Clock } from "../../core/lifecycle/clock.ts";
+import type { Runnable } from "../../core/lifecycle/run-all.ts";
+import { type Family, parseCidr } from "../../core/net/cidr.ts";
+import type { Log } from "../../core/observe/log.ts";
+import type { Metrics } from "../../core/observe/metrics.ts";
+import type { Nft } from "../os/exec-nft.ts";
+import { type Conntrack, losesFlows } from "./conntrack.ts";
+import { planService, type PortPlan, type ProxyNode, SERVICE_NAME_LABEL, type ServicePlan } from "./desired.ts";
+import { type HealthCheck, ProxyHealth, proxyHealthListener, ServiceHealth } from "./health.ts";
+import { proxyMetrics } from "./metrics.ts";
+import { NftTable, removeTable } from "./nftables/nftables.ts";
+import { renderPort } from "./nftables/render.ts";
+import { merge, type Piece } from "./nftables/ruleset.ts";
+
+export interface ServiceProxyOptions {
+  readonly informers: Informers;
+  readonly nodeName: string;
+  readonly nodeIps: readonly string[];
+  /** Addresses of pods, of one or both families: packets from elsewhere to a cluster IP are masqueraded. */
+  readonly clusterCidrs: readonly string[];
+  /** Addresses of services: packets to those nobody has are dropped. */
+  readonly serviceCidrs: readonly string[];
+  readonly nft: Nft;
+  /** Absent: flows of UDP services live until they are quiet. */
+  readonly conntrack?: Conntrack | undefined;
+  /** Where /healthz and /livez are served; absent: nowhere. */
+  readonly healthz?: { readonly address: string; readonly port: number } | undefined;
+  readonly table?: string | undefined;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+export interface ServiceProxy extends Runnable {
+  /** Resolves once the kernel has had all services once. */
+  whenSynced(signal: AbortSignal): Promise<void>;
+}
+
+export const PROXY_TABLE = "coracle";
+/** How long changes are gathered: a rollout changes many slices within milliseconds. */
+const GATHER_MS = 50;
+/** How often the table is looked after; upstream's syncPeriod. */
+const VERIFY_MS = 30_000;
+const RETRY = { minMs: 500, maxMs: 30_000 };
+
+const SLICES_BY_SERVICE: Index<EndpointSlice> = { name: "service", valuesOf: (slice) => serviceOf(slice) ?? [] };
+
+interface Planned { readonly plan: ServicePlan; readonly pieces: Readonly<Record<Family, readonly Piece[]>> }
+
+export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
+  const { informers, nodeName, nodeIps, nft, conntrack, clock, log, table = PROXY_TABLE } = options;
+  const services = informers.of(SERVICES);
+  const slices = informers.of(ENDPOINT_SLICES);
+  const nodes = informers.of(NODES, { fieldSelector: `metadata.name=${nodeName}` });
+  const metrics = proxyMetrics(options.metrics);
+  const health = new ProxyHealth(clock);
+  const serviceHealth = new ServiceHealth({ log, healthy: () => health.healthy });
+  const cidrs = (texts: readonly string[], family: Family): string[] => texts.filter((text) => parseCidr(text)?.family === family);
+  const clusterCidrs: Readonly<Record<Family, readonly string[]>> = { 4: cidrs(options.clusterCidrs, 4), 6: cidrs(options.clusterCidrs, 6) };
+  const tables: Readonly<Record<Family, NftTable>> = { 4: tableFor(4), 6: tableFor(6) };
+  const usesV6 = clusterCidrs[6].length > 0 || cidrs(options.serviceCidrs, 6).length > 0;
+
+  const planned = new Map<ObjectKey, Planned>();
+  const dirty = new Set<ObjectKey>();
+  const staleFlows = new Set<Family>();
+  const triggersMs: number[] = []; // of the endpoint changes that wait
+  let node: ProxyNode = { name: nodeName, ips: nodeIps, zone: undefined };
+  const startMs = clock.nowMs();
+  const synced = Promise.withResolvers<void>();
+  let wake: () => void = () => {};
+
+  function tableFor(family: Family): NftTable {
+    return new NftTable({ nft, frame: { table, family, clusterCidrs: clusterCidrs[family], serviceCidrs: cidrs(options.serviceCidrs, family) }, log });
+  }
+
+  function markDirty(key: ObjectKey): void {
+    dirty.add(key);
+    queue();
+  }
+
+  function queue(): void {
+    health.queued();
+    metrics.queued(clock.nowMs());
+    wake();
+  }
+
+  function watch(): readonly (() => void)[] {
+    return [
+      services.onChange(({ object }) => {
+        metrics.serviceChanges.inc();
+        markDirty(keyOf(object));
+      }),
+      slices.onChange(({ object, old, deleted }) => {
+        metrics.endpointChanges.inc();
+        for (const slice of [object, old]) for (const key of slice ? (serviceOf(slice) ?? []) : []) markDirty(key as ObjectKey);
+        const triggerMs = deleted ? Number.NaN : Date.parse(object.metadata.annotations?.["endpoints.kubernetes.io/last-change-trigger-time"] ?? "");
+        if (triggerMs > startMs) triggersMs.push(triggerMs);
+      }),
+      nodes.onChange(({ object, deleted }) => {
+        const zone = deleted ? undefined : object.metadata.labels?.["topology.kubernetes.io/zone"];
+        if (zone === node.zone) return;
+        node = { ...node, zone };
+        for (const key of planned.keys()) dirty.add(key);
+        queue();
+      }),
+    ];
+  }
+
+  /** Plans the services that changed. */
+  function plan(): void {
+    for (const key of dirty) {
+      const service = services.get(key);
+      const before = planned.get(key);
+      if (!service) {
+        planned.delete(key);
+        continue;
+      }
+      const next = planService(service, slices.by(SLICES_BY_SERVICE, key), node);
+      if (before !== undefined && isDeepStrictEqual(before.plan, next)) continue;
+      for (const port of next.ports) if (losesFlows(before?.plan.ports.find((old) => samePort(old, port)), port)) staleFlows.add(port.family);
+      const pieces = (family: Family): Piece[] => next.ports.filter((port) => port.family === family).map((port) => renderPort(port, clusterCidrs[family]));
+      planned.set(key, { plan: next, pieces: { 4: pieces(4), 6: pieces(6) } });
+    }
+    dirty.clear();
+  }
+
+  async function sync(signal: AbortSignal): Promise<void> {
+    const beganMs = clock.uptimeMs();
+    const triggered = triggersMs.splice(0);
+    plan();
+    const all = [...planned.values()];
+    for (const family of [4, 6] as const) {
+      const pieces = all.flatMap((one) => one.pieces[family]);
+      if (family === 6 && !usesV6 && pieces.length === 0) continue;
+      try {
+        metrics.synced(family, await tables[family].sync(merge(pieces), signal), (clock.uptimeMs() - beganMs) / 1000);
+      } catch (error) {
+        if (!signal.aborted) metrics.failures.inc({ ip_family: `IPv${family}` });
+        throw error;
+      }
+    }
+    serviceHealth.update(all.flatMap(({ plan: { healthCheck, ports: [port] } }): HealthCheck[] => (healthCheck && port ? [{ ...healthCheck, namespace: port.namespace, name: port.service }] : [])));
+    health.updated();
+    metrics.finished({ nowMs: clock.nowMs(), triggered, ports: all.flatMap((one) => one.plan.ports) });
+    synced.resolve();
+    await forgetFlows(all, signal);
+  }
+
+  async function forgetFlows(all: readonly Planned[], signal: AbortSignal): Promise<void> {
+    for (const family of staleFlows) {
+      staleFlows.delete(family);
+      const plans = all.flatMap(({ plan: { ports } }) => ports.filter((port) => port.family === family && port.protocol === "udp"));
+      await conntrack?.forgetStale(family, plans, signal).catch((error: unknown) => {
+        if (!signal.aborted) log.warn("stale UDP flows cannot be forgotten", { family, error });
+      });
+    }
+  }
+
+  /** Until something changes, or it is time to look after the table. */
+  async function untilWoken(signal: AbortSignal): Promise<boolean> {
+    const woken = Promise.withResolvers<boolean>();
+    wake = () => woken.resolve(true);
+    const stop = (): void => woken.resolve(false);
+    const alarm = clock.after(VERIFY_MS, stop);
+    signal.addEventListener("abort", stop, { once: true });
+    if (dirty.size > 0) wake();
+    if (signal.aborted) stop();
+    try {
+      return await woken.promise;
+    } finally {
+      alarm.cancel();
+      signal.removeEventListener("abort", stop);
+    }
+  }
+
+  async function isIntact(signal: AbortSignal): Promise<boolean> {
+    const intact = (await tables[4].verify(signal)) && (!usesV6 || (await tables[6].verify(signal)));
+    if (!intact && !signal.aborted) log.warn("the service rules are gone from the kernel, writing them again", { table });
+    return intact;
+  }
+
+  async function keep(signal: AbortSignal): Promise<void> {
+    await Promise.all([services.whenSynced(signal), slices.whenSynced(signal)]);
+    let failures = 0;
+    let due = true; // the first sync is made even if there is nothing
+    while (!signal.aborted) {
+      if (!due) due = (await untilWoken(signal)) || (!signal.aborted && !(await isIntact(signal).catch(() => false))); // a failure shows in the sync
+      if (!due || signal.aborted) continue;
+      const beganMs = clock.uptimeMs();
+      try {
+        await sync(signal);
+        failures = 0;
+        due = false;
+        await clock.sleep(Math.max(GATHER_MS, clock.uptimeMs() - beganMs), signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        const retryInMs = backoffMs(++failures, RETRY);
+        log.error("service rules cannot be written", { error, retryInMs });
+        await clock.sleep(retryInMs, signal);
+      }
+    }
+  }
+
+  function listen(address: string, port: number): () => void {
+    const server = createServer(proxyHealthListener({ health, node: () => nodes.get(objectKey("", nodeName)) as Readonly<Node> | undefined, clock, healthz: metrics.healthz, livez: metrics.livez }));
+    server.on("error", (error) => log.warn("the proxy's health is not served", { address, port, error }));
+    server.listen(port, address);
+    return () => void server.close();
+  }
+
+  return {
+    name: "service-proxy",
+    whenSynced: (signal) => Promise.race([synced.promise, new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }))]),
+    async run(signal, ready) {
+      const unwatch = watch();
+      const close = options.healthz ? listen(options.healthz.address, options.healthz.port) : undefined;
+      ready(); // pods may start before the cluster has been heard of: what the kernel has from before still holds
+      try {
+        await keep(signal);
+      } finally {
+        for (const end of unwatch) end();
+        close?.();
+        serviceHealth.close();
+      }
+    },
+  };
+}
+
+/** Removes all rules from the kernel: for uninstalling. */
+export async function removeServiceRules(nft: Nft, signal: AbortSignal, table: string = PROXY_TABLE): Promise<void> {
+  await removeTable(nft, table, 4, signal);
+  await removeTable(nft, table, 6, signal);
+}
+
+function serviceOf({ metadata }: Readonly<EndpointSlice>): readonly string[] | undefined {
+  const name = metadata.labels?.[SERVICE_NAME_LABEL];
+  return name === undefined ? undefined : [objectKey(metadata.namespace ?? "", name)];
+}
+
+function samePort(a: PortPlan, b: PortPlan): boolean {
+  return a.family === b.family && a.portName === b.portName && a.protocol === b.protocol;
+}
