@@ -1,0 +1,34 @@
+/**
+ * Changes of version of the built-in kinds. Of those that are served in more than one, only two differ in shape; for the others the name of the version is all there is.
+ *
+ *   autoscaling/v1 ↔ autoscaling/v2 HorizontalPodAutoscaler        events.k8s.io/v1 ↔ v1 Event
+ */
+import type { HorizontalPodAutoscaler as AutoscalerV1 } from "../api/gen/autoscaling.v1.ts";
+import type { HorizontalPodAutoscaler } from "../api/gen/autoscaling.v2.ts";
+import type { Event as CoreEvent } from "../api/gen/core.v1.ts";
+import type { Event } from "../api/gen/events.v1.ts";
+import { parseApiVersion } from "../api/meta/gvk.ts";
+import type { ApiObject } from "../api/meta/object-meta.ts";
+import { canonical } from "../api/schema/canonical.ts";
+import { builtInFacts } from "../api/schema/facts.ts";
+import { autoscalerToV1, autoscalerToV2 } from "./autoscaling/convert.ts";
+import { eventFromCore, eventToCore } from "./events/convert.ts";
+import type { Convert } from "./registry.ts";
+
+type Conversion = (object: Readonly<ApiObject>) => ApiObject;
+
+const CONVERSIONS: Readonly<Record<string, Conversion>> = {
+  "HorizontalPodAutoscaler autoscaling/v1 autoscaling/v2": (object) => autoscalerToV2(object as Readonly<AutoscalerV1>),
+  "HorizontalPodAutoscaler autoscaling/v2 autoscaling/v1": (object) => autoscalerToV1(object as Readonly<HorizontalPodAutoscaler>),
+  "Event events.k8s.io/v1 v1": (object) => eventToCore(object as Readonly<Event>),
+  "Event v1 events.k8s.io/v1": (object) => eventFromCore(object as Readonly<CoreEvent>),
+};
+
+export const convert: Convert = (object, apiVersion) => {
+  if (object.apiVersion === apiVersion) return object;
+  const conversion = CONVERSIONS[`${object.kind} ${object.apiVersion} ${apiVersion}`];
+  if (!conversion) return { ...object, apiVersion };
+  const converted = conversion(object);
+  const type = builtInFacts.typeOf({ ...parseApiVersion(apiVersion), kind: object.kind });
+  return type ? (canonical(type, converted).object as unknown as ApiObject) : converted;
+};
