@@ -1,0 +1,146 @@
+import { describe, expect, test } from "vitest";
+import { admissionRequest, runPlugin } from "../../test/admission-request.ts";
+import { staticInformer, stored } from "../../test/static-informer.ts";
+import type { CSIDriver } from "../api/gen/storage.v1.ts";
+import type { Node, PersistentVolume, PersistentVolumeClaim, Pod } from "../api/gen/core.v1.ts";
+import type { Attributes } from "../api/request/attributes.ts";
+import type { UserInfo } from "../api/request/user.ts";
+import type { Authorizer } from "../authz/authorizer.ts";
+import { NO_ALT_NAMES } from "../pki/alt-names.ts";
+import { generateKey } from "../pki/authority.ts";
+import { createCertificateRequest } from "../pki/certificate-request.ts";
+import { forbiddenNodeLabels } from "./node-labels.ts";
+import { nodeRestriction } from "./node-restriction.ts";
+import { taintNodesByCondition } from "./taint-nodes-by-condition.ts";
+
+const NODE: UserInfo = { name: "system:node:node-1", groups: ["system:nodes", "system:authenticated"] };
+const asked: Attributes[] = [];
+const authorizer: Authorizer = {
+  authorize(attributes) { asked.push(attributes); return { decision: attributes.isResource && attributes.resource === "vault" ? "allow" : "no-opinion", reason: "" }; },
+  rulesFor: async () => ({ resourceRules: [], pathRules: [], incomplete: false }),
+};
+const pod = (name: string, nodeName: string, spec: object = {}, metadata: object = {}): Pod => stored<Pod>("v1", "Pod", name, { spec: { nodeName, containers: [], ...spec }, metadata });
+const pods = staticInformer<Pod>(
+  pod("default/web", "node-1", { volumes: [{ name: "t", projected: { sources: [{ serviceAccountToken: { path: "t", audience: "api" } }] } }, { name: "c", csi: { driver: "csi.x" } }, { name: "p", persistentVolumeClaim: { claimName: "data" } }] }), pod("default/db", "node-2"),
+);
+const nodes = staticInformer<Node>(stored<Node>("v1", "Node", "node-1", { metadata: { uid: "node-uid" } }));
+const plugin = nodeRestriction({
+  pods, nodes, authorizer,
+  claims: staticInformer<PersistentVolumeClaim>(stored<PersistentVolumeClaim>("v1", "PersistentVolumeClaim", "default/data", { spec: { volumeName: "pv" } })),
+  volumes: staticInformer<PersistentVolume>(stored<PersistentVolume>("v1", "PersistentVolume", "pv", { spec: { csi: { driver: "csi.y" } } })),
+  csiDrivers: staticInformer<CSIDriver>(stored<CSIDriver>("storage.k8s.io/v1", "CSIDriver", "csi.x", { spec: { tokenRequests: [{ audience: "x" }] } }), stored<CSIDriver>("storage.k8s.io/v1", "CSIDriver", "csi.y", { spec: { tokenRequests: [{ audience: "y" }] } })),
+});
+const ask = (parts: Parameters<typeof admissionRequest>[0]): Promise<string> => runPlugin(plugin, admissionRequest({ user: NODE, ...parts }));
+
+test("who is no node is not restricted", async () => {
+  expect(await ask({ resource: "nodes", operation: "UPDATE", name: "node-2", user: { name: "jane", groups: [] } })).toBe("not handled");
+  expect(await ask({ resource: "configmaps", object: {} })).toBe("ok");
+  expect(await ask({ resource: "configmaps", object: {}, user: { name: "system:node:", groups: ["system:nodes"] } })).toBe('configmaps "Unknown" is forbidden: could not determine node from user "system:node:"');
+});
+
+describe("mirror pods", () => {
+  const owner = { apiVersion: "v1", kind: "Node", name: "node-1", uid: "node-uid", controller: true };
+  const mirror = (change: { owners?: object[]; spec?: object; node?: string; annotations?: object } = {}): Pod =>
+    pod("default/m", change.node ?? "node-1", change.spec ?? {}, { annotations: change.annotations ?? { "kubernetes.io/config.mirror": "x" }, ownerReferences: change.owners ?? [owner] });
+  test.each([
+    [mirror(), "ok"],
+    [mirror({ annotations: {} }), 'pod does not have "kubernetes.io/config.mirror" annotation, node "node-1" can only create mirror pods'],
+    [mirror({ node: "node-2" }), 'node "node-1" can only create pods with spec.nodeName set to itself'],
+    [mirror({ owners: [] }), 'node "node-1" can only create pods with an owner reference set to itself'],
+    [mirror({ owners: [owner, owner] }), 'node "node-1" can only create pods with a single owner reference set to itself'],
+    [mirror({ owners: [{ ...owner, controller: false }] }), 'node "node-1" can only create pods with a controller owner reference set to itself'],
+    [mirror({ owners: [{ ...owner, blockOwnerDeletion: true }] }), 'node "node-1" must not set blockOwnerDeletion on an owner reference'],
+    [mirror({ owners: [{ ...owner, uid: "other" }] }), "node node-1 UID mismatch: expected other got node-uid"],
+    [mirror({ spec: { serviceAccountName: "x" } }), 'node "node-1" can not create pods that reference serviceaccounts'],
+    [mirror({ spec: { volumes: [{ name: "v", projected: { sources: [{ downwardAPI: {} }] } }, { name: "w", hostPath: { path: "/" } }] } }), "ok"],
+    [mirror({ spec: { volumes: [{ name: "v", csi: { driver: "d" } }] } }), 'node "node-1" can not create pods that reference csidrivers (via CSI volumes)'],
+    [mirror({ spec: { volumes: [{ name: "v", persistentVolumeClaim: { claimName: "d" } }] } }), 'node "node-1" can not create pods that reference persistentvolumeclaims'],
+    [mirror({ spec: { volumes: [{ name: "v", something: {} }] } }), 'error checking mirror pod for API references: unknown volume type for volume  "v"'],
+  ])("%#: %s", async (object, answer) => expect(await ask({ resource: "pods", object })).toBe(answer === "ok" ? "ok" : `pods "m" is forbidden: ${answer}`));
+});
+
+describe("pods", () => {
+  test.each([
+    [{ operation: "DELETE", resource: "pods", name: "web" }, "ok"],
+    [{ operation: "DELETE", resource: "pods", name: "db" }, 'pods "db" is forbidden: node "node-1" can only delete pods with spec.nodeName set to itself'],
+    [{ operation: "DELETE", resource: "pods", name: "gone" }, '404 pods "gone" not found'],
+    [{ operation: "UPDATE", resource: "pods", object: pod("default/web", "node-1") }, 'pods "web" is forbidden: unexpected operation "UPDATE", node "node-1" can only create and delete mirror pods'],
+    [{ resource: "pods/eviction", name: "web", object: {} }, "ok"],
+    [{ resource: "pods/eviction", name: "db", object: {} }, 'pods "db" is forbidden: node node-1 can only evict pods with spec.nodeName set to itself'],
+    [{ resource: "pods/binding", name: "web", object: {} }, 'pods "web" is forbidden: unexpected pod subresource "binding", only \'status\' and \'eviction\' are allowed'],
+    [{ operation: "UPDATE", resource: "pods/status", object: pod("default/web", "node-1"), old: pod("default/web", "node-1") }, "ok"],
+    [{ operation: "UPDATE", resource: "pods/status", object: pod("default/db", "node-2"), old: pod("default/db", "node-2") }, 'pods "db" is forbidden: node "node-1" can only update pod status for pods with spec.nodeName set to itself'],
+    [{ operation: "UPDATE", resource: "pods/status", object: pod("default/web", "node-1", {}, { labels: { a: "" } }), old: pod("default/web", "node-1") }, 'pods "web" is forbidden: node "node-1" cannot update labels through pod status'],
+  ] as const)("%#: %s", async (parts, answer) => expect(await ask(parts)).toBe(answer));
+});
+
+describe("its Node", () => {
+  const node = (change: { labels?: object; spec?: object; owners?: object[] } = {}, name = "node-1"): Node => stored<Node>("v1", "Node", name, { metadata: { labels: change.labels, ownerReferences: change.owners }, spec: change.spec ?? {} });
+  const taints = [{ key: "a", effect: "NoSchedule" }];
+  test.each([
+    ["CREATE", node({ labels: { "kubernetes.io/hostname": "x", "example.com/a": "b" } }), undefined, "ok"],
+    ["CREATE", node({}, "node-2"), undefined, 'nodes "node-2" is forbidden: node "node-1" is not allowed to modify node "node-2"'],
+    ["CREATE", node({ labels: { "node-restriction.kubernetes.io/zone": "secure", "node-role.kubernetes.io/master": "" } }), undefined, 'nodes "node-1" is forbidden: node "node-1" is not allowed to set the following labels: node-restriction.kubernetes.io/zone, node-role.kubernetes.io/master'],
+    ["UPDATE", node({ spec: { taints } }), node({ spec: { taints } }), "ok"],
+    ["UPDATE", node(), node({ spec: { taints } }), 'nodes "node-1" is forbidden: node "node-1" is not allowed to modify taints'],
+    ["UPDATE", node({ labels: { "x.node-restriction.kubernetes.io/a": "b" } }), node(), 'nodes "node-1" is forbidden: is not allowed to modify labels: x.node-restriction.kubernetes.io/a'],
+    ["UPDATE", node(), node({ labels: { "node-role.kubernetes.io/worker": "" } }), 'nodes "node-1" is forbidden: is not allowed to modify labels: node-role.kubernetes.io/worker'],
+    ["UPDATE", node({ owners: [{ uid: "x" }] }), node(), 'nodes "node-1" is forbidden: node "node-1" is not allowed to modify ownerReferences'],
+    ["DELETE", undefined, node(), "ok"],
+  ] as const)("%s %#: %s", async (operation, object, old, answer) => expect(await ask({ operation, resource: "nodes", namespace: "", object, old, ...(object ? {} : { name: "node-1" }) })).toBe(answer));
+
+  test("labels", () => {
+    expect(forbiddenNodeLabels({ "a": "b", "topology.kubernetes.io/zone": "z", "foo.node.kubernetes.io/x": "", "kubelet.kubernetes.io/y": "", "foo.k8s.io/z": "", "kubernetes.io/os": "linux", "kubernetes.io/role": "x" })).toEqual(["foo.k8s.io/z", "kubernetes.io/role"]);
+  });
+
+  test("TaintNodesByCondition", async () => {
+    const fresh = node();
+    const tainted = node({ spec: { taints: [{ key: "node.kubernetes.io/not-ready", effect: "NoSchedule" }] } });
+    for (const object of [fresh, tainted]) await runPlugin(taintNodesByCondition, admissionRequest({ resource: "nodes", namespace: "", object }));
+    expect([fresh.spec?.taints, tainted.spec?.taints]).toEqual(Array(2).fill([{ key: "node.kubernetes.io/not-ready", effect: "NoSchedule" }]));
+  });
+});
+
+describe("other objects", () => {
+  const lease = (name: string) => stored("coordination.k8s.io/v1", "Lease", `kube-node-lease/${name}`);
+  const claim = (status: object, metadata: object = {}) => stored("v1", "PersistentVolumeClaim", "default/data", { spec: { volumeName: "v" }, status, metadata });
+  test.each([
+    [{ resource: "leases.coordination.k8s.io", namespace: "kube-node-lease", object: lease("node-1") }, "ok"],
+    [{ resource: "leases.coordination.k8s.io", namespace: "kube-node-lease", object: lease("node-2") }, 'leases.coordination.k8s.io "node-2" is forbidden: can only access node lease with the same name as the requesting node'],
+    [{ resource: "leases.coordination.k8s.io", object: lease("node-1") }, 'leases.coordination.k8s.io "node-1" is forbidden: can only access leases in the "kube-node-lease" system namespace'],
+    [{ resource: "csinodes.storage.k8s.io", namespace: "", object: stored("storage.k8s.io/v1", "CSINode", "node-2") }, 'csinodes.storage.k8s.io "node-2" is forbidden: can only access CSINode with the same name as the requesting node'],
+    [{ resource: "resourceslices.resource.k8s.io", namespace: "", object: stored("resource.k8s.io/v1", "ResourceSlice", "s", { spec: { nodeName: "node-1" } }) }, "ok"],
+    [{ operation: "DELETE", resource: "resourceslices.resource.k8s.io", namespace: "", name: "s", old: stored("resource.k8s.io/v1", "ResourceSlice", "s", { spec: { nodeName: "node-2" } }) }, 'resourceslices.resource.k8s.io "s" is forbidden: can only delete ResourceSlice with the same NodeName as the requesting node'],
+    [{ operation: "UPDATE", resource: "persistentvolumeclaims", object: claim({}), old: claim({}) }, 'persistentvolumeclaims "data" is forbidden: may only update PVC status'],
+    [{ operation: "UPDATE", resource: "persistentvolumeclaims/status", object: claim({ capacity: { storage: "2Gi" }, phase: "Bound" }), old: claim({ phase: "Bound" }) }, "ok"],
+    [{ operation: "UPDATE", resource: "persistentvolumeclaims/status", object: claim({ phase: "Lost" }), old: claim({ phase: "Bound" }) }, 'persistentvolumeclaims "data" is forbidden: node "node-1" is not allowed to update fields other than status.quantity and status.conditions'],
+    [{ operation: "UPDATE", resource: "persistentvolumeclaims/status", object: claim({}, { labels: { a: "" } }), old: claim({}) }, 'persistentvolumeclaims "data" is forbidden: node "node-1" is not allowed to update fields other than status.quantity and status.conditions'],
+  ] as const)("%#: %s", async (parts, answer) => expect(await ask(parts)).toBe(answer));
+
+  test("certificate requests speak of the node itself", async () => {
+    const request = async (commonName: string, signerName: string) => ({ apiVersion: "certificates.k8s.io/v1", kind: "CertificateSigningRequest", metadata: { name: "csr" }, spec: { signerName, request: Buffer.from(createCertificateRequest({ commonName, organizations: ["system:nodes"] }, NO_ALT_NAMES, await generateKey())).toString("base64") } });
+    const resource = "certificatesigningrequests.certificates.k8s.io";
+    expect(await ask({ resource, namespace: "", object: await request("system:node:node-1", "kubernetes.io/kube-apiserver-client-kubelet") })).toBe("ok");
+    expect(await ask({ resource, namespace: "", object: await request("system:node:node-2", "kubernetes.io/kubelet-serving") })).toBe('certificatesigningrequests.certificates.k8s.io "csr" is forbidden: can only create a node CSR with CN=system:node:node-1');
+    expect(await ask({ resource, namespace: "", object: await request("x", "example.com/x") })).toBe("ok");
+    expect(await ask({ resource, namespace: "", object: { metadata: { name: "csr" }, spec: { signerName: "kubernetes.io/kubelet-serving", request: "eA==" } } })).toContain("unable to parse csr: PEM block type must be CERTIFICATE REQUEST");
+  });
+});
+
+describe("tokens", () => {
+  const ref = { apiVersion: "v1", kind: "Pod", name: "web", uid: "uid-default/web" };
+  test.each([
+    [{ boundObjectRef: ref, audiences: ["api"] }, "ok"], [{ boundObjectRef: ref, audiences: ["x"] }, "ok"], [{ boundObjectRef: ref, audiences: ["y"] }, "ok"], [{ boundObjectRef: ref, audiences: ["vault"] }, "ok"],
+    [{ boundObjectRef: ref, audiences: ["other"] }, 'audience "other" not found in pod spec volume, system:node:node-1 is not authorized to request tokens for this audience'],
+    [{ boundObjectRef: ref, audiences: ["api", "x"] }, "node may only request 0 or 1 audiences"],
+    [{}, "node requested token not bound to a pod"], [{ boundObjectRef: { ...ref, kind: "Secret" } }, "node requested token not bound to a pod"],
+    [{ boundObjectRef: { ...ref, uid: undefined } }, "node requested token with a pod binding without a uid"],
+    [{ boundObjectRef: { ...ref, uid: "old" } }, "the UID in the bound object reference (old) does not match the UID in record. The object might have been deleted and then recreated"],
+    [{ boundObjectRef: { ...ref, name: "db", uid: "uid-default/db" } }, "node requested token bound to a pod scheduled on a different node"],
+  ])("%j: %s", async (spec, answer) => {
+    const message = await ask({ resource: "serviceaccounts/token", name: "web", object: { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", metadata: {}, spec } });
+    expect(message).toBe(answer === "ok" ? "ok" : `serviceaccounts "web" is forbidden: ${answer}`);
+  });
+
+  test("an audience no volume asks for is a permission of its own", () => expect(asked.find((one) => one.isResource && one.resource === "vault")).toMatchObject({ verb: "request-serviceaccounts-token-audience", namespace: "default", name: "web" }));
+});
