@@ -34,6 +34,7 @@ remove() {
   done
 }
 
+command_line() { { tr '\0' ' ' <"/proc/$1/cmdline"; } 2>/dev/null; }
 is_zombie() { grep -q '^State:[[:space:]]*[ZX]' "/proc/$1/status" 2>/dev/null; }
 
 # end SIGNAL SECONDS PID…: signals them, waits, kills what is left.
@@ -42,7 +43,7 @@ end() {
   shift 2
   [ $# -gt 0 ] || return 0
   for pid in "$@"; do
-    what=$(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | cut -c1-80)
+    what=$(command_line "$pid" | cut -c1-80)
     kill "-$signal" "$pid" 2>/dev/null && removed "process $pid ($what)"
   done
   for pid in "$@"; do
@@ -58,7 +59,7 @@ end() {
 # processes NAME WORDS: those of that name with these words in their command line.
 processes() {
   for directory in /proc/[0-9]*; do
-    line=$(tr '\0' ' ' <"$directory/cmdline" 2>/dev/null) || continue
+    line=$(command_line "${directory#/proc/}")
     program=${line%% *}
     [ "${program##*/}" = "$1" ] || continue
     case $line in *" $2"*) echo "${directory#/proc/}" ;; esac
@@ -193,11 +194,20 @@ remove_shared() {
   done
 }
 
+# The data directory may be a disk of its own, which stays.
+remove_data() {
+  if awk '{ print $5 }' /proc/self/mountinfo | grep -qxF "$data_dir"; then
+    [ -z "$(ls -A "$data_dir")" ] || { find "$data_dir" -xdev -mindepth 1 -delete && removed "the files in $data_dir"; }
+  else
+    remove "$data_dir"
+  fi
+}
+
 remove_files() {
   for link in kubectl crictl ctr; do
     [ "$(readlink "$BIN_DIR/$link" 2>/dev/null)" != coracle ] || remove "$BIN_DIR/$link"
   done
-  [ "$KEEP_DATA" = true ] || remove "$data_dir" "$kubeconfig" "$ETC"
+  [ "$KEEP_DATA" = true ] || { remove_data; remove "$kubeconfig" "$ETC"; }
   remove /var/log/coracle.log /var/log/coracle.log.1 /run/coracle.pid /run/coracle-supervisor.pid /run/coracle
   remove "$BIN_DIR/.coracle.new" "$BIN_DIR/coracle" "$BIN_DIR/coracle-uninstall" "$LIB_DIR"
 }
