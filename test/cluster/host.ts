@@ -1,0 +1,117 @@
+/** Test hosts (host.sh) as values: made, used, and gone at the end of a scope. */
+import { cpSync, existsSync, mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+const HERE = import.meta.dirname;
+const CHECKOUT = join(HERE, "../..");
+export const LAB = process.env["LAB"] ?? "/tmp/coracle-lab";
+export const BINARY = process.env["CORACLE_BINARY"] ?? join(CHECKOUT, "dist/coracle");
+
+export interface Finished {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+async function host(args: readonly string[], { input, timeoutMs = 120_000 }: { readonly input?: string; readonly timeoutMs?: number } = {}): Promise<Finished> {
+  const child = Bun.spawn(["bash", join(HERE, "host.sh"), ...args], {
+    env: { ...process.env, LAB }, stdin: input === undefined ? "ignore" : Buffer.from(input), stdout: "pipe", stderr: "pipe", timeout: timeoutMs, killSignal: "SIGKILL",
+  });
+  const [stdout, stderr, code] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text(), child.exited]);
+  return { code, stdout, stderr };
+}
+
+/** A machine with nothing but the compiled binary: the checkout cannot be seen on it. */
+export class Host implements AsyncDisposable {
+  readonly name: string;
+  readonly address: string;
+  readonly directory: string;
+
+  private constructor(name: string, address: string) {
+    this.name = name;
+    this.address = address;
+    this.directory = join(LAB, name);
+  }
+
+  static async up(name: string, address: string): Promise<Host> {
+    if (!existsSync(BINARY)) throw new Error(`${BINARY} is missing: npm run build`);
+    await host(["down", name]); // what an interrupted run left
+    const made = new Host(name, address);
+    const { code, stderr } = await host(["up", name, address]);
+    if (code !== 0) throw new Error(`host ${name} did not come up: ${stderr}`);
+    mkdirSync(join(made.directory, "bin"), { recursive: true });
+    cpSync(BINARY, made.binary);
+    await made.ok(["mount", "-t", "tmpfs", "tmpfs", CHECKOUT]); // compiled means compiled
+    return made;
+  }
+
+  get binary(): string {
+    return join(this.directory, "bin/coracle");
+  }
+  get dataDir(): string {
+    return join(this.directory, "data");
+  }
+  get kubeconfig(): string {
+    return join(this.directory, "kubeconfig");
+  }
+
+  run(command: readonly string[], options: { readonly input?: string; readonly timeoutMs?: number } = {}): Promise<Finished> {
+    return host(["exec", this.name, "env", `KUBECONFIG=${this.kubeconfig}`, `HOME=${this.directory}`, `CORACLE_DATA_DIR=${this.dataDir}`, `CORACLE_WRITE_KUBECONFIG=${this.kubeconfig}`, ...command], options);
+  }
+
+  /** Runs and returns what was printed; throws if it fails. */
+  async ok(command: readonly string[], options: { readonly input?: string; readonly timeoutMs?: number } = {}): Promise<string> {
+    const { code, stdout, stderr } = await this.run(command, options);
+    if (code !== 0) throw new Error(`${command.join(" ")}: exit ${code}\n${stdout}${stderr}`);
+    return stdout;
+  }
+
+  kubectl(...args: readonly string[]): Promise<string> {
+    return this.ok([this.binary, "kubectl", ...args]);
+  }
+
+  apply(manifest: string): Promise<string> {
+    return this.ok([this.binary, "kubectl", "apply", "-f", "-"], { input: manifest });
+  }
+
+  sh(script: string): Promise<string> {
+    return this.ok(["sh", "-c", script]);
+  }
+
+  /** Starts the server in the background; its log is in `directory`. */
+  async start(...flags: readonly string[]): Promise<void> {
+    await this.ok(["sh", "-c", `setsid "$0" "$@" </dev/null >>${this.directory}/coracle.log 2>&1 & echo $! > ${this.directory}/coracle.pid`, this.binary, "server", "--node-name", this.name, ...flags]);
+  }
+
+  async kill(signal: "TERM" | "KILL"): Promise<void> {
+    await this.sh(`pid=$(cat ${this.directory}/coracle.pid); kill -${signal} $pid; while [ -d /proc/$pid ]; do sleep 0.05; done`);
+  }
+
+  log(): string {
+    return readFileSync(join(this.directory, "coracle.log"), "utf8");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await host(["down", this.name]);
+  }
+}
+
+export async function switchDown(): Promise<void> {
+  await host(["switch", "down"]);
+}
+
+/** Asks until the answer is there. Tests state what must become true, not when. */
+export async function eventually<T>(what: string, ask: () => Promise<T | undefined | false>, timeoutMs = 60_000): Promise<T> {
+  const endMs = performance.now() + timeoutMs;
+  let last: unknown;
+  while (performance.now() < endMs) {
+    try {
+      const answer = await ask();
+      if (answer !== undefined && answer !== false) return answer;
+    } catch (error) {
+      last = error;
+    }
+    await Bun.sleep(200);
+  }
+  throw new Error(`did not become true: ${what}`, { cause: last });
+}
