@@ -6,12 +6,24 @@
 import type { Service } from "../api/gen/core.v1.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
 import type { Random } from "../lifecycle/random.ts";
+import { configMaps } from "./core/config-map.ts";
+import { endpoints } from "./core/endpoints.ts";
+import { events } from "./core/event.ts";
+import { limitRanges } from "./core/limit-range.ts";
+import { namespaces } from "./core/namespace.ts";
+import { nodes } from "./core/node.ts";
+import { persistentVolumeClaims } from "./core/persistent-volume-claim/persistent-volume-claim.ts";
+import { persistentVolumes } from "./core/persistent-volume/persistent-volume.ts";
 import { pods } from "./core/pod/pod.ts";
+import { podTemplates } from "./core/pod-template.ts";
+import { replicationControllers } from "./core/replication-controller.ts";
+import { resourceQuotas } from "./core/resource-quota.ts";
+import { secrets } from "./core/secret.ts";
+import { serviceAccounts } from "./core/service-account.ts";
 import { parsePortRange } from "./core/service/allocator/port-range.ts";
 import { serviceDefinition } from "./core/service/service.ts";
 import type { Resource } from "./generic/resource.ts";
 import type { ResourceStore } from "./generic/store.ts";
-import { INTERIM } from "./interim.ts";
 import { clusterRoleBindings, roleBindings } from "./rbac/bindings.ts";
 import { clusterRoles, roles } from "./rbac/roles.ts";
 
@@ -30,12 +42,11 @@ export function registryDefinitions({ serviceCidrs, nodePortRange, store, random
     serviceCidrs, random, nodePortRange: parsePortRange(nodePortRange),
     existing: () => objectsOf<Service>(store()),
   });
-  const own = [
-    any(pods), any(services),
+  return [
+    any(namespaces), any(nodes), any(pods), any(services), any(endpoints), any(configMaps), any(secrets), any(serviceAccounts), any(events),
+    any(persistentVolumes), any(persistentVolumeClaims), any(replicationControllers), any(podTemplates), any(resourceQuotas), any(limitRanges),
     any(roles), any(clusterRoles), any(roleBindings), any(clusterRoleBindings),
   ];
-  const known = new Set(own.map(nameOf));
-  return [...own, ...INTERIM.filter((definition) => !known.has(nameOf(definition)))];
 }
 
 function* objectsOf<T extends ApiObject>(store: ResourceStore): Iterable<Readonly<T>> {
@@ -46,5 +57,3 @@ function* objectsOf<T extends ApiObject>(store: ResourceStore): Iterable<Readonl
 function any<T extends ApiObject>(definition: Resource<T>): Resource {
   return definition as unknown as Resource;
 }
-
-function nameOf({ group, plural }: Resource): string { return `${group}/${plural}`; }
