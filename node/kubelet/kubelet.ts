@@ -131,6 +131,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     name: "kubelet",
     api: kubeletApi({ context, manager, statsSummary: () => Promise.reject(new Error("no statistics yet")), unhealthyReason: () => node.runtimeProblem(), logDir: "/var/log" }),
     async run(quit, ready) {
+      quit.addEventListener("abort", () => life.abort(), { once: true }); // workers and probes end first; the parts wait for them
       try {
         await runAll([...node.parts, watch, podLife, { name: "kubelet-ready", run: async (stop, up) => { up(); ready(); await new Promise<void>((resolve) => stop.addEventListener("abort", () => resolve(), { once: true })); } }], quit);
       } finally {

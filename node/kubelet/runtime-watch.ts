@@ -67,11 +67,13 @@ export function runtimeWatch({ cri, clock, log, onChange, onList }: RuntimeWatch
     lastListMs: () => listedMs,
     async run(signal, ready) {
       ready();
-      while (!signal.aborted) {
+      for (let failures = 0; !signal.aborted; ) {
+        const listedBeforeMs = listedMs;
         try {
           await follow(signal);
         } catch (error) {
-          if (!signal.aborted) log.warn("the runtime's events broke off, listing again", { error });
+          failures = listedMs > listedBeforeMs ? 1 : failures + 1;
+          if (!signal.aborted) log[failures === 1 ? "warn" : "debug"]("the runtime's events broke off, listing again", { error });
         }
         await clock.sleep(RETRY_MS, signal);
       }

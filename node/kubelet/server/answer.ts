@@ -1,0 +1,21 @@
+/** What the kubelet's server answers with. */
+import type { Readable } from "node:stream";
+
+export interface Answer {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: string | Uint8Array | Readable;
+}
+
+export function text(status: number, body: string): Answer { return { status, contentType: "text/plain; charset=utf-8", body }; }
+export function json(value: unknown): Answer { return { status: 200, contentType: "application/json", body: JSON.stringify(value) }; }
+
+/** An error that is an answer. */
+export class AnswerError extends Error {
+  readonly answer: Answer;
+  constructor(status: number, message: string) {
+    super(message);
+    this.name = "AnswerError";
+    this.answer = text(status, message);
+  }
+}

@@ -1,0 +1,70 @@
+/**
+ * GET /containerLogs/{namespace}/{pod}/{container}
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/server/server.go getContainerLogs, pkg/kubelet/kuberuntime/logs
+ */
+import { Readable } from "node:stream";
+import type { Clock } from "../../../core/lifecycle/clock.ts";
+import { KubeletApiError, type KubeletApi, type LogFile } from "../kubelet-api.ts";
+import { type Answer, text } from "./answer.ts";
+import { isNotThere, openLog, readLog, type ReadLogOptions } from "./read-log.ts";
+
+interface Request {
+  readonly namespace: string;
+  readonly pod: string;
+  readonly container: string;
+  readonly query: URLSearchParams;
+  readonly signal: AbortSignal;
+}
+
+/** A container that was just started writes its first line soon. */
+const APPEAR_MS = 100;
+
+export async function containerLogs(api: KubeletApi, { namespace, pod, container, query, signal }: Request, clock: Clock): Promise<Answer> {
+  if (pod === "") return text(400, '{"message": "Missing podID."}');
+  if (container === "") return text(400, '{"message": "Missing container name."}');
+  if (namespace === "") return text(400, '{"message": "Missing podNamespace."}');
+  const options = parseOptions(query, clock.nowMs());
+  if (typeof options === "string") return text(options.startsWith('{"message": "Invalid') ? 422 : 400, options);
+  const found = api.pod({ namespace, name: pod });
+  if (!found) return text(404, `pod "${pod}" does not exist`);
+  const { containers, initContainers = [], ephemeralContainers = [] } = found.spec;
+  if (![...containers, ...initContainers, ...ephemeralContainers].some(({ name }) => name === container)) return text(404, `container "${container}" not found in pod "${pod}"`);
+
+  const file = api.logFile({ namespace, name: pod, uid: found.metadata.uid }, container, { previous: isTrue(query.get("previous")) });
+  const handle = await openWhenThere(file, options.follow === true, clock, signal);
+  return { status: 200, contentType: "text/plain", body: Readable.from(readLog(file.path, handle, options, { running: () => file.running(), clock, signal }), { objectMode: false }) };
+}
+
+async function openWhenThere({ path, running }: LogFile, follow: boolean, clock: Clock, signal: AbortSignal) {
+  for (;;) {
+    try {
+      return await openLog(path);
+    } catch (error) {
+      if (!isNotThere(error)) throw error;
+      if (!follow || !running() || signal.aborted) throw new KubeletApiError("bad-request", `failed to try resolving symlinks in path "${path}": lstat ${path}: no such file or directory`);
+    }
+    await clock.sleep(APPEAR_MS, signal);
+  }
+}
+
+/** Or the body of the refusal. */
+function parseOptions(query: URLSearchParams, nowMs: number): ReadLogOptions | string {
+  const integer = (name: string): number | undefined => (query.has(name) && query.get(name) !== "" ? Number(query.get(name)) : undefined);
+  // "all" is what old clients sent for no limit
+  const tailLines = query.get("tail") === "all" || query.get("tailLines") === "all" ? undefined : integer("tailLines") ?? integer("tail");
+  const limitBytes = integer("limitBytes");
+  const sinceSeconds = integer("sinceSeconds");
+  const sinceTime = query.get("sinceTime") ?? "";
+  const sinceTimeMs = sinceTime === "" ? undefined : Date.parse(sinceTime);
+  if ([tailLines, limitBytes, sinceSeconds].some((value) => value !== undefined && !Number.isInteger(value)) || Number.isNaN(sinceTimeMs)) return '{"message": "Unable to decode query."}';
+  if ((tailLines ?? 0) < 0 || (limitBytes ?? 1) < 1 || (sinceSeconds ?? 1) < 1 || (sinceSeconds !== undefined && sinceTimeMs !== undefined)) return '{"message": "Invalid request."}';
+  const stream = query.get("stream") ?? "All";
+  if (stream !== "All") return `unable to return the given log stream: "${stream}". Please enable PodLogsQuerySplitStreams feature gate in kubelet`;
+  return {
+    tailLines, limitBytes, timestamps: isTrue(query.get("timestamps")), follow: isTrue(query.get("follow")),
+    sinceMs: sinceSeconds !== undefined ? nowMs - sinceSeconds * 1000 : sinceTimeMs,
+  };
+}
+
+function isTrue(value: string | null): boolean { return value === "true" || value === "1" || value === "t" || value === "T" || value === "TRUE" || value === "True"; }

@@ -1,0 +1,41 @@
+/**
+ * One line of a container's log as runtimes write it:
+ *
+ *   2016-10-06T00:17:09.669794202Z stdout F a whole line          P instead of F: the line goes on in the next one
+ *
+ * Source: kubernetes v1.36 staging/src/k8s.io/cri-client/pkg/logs/logs.go
+ */
+export interface LogLine {
+  /** As written, without trailing zeros perhaps. */
+  readonly time: string;
+  readonly stream: "stdout" | "stderr";
+  /** With its line feed, unless the line goes on. */
+  readonly content: Buffer;
+}
+
+const SPACE = 32, LINE_FEED = 10;
+
+/** `bytes` is a line with its line feed, if it has one. Undefined: it is not in that form. */
+export function parseLogLine(bytes: Buffer): LogLine | undefined {
+  const afterTime = bytes.indexOf(SPACE);
+  const afterStream = bytes.indexOf(SPACE, afterTime + 1);
+  const afterTags = bytes.indexOf(SPACE, afterStream + 1);
+  if (afterTime < 0 || afterStream < 0 || afterTags < 0) return undefined;
+  const time = bytes.latin1Slice(0, afterTime);
+  const stream = bytes.latin1Slice(afterTime + 1, afterStream);
+  if ((stream !== "stdout" && stream !== "stderr") || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d/.test(time)) return undefined;
+  const partial = bytes.latin1Slice(afterStream + 1, afterTags).split(":")[0] === "P";
+  const end = partial && bytes[bytes.length - 1] === LINE_FEED ? bytes.length - 1 : bytes.length;
+  return { time, stream, content: bytes.subarray(afterTags + 1, end) };
+}
+
+/** Milliseconds since the epoch. */
+export function logTimeMs(time: string): number {
+  return Date.parse(time.replace(/\.(\d{3})\d*/, ".$1"));
+}
+
+/** With nine digits of a second, as --timestamps shows it. */
+export function fixedLogTime(time: string): string {
+  const match = /^([^.Z+-]*-\d\d-[^.Z+-]*)(?:\.(\d+))?(.*)$/.exec(time);
+  return match ? `${match[1]}.${(match[2] ?? "").padEnd(9, "0")}${match[3]}` : time;
+}

@@ -1,0 +1,115 @@
+/**
+ * exec and attach over WebSocket with v5.channel.k8s.io, which runtimes do not speak: each channel becomes a SPDY stream.
+ *
+ *   channel   0 stdin   1 stdout   2 stderr   3 error (a Status, last)   4 resize   255 the client closes the channel named by its payload
+ *
+ * Closing stdin is what v5 is for: `echo hi | kubectl exec -i pod -- cat` ends.
+ *
+ * Source: kubernetes v1.36 apiserver/pkg/util/proxy/{streamtranslator,websocket}.go
+ */
+import type { Duplex } from "node:stream";
+import type { Clock } from "../../../core/lifecycle/clock.ts";
+import { spdyClient, type SpdyStream, type SpdyStreamEvents } from "../../../core/net/spdy/spdy.ts";
+import { webSocket } from "../../../core/net/websocket.ts";
+import type { StreamOptions } from "../kubelet-api.ts";
+
+export const V5 = "v5.channel.k8s.io";
+
+const STDIN = 0, STDOUT = 1, STDERR = 2, ERROR = 3, RESIZE = 4, CLOSE = 255;
+/** A Status is small; a runtime that sends more is not writing one. */
+const STATUS_BYTES_MAX = 64 * 1024;
+/** RFC 6455: fine, and "unexpected condition". */
+const NORMAL = 1000, INTERNAL = 1011;
+
+interface Ends {
+  /** After the handshakes of both. */
+  readonly client: { readonly socket: Duplex; readonly early: Uint8Array };
+  readonly runtime: { readonly socket: Duplex; readonly early: Uint8Array };
+  readonly options: StreamOptions;
+  readonly clock: Clock;
+}
+
+/** Resolves once both connections are done with. */
+export function translateStreams({ client, runtime, options, clock }: Ends): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const { stdin = false, stdout = false, tty = false } = options;
+  const stderr = (options.stderr ?? false) && !tty;
+  const toRuntime = new Map<number, SpdyStream>();
+  const status: Buffer[] = [];
+  let statusBytes = 0;
+  let open = 1 + (stdout ? 1 : 0) + (stderr ? 1 : 0); // streams of the runtime that have not ended
+  let done = false;
+
+  const spdy = spdyClient(runtime.socket, {
+    early: runtime.early,
+    drain: () => peer.resume(),
+    closed: () => finish(),
+  });
+  const peer = webSocket(client.socket, {
+    early: new Uint8Array(0), clock, message, drain: () => spdy.resume(),
+    closed() {
+      spdy.close();
+      done = true;
+      resolve();
+    },
+  });
+
+  function message(data: Buffer): void {
+    const channel = data[0];
+    if (channel === undefined) return;
+    if (channel === CLOSE) return void toRuntime.get(data[1] ?? -1)?.end();
+    const payload = data.subarray(1);
+    if (payload.length > 0 && toRuntime.get(channel)?.write(payload) === false) peer.pause();
+  }
+
+  function fromRuntime(channel: number): SpdyStreamEvents {
+    return {
+      data(bytes) { if (!peer.send([Uint8Array.of(channel), bytes])) spdy.pause(); },
+      end: ended,
+      reset: ended,
+    };
+  }
+  const quiet: SpdyStreamEvents = { data: () => undefined, end: () => undefined, reset: () => undefined };
+  const errors: SpdyStreamEvents = {
+    data(bytes) {
+      statusBytes += bytes.length;
+      if (statusBytes <= STATUS_BYTES_MAX) status.push(bytes);
+    },
+    end: ended,
+    reset: ended,
+  };
+
+  function ended(): void {
+    if (--open === 0) finish();
+  }
+
+  /** The Status is the last word, after all output. */
+  function finish(): void {
+    if (done) return;
+    done = true;
+    const whole = open === 0;
+    const body = status.length > 0 ? Buffer.concat(status) : Buffer.from(JSON.stringify(whole ? SUCCESS : cutOff()));
+    peer.send([Uint8Array.of(ERROR), body]);
+    peer.close(whole || status.length > 0 ? NORMAL : INTERNAL);
+    spdy.close();
+  }
+
+  toRuntime.set(ERROR, spdy.open({ streamtype: "error" }, errors));
+  toRuntime.get(ERROR)!.end();
+  toRuntime.delete(ERROR);
+  if (stdin) toRuntime.set(STDIN, spdy.open({ streamtype: "stdin" }, quiet));
+  if (stdout) spdy.open({ streamtype: "stdout" }, fromRuntime(STDOUT)).end();
+  if (stderr) spdy.open({ streamtype: "stderr" }, fromRuntime(STDERR)).end();
+  if (tty) toRuntime.set(RESIZE, spdy.open({ streamtype: "resize" }, quiet));
+  // nothing on the lowest channel tells the client that it is connected
+  peer.send([Uint8Array.of(stdout ? STDOUT : stderr ? STDERR : ERROR)]);
+  if (client.early.length > 0) client.socket.unshift(client.early);
+  return promise;
+}
+
+const SUCCESS = { metadata: {}, status: "Success" };
+
+function cutOff(): unknown {
+  const message = "Internal error occurred: error executing command in container: the connection to the container runtime was lost";
+  return { metadata: {}, status: "Failure", message, reason: "InternalError", code: 500 };
+}
