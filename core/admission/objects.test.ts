@@ -175,7 +175,7 @@ test("DenyServiceExternalIPs", async () => {
 describe("the chain", () => {
   const api = fakeApi();
   const deps = {
-    client: api.client, informers: informerFactory({ client: api.client, clock: systemClock, random: systemRandom, log: silentLog }), authorizer: allowing(), escalationGuard: async () => {}, resourcesOf: () => [],
+    client: api.client, informers: informerFactory({ client: api.client, clock: systemClock, random: systemRandom, log: silentLog }), authorizer: allowing(), escalationGuard: async () => {},
     clock: systemClock, random: systemRandom,
   };
 

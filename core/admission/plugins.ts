@@ -10,6 +10,7 @@
  * Source: kubernetes v1.36 pkg/kubeapiserver/options/plugins.go
  */
 import type { ApiObject } from "../api/meta/object-meta.ts";
+import { builtInResources } from "../api/schema/resources.ts";
 import type { Authorizer } from "../authz/authorizer.ts";
 import type { EscalationCheck } from "../authz/escalation.ts";
 import type { Client, ResourceRef } from "../client/client.ts";
@@ -49,8 +50,10 @@ export interface AdmissionDeps {
   /** Over the same client. */
   readonly informers: Pick<Informers, "of">;
   readonly authorizer: Authorizer;
+  /** escalationGuard(authorizer, resolver) */
   readonly escalationGuard: (check: EscalationCheck) => Promise<void>;
-  readonly resourcesOf: OwnerReferencesDeps["resourcesOf"];
+  /** Which resources a kind may be; without it, only those built in are known. */
+  readonly resourcesOf?: OwnerReferencesDeps["resourcesOf"];
   readonly clock: Clock;
   readonly random: Random;
   /** --enable-admission-plugins, --disable-admission-plugins */
@@ -68,7 +71,7 @@ export function admissionPlugins(deps: AdmissionDeps): AdmissionPlugin[] {
   return [...all.filter(on), rbacEscalation(deps.escalationGuard)];
 }
 
-function orderedPlugins({ client, informers, authorizer, resourcesOf, clock, random, tolerationSeconds }: AdmissionDeps): AdmissionPlugin[] {
+function orderedPlugins({ client, informers, authorizer, resourcesOf = builtInResourcesOf, clock, random, tolerationSeconds }: AdmissionDeps): AdmissionPlugin[] {
   const informer = <T extends ApiObject>(ref: ResourceRef<T>): Informer<T> => informers.of(ref);
   const find = <T extends ApiObject>(ref: ResourceRef<T>): Lookup<T> => lookup(informer(ref), client.resource(ref));
   const nodes = find(NODES);
@@ -95,3 +98,6 @@ function orderedPlugins({ client, informers, authorizer, resourcesOf, clock, ran
     podResizeValidator({ nodes }),
   ];
 }
+
+const builtInResourcesOf: OwnerReferencesDeps["resourcesOf"] = ({ group, version, kind }) =>
+  builtInResources.rows().filter((row) => row.group === group && row.version === version && row.kind === kind);

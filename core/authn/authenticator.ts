@@ -5,7 +5,7 @@ export interface Credentials {
   /** The value of a header, lower-case name. */
   header(name: string): string | undefined;
   /** All headers, names in lower case, each as often as it was sent. Absent: `header` is all there is, values joined with ", ". */
-  headerPairs?(): Iterable<readonly [name: string, value: string]>;
+  headers?(): Iterable<readonly [name: string, value: string]>;
   /** For WebSocket clients, which carry a bearer token in Sec-WebSocket-Protocol; the request's protocols. */
   readonly webSocketProtocols: readonly string[];
   /** The certificate the client proved to hold the key of. Whether to believe it is checked here, against the CA in question. */

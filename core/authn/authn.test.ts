@@ -32,7 +32,7 @@ function credentials({ certificate, headers = [], protocols = [] }: Shown): Cred
   const raw = typeof certificate === "string" ? pki.leaf(certificate).certificate.raw : certificate;
   return {
     header: (name) => headers.filter(([one]) => one === name).map(([, value]) => value).join(", ") || undefined,
-    headerPairs: () => headers, webSocketProtocols: protocols, remoteAddress: "10.0.0.1", ...(raw ? { peerCertificate: { subject: {}, raw } } : {}),
+    headers: () => headers, webSocketProtocols: protocols, remoteAddress: "10.0.0.1", ...(raw ? { peerCertificate: { subject: {}, raw } } : {}),
   };
 }
 
@@ -60,7 +60,7 @@ function chain(anonymous = true): Authenticator {
   return authenticatorChain({
     anonymous, log: silentLog,
     authenticators: [
-      requestHeaderAuthenticator({ roots: () => pki.authority("request-header-ca").bundle, clock, allowedNames: ["front-proxy-client"] }),
+      requestHeaderAuthenticator({ roots: () => pki.authority("request-header-ca").bundle, clock, allowedNames: ["system:auth-proxy"] }),
       certificateAuthenticator({ roots: () => pki.authority("client-ca").bundle, clock }),
       bearerTokenAuthenticator(tokens, API),
     ],

@@ -42,7 +42,7 @@ export function requestHeaderAuthenticator({ roots, clock, allowedNames }: Reque
 }
 
 function headerPairsOf(credentials: Credentials): Iterable<readonly [string, string]> {
-  return credentials.headerPairs?.() ?? (credentials.header(GROUP) ?? "").split(", ").map((group) => [GROUP, group] as const);
+  return credentials.headers?.() ?? (credentials.header(GROUP) ?? "").split(", ").map((group) => [GROUP, group] as const);
 }
 
 /** Header names hold less than keys do: the rest is percent-encoded. What cannot be decoded stays as it is. */

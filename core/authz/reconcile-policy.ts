@@ -10,7 +10,7 @@ import type { ClusterRole, ClusterRoleBinding, Role, RoleBinding, Subject } from
 import { type ApiObject, keyOf, type NewObject } from "../api/meta/object-meta.ts";
 import { isAlreadyExists, isConflict, isNotFound } from "../api/meta/status-error.ts";
 import type { Client, ResourceClient, ResourceRef } from "../client/client.ts";
-import { CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES } from "../client/resources.ts";
+import { CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, NAMESPACES, ROLE_BINDINGS, ROLES } from "../client/resources.ts";
 import { settleAll } from "../lifecycle/settle-all.ts";
 import type { Log } from "../observe/log.ts";
 import { AUTO_UPDATE_ANNOTATION, type BootstrapPolicy, bootstrapPolicy } from "./bootstrap-policy.ts";
@@ -61,14 +61,29 @@ function mergedMetadata({ metadata }: Readonly<ApiObject>, expected: { readonly 
 /** Conflicts mean that somebody else writes too: tried again this often. */
 const ATTEMPTS_MAX = 5;
 
-/** Call at every start, once the namespaces kube-system and kube-public exist. */
+/** Call at every start. Makes the namespaces its roles are in, if it is the first to need them. */
 export async function ensureBootstrapPolicy(client: Client, { signal, log, policy = bootstrapPolicy() }: { readonly signal: AbortSignal; readonly log: Log; readonly policy?: BootstrapPolicy }): Promise<void> {
+  await ensureNamespaces(client, policy, signal);
   const counts = [
     await ensureAll(client, CLUSTER_ROLES, policy.clusterRoles, reconcileRole<ClusterRole>, signal), await ensureAll(client, CLUSTER_ROLE_BINDINGS, policy.clusterRoleBindings, reconcileBinding<ClusterRoleBinding>, signal),
     await ensureAll(client, ROLES, policy.roles, reconcileRole<Role>, signal), await ensureAll(client, ROLE_BINDINGS, policy.roleBindings, reconcileBinding<RoleBinding>, signal),
   ];
   const written = counts.reduce((sum, count) => sum + count, 0);
   if (written > 0) log.info("bootstrap policy written", { objects: written });
+}
+
+async function ensureNamespaces(client: Client, { roles, roleBindings }: BootstrapPolicy, signal: AbortSignal): Promise<void> {
+  const namespaces = client.resource(NAMESPACES);
+  for (const name of new Set([...roles, ...roleBindings].map(({ metadata }) => metadata.namespace!))) {
+    try {
+      await namespaces.get({ metadata: { name } }, { signal });
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+      await namespaces.create({ apiVersion: "v1", kind: "Namespace", metadata: { name }, spec: {} }, { signal }).catch((problem: unknown) => {
+        if (!isAlreadyExists(problem)) throw problem; // another server was first
+      });
+    }
+  }
 }
 
 type Reconcile<T extends ApiObject> = (existing: Readonly<T>, expected: NewObject<T>) => Reconciled<T | NewObject<T>>;

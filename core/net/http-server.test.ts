@@ -71,7 +71,7 @@ const GET = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 describe("who is calling", () => {
   const told = (connection: Connection): string => `${connection.protocol} ${connection.peerCertificate?.subject.CN} ${connection.peerCertificate?.authorized} ${connection.peerCertificate && connection.peerCertificate.issuers.length > 0 ? 1 : undefined} ${connection.remoteAddress} ok`;
   test.each([
-    [undefined, "undefined undefined undefined"], ["client-admin", "system:admin true 1"], ["client-auth-proxy", "front-proxy-client true 1"], ["serving-kube-apiserver", "kube-apiserver false 1"],
+    [undefined, "undefined undefined undefined"], ["client-admin", "system:admin true 1"], ["client-auth-proxy", "system:auth-proxy true 1"], ["serving-kube-apiserver", "kube-apiserver false 1"],
   ])("certificate %s", async (as, seen) => {
     const { port } = await start({ handler: (_request, response, connection) => void response.end(told(connection)) });
     expect(await raw(port, GET, { ...(as === undefined ? {} : { as }), until: END })).toContain(`http/1.1 ${seen} 127.0.0.1 ok`);

@@ -39,7 +39,7 @@ export const KUBE_PROXY = client("client-kube-proxy", "system:kube-proxy");
 /** How the API server calls kubelets. */
 export const KUBELET_CLIENT = client("client-kube-apiserver", "kube-apiserver-kubelet-client", ["system:masters"]);
 /** How the API server calls aggregated API servers on behalf of its callers. */
-export const FRONT_PROXY: LeafSpec = { ...client("client-auth-proxy", "front-proxy-client"), authority: "request-header-ca" };
+export const FRONT_PROXY: LeafSpec = { ...client("client-auth-proxy", "system:auth-proxy"), authority: "request-header-ca" };
 
 export interface ServingNames {
   readonly nodeName: string;

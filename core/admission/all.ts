@@ -1,1 +1,0 @@
-export function admissionPlugins(_: unknown): [] { return []; }
