@@ -13,7 +13,7 @@ export interface Nft {
   apply(script: string, call: { readonly signal?: AbortSignal | undefined }): Promise<void>;
   /** Names of what is in a table, elements not read; undefined when there is no such table. */
   names(family: NftFamily, table: string, call: { readonly signal?: AbortSignal | undefined }): Promise<NftNames | undefined>;
-  /** A chain as nft prints it; undefined when there is none. */
+  /** A chain as nft prints it, with the handles of its rules; undefined when there is none. */
   chain(family: NftFamily, table: string, chain: string, call: { readonly signal?: AbortSignal | undefined }): Promise<string | undefined>;
 }
 
@@ -59,7 +59,7 @@ export function nftProgram({ path, env, run = exec }: Options): Nft {
       const named = (kind: string): string[] => entries.flatMap((entry) => entry[kind]?.name ?? []);
       return { chains: named("chain"), sets: named("set"), maps: named("map") };
     },
-    chain: (family, table, chain, call) => list(["list", "chain", family, table, chain], call),
+    chain: (family, table, chain, call) => list(["-a", "list", "chain", family, table, chain], call),
   };
 }
 

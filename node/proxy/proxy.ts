@@ -146,13 +146,13 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
   }
 
   async function sync(signal: AbortSignal): Promise<void> {
-    const beganMs = clock.uptimeMs();
     const triggered = triggersMs.splice(0);
     plan();
     const all = [...planned.values()];
     for (const family of [4, 6] as const) {
       const pieces = all.flatMap((one) => one.pieces[family]);
       if (family === 6 && !usesV6 && pieces.length === 0) continue;
+      const beganMs = clock.uptimeMs();
       try {
         metrics.synced(family, await tables[family].sync(merge(pieces), signal), (clock.uptimeMs() - beganMs) / 1000);
       } catch (error) {

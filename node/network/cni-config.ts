@@ -1,0 +1,35 @@
+/**
+ * The CNI configuration of our own network: a bridge for the pods of this node, addresses out of its pod CIDRs, host ports through nftables.
+ *
+ *   pod ── veth ── cni0 (gateway, hairpin) ── routed by the host
+ *
+ * Masquerading is not the plugin's business but masquerade.ts', which knows the whole cluster.
+ */
+import { type Family, parseCidr } from "../../core/net/cidr.ts";
+
+export const BRIDGE = "cni0";
+export const CNI_FILE = "10-coracle.conflist";
+
+export interface CniOptions {
+  /** One of each family at most. */
+  readonly podCidrs: readonly string[];
+  readonly mtu: number;
+  /** Where host-local remembers which address is whose. */
+  readonly ipamDir: string;
+}
+
+export function cniConfig({ podCidrs, mtu, ipamDir }: CniOptions): string {
+  const families = podCidrs.flatMap((cidr): Family[] => { const family = parseCidr(cidr)?.family; return family === undefined ? [] : [family]; });
+  const config = {
+    cniVersion: "1.0.0", name: "coracle",
+    plugins: [
+      {
+        type: "bridge", bridge: BRIDGE, mtu, isDefaultGateway: true, hairpinMode: true, ipMasq: false,
+        forceAddress: true, // a node that was given another pod CIDR would otherwise never start a pod again
+        ipam: { type: "host-local", dataDir: ipamDir, ranges: podCidrs.map((subnet) => [{ subnet }]), routes: families.map((family) => ({ dst: family === 4 ? "0.0.0.0/0" : "::/0" })) },
+      },
+      { type: "portmap", capabilities: { portMappings: true }, snat: true, backend: "nftables" },
+    ],
+  };
+  return `${JSON.stringify(config, undefined, 2)}\n`;
+}

@@ -1,0 +1,44 @@
+/**
+ * What the host's kernel must do for pods to have a network: forward packets, show bridged packets to the packet filter, remember enough connections.
+ *
+ * Source for the connection tracking figures: kubernetes v1.36 pkg/proxy/apis/config/v1alpha1/defaults.go
+ */
+import { existsSync } from "node:fs";
+import type { Log } from "../../core/observe/log.ts";
+import { exec } from "../os/exec.ts";
+import type { SysctlKeeper } from "../os/sysctl.ts";
+
+const MODULES = ["br_netfilter", "nf_conntrack", "nf_tables", "vxlan"];
+const CONNTRACK_PER_CPU = 32_768, CONNTRACK_MIN = 131_072;
+
+export interface HostOptions {
+  readonly sysctl: SysctlKeeper;
+  readonly usesV6: boolean;
+  /** The one with the default route: on it, router advertisements go on being heard although the host forwards. */
+  readonly interfaceName: string | undefined;
+  readonly cpus: number;
+  readonly log: Log;
+}
+
+/** `bridgeNetfilter`: whether packets between pods of this node pass the packet filter. */
+export async function prepareHost({ sysctl, usesV6, interfaceName, cpus, log }: HostOptions, signal: AbortSignal): Promise<{ readonly bridgeNetfilter: boolean }> {
+  for (const module of MODULES) await loadModule(module, log, signal);
+  if (!sysctl.set("net.ipv4.ip_forward", "1")) log.error("the kernel does not forward packets: pods will reach nothing beyond this node");
+  if (usesV6) {
+    if (interfaceName !== undefined && sysctl.get(`net/ipv6/conf/${interfaceName}/accept_ra`) === "1") sysctl.set(`net/ipv6/conf/${interfaceName}/accept_ra`, "2");
+    sysctl.set("net.ipv6.conf.all.forwarding", "1");
+  }
+  const bridgeNetfilter = sysctl.set("net.bridge.bridge-nf-call-iptables", "1") && (!usesV6 || sysctl.set("net.bridge.bridge-nf-call-ip6tables", "1"));
+  if (!bridgeNetfilter) log.warn("no br_netfilter: between pods of this node, connections to services show the node's address");
+  sysctl.raise("net.netfilter.nf_conntrack_max", Math.max(CONNTRACK_MIN, cpus * CONNTRACK_PER_CPU));
+  sysctl.raise("net.netfilter.nf_conntrack_tcp_timeout_established", 86_400);
+  sysctl.raise("net.netfilter.nf_conntrack_tcp_timeout_close_wait", 3_600);
+  return { bridgeNetfilter };
+}
+
+/** Built in, loaded already, or not to be had: what matters is whether it works afterwards. */
+async function loadModule(module: string, log: Log, signal: AbortSignal): Promise<void> {
+  if (existsSync(`/sys/module/${module}`) || !existsSync("/proc/modules")) return;
+  const problem = await exec("modprobe", ["--", module], { signal }).then(({ exitCode, stderr }) => (exitCode === 0 ? undefined : stderr.trim()), (error: unknown) => String(error));
+  if (problem !== undefined) log.debug("a kernel module cannot be loaded", { module, problem });
+}

@@ -1,0 +1,157 @@
+/**
+ * The pod network of this node, for containerd through CNI, and between nodes.
+ *
+ *   Node.spec.podCIDRs ─▶ CNI configuration (cni-config.ts) ─▶ containerd: the node becomes ready
+ *                     └─▶ masquerading (masquerade.ts)
+ *   all Nodes ─▶ overlay (overlay.ts): routes to their pods
+ *
+ * What is written stays when the process ends: pods keep their network while coracle is upgraded, and an agent that starts without its server has the
+ * configuration of last time. Addresses given out before a reboot are forgotten, since their pods are gone. `removeNetwork` removes everything.
+ */
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Node } from "../../core/api/gen/core.v1.ts";
+import { objectKey } from "../../core/api/meta/object-meta.ts";
+import type { Informers } from "../../core/client/informer-factory.ts";
+import { NODES } from "../../core/client/resources.ts";
+import { backoffMs } from "../../core/lifecycle/backoff.ts";
+import type { Clock } from "../../core/lifecycle/clock.ts";
+import type { Runnable } from "../../core/lifecycle/run-all.ts";
+import { parseCidr } from "../../core/net/cidr.ts";
+import type { Log } from "../../core/observe/log.ts";
+import type { Nft } from "../os/exec-nft.ts";
+import { sysctlKeeper } from "../os/sysctl.ts";
+import { CNI_FILE, cniConfig } from "./cni-config.ts";
+import { allowForwarding } from "./forward.ts";
+import { prepareHost } from "./host.ts";
+import { MASQUERADE_TABLE, masqueradeText } from "./masquerade.ts";
+import { type Overlay, peerOf, podCidrsOf } from "./overlay.ts";
+
+export interface NodeNetworkOptions {
+  readonly informers: Informers;
+  readonly nodeName: string;
+  readonly clusterCidrs: readonly string[];
+  /** Where containerd looks for the CNI configuration. */
+  readonly cniConfDir: string;
+  /** For our records; `networkDir` of the data directory. */
+  readonly stateDir: string;
+  /** The interface with the default route and how large its packets may be: node-ip.ts. */
+  readonly uplink: { readonly interfaceName: string | undefined; readonly mtu: number };
+  readonly nft: Nft;
+  readonly overlay: Overlay;
+  readonly cpus: number;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** How often the tables are looked after: somebody may have flushed them. */
+const VERIFY_MS = 60_000;
+const RETRY = { minMs: 1000, maxMs: 60_000 };
+
+export function networkPaths(stateDir: string) {
+  return { ipam: join(stateDir, "ipam"), boot: join(stateDir, "boot-id"), sysctls: join(stateDir, "sysctls.json") } as const;
+}
+
+export function nodeNetwork(options: NodeNetworkOptions): Runnable {
+  const { informers, nodeName, clusterCidrs, nft, overlay, clock, log, uplink } = options;
+  const nodes = informers.of(NODES);
+  const paths = networkPaths(options.stateDir);
+  const usesV6 = clusterCidrs.some((cidr) => parseCidr(cidr)?.family === 6);
+  const sysctl = sysctlKeeper({ recordFile: paths.sysctls, log });
+  let bridgeNetfilter = false;
+  let masquerade = ""; // as applied
+  let wake: () => void = () => {};
+
+  async function apply(signal: AbortSignal): Promise<void> {
+    const own = nodes.get(objectKey("", nodeName)) as Readonly<Node> | undefined;
+    const podCidrs = own ? podCidrsOf(own) : [];
+    if (!own || podCidrs.length === 0) return;
+    const text = masqueradeText({ clusterCidrs, podCidrs, bridgeNetfilter });
+    if (text !== masquerade) {
+      await nft.apply(text, { signal });
+      masquerade = text;
+    }
+    await allowForwarding(nft, [...clusterCidrs], signal);
+    writeConfig(cniConfig({ podCidrs, mtu: uplink.mtu - overlay.overheadBytes, ipamDir: paths.ipam }), podCidrs);
+    const self = peerOf(own);
+    if (!self) return;
+    const others = [...nodes.list()].filter(({ metadata }) => metadata.name !== nodeName).flatMap((node) => peerOf(node) ?? []);
+    await overlay.sync(self, others, signal);
+  }
+
+  /** Whole or not at all: containerd reads the directory whenever it changes. */
+  function writeConfig(text: string, podCidrs: readonly string[]): void {
+    const path = join(options.cniConfDir, CNI_FILE);
+    if (existsSync(path) && readFileSync(path, "utf8") === text) return;
+    mkdirSync(options.cniConfDir, { recursive: true });
+    writeFileSync(`${path}.new`, text);
+    renameSync(`${path}.new`, path);
+    log.info("pod network configured", { podCidrs, file: path });
+  }
+
+  /** After a reboot no pod of before has its address any more, but host-local would keep them all. */
+  function forgetOldBoot(): void {
+    const bootId = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+    if (existsSync(paths.boot) && readFileSync(paths.boot, "utf8") === bootId) return;
+    rmSync(paths.ipam, { recursive: true, force: true });
+    mkdirSync(options.stateDir, { recursive: true });
+    writeFileSync(paths.boot, bootId);
+  }
+
+  async function isIntact(signal: AbortSignal): Promise<boolean> {
+    if (masquerade === "") return true;
+    const family = masquerade.includes(`ip ${MASQUERADE_TABLE}`) ? "ip" : "ip6";
+    return (await nft.chain(family, MASQUERADE_TABLE, "postrouting", { signal })) !== undefined;
+  }
+
+  async function keep(signal: AbortSignal): Promise<void> {
+    let failures = 0;
+    let changed = true;
+    const untilWoken = (ms: number): Promise<void> => new Promise((resolve) => {
+      const done = (): void => {
+        alarm.cancel();
+        signal.removeEventListener("abort", done);
+        resolve();
+      };
+      const alarm = clock.after(ms, done);
+      wake = () => { changed = true; done(); };
+      signal.addEventListener("abort", done, { once: true });
+      if (signal.aborted) done();
+    });
+    while (!signal.aborted) {
+      try {
+        if (!changed && !(await isIntact(signal))) {
+          log.warn("masquerading rules are gone from the kernel, writing them again", { table: MASQUERADE_TABLE });
+          masquerade = "";
+        }
+        changed = false;
+        await apply(signal);
+        failures = 0;
+        if (!changed) await untilWoken(VERIFY_MS);
+      } catch (error) {
+        if (signal.aborted) return;
+        const retryInMs = backoffMs(++failures, RETRY);
+        log.error("the pod network cannot be set up", { error, retryInMs });
+        await untilWoken(retryInMs);
+      }
+    }
+  }
+
+  return {
+    name: "network",
+    async run(signal, ready) {
+      forgetOldBoot();
+      ({ bridgeNetfilter } = await prepareHost({ sysctl, usesV6, interfaceName: uplink.interfaceName, cpus: options.cpus, log }, signal));
+      const unwatch = nodes.onChange(({ object, old, deleted }) => {
+        const before = old && peerOf(old), after = deleted ? undefined : peerOf(object);
+        if (JSON.stringify(before) !== JSON.stringify(after) || (object.metadata.name === nodeName && old === undefined)) wake(); // heartbeats are no news
+      });
+      ready(); // containerd waits for the configuration; nothing else has to
+      try {
+        await keep(signal);
+      } finally {
+        unwatch();
+      }
+    },
+  };
+}

@@ -1,0 +1,81 @@
+/**
+ * This node's own addresses: those of the interface its default route leaves by, IPv4 first. A device without any network has the first address it can find, at
+ * last the loopback's, so that a single node works on a desk or in a tunnel.
+ */
+import { existsSync, readFileSync } from "node:fs";
+import { networkInterfaces } from "node:os";
+import { formatIp, ipFromBytes, parseIp } from "../../core/net/cidr.ts";
+
+export interface NodeAddresses {
+  /** One of each family at most; never empty. */
+  readonly ips: readonly string[];
+  /** The interface they belong to, as far as known. */
+  readonly interfaceName: string | undefined;
+  readonly mtu: number;
+}
+
+/** What the kernel says, as text: /proc/net/route, /proc/net/ipv6_route, /proc/net/if_inet6, and IPv4 addresses by interface. */
+export interface NetworkFacts {
+  readonly route4: string;
+  readonly route6: string;
+  readonly addresses6: string;
+  readonly addresses4: readonly { readonly interfaceName: string; readonly address: string }[];
+  readonly mtuOf: (interfaceName: string) => number | undefined;
+}
+
+const MTU_DEFAULT = 1500;
+/** Made by container software: their addresses are not the node's. */
+const VIRTUAL = /^(lo|cni|docker|br-|veth|flannel|cali|coracle|tunl|kube|virbr|podman)/;
+const TEMPORARY = 0x01, DEPRECATED = 0x20, TENTATIVE = 0x40; // linux/if_addr.h
+
+/** `given`: what the user has chosen, which is taken as it is. */
+export function nodeAddresses(given: readonly string[] = [], facts: NetworkFacts = readFacts()): NodeAddresses {
+  const six = addressesV6(facts.addresses6);
+  if (given.length > 0) {
+    const interfaceName = [...facts.addresses4, ...six].find(({ address }) => given.includes(address))?.interfaceName;
+    return { ips: given, interfaceName, mtu: mtuOf(interfaceName) };
+  }
+  const default4 = defaultInterfaceV4(facts.route4), default6 = defaultInterfaceV6(facts.route6);
+  const pick = (addresses: readonly { interfaceName: string; address: string }[], preferred: string | undefined) => addresses.find(({ interfaceName }) => interfaceName === preferred);
+  const v4 = pick(facts.addresses4, default4), v6 = pick(six, default6);
+  const found = [v4, v6].flatMap((one) => one ?? []);
+  if (found.length > 0) return { ips: found.map(({ address }) => address), interfaceName: found[0]!.interfaceName, mtu: mtuOf(found[0]!.interfaceName) };
+  const any = [...facts.addresses4, ...six].find(({ interfaceName }) => !VIRTUAL.test(interfaceName));
+  return { ips: [any?.address ?? "127.0.0.1"], interfaceName: any?.interfaceName, mtu: mtuOf(any?.interfaceName) };
+
+  function mtuOf(interfaceName: string | undefined): number {
+    return (interfaceName === undefined ? undefined : facts.mtuOf(interfaceName)) ?? MTU_DEFAULT;
+  }
+}
+
+function readFacts(): NetworkFacts {
+  const read = (path: string): string => (existsSync(path) ? readFileSync(path, "utf8") : "");
+  const addresses4 = Object.entries(networkInterfaces()).flatMap(([interfaceName, list]) =>
+    (list ?? []).filter(({ family, internal }) => family === "IPv4" && !internal).map(({ address }) => ({ interfaceName, address })));
+  return {
+    route4: read("/proc/net/route"), route6: read("/proc/net/ipv6_route"), addresses6: read("/proc/net/if_inet6"), addresses4,
+    mtuOf: (interfaceName) => Number(read(`/sys/class/net/${interfaceName}/mtu`)) || undefined,
+  };
+}
+
+/** Columns: Iface Destination Gateway Flags RefCnt Use Metric Mask … */
+function defaultInterfaceV4(text: string): string | undefined {
+  const routes = text.split("\n").slice(1).map((line) => line.split(/\s+/)).filter(([, destination, , , , , , mask]) => destination === "00000000" && mask === "00000000");
+  return routes.sort((a, b) => Number(a[6]) - Number(b[6]))[0]?.[0];
+}
+
+/** Columns: destination length source length gateway metric refcount use flags interface; numbers in hexadecimal. */
+function defaultInterfaceV6(text: string): string | undefined {
+  const routes = text.split("\n").map((line) => line.trim().split(/\s+/)).filter(([destination, length, , , , , , , , device]) => /^0{32}$/.test(destination ?? "") && length === "00" && device !== "lo");
+  return routes.sort((a, b) => Number(`0x${a[5]}`) - Number(`0x${b[5]}`))[0]?.[9];
+}
+
+/** Columns: address index prefix scope flags interface. Global addresses that will stay. */
+function addressesV6(text: string): { interfaceName: string; address: string }[] {
+  return text.split("\n").flatMap((line) => {
+    const [hex, , , scope, flags, interfaceName] = line.trim().split(/\s+/);
+    if (!hex || !interfaceName || scope !== "00" || (Number(`0x${flags}`) & (TEMPORARY | DEPRECATED | TENTATIVE)) !== 0) return [];
+    const ip = ipFromBytes(Buffer.from(hex, "hex"));
+    return ip && parseIp(formatIp(ip)) ? [{ interfaceName, address: formatIp(ip) }] : [];
+  });
+}

@@ -1,0 +1,43 @@
+/**
+ * How packets for pods of other nodes get there: one interface, several ways.
+ *
+ *   vxlan     wrapped in UDP between the nodes: works wherever nodes reach each other (the default)
+ *   host-gw   routes by way of the other nodes: faster, if all are in one segment
+ *   none      somebody else's business: a cloud's routes, another CNI plugin
+ */
+import type { Node } from "../../core/api/gen/core.v1.ts";
+import { type Family, parseCidr, parseIp } from "../../core/net/cidr.ts";
+
+export interface Peer {
+  readonly name: string;
+  /** Where its packets go, by family. */
+  readonly ips: readonly string[];
+  readonly podCidrs: readonly string[];
+}
+
+export interface Overlay {
+  /** Bytes by which pods' packets must be smaller than the host's. */
+  readonly overheadBytes: number;
+  /** Makes routes to exactly these peers; those to peers that stay are not touched. May be called again with the same. */
+  sync(own: Peer, others: readonly Peer[], signal: AbortSignal): Promise<void>;
+  /** Removes all it has made, on this machine. */
+  remove(signal: AbortSignal): Promise<void>;
+}
+
+export const noOverlay: Overlay = { overheadBytes: 0, async sync() {}, async remove() {} };
+
+/** Undefined as long as the node has no pod CIDR or address. */
+export function peerOf(node: Readonly<Node>): Peer | undefined {
+  const podCidrs = podCidrsOf(node);
+  const ips = (node.status?.addresses ?? []).filter(({ type, address }) => type === "InternalIP" && parseIp(address)).map(({ address }) => address);
+  return podCidrs.length === 0 || ips.length === 0 ? undefined : { name: node.metadata.name, ips, podCidrs };
+}
+
+export function podCidrsOf({ spec = {} }: Readonly<Node>): readonly string[] {
+  return (spec.podCIDRs?.length ? spec.podCIDRs : spec.podCIDR ? [spec.podCIDR] : []).filter((cidr) => parseCidr(cidr));
+}
+
+/** The address to use for a pod CIDR's family, or else the other one: a tunnel carries both. */
+export function ipOf({ ips }: Peer, family: Family): string | undefined {
+  return ips.find((ip) => parseIp(ip)?.family === family);
+}
