@@ -5,8 +5,8 @@
  *   then, as clients of the handler: bootstrap objects, controllers, scheduler
  */
 import type { KeyObject } from "node:crypto";
-import { admissionPlugins } from "../core/admission/all.ts";
 import { admissionChain } from "../core/admission/chain.ts";
+import { admissionPlugins } from "../core/admission/plugins.ts";
 import type { Descriptions } from "../core/api/openapi/schema.ts";
 import type { UserInfo } from "../core/api/request/user.ts";
 import { builtInResources } from "../core/api/schema/resources.ts";
@@ -21,6 +21,7 @@ import { tokenIssuer } from "../core/authn/token-issuer.ts";
 import { certificateAuthenticator } from "../core/authn/x509.ts";
 import { authorizerUnion, superuserAuthorizer } from "../core/authz/authz.ts";
 import { bootstrapPolicy } from "../core/authz/bootstrap-policy.ts";
+import { escalationGuard } from "../core/authz/escalation.ts";
 import { impersonate, impersonationOf } from "../core/authz/impersonate.ts";
 import { nodeAuthorizer } from "../core/authz/node.ts";
 import { rbacAuthorizer, ruleResolver } from "../core/authz/rbac.ts";
@@ -63,6 +64,7 @@ import { VERBS } from "../core/server/verbs/all.ts";
 import { openStore } from "../storage/open.ts";
 import type { Value } from "../storage/store.ts";
 import { buildInfo, descriptionsPath } from "./assets.ts";
+import { ConfigError } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
 import type { Paths } from "./paths.ts";
 import { gitVersion, versionInfo } from "./version.ts";
@@ -119,9 +121,10 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     nodes: lookup(informers.of(refs.NODES), loopbackClient().resource(refs.NODES)),
   };
   const keys = pki.serviceAccountKeys;
+  const verifying = verifyingKeys(keys.verifying);
   const tokens = tokenUnion([
     ...(settings.token ? [staticTokenAuthenticator([{ token: settings.token, user: { name: "system:bootstrap:token", groups: ["system:bootstrappers", "system:bootstrappers:coracle"] } }], apiAudiences)] : []),
-    serviceAccountTokenAuthenticator({ ...lookups, keys: () => verifyingKeys(keys.verifying), issuers: [issuer], apiAudiences, clock }),
+    serviceAccountTokenAuthenticator({ ...lookups, keys: () => verifying, issuers: [issuer], apiAudiences, clock }),
     bootstrapTokenAuthenticator({ secrets: lookups.secrets, apiAudiences, clock, log }),
   ]);
   const authenticator = authenticatorChain({
@@ -162,7 +165,11 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       const wanted = impersonationOf(request.headers());
       return wanted ? impersonate(wanted, attributes, authorizer) : attributes.user;
     },
-    admission: admissionChain(admissionPlugins({ informers, client: loopbackClient(), authorizer, resolver, clock, random, clusterDomain: settings.clusterDomain })),
+    admission: admissionChain(admissionPlugins({
+      informers, client: loopbackClient(), authorizer, escalationGuard: escalationGuard(authorizer, resolver), clock, random,
+      resourcesOf: ({ group, version, kind }) => registry.rows().filter((row) => row.group === group && row.version === version && row.kind === kind),
+      ...pluginSettings(settings.kubeApiserverArg),
+    })),
     paths: [
       healthPaths(checks), versionPath(versionInfo()), metricsPath(metrics), discoveryPaths(registry, `${advertise.address}:${advertise.port}`),
       openApiPaths({ registry, version: gitVersion(), descriptions: loadDescriptions }),
@@ -223,6 +230,14 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     ],
     close: () => store.close(),
   };
+}
+
+/** --kube-apiserver-arg enable-admission-plugins=A,B and disable-admission-plugins=C. */
+function pluginSettings(args: readonly string[]): { enabled: string[]; disabled: string[] } {
+  const listed = (name: string): string[] => args.filter((text) => text.replace(/^--/, "").startsWith(`${name}=`)).flatMap((text) => text.slice(text.indexOf("=") + 1).split(","));
+  for (const text of args)
+    if (!/^(--)?(enable|disable)-admission-plugins=/.test(text)) throw new ConfigError(`--kube-apiserver-arg ${text}: not a setting we have; there are enable-admission-plugins, disable-admission-plugins`);
+  return { enabled: listed("enable-admission-plugins"), disabled: listed("disable-admission-plugins") };
 }
 
 /** A part that does one thing at the start. */

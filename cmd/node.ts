@@ -5,6 +5,7 @@
  *
  * It knows the cluster through a client only: the server's own process, or a server elsewhere.
  */
+import { join } from "node:path";
 import { clientOver } from "../core/client/resource-client.ts";
 import { eventWriter } from "../core/client/events.ts";
 import { informerFactory } from "../core/client/informer-factory.ts";
@@ -20,8 +21,11 @@ import { criClient } from "../node/cri/client.ts";
 import { kubelet } from "../node/kubelet/kubelet.ts";
 import { systemCgroups } from "../node/os/cgroup.ts";
 import { exec } from "../node/os/exec.ts";
+import { nftProgram } from "../node/os/exec-nft.ts";
 import { machineInfo } from "../node/os/machine.ts";
 import { systemMounts } from "../node/os/mount.ts";
+import { conntrackProgram } from "../node/proxy/conntrack.ts";
+import { serviceProxy } from "../node/proxy/proxy.ts";
 import { runtimePaths } from "../node/runtime/paths.ts";
 import { containerRuntime } from "../node/runtime/runtime.ts";
 import { nodeBundle } from "./assets.ts";
@@ -30,6 +34,8 @@ import type { Settings } from "./config/flags.ts";
 import { kubeletSettings } from "./kubelet-settings.ts";
 import type { ThisNode } from "./node-identity.ts";
 import type { Paths } from "./paths.ts";
+
+const KUBE_PROXY_USER: UserInfo = { name: "system:kube-proxy", groups: ["system:authenticated"] };
 
 export interface NodeOptions {
   readonly settings: Settings;
@@ -58,6 +64,14 @@ export async function nodeParts(options: NodeOptions): Promise<readonly Runnable
   if (!external && !asset) throw new ConfigError("this build of coracle brings no container runtime for this machine: name one with --container-runtime-endpoint, or run with --disable-agent");
   const runtime = external ? [] : [containerRuntime({ dataDir: paths.dataDir, asset: asset! }, { cri, mounts, clock, log })];
 
+  const proxyInformers = informerFactory({ client: clientOver(options.transport(KUBE_PROXY_USER, "kube-proxy")), clock, random, log });
+  const { binDir } = runtimePaths(paths.dataDir);
+  const enabled = (part: string): boolean => !settings.disable.includes(part);
+  const proxy = serviceProxy({
+    informers: proxyInformers, nodeName: node.name, nodeIps: node.ips, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","),
+    nft: nftProgram({ path: join(binDir, "nft") }), conntrack: conntrackProgram({ path: join(binDir, "conntrack") }), clock, metrics, log: log.with({ part: "proxy" }),
+  });
+
   const agent = kubelet({
     settings: kubeletSettings(settings, node, paths),
     client, cri, mounts, exec, clock, random, log, events, metrics,
@@ -66,5 +80,5 @@ export async function nodeParts(options: NodeOptions): Promise<readonly Runnable
     cgroups: systemCgroups(),
     machine: machineInfo(),
   });
-  return [...runtime, informers, events, agent];
+  return [...runtime, informers, events, agent, ...(enabled("proxy") ? [proxyInformers, proxy] : [])];
 }
