@@ -24,7 +24,7 @@ export function cniConfig({ podCidrs, mtu, ipamDir }: CniOptions): string {
     cniVersion: "1.0.0", name: "coracle",
     plugins: [
       {
-        type: "bridge", bridge: BRIDGE, mtu, isDefaultGateway: true, hairpinMode: true, ipMasq: false,
+        type: "bridge", bridge: BRIDGE, mtu, isGateway: true, hairpinMode: true, ipMasq: false,
         forceAddress: true, // a node that was given another pod CIDR would otherwise never start a pod again
         ipam: { type: "host-local", dataDir: ipamDir, ranges: podCidrs.map((subnet) => [{ subnet }]), routes: families.map((family) => ({ dst: family === 4 ? "0.0.0.0/0" : "::/0" })) },
       },
