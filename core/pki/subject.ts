@@ -5,7 +5,7 @@
  * Standard: RFC 5280 section 4.1.2.4
  * Source:   kubernetes v1.36 staging/src/k8s.io/apiserver/pkg/authentication/request/x509/x509.go
  */
-import { type Asn1, expectTag, oid, readChildren, readOid, readString, sequence, setOf, TAG, text, tlv } from "./asn1.ts";
+import { type Asn1, expectTag, oid, readChildren, readOid, readString, sequence, setOf, TAG, text } from "./asn1.ts";
 
 const OID_COMMON_NAME = "2.5.4.3";
 const OID_ORGANIZATION = "2.5.4.10";
@@ -50,10 +50,3 @@ export function decodeSubject(name: Asn1): Subject {
   }
   return { commonName, organizations, uids };
 }
-
-/** The types of all attributes, so that a policy can refuse names with others. */
-export function attributeTypes(name: Asn1): string[] {
-  return readChildren(name).flatMap((set) => readChildren(set).map((pair) => readOid(readChildren(pair)[0])));
-}
-
-export const EMPTY_NAME: Uint8Array = tlv(TAG.sequence);
