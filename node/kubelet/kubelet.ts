@@ -28,10 +28,12 @@ import type { MachineInfo } from "../os/machine.ts";
 import type { Mounts } from "../os/mount.ts";
 import { kubeletApi } from "./api.ts";
 import type { KubeletContext, KubeletMetrics } from "./context.ts";
+import { eviction } from "./eviction/eviction.ts";
+import { imageGc } from "./images/gc.ts";
 import { imagePuller } from "./images/puller.ts";
 import type { KubeletApi } from "./kubelet-api.ts";
+import { logRotation } from "./logs/rotation.ts";
 import { nodeAgent } from "./node/node-agent.ts";
-import type { Pressure } from "./node/node-status.ts";
 import { podObjects } from "./objects/pod-objects.ts";
 import { PodManager } from "./pod-manager.ts";
 import { probeManager } from "./probes/probe-manager.ts";
@@ -41,6 +43,7 @@ import { runtimeHandlers } from "./sandbox/runtime-handlers.ts";
 import { userNamespaces } from "./sandbox/user-namespaces.ts";
 import type { KubeletSettings } from "./settings.ts";
 import { majorMinor } from "./start-container.ts";
+import { nodeStats } from "./stats/stats.ts";
 import { statusWriter } from "./status/status-writer.ts";
 import { tokenSource } from "./volumes/service-account-token.ts";
 import { volumeManager } from "./volumes/volumes.ts";
@@ -78,11 +81,10 @@ export function kubelet(deps: KubeletDeps): Kubelet {
   const kubeletStartedMs = clock.nowMs();
   const events = deps.events.from({ component: "kubelet", host: settings.nodeName });
   const pods = client.resource(PODS);
-  const pressures: ReadonlySet<Pressure> = new Set();
 
   const objects = podObjects({ client, clock, log, signal, onChange: (uid) => manager.worker(uid)?.wake() });
   const tokens = tokenSource({ client, clock, random, log, signal });
-  const node = nodeAgent({ ...deps, events, pressures: () => pressures, runtimeSilentMs: () => clock.uptimeMs() - watch.lastListMs(), runtimeSilentMsMax: RUNTIME_SILENT_MS_MAX });
+  const node = nodeAgent({ ...deps, events, pressures: () => guard.pressures(), runtimeSilentMs: () => clock.uptimeMs() - watch.lastListMs(), runtimeSilentMsMax: RUNTIME_SILENT_MS_MAX });
   const context: KubeletContext = {
     settings, cri, clock, random, log, events, mounts: deps.mounts, objects, services: deps.services,
     volumes: volumeManager({ dataDir: settings.dataDir, client, objects, tokens, mounts: deps.mounts, exec: deps.exec, clock, random, events, log, hostIps: settings.nodeIps, allocatable: node.allocatable }),
@@ -104,9 +106,17 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     },
   });
   const manager = new PodManager({
-    pods: deps.pods, cri, log, signal, node: node.current, allocatable: node.allocatable, pressures: () => [...pressures],
+    pods: deps.pods, cri, log, signal, node: node.current, allocatable: node.allocatable, pressures: () => [...guard.pressures()],
     worker: { context, statuses, probes, kubeletStartedMs, deleteObject, onStage: () => undefined },
   });
+  const stats = nodeStats({ settings, cri, cgroups: deps.cgroups, clock, memoryBytes: machine.memoryBytes, pods: () => manager.workers() });
+  const reference = { apiVersion: "v1", kind: "Node", name: settings.nodeName, uid: settings.nodeName };
+  const imageCollector = imageGc({ cri, disk: stats.imageDisk, clock, log, events, node: reference });
+  const guard = eviction({
+    stats, memoryBytes: machine.memoryBytes, clock, log, events, removeUnusedImages: imageCollector.removeUnused, onPressure: node.refresh,
+    pods: () => [...manager.workers()].filter(({ stage }) => stage === "running"),
+  });
+  const rotation = logRotation({ cri, clock, log, running: () => manager.runningLogs(), bytesMax: settings.containerLogMaxBytes, filesMax: settings.containerLogMaxFiles });
   const watch = runtimeWatch({ cri, clock, log, onChange: (uid) => manager.onRuntimeChange(uid), onList: (list) => manager.onRuntimeList(list) });
 
   async function deleteObject(pod: Pod, quit: AbortSignal): Promise<void> {
@@ -129,11 +139,11 @@ export function kubelet(deps: KubeletDeps): Kubelet {
 
   return {
     name: "kubelet",
-    api: kubeletApi({ context, manager, statsSummary: () => Promise.reject(new Error("no statistics yet")), unhealthyReason: () => node.runtimeProblem(), logDir: "/var/log" }),
+    api: kubeletApi({ context, manager, statsSummary: stats.summary, unhealthyReason: () => node.runtimeProblem(), logDir: "/var/log" }),
     async run(quit, ready) {
       quit.addEventListener("abort", () => life.abort(), { once: true }); // workers and probes end first; the parts wait for them
       try {
-        await runAll([...node.parts, watch, podLife, { name: "kubelet-ready", run: async (stop, up) => { up(); ready(); await new Promise<void>((resolve) => stop.addEventListener("abort", () => resolve(), { once: true })); } }], quit);
+        await runAll([...node.parts, watch, podLife, imageCollector, rotation, guard, { name: "kubelet-ready", run: async (stop, up) => { up(); ready(); await new Promise<void>((resolve) => stop.addEventListener("abort", () => resolve(), { once: true })); } }], quit);
       } finally {
         life.abort();
         objects.close();

@@ -42,6 +42,10 @@ export class PodManager {
 
   workers(): IterableIterator<PodWorker> { return this.#workers.values(); }
 
+  *runningLogs(): Generator<{ readonly containerId: string; readonly path: string }> {
+    for (const { runtime } of this.#workers.values()) for (const { id, logPath, state } of runtime.containers) if (state === "running") yield { containerId: id, path: logPath };
+  }
+
   /** Takes charge once both the API server and the runtime have said what there is; returns when `signal` aborts and all workers have ended. */
   async run(signal: AbortSignal): Promise<void> {
     await Promise.all([this.#deps.pods.whenSynced(signal), this.#listed.promise]);

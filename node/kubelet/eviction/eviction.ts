@@ -1,0 +1,114 @@
+/**
+ * Keeps the node alive when memory or disk runs out: it says so in the node's conditions, cleans up what nobody uses, and ends pods, one at a
+ * time, until there is enough again.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/eviction/eviction_manager.go
+ */
+import type { Pod } from "../../../core/api/gen/core.v1.ts";
+import type { EventRecorder } from "../../../core/client/events.ts";
+import { type Clock, timestamp } from "../../../core/lifecycle/clock.ts";
+import type { Runnable } from "../../../core/lifecycle/run-all.ts";
+import type { Log } from "../../../core/observe/log.ts";
+import { processCount } from "../../os/machine.ts";
+import type { Pressure } from "../node/node-status.ts";
+import { podReference } from "../pod-spec.ts";
+import type { Stats } from "../stats/stats.ts";
+import type { PodFailure } from "../status/pod-status.ts";
+import { evictionMessage, localStorageExcess, type Observation, ranked, shortages, type Shortage, type Signal } from "./plan.ts";
+
+interface Deps {
+  readonly stats: Stats;
+  readonly memoryBytes: number;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly events: EventRecorder;
+  readonly pods: () => readonly { readonly pod: Pod; fail(failure: PodFailure, graceSeconds: number): void }[];
+  readonly removeUnusedImages: (signal: AbortSignal) => Promise<unknown>;
+  /** The node's conditions changed. */
+  readonly onPressure: () => void;
+}
+
+export interface Eviction extends Runnable {
+  readonly pressures: () => ReadonlySet<Pressure>;
+}
+
+const PERIOD_MS = 10_000;
+/** A condition outlives its cause by this, so that the scheduler does not send pods back at once. */
+const PRESSURE_MS_MIN = 5 * 60_000;
+/** After a pod was ended the node needs a moment to feel it. */
+const SETTLE_MS = 30_000;
+const GRACE_SECONDS = 1;
+
+export function eviction({ stats, memoryBytes, clock, log, events, pods, removeUnusedImages, onPressure }: Deps): Eviction {
+  const lastSeenMs = new Map<Pressure, number>();
+  let current: ReadonlySet<Pressure> = new Set();
+  let quietUntilMs = 0;
+
+  async function observe(signal: AbortSignal): Promise<ReadonlyMap<Signal, Observation>> {
+    const [node, images] = await Promise.all([stats.nodeDisk(), stats.imageDisk(signal)]);
+    const { current: processes, max } = processCount();
+    return new Map<Signal, Observation>([
+      ["memory.available", { available: stats.memory().availableBytes, capacity: memoryBytes }], ["nodefs.available", { available: node.availableBytes, capacity: node.capacityBytes }],
+      ["nodefs.inodesFree", { available: node.inodesFree, capacity: node.inodes }], ["imagefs.available", { available: images.availableBytes, capacity: images.capacityBytes }],
+      ["imagefs.inodesFree", { available: images.inodesFree, capacity: images.inodes }], ["pid.available", { available: max - processes, capacity: max }],
+    ]);
+  }
+
+  function note(short: readonly Shortage[]): void {
+    const nowMs = clock.uptimeMs();
+    for (const { pressure } of short) lastSeenMs.set(pressure, nowMs);
+    const next = new Set([...lastSeenMs].filter(([, seenMs]) => nowMs - seenMs < PRESSURE_MS_MIN).map(([pressure]) => pressure));
+    const changed = next.size !== current.size || [...next].some((pressure) => !current.has(pressure));
+    current = next;
+    if (changed) onPressure();
+  }
+
+  function evict(one: ReturnType<typeof pods>[number], message: string): void {
+    log.warn("pod evicted", { pod: one.pod.metadata.name, namespace: one.pod.metadata.namespace, message });
+    events.event(podReference(one.pod), "Warning", "Evicted", message);
+    const nowTime = timestamp(clock.nowMs());
+    one.fail({ reason: "Evicted", message, condition: { type: "DisruptionTarget", status: "True", reason: "TerminationByKubelet", message, lastTransitionTime: nowTime } }, GRACE_SECONDS);
+  }
+
+  async function tick(signal: AbortSignal): Promise<void> {
+    const short = shortages(await observe(signal));
+    note(short);
+    const all = pods();
+    const summary = short.length > 0 || all.some(({ pod }) => hasStorageLimit(pod)) ? await stats.summary(signal) : undefined;
+    if (!summary) return;
+    const candidates = all.map((one) => ({ ...one, pod: one.pod, fail: one.fail.bind(one), stats: summary.pods.find(({ podRef }) => podRef.uid === one.pod.metadata.uid) }));
+    for (const candidate of candidates) {
+      const excess = localStorageExcess(candidate);
+      if (excess !== undefined) evict(candidate, excess);
+    }
+    const [first] = short;
+    if (!first || clock.uptimeMs() < quietUntilMs) return;
+    events.event({ kind: "Node", apiVersion: "v1", name: summary.node.nodeName, uid: summary.node.nodeName }, "Warning", "EvictionThresholdMet", `Attempting to reclaim ${first.starved}`);
+    if (first.pressure === "DiskPressure") {
+      await removeUnusedImages(signal);
+      if (!shortages(await observe(signal)).some(({ signal: name }) => name === first.signal)) return;
+    }
+    const [victim] = ranked(first.starved, candidates);
+    if (!victim) return void log.error("the node is short of a resource and there is no pod to evict", { resource: first.starved });
+    const chosen = candidates.find(({ pod }) => pod.metadata.uid === victim.pod.metadata.uid)!;
+    evict(chosen, evictionMessage(first, victim));
+    quietUntilMs = clock.uptimeMs() + SETTLE_MS;
+  }
+
+  return {
+    name: "eviction",
+    pressures: () => current,
+    async run(signal, ready) {
+      ready();
+      for await (const _ of clock.every(PERIOD_MS, signal)) {
+        await tick(signal).catch((error: unknown) => {
+          if (!signal.aborted) log.warn("eviction could not look at the node, next try soon", { error });
+        });
+      }
+    },
+  };
+}
+
+function hasStorageLimit({ spec }: Pod): boolean {
+  return (spec.volumes ?? []).some(({ emptyDir }) => emptyDir?.sizeLimit !== undefined && emptyDir.medium !== "Memory") || spec.containers.some(({ resources }) => resources?.limits?.["ephemeral-storage"] !== undefined);
+}

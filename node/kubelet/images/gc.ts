@@ -1,0 +1,75 @@
+/**
+ * Image garbage collection: when the image disk is fuller than `highPercent`, remove images no container uses, longest unused first, until it
+ * would be at `lowPercent`.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/images/image_gc_manager.go, pkg/kubelet/kubelet.go (ImageGCPeriod)
+ */
+import type { ObjectReference } from "../../../core/api/gen/core.v1.ts";
+import type { EventRecorder } from "../../../core/client/events.ts";
+import type { Clock } from "../../../core/lifecycle/clock.ts";
+import type { Runnable } from "../../../core/lifecycle/run-all.ts";
+import type { Log } from "../../../core/observe/log.ts";
+import type { Cri } from "../../cri/client.ts";
+import { type KnownImage, observe, type Seen, victims } from "./gc-plan.ts";
+
+export const IMAGE_GC_DEFAULTS = { highPercent: 85, lowPercent: 80, ageMinMs: 2 * 60_000, periodMs: 5 * 60_000 };
+
+interface Deps {
+  readonly cri: Pick<Cri, "call">;
+  /** Of the file system images are on. */
+  readonly disk: (signal: AbortSignal) => Promise<{ readonly usedBytes: number; readonly capacityBytes: number }>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly events: EventRecorder;
+  readonly node: ObjectReference;
+}
+
+export interface ImageGc extends Runnable {
+  /** Removes every image nobody uses, now: the disk is about to be full. Returns how many bytes that were. */
+  removeUnused(signal: AbortSignal): Promise<number>;
+}
+
+export function imageGc({ cri, disk, clock, log, events, node }: Deps, options = IMAGE_GC_DEFAULTS): ImageGc {
+  let seen: Seen = new Map();
+
+  async function look(signal: AbortSignal): Promise<readonly KnownImage[]> {
+    const [{ images = [] }, { containers = [] }] = await Promise.all([cri.call("ImageService/ListImages", {}, { signal }), cri.call("RuntimeService/ListContainers", {}, { signal })]);
+    const known = images.map(({ id = "", size = 0, pinned = false }) => ({ id, sizeBytes: size, pinned }));
+    const inUse = new Set(containers.flatMap(({ image_id, image_ref, image }) => [image_id ?? "", image_ref ?? "", image?.image ?? ""]));
+    seen = observe(seen, known, inUse, clock.nowMs());
+    return known.filter(({ id }) => !inUse.has(id));
+  }
+
+  async function remove(chosen: readonly KnownImage[], signal: AbortSignal): Promise<number> {
+    let freedBytes = 0;
+    for (const { id, sizeBytes } of chosen) {
+      log.info("removing image", { id, sizeBytes });
+      await cri.call("ImageService/RemoveImage", { image: { image: id } }, { signal });
+      freedBytes += sizeBytes;
+    }
+    return freedBytes;
+  }
+
+  async function collect(signal: AbortSignal): Promise<void> {
+    const [idle, { usedBytes, capacityBytes }] = await Promise.all([look(signal), disk(signal)]);
+    if (capacityBytes === 0 || usedBytes * 100 < capacityBytes * options.highPercent) return;
+    const excessBytes = usedBytes - (capacityBytes * options.lowPercent) / 100;
+    const freedBytes = await remove(victims(idle, seen, excessBytes, clock.nowMs() - options.ageMinMs), signal);
+    if (freedBytes < excessBytes) events.event(node, "Warning", "FreeDiskSpaceFailed", `Failed to garbage collect required amount of images. Attempted to free ${Math.ceil(excessBytes)} bytes, but only found ${freedBytes} bytes eligible to free.`);
+  }
+
+  return {
+    name: "image-gc",
+    async removeUnused(signal) {
+      return await remove(victims(await look(signal), seen, Number.POSITIVE_INFINITY, clock.nowMs()), signal);
+    },
+    async run(signal, ready) {
+      ready(); // nothing waits for a collection
+      for await (const _ of clock.every(options.periodMs, signal)) {
+        await collect(signal).catch((error: unknown) => {
+          if (!signal.aborted) log.warn("image gc failed, next try in one period", { error });
+        });
+      }
+    },
+  };
+}

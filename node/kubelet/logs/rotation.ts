@@ -1,0 +1,101 @@
+/**
+ * Keeps the logs of running containers small: a file that has grown too large is put aside with a time stamp, older ones are compressed, the
+ * oldest removed.
+ *
+ *   0.log   0.log.20260102-030405   0.log.20260102-020405.gz   …   at most `filesMax` together
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/logs/container_log_manager.go
+ */
+import { createReadStream, createWriteStream, type Stats } from "node:fs";
+import { readdir, rename, rm, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { createGzip } from "node:zlib";
+import type { Clock } from "../../../core/lifecycle/clock.ts";
+import type { Runnable } from "../../../core/lifecycle/run-all.ts";
+import type { Log } from "../../../core/observe/log.ts";
+import { type Cri, isCriNotFound } from "../../cri/client.ts";
+
+interface RunningLog { readonly containerId: string; readonly path: string }
+
+interface Deps {
+  readonly cri: Pick<Cri, "call">;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly running: () => Iterable<RunningLog>;
+  readonly bytesMax: number;
+  readonly filesMax: number;
+}
+
+const PERIOD_MS = 10_000;
+const COMPRESSED = ".gz";
+const UNFINISHED = ".tmp";
+
+export function logRotation(deps: Deps): Runnable {
+  const { clock, log, running } = deps;
+  return {
+    name: "log-rotation",
+    async run(signal, ready) {
+      ready();
+      for await (const _ of clock.every(PERIOD_MS, signal)) {
+        for (const one of [...running()]) {
+          if (signal.aborted) return;
+          await rotateIfLarge(deps, one, signal).catch((error: unknown) => {
+            if (!signal.aborted && !isCriNotFound(error)) log.warn("container log not rotated, next try soon", { path: one.path, error });
+          });
+        }
+      }
+    },
+  };
+}
+
+/** Returns whether it was put aside. */
+export async function rotateIfLarge({ cri, clock, bytesMax, filesMax }: Omit<Deps, "log" | "running">, { containerId, path }: RunningLog, signal: AbortSignal): Promise<boolean> {
+  if (path === "") return false;
+  const found = await statIfThere(path);
+  if (!found) {
+    await cri.call("RuntimeService/ReopenContainerLog", { container_id: containerId }, { signal }); // someone removed it
+    return false;
+  }
+  if (found.size < bytesMax) return false;
+
+  const directory = dirname(path);
+  const name = basename(path);
+  const all = (await readdir(directory)).filter((file) => file.startsWith(`${name}.`));
+  const useful = all.filter((file) => !file.endsWith(UNFINISHED) && !all.includes(`${file}${COMPRESSED}`)).toSorted();
+  const keep = useful.slice(Math.max(0, useful.length - Math.max(0, filesMax - 2)));
+  for (const file of all) if (!keep.includes(file)) await rm(join(directory, file), { force: true });
+  for (const file of keep) if (!file.endsWith(COMPRESSED)) await compress(join(directory, file));
+
+  const aside = `${path}.${stamp(clock.nowMs())}`;
+  await rename(path, aside);
+  try {
+    await cri.call("RuntimeService/ReopenContainerLog", { container_id: containerId }, { signal });
+  } catch (error) {
+    await rename(aside, path); // the runtime goes on writing to it: it must stay where readers look
+    throw error;
+  }
+  return true;
+}
+
+async function compress(path: string): Promise<void> {
+  const { mode } = await stat(path);
+  const unfinished = `${path}${UNFINISHED}`;
+  await pipeline(createReadStream(path), createGzip(), createWriteStream(unfinished, { mode }));
+  await rename(unfinished, `${path}${COMPRESSED}`);
+  await rm(path, { force: true });
+}
+
+/** Go's 20060102-150405, UTC. */
+function stamp(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 19).replace(/[-:]/g, "").replace("T", "-");
+}
+
+async function statIfThere(path: string): Promise<Stats | undefined> {
+  try {
+    return await stat(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,51 @@
+/** How much of a disk a directory uses, and how full a file system is. */
+import type { Dirent } from "node:fs";
+import { lstat, readdir, statfs } from "node:fs/promises";
+import { join } from "node:path";
+
+export interface DirectoryUsage { readonly bytes: number; readonly inodes: number }
+
+/** What stands below `path` on the same file system; files with several names count once. What vanishes while we look does not count. */
+export async function directoryUsage(path: string, signal: AbortSignal): Promise<DirectoryUsage> {
+  let bytes = 0;
+  const seen = new Set<string>();
+  const device = (await statIfThere(path))?.dev;
+
+  async function walk(at: string): Promise<void> {
+    if (signal.aborted) return;
+    const found = await statIfThere(at);
+    if (!found || found.dev !== device || seen.has(String(found.ino))) return;
+    seen.add(String(found.ino));
+    bytes += found.blocks * 512;
+    if (!found.isDirectory()) return;
+    for (const entry of await entriesOf(at)) await walk(join(at, entry.name));
+  }
+
+  await walk(path);
+  return { bytes, inodes: seen.size };
+}
+
+async function entriesOf(path: string): Promise<Dirent[]> {
+  try {
+    return await readdir(path, { withFileTypes: true });
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return [];
+    throw error;
+  }
+}
+
+async function statIfThere(path: string) {
+  try {
+    return await lstat(path);
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return undefined;
+    throw error;
+  }
+}
+
+export interface FileSystemUsage { readonly capacityBytes: number; readonly availableBytes: number; readonly usedBytes: number; readonly inodes: number; readonly inodesFree: number }
+
+export async function fileSystemUsage(path: string): Promise<FileSystemUsage> {
+  const { blocks, bsize, bavail, bfree, files, ffree } = await statfs(path);
+  return { capacityBytes: blocks * bsize, availableBytes: bavail * bsize, usedBytes: (blocks - bfree) * bsize, inodes: files, inodesFree: ffree };
+}

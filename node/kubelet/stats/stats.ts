@@ -1,0 +1,178 @@
+/**
+ * What the node, its pods and their containers use: the summary API, and what eviction decides by.
+ *
+ * Processor, memory and network come from the runtime, for the node from the root cgroup; disk usage is measured at most once a minute, for
+ * walking directories is work.
+ *
+ * API:    https://kubernetes.io/docs/reference/instrumentation/node-metrics/
+ * Source: kubernetes v1.36 pkg/kubelet/server/stats/summary.go, pkg/kubelet/stats/cri_stats_provider.go
+ */
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Pod } from "../../../core/api/gen/core.v1.ts";
+import { type Clock, timestamp } from "../../../core/lifecycle/clock.ts";
+import type { Cri } from "../../cri/client.ts";
+import type { ContainerStats as CriContainerStats, CpuUsage, MemoryUsage, NetworkInterfaceUsage, PodSandboxStats, UInt64Value } from "../../cri/gen/runtime.v1.ts";
+import type { Cgroups } from "../../os/cgroup.ts";
+import { machineUptimeSeconds, processCount } from "../../os/machine.ts";
+import { CONTAINER_NAME, POD_NAME, POD_NAMESPACE, POD_UID } from "../containers/labels.ts";
+import type { ContainerStats, CpuStats, FsStats, InterfaceStats, MemoryStats, NetworkStats, PodStats, StatsSummary } from "../kubelet-api.ts";
+import type { RuntimePod } from "../runtime-pod.ts";
+import type { KubeletSettings } from "../settings.ts";
+import { podDirectory, volumeDirectory } from "../volumes/pod-directories.ts";
+import { type DirectoryUsage, directoryUsage, fileSystemUsage, type FileSystemUsage } from "./disk-usage.ts";
+
+interface Deps {
+  readonly settings: KubeletSettings;
+  readonly cri: Pick<Cri, "call">;
+  readonly cgroups: Cgroups;
+  readonly clock: Clock;
+  readonly memoryBytes: number;
+  readonly pods: () => Iterable<{ readonly pod: Pod; readonly runtime: RuntimePod }>;
+}
+
+export interface Stats {
+  summary(signal: AbortSignal): Promise<StatsSummary>;
+  /** Of the whole node: what can still be had without swapping or killing. */
+  memory(): { readonly availableBytes: number; readonly workingSetBytes: number };
+  nodeDisk(): Promise<FileSystemUsage>;
+  imageDisk(signal: AbortSignal): Promise<FileSystemUsage>;
+}
+
+const DISK_AGE_MS_MAX = 60_000;
+/** A rate needs two readings; closer together it is noise. */
+const RATE_MS_MIN = 1_000;
+
+export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods }: Deps): Stats {
+  const disks = new Map<string, { readonly atMs: number; readonly usage: DirectoryUsage }>();
+  let cpuBefore: { readonly ns: number; readonly atMs: number; readonly rate: number | undefined } | undefined;
+  let imagePath: string | undefined;
+
+  async function usageOf(path: string, signal: AbortSignal): Promise<DirectoryUsage> {
+    const known = disks.get(path);
+    if (known && clock.uptimeMs() - known.atMs < DISK_AGE_MS_MAX) return known.usage;
+    const usage = await directoryUsage(path, signal);
+    disks.set(path, { atMs: clock.uptimeMs(), usage });
+    for (const [old, { atMs }] of disks) if (clock.uptimeMs() - atMs > 10 * DISK_AGE_MS_MAX) disks.delete(old);
+    return usage;
+  }
+
+  function memory(): { readonly availableBytes: number; readonly workingSetBytes: number } {
+    const workingSetBytes = cgroups.usage("/")?.workingSetBytes ?? 0;
+    return { workingSetBytes, availableBytes: Math.max(0, memoryBytes - workingSetBytes) };
+  }
+
+  async function imageDisk(signal: AbortSignal): Promise<FileSystemUsage> {
+    imagePath ??= (await cri.call("ImageService/ImageFsInfo", {}, { signal })).image_filesystems?.[0]?.fs_id?.mountpoint;
+    return await fileSystemUsage(imagePath ?? settings.dataDir);
+  }
+
+  function nodeCpu(ns: number): CpuStats {
+    const atMs = clock.uptimeMs();
+    if (!cpuBefore || atMs - cpuBefore.atMs >= RATE_MS_MIN) cpuBefore = { ns, atMs, rate: cpuBefore ? Math.max(0, ((ns - cpuBefore.ns) / (atMs - cpuBefore.atMs)) * 1000) : undefined };
+    return { time: timestamp(clock.nowMs()), usageCoreNanoSeconds: ns, ...(cpuBefore.rate === undefined ? {} : { usageNanoCores: Math.round(cpuBefore.rate) }) };
+  }
+
+  async function summary(signal: AbortSignal): Promise<StatsSummary> {
+    const time = timestamp(clock.nowMs());
+    const [{ stats = [] }, disk, images] = await Promise.all([cri.call("RuntimeService/ListPodSandboxStats", {}, { signal }), fileSystemUsage(settings.dataDir), imageDisk(signal)]);
+    const root = cgroups.usage("/");
+    const { current, max } = processCount();
+    const known = new Map([...pods()].map((one) => [one.pod.metadata.uid, one]));
+    const all = await Promise.all(stats.map((one) => podStats(one, known.get(one.attributes?.labels?.[POD_UID] ?? ""), { disk, images, signal })));
+    return {
+      node: {
+        nodeName: settings.nodeName, startTime: timestamp(clock.nowMs() - machineUptimeSeconds() * 1000), ...(root ? { cpu: nodeCpu(root.cpuNs) } : {}),
+        ...(root ? { memory: { time, availableBytes: memory().availableBytes, usageBytes: root.memoryBytes, workingSetBytes: root.workingSetBytes, rssBytes: root.rssBytes, pageFaults: root.pageFaults, majorPageFaults: root.majorPageFaults } } : {}),
+        network: hostNetwork(time), fs: { ...fsStats(disk, time), usedBytes: disk.usedBytes, inodesUsed: disk.inodes - disk.inodesFree },
+        runtime: { imageFs: { ...fsStats(images, time), usedBytes: images.usedBytes, inodesUsed: images.inodes - images.inodesFree } }, rlimit: { time, maxpid: max, curproc: current },
+      },
+      pods: all.filter((one) => one !== undefined),
+    };
+  }
+
+  async function podStats({ attributes, linux }: PodSandboxStats, known: { readonly pod: Pod; readonly runtime: RuntimePod } | undefined, { disk, images, signal }: { readonly disk: FileSystemUsage; readonly images: FileSystemUsage; readonly signal: AbortSignal }): Promise<PodStats | undefined> {
+    const labels = attributes?.labels ?? {};
+    const uid = labels[POD_UID];
+    if (uid === undefined || !linux) return undefined;
+    const time = timestamp(clock.nowMs());
+    const volumes = known ? await Promise.all(localVolumes(settings.dataDir, known.pod).map(async ({ name, path }) => ({ name, ...fsStats(disk, time), ...used(await usageOf(path, signal)) }))) : [];
+    const containers = await Promise.all((linux.containers ?? []).map((container) => containerStats(container, known?.runtime, { disk, images, signal })));
+    const ephemeral = [...containers.flatMap(({ rootfs, logs }) => [rootfs?.usedBytes ?? 0, logs?.usedBytes ?? 0]), ...volumes.map(({ usedBytes = 0 }) => usedBytes)].reduce((sum, bytes) => sum + bytes, 0);
+    return {
+      podRef: { name: labels[POD_NAME] ?? "", namespace: labels[POD_NAMESPACE] ?? "", uid }, startTime: known?.pod.status?.startTime ?? timestamp(known?.runtime.sandboxes[0]?.createdAtMs ?? clock.nowMs()), containers,
+      cpu: cpuStats(linux.cpu), memory: memoryStats(linux.memory), ...(linux.network ? { network: networkStats(linux.network.default_interface, linux.network.interfaces ?? [], time) } : {}),
+      volume: volumes, "ephemeral-storage": { ...fsStats(disk, time), usedBytes: ephemeral }, process_stats: { process_count: valueOf(linux.process?.process_count) ?? 0 },
+    };
+  }
+
+  async function containerStats({ attributes, cpu, memory: used_, writable_layer, swap }: CriContainerStats, runtime: RuntimePod | undefined, { disk, images, signal }: { readonly disk: FileSystemUsage; readonly images: FileSystemUsage; readonly signal: AbortSignal }): Promise<ContainerStats> {
+    const time = timestamp(clock.nowMs());
+    const found = runtime?.containers.find(({ id }) => id === attributes?.id);
+    const logs = found?.logPath ? used(await usageOf(dirname(found.logPath), signal)) : {};
+    return {
+      name: attributes?.labels?.[CONTAINER_NAME] ?? attributes?.metadata?.name ?? "", startTime: timestamp(found?.startedAtMs || clock.nowMs()), cpu: cpuStats(cpu), memory: memoryStats(used_),
+      rootfs: { ...fsStats(images, time), usedBytes: valueOf(writable_layer?.used_bytes) ?? 0, inodesUsed: valueOf(writable_layer?.inodes_used) ?? 0 }, logs: { ...fsStats(disk, time), ...logs },
+      ...(swap ? { swap: { time: timeOf(swap.timestamp, time), swapAvailableBytes: valueOf(swap.swap_available_bytes) ?? 0, swapUsageBytes: valueOf(swap.swap_usage_bytes) ?? 0 } } : {}),
+    };
+  }
+
+  function cpuStats(usage: CpuUsage | undefined): CpuStats {
+    return { time: timeOf(usage?.timestamp, timestamp(clock.nowMs())), usageNanoCores: valueOf(usage?.usage_nano_cores) ?? 0, usageCoreNanoSeconds: valueOf(usage?.usage_core_nano_seconds) ?? 0 };
+  }
+
+  function memoryStats(usage: MemoryUsage | undefined): MemoryStats {
+    const available = valueOf(usage?.available_bytes);
+    return {
+      time: timeOf(usage?.timestamp, timestamp(clock.nowMs())), ...(available ? { availableBytes: available } : {}), usageBytes: valueOf(usage?.usage_bytes) ?? 0, workingSetBytes: valueOf(usage?.working_set_bytes) ?? 0,
+      rssBytes: valueOf(usage?.rss_bytes) ?? 0, pageFaults: valueOf(usage?.page_faults) ?? 0, majorPageFaults: valueOf(usage?.major_page_faults) ?? 0,
+    };
+  }
+
+  return { summary, memory, nodeDisk: () => fileSystemUsage(settings.dataDir), imageDisk };
+}
+
+/** Volumes whose content is the node's disk and the pod's fault. */
+export function localVolumes(dataDir: string, { metadata, spec }: Pod): { readonly name: string; readonly path: string; readonly sizeLimit: string | undefined }[] {
+  const podDir = podDirectory(dataDir, metadata.uid);
+  return (spec.volumes ?? []).flatMap(({ name, emptyDir, configMap, downwardAPI }) => {
+    const plugin = emptyDir ? "kubernetes.io/empty-dir" : configMap ? "kubernetes.io/configmap" : downwardAPI ? "kubernetes.io/downward-api" : undefined;
+    return plugin ? [{ name, path: volumeDirectory(podDir, plugin, name), sizeLimit: emptyDir?.sizeLimit }] : [];
+  });
+}
+
+function used({ bytes, inodes }: DirectoryUsage): Pick<FsStats, "usedBytes" | "inodesUsed"> {
+  return { usedBytes: bytes, inodesUsed: inodes };
+}
+
+function fsStats({ availableBytes, capacityBytes, inodes, inodesFree }: FileSystemUsage, time: string): FsStats {
+  return { time, availableBytes, capacityBytes, inodes, inodesFree };
+}
+
+function networkStats(main: NetworkInterfaceUsage | undefined, all: readonly NetworkInterfaceUsage[], time: string): NetworkStats {
+  return { time, ...interfaceStats(main ?? {}), interfaces: [...(main ? [main] : []), ...all.filter(({ name }) => name !== main?.name)].map(interfaceStats) };
+}
+
+function interfaceStats({ name = "", rx_bytes, rx_errors, tx_bytes, tx_errors }: NetworkInterfaceUsage): InterfaceStats {
+  return { name, rxBytes: valueOf(rx_bytes) ?? 0, rxErrors: valueOf(rx_errors) ?? 0, txBytes: valueOf(tx_bytes) ?? 0, txErrors: valueOf(tx_errors) ?? 0 };
+}
+
+/** The host's interfaces, the one with the default route first. */
+function hostNetwork(time: string): NetworkStats {
+  const interfaces = readFileSync(join("/proc", "net", "dev"), "utf8").split("\n").slice(2).flatMap((line) => {
+    const [name, numbers] = line.split(":");
+    const n = (numbers ?? "").trim().split(/\s+/).map(Number);
+    return name && numbers && name.trim() !== "lo" ? [{ name: name.trim(), rxBytes: n[0] ?? 0, rxErrors: n[2] ?? 0, txBytes: n[8] ?? 0, txErrors: n[10] ?? 0 }] : [];
+  });
+  const route = readFileSync(join("/proc", "net", "route"), "utf8").split("\n").map((line) => line.split("\t")).find(([, destination]) => destination === "00000000")?.[0];
+  const main = interfaces.find(({ name }) => name === route) ?? interfaces[0];
+  return { time, ...(main ?? { name: "" }), interfaces };
+}
+
+function valueOf(value: UInt64Value | undefined): number | undefined {
+  return value === undefined ? undefined : value.value ?? 0;
+}
+
+function timeOf(ns: number | undefined, otherwise: string): string {
+  return ns ? timestamp(ns / 1e6) : otherwise;
+}
