@@ -204,6 +204,8 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     client: clientOver(transport(LOOPBACK, "kube-controller-manager")), informers, events, clock, random, metrics,
     log: log.with({ part: "controllers" }),
     rootCa: () => pki.authority("server-ca").bundlePem,
+    nodeIpam: { clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(",") },
+    authorityFor: (signer) => (signer === "kubernetes.io/kubelet-serving" ? pki.authority("server-ca") : signer.startsWith("kubernetes.io/kube-apiserver-client") ? pki.authority("client-ca") : undefined),
   }) : [];
 
   return {

@@ -18,6 +18,8 @@ import type { Runnable } from "../core/lifecycle/run-all.ts";
 import type { Log } from "../core/observe/log.ts";
 import type { Metrics } from "../core/observe/metrics.ts";
 import { criClient } from "../node/cri/client.ts";
+import { nodeNetwork } from "../node/network/network.ts";
+import { noOverlay } from "../node/network/overlay.ts";
 import { kubelet } from "../node/kubelet/kubelet.ts";
 import { systemCgroups } from "../node/os/cgroup.ts";
 import { exec } from "../node/os/exec.ts";
@@ -67,9 +69,14 @@ export async function nodeParts(options: NodeOptions): Promise<readonly Runnable
   const proxyInformers = informerFactory({ client: clientOver(options.transport(KUBE_PROXY_USER, "kube-proxy")), clock, random, log });
   const { binDir } = runtimePaths(paths.dataDir);
   const enabled = (part: string): boolean => !settings.disable.includes(part);
+  const nft = nftProgram({ path: join(binDir, "nft") });
+  const network = nodeNetwork({
+    informers, nodeName: node.name, clusterCidrs: settings.clusterCidr.split(","), uplink: { interfaceName: node.interfaceName, mtu: node.mtu },
+    cniConfDir: runtime[0]?.cniConfDir ?? "/etc/cni/net.d", stateDir: join(paths.agent, "network"), nft, overlay: noOverlay, cpus: machineInfo().cpus, clock, log: log.with({ part: "network" }),
+  });
   const proxy = serviceProxy({
     informers: proxyInformers, nodeName: node.name, nodeIps: node.ips, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","),
-    nft: nftProgram({ path: join(binDir, "nft") }), conntrack: conntrackProgram({ path: join(binDir, "conntrack") }), clock, metrics, log: log.with({ part: "proxy" }),
+    nft, conntrack: conntrackProgram({ path: join(binDir, "conntrack") }), clock, metrics, log: log.with({ part: "proxy" }),
   });
 
   const agent = kubelet({
@@ -80,5 +87,5 @@ export async function nodeParts(options: NodeOptions): Promise<readonly Runnable
     cgroups: systemCgroups(),
     machine: machineInfo(),
   });
-  return [...runtime, informers, events, agent, ...(enabled("proxy") ? [proxyInformers, proxy] : [])];
+  return [...runtime, informers, events, agent, ...(enabled("network") ? [network] : []), ...(enabled("proxy") ? [proxyInformers, proxy] : [])];
 }

@@ -33,7 +33,7 @@ export async function server(argv: readonly string[]): Promise<number> {
   const log = pinoLog({ level: settings.logLevel as LogLevel, write: (line) => void process.stderr.write(line) });
   const { signal, reason } = stopSignal(process);
   const common = { settings, paths: where, clock: systemClock, random: systemRandom, log, metrics: metricsRegistry() };
-  const node = await thisNode(settings, common);
+  const node = thisNode(settings);
   log.info("coracle server starts", { node: node.name, addresses: node.ips, dataDir: settings.dataDir });
 
   const plane = await controlPlane({ ...common, node });
