@@ -1,15 +1,17 @@
 /**
- * ControllerRevision (apps/v1): a past state of a StatefulSet or DaemonSet, kept to go back to. What it holds never changes.
+ * ControllerRevision (apps/v1): a state of something a controller can return to. It never changes.
  *
+ * API:    https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/controller-revision-v1/
  * Source: kubernetes v1.36 pkg/registry/apps/controllerrevision/strategy.go, pkg/apis/apps/validation/validation.go
  */
-import type { ControllerRevision } from "../../api/gen/apps.v1.ts";
 import { required } from "../../api/meta/field-error.ts";
+import type { ControllerRevision } from "../../api/gen/apps.v1.ts";
 import { immutable, nonNegative } from "../core/checks/values.ts";
 import { defineResource } from "../generic/resource.ts";
 
 export const controllerRevisions = defineResource<ControllerRevision>({
-  group: "apps", version: "v1", kind: "ControllerRevision", plural: "controllerrevisions", generation: false,
+  group: "apps", version: "v1", kind: "ControllerRevision", plural: "controllerrevisions",
+  generation: false,
   *validate({ revision, data }, old) {
     yield* nonNegative("revision", revision);
     if (old) return;

@@ -1,62 +1,50 @@
 /**
- * Deployment (apps/v1): ReplicaSets, one for each version of a template, and how to go from one to the next.
+ * Deployment (apps/v1): pods of one template, replaced bit by bit when it changes.
  *
  * API:    https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/deployment-v1/
- * Source: kubernetes v1.36 pkg/registry/apps/deployment/strategy.go, pkg/apis/apps/v1/defaults.go, pkg/apis/apps/validation/validation.go
+ * Source: kubernetes v1.36 pkg/registry/apps/deployment/strategy.go, pkg/apis/apps/{v1/defaults,validation/validation}.go
  */
-import type { Deployment, DeploymentStatus, DeploymentStrategy } from "../../api/gen/apps.v1.ts";
 import { child, type FieldError, forbidden, invalid, notSupported, required } from "../../api/meta/field-error.ts";
+import type { Deployment, DeploymentSpec, DeploymentStatus, DeploymentStrategy, RollingUpdateDeployment } from "../../api/gen/apps.v1.ts";
 import { semanticEqual } from "../core/checks/equal.ts";
-import { atMost100Percent, countOrPercent, intOrPercent } from "../core/checks/int-or-percent.ts";
 import { immutable, nonNegative } from "../core/checks/values.ts";
-import { defaultPodTemplate, dropDisabledTemplateFields, podNameWarnings, templateWarnings } from "../core/pod/template.ts";
+import { defaultPodTemplate, dropDisabledTemplateFields, templateWarnings } from "../core/pod/template.ts";
 import { statusPart } from "../core/status-part.ts";
 import { defineResource } from "../generic/resource.ts";
-import { replicasView, validateAtMost, validateCollisions, validateCounts, validateReplicas } from "./workload.ts";
+import { countsNonNegative, countsWithin, notDecremented } from "./counts.ts";
+import { replicasView } from "./replicas-view.ts";
+import { atMost100Percent, countOrPercent, isZero } from "./rollout.ts";
+import { podNameWarnings, replicatedTemplate, requiredSelector } from "./selected-template.ts";
 
-const REPLICAS = 1;
-const PERCENT = "25%";
-const REVISIONS_KEPT = 10;
-const PROGRESS_SECONDS = 600;
+const TEMPLATE = "spec.template";
 
 export const deployments = defineResource<Deployment>({
   group: "apps", version: "v1", kind: "Deployment", plural: "deployments",
-  generation: (next, old) => !semanticEqual(next.spec, old.spec) || !semanticEqual(next.metadata.annotations ?? {}, old.metadata.annotations ?? {}),
 
   defaults({ spec }) {
-    defaultPodTemplate((spec.template ??= {}));
-    spec.replicas ??= REPLICAS;
+    defaultPodTemplate(spec.template);
+    spec.replicas ??= 1;
     const strategy = (spec.strategy ??= {});
     strategy.type ||= "RollingUpdate";
     if (strategy.type === "RollingUpdate") {
-      strategy.rollingUpdate ??= {};
-      strategy.rollingUpdate.maxUnavailable ??= PERCENT;
-      strategy.rollingUpdate.maxSurge ??= PERCENT;
+      const rolling = (strategy.rollingUpdate ??= {});
+      rolling.maxUnavailable ??= "25%";
+      rolling.maxSurge ??= "25%";
     }
-    spec.revisionHistoryLimit ??= REVISIONS_KEPT;
-    spec.progressDeadlineSeconds ??= PROGRESS_SECONDS;
+    spec.revisionHistoryLimit ??= 10;
+    spec.progressDeadlineSeconds ??= 600;
   },
-  prepareForCreate(deployment) {
-    deployment.status = {};
-    dropDisabledTemplateFields(deployment.spec.template);
-  },
-  prepareForUpdate(next, old) { dropDisabledTemplateFields(next.spec.template, old.spec.template); },
 
-  *validate({ spec }, old) {
-    yield* nonNegative("spec.replicas", spec.replicas);
-    yield* validateReplicas("spec", { selector: spec.selector, template: spec.template, old: old?.spec.template });
-    yield* validateStrategy("spec.strategy", spec.strategy ?? {});
-    yield* nonNegative("spec.minReadySeconds", spec.minReadySeconds);
-    yield* nonNegative("spec.revisionHistoryLimit", spec.revisionHistoryLimit);
-    const deadline = spec.progressDeadlineSeconds;
-    if (deadline === undefined) return;
-    yield* nonNegative("spec.progressDeadlineSeconds", deadline);
-    if (deadline <= (spec.minReadySeconds ?? 0)) yield invalid("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds");
-  },
+  prepareForCreate({ spec }) { dropDisabledTemplateFields(spec.template); },
+  prepareForUpdate(next, old) { dropDisabledTemplateFields(next.spec.template, old.spec.template); },
+  /** Annotations too: they are copied to the ReplicaSets. */
+  generation: (next, old) => !semanticEqual(next.spec, old.spec) || !semanticEqual(next.metadata.annotations ?? {}, old.metadata.annotations ?? {}),
+
+  validate: ({ spec }, old) => validateSpec("spec", spec, old?.spec),
   validateUpdate: (next, old) => immutable("spec.selector", next.spec.selector, old.spec.selector),
-  *warnings(next, old) {
-    if (!old) yield* podNameWarnings(next.metadata.name);
-    if (next.metadata.generation !== old?.metadata.generation) yield* templateWarnings("spec.template", next.spec.template);
+  *warnings({ metadata, spec }, old) {
+    if (!old) yield* podNameWarnings(metadata.name);
+    if (!old || metadata.generation !== old.metadata.generation) yield* templateWarnings(TEMPLATE, spec.template);
   },
 
   subresources: {
@@ -65,39 +53,54 @@ export const deployments = defineResource<Deployment>({
         if (old.metadata.labels) next.metadata.labels = old.metadata.labels;
         else delete next.metadata.labels;
       },
-      *validate({ status }, old) {
-        yield* validateStatus("status", status ?? {});
-        yield* validateCollisions("status.collisionCount", status?.collisionCount, old.status?.collisionCount);
+      *validate(next, old) {
+        yield* validateStatus("status", next.status ?? {});
+        yield* notDecremented("status.collisionCount", next.status?.collisionCount, old.status?.collisionCount);
       },
     }),
     scale: replicasView<Deployment>(),
   },
 });
 
-function* validateStrategy(path: string, { type, rollingUpdate }: Readonly<DeploymentStrategy>): Iterable<FieldError> {
-  const updatePath = child(path, "rollingUpdate");
-  if (type === "Recreate") {
-    if (rollingUpdate) yield forbidden(updatePath, "may not be specified when strategy `type` is 'Recreate'");
-  } else if (type === "RollingUpdate") {
-    if (!rollingUpdate) yield required(updatePath, "this should be defaulted and never be nil");
-    else yield* validateRollingUpdate(updatePath, rollingUpdate);
-  } else {
-    const shown = rollingUpdate ? { MaxUnavailable: rollingUpdate.maxUnavailable ?? 0, MaxSurge: rollingUpdate.maxSurge ?? 0 } : null;
-    yield notSupported(path, { Type: type ?? "", RollingUpdate: shown }, ["Recreate", "RollingUpdate"]);
-  }
+function* validateSpec(path: string, spec: Readonly<DeploymentSpec>, old?: Readonly<DeploymentSpec>): Iterable<FieldError> {
+  const { selector, template, minReadySeconds = 0, progressDeadlineSeconds } = spec;
+  yield* nonNegative(child(path, "replicas"), spec.replicas);
+  yield* requiredSelector(child(path, "selector"), selector, "deployment");
+  yield* replicatedTemplate(child(path, "template"), child(path, "selector"), { selector, template, old: old?.template });
+  yield* validateStrategy(child(path, "strategy"), spec.strategy ?? {});
+  yield* nonNegative(child(path, "minReadySeconds"), minReadySeconds);
+  yield* nonNegative(child(path, "revisionHistoryLimit"), spec.revisionHistoryLimit);
+  if (progressDeadlineSeconds === undefined) return;
+  yield* nonNegative(child(path, "progressDeadlineSeconds"), progressDeadlineSeconds);
+  if (progressDeadlineSeconds <= minReadySeconds) yield invalid(child(path, "progressDeadlineSeconds"), progressDeadlineSeconds, "must be greater than minReadySeconds");
 }
 
-function* validateRollingUpdate(path: string, { maxUnavailable = 0, maxSurge = 0 }: NonNullable<DeploymentStrategy["rollingUpdate"]>): Iterable<FieldError> {
-  const unavailablePath = child(path, "maxUnavailable");
-  yield* intOrPercent(unavailablePath, maxUnavailable);
-  yield* intOrPercent(child(path, "maxSurge"), maxSurge);
-  if (countOrPercent(maxUnavailable) === 0 && countOrPercent(maxSurge) === 0) yield invalid(unavailablePath, maxUnavailable, "may not be 0 when `maxSurge` is 0");
-  yield* atMost100Percent(unavailablePath, maxUnavailable);
+function* validateStrategy(path: string, strategy: Readonly<DeploymentStrategy>): Iterable<FieldError> {
+  const { type, rollingUpdate } = strategy;
+  const at = child(path, "rollingUpdate");
+  if (type === "Recreate") {
+    if (rollingUpdate) yield forbidden(at, "may not be specified when strategy `type` is 'Recreate'");
+  } else if (type === "RollingUpdate") {
+    if (rollingUpdate) yield* validateRolling(at, rollingUpdate);
+    else yield required(at, "this should be defaulted and never be nil");
+  } else yield notSupported(path, { Type: type ?? "", RollingUpdate: rollingUpdate ?? null }, ["Recreate", "RollingUpdate"]);
+}
+
+function* validateRolling(path: string, { maxUnavailable = 0, maxSurge = 0 }: Readonly<RollingUpdateDeployment>): Iterable<FieldError> {
+  yield* countOrPercent(child(path, "maxUnavailable"), maxUnavailable);
+  yield* countOrPercent(child(path, "maxSurge"), maxSurge);
+  if (isZero(maxUnavailable) && isZero(maxSurge)) yield invalid(child(path, "maxUnavailable"), maxUnavailable, "may not be 0 when `maxSurge` is 0");
+  yield* atMost100Percent(child(path, "maxUnavailable"), maxUnavailable);
 }
 
 function* validateStatus(path: string, status: Readonly<DeploymentStatus>): Iterable<FieldError> {
-  const { observedGeneration, replicas = 0, updatedReplicas = 0, readyReplicas = 0, availableReplicas = 0, unavailableReplicas, terminatingReplicas, collisionCount } = status;
-  yield* validateCounts(path, { observedGeneration, replicas, updatedReplicas, readyReplicas, availableReplicas, unavailableReplicas, terminatingReplicas, collisionCount });
-  yield* validateAtMost(path, { updatedReplicas, readyReplicas, availableReplicas }, replicas, "cannot be greater than status.replicas");
-  yield* validateAtMost(path, { availableReplicas }, readyReplicas, "cannot be greater than readyReplicas");
+  yield* countsNonNegative(path, status, [
+    "observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas", "terminatingReplicas", "collisionCount",
+  ]);
+  yield* countsWithin(path, status, [
+    ["updatedReplicas", "replicas", "cannot be greater than status.replicas"],
+    ["readyReplicas", "replicas", "cannot be greater than status.replicas"],
+    ["availableReplicas", "replicas", "cannot be greater than status.replicas"],
+    ["availableReplicas", "readyReplicas", "cannot be greater than readyReplicas"],
+  ]);
 }

@@ -1,15 +1,16 @@
 /**
- * StatefulSet (apps/v1): pods that keep their name, their volumes and their turn.
+ * StatefulSet (apps/v1): numbered pods, each with a name and volumes of its own.
  *
  * API:    https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/stateful-set-v1/
- * Source: kubernetes v1.36 pkg/registry/apps/statefulset/strategy.go, pkg/apis/apps/v1/defaults.go, pkg/apis/apps/validation/validation.go
+ * Source: kubernetes v1.36 pkg/registry/apps/statefulset/strategy.go, pkg/apis/apps/{v1/defaults,v1/conversion,validation/validation}.go
  */
-import type { StatefulSet, StatefulSetSpec, StatefulSetStatus, StatefulSetUpdateStrategy } from "../../api/gen/apps.v1.ts";
-import type { PodTemplateSpec } from "../../api/gen/core.v1.ts";
 import { child, type FieldError, forbidden, index, invalid, notSupported, required } from "../../api/meta/field-error.ts";
+import type { RollingUpdateStatefulSetStrategy, StatefulSet, StatefulSetSpec } from "../../api/gen/apps.v1.ts";
+import type { PodTemplateSpec, Volume } from "../../api/gen/core.v1.ts";
+import { validateLabels } from "../../api/meta/label-selector.ts";
 import { dns1123Label } from "../../api/meta/names.ts";
+import { validateAnnotations } from "../core/checks/annotations.ts";
 import { semanticEqual } from "../core/checks/equal.ts";
-import { atMost100Percent, countOrPercent, intOrPercent } from "../core/checks/int-or-percent.ts";
 import { isDns1123Label, nonNegative } from "../core/checks/values.ts";
 import { defaultClaim } from "../core/persistent-volume-claim/defaults.ts";
 import { validateClaimSpec } from "../core/persistent-volume-claim/validation.ts";
@@ -17,18 +18,28 @@ import { claimWarnings } from "../core/persistent-volume-claim/warnings.ts";
 import { defaultPodTemplate, dropDisabledTemplateFields, templateWarnings, validatePodTemplate } from "../core/pod/template.ts";
 import { statusPart } from "../core/status-part.ts";
 import { defineResource } from "../generic/resource.ts";
-import { parsedSelector, replicasView, validateAtMost, validateCollisions, validateCounts, validateRunsForever, validateSelected, validateSelector } from "./workload.ts";
+import { countsNonNegative, countsWithin, notDecremented } from "./counts.ts";
+import { replicasView } from "./replicas-view.ts";
+import { atMost100Percent, countOrPercent, isZero } from "./rollout.ts";
+import { matcherOf, matchesTemplate, requiredSelector, runsForEver } from "./selected-template.ts";
 
-/** What an update may change. */
-const MUTABLE = ["replicas", "template", "updateStrategy", "minReadySeconds", "ordinals", "revisionHistoryLimit", "persistentVolumeClaimRetentionPolicy"] as const;
-const FIXED = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
+const TEMPLATE = "spec.template";
+const CLAIM_POLICIES = ["Retain", "Delete"];
+const MUTABLE: readonly (keyof StatefulSetSpec)[] = [
+  "replicas", "template", "updateStrategy", "minReadySeconds", "ordinals", "revisionHistoryLimit", "persistentVolumeClaimRetentionPolicy",
+];
 
 export const statefulSets = defineResource<StatefulSet>({
   group: "apps", version: "v1", kind: "StatefulSet", plural: "statefulsets",
   validateName: dns1123Label,
 
   defaults({ spec }) {
-    defaultPodTemplate((spec.template ??= {}));
+    defaultPodTemplate(spec.template);
+    for (const claim of spec.volumeClaimTemplates ?? []) {
+      claim.apiVersion = "v1";
+      claim.kind = "PersistentVolumeClaim";
+      defaultClaim(claim);
+    }
     spec.podManagementPolicy ||= "OrderedReady";
     const strategy = (spec.updateStrategy ??= {});
     if (!strategy.type) {
@@ -41,120 +52,115 @@ export const statefulSets = defineResource<StatefulSet>({
     retention.whenScaled ||= "Retain";
     spec.replicas ??= 1;
     spec.revisionHistoryLimit ??= 10;
-    for (const claim of spec.volumeClaimTemplates ?? []) {
-      claim.apiVersion ||= "v1";
-      claim.kind ||= "PersistentVolumeClaim";
-      defaultClaim(claim);
-    }
-  },
-  prepareForCreate(set) {
-    set.status = { replicas: 0, availableReplicas: 0 };
-    dropMaxUnavailable(set.spec, undefined);
-    dropDisabledTemplateFields(set.spec.template);
-  },
-  prepareForUpdate(next, old) {
-    dropMaxUnavailable(next.spec, old.spec);
-    dropDisabledTemplateFields(next.spec.template, old.spec.template);
   },
 
-  validate: ({ spec }, old) => validateSpec("spec", spec, old?.spec),
+  prepareForCreate(set) { dropDisabled(set); },
+  prepareForUpdate(next, old) { dropDisabled(next, old); },
+
+  validate: ({ spec }, old) => validateSpec(spec, old?.spec),
   *validateUpdate(next, old) {
-    const rest: Partial<StatefulSetSpec> = { ...next.spec };
-    const before: Partial<StatefulSetSpec> = { ...old.spec };
-    for (const field of MUTABLE) { delete rest[field]; delete before[field]; }
-    if (!semanticEqual(rest, before)) yield forbidden("spec", FIXED);
+    const same = Object.fromEntries(MUTABLE.map((name) => [name, undefined]));
+    if (!semanticEqual({ ...next.spec, ...same }, { ...old.spec, ...same }))
+      yield forbidden("spec", "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden");
   },
-  *warnings(next, old) {
-    if (next.metadata.generation !== old?.metadata.generation) yield* templateWarnings("spec.template", next.spec.template);
-    for (const [i, claim] of (next.spec.volumeClaimTemplates ?? []).entries()) {
-      const at = index("spec.volumeClaimTemplates", i);
-      yield* claimWarnings(old ? child(at, "Spec") : at, claim.spec);
-    }
-    if ((next.spec.revisionHistoryLimit ?? 0) < 0) yield "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended";
+  *warnings({ metadata, spec }, old) {
+    if (!old || metadata.generation !== old.metadata.generation) yield* templateWarnings(TEMPLATE, spec.template);
+    const claims = "spec.volumeClaimTemplates";
+    for (const [i, claim] of (spec.volumeClaimTemplates ?? []).entries()) yield* claimWarnings(old ? child(index(claims, i), "Spec") : index(claims, i), claim.spec);
+    if ((spec.revisionHistoryLimit ?? 0) < 0) yield "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended";
   },
 
   subresources: {
     status: statusPart<StatefulSet>({
-      *validate({ status }, old) {
-        if (status) yield* validateStatus("status", status);
-        yield* validateCollisions("status.collisionCount", status?.collisionCount, old.status?.collisionCount);
+      *validate(next, old) {
+        const status = next.status ?? { replicas: 0, availableReplicas: 0 };
+        yield* countsNonNegative("status", status, [
+          "replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas", "observedGeneration", "collisionCount",
+        ]);
+        yield* countsWithin("status", status, [
+          ...["readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"].map((part) => [part, "replicas", "cannot be greater than status.replicas"] as const),
+          ["availableReplicas", "readyReplicas", "cannot be greater than status.readyReplicas"],
+        ]);
+        yield* notDecremented("status.collisionCount", status.collisionCount, old.status?.collisionCount);
       },
     }),
     scale: replicasView<StatefulSet>(),
   },
 });
 
-/** How many may be missing at a time is behind a gate that is off. */
-function dropMaxUnavailable(spec: StatefulSetSpec, old: Readonly<StatefulSetSpec> | undefined): void {
-  if (spec.updateStrategy?.rollingUpdate && old?.updateStrategy?.rollingUpdate?.maxUnavailable === undefined) delete spec.updateStrategy.rollingUpdate.maxUnavailable;
+/** The gate of maxUnavailable (MaxUnavailableStatefulSet) is off; sets that have it already keep it. */
+function dropDisabled({ spec }: StatefulSet, old?: Readonly<StatefulSet>): void {
+  if (old?.spec.updateStrategy?.rollingUpdate?.maxUnavailable === undefined) delete spec.updateStrategy?.rollingUpdate?.maxUnavailable;
+  dropDisabledTemplateFields(spec.template, old?.spec.template);
 }
 
-function* validateSpec(path: string, spec: Readonly<StatefulSetSpec>, old: Readonly<StatefulSetSpec> | undefined): Iterable<FieldError> {
-  const { podManagementPolicy, persistentVolumeClaimRetentionPolicy: retention, volumeClaimTemplates = [] } = spec;
-  if (!podManagementPolicy) yield required(child(path, "podManagementPolicy"));
+/** Of an update: what was stored before it was forbidden, and cannot be changed any more, is let pass. */
+function* validateSpec(spec: Readonly<StatefulSetSpec>, old: Readonly<StatefulSetSpec> | undefined): Iterable<FieldError> {
+  const skipTemplate = old !== undefined && [...specErrors("", old, { isUpdate: true, skipTemplate: false })].length > 0;
+  yield* specErrors("spec", spec, { isUpdate: old !== undefined, skipTemplate, old });
+}
+
+interface SpecRules { readonly isUpdate: boolean; readonly skipTemplate: boolean; readonly old?: Readonly<StatefulSetSpec> | undefined }
+
+function* specErrors(path: string, spec: Readonly<StatefulSetSpec>, { isUpdate, skipTemplate, old }: SpecRules): Iterable<FieldError> {
+  const { podManagementPolicy, serviceName, template, selector } = spec;
+  const at = (name: string): string => child(path, name);
+  if (!podManagementPolicy) yield required(at("podManagementPolicy"));
   else if (podManagementPolicy !== "OrderedReady" && podManagementPolicy !== "Parallel")
-    yield invalid(child(path, "podManagementPolicy"), podManagementPolicy, "must be 'OrderedReady' or 'Parallel'");
-  yield* validateUpdateStrategy(child(path, "updateStrategy"), spec.updateStrategy ?? {});
-  for (const when of ["whenDeleted", "whenScaled"] as const) {
-    const policy = retention?.[when] ?? "";
-    if (retention && policy !== "Retain" && policy !== "Delete") yield notSupported(child(path, "persistentVolumeClaimRetentionPolicy", when), policy, ["Retain", "Delete"]);
-  }
-  if (!old) for (const [i, claim] of volumeClaimTemplates.entries()) yield* validateClaimSpec(child(index(child(path, "volumeClaimTemplates"), i), "spec"), claim.spec ?? {});
-  yield* nonNegative(child(path, "replicas"), spec.replicas);
-  yield* nonNegative(child(path, "minReadySeconds"), spec.minReadySeconds);
-  yield* nonNegative(child(path, "ordinals.start"), spec.ordinals?.start);
-  if (!old && spec.serviceName) yield* isDns1123Label(child(path, "serviceName"), spec.serviceName);
-  yield* validateTemplate(path, spec, old);
+    yield invalid(at("podManagementPolicy"), podManagementPolicy, "must be 'OrderedReady' or 'Parallel'");
+  yield* validateStrategy(at("updateStrategy"), spec);
+  const retention = spec.persistentVolumeClaimRetentionPolicy;
+  for (const when of ["whenDeleted", "whenScaled"] as const)
+    if (retention && !CLAIM_POLICIES.includes(retention[when] ?? "")) yield notSupported(child(at("persistentVolumeClaimRetentionPolicy"), when), retention[when] ?? "", CLAIM_POLICIES);
+  if (!isUpdate)
+    for (const [i, claim] of (spec.volumeClaimTemplates ?? []).entries()) yield* validateClaimSpec(child(index(at("volumeClaimTemplates"), i), "spec"), claim.spec ?? {});
+  yield* nonNegative(at("replicas"), spec.replicas);
+  yield* nonNegative(at("minReadySeconds"), spec.minReadySeconds);
+  yield* nonNegative(at("ordinals.start"), spec.ordinals?.start);
+  if (!isUpdate && serviceName) yield* isDns1123Label(at("serviceName"), serviceName);
+  yield* requiredSelector(at("selector"), selector, "statefulset");
+
+  const matcher = matcherOf(selector);
+  if (matcher) yield* validateTemplate(at("template"), templateOfOne(spec, template), { matcher, skipTemplate, old: old?.template });
+  else yield invalid(at("selector"), selector, "");
+  yield* runsForEver(at("template"), template, "StatefulSet");
 }
 
-function* validateTemplate(path: string, spec: Readonly<StatefulSetSpec>, old: Readonly<StatefulSetSpec> | undefined): Iterable<FieldError> {
-  const { selector } = spec;
-  const [selectorPath, templatePath] = [child(path, "selector"), child(path, "template")];
-  yield* validateSelector(selectorPath, selector, "statefulset");
-  const parsed = parsedSelector(selector);
-  if (!parsed) yield invalid(selectorPath, selector, "");
-  else {
-    yield* validateSelected(templatePath, spec.template, selector, parsed);
-    const template = withClaims(spec);
-    const before = old && withClaims(old);
-    const wasInvalid = before !== undefined && !validatePodTemplate("", before, before)[Symbol.iterator]().next().done;
-    if (!wasInvalid) yield* validatePodTemplate(templatePath, template, before);
-  }
-  yield* validateRunsForever(templatePath, spec.template, "StatefulSet");
+function* validateTemplate(path: string, template: Readonly<PodTemplateSpec>, { matcher, skipTemplate, old }: {
+  readonly matcher: NonNullable<ReturnType<typeof matcherOf>>; readonly skipTemplate: boolean; readonly old: Readonly<PodTemplateSpec> | undefined;
+}): Iterable<FieldError> {
+  yield* matchesTemplate(path, matcher, template);
+  if (!skipTemplate) { yield* validatePodTemplate(path, template, old); return; }
+  yield* validateLabels(template.metadata?.labels, child(path, "labels"));
+  yield* validateAnnotations(child(path, "annotations"), template.metadata?.annotations);
 }
 
-/** The template with what every pod is given on top: its host name, its volumes. */
-function withClaims({ template, volumeClaimTemplates = [] }: Readonly<StatefulSetSpec>): Readonly<PodTemplateSpec> {
-  const { spec } = template;
-  if (!spec || (!spec.subdomain && !spec.hostname && volumeClaimTemplates.length === 0)) return template;
-  const { hostname: _, subdomain: __, ...rest } = spec;
-  if (volumeClaimTemplates.length === 0) return { ...template, spec: rest };
-  const names = [...new Set(volumeClaimTemplates.map(({ metadata }) => metadata.name))];
-  const claims = names.map((name) => ({ name, persistentVolumeClaim: { claimName: name } }));
-  return { ...template, spec: { ...rest, volumes: [...claims, ...(spec.volumes ?? []).filter(({ name }) => !names.includes(name))] } };
+/** What the pods will be made from: host name and subdomain come from the set, volumes of claims have the claims' names. */
+function templateOfOne({ volumeClaimTemplates = [] }: Readonly<StatefulSetSpec>, template: Readonly<PodTemplateSpec>): Readonly<PodTemplateSpec> {
+  const { hostname: _, subdomain: __, volumes = [], ...rest } = template.spec ?? { containers: [] };
+  const claims: Volume[] = volumeClaimTemplates.map(({ metadata: { name } }) => ({ name, persistentVolumeClaim: { claimName: name } }));
+  const names = new Set(claims.map(({ name }) => name));
+  const unique = claims.filter(({ name }, i) => claims.findIndex((claim) => claim.name === name) === i);
+  const all = [...unique, ...volumes.filter(({ name }) => !names.has(name))];
+  return { ...template, spec: { ...rest, ...(all.length > 0 ? { volumes: all } : {}) } };
 }
 
-function* validateUpdateStrategy(path: string, { type, rollingUpdate }: Readonly<StatefulSetUpdateStrategy>): Iterable<FieldError> {
-  if (!type) { yield required(path); return; }
-  const shown = rollingUpdate ? { Partition: rollingUpdate.partition ?? 0, MaxUnavailable: rollingUpdate.maxUnavailable ?? null } : null;
-  if (type === "OnDelete") {
-    if (rollingUpdate) yield invalid(child(path, "rollingUpdate"), shown, "only allowed for updateStrategy 'RollingUpdate'");
-  } else if (type !== "RollingUpdate") yield invalid(path, { Type: type, RollingUpdate: shown }, "must be 'RollingUpdate' or 'OnDelete'");
-  else if (rollingUpdate) {
-    const at = child(path, "rollingUpdate");
-    yield* nonNegative(child(at, "partition"), rollingUpdate.partition);
-    const { maxUnavailable } = rollingUpdate;
-    if (maxUnavailable === undefined) return;
-    const unavailablePath = child(at, "maxUnavailable");
-    yield* intOrPercent(unavailablePath, maxUnavailable);
-    if (countOrPercent(maxUnavailable) === 0) yield invalid(unavailablePath, maxUnavailable, "cannot be 0");
-    yield* atMost100Percent(unavailablePath, maxUnavailable);
-  }
+function* validateStrategy(path: string, { updateStrategy: strategy = {} }: Readonly<StatefulSetSpec>): Iterable<FieldError> {
+  const at = child(path, "rollingUpdate");
+  const { type, rollingUpdate } = strategy;
+  if (!type) yield required(path);
+  else if (type === "OnDelete") {
+    if (rollingUpdate) yield invalid(at, { Partition: rollingUpdate.partition ?? 0, MaxUnavailable: rollingUpdate.maxUnavailable ?? null }, "only allowed for updateStrategy 'RollingUpdate'");
+  } else if (type === "RollingUpdate") {
+    if (rollingUpdate) yield* validateRolling(at, rollingUpdate);
+  } else yield invalid(path, { Type: type, RollingUpdate: rollingUpdate ?? null }, "must be 'RollingUpdate' or 'OnDelete'");
 }
 
-function* validateStatus(path: string, status: Readonly<StatefulSetStatus>): Iterable<FieldError> {
-  const { replicas = 0, readyReplicas = 0, currentReplicas = 0, updatedReplicas = 0, availableReplicas = 0, observedGeneration, collisionCount } = status;
-  yield* validateCounts(path, { replicas, readyReplicas, currentReplicas, updatedReplicas, availableReplicas, observedGeneration, collisionCount });
-  yield* validateAtMost(path, { readyReplicas, currentReplicas, updatedReplicas, availableReplicas }, replicas, "cannot be greater than status.replicas");
-  yield* validateAtMost(path, { availableReplicas }, readyReplicas, "cannot be greater than status.readyReplicas");
+function* validateRolling(path: string, { partition, maxUnavailable }: Readonly<RollingUpdateStatefulSetStrategy>): Iterable<FieldError> {
+  yield* nonNegative(child(path, "partition"), partition);
+  if (maxUnavailable === undefined) return;
+  const at = child(path, "maxUnavailable");
+  yield* countOrPercent(at, maxUnavailable);
+  if (isZero(maxUnavailable)) yield invalid(at, maxUnavailable, "cannot be 0");
+  yield* atMost100Percent(at, maxUnavailable);
 }

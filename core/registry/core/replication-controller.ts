@@ -2,10 +2,11 @@
 import { child, type FieldError, forbidden, invalid, notSupported, required } from "../../api/meta/field-error.ts";
 import type { PodTemplateSpec, ReplicationController, ReplicationControllerStatus } from "../../api/gen/core.v1.ts";
 import { selectorFromSet } from "../../api/meta/label-selector.ts";
+import { dns1123Label } from "../../api/meta/names.ts";
 import { scaleView } from "../autoscaling/scale.ts";
 import { defineResource } from "../generic/resource.ts";
 import { nonNegative } from "./checks/values.ts";
-import { defaultPodTemplate, dropDisabledTemplateFields, podNameWarnings, templateWarnings, validatePodTemplate } from "./pod/template.ts";
+import { defaultPodTemplate, dropDisabledTemplateFields, templateWarnings, validatePodTemplate } from "./pod/template.ts";
 import { statusPart } from "./status-part.ts";
 
 const TEMPLATE = "spec.template";
@@ -36,7 +37,8 @@ export const replicationControllers = defineResource<ReplicationController>({
     yield* validateRunsForever(TEMPLATE, spec.template, spec.selector ?? {}, old?.spec.template);
   },
   *warnings({ metadata, spec }, old) {
-    if (!old) yield* podNameWarnings(metadata.name);
+    const texts = old ? [] : dns1123Label(metadata.name);
+    if (texts.length > 0) yield `metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: [${texts.join(" ")}]`;
     if (!old || !Bun.deepEquals(old.spec, spec)) yield* templateWarnings(TEMPLATE, spec.template);
   },
   fields: ({ status }) => ({ "status.replicas": String(status?.replicas ?? 0) }),

@@ -6,7 +6,6 @@
 import { child, type FieldError, forbidden } from "../../../api/meta/field-error.ts";
 import type { PodTemplateSpec } from "../../../api/gen/core.v1.ts";
 import { validateLabels } from "../../../api/meta/label-selector.ts";
-import { dns1123Label } from "../../../api/meta/names.ts";
 import { validateAnnotations } from "../checks/annotations.ts";
 import { dropDisabledFields } from "./disabled-fields.ts";
 import { podRules } from "./rules.ts";
@@ -37,10 +36,4 @@ export function dropDisabledTemplateFields(template: PodTemplateSpec | undefined
 
 export function* templateWarnings(path: string, template: Template): Iterable<string> {
   if (template?.spec) yield* podWarnings(path, template.spec, template.metadata ?? {});
-}
-
-/** Of an owner of pods whose name becomes part of theirs. */
-export function* podNameWarnings(name: string): Iterable<string> {
-  const texts = dns1123Label(name);
-  if (texts.length > 0) yield `metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: [${texts.join(" ")}]`;
 }
