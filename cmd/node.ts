@@ -71,7 +71,7 @@ export async function nodeParts(options: NodeOptions): Promise<readonly Runnable
   const enabled = (part: string): boolean => !settings.disable.includes(part);
   const nft = nftProgram({ path: join(binDir, "nft") });
   const network = nodeNetwork({
-    informers, nodeName: node.name, clusterCidrs: settings.clusterCidr.split(","), uplink: { interfaceName: node.interfaceName, mtu: node.mtu },
+    informers: proxyInformers, nodeName: node.name, clusterCidrs: settings.clusterCidr.split(","), uplink: { interfaceName: node.interfaceName, mtu: node.mtu },
     cniConfDir: runtime[0]?.cniConfDir ?? "/etc/cni/net.d", stateDir: join(paths.agent, "network"), nft, overlay: noOverlay, cpus: machineInfo().cpus, clock, log: log.with({ part: "network" }),
   });
   const proxy = serviceProxy({
@@ -87,5 +87,5 @@ export async function nodeParts(options: NodeOptions): Promise<readonly Runnable
     cgroups: systemCgroups(),
     machine: machineInfo(),
   });
-  return [...runtime, informers, events, agent, ...(enabled("network") ? [network] : []), ...(enabled("proxy") ? [proxyInformers, proxy] : [])];
+  return [...runtime, informers, events, agent, proxyInformers, ...(enabled("network") ? [network] : []), ...(enabled("proxy") ? [proxy] : [])];
 }
