@@ -52,6 +52,8 @@ export interface RawAnswer {
   readonly type: "raw";
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
+  /** The one header whose values cannot stand in one line. */
+  readonly setCookies?: readonly string[];
   readonly body: string | Uint8Array | Readable;
 }
 

@@ -87,10 +87,12 @@ async function send(answer: Answer, how: Presentation, response: ServerResponse,
     }
     case "raw": {
       for (const [name, value] of Object.entries(answer.headers)) response.setHeader(name, value);
+      if (answer.setCookies) response.setHeader("set-cookie", [...answer.setCookies]);
       const { body } = answer;
       if (typeof body === "string" || body instanceof Uint8Array)
         return sendBytes(how.request, response, answer.status, answer.headers["content-type"] ?? "text/plain", [typeof body === "string" ? Buffer.from(body) : body]);
       response.statusCode = answer.status;
+      response.flushHeaders(); // the first line of a log may be long in coming
       return pipe(body, response, signal);
     }
     case "watch": {
@@ -178,6 +180,7 @@ function serverRequest(request: IncomingMessage, { peerCertificate, remoteAddres
     webSocketProtocols: protocols?.split(",").map((part) => part.trim()) ?? [],
     peerCertificate,
     remoteAddress,
+    wire: { body: request, rawQuery: mark < 0 ? "" : url.slice(mark + 1) },
     body: () => readBody(request),
     signal,
   };

@@ -1,4 +1,5 @@
 /** A request as the chain sees it: from the network, or from a caller in this process. */
+import type { Readable } from "node:stream";
 import type { PeerCertificate } from "../authn/authenticator.ts";
 import type { UserInfo } from "../api/request/user.ts";
 
@@ -22,6 +23,8 @@ export interface ServerRequest {
   readonly remoteAddress: string;
   /** Set for callers in this process, whose identity needs no proof. */
   readonly user?: UserInfo | undefined;
+  /** What a proxy passes on as it came: absent for callers in this process. Whoever takes the body must not call `body()`. */
+  readonly wire?: { readonly body: Readable; readonly rawQuery: string } | undefined;
   /** Reads the body; throws 413 when it is too large. */
   body(): Promise<RequestBody>;
   readonly signal: AbortSignal;

@@ -21,10 +21,10 @@ export function parseLogLine(bytes: Buffer): LogLine | undefined {
   const afterStream = bytes.indexOf(SPACE, afterTime + 1);
   const afterTags = bytes.indexOf(SPACE, afterStream + 1);
   if (afterTime < 0 || afterStream < 0 || afterTags < 0) return undefined;
-  const time = bytes.latin1Slice(0, afterTime);
-  const stream = bytes.latin1Slice(afterTime + 1, afterStream);
+  const time = bytes.toString("latin1", 0, afterTime);
+  const stream = bytes.toString("latin1", afterTime + 1, afterStream);
   if ((stream !== "stdout" && stream !== "stderr") || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d/.test(time)) return undefined;
-  const partial = bytes.latin1Slice(afterStream + 1, afterTags).split(":")[0] === "P";
+  const partial = bytes.toString("latin1", afterStream + 1, afterTags).split(":")[0] === "P";
   const end = partial && bytes[bytes.length - 1] === LINE_FEED ? bytes.length - 1 : bytes.length;
   return { time, stream, content: bytes.subarray(afterTags + 1, end) };
 }

@@ -45,15 +45,6 @@ export function translateStreams({ client, runtime, options, clock }: Ends): Pro
     drain: () => peer.resume(),
     closed: () => finish(),
   });
-  const peer = webSocket(client.socket, {
-    early: new Uint8Array(0), clock, message, drain: () => spdy.resume(),
-    closed() {
-      spdy.close();
-      done = true;
-      resolve();
-    },
-  });
-
   function message(data: Buffer): void {
     const channel = data[0];
     if (channel === undefined) return;
@@ -94,16 +85,21 @@ export function translateStreams({ client, runtime, options, clock }: Ends): Pro
     spdy.close();
   }
 
-  toRuntime.set(ERROR, spdy.open({ streamtype: "error" }, errors));
-  toRuntime.get(ERROR)!.end();
-  toRuntime.delete(ERROR);
+  spdy.open({ streamtype: "error" }, errors);
   if (stdin) toRuntime.set(STDIN, spdy.open({ streamtype: "stdin" }, quiet));
-  if (stdout) spdy.open({ streamtype: "stdout" }, fromRuntime(STDOUT)).end();
-  if (stderr) spdy.open({ streamtype: "stderr" }, fromRuntime(STDERR)).end();
+  if (stdout) spdy.open({ streamtype: "stdout" }, fromRuntime(STDOUT));
+  if (stderr) spdy.open({ streamtype: "stderr" }, fromRuntime(STDERR));
   if (tty) toRuntime.set(RESIZE, spdy.open({ streamtype: "resize" }, quiet));
+  const peer = webSocket(client.socket, {
+    early: client.early, clock, message, drain: () => spdy.resume(),
+    closed() {
+      spdy.close();
+      done = true;
+      resolve();
+    },
+  });
   // nothing on the lowest channel tells the client that it is connected
   peer.send([Uint8Array.of(stdout ? STDOUT : stderr ? STDERR : ERROR)]);
-  if (client.early.length > 0) client.socket.unshift(client.early);
   return promise;
 }
 

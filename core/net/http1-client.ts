@@ -1,0 +1,249 @@
+/**
+ * One HTTP/1.1 request over a connection that somebody else made: a socket, TLS over it, or a tunnel. For proxies, which pass on what they
+ * get: headers keep their names, order and repetitions, bodies stream with back-pressure, an upgrade hands the connection over.
+ *
+ *   const response = await http1Request(connection, { method: "GET", target: "/pods", headers: [["Host", "10.0.0.7"]] }, signal);
+ *   response.body.pipe(…)              closes the connection at its end, or when it is destroyed
+ *   if (response.upgraded) …           the connection is the caller's again
+ */
+import { Duplex, Readable } from "node:stream";
+
+export type HeaderPairs = readonly (readonly [name: string, value: string])[];
+
+export interface Http1Request {
+  readonly method: string;
+  /** Path and query. */
+  readonly target: string;
+  /** With Host. Without Connection and Transfer-Encoding, unless it is an upgrade. */
+  readonly headers: HeaderPairs;
+  /** Sent with its Content-Length if the headers have one, else in chunks. */
+  readonly body?: Readable | undefined;
+}
+
+export interface Http1Response {
+  readonly status: number;
+  readonly statusText: string;
+  readonly headers: HeaderPairs;
+  /** The status line and the headers as they came. */
+  readonly head: Buffer;
+  readonly body: Readable;
+  /** After a 101. `early` came right behind the headers. */
+  readonly upgraded?: { readonly connection: Duplex; readonly early: Buffer } | undefined;
+}
+
+/** Go's limit for response headers, which is what backends are written against: 10 MiB; ours is for a machine with less memory. */
+const HEAD_BYTES_MAX = 1024 * 1024;
+/** A chunk's size and its extensions. */
+const CHUNK_LINE_BYTES_MAX = 4096;
+
+/** Throws when the connection fails before the headers are complete, and the signal's reason once it has aborted. */
+export function http1Request(connection: Duplex, request: Http1Request, signal: AbortSignal): Promise<Http1Response> {
+  const { promise, resolve, reject } = Promise.withResolvers<Http1Response>();
+  let pending: Buffer = Buffer.alloc(0);
+  let body: BodyReader | undefined;
+
+  const fail = (error: Error): void => {
+    reject(error);
+    if (body) body.fail(error);
+    connection.destroy();
+  };
+  const quit = (): void => fail(signal.reason instanceof Error ? signal.reason : new Error("canceled"));
+  const onError = (error: Error): void => fail(error);
+  const onEnd = (): void => (body ? body.sourceEnded() : fail(new Error("EOF")));
+  const onClose = (): void => {
+    signal.removeEventListener("abort", quit);
+    onEnd();
+  };
+  const onData = (chunk: Buffer): void => {
+    if (body) return body.take(chunk);
+    pending = pending.length === 0 ? chunk : Buffer.concat([pending, chunk]);
+    try {
+      head();
+    } catch (error) {
+      fail(error as Error);
+    }
+  };
+
+  function head(): void {
+    for (;;) {
+      const end = pending.indexOf("\r\n\r\n");
+      if (end < 0) {
+        if (pending.length > HEAD_BYTES_MAX) throw new Error("net/http: server response headers exceeded limit");
+        return;
+      }
+      const bytes = pending.subarray(0, end + 4);
+      const parsed = parseHead(bytes.subarray(0, end).toString("latin1"));
+      pending = pending.subarray(end + 4);
+      if (parsed.status < 200 && parsed.status !== 101) continue; // 100 Continue, 103 Early Hints
+      if (parsed.status === 101) {
+        connection.off("data", onData).off("end", onEnd).off("close", onClose).off("error", onError);
+        signal.removeEventListener("abort", quit);
+        connection.on("error", () => connection.destroy());
+        connection.pause();
+        return resolve({ ...parsed, head: bytes, body: Readable.from([]), upgraded: { connection, early: pending } });
+      }
+      body = new BodyReader(connection, framingOf(request.method, parsed));
+      resolve({ ...parsed, head: bytes, body: body.readable });
+      if (pending.length > 0) body.take(pending);
+      else body.take(Buffer.alloc(0));
+      return;
+    }
+  }
+
+  signal.addEventListener("abort", quit, { once: true });
+  connection.on("data", onData).on("end", onEnd).on("close", onClose).on("error", onError);
+  if (signal.aborted) quit();
+  else sendRequest(connection, request);
+  return promise;
+}
+
+function sendRequest(connection: Duplex, { method, target, headers, body }: Http1Request): void {
+  const sized = headers.some(([name]) => name.toLowerCase() === "content-length");
+  const lines = headers.map(([name, value]) => `${name}: ${value.replace(/[\r\n]+/g, " ")}`);
+  if (body && !sized) lines.push("Transfer-Encoding: chunked");
+  connection.write(Buffer.from(`${method} ${target} HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n`, "latin1"));
+  if (!body) return;
+  body.on("data", (chunk: Buffer) => {
+    if (!connection.writable) return;
+    const more = connection.write(sized ? chunk : Buffer.concat([Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, Buffer.from("\r\n")]));
+    if (!more) body.pause();
+  });
+  connection.on("drain", () => body.resume());
+  body.on("end", () => { if (!sized && connection.writable) connection.write("0\r\n\r\n"); });
+  body.on("error", () => connection.destroy()); // the client is gone: half a request is worth nothing
+}
+
+interface Head { readonly status: number; readonly statusText: string; readonly headers: HeaderPairs }
+
+function parseHead(text: string): Head {
+  const [first = "", ...lines] = text.split("\r\n");
+  const match = /^HTTP\/1\.[01] (\d{3})(?: (.*))?$/.exec(first);
+  if (!match) throw new Error(`malformed HTTP response ${JSON.stringify(first.slice(0, 80))}`);
+  const headers = lines.map((line): [string, string] => {
+    const colon = line.indexOf(":");
+    if (colon <= 0) throw new Error(`malformed MIME header line: ${line.slice(0, 80)}`);
+    return [line.slice(0, colon), line.slice(colon + 1).trim()];
+  });
+  return { status: Number(match[1]), statusText: match[2] ?? "", headers };
+}
+
+/** Undefined length: until the connection ends. */
+type Framing = { readonly type: "length"; readonly length: number | undefined } | { readonly type: "chunked" };
+
+function framingOf(method: string, { status, headers }: Head): Framing {
+  if (method === "HEAD" || status === 204 || status === 304) return { type: "length", length: 0 };
+  const value = (name: string): string | undefined => headers.find(([one]) => one.toLowerCase() === name)?.[1];
+  if (/\bchunked\b/i.test(value("transfer-encoding") ?? "")) return { type: "chunked" };
+  const length = value("content-length");
+  if (length === undefined) return { type: "length", length: undefined };
+  if (!/^\d+$/.test(length)) throw new Error(`bad Content-Length ${JSON.stringify(length)}`);
+  return { type: "length", length: Number(length) };
+}
+
+/** Takes the framing off a body. */
+class BodyReader {
+  readonly readable: Readable;
+  readonly #connection: Duplex;
+  readonly #framing: Framing;
+  /** Bytes of the body, or of the current chunk, still to come. */
+  #left: number | undefined;
+  #line = Buffer.alloc(0);
+  /** What the next bytes are, in a chunked body. */
+  #at: "size" | "data" | "after-data" | "trailer" = "size";
+  #done = false;
+
+  constructor(connection: Duplex, framing: Framing) {
+    this.#connection = connection;
+    this.#framing = framing;
+    this.#left = framing.type === "length" ? framing.length : 0;
+    this.readable = new Readable({
+      read: () => void connection.resume(),
+      destroy: (error, done) => {
+        connection.destroy();
+        done(error);
+      },
+    });
+    this.readable.on("error", () => undefined); // whoever reads hears of it too; nobody may be reading any more
+  }
+
+  take(chunk: Buffer): void {
+    try {
+      if (this.#framing.type === "chunked") this.#takeChunked(chunk);
+      else this.#takePlain(chunk);
+    } catch (error) {
+      this.fail(error as Error);
+    }
+  }
+
+  sourceEnded(): void {
+    if (this.#done) return;
+    if (this.#framing.type === "length" && this.#left === undefined) this.#finish();
+    else this.fail(new Error("unexpected EOF"));
+  }
+
+  fail(error: Error): void {
+    if (this.#done) return;
+    this.#done = true;
+    this.readable.destroy(error);
+  }
+
+  #takePlain(chunk: Buffer): void {
+    if (this.#done) return;
+    if (this.#left === undefined) return this.#push(chunk);
+    const part = chunk.subarray(0, this.#left);
+    this.#left -= part.length;
+    this.#push(part);
+    if (this.#left === 0) this.#finish();
+  }
+
+  #takeChunked(chunk: Buffer): void {
+    let at = 0;
+    while (at < chunk.length && !this.#done) {
+      if (this.#at === "data") {
+        const part = chunk.subarray(at, at + this.#left!);
+        this.#push(part);
+        at += part.length;
+        this.#left! -= part.length;
+        if (this.#left === 0) this.#at = "after-data";
+        continue;
+      }
+      const end = chunk.indexOf(10, at);
+      const piece = chunk.subarray(at, end < 0 ? chunk.length : end + 1);
+      this.#line = this.#line.length === 0 ? Buffer.from(piece) : Buffer.concat([this.#line, piece]);
+      at += piece.length;
+      if (this.#line.length > CHUNK_LINE_BYTES_MAX) throw new Error("chunk line too long");
+      if (end < 0) return;
+      const line = this.#line.toString("latin1").trim();
+      this.#line = Buffer.alloc(0);
+      this.#onLine(line);
+    }
+  }
+
+  #onLine(line: string): void {
+    switch (this.#at) {
+      case "after-data":
+        if (line !== "") throw new Error("malformed chunked encoding");
+        this.#at = "size";
+        return;
+      case "trailer":
+        if (line === "") this.#finish();
+        return;
+      default: {
+        const size = /^[0-9a-f]{1,12}/i.exec(line)?.[0];
+        if (size === undefined) throw new Error("invalid byte in chunk length");
+        this.#left = Number.parseInt(size, 16);
+        this.#at = this.#left === 0 ? "trailer" : "data";
+      }
+    }
+  }
+
+  #push(bytes: Buffer): void {
+    if (bytes.length > 0 && !this.readable.push(bytes)) this.#connection.pause();
+  }
+
+  #finish(): void {
+    this.#done = true;
+    this.readable.push(null);
+    this.#connection.destroy();
+  }
+}

@@ -1,0 +1,166 @@
+/** What a request is passed on to: a kubelet, or something that listens in a pod or on a node. */
+import { lookup } from "node:dns/promises";
+import { isIP } from "node:net";
+import type { Duplex } from "node:stream";
+import type { Endpoints, Node, Pod, Service } from "../../api/gen/core.v1.ts";
+import { badRequest, internalError, isNotFound, serviceUnavailable } from "../../api/meta/status-error.ts";
+import type { Scope } from "../handler.ts";
+import { hostPort, type NodeDialer, secure } from "./dialer.ts";
+
+export interface KubeletTls {
+  /** PEM bundle that signed the kubelets' serving certificates. */
+  readonly ca: string;
+  /** PEM client certificate the kubelets know the API server by, and its key. */
+  readonly cert: string;
+  readonly key: string;
+}
+
+export interface NodeProxyDeps {
+  readonly dialer: NodeDialer;
+  /** Asked for each connection: certificates are renewed while running. */
+  readonly kubeletTls: () => KubeletTls;
+}
+
+export interface Backend {
+  /** host:port, for the Host header. */
+  readonly host: string;
+  /** "http" or "https". */
+  readonly scheme: string;
+  /** Throws an Error that reads as Go's. */
+  connect(): Promise<Duplex>;
+}
+
+/** Source: --kubelet-port's default, used until the node has told its own */
+const KUBELET_PORT = 10250;
+/** Source: kubeadm's --kubelet-preferred-address-types, names last */
+const ADDRESS_TYPES = ["InternalIP", "ExternalIP", "InternalDNS", "ExternalDNS", "Hostname"] as const;
+
+/** The kubelet of a node. Throws 404. */
+export async function kubeletBackend(deps: NodeProxyDeps, scope: Scope, nodeName: string, { verify = true }: { readonly verify?: boolean } = {}): Promise<Backend> {
+  const { host, port } = await kubeletAddress(scope, nodeName);
+  const { clock } = scope.server;
+  const { signal } = scope;
+  return {
+    host: hostPort(host, port), scheme: "https",
+    async connect() {
+      const { ca, cert, key } = deps.kubeletTls();
+      return await secure(await deps.dialer.connect({ nodeName, host, port, signal }), { ca: verify ? ca : undefined, cert, key, serverName: nodeName }, { clock, signal });
+    },
+  };
+}
+
+async function kubeletAddress({ server, signal }: Scope, nodeName: string): Promise<{ readonly host: string; readonly port: number }> {
+  const node = (await server.registry.storeOf("", "nodes")!.get("", nodeName, signal)).object as unknown as Readonly<Node>;
+  const addresses = node.status?.addresses ?? [];
+  const host = ADDRESS_TYPES.map((type) => addresses.find((one) => one.type === type)?.address).find((address) => address !== undefined && address !== "");
+  if (host === undefined) throw internalError(new Error(`no preferred addresses found; known addresses: [${addresses.map(({ type, address }) => `{${type} ${address}}`).join(" ")}]`));
+  return { host, port: node.status?.daemonEndpoints?.kubeletEndpoint?.Port || KUBELET_PORT };
+}
+
+/** What listens on a port of a pod, or of a node: with TLS unverified, as upstream does, because nobody knows its CA. */
+function plainBackend(deps: NodeProxyDeps, { server: { clock }, signal }: Scope, { scheme, host, port, nodeName }: { readonly scheme: string; readonly host: string; readonly port: number; readonly nodeName: string | undefined }): Backend {
+  const used = scheme === "https" ? "https" : "http";
+  return {
+    host: hostPort(host, port), scheme: used,
+    async connect() {
+      const connection = await deps.dialer.connect({ nodeName, host, port, signal });
+      return used === "https" ? await secure(connection, { ca: undefined, serverName: host }, { clock, signal }) : connection;
+    },
+  };
+}
+
+export interface SchemeNamePort { readonly scheme: string; readonly name: string; readonly port: string }
+
+/** "name", "name:port" or "scheme:name:port". Source: apimachinery pkg/util/net/port_split.go */
+export function splitSchemeNamePort(id: string): SchemeNamePort | undefined {
+  const parts = id.split(":");
+  const [scheme, name, port] = parts.length === 1 ? ["", parts[0]!, ""] : parts.length === 2 ? ["", parts[0]!, parts[1]!] : parts.length === 3 ? [parts[0]!, parts[1]!, parts[2]!] : ["", "", ""];
+  return name === "" || !["", "http", "https"].includes(scheme) ? undefined : { scheme, name, port };
+}
+
+/** pods/{id}/proxy. Source: kubernetes v1.36 pkg/registry/core/pod/strategy.go ResourceLocation */
+export async function podBackend(deps: NodeProxyDeps, scope: Scope): Promise<Backend> {
+  const { info, server, signal } = scope;
+  const id = splitSchemeNamePort(info.name);
+  if (!id) throw badRequest(`invalid pod request ${JSON.stringify(info.name)}`);
+  const { spec, status } = (await server.registry.storeOf("", "pods")!.get(info.namespace, id.name, signal)).object as unknown as Readonly<Pod>;
+  const host = status?.podIPs?.[0]?.ip ?? status?.podIP ?? "";
+  if (!isGlobalUnicast(host)) throw badRequest("address not allowed");
+  const port = id.port || String(spec.containers.find(({ ports = [] }) => ports.length > 0)?.ports?.[0]?.containerPort ?? (id.scheme === "https" ? 443 : 80));
+  return plainBackend(deps, scope, { scheme: id.scheme, host, port: portNumber(port), nodeName: spec.nodeName });
+}
+
+/** services/{id}/proxy: a ready endpoint of it that is a pod. Source: kubernetes v1.36 pkg/registry/core/service/storage/storage.go */
+export async function serviceBackend(deps: NodeProxyDeps, scope: Scope): Promise<Backend> {
+  const { info, server, signal } = scope;
+  const { namespace } = info;
+  const { registry, random } = server;
+  const id = splitSchemeNamePort(info.name);
+  if (!id) throw badRequest(`invalid service request ${JSON.stringify(info.name)}`);
+  let portName = id.port;
+  if (/^[+-]?\d+$/.test(portName)) {
+    const service = (await registry.storeOf("", "services")!.get(namespace, id.name, signal)).object as unknown as Readonly<Service>;
+    const found = service.spec?.ports?.find(({ port }) => port === Number(portName));
+    if (!found) throw serviceUnavailable(`no service port ${Number(portName)} found for service ${JSON.stringify(id.name)}`);
+    portName = found.name ?? "";
+  }
+  const { subsets = [] } = (await registry.storeOf("", "endpoints")!.get(namespace, id.name, signal)).object as unknown as Readonly<Endpoints>;
+  if (subsets.length === 0) throw serviceUnavailable(`no endpoints available for service ${JSON.stringify(id.name)}`);
+  for (const { addresses = [], ports = [] } of rotated(subsets, random.next())) {
+    const port = ports.find(({ name = "" }) => name === portName);
+    if (!port) continue;
+    for (const { ip, targetRef } of rotated(addresses, random.next())) {
+      if (!targetRef || targetRef.namespace !== namespace) continue;
+      const pod = await podNamed(scope, targetRef.name ?? "");
+      if (!pod?.status?.podIPs?.some((one) => one.ip === ip)) continue;
+      return plainBackend(deps, scope, { scheme: id.scheme, host: ip, port: port.port, nodeName: pod.spec.nodeName });
+    }
+  }
+  throw serviceUnavailable(`no endpoints available for service ${JSON.stringify(info.name)}`);
+}
+
+async function podNamed({ info, server, signal }: Scope, name: string): Promise<Readonly<Pod> | undefined> {
+  try {
+    return (await server.registry.storeOf("", "pods")!.get(info.namespace, name, signal)).object as unknown as Readonly<Pod>;
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
+function rotated<T>(items: readonly T[], share: number): readonly T[] {
+  const start = Math.floor(share * items.length);
+  return [...items.slice(start), ...items.slice(0, start)];
+}
+
+/** nodes/{id}/proxy: the kubelet, unless another port is named. Source: kubernetes v1.36 pkg/registry/core/node/strategy.go */
+export async function nodeBackend(deps: NodeProxyDeps, scope: Scope): Promise<Backend> {
+  const id = splitSchemeNamePort(scope.info.name);
+  if (!id) throw badRequest(`invalid node request ${JSON.stringify(scope.info.name)}`);
+  const { host, port } = await kubeletAddress(scope, id.name);
+  for (const address of isIP(host) ? [host] : (await lookup(host, { all: true })).map((one) => one.address))
+    if (!isGlobalUnicast(address)) throw badRequest("address not allowed");
+  if (id.port === "" || id.port === String(port)) return await kubeletBackend(deps, scope, id.name);
+  return plainBackend(deps, scope, { scheme: id.scheme, host, port: portNumber(id.port), nodeName: id.name });
+}
+
+function portNumber(text: string): number {
+  const port = Number(text);
+  if (!Number.isInteger(port) || port < 1 || port > 65535) throw serviceUnavailable(`error trying to reach service: dial tcp: lookup tcp/${text}: unknown port`);
+  return port;
+}
+
+/** Neither this machine itself, nor its link, nor many. */
+function isGlobalUnicast(address: string): boolean {
+  switch (isIP(address)) {
+    case 4: {
+      const [a = 0, b = 0] = address.split(".").map(Number);
+      return a !== 127 && !(a === 169 && b === 254) && (a < 224 || (a >= 240 && address !== "255.255.255.255")) && address !== "0.0.0.0";
+    }
+    case 6: {
+      const text = address.toLowerCase();
+      return text !== "::" && text !== "::1" && !/^fe[89ab]/.test(text) && !text.startsWith("ff") && (!text.startsWith("::ffff:") || isGlobalUnicast(text.slice(7)));
+    }
+    default: return false;
+  }
+}

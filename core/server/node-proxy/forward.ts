@@ -1,0 +1,126 @@
+/**
+ * Passes a request on to a backend, and its answer back: as it is for an upgrade, through the reverse proxy's rules for headers otherwise.
+ *
+ * What proved to us who calls (certificates aside: Authorization, tokens among WebSocket protocols, impersonation, front proxies' headers) is
+ * not for the backend to see.
+ *
+ * Source: kubernetes v1.36 apimachinery/pkg/util/proxy/upgradeaware.go; Go net/http/httputil ReverseProxy
+ */
+import { badRequest, internalError, serviceUnavailable } from "../../api/meta/status-error.ts";
+import { http1Request, type HeaderPairs, type Http1Response } from "../../net/http1-client.ts";
+import { proxyBytes } from "../../net/proxy-bytes.ts";
+import type { Answer, RawAnswer, UpgradeAnswer } from "../answer.ts";
+import type { Scope } from "../handler.ts";
+import type { ServerRequest } from "../request.ts";
+import type { Backend } from "./backend.ts";
+import { rewriteHtml, rewriteLocation, type Rewriting } from "./rewrite.ts";
+
+/** Source: RFC 9110 section 7.6.1, as ReverseProxy has it */
+const HOP_BY_HOP: ReadonlySet<string> = new Set(["connection", "proxy-connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding", "upgrade", "http2-settings"]);
+const CREDENTIALS: ReadonlySet<string> = new Set(["authorization", "x-remote-user", "x-remote-group", "x-remote-uid"]);
+const CREDENTIAL_PREFIXES = ["impersonate-", "x-remote-extra-"];
+const BEARER_PROTOCOL = "base64url.bearer.authorization.k8s.io.";
+/** Source: upgradeaware.go removeCORSHeaders */
+const CORS: ReadonlySet<string> = new Set(["access-control-allow-credentials", "access-control-allow-headers", "access-control-allow-methods", "access-control-allow-origin"]);
+
+export function isUpgrade(request: ServerRequest): boolean {
+  return /\bupgrade\b/i.test(request.header("connection") ?? "") && (request.header("upgrade") ?? "") !== "";
+}
+
+/** Joins the client's connection with the backend's, once that has accepted. Throws 400 if the request is no upgrade. */
+export async function forwardUpgrade({ request, signal, server: { clock } }: Scope, backend: Backend, target: string): Promise<UpgradeAnswer> {
+  if (!isUpgrade(request)) throw badRequest("Upgrade request required");
+  const connection = await backend.connect().catch((error: Error) => { throw internalError(new Error(`error dialing backend: ${error.message}`, { cause: error })); });
+  const headers: HeaderPairs = [["Host", request.header("host") ?? backend.host], ...passedOn(request, ({ name }) => name !== "content-length")];
+  const response = await http1Request(connection, { method: request.method, target, headers }, signal).catch((error: Error) => { throw internalError(new Error(`error dialing backend: ${error.message}`, { cause: error })); });
+  const { upgraded } = response;
+  if (!upgraded && response.status < 400) {
+    response.body.destroy();
+    throw internalError(new Error(`invalid upgrade response: status code ${response.status}`));
+  }
+  return {
+    type: "upgrade",
+    take(socket, head) {
+      socket.on("error", () => socket.destroy());
+      socket.write(response.head);
+      if (!upgraded) {
+        response.body.on("error", () => socket.destroy());
+        response.body.pipe(socket);
+        return;
+      }
+      if (upgraded.early.length > 0) socket.write(upgraded.early);
+      void proxyBytes(socket, upgraded.connection, { clock, early: head });
+    },
+  };
+}
+
+interface Forwarding {
+  readonly backend: Backend;
+  /** The path at the backend, escaped. */
+  readonly path: string;
+  /** Of the client's path, what stands before the backend's. */
+  readonly prefix: string;
+}
+
+export async function forwardHttp({ request, signal }: Scope, { backend, path, prefix }: Forwarding): Promise<Answer> {
+  const query = request.wire?.rawQuery ?? request.query.toString();
+  const host = request.header("host") ?? request.header(":authority") ?? backend.host;
+  const hasBody = request.wire && !["GET", "HEAD"].includes(request.method) && request.header("content-length") !== "0";
+  const headers: HeaderPairs = [["Host", host], ...passedOn(request, ({ name }) => !HOP_BY_HOP.has(name)), ["X-Forwarded-Uri", joinPath(prefix, path)]];
+  const unreachable = (error: Error): never => { throw serviceUnavailable(`error trying to reach service: ${error.message}`); };
+  const connection = await backend.connect().catch(unreachable);
+  const response = await http1Request(connection, {
+    method: request.method, target: `${path === "" ? "/" : path}${query === "" ? "" : `?${query}`}`, headers, ...(hasBody ? { body: request.wire.body } : {}),
+  }, signal).catch(unreachable);
+  return await answerOf(response, { prefix, backendHost: backend.host, requestHost: host });
+}
+
+async function answerOf(response: Http1Response, rewriting: Rewriting): Promise<RawAnswer> {
+  const named = connectionTokens(response.headers);
+  const headers: Record<string, string> = {};
+  const setCookies: string[] = [];
+  for (const [given, value] of response.headers) {
+    const name = given.toLowerCase();
+    if (HOP_BY_HOP.has(name) || named.has(name) || CORS.has(name)) continue;
+    if (name === "set-cookie") setCookies.push(value);
+    else headers[name] = name in headers ? `${headers[name]}, ${value}` : value;
+  }
+  const answer = { type: "raw", status: response.status, headers, ...(setCookies.length > 0 ? { setCookies } : {}) } as const;
+  const location = headers["location"];
+  if (location !== undefined) {
+    headers["location"] = rewriteLocation(location, rewriting);
+    return { ...answer, body: response.body };
+  }
+  if ((headers["content-type"] ?? "").split(";")[0]!.trim() !== "text/html") return { ...answer, body: response.body };
+  const body = await rewriteHtml(response.body, headers["content-encoding"] ?? "", rewriting);
+  if (body instanceof Uint8Array) delete headers["content-length"];
+  return { ...answer, body };
+}
+
+/** The headers a backend gets, with the client's address among X-Forwarded-For. */
+function passedOn(request: ServerRequest, wanted: (header: { readonly name: string }) => boolean): HeaderPairs {
+  const all = [...request.headers()];
+  const named = connectionTokens(all);
+  const pairs: [string, string][] = [];
+  let forwardedFor = request.remoteAddress;
+  for (const [name, value] of all) {
+    if (name === "host" || name.startsWith(":") || CREDENTIALS.has(name) || CREDENTIAL_PREFIXES.some((prefix) => name.startsWith(prefix)) || !wanted({ name })) continue;
+    if (named.has(name) && name !== "upgrade") continue;
+    if (name === "x-forwarded-uri") continue;
+    if (name === "x-forwarded-for") forwardedFor = `${value}, ${forwardedFor}`;
+    else if (name === "sec-websocket-protocol") {
+      const protocols = value.split(",").map((one) => one.trim()).filter((one) => !one.startsWith(BEARER_PROTOCOL));
+      if (protocols.length > 0) pairs.push([name, protocols.join(", ")]);
+    } else pairs.push([name, value]);
+  }
+  return [...pairs, ["X-Forwarded-For", forwardedFor]];
+}
+
+/** Headers that `Connection` names are for one hop only. */
+function connectionTokens(headers: HeaderPairs): ReadonlySet<string> {
+  return new Set(headers.filter(([name]) => name.toLowerCase() === "connection").flatMap(([, value]) => value.split(",").map((token) => token.trim().toLowerCase())));
+}
+
+function joinPath(prefix: string, path: string): string {
+  return `${prefix.replace(/\/+$/, "")}/${path.replace(/^\/+/, "")}`;
+}

@@ -1,0 +1,155 @@
+/**
+ * pods/log, pods/exec, pods/attach, pods/portforward: found here which container of which node is meant, answered by that node's kubelet.
+ *
+ * The kubelet speaks every protocol clients do, so what it says goes through as bytes.
+ *
+ * Source: kubernetes v1.36 pkg/registry/core/pod/strategy.go, pkg/registry/core/pod/rest/{log,subresources,authorize}.go
+ */
+import type { Pod } from "../../api/gen/core.v1.ts";
+import { type FieldError, forbidden, invalid as invalidValue } from "../../api/meta/field-error.ts";
+import { badRequest, internalError, invalid, statusError, type StatusError } from "../../api/meta/status-error.ts";
+import { http1Request } from "../../net/http1-client.ts";
+import { type Answer, raw } from "../answer.ts";
+import { attributesOf, authorize, type Scope } from "../handler.ts";
+import { kubeletBackend, type NodeProxyDeps } from "./backend.ts";
+import { admitConnect, isTrue, portsOf, streamOptionsOf } from "./connect-options.ts";
+import { forwardUpgrade } from "./forward.ts";
+
+export async function podLog(deps: NodeProxyDeps, scope: Scope): Promise<Answer> {
+  const { info, request: { query } } = scope;
+  const options = logOptionsOf(query);
+  const errors = validateLogOptions(options);
+  if (errors.length > 0) throw invalid({ group: "", kind: "PodLogOptions" }, info.name, errors);
+  const pod = await podOf(scope);
+  const container = containerOf(pod, query.get("container") ?? "");
+  if (!pod.spec.nodeName) return raw("", "text/plain");
+
+  const params = new URLSearchParams();
+  for (const name of ["follow", "previous", "timestamps"] as const) if (options[name]) params.set(name, "true");
+  for (const name of ["sinceSeconds", "sinceTime", "tailLines", "limitBytes"] as const) if (options[name] !== undefined) params.set(name, String(options[name]));
+  const backend = await kubeletBackend(deps, scope, pod.spec.nodeName, { verify: !isTrue(query.get("insecureSkipTLSVerifyBackend")) });
+  const target = `/containerLogs/${[info.namespace, info.name, container].map(encodeURIComponent).join("/")}${params.size > 0 ? `?${params}` : ""}`;
+  const unreachable = (error: Error): never => { throw internalError(new Error(`Get "https://${backend.host}${target}": ${error.message}`, { cause: error })); };
+  const connection = await backend.connect().catch(unreachable);
+  const { status, body } = await http1Request(connection, { method: "GET", target, headers: [["Host", backend.host], ["User-Agent", "kube-apiserver"]] }, scope.signal).catch(unreachable);
+  if (status < 200 || status > 206) throw kubeletRefusal(status, await textOf(body), info.name);
+  return { type: "raw", status: 200, headers: { "content-type": "text/plain" }, body };
+}
+
+interface LogOptions {
+  readonly follow: boolean; readonly previous: boolean; readonly timestamps: boolean;
+  readonly sinceSeconds: number | undefined; readonly sinceTime: string | undefined; readonly tailLines: number | undefined; readonly limitBytes: number | undefined; readonly stream: string | undefined;
+}
+
+function logOptionsOf(query: URLSearchParams): LogOptions {
+  const integer = (name: string): number | undefined => {
+    const text = query.get(name);
+    if (text === null || text === "") return undefined;
+    if (!/^[+-]?\d+$/.test(text)) throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
+    return Number(text);
+  };
+  const sinceTime = query.get("sinceTime") || undefined;
+  if (sinceTime !== undefined && Number.isNaN(Date.parse(sinceTime))) throw badRequest(`parsing time ${JSON.stringify(sinceTime)} as "2006-01-02T15:04:05Z07:00": cannot parse ${JSON.stringify(sinceTime)} as "2006"`);
+  return {
+    follow: isTrue(query.get("follow")), previous: isTrue(query.get("previous")), timestamps: isTrue(query.get("timestamps")),
+    sinceSeconds: integer("sinceSeconds"), sinceTime, tailLines: integer("tailLines"), limitBytes: integer("limitBytes"), stream: query.get("stream") ?? undefined,
+  };
+}
+
+/** Source: kubernetes v1.36 pkg/apis/core/validation/validation.go ValidatePodLogOptions, with PodLogsQuerySplitStreams off */
+function validateLogOptions({ tailLines, limitBytes, sinceSeconds, sinceTime, stream }: LogOptions): FieldError[] {
+  const errors: FieldError[] = [];
+  if (tailLines !== undefined && tailLines < 0) errors.push(invalidValue("tailLines", tailLines, "must be greater than or equal to 0"));
+  if (limitBytes !== undefined && limitBytes < 1) errors.push(invalidValue("limitBytes", limitBytes, "must be greater than 0"));
+  if (sinceSeconds !== undefined && sinceTime !== undefined) errors.push(forbidden("", "at most one of `sinceTime` or `sinceSeconds` may be specified"));
+  else if (sinceSeconds !== undefined && sinceSeconds < 1) errors.push(invalidValue("sinceSeconds", sinceSeconds, "must be greater than 0"));
+  if (stream !== undefined) errors.push(forbidden("stream", "may not be specified"));
+  return errors;
+}
+
+/** A kubelet's refusal tells why only for some codes. Source: apiserver pkg/registry/generic/rest/response_checker.go */
+function kubeletRefusal(code: number, text: string, name: string): StatusError {
+  switch (code) {
+    case 400: return badRequest(text);
+    case 500: return internalError(new Error(text));
+    case 404: return statusError({ code, reason: "NotFound", message: `the server could not find the requested resource ( pods/log ${name})`, details: { name, kind: "pods/log" } });
+    case 401: return statusError({ code, reason: "Unauthorized", message: `the server has asked for the client to provide credentials ( pods/log ${name})`, details: { name, kind: "pods/log" } });
+    case 403: return statusError({ code, reason: "Forbidden", message: `${text} ( pods/log ${name})`, details: { name, kind: "pods/log" } });
+    case 422: return statusError({ code, reason: "Invalid", message: `the server rejected our request due to an error in our request ( pods/log ${name})`, details: { name, kind: "pods/log" } });
+    default: return statusError({ code, reason: code >= 500 ? "InternalError" : "", message: `an error on the server (${JSON.stringify(text)}) has prevented the request from succeeding ( pods/log ${name})`, details: { name, kind: "pods/log" } });
+  }
+}
+
+/** Source: response_checker.go maxReadLength */
+const REFUSAL_BYTES_MAX = 50_000;
+
+async function textOf(body: AsyncIterable<Buffer>): Promise<string> {
+  let text = "";
+  for await (const chunk of body) {
+    text += chunk.toString();
+    if (text.length > REFUSAL_BYTES_MAX) break;
+  }
+  return text.slice(0, REFUSAL_BYTES_MAX);
+}
+
+export async function podExec(deps: NodeProxyDeps, scope: Scope): Promise<Answer> {
+  return await execOrAttach(deps, scope, "exec", "PodExecOptions");
+}
+
+export async function podAttach(deps: NodeProxyDeps, scope: Scope): Promise<Answer> {
+  return await execOrAttach(deps, scope, "attach", "PodAttachOptions");
+}
+
+async function execOrAttach(deps: NodeProxyDeps, scope: Scope, kind: "exec" | "attach", optionsKind: string): Promise<Answer> {
+  const { command, ...streams } = streamOptionsOf(scope.request.query);
+  await admitConnect(scope, optionsKind, { ...given(streams), ...(kind === "exec" && command.length > 0 ? { command } : {}) });
+  await mayCreate(scope);
+  const pod = await podOf(scope);
+  const container = containerOf(pod, streams.container);
+  const nodeName = hostOf(pod);
+  const params = new URLSearchParams();
+  for (const [on, name] of [[streams.stdin, "input"], [streams.stdout, "output"], [streams.stderr, "error"], [streams.tty, "tty"]] as const) if (on) params.set(name, "1");
+  if (kind === "exec") for (const word of command) params.append("command", word);
+  const backend = await kubeletBackend(deps, scope, nodeName);
+  return await forwardUpgrade(scope, backend, `/${kind}/${[scope.info.namespace, pod.metadata.name, container].map(encodeURIComponent).join("/")}?${params}`);
+}
+
+export async function podPortForward(deps: NodeProxyDeps, scope: Scope): Promise<Answer> {
+  const ports = portsOf(scope.request.query);
+  await admitConnect(scope, "PodPortForwardOptions", ports.length > 0 ? { ports } : {});
+  await mayCreate(scope);
+  const pod = await podOf(scope);
+  const backend = await kubeletBackend(deps, scope, hostOf(pod));
+  return await forwardUpgrade(scope, backend, `/portForward/${[scope.info.namespace, pod.metadata.name].map(encodeURIComponent).join("/")}${ports.length > 0 ? `?port=${ports.join(",")}` : ""}`);
+}
+
+/** WebSockets begin with a GET, which "get" allows; what they do needs "create", as with SPDY's POST. */
+async function mayCreate({ info, request, user, server }: Scope): Promise<void> {
+  if (info.verb !== "create") await authorize(server.authorizer, attributesOf({ ...info, verb: "create" }, request, user));
+}
+
+async function podOf({ server, info, signal }: Scope): Promise<Readonly<Pod>> {
+  return (await server.registry.storeOf("", "pods")!.get(info.namespace, info.name, signal)).object as unknown as Readonly<Pod>;
+}
+
+function hostOf({ spec, metadata }: Readonly<Pod>): string {
+  if (!spec.nodeName) throw badRequest(`pod ${metadata.name} does not have a host assigned`);
+  return spec.nodeName;
+}
+
+function containerOf({ spec, metadata }: Readonly<Pod>, name: string): string {
+  const { containers, initContainers = [], ephemeralContainers = [] } = spec;
+  const names = [...initContainers, ...containers, ...ephemeralContainers].map((one) => one.name);
+  if (name !== "") {
+    if (!names.includes(name)) throw badRequest(`container ${name} is not valid for pod ${metadata.name}`);
+    return name;
+  }
+  if (containers.length === 0) throw badRequest(`a container name must be specified for pod ${metadata.name}`);
+  if (containers.length > 1) throw badRequest(`a container name must be specified for pod ${metadata.name}, choose one of: [${names.join(" ")}]`);
+  return containers[0]!.name;
+}
+
+/** What is not its zero value: the way the object is written. */
+function given(options: Readonly<Record<string, boolean | string>>): Record<string, boolean | string> {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== false && value !== ""));
+}

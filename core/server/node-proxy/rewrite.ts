@@ -1,0 +1,89 @@
+/**
+ * Makes a page that thinks it stands at the root of its host work below …/proxy/: links to its own host get the proxy's path in front, in
+ * Location headers and in the attributes of HTML that hold addresses.
+ *
+ * Source: kubernetes v1.36 apimachinery/pkg/util/proxy/transport.go
+ */
+import type { Readable } from "node:stream";
+import { deflateRawSync, gunzipSync, gzipSync, inflateRawSync } from "node:zlib";
+
+export interface Rewriting {
+  /** The client's path up to where the backend's begins: /api/v1/namespaces/a/services/b/proxy */
+  readonly prefix: string;
+  /** host:port as we dial it. */
+  readonly backendHost: string;
+  /** The Host the client sent. */
+  readonly requestHost: string;
+}
+
+/** Pages are rewritten whole; larger ones go through as they are. */
+const HTML_BYTES_MAX = 16 * 1024 * 1024;
+
+const URL_ATTRIBUTES: Readonly<Record<string, readonly string[]>> = {
+  a: ["href"], applet: ["codebase"], area: ["href"], audio: ["src"], base: ["href"], blockquote: ["cite"], body: ["background"], button: ["formaction"], command: ["icon"],
+  del: ["cite"], embed: ["src"], form: ["action"], frame: ["longdesc", "src"], head: ["profile"], html: ["manifest"], iframe: ["longdesc", "src"], img: ["longdesc", "src", "usemap"],
+  input: ["src", "usemap", "formaction"], ins: ["cite"], link: ["href"], object: ["classid", "codebase", "data", "usemap"], q: ["cite"], script: ["src"], source: ["src"], video: ["poster", "src"],
+};
+
+export function rewriteLocation(url: string, { prefix, backendHost, requestHost }: Rewriting): string {
+  const match = /^(?:([a-z][a-z0-9+.-]*):)?(?:\/\/([^/?#]*))?([^?#]*)(.*)$/is.exec(url);
+  if (!match) return url;
+  const [, scheme, host, path = "", rest = ""] = match;
+  const elsewhere = (host ?? "") !== "" && host !== backendHost && host !== requestHost;
+  if (elsewhere || !path.startsWith("/")) return url;
+  if (path.startsWith(prefix)) return host === requestHost && scheme !== undefined ? url : `${path}${rest}`;
+  const origin = host === requestHost && scheme !== undefined ? `${scheme}://${host}` : "";
+  return `${origin}${cleanJoin(prefix, path)}${rest}`;
+}
+
+/** Both without . and .. and doubled slashes; a slash at the end stays. */
+function cleanJoin(prefix: string, path: string): string {
+  const parts: string[] = [];
+  for (const part of `${prefix}/${path}`.split("/")) {
+    if (part === "..") parts.pop();
+    else if (part !== "" && part !== ".") parts.push(part);
+  }
+  return `/${parts.join("/")}${path.endsWith("/") && parts.length > 0 ? "/" : ""}`;
+}
+
+/** The page, or the stream as it is when it cannot be rewritten: an unknown encoding, or too long. */
+export async function rewriteHtml(body: Readable, encoding: string, rewriting: Rewriting): Promise<Uint8Array | Readable> {
+  if (!["", "gzip", "deflate"].includes(encoding)) return body;
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    length += chunk.length;
+    if (length <= HTML_BYTES_MAX) continue;
+    body.unshift(Buffer.concat(chunks));
+    return body;
+  }
+  const bytes = Buffer.concat(chunks, length);
+  const limit = { maxOutputLength: HTML_BYTES_MAX };
+  const page = encoding === "gzip" ? gunzipSync(bytes, limit) : encoding === "deflate" ? inflateRawSync(bytes, limit) : bytes;
+  const rewritten = Buffer.from(rewriteTags(page.toString("latin1"), rewriting), "latin1");
+  return encoding === "gzip" ? gzipSync(rewritten) : encoding === "deflate" ? deflateRawSync(rewritten) : rewritten;
+}
+
+/** Comments and the contents of scripts and styles are not tags, whatever they look like. */
+const OPAQUE = /<!--[\s\S]*?-->|(<(?:script|style|textarea|title)\b(?:"[^"]*"|'[^']*'|[^'">])*>)([\s\S]*?)(?=<\/(?:script|style|textarea|title)\b)|<[a-z](?:"[^"]*"|'[^']*'|[^'">])*>/gi;
+const ATTRIBUTE = /([^\s"'<>/=]+)(\s*=\s*)("[^"]*"|'[^']*'|[^\s"'<>`]+)/g;
+
+function rewriteTags(page: string, rewriting: Rewriting): string {
+  return page.replace(OPAQUE, (whole, opening: string | undefined, content: string | undefined) => {
+    if (whole.startsWith("<!--")) return whole;
+    return opening === undefined ? rewriteTag(whole, rewriting) : rewriteTag(opening, rewriting) + (content ?? "");
+  });
+}
+
+function rewriteTag(tag: string, rewriting: Rewriting): string {
+  const name = /^<([a-z][a-z0-9]*)/i.exec(tag)?.[1]?.toLowerCase() ?? "";
+  const attributes = Object.hasOwn(URL_ATTRIBUTES, name) ? URL_ATTRIBUTES[name]! : [];
+  if (attributes.length === 0) return tag;
+  return tag.replace(ATTRIBUTE, (whole, attribute: string, equals: string, value: string) => {
+    if (!attributes.includes(attribute.toLowerCase())) return whole;
+    const quote = value.startsWith('"') ? '"' : value.startsWith("'") ? "'" : "";
+    const address = quote === "" ? value : value.slice(1, -1);
+    return `${attribute}${equals}${quote}${rewriteLocation(address, rewriting)}${quote}`;
+  });
+}

@@ -1,0 +1,97 @@
+/** The paths of the kubelet's server, but for those that leave HTTP (upgrades.ts). */
+import type { Clock } from "../../../core/lifecycle/clock.ts";
+import type { Metrics } from "../../../core/observe/metrics.ts";
+import type { KubeletApi } from "../kubelet-api.ts";
+import { type Answer, AnswerError, json, text } from "./answer.ts";
+import { containerLogs } from "./container-logs.ts";
+import { cadvisorMetrics, METRICS_TYPE, resourceMetrics } from "./pod-metrics.ts";
+import { systemLogs } from "./system-logs.ts";
+
+export interface Routed {
+  readonly api: KubeletApi;
+  readonly metrics: Metrics;
+  readonly configz: () => Readonly<Record<string, unknown>>;
+  readonly clock: Clock;
+  readonly method: string;
+  readonly path: string;
+  /** Decoded, without the empty ones. */
+  readonly parts: readonly string[];
+  readonly query: URLSearchParams;
+  readonly signal: AbortSignal;
+}
+
+/** Throws AnswerError and KubeletApiError. */
+export async function route(asked: Routed): Promise<Answer> {
+  const { api, metrics, clock, method, path, parts, query, signal } = asked;
+  const [root, ...rest] = parts;
+  const isGet = method === "GET" || method === "HEAD";
+  switch (root) {
+    case "healthz": return healthz(api, rest, query.has("verbose"));
+    case "exec":
+    case "attach":
+    case "portForward":
+      throw new AnswerError(400, "Upgrade request required");
+    case "run": {
+      if (method !== "POST") throw new AnswerError(405, "405: Method Not Allowed");
+      return await run(asked, rest);
+    }
+  }
+  if (!isGet) throw new AnswerError(405, "405: Method Not Allowed");
+  switch (root) {
+    case "containerLogs": return await containerLogs(api, { namespace: rest[0] ?? "", pod: rest[1] ?? "", container: rest[2] ?? "", query, signal }, clock);
+    case "pods": return json(podList(api.pods()));
+    case "runningpods": return json(podList(await api.runningPods(signal)));
+    case "stats":
+      if (rest[0] === "summary") return json(query.get("only_cpu_and_memory") === "true" ? cpuAndMemory(await api.statsSummary(signal)) : await api.statsSummary(signal));
+      break;
+    case "metrics":
+      if (rest.length === 0 || rest[0] === "probes") return { status: 200, contentType: METRICS_TYPE, body: rest.length === 0 ? metrics.render() : probeMetrics(metrics.render()) };
+      if (rest[0] === "resource") return { status: 200, contentType: METRICS_TYPE, body: resourceMetrics(await api.statsSummary(signal), clock.nowMs()) };
+      if (rest[0] === "cadvisor") return { status: 200, contentType: METRICS_TYPE, body: cadvisorMetrics(await api.statsSummary(signal)) };
+      break;
+    case "configz": return json({ kubeletconfig: asked.configz() });
+    case "logs": return await systemLogs(api.logDir, path, query);
+  }
+  return text(404, "404 page not found\n");
+}
+
+function podList(items: readonly unknown[]): unknown {
+  return { kind: "PodList", apiVersion: "v1", metadata: {}, items };
+}
+
+/** Source: apiserver/pkg/server/healthz */
+function healthz(api: KubeletApi, rest: readonly string[], verbose: boolean): Answer {
+  const checks: readonly (readonly [name: string, problem: string | undefined])[] = [["ping", undefined], ["log", undefined], ["syncloop", api.unhealthyReason()]];
+  if (rest.length > 0) {
+    const found = checks.find(([name]) => name === rest[0]);
+    if (!found) return text(404, "404 page not found\n");
+    return found[1] === undefined ? text(200, "ok") : text(500, `internal server error: ${found[1]}\n`);
+  }
+  const lines = checks.map(([name, problem]) => (problem === undefined ? `[+]${name} ok\n` : `[-]${name} failed: reason withheld\n`)).join("");
+  if (checks.some(([, problem]) => problem !== undefined)) return text(500, `${lines}healthz check failed\n`);
+  return text(200, verbose ? `${lines}healthz check passed\n` : "ok");
+}
+
+/** POST /run/{namespace}/{pod}[/{uid}]/{container}?cmd=…: output of both streams, as upstream joins them. */
+async function run({ api, query, signal }: Routed, [namespace = "", name = "", ...rest]: readonly string[]): Promise<Answer> {
+  const [uid, container = ""] = rest.length === 2 ? rest : [undefined, rest[0]];
+  if (!api.pod({ namespace, name })) throw new AnswerError(404, "pod does not exist");
+  const { stdout, stderr, exitCode } = await api.run({ namespace, name, uid }, container, (query.get("cmd") ?? "").split(" "), signal);
+  const output = Buffer.concat([stdout, stderr]);
+  if (exitCode !== 0) throw new AnswerError(500, `command '${(query.get("cmd") ?? "")}' exited with ${exitCode}: ${output.toString()}`);
+  return { status: 200, contentType: "application/json", body: output };
+}
+
+/** What metrics-server used to ask for. */
+function cpuAndMemory({ node, pods }: Awaited<ReturnType<KubeletApi["statsSummary"]>>): unknown {
+  const only = <T extends { readonly cpu?: unknown; readonly memory?: unknown }>({ cpu, memory }: T): object => ({ ...(cpu ? { cpu } : {}), ...(memory ? { memory } : {}) });
+  return {
+    node: { nodeName: node.nodeName, startTime: node.startTime, ...only(node) },
+    pods: pods.map((pod) => ({ podRef: pod.podRef, startTime: pod.startTime, ...only(pod), containers: pod.containers.map((one) => ({ name: one.name, startTime: one.startTime, ...only(one) })) })),
+  };
+}
+
+/** The families of the probes, of all there are. */
+function probeMetrics(all: string): string {
+  return all.split("\n").filter((line) => /^(# (HELP|TYPE) )?(prober_probe_|process_start_time_seconds)/.test(line)).join("\n").concat("\n");
+}

@@ -1,0 +1,179 @@
+/**
+ * The kubelet's HTTPS server: logs, exec, attach and port-forward of this node's pods, statistics, metrics, health.
+ *
+ * Nobody is anonymous here: a client certificate or a bearer token says who calls, the API server says whether they may
+ * (authentication.ts, authorization.ts). The API server itself calls with its own client certificate.
+ *
+ *   const server = kubeletServer({ api, host, port: 10250, tls, clientCa, client, clock, log, metrics });
+ *   runAll([…, server], signal)
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/server/server.go
+ */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { Readable } from "node:stream";
+import type { Client } from "../../../core/client/client.ts";
+import type { Clock } from "../../../core/lifecycle/clock.ts";
+import { type Connection, type HttpsServer, httpsServer } from "../../../core/net/http-server.ts";
+import type { TlsMaterial } from "../../../core/net/tls.ts";
+import type { Log } from "../../../core/observe/log.ts";
+import type { Metrics } from "../../../core/observe/metrics.ts";
+import type { Certificate } from "../../../core/pki/x509.ts";
+import { KubeletApiError, type KubeletApi } from "../kubelet-api.ts";
+import { type Answer, AnswerError, text } from "./answer.ts";
+import { authentication } from "./authentication.ts";
+import { authorization, nodeAttributes } from "./authorization.ts";
+import { route } from "./routes.ts";
+import { upgrade } from "./upgrades.ts";
+
+export interface KubeletServerOptions {
+  readonly api: KubeletApi;
+  readonly host: string;
+  readonly port: number;
+  /** The serving certificate; clientCas: the client CA. Asked again by `reloadCertificates`. */
+  readonly tls: () => TlsMaterial;
+  /** Certificates that may have signed a caller's. */
+  readonly clientCa: () => readonly Certificate[];
+  /** In the name of this node: TokenReviews and SubjectAccessReviews. */
+  readonly client: Client;
+  /** What /configz shows. */
+  readonly configz: () => Readonly<Record<string, unknown>>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+const CODES: Readonly<Record<KubeletApiError["code"], number>> = { "pod-not-found": 404, "container-not-found": 404, "bad-request": 400, "unavailable": 500 };
+const UPGRADED: ReadonlySet<string> = new Set(["exec", "attach", "portForward"]);
+
+export function kubeletServer({ api, host, port, tls, clientCa, client, configz, clock, log, metrics }: KubeletServerOptions): HttpsServer {
+  const authenticate = authentication({ client, roots: clientCa, clock });
+  const authorize = authorization({ client, nodeName: api.nodeName, clock });
+  const requests = metrics.counter("kubelet_http_requests_total", "Number of the http requests received since the server started");
+  const inFlight = metrics.gauge("kubelet_http_inflight_requests", "Number of the inflight http requests");
+
+  /** Throws the answer if they may not. */
+  async function check(request: IncomingMessage, { peerCertificate }: Connection, path: string, signal: AbortSignal): Promise<void> {
+    const user = await authenticate({ peerCertificate, authorization: request.headers.authorization }, signal).catch((error: unknown) => {
+      log.warn("a request to the kubelet could not be authenticated", { path, error });
+      return undefined;
+    });
+    if (!user) throw new AnswerError(401, "Unauthorized");
+    const { verb, subresources } = nodeAttributes(request.method ?? "GET", path);
+    for (const subresource of subresources) {
+      const allowed = await authorize(user, { verb, subresource }, signal).catch((error: unknown) => {
+        log.warn("a request to the kubelet could not be authorized", { path, user: user.name, error });
+        throw new AnswerError(500, `Authorization error (user=${user.name}, verb=${verb}, resource=nodes, subresource=${subresource})`);
+      });
+      if (allowed) return;
+    }
+    throw new AnswerError(403, `Forbidden (user=${user.name}, verb=${verb}, resource=nodes, subresource(s)=[${subresources.join(" ")}])\n`);
+  }
+
+  async function answerTo(request: IncomingMessage, connection: Connection, signal: AbortSignal): Promise<Answer> {
+    const { path, query, parts } = targetOf(request);
+    await check(request, connection, path, signal);
+    return await route({ api, metrics, configz, clock, method: request.method ?? "GET", path, parts, query, signal });
+  }
+
+  function handler(request: IncomingMessage, response: ServerResponse, connection: Connection): void {
+    const gone = new AbortController();
+    response.on("close", () => gone.abort());
+    const signal = AbortSignal.any([gone.signal, server.stopping]);
+    const labels = labelsOf(request);
+    inFlight.add(1, labels);
+    answerTo(request, connection, signal).catch((error: unknown) => answerOf(error, log))
+      .then((answer) => send(response, answer, request.method === "HEAD", signal))
+      .catch((error: unknown) => {
+        if (!signal.aborted) log.warn("an answer of the kubelet failed", { path: request.url, error });
+        response.destroy();
+      })
+      .finally(() => {
+        inFlight.add(-1, labels);
+        requests.inc(labels);
+      });
+  }
+
+  async function serveUpgrade(request: IncomingMessage, socket: Parameters<Parameters<typeof httpsServer>[0]["upgrade"]>[1], { head, connection }: { readonly head: Buffer; readonly connection: Connection }): Promise<void> {
+    const gone = new AbortController();
+    socket.on("close", () => gone.abort());
+    socket.on("error", () => gone.abort());
+    try {
+      const { path, query, parts } = targetOf(request);
+      await check(request, connection, path, gone.signal);
+      if (!UPGRADED.has(parts[0] ?? "")) throw new AnswerError(404, "404 page not found\n");
+      await upgrade(api, { request, socket, head, parts, query, clock, signal: gone.signal });
+    } catch (error) {
+      const { status, body, contentType } = answerOf(error, log);
+      const bytes = Buffer.from(body as string);
+      if (socket.writable) socket.end(Buffer.concat([Buffer.from(`HTTP/1.1 ${status} ${STATUS_TEXTS[status] ?? "Error"}\r\nContent-Type: ${contentType}\r\nContent-Length: ${bytes.length}\r\nConnection: close\r\n\r\n`), bytes]));
+    }
+  }
+
+  const server = httpsServer({
+    host, port, portFlag: "--kubelet-port", tls, handler, log, clock,
+    upgrade(request, socket, how) {
+      const labels = labelsOf(request);
+      inFlight.add(1, labels);
+      void serveUpgrade(request, socket, how).finally(() => {
+        inFlight.add(-1, labels);
+        requests.inc(labels);
+      });
+    },
+  });
+  return Object.assign(server, { name: "kubelet server" });
+}
+
+const STATUS_TEXTS: Readonly<Record<number, string>> = { 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 500: "Internal Server Error" };
+
+interface Target { readonly path: string; readonly query: URLSearchParams; readonly parts: readonly string[] }
+
+/** Throws the answer to a path that cannot be read. */
+function targetOf({ url = "/" }: IncomingMessage): Target {
+  const mark = url.indexOf("?");
+  const path = mark < 0 ? url : url.slice(0, mark);
+  try {
+    return { path, query: new URLSearchParams(mark < 0 ? "" : url.slice(mark + 1)), parts: path.split("/").filter((part) => part !== "").map(decodeURIComponent) };
+  } catch {
+    throw new AnswerError(400, "400 Bad Request");
+  }
+}
+
+const ROOTS: ReadonlySet<string> = new Set(["healthz", "pods", "stats", "metrics", "metrics/cadvisor", "metrics/probes", "metrics/resource", "run", "exec", "attach", "portForward", "containerLogs", "configz", "runningpods", "logs"]);
+
+function labelsOf({ method = "GET", url = "/" }: IncomingMessage): Record<string, string> {
+  const parts = url.split("?")[0]!.split("/");
+  const root = parts[1] === "metrics" && parts[2] ? `metrics/${parts[2]}` : parts[1] ?? "";
+  const path = ROOTS.has(root) ? root : "other";
+  return { method, path, server_type: "readwrite", long_running: String(path === "exec" || path === "attach") };
+}
+
+function answerOf(error: unknown, log: Log): Answer {
+  if (error instanceof AnswerError) return error.answer;
+  if (error instanceof KubeletApiError) return text(CODES[error.code], error.message);
+  log.warn("a request to the kubelet failed", { error });
+  return text(500, error instanceof Error ? error.message : String(error));
+}
+
+async function send(response: ServerResponse, { status, contentType, body }: Answer, headOnly: boolean, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) {
+    if (body instanceof Readable) body.destroy();
+    response.destroy();
+    return;
+  }
+  response.statusCode = status;
+  response.setHeader("Content-Type", contentType);
+  response.setHeader("X-Content-Type-Options", "nosniff");
+  if (!(body instanceof Readable)) {
+    const bytes = typeof body === "string" ? Buffer.from(body) : body;
+    response.setHeader("Content-Length", bytes.length);
+    response.end(headOnly ? undefined : bytes);
+    return;
+  }
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  signal.addEventListener("abort", () => body.destroy(), { once: true });
+  body.on("error", reject);
+  body.on("close", resolve);
+  response.flushHeaders();
+  body.pipe(response);
+  await promise;
+}

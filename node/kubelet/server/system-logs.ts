@@ -1,0 +1,32 @@
+/**
+ * GET /logs/…: the files below the log directory, directories as lists of links. Queries of services' logs are off, as upstream has it.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/kubelet.go ServeLogs
+ */
+import { createReadStream } from "node:fs";
+import { readdir, realpath, stat } from "node:fs/promises";
+import { join, sep } from "node:path";
+import { type Answer, AnswerError, text } from "./answer.ts";
+import { isNotThere } from "./read-log.ts";
+
+export async function systemLogs(logDir: string, path: string, query: URLSearchParams): Promise<Answer> {
+  if (query.has("query")) return text(403, "Log query is not enabled on this node\n");
+  const below = decodeURIComponent(path.replace(/^\/logs/, ""));
+  try {
+    const root = await realpath(logDir);
+    const found = await realpath(join(root, below));
+    if (found !== root && !found.startsWith(root + sep)) throw new AnswerError(404, "404 page not found\n"); // a link that leads out
+    const facts = await stat(found);
+    if (facts.isFile()) return { status: 200, contentType: "text/plain; charset=utf-8", body: createReadStream(found) };
+    if (!facts.isDirectory()) throw new AnswerError(404, "404 page not found\n");
+    const names = (await readdir(found, { withFileTypes: true })).map((entry) => `${entry.name}${entry.isDirectory() ? "/" : ""}`).toSorted();
+    return { status: 200, contentType: "text/html; charset=utf-8", body: `<pre>\n${names.map((name) => `<a href="${encodeURI(name)}">${escapeHtml(name)}</a>\n`).join("")}</pre>\n` };
+  } catch (error) {
+    if (isNotThere(error)) throw new AnswerError(404, "404 page not found\n");
+    throw error;
+  }
+}
+
+function escapeHtml(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&#34;");
+}

@@ -1,0 +1,193 @@
+/**
+ * exec, attach and port-forward: the client's connection is joined with one to the runtime's streaming server.
+ *
+ *   SPDY/3.1, WebSocket v4 and older       the runtime speaks them too: bytes go through as they are
+ *   WebSocket v5.channel.k8s.io            stream-translator.ts
+ *   WebSocket SPDY/3.1+portforward.k8s.io  the payload of the messages is a SPDY connection
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/server/server.go, apiserver/pkg/util/proxy/streamtunnel.go
+ */
+import type { IncomingMessage } from "node:http";
+import { connect } from "node:net";
+import type { Duplex } from "node:stream";
+import type { Clock } from "../../../core/lifecycle/clock.ts";
+import { http1Request, type HeaderPairs, type Http1Response } from "../../../core/net/http1-client.ts";
+import { proxyBytes } from "../../../core/net/proxy-bytes.ts";
+import { webSocket, webSocketAnswer, webSocketProblem } from "../../../core/net/websocket.ts";
+import type { KubeletApi, PodName, StreamOptions } from "../kubelet-api.ts";
+import { AnswerError } from "./answer.ts";
+import { translateStreams, V5 } from "./stream-translator.ts";
+
+interface Upgrade {
+  readonly request: IncomingMessage;
+  readonly socket: Duplex;
+  readonly head: Buffer;
+  /** Decoded parts of the path. */
+  readonly parts: readonly string[];
+  readonly query: URLSearchParams;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+const TUNNEL_PREFIX = "SPDY/3.1+";
+const TUNNEL_SUFFIX = "k8s.io";
+/** How long the runtime may take to answer a handshake. */
+const HANDSHAKE_MS = 30_000;
+/** What of the client's headers concerns the runtime. */
+const PASSED_ON: ReadonlySet<string> = new Set(["connection", "upgrade", "x-stream-protocol-version", "user-agent"]);
+
+/** Resolves once the connections are joined, or were; throws what the client is to be told as an HTTP answer before that. */
+export async function upgrade(api: KubeletApi, upgrade: Upgrade): Promise<void> {
+  const [kind] = upgrade.parts;
+  if (kind === "portForward") return await portForward(api, upgrade);
+  await execOrAttach(api, upgrade);
+}
+
+async function execOrAttach(api: KubeletApi, { request, socket, head, parts, query, clock, signal }: Upgrade): Promise<void> {
+  const [kind, namespace = "", name = "", ...rest] = parts;
+  const [uid, container] = rest.length === 2 ? rest : [undefined, rest[0]];
+  const options = streamOptions(query);
+  const pod = podOf(api, { namespace, name, uid });
+  const call = kind === "exec"
+    ? () => api.exec(pod, container ?? "", query.getAll("command"), options, signal)
+    : () => api.attach(pod, container ?? "", options, signal);
+
+  if (!offers(request).includes(V5)) return join(socket, head, await open(new URL(await call()), { method: request.method ?? "POST", headers: passedOn(request) }, clock, signal), clock);
+  const problem = webSocketProblem((header) => headerOf(request, header));
+  if (problem !== undefined) throw new AnswerError(400, problem);
+  const url = new URL(await call());
+  const { upgraded } = accepted(await open(url, { method: "POST", headers: spdyHeaders(["v4.channel.k8s.io"]) }, clock, signal));
+  socket.write(webSocketAnswer(headerOf(request, "sec-websocket-key")!, V5));
+  await translateStreams({ client: { socket, early: head }, runtime: { socket: upgraded.connection, early: upgraded.early }, options, clock });
+}
+
+async function portForward(api: KubeletApi, { request, socket, head, parts, query, clock, signal }: Upgrade): Promise<void> {
+  const [, namespace = "", name = "", uid] = parts;
+  const tunnelled = offers(request).filter((protocol) => protocol.startsWith(TUNNEL_PREFIX) && protocol.endsWith(TUNNEL_SUFFIX));
+  const isWebSocket = headerOf(request, "upgrade")?.toLowerCase() === "websocket";
+  const ports = isWebSocket && tunnelled.length === 0 ? portsOf(query) : [];
+  const pod = podOf(api, { namespace, name, uid });
+  const url = new URL(await api.portForward(pod, ports, signal));
+  if (ports.length > 0) url.search = `?port=${ports.join(",")}`;
+  if (tunnelled.length === 0) return join(socket, head, await open(url, { method: request.method ?? "POST", headers: passedOn(request) }, clock, signal), clock);
+
+  const problem = webSocketProblem((header) => headerOf(request, header));
+  if (problem !== undefined) throw new AnswerError(400, problem);
+  const response = accepted(await open(url, { method: "POST", headers: spdyHeaders(tunnelled.map((protocol) => protocol.slice(TUNNEL_PREFIX.length))) }, clock, signal));
+  const chosen = response.headers.find(([header]) => header.toLowerCase() === "x-stream-protocol-version")?.[1] ?? tunnelled[0]!.slice(TUNNEL_PREFIX.length);
+  socket.write(webSocketAnswer(headerOf(request, "sec-websocket-key")!, `${TUNNEL_PREFIX}${chosen}`));
+  await tunnel({ socket, early: head }, { socket: response.upgraded.connection, early: response.upgraded.early }, clock);
+}
+
+interface End { readonly socket: Duplex; readonly early: Uint8Array }
+
+/** Messages on one side, their bytes on the other. */
+function tunnel(client: End, runtime: End, clock: Clock): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const backend = runtime.socket;
+  const peer = webSocket(client.socket, {
+    early: client.early, clock,
+    message(data, type) {
+      if (type !== "binary") return peer.close(1003, "expected binary data");
+      if (backend.writable && !backend.write(data)) peer.pause();
+    },
+    drain: () => void backend.resume(),
+    closed() {
+      if (!backend.destroyed) backend.end(() => backend.destroy());
+      resolve();
+    },
+  });
+  backend.on("data", (chunk: Buffer) => { if (!peer.send([chunk])) backend.pause(); });
+  backend.on("drain", () => peer.resume());
+  backend.on("error", () => backend.destroy()); // its close follows
+  backend.on("close", () => peer.close(1000));
+  if (runtime.early.length > 0) peer.send([runtime.early]);
+  backend.resume();
+  return promise;
+}
+
+/** Both ends speak the same: what the runtime answered goes to the client, and from there on all bytes. */
+function join(socket: Duplex, head: Buffer, response: Http1Response, clock: Clock): Promise<void> {
+  socket.write(response.head);
+  if (!response.upgraded) {
+    response.body.on("data", (chunk: Buffer) => void socket.write(chunk)); // a few words: why it was refused
+    const { promise, resolve } = Promise.withResolvers<void>();
+    response.body.on("close", () => {
+      socket.end();
+      resolve();
+    });
+    return promise;
+  }
+  const { connection, early } = response.upgraded;
+  if (early.length > 0) socket.write(early);
+  return proxyBytes(socket, connection, { clock, early: head });
+}
+
+async function open(url: URL, { method, headers }: { readonly method: string; readonly headers: HeaderPairs }, clock: Clock, signal: AbortSignal): Promise<Http1Response> {
+  const late = new AbortController();
+  const alarm = clock.after(HANDSHAKE_MS, () => late.abort(new Error("the container runtime did not answer")));
+  const socket = connect({ host: url.hostname.replace(/^\[|\]$/g, ""), port: Number(url.port || 80), noDelay: true });
+  try {
+    return await http1Request(socket, { method, target: `${url.pathname}${url.search}`, headers: [["Host", url.host], ...headers] }, AbortSignal.any([signal, late.signal]));
+  } catch (cause) {
+    socket.destroy();
+    throw new AnswerError(500, `error dialing backend: ${cause instanceof Error ? cause.message : String(cause)}`);
+  } finally {
+    alarm.cancel();
+  }
+}
+
+function accepted(response: Http1Response): Http1Response & { readonly upgraded: NonNullable<Http1Response["upgraded"]> } {
+  const { upgraded } = response;
+  if (upgraded) return { ...response, upgraded };
+  response.body.destroy();
+  throw new AnswerError(500, `unable to upgrade connection: the container runtime answered ${response.status} ${response.statusText}`);
+}
+
+function spdyHeaders(protocols: readonly string[]): HeaderPairs {
+  return [["Connection", "Upgrade"], ["Upgrade", "SPDY/3.1"], ...protocols.map((protocol): [string, string] => ["X-Stream-Protocol-Version", protocol])];
+}
+
+function passedOn({ rawHeaders }: IncomingMessage): HeaderPairs {
+  const pairs: [string, string][] = [];
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!.toLowerCase();
+    if (PASSED_ON.has(name) || name.startsWith("sec-websocket-")) pairs.push([rawHeaders[i]!, rawHeaders[i + 1]!]);
+  }
+  return pairs;
+}
+
+function headerOf(request: IncomingMessage, name: string): string | undefined {
+  const value = request.headers[name];
+  return Array.isArray(value) ? value.join(", ") : value;
+}
+
+function offers(request: IncomingMessage): string[] {
+  return (headerOf(request, "sec-websocket-protocol") ?? "").split(",").map((protocol) => protocol.trim()).filter((protocol) => protocol !== "");
+}
+
+function podOf(api: KubeletApi, name: PodName): PodName {
+  const pod = api.pod({ namespace: name.namespace, name: name.name });
+  if (!pod) throw new AnswerError(404, "pod does not exist");
+  if (name.uid !== undefined && name.uid !== pod.metadata.uid) throw new AnswerError(404, "pod not found");
+  return { ...name, uid: pod.metadata.uid };
+}
+
+function streamOptions(query: URLSearchParams): StreamOptions {
+  const [tty, stdin, stdout, stderr] = ["tty", "input", "output", "error"].map((name) => query.get(name) === "1");
+  if (!stdin && !stdout && !stderr) throw new AnswerError(400, "you must specify at least 1 of stdin, stdout, stderr");
+  return { tty: tty!, stdin: stdin!, stdout: stdout!, stderr: stderr! && !tty };
+}
+
+/** For WebSockets each of them has two channels: data, and errors. */
+function portsOf(query: URLSearchParams): number[] {
+  const texts = query.getAll("port").flatMap((value) => value.split(","));
+  if (texts.length === 0) throw new AnswerError(400, 'query parameter "port" is required');
+  return texts.map((text) => {
+    const port = Number(text);
+    if (text === "") throw new AnswerError(400, 'query parameter "port" cannot be empty');
+    if (!Number.isInteger(port)) throw new AnswerError(400, `unable to parse "${text}" as a port: strconv.ParseUint: parsing "${text}": invalid syntax`);
+    if (port < 1 || port > 65535) throw new AnswerError(400, `port "${text}" must be > 0`);
+    return port;
+  });
+}
