@@ -1,0 +1,96 @@
+/**
+ * ControllerRevisions: the pod templates a DaemonSet or StatefulSet has had, so that `kubectl rollout undo` can bring one back.
+ *
+ * Each holds a strategic merge patch that puts its template in place of another. Equal templates share a revision: a template that comes
+ * back makes its old revision the newest.
+ *
+ * Source: kubernetes v1.36 pkg/controller/history/controller_history.go, pkg/controller/daemon/update.go
+ */
+import type { ControllerRevision } from "../api/gen/apps.v1.ts";
+import type { PodTemplateSpec } from "../api/gen/core.v1.ts";
+import { annotationsOf, type ApiObject, controllerOf, controllerRef, type NewObject, namespaceOf } from "../api/meta/object-meta.ts";
+import { isAlreadyExists, isNotFound } from "../api/meta/status-error.ts";
+import type { ResourceClient } from "../client/client.ts";
+import type { Informer } from "../client/informer.ts";
+import { canonical, templateHash } from "./template-hash.ts";
+
+export interface HistoryOptions {
+  readonly owner: Readonly<ApiObject>;
+  readonly template: Readonly<PodTemplateSpec>;
+  /** Those the owner controls. */
+  readonly revisions: readonly Readonly<ControllerRevision>[];
+  readonly collisionCount: number | undefined;
+  /** The label a revision carries its hash in. */
+  readonly hashLabel: string;
+  readonly client: ResourceClient<ControllerRevision>;
+  readonly informer: Informer<ControllerRevision>;
+  readonly signal: AbortSignal;
+}
+
+export interface History {
+  /** Of the template as it is now. */
+  readonly current: Readonly<ControllerRevision>;
+  /** All others, lowest revision first. */
+  readonly old: readonly Readonly<ControllerRevision>[];
+}
+
+/** The name of the revision is taken by another template: raise the owner's collisionCount and try again. */
+export class HashCollisionError extends Error {
+  override readonly name = "HashCollisionError";
+}
+
+const NAME_LENGTH_MAX = 253;
+
+export function templatePatch(template: Readonly<PodTemplateSpec>): unknown { return { spec: { template: { ...template, $patch: "replace" } } }; }
+
+/** Equal patches, equal templates. */
+export function samePatch(revision: Readonly<ControllerRevision>, patch: unknown): boolean { return canonical(revision.data) === canonical(patch); }
+
+/** Finds the revision of the present template, or makes it the newest one, or creates it. Throws HashCollisionError. */
+export async function syncHistory(options: HistoryOptions): Promise<History> {
+  const { template, client, informer, signal } = options;
+  const revisions = options.revisions.toSorted((a, b) => a.revision - b.revision || (a.metadata.creationTimestamp < b.metadata.creationTimestamp ? -1 : 1));
+  const patch = templatePatch(template);
+  const equal = revisions.filter((revision) => samePatch(revision, patch));
+  const newest = equal.at(-1);
+  const old = revisions.filter((revision) => revision !== newest);
+  const next = 1 + Math.max(0, ...old.filter((revision) => !equal.includes(revision)).map(({ revision }) => revision));
+  if (newest === undefined) return { current: await create(options, patch, next), old };
+  if (newest.revision >= next) return { current: newest, old };
+  const current = await client.update({ ...newest, revision: next }, { signal });
+  await informer.caughtUp([current], signal);
+  return { current, old };
+}
+
+async function create({ owner, template, collisionCount, hashLabel, client, informer, signal }: HistoryOptions, patch: unknown, revision: number): Promise<Readonly<ControllerRevision>> {
+  const hash = templateHash(template, collisionCount);
+  const name = `${owner.metadata.name.slice(0, NAME_LENGTH_MAX - 1 - hash.length)}-${hash}`;
+  const draft: NewObject<ControllerRevision> = {
+    apiVersion: "apps/v1", kind: "ControllerRevision",
+    metadata: { name, namespace: namespaceOf(owner), labels: { ...template.metadata?.labels, [hashLabel]: hash }, annotations: { ...annotationsOf(owner) }, ownerReferences: [controllerRef(owner)] },
+    data: patch, revision,
+  };
+  let made: Readonly<ControllerRevision>;
+  try {
+    made = await client.create(draft, { signal });
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+    made = await client.get({ metadata: { name, namespace: namespaceOf(owner) } }, { signal });
+    if (controllerOf(made)?.uid !== owner.metadata.uid || !samePatch(made, patch)) throw new HashCollisionError(`revision ${name} is another template's`, { cause: error });
+  }
+  await informer.caughtUp([made], signal);
+  return made;
+}
+
+/** Deletes the oldest of `old` beyond `limit`, but none that is in use. */
+export async function trimHistory(old: readonly Readonly<ControllerRevision>[], { limit, inUse, client, signal }: {
+  readonly limit: number; readonly inUse: (revision: Readonly<ControllerRevision>) => boolean; readonly client: ResourceClient<ControllerRevision>; readonly signal: AbortSignal;
+}): Promise<void> {
+  let excess = old.length - limit;
+  for (const revision of old) {
+    if (excess <= 0) return;
+    if (inUse(revision)) continue;
+    await client.delete(revision, {}, { signal }).catch((error: unknown) => { if (!isNotFound(error)) throw error; });
+    excess--;
+  }
+}
