@@ -11,6 +11,8 @@ import { daemonSets } from "./apps/daemon-set.ts";
 import { deployments } from "./apps/deployment.ts";
 import { replicaSets } from "./apps/replica-set.ts";
 import { statefulSets } from "./apps/stateful-set.ts";
+import { cronJobs } from "./batch/cron-job.ts";
+import { jobs } from "./batch/job.ts";
 import { configMaps } from "./core/config-map.ts";
 import { endpoints } from "./core/endpoints.ts";
 import { events } from "./core/event.ts";
@@ -50,7 +52,7 @@ export function registryDefinitions({ serviceCidrs, nodePortRange, store, random
   return [
     any(namespaces), any(nodes), any(pods), any(services), any(endpoints), any(configMaps), any(secrets), any(serviceAccounts), any(events),
     any(persistentVolumes), any(persistentVolumeClaims), any(replicationControllers), any(podTemplates), any(resourceQuotas), any(limitRanges),
-    any(deployments), any(replicaSets), any(statefulSets), any(daemonSets), any(controllerRevisions),
+    any(deployments), any(replicaSets), any(statefulSets), any(daemonSets), any(controllerRevisions), any(jobs), any(cronJobs),
     any(roles), any(clusterRoles), any(roleBindings), any(clusterRoleBindings),
   ];
 }

@@ -7,7 +7,7 @@
  */
 import type { AdmissionRequest, Operation } from "../../admission/plugin.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
-import { badRequest, success } from "../../api/meta/status-error.ts";
+import { badRequest, invalid, success } from "../../api/meta/status-error.ts";
 import { checkDeleteOptions, type DeleteOptions } from "../../registry/generic/deletion.ts";
 import type { WriteContext } from "../../registry/generic/resource.ts";
 import type { UpdateOptions, WriteOptions } from "../../registry/generic/store.ts";
@@ -82,6 +82,8 @@ async function writeView(scope: Scope, change: (old: Readonly<ApiObject>) => Api
     const before = subresource.read(old!);
     const view = structuredClone(change(before)) as ApiObject;
     await admit(view, before);
+    const errors = [...(subresource.validate?.(view) ?? [])];
+    if (errors.length > 0) throw invalid({ group: "autoscaling", kind: view.kind }, info.name, errors);
     const next = structuredClone(old!) as ApiObject;
     if (view.metadata.resourceVersion) next.metadata.resourceVersion = view.metadata.resourceVersion;
     else next.metadata.resourceVersion = "";
