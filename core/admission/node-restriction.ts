@@ -192,7 +192,8 @@ function tokenCheck({ pods, claims, volumes, csiDrivers, authorizer }: NodeRestr
   return async (_node, request) => {
     const { operation, subresource, namespace, name, object, user, signal } = request;
     if (operation !== "CREATE" || subresource !== "token") return;
-    const { boundObjectRef: ref, audiences = [] } = (object as unknown as TokenRequest).spec;
+    const { boundObjectRef: ref, audiences: given } = (object as unknown as TokenRequest).spec;
+    const audiences = (given as string[] | null) ?? []; // null when there are none
     if (ref?.apiVersion !== "v1" || ref.kind !== "Pod" || !ref.name) throw refusal(request, "node requested token not bound to a pod");
     if (!ref.uid) throw refusal(request, "node requested token with a pod binding without a uid");
     const pod = await pods.find(namespace, ref.name, signal);
