@@ -21,7 +21,7 @@ export interface RuntimeContainer {
   readonly exitCode: number;
   readonly reason: string;
   readonly message: string;
-  /** As the pod asked for it. */
+  /** The runtime's name for it. */
   readonly image: string;
   /** For the status: digest or id. */
   readonly imageRef: string;
@@ -120,7 +120,7 @@ function containerOf(status: ContainerStatus, sandboxId: string): RuntimeContain
     id: status.id ?? "", name: status.labels?.[CONTAINER_NAME] ?? status.metadata?.name ?? "", sandboxId, state: STATES[status.state ?? "CONTAINER_CREATED"] ?? "unknown",
     createdAtMs: milliseconds(status.created_at), startedAtMs: milliseconds(status.started_at), finishedAtMs: milliseconds(status.finished_at),
     exitCode: status.exit_code ?? 0, reason: status.reason ?? "", message: status.message ?? "",
-    image: status.image?.user_specified_image || status.image?.image || "", imageRef: status.image_ref ?? "", imageId: status.image_id ?? "",
+    image: status.image?.image ?? "", imageRef: status.image_ref ?? "", imageId: status.image_id ?? "",
     restartCount: spec.restartCount, spec, logPath: status.log_path ?? "", mounts: status.mounts ?? [], user: status.user?.linux, stopSignal: stopSignal(status.stop_signal),
   };
 }

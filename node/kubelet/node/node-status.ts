@@ -4,7 +4,7 @@ import { timestamp } from "../../../core/lifecycle/clock.ts";
 import type { Image, StatusResponse, VersionResponse } from "../../cri/gen/runtime.v1.ts";
 import type { MachineInfo } from "../../os/machine.ts";
 import type { KubeletSettings } from "../settings.ts";
-import { same } from "../status/status-patch.ts";
+import { jsonCopy, same } from "../status/status-patch.ts";
 import { allocatableOf, capacityOf, type CapacityFacts } from "./capacity.ts";
 
 export type Pressure = "MemoryPressure" | "DiskPressure" | "PIDPressure";
@@ -85,7 +85,7 @@ export function nodeStatusPatch(before: NodeStatus | undefined, after: NodeStatu
   for (const name of ["capacity", "allocatable"] as const) if (status[name]) status[name] = { ...after[name], ...removed(name) };
   if (status["addresses"] && before?.addresses?.length) status["addresses"] = [...(after.addresses ?? []), { $patch: "replace" }];
   status["conditions"] = after.conditions;
-  return { status };
+  return jsonCopy({ status });
 }
 
 /** The node's object as it is first registered. */

@@ -6,7 +6,7 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/kubelet_pods.go (generateAPIPodStatus), pkg/kubelet/status/status_manager.go
  */
-import type { PodCondition, PodStatus } from "../../../core/api/gen/core.v1.ts";
+import type { ContainerStatus, PodCondition, PodStatus } from "../../../core/api/gen/core.v1.ts";
 import { timestamp } from "../../../core/lifecycle/clock.ts";
 import { sandboxChange } from "../plan.ts";
 import { isHostNetwork, isTerminalPhase } from "../pod-spec.ts";
@@ -35,9 +35,9 @@ export interface PodStatusFacts extends StatusFacts {
 export function podStatusOf(facts: PodStatusFacts): PodStatus {
   const { pod, runtime, before, terminal, failure, nowMs } = facts;
   const { spec } = pod;
-  const containers = containerStatuses(facts, "container", spec.containers, before.containerStatuses ?? []);
+  const containers = containerStatuses(facts, "container", spec.containers, before.containerStatuses ?? []).toSorted(byName);
   const init = containerStatuses(facts, "init", spec.initContainers ?? [], before.initContainerStatuses ?? []);
-  const ephemeral = containerStatuses(facts, "ephemeral", spec.ephemeralContainers ?? [], before.ephemeralContainerStatuses ?? []);
+  const ephemeral = containerStatuses(facts, "ephemeral", spec.ephemeralContainers ?? [], before.ephemeralContainerStatuses ?? []).toSorted(byName);
   const initialized = runtime.containers.some(({ name, state }) => (state === "created" || state === "running") && spec.containers.some((container) => container.name === name));
   const computed = failure ? "Failed" : phaseOf({ pod, containers, init, terminal, initialized });
   const settled = [pod.status?.phase, before.phase].find(isTerminalPhase);
@@ -53,6 +53,11 @@ export function podStatusOf(facts: PodStatusFacts): PodStatus {
   if (init.length > 0) status.initContainerStatuses = init;
   if (ephemeral.length > 0) status.ephemeralContainerStatuses = ephemeral;
   return status;
+}
+
+/** Clients expect it. Init containers stand in the spec's order. */
+function byName(a: ContainerStatus, b: ContainerStatus): number {
+  return a.name < b.name ? -1 : 1;
 }
 
 function explainedBy(why: { readonly reason?: string | undefined; readonly message?: string | undefined } | undefined): Pick<PodStatus, "reason" | "message"> {

@@ -21,7 +21,7 @@ export function statusPatch(uid: string, before: PodStatus, after: PodStatus): o
   for (const key of REPLACED) if (Array.isArray(patch[key]) && before[key]?.length) patch[key] = [...(patch[key] as object[]), { $patch: "replace" }];
   const conditions = changedConditions(before.conditions ?? [], after.conditions ?? []);
   if (conditions.length > 0) patch["conditions"] = conditions;
-  return Object.keys(patch).length === 0 ? undefined : { metadata: { uid }, status: patch };
+  return Object.keys(patch).length === 0 ? undefined : jsonCopy({ metadata: { uid }, status: patch });
 }
 
 /** Fields the kubelet may remove again. nominatedNodeName, resize … belong to others. */
@@ -34,6 +34,11 @@ function changedConditions(before: readonly PodCondition[], after: readonly PodC
       const cleared = Object.keys(old ?? {}).filter((key) => condition[key as keyof PodCondition] === undefined && key !== "lastProbeTime");
       return Object.assign({}, condition, Object.fromEntries(cleared.map((key) => [key, null])));
     });
+}
+
+/** What may be handed over: nothing shared with anyone, nothing undefined. */
+export function jsonCopy<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value)) as T;
 }
 
 /** Equal as JSON objects: the order of keys does not count, undefined is absent. */

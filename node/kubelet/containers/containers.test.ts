@@ -1,0 +1,74 @@
+import { expect, test } from "vitest";
+import type { Container, Pod, Service } from "../../../core/api/gen/core.v1.ts";
+import { notFound } from "../../../core/api/meta/status-error.ts";
+import { environmentOf, type ObjectSource } from "./environment.ts";
+import { expand, expandStrictly } from "./expansion.ts";
+import { containerSecurityContext, namespacesOf, verifyNonRoot } from "./security-context.ts";
+import { serviceEnvironment } from "./service-env.ts";
+
+const pod = (spec: Partial<Pod["spec"]> = {}): Pod => ({
+  apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "n", uid: "u", resourceVersion: "", creationTimestamp: "", labels: { "a/b": "c", x: 'q"' } }, spec: { containers: [{ name: "c" }], nodeName: "n1", ...spec },
+});
+
+test("$(NAME)", () => {
+  const lookup = (name: string) => ({ A: "1", B: "$(A)" })[name];
+  expect(["$(A)", "$(B)", "$$(A)", "$(NOPE)", "$A", "$$$(A)", "a$", "$("].map((text) => expand(text, lookup))).toEqual(["1", "$(A)", "$(A)", "$(NOPE)", "$A", "$1", "a$", "$("]);
+  expect(() => expandStrictly("$(NOPE)/$(A)", lookup)).toThrow(`missing value for "NOPE"`);
+});
+
+test("services as variables", () => {
+  const service = (name: string, namespace: string, spec: Service["spec"]): Service => ({ apiVersion: "v1", kind: "Service", metadata: { name, namespace, uid: "", resourceVersion: "", creationTimestamp: "" }, spec });
+  const services = [
+    service("kubernetes", "default", { clusterIP: "10.0.0.1", ports: [{ port: 443, name: "https", protocol: "TCP" }] }), service("my-db", "n", { clusterIP: "fd00::1", ports: [{ port: 53, protocol: "UDP" }] }),
+    service("headless", "n", { clusterIP: "None" }), service("other", "x", { clusterIP: "10.0.0.9", ports: [{ port: 1 }] }),
+  ];
+  const linked = serviceEnvironment(services, "n", true);
+  expect(linked.get("MY_DB_SERVICE_HOST")).toBe("fd00::1");
+  expect(linked.get("MY_DB_PORT_53_UDP")).toBe("udp://[fd00::1]:53");
+  expect([...linked.keys()].filter((name) => name.startsWith("KUBERNETES")).length).toBe(8);
+  expect([...serviceEnvironment(services, "n", false).keys()].every((name) => name.startsWith("KUBERNETES"))).toBe(true);
+  expect(linked.has("OTHER_SERVICE_HOST") || linked.has("HEADLESS_SERVICE_HOST")).toBe(false);
+});
+
+test("the environment, and what is wrong with it", async () => {
+  const meta = (name: string) => ({ name, uid: "", resourceVersion: "", creationTimestamp: "" });
+  const objects: ObjectSource = {
+    configMap: async (_, name) => { if (name !== "cfg") throw notFound({ group: "", resource: "configmap" }, name); return { apiVersion: "v1", kind: "ConfigMap", metadata: meta(name), data: { a: "1", b: "2" } }; },
+    secret: async (_, name) => ({ apiVersion: "v1", kind: "Secret", metadata: meta(name), data: { pw: Buffer.from("s3cret").toString("base64") } }),
+  };
+  const build = (container: Partial<Container>) => environmentOf({
+    pod: pod(), container: { name: "c", ...container }, podIps: ["10.0.0.5", "fd00::5"], hostIps: ["172.16.0.1"], services: new Map([["KUBERNETES_SERVICE_HOST", "10.0.0.1"], ["A", "service"]]), objects, allocatable: { cpu: "2", memory: "1Gi" }, readFileKey: async () => undefined,
+  });
+  const from = (valueFrom: NonNullable<Container["env"]>[number]["valueFrom"]) => build({ env: [{ name: "X", valueFrom }] }).then((env) => env.get("X"), (error: Error) => error.message);
+  const env = await build({ envFrom: [{ prefix: "C_", configMapRef: { name: "cfg" } }, { configMapRef: { name: "none", optional: true } }], env: [{ name: "A", value: "$(C_a)$(KUBERNETES_SERVICE_HOST)" }, { name: "E", value: "" }] });
+  expect(Object.fromEntries(env)).toEqual({ KUBERNETES_SERVICE_HOST: "10.0.0.1", C_a: "1", C_b: "2", A: "110.0.0.1", E: "" });
+  expect(await from({ secretKeyRef: { name: "s", key: "pw" } })).toBe("s3cret");
+  expect(await from({ secretKeyRef: { name: "s", key: "no" } })).toBe("couldn't find key no in Secret n/s");
+  expect(await from({ configMapKeyRef: { name: "none", key: "a" } })).toBe(`configmap "none" not found`);
+  expect(await from({ configMapKeyRef: { name: "none", key: "a", optional: true } })).toBeUndefined();
+  expect(await from({ fieldRef: { fieldPath: "status.podIPs" } })).toBe("10.0.0.5,fd00::5");
+  expect(await from({ fieldRef: { fieldPath: "metadata.labels['a/b']" } })).toBe("c");
+  expect(await from({ fieldRef: { fieldPath: "spec.nonsense" } })).toBe("unsupported fieldPath: spec.nonsense");
+  expect(await from({ resourceFieldRef: { resource: "limits.cpu" } })).toBe("2");
+  expect(await from({ resourceFieldRef: { resource: "limits.memory", divisor: "1Mi" } })).toBe("1024");
+  expect(await from({ resourceFieldRef: { resource: "requests.cpu", divisor: "1m" } })).toBe("0");
+});
+
+test("who a container runs as", () => {
+  const container: Container = { name: "c", securityContext: { runAsGroup: 3, allowPrivilegeEscalation: false, capabilities: { add: ["NET_ADMIN"], drop: ["ALL"] }, seccompProfile: { type: "Localhost", localhostProfile: "p/x.json" } } };
+  const owner = pod({ securityContext: { runAsUser: 1, runAsGroup: 2, fsGroup: 9, supplementalGroups: [8] }, containers: [container] });
+  const facts = { pod: owner, container, imageUser: { uid: 0, username: "" }, namespaces: namespacesOf(owner), seccompDir: "/seccomp", seccompDefault: false };
+  expect(containerSecurityContext(facts)).toMatchObject({
+    run_as_user: { value: 1 }, run_as_group: { value: 3 }, supplemental_groups: [9, 8], no_new_privs: true, capabilities: { add_capabilities: ["NET_ADMIN"], drop_capabilities: ["ALL"] },
+    seccomp: { profile_type: "Localhost", localhost_ref: "/seccomp/p/x.json" }, namespace_options: { network: "POD", pid: "CONTAINER", ipc: "POD" },
+  });
+  expect(containerSecurityContext({ ...facts, pod: pod(), container: { name: "c", securityContext: { procMount: "Unmasked" } } })).toMatchObject({ masked_paths: [], seccomp: { profile_type: "Unconfined" }, run_as_user: { value: 0 } });
+  expect(namespacesOf(pod({ hostPID: true }), "target")).toEqual({ network: "POD", ipc: "POD", pid: "NODE" });
+  expect(namespacesOf(pod(), "target")).toEqual({ network: "POD", ipc: "POD", pid: "TARGET", target_id: "target" });
+
+  const nonRoot = (runAsUser: number | undefined, image: { uid: number | undefined; username: string }) => { try { verifyNonRoot(pod(), { name: "c", securityContext: { runAsNonRoot: true, runAsUser } }, image); return "fine"; } catch (error) { return (error as Error).message; } };
+  expect(nonRoot(5, { uid: 0, username: "" })).toBe("fine");
+  expect(nonRoot(0, { uid: 7, username: "" })).toBe(`container's runAsUser breaks non-root policy (pod: "p_n(u)", container: c)`);
+  expect(nonRoot(undefined, { uid: 0, username: "" })).toBe(`container has runAsNonRoot and image will run as root (pod: "p_n(u)", container: c)`);
+  expect(nonRoot(undefined, { uid: undefined, username: "www" })).toBe(`container has runAsNonRoot and image has non-numeric user (www), cannot verify user is non-root (pod: "p_n(u)", container: c)`);
+});

@@ -1,0 +1,67 @@
+import { createServer } from "node:http";
+import { createServer as createTcp, type AddressInfo } from "node:net";
+import { expect, test } from "vitest";
+import type { Container, Pod, Probe } from "../../../core/api/gen/core.v1.ts";
+import { systemClock } from "../../../core/lifecycle/clock.ts";
+import { type Cri, CriError } from "../../cri/client.ts";
+import { runProbe } from "./prober.ts";
+
+const pod = { metadata: { name: "p", namespace: "n", uid: "u" }, spec: {} } as Pod;
+
+async function run(probe: Probe, { container = {}, call }: { container?: Partial<Container>; call?: (request: { cmd: string[] }) => object } = {}): Promise<string> {
+  const cri = { call: async (_: string, request: { cmd: string[] }) => call?.(request) ?? {} } as unknown as Cri;
+  const facts = { probe, pod, container: { name: "c", ...container }, containerId: "id", podIp: "127.0.0.1" };
+  return await runProbe({ cri, clock: systemClock, version: "1.36" }, facts, new AbortController().signal).then(({ result, output }) => `${result}: ${output}`, (error: Error) => `error: ${error.message}`);
+}
+
+test("http", async () => {
+  const seen: string[] = [];
+  const server = createServer((request, response) => {
+    seen.push([request.url, request.headers.host, request.headers["user-agent"], request.headers.accept, request.headers["x-a"]].join(" "));
+    if (request.url === "/far") response.writeHead(302, { location: "http://example.com/" }).end("moved");
+    else if (request.url === "/near") response.writeHead(302, { location: "/ok" }).end();
+    else if (request.url === "/slow") setTimeout(() => response.end(), 5_000).unref();
+    else if (request.url === "/chunks") { response.write("a"); response.end("b"); }
+    else response.writeHead(request.url === "/ok" ? 200 : 503).end("body");
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const get = (path: string, more: object = {}, timeoutSeconds = 1) => run({ httpGet: { path, port, ...more }, timeoutSeconds });
+  try {
+    expect(await get("/ok", { httpHeaders: [{ name: "Host", value: "h.example" }, { name: "X-A", value: "1" }] })).toBe("success: body");
+    expect(seen).toEqual(["/ok h.example kube-probe/1.36 */* 1"]);
+    expect(await get("/chunks")).toBe("success: ab");
+    expect(await get("/near")).toBe("success: body");
+    expect(await get("/far")).toBe("warning: Probe terminated redirects, Response body: moved");
+    expect(await get("/broken")).toBe("failure: HTTP probe failed with statuscode: 503");
+    expect(await get("/slow", {}, 0.2)).toBe(`failure: Get "http://127.0.0.1:${port}/slow": context deadline exceeded (Client.Timeout exceeded while awaiting headers)`);
+    expect(await run({ httpGet: { port: "web", path: "ok" } }, { container: { ports: [{ name: "web", containerPort: port }] } })).toBe("success: body");
+    expect(await run({ httpGet: { port: "nope" } })).toBe(`error: couldn't find port: "nope" in container "c"`);
+  } finally {
+    server.close();
+    server.closeAllConnections();
+  }
+  expect(await get("/ok")).toBe(`failure: Get "http://127.0.0.1:${port}/ok": dial tcp 127.0.0.1:${port}: connect: connection refused`);
+});
+
+test("tcp", async () => {
+  const server = createTcp();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  expect(await run({ tcpSocket: { port } })).toBe("success: ");
+  server.close();
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(await run({ tcpSocket: { port } })).toBe(`failure: dial tcp 127.0.0.1:${port}: connect: connection refused`);
+});
+
+test("exec", async () => {
+  const bytes = (text: string) => Buffer.from(text);
+  const probe: Probe = { exec: { command: ["test", "$(A)"] } };
+  expect(await run(probe, { container: { env: [{ name: "A", value: "x" }] }, call: ({ cmd }) => ({ stdout: bytes(cmd.join(" ")) }) })).toBe("success: test x");
+  expect(await run(probe, { call: () => ({ exit_code: 1, stdout: bytes("o"), stderr: bytes("e") }) })).toBe("failure: oe");
+  const late = () => { throw new CriError({ method: "", code: "DeadlineExceeded", detail: "" }); };
+  expect(await run({ ...probe, timeoutSeconds: 2 }, { call: late })).toBe(`failure: command timed out: "test $(A)" timed out after 2s`);
+  let tries = 0;
+  const broken = () => { tries++; throw new CriError({ method: "", code: "Unavailable", detail: "down" }); };
+  expect([await run(probe, { call: broken }), tries]).toEqual(["error: rpc error: code = Unavailable desc = down", 3]);
+});

@@ -1,0 +1,96 @@
+import { expect, test } from "vitest";
+import type { Container, Pod, PodStatus } from "../../../core/api/gen/core.v1.ts";
+import { containerHash } from "../containers/labels.ts";
+import { NO_PROBES, type ProbeResults } from "../probes/probe-results.ts";
+import type { RuntimeContainer, RuntimePod, RuntimeState } from "../runtime-pod.ts";
+import type { WaitingReason } from "./container-status.ts";
+import { podStatusOf, type PodStatusFacts } from "./pod-status.ts";
+import { statusPatch } from "./status-patch.ts";
+
+const NOW = Date.UTC(2026, 0, 2, 3, 4, 5);
+
+const container = (name: string, more: Partial<Container> = {}): Container => ({ name, image: "busybox:1", ...more });
+
+function pod(spec: Partial<Pod["spec"]> = {}, metadata: Partial<Pod["metadata"]> = {}): Pod {
+  return { apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "default", uid: "u", resourceVersion: "1", creationTimestamp: "", generation: 3, ...metadata }, spec: { containers: [container("app")], restartPolicy: "Always", ...spec } };
+}
+
+/** "app=running", "init=exited:1", newest first. */
+function runtime(text: string): RuntimePod {
+  const containers = text.split(" ").filter((word) => word !== "").map((word, i): RuntimeContainer => {
+    const [name = "", rest = ""] = word.split("=");
+    const [state = "", code = "0"] = rest.split(":");
+    return {
+      id: `${name}-${i}`, name, sandboxId: "s", state: state as RuntimeState, createdAtMs: NOW, startedAtMs: NOW, finishedAtMs: NOW, exitCode: Number(code), reason: code === "0" ? "Completed" : "Error", message: "", image: "i", imageRef: "sha",
+      imageId: "", restartCount: 2, logPath: "", mounts: [], user: undefined, stopSignal: undefined,
+      spec: { hash: containerHash(container(name)), restartCount: 2, terminationMessagePath: "", terminationMessagePolicy: "", gracePeriodSeconds: undefined, preStop: undefined },
+    };
+  });
+  return { uid: "u", name: "p", namespace: "default", sandboxes: [{ id: "s", attempt: 0, ready: true, createdAtMs: 0, ips: ["fd00::5", "10.0.0.5"], hostNetwork: false, runtimeHandler: "" }], containers };
+}
+
+interface More { before?: PodStatus; terminal?: boolean; failure?: PodStatusFacts["failure"]; probes?: Partial<ProbeResults>; waiting?: [string, WaitingReason][]; metadata?: Partial<Pod["metadata"]>; status?: PodStatus }
+
+function statusOf(spec: Partial<Pod["spec"]>, seen: RuntimePod, { before = {}, terminal = false, failure, probes = {}, waiting = [], metadata = {}, status }: More = {}): PodStatus {
+  return podStatusOf({
+    pod: { ...pod(spec, metadata), ...(status ? { status } : {}) }, runtime: seen, probes: { ...NO_PROBES, ...probes }, waiting: new Map(waiting), terminationMessages: new Map(), kubeletStartedMs: 0, before, terminal, failure, hostIps: ["172.16.0.1"], nowMs: NOW,
+  });
+}
+
+/** Running Ready=True app:running … as kubectl would summarise it. */
+function summary(status: PodStatus): string {
+  const states = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])].map(({ name, state, ready }) => `${name}:${state?.waiting?.reason ?? Object.keys(state ?? {})[0]}${ready ? "+" : ""}`);
+  const conditions = status.conditions?.filter(({ type }) => type === "Initialized" || type === "Ready").map(({ type, status: value, reason }) => `${type}=${value}${reason ? `(${reason})` : ""}`) ?? [];
+  return [status.phase, ...states, ...conditions].join(" ");
+}
+
+const init = { initContainers: [container("i1"), container("i2")] };
+const side = { initContainers: [container("side", { restartPolicy: "Always" })] };
+const crash: [string, WaitingReason][] = [["app", { reason: "CrashLoopBackOff", message: "back-off" }]];
+
+test.each<[string, Partial<Pod["spec"]>, string, More, string]>([
+  ["new", {}, "", {}, "Pending app:ContainerCreating Initialized=True Ready=False(ContainersNotReady)"],
+  ["running", {}, "app=running", {}, "Running app:running+ Initialized=True Ready=True"],
+  ["initializing", init, "i1=running", {}, "Pending i1:running i2:PodInitializing app:PodInitializing Initialized=False(ContainersNotInitialized) Ready=False(ContainersNotReady)"],
+  ["init failed for good", { ...init, restartPolicy: "Never" }, "i1=exited:1", {}, "Failed i1:terminated i2:PodInitializing app:PodInitializing Initialized=False(ContainersNotInitialized) Ready=False(PodFailed)"],
+  ["sidecar not started", side, "side=created", {}, "Pending side:waiting app:PodInitializing Initialized=False(ContainersNotInitialized) Ready=False(ContainersNotReady)"],
+  ["sidecar and app", side, "app=running side=running", {}, "Running side:running+ app:running+ Initialized=True Ready=True"],
+  ["app done, sidecar left", { ...side, restartPolicy: "Never" }, "app=exited:0 side=running", {}, "Running side:running+ app:terminated Initialized=True Ready=False(ContainersNotReady)"],
+  ["app and sidecar done", { ...side, restartPolicy: "Never" }, "app=exited:0 side=exited:137", { terminal: true }, "Succeeded side:terminated app:terminated Initialized=True(PodCompleted) Ready=False(PodCompleted)"],
+  ["between restarts", {}, "app=exited:1", {}, "Running app:terminated Initialized=True Ready=False(ContainersNotReady)"],
+  ["crash loop", {}, "app=exited:1", { waiting: crash }, "Running app:CrashLoopBackOff Initialized=True Ready=False(ContainersNotReady)"],
+  ["image missing", {}, "", { waiting: [["app", { reason: "ErrImagePull", message: "no" }]] }, "Pending app:ErrImagePull Initialized=True Ready=False(ContainersNotReady)"],
+  ["done", { restartPolicy: "Never" }, "app=exited:0", {}, "Succeeded app:terminated Initialized=True(PodCompleted) Ready=False(PodCompleted)"],
+  ["failed", { restartPolicy: "Never" }, "app=exited:1", {}, "Failed app:terminated Initialized=True Ready=False(PodFailed)"],
+  ["killed, whatever the policy says", {}, "app=exited:137", { terminal: true }, "Failed app:terminated Initialized=True Ready=False(PodFailed)"],
+  ["evicted", {}, "app=running", { failure: { reason: "Evicted", message: "low" } }, "Failed app:running+ Initialized=True Ready=False(PodFailed)"],
+  ["once ended, always ended", { restartPolicy: "Never" }, "app=running", { before: { phase: "Succeeded" } }, "Succeeded app:running+ Initialized=True(PodCompleted) Ready=False(PodCompleted)"],
+  ["not ready yet", {}, "app=running", { probes: { readiness: () => "failure" } }, "Running app:running Initialized=True Ready=False(ContainersNotReady)"],
+  ["starting up", {}, "app=running", { probes: { startup: () => "unknown" } }, "Running app:running Initialized=True Ready=False(ContainersNotReady)"],
+  ["a gate is closed", { readinessGates: [{ conditionType: "x/y" }] }, "app=running", {}, "Running app:running+ Initialized=True Ready=False(ReadinessGatesNotReady)"],
+  ["a gate is open", { readinessGates: [{ conditionType: "x/y" }] }, "app=running", { status: { conditions: [{ type: "x/y", status: "True" }] } }, "Running app:running+ Initialized=True Ready=True"],
+])("%s", (_, spec, seen, more, expected) => {
+  expect(summary(statusOf(spec, runtime(seen), more))).toBe(expected);
+});
+
+test("addresses, times and history", () => {
+  const first = statusOf({}, runtime("app=running app=exited:3"));
+  expect(first).toMatchObject({ hostIP: "172.16.0.1", podIP: "10.0.0.5", podIPs: [{ ip: "10.0.0.5" }, { ip: "fd00::5" }], startTime: "2026-01-02T03:04:05Z", observedGeneration: 3, qosClass: "BestEffort" });
+  expect(first.containerStatuses?.[0]).toMatchObject({ restartCount: 2, containerID: "containerd://app-0", lastState: { terminated: { exitCode: 3, reason: "Error", containerID: "containerd://app-1" } } });
+  const lost = statusOf({}, { ...runtime(""), sandboxes: [] }, { before: first });
+  expect(lost.containerStatuses?.[0]).toMatchObject({ restartCount: 2, state: { waiting: { reason: "ContainerCreating" } }, lastState: { terminated: { exitCode: 3 } } });
+  const unseen = statusOf({}, { ...runtime(""), sandboxes: [] }, { before: { ...first, containerStatuses: [{ ...first.containerStatuses![0]!, lastState: {} }] } });
+  expect(unseen.containerStatuses?.[0]).toMatchObject({ restartCount: 3, lastState: { terminated: { exitCode: 137, reason: "ContainerStatusUnknown" } } });
+});
+
+test("only what changed is written, and nobody else's conditions are touched", () => {
+  const before = statusOf({}, runtime(""), { status: { conditions: [{ type: "x/y", status: "True" }] } });
+  const after = statusOf({}, runtime("app=running"), { before, status: before });
+  expect(statusPatch("u", before, before)).toBeUndefined();
+  const patch = statusPatch("u", before, after) as { metadata: object; status: PodStatus };
+  expect(patch.metadata).toEqual({ uid: "u" });
+  expect(Object.keys(patch.status).toSorted()).toEqual(["conditions", "containerStatuses", "phase"]);
+  expect(patch.status.conditions?.map(({ type, status, reason }) => [type, status, reason])).toEqual([["Ready", "True", null], ["ContainersReady", "True", null]]);
+  const moved = { ...after, podIPs: [{ ip: "10.0.0.9" }] };
+  expect(statusPatch("u", after, moved)).toEqual({ metadata: { uid: "u" }, status: { podIPs: [{ ip: "10.0.0.9" }, { $patch: "replace" }] } });
+});

@@ -1,0 +1,97 @@
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Pod } from "../../../core/api/gen/core.v1.ts";
+import { systemClock } from "../../../core/lifecycle/clock.ts";
+import { systemRandom } from "../../../core/lifecycle/random.ts";
+import { notFound } from "../../../core/api/meta/status-error.ts";
+import { systemMounts } from "../../os/mount.ts";
+import { type Payload, setVolumeOwnership, writePayload } from "./atomic-writer.ts";
+import { checkHostPath } from "./host-path.ts";
+import { configMapPayload, type PayloadFacts, projectedPayload } from "./payload.ts";
+import { bindSubPath } from "./subpath.ts";
+
+let directory = "";
+beforeEach(() => { directory = realpathSync(mkdtempSync(join(tmpdir(), "volume-"))); });
+afterEach(() => {
+  systemMounts().unmountAll(directory);
+  rmSync(directory, { recursive: true });
+});
+
+const files = (content: Record<string, string>, mode = 0o644): Payload => new Map(Object.entries(content).map(([path, text]) => [path, { data: Buffer.from(text), mode }]));
+const write = (payload: Payload) => writePayload(directory, payload, { clock: systemClock, random: systemRandom, prepare: async () => undefined });
+
+test("files change together, and what is gone is gone", async () => {
+  expect(await write(files({ a: "1", "dir/b": "2" }))).toBe(true);
+  const before = readlinkSync(join(directory, "..data"));
+  expect([readFileSync(join(directory, "a"), "utf8"), readFileSync(join(directory, "dir/b"), "utf8"), readlinkSync(join(directory, "a"))]).toEqual(["1", "2", "..data/a"]);
+  expect(await write(files({ a: "1", "dir/b": "2" }))).toBe(false);
+  expect(await write(files({ a: "9", c: "3" }, 0o600))).toBe(true);
+  expect(readdirSync(directory).filter((name) => !name.startsWith("..")).toSorted()).toEqual(["a", "c"]);
+  expect([readFileSync(join(directory, "a"), "utf8"), statSync(join(directory, "c")).mode & 0o777]).toEqual(["9", 0o600]);
+  expect(readdirSync(directory)).not.toContain(before);
+  rmSync(join(directory, "a")); // as a crash between the swap and the links would leave it
+  expect(await write(files({ a: "9", c: "3" }, 0o600))).toBe(false);
+  expect(readlinkSync(join(directory, "a"))).toBe("..data/a");
+  await expect(write(files({ "../x": "" }))).rejects.toThrow("invalid path");
+});
+
+test("a volume is given to a group", async () => {
+  mkdirSync(join(directory, "d"));
+  writeFileSync(join(directory, "d/f"), "", { mode: 0o600 });
+  symlinkSync("/etc/hostname", join(directory, "d/link"));
+  await setVolumeOwnership(directory, { gid: 4321, readOnly: false, onlyIfRootDiffers: false });
+  const look = (path: string) => { const { gid, mode } = statSync(join(directory, path)); return [gid, (mode & 0o7777).toString(8)]; };
+  expect([look("d"), look("d/f")]).toEqual([[4321, "2775"], [4321, "660"]]);
+  expect(statSync("/etc/hostname").gid).toBe(0);
+  chmodSync(join(directory, "d/f"), 0o600);
+  await setVolumeOwnership(directory, { gid: 4321, readOnly: false, onlyIfRootDiffers: true });
+  expect(look("d/f")).toEqual([4321, "600"]);
+});
+
+test("a subpath stays in its volume", () => {
+  const volumePath = join(directory, "volume");
+  const bind = (subPath: string) => bindSubPath({ volumePath, subPath, target: join(directory, "target") }, systemMounts());
+  mkdirSync(join(volumePath, "inside"), { recursive: true });
+  writeFileSync(join(volumePath, "inside/file"), "x");
+  symlinkSync("inside", join(volumePath, "good"));
+  symlinkSync("/etc", join(volumePath, "bad"));
+  expect(readdirSync(bind("good"))).toEqual(["file"]);
+  expect(readdirSync(bind("made/on/the/way"))).toEqual([]);
+  expect(() => bind("bad")).toThrow("not within volume path");
+  expect(() => bind("bad/new")).toThrow("not within volume path");
+  expect(() => readdirSync("/etc/new")).toThrow("ENOENT");
+  systemMounts().unmountAll(directory);
+  rmSync(join(directory, "target"), { recursive: true });
+  expect(readFileSync(bind("inside/file"), "utf8")).toBe("x");
+});
+
+test.each([
+  ["Directory", "d", ""], ["Directory", "f", "is not a directory"], ["File", "f", ""], ["File", "none", "is not a file"], ["DirectoryOrCreate", "new", ""], ["FileOrCreate", "new-file", ""], ["Socket", "f", "is not a socket file"], ["", "none", ""],
+] as const)("hostPath %s %s", async (type, path, problem) => {
+  mkdirSync(join(directory, "d"));
+  writeFileSync(join(directory, "f"), "");
+  const check = checkHostPath({ path: join(directory, path), type });
+  if (problem) await expect(check).rejects.toThrow(`hostPath type check failed: ${join(directory, path)} ${problem}`);
+  else await check;
+});
+
+test("what the files say", async () => {
+  const pod = { metadata: { name: "p", namespace: "n" }, spec: { containers: [{ name: "c", securityContext: { runAsUser: 7 } }] } } as Pod;
+  const facts: PayloadFacts = {
+    pod, hostIps: [], allocatable: {}, token: async () => "tok",
+    objects: {
+      configMap: async (_, name) => { if (name !== "cfg") throw notFound({ group: "", resource: "configmap" }, name); return { apiVersion: "v1", kind: "ConfigMap", metadata: { name, uid: "", resourceVersion: "", creationTimestamp: "" }, data: { a: "1" }, binaryData: { b: "AAE=" } }; },
+      secret: async (_, name) => { throw notFound({ group: "", resource: "secret" }, name); },
+    },
+  };
+  const all = { items: undefined, optional: undefined, mode: 0o644 };
+  expect([...(await configMapPayload(facts, "cfg", all)).keys()]).toEqual(["a", "b"]);
+  await expect(configMapPayload(facts, "nope", all)).rejects.toThrow(`configmap "nope" not found`);
+  expect((await configMapPayload(facts, "nope", { ...all, optional: true })).size).toBe(0);
+  await expect(configMapPayload(facts, "cfg", { ...all, items: [{ key: "x", path: "x" }] })).rejects.toThrow("configmap references non-existent config key: x");
+  const projected = await projectedPayload(facts, { sources: [{ serviceAccountToken: { path: "token" } }, { configMap: { name: "cfg", items: [{ key: "a", path: "d/a", mode: 0o400 }] } }] });
+  expect([...projected].map(([path, { mode, uid }]) => [path, mode, uid])).toEqual([["token", 0o600, 7], ["d/a", 0o400, undefined]]);
+  await expect(projectedPayload(facts, { sources: [{ secret: { name: "s" } }, { configMap: { name: "x" } }] })).rejects.toThrow(`[secret "s" not found, configmap "x" not found]`);
+});
