@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { runAll, type Runnable } from "./run-all.ts";
+import { startEarly } from "./start-early.ts";
 
 function part(name: string, trace: string[], life?: () => Promise<void>): Runnable {
   return {
@@ -60,4 +61,25 @@ test("an error while stopping is not lost", async () => {
   await Bun.sleep(1);
   stop.abort();
   await expect(done).rejects.toThrow("clumsy failed");
+});
+
+test("a slow part is begun early, and waited for where it is needed", async () => {
+  const trace: string[] = [];
+  const stop = new AbortController();
+  const slow: Runnable = {
+    name: "slow",
+    async run(signal, ready) {
+      trace.push("slow begins");
+      await Bun.sleep(5);
+      trace.push("slow is ready");
+      ready();
+      await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+    },
+  };
+  const [begun, ready] = startEarly(slow);
+  const done = runAll([begun, part("independent", trace), ready, part("dependent", trace)], stop.signal);
+  await Bun.sleep(20);
+  stop.abort();
+  await done;
+  expect(trace).toEqual(["slow begins", "start independent", "slow is ready", "start dependent", "stop dependent", "stop independent"]);
 });
