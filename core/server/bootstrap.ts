@@ -101,7 +101,7 @@ function dnsService({ clusterDns }: BootstrapOptions): NewObject<Service> {
     metadata: { name: "kube-dns", namespace: "kube-system", labels: { "k8s-app": "kube-dns", "kubernetes.io/cluster-service": "true", "kubernetes.io/name": "CoreDNS" } },
     spec: {
       type: "ClusterIP", clusterIP: clusterDns, clusterIPs: [clusterDns], internalTrafficPolicy: "Local",
-      ports: [{ name: "dns", port: 53, protocol: "UDP", targetPort: 53 }, { name: "dns-tcp", port: 53, protocol: "TCP", targetPort: 53 }],
+      ports: [{ name: "dns", port: 53, protocol: "UDP", targetPort: 10_053 }, { name: "dns-tcp", port: 53, protocol: "TCP", targetPort: 10_053 }],
     },
   };
 }

@@ -1,0 +1,150 @@
+/**
+ * The cluster's DNS server: one in every node's process, asked by the pods of that node.
+ *
+ *   pod ─▶ 10.43.0.10:53 ─▶ service proxy (kube-dns, internalTrafficPolicy Local) ─▶ this node's listener ─┬─▶ zone.ts: the cluster's names
+ *                                                                                                          └─▶ forwarder.ts: all others, as the host asks
+ *
+ * Every EndpointSlice of kube-dns is made by dns-endpoints.ts. Only addresses in `clients` are answered: the port may be reachable from outside, and open
+ * resolvers are abused. The cluster's names are answered from copies, without a network and without the API server.
+ */
+import type { Informers } from "../client/informer-factory.ts";
+import { ENDPOINT_SLICES, NAMESPACES, SERVICES } from "../client/resources.ts";
+import { aborted } from "../lifecycle/aborted.ts";
+import type { Clock } from "../lifecycle/clock.ts";
+import type { Random } from "../lifecycle/random.ts";
+import type { Runnable } from "../lifecycle/run-all.ts";
+import { type Cidr, cidrContains, cidrOf, parseCidr, parseIp } from "../net/cidr.ts";
+import type { Log } from "../observe/log.ts";
+import type { Metrics } from "../observe/metrics.ts";
+import { forwarder } from "./forwarder.ts";
+import { type Address, listeners } from "./listeners.ts";
+import { addressRecords, CLASS_IN, FormatError, nameBytes, type Query, RCODE, readQuery, type Reply, type ResourceRecord, TCP_BYTES_MAX, TYPE, UDP_BYTES_MAX, UDP_BYTES_MIN, writeError, writeReply } from "./wire.ts";
+import { Zone, type ZoneAnswer } from "./zone.ts";
+
+/** Not 53: hosts often have a resolver of their own. */
+export const DNS_PORT = 10_053;
+
+export interface DnsServerOptions {
+  readonly informers: Informers;
+  readonly clusterDomain: string;
+  /** Pods and services: their reverse names are ours, and pods may ask. */
+  readonly cidrs: readonly string[];
+  /** Who else may ask: this node's addresses. Loopback always may. */
+  readonly clients: () => readonly string[];
+  /** May change: asked every other second. Addresses that are not there yet are tried again. */
+  readonly listen: () => readonly Address[];
+  readonly upstreams: () => readonly string[];
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+const ALIASES_MAX = 8;
+const BUCKETS = [0.00025, 0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.024, 2.048, 4.096, 8.192];
+const TYPE_NAMES: Readonly<Record<number, string>> = Object.fromEntries(Object.entries(TYPE).map(([name, number]) => [number, name]));
+const RCODE_NAMES: Readonly<Record<number, string>> = Object.fromEntries(Object.entries(RCODE).map(([name, number]) => [number, name]));
+
+export function dnsServer(options: DnsServerOptions): Runnable {
+  const { informers, clusterDomain, clock, random, log } = options;
+  const sources = { services: informers.of(SERVICES), slices: informers.of(ENDPOINT_SLICES), namespaces: informers.of(NAMESPACES) };
+  const cidrs = options.cidrs.flatMap((text): Cidr[] => { const cidr = parseCidr(text); return cidr ? [cidr] : []; });
+  const zone = new Zone({ ...sources, domain: clusterDomain, cidrs });
+  const synced = (): boolean => Object.values(sources).every((source) => source.synced);
+
+  // CoreDNS's names, which its dashboards read
+  const requests = options.metrics.counter("coredns_dns_requests_total", "Counter of DNS requests made per zone, protocol and family.");
+  const responses = options.metrics.counter("coredns_dns_responses_total", "Counter of response status codes.");
+  const durations = options.metrics.histogram("coredns_dns_request_duration_seconds", "Histogram of the time (in seconds) each request took per zone.", BUCKETS);
+  const forwards = options.metrics.histogram("coredns_proxy_request_duration_seconds", "Histogram of the time each request took.", BUCKETS);
+  const refusals = options.metrics.counter("coracle_dns_refused_clients_total", "Datagrams and connections from addresses that may not ask.");
+  const upstream = forwarder({ upstreams: options.upstreams, clock, random, onAsked: (to, seconds, failure) => forwards.observe(seconds, { to, rcode: failure === "" ? "NOERROR" : "SERVFAIL" }) });
+
+  function mayAsk(address: string): boolean {
+    const ip = parseIp(address.split("%")[0]!);
+    if (!ip) return false;
+    if (ip.family === 4 ? ip.value >> 24n === 127n : ip.value === 1n) return true;
+    return cidrs.some((cidr) => cidrContains(cidr, ip)) || options.clients().some((text) => { const own = parseIp(text); return own !== undefined && cidrContains(cidrOf(own, own.family === 4 ? 32 : 128), ip); });
+  }
+
+  /** The answer's bytes, or undefined for what deserves none. */
+  async function respond(message: Uint8Array, proto: "udp" | "tcp", signal: AbortSignal): Promise<Uint8Array | undefined> {
+    const startMs = clock.uptimeMs();
+    let query: Query | undefined;
+    try {
+      query = readQuery(message);
+    } catch (error) {
+      if (!(error instanceof FormatError)) throw error;
+      return error.id === undefined ? undefined : writeError(error.id, RCODE.FORMERR);
+    }
+    if (!query) return undefined;
+    const type = TYPE_NAMES[query.question.type] ?? "other";
+    requests.inc({ proto, type });
+    const bytesMax = proto === "tcp" ? TCP_BYTES_MAX : Math.max(UDP_BYTES_MIN, Math.min(UDP_BYTES_MAX, query.edns?.udpBytes ?? UDP_BYTES_MIN));
+    const answer = await answerTo(query, bytesMax, signal);
+    responses.inc({ proto, rcode: RCODE_NAMES[answer[3]! & 0xf] ?? "other" });
+    durations.observe((clock.uptimeMs() - startMs) / 1000, { proto });
+    return answer;
+  }
+
+  async function answerTo(query: Query, bytesMax: number, signal: AbortSignal): Promise<Uint8Array> {
+    const { question, edns, opcode } = query;
+    const refuse = (rcode: number): Uint8Array => writeReply(query, { rcode, authoritative: false, answers: [], authorities: [], additionals: [] }, bytesMax);
+    if (opcode !== 0) return refuse(RCODE.NOTIMP);
+    if (edns && edns.version !== 0) return refuse(RCODE.BADVERS);
+    if (question.type === TYPE.AXFR || question.type === TYPE.IXFR || question.class !== CLASS_IN) return refuse(RCODE.REFUSED);
+    const own = zone.answer(question.name, question.type);
+    if (own && !synced()) return refuse(RCODE.SERVFAIL); // "no such name" would be a lie, and be remembered
+    if (own) return writeReply(query, shuffled(await withAliases(own, query, signal)), bytesMax);
+    return (await upstream.ask(query, bytesMax, signal)) ?? refuse(RCODE.SERVFAIL);
+  }
+
+  /** An ExternalName's target, looked up: many resolvers in containers do not follow an alias on their own. */
+  async function withAliases(first: ZoneAnswer, query: Query, signal: AbortSignal): Promise<Reply> {
+    const answers = [...first.answers];
+    let target = first.chase;
+    for (let i = 0; target !== undefined && i < ALIASES_MAX; i++) {
+      const next = zone.answer(target, query.question.type);
+      if (next) {
+        answers.push(...next.answers);
+        target = next.chase;
+        continue;
+      }
+      const asked: Query = { ...query, question: { ...query.question, name: target, nameBytes: nameBytes(target) } };
+      const message = await upstream.ask(asked, TCP_BYTES_MAX, signal);
+      if (!message) return { ...first, rcode: RCODE.SERVFAIL };
+      answers.push(...addressRecords(message));
+      break;
+    }
+    return { ...first, answers };
+  }
+
+  /** Clients take the first address: each should find another one there. Aliases stay in front. */
+  function shuffled(reply: Reply): Reply {
+    const isAddress = ({ type }: ResourceRecord): boolean => type === "A" || type === "AAAA" || type === "SRV";
+    const addresses = reply.answers.filter(isAddress);
+    for (let i = addresses.length - 1; i > 0; i--) {
+      const j = Math.floor(random.next() * (i + 1));
+      [addresses[i], addresses[j]] = [addresses[j]!, addresses[i]!];
+    }
+    return { ...reply, answers: [...reply.answers.filter((record) => !isAddress(record)), ...addresses] };
+  }
+
+  return {
+    name: "dns",
+    async run(signal, ready) {
+      const open = listeners({
+        clock, log, signal,
+        mayAsk: (address) => { const may = mayAsk(address); if (!may) refusals.inc(); return may; },
+        respond: (message, proto) => respond(message, proto, signal),
+      });
+      ready(); // pods that ask too early ask again
+      try {
+        for await (const _ of clock.every(2000, signal)) await open.update(options.listen());
+        await aborted(signal);
+      } finally {
+        await open.close();
+      }
+    },
+  };
+}

@@ -1,0 +1,218 @@
+/**
+ * Questions about names that are not the cluster's, asked of the host's servers. Answers are kept for up to 30 seconds, bounded in number and size; the same question
+ * from many clients is asked once.
+ *
+ *   a server that does not answer within 2 s, or cannot be reached, is left alone for a moment (doubling to 10 s): the next one is asked
+ *   all of them are being left alone ─▶ at once "server failure", but for one question now and then that tries: without a network nobody waits
+ *
+ * Every question has a socket, and so a port, of its own: an answer cannot be guessed. An answer that is cut off is asked for again over TCP if the client has a
+ * larger limit.
+ */
+import { createSocket } from "node:dgram";
+import { connect, isIPv6 } from "node:net";
+import { backoffMs } from "../lifecycle/backoff.ts";
+import type { Clock } from "../lifecycle/clock.ts";
+import type { Random } from "../lifecycle/random.ts";
+import { FormatError, type Query, RCODE, readName, TYPE, walk, writeQuery } from "./wire.ts";
+
+export interface ForwarderOptions {
+  readonly upstreams: () => readonly string[];
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Told how each question to a server ended; "" for an answer. */
+  readonly onAsked?: (server: string, seconds: number, failure: string) => void;
+}
+
+export interface Forwarder {
+  /** The answer with the asker's id, at most `bytesMax` long (cut off, and marked as such, if need be). Undefined: nobody answered. */
+  ask(query: Query, bytesMax: number, signal: AbortSignal): Promise<Uint8Array | undefined>;
+}
+
+const TRY_MS = 2000;
+const DOWN = { minMs: 500, maxMs: 10_000 };
+const PORT = 53;
+/** Questions under way at the same time. */
+const PENDING_MAX = 500;
+const KEEP_SECONDS_MAX = 30;
+const ENTRIES_MAX = 4096;
+const ENTRY_BYTES_MAX = 4096;
+
+interface Entry { readonly message: Uint8Array; readonly ttlOffsets: readonly number[]; readonly storedMs: number; readonly untilMs: number }
+interface Health { failures: number; downUntilMs: number }
+
+export function forwarder({ upstreams, clock, random, onAsked }: ForwarderOptions): Forwarder {
+  const cache = new Map<string, Entry>(); // oldest first
+  const pending = new Map<string, Promise<Uint8Array | undefined>>();
+  const health = new Map<string, Health>();
+
+  async function ask(query: Query, bytesMax: number, signal: AbortSignal): Promise<Uint8Array | undefined> {
+    const large = bytesMax > 4096; // over TCP: wants what does not fit into a datagram
+    const key = [query.question.name, query.question.type, query.question.class, query.checkingDisabled, query.edns?.dnssecOk ?? "-", large].join(" ");
+    const kept = fromCache(key);
+    if (kept) return fit(kept, query, bytesMax);
+    let answer = pending.get(key);
+    if (!answer) {
+      if (pending.size >= PENDING_MAX) return undefined;
+      answer = askServers(query, large, signal).finally(() => void pending.delete(key));
+      pending.set(key, answer);
+    }
+    const message = await answer;
+    if (!message) return undefined;
+    keep(key, message);
+    return fit(message, query, bytesMax);
+  }
+
+  async function askServers(query: Query, large: boolean, signal: AbortSignal): Promise<Uint8Array | undefined> {
+    const servers = upstreams();
+    const nowMs = clock.uptimeMs();
+    const up = servers.filter((server) => (health.get(server)?.downUntilMs ?? 0) <= nowMs);
+    for (const server of up) {
+      const one = health.get(server);
+      if (one && one.failures > 0) one.downUntilMs = clock.uptimeMs() + TRY_MS; // others do not try while this one does
+      const startMs = clock.uptimeMs();
+      const answer = await askServer(server, query, large, signal);
+      if (signal.aborted) return undefined;
+      onAsked?.(server, (clock.uptimeMs() - startMs) / 1000, answer instanceof Error ? answer.message : "");
+      if (answer instanceof Error) {
+        const failures = (health.get(server)?.failures ?? 0) + 1;
+        health.set(server, { failures, downUntilMs: clock.uptimeMs() + backoffMs(failures, DOWN) });
+        continue;
+      }
+      health.delete(server);
+      if (rcodeOf(answer) !== RCODE.SERVFAIL && rcodeOf(answer) !== RCODE.REFUSED) return answer;
+      if (server === up.at(-1)) return answer; // that is what they all say
+    }
+    return undefined;
+  }
+
+  async function askServer(server: string, query: Query, large: boolean, signal: AbortSignal): Promise<Uint8Array | Error> {
+    const id = (random.bytes(2)[0]! << 8) | random.bytes(2)[0]!;
+    const question = writeQuery(id, query);
+    const timeout = new AbortController();
+    const alarm = clock.after(TRY_MS, () => timeout.abort(new Error("no answer")));
+    const quit = AbortSignal.any([signal, timeout.signal]);
+    const isAnswer = (message: Uint8Array): boolean => answers(message, id, query);
+    try {
+      const first = await overUdp(server, question, isAnswer, quit);
+      return large && (first[2]! & 0x02) !== 0 ? await overTcp(server, question, isAnswer, quit) : first;
+    } catch (error) {
+      return error instanceof Error ? error : new Error(String(error));
+    } finally {
+      alarm.cancel();
+    }
+  }
+
+  function fromCache(key: string): Uint8Array | undefined {
+    const entry = cache.get(key);
+    if (!entry) return undefined;
+    const nowMs = clock.uptimeMs();
+    if (entry.untilMs <= nowMs) {
+      cache.delete(key);
+      return undefined;
+    }
+    const message = entry.message.slice();
+    const view = new DataView(message.buffer);
+    const agedSeconds = Math.floor((nowMs - entry.storedMs) / 1000);
+    for (const offset of entry.ttlOffsets) view.setUint32(offset, Math.max(0, view.getUint32(offset) - agedSeconds));
+    return message;
+  }
+
+  function keep(key: string, message: Uint8Array): void {
+    const rcode = rcodeOf(message);
+    if (message.length > ENTRY_BYTES_MAX || (message[2]! & 0x02) !== 0 || (rcode !== RCODE.NOERROR && rcode !== RCODE.NXDOMAIN)) return;
+    const records = walk(message).filter(({ type }) => type !== TYPE.OPT);
+    if (records.length === 0) return; // nothing says how long it holds
+    const seconds = Math.min(KEEP_SECONDS_MAX, ...records.map(({ ttl }) => ttl));
+    if (seconds <= 0) return;
+    cache.delete(key);
+    const [oldest] = cache.keys();
+    if (cache.size >= ENTRIES_MAX && oldest !== undefined) cache.delete(oldest);
+    const nowMs = clock.uptimeMs();
+    cache.set(key, { message, ttlOffsets: records.map(({ ttlOffset }) => ttlOffset), storedMs: nowMs, untilMs: nowMs + seconds * 1000 });
+  }
+
+  return { ask };
+}
+
+/** Ours by id and by question: what else arrives is not from the server we asked, or late. */
+function answers(message: Uint8Array, id: number, { question }: Query): boolean {
+  if (message.length < 12 || ((message[0]! << 8) | message[1]!) !== id || (message[2]! & 0x80) === 0) return false;
+  try {
+    walk(message);
+    if (message[4] !== 0 || message[5] !== 1) return false;
+    const { text, end } = readName(message, 12);
+    return text === question.name && ((message[end]! << 8) | message[end + 1]!) === question.type;
+  } catch (error) {
+    if (error instanceof FormatError) return false;
+    throw error;
+  }
+}
+
+/** The id and the spelling are the asker's. */
+function fit(message: Uint8Array, { id, question }: Query, bytesMax: number): Uint8Array {
+  const end = 12 + question.nameBytes.length + 4;
+  const out = message.length <= bytesMax ? message.slice() : message.slice(0, end);
+  out[0] = id >> 8;
+  out[1] = id & 0xff;
+  out.set(question.nameBytes, 12);
+  if (message.length > bytesMax) {
+    out[2]! |= 0x02;
+    out.fill(0, 6, 12);
+  }
+  return out;
+}
+
+function rcodeOf(message: Uint8Array): number { return message[3]! & 0xf; }
+
+function overUdp(server: string, question: Uint8Array, isAnswer: (message: Uint8Array) => boolean, signal: AbortSignal): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    const socket = createSocket(isIPv6(server.split("%")[0]!) ? "udp6" : "udp4");
+    const end = (): void => {
+      signal.removeEventListener("abort", abort);
+      socket.close();
+    };
+    const fail = (error: unknown): void => { end(); reject(error instanceof Error ? error : new Error(String(error))); };
+    const abort = (): void => fail(signal.reason);
+    socket.on("error", fail);
+    socket.on("message", (message) => {
+      const bytes = Uint8Array.from(message);
+      if (!isAnswer(bytes)) return;
+      end();
+      resolve(bytes);
+    });
+    signal.addEventListener("abort", abort, { once: true });
+    if (signal.aborted) return abort();
+    socket.connect(PORT, server, (error?: Error) => {
+      if (signal.aborted) return;
+      if (error) return fail(error);
+      socket.send(question, (problem) => { if (problem && !signal.aborted) fail(problem); });
+    });
+  });
+}
+
+function overTcp(server: string, question: Uint8Array, isAnswer: (message: Uint8Array) => boolean, signal: AbortSignal): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: server, port: PORT });
+    let received = new Uint8Array(0);
+    const end = (): void => {
+      signal.removeEventListener("abort", abort);
+      socket.destroy();
+    };
+    const fail = (error: unknown): void => { end(); reject(error instanceof Error ? error : new Error(String(error))); };
+    const abort = (): void => fail(signal.reason);
+    socket.on("connect", () => socket.write(Buffer.concat([Uint8Array.of(question.length >> 8, question.length & 0xff), question])));
+    socket.on("data", (chunk) => {
+      received = Uint8Array.from(Buffer.concat([received, chunk as Buffer]));
+      const length = received.length < 2 ? Number.POSITIVE_INFINITY : (received[0]! << 8) | received[1]!;
+      if (received.length < length + 2) return;
+      const message = received.slice(2, length + 2);
+      if (!isAnswer(message)) return fail(new Error("not the answer to the question"));
+      end();
+      resolve(message);
+    });
+    socket.on("error", fail);
+    socket.on("close", () => fail(new Error("the connection was closed")));
+    signal.addEventListener("abort", abort, { once: true });
+    if (signal.aborted) abort();
+  });
+}

@@ -1,0 +1,139 @@
+/**
+ * Sockets on which questions arrive: UDP and TCP for each address. An address that is not there (yet), or a port that is taken, is tried again at the next update.
+ *
+ * TCP connections are few, short and bounded: one question after the other, closed when quiet.
+ */
+import { createSocket, type Socket as UdpSocket } from "node:dgram";
+import { createServer, isIPv6, type Server, type Socket } from "node:net";
+import type { Clock } from "../lifecycle/clock.ts";
+import type { Log } from "../observe/log.ts";
+
+export interface Address { readonly address: string; readonly port: number }
+
+export interface ListenerDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+  mayAsk(address: string): boolean;
+  respond(message: Uint8Array, proto: "udp" | "tcp"): Promise<Uint8Array | undefined>;
+}
+
+const CONNECTIONS_MAX = 256;
+const QUIET_MS = 10_000;
+/** Datagrams being answered at the same time: most are answered at once, so only forwarded ones add up. */
+const DATAGRAMS_MAX = 2000;
+
+interface Open { readonly udp: UdpSocket; readonly tcp: Server; readonly connections: Set<Socket> }
+
+export function listeners({ clock, log, signal, mayAsk, respond }: ListenerDeps) {
+  const open = new Map<string, Open>();
+  const failing = new Set<string>();
+  let busy = 0;
+
+  async function answer(message: Uint8Array, proto: "udp" | "tcp"): Promise<Uint8Array | undefined> {
+    try {
+      return await respond(message, proto);
+    } catch (error) {
+      if (!signal.aborted) log.error("a DNS question cannot be answered", { error });
+      return undefined;
+    }
+  }
+
+  async function listen({ address, port }: Address): Promise<Open> {
+    const udp = createSocket(isIPv6(address) ? "udp6" : "udp4");
+    udp.on("message", (message, from) => {
+      if (!mayAsk(from.address) || busy >= DATAGRAMS_MAX) return;
+      busy++;
+      void answer(Uint8Array.from(message), "udp").then((reply) => {
+        busy--;
+        if (reply && !signal.aborted) udp.send(reply, from.port, from.address, () => undefined); // the client may be gone
+      });
+    });
+    const connections = new Set<Socket>();
+    const tcp = createServer((socket) => {
+      if (connections.size >= CONNECTIONS_MAX || !mayAsk(socket.remoteAddress ?? "")) return void socket.destroy();
+      connections.add(socket);
+      socket.on("close", () => connections.delete(socket));
+      socket.on("error", () => socket.destroy());
+      serve(socket);
+    });
+    try {
+      await new Promise<void>((resolve, reject) => {
+        udp.once("error", reject);
+        udp.bind(port, address, () => resolve());
+      });
+      await new Promise<void>((resolve, reject) => {
+        tcp.once("error", reject);
+        tcp.listen(port, address, () => resolve());
+      });
+    } catch (error) {
+      close({ udp, tcp, connections });
+      throw error;
+    }
+    udp.on("error", (error) => log.warn("the DNS socket failed", { address, port, error }));
+    tcp.on("error", (error) => log.warn("the DNS socket failed", { address, port, error }));
+    return { udp, tcp, connections };
+  }
+
+  function serve(socket: Socket): void {
+    let received = Buffer.alloc(0);
+    let working = false;
+    let alarm = clock.after(QUIET_MS, () => socket.destroy());
+    const work = async (): Promise<void> => {
+      working = true;
+      while (received.length >= 2 && received.length >= received.readUInt16BE(0) + 2 && !socket.destroyed) {
+        const length = received.readUInt16BE(0);
+        const message = Uint8Array.from(received.subarray(2, length + 2));
+        received = received.subarray(length + 2);
+        const reply = await answer(message, "tcp");
+        if (!reply) return void socket.destroy();
+        socket.write(Buffer.concat([Uint8Array.of(reply.length >> 8, reply.length & 0xff), reply]));
+      }
+      working = false;
+    };
+    socket.on("close", () => alarm.cancel());
+    socket.on("data", (chunk) => {
+      alarm.cancel();
+      alarm = clock.after(QUIET_MS, () => socket.destroy());
+      received = Buffer.concat([received, chunk as Buffer]);
+      if (received.length > 2 * 65_537) return void socket.destroy(); // asks faster than it reads
+      if (!working) void work();
+    });
+  }
+
+  function close({ udp, tcp, connections }: Open): void {
+    try {
+      udp.close();
+    } catch (error) {
+      log.debug("a DNS socket was closed already", { error });
+    }
+    tcp.close();
+    for (const socket of connections) socket.destroy();
+  }
+
+  return {
+    async update(wanted: readonly Address[]): Promise<void> {
+      const keys = new Map(wanted.map((one) => [`${one.address} ${one.port}`, one]));
+      for (const [key, one] of open) {
+        if (keys.has(key)) continue;
+        close(one);
+        open.delete(key);
+      }
+      for (const [key, one] of keys) {
+        if (open.has(key)) continue;
+        try {
+          open.set(key, await listen(one));
+          failing.delete(key);
+          log.info("DNS is served", { address: one.address, port: one.port });
+        } catch (error) {
+          if (!failing.has(key)) log.warn("DNS cannot be served yet, trying again", { address: one.address, port: one.port, error });
+          failing.add(key);
+        }
+      }
+    },
+    async close(): Promise<void> {
+      for (const one of open.values()) close(one);
+      open.clear();
+    },
+  };
+}

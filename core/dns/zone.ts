@@ -1,0 +1,228 @@
+/**
+ * The cluster's own names, answered out of the informers' copies. What it says follows the Kubernetes DNS specification 1.1.0; where that leaves a choice, CoreDNS.
+ *
+ *   <service>.<ns>.svc.<domain>                 its cluster IPs; headless: its ready endpoints; ExternalName: an alias
+ *   <endpoint>.<service>.<ns>.svc.<domain>      one endpoint, by its hostname or its address with dashes
+ *   _<port>._<protocol>.<service>.<ns>.svc…     SRV
+ *   1-2-3-4.<ns>.pod.<domain>                   that address, if the namespace exists
+ *   4.3.2.1.in-addr.arpa                        PTR, for cluster IPs and endpoints
+ *   dns-version.<domain>                        TXT "1.1.0"
+ *
+ * Pure but for reading the copies.
+ *
+ * Source: https://github.com/kubernetes/dns/blob/master/docs/specification.md; coredns v1.12 plugin/kubernetes (choices)
+ */
+import type { Namespace, Service } from "../api/gen/core.v1.ts";
+import type { EndpointSlice } from "../api/gen/discovery.v1.ts";
+import { keyOf, objectKey, type ObjectKey } from "../api/meta/object-meta.ts";
+import type { Index, Informer } from "../client/informer.ts";
+import { type Cidr, cidrContains, formatIp, type Ip, ipBytes, ipFromBytes, parseIp } from "../net/cidr.ts";
+import { RCODE, type Reply, type ResourceRecord, TYPE } from "./wire.ts";
+
+/** For what changes with a Service: clients may keep it. */
+const SERVICE_TTL = 30;
+/** For endpoints, and for "there is no such name": pods come and go. */
+const ENDPOINT_TTL = 5;
+const SPEC_VERSION = "1.1.0";
+
+export interface ZoneSources {
+  readonly services: Informer<Service>;
+  readonly slices: Informer<EndpointSlice>;
+  readonly namespaces: Informer<Namespace>;
+}
+
+export interface ZoneOptions extends ZoneSources {
+  /** "cluster.local" */
+  readonly domain: string;
+  /** Whose reverse names nobody else knows: pods and services. */
+  readonly cidrs: readonly Cidr[];
+}
+
+export interface ZoneAnswer extends Reply {
+  /** The last answer is an alias for this name, which the asker wants looked up as well. */
+  readonly chase?: string | undefined;
+}
+
+const SLICES_BY_SERVICE: Index<EndpointSlice> = {
+  name: "service",
+  valuesOf: ({ metadata }) => { const name = metadata.labels?.["kubernetes.io/service-name"]; return name === undefined ? [] : [objectKey(metadata.namespace ?? "", name)]; },
+};
+const SLICES_BY_ADDRESS: Index<EndpointSlice> = { name: "address", valuesOf: ({ endpoints }) => (endpoints ?? []).flatMap(({ addresses }) => addresses) };
+const SERVICES_BY_ADDRESS: Index<Service> = { name: "address", valuesOf: ({ spec }) => (spec?.clusterIPs ?? []).filter((ip) => ip !== "None") };
+
+interface Host { readonly name: string; readonly ip: Ip; readonly slice: Readonly<EndpointSlice> }
+
+export class Zone {
+  readonly #sources: ZoneSources;
+  readonly #domain: string;
+  readonly #cidrs: readonly Cidr[];
+
+  constructor({ domain, cidrs, ...sources }: ZoneOptions) {
+    this.#sources = sources;
+    this.#domain = domain.toLowerCase();
+    this.#cidrs = cidrs;
+  }
+
+  /** Undefined for names that are not ours: ask others. */
+  answer(name: string, type: number): ZoneAnswer | undefined {
+    if (name === this.#domain || name.endsWith(`.${this.#domain}`)) {
+      const labels = name.slice(0, Math.max(0, name.length - this.#domain.length - 1)).split(".").filter((label) => label !== "");
+      return this.#inDomain(name, labels, type);
+    }
+    const ip = reverseAddress(name);
+    return ip && this.#reverse(name, ip, type);
+  }
+
+  #inDomain(name: string, labels: readonly string[], type: number): ZoneAnswer {
+    const kind = labels.at(-1), namespace = labels.at(-2), service = labels.at(-3), rest = labels.slice(0, -3);
+    if (kind === undefined) return this.#apex(name, type);
+    if (kind === "dns-version" && labels.length === 1) return this.#found(type, [{ type: "TXT", name, ttl: SERVICE_TTL, texts: [SPEC_VERSION] }]);
+    if (kind !== "svc" && kind !== "pod") return this.#noName();
+    if (namespace === undefined) return this.#found(type, []);
+    if (!this.#sources.namespaces.get(objectKey("", namespace))) return this.#noName();
+    if (service === undefined) return this.#found(type, []);
+    if (kind === "pod") return rest.length === 0 ? this.#pod(name, service, type) : this.#noName();
+    const found = this.#sources.services.get(objectKey(namespace, service));
+    if (!found) return this.#noName();
+    if (found.spec?.type === "ExternalName") return rest.length === 0 ? this.#alias(name, found.spec.externalName ?? "", type) : this.#noName();
+    if (rest.length === 0) return this.#service(name, found, type);
+    if (rest.length === 1 && !rest[0]!.startsWith("_")) return this.#endpoint(name, found, rest[0]!, type);
+    if (rest.length === 1) return portsOf(found).some(({ protocol }) => `_${protocol}` === rest[0]) ? this.#found(type, []) : this.#noName();
+    if (rest.length === 2 && rest[0]!.startsWith("_") && rest[1]!.startsWith("_")) return this.#port(name, found, rest[0]!.slice(1), rest[1]!.slice(1), type);
+    return this.#noName();
+  }
+
+  #apex(name: string, type: number): ZoneAnswer {
+    return this.#found(type, [this.#soa(), { type: "NS", name, ttl: SERVICE_TTL, target: `kube-dns.kube-system.svc.${this.#domain}` }]);
+  }
+
+  #service(name: string, service: Readonly<Service>, type: number): ZoneAnswer {
+    if (type === TYPE.SRV) return this.#srv(name, service, portsOf(service));
+    if (!isHeadless(service)) return this.#found(type, clusterIps(service).map((ip) => address(name, ip, SERVICE_TTL)));
+    const hosts = this.#hosts(service);
+    return hosts.length === 0 ? this.#noName() : this.#found(type, unique(hosts.map(({ ip }) => address(name, ip, ENDPOINT_TTL))));
+  }
+
+  #endpoint(name: string, service: Readonly<Service>, host: string, type: number): ZoneAnswer {
+    const hosts = this.#hosts(service).filter((one) => one.name === host);
+    if (hosts.length === 0) return this.#noName();
+    if (type === TYPE.SRV) return this.#srvOf(name, service, portsOf(service), hosts);
+    return this.#found(type, unique(hosts.map(({ ip }) => address(name, ip, ENDPOINT_TTL))));
+  }
+
+  #port(name: string, service: Readonly<Service>, port: string, protocol: string, type: number): ZoneAnswer {
+    const ports = portsOf(service).filter((one) => one.name === port && one.protocol === protocol);
+    if (ports.length === 0) return this.#noName();
+    return type === TYPE.SRV || type === TYPE.ANY ? this.#srv(name, service, ports) : this.#found(type, []);
+  }
+
+  #srv(name: string, service: Readonly<Service>, ports: readonly PortName[]): ZoneAnswer {
+    if (isHeadless(service)) return this.#srvOf(name, service, ports, this.#hosts(service));
+    const target = this.#nameOf(service);
+    return {
+      ...this.#reply(RCODE.NOERROR, ports.map(({ port }) => ({ type: "SRV", name, ttl: SERVICE_TTL, priority: 0, weight: Math.max(1, Math.floor(100 / ports.length)), port, target }))),
+      additionals: clusterIps(service).map((ip) => address(target, ip, SERVICE_TTL)),
+    };
+  }
+
+  /** Endpoints may listen on another port than the Service names, and not all of them on the same. */
+  #srvOf(name: string, service: Readonly<Service>, ports: readonly PortName[], hosts: readonly Host[]): ZoneAnswer {
+    const targets = hosts.flatMap((host) => ports.flatMap((port) => {
+      const number = host.slice.ports?.find((one) => (one.name ?? "") === port.name && (one.protocol ?? "TCP").toLowerCase() === port.protocol)?.port;
+      return number == null ? [] : [{ host, number, target: `${host.name}.${this.#nameOf(service)}` }];
+    }));
+    if (targets.length === 0) return this.#noName();
+    const weight = Math.max(1, Math.floor(100 / targets.length));
+    return {
+      ...this.#reply(RCODE.NOERROR, unique(targets.map(({ number, target }) => ({ type: "SRV", name, ttl: ENDPOINT_TTL, priority: 0, weight, port: number, target })))),
+      additionals: unique(targets.map(({ host, target }) => address(target, host.ip, ENDPOINT_TTL))),
+    };
+  }
+
+  #pod(name: string, label: string, type: number): ZoneAnswer {
+    const ip = parseIp(/^\d+-\d+-\d+-\d+$/.test(label) ? label.replaceAll("-", ".") : label.replaceAll("-", ":"));
+    return ip ? this.#found(type, [address(name, ip, ENDPOINT_TTL)]) : this.#noName();
+  }
+
+  #alias(name: string, externalName: string, type: number): ZoneAnswer {
+    const target = externalName.toLowerCase().replace(/\.$/, "");
+    if (parseIp(target) || target === "") return this.#found(type, []); // an address is no name
+    return { ...this.#reply(RCODE.NOERROR, [{ type: "CNAME", name, ttl: SERVICE_TTL, target }]), chase: type === TYPE.CNAME ? undefined : target };
+  }
+
+  #reverse(name: string, ip: Ip, type: number): ZoneAnswer | undefined {
+    const text = formatIp(ip);
+    const services = this.#sources.services.by(SERVICES_BY_ADDRESS, text).map((service) => this.#nameOf(service));
+    const endpoints = services.length > 0 ? [] : this.#sources.slices.by(SLICES_BY_ADDRESS, text).flatMap((slice) => {
+      const key = SLICES_BY_SERVICE.valuesOf(slice)[Symbol.iterator]().next().value as ObjectKey | undefined;
+      const service = key && this.#sources.services.get(key);
+      return service ? hostsOf(slice).filter((host) => formatIp(host.ip) === text).map((host) => `${host.name}.${this.#nameOf(service)}`) : [];
+    });
+    const targets = [...new Set([...services, ...endpoints])];
+    if (targets.length > 0) return this.#found(type, targets.map((target) => ({ type: "PTR", name, ttl: services.length > 0 ? SERVICE_TTL : ENDPOINT_TTL, target })));
+    return this.#cidrs.some((cidr) => cidrContains(cidr, ip)) ? this.#noName() : undefined;
+  }
+
+  #hosts(service: Readonly<Service>): Host[] {
+    return this.#sources.slices.by(SLICES_BY_SERVICE, keyOf(service)).flatMap(hostsOf);
+  }
+
+  #nameOf({ metadata }: Readonly<Service>): string { return `${metadata.name}.${metadata.namespace}.svc.${this.#domain}`; }
+
+  /** The name exists: those records of it that were asked for, perhaps none. */
+  #found(type: number, records: readonly ResourceRecord[]): ZoneAnswer {
+    return this.#reply(RCODE.NOERROR, records.filter((record) => type === TYPE.ANY || TYPE[record.type] === type));
+  }
+
+  #noName(): ZoneAnswer { return this.#reply(RCODE.NXDOMAIN, []); }
+
+  #reply(rcode: number, answers: readonly ResourceRecord[]): ZoneAnswer {
+    return { rcode, authoritative: true, answers, authorities: answers.length === 0 ? [this.#soa()] : [], additionals: [] };
+  }
+
+  #soa(): ResourceRecord {
+    return { type: "SOA", name: this.#domain, ttl: ENDPOINT_TTL, primary: `ns.dns.${this.#domain}`, mailbox: `hostmaster.${this.#domain}`, serial: 1, refresh: 7200, retry: 1800, expire: 86_400, minimum: ENDPOINT_TTL };
+  }
+}
+
+interface PortName { readonly name: string; readonly protocol: string; readonly port: number }
+
+function portsOf({ spec }: Readonly<Service>): PortName[] {
+  return (spec?.ports ?? []).map(({ name = "", protocol = "TCP", port }) => ({ name, protocol: protocol.toLowerCase(), port }));
+}
+
+function isHeadless({ spec }: Readonly<Service>): boolean { return spec?.clusterIP === "None"; }
+
+function clusterIps({ spec }: Readonly<Service>): Ip[] {
+  return (spec?.clusterIPs ?? [spec?.clusterIP ?? ""]).flatMap((text) => parseIp(text) ?? []);
+}
+
+/** Ready endpoints; publishNotReadyAddresses is already in the slices, which then call all of them ready. */
+function hostsOf(slice: Readonly<EndpointSlice>): Host[] {
+  if (slice.addressType === "FQDN") return [];
+  return (slice.endpoints ?? []).flatMap(({ addresses, conditions, hostname }) => {
+    if (conditions?.ready === false) return [];
+    return addresses.flatMap((text) => {
+      const ip = parseIp(text);
+      return ip ? [{ ip, slice, name: hostname?.toLowerCase() || text.replace(/[.:]/g, "-") }] : [];
+    });
+  });
+}
+
+function address(name: string, ip: Ip, ttl: number): ResourceRecord {
+  return { type: ip.family === 4 ? "A" : "AAAA", name, ttl, address: ipBytes(ip) };
+}
+
+function unique(records: readonly ResourceRecord[]): ResourceRecord[] {
+  return [...new Map(records.map((record) => [JSON.stringify({ ...record, address: "address" in record ? [...record.address] : undefined }), record])).values()];
+}
+
+
+
+/** The address a name in in-addr.arpa or ip6.arpa stands for. */
+function reverseAddress(name: string): Ip | undefined {
+  if (name.endsWith(".in-addr.arpa")) return parseIp(name.slice(0, -".in-addr.arpa".length).split(".").reverse().join("."));
+  if (!name.endsWith(".ip6.arpa")) return undefined;
+  const nibbles = name.slice(0, -".ip6.arpa".length).split(".").reverse();
+  return nibbles.length === 32 && nibbles.every((nibble) => /^[0-9a-f]$/.test(nibble)) ? ipFromBytes(Buffer.from(nibbles.join(""), "hex")) : undefined;
+}
