@@ -179,6 +179,22 @@ remove_network() {
   done <<TABLES
 $tables
 TABLES
+  # rules of ours in the machine's own chain (node/network/forward.ts)
+  for family in ip ip6; do
+    for handle in $("$nft" -a list chain "$family" filter FORWARD 2>/dev/null | sed -n 's/.*comment "coracle pods".*# handle \([0-9]*\)$/\1/p'); do
+      "$nft" delete rule "$family" filter FORWARD handle "$handle" && removed "nftables rule $family filter FORWARD handle $handle"
+    done
+  done
+}
+
+# Kernel settings as they were before (node/os/sysctl.ts), unless somebody else has changed them since.
+restore_settings() {
+  find "$data_dir/agent" -maxdepth 3 -name sysctls.json 2>/dev/null | while read -r file; do
+    grep -o '"[^"]*":{"before":"[^"]*","after":"[^"]*"}' "$file" | sed 's/^"\([^"]*\)":{"before":"\([^"]*\)","after":"\([^"]*\)"}$/\1 \2 \3/' | while read -r name before after; do
+      case $name in */*) path=/proc/sys/$name ;; *) path=/proc/sys/$(echo "$name" | tr . /) ;; esac
+      if [ "$(cat "$path" 2>/dev/null)" = "$after" ] && { echo "$before" >"$path"; } 2>/dev/null; then echo "restored $name = $before"; fi
+    done
+  done
 }
 
 # Fixed places of containerd and libcni; they may be others' as well. A shim's socket that nobody has open is nobody's.
@@ -215,6 +231,7 @@ remove_files() {
 stop_service
 stop_containers
 remove_network
+restore_settings
 remove_units
 mounts=$(unmount_all)
 [ -z "$mounts" ] || { echo "$mounts"; REMOVED=$((REMOVED + $(echo "$mounts" | wc -l))); }
