@@ -59,6 +59,8 @@ import { type HealthCheck, healthPaths, metricsPath, versionPath } from "../core
 import { httpFront } from "../core/server/http.ts";
 import { inProcessTransport } from "../core/server/in-process.ts";
 import { openApiPaths } from "../core/server/openapi.ts";
+import { directDialer } from "../core/server/node-proxy/dialer.ts";
+import { nodeProxyHandlers } from "../core/server/special/node-proxy.ts";
 import { specialHandlers } from "../core/server/special/special.ts";
 import { VERBS } from "../core/server/verbs/all.ts";
 import { openStore } from "../storage/open.ts";
@@ -179,7 +181,10 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       tokens: tokenIssuer({ ...lookups, key: () => keys.signing, issuer, apiAudiences, clock, random }),
       tokenReviews: { tokens, apiAudiences },
       review: async ({ kind, object, namespace, user }) => (await evaluateReview(kind as AccessReviewKind, object as never, authorizer, { user, namespace })) as never,
-      connections: () => undefined,
+      connections: nodeProxyHandlers({
+        dialer: directDialer(clock),
+        kubeletTls: () => ({ ca: pki.authority("server-ca").bundlePem, cert: pki.leaf("client-kube-apiserver").certificatePem, key: pki.leaf("client-kube-apiserver").keyPem }),
+      }),
     }),
   }, VERBS);
 

@@ -20,6 +20,10 @@ import type { Metrics } from "../core/observe/metrics.ts";
 import { criClient } from "../node/cri/client.ts";
 import { nodeNetwork } from "../node/network/network.ts";
 import { noOverlay } from "../node/network/overlay.ts";
+import type { TlsMaterial } from "../core/net/tls.ts";
+import type { Certificate } from "../core/pki/x509.ts";
+import { kubeletConfiguration } from "../node/kubelet/server/configz.ts";
+import { kubeletServer } from "../node/kubelet/server/server.ts";
 import { kubelet } from "../node/kubelet/kubelet.ts";
 import { systemCgroups } from "../node/os/cgroup.ts";
 import { exec } from "../node/os/exec.ts";
@@ -45,6 +49,8 @@ export interface NodeOptions {
   readonly node: ThisNode;
   /** The way to the API server in somebody's name. */
   readonly transport: (user: UserInfo, userAgent: string) => Transport;
+  /** What the kubelet's own server presents, and who may have signed a caller's certificate. */
+  readonly kubeletTls: { readonly material: () => TlsMaterial; readonly clientCa: () => readonly Certificate[] };
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -79,13 +85,18 @@ export async function nodeParts(options: NodeOptions): Promise<readonly Runnable
     nft, conntrack: conntrackProgram({ path: join(binDir, "conntrack") }), clock, metrics, log: log.with({ part: "proxy" }),
   });
 
+  const agentSettings = kubeletSettings(settings, node, paths);
   const agent = kubelet({
-    settings: kubeletSettings(settings, node, paths),
+    settings: agentSettings,
     client, cri, mounts, exec, clock, random, log, events, metrics,
     pods: informers.of(PODS, { fieldSelector: `spec.nodeName=${node.name}` }),
     services: informers.of(SERVICES),
     cgroups: systemCgroups(),
     machine: machineInfo(),
   });
-  return [...runtime, informers, events, agent, proxyInformers, ...(enabled("network") ? [network] : []), ...(enabled("proxy") ? [proxy] : [])];
+  const agentServer = kubeletServer({
+    api: agent.api, host: "::", port: agentSettings.port, tls: options.kubeletTls.material, clientCa: options.kubeletTls.clientCa, client,
+    configz: () => (kubeletConfiguration(agentSettings)), clock, metrics, log: log.with({ part: "kubelet server" }),
+  });
+  return [...runtime, informers, events, agent, agentServer, proxyInformers, ...(enabled("network") ? [network] : []), ...(enabled("proxy") ? [proxy] : [])];
 }

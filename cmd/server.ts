@@ -12,7 +12,7 @@ import { ConfigError, helpOf, loadSettings, readText } from "./config/config.ts"
 import type { Settings } from "./config/flags.ts";
 import { type ControlPlane, controlPlane } from "./control-plane.ts";
 import { thisNode } from "./node-identity.ts";
-import { nodeParts } from "./node.ts";
+import { type NodeOptions, nodeParts } from "./node.ts";
 import { paths } from "./paths.ts";
 import { stopSignal } from "./stop-signal.ts";
 
@@ -40,13 +40,24 @@ export async function server(argv: readonly string[]): Promise<number> {
   try {
     await writeAdminKubeconfig(plane, settings, mode);
     const parts: Runnable[] = [...plane.parts];
-    if (!settings.disableAgent) parts.push(...(await nodeParts({ ...common, node, transport: plane.transport })));
+    if (!settings.disableAgent) parts.push(...(await nodeParts({ ...common, node, transport: plane.transport, kubeletTls: kubeletTls(plane) })));
     await runAll(parts, signal);
   } finally {
     await plane.close();
   }
   log.info("coracle server has ended", { reason: reason() });
   return 0;
+}
+
+/** The kubelet in this process has its certificates from the authorities here. */
+function kubeletTls({ pki }: ControlPlane): NodeOptions["kubeletTls"] {
+  return {
+    material: () => {
+      const { keyPem, certificatePem } = pki.leaf("serving-kubelet");
+      return { key: keyPem, cert: certificatePem, clientCas: [pki.authority("client-ca").bundlePem] };
+    },
+    clientCa: () => pki.authority("client-ca").bundle,
+  };
 }
 
 function kubeconfigMode({ writeKubeconfigMode: text }: Settings): number {

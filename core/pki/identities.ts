@@ -79,7 +79,7 @@ export function kubeletServing(nodeName: string, addresses: readonly string[]): 
   return { name: "serving-kubelet", authority: "server-ca", subject: kubeletSubject(nodeName), usages: SERVER, altNames: altNamesOf([nodeName, ...addresses]) };
 }
 
-/** All leaves a server keeps under its own directory. */
+/** All leaves a server keeps under its own directory, those of its own node's kubelet included. */
 export function serverLeaves(names: ServingNames): LeafSpec[] {
-  return [apiServerServing(names), ADMIN, CONTROLLER_MANAGER, SCHEDULER, KUBE_PROXY, KUBELET_CLIENT, FRONT_PROXY];
+  return [apiServerServing(names), ADMIN, CONTROLLER_MANAGER, SCHEDULER, KUBE_PROXY, KUBELET_CLIENT, FRONT_PROXY, kubeletServing(names.nodeName, names.nodeIps)];
 }

@@ -176,14 +176,16 @@ function headerBlock(headers: Readonly<Record<string, string>>): Buffer {
   return Buffer.concat(parts);
 }
 
-/** A zlib stream without compression: its header, then one stored block a call. */
+const FLUSH = Buffer.from([0, 0, 0, 0xff, 0xff]);
+
+/** A zlib stream without compression: its header, then a stored block a call, and an empty one, at which inflaters hand out what they have. */
 function storedBlocks(): (bytes: Uint8Array) => Buffer {
   let begun = false;
   return (bytes) => {
     const head = Buffer.alloc(5); // not final, stored; length; its complement
     head.writeUInt16LE(bytes.length, 1);
     head.writeUInt16LE(~bytes.length & 0xffff, 3);
-    const block = Buffer.concat([...(begun ? [] : [Buffer.from([0x78, 0x01])]), head, bytes]);
+    const block = Buffer.concat([...(begun ? [] : [Buffer.from([0x78, 0x01])]), head, bytes, FLUSH]);
     begun = true;
     return block;
   };

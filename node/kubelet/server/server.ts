@@ -120,8 +120,30 @@ export function kubeletServer({ api, host, port, tls, clientCa, client, configz,
       });
     },
   });
-  return Object.assign(server, { name: "kubelet server" });
+  return {
+    ...server,
+    name: "kubelet server",
+    stopping: server.stopping,
+    get connectionCount() { return server.connectionCount; },
+    async run(signal, ready) {
+      const renewing = watchCertificate(signal);
+      await server.run(signal, ready);
+      await renewing;
+    },
+  };
+
+  async function watchCertificate(signal: AbortSignal): Promise<void> {
+    let used = tls().cert;
+    for await (const _ of clock.every(CERTIFICATE_CHECK_MS, signal)) {
+      const { cert } = tls();
+      if (cert !== used) server.reloadCertificates();
+      used = cert;
+    }
+  }
 }
+
+/** A renewed certificate is due weeks before the old one ends. */
+const CERTIFICATE_CHECK_MS = 60_000;
 
 const STATUS_TEXTS: Readonly<Record<number, string>> = { 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 500: "Internal Server Error" };
 

@@ -18,8 +18,8 @@ export const V5 = "v5.channel.k8s.io";
 const STDIN = 0, STDOUT = 1, STDERR = 2, ERROR = 3, RESIZE = 4, CLOSE = 255;
 /** A Status is small; a runtime that sends more is not writing one. */
 const STATUS_BYTES_MAX = 64 * 1024;
-/** RFC 6455: fine, and "unexpected condition". */
-const NORMAL = 1000, INTERNAL = 1011;
+/** RFC 6455: the Status has said what went wrong, if anything did. */
+const NORMAL = 1000;
 
 interface Ends {
   /** After the handshakes of both. */
@@ -81,7 +81,7 @@ export function translateStreams({ client, runtime, options, clock }: Ends): Pro
     const whole = open === 0;
     const body = status.length > 0 ? Buffer.concat(status) : Buffer.from(JSON.stringify(whole ? SUCCESS : cutOff()));
     peer.send([Uint8Array.of(ERROR), body]);
-    peer.close(whole || status.length > 0 ? NORMAL : INTERNAL);
+    peer.close(NORMAL);
     spdy.close();
   }
 
