@@ -1,0 +1,10 @@
+import { expect, test } from "vitest";
+import { created } from "../generic/rehearse.ts";
+import { leases } from "./lease.ts";
+
+test("a lease lasts, and is never taken over less than not at all", () => {
+  expect(created(leases, { spec: { leaseDurationSeconds: 0, leaseTransitions: -1 } }).errors).toEqual([
+    "spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0", "spec.leaseTransitions: Invalid value: -1: must be greater than or equal to 0",
+  ]);
+  expect(created(leases, { spec: { holderIdentity: "a", strategy: "OldestEmulationVersion" } }).object.spec).toEqual({ holderIdentity: "a" });
+});
