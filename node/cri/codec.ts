@@ -62,22 +62,20 @@ function writeField(out: Writer, number: number, type: FieldType, content: unkno
     const inner = new Writer();
     writeMessage(inner, type.message, content as Plain);
     out.tag(number, BYTES);
-    return out.bytes(inner.finish());
-  }
-  if (type.kind === "scalar" && (type.scalar === "string" || type.scalar === "bytes")) {
+    out.bytes(inner.finish());
+  } else if (type.kind === "scalar" && (type.scalar === "string" || type.scalar === "bytes")) {
     const bytes = type.scalar === "string" ? utf8Encoder.encode(content as string) : (content as Uint8Array);
     if (bytes.length === 0 && !always) return;
     out.tag(number, BYTES);
-    return out.bytes(bytes);
+    out.bytes(bytes);
+  } else {
+    const value = numberOf(type, content);
+    if (value === 0 && !always) return;
+    const fraction = type.kind === "scalar" && (type.scalar === "double" || type.scalar === "float");
+    out.tag(number, !fraction ? VARINT : type.scalar === "double" ? FIXED64 : FIXED32);
+    if (fraction) out.float(value, type.scalar === "double" ? 8 : 4);
+    else out.varint(value);
   }
-  const value = numberOf(type, content);
-  if (value === 0 && !always) return;
-  if (type.kind === "scalar" && (type.scalar === "double" || type.scalar === "float")) {
-    out.tag(number, type.scalar === "double" ? FIXED64 : FIXED32);
-    return out.float(value, type.scalar === "double" ? 8 : 4);
-  }
-  out.tag(number, VARINT);
-  out.varint(value);
 }
 
 function isPacked(type: FieldType): boolean {

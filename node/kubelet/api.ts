@@ -33,7 +33,7 @@ export function kubeletApi({ context: { settings, cri }, manager, statsSummary, 
     const { pod, runtime } = workerOf(name);
     const wanted = container || pod.spec.containers[0]?.name || "";
     const found = containerNamed(runtime, wanted);
-    if (!found || found.state !== "running") throw new KubeletApiError("container-not-found", `container not found ("${wanted}")`);
+    if (found?.state !== "running") throw new KubeletApiError("container-not-found", `container not found ("${wanted}")`);
     return found;
   }
 

@@ -76,7 +76,10 @@ export class PodManager {
 
   #onPod(pod: Pod): void {
     const known = this.#workers.get(pod.metadata.uid);
-    if (known) return known.update(pod);
+    if (known) {
+      known.update(pod);
+      return;
+    }
     const worker = new PodWorker(pod, this.#deps.worker);
     const refusal = this.#refusal(pod);
     this.#start(worker);

@@ -9,6 +9,8 @@ import type { RuntimeContainer } from "../runtime-pod.ts";
 const MESSAGE_BYTES_MAX = 4096;
 const LOG_BYTES_MAX = 2048;
 const LOG_LINES_MAX = 80;
+/** What stands before the content of a line: time, stream, tag. */
+const HEAD_BYTES = 64;
 
 export async function terminationMessage(container: RuntimeContainer): Promise<string> {
   const { spec, exitCode, reason, mounts, message, logPath } = container;
@@ -22,14 +24,17 @@ export async function terminationMessage(container: RuntimeContainer): Promise<s
 
 async function endOfLog(path: string): Promise<string> {
   try {
-    // each line has a timestamp, a stream and a tag before its content
-    const lines = (await readEnd(path, LOG_BYTES_MAX + LOG_LINES_MAX * 64)).split("\n").flatMap((line) => /^\S+ (?:stdout|stderr) ([FP])\S* ?(.*)$/s.exec(line)?.slice(1) as [string, string] | undefined ?? []);
-    let text = "";
-    for (let i = 0; i < lines.length; i += 2) text += lines[i] === "P" ? lines[i + 1] : `${lines[i + 1]}\n`;
+    const text = (await readEnd(path, LOG_BYTES_MAX + LOG_LINES_MAX * HEAD_BYTES)).split("\n").map(contentOf).join("");
     return tail(text.split("\n").slice(-LOG_LINES_MAX - 1).join("\n"), LOG_BYTES_MAX);
   } catch (error) {
     return `Error on reading termination message from logs: ${(error as Error).message}`;
   }
+}
+
+/** A line of the runtime's log is "<time> <stream> <F|P> <content>"; P: the line goes on in the next one. */
+function contentOf(line: string): string {
+  const [, tag, content] = /^\S+ (?:stdout|stderr) ([FP])\S* ?(.*)$/s.exec(line) ?? [];
+  return content === undefined ? "" : tag === "P" ? content : `${content}\n`;
 }
 
 async function readEnd(path: string, bytesMax: number): Promise<string> {

@@ -1,0 +1,30 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import type { RuntimeContainer } from "../runtime-pod.ts";
+import { terminationMessage } from "./termination-message.ts";
+
+test("last words", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "words-"));
+  const [file, log] = [join(directory, "message"), join(directory, "0.log")];
+  writeFileSync(file, "from the file");
+  writeFileSync(log, ["2026-01-01T00:00:00.1Z stdout F one", "2026-01-01T00:00:00.2Z stderr P tw", "2026-01-01T00:00:00.2Z stderr F o", ""].join("\n"));
+  const words = (policy: string, { exitCode = 1, path = file, message = "" } = {}) => terminationMessage({
+    exitCode, message, reason: "Error", logPath: log, mounts: [{ container_path: "/dev/termination-log", host_path: path }],
+    spec: { hash: "", restartCount: 0, terminationMessagePath: "/dev/termination-log", terminationMessagePolicy: policy, gracePeriodSeconds: undefined, preStop: undefined },
+  } as unknown as RuntimeContainer);
+  try {
+    expect(await words("File")).toBe("from the file");
+    expect(await words("File", { message: "oom" })).toBe("oom: from the file");
+    writeFileSync(file, "");
+    expect(await words("File")).toBe("");
+    expect(await words("FallbackToLogsOnError")).toBe("one\ntwo\n");
+    expect(await words("FallbackToLogsOnError", { exitCode: 0 })).toBe("");
+    writeFileSync(file, "x".repeat(5000));
+    expect((await words("File")).length).toBe(4096);
+    expect(await words("File", { path: join(directory, "none") })).toBe("");
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});

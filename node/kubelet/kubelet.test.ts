@@ -1,0 +1,220 @@
+import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Container, Pod, PodStatus, Service } from "../../core/api/gen/core.v1.ts";
+import type { EventRecorder } from "../../core/client/events.ts";
+import { CONFIG_MAPS, LEASES, NODES, PODS, SERVICES } from "../../core/client/resources.ts";
+import { watchedInformer } from "../../core/client/watched-informer.ts";
+import { type Clock, systemClock } from "../../core/lifecycle/clock.ts";
+import { systemRandom } from "../../core/lifecycle/random.ts";
+import { silentLog } from "../../core/observe/log.ts";
+import { metricsRegistry } from "../../core/observe/metrics.ts";
+import { eventually, fakeApi } from "../../test/fake-api.ts";
+import { memoryRuntime } from "../cri/memory-runtime.ts";
+import type { Cgroups } from "../os/cgroup.ts";
+import type { Mounts } from "../os/mount.ts";
+import { kubelet } from "./kubelet.ts";
+import { KUBELET_DEFAULTS } from "./settings.ts";
+
+/** Time that runs a hundred times as fast, so that a back-off of ten seconds is a tenth of one. */
+const SPEED = 100;
+const startMs = Date.now();
+const fastClock: Clock = {
+  nowMs: () => startMs + (Date.now() - startMs) * SPEED,
+  uptimeMs: () => performance.now() * SPEED,
+  sleep: (ms, signal) => systemClock.sleep(ms / SPEED, signal),
+  every: (ms, signal) => systemClock.every(ms / SPEED, signal),
+  after: (ms, work) => systemClock.after(ms / SPEED, work),
+};
+
+const noMounts: Mounts = { mount: () => undefined, bind: () => undefined, setPropagation: () => undefined, unmount: () => undefined, unmountAll: () => [], list: () => [], isMountPoint: () => false };
+
+function memoryCgroups(): Cgroups & { readonly paths: Set<string> } {
+  const paths = new Set<string>();
+  return {
+    version: 2, countsSwap: false, paths, ensure: (path) => void paths.add(path), exists: (path) => paths.has(path), usage: () => undefined, pids: () => 0, children: () => [],
+    remove(path) { paths.delete(path); return true; },
+  };
+}
+
+let dataDir = "";
+beforeEach(() => { dataDir = mkdtempSync(join(tmpdir(), "kubelet-")); });
+afterEach(() => rmSync(dataDir, { recursive: true }));
+
+/** A node: its kubelet may be stopped and started, its runtime and its API server live on. */
+async function startNode() {
+  const api = fakeApi({ clock: fastClock });
+  const cri = memoryRuntime({ nowMs: fastClock.nowMs });
+  const cgroups = memoryCgroups();
+  const told: string[] = [];
+  const recorder: EventRecorder = { event: (about, _, reason, message) => void told.push(`${"metadata" in about ? about.metadata?.name : about.name} ${reason}: ${message}`) };
+  const signal = new AbortController().signal;
+  cri.images.add("busybox:1");
+
+  function startKubelet() {
+    const stop = new AbortController();
+    const deps = { clock: fastClock, random: systemRandom, log: silentLog };
+    const pods = watchedInformer(api.client.resource(PODS), { ...deps, query: { fieldSelector: "spec.nodeName=n1" } });
+    const services = watchedInformer<Service>(api.client.resource(SERVICES), deps);
+    const settings = { ...KUBELET_DEFAULTS, nodeName: "n1", nodeIps: ["172.16.0.1"], hostname: "n1", version: "v1.36.0", dataDir, podLogsDir: join(dataDir, "logs"), containerLogsDir: join(dataDir, "links"), resolvConf: "" };
+    const machine = { cpus: 2, memoryBytes: 4 * 1024 ** 3, swapBytes: 0, hugepages: [], machineId: "", systemUuid: "", bootId: "b", kernelVersion: "", osImage: "", architecture: "amd64", hostname: "n1" };
+    const node = kubelet({ ...deps, settings, client: api.client, pods, services, cri, cgroups, mounts: noMounts, exec: async () => ({ exitCode: 0, stdout: "", stderr: "" }), machine, events: { from: () => recorder }, metrics: metricsRegistry() });
+    const done = Promise.all([pods, services, node].map((part) => part.run(stop.signal, () => undefined)));
+    return { api: node.api, stop: async () => { stop.abort(); await done; } };
+  }
+
+  let running = startKubelet();
+  const pods = api.client.resource(PODS);
+  return {
+    api, cri, cgroups, told,
+    get kubelet() { return running.api; },
+    status: (name: string): PodStatus | undefined => api.all<Pod>(PODS).find(({ metadata }) => metadata.name === name)?.status,
+    async create(name: string, spec: Partial<Pod["spec"]>, containers: Partial<Container>[] = [{}]): Promise<void> {
+      const all = containers.map((container, i) => ({ name: `c${i}`, image: "busybox:1", ...container }));
+      await pods.create({ apiVersion: "v1", kind: "Pod", metadata: { name, namespace: "d" }, spec: { nodeName: "n1", restartPolicy: "Always", terminationGracePeriodSeconds: 30, ...spec, containers: all } }, { signal });
+    },
+    delete: (name: string, gracePeriodSeconds?: number) => pods.delete({ metadata: { name, namespace: "d" } }, { gracePeriodSeconds }, { signal }),
+    /** Waits until the API server says so of the pod. */
+    until: (name: string, holds: (status: PodStatus | undefined) => boolean) => eventually(() => api.all<Pod>(PODS).find(({ metadata }) => metadata.name === name)?.status, holds),
+    async stopKubelet() { await running.stop(); },
+    startKubelet() { running = startKubelet(); },
+    [Symbol.asyncDispose]: () => running.stop(),
+  };
+}
+
+const isReady = (status: PodStatus | undefined): boolean => status?.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True") ?? false;
+const first = (status: PodStatus | undefined) => status?.containerStatuses?.[0];
+
+test("a pod runs, is reported, and leaves nothing behind", async () => {
+  await using node = await startNode();
+  await node.create("web", { initContainers: [{ name: "i", image: "busybox:1" }], volumes: [{ name: "e", emptyDir: {} }] }, [{ volumeMounts: [{ name: "e", mountPath: "/e" }] }, {}]);
+  await node.until("web", (status) => status?.initContainerStatuses?.[0]?.state?.running !== undefined);
+  expect(node.cri.running()).toEqual(["i"]);
+  node.cri.exit("i", 0);
+  const status = await node.until("web", isReady);
+  expect(status).toMatchObject({ phase: "Running", podIP: expect.stringMatching(/^10\.0\.0\./), hostIP: "172.16.0.1", qosClass: "BestEffort" });
+  expect([...node.cgroups.paths].filter((path) => path.includes("/pod")).length).toBe(1);
+  expect(readdirSync(join(dataDir, "pods")).length).toBe(1);
+
+  await node.delete("web");
+  await node.until("web", (gone) => gone === undefined);
+  await eventually(() => [...node.cgroups.paths].filter((path) => path.includes("/pod")).length + readdirSync(join(dataDir, "pods")).length + readdirSync(join(dataDir, "logs")).length, (left) => left === 0);
+  expect(node.cri.calls.filter((call) => /^StopContainer c/.test(call)).toSorted()).toEqual(["StopContainer c0 30s", "StopContainer c1 30s"]);
+  expect(node.told).toContain("web Killing: Stopping container c1");
+});
+
+test("the node is registered, reported and keeps its lease", async () => {
+  await using node = await startNode();
+  const found = await eventually(() => node.api.all(NODES)[0], (one) => one?.status?.conditions?.at(-1)?.reason === "KubeletReady");
+  expect(found?.metadata.labels).toMatchObject({ "kubernetes.io/hostname": "n1", "kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux" });
+  expect(found?.status).toMatchObject({ capacity: { cpu: "2", memory: "4194304Ki", pods: "110" }, allocatable: { memory: "4091904Ki" }, addresses: [{ type: "InternalIP", address: "172.16.0.1" }, { type: "Hostname", address: "n1" }] });
+  const lease = await eventually(() => node.api.all(LEASES)[0], (one) => one !== undefined);
+  expect(lease?.spec).toMatchObject({ holderIdentity: "n1", leaseDurationSeconds: 40 });
+  await eventually(() => node.api.all(LEASES)[0]?.spec?.renewTime, (renewed) => renewed !== lease?.spec?.renewTime);
+});
+
+test("a container that keeps failing waits longer and longer", async () => {
+  await using node = await startNode();
+  await node.create("crash", {});
+  for (const [restarts, delay] of [[1, "10s"], [2, "20s"], [3, "40s"]] as const) {
+    await eventually(() => node.cri.running(), (names) => names.includes("c0"));
+    node.cri.exit("c0", 1);
+    if (restarts === 1) { // the first restart comes at once
+      await node.until("crash", (status) => first(status)?.restartCount === 1 && first(status)?.state?.running !== undefined);
+      node.cri.exit("c0", 1);
+    }
+    const status = await node.until("crash", (now) => first(now)?.state?.waiting?.message?.includes(delay) ?? false);
+    expect(first(status)).toMatchObject({ restartCount: restarts, state: { waiting: { reason: "CrashLoopBackOff" } }, lastState: { terminated: { exitCode: 1, reason: "Error" } } });
+    expect(status?.phase).toBe("Running");
+  }
+});
+
+test("a pod that has done its work", async () => {
+  await using node = await startNode();
+  await node.create("job", { restartPolicy: "Never", initContainers: [{ name: "side", image: "busybox:1", restartPolicy: "Always" }] });
+  await eventually(() => node.cri.running(), (names) => names.length === 2);
+  node.cri.exit("c0", 0);
+  const status = await node.until("job", (now) => now?.phase === "Succeeded" && now.initContainerStatuses?.[0]?.state?.terminated !== undefined);
+  expect(first(status)?.state?.terminated).toMatchObject({ exitCode: 0, reason: "Completed" });
+  expect(node.cri.running()).toEqual([]);
+  await eventually(() => existsSync(join(dataDir, "pods")) && readdirSync(join(dataDir, "pods")).length, (left) => left === 0);
+});
+
+test("what cannot start says why", async () => {
+  await using node = await startNode();
+  await node.create("image", {}, [{ image: "none:1" }]);
+  await node.create("config", {}, [{ env: [{ name: "A", valueFrom: { configMapKeyRef: { name: "cfg", key: "a" } } }] }]);
+  await node.create("volume", { volumes: [{ name: "v", secret: { secretName: "none" } }] }, [{ volumeMounts: [{ name: "v", mountPath: "/v" }] }]);
+  await node.create("big", {}, [{ resources: { requests: { cpu: "3" } } }]);
+  await node.until("image", (status) => first(status)?.state?.waiting?.reason === "ImagePullBackOff");
+  const wrong = await node.until("config", (status) => first(status)?.state?.waiting?.reason === "CreateContainerConfigError");
+  expect(first(wrong)?.state?.waiting?.message).toBe(`configmap "cfg" not found`);
+  await eventually(() => node.told, (lines) => lines.includes(`volume FailedMount: MountVolume.SetUp failed for volume "v" : secret "none" not found`));
+  expect(await node.until("big", (status) => status?.phase === "Failed")).toMatchObject({ reason: "OutOfcpu", message: "Pod was rejected: Node didn't have enough resource: cpu, requested: 3000, used: 0, capacity: 2000" });
+
+  await node.api.client.resource(CONFIG_MAPS).create({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "cfg", namespace: "d" }, data: { a: "1" } }, { signal: new AbortController().signal });
+  await node.until("config", isReady);
+});
+
+test("probes decide", async () => {
+  await using node = await startNode();
+  const failing = new Set<string>();
+  node.cri.exec = (_, [command = ""]) => (failing.has(command) ? 1 : 0);
+  const probe = (command: string) => ({ exec: { command: [command] }, periodSeconds: 1, failureThreshold: 2, terminationGracePeriodSeconds: 7 });
+  await node.create("probed", {}, [{ readinessProbe: { ...probe("ready"), terminationGracePeriodSeconds: undefined }, livenessProbe: probe("alive"), startupProbe: probe("started") }]);
+  failing.add("ready");
+  await node.until("probed", (status) => first(status)?.started === true);
+  expect(isReady(node.status("probed"))).toBe(false);
+  failing.delete("ready");
+  await node.until("probed", isReady);
+  failing.add("ready");
+  await node.until("probed", (status) => !isReady(status));
+  expect(node.told).toContain("probed Unhealthy: Readiness probe failed: ");
+  failing.delete("ready");
+  failing.add("alive");
+  await node.until("probed", (status) => (first(status)?.restartCount ?? 0) > 0);
+  failing.delete("alive");
+  await node.until("probed", isReady);
+  expect(node.told).toContain("probed Killing: Container c0 failed liveness probe, will be restarted");
+  expect(node.cri.calls).toContain("StopContainer c0 7s");
+});
+
+test("a restarted kubelet takes over what runs, and ends what was deleted meanwhile", async () => {
+  await using node = await startNode();
+  await node.create("stays", {}, [{ readinessProbe: { exec: { command: ["true"] }, periodSeconds: 30 } }]);
+  await node.create("goes", {}, [{ name: "other" }]);
+  await node.until("stays", isReady);
+  await node.until("goes", isReady);
+  await node.stopKubelet();
+  await node.delete("goes", 0);
+  const [before, done] = [node.status("stays"), node.cri.calls.length];
+  node.startKubelet();
+  await eventually(() => node.cri.running(), (names) => !names.includes("other"));
+  await Bun.sleep(100);
+  expect(node.cri.running()).toEqual(["c0"]);
+  expect(node.cri.calls.slice(done).filter((call) => call.endsWith("c0") && !call.startsWith("ExecSync"))).toEqual([]);
+  expect(node.status("stays")).toEqual(before);
+});
+
+test("without an API server pods go on, restarts too; it hears of it later", async () => {
+  await using node = await startNode();
+  await node.create("web", {});
+  await node.until("web", isReady);
+  node.api.fail = () => new Error("no route to host");
+  node.cri.exit("c0", 1);
+  await eventually(() => node.kubelet.pod({ namespace: "d", name: "web" })?.status, (status) => first(status)?.restartCount === 1 && isReady(status));
+  expect(first(node.status("web"))?.restartCount).toBe(0);
+  node.api.fail = undefined;
+  await node.until("web", (status) => first(status)?.restartCount === 1 && isReady(status));
+});
+
+test("preStop comes first, a deadline ends, deleting again hurries", async () => {
+  await using node = await startNode();
+  await node.create("late", { activeDeadlineSeconds: 20 }, [{ lifecycle: { preStop: { exec: { command: ["bye"] } } } }]);
+  expect(await node.until("late", (status) => status?.phase === "Failed" && first(status)?.state?.terminated !== undefined)).toMatchObject({ reason: "DeadlineExceeded" });
+  expect(node.cri.calls.filter((call) => /bye|StopContainer/.test(call))).toEqual(["ExecSync c0 bye", "StopContainer c0 30s"]);
+  await node.delete("late");
+  await node.until("late", (status) => status === undefined);
+  await eventually(() => node.kubelet.pods(), (left) => left.length === 0);
+});
