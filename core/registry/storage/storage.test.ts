@@ -1,0 +1,38 @@
+import { expect, test } from "vitest";
+import { created, type Given, updated } from "../generic/rehearse.ts";
+import type { Resource } from "../generic/resource.ts";
+import { csiDrivers } from "./csi-driver.ts";
+import { csiNodes } from "./csi-node.ts";
+import { csiStorageCapacities } from "./csi-storage-capacity.ts";
+import { storageClasses, volumeAttributesClasses } from "./storage-class.ts";
+import { volumeAttachments } from "./volume-attachment.ts";
+
+test("what the API fills in", () => {
+  expect(created(storageClasses, { provisioner: "x.io/y" }).object).toMatchObject({ reclaimPolicy: "Delete", volumeBindingMode: "Immediate" });
+  expect(created(csiDrivers, {}).object.spec).toEqual({
+    attachRequired: true, podInfoOnMount: false, storageCapacity: false, fsGroupPolicy: "ReadWriteOnceWithFSType", volumeLifecycleModes: ["Persistent"], requiresRepublish: false, seLinuxMount: false,
+  });
+});
+
+const csi = { csi: { driver: "d", volumeHandle: "h" }, accessModes: ["ReadWriteOnce"] };
+test.each<[Resource<never>, Given, string[]]>([
+  [storageClasses as never, { reclaimPolicy: "Recycle" }, ["provisioner: Required value", 'reclaimPolicy: Unsupported value: "Recycle": supported values: "Delete", "Retain"']],
+  [storageClasses as never, { provisioner: "p", allowedTopologies: [{ matchLabelExpressions: [{ key: "a", values: ["1", "1"] }] }] }, ['allowedTopologies[0].matchLabelExpressions[0].values[1]: Duplicate value: "1"']],
+  [volumeAttributesClasses as never, { driverName: "d" }, ["parameters: Required value: must contain at least one key/value pair"]],
+  [volumeAttachments as never, { spec: { attacher: "a", nodeName: "n", source: {} } }, ["spec.source: Required value: must specify exactly one of inlineVolumeSpec and persistentVolumeName"]],
+  [volumeAttachments as never, { spec: { attacher: "a", nodeName: "n", source: { inlineVolumeSpec: csi } } }, []],
+  [volumeAttachments as never, { spec: { attacher: "a", nodeName: "n", source: { inlineVolumeSpec: { ...csi, capacity: { storage: "1" } } } } }, ["spec.source.inlineVolumeSpec.capacity: Forbidden: may not be specified in the context of inline volumes"]],
+  [csiDrivers as never, { spec: { tokenRequests: [{ audience: "a", expirationSeconds: 1 }, { audience: "a" }] } }, [
+    "spec.tokenRequests[0].expirationSeconds: Invalid value: 1: may not specify a duration less than 10 minutes", 'spec.tokenRequests[1].audience: Duplicate value: "a"',
+  ]],
+  [csiNodes as never, { spec: { drivers: [{ name: "d", nodeID: "" }] } }, ["spec.drivers[0].nodeID: Required value"]],
+  [csiStorageCapacities as never, { storageClassName: "s", capacity: "-1" }, ['capacity: Invalid value: "-1": must be greater than or equal to 0']],
+])("create %#", (kind, given, errors) => expect(created(kind, given).errors).toEqual(errors));
+
+test("what stays as it was made", () => {
+  const { object } = created(storageClasses, { provisioner: "p" });
+  expect(updated(storageClasses, object, { volumeBindingMode: "WaitForFirstConsumer" }).errors).toEqual(['volumeBindingMode: Invalid value: "WaitForFirstConsumer": field is immutable']);
+  const node = created(csiNodes, { spec: { drivers: [{ name: "d", nodeID: "1", allocatable: { count: 1 } }] } }).object;
+  expect(updated(csiNodes, node, { spec: { drivers: [{ name: "d", nodeID: "1", allocatable: { count: 2 } }] } }).errors).toEqual([]);
+  expect(updated(csiNodes, node, { spec: { drivers: [{ name: "d", nodeID: "2" }] } }).errors).toHaveLength(1);
+});
