@@ -13,6 +13,8 @@ import { replicaSets } from "./apps/replica-set.ts";
 import { statefulSets } from "./apps/stateful-set.ts";
 import { cronJobs } from "./batch/cron-job.ts";
 import { jobs } from "./batch/job.ts";
+import { leaseCandidates } from "./coordination/lease-candidate.ts";
+import { leases } from "./coordination/lease.ts";
 import { configMaps } from "./core/config-map.ts";
 import { endpoints } from "./core/endpoints.ts";
 import { events } from "./core/event.ts";
@@ -29,10 +31,19 @@ import { secrets } from "./core/secret.ts";
 import { serviceAccounts } from "./core/service-account.ts";
 import { parsePortRange } from "./core/service/allocator/port-range.ts";
 import { serviceDefinition } from "./core/service/service.ts";
+import { endpointSlices } from "./discovery/endpoint-slice.ts";
 import type { Resource } from "./generic/resource.ts";
 import type { ResourceStore } from "./generic/store.ts";
+import { runtimeClasses } from "./node/runtime-class.ts";
 import { clusterRoleBindings, roleBindings } from "./rbac/bindings.ts";
 import { clusterRoles, roles } from "./rbac/roles.ts";
+import { priorityClasses } from "./scheduling/priority-class.ts";
+import { podGroups, workloads } from "./scheduling/workload.ts";
+import { csiDrivers } from "./storage/csi-driver.ts";
+import { csiNodes } from "./storage/csi-node.ts";
+import { csiStorageCapacities } from "./storage/csi-storage-capacity.ts";
+import { storageClasses, volumeAttributesClasses } from "./storage/storage-class.ts";
+import { volumeAttachments } from "./storage/volume-attachment.ts";
 
 interface Options {
   /** One range, or one of each family; the first is the family services get when they do not ask. */
@@ -53,6 +64,8 @@ export function registryDefinitions({ serviceCidrs, nodePortRange, store, random
     any(namespaces), any(nodes), any(pods), any(services), any(endpoints), any(configMaps), any(secrets), any(serviceAccounts), any(events),
     any(persistentVolumes), any(persistentVolumeClaims), any(replicationControllers), any(podTemplates), any(resourceQuotas), any(limitRanges),
     any(deployments), any(replicaSets), any(statefulSets), any(daemonSets), any(controllerRevisions), any(jobs), any(cronJobs),
+    any(leases), any(leaseCandidates), any(endpointSlices), any(runtimeClasses), any(priorityClasses), any(workloads), any(podGroups),
+    any(storageClasses), any(volumeAttributesClasses), any(volumeAttachments), any(csiDrivers), any(csiNodes), any(csiStorageCapacities),
     any(roles), any(clusterRoles), any(roleBindings), any(clusterRoleBindings),
   ];
 }

@@ -38,6 +38,23 @@ export function* validateVolumeSpec(path: string, spec: Readonly<PersistentVolum
   if (!spec.csi) yield required(child(path, "csi"), "has to be specified when using volumeAttributesClassName");
 }
 
+/** What an attachment carries itself instead of naming a volume: nothing but a CSI source and how it is used. */
+export function* validateInlineVolume(path: string, spec: Readonly<PersistentVolumeSpec>): Iterable<FieldError> {
+  const misplaced = "may not be specified in the context of inline volumes";
+  if (spec.claimRef) yield forbidden(child(path, "claimRef"), misplaced);
+  if (Object.keys(spec.capacity ?? {}).length > 0) yield forbidden(child(path, "capacity"), misplaced);
+  if (!spec.csi) yield required(child(path, "csi"), "has to be specified in the context of inline volumes");
+  if (!spec.accessModes?.length) yield required(child(path, "accessModes"));
+  yield* validateAccessModes(child(path, "accessModes"), spec.accessModes ?? []);
+  if (spec.persistentVolumeReclaimPolicy && spec.persistentVolumeReclaimPolicy !== "Retain")
+    yield forbidden(child(path, "persistentVolumeReclaimPolicy"), "may only be Retain in the context of inline volumes");
+  if (spec.nodeAffinity) yield forbidden(child(path, "nodeAffinity"), misplaced);
+  yield* validateSource(path, spec, "");
+  if (spec.storageClassName) yield forbidden(child(path, "storageClassName"), misplaced);
+  if (spec.volumeMode !== undefined && spec.volumeMode !== "Filesystem")
+    yield forbidden(child(path, "volumeMode"), "may not specify volumeMode other than Filesystem in the context of inline volumes");
+}
+
 function* validateCapacity(path: string, capacity: Readonly<Record<string, string>>): Iterable<FieldError> {
   const names = Object.keys(capacity);
   if (names.length === 0) yield required(path);

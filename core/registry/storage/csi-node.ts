@@ -1,0 +1,47 @@
+/**
+ * CSINode (storage.k8s.io/v1): the drivers a node has.
+ *
+ * API:    https://kubernetes.io/docs/reference/kubernetes-api/config-and-storage-resources/csi-node-v1/
+ * Source: kubernetes v1.36 pkg/registry/storage/csinode/strategy.go, pkg/apis/storage/validation/validation.go
+ */
+import type { CSINode, CSINodeDriver } from "../../api/gen/storage.v1.ts";
+import { byteLength } from "../../api/meta/byte-length.ts";
+import { child, duplicate, type FieldError, index, invalid, required } from "../../api/meta/field-error.ts";
+import { immutable, isQualifiedName, nonNegative } from "../core/checks/values.ts";
+import { csiDriverName } from "../core/pod/validation/volume-sources.ts";
+import { defineResource } from "../generic/resource.ts";
+
+const NODE_ID_BYTES_MAX = 256;
+
+export const csiNodes = defineResource<CSINode>({
+  group: "storage.k8s.io", version: "v1", kind: "CSINode", plural: "csinodes",
+  generation: false, unconditionalUpdate: false,
+  *validate({ spec }): Iterable<FieldError> {
+    const drivers = spec.drivers ?? [];
+    for (const [i, driver] of drivers.entries()) yield* validateDriver(index("spec.drivers", i), driver, drivers.slice(0, i));
+  },
+  /** A driver stays as it was but for how many volumes it can have. */
+  *validateUpdate(next, old) {
+    for (const before of old.spec.drivers ?? [])
+      for (const driver of next.spec.drivers ?? []) if (driver.name === before.name) yield* immutable("spec.drivers", withoutCount(driver), withoutCount(before));
+  },
+});
+
+/** As upstream's message shows it. */
+function withoutCount({ name, nodeID, topologyKeys }: Readonly<CSINodeDriver>): unknown {
+  return { Name: name, NodeID: nodeID, TopologyKeys: topologyKeys ?? null, Allocatable: null };
+}
+
+function* validateDriver(path: string, { name, nodeID, topologyKeys, allocatable }: CSINodeDriver, before: readonly CSINodeDriver[]): Iterable<FieldError> {
+  yield* csiDriverName(child(path, "name"), name);
+  if (!nodeID) yield required(child(path, "nodeID"));
+  else if (byteLength(nodeID) > NODE_ID_BYTES_MAX) yield invalid(child(path, "nodeID"), nodeID, `must be ${NODE_ID_BYTES_MAX} characters or less`);
+  yield* nonNegative(child(path, "allocatable", "count"), allocatable?.count);
+  if (before.some((other) => other.name === name)) yield duplicate(child(path, "name"), name);
+  const keys = topologyKeys ?? [];
+  for (const [i, key] of keys.entries()) {
+    if (key === "") yield required(path);
+    if (keys.indexOf(key) < i) yield duplicate(path, key);
+    yield* isQualifiedName(path, key);
+  }
+}
