@@ -81,7 +81,7 @@ run() {
   local name=$1; shift
   local pid; pid=$(cat "$LAB/$name/pid")
   cgroups_join "$name"
-  exec nsenter -t "$pid" -a --wd=/ "$@"
+  exec nsenter -t "$pid" -a sh -c 'cd / && exec "$@"' sh "$@"
 }
 
 down() {
