@@ -34,6 +34,7 @@ import { clientOver } from "../core/client/resource-client.ts";
 import * as refs from "../core/client/resources.ts";
 import type { Transport } from "../core/client/transport.ts";
 import { allControllers } from "../core/controllers/all.ts";
+import { dnsEndpoints } from "../core/dns/dns-endpoints.ts";
 import { aborted } from "../core/lifecycle/aborted.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Random } from "../core/lifecycle/random.ts";
@@ -233,6 +234,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       }),
       events,
       ...controllers,
+      ...(enabled("dns") ? [dnsEndpoints({ client: loopbackClient(), informers, clock, log: log.with({ part: "dns" }) })] : []),
       ...(enabled("scheduler") ? [scheduler({ client: schedulerClient, informers, events, clock, random, metrics, log: log.with({ part: "scheduler" }) })] : []),
     ],
     close: () => store.close(),

@@ -9,12 +9,17 @@ import { join } from "node:path";
 import { clientOver } from "../core/client/resource-client.ts";
 import { eventWriter } from "../core/client/events.ts";
 import { informerFactory } from "../core/client/informer-factory.ts";
-import { PODS, SERVICES } from "../core/client/resources.ts";
+import { NODES, PODS, SERVICES } from "../core/client/resources.ts";
 import type { Transport } from "../core/client/transport.ts";
+import { objectKey } from "../core/api/meta/object-meta.ts";
 import type { UserInfo } from "../core/api/request/user.ts";
+import { DNS_PORT, dnsServer } from "../core/dns/dns.ts";
+import { dnsAddresses } from "../core/dns/dns-endpoints.ts";
+import { hostUpstreams } from "../core/dns/upstreams.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Random } from "../core/lifecycle/random.ts";
 import type { Runnable } from "../core/lifecycle/run-all.ts";
+import { startEarly } from "../core/lifecycle/start-early.ts";
 import type { Log } from "../core/observe/log.ts";
 import type { Metrics } from "../core/observe/metrics.ts";
 import { criClient } from "../node/cri/client.ts";
@@ -41,8 +46,6 @@ import { kubeletSettings } from "./kubelet-settings.ts";
 import type { ThisNode } from "./node-identity.ts";
 import type { Paths } from "./paths.ts";
 
-const KUBE_PROXY_USER: UserInfo = { name: "system:kube-proxy", groups: ["system:authenticated"] };
-
 export interface NodeOptions {
   readonly settings: Settings;
   readonly paths: Paths;
@@ -57,7 +60,13 @@ export interface NodeOptions {
   readonly metrics: Metrics;
 }
 
-export async function nodeParts(options: NodeOptions): Promise<readonly Runnable[]> {
+export interface NodeParts {
+  /** To be begun before anything else: takes long and needs nothing. */
+  readonly early: readonly Runnable[];
+  readonly parts: readonly Runnable[];
+}
+
+export function nodeParts(options: NodeOptions): NodeParts {
   const { settings, paths, node, clock, random, metrics } = options;
   const log = options.log.with({ part: "node" });
   const user: UserInfo = { name: `system:node:${node.name}`, groups: ["system:nodes", "system:authenticated"] };
@@ -72,16 +81,15 @@ export async function nodeParts(options: NodeOptions): Promise<readonly Runnable
   if (!external && !asset) throw new ConfigError("this build of coracle brings no container runtime for this machine: name one with --container-runtime-endpoint, or run with --disable-agent");
   const runtime = external ? [] : [containerRuntime({ dataDir: paths.dataDir, asset: asset! }, { cri, mounts, clock, log })];
 
-  const proxyInformers = informerFactory({ client: clientOver(options.transport(KUBE_PROXY_USER, "kube-proxy")), clock, random, log });
   const { binDir } = runtimePaths(paths.dataDir);
   const enabled = (part: string): boolean => !settings.disable.includes(part);
   const nft = nftProgram({ path: join(binDir, "nft") });
   const network = nodeNetwork({
-    informers: proxyInformers, nodeName: node.name, clusterCidrs: settings.clusterCidr.split(","), uplink: { interfaceName: node.interfaceName, mtu: node.mtu },
+    informers, nodeName: node.name, clusterCidrs: settings.clusterCidr.split(","), uplink: { interfaceName: node.interfaceName, mtu: node.mtu },
     cniConfDir: runtime[0]?.cniConfDir ?? "/etc/cni/net.d", stateDir: join(paths.agent, "network"), nft, overlay: noOverlay, cpus: machineInfo().cpus, clock, log: log.with({ part: "network" }),
   });
   const proxy = serviceProxy({
-    informers: proxyInformers, nodeName: node.name, nodeIps: node.ips, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","),
+    informers, nodeName: node.name, nodeIps: node.ips, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","),
     nft, conntrack: conntrackProgram({ path: join(binDir, "conntrack") }), clock, metrics, log: log.with({ part: "proxy" }),
   });
 
@@ -98,5 +106,17 @@ export async function nodeParts(options: NodeOptions): Promise<readonly Runnable
     api: agent.api, host: "::", port: agentSettings.port, tls: options.kubeletTls.material, clientCa: options.kubeletTls.clientCa, client,
     configz: () => (kubeletConfiguration(agentSettings)), clock, metrics, log: log.with({ part: "kubelet server" }),
   });
-  return [...runtime, informers, events, agent, agentServer, proxyInformers, ...(enabled("network") ? [network] : []), ...(enabled("proxy") ? [proxy] : [])];
+  const dns = dnsServer({
+    informers, clusterDomain: settings.clusterDomain, cidrs: [...settings.clusterCidr.split(","), ...settings.serviceCidr.split(",")], clients: () => node.ips,
+    listen: () => dnsAddresses(informers.of(NODES).get(objectKey("", node.name)) ?? {}).map((address) => ({ address, port: DNS_PORT })),
+    upstreams: hostUpstreams({ exclude: () => [...node.ips, settings.clusterDns], clock }), clock, random, metrics, log: log.with({ part: "dns" }),
+  });
+  const early = runtime.map(startEarly);
+  return {
+    early: early.map(([begun]) => begun),
+    parts: [
+      informers, events, ...early.map(([, ready]) => ready), agent, agentServer,
+      ...(enabled("network") ? [network] : []), ...(enabled("proxy") ? [proxy] : []), ...(enabled("dns") ? [dns] : []),
+    ],
+  };
 }

@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { systemClock } from "../core/lifecycle/clock.ts";
 import { systemRandom } from "../core/lifecycle/random.ts";
-import { runAll, type Runnable } from "../core/lifecycle/run-all.ts";
+import { runAll } from "../core/lifecycle/run-all.ts";
 import { type LogLevel, pinoLog } from "../core/observe/log.ts";
 import { metricsRegistry } from "../core/observe/metrics.ts";
 import { writeKubeconfig } from "../core/pki/kubeconfig.ts";
@@ -39,9 +39,8 @@ export async function server(argv: readonly string[]): Promise<number> {
   const plane = await controlPlane({ ...common, node });
   try {
     await writeAdminKubeconfig(plane, settings, mode);
-    const parts: Runnable[] = [...plane.parts];
-    if (!settings.disableAgent) parts.push(...(await nodeParts({ ...common, node, transport: plane.transport, kubeletTls: kubeletTls(plane) })));
-    await runAll(parts, signal);
+    const agent = settings.disableAgent ? undefined : nodeParts({ ...common, node, transport: plane.transport, kubeletTls: kubeletTls(plane) });
+    await runAll([...(agent?.early ?? []), ...plane.parts, ...(agent?.parts ?? [])], signal);
   } finally {
     await plane.close();
   }
