@@ -18,6 +18,9 @@ import { aborted } from "../core/lifecycle/aborted.ts";
 import { type Clock, systemClock, timestamp } from "../core/lifecycle/clock.ts";
 
 type Any = ApiObject & Record<string, any>;
+/** More than any test needs. */
+const WRITES_MAX = 20_000;
+
 interface Change { readonly revision: number; readonly resource: string; readonly event: ApiWatchEvent; readonly old?: Any | undefined }
 
 export interface FakeApi extends Transport {
@@ -102,7 +105,7 @@ export function fakeApi({ clock = systemClock }: { readonly clock?: Clock } = {}
     const found = discovery(path);
     if (found) return found;
     const { resource, namespace, name, subresource } = parse(path);
-    if (method !== "GET") api.requests.push(`${method} ${path}`);
+    if (method !== "GET" && api.requests.push(`${method} ${path}`) > WRITES_MAX) throw new Error(`more than ${WRITES_MAX} writes: somebody goes round in circles, at last with ${method} ${path}`);
     const ref = served.get(resource);
     if (!ref) throw notFound({ group: "", resource: path }, "");
     const store = storeOf(resource);
@@ -192,13 +195,19 @@ function selects(object: Any, namespace: string, query: NonNullable<ApiRequest["
   });
 }
 
-/** A merge patch; in a strategic one, lists of owner references and conditions are merged by key. */
+/** A merge patch; in a strategic one, lists of owner references and conditions are merged by key, finalizers as a set. */
 function mergePatch(target: any, patch: any, strategic: boolean): any {
   if (typeof patch !== "object" || patch === null || Array.isArray(patch)) return patch;
   const out = typeof target === "object" && target !== null && !Array.isArray(target) ? target : {};
   for (const [key, value] of Object.entries<any>(patch)) {
     const keyed = !strategic ? undefined : key === "ownerReferences" ? "uid" : key === "conditions" ? "type" : undefined;
+    if (key.startsWith("$deleteFromPrimitiveList/")) {
+      const list = key.slice("$deleteFromPrimitiveList/".length);
+      if (out[list]) out[list] = out[list].filter((item: unknown) => !value.includes(item));
+      continue;
+    }
     if (key.startsWith("$")) continue;
+    if (strategic && key === "finalizers" && Array.isArray(value)) { out[key] = [...new Set([...(out[key] ?? []), ...value])]; continue; }
     if (value === null) delete out[key];
     else if (keyed && Array.isArray(value) && Array.isArray(out[key])) {
       for (const item of value) {

@@ -6,6 +6,7 @@ import type { Pod } from "../core/api/gen/core.v1.ts";
 import { isConflict, isNotFound } from "../core/api/meta/status-error.ts";
 import { PODS } from "../core/client/resources.ts";
 import { targetNode } from "../core/controllers/daemonset/pods.ts";
+import { isTerminal } from "../core/controllers/pod-state.ts";
 import { aborted } from "../core/lifecycle/aborted.ts";
 import { timestamp } from "../core/lifecycle/clock.ts";
 import type { Runnable } from "../core/lifecycle/run-all.ts";
@@ -26,6 +27,7 @@ export function fakeKubelets({ informers, client, clock }: TestDeps, outcome: (p
         await pods.update({ ...pod, spec: { ...pod.spec, nodeName: node } }, { signal });
         return;
       }
+      if (isTerminal(pod)) return;
       const becomes = outcome(pod);
       const phase = ({ ready: "Running", pending: "Pending", succeeded: "Succeeded", failed: "Failed" } as const)[becomes];
       if (pod.status?.phase === phase) return;

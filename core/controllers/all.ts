@@ -8,12 +8,14 @@ import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { type AuthorityFor, csrApprovingController, csrCleanerController, csrSigningController } from "./certificates/certificates.ts";
 import { clusterRoleAggregationController } from "./clusterroleaggregation/clusterroleaggregation.ts";
+import { daemonSetController } from "./daemonset/daemonset.ts";
 import type { ControllerDeps } from "./deps.ts";
 import { deploymentController } from "./deployment/deployment.ts";
 import { endpointsController } from "./endpoints/endpoints.ts";
 import { endpointSliceController } from "./endpointslice/endpointslice.ts";
 import { endpointSliceMirroringController } from "./endpointslicemirroring/endpointslicemirroring.ts";
 import { garbageCollector } from "./garbagecollector/garbagecollector.ts";
+import { jobControllers } from "./job/job.ts";
 import { namespaceController } from "./namespace/namespace.ts";
 import { type NodeIpamConfig, nodeIpamController } from "./nodeipam/nodeipam.ts";
 import { nodeLifecycleControllers } from "./nodelifecycle/nodelifecycle.ts";
@@ -25,6 +27,7 @@ import { serviceAccountController } from "./serviceaccount/serviceaccount.ts";
 import { type LegacyTokens, serviceAccountTokensController } from "./serviceaccount/serviceaccount-tokens.ts";
 import { tokenCleanerController } from "./serviceaccount/token-cleaner.ts";
 import { taintEvictionController } from "./tainteviction/tainteviction.ts";
+import { ttlAfterFinishedController } from "./ttlafterfinished/ttlafterfinished.ts";
 
 export interface AllControllersDeps extends ControllerDeps {
   readonly log: Log;
@@ -49,6 +52,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
   const metrics = deps.metrics === undefined ? undefined : controllerMetrics(deps.metrics);
   const controllers = [
     deploymentController(deps), replicaSetController(deps), replicationController(deps),
+    daemonSetController(deps), ...jobControllers(deps), ttlAfterFinishedController(deps),
     endpointsController(deps), endpointSliceController(deps), endpointSliceMirroringController(deps),
     namespaceController(deps), serviceAccountController(deps), rootCaController({ ...deps, rootCa }), tokenCleanerController(deps),
     ...nodeLifecycleControllers({ ...deps, graceMs: deps.nodeGraceMs }), taintEvictionController(deps), podGcController({ ...deps, terminatedMax: deps.terminatedPodsMax }),

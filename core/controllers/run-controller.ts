@@ -41,6 +41,8 @@ export function controllerMetrics(metrics: Metrics): ControllerMetrics {
   };
 }
 
+/** "At once" again and again would leave no time for anybody else. */
+const AGAIN_MS_MIN = 10;
 /** Timers hold no more than 2^31 ms. Who asked for later is asked again tomorrow. */
 const AGAIN_MS_MAX = 86_400_000;
 
@@ -56,7 +58,7 @@ export function runController(controller: Controller, { clock, log: parentLog, m
       try {
         const next = await controller.reconcile(key, { signal, log: log.with({ key }) });
         queue.forget(key);
-        if (next) queue.addAfter(key, Math.min(next.againInMs, AGAIN_MS_MAX));
+        if (next) queue.addAfter(key, Math.min(Math.max(next.againInMs, AGAIN_MS_MIN), AGAIN_MS_MAX));
       } catch (error) {
         if (signal.aborted) return;
         // A conflict means that our copy was not the newest: the next try has a newer one.

@@ -1,0 +1,132 @@
+import { expect, test } from "vitest";
+import { eventually, type FakeApi } from "../../../test/fake-api.ts";
+import { fakeKubelets, type Outcome } from "../../../test/fake-kubelet.ts";
+import { withControllers } from "../../../test/run-controllers.ts";
+import type { Job, JobSpec } from "../../api/gen/batch.v1.ts";
+import type { Pod } from "../../api/gen/core.v1.ts";
+import type { NewObject } from "../../api/meta/object-meta.ts";
+import { EVENTS, JOBS, PODS } from "../../client/resources.ts";
+import { ttlAfterFinishedController } from "../ttlafterfinished/ttlafterfinished.ts";
+import { Indexes } from "./indexes.ts";
+import { jobControllers } from "./job.ts";
+import { backoffLeftMs, failuresAfter, settle } from "./plan.ts";
+import { judgeFailure, successMet } from "./policies.ts";
+
+function job(spec: Partial<JobSpec>): NewObject<Job> {
+  return {
+    apiVersion: "batch/v1", kind: "Job", metadata: { name: "work", namespace: "default" },
+    spec: { parallelism: 2, completions: 4, backoffLimit: 6, selector: { matchLabels: { job: "work" } }, template: { metadata: { labels: { job: "work" } }, spec: { containers: [{ name: "c" }], restartPolicy: "Never" } }, ...spec },
+  };
+}
+const now = (api: FakeApi) => api.all(JOBS)[0];
+const ended = (one: Job | undefined) => one?.status?.conditions?.find(({ type }) => type === "Complete" || type === "Failed");
+const run = (spec: Partial<JobSpec>, outcome: (pod: Readonly<Pod>) => Outcome, body: (api: FakeApi, call: { signal: AbortSignal }) => Promise<void>) =>
+  withControllers((deps) => [...jobControllers(deps), ttlAfterFinishedController(deps), fakeKubelets(deps, outcome)], async (api, call) => {
+    await api.client.resource(JOBS).create(job(spec), call);
+    await body(api, call);
+  });
+const indexOf = (pod: Readonly<Pod>) => Number(pod.metadata.annotations?.["batch.kubernetes.io/job-completion-index"] ?? -1);
+
+test("a Job runs as many pods at once as it may, counts each once, and completes", () =>
+  run({}, () => "succeeded", async (api) => {
+    const done = await eventually(() => now(api), (one) => ended(one) !== undefined);
+    expect(done!.status).toMatchObject({ succeeded: 4, active: 0, ready: 0, terminating: 0, uncountedTerminatedPods: {} });
+    expect(done!.status!.conditions!.map(({ type, reason, message }) => [type, reason, message])).toEqual([
+      ["SuccessCriteriaMet", "CompletionsReached", "Reached expected number of succeeded pods"], ["Complete", "CompletionsReached", "Reached expected number of succeeded pods"],
+    ]);
+    expect(done!.status!.completionTime).toBeDefined();
+    expect(api.all(PODS)).toHaveLength(4);
+    await eventually(() => api.all(PODS).flatMap(({ metadata }) => metadata.finalizers ?? []), (finalizers) => finalizers.length === 0);
+    await eventually(() => api.all(EVENTS).map(({ reason }) => reason), (reasons) => reasons.includes("Completed"));
+  }));
+
+test("a Job whose pods fail too often fails, and its other pods are stopped", () =>
+  run({ backoffLimit: 0, parallelism: 3 }, (pod) => (pod.metadata.name.endsWith("1") || pod.metadata.labels?.["fail"] ? "failed" : "ready"), async (api, call) => {
+    await eventually(() => api.all(PODS), (all) => all.length === 3 && all.every(({ status }) => status?.phase === "Running" || status?.phase === "Failed"));
+    const running = api.all(PODS).find(({ status }) => status?.phase === "Running")!;
+    await api.client.resource(PODS).updateStatus({ ...running, status: { ...running.status, phase: "Failed" } }, call);
+    const done = await eventually(() => now(api), (one) => ended(one) !== undefined);
+    expect(done!.status!.conditions!.map(({ type, reason }) => [type, reason])).toEqual([["FailureTarget", "BackoffLimitExceeded"], ["Failed", "BackoffLimitExceeded"]]);
+    expect(done!.status).toMatchObject({ active: 0, failed: 3 }); // those stopped by the end of the Job count too
+    await eventually(() => api.all(PODS).filter(({ status }) => status?.phase !== "Failed"), (left) => left.length === 0);
+  }));
+
+test("an indexed Job has one pod of each index, tries failed ones again apart, and says which are lost", () =>
+  run({ completionMode: "Indexed", completions: 5, parallelism: 5, backoffLimitPerIndex: 0, backoffLimit: 2 ** 31 - 1 }, (pod) => (indexOf(pod) === 3 ? "failed" : "succeeded"), async (api) => {
+    const done = await eventually(() => now(api), (one) => ended(one) !== undefined);
+    expect(ended(done)).toMatchObject({ type: "Failed", reason: "FailedIndexes", message: "Job has failed indexes" });
+    expect(done!.status).toMatchObject({ succeeded: 4, failed: 1, completedIndexes: "0-2,4", failedIndexes: "3" });
+    const second = api.all(PODS).find((pod) => indexOf(pod) === 2)!;
+    expect(second).toMatchObject({ metadata: { labels: { "batch.kubernetes.io/job-completion-index": "2" } }, spec: { hostname: "work-2", containers: [{ env: [{ name: "JOB_COMPLETION_INDEX" }] }] } });
+    expect(second.metadata.name).toMatch(/^work-2-/);
+  }));
+
+test("a suspended Job has no pods; resumed, it starts anew", () =>
+  run({ suspend: true }, () => "ready", async (api, call) => {
+    const jobs = api.client.resource(JOBS);
+    await eventually(() => now(api)?.status?.conditions?.[0], (condition) => condition?.type === "Suspended" && condition.status === "True");
+    expect([api.all(PODS).length, now(api)?.status?.startTime]).toEqual([0, undefined]);
+    await jobs.patch(now(api)!, "application/merge-patch+json", { spec: { suspend: false } }, call);
+    await eventually(() => now(api)?.status, (status) => status?.active === 2 && status.ready === 2 && status.startTime !== undefined);
+    await jobs.patch(now(api)!, "application/merge-patch+json", { spec: { suspend: true } }, call);
+    await eventually(() => now(api)?.status, (status) => status?.active === 0 && status.terminating === 0);
+    expect(now(api)?.status?.failed ?? 0).toBe(0);
+    expect(api.all(EVENTS).map(({ reason }) => reason)).toEqual(expect.arrayContaining(["Suspended", "Resumed"]));
+  }));
+
+test("a deleted Job's pods are not held back, a finished one goes in its time", () =>
+  run({ completions: 1, parallelism: 1, ttlSecondsAfterFinished: 0 }, () => "succeeded", async (api, call) => {
+    await eventually(() => now(api)?.metadata.deletionTimestamp, (at) => at !== undefined);
+    await api.client.resource(JOBS).patch(now(api)!, "application/merge-patch+json", { metadata: { finalizers: null } }, call); // as the garbage collector does
+    await eventually(() => now(api), (one) => one === undefined);
+    await api.client.resource(PODS).delete(api.all(PODS)[0]!, {}, call);
+    await eventually(() => api.all(PODS), (all) => all.length === 0);
+  }));
+
+test("index sets are written as upstream writes them", () => {
+  expect(Indexes.of([0, 1, 3, 4, 5, 7]).toString()).toBe("0,1,3-5,7");
+  expect(Indexes.parse("0,1,3-5,x,9-12", 11).toString()).toBe("0,1,3-5,9,10");
+  for (let seed = 1; seed < 200; seed++) {
+    let state = seed;
+    const pick = () => { state = (Math.imul(state, 1103515245) + 12345) >>> 0; return (state >>> 9) & 1; };
+    const [a, b] = [0, 1].map(() => Array.from({ length: 30 }, (_, i) => i).filter(pick)) as [number[], number[]];
+    const both = Indexes.of(a).union(Indexes.of(b));
+    const expected = [...new Set([...a, ...b])].sort((x, y) => x - y);
+    expect(both.size).toBe(expected.length);
+    expect(Indexes.parse(both.toString(), 30).toString()).toBe(both.toString());
+    expect(Array.from({ length: 30 }, (_, i) => i).filter((i) => both.has(i))).toEqual(expected);
+    expect(both.missing(99, 30)).toEqual(Array.from({ length: 30 }, (_, i) => i).filter((i) => !expected.includes(i)));
+    expect(Indexes.of(a).overlap(Indexes.of(b))).toBe(a.filter((i) => b.includes(i)).length);
+  }
+});
+
+const failedPod = (more: Partial<NonNullable<Pod["status"]>>, at = "2026-01-01T00:00:00Z") => ({ metadata: { name: "p", namespace: "n", creationTimestamp: at }, spec: { containers: [] }, status: { phase: "Failed", ...more } }) as unknown as Pod;
+
+test("failures in a row are waited out, longer each time, until something succeeds", () => {
+  const t0 = Date.parse("2026-01-01T00:00:00Z");
+  const two = failuresAfter(failuresAfter(undefined, { newSucceeded: [], newFailed: [failedPod({})] }), { newSucceeded: [], newFailed: [failedPod({}, "2026-01-01T00:01:00Z")] });
+  expect(two).toEqual({ count: 2, lastMs: t0 + 60_000 });
+  expect([backoffLeftMs(two, t0 + 60_000), backoffLeftMs(two, t0 + 80_000), backoffLeftMs({ count: 20, lastMs: t0 }, t0)]).toEqual([20_000, 0, 600_000]);
+  expect(failuresAfter(two, { newSucceeded: [failedPod({}, "2026-01-01T00:02:00Z")], newFailed: [failedPod({}, "2026-01-01T00:01:00Z"), failedPod({}, "2026-01-01T00:03:00Z")] })).toEqual({ count: 1, lastMs: t0 + 180_000 });
+});
+
+test.each([
+  ["exit code", { containerStatuses: [{ name: "c", state: { terminated: { exitCode: 42 } } }] }, { counts: true, failsJob: "Container c for pod n/p failed with exit code 42 matching FailJob rule at index 0" }],
+  ["another exit code", { containerStatuses: [{ name: "c", state: { terminated: { exitCode: 1 } } }] }, { counts: true }],
+  ["disruption", { conditions: [{ type: "DisruptionTarget", status: "True" }] }, { counts: false }],
+])("failure policy: %s", (_, status, verdict) => {
+  const rules = [{ action: "FailJob" as const, onExitCodes: { operator: "In" as const, values: [42] } }, { action: "Ignore" as const, onPodConditions: [{ type: "DisruptionTarget" }] }];
+  expect(judgeFailure({ rules }, failedPod(status as never))).toEqual(verdict);
+});
+
+test("success policy: enough of the named indexes, or enough at all", () => {
+  const spec = { template: {}, completions: 10, successPolicy: { rules: [{ succeededIndexes: "0-3", succeededCount: 2 }, { succeededCount: 5 }] } };
+  expect([successMet(spec, Indexes.of([0, 7])), successMet(spec, Indexes.of([0, 3])), successMet(spec, Indexes.of([5, 6, 7, 8, 9]))]).toEqual([undefined, "Matched rules at index 0", "Matched rules at index 1"]);
+});
+
+test("what is named is counted only when its finalizer is gone, and only once", () => {
+  const tracked = [{ metadata: { uid: "a" } }] as Pod[];
+  const once = settle({ succeeded: 1, failed: 0, uncountedTerminatedPods: { succeeded: ["a", "b"], failed: ["c"] } }, tracked);
+  expect(once).toEqual({ succeeded: 2, failed: 1, uncountedTerminatedPods: { succeeded: ["a"] } });
+  expect(settle(once, tracked)).toEqual(once);
+});

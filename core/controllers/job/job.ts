@@ -1,0 +1,224 @@
+/**
+ * Runs Jobs to completion: as many pods at once as they allow, again those that fail, until enough have succeeded or too many have failed.
+ *
+ *   Job or Pod changes → key → view.ts counts → plan.ts: pods to make or remove → status: first named, then counted → finalizers off → the end
+ *
+ * API:    https://kubernetes.io/docs/concepts/workloads/controllers/job/
+ * Source: kubernetes v1.36 pkg/controller/job
+ */
+import type { Job, JobCondition, JobStatus } from "../../api/gen/batch.v1.ts";
+import type { Pod } from "../../api/gen/core.v1.ts";
+import { labelSelector } from "../../api/meta/label-selector.ts";
+import { controllerOf, isDeleting, keyOf, labelsOf, namespaceOf, type ObjectKey } from "../../api/meta/object-meta.ts";
+import { isNotFound } from "../../api/meta/status-error.ts";
+import { JOBS, PODS } from "../../client/resources.ts";
+import { timestamp } from "../../lifecycle/clock.ts";
+import { settleAll } from "../../lifecycle/settle-all.ts";
+import { candidatesFor, claim } from "../claim.ts";
+import { findCondition, sameValue } from "../conditions.ts";
+import { type Call, type Controller, controllerKey, itself, mapped, type Next } from "../controller.ts";
+import type { ControllerDeps } from "../deps.ts";
+import { isNamespaceTerminating, podControl } from "../pod-control.ts";
+import { slowStart } from "../slow-start.ts";
+import { type Failures, failuresAfter, planPods, type PodPlan, settle, track } from "./plan.ts";
+import { indexedPod, isTracked, jobPod, TRACKING_FINALIZER } from "./pods.ts";
+import { deadlineInMs, endOf, finishedCondition, isSuspended, jobCondition, type JobView, viewOf } from "./view.ts";
+
+type Deps = Pick<ControllerDeps, "client" | "informers" | "events" | "clock">;
+type P = Readonly<Pod>;
+
+const OWN_NAME = "kubernetes.io/job-controller"; // of spec.managedBy
+
+export function jobControllers({ client, informers, events, clock }: Deps): Controller[] {
+  const jobs = informers.of(JOBS);
+  const pods = informers.of(PODS);
+  const jobClient = client.resource(JOBS);
+  const podClient = client.resource(PODS);
+  const recorder = events.from({ component: "job-controller" });
+  const control = podControl(podClient, recorder);
+  const failures = new Map<ObjectKey, Failures>();
+
+  const main: Controller = {
+    name: "job",
+    workers: 5,
+    watches: [itself(jobs), mapped(pods, ({ object, old }) => [...jobsOf(object), ...(old === undefined ? [] : jobsOf(old))])],
+    async reconcile(key, call): Promise<Next> {
+      const job = jobs.get(key);
+      if (job === undefined || finishedCondition(job) !== undefined) return void failures.delete(key);
+      if ((job.spec?.managedBy ?? OWN_NAME) !== OWN_NAME) return;
+      const selector = labelSelector(job.spec?.selector);
+      const own = await claim<Pod, Job>({
+        owner: job, owners: jobClient, objects: candidatesFor(pods, job), client: podClient, matches: (pod) => selector.matches(labelsOf(pod)), finalizers: [TRACKING_FINALIZER], signal: call.signal,
+      });
+      return await sync(key, started(job), own, job, call);
+    },
+  };
+
+  /** The time a Job starts is when it is first seen not suspended. */
+  function started(job: Readonly<Job>): Readonly<Job> {
+    if (job.status?.startTime !== undefined || isSuspended(job.spec ?? { template: {} })) return job;
+    return { ...job, status: { ...job.status, startTime: timestamp(clock.nowMs()) } };
+  }
+
+  async function sync(key: ObjectKey, job: Readonly<Job>, own: readonly P[], stored: Readonly<Job>, { signal, log }: Call): Promise<Next> {
+    const nowMs = clock.nowMs();
+    const view = viewOf(job, own);
+    const backoff = failuresAfter(failures.get(key), view);
+    let end = endOf(view, nowMs);
+    let { ready, terminating } = view;
+    let active = view.active.length;
+    let conditions = job.status?.conditions ?? [];
+    let startTime = job.status?.startTime;
+    let failure: unknown;
+    let plan: PodPlan = { remove: [], create: 0, indexes: [] };
+    if (end !== undefined) plan = { remove: view.active, create: 0, indexes: [] };
+    else if (!isDeleting(job)) plan = planPods(view, backoff, nowMs);
+
+    const done = await carryOut(view, plan, end === undefined, signal).catch((error: unknown) => { failure = error; return undefined; });
+    if (signal.aborted) throw failure ?? signal.reason;
+    if (plan.create + plan.remove.length > 0) log.info("managing pods", { active, create: plan.create, remove: plan.remove.length });
+    if (done !== undefined) {
+      active += done.created - done.removed.length;
+      terminating += done.removed.length;
+      ready -= done.removed.filter((pod) => findCondition(pod.status?.conditions, "Ready")?.status === "True").length;
+    } else end = undefined; // not all is as it should be: the end can wait for the next try
+    if (end === undefined && failure === undefined) {
+      const { completions } = view.spec;
+      const complete = completions === undefined ? view.succeeded > 0 && active === 0 : view.succeeded >= completions && active === 0;
+      if (complete) end = jobCondition(nowMs, "SuccessCriteriaMet", "True", "CompletionsReached", "Reached expected number of succeeded pods");
+      else if (!isDeleting(job)) ({ conditions, startTime } = suspension(view, conditions, startTime));
+    }
+    const before: JobStatus = {
+      ...job.status, active, ready, terminating, conditions: [...conditions],
+      startTime,
+    };
+    await store(key, { view, before, end, backoff, stored }, signal);
+    if (failure !== undefined && !isNamespaceTerminating(failure)) throw failure;
+    const deadlineMs = deadlineInMs(view, nowMs);
+    const waits = [plan.againInMs, deadlineMs === 0 ? undefined : deadlineMs].filter((ms) => ms !== undefined);
+    return waits.length === 0 ? undefined : { againInMs: Math.min(...waits) };
+  }
+
+  function suspension({ job, spec }: JobView, conditions: readonly JobCondition[], startTime: string | undefined): { conditions: JobCondition[]; startTime: string | undefined } {
+    const old = findCondition(conditions, "Suspended");
+    const others = conditions.filter(({ type }) => type !== "Suspended");
+    const nowMs = clock.nowMs();
+    if (isSuspended(spec) && old?.status !== "True") {
+      recorder.event(job, "Normal", "Suspended", "Job suspended");
+      return { conditions: [...others, jobCondition(nowMs, "Suspended", "True", "JobSuspended", "Job suspended")], startTime: undefined };
+    }
+    if (!isSuspended(spec) && old?.status === "True") {
+      recorder.event(job, "Normal", "Resumed", "Job resumed");
+      return { conditions: [...others, jobCondition(nowMs, "Suspended", "False", "JobResumed", "Job resumed")], startTime: timestamp(nowMs) };
+    }
+    return { conditions: [...conditions], startTime };
+  }
+
+  /** `free`: pods taken away from a Job that goes on are not waited for to be counted. */
+  async function carryOut({ job, indexes }: JobView, plan: PodPlan, free: boolean, signal: AbortSignal): Promise<{ readonly created: number; readonly removed: readonly P[] }> {
+    const created: P[] = [];
+    const removed: P[] = [];
+    try {
+      await settleAll(plan.remove.map(async (pod) => {
+        if (free) await release(pod, signal);
+        await control.delete(pod, job, signal);
+        removed.push(pod);
+      }));
+      await slowStart(plan.create, async (i) => {
+        const index = plan.indexes[i];
+        created.push(await control.create(index === undefined ? jobPod(job) : indexedPod(job, index, indexes?.delayed.get(index)), job, signal));
+      });
+    } finally {
+      await Promise.all([pods.caughtUp(created, signal), pods.sawDeleted(removed, signal)]);
+    }
+    return { created: created.length, removed };
+  }
+
+  /** Takes the finalizer off. Throws if it is still there: what is not free must not be counted. */
+  async function release(pod: P, signal: AbortSignal): Promise<void> {
+    if (!isTracked(pod)) return;
+    const patch = { metadata: { uid: pod.metadata.uid, "$deleteFromPrimitiveList/finalizers": [TRACKING_FINALIZER] } };
+    try {
+      const written = await podClient.patch(pod, "application/strategic-merge-patch+json", patch, { signal });
+      if (isTracked(written)) throw new Error(`pod ${keyOf(pod)} has kept its finalizer`);
+      await pods.caughtUp([written], signal);
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+  }
+
+  interface Outcome { readonly view: JobView; readonly before: JobStatus; readonly end: JobCondition | undefined; readonly backoff: Failures; readonly stored: Readonly<Job> }
+
+  /** Names what has ended, takes the finalizers off, counts, and when nothing is left ends the Job. */
+  async function store(key: ObjectKey, { view, before, end, backoff, stored }: Outcome, signal: AbortSignal): Promise<void> {
+    const nowMs = clock.nowMs();
+    const tracking = track(view, before, end);
+    let { status } = tracking;
+    let last = end;
+    if (end?.type === "FailureTarget" || end?.type === "SuccessCriteriaMet") {
+      if (findCondition(status.conditions, end.type) === undefined) status = { ...status, conditions: [...(status.conditions ?? []), end] };
+      last = jobCondition(nowMs, end.type === "FailureTarget" ? "Failed" : "Complete", "True", end.reason ?? "", end.message ?? "");
+    }
+    let current = stored;
+    if (!sameValue(status, stored.status ?? {})) current = await write(current, status, signal);
+    failures.set(key, backoff);
+    if (tracking.release.length > 0) await settleAll(tracking.release.map((pod) => release(pod, signal)));
+
+    const released = new Set(tracking.release.map(({ metadata }) => metadata.uid));
+    let next = settle(current.status ?? {}, view.pods.filter((pod) => isTracked(pod) && !released.has(pod.metadata.uid)));
+    const { succeeded = [], failed = [] } = next.uncountedTerminatedPods ?? {};
+    const finished = last !== undefined && !tracking.more && succeeded.length + failed.length === 0 && (next.terminating ?? 0) === 0;
+    if (finished && last !== undefined) {
+      next = { ...next, conditions: [...(next.conditions ?? []), last], ...(last.type === "Complete" ? { completionTime: last.lastTransitionTime } : {}) };
+    }
+    if (!sameValue(next, current.status ?? {})) await write(current, next, signal);
+    if (finished && last !== undefined) tellEnd(view, next, last);
+  }
+
+  async function write(job: Readonly<Job>, status: JobStatus, signal: AbortSignal): Promise<Readonly<Job>> {
+    const written = await jobClient.updateStatus({ ...job, status }, { signal });
+    await jobs.caughtUp([written], signal);
+    return written;
+  }
+
+  function tellEnd({ job, spec }: JobView, { succeeded = 0 }: JobStatus, { type, reason = "", message = "" }: JobCondition): void {
+    if (type !== "Complete") {
+      recorder.event(job, "Warning", reason, message);
+      return;
+    }
+    if (spec.completions !== undefined && succeeded > spec.completions) {
+      recorder.event(job, "Warning", "TooManySucceededPods", "Too many succeeded pods running after completion count reached");
+    }
+    recorder.event(job, "Normal", "Completed", "Job completed");
+  }
+
+  function jobsOf(pod: P): ObjectKey[] {
+    if (controllerOf(pod) !== undefined) {
+      const key = controllerKey(pod, JOBS);
+      return key === undefined ? [] : [key];
+    }
+    if (isDeleting(pod)) return [];
+    return [...jobs.inNamespace(namespaceOf(pod))].filter(({ spec }) => labelSelector(spec?.selector).matches(labelsOf(pod))).map(keyOf);
+  }
+
+  /** Pods that no Job will count any more must not wait for it. */
+  const orphans: Controller = {
+    name: "job_orphan_pod",
+    workers: 1,
+    reads: [jobs],
+    watches: [
+      mapped(pods, ({ object, deleted }) => (!deleted && isTracked(object) ? [keyOf(object)] : [])),
+      mapped(jobs, ({ object, deleted }) => (deleted || finishedCondition(object) !== undefined ? pods.ownedBy(object.metadata.uid).filter(isTracked).map(keyOf) : [])),
+    ],
+    async reconcile(key, { signal }) {
+      const pod = pods.get(key);
+      if (pod === undefined || !isTracked(pod)) return;
+      const jobKey = controllerKey(pod, JOBS);
+      const job = jobKey === undefined ? undefined : jobs.get(jobKey);
+      const counted = job !== undefined && job.metadata.uid === controllerOf(pod)?.uid && finishedCondition(job) === undefined;
+      if (!counted) await release(pod, signal);
+    },
+  };
+
+  return [main, orphans];
+}

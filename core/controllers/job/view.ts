@@ -1,0 +1,141 @@
+/**
+ * A Job as it stands: its pods sorted and counted, its indexes, and whether it has come to its end. No I/O.
+ *
+ * Source: kubernetes v1.36 pkg/controller/job/job_controller.go syncJob
+ */
+import type { Job, JobCondition, JobSpec } from "../../api/gen/batch.v1.ts";
+import type { Pod } from "../../api/gen/core.v1.ts";
+import { isDeleting } from "../../api/meta/object-meta.ts";
+import { parseTime } from "../../api/meta/time.ts";
+import { timestamp } from "../../lifecycle/clock.ts";
+import { findCondition } from "../conditions.ts";
+import { isActive, isReady, isTerminal } from "../pod-state.ts";
+import { Indexes } from "./indexes.ts";
+import { allIndexFailures, endedMs, hasFailed, indexFailures, indexOf, isIndexed, isTracked } from "./pods.ts";
+import { judgeFailure, successMet } from "./policies.ts";
+
+type P = Readonly<Pod>;
+
+export interface IndexView {
+  /** Counted as succeeded before, and together with the pods there are. */
+  readonly counted: Indexes;
+  readonly succeeded: Indexes;
+  /** Only with a backoff limit per index. */
+  readonly failed: Indexes | undefined;
+  /** The last failed pod of each index that will be tried again: kept until its successor is there, for its count of failures. */
+  readonly delayed: ReadonlyMap<number, P>;
+}
+
+export interface JobView {
+  readonly job: Readonly<Job>;
+  readonly spec: Readonly<JobSpec>;
+  readonly pods: readonly P[];
+  readonly active: readonly P[];
+  readonly terminating: number;
+  readonly ready: number;
+  /** Ended since they were last counted. */
+  readonly newSucceeded: readonly P[];
+  readonly newFailed: readonly P[];
+  readonly succeeded: number;
+  readonly failed: number;
+  readonly indexes: IndexView | undefined;
+}
+
+export function isSuspended(spec: Readonly<JobSpec>): boolean { return spec.suspend === true; }
+
+export function finishedCondition(job: Readonly<Job>): JobCondition | undefined {
+  return job.status?.conditions?.find(({ type, status }) => (type === "Complete" || type === "Failed") && status === "True");
+}
+
+/** Its index, if that is one of the Job's. */
+export function validIndex(pod: P, { completions = 0 }: Readonly<JobSpec>): number | undefined {
+  const index = indexOf(pod);
+  return index !== undefined && index < completions ? index : undefined;
+}
+
+export function viewOf(job: Readonly<Job>, pods: readonly P[]): JobView {
+  const spec = job.spec ?? { template: {} };
+  const { succeeded: uncountedSucceeded = [], failed: uncountedFailed = [] } = job.status?.uncountedTerminatedPods ?? {};
+  const active = pods.filter(isActive);
+  const counts = (pod: P): boolean => isTracked(pod) && (!isIndexed(spec) || validIndex(pod, spec) !== undefined);
+  const newSucceeded = pods.filter((pod) => counts(pod) && pod.status?.phase === "Succeeded" && !uncountedSucceeded.includes(pod.metadata.uid));
+  const newFailed = pods.filter((pod) => counts(pod) && hasFailed(pod, spec) && !uncountedFailed.includes(pod.metadata.uid));
+  const indexes = isIndexed(spec) ? indexView(job, spec, pods, active) : undefined;
+  const failures = newFailed.filter((pod) => judgeFailure(spec.podFailurePolicy, pod).counts).length;
+  return {
+    job, spec, pods, active, indexes, newSucceeded, newFailed,
+    terminating: pods.filter((pod) => isDeleting(pod) && !isTerminal(pod)).length,
+    ready: active.filter(isReady).length,
+    succeeded: indexes?.succeeded.size ?? (job.status?.succeeded ?? 0) + newSucceeded.length + uncountedSucceeded.length,
+    failed: (job.status?.failed ?? 0) + failures + uncountedFailed.length,
+  };
+}
+
+function indexView({ status }: Readonly<Job>, spec: Readonly<JobSpec>, pods: readonly P[], active: readonly P[]): IndexView {
+  const completions = spec.completions ?? 0;
+  const indexesOf = (some: readonly P[]): number[] => some.flatMap((pod) => validIndex(pod, spec) ?? []);
+  const counted = Indexes.parse(status?.completedIndexes, completions);
+  const succeeded = counted.union(Indexes.of(indexesOf(pods.filter((pod) => isTracked(pod) && pod.status?.phase === "Succeeded"))));
+  if (spec.backoffLimitPerIndex === undefined) return { counted, succeeded, failed: undefined, delayed: new Map() };
+  const over = pods.filter((pod) => isTracked(pod) && indexIsLost(pod, spec));
+  const failed = Indexes.parse(status?.failedIndexes, completions).union(Indexes.of(indexesOf(over)));
+  const running = new Set(indexesOf(active));
+  const delayed = new Map<number, P>();
+  for (const pod of pods) {
+    const index = validIndex(pod, spec);
+    if (index === undefined || !isTracked(pod) || !hasFailed(pod, spec) || succeeded.has(index) || failed.has(index) || running.has(index)) continue;
+    const held = delayed.get(index);
+    if (held === undefined || (allIndexFailures(held) <= allIndexFailures(pod) && endedMs(held) <= endedMs(pod))) delayed.set(index, pod);
+  }
+  return { counted, succeeded, failed, delayed };
+}
+
+function indexIsLost(pod: P, spec: Readonly<JobSpec>): boolean {
+  if (!hasFailed(pod, spec)) return false;
+  const { counts, failsIndex } = judgeFailure(spec.podFailurePolicy, pod);
+  return failsIndex === true || (counts && indexFailures(pod) >= (spec.backoffLimitPerIndex ?? 0));
+}
+
+export function jobCondition(nowMs: number, type: string, status: "True" | "False", reason: string, message: string): JobCondition {
+  const now = timestamp(nowMs);
+  return { type, status, lastProbeTime: now, lastTransitionTime: now, reason, message } as JobCondition;
+}
+
+/** The condition by which the Job comes to its end, if it does: FailureTarget or SuccessCriteriaMet, Failed if the former stands there already. */
+export function endOf(view: JobView, nowMs: number): JobCondition | undefined {
+  const { job, spec, pods, failed, indexes } = view;
+  const conditions = job.status?.conditions;
+  const met = findCondition(conditions, "SuccessCriteriaMet");
+  if (met?.status === "True") return met;
+  const target = findCondition(conditions, "FailureTarget");
+  if (target?.status === "True") return jobCondition(nowMs, "Failed", "True", target.reason ?? "", target.message ?? "");
+  const fail = (reason: string, message: string): JobCondition => jobCondition(nowMs, "FailureTarget", "True", reason, message);
+  for (const pod of pods) {
+    const verdict = spec.podFailurePolicy !== undefined && hasFailed(pod, spec) ? judgeFailure(spec.podFailurePolicy, pod).failsJob : undefined;
+    if (verdict !== undefined) return fail("PodFailurePolicy", verdict);
+  }
+  if (failed > (spec.backoffLimit ?? 6) || tooManyRestarts(view)) return fail("BackoffLimitExceeded", "Job has reached the specified backoff limit");
+  if (deadlineInMs(view, nowMs) === 0) return fail("DeadlineExceeded", "Job was active longer than specified deadline");
+  if (indexes === undefined) return undefined;
+  const lost = indexes.failed?.size ?? 0;
+  if (spec.maxFailedIndexes !== undefined && lost > spec.maxFailedIndexes) return fail("MaxFailedIndexesExceeded", "Job has exceeded the specified maximal number of failed indexes");
+  if (lost > 0 && lost + indexes.succeeded.size >= (spec.completions ?? 0)) return fail("FailedIndexes", "Job has failed indexes");
+  const success = successMet(spec, indexes.succeeded);
+  return success === undefined ? undefined : jobCondition(nowMs, "SuccessCriteriaMet", "True", "SuccessPolicy", success);
+}
+
+/** Pods that restart their containers themselves count their restarts. */
+function tooManyRestarts({ spec, pods }: JobView): boolean {
+  if (spec.template.spec?.restartPolicy !== "OnFailure") return false;
+  const running = pods.filter(({ status }) => status?.phase === "Running" || status?.phase === "Pending");
+  const restarts = running.flatMap(({ status }) => [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]).reduce((sum, { restartCount }) => sum + (restartCount ?? 0), 0);
+  const limit = spec.backoffLimit ?? 6;
+  return limit === 0 ? restarts > 0 : restarts >= limit;
+}
+
+/** How long until activeDeadlineSeconds is over; undefined: it does not run. */
+export function deadlineInMs({ job, spec }: JobView, nowMs: number): number | undefined {
+  const startMs = parseTime(job.status?.startTime ?? "");
+  if (spec.activeDeadlineSeconds === undefined || startMs === undefined || isSuspended(spec)) return undefined;
+  return Math.max(0, startMs + spec.activeDeadlineSeconds * 1000 - nowMs);
+}
