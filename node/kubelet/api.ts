@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Pod } from "../../core/api/gen/core.v1.ts";
 import type { KubeletContext } from "./context.ts";
 import { KubeletApiError, type KubeletApi, type PodName, type StatsSummary } from "./kubelet-api.ts";
-import { allContainers, findContainer } from "./pod-spec.ts";
+import { allContainers, findContainer, isStaticPod } from "./pod-spec.ts";
 import type { PodManager } from "./pod-manager.ts";
 import type { PodWorker } from "./pod-worker.ts";
 import { containerNamed, type RuntimeContainer, summarizeRuntime } from "./runtime-pod.ts";
@@ -18,7 +18,7 @@ interface Deps {
 
 export function kubeletApi({ context: { settings, cri }, manager, statsSummary, unhealthyReason, logDir }: Deps): KubeletApi {
   function workerOf({ namespace, name, uid }: PodName): PodWorker {
-    const found = [...manager.workers()].filter(({ pod }) => pod.metadata.namespace === namespace && pod.metadata.name === name && (uid === undefined || uid === "" || pod.metadata.uid === uid));
+    const found = [...manager.workers()].filter(({ pod }) => pod.metadata.namespace === namespace && pod.metadata.name === name && (!uid || pod.metadata.uid === uid || isStaticPod(pod)));
     const newest = found.toSorted((a, b) => (a.pod.metadata.creationTimestamp < b.pod.metadata.creationTimestamp ? 1 : -1))[0];
     if (!newest) throw new KubeletApiError("pod-not-found", `pod "${name}" does not exist`);
     return newest;

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -39,7 +39,10 @@ function memoryCgroups(): Cgroups & { readonly paths: Set<string> } {
 }
 
 let dataDir = "";
-beforeEach(() => { dataDir = mkdtempSync(join(tmpdir(), "kubelet-")); });
+beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), "kubelet-"));
+  mkdirSync(join(dataDir, "manifests"));
+});
 afterEach(() => rmSync(dataDir, { recursive: true }));
 
 /** A node: its kubelet may be stopped and started, its runtime and its API server live on. */
@@ -57,7 +60,7 @@ async function startNode() {
     const deps = { clock: fastClock, random: systemRandom, log: silentLog };
     const pods = watchedInformer(api.client.resource(PODS), { ...deps, query: { fieldSelector: "spec.nodeName=n1" } });
     const services = watchedInformer<Service>(api.client.resource(SERVICES), deps);
-    const settings = { ...KUBELET_DEFAULTS, nodeName: "n1", nodeIps: ["172.16.0.1"], hostname: "n1", version: "v1.36.0", dataDir, podLogsDir: join(dataDir, "logs"), containerLogsDir: join(dataDir, "links"), resolvConf: "" };
+    const settings = { ...KUBELET_DEFAULTS, nodeName: "n1", nodeIps: ["172.16.0.1"], hostname: "n1", version: "v1.36.0", dataDir, podLogsDir: join(dataDir, "logs"), containerLogsDir: join(dataDir, "links"), resolvConf: "", staticPodDir: join(dataDir, "manifests") };
     const machine = { cpus: 2, memoryBytes: 4 * 1024 ** 3, swapBytes: 0, hugepages: [], machineId: "", systemUuid: "", bootId: "b", kernelVersion: "", osImage: "", architecture: "amd64", hostname: "n1" };
     const node = kubelet({ ...deps, settings, client: api.client, pods, services, cri, cgroups, mounts: noMounts, exec: async () => ({ exitCode: 0, stdout: "", stderr: "" }), machine, events: { from: () => recorder }, metrics: metricsRegistry() });
     const done = Promise.all([pods, services, node].map((part) => part.run(stop.signal, () => undefined)));
@@ -217,4 +220,30 @@ test("preStop comes first, a deadline ends, deleting again hurries", async () =>
   await node.delete("late");
   await node.until("late", (status) => status === undefined);
   await eventually(() => node.kubelet.pods(), (left) => left.length === 0);
+});
+
+test("a manifest in a directory runs without an API server, and is mirrored when there is one", async () => {
+  const manifest = (image: string) => `apiVersion: v1\nkind: Pod\nmetadata: {name: proxy, namespace: kube-system}\nspec:\n  terminationGracePeriodSeconds: 5\n  containers: [{name: main, image: "${image}"}]\n`;
+  await using node = await startNode();
+  node.cri.images.add("busybox:2");
+  await eventually(() => node.api.all(NODES).length, (count) => count === 1);
+  node.api.fail = () => new Error("no route to host");
+  writeFileSync(join(dataDir, "manifests/broken.yaml"), "kind: Nonsense");
+  writeFileSync(join(dataDir, "manifests/proxy.yaml"), manifest("busybox:1"));
+  await eventually(() => node.cri.running(), (names) => names.includes("main"));
+  expect(node.api.all(PODS)).toEqual([]);
+  node.api.fail = undefined;
+  const mirror = () => node.api.all<Pod>(PODS)[0];
+  const first = await eventually(mirror, (pod) => isReady(pod?.status));
+  expect(first).toMatchObject({ metadata: { name: "proxy-n1", namespace: "kube-system", ownerReferences: [{ kind: "Node", name: "n1", controller: true }], annotations: { "kubernetes.io/config.source": "file" } }, status: { phase: "Running" } });
+
+  await node.api.client.resource(PODS).delete(first!, { gracePeriodSeconds: 0 }, { signal: new AbortController().signal });
+  const again = await eventually(mirror, (pod) => pod?.metadata.uid !== first?.metadata.uid && isReady(pod?.status));
+  expect(node.cri.calls.filter((call) => call === "StartContainer main").length).toBe(1);
+
+  writeFileSync(join(dataDir, "manifests/proxy.yaml"), manifest("busybox:2"));
+  await eventually(mirror, (pod) => pod?.metadata.uid !== again?.metadata.uid && pod?.spec.containers[0]?.image === "busybox:2" && isReady(pod.status));
+  rmSync(join(dataDir, "manifests/proxy.yaml"));
+  await eventually(mirror, (pod) => pod === undefined);
+  await eventually(() => node.cri.running(), (names) => names.length === 0);
 });

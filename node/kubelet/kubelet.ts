@@ -35,6 +35,7 @@ import type { KubeletApi } from "./kubelet-api.ts";
 import { logRotation } from "./logs/rotation.ts";
 import { nodeAgent } from "./node/node-agent.ts";
 import { podObjects } from "./objects/pod-objects.ts";
+import { isStaticPod } from "./pod-spec.ts";
 import { PodManager } from "./pod-manager.ts";
 import { probeManager } from "./probes/probe-manager.ts";
 import { podCgroups } from "./resources/pod-cgroups.ts";
@@ -43,6 +44,8 @@ import { runtimeHandlers } from "./sandbox/runtime-handlers.ts";
 import { userNamespaces } from "./sandbox/user-namespaces.ts";
 import type { KubeletSettings } from "./settings.ts";
 import { majorMinor } from "./start-container.ts";
+import { MirrorPods } from "./static-pods/mirrors.ts";
+import { staticPods } from "./static-pods/static-pods.ts";
 import { nodeStats } from "./stats/stats.ts";
 import { statusWriter } from "./status/status-writer.ts";
 import { tokenSource } from "./volumes/service-account-token.ts";
@@ -92,7 +95,8 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     userNamespaces: userNamespaces(settings), machine: { memoryBytes: machine.memoryBytes, hugepageSizes: machine.hugepages.map(({ size }) => size), countsSwap: deps.cgroups.countsSwap },
     allocatable: node.allocatable, networkProblem: node.networkProblem, metrics: kubeletMetrics(deps.metrics),
   };
-  const statuses = statusWriter({ client, clock, log, signal });
+  const mirrors = new MirrorPods({ client, log, signal, node: node.current });
+  const statuses = statusWriter({ client, clock, log, signal, objectOf: (pod) => (isStaticPod(pod) ? mirrors.of(pod) : pod) });
   const probes = probeManager({
     cri, clock, random, log, events, version: majorMinor(settings.version), startedMs: clock.uptimeMs(), signal, counter: deps.metrics.counter("prober_probe_total", "Cumulative number of a liveness, readiness or startup probe for a container by result."),
     find: (uid) => {
@@ -106,7 +110,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     },
   });
   const manager = new PodManager({
-    pods: deps.pods, cri, log, signal, node: node.current, allocatable: node.allocatable, pressures: () => [...guard.pressures()],
+    pods: deps.pods, mirrors, cri, clock, log, signal, node: node.current, allocatable: node.allocatable, pressures: () => [...guard.pressures()],
     worker: { context, statuses, probes, kubeletStartedMs, deleteObject, onStage: () => undefined },
   });
   const stats = nodeStats({ settings, cri, cgroups: deps.cgroups, clock, memoryBytes: machine.memoryBytes, pods: () => manager.workers() });
@@ -118,6 +122,8 @@ export function kubelet(deps: KubeletDeps): Kubelet {
   });
   const rotation = logRotation({ cri, clock, log, running: () => manager.runningLogs(), bytesMax: settings.containerLogMaxBytes, filesMax: settings.containerLogMaxFiles });
   const watch = runtimeWatch({ cri, clock, log, onChange: (uid) => manager.onRuntimeChange(uid), onList: (list) => manager.onRuntimeList(list) });
+
+  const manifests = settings.staticPodDir === "" ? [] : [staticPods({ directory: settings.staticPodDir, nodeName: settings.nodeName, clock, log, onChange: (list) => manager.setStatic(list) })];
 
   async function deleteObject(pod: Pod, quit: AbortSignal): Promise<void> {
     try {
@@ -143,7 +149,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     async run(quit, ready) {
       quit.addEventListener("abort", () => life.abort(), { once: true }); // workers and probes end first; the parts wait for them
       try {
-        await runAll([...node.parts, watch, podLife, imageCollector, rotation, guard, { name: "kubelet-ready", run: async (stop, up) => { up(); ready(); await new Promise<void>((resolve) => stop.addEventListener("abort", () => resolve(), { once: true })); } }], quit);
+        await runAll([...node.parts, ...manifests, watch, podLife, imageCollector, rotation, guard, { name: "kubelet-ready", run: async (stop, up) => { up(); ready(); await new Promise<void>((resolve) => stop.addEventListener("abort", () => resolve(), { once: true })); } }], quit);
       } finally {
         life.abort();
         objects.close();

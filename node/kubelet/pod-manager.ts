@@ -5,17 +5,25 @@
  */
 import { readdir } from "node:fs/promises";
 import type { Node, Pod, ResourceList } from "../../core/api/gen/core.v1.ts";
-import { isDeleting } from "../../core/api/meta/object-meta.ts";
+import { isDeleting, keyOf } from "../../core/api/meta/object-meta.ts";
 import type { Informer } from "../../core/client/informer.ts";
+import { aborted } from "../../core/lifecycle/aborted.ts";
+import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Cri } from "../cri/client.ts";
 import { refusalOf } from "./admission.ts";
 import { containerNamed, readRuntimePod, type RuntimePod, type RuntimeSummary } from "./runtime-pod.ts";
-import { isTerminalPhase, podReference } from "./pod-spec.ts";
+import { isMirrorPod, isStaticPod, isTerminalPhase, podReference } from "./pod-spec.ts";
 import { PodWorker, type WorkerDeps } from "./pod-worker.ts";
 import { removePodLogs } from "./garbage.ts";
+import type { MirrorPods } from "./static-pods/mirrors.ts";
+
+/** A mirror that could not be made is tried again this late. */
+const MIRROR_MS = 20_000;
 
 interface Deps {
+  readonly mirrors: MirrorPods;
+  readonly clock: Clock;
   readonly pods: Informer<Pod>;
   readonly worker: WorkerDeps;
   readonly cri: Cri;
@@ -32,7 +40,9 @@ export class PodManager {
   readonly #running = new Set<Promise<void>>();
   #inRuntime: ReadonlyMap<string, RuntimeSummary> = new Map();
   #listed = Promise.withResolvers<void>();
+  #isListed = false;
   #started = false;
+  #static: readonly Pod[] = [];
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -48,13 +58,15 @@ export class PodManager {
 
   /** Takes charge once both the API server and the runtime have said what there is; returns when `signal` aborts and all workers have ended. */
   async run(signal: AbortSignal): Promise<void> {
-    await Promise.all([this.#deps.pods.whenSynced(signal), this.#listed.promise]);
-    if (signal.aborted) return;
+    await Promise.race([this.#listed.promise, aborted(signal)]);
+    this.#reconcileStatic(); // these wait for no API server
+    await this.#deps.pods.whenSynced(signal);
+    if (signal.aborted) return void (await Promise.allSettled(this.#running));
     this.#started = true;
     for (const pod of [...this.#deps.pods.list()].toSorted(byAge)) this.#onPod(pod); // the oldest have the best claim to what there is
     const stop = this.#deps.pods.onChange(({ object, deleted }) => (deleted ? this.#onGone(object) : this.#onPod(object)));
     await this.#sweep();
-    await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+    for await (const _ of this.#deps.clock.every(MIRROR_MS, signal)) await this.#reconcileMirrors();
     stop();
     await Promise.allSettled(this.#running);
   }
@@ -70,16 +82,50 @@ export class PodManager {
   /** From the runtime's list. */
   onRuntimeList(pods: ReadonlyMap<string, RuntimeSummary>): void {
     this.#inRuntime = pods;
+    this.#isListed = true;
     this.#listed.resolve();
     if (this.#started) void this.#sweep();
   }
 
+  /** All pods of manifests on this machine. */
+  setStatic(pods: readonly Pod[]): void {
+    this.#static = pods;
+    this.#reconcileStatic();
+  }
+
+  /** One after the other: a changed manifest's new pod starts once the old one is gone. */
+  #reconcileStatic(): void {
+    if (!this.#isListed) return;
+    const wanted = new Set(this.#static.map(({ metadata }) => metadata.uid));
+    for (const worker of this.#workers.values()) if (isStaticPod(worker.pod) && !wanted.has(worker.uid)) worker.remove();
+    for (const pod of this.#static) {
+      const taken = [...this.#workers.values()].some((worker) => worker.uid === pod.metadata.uid || keyOf(worker.pod) === keyOf(pod));
+      if (!taken) this.#admit(pod);
+    }
+    void this.#reconcileMirrors();
+  }
+
+  async #reconcileMirrors(): Promise<void> {
+    if (!this.#started) return;
+    await this.#deps.mirrors.reconcile(this.#static);
+    for (const worker of this.#workers.values()) if (isStaticPod(worker.pod)) worker.publish();
+  }
+
   #onPod(pod: Pod): void {
+    if (isMirrorPod(pod)) {
+      this.#deps.mirrors.observe(pod, false);
+      if (isDeleting(pod)) void this.#reconcileMirrors();
+      return;
+    }
     const known = this.#workers.get(pod.metadata.uid);
     if (known) {
       known.update(pod);
       return;
     }
+    this.#admit(pod);
+  }
+
+  #admit(pod: Pod): void {
     const worker = new PodWorker(pod, this.#deps.worker);
     const refusal = this.#refusal(pod);
     this.#start(worker);
@@ -102,6 +148,11 @@ export class PodManager {
   }
 
   #onGone(pod: Pod): void {
+    if (isMirrorPod(pod)) {
+      this.#deps.mirrors.observe(pod, true);
+      void this.#reconcileMirrors();
+      return;
+    }
     this.#workers.get(pod.metadata.uid)?.remove(pod);
   }
 
@@ -112,7 +163,9 @@ export class PodManager {
     const running = worker.run(signal).catch((error: unknown) => log.error("pod worker ended, this is a bug", { uid: worker.uid, error })).then(() => {
       this.#running.delete(running);
       if (worker.stage === "finished") this.#workers.delete(worker.uid);
-      if (!signal.aborted) this.#balance();
+      if (signal.aborted) return;
+      this.#balance();
+      this.#reconcileStatic();
     });
     this.#running.add(running);
   }

@@ -21,7 +21,7 @@ import { runHook } from "./hooks.ts";
 import { credentialsFor, entriesOfSecret } from "./images/keyring.ts";
 import { ImageError } from "./images/puller.ts";
 import { killContainer } from "./kill.ts";
-import { containerReference, isHostNetwork, type NamedContainer } from "./pod-spec.ts";
+import { containerReference, isHostNetwork, isStaticPod, type NamedContainer } from "./pod-spec.ts";
 import { containerResources } from "./resources/linux-resources.ts";
 import { containerNamed, type RuntimePod } from "./runtime-pod.ts";
 import { managedHosts, nodeHosts, podHostname } from "./sandbox/hostname.ts";
@@ -133,7 +133,7 @@ async function configure(context: KubeletContext, start: ContainerStart, image: 
   const logDirectory = join(sandbox.log_directory ?? "", container.name);
   const restartCount = before ? before.restartCount + 1 : await restartsInLogs(logDirectory);
 
-  if (!services.synced) throw new Error("services have not yet been read at least once, cannot construct envvars");
+  if (!services.synced && !isStaticPod(pod)) throw new Error("services have not yet been read at least once, cannot construct envvars");
   const environment = await environmentOf({
     pod, container, podIps, hostIps: settings.nodeIps, objects, allocatable: context.allocatable(), services: serviceEnvironment(services.list(), pod.metadata.namespace ?? "", pod.spec.enableServiceLinks ?? true),
     readFileKey: async (volume, path, key) => readEnvFile(volumes.get(volume)?.hostPath, path, key),

@@ -24,8 +24,8 @@ export interface StatusWriter {
 }
 
 interface Entry {
-  /** As new as we know it: from the informer, or from the answer to our last write. */
-  known: Pod;
+  /** The object to write to, as new as we know it: from the informer, or from the answer to our last write. Undefined: a static pod without a mirror. */
+  known: Pod | undefined;
   wanted: PodStatus;
   busy: boolean;
   gone: boolean;
@@ -34,14 +34,23 @@ interface Entry {
 
 const RETRY = { minMs: 500, maxMs: 10_000 };
 
-export function statusWriter({ client, clock, log, signal }: { readonly client: Client; readonly clock: Clock; readonly log: Log; readonly signal: AbortSignal }): StatusWriter {
+interface Deps {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+  /** The API server's object of a pod: itself, or a static pod's mirror. */
+  readonly objectOf: (pod: Pod) => Pod | undefined;
+}
+
+export function statusWriter({ client, clock, log, signal, objectOf }: Deps): StatusWriter {
   const entries = new Map<string, Entry>();
   const pods = client.resource(PODS);
 
   async function write(uid: string, entry: Entry): Promise<void> {
     entry.busy = true;
-    for (let failures = 0; !signal.aborted && entries.get(uid) === entry && !entry.gone; ) {
-      const patch = statusPatch(uid, entry.known.status ?? {}, entry.wanted);
+    for (let failures = 0; !signal.aborted && entries.get(uid) === entry && entry.known && !entry.gone; ) {
+      const patch = statusPatch(entry.known.metadata.uid, entry.known.status ?? {}, entry.wanted);
       if (!patch) break;
       try {
         const answer = await pods.patch(entry.known, "application/strategic-merge-patch+json", patch, { subresource: "status", signal });
@@ -61,17 +70,19 @@ export function statusWriter({ client, clock, log, signal }: { readonly client: 
     for (const done of entry.waiters.splice(0)) done();
   }
 
-  function learn(entry: Entry, pod: Pod): void {
-    if (pod.metadata.uid === entry.known.metadata.uid && revisionOf(pod) >= revisionOf(entry.known)) entry.known = pod;
+  function learn(entry: Entry, object: Pod | undefined): void {
+    if (object?.metadata.uid !== entry.known?.metadata.uid) entry.gone = false; // another mirror
+    else if (object && entry.known && revisionOf(object) < revisionOf(entry.known)) return;
+    entry.known = object;
   }
 
   return {
     get: (uid) => entries.get(uid)?.wanted,
     set(pod, status) {
       const { uid } = pod.metadata;
-      const entry = entries.get(uid) ?? { known: pod, wanted: status, busy: false, gone: false, waiters: [] };
+      const entry = entries.get(uid) ?? { known: objectOf(pod), wanted: status, busy: false, gone: false, waiters: [] };
       entries.set(uid, entry);
-      learn(entry, pod);
+      learn(entry, objectOf(pod));
       entry.wanted = status;
       if (!entry.busy) void write(uid, entry);
     },
