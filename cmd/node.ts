@@ -108,7 +108,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
   });
   const dns = dnsServer({
     informers, clusterDomain: settings.clusterDomain, cidrs: [...settings.clusterCidr.split(","), ...settings.serviceCidr.split(",")], clients: () => node.ips,
-    listen: () => dnsAddresses(informers.of(NODES).get(objectKey("", node.name)) ?? {}).map((address) => ({ address, port: DNS_PORT })),
+    listen: () => dnsAddresses(informers.of(NODES).get(objectKey("", node.name)) ?? { spec: {} }).map((address) => ({ address, port: DNS_PORT })),
     upstreams: hostUpstreams({ exclude: () => [...node.ips, settings.clusterDns], clock }), clock, random, metrics, log: log.with({ part: "dns" }),
   });
   const early = runtime.map(startEarly);
