@@ -52,6 +52,9 @@ export interface NodeAgent {
 const STATUS_MS = 10_000;
 const REPORT_MS = 300_000;
 const RUNTIME_CHECK_MS = 5_000;
+/** A node that starts becomes ready as soon as its network is there, not at the next regular look. */
+const STARTING_CHECK_MS = 100;
+const STARTING_MS = 60_000;
 const IMAGES_MS = 60_000;
 const RETRY = { minMs: 100, maxMs: 7_000 };
 
@@ -145,9 +148,12 @@ export function nodeAgent(deps: Deps): NodeAgent {
   const runtimeCheck: Runnable = {
     name: "runtime-check",
     async run(signal, ready) {
-      for await (const _ of clock.every(RUNTIME_CHECK_MS, signal)) {
+      const startMs = clock.uptimeMs();
+      while (!signal.aborted) {
         await checkRuntime(signal);
         ready(); // the first answer, good or bad, is in
+        const starting = problems().length > 0 && clock.uptimeMs() - startMs < STARTING_MS;
+        await clock.sleep(starting ? STARTING_CHECK_MS : RUNTIME_CHECK_MS, signal);
       }
     },
   };
