@@ -6,6 +6,7 @@
 import type { Service } from "../api/gen/core.v1.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
 import type { Random } from "../lifecycle/random.ts";
+import { customResourceDefinitions } from "./apiextensions/custom-resource-definition.ts";
 import { controllerRevisions } from "./apps/controller-revision.ts";
 import { daemonSets } from "./apps/daemon-set.ts";
 import { deployments } from "./apps/deployment.ts";
@@ -34,7 +35,12 @@ import { serviceDefinition } from "./core/service/service.ts";
 import { endpointSlices } from "./discovery/endpoint-slice.ts";
 import type { Resource } from "./generic/resource.ts";
 import type { ResourceStore } from "./generic/store.ts";
+import { ipAddresses, serviceRanges } from "./networking/addresses.ts";
+import { ingressClasses } from "./networking/ingress-class.ts";
+import { ingresses } from "./networking/ingress.ts";
+import { networkPolicies } from "./networking/network-policy.ts";
 import { runtimeClasses } from "./node/runtime-class.ts";
+import { podDisruptionBudgets } from "./policy/pod-disruption-budget.ts";
 import { clusterRoleBindings, roleBindings } from "./rbac/bindings.ts";
 import { clusterRoles, roles } from "./rbac/roles.ts";
 import { priorityClasses } from "./scheduling/priority-class.ts";
@@ -65,7 +71,9 @@ export function registryDefinitions({ serviceCidrs, nodePortRange, store, random
     any(persistentVolumes), any(persistentVolumeClaims), any(replicationControllers), any(podTemplates), any(resourceQuotas), any(limitRanges),
     any(deployments), any(replicaSets), any(statefulSets), any(daemonSets), any(controllerRevisions), any(jobs), any(cronJobs),
     any(leases), any(leaseCandidates), any(endpointSlices), any(runtimeClasses), any(priorityClasses), any(workloads), any(podGroups),
+    any(ingresses), any(ingressClasses), any(networkPolicies), any(serviceRanges), any(ipAddresses), any(podDisruptionBudgets),
     any(storageClasses), any(volumeAttributesClasses), any(volumeAttachments), any(csiDrivers), any(csiNodes), any(csiStorageCapacities),
+    any(customResourceDefinitions),
     any(roles), any(clusterRoles), any(roleBindings), any(clusterRoleBindings),
   ];
 }

@@ -1,0 +1,55 @@
+import { expect, test } from "vitest";
+import { created, type Given, updated } from "../generic/rehearse.ts";
+import { customResourceDefinitions as crds } from "./custom-resource-definition.ts";
+
+const schema = { type: "object", properties: { spec: { type: "object", properties: { size: { type: "integer" } } } } };
+const version = (more: Given = {}): Given => ({ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: schema }, ...more });
+const crd = (spec: Given = {}, metadata: Given = {}): Given => ({
+  metadata: { name: "widgets.example.com", ...metadata },
+  spec: { group: "example.com", scope: "Namespaced", names: { plural: "widgets", kind: "Widget" }, versions: [version()], ...spec },
+});
+const withSchema = (root: Given): Given => crd({ versions: [version({ schema: { openAPIV3Schema: root } })] });
+
+test("what the API fills in", () => {
+  const { object, errors } = created(crds, crd());
+  expect(errors).toEqual([]);
+  expect([object.spec.names, object.spec.conversion, object.status!.storedVersions]).toEqual([
+    { plural: "widgets", singular: "widget", kind: "Widget", listKind: "WidgetList" }, { strategy: "None" }, ["v1"],
+  ]);
+});
+
+test.each<[Given, string[]]>([
+  [crd({}, { name: "widgets" }), ['metadata.name: Invalid value: "widgets": must be spec.names.plural+"."+spec.group']],
+  [crd({ scope: "Global" }), ['spec.scope: Unsupported value: "Global": supported values: "Cluster", "Namespaced"']],
+  [crd({ versions: [version({ schema: undefined })] }), ["spec.versions[0].schema.openAPIV3Schema: Required value"]],
+  [crd({ conversion: { strategy: "Webhook", webhook: { conversionReviewVersions: ["v2"], clientConfig: { url: "http://x" } } } }), [
+    `spec.conversion.webhookClientConfig.url: Invalid value: "http": 'https' is the only allowed URL scheme; desired format: https://host[/path]`,
+    'spec.conversion.conversionReviewVersions: Invalid value: ["v2"]: must include at least one of v1, v1beta1',
+  ]],
+  [withSchema({ type: "object", properties: { spec: {} } }), ["spec.validation.openAPIV3Schema.properties[spec].type: Required value: must not be empty for specified object fields"]],
+  [withSchema({ type: "object", properties: { a: { type: "array" } } }), ["spec.validation.openAPIV3Schema.properties[a].items: Required value: must be specified"]],
+  [withSchema({ type: "object", anyOf: [{ required: ["a"] }, { properties: { b: { type: "string" } } }] }), [
+    "spec.validation.openAPIV3Schema.anyOf[1].properties[b].type: Forbidden: must be empty to be structural",
+    "spec.validation.openAPIV3Schema.properties[b]: Required value: because it is defined in spec.validation.openAPIV3Schema.anyOf[1].properties[b]",
+  ]],
+  [withSchema({ type: "object", properties: { p: { type: "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"], items: { type: "object", properties: { name: { type: "string" } } } } } }), [
+    "spec.validation.openAPIV3Schema.properties[p].items.properties[name].default: Required value: this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property",
+  ]],
+  [withSchema({ type: "object", properties: { q: { anyOf: [{ type: "integer" }, { type: "string" }], "x-kubernetes-int-or-string": true, pattern: "^(?P<n>[0-9]+)$" } } }), []],
+  [withSchema({ type: "object", "x-kubernetes-preserve-unknown-fields": true }), []],
+  [crd({ versions: [version({ additionalPrinterColumns: [{ name: "A", type: "text", jsonPath: "spec.a" }], selectableFields: [{ jsonPath: ".spec" }] })] }), [
+    'spec.additionalPrinterColumns[0].type: Invalid value: "text": must be one of boolean,date,integer,number,string',
+    'spec.additionalPrinterColumns[0].JSONPath: Invalid value: "spec.a": must be a simple json path starting with .',
+    'spec.selectableFields[0].jsonPath: Invalid value: ".spec": must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.',
+  ]],
+  [crd({ group: "x.k8s.io" }, { name: "widgets.x.k8s.io" }), ['metadata.annotations[api-approved.kubernetes.io]: Required value: protected groups must have approval annotation "api-approved.kubernetes.io", see https://github.com/kubernetes/enhancements/pull/1111']],
+])("a definition %#", (given, errors) => expect(created(crds, given).errors).toEqual(errors));
+
+test("a version that objects are stored in cannot go", () => {
+  const { object } = created(crds, crd());
+  const { object: both, errors } = updated(crds, object, { spec: { ...object.spec, versions: [version({ storage: false }), version({ name: "v2" })] } });
+  expect([errors, both.status!.storedVersions]).toEqual([[], ["v1", "v2"]]);
+  expect(updated(crds, both, { spec: { ...both.spec, versions: [version({ name: "v2" })] } }).errors).toEqual([
+    'status.storedVersions[0]: Invalid value: "v1": missing from spec.versions; v1 was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in v1 and removes v1 from status.storedVersions',
+  ]);
+});

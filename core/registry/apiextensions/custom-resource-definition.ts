@@ -1,0 +1,184 @@
+/**
+ * CustomResourceDefinition (apiextensions.k8s.io/v1): a resource of the user's own.
+ *
+ *   create   the storage version is recorded as one that objects may be stored in
+ *   update   the storage version is added to that record; group and plural stay; once established, kind and scope stay too
+ *   status   accepted names and conditions: a controller's
+ *
+ * Messages speak of `spec.validation`, `spec.subresources` and so on when all versions have the same: that is how upstream sees them inside.
+ *
+ * API:    https://kubernetes.io/docs/reference/kubernetes-api/extend-resources/custom-resource-definition-v1/
+ * Source: kubernetes v1.36 apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go, pkg/apis/apiextensions/{v1/defaults,v1/conversion,validation/validation}.go
+ */
+import { child, type FieldError, index, invalid, key, required } from "../../api/meta/field-error.ts";
+import type { CustomResourceDefinition, CustomResourceDefinitionSpec, CustomResourceDefinitionVersion } from "../../api/gen/apiextensions.v1.ts";
+import { goQuote } from "../../api/meta/go-quote.ts";
+import { dns1035Label, dns1123Subdomain } from "../../api/meta/names.ts";
+import { immutable, oneOf } from "../core/checks/values.ts";
+import { statusPart } from "../core/status-part.ts";
+import { defineResource } from "../generic/resource.ts";
+import { hasKnownReviewVersion, validateColumn, validateConversion, validateNames, validateSelectableFields, validateSubresources } from "./parts.ts";
+import { validateSchema } from "./schema.ts";
+
+const APPROVAL = "api-approved.kubernetes.io";
+const APPROVAL_PULL = "https://github.com/kubernetes/enhancements/pull/1111";
+const WEBHOOK_PORT = 443;
+const WARNING_CHARACTERS_MAX = 256;
+
+export const customResourceDefinitions = defineResource<CustomResourceDefinition>({
+  group: "apiextensions.k8s.io", version: "v1", kind: "CustomResourceDefinition", plural: "customresourcedefinitions",
+  unconditionalUpdate: false,
+
+  defaults({ spec }) {
+    const { names } = spec;
+    if (names?.kind) {
+      names.singular ||= names.kind.toLowerCase();
+      names.listKind ||= `${names.kind}List`;
+    }
+    const conversion = (spec.conversion ??= { strategy: "None" });
+    const service = conversion.webhook?.clientConfig?.service;
+    if (service) service.port ??= WEBHOOK_PORT;
+  },
+
+  prepareForCreate(definition) {
+    definition.status = { conditions: [], acceptedNames: { plural: "", kind: "" }, storedVersions: [] };
+    recordStorageVersion(definition);
+  },
+  prepareForUpdate: recordStorageVersion,
+
+  *validate(definition, old) {
+    const { metadata, spec, status } = definition;
+    if (!old && metadata.name !== `${spec.names.plural}.${spec.group}`) yield invalid("metadata.name", metadata.name, `must be spec.names.plural+"."+spec.group`);
+    yield* validateSpec("spec", spec, old?.spec);
+    if (status) yield* validateNames("status.acceptedNames", status.acceptedNames ?? {});
+    yield* validateStored("status.storedVersions", status?.storedVersions ?? [], spec.versions ?? []);
+    yield* validateApproval(definition, old);
+    if (spec.preserveUnknownFields && !old?.spec.preserveUnknownFields)
+      yield invalid("spec.preserveUnknownFields", true, "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead");
+  },
+  *validateUpdate({ spec }, { spec: before, status }) {
+    if ((status?.conditions ?? []).some((condition) => condition.type === "Established" && condition.status === "True")) {
+      yield* immutable("spec.scope", spec.scope, before.scope);
+      yield* immutable("spec.names.kind", spec.names.kind, before.names.kind);
+    }
+    yield* immutable("spec.group", spec.group, before.group);
+    yield* immutable("spec.names.plural", spec.names.plural, before.names.plural);
+  },
+
+  subresources: {
+    status: statusPart<CustomResourceDefinition>({ validate: ({ status }) => validateNames("status.acceptedNames", status?.acceptedNames ?? {}) }),
+  },
+});
+
+function recordStorageVersion(definition: CustomResourceDefinition): void {
+  const storage = (definition.spec.versions ?? []).find((version) => version.storage);
+  const status = definition.status ?? { conditions: [], acceptedNames: { plural: "", kind: "" }, storedVersions: [] };
+  const stored = status.storedVersions ?? [];
+  definition.status = storage && !stored.includes(storage.name) ? { ...status, storedVersions: [...stored, storage.name] } : status;
+}
+
+/** Whether all versions have the same, so that messages name it once, at the top. */
+function isShared(versions: readonly CustomResourceDefinitionVersion[], part: keyof CustomResourceDefinitionVersion): boolean {
+  return versions.every((version) => Bun.deepEquals(version[part], versions[0]![part]));
+}
+
+function* validateSpec(path: string, spec: Readonly<CustomResourceDefinitionSpec>, old?: Readonly<CustomResourceDefinitionSpec>): Iterable<FieldError> {
+  const versions = spec.versions ?? [];
+  yield* validateGroup(child(path, "group"), spec.group);
+  yield* oneOf(child(path, "scope"), spec.scope, ["Cluster", "Namespaced"]);
+  const hadSchemas = old === undefined || (old.versions ?? []).every(({ schema }) => schema?.openAPIV3Schema);
+  for (const [i, { schema, served }] of versions.entries()) {
+    const at = child(index(child(path, "versions"), i), "schema", "openAPIV3Schema");
+    if (schema?.openAPIV3Schema) continue;
+    if (hadSchemas) yield required(at);
+    else if (served && !spec.preserveUnknownFields) yield required(at, "because otherwise all fields are pruned");
+  }
+  yield* validateVersions(path, versions);
+  for (const name of ["plural", "singular", "kind", "listKind"] as const) if (!spec.names[name]) yield required(child(path, "names", name));
+  yield* validateNames(child(path, "names"), spec.names);
+  const first = versions[0];
+  if (first) yield* validateShared(path, versions, first);
+  const { conversion } = spec;
+  if (!conversion) return;
+  const at = child(path, "conversion");
+  if (conversion.strategy !== "None" && spec.preserveUnknownFields) yield invalid(child(at, "strategy"), conversion.strategy, "must be None if spec.preserveUnknownFields is true");
+  const before = old?.conversion?.webhook?.conversionReviewVersions ?? [];
+  yield* validateConversion(at, conversion, before.length === 0 || hasKnownReviewVersion(before));
+}
+
+function* validateGroup(path: string, group: string): Iterable<FieldError> {
+  const problems = dns1123Subdomain(group ?? "");
+  if (!group) yield required(path);
+  else if (problems.length > 0) yield invalid(path, group, problems.join(","));
+  else if (!group.includes(".")) yield invalid(path, group, "should be a domain with at least one dot");
+}
+
+function* validateVersions(path: string, versions: readonly CustomResourceDefinitionVersion[]): Iterable<FieldError> {
+  const own = (part: keyof CustomResourceDefinitionVersion): boolean => !isShared(versions, part);
+  const [schemas, subresources, columns, selectable] = [own("schema"), own("subresources"), own("additionalPrinterColumns"), own("selectableFields")];
+  for (const [i, version] of versions.entries()) {
+    const at = index(child(path, "versions"), i);
+    const problems = dns1035Label(version.name);
+    if (problems.length > 0) yield invalid(child(at, "name"), version.name, problems.join(","));
+    yield* validateDeprecation(child(at, "deprecationWarning"), version);
+    if (schemas) yield* validateSchema(child(at, "schema"), version.schema?.openAPIV3Schema, version.subresources?.status !== undefined);
+    if (subresources && version.subresources) yield* validateSubresources(child(at, "subresources"), version.subresources);
+    if (columns) for (const [j, column] of (version.additionalPrinterColumns ?? []).entries()) yield* validateColumn(index(child(at, "additionalPrinterColumns"), j), column);
+    if (selectable) yield* validateSelectable(child(at, "selectableFields"), version);
+  }
+  const at = child(path, "versions");
+  if (new Set(versions.map(({ name }) => name)).size !== versions.length) yield invalid(at, versions, "must contain unique version names");
+  if (versions.filter(({ storage }) => storage).length !== 1) yield invalid(at, versions, "must have exactly one version marked as storage version");
+}
+
+function* validateShared(path: string, versions: readonly CustomResourceDefinitionVersion[], first: CustomResourceDefinitionVersion): Iterable<FieldError> {
+  const hasStatus = versions.some(({ subresources }) => subresources?.status !== undefined);
+  if (isShared(versions, "schema")) yield* validateSchema(child(path, "validation"), first.schema?.openAPIV3Schema, hasStatus);
+  if (isShared(versions, "subresources") && first.subresources) yield* validateSubresources(child(path, "subresources"), first.subresources);
+  if (isShared(versions, "additionalPrinterColumns"))
+    for (const [i, column] of (first.additionalPrinterColumns ?? []).entries()) yield* validateColumn(index(child(path, "additionalPrinterColumns"), i), column);
+  if (isShared(versions, "selectableFields")) yield* validateSelectable(child(path, "selectableFields"), first);
+}
+
+function* validateSelectable(path: string, { selectableFields, schema }: CustomResourceDefinitionVersion): Iterable<FieldError> {
+  if (!selectableFields?.length) return;
+  if (schema?.openAPIV3Schema) yield* validateSelectableFields(path, selectableFields, schema.openAPIV3Schema);
+  else yield invalid(path, "", "may only be set when `version.schema.openAPIV3Schema` is not included");
+}
+
+function* validateDeprecation(path: string, { deprecated, deprecationWarning: text }: CustomResourceDefinitionVersion): Iterable<FieldError> {
+  if (text === undefined) return;
+  if (!deprecated) { yield invalid(path, text, "can only be set for deprecated versions"); return; }
+  if (Buffer.byteLength(text) > WARNING_CHARACTERS_MAX) yield invalid(path, text, `must be <= ${WARNING_CHARACTERS_MAX} characters long`);
+  if (text === "") yield invalid(path, text, "must not be an empty string");
+  const at = [...text].findIndex((char) => goQuote(char).length !== char.length + 2 && char !== '"' && char !== "\\");
+  if (at >= 0) yield invalid(path, text, `must only contain printable UTF-8 characters; non-printable character found at index ${Buffer.byteLength([...text].slice(0, at).join(""))}`);
+}
+
+function* validateStored(path: string, stored: readonly string[], versions: readonly CustomResourceDefinitionVersion[]): Iterable<FieldError> {
+  if (stored.length === 0) { yield invalid(path, stored, "must have at least one stored version"); return; }
+  for (const { name, storage } of versions) if (storage && !stored.includes(name)) yield invalid(path, stored, `must have the storage version ${name}`);
+  for (const [i, name] of stored.entries())
+    if (!versions.some((version) => version.name === name))
+      yield invalid(index(path, i), name, `missing from spec.versions; ${name} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${name} and removes ${name} from status.storedVersions`);
+}
+
+type Approval = "missing" | "bypassed" | "approved" | "invalid";
+
+/** Groups of Kubernetes' own need somebody's approval. */
+function* validateApproval(next: Readonly<CustomResourceDefinition>, old: Readonly<CustomResourceDefinition> | undefined): Iterable<FieldError> {
+  if (!/(^|\.)(k8s|kubernetes)\.io$/.test(next.spec.group ?? "")) return;
+  const state = approvalOf(next);
+  if (old && approvalOf(old) === state) return;
+  const at = key("metadata.annotations", APPROVAL);
+  if (state === "missing") yield required(at, `protected groups must have approval annotation ${goQuote(APPROVAL)}, see ${APPROVAL_PULL}`);
+  if (state === "invalid")
+    yield invalid(at, next.metadata.annotations?.[APPROVAL], `protected groups must have approval annotation ${goQuote(APPROVAL)} with either a URL or a reason starting with "unapproved", see ${APPROVAL_PULL}`);
+}
+
+function approvalOf({ metadata }: Readonly<CustomResourceDefinition>): Approval {
+  const text = metadata.annotations?.[APPROVAL] ?? "";
+  if (text === "") return "missing";
+  if (text.startsWith("unapproved")) return "bypassed";
+  return /^[a-zA-Z][-+.\w]*:\/\/[^/]+/.test(text) ? "approved" : "invalid";
+}

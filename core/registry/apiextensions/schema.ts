@@ -1,0 +1,168 @@
+/**
+ * What an OpenAPI schema of a custom resource may say, beyond being structural.
+ *
+ * Rules (x-kubernetes-validations) are looked at for their form; that they compile, and what they cost, is for whoever evaluates them.
+ *
+ * Source: kubernetes v1.36 apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go ValidateCustomResourceDefinitionOpenAPISchema
+ */
+import { child, type FieldError, forbidden, index, invalid, key, notSupported, required } from "../../api/meta/field-error.ts";
+import type { JSONSchemaProps, ValidationRule } from "../../api/gen/apiextensions.v1.ts";
+import { additionalOf, itemsOf, structuralErrors } from "./structural.ts";
+
+type Schema = Readonly<JSONSchemaProps>;
+
+const TYPES = ["array", "boolean", "integer", "number", "object", "string"];
+const REASONS = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
+const META = new Set(["metadata", "kind", "apiVersion"]);
+/** Go's names of the fields, in upstream's order: the message lists them. */
+const ALLOWED_AT_ROOT = "Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields XValidations".split(" ");
+const GO_NAMES: Readonly<Record<string, string>> = { "x-kubernetes-preserve-unknown-fields": "XPreserveUnknownFields", "x-kubernetes-validations": "XValidations" };
+const UNSUPPORTED = ["id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref"] as const;
+
+/** `path`: of what holds `openAPIV3Schema`. */
+export function* validateSchema(path: string, schema: Schema | undefined, hasStatus: boolean): Iterable<FieldError> {
+  if (!schema) return;
+  const at = child(path, "openAPIV3Schema");
+  if (hasStatus) yield* rootFields(at, schema);
+  if (schema.nullable) yield forbidden(child(at, "nullable"), "nullable cannot be true at the root");
+  yield* structuralErrors(at, schema);
+  yield* node(at, schema, { isRoot: true });
+}
+
+/** With a status subresource, the root must be one that its two halves can be taken out of. */
+function* rootFields(path: string, schema: Schema): Iterable<FieldError> {
+  for (const [name, value] of Object.entries(schema)) {
+    if (value === undefined || value === "" || value === false) continue;
+    if (name === "type") {
+      if (value === "object") continue;
+      yield invalid(child(path, "type"), value, `only "object" is allowed as the type at the root of the schema if the status subresource is enabled`);
+      return;
+    }
+    const goName = GO_NAMES[name] ?? `${name[0]!.toUpperCase()}${name.slice(1)}`;
+    if (ALLOWED_AT_ROOT.includes(goName)) continue;
+    yield invalid(path, schema, `only [${ALLOWED_AT_ROOT.join(" ")}] fields are allowed at the root of the schema if the status subresource is enabled`);
+    return;
+  }
+}
+
+interface Place {
+  readonly isRoot?: boolean;
+  /** Below metadata, kind or apiVersion, of the resource or of an embedded one. */
+  readonly insideMeta?: boolean;
+  /** Why there may be no default. */
+  readonly noDefaults?: string | undefined;
+}
+
+function* node(path: string, schema: Schema, place: Place): Iterable<FieldError> {
+  const inside: Place = { insideMeta: place.insideMeta ?? false, noDefaults: place.noDefaults };
+  yield* standard(path, schema, place);
+  if (schema.uniqueItems) yield forbidden(child(path, "uniqueItems"), "uniqueItems cannot be set to true since the runtime complexity becomes quadratic");
+  yield* additional(path, schema, inside);
+  for (const [name, property] of Object.entries(schema.properties ?? {})) {
+    const isMeta = (place.isRoot === true || schema["x-kubernetes-embedded-resource"] === true) && META.has(name);
+    yield* node(key(child(path, "properties"), name), property, isMeta ? { insideMeta: true, noDefaults: place.isRoot ? `in top-level ${name}` : inside.noDefaults } : inside);
+  }
+  if (schema.not) yield* node(child(path, "not"), schema.not, inside);
+  for (const clause of ["allOf", "oneOf", "anyOf"] as const) for (const [i, part] of (schema[clause] ?? []).entries()) yield* node(index(child(path, clause), i), part, inside);
+  const items = itemsOf(schema);
+  if (items) yield* node(child(path, "items"), items, inside);
+  if (schema["x-kubernetes-preserve-unknown-fields"] === false) yield invalid(child(path, "x-kubernetes-preserve-unknown-fields"), false, "must be true or undefined");
+  yield* mapType(path, schema);
+  yield* listType(path, schema);
+  for (const [i, rule] of (schema["x-kubernetes-validations"] ?? []).entries()) yield* validationRule(index(child(path, "x-kubernetes-validations"), i), rule);
+}
+
+function* standard(path: string, schema: Schema, { insideMeta, noDefaults }: Place): Iterable<FieldError> {
+  const { type = "" } = schema;
+  if (type !== "" && !TYPES.includes(type)) yield notSupported(child(path, "type"), type, TYPES);
+  if (schema.default !== undefined && noDefaults !== undefined) yield forbidden(child(path, "default"), `must not be set ${noDefaults}`);
+  for (const name of UNSUPPORTED) if (schema[name] !== undefined && schema[name] !== "") yield forbidden(child(path, name), `${name} is not supported`);
+  if (type === "null") yield forbidden(child(path, "type"), "type cannot be set to null, use nullable as an alternative");
+  if (Array.isArray(schema.items)) yield forbidden(child(path, "items"), "items must be a schema object and not an array");
+  if (insideMeta && schema["x-kubernetes-embedded-resource"]) yield forbidden(child(path, "x-kubernetes-embedded-resource"), "must not be used inside of resource meta");
+}
+
+function* additional(path: string, schema: Schema, place: Place): Iterable<FieldError> {
+  const { additionalProperties: given, properties = {} } = schema;
+  if (given === undefined) return;
+  if (Object.keys(properties).length > 0 && given !== true) yield forbidden(child(path, "additionalProperties"), "additionalProperties and properties are mutual exclusive");
+  const below = additionalOf(schema);
+  if (below) yield* node(child(path, "additionalProperties"), below, place.insideMeta ? { ...place, noDefaults: "inside additionalProperties applying to object metadata" } : place);
+}
+
+function* mapType(path: string, schema: Schema): Iterable<FieldError> {
+  const kind = schema["x-kubernetes-map-type"];
+  if (kind === undefined) return;
+  yield* typeMustBe(path, schema, "object", "x-kubernetes-map-type");
+  if (kind !== "atomic" && kind !== "granular") yield notSupported(child(path, "x-kubernetes-map-type"), kind, ["atomic", "granular"]);
+}
+
+function* typeMustBe(path: string, { type = "" }: Schema, wanted: string, extension: string): Iterable<FieldError> {
+  if (type === wanted) return;
+  const detail = `must be ${wanted} if ${extension} is specified`;
+  yield type === "" ? required(child(path, "type"), detail) : invalid(child(path, "type"), type, detail);
+}
+
+function* listType(path: string, schema: Schema): Iterable<FieldError> {
+  const kind = schema["x-kubernetes-list-type"];
+  const keys = schema["x-kubernetes-list-map-keys"] ?? [];
+  const at = child(path, "x-kubernetes-list-type");
+  const items = itemsOf(schema);
+  if (kind !== undefined && schema.type !== "array") yield* typeMustBe(path, schema, "array", "x-kubernetes-list-type");
+  else if (kind === "set" && items) yield* setItems(child(path, "items"), items);
+  if (kind !== undefined && !["atomic", "set", "map"].includes(kind)) yield notSupported(at, kind, ["atomic", "set", "map"]);
+  if (keys.length > 0 && kind !== "map") {
+    const detail = "must be map if x-kubernetes-list-map-keys is non-empty";
+    yield kind === undefined ? required(at, detail) : invalid(at, kind, detail);
+  }
+  if (kind === "map") yield* mapItems(path, schema, keys);
+  if ((kind === "set" || kind === "map") && items?.nullable) yield forbidden(child(path, "items", "nullable"), `cannot be nullable when x-kubernetes-list-type is ${kind}`);
+  if (kind === "map" && items) yield* mapKeys(child(path, "items", "properties"), items, keys);
+}
+
+function* setItems(path: string, items: Schema): Iterable<FieldError> {
+  const detail = "must be atomic as item of a list with x-kubernetes-list-type=set";
+  const [listKind, mapKind] = [items["x-kubernetes-list-type"], items["x-kubernetes-map-type"]];
+  if (items.type === "array" && listKind !== undefined && listKind !== "atomic") yield invalid(child(path, "x-kubernetes-list-type"), listKind, detail);
+  if (items.type === "object" && mapKind !== "atomic") yield invalid(child(path, "x-kubernetes-map-type"), listKind ?? null, detail);
+}
+
+function* mapItems(path: string, schema: Schema, keys: readonly string[]): Iterable<FieldError> {
+  const items = itemsOf(schema);
+  const keysAt = child(path, "x-kubernetes-list-map-keys");
+  if (keys.length === 0) yield required(keysAt, "must not be empty if x-kubernetes-list-type is map");
+  if (schema.items === undefined) yield required(child(path, "items"), "must have a schema if x-kubernetes-list-type is map");
+  else if (!items) yield invalid(child(path, "items"), schema.items, "must only have a single schema if x-kubernetes-list-type is map");
+  if (!items) return;
+  if (items.type !== "object") { yield invalid(child(path, "items", "type"), items.type ?? "", "must be object if parent array's x-kubernetes-list-type is map"); return; }
+  for (const [i, name] of keys.entries()) {
+    const property = items.properties?.[name];
+    if (!property) yield invalid(keysAt, keys, "entries must all be names of item properties");
+    else if (property.type === "array" || property.type === "object")
+      yield invalid(child(key(child(path, "items", "properties"), name), "type"), items.type, "must be a scalar type if parent array's x-kubernetes-list-type is map");
+    if (keys.indexOf(name) < i) yield invalid(keysAt, keys, "must not contain duplicate entries");
+  }
+}
+
+function* mapKeys(path: string, items: Schema, keys: readonly string[]): Iterable<FieldError> {
+  for (const name of keys) {
+    const property = items.properties?.[name];
+    if (!property) continue;
+    if (!items.required?.includes(name) && property.default === undefined)
+      yield required(child(key(path, name), "default"), "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property");
+    if (property.nullable) yield forbidden(child(key(path, name), "nullable"), "this property is in x-kubernetes-list-map-keys, so it cannot be nullable");
+  }
+}
+
+function* validationRule(path: string, { rule = "", message = "", messageExpression = "", reason, fieldPath = "" }: ValidationRule): Iterable<FieldError> {
+  const hasLineBreak = (text: string): boolean => /[\n\r]/.test(text);
+  const trimmed = message.trim();
+  if (rule.trim() === "") yield required(child(path, "rule"), "rule is not specified");
+  else if (message !== "" && trimmed === "") yield invalid(child(path, "message"), message, "must be non-empty if specified");
+  else if (hasLineBreak(trimmed)) yield invalid(child(path, "message"), message, "must not contain line breaks");
+  else if (hasLineBreak(rule.trim()) && trimmed === "") yield required(child(path, "message"), "message must be specified if rule contains line breaks");
+  if (messageExpression !== "" && messageExpression.trim() === "") yield required(child(path, "messageExpression"), "messageExpression must be non-empty if specified");
+  if (reason !== undefined && !REASONS.includes(reason)) yield notSupported(child(path, "reason"), reason, REASONS);
+  if (fieldPath !== "" && fieldPath.trim() === "") yield invalid(child(path, "fieldPath"), fieldPath, "must be non-empty if specified");
+  if (hasLineBreak(fieldPath)) yield invalid(child(path, "fieldPath"), fieldPath, "must not contain line breaks");
+}
