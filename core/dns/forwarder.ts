@@ -2,7 +2,7 @@
  * Questions about names that are not the cluster's, asked of the host's servers. Answers are kept for up to 30 seconds, bounded in number and size; the same question
  * from many clients is asked once.
  *
- *   a server that does not answer within 2 s, or cannot be reached, is left alone for a moment (doubling to 10 s): the next one is asked
+ *   a server that does not answer within 2 s twice in a row, or cannot be reached, is left alone for a moment (doubling to 10 s): the next one is asked
  *   all of them are being left alone ─▶ at once "server failure", but for one question now and then that tries: without a network nobody waits
  *
  * Every question has a socket, and so a port, of its own: an answer cannot be guessed. An answer that is cut off is asked for again over TCP if the client has a
@@ -29,6 +29,7 @@ export interface Forwarder {
 }
 
 const TRY_MS = 2000;
+const SILENCES_MIN = 2;
 const DOWN = { minMs: 500, maxMs: 10_000 };
 const PORT = 53;
 /** Questions under way at the same time. */
@@ -38,7 +39,10 @@ const ENTRIES_MAX = 4096;
 const ENTRY_BYTES_MAX = 4096;
 
 interface Entry { readonly message: Uint8Array; readonly ttlOffsets: readonly number[]; readonly storedMs: number; readonly untilMs: number }
-interface Health { failures: number; downUntilMs: number }
+interface Health { failures: number; downUntilMs: number; answeredMs: number }
+
+/** Nobody answered in time: the server may be gone, or slow with this one name. */
+class NoAnswer extends Error {}
 
 export function forwarder({ upstreams, clock, random, onAsked }: ForwarderOptions): Forwarder {
   const cache = new Map<string, Entry>(); // oldest first
@@ -68,28 +72,36 @@ export function forwarder({ upstreams, clock, random, onAsked }: ForwarderOption
     const up = servers.filter((server) => (health.get(server)?.downUntilMs ?? 0) <= nowMs);
     for (const server of up) {
       const one = health.get(server);
-      if (one && one.failures > 0) one.downUntilMs = clock.uptimeMs() + TRY_MS; // others do not try while this one does
+      if (one && one.failures >= SILENCES_MIN) one.downUntilMs = clock.uptimeMs() + TRY_MS; // others do not try while this one does
       const startMs = clock.uptimeMs();
       const answer = await askServer(server, query, large, signal);
       if (signal.aborted) return undefined;
       onAsked?.(server, (clock.uptimeMs() - startMs) / 1000, answer instanceof Error ? answer.message : "");
       if (answer instanceof Error) {
-        const failures = (health.get(server)?.failures ?? 0) + 1;
-        health.set(server, { failures, downUntilMs: clock.uptimeMs() + backoffMs(failures, DOWN) });
+        failed(server, startMs, answer instanceof NoAnswer);
         continue;
       }
-      health.delete(server);
+      health.set(server, { failures: 0, downUntilMs: 0, answeredMs: clock.uptimeMs() });
       if (rcodeOf(answer) !== RCODE.SERVFAIL && rcodeOf(answer) !== RCODE.REFUSED) return answer;
       if (server === up.at(-1)) return answer; // that is what they all say
     }
     return undefined;
   }
 
+  /** Silence counts only if the server has not answered anything else meanwhile, and from the second time on. */
+  function failed(server: string, startMs: number, silent: boolean): void {
+    const before = health.get(server) ?? { failures: 0, downUntilMs: 0, answeredMs: Number.NEGATIVE_INFINITY };
+    if (silent && before.answeredMs > startMs) return;
+    const failures = before.failures + 1;
+    const downUntilMs = silent && failures < SILENCES_MIN ? 0 : clock.uptimeMs() + backoffMs(failures, DOWN);
+    health.set(server, { ...before, failures, downUntilMs });
+  }
+
   async function askServer(server: string, query: Query, large: boolean, signal: AbortSignal): Promise<Uint8Array | Error> {
     const id = (random.bytes(2)[0]! << 8) | random.bytes(2)[0]!;
     const question = writeQuery(id, query);
     const timeout = new AbortController();
-    const alarm = clock.after(TRY_MS, () => timeout.abort(new Error("no answer")));
+    const alarm = clock.after(TRY_MS, () => timeout.abort(new NoAnswer("no answer")));
     const quit = AbortSignal.any([signal, timeout.signal]);
     const isAnswer = (message: Uint8Array): boolean => answers(message, id, query);
     try {

@@ -21,6 +21,8 @@ import { parseCidr } from "../../core/net/cidr.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Nft } from "../os/exec-nft.ts";
 import { sysctlKeeper } from "../os/sysctl.ts";
+import type { Netlink } from "../os/netlink.ts";
+import { ensureBridge } from "./bridge.ts";
 import { CNI_FILE, cniConfig } from "./cni-config.ts";
 import { allowForwarding } from "./forward.ts";
 import { prepareHost } from "./host.ts";
@@ -38,6 +40,8 @@ export interface NodeNetworkOptions {
   /** The interface with the default route and how large its packets may be: node-ip.ts. */
   readonly uplink: { readonly interfaceName: string | undefined; readonly mtu: number };
   readonly nft: Nft;
+  /** openNetlink; absent: the CNI plugin makes the bridge with the first pod. */
+  readonly netlink?: (() => Netlink) | undefined;
   readonly overlay: Overlay;
   readonly cpus: number;
   readonly clock: Clock;
@@ -72,11 +76,19 @@ export function nodeNetwork(options: NodeNetworkOptions): Runnable {
       masquerade = text;
     }
     await allowForwarding(nft, [...clusterCidrs], signal);
-    writeConfig(cniConfig({ podCidrs, mtu: uplink.mtu - overlay.overheadBytes, ipamDir: paths.ipam }), podCidrs);
+    const mtu = uplink.mtu - overlay.overheadBytes;
+    makeBridge(podCidrs, mtu);
+    writeConfig(cniConfig({ podCidrs, mtu, ipamDir: paths.ipam }), podCidrs);
     const self = peerOf(own);
     if (!self) return;
     const others = [...nodes.list()].filter(({ metadata }) => metadata.name !== nodeName).flatMap((node) => peerOf(node) ?? []);
     await overlay.sync(self, others, signal);
+  }
+
+  function makeBridge(podCidrs: readonly string[], mtu: number): void {
+    if (!options.netlink) return;
+    using netlink = options.netlink();
+    ensureBridge(netlink, { podCidrs, mtu });
   }
 
   /** Whole or not at all: containerd reads the directory whenever it changes. */
