@@ -25,8 +25,8 @@ export interface Credentials {
 }
 
 interface Options {
-  /** "https://host:port", perhaps with a path before "/api". */
-  readonly server: string;
+  /** "https://host:port", perhaps with a path before "/api"; a function is asked at every request. */
+  readonly server: string | (() => string);
   readonly credentials: () => Credentials;
   readonly clock: Clock;
   readonly userAgent?: string | undefined;
@@ -37,9 +37,10 @@ const RETRIES_MAX = 10; // client-go rest.Request maxRetries
 const REQUEST_TIMEOUT_MS = 60_000; // the server's own --request-timeout
 
 export function httpTransport({ server, credentials, clock, userAgent = "coracle", requestTimeoutMs = REQUEST_TIMEOUT_MS }: Options): Transport {
-  const root = server.replace(/\/+$/, "");
+  const rootNow = (): string => (typeof server === "string" ? server : server()).replace(/\/+$/, "");
 
   async function send(request: ApiRequest, signal: AbortSignal): Promise<Response> {
+    const root = rootNow();
     const { ca, cert, key, token, serverName } = credentials();
     const headers: Record<string, string> = { accept: "application/json", "user-agent": userAgent };
     if (token !== undefined) headers["authorization"] = `Bearer ${token}`;
@@ -74,6 +75,7 @@ export function httpTransport({ server, credentials, clock, userAgent = "coracle
 
   return {
     async call(request) {
+      const root = rootNow();
       const late = new AbortController();
       const alarm = clock.after(requestTimeoutMs, () => late.abort(timeout(`no answer from ${root} within ${requestTimeoutMs / 1000}s`)));
       const signal = AbortSignal.any([request.signal, late.signal]);
@@ -87,6 +89,7 @@ export function httpTransport({ server, credentials, clock, userAgent = "coracle
 
     async *watch(request) {
       const { signal } = request;
+      const root = rootNow();
       let response: Response;
       try {
         response = await ask(request, signal);

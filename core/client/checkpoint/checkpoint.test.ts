@@ -1,0 +1,182 @@
+import { appendFileSync, mkdtempSync, readFileSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { eventually, fakeApi } from "../../../test/fake-api.ts";
+import type { Pod } from "../../api/gen/core.v1.ts";
+import { serviceUnavailable } from "../../api/meta/status-error.ts";
+import { systemClock } from "../../lifecycle/clock.ts";
+import { systemRandom } from "../../lifecycle/random.ts";
+import { runAll } from "../../lifecycle/run-all.ts";
+import { silentLog } from "../../observe/log.ts";
+import { informerFactory } from "../informer-factory.ts";
+import { clientOver } from "../resource-client.ts";
+import { PODS, SECRETS, SERVICE_ACCOUNTS } from "../resources.ts";
+import type { ApiRequest, Transport } from "../transport.ts";
+import { checkpointed } from "./checkpoint.ts";
+import { openJournal } from "./journal.ts";
+import { reachability } from "./reachability.ts";
+
+const clock = systemClock, random = systemRandom, log = silentLog;
+const query = { fieldSelector: "spec.nodeName=node-1" };
+const pod = (name: string) => ({ apiVersion: "v1", kind: "Pod", metadata: { name, namespace: "default" }, spec: { nodeName: "node-1", containers: [{ name: "c", image: "i" }] } });
+
+/** An API whose network can be cut: running watches end, calls fail. */
+function cuttable(transport: Transport) {
+  let cut = new AbortController();
+  let sent = 0;
+  const gone = (): Error => serviceUnavailable("cannot reach it");
+  const through = (request: ApiRequest): ApiRequest => ({ ...request, signal: AbortSignal.any([request.signal, cut.signal]) });
+  return {
+    cut: () => cut.abort(),
+    mend: () => { cut = new AbortController(); },
+    sent: () => sent,
+    probe: async () => { if (cut.signal.aborted) throw gone(); },
+    transport: {
+      async call(request) {
+        if (cut.signal.aborted) throw gone();
+        sent++;
+        return await transport.call(request);
+      },
+      async *watch(request) {
+        if (cut.signal.aborted) throw gone();
+        yield* transport.watch(through(request));
+        if (cut.signal.aborted && !request.signal.aborted) throw gone();
+      },
+    } satisfies Transport,
+  };
+}
+
+/** One life of an agent's process. */
+async function life(path: string, wire: ReturnType<typeof cuttable>, work: (agent: { readonly informers: ReturnType<typeof informerFactory>; readonly client: ReturnType<typeof clientOver>; readonly flush: () => Promise<void>; readonly signal: AbortSignal }) => Promise<void>): Promise<void> {
+  const journal = openJournal({ path, clock, log });
+  const reach = reachability({ servers: () => ["https://server:6443"], probe: wire.probe, clock, random, log });
+  const transport = checkpointed(wire.transport, { journal, reach, clock });
+  const client = clientOver(transport);
+  const informers = informerFactory({ client, clock, random, log });
+  const stop = new AbortController();
+  const running = runAll([journal, reach, transport, informers], stop.signal);
+  try {
+    await work({ informers, client, flush: () => journal.flush(), signal: AbortSignal.timeout(10_000) });
+  } finally {
+    stop.abort();
+    await running;
+  }
+}
+
+test("a second life without a server starts with what the first one knew, and catches up when the server is back", async () => {
+  const api = fakeApi();
+  const wire = cuttable(api);
+  const path = join(mkdtempSync(join(tmpdir(), "checkpoint-")), "journal");
+  const direct = api.client;
+  const signal = AbortSignal.timeout(20_000);
+  const secret = { metadata: { name: "door", namespace: "default" } };
+  await direct.resource(PODS).create(pod("a"), { signal });
+  await direct.resource(PODS).create(pod("b"), { signal });
+  await direct.resource(SECRETS).create({ apiVersion: "v1", kind: "Secret", ...secret, data: { key: "b3Blbg==" } }, { signal });
+
+  await life(path, wire, async ({ informers, client }) => {
+    const pods = informers.of(PODS, query);
+    await pods.whenSynced(signal);
+    await client.resource(SECRETS).get(secret, { signal });
+    await direct.resource(PODS).create(pod("c"), { signal });
+    await direct.resource(PODS).delete({ metadata: { name: "b", namespace: "default" } }, { gracePeriodSeconds: 0 }, { signal });
+    await eventually(() => [...pods.list()].map(({ metadata }) => metadata.name).sort().join(), (names) => names === "a,c");
+  });
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+
+  wire.cut();
+  await direct.resource(PODS).create(pod("d"), { signal }); // while nobody is there to see it
+  await life(path, wire, async ({ informers, client }) => {
+    const pods = informers.of(PODS, query);
+    const changes: string[] = [];
+    pods.onChange(({ object, old, deleted }) => void changes.push(`${deleted ? "-" : old ? "~" : "+"}${object.metadata.name}`));
+    await pods.whenSynced(signal);
+    expect([...pods.list()].map(({ metadata }) => metadata.name).sort()).toEqual(["a", "c"]);
+    expect((await client.resource(SECRETS).get(secret, { signal })).data).toEqual({ key: "b3Blbg==" });
+    await expect(client.resource(PODS).get({ metadata: { name: "never-read", namespace: "default" } }, { signal })).rejects.toThrow("cannot reach https://server:6443");
+    await expect(client.resource(SECRETS).delete(secret, {}, { signal })).rejects.toThrow("cannot reach");
+    wire.mend();
+    await eventually(() => changes, (all) => all.includes("+d"));
+    expect(changes).not.toContain("-a"); // nothing is rebuilt
+    await client.resource(PODS).delete({ metadata: { name: "a", namespace: "default" } }, { gracePeriodSeconds: 0 }, { signal });
+    await eventually(() => changes, (all) => all.includes("-a"));
+  });
+});
+
+test("a server that goes away and comes back is not asked in between, and watches go on where they were", async () => {
+  const api = fakeApi();
+  const wire = cuttable(api);
+  const signal = AbortSignal.timeout(20_000);
+  const path = join(mkdtempSync(join(tmpdir(), "checkpoint-")), "journal");
+  await api.client.resource(PODS).create(pod("a"), { signal });
+  await life(path, wire, async ({ informers, client }) => {
+    const pods = informers.of(PODS, query);
+    await pods.whenSynced(signal);
+    wire.cut();
+    await expect(client.resource(PODS).create(pod("x"), { signal })).rejects.toThrow("cannot reach");
+    await api.client.resource(PODS).create(pod("b"), { signal });
+    const before = wire.sent();
+    await Bun.sleep(100);
+    expect((await client.resource(PODS).list(query, { signal })).items.map(({ metadata }) => metadata.name)).toEqual(["a"]);
+    expect(wire.sent()).toBe(before);
+    wire.mend();
+    await eventually(() => [...pods.list()].length, (count) => count === 2);
+  });
+});
+
+test("tokens that were issued are good for the next life", async () => {
+  const path = join(mkdtempSync(join(tmpdir(), "checkpoint-")), "journal");
+  const signal = AbortSignal.timeout(20_000);
+  let issued = 0;
+  const wire = cuttable({ call: async ({ body }) => ({ ...(body as object), status: { token: `t${++issued}`, expirationTimestamp: "2030-01-01T00:00:00Z" } }), async *watch() {} });
+  const ask = (client: ReturnType<typeof clientOver>, uid: string) => client.resource(SERVICE_ACCOUNTS).createSubresource<{ readonly status: { readonly token: string } }>({ metadata: { name: "default", namespace: "default" } }, "token",
+    { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", metadata: {}, spec: { audiences: [], boundObjectRef: { uid } } }, { signal });
+  await life(path, wire, async ({ client }) => {
+    expect((await ask(client, "1")).status.token).toBe("t1");
+    expect((await ask(client, "1")).status.token).toBe("t2");
+  });
+  wire.cut();
+  await life(path, wire, async ({ client }) => {
+    expect((await ask(client, "1")).status.token).toBe("t2");
+    await expect(ask(client, "2")).rejects.toThrow("cannot reach");
+  });
+});
+
+test("what does not matter is not written, what is torn is dropped, what is erased is gone from the file", async () => {
+  const path = join(mkdtempSync(join(tmpdir(), "checkpoint-")), "journal");
+  const open = () => openJournal({ path, clock, log });
+  const first = open();
+  first.put("a ü", '{"v":"ä"}', { soon: true });
+  first.put("b", '{"secret":1}', { soon: true });
+  await first.flush();
+  const size = statSync(path).size;
+  first.put("b", '{"secret":1}', { soon: true });
+  await first.flush();
+  expect(statSync(path).size).toBe(size);
+  appendFileSync(path, '00000000 ["c",{}]\n0123');
+  const second = open();
+  expect([second.keys("").toSorted(), second.get("a ü"), second.get("b"), statSync(path).size]).toEqual([["a ü", "b"], '{"v":"ä"}', '{"secret":1}', size]);
+  second.delete("b", { erase: true });
+  second.put("d", "1", { soon: false });
+  await second.flush();
+  expect(readFileSync(path, "utf8")).not.toContain("secret");
+  expect([open().keys("").toSorted(), open().get("d")]).toEqual([["a ü", "d"], "1"]);
+  for (let i = 0; i < 400; i++) {
+    second.put("big", JSON.stringify("x".repeat(2000) + i), { soon: false });
+    await second.flush();
+  }
+  expect(statSync(path).size).toBeLessThan(300_000);
+  expect(open().get("big")).toContain("x399");
+});
+
+test("a heartbeat of a node is no change, a pod's new phase is one at once", async () => {
+  const { keptForm, isUrgent } = await import("./kept.ts");
+  const running = { ...pod("a"), metadata: { name: "a", namespace: "default", uid: "u", resourceVersion: "7", creationTimestamp: "" }, status: { phase: "Running" } } as Pod;
+  const kept = keptForm("pods", running);
+  expect(kept.metadata.resourceVersion).toBe("");
+  expect(isUrgent("pods", kept, keptForm("pods", { ...running, status: { phase: "Running", podIP: "10.0.0.1" } } as Pod))).toBe(false);
+  expect(isUrgent("pods", kept, keptForm("pods", { ...running, status: { phase: "Succeeded" } } as Pod))).toBe(true);
+  const node = (heartbeat: string) => ({ apiVersion: "v1", kind: "Node", metadata: { name: "n", uid: "n", resourceVersion: heartbeat, creationTimestamp: "" }, spec: { podCIDR: "10.42.1.0/24" }, status: { addresses: [{ type: "InternalIP", address: "10.0.0.1" }], conditions: [{ type: "Ready", status: "True", lastHeartbeatTime: heartbeat }] } });
+  expect(JSON.stringify(keptForm("nodes", node("1")))).toBe(JSON.stringify(keptForm("nodes", node("2"))));
+});

@@ -1,0 +1,141 @@
+/**
+ * Whether an API server can be reached, and which one: found out once, for everything in this process that talks to it.
+ *
+ *   unknown ──probe──▶ online ──suspect()──▶ probe ──▶ online (perhaps at another server)
+ *                        ▲                    │
+ *                        └── probe, 1 s … 10 s ┘ offline
+ *
+ * Nothing is sent while all is well: only a failure elsewhere (`suspect`) makes it look. Any answer at all counts, but those with which a load
+ * balancer says that nobody is behind it.
+ */
+import { backoffMs } from "../../lifecycle/backoff.ts";
+import type { Clock } from "../../lifecycle/clock.ts";
+import type { Random } from "../../lifecycle/random.ts";
+import type { Runnable } from "../../lifecycle/run-all.ts";
+import type { Log } from "../../observe/log.ts";
+
+export type Reach = "unknown" | "online" | "offline";
+
+export interface Reachability {
+  readonly state: Reach;
+  /** Aborts at the next loss of the server that is in use; a new one after each. */
+  readonly connection: AbortSignal;
+  /** Since when nobody answers, by `uptimeMs`; undefined unless offline. */
+  readonly offlineSinceMs: number | undefined;
+  /** Of the server in use: https://host:port. */
+  server(): string;
+  /** Something failed that may have to do with the server. */
+  suspect(): void;
+  /** Resolves when a server answers, when `signal` aborts, or after `ms`. */
+  whenOnline(signal: AbortSignal, ms?: number): Promise<void>;
+  /** Resolves when the first probe has ended, or `signal` aborts. */
+  whenKnown(signal: AbortSignal): Promise<void>;
+}
+
+export interface ReachabilityDeps {
+  /** All that may be tried, the preferred first. Asked again each time. */
+  readonly servers: () => readonly string[];
+  /** Throws, with the reason, if there is no answer. */
+  readonly probe: (server: string, signal: AbortSignal) => Promise<void>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+const PROBE_MS_MAX = 5_000;
+const RETRY = { minMs: 500, maxMs: 5_000 }; // and up to as much again, at random: all agents notice a return at the same time
+
+export function reachability({ servers, probe, clock, random, log }: ReachabilityDeps): Reachability & Runnable {
+  let state: Reach = "unknown";
+  let current = servers()[0]!;
+  let connection = new AbortController();
+  let offlineSinceMs: number | undefined;
+  let suspected = Promise.withResolvers<void>();
+  let changed = Promise.withResolvers<void>();
+
+  function become(next: Reach, server = current): void {
+    const lost = state === "online" && (next === "offline" || server !== current);
+    const same = next === state && server === current;
+    state = next;
+    current = server;
+    offlineSinceMs = next === "offline" ? offlineSinceMs ?? clock.uptimeMs() : undefined;
+    if (same) return;
+    if (lost) {
+      connection.abort(new Error(`the connection to ${current} is lost`));
+      connection = new AbortController();
+    }
+    const told = changed;
+    changed = Promise.withResolvers();
+    told.resolve();
+  }
+
+  async function answers(server: string, signal: AbortSignal): Promise<unknown> {
+    const late = new AbortController();
+    const alarm = clock.after(PROBE_MS_MAX, () => late.abort(new Error(`no answer within ${PROBE_MS_MAX / 1000} s`)));
+    try {
+      await probe(server, AbortSignal.any([signal, late.signal]));
+      return undefined;
+    } catch (error) {
+      return error ?? new Error("no answer");
+    } finally {
+      alarm.cancel();
+    }
+  }
+
+  /** The one in use first, then the others. Returns why none answers. */
+  async function look(signal: AbortSignal): Promise<unknown> {
+    let reason: unknown;
+    for (const server of new Set([...(servers().includes(current) ? [current] : []), ...servers()])) {
+      const problem = await answers(server, signal);
+      if (signal.aborted) return undefined;
+      if (problem === undefined) {
+        if (server !== current || state === "offline") log.info("the API server answers", { server });
+        become("online", server);
+        return undefined;
+      }
+      reason ??= problem;
+    }
+    if (state !== "offline") log.warn("no API server can be reached: what runs here goes on, from the checkpoint if need be", { servers: servers(), error: reason });
+    become("offline");
+    return reason;
+  }
+
+  async function until(holds: () => boolean, signal: AbortSignal): Promise<void> {
+    if (holds() || signal.aborted) return;
+    const quit = Promise.withResolvers<void>();
+    const stop = (): void => quit.resolve();
+    signal.addEventListener("abort", stop, { once: true });
+    while (!holds() && !signal.aborted) await Promise.race([changed.promise, quit.promise]);
+    signal.removeEventListener("abort", stop);
+  }
+
+  return {
+    name: "API server",
+    get state() { return state; },
+    get connection() { return connection.signal; },
+    get offlineSinceMs() { return offlineSinceMs; },
+    server: () => current,
+    suspect: () => suspected.resolve(),
+    async whenOnline(signal, ms) {
+      if (state === "online") return;
+      const late = new AbortController();
+      const alarm = ms === undefined ? undefined : clock.after(ms, () => late.abort());
+      await until(() => state === "online", AbortSignal.any([signal, late.signal]));
+      alarm?.cancel();
+    },
+    whenKnown: (signal) => until(() => state !== "unknown", signal),
+
+    async run(signal, ready) {
+      ready();
+      let failures = 0;
+      while (!signal.aborted) {
+        suspected = Promise.withResolvers();
+        const problem = await look(signal);
+        failures = problem === undefined ? 0 : failures + 1;
+        if (signal.aborted) break;
+        if (failures > 0) await clock.sleep(backoffMs(failures, RETRY) * (1 + random.next()), signal);
+        else await Promise.race([suspected.promise, new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }))]);
+      }
+    },
+  };
+}
