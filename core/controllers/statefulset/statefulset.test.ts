@@ -1,0 +1,121 @@
+import { expect, test } from "vitest";
+import { eventually, type FakeApi } from "../../../test/fake-api.ts";
+import { fakeKubelets, type Outcome } from "../../../test/fake-kubelet.ts";
+import { withControllers } from "../../../test/run-controllers.ts";
+import type { StatefulSet, StatefulSetSpec } from "../../api/gen/apps.v1.ts";
+import type { Pod } from "../../api/gen/core.v1.ts";
+import { CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS } from "../../client/resources.ts";
+import { planSteps, type Step, type World } from "./plan.ts";
+import { claimOwners } from "./pods.ts";
+import { statefulSetController } from "./statefulset.ts";
+
+const spec = (more: Partial<StatefulSetSpec> = {}): StatefulSetSpec => ({
+  replicas: 3, serviceName: "db", selector: { matchLabels: { app: "db" } }, updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 0 } },
+  template: { metadata: { labels: { app: "db" } }, spec: { containers: [{ name: "c", image: "one" }] } },
+  volumeClaimTemplates: [{ metadata: { name: "data" }, spec: { accessModes: ["ReadWriteOnce"] } }] as never, ...more,
+});
+const now = (api: FakeApi) => api.all(STATEFUL_SETS)[0];
+const names = (api: FakeApi) => api.all(PODS).map(({ metadata }) => metadata.name).sort().join();
+const run = (more: Partial<StatefulSetSpec>, outcome: (pod: Readonly<Pod>) => Outcome, body: (api: FakeApi, call: { signal: AbortSignal }) => Promise<void>) =>
+  withControllers((deps) => [statefulSetController(deps), fakeKubelets(deps, outcome)], async (api, call) => {
+    await api.client.resource(STATEFUL_SETS).create({ apiVersion: "apps/v1", kind: "StatefulSet", metadata: { name: "db", namespace: "default" }, spec: spec(more) }, call);
+    await body(api, call);
+  });
+
+test("pods come one by one, each with its name and its claim; updates go from the top; claims stay", () =>
+  run({}, () => "ready", async (api, call) => {
+    const patch = (change: unknown) => api.client.resource(STATEFUL_SETS).patch(now(api)!, "application/merge-patch+json", { spec: change }, call);
+    await eventually(() => now(api)?.status, (status) => status?.availableReplicas === 3 && status.currentRevision === status.updateRevision);
+    expect(names(api)).toBe("db-0,db-1,db-2");
+    expect(api.all(PODS)[1]).toMatchObject({
+      metadata: { labels: { app: "db", "statefulset.kubernetes.io/pod-name": "db-1", "apps.kubernetes.io/pod-index": "1", "controller-revision-hash": now(api)?.status?.currentRevision } },
+      spec: { hostname: "db-1", subdomain: "db", volumes: [{ name: "data", persistentVolumeClaim: { claimName: "data-db-1" } }] },
+    });
+    const posts = api.requests.filter((request) => request.startsWith("POST") && (request.endsWith("pods") || request.endsWith("persistentvolumeclaims"))).map((request) => request.split("/").at(-1));
+    expect(posts).toEqual(["persistentvolumeclaims", "pods", "persistentvolumeclaims", "pods", "persistentvolumeclaims", "pods"]);
+
+    const before = api.requests.length;
+    await patch({ template: { spec: { containers: [{ name: "c", image: "two" }] } } });
+    await eventually(() => api.all(PODS).map(({ spec: { containers } }) => containers[0]?.image).join(), (images) => images === "two,two,two");
+    await eventually(() => now(api)?.status, (status) => status?.currentRevision === status?.updateRevision && status?.updatedReplicas === 3 && status.readyReplicas === 3);
+    const deleted = api.requests.slice(before).filter((request) => request.startsWith("DELETE")).map((request) => request.split("/").at(-1));
+    expect([...new Set(deleted)]).toEqual(["db-2", "db-1", "db-0"]);
+    expect(api.all(CONTROLLER_REVISIONS).map(({ revision }) => revision).sort()).toEqual([1, 2]);
+
+    await patch({ replicas: 1 });
+    await eventually(() => now(api)?.status?.replicas, (replicas) => replicas === 1);
+    expect([names(api), api.all(PERSISTENT_VOLUME_CLAIMS).length]).toEqual(["db-0", 3]);
+  }));
+
+test("a pod that does not become ready holds up those after it; in parallel it does not", async () => {
+  await run({}, (pod) => (pod.metadata.name === "db-1" ? "pending" : "ready"), async (api) => {
+    await eventually(() => names(api), (seen) => seen === "db-0,db-1");
+    await Bun.sleep(30);
+    expect(names(api)).toBe("db-0,db-1");
+  });
+  await run({ podManagementPolicy: "Parallel" }, (pod) => (pod.metadata.name === "db-1" ? "pending" : "ready"), async (api) => {
+    await eventually(() => names(api), (seen) => seen === "db-0,db-1,db-2");
+  });
+});
+
+test("a pod that ends is made again under the same name", () =>
+  run({ replicas: 1 }, () => "ready", async (api, call) => {
+    await eventually(() => now(api)?.status?.readyReplicas, (ready) => ready === 1);
+    const [first] = api.all(PODS);
+    await api.client.resource(PODS).updateStatus({ ...first!, status: { ...first!.status, phase: "Failed" } }, call);
+    await eventually(() => api.all(PODS)[0], (pod) => pod?.metadata.name === "db-0" && pod.metadata.uid !== first!.metadata.uid && pod.status?.phase === "Running");
+  }));
+
+test("below the partition nothing is updated, and what is lost there comes back as it was", () =>
+  run({ replicas: 3, updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 2 } } }, () => "ready", async (api, call) => {
+    const images = () => api.all(PODS).toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1)).map(({ spec: { containers } }) => containers[0]?.image).join();
+    await eventually(() => now(api)?.status?.readyReplicas, (ready) => ready === 3);
+    await api.client.resource(STATEFUL_SETS).patch(now(api)!, "application/merge-patch+json", { spec: { template: { spec: { containers: [{ name: "c", image: "two" }] } } } }, call);
+    await eventually(images, (seen) => seen === "one,one,two");
+    const [lost] = api.all(PODS).filter(({ metadata }) => metadata.name === "db-0");
+    await api.client.resource(PODS).delete(lost!, {}, call);
+    await eventually(() => api.all(PODS).find(({ metadata }) => metadata.name === "db-0")?.metadata.uid, (uid) => uid !== undefined && uid !== lost!.metadata.uid);
+    expect(images()).toBe("one,one,two");
+  }));
+
+const set = (more: Partial<StatefulSetSpec> = {}) => ({ apiVersion: "apps/v1", kind: "StatefulSet", metadata: { name: "db", namespace: "default", uid: "set" }, spec: spec({ volumeClaimTemplates: [], ...more }) }) as StatefulSet;
+const pod = (ordinal: number, { revision = "new", ready = true, deleting = false, phase = "Running" } = {}) => ({
+  apiVersion: "v1", kind: "Pod", metadata: { name: `db-${ordinal}`, uid: `pod-${ordinal}`, labels: { "controller-revision-hash": revision, "statefulset.kubernetes.io/pod-name": `db-${ordinal}` }, ...(deleting ? { deletionTimestamp: "x" } : {}) },
+  spec: { containers: [] }, status: { phase, conditions: [{ type: "Ready", status: ready ? "True" : "False", lastTransitionTime: "2026-01-01T00:00:00Z" }] },
+}) as unknown as Pod;
+const told = (steps: readonly Step[]) => steps.map((step) => `${step.do} ${step.do === "create" ? `${step.pod.metadata.name}@${step.pod.metadata.labels?.["controller-revision-hash"]}` : step.pod.metadata.name}`);
+const parallel = { podManagementPolicy: "Parallel" as const };
+
+test.each<[string, Partial<StatefulSetSpec>, Pod[], string[]]>([
+  ["the lowest that is missing", {}, [pod(0), pod(2)], ["create db-1@new"]],
+  ["all that are missing, in parallel", parallel, [pod(1)], ["create db-0@new", "create db-2@new"]],
+  ["nothing while one goes", {}, [pod(0), pod(1, { deleting: true }), pod(2)], []],
+  ["a failed one is replaced", {}, [pod(0), pod(1, { phase: "Failed" }), pod(2)], ["delete db-1"]],
+  ["one too many, from the top", { replicas: 1 }, [pod(0), pod(1), pod(2)], ["delete db-2"]],
+  ["none too many goes while another is not well", { replicas: 1 }, [pod(0), pod(1, { ready: false }), pod(2, { ready: false })], []],
+  ["unless it is the one that is not well", { replicas: 1 }, [pod(0), pod(1, { ready: false })], ["delete db-1"]],
+  ["all too many, in parallel", { replicas: 1, ...parallel }, [pod(0), pod(1, { ready: false }), pod(2)], ["delete db-2", "delete db-1"]],
+  ["the next to update, from the top", {}, [pod(0, { revision: "old" }), pod(1, { revision: "old" }), pod(2)], ["delete db-1"]],
+  ["several, if so many may be missing", { updateStrategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 2 } } }, [pod(0, { revision: "old" }), pod(1, { revision: "old" }), pod(2, { revision: "old" })], ["delete db-2", "delete db-1"]],
+  ["a broken one too, in parallel", parallel, [pod(0, { revision: "old" }), pod(1, { revision: "old", ready: false }), pod(2)], ["delete db-1"]],
+  ["none, on delete", { updateStrategy: { type: "OnDelete" } }, [pod(0, { revision: "old" }), pod(1), pod(2)], []],
+  ["not below the partition", { updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 1 } } }, [pod(0, { revision: "old" }), pod(1), pod(2)], []],
+  ["below the partition as it was", { updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 1 } } }, [pod(1), pod(2)], ["create db-0@old"]],
+  ["ordinals from another start", { replicas: 2, ordinals: { start: 5 } }, [pod(5)], ["create db-6@new"]],
+])("next: %s", (_, more, pods, steps) => {
+  const world: World = { set: set(more), current: { name: "old", template: {} }, update: { name: "new", template: {} }, pods, nowMs: Date.parse("2026-01-02T00:00:00Z") };
+  expect(told(planSteps(world))).toEqual(steps);
+});
+
+const owner = (kind: string, uid: string, controller = true) => ({ apiVersion: kind === "Pod" ? "v1" : "apps/v1", kind, name: kind === "Pod" ? "db-1" : "db", uid, controller, blockOwnerDeletion: true });
+test.each([
+  ["kept for good", {}, 3, [owner("StatefulSet", "set")], []],
+  ["goes with the set", { whenDeleted: "Delete" }, 3, [], ["set"]],
+  ["goes with the pod when scaled down", { whenScaled: "Delete" }, 1, [], ["pod-1"]],
+  ["both, scaled down", { whenScaled: "Delete", whenDeleted: "Delete" }, 1, [owner("StatefulSet", "set")], ["pod-1"]],
+  ["another's claim is left", { whenDeleted: "Delete" }, 3, [{ ...owner("Pod", "x"), name: "other" }], undefined],
+  ["a predecessor's claim is left", { whenScaled: "Delete" }, 1, [owner("Pod", "old")], undefined],
+])("claim: %s", (_, policy, replicas, ownerReferences, uids) => {
+  const change = claimOwners({ metadata: { name: "data-db-1", ownerReferences } } as never, set({ replicas, persistentVolumeClaimRetentionPolicy: policy }), pod(1));
+  expect(change?.owners.map(({ uid }) => uid)).toEqual(uids);
+});
