@@ -46,7 +46,7 @@ export function* validateClaimSpec(path: string, spec: Readonly<PersistentVolume
   }
   if (spec.storageClassName) yield* isDns1123Subdomain(child(path, "storageClassName"), spec.storageClassName);
   yield* oneOfOptional(child(path, "volumeMode"), spec.volumeMode, VOLUME_MODES);
-  const anyGroup = old?.dataSource?.apiGroup !== undefined || old?.dataSourceRef?.apiGroup !== undefined;
+  const anyGroup = old?.dataSource?.apiGroup != null || old?.dataSourceRef?.apiGroup != null;
   if (spec.dataSource) yield* validateDataSource(child(path, "dataSource"), spec.dataSource, anyGroup);
   if (spec.dataSourceRef) {
     yield* validateDataSource(child(path, "dataSourceRef"), spec.dataSourceRef, anyGroup);
