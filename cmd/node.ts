@@ -1,7 +1,7 @@
 /**
  * The node of this machine, in data-flow order:
  *
- *   container runtime → kubelet → network, service proxy, DNS
+ *   container runtime → network, service proxy, DNS → kubelet
  *
  * It knows the cluster through a client only: the server's own process, or a server elsewhere.
  */
@@ -24,7 +24,7 @@ import type { Log } from "../core/observe/log.ts";
 import type { Metrics } from "../core/observe/metrics.ts";
 import { criClient } from "../node/cri/client.ts";
 import { nodeNetwork } from "../node/network/network.ts";
-import { noOverlay } from "../node/network/overlay.ts";
+import { vxlanOverlay } from "../node/network/vxlan.ts";
 import type { TlsMaterial } from "../core/net/tls.ts";
 import type { Certificate } from "../core/pki/x509.ts";
 import { kubeletConfiguration } from "../node/kubelet/server/configz.ts";
@@ -33,6 +33,7 @@ import { kubelet } from "../node/kubelet/kubelet.ts";
 import { systemCgroups } from "../node/os/cgroup.ts";
 import { exec } from "../node/os/exec.ts";
 import { nftProgram } from "../node/os/exec-nft.ts";
+import { openNetlink } from "../node/os/netlink.ts";
 import { machineInfo } from "../node/os/machine.ts";
 import { systemMounts } from "../node/os/mount.ts";
 import { conntrackProgram } from "../node/proxy/conntrack.ts";
@@ -84,9 +85,10 @@ export function nodeParts(options: NodeOptions): NodeParts {
   const { binDir } = runtimePaths(paths.dataDir);
   const enabled = (part: string): boolean => !settings.disable.includes(part);
   const nft = nftProgram({ path: join(binDir, "nft") });
+  const uplink = { interfaceName: node.interfaceName, mtu: node.mtu };
   const network = nodeNetwork({
-    informers, nodeName: node.name, clusterCidrs: settings.clusterCidr.split(","), uplink: { interfaceName: node.interfaceName, mtu: node.mtu },
-    cniConfDir: runtime[0]?.cniConfDir ?? "/etc/cni/net.d", stateDir: join(paths.agent, "network"), nft, overlay: noOverlay, cpus: machineInfo().cpus, clock, log: log.with({ part: "network" }),
+    informers, nodeName: node.name, clusterCidrs: settings.clusterCidr.split(","), uplink,
+    cniConfDir: runtime[0]?.cniConfDir ?? "/etc/cni/net.d", stateDir: join(paths.agent, "network"), nft, netlink: openNetlink, overlay: vxlanOverlay({ netlink: openNetlink, nodeIps: node.ips, uplink, log: log.with({ part: "network" }) }), cpus: machineInfo().cpus, clock, log: log.with({ part: "network" }),
   });
   const proxy = serviceProxy({
     informers, nodeName: node.name, nodeIps: node.ips, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","),
@@ -115,8 +117,9 @@ export function nodeParts(options: NodeOptions): NodeParts {
   return {
     early: early.map(([begun]) => begun),
     parts: [
-      informers, events, ...early.map(([, ready]) => ready), agent, agentServer,
+      informers, events, ...early.map(([, ready]) => ready),
       ...(enabled("network") ? [network] : []), ...(enabled("proxy") ? [proxy] : []), ...(enabled("dns") ? [dns] : []),
+      agent, agentServer, // after the network, which forgets the addresses of before a reboot
     ],
   };
 }

@@ -19,6 +19,8 @@ export interface ForwarderOptions {
   readonly upstreams: () => readonly string[];
   readonly clock: Clock;
   readonly random: Random;
+  /** Theirs; 53 everywhere but in tests. */
+  readonly port?: number;
   /** Told how each question to a server ended; "" for an answer. */
   readonly onAsked?: (server: string, seconds: number, failure: string) => void;
 }
@@ -31,7 +33,6 @@ export interface Forwarder {
 const TRY_MS = 2000;
 const SILENCES_MIN = 2;
 const DOWN = { minMs: 500, maxMs: 10_000 };
-const PORT = 53;
 /** Questions under way at the same time. */
 const PENDING_MAX = 500;
 const KEEP_SECONDS_MAX = 30;
@@ -44,7 +45,7 @@ interface Health { failures: number; downUntilMs: number; answeredMs: number }
 /** Nobody answered in time: the server may be gone, or slow with this one name. */
 class NoAnswer extends Error {}
 
-export function forwarder({ upstreams, clock, random, onAsked }: ForwarderOptions): Forwarder {
+export function forwarder({ upstreams, clock, random, onAsked, port = 53 }: ForwarderOptions): Forwarder {
   const cache = new Map<string, Entry>(); // oldest first
   const pending = new Map<string, Promise<Uint8Array | undefined>>();
   const health = new Map<string, Health>();
@@ -105,8 +106,8 @@ export function forwarder({ upstreams, clock, random, onAsked }: ForwarderOption
     const quit = AbortSignal.any([signal, timeout.signal]);
     const isAnswer = (message: Uint8Array): boolean => answers(message, id, query);
     try {
-      const first = await overUdp(server, question, isAnswer, quit);
-      return large && (first[2]! & 0x02) !== 0 ? await overTcp(server, question, isAnswer, quit) : first;
+      const first = await overUdp(server, port, question, isAnswer, quit);
+      return large && (first[2]! & 0x02) !== 0 ? await overTcp(server, port, question, isAnswer, quit) : first;
     } catch (error) {
       return error instanceof Error ? error : new Error(String(error));
     } finally {
@@ -176,7 +177,7 @@ function fit(message: Uint8Array, { id, question }: Query, bytesMax: number): Ui
 
 function rcodeOf(message: Uint8Array): number { return message[3]! & 0xf; }
 
-function overUdp(server: string, question: Uint8Array, isAnswer: (message: Uint8Array) => boolean, signal: AbortSignal): Promise<Uint8Array> {
+function overUdp(server: string, port: number, question: Uint8Array, isAnswer: (message: Uint8Array) => boolean, signal: AbortSignal): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const socket = createSocket(isIPv6(server.split("%")[0]!) ? "udp6" : "udp4");
     const end = (): void => {
@@ -194,7 +195,7 @@ function overUdp(server: string, question: Uint8Array, isAnswer: (message: Uint8
     });
     signal.addEventListener("abort", abort, { once: true });
     if (signal.aborted) return abort();
-    socket.connect(PORT, server, (error?: Error) => {
+    socket.connect(port, server, (error?: Error) => {
       if (signal.aborted) return;
       if (error) return fail(error);
       socket.send(question, (problem) => { if (problem && !signal.aborted) fail(problem); });
@@ -202,9 +203,9 @@ function overUdp(server: string, question: Uint8Array, isAnswer: (message: Uint8
   });
 }
 
-function overTcp(server: string, question: Uint8Array, isAnswer: (message: Uint8Array) => boolean, signal: AbortSignal): Promise<Uint8Array> {
+function overTcp(server: string, port: number, question: Uint8Array, isAnswer: (message: Uint8Array) => boolean, signal: AbortSignal): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ host: server, port: PORT });
+    const socket = connect({ host: server, port });
     let received = new Uint8Array(0);
     const end = (): void => {
       signal.removeEventListener("abort", abort);

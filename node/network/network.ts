@@ -155,8 +155,8 @@ export function nodeNetwork(options: NodeNetworkOptions): Runnable {
       forgetOldBoot();
       ({ bridgeNetfilter } = await prepareHost({ sysctl, usesV6, interfaceName: uplink.interfaceName, cpus: options.cpus, log }, signal));
       const unwatch = nodes.onChange(({ object, old, deleted }) => {
-        const before = old && peerOf(old), after = deleted ? undefined : peerOf(object);
-        if (JSON.stringify(before) !== JSON.stringify(after) || (object.metadata.name === nodeName && old === undefined)) wake(); // heartbeats are no news
+        const facts = (node: Readonly<Node> | undefined): string => (node ? JSON.stringify([podCidrsOf(node), peerOf(node)]) : "");
+        if (facts(old) !== facts(deleted ? undefined : object)) wake(); // heartbeats are no news
       });
       ready(); // containerd waits for the configuration; nothing else has to
       try {

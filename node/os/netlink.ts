@@ -51,7 +51,9 @@ export interface Netlink extends Disposable {
   removeForwarding(forwarding: Neighbour): void;
 }
 
-export function openNetlink(socket: NetlinkSocket = netlinkSocket()): Netlink {
+export function openNetlink(): Netlink { return netlinkOver(netlinkSocket()); }
+
+export function netlinkOver(socket: NetlinkSocket): Netlink {
   function ask(type: number, flags: number, ...parts: readonly Uint8Array[]): void { socket.request(type, NLM.REQUEST | NLM.ACK | flags, join(parts)); }
   function dump(type: number, ...parts: readonly Uint8Array[]): Uint8Array[] { return socket.dump(type, join(parts)); }
   function unless(errnos: readonly number[], work: () => void): void {

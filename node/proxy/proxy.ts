@@ -72,7 +72,7 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
   const { informers, nodeName, nodeIps, nft, conntrack, clock, log, table = PROXY_TABLE } = options;
   const services = informers.of(SERVICES);
   const slices = informers.of(ENDPOINT_SLICES);
-  const nodes = informers.of(NODES, { fieldSelector: `metadata.name=${nodeName}` });
+  const nodes = informers.of(NODES); // all of them: the network watches them anyway
   const metrics = proxyMetrics(options.metrics);
   const health = new ProxyHealth(clock);
   const serviceHealth = new ServiceHealth({ log, healthy: () => health.healthy });
@@ -118,6 +118,7 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
         if (triggerMs > startMs) triggersMs.push(triggerMs);
       }),
       nodes.onChange(({ object, deleted }) => {
+        if (object.metadata.name !== nodeName) return;
         const zone = deleted ? undefined : object.metadata.labels?.["topology.kubernetes.io/zone"];
         if (zone === node.zone) return;
         node = { ...node, zone };
