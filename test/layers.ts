@@ -15,7 +15,7 @@ export const LAYERS: Record<string, readonly string[]> = {
   "core/cel":         [],
   "core/net":         base,
   "core/pki":         [...base, "core/net"],
-  "core/registry":    [...base, "core/api", "core/cel", "storage"],  // the only row that names storage
+  "core/registry":    [...base, "core/api", "core/cel", "core/pki", "storage"],  // the only row that names storage
   "core/client":      [...base, "core/api", "core/net"],
   "core/authn":       [...caller, "core/net", "core/pki"],
   "core/authz":       [...caller, "core/net"],

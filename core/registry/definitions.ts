@@ -7,6 +7,7 @@ import type { Service } from "../api/gen/core.v1.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
 import type { Random } from "../lifecycle/random.ts";
 import { customResourceDefinitions } from "./apiextensions/custom-resource-definition.ts";
+import { apiServices } from "./apiregistration/api-service.ts";
 import { controllerRevisions } from "./apps/controller-revision.ts";
 import { daemonSets } from "./apps/daemon-set.ts";
 import { deployments } from "./apps/deployment.ts";
@@ -14,6 +15,7 @@ import { replicaSets } from "./apps/replica-set.ts";
 import { statefulSets } from "./apps/stateful-set.ts";
 import { cronJobs } from "./batch/cron-job.ts";
 import { jobs } from "./batch/job.ts";
+import { certificateSigningRequests } from "./certificates/certificate-signing-request.ts";
 import { leaseCandidates } from "./coordination/lease-candidate.ts";
 import { leases } from "./coordination/lease.ts";
 import { configMaps } from "./core/config-map.ts";
@@ -33,6 +35,7 @@ import { serviceAccounts } from "./core/service-account.ts";
 import { parsePortRange } from "./core/service/allocator/port-range.ts";
 import { serviceDefinition } from "./core/service/service.ts";
 import { endpointSlices } from "./discovery/endpoint-slice.ts";
+import { events as eventsV1 } from "./events/event.ts";
 import type { Resource } from "./generic/resource.ts";
 import type { ResourceStore } from "./generic/store.ts";
 import { ipAddresses, serviceRanges } from "./networking/addresses.ts";
@@ -74,6 +77,9 @@ export function registryDefinitions({ serviceCidrs, nodePortRange, store, random
     any(ingresses), any(ingressClasses), any(networkPolicies), any(serviceRanges), any(ipAddresses), any(podDisruptionBudgets),
     any(storageClasses), any(volumeAttributesClasses), any(volumeAttachments), any(csiDrivers), any(csiNodes), any(csiStorageCapacities),
     any(customResourceDefinitions),
+    any(apiServices),
+    any(certificateSigningRequests),
+    any(eventsV1),
     any(roles), any(clusterRoles), any(roleBindings), any(clusterRoleBindings),
   ];
 }

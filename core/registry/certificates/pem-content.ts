@@ -1,0 +1,33 @@
+/** PEM in fields of bytes: requests for certificates, and certificates. Source: kubernetes v1.36 pkg/apis/certificates/{helpers.go,validation/validation.go} */
+import { goQuote } from "../../api/meta/go-quote.ts";
+import { parseCertificateRequest } from "../../pki/certificate-request.ts";
+import { readPem } from "../../pki/pem.ts";
+import { parseCertificate } from "../../pki/x509.ts";
+
+/** Undefined: nothing is wrong. */
+export function requestProblem(base64: string): string | undefined {
+  try {
+    return parseCertificateRequest(textOf(base64)).signatureValid ? undefined : "x509: signature verification failure";
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+/** Of one certificate or more; none at all is fine. */
+export function certificateProblem(base64: string | undefined): string | undefined {
+  if (!base64) return undefined;
+  const text = textOf(base64);
+  if (/-----BEGIN CERTIFICATE-----\r?\n[^-\n]*:/.test(text)) return "no PEM block headers are permitted";
+  const blocks = readPem(text);
+  const other = blocks.find(({ label }) => label !== "CERTIFICATE");
+  if (other) return `only CERTIFICATE PEM blocks are allowed, found ${goQuote(other.label)}`;
+  if (blocks.length === 0) return "must contain at least one CERTIFICATE PEM block";
+  try {
+    for (const { der } of blocks) parseCertificate(der);
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+function textOf(base64: string): string { return Buffer.from(base64, "base64").toString("latin1"); }
