@@ -1,0 +1,115 @@
+import { expect, test } from "vitest";
+import { created, type Given, updated } from "../generic/rehearse.ts";
+import type { Resource } from "../generic/resource.ts";
+import { configMaps } from "./config-map.ts";
+import { endpoints } from "./endpoints.ts";
+import { events } from "./event.ts";
+import { limitRanges } from "./limit-range.ts";
+import { namespaces } from "./namespace.ts";
+import { nodes } from "./node.ts";
+import { persistentVolumeClaims } from "./persistent-volume-claim/persistent-volume-claim.ts";
+import { persistentVolumes } from "./persistent-volume/persistent-volume.ts";
+import { podTemplates } from "./pod-template.ts";
+import { replicationControllers } from "./replication-controller.ts";
+import { resourceQuotas } from "./resource-quota.ts";
+import { secrets } from "./secret.ts";
+import { serviceAccounts } from "./service-account.ts";
+
+const template = { metadata: { labels: { app: "web" } }, spec: { containers: [{ name: "c", image: "nginx:1" }] } };
+const claim = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
+const volume = { accessModes: ["ReadWriteOnce"], capacity: { storage: "1Gi" }, hostPath: { path: "/data" } };
+const pair = (data: Given): string => Buffer.from(JSON.stringify(data)).toString("base64");
+
+test("what the API fills in", () => {
+  expect(created(namespaces, { metadata: { name: "a" }, spec: { finalizers: ["x.io/y"] } }).object).toMatchObject({
+    metadata: { labels: { "kubernetes.io/metadata.name": "a" } }, spec: { finalizers: ["x.io/y", "kubernetes"] }, status: { phase: "Active" },
+  });
+  expect(created(nodes, { spec: { podCIDR: "10.42.0.0/24" }, status: { capacity: { cpu: "2" } } }).object)
+    .toMatchObject({ spec: { podCIDRs: ["10.42.0.0/24"] }, status: { capacity: { cpu: "2" }, allocatable: { cpu: "2" } } });
+  expect(created(secrets, { stringData: { a: "é" } }).object).toMatchObject({ type: "Opaque", data: { a: "w6k=" } });
+  expect(created(secrets, { stringData: { a: "b" } }).object.stringData).toBeUndefined();
+  expect(created(endpoints, { subsets: [{ addresses: [{ ip: "10.0.0.1" }], ports: [{ port: 80 }] }] }).object.subsets![0]!.ports![0]!.protocol).toBe("TCP");
+  expect(created(replicationControllers, { spec: { template } }).object).toMatchObject({ metadata: { labels: { app: "web" } }, spec: { replicas: 1, selector: { app: "web" } }, status: { replicas: 0 } });
+  expect(created(podTemplates, { template }).object.template!.spec!.restartPolicy).toBe("Always");
+  expect(created(persistentVolumeClaims, { spec: claim }).object).toMatchObject({ spec: { volumeMode: "Filesystem" }, status: { phase: "Pending" } });
+  expect(created(persistentVolumes, { spec: volume }).object).toMatchObject({
+    spec: { persistentVolumeReclaimPolicy: "Retain", volumeMode: "Filesystem", hostPath: { type: "" } }, status: { phase: "Pending", lastPhaseTransitionTime: "1970-01-01T00:00:00Z" },
+  });
+  expect(created(limitRanges, { spec: { limits: [{ type: "Container", max: { cpu: "1" }, min: { cpu: "100m" } }] } }).object.spec.limits[0])
+    .toEqual({ type: "Container", max: { cpu: "1" }, min: { cpu: "100m" }, default: { cpu: "1" }, defaultRequest: { cpu: "1" } });
+});
+
+test.each<[Resource<never>, Given, string[]]>([
+  [namespaces as never, { spec: { finalizers: ["odd"] } }, ['spec.finalizers: Invalid value: "odd": name is neither a standard finalizer name nor is it fully qualified']],
+  [nodes as never, { spec: { taints: [{ key: "a", effect: "NoSchedule" }, { key: "a", effect: "NoSchedule" }, { key: "b", effect: "Go" }] } }, [
+    'metadata.taints[1]: Duplicate value: {"key":"a","effect":"NoSchedule"}: taints must be unique by key and effect pair',
+    'metadata.taints[2].effect: Unsupported value: "Go": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"',
+  ]],
+  [nodes as never, { spec: { podCIDRs: ["10.0.0.0/24", "10.0.1.0/24"] } }, ['spec.podCIDRs: Invalid value: ["10.0.0.0/24","10.0.1.0/24"]: may specify no more than one CIDR for each IP family']],
+  [configMaps as never, { data: { "a b": "", c: "" }, binaryData: { c: "" } }, [
+    "data[a b]: Invalid value: \"a b\": a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')",
+    'data[c]: Invalid value: "c": duplicate of key present in binaryData',
+  ]],
+  [configMaps as never, { data: { a: "x".repeat(1024 * 1024 + 1) } }, [": Too long: may not be more than 1048576 bytes"]],
+  [secrets as never, { type: "kubernetes.io/service-account-token" }, ["metadata.annotations[kubernetes.io/service-account.name]: Required value"]],
+  [secrets as never, { type: "kubernetes.io/tls", data: { "tls.crt": "" } }, ["data[tls.key]: Required value"]],
+  [secrets as never, { type: "kubernetes.io/basic-auth" }, ["data[username]: Required value", "data[password]: Required value"]],
+  [secrets as never, { type: "kubernetes.io/dockerconfigjson", data: { ".dockerconfigjson": "e30=" } }, []],
+  [secrets as never, { type: "kubernetes.io/dockerconfigjson", data: {} }, ["data[.dockerconfigjson]: Required value"]],
+  [secrets as never, { type: "kubernetes.io/dockerconfigjson", data: { ".dockerconfigjson": pair({ auths: {} }) } }, []],
+  [serviceAccounts as never, {}, []],
+  [endpoints as never, { subsets: [{ ports: [{ port: 0 }] }] }, [
+    "subsets[0]: Required value: must specify `addresses` or `notReadyAddresses`", "subsets[0].ports[0].port: Invalid value: 0: must be between 1 and 65535, inclusive",
+  ]],
+  [events as never, { involvedObject: { kind: "Pod", namespace: "other", name: "p" } }, ['involvedObject.namespace: Invalid value: "other": does not match event.namespace']],
+  [replicationControllers as never, { spec: { selector: { a: "b" }, template } }, ['spec.template.metadata.labels: Invalid value: {"app":"web"}: `selector` does not match template `labels`']],
+  [resourceQuotas as never, { spec: { hard: { pods: "1.5", widgets: "1" } } }, [
+    'spec.hard[pods]: Invalid value: "1500m": must be an integer', 'spec.hard[widgets]: Invalid value: "widgets": must be a standard resource type or fully qualified',
+    'spec.hard[widgets]: Invalid value: "widgets": must be a standard resource for quota',
+  ]],
+  [resourceQuotas as never, { spec: { scopes: ["BestEffort", "NotBestEffort"] } }, ['spec.scopes: Invalid value: ["BestEffort","NotBestEffort"]: conflicting scopes']],
+  [limitRanges as never, { spec: { limits: [{ type: "Pod", max: { cpu: "1" }, min: { cpu: "2" }, default: { cpu: "1" } }] } }, [
+    "spec.limits[0].default: Forbidden: may not be specified when `type` is 'Pod'", 'spec.limits[0].min[cpu]: Invalid value: "2": min value 2 is greater than max value 1',
+  ]],
+  [persistentVolumeClaims as never, { spec: { accessModes: ["ReadWriteOncePod", "ReadWriteMany"], resources: { requests: { storage: "0" } } } }, [
+    "spec.accessModes: Forbidden: may not use ReadWriteOncePod with other access modes", 'spec.resources[storage]: Invalid value: "0": must be greater than zero',
+  ]],
+  [persistentVolumes as never, { spec: { ...volume, hostPath: undefined } }, ["spec: Required value: must specify a volume type"]],
+  [persistentVolumes as never, { spec: { ...volume, hostPath: undefined, local: { path: "/x" } } }, ["spec.nodeAffinity: Required value: Local volume requires node affinity"]],
+])("create %#", (kind, given, errors) => expect(created(kind, given).errors).toEqual(errors));
+
+test("what does not change once it is there", () => {
+  const frozen = created(configMaps, { data: { a: "1" }, immutable: true }).object;
+  expect(updated(configMaps, frozen, { data: { a: "2" }, immutable: false }).errors).toEqual([
+    "immutable: Forbidden: field is immutable when `immutable` is set", "data: Forbidden: field is immutable when `immutable` is set",
+  ]);
+  expect(updated(secrets, created(secrets, {}).object, { type: "x" }).errors).toEqual(['type: Invalid value: "x": field is immutable']);
+  expect(updated(nodes, created(nodes, { spec: { podCIDR: "10.0.0.0/24" } }).object, { spec: { podCIDR: "10.0.1.0/24", podCIDRs: ["10.0.1.0/24"] } }).errors)
+    .toEqual([`spec.podCIDRs: Forbidden: node updates may not change podCIDR except from "" to valid`]);
+  expect(updated(resourceQuotas, created(resourceQuotas, { spec: {} }).object, { spec: { scopes: ["Terminating"] } }).errors).toEqual(['spec.scopes: Invalid value: ["Terminating"]: field is immutable']);
+});
+
+test("a claim grows once it is bound, and nothing else", () => {
+  const pending = created(persistentVolumeClaims, { spec: claim }).object;
+  const grown = { ...pending.spec, resources: { requests: { storage: "2Gi" } } };
+  expect(updated(persistentVolumeClaims, pending, { spec: grown }).errors[0]).toMatch(/^spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n@@/);
+  const bound = { ...pending, status: { phase: "Bound" as const, capacity: { storage: "1Gi" } } };
+  expect(updated(persistentVolumeClaims, bound, { spec: grown }).errors).toEqual([]);
+  expect(updated(persistentVolumeClaims, bound, { spec: { ...pending.spec, resources: { requests: { storage: "512Mi" } } } }).errors)
+    .toEqual(["spec.resources.requests.storage: Forbidden: field can not be less than status.capacity"]);
+});
+
+test("only the finalize subresource lets a namespace go", () => {
+  const { object } = created(namespaces, {});
+  expect(updated(namespaces, object, { spec: {} }).object.spec).toEqual({ finalizers: ["kubernetes"] });
+  expect(updated(namespaces, object, { spec: {} }, { subresource: "finalize" }).object.spec).toEqual({});
+  expect(updated(namespaces, object, { status: { phase: "Terminating" } }, { subresource: "status" }).errors)
+    .toEqual([`status.Phase: Invalid value: "Terminating": may only be 'Active' if \`deletionTimestamp\` is empty`]);
+  expect(namespaces.isHeld!(object)).toBe(true);
+});
+
+test("a volume notes when its phase changed", () => {
+  const { object } = created(persistentVolumes, { spec: volume });
+  const context = { user: { name: "u", groups: [] }, nowMs: 86_400_000, dryRun: false, uuid: () => "u" };
+  expect(updated(persistentVolumes, object, { status: { phase: "Available" } }, { subresource: "status", context }).object.status).toMatchObject({ phase: "Available", lastPhaseTransitionTime: "1970-01-02T00:00:00Z" });
+});
