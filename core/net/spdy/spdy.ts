@@ -134,7 +134,7 @@ export function spdyClient(socket: Duplex, { early, drain, closed }: Options): S
     pause: () => void socket.pause(),
     resume: () => void socket.resume(),
     close() {
-      if (!socket.destroyed) socket.end(() => socket.destroy());
+      socket.destroy(); // what was not taken by now is for nobody
       end();
     },
   };

@@ -33,6 +33,8 @@ const TUNNEL_PREFIX = "SPDY/3.1+";
 const TUNNEL_SUFFIX = "k8s.io";
 /** How long the runtime may take to answer a handshake. */
 const HANDSHAKE_MS = 30_000;
+/** What the client has sent is still for the runtime, if that takes it by then. */
+const LINGER_MS = 10_000;
 /** What of the client's headers concerns the runtime. */
 const PASSED_ON: ReadonlySet<string> = new Set(["connection", "upgrade", "x-stream-protocol-version", "user-agent"]);
 
@@ -93,7 +95,9 @@ function tunnel(client: End, runtime: End, clock: Clock): Promise<void> {
     },
     drain: () => void backend.resume(),
     closed() {
-      if (!backend.destroyed) backend.end(() => backend.destroy());
+      const late = clock.after(LINGER_MS, () => backend.destroy()); // it may take nothing any more
+      backend.once("close", () => late.cancel());
+      backend.end(() => backend.destroy());
       resolve();
     },
   });

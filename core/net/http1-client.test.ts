@@ -1,0 +1,91 @@
+import { createServer, connect, type AddressInfo, type Socket } from "node:net";
+import { Readable } from "node:stream";
+import { expect, test } from "vitest";
+import { http1Request } from "./http1-client.ts";
+
+/** A backend that reads a request's head and then writes these pieces. */
+async function backend(pieces: readonly string[], then: (socket: Socket) => void = () => undefined): Promise<{ dial(): Socket; readonly seen: () => string; [Symbol.dispose](): void }> {
+  let seen = "";
+  const server = createServer((socket) => {
+    let answered = false;
+    socket.on("error", () => undefined);
+    socket.on("data", (chunk) => {
+      seen += chunk.toString();
+      if (answered || !seen.includes("\r\n\r\n")) return;
+      answered = true;
+      void (async () => {
+        for (const piece of pieces) {
+          socket.write(piece);
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+        then(socket);
+      })();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return { dial: () => connect(port, "127.0.0.1"), seen: () => seen, [Symbol.dispose]: () => void server.close() };
+}
+
+async function textOf(body: Readable): Promise<string> {
+  let text = "";
+  for await (const chunk of body) text += String(chunk);
+  return text;
+}
+
+const never = new AbortController().signal;
+const GET = { method: "GET", target: "/x", headers: [["Host", "h"]] } as const;
+
+test.each([
+  ["of a known length", ["HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", "lo, and more"], false, "hello"],
+  ["in chunks, however they are cut", ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r", "\nhel", "lo\r\n6\r\n world\r\n0\r\nTrailer: x\r\n", "\r\n"], false, "hello world"],
+  ["until the end", ["HTTP/1.1 200 OK\r\n\r\nhello", " there"], true, "hello there"],
+  ["after the answers before the answer", ["HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"], false, "ok"],
+  ["none", ["HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n"], false, ""],
+])("a body %s", async (_, pieces, ends, expected) => {
+  using server = await backend(pieces, (socket) => void (ends && socket.end()));
+  const { body } = await http1Request(server.dial(), GET, never);
+  expect(await textOf(body)).toBe(expected);
+});
+
+test.each([
+  ["cut off", ["HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello"], "unexpected EOF"],
+  ["cut off in a chunk", ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nhello"], "unexpected EOF"],
+  ["with a bad chunk", ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"], "invalid byte in chunk length"],
+])("a body %s is an error, not a shorter body", async (_, pieces, message) => {
+  using server = await backend(pieces, (socket) => void socket.end());
+  const { body } = await http1Request(server.dial(), GET, never);
+  await expect(textOf(body)).rejects.toThrow(message);
+});
+
+test("no answer, and no HTTP, are errors", async () => {
+  using silent = await backend([], (socket) => void socket.end());
+  await expect(http1Request(silent.dial(), GET, never)).rejects.toThrow("EOF");
+  using other = await backend(["SSH-2.0-OpenSSH\r\n\r\n"]);
+  await expect(http1Request(other.dial(), GET, never)).rejects.toThrow("malformed HTTP response");
+});
+
+test("a request body without a length goes in chunks, a header cannot bring another with it", async () => {
+  using server = await backend(["HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"]);
+  const { body } = await http1Request(server.dial(), { method: "POST", target: "/", headers: [["Host", "h"], ["X", "a\r\nEvil: yes"]], body: Readable.from([Buffer.from("hello")]) }, never);
+  await textOf(body);
+  expect(server.seen()).toContain("X: a Evil: yes\r\nTransfer-Encoding: chunked\r\n\r\n");
+});
+
+test("an upgrade hands the connection over, with what came behind the headers", async () => {
+  using server = await backend(["HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nearly"], (socket) => void socket.write(" late"));
+  const { status, upgraded } = await http1Request(server.dial(), { ...GET, headers: [["Host", "h"], ["Connection", "Upgrade"], ["Upgrade", "x"]] }, never);
+  expect(status).toBe(101);
+  let text = upgraded!.early.toString();
+  upgraded!.connection.on("data", (chunk: Buffer) => void (text += chunk.toString())).resume();
+  await expect.poll(() => text).toBe("early late");
+  upgraded!.connection.destroy();
+});
+
+test("a signal ends it", async () => {
+  using server = await backend([]);
+  const quit = new AbortController();
+  const answer = http1Request(server.dial(), GET, quit.signal);
+  quit.abort(new Error("client is gone"));
+  await expect(answer).rejects.toThrow("client is gone");
+});

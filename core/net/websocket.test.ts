@@ -1,0 +1,90 @@
+import { once } from "node:events";
+import { createServer, connect, type AddressInfo, type Socket } from "node:net";
+import { expect, test } from "vitest";
+import { systemClock } from "../lifecycle/clock.ts";
+import { webSocket, webSocketAnswer, type WebSocketPeer, webSocketProblem } from "./websocket.ts";
+
+interface Pair { readonly client: Socket; readonly peer: WebSocketPeer; readonly messages: string[]; readonly closed: Promise<void>; [Symbol.dispose](): void }
+
+async function pair(): Promise<Pair> {
+  const messages: string[] = [];
+  const { promise: closed, resolve } = Promise.withResolvers<void>();
+  const { promise: accepted, resolve: accept } = Promise.withResolvers<WebSocketPeer>();
+  const server = createServer((socket) => accept(webSocket(socket, { early: new Uint8Array(0), clock: systemClock, message: (data, type) => void messages.push(`${type} ${data}`), closed: resolve })));
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  const client = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  return { client, peer: await accepted, messages, closed, [Symbol.dispose]: () => { client.destroy(); server.close(); } };
+}
+
+function frame(opcode: number, text: string, { final = true, masked = true, length = text.length } = {}): Buffer {
+  const payload = Buffer.from(text, "latin1");
+  const mask = Buffer.from([1, 2, 3, 4]);
+  const head = length < 126 ? Buffer.from([length]) : Buffer.from([126, length >> 8, length & 255]);
+  head[0]! |= masked ? 0x80 : 0;
+  if (masked) for (let i = 0; i < payload.length; i++) payload[i]! ^= mask[i % 4]!;
+  return Buffer.concat([Buffer.from([(final ? 0x80 : 0) | opcode]), head, ...(masked ? [mask] : []), payload]);
+}
+
+test("the key of RFC 6455 gets the answer of RFC 6455", () => {
+  expect(webSocketAnswer("dGhlIHNhbXBsZSBub25jZQ==", "v5.channel.k8s.io").toString()).toBe(
+    "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\nSec-WebSocket-Protocol: v5.channel.k8s.io\r\n\r\n",
+  );
+  expect(webSocketProblem((name) => ({ "sec-websocket-version": "13", "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" })[name])).toBeUndefined();
+  expect(webSocketProblem((name) => ({ "sec-websocket-version": "13", "sec-websocket-key": "short" })[name])).toContain("16-byte");
+});
+
+test("messages arrive whole, however they are cut, with pings between the fragments", async () => {
+  using link = await pair();
+  const bytes = Buffer.concat([frame(2, "one"), frame(1, "tw", { final: false }), frame(9, "ping"), frame(0, "o"), frame(2, "x".repeat(300)), frame(2, "")]);
+  for (const byte of bytes) link.client.write(Buffer.from([byte]));
+  const pong = await new Promise<Buffer>((resolve) => link.client.once("data", resolve));
+  expect(pong.toString("latin1")).toBe("\x8a\x04ping");
+  await expect.poll(() => link.messages).toEqual(["binary one", "text two", `binary ${"x".repeat(300)}`, "binary "]);
+});
+
+test.each([
+  ["a frame that is not masked", frame(2, "x", { masked: false }), 1002],
+  ["a continuation of nothing", frame(0, "x"), 1002],
+  ["a new message within another", Buffer.concat([frame(2, "x", { final: false }), frame(2, "y")]), 1002],
+  ["a ping in pieces", frame(9, "x", { final: false }), 1002],
+  ["an unknown kind", frame(3, "x"), 1002],
+  ["reserved bits", Buffer.concat([Buffer.from([0xc2]), frame(2, "x").subarray(1)]), 1002],
+  ["too much", Buffer.from([0x82, 0xff, 0, 0, 0, 0, 0xff, 0, 0, 0, 0, 0, 0, 0]), 1009],
+])("%s ends the connection with its code", async (_, bytes, code) => {
+  using link = await pair();
+  link.client.write(bytes);
+  const answer = await new Promise<Buffer>((resolve) => link.client.once("data", resolve));
+  expect(answer[0]).toBe(0x88);
+  expect(answer.readUInt16BE(2)).toBe(code);
+  await link.closed;
+});
+
+test("a goodbye is answered with its code; nothing is sent after it", async () => {
+  using link = await pair();
+  const goodbye = Buffer.from([0x03, 0xe8]).toString("latin1");
+  link.client.write(frame(8, goodbye));
+  const answer = await new Promise<Buffer>((resolve) => link.client.once("data", resolve));
+  expect([...answer]).toEqual([0x88, 2, 0x03, 0xe8]);
+  expect(link.peer.send([Buffer.from("late")])).toBe(true);
+  await link.closed;
+});
+
+test("what is sent has the length form its size needs", async () => {
+  using link = await pair();
+  link.peer.send([Uint8Array.of(1), Buffer.from("hi")]);
+  link.peer.send([Buffer.alloc(126)]);
+  link.peer.send([Buffer.alloc(65_536)]);
+  const chunks: Buffer[] = [];
+  link.client.on("data", (chunk: Buffer) => void chunks.push(chunk));
+  await expect.poll(() => Buffer.concat(chunks).length).toBe(5 + 4 + 126 + 10 + 65_536);
+  const bytes = Buffer.concat(chunks);
+  expect([...bytes.subarray(0, 9)]).toEqual([0x82, 3, 1, 104, 105, 0x82, 126, 0, 126]);
+  expect([...bytes.subarray(135, 145)]).toEqual([0x82, 127, 0, 0, 0, 0, 0, 1, 0, 0]);
+});
+
+test("a client that vanishes is told as closed", async () => {
+  using link = await pair();
+  link.client.destroy();
+  await once(link.client, "close");
+  await link.closed;
+});
