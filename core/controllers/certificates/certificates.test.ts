@@ -9,9 +9,11 @@ import { systemRandom } from "../../lifecycle/random.ts";
 import { NO_ALT_NAMES } from "../../pki/alt-names.ts";
 import { authority, generateKey, keyPem, selfSign } from "../../pki/authority.ts";
 import { createCertificateRequest } from "../../pki/certificate-request.ts";
+import { MACHINE_ANNOTATION, machineAnnotations, machineName } from "../../pki/machine-key.ts";
 import { readCertificatePems } from "../../pki/pem.ts";
 import { parseCertificate } from "../../pki/x509.ts";
 import { csrApprovingController, csrEndsMs, csrSigningController } from "./certificates.ts";
+import { nodeNameProblem } from "./node-name.ts";
 import { KUBELET_CLIENT, KUBELET_SERVING } from "./requests.ts";
 
 const DAY = 86_400_000;
@@ -60,6 +62,30 @@ test("a kubelet's requests are approved and signed; others are left to the admin
     expect(certificate.subject).toMatchObject({ commonName: "system:node:n1", organizations: ["system:nodes"] });
     expect(Math.round((certificate.notAfterMs - certificate.notBeforeMs) / DAY)).toBe(365);
   }, { api: reviewingApi() }));
+
+test("a node's name is its machine's: another one is denied, the same one may come back", async () => {
+  const mine = await generateKey(), other = await generateKey();
+  const csr = async (machine: typeof mine | undefined, uid: string, status: object = {}) => {
+    const draft = await request(uid, {});
+    const pem = atob(draft.spec.request);
+    return { ...draft, metadata: { ...draft.metadata, uid, creationTimestamp: "2026-01-01T00:00:00Z", annotations: machine ? machineAnnotations(pem, machine) : {} }, status } as never as CertificateSigningRequest;
+  };
+  const node = (annotations: Record<string, string>, ready: string) => ({ metadata: { name: "n1", annotations }, status: { conditions: [{ type: "Ready", status: ready }] } }) as never;
+  const mineNode = node({ [MACHINE_ANNOTATION]: machineName(mine) }, "Unknown");
+  const approved = { conditions: [{ type: "Approved", status: "True", lastUpdateTime: "2026-01-01T00:00:00Z" }] };
+  const nowMs = Date.parse("2026-01-01T00:01:00Z");
+  const told = (one: CertificateSigningRequest, of: { node?: never; others?: CertificateSigningRequest[]; nowMs?: number }) => nodeNameProblem(one, { node: undefined, others: [], nowMs, ...of })?.split(":")[0];
+  expect(told(await csr(mine, "a"), { node: mineNode })).toBeUndefined();
+  expect(told(await csr(other, "a"), { node: mineNode })).toBe("node n1 is another machine");
+  expect(told(await csr(undefined, "a"), { node: mineNode })).toBe("node n1 is another machine");
+  const stolen = await csr(mine, "b");
+  expect(told({ ...(await csr(other, "a")), metadata: stolen.metadata }, { node: mineNode })).toBe("node n1 is another machine"); // annotations of another request
+  expect(told(await csr(mine, "a"), { node: node({}, "True") })).toBe("node n1 is another machine, and alive");
+  expect(told(await csr(mine, "a"), { node: node({}, "Unknown") })).toBeUndefined();
+  expect(told(await csr(mine, "a"), { others: [await csr(other, "b", approved)] })).toBe("another machine is just joining as node n1");
+  expect(told(await csr(mine, "a"), { others: [await csr(mine, "b", approved), await csr(other, "c")] })).toBeUndefined();
+  expect(told(await csr(mine, "a"), { others: [await csr(other, "b", approved)], nowMs: nowMs + 120_000 })).toBeUndefined();
+});
 
 test.each([
   ["pending", {}, 24], ["approved, never issued", { conditions: [{ type: "Approved", status: "True", lastUpdateTime: "2026-01-01T00:00:00Z" }] }, 24],

@@ -18,6 +18,7 @@ import { readCertificatePems } from "../../pki/pem.ts";
 import { isUsage, parseCertificate } from "../../pki/x509.ts";
 import { type Controller, itself, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
+import { NAME_TAKEN, nodeNameOf, nodeNameProblem } from "./node-name.ts";
 import { hasCondition, isApproved, KUBELET_CLIENT, KUBELET_SERVING, kubeletClientProblem, kubeletServingProblem, NODE_PREFIX, refusal, requestOf, usagesOf } from "./requests.ts";
 
 type Csr = Readonly<CertificateSigningRequest>;
@@ -35,7 +36,7 @@ const SHORT_MS = 8 * HOUR_MS;
 /** Who signs for a signer name; undefined: not us. */
 export type AuthorityFor = (signerName: string) => Authority | undefined;
 
-export function csrApprovingController({ client, informers, approveServing }: Deps & { readonly approveServing: boolean }): Controller {
+export function csrApprovingController({ client, informers, clock, approveServing }: Deps & { readonly approveServing: boolean }): Controller {
   const requests = informers.of(CERTIFICATE_SIGNING_REQUESTS);
   const nodes = informers.of(NODES);
   const requestClient = client.resource(CERTIFICATE_SIGNING_REQUESTS);
@@ -49,26 +50,28 @@ export function csrApprovingController({ client, informers, approveServing }: De
       const csr = requests.get(key);
       if (csr === undefined || csr.status?.certificate || hasCondition(csr, "Approved") || hasCondition(csr, "Denied")) return;
       if (csr.spec.signerName !== KUBELET_CLIENT && !(approveServing && csr.spec.signerName === KUBELET_SERVING)) return;
-      const message = await approval(csr, signal);
-      if (message === undefined) {
+      const condition = await approval(csr, signal);
+      if (condition === undefined) {
         log.debug("request is not approved by us");
         return;
       }
-      const condition: CertificateSigningRequestCondition = { type: "Approved", status: "True", reason: "AutoApproved", message };
       const next = { ...csr, status: { ...csr.status, conditions: [...(csr.status?.conditions ?? []), condition] } };
       await requests.caughtUp([await requestClient.updateSubresource<CertificateSigningRequest>(csr, "approval", next, { signal })], signal);
-      log.info("request approved", { user: csr.spec.username, signer: csr.spec.signerName });
+      log.info(condition.type === "Denied" ? "request denied" : "request approved", { user: csr.spec.username, signer: csr.spec.signerName, message: condition.message });
     },
   };
 
-  /** Why it is approved, if it is. */
-  async function approval(csr: Csr, signal: AbortSignal): Promise<string | undefined> {
+  /** Approved, or denied for a reason, if it is for us to say. */
+  async function approval(csr: Csr, signal: AbortSignal): Promise<CertificateSigningRequestCondition | undefined> {
+    const approved = (message: string): CertificateSigningRequestCondition => ({ type: "Approved", status: "True", reason: "AutoApproved", message });
     const request = requestOf(csr);
-    if (csr.spec.signerName === KUBELET_SERVING) return servesItself(csr, request) ? "Auto approving kubelet serving certificate: its names are those of its Node." : undefined;
+    if (csr.spec.signerName === KUBELET_SERVING) return servesItself(csr, request) ? approved("Auto approving kubelet serving certificate: its names are those of its Node.") : undefined;
     if (kubeletClientProblem(request, usagesOf(csr)) !== undefined) return undefined;
-    if (csr.spec.username === request.subject.commonName && (await mayCreate(csr, "selfnodeclient", signal))) return "Auto approving self kubelet client certificate after SubjectAccessReview.";
-    if (await mayCreate(csr, "nodeclient", signal)) return "Auto approving kubelet client certificate after SubjectAccessReview.";
-    return undefined;
+    if (csr.spec.username === request.subject.commonName && (await mayCreate(csr, "selfnodeclient", signal))) return approved("Auto approving self kubelet client certificate after SubjectAccessReview.");
+    if (!(await mayCreate(csr, "nodeclient", signal))) return undefined;
+    const problem = nodeNameProblem(csr, { node: nodes.get(objectKey("", nodeNameOf(csr))), others: requests.list(), nowMs: clock.nowMs() });
+    if (problem !== undefined) return { type: "Denied", status: "True", reason: NAME_TAKEN, message: problem };
+    return approved("Auto approving kubelet client certificate after SubjectAccessReview.");
   }
 
   async function mayCreate({ spec: { username, uid, groups, extra } }: Csr, subresource: string, signal: AbortSignal): Promise<boolean> {

@@ -1,0 +1,48 @@
+/**
+ * Whose a node's name is. A machine that joins under a token gets a certificate for the name it asks for, unless that name is another machine's:
+ *
+ *   the Node says which machine it is   only that machine gets it again; who replaces a machine deletes its Node first
+ *   the Node does not say               nobody gets it as long as it is Ready
+ *   there is no Node yet                the machine that asked first has a while to register it
+ *
+ * Pure.
+ */
+import type { CertificateSigningRequest } from "../../api/gen/certificates.v1.ts";
+import type { Node } from "../../api/gen/core.v1.ts";
+import { parseTime } from "../../api/meta/time.ts";
+import { MACHINE_ANNOTATION, machineOf } from "../../pki/machine-key.ts";
+import { isApproved, NODE_PREFIX, requestOf } from "./requests.ts";
+
+type Csr = Readonly<CertificateSigningRequest>;
+
+/** From a certificate to a registered Node takes seconds; cloned machines are switched on together. */
+const JOINING_MS = 120_000;
+
+export const NAME_TAKEN = "NodeNameTaken";
+
+/** Why the request's node name is not to be had, for who started the machine; undefined: it is. `others`: all other requests. */
+export function nodeNameProblem(csr: Csr, { node, others, nowMs }: { readonly node: Readonly<Node> | undefined; readonly others: Iterable<Csr>; readonly nowMs: number }): string | undefined {
+  const name = nodeNameOf(csr);
+  const machine = machineOfRequest(csr);
+  const advice = `give this one another name with --node-name or, if it replaces the other, delete that first: kubectl delete node ${name}`;
+  if (node) {
+    const owner = node.metadata.annotations?.[MACHINE_ANNOTATION];
+    if (owner !== undefined) return owner === machine ? undefined : `node ${name} is another machine: ${advice}`;
+    return isReady(node) ? `node ${name} is another machine, and alive: ${advice}` : undefined;
+  }
+  for (const other of others) {
+    if (other.metadata.uid === csr.metadata.uid || other.spec.signerName !== csr.spec.signerName || !isApproved(other) || nodeNameOf(other) !== name || machineOfRequest(other) === machine) continue;
+    const approvedMs = parseTime(other.status?.conditions?.find(({ type }) => type === "Approved")?.lastUpdateTime ?? other.metadata.creationTimestamp);
+    if (approvedMs !== undefined && nowMs - approvedMs < JOINING_MS) return `another machine is just joining as node ${name}: ${advice}`;
+  }
+  return undefined;
+}
+
+/** For requests of the kubelet's signers. */
+export function nodeNameOf(csr: Csr): string { return requestOf(csr).subject.commonName.slice(NODE_PREFIX.length); }
+
+function machineOfRequest({ metadata, spec }: Csr): string | undefined {
+  return machineOf(metadata.annotations, Buffer.from(spec.request, "base64").toString());
+}
+
+function isReady({ status }: Readonly<Node>): boolean { return status?.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True") ?? false; }
