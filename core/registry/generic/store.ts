@@ -50,6 +50,8 @@ export interface UpdateOptions extends WriteOptions {
   /** Absent: the object itself. */
   readonly subresource?: Extract<Subresource, { type: "part" }> | undefined;
   readonly preconditions?: DeleteOptions["preconditions"];
+  /** The client sent all of the object: where the resource asks for it, with the version it replaces. What was made from the object as it is needs none. */
+  readonly isReplacement?: boolean;
 }
 
 export interface Written {
@@ -200,7 +202,7 @@ export class ResourceStore {
     const { context, signal, subresource } = options;
     const old = current.object;
     checkPreconditions(this.#groupResource, old, options.preconditions);
-    const named = this.#checkVersion(draft, old);
+    const named = this.#checkVersion(draft, old, options.isReplacement ?? false);
     keepForUpdate(draft, old);
     const keepsStatus = this.resource.hasStatus && !subresource;
     if (keepsStatus) copyField(draft, old, "status");
@@ -243,12 +245,12 @@ export class ResourceStore {
   }
 
   /** Whether the client named the version it replaces; refuses it when that is not the current one. */
-  #checkVersion(next: ApiObject, old: Readonly<ApiObject>): boolean {
+  #checkVersion(next: ApiObject, old: Readonly<ApiObject>, isReplacement: boolean): boolean {
     const { resourceVersion, uid } = next.metadata;
     if (uid && uid !== old.metadata.uid)
       throw conflict(this.#groupResource, old.metadata.name, `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`);
     if (!resourceVersion || resourceVersion === "0") {
-      if (this.definition.unconditionalUpdate === false)
+      if (isReplacement && this.definition.unconditionalUpdate === false)
         throw invalid(this.#groupKind(), old.metadata.name, [invalidField("metadata.resourceVersion", 0, "must be specified for an update")]);
       return false;
     }

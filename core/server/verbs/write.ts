@@ -43,7 +43,7 @@ export async function updateObject(scope: Scope): Promise<Answer> {
     const next = structuredClone(object);
     await admit(next, old);
     return next;
-  }, { ...options, createMissing: served.definition.createOnUpdate === true && info.subresource === "" });
+  }, { ...options, isReplacement: true, createMissing: served.definition.createOnUpdate === true && info.subresource === "" });
   return { type: "object", status: created ? 201 : 200, object: served.fromStorage(entry.object), entry: served.isStorageVersion ? entry : undefined, served };
 }
 
