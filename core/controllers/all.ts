@@ -8,6 +8,7 @@ import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { type AuthorityFor, csrApprovingController, csrCleanerController, csrSigningController } from "./certificates/certificates.ts";
 import { clusterRoleAggregationController } from "./clusterroleaggregation/clusterroleaggregation.ts";
+import { cronJobController } from "./cronjob/cronjob.ts";
 import { daemonSetController } from "./daemonset/daemonset.ts";
 import type { ControllerDeps } from "./deps.ts";
 import { deploymentController } from "./deployment/deployment.ts";
@@ -26,6 +27,7 @@ import { controllerMetrics, runController } from "./run-controller.ts";
 import { serviceAccountController } from "./serviceaccount/serviceaccount.ts";
 import { type LegacyTokens, serviceAccountTokensController } from "./serviceaccount/serviceaccount-tokens.ts";
 import { tokenCleanerController } from "./serviceaccount/token-cleaner.ts";
+import { statefulSetController } from "./statefulset/statefulset.ts";
 import { taintEvictionController } from "./tainteviction/tainteviction.ts";
 import { ttlAfterFinishedController } from "./ttlafterfinished/ttlafterfinished.ts";
 
@@ -52,7 +54,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
   const metrics = deps.metrics === undefined ? undefined : controllerMetrics(deps.metrics);
   const controllers = [
     deploymentController(deps), replicaSetController(deps), replicationController(deps),
-    daemonSetController(deps), ...jobControllers(deps), ttlAfterFinishedController(deps),
+    daemonSetController(deps), statefulSetController(deps), cronJobController(deps), ...jobControllers(deps), ttlAfterFinishedController(deps),
     endpointsController(deps), endpointSliceController(deps), endpointSliceMirroringController(deps),
     namespaceController(deps), serviceAccountController(deps), rootCaController({ ...deps, rootCa }), tokenCleanerController(deps),
     ...nodeLifecycleControllers({ ...deps, graceMs: deps.nodeGraceMs }), taintEvictionController(deps), podGcController({ ...deps, terminatedMax: deps.terminatedPodsMax }),

@@ -1,0 +1,95 @@
+import { expect, test } from "vitest";
+import { eventually } from "../../../test/fake-api.ts";
+import { withControllers } from "../../../test/run-controllers.ts";
+import type { CronJob, CronJobSpec, Job } from "../../api/gen/batch.v1.ts";
+import { CRON_JOBS, EVENTS, JOBS } from "../../client/resources.ts";
+import { cronJobController } from "./cronjob.ts";
+import { beyondHistory, dueTime, nextDueInMs } from "./plan.ts";
+import { parseSchedule } from "./schedule.ts";
+import { formatInZone, UTC, zoneNamed } from "./zone.ts";
+
+const at = (text: string) => Date.parse(text);
+const next = (schedule: string, from: string, zone = UTC) => {
+  const ms = parseSchedule(schedule, zone).next(at(from));
+  return ms === undefined ? undefined : formatInZone(ms, zone);
+};
+
+test.each([
+  ["* * * * *", "2026-01-01T00:00:30Z", "2026-01-01T00:01:00Z"],
+  ["*/15 * * * *", "2026-01-01T00:15:00Z", "2026-01-01T00:30:00Z"],
+  ["5 4 * * sun", "2026-01-01T00:00:00Z", "2026-01-04T04:05:00Z"],
+  ["0 0 31 * *", "2026-04-01T00:00:00Z", "2026-05-31T00:00:00Z"],
+  ["0 0 29 2 *", "2026-01-01T00:00:00Z", "2028-02-29T00:00:00Z"],
+  ["0 0 30 feb *", "2026-01-01T00:00:00Z", undefined],
+  ["0 12 1,15 * 3", "2026-01-02T00:00:00Z", "2026-01-07T12:00:00Z"], // either day will do
+  ["0 12 */2 * 3", "2026-01-08T00:00:00Z", "2026-01-09T12:00:00Z"],
+  ["0 12 * * 3", "2026-01-08T00:00:00Z", "2026-01-14T12:00:00Z"],
+  ["10-20/5 8-9 * JAN-mar 1-5", "2026-01-02T09:15:00Z", "2026-01-02T09:20:00Z"],
+  ["@monthly", "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"],
+  ["@every 90m", "2026-01-01T00:00:00Z", "2026-01-01T01:30:00Z"],
+  ["CRON_TZ=Asia/Tokyo 0 9 * * *", "2026-01-01T00:30:00Z", "2026-01-02T00:00:00Z"],
+])("%s after %s", (schedule, from, expected) => expect(next(schedule, from)).toBe(expected));
+
+test.each([
+  // Berlin: 02:00 → 03:00 on 2026-03-29, 03:00 → 02:00 on 2026-10-25
+  ["30 2 * * *", "2026-03-28T12:00:00Z", "2026-03-30T02:30:00+02:00"],
+  ["30 3 * * *", "2026-03-28T12:00:00Z", "2026-03-29T03:30:00+02:00"],
+  ["0 0 * * *", "2026-10-24T12:00:00Z", "2026-10-25T00:00:00+02:00"],
+  ["0 4 * * *", "2026-10-24T12:00:00Z", "2026-10-25T04:00:00+01:00"],
+])("in Berlin: %s after %s", (schedule, from, expected) => expect(next(schedule, from, zoneNamed("Europe/Berlin"))).toBe(expected));
+
+test("a schedule that cannot be is refused", () => {
+  for (const bad of ["", "* * * *", "60 * * * *", "* * * * 7", "a * * * *", "5-1 * * * *", "*/0 * * * *", "@now", "@every soon"]) expect(() => parseSchedule(bad, UTC), bad).toThrow();
+});
+
+const cron = (spec: Partial<CronJobSpec>, created = "2026-01-01T00:00:00Z", lastScheduleTime?: string): CronJob => ({
+  apiVersion: "batch/v1", kind: "CronJob", metadata: { name: "c", namespace: "default", uid: "c", resourceVersion: "1", creationTimestamp: created },
+  spec: { schedule: "0 * * * *", jobTemplate: { spec: { template: {} } }, ...spec }, status: lastScheduleTime === undefined ? {} : { lastScheduleTime },
+});
+
+test.each([
+  ["not yet", cron({}), "2026-01-01T00:59:59Z", undefined, false],
+  ["now", cron({}), "2026-01-01T01:00:00Z", "2026-01-01T01:00:00Z", false],
+  ["the latest of several", cron({}), "2026-01-01T05:30:00Z", "2026-01-01T05:00:00Z", false],
+  ["after a long sleep", cron({}), "2026-02-01T05:30:00Z", "2026-02-01T05:00:00Z", true],
+  ["done already", cron({}, undefined, "2026-01-01T05:00:00Z"), "2026-01-01T05:30:00Z", undefined, false],
+  ["too late to start", cron({ startingDeadlineSeconds: 60 }), "2026-01-01T05:30:00Z", undefined, false],
+])("due: %s", (_, of, now, expected, many) => {
+  const due = dueTime(of, parseSchedule(of.spec.schedule, UTC), at(now));
+  expect([due.atMs === undefined ? undefined : formatInZone(due.atMs, UTC), due.many]).toEqual([expected, many]);
+});
+
+test("the next look is when it is due next", () => {
+  expect(nextDueInMs(cron({}, undefined, "2026-01-01T05:00:00Z"), parseSchedule("0 * * * *", UTC), at("2026-01-01T05:30:00Z"))).toBe(30 * 60_000 + 100);
+});
+
+test("finished Jobs beyond the limits go, the oldest first, each kind for itself", () => {
+  const job = (name: string, type: string, startTime: string) => ({ metadata: { name }, status: { startTime, conditions: [{ type, status: "True" }] } }) as Job;
+  const all = [job("s3", "Complete", "3"), job("s1", "Complete", "1"), job("s2", "Complete", "2"), job("f1", "Failed", "0"), job("running", "Suspended", "0")];
+  expect(beyondHistory(cron({ successfulJobsHistoryLimit: 1, failedJobsHistoryLimit: 1 }), all).map(({ metadata }) => metadata.name)).toEqual(["s1", "s2"]);
+  expect(beyondHistory(cron({ failedJobsHistoryLimit: 0 }), all).map(({ metadata }) => metadata.name)).toEqual(["f1"]);
+});
+
+test("a CronJob starts Jobs in time, one at a time if it must, and keeps the last", async () => {
+  let aheadMs = at("2026-01-01T00:00:10Z") - Date.now();
+  const clock = { nowMs: () => Date.now() + aheadMs, uptimeMs: () => performance.now() + aheadMs, sleep: () => Bun.sleep(5), every: () => { throw new Error("unused"); }, after: (ms: number, work: () => void) => { const timer = setTimeout(work, Math.min(ms, 10)); return { cancel: () => clearTimeout(timer) }; } };
+  await withControllers((deps) => [cronJobController({ ...deps, zone: UTC })], async (api, call) => {
+    const [crons, jobs] = [api.client.resource(CRON_JOBS), api.client.resource(JOBS)];
+    await crons.create({ apiVersion: "batch/v1", kind: "CronJob", metadata: { name: "c", namespace: "default" }, spec: { schedule: "* * * * *", timeZone: "Europe/Berlin", concurrencyPolicy: "Forbid", successfulJobsHistoryLimit: 1, jobTemplate: { metadata: { labels: { from: "template" } }, spec: { template: {} } } } }, call);
+    await Bun.sleep(30);
+    expect(api.all(JOBS)).toEqual([]);
+    aheadMs += 60_000;
+    const [first] = await eventually(() => api.all(JOBS), (all) => all.length === 1);
+    expect(first).toMatchObject({ metadata: { name: `c-${at("2026-01-01T00:01:00Z") / 60_000}`, labels: { from: "template" }, annotations: { "batch.kubernetes.io/cronjob-scheduled-timestamp": "2026-01-01T01:01:00+01:00" } } });
+    await eventually(() => api.all(CRON_JOBS)[0]?.status, (status) => status?.active?.length === 1 && status.lastScheduleTime === "2026-01-01T00:01:00Z");
+    aheadMs += 60_000;
+    await eventually(() => api.all(EVENTS).map(({ reason }) => reason), (reasons) => reasons.includes("JobAlreadyActive"));
+    expect(api.all(JOBS)).toHaveLength(1);
+    const finish = (job: Job, completionTime: string) => jobs.updateStatus({ ...job, status: { startTime: completionTime, completionTime, conditions: [{ type: "Complete", status: "True" }] } }, call);
+    await finish(first!, "2026-01-01T00:01:30Z");
+    const second = await eventually(() => api.all(JOBS).find(({ metadata }) => metadata.uid !== first!.metadata.uid), (job) => job !== undefined);
+    await finish(second!, "2026-01-01T00:02:30Z");
+    await eventually(() => api.all(JOBS).map(({ metadata }) => metadata.uid), (uids) => uids.length === 1 && uids[0] === second!.metadata.uid);
+    await eventually(() => api.all(CRON_JOBS)[0]?.status, (status) => (status?.active ?? []).length === 0 && status?.lastSuccessfulTime === "2026-01-01T00:02:30Z");
+  }, { clock: clock as never });
+});

@@ -1,0 +1,196 @@
+/**
+ * Starts Jobs at the times of their CronJob's schedule.
+ *
+ *   CronJob or Job changes, or the time has come → key → Jobs that ended leave status.active → history trimmed → a Job if one is due
+ *
+ * API:    https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/
+ * Source: kubernetes v1.36 pkg/controller/cronjob
+ */
+import type { CronJob, CronJobStatus, Job } from "../../api/gen/batch.v1.ts";
+import type { ObjectReference } from "../../api/gen/core.v1.ts";
+import { goQuote } from "../../api/meta/go-quote.ts";
+import { controllerOf, controllerRef, isControlledBy, isDeleting, type NewObject, namespaceOf } from "../../api/meta/object-meta.ts";
+import { isAlreadyExists, isNotFound } from "../../api/meta/status-error.ts";
+import { formatTime } from "../../api/meta/time.ts";
+import { CRON_JOBS, JOBS } from "../../client/resources.ts";
+import { BY_CONTROLLER } from "../claim.ts";
+import { sameValue } from "../conditions.ts";
+import { controllerIs, type Controller, itself, type Next } from "../controller.ts";
+import type { ControllerDeps } from "../deps.ts";
+import { finishedCondition } from "../job/view.ts";
+import { isNamespaceTerminating, messageOf } from "../pod-control.ts";
+import type { Index } from "../../client/informer.ts";
+import { beyondHistory, dueTime, jobName, nextDueInMs } from "./plan.ts";
+import { parseSchedule, type Schedule } from "./schedule.ts";
+import { formatInZone, localZone, UTC, type Zone, zoneNamed } from "./zone.ts";
+
+type Cron = Readonly<CronJob>;
+/** The status as it will be written. */
+type Draft = CronJobStatus & { active: ObjectReference[] };
+
+export function cronJobController({ client, informers, events, clock, zone = localZone() }: Pick<ControllerDeps, "client" | "informers" | "events" | "clock"> & { readonly zone?: Zone | undefined }): Controller {
+  const crons = informers.of(CRON_JOBS);
+  const jobs = informers.of(JOBS);
+  const cronClient = client.resource(CRON_JOBS);
+  const jobClient = client.resource(JOBS);
+  const recorder = events.from({ component: "cronjob-controller" });
+
+  return {
+    name: "cronjob",
+    workers: 5,
+    watches: [itself(crons), controllerIs(jobs, CRON_JOBS)],
+    async reconcile(key, { signal }): Promise<Next> {
+      const cron = crons.get(key);
+      if (cron === undefined) return;
+      const own = jobs.by(BY_CONTROLLER as Index<Job>, cron.metadata.uid);
+      const draft: Draft = { ...cron.status, active: [...(cron.status?.active ?? [])] };
+      let againInMs: number | undefined;
+      let failure: unknown;
+      try {
+        await trim(cron, own, draft, signal);
+        await review(cron, own, draft, signal);
+        againInMs = await schedule(cron, draft, signal);
+      } catch (error) {
+        if (signal.aborted) throw error;
+        failure = error;
+      }
+      if (!sameValue(draft, cron.status ?? {})) await crons.caughtUp([await cronClient.updateStatus({ ...cron, status: draft }, { signal })], signal);
+      if (failure !== undefined && !isNamespaceTerminating(failure)) throw failure;
+      return againInMs === undefined ? undefined : { againInMs };
+    },
+  };
+
+  async function trim(cron: Cron, own: readonly Readonly<Job>[], draft: Draft, signal: AbortSignal): Promise<void> {
+    for (const job of beyondHistory(cron, own)) if (!isDeleting(job)) await removeJob(cron, job, draft, signal).catch((error: unknown) => { if (signal.aborted) throw error; }); // told as an event; tried again next time
+  }
+
+  async function removeJob(cron: Cron, job: Readonly<Job>, draft: Draft, signal: AbortSignal): Promise<void> {
+    try {
+      await jobClient.delete(job, { propagationPolicy: "Background", preconditions: { uid: job.metadata.uid } }, { signal });
+    } catch (error) {
+      if (isNotFound(error)) return;
+      recorder.event(cron, "Warning", "FailedDelete", `Deleted job: ${messageOf(error)}`);
+      throw error;
+    }
+    draft.active = draft.active.filter(({ uid }) => uid !== job.metadata.uid);
+    recorder.event(cron, "Normal", "SuccessfulDelete", `Deleted job ${job.metadata.name}`);
+  }
+
+  /** Brings status.active and the last success in line with the Jobs there are. */
+  async function review(cron: Cron, own: readonly Readonly<Job>[], draft: Draft, signal: AbortSignal): Promise<void> {
+    for (const job of own) {
+      const listed = draft.active.some(({ uid }) => uid === job.metadata.uid);
+      const end = finishedCondition(job);
+      if (end === undefined) {
+        if (!listed) recorder.event(cron, "Warning", "UnexpectedJob", `Saw a job that the controller did not create or forgot: ${job.metadata.name}`);
+        continue;
+      }
+      if (listed) {
+        draft.active = draft.active.filter(({ uid }) => uid !== job.metadata.uid);
+        recorder.event(cron, "Normal", "SawCompletedJob", `Saw completed job: ${job.metadata.name}, condition: ${end.type}`);
+      }
+      const completed = end.type === "Complete" ? job.status?.completionTime : undefined;
+      if (completed !== undefined && completed > (draft.lastSuccessfulTime ?? "")) draft.lastSuccessfulTime = completed;
+    }
+    for (const { uid, name = "" } of [...draft.active]) {
+      if (own.some((job) => job.metadata.uid === uid)) continue;
+      const live = await jobClient.get({ metadata: { name, namespace: namespaceOf(cron) } }, { signal }).catch((error: unknown) => {
+        if (!isNotFound(error)) throw error;
+        return undefined;
+      });
+      if (live !== undefined && live.metadata.uid === uid) continue;
+      recorder.event(cron, "Normal", "MissingJob", `Active job went missing: ${name}`);
+      draft.active = draft.active.filter((one) => one.uid !== uid);
+    }
+  }
+
+  /** Starts what is due; returns how long until it is worth looking again. */
+  async function schedule(cron: Cron, draft: Draft, signal: AbortSignal): Promise<number | undefined> {
+    if (isDeleting(cron)) return undefined;
+    const parsed = scheduleOf(cron);
+    if (parsed === undefined || cron.spec.suspend) return undefined;
+    const nowMs = clock.nowMs();
+    const again = (): number | undefined => nextDueInMs({ ...cron, status: draft }, parsed, nowMs);
+    const { atMs, many } = dueTime(cron, parsed, nowMs);
+    if (atMs === undefined) return again();
+    if (many) recorder.event(cron, "Warning", "TooManyMissedTimes", "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew");
+    const { startingDeadlineSeconds, concurrencyPolicy } = cron.spec;
+    if (startingDeadlineSeconds !== undefined && atMs + startingDeadlineSeconds * 1000 < nowMs) {
+      recorder.event(cron, "Warning", "MissSchedule", `Missed scheduled time to start a job: ${new Date(atMs).toUTCString().replace("GMT", "+0000")}`);
+      return again();
+    }
+    const name = jobName(cron, atMs);
+    if (draft.active.some((one) => one.name === name) || draft.lastScheduleTime === formatTime(atMs)) return again();
+    if (concurrencyPolicy === "Forbid" && draft.active.length > 0) {
+      recorder.event(cron, "Normal", "JobAlreadyActive", "Not starting job because prior execution is running and concurrency policy is Forbid");
+      return again();
+    }
+    if (concurrencyPolicy === "Replace") await replaceActive(cron, draft, signal);
+    const started = await start(cron, atMs, signal);
+    if (started === undefined || draft.active.some(({ uid }) => uid === started.metadata.uid)) return again();
+    const { uid, resourceVersion } = started.metadata;
+    draft.active.push({ kind: "Job", apiVersion: "batch/v1", namespace: namespaceOf(started), name, uid, resourceVersion });
+    draft.lastScheduleTime = formatTime(atMs);
+    return again();
+  }
+
+  function scheduleOf(cron: Cron): Schedule | undefined {
+    const { timeZone, schedule: text } = cron.spec;
+    let where: Zone = zone;
+    if (text.includes("TZ")) {
+      recorder.event(cron, "Warning", "UnsupportedSchedule", `CRON_TZ or TZ used in schedule ${goQuote(text)} is not officially supported, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details`);
+    }
+    try {
+      if (timeZone !== undefined) where = zoneNamed(timeZone);
+    } catch {
+      recorder.event(cron, "Warning", "UnknownTimeZone", `invalid timeZone: ${goQuote(timeZone ?? "")}: unknown time zone ${timeZone}`);
+      return undefined;
+    }
+    try {
+      return parseSchedule(text, where);
+    } catch (error) {
+      recorder.event(cron, "Warning", "UnparseableSchedule", `unparseable schedule: ${goQuote(text)} : ${messageOf(error)}`);
+      return undefined;
+    }
+  }
+
+  async function replaceActive(cron: Cron, draft: Draft, signal: AbortSignal): Promise<void> {
+    for (const { name = "", uid } of [...draft.active]) {
+      const job = await jobClient.get({ metadata: { name, namespace: namespaceOf(cron) } }, { signal }).catch((error: unknown) => {
+        if (isNotFound(error)) return undefined;
+        recorder.event(cron, "Warning", "FailedGet", `Get job: ${messageOf(error)}`);
+        throw error;
+      });
+      if (job === undefined || job.metadata.uid !== uid) draft.active = draft.active.filter((one) => one.uid !== uid);
+      else await removeJob(cron, job, draft, signal);
+    }
+  }
+
+  /** Undefined: the name is taken by a Job that is not ours. */
+  async function start(cron: Cron, atMs: number, signal: AbortSignal): Promise<Readonly<Job> | undefined> {
+    const { metadata: template, spec } = cron.spec.jobTemplate;
+    const name = jobName(cron, atMs);
+    const where = cron.spec.timeZone === undefined ? UTC : zoneNamed(cron.spec.timeZone);
+    const draft: NewObject<Job> = {
+      apiVersion: "batch/v1", kind: "Job",
+      metadata: {
+        name, namespace: namespaceOf(cron), ownerReferences: [controllerRef(cron)], labels: { ...template?.labels },
+        annotations: { ...template?.annotations, "batch.kubernetes.io/cronjob-scheduled-timestamp": formatInZone(atMs, where) },
+      },
+      spec: spec ?? { template: {} },
+    };
+    try {
+      const started = await jobClient.create(draft, { signal });
+      recorder.event(cron, "Normal", "SuccessfulCreate", `Created job ${name}`);
+      await jobs.caughtUp([started], signal);
+      return started;
+    } catch (error) {
+      if (isAlreadyExists(error)) {
+        const existing = await jobClient.get({ metadata: { name, namespace: namespaceOf(cron) } }, { signal });
+        return controllerOf(existing) !== undefined && isControlledBy(existing, cron) ? existing : undefined;
+      }
+      if (!isNamespaceTerminating(error) && !signal.aborted) recorder.event(cron, "Warning", "FailedCreate", `Error creating job: ${messageOf(error)}`);
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * When a CronJob is due, and which of its Jobs are to go. No I/O.
+ *
+ * Source: kubernetes v1.36 pkg/controller/cronjob/{cronjob_controllerv2,utils}.go
+ */
+import type { CronJob, Job } from "../../api/gen/batch.v1.ts";
+import { parseTime } from "../../api/meta/time.ts";
+import { finishedCondition } from "../job/view.ts";
+import type { Schedule } from "./schedule.ts";
+
+/** So that a timer that is a little early does not find nothing to do. */
+const LATE_MS = 100;
+const MANY = 100;
+
+export interface Due {
+  /** The latest time that has passed without a Job; undefined: none has. */
+  readonly atMs: number | undefined;
+  /** More than a hundred were missed. */
+  readonly many: boolean;
+}
+
+/** Since the last Job, or the CronJob's creation, but no further back than `startingDeadlineSeconds`. */
+export function dueTime(cronJob: Readonly<CronJob>, schedule: Schedule, nowMs: number, withDeadline = true): Due & { readonly fromMs: number } {
+  const { startingDeadlineSeconds } = cronJob.spec;
+  let fromMs = parseTime(cronJob.status?.lastScheduleTime ?? "") ?? parseTime(cronJob.metadata.creationTimestamp) ?? nowMs;
+  if (withDeadline && startingDeadlineSeconds !== undefined) fromMs = Math.max(fromMs, nowMs - startingDeadlineSeconds * 1000);
+  const first = schedule.next(fromMs);
+  if (first === undefined || nowMs < first) return { atMs: undefined, many: false, fromMs };
+  const second = schedule.next(first);
+  if (second === undefined || nowMs < second) return { atMs: first, many: false, fromMs };
+  // Long ago: jump near to now by the distance of two, then count on one by one.
+  const missed = Math.floor((nowMs - first) / (second - first)) + 1;
+  let atMs: number | undefined;
+  for (let at = schedule.next(first + (missed - 2) * (second - first)); at !== undefined && at <= nowMs; at = schedule.next(at)) atMs = at;
+  return { atMs, many: missed > MANY, fromMs };
+}
+
+/** How long until the next time; undefined: never. */
+export function nextDueInMs(cronJob: Readonly<CronJob>, schedule: Schedule, nowMs: number): number | undefined {
+  const { atMs, fromMs, many } = dueTime(cronJob, schedule, nowMs, false);
+  const nextMs = schedule.next(atMs ?? (many ? nowMs : fromMs));
+  return nextMs === undefined ? undefined : nextMs + LATE_MS - nowMs;
+}
+
+/** The Jobs of the CronJob beyond its history limits, oldest first. */
+export function beyondHistory({ spec }: Readonly<CronJob>, jobs: readonly Readonly<Job>[]): Readonly<Job>[] {
+  const order = (job: Readonly<Job>): string => `${job.status?.startTime ?? "~"} ${job.metadata.name}`;
+  const oldest = (type: string, limit: number | undefined): Readonly<Job>[] => {
+    if (limit === undefined) return [];
+    const ended = jobs.filter((job) => finishedCondition(job)?.type === type).toSorted((a, b) => (order(a) < order(b) ? -1 : 1));
+    return ended.slice(0, Math.max(0, ended.length - limit));
+  };
+  return [...oldest("Complete", spec.successfulJobsHistoryLimit), ...oldest("Failed", spec.failedJobsHistoryLimit)];
+}
+
+/** One name for one time: a Job is not started twice, whatever happens. */
+export function jobName({ metadata: { name } }: Readonly<CronJob>, atMs: number): string { return `${name}-${Math.floor(atMs / 60_000)}`; }

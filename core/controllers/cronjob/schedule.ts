@@ -1,0 +1,101 @@
+/**
+ * Cron schedules: when a CronJob is due next.
+ *
+ *   minute hour day-of-month month day-of-week     each * ? n a-b a-b/n a,b or a name; both days given: either will do
+ *   @yearly @annually @monthly @weekly @daily @midnight @hourly, @every 1h30m
+ *   TZ=Europe/Berlin before any of them            not supported by Kubernetes, but there are clusters that use it
+ *
+ * Source: github.com/robfig/cron v3 parser.go, spec.go
+ */
+import { parseDurationNs } from "../../api/meta/duration.ts";
+import { instantOf, wallClock, type Zone, zoneNamed } from "./zone.ts";
+
+export interface Schedule {
+  /** The first time after `ms`; undefined: not within five years. */
+  next(ms: number): number | undefined;
+}
+
+interface Field { readonly values: ReadonlySet<number>; readonly any: boolean }
+interface Bounds { readonly min: number; readonly max: number; readonly names?: readonly string[] }
+
+const MINUTE: Bounds = { min: 0, max: 59 };
+const HOUR: Bounds = { min: 0, max: 23 };
+const DAY: Bounds = { min: 1, max: 31 };
+const MONTH: Bounds = { min: 1, max: 12, names: ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"] };
+const WEEKDAY: Bounds = { min: 0, max: 6, names: ["sun", "mon", "tue", "wed", "thu", "fri", "sat"] };
+
+const DESCRIPTORS: Readonly<Record<string, string>> = {
+  "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0", "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@hourly": "0 * * * *",
+};
+const EVERY = "@every ";
+const MINUTE_MS = 60_000;
+const YEARS_MAX = 5;
+
+/** `zone` holds where the schedule names none. Throws for what is no schedule. */
+export function parseSchedule(text: string, zone: Zone): Schedule {
+  const named = /^(?:CRON_)?TZ=(\S+)\s+(.*)$/.exec(text);
+  const where = named === null ? zone : zoneNamed(named[1] ?? "");
+  const spec = (named?.[2] ?? text).trim();
+  if (spec.startsWith(EVERY)) return every(Number(parseDurationNs(spec.slice(EVERY.length)) / 1_000_000n));
+  const fields = (DESCRIPTORS[spec] ?? spec).split(/\s+/);
+  if (spec.startsWith("@") && DESCRIPTORS[spec] === undefined) throw new Error(`unrecognized descriptor: ${spec}`);
+  if (fields.length !== 5) throw new Error(`expected exactly 5 fields, found ${fields.length}: [${fields.join(" ")}]`);
+  const [minute, hour, day, month, weekday] = [MINUTE, HOUR, DAY, MONTH, WEEKDAY].map((bounds, i) => parseField(fields[i] ?? "", bounds)) as [Field, Field, Field, Field, Field];
+  return { next: (ms) => nextMatch(ms, where, { minute, hour, day, month, weekday }) };
+}
+
+/** In whole seconds, at least one. */
+function every(delayMs: number): Schedule {
+  const stepMs = Math.max(1000, Math.floor(delayMs / 1000) * 1000);
+  return { next: (ms) => Math.floor(ms / 1000) * 1000 + stepMs };
+}
+
+function parseField(text: string, bounds: Bounds): Field {
+  const values = new Set<number>();
+  let any = false;
+  for (const range of text.split(",")) {
+    const match = /^(\*|\?|[a-z0-9]+)(?:-([a-z0-9]+))?(?:\/(\d+))?$/i.exec(range);
+    if (match === null) throw new Error(`failed to parse range ${range}`);
+    const [, low = "", high, step] = match;
+    const isAny = low === "*" || low === "?";
+    const start = isAny ? bounds.min : valueOf(low, bounds);
+    const end = isAny ? bounds.max : high !== undefined ? valueOf(high, bounds) : step !== undefined ? bounds.max : start;
+    const by = step === undefined ? 1 : Number(step);
+    if (start < bounds.min || end > bounds.max || start > end || by === 0) throw new Error(`range out of bounds: ${range}`);
+    for (let value = start; value <= end; value += by) values.add(value);
+    any ||= isAny && by === 1;
+  }
+  return { values, any };
+}
+
+function valueOf(text: string, { min, names }: Bounds): number {
+  const index = names?.indexOf(text.toLowerCase()) ?? -1;
+  if (index >= 0) return index + min;
+  if (!/^\d+$/.test(text)) throw new Error(`failed to parse int from ${text}`);
+  return Number(text);
+}
+
+interface Fields { readonly minute: Field; readonly hour: Field; readonly day: Field; readonly month: Field; readonly weekday: Field }
+
+/** Goes forward in steps as large as the first field that does not fit allows. */
+function nextMatch(fromMs: number, zone: Zone, { minute, hour, day, month, weekday }: Fields): number | undefined {
+  let ms = (Math.floor(fromMs / MINUTE_MS) + 1) * MINUTE_MS;
+  const lastYear = wallClock(ms, zone).getUTCFullYear() + YEARS_MAX;
+  const dayFits = (wall: Date): boolean => {
+    const [byDate, byWeekday] = [day.values.has(wall.getUTCDate()), weekday.values.has(wall.getUTCDay())];
+    return day.any || weekday.any ? byDate && byWeekday : byDate || byWeekday;
+  };
+  for (;;) {
+    const wall = wallClock(ms, zone);
+    const [year, m, d] = [wall.getUTCFullYear(), wall.getUTCMonth(), wall.getUTCDate()];
+    if (year > lastYear) return undefined;
+    if (!month.values.has(m + 1)) ms = forward(ms, instantOf(Date.UTC(year, m + 1, 1), zone));
+    else if (!dayFits(wall)) ms = forward(ms, instantOf(Date.UTC(year, m, d + 1), zone));
+    else if (!hour.values.has(wall.getUTCHours())) ms += (60 - wall.getUTCMinutes()) * MINUTE_MS;
+    else if (!minute.values.has(wall.getUTCMinutes())) ms += MINUTE_MS;
+    else return ms;
+  }
+}
+
+/** A clock that is put back must not take us back. */
+function forward(ms: number, next: number): number { return next > ms ? next : ms + MINUTE_MS; }
