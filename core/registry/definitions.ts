@@ -13,6 +13,7 @@ import { daemonSets } from "./apps/daemon-set.ts";
 import { deployments } from "./apps/deployment.ts";
 import { replicaSets } from "./apps/replica-set.ts";
 import { statefulSets } from "./apps/stateful-set.ts";
+import { horizontalPodAutoscalers } from "./autoscaling/horizontal-pod-autoscaler.ts";
 import { cronJobs } from "./batch/cron-job.ts";
 import { jobs } from "./batch/job.ts";
 import { certificateSigningRequests } from "./certificates/certificate-signing-request.ts";
@@ -80,6 +81,7 @@ export function registryDefinitions({ serviceCidrs, nodePortRange, store, random
     any(apiServices),
     any(certificateSigningRequests),
     any(eventsV1),
+    any(horizontalPodAutoscalers),
     any(roles), any(clusterRoles), any(roleBindings), any(clusterRoleBindings),
   ];
 }
