@@ -32,10 +32,11 @@ export const LAYERS: Record<string, readonly string[]> = {
   "node/proxy":       [...caller, "core/net", "node/os"],
   "node/tunnel":      [...base, "core/net", "core/tunnel"],
   "node/kubelet":     [...caller, "core/net", "core/pki", "node/os", "node/cri"],
+  "node/join":        [...caller, "core/pki"],
   "installers":       [],
   "cmd":              [ // the composition roots: the only places that see everything
     "storage", ...caller, "core/cel", "core/net", "core/pki", "core/registry", "core/authn", "core/authz", "core/admission", "core/tunnel", "core/server",
-    "core/scheduler", "core/controllers", "core/dns", "node/os", "node/cri", "node/runtime", "node/network", "node/proxy", "node/tunnel", "node/kubelet",
+    "core/scheduler", "core/controllers", "core/dns", "node/os", "node/cri", "node/runtime", "node/network", "node/proxy", "node/tunnel", "node/kubelet", "node/join",
   ],
 };
 
