@@ -59,6 +59,7 @@ export function serviceAccountAdmission({ serviceAccounts, clock, random }: Serv
       const pod = request.object as Pod;
       if (isMirror(pod)) return checkMirror(request, pod); // its node must find it as it was made
       pod.spec.serviceAccountName ||= DEFAULT_NAME;
+      pod.spec.serviceAccount = pod.spec.serviceAccountName; // the old name of the field: always the same, or every later update would change it
       const account = await accountOf(request, pod);
       if (pod.spec.automountServiceAccountToken ?? account.automountServiceAccountToken ?? true) mountToken(pod, random);
       if (!pod.spec.imagePullSecrets?.length && account.imagePullSecrets?.length) pod.spec.imagePullSecrets = account.imagePullSecrets.map(({ name }) => ({ name }));
