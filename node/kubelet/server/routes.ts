@@ -13,8 +13,7 @@ export interface Routed {
   readonly configz: () => Readonly<Record<string, unknown>>;
   readonly clock: Clock;
   readonly method: string;
-  readonly path: string;
-  /** Decoded, without the empty ones. */
+  /** Of the path: decoded, without the empty ones. */
   readonly parts: readonly string[];
   readonly query: URLSearchParams;
   readonly signal: AbortSignal;
@@ -22,7 +21,7 @@ export interface Routed {
 
 /** Throws AnswerError and KubeletApiError. */
 export async function route(asked: Routed): Promise<Answer> {
-  const { api, metrics, clock, method, path, parts, query, signal } = asked;
+  const { api, metrics, clock, method, parts, query, signal } = asked;
   const [root, ...rest] = parts;
   const isGet = method === "GET" || method === "HEAD";
   switch (root) {
@@ -50,7 +49,7 @@ export async function route(asked: Routed): Promise<Answer> {
       if (rest[0] === "cadvisor") return { status: 200, contentType: METRICS_TYPE, body: cadvisorMetrics(await api.statsSummary(signal)) };
       break;
     case "configz": return json({ kubeletconfig: asked.configz() });
-    case "logs": return await systemLogs(api.logDir, path, query);
+    case "logs": return await systemLogs(api.logDir, rest.join("/"), query);
   }
   return text(404, "404 page not found\n");
 }

@@ -72,7 +72,7 @@ export function kubeletServer({ api, host, port, tls, clientCa, client, configz,
   async function answerTo(request: IncomingMessage, connection: Connection, signal: AbortSignal): Promise<Answer> {
     const { path, query, parts } = targetOf(request);
     await check(request, connection, path, signal);
-    return await route({ api, metrics, configz, clock, method: request.method ?? "GET", path, parts, query, signal });
+    return await route({ api, metrics, configz, clock, method: request.method ?? "GET", parts, query, signal });
   }
 
   function handler(request: IncomingMessage, response: ServerResponse, connection: Connection): void {
@@ -152,9 +152,10 @@ interface Target { readonly path: string; readonly query: URLSearchParams; reado
 /** Throws the answer to a path that cannot be read. */
 function targetOf({ url = "/" }: IncomingMessage): Target {
   const mark = url.indexOf("?");
-  const path = mark < 0 ? url : url.slice(0, mark);
   try {
-    return { path, query: new URLSearchParams(mark < 0 ? "" : url.slice(mark + 1)), parts: path.split("/").filter((part) => part !== "").map(decodeURIComponent) };
+    const parts = (mark < 0 ? url : url.slice(0, mark)).split("/").filter((part) => part !== "").map(decodeURIComponent);
+    // authorized as it is routed: however it was spelled
+    return { path: `/${parts.join("/")}`, query: new URLSearchParams(mark < 0 ? "" : url.slice(mark + 1)), parts };
   } catch {
     throw new AnswerError(400, "400 Bad Request");
   }

@@ -9,9 +9,8 @@ import { join, sep } from "node:path";
 import { type Answer, AnswerError, text } from "./answer.ts";
 import { isNotThere } from "./read-log.ts";
 
-export async function systemLogs(logDir: string, path: string, query: URLSearchParams): Promise<Answer> {
+export async function systemLogs(logDir: string, below: string, query: URLSearchParams): Promise<Answer> {
   if (query.has("query")) return text(403, "Log query is not enabled on this node\n");
-  const below = decodeURIComponent(path.replace(/^\/logs/, ""));
   try {
     const root = await realpath(logDir);
     const found = await realpath(join(root, below));

@@ -1,0 +1,170 @@
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
+import { request as httpsRequest } from "node:https";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Duplex } from "node:stream";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Pod } from "../../../core/api/gen/core.v1.ts";
+import type { Client } from "../../../core/client/client.ts";
+import type { ApiRequest } from "../../../core/client/transport.ts";
+import { systemClock } from "../../../core/lifecycle/clock.ts";
+import { systemRandom } from "../../../core/lifecycle/random.ts";
+import type { HttpsServer } from "../../../core/net/http-server.ts";
+import { silentLog } from "../../../core/observe/log.ts";
+import { metricsRegistry } from "../../../core/observe/metrics.ts";
+import { openPki, type Pki } from "../../../core/pki/pki.ts";
+import { KubeletApiError, type KubeletApi } from "../kubelet-api.ts";
+import { kubeletServer } from "./server.ts";
+
+const dir = mkdtempSync(join(tmpdir(), "kubelet-server-"));
+const quit = new AbortController();
+const asked: string[] = [];
+let pki: Pki;
+let stranger: Pki;
+let server: HttpsServer;
+let ended: Promise<void>;
+let runtimePort = 0;
+const runtime = createHttpServer();
+
+const POD = { apiVersion: "v1", kind: "Pod", metadata: { name: "web", namespace: "shop", uid: "u1" }, spec: { containers: [{ name: "c", image: "i" }] } } as unknown as Pod;
+
+const api = {
+  nodeName: "n1", logDir: dir,
+  pods: () => [POD],
+  pod: ({ namespace, name }: { namespace: string; name: string }) => (namespace === "shop" && name === "web" ? POD : undefined),
+  logFile(_: unknown, container: string, { previous }: { previous?: boolean }) {
+    if (previous) throw new KubeletApiError("bad-request", `previous terminated container "${container}" in pod "web" not found`);
+    return { path: join(dir, "0.log"), containerId: "x", running: () => false };
+  },
+  exec: (_: unknown, __: string, command: readonly string[]) => Promise.resolve(`http://127.0.0.1:${runtimePort}/exec/${command.join("+")}`),
+  unhealthyReason: () => undefined,
+} as unknown as KubeletApi;
+
+/** Knows the token "good" as joe, who may read pods; and masters, who may do anything. */
+const client = {
+  request({ path, body }: ApiRequest) {
+    const { spec } = body as { spec: { token?: string; user?: string; groups?: readonly string[]; resourceAttributes?: { verb: string; subresource: string } } };
+    if (path.endsWith("/tokenreviews")) return Promise.resolve({ status: spec.token === "good" ? { authenticated: true, user: { username: "joe", groups: [] } } : { authenticated: false } });
+    const { verb, subresource } = spec.resourceAttributes!;
+    asked.push(`${spec.user} ${verb} ${subresource}`);
+    return Promise.resolve({ status: { allowed: spec.groups!.includes("system:masters") || (spec.user === "joe" && subresource === "pods") } });
+  },
+} as unknown as Client;
+
+beforeAll(async () => {
+  const open = (name: string): Promise<Pki> => openPki({ dir: join(dir, name), clock: systemClock, random: systemRandom, log: silentLog, releasedMs: 0, names: () => ({ nodeName: "n1", nodeIps: ["127.0.0.1"], serviceIps: [], clusterDomain: "cluster.local", extra: [] }) });
+  pki = await open("tls");
+  stranger = await open("stranger");
+  runtime.on("upgrade", (_request, socket, head) => fakeRuntime(socket, head));
+  await new Promise<void>((resolve) => runtime.listen(0, "127.0.0.1", resolve));
+  runtimePort = (runtime.address() as AddressInfo).port;
+  const { keyPem, certificatePem } = pki.leaf("serving-kubelet");
+  server = kubeletServer({
+    api, host: "127.0.0.1", port: 0, tls: () => ({ key: keyPem, cert: certificatePem, clientCas: [pki.authority("client-ca").bundlePem] }), clientCa: () => pki.authority("client-ca").bundle,
+    client, configz: () => ({ port: 10250 }), clock: systemClock, log: silentLog, metrics: metricsRegistry(),
+  });
+  await new Promise<void>((ready, failed) => { ended = server.run(quit.signal, ready); ended.catch(failed); });
+});
+
+afterAll(async () => {
+  quit.abort();
+  await ended;
+  runtime.close();
+  rmSync(dir, { recursive: true });
+});
+
+interface As { readonly pki?: Pki; readonly token?: string }
+
+function get(path: string, { pki: from, token }: As): Promise<string> {
+  const leaf = from?.leaf("client-kube-apiserver");
+  return new Promise((resolve, reject) => {
+    const request = httpsRequest({
+      host: "127.0.0.1", port: server.address()!.port, path, ca: pki.authority("server-ca").bundlePem, agent: false,
+      ...(leaf ? { cert: leaf.certificatePem, key: leaf.keyPem } : {}), headers: token ? { authorization: `Bearer ${token}` } : {},
+    }, (response) => {
+      let text = `${response.statusCode} `;
+      response.on("data", (chunk: Buffer) => void (text += chunk.toString()));
+      response.on("end", () => resolve(text.trimEnd()));
+    });
+    request.on("error", reject);
+    request.end();
+  });
+}
+
+test("who may what", async () => {
+  expect(await get("/pods", {})).toBe("401 Unauthorized");
+  expect(await get("/healthz", {})).toBe("401 Unauthorized");
+  expect(await get("/pods", { pki: stranger })).toBe("401 Unauthorized");
+  expect(await get("/pods", { token: "bad" })).toBe("401 Unauthorized");
+  expect(await get("/pods", { token: "good" })).toContain('200 {"kind":"PodList"');
+  expect(await get("/stats/summary", { token: "good" })).toBe("403 Forbidden (user=joe, verb=get, resource=nodes, subresource(s)=[stats])");
+  expect(await get("/containerLogs/shop/web/c", { token: "good" })).toBe("403 Forbidden (user=joe, verb=get, resource=nodes, subresource(s)=[proxy])");
+  expect(await get("//%73tats/summary", { token: "good" })).toContain("subresource(s)=[stats]"); // however it is spelled
+  expect(await get("/healthz", { pki })).toBe("200 ok");
+  const before = asked.length;
+  await get("/healthz", { pki });
+  expect(asked.length).toBe(before); // decisions are kept for a while
+});
+
+test("logs, and why there are none", async () => {
+  writeFileSync(join(dir, "0.log"), "2026-01-02T03:04:05Z stdout F one\n");
+  appendFileSync(join(dir, "0.log"), "2026-01-02T03:04:06Z stderr F two\n");
+  expect(await get("/containerLogs/shop/web/c", { pki })).toBe("200 one\ntwo");
+  expect(await get("/containerLogs/shop/web/c?tailLines=1&follow=true&timestamps=true", { pki })).toBe("200 2026-01-02T03:04:06.000000000Z two");
+  expect(await get("/containerLogs/shop/web/c?previous=true", { pki })).toBe('400 previous terminated container "c" in pod "web" not found');
+  expect(await get("/containerLogs/shop/web/x", { pki })).toBe('404 container "x" not found in pod "web"');
+  expect(await get("/containerLogs/shop/nope/c", { pki })).toBe('404 pod "nope" does not exist');
+  expect(await get("/containerLogs/shop/web/c?tailLines=-1", { pki })).toBe('422 {"message": "Invalid request."}');
+  expect(await get("/logs/../../etc/passwd", { pki })).toBe("404 404 page not found");
+  expect(await get("/exec/shop/web/c?output=1&command=x", { pki })).toBe("400 Upgrade request required");
+});
+
+/** Answers a SPDY upgrade, sends stdin back on stdout, and once stdin has ended says that the command exited with 3. */
+function fakeRuntime(socket: Duplex, head: Buffer): void {
+  let bytes = head;
+  const ids = { error: 1, stdin: 3, stdout: 5 }; // in the order they are opened
+  const frame = (id: number, text: string | Buffer, fin = 0): Buffer => {
+    const start = Buffer.alloc(8);
+    start.writeUInt32BE(id, 0);
+    start.writeUInt32BE(Buffer.byteLength(text), 4);
+    start[4] = fin;
+    return Buffer.concat([start, Buffer.from(text)]);
+  };
+  socket.on("error", () => undefined);
+  socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nX-Stream-Protocol-Version: v4.channel.k8s.io\r\n\r\n");
+  socket.on("data", (chunk: Buffer) => {
+    bytes = Buffer.concat([bytes, chunk]);
+    while (bytes.length >= 8) {
+      const length = bytes.readUInt32BE(4) & 0xff_ffff;
+      if (bytes.length < 8 + length) return;
+      if (bytes.readUInt32BE(0) === ids.stdin && length > 0) socket.write(frame(ids.stdout, bytes.subarray(8, 8 + length)));
+      if (bytes.readUInt32BE(0) === ids.stdin && bytes[4] === 1) {
+        socket.write(frame(ids.error, '{"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"3"}]}}', 1)); // before the output has ended
+        socket.write(frame(ids.stdout, "bye", 1));
+      }
+      bytes = bytes.subarray(8 + length);
+    }
+  });
+}
+
+test("exec over WebSocket v5: what is typed comes back, closing stdin ends it, the Status is the last word", async () => {
+  const leaf = pki.leaf("client-kube-apiserver");
+  const tls = { ca: pki.authority("server-ca").bundlePem, cert: leaf.certificatePem, key: leaf.keyPem };
+  const socket = new WebSocket(`wss://127.0.0.1:${server.address()!.port}/exec/shop/web/c?command=cat&input=1&output=1`, { protocols: ["v5.channel.k8s.io"], tls } as unknown as string[]);
+  socket.binaryType = "arraybuffer";
+  const got: string[] = [];
+  socket.onopen = () => {
+    socket.send(Buffer.from("\0hello"));
+    socket.send(Uint8Array.of(255, 0));
+  };
+  socket.onmessage = ({ data }) => {
+    const bytes = Buffer.from(data as ArrayBuffer);
+    got.push(`${bytes[0]} ${bytes.subarray(1)}`);
+  };
+  const code = await new Promise((resolve) => { socket.onclose = ({ code }) => resolve(code); });
+  expect(socket.protocol).toBe("v5.channel.k8s.io");
+  expect(got).toEqual(["1 ", "1 hello", "1 bye", '3 {"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"3"}]}}']);
+  expect(code).toBe(1000);
+});
