@@ -1,0 +1,74 @@
+import { describe, expect, test } from "vitest";
+import type { Service } from "../../core/api/gen/core.v1.ts";
+import type { Endpoint, EndpointSlice } from "../../core/api/gen/discovery.v1.ts";
+import { stored } from "../../test/static-informer.ts";
+import { planService, type ProxyNode } from "./desired.ts";
+
+const node: ProxyNode = { name: "n1", ips: ["172.30.0.1"], zone: "a" };
+
+function service(spec: Service["spec"], rest: Partial<Service> = {}): Service {
+  return stored<Service>("v1", "Service", "default/web", { spec: { clusterIP: "10.43.0.5", clusterIPs: ["10.43.0.5"], ports: [{ name: "http", port: 80, protocol: "TCP" }], ...spec }, ...rest });
+}
+
+function slice(endpoints: Endpoint[], rest: Partial<EndpointSlice> = {}): EndpointSlice {
+  return stored<EndpointSlice>("discovery.k8s.io/v1", "EndpointSlice", "default/web-1", { addressType: "IPv4", ports: [{ name: "http", port: 8080, protocol: "TCP" }], endpoints, ...rest });
+}
+
+function endpoint(n: number, nodeName: string, rest: Partial<Endpoint> = {}): Endpoint { return { addresses: [`10.42.0.${n}`], nodeName, conditions: { ready: true }, ...rest }; }
+const draining = { conditions: { ready: false, serving: true, terminating: true } };
+const zones = (...names: string[]) => ({ hints: { forZones: names.map((name) => ({ name })) } });
+const nodes = (...names: string[]) => ({ hints: { forNodes: names.map((name) => ({ name })) } });
+const LOCAL = { type: "NodePort", externalTrafficPolicy: "Local", internalTrafficPolicy: "Cluster" } as const;
+const nodePort = { ports: [{ name: "http", port: 80, protocol: "TCP" as const, nodePort: 30080 }] };
+
+describe("which endpoints get traffic", () => {
+  test.each([
+    { name: "ready ones", spec: {}, endpoints: [endpoint(1, "n1"), endpoint(2, "n2"), endpoint(3, "n1", { conditions: { ready: false } })], cluster: [1, 2], local: [] },
+    { name: "unknown readiness is ready", spec: {}, endpoints: [endpoint(1, "n1", { conditions: {} })], cluster: [1], local: [] },
+    { name: "terminating ones only when no other is ready", spec: {}, endpoints: [endpoint(1, "n1", draining), endpoint(2, "n2")], cluster: [2], local: [] },
+    { name: "terminating ones that still serve, when there is nothing better", spec: {}, endpoints: [endpoint(1, "n1", draining), endpoint(2, "n2", { conditions: { ready: false } })], cluster: [1], local: [] },
+    { name: "internal policy Local", spec: { internalTrafficPolicy: "Local" }, endpoints: [endpoint(1, "n1"), endpoint(2, "n2")], cluster: [], local: [1] },
+    { name: "external policy Local needs both", spec: { ...LOCAL, ...nodePort }, endpoints: [endpoint(1, "n1"), endpoint(2, "n2")], cluster: [1, 2], local: [1] },
+    { name: "external policy Local falls back to its own terminating ones", spec: { ...LOCAL, ...nodePort }, endpoints: [endpoint(1, "n1", draining), endpoint(2, "n2")], cluster: [2], local: [1] },
+    { name: "zone hints", spec: {}, endpoints: [endpoint(1, "n2", zones("a")), endpoint(2, "n3", zones("b"))], cluster: [1], local: [] },
+    { name: "zone hints of some are ignored", spec: {}, endpoints: [endpoint(1, "n2", zones("a")), endpoint(2, "n3")], cluster: [1, 2], local: [] },
+    { name: "zone hints for other zones are ignored", spec: {}, endpoints: [endpoint(1, "n2", zones("b")), endpoint(2, "n3", zones("b"))], cluster: [1, 2], local: [] },
+    { name: "node hints come first", spec: {}, endpoints: [endpoint(1, "n2", { hints: { ...nodes("n1").hints, ...zones("a").hints } }), endpoint(2, "n3", { hints: { ...nodes("n3").hints, ...zones("a").hints } })], cluster: [1], local: [] },
+  ] as const)("$name", ({ spec, endpoints, cluster, local }) => {
+    const [port] = planService(service(spec as Service["spec"]), [slice([...endpoints] as Endpoint[])], node).ports;
+    const numbers = (backends: readonly { ip: string }[]): number[] => backends.map(({ ip }) => Number(ip.split(".")[3]));
+    expect(numbers(port!.clusterBackends)).toEqual(cluster);
+    expect(numbers(port!.localBackends)).toEqual(local);
+    expect(port!.anyBackend).toBe(true);
+  });
+});
+
+test("headless, ExternalName and other proxies' services have no rules", () => {
+  expect(planService(service({ clusterIP: "None", clusterIPs: ["None"] }), [], node).ports).toEqual([]);
+  expect(planService(service({ type: "ExternalName", externalName: "x.example" }), [], node).ports).toEqual([]);
+  const elsewhere = service({});
+  elsewhere.metadata.labels = { "service.kubernetes.io/service-proxy-name": "other" };
+  expect(planService(elsewhere, [], node).ports).toEqual([]);
+});
+
+test("each family has its own cluster IP, addresses and endpoints", () => {
+  const both = service({ clusterIPs: ["10.43.0.5", "fd43::5"], externalIPs: ["192.0.2.1", "2001:DB8::1"] });
+  const slices = [slice([endpoint(1, "n1")]), slice([{ addresses: ["fd42:0::2"], nodeName: "n2" }], { addressType: "IPv6" })];
+  expect(planService(both, slices, node).ports.map(({ family, clusterIp, externalIps, clusterBackends }) => ({ family, clusterIp, externalIps, clusterBackends }))).toEqual([
+    { family: 4, clusterIp: "10.43.0.5", externalIps: ["192.0.2.1"], clusterBackends: [{ ip: "10.42.0.1", port: 8080, local: true }] },
+    { family: 6, clusterIp: "fd43::5", externalIps: ["2001:db8::1"], clusterBackends: [{ ip: "fd42::2", port: 8080, local: false }] },
+  ]);
+});
+
+test("ports are matched by name and protocol, each slice with its own numbers", () => {
+  const slices = [slice([endpoint(1, "n1")]), slice([endpoint(2, "n1")], { ports: [{ name: "http", port: 9090, protocol: "TCP" }, { name: "http", port: 1, protocol: "UDP" }] }), slice([endpoint(3, "n1")], { ports: [{ name: "other", port: 1, protocol: "TCP" }] })];
+  expect(planService(service({}), slices, node).ports[0]!.clusterBackends.map(({ ip, port }) => `${ip}:${port}`)).toEqual(["10.42.0.1:8080", "10.42.0.2:9090"]);
+});
+
+test("a load balancer with policy Local: source ranges, health check, addresses in VIP mode only", () => {
+  const balanced = service({ ...LOCAL, type: "LoadBalancer", ...nodePort, healthCheckNodePort: 32000, loadBalancerSourceRanges: [" 172.30.0.0/16 ", "fd00::/8"] },
+    { status: { loadBalancer: { ingress: [{ ip: "192.0.2.1" }, { ip: "192.0.2.2", ipMode: "Proxy" }] } } });
+  const { ports: [port], healthCheck } = planService(balanced, [slice([endpoint(1, "n1"), endpoint(1, "n1"), endpoint(2, "n2")])], node);
+  expect(port).toMatchObject({ loadBalancerIps: ["192.0.2.1"], sourceRanges: ["172.30.0.0/16"], nodeInSourceRanges: true, externalLocal: true, nodePort: 30080 });
+  expect(healthCheck).toEqual({ port: 32000, localEndpoints: 1 });
+});

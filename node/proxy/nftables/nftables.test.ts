@@ -1,0 +1,106 @@
+import { expect, test } from "vitest";
+import { silentLog } from "../../../core/observe/log.ts";
+import type { Nft, NftNames } from "../../os/exec-nft.ts";
+import type { PortPlan } from "../desired.ts";
+import { NftTable } from "./nftables.ts";
+import { renderPort } from "./render.ts";
+import { difference, EMPTY_RULESET, merge, type Ruleset } from "./ruleset.ts";
+
+const CLUSTER = ["10.42.0.0/16"];
+const backend = (n: number, local = false) => ({ ip: `10.42.0.${n}`, port: 8080, local });
+const base: PortPlan = {
+  family: 4, namespace: "default", service: "web", portName: "http", protocol: "tcp", clusterIp: "10.43.0.5", port: 80, nodePort: 0, externalIps: [], loadBalancerIps: [], sourceRanges: [],
+  nodeInSourceRanges: false, affinitySeconds: 0, internalLocal: false, externalLocal: false, clusterBackends: [backend(1, true), backend(2)], localBackends: [], servingBackends: [], anyBackend: true,
+};
+const ruleset = (...plans: Partial<PortPlan>[]): Ruleset => merge(plans.map((plan) => renderPort({ ...base, ...plan }, CLUSTER)));
+const script = (plan: Partial<PortPlan>): string[] => difference("t", 4, EMPTY_RULESET, ruleset(plan)).text.trim().split("\n").filter((line) => !/^(add|flush) chain/.test(line));
+
+test("a cluster IP is one element and one rule, whatever the number of endpoints", () => {
+  expect(script({})).toEqual([
+    "add rule ip t cluster/default/web/tcp/http meta l4proto tcp dnat ip addr . port to numgen random mod 2 map { 0 : 10.42.0.1 . 8080, 1 : 10.42.0.2 . 8080 }",
+    "add element ip t cluster-ips { 10.43.0.5 }",
+    "add element ip t hairpin-connections { 10.42.0.1 . 10.42.0.1 . tcp . 8080 }",
+    "add element ip t service-ips { 10.43.0.5 . tcp . 80 : goto cluster/default/web/tcp/http }",
+  ]);
+});
+
+test.each([
+  { name: "no endpoints anywhere: rejected", plan: { clusterBackends: [], anyBackend: false, nodePort: 30080 }, lines: ["add element ip t no-endpoint-services { 10.43.0.5 . tcp . 80 : goto reject-chain }", "add element ip t no-endpoint-nodeports { tcp . 30080 : goto reject-chain }"] },
+  { name: "none on this node: dropped", plan: { clusterBackends: [], internalLocal: true }, lines: ["add element ip t no-endpoint-services { 10.43.0.5 . tcp . 80 : drop }"] },
+  { name: "a node port masquerades", plan: { nodePort: 30080 }, lines: ["add rule ip t external/default/web/tcp/http mark set mark or 0x4000", "add rule ip t external/default/web/tcp/http goto cluster/default/web/tcp/http", "add element ip t service-nodeports { tcp . 30080 : goto external/default/web/tcp/http }"] },
+  {
+    name: "policy Local holds for outsiders only", plan: { nodePort: 30080, externalLocal: true, localBackends: [backend(1, true)] },
+    lines: [
+      "add rule ip t external/default/web/tcp/http ip saddr { 10.42.0.0/16 } goto cluster/default/web/tcp/http", "add rule ip t external/default/web/tcp/http fib saddr type local mark set mark or 0x4000",
+      "add rule ip t external/default/web/tcp/http fib saddr type local goto cluster/default/web/tcp/http", "add rule ip t external/default/web/tcp/http goto local/default/web/tcp/http",
+    ],
+  },
+  { name: "source ranges, and the node itself if it is in them", plan: { loadBalancerIps: ["192.0.2.1"], sourceRanges: ["10.0.0.0/8"], nodeInSourceRanges: true }, lines: ["add rule ip t firewall/default/web/tcp/http ip saddr != { 10.0.0.0/8, 192.0.2.1 } drop", "add element ip t firewall-ips { 192.0.2.1 . tcp . 80 : goto firewall/default/web/tcp/http }"] },
+  {
+    name: "affinity remembers clients in a set for each endpoint", plan: { affinitySeconds: 60, clusterBackends: [backend(1)] },
+    lines: [
+      "add set ip t affinity/default/web/tcp/http/10.42.0.1/8080/60 { type ipv4_addr; flags dynamic,timeout; timeout 60s; }",
+      "add rule ip t endpoint/default/web/tcp/http/10.42.0.1/8080 update @affinity/default/web/tcp/http/10.42.0.1/8080/60 { ip saddr }", "add rule ip t endpoint/default/web/tcp/http/10.42.0.1/8080 meta l4proto tcp dnat to 10.42.0.1:8080",
+      "add rule ip t cluster/default/web/tcp/http ip saddr @affinity/default/web/tcp/http/10.42.0.1/8080/60 goto endpoint/default/web/tcp/http/10.42.0.1/8080",
+    ],
+  },
+])("$name", ({ plan, lines }) => {
+  expect(script(plan)).toEqual(expect.arrayContaining(lines));
+});
+
+test("only what differs is written; what is gone is emptied first and deleted later", () => {
+  const before = ruleset({ nodePort: 30080 }, { service: "db", clusterIp: "10.43.0.6" });
+  const { text, garbage } = difference("t", 4, before, ruleset({ nodePort: 30081, clusterBackends: [backend(2)] }));
+  expect(text.trim().split("\n")).toEqual([
+    "delete element ip t cluster-ips { 10.43.0.6 }", "delete element ip t hairpin-connections { 10.42.0.1 . 10.42.0.1 . tcp . 8080 }",
+    "delete element ip t service-ips { 10.43.0.6 . tcp . 80 }", "delete element ip t service-nodeports { tcp . 30080 }",
+    "add chain ip t cluster/default/web/tcp/http", "flush chain ip t cluster/default/web/tcp/http",
+    "add rule ip t cluster/default/web/tcp/http meta l4proto tcp dnat ip addr . port to numgen random mod 1 map { 0 : 10.42.0.2 . 8080 }",
+    "add element ip t service-nodeports { tcp . 30081 : goto external/default/web/tcp/http }", "flush chain ip t cluster/default/db/tcp/http",
+  ]);
+  expect(garbage).toEqual({ chains: ["cluster/default/db/tcp/http"], sets: [] });
+  expect(difference("t", 4, before, before).text).toBe("");
+});
+
+test("an address two services want stays with the first", () => {
+  const shared = ruleset({ externalIps: ["192.0.2.1"] }, { service: "late", clusterIp: "10.43.0.7", externalIps: ["192.0.2.1"] });
+  expect(shared.containers.get("service-ips")!.get("192.0.2.1 . tcp . 80")).toBe("goto external/default/web/tcp/http");
+});
+
+test("names longer than the kernel takes are cut and stay different", () => {
+  const long = (service: string): string => [...renderPort({ ...base, service, portName: "p".repeat(63), namespace: "n".repeat(150) }, CLUSTER).chains.keys()][0]!;
+  expect(long("a").length).toBeLessThanOrEqual(255);
+  expect(long("a")).not.toBe(long("b"));
+});
+
+test("the table: full at first, then differences; everything again after a failure, and after somebody flushed it", async () => {
+  const { signal } = new AbortController();
+  const applied: string[] = [];
+  let refuse = 0;
+  let found: NftNames | undefined = { chains: ["services", "cluster/default/old/tcp/http"], sets: ["cluster-ips", "affinity/default/old/tcp/http/1/1/60"], maps: [] };
+  let chain: string | undefined = "jump services";
+  const nft: Nft = {
+    async apply(text) { if (refuse-- > 0) throw new Error("busy"); applied.push(text); },
+    names: async () => found,
+    chain: async () => chain,
+  };
+  const table = new NftTable({ nft, frame: { table: "t", family: 4, clusterCidrs: CLUSTER, serviceCidrs: ["10.43.0.0/16"] }, log: silentLog });
+
+  expect(await table.sync(ruleset({}), signal)).toBe("full");
+  expect(applied[0]).toContain("add table ip t\n");
+  expect(applied[0]).toContain("flush chain ip t cluster/default/old/tcp/http\n");
+  expect(applied[1]).toBe("delete chain ip t cluster/default/old/tcp/http\ndelete set ip t affinity/default/old/tcp/http/1/1/60\n");
+  expect(await table.sync(ruleset({}), signal)).toBe("unchanged");
+  expect(await table.sync(ruleset({ nodePort: 30080 }), signal)).toBe("partial");
+  expect(applied.at(-1)).not.toContain("add table");
+
+  found = undefined;
+  refuse = 1;
+  await expect(table.sync(ruleset({}), signal)).rejects.toThrow("busy");
+  expect(await table.sync(ruleset({}), signal)).toBe("full");
+  refuse = 1; // not even the frame fits what is there: replaced as a whole
+  chain = undefined;
+  expect(await table.verify(signal)).toBe(false);
+  expect(await table.sync(ruleset({}), signal)).toBe("full");
+  expect(applied.at(-1)).toMatch(/^add table ip t\ndelete table ip t\n/);
+});

@@ -1,0 +1,76 @@
+import { expect, test } from "vitest";
+import { informerFactory } from "../../core/client/informer-factory.ts";
+import { ENDPOINT_SLICES, NODES, SERVICES } from "../../core/client/resources.ts";
+import { systemClock } from "../../core/lifecycle/clock.ts";
+import { systemRandom } from "../../core/lifecycle/random.ts";
+import { silentLog } from "../../core/observe/log.ts";
+import { metricsRegistry } from "../../core/observe/metrics.ts";
+import { eventually, fakeApi } from "../../test/fake-api.ts";
+import type { PortPlan } from "./desired.ts";
+import { serviceProxy } from "./proxy.ts";
+
+const { signal } = new AbortController();
+
+function start() {
+  const api = fakeApi();
+  const stop = new AbortController();
+  const informers = informerFactory({ client: api.client, clock: systemClock, random: systemRandom, log: silentLog });
+  const scripts: string[] = [];
+  const forgotten: PortPlan[][] = [];
+  const metrics = metricsRegistry();
+  let refuse = 0;
+  const proxy = serviceProxy({
+    informers, nodeName: "n1", nodeIps: ["172.30.0.1"], clusterCidrs: ["10.42.0.0/16"], serviceCidrs: ["10.43.0.0/16"],
+    nft: { async apply(text) { if (refuse-- > 0) throw new Error("refused"); scripts.push(text); }, names: async () => undefined, chain: async () => "jump services" },
+    conntrack: { async forgetStale(_family, plans) { forgotten.push([...plans]); return 0; } },
+    clock: systemClock, log: silentLog, metrics,
+  });
+  const ended = Promise.all([informers.run(stop.signal, () => {}), proxy.run(stop.signal, () => {})]);
+  return { api, scripts, forgotten, metrics, proxy, refuseNext: () => { refuse = 1; }, async [Symbol.asyncDispose]() { stop.abort(); await ended; } };
+}
+
+const web = { apiVersion: "v1", kind: "Service", metadata: { name: "web", namespace: "default" }, spec: { type: "ClusterIP", clusterIP: "10.43.0.5", clusterIPs: ["10.43.0.5"], ports: [{ name: "dns", port: 53, protocol: "UDP" }] } } as const;
+const slice = (...ips: string[]) => ({
+  apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice", metadata: { name: "web-1", namespace: "default", labels: { "kubernetes.io/service-name": "web" } },
+  addressType: "IPv4", ports: [{ name: "dns", port: 5353, protocol: "UDP" as const }], endpoints: ips.map((ip) => ({ addresses: [ip], nodeName: "n2" })),
+});
+
+test("a service and its endpoints become rules, a change only its difference, and UDP flows to lost endpoints are forgotten", async () => {
+  await using world = start();
+  const { api, scripts, forgotten, proxy } = world;
+  await proxy.whenSynced(signal);
+  expect(scripts[0]).toContain("add table ip coracle\n");
+
+  await api.client.resource(SERVICES).create(web as never, { signal });
+  await eventually(() => scripts.join(), (all) => all.includes("no-endpoint-services { 10.43.0.5 . udp . 53 : goto reject-chain }"));
+  const made = await api.client.resource(ENDPOINT_SLICES).create(slice("10.42.1.2", "10.42.1.3") as never, { signal });
+  await eventually(() => scripts.join(), (all) => all.includes("numgen random mod 2 map { 0 : 10.42.1.2 . 5353, 1 : 10.42.1.3 . 5353 }"));
+  await eventually(() => forgotten.length, (count) => count === 1); // the first endpoints
+  const before = scripts.length;
+
+  await api.client.resource(ENDPOINT_SLICES).update({ ...made, endpoints: slice("10.42.1.3").endpoints } as never, { signal });
+  await eventually(() => forgotten.length, (count) => count === 2);
+  expect(scripts.slice(before).join("")).not.toContain("add table");
+  expect(scripts.at(-1)).toContain("numgen random mod 1");
+  expect(forgotten[1]![0]!.servingBackends.map(({ ip }) => ip)).toEqual(["10.42.1.3"]);
+
+  await api.client.resource(SERVICES).delete(web as never, {}, { signal });
+  await eventually(() => scripts.join(), (all) => all.includes("delete chain ip coracle cluster/default/web/udp/dns"));
+});
+
+test("a refused transaction is tried again as a whole, and counted; the zone of the node decides about hints", async () => {
+  await using world = start();
+  const { api, scripts, proxy, metrics } = world;
+  await proxy.whenSynced(signal);
+  world.refuseNext();
+  await api.client.resource(SERVICES).create(web as never, { signal });
+  await eventually(() => scripts.filter((text) => text.includes("add table")).length, (count) => count === 2);
+  expect(scripts.at(-1)).toContain("10.43.0.5");
+  expect(metrics.render()).toContain('kubeproxy_sync_proxy_rules_nftables_sync_failures_total{ip_family="IPv4"} 1');
+
+  const hinted = slice("10.42.1.2", "10.42.1.3");
+  await api.client.resource(ENDPOINT_SLICES).create({ ...hinted, endpoints: hinted.endpoints.map((one, i) => ({ ...one, hints: { forZones: [{ name: `z${i}` }] } })) } as never, { signal });
+  await eventually(() => scripts.join(), (all) => all.includes("mod 2 map"));
+  await api.client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n1", labels: { "topology.kubernetes.io/zone": "z1" } } } as never, { signal });
+  await eventually(() => scripts.at(-1)!, (last) => last.includes("mod 1 map { 0 : 10.42.1.3 . 5353 }"));
+});
