@@ -37,7 +37,7 @@ describe("ServiceAccount", () => {
     expect(await runPlugin(plugin, create(web))).toBe("ok");
     const mount = { name: "kube-api-access-bbbbb", readOnly: true, mountPath: "/var/run/secrets/kubernetes.io/serviceaccount" };
     expect(web.spec).toEqual({
-      serviceAccountName: "default",
+      serviceAccountName: "default", serviceAccount: "default",
       initContainers: [{ name: "init", image: "i", volumeMounts: [mount] }], containers: [{ name: "c", image: "i", volumeMounts: [mount] }],
       volumes: [{
         name: "kube-api-access-bbbbb",
