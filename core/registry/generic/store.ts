@@ -143,14 +143,15 @@ export class ResourceStore {
     return base.slice(0, GENERATED_NAME_BYTES_MAX - GENERATED_SUFFIX_LENGTH) + safeSuffix(this.#deps.random, GENERATED_SUFFIX_LENGTH);
   }
 
-  async #createOnce(object: ApiObject, { context, signal, validate, manage, warn }: WriteOptions): Promise<Cached> {
+  async #createOnce(draft: ApiObject, { context, signal, validate, manage, warn }: WriteOptions): Promise<Cached> {
     const { definition } = this;
-    fillForCreate(object, context, definition.generation !== false);
-    if (this.resource.hasStatus && !definition.keepsStatusOnCreate) delete (object as { status?: unknown }).status;
-    definition.prepareForCreate?.(object, context);
-    manage?.(object, undefined);
-    const allocation = await definition.allocate?.(object, undefined, context);
+    fillForCreate(draft, context, definition.generation !== false);
+    if (this.resource.hasStatus && !definition.keepsStatusOnCreate) delete (draft as { status?: unknown }).status;
+    definition.prepareForCreate?.(draft, context);
+    manage?.(draft, undefined);
+    const allocation = await definition.allocate?.(draft, undefined, context);
     try {
+      const object = this.resource.canonical(draft);
       this.#check(object, [...this.#metaErrors(object), ...(definition.validate?.(object) ?? [])]);
       if (warn) for (const text of definition.warnings?.(object, undefined) ?? []) warn(text);
       await validate?.(deepFreeze(object), undefined);
