@@ -3,6 +3,7 @@
  * as they are (in-process.ts).
  */
 import type { Duplex, Readable } from "node:stream";
+import type { GroupKind } from "../api/meta/gvk.ts";
 import type { ApiObject, ListMeta } from "../api/meta/object-meta.ts";
 import type { Cached } from "../registry/generic/cached.ts";
 import type { ServedResource } from "../registry/registry.ts";
@@ -12,10 +13,15 @@ export interface ObjectAnswer {
   readonly type: "object";
   readonly status: number;
   readonly object: Readonly<ApiObject> | Readonly<Record<string, unknown>>;
-  /** Set when `object` is this entry's, in the version it is stored in: its bytes can be used as they are. */
-  readonly entry?: Cached | undefined;
-  /** Set when the object is one of this resource: it can be shown as a Table or as metadata only. */
-  readonly served?: ServedResource | undefined;
+  /** Set when `object` is one of a resource, in the version it was asked for. */
+  readonly stored?: { readonly entry: Cached; readonly served: ServedResource } | undefined;
+  /** The kind as which it can be shown in a Table. Absent: it cannot. */
+  readonly printedAs?: GroupKind | undefined;
+}
+
+/** An object of a resource, as the request's version has it. */
+export function stored(status: number, served: ServedResource, entry: Cached): ObjectAnswer {
+  return { type: "object", status, object: served.fromStorage(entry.object), stored: { served, entry }, printedAs: served.row };
 }
 
 export interface ListAnswer {

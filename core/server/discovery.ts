@@ -59,7 +59,7 @@ function answer(request: ServerRequest, document: object): Answer {
   switch (encoding) {
     case "json": return raw(encodeJson(document, { pretty }), contentType);
     case "yaml": return raw(encodeYaml(document), contentType);
-    case "protobuf": return raw(protobufCodec.encode(document as { apiVersion: string; kind: string }), contentType);
+    case "protobuf": return raw(protobufCodec.encode({ apiVersion: "v1", ...document as { kind: string } }), contentType);
   }
 }
 

@@ -1,11 +1,12 @@
 /** An answer in the encoding the client asked for: JSON, YAML or protobuf; the objects themselves, Tables, or only their metadata. */
 import { Readable } from "node:stream";
 import { encodeJson } from "../api/codec/json.ts";
-import { ENCODINGS, ENCODINGS_CUSTOM, negotiateOutput, negotiateStream, type Output } from "../api/codec/negotiate.ts";
+import { type Convertible, convertibleToMeta, ENCODINGS, ENCODINGS_CUSTOM, MEDIA_TYPES, negotiateOutput, negotiateStream, type Output } from "../api/codec/negotiate.ts";
 import { protobufCodec } from "../api/codec/protobuf.ts";
 import { renderTable } from "../api/codec/table/table.ts";
 import { jsonWatchEvent, protobufWatchEvent, type WatchEventType } from "../api/codec/watch-frames.ts";
 import { encodeYaml } from "../api/codec/yaml.ts";
+import type { GroupKind } from "../api/meta/gvk.ts";
 import type { ApiObject, ListMeta } from "../api/meta/object-meta.ts";
 import { statusOf } from "../api/meta/status-error.ts";
 import { builtInFacts } from "../api/schema/facts.ts";
@@ -30,21 +31,39 @@ export interface Presentation {
 }
 
 /** Throws 406. */
-export function encodeObject({ status, object, entry, served }: ObjectAnswer, how: Presentation): Encoded {
-  const output = outputOf(how.request, served);
-  if (output.convert && served && status < 400) {
-    const shown = output.convert.kind === "Table" ? tableOf(served, [object as Readonly<ApiObject>], undefined, how, output) : metadataOnly(object as Readonly<ApiObject>, output);
+export function encodeObject(answer: ObjectAnswer, how: Presentation): Encoded {
+  const { status, object, stored } = answer;
+  const output = outputFor(answer, how.request);
+  if (output.convert && !isStatus(object)) {
+    const shown = output.convert.kind === "Table"
+      ? tableOf(answer.printedAs!, [stored?.entry.object ?? (object as Readonly<ApiObject>)], undefined, how, output, stored?.served)
+      : metadataOnly(object as Readonly<ApiObject>, output);
     return whole(status, output, shown);
   }
-  if (entry && output.encoding === "json" && !output.pretty) return { status, contentType: output.contentType, body: [entry.json(), NEWLINE] };
+  if (stored?.served.isStorageVersion && output.encoding === "json" && !output.pretty) return { status, contentType: output.contentType, body: [stored.entry.json(), NEWLINE] };
   return whole(status, output, object as object);
+}
+
+/** What went wrong is told whatever the client asked for; so is a Status that is an answer. */
+function outputFor({ status, object, stored, printedAs }: ObjectAnswer, request: ServerRequest): Output {
+  if (!isStatus(object)) return outputOf(request, stored?.served, (target, encoding) => convertibleToMeta(target, encoding) && (target.kind !== "Table" || printedAs !== undefined));
+  try {
+    return outputOf(request, undefined, () => true);
+  } catch (error) {
+    if (status < 400) throw error;
+    return { encoding: "json", pretty: false, convert: undefined, contentType: MEDIA_TYPES.json };
+  }
+}
+
+function isStatus(object: ObjectAnswer["object"]): boolean {
+  return object["kind" as never] === "Status" && object["apiVersion" as never] === "v1";
 }
 
 /** Throws 406. */
 export function encodeList(answer: ListAnswer, how: Presentation): Encoded {
   const { served, entries, metadata } = answer;
   const output = outputOf(how.request, served);
-  if (output.convert?.kind === "Table") return whole(200, output, tableOf(served, entries.map(({ object }) => object), metadata, how, output));
+  if (output.convert?.kind === "Table") return whole(200, output, tableOf(served.row, entries.map(({ object }) => object), metadata, how, output, served));
   if (output.convert) {
     const items = entries.map(({ object }) => metadataOnly(object, output));
     return whole(200, output, { kind: "PartialObjectMetadataList", apiVersion: `meta.k8s.io/${output.convert.version}`, metadata, items });
@@ -87,14 +106,14 @@ function withoutType({ apiVersion: _, kind: __, ...rest }: Readonly<ApiObject>):
   return rest;
 }
 
-function outputOf(request: ServerRequest, served: ServedResource | undefined): Output {
+function outputOf(request: ServerRequest, served: ServedResource | undefined, convertible?: Convertible): Output {
   const custom = served !== undefined && !builtIn(served);
   return negotiateOutput({
     accept: request.header("accept"),
     userAgent: request.header("user-agent"),
     pretty: request.query.get("pretty") ?? undefined,
     encodings: custom ? ENCODINGS_CUSTOM : ENCODINGS,
-    ...(served ? {} : { convertible: () => true }),
+    ...(convertible && { convertible }),
   });
 }
 
@@ -108,16 +127,16 @@ function encodeValue(value: object, { encoding, pretty }: Output): Uint8Array {
   return encodeJson(value, { pretty });
 }
 
-function tableOf(served: ServedResource, objects: readonly Readonly<ApiObject>[], listMeta: ListMeta | undefined, how: Presentation, output: Output): object {
+function tableOf(kind: GroupKind, objects: readonly Readonly<ApiObject>[], listMeta: ListMeta | undefined, how: Presentation, output: Output, served?: ServedResource): object {
   return renderTable({
-    kind: served.row,
+    kind,
     objects,
     listMeta,
     nowMs: how.nowMs,
     includeObject: how.request.query.get("includeObject") ?? "",
     version: output.convert!.version as "v1" | "v1beta1",
     describe: how.describe,
-    present: (object) => served.fromStorage(object),
+    ...(served && { present: (object) => served.fromStorage(object) }),
   });
 }
 

@@ -12,15 +12,22 @@ afterAll(() => rmSync(directory, { recursive: true }));
 const paths = runtimePaths(directory);
 const signal = new AbortController().signal;
 
-/** ctr as it answers: each archive holds the images its text names. */
+/** ctr as it answers: each archive holds the images its text names. Of names with dashes, it prints only a part. */
 function ctr(calls: string[] = []): Exec {
+  const known: string[] = [];
   return async (_, args) => {
     const file = args.at(-1)!;
+    if (file === "list") return { exitCode: 0, stdout: ["REF TYPE DIGEST", ...known.map((name) => `${name} application/vnd.oci.image.manifest.v1+json ${digestOf(name)} 1 KiB linux/amd64 -`), ""].join("\n"), stderr: "" };
     calls.push(file.slice(file.lastIndexOf("/") + 1));
     const names = readFileSync(file, "utf8").split(" ").filter((name) => name !== "");
     if (names.includes("broken")) return { exitCode: 1, stdout: "", stderr: 'time="…" level=warning msg="…"\nctr: unexpected EOF\n' };
-    return { exitCode: 0, stdout: [...names.map((name) => `${name}             \tsaved\t\napplication/vnd.oci.image.manifest.v1+json sha256:00`), "Importing\telapsed: 0.0 s", ""].join("\n"), stderr: "" };
+    known.push(...names);
+    return { exitCode: 0, stdout: [...names.map((name) => `${name.split("-")[0]}             \tsaved\t\napplication/vnd.oci.image.manifest.v1+json ${digestOf(name)}`), "Importing\telapsed: 0.0 s", ""].join("\n"), stderr: "" };
   };
+}
+
+function digestOf(name: string): string {
+  return `sha256:${Buffer.from(name).toString("hex")}`;
 }
 
 function put(name: string, text: string): string {
@@ -30,7 +37,7 @@ function put(name: string, text: string): string {
 }
 
 test("an import answers with the images' names, or why there are none", async () => {
-  expect(await importImages(paths, put("a.tar", "docker.io/library/a:1 b.example/b:2"), { run: ctr() })).toEqual(["docker.io/library/a:1", "b.example/b:2"]);
+  expect(await importImages(paths, put("a.tar", "docker.io/library/a:1 b.example/b-c:2"), { run: ctr() })).toEqual(["docker.io/library/a:1", "b.example/b-c:2"]);
   await expect(importImages(paths, put("bad.tar", "broken"), { run: ctr() })).rejects.toThrow("bad.tar: unexpected EOF");
   await expect(importImages(paths, put("anonymous.tar", ""), { run: ctr() })).rejects.toThrow("no image in it has a name");
   await expect(importImages(paths, join(directory, "absent.tar"), { run: ctr() })).rejects.toThrow("no such file");

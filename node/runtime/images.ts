@@ -36,7 +36,9 @@ export async function importImages(paths: Pick<RuntimePaths, "binDir" | "socket"
   const args = ["--address", paths.socket, "--namespace", NAMESPACE, "images", "import", "--sync-fs", ...(pin ? ["--label", PINNED] : []), file];
   const result = await run(join(paths.binDir, "ctr"), args, { timeoutMs: IMPORT_TIMEOUT_MS, ...(signal && { signal }) });
   if (result.exitCode !== 0) throw new ImportError(file, reason(result.stderr));
-  const names = [...new Set([...result.stdout.matchAll(/^(\S+)\s+saved\s*$/gm)].map(([, name]) => name!))];
+  // by digest: the names it prints are not always whole
+  const digests = new Set([...result.stdout.matchAll(/^application\/\S+ (sha256:[0-9a-f]+)\s*$/gm)].map(([, digest]) => digest));
+  const names = digests.size === 0 ? [] : (await listImages(paths, { run, ...(signal && { signal }) })).filter(({ digest }) => digests.has(digest)).map(({ name }) => name);
   if (names.length === 0) throw new ImportError(file, "no image in it has a name: save it with one (docker save NAME:TAG)");
   return names;
 }

@@ -3,7 +3,8 @@ import { excludeFields, type FieldFilter, includeFields } from "../../api/patch/
 import { managerName } from "../../api/patch/apply/managers.ts";
 import { updateManagedFields } from "../../api/patch/apply/update.ts";
 import { builtInSchemas } from "../../api/patch/facts-schema.ts";
-import type { ApiObject } from "../../api/meta/object-meta.ts";
+import { parentManagedFields, type ReplicasPaths, scaleManagedFields } from "../../api/patch/apply/scale.ts";
+import type { ApiObject, ManagedFieldsEntry } from "../../api/meta/object-meta.ts";
 import { parseApiVersion } from "../../api/meta/gvk.ts";
 import type { ServedResource } from "../../registry/registry.ts";
 import type { Scope } from "../handler.ts";
@@ -31,4 +32,23 @@ export function recordOwner(scope: Scope, next: ApiObject, live: Readonly<ApiObj
     live, updated: next, manager: managerOf(scope), apiVersion: next.apiVersion, subresource: info.subresource, schema, nowMs, filter: ownableFields(served, info.subresource),
   });
   next.metadata = metadata;
+}
+
+/** Every kind of the API that can be scaled keeps its replicas in the same place. */
+const REPLICAS_PATH = ".spec.replicas";
+
+/** What of an object's managedFields a view of it (Scale) shows. */
+export function viewManagedFields(served: ServedResource, parent: Readonly<ApiObject>): ManagedFieldsEntry[] | undefined {
+  return scaleManagedFields(parent.metadata.managedFields, replicasPaths(served, parent));
+}
+
+/** Those of an object after a write of its view. */
+export function managedFieldsWithView(served: ServedResource, parent: Readonly<ApiObject>, view: Readonly<ApiObject>): ManagedFieldsEntry[] | undefined {
+  return parentManagedFields({
+    parent: parent.metadata.managedFields, scale: view.metadata.managedFields, apiVersion: parent.apiVersion, paths: replicasPaths(served, parent),
+  });
+}
+
+function replicasPaths(served: ServedResource, { apiVersion }: Readonly<ApiObject>): ReplicasPaths {
+  return new Map([apiVersion, served.apiVersion].map((version) => [version, REPLICAS_PATH]));
 }

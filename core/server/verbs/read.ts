@@ -1,12 +1,13 @@
 /** get, list and watch. Lists and watches are served from the one copy of the world; only continued lists go back to the store. */
 import { badRequest, CONTINUE_EXPIRED, CONTINUE_INCONSISTENT, isExpired, resourceExpired, resourceVersionTooLarge, resourceVersionTooOld } from "../../api/meta/status-error.ts";
-import type { ListMeta } from "../../api/meta/object-meta.ts";
+import { parseApiVersion } from "../../api/meta/gvk.ts";
+import type { ApiObject, ListMeta } from "../../api/meta/object-meta.ts";
 import { Cached } from "../../registry/generic/cached.ts";
 import type { Subresource } from "../../registry/generic/resource.ts";
 import type { Selection } from "../../registry/generic/selection.ts";
 import { STATUS_PART } from "../../registry/generic/status-part.ts";
 import { type CacheEvent, follow } from "../../registry/generic/watch-cache.ts";
-import type { Answer, BookmarkItem, ErrorItem, WatchItem } from "../answer.ts";
+import { type Answer, type BookmarkItem, type ErrorItem, stored, type WatchItem } from "../answer.ts";
 import { pathNotFound, type Scope } from "../handler.ts";
 import { isTrue } from "../request-info.ts";
 import { integer, type ListOptions, listOptionsOf, selectionOf } from "./options.ts";
@@ -23,8 +24,13 @@ export async function getObject(scope: Scope): Promise<Answer> {
   await reach(scope, request.query.get("resourceVersion") ?? "");
   const entry = await served.store!.get(info.namespace, info.name, signal);
   const view = subresourceOf(scope);
-  if (view?.type === "view") return { type: "object", status: 200, object: view.read(entry.object) };
-  return { type: "object", status: 200, object: served.fromStorage(entry.object), entry: served.isStorageVersion ? entry : undefined, served };
+  if (view?.type === "view") return viewAnswer(view.read(entry.object));
+  return stored(200, served, entry);
+}
+
+/** A view can be printed as what it is (Scale). */
+export function viewAnswer(object: ApiObject): Answer {
+  return { type: "object", status: 200, object, printedAs: { group: parseApiVersion(object.apiVersion).group, kind: object.kind } };
 }
 
 /** Undefined for the resource itself. Throws 404 for a subresource that nobody answers for. */

@@ -11,23 +11,24 @@ import { badRequest, invalid, success } from "../../api/meta/status-error.ts";
 import { checkDeleteOptions, type DeleteOptions } from "../../registry/generic/deletion.ts";
 import type { WriteContext } from "../../registry/generic/resource.ts";
 import type { UpdateOptions, WriteOptions } from "../../registry/generic/store.ts";
-import type { Answer } from "../answer.ts";
+import { type Answer, stored } from "../answer.ts";
 import { authorize, type Scope } from "../handler.ts";
 import { decodeDeleteOptions, decodeObject } from "./body.ts";
-import { recordOwner } from "./managed-fields.ts";
+import { managedFieldsWithView, recordOwner, viewManagedFields } from "./managed-fields.ts";
 import { isDryRun, selectionOf } from "./options.ts";
 import { patcherOf } from "./patch.ts";
-import { subresourceOf } from "./read.ts";
+import { subresourceOf, viewAnswer } from "./read.ts";
 
 export async function createObject(scope: Scope): Promise<Answer> {
   const { served, info } = scope;
-  const stored = await decodeObject(scope);
-  checkNamespace(scope, stored);
+  const object = await decodeObject(scope);
+  checkNamespace(scope, object);
   const { admit, ...options } = writeOptions(scope, "CREATE");
-  await admit(stored, undefined);
-  if (info.name && !stored.metadata.name) stored.metadata.name = info.name;
-  const entry = await served.store!.create(stored, options);
-  return { type: "object", status: 201, object: served.fromStorage(entry.object), entry: served.isStorageVersion ? entry : undefined, served };
+  await admit(object, undefined);
+  served.applyDefaults(object); // of what admission has added
+  if (info.name && !object.metadata.name) object.metadata.name = info.name;
+  const entry = await served.store!.create(object, options);
+  return stored(201, served, entry);
 }
 
 export async function updateObject(scope: Scope): Promise<Answer> {
@@ -42,16 +43,17 @@ export async function updateObject(scope: Scope): Promise<Answer> {
   const { entry, created } = await served.store!.update(info.namespace, info.name, async (old) => {
     const next = structuredClone(object);
     await admit(next, old);
+    served.applyDefaults(next);
     return next;
   }, { ...options, isReplacement: true, createMissing: served.definition.createOnUpdate === true && info.subresource === "" });
-  return { type: "object", status: created ? 201 : 200, object: served.fromStorage(entry.object), entry: served.isStorageVersion ? entry : undefined, served };
+  return stored(created ? 201 : 200, served, entry);
 }
 
 export async function patchObject(scope: Scope): Promise<Answer> {
   const { served, info, user, server } = scope;
   const subresource = subresourceOf(scope);
   const patcher = await patcherOf(scope);
-  if (subresource?.type === "view") return writeView(scope, patcher.patch);
+  if (subresource?.type === "view") return writeView(scope, patcher.patch, patcher.ownsFields);
   const { admit, manage, ...options } = writeOptions(scope, "UPDATE");
   const { entry, created } = await served.store!.update(info.namespace, info.name, async (old) => {
     if (!old) await authorize(server.authorizer, { ...info, verb: "create", user });
@@ -60,9 +62,10 @@ export async function patchObject(scope: Scope): Promise<Answer> {
     if (served.row.namespaced && !next.metadata.namespace) next.metadata.namespace = info.namespace;
     checkNamespace(scope, next);
     await admit(next, old);
+    served.applyDefaults(next);
     return next;
   }, { ...options, ...(patcher.ownsFields || !manage ? {} : { manage }), createMissing: patcher.creates && info.subresource === "" });
-  return { type: "object", status: created ? 201 : 200, object: served.fromStorage(entry.object), entry: served.isStorageVersion ? entry : undefined, served };
+  return stored(created ? 201 : 200, served, entry);
 }
 
 /** PUT of a view (scale): its object is changed through it. */
@@ -70,18 +73,21 @@ async function updateView(scope: Scope): Promise<Answer> {
   const view = await decodeObject(scope);
   if (view.metadata.name !== scope.info.name)
     throw badRequest(`the name of the object (${view.metadata.name ?? ""}) does not match the name on the URL (${scope.info.name})`);
-  return writeView(scope, () => view);
+  return writeView(scope, () => view, false);
 }
 
-async function writeView(scope: Scope, change: (old: Readonly<ApiObject>) => ApiObject): Promise<Answer> {
+/** `ownsFields`: whether the change has worked out whose fields are whose. */
+async function writeView(scope: Scope, change: (old: Readonly<ApiObject>) => ApiObject, ownsFields: boolean): Promise<Answer> {
   const { served, info } = scope;
   const subresource = subresourceOf(scope);
   if (subresource?.type !== "view") throw new Error("not a view");
-  const { admit, ...options } = writeOptions(scope, "UPDATE");
+  const { admit, manage: _, ...options } = writeOptions(scope, "UPDATE");
   const { entry } = await served.store!.update(info.namespace, info.name, async (old) => {
     const before = subresource.read(old!);
+    before.metadata.managedFields = viewManagedFields(served, old!);
     const view = structuredClone(change(before)) as ApiObject;
     await admit(view, before);
+    if (!ownsFields) recordOwner(scope, view, before, options.context.nowMs);
     const errors = [...(subresource.validate?.(view) ?? [])];
     if (errors.length > 0) throw invalid({ group: "autoscaling", kind: view.kind }, info.name, errors);
     const next = structuredClone(old!) as ApiObject;
@@ -89,9 +95,10 @@ async function writeView(scope: Scope, change: (old: Readonly<ApiObject>) => Api
     else next.metadata.resourceVersion = "";
     if (view.metadata.uid) next.metadata.uid = view.metadata.uid;
     subresource.write(next, view);
+    next.metadata.managedFields = managedFieldsWithView(served, next, view);
     return next;
   }, { ...options, validate: (next, old) => options.validate!(subresource.read(next), old && subresource.read(old)) });
-  return { type: "object", status: 200, object: subresource.read(entry.object) };
+  return viewAnswer(subresource.read(entry.object));
 }
 
 export async function deleteObject(scope: Scope): Promise<Answer> {
@@ -103,7 +110,7 @@ export async function deleteObject(scope: Scope): Promise<Answer> {
   await admit(undefined, current.object);
   const { entry, done } = await served.store!.delete(info.namespace, info.name, deleteOptions, options);
   if (!done || served.row.returnsDeleted)
-    return { type: "object", status: 200, object: served.fromStorage(entry.object), entry: served.isStorageVersion ? entry : undefined, served };
+    return stored(200, served, entry);
   const { group, plural } = served.row;
   return { type: "object", status: 200, object: success({ name: info.name, ...(group ? { group } : {}), kind: plural, uid: entry.object.metadata.uid }) as unknown as ApiObject };
 }
