@@ -33,6 +33,9 @@ export interface InformerDeps {
 const RETRY = { minMs: 800, maxMs: 30_000 };
 /** A watch that lived this long counts as a success: the next failure starts the backoff anew. */
 const RETRY_RESET_MS = 120_000;
+/** A watch shorter than this is no ordinary one: it is not taken up again at once. */
+const SHORT_MS = 1_000;
+const PAUSE_MS = 100;
 /** The server sends bookmarks every minute, more or less. */
 const QUIET_MS_MAX = 180_000;
 /** How long the server is asked to keep a watch: this, and up to as much again. */
@@ -60,8 +63,10 @@ export function watchedInformer<T extends ApiObject>(client: ResourceClient<T>, 
         const events = await watch(from, signal);
         from = String(Math.max(Number(from), cache.revision));
         listAtLeast = from;
-        if (events === 0 && clock.uptimeMs() - startMs < 1000) throw new Error("the watch ended at once, without an event");
+        const short = clock.uptimeMs() - startMs < SHORT_MS;
+        if (short && events === 0) throw new Error("the watch ended at once, without an event");
         failures = 0;
+        if (short) await clock.sleep(PAUSE_MS, signal);
       } catch (error) {
         if (signal.aborted) return;
         if (clock.uptimeMs() - startMs > RETRY_RESET_MS) failures = 0;
