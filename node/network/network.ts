@@ -44,6 +44,8 @@ export interface NodeNetworkOptions {
   readonly netlink?: (() => Netlink) | undefined;
   readonly overlay: Overlay;
   readonly cpus: number;
+  /** Makes the kernel ready: host.ts. Tests leave the machine as it is. */
+  readonly prepare?: typeof prepareHost | undefined;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -153,7 +155,7 @@ export function nodeNetwork(options: NodeNetworkOptions): Runnable {
     name: "network",
     async run(signal, ready) {
       forgetOldBoot();
-      ({ bridgeNetfilter } = await prepareHost({ sysctl, usesV6, interfaceName: uplink.interfaceName, cpus: options.cpus, log }, signal));
+      ({ bridgeNetfilter } = await (options.prepare ?? prepareHost)({ sysctl, usesV6, interfaceName: uplink.interfaceName, cpus: options.cpus, log }, signal));
       const unwatch = nodes.onChange(({ object, old, deleted }) => {
         const facts = (node: Readonly<Node> | undefined): string => (node ? JSON.stringify([podCidrsOf(node), peerOf(node)]) : "");
         if (facts(old) !== facts(deleted ? undefined : object)) wake(); // heartbeats are no news

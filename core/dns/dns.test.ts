@@ -1,0 +1,99 @@
+import { createSocket } from "node:dgram";
+import { connect } from "node:net";
+import { expect, test } from "vitest";
+import { informerFactory } from "../client/informer-factory.ts";
+import { ENDPOINT_SLICES, NAMESPACES, NODES, SERVICES } from "../client/resources.ts";
+import { systemClock } from "../lifecycle/clock.ts";
+import { systemRandom } from "../lifecycle/random.ts";
+import { silentLog } from "../observe/log.ts";
+import { metricsRegistry } from "../observe/metrics.ts";
+import { eventually, fakeApi } from "../../test/fake-api.ts";
+import { dnsServer } from "./dns.ts";
+import { dnsEndpoints } from "./dns-endpoints.ts";
+import { addressRecords, nameBytes, TYPE, writeQuery } from "./wire.ts";
+
+const { signal } = new AbortController();
+const question = (name: string) => writeQuery(9, { question: { name, nameBytes: nameBytes(name), type: TYPE.A, class: 1 }, checkingDisabled: false, edns: undefined });
+
+function overUdp(port: number, message: Uint8Array): Promise<Uint8Array> {
+  return new Promise((resolve) => {
+    const socket = createSocket("udp4");
+    const again = setInterval(() => socket.send(message, port, "127.0.0.1"), 200); // the server may still be opening its port
+    socket.on("message", (answer) => { clearInterval(again); socket.close(); resolve(Uint8Array.from(answer)); });
+    socket.send(message, port, "127.0.0.1");
+  });
+}
+
+function overTcp(port: number, ...messages: Uint8Array[]): Promise<Uint8Array[]> {
+  return new Promise((resolve) => {
+    let received = Buffer.alloc(0);
+    const socket = connect(port, "127.0.0.1", () => socket.write(Buffer.concat(messages.flatMap((one) => [Uint8Array.of(one.length >> 8, one.length & 0xff), one]))));
+    socket.on("data", (chunk) => {
+      received = Buffer.concat([received, chunk as Buffer]);
+      const answers: Uint8Array[] = [];
+      for (let at = 0; at + 2 <= received.length && at + 2 + received.readUInt16BE(at) <= received.length; at += 2 + received.readUInt16BE(at)) answers.push(Uint8Array.from(received.subarray(at + 2, at + 2 + received.readUInt16BE(at))));
+      if (answers.length === messages.length) { socket.destroy(); resolve(answers); }
+    });
+  });
+}
+
+/** A port that was free a moment ago. */
+async function freePort(): Promise<number> {
+  const socket = createSocket("udp4");
+  await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
+  const { port } = socket.address();
+  socket.close();
+  return port;
+}
+
+test("the server answers over UDP and TCP, follows aliases, and says so when nobody knows", async () => {
+  const api = fakeApi();
+  const stop = new AbortController();
+  const informers = informerFactory({ client: api.client, clock: systemClock, random: systemRandom, log: silentLog });
+  const port = await freePort();
+  const metrics = metricsRegistry();
+  const dns = dnsServer({
+    informers, clusterDomain: "cluster.local", cidrs: ["10.42.0.0/16"], clients: () => [], listen: () => [{ address: "127.0.0.1", port }, { address: "192.0.2.1", port }], upstreams: () => [],
+    clock: systemClock, random: systemRandom, log: silentLog, metrics,
+  });
+  const ended = dns.run(stop.signal, () => {});
+
+  const rcode = (bytes: Uint8Array): number => bytes[3]! & 0xf;
+  const early = await overUdp(port, question("web.default.svc.cluster.local"));
+  expect(rcode(early)).toBe(2); // not "no such name" before the services are known
+
+  const running = informers.run(stop.signal, () => {});
+  await api.client.resource(NAMESPACES).create({ apiVersion: "v1", kind: "Namespace", metadata: { name: "default" } } as never, { signal });
+  await api.client.resource(SERVICES).create({ apiVersion: "v1", kind: "Service", metadata: { name: "web", namespace: "default" }, spec: { clusterIP: "10.43.0.5", clusterIPs: ["10.43.0.5"] } } as never, { signal });
+  await api.client.resource(SERVICES).create({ apiVersion: "v1", kind: "Service", metadata: { name: "alias", namespace: "default" }, spec: { type: "ExternalName", externalName: "web.default.svc.cluster.local" } } as never, { signal });
+  await informers.of(SERVICES).whenSynced(signal);
+  await eventually(() => [...informers.of(SERVICES).list()].length, (count) => count === 2);
+
+  expect(addressRecords(await overUdp(port, question("web.default.svc.cluster.local"))).map((record) => record.type)).toEqual(["A"]);
+  const [alias, unknown] = await overTcp(port, question("alias.default.svc.cluster.local"), question("example.test"));
+  expect(addressRecords(alias!).map((record) => record.type)).toEqual(["CNAME", "A"]);
+  expect(rcode(unknown!)).toBe(2);
+  expect(rcode(await overUdp(port, Uint8Array.of(0, 9, 1, 0, 0, 7, 0, 0, 0, 0, 0, 0)))).toBe(1);
+  expect(metrics.render()).toContain('coredns_dns_responses_total{proto="tcp",rcode="SERVFAIL"} 1');
+  stop.abort();
+  await Promise.all([ended, running]);
+});
+
+test("every node with a pod CIDR has an endpoint, which follows the node and comes back", async () => {
+  const api = fakeApi();
+  const stop = new AbortController();
+  const informers = informerFactory({ client: api.client, clock: systemClock, random: systemRandom, log: silentLog });
+  const ended = Promise.all([informers.run(stop.signal, () => {}), dnsEndpoints({ client: api.client, informers, clock: systemClock, log: silentLog }).run(stop.signal, () => {})]);
+  const found = () => api.all(ENDPOINT_SLICES).map(({ metadata, endpoints }) => `${metadata.name} ${endpoints![0]!.addresses.join()} ${endpoints![0]!.nodeName}`);
+
+  const node = await api.client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n1" }, spec: {} } as never, { signal });
+  await api.client.resource(NODES).update({ ...node, spec: { podCIDR: "10.42.3.0/24", podCIDRs: ["10.42.3.0/24", "fd42:0:0:3::/64"] } } as never, { signal });
+  await eventually(found, (all) => all.length === 2);
+  expect(found()).toEqual(["kube-dns-n1 10.42.3.1 n1", "kube-dns-n1-ipv6 fd42:0:0:3::1 n1"]);
+  expect(api.all(ENDPOINT_SLICES)[0]!.metadata).toMatchObject({ namespace: "kube-system", labels: { "kubernetes.io/service-name": "kube-dns" }, ownerReferences: [{ kind: "Node", name: "n1", uid: node.metadata.uid }] });
+
+  await api.client.resource(ENDPOINT_SLICES).delete({ metadata: { name: "kube-dns-n1", namespace: "kube-system" } }, {}, { signal });
+  await eventually(found, (all) => all.length === 2);
+  stop.abort();
+  await ended;
+});

@@ -1,0 +1,99 @@
+import { createSocket } from "node:dgram";
+import { createServer, type AddressInfo } from "node:net";
+import { afterEach, expect, test } from "vitest";
+import { systemClock } from "../lifecycle/clock.ts";
+import { systemRandom } from "../lifecycle/random.ts";
+import { forwarder } from "./forwarder.ts";
+import { hostUpstreams, nameservers } from "./upstreams.ts";
+import { addressRecords, nameBytes, type Query, readQuery, type Reply, writeReply } from "./wire.ts";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const { signal } = new AbortController();
+const closing: (() => void)[] = [];
+afterEach(() => { for (const close of closing.splice(0)) close(); });
+
+const query = (name: string, id = 1): Query => ({ id, opcode: 0, recursionDesired: true, checkingDisabled: false, edns: undefined, question: { name: name.toLowerCase(), nameBytes: nameBytes(name), type: 1, class: 1 } });
+
+/** A name server on a port of the loopback; `answer` gives undefined to stay silent. Counts what it is asked over each protocol. */
+async function server(answer: (name: string, tcp: boolean) => Partial<Reply> & { truncated?: boolean } | undefined) {
+  const asked: string[] = [];
+  const respond = (message: Uint8Array, tcp: boolean): Uint8Array | undefined => {
+    const read = readQuery(message)!;
+    asked.push(`${tcp ? "tcp" : "udp"} ${read.question.name}`);
+    const reply = answer(read.question.name, tcp);
+    if (!reply) return undefined;
+    const bytes = writeReply(read, { rcode: 0, authoritative: false, answers: [], authorities: [], additionals: [], ...reply }, 65_535);
+    if (reply.truncated) bytes[2]! |= 0x02;
+    return bytes;
+  };
+  const tcp = createServer((socket) => void socket.on("data", (data) => {
+    const bytes = respond(Uint8Array.from(data as Buffer).slice(2), true)!;
+    socket.write(Buffer.concat([Uint8Array.of(bytes.length >> 8, bytes.length & 0xff), bytes]));
+  }));
+  await new Promise<void>((resolve) => tcp.listen(0, "127.0.0.1", resolve));
+  const { port } = tcp.address() as AddressInfo;
+  const udp = createSocket("udp4");
+  udp.on("message", (message, from) => { const bytes = respond(Uint8Array.from(message), false); if (bytes) udp.send(bytes, from.port, from.address); });
+  await new Promise<void>((resolve) => udp.bind(port, "127.0.0.1", resolve));
+  closing.push(() => { udp.close(); tcp.close(); });
+  return { port, asked };
+}
+
+const address = (name: string, last: number, ttl = 60) => ({ answers: [{ type: "A" as const, name, ttl, address: Uint8Array.of(192, 0, 2, last) }] });
+
+test("an answer is kept, and given to the next asker with their id and spelling", async () => {
+  const { port, asked } = await server((name) => address(name, 1));
+  const { ask } = forwarder({ upstreams: () => ["127.0.0.1"], port, clock: systemClock, random: systemRandom });
+  const [first, second] = await Promise.all([ask(query("a.test", 1), 512, signal), ask(query("A.test", 2), 512, signal)]); // at the same time: asked once
+  const third = await ask(query("a.TEST", 3), 512, signal);
+  expect(asked).toEqual(["udp a.test"]);
+  expect([first, second, third].map((bytes) => bytes![1])).toEqual([1, 2, 3]);
+  expect(Buffer.from(third!).includes("TEST")).toBe(true);
+  expect(addressRecords(third!)[0]).toMatchObject({ name: "a.test", ttl: 60 });
+});
+
+test("no TTL, no keeping", async () => {
+  const { port, asked } = await server((name) => address(name, 1, 0));
+  const { ask } = forwarder({ upstreams: () => ["127.0.0.1"], port, clock: systemClock, random: systemRandom });
+  for (let i = 0; i < 2; i++) await ask(query("a.test"), 512, signal);
+  expect(asked).toHaveLength(2);
+});
+
+test("a long answer goes over TCP for who asks over TCP; others are told that it is cut off", async () => {
+  const { port, asked } = await server((name, tcp) => (tcp ? { answers: Array.from({ length: 200 }, (_, i) => address(name, i).answers[0]!) } : { ...address(name, 1), truncated: true }));
+  const { ask } = forwarder({ upstreams: () => ["127.0.0.1"], port, clock: systemClock, random: systemRandom });
+  expect(addressRecords((await ask(query("long.test"), 65_535, signal))!)).toHaveLength(200);
+  expect(((await ask(query("long.test"), 512, signal))![2]! & 0x02)).toBe(0x02);
+  expect(asked).toEqual(["udp long.test", "tcp long.test", "udp long.test"]);
+});
+
+test("a server that is not there is passed over; when there is no other, failure comes at once", async () => {
+  const { port } = await server((name) => address(name, 1));
+  const failures: string[] = [];
+  const upstreams = ["127.0.0.2", "127.0.0.1"];
+  const { ask } = forwarder({ upstreams: () => upstreams, port, clock: systemClock, random: systemRandom, onAsked: (to, _, failure) => { if (failure !== "") failures.push(to); } });
+  expect(await ask(query("a.test"), 512, signal)).toBeDefined();
+  expect(await ask(query("b.test"), 512, signal)).toBeDefined();
+  expect(failures).toEqual(["127.0.0.2"]);
+  upstreams.pop();
+  const startMs = systemClock.uptimeMs();
+  expect(await ask(query("c.test"), 512, signal)).toBeUndefined();
+  expect(systemClock.uptimeMs() - startMs).toBeLessThan(1000);
+});
+
+test("the host's servers: the stub's own list, without ourselves, read again when the file changes", () => {
+  const dir = mkdtempSync(join(tmpdir(), "resolv-"));
+  closing.push(() => rmSync(dir, { recursive: true }));
+  const [stub, real] = [join(dir, "stub.conf"), join(dir, "real.conf")];
+  writeFileSync(stub, "search example\nnameserver 127.0.0.53\noptions edns0\n");
+  writeFileSync(real, "nameserver 192.0.2.1\nnameserver 10.43.0.10\n  nameserver fe80::1%eth0\n# nameserver 192.0.2.9\nnameserver bogus\n");
+  let nowMs = 0;
+  const upstreams = hostUpstreams({ files: [stub, real], exclude: () => ["10.43.0.10"], clock: { ...systemClock, uptimeMs: () => nowMs } });
+  expect(upstreams()).toEqual(["192.0.2.1", "fe80::1%eth0"]);
+  writeFileSync(stub, "nameserver 192.0.2.2\n");
+  nowMs += 10_000;
+  expect(upstreams()).toEqual(["192.0.2.2"]);
+  expect(nameservers("nameserver 2001:DB8::1")).toEqual(["2001:db8::1"]);
+});

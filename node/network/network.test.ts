@@ -1,0 +1,150 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { informerFactory } from "../../core/client/informer-factory.ts";
+import { NODES } from "../../core/client/resources.ts";
+import { systemClock } from "../../core/lifecycle/clock.ts";
+import { systemRandom } from "../../core/lifecycle/random.ts";
+import { silentLog } from "../../core/observe/log.ts";
+import { eventually, fakeApi } from "../../test/fake-api.ts";
+import { sysctlKeeper } from "../os/sysctl.ts";
+import { forwardingText, withdrawalText } from "./forward.ts";
+import { planHostGateway } from "./host-gw.ts";
+import { masqueradeText } from "./masquerade.ts";
+import { nodeNetwork } from "./network.ts";
+import { type NetworkFacts, nodeAddresses } from "./node-ip.ts";
+import { noOverlay, type Peer } from "./overlay.ts";
+import { macFor, planVxlan } from "./vxlan-plan.ts";
+
+const { signal } = new AbortController();
+
+function directory(): Disposable & { readonly path: string } {
+  const path = mkdtempSync(join(tmpdir(), "network-"));
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true }) };
+}
+
+test.skipIf(process.platform !== "linux")("a node with a pod CIDR gets its configuration, and its peers' routes; heartbeats change nothing", async () => {
+  using dir = directory();
+  const api = fakeApi();
+  const stop = new AbortController();
+  const informers = informerFactory({ client: api.client, clock: systemClock, random: systemRandom, log: silentLog });
+  const scripts: string[] = [], synced: string[] = [];
+  const network = nodeNetwork({
+    informers, nodeName: "n1", clusterCidrs: ["10.42.0.0/16"], cniConfDir: join(dir.path, "net.d"), stateDir: join(dir.path, "state"), uplink: { interfaceName: undefined, mtu: 1500 },
+    nft: { async apply(text) { scripts.push(text); }, names: async () => undefined, chain: async () => undefined },
+    overlay: { ...noOverlay, overheadBytes: 50, async sync(own, others) { synced.push(`${own.name}: ${others.map((peer) => `${peer.name}=${peer.podCidrs.join()}@${peer.ips.join()}`).join(" ")}`); } },
+    cpus: 1, prepare: async () => ({ bridgeNetfilter: true }), clock: systemClock, log: silentLog,
+  });
+  const ended = Promise.all([informers.run(stop.signal, () => {}), network.run(stop.signal, () => {})]);
+  const node = (name: string, n: number) => ({ apiVersion: "v1", kind: "Node", metadata: { name }, spec: { podCIDR: `10.42.${n}.0/24`, podCIDRs: [`10.42.${n}.0/24`] }, status: { addresses: [{ type: "Hostname", address: name }, { type: "InternalIP", address: `172.30.0.${n}` }] } });
+
+  await api.client.resource(NODES).create(node("n1", 1) as never, { signal });
+  const other = await api.client.resource(NODES).create(node("n2", 2) as never, { signal });
+  await eventually(() => synced.at(-1), (last) => last === "n1: n2=10.42.2.0/24@172.30.0.2");
+  const config = JSON.parse(readFileSync(join(dir.path, "net.d/10-coracle.conflist"), "utf8")) as { plugins: [{ mtu: number; ipam: { ranges: unknown; dataDir: string } }, { backend: string }] };
+  expect(config.plugins[0]).toMatchObject({ type: "bridge", bridge: "cni0", mtu: 1450, hairpinMode: true, ipMasq: false, ipam: { type: "host-local", ranges: [[{ subnet: "10.42.1.0/24" }]], dataDir: join(dir.path, "state/ipam") } });
+  expect(config.plugins[1]).toMatchObject({ type: "portmap", backend: "nftables" });
+  expect(scripts).toHaveLength(1);
+
+  const syncs = synced.length;
+  await api.client.resource(NODES).updateStatus({ ...other, status: { ...other.status, conditions: [{ type: "Ready", status: "True" }] } } as never, { signal });
+  await api.client.resource(NODES).delete(other, {}, { signal });
+  await eventually(() => synced.at(-1), (last) => last === "n1: ");
+  expect(synced.length).toBe(syncs + 1);
+  stop.abort();
+  await ended;
+  expect(existsSync(join(dir.path, "net.d/10-coracle.conflist"))).toBe(true); // pods live on
+});
+
+test.skipIf(process.platform !== "linux")("addresses of before a reboot are forgotten, those of before a restart are not", async () => {
+  using dir = directory();
+  const informers = informerFactory({ client: fakeApi().client, clock: systemClock, random: systemRandom, log: silentLog });
+  const held = join(dir.path, "ipam/coracle/10.42.1.2");
+  const start = async (): Promise<void> => {
+    const stop = new AbortController();
+    const network = nodeNetwork({ informers, nodeName: "n1", clusterCidrs: [], cniConfDir: dir.path, stateDir: dir.path, uplink: { interfaceName: undefined, mtu: 1500 }, nft: { async apply() {}, names: async () => undefined, chain: async () => undefined }, overlay: noOverlay, cpus: 1, prepare: async () => ({ bridgeNetfilter: true }), clock: systemClock, log: silentLog });
+    await network.run(stop.signal, () => stop.abort());
+  };
+  mkdirSync(join(dir.path, "ipam/coracle"), { recursive: true });
+  writeFileSync(held, "pod");
+  writeFileSync(join(dir.path, "boot-id"), "another");
+  await start();
+  expect(existsSync(held)).toBe(false);
+  mkdirSync(join(dir.path, "ipam/coracle"), { recursive: true });
+  writeFileSync(held, "pod");
+  await start();
+  expect(existsSync(held)).toBe(true);
+});
+
+test("masquerading: between pods never, outward always, inward only towards other nodes", () => {
+  expect(masqueradeText({ clusterCidrs: ["10.42.0.0/16"], podCidrs: ["10.42.1.0/24"], bridgeNetfilter: true }).trim().split("\n").slice(4)).toEqual([
+    "add rule ip coracle-masq postrouting ip saddr { 10.42.0.0/16 } ip daddr { 10.42.0.0/16 } return",
+    "add rule ip coracle-masq postrouting ip saddr { 10.42.0.0/16 } ip daddr != 224.0.0.0/4 masquerade fully-random",
+    "add rule ip coracle-masq postrouting ip daddr { 10.42.1.0/24 } return",
+    "add rule ip coracle-masq postrouting ip daddr { 10.42.0.0/16 } masquerade fully-random",
+  ]);
+  const six = masqueradeText({ clusterCidrs: [], podCidrs: ["fd42::/64"], bridgeNetfilter: false });
+  expect(six).toContain("add rule ip6 coracle-masq postrouting ct status dnat ip6 saddr { fd42::/64 } ip6 daddr { fd42::/64 } masquerade fully-random");
+  expect(six).not.toContain("table ip coracle-masq");
+});
+
+const facts: NetworkFacts = {
+  route4: "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\neth1\t00000000\t010011AC\t0003\t0\t0\t600\t00000000\neth0\t00000000\t010011AC\t0003\t0\t0\t100\t00000000\neth0\t0000A8C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\n",
+  route6: "00000000000000000000000000000000 00 00000000000000000000000000000000 00 fe800000000000000000000000000001 00000400 00000001 00000000 00000003     eth0\n",
+  addresses6: "20010db8000000000000000000000007 02 40 00 01     eth0\n20010db8000000000000000000000005 02 40 00 80     eth0\nfe800000000000000000000000000005 02 40 20 80     eth0\n",
+  addresses4: [{ interfaceName: "cni0", address: "10.42.0.1" }, { interfaceName: "eth1", address: "192.168.1.5" }, { interfaceName: "eth0", address: "192.168.0.5" }],
+  mtuOf: (name) => (name === "eth0" ? 1400 : undefined),
+};
+
+test.each([
+  { name: "the interface with the best default route; no temporary addresses", given: [], change: {}, ips: ["192.168.0.5", "2001:db8::5"], interfaceName: "eth0", mtu: 1400 },
+  { name: "what the user chose", given: ["192.168.1.5"], change: {}, ips: ["192.168.1.5"], interfaceName: "eth1", mtu: 1500 },
+  { name: "no default route: the first that is not a container's", given: [], change: { route4: "", route6: "" }, ips: ["192.168.1.5"], interfaceName: "eth1", mtu: 1500 },
+  { name: "no network at all", given: [], change: { route4: "", route6: "", addresses4: [], addresses6: "" }, ips: ["127.0.0.1"], interfaceName: undefined, mtu: 1500 },
+])("node address: $name", ({ given, change, ips, interfaceName, mtu }) => {
+  expect(nodeAddresses(given, { ...facts, ...change })).toEqual({ ips, interfaceName, mtu });
+});
+
+const peers: Peer[] = [
+  { name: "n2", ips: ["172.30.0.2", "fd30::2"], podCidrs: ["10.42.2.0/24", "fd42:0:0:2::/64"] },
+  { name: "n3", ips: ["172.30.0.3"], podCidrs: ["10.42.3.0/24"] },
+];
+
+test("what the tunnel knows of other nodes", () => {
+  expect(planVxlan(peers, 4)).toEqual({
+    routes: new Map([["10.42.2.0/24", "10.42.2.0"], ["fd42:0:0:2::/64", "fd42:0:0:2::"], ["10.42.3.0/24", "10.42.3.0"]]),
+    neighbours: new Map([["10.42.2.0", "0a:58:0a:2a:02:00"], ["fd42:0:0:2::", "0a:58:0a:2a:02:00"], ["10.42.3.0", "0a:58:0a:2a:03:00"]]),
+    forwardings: new Map([["0a:58:0a:2a:02:00", "172.30.0.2"], ["0a:58:0a:2a:03:00", "172.30.0.3"]]),
+    unreachable: [],
+  });
+  expect(planVxlan(peers, 6)).toMatchObject({ forwardings: new Map([["0a:58:0a:2a:02:00", "fd30::2"]]), unreachable: ["n3"] });
+  expect(macFor("fd42::/64")).toMatch(/^0a:58(:[0-9a-f]{2}){4}$/);
+  expect(planHostGateway(peers)).toEqual(new Map([["10.42.2.0/24", "172.30.0.2"], ["fd42:0:0:2::/64", "fd30::2"], ["10.42.3.0/24", "172.30.0.3"]]));
+});
+
+test("a forward chain that drops lets pods through, once; our rules go, others stay", () => {
+  const chain = "table ip filter {\n\tchain FORWARD { # handle 2\n\t\ttype filter hook forward priority filter; policy drop;\n\t\tjump DOCKER # handle 7\n";
+  const text = forwardingText(chain, 4, ["10.42.0.0/16"]);
+  expect(text).toBe('insert rule ip filter FORWARD ip saddr 10.42.0.0/16 counter accept comment "coracle pods"\ninsert rule ip filter FORWARD ip daddr 10.42.0.0/16 counter accept comment "coracle pods"\n');
+  const after = `${chain}\t\tip saddr 10.42.0.0/16 counter accept comment "coracle pods" # handle 9\n\t}\n}\n`;
+  expect(forwardingText(after, 4, ["10.42.0.0/16"])).toBe("");
+  expect(forwardingText(chain.replace("drop", "accept"), 4, ["10.42.0.0/16"])).toBe("");
+  expect(withdrawalText(after, "ip")).toBe("delete rule ip filter FORWARD handle 9\n");
+});
+
+test("kernel settings are put back as they were, unless somebody else has changed them since", () => {
+  using dir = directory();
+  mkdirSync(join(dir.path, "net/ipv4/conf/eth0.5"), { recursive: true });
+  const path = (name: string): string => join(dir.path, name);
+  for (const [name, value] of [["net/ipv4/ip_forward", "0"], ["net/max", "100"], ["net/ipv4/conf/eth0.5/rp_filter", "1"]] as const) writeFileSync(path(name), `${value}\n`);
+  const sysctl = sysctlKeeper({ recordFile: path("record.json"), log: silentLog, root: dir.path });
+  expect(sysctl.set("net.ipv4.ip_forward", "1")).toBe(true);
+  expect(sysctl.set("net.ipv4.ip_forward", "2")).toBe(true); // the first value is the one to go back to
+  expect(sysctl.set("net/ipv4/conf/eth0.5/rp_filter", "2")).toBe(true);
+  expect(sysctl.set("net.absent", "1")).toBe(false);
+  expect([sysctl.raise("net.max", 50), sysctl.raise("net.max", 200)]).toEqual([true, true]);
+  writeFileSync(path("net/max"), "300");
+  sysctl.restore();
+  expect(["net/ipv4/ip_forward", "net/max", "net/ipv4/conf/eth0.5/rp_filter"].map((name) => readFileSync(path(name), "utf8").trim())).toEqual(["0", "300", "1"]);
+});
