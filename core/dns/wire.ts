@@ -284,14 +284,19 @@ class Writer {
 
   #data(record: ResourceRecord): void {
     switch (record.type) {
-      case "A": case "AAAA": return this.#raw(record.address);
-      case "CNAME": case "NS": case "PTR": return this.#name(record.target, true);
+      case "A": case "AAAA":
+        this.#raw(record.address);
+        return;
+      case "CNAME": case "NS": case "PTR":
+        this.#name(record.target, true);
+        return;
       case "SRV":
         this.#room(6);
         this.u16(record.priority);
         this.u16(record.weight);
         this.u16(record.port);
-        return this.#name(record.target, false);
+        this.#name(record.target, false);
+        return;
       case "TXT":
         for (const text of record.texts) {
           const raw = Buffer.from(text).subarray(0, 255);
@@ -312,7 +317,8 @@ class Writer {
       const known = compress ? this.#names.get(rest) : undefined;
       if (known !== undefined) {
         this.#room(2);
-        return this.u16(0xc000 | known);
+        this.u16(0xc000 | known);
+        return;
       }
       if (compress && this.at < 0x4000) this.#names.set(rest, this.at);
       const dot = rest.indexOf(".");
