@@ -4,7 +4,7 @@
  */
 import type { Cri, CriCall } from "./client.ts";
 import { CriError } from "./client.ts";
-import type { Container, ContainerConfig, ContainerEventResponse, ContainerStatus, Methods, PodSandbox, PodSandboxConfig } from "./gen/runtime.v1.ts";
+import type { Container, ContainerConfig, ContainerEventResponse, ContainerStatus, LinuxContainerResources, Methods, PodSandbox, PodSandboxConfig } from "./gen/runtime.v1.ts";
 
 export interface MemoryRuntime extends Cri {
   /** Every call that changed something, in order: "RunPodSandbox web", "StopContainer app". */
@@ -16,6 +16,8 @@ export interface MemoryRuntime extends Cri {
   /** Images that are there. Others cannot be pulled. */
   readonly images: Set<string>;
   running(): string[];
+  /** The limits of the container of that name. */
+  resources(name: string): LinuxContainerResources | undefined;
 }
 
 interface Box { readonly sandbox: PodSandbox; readonly config: PodSandboxConfig; ip: string }
@@ -130,6 +132,12 @@ export function memoryRuntime({ nowMs }: { readonly nowMs: () => number }): Memo
       calls.push(`ExecSync ${nameOf(container_id)} ${cmd.join(" ")}`);
       return { exit_code: runtime.exec(nameOf(container_id), cmd) };
     },
+    "RuntimeService/UpdateContainerResources": ({ container_id = "", linux = {} }) => {
+      calls.push(`UpdateContainerResources ${nameOf(container_id)}`);
+      const { status } = found(things, container_id);
+      status.resources = { linux: { ...status.resources?.linux, ...linux } };
+      return {};
+    },
     "RuntimeService/ReopenContainerLog": () => ({}),
     "RuntimeService/ListPodSandboxStats": () => ({ stats: [] }),
     "ImageService/ListImages": () => ({ images: [...images].map((image) => ({ id: `sha256:${image}`, repo_tags: [image], size: 1000 })) }),
@@ -176,11 +184,12 @@ export function memoryRuntime({ nowMs }: { readonly nowMs: () => number }): Memo
     exit(name, exitCode, reason = exitCode === 0 ? "Completed" : "Error") {
       for (const [id, { status }] of things) if (status.metadata?.name === name) end(id, exitCode, reason);
     },
+    resources: (name) => [...things.values()].find(({ status }) => status.metadata?.name === name)?.status.resources?.linux,
     running: () => [...things.values()].filter(({ status }) => status.state === "CONTAINER_RUNNING").map(({ status }) => status.metadata?.name ?? ""),
   };
   return runtime;
 }
 
-function statusOf(id: string, { metadata, image, labels, annotations, mounts, log_path }: ContainerConfig, createdNs: number): ContainerStatus {
-  return { id, metadata, state: "CONTAINER_CREATED", created_at: createdNs, image: { image: image?.user_specified_image ?? "" }, image_ref: image?.image, image_id: image?.image, labels, annotations, mounts, log_path };
+function statusOf(id: string, { metadata, image, labels, annotations, mounts, log_path, linux }: ContainerConfig, createdNs: number): ContainerStatus {
+  return { id, resources: { linux: linux?.resources }, metadata, state: "CONTAINER_CREATED", created_at: createdNs, image: { image: image?.user_specified_image ?? "" }, image_ref: image?.image, image_id: image?.image, labels, annotations, mounts, log_path };
 }

@@ -14,6 +14,7 @@ import { removeContainer } from "./garbage.ts";
 import { killContainer, killPod } from "./kill.ts";
 import type { PodPlan } from "./plan.ts";
 import { containerReference, formatPod, isHostNetwork, isSidecar, type NamedContainer, podReference } from "./pod-spec.ts";
+import { containerResources } from "./resources/linux-resources.ts";
 import { podIps, readRuntimePod, type RuntimePod } from "./runtime-pod.ts";
 import { ensureImage, majorMinor, startContainer, StartError } from "./start-container.ts";
 import { sandboxConfigOf, startSandbox } from "./start-sandbox.ts";
@@ -45,6 +46,9 @@ const RETRY_MS = 10_000;
 export async function applyPlan(context: KubeletContext, facts: ApplyFacts, signal: AbortSignal): Promise<Applied> {
   const { pod, plan } = facts;
   const runtime = await clearTheWay(context, facts, signal);
+  for (const { container, spec } of plan.update) {
+    await context.cri.call("RuntimeService/UpdateContainerResources", { container_id: container.id, linux: containerResources(pod, spec.container, context.machine) }, { signal });
+  }
   const isNew = plan.createSandbox;
   const sandbox = sandboxConfigOf(context, pod, plan.attempt);
   const sandboxId = isNew ? await newSandbox(context, pod, sandbox, signal) : plan.sandboxId;

@@ -247,3 +247,28 @@ test("a manifest in a directory runs without an API server, and is mirrored when
   await eventually(mirror, (pod) => pod === undefined);
   await eventually(() => node.cri.running(), (names) => names.length === 0);
 });
+
+test("resources change while the pod runs, when the node can afford it", async () => {
+  await using node = await startNode();
+  const of = (cpu: string) => ({ requests: { cpu, memory: "64Mi" }, limits: { cpu, memory: "64Mi" } });
+  const resize = (cpu: string) => node.api.client.resource(PODS).patch({ metadata: { name: "big", namespace: "d" } }, "application/merge-patch+json", { spec: { containers: [{ name: "c0", image: "busybox:1", resources: of(cpu) }] } }, { signal: new AbortController().signal });
+  const condition = (status: PodStatus | undefined, type: string) => status?.conditions?.find((one) => one.type === type);
+  await node.create("big", {}, [{ resources: of("1") }]);
+  await node.create("other", {}, [{ name: "x", resources: of("500m") }]);
+  await node.until("big", isReady);
+  await node.until("other", isReady);
+
+  await resize("1200m");
+  await node.until("big", (status) => first(status)?.resources?.limits?.["cpu"] === "1200m" && !condition(status, "PodResizeInProgress"));
+  expect(node.cri.resources("c0")).toMatchObject({ cpu_quota: 120_000, cpu_shares: 1228 });
+  await resize("1800m");
+  const waiting = await node.until("big", (status) => condition(status, "PodResizePending") !== undefined);
+  expect(condition(waiting, "PodResizePending")).toMatchObject({ reason: "Deferred", message: "Node didn't have enough resource: cpu, requested: 1800, used: 500, capacity: 2000" });
+  expect(first(waiting)).toMatchObject({ restartCount: 0, allocatedResources: { cpu: "1200m" } });
+  await node.delete("other", 1);
+  await node.until("big", (status) => first(status)?.allocatedResources?.["cpu"] === "1800m" && !condition(status, "PodResizePending"));
+  expect(node.cri.resources("c0")).toMatchObject({ cpu_quota: 180_000 });
+  await resize("3");
+  expect(condition(await node.until("big", (status) => condition(status, "PodResizePending") !== undefined), "PodResizePending")?.reason).toBe("Infeasible");
+  expect(node.cri.calls.filter((call) => call.startsWith("CreateContainer c0")).length).toBe(1);
+});

@@ -109,9 +109,9 @@ export function kubelet(deps: KubeletDeps): Kubelet {
       if (kind !== "readiness" && (result === "failure" || kind === "startup")) worker?.wake();
     },
   });
-  const manager = new PodManager({
+  const manager: PodManager = new PodManager({
     pods: deps.pods, mirrors, cri, clock, log, signal, node: node.current, allocatable: node.allocatable, pressures: () => [...guard.pressures()],
-    worker: { context, statuses, probes, kubeletStartedMs, deleteObject, onStage: () => undefined },
+    worker: { context, statuses, probes, kubeletStartedMs, deleteObject, onStage: () => manager.retryResizes(), judgeResize: (wish) => manager.judgeResize(wish) },
   });
   const stats = nodeStats({ settings, cri, cgroups: deps.cgroups, clock, memoryBytes: machine.memoryBytes, pods: () => manager.workers() });
   const reference = { apiVersion: "v1", kind: "Node", name: settings.nodeName, uid: settings.nodeName };

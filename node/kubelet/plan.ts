@@ -35,21 +35,28 @@ export interface PodPlan {
   readonly sandboxId: string;
   readonly attempt: number;
   readonly kill: readonly ContainerToKill[];
+  /** Running containers whose limits change. */
+  readonly update: readonly { readonly container: RuntimeContainer; readonly spec: NamedContainer }[];
   /** In this order. When a plain init container cannot be started, those after it have to wait. */
   readonly start: readonly NamedContainer[];
 }
 
-interface Draft { killPod: boolean; kill: ContainerToKill[]; start: NamedContainer[] }
+interface Draft { killPod: boolean; kill: ContainerToKill[]; update: { container: RuntimeContainer; spec: NamedContainer }[]; start: NamedContainer[] }
 
-export function planPod({ pod, runtime, probes }: { readonly pod: Pod; readonly runtime: RuntimePod; readonly probes: ProbeResults }): PodPlan {
+/** What a running container's limits need: see resources/resize.ts. */
+export type ResizeDecision = (spec: NamedContainer, seen: RuntimeContainer) => "none" | "update" | "restart";
+
+export interface PlanFacts { readonly pod: Pod; readonly runtime: RuntimePod; readonly probes: ProbeResults; readonly resize?: ResizeDecision }
+
+export function planPod({ pod, runtime, probes, resize = () => "none" }: PlanFacts): PodPlan {
   const { changed, attempt, sandboxId } = sandboxChange(pod, runtime.sandboxes);
   if (changed) return planNewSandbox(pod, runtime, { attempt, sandboxId });
 
   const named = allContainers(pod.spec);
-  const draft: Draft = { killPod: false, kill: [], start: named.filter(({ kind, container }) => kind === "ephemeral" && !containerNamed(runtime, container.name)) };
-  const initialized = planInit(pod, runtime, probes, draft);
-  if (initialized && !draft.killPod) planApp(pod, runtime, probes, draft);
-  return { killPod: draft.killPod, createSandbox: false, sandboxId, attempt, kill: draft.kill, start: draft.start };
+  const draft: Draft = { killPod: false, kill: [], update: [], start: named.filter(({ kind, container }) => kind === "ephemeral" && !containerNamed(runtime, container.name)) };
+  const initialized = planInit({ pod, runtime, probes, resize }, draft);
+  if (initialized && !draft.killPod) planApp({ pod, runtime, probes, resize }, draft);
+  return { killPod: draft.killPod, createSandbox: false, sandboxId, attempt, kill: draft.kill, update: draft.update, start: draft.start };
 }
 
 /** Whether the pod needs a new sandbox, and the number it would have. */
@@ -64,7 +71,7 @@ export function sandboxChange(pod: Pod, sandboxes: readonly RuntimeSandbox[]): {
 }
 
 function planNewSandbox(pod: Pod, runtime: RuntimePod, { attempt, sandboxId }: { attempt: number; sandboxId: string }): PodPlan {
-  const kill: Omit<PodPlan, "createSandbox" | "start"> = { killPod: true, sandboxId, attempt, kill: [] };
+  const kill: Omit<PodPlan, "createSandbox" | "start"> = { killPod: true, sandboxId, attempt, kill: [], update: [] };
   const nothing: PodPlan = { ...kill, createSandbox: false, start: [] };
   if (pod.spec.restartPolicy === "Never" && attempt !== 0 && runtime.containers.length > 0) return nothing; // it had its one run
 
@@ -86,7 +93,7 @@ function hasSucceeded(runtime: RuntimePod, name: string): boolean {
 }
 
 /** Returns whether initialization is over. Looks from the last init container back to the newest one there is a trace of. */
-function planInit(pod: Pod, runtime: RuntimePod, probes: ProbeResults, draft: Draft): boolean {
+function planInit({ pod, runtime, probes, resize }: Required<PlanFacts>, draft: Draft): boolean {
   const init = pod.spec.initContainers ?? [];
   if (init.length === 0) return true;
   const last = init.length - 1;
@@ -116,7 +123,12 @@ function planInit(pod: Pod, runtime: RuntimePod, probes: ProbeResults, draft: Dr
 
     if (seen.state === "created") start.push(i);
     else if (seen.state === "running") {
-      if (sidecar) planRunningSidecar({ spec, seen, probes, through: () => through(i), replace: (message, reason) => replace(i, seen, message, reason) });
+      if (sidecar) planRunningSidecar({ spec, seen, probes, through: () => through(i), replace: (message, reason) => replace(i, seen, message, reason), resize: () => {
+        const named = { kind: "init" as const, container: spec, index: i };
+        const decision = resize(named, seen);
+        if (decision === "restart") replace(i, seen, `Container ${spec.name} resize requires restart`, "");
+        if (decision === "update") draft.update.push({ container: seen, spec: named });
+      } });
     } else if (sidecar) {
       if (seen.state === "unknown") replace(i, seen, `Init container is in "unknown" state, try killing it before restart`, "Unknown");
       else start.push(i);
@@ -141,9 +153,10 @@ interface RunningSidecar {
   readonly probes: ProbeResults;
   through(): void;
   replace(message: string, reason: KillReason): void;
+  resize(): void;
 }
 
-function planRunningSidecar({ spec, seen, probes, through, replace }: RunningSidecar): void {
+function planRunningSidecar({ spec, seen, probes, through, replace, resize }: RunningSidecar): void {
   if (spec.startupProbe) {
     const startup = probes.startup(seen.id);
     if (startup === "failure") replace(`Init container ${spec.name} failed startup probe`, "StartupProbe");
@@ -152,9 +165,10 @@ function planRunningSidecar({ spec, seen, probes, through, replace }: RunningSid
   through();
   if (seen.spec.hash !== containerHash(spec)) replace(`Init container ${spec.name} definition changed`, "");
   else if (spec.livenessProbe && probes.liveness(seen.id) === "failure") replace(`Init container ${spec.name} failed liveness probe`, "LivenessProbe");
+  else resize();
 }
 
-function planApp(pod: Pod, runtime: RuntimePod, probes: ProbeResults, draft: Draft): void {
+function planApp({ pod, runtime, probes, resize }: Required<PlanFacts>, draft: Draft): void {
   let kept = 0;
   let started = 0;
   for (const spec of allContainers(pod.spec).filter(({ kind }) => kind === "container")) {
@@ -167,8 +181,10 @@ function planApp(pod: Pod, runtime: RuntimePod, probes: ProbeResults, draft: Dra
       if (seen?.state === "unknown") draft.kill.push({ container: seen, spec, message: `Container is in "unknown" state, try killing it before restart`, reason: "Unknown" });
       continue;
     }
-    const fault = faultOf(spec, seen, probes);
+    const decision = resize(spec, seen);
+    const fault = faultOf(spec, seen, probes) ?? (decision === "restart" ? { message: `Container ${container.name} resize requires restart`, reason: "" as const, always: true } : undefined);
     if (!fault) {
+      if (decision === "update") draft.update.push({ container: seen, spec });
       kept++;
       continue;
     }

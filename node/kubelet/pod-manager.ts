@@ -16,6 +16,7 @@ import { containerNamed, readRuntimePod, type RuntimePod, type RuntimeSummary } 
 import { isMirrorPod, isStaticPod, isTerminalPhase, podReference } from "./pod-spec.ts";
 import { PodWorker, type WorkerDeps } from "./pod-worker.ts";
 import { removePodLogs } from "./garbage.ts";
+import { judgeResize, type Verdict } from "./resources/resize.ts";
 import type { MirrorPods } from "./static-pods/mirrors.ts";
 
 /** A mirror that could not be made is tried again this late. */
@@ -138,13 +139,23 @@ export class PodManager {
   #refusal(pod: Pod) {
     const { uid } = pod.metadata;
     if (isTerminalPhase(pod.status?.phase) || isDeleting(pod) || this.#inRuntime.get(uid)?.running) return undefined;
-    const others = [...this.#workers.values()].filter((worker) => worker.uid !== uid && this.#counts(worker)).map((worker) => worker.pod);
+    const others = [...this.#workers.values()].filter((worker) => worker.uid !== uid && this.#counts(worker)).map((worker) => worker.granted);
     const { node, allocatable, pressures, worker } = this.#deps;
     return refusalOf({ pod, others, node: node(), allocatable: allocatable(), pressures: pressures(), allowedUnsafeSysctls: worker.context.settings.allowedUnsafeSysctls });
   }
 
   #counts({ stage, status }: PodWorker): boolean {
     return (stage === "running" && !isTerminalPhase(status.phase)) || stage === "terminating";
+  }
+
+  judgeResize(wish: Pod): Verdict {
+    const others = [...this.#workers.values()].filter((worker) => worker.uid !== wish.metadata.uid && this.#counts(worker)).map(({ granted }) => granted);
+    return judgeResize({ pod: wish, others, allocatable: this.#deps.allocatable() });
+  }
+
+  /** Something was freed: those who wait for it look again. */
+  retryResizes(): void {
+    for (const worker of this.#workers.values()) if (worker.isResizeDeferred) worker.wake();
   }
 
   #onGone(pod: Pod): void {
@@ -171,7 +182,7 @@ export class PodManager {
   }
 
   #balance(): void {
-    this.#deps.worker.context.cgroups.balance([...this.#workers.values()].filter((worker) => this.#counts(worker)).map((worker) => worker.pod));
+    this.#deps.worker.context.cgroups.balance([...this.#workers.values()].filter((worker) => this.#counts(worker)).map((worker) => worker.granted));
   }
 
   /** Ends what the runtime has, or what lies on the disk, of pods that no longer exist. */

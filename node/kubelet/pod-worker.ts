@@ -22,6 +22,8 @@ import { killPod } from "./kill.ts";
 import { planPod } from "./plan.ts";
 import { isTerminalPhase, podReference } from "./pod-spec.ts";
 import type { ProbeManager } from "./probes/probe-manager.ts";
+import { PodResize } from "./pod-resize.ts";
+import type { Verdict } from "./resources/resize.ts";
 import { emptyRuntimePod, isAnythingRunning, readRuntimePod, type RuntimePod } from "./runtime-pod.ts";
 import { majorMinor } from "./start-container.ts";
 import type { WaitingReason } from "./status/container-status.ts";
@@ -39,7 +41,10 @@ export interface WorkerDeps {
   readonly kubeletStartedMs: number;
   /** Takes the pod's object away: its containers are gone. */
   readonly deleteObject: (pod: Pod, signal: AbortSignal) => Promise<void>;
+  /** A pod has ended: what it used is free. */
   readonly onStage: () => void;
+  /** Whether the node can grant what the pod wishes now. */
+  readonly judgeResize: (wish: Pod) => Verdict;
 }
 
 /** Without news a pod is looked at this often: its files may have to change, the runtime's event may have been lost. */
@@ -66,15 +71,21 @@ export class PodWorker {
   #woken = Promise.withResolvers<void>();
   #sync: AbortController | undefined; // what is being done now
   #killGraceSeconds: number | undefined; // what it was begun with
+  readonly #resize: PodResize;
 
   constructor(pod: Pod, deps: WorkerDeps) {
     this.uid = pod.metadata.uid;
     this.#pod = pod;
     this.#deps = deps;
+    this.#resize = new PodResize(pod, { ...deps.context, judge: deps.judgeResize });
     this.#runtime = emptyRuntimePod(this.uid, pod.metadata.name, pod.metadata.namespace);
   }
 
+  /** As the API server has it. */
   get pod(): Pod { return this.#pod; }
+  /** With the resources it was granted. */
+  get granted(): Pod { return this.#resize.granted(this.#pod); }
+  get isResizeDeferred(): boolean { return this.#resize.isDeferred; }
   get stage(): WorkerStage { return this.#stage; }
   get runtime(): RuntimePod { return this.#runtime; }
   get status(): PodStatus { return this.#deps.statuses.get(this.uid) ?? this.#pod.status ?? {}; }
@@ -209,7 +220,7 @@ export class PodWorker {
     const { context, statuses, probes, kubeletStartedMs } = this.#deps;
     if (this.#removed) return this.status; // nobody is left to be told
     const status = podStatusOf({
-      pod: this.#pod, runtime: this.#runtime, probes, waiting: this.#waiting, terminationMessages: this.#messages, kubeletStartedMs, before: this.status,
+      pod: this.granted, resize: this.#resize.conditions(), runtime: this.#runtime, probes, waiting: this.#waiting, terminationMessages: this.#messages, kubeletStartedMs, before: this.status,
       terminal: this.#stage === "terminated", failure: this.#failure, hostIps: context.settings.nodeIps, nowMs: context.clock.nowMs(),
     });
     statuses.set(this.#pod, status);
@@ -220,20 +231,23 @@ export class PodWorker {
   async #syncRunning(signal: AbortSignal): Promise<number> {
     const { context, probes } = this.#deps;
     const { clock, objects, volumes, cgroups, random } = context;
-    objects.retain(this.#pod);
-    probes.add(this.#pod);
-    cgroups.ensure(this.#pod);
+    if (this.#resize.consider(this.#pod)) this.#say();
+    const pod = this.granted;
+    objects.retain(pod);
+    probes.add(pod);
+    cgroups.ensure(pod);
     let retryAtMs = Math.min(this.#deadlineMs(), clock.nowMs() + RESYNC_MS * (1 + 0.5 * random.next()));
     try {
-      this.#volumes = await volumes.prepare(this.#pod, signal);
+      this.#volumes = await volumes.prepare(pod, signal);
     } catch (error) {
       if (!this.#volumes || !(error instanceof VolumesNotReady)) throw error;
       retryAtMs = Math.min(retryAtMs, error.retryAtMs); // it was there once: the pod goes on with what it has
     }
-    const plan = planPod({ pod: this.#pod, runtime: this.#runtime, probes });
-    if (!plan.killPod && plan.kill.length === 0 && plan.start.length === 0) this.#waiting.clear();
+    const plan = planPod({ pod, runtime: this.#runtime, probes, resize: (spec, seen) => this.#resize.decide(pod, spec, seen) });
+    const changes = plan.killPod || plan.kill.length + plan.update.length + plan.start.length > 0;
+    if (!changes) this.#waiting.clear();
     const applied = await applyPlan(context, {
-      pod: this.#pod, runtime: this.#runtime, plan, volumes: this.#volumes, backoff: this.#backoff,
+      pod, runtime: this.#runtime, plan, volumes: this.#volumes, backoff: this.#backoff,
       onSandbox: (runtime) => {
         this.#runtime = runtime;
         this.#say();
@@ -241,7 +255,8 @@ export class PodWorker {
     }, signal);
     for (const name of applied.started) this.#waiting.delete(name);
     for (const [name, reason] of applied.waiting) this.#waiting.set(name, reason);
-    if (plan.killPod || plan.kill.length > 0 || plan.start.length > 0) await this.#observe(signal);
+    if (changes) await this.#observe(signal);
+    if (this.#resize.conclude(pod, this.#runtime)) this.#say();
     await removeGarbage(context, garbageOf(this.#runtime, { keepNewest: true }), signal);
     if (this.#shouldTerminate()) return 0;
     return Math.max(0, Math.min(retryAtMs, applied.retryAtMs ?? retryAtMs) - clock.nowMs());

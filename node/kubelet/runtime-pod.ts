@@ -4,7 +4,7 @@
  */
 import type { Cri } from "../cri/client.ts";
 import { isCriNotFound } from "../cri/client.ts";
-import type { Container as CriContainer, ContainerStatus, LinuxContainerUser, Mount, PodSandbox, PodSandboxStatus } from "../cri/gen/runtime.v1.ts";
+import type { Container as CriContainer, ContainerStatus, LinuxContainerResources, LinuxContainerUser, Mount, PodSandbox, PodSandboxStatus } from "../cri/gen/runtime.v1.ts";
 import { CONTAINER_NAME, POD_NAME, POD_NAMESPACE, POD_UID, readAnnotations, type RememberedSpec } from "./containers/labels.ts";
 
 export type RuntimeState = "created" | "running" | "exited" | "unknown";
@@ -32,6 +32,8 @@ export interface RuntimeContainer {
   readonly mounts: readonly Mount[];
   readonly user: LinuxContainerUser | undefined;
   readonly stopSignal: string | undefined;
+  /** As the runtime reports them; not every runtime does. */
+  readonly resources?: LinuxContainerResources | undefined;
 }
 
 export interface RuntimeSandbox {
@@ -121,7 +123,7 @@ function containerOf(status: ContainerStatus, sandboxId: string): RuntimeContain
     createdAtMs: milliseconds(status.created_at), startedAtMs: milliseconds(status.started_at), finishedAtMs: milliseconds(status.finished_at),
     exitCode: status.exit_code ?? 0, reason: status.reason ?? "", message: status.message ?? "",
     image: status.image?.image ?? "", imageRef: status.image_ref ?? "", imageId: status.image_id ?? "",
-    restartCount: spec.restartCount, spec, logPath: status.log_path ?? "", mounts: status.mounts ?? [], user: status.user?.linux, stopSignal: stopSignal(status.stop_signal),
+    restartCount: spec.restartCount, spec, logPath: status.log_path ?? "", mounts: status.mounts ?? [], user: status.user?.linux, stopSignal: stopSignal(status.stop_signal), resources: status.resources?.linux,
   };
 }
 

@@ -14,7 +14,10 @@ export interface ConditionFacts {
 }
 
 /** Those we write; what others put there (readiness gates, DisruptionTarget …) is theirs. */
-export const KUBELET_CONDITIONS: readonly string[] = ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"];
+export const KUBELET_CONDITIONS: readonly string[] = ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled", "PodResizePending", "PodResizeInProgress"];
+
+/** Those of ours that are taken away again. */
+export const PASSING_CONDITIONS: readonly string[] = ["PodResizePending", "PodResizeInProgress"];
 
 const TRUE: Verdict = { status: "True" };
 

@@ -8,6 +8,7 @@ import { timestamp } from "../../../core/lifecycle/clock.ts";
 import { type ContainerKind, isSidecar } from "../pod-spec.ts";
 import { shouldStart } from "../plan.ts";
 import type { ProbeResults } from "../probes/probe-results.ts";
+import { actualResources } from "../resources/resize.ts";
 import type { RuntimeContainer, RuntimePod } from "../runtime-pod.ts";
 
 /** Why a container could not be started: ImagePullBackOff, CrashLoopBackOff, CreateContainerConfigError … */
@@ -53,7 +54,7 @@ function statusOfSeen(facts: StatusFacts, container: Container | EphemeralContai
   return {
     name: container.name, state: stateOf(facts, newest!, old), lastState: previous ? stateOf(facts, previous, undefined) : old?.containerID === containerId(id) ? old.lastState ?? {} : {},
     ready: false, restartCount: newest!.state === "unknown" && old?.state?.running ? old.restartCount + 1 : restartCount, image: image || (container.image ?? ""), imageID: imageRef, containerID: containerId(id), started: false,
-    ...(requests ? { allocatedResources: requests } : {}), ...(container.resources ? { resources: container.resources } : {}),
+    ...(requests ? { allocatedResources: requests } : {}), ...(container.resources ? { resources: newest!.state === "running" ? actualResources(container.resources, newest!.resources) : container.resources } : {}),
     volumeMounts: mountStatuses(container), ...(stopSignal ? { stopSignal: stopSignal as never } : {}),
     ...(user ? { user: { linux: { uid: user.uid ?? 0, gid: user.gid ?? 0, ...(user.supplemental_groups?.length ? { supplementalGroups: user.supplemental_groups } : {}) } } } : {}),
   };

@@ -29,6 +29,8 @@ export interface PodStatusFacts extends StatusFacts {
   readonly terminal: boolean;
   readonly failure: PodFailure | undefined;
   readonly hostIps: readonly string[];
+  /** PodResizePending, PodResizeInProgress: while they hold. */
+  readonly resize?: readonly Pick<PodCondition, "type" | "reason" | "message">[];
   readonly nowMs: number;
 }
 
@@ -64,10 +66,11 @@ function explainedBy(why: { readonly reason?: string | undefined; readonly messa
   return { ...(why?.reason ? { reason: why.reason } : {}), ...(why?.message ? { message: why.message } : {}) };
 }
 
-function mergeConditions({ pod, before, failure, nowMs }: PodStatusFacts, ours: ReturnType<typeof conditionsOf>): PodCondition[] {
+function mergeConditions({ pod, before, failure, resize = [], nowMs }: PodStatusFacts, ours: ReturnType<typeof conditionsOf>): PodCondition[] {
   const disruption = failure?.condition ?? before.conditions?.find(({ type }) => type === "DisruptionTarget");
   const others = (pod.status?.conditions ?? []).filter(({ type }) => !KUBELET_CONDITIONS.includes(type) && !(disruption && type === "DisruptionTarget"));
-  const written = [...ours].map(([type, verdict]): PodCondition => {
+  const passing = resize.map(({ type, reason, message }) => [type, { status: "True" as const, ...(reason ? { reason } : {}), ...(message ? { message } : {}) }] as const);
+  const written = [...passing, ...ours].map(([type, verdict]): PodCondition => {
     const old = before.conditions?.find((condition) => condition.type === type);
     const lastTransitionTime = old?.status === verdict.status && old.lastTransitionTime ? old.lastTransitionTime : timestamp(nowMs);
     return { type, ...(pod.metadata.generation === undefined ? {} : { observedGeneration: pod.metadata.generation }), lastTransitionTime, ...verdict };

@@ -3,7 +3,7 @@
  * others stay; lists that are replaced say so; what is gone is null.
  */
 import type { PodCondition, PodStatus } from "../../../core/api/gen/core.v1.ts";
-import { KUBELET_CONDITIONS } from "./conditions.ts";
+import { KUBELET_CONDITIONS, PASSING_CONDITIONS } from "./conditions.ts";
 
 type Patch = Record<string, unknown>;
 
@@ -19,7 +19,8 @@ export function statusPatch(uid: string, before: PodStatus, after: PodStatus): o
     patch[key] = after[key] ?? null;
   }
   for (const key of REPLACED) if (Array.isArray(patch[key]) && before[key]?.length) patch[key] = [...(patch[key] as object[]), { $patch: "replace" }];
-  const conditions = changedConditions(before.conditions ?? [], after.conditions ?? []);
+  const gone = (before.conditions ?? []).filter(({ type }) => PASSING_CONDITIONS.includes(type) && !after.conditions?.some((condition) => condition.type === type));
+  const conditions = [...changedConditions(before.conditions ?? [], after.conditions ?? []), ...gone.map(({ type }) => ({ type, $patch: "delete" }))];
   if (conditions.length > 0) patch["conditions"] = conditions;
   return Object.keys(patch).length === 0 ? undefined : jsonCopy({ metadata: { uid }, status: patch });
 }

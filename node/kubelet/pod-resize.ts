@@ -1,0 +1,81 @@
+/**
+ * The resources of one pod as they change: what it wishes (its spec), what it was granted, and whether its containers have it yet. The worker
+ * asks; resources/resize.ts decides.
+ */
+import type { Pod } from "../../core/api/gen/core.v1.ts";
+import type { EventRecorder } from "../../core/client/events.ts";
+import { allContainers, type NamedContainer, podReference } from "./pod-spec.ts";
+import { readAllocation, writeAllocation } from "./resources/allocation-record.ts";
+import { containerResources, type Machine } from "./resources/linux-resources.ts";
+import { type Allocation, allocationOf, resizeMessage, resizeOf, type Verdict, withAllocation } from "./resources/resize.ts";
+import type { RuntimeContainer, RuntimePod } from "./runtime-pod.ts";
+import { same } from "./status/status-patch.ts";
+
+interface Deps {
+  readonly settings: { readonly dataDir: string };
+  readonly machine: Machine;
+  readonly events: EventRecorder;
+  readonly judge: (wish: Pod) => Verdict;
+}
+
+export class PodResize {
+  readonly #deps: Deps;
+  #allocation: Allocation;
+  #pending: { readonly reason: "Infeasible" | "Deferred"; readonly message: string } | undefined; // why the wish is not granted
+  #inProgress = false; // granted, and some container does not have it yet
+
+  constructor(pod: Pod, deps: Deps) {
+    this.#deps = deps;
+    this.#allocation = readAllocation(deps.settings.dataDir, pod.metadata.uid) ?? allocationOf(pod);
+  }
+
+  get isDeferred(): boolean { return this.#pending?.reason === "Deferred"; }
+
+  /** The pod with the resources it was granted. */
+  granted(pod: Pod): Pod {
+    return withAllocation(pod, this.#allocation);
+  }
+
+  /** Grants what the pod wishes now, if the node can. Returns whether there is something to say. */
+  consider(pod: Pod): boolean {
+    const { events, judge, settings } = this.#deps;
+    if (same(allocationOf(pod), this.#allocation)) {
+      const changed = this.#pending !== undefined;
+      this.#pending = undefined;
+      return changed;
+    }
+    const verdict = judge(pod);
+    if (!verdict.fits && this.#pending?.message === verdict.message) return false;
+    if (verdict.fits) {
+      this.#allocation = allocationOf(pod);
+      this.#pending = undefined;
+      this.#inProgress = true;
+      events.event(podReference(pod), "Normal", "ResizeStarted", resizeMessage("Pod resize started", pod));
+    } else {
+      this.#pending = { reason: verdict.reason, message: verdict.message };
+      events.event(podReference(pod), "Warning", `Resize${verdict.reason}`, resizeMessage(`Pod resize ${verdict.reason}`, pod, verdict.message));
+    }
+    writeAllocation(settings.dataDir, pod.metadata.uid, this.#allocation);
+    return true;
+  }
+
+  /** What a running container of the granted pod needs. */
+  decide(granted: Pod, { container, kind }: NamedContainer, seen: RuntimeContainer): "none" | "update" | "restart" {
+    return kind === "ephemeral" ? "none" : resizeOf(container, containerResources(granted, container, this.#deps.machine), seen.resources);
+  }
+
+  /** Returns true once, when every running container has what it was granted. */
+  conclude(granted: Pod, runtime: RuntimePod): boolean {
+    if (!this.#inProgress) return false;
+    const specs = new Map(allContainers(granted.spec).map((spec) => [spec.container.name, spec]));
+    if (runtime.containers.some((seen) => seen.state === "running" && specs.has(seen.name) && this.decide(granted, specs.get(seen.name)!, seen) !== "none")) return false;
+    this.#inProgress = false;
+    this.#deps.events.event(podReference(granted), "Normal", "ResizeCompleted", resizeMessage("Pod resize completed", granted));
+    return true;
+  }
+
+  /** For the status, while they hold. */
+  conditions(): { readonly type: string; readonly reason?: string; readonly message?: string }[] {
+    return [...(this.#pending ? [{ type: "PodResizePending", ...this.#pending }] : []), ...(this.#inProgress ? [{ type: "PodResizeInProgress" }] : [])];
+  }
+}

@@ -1,0 +1,34 @@
+import { expect, test } from "vitest";
+import type { Container, Pod, ResourceRequirements } from "../../../core/api/gen/core.v1.ts";
+import { containerResources } from "./linux-resources.ts";
+import { actualResources, allocationOf, judgeResize, resizeOf, withAllocation } from "./resize.ts";
+
+const machine = { memoryBytes: 16 * 1024 ** 3, hugepageSizes: [], countsSwap: false };
+const of = (cpu: string, memory: string): ResourceRequirements => ({ requests: { cpu, memory }, limits: { cpu, memory } });
+const pod = (resources: ResourceRequirements, more: Partial<Container> = {}): Pod => ({
+  apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "d", uid: "u", resourceVersion: "", creationTimestamp: "" }, spec: { containers: [{ name: "c", resources, ...more }] },
+});
+
+test.each<[string, ResourceRequirements, string]>([
+  ["fits", of("1", "1Gi"), "fits"],
+  ["more than there is", of("3", "1Gi"), "Infeasible Node didn't have enough capacity: cpu, requested: 3000, capacity: 2000"],
+  ["more than there is left", of("1500m", "1Gi"), "Deferred Node didn't have enough resource: cpu, requested: 1500, used: 600, capacity: 2000"],
+])("%s", (_, wish, expected) => {
+  const verdict = judgeResize({ pod: pod(wish), others: [pod(of("600m", "1Gi"))], allocatable: { cpu: "2", memory: "4Gi" } });
+  expect(verdict.fits ? "fits" : `${verdict.reason} ${verdict.message}`).toBe(expected);
+});
+
+test("a container is updated, or restarted if it wants that", () => {
+  const have = containerResources(pod(of("500m", "64Mi")), pod(of("500m", "64Mi")).spec.containers[0]!, machine);
+  const decide = (wish: ResourceRequirements, more: Partial<Container> = {}) => {
+    const wished = pod(wish, more);
+    return resizeOf(wished.spec.containers[0]!, containerResources(wished, wished.spec.containers[0]!, machine), have);
+  };
+  const restartForMemory = { resizePolicy: [{ resourceName: "memory", restartPolicy: "RestartContainer" }, { resourceName: "cpu", restartPolicy: "NotRequired" }] };
+  expect([decide(of("500m", "64Mi")), decide(of("0.5", "65536Ki")), decide(of("1", "64Mi")), decide(of("1", "64Mi"), restartForMemory), decide(of("500m", "128Mi"), restartForMemory)]).toEqual(["none", "none", "update", "update", "restart"]);
+  expect(resizeOf({ name: "c" }, have, undefined)).toBe("none");
+  expect(actualResources(of("500m", "65536Ki"), have)).toEqual(of("500m", "65536Ki"));
+  expect(actualResources(of("1", "1Gi"), have)).toEqual({ requests: { cpu: "500m", memory: "1Gi" }, limits: { cpu: "500m", memory: "64Mi" } });
+  const granted = allocationOf(pod(of("500m", "64Mi")));
+  expect(withAllocation(pod(of("1", "1Gi")), granted).spec.containers[0]?.resources).toEqual(of("500m", "64Mi"));
+});

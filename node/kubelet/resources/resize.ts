@@ -1,0 +1,85 @@
+/**
+ * Changing what containers may use while they run. A wish (the pod's spec) becomes an allocation when the node can afford it, and the allocation
+ * becomes the container's limits. Pure.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/allocation/allocation_manager.go, pkg/kubelet/kuberuntime/kuberuntime_manager.go (computePodResizeAction),
+ *         pkg/kubelet/events/resize.go
+ */
+import type { Container, EphemeralContainer, Pod, ResourceList, ResourceRequirements } from "../../../core/api/gen/core.v1.ts";
+import { milliQuantity, parseQuantity, quantityOf } from "../../../core/api/meta/quantity.ts";
+import type { LinuxContainerResources } from "../../cri/gen/runtime.v1.ts";
+import { same } from "../status/status-patch.ts";
+import { QUOTA_PERIOD_US } from "./linux-resources.ts";
+import { podRequests } from "./pod-resources.ts";
+
+/** What each container was granted, by name. */
+export type Allocation = Readonly<Record<string, ResourceRequirements>>;
+
+const RESIZABLE = ["cpu", "memory"] as const;
+
+export function allocationOf({ spec }: Pod): Allocation {
+  return Object.fromEntries([...spec.containers, ...(spec.initContainers ?? [])].map(({ name, resources }) => [name, resources ?? {}]));
+}
+
+/** The pod as it was granted. */
+export function withAllocation(pod: Pod, allocation: Allocation): Pod {
+  if (same(allocationOf(pod), allocation)) return pod;
+  const granted = (container: Container): Container => (allocation[container.name] ? { ...container, resources: allocation[container.name] } : container);
+  const { containers, initContainers } = pod.spec;
+  return { ...pod, spec: { ...pod.spec, containers: containers.map(granted), ...(initContainers ? { initContainers: initContainers.map(granted) } : {}) } };
+}
+
+interface Shortfall { readonly reason: "Infeasible" | "Deferred"; readonly message: string }
+
+export type Verdict = { readonly fits: true } | ({ readonly fits: false } & Shortfall);
+
+/** Whether the node can grant what the pod wishes now. */
+export function judgeResize({ pod, others, allocatable }: { readonly pod: Pod; readonly others: readonly Pod[]; readonly allocatable: ResourceList }): Verdict {
+  const wished = podRequests(pod);
+  const shortfalls = RESIZABLE.flatMap((name): Shortfall[] => {
+    const measure = (text: string): number => (name === "cpu" ? parseQuantity(text).milliNumber() : parseQuantity(text).number());
+    const requested = measure(wished.get(name)?.toString() ?? "0");
+    const capacity = measure(allocatable[name] ?? "0");
+    const used = others.reduce((sum, other) => sum + measure(podRequests(other).get(name)?.toString() ?? "0"), 0);
+    if (requested > capacity) return [{ reason: "Infeasible", message: `Node didn't have enough capacity: ${name}, requested: ${requested}, capacity: ${capacity}` }];
+    if (requested + used > capacity) return [{ reason: "Deferred", message: `Node didn't have enough resource: ${name}, requested: ${requested}, used: ${used}, capacity: ${capacity}` }];
+    return [];
+  });
+  const worst = shortfalls.find(({ reason }) => reason === "Infeasible") ?? shortfalls[0];
+  return worst ? { fits: false, ...worst } : { fits: true };
+}
+
+/** What must be done to a running container so that it has what it was granted. `have`: as the runtime reports it; a runtime that does not is left alone. */
+export function resizeOf({ resizePolicy = [] }: Container | EphemeralContainer, want: LinuxContainerResources, have: LinuxContainerResources | undefined): "none" | "update" | "restart" {
+  if (!have) return "none";
+  const changed = [
+    ...((want.cpu_shares ?? 0) !== (have.cpu_shares ?? 0) || (want.cpu_quota ?? 0) !== (have.cpu_quota ?? 0) ? ["cpu"] : []), ...((want.memory_limit_in_bytes ?? 0) !== (have.memory_limit_in_bytes ?? 0) ? ["memory"] : []),
+  ];
+  if (changed.length === 0) return "none";
+  return changed.some((name) => resizePolicy.find(({ resourceName }) => resourceName === name)?.restartPolicy === "RestartContainer") ? "restart" : "update";
+}
+
+/** What a running container has, in the pod's own words where they mean the same. */
+export function actualResources(granted: ResourceRequirements, have: LinuxContainerResources | undefined): ResourceRequirements {
+  if (!have) return granted;
+  const limits = { ...granted.limits };
+  const requests = { ...granted.requests };
+  if (limits["cpu"] !== undefined && (have.cpu_quota ?? 0) > 0) limits["cpu"] = reworded(limits["cpu"], Math.round(((have.cpu_quota ?? 0) * 1000) / (have.cpu_period || QUOTA_PERIOD_US)), "milli");
+  if (limits["memory"] !== undefined && (have.memory_limit_in_bytes ?? 0) > 0) limits["memory"] = reworded(limits["memory"], have.memory_limit_in_bytes ?? 0, "whole");
+  const milli = requests["cpu"] === undefined ? 0 : parseQuantity(requests["cpu"]).milliNumber();
+  if (requests["cpu"] !== undefined && (have.cpu_shares ?? 0) > 2 && Math.floor((milli * 1024) / 1000) !== have.cpu_shares) requests["cpu"] = milliQuantity(Math.ceil(((have.cpu_shares ?? 0) * 1000) / 1024)).toString();
+  return { ...granted, ...(granted.limits ? { limits } : {}), ...(granted.requests ? { requests } : {}) };
+}
+
+/** Limits are set in steps of 10m, so what is nearly equal is equal. */
+function reworded(text: string, value: number, unit: "milli" | "whole"): string {
+  const quantity = parseQuantity(text);
+  if (unit === "whole") return quantity.number() === value ? text : quantityOf(value, "BinarySI").toString();
+  return Math.abs(quantity.milliNumber() - value) < 10 && quantity.milliNumber() <= 10 ? text : quantity.milliNumber() === value ? text : milliQuantity(value).toString();
+}
+
+/** The text of a resize event. */
+export function resizeMessage(prefix: string, { metadata, spec }: Pod, error?: string): string {
+  const summary = (containers: readonly Container[] | undefined) => (containers?.length ? containers.map(({ name, resources }) => ({ name, resources: resources ?? {} })) : undefined);
+  return `${prefix}: ${JSON.stringify({ initContainers: summary(spec.initContainers), containers: summary(spec.containers), generation: metadata.generation ?? 0, ...(error ? { error } : {}) })}`;
+}
