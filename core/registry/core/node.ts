@@ -87,7 +87,7 @@ function* validateReported({ status }: Readonly<Node>): Iterable<FieldError> {
   }
 }
 
-export function* validateTaints(path: string, taints: readonly Taint[]): Iterable<FieldError> {
+function* validateTaints(path: string, taints: readonly Taint[]): Iterable<FieldError> {
   const seen = new Set<string>();
   for (const [i, taint] of taints.entries()) {
     const at = index(path, i);

@@ -10,7 +10,7 @@ import { since } from "./human-duration.ts";
 import { type Cell, type Printer, printer } from "./printer.ts";
 
 /** What a definition without columns shows. */
-export const AGE_ONLY: readonly CustomResourceColumnDefinition[] = [{ name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" }];
+const AGE_ONLY: readonly CustomResourceColumnDefinition[] = [{ name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" }];
 
 /** Values a JSONPath finds in an object, in order; none if nothing is there. `text` is the first as kubectl would print it. */
 export type FindValues = (jsonPath: string, object: Readonly<ApiObject>) => { readonly values: readonly unknown[]; readonly text: string };

@@ -83,7 +83,7 @@ export function parseRange(text: string): Range | undefined {
   return { address, base: (address.value >> host) << host, prefix, strict: address.strict && digits === String(written) };
 }
 
-export function formatRange({ address: { family }, base, prefix }: Range): string { return `${formatAddress({ family, value: base })}/${prefix}`; }
+function formatRange({ address: { family }, base, prefix }: Range): string { return `${formatAddress({ family, value: base })}/${prefix}`; }
 
 export function familyOf(text: string): Family | undefined { return parseAddress(text)?.family; }
 

@@ -17,7 +17,7 @@ import { semanticEqual } from "../checks/equal.ts";
 import { isNativeResource, positiveQuantity, resourceQuantity, volumeQuantity } from "../checks/resources.ts";
 import { immutable, isDns1123Label, isDns1123Subdomain, oneOfOptional, problems } from "../checks/values.ts";
 
-export const ACCESS_MODES = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
+const ACCESS_MODES = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 export const VOLUME_MODES = ["Block", "Filesystem"];
 /** Where a claim named its class before there was a field for it. */
 const CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class";

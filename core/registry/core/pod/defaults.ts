@@ -34,7 +34,7 @@ export function defaultPodTemplate(template: PodTemplateSpec): void {
 }
 
 /** What pods and templates share. */
-export function defaultPodSpec(spec: PodSpec): void {
+function defaultPodSpec(spec: PodSpec): void {
   spec.dnsPolicy ||= "ClusterFirst";
   spec.restartPolicy ||= "Always";
   spec.securityContext ??= {};
@@ -99,7 +99,7 @@ function imageTag(image: string): string {
   return tag ?? (digestAt < 0 ? "latest" : "");
 }
 
-export function defaultVolume(volume: Volume): void {
+function defaultVolume(volume: Volume): void {
   const sources = Object.keys(volume).filter((name) => name !== "name" && volume[name as keyof Volume] != null);
   if (sources.length === 0) volume.emptyDir = {};
   if (volume.secret) volume.secret.defaultMode ??= FILE_MODE_DEFAULT;
