@@ -60,6 +60,8 @@ import { type HealthCheck, healthPaths, metricsPath, versionPath } from "../core
 import { httpFront } from "../core/server/http.ts";
 import { inProcessTransport } from "../core/server/in-process.ts";
 import { openApiPaths } from "../core/server/openapi.ts";
+import { METRICS_ROWS, metricsHandlers } from "../core/server/metrics-api/metrics-api.ts";
+import type { NodeProxyDeps } from "../core/server/node-proxy/backend.ts";
 import { directDialer } from "../core/server/node-proxy/dialer.ts";
 import { nodeProxyHandlers } from "../core/server/special/node-proxy.ts";
 import { specialHandlers } from "../core/server/special/special.ts";
@@ -115,7 +117,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const cache = new WatchCache(store);
   const loopbackClient = () => clientOver(transport(LOOPBACK, "kube-apiserver"));
   const informers = informerFactory({ client: loopbackClient(), clock, random, log: log.with({ part: "informers" }) });
-  const registry: Registry = new Registry(builtInResources.rows(), registryDefinitions({ serviceCidrs: settings.serviceCidr.split(","), nodePortRange: settings.serviceNodePortRange, store: () => registry.storeOf("", "services")!, random }), { store, cache, clock, random, convert });
+  const registry: Registry = new Registry([...builtInResources.rows(), ...METRICS_ROWS], registryDefinitions({ serviceCidrs: settings.serviceCidr.split(","), nodePortRange: settings.serviceNodePortRange, store: () => registry.storeOf("", "services")!, random }), { store, cache, clock, random, convert });
 
   const lookups = {
     serviceAccounts: lookup(informers.of(refs.SERVICE_ACCOUNTS), loopbackClient().resource(refs.SERVICE_ACCOUNTS)),
@@ -161,6 +163,13 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     { name: "poststarthook/rbac/bootstrap-roles", endpoints: ["livez", "readyz"], check: () => (bootstrapped ? undefined : "not finished") },
   ];
 
+  const nodes: NodeProxyDeps = {
+    dialer: directDialer(clock),
+    kubeletTls: () => ({ ca: pki.authority("server-ca").bundlePem, cert: pki.leaf("client-kube-apiserver").certificatePem, key: pki.leaf("client-kube-apiserver").keyPem }),
+  };
+  const nodeProxy = nodeProxyHandlers(nodes);
+  const metricsApi = metricsHandlers(nodes);
+
   const handler = apiHandler({
     registry, cache, authenticator, authorizer, clock, random, metrics,
     log: log.with({ part: "server" }),
@@ -182,10 +191,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       tokens: tokenIssuer({ ...lookups, key: () => keys.signing, issuer, apiAudiences, clock, random }),
       tokenReviews: { tokens, apiAudiences },
       review: async ({ kind, object, namespace, user }) => (await evaluateReview(kind as AccessReviewKind, object as never, authorizer, { user, namespace })) as never,
-      connections: nodeProxyHandlers({
-        dialer: directDialer(clock),
-        kubeletTls: () => ({ ca: pki.authority("server-ca").bundlePem, cert: pki.leaf("client-kube-apiserver").certificatePem, key: pki.leaf("client-kube-apiserver").keyPem }),
-      }),
+      connections: (info) => nodeProxy(info) ?? metricsApi(info),
     }),
   }, VERBS);
 

@@ -39,7 +39,7 @@ describe("first start", () => {
     const files = readdirSync(dir).sort();
     expect(files).toEqual([
       "client-admin", "client-auth-proxy", "client-ca", "client-controller", "client-kube-apiserver", "client-kube-proxy", "client-scheduler",
-      "request-header-ca", "server-ca", "serving-kube-apiserver",
+      "request-header-ca", "server-ca", "serving-kube-apiserver", "serving-kubelet",
     ].flatMap((name) => [`${name}.crt`, `${name}.key`]).concat("service.key").sort());
     for (const file of files) expect(statSync(join(dir, file)).mode & 0o777, file).toBe(file.endsWith(".key") ? 0o600 : 0o644);
   });
@@ -92,16 +92,16 @@ describe("later starts", () => {
     clock.set("2027-03-30T00:00:00Z"); // 93 days left
     expect(await pki.renew()).toEqual([]);
     clock.set("2027-04-05T00:00:00Z");
-    expect(await pki.renew()).toHaveLength(7);
+    expect(await pki.renew()).toHaveLength(8);
     expect(pki.leaf(ADMIN.name).keyPem).not.toBe(before.keyPem);
     expect(pki.leaf(ADMIN.name).certificate.notAfterMs).toBe(Date.parse("2027-04-05T00:00:00Z") + 365 * DAY_MS);
   });
 
-  test("a new address is added to the serving certificate", async () => {
+  test("a new address is added to the serving certificates", async () => {
     const names = { ...NAMES };
     const pki = await openPki({ dir, names: () => names, clock: clockAt("2026-07-01T00:00:00Z"), random: systemRandom, log: silentLog, releasedMs: RELEASED_MS });
     names.nodeIps = ["192.168.1.8"];
-    expect(await pki.renew()).toEqual([SERVING_NAME]);
+    expect(await pki.renew()).toEqual([SERVING_NAME, "serving-kubelet"]);
     expect(pki.leaf(SERVING_NAME).certificate.altNames.ipAddresses).toContain("192.168.1.8");
   });
 
@@ -144,7 +144,7 @@ describe("wrong clocks", () => {
     expect(problem()).toBeUndefined();
     clock.set("2029-07-01T00:00:00Z");
     expect(problem()).toContain("after its end");
-    expect(await pki.renew()).toHaveLength(7);
+    expect(await pki.renew()).toHaveLength(8);
     expect(problem()).toBeUndefined();
     clock.set("1970-01-01T00:00:05Z"); // the battery was empty again
     expect(await pki.renew()).toEqual([]);

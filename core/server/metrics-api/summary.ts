@@ -1,0 +1,107 @@
+/** The statistics of kubelets (/stats/summary), of which the metrics API needs processor and memory. */
+import { http1Request } from "../../net/http1-client.ts";
+import type { Scope } from "../handler.ts";
+import { kubeletBackend, type NodeProxyDeps } from "../node-proxy/backend.ts";
+
+export interface Usage {
+  /** When it was measured, RFC 3339. */
+  readonly time: string;
+  readonly nanoCores: number;
+  readonly workingSetBytes: number;
+}
+
+export interface NodeSummary {
+  /** Undefined where there is no rate yet. */
+  readonly node: Usage | undefined;
+  /** By uid of the pod. */
+  readonly pods: ReadonlyMap<string, readonly { readonly name: string; readonly usage: Usage | undefined }[]>;
+}
+
+export interface SummaryReader {
+  /** By name of the node; those that do not answer are missing. Asks once more where `enough` says that something is. */
+  read(scope: Scope, nodeNames: readonly string[], enough: (summary: NodeSummary, nodeName: string) => boolean): Promise<ReadonlyMap<string, NodeSummary>>;
+}
+
+/** An answer is good for others who ask soon. */
+const FRESH_MS = 5_000;
+const SECOND_LOOK_MS = 1_000;
+const ANSWER_MS = 10_000;
+/** A node with 500 pods says less than a MiB. */
+const SUMMARY_BYTES_MAX = 16 * 1024 * 1024;
+
+export function summaryReader(deps: NodeProxyDeps): SummaryReader {
+  const known = new Map<string, { readonly summary: Promise<NodeSummary>; readonly sinceMs: number }>();
+
+  function ask(scope: Scope, nodeName: string, freshMs: number): Promise<NodeSummary> {
+    const nowMs = scope.server.clock.uptimeMs();
+    for (const [name, { sinceMs }] of known) if (nowMs - sinceMs > FRESH_MS) known.delete(name);
+    const before = known.get(nodeName);
+    if (before && nowMs - before.sinceMs < freshMs) return before.summary;
+    const summary = fetchSummary(deps, scope, nodeName);
+    known.set(nodeName, { summary, sinceMs: nowMs });
+    return summary;
+  }
+
+  return {
+    async read(scope, nodeNames, enough) {
+      const found = new Map<string, NodeSummary>();
+      await Promise.all(nodeNames.map(async (name) => {
+        try {
+          let summary = await ask(scope, name, FRESH_MS);
+          if (!enough(summary, name)) {
+            await scope.server.clock.sleep(SECOND_LOOK_MS, scope.signal);
+            summary = await ask(scope, name, SECOND_LOOK_MS / 2);
+          }
+          found.set(name, summary);
+        } catch (error) {
+          scope.server.log.debug("a node told no statistics", { node: name, error });
+        }
+      }));
+      return found;
+    },
+  };
+}
+
+/** Lives on when the one who asked is gone: others may be waiting for it. */
+async function fetchSummary(deps: NodeProxyDeps, scope: Scope, nodeName: string): Promise<NodeSummary> {
+  const late = new AbortController();
+  const alarm = scope.server.clock.after(ANSWER_MS, () => late.abort(new Error("the kubelet did not answer")));
+  try {
+    const backend = await kubeletBackend(deps, { ...scope, signal: late.signal }, nodeName);
+    const { status, body } = await http1Request(await backend.connect(), { method: "GET", target: "/stats/summary?only_cpu_and_memory=true", headers: [["Host", backend.host], ["User-Agent", "kube-apiserver"]] }, late.signal);
+    const chunks: Buffer[] = [];
+    let length = 0;
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      length += chunk.length;
+      if (length > SUMMARY_BYTES_MAX) throw new Error("the kubelet's statistics are too long");
+      chunks.push(chunk);
+    }
+    const text = Buffer.concat(chunks).toString();
+    if (status !== 200) throw new Error(`the kubelet answered ${status}: ${text.slice(0, 200)}`);
+    return summaryOf(JSON.parse(text) as RawSummary);
+  } finally {
+    alarm.cancel();
+  }
+}
+
+interface RawStats {
+  readonly cpu?: { readonly time: string; readonly usageNanoCores?: number };
+  readonly memory?: { readonly time: string; readonly workingSetBytes?: number };
+}
+
+interface RawSummary {
+  readonly node: RawStats;
+  readonly pods?: readonly { readonly podRef: { readonly uid: string }; readonly containers?: readonly (RawStats & { readonly name: string })[] }[];
+}
+
+export function summaryOf({ node, pods = [] }: RawSummary): NodeSummary {
+  return {
+    node: usageOf(node),
+    pods: new Map(pods.map(({ podRef, containers = [] }) => [podRef.uid, containers.map((container) => ({ name: container.name, usage: usageOf(container) }))])),
+  };
+}
+
+function usageOf({ cpu, memory }: RawStats): Usage | undefined {
+  if (cpu?.usageNanoCores === undefined || memory?.workingSetBytes === undefined) return undefined;
+  return { time: cpu.time, nanoCores: Math.round(cpu.usageNanoCores), workingSetBytes: memory.workingSetBytes };
+}
