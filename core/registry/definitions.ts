@@ -6,6 +6,8 @@
 import type { Service } from "../api/gen/core.v1.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
 import type { Random } from "../lifecycle/random.ts";
+import { mutatingAdmissionPolicies, mutatingAdmissionPolicyBindings, validatingAdmissionPolicies, validatingAdmissionPolicyBindings } from "./admissionregistration/admission-policy.ts";
+import { mutatingWebhookConfigurations, validatingWebhookConfigurations } from "./admissionregistration/webhook-configuration.ts";
 import { customResourceDefinitions } from "./apiextensions/custom-resource-definition.ts";
 import { apiServices } from "./apiregistration/api-service.ts";
 import { controllerRevisions } from "./apps/controller-revision.ts";
@@ -37,6 +39,8 @@ import { parsePortRange } from "./core/service/allocator/port-range.ts";
 import { serviceDefinition } from "./core/service/service.ts";
 import { endpointSlices } from "./discovery/endpoint-slice.ts";
 import { events as eventsV1 } from "./events/event.ts";
+import { flowSchemas } from "./flowcontrol/flow-schema.ts";
+import { priorityLevelConfigurations } from "./flowcontrol/priority-level.ts";
 import type { Resource } from "./generic/resource.ts";
 import type { ResourceStore } from "./generic/store.ts";
 import { ipAddresses, serviceRanges } from "./networking/addresses.ts";
@@ -82,6 +86,10 @@ export function registryDefinitions({ serviceCidrs, nodePortRange, store, random
     any(certificateSigningRequests),
     any(eventsV1),
     any(horizontalPodAutoscalers),
+    any(mutatingAdmissionPolicies), any(mutatingAdmissionPolicyBindings), any(validatingAdmissionPolicies), any(validatingAdmissionPolicyBindings),
+    any(mutatingWebhookConfigurations), any(validatingWebhookConfigurations),
+    any(flowSchemas),
+    any(priorityLevelConfigurations),
     any(roles), any(clusterRoles), any(roleBindings), any(clusterRoleBindings),
   ];
 }

@@ -1,0 +1,90 @@
+/** Which requests something is asked about. Source: kubernetes v1.36 pkg/apis/admissionregistration/{v1/defaults,validation/validation}.go */
+import { child, duplicate, type FieldError, index, invalid, notSupported, required, tooMany } from "../../api/meta/field-error.ts";
+import type { MatchCondition, MatchResources, NamedRuleWithOperations, RuleWithOperations } from "../../api/gen/admissionregistration.v1.ts";
+import { validateLabelSelector } from "../../api/meta/label-selector.ts";
+import { pathSegmentName } from "../../api/meta/names.ts";
+import { isQualifiedName, problems } from "../core/checks/values.ts";
+
+export const FAILURE_POLICIES = ["Fail", "Ignore"];
+export const MATCH_POLICIES = ["Equivalent", "Exact"];
+export const REINVOCATION_POLICIES = ["IfNeeded", "Never"];
+const OPERATIONS = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
+const SCOPES = ["*", "Cluster", "Namespaced"];
+const CONDITIONS_MAX = 64;
+
+export function defaultRule(rule: RuleWithOperations): void { rule.scope ??= "*"; }
+
+export function defaultMatchResources(match: MatchResources | undefined): void {
+  if (!match) return;
+  match.matchPolicy ??= "Equivalent";
+  match.namespaceSelector ??= {};
+  match.objectSelector ??= {};
+  for (const rule of [...(match.resourceRules ?? []), ...(match.excludeResourceRules ?? [])]) defaultRule(rule);
+}
+
+export function* validateMatchResources(path: string, match: MatchResources | undefined): Iterable<FieldError> {
+  if (!match) return;
+  if (match.matchPolicy === undefined) yield required(child(path, "matchPolicy"));
+  else if (!MATCH_POLICIES.includes(match.matchPolicy)) yield notSupported(child(path, "matchPolicy"), match.matchPolicy, MATCH_POLICIES);
+  for (const name of ["namespaceSelector", "objectSelector"] as const) {
+    if (match[name] === undefined) yield required(child(path, name));
+    else yield* validateLabelSelector(match[name], child(path, name));
+  }
+  for (const name of ["resourceRules", "excludeResourceRules"] as const)
+    for (const [i, rule] of (match[name] ?? []).entries()) yield* validateNamedRule(index(child(path, name), i), rule);
+}
+
+function* validateNamedRule(path: string, rule: NamedRuleWithOperations): Iterable<FieldError> {
+  const names = rule.resourceNames ?? [];
+  for (const [i, name] of names.entries()) {
+    const at = index(child(path, "resourceNames"), i);
+    yield* problems(at, name, pathSegmentName(name));
+    if (names.indexOf(name) < i) yield duplicate(at, name);
+  }
+  yield* validateRule(path, rule);
+}
+
+export function* validateRule(path: string, { operations: given, apiGroups = [], apiVersions = [], resources = [], scope }: RuleWithOperations): Iterable<FieldError> {
+  const operations: readonly string[] = given ?? [];
+  const at = child(path, "operations");
+  if (operations.length === 0) yield required(at);
+  if (operations.length > 1 && operations.includes("*")) yield invalid(at, operations, "if '*' is present, must not specify other operations");
+  for (const [i, operation] of operations.entries()) if (!OPERATIONS.includes(operation)) yield notSupported(index(at, i), operation, OPERATIONS);
+  for (const [name, list, what] of [["apiGroups", apiGroups, "API groups"], ["apiVersions", apiVersions, "API versions"]] as const) {
+    if (list.length === 0) yield required(child(path, name));
+    if (list.length > 1 && list.includes("*")) yield invalid(child(path, name), list, `if '*' is present, must not specify other ${what}`);
+  }
+  for (const [i, version] of apiVersions.entries()) if (version === "") yield required(index(child(path, "apiVersions"), i));
+  yield* validateResources(child(path, "resources"), resources);
+  if (scope !== undefined && !SCOPES.includes(scope)) yield notSupported(child(path, "scope"), scope, SCOPES);
+}
+
+function* validateResources(path: string, resources: readonly string[]): Iterable<FieldError> {
+  if (resources.length === 0) yield required(path);
+  const [allOf, everywhere] = [new Set<string>(), new Set<string>()];
+  let lastIsPlain = false;
+  for (const [i, given] of resources.entries()) {
+    if (given === "") { yield required(index(path, i)); continue; }
+    const slash = given.indexOf("/");
+    if (slash < 0) { lastIsPlain = given !== "*"; continue; }
+    const [resource, sub] = [given.slice(0, slash), given.slice(slash + 1)];
+    if (allOf.has(resource)) yield invalid(index(path, i), given, `if '${resource}/*' is present, must not specify ${given}`);
+    if (everywhere.has(sub)) yield invalid(index(path, i), given, `if '*/${sub}' is present, must not specify ${given}`);
+    if (sub === "*") allOf.add(resource);
+    if (resource === "*") everywhere.add(sub);
+  }
+  if (resources.length > 1 && resources.includes("*/*")) yield invalid(path, resources, "if '*/*' is present, must not specify other resources");
+  if (resources.includes("*") && lastIsPlain) yield invalid(path, resources, "if '*' is present, must not specify other resources without subresources");
+}
+
+/** That the expressions compile is for whoever evaluates them. */
+export function* validateMatchConditions(path: string, conditions: readonly MatchCondition[] = []): Iterable<FieldError> {
+  if (conditions.length > CONDITIONS_MAX) yield tooMany(path, conditions.length, CONDITIONS_MAX);
+  for (const [i, { name, expression }] of conditions.entries()) {
+    const at = index(path, i);
+    if (!expression?.trim()) yield required(child(at, "expression"));
+    if (!name) { yield required(child(at, "name")); continue; }
+    yield* isQualifiedName(child(at, "name"), name);
+    if (conditions.findIndex((condition) => condition.name === name) < i) yield duplicate(child(at, "name"), name);
+  }
+}
