@@ -23,6 +23,9 @@ const QUIET_MS = 10_000;
 /** Datagrams being answered at the same time: most are answered at once, so only forwarded ones add up. */
 const DATAGRAMS_MAX = 2000;
 
+/** What the kernel reports on our socket when an answer came back undelivered. */
+const CLIENT_GONE = ["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH"];
+
 interface Open { readonly udp: UdpSocket; readonly tcp: Server; readonly connections: Set<Socket> }
 
 export function listeners({ clock, log, signal, mayAsk, respond }: ListenerDeps) {
@@ -70,9 +73,16 @@ export function listeners({ clock, log, signal, mayAsk, respond }: ListenerDeps)
       close({ udp, tcp, connections });
       throw error;
     }
-    udp.on("error", (error) => log.warn("the DNS socket failed", { address, port, error }));
-    tcp.on("error", (error) => log.warn("the DNS socket failed", { address, port, error }));
-    return { udp, tcp, connections };
+    const one: Open = { udp, tcp, connections };
+    const failed = (error: NodeJS.ErrnoException): void => {
+      if (error.code !== undefined && CLIENT_GONE.includes(error.code)) return log.debug("a client did not wait for its answer", { address, port, error });
+      log.warn("the DNS socket failed, opening it again", { address, port, error });
+      close(one);
+      open.delete(keyOf({ address, port }));
+    };
+    udp.on("error", failed);
+    tcp.on("error", failed);
+    return one;
   }
 
   function serve(socket: Socket): void {
@@ -113,7 +123,7 @@ export function listeners({ clock, log, signal, mayAsk, respond }: ListenerDeps)
 
   return {
     async update(wanted: readonly Address[]): Promise<void> {
-      const keys = new Map(wanted.map((one) => [`${one.address} ${one.port}`, one]));
+      const keys = new Map(wanted.map((one) => [keyOf(one), one]));
       for (const [key, one] of open) {
         if (keys.has(key)) continue;
         close(one);
@@ -137,3 +147,5 @@ export function listeners({ clock, log, signal, mayAsk, respond }: ListenerDeps)
     },
   };
 }
+
+function keyOf({ address, port }: Address): string { return `${address} ${port}`; }
