@@ -75,7 +75,10 @@ export function listeners({ clock, log, signal, mayAsk, respond }: ListenerDeps)
     }
     const one: Open = { udp, tcp, connections };
     const failed = (error: NodeJS.ErrnoException): void => {
-      if (error.code !== undefined && CLIENT_GONE.includes(error.code)) return log.debug("a client did not wait for its answer", { address, port, error });
+      if (error.code !== undefined && CLIENT_GONE.includes(error.code)) {
+        log.debug("a client did not wait for its answer", { address, port, error });
+        return;
+      }
       log.warn("the DNS socket failed, opening it again", { address, port, error });
       close(one);
       open.delete(keyOf({ address, port }));
