@@ -1,6 +1,6 @@
 /** Test hosts (host.sh) as values: made, used, and gone at the end of a scope. */
 import { cpSync, existsSync, mkdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 
 const HERE = import.meta.dirname;
 const CHECKOUT = join(HERE, "../..");
@@ -76,6 +76,13 @@ export class Host implements AsyncDisposable {
 
   sh(script: string): Promise<string> {
     return this.ok(["sh", "-c", script]);
+  }
+
+  /** Copies a file to where the host can see it, and returns its path there. */
+  bring(file: string): string {
+    const path = join(this.directory, basename(file));
+    cpSync(file, path);
+    return path;
   }
 
   /** Starts the server in the background; its log is in `directory`. */

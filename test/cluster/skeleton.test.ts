@@ -30,7 +30,10 @@ test("nothing is served to strangers but health and version", async () => {
 });
 
 test("images come from archives", async () => {
-  for (const image of ["busybox", "redis"]) expect(await host.ok([host.binary, "images", "import", join(IMAGES, `${image}.tar`)])).toContain(`imported docker.io/library/${image}:`);
+  for (const image of ["busybox", "redis"]) {
+    const archive = host.bring(join(IMAGES, `${image}.tar`));
+    expect(await host.ok([host.binary, "images", "import", archive])).toContain(`imported docker.io/library/${image}:`);
+  }
 });
 
 test("an application is applied and becomes ready", async () => {
@@ -109,11 +112,11 @@ test("scaling, and a rollout that is undone", async () => {
 });
 
 test("a watch tells what happens", async () => {
-  const watching = host.sh(`timeout 8 ${host.binary} kubectl get configmaps -w --no-headers -o custom-columns=NAME:.metadata.name --output-watch-events; true`);
+  const watching = host.sh(`timeout 8 ${host.binary} kubectl get configmaps -w --no-headers --output-watch-events; true`);
   await Bun.sleep(2000);
   await host.kubectl("create", "configmap", "seen");
   await host.kubectl("delete", "configmap", "seen");
-  expect(await watching).toMatch(/ADDED\s+seen\n[\s\S]*DELETED\s+seen/);
+  expect(await watching).toMatch(/ADDED\s+seen\s[\s\S]*DELETED\s+seen\s/);
 });
 
 test("a restart of coracle leaves containers alone", async () => {
@@ -139,7 +142,7 @@ test("the plug is pulled: everything is killed, and everything comes back", asyn
 
 test("a namespace goes with all that is in it", async () => {
   await host.kubectl("create", "namespace", "short-lived");
-  await host.kubectl("-n", "short-lived", "create", "deployment", "d", "--image=busybox:1", "--", "sleep", "1000");
+  await host.kubectl("-n", "short-lived", "create", "deployment", "d", "--image=busybox:1", "--", "sh", "-c", "trap 'exit 0' TERM; while true; do sleep 1; done");
   await host.kubectl("-n", "short-lived", "rollout", "status", "deployment/d", "--timeout=60s");
   await host.kubectl("delete", "namespace", "short-lived", "--timeout=90s");
   expect((await host.run([host.binary, "kubectl", "get", "namespace", "short-lived"])).stderr).toContain('namespaces "short-lived" not found');

@@ -63,9 +63,10 @@ function redis(): Image {
   const directory = join(cacheDirectory("test-images"), "redis");
   unpack(["redis-server", "redis-tools", "dash"], directory);
   const files = [...entriesOf(directory)].filter(({ path }) => path !== "etc/passwd" && path !== "etc/group");
+  const merged = ["bin", "sbin", "lib", "lib64"].filter((name) => !files.some(({ path }) => path === name)).map((name): TarEntry => ({ path: name, type: "symlink", target: `usr/${name}` }));
   return {
     reference: "docker.io/library/redis:8", command: ["redis-server", "--protected-mode", "no"], environment: ["PATH=/usr/bin:/bin"],
-    platforms: [{ architecture: ARCHITECTURE, files: [...files, { path: "data", type: "directory", mode: 0o777 }, ...BASE] }],
+    platforms: [{ architecture: ARCHITECTURE, files: [...merged, ...files, { path: "data", type: "directory", mode: 0o777 }, ...BASE] }],
   };
 }
 
