@@ -24,6 +24,7 @@ export interface KubeletSettings {
   /** The port of the kubelet's server, for the node's status. */
   readonly port: number;
   readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
   readonly taints: readonly Taint[];
   readonly unschedulable: boolean;
   readonly providerId: string | undefined;
@@ -45,7 +46,7 @@ export interface KubeletSettings {
 
 export const KUBELET_DEFAULTS: Omit<KubeletSettings, "nodeName" | "nodeIps" | "hostname" | "version"> = {
   dataDir: "/var/lib/kubelet", podLogsDir: "/var/log/pods", containerLogsDir: "/var/log/containers", clusterDns: [], clusterDomain: "cluster.local",
-  resolvConf: "/etc/resolv.conf", maxPods: 110, cgroupRoot: "/", port: 10250, labels: {}, taints: [], unschedulable: false, providerId: undefined, reserved: {},
+  resolvConf: "/etc/resolv.conf", maxPods: 110, cgroupRoot: "/", port: 10250, labels: {}, annotations: {}, taints: [], unschedulable: false, providerId: undefined, reserved: {},
   seccompDir: "/var/lib/kubelet/seccomp", seccompDefault: false, allowedUnsafeSysctls: [], serializeImagePulls: true, containerLogMaxBytes: 10 * 1024 * 1024, containerLogMaxFiles: 5,
   staticPodDir: "",
 };

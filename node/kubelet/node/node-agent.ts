@@ -64,6 +64,7 @@ export function nodeAgent(deps: Deps): NodeAgent {
   const name = { metadata: { name: settings.nodeName } };
   const reference: ObjectReference = { apiVersion: "v1", kind: "Node", name: settings.nodeName, uid: settings.nodeName };
   let known: Readonly<Node> | undefined;
+  let remembered: Readonly<Node> | undefined; // from before this process, while the API server is away
   let reportedMs = Number.NEGATIVE_INFINITY;
   let capacity: CapacityFacts = { machine, diskBytes: 0, maxPods: settings.maxPods, reserved: settings.reserved };
   let runtimeVersion: VersionResponse | undefined;
@@ -110,14 +111,18 @@ export function nodeAgent(deps: Deps): NodeAgent {
       log.info("node registered", { node: settings.nodeName });
       return created;
     } catch (error) {
-      if (!isAlreadyExists(error)) throw error;
+      if (!isAlreadyExists(error)) {
+        remembered ??= await nodes.get(name, { signal }).catch(() => undefined); // an agent without its server may still know its Node; else there is none yet
+        throw error;
+      }
     }
     const found = await nodes.get(name, { signal });
     const facts = nodeLabels(settings, machine);
     const wrong = Object.entries({ ...facts, ...settings.labels }).filter(([key, value]) => found.metadata.labels?.[key] !== value);
+    const missing = Object.entries(settings.annotations).filter(([key, value]) => found.metadata.annotations?.[key] !== value);
     if (found.status?.nodeInfo && found.status.nodeInfo.bootID !== machine.bootId) events.event(reference, "Warning", "Rebooted", `Node ${settings.nodeName} has been rebooted, boot id: ${machine.bootId}`);
-    if (wrong.length === 0) return found;
-    return await nodes.patch(name, "application/strategic-merge-patch+json", { metadata: { labels: Object.fromEntries(wrong) } }, { signal });
+    if (wrong.length === 0 && missing.length === 0) return found;
+    return await nodes.patch(name, "application/strategic-merge-patch+json", { metadata: { labels: Object.fromEntries(wrong), annotations: Object.fromEntries(missing) } }, { signal });
   }
 
   async function report(signal: AbortSignal): Promise<void> {
@@ -182,7 +187,7 @@ export function nodeAgent(deps: Deps): NodeAgent {
 
   return {
     parts: [runtimeCheck, statusReport, nodeLease({ client, clock, log, nodeName: settings.nodeName, nodeUid: () => known?.metadata.uid })],
-    current: () => known ?? asNode(newNode({ settings, machine })),
+    current: () => known ?? remembered ?? asNode(newNode({ settings, machine })),
     allocatable: () => allocatableOf(capacity),
     podResources() {
       const reserved = (resource: string): string => settings.reserved[resource] ?? "0";

@@ -92,7 +92,7 @@ export function nodeStatusPatch(before: NodeStatus | undefined, after: NodeStatu
 export function newNode({ settings, machine }: Pick<NodeFacts, "settings" | "machine">): Pick<Node, "apiVersion" | "kind" | "spec"> & { readonly metadata: { readonly name: string; readonly labels: Record<string, string>; readonly annotations: Record<string, string> } } {
   return {
     apiVersion: "v1", kind: "Node",
-    metadata: { name: settings.nodeName, labels: { ...nodeLabels(settings, machine), ...settings.labels }, annotations: { "volumes.kubernetes.io/controller-managed-attach-detach": "true" } },
+    metadata: { name: settings.nodeName, labels: { ...nodeLabels(settings, machine), ...settings.labels }, annotations: { "volumes.kubernetes.io/controller-managed-attach-detach": "true", ...settings.annotations } },
     spec: {
       ...(settings.taints.length > 0 ? { taints: [...settings.taints] } : {}), ...(settings.unschedulable ? { unschedulable: true, taints: [...settings.taints, { key: "node.kubernetes.io/unschedulable", effect: "NoSchedule" as const }] } : {}),
       ...(settings.providerId === undefined ? {} : { providerID: settings.providerId }),

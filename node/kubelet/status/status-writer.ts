@@ -49,12 +49,14 @@ export function statusWriter({ client, clock, log, signal, objectOf }: Deps): St
 
   async function write(uid: string, entry: Entry): Promise<void> {
     entry.busy = true;
+    let last = ""; // what the server took but did not keep: saying it again would not help
     for (let failures = 0; !signal.aborted && entries.get(uid) === entry && entry.known && !entry.gone; ) {
       const patch = statusPatch(entry.known.metadata.uid, entry.known.status ?? {}, entry.wanted);
-      if (!patch) break;
+      if (!patch || JSON.stringify(patch) === last) break;
       try {
         const answer = await pods.patch(entry.known, "application/strategic-merge-patch+json", patch, { subresource: "status", signal });
         learn(entry, answer);
+        last = JSON.stringify(patch);
         failures = 0;
       } catch (error) {
         if (signal.aborted) break;

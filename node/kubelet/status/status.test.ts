@@ -1,11 +1,15 @@
 import { expect, test } from "vitest";
 import type { Container, Pod, PodStatus } from "../../../core/api/gen/core.v1.ts";
+import type { Client } from "../../../core/client/client.ts";
+import { systemClock } from "../../../core/lifecycle/clock.ts";
+import { silentLog } from "../../../core/observe/log.ts";
 import { containerHash } from "../containers/labels.ts";
 import { NO_PROBES, type ProbeResults } from "../probes/probe-results.ts";
 import type { RuntimeContainer, RuntimePod, RuntimeState } from "../runtime-pod.ts";
 import type { WaitingReason } from "./container-status.ts";
 import { podStatusOf, type PodStatusFacts } from "./pod-status.ts";
 import { statusPatch } from "./status-patch.ts";
+import { statusWriter } from "./status-writer.ts";
 
 const NOW = Date.UTC(2026, 0, 2, 3, 4, 5);
 
@@ -93,4 +97,17 @@ test("only what changed is written, and nobody else's conditions are touched", (
   expect(patch.status.conditions?.map(({ type, status, reason }) => [type, status, reason])).toEqual([["Ready", "True", null], ["ContainersReady", "True", null]]);
   const moved = { ...after, podIPs: [{ ip: "10.0.0.9" }] };
   expect(statusPatch("u", after, moved)).toEqual({ metadata: { uid: "u" }, status: { podIPs: [{ ip: "10.0.0.9" }, { $patch: "replace" }] } });
+});
+
+test("a server that does not keep what it takes is not asked for ever", async () => {
+  let writes = 0;
+  const owner = pod();
+  const client = { resource: () => ({ patch: async () => { writes++; return owner; } }) } as unknown as Client;
+  const writer = statusWriter({ client, clock: systemClock, log: silentLog, signal: new AbortController().signal, objectOf: (one) => one });
+  writer.set(owner, { phase: "Running" });
+  await writer.written("u");
+  expect(writes).toBe(1);
+  writer.set(owner, { phase: "Failed" });
+  await writer.written("u");
+  expect([writes, writer.get("u")?.phase]).toEqual([2, "Failed"]);
 });
