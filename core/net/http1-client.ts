@@ -6,7 +6,7 @@
  *   response.body.pipe(…)              closes the connection at its end, or when it is destroyed
  *   if (response.upgraded) …           the connection is the caller's again
  */
-import { Duplex, Readable } from "node:stream";
+import { type Duplex, Readable } from "node:stream";
 
 export type HeaderPairs = readonly (readonly [name: string, value: string])[];
 

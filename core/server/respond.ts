@@ -1,5 +1,5 @@
 /** An answer in the encoding the client asked for: JSON, YAML or protobuf; the objects themselves, Tables, or only their metadata. */
-import { Readable } from "node:stream";
+import type { Readable } from "node:stream";
 import { encodeJson } from "../api/codec/json.ts";
 import { type Convertible, convertibleToMeta, ENCODINGS, ENCODINGS_CUSTOM, MEDIA_TYPES, negotiateOutput, negotiateStream, type Output } from "../api/codec/negotiate.ts";
 import { protobufCodec } from "../api/codec/protobuf.ts";

@@ -9,7 +9,7 @@
 import { resourceVersionTooOld } from "../../api/meta/status-error.ts";
 import type { Log } from "../../observe/log.ts";
 import type { Revision, Row, Store, StoreEvent } from "../../../storage/store.ts";
-import { Cached, cachedOf } from "./cached.ts";
+import { type Cached, cachedOf } from "./cached.ts";
 
 export const ROOT = "/registry/";
 
