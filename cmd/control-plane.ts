@@ -64,6 +64,7 @@ import { METRICS_ROWS, metricsHandlers } from "../core/server/metrics-api/metric
 import type { NodeProxyDeps } from "../core/server/node-proxy/backend.ts";
 import { directDialer } from "../core/server/node-proxy/dialer.ts";
 import { nodeProxyHandlers } from "../core/server/special/node-proxy.ts";
+import { ensureJoinObjects } from "../core/server/join-objects.ts";
 import { specialHandlers } from "../core/server/special/special.ts";
 import { VERBS } from "../core/server/verbs/all.ts";
 import { openStore } from "../storage/open.ts";
@@ -71,7 +72,9 @@ import type { Value } from "../storage/store.ts";
 import { buildInfo, descriptionsPath } from "./assets.ts";
 import { ConfigError } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
+import { sharedSettings } from "./cluster-settings.ts";
 import type { Paths } from "./paths.ts";
+import { clusterToken, givenToken } from "./token-file.ts";
 import { gitVersion, versionInfo } from "./version.ts";
 
 /** The identity in whose name this process does what upstream's API server does to itself. */
@@ -105,6 +108,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const serviceCidr = parseCidr(settings.serviceCidr)!;
   const apiServiceIp = formatIp(nthAddress(serviceCidr, 1n));
   const advertise = { address: settings.advertiseAddress ?? node.ips[0]!, port: settings.httpsListenPort };
+  const url = `https://${advertise.address.includes(":") ? `[${advertise.address}]` : advertise.address}:${advertise.port}`;
   const apiAudiences = [`${ISSUER_PATH}.${settings.clusterDomain}`];
   const issuer = apiAudiences[0]!;
 
@@ -113,6 +117,8 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     dir: paths.tls, clock, random, log, releasedMs: Date.parse(buildInfo().date),
     names: () => ({ nodeName: node.name, nodeIps: node.ips, serviceIps: [apiServiceIp], clusterDomain: settings.clusterDomain, extra: [...settings.tlsSan, ...(settings.advertiseAddress ? [settings.advertiseAddress] : [])] }),
   });
+
+  const joinSecret = await clusterToken({ path: paths.token, given: givenToken(settings), caPem: pki.authority("server-ca").bundlePem, random });
 
   const cache = new WatchCache(store);
   const loopbackClient = () => clientOver(transport(LOOPBACK, "kube-apiserver"));
@@ -128,7 +134,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const keys = pki.serviceAccountKeys;
   const verifying = verifyingKeys(keys.verifying);
   const tokens = tokenUnion([
-    ...(settings.token ? [staticTokenAuthenticator([{ token: settings.token, user: { name: "system:bootstrap:token", groups: ["system:bootstrappers", "system:bootstrappers:coracle"] } }], apiAudiences)] : []),
+    staticTokenAuthenticator([{ token: joinSecret, user: { name: "system:bootstrap:token", groups: ["system:bootstrappers", "system:bootstrappers:coracle"] } }], apiAudiences),
     serviceAccountTokenAuthenticator({ ...lookups, keys: () => verifying, issuers: [issuer], apiAudiences, clock }),
     bootstrapTokenAuthenticator({ secrets: lookups.secrets, apiAudiences, clock, log }),
   ]);
@@ -217,13 +223,14 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     log: log.with({ part: "controllers" }),
     rootCa: () => pki.authority("server-ca").bundlePem,
     nodeIpam: { clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(",") },
+    approveServing: true,
     authorityFor: (signer) => (signer === "kubernetes.io/kubelet-serving" ? pki.authority("server-ca") : signer.startsWith("kubernetes.io/kube-apiserver-client") ? pki.authority("client-ca") : undefined),
   }) : [];
 
   return {
     pki,
     transport,
-    url: `https://${advertise.address.includes(":") ? `[${advertise.address}]` : advertise.address}:${advertise.port}`,
+    url,
     parts: [
       { name: "watch cache", run: (signal, ready) => cache.run(signal, ready, log) },
       informers,
@@ -236,6 +243,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
           apiServiceIp, apiServicePort: 443, advertise, clusterDns: settings.clusterDns,
           clientCa: pki.authority("client-ca").bundlePem, requestHeaderCa: pki.authority("request-header-ca").bundlePem,
         }, signal);
+        await ensureJoinObjects(client, { server: url, serverCa: pki.authority("server-ca").bundlePem, clientCa: pki.authority("client-ca").bundlePem, settings: sharedSettings(settings) }, signal);
         bootstrapped = true;
       }),
       events,

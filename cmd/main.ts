@@ -10,6 +10,8 @@ type Command = (argv: readonly string[]) => Promise<number>;
 
 const COMMANDS: Readonly<Record<string, { readonly help: string; readonly load: () => Promise<Command> }>> = {
   server: { help: "run the control plane, and a node unless --disable-agent", load: async () => (await import("./server.ts")).server },
+  agent: { help: "join this machine to a server as a node", load: async () => (await import("./agent.ts")).agent },
+  token: { help: "create, list, delete: tokens with which machines join", load: async () => (await import("./token.ts")).token },
   kubectl: { help: "the bundled kubectl", load: async () => (await import("./tools.ts")).kubectl },
   ctr: { help: "the bundled containerd client", load: async () => (await import("./tools.ts")).ctr },
   crictl: { help: "pods, containers and images as this node's runtime sees them", load: async () => (await import("./crictl.ts")).crictl },

@@ -22,8 +22,11 @@ import type { Runnable } from "../core/lifecycle/run-all.ts";
 import { startEarly } from "../core/lifecycle/start-early.ts";
 import type { Log } from "../core/observe/log.ts";
 import type { Metrics } from "../core/observe/metrics.ts";
+import { MACHINE_ANNOTATION } from "../core/pki/machine-key.ts";
 import { criClient } from "../node/cri/client.ts";
+import { hostGatewayOverlay } from "../node/network/host-gw.ts";
 import { nodeNetwork } from "../node/network/network.ts";
+import { noOverlay, type Overlay } from "../node/network/overlay.ts";
 import { vxlanOverlay } from "../node/network/vxlan.ts";
 import type { TlsMaterial } from "../core/net/tls.ts";
 import type { Certificate } from "../core/pki/x509.ts";
@@ -54,7 +57,9 @@ export interface NodeOptions {
   /** The way to the API server in somebody's name. */
   readonly transport: (user: UserInfo, userAgent: string) => Transport;
   /** What the kubelet's own server presents, and who may have signed a caller's certificate. */
-  readonly kubeletTls: { readonly material: () => TlsMaterial; readonly clientCa: () => readonly Certificate[] };
+  readonly kubeletTls: { readonly material: () => TlsMaterial; readonly clientCa: () => readonly Certificate[]; /** Is given what to call when `material` has changed. */ readonly onReload?: ((reload: () => void) => void) | undefined };
+  /** Which machine it is, for its Node: core/pki/machine-key.ts. */
+  readonly machine?: string | undefined;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -88,14 +93,14 @@ export function nodeParts(options: NodeOptions): NodeParts {
   const uplink = { interfaceName: node.interfaceName, mtu: node.mtu };
   const network = nodeNetwork({
     informers, nodeName: node.name, clusterCidrs: settings.clusterCidr.split(","), uplink,
-    cniConfDir: runtime[0]?.cniConfDir ?? "/etc/cni/net.d", stateDir: join(paths.agent, "network"), nft, netlink: openNetlink, overlay: vxlanOverlay({ netlink: openNetlink, nodeIps: node.ips, uplink, log: log.with({ part: "network" }) }), cpus: machineInfo().cpus, clock, log: log.with({ part: "network" }),
+    cniConfDir: runtime[0]?.cniConfDir ?? "/etc/cni/net.d", stateDir: join(paths.agent, "network"), nft, netlink: openNetlink, overlay: overlayOf(options, uplink), cpus: machineInfo().cpus, clock, log: log.with({ part: "network" }),
   });
   const proxy = serviceProxy({
     informers, nodeName: node.name, nodeIps: node.ips, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","),
     nft, conntrack: conntrackProgram({ path: join(binDir, "conntrack") }), clock, metrics, log: log.with({ part: "proxy" }),
   });
 
-  const agentSettings = kubeletSettings(settings, node, paths);
+  const agentSettings = { ...kubeletSettings(settings, node, paths), annotations: options.machine === undefined ? {} : { [MACHINE_ANNOTATION]: options.machine } };
   const agent = kubelet({
     settings: agentSettings,
     client, cri, mounts, exec, clock, random, log, events, metrics,
@@ -108,6 +113,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
     api: agent.api, host: "::", port: agentSettings.port, tls: options.kubeletTls.material, clientCa: options.kubeletTls.clientCa, client,
     configz: () => (kubeletConfiguration(agentSettings)), clock, metrics, log: log.with({ part: "kubelet server" }),
   });
+  options.kubeletTls.onReload?.(() => agentServer.reloadCertificates());
   const dns = dnsServer({
     informers, clusterDomain: settings.clusterDomain, cidrs: [...settings.clusterCidr.split(","), ...settings.serviceCidr.split(",")], clients: () => node.ips,
     listen: () => dnsAddresses(informers.of(NODES).get(objectKey("", node.name)) ?? { spec: {} }).map((address) => ({ address, port: DNS_PORT })),
@@ -122,4 +128,14 @@ export function nodeParts(options: NodeOptions): NodeParts {
       agent, agentServer, // after the network, which forgets the addresses of before a reboot
     ],
   };
+}
+
+function overlayOf({ settings, node, log }: NodeOptions, uplink: { readonly interfaceName: string | undefined; readonly mtu: number }): Overlay {
+  const deps = { netlink: openNetlink, uplink, log: log.with({ part: "network" }) };
+  switch (settings.overlay) {
+    case "vxlan": return vxlanOverlay({ ...deps, nodeIps: node.ips });
+    case "host-gw": return hostGatewayOverlay(deps);
+    case "none": return noOverlay;
+    default: throw new ConfigError(`--overlay must be vxlan, host-gw or none, not ${JSON.stringify(settings.overlay)}`);
+  }
 }

@@ -1,0 +1,109 @@
+/**
+ * `coracle agent`: this machine as a node of a cluster whose control plane is elsewhere.
+ *
+ *   join (node/join) → the way to the server, with a checkpoint for when it is away (core/client/checkpoint) → the parts of a node (node.ts)
+ */
+import { join } from "node:path";
+import { checkpointed } from "../core/client/checkpoint/checkpoint.ts";
+import { openJournal } from "../core/client/checkpoint/journal.ts";
+import { reachability } from "../core/client/checkpoint/reachability.ts";
+import { CLIENT_CA_KEY } from "../core/client/cluster-objects.ts";
+import { httpTransport } from "../core/client/http-transport.ts";
+import { clientOver } from "../core/client/resource-client.ts";
+import { systemClock } from "../core/lifecycle/clock.ts";
+import { systemRandom } from "../core/lifecycle/random.ts";
+import { runAll } from "../core/lifecycle/run-all.ts";
+import { type LogLevel, pinoLog } from "../core/observe/log.ts";
+import { metricsRegistry } from "../core/observe/metrics.ts";
+import { parseJoinToken } from "../core/pki/join-token.ts";
+import { machineName } from "../core/pki/machine-key.ts";
+import { readCertificatePems } from "../core/pki/pem.ts";
+import { parseCertificate } from "../core/pki/x509.ts";
+import { joinCluster, type JoinedIdentity } from "../node/join/join.ts";
+import { nodeCertificates } from "../node/join/node-certificates.ts";
+import { temporaryServing } from "../node/join/temporary-serving.ts";
+import { withShared } from "./cluster-settings.ts";
+import { ConfigError, helpOf, loadSettings, readText } from "./config/config.ts";
+import type { Settings } from "./config/flags.ts";
+import { thisNode } from "./node-identity.ts";
+import { type NodeOptions, nodeParts } from "./node.ts";
+import { paths } from "./paths.ts";
+import { stopSignal } from "./stop-signal.ts";
+import { givenToken } from "./token-file.ts";
+import { gitVersion } from "./version.ts";
+
+const LOG_LEVELS: readonly string[] = ["debug", "info", "warn", "error"];
+/** Probes of a server that may be there: any answer will do. */
+const PROBE_PATH = "/version";
+
+export async function agent(argv: readonly string[]): Promise<number> {
+  if (argv.includes("--help") || argv.includes("-h")) {
+    console.log(helpOf("agent"));
+    return 0;
+  }
+  const settings = loadSettings("agent", { argv, env: process.env, readFile: readText });
+  if (!LOG_LEVELS.includes(settings.logLevel)) throw new ConfigError(`--log-level must be one of ${LOG_LEVELS.join(", ")}, not ${JSON.stringify(settings.logLevel)}`);
+  const servers = serversOf(settings);
+  const token = givenToken(settings);
+  const where = paths(settings.dataDir);
+  const log = pinoLog({ level: settings.logLevel as LogLevel, write: (line) => void process.stderr.write(line) });
+  const { signal, reason } = stopSignal(process);
+  const node = thisNode(settings);
+  const checkpoint = join(where.agent, "checkpoint");
+  const userAgent = `coracle-agent/${gitVersion()}`;
+  const base = { clock: systemClock, random: systemRandom, log };
+  log.info("coracle agent starts", { node: node.name, addresses: node.ips, dataDir: settings.dataDir, servers });
+
+  let identity: JoinedIdentity;
+  try {
+    identity = await joinCluster({ ...base, servers, token, nodeName: node.name, dir: where.nodeTls, remembered: [checkpoint], userAgent }, signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    return 0; // told to stop before it had joined
+  }
+  const journal = openJournal({ ...base, path: join(checkpoint, "journal") });
+  const reach = reachability({ ...base, servers: () => [...servers, ...identity.cluster.servers.filter((one) => !servers.includes(one))], probe: (server, quit) => probe(server, identity, quit) });
+  const server = (): string => reach.server();
+  const inOwnName = () => ({ ca: identity.ca, cert: identity.client.certificatePem, key: identity.client.keyPem });
+  const transport = checkpointed(httpTransport({ server, credentials: inOwnName, clock: systemClock, userAgent }), { journal, reach, clock: systemClock });
+
+  const temporary = await temporaryServing(node.name, systemRandom, systemClock.nowMs());
+  let reload = (): void => {};
+  const certificates = nodeCertificates({
+    ...base, identity, client: clientOver(transport), nodeIps: () => node.ips, onServing: () => reload(),
+    bootstrap: token === undefined ? undefined : clientOver(httpTransport({ server, credentials: () => ({ ca: identity.ca, token: parseJoinToken(token).secret }), clock: systemClock, userAgent })),
+  });
+  const { early, parts } = nodeParts({
+    ...base, settings: withShared(settings, identity.cluster.settings), paths: where, node, metrics: metricsRegistry(), transport: () => transport, machine: machineName(identity.machineKey),
+    kubeletTls: kubeletTls(identity, temporary, (call) => { reload = call; }),
+  });
+  await runAll([...early, journal, reach, transport, certificates, ...parts], signal);
+  log.info("coracle agent has ended", { reason: reason() });
+  return 0;
+}
+
+function serversOf({ server }: Settings): string[] {
+  const servers = (server ?? "").split(",").map((text) => text.trim().replace(/\/+$/, "")).filter((text) => text !== "");
+  if (servers.length === 0) throw new ConfigError("which cluster? --server https://host:6443 (or CORACLE_URL)");
+  for (const one of servers) if (!/^https:\/\/[^/]+$/.test(one) || !URL.canParse(one)) throw new ConfigError(`--server ${JSON.stringify(one)}: must be https://host:port`);
+  return servers;
+}
+
+/** Until the cluster has signed a certificate, the kubelet's server shows one that nobody believes. */
+function kubeletTls(identity: JoinedIdentity, temporary: { readonly keyPem: string; readonly certificatePem: string }, onReload: (reload: () => void) => void): NodeOptions["kubeletTls"] {
+  const clientCa = (): string => identity.cluster.settings[CLIENT_CA_KEY] ?? "";
+  return {
+    material: () => {
+      const { keyPem, certificatePem } = identity.serving ?? temporary;
+      return { key: keyPem, cert: certificatePem, clientCas: [clientCa()] };
+    },
+    clientCa: () => readCertificatePems(clientCa()).map(parseCertificate),
+    onReload,
+  };
+}
+
+async function probe(server: string, { ca }: JoinedIdentity, signal: AbortSignal): Promise<void> {
+  const { status, body } = await fetch(server + PROBE_PATH, { tls: { ca }, redirect: "manual", signal } as RequestInit);
+  await body?.cancel();
+  if (status === 502 || status === 503 || status === 504) throw new Error(`${server} answered ${status}`);
+}

@@ -1,0 +1,113 @@
+/**
+ * Who this node is, on disk: <data-dir>/agent/tls.
+ *
+ *   server-ca.crt             who signs servers' certificates
+ *   client-kubelet.{key,crt}  how the node calls the API server
+ *   serving-kubelet.{key,crt} how the kubelet's own server shows that it is this node
+ *   machine.key               which machine this is: core/pki/machine-key.ts
+ *   cluster.json              the cluster's settings, and where its servers are
+ */
+import { createPrivateKey, type KeyObject } from "node:crypto";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { generateKey, keyPem } from "../../core/pki/authority.ts";
+import { ensurePrivateDirectory, readIfExists, writeDurably } from "../../core/pki/durable-file.ts";
+import { kubeletSubject } from "../../core/pki/identities.ts";
+import { type Leaf, readLeaf } from "../../core/pki/leaf.ts";
+import { encodeSubject } from "../../core/pki/subject.ts";
+import { sameBytes } from "../../core/pki/x509.ts";
+
+export interface Cluster {
+  /** By flag name, and the client CA: core/client/cluster-objects.ts. */
+  readonly settings: Readonly<Record<string, string>>;
+  /** https://host:port of each API server that was seen. */
+  readonly servers: readonly string[];
+}
+
+const CLIENT = "client-kubelet";
+const SERVING = "serving-kubelet";
+
+export class NodeIdentity {
+  readonly #dir: string;
+  readonly nodeName: string;
+  readonly machineKey: KeyObject;
+  #ca: string | undefined;
+  #client: Leaf | undefined;
+  #serving: Leaf | undefined;
+  #cluster: Cluster | undefined;
+
+  private constructor(dir: string, nodeName: string, machineKey: KeyObject) {
+    this.#dir = dir;
+    this.nodeName = nodeName;
+    this.machineKey = machineKey;
+  }
+
+  /** Certificates of another node name are not ours any more. */
+  static async open(dir: string, nodeName: string): Promise<NodeIdentity> {
+    await ensurePrivateDirectory(dir);
+    const identity = new NodeIdentity(dir, nodeName, await ensureMachineKey(join(dir, "machine.key")));
+    const ours = (leaf: Leaf | undefined): Leaf | undefined => (leaf && sameBytes(leaf.certificate.subjectRaw, encodeSubject(kubeletSubject(nodeName))) ? leaf : undefined);
+    identity.#ca = await readIfExists(identity.#path("server-ca.crt"));
+    identity.#client = ours(await readLeaf(dir, CLIENT));
+    identity.#serving = ours(await readLeaf(dir, SERVING));
+    identity.#cluster = readCluster(await readIfExists(identity.#path("cluster.json")));
+    return identity;
+  }
+
+  get ca(): string | undefined { return this.#ca; }
+  get client(): Leaf | undefined { return this.#client; }
+  get serving(): Leaf | undefined { return this.#serving; }
+  get cluster(): Cluster | undefined { return this.#cluster; }
+
+  async setCa(pem: string): Promise<void> {
+    if (pem !== this.#ca) await writeDurably(this.#path("server-ca.crt"), pem, { mode: 0o644 });
+    this.#ca = pem;
+  }
+
+  async setClient(leaf: Leaf): Promise<void> {
+    await this.#write(CLIENT, leaf);
+    this.#client = leaf;
+  }
+
+  async setServing(leaf: Leaf): Promise<void> {
+    await this.#write(SERVING, leaf);
+    this.#serving = leaf;
+  }
+
+  async setCluster(cluster: Cluster): Promise<void> {
+    const text = `${JSON.stringify(cluster, undefined, 2)}\n`;
+    if (text !== (await readIfExists(this.#path("cluster.json")))) await writeDurably(this.#path("cluster.json"), text);
+    this.#cluster = cluster;
+  }
+
+  /** Leaves the cluster; the machine stays who it is. */
+  async forget(): Promise<void> {
+    for (const file of ["server-ca.crt", `${CLIENT}.crt`, `${CLIENT}.key`, `${SERVING}.crt`, `${SERVING}.key`, "cluster.json"]) await rm(this.#path(file), { force: true });
+    this.#ca = this.#client = this.#serving = this.#cluster = undefined;
+  }
+
+  /** The key first: a pair torn by a power cut does not match, and is got anew. */
+  async #write(name: string, { certificatePem, keyPem: key }: Leaf): Promise<void> {
+    await writeDurably(this.#path(`${name}.key`), key);
+    await writeDurably(this.#path(`${name}.crt`), certificatePem, { mode: 0o644 });
+  }
+
+  #path(file: string): string { return join(this.#dir, file); }
+}
+
+async function ensureMachineKey(path: string): Promise<KeyObject> {
+  const found = await readIfExists(path);
+  if (found !== undefined) return createPrivateKey(found);
+  const key = await generateKey();
+  await writeDurably(path, keyPem(key));
+  return key;
+}
+
+function readCluster(text: string | undefined): Cluster | undefined {
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text) as Cluster;
+  } catch {
+    return undefined; // damaged: asked for again
+  }
+}

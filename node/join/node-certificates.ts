@@ -1,0 +1,97 @@
+/**
+ * Keeps the certificates of a node good: asks for the kubelet's serving certificate once its Node has addresses, and for successors of both when a good
+ * part of their life is over, or when the node's addresses change.
+ *
+ * Source: kubernetes v1.36 client-go/util/certificate/certificate_manager.go (70 to 90 % of a certificate's life)
+ */
+import type { Client } from "../../core/client/client.ts";
+import type { Clock } from "../../core/lifecycle/clock.ts";
+import type { Random } from "../../core/lifecycle/random.ts";
+import type { Runnable } from "../../core/lifecycle/run-all.ts";
+import type { Log } from "../../core/observe/log.ts";
+import { altNamesOf, coversAltNames } from "../../core/pki/alt-names.ts";
+import { kubeletSubject } from "../../core/pki/identities.ts";
+import type { Leaf } from "../../core/pki/leaf.ts";
+import { certificateHash } from "../../core/pki/join-token.ts";
+import { readCertificatePems } from "../../core/pki/pem.ts";
+import { chainProblem } from "../../core/pki/verify-chain.ts";
+import { parseCertificate } from "../../core/pki/x509.ts";
+import type { NodeIdentity } from "./identity.ts";
+import { clientCertificate } from "./join.ts";
+import { KUBELET_SERVING_SIGNER, requestCertificate } from "./request-certificate.ts";
+
+export interface NodeCertificatesOptions {
+  readonly identity: NodeIdentity;
+  /** In the node's own name. */
+  readonly client: Client;
+  /** In the name of a joining machine, while there is a token: for a node that was off for so long that its certificate expired. */
+  readonly bootstrap: Client | undefined;
+  readonly nodeIps: () => readonly string[];
+  readonly onServing: () => void;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+const CHECK_MS = 60_000;
+const LIFE_FRACTION = { min: 0.7, spread: 0.2 };
+/** A request nobody has answered for this long is made anew: the node's addresses may be others by now. */
+const ANSWER_MS_MAX = 15 * 60_000;
+
+export function nodeCertificates({ identity, client, bootstrap, nodeIps, onServing, clock, random, log }: NodeCertificatesOptions): Runnable {
+  const fraction = LIFE_FRACTION.min + LIFE_FRACTION.spread * random.next();
+  let toldExpired = "";
+
+  function isDue({ certificate: { notBeforeMs, notAfterMs } }: Leaf): boolean { return clock.nowMs() > notBeforeMs + (notAfterMs - notBeforeMs) * fraction; }
+
+  async function keepClient(signal: AbortSignal): Promise<void> {
+    const leaf = identity.client;
+    if (leaf && !isDue(leaf)) return;
+    const expired = !leaf || clock.nowMs() > leaf.certificate.notAfterMs;
+    const asker = expired ? bootstrap : client;
+    if (!asker) {
+      const hash = leaf ? certificateHash(leaf.certificate.raw) : "none";
+      if (toldExpired !== hash) log.error("this node's certificate has expired: start the agent with --token to join again", { node: identity.nodeName });
+      toldExpired = hash;
+      return;
+    }
+    await identity.setClient(await requestCertificate({ client: asker, clock, log }, clientCertificate(identity), signal));
+    log.info("the node's client certificate is renewed", { until: new Date(identity.client!.certificate.notAfterMs).toISOString() });
+  }
+
+  async function keepServing(signal: AbortSignal): Promise<void> {
+    const altNames = altNamesOf([identity.nodeName, ...nodeIps()]);
+    const leaf = identity.serving;
+    if (leaf && !isDue(leaf) && coversAltNames(leaf.certificate.altNames, altNames) && isOfCa(leaf)) return;
+    const wanted = { signerName: KUBELET_SERVING_SIGNER, subject: kubeletSubject(identity.nodeName), altNames, usages: ["digital signature", "server auth"] as const };
+    await identity.setServing(await requestCertificate({ client, clock, log }, wanted, signal));
+    log.info("the kubelet has a serving certificate", { until: new Date(identity.serving!.certificate.notAfterMs).toISOString() });
+    onServing();
+  }
+
+  function isOfCa({ certificate }: Leaf): boolean {
+    const roots = readCertificatePems(identity.ca ?? "").map(parseCertificate);
+    return chainProblem(certificate, { roots, usage: "server auth", nowMs: certificate.notBeforeMs }) === undefined;
+  }
+
+  return {
+    name: "node certificates",
+    async run(signal, ready) {
+      ready();
+      for await (const _ of clock.every(CHECK_MS, signal)) {
+        for (const keep of [keepClient, keepServing]) {
+          const late = new AbortController();
+          const alarm = clock.after(ANSWER_MS_MAX, () => late.abort(new Error("nobody has answered the certificate request")));
+          try {
+            await keep(AbortSignal.any([signal, late.signal]));
+          } catch (error) {
+            if (signal.aborted) return;
+            log.warn("no new certificate yet, next try soon", { error });
+          } finally {
+            alarm.cancel();
+          }
+        }
+      }
+    },
+  };
+}
