@@ -10,6 +10,7 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/kubelet.go (behaviour)
  */
+import { mkdir } from "node:fs/promises";
 import type { Pod, Service } from "../../core/api/gen/core.v1.ts";
 import { isConflict, isNotFound } from "../../core/api/meta/status-error.ts";
 import type { Client } from "../../core/client/client.ts";
@@ -39,6 +40,7 @@ import { isStaticPod } from "./pod-spec.ts";
 import { PodManager } from "./pod-manager.ts";
 import { probeManager } from "./probes/probe-manager.ts";
 import { podCgroups } from "./resources/pod-cgroups.ts";
+import type { RuntimePod } from "./runtime-pod.ts";
 import { runtimeWatch } from "./runtime-watch.ts";
 import { runtimeHandlers } from "./sandbox/runtime-handlers.ts";
 import { userNamespaces } from "./sandbox/user-namespaces.ts";
@@ -113,6 +115,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     pods: deps.pods, mirrors, cri, clock, log, signal, node: node.current, allocatable: node.allocatable, pressures: () => [...guard.pressures()],
     worker: { context, statuses, probes, kubeletStartedMs, deleteObject, onStage: () => manager.retryResizes(), judgeResize: (wish) => manager.judgeResize(wish) },
   });
+  registerRunning(deps.metrics, () => manager.workers());
   const stats = nodeStats({ settings, cri, cgroups: deps.cgroups, clock, memoryBytes: machine.memoryBytes, pods: () => manager.workers() });
   const reference = { apiVersion: "v1", kind: "Node", name: settings.nodeName, uid: settings.nodeName };
   const imageCollector = imageGc({ cri, disk: stats.imageDisk, clock, log, events, node: reference });
@@ -149,6 +152,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     async run(quit, ready) {
       quit.addEventListener("abort", () => life.abort(), { once: true }); // workers and probes end first; the parts wait for them
       try {
+        await mkdir(settings.dataDir, { recursive: true, mode: 0o750 });
         await runAll([...node.parts, ...manifests, watch, podLife, imageCollector, rotation, guard, { name: "kubelet-ready", run: async (stop, up) => { up(); ready(); await new Promise<void>((resolve) => stop.addEventListener("abort", () => resolve(), { once: true })); } }], quit);
       } finally {
         life.abort();
@@ -156,6 +160,15 @@ export function kubelet(deps: KubeletDeps): Kubelet {
       }
     },
   };
+}
+
+/** What runs, as the runtime has it. */
+function registerRunning(metrics: Metrics, workers: () => Iterable<{ readonly runtime: RuntimePod }>): void {
+  metrics.gaugeFrom("kubelet_running_pods", "Number of pods that have a running pod sandbox", () => [[{}, [...workers()].filter(({ runtime }) => runtime.sandboxes.some(({ ready }) => ready)).length]]);
+  metrics.gaugeFrom("kubelet_running_containers", "Number of containers currently running", () => {
+    const states = [...workers()].flatMap(({ runtime }) => runtime.containers.map(({ state }) => state));
+    return (["created", "exited", "running", "unknown"] as const).map((state) => [{ container_state: state }, states.filter((one) => one === state).length] as const);
+  });
 }
 
 function kubeletMetrics(metrics: Metrics): KubeletMetrics {

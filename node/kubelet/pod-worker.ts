@@ -275,7 +275,12 @@ export class PodWorker {
     const { cri, clock, events, log, settings } = context;
     probes.stopLiveness(this.uid);
     this.#killGraceSeconds = this.#graceNow();
-    await killPod({ cri, clock, events, log, version: majorMinor(settings.version) }, this.#pod, this.#runtime, { graceSeconds: this.#killGraceSeconds, signal });
+    try {
+      await killPod({ cri, clock, events, log, version: majorMinor(settings.version) }, this.#pod, this.#runtime, { graceSeconds: this.#killGraceSeconds, signal });
+    } catch (error) {
+      if (!signal.aborted) events.event(podReference(this.#pod), "Warning", "FailedKillPod", `error killing pod: ${(error as Error).message}`);
+      throw error;
+    }
     await this.#observe(signal);
     if (isAnythingRunning(this.#runtime)) throw new Error("containers still run after they were stopped");
     probes.remove(this.uid);

@@ -18,7 +18,7 @@ import { containerSecurityContext, namespacesOf, verifyNonRoot } from "./contain
 import { serviceEnvironment } from "./containers/service-env.ts";
 import type { KubeletContext } from "./context.ts";
 import { runHook } from "./hooks.ts";
-import { credentialsFor, entriesOfSecret } from "./images/keyring.ts";
+import { credentialsFor, entriesOfSecret, parseDockerConfig } from "./images/keyring.ts";
 import { ImageError } from "./images/puller.ts";
 import { killContainer } from "./kill.ts";
 import { containerReference, isHostNetwork, isStaticPod, type NamedContainer } from "./pod-spec.ts";
@@ -106,8 +106,17 @@ export function majorMinor(version: string): string {
 export async function ensureImage(context: KubeletContext, { pod, spec, sandbox }: Pick<ContainerStart, "pod" | "spec" | "sandbox">, image: string, policy: string | undefined, signal: AbortSignal): Promise<Image> {
   const runtimeHandler = await context.handlers.handlerOf(pod.spec.runtimeClassName, signal);
   return await context.images.ensure({
-    pod, image, policy, about: containerReference(pod, spec), sandbox, runtimeHandler, credentials: async (name) => credentialsFor(name, (await pullSecrets(context, pod)).flatMap(entriesOfSecret)) satisfies AuthConfig[],
+    pod, image, policy, about: containerReference(pod, spec), sandbox, runtimeHandler, credentials: async (name): Promise<AuthConfig[]> => {
+      const secrets = await pullSecrets(context, pod);
+      return [...credentialsFor(name, secrets.flatMap(entriesOfSecret)), ...credentialsFor(name, nodeCredentials(context.settings.dataDir))];
+    },
   }, signal);
+}
+
+/** What the node itself may pull with: a docker configuration beside the pods, under upstream's name. */
+function nodeCredentials(dataDir: string) {
+  const path = join(dataDir, "config.json");
+  return existsSync(path) ? parseDockerConfig(readFileSync(path, "utf8")) : [];
 }
 
 /** Those that are there; of those that are not the user is told. */
