@@ -25,7 +25,8 @@ fi
 for d in /etc/cni /var/lib/cni /opt/cni /var/lib/kubelet /etc/coracle /var/lib/coracle; do
   mkdir -p "$d" && mount -t tmpfs tmpfs "$d"
 done
+cat /proc/sys/kernel/random/uuid > "$DIR/boot_id" && mount --bind "$DIR/boot_id" /proc/sys/kernel/random/boot_id   # each start of the host is a boot
 ip link set lo up
 echo $$ > "$DIR/ready"
 trap 'exit 0' TERM
-while :; do sleep 1000000 & wait $!; done   # bash as the first process reaps orphans
+while :; do sleep 1000000 & wait $! || :; done   # bash as the first process reaps orphans

@@ -4,6 +4,7 @@
 #   host.sh up NAME [ADDRESS]       make it; with an address on the test's switch
 #   host.sh exec NAME COMMAND…      run a command on it
 #   host.sh down NAME               end it, with everything that runs on it, and take away what it leaves
+#   host.sh reboot NAME [ADDRESS]   pull the plug and start it again: what is on its disk ($LAB/NAME) stays
 #   host.sh switch up|down          the network that joins hosts: 172.30.0.0/24 in a namespace of its own
 #
 # State is in $LAB (default /tmp/coracle-lab). What dies with the host's first process: all its processes, mounts and network. What does not: its cgroups.
@@ -84,7 +85,7 @@ run() {
   exec nsenter -t "$pid" -a sh -c 'cd / && exec "$@"' sh "$@"
 }
 
-down() {
+end() {
   local name=$1 pid
   if [ -s "$LAB/$name/pid" ]; then
     pid=$(cat "$LAB/$name/pid")
@@ -92,6 +93,11 @@ down() {
     for _ in $(seq 250); do [ -d "/proc/$pid" ] || break; sleep 0.02; done
   fi
   cgroups_remove "$name"
+}
+
+down() {
+  local name=$1
+  end "$name"
   rm -rf --one-file-system "${LAB:?}/$name"
   rmdir /etc/cni /var/lib/cni /opt/cni /var/lib/kubelet /etc/coracle /var/lib/coracle 2>/dev/null || true # mount points, if we had to make them
 }
@@ -100,11 +106,12 @@ case ${1:-} in
   up) up "$2" "${3:-}" ;;
   exec) shift; run "$@" ;;
   down) down "$2" ;;
+  reboot) end "$2"; up "$2" "${3:-}" ;;
   switch)
     if [ "$2" = up ]; then switch_up; else
       [ -s "$LAB/switch.pid" ] && kill -KILL "$(cat "$LAB/switch.pid")" 2>/dev/null || true
       rm -f "$LAB/switch.pid"
       rmdir "$LAB" 2>/dev/null || true
     fi ;;
-  *) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2 ;;
+  *) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac
