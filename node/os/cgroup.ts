@@ -113,7 +113,7 @@ function unifiedCgroups(mountPoint: string): Cgroups {
 
   return {
     version: 2,
-    countsSwap: existsSync("/proc/swaps"),
+    countsSwap: directories(mountPoint).some((name) => existsSync(join(mountPoint, name, "memory.swap.max"))), // the root group has no such file
     ensure(path, { cpuShares, cpuQuotaUs, cpuPeriodUs = 100_000, memoryBytes, pids }) {
       make(path);
       const write = (file: string, value: string | undefined): void => {
