@@ -123,7 +123,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const cache = new WatchCache(store);
   const loopbackClient = () => clientOver(transport(LOOPBACK, "kube-apiserver"));
   const informers = informerFactory({ client: loopbackClient(), clock, random, log: log.with({ part: "informers" }) });
-  const registry: Registry = new Registry([...builtInResources.rows(), ...METRICS_ROWS], registryDefinitions({ serviceCidrs: settings.serviceCidr.split(","), nodePortRange: settings.serviceNodePortRange, store: () => registry.storeOf("", "services")!, random }), { store, cache, clock, random, convert });
+  const registry: Registry = new Registry([...builtInResources.rows(), ...METRICS_ROWS], registryDefinitions({ serviceCidrs: settings.serviceCidr.split(","), nodePortRange: settings.serviceNodePortRange, storeOf: (group, plural) => registry.storeOf(group, plural), random }), { store, cache, clock, random, convert });
 
   const lookups = {
     serviceAccounts: lookup(informers.of(refs.SERVICE_ACCOUNTS), loopbackClient().resource(refs.SERVICE_ACCOUNTS)),

@@ -51,6 +51,9 @@ import { runtimeClasses } from "./node/runtime-class.ts";
 import { podDisruptionBudgets } from "./policy/pod-disruption-budget.ts";
 import { clusterRoleBindings, roleBindings } from "./rbac/bindings.ts";
 import { clusterRoles, roles } from "./rbac/roles.ts";
+import { deviceClasses } from "./resource/device-class.ts";
+import { resourceClaims, resourceClaimTemplates } from "./resource/resource-claim.ts";
+import { resourceSlices } from "./resource/resource-slice.ts";
 import { priorityClasses } from "./scheduling/priority-class.ts";
 import { podGroups, workloads } from "./scheduling/workload.ts";
 import { csiDrivers } from "./storage/csi-driver.ts";
@@ -64,16 +67,20 @@ interface Options {
   readonly serviceCidrs: readonly string[];
   /** "30000-32767", as the flag is written. */
   readonly nodePortRange: string;
-  /** Of services. Asked only when something is written, because it does not exist before the definitions do. */
-  readonly store: () => ResourceStore;
+  /** Where objects of a resource are. Asked only when something is written, because there is no store before there are definitions. */
+  readonly storeOf: (group: string, plural: string) => ResourceStore | undefined;
   readonly random: Random;
 }
 
-export function registryDefinitions({ serviceCidrs, nodePortRange, store, random }: Options): readonly Resource[] {
+export function registryDefinitions({ serviceCidrs, nodePortRange, storeOf, random }: Options): readonly Resource[] {
   const services = serviceDefinition({
     serviceCidrs, random, nodePortRange: parsePortRange(nodePortRange),
-    existing: () => objectsOf<Service>(store()),
+    existing: () => objectsOf<Service>(storeOf("", "services")),
   });
+  const namespaceLabels = (name: string): Readonly<Record<string, string>> => {
+    const [namespace] = storeOf("", "namespaces")?.select({ namespace: "", name }) ?? [];
+    return namespace?.object.metadata.labels ?? {};
+  };
   return [
     any(namespaces), any(nodes), any(pods), any(services), any(endpoints), any(configMaps), any(secrets), any(serviceAccounts), any(events),
     any(persistentVolumes), any(persistentVolumeClaims), any(replicationControllers), any(podTemplates), any(resourceQuotas), any(limitRanges),
@@ -81,21 +88,16 @@ export function registryDefinitions({ serviceCidrs, nodePortRange, store, random
     any(leases), any(leaseCandidates), any(endpointSlices), any(runtimeClasses), any(priorityClasses), any(workloads), any(podGroups),
     any(ingresses), any(ingressClasses), any(networkPolicies), any(serviceRanges), any(ipAddresses), any(podDisruptionBudgets),
     any(storageClasses), any(volumeAttributesClasses), any(volumeAttachments), any(csiDrivers), any(csiNodes), any(csiStorageCapacities),
-    any(customResourceDefinitions),
-    any(apiServices),
-    any(certificateSigningRequests),
-    any(eventsV1),
-    any(horizontalPodAutoscalers),
+    any(customResourceDefinitions), any(apiServices), any(certificateSigningRequests), any(eventsV1), any(horizontalPodAutoscalers),
     any(mutatingAdmissionPolicies), any(mutatingAdmissionPolicyBindings), any(validatingAdmissionPolicies), any(validatingAdmissionPolicyBindings),
-    any(mutatingWebhookConfigurations), any(validatingWebhookConfigurations),
-    any(flowSchemas),
-    any(priorityLevelConfigurations),
+    any(mutatingWebhookConfigurations), any(validatingWebhookConfigurations), any(flowSchemas), any(priorityLevelConfigurations),
+    any(deviceClasses), any(resourceClaims(namespaceLabels)), any(resourceClaimTemplates(namespaceLabels)), any(resourceSlices),
     any(roles), any(clusterRoles), any(roleBindings), any(clusterRoleBindings),
   ];
 }
 
-function* objectsOf<T extends ApiObject>(store: ResourceStore): Iterable<Readonly<T>> {
-  for (const { object } of store.select({ namespace: "" })) yield object as T;
+function* objectsOf<T extends ApiObject>(store: ResourceStore | undefined): Iterable<Readonly<T>> {
+  for (const { object } of store?.select({ namespace: "" }) ?? []) yield object as T;
 }
 
 /** A definition among others: nobody gives it objects but of its own kind. */

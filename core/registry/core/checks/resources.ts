@@ -27,7 +27,7 @@ function isQuotaHugePage(name: string): boolean { return isHugePage(name) || nam
 export function isNativeResource(name: string): boolean { return !name.includes("/") || name.includes(NATIVE_PREFIX); }
 /** May be promised more often than it is there. */
 export function isOvercommitAllowed(name: string): boolean { return isNativeResource(name) && !isHugePage(name); }
-function isExtendedResource(name: string): boolean {
+export function isExtendedResource(name: string): boolean {
   return !isNativeResource(name) && !name.startsWith(REQUESTS) && qualifiedName(`${REQUESTS}${name}`).length === 0;
 }
 export function isStandardQuotaResource(name: string): boolean { return QUOTA.has(name) || isQuotaHugePage(name); }

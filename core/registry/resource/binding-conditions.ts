@@ -1,0 +1,22 @@
+/** Conditions a device must have before pods that use it are bound, and those that say it never will. Source: kubernetes v1.36 pkg/apis/resource/validation/validation.go */
+import { child, duplicate, type FieldError, index, invalid } from "../../api/meta/field-error.ts";
+import { validateLabelName } from "../../api/meta/label-selector.ts";
+import { listOf } from "./names.ts";
+
+const CONDITIONS_MAX = 4;
+
+interface Bound { readonly bindingConditions?: readonly string[] | undefined; readonly bindingFailureConditions?: readonly string[] | undefined }
+
+export function* bindingConditions(path: string, { bindingConditions: conditions = [], bindingFailureConditions: failures = [] }: Bound): Iterable<FieldError> {
+  const [at, failuresAt] = [child(path, "bindingConditions"), child(path, "bindingFailureConditions")];
+  const check = (where: string, name: string): Iterable<FieldError> => validateLabelName(name, where);
+  yield* listOf(at, conditions, { max: CONDITIONS_MAX, check });
+  yield* listOf(failuresAt, failures, { max: CONDITIONS_MAX, check });
+  for (const [i, name] of conditions.entries()) if (conditions.indexOf(name) < i) yield duplicate(index(at, i), name);
+  for (const [i, name] of failures.entries()) {
+    if (failures.indexOf(name) < i) yield duplicate(index(failuresAt, i), name);
+    if (conditions.includes(name)) yield invalid(index(failuresAt, i), name, "bindingFailureConditions must not overlap with bindingConditions");
+  }
+  if (conditions.length === 0 && failures.length > 0) yield invalid(at, conditions, "bindingConditions are required to use bindingFailureConditions");
+  if (failures.length === 0 && conditions.length > 0) yield invalid(failuresAt, failures, "bindingFailureConditions are required to use bindingConditions");
+}

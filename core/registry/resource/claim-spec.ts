@@ -1,0 +1,134 @@
+/**
+ * What a claim of devices asks for. That selectors compile is for whoever evaluates them.
+ *
+ * Source: kubernetes v1.36 pkg/apis/resource/{v1/defaults,validation/validation}.go
+ */
+import { child, type FieldError, forbidden, index, invalid, notSupported, required, tooLong } from "../../api/meta/field-error.ts";
+import type { DeviceConstraint, DeviceRequest, DeviceSelector, DeviceToleration, ExactDeviceRequest, ResourceClaimSpec } from "../../api/gen/resource.v1.ts";
+import { byteLength } from "../../api/meta/byte-length.ts";
+import { validateLabelName } from "../../api/meta/label-selector.ts";
+import { labelValue } from "../../api/meta/names.ts";
+import { isDns1123Label, isDns1123Subdomain, problems } from "../core/checks/values.ts";
+import { fullyQualifiedDeviceName, listOf, opaqueConfiguration } from "./names.ts";
+
+export const REQUESTS_MAX = 32;
+export const CONFIG_MAX = 32;
+const CONSTRAINTS_MAX = 32;
+const SELECTORS_MAX = 32;
+const ALTERNATIVES_MAX = 8;
+const EXPRESSION_BYTES_MAX = 10 * 1024;
+export const TAINT_EFFECTS = ["NoExecute", "NoSchedule", "None"];
+const REFERENCE = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'";
+const ADMIN_LABEL = "resource.kubernetes.io/admin-access";
+
+/** The labels of a namespace; one that is not there has none. */
+export type NamespaceLabels = (name: string) => Readonly<Record<string, string>>;
+
+type AnyRequest = Omit<ExactDeviceRequest, "adminAccess">;
+
+export function defaultClaimSpec({ devices }: ResourceClaimSpec): void {
+  for (const { exactly, firstAvailable } of devices?.requests ?? [])
+    for (const request of [...(exactly ? [exactly] : []), ...(firstAvailable ?? [])] as AnyRequest[]) {
+      request.allocationMode ||= "ExactCount";
+      if (request.allocationMode === "ExactCount") request.count ||= 1;
+    }
+}
+
+/** Devices that belong to others already may be had where the namespace says so. */
+export function* adminAccess({ devices }: Readonly<ResourceClaimSpec>, namespace: string | undefined, labels: NamespaceLabels): Iterable<FieldError> {
+  const at = (devices?.requests ?? []).findIndex(({ exactly }) => exactly?.adminAccess === true);
+  if (at >= 0) yield* adminNamespace(child(index("spec.devices.requests", at), "adminAccess"), namespace, labels);
+}
+
+export function* adminNamespace(path: string, namespace: string | undefined, labels: NamespaceLabels): Iterable<FieldError> {
+  if (labels(namespace ?? "")[ADMIN_LABEL] !== "true") yield forbidden(path, `admin access to devices requires the \`${ADMIN_LABEL}: true\` label on the containing namespace`);
+}
+
+export function* validateClaimSpec(path: string, { devices }: Readonly<ResourceClaimSpec>): Iterable<FieldError> {
+  const at = child(path, "devices");
+  const names = requestNames(devices?.requests ?? []);
+  yield* listOf(child(at, "requests"), devices?.requests, { max: REQUESTS_MAX, keyOf: ({ name }) => name, check: validateRequest });
+  yield* listOf(child(at, "constraints"), devices?.constraints, { max: CONSTRAINTS_MAX, check: (where, constraint) => validateConstraint(where, constraint, names) });
+  yield* listOf(child(at, "config"), devices?.config, {
+    max: CONFIG_MAX,
+    *check(where, { requests, opaque }) {
+      yield* requestReferences(child(where, "requests"), requests, names);
+      yield* opaqueConfiguration(where, opaque);
+    },
+  });
+}
+
+/** `request`, and `request/alternative`. */
+export function requestNames(requests: readonly DeviceRequest[]): ReadonlySet<string> {
+  return new Set(requests.flatMap(({ name, firstAvailable }) => [name, ...(firstAvailable ?? []).map((alternative) => `${name}/${alternative.name}`)]));
+}
+
+export function requestReferences(path: string, requests: readonly string[] | undefined, names: ReadonlySet<string>): Iterable<FieldError> {
+  return listOf(path, requests, { max: REQUESTS_MAX, keyOf: (name) => name, check: (at, name) => requestReference(at, name, names) });
+}
+
+export function* requestReference(path: string, name: string, names: ReadonlySet<string>): Iterable<FieldError> {
+  const segments = name.split("/");
+  if (segments.length > 2) { yield invalid(path, name, REFERENCE); return; }
+  for (const segment of segments) yield* isDns1123Label(path, segment);
+  if (!names.has(name)) yield invalid(path, name, REFERENCE);
+}
+
+function* validateRequest(path: string, { name, exactly, firstAvailable }: DeviceRequest): Iterable<FieldError> {
+  yield* isDns1123Label(child(path, "name"), name);
+  const either = "exactly one of `exactly` or `firstAvailable` is required";
+  const hasAlternatives = (firstAvailable ?? []).length > 0;
+  if (!exactly && !hasAlternatives) yield required(path, either);
+  else if (exactly && hasAlternatives) yield invalid(path, undefined, `${either}, but multiple fields are set`);
+  else if (exactly) yield* validateExactly(child(path, "exactly"), exactly);
+  else
+    yield* listOf(child(path, "firstAvailable"), firstAvailable, {
+      max: ALTERNATIVES_MAX, keyOf: (alternative) => alternative.name,
+      *check(at, alternative) {
+        yield* isDns1123Label(child(at, "name"), alternative.name);
+        yield* validateExactly(at, alternative);
+      },
+    });
+}
+
+function* validateExactly(path: string, { deviceClassName, selectors, allocationMode = "", count = 0, tolerations = [] }: AnyRequest): Iterable<FieldError> {
+  if (!deviceClassName) yield required(child(path, "deviceClassName"));
+  else yield* isDns1123Subdomain(child(path, "deviceClassName"), deviceClassName);
+  yield* validateSelectors(child(path, "selectors"), selectors);
+  if (allocationMode === "All") {
+    if (count !== 0) yield invalid(child(path, "count"), count, "must not be specified when allocationMode is 'All'");
+  } else if (allocationMode === "ExactCount") {
+    if (count <= 0) yield invalid(child(path, "count"), count, "must be greater than zero");
+  } else yield notSupported(child(path, "allocationMode"), allocationMode, ["All", "ExactCount"]);
+  for (const [i, toleration] of tolerations.entries()) yield* validateToleration(index(child(path, "tolerations"), i), toleration);
+}
+
+export function validateSelectors(path: string, selectors: readonly DeviceSelector[] | undefined): Iterable<FieldError> {
+  return listOf(path, selectors, {
+    max: SELECTORS_MAX,
+    *check(at, { cel }) {
+      if (!cel) yield required(child(at, "cel"));
+      else if (byteLength(cel.expression ?? "") > EXPRESSION_BYTES_MAX) yield tooLong(child(at, "cel", "expression"), EXPRESSION_BYTES_MAX);
+    },
+  });
+}
+
+function* validateConstraint(path: string, { requests, matchAttribute, distinctAttribute }: DeviceConstraint, names: ReadonlySet<string>): Iterable<FieldError> {
+  yield* requestReferences(child(path, "requests"), requests, names);
+  if (matchAttribute !== undefined) yield* fullyQualifiedDeviceName(child(path, "matchAttribute"), matchAttribute);
+  else if (distinctAttribute !== undefined) yield* fullyQualifiedDeviceName(child(path, "distinctAttribute"), distinctAttribute);
+  else yield required(path, `exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set`);
+}
+
+function* validateToleration(path: string, toleration: DeviceToleration): Iterable<FieldError> {
+  const { key = "", value = "" } = toleration;
+  const operator: string = toleration.operator ?? "";
+  const effect: string = toleration.effect ?? "";
+  if (key !== "") yield* validateLabelName(key, child(path, "key"));
+  if (operator === "Exists") {
+    if (value !== "") yield invalid(child(path, "value"), value, "must be empty for operator `Exists`");
+  } else if (operator === "Equal") yield* problems(child(path, "value"), value, labelValue(value));
+  else if (operator === "") yield required(child(path, "operator"));
+  else yield notSupported(child(path, "operator"), operator, ["Equal", "Exists"]);
+  if (effect !== "" && !TAINT_EFFECTS.includes(effect)) yield notSupported(child(path, "effect"), effect, TAINT_EFFECTS);
+}

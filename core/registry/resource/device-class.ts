@@ -1,0 +1,22 @@
+/**
+ * DeviceClass (resource.k8s.io/v1): devices that are alike, and how they are set up.
+ *
+ * API:    https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/device-class-v1/
+ * Source: kubernetes v1.36 pkg/registry/resource/deviceclass/strategy.go, pkg/apis/resource/validation/validation.go
+ */
+import { invalid } from "../../api/meta/field-error.ts";
+import type { DeviceClass } from "../../api/gen/resource.v1.ts";
+import { isExtendedResource } from "../core/checks/resources.ts";
+import { defineResource } from "../generic/resource.ts";
+import { CONFIG_MAX, validateSelectors } from "./claim-spec.ts";
+import { listOf, opaqueConfiguration } from "./names.ts";
+
+export const deviceClasses = defineResource<DeviceClass>({
+  group: "resource.k8s.io", version: "v1", kind: "DeviceClass", plural: "deviceclasses",
+  *validate({ spec }) {
+    yield* validateSelectors("spec.selectors", spec.selectors);
+    yield* listOf("spec.config", spec.config, { max: CONFIG_MAX, check: (at, { opaque }) => opaqueConfiguration(at, opaque) });
+    const name = spec.extendedResourceName;
+    if (name !== undefined && !isExtendedResource(name)) yield invalid("spec.extendedResourceName", name, "must be a valid extended resource name");
+  },
+});

@@ -1,0 +1,97 @@
+/**
+ * ResourceSlice (resource.k8s.io/v1): devices that a driver has, on a node or anywhere.
+ *
+ * API:    https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/resource-slice-v1/
+ * Source: kubernetes v1.36 pkg/registry/resource/resourceslice/strategy.go, pkg/apis/resource/validation/validation.go
+ */
+import { child, type FieldError, invalid, required } from "../../api/meta/field-error.ts";
+import type { CounterSet, ResourcePool, ResourceSlice, ResourceSliceSpec } from "../../api/gen/resource.v1.ts";
+import { goQuote } from "../../api/meta/go-quote.ts";
+import { timestamp } from "../../lifecycle/clock.ts";
+import { immutable, isDns1123Label, isDns1123Subdomain } from "../core/checks/values.ts";
+import { validateNodeSelector } from "../core/pod/validation/affinity.ts";
+import { defineResource, type WriteContext } from "../generic/resource.ts";
+import { validateDevice } from "./device.ts";
+import { counters, driverName, listOf, poolName } from "./names.ts";
+
+const DEVICES_MAX = 128;
+/** With taints or counters. */
+const ADVANCED_DEVICES_MAX = 64;
+const COUNTER_SETS_MAX = 8;
+const COUNTERS_MAX = 32;
+const ONE_PLACE = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required";
+
+export const resourceSlices = defineResource<ResourceSlice>({
+  group: "resource.k8s.io", version: "v1", kind: "ResourceSlice", plural: "resourceslices",
+
+  prepareForCreate: fill,
+  prepareForUpdate(next, _old, context) { fill(next, context); },
+  *validate({ spec }, old) {
+    yield* validateSpec("spec", spec, old?.spec);
+  },
+  *validateUpdate({ spec }, { spec: before }) {
+    yield* immutable("spec.pool.name", spec.pool.name, before.pool.name);
+    yield* immutable("spec.driver", spec.driver, before.driver);
+    yield* immutable("spec.nodeName", spec.nodeName, before.nodeName);
+  },
+  *warnings({ spec: { driver } }) {
+    if (driver !== driver.toLowerCase()) yield `spec.driver: driver names should be lowercase; ${goQuote(driver)} contains uppercase characters`;
+  },
+  fields: ({ spec }) => ({ "spec.nodeName": spec.nodeName ?? "", "spec.driver": spec.driver ?? "" }),
+});
+
+/** A taint is as old as the write that brought it. Fields whose gates (DRAListTypeAttributes, DRANodeAllocatableResources) are off go. Mutates. */
+function fill({ spec }: ResourceSlice, { nowMs }: WriteContext): void {
+  for (const device of spec.devices ?? []) {
+    delete device.nodeAllocatableResourceMappings;
+    for (const attribute of Object.values(device.attributes ?? {})) for (const name of ["ints", "bools", "strings", "versions"] as const) delete attribute[name];
+    for (const taint of device.taints ?? []) taint.timeAdded ??= timestamp(nowMs);
+  }
+}
+
+function* validateSpec(path: string, spec: Readonly<ResourceSliceSpec>, old?: Readonly<ResourceSliceSpec>): Iterable<FieldError> {
+  yield* driverName(child(path, "driver"), spec.driver);
+  yield* validatePool(child(path, "pool"), spec.pool);
+  yield* validatePlace(path, spec);
+  if (spec.sharedCounters && spec.devices) yield invalid(path, "", "only one of `sharedCounters` or `devices` is allowed");
+  const isAdvanced = (spec.devices ?? []).some(({ taints = [], consumesCounters = [] }) => taints.length + consumesCounters.length > 0);
+  yield* listOf(child(path, "devices"), spec.devices, {
+    max: isAdvanced ? ADVANCED_DEVICES_MAX : DEVICES_MAX, keyOf: ({ name }) => name,
+    check: (at, device) => validateDevice(at, device, { old: old?.devices?.find(({ name }) => name === device.name), placesItself: spec.perDeviceNodeSelection === true }),
+  });
+  yield* listOf(child(path, "sharedCounters"), spec.sharedCounters, { max: COUNTER_SETS_MAX, keyOf: ({ name }) => name, check: validateCounterSet });
+}
+
+function* validatePool(path: string, { name, resourceSliceCount = 0, generation = 0 }: ResourcePool): Iterable<FieldError> {
+  yield* poolName(child(path, "name"), name);
+  if (resourceSliceCount <= 0) yield invalid(child(path, "resourceSliceCount"), resourceSliceCount, "must be greater than zero");
+  if (generation < 0) yield invalid(child(path, "generation"), generation, "must be greater than or equal to zero");
+}
+
+/** Where its devices can be used. */
+function* validatePlace(path: string, { nodeName, nodeSelector, allNodes, perDeviceNodeSelection }: Readonly<ResourceSliceSpec>): Iterable<FieldError> {
+  const set: string[] = [];
+  if (nodeName === "") yield invalid(child(path, "nodeName"), nodeName, "must be either unset or set to a non-empty string");
+  else if (nodeName !== undefined) {
+    set.push("`nodeName`");
+    yield* isDns1123Subdomain(child(path, "nodeName"), nodeName);
+  }
+  if (nodeSelector) {
+    set.push("`nodeSelector`");
+    const at = child(path, "nodeSelector");
+    yield* validateNodeSelector(at, nodeSelector);
+    if (nodeSelector.nodeSelectorTerms?.length !== 1) yield invalid(child(at, "nodeSelectorTerms"), nodeSelector.nodeSelectorTerms, "must have exactly one node selector term");
+  }
+  for (const [name, value] of [["allNodes", allNodes], ["perDeviceNodeSelection", perDeviceNodeSelection]] as const) {
+    if (value) set.push(`\`${name}\``);
+    else if (value === false) yield invalid(child(path, name), value, "must be either unset or set to true");
+  }
+  if (set.length === 0) yield required(path, ONE_PLACE);
+  else if (set.length > 1) yield invalid(path, `{${set.join(", ")}}`, `${ONE_PLACE}, but multiple fields are set`);
+}
+
+function* validateCounterSet(path: string, { name, counters: given }: CounterSet): Iterable<FieldError> {
+  if (!name) yield required(child(path, "name"));
+  else yield* isDns1123Label(child(path, "name"), name);
+  yield* counters(child(path, "counters"), given, COUNTERS_MAX);
+}

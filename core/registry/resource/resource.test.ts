@@ -1,0 +1,59 @@
+import { expect, test } from "vitest";
+import { created, type Given, updated } from "../generic/rehearse.ts";
+import { deviceClasses } from "./device-class.ts";
+import { resourceClaims, resourceClaimTemplates } from "./resource-claim.ts";
+import { resourceSlices } from "./resource-slice.ts";
+
+const labels = { default: {}, privileged: { "resource.kubernetes.io/admin-access": "true" } } as Readonly<Record<string, Record<string, string>>>;
+const claims = resourceClaims((name) => labels[name] ?? {});
+const exactly = { deviceClassName: "gpu.example.com" };
+const claim = (request: Given = {}, more: Given = {}): Given => ({ spec: { devices: { requests: [{ name: "gpu", exactly, ...request }], ...more } } });
+
+test("one device unless told otherwise", () => {
+  const { object, errors } = created(claims, claim());
+  expect([object.spec.devices!.requests![0]!.exactly, errors]).toEqual([{ ...exactly, allocationMode: "ExactCount", count: 1 }, []]);
+  expect(created(resourceClaimTemplates(() => ({})), { spec: claim() }).object.spec.spec.devices!.requests![0]!.exactly!.count).toBe(1);
+});
+
+test.each<[Given, string[]]>([
+  [claim({ exactly: undefined }), ["spec.devices.requests[0]: Required value: exactly one of `exactly` or `firstAvailable` is required"]],
+  [claim({ exactly: { ...exactly, allocationMode: "All", count: 2 } }), ["spec.devices.requests[0].exactly.count: Invalid value: 2: must not be specified when allocationMode is 'All'"]],
+  [claim({ exactly: { ...exactly, adminAccess: true } }), ["spec.devices.requests[0].adminAccess: Forbidden: admin access to devices requires the `resource.kubernetes.io/admin-access: true` label on the containing namespace"]],
+  [{ metadata: { namespace: "privileged" }, ...claim({ exactly: { ...exactly, adminAccess: true } }) }, []],
+  [claim({}, { constraints: [{ requests: ["nic"], matchAttribute: "model" }] }), [
+    `spec.devices.constraints[0].requests[0]: Invalid value: "nic": must be the name of a request in the claim or the name of a request and a subrequest separated by '/'`,
+    'spec.devices.constraints[0].matchAttribute: Invalid value: "model": a fully qualified name must be a domain and a name separated by a slash',
+  ]],
+])("a claim %#", (given, errors) => expect(created(claims, given).errors).toEqual(errors));
+
+test("what was allocated stays; what is known of devices goes with them", () => {
+  const { object } = created(claims, claim());
+  const result = { request: "gpu", driver: "d.example.com", pool: "n1", device: "gpu-0" };
+  const allocation = { devices: { results: [result] } };
+  const device = { driver: "d.example.com", pool: "n1", device: "gpu-0", conditions: [] };
+  const got = updated(claims, object, { status: { allocation, devices: [device] } }, { subresource: "status" });
+  expect(got.errors).toEqual([]);
+  expect(updated(claims, got.object, { status: { allocation: { devices: { results: [{ ...result, device: "gpu-1" }] } } } }, { subresource: "status" }).errors).toHaveLength(1);
+  expect(updated(claims, got.object, { status: { devices: [device] } }, { subresource: "status" }).object.status).toEqual({});
+  expect(updated(claims, object, { status: { reservedFor: [{ resource: "pods", name: "p", uid: "1" }] } }, { subresource: "status" }).errors).toEqual(["status.reservedFor: Forbidden: may not be specified when `allocated` is not set"]);
+});
+
+const slice = (device: Given = {}, more: Given = {}): Given => ({ spec: { driver: "d.example.com", pool: { name: "n1", generation: 1, resourceSliceCount: 1 }, nodeName: "n1", devices: [{ name: "gpu-0", ...device }], ...more } });
+
+test.each<[Given, string[]]>([
+  [slice({ attributes: { model: { string: "x" }, "d.example.com/driver": { version: "1.2.3-rc.1" } }, capacity: { memory: { value: "1Gi" } } }), []],
+  [slice({ attributes: { model: {}, version: { version: "1.0" } } }), [
+    'spec.devices[0].attributes[model]: Invalid value: "": exactly one value must be specified', 'spec.devices[0].attributes[version].version: Invalid value: "1.0": must be a string compatible with semver.org spec 2.0.0',
+  ]],
+  [slice({}, { allNodes: true }), [
+    'spec: Invalid value: "{`nodeName`, `allNodes`}": exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required, but multiple fields are set',
+  ]],
+  [slice({ allowMultipleAllocations: true, capacity: { memory: { value: "8", requestPolicy: { default: "3", validRange: { min: "1", step: "2", max: "9" } } } } }), [
+    'spec.devices[0].capacity[memory].requestPolicy.validRange.max: Invalid value: "9": max is larger than capacity value: 8',
+  ]],
+])("a slice %#", (given, errors) => expect(created(resourceSlices, given).errors).toEqual(errors));
+
+test("taints are as old as the write that brought them; an extended resource has a domain", () => {
+  expect(created(resourceSlices, slice({ taints: [{ key: "broken", effect: "NoExecute" }] })).object.spec.devices![0]!.taints![0]!.timeAdded).toBe("1970-01-01T00:00:00Z");
+  expect(created(deviceClasses, { spec: { extendedResourceName: "cpu" } }).errors).toEqual(['spec.extendedResourceName: Invalid value: "cpu": must be a valid extended resource name']);
+});
