@@ -6,8 +6,8 @@
 import { child, type FieldError, invalid, notSupported, required, tooLong } from "../../api/meta/field-error.ts";
 import type { JobSpec } from "../../api/gen/batch.v1.ts";
 import { byteLength } from "../../api/meta/byte-length.ts";
-import { dns1123Subdomain } from "../../api/meta/names.ts";
-import { nonNegative, problems } from "../core/checks/values.ts";
+import { isDomainPrefixedPath } from "../core/checks/domains.ts";
+import { nonNegative } from "../core/checks/values.ts";
 import { templateWarnings, validatePodTemplate } from "../core/pod/template.ts";
 import { validateFailurePolicy, validateSuccessPolicy } from "./policies.ts";
 
@@ -15,7 +15,6 @@ const INDEXED_MAX = 100_000;
 const COMPLETIONS_HIGH = 100_000;
 const HIGH_PARALLELISM_MAX = 10_000;
 const MANAGED_BY_BYTES_MAX = 63;
-const HTTP_PATH = "[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+";
 
 /** `old`: what is replaced; what its template holds already is let pass. */
 export function* validateJobSpec(path: string, spec: Readonly<JobSpec>, old?: Readonly<JobSpec>): Iterable<FieldError> {
@@ -36,16 +35,7 @@ export function* validateJobSpec(path: string, spec: Readonly<JobSpec>, old?: Re
 }
 
 function* validateManagedBy(path: string, value: string): Iterable<FieldError> {
-  if (value === "") yield required(path);
-  else {
-    const slash = value.indexOf("/");
-    const [host, rest] = [value.slice(0, Math.max(slash, 0)), value.slice(slash + 1)];
-    if (host === "" || rest === "") yield invalid(path, value, `must be a domain-prefixed path (such as "acme.io/foo")`);
-    else {
-      yield* problems(path, host, dns1123Subdomain(host));
-      if (!new RegExp(`^${HTTP_PATH}$`).test(rest)) yield invalid(path, rest, `Invalid path (regex used for validation is '${HTTP_PATH}')`);
-    }
-  }
+  yield* isDomainPrefixedPath(path, value);
   if (byteLength(value) > MANAGED_BY_BYTES_MAX) yield tooLong(path, MANAGED_BY_BYTES_MAX);
 }
 

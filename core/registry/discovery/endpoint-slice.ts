@@ -6,7 +6,8 @@
  */
 import { child, duplicate, type FieldError, index, invalid, notSupported, required, tooMany } from "../../api/meta/field-error.ts";
 import type { Endpoint, EndpointHints, EndpointPort, EndpointSlice } from "../../api/gen/discovery.v1.ts";
-import { dns1123Label, dns1123Subdomain, labelValue } from "../../api/meta/names.ts";
+import { dns1123Subdomain, labelValue } from "../../api/meta/names.ts";
+import { isFullyQualifiedDomainName } from "../core/checks/domains.ts";
 import { semanticEqual } from "../core/checks/equal.ts";
 import { endpointIp, familyOf, ipWarnings, legacyIp, strictIp } from "../core/checks/ip.ts";
 import { immutable, isDns1123Label, isDns1123Subdomain, isQualifiedName, oneOf, problems } from "../core/checks/values.ts";
@@ -86,7 +87,7 @@ function* validateAddresses(path: string, addresses: readonly string[], type: st
   else if (addresses.length > ADDRESSES_MAX) yield tooMany(path, addresses.length, ADDRESSES_MAX);
   for (const [i, address] of addresses.entries()) {
     const at = index(path, i);
-    if (type === "FQDN") yield* validateDomain(at, address);
+    if (type === "FQDN") yield* isFullyQualifiedDomainName(at, address);
     if (type !== "IPv4" && type !== "IPv6") continue;
     const wrong = [...(type === "IPv4" ? legacyIp(at, address) : strictIp(at, address))];
     yield* wrong;
@@ -94,17 +95,6 @@ function* validateAddresses(path: string, addresses: readonly string[], type: st
     if (familyOf(address) !== type) yield invalid(path, address, `must be an ${type} address`);
     yield* endpointIp(at, address);
   }
-}
-
-function* validateDomain(path: string, given: string): Iterable<FieldError> {
-  if (given === "") { yield required(path); return; }
-  const name = given.endsWith(".") ? given.slice(0, -1) : given;
-  const wrong = dns1123Subdomain(name);
-  const labels = name.split(".");
-  const bad = labels.find((label) => dns1123Label(label).length > 0);
-  if (wrong.length > 0) yield invalid(path, name, wrong.join(","));
-  else if (labels.length < 2) yield invalid(path, name, "should be a domain with at least two segments separated by dots");
-  else if (bad !== undefined) yield invalid(path, bad, dns1123Label(bad).join(","));
 }
 
 function* validateHints(path: string, { forZones = [], forNodes = [] }: EndpointHints): Iterable<FieldError> {
