@@ -28,7 +28,7 @@ export async function checkGrpcHealth({ host, port, service, timeoutMs, userAgen
   try {
     const connected = await new Promise<boolean>((resolve) => client.waitForReady(deadline, (error) => resolve(error === undefined)));
     if (!connected) return { healthy: false, message: `timeout: failed to connect service "${address}" within ${seconds}: context deadline exceeded` };
-    const answer = await new Promise<number | ServiceError>((resolve) => client.makeUnaryRequest("/grpc.health.v1.Health/Check", encodeRequest, decodeStatus, service, new Metadata(), { deadline }, (error, value) => resolve(error ?? value ?? 0)));
+    const answer = await new Promise<number | ServiceError>((resolve) => client.makeUnaryRequest("/grpc.health.v1.Health/Check", encodeRequest, decodeStatus, { service }, new Metadata(), { deadline }, (error, value) => resolve(error ?? value ?? 0)));
     if (typeof answer === "number") return answer === 1 ? { healthy: true, message: "service healthy" } : { healthy: false, message: `service unhealthy (responded with "${STATUS_NAMES[answer] ?? answer}")` };
     if (answer.code === status.UNIMPLEMENTED) return { healthy: false, message: `error: this server does not implement the grpc health protocol (grpc.health.v1.Health): ${answer.details}` };
     if (answer.code === status.DEADLINE_EXCEEDED) return { healthy: false, message: `timeout: health rpc did not complete within ${seconds}` };
@@ -39,7 +39,7 @@ export async function checkGrpcHealth({ host, port, service, timeoutMs, userAgen
 }
 
 /** HealthCheckRequest { string service = 1 } */
-function encodeRequest(service: string): Buffer {
+function encodeRequest({ service }: { readonly service: string }): Buffer {
   const bytes = Buffer.from(service);
   if (bytes.length === 0) return bytes;
   const length: number[] = [];

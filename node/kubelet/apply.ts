@@ -11,6 +11,7 @@ import { containerHash } from "./containers/labels.ts";
 import type { KubeletContext } from "./context.ts";
 import { type CrashBackoff, formatSeconds } from "./crash-backoff.ts";
 import { removeContainer } from "./garbage.ts";
+import { ImageError } from "./images/puller.ts";
 import { killContainer, killPod } from "./kill.ts";
 import type { PodPlan } from "./plan.ts";
 import { containerReference, formatPod, isHostNetwork, isSidecar, type NamedContainer, podReference } from "./pod-spec.ts";
@@ -149,7 +150,7 @@ async function withImages(context: KubeletContext, { pod, spec, sandbox }: { rea
       result.set(name, { ...volume, image: { reference: image.id ?? "", policy: volume.image!.policy } });
     } catch (cause) {
       signal.throwIfAborted();
-      throw new StartError("CreateContainerError", (cause as Error).message, cause);
+      throw new StartError(cause instanceof ImageError ? cause.reason : "CreateContainerError", (cause as Error).message, cause);
     }
   }
   return result;
