@@ -47,8 +47,14 @@ function help(): string {
 function explain(error: unknown): string {
   const lines: string[] = [];
   for (let at: unknown = error, depth = 0; at instanceof Error && depth < 8; at = at instanceof AggregateError ? at.errors[0] : at.cause, depth++)
-    if (!lines.includes(at.message)) lines.push(at.message);
+    if (!lines.includes(told(at))) lines.push(told(at));
   return lines.length > 0 ? lines.join("\n  because: ") : String(error);
+}
+
+/** A store says what is wrong and what to do in its fields. */
+function told(error: Error): string {
+  const { path, reason, remedy } = (error as { fields?: { path?: unknown; reason?: unknown; remedy?: unknown } }).fields ?? {};
+  return typeof remedy === "string" ? `${String(path)}: ${String(reason)}; ${remedy}` : error.message;
 }
 
 main(process.argv.slice(2), basename(process.argv0)).then(

@@ -106,6 +106,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
     client, cri, mounts, exec, clock, random, log, events, metrics,
     pods: informers.of(PODS, { fieldSelector: `spec.nodeName=${node.name}` }),
     services: informers.of(SERVICES),
+    nodes: informers.of(NODES),
     cgroups: systemCgroups(),
     machine: machineInfo(),
   });

@@ -10,6 +10,7 @@ import { writeKubeconfig } from "../core/pki/kubeconfig.ts";
 import { setNativeDirectory } from "./assets.ts";
 import { ConfigError, helpOf, loadSettings, readText } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
+import { checkRanges } from "./config/ranges.ts";
 import { type ControlPlane, controlPlane } from "./control-plane.ts";
 import { thisNode } from "./node-identity.ts";
 import { type NodeOptions, nodeParts } from "./node.ts";
@@ -25,9 +26,10 @@ export async function server(argv: readonly string[]): Promise<number> {
   }
   const settings = loadSettings("server", { argv, env: process.env, readFile: readText });
   if (!LOG_LEVELS.includes(settings.logLevel)) throw new ConfigError(`--log-level must be one of ${LOG_LEVELS.join(", ")}, not ${JSON.stringify(settings.logLevel)}`);
+  checkRanges(settings);
   const mode = kubeconfigMode(settings);
   const where = paths(settings.dataDir);
-  mkdirSync(where.native, { recursive: true, mode: 0o700 });
+  makeDataDirectory(settings.dataDir, where.native);
   setNativeDirectory(where.native);
 
   const log = pinoLog({ level: settings.logLevel as LogLevel, write: (line) => void process.stderr.write(line) });
@@ -57,6 +59,14 @@ function kubeletTls({ pki }: ControlPlane): NodeOptions["kubeletTls"] {
     },
     clientCa: () => pki.authority("client-ca").bundle,
   };
+}
+
+function makeDataDirectory(dataDir: string, native: string): void {
+  try {
+    mkdirSync(native, { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    throw new ConfigError(`the data directory ${dataDir} cannot be used: run as root, or choose another with --data-dir`, { cause });
+  }
 }
 
 function kubeconfigMode({ writeKubeconfigMode: text }: Settings): number {

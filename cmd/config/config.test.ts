@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { loadSettings } from "./config.ts";
+import { checkRanges } from "./ranges.ts";
 
 const nothing = { argv: [], env: {}, readFile: () => undefined };
 
@@ -32,4 +33,13 @@ test.each([
   [{ readFile: () => "a: [" }, "/etc/coracle/config.yaml: "],
 ])("%j is refused by name", (given, message) => {
   expect(() => loadSettings("server", { ...nothing, ...given })).toThrow(message);
+});
+
+test.each([
+  [["--service-cidr", "banana"], '--service-cidr: "banana" is no address range such as 10.42.0.0/16'],
+  [["--cluster-cidr", "10.43.0.0/20"], "overlap"],
+  [["--cluster-dns", "10.9.0.10"], "--cluster-dns 10.9.0.10 is not in --service-cidr 10.43.0.0/16"],
+  [["--service-node-port-range", "30000"], "--service-node-port-range must be like 30000-32767"],
+])("ranges that cannot work are refused: %j", (argv, message) => {
+  expect(() => checkRanges(loadSettings("server", { ...nothing, argv }))).toThrow(message);
 });

@@ -1,0 +1,25 @@
+/** The address ranges of a cluster, checked before anything is started with them. */
+import { cidrContains, cidrsOverlap, parseCidr, parseIp } from "../../core/net/cidr.ts";
+import { ConfigError } from "./config.ts";
+import type { Settings } from "./flags.ts";
+
+/** Throws ConfigError naming the flag. */
+export function checkRanges({ clusterCidr, serviceCidr, clusterDns, serviceNodePortRange, advertiseAddress }: Settings): void {
+  const pods = cidrs("--cluster-cidr", clusterCidr);
+  const services = cidrs("--service-cidr", serviceCidr);
+  for (const a of pods) for (const b of services) if (a.family === b.family && cidrsOverlap(a, b)) throw new ConfigError(`--cluster-cidr ${clusterCidr} and --service-cidr ${serviceCidr} overlap: addresses would be ambiguous`);
+  const dns = parseIp(clusterDns);
+  if (!dns) throw new ConfigError(`--cluster-dns: ${JSON.stringify(clusterDns)} is no IP address`);
+  if (!services.some((range) => range.family === dns.family && cidrContains(range, dns))) throw new ConfigError(`--cluster-dns ${clusterDns} is not in --service-cidr ${serviceCidr}: choose an address of it`);
+  const [first, last] = /^(\d+)-(\d+)$/.exec(serviceNodePortRange)?.slice(1).map(Number) ?? [];
+  if (first === undefined || last === undefined || first < 1 || last > 65_535 || first > last) throw new ConfigError(`--service-node-port-range must be like 30000-32767, not ${JSON.stringify(serviceNodePortRange)}`);
+  if (advertiseAddress !== undefined && !parseIp(advertiseAddress)) throw new ConfigError(`--advertise-address: ${JSON.stringify(advertiseAddress)} is no IP address`);
+}
+
+function cidrs(flag: string, text: string) {
+  return text.split(",").map((part) => {
+    const cidr = parseCidr(part.trim());
+    if (!cidr) throw new ConfigError(`${flag}: ${JSON.stringify(part)} is no address range such as 10.42.0.0/16`);
+    return cidr;
+  });
+}
