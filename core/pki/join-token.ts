@@ -16,6 +16,7 @@ export interface JoinToken {
 }
 
 const PREFIX = "K10";
+const DAMAGED = /^K10([0-9a-f]{8}|.*::)/s;
 const FULL = /^K10([0-9a-f]{64})::(.+)$/s;
 
 /** Throws, with advice, for what begins like a full token but is none. */
@@ -23,7 +24,7 @@ export function parseJoinToken(text: string): JoinToken {
   const token = text.trim();
   const [, caHash, secret] = FULL.exec(token) ?? [];
   if (caHash !== undefined && secret !== undefined) return { caHash, secret };
-  if (token.startsWith(PREFIX) && token.includes("::")) throw new Error("the token is damaged: it must be K10, 64 hexadecimal digits, two colons and the secret; was it copied whole?");
+  if (DAMAGED.test(token)) throw new Error("the token is damaged: it must be K10, 64 hexadecimal digits, two colons and the secret; was it copied whole?");
   if (token === "") throw new Error("the token is empty");
   return { caHash: undefined, secret: token };
 }

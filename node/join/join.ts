@@ -86,7 +86,7 @@ interface Attempt extends Omit<JoinOptions, "token"> { readonly identity: NodeId
 
 async function joinAt(server: string, attempt: Attempt, signal: AbortSignal): Promise<JoinedIdentity> {
   const { identity, token, clock, log } = attempt;
-  if (identity.ca === undefined) {
+  if (identity.ca === undefined || identity.client === undefined) {
     const needed = neededToken(token);
     if (needed.caHash === undefined) log.warn("the token does not name the server's CA: whoever answers is believed. Tokens of coracle token create do, and so does <data-dir>/server/token", { server });
     const { ca, clockAheadMs = 0 } = await discoverTrust(server, { caHash: needed.caHash, nowMs: () => clock.nowMs(), signal });

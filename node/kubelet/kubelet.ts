@@ -11,7 +11,7 @@
  * Source: kubernetes v1.36 pkg/kubelet/kubelet.go (behaviour)
  */
 import { mkdir } from "node:fs/promises";
-import type { Pod, Service } from "../../core/api/gen/core.v1.ts";
+import type { Node, Pod, Service } from "../../core/api/gen/core.v1.ts";
 import { isConflict, isNotFound } from "../../core/api/meta/status-error.ts";
 import type { Client } from "../../core/client/client.ts";
 import type { Events } from "../../core/client/events.ts";
@@ -58,6 +58,8 @@ export interface KubeletDeps {
   readonly client: Client;
   /** Pods bound to this node: fieldSelector spec.nodeName=<node>. */
   readonly pods: Informer<Pod>;
+  /** All nodes, or this one; without it the API server is asked each time. */
+  readonly nodes?: Informer<Node> | undefined;
   /** All services, for the environment of containers. */
   readonly services: Informer<Service>;
   readonly cri: Cri;

@@ -6,10 +6,13 @@
  */
 import { statfs } from "node:fs/promises";
 import type { Node, ObjectReference, ResourceList } from "../../../core/api/gen/core.v1.ts";
-import { isAlreadyExists } from "../../../core/api/meta/status-error.ts";
+import { objectKey } from "../../../core/api/meta/object-meta.ts";
+import { isAlreadyExists, notFound } from "../../../core/api/meta/status-error.ts";
 import { parseQuantity } from "../../../core/api/meta/quantity.ts";
 import type { Client } from "../../../core/client/client.ts";
 import type { EventRecorder } from "../../../core/client/events.ts";
+import type { Informer } from "../../../core/client/informer.ts";
+import { revisionOf } from "../../../core/client/object-cache.ts";
 import { NODES } from "../../../core/client/resources.ts";
 import { backoffMs } from "../../../core/lifecycle/backoff.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
@@ -26,6 +29,8 @@ import { isSameStatus, newNode, nodeLabels, nodeStatusOf, nodeStatusPatch, type 
 interface Deps {
   readonly settings: KubeletSettings;
   readonly client: Client;
+  /** All nodes, or this one. Absent: the node is read at each look. */
+  readonly nodes?: Informer<Node> | undefined;
   readonly cri: Cri;
   readonly machine: MachineInfo;
   readonly clock: Clock;
@@ -56,15 +61,18 @@ const RUNTIME_CHECK_MS = 5_000;
 const STARTING_CHECK_MS = 100;
 const STARTING_MS = 60_000;
 const IMAGES_MS = 60_000;
+/** What was registered comes back by watch within this time. */
+const WATCH_MS_MAX = 30_000;
 const RETRY = { minMs: 100, maxMs: 7_000 };
 
 export function nodeAgent(deps: Deps): NodeAgent {
   const { settings, client, cri, machine, clock, log, events } = deps;
   const nodes = client.resource(NODES);
   const name = { metadata: { name: settings.nodeName } };
+  const key = objectKey("", settings.nodeName);
   const reference: ObjectReference = { apiVersion: "v1", kind: "Node", name: settings.nodeName, uid: settings.nodeName };
   let known: Readonly<Node> | undefined;
-  let remembered: Readonly<Node> | undefined; // from before this process, while the API server is away
+  let registeredMs = Number.NEGATIVE_INFINITY;
   let reportedMs = Number.NEGATIVE_INFINITY;
   let capacity: CapacityFacts = { machine, diskBytes: 0, maxPods: settings.maxPods, reserved: settings.reserved };
   let runtimeVersion: VersionResponse | undefined;
@@ -111,10 +119,7 @@ export function nodeAgent(deps: Deps): NodeAgent {
       log.info("node registered", { node: settings.nodeName });
       return created;
     } catch (error) {
-      if (!isAlreadyExists(error)) {
-        remembered ??= await nodes.get(name, { signal }).catch(() => undefined); // an agent without its server may still know its Node; else there is none yet
-        throw error;
-      }
+      if (!isAlreadyExists(error)) throw error;
     }
     const found = await nodes.get(name, { signal });
     const facts = nodeLabels(settings, machine);
@@ -126,13 +131,16 @@ export function nodeAgent(deps: Deps): NodeAgent {
   }
 
   async function report(signal: AbortSignal): Promise<void> {
-    known ??= await register(signal);
+    if (known === undefined) {
+      known = await register(signal);
+      registeredMs = clock.uptimeMs();
+    }
     capacity = { ...capacity, diskBytes: await diskBytes(settings.dataDir) };
     if (clock.uptimeMs() - imagesMs >= IMAGES_MS && runtimeError === undefined) {
       images = (await cri.call("ImageService/ListImages", {}, { signal })).images ?? [];
       imagesMs = clock.uptimeMs();
     }
-    const current = await nodes.get(name, { signal });
+    const current = await latest(signal);
     const before = current.status;
     const after = nodeStatusOf({ settings, machine, capacity, before, problems: problems(), pressures: deps.pressures(), runtimeVersion, runtimeStatus, images, nowMs: clock.nowMs() });
     known = current;
@@ -140,6 +148,14 @@ export function nodeAgent(deps: Deps): NodeAgent {
     known = await nodes.patch(name, "application/strategic-merge-patch+json", nodeStatusPatch(before, after), { subresource: "status", signal });
     reportedMs = clock.uptimeMs();
     tellTransitions(before?.conditions ?? [], after.conditions ?? []);
+  }
+
+  /** As the API server has it: by watch if there is one, which costs nothing while nothing changes. */
+  async function latest(signal: AbortSignal): Promise<Readonly<Node>> {
+    const watched = deps.nodes?.get(key);
+    if (!deps.nodes?.synced || (watched === undefined && clock.uptimeMs() - registeredMs < WATCH_MS_MAX)) return await nodes.get(name, { signal });
+    if (watched === undefined) throw notFound({ group: "", resource: "nodes" }, settings.nodeName);
+    return newest(known, watched)!;
   }
 
   function tellTransitions(before: NonNullable<Node["status"]>["conditions"] & object, after: typeof before): void {
@@ -187,7 +203,7 @@ export function nodeAgent(deps: Deps): NodeAgent {
 
   return {
     parts: [runtimeCheck, statusReport, nodeLease({ client, clock, log, nodeName: settings.nodeName, nodeUid: () => known?.metadata.uid })],
-    current: () => known ?? remembered ?? asNode(newNode({ settings, machine })),
+    current: () => newest(known, deps.nodes?.get(key)) ?? asNode(newNode({ settings, machine })),
     allocatable: () => allocatableOf(capacity),
     podResources() {
       const reserved = (resource: string): string => settings.reserved[resource] ?? "0";
@@ -197,6 +213,10 @@ export function nodeAgent(deps: Deps): NodeAgent {
     runtimeProblem,
     refresh: () => woken.abort(),
   };
+}
+
+function newest(a: Readonly<Node> | undefined, b: Readonly<Node> | undefined): Readonly<Node> | undefined {
+  return a === undefined || (b !== undefined && revisionOf(b) > revisionOf(a)) ? b : a;
 }
 
 function asNode({ metadata, spec }: ReturnType<typeof newNode>): Pick<Node, "metadata" | "spec"> {
