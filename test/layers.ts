@@ -47,5 +47,6 @@ export const PACKAGES: Record<string, { readonly rows: readonly string[]; readon
   "pino":          { rows: ["core/observe"], why: "structured logs with levels and safe serialization of errors" },
   "yaml":          { rows: ["core/api", "cmd", "installers"], why: "YAML as Kubernetes reads it needs a parser whose types can be set tag by tag" },
   "@grpc/grpc-js": { rows: ["node/cri", "core/net", "storage"], why: "CRI and etcd speak gRPC" },
+  "re2js":         { rows: ["core/cel"], why: "patterns in users' schemas and rules are RE2: linear in time, and other in what they accept than JavaScript's" },
   "undici":        { rows: ["core/net"], why: "pooled HTTP connections with client certificates; Bun's own shim of it ignores TLS options" },
 };

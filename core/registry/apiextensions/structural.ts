@@ -5,6 +5,7 @@
  * Source: kubernetes v1.36 apiextensions-apiserver/pkg/apiserver/schema/{validation,complete,convert}.go
  */
 import { child, type FieldError, forbidden, formatFieldError, index, invalid, key, required } from "../../api/meta/field-error.ts";
+import { compileRegex } from "../../cel/regex.ts";
 import type { JSONSchemaProps } from "../../api/gen/apiextensions.v1.ts";
 
 type Schema = Readonly<JSONSchemaProps>;
@@ -85,13 +86,12 @@ function* restrictions(path: string, schema: Schema, { skipAnyOf = false, skipFi
   }
   if (schema.not) yield* nested(child(path, "not"), schema.not, {});
   const problem = patternProblem(schema.pattern ?? "");
-  if (problem !== undefined) yield invalid(child(path, "pattern"), schema.pattern, `must be a valid regular expression, but isn't: error parsing regexp: ${problem}`);
+  if (problem !== undefined) yield invalid(child(path, "pattern"), schema.pattern, `must be a valid regular expression, but isn't: ${problem}`);
 }
 
-/** Patterns are RE2; what only RE2 knows (flags at the start, named groups with a P) is taken away before ours looks at the rest. */
 function patternProblem(pattern: string): string | undefined {
   try {
-    new RegExp(pattern.replace(/\(\?[imsU-]+\)/g, "").replaceAll("(?P<", "(?<"));
+    compileRegex(pattern);
     return undefined;
   } catch (error) {
     return (error as Error).message;

@@ -1,0 +1,63 @@
+/**
+ * Regular expressions as Kubernetes reads them: RE2. Matching takes time in the length of the text, whatever the pattern; there are no back-references
+ * and no look-around, and what is wrong with a pattern is said in Go's words.
+ */
+import { RE2JS } from "re2js";
+
+export interface Regex {
+  readonly source: string;
+  /** Whether it matches anywhere in `text`. */
+  test(text: string): boolean;
+  /** The first match and its groups; undefined for a group that took no part. */
+  exec(text: string): RegexMatch | undefined;
+  /** All matches that do not overlap, at most `limit` of them if that is not negative. */
+  all(text: string, limit?: number): RegexMatch[];
+  readonly groupCount: number;
+}
+
+export interface RegexMatch {
+  readonly start: number;
+  readonly end: number;
+  /** The whole match first. */
+  readonly groups: readonly (string | undefined)[];
+}
+
+/** The message is what Go's regexp.Compile says: "error parsing regexp: missing closing ]: `[a`". */
+export class RegexError extends Error { override readonly name = "RegexError"; }
+
+/** Throws RegexError. */
+export function compileRegex(source: string): Regex {
+  const compiled = compile(source);
+  const groupCount = compiled.groupCount();
+  function* matches(text: string): Iterable<RegexMatch> {
+    const matcher = compiled.matcher(text);
+    while (matcher.find()) {
+      const groups = Array.from({ length: groupCount + 1 }, (_, i) => matcher.group(i) ?? undefined);
+      yield { start: matcher.start(), end: matcher.end(), groups };
+    }
+  }
+  return {
+    source, groupCount,
+    test: (text) => compiled.test(text),
+    exec(text) {
+      for (const match of matches(text)) return match;
+      return undefined;
+    },
+    all(text, limit = -1) {
+      const found: RegexMatch[] = [];
+      for (const match of matches(text)) {
+        if (limit >= 0 && found.length >= limit) break;
+        found.push(match);
+      }
+      return found;
+    },
+  };
+}
+
+function compile(source: string): RE2JS {
+  try {
+    return RE2JS.compile(source);
+  } catch (error) {
+    throw new RegexError(error instanceof Error ? error.message : String(error), { cause: error });
+  }
+}
