@@ -8,8 +8,8 @@ const textModules = {
   load(id: string) { return id.endsWith(".txt") ? `export default ${JSON.stringify(readFileSync(id, "utf8"))}` : undefined; },
 };
 
-/** Unit, contract and scenario tests. The cluster tests run the compiled binary and have a runner of their own: test/run.sh. */
+/** Unit, contract and scenario tests. The cluster and platform tests run compiled binaries and have runners of their own: test/run.sh. */
 export default defineConfig({
   plugins: [textModules],
-  test: { include: ["{cmd,core,node,storage,installers,test}/**/*.test.ts"], exclude: ["test/cluster/**", "node_modules/**"], pool: "threads", testTimeout: 30_000 },
+  test: { include: ["{cmd,core,node,storage,installers,test}/**/*.test.ts"], exclude: ["test/cluster/**", "test/platforms/**", "node_modules/**"], pool: "threads", testTimeout: 30_000 },
 });

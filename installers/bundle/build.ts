@@ -4,6 +4,7 @@
  *
  *   --flavour quick|release   node components as Debian built them (the default), or rebuilt statically (node-bundle.ts); without the flag, release if `npm run bundle` has made it
  *   --entry FILE --out FILE   another entry point, another output
+ *   --alias NAME=FILE         the module NAME is that file: for test programs; may be repeated
  *
  * CORACLE_ACCEPT_VERSIONS=a,b|all   take newer Debian packages where a pinned one is gone (debian.ts)
  * CORACLE_DEBIAN_MIRROR=URI         the mirror, when apt here is not configured with one
@@ -37,12 +38,13 @@ interface Build {
   readonly target: TargetName;
   readonly entry: string;
   readonly out: string;
+  readonly aliases: readonly string[];
   readonly flavour: Flavour | undefined;
   readonly accept: readonly string[];
 }
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({ options: { target: { type: "string", multiple: true }, flavour: { type: "string" }, entry: { type: "string" }, out: { type: "string" } } });
+  const { values } = parseArgs({ options: { target: { type: "string", multiple: true }, flavour: { type: "string" }, entry: { type: "string" }, out: { type: "string" }, alias: { type: "string", multiple: true } } });
   const own: TargetName = `linux-${ARCHITECTURES[machineArchitecture()].bun}`;
   const asked = values.target?.flatMap((name) => (name === "all" ? Object.keys(TARGETS) : [name]));
   const unknown = asked?.find((name) => !Object.hasOwn(TARGETS, name));
@@ -51,11 +53,11 @@ async function main(): Promise<void> {
   const accept = (process.env["CORACLE_ACCEPT_VERSIONS"] ?? "").split(",").filter((name) => name !== "");
   for (const target of (asked as TargetName[] | undefined) ?? [own]) {
     const out = values.out ?? join(ROOT, "dist", ...(asked ? [target] : []), TARGETS[target].executable);
-    await build({ target, entry: resolve(values.entry ?? join(ROOT, "cmd/main.ts")), out: resolve(out), flavour: values.flavour, accept });
+    await build({ target, entry: resolve(values.entry ?? join(ROOT, "cmd/main.ts")), out: resolve(out), aliases: values.alias ?? [], flavour: values.flavour, accept });
   }
 }
 
-async function build({ target, entry, out, flavour, accept }: Build): Promise<void> {
+async function build({ target, entry, out, aliases, flavour, accept }: Build): Promise<void> {
   const startMs = performance.now();
   const { bun, runtime, addon, executable } = TARGETS[target];
   if (!existsSync(DESCRIPTIONS)) run(process.execPath, [join(ROOT, "core/api/schema/describe.ts")], { directory: ROOT, show: true });
@@ -73,7 +75,7 @@ async function build({ target, entry, out, flavour, accept }: Build): Promise<vo
       target: bun, outfile: out, autoloadDotenv: false, autoloadBunfig: false,
       ...(!isOwn && { executablePath: join(npmPackage(runtime, version), "bin", addon.platform === "windows" ? "bun.exe" : "bun") }),
     },
-    plugins: [assetsPlugin(node), undiciPlugin, await addonsPlugin(addon)],
+    plugins: [...aliases.map(aliasPlugin), assetsPlugin(node), undiciPlugin, await addonsPlugin(addon)],
   });
   if (!result.success) throw new AggregateError(result.logs, `${target} does not build`);
   log(`${relative(process.cwd(), out) || executable}  ${target}, ${megabytes(statSync(out).size)}${node ? `, node components ${node.flavour} ${megabytes(statSync(node.path).size)}` : ""}, ${((performance.now() - startMs) / 1000).toFixed(1)} s`);
@@ -105,6 +107,12 @@ const undiciPlugin: BunPlugin = {
   name: "undici",
   setup: (builder) => void builder.onResolve({ filter: /^undici$/ }, () => ({ path: join(ROOT, "node_modules/undici/index.js") })),
 };
+
+function aliasPlugin(text: string): BunPlugin {
+  const [name = "", file] = text.split("=");
+  if (!file) throw new Error(`--alias ${text}: must be NAME=FILE`);
+  return { name: `alias ${name}`, setup: (builder) => void builder.onResolve({ filter: new RegExp(`^${RegExp.escape(name)}$`) }, () => ({ path: resolve(file) })) };
+}
 
 /** Compiles the addons now: during the build, Bun would not see files that appear. */
 async function addonsPlugin(target: AddonTarget): Promise<BunPlugin> {
