@@ -10,6 +10,7 @@ import { reachability } from "../core/client/checkpoint/reachability.ts";
 import { CLIENT_CA_KEY } from "../core/client/cluster-objects.ts";
 import { httpTransport } from "../core/client/http-transport.ts";
 import { clientOver } from "../core/client/resource-client.ts";
+import { ENDPOINT_SLICES } from "../core/client/resources.ts";
 import { systemClock } from "../core/lifecycle/clock.ts";
 import { systemRandom } from "../core/lifecycle/random.ts";
 import { runAll } from "../core/lifecycle/run-all.ts";
@@ -21,6 +22,7 @@ import { readCertificatePems } from "../core/pki/pem.ts";
 import { parseCertificate } from "../core/pki/x509.ts";
 import { joinCluster, type JoinedIdentity } from "../node/join/join.ts";
 import { nodeCertificates } from "../node/join/node-certificates.ts";
+import { learnServers } from "../node/join/servers.ts";
 import { temporaryServing } from "../node/join/temporary-serving.ts";
 import { withShared } from "./cluster-settings.ts";
 import { ConfigError, helpOf, loadSettings, readText } from "./config/config.ts";
@@ -73,11 +75,12 @@ export async function agent(argv: readonly string[]): Promise<number> {
     ...base, identity, client: clientOver(transport), nodeIps: () => node.ips, onServing: () => reload(),
     bootstrap: token === undefined ? undefined : clientOver(httpTransport({ server, credentials: () => ({ ca: identity.ca, token: parseJoinToken(token).secret }), clock: systemClock, userAgent })),
   });
-  const { early, parts } = nodeParts({
+  const { early, parts, informers } = nodeParts({
     ...base, settings: withShared(settings, identity.cluster.settings), paths: where, node, metrics: metricsRegistry(), transport: () => transport, machine: machineName(identity.machineKey),
     kubeletTls: kubeletTls(identity, temporary, (call) => { reload = call; }),
   });
-  await runAll([...early, journal, reach, transport, certificates, ...parts], signal);
+  const others = learnServers({ slices: informers.of(ENDPOINT_SLICES), identity, log });
+  await runAll([...early, journal, reach, transport, certificates, ...parts, others], signal);
   log.info("coracle agent has ended", { reason: reason() });
   return 0;
 }

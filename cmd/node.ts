@@ -8,7 +8,7 @@
 import { join } from "node:path";
 import { clientOver } from "../core/client/resource-client.ts";
 import { eventWriter } from "../core/client/events.ts";
-import { informerFactory } from "../core/client/informer-factory.ts";
+import { type Informers, informerFactory } from "../core/client/informer-factory.ts";
 import { NODES, PODS, SERVICES } from "../core/client/resources.ts";
 import type { Transport } from "../core/client/transport.ts";
 import { objectKey } from "../core/api/meta/object-meta.ts";
@@ -70,6 +70,8 @@ export interface NodeParts {
   /** To be begun before anything else: takes long and needs nothing. */
   readonly early: readonly Runnable[];
   readonly parts: readonly Runnable[];
+  /** Run with `parts`. */
+  readonly informers: Informers;
 }
 
 export function nodeParts(options: NodeOptions): NodeParts {
@@ -122,7 +124,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
   });
   const early = runtime.map(startEarly);
   return {
-    early: early.map(([begun]) => begun),
+    early: early.map(([begun]) => begun), informers,
     parts: [
       informers, events, ...early.map(([, ready]) => ready),
       ...(enabled("network") ? [network] : []), ...(enabled("proxy") ? [proxy] : []), ...(enabled("dns") ? [dns] : []),

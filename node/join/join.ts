@@ -68,7 +68,7 @@ export async function joinCluster(options: JoinOptions, signal: AbortSignal): Pr
     if (isJoined(identity)) return identity;
   }
   for (let failures = 1; ; failures++) {
-    for (const server of options.servers) {
+    for (const server of candidates(attempt)) {
       try {
         return await joinAt(server, attempt, signal);
       } catch (error) {
@@ -83,6 +83,9 @@ export async function joinCluster(options: JoinOptions, signal: AbortSignal): Pr
 }
 
 interface Attempt extends Omit<JoinOptions, "token"> { readonly identity: NodeIdentity; readonly token: JoinToken | undefined }
+
+/** Those that were named, then those it has met. */
+function candidates({ servers, identity }: Attempt): ReadonlySet<string> { return new Set([...servers, ...(identity.cluster?.servers ?? [])]); }
 
 async function joinAt(server: string, attempt: Attempt, signal: AbortSignal): Promise<JoinedIdentity> {
   const { identity, token, clock, log } = attempt;
@@ -123,8 +126,8 @@ async function readSettings(server: string, attempt: Attempt, signal: AbortSigna
 
 /** The settings may have changed while this node was away. Whatever goes wrong, it knows enough to go on. */
 async function refresh(attempt: Attempt, signal: AbortSignal): Promise<void> {
-  const { servers, token, log } = attempt;
-  for (const server of servers) {
+  const { token, log } = attempt;
+  for (const server of candidates(attempt)) {
     try {
       await readSettings(server, attempt, AbortSignal.any([signal, AbortSignal.timeout(REFRESH_MS_MAX)])).catch(async (error: unknown) => {
         if (!(error instanceof StatusError) || error.code !== 401 || token === undefined) throw error;

@@ -1,0 +1,207 @@
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, test } from "vitest";
+import { servingMaterial, testPki } from "../../test/certificates.ts";
+import { eventually, fakeApi } from "../../test/fake-api.ts";
+import type { CertificateSigningRequest } from "../../core/api/gen/certificates.v1.ts";
+import { StatusError, unauthorized } from "../../core/api/meta/status-error.ts";
+import { CERTIFICATE_SIGNING_REQUESTS, CONFIG_MAPS, NODES } from "../../core/client/resources.ts";
+import { httpTransport } from "../../core/client/http-transport.ts";
+import { clientOver } from "../../core/client/resource-client.ts";
+import { type Clock, systemClock } from "../../core/lifecycle/clock.ts";
+import { systemRandom } from "../../core/lifecycle/random.ts";
+import { httpsServer } from "../../core/net/http-server.ts";
+import { silentLog } from "../../core/observe/log.ts";
+import { parseCertificateRequest } from "../../core/pki/certificate-request.ts";
+import { certificateHash, formatJoinToken, parseJoinToken } from "../../core/pki/join-token.ts";
+import { machineName, machineOf } from "../../core/pki/machine-key.ts";
+import type { Pki } from "../../core/pki/pki.ts";
+import { readCertificatePems } from "../../core/pki/pem.ts";
+import { isUsage } from "../../core/pki/x509.ts";
+import { ensureJoinObjects } from "../../core/server/join-objects.ts";
+import { joinCluster, type JoinOptions } from "./join.ts";
+import { nodeCertificates } from "./node-certificates.ts";
+import { connectionError, describeSkew } from "./trust.ts";
+
+const DAY_MS = 86_400_000;
+const stops: AbortController[] = [];
+afterEach(() => { for (const stop of stops.splice(0)) stop.abort(); });
+
+/** A server with a CA of its own that signs what bootstrappers and nodes ask for, unless `refuse` says why not. */
+async function testServer({ token = "abcdef.0123456789abcdef", lifeMs = 365 * DAY_MS }: { readonly token?: string; readonly lifeMs?: number } = {}) {
+  const pki = await testPki();
+  const api = fakeApi();
+  const state = { seen: [] as string[], refuse: undefined as CertificateSigningRequest["status"], token };
+  const stop = new AbortController();
+  stops.push(stop);
+  const server = httpsServer({
+    host: "127.0.0.1", port: 0, portFlag: "--port", tls: () => servingMaterial(pki), upgrade() {}, log: silentLog, clock: systemClock,
+    handler(request, response, { peerCertificate }) {
+      const user = peerCertificate ? peerCertificate.subject.CN! : request.headers.authorization === `Bearer ${state.token}` ? "bootstrapper" : request.headers.authorization ? "" : "anonymous";
+      void (async () => {
+        const url = new URL(request.url!, "https://x");
+        state.seen.push(`${user || "refused"} ${request.method} ${url.pathname.split("/").at(-1)}`);
+        const chunks: Buffer[] = [];
+        for await (const chunk of request) chunks.push(chunk as Buffer);
+        const body = chunks.length > 0 ? JSON.parse(Buffer.concat(chunks).toString()) as unknown : undefined;
+        try {
+          if (user === "") throw unauthorized();
+          const answer = await api.call({ method: request.method as "GET", path: url.pathname, query: Object.fromEntries(url.searchParams), body, signal: stop.signal });
+          response.setHeader("content-type", "application/json").end(JSON.stringify(answer));
+        } catch (error) {
+          if (!(error instanceof StatusError)) throw error;
+          response.writeHead(error.code, { "content-type": "application/json" }).end(JSON.stringify(error.status));
+        }
+      })();
+    },
+  });
+  await new Promise<void>((ready) => void server.run(stop.signal, ready));
+  const url = `https://127.0.0.1:${server.address()!.port}`;
+  const apply = api.client.resource(CONFIG_MAPS).create;
+  await ensureJoinObjects({ ...api.client, resource: (ref) => ({ ...api.client.resource(ref), apply: apply as never }) }, { server: url, serverCa: ca(pki), clientCa: "client ca", settings: { "cluster-cidr": "10.1.0.0/16" } }, stop.signal);
+  void sign(pki, api, state, lifeMs, stop.signal);
+  return { pki, api, url, state, stop, token: formatJoinToken(ca(pki), token) };
+}
+
+const ca = (pki: Pki): string => pki.authority("server-ca").bundlePem;
+
+async function sign(pki: Pki, api: ReturnType<typeof fakeApi>, state: { refuse: CertificateSigningRequest["status"] }, lifeMs: number, signal: AbortSignal): Promise<void> {
+  const requests = api.client.resource(CERTIFICATE_SIGNING_REQUESTS);
+  while (!signal.aborted) {
+    for (const csr of api.all(CERTIFICATE_SIGNING_REQUESTS)) {
+      if (csr.status?.certificate || csr.status?.conditions) continue;
+      const { subjectRaw, spki, altNames } = parseCertificateRequest(atob(csr.spec.request));
+      const authority = pki.authority(csr.spec.signerName.endsWith("serving") ? "server-ca" : "client-ca");
+      const certificate = authority.issue({ subject: subjectRaw, spki, altNames, usages: (csr.spec.usages as string[]).filter(isUsage), notBeforeMs: Date.now() - 1000, notAfterMs: Date.now() + lifeMs });
+      await requests.updateStatus({ ...csr, status: state.refuse ?? { certificate: btoa(certificate) } }, { signal });
+    }
+    await Bun.sleep(20);
+  }
+}
+
+const machine = (): string => mkdtempSync(join(tmpdir(), "join-"));
+function options(dir: string, given: Partial<JoinOptions>): JoinOptions {
+  return { servers: [], token: undefined, nodeName: "edge-1", dir: join(dir, "tls"), remembered: [join(dir, "checkpoint")], userAgent: "test", clock: systemClock, random: systemRandom, log: silentLog, ...given };
+}
+const soon = (): AbortSignal => AbortSignal.timeout(10_000);
+
+test("a machine joins with a token, tells it to no one before it knows the server, and needs neither afterwards", async () => {
+  const { url, token, state, stop, api, pki } = await testServer();
+  const dir = machine();
+  const joined = await joinCluster(options(dir, { servers: [url], token }), soon());
+  expect(joined.client.certificate.subject).toMatchObject({ commonName: "system:node:edge-1", organizations: ["system:nodes"] });
+  expect([joined.ca, joined.cluster.settings]).toEqual([ca(pki), { "cluster-cidr": "10.1.0.0/16", "client-ca.crt": "client ca" }]);
+  expect(state.seen.slice(0, 3)).toEqual(["anonymous GET cluster-info", "anonymous GET cluster-info", "bootstrapper POST certificatesigningrequests"]);
+  expect(state.seen.at(-1)).toBe("system:node:edge-1 GET coracle-cluster");
+  const [csr] = api.all(CERTIFICATE_SIGNING_REQUESTS);
+  expect(machineOf(csr!.metadata.annotations, atob(csr!.spec.request))).toBe(machineName(joined.machineKey));
+  for (const file of ["client-kubelet.key", "machine.key"]) expect(statSync(join(dir, "tls", file)).mode & 0o777).toBe(0o600);
+  stop.abort();
+  const again = await joinCluster(options(dir, { servers: [url] }), soon());
+  expect(again.client.certificatePem).toBe(joined.client.certificatePem);
+  expect(again.cluster.settings).toEqual(joined.cluster.settings);
+});
+
+test("a server whose CA is not the token's learns nothing", async () => {
+  const { url, state } = await testServer();
+  const other = await testPki();
+  await expect(joinCluster(options(machine(), { servers: [url], token: formatJoinToken(ca(other), "abcdef.0123456789abcdef") }), soon())).rejects.toMatchObject({ code: "wrong-ca", message: expect.stringContaining("is not the server of this token: the token names a CA with the SHA-256") });
+  expect(state.seen).toEqual(["anonymous GET cluster-info"]);
+});
+
+test("a server that shows the right CA but cannot prove to be of it learns nothing", async () => {
+  const real = await testPki();
+  const { url, state, api } = await testServer(); // certificates of another CA …
+  const info = api.all(CONFIG_MAPS).find(({ metadata }) => metadata.name === "cluster-info")!;
+  await api.client.resource(CONFIG_MAPS).update({ ...info, data: { kubeconfig: info.data!["kubeconfig"]!.replace(/(certificate-authority-data: ).*/, `$1${btoa(ca(real))}`) } }, { signal: soon() }); // … than it says
+  await expect(joinCluster(options(machine(), { servers: [url], token: formatJoinToken(ca(real), "abcdef.0123456789abcdef") }), soon())).rejects.toMatchObject({ code: "bad-certificate" });
+  expect(state.seen.every((line) => line.startsWith("anonymous"))).toBe(true);
+});
+
+test.each([
+  ["an unknown or expired token", { token: (good: string) => good.replace(/.$/, "x") }, "bad-token", "it is unknown there, or has expired"],
+  ["no token", { token: () => undefined }, "no-token", "it needs --token"],
+  ["half a token", { token: (good: string) => good.slice(0, 40) }, "bad-token", "the token is damaged"],
+  ["a name that is another machine's", { refuse: { conditions: [{ type: "Denied", status: "True", reason: "NodeNameTaken", message: "node edge-1 is another machine: give this one another name" }] } }, "name-taken", "node edge-1 is another machine"],
+  ["an administrator who says no", { refuse: { conditions: [{ type: "Denied", status: "True", reason: "KubectlDeny", message: "not today" }] } }, "refused", "was denied: not today"],
+] as const)("what does not pass by itself ends the attempt: %s", async (_, { token, refuse }: { token?: (good: string) => string | undefined; refuse?: unknown }, code, message) => {
+  const server = await testServer();
+  server.state.refuse = refuse as never;
+  await expect(joinCluster(options(machine(), { servers: [server.url], token: token ? token(server.token) : server.token }), soon())).rejects.toMatchObject({ code, message: expect.stringContaining(message) });
+});
+
+test("what passes by itself is waited for: the second of two servers, or the first when it comes", async () => {
+  const { url, token } = await testServer();
+  const told: string[] = [];
+  const log = { ...silentLog, warn: (message: string, fields?: Record<string, unknown>) => void told.push(`${message}: ${String(fields?.["error"])}`) };
+  await joinCluster(options(machine(), { servers: ["https://127.0.0.1:1", url], token, log }), soon());
+  expect(told).toHaveLength(1);
+  expect(told[0]).toContain("not joined yet, next try soon: https://127.0.0.1:1 cannot be reached");
+});
+
+test("a token of another cluster makes the machine leave the old one; it stays the same machine", async () => {
+  const first = await testServer(), second = await testServer();
+  const dir = machine();
+  const one = await joinCluster(options(dir, { servers: [first.url], token: first.token }), soon());
+  mkdirSync(join(dir, "checkpoint"));
+  writeFileSync(join(dir, "checkpoint/journal"), "secrets of the first");
+  const two = await joinCluster(options(dir, { servers: [second.url], token: second.token }), soon());
+  expect(two.ca).toBe(ca(second.pki));
+  expect(machineName(two.machineKey)).toBe(machineName(one.machineKey));
+  expect(existsSync(join(dir, "checkpoint"))).toBe(false);
+});
+
+test("certificates are had and renewed: serving for the node's names, both long before their end", async () => {
+  const { url, token, api } = await testServer({ lifeMs: 1_000_000 });
+  const identity = await joinCluster(options(machine(), { servers: [url], token }), soon());
+  const first = identity.client.certificatePem;
+  let aheadMs = 0;
+  let ips = ["10.0.0.1"];
+  const clock: Clock = { ...systemClock, nowMs: () => Date.now() + aheadMs, every: (_, signal) => systemClock.every(30, signal) };
+  const client = clientOver(httpTransport({ server: url, credentials: () => ({ ca: identity.ca, cert: identity.client.certificatePem, key: identity.client.keyPem }), clock }));
+  let reloads = 0;
+  const stop = new AbortController();
+  stops.push(stop);
+  const life = nodeCertificates({ identity, client, bootstrap: undefined, nodeIps: () => ips, onServing: () => void reloads++, clock, random: systemRandom, log: silentLog }).run(stop.signal, () => {});
+  await eventually(() => identity.serving?.certificate.altNames, (names) => names?.ipAddresses.join() === "10.0.0.1" && names.dnsNames.join() === "edge-1");
+  expect(identity.client.certificatePem).toBe(first);
+  ips = ["10.0.0.2"];
+  await eventually(() => identity.serving?.certificate.altNames.ipAddresses.join(), (seen) => seen === "10.0.0.2");
+  aheadMs = 950_000; // nine tenths of its life at least
+  await eventually(() => identity.client.certificatePem !== first, Boolean);
+  expect(reloads).toBeGreaterThanOrEqual(2);
+  expect(new Set(api.all(CERTIFICATE_SIGNING_REQUESTS).map(({ spec }) => spec.signerName)).size).toBe(2);
+  stop.abort();
+  await life;
+  expect(api.all(NODES)).toEqual([]);
+});
+
+test("tokens are read as they are written", async () => {
+  const pem = ca(await testPki());
+  const hash = certificateHash(readCertificatePems(pem)[0]!);
+  expect(hash).toBe(createHash("sha256").update(readCertificatePems(pem)[0]!).digest("hex"));
+  expect(parseJoinToken(` ${formatJoinToken(pem, "abcdef.0123456789abcdef")}\n`)).toEqual({ caHash: hash, secret: "abcdef.0123456789abcdef" });
+  expect(parseJoinToken("my own secret")).toEqual({ caHash: undefined, secret: "my own secret" });
+  for (const damaged of [`K10${hash}`, `K10${hash.slice(1)}::x`, `K10${hash}::`]) expect(() => parseJoinToken(damaged)).toThrow("damaged");
+});
+
+test.each([
+  ["CERT_HAS_EXPIRED", "bad-clock", "this machine's clock is 3 days ahead of the server's"],
+  ["ERR_TLS_CERT_ALTNAME_INVALID", "bad-certificate", "start the server with --tls-san edge.example"],
+  ["SELF_SIGNED_CERT_IN_CHAIN", "bad-certificate", "has not signed"],
+  ["EPROTO", "not-a-server", "does not speak TLS"],
+])("a connection that fails with %s is explained", (code, expected, message) => {
+  const error = connectionError("https://edge.example:6443", Object.assign(new Error("x"), { code }), 3 * DAY_MS);
+  expect(error).toMatchObject({ code: expected, message: expect.stringContaining(message) });
+  expect([describeSkew(-90_000), describeSkew(600_000)]).toEqual(["90 s behind", "10 min ahead of"]);
+});
+
+test("the identity on disk is the node's: another name is another node", async () => {
+  const { url, token } = await testServer();
+  const dir = machine();
+  await joinCluster(options(dir, { servers: [url], token }), soon());
+  await expect(joinCluster(options(dir, { servers: [url], nodeName: "edge-2" }), soon())).rejects.toMatchObject({ code: "no-token" });
+  expect(readFileSync(join(dir, "tls/client-kubelet.crt"), "utf8")).toContain("BEGIN CERTIFICATE");
+});
