@@ -3,24 +3,18 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { servingMaterial, testPki } from "../../test/certificates.ts";
-import { eventually, fakeApi } from "../../test/fake-api.ts";
-import type { CertificateSigningRequest } from "../../core/api/gen/certificates.v1.ts";
-import { StatusError, unauthorized } from "../../core/api/meta/status-error.ts";
+import { testPki } from "../../test/certificates.ts";
+import { eventually } from "../../test/fake-api.ts";
+import { ca, joinServer } from "../../test/join-server.ts";
 import { CERTIFICATE_SIGNING_REQUESTS, CONFIG_MAPS, NODES } from "../../core/client/resources.ts";
 import { httpTransport } from "../../core/client/http-transport.ts";
 import { clientOver } from "../../core/client/resource-client.ts";
 import { type Clock, systemClock } from "../../core/lifecycle/clock.ts";
 import { systemRandom } from "../../core/lifecycle/random.ts";
-import { httpsServer } from "../../core/net/http-server.ts";
 import { silentLog } from "../../core/observe/log.ts";
-import { parseCertificateRequest } from "../../core/pki/certificate-request.ts";
 import { certificateHash, formatJoinToken, parseJoinToken } from "../../core/pki/join-token.ts";
 import { machineName, machineOf } from "../../core/pki/machine-key.ts";
-import type { Pki } from "../../core/pki/pki.ts";
 import { readCertificatePems } from "../../core/pki/pem.ts";
-import { isUsage } from "../../core/pki/x509.ts";
-import { ensureJoinObjects } from "../../core/server/join-objects.ts";
 import { joinCluster, type JoinOptions } from "./join.ts";
 import { nodeCertificates } from "./node-certificates.ts";
 import { connectionError, describeSkew } from "./trust.ts";
@@ -29,56 +23,10 @@ const DAY_MS = 86_400_000;
 const stops: AbortController[] = [];
 afterEach(() => { for (const stop of stops.splice(0)) stop.abort(); });
 
-/** A server with a CA of its own that signs what bootstrappers and nodes ask for, unless `refuse` says why not. */
-async function testServer({ token = "abcdef.0123456789abcdef", lifeMs = 365 * DAY_MS }: { readonly token?: string; readonly lifeMs?: number } = {}) {
-  const pki = await testPki();
-  const api = fakeApi();
-  const state = { seen: [] as string[], refuse: undefined as CertificateSigningRequest["status"], token };
-  const stop = new AbortController();
-  stops.push(stop);
-  const server = httpsServer({
-    host: "127.0.0.1", port: 0, portFlag: "--port", tls: () => servingMaterial(pki), upgrade() {}, log: silentLog, clock: systemClock,
-    handler(request, response, { peerCertificate }) {
-      const user = peerCertificate ? peerCertificate.subject.CN! : request.headers.authorization === `Bearer ${state.token}` ? "bootstrapper" : request.headers.authorization ? "" : "anonymous";
-      void (async () => {
-        const url = new URL(request.url!, "https://x");
-        state.seen.push(`${user || "refused"} ${request.method} ${url.pathname.split("/").at(-1)}`);
-        const chunks: Buffer[] = [];
-        for await (const chunk of request) chunks.push(chunk as Buffer);
-        const body = chunks.length > 0 ? JSON.parse(Buffer.concat(chunks).toString()) as unknown : undefined;
-        try {
-          if (user === "") throw unauthorized();
-          const answer = await api.call({ method: request.method as "GET", path: url.pathname, query: Object.fromEntries(url.searchParams), body, signal: stop.signal });
-          response.setHeader("content-type", "application/json").end(JSON.stringify(answer));
-        } catch (error) {
-          if (!(error instanceof StatusError)) throw error;
-          response.writeHead(error.code, { "content-type": "application/json" }).end(JSON.stringify(error.status));
-        }
-      })();
-    },
-  });
-  await new Promise<void>((ready) => void server.run(stop.signal, ready));
-  const url = `https://127.0.0.1:${server.address()!.port}`;
-  const apply = api.client.resource(CONFIG_MAPS).create;
-  await ensureJoinObjects({ ...api.client, resource: (ref) => ({ ...api.client.resource(ref), apply: apply as never }) }, { server: url, serverCa: ca(pki), clientCa: "client ca", settings: { "cluster-cidr": "10.1.0.0/16" } }, stop.signal);
-  void sign(pki, api, state, lifeMs, stop.signal);
-  return { pki, api, url, state, stop, token: formatJoinToken(ca(pki), token) };
-}
-
-const ca = (pki: Pki): string => pki.authority("server-ca").bundlePem;
-
-async function sign(pki: Pki, api: ReturnType<typeof fakeApi>, state: { refuse: CertificateSigningRequest["status"] }, lifeMs: number, signal: AbortSignal): Promise<void> {
-  const requests = api.client.resource(CERTIFICATE_SIGNING_REQUESTS);
-  while (!signal.aborted) {
-    for (const csr of api.all(CERTIFICATE_SIGNING_REQUESTS)) {
-      if (csr.status?.certificate || csr.status?.conditions) continue;
-      const { subjectRaw, spki, altNames } = parseCertificateRequest(atob(csr.spec.request));
-      const authority = pki.authority(csr.spec.signerName.endsWith("serving") ? "server-ca" : "client-ca");
-      const certificate = authority.issue({ subject: subjectRaw, spki, altNames, usages: (csr.spec.usages as string[]).filter(isUsage), notBeforeMs: Date.now() - 1000, notAfterMs: Date.now() + lifeMs });
-      await requests.updateStatus({ ...csr, status: state.refuse ?? { certificate: btoa(certificate) } }, { signal });
-    }
-    await Bun.sleep(20);
-  }
+async function serve(given?: Parameters<typeof joinServer>[0]) {
+  const server = await joinServer(given);
+  stops.push(server.stop);
+  return server;
 }
 
 const machine = (): string => mkdtempSync(join(tmpdir(), "join-"));
@@ -88,7 +36,7 @@ function options(dir: string, given: Partial<JoinOptions>): JoinOptions {
 const soon = (): AbortSignal => AbortSignal.timeout(10_000);
 
 test("a machine joins with a token, tells it to no one before it knows the server, and needs neither afterwards", async () => {
-  const { url, token, state, stop, api, pki } = await testServer();
+  const { url, token, state, stop, api, pki } = await serve();
   const dir = machine();
   const joined = await joinCluster(options(dir, { servers: [url], token }), soon());
   expect(joined.client.certificate.subject).toMatchObject({ commonName: "system:node:edge-1", organizations: ["system:nodes"] });
@@ -105,7 +53,7 @@ test("a machine joins with a token, tells it to no one before it knows the serve
 });
 
 test("a server whose CA is not the token's learns nothing", async () => {
-  const { url, state } = await testServer();
+  const { url, state } = await serve();
   const other = await testPki();
   await expect(joinCluster(options(machine(), { servers: [url], token: formatJoinToken(ca(other), "abcdef.0123456789abcdef") }), soon())).rejects.toMatchObject({ code: "wrong-ca", message: expect.stringContaining("is not the server of this token: the token names a CA with the SHA-256") });
   expect(state.seen).toEqual(["anonymous GET cluster-info"]);
@@ -113,7 +61,7 @@ test("a server whose CA is not the token's learns nothing", async () => {
 
 test("a server that shows the right CA but cannot prove to be of it learns nothing", async () => {
   const real = await testPki();
-  const { url, state, api } = await testServer(); // certificates of another CA …
+  const { url, state, api } = await serve(); // certificates of another CA …
   const info = api.all(CONFIG_MAPS).find(({ metadata }) => metadata.name === "cluster-info")!;
   await api.client.resource(CONFIG_MAPS).update({ ...info, data: { kubeconfig: info.data!["kubeconfig"]!.replace(/(certificate-authority-data: ).*/, `$1${btoa(ca(real))}`) } }, { signal: soon() }); // … than it says
   await expect(joinCluster(options(machine(), { servers: [url], token: formatJoinToken(ca(real), "abcdef.0123456789abcdef") }), soon())).rejects.toMatchObject({ code: "bad-certificate" });
@@ -127,13 +75,13 @@ test.each([
   ["a name that is another machine's", { refuse: { conditions: [{ type: "Denied", status: "True", reason: "NodeNameTaken", message: "node edge-1 is another machine: give this one another name" }] } }, "name-taken", "node edge-1 is another machine"],
   ["an administrator who says no", { refuse: { conditions: [{ type: "Denied", status: "True", reason: "KubectlDeny", message: "not today" }] } }, "refused", "was denied: not today"],
 ] as const)("what does not pass by itself ends the attempt: %s", async (_, { token, refuse }: { token?: (good: string) => string | undefined; refuse?: unknown }, code, message) => {
-  const server = await testServer();
+  const server = await serve();
   server.state.refuse = refuse as never;
   await expect(joinCluster(options(machine(), { servers: [server.url], token: token ? token(server.token) : server.token }), soon())).rejects.toMatchObject({ code, message: expect.stringContaining(message) });
 });
 
 test("what passes by itself is waited for: the second of two servers, or the first when it comes", async () => {
-  const { url, token } = await testServer();
+  const { url, token } = await serve();
   const told: string[] = [];
   const log = { ...silentLog, warn: (message: string, fields?: Record<string, unknown>) => void told.push(`${message}: ${String(fields?.["error"])}`) };
   await joinCluster(options(machine(), { servers: ["https://127.0.0.1:1", url], token, log }), soon());
@@ -142,7 +90,7 @@ test("what passes by itself is waited for: the second of two servers, or the fir
 });
 
 test("a token of another cluster makes the machine leave the old one; it stays the same machine", async () => {
-  const first = await testServer(), second = await testServer();
+  const first = await serve(), second = await serve();
   const dir = machine();
   const one = await joinCluster(options(dir, { servers: [first.url], token: first.token }), soon());
   mkdirSync(join(dir, "checkpoint"));
@@ -154,7 +102,7 @@ test("a token of another cluster makes the machine leave the old one; it stays t
 });
 
 test("certificates are had and renewed: serving for the node's names, both long before their end", async () => {
-  const { url, token, api } = await testServer({ lifeMs: 1_000_000 });
+  const { url, token, api } = await serve({ lifeMs: 1_000_000 });
   const identity = await joinCluster(options(machine(), { servers: [url], token }), soon());
   const first = identity.client.certificatePem;
   let aheadMs = 0;
@@ -199,7 +147,7 @@ test.each([
 });
 
 test("the identity on disk is the node's: another name is another node", async () => {
-  const { url, token } = await testServer();
+  const { url, token } = await serve();
   const dir = machine();
   await joinCluster(options(dir, { servers: [url], token }), soon());
   await expect(joinCluster(options(dir, { servers: [url], nodeName: "edge-2" }), soon())).rejects.toMatchObject({ code: "no-token" });
