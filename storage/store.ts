@@ -56,12 +56,15 @@ export interface WatchOptions {
 export interface Store {
   /** The newest committed revision; at least 1. Whatever has it is visible to every read that starts now. */
   readonly revision: Revision;
+  /** The same, asked where it is decided: other processes may write to the store, too. Throws "unavailable". */
+  newestRevision(): Promise<Revision>;
   get(key: string): Promise<Row | undefined>;
   list(options: ListOptions): Promise<Listing>;
   /**
    * Writes if the key's last revision is `expected` (0: the key does not exist). Resolves with the new revision once the write is durable
    * (for a volatile key: once it is visible). Throws "conflict" with the row as it is now, "full" when the disk is.
-   * Nobody sees a durable write before it is on disk. A write that was refused with "full" or "unavailable" did not happen, unless the process dies before the disk works again.
+   * Nobody sees a durable write before it is on disk. A write that was refused with "full" or "unavailable" did not happen, unless the process dies before the disk works again;
+   * over etcd nobody knows what became of a write that was refused with "unavailable" because no member answered for long.
    */
   put(key: string, value: Value, expected: Revision): Promise<Revision>;
   /** Like put. Throws "conflict" also if there is no such key. Where room is short, deletes still work. */
@@ -75,11 +78,16 @@ export interface Store {
   watch(options: WatchOptions, signal: AbortSignal): AsyncIterable<{ readonly events: readonly StoreEvent[]; readonly revision: Revision }>;
   /** Forgets history older than `revision`: what was overwritten or deleted before it can no longer be listed or watched. Stores forget by themselves, too. */
   compact(revision: Revision): Promise<void>;
+  /**
+   * Takes a name that one process at a time may hold; undefined: somebody has it. Given back, or gone with the process some `ttlSeconds` later.
+   * Absent where no other process can have the store open.
+   */
+  claim?(name: string, options: { readonly ttlSeconds: number }): Promise<(() => Promise<void>) | undefined>;
   /** Ends watches, finishes writes that are under way, flushes what is volatile, releases the lock. Rejects if something could not be written; it is closed even so. */
   close(): Promise<void>;
 }
 
-export type StoreErrorCode = "conflict" | "compacted" | "future" | "overrun" | "full" | "corrupt" | "locked" | "closed" | "unavailable";
+export type StoreErrorCode = "conflict" | "compacted" | "future" | "overrun" | "full" | "too-large" | "corrupt" | "locked" | "closed" | "unavailable";
 
 /** Everything a store can refuse. `fields` are facts for the caller and the log. */
 export class StoreError extends Error {

@@ -78,14 +78,15 @@ export class History {
     if (revision > newest) throw new StoreError("future", { revision, newest });
   }
 
-  /** Events of `prefix` after `after`, at most `max`; and the revision up to which these are all (`newest` unless there were more). */
+  /** Events of `prefix` after `after`, at most `max` but revisions whole; and the revision up to which these are all (`newest` unless there were more). */
   after(after: Revision, prefix: string, max: number, newest: Revision): { readonly events: readonly StoreEvent[]; readonly revision: Revision } {
     const events: StoreEvent[] = [];
     for (let i = this.#indexAfter(after); i < this.#past.length; i++) {
       const { event } = this.#past[i]!;
       if (!event.row.key.startsWith(prefix)) continue;
+      const last = events.at(-1)?.row.revision;
+      if (events.length >= max && event.row.revision !== last) return { events, revision: last! };
       events.push(event);
-      if (events.length === max) return { events, revision: event.row.revision };
     }
     return { events, revision: newest };
   }

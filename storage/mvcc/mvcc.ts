@@ -114,6 +114,10 @@ class MvccStore implements Store {
     return this.#revision;
   }
 
+  async newestRevision(): Promise<Revision> {
+    return this.#revision; // nobody else writes
+  }
+
   async get(key: string): Promise<Row | undefined> {
     this.#assertOpen();
     return this.#rows.get(key);

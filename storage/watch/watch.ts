@@ -43,6 +43,16 @@ export class Watchers {
     for (const resume of waiting) resume();
   }
 
+  /** Resolves at the next `wake`, or when `signal` aborts. */
+  async next(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    signal.addEventListener("abort", () => resolve(), { once: true });
+    this.#waiting.add(resolve);
+    await promise;
+    this.#waiting.delete(resolve);
+  }
+
   async *watch({ prefix, after }: WatchOptions, signal: AbortSignal): AsyncGenerator<WatchBatch, void, void> {
     const source = this.#source;
     let sent: Revision | undefined; // every event up to here has been handed out; nothing was, before the first batch

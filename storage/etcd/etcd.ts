@@ -1,0 +1,206 @@
+/**
+ * The store over an etcd cluster: the same interface, for several servers at once.
+ *
+ *   const store = await openEtcd({ endpoints, tls, clock }, signal);    // waits until etcd answers
+ *
+ *   writes   ─▶ one transaction each, acknowledged by a majority of members (write.ts)
+ *   reads    ─▶ linearizable: whatever was acknowledged anywhere before is seen
+ *   watches  ◀─ one feed for all (feed.ts)
+ *   history  ─▶ etcd's own, compacted every five minutes by one of the servers (compactor.ts)
+ *
+ * Keys are stored as they are (/registry/…), values as JSON. There are no volatile writes here: every write goes to etcd's log.
+ * Members, fail-over and what errors mean: members.ts.
+ *
+ * etcd v3.4 or later. Where etcd's own access control is on, the user needs a role for all keys, as kube-apiserver's usually has.
+ */
+import type { StoreClock } from "../engine.ts";
+import { assertKey } from "../keys.ts";
+import { freezeJson } from "../mvcc/freeze-json.ts";
+import type { HistoryLimits } from "../mvcc/history.ts";
+import { StoreError, type Listing, type ListOptions, type Revision, type Row, type Store, type Value, type WatchOptions } from "../store.ts";
+import type { WatchBatch } from "../watch/watch.ts";
+import { claimIn, type Release } from "./claim.ts";
+import { COMPACT_EVERY_MS, compactTo, startCompactor } from "./compactor.ts";
+import { Feed } from "./feed.ts";
+import { CALL_MS, type CallLimits, type EtcdTls, Members } from "./members.ts";
+import { type KeyValue, RANGE } from "./messages.ts";
+import { ALL_KEYS, endOf, keyAfter, rowOf } from "./rows.ts";
+import { writeTo } from "./write.ts";
+
+export interface EtcdOptions extends HistoryLimits {
+  readonly endpoints: readonly string[];
+  readonly tls?: EtcdTls | undefined;
+  readonly clock: StoreClock;
+  /** How often etcd is told to forget; 0: never, somebody else sees to it. Default: five minutes. */
+  readonly compactEveryMs?: number;
+  /** A member did not answer, the next is used. */
+  readonly onFailover?: (facts: { readonly from: string; readonly to: string; readonly reason: string }) => void;
+  /** Something failed that nobody waits for. It is tried again. */
+  readonly onTrouble?: (error: StoreError) => void;
+}
+
+/** Rows fetched at once: upstream's pages. What is longer is put together from pages of one revision. */
+const PAGE_MAX = 10_000;
+
+/** Opens the store once a majority of etcd answers; until then `onTrouble` is told why it does not. Throws TypeError for endpoints that are none, and the signal's reason. */
+export async function openEtcd(options: EtcdOptions, signal?: AbortSignal): Promise<Store> {
+  const members = new Members(options);
+  try {
+    return new EtcdStore({ options, members, revision: await firstRevision(members, options, signal) });
+  } catch (error) {
+    members.close();
+    throw error;
+  }
+}
+
+async function firstRevision(members: Members, { onTrouble }: EtcdOptions, signal: AbortSignal | undefined): Promise<Revision> {
+  for (;;) {
+    signal?.throwIfAborted();
+    try {
+      return await newestOf(members, { timeoutMs: signal ? CALL_MS / 3 : CALL_MS });
+    } catch (error) {
+      if (!signal || !(error instanceof StoreError) || error.code !== "unavailable" || error.fields["final"]) throw error;
+      onTrouble?.(error);
+    }
+  }
+}
+
+async function newestOf(members: Members, limits: CallLimits = {}): Promise<Revision> {
+  return (await members.call(RANGE, { key: ALL_KEYS, limit: 1, keys_only: true }, limits)).header!.revision;
+}
+
+class EtcdStore implements Store {
+  readonly #members: Members;
+  readonly #clock: StoreClock;
+  readonly #feed: Feed;
+  readonly #stopCompactor: () => void;
+  readonly #writing = new Set<Promise<unknown>>();
+  #revision: Revision; // the newest anybody told us of
+  #asking: Promise<Revision> | undefined; // for the newest revision, on its way
+  #askingNext: Promise<Revision> | undefined; // begins when that is back
+  #closing: Promise<void> | undefined;
+
+  constructor({ options, members, revision }: { options: EtcdOptions; members: Members; revision: Revision }) {
+    const { clock, compactEveryMs = COMPACT_EVERY_MS, onTrouble = () => {} } = options;
+    this.#members = members;
+    this.#clock = clock;
+    this.#revision = revision;
+    this.#feed = new Feed({ ...options, members, revision, newest: () => newestOf(members), onTrouble });
+    this.#feed.start();
+    this.#stopCompactor = compactEveryMs === 0 ? () => {} : startCompactor({ members, clock, everyMs: compactEveryMs, onCompacted: (to) => this.#feed.forget(to), onTrouble });
+  }
+
+  get revision(): Revision {
+    return Math.max(this.#revision, this.#feed.revision);
+  }
+
+  /** Those who ask while an answer is on its way share the next one: that answer may be older than their question. */
+  async newestRevision(): Promise<Revision> {
+    this.#assertOpen();
+    if (!this.#asking) return await (this.#asking = this.#ask());
+    return await (this.#askingNext ??= this.#asking.then(ignore, ignore).then(() => {
+      this.#askingNext = undefined;
+      return (this.#asking = this.#ask());
+    }));
+  }
+
+  async get(key: string): Promise<Row | undefined> {
+    this.#assertOpen();
+    const { header, kvs } = await this.#members.call(RANGE, { key: Buffer.from(key) });
+    this.#saw(header!.revision);
+    return kvs[0] && rowOf(kvs[0]);
+  }
+
+  async list({ prefix, after, limit = 0, revision }: ListOptions): Promise<Listing> {
+    this.#assertOpen();
+    const end = endOf(prefix);
+    let from = after !== undefined && Buffer.compare(Buffer.from(after), Buffer.from(prefix)) >= 0 ? keyAfter(after) : Buffer.from(prefix || "\0");
+    const rows: Row[] = [];
+    let at = revision;
+    for (;;) {
+      if (Buffer.compare(from, end) >= 0 && end !== ALL_KEYS) from = end; // beyond the prefix: an empty range
+      const wanted = limit > 0 ? Math.min(limit - rows.length, PAGE_MAX) : PAGE_MAX;
+      const { header, kvs, more, count } = await this.#members.call(RANGE, { key: from, range_end: end, limit: wanted, ...(at !== undefined && { revision: at }) });
+      this.#saw(header!.revision);
+      at ??= header!.revision;
+      for (const kv of kvs as readonly KeyValue[]) rows.push(rowOf(kv));
+      if (!more || rows.length === limit) return { rows, revision: at, more, remaining: more ? count - kvs.length : 0 };
+      from = keyAfter(rows.at(-1)!.key);
+    }
+  }
+
+  async put(key: string, value: Value, expected: Revision): Promise<Revision> {
+    assertKey(key);
+    const { value: frozen } = freezeJson(value, { arrays: false });
+    this.#assertOpen();
+    return await this.#write({ key, text: JSON.stringify(frozen), expected });
+  }
+
+  async delete(key: string, expected: Revision): Promise<Revision> {
+    this.#assertOpen();
+    return await this.#write({ key, text: undefined, expected });
+  }
+
+  async *watch(options: WatchOptions, signal: AbortSignal): AsyncGenerator<WatchBatch, void, void> {
+    if (signal.aborted) return;
+    this.#assertOpen();
+    const { after } = options;
+    if (after > this.revision && after > (await this.newestRevision())) throw new StoreError("future", { revision: after, newest: this.revision });
+    await this.#feed.reach(after, signal);
+    yield* this.#feed.watch(options, signal);
+  }
+
+  async compact(revision: Revision): Promise<void> {
+    this.#assertOpen();
+    await compactTo(this.#members, revision);
+    this.#feed.forget(Math.min(revision, this.#feed.revision));
+  }
+
+  async claim(name: string, options: { readonly ttlSeconds: number }): Promise<Release | undefined> {
+    this.#assertOpen();
+    return await claimIn(this.#members, name, options);
+  }
+
+  close(): Promise<void> {
+    return (this.#closing ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
+    this.#stopCompactor();
+    await Promise.allSettled(this.#writing); // what is uncertain needs the feed
+    await this.#feed.stop();
+    this.#members.close();
+  }
+
+  #assertOpen(): void {
+    if (this.#closing) throw new StoreError("closed");
+  }
+
+  #saw(revision: Revision): void {
+    this.#revision = Math.max(this.#revision, revision);
+  }
+
+  async #write(write: Parameters<typeof writeTo>[1]): Promise<Revision> {
+    const writing = writeTo({ members: this.#members, feed: this.#feed, clock: this.#clock }, write);
+    this.#writing.add(writing);
+    try {
+      const revision = await writing;
+      this.#saw(revision);
+      return revision;
+    } finally {
+      this.#writing.delete(writing);
+    }
+  }
+
+  #ask(): Promise<Revision> {
+    const asking: Promise<Revision> = newestOf(this.#members).then((revision) => {
+      this.#saw(revision);
+      return revision;
+    }).finally(() => {
+      if (this.#asking === asking) this.#asking = undefined;
+    });
+    return asking;
+  }
+}
+
+function ignore(): void {} // it has told those who asked

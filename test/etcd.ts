@@ -1,0 +1,128 @@
+/**
+ * Real etcd for tests: Debian's etcd-server, fetched once and unpacked beside what is built, never installed (an installed one would start).
+ *
+ *   await using etcd = await startEtcd();                       // one member, in memory as far as the machine allows
+ *   await using etcd = await startEtcd({ members: 3, tls });    // three, over TLS with client certificates
+ *   await etcd.members[0].kill(); await etcd.members[0].start();
+ */
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const CACHE = join(import.meta.dirname, "../dist/test-etcd");
+const PACKAGES = ["etcd-server", "etcd-client"];
+
+/** Where etcd and etcdctl are; fetches them if they are not there. */
+export async function etcdDirectory(): Promise<string> {
+  const directory = join(CACHE, "usr/bin");
+  if (existsSync(join(directory, "etcd"))) return directory;
+  mkdirSync(join(CACHE, ".."), { recursive: true });
+  const fetched = mkdtempSync(`${CACHE}-`);
+  try {
+    if (!(await runs(["apt-get", "download", "-q", ...PACKAGES], fetched))) {
+      await run(["apt-get", "update", "-qq"], fetched);
+      await run(["apt-get", "download", "-q", ...PACKAGES], fetched);
+    }
+    for (const file of new Bun.Glob("*.deb").scanSync(fetched)) await run(["dpkg", "-x", file, fetched], fetched);
+    if (!existsSync(CACHE)) renameSync(fetched, CACHE); // else another test was first
+  } finally {
+    rmSync(fetched, { recursive: true, force: true });
+  }
+  return directory;
+}
+
+export interface EtcdTlsFiles {
+  readonly cafile: string;
+  readonly certfile: string;
+  readonly keyfile: string;
+}
+
+export class EtcdMember {
+  readonly name: string;
+  readonly clientPort: number;
+  readonly peerPort: number;
+  readonly #arguments: readonly string[];
+  #process: Bun.Subprocess | undefined;
+
+  constructor(options: { readonly name: string; readonly clientPort: number; readonly peerPort: number; readonly arguments: readonly string[] }) {
+    this.name = options.name;
+    this.clientPort = options.clientPort;
+    this.peerPort = options.peerPort;
+    this.#arguments = options.arguments;
+  }
+
+  get pid(): number {
+    return this.#process!.pid;
+  }
+
+  async start(): Promise<void> {
+    const log = join(this.#arguments[1]!, "..", `${this.name}.log`);
+    this.#process = Bun.spawn([join(await etcdDirectory(), "etcd"), ...this.#arguments], { stdin: "ignore", stdout: Bun.file(log), stderr: Bun.file(log), env: { ...process.env, ETCD_UNSUPPORTED_ARCH: process.arch } });
+  }
+
+  async kill(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
+    this.#process?.kill(signal);
+    await this.#process?.exited;
+  }
+
+  /** Neither answers nor closes its connections, as a machine that hangs. */
+  pause(): void { this.#process?.kill("SIGSTOP"); }
+  resume(): void { this.#process?.kill("SIGCONT"); }
+}
+
+export interface Etcd extends AsyncDisposable {
+  readonly members: readonly EtcdMember[];
+  readonly endpoints: readonly string[];
+  /** Runs etcdctl and returns what it printed. */
+  ctl(...args: readonly string[]): Promise<string>;
+}
+
+export async function startEtcd({ members: count = 1, tls, host = "127.0.0.1" }: { readonly members?: number; readonly tls?: EtcdTlsFiles; readonly host?: string } = {}): Promise<Etcd> {
+  const binaries = await etcdDirectory();
+  const directory = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "etcd-"));
+  const scheme = tls ? "https" : "http";
+  const places = await Promise.all(Array.from({ length: count }, async (_, i) => ({ name: `m${i}`, clientPort: await freePort(host), peerPort: await freePort(host) })));
+  const cluster = places.map(({ name, peerPort }) => `${name}=http://${host}:${peerPort}`).join(",");
+  const endpoints = places.map(({ clientPort }) => `${scheme}://${host}:${clientPort}`);
+  const members = places.map(({ name, clientPort, peerPort }) => new EtcdMember({
+    name, clientPort, peerPort,
+    arguments: [
+      "--data-dir", join(directory, name), "--name", name, "--logger", "zap", "--log-level", "warn", "--heartbeat-interval", "50", "--election-timeout", "500",
+      "--listen-client-urls", `${scheme}://${host}:${clientPort}`, "--advertise-client-urls", `${scheme}://${host}:${clientPort}`,
+      "--listen-peer-urls", `http://${host}:${peerPort}`, "--initial-advertise-peer-urls", `http://${host}:${peerPort}`, "--initial-cluster", cluster,
+      ...(tls ? ["--cert-file", tls.certfile, "--key-file", tls.keyfile, "--trusted-ca-file", tls.cafile, "--client-cert-auth"] : []),
+    ],
+  }));
+  await Promise.all(members.map((member) => member.start()));
+  return {
+    members, endpoints,
+    ctl: (...args) => run([join(binaries, "etcdctl"), "--endpoints", endpoints.join(","), ...(tls ? ["--cacert", tls.cafile, "--cert", tls.certfile, "--key", tls.keyfile] : []), ...args], directory, { ETCDCTL_API: "3" }),
+    async [Symbol.asyncDispose]() {
+      await Promise.all(members.map((member) => member.kill()));
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+function freePort(host: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once("error", reject).listen(0, host, () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+async function runs(command: readonly string[], cwd: string): Promise<boolean> {
+  return (await Bun.spawn([...command], { cwd, stdout: "ignore", stderr: "ignore" }).exited) === 0;
+}
+
+async function run(command: readonly string[], cwd: string, env: Record<string, string> = {}): Promise<string> {
+  const child = Bun.spawn([...command], { cwd, stdout: "pipe", stderr: "pipe", env: { ...process.env, ...env } });
+  const [stdout, stderr, code] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text(), child.exited]);
+  if (code !== 0) throw new Error(`${command.join(" ")}: exit ${code}\n${stdout}${stderr}`);
+  return stdout;
+}
+
+if (import.meta.main) console.log(await etcdDirectory());
