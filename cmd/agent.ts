@@ -14,7 +14,6 @@ import { ENDPOINT_SLICES } from "../core/client/resources.ts";
 import { systemClock } from "../core/lifecycle/clock.ts";
 import { systemRandom } from "../core/lifecycle/random.ts";
 import { runAll } from "../core/lifecycle/run-all.ts";
-import { type LogLevel, pinoLog } from "../core/observe/log.ts";
 import { metricsRegistry } from "../core/observe/metrics.ts";
 import { parseJoinToken } from "../core/pki/join-token.ts";
 import { machineName } from "../core/pki/machine-key.ts";
@@ -30,11 +29,11 @@ import type { Settings } from "./config/flags.ts";
 import { thisNode } from "./node-identity.ts";
 import { type NodeOptions, nodeParts } from "./node.ts";
 import { paths } from "./paths.ts";
+import { stderrLog } from "./stderr-log.ts";
 import { stopSignal } from "./stop-signal.ts";
 import { givenToken } from "./token-file.ts";
 import { gitVersion } from "./version.ts";
 
-const LOG_LEVELS: readonly string[] = ["debug", "info", "warn", "error"];
 /** Probes of a server that may be there: any answer will do. */
 const PROBE_PATH = "/version";
 
@@ -44,11 +43,10 @@ export async function agent(argv: readonly string[]): Promise<number> {
     return 0;
   }
   const settings = loadSettings("agent", { argv, env: process.env, readFile: readText });
-  if (!LOG_LEVELS.includes(settings.logLevel)) throw new ConfigError(`--log-level must be one of ${LOG_LEVELS.join(", ")}, not ${JSON.stringify(settings.logLevel)}`);
   const servers = serversOf(settings);
   const token = givenToken(settings);
   const where = paths(settings.dataDir);
-  const log = pinoLog({ level: settings.logLevel as LogLevel, write: (line) => void process.stderr.write(line) });
+  const log = stderrLog(settings.logLevel);
   const { signal, reason } = stopSignal(process);
   const node = thisNode(settings);
   const checkpoint = join(where.agent, "checkpoint");
@@ -85,7 +83,8 @@ export async function agent(argv: readonly string[]): Promise<number> {
   return 0;
 }
 
-function serversOf({ server }: Settings): string[] {
+/** What --server says. Throws ConfigError. */
+export function serversOf({ server }: Pick<Settings, "server">): string[] {
   const servers = (server ?? "").split(",").map((text) => text.trim().replace(/\/+$/, "")).filter((text) => text !== "");
   if (servers.length === 0) throw new ConfigError("which cluster? --server https://host:6443 (or CORACLE_URL)");
   for (const one of servers) if (!/^https:\/\/[^/]+$/.test(one) || !URL.canParse(one)) throw new ConfigError(`--server ${JSON.stringify(one)}: must be https://host:port`);

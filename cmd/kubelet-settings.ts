@@ -51,7 +51,7 @@ export function kubeletSettings(settings: Settings, node: ThisNode, paths: Paths
     resolvConf: [RESOLVED_CONF, "/etc/resolv.conf"].find((path) => existsSync(path)) ?? "",
     port: settings.kubeletPort,
     labels: Object.fromEntries(settings.nodeLabel.map((text) => pair("--node-label", text))),
-    taints: settings.nodeTaint.map(taint),
+    taints: settings.nodeTaint.map(nodeTaint),
   };
   for (const argument of settings.kubeletArg) {
     const [name, value] = pair("--kubelet-arg", argument.replace(/^--/, ""));
@@ -62,7 +62,8 @@ export function kubeletSettings(settings: Settings, node: ThisNode, paths: Paths
   return result;
 }
 
-function pair(flag: string, text: string): [name: string, value: string] {
+/** name=value of a flag. */
+export function pair(flag: string, text: string): [name: string, value: string] {
   const equals = text.indexOf("=");
   if (equals <= 0) throw new ConfigError(`${flag} ${JSON.stringify(text)}: must be name=value`);
   return [text.slice(0, equals), text.slice(equals + 1)];
@@ -78,7 +79,7 @@ function wholeNumber(flag: string, text: string): number {
 }
 
 /** key=value:Effect, key:Effect */
-function taint(text: string): Taint {
+export function nodeTaint(text: string): Taint {
   const match = /^([^=:]+)(?:=([^:]*))?:(NoSchedule|PreferNoSchedule|NoExecute)$/.exec(text);
   if (!match) throw new ConfigError(`--node-taint ${JSON.stringify(text)}: must be key=value:Effect with NoSchedule, PreferNoSchedule or NoExecute`);
   return { key: match[1]!, ...(match[2] ? { value: match[2] } : {}), effect: match[3] as NonNullable<Taint["effect"]> };

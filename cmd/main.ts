@@ -12,6 +12,7 @@ const COMMANDS: Readonly<Record<string, { readonly help: string; readonly load: 
   server: { help: "run the control plane, and a node unless --disable-agent", load: async () => (await import("./server.ts")).server },
   agent: { help: "join this machine to a server as a node", load: async () => (await import("./agent.ts")).agent },
   token: { help: "create, list, delete: tokens with which machines join", load: async () => (await import("./token.ts")).token },
+  simulate: { help: "join nodes without machines, to see what a large cluster asks of a server", load: async () => (await import("./simulate.ts")).simulate },
   kubectl: { help: "the bundled kubectl", load: async () => (await import("./tools.ts")).kubectl },
   ctr: { help: "the bundled containerd client", load: async () => (await import("./tools.ts")).ctr },
   crictl: { help: "pods, containers and images as this node's runtime sees them", load: async () => (await import("./crictl.ts")).crictl },

@@ -4,7 +4,6 @@ import { dirname } from "node:path";
 import { systemClock } from "../core/lifecycle/clock.ts";
 import { systemRandom } from "../core/lifecycle/random.ts";
 import { runAll } from "../core/lifecycle/run-all.ts";
-import { type LogLevel, pinoLog } from "../core/observe/log.ts";
 import { metricsRegistry } from "../core/observe/metrics.ts";
 import { writeKubeconfig } from "../core/pki/kubeconfig.ts";
 import { setNativeDirectory } from "./assets.ts";
@@ -15,9 +14,8 @@ import { type ControlPlane, controlPlane } from "./control-plane.ts";
 import { thisNode } from "./node-identity.ts";
 import { type NodeOptions, nodeParts } from "./node.ts";
 import { paths } from "./paths.ts";
+import { stderrLog } from "./stderr-log.ts";
 import { stopSignal } from "./stop-signal.ts";
-
-const LOG_LEVELS: readonly string[] = ["debug", "info", "warn", "error"];
 
 export async function server(argv: readonly string[]): Promise<number> {
   if (argv.includes("--help") || argv.includes("-h")) {
@@ -25,14 +23,13 @@ export async function server(argv: readonly string[]): Promise<number> {
     return 0;
   }
   const settings = loadSettings("server", { argv, env: process.env, readFile: readText });
-  if (!LOG_LEVELS.includes(settings.logLevel)) throw new ConfigError(`--log-level must be one of ${LOG_LEVELS.join(", ")}, not ${JSON.stringify(settings.logLevel)}`);
   checkRanges(settings);
   const mode = kubeconfigMode(settings);
   const where = paths(settings.dataDir);
   makeDataDirectory(settings.dataDir, where.native);
   setNativeDirectory(where.native);
 
-  const log = pinoLog({ level: settings.logLevel as LogLevel, write: (line) => void process.stderr.write(line) });
+  const log = stderrLog(settings.logLevel);
   const { signal, reason } = stopSignal(process);
   const common = { settings, paths: where, clock: systemClock, random: systemRandom, log, metrics: metricsRegistry() };
   const node = thisNode(settings);

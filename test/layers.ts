@@ -33,10 +33,11 @@ export const LAYERS: Record<string, readonly string[]> = {
   "node/tunnel":      [...base, "core/net", "core/tunnel"],
   "node/kubelet":     [...caller, "core/net", "core/pki", "node/os", "node/cri"],
   "node/join":        [...caller, "core/pki"],
+  "node/hollow":      [...caller, "core/net", "node/os", "node/cri", "node/kubelet"],
   "installers":       [],
   "cmd":              [ // the composition roots: the only places that see everything
     "storage", ...caller, "core/cel", "core/net", "core/pki", "core/registry", "core/authn", "core/authz", "core/admission", "core/tunnel", "core/server",
-    "core/scheduler", "core/controllers", "core/dns", "node/os", "node/cri", "node/runtime", "node/network", "node/proxy", "node/tunnel", "node/kubelet", "node/join",
+    "core/scheduler", "core/controllers", "core/dns", "node/os", "node/cri", "node/runtime", "node/network", "node/proxy", "node/tunnel", "node/kubelet", "node/join", "node/hollow",
   ],
 };
 

@@ -16,12 +16,13 @@ export interface Flag {
 
 const BOTH = ["server", "agent"] as const;
 const SERVER = ["server"] as const;
+const ALL = ["server", "agent", "simulate"] as const;
 
 
 export const FLAGS = [
-  { name: "data-dir", type: "string", default: "/var/lib/coracle", commands: BOTH, help: "where everything is kept" },
-  { name: "config", type: "string", default: "/etc/coracle/config.yaml", commands: BOTH, help: "file with the same keys as these flags" },
-  { name: "log-level", type: "string", default: "info", commands: BOTH, help: "debug, info, warn or error" },
+  { name: "data-dir", type: "string", default: "/var/lib/coracle", commands: ALL, help: "where everything is kept" },
+  { name: "config", type: "string", default: "/etc/coracle/config.yaml", commands: ALL, help: "file with the same keys as these flags" },
+  { name: "log-level", type: "string", default: "info", commands: ALL, help: "debug, info, warn or error" },
   { name: "token", type: "string", commands: ["server", "agent", "simulate"], help: "what machines join with: the server's token, or one of coracle token create" },
   { name: "token-file", type: "string", commands: ["server", "agent", "simulate"], help: "file with the token, instead of --token" },
   { name: "https-listen-port", type: "integer", default: 6443, commands: SERVER, help: "port of the API server" },
@@ -43,11 +44,13 @@ export const FLAGS = [
   { name: "server", type: "string", commands: ["agent", "simulate"], help: "https://host:port of the server to join; several, comma separated, for when one is away" },
   { name: "node-name", type: "string", commands: BOTH, help: "default: the host name" },
   { name: "node-ip", type: "list", commands: BOTH, help: "address of this node; default: of the interface with the default route" },
-  { name: "node-label", type: "list", commands: BOTH, help: "k=v, set when the node registers" },
-  { name: "node-taint", type: "list", commands: BOTH, help: "k=v:Effect, set when the node registers" },
+  { name: "node-label", type: "list", commands: ALL, help: "k=v, set when the node registers" },
+  { name: "node-taint", type: "list", commands: ALL, help: "k=v:Effect, set when the node registers" },
   { name: "container-runtime-endpoint", type: "string", commands: BOTH, help: "a CRI socket to use instead of the bundled containerd" },
   { name: "kubelet-port", type: "integer", default: 10250, commands: BOTH, help: "port of the node's own API" },
   { name: "kubelet-arg", type: "list", commands: BOTH, help: "k=v, a setting of the kubelet under upstream's name" },
+  { name: "kubeconfig", type: "string", commands: ["simulate"], help: "instead of --server and --token: all hollow nodes speak in this file's name, over few connections" },
+  { name: "node-prefix", type: "string", default: "hollow", commands: ["simulate"], help: "hollow nodes are named <prefix>-0, <prefix>-1 …" },
   { name: "nodes", type: "integer", default: 1, commands: ["simulate"], help: "how many hollow nodes to join" },
 ] as const satisfies readonly Flag[];
 

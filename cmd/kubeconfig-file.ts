@@ -1,0 +1,45 @@
+/** Reads a kubeconfig: the server, and the credentials of its current context. Credentials that a program would have to fetch (exec, auth providers) are not supported. */
+import { dirname, resolve } from "node:path";
+import { parse } from "yaml";
+import type { Credentials } from "../core/client/http-transport.ts";
+import { ConfigError, readText } from "./config/config.ts";
+
+interface Named<T> { readonly name?: string; readonly cluster?: T; readonly user?: T; readonly context?: T }
+interface Cluster { readonly server?: string; readonly "certificate-authority"?: string; readonly "certificate-authority-data"?: string; readonly "tls-server-name"?: string }
+interface User { readonly "client-certificate"?: string; readonly "client-certificate-data"?: string; readonly "client-key"?: string; readonly "client-key-data"?: string; readonly token?: string; readonly tokenFile?: string }
+interface Context { readonly cluster?: string; readonly user?: string }
+interface Config { readonly clusters?: readonly Named<Cluster>[]; readonly users?: readonly Named<User>[]; readonly contexts?: readonly Named<Context>[]; readonly "current-context"?: string }
+
+export interface KubeconfigFile { readonly server: string; readonly credentials: Credentials }
+
+/** Throws ConfigError for what cannot be used. */
+export function readKubeconfig(path: string): KubeconfigFile {
+  const text = readText(path);
+  if (text === undefined) throw new ConfigError(`--kubeconfig ${path}: no such file`);
+  let config: Config | null;
+  try {
+    config = parse(text) as Config | null;
+  } catch (cause) {
+    throw new ConfigError(`--kubeconfig ${path}: ${(cause as Error).message}`, { cause });
+  }
+  const named = <T>(list: readonly Named<T>[] | undefined, name: string | undefined): Named<T> => list?.find((one) => one.name === name) ?? {};
+  const { context = {} } = named(config?.contexts, config?.["current-context"]);
+  const { cluster = {} } = named(config?.clusters, context.cluster);
+  const { user = {} } = named(config?.users, context.user);
+  if (!cluster.server) throw new ConfigError(`--kubeconfig ${path}: its current context names no server`);
+
+  const material = (data: string | undefined, file: string | undefined): string | undefined => {
+    if (data) return Buffer.from(data, "base64").toString();
+    if (!file) return undefined;
+    const content = readText(resolve(dirname(path), file));
+    if (content === undefined) throw new ConfigError(`--kubeconfig ${path}: ${file}: no such file`);
+    return content;
+  };
+  const credentials: Credentials = {
+    ca: material(cluster["certificate-authority-data"], cluster["certificate-authority"]),
+    cert: material(user["client-certificate-data"], user["client-certificate"]), key: material(user["client-key-data"], user["client-key"]),
+    token: user.token ?? material(undefined, user.tokenFile)?.trim(), serverName: cluster["tls-server-name"],
+  };
+  if (credentials.token === undefined && credentials.cert === undefined) throw new ConfigError(`--kubeconfig ${path}: its current context has neither a certificate nor a token`);
+  return { server: cluster.server, credentials };
+}
