@@ -21,6 +21,7 @@ import { namespaceController } from "./namespace/namespace.ts";
 import { type NodeIpamConfig, nodeIpamController } from "./nodeipam/nodeipam.ts";
 import { nodeLifecycleControllers } from "./nodelifecycle/nodelifecycle.ts";
 import { podGcController } from "./podgc/podgc.ts";
+import { claimProtectionController, classProtectionController, volumeProtectionController } from "./protection/protection.ts";
 import { replicaSetController, replicationController } from "./replicaset/replicaset.ts";
 import { rootCaController } from "./rootca/rootca.ts";
 import { controllerMetrics, runController } from "./run-controller.ts";
@@ -61,6 +62,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
     ...(nodeIpam === undefined ? [] : [nodeIpamController({ ...deps, config: nodeIpam })]),
     clusterRoleAggregationController(deps),
     csrApprovingController({ ...deps, approveServing }), csrCleanerController(deps), ...(authorityFor === undefined ? [] : [csrSigningController({ ...deps, authorityFor })]),
+    claimProtectionController(deps), volumeProtectionController(deps), classProtectionController(deps),
     ...(tokenFor === undefined ? [] : [serviceAccountTokensController({ ...deps, rootCa, tokenFor })]),
   ];
   return [garbageCollector({ ...deps, metrics }), ...controllers.map((controller) => runController(controller, { clock, log, metrics }))];

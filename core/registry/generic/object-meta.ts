@@ -13,12 +13,20 @@ import type { WriteContext } from "./resource.ts";
 /** All annotations of an object together, keys and values. */
 const ANNOTATIONS_BYTES_MAX = 256 * 1024;
 
-/** Sets what the server decides at a create and drops what a client may not. Mutates. */
-export function fillForCreate(object: ApiObject, context: WriteContext, hasGeneration: boolean): void {
-  const meta = object.metadata as Partial<ObjectMeta> & { name: string };
+/** Drops what a client may not set at a create. Mutates. */
+export function wipeSystemFields(metadata: ObjectMeta): void {
+  const meta = metadata as Partial<ObjectMeta>;
+  delete meta.uid;
+  delete meta.creationTimestamp;
   delete meta.selfLink;
   delete meta.deletionTimestamp;
   delete meta.deletionGracePeriodSeconds;
+}
+
+/** Sets what the server decides at a create. Mutates. */
+export function fillForCreate(object: ApiObject, context: WriteContext, hasGeneration: boolean): void {
+  const meta = object.metadata as Partial<ObjectMeta> & { name: string };
+  wipeSystemFields(object.metadata);
   delete meta.resourceVersion;
   meta.uid = context.uuid();
   meta.creationTimestamp = timestamp(context.nowMs);

@@ -68,6 +68,8 @@ export type Subresource<T extends ApiObject = ApiObject> =
   /** Writes only a part of the object: status, approval, finalize, resize, ephemeralcontainers. */
   | {
       readonly type: "part";
+      /** `false`: a write through it never bumps metadata.generation. */
+      readonly generation?: false;
       /** Takes the part from `next` and all the rest from `old`. Mutates `next`. */
       prepare(next: T, old: Readonly<T>, context: WriteContext): void;
       validate?(next: Readonly<T>, old: Readonly<T>): Iterable<FieldError>;

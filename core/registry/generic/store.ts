@@ -209,7 +209,7 @@ export class ResourceStore {
     if (keepsStatus) copyField(draft, old, "status");
     if (subresource) subresource.prepare(draft, old, context);
     else definition.prepareForUpdate?.(draft, old, context);
-    if (this.#bumpsGeneration(draft, old)) draft.metadata.generation = (old.metadata.generation ?? 0) + 1;
+    if (subresource?.generation !== false && this.#bumpsGeneration(draft, old)) draft.metadata.generation = (old.metadata.generation ?? 0) + 1;
     options.manage?.(draft, old);
     const allocation = subresource ? undefined : await definition.allocate?.(draft, old, context);
     try {

@@ -66,5 +66,5 @@ async function spend(scope: Scope, pod: Readonly<Pod>): Promise<void> {
     status.disruptionsAllowed--;
     status.disruptedPods = { ...status.disruptedPods, [pod.metadata.name]: timestamp(server.clock.nowMs()) };
     return next as unknown as ApiObject;
-  }, { ...options, manage: () => undefined, subresource: { type: "part", prepare: () => undefined } });
+  }, { ...options, manage: () => undefined, subresource: { type: "part", prepare: () => undefined, generation: false } });
 }

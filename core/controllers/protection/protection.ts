@@ -1,0 +1,102 @@
+/**
+ * Storage that is in use does not go while it is: admission puts a finalizer on claims, volumes and attribute classes, and this takes it off once nobody uses them.
+ *
+ *   PersistentVolumeClaim   no pod that runs, or may still run, names it
+ *   PersistentVolume        it is not bound
+ *   VolumeAttributesClass   no claim and no volume names it
+ *
+ * Source: kubernetes v1.36 pkg/controller/volume/{pvcprotection,pvprotection,vacprotection}
+ */
+import type { PersistentVolume, PersistentVolumeClaim, Pod } from "../../api/gen/core.v1.ts";
+import type { VolumeAttributesClass } from "../../api/gen/storage.v1.ts";
+import { type ApiObject, hasFinalizer, isDeleting, keyOf, namespaceOf, type ObjectKey, objectKey } from "../../api/meta/object-meta.ts";
+import { isNotFound } from "../../api/meta/status-error.ts";
+import type { ResourceClient } from "../../client/client.ts";
+import type { Index, Informer } from "../../client/informer.ts";
+import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, VOLUME_ATTRIBUTES_CLASSES } from "../../client/resources.ts";
+import { type Controller, itself, mapped, type Watch } from "../controller.ts";
+import type { ControllerDeps } from "../deps.ts";
+import { isTerminal } from "../pod-state.ts";
+
+type Deps = Pick<ControllerDeps, "client" | "informers">;
+
+const CLAIM_FINALIZER = "kubernetes.io/pvc-protection";
+const VOLUME_FINALIZER = "kubernetes.io/pv-protection";
+const CLASS_FINALIZER = "kubernetes.io/vac-protection";
+
+const PODS_BY_CLAIM: Index<Pod> = { name: "claim", valuesOf: (pod) => claimsOf(pod) };
+const CLAIMS_BY_CLASS: Index<PersistentVolumeClaim> = {
+  name: "volume attributes class",
+  valuesOf: ({ spec, status }) => [spec.volumeAttributesClassName, status?.currentVolumeAttributesClassName, status?.modifyVolumeStatus?.targetVolumeAttributesClassName].flatMap((name) => name || []),
+};
+const VOLUMES_BY_CLASS: Index<PersistentVolume> = { name: "volume attributes class", valuesOf: ({ spec }) => (spec.volumeAttributesClassName ? [spec.volumeAttributesClassName] : []) };
+
+/** Keys of the claims a pod uses, those made for its ephemeral volumes among them. */
+function claimsOf(pod: Readonly<Pod>): ObjectKey[] {
+  return (pod.spec.volumes ?? []).flatMap(({ name, persistentVolumeClaim, ephemeral }) => {
+    const claim = persistentVolumeClaim?.claimName ?? (ephemeral ? `${pod.metadata.name}-${name}` : undefined);
+    return claim === undefined ? [] : [objectKey(namespaceOf(pod), claim)];
+  });
+}
+
+export function claimProtectionController({ client, informers }: Deps): Controller {
+  const claims = informers.of(PERSISTENT_VOLUME_CLAIMS);
+  const pods = informers.of(PODS);
+  return protection(claims, client.resource(PERSISTENT_VOLUME_CLAIMS), {
+    name: "pvc_protection", finalizer: CLAIM_FINALIZER,
+    // a pod that has ended holds nothing, and one that was never placed will not be: its claim is going
+    inUse: (claim) => pods.by(PODS_BY_CLAIM, keyOf(claim)).some((pod) => pod.spec.nodeName !== undefined && pod.spec.nodeName !== "" && !isTerminal(pod)),
+    watches: [mapped(pods, ({ object, old }) => [...claimsOf(object), ...(old ? claimsOf(old) : [])])],
+  });
+}
+
+export function volumeProtectionController({ client, informers }: Deps): Controller {
+  return protection(informers.of(PERSISTENT_VOLUMES), client.resource(PERSISTENT_VOLUMES), {
+    name: "pv_protection", finalizer: VOLUME_FINALIZER, watches: [],
+    inUse: ({ status }) => status?.phase === "Bound",
+  });
+}
+
+export function classProtectionController({ client, informers }: Deps): Controller {
+  const claims = informers.of(PERSISTENT_VOLUME_CLAIMS);
+  const volumes = informers.of(PERSISTENT_VOLUMES);
+  return protection<VolumeAttributesClass>(informers.of(VOLUME_ATTRIBUTES_CLASSES), client.resource(VOLUME_ATTRIBUTES_CLASSES), {
+    name: "vac_protection", finalizer: CLASS_FINALIZER,
+    inUse: ({ metadata: { name } }) => claims.by(CLAIMS_BY_CLASS, name).length > 0 || volumes.by(VOLUMES_BY_CLASS, name).length > 0,
+    watches: [
+      mapped(claims, ({ object, old }) => [object, ...(old ? [old] : [])].flatMap((claim) => [...CLAIMS_BY_CLASS.valuesOf(claim)]).map((name) => objectKey("", name))),
+      mapped(volumes, ({ object, old }) => [object, ...(old ? [old] : [])].flatMap((volume) => [...VOLUMES_BY_CLASS.valuesOf(volume)]).map((name) => objectKey("", name))),
+    ],
+  });
+}
+
+interface Rule<T extends ApiObject> {
+  readonly name: string;
+  readonly finalizer: string;
+  inUse(object: Readonly<T>): boolean;
+  readonly watches: readonly Watch[];
+}
+
+function protection<T extends ApiObject>(informer: Informer<T>, client: ResourceClient<T>, { name, finalizer, inUse, watches }: Rule<T>): Controller {
+  return {
+    name,
+    workers: 1,
+    watches: [itself(informer), ...watches],
+    async reconcile(key, { signal }) {
+      const object = informer.get(key);
+      if (!object) return;
+      if (isDeleting(object) && hasFinalizer(object, finalizer)) {
+        if (inUse(object)) return; // looked at again when a user goes
+        await write(object, (object.metadata.finalizers ?? []).filter((one) => one !== finalizer), signal);
+      } else if (!isDeleting(object) && !hasFinalizer(object, finalizer)) {
+        await write(object, [...(object.metadata.finalizers ?? []), finalizer], signal); // from before there was protection
+      }
+    },
+  };
+
+  async function write(object: Readonly<T>, finalizers: string[], signal: AbortSignal): Promise<void> {
+    await client.update({ ...object, metadata: { ...object.metadata, finalizers } }, { signal }).catch((error: unknown) => {
+      if (!isNotFound(error)) throw error;
+    });
+  }
+}
