@@ -260,6 +260,8 @@ start_background() {
 }
 
 start() {
+  STARTED=$(date +%s) LOG_BYTES=0
+  [ ! -f "$LOG_FILE" ] || LOG_BYTES=$(wc -c <"$LOG_FILE")
   if [ -d /run/systemd/system ] && have systemctl; then start_systemd
   elif [ -d /run/openrc ] && have rc-service; then start_openrc
   else start_background; fi
@@ -270,6 +272,7 @@ wait_for() {
   what=$1
   shift
   until "$@" >/dev/null 2>&1; do
+    [ -z "${REFUSED:-}" ] || fail "$REFUSED"
     [ "$(date +%s)" -lt "$DEADLINE" ] || { FAILED=$what; return 1; }
     sleep 0.3 2>/dev/null || sleep 1
   done
@@ -278,7 +281,18 @@ wait_for() {
 kubectl_() { "$BIN_DIR/coracle" kubectl --kubeconfig "$KUBECONFIG_FILE" --request-timeout 5s "$@"; }
 server_ready() { [ -s "$KUBECONFIG_FILE" ] && [ "$(kubectl_ get --raw /readyz)" = ok ]; }
 node_ready() { [ "$(kubectl_ get node "$NODE_NAME" -o 'jsonpath={.status.conditions[?(@.type=="Ready")].status}')" = True ]; }
-agent_ready() { [ -S "$DATA_DIR/agent/run/containerd.sock" ]; }
+
+# An agent that cannot join ends at once, saying why: a wrong token, a name that is taken.
+agent_ready() {
+  [ ! -S "$DATA_DIR/agent/run/containerd.sock" ] || return 0
+  REFUSED=$(log_since_start | sed -n 's/^coracle: //p' | tail -n 1)
+  return 1
+}
+
+log_since_start() {
+  if [ -d /run/systemd/system ]; then journalctl -q -u coracle -o cat --since "@$STARTED"
+  elif [ -f "$LOG_FILE" ]; then tail -c "+$((LOG_BYTES + 1))" "$LOG_FILE"; fi
+}
 
 wait_until_ready() {
   started=$(date +%s)
