@@ -15,7 +15,7 @@ import type { PodDisruptionBudget } from "../api/gen/policy.v1.ts";
 import type { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from "../api/gen/rbac.v1.ts";
 import type { DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice } from "../api/gen/resource.v1.ts";
 import type { PriorityClass } from "../api/gen/scheduling.v1.ts";
-import type { CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment } from "../api/gen/storage.v1.ts";
+import type { CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment, VolumeAttributesClass } from "../api/gen/storage.v1.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
 import type { ResourceRef } from "./client.ts";
 
@@ -118,3 +118,4 @@ export const CSI_NODES = ref<CSINode>("storage.k8s.io", "v1", "csinodes", "CSINo
 export const CSI_STORAGE_CAPACITIES = ref<CSIStorageCapacity>("storage.k8s.io", "v1", "csistoragecapacities", "CSIStorageCapacity", NAMESPACED);
 export const STORAGE_CLASSES = ref<StorageClass>("storage.k8s.io", "v1", "storageclasses", "StorageClass", CLUSTER);
 export const VOLUME_ATTACHMENTS = ref<VolumeAttachment>("storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment", CLUSTER);
+export const VOLUME_ATTRIBUTES_CLASSES = ref<VolumeAttributesClass>("storage.k8s.io", "v1", "volumeattributesclasses", "VolumeAttributesClass", CLUSTER);
