@@ -16,6 +16,7 @@ import { bootstrapTokenAuthenticator } from "../core/authn/bootstrap-token.ts";
 import { JWKS_PATH, jsonWebKeySet, OPENID_CONFIG_PATH, openIdConfiguration } from "../core/authn/openid.ts";
 import { requestHeaderAuthenticator } from "../core/authn/request-header.ts";
 import { serviceAccountTokenAuthenticator } from "../core/authn/service-account.ts";
+import { encodeLegacyClaims } from "../core/authn/service-account-claims.ts";
 import { staticTokenAuthenticator } from "../core/authn/static-token.ts";
 import { tokenIssuer } from "../core/authn/token-issuer.ts";
 import { certificateAuthenticator } from "../core/authn/x509.ts";
@@ -44,7 +45,7 @@ import { httpsServer } from "../core/net/http-server.ts";
 import type { Log } from "../core/observe/log.ts";
 import type { Metrics } from "../core/observe/metrics.ts";
 import { SERVING_NAME } from "../core/pki/identities.ts";
-import { verifyingKeys } from "../core/pki/jwt.ts";
+import { signJwt, verifyingKeys } from "../core/pki/jwt.ts";
 import { openPki, type Pki } from "../core/pki/pki.ts";
 import { certificateRotation } from "../core/pki/rotate.ts";
 import { convert } from "../core/registry/conversions.ts";
@@ -224,6 +225,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     rootCa: () => pki.authority("server-ca").bundlePem,
     nodeIpam: { clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(",") },
     approveServing: true,
+    tokenFor: ({ metadata: { name, namespace = "", uid } }, secret) => signJwt(encodeLegacyClaims({ namespace, secretName: secret.metadata.name, serviceAccount: { name, uid } }), keys.signing),
     authorityFor: (signer) => (signer === "kubernetes.io/kubelet-serving" ? pki.authority("server-ca") : signer.startsWith("kubernetes.io/kube-apiserver-client") ? pki.authority("client-ca") : undefined),
   }) : [];
 
