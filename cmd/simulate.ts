@@ -70,7 +70,7 @@ async function inOwnNames(names: readonly string[], base: Base, signal: AbortSig
     const informers = informerFactory({ client, clock, random, log });
     const events = eventWriter({ client, clock, random, log });
     const parts = hollowNode({
-      ...identityOf(settings), name, index, client, cri, events, clock, log: log.with({ node: name }), annotations: { [MACHINE_ANNOTATION]: machineName(identity.machineKey) },
+      ...identityOf(settings), name, index, client, cri, events, clock, log, annotations: { [MACHINE_ANNOTATION]: machineName(identity.machineKey) },
       pods: informers.of(PODS, { fieldSelector: `spec.nodeName=${name}` }), nodes: informers.of(NODES, { fieldSelector: `metadata.name=${name}` }),
     });
     running.push(runAll([informers, events, ...parts], quit).catch((error: unknown) => {
@@ -111,7 +111,7 @@ async function inOneName(kubeconfig: string, names: readonly string[], base: Bas
     name: "hollow nodes",
     async run(quit, ready) {
       ready();
-      await settleAll(names.map((name, index) => runAll(hollowNode({ ...identityOf(settings), name, index, client, cri, events, pods, nodes, clock, log: log.with({ node: name }), annotations: {} }), quit)));
+      await settleAll(names.map((name, index) => runAll(hollowNode({ ...identityOf(settings), name, index, client, cri, events, pods, nodes, clock, log, annotations: {} }), quit)));
     },
   };
   await runAll([informers, events, together], signal);

@@ -52,7 +52,7 @@ export function hollowNode({ name, index, version, labels, annotations, taints, 
     client, nodes, cri, machine: machineOf(name), clock, log, events: events.from({ component: "kubelet", host: name }),
     runtimeSilentMs: () => 0, runtimeSilentMsMax: Number.MAX_SAFE_INTEGER, pressures: () => new Set(),
   });
-  return [...agent.parts, hollowPods({ nodeName: name, nodeIps, node: agent.current, client, pods, clock, log })];
+  return [...agent.parts, hollowPods({ nodeName: name, nodeIps, node: agent.current, client, pods, clock, log: log.with({ node: name }) })];
 }
 
 /** Room for more pods than a node takes. */
