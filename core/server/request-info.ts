@@ -86,8 +86,9 @@ function decodePart(part: string): string {
   }
 }
 
+/** A boolean of a query, as Go's conversion reads it. Absent is false. */
 export function isTrue(value: string | null): boolean {
-  return value === "" || value === "1" || value?.toLowerCase() === "true";
+  return value !== null && value !== "0" && value.toLowerCase() !== "false";
 }
 
 /** A list of metadata.name=x is a request for that one object, which is how RBAC's resourceNames come to apply to lists. */

@@ -4,7 +4,8 @@
  * Source: kubernetes v1.36 apiserver/pkg/registry/rest/delete.go, apiserver/pkg/registry/generic/registry/store.go (deletionFinalizersForGarbageCollection)
  */
 import type { ApiObject } from "../../api/meta/object-meta.ts";
-import { badRequest } from "../../api/meta/status-error.ts";
+import type { GroupResource } from "../../api/meta/gvk.ts";
+import { conflict } from "../../api/meta/status-error.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import type { Resource } from "./resource.ts";
 
@@ -25,31 +26,45 @@ export function planDelete(object: Readonly<ApiObject>, definition: Resource, op
   const { metadata } = object;
   const next: ApiObject = { ...object, metadata: { ...metadata } };
   const finalizers = finalizersFor(metadata.finalizers ?? [], definition, options);
+  if (!metadata.deletionTimestamp) for (const added of definition.finalizersOnDelete ?? []) if (!finalizers.includes(added)) finalizers.push(added);
   if (finalizers.length > 0) next.metadata.finalizers = finalizers;
   else delete next.metadata.finalizers;
   const finalizersChanged = finalizers.join() !== (metadata.finalizers ?? []).join();
 
-  if (metadata.deletionTimestamp) return planAgain(next, definition, options, finalizersChanged);
+  const requested = options.gracePeriodSeconds === undefined ? undefined : options.gracePeriodSeconds < 0 ? 1 : options.gracePeriodSeconds;
+  if (metadata.deletionTimestamp) return planAgain({ object, next, finalizersChanged, isGraceful: definition.gracePeriodSeconds !== undefined, isHeld: isHeld(next, definition), requested, nowMs });
 
-  const graceSeconds = definition.gracePeriodSeconds?.(next, options.gracePeriodSeconds) ?? 0;
-  const held = finalizers.length > 0 || (definition.isHeld?.(next) ?? false);
-  if (graceSeconds === 0 && !held) return { type: "remove" };
+  const graceSeconds = definition.gracePeriodSeconds?.(next, requested) ?? 0;
+  if (graceSeconds === 0 && !isHeld(next, definition)) return { type: "remove" };
   next.metadata.deletionTimestamp = timestamp(nowMs + graceSeconds * 1000);
   next.metadata.deletionGracePeriodSeconds = graceSeconds;
-  definition.markDeleting?.(next);
+  definition.markDeleting?.(next, nowMs);
   return { type: "mark", next };
 }
 
-/** An object that is being deleted already: its grace may become shorter, never longer. */
-function planAgain(next: ApiObject, definition: Resource, options: DeleteOptions, finalizersChanged: boolean): DeletePlan {
-  const before = next.metadata.deletionGracePeriodSeconds ?? 0;
-  const held = (next.metadata.finalizers?.length ?? 0) > 0 || (definition.isHeld?.(next) ?? false);
-  const requested = definition.gracePeriodSeconds ? options.gracePeriodSeconds : undefined;
-  const graceSeconds = requested === undefined ? before : Math.min(before, Math.max(0, definition.gracePeriodSeconds!(next, requested)));
+function isHeld(next: Readonly<ApiObject>, definition: Resource): boolean {
+  return (next.metadata.finalizers?.length ?? 0) > 0 || (definition.isHeld?.(next) ?? false);
+}
+
+interface Again {
+  readonly object: Readonly<ApiObject>;
+  readonly next: ApiObject;
+  readonly finalizersChanged: boolean;
+  readonly isGraceful: boolean;
+  readonly isHeld: boolean;
+  readonly requested: number | undefined;
+  readonly nowMs: number;
+}
+
+/** An object that is being deleted already: its grace may become shorter, never longer. While it runs, nothing else changes. */
+function planAgain({ object, next, finalizersChanged, isGraceful, isHeld: held, requested, nowMs }: Again): DeletePlan {
+  const before = object.metadata.deletionGracePeriodSeconds ?? 0;
+  if (!isGraceful || before === 0) return held ? (finalizersChanged ? { type: "mark", next } : { type: "keep" }) : { type: "remove" };
+  if (requested === undefined || requested >= before) return { type: "keep" };
+  const deletionMs = Date.parse(object.metadata.deletionTimestamp!) + (requested - before) * 1000;
+  const graceSeconds = deletionMs < nowMs && requested > 0 ? 1 : requested; // it is still for its node to end it
   if (graceSeconds === 0 && !held) return { type: "remove" };
-  if (graceSeconds === before) return finalizersChanged ? { type: "mark", next } : { type: "keep" };
-  const deletionMs = Date.parse(next.metadata.deletionTimestamp!) - (before - graceSeconds) * 1000;
-  next.metadata.deletionTimestamp = timestamp(deletionMs);
+  next.metadata.deletionTimestamp = timestamp(Math.max(deletionMs, nowMs));
   next.metadata.deletionGracePeriodSeconds = graceSeconds;
   return { type: "mark", next };
 }
@@ -69,7 +84,10 @@ export function finishedBy(next: Readonly<ApiObject>, definition: Resource): boo
   return deletionTimestamp !== undefined && (deletionGracePeriodSeconds ?? 0) === 0 && (finalizers?.length ?? 0) === 0 && !(definition.isHeld?.(next) ?? false);
 }
 
-export function checkDeleteOptions(options: DeleteOptions): void {
-  if (options.orphanDependents !== undefined && options.propagationPolicy !== undefined)
-    throw badRequest("orphanDependents and deletionPropagation cannot be both set");
+/** Throws 409 when the object is not the one that was meant. */
+export function checkDeletePreconditions(resource: GroupResource, { metadata: { name, uid, resourceVersion } }: Readonly<ApiObject>, preconditions: DeleteOptions["preconditions"]): void {
+  if (preconditions?.uid && preconditions.uid !== uid)
+    throw conflict(resource, name, `the UID in the precondition (${preconditions.uid}) does not match the UID in record (${uid}). The object might have been deleted and then recreated`);
+  if (preconditions?.resourceVersion && preconditions.resourceVersion !== resourceVersion)
+    throw conflict(resource, name, `the ResourceVersion in the precondition (${preconditions.resourceVersion}) does not match the ResourceVersion in record (${resourceVersion}). The object might have been modified`);
 }

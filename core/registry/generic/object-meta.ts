@@ -51,7 +51,9 @@ function setOrDelete<K extends "deletionTimestamp" | "deletionGracePeriodSeconds
   else meta[name] = value;
 }
 
-export function* validateMeta(object: Readonly<ApiObject>, namespaced: boolean, validateName: (name: string) => Iterable<string>): Iterable<FieldError> {
+export function* validateMeta(
+  object: Readonly<ApiObject>, namespaced: boolean, validateName: (name: string) => Iterable<string>, { anyFinalizer = false }: { readonly anyFinalizer?: boolean } = {},
+): Iterable<FieldError> {
   const { name, generateName, namespace, labels, annotations, ownerReferences, finalizers } = object.metadata;
   const path = "metadata";
   if (generateName) for (const text of validateName(generateName.replace(/-$/, "a"))) yield invalid(child(path, "generateName"), generateName, text);
@@ -64,7 +66,7 @@ export function* validateMeta(object: Readonly<ApiObject>, namespaced: boolean, 
   yield* validateLabels(labels ?? {}, child(path, "labels"));
   yield* validateAnnotations(annotations ?? {}, child(path, "annotations"));
   yield* validateOwners(ownerReferences ?? [], child(path, "ownerReferences"));
-  for (const finalizer of finalizers ?? []) for (const text of finalizerErrors(finalizer)) yield invalid(child(path, "finalizers"), finalizer, text);
+  for (const finalizer of finalizers ?? []) for (const text of finalizerErrors(finalizer, anyFinalizer)) yield invalid(child(path, "finalizers"), finalizer, text);
 }
 
 function* validateAnnotations(annotations: Readonly<Record<string, string>>, path: string): Iterable<FieldError> {
@@ -93,9 +95,9 @@ function* validateOwners(owners: readonly NonNullable<ObjectMeta["ownerReference
   }
 }
 
-function* finalizerErrors(finalizer: string): Iterable<string> {
+function* finalizerErrors(finalizer: string, anyFinalizer: boolean): Iterable<string> {
   yield* qualifiedName(finalizer);
-  if (!finalizer.includes("/") && !["orphan", "foregroundDeletion", "kubernetes"].includes(finalizer))
+  if (!anyFinalizer && !finalizer.includes("/") && !["orphan", "foregroundDeletion", "kubernetes"].includes(finalizer))
     yield "name is neither a standard finalizer name nor is it fully qualified";
 }
 

@@ -40,6 +40,10 @@ export interface Resource<T extends ApiObject = ApiObject> {
   readonly generation?: false | ((next: Readonly<T>, old: Readonly<T>) => boolean);
   /** How names are checked; default: DNS-1123 subdomain. Yields the texts of what is wrong. */
   validateName?(name: string): Iterable<string>;
+  /** Finalizers need only be qualified names, as those of custom resources. */
+  readonly anyFinalizer?: boolean;
+  /** What a delete adds, so that something is done first. */
+  readonly finalizersOnDelete?: readonly string[];
   /** PUT of a name that does not exist creates it. */
   readonly createOnUpdate?: boolean;
   /** PUT without a resourceVersion is refused when false. Default: true. */
@@ -51,7 +55,7 @@ export interface Resource<T extends ApiObject = ApiObject> {
   /** Whether something of the object's own keeps it from going once it is being deleted (spec.finalizers of a namespace). metadata.finalizers are looked after by store.ts. */
   isHeld?(object: Readonly<T>): boolean;
   /** Changes the copy that is marked for deletion (status.phase of a namespace). */
-  markDeleting?(object: T): void;
+  markDeleting?(object: T, nowMs: number): void;
   /** Whether deletion keeps dependents when the client does not say ("orphan"), as for replication controllers. */
   readonly defaultPropagation?: "Orphan" | "Background";
   readonly subresources?: Readonly<Record<string, Subresource<T>>>;
@@ -78,6 +82,8 @@ export type Subresource<T extends ApiObject = ApiObject> =
   | {
       readonly type: "view";
       read(object: Readonly<T>): ApiObject;
+      /** What a GET answers with, where that is not what `read` gives. May throw a StatusError. */
+      show?(object: Readonly<T>): ApiObject;
       /** Mutates `object`. */
       write(object: T, view: Readonly<ApiObject>): void;
       validate?(view: Readonly<ApiObject>): Iterable<FieldError>;

@@ -12,13 +12,13 @@ import type { GroupResource } from "../../api/meta/gvk.ts";
 import { type FieldError, invalid as invalidField } from "../../api/meta/field-error.ts";
 import { dns1123Subdomain } from "../../api/meta/names.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
-import { alreadyExists, conflict, generateNameConflict, invalid, notFound, resourceVersionTooOld, serviceUnavailable, StatusError, statusError } from "../../api/meta/status-error.ts";
+import { alreadyExists, conflict, generateNameConflict, invalid, isAlreadyExists, notFound, resourceVersionTooOld, serviceUnavailable, StatusError, statusError } from "../../api/meta/status-error.ts";
 import { keepTimesIfUnchanged } from "../../api/patch/apply/timestamps.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import { type Random, safeSuffix } from "../../lifecycle/random.ts";
 import { type Revision, type Store, StoreError } from "../../../storage/store.ts";
 import { Cached, cachedOf, deepFreeze, storedOf } from "./cached.ts";
-import { type DeleteOptions, finishedBy, planDelete } from "./deletion.ts";
+import { checkDeletePreconditions, type DeleteOptions, finishedBy, planDelete } from "./deletion.ts";
 import { fillForCreate, keepForUpdate, validateMeta, validateMetaUpdate } from "./object-meta.ts";
 import type { Resource, Subresource, WriteContext } from "./resource.ts";
 import type { Selection } from "./selection.ts";
@@ -41,8 +41,6 @@ export interface WriteOptions {
   readonly signal: AbortSignal;
   /** Validating admission: the last word before the write. Throws to refuse. */
   validate?(next: Readonly<ApiObject>, old: Readonly<ApiObject> | undefined): Promise<void>;
-  /** Records who owns which field. Mutates `next`, once it is otherwise final but for what is allocated. */
-  manage?(next: ApiObject, live: Readonly<ApiObject> | undefined): void;
   warn?(text: string): void;
 }
 
@@ -133,22 +131,29 @@ export class ResourceStore {
       try {
         return await this.#createOnce(object, options);
       } catch (error) {
-        if (!generateName || !(error instanceof StatusError) || error.reason !== "AlreadyExists") throw error;
+        if (!generateName || !isAlreadyExists(error)) throw this.#namedTaken(error, metadata);
         if (tries >= GENERATE_NAME_TRIES) throw generateNameConflict(this.#groupResource, metadata.name);
       }
     }
+  }
+
+  /** Tells of a name that is only about to be free. */
+  #namedTaken(error: unknown, { namespace = "", name }: ApiObject["metadata"]): unknown {
+    if (!isAlreadyExists(error) || !(error instanceof StatusError)) return error;
+    const taken = this.cache.get(this.keyOf(namespace, name));
+    if (!taken?.object.metadata.deletionTimestamp) return error;
+    return new StatusError({ ...error.status, message: `object is being deleted: ${error.message}` });
   }
 
   #generatedName(base: string): string {
     return base.slice(0, GENERATED_NAME_BYTES_MAX - GENERATED_SUFFIX_LENGTH) + safeSuffix(this.#deps.random, GENERATED_SUFFIX_LENGTH);
   }
 
-  async #createOnce(draft: ApiObject, { context, signal, validate, manage, warn }: WriteOptions): Promise<Cached> {
+  async #createOnce(draft: ApiObject, { context, signal, validate, warn }: WriteOptions): Promise<Cached> {
     const { definition } = this;
     fillForCreate(draft, context, definition.generation !== false);
     if (this.resource.hasStatus && !definition.keepsStatusOnCreate) delete (draft as { status?: unknown }).status;
     definition.prepareForCreate?.(draft, context);
-    manage?.(draft, undefined);
     const allocation = await definition.allocate?.(draft, undefined, context);
     try {
       const object = this.resource.canonical(draft);
@@ -186,7 +191,7 @@ export class ResourceStore {
         try {
           return { entry: await this.create(await transform(undefined), options), created: true };
         } catch (error) {
-          if (!(error instanceof StatusError) || error.reason !== "AlreadyExists") throw error;
+          if (!isAlreadyExists(error)) throw error;
           current = await this.get(namespace, name, options.signal);
           continue;
         }
@@ -202,7 +207,7 @@ export class ResourceStore {
     const { definition } = this;
     const { context, signal, subresource } = options;
     const old = current.object;
-    checkPreconditions(this.#groupResource, old, options.preconditions);
+    this.#checkPreconditions(current, { uid: draft.metadata.uid || undefined, ...options.preconditions });
     const named = this.#checkVersion(draft, old, options.isReplacement ?? false);
     keepForUpdate(draft, old);
     const keepsStatus = this.resource.hasStatus && !subresource;
@@ -210,7 +215,6 @@ export class ResourceStore {
     if (subresource) subresource.prepare(draft, old, context);
     else definition.prepareForUpdate?.(draft, old, context);
     if (subresource?.generation !== false && this.#bumpsGeneration(draft, old)) draft.metadata.generation = (old.metadata.generation ?? 0) + 1;
-    options.manage?.(draft, old);
     const allocation = subresource ? undefined : await definition.allocate?.(draft, old, context);
     try {
       draft.metadata.resourceVersion = old.metadata.resourceVersion;
@@ -247,12 +251,10 @@ export class ResourceStore {
 
   /** Whether the client named the version it replaces; refuses it when that is not the current one. */
   #checkVersion(next: ApiObject, old: Readonly<ApiObject>, isReplacement: boolean): boolean {
-    const { resourceVersion, uid } = next.metadata;
-    if (uid && uid !== old.metadata.uid)
-      throw conflict(this.#groupResource, old.metadata.name, `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`);
+    const { resourceVersion } = next.metadata;
     if (!resourceVersion || resourceVersion === "0") {
       if (isReplacement && this.definition.unconditionalUpdate === false)
-        throw invalid(this.#groupKind(), old.metadata.name, [invalidField("metadata.resourceVersion", 0, "must be specified for an update")]);
+        throw invalid({ group: this.resource.group, kind: this.resource.plural }, old.metadata.name, [invalidField("metadata.resourceVersion", 0, "must be specified for an update")]);
       return false;
     }
     if (resourceVersion !== old.metadata.resourceVersion) throw conflict(this.#groupResource, old.metadata.name);
@@ -275,7 +277,7 @@ export class ResourceStore {
     for (;;) {
       signal.throwIfAborted();
       if (!current) throw notFound(this.#groupResource, name);
-      checkPreconditions(this.#groupResource, current.object, deleteOptions.preconditions);
+      checkDeletePreconditions({ group: this.resource.group, resource: this.resource.kind }, current.object, deleteOptions.preconditions);
       await options.validate?.(current.object, current.object);
       const plan = planDelete(current.object, this.definition, deleteOptions, context.nowMs);
       if (plan.type === "keep") return { entry: current, done: false };
@@ -325,13 +327,23 @@ export class ResourceStore {
     }
   }
 
+  /** Throws 409 when the object is not the one that was meant. */
+  #checkPreconditions({ key, object: { metadata } }: Cached, preconditions: DeleteOptions["preconditions"]): void {
+    for (const [name, field] of [["UID", "uid"], ["ResourceVersion", "resourceVersion"]] as const) {
+      const wanted = preconditions?.[field];
+      if (wanted === undefined || wanted === metadata[field]) continue;
+      const why = `Precondition failed: ${name} in precondition: ${wanted}, ${name} in object meta: ${metadata[field]}`;
+      throw conflict(this.#groupResource, metadata.name, `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${why}`);
+    }
+  }
+
   #dryRun(key: string, object: ApiObject, exists: boolean): Cached {
     if (exists) throw alreadyExists(this.#groupResource, object.metadata.name);
     return new Cached(key, deepFreeze(object), 0);
   }
 
   #metaErrors(object: Readonly<ApiObject>): Iterable<FieldError> {
-    return validateMeta(object, this.resource.namespaced, this.definition.validateName ?? dns1123Subdomain);
+    return validateMeta(object, this.resource.namespaced, this.definition.validateName ?? dns1123Subdomain, { anyFinalizer: this.definition.anyFinalizer ?? false });
   }
 
   #check(object: Readonly<ApiObject>, errors: readonly FieldError[]): void {
@@ -349,15 +361,6 @@ function copyField(next: ApiObject, old: Readonly<ApiObject>, name: string): voi
   const value = (old as unknown as Fields)[name];
   if (value === undefined) delete (next as unknown as Fields)[name];
   else (next as unknown as Fields)[name] = value;
-}
-
-/** Throws 409 when the object is not the one that was meant. */
-export function checkPreconditions(resource: GroupResource, object: Readonly<ApiObject>, preconditions: DeleteOptions["preconditions"]): void {
-  const { uid, resourceVersion } = object.metadata;
-  if (preconditions?.uid !== undefined && preconditions.uid !== uid)
-    throw conflict(resource, object.metadata.name, `Precondition failed: UID in precondition: ${preconditions.uid}, UID in object meta: ${uid}`);
-  if (preconditions?.resourceVersion !== undefined && preconditions.resourceVersion !== resourceVersion)
-    throw conflict(resource, object.metadata.name, `Precondition failed: ResourceVersion in precondition: ${preconditions.resourceVersion}, ResourceVersion in object meta: ${resourceVersion}`);
 }
 
 /** What a failing store means to a client. */

@@ -197,6 +197,7 @@ export async function* follow(cache: ResourceCache, revision: Revision, signal: 
   let pending: CacheEvent[] = [...cache.after(revision)];
   let wake: (() => void) | undefined;
   const stop = cache.listen((event) => {
+    if (event.entry.revision <= revision) return; // of a watch that starts in the future
     pending.push(event);
     wake?.();
   });

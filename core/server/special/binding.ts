@@ -11,21 +11,22 @@ import type { Answer } from "../answer.ts";
 import type { Scope } from "../handler.ts";
 import { decodeObject } from "../verbs/body.ts";
 import { writeOptions } from "../verbs/write.ts";
+import { writeQueryOf } from "../verbs/write-options.ts";
 
 const PODS_BINDING = { group: "", resource: "pods/binding" };
 
 export async function bindPod(scope: Scope): Promise<Answer> {
   const { info, server } = scope;
+  const query = writeQueryOf(scope, "CreateOptions");
   const binding = (await decodeObject(scope)) as unknown as Binding;
   const name = info.name || binding.metadata.name;
   const errors = [...validateBinding(binding)];
   if (errors.length > 0) throw invalid({ group: "", kind: "Binding" }, name, errors);
-  const { admit, validate, ...options } = writeOptions(scope, "CREATE");
+  const { admit, validate, ...options } = writeOptions(scope, "CREATE", query);
   await admit(binding as unknown as ApiObject, undefined);
   await validate?.(binding as unknown as ApiObject, undefined);
   await server.registry.storeOf("", "pods")!.update(info.namespace, name, async (old) => assigned(old as unknown as Readonly<Pod>, binding, server.clock.nowMs()) as unknown as ApiObject, {
     ...options,
-    manage: () => undefined, // upstream records no owner for what a binding sets
     subresource: { type: "part", prepare: () => undefined, generation: false },
     ...(binding.metadata.uid ? { preconditions: { uid: binding.metadata.uid } } : {}),
   });

@@ -1,70 +1,107 @@
 /**
- * POST …/pods/{name}/eviction: deletes a pod if its disruption budgets allow it.
+ * POST …/pods/{name}/eviction: deletes a pod if its disruption budget allows it.
  *
  * Source: kubernetes v1.36 pkg/registry/core/pod/storage/eviction.go
  */
-import type { Pod } from "../../api/gen/core.v1.ts";
-import type { Eviction, PodDisruptionBudget } from "../../api/gen/policy.v1.ts";
-import { labelSelector } from "../../api/meta/label-selector.ts";
+import type { Pod, PodCondition } from "../../api/gen/core.v1.ts";
+import type { Eviction } from "../../api/gen/policy.v1.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
-import { badRequest, internalError, success, tooManyRequests } from "../../api/meta/status-error.ts";
+import { badRequest, isConflict, success } from "../../api/meta/status-error.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
-import type { DeleteOptions } from "../../registry/generic/deletion.ts";
+import { checkDeletePreconditions, type DeleteOptions } from "../../registry/generic/deletion.ts";
+import type { WriteOptions } from "../../registry/generic/store.ts";
 import type { Answer } from "../answer.ts";
 import type { Scope } from "../handler.ts";
 import { decodeObject } from "../verbs/body.ts";
+import { placeInNamespace } from "../verbs/incoming.ts";
 import { writeOptions } from "../verbs/write.ts";
+import { type WriteQuery, writeQueryOf } from "../verbs/write-options.ts";
+import { beingProcessed, budgetsOf, spendDisruption, sparesUnhealthy } from "./disruption-budget.ts";
 
-/** Evictions a budget remembers that have not been seen yet. */
-const DISRUPTED_PODS_MAX = 2000;
+/** How often a pod may change under an eviction that it does not wait for. */
+const TRIES_MAX = 20;
 
 export async function evictPod(scope: Scope): Promise<Answer> {
   const { info, server, signal } = scope;
-  const eviction = (await decodeObject(scope)) as unknown as Eviction;
-  if (eviction.metadata.name && eviction.metadata.name !== info.name)
-    throw badRequest("name in URL does not match name in Eviction object");
-  const { admit, validate, ...options } = writeOptions(scope, "CREATE");
-  await admit(eviction as unknown as ApiObject, undefined);
-  await validate?.(eviction as unknown as ApiObject, undefined);
+  const query = writeQueryOf(scope, "CreateOptions");
+  const eviction = (await decodeObject(scope)) as Eviction;
+  placeInNamespace(scope, eviction);
+  const { admit, validate, ...options } = writeOptions(scope, "CREATE", query);
+  await admit(eviction, undefined);
+  if (eviction.metadata.name !== info.name) throw badRequest("name in URL does not match name in Eviction object");
+  const asked = deleteOptionsOf(eviction, query);
+  await validate?.(eviction, undefined);
+  const write: WriteOptions = { ...options, context: { ...options.context, dryRun: asked.dryRun } };
 
   const pods = server.registry.storeOf("", "pods")!;
-  const pod = (await pods.get(info.namespace, info.name, signal)).object as unknown as Readonly<Pod>;
-  const deleteOptions = (eviction.deleteOptions ?? {}) as DeleteOptions;
-  if (!ignoresBudget(pod)) await spend(scope, pod);
-  await pods.delete(info.namespace, info.name, { ...deleteOptions, preconditions: { ...deleteOptions.preconditions, uid: deleteOptions.preconditions?.uid ?? pod.metadata.uid } }, options);
-  return { type: "object", status: 201, object: { ...success() } };
+  for (let tries = 1; ; tries++) {
+    const pod = (await pods.get(info.namespace, info.name, signal)).object as Readonly<Pod>;
+    try {
+      if (ignoresBudget(pod)) await markAndDelete(scope, mayBecomeHealthy(pod) ? pinned(asked, pod) : asked, write);
+      else await evictWithinBudget(scope, pod, asked, write);
+      return { type: "object", status: 201, object: { ...success(), code: 201 } };
+    } catch (error) {
+      if (!ignoresBudget(pod) || !isConflict(error) || asked.preconditions?.resourceVersion !== undefined || tries >= TRIES_MAX) throw error;
+    }
+  }
+}
+
+type Asked = DeleteOptions & { readonly dryRun: boolean };
+
+function deleteOptionsOf({ deleteOptions }: Eviction, query: WriteQuery): Asked {
+  const own = deleteOptions?.dryRun ?? [];
+  return { ...(deleteOptions as DeleteOptions | undefined), dryRun: query.dryRun || own.length > 0 };
 }
 
 /** A pod that has ended, has not started or is on its way out protects nothing. */
 function ignoresBudget({ status, metadata }: Readonly<Pod>): boolean {
-  return status?.phase === "Succeeded" || status?.phase === "Failed" || status?.phase === "Pending" || metadata.deletionTimestamp !== undefined;
+  return ["Succeeded", "Failed", "Pending"].includes(status?.phase ?? "") || metadata.deletionTimestamp !== undefined;
 }
 
-/** Takes one disruption from the pod's budget. Throws 429 when there is none. */
-async function spend(scope: Scope, pod: Readonly<Pod>): Promise<void> {
-  const { server, info } = scope;
-  const store = server.registry.storeOf("policy", "poddisruptionbudgets")!;
-  const budgets = [...store.select({ namespace: info.namespace })]
-    .map(({ object }) => object as unknown as Readonly<PodDisruptionBudget>)
-    .filter(({ spec }) => labelSelector(spec.selector).matches(pod.metadata.labels ?? {}));
-  if (budgets.length === 0) return;
-  if (budgets.length > 1) throw internalError(new Error("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."));
-  const { name } = budgets[0]!.metadata;
-  const unhealthy = pod.status?.conditions?.find(({ type }) => type === "Ready")?.status !== "True";
-  const { admit: _admit, validate: _validate, ...options } = writeOptions(scope, "UPDATE");
-  await store.update(info.namespace, name, async (old) => {
-    const next = structuredClone(old) as unknown as PodDisruptionBudget;
-    next.metadata.resourceVersion = "";
-    const status = (next.status ??= { disruptionsAllowed: 0, currentHealthy: 0, desiredHealthy: 0, expectedPods: 0 });
-    if (unhealthy && (next.spec.unhealthyPodEvictionPolicy === "AlwaysAllow" || (status.currentHealthy >= status.desiredHealthy && status.desiredHealthy > 0))) return next as unknown as ApiObject;
-    if ((status.observedGeneration ?? 0) < (next.metadata.generation ?? 0))
-      throw tooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 10, [{ reason: "DisruptionBudget", message: `The disruption budget ${name} is still being processed by the server.` }]);
-    if (status.disruptionsAllowed <= 0 || Object.keys(status.disruptedPods ?? {}).length > DISRUPTED_PODS_MAX)
-      throw tooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0, [
-        { reason: "DisruptionBudget", message: `The disruption budget ${name} needs ${status.desiredHealthy} healthy pods and has ${status.currentHealthy} currently` },
-      ]);
-    status.disruptionsAllowed--;
-    status.disruptedPods = { ...status.disruptedPods, [pod.metadata.name]: timestamp(server.clock.nowMs()) };
-    return next as unknown as ApiObject;
-  }, { ...options, manage: () => undefined, subresource: { type: "part", prepare: () => undefined, generation: false } });
+function mayBecomeHealthy({ status, metadata }: Readonly<Pod>): boolean {
+  return status?.phase === "Pending" && metadata.deletionTimestamp === undefined;
+}
+
+/** Deletes the pod as it was looked at, or not at all: it might have become one that counts. */
+function pinned(asked: Asked, { metadata: { resourceVersion } }: Readonly<Pod>): Asked {
+  return { ...asked, preconditions: { resourceVersion, ...asked.preconditions } };
+}
+
+async function evictWithinBudget(scope: Scope, pod: Readonly<Pod>, asked: Asked, write: WriteOptions): Promise<void> {
+  const [budget] = budgetsOf(scope, pod);
+  const isReady = pod.status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True") ?? false;
+  if (!budget) return markAndDelete(scope, asked, write);
+  if (isReady || !sparesUnhealthy(budget)) {
+    await spendDisruption(scope, pod, budget, write);
+    return markAndDelete(scope, asked, write);
+  }
+  await markAndDelete(scope, pinned(asked, pod), write).catch((error: unknown) => {
+    throw isConflict(error) && asked.preconditions?.resourceVersion === undefined ? beingProcessed(budget.metadata.name) : error;
+  });
+}
+
+/** Tells why the pod goes, then deletes it. */
+async function markAndDelete({ server, info }: Scope, asked: Asked, write: WriteOptions): Promise<void> {
+  const pods = server.registry.storeOf("", "pods")!;
+  let { preconditions } = asked;
+  if (!asked.dryRun) {
+    const { entry } = await pods.update(info.namespace, info.name, async (old) => {
+      checkDeletePreconditions({ group: "", resource: "Pod" }, old!, preconditions);
+      return marked(old as Readonly<Pod>, server.clock.nowMs()) as ApiObject;
+    }, { ...write, subresource: { type: "part", prepare: () => undefined, generation: false } });
+    if (preconditions?.resourceVersion !== undefined) preconditions = { ...preconditions, resourceVersion: entry.object.metadata.resourceVersion };
+  }
+  await pods.delete(info.namespace, info.name, { ...asked, preconditions }, write);
+}
+
+function marked(pod: Readonly<Pod>, nowMs: number): Pod {
+  const next = structuredClone(pod) as Pod;
+  next.metadata.resourceVersion = "";
+  const before = next.status?.conditions?.find(({ type }) => type === "DisruptionTarget");
+  const condition: PodCondition = {
+    type: "DisruptionTarget", status: "True", reason: "EvictionByEvictionAPI", message: "Eviction API: evicting",
+    lastProbeTime: null as unknown as string, lastTransitionTime: before?.status === "True" ? before.lastTransitionTime! : timestamp(nowMs),
+  };
+  next.status = { ...next.status, conditions: [...(next.status?.conditions ?? []).filter(({ type }) => type !== condition.type), condition] };
+  return next;
 }

@@ -8,7 +8,9 @@ import type { Answer } from "../answer.ts";
 import type { ResourceHandler, Scope } from "../handler.ts";
 import type { ResourceRequestInfo } from "../request-info.ts";
 import { decodeObject } from "../verbs/body.ts";
+import { placeInNamespace } from "../verbs/incoming.ts";
 import { writeOptions } from "../verbs/write.ts";
+import { writeQueryOf } from "../verbs/write-options.ts";
 import { bindPod } from "./binding.ts";
 import { evictPod } from "./eviction.ts";
 
@@ -44,8 +46,10 @@ export function specialHandlers({ tokens, tokenReviews, review, connections }: S
 
 /** Objects that are answered rather than stored. */
 async function answerTo(scope: Scope, answer: (object: ApiObject) => Promise<ApiObject>): Promise<Answer> {
+  const query = writeQueryOf(scope, "CreateOptions");
   const object = await decodeObject(scope);
-  const { admit, validate } = writeOptions(scope, "CREATE");
+  placeInNamespace(scope, object);
+  const { admit, validate } = writeOptions(scope, "CREATE", query);
   await admit(object, undefined);
   await validate?.(object, undefined);
   return { type: "object", status: 201, object: await answer(object) };
@@ -53,8 +57,10 @@ async function answerTo(scope: Scope, answer: (object: ApiObject) => Promise<Api
 
 async function createToken(scope: Scope, tokens: TokenIssuer): Promise<Answer> {
   const { info, signal, warnings } = scope;
+  const query = writeQueryOf(scope, "CreateOptions");
   const object = await decodeObject(scope);
-  const { admit, validate } = writeOptions(scope, "CREATE");
+  placeInNamespace(scope, object);
+  const { admit, validate } = writeOptions(scope, "CREATE", query);
   await admit(object, undefined);
   const issued = await tokens.tokenRequest({ namespace: info.namespace, name: info.name }, object as unknown as TokenRequest, {
     signal,

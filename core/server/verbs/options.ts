@@ -1,8 +1,9 @@
 /** The options of list, watch and delete, from the query. Wrong ones are refused as upstream does. */
-import { parseFieldSelector } from "../../api/meta/field-selector.ts";
+import { type FieldError, forbidden, invalid as invalidField, notSupported } from "../../api/meta/field-error.ts";
+import { checkFieldsSupported, parseFieldSelector } from "../../api/meta/field-selector.ts";
 import { parseLabelSelector } from "../../api/meta/label-selector.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
-import { badRequest } from "../../api/meta/status-error.ts";
+import { badRequest, invalid } from "../../api/meta/status-error.ts";
 import { canonical } from "../../api/schema/canonical.ts";
 import { builtInFacts } from "../../api/schema/facts.ts";
 import { type Selection, selectableFields } from "../../registry/generic/selection.ts";
@@ -14,19 +15,17 @@ import { isTrue } from "../request-info.ts";
 export function selectionOf({ request, served, info }: Scope): Selection {
   const labelText = request.query.get("labelSelector") ?? "";
   const fieldText = request.query.get("fieldSelector") ?? "";
-  const labels = labelText === "" ? undefined : attempt("labelSelector", labelText, () => parseLabelSelector(labelText));
-  const fields = fieldText === "" ? undefined : attempt("fieldSelector", fieldText, () => parseFieldSelector(fieldText));
-  if (!labels && !fields) return { namespace: info.namespace };
-
-  if (fields) {
-    const known = Object.keys(fieldsOf(served, emptyOf(served)));
-    for (const { field } of fields.requirements)
-      if (!known.includes(field)) throw badRequest(`field label not supported: ${field}`);
-  }
-  const name = fields?.requirements.find(({ field, operator }) => field === "metadata.name" && operator === "=")?.value;
+  const labels = labelText === "" ? undefined : attempt(() => parseLabelSelector(labelText));
+  const fields = fieldText === "" ? undefined : attempt(() => parseFieldSelector(fieldText));
+  const namespace = served.row.namespaced ? info.namespace : "";
+  const name = info.name || undefined; // of a path that names one object, or of the only field asked for
+  if (fields) checkFieldsSupported(fields, served.definition.fields && Object.keys(fieldsOf(served, emptyOf(served))));
+  const selected = fields?.requirements.find(({ field, operator }) => field === "metadata.name" && operator === "=")?.value;
+  if (name !== undefined && fields && selected !== name) throw badRequest("fieldSelector metadata.name doesn't match requested name");
+  if (!labels && (fields?.requirements.length ?? 0) === (selected === undefined ? 0 : 1)) return { namespace, name: selected ?? name };
   return {
-    namespace: info.namespace,
-    name,
+    namespace,
+    name: selected ?? name,
     matches: (object) => (labels?.matches(object.metadata.labels ?? {}) ?? true) && (fields?.matches(fieldsOf(served, object)) ?? true),
   };
 }
@@ -42,12 +41,11 @@ function fieldsOf({ definition, row }: ServedResource, object: Readonly<ApiObjec
   return selectableFields(definition, row.namespaced, object);
 }
 
-
-function attempt<T>(option: string, text: string, parse: () => T): T {
+function attempt<T>(parse: () => T): T {
   try {
     return parse();
   } catch (error) {
-    throw badRequest(`unable to parse requirement: ${error instanceof Error ? error.message : String(error)} (${option} ${JSON.stringify(text)})`, error);
+    throw badRequest(error instanceof Error ? error.message : String(error), error);
   }
 }
 
@@ -61,29 +59,52 @@ export interface ListOptions {
   readonly versionMatch: VersionMatch;
 }
 
-export function listOptionsOf({ request: { query } }: Scope): ListOptions {
+export function listOptionsOf({ request: { query }, served }: Scope): ListOptions {
   const limit = integer(query, "limit") ?? 0;
   const resourceVersion = query.get("resourceVersion") ?? "";
   const versionMatch = query.get("resourceVersionMatch") ?? "";
   const continueToken = query.get("continue") ?? "";
-  const errors: string[] = [];
-  const watch = isTrue(query.get("watch"));
-  const initialEvents = query.has("sendInitialEvents");
-  if (initialEvents && !watch) errors.push("sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list");
-  if (initialEvents && watch && versionMatch === "") errors.push('resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan');
-  if (versionMatch !== "") {
-    if (watch && !initialEvents) errors.push("resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
-    if (!watch && resourceVersion === "") errors.push("resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided");
-    if (continueToken !== "") errors.push("resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided");
-    if (versionMatch !== "Exact" && versionMatch !== "NotOlderThan")
-      errors.push(`resourceVersionMatch: Unsupported value: ${JSON.stringify(versionMatch)}: supported values: "Exact", "NotOlderThan", ""`);
-    if (versionMatch === "Exact" && resourceVersion === "0")
-      errors.push('resourceVersionMatch: Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"');
-  }
-  if (errors.length > 0) throw badRequest(errors.length > 1 ? `[${errors.join(", ")}]` : errors[0]!);
-  if (resourceVersion !== "" && !/^\d+$/.test(resourceVersion)) throw badRequest(`resourceVersion: Invalid value: ${JSON.stringify(resourceVersion)}: strconv.ParseUint: parsing ${JSON.stringify(resourceVersion)}: invalid syntax`);
+  const errors = isTrue(query.get("watch")) ? watchErrors(query) : listErrors(query);
+  if (errors.length > 0) throw invalid({ group: "meta.k8s.io", kind: "ListOptions" }, "", errors);
+  parseVersion(served, "", resourceVersion);
   if (continueToken !== "" && resourceVersion !== "" && resourceVersion !== "0") throw badRequest("specifying resource version is not allowed when using continue");
   return { limit, continue: continueToken, resourceVersion, versionMatch: versionMatch as VersionMatch };
+}
+
+const MATCH = "resourceVersionMatch";
+
+function listErrors(query: URLSearchParams): FieldError[] {
+  const match = query.get(MATCH) ?? "";
+  const version = query.get("resourceVersion") ?? "";
+  const errors: FieldError[] = [];
+  if (match !== "") {
+    if (version === "") errors.push(forbidden(MATCH, "resourceVersionMatch is forbidden unless resourceVersion is provided"));
+    if (query.get("continue")) errors.push(forbidden(MATCH, "resourceVersionMatch is forbidden when continue is provided"));
+    if (match !== "Exact" && match !== "NotOlderThan") errors.push(notSupported(MATCH, match, ["Exact", "NotOlderThan", ""]));
+    if (match === "Exact" && version === "0") errors.push(forbidden(MATCH, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'));
+  }
+  if (query.has("sendInitialEvents")) errors.push(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
+  return errors;
+}
+
+function watchErrors(query: URLSearchParams): FieldError[] {
+  const match = query.get(MATCH) ?? "";
+  const initial = query.has("sendInitialEvents");
+  const errors: FieldError[] = [];
+  if (initial && match !== "NotOlderThan") errors.push(forbidden(MATCH, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"));
+  if (match === "") return errors;
+  if (!initial) errors.push(forbidden(MATCH, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"));
+  if (match !== "NotOlderThan") errors.push(notSupported(MATCH, match, ["NotOlderThan"]));
+  if (query.get("continue")) errors.push(forbidden(MATCH, "resourceVersionMatch is forbidden when continue is provided"));
+  return errors;
+}
+
+/** A resourceVersion as a number; "" is 0. Throws 422. */
+export function parseVersion({ row }: ServedResource, name: string, text: string): number {
+  if (text === "") return 0;
+  if (!/^\d+$/.test(text))
+    throw invalid({ group: row.group, kind: row.plural }, name, [invalidField("resourceVersion", text, `strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`)]);
+  return Number(text);
 }
 
 export function integer(query: URLSearchParams, name: string): number | undefined {
@@ -92,10 +113,4 @@ export function integer(query: URLSearchParams, name: string): number | undefine
   const value = Number(text);
   if (!Number.isInteger(value)) throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
   return value;
-}
-
-export function isDryRun(query: URLSearchParams): boolean {
-  const values = query.getAll("dryRun");
-  for (const value of values) if (value !== "All") throw badRequest(`dryRun: Unsupported value: ${JSON.stringify(value)}: supported values: "All"`);
-  return values.length > 0;
 }

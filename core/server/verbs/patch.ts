@@ -3,9 +3,8 @@
  *
  * Source: kubernetes v1.36 apiserver/pkg/endpoints/handlers/patch.go
  */
-import { parseJson, decodeText } from "../../api/codec/json.ts";
-import { parseYaml } from "../../api/codec/yaml.ts";
-import { jsonNodeOf } from "../../api/codec/json-document.ts";
+import { decodeText, jsonText, parseJson } from "../../api/codec/json.ts";
+import { parseYaml, yamlDuplicates } from "../../api/codec/yaml.ts";
 import { formatApiVersion } from "../../api/meta/gvk.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { badRequest, notFound, unsupportedMediaType } from "../../api/meta/status-error.ts";
@@ -14,14 +13,15 @@ import { builtInSchemas } from "../../api/patch/facts-schema.ts";
 import { applyJsonPatch } from "../../api/patch/json-patch.ts";
 import { applyMergePatch } from "../../api/patch/merge-patch.ts";
 import { applyStrategicMerge } from "../../api/patch/strategic-merge.ts";
-import { diagnose } from "../../api/schema/diagnose.ts";
-import { builtInFacts } from "../../api/schema/facts.ts";
+import { formatGo } from "../../api/patch/json-value.ts";
+import { diagnoseUntyped } from "../../api/schema/diagnose.ts";
 import type { Scope } from "../handler.ts";
-import { isTrue } from "../request-info.ts";
-import { expectedKind, objectOf } from "./body.ts";
+import { expectedKind, objectOf, patchedObject } from "./body.ts";
 import { ownableFields } from "./managed-fields.ts";
+import { type WriteQuery, writeQueryOf } from "./write-options.ts";
 
 export interface Patcher {
+  readonly query: WriteQuery;
   /** The patched object, of the storage version and defaulted; `old` is absent if there is none yet. */
   patch(old: Readonly<ApiObject> | undefined): ApiObject;
   /** Whether managedFields are in what it makes. */
@@ -38,13 +38,19 @@ const APPLY_YAML = "application/apply-patch+yaml";
 type Json = Record<string, never>;
 
 export async function patcherOf(scope: Scope): Promise<Patcher> {
-  const body = await scope.request.body();
-  const type = body.contentType.split(";")[0]!.trim().toLowerCase();
   const schema = builtInSchemas.schemaOf(expectedKind(scope));
   const accepted = schema ? [JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_YAML] : [JSON_PATCH, MERGE_PATCH, APPLY_YAML];
+  const body = await scope.request.body();
+  const type = body.contentType.split(";")[0]!.trim();
   if (!accepted.includes(type)) throw unsupportedMediaType(accepted);
-  if (type === APPLY_YAML) return applier(scope, body.type === "value" ? body.value : attempt(() => parseYaml(decodeText(body.bytes))));
-  const patch = body.type === "value" ? body.value : attempt(() => parseJson(decodeText(body.bytes)).value);
+  const query = writeQueryOf(scope, type === APPLY_YAML ? "ApplyOptions" : "PatchOptions");
+  if (type === APPLY_YAML) {
+    const text = body.type === "value" ? "" : decodeText(body.bytes);
+    return applier(scope, query, { applied: body.type === "value" ? body.value : attempt("error decoding YAML: ", () => parseYaml(text)), repeated: body.type === "value" ? [] : yamlDuplicates(text) });
+  }
+  const { value: patch, document } = body.type === "value" ? { value: body.value, document: undefined }
+    : attempt(type === STRATEGIC_MERGE_PATCH ? "" : "error decoding patch: ", () => parseJson(decodeText(body.bytes)));
+  const repeated = (document ? diagnoseUntyped(document) : []).map((text) => (type === JSON_PATCH ? `json patch ${text}` : text));
   const change = (old: Readonly<ApiObject>): unknown => {
     const document = old as unknown as Json;
     switch (type) {
@@ -54,6 +60,7 @@ export async function patcherOf(scope: Scope): Promise<Patcher> {
     }
   };
   return {
+    query,
     ownsFields: false,
     creates: false,
     patch(old) {
@@ -61,7 +68,7 @@ export async function patcherOf(scope: Scope): Promise<Patcher> {
       const next = change(old) as ApiObject;
       // a patch that does not speak of the version is not about one
       const named = versionNamed(patch, type);
-      const object = objectOf(scope, next);
+      const object = patchedObject(scope, next, { shown: type === STRATEGIC_MERGE_PATCH ? formatGo(patch) : jsonText(next), repeated });
       if (!named) object.metadata.resourceVersion = "";
       return object;
     },
@@ -75,25 +82,20 @@ function versionNamed(patch: unknown, type: string): boolean {
 }
 
 /** Server-side apply. */
-function applier(scope: Scope, applied: unknown): Patcher {
-  const { request, info, server } = scope;
+function applier(scope: Scope, query: WriteQuery, { applied, repeated }: { readonly applied: unknown; readonly repeated: readonly string[] }): Patcher {
+  const { info, server } = scope;
   const gvk = expectedKind(scope);
-  const manager = request.query.get("fieldManager");
-  if (!manager) throw badRequest(`PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch`);
-  if (typeof applied !== "object" || applied === null || Array.isArray(applied)) throw badRequest("error decoding YAML: an apply patch must be an object");
-  const type = builtInFacts.typeOf(gvk);
-  const found = type ? diagnose(type, jsonNodeOf(applied)) : undefined;
-  if (found?.error) throw badRequest(`failed to create typed patch object (${info.namespace}/${info.name}; ${formatApiVersion(gvk)}, Kind=${gvk.kind}): ${found.error}`);
   const schema = builtInSchemas.schemaOf(gvk);
   return {
+    query,
     ownsFields: true,
     creates: true,
     patch(old) {
       const { object } = serverSideApply({
         live: old as never,
         applied: applied as never,
-        manager,
-        force: isTrue(request.query.get("force") ?? "false"),
+        manager: query.fieldManager,
+        force: query.force,
         schema: schema!,
         subresource: info.subresource,
         apiVersion: formatApiVersion(gvk),
@@ -101,18 +103,20 @@ function applier(scope: Scope, applied: unknown): Patcher {
         filter: ownableFields(scope.served, info.subresource),
         nowMs: server.clock.nowMs(),
       });
-      const next = objectOf(scope, object, found?.strict);
+      if (repeated.length > 0 && query.fieldValidation === "Strict") throw badRequest(`error strict decoding YAML: ${repeated.join(", ")}`);
+      if (query.fieldValidation === "Warn") scope.warnings.push(...repeated);
+      const next = objectOf(scope, object);
       if (!(applied as { metadata?: { resourceVersion?: string } }).metadata?.resourceVersion) next.metadata.resourceVersion = "";
       return next;
     },
   };
 }
 
-function attempt<T>(parse: () => T): T {
+function attempt<T>(what: string, parse: () => T): T {
   try {
     return parse();
   } catch (error) {
-    throw badRequest(`error decoding patch: ${error instanceof Error ? error.message : String(error)}`, error);
+    throw badRequest(what + (error instanceof Error ? error.message : String(error)), error);
   }
 }
 

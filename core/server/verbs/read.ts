@@ -1,5 +1,6 @@
 /** get, list and watch. Lists and watches are served from the one copy of the world; only continued lists go back to the store. */
-import { badRequest, CONTINUE_EXPIRED, CONTINUE_INCONSISTENT, isExpired, resourceExpired, resourceVersionTooLarge, resourceVersionTooOld } from "../../api/meta/status-error.ts";
+import { posix } from "node:path";
+import { badRequest, CONTINUE_INCONSISTENT, isExpired, LIST_EXPIRED, resourceExpired, resourceVersionTooLarge, type StatusError } from "../../api/meta/status-error.ts";
 import { parseApiVersion } from "../../api/meta/gvk.ts";
 import type { ApiObject, ListMeta } from "../../api/meta/object-meta.ts";
 import { Cached } from "../../registry/generic/cached.ts";
@@ -7,10 +8,10 @@ import type { Subresource } from "../../registry/generic/resource.ts";
 import type { Selection } from "../../registry/generic/selection.ts";
 import { STATUS_PART } from "../../registry/generic/status-part.ts";
 import { type CacheEvent, follow } from "../../registry/generic/watch-cache.ts";
-import { type Answer, type BookmarkItem, type ErrorItem, stored, type WatchItem } from "../answer.ts";
+import { type Answer, type BookmarkItem, type ErrorItem, type ListAnswer, stored, type WatchItem } from "../answer.ts";
 import { pathNotFound, type Scope } from "../handler.ts";
 import { isTrue } from "../request-info.ts";
-import { integer, type ListOptions, listOptionsOf, selectionOf } from "./options.ts";
+import { integer, type ListOptions, listOptionsOf, parseVersion, selectionOf } from "./options.ts";
 
 /** How long a read waits for a revision that has not been reached yet. Source: apiserver storage/cacher blockTimeout */
 const REACH_TIMEOUT_MS = 3_000;
@@ -21,7 +22,9 @@ const BOOKMARK_PERIOD_MS = 60_000;
 
 export async function getObject(scope: Scope): Promise<Answer> {
   const { info, served, request, signal } = scope;
-  await reach(scope, request.query.get("resourceVersion") ?? "");
+  const resourceVersion = request.query.get("resourceVersion") ?? "";
+  parseVersion(served, info.name, resourceVersion);
+  await reach(scope, resourceVersion);
   const entry = await served.store!.get(info.namespace, info.name, signal);
   const view = subresourceOf(scope);
   if (view?.type === "view") return viewAnswer(view.read(entry.object));
@@ -56,24 +59,26 @@ async function reach({ server: { cache, clock }, signal }: Scope, resourceVersio
   }
 }
 
-export async function listObjects(scope: Scope): Promise<Answer> {
+export async function listObjects(scope: Scope): Promise<ListAnswer> {
   const { served, server, signal } = scope;
   const options = listOptionsOf(scope);
   const selection = selectionOf(scope);
   if (options.continue !== "") {
-    const { revision, after } = decodeContinue(options.continue);
+    const { revision, after } = decodeContinue(options.continue, served.store!.prefixOf(selection.namespace));
     await server.cache.fresh(signal);
     return listFrom(scope, options, selection, { revision: revision < 0 ? server.cache.revision : revision, after });
   }
-  if (options.versionMatch === "Exact") return listFrom(scope, options, selection, { revision: Number(options.resourceVersion), after: undefined });
-  // a limited list at an exact-looking version is served as "not older than", as upstream's watch cache does
+  // pages of a list that names a version are of exactly that version, if nothing else is said
+  const isExact = options.versionMatch === "Exact" || (options.versionMatch === "" && options.limit > 0 && Number(options.resourceVersion) > 0);
+  if (isExact) return listFrom(scope, options, selection, { revision: Number(options.resourceVersion), after: undefined });
+  const limit = options.resourceVersion === "0" ? 0 : options.limit; // whoever takes what there is gets all of it
   await reach(scope, options.resourceVersion);
   signal.throwIfAborted();
   const revision = server.cache.revision;
   const entries: Cached[] = [];
   let next: ListMeta = {};
   for (const entry of served.store!.select(selection)) {
-    if (options.limit > 0 && entries.length === options.limit) {
+    if (limit > 0 && entries.length === limit) {
       const last = entries.at(-1)!.key;
       next = { continue: encodeContinue(revision, last, served.store!.prefixOf(selection.namespace)), ...remaining(scope, selection, entries.length) };
       break;
@@ -85,24 +90,23 @@ export async function listObjects(scope: Scope): Promise<Answer> {
 
 /** Only told for lists without selectors, which can be counted without reading on. */
 function remaining({ served }: Scope, selection: Selection, sent: number): ListMeta {
-  if (selection.matches) return {};
+  if (selection.matches || selection.name !== undefined) return {};
   let count = 0;
   for (const _ of served.store!.cache.under(served.store!.prefixOf(selection.namespace))) count++;
   return { remainingItemCount: count - sent };
 }
 
 /** A snapshot at a revision, page by page, from the store. */
-async function listFrom({ served, server }: Scope, options: ListOptions, selection: Selection, from: { revision: number; after: string | undefined }): Promise<Answer> {
+async function listFrom({ served, server }: Scope, options: ListOptions, selection: Selection, from: { revision: number; after: string | undefined }): Promise<ListAnswer> {
   const store = served.store!;
   const prefix = store.prefixOf(selection.namespace);
-  if (from.after !== undefined && !from.after.startsWith(prefix)) throw badRequest("continue key is not valid: it is of another resource or namespace");
   if (from.revision > server.cache.revision) throw resourceVersionTooLarge(from.revision, server.cache.revision);
   const entries: Cached[] = [];
   let after = from.after;
   for (;;) {
     const wanted = options.limit > 0 ? options.limit - entries.length : 0;
     const page = await store.listAt({ prefix, after, limit: wanted, revision: from.revision }).catch((error: unknown) => {
-      throw expired(error, options);
+      throw expired(error, options, prefix);
     });
     for (const entry of page.entries)
       if ((selection.name === undefined || entry.object.metadata.name === selection.name) && (selection.matches?.(entry.object) ?? true)) entries.push(entry);
@@ -110,32 +114,49 @@ async function listFrom({ served, server }: Scope, options: ListOptions, selecti
     const metadata = { resourceVersion: String(from.revision) };
     if (!page.more || after === undefined) return { type: "list", served, entries, metadata };
     if (options.limit > 0 && entries.length >= options.limit) {
-      const left = selection.matches ? {} : { remainingItemCount: page.remaining };
+      const left = selection.matches || selection.name !== undefined ? {} : { remainingItemCount: page.remaining };
       return { type: "list", served, entries, metadata: { ...metadata, continue: encodeContinue(from.revision, after, prefix), ...left } };
     }
   }
 }
 
 /** A list that was begun may go on from where it was, as the newest state is; the token for that comes with the refusal. */
-function expired(error: unknown, options: ListOptions): unknown {
-  if (!isExpired(error) || options.continue === "") return error;
-  const { after } = decodeContinue(options.continue);
-  return after === undefined ? resourceExpired(CONTINUE_EXPIRED) : resourceExpired(CONTINUE_INCONSISTENT, Buffer.from(JSON.stringify({ v: "meta.k8s.io/v1", rv: -1, start: after })).toString("base64url"));
+function expired(error: unknown, options: ListOptions, prefix: string): unknown {
+  if (!isExpired(error)) return error;
+  if (options.continue === "") return resourceExpired(LIST_EXPIRED);
+  return resourceExpired(CONTINUE_INCONSISTENT, encodeContinue(-1, decodeContinue(options.continue, prefix).after, prefix));
 }
+
+const CONTINUE_VERSION = "meta.k8s.io/v1";
 
 /** Opaque to clients; the form of upstream's, so that tools which peek into it are not surprised. */
 function encodeContinue(revision: number, after: string, prefix: string): string {
-  return Buffer.from(JSON.stringify({ v: "meta.k8s.io/v1", rv: revision, start: `${after.slice(prefix.length)}\u0000`, prefix })).toString("base64url");
+  return Buffer.from(JSON.stringify({ v: CONTINUE_VERSION, rv: revision, start: `${after.slice(prefix.length)}\u0000` })).toString("base64url");
 }
 
-function decodeContinue(token: string): { revision: number; after: string | undefined } {
+interface ContinueToken { readonly v?: string; readonly rv?: number; readonly start?: string }
+
+/** Where a list goes on. The token cannot lead out of `prefix`. Throws 400. Source: kubernetes v1.36 apiserver/pkg/storage/continue.go */
+function decodeContinue(token: string, prefix: string): { readonly revision: number; readonly after: string } {
+  const { v = "", rv = 0, start = "" } = readContinue(token);
+  if (v !== CONTINUE_VERSION) throw badContinue(`: server does not recognize this encoded version ${v}`);
+  if (!Number.isInteger(rv) || rv === 0) throw badContinue(`: incorrect encoded start resourceVersion (version ${CONTINUE_VERSION})`);
+  if (start === "") throw badContinue(`: encoded start key empty (version ${CONTINUE_VERSION})`);
+  const path = start.startsWith("/") ? start : `/${start}`;
+  if (posix.normalize(path) !== path) throw badContinue(`: ${start}`);
+  return { revision: rv, after: prefix + path.slice(1).replace(/\u0000$/, "") };
+}
+
+function readContinue(token: string): ContinueToken {
   try {
-    const { v, rv, start, prefix } = JSON.parse(Buffer.from(token, "base64url").toString()) as { v: string; rv: number; start: string; prefix?: string };
-    if (v === "meta.k8s.io/v1" && Number.isInteger(rv) && typeof start === "string") return { revision: rv, after: (prefix ?? "") + start.replace(/\u0000$/, "") };
+    return JSON.parse(Buffer.from(token, "base64url").toString()) as ContinueToken;
   } catch (error) {
-    throw badRequest("continue key is not valid: it cannot be decoded", error);
+    throw badContinue(`: ${(error as Error).message}`);
   }
-  throw badRequest("continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)");
+}
+
+function badContinue(why: string): StatusError {
+  return badRequest(`invalid continue token: continue key is not valid${why}`);
 }
 
 export async function watchObjects(scope: Scope): Promise<Answer> {
@@ -144,12 +165,11 @@ export async function watchObjects(scope: Scope): Promise<Answer> {
   const options = listOptionsOf(scope);
   const selection = selectionOf(scope);
   const sendInitial = query.has("sendInitialEvents") ? isTrue(query.get("sendInitialEvents")) : options.resourceVersion === "" || options.resourceVersion === "0";
-  const streaming = query.has("sendInitialEvents") && sendInitial;
-  const bookmarks = isTrue(query.get("allowWatchBookmarks") ?? "false");
-  if (streaming && !bookmarks) throw badRequest("sendInitialEvents: Forbidden: sendInitialEvents is forbidden without allowWatchBookmarks");
-  if (sendInitial || options.resourceVersion === "") await reach(scope, options.resourceVersion);
-  const after = sendInitial || options.resourceVersion === "" ? server.cache.revision : Number(options.resourceVersion);
-  if (!sendInitial && after < served.store!.cache.oldest) throw resourceVersionTooOld(after, served.store!.cache.oldest);
+  const bookmarks = isTrue(query.get("allowWatchBookmarks"));
+  const streaming = query.has("sendInitialEvents") && sendInitial && bookmarks;
+  const fromNow = sendInitial || options.resourceVersion === "";
+  if (fromNow) await reach(scope, options.resourceVersion);
+  const after = fromNow ? server.cache.revision : Number(options.resourceVersion);
   const initial = sendInitial ? [...served.store!.select(selection)] : [];
 
   const seconds = integer(query, "timeoutSeconds");

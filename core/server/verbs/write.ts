@@ -7,81 +7,90 @@
  */
 import type { AdmissionRequest, Operation } from "../../admission/plugin.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
-import { badRequest, invalid, success } from "../../api/meta/status-error.ts";
-import { checkDeleteOptions, type DeleteOptions } from "../../registry/generic/deletion.ts";
+import { conflict, invalid, isNotFound, success } from "../../api/meta/status-error.ts";
 import type { WriteContext } from "../../registry/generic/resource.ts";
 import type { UpdateOptions, WriteOptions } from "../../registry/generic/store.ts";
 import { type Answer, stored } from "../answer.ts";
 import { authorize, type Scope } from "../handler.ts";
-import { decodeDeleteOptions, decodeObject } from "./body.ts";
+import { decodeObject } from "./body.ts";
 import { managedFieldsWithView, recordOwner, viewManagedFields } from "./managed-fields.ts";
-import { isDryRun, selectionOf } from "./options.ts";
+import { checkName, dropRepeatedOwners, placeInNamespace } from "./incoming.ts";
 import { patcherOf } from "./patch.ts";
-import { subresourceOf, viewAnswer } from "./read.ts";
+import { listObjects, subresourceOf, viewAnswer } from "./read.ts";
+import { type DeleteQuery, deleteQueryOf, type WriteQuery, writeQueryOf } from "./write-options.ts";
+import { wipeSystemFields } from "../../registry/generic/object-meta.ts";
 
 export async function createObject(scope: Scope): Promise<Answer> {
   const { served, info } = scope;
+  const query = writeQueryOf(scope, "CreateOptions");
   const object = await decodeObject(scope);
-  checkNamespace(scope, object);
-  const { admit, ...options } = writeOptions(scope, "CREATE");
+  wipeSystemFields(object.metadata);
+  placeInNamespace(scope, object);
+  dropRepeatedOwners(scope, object, "request");
+  const { admit, ...options } = writeOptions(scope, "CREATE", query);
+  recordOwner(scope, object, undefined, options.context.nowMs);
   await admit(object, undefined);
-  served.applyDefaults(object); // of what admission has added
   if (info.name && !object.metadata.name) object.metadata.name = info.name;
-  const entry = await served.store!.create(object, options);
-  return stored(201, served, entry);
+  return stored(201, served, await served.store!.create(object, options));
 }
 
 export async function updateObject(scope: Scope): Promise<Answer> {
   const { served, info } = scope;
   const subresource = subresourceOf(scope);
-  if (subresource?.type === "view") return updateView(scope);
+  const query = writeQueryOf(scope, "UpdateOptions");
   const object = await decodeObject(scope);
-  checkNamespace(scope, object);
-  if (object.metadata.name !== info.name)
-    throw badRequest(`the name of the object (${object.metadata.name ?? ""}) does not match the name on the URL (${info.name})`);
-  const { admit, ...options } = writeOptions(scope, "UPDATE");
+  placeInNamespace(scope, object);
+  checkName(scope, object);
+  dropRepeatedOwners(scope, object, "request");
+  if (subresource?.type === "view") return writeView(scope, query, { change: () => object, ownsFields: false });
+  const { admit, ...options } = writeOptions(scope, "UPDATE", query);
   const { entry, created } = await served.store!.update(info.namespace, info.name, async (old) => {
+    if (!old) await authorizeCreate(scope);
     const next = structuredClone(object);
+    recordOwner(scope, next, old, options.context.nowMs);
     await admit(next, old);
-    served.applyDefaults(next);
     return next;
   }, { ...options, isReplacement: true, createMissing: served.definition.createOnUpdate === true && info.subresource === "" });
   return stored(created ? 201 : 200, served, entry);
 }
 
 export async function patchObject(scope: Scope): Promise<Answer> {
-  const { served, info, user, server } = scope;
+  const { served, info } = scope;
   const subresource = subresourceOf(scope);
   const patcher = await patcherOf(scope);
-  if (subresource?.type === "view") return writeView(scope, patcher.patch, patcher.ownsFields);
-  const { admit, manage, ...options } = writeOptions(scope, "UPDATE");
+  if (subresource?.type === "view") return writeView(scope, patcher.query, { change: patcher.patch, ownsFields: patcher.ownsFields });
+  const { admit, ...options } = writeOptions(scope, "UPDATE", patcher.query);
   const { entry, created } = await served.store!.update(info.namespace, info.name, async (old) => {
-    if (!old) await authorize(server.authorizer, { ...info, verb: "create", user });
+    if (!old) await authorizeCreate(scope);
     const next = patcher.patch(old && served.fromStorage(old));
-    if (next.metadata.name === undefined || next.metadata.name === "") next.metadata.name = info.name;
-    if (served.row.namespaced && !next.metadata.namespace) next.metadata.namespace = info.namespace;
-    checkNamespace(scope, next);
+    if (!old && next.metadata.uid)
+      throw conflict({ group: info.group, resource: info.resource }, info.name, `uid mismatch: the provided object specified uid ${next.metadata.uid}, and no existing object was found`);
+    placeInNamespace(scope, next);
+    checkName(scope, next);
+    if (!patcher.ownsFields) recordOwner(scope, next, old, options.context.nowMs);
     await admit(next, old);
-    served.applyDefaults(next);
     return next;
-  }, { ...options, ...(patcher.ownsFields || !manage ? {} : { manage }), createMissing: patcher.creates && info.subresource === "" });
+  }, { ...options, createMissing: patcher.creates && info.subresource === "" });
   return stored(created ? 201 : 200, served, entry);
 }
 
-/** PUT of a view (scale): its object is changed through it. */
-async function updateView(scope: Scope): Promise<Answer> {
-  const view = await decodeObject(scope);
-  if (view.metadata.name !== scope.info.name)
-    throw badRequest(`the name of the object (${view.metadata.name ?? ""}) does not match the name on the URL (${scope.info.name})`);
-  return writeView(scope, () => view, false);
+/** Who may change an object may not therefore make one. */
+async function authorizeCreate({ server, info, user }: Scope): Promise<void> {
+  await authorize(server.authorizer, { ...info, verb: "create", user });
 }
 
-/** `ownsFields`: whether the change has worked out whose fields are whose. */
-async function writeView(scope: Scope, change: (old: Readonly<ApiObject>) => ApiObject, ownsFields: boolean): Promise<Answer> {
+interface ViewChange {
+  readonly change: (old: Readonly<ApiObject>) => ApiObject;
+  /** Whether the change has worked out whose fields are whose. */
+  readonly ownsFields: boolean;
+}
+
+/** PUT and PATCH of a view (scale): its object is changed through it. */
+async function writeView(scope: Scope, query: WriteQuery, { change, ownsFields }: ViewChange): Promise<Answer> {
   const { served, info } = scope;
   const subresource = subresourceOf(scope);
   if (subresource?.type !== "view") throw new Error("not a view");
-  const { admit, manage: _, ...options } = writeOptions(scope, "UPDATE");
+  const { admit, ...options } = writeOptions(scope, "UPDATE", query);
   const { entry } = await served.store!.update(info.namespace, info.name, async (old) => {
     const before = subresource.read(old!);
     before.metadata.managedFields = viewManagedFields(served, old!);
@@ -103,88 +112,84 @@ async function writeView(scope: Scope, change: (old: Readonly<ApiObject>) => Api
 
 export async function deleteObject(scope: Scope): Promise<Answer> {
   const { served, info } = scope;
-  const deleteOptions = await decodeDeleteOptions(scope);
-  checkDeleteOptions(deleteOptions);
-  const { admit, ...options } = writeOptions(scope, "DELETE", deleteOptions);
-  const current = await served.store!.get(info.namespace, info.name, scope.signal);
-  await admit(undefined, current.object);
-  const { entry, done } = await served.store!.delete(info.namespace, info.name, deleteOptions, options);
-  if (!done || served.row.returnsDeleted)
-    return stored(200, served, entry);
+  const query = await deleteQueryOf(scope);
+  const { admit, validate, ...options } = writeOptions(scope, "DELETE", query);
+  const { entry, done } = await served.store!.delete(info.namespace, info.name, query, {
+    ...options,
+    async validate(current) {
+      await admit(undefined, current);
+      await validate!(current, current);
+    },
+  });
+  const status = !done && query.orphanDependents === false ? 202 : 200;
+  if (!done || served.row.returnsDeleted) return stored(status, served, entry);
   const { group, plural } = served.row;
-  return { type: "object", status: 200, object: success({ name: info.name, ...(group ? { group } : {}), kind: plural, uid: entry.object.metadata.uid }) as unknown as ApiObject };
+  return { type: "object", status, object: success({ name: info.name, ...(group ? { group } : {}), kind: plural, uid: entry.object.metadata.uid }) as unknown as ApiObject };
 }
 
-/** Objects deleted at once. Source: --delete-collection-workers */
-const DELETE_WORKERS = 1;
-
+/** Deletes what a list with the same query would show, and answers with that list. */
 export async function deleteCollection(scope: Scope): Promise<Answer> {
-  const { served, signal } = scope;
-  const deleteOptions = await decodeDeleteOptions(scope);
-  checkDeleteOptions(deleteOptions);
-  await scope.server.cache.fresh(signal);
-  const entries = [...served.store!.select(selectionOf(scope))];
-  const { admit, ...options } = writeOptions(scope, "DELETE", deleteOptions);
-  for (let i = 0; i < entries.length; i += DELETE_WORKERS) {
-    for (const entry of entries.slice(i, i + DELETE_WORKERS)) {
-      const { namespace = "", name } = entry.object.metadata;
-      await admit(undefined, entry.object);
-      await served.store!.delete(namespace, name, deleteOptions, options).catch((error: unknown) => {
-        if (!isGone(error)) throw error; // somebody else deleted it: what we wanted
-      });
-    }
+  const { served } = scope;
+  const list = await listObjects(scope);
+  const query = await deleteQueryOf(scope);
+  const { admit, validate, ...options } = writeOptions(scope, "DELETE", query);
+  for (const { object } of list.entries) {
+    const { namespace = "", name } = object.metadata;
+    await served.store!.delete(namespace, name, query, {
+      ...options,
+      async validate(current) {
+        await admit(undefined, current);
+        await validate!(current, current);
+      },
+    }).catch((error: unknown) => {
+      if (!isNotFound(error)) throw error; // somebody else deleted it: what we wanted
+    });
   }
-  return { type: "list", served, entries, metadata: { resourceVersion: String(scope.server.cache.revision) } };
-}
-
-function isGone(error: unknown): boolean {
-  return (error as { code?: unknown }).code === 404;
-}
-
-function checkNamespace({ info, served }: Scope, object: ApiObject): void {
-  if (!served.row.namespaced) return;
-  object.metadata.namespace ??= info.namespace;
-  if (object.metadata.namespace === "") object.metadata.namespace = info.namespace;
-  if (object.metadata.namespace !== info.namespace)
-    throw badRequest(`the namespace of the provided object does not match the namespace sent on the request`);
+  return list;
 }
 
 interface Admitting {
-  /** Mutating admission: may change `next`. */
+  /** Mutating admission: may change `next`, whose additions are defaulted like the rest. */
   admit(next: ApiObject | undefined, old: Readonly<ApiObject> | undefined): Promise<void>;
 }
 
-export function writeContext({ server, user, request }: Scope): WriteContext {
-  return { user, nowMs: server.clock.nowMs(), dryRun: isDryRun(request.query), uuid: () => server.random.uuid() };
-}
-
-export function writeOptions(scope: Scope, operation: Operation, admissionOptions: DeleteOptions | Record<string, unknown> = {}): WriteOptions & UpdateOptions & Admitting {
-  const { server, signal } = scope;
-  const context = writeContext(scope);
+export function writeOptions(scope: Scope, operation: Operation, query: WriteQuery | DeleteQuery): WriteOptions & UpdateOptions & Admitting {
+  const { server, signal, user, served } = scope;
+  const { dryRun } = query;
+  const context: WriteContext = { user, nowMs: server.clock.nowMs(), dryRun, uuid: () => server.random.uuid() };
   const subresource = operation === "UPDATE" ? subresourceOf(scope) : undefined;
   return {
     context,
     signal,
     ...(subresource?.type === "part" ? { subresource } : {}),
-    admit: (next, old) => server.admission.admit(admissionRequest(scope, { operation, next, old, options: admissionOptions as Record<string, unknown>, dryRun: context.dryRun })),
-    validate: (next, old) =>
-      server.admission.validate(admissionRequest(scope, {
-        operation: operation === "UPDATE" && !old ? "CREATE" : operation,
-        next: operation === "DELETE" ? undefined : (next as ApiObject), old, options: admissionOptions as Record<string, unknown>, dryRun: context.dryRun,
-      })),
-    manage: (next, live) => recordOwner(scope, next, live, context.nowMs),
+    async admit(next, old) {
+      const actual = operation === "UPDATE" && !old ? "CREATE" : operation;
+      await server.admission.admit(admissionRequest(scope, { operation: actual, next, old, query }));
+      if (!next) return;
+      dropRepeatedOwners(scope, next, "admission");
+      if (next.kind === served.row.kind) served.applyDefaults(next);
+    },
+    async validate(next, old) {
+      const actual = operation === "UPDATE" && !old ? "CREATE" : operation;
+      await server.admission.validate(admissionRequest(scope, { operation: actual, next: actual === "DELETE" ? undefined : (next as ApiObject), old, query }));
+    },
     warn: (text) => void scope.warnings.push(text),
   };
 }
 
+const OPTIONS_KINDS: Readonly<Record<Operation, string>> = { CREATE: "CreateOptions", UPDATE: "UpdateOptions", DELETE: "DeleteOptions", CONNECT: "" };
+
 export function admissionRequest(
-  { served: { row }, info, user, signal, warnings }: Scope,
-  { operation, next, old, options, dryRun }: {
-    operation: Operation; next: ApiObject | undefined; old: Readonly<ApiObject> | undefined; options: Record<string, unknown>; dryRun: boolean;
-  },
+  { served: { row }, info, user, signal, warnings, request }: Scope,
+  { operation, next, old, query }: { operation: Operation; next: ApiObject | undefined; old: Readonly<ApiObject> | undefined; query: WriteQuery | DeleteQuery },
 ): AdmissionRequest {
+  const { dryRun, ...given } = query;
+  const own = "fieldManager" in given
+    ? { ...(given.fieldManager && { fieldManager: given.fieldManager }), ...(request.query.get("fieldValidation") && { fieldValidation: given.fieldValidation }) }
+    : Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   return {
-    operation, options, dryRun, user, signal,
+    operation, dryRun, user, signal,
+    options: { kind: OPTIONS_KINDS[operation], apiVersion: "meta.k8s.io/v1", ...own, ...(dryRun && { dryRun: ["All"] }) },
     group: row.group, version: row.version, resource: row.plural, subresource: info.subresource, namespace: info.namespace,
     kind: next?.kind ?? row.kind,
     name: info.name || (next?.metadata?.name ?? ""),

@@ -1,0 +1,111 @@
+/**
+ * The options of a write, from its query or, for a delete, its body. Wrong ones are refused as upstream does: 422 for a kind of options that no object has.
+ *
+ * Source: kubernetes v1.36 apimachinery/pkg/apis/meta/v1/validation/validation.go
+ */
+import { decodeBody, type FieldValidation } from "../../api/codec/body.ts";
+import { negotiateInput } from "../../api/codec/negotiate.ts";
+import { type FieldError, forbidden, invalid as invalidField, notSupported, required, tooLong } from "../../api/meta/field-error.ts";
+import type { GroupVersionKind } from "../../api/meta/gvk.ts";
+import { invalid } from "../../api/meta/status-error.ts";
+import type { DeleteOptions } from "../../registry/generic/deletion.ts";
+import type { Scope } from "../handler.ts";
+import { isTrue } from "../request-info.ts";
+import { integer } from "./options.ts";
+
+export interface WriteQuery {
+  readonly dryRun: boolean;
+  /** "" if the client did not name one. */
+  readonly fieldManager: string;
+  readonly fieldValidation: FieldValidation;
+  /** Of an apply: take fields from others. */
+  readonly force: boolean;
+}
+
+export type WriteKind = "CreateOptions" | "UpdateOptions" | "PatchOptions" | "ApplyOptions";
+
+const FIELD_MANAGER_BYTES_MAX = 128;
+const UNPRINTABLE = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u;
+
+/** Throws 422. */
+export function writeQueryOf({ request: { query } }: Scope, kind: WriteKind): WriteQuery {
+  const fieldManager = query.get("fieldManager") ?? "";
+  const dryRun = query.getAll("dryRun");
+  const fieldValidation = query.get("fieldValidation") ?? "";
+  const errors = [
+    ...(kind === "ApplyOptions" && fieldManager === "" ? [required("fieldManager", "is required for apply patch")] : []),
+    ...(kind === "PatchOptions" && query.has("force") ? [forbidden("force", "may not be specified for non-apply patch")] : []),
+    ...fieldManagerErrors(fieldManager, "fieldManager"),
+    ...dryRunErrors(dryRun),
+    ...(isFieldValidation(fieldValidation) ? [] : [notSupported("fieldValidation", fieldValidation, ["", "Ignore", "Strict", "Warn"])]),
+  ];
+  refuse(kind === "ApplyOptions" ? "PatchOptions" : kind, errors);
+  return { dryRun: dryRun.length > 0, fieldManager, fieldValidation: (fieldValidation || "Warn") as FieldValidation, force: isTrue(query.get("force")) };
+}
+
+function isFieldValidation(value: string): boolean {
+  return ["", "Ignore", "Strict", "Warn"].includes(value);
+}
+
+export function fieldManagerErrors(name: string, path: string): FieldError[] {
+  const errors = Buffer.byteLength(name) > FIELD_MANAGER_BYTES_MAX ? [tooLong(path, FIELD_MANAGER_BYTES_MAX)] : [];
+  let at = 0;
+  for (const character of name) {
+    if (UNPRINTABLE.test(character)) {
+      const code = character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0");
+      errors.push(invalidField(path, name, `invalid character U+${code} (at position ${at})`));
+    }
+    at += Buffer.byteLength(character);
+  }
+  return errors;
+}
+
+function dryRunErrors(values: readonly string[]): FieldError[] {
+  return values.every((value) => value === "All") ? [] : [notSupported("dryRun", values, ["All"])];
+}
+
+function refuse(kind: string, errors: readonly FieldError[]): void {
+  if (errors.length > 0) throw invalid({ group: "meta.k8s.io", kind }, "", errors);
+}
+
+export interface DeleteQuery extends DeleteOptions {
+  readonly dryRun: boolean;
+}
+
+interface RawDeleteOptions extends DeleteOptions {
+  readonly dryRun?: readonly string[] | null | undefined;
+}
+
+/** Of the body if there is one, else of the query. Throws 400, 415, 422. */
+export async function deleteQueryOf(scope: Scope): Promise<DeleteQuery> {
+  const { gracePeriodSeconds, propagationPolicy, orphanDependents, preconditions, dryRun } = (await deleteBody(scope)) ?? deleteQuery(scope);
+  const errors = [
+    ...(orphanDependents !== undefined && propagationPolicy !== undefined
+      ? [invalidField("propagationPolicy", propagationPolicy, "orphanDependents and deletionPropagation cannot be both set")] : []),
+    ...(propagationPolicy !== undefined && !["Foreground", "Background", "Orphan"].includes(propagationPolicy)
+      ? [notSupported("propagationPolicy", propagationPolicy, ["Foreground", "Background", "Orphan", "nil"])] : []),
+    ...dryRunErrors(dryRun ?? []),
+  ];
+  refuse("DeleteOptions", errors);
+  return { gracePeriodSeconds, propagationPolicy, orphanDependents, preconditions, dryRun: (dryRun ?? []).length > 0 };
+}
+
+function deleteQuery({ request: { query } }: Scope): RawDeleteOptions {
+  return {
+    gracePeriodSeconds: integer(query, "gracePeriodSeconds"),
+    propagationPolicy: (query.get("propagationPolicy") as DeleteOptions["propagationPolicy"] | null) ?? undefined,
+    orphanDependents: query.has("orphanDependents") ? isTrue(query.get("orphanDependents")) : undefined,
+    dryRun: query.getAll("dryRun"),
+  };
+}
+
+const DELETE_OPTIONS: GroupVersionKind = { group: "", version: "v1", kind: "DeleteOptions" };
+
+async function deleteBody({ request }: Scope): Promise<RawDeleteOptions | undefined> {
+  const body = await request.body();
+  if (body.type === "value") return (body.value ?? undefined) as RawDeleteOptions | undefined;
+  if (body.bytes.length === 0) return undefined;
+  const encoding = negotiateInput(body.contentType);
+  const { object } = decodeBody({ bytes: body.bytes, encoding, expected: DELETE_OPTIONS, fieldValidation: "Ignore", accepts: () => true });
+  return object as RawDeleteOptions;
+}

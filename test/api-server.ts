@@ -1,0 +1,125 @@
+/**
+ * The API over a store in memory, for tests: the real chain, registry and resources. Everybody may do everything, and admission lets all pass unless the test says otherwise.
+ *
+ *   const api = await apiServer();
+ *   await api.client.resource(CONFIG_MAPS).create(…);
+ *   await api.ask("POST", "/api/v1/namespaces/a/configmaps", { body: { metadata: { name: "a" } } })   → { code, body, warnings, headers }
+ */
+import type { AdmissionRequest } from "../core/admission/plugin.ts";
+import type { UserInfo } from "../core/api/request/user.ts";
+import { builtInResources } from "../core/api/schema/resources.ts";
+import type { Client } from "../core/client/client.ts";
+import { clientOver } from "../core/client/resource-client.ts";
+import type { Clock } from "../core/lifecycle/clock.ts";
+import { systemClock } from "../core/lifecycle/clock.ts";
+import { systemRandom } from "../core/lifecycle/random.ts";
+import { silentLog } from "../core/observe/log.ts";
+import { metricsRegistry } from "../core/observe/metrics.ts";
+import { convert } from "../core/registry/conversions.ts";
+import { registryDefinitions } from "../core/registry/definitions.ts";
+import { WatchCache } from "../core/registry/generic/watch-cache.ts";
+import { Registry } from "../core/registry/registry.ts";
+import type { Answer } from "../core/server/answer.ts";
+import { apiHandler, type Handler } from "../core/server/handler.ts";
+import { inProcessTransport } from "../core/server/in-process.ts";
+import type { ServerRequest } from "../core/server/request.ts";
+import { encodeList, encodeObject, watchEncoder } from "../core/server/respond.ts";
+import { specialHandlers } from "../core/server/special/special.ts";
+import { VERBS } from "../core/server/verbs/all.ts";
+import { memoryStore } from "../storage/memory.ts";
+
+export interface Asked {
+  readonly query?: Readonly<Record<string, string | readonly string[]>>;
+  /** Text as it is; anything else as JSON. */
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly user?: UserInfo;
+}
+
+export interface Told {
+  readonly code: number;
+  /** Parsed, if it is JSON. */
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks into it as it likes
+  readonly body: any;
+  readonly warnings: readonly string[];
+  readonly contentType: string;
+}
+
+export interface ApiServer extends AsyncDisposable {
+  readonly client: Client;
+  readonly handler: Handler;
+  readonly signal: AbortSignal;
+  /** As over HTTP: bytes in, bytes out. */
+  ask(method: string, path: string, asked?: Asked): Promise<Told>;
+  /** The events of a watch, as sent, until `count` of them have come. */
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks into it as it likes
+  events(path: string, count: number, asked?: Asked): Promise<any[]>;
+}
+
+const ADMIN: UserInfo = { name: "admin", groups: ["system:masters"] };
+
+export async function apiServer({ admit, clock = systemClock }: { readonly admit?: (request: AdmissionRequest) => void; readonly clock?: Clock } = {}): Promise<ApiServer> {
+  const stop = new AbortController();
+  const { signal } = stop;
+  const store = await memoryStore();
+  const cache = new WatchCache(store);
+  let running: Promise<void> | undefined;
+  await new Promise<void>((ready) => (running = cache.run(signal, ready, silentLog)));
+  const registry: Registry = new Registry(builtInResources.rows(), registryDefinitions({ serviceCidrs: ["10.43.0.0/16"], nodePortRange: "30000-32767", storeOf: (group, plural) => registry.storeOf(group, plural), random: systemRandom }), {
+    store, cache, clock, random: systemRandom, convert,
+  });
+  const handler = apiHandler({
+    registry, cache, clock, random: systemRandom, log: silentLog, metrics: metricsRegistry(), paths: [],
+    authenticator: { authenticate: () => Promise.resolve(undefined) },
+    authorizer: { authorize: () => ({ decision: "allow", reason: "" }), rulesFor: () => Promise.resolve({ resourceRules: [], pathRules: [], incomplete: false }) },
+    impersonate: ({ user }) => Promise.resolve(user),
+    admission: { admit: (request) => Promise.resolve(admit?.(request)), validate: () => Promise.resolve() },
+    special: specialHandlers({ tokens: undefined as never, tokenReviews: undefined as never, review: ({ object }) => Promise.resolve(object), connections: () => undefined }),
+  }, VERBS);
+
+  const request = (method: string, path: string, { query = {}, body, headers = {}, user = ADMIN }: Asked): ServerRequest => ({
+    method, path, user, signal,
+    query: new URLSearchParams(Object.entries(query).flatMap(([name, value]): [string, string][] => (typeof value === "string" ? [[name, value]] : value.map((one) => [name, one])))),
+    header: (name) => headers[name] ?? (name === "user-agent" ? "test/1" : undefined),
+    headers: () => Object.entries(headers),
+    webSocketProtocols: [],
+    remoteAddress: "127.0.0.1",
+    body: () => Promise.resolve({
+      type: "bytes", contentType: headers["content-type"] ?? "application/json",
+      bytes: Buffer.from(body === undefined ? "" : typeof body === "string" ? body : JSON.stringify(body)),
+    }),
+  });
+
+  return {
+    client: clientOver(inProcessTransport(handler, { user: ADMIN, userAgent: "test/1" })),
+    handler,
+    signal,
+    async ask(method, path, asked = {}) {
+      const asking = request(method, path, asked);
+      return told(asking, await handler(asking), clock.nowMs());
+    },
+    async events(path, count, asked = {}) {
+      const asking = request("GET", path, { ...asked, query: { watch: "1", ...asked.query } });
+      const answer = await handler(asking);
+      if (answer.type !== "watch") throw new Error(JSON.stringify(told(asking, answer, clock.nowMs()).body));
+      const events: unknown[] = [];
+      for await (const chunk of watchEncoder(answer, { request: asking, nowMs: clock.nowMs(), describe: undefined }).batches) {
+        events.push(...Buffer.from(chunk).toString().trim().split("\n").map((line) => JSON.parse(line) as unknown));
+        if (events.length >= count) break;
+      }
+      return events;
+    },
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await running;
+    },
+  };
+}
+
+function told(request: ServerRequest, answer: Answer, nowMs: number): Told {
+  if (answer.type !== "object" && answer.type !== "list") throw new Error(`a ${answer.type} is not for ask()`);
+  const how = { request, nowMs, describe: undefined };
+  const { status, contentType, body } = answer.type === "list" ? encodeList(answer, how) : encodeObject(answer, how);
+  const bytes = Buffer.concat(body as readonly Uint8Array[]);
+  return { code: status, contentType, warnings: answer.warnings ?? [], body: contentType.startsWith("application/json") ? JSON.parse(bytes.toString()) as unknown : bytes };
+}
