@@ -5,6 +5,7 @@
  *
  * It knows the cluster through a client only: the server's own process, or a server elsewhere.
  */
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { clientOver } from "../core/client/resource-client.ts";
 import { eventWriter } from "../core/client/events.ts";
@@ -25,12 +26,14 @@ import type { Metrics } from "../core/observe/metrics.ts";
 import { MACHINE_ANNOTATION } from "../core/pki/machine-key.ts";
 import { criClient } from "../node/cri/client.ts";
 import { hostGatewayOverlay } from "../node/network/host-gw.ts";
-import { nodeNetwork } from "../node/network/network.ts";
+import { networkPaths, nodeNetwork } from "../node/network/network.ts";
 import { noOverlay, type Overlay } from "../node/network/overlay.ts";
+import { stableAddresses } from "../node/network/stable-addresses.ts";
 import { vxlanOverlay } from "../node/network/vxlan.ts";
 import type { TlsMaterial } from "../core/net/tls.ts";
 import type { Certificate } from "../core/pki/x509.ts";
 import { kubeletConfiguration } from "../node/kubelet/server/configz.ts";
+import { podDirectory } from "../node/kubelet/volumes/pod-directories.ts";
 import { kubeletServer } from "../node/kubelet/server/server.ts";
 import { kubelet } from "../node/kubelet/kubelet.ts";
 import { systemCgroups } from "../node/os/cgroup.ts";
@@ -87,7 +90,8 @@ export function nodeParts(options: NodeOptions): NodeParts {
   const mounts = systemMounts();
   const asset = nodeBundle();
   if (!external && !asset) throw new ConfigError("this build of coracle brings no container runtime for this machine: name one with --container-runtime-endpoint, or run with --disable-agent");
-  const runtime = external ? [] : [containerRuntime({ dataDir: paths.dataDir, asset: asset! }, { cri, mounts, clock, log })];
+  const pluginDir = join(paths.agent, "network", "plugins");
+  const runtime = external ? [] : [containerRuntime({ dataDir: paths.dataDir, asset: asset!, cniBinDirs: [pluginDir, "/opt/cni/bin"] }, { cri, mounts, clock, log })];
 
   const { binDir } = runtimePaths(paths.dataDir);
   const enabled = (part: string): boolean => !settings.disable.includes(part);
@@ -95,7 +99,8 @@ export function nodeParts(options: NodeOptions): NodeParts {
   const uplink = { interfaceName: node.interfaceName, mtu: node.mtu };
   const network = nodeNetwork({
     informers, nodeName: node.name, clusterCidrs: settings.clusterCidr.split(","), uplink,
-    cniConfDir: runtime[0]?.cniConfDir ?? "/etc/cni/net.d", stateDir: join(paths.agent, "network"), nft, netlink: openNetlink, overlay: overlayOf(options, uplink), cpus: machineInfo().cpus, clock, log: log.with({ part: "network" }),
+    cniConfDir: runtime[0]?.cniConfDir ?? "/etc/cni/net.d", stateDir: join(paths.agent, "network"), nft, netlink: openNetlink, overlay: overlayOf(options, uplink),
+    addresses: external ? undefined : stableAddresses({ pluginDir, recordDir: networkPaths(join(paths.agent, "network")).addresses, isPodHere: (uid) => existsSync(podDirectory(agentSettings.dataDir, uid)) }), cpus: machineInfo().cpus, clock, log: log.with({ part: "network" }),
   });
   const proxy = serviceProxy({
     informers, nodeName: node.name, nodeIps: node.ips, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","),

@@ -16,9 +16,11 @@ export interface CniOptions {
   readonly mtu: number;
   /** Where host-local remembers which address is whose. */
   readonly ipamDir: string;
+  /** The address plug-in: host-local, or what stands around it. */
+  readonly ipam?: string | undefined;
 }
 
-export function cniConfig({ podCidrs, mtu, ipamDir }: CniOptions): string {
+export function cniConfig({ podCidrs, mtu, ipamDir, ipam = "host-local" }: CniOptions): string {
   const families = podCidrs.flatMap((cidr): Family[] => { const family = parseCidr(cidr)?.family; return family === undefined ? [] : [family]; });
   const config = {
     cniVersion: "1.0.0", name: "coracle",
@@ -26,7 +28,7 @@ export function cniConfig({ podCidrs, mtu, ipamDir }: CniOptions): string {
       {
         type: "bridge", bridge: BRIDGE, mtu, isGateway: true, hairpinMode: true, ipMasq: false,
         forceAddress: true, // a node that was given another pod CIDR would otherwise never start a pod again
-        ipam: { type: "host-local", dataDir: ipamDir, ranges: podCidrs.map((subnet) => [{ subnet }]), routes: families.map((family) => ({ dst: family === 4 ? "0.0.0.0/0" : "::/0" })) },
+        ipam: { type: ipam, dataDir: ipamDir, ranges: podCidrs.map((subnet) => [{ subnet }]), routes: families.map((family) => ({ dst: family === 4 ? "0.0.0.0/0" : "::/0" })) },
       },
       { type: "portmap", capabilities: { portMappings: true }, snat: true, backend: "nftables" },
     ],

@@ -8,7 +8,7 @@
  * What is written stays when the process ends: pods keep their network while coracle is upgraded, and an agent that starts without its server has the
  * configuration of last time. Addresses given out before a reboot are forgotten, since their pods are gone. `removeNetwork` removes everything.
  */
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Node } from "../../core/api/gen/core.v1.ts";
 import { objectKey } from "../../core/api/meta/object-meta.ts";
@@ -28,6 +28,7 @@ import { allowForwarding } from "./forward.ts";
 import { prepareHost } from "./host.ts";
 import { MASQUERADE_TABLE, masqueradeText } from "./masquerade.ts";
 import { type Overlay, peerOf, podCidrsOf } from "./overlay.ts";
+import type { StableAddresses } from "./stable-addresses.ts";
 
 export interface NodeNetworkOptions {
   readonly informers: Informers;
@@ -43,6 +44,8 @@ export interface NodeNetworkOptions {
   /** openNetlink; absent: the CNI plugin makes the bridge with the first pod. */
   readonly netlink?: (() => Netlink) | undefined;
   readonly overlay: Overlay;
+  /** Absent: pods that are made anew get new addresses. */
+  readonly addresses?: StableAddresses | undefined;
   readonly cpus: number;
   /** Makes the kernel ready: host.ts. Tests leave the machine as it is. */
   readonly prepare?: typeof prepareHost | undefined;
@@ -55,7 +58,7 @@ const VERIFY_MS = 60_000;
 const RETRY = { minMs: 1000, maxMs: 60_000 };
 
 export function networkPaths(stateDir: string) {
-  return { ipam: join(stateDir, "ipam"), boot: join(stateDir, "boot-id"), sysctls: join(stateDir, "sysctls.json") } as const;
+  return { ipam: join(stateDir, "ipam"), addresses: join(stateDir, "addresses"), boot: join(stateDir, "boot-id"), sysctls: join(stateDir, "sysctls.json") } as const;
 }
 
 export function nodeNetwork(options: NodeNetworkOptions): Runnable {
@@ -80,7 +83,7 @@ export function nodeNetwork(options: NodeNetworkOptions): Runnable {
     await allowForwarding(nft, [...clusterCidrs], signal);
     const mtu = uplink.mtu - overlay.overheadBytes;
     makeBridge(podCidrs, mtu);
-    writeConfig(cniConfig({ podCidrs, mtu, ipamDir: paths.ipam }), podCidrs);
+    writeConfig(cniConfig({ podCidrs, mtu, ipamDir: paths.ipam, ipam: options.addresses?.plugin }), podCidrs);
     const self = peerOf(own);
     if (!self) return;
     const others = [...nodes.list()].filter(({ metadata }) => metadata.name !== nodeName).flatMap((node) => peerOf(node) ?? []);
@@ -107,7 +110,7 @@ export function nodeNetwork(options: NodeNetworkOptions): Runnable {
   function forgetOldBoot(): void {
     const bootId = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
     if (existsSync(paths.boot) && readFileSync(paths.boot, "utf8") === bootId) return;
-    rmSync(paths.ipam, { recursive: true, force: true });
+    for (const path of heldAddresses(paths.ipam)) rmSync(path, { force: true });
     mkdirSync(options.stateDir, { recursive: true });
     writeFileSync(paths.boot, bootId);
   }
@@ -138,6 +141,7 @@ export function nodeNetwork(options: NodeNetworkOptions): Runnable {
           log.warn("masquerading rules are gone from the kernel, writing them again", { table: MASQUERADE_TABLE });
           masquerade = "";
         }
+        options.addresses?.sweep();
         changed = false;
         await apply(signal);
         failures = 0;
@@ -155,6 +159,7 @@ export function nodeNetwork(options: NodeNetworkOptions): Runnable {
     name: "network",
     async run(signal, ready) {
       forgetOldBoot();
+      options.addresses?.install();
       ({ bridgeNetfilter } = await (options.prepare ?? prepareHost)({ sysctl, usesV6, interfaceName: uplink.interfaceName, cpus: options.cpus, log }, signal));
       const unwatch = nodes.onChange(({ object, old, deleted }) => {
         const facts = (node: Readonly<Node> | undefined): string => (node ? JSON.stringify([podCidrsOf(node), peerOf(node)]) : "");
@@ -168,4 +173,10 @@ export function nodeNetwork(options: NodeNetworkOptions): Runnable {
       }
     },
   };
+}
+
+/** host-local's files, one an address; those with the last one given out stay, so that new pods do not take the addresses of those that come back. */
+function heldAddresses(ipamDir: string): string[] {
+  if (!existsSync(ipamDir)) return [];
+  return readdirSync(ipamDir, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile() && !entry.name.startsWith("last_reserved_ip")).map(({ parentPath, name }) => join(parentPath, name));
 }

@@ -87,7 +87,23 @@ export class Host implements AsyncDisposable {
 
   /** Starts the server in the background; its log is in `directory`. */
   async start(...flags: readonly string[]): Promise<void> {
-    await this.ok(["sh", "-c", `setsid "$0" "$@" </dev/null >>${this.directory}/coracle.log 2>&1 & echo $! > ${this.directory}/coracle.pid`, this.binary, "server", "--node-name", this.name, ...flags]);
+    await this.#launch("server", flags);
+  }
+
+  /** Starts an agent in the background instead. */
+  async startAgent(...flags: readonly string[]): Promise<void> {
+    await this.#launch("agent", flags);
+  }
+
+  async #launch(command: string, flags: readonly string[]): Promise<void> {
+    await this.ok(["sh", "-c", `setsid "$0" "$@" </dev/null >>${this.directory}/coracle.log 2>&1 & echo $! > ${this.directory}/coracle.pid`, this.binary, command, "--node-name", this.name, ...flags]);
+  }
+
+  /** Pulls the plug, and starts the machine again with what is on its disk; nothing of ours runs afterwards. */
+  async reboot(): Promise<void> {
+    const { code, stderr } = await host(["reboot", this.name, this.address]);
+    if (code !== 0) throw new Error(`host ${this.name} did not reboot: ${stderr}`);
+    await this.ok(["mount", "-t", "tmpfs", "tmpfs", CHECKOUT]);
   }
 
   async kill(signal: "TERM" | "KILL"): Promise<void> {

@@ -1,0 +1,39 @@
+/**
+ * Pods keep their addresses when they are made anew: an address plug-in of our own (address-plugin.txt) around host-local, and the records it keeps.
+ *
+ * A node that reboots while its API server is away cannot tell anyone that its pods have moved, so they had better not.
+ */
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import script from "./address-plugin.txt" with { type: "text" };
+
+export const ADDRESS_PLUGIN = "coracle-ipam";
+
+export interface StableAddresses {
+  /** The plug-in's name, for the CNI configuration. */
+  readonly plugin: string;
+  /** Call it before the first pod is made. */
+  install(): void;
+  /** Forgets the addresses of pods that are no more. */
+  sweep(): void;
+}
+
+/** `pluginDir`: one of those where containerd looks for plug-ins. `isPodHere`: whether the pod with this uid has, or had a moment ago, anything on this node. */
+export function stableAddresses({ pluginDir, recordDir, isPodHere }: { readonly pluginDir: string; readonly recordDir: string; readonly isPodHere: (uid: string) => boolean }): StableAddresses {
+  return {
+    plugin: ADDRESS_PLUGIN,
+    install() {
+      const path = join(pluginDir, ADDRESS_PLUGIN);
+      const text = script.replace("=RECORDS\n", `='${recordDir.replaceAll("'", "'\\''")}'\n`);
+      if (existsSync(path) && readFileSync(path, "utf8") === text) return;
+      mkdirSync(pluginDir, { recursive: true });
+      writeFileSync(`${path}.new`, text);
+      chmodSync(`${path}.new`, 0o755);
+      renameSync(`${path}.new`, path);
+    },
+    sweep() {
+      if (!existsSync(recordDir)) return;
+      for (const uid of readdirSync(recordDir)) if (!isPodHere(uid)) rmSync(join(recordDir, uid), { force: true });
+    },
+  };
+}
