@@ -13,6 +13,7 @@ import type { Log } from "../observe/log.ts";
 import type { Answer } from "./answer.ts";
 import type { Handler } from "./handler.ts";
 import type { RequestBody, ServerRequest } from "./request.ts";
+import { canStream, streamOverWebSocket } from "./websocket-answer.ts";
 import { encodeList, encodeObject, type Presentation, watchEncoder } from "./respond.ts";
 
 /** Source: apiserver MaxRequestBodyBytes */
@@ -158,6 +159,7 @@ async function serveUpgrade(deps: Deps, { request, socket, head, connection }: U
     return;
   }
   const how: Presentation = { request: asked, nowMs: deps.clock.nowMs(), describe: deps.describe };
+  if ((answer.type === "watch" || (answer.type === "raw" && answer.status === 200)) && canStream(asked)) return streamOverWebSocket(answer, how, { socket, head, clock: deps.clock, signal });
   const encoded = answer.type === "object" ? encodeObject(answer, how) : undefined;
   const body = encoded ? Buffer.concat(encoded.body as readonly Uint8Array[]) : Buffer.from("upgrade is not possible here\n");
   const status = encoded?.status ?? 400;
