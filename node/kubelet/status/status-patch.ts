@@ -51,7 +51,7 @@ export function same(a: unknown, b: unknown): boolean {
   return [...keys].every((key) => same((a as Patch)[key], (b as Patch)[key]));
 }
 
-/** {} and absent are the same thing to the API server (lastState). */
+/** {}, [] and absent are the same thing to the API server (lastState, a node's images). */
 function isEmpty(value: unknown): boolean {
-  return value == null || (typeof value === "object" && !Array.isArray(value) && Object.keys(value).length === 0);
+  return value == null || (typeof value === "object" && Object.keys(value).length === 0);
 }
