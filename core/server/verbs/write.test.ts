@@ -1,0 +1,169 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { apiServer, type ApiServer, type Asked } from "../../../test/api-server.ts";
+
+let api: ApiServer;
+beforeAll(async () => void (api = await apiServer()));
+afterAll(() => api[Symbol.asyncDispose]());
+
+const MAPS = "/api/v1/namespaces/a/configmaps";
+const PODS = "/api/v1/namespaces/a/pods";
+
+const pod = (name: string, extra: object = {}) => ({ metadata: { name, ...extra }, spec: { containers: [{ name: "c", image: "x" }] } });
+const deployment = (name: string, spec: object = {}) => ({
+  apiVersion: "apps/v1", kind: "Deployment", metadata: { name },
+  spec: { selector: { matchLabels: { app: name } }, template: { metadata: { labels: { app: name } }, spec: { containers: [{ name: "c", image: "x" }] } }, ...spec },
+});
+const failure = (code: number, reason: string, message: string, details: object = {}) => ({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message, reason, details, code });
+
+test("a created object is answered whole: placed, named, dated, owned", async () => {
+  const { code, body } = await api.ask("POST", MAPS, { body: { metadata: { name: "whole", uid: "mine", creationTimestamp: "2001-01-01T00:00:00Z", deletionTimestamp: "2001-01-01T00:00:00Z" }, data: { b: "2", a: "1" } } });
+  expect(code).toBe(201);
+  expect(body).toEqual({
+    kind: "ConfigMap", apiVersion: "v1",
+    metadata: {
+      name: "whole", namespace: "a", uid: expect.stringMatching(/^[0-9a-f-]{36}$/), resourceVersion: expect.stringMatching(/^\d+$/), creationTimestamp: expect.stringMatching(/^20[2-9]/),
+      managedFields: [{ manager: "test", operation: "Update", apiVersion: "v1", time: expect.any(String), fieldsType: "FieldsV1", fieldsV1: { "f:data": { ".": {}, "f:a": {}, "f:b": {} } } }],
+    },
+    data: { a: "1", b: "2" },
+  });
+});
+
+test.each<[what: string, path: string, asked: Asked, code: number, reason: string, message: string]>([
+  ["a name that is taken", MAPS, { body: { metadata: { name: "taken" } } }, 409, "AlreadyExists", 'configmaps "taken" already exists'],
+  ["another namespace", MAPS, { body: { metadata: { name: "x", namespace: "b" } } }, 400, "BadRequest", "the namespace of the provided object does not match the namespace sent on the request"],
+  ["a bad name", MAPS, { body: { metadata: { name: "Upper" } } }, 422, "Invalid",
+    `ConfigMap "Upper" is invalid: metadata.name: Invalid value: "Upper": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`],
+  ["another kind", MAPS, { body: { kind: "Secret", apiVersion: "v1", metadata: { name: "x" } } }, 400, "BadRequest", "Secret in version \"v1\" cannot be handled as a ConfigMap: converting (v1.Secret) to (core.ConfigMap): unknown conversion"],
+  ["a field nobody knows, strictly", MAPS, { query: { fieldValidation: "Strict" }, body: { metadata: { name: "x" }, spec: {} } }, 400, "BadRequest", 'ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: unknown field "spec"'],
+  ["a wrong dryRun", MAPS, { query: { dryRun: "Some" }, body: { metadata: { name: "x" } } }, 422, "Invalid", 'CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["Some"]: supported values: "All"'],
+  ["a wrong fieldValidation", MAPS, { query: { fieldValidation: "Maybe" }, body: { metadata: { name: "x" } } }, 422, "Invalid", 'CreateOptions.meta.k8s.io "" is invalid: fieldValidation: Unsupported value: "Maybe": supported values: "", "Ignore", "Strict", "Warn"'],
+  ["a manager that cannot be printed", MAPS, { query: { fieldManager: "a\u0007" }, body: { metadata: { name: "x" } } }, 422, "Invalid", 'CreateOptions.meta.k8s.io "" is invalid: fieldManager: Invalid value: "a\\a": invalid character U+0007 (at position 1)'],
+  ["a resourceVersion", MAPS, { body: { metadata: { name: "x", resourceVersion: "7" } } }, 500, "", "resourceVersion should not be set on objects to be created"],
+  ["an encoding nobody reads", MAPS, { headers: { "content-type": "text/plain" }, body: "x" }, 415, "UnsupportedMediaType",
+    "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf"],
+])("a create with %s is refused", async (_, path, asked, code, reason, message) => {
+  await api.ask("POST", MAPS, { body: { metadata: { name: "taken" } } });
+  const told = await api.ask("POST", path, asked);
+  expect([told.code, told.body.reason ?? "", told.body.message]).toEqual([code, reason, message]);
+});
+
+test("a name is made up, and another if that is taken", async () => {
+  const { body } = await api.ask("POST", MAPS, { body: { metadata: { generateName: "made-" } } });
+  expect(body.metadata).toMatchObject({ generateName: "made-", name: expect.stringMatching(/^made-[bcdfghjklmnpqrstvwxz2456789]{5}$/) });
+});
+
+test("unknown fields are warned of, once each", async () => {
+  const { warnings, body } = await api.ask("POST", MAPS, { body: '{"metadata":{"name":"warned"},"data":{"a":"1","a":"2"},"nothing":1}' });
+  expect(warnings).toEqual(['duplicate field "data.a"', 'unknown field "nothing"']);
+  expect(body.data).toEqual({ a: "2" });
+});
+
+test("an owner named twice is named once", async () => {
+  const owner = { apiVersion: "v1", kind: "Node", name: "n", uid: "u" };
+  const { warnings, body } = await api.ask("POST", MAPS, { body: { metadata: { name: "owned", ownerReferences: [owner, owner, { ...owner, name: "other" }] } } });
+  expect(body.metadata.ownerReferences).toEqual([owner, { ...owner, name: "other" }]);
+  expect(warnings).toEqual([expect.stringContaining("duplicate UID(s) observed: u")]);
+});
+
+test("a dry run does everything but the write", async () => {
+  const made = await api.ask("POST", MAPS, { query: { dryRun: "All" }, body: { metadata: { name: "dry" } } });
+  expect([made.code, made.body.metadata.name]).toEqual([201, "dry"]);
+  expect((await api.ask("GET", `${MAPS}/dry`)).body).toEqual(failure(404, "NotFound", 'configmaps "dry" not found', { name: "dry", kind: "configmaps" }));
+
+  await api.ask("POST", MAPS, { body: { metadata: { name: "dry" }, data: { a: "1" } } });
+  expect((await api.ask("PUT", `${MAPS}/dry`, { query: { dryRun: "All" }, body: { metadata: { name: "dry" }, data: { a: "2" } } })).body.data).toEqual({ a: "2" });
+  expect((await api.ask("DELETE", `${MAPS}/dry`, { body: { apiVersion: "v1", kind: "DeleteOptions", dryRun: ["All"] } })).body.status).toBe("Success");
+  expect((await api.ask("DELETE", `${MAPS}/dry`, { query: { dryRun: "All" } })).body.status).toBe("Success");
+  expect((await api.ask("GET", `${MAPS}/dry`)).body.data).toEqual({ a: "1" });
+});
+
+test("who names a version replaces that one or none; who names none replaces what there is", async () => {
+  const { body: first } = await api.ask("POST", MAPS, { body: { metadata: { name: "raced" } } });
+  const put = (metadata: object) => api.ask("PUT", `${MAPS}/raced`, { body: { metadata: { name: "raced", ...metadata }, data: { n: String(Math.random()) } } });
+  expect((await put({ resourceVersion: first.metadata.resourceVersion })).code).toBe(200);
+  expect((await put({ resourceVersion: first.metadata.resourceVersion })).body).toEqual(
+    failure(409, "Conflict", 'Operation cannot be fulfilled on configmaps "raced": the object has been modified; please apply your changes to the latest version and try again', { name: "raced", kind: "configmaps" }));
+  expect((await put({})).code).toBe(200);
+  expect((await put({ uid: "other" })).body.message).toMatch(/^Operation cannot be fulfilled on configmaps "raced": StorageError: invalid object, Code: 4, Key: .*, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: other, UID in object meta: /);
+  expect((await put({ name: "another" })).body.message).toBe("the name of the object (another) does not match the name on the URL (raced)");
+  const same = await api.ask("GET", `${MAPS}/raced`);
+  expect((await api.ask("PUT", `${MAPS}/raced`, { body: same.body })).body.metadata.resourceVersion).toBe(same.body.metadata.resourceVersion);
+});
+
+test("generation counts changes of the spec; the status has its own door", async () => {
+  const path = "/apis/apps/v1/namespaces/a/deployments";
+  const { body: made } = await api.ask("POST", path, { body: { ...deployment("counted"), status: { replicas: 9 } } });
+  expect([made.metadata.generation, made.status, made.spec.replicas]).toEqual([1, {}, 1]);
+  const { body: scaled } = await api.ask("PUT", `${path}/counted`, { body: { ...made, spec: { ...made.spec, replicas: 2 }, status: { replicas: 9 } } });
+  expect([scaled.metadata.generation, scaled.status]).toEqual([2, {}]);
+  const { body: told } = await api.ask("PUT", `${path}/counted/status`, { body: { ...scaled, spec: { ...scaled.spec, replicas: 5 }, status: { replicas: 2, observedGeneration: 2 } } });
+  expect([told.metadata.generation, told.spec.replicas, told.status]).toEqual([2, 2, { replicas: 2, observedGeneration: 2 }]);
+  expect(told.metadata.managedFields.map(({ manager, subresource, fieldsV1 }: { manager: string; subresource?: string; fieldsV1: object }) => [manager, subresource ?? "", Object.keys(fieldsV1)])).toEqual([
+    ["test", "", ["f:spec"]], ["test", "status", ["f:status"]],
+  ]);
+});
+
+test("through its scale, replicas change hands", async () => {
+  const path = "/apis/apps/v1/namespaces/a/deployments";
+  await api.ask("PATCH", `${path}/scaled`, { headers: { "content-type": "application/apply-patch+yaml" }, query: { fieldManager: "applier" }, body: deployment("scaled", { replicas: 3 }) });
+  const scale = await api.ask("GET", `${path}/scaled/scale`);
+  expect(scale.body).toMatchObject({ kind: "Scale", apiVersion: "autoscaling/v1", spec: { replicas: 3 }, status: { replicas: 0, selector: "app=scaled" } });
+  const written = await api.ask("PUT", `${path}/scaled/scale`, { query: { fieldManager: "scaler" }, body: { ...scale.body, spec: { replicas: 4 } } });
+  expect([written.code, written.body.spec]).toEqual([200, { replicas: 4 }]);
+  const { body } = await api.ask("GET", `${path}/scaled`);
+  const owners = body.metadata.managedFields as { manager: string; subresource?: string; fieldsV1: { "f:spec": object } }[];
+  expect(owners.filter(({ fieldsV1 }) => "f:replicas" in fieldsV1["f:spec"]).map(({ manager, subresource }) => [manager, subresource])).toEqual([["scaler", "scale"]]);
+  expect((await api.ask("PATCH", `${path}/scaled/scale`, { headers: { "content-type": "application/merge-patch+json" }, body: { spec: { replicas: -1 } } })).body.message)
+    .toBe('Scale.autoscaling "scaled" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0');
+});
+
+test("a finalizer holds what is deleted until it is taken away", async () => {
+  await api.ask("POST", MAPS, { body: { metadata: { name: "held", finalizers: ["example.com/hold"] } } });
+  const deleted = await api.ask("DELETE", `${MAPS}/held`);
+  expect(deleted.body.metadata).toMatchObject({ name: "held", deletionTimestamp: expect.any(String), deletionGracePeriodSeconds: 0 });
+  expect((await api.ask("POST", MAPS, { body: { metadata: { name: "held" } } })).body.message).toBe('object is being deleted: configmaps "held" already exists');
+  const added = await api.ask("PATCH", `${MAPS}/held`, { headers: { "content-type": "application/merge-patch+json" }, body: { metadata: { finalizers: ["example.com/hold", "example.com/late"] } } });
+  expect(added.body.message).toBe('ConfigMap "held" is invalid: metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{"example.com/late"}');
+  expect((await api.ask("PATCH", `${MAPS}/held`, { headers: { "content-type": "application/merge-patch+json" }, body: { metadata: { finalizers: null } } })).code).toBe(200);
+  expect((await api.ask("GET", `${MAPS}/held`)).code).toBe(404);
+});
+
+test("a pod on a node is given its time, which can be cut short", async () => {
+  await api.ask("POST", PODS, { body: { ...pod("graceful"), spec: { ...pod("").spec, nodeName: "n" } } });
+  const first = await api.ask("DELETE", `${PODS}/graceful`);
+  expect(first.body).toMatchObject({ kind: "Pod", metadata: { deletionGracePeriodSeconds: 30, generation: 2 } });
+  expect((await api.ask("DELETE", `${PODS}/graceful`, { query: { gracePeriodSeconds: "60" } })).body.metadata.deletionGracePeriodSeconds).toBe(30);
+  expect((await api.ask("DELETE", `${PODS}/graceful`, { body: { gracePeriodSeconds: 5 } })).body.metadata).toMatchObject({ deletionGracePeriodSeconds: 5, generation: 2 });
+  expect((await api.ask("DELETE", `${PODS}/graceful`, { query: { gracePeriodSeconds: "0" } })).body.kind).toBe("Pod");
+  expect((await api.ask("GET", `${PODS}/graceful`)).code).toBe(404);
+});
+
+test("a delete of something else than was meant does nothing", async () => {
+  const { body: made } = await api.ask("POST", MAPS, { body: { metadata: { name: "meant" } } });
+  const { uid, resourceVersion } = made.metadata;
+  const told = async (preconditions: object) => (await api.ask("DELETE", `${MAPS}/meant`, { body: { preconditions } })).body.message;
+  expect(await told({ uid: "u" })).toBe(`Operation cannot be fulfilled on ConfigMap "meant": the UID in the precondition (u) does not match the UID in record (${uid}). The object might have been deleted and then recreated`);
+  expect(await told({ resourceVersion: "1" })).toBe(`Operation cannot be fulfilled on ConfigMap "meant": the ResourceVersion in the precondition (1) does not match the ResourceVersion in record (${resourceVersion}). The object might have been modified`);
+  expect((await api.ask("DELETE", `${MAPS}/meant`, { body: { preconditions: { uid, resourceVersion } } })).body).toEqual({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", details: { name: "meant", kind: "configmaps", uid } });
+});
+
+test("how dependents go is a finalizer", async () => {
+  const propagated = async (query: Record<string, string>) => {
+    await api.ask("POST", MAPS, { body: { metadata: { name: "parent", finalizers: ["example.com/hold"] } } });
+    const { code, body } = await api.ask("DELETE", `${MAPS}/parent`, { query });
+    await api.ask("PATCH", `${MAPS}/parent`, { headers: { "content-type": "application/merge-patch+json" }, body: { metadata: { finalizers: null } } });
+    return code === 422 ? body.message : [code, body.metadata.finalizers];
+  };
+  expect(await propagated({ propagationPolicy: "Foreground" })).toEqual([200, ["example.com/hold", "foregroundDeletion"]]);
+  expect(await propagated({ propagationPolicy: "Orphan" })).toEqual([200, ["example.com/hold", "orphan"]]);
+  expect(await propagated({ orphanDependents: "false" })).toEqual([202, ["example.com/hold"]]);
+  expect(await propagated({ propagationPolicy: "Sideways" })).toBe('DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Unsupported value: "Sideways": supported values: "Foreground", "Background", "Orphan", "nil"');
+  expect(await propagated({ propagationPolicy: "Orphan", orphanDependents: "true" })).toBe('DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Invalid value: "Orphan": orphanDependents and deletionPropagation cannot be both set');
+});
+
+test("a collection is deleted as far as its selectors reach, and shown as it was", async () => {
+  for (const [name, labels] of [["c1", { of: "it" }], ["c2", { of: "it" }], ["c3", {}]] as const) await api.ask("POST", "/api/v1/namespaces/c/configmaps", { body: { metadata: { name, labels } } });
+  const { body } = await api.ask("DELETE", "/api/v1/namespaces/c/configmaps", { query: { labelSelector: "of=it" } });
+  expect([body.kind, body.items.map((item: { metadata: { name: string } }) => item.metadata.name)]).toEqual(["ConfigMapList", ["c1", "c2"]]);
+  expect((await api.ask("GET", "/api/v1/namespaces/c/configmaps")).body.items.map((item: { metadata: { name: string } }) => item.metadata.name)).toEqual(["c3"]);
+});
