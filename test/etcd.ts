@@ -33,7 +33,13 @@ export async function etcdDirectory(): Promise<string> {
 }
 
 export interface EtcdTlsFiles {
+  /** Who signed etcd's certificate, and who those of its clients. */
   readonly cafile: string;
+  readonly clientCafile: string;
+  /** etcd's own. */
+  readonly servingCertfile: string;
+  readonly servingKeyfile: string;
+  /** A client's. */
   readonly certfile: string;
   readonly keyfile: string;
 }
@@ -91,7 +97,7 @@ export async function startEtcd({ members: count = 1, tls, host = "127.0.0.1" }:
       "--data-dir", join(directory, name), "--name", name, "--logger", "zap", "--log-level", "warn", "--heartbeat-interval", "50", "--election-timeout", "500",
       "--listen-client-urls", `${scheme}://${host}:${clientPort}`, "--advertise-client-urls", `${scheme}://${host}:${clientPort}`,
       "--listen-peer-urls", `http://${host}:${peerPort}`, "--initial-advertise-peer-urls", `http://${host}:${peerPort}`, "--initial-cluster", cluster,
-      ...(tls ? ["--cert-file", tls.certfile, "--key-file", tls.keyfile, "--trusted-ca-file", tls.cafile, "--client-cert-auth"] : []),
+      ...(tls ? ["--cert-file", tls.servingCertfile, "--key-file", tls.servingKeyfile, "--trusted-ca-file", tls.clientCafile, "--client-cert-auth"] : []),
     ],
   }));
   await Promise.all(members.map((member) => member.start()));

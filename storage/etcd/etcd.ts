@@ -22,7 +22,7 @@ import type { WatchBatch } from "../watch/watch.ts";
 import { claimIn, type Release } from "./claim.ts";
 import { COMPACT_EVERY_MS, compactTo, startCompactor } from "./compactor.ts";
 import { Feed } from "./feed.ts";
-import { CALL_MS, type CallLimits, type EtcdTls, Members } from "./members.ts";
+import { type EtcdTls, Members } from "./members.ts";
 import { type KeyValue, RANGE } from "./messages.ts";
 import { ALL_KEYS, endOf, keyAfter, rowOf } from "./rows.ts";
 import { writeTo } from "./write.ts";
@@ -31,6 +31,8 @@ export interface EtcdOptions extends HistoryLimits {
   readonly endpoints: readonly string[];
   readonly tls?: EtcdTls | undefined;
   readonly clock: StoreClock;
+  /** How long is tried what a caller waits for. Default 15 s: an election of etcd, and more than one member that is gone. */
+  readonly callTimeoutMs?: number;
   /** How often etcd is told to forget; 0: never, somebody else sees to it. Default: five minutes. */
   readonly compactEveryMs?: number;
   /** A member did not answer, the next is used. */
@@ -45,11 +47,17 @@ const PAGE_MAX = 10_000;
 /** Opens the store once a majority of etcd answers; until then `onTrouble` is told why it does not. Throws TypeError for endpoints that are none, and the signal's reason. */
 export async function openEtcd(options: EtcdOptions, signal?: AbortSignal): Promise<Store> {
   const members = new Members(options);
+  const close = (): void => members.close();
+  signal?.addEventListener("abort", close, { once: true });
   try {
-    return new EtcdStore({ options, members, revision: await firstRevision(members, options, signal) });
+    const revision = await firstRevision(members, options, signal);
+    return new EtcdStore({ options, members, revision });
   } catch (error) {
     members.close();
+    signal?.throwIfAborted();
     throw error;
+  } finally {
+    signal?.removeEventListener("abort", close);
   }
 }
 
@@ -57,7 +65,7 @@ async function firstRevision(members: Members, { onTrouble }: EtcdOptions, signa
   for (;;) {
     signal?.throwIfAborted();
     try {
-      return await newestOf(members, { timeoutMs: signal ? CALL_MS / 3 : CALL_MS });
+      return await newestOf(members);
     } catch (error) {
       if (!signal || !(error instanceof StoreError) || error.code !== "unavailable" || error.fields["final"]) throw error;
       onTrouble?.(error);
@@ -65,8 +73,8 @@ async function firstRevision(members: Members, { onTrouble }: EtcdOptions, signa
   }
 }
 
-async function newestOf(members: Members, limits: CallLimits = {}): Promise<Revision> {
-  return (await members.call(RANGE, { key: ALL_KEYS, limit: 1, keys_only: true }, limits)).header!.revision;
+async function newestOf(members: Members): Promise<Revision> {
+  return (await members.call(RANGE, { key: ALL_KEYS, limit: 1, keys_only: true })).header!.revision;
 }
 
 class EtcdStore implements Store {

@@ -10,12 +10,13 @@
  * When the stream breaks it is begun again, at the same member or the next, after the last revision that came whole: etcd never splits one.
  * If that was compacted meanwhile, events are lost: history starts anew, and all watchers are told "overrun".
  */
+import type { ClientDuplexStream } from "@grpc/grpc-js";
 import type { StoreClock } from "../engine.ts";
 import { History, type HistoryLimits } from "../mvcc/history.ts";
 import { StoreError, type Revision, type StoreEvent, type WatchOptions } from "../store.ts";
 import { type WatchBatch, Watchers } from "../watch/watch.ts";
 import { meaningOf, type Members } from "./members.ts";
-import { WATCH, type WatchEvent, type WatchResponse } from "./messages.ts";
+import { WATCH, type WatchEvent, type WatchRequest, type WatchResponse } from "./messages.ts";
 import { ALL_KEYS, eventOf } from "./rows.ts";
 
 export interface FeedOptions extends HistoryLimits {
@@ -70,6 +71,7 @@ export class Feed {
   }
 
   start(): void {
+    this.#options.members.onMove(() => this.#stopStream()); // what hangs would be noticed much later
     this.#life = this.#run();
   }
 
@@ -133,7 +135,7 @@ export class Feed {
     }
   }
 
-  async #follow(stream: ReturnType<Members["stream"]>["stream"], endpoint: string, onBegun: () => void): Promise<typeof LOST | undefined> {
+  async #follow(stream: ClientDuplexStream<WatchRequest, WatchResponse>, endpoint: string, onBegun: () => void): Promise<typeof LOST | undefined> {
     const late = this.#options.clock.after(BEGIN_MS, () => stream.cancel());
     this.#stopStream = () => stream.cancel();
     stream.on("error", () => {}); // also after the loop below has ended; in the loop it is thrown
@@ -152,6 +154,7 @@ export class Feed {
       throw new StoreError("unavailable", { reason: "the watch has ended", endpoint });
     } finally {
       late.cancel();
+      this.#stopStream = () => {};
       stream.cancel();
     }
   }

@@ -9,6 +9,8 @@
  *
  * Throws StoreError: "unavailable" when none answered in time, and what else etcd's errors amount to.
  */
+import { isIP } from "node:net";
+import { checkServerIdentity, type PeerCertificate } from "node:tls";
 import { type CallOptions, type ChannelCredentials, Client, type ClientDuplexStream, credentials, Metadata, type ServiceError, status } from "@grpc/grpc-js";
 import type { StoreClock } from "../engine.ts";
 import { StoreError } from "../store.ts";
@@ -26,21 +28,23 @@ export interface MembersOptions {
   readonly endpoints: readonly string[];
   readonly tls?: EtcdTls | undefined;
   readonly clock: StoreClock;
+  /** How long a call is tried, members that fail in between included. Default 15 s. */
+  readonly callTimeoutMs?: number | undefined;
   /** A member did not answer: the next one is asked. */
   readonly onFailover?: ((facts: { readonly from: string; readonly to: string; readonly reason: string }) => void) | undefined;
 }
 
 export interface CallLimits {
-  /** All tries together. */
+  /** All tries together; default: the option. */
   readonly timeoutMs?: number | undefined;
   /** A try failed although the call may have been carried out. */
   readonly onUncertain?: (() => void) | undefined;
 }
 
-/** One try. etcd itself gives up after 5 s plus two elections (7 s by default), and is then asked elsewhere. */
-const TRY_MS = 5_000;
+/** One try. What a member forwarded to a leader that died meanwhile is lost, and it says so only after 7 s: asking again is faster. */
+const TRY_MS = 3_000;
 /** All tries: an election of etcd takes 1 to 2 s, and a call may meet more than one member that is gone. */
-export const CALL_MS = 15_000;
+const CALL_MS = 15_000;
 const PAUSE_MS_MIN = 50;
 const PAUSE_MS_MAX = 1_000;
 /** A connection over which nothing came for so long is asked for a sign of life, and given up without one. etcd allows one ask in 5 s. */
@@ -52,6 +56,7 @@ interface Member { readonly endpoint: string; readonly client: Client }
 export class Members {
   readonly #members: readonly Member[];
   readonly #options: MembersOptions;
+  readonly #onMove = new Set<() => void>();
   #current = 0;
   #closed = false;
 
@@ -62,7 +67,7 @@ export class Members {
     this.#members = options.endpoints.map((endpoint) => ({ endpoint, client: connect(endpoint, options.tls ?? {}) }));
   }
 
-  async call<Read, Request>(method: Method<Read, never, Request>, request: Request, { timeoutMs = CALL_MS, onUncertain }: CallLimits = {}): Promise<Read> {
+  async call<Read, Request>(method: Method<Read, never, Request>, request: Request, { timeoutMs = this.#options.callTimeoutMs ?? CALL_MS, onUncertain }: CallLimits = {}): Promise<Read> {
     const { clock } = this.#options;
     const endMs = clock.uptimeMs() + timeoutMs;
     for (let pauseMs = PAUSE_MS_MIN; ; pauseMs = Math.min(2 * pauseMs, PAUSE_MS_MAX)) {
@@ -96,6 +101,12 @@ export class Members {
     if (index !== this.#current || this.#members.length === 1) return;
     this.#current = (index + 1) % this.#members.length;
     this.#options.onFailover?.({ from: this.#members[index]!.endpoint, to: this.#members[this.#current]!.endpoint, reason });
+    for (const listener of this.#onMove) listener();
+  }
+
+  /** Calls `listener` whenever another member is used from now on. */
+  onMove(listener: () => void): void {
+    this.#onMove.add(listener);
   }
 
   /** The endpoint of the member with this number, by default of the one in use. */
@@ -122,8 +133,9 @@ export class Members {
 }
 
 function connect(endpoint: string, tls: EtcdTls): Client {
-  const { target, secure } = targetOf(endpoint);
-  return new Client(target, secure ? secureCredentials(tls) : credentials.createInsecure(), {
+  const { target, host, secure } = targetOf(endpoint);
+  return new Client(target, secure ? secureCredentials(host, tls) : credentials.createInsecure(), {
+    ...(isIP(host) !== 0 && { "grpc.ssl_target_name_override": NAME_OF_ADDRESSES }),
     "grpc.max_receive_message_length": -1, "grpc.max_send_message_length": -1, // etcd limits what it takes; what it took it must be able to give
     "grpc.initial_reconnect_backoff_ms": 100, "grpc.max_reconnect_backoff_ms": 1_000,
     "grpc.keepalive_time_ms": KEEPALIVE_MS, "grpc.keepalive_timeout_ms": KEEPALIVE_TIMEOUT_MS,
@@ -132,17 +144,20 @@ function connect(endpoint: string, tls: EtcdTls): Client {
 }
 
 /** Throws TypeError. */
-export function targetOf(endpoint: string): { readonly target: string; readonly secure: boolean } {
+export function targetOf(endpoint: string): { readonly target: string; readonly host: string; readonly secure: boolean } {
   const unix = /^unix:\/\/(\/.+)$/.exec(endpoint);
-  if (unix) return { target: `unix:${unix[1]}`, secure: false };
+  if (unix) return { target: `unix:${unix[1]}`, host: "localhost", secure: false };
   const [, scheme, host, port = "2379"] = /^(https?):\/\/(\[[0-9a-fA-F:.]+\]|[^/:@?#]+)(?::(\d+))?\/?$/.exec(endpoint) ?? [];
   if (scheme === undefined || host === undefined) throw new TypeError(`${JSON.stringify(endpoint)} is no etcd endpoint: it must be https://host:port, http://host:port or unix:///path`);
-  return { target: `dns:${host}:${port}`, secure: scheme === "https" };
+  return { target: `dns:${host}:${port}`, host: host.replace(/^\[|\]$/g, ""), secure: scheme === "https" };
 }
 
-function secureCredentials({ ca, cert, key }: EtcdTls): ChannelCredentials {
+/** TLS has no way to ask for an address, and Bun refuses to try: a server that is called by its address is asked for this name, and must show that address. */
+const NAME_OF_ADDRESSES = "etcd.invalid";
+
+function secureCredentials(host: string, { ca, cert, key }: EtcdTls): ChannelCredentials {
   const pem = (text: string | undefined): Buffer | null => (text === undefined ? null : Buffer.from(text));
-  return credentials.createSsl(pem(ca), pem(key), pem(cert));
+  return credentials.createSsl(pem(ca), pem(key), pem(cert), { checkServerIdentity: (_: string, certificate: PeerCertificate) => checkServerIdentity(host, certificate) });
 }
 
 /** etcd's own words; they have not changed since v3.0. */

@@ -5,7 +5,7 @@
  *
  * Source: etcd v3.6 api/etcdserverpb/rpc.proto, api/mvccpb/kv.proto; the same numbers since v3.0, `hasleader` and watch fragments aside
  */
-import { bytes, type Decoded, flag, int, many, type Message, message, one, string } from "./wire.ts";
+import { bytes, type Decoded, type Encodable, flag, int, many, type Message, message, one, string } from "./wire.ts";
 
 const keyValue = message({ key: bytes(1), create_revision: int(2), mod_revision: int(3), version: int(4), value: bytes(5) });
 const event = message({ type: int(1), kv: one(2, keyValue), prev_kv: one(3, keyValue) });
@@ -46,6 +46,7 @@ export const EVENT_DELETE = 1;
 
 export type KeyValue = Decoded<typeof keyValue>;
 export type WatchEvent = Decoded<typeof event>;
+export type WatchRequest = Encodable<typeof watchRequest>;
 export type WatchResponse = Decoded<typeof watchResponse>;
 
 /** A method with one request and one response. */
