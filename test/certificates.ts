@@ -5,8 +5,10 @@ import { join } from "node:path";
 import { systemClock } from "../core/lifecycle/clock.ts";
 import { systemRandom } from "../core/lifecycle/random.ts";
 import { silentLog } from "../core/observe/log.ts";
-import { SERVING_NAME } from "../core/pki/identities.ts";
+import { generateKey, keyPem } from "../core/pki/authority.ts";
+import { kubeletSubject, SERVING_NAME } from "../core/pki/identities.ts";
 import { openPki, type Pki } from "../core/pki/pki.ts";
+import { spkiOf } from "../core/pki/signature.ts";
 
 export async function testPki(): Promise<Pki> {
   const names = () => ({ nodeName: "node-1", nodeIps: ["127.0.0.1"], serviceIps: ["10.43.0.1"], clusterDomain: "cluster.local", extra: [] });
@@ -16,4 +18,11 @@ export async function testPki(): Promise<Pki> {
 export function servingMaterial(pki: Pki): { key: string; cert: string; clientCas: string[] } {
   const { keyPem: key, certificatePem: cert } = pki.leaf(SERVING_NAME);
   return { key, cert, clientCas: [pki.authority("client-ca").bundlePem, pki.authority("request-header-ca").bundlePem] };
+}
+
+/** What a joined node calls the API server with. */
+export async function nodeCredentials(pki: Pki, nodeName: string): Promise<{ ca: string; cert: string; key: string }> {
+  const key = await generateKey();
+  const cert = pki.authority("client-ca").issue({ subject: kubeletSubject(nodeName), spki: spkiOf(key), usages: ["digital signature", "client auth"], notBeforeMs: 0, notAfterMs: systemClock.nowMs() + 3_600_000 });
+  return { ca: pki.authority("server-ca").bundlePem, cert, key: keyPem(key) };
 }

@@ -5,7 +5,8 @@ import type { Duplex } from "node:stream";
 import type { Endpoints, Node, Pod, Service } from "../../api/gen/core.v1.ts";
 import { badRequest, internalError, isNotFound, serviceUnavailable } from "../../api/meta/status-error.ts";
 import type { Scope } from "../handler.ts";
-import { hostPort, type NodeDialer, secure } from "./dialer.ts";
+import { hostPort } from "../../net/dial-tcp.ts";
+import { type NodeDialer, secure } from "./dialer.ts";
 
 export interface KubeletTls {
   /** PEM bundle that signed the kubelets' serving certificates. */

@@ -1,0 +1,265 @@
+/** Both ends of the tunnel over the real https server: what it carries, who gets in, and what happens when something breaks. */
+import { createHash } from "node:crypto";
+import { rmSync } from "node:fs";
+import { createServer, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import * as tls from "node:tls";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { nodeCredentials, servingMaterial, testPki } from "../../test/certificates.ts";
+import { systemClock } from "../../core/lifecycle/clock.ts";
+import { systemRandom } from "../../core/lifecycle/random.ts";
+import type { Runnable } from "../../core/lifecycle/run-all.ts";
+import { dialTcp } from "../../core/net/dial-tcp.ts";
+import { GrpcError } from "../../core/net/grpc/status.ts";
+import { type HttpsServer, httpsServer } from "../../core/net/http-server.ts";
+import { type Log, silentLog } from "../../core/observe/log.ts";
+import { metricsRegistry } from "../../core/observe/metrics.ts";
+import { tunnelDialer } from "../../core/tunnel/dialer.ts";
+import { type TunnelServer, tunnelServer } from "../../core/tunnel/tunnel.ts";
+import { allowedAddress } from "./allow-list.ts";
+import { type TunnelAgent, tunnelAgent } from "./tunnel.ts";
+
+let pki: Awaited<ReturnType<typeof testPki>>;
+const credentials = new Map<string, Awaited<ReturnType<typeof nodeCredentials>>>();
+beforeAll(async () => {
+  pki = await testPki();
+  for (const name of ["node-1", "node-2"]) credentials.set(name, await nodeCredentials(pki, name));
+});
+afterAll(() => rmSync(pki.dir, { recursive: true, force: true }));
+
+const ending: (() => Promise<void>)[] = [];
+afterEach(async () => { for (const end of ending.splice(0).reverse()) await end(); });
+
+async function start(part: Runnable): Promise<{ stop(): Promise<void> }> {
+  const stop = new AbortController();
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const ended = part.run(stop.signal, resolve);
+  ended.catch(reject);
+  await promise;
+  const one = { stop: async () => { stop.abort(); await ended; } };
+  ending.push(one.stop);
+  return one;
+}
+
+async function startServer({ port = 0, serverId = "server-1" } = {}) {
+  const metrics = metricsRegistry();
+  const tunnel: TunnelServer = tunnelServer({
+    serverId, serverCount: () => 1, stopping: () => https.stopping, clock: systemClock, random: systemRandom, log: silentLog, metrics,
+    async authenticate(_request, { peerCertificate }) {
+      const { CN = "" } = peerCertificate?.subject ?? {};
+      if (peerCertificate?.authorized !== true || !CN.startsWith("system:node:")) throw new GrpcError("permission-denied", `${CN}: no node`);
+      return CN.slice("system:node:".length);
+    },
+  });
+  const https: HttpsServer = httpsServer({
+    host: "127.0.0.1", port, portFlag: "--https-listen-port", tls: () => servingMaterial(pki), log: silentLog, clock: systemClock, limits: { drainMs: 2_000 },
+    handler: (request, response, connection) => (tunnel.serves(request) ? tunnel.accept(request, response, connection) : void response.end("ok")), upgrade: (_request, socket) => void socket.destroy(),
+  });
+  const running = await start(https);
+  return { tunnel, metrics, https, url: `https://127.0.0.1:${https.address()!.port}`, port: https.address()!.port, ...running };
+}
+
+interface Given { nodeName?: string; as?: string; kubeletPort?: number; hostPorts?: number[]; log?: Log; ca?: string }
+
+function agentOf(servers: string[], { nodeName = "node-1", as = nodeName, kubeletPort = 1, hostPorts = [], log = silentLog, ca }: Given = {}): TunnelAgent {
+  const list = { nodeHosts: () => ["127.0.0.2", nodeName], kubeletPort, podCidrs: () => ["10.42.7.0/24"], hostPorts: () => new Set(hostPorts) };
+  return tunnelAgent({
+    nodeName, identifiers: { ipv4: ["127.0.0.2"], ipv6: [], host: [nodeName] }, servers: () => servers, credentials: () => ({ ...credentials.get(as)!, ...(ca === undefined ? {} : { ca }) }),
+    allowed: (address) => allowedAddress(address, list), clock: systemClock, random: systemRandom, log, metrics: metricsRegistry(),
+  });
+}
+
+/** Something that listens on the node, as its kubelet would. */
+async function listen(serve: (socket: Socket) => void): Promise<number> {
+  const sockets = new Set<Socket>();
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    sockets.add(socket.on("error", () => undefined));
+    serve(socket);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  ending.push(async () => { for (const socket of sockets) socket.destroy(); server.close(); });
+  return (server.address() as { port: number }).port;
+}
+
+const signal = new AbortController().signal;
+
+async function startBoth(serve: (socket: Socket) => void) {
+  const server = await startServer();
+  const port = await listen(serve);
+  const agent = agentOf([server.url], { kubeletPort: port });
+  const { stop: stopAgent } = await start(agent);
+  const session = (await server.tunnel.arrival("node-1", AbortSignal.timeout(5_000)))!;
+  return { ...server, agent, stopAgent, session, kubeletPort: port, dial: () => session.dial({ host: "127.0.0.2", port, signal }) };
+}
+
+async function textOf(stream: Duplex): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString();
+}
+
+async function eventually(what: () => boolean): Promise<void> {
+  for (let i = 0; i < 500 && !what(); i++) await systemClock.sleep(10, signal);
+  expect(what()).toBe(true);
+}
+
+test("TLS goes through, both ways and whole", async () => {
+  const server = await startServer();
+  const kubelet = tls.createServer({ ...servingMaterial(pki) }, (socket) => socket.pipe(socket));
+  await new Promise<void>((resolve) => kubelet.listen(0, "127.0.0.1", resolve));
+  ending.push(async () => void kubelet.close());
+  const { port } = kubelet.address() as { port: number };
+  await start(agentOf([server.url], { kubeletPort: port }));
+  const session = (await server.tunnel.arrival("node-1", AbortSignal.timeout(5_000)))!;
+  const secured = tls.connect({ socket: await session.dial({ host: "127.0.0.2", port, signal }), ca: pki.authority("server-ca").bundlePem, servername: "localhost" });
+  const sent = createHash("sha256"), got = createHash("sha256");
+  const total = 8 << 20;
+  let received = 0;
+  const done = Promise.withResolvers<void>();
+  secured.on("error", done.reject).on("data", (chunk: Buffer) => {
+    got.update(chunk);
+    if ((received += chunk.length) === total) done.resolve();
+  });
+  for (let left = total; left > 0; ) {
+    const chunk = Buffer.from(systemRandom.bytes(Math.min(left, 50_000)));
+    sent.update(chunk);
+    left -= chunk.length;
+    if (!secured.write(chunk)) await new Promise((resolve) => secured.once("drain", resolve));
+  }
+  await done.promise;
+  expect(got.digest("hex")).toBe(sent.digest("hex"));
+  secured.destroy();
+  await eventually(() => session.connectionCount === 0); // closed at both ends
+});
+
+test("one direction ends, the other goes on; then nothing is left", async () => {
+  const { dial, session, metrics } = await startBoth((socket) => {
+    let text = "";
+    socket.on("data", (chunk) => { text += String(chunk); }).on("end", () => void socket.end(`got ${text}`));
+  });
+  const connection = await dial();
+  connection.end("a question");
+  expect(await textOf(connection)).toBe("got a question");
+  await eventually(() => session.connectionCount === 0);
+  expect(metrics.render()).toMatch(/ready_backends 1\n[\s\S]*established_connections 0\n[\s\S]*pending_backend_dials 0\n/);
+});
+
+test("a connection that is cut off is no end of data", async () => {
+  const { dial } = await startBoth((socket) => { socket.write("half"); socket.once("data", () => socket.resetAndDestroy()); });
+  const connection = await dial();
+  connection.write("go");
+  await expect(textOf(connection)).rejects.toThrow(/ECONNRESET|reset/);
+});
+
+test("a reader that stops delays nobody else, and costs no more than its window", async () => {
+  let written = 0;
+  const { dial } = await startBoth((socket) => {
+    socket.once("data", (what) => {
+      if (String(what) === "echo") return void socket.pipe(socket).write("echo");
+      const go = (): void => { while (socket.write(Buffer.alloc(65_536))) written += 65_536; };
+      socket.on("drain", go);
+      go();
+    });
+  });
+  const stuck = await dial();
+  stuck.write("flood");
+  await systemClock.sleep(300, signal);
+  const before = written;
+  await systemClock.sleep(300, signal);
+  expect(written).toBe(before); // held back to where it comes from
+  expect(stuck.arrivedBytes + stuck.readableLength).toBeLessThanOrEqual(64 * 1024 + 64 * 1024);
+  const lively = await dial();
+  lively.write("echo");
+  const startMs = systemClock.uptimeMs();
+  await new Promise((resolve) => lively.once("data", resolve));
+  expect(systemClock.uptimeMs() - startMs).toBeLessThan(250);
+  let read = 0;
+  stuck.on("data", (chunk: Buffer) => { read += chunk.length; });
+  await eventually(() => read > 4 << 20); // and goes on when it is read again
+  stuck.destroy();
+  lively.destroy();
+});
+
+test("an agent dials nothing but its kubelet, its pods and their ports", async () => {
+  const port = await listen((socket) => void socket.end("hello"));
+  const { tunnel, url } = await startServer();
+  await start(agentOf([url], { kubeletPort: 10250, hostPorts: [port] }));
+  const session = (await tunnel.arrival("node-1", AbortSignal.timeout(5_000)))!;
+  await expect(session.dial({ host: "127.0.0.2", port: 22, signal })).rejects.toThrow("not allowed by the node's tunnel: 127.0.0.2:22");
+  await expect(session.dial({ host: "10.42.8.1", port: 80, signal })).rejects.toThrow("not allowed");
+  await expect(session.dial({ host: "169.254.169.254", port: 80, signal })).rejects.toThrow("not allowed");
+  await expect(session.dial({ host: "127.0.0.2", port: 10250, signal })).rejects.toThrow("dial tcp 127.0.0.1:10250: connect: connection refused");
+  expect(await textOf(await session.dial({ host: "127.0.0.1", port, signal }))).toBe("hello");
+});
+
+test.each<[string, Given, RegExp]>([
+  ["under another node's name", { nodeName: "node-1", as: "node-2" }, /agentID is "node-1", but must be the name of the node: "node-2"/],
+  ["to a server it does not know", { ca: "other" }, /self.signed|unable to verify|certificate/i],
+])("an agent does not get in: %s", async (_, given, why) => {
+  const { tunnel, url } = await startServer();
+  const warned = Promise.withResolvers<string>();
+  const log = { ...silentLog, warn: (_message: string, fields?: Record<string, unknown>) => warned.resolve(String((fields?.["error"] as Error).message)) };
+  await start(agentOf([url], { ...given, log, ...(given.ca ? { ca: pki.authority("client-ca").bundlePem } : {}) }));
+  expect(await warned.promise).toMatch(why);
+  expect(tunnel.sessionOf("node-1") ?? tunnel.sessionOf("node-2")).toBeUndefined();
+});
+
+test("a server that stops ends what runs over it at once, and its agents find its successor", async () => {
+  const first = await startBoth((socket) => void socket.write("x"));
+  const connection = await first.dial();
+  const cut = new Promise<Error>((resolve) => connection.on("error", resolve));
+  const startMs = systemClock.uptimeMs();
+  await first.stop();
+  expect(systemClock.uptimeMs() - startMs).toBeLessThan(1_000);
+  expect((await cut).message).toBe("the tunnel was closed");
+  expect(first.agent.connected()).toEqual([]);
+  const second = await startServer({ port: first.port, serverId: "server-1" });
+  expect(await second.tunnel.arrival("node-1", AbortSignal.timeout(5_000))).toBeDefined();
+  await eventually(() => first.agent.connected().length === 1);
+});
+
+test("an agent that stops says so, and takes its connections with it", async () => {
+  const { tunnel, session, dial, stopAgent } = await startBoth((socket) => void socket.write("x"));
+  const connection = await dial();
+  connection.on("error", () => undefined);
+  const stopped = stopAgent();
+  await eventually(() => session.draining);
+  expect(connection.destroyed).toBe(false);
+  await stopped;
+  await eventually(() => connection.destroyed && tunnel.sessionOf("node-1") === undefined);
+});
+
+test("a dial nobody waits for any more leaves nothing behind", async () => {
+  const { session, kubeletPort } = await startBoth(() => undefined);
+  const quit = new AbortController();
+  const dials = Array.from({ length: 50 }, () => session.dial({ host: "127.0.0.2", port: kubeletPort, signal: quit.signal }).then(() => "connected", (error: Error) => error.message));
+  await systemClock.sleep(1, signal);
+  quit.abort();
+  const ends = await Promise.all(dials);
+  await eventually(() => session.dialCount === 0 && session.connectionCount === ends.filter((end) => end === "connected").length);
+});
+
+test("which way: tunnel, straight, or whichever comes first", async () => {
+  const { tunnel, url, port: apiPort } = await startServer();
+  const kubelet = await listen((socket) => void socket.end("kubelet"));
+  const other = await listen((socket) => void socket.end("other"));
+  const tries: string[] = [];
+  const direct = { connect: async (target: { host: string; port: number; signal: AbortSignal }) => { tries.push(`${target.host}:${target.port}`); return await dialTcp({ ...target, host: target.host.replace("127.0.0.2", "127.0.0.1"), timeoutMs: 1_000 }, { clock: systemClock, signal: target.signal }); } };
+  const dialer = tunnelDialer({ tunnel, direct, localNode: "server", nodeOf: (host) => (host === "127.0.0.2" ? "node-1" : undefined), clock: systemClock });
+  const ask = async (nodeName: string | undefined, host: string, port: number): Promise<string> => textOf(await dialer.connect({ nodeName, host, port, signal }));
+
+  expect(await ask("node-1", "127.0.0.2", other)).toBe("other"); // no tunnel yet: straight
+  const waiting = ask("node-1", "127.0.0.2", 1); // refused at once; the agent is about to come
+  waiting.catch(() => undefined);
+  await start(agentOf([url], { kubeletPort: kubelet }));
+  await expect(waiting).rejects.toThrow("127.0.0.2:1");
+  tries.length = 0;
+  expect(await ask("node-1", "127.0.0.2", kubelet)).toBe("kubelet");
+  expect(await ask(undefined, "127.0.0.2", kubelet)).toBe("kubelet");
+  expect(tries).toEqual([]);
+  expect(await ask("node-1", "127.0.0.2", other)).toBe("other"); // not one of the agent's addresses
+  expect(await ask("server", "127.0.0.1", other)).toBe("other");
+  expect(await ask(undefined, "127.0.0.1", other)).toBe("other");
+  expect(tries).toEqual([`127.0.0.2:${other}`, `127.0.0.1:${other}`, `127.0.0.1:${other}`]);
+  expect(apiPort).toBeGreaterThan(0);
+});

@@ -1,0 +1,157 @@
+/**
+ * The node's end of the tunnel (core/tunnel): keeps a stream open to every server, and dials for them what the allow-list permits.
+ *
+ *   const agent = tunnelAgent({ nodeName, identifiers, servers, credentials, allowed: (address) => allowedAddress(address, list), clock, random, log, metrics });
+ *   runAll([…, agent], signal)
+ *
+ * A stream that breaks is opened again, after a time that grows and is never quite the same, so that many nodes do not come back at once. A server that falls silent is
+ * noticed by an unanswered ping. Two addresses of the same server get one stream.
+ */
+import type * as http2 from "node:http2";
+import { backoffMs } from "../../core/lifecycle/backoff.ts";
+import type { Clock } from "../../core/lifecycle/clock.ts";
+import type { Random } from "../../core/lifecycle/random.ts";
+import type { Runnable } from "../../core/lifecycle/run-all.ts";
+import { grpcErrorOf } from "../../core/net/grpc/status.ts";
+import type { Log } from "../../core/observe/log.ts";
+import type { Metrics } from "../../core/observe/metrics.ts";
+import type { AgentIdentifiers } from "../../core/tunnel/headers.ts";
+import { WINDOW_LIMITS, type WindowLimits } from "../../core/tunnel/window.ts";
+import { AgentSession } from "./agent-session.ts";
+import type { Address } from "./allow-list.ts";
+import { openStream, type TunnelCredentials } from "./open-stream.ts";
+
+export interface TunnelAgentOptions {
+  readonly nodeName: string;
+  readonly identifiers: AgentIdentifiers;
+  /** https://host:port of every server; asked again now and then. */
+  readonly servers: () => readonly string[];
+  /** Asked for each connection: certificates are renewed while running. */
+  readonly credentials: () => TunnelCredentials;
+  /** Where "host:port" is to be dialled; undefined: not allowed. */
+  readonly allowed: (address: string) => Address | undefined;
+  readonly windows?: WindowLimits | undefined;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+export interface TunnelAgent extends Runnable {
+  /** Servers there is a stream to now, by address. */
+  connected(): readonly string[];
+}
+
+const SERVERS_CHECK_MS = 10_000;
+/** Source: pkg/agent/clientset.go syncInterval and its cap. */
+const RETRY = { minMs: 500, maxMs: 10_000 };
+/** A stream that held this long was no failure to open one. */
+const HELD_MS = 10_000;
+/** NATs forget connections that are silent for some minutes, often after 5, some after 30 s. */
+const PING_MS = 20_000;
+const PONG_MS_MAX = 10_000;
+/** Connections under way get so long when the agent stops. */
+const DRAIN_MS_MAX = 1_000;
+const DRAIN_CHECK_MS = 50;
+
+export function tunnelAgent(options: TunnelAgentOptions): TunnelAgent {
+  const { clock, random, log } = options;
+  const open = new Map<string, { readonly serverId: string; readonly session: AgentSession }>(); // by address
+  const count = agentMetrics(options.metrics, open, options.servers);
+
+  async function keepOpen(server: string, signal: AbortSignal): Promise<void> {
+    for (let failures = 0; !signal.aborted; ) {
+      const startMs = clock.uptimeMs();
+      try {
+        await hold(server, signal);
+        failures = clock.uptimeMs() - startMs >= HELD_MS ? 1 : failures + 1;
+      } catch (error) {
+        failures++;
+        if (!signal.aborted) log.warn("no tunnel to the server, next try soon", { server, error });
+      }
+      if (!signal.aborted) await clock.sleep(backoffMs(failures, RETRY) * (0.5 + random.next()), signal);
+    }
+  }
+
+  /** One stream, from its opening to its end. */
+  async function hold(server: string, signal: AbortSignal): Promise<void> {
+    const { session: http2, stream, serverId, peerWindowBytes } = await openStream({
+      server, credentials: options.credentials(), agentId: options.nodeName, identifiers: options.identifiers, windowBytes: (options.windows ?? WINDOW_LIMITS).initialBytes, clock, signal,
+    });
+    if ([...open.values()].some((other) => other.serverId === serverId)) { // another address of a server we have
+      http2.destroy();
+      await clock.sleep(RETRY.maxMs, signal);
+      return;
+    }
+    const closed = Promise.withResolvers<Error | undefined>();
+    let farewell: Error | undefined;
+    stream.on("trailers", (trailers) => { farewell = grpcErrorOf(trailers); });
+    const session = new AgentSession({ ...options, stream, peerWindowBytes, onDial: count, onClose: closed.resolve });
+    open.set(server, { serverId, session });
+    log.info("the tunnel to the server is open", { server, serverId, credit: peerWindowBytes !== undefined });
+    const ended = new AbortController();
+    void keepAlive(http2, { clock, signal: ended.signal });
+    const leave = (): void => void drain(session, clock, ended.signal);
+    signal.addEventListener("abort", leave, { once: true });
+    if (signal.aborted) leave();
+    const error = (await closed.promise) ?? farewell;
+    open.delete(server);
+    ended.abort();
+    signal.removeEventListener("abort", leave);
+    http2.destroy();
+    log.info("the tunnel to the server is closed", { server, ...(error ? { error } : {}) });
+  }
+
+  return {
+    name: "tunnel",
+    connected: () => [...open.keys()],
+    async run(signal, ready) {
+      ready(); // servers may be away for long
+      const kept = new Map<string, { readonly stop: AbortController; readonly ended: Promise<void> }>();
+      for await (const _ of clock.every(SERVERS_CHECK_MS, signal)) {
+        const servers = new Set(options.servers());
+        for (const [server, { stop }] of kept) {
+          if (servers.has(server)) continue;
+          kept.delete(server);
+          stop.abort();
+        }
+        for (const server of servers) {
+          if (kept.has(server)) continue;
+          const stop = new AbortController();
+          kept.set(server, { stop, ended: keepOpen(server, AbortSignal.any([signal, stop.signal])) });
+        }
+      }
+      await Promise.all([...kept.values()].map(({ ended }) => ended));
+    },
+  };
+}
+
+/** A server that does not answer is gone, whatever the kernel still believes. */
+async function keepAlive(session: http2.ClientHttp2Session, { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal }): Promise<void> {
+  for await (const _ of clock.every(PING_MS, signal)) {
+    if (session.destroyed) return;
+    const late = clock.after(PONG_MS_MAX, () => session.destroy());
+    if (!session.ping(() => late.cancel())) late.cancel();
+  }
+}
+
+/** The server dials here no more; what is under way may end. */
+async function drain(session: AgentSession, clock: Clock, ended: AbortSignal): Promise<void> {
+  session.drain();
+  for (let waitedMs = 0; session.connectionCount > 0 && waitedMs < DRAIN_MS_MAX && !ended.aborted; waitedMs += DRAIN_CHECK_MS) await clock.sleep(DRAIN_CHECK_MS, ended);
+  session.destroy();
+}
+
+/** Source: pkg/agent/metrics/metrics.go, the names of those we have. */
+function agentMetrics(metrics: Metrics, open: ReadonlyMap<string, { readonly session: AgentSession }>, servers: () => readonly string[]): (result: "connected" | "not-allowed" | "failed", durationMs: number) => void {
+  const name = (text: string): string => `konnectivity_network_proxy_agent_${text}`;
+  const duration = metrics.histogram(name("dial_duration_seconds"), "Latency of dial to the remote endpoint in seconds", [0.005, 0.025, 0.1, 0.5, 2.5, 10, 30]);
+  const failures = metrics.counter(name("endpoint_dial_failure_total"), "Number of failures dialing the remote endpoint, by reason (example: timeout).");
+  metrics.gaugeFrom(name("open_server_connections"), "Current number of open server connections.", () => [[{}, open.size]]);
+  metrics.gaugeFrom(name("known_server_count"), "Current number of servers agent is trying to connect to.", () => [[{}, servers().length]]);
+  metrics.gaugeFrom(name("open_endpoint_connections"), "Current number of open endpoint connections.", () => [[{}, [...open.values()].reduce((sum, { session }) => sum + session.connectionCount, 0)]]);
+  return (result, durationMs) => {
+    if (result === "connected") duration.observe(durationMs / 1000);
+    else failures.inc({ reason: result === "not-allowed" ? "not_allowed" : "unknown" });
+  };
+}
