@@ -32,6 +32,7 @@ import { tokenCleanerController } from "./serviceaccount/token-cleaner.ts";
 import { statefulSetController } from "./statefulset/statefulset.ts";
 import { taintEvictionController } from "./tainteviction/tainteviction.ts";
 import { ttlAfterFinishedController } from "./ttlafterfinished/ttlafterfinished.ts";
+import { volumeBinder } from "./volume/volume.ts";
 
 export interface AllControllersDeps extends ControllerDeps {
   readonly log: Log;
@@ -64,7 +65,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
     clusterRoleAggregationController(deps),
     csrApprovingController({ ...deps, approveServing }), csrCleanerController(deps), ...(authorityFor === undefined ? [] : [csrSigningController({ ...deps, authorityFor })]),
     ...disruptionControllers(deps),
-    claimProtectionController(deps), volumeProtectionController(deps), classProtectionController(deps),
+    volumeBinder(deps), claimProtectionController(deps), volumeProtectionController(deps), classProtectionController(deps),
     ...(tokenFor === undefined ? [] : [serviceAccountTokensController({ ...deps, rootCa, tokenFor })]),
   ];
   return [garbageCollector({ ...deps, metrics }), ...controllers.map((controller) => runController(controller, { clock, log, metrics }))];
