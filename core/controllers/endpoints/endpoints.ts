@@ -11,7 +11,7 @@ import { type Controller, itself, nameOfKey, type Watch } from "../controller.ts
 import type { ControllerDeps } from "../deps.ts";
 import { servicesOfPods } from "../endpointslice/endpointslice.ts";
 import { TRIGGER_TIME } from "../endpointslice/plan.ts";
-import { HEADLESS_LABEL, isHeadless, selects, selectsPods } from "../endpointslice/service-endpoints.ts";
+import { HEADLESS_LABEL, isHeadless, selectedPods, selectsPods } from "../endpointslice/service-endpoints.ts";
 import { TriggerTimes } from "../endpointslice/trigger-time.ts";
 import { isNamespaceTerminating, messageOf } from "../pod-control.ts";
 import { canonical } from "../template-hash.ts";
@@ -57,7 +57,7 @@ export function endpointsController({ client, informers, events }: Pick<Controll
         return;
       }
       if (!selectsPods(service)) return;
-      const selected = [...pods.inNamespace(namespaceOf(service))].filter((pod) => selects(service, labelsOf(pod)));
+      const selected = selectedPods(pods, service);
       const triggerTime = triggers.changedAt(service, selected);
       const { subsets, truncated } = truncateSubsets(subsetsFor(service, selected));
       const { [HEADLESS_LABEL]: _h, [MANAGED_BY_LABEL]: _m, ...inherited } = labelsOf(service);

@@ -13,7 +13,7 @@ import { type Controller, itself, mapped, type Watch } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { messageOf } from "../pod-control.ts";
 import { planSlices } from "./plan.ts";
-import { addressTypesOf, endpointDigest, groupsFor, HEADLESS_LABEL, isHeadless, selects, selectsPods } from "./service-endpoints.ts";
+import { addressTypesOf, endpointDigest, groupsFor, HEADLESS_LABEL, isHeadless, selectedPods, selectsPods, servicesOf } from "./service-endpoints.ts";
 import { TriggerTimes } from "./trigger-time.ts";
 import { writeSlices } from "./write-slices.ts";
 
@@ -57,7 +57,7 @@ export function endpointSliceController({ client, informers, events }: Pick<Cont
         return;
       }
       if (!selectsPods(service)) return;
-      const selected = [...pods.inNamespace(namespaceOf(service))].filter((pod) => selects(service, labelsOf(pod)));
+      const selected = selectedPods(pods, service);
       const triggerTime = triggers.changedAt(service, selected);
       const ours = slices.by(SLICES_BY_SERVICE, key).filter((slice) => isOurs(slice) && !isDeleting(slice));
       const addressTypes = addressTypesOf(service);
@@ -100,7 +100,6 @@ export function servicesOfPods({ pods, services }: { readonly pods: Informer<Pod
   return mapped(pods, ({ object, old, deleted }) => {
     if (!deleted && old !== undefined && endpointDigest(object) === endpointDigest(old)) return [];
     const states = old === undefined ? [object] : [object, old];
-    return [...services.inNamespace(namespaceOf(object))]
-      .filter((service) => Object.keys(service.spec.selector ?? {}).length > 0 && states.some((state) => selects(service, labelsOf(state)))).map(keyOf);
+    return [...new Set(states.flatMap((state) => servicesOf(services, state)).map(keyOf))];
   });
 }

@@ -7,6 +7,7 @@ import type { Node, Pod, Service, ServicePort } from "../../api/gen/core.v1.ts";
 import type { Endpoint, EndpointHints, EndpointPort } from "../../api/gen/discovery.v1.ts";
 import { isDeleting, labelsOf, namespaceOf } from "../../api/meta/object-meta.ts";
 import { isReady, isTerminal } from "../pod-state.ts";
+import type { Index, Informer } from "../../client/informer.ts";
 import { type Group, portsKey } from "./plan.ts";
 
 export const HEADLESS_LABEL = "service.kubernetes.io/headless";
@@ -19,6 +20,31 @@ export function selectsPods({ spec }: Readonly<Service>): boolean { return spec.
 
 export function selects({ spec }: Readonly<Service>, labels: Readonly<Record<string, string>>): boolean {
   return Object.entries(spec.selector ?? {}).every(([key, value]) => labels[key] === value);
+}
+
+/** By each of its labels: a Service must not have to look at every pod of its namespace. */
+const PODS_BY_LABEL: Index<Pod> = { name: "label", valuesOf: (pod) => Object.entries(labelsOf(pod)).map(([key, value]) => labelIn(namespaceOf(pod), key, value)) };
+/** By one label it selects: a pod that has it may be its. */
+const SERVICES_BY_SELECTOR: Index<Service> = {
+  name: "selector",
+  valuesOf(service) {
+    const [first] = Object.entries(service.spec.selector ?? {});
+    return first ? [labelIn(namespaceOf(service), ...first)] : [];
+  },
+};
+
+function labelIn(namespace: string, key: string, value: string): string { return `${namespace} ${key}=${value}`; }
+
+/** The pods a Service selects; none without a selector. */
+export function selectedPods(pods: Pick<Informer<Pod>, "by">, service: Readonly<Service>): readonly Readonly<Pod>[] {
+  const candidates = Object.entries(service.spec.selector ?? {}).map(([key, value]) => pods.by(PODS_BY_LABEL, labelIn(namespaceOf(service), key, value)));
+  const [fewest = []] = candidates.sort((a, b) => a.length - b.length);
+  return fewest.filter((pod) => selects(service, labelsOf(pod)));
+}
+
+/** The Services that select a pod. */
+export function servicesOf(services: Pick<Informer<Service>, "by">, pod: Readonly<Pod>): readonly Readonly<Service>[] {
+  return Object.entries(labelsOf(pod)).flatMap(([key, value]) => services.by(SERVICES_BY_SELECTOR, labelIn(namespaceOf(pod), key, value))).filter((service) => selects(service, labelsOf(pod)));
 }
 
 export function isIpv6(ip: string): boolean { return ip.includes(":"); }
