@@ -32,6 +32,7 @@ import { paths } from "./paths.ts";
 import { stderrLog } from "./stderr-log.ts";
 import { stopSignal } from "./stop-signal.ts";
 import { givenToken } from "./token-file.ts";
+import { nodeTunnel } from "./tunnel.ts";
 import { gitVersion } from "./version.ts";
 
 /** Probes of a server that may be there: any answer will do. */
@@ -62,7 +63,8 @@ export async function agent(argv: readonly string[]): Promise<number> {
     return 0; // told to stop before it had joined
   }
   const journal = openJournal({ ...base, path: join(checkpoint, "journal") });
-  const reach = reachability({ ...base, servers: () => [...servers, ...identity.cluster.servers.filter((one) => !servers.includes(one))], probe: (server, quit) => probe(server, identity, quit) });
+  const allServers = (): readonly string[] => [...servers, ...identity.cluster.servers.filter((one) => !servers.includes(one))];
+  const reach = reachability({ ...base, servers: allServers, probe: (server, quit) => probe(server, identity, quit) });
   const server = (): string => reach.server();
   const inOwnName = () => ({ ca: identity.ca, cert: identity.client.certificatePem, key: identity.client.keyPem });
   const transport = checkpointed(httpTransport({ server, credentials: inOwnName, clock: systemClock, userAgent }), { journal, reach, clock: systemClock });
@@ -73,12 +75,14 @@ export async function agent(argv: readonly string[]): Promise<number> {
     ...base, identity, client: clientOver(transport), nodeIps: () => node.ips, onServing: () => reload(),
     bootstrap: token === undefined ? undefined : clientOver(httpTransport({ server, credentials: () => ({ ca: identity.ca, token: parseJoinToken(token).secret }), clock: systemClock, userAgent })),
   });
+  const metrics = metricsRegistry();
   const { early, parts, informers } = nodeParts({
-    ...base, settings: withShared(settings, identity.cluster.settings), paths: where, node, metrics: metricsRegistry(), transport: () => transport, machine: machineName(identity.machineKey),
+    ...base, settings: withShared(settings, identity.cluster.settings), paths: where, node, metrics, transport: () => transport, machine: machineName(identity.machineKey),
     kubeletTls: kubeletTls(identity, temporary, (call) => { reload = call; }),
   });
+  const tunnel = nodeTunnel({ ...base, node, kubeletPort: settings.kubeletPort, informers, servers: allServers, credentials: inOwnName, metrics, log: log.with({ part: "tunnel" }) });
   const others = learnServers({ slices: informers.of(ENDPOINT_SLICES), identity, log });
-  await runAll([...early, journal, reach, transport, certificates, ...parts, others], signal);
+  await runAll([...early, journal, reach, transport, certificates, ...parts, tunnel, others], signal);
   log.info("coracle agent has ended", { reason: reason() });
   return 0;
 }

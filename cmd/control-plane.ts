@@ -63,7 +63,6 @@ import { inProcessTransport } from "../core/server/in-process.ts";
 import { openApiPaths } from "../core/server/openapi.ts";
 import { METRICS_ROWS, metricsHandlers } from "../core/server/metrics-api/metrics-api.ts";
 import type { NodeProxyDeps } from "../core/server/node-proxy/backend.ts";
-import { directDialer } from "../core/server/node-proxy/dialer.ts";
 import { nodeProxyHandlers } from "../core/server/special/node-proxy.ts";
 import { ensureJoinObjects } from "../core/server/join-objects.ts";
 import { specialHandlers } from "../core/server/special/special.ts";
@@ -76,6 +75,7 @@ import type { Settings } from "./config/flags.ts";
 import { sharedSettings } from "./cluster-settings.ts";
 import type { Paths } from "./paths.ts";
 import { clusterToken, givenToken } from "./token-file.ts";
+import { serverTunnel } from "./tunnel.ts";
 import { gitVersion, versionInfo } from "./version.ts";
 
 /** The identity in whose name this process does what upstream's API server does to itself. */
@@ -170,8 +170,9 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     { name: "poststarthook/rbac/bootstrap-roles", endpoints: ["livez", "readyz"], check: () => (bootstrapped ? undefined : "not finished") },
   ];
 
+  const tunnel = serverTunnel({ nodeName: node.name, informers, authenticator, stopping: () => server.stopping, clock, random, metrics, log: log.with({ part: "tunnel" }) });
   const nodes: NodeProxyDeps = {
-    dialer: directDialer(clock),
+    dialer: tunnel.dialer,
     kubeletTls: () => ({ ca: pki.authority("server-ca").bundlePem, cert: pki.leaf("client-kube-apiserver").certificatePem, key: pki.leaf("client-kube-apiserver").keyPem }),
   };
   const nodeProxy = nodeProxyHandlers(nodes);
@@ -213,7 +214,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       const { keyPem, certificatePem } = pki.leaf(SERVING_NAME);
       return { key: keyPem, cert: certificatePem, clientCas: [pki.authority("client-ca").bundlePem, pki.authority("request-header-ca").bundlePem] };
     },
-    handler: front.request, upgrade: front.upgrade, log: log.with({ part: "https" }), clock,
+    handler: tunnel.handler(front.request), upgrade: front.upgrade, log: log.with({ part: "https" }), clock,
   });
 
   const enabled = (part: string): boolean => !settings.disable.includes(part);

@@ -198,7 +198,7 @@ test.each<[string, Given, RegExp]>([
 ])("an agent does not get in: %s", async (_, given, why) => {
   const { tunnel, url } = await startServer();
   const warned = Promise.withResolvers<string>();
-  const log = { ...silentLog, warn: (_message: string, fields?: Record<string, unknown>) => warned.resolve(String((fields?.["error"] as Error).message)) };
+  const log = { ...silentLog, warn: (_message: string, fields?: Record<string, unknown>) => warned.resolve(String((fields!["error"] as Error).message)) };
   await start(agentOf([url], { ...given, log, ...(given.ca ? { ca: pki.authority("client-ca").bundlePem } : {}) }));
   expect(await warned.promise).toMatch(why);
   expect(tunnel.sessionOf("node-1") ?? tunnel.sessionOf("node-2")).toBeUndefined();
@@ -216,6 +216,18 @@ test("a server that stops ends what runs over it at once, and its agents find it
   const second = await startServer({ port: first.port, serverId: "server-1" });
   expect(await second.tunnel.arrival("node-1", AbortSignal.timeout(5_000))).toBeDefined();
   await eventually(() => first.agent.connected().length === 1);
+});
+
+test("two addresses of one server get one tunnel, and the second takes over from the first", async () => {
+  const one = await startServer();
+  const agent = agentOf([one.url, one.url.replace("127.0.0.1", "localhost")]);
+  await start(agent);
+  await one.tunnel.arrival("node-1", AbortSignal.timeout(5_000));
+  await systemClock.sleep(200, signal);
+  expect(agent.connected()).toHaveLength(1);
+  one.tunnel.sessionOf("node-1")!.destroy();
+  await eventually(() => agent.connected().length === 0);
+  await eventually(() => agent.connected().length === 1);
 });
 
 test("an agent that stops says so, and takes its connections with it", async () => {

@@ -8,6 +8,7 @@
  * noticed by an unanswered ping. Two addresses of the same server get one stream.
  */
 import type * as http2 from "node:http2";
+import { aborted } from "../../core/lifecycle/aborted.ts";
 import { backoffMs } from "../../core/lifecycle/backoff.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
@@ -56,7 +57,7 @@ const DRAIN_CHECK_MS = 50;
 
 export function tunnelAgent(options: TunnelAgentOptions): TunnelAgent {
   const { clock, random, log } = options;
-  const open = new Map<string, { readonly serverId: string; readonly session: AgentSession }>(); // by address
+  const open = new Map<string, { readonly serverId: string; readonly session: AgentSession; readonly closed: Promise<unknown> }>(); // by address
   const count = agentMetrics(options.metrics, open, options.servers);
 
   async function keepOpen(server: string, signal: AbortSignal): Promise<void> {
@@ -78,16 +79,17 @@ export function tunnelAgent(options: TunnelAgentOptions): TunnelAgent {
     const { session: http2, stream, serverId, peerWindowBytes } = await openStream({
       server, credentials: options.credentials(), agentId: options.nodeName, identifiers: options.identifiers, windowBytes: (options.windows ?? WINDOW_LIMITS).initialBytes, clock, signal,
     });
-    if ([...open.values()].some((other) => other.serverId === serverId)) { // another address of a server we have
+    const other = [...open.values()].find((one) => one.serverId === serverId);
+    if (other) { // another address of the same server: until that one fails
       http2.destroy();
-      await clock.sleep(RETRY.maxMs, signal);
+      await Promise.race([other.closed, aborted(signal)]);
       return;
     }
     const closed = Promise.withResolvers<Error | undefined>();
     let farewell: Error | undefined;
     stream.on("trailers", (trailers) => { farewell = grpcErrorOf(trailers); });
     const session = new AgentSession({ ...options, stream, peerWindowBytes, onDial: count, onClose: closed.resolve });
-    open.set(server, { serverId, session });
+    open.set(server, { serverId, session, closed: closed.promise });
     log.info("the tunnel to the server is open", { server, serverId, credit: peerWindowBytes !== undefined });
     const ended = new AbortController();
     void keepAlive(http2, { clock, signal: ended.signal });

@@ -1,0 +1,93 @@
+/** Both ends of the tunnel, with what they know of the cluster: core/tunnel/tunnel.ts, node/tunnel/tunnel.ts. */
+import type { Pod } from "../core/api/gen/core.v1.ts";
+import { objectKey } from "../core/api/meta/object-meta.ts";
+import { StatusError } from "../core/api/meta/status-error.ts";
+import type { Authenticator } from "../core/authn/authenticator.ts";
+import type { Informers } from "../core/client/informer-factory.ts";
+import { NODES, PODS } from "../core/client/resources.ts";
+import type { Clock } from "../core/lifecycle/clock.ts";
+import type { Random } from "../core/lifecycle/random.ts";
+import { cidrContains, parseCidr, parseIp } from "../core/net/cidr.ts";
+import { GrpcError } from "../core/net/grpc/status.ts";
+import type { HttpsServerOptions } from "../core/net/http-server.ts";
+import type { Log } from "../core/observe/log.ts";
+import type { Metrics } from "../core/observe/metrics.ts";
+import { directDialer, type NodeDialer } from "../core/server/node-proxy/dialer.ts";
+import { tunnelDialer } from "../core/tunnel/dialer.ts";
+import { tunnelServer } from "../core/tunnel/tunnel.ts";
+import { allowedAddress } from "../node/tunnel/allow-list.ts";
+import type { TunnelCredentials } from "../node/tunnel/open-stream.ts";
+import { type TunnelAgent, tunnelAgent } from "../node/tunnel/tunnel.ts";
+import type { ThisNode } from "./node-identity.ts";
+
+interface Base { readonly clock: Clock; readonly random: Random; readonly log: Log; readonly metrics: Metrics }
+
+export interface ServerTunnelOptions extends Base {
+  readonly nodeName: string;
+  readonly informers: Informers;
+  readonly authenticator: Authenticator;
+  readonly stopping: () => AbortSignal;
+}
+
+/** How the server reaches nodes; and its https handler, with agents let in. */
+export function serverTunnel({ nodeName, informers, authenticator, ...rest }: ServerTunnelOptions): { readonly dialer: NodeDialer; handler(others: HttpsServerOptions["handler"]): HttpsServerOptions["handler"] } {
+  const nodes = informers.of(NODES);
+  const tunnel = tunnelServer({
+    ...rest, serverId: nodeName, serverCount: () => 1,
+    async authenticate(request, { peerCertificate, remoteAddress }, signal) {
+      const header = (name: string): string | undefined => [request.headers[name] ?? []].flat().join(", ") || undefined;
+      const found = await authenticator.authenticate({ header, webSocketProtocols: [], peerCertificate, remoteAddress }, signal).catch((cause: unknown) => {
+        if (cause instanceof StatusError) throw new GrpcError("unauthenticated", cause.message, { cause });
+        throw cause;
+      });
+      const { name = "", groups = [] } = found?.user ?? {};
+      if (!name.startsWith(NODE_USER) || !groups.includes("system:nodes")) throw new GrpcError("permission-denied", `user ${JSON.stringify(name)} is no node`);
+      return name.slice(NODE_USER.length);
+    },
+  });
+
+  function nodeOf(host: string): string | undefined {
+    const ip = parseIp(host);
+    for (const { metadata, spec, status } of nodes.list()) {
+      if (status?.addresses?.some(({ address }) => address === host)) return metadata.name;
+      if (ip && spec?.podCIDRs?.some((text) => { const range = parseCidr(text); return range !== undefined && cidrContains(range, ip); })) return metadata.name;
+    }
+    return undefined;
+  }
+
+  return {
+    dialer: tunnelDialer({ tunnel, direct: directDialer(rest.clock), localNode: nodeName, nodeOf, clock: rest.clock }),
+    handler: (others) => (request, response, connection) => (tunnel.serves(request) ? tunnel.accept(request, response, connection) : others(request, response, connection)),
+  };
+}
+
+const NODE_USER = "system:node:";
+
+export interface NodeTunnelOptions extends Base {
+  readonly node: ThisNode;
+  readonly kubeletPort: number;
+  readonly informers: Informers;
+  /** https://host:port of every server. */
+  readonly servers: () => readonly string[];
+  readonly credentials: () => TunnelCredentials;
+}
+
+export function nodeTunnel({ node, kubeletPort, informers, ...rest }: NodeTunnelOptions): TunnelAgent {
+  const nodes = informers.of(NODES);
+  const pods = informers.of(PODS, { fieldSelector: `spec.nodeName=${node.name}` });
+  const self = () => nodes.get(objectKey("", node.name));
+  const list = {
+    kubeletPort,
+    nodeHosts: () => [node.name, ...node.ips, ...(self()?.status?.addresses ?? []).map(({ address }) => address)],
+    podCidrs: () => self()?.spec?.podCIDRs ?? [],
+    hostPorts: () => new Set([...pods.list()].flatMap(tcpHostPorts)),
+  };
+  return tunnelAgent({
+    ...rest, nodeName: node.name, allowed: (address) => allowedAddress(address, list),
+    identifiers: { host: [node.name], ipv4: node.ips.filter((ip) => !ip.includes(":")), ipv6: node.ips.filter((ip) => ip.includes(":")) },
+  });
+}
+
+function tcpHostPorts({ spec }: Readonly<Pod>): number[] {
+  return [...(spec.initContainers ?? []), ...spec.containers].flatMap(({ ports = [] }) => ports.filter(({ protocol = "TCP" }) => protocol === "TCP").map(({ hostPort = 0 }) => hostPort)).filter((port) => port > 0);
+}
