@@ -5,10 +5,12 @@
  *
  * Each resource keeps a window of its last events, so that a watch may start at a recent revision; an older one is told to list again
  * ("compacted"), as upstream's watch cache does.
+ *
+ * Should the store lose events (etcd, when it cannot be reached for longer than it remembers), everything is read again, and what differs becomes events.
  */
-import { resourceVersionTooOld } from "../../api/meta/status-error.ts";
+import { resourceVersionTooOld, serviceUnavailable } from "../../api/meta/status-error.ts";
 import type { Log } from "../../observe/log.ts";
-import type { Revision, Row, Store, StoreEvent } from "../../../storage/store.ts";
+import { type Revision, type Row, type Store, StoreError, type StoreEvent } from "../../../storage/store.ts";
 import { type Cached, cachedOf } from "./cached.ts";
 
 export const ROOT = "/registry/";
@@ -87,6 +89,12 @@ export class ResourceCache {
     this.#sortedKeys = undefined;
   }
 
+  /** The events that make of what is here what the store has at `revision`. */
+  *difference(rows: ReadonlyMap<string, Row>, revision: Revision): Iterable<StoreEvent> {
+    for (const row of rows.values()) if (this.#entries.get(row.key)?.revision !== row.revision) yield { type: "put", row };
+    for (const { key, object } of this.#entries.values()) if (!rows.has(key)) yield { type: "delete", row: { key, value: object as unknown as Row["value"], revision } };
+  }
+
   apply(event: StoreEvent): void {
     const { key } = event.row;
     const previous = this.#entries.get(key);
@@ -140,9 +148,43 @@ export class WatchCache {
     for (const row of rows) this.#of(row.key).load(row);
     log.info("watch cache loaded", { objects: rows.length, revision });
     ready();
-    for await (const batch of this.#store.watch({ prefix: ROOT, after: revision }, signal)) {
+    for (;;) {
+      try {
+        return await this.#follow(signal);
+      } catch (error) {
+        if (!(error instanceof StoreError) || (error.code !== "overrun" && error.code !== "compacted")) throw error;
+        log.warn("events of the store are lost, reading it again", { error });
+        await this.#readAgain(signal, log);
+      }
+    }
+  }
+
+  async #follow(signal: AbortSignal): Promise<void> {
+    for await (const batch of this.#store.watch({ prefix: ROOT, after: this.#revision }, signal)) {
       for (const event of batch.events) this.#of(event.row.key).apply(event);
       this.#reached(batch.revision);
+    }
+  }
+
+  async #readAgain(signal: AbortSignal, log: Log): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        const { rows, revision } = await this.#store.list({ prefix: ROOT });
+        const byResource = new Map<ResourceCache, Map<string, Row>>([...this.#resources.values()].map((cache) => [cache, new Map<string, Row>()]));
+        for (const row of rows) {
+          const cache = this.#of(row.key);
+          const found = byResource.get(cache);
+          if (found) found.set(row.key, row);
+          else byResource.set(cache, new Map([[row.key, row]]));
+        }
+        const events = [...byResource].flatMap(([cache, found]) => [...cache.difference(found, revision)].map((event) => ({ cache, event })));
+        for (const { cache, event } of events.sort((a, b) => a.event.row.revision - b.event.row.revision)) cache.apply(event);
+        log.info("watch cache read again", { objects: rows.length, changes: events.length, revision });
+        return this.#reached(revision);
+      } catch (error) {
+        if (!(error instanceof StoreError) || error.code !== "unavailable") throw error;
+        log.warn("the store cannot be read", { error }); // it has tried for long already
+      }
     }
   }
 
@@ -168,7 +210,15 @@ export class WatchCache {
 
   /** Resolves once the cache has everything that was committed when this was called. */
   async fresh(signal: AbortSignal): Promise<void> {
-    await this.reach(this.#store.revision, signal);
+    await this.reach(await this.#newest(), signal);
+  }
+
+  async #newest(): Promise<Revision> {
+    try {
+      return await this.#store.newestRevision();
+    } catch (error) {
+      throw error instanceof StoreError ? serviceUnavailable("the store is not available") : error;
+    }
   }
 
   onRevision(listener: (revision: Revision) => void): () => void {

@@ -1,0 +1,66 @@
+import { expect, test } from "vitest";
+import { memoryStore } from "../../../storage/memory.ts";
+import { type Store, StoreError, type WatchOptions } from "../../../storage/store.ts";
+import { silentLog } from "../../observe/log.ts";
+import { WatchCache } from "./watch-cache.ts";
+
+const KEY = "/registry/core/pods/default/";
+
+/** A store that can stop telling what happens, and then says so. */
+function forgetful(store: Store) {
+  let fail = (): void => {};
+  async function* watch(options: WatchOptions, signal: AbortSignal) {
+    const lost = new AbortController();
+    fail = () => lost.abort();
+    yield* store.watch(options, AbortSignal.any([signal, lost.signal]));
+    if (!signal.aborted) {
+      await refill.promise;
+      throw new StoreError("overrun");
+    }
+  }
+  const refill = Promise.withResolvers<void>();
+  return { store: { ...bound(store), get revision() { return store.revision; }, watch } satisfies Store, lose: () => fail(), notice: () => refill.resolve() };
+}
+
+function bound(store: Store): Omit<Store, "revision" | "watch"> {
+  return {
+    newestRevision: () => store.newestRevision(), get: (key) => store.get(key), list: (options) => store.list(options), put: (...args) => store.put(...args),
+    delete: (...args) => store.delete(...args), compact: (revision) => store.compact(revision), close: () => store.close(),
+  };
+}
+
+const pod = (name: string, n: number) => ({ metadata: { name, namespace: "default" }, n });
+
+test("when the store loses events, the cache reads it again and tells what differs", async () => {
+  const real = await memoryStore();
+  const { store, lose, notice } = forgetful(real);
+  const kept = await real.put(`${KEY}kept`, pod("kept", 1), 0);
+  const changed = await real.put(`${KEY}changed`, pod("changed", 1), 0);
+  const gone = await real.put(`${KEY}gone`, pod("gone", 1), 0);
+  const cache = new WatchCache(store);
+  const stop = new AbortController();
+  const ready = Promise.withResolvers<void>();
+  const life = cache.run(stop.signal, ready.resolve, silentLog);
+  await ready.promise;
+  const pods = cache.resource("/registry/core/pods/");
+  const told: string[] = [];
+  pods.listen(({ type, entry }) => told.push(`${type} ${entry.object.metadata.name} ${entry.revision}`));
+  await real.put(`${KEY}seen`, pod("seen", 1), 0);
+  await cache.fresh(stop.signal);
+
+  lose();
+  const second = await real.put(`${KEY}changed`, pod("changed", 2), changed);
+  const deleted = await real.delete(`${KEY}gone`, gone);
+  const added = await real.put(`${KEY}added`, pod("added", 1), 0);
+  notice();
+  await cache.fresh(stop.signal);
+  expect(told.slice(1)).toEqual([`MODIFIED changed ${second}`, `ADDED added ${added}`, `DELETED gone ${added}`]);
+  expect(deleted).toBeLessThan(added);
+  expect([...pods.under(KEY)].map(({ object, revision }) => [object.metadata.name, revision])).toEqual([["added", added], ["changed", second], ["kept", kept], ["seen", gone + 1]]);
+  const last = await real.put(`${KEY}after`, pod("after", 1), 0);
+  await cache.fresh(stop.signal);
+  expect(pods.get(`${KEY}after`)?.revision).toBe(last);
+  stop.abort();
+  await life;
+  await real.close();
+});
