@@ -33,7 +33,7 @@ const noMounts: Mounts = { mount: () => undefined, bind: () => undefined, setPro
 function memoryCgroups(): Cgroups & { readonly paths: Set<string> } {
   const paths = new Set<string>();
   return {
-    version: 2, countsSwap: false, paths, ensure: (path) => void paths.add(path), exists: (path) => paths.has(path), usage: () => undefined, pids: () => 0, children: () => [],
+    version: 2, countsSwap: false, paths, ensure: (path) => void paths.add(path), exists: (path) => paths.has(path), usage: () => undefined, pids: () => 0, kill: () => undefined, children: () => [],
     remove(path) { paths.delete(path); return true; },
   };
 }

@@ -34,6 +34,8 @@ export interface Cgroups {
   ensure(path: string, limits: CgroupLimits): void;
   /** Removes the group and all below it; false while a process is left in it. */
   remove(path: string): boolean;
+  /** Ends every process in the group and below it; they may take a moment to be gone. */
+  kill(path: string): void;
   exists(path: string): boolean;
   usage(path: string): CgroupUsage | undefined;
   pids(path: string): number;
@@ -85,6 +87,7 @@ function legacyCgroups(hierarchies: readonly Hierarchy[]): Cgroups {
       write("pids", "pids.max", pids);
     },
     remove: (path) => all.map((mountPoint) => removeTree(join(mountPoint, path))).every((gone) => gone),
+    kill: (path) => all.forEach((mountPoint) => killTree(join(mountPoint, path))),
     exists: (path) => all.some((mountPoint) => existsSync(join(mountPoint, path))),
     usage(path) {
       const stat = memory === undefined ? undefined : keyValues(join(memory, path, "memory.stat"));
@@ -125,6 +128,7 @@ function unifiedCgroups(mountPoint: string): Cgroups {
       write("pids.max", pids === undefined ? undefined : String(pids));
     },
     remove: (path) => removeTree(join(mountPoint, path)),
+    kill: (path) => killTree(join(mountPoint, path)),
     exists: (path) => existsSync(join(mountPoint, path)),
     usage(path) {
       const stat = keyValues(join(mountPoint, path, "memory.stat"));
@@ -186,6 +190,19 @@ function removeTree(directory: string): boolean {
     if (code === "ENOENT") return true;
     if (code === "EBUSY" || code === "ENOTEMPTY") return false;
     throw error;
+  }
+}
+
+function killTree(directory: string): void {
+  for (const name of directories(directory)) killTree(join(directory, name));
+  const file = join(directory, "cgroup.procs");
+  if (!existsSync(file)) return;
+  for (const pid of readFileSync(file, "utf8").split("\n").map(Number).filter((id) => id > 0)) {
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+    }
   }
 }
 

@@ -24,7 +24,7 @@ export interface PodCgroups {
   pathOf(pod: Pod): string;
   /** Makes the pod's cgroup, or brings its limits up to date. */
   ensure(pod: Pod): void;
-  /** Removes the cgroup of the pod with this uid, wherever it is. False while something still lives in it. */
+  /** Removes the cgroup of the pod with this uid, wherever it is. False if something still lived in it, which is killed: containers have ended, so it is what a runtime has lost. */
   remove(podUid: string): boolean;
   /** What burstable pods may expect together, from all that run. */
   balance(pods: Iterable<Pod>): void;
@@ -51,7 +51,10 @@ export function podCgroups(cgroups: Cgroups, cgroupRoot: string): PodCgroups {
     },
     remove(podUid) {
       done.delete(podUid);
-      return Object.values(classes).map((parent) => cgroups.remove(posix.join(parent, `pod${podUid}`))).every((gone) => gone);
+      const paths = Object.values(classes).map((parent) => posix.join(parent, `pod${podUid}`));
+      const left = paths.filter((path) => !cgroups.remove(path));
+      for (const path of left) cgroups.kill(path);
+      return left.length === 0;
     },
     balance(pods) {
       const milli = [...pods].filter((pod) => qosClass(pod) === "Burstable").reduce((sum, pod) => sum + (podRequests(pod).get("cpu")?.milliNumber() ?? 0), 0);
