@@ -48,6 +48,7 @@ import { SERVING_NAME } from "../core/pki/identities.ts";
 import { signJwt, verifyingKeys } from "../core/pki/jwt.ts";
 import { openPki, type Pki } from "../core/pki/pki.ts";
 import { certificateRotation } from "../core/pki/rotate.ts";
+import { crdController } from "../core/registry/apiextensions/crd-controller.ts";
 import { convert } from "../core/registry/conversions.ts";
 import { registryDefinitions } from "../core/registry/definitions.ts";
 import { WatchCache } from "../core/registry/generic/watch-cache.ts";
@@ -236,6 +237,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     url,
     parts: [
       { name: "watch cache", run: (signal, ready) => cache.run(signal, ready, log) },
+      crdController({ registry, remoteConversion: () => undefined, rules: () => undefined, clock, random, log: log.with({ part: "custom resources" }) }),
       informers,
       server,
       certificateRotation({ pki, clock, log, onRenewed: () => server.reloadCertificates() }),

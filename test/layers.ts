@@ -12,7 +12,7 @@ export const LAYERS: Record<string, readonly string[]> = {
   "core/lifecycle":   [],
   "core/observe":     ["core/lifecycle"],
   "core/api":         ["core/lifecycle"],
-  "core/cel":         [],
+  "core/cel":         ["core/api"],
   "core/net":         base,
   "core/pki":         [...base, "core/net"],
   "core/registry":    [...base, "core/api", "core/cel", "core/pki", "storage"],  // the only row that names storage

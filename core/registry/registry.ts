@@ -9,6 +9,13 @@ import { canonicalOwn } from "../api/schema/canonical.ts";
 import { declaredDefaults } from "../api/schema/declared-defaults.ts";
 import { builtInFacts } from "../api/schema/facts.ts";
 import type { ResourceRow } from "../api/schema/resources.ts";
+import { canonicalCustom } from "../api/schema/canonical-custom.ts";
+import type { CustomResourceDefinitionNames, CustomResourceDefinitionVersion } from "../api/gen/apiextensions.v1.ts";
+import { customRow } from "./apiextensions/custom/custom-row.ts";
+import type { CustomKind } from "./apiextensions/custom/custom-kind.ts";
+import { customResource, type RuleCheck } from "./apiextensions/custom/custom-resource.ts";
+import { CustomVersion } from "./apiextensions/custom/custom-version.ts";
+import type { Structure } from "./apiextensions/custom/structure.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Random } from "../lifecycle/random.ts";
 import type { Store } from "../../storage/store.ts";
@@ -26,12 +33,14 @@ export interface ServedResource {
   readonly definition: Resource;
   /** Absent for resources that are only created and answered at once: reviews, tokens. */
   readonly store: ResourceStore | undefined;
-  /** Whether objects are stored in this very version. */
-  readonly isStorageVersion: boolean;
   toStorage(object: ApiObject): ApiObject;
   /** Fills in what the API defaults, in an object of the storage version. Mutates. */
   applyDefaults(object: ApiObject): void;
   fromStorage(object: Readonly<ApiObject>): Readonly<ApiObject>;
+  /** Must have been awaited before `fromStorage` may be asked about these. */
+  ready(objects: Iterable<Readonly<ApiObject>>, signal: AbortSignal): Promise<void>;
+  /** Of a custom resource: what the facts know of built-in ones. */
+  readonly custom: CustomVersion | undefined;
 }
 
 interface Deps {
@@ -46,6 +55,7 @@ export class Registry {
   readonly #deps: Deps;
   readonly #served = new Map<string, ServedResource>();
   readonly #stores = new Map<string, ResourceStore>();
+  readonly #custom = new Map<string, { readonly keys: readonly string[]; readonly retire: AbortController }>();
   #changes = 0;
 
   constructor(rows: readonly ResourceRow[], definitions: readonly Resource[], deps: Deps) {
@@ -76,9 +86,62 @@ export class Registry {
     return [...this.#served.values()].map(({ row }) => row);
   }
 
+  served(): Iterable<ServedResource> {
+    return this.#served.values();
+  }
+
   /** The store of a resource, whatever its versions. */
   storeOf(group: string, plural: string): ResourceStore | undefined {
     return this.#stores.get(`${group}/${plural}`);
+  }
+
+  /** Serves a custom resource in all its versions, in place of what was served under its name. Built-in resources keep theirs. */
+  setCustom(kind: CustomKind, names: CustomResourceDefinitionNames, rules: (version: CustomResourceDefinitionVersion, structure: Structure) => RuleCheck | undefined): void {
+    const { group } = kind;
+    this.removeCustom(group, names.plural);
+    const retire = new AbortController();
+    const keys: string[] = [];
+    for (const version of kind.versions()) {
+      const key = `${group}/${version.name}/${names.plural}`;
+      const row = customRow(kind, names, version);
+      if (this.#served.has(key)) continue;
+      const custom = new CustomVersion(kind, version, retire.signal);
+      const { apiVersion } = custom;
+      const structure = kind.structure(version.name);
+      const definition = customResource({ spec: kind.crd.spec, names, version, structure, rules: rules(version, structure) });
+      const store = new ResourceStore({
+        group, version: version.name, plural: names.plural, kind: names.kind, namespaced: row.namespaced, hasStatus: version.subresources?.status !== undefined,
+        canonical: (object) => canonicalCustom(object as never).object as unknown as ApiObject,
+        form: {
+          ready: (stored, signal) => kind.ready(stored, apiVersion, signal),
+          shown: (stored) => kind.shown(stored, apiVersion),
+          stored: (object, signal) => kind.stored(object, signal),
+        },
+      }, definition, this.#deps);
+      if (version.storage) this.#stores.set(`${group}/${names.plural}`, store);
+      if (!version.served) continue;
+      keys.push(key);
+      this.#served.set(key, {
+        row, apiVersion, definition, store, custom,
+        toStorage: (object) => object,
+        applyDefaults: (object) => void Object.assign(object, kind.defaulted(object)),
+        fromStorage: (object) => kind.shown(object, apiVersion),
+        ready: (objects, signal) => kind.ready(objects, apiVersion, signal),
+      });
+    }
+    this.#custom.set(`${group}/${names.plural}`, { keys, retire });
+    this.#changes++;
+  }
+
+  /** Ends the watches of what was served. */
+  removeCustom(group: string, plural: string): void {
+    const known = this.#custom.get(`${group}/${plural}`);
+    if (!known) return;
+    for (const key of known.keys) this.#served.delete(key);
+    this.#stores.delete(`${group}/${plural}`);
+    this.#custom.delete(`${group}/${plural}`);
+    known.retire.abort();
+    this.#changes++;
   }
 
   #add(row: ResourceRow, storage: ResourceRow, definition: Resource | undefined): void {
@@ -94,7 +157,8 @@ export class Registry {
       apiVersion,
       definition: resource,
       store: stored ? this.#storeFor(home, resource, row) : undefined,
-      isStorageVersion: apiVersion === storageVersion,
+      custom: undefined,
+      ready: () => Promise.resolve(),
       toStorage: (object) => (apiVersion === storageVersion ? object : convert(object, storageVersion)),
       applyDefaults(object) {
         if (type) declaredDefaults.apply(type, object);

@@ -3,6 +3,7 @@
  * as they are (in-process.ts).
  */
 import type { Duplex, Readable } from "node:stream";
+import type { Printer } from "../api/codec/table/printer.ts";
 import type { GroupKind } from "../api/meta/gvk.ts";
 import type { ApiObject, ListMeta } from "../api/meta/object-meta.ts";
 import type { Cached } from "../registry/generic/cached.ts";
@@ -17,6 +18,8 @@ export interface ObjectAnswer {
   readonly stored?: { readonly entry: Cached; readonly served: ServedResource } | undefined;
   /** The kind as which it can be shown in a Table. Absent: it cannot. */
   readonly printedAs?: GroupKind | undefined;
+  /** Where its kind does not say how: the Scale of a custom resource. */
+  readonly printer?: Printer | undefined;
 }
 
 /** An object of a resource, as the request's version has it. */

@@ -6,7 +6,7 @@
  * What is thrown anywhere below becomes the Status the client gets.
  */
 import type { AdmissionRequest } from "../admission/plugin.ts";
-import { internalError, methodNotSupported, notAllowed, StatusError, statusError, statusOf, unauthorized } from "../api/meta/status-error.ts";
+import { internalError, methodNotSupported, notAllowed, notFound, StatusError, statusError, statusOf, unauthorized } from "../api/meta/status-error.ts";
 import type { Attributes } from "../api/request/attributes.ts";
 import { ANONYMOUS, type UserInfo } from "../api/request/user.ts";
 import type { Authenticator } from "../authn/authenticator.ts";
@@ -17,7 +17,9 @@ import type { Log } from "../observe/log.ts";
 import type { Counter, Histogram, Metrics } from "../observe/metrics.ts";
 import type { WatchCache } from "../registry/generic/watch-cache.ts";
 import type { Registry, ServedResource } from "../registry/registry.ts";
+import { checkAcceptable } from "./acceptable.ts";
 import type { Answer } from "./answer.ts";
+import { deprecation } from "./deprecation.ts";
 import type { ServerRequest } from "./request.ts";
 import { type RequestInfo, requestInfo, type ResourceRequestInfo } from "./request-info.ts";
 
@@ -75,7 +77,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     const served = server.registry.find(info.group, info.version, info.resource);
     if (!served) throw pathNotFound();
     const handler = server.special(info) ?? genericHandler(verbs, info, served);
-    const scope: Scope = { request, info, served, user, server, signal: request.signal, warnings: [] };
+    const scope: Scope = { request, info, served, user, server, signal: request.signal, warnings: [...(served.custom?.warnings ?? [])] };
     const found = await handler(scope);
     return scope.warnings.length > 0 ? { ...found, warnings: [...new Set(scope.warnings)] } : found;
   }
@@ -128,13 +130,20 @@ export function attributesOf(info: RequestInfo, request: ServerRequest, user: Us
 }
 
 /** The verb of the resource itself, or of a subresource that is a part or a view of it. Throws 404 and 405. */
-function genericHandler(verbs: Readonly<Record<string, ResourceHandler>>, info: ResourceRequestInfo, { row, store }: ServedResource): ResourceHandler {
+function genericHandler(verbs: Readonly<Record<string, ResourceHandler>>, info: ResourceRequestInfo, { row, store, custom }: ServedResource): ResourceHandler {
+  if (custom && row.namespaced && info.namespace === "" && info.verb !== "list" && info.verb !== "watch") throw pathNotFound();
   const allowed: readonly string[] | undefined = info.subresource === "" ? row.verbs : row.subresources.find(({ name }) => name === info.subresource)?.verbs;
+  if (!allowed && custom) throw notFound({ group: info.group, resource: info.resource }, info.name);
   if (!allowed || (info.namespace !== "" && !row.namespaced && info.resource !== "namespaces")) throw pathNotFound();
   const handler = verbs[info.verb];
   if (!handler || !store || !allowed.includes(info.verb))
     throw methodNotSupported({ group: info.group, resource: info.resource }, info.verb);
-  return handler;
+  return (scope) => {
+    checkAcceptable(scope, true);
+    const deprecated = deprecation(row);
+    if (deprecated !== undefined) scope.warnings.push(deprecated);
+    return handler(scope);
+  };
 }
 
 export function pathNotFound(): StatusError {

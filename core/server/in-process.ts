@@ -2,11 +2,12 @@
  * A Transport for callers in the server's own process: the same chain, without a socket and without encoding. Objects come straight
  * out of the watch cache, frozen and shared.
  */
+import type { Readable } from "node:stream";
 import type { ApiObject } from "../api/meta/object-meta.ts";
-import { type Status, StatusError, statusOf } from "../api/meta/status-error.ts";
+import { type Status, StatusError, statusError, statusOf } from "../api/meta/status-error.ts";
 import type { UserInfo } from "../api/request/user.ts";
 import type { ApiRequest, ApiWatchEvent, Transport } from "../client/transport.ts";
-import type { Answer, ListAnswer } from "./answer.ts";
+import type { Answer, ListAnswer, RawAnswer } from "./answer.ts";
 import type { Handler } from "./handler.ts";
 import type { ServerRequest } from "./request.ts";
 
@@ -14,7 +15,8 @@ import type { ServerRequest } from "./request.ts";
 export function inProcessTransport(handler: Handler, caller: { readonly user: UserInfo; readonly userAgent: string }): Transport {
   return {
     async call(request) {
-      return objectOf(await handler(serverRequest(request, caller)));
+      const answer = await handler(serverRequest(request, caller));
+      return answer.type === "raw" ? await rawValue(answer) : objectOf(answer);
     },
 
     async *watch(request) {
@@ -53,21 +55,35 @@ function objectOf(answer: Answer): unknown {
     case "list":
       return listObject(answer);
     case "raw":
-      if (typeof answer.body === "string" || answer.body instanceof Uint8Array) return rawValue(answer.headers["content-type"] ?? "", answer.body);
-      throw new Error("a stream cannot be had in process");
     case "watch":
     case "upgrade":
       throw new Error(`a ${answer.type} cannot be had as an object`);
   }
 }
 
-function rawValue(contentType: string, body: string | Uint8Array): unknown {
-  const text = typeof body === "string" ? body : Buffer.from(body).toString();
-  return contentType.startsWith("application/json") ? JSON.parse(text) : text;
+/** What a node or a pod answers through its proxy is no Status: above 400 it becomes one with the answer's text. */
+async function rawValue({ status, headers, body }: RawAnswer): Promise<unknown> {
+  const text = typeof body === "string" ? body : body instanceof Uint8Array ? Buffer.from(body).toString() : await textOf(body);
+  if (status >= 400) throw statusError({ code: status, reason: status === 404 ? "NotFound" : status >= 500 ? "InternalError" : "Unknown", message: text.trim() || `the server answered ${status}` });
+  return headers["content-type"]?.startsWith("application/json") ? JSON.parse(text) : text;
+}
+
+/** Who wants more reads it over HTTP. */
+const STREAM_BYTES_MAX = 16 * 1024 * 1024;
+
+async function textOf(body: Readable): Promise<string> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > STREAM_BYTES_MAX) throw new Error(`an answer of more than ${STREAM_BYTES_MAX} bytes cannot be had in process`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
 }
 
 export function listObject({ served, entries, metadata }: ListAnswer): { kind: string; apiVersion: string; metadata: object; items: readonly Readonly<ApiObject>[] } {
-  return { kind: `${served.row.kind}List`, apiVersion: served.apiVersion, metadata, items: entries.map(({ object }) => served.fromStorage(object)) };
+  return { kind: served.row.listKind ?? `${served.row.kind}List`, apiVersion: served.apiVersion, metadata, items: entries.map(({ object }) => served.fromStorage(object)) };
 }
 
 function serverRequest(request: ApiRequest, { user, userAgent }: { readonly user: UserInfo; readonly userAgent: string }): ServerRequest {

@@ -1,5 +1,6 @@
 /** /openapi/v2 and /openapi/v3: documents made when asked for and kept compressed. Source: kubernetes v1.36 kube-openapi/pkg/{handler,handler3} */
 import { gunzipSync } from "node:zlib";
+import type { CustomSchema } from "../api/openapi/custom.ts";
 import { type OpenApiDocument, OpenApiDocuments } from "../api/openapi/documents.ts";
 import type { Descriptions } from "../api/openapi/schema.ts";
 import { OPENAPI_V2_PROTOBUF, OPENAPI_V2_PROTOBUF_OLD } from "../api/openapi/v2-protobuf.ts";
@@ -23,7 +24,7 @@ export function openApiPaths({ registry, version, descriptions }: Deps): PathHan
   let changes = -1;
 
   function current(): OpenApiDocuments {
-    const api = () => ({ versions: groupVersions(registry), rows: registry.rows(), custom: new Map() });
+    const api = () => ({ versions: groupVersions(registry), rows: registry.rows(), custom: customSchemas(registry) });
     if (!documents) documents = new OpenApiDocuments(api(), { version, descriptions });
     else if (changes !== registry.changes) documents.update(api());
     changes = registry.changes;
@@ -42,6 +43,14 @@ export function openApiPaths({ registry, version, descriptions }: Deps): PathHan
     const protobuf = accept.includes(OPENAPI_V2_PROTOBUF) || accept.includes(OPENAPI_V2_PROTOBUF_OLD);
     return answer(request, await current().v2(protobuf ? "protobuf" : "json"));
   };
+}
+
+/** By "group/version/Kind". */
+function customSchemas(registry: Registry): ReadonlyMap<string, CustomSchema> {
+  const schemas = new Map<string, CustomSchema>();
+  for (const { row, custom } of registry.served())
+    if (custom?.openApi) schemas.set(`${row.group}/${row.version}/${row.kind}`, custom.openApi as CustomSchema);
+  return schemas;
 }
 
 /** A URL that names the hash of its content may be kept for ever. */

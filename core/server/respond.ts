@@ -1,6 +1,6 @@
 /** An answer in the encoding the client asked for: JSON, YAML or protobuf; the objects themselves, Tables, or only their metadata. */
 import type { Readable } from "node:stream";
-import { encodeJson } from "../api/codec/json.ts";
+import { encodeJson, jsonText } from "../api/codec/json.ts";
 import { type Convertible, convertibleToMeta, ENCODINGS, ENCODINGS_CUSTOM, MEDIA_TYPES, negotiateOutput, negotiateStream, type Output } from "../api/codec/negotiate.ts";
 import { protobufCodec } from "../api/codec/protobuf.ts";
 import { renderTable } from "../api/codec/table/table.ts";
@@ -36,11 +36,11 @@ export function encodeObject(answer: ObjectAnswer, how: Presentation): Encoded {
   const output = outputFor(answer, how.request);
   if (output.convert && !isStatus(object)) {
     const shown = output.convert.kind === "Table"
-      ? tableOf(answer.printedAs!, [stored?.entry.object ?? (object as Readonly<ApiObject>)], undefined, how, output, stored?.served)
+      ? tableOf(answer.printedAs!, [stored && !stored.served.custom ? stored.entry.object : (object as Readonly<ApiObject>)], undefined, how, output, stored?.served, answer.printer)
       : metadataOnly(object as Readonly<ApiObject>, output);
     return whole(status, output, shown);
   }
-  if (stored?.served.isStorageVersion && output.encoding === "json" && !output.pretty) return { status, contentType: output.contentType, body: [stored.entry.json(), NEWLINE] };
+  if (stored && output.encoding === "json" && !output.pretty && isShownAsStored(stored.served, stored.entry)) return { status, contentType: output.contentType, body: [stored.entry.json(), NEWLINE] };
   return whole(status, output, object as object);
 }
 
@@ -63,12 +63,12 @@ function isStatus(object: ObjectAnswer["object"]): boolean {
 export function encodeList(answer: ListAnswer, how: Presentation): Encoded {
   const { served, entries, metadata } = answer;
   const output = outputOf(how.request, served);
-  if (output.convert?.kind === "Table") return whole(200, output, tableOf(served.row, entries.map(({ object }) => object), metadata, how, output, served));
+  if (output.convert?.kind === "Table") return whole(200, output, tableOf(served.row, entries.map(({ object }) => (served.custom ? served.fromStorage(object) : object)), metadata, how, output, served));
   if (output.convert) {
-    const items = entries.map(({ object }) => metadataOnly(object, output));
+    const items = entries.map(({ object }) => metadataOnly(served.custom ? served.fromStorage(object) : object, output));
     return whole(200, output, { kind: "PartialObjectMetadataList", apiVersion: `meta.k8s.io/${output.convert.version}`, metadata, items });
   }
-  if (output.encoding === "json" && !output.pretty && served.isStorageVersion) return { status: 200, contentType: output.contentType, body: jsonList(served, entries, metadata) };
+  if (output.encoding === "json" && !output.pretty) return { status: 200, contentType: output.contentType, body: jsonList(served, entries, metadata) };
   if (output.encoding === "protobuf") {
     const type = builtInFacts.typeOf(served.row)!;
     const items = entries.map(({ object }) => protobufCodec.encodeMessage(type, served.fromStorage(object)));
@@ -85,18 +85,26 @@ const BRACE = Buffer.from("{");
 /** The items' own bytes. Upstream's typed lists leave apiVersion and kind out of the items; custom resources keep them. */
 function jsonList(served: ServedResource, entries: readonly Cached[], metadata: ListMeta): Uint8Array[] {
   const { kind } = served.row;
-  const head = Buffer.from(`{"kind":${JSON.stringify(`${kind}List`)},"apiVersion":${JSON.stringify(served.apiVersion)},"metadata":${JSON.stringify(metadata)},"items":[`);
+  const head = Buffer.from(`{"kind":${JSON.stringify(served.row.listKind ?? `${kind}List`)},"apiVersion":${JSON.stringify(served.apiVersion)},"metadata":${JSON.stringify(metadata)},"items":[`);
   const typeMeta = builtIn(served) ? Buffer.from(`{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(served.apiVersion)},`) : undefined;
   const parts: Uint8Array[] = [head];
   for (const [i, entry] of entries.entries()) {
     if (i > 0) parts.push(COMMA);
-    const bytes = entry.json();
+    const bytes = jsonOf(served, entry);
     if (typeMeta && bytes.length > typeMeta.length && typeMeta.equals(bytes.subarray(0, typeMeta.length))) parts.push(BRACE, bytes.subarray(typeMeta.length));
     else parts.push(bytes);
   }
   parts.push(Buffer.from("]}\n"));
   return parts;
 }
+
+/** An object in the version that is served: the bytes that are kept, if it is stored in that version. */
+function jsonOf(served: ServedResource, entry: Cached): Buffer {
+  const shown = served.fromStorage(entry.object);
+  return shown === entry.object ? entry.json() : Buffer.from(jsonText(shown));
+}
+
+function isShownAsStored(served: ServedResource, { object }: Cached): boolean { return served.fromStorage(object) === object; }
 
 function builtIn({ row }: ServedResource): boolean {
   return builtInFacts.typeOf(row) !== undefined;
@@ -127,9 +135,10 @@ function encodeValue(value: object, { encoding, pretty }: Output): Uint8Array {
   return encodeJson(value, { pretty });
 }
 
-function tableOf(kind: GroupKind, objects: readonly Readonly<ApiObject>[], listMeta: ListMeta | undefined, how: Presentation, output: Output, served?: ServedResource): object {
+function tableOf(kind: GroupKind, objects: readonly Readonly<ApiObject>[], listMeta: ListMeta | undefined, how: Presentation, output: Output, served?: ServedResource, printer = served?.custom?.printer): object {
   return renderTable({
     kind,
+    printer,
     objects,
     listMeta,
     nowMs: how.nowMs,
@@ -159,14 +168,14 @@ export function watchEncoder(answer: WatchAnswer, how: Presentation): { readonly
   function shown(object: Readonly<ApiObject>): object {
     if (output.convert?.kind === "Table") {
       const table = renderTable({
-        kind: served.row, objects: [object], listMeta: { resourceVersion: object.metadata.resourceVersion }, nowMs: how.nowMs, noHeaders: headersSent,
+        kind: served.row, printer: served.custom?.printer, objects: [served.custom ? served.fromStorage(object) : object], listMeta: { resourceVersion: object.metadata.resourceVersion }, nowMs: how.nowMs, noHeaders: headersSent,
         includeObject: how.request.query.get("includeObject") ?? "", version: output.convert.version as "v1" | "v1beta1", describe: how.describe,
         present: (stored) => served.fromStorage(stored),
       });
       headersSent = true;
       return table;
     }
-    return output.convert ? metadataOnly(object, output) : served.fromStorage(object);
+    return output.convert ? metadataOnly(served.custom ? served.fromStorage(object) : object, output) : served.fromStorage(object);
   }
 
   async function* batches(): AsyncIterable<Uint8Array> {
@@ -177,7 +186,7 @@ export function watchEncoder(answer: WatchAnswer, how: Presentation): { readonly
           const object = bookmarkObject(served.apiVersion, served.row.kind, item.resourceVersion, item.initialEventsEnd);
           return frame("BOOKMARK", output.convert?.kind === "Table" ? emptyTable(object) : output.convert ? metadataOnly(object, output) : object);
         }
-        const asStored = !output.convert && served.isStorageVersion && output.encoding === "json";
+        const asStored = !output.convert && output.encoding === "json" && isShownAsStored(served, item.entry);
         return asStored ? frame(item.type, undefined, item.entry) : frame(item.type, shown(item.entry.object));
       });
       yield Buffer.concat(frames);

@@ -97,7 +97,7 @@ function orderGroups<V extends ServedGroupVersion>(versions: readonly V[]): V[][
 
 function resourceOf(row: ResourceRow): ApiResource {
   return {
-    name: row.plural, singularName: row.singular, namespaced: row.namespaced, kind: row.kind, verbs: row.verbs,
+    name: row.plural, singularName: row.singular, namespaced: row.namespaced, kind: row.kind, verbs: row.discoveredVerbs ?? row.verbs,
     ...(row.shortNames.length > 0 ? { shortNames: row.shortNames } : {}), ...(row.categories.length > 0 ? { categories: row.categories } : {}),
     ...(row.storageVersionHash === undefined ? {} : { storageVersionHash: row.storageVersionHash }),
   };
@@ -114,7 +114,7 @@ function subresourceOf(row: ResourceRow, { name, kind, verbs }: Subresource): Ap
 function discoveryOf(row: ResourceRow): object {
   return {
     resource: row.plural, responseKind: responseKind(row, row), scope: row.namespaced ? "Namespaced" : "Cluster", singularResource: row.singular,
-    verbs: row.verbs, ...(row.shortNames.length > 0 ? { shortNames: row.shortNames } : {}),
+    verbs: row.discoveredVerbs ?? row.verbs, ...(row.shortNames.length > 0 ? { shortNames: row.shortNames } : {}),
     ...(row.categories.length > 0 ? { categories: row.categories } : {}),
     ...(row.subresources.length === 0 ? {} : {
       subresources: row.subresources.map(({ name, kind, verbs }) => ({ subresource: name, responseKind: responseKind(row, kind), verbs })),

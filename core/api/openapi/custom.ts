@@ -32,7 +32,7 @@ export function customSchemas(rows: readonly ResourceRow[], schemas: ReadonlyMap
   const found: Record<string, Schema> = {};
   for (const row of rows.filter(({ custom }) => custom)) {
     const kind = { group: row.group, version: row.version, kind: row.kind };
-    const listKind = { ...kind, kind: `${row.kind}List` };
+    const listKind = { ...kind, kind: row.listKind ?? `${row.kind}List` };
     found[customTypeName(kind)] = objectSchema(kind, schemas.get(row.kind), dialect);
     found[customTypeName(listKind)] = listSchema(row, listKind, customTypeName(kind), dialect);
   }

@@ -191,7 +191,7 @@ class Version {
   #list(row: ResourceRow, place: Place, id: string): Operation {
     return this.#build(row, place, {
       method: "get", id, description: `list ${row.verbs.includes("watch") ? "or watch " : ""}objects of kind ${row.kind}`, action: "list", query: this.#query("ListOptions"),
-      responses: [ok(this.#ref({ ...row, kind: `${row.kind}List` }))], produces: row.custom ? PRODUCES_CUSTOM : [...PRODUCES, ...STREAMS],
+      responses: [ok(this.#ref({ ...row, kind: row.listKind ?? `${row.kind}List` }))], produces: row.custom ? PRODUCES_CUSTOM : [...PRODUCES, ...STREAMS],
     });
   }
 

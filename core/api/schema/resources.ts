@@ -41,6 +41,10 @@ export interface ResourceRow extends GroupVersion {
   readonly returnsDeleted: boolean;
   /** Defined by a CustomResourceDefinition. */
   readonly custom: boolean;
+  /** Of its lists, if that is not the kind with "List" after it. */
+  readonly listKind?: string;
+  /** What discovery names, where that is less than what is answered. */
+  readonly discoveredVerbs?: readonly ResourceVerb[];
 }
 
 /** A served group version and its place in discovery: groups by priority, highest first, then by name; versions likewise. */

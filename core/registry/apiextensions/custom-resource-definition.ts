@@ -4,30 +4,40 @@
  *   create   the storage version is recorded as one that objects may be stored in
  *   update   the storage version is added to that record; group and plural stay; once established, kind and scope stay too
  *   status   accepted names and conditions: a controller's
+ *   delete   held until its objects are deleted too
  *
  * Messages speak of `spec.validation`, `spec.subresources` and so on when all versions have the same: that is how upstream sees them inside.
  *
  * API:    https://kubernetes.io/docs/reference/kubernetes-api/extend-resources/custom-resource-definition-v1/
  * Source: kubernetes v1.36 apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go, pkg/apis/apiextensions/{v1/defaults,v1/conversion,validation/validation}.go
  */
-import { child, type FieldError, index, invalid, key, required } from "../../api/meta/field-error.ts";
+import { child, type FieldError, index, invalid, required } from "../../api/meta/field-error.ts";
 import type { CustomResourceDefinition, CustomResourceDefinitionSpec, CustomResourceDefinitionVersion } from "../../api/gen/apiextensions.v1.ts";
 import { goQuote } from "../../api/meta/go-quote.ts";
 import { dns1035Label, dns1123Subdomain } from "../../api/meta/names.ts";
 import { immutable, oneOf } from "../core/checks/values.ts";
 import { statusPart } from "../core/status-part.ts";
 import { defineResource } from "../generic/resource.ts";
+import { validateApproval } from "./approval.ts";
+import { statusOf, withCondition } from "./crd-status.ts";
 import { hasKnownReviewVersion, validateColumn, validateConversion, validateNames, validateSelectableFields, validateSubresources } from "./parts.ts";
 import { validateSchema } from "./schema.ts";
 
-const APPROVAL = "api-approved.kubernetes.io";
-const APPROVAL_PULL = "https://github.com/kubernetes/enhancements/pull/1111";
+/** Holds a definition until its objects are gone. */
+export const CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io";
 const WEBHOOK_PORT = 443;
 const WARNING_CHARACTERS_MAX = 256;
 
 export const customResourceDefinitions = defineResource<CustomResourceDefinition>({
   group: "apiextensions.k8s.io", version: "v1", kind: "CustomResourceDefinition", plural: "customresourcedefinitions",
   unconditionalUpdate: false,
+  finalizersOnDelete: [CLEANUP_FINALIZER],
+  markDeleting(definition, nowMs) {
+    definition.status = withCondition(statusOf(definition), {
+      type: "Terminating", status: "True", reason: "InstanceDeletionPending",
+      message: "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+    }, nowMs);
+  },
 
   defaults({ spec }) {
     const { names } = spec;
@@ -161,24 +171,4 @@ function* validateStored(path: string, stored: readonly string[], versions: read
   for (const [i, name] of stored.entries())
     if (!versions.some((version) => version.name === name))
       yield invalid(index(path, i), name, `missing from spec.versions; ${name} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${name} and removes ${name} from status.storedVersions`);
-}
-
-type Approval = "missing" | "bypassed" | "approved" | "invalid";
-
-/** Groups of Kubernetes' own need somebody's approval. */
-function* validateApproval(next: Readonly<CustomResourceDefinition>, old: Readonly<CustomResourceDefinition> | undefined): Iterable<FieldError> {
-  if (!/(^|\.)(k8s|kubernetes)\.io$/.test(next.spec.group ?? "")) return;
-  const state = approvalOf(next);
-  if (old && approvalOf(old) === state) return;
-  const at = key("metadata.annotations", APPROVAL);
-  if (state === "missing") yield required(at, `protected groups must have approval annotation ${goQuote(APPROVAL)}, see ${APPROVAL_PULL}`);
-  if (state === "invalid")
-    yield invalid(at, next.metadata.annotations?.[APPROVAL], `protected groups must have approval annotation ${goQuote(APPROVAL)} with either a URL or a reason starting with "unapproved", see ${APPROVAL_PULL}`);
-}
-
-function approvalOf({ metadata }: Readonly<CustomResourceDefinition>): Approval {
-  const text = metadata.annotations?.[APPROVAL] ?? "";
-  if (text === "") return "missing";
-  if (text.startsWith("unapproved")) return "bypassed";
-  return /^[a-zA-Z][-+.\w]*:\/\/[^/]+/.test(text) ? "approved" : "invalid";
 }

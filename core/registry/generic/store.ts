@@ -34,6 +34,16 @@ export interface StoredResource {
   readonly hasStatus: boolean;
   /** The object in its canonical form: fields in order, empty ones gone. */
   canonical(object: ApiObject): ApiObject;
+  /** Where objects are not stored as this store shows them: other versions, older schemas. */
+  readonly form?: StoredForm | undefined;
+}
+
+/** How custom resources pass between storage and a version they are served in. */
+export interface StoredForm {
+  /** Makes sure that `shown` has what it needs of others (a webhook). Throws what the client is to be told. */
+  ready(stored: Iterable<Readonly<ApiObject>>, signal: AbortSignal): Promise<void>;
+  shown(stored: Readonly<ApiObject>): Readonly<ApiObject>;
+  stored(object: Readonly<ApiObject>, signal: AbortSignal): Promise<ApiObject>;
 }
 
 export interface WriteOptions {
@@ -161,7 +171,7 @@ export class ResourceStore {
       if (warn) for (const text of definition.warnings?.(object, undefined) ?? []) warn(text);
       await validate?.(deepFreeze(object), undefined);
       const key = this.keyOf(object.metadata.namespace ?? "", object.metadata.name);
-      const entry = context.dryRun ? this.#dryRun(key, object, this.cache.get(key) !== undefined) : await this.#put(key, object, 0, signal);
+      const entry = context.dryRun ? this.#dryRun(key, object, this.cache.get(key) !== undefined) : await this.#put(key, await this.#stored(object, signal), 0, signal);
       if (context.dryRun) allocation?.rollback();
       else allocation?.commit();
       return entry;
@@ -196,7 +206,7 @@ export class ResourceStore {
           continue;
         }
       }
-      const next = await transform(current.object);
+      const next = await transform(await this.#shown(current, options.signal));
       const outcome = await this.#updateOnce(current, next, options);
       if (outcome.entry) return { entry: outcome.entry, created: false };
       current = outcome.newer;
@@ -206,7 +216,7 @@ export class ResourceStore {
   async #updateOnce(current: Cached, draft: ApiObject, options: UpdateOptions): Promise<{ entry: Cached } | { entry?: undefined; newer: Cached | undefined }> {
     const { definition } = this;
     const { context, signal, subresource } = options;
-    const old = current.object;
+    const old = await this.#shown(current, signal);
     this.#checkPreconditions(current, { uid: draft.metadata.uid || undefined, ...options.preconditions });
     const named = this.#checkVersion(draft, old, options.isReplacement ?? false);
     keepForUpdate(draft, old);
@@ -231,11 +241,12 @@ export class ResourceStore {
         allocation?.commit();
         return { entry: new Cached(current.key, deepFreeze(next), current.revision) };
       }
-      if (Bun.deepEquals(next, old)) {
+      const stored = await this.#stored(next, signal);
+      if (Bun.deepEquals(stored, current.object)) {
         allocation?.rollback();
         return { entry: current };
       }
-      const entry = context.dryRun ? this.#dryRun(current.key, next, false) : await this.#put(current.key, next, current.revision, signal);
+      const entry = context.dryRun ? this.#dryRun(current.key, next, false) : await this.#put(current.key, stored, current.revision, signal);
       if (context.dryRun) allocation?.rollback();
       else allocation?.commit();
       return { entry };
@@ -278,7 +289,8 @@ export class ResourceStore {
       signal.throwIfAborted();
       if (!current) throw notFound(this.#groupResource, name);
       checkDeletePreconditions({ group: this.resource.group, resource: this.resource.kind }, current.object, deleteOptions.preconditions);
-      await options.validate?.(current.object, current.object);
+      const shown = await this.#shown(current, signal);
+      await options.validate?.(shown, shown);
       const plan = planDelete(current.object, this.definition, deleteOptions, context.nowMs);
       if (plan.type === "keep") return { entry: current, done: false };
       if (context.dryRun) return { entry: current, done: plan.type === "remove" };
@@ -335,6 +347,18 @@ export class ResourceStore {
       const why = `Precondition failed: ${name} in precondition: ${wanted}, ${name} in object meta: ${metadata[field]}`;
       throw conflict(this.#groupResource, metadata.name, `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${why}`);
     }
+  }
+
+  /** As this store shows it. */
+  async #shown(entry: Cached, signal: AbortSignal): Promise<Readonly<ApiObject>> {
+    const { form } = this.resource;
+    if (!form) return entry.object;
+    await form.ready([entry.object], signal);
+    return form.shown(entry.object);
+  }
+
+  async #stored(object: ApiObject, signal: AbortSignal): Promise<ApiObject> {
+    return this.resource.form ? this.resource.form.stored(object, signal) : object;
   }
 
   #dryRun(key: string, object: ApiObject, exists: boolean): Cached {

@@ -1,6 +1,6 @@
 /** The object in a request's body: decoded, checked as `fieldValidation` asks, in the version it is stored in, and defaulted. */
 import { decodeBody, decodeUntypedBody, enforceFieldValidation, type FieldValidation } from "../../api/codec/body.ts";
-import { jsonNodeOf } from "../../api/codec/json-document.ts";
+import { type JsonObject, jsonNodeOf } from "../../api/codec/json-document.ts";
 import { ENCODINGS, ENCODINGS_CUSTOM, negotiateInput } from "../../api/codec/negotiate.ts";
 import { formatApiVersion, type GroupVersionKind } from "../../api/meta/gvk.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
@@ -9,6 +9,7 @@ import { badRequest, invalid } from "../../api/meta/status-error.ts";
 import { canonical } from "../../api/schema/canonical.ts";
 import { diagnose } from "../../api/schema/diagnose.ts";
 import { builtInFacts } from "../../api/schema/facts.ts";
+import { MalformedError } from "../../registry/apiextensions/custom/embedded.ts";
 import type { Scope } from "../handler.ts";
 import type { RequestBody } from "../request.ts";
 
@@ -19,15 +20,14 @@ export async function decodeObject(scope: Scope): Promise<ApiObject> {
 
 /** A value made by us (what server-side apply has merged) checked and defaulted like a body. Throws 400. */
 export function objectOf(scope: Scope, value: unknown): ApiObject {
-  const gvk = expectedKind(scope);
-  const { object, strict } = fitting(gvk, value);
-  warn(scope, gvk, strict);
+  const { object, strict } = fitting(scope, value);
+  warn(scope, expectedKind(scope), strict);
   return finishObject(scope, object);
 }
 
 /** What a patch has made of an object. What does not fit is the patch's fault, and told as such. Throws 422. */
 export function patchedObject(scope: Scope, value: unknown, { shown, repeated }: { readonly shown: string; readonly repeated: readonly string[] }): ApiObject {
-  const { object, error, strict } = readValue(expectedKind(scope), value);
+  const { object, error, strict } = readValue(scope, value);
   const findings = [...repeated, ...strict];
   const refused = error ?? (findings.length > 0 && fieldValidationOf(scope) === "Strict" ? `strict decoding error: ${findings.join(", ")}` : undefined);
   if (refused !== undefined) throw invalid({ group: "", kind: "" }, "", [invalidField("patch", shown, refused)]);
@@ -44,12 +44,15 @@ export function expectedKind({ served, info }: Scope): GroupVersionKind {
 function readObject(scope: Scope, body: RequestBody): ApiObject {
   const expected = expectedKind(scope);
   const typed = builtInFacts.typeOf(expected) !== undefined;
-  if (body.type === "value") return fitting(expected, body.value).object;
+  if (body.type === "value") return fitting(scope, body.value).object;
   const encoding = negotiateInput(body.contentType, typed ? ENCODINGS : ENCODINGS_CUSTOM);
   if (!typed) {
-    const { object, strict } = decodeUntypedBody({ bytes: body.bytes, encoding, expected });
-    warn(scope, expected, strict);
-    return object as unknown as ApiObject;
+    const { object: value, gvk, strict } = decodeUntypedBody({ bytes: body.bytes, encoding, expected });
+    const { object, error, strict: unknown } = readValue(scope, value);
+    if (error !== undefined) throw unfit({ ...gvk, wanted: expected.kind }, error);
+    warn(scope, expected, [...strict, ...unknown]);
+    checkVersion(value, expected);
+    return object;
   }
   const { object, warnings } = decodeBody({ bytes: body.bytes, encoding, expected, fieldValidation: fieldValidationOf(scope) });
   scope.warnings.push(...warnings);
@@ -57,19 +60,43 @@ function readObject(scope: Scope, body: RequestBody): ApiObject {
 }
 
 /** Throws 400. */
-function fitting(gvk: GroupVersionKind, value: unknown): { readonly object: ApiObject; readonly strict: readonly string[] } {
-  const { object, error, strict } = readValue(gvk, value);
-  if (error !== undefined) throw badRequest(`${gvk.kind} in version ${JSON.stringify(gvk.version)} cannot be handled as a ${gvk.kind}: ${error}`);
+function fitting(scope: Scope, value: unknown): { readonly object: ApiObject; readonly strict: readonly string[] } {
+  const { object, error, strict } = readValue(scope, value);
+  const expected = expectedKind(scope);
+  if (error !== undefined) throw unfit({ ...expected, wanted: expected.kind }, error);
   return { object, strict };
 }
 
+function unfit({ kind, version, wanted }: { readonly kind: string; readonly version: string; readonly wanted: string }, why: string): Error {
+  return badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${wanted}: ${why}`);
+}
+
+function checkVersion(value: JsonObject, expected: GroupVersionKind): void {
+  const given = String(value["apiVersion"] ?? "");
+  const wanted = formatApiVersion(expected);
+  if (given !== wanted) throw badRequest(`the API version in the data (${given}) does not match the expected API version (${wanted})`);
+}
+
 /** `error`: why it is no object of this kind; `strict`: what of it is not known. */
-function readValue(gvk: GroupVersionKind, value: unknown): { readonly object: ApiObject; readonly error?: string | undefined; readonly strict: readonly string[] } {
+function readValue(scope: Scope, value: unknown): { readonly object: ApiObject; readonly error?: string | undefined; readonly strict: readonly string[] } {
+  const gvk = expectedKind(scope);
   const type = builtInFacts.typeOf(gvk);
-  if (!type) return { object: structuredClone(value) as ApiObject, strict: [] };
+  if (!type) return readCustom(scope, value);
   const { object, clean } = canonical(type, { ...(value as object), apiVersion: formatApiVersion(gvk), kind: gvk.kind });
   if (clean) return { object: object as unknown as ApiObject, strict: [] };
   return { object: object as unknown as ApiObject, ...diagnose(type, jsonNodeOf(value)) };
+}
+
+function readCustom({ served }: Scope, value: unknown): { readonly object: ApiObject; readonly error?: string | undefined; readonly strict: readonly string[] } {
+  const strict: string[] = [];
+  const object = structuredClone(value) as JsonObject;
+  if (!served.custom) return { object: object as unknown as ApiObject, strict };
+  try {
+    return { object: served.custom.decode(object, { report: (path) => void strict.push(`unknown field ${JSON.stringify(path)}`) }), strict };
+  } catch (error) {
+    if (!(error instanceof MalformedError)) throw error;
+    return { object: object as unknown as ApiObject, error: error.message, strict: [] };
+  }
 }
 
 function finishObject({ served, info }: Scope, object: ApiObject): ApiObject {

@@ -5,16 +5,18 @@ import { updateManagedFields } from "../../api/patch/apply/update.ts";
 import { builtInSchemas } from "../../api/patch/facts-schema.ts";
 import { parentManagedFields, type ReplicasPaths, scaleManagedFields } from "../../api/patch/apply/scale.ts";
 import type { ApiObject, ManagedFieldsEntry } from "../../api/meta/object-meta.ts";
-import { parseApiVersion } from "../../api/meta/gvk.ts";
+import { type GroupVersionKind, parseApiVersion } from "../../api/meta/gvk.ts";
+import type { ObjectSchema } from "../../api/patch/schema.ts";
 import type { ServedResource } from "../../registry/registry.ts";
 import type { Scope } from "../handler.ts";
 
 const NOT_STATUS = excludeFields("status");
 const ONLY_STATUS = includeFields("status", "metadata");
+const NOT_SPEC = excludeFields("metadata", "spec");
 
 /** What the registry resets whatever the client sends is nobody's. */
-export function ownableFields({ row }: ServedResource, subresource: string): FieldFilter | undefined {
-  if (subresource === "status") return ONLY_STATUS;
+export function ownableFields({ row, custom }: ServedResource, subresource: string): FieldFilter | undefined {
+  if (subresource === "status") return custom ? NOT_SPEC : ONLY_STATUS;
   return row.subresources.some(({ name }) => name === "status") ? NOT_STATUS : undefined;
 }
 
@@ -26,15 +28,22 @@ export function managerOf({ request }: Scope): string {
 /** Records who owns what `next` changes of `live`. Both are of the storage version. Mutates `next`. */
 export function recordOwner(scope: Scope, next: ApiObject, live: Readonly<ApiObject> | undefined, nowMs: number): void {
   const { served, info } = scope;
-  const schema = builtInSchemas.schemaOf({ ...parseApiVersion(next.apiVersion), kind: next.kind });
+  const schema = schemaOf(scope, { ...parseApiVersion(next.apiVersion), kind: next.kind });
   if (!schema) return;
   const { metadata } = updateManagedFields<ApiObject>({
     live, updated: next, manager: managerOf(scope), apiVersion: next.apiVersion, subresource: info.subresource, schema, nowMs, filter: ownableFields(served, info.subresource),
+    versions: served.custom?.versions,
   });
   next.metadata = metadata;
 }
 
-/** Every kind of the API that can be scaled keeps its replicas in the same place. */
+/** Of a kind that the request's resource, or a view of it, is about. */
+export function schemaOf({ served }: Scope, gvk: GroupVersionKind): ObjectSchema | undefined {
+  const { row, custom } = served;
+  return custom && gvk.group === row.group && gvk.kind === row.kind ? custom.schema : builtInSchemas.schemaOf(gvk);
+}
+
+/** Every built-in kind keeps its replicas in the same place. */
 const REPLICAS_PATH = ".spec.replicas";
 
 /** What of an object's managedFields a view of it (Scale) shows. */
@@ -50,5 +59,6 @@ export function managedFieldsWithView(served: ServedResource, parent: Readonly<A
 }
 
 function replicasPaths(served: ServedResource, { apiVersion }: Readonly<ApiObject>): ReplicasPaths {
+  if (served.custom) return served.custom.replicasPaths;
   return new Map([apiVersion, served.apiVersion].map((version) => [version, REPLICAS_PATH]));
 }

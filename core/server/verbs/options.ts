@@ -26,7 +26,10 @@ export function selectionOf({ request, served, info }: Scope): Selection {
   return {
     namespace,
     name: selected ?? name,
-    matches: (object) => (labels?.matches(object.metadata.labels ?? {}) ?? true) && (fields?.matches(fieldsOf(served, object)) ?? true),
+    matches(stored) {
+      const object = served.custom ? served.fromStorage(stored) : stored;
+      return (labels?.matches(object.metadata.labels ?? {}) ?? true) && (fields?.matches(fieldsOf(served, object)) ?? true);
+    },
   };
 }
 

@@ -17,7 +17,7 @@ import { formatGo } from "../../api/patch/json-value.ts";
 import { diagnoseUntyped } from "../../api/schema/diagnose.ts";
 import type { Scope } from "../handler.ts";
 import { expectedKind, objectOf, patchedObject } from "./body.ts";
-import { ownableFields } from "./managed-fields.ts";
+import { ownableFields, schemaOf } from "./managed-fields.ts";
 import { type WriteQuery, writeQueryOf } from "./write-options.ts";
 
 export interface Patcher {
@@ -39,7 +39,7 @@ type Json = Record<string, never>;
 
 export async function patcherOf(scope: Scope): Promise<Patcher> {
   const schema = builtInSchemas.schemaOf(expectedKind(scope));
-  const accepted = schema ? [JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_YAML] : [JSON_PATCH, MERGE_PATCH, APPLY_YAML];
+  const accepted = schema?.strategic ? [JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_YAML] : [JSON_PATCH, MERGE_PATCH, APPLY_YAML];
   const body = await scope.request.body();
   const type = body.contentType.split(";")[0]!.trim();
   if (!accepted.includes(type)) throw unsupportedMediaType(accepted);
@@ -85,7 +85,7 @@ function versionNamed(patch: unknown, type: string): boolean {
 function applier(scope: Scope, query: WriteQuery, { applied, repeated }: { readonly applied: unknown; readonly repeated: readonly string[] }): Patcher {
   const { info, server } = scope;
   const gvk = expectedKind(scope);
-  const schema = builtInSchemas.schemaOf(gvk);
+  const schema = schemaOf(scope, gvk);
   return {
     query,
     ownsFields: true,
@@ -101,6 +101,7 @@ function applier(scope: Scope, query: WriteQuery, { applied, repeated }: { reado
         apiVersion: formatApiVersion(gvk),
         kind: gvk.kind,
         filter: ownableFields(scope.served, info.subresource),
+        versions: scope.served.custom?.versions,
         nowMs: server.clock.nowMs(),
       });
       if (repeated.length > 0 && query.fieldValidation === "Strict") throw badRequest(`error strict decoding YAML: ${repeated.join(", ")}`);

@@ -27,13 +27,14 @@ export async function getObject(scope: Scope): Promise<Answer> {
   await reach(scope, resourceVersion);
   const entry = await served.store!.get(info.namespace, info.name, signal);
   const view = subresourceOf(scope);
-  if (view?.type === "view") return viewAnswer(view.read(entry.object));
+  await served.ready([entry.object], signal);
+  if (view?.type === "view") return viewAnswer(scope, (view.show ?? view.read)(served.custom ? served.fromStorage(entry.object) : entry.object));
   return stored(200, served, entry);
 }
 
 /** A view can be printed as what it is (Scale). */
-export function viewAnswer(object: ApiObject): Answer {
-  return { type: "object", status: 200, object, printedAs: { group: parseApiVersion(object.apiVersion).group, kind: object.kind } };
+export function viewAnswer({ served }: Scope, object: ApiObject): Answer {
+  return { type: "object", status: 200, object, printedAs: { group: parseApiVersion(object.apiVersion).group, kind: object.kind }, printer: served.custom?.scalePrinter };
 }
 
 /** Undefined for the resource itself. Throws 404 for a subresource that nobody answers for. */
@@ -74,6 +75,7 @@ export async function listObjects(scope: Scope): Promise<ListAnswer> {
   const limit = options.resourceVersion === "0" ? 0 : options.limit; // whoever takes what there is gets all of it
   await reach(scope, options.resourceVersion);
   signal.throwIfAborted();
+  await readyToSelect(scope, selection, served.store!.cache.under(served.store!.prefixOf(selection.namespace)));
   const revision = server.cache.revision;
   const entries: Cached[] = [];
   let next: ListMeta = {};
@@ -85,7 +87,17 @@ export async function listObjects(scope: Scope): Promise<ListAnswer> {
     }
     entries.push(entry);
   }
+  await served.ready(objectsOf(entries), signal);
   return { type: "list", served, entries, metadata: { resourceVersion: String(revision), ...next } };
+}
+
+/** What is selected by fields is selected by those of the version that is asked for. */
+async function readyToSelect({ served, signal }: Scope, { matches }: Selection, entries: Iterable<Cached>): Promise<void> {
+  if (served.custom && matches) await served.ready(objectsOf(entries), signal);
+}
+
+function* objectsOf(entries: Iterable<Cached>): Iterable<Readonly<ApiObject>> {
+  for (const { object } of entries) yield object;
 }
 
 /** Only told for lists without selectors, which can be counted without reading on. */
@@ -97,7 +109,8 @@ function remaining({ served }: Scope, selection: Selection, sent: number): ListM
 }
 
 /** A snapshot at a revision, page by page, from the store. */
-async function listFrom({ served, server }: Scope, options: ListOptions, selection: Selection, from: { revision: number; after: string | undefined }): Promise<ListAnswer> {
+async function listFrom(scope: Scope, options: ListOptions, selection: Selection, from: { revision: number; after: string | undefined }): Promise<ListAnswer> {
+  const { served, server, signal } = scope;
   const store = served.store!;
   const prefix = store.prefixOf(selection.namespace);
   if (from.revision > server.cache.revision) throw resourceVersionTooLarge(from.revision, server.cache.revision);
@@ -108,10 +121,13 @@ async function listFrom({ served, server }: Scope, options: ListOptions, selecti
     const page = await store.listAt({ prefix, after, limit: wanted, revision: from.revision }).catch((error: unknown) => {
       throw expired(error, options, prefix);
     });
+    await readyToSelect(scope, selection, page.entries);
     for (const entry of page.entries)
       if ((selection.name === undefined || entry.object.metadata.name === selection.name) && (selection.matches?.(entry.object) ?? true)) entries.push(entry);
     after = page.entries.at(-1)?.key;
     const metadata = { resourceVersion: String(from.revision) };
+    const isLast = !page.more || after === undefined || (options.limit > 0 && entries.length >= options.limit);
+    if (isLast) await served.ready(objectsOf(entries), signal);
     if (!page.more || after === undefined) return { type: "list", served, entries, metadata };
     if (options.limit > 0 && entries.length >= options.limit) {
       const left = selection.matches || selection.name !== undefined ? {} : { remainingItemCount: page.remaining };
@@ -170,7 +186,9 @@ export async function watchObjects(scope: Scope): Promise<Answer> {
   const fromNow = sendInitial || options.resourceVersion === "";
   if (fromNow) await reach(scope, options.resourceVersion);
   const after = fromNow ? server.cache.revision : Number(options.resourceVersion);
+  if (sendInitial) await readyToSelect(scope, selection, served.store!.cache.under(served.store!.prefixOf(selection.namespace)));
   const initial = sendInitial ? [...served.store!.select(selection)] : [];
+  await served.ready(objectsOf(initial), scope.signal);
 
   const seconds = integer(query, "timeoutSeconds");
   const timeoutMs = seconds !== undefined && seconds > 0 ? seconds * 1000 : WATCH_TIMEOUT_MIN_MS * (1 + server.random.next());
@@ -190,7 +208,7 @@ async function* watchBatches(scope: Scope, plan: WatchPlan): AsyncIterable<reado
   const { served, server } = scope;
   const { cache } = served.store!;
   const ended = new AbortController();
-  const signal = AbortSignal.any([scope.signal, ended.signal]);
+  const signal = AbortSignal.any([scope.signal, ended.signal, ...(served.custom ? [served.custom.retired] : [])]);
   const timer = server.clock.after(plan.timeoutMs, () => ended.abort());
   try {
     if (plan.initial.length > 0) yield plan.initial.map((entry) => ({ type: "ADDED", entry }) as const);
@@ -207,7 +225,9 @@ async function* watchBatches(scope: Scope, plan: WatchPlan): AsyncIterable<reado
       }
       if (batch.done) return;
       next = changes.next();
+      await readyToSelect(scope, plan.selection, batch.value.flatMap(({ entry, previous }) => (previous ? [entry, previous] : [entry])));
       const items = batch.value.flatMap((event) => selected(event, plan.selection));
+      await served.ready(items.map(({ entry }) => entry.object), signal);
       if (items.length > 0) yield items;
     }
     await next;

@@ -7,7 +7,7 @@
  */
 import type { AdmissionRequest, Operation } from "../../admission/plugin.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
-import { conflict, invalid, isNotFound, success } from "../../api/meta/status-error.ts";
+import { conflict, forbidden, invalid, isNotFound, success } from "../../api/meta/status-error.ts";
 import type { WriteContext } from "../../registry/generic/resource.ts";
 import type { UpdateOptions, WriteOptions } from "../../registry/generic/store.ts";
 import { type Answer, stored } from "../answer.ts";
@@ -31,7 +31,9 @@ export async function createObject(scope: Scope): Promise<Answer> {
   recordOwner(scope, object, undefined, options.context.nowMs);
   await admit(object, undefined);
   if (info.name && !object.metadata.name) object.metadata.name = info.name;
-  return stored(201, served, await served.store!.create(object, options));
+  const entry = await served.store!.create(object, options);
+  await served.ready([entry.object], scope.signal);
+  return stored(201, served, entry);
 }
 
 export async function updateObject(scope: Scope): Promise<Answer> {
@@ -51,6 +53,7 @@ export async function updateObject(scope: Scope): Promise<Answer> {
     await admit(next, old);
     return next;
   }, { ...options, isReplacement: true, createMissing: served.definition.createOnUpdate === true && info.subresource === "" });
+  await served.ready([entry.object], scope.signal);
   return stored(created ? 201 : 200, served, entry);
 }
 
@@ -71,6 +74,7 @@ export async function patchObject(scope: Scope): Promise<Answer> {
     await admit(next, old);
     return next;
   }, { ...options, createMissing: patcher.creates && info.subresource === "" });
+  await served.ready([entry.object], scope.signal);
   return stored(created ? 201 : 200, served, entry);
 }
 
@@ -107,7 +111,8 @@ async function writeView(scope: Scope, query: WriteQuery, { change, ownsFields }
     next.metadata.managedFields = managedFieldsWithView(served, next, view);
     return next;
   }, { ...options, validate: (next, old) => options.validate!(subresource.read(next), old && subresource.read(old)) });
-  return viewAnswer(subresource.read(entry.object));
+  await served.ready([entry.object], scope.signal);
+  return viewAnswer(scope, subresource.read(served.custom ? served.fromStorage(entry.object) : entry.object));
 }
 
 export async function deleteObject(scope: Scope): Promise<Answer> {
@@ -122,6 +127,7 @@ export async function deleteObject(scope: Scope): Promise<Answer> {
     },
   });
   const status = !done && query.orphanDependents === false ? 202 : 200;
+  if (!done || served.row.returnsDeleted) await served.ready([entry.object], scope.signal);
   if (!done || served.row.returnsDeleted) return stored(status, served, entry);
   const { group, plural } = served.row;
   return { type: "object", status, object: success({ name: info.name, ...(group ? { group } : {}), kind: plural, uid: entry.object.metadata.uid }) as unknown as ApiObject };
@@ -164,6 +170,8 @@ export function writeOptions(scope: Scope, operation: Operation, query: WriteQue
     ...(subresource?.type === "part" ? { subresource } : {}),
     async admit(next, old) {
       const actual = operation === "UPDATE" && !old ? "CREATE" : operation;
+      if (actual === "CREATE" && served.custom?.terminating)
+        throw forbidden({ group: served.row.group, resource: served.row.plural }, next?.metadata.name ?? "", "create not allowed while custom resource definition is terminating");
       await server.admission.admit(admissionRequest(scope, { operation: actual, next, old, query }));
       if (!next) return;
       dropRepeatedOwners(scope, next, "admission");

@@ -1,0 +1,147 @@
+/**
+ * URLs as Go's net/url reads them, which is not how browsers do: nothing is repaired, and what is wrong is said in Go's words.
+ *
+ * Source: Go's net/url Parse, ParseRequestURI, URL.EscapedPath, ParseQuery
+ */
+import { goQuote } from "../api/meta/go-quote.ts";
+
+export interface GoUrl {
+  readonly scheme: string;
+  /** With the port and, for IPv6, with brackets; decoded. */
+  readonly host: string;
+  readonly hostname: string;
+  readonly port: string;
+  readonly escapedPath: string;
+  readonly rawQuery: string;
+}
+
+/** The message is Go's: `parse "http://[::1": missing ']' in host`. */
+export class UrlError extends Error { override readonly name = "UrlError"; }
+
+/** `request`: as in an HTTP request line, absolute or with an absolute path. Throws UrlError. */
+export function parseUrl(text: string, { request = false }: { readonly request?: boolean } = {}): GoUrl {
+  const hash = request ? -1 : text.indexOf("#");
+  const whole = hash < 0 ? text : text.slice(0, hash);
+  try {
+    const url = parseWhole(whole, request);
+    if (hash >= 0) checkEscapes(text.slice(hash + 1));
+    return url;
+  } catch (error) {
+    if (!(error instanceof UrlError)) throw error;
+    throw new UrlError(`parse ${goQuote(whole)}: ${error.message}`);
+  }
+}
+
+function parseWhole(text: string, request: boolean): GoUrl {
+  if (/[\u0000-\u001f\u007f]/.test(text)) throw new UrlError("net/url: invalid control character in URL");
+  if (text === "" && request) throw new UrlError("empty url");
+  const empty: GoUrl = { scheme: "", host: "", hostname: "", port: "", escapedPath: "", rawQuery: "" };
+  if (text === "*") return { ...empty, escapedPath: "*" };
+  const { scheme, rest: afterScheme } = schemeOf(text);
+  const mark = afterScheme.indexOf("?");
+  const rawQuery = mark < 0 ? "" : afterScheme.slice(mark + 1);
+  let rest = mark < 0 ? afterScheme : afterScheme.slice(0, mark);
+  if (!rest.startsWith("/")) {
+    if (scheme !== "") return { ...empty, scheme, rawQuery };
+    if (request) throw new UrlError("invalid URI for request");
+    if (rest.split("/", 1)[0]!.includes(":")) throw new UrlError("first path segment in URL cannot contain colon");
+  }
+  let host = "";
+  if ((scheme !== "" || (!request && !rest.startsWith("///"))) && rest.startsWith("//")) {
+    const slash = rest.indexOf("/", 2);
+    const authority = slash < 0 ? rest.slice(2) : rest.slice(2, slash);
+    rest = slash < 0 ? "" : rest.slice(slash);
+    host = hostOf(authority);
+  }
+  checkEscapes(rest);
+  return { scheme, host, ...splitHost(host), escapedPath: escapedPath(rest), rawQuery };
+}
+
+function schemeOf(text: string): { readonly scheme: string; readonly rest: string } {
+  if (text.startsWith(":")) throw new UrlError("missing protocol scheme");
+  const match = /^([a-zA-Z][a-zA-Z0-9+.-]*):/.exec(text);
+  return match ? { scheme: match[1]!.toLowerCase(), rest: text.slice(match[0].length) } : { scheme: "", rest: text };
+}
+
+function hostOf(authority: string): string {
+  const at = authority.lastIndexOf("@");
+  if (at >= 0) {
+    const user = authority.slice(0, at);
+    if (!/^[A-Za-z0-9\-._:~!$&'()*+,;=%@]*$/.test(user)) throw new UrlError("net/url: invalid userinfo");
+    checkEscapes(user);
+  }
+  const host = authority.slice(at + 1);
+  if (host.startsWith("[")) {
+    const end = host.lastIndexOf("]");
+    if (end < 0) throw new UrlError("missing ']' in host");
+    const port = host.slice(end + 1);
+    if (!/^(:\d*)?$/.test(port)) throw new UrlError(`invalid port ${goQuote(port)} after host`);
+    const zone = host.slice(0, end).indexOf("%25");
+    if (zone >= 0) return unescapeHost(host.slice(0, zone), false) + unescapeHost(host.slice(zone, end), true) + unescapeHost(host.slice(end), false);
+  } else {
+    const colon = host.lastIndexOf(":");
+    const port = colon < 0 ? "" : host.slice(colon);
+    if (!/^(:\d*)?$/.test(port)) throw new UrlError(`invalid port ${goQuote(port)} after host`);
+  }
+  return unescapeHost(host, false);
+}
+
+/** Only bytes outside ASCII may be escaped in a host; in an IPv6 zone also % and some more. */
+function unescapeHost(text: string, zone: boolean): string {
+  for (const match of text.matchAll(/%(..?)?/gs)) {
+    const hex = match[1] ?? "";
+    if (!/^[0-9a-fA-F]{2}$/.test(hex)) throw new UrlError(`invalid URL escape ${goQuote(text.slice(match.index, match.index + 3))}`);
+    const byte = Number.parseInt(hex, 16);
+    const allowed = zone ? byte === 0x25 || byte === 0x20 || !shouldEscapeHost(String.fromCharCode(byte)) : byte >= 0x80 || hex === "25";
+    if (!allowed) throw new UrlError(`invalid URL escape ${goQuote(`%${hex}`)}`);
+  }
+  for (const char of text.replace(/%../g, "")) if (char < "\u0080" && shouldEscapeHost(char)) throw new UrlError(`invalid character ${goQuote(char)} in host name`);
+  return decode(text);
+}
+
+function shouldEscapeHost(char: string): boolean { return !/^[A-Za-z0-9\-_.~!$&'()*+,;=:[\]<>"]$/.test(char); }
+
+function checkEscapes(text: string): void {
+  const bad = /%(?![0-9a-fA-F]{2})/.exec(text);
+  if (bad) throw new UrlError(`invalid URL escape ${goQuote(text.slice(bad.index, bad.index + 3))}`);
+}
+
+function splitHost(host: string): { readonly hostname: string; readonly port: string } {
+  const colon = host.lastIndexOf(":");
+  const hasPort = colon >= 0 && /^:\d*$/.test(host.slice(colon));
+  const name = hasPort ? host.slice(0, colon) : host;
+  return { hostname: name.startsWith("[") && name.endsWith("]") ? name.slice(1, -1) : name, port: hasPort ? host.slice(colon + 1) : "" };
+}
+
+/** As it was written, if that is a valid way to write it; else as Go would write it. */
+function escapedPath(path: string): string {
+  if (/^(?:[A-Za-z0-9\-_.~!$&'()*+,;=:@[\]/]|%[0-9a-fA-F]{2})*$/.test(path)) return path;
+  let text = "";
+  for (const byte of Buffer.from(decode(path))) {
+    const char = String.fromCharCode(byte);
+    text += byte < 0x80 && /[A-Za-z0-9\-_.~$&+,/:;=@]/.test(char) ? char : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
+  }
+  return text;
+}
+
+function decode(text: string): string {
+  if (!text.includes("%")) return text;
+  const bytes: number[] = [];
+  for (const part of text.match(/%[0-9a-fA-F]{2}|[^%]+|%/g) ?? []) {
+    if (part.length === 3 && part.startsWith("%")) bytes.push(Number.parseInt(part.slice(1), 16));
+    else bytes.push(...Buffer.from(part));
+  }
+  return Buffer.from(bytes).toString();
+}
+
+/** What cannot be read is left out, as URL.Query() does. */
+export function parseQuery(rawQuery: string): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  for (const pair of rawQuery.split("&")) {
+    if (pair === "" || pair.includes(";") || /%(?![0-9a-fA-F]{2})/.test(pair)) continue;
+    const equals = pair.indexOf("=");
+    const [name, value] = (equals < 0 ? [pair, ""] : [pair.slice(0, equals), pair.slice(equals + 1)]).map((part) => decode(part.replaceAll("+", " "))) as [string, string];
+    found.set(name, [...(found.get(name) ?? []), value]);
+  }
+  return found;
+}

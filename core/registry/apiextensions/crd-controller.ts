@@ -1,0 +1,238 @@
+/**
+ * Serves custom resources: follows CustomResourceDefinitions in the watch cache, keeps the registry's table and their status in step.
+ *
+ *   a definition's event ──▶ its names and conditions are worked out ──▶ the table serves it ──▶ its status says so
+ *   a deletion           ──▶ all its objects are deleted ──▶ the finalizer goes, and with it the definition and its rows
+ *
+ * Whoever sees a definition Established can use it: the table is changed before the status is written. A change of an established definition is in the
+ * table before the write of it is answered.
+ */
+import type { CustomResourceDefinition, CustomResourceDefinitionStatus, CustomResourceDefinitionVersion } from "../../api/gen/apiextensions.v1.ts";
+import { isConflict, isNotFound } from "../../api/meta/status-error.ts";
+import type { ApiObject } from "../../api/meta/object-meta.ts";
+import { updateManagedFields } from "../../api/patch/apply/update.ts";
+import { builtInSchemas } from "../../api/patch/facts-schema.ts";
+import type { ObjectSchema } from "../../api/patch/schema.ts";
+import type { Clock } from "../../lifecycle/clock.ts";
+import type { Random } from "../../lifecycle/random.ts";
+import type { Runnable } from "../../lifecycle/run-all.ts";
+import { type WorkQueue, workQueue } from "../../lifecycle/work-queue.ts";
+import type { Log } from "../../observe/log.ts";
+import { statusPart } from "../core/status-part.ts";
+import type { WriteContext } from "../generic/resource.ts";
+import type { ResourceStore, UpdateOptions } from "../generic/store.ts";
+import type { Registry } from "../registry.ts";
+import { isTrue, namesTaken, planStatus, statusOf, withCondition } from "./crd-status.ts";
+import { CLEANUP_FINALIZER } from "./custom-resource-definition.ts";
+import { CustomKind, type RemoteConversion } from "./custom/custom-kind.ts";
+import type { RuleCheck } from "./custom/custom-resource.ts";
+import type { Structure } from "./custom/structure.ts";
+
+type Definition = Readonly<CustomResourceDefinition>;
+
+export interface CrdControllerDeps {
+  readonly registry: Registry;
+  /** What changes the version of its objects, if that is a webhook's work. */
+  remoteConversion(crd: Definition): RemoteConversion | undefined;
+  /** What checks x-kubernetes-validations; undefined for a schema without any. */
+  rules(version: CustomResourceDefinitionVersion, structure: Structure): RuleCheck | undefined;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+/** Definitions whose objects are deleted at the same time. Source: apiserver.go crdFinalizer.Run(5) */
+const FINALIZERS = 5;
+/** How long a deletion waits for objects that have finalizers of their own before it says so and tries again. Source: crd_finalizer.go */
+const DELETION_WAIT_MS = 60_000;
+const MANAGER = "kube-apiserver";
+
+export function crdController(deps: CrdControllerDeps): Runnable {
+  return {
+    name: "custom resource definitions",
+    run: (signal, ready) => new CrdController(deps).run(signal, ready),
+  };
+}
+
+class CrdController {
+  readonly #deps: CrdControllerDeps;
+  readonly #store: ResourceStore;
+  readonly #naming: WorkQueue<string>;
+  readonly #finalizing: WorkQueue<string>;
+  /** What is served of each definition: its spec, its names and whether it is ending. */
+  readonly #served = new Map<string, { readonly spec: unknown; readonly names: unknown; readonly terminating: boolean }>();
+
+  constructor(deps: CrdControllerDeps) {
+    this.#deps = deps;
+    this.#store = deps.registry.storeOf("apiextensions.k8s.io", "customresourcedefinitions")!;
+    this.#naming = workQueue(deps.clock);
+    this.#finalizing = workQueue(deps.clock);
+  }
+
+  async run(signal: AbortSignal, ready: () => void): Promise<void> {
+    const stop = this.#store.cache.listen(({ type, entry }) => this.#changed(type === "DELETED" ? undefined : asDefinition(entry.object), entry.object.metadata.name));
+    try {
+      for (const { object } of this.#store.cache.values()) this.#changed(asDefinition(object), object.metadata.name);
+      ready();
+      await Promise.all([
+        this.#work(this.#naming, (name) => this.#sync(name, signal), signal),
+        ...Array.from({ length: FINALIZERS }, () => this.#work(this.#finalizing, (name) => this.#finalize(name, signal), signal)),
+      ]);
+    } finally {
+      stop();
+    }
+  }
+
+  /** Within the commit: what is established is served as it is from now on. */
+  #changed(crd: Definition | undefined, name: string): void {
+    if (!crd) {
+      this.#withdraw(name);
+      for (const { object } of this.#store.cache.values()) if (name.endsWith(`.${asDefinition(object).spec.group}`)) this.#naming.add(object.metadata.name); // its names are free
+      return;
+    }
+    if (isTrue(crd.status, "Established")) this.#serve(crd, statusOf(crd));
+    if (crd.metadata.deletionTimestamp && crd.metadata.finalizers?.includes(CLEANUP_FINALIZER)) this.#finalizing.add(name);
+    this.#naming.add(name);
+  }
+
+  async #work(queue: WorkQueue<string>, handle: (name: string) => Promise<void>, signal: AbortSignal): Promise<void> {
+    for (let name = await queue.take(signal); name !== undefined; name = await queue.take(signal)) {
+      try {
+        await handle(name);
+        queue.forget(name);
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#deps.log.warn("a custom resource definition could not be looked after; trying again", { definition: name, error });
+        queue.addRateLimited(name);
+      } finally {
+        queue.done(name);
+      }
+    }
+  }
+
+  #definition(name: string): Definition | undefined {
+    const object = this.#store.cache.get(this.#store.keyOf("", name))?.object;
+    return object && asDefinition(object);
+  }
+
+  #group(group: string): Definition[] {
+    return [...this.#store.cache.values()].map(({ object }) => asDefinition(object)).filter(({ spec }) => spec.group === group);
+  }
+
+  async #sync(name: string, signal: AbortSignal): Promise<void> {
+    const crd = this.#definition(name);
+    if (!crd) return;
+    const planned = this.#plan(crd);
+    if (Bun.deepEquals(planned, statusOf(crd))) return;
+    if (isTrue(planned, "Established") && isTrue(planned, "NamesAccepted")) this.#serve(crd, planned);
+    await this.#write(name, (old) => ({ ...old, status: this.#plan(old) }), signal);
+    if (!Bun.deepEquals(planned.acceptedNames, statusOf(crd).acceptedNames))
+      for (const other of this.#group(crd.spec.group)) if (other.metadata.name !== name) this.#naming.add(other.metadata.name); // a name may have become free
+  }
+
+  #plan(crd: Definition): CustomResourceDefinitionStatus { return planStatus(crd, namesTaken(this.#group(crd.spec.group)), this.#deps.clock.nowMs()); }
+
+  #serve(crd: Definition, status: CustomResourceDefinitionStatus): void {
+    const { name } = crd.metadata;
+    const { acceptedNames: names } = status;
+    const terminating = isTrue(crd.status, "Terminating");
+    const before = this.#served.get(name);
+    if (before && before.terminating === terminating && (before.spec === crd.spec || Bun.deepEquals(before.spec, crd.spec)) && Bun.deepEquals(before.names, names)) return;
+    try {
+      this.#deps.registry.setCustom(new CustomKind({ crd, remote: this.#deps.remoteConversion(crd) }), names, this.#deps.rules);
+      this.#served.set(name, { spec: crd.spec, names, terminating });
+    } catch (error) {
+      this.#deps.log.error("a custom resource cannot be served", { definition: name, error });
+    }
+  }
+
+  #withdraw(name: string): void {
+    this.#served.delete(name);
+    const dot = name.indexOf(".");
+    this.#deps.registry.removeCustom(name.slice(dot + 1), name.slice(0, dot));
+  }
+
+  async #finalize(name: string, signal: AbortSignal): Promise<void> {
+    const crd = this.#definition(name);
+    if (!crd?.metadata.deletionTimestamp || !crd.metadata.finalizers?.includes(CLEANUP_FINALIZER)) return;
+    await this.#say(name, "True", "InstanceDeletionInProgress", "CustomResource deletion is in progress", signal);
+    const { group, names } = crd.spec;
+    const store = this.#deps.registry.storeOf(group, names.plural);
+    if (store && !findCustom(this.#deps.registry, crd)) await this.#say(name, "False", "OverlappingBuiltInResource", "instances overlap with built-in resources in storage", signal);
+    else if (!store || !isTrue(crd.status, "Established")) await this.#say(name, "False", "NeverEstablished", "resource was never established", signal);
+    else {
+      await this.#deleteAll(name, store, signal);
+      await this.#say(name, "False", "InstanceDeletionCompleted", "removed all instances", signal);
+    }
+    await this.#write(name, (old) => ({ ...old, metadata: { ...old.metadata, finalizers: (old.metadata.finalizers ?? []).filter((one) => one !== CLEANUP_FINALIZER) } }), signal);
+  }
+
+  async #deleteAll(name: string, store: ResourceStore, signal: AbortSignal): Promise<void> {
+    const problems: string[] = [];
+    for (const { object: { metadata } } of [...store.cache.values()])
+      await store.delete(metadata.namespace ?? "", metadata.name, {}, { context: this.#context(), signal }).catch((error: unknown) => {
+        if (!isNotFound(error)) problems.push(error instanceof Error ? error.message : String(error));
+      });
+    if (problems.length > 0) {
+      const message = `could not issue all deletes: ${[...new Set(problems)].join(", ")}`;
+      await this.#say(name, "True", "InstanceDeletionFailed", message, signal);
+      throw new Error(message);
+    }
+    if (await this.#emptied(store, signal)) return;
+    const message = "could not confirm zero CustomResources remaining: timed out waiting for the condition";
+    await this.#say(name, "True", "InstanceDeletionCheck", message, signal);
+    throw new Error(message);
+  }
+
+  /** Waits until nothing is left. False: something is. */
+  async #emptied({ cache }: ResourceStore, signal: AbortSignal): Promise<boolean> {
+    if (cache.size === 0) return true;
+    const late = new AbortController();
+    const timer = this.#deps.clock.after(DELETION_WAIT_MS, () => late.abort());
+    const ended = AbortSignal.any([signal, late.signal]);
+    try {
+      await new Promise<void>((resolve) => {
+        const stop = cache.listen(() => { if (cache.size === 0) done(); });
+        const done = (): void => { stop(); resolve(); };
+        ended.addEventListener("abort", done, { once: true });
+      });
+    } finally {
+      timer.cancel();
+    }
+    return cache.size === 0;
+  }
+
+  async #say(name: string, status: "True" | "False", reason: string, message: string, signal: AbortSignal): Promise<void> {
+    await this.#write(name, (old) => ({ ...old, status: withCondition(statusOf(old), { type: "Terminating", status, reason, message }, this.#deps.clock.nowMs()) }), signal);
+  }
+
+  /** Writes status and finalizers as the server itself. A definition that is gone or has changed is seen again. */
+  async #write(name: string, change: (old: Definition) => Definition, signal: AbortSignal): Promise<void> {
+    const context = this.#context();
+    const options: UpdateOptions = { context, signal, subresource: STATUS };
+    try {
+      await this.#store.update("", name, (live) => {
+        const updated = structuredClone(change(asDefinition(live!))) as ApiObject;
+        return Promise.resolve(updateManagedFields<ApiObject>({ live, updated, manager: MANAGER, apiVersion: updated.apiVersion, subresource: "status", schema: crdSchema(), nowMs: context.nowMs }));
+      }, options);
+    } catch (error) {
+      if (!isNotFound(error) && !isConflict(error)) throw error;
+    }
+  }
+
+  #context(): WriteContext {
+    const { clock, random } = this.#deps;
+    return { user: { name: "system:apiserver", groups: ["system:masters"] }, nowMs: clock.nowMs(), dryRun: false, uuid: () => random.uuid() };
+  }
+}
+
+const STATUS = statusPart();
+
+function crdSchema(): ObjectSchema { return builtInSchemas.schemaOf({ group: "apiextensions.k8s.io", version: "v1", kind: "CustomResourceDefinition" })!; }
+
+function asDefinition(object: Readonly<ApiObject>): Definition { return object as unknown as Definition; }
+
+/** Whether what is served under the definition's name is its own. */
+function findCustom(registry: Registry, { spec }: Definition): boolean {
+  return spec.versions.some(({ name }) => registry.find(spec.group, name, spec.names.plural)?.custom !== undefined) || !spec.versions.some(({ name }) => registry.find(spec.group, name, spec.names.plural));
+}

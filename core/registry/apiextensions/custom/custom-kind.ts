@@ -1,0 +1,125 @@
+/**
+ * One CustomResourceDefinition as it is served: its versions, and how objects pass between them.
+ *
+ *   body ──decode──▶ object of the request's version ──stored──▶ storage version ──▶ disk
+ *   disk ──▶ object of whatever version it was written in ──ready, shown──▶ the request's version
+ *
+ * What is stored is never rewritten because a definition changes: it is pruned, defaulted and converted when it is read. Each stored object's view in each
+ * version is made once and kept as long as the object is. Most objects need nothing, and then the view is the object itself.
+ *
+ * Source: kubernetes v1.36 apiextensions-apiserver/pkg/apiserver/customresource_handler.go
+ */
+import type { JsonObject } from "../../../api/codec/json-document.ts";
+import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from "../../../api/gen/apiextensions.v1.ts";
+import { formatApiVersion, parseApiVersion } from "../../../api/meta/gvk.ts";
+import type { ApiObject } from "../../../api/meta/object-meta.ts";
+import { internalError } from "../../../api/meta/status-error.ts";
+import { canonicalCustom } from "../../../api/schema/canonical-custom.ts";
+import { deepFreeze } from "../../generic/cached.ts";
+import { defaulted } from "./default.ts";
+import { coerceEmbedded, coerceMetadata, type CoerceOptions } from "./embedded.ts";
+import { type JsonMap, pruned, withoutNulls } from "./prune.ts";
+import { type Structure, structureOf } from "./structure.ts";
+
+/** Changes the version of objects with a webhook. Throws what the client is to be told. */
+export type RemoteConversion = (objects: readonly Readonly<ApiObject>[], apiVersion: string, signal: AbortSignal) => Promise<ApiObject[]>;
+
+export interface CustomKindOptions {
+  readonly crd: Readonly<CustomResourceDefinition>;
+  /** Undefined: nothing but the name of the version changes. */
+  readonly remote: RemoteConversion | undefined;
+}
+
+export class CustomKind {
+  readonly crd: Readonly<CustomResourceDefinition>;
+  readonly group: string;
+  readonly storageVersion: string;
+  readonly remote: RemoteConversion | undefined;
+  readonly #structures: ReadonlyMap<string, Structure>;
+  readonly #unknown = structureOf(undefined);
+  readonly #views = new Map<string, WeakMap<object, Readonly<ApiObject>>>();
+
+  constructor({ crd, remote }: CustomKindOptions) {
+    this.crd = crd;
+    this.group = crd.spec.group;
+    this.remote = remote;
+    this.storageVersion = formatApiVersion({ group: this.group, version: crd.spec.versions.find(({ storage }) => storage)!.name });
+    this.#structures = new Map(crd.spec.versions.map(({ name, schema }) => [name, structureOf(schema?.openAPIV3Schema)]));
+  }
+
+  versions(): readonly CustomResourceDefinitionVersion[] { return this.crd.spec.versions; }
+
+  structure(version: string): Structure { return this.#structures.get(version) ?? this.#unknown; }
+
+  /** A body or a patched object, in form: metadata canonical, unknown fields gone. Neither defaulted nor checked. Throws MalformedError. */
+  decode(value: JsonMap, options: CoerceOptions): ApiObject {
+    const { metadata, ...content } = value;
+    const paths: string[] = [];
+    const report = options.report && ((path: string): void => void paths.push(path));
+    const withMeta = { ...content, metadata: coerceMetadata(metadata, "", { ...options, report: options.report }) };
+    const own = parseApiVersion(String(value["apiVersion"] ?? ""));
+    const object = own.group === this.group && value["kind"] === this.crd.spec.names.kind ? this.#inForm(withMeta, this.structure(own.version), { ...options, report }) : withMeta;
+    for (const path of paths.sort()) options.report?.(path);
+    return object as unknown as ApiObject;
+  }
+
+  #inForm(object: JsonMap, structure: Structure, { repair = false, report }: CoerceOptions): JsonMap {
+    const known = this.crd.spec.preserveUnknownFields ? object : withoutNulls(pruned(object, structure, report), structure);
+    return coerceEmbedded(known, structure, { repair, report });
+  }
+
+  /** Fills in defaults. `object` is of one of the versions. */
+  defaulted(object: ApiObject): ApiObject {
+    return defaulted(object, this.structure(parseApiVersion(object.apiVersion).version));
+  }
+
+  /** Makes sure that `shown` has what it needs of others. */
+  async ready(stored: Iterable<Readonly<ApiObject>>, apiVersion: string, signal: AbortSignal): Promise<void> {
+    if (!this.remote) return;
+    const views = this.#viewsOf(apiVersion);
+    const waiting = [...stored].filter((object) => object.apiVersion !== apiVersion && !views.has(object));
+    if (waiting.length === 0) return;
+    const converted = await this.remote(waiting.map((object) => this.#current(object)), apiVersion, signal);
+    for (const [i, object] of waiting.entries()) views.set(object, deepFreeze(this.#canonical(this.#inForm(converted[i]! as unknown as JsonMap, this.structure(parseApiVersion(apiVersion).version), { repair: true }))));
+  }
+
+  /** A stored object as it is in a version. The object itself if that is how it is stored. */
+  shown(stored: Readonly<ApiObject>, apiVersion: string): Readonly<ApiObject> {
+    const views = this.#viewsOf(apiVersion);
+    const known = views.get(stored);
+    if (known) return known;
+    if (stored.apiVersion !== apiVersion && this.remote) throw internalError(new Error(`${stored.kind} ${stored.metadata.name} has not been converted to ${apiVersion}`));
+    const current = this.#current(stored);
+    const view = current.apiVersion === apiVersion ? current : this.#renamed(current, apiVersion);
+    const result = view === stored ? stored : deepFreeze(this.#canonical(view as unknown as JsonMap));
+    views.set(stored, result);
+    return result;
+  }
+
+  /** An object as it is to be stored. */
+  async stored(object: Readonly<ApiObject>, signal: AbortSignal): Promise<ApiObject> {
+    if (object.apiVersion === this.storageVersion) return object as ApiObject;
+    if (!this.remote) return this.#canonical(this.#renamed(object, this.storageVersion) as unknown as JsonMap);
+    const [converted] = await this.remote([object], this.storageVersion, signal);
+    return this.#canonical(this.#inForm(converted! as unknown as JsonMap, this.structure(parseApiVersion(this.storageVersion).version), { repair: true }));
+  }
+
+  /** In its own version, as that is today. */
+  #current(stored: Readonly<ApiObject>): Readonly<ApiObject> {
+    const structure = this.structure(parseApiVersion(stored.apiVersion).version);
+    return defaulted(this.#inForm(stored as unknown as JsonMap, structure, { repair: true }), structure) as unknown as ApiObject;
+  }
+
+  /** The strategy None: the fields of one version are those of the other, but for those it does not have. */
+  #renamed(object: Readonly<ApiObject>, apiVersion: string): ApiObject {
+    return this.#inForm({ ...object, apiVersion }, this.structure(parseApiVersion(apiVersion).version), { repair: true }) as unknown as ApiObject;
+  }
+
+  #canonical(object: JsonMap): ApiObject { return canonicalCustom(object as JsonObject).object as unknown as ApiObject; }
+
+  #viewsOf(apiVersion: string): WeakMap<object, Readonly<ApiObject>> {
+    let views = this.#views.get(apiVersion);
+    if (!views) this.#views.set(apiVersion, (views = new WeakMap()));
+    return views;
+  }
+}

@@ -1,0 +1,132 @@
+/**
+ * A custom resource in one version, as the registry serves it: what its CustomResourceDefinition says, made into a definition like those of built-in kinds.
+ *
+ *   create   status is dropped if it is a subresource
+ *   update   status stays if it is a subresource; what has not changed is not held against stricter rules
+ *   status   only status is written, and only it is checked
+ *   scale    replicas and selector, from where the definition says they are
+ *
+ * Source: kubernetes v1.36 apiextensions-apiserver/pkg/registry/customresource/{strategy,status_strategy,validator}.go
+ */
+import type { CustomResourceDefinitionSpec, CustomResourceDefinitionVersion } from "../../../api/gen/apiextensions.v1.ts";
+import { type FieldError, invalid } from "../../../api/meta/field-error.ts";
+import { goQuote } from "../../../api/meta/go-quote.ts";
+import { formatApiVersion } from "../../../api/meta/gvk.ts";
+import { qualifiedName } from "../../../api/meta/names.ts";
+import type { ApiObject } from "../../../api/meta/object-meta.ts";
+import type { Resource, Subresource } from "../../generic/resource.ts";
+import { STATUS_PART } from "../../generic/status-part.ts";
+import { Correlated } from "./correlate.ts";
+import { validateEmbedded } from "./embedded.ts";
+import { compileJsonPath, type JsonPath } from "./json-path.ts";
+import { validateLists } from "./list-types.ts";
+import type { JsonMap } from "./prune.ts";
+import { customScale, validateScaleSpec, validateScaleStatus } from "./scale.ts";
+import type { Structure } from "./structure.ts";
+import { validateValue } from "./validate-value.ts";
+
+/** Checks x-kubernetes-validations: of a create without `correlated`. */
+export type RuleCheck = (object: JsonMap, correlated: Correlated | undefined) => Iterable<FieldError>;
+
+export interface CustomResourceOptions {
+  readonly spec: Pick<CustomResourceDefinitionSpec, "group">;
+  readonly names: { readonly plural: string; readonly kind: string };
+  readonly version: CustomResourceDefinitionVersion;
+  readonly structure: Structure;
+  readonly rules: RuleCheck | undefined;
+}
+
+type Part = Extract<Subresource, { type: "part" }>;
+
+/** Errors after which rules would be asked about values that are not what they seem. */
+const BLOCKING: ReadonlySet<FieldError["type"]> = new Set<FieldError["type"]>(["FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"]);
+const STANDARD_FINALIZERS = ["orphan", "foregroundDeletion", "kubernetes"];
+
+export function customResource({ spec: { group }, names: { plural, kind }, version, structure, rules }: CustomResourceOptions): Resource {
+  const apiVersion = formatApiVersion({ group, version: version.name });
+  const { status: hasStatus, scale } = version.subresources ?? {};
+  const selectable = (version.selectableFields ?? []).map(({ jsonPath }) => ({ name: jsonPath.replace(/^\./, ""), path: compileJsonPath(jsonPath) }));
+
+  function* validateType(object: Readonly<ApiObject>): Iterable<FieldError> {
+    if (object.kind !== kind) yield invalid("kind", object.kind, `must be ${kind}`);
+    if (object.apiVersion !== apiVersion) yield invalid("apiVersion", object.apiVersion, `must be ${apiVersion}`);
+  }
+
+  function validate(next: Readonly<ApiObject>, old: Readonly<ApiObject> | undefined): FieldError[] {
+    const wrongType = [...validateType(next)];
+    if (wrongType.length > 0) return wrongType;
+    const object = next as unknown as JsonMap;
+    const correlated = old && new Correlated(object, old, structure);
+    const errors = [
+      ...validateValue(object, structure, { correlated }),
+      ...(scale ? [...validateScaleSpec(object, scale), ...validateScaleStatus(object, scale)] : []),
+      ...validateEmbedded(object, structure),
+      ...lists(object, old),
+    ];
+    return [...errors, ...checkRules(object, correlated, errors)];
+  }
+
+  function* validateStatus(next: Readonly<ApiObject>, old: Readonly<ApiObject>): Iterable<FieldError> {
+    const wrongType = [...validateType(next)];
+    const object = next as unknown as JsonMap;
+    const correlated = new Correlated(object, old, structure);
+    const status = structure.properties.get("status");
+    const errors = wrongType.length > 0 ? wrongType : [
+      ...(status && Object.hasOwn(object, "status") ? validateValue(object["status"], status, { field: "status", correlated: correlated.field("status") }) : []),
+      ...(scale ? validateScaleStatus(object, scale) : []),
+    ];
+    errors.push(...lists(object, old));
+    yield* errors;
+    yield* checkRules(object, correlated, errors);
+  }
+
+  /** Lists that had duplicates may keep them. */
+  function lists(object: JsonMap, old: Readonly<ApiObject> | undefined): FieldError[] {
+    const errors = [...validateLists(object, structure, "")];
+    return errors.length > 0 && old && [...validateLists(old, structure, "")].length > 0 ? [] : errors;
+  }
+
+  function checkRules(object: JsonMap, correlated: Correlated | undefined, errors: readonly FieldError[]): Iterable<FieldError> {
+    if (!rules) return [];
+    if (errors.some(({ type }) => BLOCKING.has(type)))
+      return [invalid("<nil>", null, "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation")];
+    return rules(object, correlated);
+  }
+
+  const statusPart: Part = { ...STATUS_PART, validate: validateStatus };
+  return {
+    group, version: version.name, kind, plural,
+    unconditionalUpdate: false,
+    anyFinalizer: true,
+    validate,
+    warnings: finalizerWarnings,
+    ...(hasStatus ? {} : { generation: changesAnything }),
+    ...(selectable.length > 0 ? { fields: (object: Readonly<ApiObject>) => Object.fromEntries(selectable.map(({ name, path }) => [name, fieldText(path, object)])) } : {}),
+    subresources: { ...(hasStatus ? { status: statusPart } : {}), ...(scale ? { scale: customScale(scale) } : {}) },
+  };
+}
+
+/** Without a status of its own, everything but metadata is what is wanted. */
+function changesAnything(next: Readonly<ApiObject>, old: Readonly<ApiObject>): boolean {
+  const { metadata: _, ...wanted } = next;
+  const { metadata: __, ...before } = old;
+  return !Bun.deepEquals(wanted, before);
+}
+
+function* finalizerWarnings(next: Readonly<ApiObject>, old: Readonly<ApiObject> | undefined): Iterable<string> {
+  const before = new Set(old?.metadata.finalizers ?? []);
+  for (const finalizer of [...new Set(next.metadata.finalizers ?? [])].sort()) {
+    if (before.has(finalizer)) continue;
+    const subject = `metadata.finalizers: ${goQuote(finalizer)}`;
+    for (const problem of qualifiedName(finalizer)) yield `${subject}: ${problem}`;
+    if (finalizer.includes("/") || STANDARD_FINALIZERS.includes(finalizer)) continue;
+    const form = finalizer.includes(".") ? "a domain-qualified finalizer name including a path (/)" : "a domain-qualified finalizer name";
+    yield `${subject}: prefer ${form} to avoid accidental conflicts with other finalizer writers`;
+  }
+}
+
+function fieldText(path: JsonPath, object: unknown): string {
+  const [value] = path.find(object);
+  return value === undefined || value === null ? "" : String(value);
+}
+

@@ -1,0 +1,130 @@
+/** One version of a custom resource: what the server asks of it where, for a built-in kind, it would ask the facts. */
+import type { CustomResourceDefinitionVersion } from "../../../api/gen/apiextensions.v1.ts";
+import { customPrinter, type FindValues } from "../../../api/codec/table/custom.ts";
+import type { Printer } from "../../../api/codec/table/printer.ts";
+import { compareVersions } from "../../../api/discovery/version-order.ts";
+import { formatApiVersion } from "../../../api/meta/gvk.ts";
+import type { ApiObject } from "../../../api/meta/object-meta.ts";
+import type { ReplicasPaths } from "../../../api/patch/apply/scale.ts";
+import type { VersionView } from "../../../api/patch/apply/ownership.ts";
+import type { JsonMap as PatchMap } from "../../../api/patch/json-value.ts";
+import { customResourceSchema } from "../../../api/patch/openapi-schema.ts";
+import type { ObjectSchema } from "../../../api/patch/schema.ts";
+import type { CustomKind } from "./custom-kind.ts";
+import type { CoerceOptions } from "./embedded.ts";
+import { compileJsonPath, type JsonPath, JsonPathError } from "./json-path.ts";
+import { goNumber, isNumber } from "./numbers.ts";
+import type { JsonMap } from "./prune.ts";
+import type { Schema } from "./structure.ts";
+
+export class CustomVersion {
+  readonly kind: CustomKind;
+  readonly apiVersion: string;
+  readonly version: CustomResourceDefinitionVersion;
+  /** For patches and for who owns which field. */
+  readonly schema: ObjectSchema;
+  readonly openApi: Schema | undefined;
+  readonly printer: Printer<ApiObject>;
+  readonly scalePrinter: Printer<ApiObject>;
+  /** For every request to this version. */
+  readonly warnings: readonly string[];
+  /** Aborts when this is no longer how the version is served. */
+  readonly retired: AbortSignal;
+
+  constructor(kind: CustomKind, version: CustomResourceDefinitionVersion, retired: AbortSignal) {
+    this.kind = kind;
+    this.version = version;
+    this.retired = retired;
+    this.apiVersion = formatApiVersion({ group: kind.group, version: version.name });
+    this.openApi = version.schema?.openAPIV3Schema;
+    this.schema = customResourceSchema(this.openApi, { apiVersion: this.apiVersion, kind: kind.crd.spec.names.kind });
+    this.printer = printerOf(version.additionalPrinterColumns);
+    this.scalePrinter = printerOf(SCALE_COLUMNS);
+    this.warnings = version.deprecated ? [version.deprecationWarning ?? deprecation(kind, version)] : [];
+  }
+
+  /** No longer accepts new objects: the definition is being deleted. */
+  get terminating(): boolean { return isTerminating(this.kind.crd); }
+
+  decode(value: JsonMap, options: CoerceOptions): ApiObject { return this.kind.decode(value, options); }
+
+  /** Where each version keeps its replicas. */
+  get replicasPaths(): ReplicasPaths {
+    return new Map(this.kind.versions().map(({ name, subresources }) => [formatApiVersion({ group: this.kind.group, version: name }), subresources?.scale?.specReplicasPath]));
+  }
+
+  /** Other versions, for managers who wrote in them; with a webhook between them all sets are taken to be in this one. */
+  get versions(): ((apiVersion: string) => VersionView | undefined) | undefined {
+    const { kind, apiVersion } = this;
+    if (kind.remote || kind.versions().length === 1) return undefined;
+    return (other) => {
+      const version = kind.versions().find(({ name, served }) => served && formatApiVersion({ group: kind.group, version: name }) === other);
+      if (!version) return undefined;
+      const renamed = (object: PatchMap, to: string): PatchMap => ({ ...object, apiVersion: to });
+      return {
+        schema: customResourceSchema(version.schema?.openAPIV3Schema, { apiVersion: other, kind: kind.crd.spec.names.kind }),
+        to: (object) => renamed(object, other), from: (object) => renamed(object, apiVersion),
+      };
+    };
+  }
+}
+
+export function isTerminating(crd: { readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] } | undefined }): boolean {
+  return (crd.status?.conditions ?? []).some(({ type, status }) => type === "Terminating" && status === "True");
+}
+
+function deprecation({ crd: { spec } }: CustomKind, { name }: CustomResourceDefinitionVersion): string {
+  const text = `${spec.group}/${name} ${spec.names.kind} is deprecated`;
+  const [newest] = spec.versions.filter(({ served, deprecated, name: other }) => served && !deprecated && compareVersions(name, other) < 0)
+    .sort((a, b) => compareVersions(b.name, a.name));
+  return newest ? `${text}; use ${spec.group}/${newest.name} ${spec.names.kind}` : text;
+}
+
+type Columns = CustomResourceDefinitionVersion["additionalPrinterColumns"];
+
+const SCALE_COLUMNS: NonNullable<Columns> = [
+  { name: "Desired", type: "integer", description: "Number of desired replicas", jsonPath: ".spec.replicas" },
+  { name: "Available", type: "integer", description: "Number of actual replicas", jsonPath: ".status.replicas" },
+  { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
+];
+
+/** Columns up to the first whose path cannot be read. */
+function printerOf(columns: Columns): Printer<ApiObject> {
+  const paths = new Map<string, JsonPath>();
+  const shown: NonNullable<Columns> = [];
+  for (const column of columns ?? []) {
+    const path = pathOf(column.jsonPath);
+    if (!path) break;
+    paths.set(column.jsonPath, path);
+    shown.push(column);
+  }
+  const find: FindValues = (jsonPath, object) => {
+    const values = found(paths.get(jsonPath) ?? compileJsonPath(jsonPath), object);
+    return { values, text: values.length > 0 ? textOf(values[0]) : "" };
+  };
+  return customPrinter(shown, find);
+}
+
+function pathOf(text: string): JsonPath | undefined {
+  try {
+    return compileJsonPath(text);
+  } catch (error) {
+    if (!(error instanceof JsonPathError)) throw error;
+    return undefined;
+  }
+}
+
+function found(path: JsonPath, object: unknown): readonly unknown[] {
+  try {
+    return path.find(object);
+  } catch (error) {
+    if (!(error instanceof JsonPathError)) throw error;
+    return []; // an index out of bounds shows nothing
+  }
+}
+
+function textOf(value: unknown): string {
+  if (value === null || value === undefined) return "<no value>";
+  if (isNumber(value)) return goNumber(value);
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}

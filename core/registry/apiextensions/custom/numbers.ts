@@ -1,0 +1,85 @@
+/** What a schema may ask of a number. Source: kubernetes v1.36 kube-openapi/pkg/validation/validate/{validator,values}.go */
+import type { Finding } from "./validate-value.ts";
+
+export interface NumberRules {
+  readonly format?: string;
+  readonly maximum?: number;
+  readonly exclusiveMaximum?: boolean;
+  readonly minimum?: number;
+  readonly exclusiveMinimum?: boolean;
+  readonly multipleOf?: number;
+}
+
+const INT32_MAX = 2n ** 31n - 1n;
+const INT64_MAX = 2n ** 63n - 1n;
+const FLOAT32_MAX = 3.4028234663852886e38;
+
+/** Integers too large for a double are bigints. */
+export function isNumber(value: unknown): value is number | bigint { return typeof value === "number" || typeof value === "bigint"; }
+
+export function numberType(value: number | bigint): "integer" | "number" { return typeof value === "bigint" || Number.isSafeInteger(value) ? "integer" : "number"; }
+
+/** As Go's %v prints it. */
+export function goNumber(value: number | bigint): string {
+  if (typeof value === "bigint" || Number.isInteger(value)) return String(value);
+  const magnitude = Math.abs(value);
+  if (magnitude >= 1e-4) return String(value);
+  const [mantissa = "", exponent = "0"] = value.toExponential().split("e");
+  return `${mantissa}e-${exponent.slice(1).padStart(2, "0")}`;
+}
+
+/** `type`: the one type the schema names, "" for none or several. */
+export function numberFindings(value: number | bigint, rules: NumberRules, { path, type }: { readonly path: string; readonly type: string }): Finding[] {
+  const { maximum, minimum, multipleOf, exclusiveMaximum = false, exclusiveMinimum = false } = rules;
+  const findings: Finding[] = [];
+  const at = { type, format: type === "integer" || type === "number" ? (rules.format ?? "") : "", path };
+  const add = (message: string | undefined, shown?: number | bigint): void => {
+    if (message !== undefined) findings.push(shown === undefined ? { type: "other", path: undefined, message } : { type: "other", path, message, value: shown });
+  };
+  add(outOfRange(value, "Checked", at));
+  if (multipleOf !== undefined) {
+    add(outOfRange(multipleOf, "MultipleOf", at));
+    if (multipleOf <= 0) add(`factor MultipleOf declared for ${path} must be positive: ${goNumber(multipleOf)}`, multipleOf);
+    else if (!isMultiple(value, multipleOf)) add(`${path} in body should be a multiple of ${goNumber(multipleOf)}`, value);
+  }
+  if (minimum !== undefined) {
+    add(outOfRange(minimum, "Minimum boundary", at));
+    if (exclusiveMinimum ? value <= minimum : value < minimum) add(`${path} in body should be greater than ${exclusiveMinimum ? "" : "or equal to "}${goNumber(minimum)}`, value);
+  }
+  if (maximum !== undefined) {
+    add(outOfRange(maximum, "Maximum boundary", at));
+    if (exclusiveMaximum ? value >= maximum : value > maximum) add(`${path} in body should be less than ${exclusiveMaximum ? "" : "or equal to "}${goNumber(maximum)}`, value);
+  }
+  return findings;
+}
+
+function isMultiple(value: number | bigint, factor: number): boolean {
+  if (Number.isInteger(factor) && numberType(value) === "integer") return BigInt(value) % BigInt(factor) === 0n;
+  const quotient = factor < 1 ? (1 / factor) * Number(value) : Number(value) / factor;
+  return isNearInteger(quotient);
+}
+
+/** Within what a double can tell. Source: go-openapi/swag IsFloat64AJSONInteger */
+function isNearInteger(value: number): boolean {
+  if (!Number.isFinite(value) || Math.abs(value) > Number.MAX_SAFE_INTEGER) return false;
+  const rounded = Math.trunc(value);
+  if (value === rounded) return true;
+  const difference = Math.abs(value - rounded);
+  return rounded !== 0 && value !== 0 && difference / (Math.abs(value) + Math.abs(rounded)) < 1e-9;
+}
+
+/** Why a number cannot be of the type and format. */
+function outOfRange(value: number | bigint, what: string, { type, format, path }: { readonly type: string; readonly format: string; readonly path: string }): string | undefined {
+  if (fits(value, type, format)) return undefined;
+  return format === "" ? `${what} value must be of type ${type} (default format) in ${path}` : `${what} value must be of type ${type} with format ${format} in ${path}`;
+}
+
+function fits(value: number | bigint, type: string, format: string): boolean {
+  if (type === "integer") {
+    if (typeof value === "number" && !Number.isInteger(value)) return false;
+    const exact = BigInt(value);
+    const max = format === "int32" ? INT32_MAX : INT64_MAX;
+    return exact <= max && exact >= -max - 1n;
+  }
+  return format !== "float" || Math.abs(Number(value)) <= FLOAT32_MAX;
+}
