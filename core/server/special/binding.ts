@@ -7,6 +7,7 @@ import type { Binding, Pod } from "../../api/gen/core.v1.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { conflict, invalid, success } from "../../api/meta/status-error.ts";
 import { bindPod as bound, validateBinding } from "../../registry/core/pod/binding.ts";
+import { checkAcceptable } from "../acceptable.ts";
 import type { Answer } from "../answer.ts";
 import type { Scope } from "../handler.ts";
 import { decodeObject } from "../verbs/body.ts";
@@ -16,6 +17,7 @@ import { writeQueryOf } from "../verbs/write-options.ts";
 const PODS_BINDING = { group: "", resource: "pods/binding" };
 
 export async function bindPod(scope: Scope): Promise<Answer> {
+  checkAcceptable(scope, false);
   const { info, server } = scope;
   const query = writeQueryOf(scope, "CreateOptions");
   const binding = (await decodeObject(scope)) as unknown as Binding;

@@ -10,6 +10,7 @@ import { badRequest, isConflict, success } from "../../api/meta/status-error.ts"
 import { timestamp } from "../../lifecycle/clock.ts";
 import { checkDeletePreconditions, type DeleteOptions } from "../../registry/generic/deletion.ts";
 import type { WriteOptions } from "../../registry/generic/store.ts";
+import { checkAcceptable } from "../acceptable.ts";
 import type { Answer } from "../answer.ts";
 import type { Scope } from "../handler.ts";
 import { decodeObject } from "../verbs/body.ts";
@@ -22,6 +23,7 @@ import { beingProcessed, budgetsOf, spendDisruption, sparesUnhealthy } from "./d
 const TRIES_MAX = 20;
 
 export async function evictPod(scope: Scope): Promise<Answer> {
+  checkAcceptable(scope, false);
   const { info, server, signal } = scope;
   const query = writeQueryOf(scope, "CreateOptions");
   const eviction = (await decodeObject(scope)) as Eviction;

@@ -4,6 +4,7 @@ import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { reviewSelf, reviewToken, type TokenReviewOptions } from "../../authn/reviews.ts";
 import type { TokenIssuer } from "../../authn/token-issuer.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
+import { checkAcceptable } from "../acceptable.ts";
 import type { Answer } from "../answer.ts";
 import type { ResourceHandler, Scope } from "../handler.ts";
 import type { ResourceRequestInfo } from "../request-info.ts";
@@ -46,6 +47,7 @@ export function specialHandlers({ tokens, tokenReviews, review, connections }: S
 
 /** Objects that are answered rather than stored. */
 async function answerTo(scope: Scope, answer: (object: ApiObject) => Promise<ApiObject>): Promise<Answer> {
+  checkAcceptable(scope, false);
   const query = writeQueryOf(scope, "CreateOptions");
   const object = await decodeObject(scope);
   placeInNamespace(scope, object);
@@ -56,6 +58,7 @@ async function answerTo(scope: Scope, answer: (object: ApiObject) => Promise<Api
 }
 
 async function createToken(scope: Scope, tokens: TokenIssuer): Promise<Answer> {
+  checkAcceptable(scope, false);
   const { info, signal, warnings } = scope;
   const query = writeQueryOf(scope, "CreateOptions");
   const object = await decodeObject(scope);

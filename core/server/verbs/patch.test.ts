@@ -1,0 +1,93 @@
+import { afterAll, beforeEach, expect, test } from "vitest";
+import { apiServer, type ApiServer } from "../../../test/api-server.ts";
+
+let api: ApiServer | undefined;
+const PATH = "/apis/apps/v1/namespaces/a/deployments/d";
+const TYPES = { json: "application/json-patch+json", merge: "application/merge-patch+json", strategic: "application/strategic-merge-patch+json", apply: "application/apply-patch+yaml" };
+
+const configuration = (spec: object = {}, container: object = {}) => ({
+  apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "d" },
+  spec: { selector: { matchLabels: { app: "d" } }, template: { metadata: { labels: { app: "d" } }, spec: { containers: [{ name: "c", image: "x", ...container }] } }, ...spec },
+});
+const patch = (type: keyof typeof TYPES, body: unknown, query: Record<string, string> = {}) => api!.ask("PATCH", PATH, { headers: { "content-type": TYPES[type] }, body, query });
+const apply = (manager: string, body: unknown, query: Record<string, string> = {}) => patch("apply", body, { fieldManager: manager, ...query });
+
+beforeEach(async () => {
+  await api?.[Symbol.asyncDispose]();
+  api = await apiServer();
+  await api.ask("POST", PATH.slice(0, -2), { body: configuration({}, { env: [{ name: "A", value: "1" }, { name: "B", value: "2" }] }) });
+});
+afterAll(() => api?.[Symbol.asyncDispose]());
+
+test("each kind of patch, on the same list", async () => {
+  const env = (value: unknown) => ({ spec: { template: { spec: { containers: [{ name: "c", image: "x", env: value }] } } } });
+  const now = async () => (await api!.ask("GET", PATH)).body.spec.template.spec.containers[0].env;
+  await patch("strategic", env([{ name: "B", value: "3" }, { name: "A", $patch: "delete" }]));
+  expect(await now()).toEqual([{ name: "B", value: "3" }]);
+  await patch("json", [{ op: "test", path: "/spec/template/spec/containers/0/env/0/name", value: "B" }, { op: "add", path: "/spec/template/spec/containers/0/env/-", value: { name: "C", value: "4" } }]);
+  expect(await now()).toEqual([{ name: "B", value: "3" }, { name: "C", value: "4" }]);
+  await patch("merge", env([{ name: "D", value: "5" }]));
+  expect(await now()).toEqual([{ name: "D", value: "5" }]);
+  const { body } = await api!.ask("GET", PATH);
+  expect([body.metadata.generation, body.spec.template.spec.containers[0].imagePullPolicy]).toEqual([4, "Always"]);
+});
+
+test("a patch that changes nothing writes nothing", async () => {
+  const before = (await api!.ask("GET", PATH)).body.metadata.resourceVersion;
+  expect((await patch("merge", { spec: { replicas: 1 } })).body.metadata.resourceVersion).toBe(before);
+});
+
+test.each<[what: string, type: keyof typeof TYPES, body: unknown, query: Record<string, string>, code: number, message: string]>([
+  ["no patch", "json", "{}", {}, 400, "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"],
+  ["no JSON", "merge", "{", {}, 400, "error decoding patch: unexpected end of JSON input"],
+  ["a failing test", "json", [{ op: "test", path: "/spec/replicas", value: 7 }], {}, 422, "the server rejected our request due to an error in our request"],
+  ["a wrong type", "merge", { spec: { replicas: "two" } }, {}, 422, ' "" is invalid: patch: Invalid value: "{'],
+  ["a strategic wrong type", "strategic", { spec: { replicas: "two" } }, {}, 422, ' "" is invalid: patch: Invalid value: "map[spec:map[replicas:two]]": '],
+  ["an unknown field, strictly", "merge", { spec: { nothing: 1 } }, { fieldValidation: "Strict" }, 422, ' "" is invalid: patch: Invalid value: "{'],
+  ["an invalid object", "merge", { spec: { replicas: -1 } }, {}, 422, 'Deployment.apps "d" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0'],
+  ["another name", "merge", { metadata: { name: "e" } }, {}, 400, "the name of the object (e) does not match the name on the URL (d)"],
+  ["an old version", "merge", { metadata: { resourceVersion: "1" } }, {}, 409, 'Operation cannot be fulfilled on deployments.apps "d": the object has been modified; please apply your changes to the latest version and try again'],
+  ["force", "merge", {}, { force: "true" }, 422, 'PatchOptions.meta.k8s.io "" is invalid: force: Forbidden: may not be specified for non-apply patch'],
+  ["an apply by nobody", "apply", configuration(), {}, 422, 'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch'],
+  ["an apply of another kind", "apply", { apiVersion: "v1", kind: "Pod", metadata: { name: "d" } }, { fieldManager: "m" }, 400, "invalid object type: /v1, Kind=Pod"],
+])("a patch with %s is refused", async (_, type, body, query, code, message) => {
+  const told = await patch(type, body, query);
+  expect([told.code, told.body.message.slice(0, message.length)]).toEqual([code, message]);
+});
+
+test("an unknown kind of patch is told which there are", async () => {
+  const told = await api!.ask("PATCH", PATH, { headers: { "content-type": "application/json" }, body: {} });
+  expect([told.code, told.body.message]).toEqual([415, `the body of the request was in an unknown format - accepted media types include: ${Object.values(TYPES).join(", ")}`]);
+});
+
+test("strictness reaches into patches; lenience warns", async () => {
+  const warned = await patch("merge", '{"spec":{"replicas":1,"replicas":2,"nothing":1}}');
+  expect([warned.code, warned.body.spec.replicas, warned.warnings]).toEqual([200, 2, ['duplicate field "spec.replicas"', 'unknown field "spec.nothing"']]);
+  const strict = await patch("json", '[{"op":"add","op":"replace","path":"/spec/replicas","value":3}]', { fieldValidation: "Strict" });
+  expect([strict.code, strict.body.message]).toEqual([422, expect.stringContaining('strict decoding error: json patch duplicate field "[0].op"')]);
+});
+
+test("what one applier wants, another cannot take without force", async () => {
+  expect((await apply("one", configuration({ replicas: 3 }))).code).toBe(409); // the creator has a say in it too
+  expect((await apply("one", configuration({ replicas: 3 }), { force: "true" })).code).toBe(200);
+  const { code, body } = await apply("two", configuration({ replicas: 4 }));
+  expect(code).toBe(409);
+  expect(body).toMatchObject({ reason: "Conflict", message: 'Apply failed with 1 conflict: conflict with "one": .spec.replicas', details: { causes: [{ reason: "FieldManagerConflict", message: 'conflict with "one"', field: ".spec.replicas" }] } });
+  expect((await apply("two", configuration({ replicas: 4 }), { force: "true" })).body.spec.replicas).toBe(4);
+});
+
+test("what an applier no longer mentions goes, if nobody else wants it", async () => {
+  await api!.ask("DELETE", PATH);
+  const made = await apply("one", configuration({ replicas: 3 }, { env: [{ name: "A", value: "1" }] }));
+  expect(made.code).toBe(201);
+  const { code, body } = await apply("one", configuration());
+  expect([code, body.spec.replicas, body.spec.template.spec.containers[0].env]).toEqual([200, 1, undefined]);
+  expect((await apply("one", configuration())).body.metadata.resourceVersion).toBe(body.metadata.resourceVersion);
+});
+
+test("an apply creates what is not there, but not with somebody else's uid", async () => {
+  await api!.ask("DELETE", PATH);
+  const told = await apply("one", { ...configuration(), metadata: { name: "d", uid: "u" } });
+  expect([told.code, told.body.message]).toEqual([409, 'Operation cannot be fulfilled on deployments.apps "d": uid mismatch: the provided object specified uid u, and no existing object was found']);
+  expect((await patch("merge", { spec: {} })).code).toBe(404);
+});

@@ -1,0 +1,138 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { apiServer, type ApiServer } from "../../../test/api-server.ts";
+
+let api: ApiServer;
+const MAPS = "/api/v1/namespaces/a/configmaps";
+const NAMES = ["m0", "m1", "m2", "m3", "m4"];
+
+interface Listed { readonly metadata: { readonly name: string; readonly resourceVersion: string }; readonly data?: Readonly<Record<string, string>> }
+const namesOf = (items: readonly Listed[]) => items.map(({ metadata }) => metadata.name);
+const create = (name: string, labels: object = {}) => api.ask("POST", MAPS, { body: { metadata: { name, labels } } });
+
+beforeAll(async () => {
+  api = await apiServer();
+  for (const [i, name] of NAMES.entries()) await create(name, { parity: i % 2 === 0 ? "even" : "odd" });
+  await api.ask("POST", "/api/v1/namespaces/b/configmaps", { body: { metadata: { name: "m0" } } });
+});
+afterAll(() => api[Symbol.asyncDispose]());
+
+test("a list: items without type, of a namespace or of all", async () => {
+  const { body } = await api.ask("GET", MAPS);
+  expect(body).toMatchObject({ kind: "ConfigMapList", apiVersion: "v1", metadata: { resourceVersion: expect.stringMatching(/^\d+$/) } });
+  expect(namesOf(body.items)).toEqual(NAMES);
+  expect(Object.keys(body.items[0])).toEqual(["metadata"]);
+  expect(namesOf((await api.ask("GET", "/api/v1/configmaps")).body.items)).toEqual([...NAMES, "m0"]);
+});
+
+test("pages are of one moment, whatever happens between them", async () => {
+  const first = await api.ask("GET", MAPS, { query: { limit: "2" } });
+  expect(namesOf(first.body.items)).toEqual(["m0", "m1"]);
+  expect(first.body.metadata.remainingItemCount).toBe(3);
+  await create("m2a");
+  await api.ask("DELETE", `${MAPS}/m2`);
+  const second = await api.ask("GET", MAPS, { query: { limit: "2", continue: first.body.metadata.continue } });
+  expect([namesOf(second.body.items), second.body.metadata.resourceVersion, second.body.metadata.remainingItemCount]).toEqual([["m2", "m3"], first.body.metadata.resourceVersion, 1]);
+  const third = await api.ask("GET", MAPS, { query: { limit: "2", continue: second.body.metadata.continue } });
+  expect([namesOf(third.body.items), third.body.metadata.continue, third.body.metadata.remainingItemCount]).toEqual([["m4"], undefined, undefined]);
+  await api.ask("DELETE", `${MAPS}/m2a`);
+  await create("m2", { parity: "even" });
+});
+
+test("an exact version is that version; a limit without a match means the same; version 0 is all there is", async () => {
+  const then = (await api.ask("GET", MAPS)).body.metadata.resourceVersion;
+  await create("later");
+  const of = async (query: Record<string, string>) => namesOf((await api.ask("GET", MAPS, { query })).body.items);
+  expect(await of({ resourceVersion: then, resourceVersionMatch: "Exact" })).toEqual(NAMES);
+  expect(await of({ resourceVersion: then, limit: "3" })).toEqual(NAMES.slice(0, 3));
+  expect(await of({ resourceVersion: then, resourceVersionMatch: "NotOlderThan" })).toEqual(["later", ...NAMES]);
+  expect(await of({ resourceVersion: "0", limit: "3" })).toEqual(["later", ...NAMES]);
+  await api.ask("DELETE", `${MAPS}/later`);
+});
+
+test.each<[query: Record<string, string>, names: string[]]>([
+  [{ labelSelector: "parity=odd" }, ["m1", "m3"]],
+  [{ labelSelector: "parity in (even,none),parity!=none" }, ["m0", "m2", "m4"]],
+  [{ labelSelector: "!parity" }, []],
+  [{ fieldSelector: "metadata.name=m3" }, ["m3"]],
+  [{ fieldSelector: "metadata.name!=m3,metadata.namespace=a", labelSelector: "parity=odd" }, ["m1"]],
+])("%j selects %j", async (query, names) => {
+  expect(namesOf((await api.ask("GET", MAPS, { query })).body.items)).toEqual(names);
+});
+
+test.each<[path: string, query: Record<string, string>, code: number, message: string]>([
+  [MAPS, { fieldSelector: "data.a=b" }, 400, '"data.a" is not a known field selector: only "metadata.name", "metadata.namespace"'],
+  ["/api/v1/pods", { fieldSelector: "spec.containers=b" }, 400, "field label not supported: spec.containers"],
+  [MAPS, { labelSelector: "a in b" }, 400, "unable to parse requirement: found 'b' expected: '('"],
+  [MAPS, { limit: "many" }, 400, 'strconv.ParseInt: parsing "many": invalid syntax'],
+  [MAPS, { continue: "!" }, 400, "invalid continue token: continue key is not valid"],
+  [MAPS, { resourceVersion: "abc" }, 422, 'configmaps "" is invalid: resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax'],
+  [MAPS, { resourceVersionMatch: "Exact" }, 422, 'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided'],
+  [MAPS, { resourceVersionMatch: "Roughly", resourceVersion: "1" }, 422, 'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Unsupported value: "Roughly": supported values: "Exact", "NotOlderThan", ""'],
+  [MAPS, { sendInitialEvents: "true" }, 422, 'ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list'],
+  [MAPS, { watch: "true", sendInitialEvents: "true" }, 422, 'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'],
+  [`${MAPS}/m0`, { resourceVersion: "abc" }, 422, 'configmaps "m0" is invalid: resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax'],
+])("%s?%j is refused with %i", async (path, query, code, message) => {
+  const told = await api.ask("GET", path, { query });
+  expect([told.code, told.body.message.slice(0, message.length)]).toEqual([code, message]);
+});
+
+test("a version from the future is waited for, then refused", async () => {
+  const { code, body } = await api.ask("GET", `${MAPS}/m0`, { query: { resourceVersion: "1000000" } });
+  expect([code, body.reason, body.details.causes]).toEqual([504, "Timeout", [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }]]);
+});
+
+test("a watch tells what happened after a version, as its selector sees it", async () => {
+  const { body } = await api.ask("GET", MAPS);
+  const watched = api.events(MAPS, 4, { query: { resourceVersion: body.metadata.resourceVersion, labelSelector: "seen=yes" } });
+  await create("w", { seen: "no" });
+  const label = (seen: string) => api.ask("PATCH", `${MAPS}/w`, { headers: { "content-type": "application/merge-patch+json" }, body: { metadata: { labels: { seen } } } });
+  await label("yes");
+  await api.ask("PATCH", `${MAPS}/w`, { headers: { "content-type": "application/merge-patch+json" }, body: { data: { a: "1" } } });
+  const left = await label("no");
+  await label("yes");
+  const events = await watched;
+  expect(events.map(({ type, object }) => [type, object.metadata.labels.seen, object.data])).toEqual([["ADDED", "yes", undefined], ["MODIFIED", "yes", { a: "1" }], ["DELETED", "yes", { a: "1" }], ["ADDED", "yes", { a: "1" }]]);
+  expect(events[2].object.metadata.resourceVersion).toBe(left.body.metadata.resourceVersion);
+  await api.ask("DELETE", `${MAPS}/w`);
+});
+
+test("without a version, a watch begins with what there is; a streaming list says when that was all", async () => {
+  expect(namesOf((await api.events(MAPS, 5)).map(({ object }) => object))).toEqual(NAMES);
+  const events = await api.events(MAPS, 6, { query: { sendInitialEvents: "true", resourceVersionMatch: "NotOlderThan", allowWatchBookmarks: "true" } });
+  expect(events.map(({ type }) => type)).toEqual(["ADDED", "ADDED", "ADDED", "ADDED", "ADDED", "BOOKMARK"]);
+  expect(events[5].object).toEqual({ kind: "ConfigMap", apiVersion: "v1", metadata: { resourceVersion: expect.stringMatching(/^\d+$/), creationTimestamp: null, annotations: { "k8s.io/initial-events-end": "true" } } });
+});
+
+test("a watch of what is forgotten says so as its only event", async () => {
+  for (let i = 0; i < 1100; i++) await api.ask("POST", "/api/v1/namespaces/x/secrets", { query: { fieldManager: "t" }, body: { metadata: { name: `s${i}` } } });
+  const [event] = await api.events("/api/v1/secrets", 1, { query: { resourceVersion: "1" } });
+  expect(event).toMatchObject({ type: "ERROR", object: { kind: "Status", code: 410, reason: "Expired", message: expect.stringMatching(/^too old resource version: 1 \(\d+\)$/) } });
+});
+
+test("an object is shown as a Table or as its metadata, if that is asked for", async () => {
+  const table = await api.ask("GET", `${MAPS}/m0`, { headers: { accept: "application/json;as=Table;g=meta.k8s.io;v=v1,application/json" } });
+  expect(table.body).toMatchObject({ kind: "Table", apiVersion: "meta.k8s.io/v1", columnDefinitions: [{ name: "Name" }, { name: "Data" }, { name: "Age" }], rows: [{ cells: ["m0", 0, expect.any(String)], object: { kind: "PartialObjectMetadata", metadata: { name: "m0" } } }] });
+  const metadata = await api.ask("GET", MAPS, { headers: { accept: "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1" } });
+  expect(metadata.body).toMatchObject({ kind: "PartialObjectMetadataList", apiVersion: "meta.k8s.io/v1", items: [{ kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1", metadata: { name: "m0" } }, {}, {}, {}, {}] });
+  const [event] = await api.events(MAPS, 1, { query: { fieldSelector: "metadata.name=m0" }, headers: { accept: "application/json;as=Table;g=meta.k8s.io;v=v1" } });
+  expect(event).toMatchObject({ type: "ADDED", object: { kind: "Table", columnDefinitions: [{ name: "Name" }, {}, {}], rows: [{ cells: ["m0", 0, expect.any(String)] }] } });
+});
+
+test("a review has no Table; nobody speaks Klingon", async () => {
+  const table = { accept: "application/json;as=Table;g=meta.k8s.io;v=v1" };
+  const review = await api.ask("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", { headers: table, body: { spec: { nonResourceAttributes: { path: "/", verb: "get" } } } });
+  expect([review.code, review.body.reason]).toEqual([406, "NotAcceptable"]);
+  const klingon = await api.ask("GET", `${MAPS}/m0`, { headers: { accept: "application/klingon" } });
+  expect([klingon.code, klingon.body.message]).toEqual([406, "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf"]);
+  expect((await api.ask("GET", `${MAPS}/none`, { headers: { accept: "application/klingon" } })).code).toBe(406);
+});
+
+test("one resource under two groups: events", async () => {
+  const made = await api.ask("POST", "/apis/events.k8s.io/v1/namespaces/a/events", {
+    body: { metadata: { name: "e" }, eventTime: "2026-01-01T00:00:00.000000Z", action: "Do", reason: "Because", type: "Normal", reportingController: "example.com/c", reportingInstance: "c-1", regarding: { kind: "Pod", name: "p", namespace: "a" }, note: "text" },
+  });
+  expect([made.code, made.body.note, made.body.regarding.name]).toEqual([201, "text", "p"]);
+  const core = await api.ask("GET", "/api/v1/namespaces/a/events/e");
+  expect(core.body).toMatchObject({ kind: "Event", apiVersion: "v1", message: "text", involvedObject: { name: "p" }, reportingComponent: "example.com/c" });
+  expect(namesOf((await api.ask("GET", "/apis/events.k8s.io/v1/namespaces/a/events", { query: { fieldSelector: "regarding.name=p" } })).body.items)).toEqual(["e"]);
+});
