@@ -226,7 +226,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     log: log.with({ part: "controllers" }),
     rootCa: () => pki.authority("server-ca").bundlePem,
     nodeIpam: { clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(",") },
-    approveServing: true,
+    approveServing: true, localStorage: enabled("local-storage"),
     tokenFor: ({ metadata: { name, namespace = "", uid } }, secret) => signJwt(encodeLegacyClaims({ namespace, secretName: secret.metadata.name, serviceAccount: { name, uid } }), keys.signing),
     authorityFor: (signer) => (signer === "kubernetes.io/kubelet-serving" ? pki.authority("server-ca") : signer.startsWith("kubernetes.io/kube-apiserver-client") ? pki.authority("client-ca") : undefined),
   }) : [];
@@ -245,7 +245,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
         const client = loopbackClient();
         await ensureBootstrapPolicy(client, { signal, log });
         await ensureBootstrapObjects(client, {
-          apiServiceIp, apiServicePort: 443, advertise, clusterDns: settings.clusterDns,
+          apiServiceIp, apiServicePort: 443, advertise, clusterDns: settings.clusterDns, localStorage: enabled("local-storage") && enabled("controllers"),
           clientCa: pki.authority("client-ca").bundlePem, requestHeaderCa: pki.authority("request-header-ca").bundlePem,
         }, signal);
         await ensureJoinObjects(client, { server: url, serverCa: pki.authority("server-ca").bundlePem, clientCa: pki.authority("client-ca").bundlePem, settings: sharedSettings(settings) }, signal);

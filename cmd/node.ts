@@ -36,6 +36,7 @@ import { kubeletConfiguration } from "../node/kubelet/server/configz.ts";
 import { podDirectory } from "../node/kubelet/volumes/pod-directories.ts";
 import { kubeletServer } from "../node/kubelet/server/server.ts";
 import { kubelet } from "../node/kubelet/kubelet.ts";
+import { localPathDirectories } from "../node/kubelet/volumes/local-path.ts";
 import { systemCgroups } from "../node/os/cgroup.ts";
 import { exec } from "../node/os/exec.ts";
 import { nftProgram } from "../node/os/exec-nft.ts";
@@ -119,6 +120,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
   });
   const agentServer = kubeletServer({
     api: agent.api, host: "::", port: agentSettings.port, tls: options.kubeletTls.material, clientCa: options.kubeletTls.clientCa, client,
+    localPath: localPathDirectories({ root: settings.defaultLocalStoragePath ?? join(paths.dataDir, "storage"), mounts }),
     configz: () => (kubeletConfiguration(agentSettings)), clock, metrics, log: log.with({ part: "kubelet server" }),
   });
   options.kubeletTls.onReload?.(() => agentServer.reloadCertificates());

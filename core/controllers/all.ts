@@ -18,6 +18,7 @@ import { endpointSliceController } from "./endpointslice/endpointslice.ts";
 import { endpointSliceMirroringController } from "./endpointslicemirroring/endpointslicemirroring.ts";
 import { garbageCollector } from "./garbagecollector/garbagecollector.ts";
 import { jobControllers } from "./job/job.ts";
+import { localStorageController } from "./localstorage/localstorage.ts";
 import { namespaceController } from "./namespace/namespace.ts";
 import { type NodeIpamConfig, nodeIpamController } from "./nodeipam/nodeipam.ts";
 import { nodeLifecycleControllers } from "./nodelifecycle/nodelifecycle.ts";
@@ -44,6 +45,8 @@ export interface AllControllersDeps extends ControllerDeps {
   /** --node-monitor-grace-period, --terminated-pod-gc-threshold */
   readonly nodeGraceMs?: number | undefined;
   readonly terminatedPodsMax?: number | undefined;
+  /** Provisions volumes of the class local-path. */
+  readonly localStorage?: boolean | undefined;
   /** Signs CertificateSigningRequests of these signer names; absent: none are signed. */
   readonly authorityFor?: AuthorityFor | undefined;
   /** Approves serving certificates that a node asks for itself, for the names its Node has. Upstream leaves that to the administrator. */
@@ -53,7 +56,7 @@ export interface AllControllersDeps extends ControllerDeps {
 }
 
 export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
-  const { clock, log, rootCa, tokenFor, nodeIpam, authorityFor, approveServing = false } = deps;
+  const { clock, log, rootCa, tokenFor, nodeIpam, authorityFor, approveServing = false, localStorage = true } = deps;
   const metrics = deps.metrics === undefined ? undefined : controllerMetrics(deps.metrics);
   const controllers = [
     deploymentController(deps), replicaSetController(deps), replicationController(deps),
@@ -65,7 +68,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
     clusterRoleAggregationController(deps),
     csrApprovingController({ ...deps, approveServing }), csrCleanerController(deps), ...(authorityFor === undefined ? [] : [csrSigningController({ ...deps, authorityFor })]),
     ...disruptionControllers(deps),
-    volumeBinder(deps), claimProtectionController(deps), volumeProtectionController(deps), classProtectionController(deps),
+    volumeBinder(deps), ...(localStorage ? [localStorageController(deps)] : []), claimProtectionController(deps), volumeProtectionController(deps), classProtectionController(deps),
     ...(tokenFor === undefined ? [] : [serviceAccountTokensController({ ...deps, rootCa, tokenFor })]),
   ];
   return [garbageCollector({ ...deps, metrics }), ...controllers.map((controller) => runController(controller, { clock, log, metrics }))];

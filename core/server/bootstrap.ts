@@ -2,10 +2,12 @@
  * The objects a cluster is born with. Made at every start if they are missing, through the API like everybody else's; what users changed stays.
  *
  * Source: kubernetes v1.36 pkg/controlplane/controller/{systemnamespaces,kubernetesservice}, pkg/registry/scheduling/rest
+ * The storage class is k3s's.
  */
 import type { ConfigMap, Endpoints, Namespace, Service } from "../api/gen/core.v1.ts";
 import type { EndpointSlice } from "../api/gen/discovery.v1.ts";
 import type { PriorityClass } from "../api/gen/scheduling.v1.ts";
+import type { StorageClass } from "../api/gen/storage.v1.ts";
 import type { ApiObject, NewObject } from "../api/meta/object-meta.ts";
 import { isAlreadyExists, isNotFound } from "../api/meta/status-error.ts";
 import type { Client, ResourceRef } from "../client/client.ts";
@@ -17,6 +19,8 @@ export interface BootstrapOptions {
   /** Where this server is reached by members of the cluster. */
   readonly advertise: { readonly address: string; readonly port: number };
   readonly clusterDns: string;
+  /** Whether there is the class local-path. */
+  readonly localStorage: boolean;
   /** PEM: who signs client certificates, and who signs those of the aggregation layer. */
   readonly clientCa: string;
   readonly requestHeaderCa: string;
@@ -35,11 +39,13 @@ const endpoints: ResourceRef<Endpoints> = { group: "", version: "v1", plural: "e
 const configMaps: ResourceRef<ConfigMap> = { group: "", version: "v1", plural: "configmaps", kind: "ConfigMap", namespaced: true };
 const slices: ResourceRef<EndpointSlice> = { group: "discovery.k8s.io", version: "v1", plural: "endpointslices", kind: "EndpointSlice", namespaced: true };
 const priorityClasses: ResourceRef<PriorityClass> = { group: "scheduling.k8s.io", version: "v1", plural: "priorityclasses", kind: "PriorityClass", namespaced: false };
+const storageClasses: ResourceRef<StorageClass> = { group: "storage.k8s.io", version: "v1", plural: "storageclasses", kind: "StorageClass", namespaced: false };
 
 export async function ensureBootstrapObjects(client: Client, options: BootstrapOptions, signal: AbortSignal): Promise<void> {
   for (const name of NAMESPACES) await ensure(client, namespaces, { apiVersion: "v1", kind: "Namespace", metadata: { name }, spec: {} }, signal);
   for (const { name, value, description } of PRIORITY_CLASSES)
     await ensure(client, priorityClasses, { apiVersion: "scheduling.k8s.io/v1", kind: "PriorityClass", metadata: { name }, value, description }, signal);
+  if (options.localStorage) await ensure(client, storageClasses, LOCAL_PATH, signal);
   await ensure(client, services, apiService(options), signal);
   await replace(client, endpoints, apiEndpoints(options), signal);
   await replace(client, slices, apiSlice(options), signal);
@@ -67,6 +73,13 @@ async function replace<T extends ApiObject>(client: Client, ref: ResourceRef<T>,
   const name = { metadata: { name: metadata.name!, namespace: metadata.namespace } };
   await client.resource(ref).patch(name, "application/merge-patch+json", { metadata: { labels: metadata.labels }, ...content }, { signal });
 }
+
+/** Directories on the nodes' disks: core/controllers/localstorage. */
+const LOCAL_PATH: NewObject<StorageClass> = {
+  apiVersion: "storage.k8s.io/v1", kind: "StorageClass",
+  metadata: { name: "local-path", annotations: { "storageclass.kubernetes.io/is-default-class": "true" } },
+  provisioner: "coracle.io/local-path", reclaimPolicy: "Delete", volumeBindingMode: "WaitForFirstConsumer",
+};
 
 function apiService({ apiServiceIp, apiServicePort, advertise }: BootstrapOptions): NewObject<Service> {
   return {

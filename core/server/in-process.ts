@@ -64,7 +64,7 @@ function objectOf(answer: Answer): unknown {
 /** What a node or a pod answers through its proxy is no Status: above 400 it becomes one with the answer's text. */
 async function rawValue({ status, headers, body }: RawAnswer): Promise<unknown> {
   const text = typeof body === "string" ? body : body instanceof Uint8Array ? Buffer.from(body).toString() : await textOf(body);
-  if (status >= 400) throw statusError({ code: status, reason: status === 404 ? "NotFound" : status >= 500 ? "InternalError" : "Unknown", message: text.trim() || `the server answered ${status}` });
+  if (status >= 400) throw statusError({ code: status, reason: status === 404 ? "NotFound" : status >= 500 ? "InternalError" : "", message: text.trim() || `the server answered ${status}` });
   return headers["content-type"]?.startsWith("application/json") ? JSON.parse(text) : text;
 }
 

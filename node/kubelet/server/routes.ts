@@ -2,6 +2,7 @@
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Metrics } from "../../../core/observe/metrics.ts";
 import type { KubeletApi } from "../kubelet-api.ts";
+import { BadName, type LocalPathDirectories } from "../volumes/local-path.ts";
 import { type Answer, AnswerError, json, text } from "./answer.ts";
 import { containerLogs } from "./container-logs.ts";
 import { cadvisorMetrics, METRICS_TYPE, resourceMetrics } from "./pod-metrics.ts";
@@ -12,6 +13,8 @@ export interface Routed {
   readonly metrics: Metrics;
   readonly configz: () => Readonly<Record<string, unknown>>;
   readonly clock: Clock;
+  /** Absent: this node has no local-path volumes. */
+  readonly localPath: LocalPathDirectories | undefined;
   readonly method: string;
   /** Of the path: decoded, without the empty ones. */
   readonly parts: readonly string[];
@@ -34,6 +37,7 @@ export async function route(asked: Routed): Promise<Answer> {
       if (method !== "POST") throw new AnswerError(405, "405: Method Not Allowed");
       return await run(asked, rest);
     }
+    case "localPath": return await localPath(asked, rest);
   }
   if (!isGet) throw new AnswerError(405, "405: Method Not Allowed");
   switch (root) {
@@ -52,6 +56,20 @@ export async function route(asked: Routed): Promise<Answer> {
     case "logs": return await systemLogs(api.logDir, rest.join("/"), query);
   }
   return text(404, "404 page not found\n");
+}
+
+/** POST makes the directory of a volume and says where it is, DELETE removes it. */
+async function localPath({ localPath: directories, method }: Routed, [name = "", ...rest]: readonly string[]): Promise<Answer> {
+  if (!directories || rest.length > 0) return text(404, "404 page not found\n");
+  try {
+    if (method === "POST") return json({ path: await directories.make(name) });
+    if (method !== "DELETE") throw new AnswerError(405, "405: Method Not Allowed");
+    await directories.remove(name);
+    return json({});
+  } catch (error) {
+    if (error instanceof BadName) throw new AnswerError(400, error.message);
+    throw error;
+  }
 }
 
 function podList(items: readonly unknown[]): unknown {

@@ -19,6 +19,7 @@ import type { Log } from "../../../core/observe/log.ts";
 import type { Metrics } from "../../../core/observe/metrics.ts";
 import type { Certificate } from "../../../core/pki/x509.ts";
 import { KubeletApiError, type KubeletApi } from "../kubelet-api.ts";
+import type { LocalPathDirectories } from "../volumes/local-path.ts";
 import { type Answer, AnswerError, text } from "./answer.ts";
 import { authentication } from "./authentication.ts";
 import { authorization, nodeAttributes } from "./authorization.ts";
@@ -35,6 +36,8 @@ export interface KubeletServerOptions {
   readonly clientCa: () => readonly Certificate[];
   /** In the name of this node: TokenReviews and SubjectAccessReviews. */
   readonly client: Client;
+  /** Where local-path volumes are; absent: not on this node. */
+  readonly localPath?: LocalPathDirectories | undefined;
   /** What /configz shows. */
   readonly configz: () => Readonly<Record<string, unknown>>;
   readonly clock: Clock;
@@ -45,7 +48,7 @@ export interface KubeletServerOptions {
 const CODES: Readonly<Record<KubeletApiError["code"], number>> = { "pod-not-found": 404, "container-not-found": 404, "bad-request": 400, "unavailable": 500 };
 const UPGRADED: ReadonlySet<string> = new Set(["exec", "attach", "portForward"]);
 
-export function kubeletServer({ api, host, port, tls, clientCa, client, configz, clock, log, metrics }: KubeletServerOptions): HttpsServer {
+export function kubeletServer({ api, host, port, tls, clientCa, client, localPath, configz, clock, log, metrics }: KubeletServerOptions): HttpsServer {
   const authenticate = authentication({ client, roots: clientCa, clock });
   const authorize = authorization({ client, nodeName: api.nodeName, clock });
   const requests = metrics.counter("kubelet_http_requests_total", "Number of the http requests received since the server started");
@@ -72,7 +75,7 @@ export function kubeletServer({ api, host, port, tls, clientCa, client, configz,
   async function answerTo(request: IncomingMessage, connection: Connection, signal: AbortSignal): Promise<Answer> {
     const { path, query, parts } = targetOf(request);
     await check(request, connection, path, signal);
-    return await route({ api, metrics, configz, clock, method: request.method ?? "GET", parts, query, signal });
+    return await route({ api, metrics, configz, clock, localPath, method: request.method ?? "GET", parts, query, signal });
   }
 
   function handler(request: IncomingMessage, response: ServerResponse, connection: Connection): void {

@@ -1,0 +1,55 @@
+import { expect, test } from "vitest";
+import { eventually } from "../../../test/fake-api.ts";
+import { withControllers } from "../../../test/run-controllers.ts";
+import { EVENTS, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES } from "../../client/resources.ts";
+import { volumeBinder } from "../volume/volume.ts";
+import { localStorageController } from "./localstorage.ts";
+import type { NodeDirectories } from "./node-directories.ts";
+
+test("a claim gets a directory where its pod is, and the directory goes with the claim, once its node answers", () => {
+  const disk = new Set<string>();
+  let away = true;
+  const directories: NodeDirectories = {
+    async make(node, name) {
+      if (away) throw new Error("error dialing backend");
+      disk.add(`${node}:${name}`);
+      return `/storage/${name}`;
+    },
+    async remove(node, name) {
+      if (away) throw new Error("error dialing backend");
+      disk.delete(`${node}:${name}`);
+    },
+  };
+  return withControllers((deps) => [volumeBinder(deps), localStorageController({ ...deps, directories })], async (api, call) => {
+    const claims = api.client.resource(PERSISTENT_VOLUME_CLAIMS);
+    await api.client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n", labels: { "kubernetes.io/hostname": "n-host" } }, spec: {} }, call);
+    await api.client.resource(STORAGE_CLASSES).create({ apiVersion: "storage.k8s.io/v1", kind: "StorageClass", metadata: { name: "local-path" }, provisioner: "coracle.io/local-path", volumeBindingMode: "WaitForFirstConsumer", reclaimPolicy: "Delete" }, call);
+    const make = (name: string, mode: "ReadWriteOnce" | "ReadWriteMany", node: string) => claims.create({
+      apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name, namespace: "ns", annotations: { "volume.kubernetes.io/selected-node": node } },
+      spec: { accessModes: [mode], storageClassName: "local-path", resources: { requests: { storage: "1Gi" } } },
+    }, call);
+    const { metadata: { uid } } = await make("data", "ReadWriteOnce", "n");
+    await make("many", "ReadWriteMany", "n");
+    await make("lost", "ReadWriteOnce", "gone");
+    const messages = () => api.all(EVENTS).filter(({ reason }) => reason === "ProvisioningFailed").map(({ message }) => message);
+    for (const why of ["error dialing backend", "Only support ReadWriteOnce access mode", `node "gone" not found`]) await eventually(messages, (all) => all.includes(`failed to provision volume with StorageClass "local-path": ${why}`));
+    const claim = (name: string) => api.all(PERSISTENT_VOLUME_CLAIMS).find(({ metadata }) => metadata.name === name);
+    await eventually(() => claim("lost")?.metadata.annotations, (annotations) => annotations?.["volume.kubernetes.io/selected-node"] === undefined);
+
+    away = false;
+    await eventually(() => claim("data")?.status?.phase, (phase) => phase === "Bound");
+    expect([...disk]).toEqual([`n:pvc-${uid}_ns_data`]);
+    expect(api.all(PERSISTENT_VOLUMES)).toMatchObject([{
+      metadata: { name: `pvc-${uid}`, annotations: { "pv.kubernetes.io/provisioned-by": "coracle.io/local-path" } }, status: { phase: "Bound" },
+      spec: { local: { path: `/storage/pvc-${uid}_ns_data` }, claimRef: { name: "data", uid }, capacity: { storage: "1Gi" }, nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions: [{ values: ["n-host"] }] }] } } },
+    }]);
+
+    away = true;
+    await claims.delete({ metadata: { name: "data", namespace: "ns" } }, {}, call);
+    await eventually(() => api.all(EVENTS).filter(({ reason }) => reason === "VolumeFailedDelete"), (all) => all.length > 0);
+    expect(api.all(PERSISTENT_VOLUMES)[0]?.status?.phase).toBe("Released");
+    away = false;
+    await eventually(() => api.all(PERSISTENT_VOLUMES), (all) => all.length === 0);
+    expect(disk.size).toBe(0);
+  });
+});

@@ -1,0 +1,116 @@
+/**
+ * The provisioner of the class local-path: a volume is a directory on the node of the first pod that uses it, and stays there.
+ *
+ *   claim, node chosen ─▶ the node makes the directory ─▶ PersistentVolume (local, bound to the node) ─▶ the binder binds it
+ *   volume released    ─▶ the node removes it          ─▶ PersistentVolume deleted
+ *
+ * The node is asked over its kubelet (node/kubelet/volumes/local-path.ts), so an object says no more than what the disk holds. A node that is
+ * away is asked again later; one that no longer exists took its directories with it. Sizes are not enforced: the disk is shared.
+ */
+import type { Node, PersistentVolume, PersistentVolumeClaim } from "../../api/gen/core.v1.ts";
+import { annotationsOf, hasFinalizer, isDeleting, keyOf, namespaceOf, type ObjectKey, objectKey, splitKey } from "../../api/meta/object-meta.ts";
+import { isAlreadyExists, isNotFound } from "../../api/meta/status-error.ts";
+import { NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES } from "../../client/resources.ts";
+import { type Controller, mapped } from "../controller.ts";
+import type { ControllerDeps } from "../deps.ts";
+import { messageOf } from "../pod-control.ts";
+import { ANNOTATION } from "../volume/plan.ts";
+import { type NodeDirectories, nodeDirectories } from "./node-directories.ts";
+import { directoryName, doomedDirectory, FINALIZER, isOrphanedFinalizer, PROVISIONER, refusal, volumeFor, volumeName, wantsVolume } from "./plan.ts";
+
+type Deps = Pick<ControllerDeps, "client" | "informers" | "events"> & { readonly directories?: NodeDirectories };
+type Claim = Readonly<PersistentVolumeClaim>;
+type Volume = Readonly<PersistentVolume>;
+
+/** One node that is slow to answer must not hold up the others. */
+const WORKERS = 4;
+
+export function localStorageController({ client, informers, events, directories = nodeDirectories(client) }: Deps): Controller {
+  const claims = informers.of(PERSISTENT_VOLUME_CLAIMS);
+  const volumes = informers.of(PERSISTENT_VOLUMES);
+  const classes = informers.of(STORAGE_CLASSES);
+  const nodes = informers.of(NODES);
+  const claimClient = client.resource(PERSISTENT_VOLUME_CLAIMS);
+  const volumeClient = client.resource(PERSISTENT_VOLUMES);
+  const nodeClient = client.resource(NODES);
+  const recorder = events.from({ component: PROVISIONER });
+
+  return {
+    name: "local-storage",
+    workers: WORKERS,
+    watches: [
+      mapped(claims, ({ object, deleted }) => (!deleted && wantsVolume(object) ? [keyOf(object)] : [])),
+      mapped(volumes, ({ object, deleted }) => (!deleted && (doomedDirectory(object) !== undefined || isOrphanedFinalizer(object)) ? [keyOf(object)] : [])),
+    ],
+    reads: [classes, nodes],
+    async reconcile(key, { signal }) {
+      if (splitKey(key).namespace === "") {
+        const volume = volumes.get(key);
+        if (volume !== undefined) await (isOrphanedFinalizer(volume) ? letGo(volume, signal) : remove(volume, signal));
+      } else {
+        const claim = claims.get(key);
+        if (claim !== undefined && wantsVolume(claim)) await provision(claim, signal);
+      }
+    },
+  };
+
+  async function provision(claim: Claim, signal: AbortSignal): Promise<void> {
+    if (volumes.get(objectKey("", volumeName(claim))) !== undefined) return;
+    const storageClass = classes.get(objectKey("", claim.spec.storageClassName ?? ""));
+    if (storageClass === undefined) return; // the binder says so
+    const fail = (why: string): void => recorder.event(claim, "Warning", "ProvisioningFailed", `failed to provision volume with StorageClass "${storageClass.metadata.name}": ${why}`);
+    const refused = refusal(claim);
+    if (refused !== undefined) return fail(refused);
+    const selected = annotationsOf(claim)[ANNOTATION.selectedNode];
+    if (selected === undefined) return fail(`configuration error, no node was specified: the class needs volumeBindingMode WaitForFirstConsumer`);
+    const node = await nodeNamed(selected, signal);
+    if (node === undefined) { // to be placed anew
+      fail(`node "${selected}" not found`);
+      const { [ANNOTATION.selectedNode]: _, ...annotations } = annotationsOf(claim);
+      await claims.caughtUp([await claimClient.update({ ...claim, metadata: { ...claim.metadata, annotations } }, { signal })], signal);
+      return;
+    }
+    recorder.event(claim, "Normal", "Provisioning", `External provisioner is provisioning volume for claim "${namespaceOf(claim)}/${claim.metadata.name}"`);
+    try {
+      const path = await directories.make(selected, directoryName(claim), signal);
+      const made = await volumeClient.create(volumeFor(claim, { storageClass, node, path }), { signal });
+      recorder.event(claim, "Normal", "ProvisioningSucceeded", `Successfully provisioned volume ${made.metadata.name}`);
+      await volumes.caughtUp([made], signal);
+    } catch (error) {
+      if (signal.aborted || isAlreadyExists(error)) return; // made before we were interrupted
+      fail(messageOf(error));
+      throw error;
+    }
+  }
+
+  async function remove(volume: Volume, signal: AbortSignal): Promise<void> {
+    const doomed = doomedDirectory(volume);
+    if (doomed === undefined) return;
+    try {
+      if ((await nodeNamed(doomed.node, signal)) !== undefined) await directories.remove(doomed.node, doomed.name, signal);
+    } catch (error) {
+      if (!signal.aborted) recorder.event(volume, "Warning", "VolumeFailedDelete", messageOf(error));
+      throw error;
+    }
+    try {
+      const left = isDeleting(volume) ? volume : await volumeClient.delete(volume, { preconditions: { uid: volume.metadata.uid } }, { signal });
+      if (left !== undefined && hasFinalizer(left, FINALIZER)) await letGo(left, signal);
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+    await volumes.sawDeleted([volume], signal);
+  }
+
+  async function letGo(volume: Volume, signal: AbortSignal): Promise<void> {
+    await volumeClient.update({ ...volume, metadata: { ...volume.metadata, finalizers: (volume.metadata.finalizers ?? []).filter((one) => one !== FINALIZER) } }, { signal });
+  }
+
+  /** Our copy may be old: before a node counts as gone, the server is asked. */
+  async function nodeNamed(name: string, signal: AbortSignal): Promise<Readonly<Node> | undefined> {
+    const known = nodes.get(name as ObjectKey);
+    return known ?? await nodeClient.get({ metadata: { name } }, { signal }).catch((error: unknown) => {
+      if (!isNotFound(error)) throw error;
+      return undefined;
+    });
+  }
+}

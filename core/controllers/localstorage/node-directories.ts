@@ -1,0 +1,24 @@
+/** The directories of local-path volumes, as their nodes make and remove them: requests to the kubelets through the API server. */
+import type { Client } from "../../client/client.ts";
+
+export interface NodeDirectories {
+  /** Its path on the node. */
+  make(node: string, name: string, signal: AbortSignal): Promise<string>;
+  remove(node: string, name: string, signal: AbortSignal): Promise<void>;
+}
+
+/** A large directory on a slow card takes a while to go; who gave up waiting asks again, and it goes on from there. */
+const ANSWER_MS = 120_000;
+
+export function nodeDirectories(client: Client): NodeDirectories {
+  const ask = (method: "POST" | "DELETE", node: string, name: string, signal: AbortSignal): Promise<unknown> =>
+    client.request({ method, path: `/api/v1/nodes/${encodeURIComponent(node)}/proxy/localPath/${encodeURIComponent(name)}`, signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]) });
+  return {
+    async make(node, name, signal) {
+      const { path } = ((await ask("POST", node, name, signal)) ?? {}) as { readonly path?: unknown };
+      if (typeof path !== "string" || path === "") throw new Error(`node ${node} did not say where the volume is`);
+      return path;
+    },
+    async remove(node, name, signal) { await ask("DELETE", node, name, signal); },
+  };
+}
