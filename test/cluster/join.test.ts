@@ -88,6 +88,7 @@ spec:
     metadata: {labels: {app: ${host}, web: all}}
     spec:
       nodeSelector: {kubernetes.io/hostname: ${host}}
+      terminationGracePeriodSeconds: 1
       containers:
       - name: httpd
         image: busybox:1

@@ -125,6 +125,29 @@ test("a server that goes away and comes back is not asked in between, and watche
   });
 });
 
+test("of several servers the first that answers is used, and left when it goes; nothing is asked while all is well", async () => {
+  const up = new Set(["https://a", "https://b"]);
+  const probes: string[] = [];
+  const reach = reachability({ servers: () => ["https://a", "https://b"], clock, random, log, probe: async (server) => { probes.push(server); if (!up.has(server)) throw new Error("down"); } });
+  const stop = new AbortController();
+  const life = reach.run(stop.signal, () => {});
+  await reach.whenOnline(stop.signal);
+  const { connection } = reach;
+  expect([reach.server(), probes.join()]).toEqual(["https://a", "https://a"]);
+  up.delete("https://a");
+  reach.suspect();
+  await eventually(() => reach.server(), (server) => server === "https://b");
+  expect([connection.aborted, reach.connection.aborted, reach.state, probes.join()]).toEqual([true, false, "online", "https://a,https://a,https://b"]);
+  up.clear();
+  reach.suspect();
+  await eventually(() => reach.state, (state) => state === "offline");
+  up.add("https://a");
+  await reach.whenOnline(AbortSignal.timeout(5000));
+  expect([reach.server(), reach.offlineSinceMs]).toEqual(["https://a", undefined]);
+  stop.abort();
+  await life;
+});
+
 test("tokens that were issued are good for the next life", async () => {
   const path = join(mkdtempSync(join(tmpdir(), "checkpoint-")), "journal");
   const signal = AbortSignal.timeout(20_000);

@@ -212,7 +212,9 @@ function isCollection(path: string): boolean {
 
 function unreachable(server: string, cause?: unknown): StatusError {
   const { status } = serviceUnavailable(`cannot reach ${server}${cause instanceof Error ? `: ${cause.message}` : ""}`);
-  return new StatusError(status, { cause });
+  const error = new StatusError(status, { cause });
+  error.stack = `${error.name}: ${error.message}`; // told often, and always from here
+  return error;
 }
 
 function isUnreachable(error: unknown): boolean { return error instanceof StatusError && UNREACHABLE.has(error.code); }

@@ -24,9 +24,12 @@ export function keptForm(resource: string, object: Readonly<ApiObject>): ApiObje
 
 export function withoutType({ apiVersion: _, kind: __, ...rest }: ApiObject): ApiObject { return rest as ApiObject; }
 
-/** Whether a change has to be on the disk soon: all but the status of a pod that goes on running. */
+/** Where a pod is built from: without them it does not start again. What only routes traffic may be half a minute old. */
+const URGENT: ReadonlySet<string> = new Set(["pods", "secrets", "configmaps", "serviceaccounts", "persistentvolumeclaims", "persistentvolumes", "runtimeclasses"]);
+
+/** Whether a change has to be on the disk soon. Not so the status of a pod that goes on running. */
 export function isUrgent(resource: string, before: ApiObject | undefined, after: ApiObject): boolean {
-  if (before === undefined || resource !== "pods") return true;
+  if (before === undefined || resource !== "pods") return URGENT.has(resource);
   const { status: a, ...old } = before as Pod;
   const { status: b, ...next } = after as Pod;
   return a?.phase !== b?.phase || !Bun.deepEquals(old, next);
