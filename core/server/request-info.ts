@@ -74,7 +74,8 @@ function verbOf(method: string): Verb {
     case "PUT": return "update";
     case "PATCH": return "patch";
     case "DELETE": return "delete";
-    default: return "get"; // GET, HEAD
+    case "GET": case "HEAD": return "get";
+    default: return method.toLowerCase(); // which no resource knows
   }
 }
 

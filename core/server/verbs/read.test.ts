@@ -136,3 +136,17 @@ test("one resource under two groups: events", async () => {
   expect(core.body).toMatchObject({ kind: "Event", apiVersion: "v1", message: "text", involvedObject: { name: "p" }, reportingComponent: "example.com/c" });
   expect(namesOf((await api.ask("GET", "/apis/events.k8s.io/v1/namespaces/a/events", { query: { fieldSelector: "regarding.name=p" } })).body.items)).toEqual(["e"]);
 });
+
+test.each([
+  ["POST", `${MAPS}/m0`, 405, "the server does not allow this method on the requested resource"],
+  ["PUT", MAPS, 405, "the server does not allow this method on the requested resource"],
+  ["OPTIONS", MAPS, 405, "the server does not allow this method on the requested resource"],
+  ["POST", "/api/v1/configmaps", 405, "the server does not allow this method on the requested resource"],
+  ["GET", "/api/v1/configmaps/m0", 404, "the server could not find the requested resource"],
+  ["GET", "/api/v1/namespaces/a/nodes", 404, "the server could not find the requested resource"],
+  ["GET", `${MAPS}/m0/nothing`, 404, "the server could not find the requested resource"],
+  ["GET", "/api/v1/nothings", 404, "the server could not find the requested resource"],
+])("%s %s is %i", async (method, path, code, message) => {
+  const told = await api.ask(method, path, { body: {} });
+  expect([told.code, told.body.message]).toEqual([code, message]);
+});
