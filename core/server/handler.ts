@@ -135,15 +135,29 @@ function genericHandler(verbs: Readonly<Record<string, ResourceHandler>>, info: 
   const allowed: readonly string[] | undefined = info.subresource === "" ? row.verbs : row.subresources.find(({ name }) => name === info.subresource)?.verbs;
   if (!allowed && custom) throw notFound({ group: info.group, resource: info.resource }, info.name);
   if (!allowed || (info.namespace !== "" && !row.namespaced && info.resource !== "namespaces")) throw pathNotFound();
-  const handler = verbs[info.verb];
-  if (!handler || !store || !allowed.includes(info.verb))
-    throw methodNotSupported({ group: info.group, resource: info.resource }, info.verb);
+  if (row.namespaced && info.namespace === "" && NAMED.has(info.verb)) throw pathNotFound();
+  const handler = Object.hasOwn(verbs, info.verb) ? verbs[info.verb] : undefined;
+  if (!handler || !store || !allowed.includes(info.verb) || !fitsPath(info, row.namespaced))
+    throw custom ? methodNotSupported({ group: info.group, resource: info.resource }, info.verb) : methodNotAllowed();
   return (scope) => {
     checkAcceptable(scope, true);
     const deprecated = deprecation(row);
     if (deprecated !== undefined) scope.warnings.push(deprecated);
     return handler(scope);
   };
+}
+
+/** Verbs that are about one object. */
+const NAMED: ReadonlySet<string> = new Set(["get", "update", "patch", "delete"]);
+
+/** One object is named, a collection is not; objects are made where they will be. */
+function fitsPath({ verb, name, subresource, namespace }: ResourceRequestInfo, namespaced: boolean): boolean {
+  if (NAMED.has(verb)) return name !== "";
+  return verb !== "create" || ((name === "") === (subresource === "") && (!namespaced || namespace !== ""));
+}
+
+function methodNotAllowed(): StatusError {
+  return statusError({ code: 405, reason: "MethodNotAllowed", message: "the server does not allow this method on the requested resource", details: {} });
 }
 
 export function pathNotFound(): StatusError {
