@@ -61,6 +61,7 @@ import { apiHandler, type PathHandler } from "../core/server/handler.ts";
 import { type HealthCheck, healthPaths, metricsPath, versionPath } from "../core/server/health.ts";
 import { httpFront } from "../core/server/http.ts";
 import { inProcessTransport } from "../core/server/in-process.ts";
+import { kubernetesEndpoints } from "../core/server/kubernetes-endpoints.ts";
 import { openApiPaths } from "../core/server/openapi.ts";
 import { METRICS_ROWS, metricsHandlers } from "../core/server/metrics-api/metrics-api.ts";
 import type { NodeProxyDeps } from "../core/server/node-proxy/backend.ts";
@@ -68,14 +69,15 @@ import { nodeProxyHandlers } from "../core/server/special/node-proxy.ts";
 import { ensureJoinObjects } from "../core/server/join-objects.ts";
 import { specialHandlers } from "../core/server/special/special.ts";
 import { VERBS } from "../core/server/verbs/all.ts";
-import { openStore } from "../storage/open.ts";
-import type { Value } from "../storage/store.ts";
 import { buildInfo, descriptionsPath } from "./assets.ts";
 import { ConfigError } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
-import { sharedSettings } from "./cluster-settings.ts";
+import { criticalSettings, sharedSettings } from "./cluster-settings.ts";
+import { openDatastore } from "./datastore.ts";
+import { leading, type LeadingOptions } from "./leading.ts";
 import type { Paths } from "./paths.ts";
-import { clusterToken, givenToken } from "./token-file.ts";
+import { shareKeys } from "./shared-keys.ts";
+import { clusterSecret, clusterToken, givenToken } from "./token-file.ts";
 import { serverTunnel } from "./tunnel.ts";
 import { gitVersion, versionInfo } from "./version.ts";
 
@@ -92,6 +94,8 @@ export interface ControlPlaneOptions {
   readonly random: Random;
   readonly log: Log;
   readonly metrics: Metrics;
+  /** Ends waiting for the datastore. */
+  readonly signal: AbortSignal;
 }
 
 export interface ControlPlane {
@@ -106,7 +110,7 @@ export interface ControlPlane {
 }
 
 export async function controlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
-  const { settings, paths, node, clock, random, log, metrics } = options;
+  const { settings, paths, node, clock, random, log, metrics, signal } = options;
   const serviceCidr = parseCidr(settings.serviceCidr)!;
   const apiServiceIp = formatIp(nthAddress(serviceCidr, 1n));
   const advertise = { address: settings.advertiseAddress ?? node.ips[0]!, port: settings.httpsListenPort };
@@ -114,13 +118,16 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const apiAudiences = [`${ISSUER_PATH}.${settings.clusterDomain}`];
   const issuer = apiAudiences[0]!;
 
-  const store = await openStore({ path: paths.store, clock, volatile: isVolatile, onTrouble: (error) => log.error("the store could not write behind", { error }) });
+  const { store, isShared, trouble } = await openDatastore({ settings, path: paths.store, clock, log, signal });
+  const given = givenToken(settings);
+  const secret = await clusterSecret({ path: paths.token, given, random });
+  const releasedMs = Date.parse(buildInfo().date);
+  if (isShared) await shareKeys({ store, dir: paths.tls, secret, given, settings: criticalSettings(settings), clock, random, log, releasedMs });
   const pki = await openPki({
-    dir: paths.tls, clock, random, log, releasedMs: Date.parse(buildInfo().date),
+    dir: paths.tls, clock, random, log, releasedMs,
     names: () => ({ nodeName: node.name, nodeIps: node.ips, serviceIps: [apiServiceIp], clusterDomain: settings.clusterDomain, extra: [...settings.tlsSan, ...(settings.advertiseAddress ? [settings.advertiseAddress] : [])] }),
   });
-
-  const joinSecret = await clusterToken({ path: paths.token, given: givenToken(settings), caPem: pki.authority("server-ca").bundlePem, random });
+  const joinSecret = await clusterToken({ path: paths.token, given: secret, caPem: pki.authority("server-ca").bundlePem, random });
 
   const cache = new WatchCache(store);
   const loopbackClient = () => clientOver(transport(LOOPBACK, "kube-apiserver"));
@@ -166,7 +173,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const checks: HealthCheck[] = [
     { name: "ping", endpoints: ["livez", "readyz"], check: () => undefined },
     { name: "log", endpoints: ["livez", "readyz"], check: () => undefined },
-    { name: "etcd", endpoints: ["livez", "readyz"], check: () => (cache.revision > 0 ? undefined : "the store has not been read yet") },
+    { name: "etcd", endpoints: ["livez", "readyz"], check: async () => (cache.revision > 0 ? await trouble() : "the store has not been read yet") },
     { name: "informer-sync", endpoints: ["readyz"], check: () => (Object.values(rbacInformers).every(({ synced }) => synced) ? undefined : "informers not synced") },
     { name: "poststarthook/rbac/bootstrap-roles", endpoints: ["livez", "readyz"], check: () => (bootstrapped ? undefined : "not finished") },
   ];
@@ -221,15 +228,18 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const enabled = (part: string): boolean => !settings.disable.includes(part);
   const events = eventWriter({ client: loopbackClient(), clock, random, log });
   const schedulerClient = clientOver(transport({ name: "system:kube-scheduler", groups: ["system:authenticated"] }, "kube-scheduler"));
-  const controllers = enabled("controllers") ? allControllers({
-    client: clientOver(transport(LOOPBACK, "kube-controller-manager")), informers, events, clock, random, metrics,
+  const controllerClient = clientOver(transport(LOOPBACK, "kube-controller-manager"));
+  const leader: LeadingOptions = { isShared, nodeName: node.name, client: controllerClient, informers, events, clock, random, metrics, log };
+  const controllers = leading(leader, "kube-controller-manager", ({ informers, metrics }) => [...(enabled("controllers") ? allControllers({
+    client: controllerClient, informers, events, clock, random, metrics,
     log: log.with({ part: "controllers" }),
     rootCa: () => pki.authority("server-ca").bundlePem,
     nodeIpam: { clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(",") },
     approveServing: true, localStorage: enabled("local-storage"),
     tokenFor: ({ metadata: { name, namespace = "", uid } }, secret) => signJwt(encodeLegacyClaims({ namespace, secretName: secret.metadata.name, serviceAccount: { name, uid } }), keys.signing),
     authorityFor: (signer) => (signer === "kubernetes.io/kubelet-serving" ? pki.authority("server-ca") : signer.startsWith("kubernetes.io/kube-apiserver-client") ? pki.authority("client-ca") : undefined),
-  }) : [];
+  }) : []), ...(enabled("dns") ? [dnsEndpoints({ client: loopbackClient(), informers, clock, log: log.with({ part: "dns" }) })] : [])]);
+  const schedulers = enabled("scheduler") ? leading({ ...leader, client: schedulerClient }, "kube-scheduler", (deps) => [scheduler({ ...deps, client: schedulerClient, events, clock, random, log: log.with({ part: "scheduler" }) })]) : [];
 
   return {
     pki,
@@ -245,16 +255,16 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
         const client = loopbackClient();
         await ensureBootstrapPolicy(client, { signal, log });
         await ensureBootstrapObjects(client, {
-          apiServiceIp, apiServicePort: 443, advertise, clusterDns: settings.clusterDns, localStorage: enabled("local-storage") && enabled("controllers"),
+          apiServiceIp, apiServicePort: 443, apiServerPort: advertise.port, clusterDns: settings.clusterDns, localStorage: enabled("local-storage") && enabled("controllers"),
           clientCa: pki.authority("client-ca").bundlePem, requestHeaderCa: pki.authority("request-header-ca").bundlePem,
         }, signal);
         await ensureJoinObjects(client, { server: url, serverCa: pki.authority("server-ca").bundlePem, clientCa: pki.authority("client-ca").bundlePem, settings: sharedSettings(settings) }, signal);
         bootstrapped = true;
       }),
+      kubernetesEndpoints({ client: loopbackClient(), clock, random, log, nodeName: node.name, advertise }),
       events,
       ...controllers,
-      ...(enabled("dns") ? [dnsEndpoints({ client: loopbackClient(), informers, clock, log: log.with({ part: "dns" }) })] : []),
-      ...(enabled("scheduler") ? [scheduler({ client: schedulerClient, informers, events, clock, random, metrics, log: log.with({ part: "scheduler" }) })] : []),
+      ...schedulers,
     ],
     close: () => store.close(),
   };
@@ -278,14 +288,6 @@ function once(name: string, work: (signal: AbortSignal) => Promise<void>): Runna
       await aborted(signal);
     },
   };
-}
-
-/** Heartbeats and events may be lost by a crash; a lease that changes hands may not. */
-function isVolatile(key: string, value: Value | undefined, previous: Value | undefined): boolean {
-  if (key.startsWith("/registry/core/events/")) return true;
-  if (!key.startsWith("/registry/coordination.k8s.io/leases/")) return false;
-  const holder = (lease: Value | undefined): unknown => (lease?.["spec"] as { holderIdentity?: unknown } | undefined)?.holderIdentity;
-  return value !== undefined && previous !== undefined && holder(value) === holder(previous);
 }
 
 async function loadDescriptions(): Promise<Descriptions> {

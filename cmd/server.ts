@@ -35,7 +35,7 @@ export async function server(argv: readonly string[]): Promise<number> {
   const node = thisNode(settings);
   log.info("coracle server starts", { node: node.name, addresses: node.ips, dataDir: settings.dataDir });
 
-  const plane = await controlPlane({ ...common, node });
+  const plane = await controlPlane({ ...common, node, signal });
   try {
     await writeAdminKubeconfig(plane, settings, mode);
     const agent = settings.disableAgent ? undefined : nodeParts({ ...common, node, transport: plane.transport, kubeletTls: kubeletTls(plane) });

@@ -9,6 +9,11 @@ import { formatJoinToken, parseJoinToken } from "../core/pki/join-token.ts";
 import { ConfigError, readText } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
 
+/** What was given, else what is in the file, else a new secret; nothing is written yet. */
+export async function clusterSecret({ path, given, random }: { readonly path: string; readonly given: string | undefined; readonly random: Random }): Promise<string> {
+  return parse(given ?? (await readIfExists(path)) ?? Buffer.from(random.bytes(16)).toString("hex"));
+}
+
 /** Returns the secret. */
 export async function clusterToken({ path, given, caPem, random }: { readonly path: string; readonly given: string | undefined; readonly caPem: string; readonly random: Random }): Promise<string> {
   const found = await readIfExists(path);

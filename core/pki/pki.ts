@@ -49,12 +49,25 @@ export interface Pki {
   renew(): Promise<readonly string[]>;
 }
 
-export async function openPki(options: PkiOptions): Promise<Pki> {
-  const { dir, names, clock, log, releasedMs } = options;
-  await ensurePrivateDirectory(dir);
+/** What all servers of a cluster share, as files of `dir`: authorities, and the key that signs ServiceAccount tokens. */
+export const SHARED_FILES: readonly string[] = [...AUTHORITY_NAMES.flatMap((name) => [`${name}.crt`, `${name}.key`]), "service.key"];
+
+interface SharedKeys {
+  readonly authorities: ReadonlyMap<AuthorityName, Authority>;
+  readonly serviceAccountKeys: ServiceAccountKeys;
+}
+
+/** Makes what is missing of SHARED_FILES. */
+export async function ensureSharedKeys(options: Omit<PkiOptions, "names">): Promise<SharedKeys> {
+  await ensurePrivateDirectory(options.dir);
   const authorities = new Map<AuthorityName, Authority>();
   for (const name of AUTHORITY_NAMES) authorities.set(name, await ensureAuthority(name, options));
-  const serviceAccountKeys = await ensureServiceAccountKeys(dir);
+  return { authorities, serviceAccountKeys: await ensureServiceAccountKeys(options.dir) };
+}
+
+export async function openPki(options: PkiOptions): Promise<Pki> {
+  const { dir, names, clock, log, releasedMs } = options;
+  const { authorities, serviceAccountKeys } = await ensureSharedKeys(options);
   const leaves = new Map<string, Leaf>();
 
   async function ensure(spec: LeafSpec): Promise<string[]> {
@@ -86,7 +99,7 @@ export async function openPki(options: PkiOptions): Promise<Pki> {
   };
 }
 
-async function ensureAuthority(name: AuthorityName, { dir, clock, random, log, releasedMs }: PkiOptions): Promise<Authority> {
+async function ensureAuthority(name: AuthorityName, { dir, clock, random, log, releasedMs }: Omit<PkiOptions, "names">): Promise<Authority> {
   const certificatePath = join(dir, `${name}.crt`);
   const keyPath = join(dir, `${name}.key`);
   let bundlePem = await readIfExists(certificatePath);

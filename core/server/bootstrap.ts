@@ -4,8 +4,7 @@
  * Source: kubernetes v1.36 pkg/controlplane/controller/{systemnamespaces,kubernetesservice}, pkg/registry/scheduling/rest
  * The storage class is k3s's.
  */
-import type { ConfigMap, Endpoints, Namespace, Service } from "../api/gen/core.v1.ts";
-import type { EndpointSlice } from "../api/gen/discovery.v1.ts";
+import type { ConfigMap, Namespace, Service } from "../api/gen/core.v1.ts";
 import type { PriorityClass } from "../api/gen/scheduling.v1.ts";
 import type { StorageClass } from "../api/gen/storage.v1.ts";
 import type { ApiObject, NewObject } from "../api/meta/object-meta.ts";
@@ -16,8 +15,8 @@ export interface BootstrapOptions {
   /** The first address of the service range: the `kubernetes` Service. */
   readonly apiServiceIp: string;
   readonly apiServicePort: number;
-  /** Where this server is reached by members of the cluster. */
-  readonly advertise: { readonly address: string; readonly port: number };
+  /** The port servers listen on. */
+  readonly apiServerPort: number;
   readonly clusterDns: string;
   /** Whether there is the class local-path. */
   readonly localStorage: boolean;
@@ -35,9 +34,7 @@ const PRIORITY_CLASSES: readonly { readonly name: string; readonly value: number
 
 const namespaces: ResourceRef<Namespace> = { group: "", version: "v1", plural: "namespaces", kind: "Namespace", namespaced: false };
 const services: ResourceRef<Service> = { group: "", version: "v1", plural: "services", kind: "Service", namespaced: true };
-const endpoints: ResourceRef<Endpoints> = { group: "", version: "v1", plural: "endpoints", kind: "Endpoints", namespaced: true };
 const configMaps: ResourceRef<ConfigMap> = { group: "", version: "v1", plural: "configmaps", kind: "ConfigMap", namespaced: true };
-const slices: ResourceRef<EndpointSlice> = { group: "discovery.k8s.io", version: "v1", plural: "endpointslices", kind: "EndpointSlice", namespaced: true };
 const priorityClasses: ResourceRef<PriorityClass> = { group: "scheduling.k8s.io", version: "v1", plural: "priorityclasses", kind: "PriorityClass", namespaced: false };
 const storageClasses: ResourceRef<StorageClass> = { group: "storage.k8s.io", version: "v1", plural: "storageclasses", kind: "StorageClass", namespaced: false };
 
@@ -47,8 +44,6 @@ export async function ensureBootstrapObjects(client: Client, options: BootstrapO
     await ensure(client, priorityClasses, { apiVersion: "scheduling.k8s.io/v1", kind: "PriorityClass", metadata: { name }, value, description }, signal);
   if (options.localStorage) await ensure(client, storageClasses, LOCAL_PATH, signal);
   await ensure(client, services, apiService(options), signal);
-  await replace(client, endpoints, apiEndpoints(options), signal);
-  await replace(client, slices, apiSlice(options), signal);
   await ensure(client, services, dnsService(options), signal);
   await replace(client, configMaps, authenticationConfig(options), signal);
 }
@@ -81,29 +76,11 @@ const LOCAL_PATH: NewObject<StorageClass> = {
   provisioner: "coracle.io/local-path", reclaimPolicy: "Delete", volumeBindingMode: "WaitForFirstConsumer",
 };
 
-function apiService({ apiServiceIp, apiServicePort, advertise }: BootstrapOptions): NewObject<Service> {
+function apiService({ apiServiceIp, apiServicePort, apiServerPort }: BootstrapOptions): NewObject<Service> {
   return {
     apiVersion: "v1", kind: "Service",
     metadata: { name: "kubernetes", namespace: "default", labels: { component: "apiserver", provider: "kubernetes" } },
-    spec: { type: "ClusterIP", clusterIP: apiServiceIp, clusterIPs: [apiServiceIp], sessionAffinity: "None", ports: [{ name: "https", port: apiServicePort, protocol: "TCP", targetPort: advertise.port }] },
-  };
-}
-
-function apiEndpoints({ advertise }: BootstrapOptions): NewObject<Endpoints> {
-  return {
-    apiVersion: "v1", kind: "Endpoints",
-    metadata: { name: "kubernetes", namespace: "default", labels: { "endpointslice.kubernetes.io/skip-mirror": "true" } },
-    subsets: [{ addresses: [{ ip: advertise.address }], ports: [{ name: "https", port: advertise.port, protocol: "TCP" }] }],
-  };
-}
-
-function apiSlice({ advertise }: BootstrapOptions): NewObject<EndpointSlice> {
-  return {
-    apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice",
-    metadata: { name: "kubernetes", namespace: "default", labels: { "kubernetes.io/service-name": "kubernetes" } },
-    addressType: advertise.address.includes(":") ? "IPv6" : "IPv4",
-    endpoints: [{ addresses: [advertise.address], conditions: { ready: true } }],
-    ports: [{ name: "https", port: advertise.port, protocol: "TCP" }],
+    spec: { type: "ClusterIP", clusterIP: apiServiceIp, clusterIPs: [apiServiceIp], sessionAffinity: "None", ports: [{ name: "https", port: apiServicePort, protocol: "TCP", targetPort: apiServerPort }] },
   };
 }
 

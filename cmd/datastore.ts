@@ -1,0 +1,85 @@
+/** Where the cluster's objects are kept: LevelDB in the data directory, or with --datastore-endpoint an etcd cluster that several servers share. */
+import { aborted } from "../core/lifecycle/aborted.ts";
+import type { Clock } from "../core/lifecycle/clock.ts";
+import type { Log } from "../core/observe/log.ts";
+import { openEtcd } from "../storage/etcd/etcd.ts";
+import { openStore } from "../storage/open.ts";
+import { type Store, StoreError, type Value } from "../storage/store.ts";
+import { ConfigError, readText } from "./config/config.ts";
+import type { Settings } from "./config/flags.ts";
+
+export interface Datastore {
+  readonly store: Store;
+  /** Other servers may use it, too: what may run only once must be agreed upon. */
+  readonly isShared: boolean;
+  /** Why it cannot be used now; undefined: it can. */
+  trouble(): Promise<string | undefined>;
+}
+
+interface Options {
+  readonly settings: Pick<Settings, "datastoreEndpoint" | "datastoreCafile" | "datastoreCertfile" | "datastoreKeyfile">;
+  /** Of the built-in store. */
+  readonly path: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Ends waiting for etcd. */
+  readonly signal: AbortSignal;
+}
+
+const TLS_FLAGS = ["datastoreCafile", "datastoreCertfile", "datastoreKeyfile"] as const;
+/** As long as upstream's health check waits. */
+const HEALTH_MS = 2_000;
+
+export async function openDatastore({ settings, path, clock, log: parentLog, signal }: Options): Promise<Datastore> {
+  const log = parentLog.with({ part: "store" });
+  const { datastoreEndpoint } = settings;
+  if (datastoreEndpoint === undefined) {
+    for (const flag of TLS_FLAGS)
+      if (settings[flag] !== undefined) throw new ConfigError(`--${flag.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`)} is of no use without --datastore-endpoint`);
+    const store = await openStore({ path, clock, volatile: isVolatile, onTrouble: (error) => log.error("the store could not write behind", { error }) });
+    return { store, isShared: false, trouble: async () => undefined };
+  }
+  const endpoints = datastoreEndpoint.split(",").map((text) => text.trim()).filter((text) => text !== "");
+  const tls = { ca: pem("--datastore-cafile", settings.datastoreCafile), cert: pem("--datastore-certfile", settings.datastoreCertfile), key: pem("--datastore-keyfile", settings.datastoreKeyfile) };
+  if ((tls.cert === undefined) !== (tls.key === undefined)) throw new ConfigError("--datastore-certfile and --datastore-keyfile must be given together");
+  try {
+    const store = await openEtcd({
+      endpoints, tls, clock,
+      onFailover: (facts) => log.warn("an etcd member does not answer, the next is asked", facts),
+      onTrouble: (error) => log.warn("etcd does not do what it should", { error }),
+    }, signal);
+    log.info("etcd is reached", { endpoints: endpoints.join(",") });
+    return { store, isShared: true, trouble: () => troubleOf(store, clock) };
+  } catch (error) {
+    if (error instanceof TypeError) throw new ConfigError(`--datastore-endpoint: ${error.message}`, { cause: error });
+    if (error instanceof StoreError && error.fields["final"]) throw new ConfigError(`--datastore-endpoint ${datastoreEndpoint}: ${String(error.fields["reason"])}`, { cause: error });
+    throw error;
+  }
+}
+
+async function troubleOf(store: Store, clock: Clock): Promise<string | undefined> {
+  const late = new AbortController();
+  const alarm = clock.after(HEALTH_MS, () => late.abort());
+  try {
+    return await Promise.race([store.newestRevision().then(() => undefined), aborted(late.signal).then(() => "no answer in time")]);
+  } catch (error) {
+    return (error as Error).message;
+  } finally {
+    alarm.cancel();
+  }
+}
+
+function pem(flag: string, path: string | undefined): string | undefined {
+  if (path === undefined) return undefined;
+  const text = readText(path);
+  if (text === undefined) throw new ConfigError(`${flag} ${path}: no such file`);
+  return text;
+}
+
+/** Heartbeats and events may be lost by a crash; a lease that changes hands may not. */
+function isVolatile(key: string, value: Value | undefined, previous: Value | undefined): boolean {
+  if (key.startsWith("/registry/core/events/")) return true;
+  if (!key.startsWith("/registry/coordination.k8s.io/leases/")) return false;
+  const holder = (lease: Value | undefined): unknown => (lease?.["spec"] as { holderIdentity?: unknown } | undefined)?.holderIdentity;
+  return value !== undefined && previous !== undefined && holder(value) === holder(previous);
+}

@@ -1,0 +1,49 @@
+import { expect, test } from "vitest";
+import { eventually, fakeApi } from "../../test/fake-api.ts";
+import { ENDPOINT_SLICES, ENDPOINTS, LEASES } from "../client/resources.ts";
+import { systemClock } from "../lifecycle/clock.ts";
+import { systemRandom } from "../lifecycle/random.ts";
+import { silentLog } from "../observe/log.ts";
+import { apiServerId, kubernetesEndpoints } from "./kubernetes-endpoints.ts";
+
+test("the endpoints are the servers that live: one joins, one dies, one leaves", async () => {
+  const api = fakeApi();
+  let dead = "";
+  const start = async (nodeName: string, address: string) => {
+    const stop = new AbortController();
+    const client: typeof api.client = { ...api.client, resource: (ref) => (dead === nodeName ? { ...api.client.resource(ref), get: () => Promise.reject(new Error("dead")), list: () => Promise.reject(new Error("dead")) } : api.client.resource(ref)) as never };
+    const ready = Promise.withResolvers<void>();
+    const life = kubernetesEndpoints({ client: { ...client, resource: (ref) => lazily(() => client.resource(ref)) as never }, clock: systemClock, random: systemRandom, log: silentLog, nodeName, advertise: { address, port: 6443 }, renewMs: 50 }).run(stop.signal, ready.resolve);
+    await ready.promise;
+    return async () => { stop.abort(); await life; };
+  };
+  const published = () => api.all(ENDPOINTS)[0]?.subsets?.[0]?.addresses?.map(({ ip }) => ip);
+
+  const stopA = await start("a", "10.0.0.1");
+  expect(published()).toEqual(["10.0.0.1"]);
+  expect(api.all(LEASES)[0]).toMatchObject({
+    metadata: { name: apiServerId("a"), namespace: "kube-system", labels: { "apiserver.kubernetes.io/identity": "kube-apiserver", "kubernetes.io/hostname": "a" } },
+    spec: { leaseDurationSeconds: 3600 },
+  });
+  const stopB = await start("b", "10.0.0.2");
+  const stopC = await start("c", "fd00::3");
+  await eventually(published, (ips) => ips?.join() === "10.0.0.1,10.0.0.2,fd00::3");
+  expect(api.all(ENDPOINT_SLICES)[0]).toMatchObject({ addressType: "IPv4", endpoints: [{ addresses: ["10.0.0.1"], conditions: { ready: true } }, { addresses: ["10.0.0.2"] }] });
+  dead = "b";
+  await eventually(published, (ips) => ips?.join() === "10.0.0.1,fd00::3");
+  await stopC();
+  expect(published()).toEqual(["10.0.0.1"]);
+  await stopA();
+  expect(published()).toEqual(["10.0.0.1"]); // the last one stays
+  expect(api.all(LEASES).map(({ metadata }) => metadata.name)).toEqual([apiServerId("b")]);
+  await stopB();
+});
+
+/** Looks at every call anew, so that a client can die. */
+function lazily<T extends object>(of: () => T): T {
+  return new Proxy({} as T, { get: (_, name) => (...args: unknown[]) => (of() as Record<string | symbol, (...args: unknown[]) => unknown>)[name]!(...args) });
+}
+
+test("servers are named as upstream names them", () => {
+  expect(apiServerId("kind-control-plane")).toBe("apiserver-c7uylvfxlbqccnk6myfkwetzze");
+});
