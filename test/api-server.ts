@@ -15,6 +15,7 @@ import { systemClock } from "../core/lifecycle/clock.ts";
 import { systemRandom } from "../core/lifecycle/random.ts";
 import { silentLog } from "../core/observe/log.ts";
 import { metricsRegistry } from "../core/observe/metrics.ts";
+import { crdController } from "../core/registry/apiextensions/crd-controller.ts";
 import { convert } from "../core/registry/conversions.ts";
 import { registryDefinitions } from "../core/registry/definitions.ts";
 import { WatchCache } from "../core/registry/generic/watch-cache.ts";
@@ -68,6 +69,9 @@ export async function apiServer({ admit, clock = systemClock }: { readonly admit
   const registry: Registry = new Registry(builtInResources.rows(), registryDefinitions({ serviceCidrs: ["10.43.0.0/16"], nodePortRange: "30000-32767", storeOf: (group, plural) => registry.storeOf(group, plural), random: systemRandom }), {
     store, cache, clock, random: systemRandom, convert,
   });
+  const definitions = crdController({ registry, remoteConversion: () => undefined, rules: () => undefined, clock, random: systemRandom, log: silentLog });
+  let serving: Promise<void> | undefined;
+  await new Promise<void>((ready) => (serving = definitions.run(signal, ready)));
   const handler = apiHandler({
     registry, cache, clock, random: systemRandom, log: silentLog, metrics: metricsRegistry(), paths: [],
     authenticator: { authenticate: () => Promise.resolve(undefined) },
@@ -111,6 +115,7 @@ export async function apiServer({ admit, clock = systemClock }: { readonly admit
     },
     async [Symbol.asyncDispose]() {
       stop.abort();
+      await serving;
       await running;
     },
   };

@@ -31,7 +31,7 @@ const WARNING_CHARACTERS_MAX = 256;
 export const customResourceDefinitions = defineResource<CustomResourceDefinition>({
   group: "apiextensions.k8s.io", version: "v1", kind: "CustomResourceDefinition", plural: "customresourcedefinitions",
   unconditionalUpdate: false,
-  finalizersOnDelete: [CLEANUP_FINALIZER],
+  anyFinalizer: true, finalizersOnDelete: [CLEANUP_FINALIZER],
   markDeleting(definition, nowMs) {
     definition.status = withCondition(statusOf(definition), {
       type: "Terminating", status: "True", reason: "InstanceDeletionPending",

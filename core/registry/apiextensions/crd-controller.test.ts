@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type ApiServer, apiServer } from "../../../test/api-server.ts";
+
+const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const WIDGETS = "/apis/example.com/v1/namespaces/default/widgets";
+const [HOLDERS, MOVERS] = [WIDGETS.replace("widgets", "holders"), WIDGETS.replace("widgets", "movers")];
+const MERGE = { "content-type": "application/merge-patch+json" };
+
+let api: ApiServer;
+beforeAll(async () => { api = await apiServer(); });
+afterAll(async () => { await api[Symbol.asyncDispose](); });
+
+const spec = { type: "object", properties: { size: { type: "integer", default: 1, minimum: 1 }, color: { type: "string" } } };
+const version = (more: object = {}) => ({ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: { type: "object", properties: { spec, status: { type: "object", properties: { ready: { type: "boolean" } } } } } }, ...more });
+const crd = (plural: string, more: object = {}, names: object = {}) => ({
+  apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", metadata: { name: `${plural}.example.com` },
+  spec: { group: "example.com", scope: "Namespaced", names: { plural, kind: plural[0]!.toUpperCase() + plural.slice(1, -1), ...names }, versions: [version()], ...more },
+});
+const widget = (name: string, more: object = {}) => ({ apiVersion: "example.com/v1", kind: "Widget", metadata: { name }, spec: {}, ...more });
+
+const holder = (name: string, more: object = {}) => ({ ...widget(name, more), kind: "Holder" });
+const mover = (name: string, more: object = {}) => ({ ...widget(name, more), kind: "Mover" });
+
+async function define(body: object): Promise<void> {
+  const { metadata } = body as { metadata: { name: string } };
+  expect((await api.ask("POST", CRDS, { body })).code).toBe(201);
+  await api.events(CRDS, 1, { query: { fieldSelector: `metadata.name=${metadata.name}` } });
+  await until(async () => conditionsOf(metadata.name), (conditions) => conditions["NamesAccepted"] !== undefined);
+}
+
+async function until<T>(read: () => Promise<T>, done: (value: T) => boolean): Promise<T> {
+  for (;;) {
+    const value = await read();
+    if (done(value)) return value;
+    await Bun.sleep(1);
+  }
+}
+
+async function conditionsOf(name: string): Promise<Record<string, string>> {
+  const { body } = await api.ask("GET", `${CRDS}/${name}`);
+  return Object.fromEntries(((body.status?.conditions ?? []) as { type: string; status: string; reason: string }[]).map(({ type, status, reason }) => [type, `${status} ${reason}`]));
+}
+
+test("a definition is established, and its objects live", async () => {
+  await define(crd("widgets", { versions: [version({ subresources: { status: {}, scale: { specReplicasPath: ".spec.size", statusReplicasPath: ".status.size" } }, selectableFields: [{ jsonPath: ".spec.color" }] })] }));
+  expect(await conditionsOf("widgets.example.com")).toEqual({ NamesAccepted: "True NoConflicts", Established: "True InitialNamesAccepted" });
+  const { code, body } = await api.ask("POST", WIDGETS, { body: widget("a", { spec: { color: "red", x: 1 }, status: { ready: true } }), query: { fieldValidation: "Warn" } });
+  expect([code, body.spec, body.status, body.metadata.generation]).toEqual([201, { color: "red", size: 1 }, undefined, 1]);
+  const status = await api.ask("PATCH", `${WIDGETS}/a/status`, { headers: MERGE, body: { spec: { size: 9 }, status: { ready: true } } });
+  expect([status.body.spec.size, status.body.status, status.body.metadata.generation]).toEqual([1, { ready: true }, 1]);
+  const changed = await api.ask("PATCH", `${WIDGETS}/a`, { headers: MERGE, body: { spec: { size: 2 }, status: { ready: false } } });
+  expect([changed.body.spec.size, changed.body.status, changed.body.metadata.generation]).toEqual([2, { ready: true }, 2]);
+  expect((await api.ask("GET", `${WIDGETS}/a/scale`)).body).toMatchObject({ kind: "Scale", spec: { replicas: 2 }, status: { replicas: 0 } });
+  expect((await api.ask("GET", WIDGETS, { query: { fieldSelector: "spec.color=red" } })).body.items).toHaveLength(1);
+  expect((await api.ask("GET", WIDGETS, { query: { fieldSelector: "spec.color=blue" } })).body.items).toHaveLength(0);
+});
+
+test("unknown fields are refused, told or dropped", async () => {
+  const body = { ...widget("b"), spec: { x: 1 }, y: 2 };
+  expect((await api.ask("POST", WIDGETS, { body, query: { fieldValidation: "Strict" } })).body.message).toBe('Widget in version "v1" cannot be handled as a Widget: strict decoding error: unknown field "spec.x", unknown field "y"');
+  const warned = await api.ask("POST", WIDGETS, { body });
+  expect([warned.code, warned.warnings]).toEqual([201, ['unknown field "spec.x"', 'unknown field "y"']]);
+  const patched = await api.ask("PATCH", `${WIDGETS}/b`, { headers: MERGE, body: { spec: { z: 1 } }, query: { fieldValidation: "Strict" } });
+  expect([patched.code, patched.body.message]).toEqual([422, expect.stringContaining('strict decoding error: unknown field "spec.z"')]);
+});
+
+test("a body must say what it is", async () => {
+  expect((await api.ask("POST", WIDGETS, { body: { metadata: { name: "c" } } })).body.message).toMatch(/^the object provided is unrecognized \(must be of type Widget\): Object 'Kind' is missing/);
+  expect((await api.ask("POST", WIDGETS, { body: { ...widget("c"), apiVersion: "example.com/v2" } })).body.message).toBe("the API version in the data (example.com/v2) does not match the expected API version (example.com/v1)");
+  expect((await api.ask("POST", WIDGETS, { body: { ...widget("c"), kind: "Gadget" } })).body.message).toBe('Widget.example.com "c" is invalid: kind: Invalid value: "Gadget": must be Widget');
+  expect((await api.ask("POST", WIDGETS, { body: { ...widget("c"), metadata: { name: "c", labels: { a: 1 } } } })).body.message).toBe('Widget in version "v1" cannot be handled as a Widget: json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string');
+  expect((await api.ask("PATCH", `${WIDGETS}/a`, { headers: { "content-type": "application/strategic-merge-patch+json" }, body: {} })).code).toBe(415);
+});
+
+test("server-side apply knows the schema", async () => {
+  const apply = (manager: string, spec: object) => api.ask("PATCH", `${WIDGETS}/s`, { headers: { "content-type": "application/apply-patch+yaml" }, query: { fieldManager: manager }, body: widget("s", { spec }) });
+  expect((await apply("one", { size: 3 })).body.metadata.managedFields[0]).toMatchObject({ manager: "one", fieldsV1: { "f:spec": { "f:size": {} } } });
+  const conflict = await apply("two", { size: 4 });
+  expect([conflict.code, conflict.body.message]).toEqual([409, expect.stringContaining(".spec.size")]);
+  expect((await apply("two", { nonsense: 4 })).body.message).toMatch(/\.spec\.nonsense: field not declared in schema$/);
+});
+
+test("names that are taken are refused until they are free", async () => {
+  await define(crd("gadgets", {}, { shortNames: ["wi"], kind: "Widget", listKind: "GadgetList" }));
+  expect(await conditionsOf("gadgets.example.com")).toEqual({ NamesAccepted: "False KindConflict", Established: "False NotAccepted" });
+  expect((await api.ask("GET", "/apis/example.com/v1/namespaces/default/gadgets")).code).toBe(404);
+  expect((await api.ask("DELETE", `${CRDS}/widgets.example.com`)).body.metadata.finalizers).toEqual(["customresourcecleanup.apiextensions.k8s.io"]);
+  await until(() => api.ask("GET", `${CRDS}/widgets.example.com`), ({ code }) => code === 404);
+  expect((await api.ask("GET", WIDGETS)).code).toBe(404);
+  await until(() => conditionsOf("gadgets.example.com"), (conditions) => conditions["Established"] === "True InitialNamesAccepted");
+  expect((await api.ask("GET", "/apis/example.com/v1/namespaces/default/gadgets")).body).toMatchObject({ kind: "GadgetList", items: [] });
+});
+
+test("a definition waits for its objects, and takes no new ones", async () => {
+  await define(crd("holders"));
+  await api.ask("POST", HOLDERS, { body: { ...holder("held"), metadata: { name: "held", finalizers: ["example.com/wait"] } } });
+  await api.ask("DELETE", `${CRDS}/holders.example.com`);
+  await until(() => api.ask("GET", `${HOLDERS}/held`), ({ body }) => body.metadata.deletionTimestamp !== undefined);
+  const late = await api.ask("POST", HOLDERS, { body: holder("late") });
+  expect([late.code, late.body.message]).toEqual([403, 'holders.example.com "late" is forbidden: create not allowed while custom resource definition is terminating']);
+  await api.ask("PATCH", `${HOLDERS}/held`, { headers: MERGE, body: { metadata: { finalizers: null } } });
+  await until(() => api.ask("GET", `${CRDS}/holders.example.com`), ({ code }) => code === 404);
+});
+
+test("versions: what is stored is shown in each, by each one's schema, and is rewritten when it is written", async () => {
+  const other = { name: "v2", served: true, storage: false, schema: { openAPIV3Schema: { type: "object", properties: { spec: { type: "object", properties: { size: { type: "integer" } } } } } } };
+  await define(crd("movers", { versions: [version({ deprecated: true }), other] }));
+  const created = await api.ask("POST", MOVERS, { body: mover("v", { spec: { color: "red" } }) });
+  expect(created.warnings).toEqual(["example.com/v1 Mover is deprecated; use example.com/v2 Mover"]);
+  const inV2 = MOVERS.replace("v1", "v2");
+  expect((await api.ask("GET", `${inV2}/v`)).body).toMatchObject({ apiVersion: "example.com/v2", spec: { size: 1 } });
+  const { body } = await api.ask("GET", `${CRDS}/movers.example.com`);
+  body.spec.versions = [version({ storage: false }), { ...other, storage: true }];
+  expect((await api.ask("PUT", `${CRDS}/movers.example.com`, { body })).body.status.storedVersions).toEqual(["v1", "v2"]);
+  const before = (await api.ask("GET", `${inV2}/v`)).body;
+  const after = await api.ask("PATCH", `${inV2}/v`, { headers: MERGE, body: {} });
+  expect([after.body.metadata.resourceVersion === before.metadata.resourceVersion, after.body.spec]).toEqual([false, { size: 1 }]);
+  expect((await api.ask("GET", `${MOVERS}/v`)).body.spec).toEqual({ size: 1 });
+  expect((await api.ask("PATCH", `${inV2}/v`, { headers: MERGE, body: {} })).body.metadata.resourceVersion).toBe(after.body.metadata.resourceVersion);
+});
