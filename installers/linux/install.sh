@@ -321,7 +321,7 @@ What next:
   coracle kubectl get pods -A                      a kubectl of your own works as well
   coracle kubectl apply -f FILE
   coracle images import FILE.tar                   images without a registry; or put archives in $DATA_DIR/agent/images/
-  coracle token …                                  to join other machines:
+  coracle token create                             a token, to join other machines:
       CORACLE_URL=https://<this machine>:6443 CORACLE_TOKEN=… sh installers/linux/install.sh
 NEXT
   fi

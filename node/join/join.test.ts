@@ -89,6 +89,15 @@ test("what passes by itself is waited for: the second of two servers, or the fir
   expect(told[0]).toContain("not joined yet, next try soon: https://127.0.0.1:1 cannot be reached");
 });
 
+test("a clock that is wrong is told, and does not keep a machine out", async () => {
+  const { url, token } = await serve();
+  const told: string[] = [];
+  const log = { ...silentLog, warn: (message: string) => void told.push(message) };
+  const clock: Clock = { ...systemClock, nowMs: () => Date.now() - 40 * 365 * DAY_MS };
+  await joinCluster(options(machine(), { servers: [url], token, log, clock }), soon());
+  expect(told).toEqual(["this machine's clock is 14600 days behind the server's: set it right, certificates and leases depend on it"]);
+});
+
 test("a token of another cluster makes the machine leave the old one; it stays the same machine", async () => {
   const first = await serve(), second = await serve();
   const dir = machine();

@@ -2,6 +2,7 @@
 import { mkdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Pod } from "../../core/api/gen/core.v1.ts";
 import { eventually, Host, switchDown } from "./host.ts";
 
 const IMAGES = process.env["TEST_IMAGES"] ?? join(import.meta.dirname, "../../dist/test-images");
@@ -23,7 +24,7 @@ afterAll(async () => {
 });
 
 const newToken = async (...flags: string[]): Promise<string> => (await boss.ok([boss.binary, "token", "create", ...flags])).trim();
-const json = async (...args: string[]) => JSON.parse(await boss.kubectl("get", ...args, "-o", "json"));
+const json = async <T>(...args: string[]): Promise<T> => JSON.parse(await boss.kubectl("get", ...args, "-o", "json")) as T;
 const isReady = async (name: string): Promise<boolean> => / Ready /.test(await boss.kubectl("get", "node", name, "--no-headers"));
 const page = async (host: Host, url: string): Promise<string> => await host.ok(["curl", "-sS", "-m", "3", url]);
 /** What an agent that cannot join says as it ends. */
@@ -174,9 +175,9 @@ test("the server comes back, and nothing is rebuilt", async () => {
   const startMs = performance.now();
   await boss.start();
   await eventually("the server knows the pods' restarts", async () => {
-    const { items } = await json("pods");
-    const restarts = (host: string): number[] => items.filter((pod: any) => pod.spec.nodeName === host).map((pod: any) => pod.status.containerStatuses?.[0]?.restartCount);
-    return restarts("limb-a").join() === "1,1,1" && restarts("limb-b").join() === "0,0,0" && items.every((pod: any) => pod.status.containerStatuses[0].ready);
+    const { items } = await json<{ items: Pod[] }>("pods");
+    const restarts = (host: string): number[] => items.filter((pod) => pod.spec.nodeName === host).map((pod) => pod.status?.containerStatuses?.[0]?.restartCount ?? -1);
+    return restarts("limb-a").join() === "1,1,1" && restarts("limb-b").join() === "0,0,0" && items.every((pod) => pod.status?.containerStatuses?.[0]?.ready);
   });
   await eventually("all nodes are Ready", async () => (await Promise.all(["boss", "limb-a", "limb-b"].map(isReady))).every(Boolean));
   console.log(`the server has the truth again ${((performance.now() - startMs) / 1000).toFixed(1)} s after its start`);
