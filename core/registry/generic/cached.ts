@@ -37,9 +37,10 @@ export function storedOf(object: Readonly<ApiObject>): Readonly<Record<string, u
   return { ...object, metadata };
 }
 
-/** Freezes `value` and all it holds. What is frozen already is taken to be so to its leaves. */
+/** Freezes `value` and all the objects it holds, not arrays: see storage/mvcc/freeze-json.ts. An object that is frozen already is taken to be so to its leaves. */
 export function deepFreeze<T>(value: T): T {
-  if (typeof value !== "object" || value === null || Object.isFrozen(value) || ArrayBuffer.isView(value)) return value;
+  if (Array.isArray(value)) for (const item of value) deepFreeze(item);
+  if (typeof value !== "object" || value === null || Array.isArray(value) || Object.isFrozen(value) || ArrayBuffer.isView(value)) return value;
   Object.freeze(value);
   for (const name in value) deepFreeze((value as Record<string, unknown>)[name]);
   return value;

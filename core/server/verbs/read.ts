@@ -6,6 +6,7 @@ import type { ApiObject, ListMeta } from "../../api/meta/object-meta.ts";
 import { Cached } from "../../registry/generic/cached.ts";
 import type { Subresource } from "../../registry/generic/resource.ts";
 import type { Selection } from "../../registry/generic/selection.ts";
+import type { Clock } from "../../lifecycle/clock.ts";
 import { STATUS_PART } from "../../registry/generic/status-part.ts";
 import { type CacheEvent, follow } from "../../registry/generic/watch-cache.ts";
 import { type Answer, type BookmarkItem, type ErrorItem, type ListAnswer, stored, type WatchItem } from "../answer.ts";
@@ -210,17 +211,18 @@ async function* watchBatches(scope: Scope, plan: WatchPlan): AsyncIterable<reado
   const ended = new AbortController();
   const signal = AbortSignal.any([scope.signal, ended.signal, ...(served.custom ? [served.custom.retired] : [])]);
   const timer = server.clock.after(plan.timeoutMs, () => ended.abort());
+  const bookmark = new BookmarkTimer(server.clock);
   try {
     if (plan.initial.length > 0) yield plan.initial.map((entry) => ({ type: "ADDED", entry }) as const);
     if (plan.streaming) yield [{ type: "BOOKMARK", resourceVersion: String(plan.after), initialEventsEnd: true }];
     const changes = follow(cache, plan.after, signal)[Symbol.asyncIterator]();
     let next = changes.next();
-    let due = plan.bookmarks ? bookmarkDue(scope, signal) : undefined;
+    if (plan.bookmarks) bookmark.wait();
     while (!signal.aborted) {
-      const batch = due ? await Promise.race([next, due]) : await next;
+      const batch = await bookmark.or(next);
       if (batch === undefined) {
-        if (!signal.aborted) yield [{ type: "BOOKMARK", resourceVersion: String(server.cache.revision) }];
-        due = bookmarkDue(scope, signal);
+        yield [{ type: "BOOKMARK", resourceVersion: String(server.cache.revision) }];
+        bookmark.wait();
         continue;
       }
       if (batch.done) return;
@@ -236,12 +238,40 @@ async function* watchBatches(scope: Scope, plan: WatchPlan): AsyncIterable<reado
     yield [{ type: "ERROR", error }];
   } finally {
     timer.cancel();
+    bookmark.cancel();
     ended.abort();
   }
 }
 
-async function bookmarkDue({ server }: Scope, signal: AbortSignal): Promise<undefined> {
-  await server.clock.sleep(BOOKMARK_PERIOD_MS, signal);
+/** When a bookmark is due. Not a promise to race with: each race would stay on it, with its batch, until the bookmark comes. */
+class BookmarkTimer {
+  readonly #clock: Clock;
+  #alarm: { cancel(): void } | undefined;
+  #due = false;
+  #ring = (): void => {};
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  wait(): void {
+    this.#due = false;
+    this.#alarm = this.#clock.after(BOOKMARK_PERIOD_MS, () => {
+      this.#due = true;
+      this.#ring();
+    });
+  }
+
+  /** What `next` brings, or undefined if a bookmark is due before. What has happened already comes first: a bookmark promises that it was sent. */
+  or<T>(next: Promise<T>): Promise<T | undefined> {
+    return new Promise((resolve, reject) => {
+      next.then(resolve, reject);
+      this.#ring = () => resolve(undefined);
+      if (this.#due) this.#alarm = this.#clock.after(0, this.#ring);
+    });
+  }
+
+  cancel(): void { this.#alarm?.cancel(); }
 }
 
 /** What a change looks like to a watcher who sees only a part of the resource. */
