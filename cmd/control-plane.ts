@@ -50,6 +50,7 @@ import { openPki, type Pki } from "../core/pki/pki.ts";
 import { certificateRotation } from "../core/pki/rotate.ts";
 import { crdController } from "../core/registry/apiextensions/crd-controller.ts";
 import { convert } from "../core/registry/conversions.ts";
+import type { Claims } from "../core/registry/core/service/allocator/claims.ts";
 import { registryDefinitions } from "../core/registry/definitions.ts";
 import { WatchCache } from "../core/registry/generic/watch-cache.ts";
 import { Registry } from "../core/registry/registry.ts";
@@ -69,6 +70,7 @@ import { nodeProxyHandlers } from "../core/server/special/node-proxy.ts";
 import { ensureJoinObjects } from "../core/server/join-objects.ts";
 import { specialHandlers } from "../core/server/special/special.ts";
 import { VERBS } from "../core/server/verbs/all.ts";
+import type { Store } from "../storage/store.ts";
 import { buildInfo, descriptionsPath } from "./assets.ts";
 import { ConfigError } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
@@ -83,6 +85,8 @@ import { gitVersion, versionInfo } from "./version.ts";
 
 /** The identity in whose name this process does what upstream's API server does to itself. */
 const LOOPBACK: UserInfo = { name: "system:apiserver", groups: ["system:masters"] };
+/** Longer than a write may take, admission webhooks (30 s) included. */
+const CLAIM_SECONDS = 60;
 const ISSUER_PATH = "https://kubernetes.default.svc";
 
 export interface ControlPlaneOptions {
@@ -132,7 +136,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const cache = new WatchCache(store);
   const loopbackClient = () => clientOver(transport(LOOPBACK, "kube-apiserver"));
   const informers = informerFactory({ client: loopbackClient(), clock, random, log: log.with({ part: "informers" }) });
-  const registry: Registry = new Registry([...builtInResources.rows(), ...METRICS_ROWS], registryDefinitions({ serviceCidrs: settings.serviceCidr.split(","), nodePortRange: settings.serviceNodePortRange, storeOf: (group, plural) => registry.storeOf(group, plural), random }), { store, cache, clock, random, convert });
+  const registry: Registry = new Registry([...builtInResources.rows(), ...METRICS_ROWS], registryDefinitions({ serviceCidrs: settings.serviceCidr.split(","), nodePortRange: settings.serviceNodePortRange, storeOf: (group, plural) => registry.storeOf(group, plural), random, claims: claimsOf(store, cache, signal) }), { store, cache, clock, random, convert });
 
   const lookups = {
     serviceAccounts: lookup(informers.of(refs.SERVICE_ACCOUNTS), loopbackClient().resource(refs.SERVICE_ACCOUNTS)),
@@ -288,6 +292,11 @@ function once(name: string, work: (signal: AbortSignal) => Promise<void>): Runna
       await aborted(signal);
     },
   };
+}
+
+/** Service addresses and node ports that are being given out: no other server may give them out meanwhile. */
+function claimsOf(store: Store, cache: WatchCache, signal: AbortSignal): Claims | undefined {
+  return store.claim && { claim: async (name) => await store.claim?.(`/claims/services/${name}`, { ttlSeconds: CLAIM_SECONDS }), fresh: () => cache.fresh(signal) };
 }
 
 async function loadDescriptions(): Promise<Descriptions> {

@@ -35,6 +35,7 @@ import { replicationControllers } from "./core/replication-controller.ts";
 import { resourceQuotas } from "./core/resource-quota.ts";
 import { secrets } from "./core/secret.ts";
 import { serviceAccounts } from "./core/service-account.ts";
+import type { Claims } from "./core/service/allocator/claims.ts";
 import { parsePortRange } from "./core/service/allocator/port-range.ts";
 import { serviceDefinition } from "./core/service/service.ts";
 import { endpointSlices } from "./discovery/endpoint-slice.ts";
@@ -70,11 +71,13 @@ interface Options {
   /** Where objects of a resource are. Asked only when something is written, because there is no store before there are definitions. */
   readonly storeOf: (group: string, plural: string) => ResourceStore | undefined;
   readonly random: Random;
+  /** Where other servers write to the same store. */
+  readonly claims?: Claims | undefined;
 }
 
-export function registryDefinitions({ serviceCidrs, nodePortRange, storeOf, random }: Options): readonly Resource[] {
+export function registryDefinitions({ serviceCidrs, nodePortRange, storeOf, random, claims }: Options): readonly Resource[] {
   const services = serviceDefinition({
-    serviceCidrs, random, nodePortRange: parsePortRange(nodePortRange),
+    serviceCidrs, random, nodePortRange: parsePortRange(nodePortRange), claims,
     existing: () => objectsOf<Service>(storeOf("", "services")),
   });
   const namespaceLabels = (name: string): Readonly<Record<string, string>> => {

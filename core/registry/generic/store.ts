@@ -391,6 +391,7 @@ function copyField(next: ApiObject, old: Readonly<ApiObject>, name: string): voi
 function asStatus(error: unknown): unknown {
   if (!(error instanceof StoreError)) return error;
   if (error.code === "full") return statusError({ code: 507, reason: "", message: "the server's disk is full: free some space and try again", cause: error });
+  if (error.code === "too-large") return statusError({ code: 500, reason: "", message: String(error.fields["reason"]), cause: error }); // in etcd's words, as upstream does
   if (error.code === "closed" || error.code === "unavailable") return serviceUnavailable("the store is not available");
   return error;
 }

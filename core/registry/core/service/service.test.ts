@@ -10,9 +10,8 @@ const context: WriteContext = { user: { name: "u", groups: [] }, nowMs: 0, dryRu
 const lowest: Random = { next: () => 0, uuid: () => "u", bytes: (length) => new Uint8Array(length) };
 
 /** A little API server for services: prepares, allocates, validates, stores. */
-function cluster(serviceCidrs = ["10.43.0.0/24"]) {
-  const stored = new Map<string, Service>();
-  const definition = serviceDefinition({ serviceCidrs, nodePortRange: { first: 30000, last: 30063 }, existing: () => stored.values(), random: lowest });
+function cluster(serviceCidrs = ["10.43.0.0/24"], stored = new Map<string, Service>(), { claims, existing = () => stored.values() }: Pick<Partial<Parameters<typeof serviceDefinition>[0]>, "claims" | "existing"> = {}) {
+  const definition = serviceDefinition({ serviceCidrs, nodePortRange: { first: 30000, last: 30063 }, existing, random: lowest, claims });
   async function write(name: string, spec: Partial<ServiceSpec>): Promise<ServiceSpec> {
     const old = stored.get(name);
     const next = { apiVersion: "v1", kind: "Service", metadata: { name, namespace: "d", uid: name, resourceVersion: "", creationTimestamp: "" }, spec: structuredClone(spec) } as Service;
@@ -134,4 +133,33 @@ test.each<[unknown, string]>([
   [{ ...http, type: "NodePort", clusterIP: "None" }, `spec.clusterIPs[0]: Invalid value: "None": may not be set to 'None' for NodePort services`],
 ])("%j is refused", async (spec, text) => {
   await expect(cluster().write("a", spec as Partial<ServiceSpec>)).rejects.toThrow(text);
+});
+
+test("servers that share a store never give out the same address or port", async () => {
+  const stored = new Map<string, Service>();
+  const claimed = new Set<string>();
+  const servers = [1, 2, 3].map(() => {
+    let seen = new Map<string, Service>(); // each is behind the store until it looks
+    const claims = {
+      async claim(name: string) {
+        await Promise.resolve();
+        if (claimed.has(name)) return undefined;
+        claimed.add(name);
+        return async () => void claimed.delete(name);
+      },
+      async fresh() {
+        await Promise.resolve();
+        seen = new Map(stored);
+      },
+    };
+    return cluster(["10.43.0.0/24"], stored, { claims, existing: () => seen.values() });
+  });
+  const specs = await Promise.all(Array.from({ length: 30 }, (_, i) => servers[i % 3]!.write(`s${i}`, { ...http, type: "NodePort" })));
+  expect(new Set(specs.map(({ clusterIP }) => clusterIP)).size).toBe(30);
+  expect(new Set(specs.map(({ ports }) => ports![0]!.nodePort)).size).toBe(30);
+  const same = await Promise.allSettled(servers.map(({ write }, i) => write(`same${i}`, { ...http, clusterIP: "10.43.0.200" })));
+  expect(same.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+  expect(same.flatMap((result) => (result.status === "rejected" ? [String(result.reason)] : []))).toEqual([expect.stringContaining("already allocated"), expect.stringContaining("already allocated")]);
+  await Promise.resolve();
+  expect(claimed.size).toBe(0);
 });

@@ -12,12 +12,14 @@ import { dns1123Label } from "../../../api/meta/names.ts";
 import { defineResource, type Resource } from "../../generic/resource.ts";
 import { statusPart } from "../status-part.ts";
 import { type AllocatorOptions, ServiceAllocator } from "./allocator/allocator.ts";
+import { allocateWithClaims, type Claims } from "./allocator/claims.ts";
 import { defaultService } from "./defaults.ts";
 import { isExternallyAccessible, mayHaveNodePorts, needsClusterIp, needsHealthCheck, needsNodePorts, nodePortsOf, sameList } from "./shape.ts";
 import { validateLoadBalancerStatus, validateService, validateServiceUpdate } from "./validation.ts";
 import { serviceWarnings } from "./warnings.ts";
 
-export function serviceDefinition(options: AllocatorOptions): Resource<Service> {
+/** `claims`: where other servers allocate from the same ranges. */
+export function serviceDefinition({ claims, ...options }: AllocatorOptions & { readonly claims?: Claims | undefined }): Resource<Service> {
   const allocator = new ServiceAllocator(options);
   return defineResource<Service>({
     group: "", version: "v1", kind: "Service", plural: "services",
@@ -36,7 +38,7 @@ export function serviceDefinition(options: AllocatorOptions): Resource<Service> 
       alignClusterIps(next, old);
       dropForType(next, old);
     },
-    allocate: (next, old) => allocator.allocate(next, old),
+    allocate: (next, old) => (claims ? allocateWithClaims(allocator, next, old, claims) : allocator.allocate(next, old)),
 
     validate: validateService,
     validateUpdate: validateServiceUpdate,

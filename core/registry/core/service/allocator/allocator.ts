@@ -26,6 +26,13 @@ export interface AllocatorOptions {
   readonly random: Random;
 }
 
+export interface ServiceAllocation extends Allocation {
+  /** What was taken, among all there is to take. */
+  readonly names: readonly string[];
+  /** Whether no service has it by now. */
+  isFree(): boolean;
+}
+
 export class ServiceAllocator {
   readonly #families: readonly Family[];
   readonly #addresses = new Map<Family, { readonly cidr: string; readonly pool: Pool }>();
@@ -45,7 +52,7 @@ export class ServiceAllocator {
   }
 
   /** Mutates `next`. Throws a StatusError for what cannot be had. */
-  allocate(next: Service, old: Readonly<Service> | undefined): Allocation {
+  allocate(next: Service, old: Readonly<Service> | undefined): ServiceAllocation {
     const taken = new Taken();
     try {
       initFamilies(next, old, this.#families);
@@ -56,7 +63,22 @@ export class ServiceAllocator {
       taken.release();
       throw error;
     }
-    return { commit: () => taken.release(), rollback: () => taken.release() };
+    const values = taken.values();
+    return {
+      commit: () => taken.release(),
+      rollback: () => taken.release(),
+      names: values.map(({ pool, value }) => `${this.#nameOf(pool)}/${value}`),
+      isFree: () => values.every(({ pool, value }) => !this.#inUse(pool).has(value)),
+    };
+  }
+
+  #nameOf(pool: Pool): string {
+    return this.#families.find((family) => this.#addresses.get(family)?.pool === pool) ?? "port";
+  }
+
+  #inUse(pool: Pool): Set<bigint> {
+    const family = this.#families.find((one) => this.#addresses.get(one)?.pool === pool);
+    return family ? this.#addressesInUse(family) : this.#portsInUse();
   }
 
   #allocateAddresses(next: Service, old: Readonly<Service> | undefined, taken: Taken): void {
@@ -169,6 +191,7 @@ function refused(service: Readonly<Service>, path: string, value: unknown, detai
 class Taken {
   readonly #values: { readonly pool: Pool; readonly value: bigint }[] = [];
 
+  values(): readonly { readonly pool: Pool; readonly value: bigint }[] { return [...this.#values]; }
   add(pool: Pool, value: bigint): void { this.#values.push({ pool, value }); }
   /** An update may name a node port twice, for two protocols; a create goes by port numbers. */
   has(pool: Pool, value: bigint, isUpdate: boolean): boolean { return isUpdate && this.#values.some((other) => other.pool === pool && other.value === value); }
