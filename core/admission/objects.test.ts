@@ -182,7 +182,7 @@ describe("the chain", () => {
   test("upstream's order and defaults", () => {
     expect(admissionPlugins(deps).map(({ name }) => name)).toEqual([
       "NamespaceLifecycle", "LimitRanger", "ServiceAccount", "NodeRestriction", "TaintNodesByCondition", "Priority", "DefaultTolerationSeconds", "DefaultStorageClass", "StorageObjectInUseProtection",
-      "PersistentVolumeClaimResize", "RuntimeClass", "CertificateApproval", "CertificateSigning", "CertificateSubjectRestriction", "DefaultIngressClass", "PodTopologyLabels", "PodResizeValidator", "RBACEscalation",
+      "PersistentVolumeClaimResize", "RuntimeClass", "CertificateApproval", "CertificateSigning", "CertificateSubjectRestriction", "DefaultIngressClass", "PodTopologyLabels", "PodResizeValidator", "ResourceQuota", "RBACEscalation",
     ]);
     const changed = admissionPlugins({ ...deps, enabled: ["AlwaysPullImages"], disabled: ["Priority"] }).map(({ name }) => name);
     expect([changed.includes("AlwaysPullImages"), changed.includes("Priority")]).toEqual([true, false]);

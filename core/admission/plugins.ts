@@ -3,7 +3,7 @@
  *
  *   const chain = admissionChain(admissionPlugins({ client, informers, authorizer, … }));
  *
- * Those of upstream's default set that are not here: PodSecurity, the webhooks, the CEL policies and ResourceQuota, which stand in folders of their
+ * Those of upstream's default set that are not here: PodSecurity, the webhooks and the CEL policies, which stand in folders of their
  * own and are added by the composition root at the end; PodGroupProtection, ClusterTrustBundleAttest, PodGroupWorkloadExists, JobValidation,
  * NodeDeclaredFeatureValidator, which act on resources or fields behind gates that are off.
  *
@@ -18,7 +18,7 @@ import type { Informer } from "../client/informer.ts";
 import type { Informers } from "../client/informer-factory.ts";
 import { type Lookup, lookup } from "../client/lookup.ts";
 import {
-  CSI_DRIVERS, INGRESS_CLASSES, LIMIT_RANGES, NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, PRIORITY_CLASSES, RUNTIME_CLASSES, SERVICE_ACCOUNTS, STORAGE_CLASSES,
+  CSI_DRIVERS, INGRESS_CLASSES, LIMIT_RANGES, NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, PRIORITY_CLASSES, RESOURCE_QUOTAS, RUNTIME_CLASSES, SERVICE_ACCOUNTS, STORAGE_CLASSES,
 } from "../client/resources.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Random } from "../lifecycle/random.ts";
@@ -36,6 +36,7 @@ import { podResizeValidator } from "./pod-resize-validator.ts";
 import { podTopologyLabels } from "./pod-topology-labels.ts";
 import { priorityAdmission } from "./priority.ts";
 import { rbacEscalation } from "./rbac-escalation.ts";
+import { resourceQuotaAdmission } from "./resource-quota.ts";
 import { runtimeClassAdmission } from "./runtime-class.ts";
 import { serviceAccountAdmission } from "./service-account.ts";
 import { defaultStorageClass, persistentVolumeClaimResize, storageObjectInUseProtection } from "./storage.ts";
@@ -96,6 +97,7 @@ function orderedPlugins({ client, informers, authorizer, resourcesOf = builtInRe
     denyServiceExternalIps,
     podTopologyLabels({ nodes }),
     podResizeValidator({ nodes }),
+    resourceQuotaAdmission({ quotas: informer(RESOURCE_QUOTAS), client: client.resource(RESOURCE_QUOTAS), clock }), // last: what it lets through is noted
   ];
 }
 

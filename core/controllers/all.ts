@@ -25,6 +25,7 @@ import { nodeLifecycleControllers } from "./nodelifecycle/nodelifecycle.ts";
 import { podGcController } from "./podgc/podgc.ts";
 import { claimProtectionController, classProtectionController, volumeProtectionController } from "./protection/protection.ts";
 import { replicaSetController, replicationController } from "./replicaset/replicaset.ts";
+import { resourceQuotaController } from "./resourcequota/resourcequota.ts";
 import { rootCaController } from "./rootca/rootca.ts";
 import { controllerMetrics, runController } from "./run-controller.ts";
 import { serviceAccountController } from "./serviceaccount/serviceaccount.ts";
@@ -67,7 +68,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
     ...(nodeIpam === undefined ? [] : [nodeIpamController({ ...deps, config: nodeIpam })]),
     clusterRoleAggregationController(deps),
     csrApprovingController({ ...deps, approveServing }), csrCleanerController(deps), ...(authorityFor === undefined ? [] : [csrSigningController({ ...deps, authorityFor })]),
-    ...disruptionControllers(deps),
+    ...disruptionControllers(deps), resourceQuotaController(deps),
     volumeBinder(deps), ...(localStorage ? [localStorageController(deps)] : []), claimProtectionController(deps), volumeProtectionController(deps), classProtectionController(deps),
     ...(tokenFor === undefined ? [] : [serviceAccountTokensController({ ...deps, rootCa, tokenFor })]),
   ];

@@ -1,0 +1,79 @@
+import { expect, test } from "vitest";
+import { admissionRequest, runPlugin } from "../../test/admission-request.ts";
+import { fakeApi } from "../../test/fake-api.ts";
+import { staticInformer, stored } from "../../test/static-informer.ts";
+import type { ResourceQuota } from "../api/gen/core.v1.ts";
+import { RESOURCE_QUOTAS } from "../client/resources.ts";
+import { systemClock } from "../lifecycle/clock.ts";
+import { conflict } from "../api/meta/status-error.ts";
+import { resourceQuotaAdmission } from "./resource-quota.ts";
+
+interface Limits { readonly hard: Record<string, string>; readonly used?: Record<string, string>; readonly spec?: object }
+
+async function namespaceWith(limits: Record<string, Limits>) {
+  const api = fakeApi();
+  const client = api.client.resource(RESOURCE_QUOTAS);
+  const signal = AbortSignal.timeout(5000);
+  for (const [name, { hard, used, spec }] of Object.entries(limits)) {
+    const made = await client.create({ apiVersion: "v1", kind: "ResourceQuota", metadata: { name, namespace: "default" }, spec: { hard, ...spec } }, { signal });
+    await client.updateStatus({ ...made, status: { hard, ...(used ? { used } : {}) } }, { signal });
+  }
+  const plugin = resourceQuotaAdmission({ quotas: staticInformer<ResourceQuota>(...api.all(RESOURCE_QUOTAS)), client, clock: systemClock });
+  const used = (name: string) => api.all(RESOURCE_QUOTAS).find(({ metadata }) => metadata.name === name)?.status?.used;
+  return { api, used, run: (resource: string, object: object, more: object = {}) => runPlugin(plugin, admissionRequest({ resource, object, ...more })) };
+}
+
+const pod = (spec: object = {}, status: object = {}) => stored("v1", "Pod", "default/web", { spec: { containers: [{ name: "c", resources: { requests: { cpu: "500m" }, limits: { cpu: "1" } } }], ...spec }, status });
+const bare = pod({ containers: [{ name: "c" }], initContainers: [{ name: "i" }] });
+
+test("what does not fit is refused, in upstream's words; what does is noted", async () => {
+  const { run, used } = await namespaceWith({ q: { hard: { pods: "3", "requests.cpu": "2", "limits.cpu": "4" }, used: { pods: "2", "requests.cpu": "1", "limits.cpu": "1" } } });
+  expect(await run("pods", pod())).toBe("ok");
+  expect(used("q")).toEqual({ pods: "3", "requests.cpu": "1500m", "limits.cpu": "2" });
+  expect(await run("pods", pod())).toBe(`pods "web" is forbidden: exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3`);
+  expect(await run("pods", pod({ containers: [{ name: "c", resources: { requests: { cpu: "1" }, limits: { cpu: "3" } } }] }))).toContain("requested: limits.cpu=3,pods=1,requests.cpu=1, used: limits.cpu=2,pods=3,requests.cpu=1500m, limited: limits.cpu=4,pods=3,requests.cpu=2");
+  expect(await run("pods", bare)).toBe(`pods "web" is forbidden: failed quota: q: must specify limits.cpu for: c,i; requests.cpu for: c,i`);
+  expect(await run("pods", pod(), { operation: "UPDATE", old: pod() })).toBe("ok");
+});
+
+test.each([
+  ["secrets", { "count/secrets": "1" }, stored("v1", "Secret", "default/s")],
+  ["configmaps", { configmaps: "1" }, stored("v1", "ConfigMap", "default/s")],
+  ["deployments.apps", { "count/deployments.apps": "1" }, stored("apps/v1", "Deployment", "default/s")],
+  ["services", { "services.nodeports": "1" }, stored("v1", "Service", "default/s", { spec: { type: "NodePort", ports: [{ port: 1 }] } })],
+  ["services", { "services.loadbalancers": "1" }, stored("v1", "Service", "default/s", { spec: { type: "LoadBalancer", ports: [] } })],
+  ["persistentvolumeclaims", { "gold.storageclass.storage.k8s.io/requests.storage": "1Gi" }, stored("v1", "PersistentVolumeClaim", "default/s", { spec: { storageClassName: "gold", resources: { requests: { storage: "1Gi" } } } })],
+  ["pods", { "requests.vendor.example/gpu": "1" }, pod({ containers: [{ name: "c", resources: { requests: { "vendor.example/gpu": "1" }, limits: {} } }] })],
+] as const)("%s are counted as %o", async (resource, hard, object) => {
+  const names = Object.keys(hard);
+  const { run } = await namespaceWith({ q: { hard: hard as unknown as Record<string, string>, used: Object.fromEntries(names.map((name) => [name, "0"])) } });
+  expect(await run(resource, object)).toBe("ok");
+  expect(await run(resource, object)).toContain("exceeded quota: q, requested: ");
+});
+
+test.each([
+  ["BestEffort", bare, true], ["BestEffort", pod(), false], ["NotBestEffort", pod(), true],
+  ["Terminating", pod({ activeDeadlineSeconds: 5 }), true], ["NotTerminating", pod({ activeDeadlineSeconds: 5 }), false],
+  ["PriorityClass", pod({ priorityClassName: "high" }), true], ["PriorityClass", pod(), false],
+  ["CrossNamespacePodAffinity", pod({ affinity: { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: "x", namespaces: ["y"] }] } } }), true],
+] as const)("scope %s", async (scope, object, counted) => {
+  const { run } = await namespaceWith({ q: { hard: { pods: "0" }, used: { pods: "0" }, spec: { scopes: [scope] } } });
+  expect(await run("pods", object)).toBe(counted ? `pods "web" is forbidden: exceeded quota: q, requested: pods=1, used: pods=0, limited: pods=0` : "ok");
+});
+
+test("a scope selector", async () => {
+  const { run } = await namespaceWith({ q: { hard: { pods: "0" }, used: { pods: "0" }, spec: { scopeSelector: { matchExpressions: [{ scopeName: "PriorityClass", operator: "In", values: ["high"] }] } } } });
+  expect(await run("pods", pod({ priorityClassName: "low" }))).toBe("ok");
+  expect(await run("pods", pod({ priorityClassName: "high" }))).toContain("exceeded quota");
+});
+
+test("a quota that has not been counted yet lets nothing through; nor do fifty at once get more than there is, though others write too", async () => {
+  const fresh = await namespaceWith({ q: { hard: { pods: "5" } } });
+  expect(await fresh.run("pods", pod())).toBe(`pods "web" is forbidden: status unknown for quota: q, resources: pods`);
+  const { api, run, used } = await namespaceWith({ q: { hard: { pods: "7" }, used: { pods: "0" } }, other: { hard: { pods: "9" }, used: { pods: "0" } } });
+  let writes = 0;
+  api.fail = ({ method }) => (method === "PUT" && ++writes % 5 === 0 ? conflict({ group: "", resource: "resourcequotas" }, "q") : undefined);
+  const answers = await Promise.all(Array.from({ length: 50 }, () => run("pods", pod())));
+  expect(answers.filter((answer) => answer === "ok").length).toBe(7);
+  expect([used("q"), used("other")]).toEqual([{ pods: "7" }, { pods: "7" }]);
+});

@@ -1,0 +1,117 @@
+/**
+ * ResourceQuota: refuses what would take a namespace beyond one of its quotas, and notes in the quota's status what it lets through.
+ *
+ *   write ─▶ what it adds (core/api/quota) ─▶ fits into every quota that covers it? ─▶ status.used written ─▶ the write goes on
+ *
+ * The status is written before the object, by compare and swap, one request of a namespace at a time: two servers cannot give the last
+ * place away twice. What is noted and then not written is found by the controller (core/controllers/resourcequota), which counts anew.
+ *
+ * Source: kubernetes v1.36 apiserver/pkg/admission/plugin/resourcequota/controller.go
+ */
+import type { ResourceQuota } from "../api/gen/core.v1.ts";
+import { type ApiObject, namespaceOf } from "../api/meta/object-meta.ts";
+import { isConflict, isNotFound } from "../api/meta/status-error.ts";
+import { add, type Amounts, amountsOf, equal, exceeding, format, growth, listOf, only, withoutZeros } from "../api/quota/amounts.ts";
+import { type Evaluator, evaluatorOf, scopesOf } from "../api/quota/evaluators.ts";
+import type { ResourceClient } from "../client/client.ts";
+import type { Informer } from "../client/informer.ts";
+import type { Clock } from "../lifecycle/clock.ts";
+import type { AdmissionPlugin, AdmissionRequest } from "./plugin.ts";
+import { refusal } from "./refuse.ts";
+
+type Quota = Readonly<ResourceQuota>;
+
+/** Source: checkQuotas(…, 3) */
+const TRIES_MAX = 4;
+
+interface Deps {
+  readonly quotas: Informer<ResourceQuota>;
+  readonly client: ResourceClient<ResourceQuota>;
+  readonly clock: Clock;
+}
+
+export function resourceQuotaAdmission({ quotas, client, clock }: Deps): AdmissionPlugin {
+  const turns = new Map<string, Promise<void>>(); // by namespace: the last in line
+
+  async function inTurn(namespace: string, work: () => Promise<void>): Promise<void> {
+    const before = turns.get(namespace) ?? Promise.resolve();
+    const mine = before.then(work);
+    const settled = mine.catch(() => undefined); // the next one does not care how this one ended
+    turns.set(namespace, settled);
+    try {
+      await mine;
+    } finally {
+      if (turns.get(namespace) === settled) turns.delete(namespace);
+    }
+  }
+
+  async function spend(request: AdmissionRequest, evaluator: Evaluator): Promise<void> {
+    const { namespace, signal, dryRun } = request;
+    const written = new Set<string>(); // quotas that have it noted already
+    for (let tries = 1; ; tries++) {
+      const { items } = await client.list({ namespace }, { signal }); // our copy may miss what the last request noted
+      const changed = charge(items.filter(({ metadata: { uid } }) => !written.has(uid)), { request, evaluator, nowMs: clock.nowMs() });
+      if (dryRun) return;
+      try {
+        for (const quota of changed) {
+          await client.updateStatus(quota as ResourceQuota, { signal });
+          written.add(quota.metadata.uid);
+        }
+        return;
+      } catch (error) {
+        if (!(isConflict(error) || isNotFound(error)) || tries === TRIES_MAX) throw error; // somebody else wrote it: what it says now may refuse
+      }
+    }
+  }
+
+  return {
+    name: "ResourceQuota",
+    handles: ({ namespace, resource, group, operation }) => namespace !== "" && (operation === "CREATE" || operation === "UPDATE") && !(group === "" && resource === "namespaces"),
+    async validate(request) {
+      const { namespace, signal, operation, subresource, object, oldObject: old } = request;
+      const evaluator = evaluatorOf(request);
+      if (!evaluator?.handles({ operation, subresource, object, old })) return;
+      if (quotas.synced && [...quotas.inNamespace(namespace)].length === 0) return;
+      if (!quotas.synced && (await client.list({ namespace }, { signal })).items.length === 0) return;
+      await inTurn(namespace, () => spend(request, evaluator));
+    },
+  };
+}
+
+interface Charge { readonly request: AdmissionRequest; readonly evaluator: Evaluator; readonly nowMs: number }
+
+/** The quotas whose status the write changes, as it is to be. Throws 403 when one of them does not allow it. */
+export function charge(quotas: readonly Quota[], { request, evaluator, nowMs }: Charge): Quota[] {
+  const object = request.object!;
+  const limits = quotas.filter((quota) => covers(quota, evaluator, object)).map((quota) => {
+    const hard = amountsOf(quota.status?.hard);
+    const limited = [...hard.keys()].filter((name) => evaluator.covers(name));
+    const problem = evaluator.problem(object, limited);
+    if (problem !== undefined) throw refusal(request, `failed quota: ${quota.metadata.name}: ${problem}`);
+    if (limited.some((name) => quota.status?.used?.[name] === undefined)) throw refusal(request, `status unknown for quota: ${quota.metadata.name}, resources: ${limited.toSorted().join(",")}`);
+    return { quota, hard };
+  });
+  if (limits.length === 0) return [];
+  const usage = usageOf(request, evaluator, object, nowMs);
+  const negative = [...usage].filter(([, quantity]) => quantity.sign < 0).map(([name]) => name);
+  if (negative.length > 0) throw refusal(request, `quota usage is negative for resource(s): ${negative.toSorted().join(",")}`);
+  return limits.flatMap(({ quota, hard }) => {
+    const old = request.operation === "UPDATE" ? request.oldObject : undefined;
+    const before = old && covers(quota, evaluator, old) ? usageOf(request, evaluator, old, nowMs) : undefined;
+    const requested = only(withoutZeros(before ? growth(usage, before) : usage), hard.keys());
+    const used = amountsOf(quota.status?.used);
+    const next = add(used, requested);
+    const over = request.subresource === "status" ? [] : exceeding(only(next, requested.keys()), hard);
+    if (over.length > 0) throw refusal(request, `exceeded quota: ${quota.metadata.name}, requested: ${format(only(requested, over))}, used: ${format(only(used, over))}, limited: ${format(only(hard, over))}`);
+    return equal(used, next) ? [] : [{ ...quota, status: { ...quota.status, used: listOf(next) } }];
+  });
+}
+
+/** It limits something of this resource, and the object is in all of its scopes. */
+function covers(quota: Quota, evaluator: Evaluator, object: Readonly<ApiObject>): boolean {
+  return Object.keys(quota.status?.hard ?? {}).some((name) => evaluator.covers(name)) && scopesOf(quota).every((scope) => evaluator.isInScope(object, scope));
+}
+
+function usageOf({ namespace }: AdmissionRequest, evaluator: Evaluator, object: Readonly<ApiObject>, nowMs: number): Amounts {
+  return evaluator.usage(namespaceOf(object) === "" ? { ...object, metadata: { ...object.metadata, namespace } } : object, nowMs);
+}

@@ -1,0 +1,41 @@
+/** What of a quota is used, counted anew over the objects there are. Source: kubernetes v1.36 apiserver/pkg/quota/v1/resources.go CalculateUsage */
+import type { ResourceQuota } from "../../api/gen/core.v1.ts";
+import { formatGroupResource, type GroupResource } from "../../api/meta/gvk.ts";
+import type { ApiObject } from "../../api/meta/object-meta.ts";
+import { compareQuantity, parseQuantity } from "../../api/meta/quantity.ts";
+import { add, type Amounts, amountsOf, only } from "../../api/quota/amounts.ts";
+import { evaluatorOf, resourcesBehind, scopesOf } from "../../api/quota/evaluators.ts";
+
+type Quota = Readonly<ResourceQuota>;
+
+/** The resources that have to be counted for a quota; each once. */
+export function resourcesOf({ spec }: Quota): readonly GroupResource[] {
+  const found = new Map<string, GroupResource>();
+  for (const name of Object.keys(spec?.hard ?? {})) {
+    const resource = resourcesBehind(name);
+    if (resource !== undefined) found.set(formatGroupResource(resource), resource);
+  }
+  return [...found.values()];
+}
+
+/** `objects`: those of the quota's namespace; undefined for a resource that cannot be listed now, which keeps what was used before. */
+export function countUsage(quota: Quota, objects: (resource: GroupResource) => Iterable<Readonly<ApiObject>> | undefined, nowMs: number): Amounts {
+  const hard = Object.keys(quota.spec?.hard ?? {});
+  const scopes = scopesOf(quota);
+  let used = only(amountsOf(quota.status?.used), hard);
+  for (const resource of resourcesOf(quota)) {
+    const evaluator = evaluatorOf(resource);
+    const all = objects(resource);
+    if (evaluator === undefined || all === undefined) continue;
+    const names = hard.filter((name) => evaluator.covers(name));
+    let sum: Amounts = new Map(names.map((name) => [name, parseQuantity("0")]));
+    for (const object of all) if (scopes.every((scope) => evaluator.isInScope(object, scope))) sum = add(sum, only(evaluator.usage(object, nowMs), names));
+    used = new Map([...used, ...sum]);
+  }
+  return used;
+}
+
+/** Whether less is used than was noted. */
+export function isLess(used: Amounts, noted: Amounts): boolean {
+  return [...noted].some(([name, quantity]) => used.has(name) && compareQuantity(used.get(name)!, quantity) < 0);
+}

@@ -1,0 +1,40 @@
+import { expect, test } from "vitest";
+import { eventually } from "../../../test/fake-api.ts";
+import { withControllers } from "../../../test/run-controllers.ts";
+import type { Pod } from "../../api/gen/core.v1.ts";
+import type { NewObject } from "../../api/meta/object-meta.ts";
+import { CONFIG_MAPS, PODS, RESOURCE_QUOTAS } from "../../client/resources.ts";
+import { type Clock, systemClock } from "../../lifecycle/clock.ts";
+import { resourceQuotaController } from "./resourcequota.ts";
+
+/** Real time, but `ahead` can be moved; waits are cut short, so that everyone looks again soon. */
+function movableClock(): Clock & { aheadMs: number } {
+  return { ...systemClock, aheadMs: 0, uptimeMs() { return performance.now() + this.aheadMs; }, sleep: (ms) => Bun.sleep(Math.min(ms, 5)), after: (ms, work) => systemClock.after(Math.min(ms, 5), work) };
+}
+
+test("what is there is counted, what goes is taken off, and not before what admission noted can have appeared", () => {
+  const clock = movableClock();
+  return withControllers((deps) => [resourceQuotaController(deps)], async (api, call) => {
+    const [quotas, pods] = [api.client.resource(RESOURCE_QUOTAS), api.client.resource(PODS)];
+    const pod = (name: string): NewObject<Pod> => ({ apiVersion: "v1", kind: "Pod", metadata: { name, namespace: "ns" }, spec: { containers: [{ name: "c", image: "i", resources: { requests: { cpu: "250m" } } }] } });
+    for (const name of ["a", "b"]) await pods.create(pod(name), call);
+    await pods.create({ ...pod("done"), status: { phase: "Succeeded" } } as never, call);
+    await api.client.resource(CONFIG_MAPS).create({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "m", namespace: "ns" } }, call);
+    await quotas.create({ apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "q", namespace: "ns" }, spec: { hard: { pods: "5", "requests.cpu": "2", "count/pods": "9", configmaps: "3", "count/nothings.example.org": "1" } } }, call);
+    const quota = () => api.all(RESOURCE_QUOTAS)[0]!;
+    const counted = await eventually(() => quota().status, (status) => status?.used !== undefined);
+    expect(counted).toEqual({ hard: quota().spec!.hard, used: { pods: "2", "requests.cpu": "500m", "count/pods": "3", configmaps: "1" } });
+
+    await quotas.updateStatus({ ...quota(), status: { ...quota().status, used: { ...quota().status!.used, pods: "3" } } }, call); // admission's note
+    await pods.delete({ metadata: { name: "a", namespace: "ns" } }, {}, call);
+    await Bun.sleep(60);
+    expect(quota().status?.used?.["pods"]).toBe("3");
+    clock.aheadMs += 2_000;
+    await eventually(() => quota().status?.used, (used) => used?.["pods"] === "1" && used["requests.cpu"] === "250m");
+
+    await pods.updateStatus({ ...api.all(PODS).find(({ metadata }) => metadata.name === "b")!, status: { phase: "Failed" } }, call);
+    await eventually(() => quota().status?.used, (used) => used?.["pods"] === "0");
+    await quotas.update({ ...quota(), spec: { hard: { pods: "1" } } }, call);
+    await eventually(() => quota().status, (status) => Object.keys(status?.hard ?? {}).join() === "pods" && Object.keys(status?.used ?? {}).join() === "pods");
+  }, { clock });
+});

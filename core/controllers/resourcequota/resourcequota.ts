@@ -1,0 +1,119 @@
+/**
+ * Counts what of every ResourceQuota is used. Admission (core/admission/resource-quota.ts) adds to the status what it lets through; this takes off
+ * what is gone, and what was noted and never came to be.
+ *
+ * Between admission's note and the object's appearance in our copy lies a moment in which we would count too little: less is therefore written
+ * only when nothing has been added for a while.
+ *
+ * Source: kubernetes v1.36 pkg/controller/resourcequota
+ */
+import { formatGroupResource, type GroupResource } from "../../api/meta/gvk.ts";
+import { type ApiObject, isDeleting, keyOf, namespaceOf, type ObjectKey } from "../../api/meta/object-meta.ts";
+import { amountsOf, equal, listOf } from "../../api/quota/amounts.ts";
+import { evaluatorOf } from "../../api/quota/evaluators.ts";
+import type { ResourceRef } from "../../client/client.ts";
+import { discover } from "../../client/discovery.ts";
+import type { Informer } from "../../client/informer.ts";
+import { PERSISTENT_VOLUME_CLAIMS, PODS, RESOURCE_QUOTAS, SERVICES } from "../../client/resources.ts";
+import { type AddKey, type Controller, itself, type Next, type Watch } from "../controller.ts";
+import type { ControllerDeps } from "../deps.ts";
+import { countUsage, isLess, resourcesOf } from "./plan.ts";
+
+/** An object that admission let through is in our copy long before. */
+const QUIET_MS = 2_000;
+/** Objects whose quota use ends by time alone, notes of writes that failed. Source: --resource-quota-sync-period */
+const RESYNC_MS = 300_000;
+/** A custom resource may appear at any time. Source: ResourceQuotaController.Sync period */
+const DISCOVERY_MS = 30_000;
+
+interface Counted { readonly informer: Informer<ApiObject>; readonly unsubscribe: () => void }
+
+export function resourceQuotaController({ client, informers, clock }: Pick<ControllerDeps, "client" | "informers" | "clock">): Controller {
+  const quotas = informers.of(RESOURCE_QUOTAS);
+  const quotaClient = client.resource(RESOURCE_QUOTAS);
+  const counted = new Map<string, Counted>();
+  const raisedMs = new Map<ObjectKey, number>(); // by uptime: when admission last added to a quota
+  let served = new Map<string, ResourceRef>([PODS, SERVICES, PERSISTENT_VOLUME_CLAIMS].map((ref) => [formatGroupResource({ group: ref.group, resource: ref.plural }), ref as ResourceRef]));
+  let discoveredMs: number | undefined;
+  let wake: AddKey = () => {};
+
+  /** Objects of what quotas count: when one goes, or stops to count, its quotas are counted anew. */
+  const objects: Watch = {
+    whenSynced: () => Promise.resolve(),
+    subscribe(add) {
+      wake = add;
+      return () => {
+        wake = () => {};
+        for (const { unsubscribe } of counted.values()) unsubscribe();
+        counted.clear();
+      };
+    },
+  };
+  const raises: Watch = {
+    whenSynced: (signal) => quotas.whenSynced(signal),
+    subscribe: () => quotas.onChange(({ object, old, deleted }) => {
+      if (deleted) raisedMs.delete(keyOf(object));
+      else if (old !== undefined && isLess(amountsOf(old.status?.used), amountsOf(object.status?.used))) raisedMs.set(keyOf(object), clock.uptimeMs());
+    }),
+  };
+
+  return {
+    name: "resource_quota_controller",
+    workers: 5,
+    watches: [raises, itself(quotas), objects],
+    async reconcile(key, { signal }): Promise<Next> {
+      const quota = quotas.get(key);
+      if (quota === undefined || isDeleting(quota)) return;
+      const copies = new Map<string, Informer<ApiObject>>();
+      let againInMs = RESYNC_MS;
+      for (const resource of resourcesOf(quota)) {
+        const informer = await informerOf(resource, signal);
+        if (informer === undefined) againInMs = DISCOVERY_MS;
+        else copies.set(formatGroupResource(resource), informer);
+      }
+      const used = countUsage(quota, (resource) => copies.get(formatGroupResource(resource))?.inNamespace(namespaceOf(quota)), clock.nowMs());
+      const hard = amountsOf(quota.spec?.hard);
+      const noted = amountsOf(quota.status?.used);
+      if (quota.status?.hard !== undefined && equal(hard, amountsOf(quota.status.hard)) && equal(used, noted)) return { againInMs };
+      const quietInMs = (raisedMs.get(key) ?? -QUIET_MS) + QUIET_MS - clock.uptimeMs();
+      if (quietInMs > 0 && isLess(used, noted)) return { againInMs: quietInMs };
+      await quotas.caughtUp([await quotaClient.updateStatus({ ...quota, status: { hard: listOf(hard), used: listOf(used) } }, { signal })], signal);
+      return { againInMs };
+    },
+  };
+
+  /** Undefined: there is no such resource. */
+  async function informerOf(resource: GroupResource, signal: AbortSignal): Promise<Informer<ApiObject> | undefined> {
+    const id = formatGroupResource(resource);
+    const known = counted.get(id);
+    if (known !== undefined) return known.informer;
+    const ref = await refOf(id, signal);
+    if (ref === undefined) return undefined;
+    const informer = informers.of(ref);
+    await informer.whenSynced(signal);
+    if (!counted.has(id)) counted.set(id, { informer, unsubscribe: informer.onChange(({ object, old, deleted }) => { if (deleted || (old !== undefined && uses(resource, object) !== uses(resource, old))) recount(resource, object); }) });
+    return informer;
+  }
+
+  async function refOf(id: string, signal: AbortSignal): Promise<ResourceRef | undefined> {
+    const nowMs = clock.uptimeMs();
+    if (!served.has(id) && (discoveredMs === undefined || nowMs - discoveredMs > DISCOVERY_MS)) {
+      discoveredMs = nowMs;
+      const { resources } = await discover(client, signal);
+      served = new Map([...served, ...resources.filter(({ verbs, namespaced }) => namespaced && verbs.includes("list") && verbs.includes("watch")).map((ref) => [formatGroupResource({ group: ref.group, resource: ref.plural }), ref] as const)]);
+    }
+    return served.get(id);
+  }
+
+  function recount(resource: GroupResource, object: Readonly<ApiObject>): void {
+    const id = formatGroupResource(resource);
+    for (const quota of quotas.inNamespace(namespaceOf(object))) if (resourcesOf(quota).some((one) => formatGroupResource(one) === id)) wake(keyOf(quota));
+  }
+
+  function uses(resource: GroupResource, object: Readonly<ApiObject>): string {
+    const evaluator = evaluatorOf(resource);
+    const scopes = ["Terminating", "BestEffort", "VolumeAttributesClass"] as const;
+    return evaluator === undefined ? "" : JSON.stringify([listOf(evaluator.usage(object, clock.nowMs())), scopes.map((scopeName) => evaluator.isInScope(object, { scopeName, operator: "Exists" }))]);
+  }
+}
+
