@@ -1,0 +1,91 @@
+/** Two servers on one etcd, on the compiled binary: what one is told the other knows; one leads; when it is killed the other takes over and nothing that was acknowledged is missing. */
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { etcdDirectory } from "../etcd.ts";
+import { eventually, Host, switchDown } from "./host.ts";
+
+const TOKEN = "the-cluster-token";
+const [FIRST, SECOND] = ["172.30.0.51", "172.30.0.52"];
+const ETCD = `http://${SECOND}:2379`;
+let first: Host;
+let second: Host;
+
+beforeAll(async () => {
+  const [directory, ...hosts] = await Promise.all([etcdDirectory(), Host.up("etcd-a", FIRST), Host.up("etcd-b", SECOND)]);
+  [first, second] = hosts as [Host, Host];
+  const [etcd, data] = [second.bring(join(directory, "etcd")), join(second.directory, "etcd-data")];
+  await second.sh(`setsid ${etcd} --data-dir ${data} --listen-client-urls ${ETCD} --advertise-client-urls ${ETCD} --log-level warn --logger zap </dev/null >${second.directory}/etcd.log 2>&1 &`);
+  await first.start("--datastore-endpoint", ETCD, "--token", TOKEN);
+  await eventually("the first server is ready", async () => (await first.kubectl("get", "--raw", "/readyz")) === "ok");
+  await second.start("--datastore-endpoint", ETCD, "--token", TOKEN, "--disable-agent");
+  await eventually("the second server is ready", async () => (await second.kubectl("get", "--raw", "/readyz")) === "ok");
+}, 120_000);
+afterAll(async () => {
+  await Promise.all([first?.[Symbol.asyncDispose](), second?.[Symbol.asyncDispose]()]);
+  await switchDown();
+});
+
+const holder = async (host: Host, lease: string) => (await host.kubectl("-n", "kube-system", "get", "lease", lease, "-o", "jsonpath={.spec.holderIdentity}")).split("_")[0];
+const servers = async (host: Host) => (await host.kubectl("get", "endpoints", "kubernetes", "-o", "jsonpath={.subsets[*].addresses[*].ip}")).trim();
+
+test("a server with another token is refused, and one that would disagree with the others", async () => {
+  const start = (...flags: string[]) => second.run([second.binary, "server", "--data-dir", join(second.directory, "other"), "--disable-agent", "--datastore-endpoint", ETCD, ...flags]);
+  const wrong = await start("--token", "wrong");
+  expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("the datastore is of a cluster with another token")]);
+  const disagreeing = await start("--token", TOKEN, "--cluster-domain", "other.local");
+  expect([disagreeing.code, disagreeing.stderr]).toEqual([2, expect.stringContaining('--cluster-domain is "cluster.local" on the other servers of this cluster, not "other.local"')]);
+});
+
+test("both have the same keys, and a kubeconfig of one is good at the other", async () => {
+  expect(await second.sh(`sha256sum < ${second.dataDir}/server/tls/server-ca.key`)).toBe(await first.sh(`sha256sum < ${first.dataDir}/server/tls/server-ca.key`));
+  const token = (await first.kubectl("create", "token", "default")).trim();
+  expect(await second.ok([second.binary, "kubectl", "auth", "whoami", "--token", token, "--server", `https://${SECOND}:6443`, "--kubeconfig", "/dev/null", "--certificate-authority", `${second.dataDir}/server/tls/server-ca.crt`, "-o", "jsonpath={.status.userInfo.username}"])).toBe("system:serviceaccount:default:default");
+});
+
+test("what one server is told, the other knows at once", async () => {
+  for (let i = 0; i < 5; i++) {
+    await first.kubectl("create", "configmap", `seen-${i}`, `--from-literal=i=${i}`);
+    expect(await second.kubectl("get", "configmap", `seen-${i}`, "-o", "jsonpath={.data.i}")).toBe(String(i));
+  }
+});
+
+test("the endpoints of the API are both servers; controllers and scheduler run on one", async () => {
+  await eventually("both are endpoints", async () => (await servers(first)) === `${FIRST} ${SECOND}`);
+  expect([await holder(second, "kube-controller-manager"), await holder(second, "kube-scheduler")]).toEqual(["etcd-a", "etcd-a"]);
+  expect((await second.kubectl("get", "nodes", "-o", "name")).trim()).toBe("node/etcd-a");
+});
+
+test("the leader is killed: what it acknowledged is there, the other takes over within the lease's time", async () => {
+  await second.kubectl("create", "deployment", "web", "--image=busybox:1", "--replicas=2");
+  await eventually("the pods are placed", async () => (await second.kubectl("get", "pods", "-l", "app=web", "-o", "jsonpath={.items[*].spec.nodeName}")).split(" ").length === 2);
+  const acknowledged = join(first.directory, "acknowledged");
+  const tls = `${first.dataDir}/server/tls`;
+  const writing = first.sh(`for i in $(seq 1 3000); do [ -e ${acknowledged}.stop ] && break; curl -sf -o /dev/null -m 5 --cacert ${tls}/server-ca.crt --cert ${tls}/client-admin.crt --key ${tls}/client-admin.key -H 'content-type: application/json' -d "{\\"metadata\\":{\\"name\\":\\"w-$i\\"}}" https://127.0.0.1:6443/api/v1/namespaces/default/configmaps && echo w-$i >> ${acknowledged}; done; true`);
+  await eventually("writes are under way", async () => Number(await first.sh(`cat ${acknowledged} | wc -l`)) > 20);
+  const killedMs = performance.now();
+  await first.kill("KILL");
+  await first.sh(`touch ${acknowledged}.stop`);
+  await writing;
+  const names = (await first.sh(`cat ${acknowledged}`)).trim().split("\n");
+  const found = new Set((await second.kubectl("get", "configmaps", "-o", "jsonpath={.items[*].metadata.name}")).split(" "));
+  expect(names.filter((name) => !found.has(name))).toEqual([]);
+
+  await second.kubectl("scale", "deployment", "web", "--replicas=4");
+  await eventually("a controller makes pods, and the scheduler places them", async () => (await second.kubectl("get", "pods", "-l", "app=web", "-o", "jsonpath={.items[*].spec.nodeName}")).split(" ").length === 4);
+  const takenMs = performance.now() - killedMs;
+  console.log(`${names.length} writes acknowledged before the kill, all there; controllers and scheduler moved after ${(takenMs / 1000).toFixed(1)} s`);
+  expect(takenMs).toBeLessThan(25_000); // 15 s of the lease, up to 4.4 s until the next look, and the first lists
+  expect([await holder(second, "kube-controller-manager"), await holder(second, "kube-scheduler")]).toEqual(["etcd-b", "etcd-b"]);
+  await eventually("the dead server is no endpoint any more", async () => (await servers(second)) === SECOND, 40_000);
+});
+
+test("the server comes back and follows; one that leaves in order hands over at once", async () => {
+  await first.start("--datastore-endpoint", ETCD, "--token", TOKEN);
+  await eventually("both are endpoints again", async () => (await servers(second)) === `${FIRST} ${SECOND}`);
+  expect(await holder(first, "kube-controller-manager")).toBe("etcd-b");
+  const stoppedMs = performance.now();
+  await second.kill("TERM");
+  await eventually("the first leads", async () => (await holder(first, "kube-controller-manager")) === "etcd-a" && (await holder(first, "kube-scheduler")) === "etcd-a");
+  console.log(`handed over after ${((performance.now() - stoppedMs) / 1000).toFixed(1)} s`);
+  expect(await servers(first)).toBe(FIRST);
+});
