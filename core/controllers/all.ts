@@ -16,6 +16,7 @@ import { disruptionControllers } from "./disruption/disruption.ts";
 import { endpointsController } from "./endpoints/endpoints.ts";
 import { endpointSliceController } from "./endpointslice/endpointslice.ts";
 import { endpointSliceMirroringController } from "./endpointslicemirroring/endpointslicemirroring.ts";
+import { ephemeralVolumeController } from "./ephemeralvolume/ephemeralvolume.ts";
 import { garbageCollector } from "./garbagecollector/garbagecollector.ts";
 import { jobControllers } from "./job/job.ts";
 import { localStorageController } from "./localstorage/localstorage.ts";
@@ -69,7 +70,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
     clusterRoleAggregationController(deps),
     csrApprovingController({ ...deps, approveServing }), csrCleanerController(deps), ...(authorityFor === undefined ? [] : [csrSigningController({ ...deps, authorityFor })]),
     ...disruptionControllers(deps), resourceQuotaController(deps),
-    volumeBinder(deps), ...(localStorage ? [localStorageController(deps)] : []), claimProtectionController(deps), volumeProtectionController(deps), classProtectionController(deps),
+    volumeBinder(deps), ephemeralVolumeController(deps), ...(localStorage ? [localStorageController(deps)] : []), claimProtectionController(deps), volumeProtectionController(deps), classProtectionController(deps),
     ...(tokenFor === undefined ? [] : [serviceAccountTokensController({ ...deps, rootCa, tokenFor })]),
   ];
   return [garbageCollector({ ...deps, metrics }), ...controllers.map((controller) => runController(controller, { clock, log, metrics }))];
