@@ -4,6 +4,7 @@
  * Source: kubernetes v1.36 pkg/controller/controller_utils.go RealPodControl (messages)
  */
 import type { Pod, PodTemplateSpec } from "../api/gen/core.v1.ts";
+import { copyOf } from "../api/meta/copy.ts";
 import { type ApiObject, controllerRef, type NewObject, namespaceOf } from "../api/meta/object-meta.ts";
 import { hasCause, isNotFound } from "../api/meta/status-error.ts";
 import type { ResourceClient } from "../client/client.ts";
@@ -22,7 +23,7 @@ export function podFromTemplate(template: Readonly<PodTemplateSpec> | undefined,
       generateName: `${owner.metadata.name}-`, namespace: namespaceOf(owner), ownerReferences: [controllerRef(owner)],
       labels: { ...labels }, ...(annotations === undefined ? {} : { annotations: { ...annotations } }), ...(finalizers === undefined ? {} : { finalizers: [...finalizers] }),
     },
-    spec: structuredClone(template?.spec ?? { containers: [] }),
+    spec: copyOf(template?.spec ?? { containers: [] }),
   };
 }
 

@@ -21,7 +21,7 @@ import { HashCollisionError, syncHistory, trimHistory } from "../history.ts";
 import { isNamespaceTerminating, podControl } from "../pod-control.ts";
 import { nextAvailableInMs } from "../pod-state.ts";
 import { slowStart } from "../slow-start.ts";
-import { canonical } from "../template-hash.ts";
+import { sameToApi } from "../same.ts";
 import { daemonStatus, type Plan, planPlacement, planRolling } from "./plan.ts";
 import { daemonPod, fitOf, REVISION_HASH_LABEL } from "./pods.ts";
 
@@ -157,7 +157,7 @@ export function daemonSetController({ client, informers, events, clock }: Pick<C
 
   /** The sets for which a node has become another: it comes, it goes, or its labels or taints decide differently. */
   function setsFor(node: Readonly<Node>, old: Readonly<Node> | undefined): ObjectKey[] {
-    if (old !== undefined && canonical([labelsOf(old), old.spec?.taints ?? []]) === canonical([labelsOf(node), node.spec?.taints ?? []])) return [];
+    if (old !== undefined && sameToApi([labelsOf(old), old.spec?.taints ?? []], [labelsOf(node), node.spec?.taints ?? []])) return [];
     return [...sets.list()].filter((set) => {
       if (old === undefined) return true;
       const [before, after] = [fitOf(set, old), fitOf(set, node)];

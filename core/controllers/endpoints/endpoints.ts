@@ -14,7 +14,7 @@ import { TRIGGER_TIME } from "../endpointslice/plan.ts";
 import { HEADLESS_LABEL, isHeadless, selectedPods, selectsPods } from "../endpointslice/service-endpoints.ts";
 import { TriggerTimes } from "../endpointslice/trigger-time.ts";
 import { isNamespaceTerminating, messageOf } from "../pod-control.ts";
-import { canonical } from "../template-hash.ts";
+import { sameToApi } from "../same.ts";
 import { repackSubsets, subsetsFor, truncateSubsets } from "./plan.ts";
 
 const MANAGED_BY_LABEL = "endpoints.kubernetes.io/managed-by";
@@ -63,8 +63,8 @@ export function endpointsController({ client, informers, events }: Pick<Controll
       const { [HEADLESS_LABEL]: _h, [MANAGED_BY_LABEL]: _m, ...inherited } = labelsOf(service);
       const labels = { ...inherited, ...(isHeadless(service) ? { [HEADLESS_LABEL]: "" } : {}), [MANAGED_BY_LABEL]: "endpoint-controller" };
       const { [TRIGGER_TIME]: _t, [OVER_CAPACITY]: before, ...kept } = held === undefined ? {} : annotationsOf(held);
-      const unchanged = held !== undefined && canonical(labelsOf(held)) === canonical(labels) && (before !== undefined) === truncated
-        && (canonical(held.subsets ?? []) === canonical(subsets) || canonical(repackSubsets(held.subsets ?? [])) === canonical(subsets));
+      const unchanged = held !== undefined && sameToApi(labelsOf(held), labels) && (before !== undefined) === truncated
+        && (sameToApi(held.subsets ?? [], subsets) || sameToApi(repackSubsets(held.subsets ?? []), subsets));
       if (unchanged) return;
       const annotations = { ...kept, ...(triggerTime === undefined ? {} : { [TRIGGER_TIME]: triggerTime }), ...(truncated ? { [OVER_CAPACITY]: "truncated" } : {}) };
       const draft: NewObject<Endpoints> = { apiVersion: "v1", kind: "Endpoints", metadata: { name: service.metadata.name, namespace: namespaceOf(service), labels, annotations }, subsets: [...subsets] };

@@ -9,7 +9,7 @@
 import type { Endpoint, EndpointPort, EndpointSlice } from "../../api/gen/discovery.v1.ts";
 import type { NewObject, TemplateMeta } from "../../api/meta/object-meta.ts";
 import { annotationsOf, labelsOf } from "../../api/meta/object-meta.ts";
-import { canonical } from "../template-hash.ts";
+import { sameToApi } from "../same.ts";
 
 export const TRIGGER_TIME = "endpoints.kubernetes.io/last-change-trigger-time";
 
@@ -121,7 +121,7 @@ function written(slice: Slice, endpoints: readonly Endpoint[], ports: readonly E
 
 function sameMetadata(slice: Slice, { metadata }: Layout): boolean {
   const annotations = annotationsOf(slice);
-  return canonical(labelsOf(slice)) === canonical(metadata.labels ?? {})
+  return sameToApi(labelsOf(slice), metadata.labels ?? {})
     && Object.entries(metadata.annotations ?? {}).every(([name, value]) => annotations[name] === value)
     && (metadata.ownerReferences ?? []).every(({ uid }) => slice.metadata.ownerReferences?.some((owner) => owner.uid === uid));
 }
@@ -135,7 +135,7 @@ function identity({ addresses, hostname, targetRef }: Endpoint): string {
   return JSON.stringify([addresses.toSorted(), hostname ?? "", targetRef?.namespace ?? "", targetRef?.name ?? "", targetRef?.uid ?? ""]);
 }
 
-function sameEndpoint(a: Endpoint, b: Endpoint): boolean { return canonical(stateOf(a)) === canonical(stateOf(b)); }
+function sameEndpoint(a: Endpoint, b: Endpoint): boolean { return sameToApi(stateOf(a), stateOf(b)); }
 
 function stateOf({ targetRef, ...endpoint }: Endpoint): unknown {
   const { resourceVersion: _, ...ref } = targetRef ?? {};

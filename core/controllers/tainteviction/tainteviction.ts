@@ -13,6 +13,7 @@ import { type Controller, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { PODS_BY_NODE } from "../nodelifecycle/nodelifecycle.ts";
 import { tolerationsFor } from "../taints.ts";
+import { sameToApi } from "../same.ts";
 import { canonical } from "../template-hash.ts";
 
 /** How long a pod may stay with these taints: 0, a while, or for ever. */
@@ -44,7 +45,7 @@ export function taintEvictionController({ client, informers, events, clock }: Pi
     workers: 8,
     watches: [
       mapped(pods, ({ object, old, deleted }) => {
-        const same = old !== undefined && !deleted && old.spec.nodeName === object.spec.nodeName && canonical(old.spec.tolerations ?? []) === canonical(object.spec.tolerations ?? []);
+        const same = old !== undefined && !deleted && old.spec.nodeName === object.spec.nodeName && sameToApi(old.spec.tolerations ?? [], object.spec.tolerations ?? []);
         return same || !object.spec.nodeName ? [] : [keyOf(object)];
       }),
       mapped(nodes, ({ object, old }) => {

@@ -4,6 +4,7 @@
  * Source: kubernetes v1.36 pkg/registry/core/pod/storage/storage.go assignPod
  */
 import type { Binding, Pod } from "../../api/gen/core.v1.ts";
+import { copyOf } from "../../api/meta/copy.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { conflict, invalid, success } from "../../api/meta/status-error.ts";
 import { bindPod as bound, validateBinding } from "../../registry/core/pod/binding.ts";
@@ -37,7 +38,7 @@ export async function bindPod(scope: Scope): Promise<Answer> {
 
 function assigned(pod: Readonly<Pod>, binding: Binding, nowMs: number): Pod {
   try {
-    const next = structuredClone(bound(pod, binding, nowMs));
+    const next = copyOf(bound(pod, binding, nowMs));
     next.metadata.resourceVersion = "";
     return next;
   } catch (error) {

@@ -2,6 +2,7 @@
 import { decodeBody, decodeUntypedBody, enforceFieldValidation, type FieldValidation } from "../../api/codec/body.ts";
 import { type JsonObject, jsonNodeOf } from "../../api/codec/json-document.ts";
 import { ENCODINGS, ENCODINGS_CUSTOM, negotiateInput } from "../../api/codec/negotiate.ts";
+import { copyOf } from "../../api/meta/copy.ts";
 import { formatApiVersion, type GroupVersionKind } from "../../api/meta/gvk.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { invalid as invalidField } from "../../api/meta/field-error.ts";
@@ -89,7 +90,7 @@ function readValue(scope: Scope, value: unknown): { readonly object: ApiObject; 
 
 function readCustom({ served }: Scope, value: unknown): { readonly object: ApiObject; readonly error?: string | undefined; readonly strict: readonly string[] } {
   const strict: string[] = [];
-  const object = structuredClone(value) as JsonObject;
+  const object = copyOf(value) as JsonObject;
   if (!served.custom) return { object: object as unknown as ApiObject, strict };
   try {
     return { object: served.custom.decode(object, { report: (path) => void strict.push(`unknown field ${JSON.stringify(path)}`) }), strict };

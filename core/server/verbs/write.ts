@@ -6,6 +6,7 @@
  * Update and patch prepare the object anew from the newest state when they lose a race, unless the client named the version it replaces.
  */
 import type { AdmissionRequest, Operation } from "../../admission/plugin.ts";
+import { copyOf } from "../../api/meta/copy.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { conflict, forbidden, invalid, isNotFound, success } from "../../api/meta/status-error.ts";
 import type { WriteContext } from "../../registry/generic/resource.ts";
@@ -48,7 +49,7 @@ export async function updateObject(scope: Scope): Promise<Answer> {
   const { admit, ...options } = writeOptions(scope, "UPDATE", query);
   const { entry, created } = await served.store!.update(info.namespace, info.name, async (old) => {
     if (!old) await authorizeCreate(scope);
-    const next = structuredClone(object);
+    const next = copyOf(object);
     recordOwner(scope, next, old, options.context.nowMs);
     await admit(next, old);
     return next;
@@ -98,12 +99,12 @@ async function writeView(scope: Scope, query: WriteQuery, { change, ownsFields }
   const { entry } = await served.store!.update(info.namespace, info.name, async (old) => {
     const before = subresource.read(old!);
     before.metadata.managedFields = viewManagedFields(served, old!);
-    const view = structuredClone(change(before)) as ApiObject;
+    const view = copyOf(change(before)) as ApiObject;
     await admit(view, before);
     if (!ownsFields) recordOwner(scope, view, before, options.context.nowMs);
     const errors = [...(subresource.validate?.(view) ?? [])];
     if (errors.length > 0) throw invalid({ group: "autoscaling", kind: view.kind }, info.name, errors);
-    const next = structuredClone(old!) as ApiObject;
+    const next = copyOf(old!) as ApiObject;
     if (view.metadata.resourceVersion) next.metadata.resourceVersion = view.metadata.resourceVersion;
     else next.metadata.resourceVersion = "";
     if (view.metadata.uid) next.metadata.uid = view.metadata.uid;
