@@ -109,7 +109,7 @@ export function deploymentController({ client, informers, events, clock }: Pick<
   /** Hands revision, annotations and minReadySeconds down to the set of the present template. */
   async function refresh(draft: Draft, current: Set | undefined, old: readonly Set[], signal: AbortSignal): Promise<Set | undefined> {
     if (current === undefined) return undefined;
-    const annotations = currentAnnotations(draft, annotationsOf(current), maxRevision(old) + 1);
+    const annotations = currentAnnotations(draft, annotationsOf(current), maxRevision(old) + 1n);
     const minReadySeconds = draft.spec.minReadySeconds ?? 0;
     let fresh = current;
     if (!sameValue(annotations, annotationsOf(current)) || (current.spec.minReadySeconds ?? 0) !== minReadySeconds) {
@@ -128,7 +128,7 @@ export function deploymentController({ client, informers, events, clock }: Pick<
     const labels = { ...draft.spec.template.metadata?.labels, [HASH_LABEL]: hash };
     const name = `${draft.metadata.name.slice(0, NAME_LENGTH_MAX - 1 - hash.length)}-${hash}`;
     const replicas = currentSize(draft, old, undefined);
-    const revision = maxRevision(old) + 1;
+    const revision = maxRevision(old) + 1n;
     const set: NewObject<ReplicaSet> = {
       apiVersion: "apps/v1", kind: "ReplicaSet",
       metadata: {
@@ -202,12 +202,12 @@ export function deploymentController({ client, informers, events, clock }: Pick<
   async function rollback(draft: Draft, owned: readonly Set[], signal: AbortSignal): Promise<boolean> {
     const text = annotationsOf(draft)[ROLLBACK_TO] ?? "";
     if (!/^-?\d+$/.test(text)) return false;
-    const revision = Number(text) || lastRevision(owned);
-    const target = revision === 0 ? undefined : owned.find((set) => revisionOfSet(set) === revision);
+    const revision = BigInt(text) || lastRevision(owned);
+    const target = revision === 0n ? undefined : owned.find((set) => revisionOfSet(set) === revision);
     const { [ROLLBACK_TO]: _, ...kept } = annotationsOf(draft);
     let next: Deployment = { ...draft, metadata: { ...draft.metadata, annotations: kept } };
     if (target === undefined) {
-      const message = revision === 0 ? "Unable to find last revision." : "Unable to find the revision to rollback to.";
+      const message = revision === 0n ? "Unable to find last revision." : "Unable to find the revision to rollback to.";
       recorder.event(draft, "Warning", "DeploymentRollbackRevisionNotFound", message);
     } else if (sameTemplate(target.spec.template, draft.spec.template)) {
       recorder.event(draft, "Warning", "DeploymentRollbackTemplateUnchanged", `The rollback revision contains the same template as current deployment "${draft.metadata.name}"`);

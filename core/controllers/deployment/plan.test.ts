@@ -59,9 +59,10 @@ test("old sets beyond the history limit go, oldest revision first, if they are e
 
 test("a set that comes back gets a new revision and remembers the old one; annotations are handed down", () => {
   const annotated = { ...deployment(1), metadata: { ...deployment(1).metadata, annotations: { team: "x", [REVISION]: "9", "kubectl.kubernetes.io/last-applied-configuration": "{}" } } };
-  expect(currentAnnotations(annotated, { [REVISION]: "2", [REVISION_HISTORY]: "1" }, 5)).toEqual({ team: "x", [REVISION]: "5", [REVISION_HISTORY]: "1,2" });
-  expect(currentAnnotations(annotated, {}, 1)).toEqual({ team: "x", [REVISION]: "1" });
-  expect(currentAnnotations(annotated, { [REVISION]: "7" }, 5)).toEqual({ team: "x", [REVISION]: "7" });
+  expect(currentAnnotations(annotated, { [REVISION]: "2", [REVISION_HISTORY]: "1" }, 5n)).toEqual({ team: "x", [REVISION]: "5", [REVISION_HISTORY]: "1,2" });
+  expect(currentAnnotations(annotated, {}, 1n)).toEqual({ team: "x", [REVISION]: "1" });
+  expect(currentAnnotations(annotated, { [REVISION]: "7" }, 5n)).toEqual({ team: "x", [REVISION]: "7" });
+  expect(currentAnnotations(annotated, { [REVISION]: "3546343826724305832" }, 3546343826724305833n)[REVISION]).toBe("3546343826724305833");
 });
 
 test("every rollout stays within its limits and comes to an end, however pods come and go", () => {

@@ -157,7 +157,7 @@ export function planCleanup(deployment: Readonly<Deployment>, old: readonly Set[
   const limit = deployment.spec.revisionHistoryLimit;
   if (limit === undefined || limit === 2 ** 31 - 1) return [];
   const alive = old.filter((set) => !isDeleting(set));
-  const sorted = alive.toSorted((a, b) => revisionOfSet(a) - revisionOfSet(b) || byAge(a, b));
+  const sorted = alive.toSorted((a, b) => Number(revisionOfSet(a) - revisionOfSet(b)) || byAge(a, b));
   return sorted.slice(0, Math.max(0, alive.length - limit))
     .filter((set) => (set.status?.replicas ?? 0) === 0 && replicasOf(set) === 0 && (set.metadata.generation ?? 0) <= (set.status?.observedGeneration ?? 0));
 }

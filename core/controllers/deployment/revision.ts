@@ -20,23 +20,29 @@ const HISTORY_LENGTH_MAX = 2000;
 
 type Annotations = Record<string, string>;
 
+/** The largest number that is one: Go's int64. */
+const REVISION_MAX = 2n ** 63n - 1n;
+
 /** 0 if it has none, or none that is a number. */
-export function revisionOfSet(set: Readonly<ReplicaSet>): number { return parseRevision(annotationsOf(set)[REVISION]) ?? 0; }
+export function revisionOfSet(set: Readonly<ReplicaSet>): bigint { return parseRevision(annotationsOf(set)[REVISION]) ?? 0n; }
 
-function parseRevision(text: string | undefined): number | undefined { return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined; }
+function parseRevision(text: string | undefined): bigint | undefined {
+  const revision = text !== undefined && /^\d{1,19}$/.test(text) ? BigInt(text) : undefined;
+  return revision !== undefined && revision <= REVISION_MAX ? revision : undefined;
+}
 
-export function maxRevision(sets: readonly Readonly<ReplicaSet>[]): number { return Math.max(0, ...sets.map(revisionOfSet)); }
+export function maxRevision(sets: readonly Readonly<ReplicaSet>[]): bigint { return sets.map(revisionOfSet).reduce((max, revision) => (revision > max ? revision : max), 0n); }
 
 /** The second largest revision: what an unnamed rollback goes back to. */
-export function lastRevision(sets: readonly Readonly<ReplicaSet>[]): number { return sets.map(revisionOfSet).toSorted((a, b) => b - a)[1] ?? 0; }
+export function lastRevision(sets: readonly Readonly<ReplicaSet>[]): bigint { return sets.map(revisionOfSet).toSorted((a, b) => (a < b ? 1 : a > b ? -1 : 0))[1] ?? 0n; }
 
 /** Annotations for the set with the Deployment's template, which becomes revision `revision`: a set that had an older number keeps that in its history. */
-export function currentAnnotations(deployment: Readonly<Deployment>, before: Readonly<Annotations>, revision: number): Annotations {
+export function currentAnnotations(deployment: Readonly<Deployment>, before: Readonly<Annotations>, revision: bigint): Annotations {
   const after: Annotations = { ...before, ...inherited(annotationsOf(deployment)) };
   const text = before[REVISION];
   const old = parseRevision(text);
   if (text !== undefined && text !== "" && old === undefined) return after; // someone else's numbering: leave it
-  if ((old ?? 0) >= revision) return after;
+  if ((old ?? 0n) >= revision) return after;
   after[REVISION] = String(revision);
   if (text === undefined) return after;
   const history = (before[REVISION_HISTORY] ?? "").split(",").filter((one) => one !== "");
