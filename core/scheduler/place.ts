@@ -1,72 +1,101 @@
-/** Where a pod goes. No I/O: the snapshot, the profile and a source of randomness decide. */
+/**
+ * Where a pod goes. No I/O: the cluster as it is, the profile and a source of randomness decide.
+ *
+ * In large clusters the search stops once enough nodes will do, and the next one begins where it stopped.
+ *
+ * Source: kubernetes v1.36 pkg/scheduler/schedule_one.go
+ */
 import type { Random } from "../lifecycle/random.ts";
-import type { Candidate, Filter, LiveNode, Score } from "./plugin.ts";
-import { SCORE_MAX } from "./plugin.ts";
+import type { Cluster } from "./cluster.ts";
+import { Evaluation, type NodeRejection } from "./evaluation.ts";
+import type { Candidate, LiveNode } from "./plugin.ts";
 import type { Profile } from "./plugins.ts";
-import type { NodeInfo } from "./snapshot.ts";
 
 export type Placement =
   | { readonly type: "node"; readonly node: string; readonly feasible: number; readonly evaluated: number }
-  | { readonly type: "none"; readonly message: string; readonly plugins: ReadonlySet<string> };
+  | NoPlacement;
 
-export function place(candidate: Candidate, nodes: readonly NodeInfo[], { filters, scores }: Profile, random: Random): Placement {
-  const live = nodes.filter((info): info is LiveNode => info.node !== undefined);
-  if (live.length === 0) return { type: "none", message: "no nodes available to schedule pods", plugins: new Set() };
-  const feasible: LiveNode[] = [];
-  const reasons = new Map<string, number>();
-  const plugins = new Set<string>();
-  let helped = 0; // nodes that could take the pod if others left
-  for (const node of live) {
-    const rejected = firstRejection(candidate, node, filters);
-    if (!rejected) feasible.push(node);
-    else {
-      plugins.add(rejected.filter.name);
-      if (rejected.filter.preemptable) helped++;
-      for (const reason of rejected.reasons) reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
-    }
-  }
-  if (feasible.length === 0) return { type: "none", message: `${explain(live.length, reasons)} preemption: ${noVictims(live.length, helped)}`, plugins };
-  return { type: "node", node: best(candidate, feasible, scores, random).name, feasible: feasible.length, evaluated: live.length };
+export interface NoPlacement {
+  readonly type: "none";
+  /** "0/3 nodes are available: …", without what preemption has to say. */
+  readonly message: string;
+  /** Filters that rejected nodes. */
+  readonly filters: ReadonlySet<string>;
+  /** By name of node. Nodes that were not looked at are missing, and nothing helps them. */
+  readonly rejections: ReadonlyMap<string, NodeRejection>;
+  readonly evaluation: Evaluation | undefined;
 }
 
-function firstRejection(candidate: Candidate, node: LiveNode, filters: readonly Filter[]): { filter: Filter; reasons: readonly string[] } | undefined {
-  for (const filter of filters) {
-    const reasons = filter.reject(candidate, node);
-    if (reasons.length > 0) return { filter, reasons };
+/** Fewer nodes than this are never skipped. Source: schedule_one.go minFeasibleNodesToFind, minFeasibleNodesPercentageToFind */
+const FEASIBLE_MIN = 100;
+const PERCENTAGE_MIN = 5;
+
+/** Where the last search stopped. */
+export interface SearchStart { next: number }
+
+export function place(candidate: Candidate, cluster: Cluster, { filters, scores, percentageOfNodesToScore }: Profile, { random, start }: { readonly random: Random; readonly start: SearchStart }): Placement {
+  const all = cluster.nodes();
+  if (all.length === 0) return { type: "none", message: "no nodes available to schedule pods", filters: new Set(), rejections: new Map(), evaluation: undefined };
+  const evaluation = new Evaluation(candidate, cluster, filters);
+  const { refusal, onlyNodes } = evaluation;
+  if (refusal) return { type: "none", message: `0/${all.length} nodes are available: ${refusal.reason}.`, filters: new Set([refusal.filter]), rejections: new Map(), evaluation };
+
+  const nominated = cluster.node(candidate.pod.status?.nominatedNodeName ?? "");
+  if (nominated && (onlyNodes?.has(nominated.name) ?? true) && !evaluation.reject(nominated)) return { type: "node", node: nominated.name, feasible: 1, evaluated: 1 };
+
+  const nodes = onlyNodes ? [...onlyNodes].flatMap((name) => cluster.node(name) ?? []) : all;
+  const wanted = onlyNodes ? nodes.length : feasibleWanted(all.length, percentageOfNodesToScore);
+  const feasible: LiveNode[] = [];
+  const rejections = new Map<string, NodeRejection>();
+  const offset = onlyNodes ? 0 : start.next % all.length;
+  let evaluated = 0;
+  for (; evaluated < nodes.length && feasible.length < wanted; evaluated++) {
+    const node = nodes[(offset + evaluated) % nodes.length]!;
+    const rejection = evaluation.reject(node);
+    if (rejection) rejections.set(node.name, rejection);
+    else feasible.push(node);
   }
-  return undefined;
+  if (!onlyNodes) start.next = (offset + evaluated) % all.length;
+  if (feasible.length > 0) return { type: "node", node: best(candidate, cluster, { feasible, scores, random }).name, feasible: feasible.length, evaluated };
+  const absent = `node(s) didn't satisfy plugin(s) [${evaluation.namedBy.toSorted().join(" ")}]`;
+  return {
+    type: "none", rejections, evaluation,
+    message: explain(all.length, reasonsOf(rejections, all.length, absent)),
+    filters: new Set([...rejections.values()].map(({ filter }) => filter).concat(onlyNodes && nodes.length < all.length ? evaluation.namedBy : [])),
+  };
+}
+
+function feasibleWanted(nodes: number, percentage: number): number {
+  if (nodes < FEASIBLE_MIN || percentage >= 100) return nodes;
+  const share = percentage > 0 ? percentage : Math.max(PERCENTAGE_MIN, 50 - Math.trunc(nodes / 125));
+  return Math.max(FEASIBLE_MIN, Math.trunc((nodes * share) / 100));
+}
+
+/** How many nodes gave each reason; those that gave none count under `absent`. */
+export function reasonsOf(rejections: ReadonlyMap<string, { readonly reasons: readonly string[] }>, nodes: number, absent: string): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { reasons } of rejections.values()) for (const reason of reasons) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+  if (rejections.size < nodes) counts.set(absent, (counts.get(absent) ?? 0) + nodes - rejections.size);
+  return counts;
 }
 
 /** "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) were unschedulable." Source: pkg/scheduler/framework/types.go FitError */
-function explain(nodes: number, reasons: ReadonlyMap<string, number>): string {
+export function explain(nodes: number, reasons: ReadonlyMap<string, number>): string {
   const counted = [...reasons].map(([reason, count]) => `${count} ${reason}`).sort();
-  return `0/${nodes} nodes are available: ${counted.join(", ")}.`;
+  return counted.length === 0 ? `0/${nodes} nodes are available:` : `0/${nodes} nodes are available: ${counted.join(", ")}.`;
 }
 
-/** Nobody is evicted to make room: what upstream says when it finds no victims. */
-function noVictims(nodes: number, helped: number): string {
-  const reasons = new Map<string, number>();
-  if (helped > 0) reasons.set("No preemption victims found for incoming pod.", helped);
-  if (nodes > helped) reasons.set("Preemption is not helpful for scheduling.", nodes - helped);
-  return explain(nodes, reasons).slice(0, -1);
-}
-
-function best(candidate: Candidate, feasible: readonly LiveNode[], scores: readonly Score[], random: Random): LiveNode {
+function best(candidate: Candidate, cluster: Cluster, { feasible, scores, random }: { readonly feasible: readonly LiveNode[]; readonly scores: Profile["scores"]; readonly random: Random }): LiveNode {
   if (feasible.length === 1) return feasible[0]!;
-  const totals = feasible.map(() => 0);
-  for (const plugin of scores) {
-    const raw = feasible.map((node) => plugin.score(candidate, node));
-    for (const [i, value] of normalize(raw, plugin.normalize).entries()) totals[i]! += value * plugin.weight;
+  const totals = new Float64Array(feasible.length);
+  for (const { prepare, weight } of scores) {
+    const scored = prepare(candidate, cluster, feasible);
+    if (!scored) continue;
+    const raw = feasible.map((node) => scored.score(node));
+    const values = scored.normalize?.(raw, feasible) ?? raw;
+    for (let i = 0; i < values.length; i++) totals[i]! += values[i]! * weight;
   }
-  const highest = Math.max(...totals);
-  const equals = feasible.filter((_, i) => totals[i]! >= highest - 1e-9);
+  const highest = totals.reduce((most, total) => Math.max(most, total), -Infinity);
+  const equals = feasible.filter((_, i) => totals[i] === highest);
   return equals[Math.floor(random.next() * equals.length)]!;
-}
-
-function normalize(values: readonly number[], how: Score["normalize"]): number[] {
-  if (how === "none") return values.map(Math.trunc);
-  const highest = Math.max(0, ...values);
-  if (highest === 0) return values.map(() => (how === "reverse" ? SCORE_MAX : 0));
-  const scaled = values.map((value) => Math.trunc((value * SCORE_MAX) / highest));
-  return how === "reverse" ? scaled.map((value) => SCORE_MAX - value) : scaled;
 }

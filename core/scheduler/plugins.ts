@@ -1,16 +1,35 @@
-/** The default profile: which filters and scores there are, in upstream's order. */
+/**
+ * Profiles: which filters and scores decide for the pods of a scheduler name. Order as upstream's.
+ *
+ * Source: kubernetes v1.36 pkg/scheduler/apis/config/v1/default_plugins.go
+ */
+import { interPodAffinity } from "./filters/inter-pod-affinity.ts";
 import { nodeAffinity, nodeName, nodeUnschedulable, taintToleration } from "./filters/node.ts";
+import { podTopologySpread } from "./filters/pod-topology-spread.ts";
 import { nodePorts, nodeResourcesFit } from "./filters/resources.ts";
+import { nodeVolumeLimits, volumeBinding, volumeRestrictions, volumeZone } from "./filters/volumes.ts";
 import type { Filter, Score } from "./plugin.ts";
 import { imageLocality, nodeAffinityScore, taintTolerationScore } from "./scores/node.ts";
-import { balancedAllocation, leastAllocated } from "./scores/resources.ts";
+import { interPodAffinityScore, podTopologySpreadScore } from "./scores/pods.ts";
+import { balancedAllocation, nodeResourcesFitScore } from "./scores/resources.ts";
 
 export interface Profile {
+  /** Pods with this spec.schedulerName are its business. */
+  readonly schedulerName: string;
   readonly filters: readonly Filter[];
   readonly scores: readonly Score[];
+  /** Of large clusters, look for enough nodes that will do, not for all: percent. 0: fewer the larger the cluster is. */
+  readonly percentageOfNodesToScore: number;
 }
 
+export const DEFAULT_SCHEDULER = "default-scheduler";
+
 export const DEFAULT_PROFILE: Profile = {
-  filters: [nodeUnschedulable, nodeName, taintToleration, nodeAffinity, nodePorts, nodeResourcesFit],
-  scores: [taintTolerationScore, nodeAffinityScore, leastAllocated, balancedAllocation, imageLocality],
+  schedulerName: DEFAULT_SCHEDULER,
+  percentageOfNodesToScore: 0,
+  filters: [
+    nodeUnschedulable, nodeName, taintToleration, nodeAffinity(), nodePorts, nodeResourcesFit, volumeRestrictions, nodeVolumeLimits, volumeBinding, volumeZone,
+    podTopologySpread(), interPodAffinity,
+  ],
+  scores: [taintTolerationScore, nodeAffinityScore, nodeResourcesFitScore(), podTopologySpreadScore(), interPodAffinityScore(), balancedAllocation(), imageLocality],
 };

@@ -1,16 +1,20 @@
 /**
  * What a pod asks of a node: the sum of its containers, or the most any init container needs while it runs, whichever is more; plus overhead.
- * Sidecars (init containers that restart always) count with the containers and with the init containers started after them.
+ * Sidecars (init containers that restart always) count with the containers and with the init containers started after them. While a container is
+ * being resized, the most of what it has, was promised and wants counts. Requests of the pod as a whole replace those of its containers.
  *
  * Source: kubernetes v1.36 component-helpers/resource/helpers.go
  */
-import type { Container, Pod } from "../api/gen/core.v1.ts";
+import type { Container, ContainerStatus, Pod } from "../api/gen/core.v1.ts";
 import { parseQuantity } from "../api/meta/quantity.ts";
 
 /** Whole units: milli-CPUs, bytes, counts. Every resource that is asked for has an entry. */
 export type Requests = Readonly<Record<string, number>>;
 
-export function podRequests({ spec }: Readonly<Pod>): Requests {
+export function podRequests({ spec, status }: Readonly<Pod>): Requests {
+  const statuses = new Map([...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])].map((one) => [one.name, one]));
+  const infeasible = (status?.conditions ?? []).some(({ type, reason }) => type === "PodResizePending" && reason === "Infeasible");
+  const requestsOf = (container: Container): Requests => containerRequests(container, statuses.get(container.name), infeasible);
   const running: Record<string, number> = {};
   for (const container of spec.containers) add(running, requestsOf(container));
   const starting: Record<string, number> = {};
@@ -33,13 +37,18 @@ export function podRequests({ spec }: Readonly<Pod>): Requests {
   return running;
 }
 
-function requestsOf({ resources }: Container): Requests {
-  return amounts(resources?.requests);
+function containerRequests({ resources }: Container, status: ContainerStatus | undefined, infeasible: boolean): Requests {
+  const wanted = amounts(resources?.requests);
+  if (!status?.resources && !status?.allocatedResources) return wanted;
+  const most = infeasible ? {} : wanted;
+  raise(most, amounts(status.resources?.requests));
+  raise(most, amounts(status.allocatedResources));
+  return most;
 }
 
-export function amounts(list: Readonly<Record<string, string>> | undefined): Record<string, number> {
+export function amounts(list: Readonly<Record<string, string>> | null | undefined): Record<string, number> {
   const out: Record<string, number> = {};
-  for (const [name, quantity] of Object.entries(list ?? {})) out[name] = amount(name, quantity);
+  for (const name in list ?? {}) out[name] = amount(name, list![name]!);
   return out;
 }
 
@@ -49,11 +58,11 @@ function amount(name: string, quantity: string): number {
 }
 
 function add(to: Record<string, number>, more: Requests): void {
-  for (const [name, value] of Object.entries(more)) to[name] = (to[name] ?? 0) + value;
+  for (const name in more) to[name] = (to[name] ?? 0) + more[name]!;
 }
 
 function raise(to: Record<string, number>, least: Requests): void {
-  for (const [name, value] of Object.entries(least)) to[name] = Math.max(to[name] ?? 0, value);
+  for (const name in least) to[name] = Math.max(to[name] ?? 0, least[name]!);
 }
 
 /** What scores assume of a container that asks for nothing. Source: pkg/scheduler/util/pod_resources.go */

@@ -1,8 +1,13 @@
 /**
  * Pods waiting for a node: those to be tried now, by priority and then by age; those backing off after a failure; those that fitted nowhere,
- * which wait for the cluster to change.
+ * which wait for a change that may help them; and those whose scheduling gates are closed.
  *
- *   add ──▶ active ──take──▶ (placed, or) fail ──▶ unschedulable ──something changed──▶ backing off ──▶ active
+ *   add ──▶ active ──take──▶ in flight ──done──▶ (placed)
+ *             ▲                  │ fail
+ *             │                  ▼
+ *          backoff ◀──change── unschedulable
+ *
+ * While nothing else is to be tried, pods that back off because they fitted nowhere are tried early; after errors the wait is kept.
  *
  * Source: kubernetes v1.36 pkg/scheduler/backend/queue/scheduling_queue.go
  */
@@ -10,76 +15,119 @@ import type { Pod } from "../api/gen/core.v1.ts";
 import { keyOf, type ObjectKey } from "../api/meta/object-meta.ts";
 import { type BackoffOptions, backoffMs } from "../lifecycle/backoff.ts";
 import type { Clock } from "../lifecycle/clock.ts";
+import { type ClusterChange, nameOf } from "./changes.ts";
+import { Heap } from "./heap.ts";
 
 const BACKOFF: BackoffOptions = { minMs: 1_000, maxMs: 10_000 };
 /** A pod that no change has moved is tried again all the same after this. Source: DefaultPodMaxInUnschedulablePodsDuration */
 const UNSCHEDULABLE_MAX_MS = 5 * 60_000;
+const FLUSH_PERIOD_MS = 30_000;
+/** Changes remembered for pods in flight; with more, every one of those pods is tried again. */
+const CHANGES_MAX = 10_000;
 
-interface Entry {
-  pod: Readonly<Pod>;
-  failures: number;
+type State = "active" | "backoff" | "unschedulable" | "gated" | "in flight" | "gone";
+
+/** A pod in the queue, and the handle of an attempt to place it. */
+export interface Attempt {
+  readonly key: ObjectKey;
+  readonly pod: Readonly<Pod>;
+  /** Including the one under way. */
+  readonly attempts: number;
+  /** When it came into the queue first. */
   readonly addedMs: number;
-  /** Filters that rejected it last: what must change before it is worth another try. */
-  rejectedBy: ReadonlySet<string>;
-  timer: { cancel(): void } | undefined;
 }
 
-/** A change of the cluster, named by the filters it could satisfy; "any" by all. */
-export type ClusterChange = ReadonlySet<string> | "any";
+interface Entry extends Attempt {
+  pod: Readonly<Pod>;
+  attempts: number;
+  state: State;
+  queuedMs: number;
+  order: number;
+  backoffUntilMs: number;
+  failedMs: number;
+  error: boolean;
+  /** Filters that rejected it last; empty: anything may help. */
+  rejectedBy: ReadonlySet<string>;
+  /** In flight: changes before this were seen. */
+  seen: number;
+}
+
+interface Deps {
+  readonly clock: Clock;
+  /** Whether one of `filters` may now let `pod` pass. */
+  readonly mayHelp: (pod: Readonly<Pod>, filters: ReadonlySet<string>, change: ClusterChange) => boolean;
+  readonly onQueued?: ((queue: "active" | "backoff" | "unschedulable" | "gated", event: string) => void) | undefined;
+}
 
 export class SchedulingQueue {
-  readonly #clock: Clock;
-  readonly #active = new Map<ObjectKey, Entry>();
-  readonly #backingOff = new Map<ObjectKey, Entry>();
+  readonly #deps: Deps;
+  readonly #entries = new Map<ObjectKey, Entry>();
   readonly #unschedulable = new Map<ObjectKey, Entry>();
-  readonly #gated = new Map<ObjectKey, Entry>();
+  readonly #inFlight = new Map<ObjectKey, Entry>();
+  readonly #sizes = { active: 0, backoff: 0, unschedulable: 0, gated: 0 };
+  readonly #active = new Heap<{ readonly entry: Entry; readonly order: number }>({
+    before: (a, b) => isBefore(a.entry, b.entry),
+    isStale: ({ entry, order }) => entry.state !== "active" || entry.order !== order,
+  });
+  readonly #backoff = new Heap<{ readonly entry: Entry; readonly order: number }>({
+    before: (a, b) => a.entry.backoffUntilMs < b.entry.backoffUntilMs,
+    isStale: ({ entry, order }) => entry.state !== "backoff" || entry.order !== order,
+  });
+  #changes: { readonly at: number; readonly change: ClusterChange }[] = [];
+  #changeCount = 0;
+  #orders = 0;
   #wake: (() => void) | undefined;
-  /** Changes seen while a pod is being tried, so that its failure does not sleep through them. */
-  #changes = 0;
+  #backoffTimer: { cancel(): void } | undefined;
+  #flushTimer: { cancel(): void } | undefined;
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
+  constructor(deps: Deps) {
+    this.#deps = deps;
   }
 
   /** For metrics: pods by queue. */
-  sizes(): { active: number; backoff: number; unschedulable: number; gated: number } {
-    return { active: this.#active.size, backoff: this.#backingOff.size, unschedulable: this.#unschedulable.size, gated: this.#gated.size };
+  sizes(): { readonly active: number; readonly backoff: number; readonly unschedulable: number; readonly gated: number } {
+    return this.#sizes;
   }
 
-  get changes(): number {
-    return this.#changes;
+  /** For metrics: how many pods each filter holds back. */
+  heldBy(): Map<string, number> {
+    const counts = new Map<string, number>();
+    for (const { rejectedBy } of this.#unschedulable.values()) for (const filter of rejectedBy) counts.set(filter, (counts.get(filter) ?? 0) + 1);
+    return counts;
   }
 
-  /** A pod that is new, or has changed. */
+  /** A pod without a node that is new, or has changed. */
   add(pod: Readonly<Pod>): void {
     const key = keyOf(pod);
-    const known = this.#find(key);
-    if (known && known.pod.metadata.uid === pod.metadata.uid && this.#backingOff.has(key)) {
-      known.pod = pod;
-      return;
-    }
-    if (known && known.pod.metadata.uid === pod.metadata.uid && this.#unschedulable.has(key) && !asksForLess(known.pod, pod)) {
-      known.pod = pod;
-      return;
-    }
+    const known = this.#entries.get(key);
+    if (known && known.pod.metadata.uid === pod.metadata.uid) return this.#update(known, pod);
     this.remove(key);
-    const entry: Entry = { pod, failures: known?.failures ?? 0, addedMs: known?.addedMs ?? this.#clock.uptimeMs(), rejectedBy: new Set(), timer: undefined };
-    if (pod.spec.schedulingGates?.length) this.#gated.set(key, entry);
-    else this.#activate(key, entry);
+    const entry: Entry = {
+      key, pod, attempts: 0, addedMs: this.#deps.clock.uptimeMs(), state: "gone", queuedMs: 0, order: 0, backoffUntilMs: 0, failedMs: 0, error: false, rejectedBy: new Set(), seen: 0,
+    };
+    this.#entries.set(key, entry);
+    if (isGated(pod)) this.#enter(entry, "gated", "UnscheduledPodAdd");
+    else this.#activate(entry, "UnscheduledPodAdd");
   }
 
   remove(key: ObjectKey): void {
-    this.#find(key)?.timer?.cancel();
-    for (const pool of [this.#active, this.#backingOff, this.#unschedulable, this.#gated]) pool.delete(key);
+    const entry = this.#entries.get(key);
+    if (!entry) return;
+    this.#leave(entry);
+    this.#entries.delete(key);
   }
 
-  /** The next pod to try, or undefined once `signal` has aborted. */
-  async take(signal: AbortSignal): Promise<{ readonly pod: Readonly<Pod>; readonly failures: number; readonly changes: number } | undefined> {
+  /** The next pod to try, or undefined once `signal` has aborted. Ends with `done` or `fail`. */
+  async take(signal: AbortSignal): Promise<Attempt | undefined> {
     while (!signal.aborted) {
-      const next = this.#first();
+      const next = this.#next();
       if (next) {
-        this.#active.delete(keyOf(next.pod));
-        return { pod: next.pod, failures: next.failures, changes: this.#changes };
+        this.#leave(next);
+        next.state = "in flight";
+        next.attempts++;
+        next.seen = this.#changeCount;
+        this.#inFlight.set(next.key, next);
+        return next;
       }
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
@@ -89,60 +137,144 @@ export class SchedulingQueue {
     return undefined;
   }
 
-  /** `attempt` as it was taken. The pod waits for a change, unless there was one while it was being tried; `rejectedBy` empty: it failed for another reason. */
-  fail(attempt: { readonly pod: Readonly<Pod>; readonly failures: number; readonly changes: number }, rejectedBy: ReadonlySet<string>): void {
-    const key = keyOf(attempt.pod);
-    if (this.#find(key)) return; // it has changed meanwhile and waits already
-    const entry: Entry = { pod: attempt.pod, failures: attempt.failures + 1, addedMs: this.#clock.uptimeMs(), rejectedBy, timer: undefined };
-    if (rejectedBy.size === 0 || attempt.changes !== this.#changes) return this.#backOff(key, entry);
-    this.#unschedulable.set(key, entry);
-    entry.timer = this.#clock.after(UNSCHEDULABLE_MAX_MS, () => {
-      this.#unschedulable.delete(key);
-      this.#activate(key, entry);
-    });
+  /** The pod has a node, or is none of our business any more. */
+  done(attempt: Attempt): void {
+    const entry = this.#entries.get(attempt.key);
+    if (entry === attempt) this.remove(attempt.key);
+    else this.#land(attempt as Entry);
   }
 
-  /** Something changed that may make room: pods it could help are tried again, after their back-off. */
-  changed(change: ClusterChange): void {
-    this.#changes++;
-    for (const [key, entry] of this.#unschedulable) {
-      if (change !== "any" && entry.rejectedBy.isDisjointFrom(change)) continue;
-      entry.timer?.cancel();
-      this.#unschedulable.delete(key);
-      this.#backOff(key, entry);
+  /** It fitted nowhere, and waits for what may help: `rejectedBy`, filters; with none, anything. It was rejected by an "error": it is tried again after a while. */
+  fail(attempt: Attempt, rejectedBy: ReadonlySet<string> | "error"): void {
+    const entry = attempt as Entry;
+    const { seen } = entry;
+    const { clock, mayHelp } = this.#deps;
+    const known = this.#entries.get(entry.key);
+    if (known !== undefined && known !== entry) return this.#land(entry); // another pod of that name
+    const missed = this.#changes.filter(({ at }) => at >= seen);
+    const lost = this.#changeCount - seen > missed.length;
+    this.#land(entry);
+    if (known === undefined) {
+      if (rejectedBy !== "error") return; // deleted meanwhile
+      this.#entries.set(entry.key, entry);
     }
+    entry.failedMs = clock.uptimeMs();
+    entry.error = rejectedBy === "error";
+    if (rejectedBy === "error") return this.#backOff(entry, "ScheduleAttemptFailure");
+    entry.rejectedBy = rejectedBy;
+    const helped = missed.find(({ change }) => rejectedBy.size === 0 || mayHelp(entry.pod, rejectedBy, change));
+    if (helped || lost) return this.#backOff(entry, helped ? nameOf(helped.change) : "ScheduleAttemptFailure");
+    this.#enter(entry, "unschedulable", "ScheduleAttemptFailure");
+    this.#unschedulable.set(entry.key, entry);
+    this.#flushTimer ??= clock.after(FLUSH_PERIOD_MS, () => this.#flush());
   }
 
-  #backOff(key: ObjectKey, entry: Entry): void {
-    this.#backingOff.set(key, entry);
-    const waitedMs = this.#clock.uptimeMs() - entry.addedMs;
-    entry.timer = this.#clock.after(Math.max(0, backoffMs(Math.max(1, entry.failures), BACKOFF) - waitedMs), () => {
-      this.#backingOff.delete(key);
-      this.#activate(key, entry);
-    });
+  /** Something changed: pods it may help are tried again, after their back-off. */
+  changed(change: ClusterChange): void {
+    this.#record(change);
+    for (const entry of [...this.#unschedulable.values()])
+      if (entry.rejectedBy.size === 0 || this.#deps.mayHelp(entry.pod, entry.rejectedBy, change)) this.#backOff(entry, nameOf(change));
   }
 
-  #activate(key: ObjectKey, entry: Entry): void {
-    entry.timer = undefined;
-    this.#active.set(key, entry);
+  /** Try it now, whatever it waits for. */
+  activate(pod: Readonly<Pod>): void {
+    const entry = this.#entries.get(keyOf(pod));
+    if (entry && (entry.state === "unschedulable" || entry.state === "backoff")) this.#activate(entry, "ForceActivate");
+  }
+
+  #update(entry: Entry, pod: Readonly<Pod>): void {
+    const old = entry.pod;
+    entry.pod = pod;
+    if (entry.state === "gated") {
+      if (!isGated(pod)) this.#activate(entry, "UnscheduledPodUpdate");
+      return;
+    }
+    if (!asksForOther(old, pod)) return;
+    if (old.spec.priority !== pod.spec.priority && entry.state === "active") return this.#activate(entry, "UnscheduledPodUpdate");
+    const change: ClusterChange = { of: "pod", object: pod, old, deleted: false };
+    if (entry.state === "in flight") this.#record(change);
+    if (entry.state === "unschedulable" && (entry.rejectedBy.size === 0 || this.#deps.mayHelp(pod, entry.rejectedBy, change))) this.#backOff(entry, nameOf(change));
+  }
+
+  #record(change: ClusterChange): void {
+    if (this.#inFlight.size === 0) return;
+    this.#changes.push({ at: this.#changeCount++, change });
+    if (this.#changes.length > CHANGES_MAX) this.#changes.splice(0, CHANGES_MAX / 2);
+  }
+
+  #next(): Entry | undefined {
+    const active = this.#active.pop()?.entry;
+    if (active) return active;
+    const first = this.#backoff.peek()?.entry;
+    return first && !first.error ? this.#backoff.pop()?.entry : undefined;
+  }
+
+  #backOff(entry: Entry, event: string): void {
+    const now = this.#deps.clock.uptimeMs();
+    entry.backoffUntilMs = entry.failedMs + backoffMs(Math.max(1, entry.attempts), BACKOFF);
+    if (entry.backoffUntilMs <= now) return this.#activate(entry, event);
+    this.#enter(entry, "backoff", event);
+    this.#backoff.push({ entry, order: entry.order });
+    this.#awaitBackoff();
     this.#wake?.();
   }
 
-  #find(key: ObjectKey): Entry | undefined {
-    return this.#active.get(key) ?? this.#backingOff.get(key) ?? this.#unschedulable.get(key) ?? this.#gated.get(key);
+  #awaitBackoff(): void {
+    this.#backoffTimer?.cancel();
+    const first = this.#backoff.peek()?.entry;
+    this.#backoffTimer = first && this.#deps.clock.after(Math.max(0, first.backoffUntilMs - this.#deps.clock.uptimeMs()), () => {
+      const now = this.#deps.clock.uptimeMs();
+      for (let due = this.#backoff.peek()?.entry; due && due.backoffUntilMs <= now; due = this.#backoff.peek()?.entry) this.#activate(due, "BackoffComplete");
+      this.#awaitBackoff();
+    });
   }
 
-  #first(): Entry | undefined {
-    let first: Entry | undefined;
-    for (const entry of this.#active.values()) {
-      const higher = first === undefined ? 1 : (entry.pod.spec.priority ?? 0) - (first.pod.spec.priority ?? 0);
-      if (higher > 0 || (higher === 0 && entry.addedMs < first!.addedMs)) first = entry;
-    }
-    return first;
+  #flush(): void {
+    const { clock } = this.#deps;
+    for (const entry of [...this.#unschedulable.values()]) if (clock.uptimeMs() - entry.failedMs >= UNSCHEDULABLE_MAX_MS) this.#backOff(entry, "UnschedulableTimeout");
+    this.#flushTimer = this.#unschedulable.size > 0 ? clock.after(FLUSH_PERIOD_MS, () => this.#flush()) : undefined;
+  }
+
+  #activate(entry: Entry, event: string): void {
+    this.#enter(entry, "active", event);
+    entry.queuedMs = this.#deps.clock.uptimeMs();
+    this.#active.push({ entry, order: entry.order });
+    this.#wake?.();
+  }
+
+  #enter(entry: Entry, state: "active" | "backoff" | "unschedulable" | "gated", event: string): void {
+    this.#leave(entry);
+    entry.state = state;
+    entry.order = ++this.#orders;
+    this.#sizes[state]++;
+    this.#deps.onQueued?.(state, event);
+  }
+
+  #leave(entry: Entry): void {
+    if (entry.state === "unschedulable") this.#unschedulable.delete(entry.key);
+    if (entry.state === "in flight") this.#land(entry);
+    else if (entry.state !== "gone") this.#sizes[entry.state]--;
+    entry.state = "gone";
+  }
+
+  /** No longer in flight. Changes that nobody in flight needs are forgotten. */
+  #land(entry: Entry): void {
+    if (this.#inFlight.get(entry.key) === entry) this.#inFlight.delete(entry.key);
+    if (entry.state === "in flight") entry.state = "gone";
+    if (this.#inFlight.size === 0) this.#changes = [];
   }
 }
 
+function isBefore(a: Entry, b: Entry): boolean {
+  const higher = (a.pod.spec.priority ?? 0) - (b.pod.spec.priority ?? 0);
+  return higher !== 0 ? higher > 0 : a.queuedMs !== b.queuedMs ? a.queuedMs < b.queuedMs : a.order < b.order;
+}
+
+function isGated({ spec }: Readonly<Pod>): boolean {
+  return (spec.schedulingGates ?? []).length > 0;
+}
+
 /** Whether a change of a pod can make it fit: anything but status and bookkeeping. */
-function asksForLess(before: Readonly<Pod>, after: Readonly<Pod>): boolean {
+function asksForOther(before: Readonly<Pod>, after: Readonly<Pod>): boolean {
   return !Bun.deepEquals(before.spec, after.spec) || !Bun.deepEquals(before.metadata.labels, after.metadata.labels);
 }

@@ -1,37 +1,50 @@
 /**
  * Gives every pod without a node one.
  *
- *   pods, nodes ──informers──▶ snapshot, queue ──▶ place.ts decides ──▶ assumed ──▶ POST …/binding
- *                                   ▲                                     │ fails
- *                                   └──────────── forgotten, tried again ◀┘
+ *   pods, nodes … ──informers──▶ snapshot, queue ──▶ place.ts decides ──▶ assumed ──▶ volumes bound ──▶ POST …/binding
+ *                                   ▲       │ nowhere                        │ fails
+ *                                   │       ▼                                │
+ *                                   │   preempt.ts ──▶ evict.ts              │
+ *                                   └────────── forgotten, tried again ◀─────┘
  *
- * One pod is decided at a time, so each decision sees the ones before it; bindings are written while the next is decided.
+ * One pod is decided at a time, so each decision sees the ones before it; what follows a decision is written while the next is made.
+ * Pods whose spec.schedulerName is no profile's are somebody else's.
  */
-import type { Node, Pod, PodCondition } from "../api/gen/core.v1.ts";
+import type { Node, Pod } from "../api/gen/core.v1.ts";
 import { keyOf } from "../api/meta/object-meta.ts";
 import { isNotFound } from "../api/meta/status-error.ts";
 import type { Client } from "../client/client.ts";
-import type { Events } from "../client/events.ts";
+import type { EventRecorder, Events } from "../client/events.ts";
 import type { Informers } from "../client/informer-factory.ts";
-import { NODES, PODS } from "../client/resources.ts";
-import { type Clock, timestamp } from "../lifecycle/clock.ts";
+import { CSI_DRIVERS, CSI_NODES, CSI_STORAGE_CAPACITIES, NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, POD_DISRUPTION_BUDGETS, PODS, STORAGE_CLASSES, VOLUME_ATTACHMENTS } from "../client/resources.ts";
+import type { Clock } from "../lifecycle/clock.ts";
 import type { Random } from "../lifecycle/random.ts";
 import type { Runnable } from "../lifecycle/run-all.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import { podRequests } from "./pod-requests.ts";
-import { place } from "./place.ts";
-import { DEFAULT_PROFILE, type Profile } from "./plugins.ts";
-import { SchedulingQueue } from "./queue.ts";
-import { Snapshot } from "./snapshot.ts";
+import type { ClusterChange } from "./changes.ts";
+import { type Cluster, OWNER_RESOURCES, ownersFrom } from "./cluster.ts";
+import { evict } from "./evict.ts";
+import { type SchedulerMetrics, schedulerMetrics } from "./metrics.ts";
+import { type PlacedPod, placedPod } from "./node-info.ts";
+import { type NoPlacement, place, type SearchStart } from "./place.ts";
+import { DEFAULT_PROFILE, DEFAULT_SCHEDULER, type Profile } from "./plugins.ts";
+import { tryWritePodStatus } from "./pod-status.ts";
+import { preempt } from "./preempt.ts";
+import { type Attempt, SchedulingQueue } from "./queue.ts";
+import { countsTheSame, isEnded, Snapshot } from "./snapshot.ts";
+import { storageFrom } from "./storage.ts";
+import { type Reservation, VolumeBinder } from "./volume-binder.ts";
+import { planVolumes, podClaims, podVolumes } from "./volume-plan.ts";
 
-const NAME = "default-scheduler";
-/** Bindings under way at once. */
-const BINDINGS_MAX = 16;
-/** Source: pkg/scheduler/metrics: 1 ms doubling. */
-const ATTEMPT_BUCKETS = [0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.024, 2.048, 4.096, 8.192, 16.384];
+/** Bindings and status writes under way at once. Those that wait for volumes do not count. */
+const WRITES_MAX = 64;
+/** Longest stretch of decisions without letting others run. */
+const TURN_MS = 10;
+/** What an event's text may have. Source: schedule_one.go truncateMessage, NoteLengthLimit */
+const NOTE_MAX = 1024;
 
-interface Deps {
+export interface SchedulerDeps {
   readonly client: Client;
   readonly informers: Informers;
   readonly events: Events;
@@ -39,10 +52,11 @@ interface Deps {
   readonly random: Random;
   readonly log: Log;
   readonly metrics: Metrics;
-  readonly profile?: Profile;
+  /** Each with its own scheduler name; by default the default scheduler alone. */
+  readonly profiles?: readonly Profile[] | undefined;
 }
 
-export function scheduler(deps: Deps): Runnable {
+export function scheduler(deps: SchedulerDeps): Runnable {
   return {
     name: "scheduler",
     async run(signal, ready) {
@@ -59,26 +73,55 @@ export function scheduler(deps: Deps): Runnable {
 }
 
 class Scheduler {
-  readonly #deps: Deps;
-  readonly #queue: SchedulingQueue;
+  readonly #deps: SchedulerDeps;
+  readonly #profiles: ReadonlyMap<string, Profile>;
   readonly #snapshot = new Snapshot();
+  readonly #cluster: Cluster;
+  readonly #queue: SchedulingQueue;
+  readonly #volumes: VolumeBinder;
+  readonly #metrics: SchedulerMetrics;
+  readonly #start: SearchStart = { next: 0 };
   readonly #stops: (() => void)[] = [];
-  readonly #bindings = new Set<Promise<void>>();
-  readonly #observe: (result: string, ms: number) => void;
+  readonly #writes = new Set<Promise<void>>();
+  readonly #waits = new Set<Promise<void>>();
+  /** Pods that wait for their volumes, by uid: to give up when the pod goes. */
+  readonly #bindings = new Map<string, AbortController>();
 
-  constructor(deps: Deps) {
+  constructor(deps: SchedulerDeps) {
+    const { client, clock, informers, metrics, profiles = [DEFAULT_PROFILE] } = deps;
     this.#deps = deps;
-    this.#queue = new SchedulingQueue(deps.clock);
-    this.#observe = attemptMetrics(deps.metrics, this.#queue);
+    this.#profiles = new Map(profiles.map((profile) => [profile.schedulerName, profile]));
+    const snapshot = this.#snapshot;
+    const storage = storageFrom(informers);
+    this.#cluster = { nodes: () => snapshot.nodes(), node: (name) => snapshot.node(name), pods: snapshot.pods, nominatedTo: (node) => snapshot.nominatedTo(node), storage, owners: ownersFrom(informers) };
+    this.#volumes = new VolumeBinder({ client, clock, storage, node: (name) => snapshot.node(name) });
+    this.#metrics = schedulerMetrics(metrics, { queue: () => this.#queue, snapshot });
+    this.#queue = new SchedulingQueue({
+      clock,
+      mayHelp: (pod, filters, change) => this.#profileOf(pod)?.filters.some(({ name, mayHelp }) => filters.has(name) && mayHelp(pod, change, this.#cluster)) ?? false,
+      onQueued: (queue, event) => this.#metrics.queued(queue, event),
+    });
   }
 
   async follow(signal: AbortSignal): Promise<void> {
-    const nodes = this.#deps.informers.of(NODES);
-    const pods = this.#deps.informers.of(PODS);
-    this.#stops.push(nodes.onChange(({ object, old, deleted }) => this.#nodeChanged(object, old, deleted)));
-    await nodes.whenSynced(signal);
-    this.#stops.push(pods.onChange(({ object, old, deleted }) => this.#podChanged(object, old, deleted)));
-    await pods.whenSynced(signal);
+    const { informers } = this.#deps;
+    const nodes = informers.of(NODES);
+    const pods = informers.of(PODS);
+    const sources = [...OWNER_RESOURCES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES, CSI_NODES, CSI_DRIVERS, CSI_STORAGE_CAPACITIES, VOLUME_ATTACHMENTS, POD_DISRUPTION_BUDGETS];
+    await Promise.all([nodes, pods, ...sources.map((ref) => informers.of(ref as typeof NAMESPACES))].map((informer) => informer.whenSynced(signal)));
+    if (signal.aborted) return;
+    this.#stops.push(
+      nodes.onChange((change) => this.#nodeChanged({ of: "node", ...change })),
+      pods.onChange(({ object, old, deleted }) => this.#podChanged(object, old, deleted)),
+      informers.of(NAMESPACES).onChange((change) => this.#queue.changed({ of: "namespace", ...change })),
+      informers.of(PERSISTENT_VOLUME_CLAIMS).onChange((change) => this.#storageChanged({ of: "claim", ...change })),
+      informers.of(PERSISTENT_VOLUMES).onChange((change) => this.#storageChanged({ of: "volume", ...change })),
+      informers.of(STORAGE_CLASSES).onChange((change) => this.#queue.changed({ of: "storage class", ...change })),
+      informers.of(CSI_NODES).onChange((change) => this.#queue.changed({ of: "CSI node", ...change })),
+      informers.of(CSI_DRIVERS).onChange((change) => this.#queue.changed({ of: "CSI driver", ...change })),
+      informers.of(CSI_STORAGE_CAPACITIES).onChange((change) => this.#queue.changed({ of: "storage capacity", ...change })),
+      informers.of(VOLUME_ATTACHMENTS).onChange((change) => this.#queue.changed({ of: "attachment", ...change })),
+    );
   }
 
   stop(): void {
@@ -86,118 +129,203 @@ class Scheduler {
   }
 
   async schedule(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps;
+    let turnMs = clock.uptimeMs();
     for (;;) {
       const attempt = await this.#queue.take(signal);
       if (!attempt) break;
-      if (this.#bindings.size >= BINDINGS_MAX) await Promise.race(this.#bindings);
-      await this.#attempt(attempt, signal);
+      this.#attempt(attempt, signal);
+      if (this.#writes.size >= WRITES_MAX) await Promise.race(this.#writes);
+      if (clock.uptimeMs() - turnMs < TURN_MS) continue;
+      await clock.sleep(0, signal);
+      turnMs = clock.uptimeMs();
     }
-    await Promise.all(this.#bindings);
+    await Promise.all([...this.#writes, ...this.#waits]);
   }
 
-  async #attempt(attempt: NonNullable<Awaited<ReturnType<SchedulingQueue["take"]>>>, signal: AbortSignal): Promise<void> {
-    const { clock, log, random, profile = DEFAULT_PROFILE } = this.#deps;
+  #attempt(attempt: Attempt, signal: AbortSignal): void {
+    const { clock, random } = this.#deps;
     const startMs = clock.uptimeMs();
-    const pod = this.#deps.informers.of(PODS).get(keyOf(attempt.pod));
-    if (!pod || !isWaiting(pod) || this.#snapshot.isAssumed(pod)) return;
-    const placement = place({ pod, requests: podRequests(pod) }, this.#snapshot.nodes(), profile, random);
-    if (placement.type === "node") {
-      this.#snapshot.assume(pod, placement.node);
-      const binding = this.#bind({ ...attempt, pod }, placement.node, signal).finally(() => {
-        this.#bindings.delete(binding);
-        this.#observe("scheduled", clock.uptimeMs() - startMs);
-      });
-      this.#bindings.add(binding);
-      return;
-    }
-    this.#observe("unschedulable", clock.uptimeMs() - startMs);
-    this.#queue.fail({ ...attempt, pod }, placement.plugins.size > 0 ? placement.plugins : new Set(["none"]));
-    const { message } = placement;
-    log.info("pod fits nowhere", { pod: keyOf(pod), message });
-    this.#deps.events.from({ component: NAME }).event(pod, "Warning", "FailedScheduling", message);
-    await this.#tellUnschedulable(pod, message, signal);
+    const pod = this.#deps.informers.of(PODS).get(attempt.key);
+    const profile = pod && this.#profileOf(pod);
+    if (!pod || !profile || pod.metadata.uid !== attempt.pod.metadata.uid || !this.#isWaiting(pod) || this.#snapshot.isAssumed(pod)) return this.#queue.done(attempt);
+    const candidate = placedPod(pod);
+    const placement = place(candidate, this.#cluster, profile, { random, start: this.#start });
+    this.#metrics.algorithm(clock.uptimeMs() - startMs);
+    if (placement.type === "none") return this.#nowhere({ attempt, candidate, profile, startMs, signal }, placement);
+    const reservation = this.#reserve(pod, placement.node);
+    this.#snapshot.assume(candidate, placement.node);
+    this.#queue.done(attempt);
+    const binding = { attempt, candidate, profile, startMs, signal, node: placement.node, reservation };
+    if (reservation) this.#run(this.#waits, this.#bindWithVolumes(binding, reservation));
+    else this.#run(this.#writes, this.#bind(binding, signal));
   }
 
-  async #bind(attempt: { pod: Readonly<Pod>; failures: number; changes: number }, node: string, signal: AbortSignal): Promise<void> {
-    const { pod } = attempt;
-    const { client, log, events } = this.#deps;
+  #run(set: Set<Promise<void>>, work: Promise<void>): void {
+    const running = work.finally(() => set.delete(running));
+    set.add(running);
+  }
+
+  #reserve(pod: Readonly<Pod>, nodeName: string): Reservation | undefined {
+    const node = this.#snapshot.node(nodeName)?.node;
+    if (!node || podClaims(pod).length === 0) return undefined;
+    const volumes = podVolumes(pod, this.#cluster.storage);
+    const plan = "refused" in volumes ? undefined : planVolumes(volumes, node, this.#cluster.storage);
+    return plan && !("reasons" in plan) ? this.#volumes.reserve(plan, nodeName) : undefined;
+  }
+
+  async #bindWithVolumes(binding: Binding, reservation: Reservation): Promise<void> {
+    const { pod } = binding.candidate;
+    const gone = new AbortController();
+    this.#bindings.set(pod.metadata.uid, gone);
+    const signal = AbortSignal.any([binding.signal, gone.signal]);
+    try {
+      await this.#volumes.bind(reservation, signal);
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      return this.#bindingFailed(binding, new Error(`running PreBind plugin "VolumeBinding": ${message}`, { cause: error }), signal.aborted);
+    } finally {
+      this.#bindings.delete(pod.metadata.uid);
+    }
+    await this.#bind(binding, signal);
+  }
+
+  async #bind(binding: Binding, signal: AbortSignal): Promise<void> {
+    const { attempt, candidate: { pod }, profile, startMs, node } = binding;
+    const { client, clock, log } = this.#deps;
     const { name, namespace, uid } = pod.metadata;
     try {
-      const binding = { apiVersion: "v1", kind: "Binding", metadata: { name, namespace, uid }, target: { apiVersion: "v1", kind: "Node", name: node } };
-      await client.resource(PODS).createSubresource(pod, "binding", binding, { signal });
-      log.info("pod bound", { pod: keyOf(pod), node });
-      events.from({ component: NAME }).event(pod, "Normal", "Scheduled", `Successfully assigned ${namespace}/${name} to ${node}`);
+      const body = { apiVersion: "v1", kind: "Binding", metadata: { name, namespace, uid }, target: { apiVersion: "v1", kind: "Node", name: node } };
+      await client.resource(PODS).createSubresource(pod, "binding", body, { signal });
     } catch (error) {
-      this.#snapshot.forget(pod);
-      if (signal.aborted || isNotFound(error)) return;
-      log.warn("binding failed, the pod is tried again", { pod: keyOf(pod), node, error });
-      this.#queue.fail(attempt, new Set());
+      const message = error instanceof Error ? error.message : String(error);
+      return this.#bindingFailed(binding, new Error(`binding rejected: running Bind plugin "DefaultBinder": ${message}`, { cause: error }), signal.aborted || isNotFound(error));
     }
+    log.info("pod bound", { pod: keyOf(pod), node });
+    this.#recorder(profile).event(pod, "Normal", "Scheduled", `Successfully assigned ${namespace}/${name} to ${node}`);
+    this.#metrics.attempt("scheduled", profile.schedulerName, clock.uptimeMs() - startMs);
+    this.#metrics.scheduled(attempt.attempts, clock.uptimeMs() - attempt.addedMs);
   }
 
-  async #tellUnschedulable(pod: Readonly<Pod>, message: string, signal: AbortSignal): Promise<void> {
-    const known = pod.status?.conditions?.find(({ type }) => type === "PodScheduled");
-    if (known?.status === "False" && known.reason === "Unschedulable" && known.message === message) return;
-    const condition: PodCondition = {
-      type: "PodScheduled", status: "False", reason: "Unschedulable", message,
-      lastTransitionTime: known?.status === "False" ? known.lastTransitionTime : timestamp(this.#deps.clock.nowMs()),
-    };
-    const patch = { metadata: { uid: pod.metadata.uid }, status: { conditions: [condition] } };
-    await this.#deps.client.resource(PODS).patch(pod, "application/strategic-merge-patch+json", patch, { signal, subresource: "status" }).catch((error: unknown) => {
-      if (!signal.aborted && !isNotFound(error)) this.#deps.log.warn("a pod's condition could not be written", { pod: keyOf(pod), error });
-    });
+  /** `gone`: the pod does not want a node any more, or we stop. */
+  async #bindingFailed({ attempt, candidate: { pod }, profile, startMs, node, reservation, signal }: Binding, error: Error, gone: boolean): Promise<void> {
+    const { clock, log } = this.#deps;
+    this.#snapshot.forget(pod);
+    if (reservation) this.#volumes.takeBack(reservation);
+    this.#queue.changed({ of: "placed pod", object: pod, deleted: true });
+    if (gone || signal.aborted) return;
+    log.warn("binding failed, the pod is tried again", { pod: keyOf(pod), node, error });
+    this.#queue.fail(attempt, "error");
+    this.#metrics.attempt("error", profile.schedulerName, clock.uptimeMs() - startMs);
+    this.#recorder(profile).event(pod, "Warning", "FailedScheduling", note(error.message));
+    await tryWritePodStatus(pod, { condition: { type: "PodScheduled", status: "False", reason: "SchedulerError", message: error.message } }, { ...this.#deps, signal });
   }
 
-  #nodeChanged(node: Readonly<Node>, old: Readonly<Node> | undefined, deleted: boolean): void {
-    if (deleted) return this.#snapshot.removeNode(node.metadata.name);
-    this.#snapshot.setNode(node);
-    const change = whatChanged(node, old);
-    if (change !== undefined) this.#queue.changed(change);
+  #nowhere(tried: Tried, failure: NoPlacement): void {
+    const { attempt, candidate, profile, startMs, signal } = tried;
+    const { pod } = candidate;
+    const { clock, log } = this.#deps;
+    const { message, nominatedNodeName, victims } = this.#makeRoom(candidate, failure);
+    if (nominatedNodeName) this.#snapshot.nominate(pod, nominatedNodeName);
+    else if (nominatedNodeName === "") this.#snapshot.denominate(pod);
+    const said = message ? `${failure.message} ${message}` : failure.message;
+    log.info("pod fits nowhere", { pod: keyOf(pod), message: said, ...(nominatedNodeName ? { nominatedNodeName, victims: victims.map(keyOf) } : {}) });
+    this.#metrics.attempt("unschedulable", profile.schedulerName, clock.uptimeMs() - startMs);
+    this.#recorder(profile).event(pod, "Warning", "FailedScheduling", note(said));
+    const change = { condition: { type: "PodScheduled", status: "False", reason: "Unschedulable", message: said } as const, nominatedNodeName };
+    if (!nominatedNodeName) {
+      this.#queue.fail(attempt, failure.filters);
+      return this.#run(this.#writes, tryWritePodStatus(pod, change, { ...this.#deps, signal }));
+    }
+    // Not tried again before all victims have been told to go: until then nothing that happens would help.
+    this.#run(this.#writes, (async () => {
+      await tryWritePodStatus(pod, change, { ...this.#deps, signal });
+      try {
+        for (const victim of victims) this.#bindings.get(victim.metadata.uid)?.abort(new Error("preempted"));
+        await evict(pod, victims, nominatedNodeName, { ...this.#deps, recorder: this.#recorder(profile), snapshot: this.#snapshot, signal });
+        this.#queue.fail(attempt, failure.filters);
+      } catch (error) {
+        if (signal.aborted) return;
+        log.warn("pods could not be evicted, the pod is tried again", { pod: keyOf(pod), node: nominatedNodeName, error });
+        this.#queue.fail(attempt, "error");
+      }
+    })());
+  }
+
+  #makeRoom(candidate: PlacedPod, failure: NoPlacement): { readonly message: string; readonly nominatedNodeName: string | undefined; readonly victims: readonly Readonly<Pod>[] } {
+    if (!failure.evaluation) return { message: "", nominatedNodeName: undefined, victims: [] }; // no nodes at all
+    const { random, informers } = this.#deps;
+    const preemption = preempt(candidate, failure, { cluster: this.#cluster, budgets: [...informers.of(POD_DISRUPTION_BUDGETS).list()], random });
+    this.#metrics.preemptionTried();
+    if (preemption.type === "none") return { message: preemption.message, nominatedNodeName: preemption.keepNomination ? undefined : "", victims: [] };
+    this.#metrics.preempted(preemption.victims.length);
+    return { message: "", nominatedNodeName: preemption.node, victims: preemption.victims };
+  }
+
+  #nodeChanged(change: ClusterChange & { readonly of: "node" }): void {
+    if (change.deleted) this.#snapshot.removeNode(change.object.metadata.name);
+    else this.#snapshot.setNode(change.object);
+    if (!change.old || change.deleted || hasChanged(change.object, change.old)) this.#queue.changed(change);
   }
 
   #podChanged(pod: Readonly<Pod>, old: Readonly<Pod> | undefined, deleted: boolean): void {
     if (deleted) {
+      const nominated = this.#snapshot.nominatedNodeOf(pod) !== undefined;
       this.#snapshot.removePod(pod);
       this.#queue.remove(keyOf(pod));
-      if (pod.spec.nodeName) this.#queue.changed(ROOM);
+      this.#bindings.get(pod.metadata.uid)?.abort(new Error("pod deleted"));
+      if (pod.spec.nodeName || nominated) this.#queue.changed({ of: "placed pod", object: pod, old, deleted: true });
       return;
     }
     this.#snapshot.setPod(pod);
-    if (isWaiting(pod)) this.#queue.add(pod);
-    else this.#queue.remove(keyOf(pod));
-    if (pod.spec.nodeName && isEnded(pod) && old && !isEnded(old)) this.#queue.changed(ROOM);
+    if (this.#isWaiting(pod)) {
+      if (!this.#snapshot.isAssumed(pod)) this.#queue.add(pod);
+      return;
+    }
+    this.#queue.remove(keyOf(pod));
+    if (!pod.spec.nodeName) return;
+    if (isEnded(pod)) {
+      if (old && !isEnded(old)) this.#queue.changed({ of: "placed pod", object: pod, old, deleted: true });
+    } else if (!old?.spec.nodeName) this.#queue.changed({ of: "placed pod", object: pod, deleted: false });
+    else if (!countsTheSame(old, pod)) this.#queue.changed({ of: "placed pod", object: pod, old, deleted: false });
+  }
+
+  #storageChanged(change: ClusterChange): void {
+    this.#volumes.changed();
+    this.#queue.changed(change);
+  }
+
+  #isWaiting(pod: Readonly<Pod>): boolean {
+    return !pod.spec.nodeName && pod.metadata.deletionTimestamp == null && !isEnded(pod) && this.#profileOf(pod) !== undefined;
+  }
+
+  #profileOf({ spec }: Readonly<Pod>): Profile | undefined {
+    return this.#profiles.get(spec.schedulerName || DEFAULT_SCHEDULER);
+  }
+
+  #recorder({ schedulerName }: Profile): EventRecorder {
+    return this.#deps.events.from({ component: schedulerName });
   }
 }
 
-/** Filters that a pod's end can satisfy. */
-const ROOM: ReadonlySet<string> = new Set(["NodeResourcesFit", "NodePorts"]);
-
-/** Which filters may judge a node differently now. */
-function whatChanged(node: Readonly<Node>, old: Readonly<Node> | undefined): ReadonlySet<string> | "any" | undefined {
-  if (!old) return "any";
-  const plugins = new Set<string>();
-  if (!Bun.deepEquals(node.status?.allocatable, old.status?.allocatable)) plugins.add("NodeResourcesFit");
-  if (!Bun.deepEquals(node.metadata.labels, old.metadata.labels)) plugins.add("NodeAffinity");
-  if (!Bun.deepEquals(node.spec.taints, old.spec.taints)) plugins.add("TaintToleration");
-  if (node.spec.unschedulable !== old.spec.unschedulable) plugins.add("NodeUnschedulable");
-  return plugins.size > 0 ? plugins : undefined;
+interface Tried {
+  readonly attempt: Attempt;
+  readonly candidate: PlacedPod;
+  readonly profile: Profile;
+  readonly startMs: number;
+  readonly signal: AbortSignal;
 }
 
-function isWaiting(pod: Readonly<Pod>): boolean {
-  return !pod.spec.nodeName && pod.metadata.deletionTimestamp === undefined && !isEnded(pod) && (pod.spec.schedulerName ?? NAME) === NAME;
+interface Binding extends Tried {
+  readonly node: string;
+  readonly reservation: Reservation | undefined;
 }
 
-function isEnded({ status }: Readonly<Pod>): boolean {
-  return status?.phase === "Succeeded" || status?.phase === "Failed";
+/** Heartbeats and images help no pod. */
+function hasChanged(node: Readonly<Node>, old: Readonly<Node>): boolean {
+  return !Bun.deepEquals(node.status?.allocatable, old.status?.allocatable) || !Bun.deepEquals(node.metadata.labels, old.metadata.labels) || !Bun.deepEquals(node.spec, old.spec);
 }
 
-function attemptMetrics(metrics: Metrics, queue: SchedulingQueue): (result: string, ms: number) => void {
-  const attempts = metrics.counter("scheduler_schedule_attempts_total", "Number of attempts to schedule pods, by the result. 'unschedulable' means a pod could not be scheduled, while 'error' means an internal scheduler problem.");
-  const duration = metrics.histogram("scheduler_scheduling_attempt_duration_seconds", "Scheduling attempt latency in seconds (scheduling algorithm + binding)", ATTEMPT_BUCKETS);
-  metrics.gaugeFrom("scheduler_pending_pods", "Number of pending pods, by the queue type. 'active' means number of pods in activeQ; 'backoff' means number of pods in backoffQ; 'unschedulable' means number of pods in unschedulablePods that the scheduler attempted to schedule and failed; 'gated' is the number of unschedulable pods that the scheduler never attempted to schedule because they are gated.", () =>
-    Object.entries(queue.sizes()).map(([name, size]) => [{ queue: name }, size] as const));
-  return (result, ms) => {
-    attempts.inc({ result, profile: NAME });
-    duration.observe(ms / 1000, { result, profile: NAME });
-  };
+function note(message: string): string {
+  return message.length <= NOTE_MAX ? message : `${message.slice(0, NOTE_MAX - 4)} ...`;
 }

@@ -1,84 +1,48 @@
 /**
- * The cluster as the scheduler sees it: nodes, the pods on them, and what those ask for. Kept current by informers; a pod that was just
- * placed is assumed to be there until its binding comes back, or is forgotten when the binding fails.
+ * The cluster as the scheduler sees it: nodes and the pods on them. Kept current by informers; a pod that was just placed is assumed to be there
+ * until its binding comes back, or is forgotten when the binding fails. A pod that has evicted others is nominated to the node they leave.
  */
 import type { Node, Pod } from "../api/gen/core.v1.ts";
-import { keyOf, type ObjectKey } from "../api/meta/object-meta.ts";
-import { amounts, podRequests, type Requests } from "./pod-requests.ts";
+import { labelsOf } from "../api/meta/object-meta.ts";
+import { NodeInfo, type PlacedPod, placedPod } from "./node-info.ts";
+import type { LiveNode } from "./plugin.ts";
+import { PodIndex } from "./pod-index.ts";
 
-export interface PlacedPod {
-  readonly pod: Readonly<Pod>;
-  readonly requests: Requests;
-}
-
-export class NodeInfo {
-  readonly name: string;
-  node: Readonly<Node> | undefined;
-  readonly pods = new Map<string, PlacedPod>(); // by uid
-  readonly requested: Record<string, number> = {};
-  allocatable: Requests = {};
-  /** "ip/protocol/port" → how many pods use it. */
-  readonly hostPorts = new Map<string, number>();
-
-  constructor(name: string) {
-    this.name = name;
-  }
-
-  set(node: Readonly<Node>): void {
-    this.node = node;
-    this.allocatable = amounts(node.status?.allocatable);
-  }
-
-  add(placed: PlacedPod): void {
-    this.pods.set(placed.pod.metadata.uid, placed);
-    this.#count(placed, 1);
-  }
-
-  remove(uid: string): void {
-    const placed = this.pods.get(uid);
-    if (!placed) return;
-    this.pods.delete(uid);
-    this.#count(placed, -1);
-  }
-
-  #count({ pod, requests }: PlacedPod, sign: 1 | -1): void {
-    for (const [name, value] of Object.entries(requests)) this.requested[name] = (this.requested[name] ?? 0) + sign * value;
-    for (const port of hostPortsOf(pod)) {
-      const count = (this.hostPorts.get(port) ?? 0) + sign;
-      if (count > 0) this.hostPorts.set(port, count);
-      else this.hostPorts.delete(port);
-    }
-  }
-}
-
-export function* hostPortsOf({ spec }: Readonly<Pod>): Iterable<string> {
-  const sidecars = (spec.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === "Always");
-  for (const { ports } of [...spec.containers, ...sidecars])
-    for (const { hostPort, hostIP, protocol } of ports ?? []) if (hostPort) yield `${hostIP || "0.0.0.0"}/${protocol ?? "TCP"}/${hostPort}`;
-}
+const ZONE = "topology.kubernetes.io/zone";
 
 export class Snapshot {
   readonly #nodes = new Map<string, NodeInfo>();
+  readonly pods = new PodIndex(this.#nodes);
   /** Which node a pod is counted on, by uid. */
   readonly #placed = new Map<string, string>();
-  readonly #assumed = new Map<string, ObjectKey>();
+  readonly #assumed = new Set<string>();
+  readonly #nominated = new Map<string, { readonly node: string; readonly placed: PlacedPod }>(); // by uid
+  #ordered: readonly LiveNode[] | undefined;
 
-  /** Nodes that exist, in a stable order. */
-  nodes(): readonly NodeInfo[] {
-    return [...this.#nodes.values()].filter(({ node }) => node !== undefined);
+  /** Nodes that exist, one zone after the other in turn, so that a search that stops early has looked at all zones. */
+  nodes(): readonly LiveNode[] {
+    return (this.#ordered ??= inTurn([...this.#nodes.values()].filter((info): info is LiveNode => info.node !== undefined)));
   }
 
-  node(name: string): NodeInfo | undefined {
-    return this.#nodes.get(name);
+  node(name: string): LiveNode | undefined {
+    const info = this.#nodes.get(name);
+    return info?.node === undefined ? undefined : (info as LiveNode);
+  }
+
+  sizes(): { readonly nodes: number; readonly pods: number; readonly assumed_pods: number } {
+    return { nodes: this.nodes().length, pods: this.#placed.size, assumed_pods: this.#assumed.size };
   }
 
   setNode(node: Readonly<Node>): void {
-    this.#info(node.metadata.name).set(node);
+    const info = this.#info(node.metadata.name);
+    if (!info.node || labelsOf(info.node)[ZONE] !== labelsOf(node)[ZONE]) this.#ordered = undefined;
+    info.set(node);
   }
 
   removeNode(name: string): void {
     const info = this.#nodes.get(name);
     if (!info) return;
+    this.#ordered = undefined;
     info.node = undefined;
     if (info.pods.size === 0) this.#nodes.delete(name);
   }
@@ -86,34 +50,67 @@ export class Snapshot {
   /** A pod as the API tells it: counted where it is bound, unless it has ended. */
   setPod(pod: Readonly<Pod>): void {
     const { uid } = pod.metadata;
-    if (this.#assumed.has(uid) && !pod.spec.nodeName) return;
+    const { nodeName } = pod.spec;
+    if (!nodeName) {
+      const nominated = pod.status?.nominatedNodeName;
+      if (nominated && !isEnded(pod)) this.nominate(pod, nominated);
+      else this.#nominated.delete(uid);
+      return;
+    }
     this.#assumed.delete(uid);
+    this.#nominated.delete(uid);
+    const known = this.#placed.get(uid);
+    if (isEnded(pod)) return this.#drop(uid);
+    const before = known === nodeName ? this.#nodes.get(nodeName)?.pods.get(uid) : undefined;
+    if (before && countsTheSame(before.pod, pod)) return void this.#nodes.get(nodeName)!.pods.set(uid, { ...before, pod });
     this.#drop(uid);
-    const ended = pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed";
-    if (pod.spec.nodeName && !ended) this.#place(pod, pod.spec.nodeName);
+    this.#place(placedPod(pod), nodeName);
   }
 
-  removePod(pod: Readonly<Pod>): void {
-    this.#assumed.delete(pod.metadata.uid);
-    this.#drop(pod.metadata.uid);
+  removePod({ metadata: { uid } }: Readonly<Pod>): void {
+    this.#assumed.delete(uid);
+    this.#nominated.delete(uid);
+    this.#drop(uid);
   }
 
-  assume(pod: Readonly<Pod>, nodeName: string): void {
-    this.#assumed.set(pod.metadata.uid, keyOf(pod));
-    this.#place(pod, nodeName);
+  assume(placed: PlacedPod, nodeName: string): void {
+    this.#assumed.add(placed.pod.metadata.uid);
+    this.#nominated.delete(placed.pod.metadata.uid);
+    this.#place(placed, nodeName);
   }
 
-  forget(pod: Readonly<Pod>): void {
-    if (this.#assumed.delete(pod.metadata.uid)) this.#drop(pod.metadata.uid);
+  forget({ metadata: { uid } }: Readonly<Pod>): void {
+    if (this.#assumed.delete(uid)) this.#drop(uid);
   }
 
   isAssumed(pod: Readonly<Pod>): boolean {
     return this.#assumed.has(pod.metadata.uid);
   }
 
-  #place(pod: Readonly<Pod>, nodeName: string): void {
-    this.#info(nodeName).add({ pod, requests: podRequests(pod) });
-    this.#placed.set(pod.metadata.uid, nodeName);
+  nominate(pod: Readonly<Pod>, node: string): void {
+    const known = this.#nominated.get(pod.metadata.uid);
+    if (known?.node === node && known.placed.pod.metadata.generation === pod.metadata.generation) return;
+    this.#nominated.set(pod.metadata.uid, { node, placed: placedPod(pod) });
+  }
+
+  denominate({ metadata: { uid } }: Readonly<Pod>): void {
+    this.#nominated.delete(uid);
+  }
+
+  /** Pods that wait for others to leave `node`. */
+  nominatedTo(node: string): PlacedPod[] {
+    if (this.#nominated.size === 0) return [];
+    return [...this.#nominated.values()].flatMap((nominated) => (nominated.node === node ? [nominated.placed] : []));
+  }
+
+  nominatedNodeOf({ metadata: { uid } }: Readonly<Pod>): string | undefined {
+    return this.#nominated.get(uid)?.node;
+  }
+
+  #place(placed: PlacedPod, nodeName: string): void {
+    this.#info(nodeName).add(placed);
+    this.pods.podMoved(placed, nodeName, 1);
+    this.#placed.set(placed.pod.metadata.uid, nodeName);
   }
 
   #drop(uid: string): void {
@@ -121,7 +118,8 @@ export class Snapshot {
     if (name === undefined) return;
     this.#placed.delete(uid);
     const info = this.#nodes.get(name);
-    info?.remove(uid);
+    const placed = info?.remove(uid);
+    if (placed) this.pods.podMoved(placed, name, -1);
     if (info && !info.node && info.pods.size === 0) this.#nodes.delete(name);
   }
 
@@ -130,4 +128,28 @@ export class Snapshot {
     if (!info) this.#nodes.set(name, (info = new NodeInfo(name)));
     return info;
   }
+}
+
+export function isEnded({ status }: Readonly<Pod>): boolean {
+  return status?.phase === "Succeeded" || status?.phase === "Failed";
+}
+
+/** Most updates of a placed pod are of its status and change nothing for anybody else. */
+export function countsTheSame(before: Readonly<Pod>, after: Readonly<Pod>): boolean {
+  return before.metadata.generation !== undefined && before.metadata.generation === after.metadata.generation
+    && before.metadata.deletionTimestamp === after.metadata.deletionTimestamp
+    && Bun.deepEquals(before.metadata.labels, after.metadata.labels)
+    && Bun.deepEquals(resizing(before), resizing(after));
+}
+
+function resizing({ status }: Readonly<Pod>): unknown {
+  return (status?.containerStatuses ?? []).map(({ allocatedResources, resources }) => [allocatedResources, resources?.requests]);
+}
+
+/** Z1: a b c, Z2: d e → a d b e c. Source: backend/cache/node_tree.go */
+function inTurn(nodes: readonly LiveNode[]): LiveNode[] {
+  const zones = [...Map.groupBy(nodes, ({ node }) => labelsOf(node)[ZONE] ?? "").values()];
+  if (zones.length < 2) return [...nodes];
+  const longest = Math.max(...zones.map(({ length }) => length));
+  return Array.from({ length: longest }, (_, i) => zones.flatMap((zone) => zone.slice(i, i + 1))).flat();
 }

@@ -1,29 +1,42 @@
 /** Filters on what a node is: its name, whether it takes pods, its taints, its labels. */
 import type { Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod, Taint, Toleration } from "../../api/gen/core.v1.ts";
-import type { Filter } from "../plugin.ts";
+import { nodeChanged } from "../changes.ts";
+import { type Filter, unresolvable } from "../plugin.ts";
 
 export const nodeName: Filter = {
   name: "NodeName",
-  preemptable: false,
-  reject: ({ pod }, { name }) => (pod.spec.nodeName && pod.spec.nodeName !== name ? ["node(s) didn't match the requested node name"] : []),
+  prepare({ pod: { spec } }) {
+    return spec.nodeName ? { reject: ({ name }) => (name === spec.nodeName ? undefined : unresolvable("node(s) didn't match the requested node name")) } : undefined;
+  },
+  mayHelp: (_pod, change) => nodeChanged(change, ({ metadata }) => metadata.name),
 };
 
 const UNSCHEDULABLE: Taint = { key: "node.kubernetes.io/unschedulable", effect: "NoSchedule" };
 
 export const nodeUnschedulable: Filter = {
   name: "NodeUnschedulable",
-  preemptable: false,
-  reject: ({ pod }, { node }) => (node.spec.unschedulable && !isTolerated(UNSCHEDULABLE, pod.spec.tolerations ?? []) ? ["node(s) were unschedulable"] : []),
+  prepare({ pod }) {
+    const tolerated = isTolerated(UNSCHEDULABLE, pod.spec.tolerations ?? []);
+    return tolerated ? undefined : { reject: ({ node }) => (node.spec.unschedulable ? unresolvable("node(s) were unschedulable") : undefined) };
+  },
+  mayHelp: (pod, change) => tolerationsChanged(pod, change) || (nodeChanged(change, ({ spec }) => spec.unschedulable ?? false) && change.of === "node" && !change.object.spec.unschedulable),
 };
 
 export const taintToleration: Filter = {
   name: "TaintToleration",
-  preemptable: false,
-  reject({ pod }, { node }) {
-    const taint = (node.spec.taints ?? []).find(({ effect, ...rest }) => effect !== "PreferNoSchedule" && !isTolerated({ effect, ...rest }, pod.spec.tolerations ?? []));
-    return taint ? ["node(s) had untolerated taint(s)"] : [];
-  },
+  prepare: ({ pod }) => ({ reject: ({ node }) => (untoleratedTaint(pod, node) ? unresolvable("node(s) had untolerated taint(s)") : undefined) }),
+  mayHelp: (pod, change) => tolerationsChanged(pod, change)
+    || (nodeChanged(change, ({ spec }) => spec.taints ?? []) && change.of === "node" && !untoleratedTaint(pod, change.object)),
 };
+
+function tolerationsChanged(pod: Readonly<Pod>, change: Parameters<Filter["mayHelp"]>[1]): boolean {
+  return change.of === "pod" && change.object.metadata.uid === pod.metadata.uid && !Bun.deepEquals(change.object.spec.tolerations, change.old?.spec.tolerations);
+}
+
+/** A taint that keeps the pod off. */
+export function untoleratedTaint({ spec }: Readonly<Pod>, node: Readonly<Node>): Taint | undefined {
+  return (node.spec.taints ?? []).find((taint) => taint.effect !== "PreferNoSchedule" && !isTolerated(taint, spec.tolerations ?? []));
+}
 
 /** Source: component-helpers scheduling/corev1 ToleratesTaint */
 export function isTolerated(taint: Taint, tolerations: readonly Toleration[]): boolean {
@@ -32,18 +45,48 @@ export function isTolerated(taint: Taint, tolerations: readonly Toleration[]): b
     if (toleration.key && toleration.key !== taint.key) return false;
     switch (toleration.operator) {
       case "Exists": return true;
-      case "Lt": return Number(taint.value) < Number(toleration.value);
-      case "Gt": return Number(taint.value) > Number(toleration.value);
+      case "Lt": return isWhole(taint.value) && isWhole(toleration.value) && Number(taint.value) < Number(toleration.value);
+      case "Gt": return isWhole(taint.value) && isWhole(toleration.value) && Number(taint.value) > Number(toleration.value);
       default: return (toleration.key ?? "") !== "" && (toleration.value ?? "") === (taint.value ?? "");
     }
   });
 }
 
-export const nodeAffinity: Filter = {
-  name: "NodeAffinity",
-  preemptable: false,
-  reject: ({ pod }, { node }) => (matchesNode(pod, node) ? [] : ["node(s) didn't match Pod's node affinity/selector"]),
-};
+const NOT_MATCHED = "node(s) didn't match Pod's node affinity/selector";
+const NOT_ENFORCED = "node(s) didn't match scheduler-enforced node affinity";
+
+/** `addedAffinity`: what the profile asks of nodes for all its pods. */
+export function nodeAffinity({ addedAffinity }: { readonly addedAffinity?: NodeSelector | undefined } = {}): Filter {
+  return {
+    name: "NodeAffinity",
+    prepare({ pod }) {
+      const { nodeSelector, affinity } = pod.spec;
+      const required = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
+      if (!addedAffinity && !required && Object.keys(nodeSelector ?? {}).length === 0) return undefined;
+      const onlyNodes = required && namedNodes(required);
+      if (onlyNodes?.size === 0) return { refused: "pod affinity terms conflict" };
+      return {
+        onlyNodes,
+        reject({ node }) {
+          if (addedAffinity && !matchesNodeSelector(addedAffinity, node)) return unresolvable(NOT_ENFORCED);
+          return matchesNode(pod, node) ? undefined : unresolvable(NOT_MATCHED);
+        },
+      };
+    },
+    mayHelp: (pod, change) => nodeChanged(change, ({ metadata }) => metadata.labels ?? {}) && change.of === "node" && matchesNode(pod, change.object),
+  };
+}
+
+/** Where every term names nodes (pods of DaemonSets), there is no need to look at others. */
+function namedNodes({ nodeSelectorTerms }: NodeSelector): Set<string> | undefined {
+  const names = new Set<string>();
+  for (const { matchFields } of nodeSelectorTerms ?? []) {
+    const lists = (matchFields ?? []).filter(({ key, operator }) => key === "metadata.name" && operator === "In").map(({ values }) => new Set(values ?? []));
+    if (lists.length === 0) return undefined;
+    for (const name of lists.reduce((some, more) => some.intersection(more))) names.add(name);
+  }
+  return (nodeSelectorTerms ?? []).length > 0 ? names : undefined;
+}
 
 export function matchesNode({ spec }: Readonly<Pod>, node: Readonly<Node>): boolean {
   const labels = node.metadata.labels ?? {};
@@ -56,25 +99,27 @@ export function matchesNodeSelector({ nodeSelectorTerms }: NodeSelector, node: R
   return (nodeSelectorTerms ?? []).some((term) => matchesTerm(term, node));
 }
 
-export function matchesTerm({ matchExpressions = [], matchFields = [] }: NodeSelectorTerm, node: Readonly<Node>): boolean {
+export function matchesTerm(term: NodeSelectorTerm, node: Readonly<Node>): boolean {
+  const matchExpressions = term.matchExpressions ?? [];
+  const matchFields = term.matchFields ?? [];
   if (matchExpressions.length === 0 && matchFields.length === 0) return false; // an empty term matches nothing
   const labels = node.metadata.labels ?? {};
   return matchExpressions.every((requirement) => matchesRequirement(requirement, labels[requirement.key]))
     && matchFields.every((requirement) => matchesRequirement(requirement, requirement.key === "metadata.name" ? node.metadata.name : undefined));
 }
 
-function matchesRequirement({ operator, values = [] }: NodeSelectorRequirement, actual: string | undefined): boolean {
+function matchesRequirement({ operator, values }: NodeSelectorRequirement, actual: string | undefined): boolean {
   switch (operator) {
-    case "In": return actual !== undefined && values.includes(actual);
-    case "NotIn": return actual === undefined || !values.includes(actual);
+    case "In": return actual !== undefined && (values ?? []).includes(actual);
+    case "NotIn": return actual === undefined || !(values ?? []).includes(actual);
     case "Exists": return actual !== undefined;
     case "DoesNotExist": return actual === undefined;
-    case "Gt": return isWhole(actual) && isWhole(values[0]) && Number(actual) > Number(values[0]);
-    case "Lt": return isWhole(actual) && isWhole(values[0]) && Number(actual) < Number(values[0]);
+    case "Gt": return isWhole(actual) && isWhole(values?.[0]) && Number(actual) > Number(values![0]);
+    case "Lt": return isWhole(actual) && isWhole(values?.[0]) && Number(actual) < Number(values![0]);
     default: return false;
   }
 }
 
 function isWhole(text: string | undefined): boolean {
-  return text !== undefined && /^-?\d+$/.test(text);
+  return text !== undefined && /^[-+]?\d+$/.test(text);
 }

@@ -1,40 +1,82 @@
 /** Filters on what a node has left: resources and host ports. */
-import { hostPortsOf } from "../snapshot.ts";
-import type { Filter } from "../plugin.ts";
+import { isPlacedPodGone, nodeChanged } from "../changes.ts";
+import { hostPortsOf } from "../node-info.ts";
+import { type Filter, resolvable } from "../plugin.ts";
+import { podRequests } from "../pod-requests.ts";
 
 /** Always reported first, as upstream does; the rest in alphabetical order. */
 const FIRST = ["cpu", "memory", "ephemeral-storage"];
 
 export const nodeResourcesFit: Filter = {
   name: "NodeResourcesFit",
-  preemptable: true,
-  reject({ requests }, { allocatable, requested, pods }) {
-    const reasons: string[] = [];
-    if (pods.size + 1 > (allocatable["pods"] ?? 0)) reasons.push("Too many pods");
-    const names = Object.keys(requests).filter((name) => !FIRST.includes(name)).sort();
-    for (const name of [...FIRST, ...names]) {
-      const wanted = requests[name] ?? 0;
-      if (wanted > 0 && wanted > (allocatable[name] ?? 0) - (requested[name] ?? 0)) reasons.push(`Insufficient ${name}`);
+  prepare({ requests }) {
+    const names = [...FIRST, ...Object.keys(requests).filter((name) => !FIRST.includes(name)).sort()].filter((name) => (requests[name] ?? 0) > 0);
+    return {
+      reject({ allocatable, requested, pods }) {
+        const podsMax = allocatable["pods"] ?? 0;
+        let reasons: string[] | undefined;
+        let never = false; // more than the whole node has
+        if (pods.size + 1 > podsMax) reasons = ["Too many pods"];
+        for (const name of names) {
+          const has = allocatable[name] ?? 0;
+          if (requests[name]! <= has - (requested[name] ?? 0)) continue;
+          (reasons ??= []).push(`Insufficient ${name}`);
+          never ||= requests[name]! > has;
+        }
+        return reasons && { reasons, resolvable: !never };
+      },
+    };
+  },
+  mayHelp(pod, change) {
+    switch (change.of) {
+      case "pod": return change.object.metadata.uid === pod.metadata.uid;
+      case "placed pod":
+        if (change.deleted) return true;
+        return change.old !== undefined && asksForLess(podRequests(change.old), podRequests(change.object)); // scaled down in place
+      case "node": {
+        if (!nodeChanged(change, ({ status }) => status?.allocatable)) return false;
+        const wanted = podRequests(pod);
+        const has = change.object.status?.allocatable ?? {};
+        return Object.entries(wanted).every(([name, amount]) => amount === 0 || name in has);
+      }
+      default: return false;
     }
-    return reasons;
   },
 };
+
+function asksForLess(before: Readonly<Record<string, number>>, after: Readonly<Record<string, number>>): boolean {
+  return Object.entries(before).some(([name, amount]) => (after[name] ?? 0) < amount);
+}
 
 export const nodePorts: Filter = {
   name: "NodePorts",
-  preemptable: true,
-  reject({ pod }, { hostPorts }) {
-    for (const wanted of hostPortsOf(pod)) if (conflicts(wanted, hostPorts.keys())) return ["node(s) didn't have free ports for the requested pod ports"];
-    return [];
+  prepare({ pod }) {
+    const wanted = [...hostPortsOf(pod)];
+    if (wanted.length === 0) return undefined;
+    return { reject: ({ hostPorts }) => (wanted.some((port) => conflicts(port, hostPorts.keys())) ? resolvable("node(s) didn't have free ports for the requested pod ports") : undefined) };
   },
+  mayHelp: (pod, change) => (isPlacedPodGone(change) && change.of === "placed pod" && sharePort(hostPortsOf(pod), [...hostPortsOf(change.object)])) || (change.of === "node" && !change.old && !change.deleted),
 };
+
+function sharePort(wanted: Iterable<string>, used: readonly string[]): boolean {
+  for (const port of wanted) if (conflicts(port, used)) return true;
+  return false;
+}
 
 /** The same port and protocol on the same address, or on all of them. */
 function conflicts(wanted: string, used: Iterable<string>): boolean {
-  const [ip, protocol, port] = wanted.split("/");
+  const [ip, protocol, port] = split(wanted);
   for (const other of used) {
-    const [otherIp, otherProtocol, otherPort] = other.split("/");
-    if (port === otherPort && protocol === otherProtocol && (ip === otherIp || ip === "0.0.0.0" || otherIp === "0.0.0.0")) return true;
+    const [otherIp, otherProtocol, otherPort] = split(other);
+    if (port === otherPort && protocol === otherProtocol && (ip === otherIp || isAny(ip) || isAny(otherIp))) return true;
   }
   return false;
+}
+
+function split(hostPort: string): string[] {
+  return hostPort.split("/");
+}
+
+function isAny(ip: string | undefined): boolean {
+  return ip === "0.0.0.0" || ip === "::";
 }

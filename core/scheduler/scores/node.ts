@@ -1,24 +1,30 @@
 /** Scores on what a node is: soft taints, preferred labels, images it already has. */
 import { isTolerated, matchesTerm } from "../filters/node.ts";
-import { type Score, SCORE_MAX } from "../plugin.ts";
+import { fromHighest, type Score, SCORE_MAX, toHighest } from "../plugin.ts";
 
 export const taintTolerationScore: Score = {
   name: "TaintToleration",
   weight: 3,
-  normalize: "reverse",
-  score({ pod }, { node }) {
+  prepare({ pod }, _cluster, feasible) {
+    if (!feasible.some(({ node }) => (node.spec.taints ?? []).some(({ effect }) => effect === "PreferNoSchedule"))) return undefined;
     const tolerations = (pod.spec.tolerations ?? []).filter(({ effect }) => !effect || effect === "PreferNoSchedule");
-    return (node.spec.taints ?? []).filter((taint) => taint.effect === "PreferNoSchedule" && !isTolerated(taint, tolerations)).length;
+    return {
+      score: ({ node }) => (node.spec.taints ?? []).filter((taint) => taint.effect === "PreferNoSchedule" && !isTolerated(taint, tolerations)).length,
+      normalize: fromHighest,
+    };
   },
 };
 
 export const nodeAffinityScore: Score = {
   name: "NodeAffinity",
   weight: 2,
-  normalize: "max",
-  score({ pod }, { node }) {
+  prepare({ pod }) {
     const preferred = pod.spec.affinity?.nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? [];
-    return preferred.reduce((sum, { weight, preference }) => sum + (matchesTerm(preference, node) ? weight : 0), 0);
+    if (preferred.length === 0) return undefined;
+    return {
+      score: ({ node }) => preferred.reduce((sum, { weight, preference }) => sum + (matchesTerm(preference, node) ? weight : 0), 0),
+      normalize: toHighest,
+    };
   },
 };
 
@@ -26,16 +32,23 @@ export const nodeAffinityScore: Score = {
 const IMAGE_BYTES_MIN = 23 * 1024 * 1024;
 const IMAGE_BYTES_MAX_PER_CONTAINER = 1000 * 1024 * 1024;
 
+/** An image that few nodes have counts for less, lest all its pods gather there. */
 export const imageLocality: Score = {
   name: "ImageLocality",
   weight: 1,
-  normalize: "none",
-  score({ pod }, { node }) {
-    const bytes = new Map((node.status?.images ?? []).flatMap(({ names, sizeBytes }) => (names ?? []).map((name) => [name, sizeBytes ?? 0] as const)));
-    const containers = [...pod.spec.containers, ...(pod.spec.initContainers ?? [])];
-    const present = containers.reduce((sum, { image = "" }) => sum + (bytes.get(withTag(image)) ?? 0), 0);
-    const most = IMAGE_BYTES_MAX_PER_CONTAINER * containers.length;
-    return (SCORE_MAX * (Math.min(Math.max(present, IMAGE_BYTES_MIN), most) - IMAGE_BYTES_MIN)) / (most - IMAGE_BYTES_MIN);
+  prepare({ pod: { spec } }, cluster) {
+    const volumes = (spec.volumes ?? []).flatMap(({ image }) => (image?.reference ? [image.reference] : []));
+    const wanted = [...spec.containers, ...(spec.initContainers ?? [])].map(({ image }) => image ?? "").concat(volumes).map(withTag);
+    const nodes = cluster.nodes();
+    const spread = wanted.map((image) => nodes.reduce((sum, { images }) => sum + (images.has(image) ? 1 : 0), 0) / nodes.length);
+    if (spread.every((share) => share === 0)) return undefined;
+    const most = IMAGE_BYTES_MAX_PER_CONTAINER * (spec.containers.length + (spec.initContainers ?? []).length + volumes.length);
+    return {
+      score({ images }) {
+        const present = wanted.reduce((sum, image, i) => sum + Math.trunc((images.get(image) ?? 0) * spread[i]!), 0);
+        return Math.trunc((SCORE_MAX * (Math.min(Math.max(present, IMAGE_BYTES_MIN), most) - IMAGE_BYTES_MIN)) / (most - IMAGE_BYTES_MIN));
+      },
+    };
   },
 };
 

@@ -1,43 +1,93 @@
 /** Scores on how full a node would be. Source: kubernetes v1.36 pkg/scheduler/framework/plugins/noderesources */
-import type { Pod } from "../../api/gen/core.v1.ts";
-import { DEFAULT_MEMORY_BYTES, DEFAULT_MILLI_CPU } from "../pod-requests.ts";
+import { assumedRequests } from "../node-info.ts";
+import type { Requests } from "../pod-requests.ts";
 import { type Candidate, type LiveNode, type Score, SCORE_MAX } from "../plugin.ts";
 
-/** The emptier, the better. */
-export const leastAllocated: Score = {
-  name: "NodeResourcesFit",
-  weight: 1,
-  normalize: "none",
-  score: (candidate, node) => {
-    const fractions = fractionsUsed(candidate, node);
-    return fractions.length === 0 ? 0 : fractions.reduce((sum, fraction) => sum + (fraction > 1 ? 0 : (1 - fraction) * SCORE_MAX), 0) / fractions.length;
-  },
-};
+/** Which resources count, and how much. */
+export type ResourceWeights = Readonly<Record<string, number>>;
 
-/** CPU and memory used up in the same proportion, so that neither is left over alone. */
-export const balancedAllocation: Score = {
-  name: "NodeResourcesBalancedAllocation",
-  weight: 1,
-  normalize: "none",
-  score: (candidate, node) => {
-    const fractions = fractionsUsed(candidate, node).map((fraction) => Math.min(1, fraction));
-    if (fractions.length < 2) return SCORE_MAX;
-    const mean = fractions.reduce((sum, fraction) => sum + fraction, 0) / fractions.length;
-    const deviation = Math.sqrt(fractions.reduce((sum, fraction) => sum + (fraction - mean) ** 2, 0) / fractions.length);
-    return (1 - deviation) * SCORE_MAX;
-  },
-};
+export type FitStrategy =
+  | { readonly type: "LeastAllocated" | "MostAllocated"; readonly resources: ResourceWeights }
+  /** `shape`: points, utilization 0…100 ascending, score 0…10; straight lines between them. */
+  | { readonly type: "RequestedToCapacityRatio"; readonly resources: ResourceWeights; readonly shape: readonly { readonly utilization: number; readonly score: number }[] };
 
-function fractionsUsed({ pod, requests }: Candidate, { allocatable, pods }: LiveNode): number[] {
-  let cpu = requests["cpu"] ?? defaultFor(pod, DEFAULT_MILLI_CPU);
-  let memory = requests["memory"] ?? defaultFor(pod, DEFAULT_MEMORY_BYTES);
-  for (const placed of pods.values()) {
-    cpu += placed.requests["cpu"] ?? defaultFor(placed.pod, DEFAULT_MILLI_CPU);
-    memory += placed.requests["memory"] ?? defaultFor(placed.pod, DEFAULT_MEMORY_BYTES);
-  }
-  return [[cpu, allocatable["cpu"]], [memory, allocatable["memory"]]].flatMap(([used, all]) => (all ? [used! / all] : []));
+const CPU_AND_MEMORY: ResourceWeights = { cpu: 1, memory: 1 };
+
+/** By default the emptier node is the better. */
+export function nodeResourcesFitScore(strategy: FitStrategy = { type: "LeastAllocated", resources: CPU_AND_MEMORY }): Score {
+  const resources = Object.entries(strategy.resources);
+  const scoreOf = scorer(strategy);
+  return {
+    name: "NodeResourcesFit",
+    weight: 1,
+    prepare(candidate) {
+      const wanted = wantedBy(candidate);
+      return {
+        score(node) {
+          let sum = 0;
+          let weights = 0;
+          for (const [name, weight] of resources) {
+            const has = node.allocatable[name] ?? 0;
+            if (has === 0) continue;
+            sum += scoreOf(usedOn(node, name) + (wanted[name] ?? 0), has) * weight;
+            weights += weight;
+          }
+          if (weights === 0) return 0;
+          return strategy.type === "RequestedToCapacityRatio" ? Math.round(sum / weights) : Math.trunc(sum / weights);
+        },
+      };
+    },
+  };
 }
 
-function defaultFor({ spec }: Readonly<Pod>, each: number): number {
-  return spec.containers.length * each;
+function scorer(strategy: FitStrategy): (used: number, has: number) => number {
+  switch (strategy.type) {
+    case "LeastAllocated": return (used, has) => (used > has ? 0 : Math.trunc(((has - used) * SCORE_MAX) / has));
+    case "MostAllocated": return (used, has) => Math.trunc((Math.min(used, has) * SCORE_MAX) / has);
+    case "RequestedToCapacityRatio": return (used, has) => onShape(strategy.shape, used > has ? 100 : Math.trunc((used * 100) / has));
+  }
+}
+
+function onShape(shape: readonly { readonly utilization: number; readonly score: number }[], utilization: number): number {
+  const scale = SCORE_MAX / 10;
+  const next = shape.findIndex((point) => utilization <= point.utilization);
+  if (next === 0) return shape[0]!.score * scale;
+  if (next < 0) return shape.at(-1)!.score * scale;
+  const from = shape[next - 1]!;
+  const to = shape[next]!;
+  return Math.trunc(from.score * scale + ((to.score - from.score) * scale * (utilization - from.utilization)) / (to.utilization - from.utilization));
+}
+
+/** Whether the pod makes the use of resources more even, so that none is left over alone: 75 if it changes nothing, up to 100, down to 50. */
+export function balancedAllocation(resources: readonly string[] = ["cpu", "memory"]): Score {
+  return {
+    name: "NodeResourcesBalancedAllocation",
+    weight: 1,
+    prepare({ requests }) {
+      if (resources.every((name) => !requests[name])) return undefined; // best-effort pods
+      return {
+        score(node) {
+          const before = balance(node, resources, {});
+          const after = balance(node, resources, requests);
+          return SCORE_MAX / 2 + Math.trunc((SCORE_MAX / 2 + after - before) / 2);
+        },
+      };
+    },
+  };
+}
+
+function balance({ allocatable, requested }: LiveNode, resources: readonly string[], more: Requests): number {
+  const fractions = resources.flatMap((name) => (allocatable[name] ? [Math.min(1, ((requested[name] ?? 0) + (more[name] ?? 0)) / allocatable[name]!)] : []));
+  if (fractions.length < 2) return SCORE_MAX;
+  const mean = fractions.reduce((sum, fraction) => sum + fraction, 0) / fractions.length;
+  const deviation = Math.sqrt(fractions.reduce((sum, fraction) => sum + (fraction - mean) ** 2, 0) / fractions.length);
+  return Math.trunc((1 - deviation) * SCORE_MAX);
+}
+
+function wantedBy({ pod, requests }: Candidate): Requests {
+  return { ...requests, ...assumedRequests(pod, requests) };
+}
+
+function usedOn({ assumed, requested }: LiveNode, name: string): number {
+  return name === "cpu" ? assumed.cpu : name === "memory" ? assumed.memory : requested[name] ?? 0;
 }

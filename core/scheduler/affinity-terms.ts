@@ -1,0 +1,64 @@
+/**
+ * A pod's inter-pod affinity, read once: which pods each term means, and the topology it speaks of.
+ *
+ * Source: kubernetes v1.36 pkg/scheduler/framework/types.go (AffinityTerm)
+ */
+import type { Pod, PodAffinityTerm } from "../api/gen/core.v1.ts";
+import { type LabelSelector, type Labels, labelSelector, nothing } from "../api/meta/label-selector.ts";
+import { labelsOf, namespaceOf } from "../api/meta/object-meta.ts";
+
+export interface AffinityTerm {
+  readonly topologyKey: string;
+  /** Two terms with the same key mean the same pods and topology, with the same weight. */
+  readonly key: string;
+  readonly namespaces: readonly string[];
+  readonly namespaceSelector: LabelSelector;
+  readonly selector: LabelSelector;
+  /** Of preferred terms: 1…100. Of required ones: 0. */
+  readonly weight: number;
+}
+
+export interface AffinityTerms {
+  readonly affinity: readonly AffinityTerm[];
+  readonly antiAffinity: readonly AffinityTerm[];
+  readonly preferred: readonly AffinityTerm[];
+  readonly preferredAnti: readonly AffinityTerm[];
+}
+
+const NONE: AffinityTerms = Object.freeze({ affinity: [], antiAffinity: [], preferred: [], preferredAnti: [] });
+
+export function affinityTerms(pod: Readonly<Pod>): AffinityTerms {
+  const { podAffinity, podAntiAffinity } = pod.spec.affinity ?? {};
+  if (!podAffinity && !podAntiAffinity) return NONE;
+  const required = (terms: readonly PodAffinityTerm[] | undefined): AffinityTerm[] => (terms ?? []).map((term) => readTerm(term, pod, 0));
+  const preferred = (terms: readonly { weight: number; podAffinityTerm: PodAffinityTerm }[] | undefined): AffinityTerm[] =>
+    (terms ?? []).filter(({ weight }) => weight !== 0).map(({ weight, podAffinityTerm }) => readTerm(podAffinityTerm, pod, weight));
+  return {
+    affinity: required(podAffinity?.requiredDuringSchedulingIgnoredDuringExecution),
+    antiAffinity: required(podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution),
+    preferred: preferred(podAffinity?.preferredDuringSchedulingIgnoredDuringExecution),
+    preferredAnti: preferred(podAntiAffinity?.preferredDuringSchedulingIgnoredDuringExecution),
+  };
+}
+
+/** No namespaces and no selector of namespaces: the pod's own. */
+function readTerm(term: PodAffinityTerm, pod: Readonly<Pod>, weight: number): AffinityTerm {
+  const listed = term.namespaces ?? [];
+  const namespaces = listed.length === 0 && !term.namespaceSelector ? [namespaceOf(pod)] : [...listed].sort();
+  return {
+    topologyKey: term.topologyKey, namespaces, weight,
+    namespaceSelector: term.namespaceSelector ? labelSelector(term.namespaceSelector) : nothing(),
+    selector: labelSelector(term.labelSelector),
+    key: JSON.stringify([term.topologyKey, namespaces, term.namespaceSelector ?? null, term.labelSelector ?? null, weight]),
+  };
+}
+
+export function hasTerms({ affinity, antiAffinity, preferred, preferredAnti }: AffinityTerms): boolean {
+  return affinity.length + antiAffinity.length + preferred.length + preferredAnti.length > 0;
+}
+
+/** `namespaceLabels`: of the namespace `pod` is in. */
+export function termMatches(term: AffinityTerm, pod: Readonly<Pod>, namespaceLabels: Labels): boolean {
+  const { namespaces, namespaceSelector, selector } = term;
+  return (namespaces.includes(namespaceOf(pod)) || namespaceSelector.matches(namespaceLabels)) && selector.matches(labelsOf(pod));
+}

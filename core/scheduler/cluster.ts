@@ -1,0 +1,87 @@
+/** What filters and scores may look at: nodes, the pods on them, and the other objects that decide where a pod can go. */
+import type { Service } from "../api/gen/core.v1.ts";
+import type { Pod } from "../api/gen/core.v1.ts";
+import { LabelSelector, type Labels, labelSelector, selectorFromSet } from "../api/meta/label-selector.ts";
+import { controllerOf, labelsOf, namespaceOf, objectKey } from "../api/meta/object-meta.ts";
+import type { Informers } from "../client/informer-factory.ts";
+import { NAMESPACES, REPLICA_SETS, REPLICATION_CONTROLLERS, SERVICES, STATEFUL_SETS } from "../client/resources.ts";
+import type { PlacedPod } from "./node-info.ts";
+import type { LiveNode } from "./plugin.ts";
+import type { PodIndex } from "./pod-index.ts";
+import type { Storage } from "./storage.ts";
+
+export interface Cluster {
+  nodes(): readonly LiveNode[];
+  node(name: string): LiveNode | undefined;
+  readonly pods: PodIndex;
+  /** Pods that wait for others to leave `node`. */
+  nominatedTo(node: string): PlacedPod[];
+  readonly storage: Storage;
+  readonly owners: Owners;
+}
+
+/** What stands above pods: their namespaces, and who selects them. */
+export interface Owners {
+  namespaceLabels(namespace: string): Labels;
+  namespacesMatching(selector: LabelSelector): string[];
+  /** The pods that `pod` is one of, by its services and its controller; undefined: it stands alone. Source: plugins/helper/spread.go DefaultSelector */
+  siblings(pod: Readonly<Pod>): LabelSelector | undefined;
+}
+
+const NO_LABELS: Labels = Object.freeze({});
+
+export function ownersFrom(informers: Informers): Owners {
+  const namespaces = informers.of(NAMESPACES);
+  const services = informers.of(SERVICES);
+  return {
+    namespaceLabels(name) {
+      const namespace = namespaces.get(objectKey("", name));
+      return namespace ? labelsOf(namespace) : NO_LABELS;
+    },
+    namespacesMatching: (selector) => [...namespaces.list()].filter((one) => selector.matches(labelsOf(one))).map(({ metadata }) => metadata.name).sort(),
+    siblings(pod) {
+      const selected: Record<string, string> = {};
+      for (const service of services.inNamespace(namespaceOf(pod))) if (selects(service, pod)) Object.assign(selected, service.spec.selector);
+      const owner = controllerOf(pod);
+      const key = objectKey(namespaceOf(pod), owner?.name ?? "");
+      switch (owner && `${owner.apiVersion} ${owner.kind}`) {
+        case "v1 ReplicationController":
+          Object.assign(selected, informers.of(REPLICATION_CONTROLLERS).get(key)?.spec.selector);
+          return nonEmpty(selectorFromSet(selected));
+        case "apps/v1 ReplicaSet":
+          return nonEmpty(both(selectorFromSet(selected), informers.of(REPLICA_SETS).get(key)?.spec.selector));
+        case "apps/v1 StatefulSet":
+          return nonEmpty(both(selectorFromSet(selected), informers.of(STATEFUL_SETS).get(key)?.spec.selector));
+        default:
+          return nonEmpty(selectorFromSet(selected));
+      }
+    },
+  };
+}
+
+export const OWNER_RESOURCES = [NAMESPACES, SERVICES, REPLICATION_CONTROLLERS, REPLICA_SETS, STATEFUL_SETS] as const;
+
+function selects({ spec }: Readonly<Service>, pod: Readonly<Pod>): boolean {
+  const labels = labelsOf(pod);
+  const entries = Object.entries(spec.selector ?? {});
+  return entries.length > 0 && entries.every(([name, value]) => labels[name] === value);
+}
+
+function both(first: LabelSelector, second: Parameters<typeof labelSelector>[0]): LabelSelector {
+  return second ? new LabelSelector([...first.requirements, ...labelSelector(second).requirements]) : first;
+}
+
+function nonEmpty(selector: LabelSelector): LabelSelector | undefined {
+  return selector.empty ? undefined : selector;
+}
+
+/** The number of pods, by the value their nodes have for `topologyKey`; nodes without it are left out. */
+export function byTopology(perNode: Iterable<readonly [node: string, count: number]>, topologyKey: string, cluster: Pick<Cluster, "node">): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const [name, count] of perNode) {
+    const node = cluster.node(name)?.node;
+    const value = node && labelsOf(node)[topologyKey];
+    if (value !== undefined) counts.set(value, (counts.get(value) ?? 0) + count);
+  }
+  return counts;
+}

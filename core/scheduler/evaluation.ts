@@ -1,0 +1,77 @@
+/**
+ * One pod against all filters: prepared once, then asked node by node.
+ *
+ * Pods that are nominated to a node will be there soon: the pod must fit with them, and without them as well, as they may go elsewhere.
+ *
+ * Source: kubernetes v1.36 pkg/scheduler/framework/runtime/framework.go RunFilterPluginsWithNominatedPods
+ */
+import type { Cluster } from "./cluster.ts";
+import type { PlacedPod } from "./node-info.ts";
+import type { Candidate, Check, Filter, LiveNode, Rejection } from "./plugin.ts";
+
+export interface NodeRejection extends Rejection { readonly filter: string }
+
+export class Evaluation {
+  /** Set: no node can take the pod. */
+  readonly refusal: { readonly filter: string; readonly reason: string } | undefined;
+  /** The only nodes that need a look; undefined: all. `namedBy`: the filters that say so. */
+  readonly onlyNodes: ReadonlySet<string> | undefined;
+  readonly namedBy: readonly string[];
+  readonly #candidate: Candidate;
+  readonly #cluster: Cluster;
+  readonly #checks: { readonly name: string; readonly check: Check }[] = [];
+
+  constructor(candidate: Candidate, cluster: Cluster, filters: readonly Filter[]) {
+    this.#candidate = candidate;
+    this.#cluster = cluster;
+    let onlyNodes: ReadonlySet<string> | undefined;
+    const namedBy: string[] = [];
+    for (const { name, prepare } of filters) {
+      const check = prepare(candidate, cluster);
+      if (!check) continue;
+      if ("refused" in check) {
+        this.refusal = { filter: name, reason: check.refused };
+        break;
+      }
+      this.#checks.push({ name, check });
+      if (!check.onlyNodes) continue;
+      onlyNodes = onlyNodes ? onlyNodes.intersection(check.onlyNodes) : check.onlyNodes;
+      namedBy.push(name);
+    }
+    this.onlyNodes = onlyNodes;
+    this.namedBy = namedBy;
+  }
+
+  /** undefined: the pod fits. `node` may be a copy with other pods on it, if `podMoved` was told. */
+  reject(node: LiveNode): NodeRejection | undefined {
+    const { pod } = this.#candidate;
+    const coming = this.#cluster.nominatedTo(node.name).filter((other) => other.pod.metadata.uid !== pod.metadata.uid && priorityOf(other) >= priorityOf(this.#candidate) && !node.pods.has(other.pod.metadata.uid));
+    if (coming.length > 0) {
+      const crowded = node.copy() as LiveNode;
+      for (const other of coming) this.move(other, crowded, 1);
+      const rejection = this.#first(crowded);
+      for (const other of coming) this.move(other, crowded, -1);
+      if (rejection) return rejection;
+    }
+    return this.#first(node);
+  }
+
+  /** Adds a pod to a copied node, or removes it, and thinks of the cluster accordingly. */
+  move(placed: PlacedPod, node: LiveNode, by: 1 | -1): void {
+    if (by > 0) node.add(placed);
+    else node.remove(placed.pod.metadata.uid);
+    for (const { check } of this.#checks) check.podMoved?.(placed, node, by);
+  }
+
+  #first(node: LiveNode): NodeRejection | undefined {
+    for (const { name, check } of this.#checks) {
+      const rejection = check.reject(node);
+      if (rejection) return { filter: name, ...rejection };
+    }
+    return undefined;
+  }
+}
+
+export function priorityOf({ pod }: { readonly pod: Candidate["pod"] }): number {
+  return pod.spec.priority ?? 0;
+}

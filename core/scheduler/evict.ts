@@ -1,0 +1,49 @@
+/**
+ * Makes room: tells each victim why, deletes it, and lets pods of lower priority that were to come to the node look elsewhere.
+ *
+ * Source: kubernetes v1.36 pkg/scheduler/framework/preemption/executor.go
+ */
+import type { Pod } from "../api/gen/core.v1.ts";
+import { keyOf } from "../api/meta/object-meta.ts";
+import { isNotFound } from "../api/meta/status-error.ts";
+import type { Client } from "../client/client.ts";
+import type { EventRecorder } from "../client/events.ts";
+import { PODS } from "../client/resources.ts";
+import type { Clock } from "../lifecycle/clock.ts";
+import { settleAll } from "../lifecycle/settle-all.ts";
+import type { Log } from "../observe/log.ts";
+import type { NodeInfo } from "./node-info.ts";
+import { tryWritePodStatus, writePodStatus } from "./pod-status.ts";
+import { DEFAULT_SCHEDULER } from "./plugins.ts";
+import type { Snapshot } from "./snapshot.ts";
+
+interface Deps {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly recorder: EventRecorder;
+  readonly snapshot: Snapshot;
+  readonly signal: AbortSignal;
+}
+
+/** Throws if a victim could not be deleted. */
+export async function evict(preemptor: Readonly<Pod>, victims: readonly Readonly<Pod>[], node: NodeInfo["name"], deps: Deps): Promise<void> {
+  const { client, log, recorder, snapshot, signal } = deps;
+  const outranked = snapshot.nominatedTo(node).filter(({ pod }) => (pod.spec.priority ?? 0) < (preemptor.spec.priority ?? 0) && pod.metadata.uid !== preemptor.metadata.uid);
+  for (const { pod } of outranked) {
+    snapshot.denominate(pod);
+    await tryWritePodStatus(pod, { nominatedNodeName: "" }, deps);
+  }
+  await settleAll(victims.filter(({ metadata }) => metadata.deletionTimestamp == null).map(async (victim) => {
+    try {
+      const message = `${preemptor.spec.schedulerName ?? DEFAULT_SCHEDULER}: preempting to accommodate a higher priority pod`;
+      await writePodStatus(victim, { condition: { type: "DisruptionTarget", status: "True", reason: "PreemptionByScheduler", message } }, deps);
+      await client.resource(PODS).delete(victim, { preconditions: { uid: victim.metadata.uid } }, { signal });
+    } catch (error) {
+      if (isNotFound(error)) return; // gone is what we wanted
+      throw error;
+    }
+    log.info("pod evicted for another of higher priority", { pod: keyOf(victim), for: keyOf(preemptor), node });
+    recorder.event(victim, "Normal", "Preempted", `Preempted by pod ${preemptor.metadata.uid} on node ${node}`);
+  }));
+}

@@ -1,0 +1,51 @@
+/** What the scheduler counts, under upstream's names. Source: kubernetes v1.36 pkg/scheduler/metrics/metrics.go */
+import type { Metrics } from "../observe/metrics.ts";
+import type { SchedulingQueue } from "./queue.ts";
+import type { Snapshot } from "./snapshot.ts";
+
+export interface SchedulerMetrics {
+  attempt(result: "scheduled" | "unschedulable" | "error", profile: string, ms: number): void;
+  algorithm(ms: number): void;
+  scheduled(attempts: number, sinceAddedMs: number): void;
+  queued(queue: string, event: string): void;
+  preempted(victims: number): void;
+  preemptionTried(): void;
+}
+
+export function schedulerMetrics(metrics: Metrics, { queue, snapshot }: { readonly queue: () => SchedulingQueue; readonly snapshot: Snapshot }): SchedulerMetrics {
+  const attempts = metrics.counter("scheduler_schedule_attempts_total", "Number of attempts to schedule pods, by the result. 'unschedulable' means a pod could not be scheduled, while 'error' means an internal scheduler problem.");
+  const duration = metrics.histogram("scheduler_scheduling_attempt_duration_seconds", "Scheduling attempt latency in seconds (scheduling algorithm + binding)", doubling(0.001, 15));
+  const algorithm = metrics.histogram("scheduler_scheduling_algorithm_duration_seconds", "Scheduling algorithm latency in seconds", doubling(0.001, 15));
+  const perPod = metrics.histogram("scheduler_pod_scheduling_attempts", "Number of attempts to successfully schedule a pod.", doubling(1, 5));
+  const sli = metrics.histogram("scheduler_pod_scheduling_sli_duration_seconds", "E2e latency for a pod being scheduled, from the time the pod enters the scheduling queue and might involve multiple scheduling attempts.", doubling(0.01, 20));
+  const incoming = metrics.counter("scheduler_queue_incoming_pods_total", "Number of pods added to scheduling queues by event and queue type.");
+  const victims = metrics.histogram("scheduler_preemption_victims", "Number of selected preemption victims", doubling(1, 7));
+  const preemptions = metrics.counter("scheduler_preemption_attempts_total", "Total preemption attempts in the cluster till now");
+  metrics.gaugeFrom("scheduler_pending_pods", "Number of pending pods, by the queue type. 'active' means number of pods in activeQ; 'backoff' means number of pods in backoffQ; 'unschedulable' means number of pods in unschedulablePods that the scheduler attempted to schedule and failed; 'gated' is the number of unschedulable pods that the scheduler never attempted to schedule because they are gated.", () =>
+    Object.entries(queue().sizes()).map(([name, size]) => [{ queue: name }, size] as const));
+  metrics.gaugeFrom("scheduler_cache_size", "Number of nodes, pods, and assumed (bound) pods in the scheduler cache.", () =>
+    Object.entries(snapshot.sizes()).map(([type, size]) => [{ type }, size] as const));
+  metrics.gaugeFrom("scheduler_unschedulable_pods", "The number of unschedulable pods broken down by plugin name. A pod will increment the gauge for all plugins that caused it to not schedule and so this metric have meaning only when broken down by plugin.", () =>
+    [...queue().heldBy()].map(([plugin, count]) => [{ plugin }, count] as const));
+  return {
+    attempt(result, profile, ms) {
+      attempts.inc({ result, profile });
+      duration.observe(ms / 1000, { result, profile });
+    },
+    algorithm: (ms) => algorithm.observe(ms / 1000),
+    scheduled(count, sinceAddedMs) {
+      perPod.observe(count);
+      sli.observe(sinceAddedMs / 1000, { attempts: String(Math.min(count, SLI_ATTEMPTS_MAX)) });
+    },
+    queued: (name, event) => incoming.inc({ queue: name, event }),
+    preempted: (count) => victims.observe(count),
+    preemptionTried: () => preemptions.inc(),
+  };
+}
+
+/** Upstream folds what took longer into "15+". */
+const SLI_ATTEMPTS_MAX = 15;
+
+function doubling(first: number, count: number): number[] {
+  return Array.from({ length: count }, (_, i) => Number((first * 2 ** i).toPrecision(6)));
+}

@@ -1,0 +1,93 @@
+/** A node, the pods on it, and what they take up. */
+import type { Node, Pod } from "../api/gen/core.v1.ts";
+import { type AffinityTerms, affinityTerms } from "./affinity-terms.ts";
+import { amounts, DEFAULT_MEMORY_BYTES, DEFAULT_MILLI_CPU, podRequests, type Requests } from "./pod-requests.ts";
+
+export interface PlacedPod {
+  readonly pod: Readonly<Pod>;
+  readonly requests: Requests;
+  readonly terms: AffinityTerms;
+}
+
+export function placedPod(pod: Readonly<Pod>): PlacedPod {
+  return { pod, requests: podRequests(pod), terms: affinityTerms(pod) };
+}
+
+export class NodeInfo {
+  readonly name: string;
+  node: Readonly<Node> | undefined;
+  readonly pods = new Map<string, PlacedPod>(); // by uid
+  readonly requested: Record<string, number> = {};
+  /** As `requested`, but a container that asks for nothing counts as one that asks for a little: for scores. */
+  readonly assumed = { cpu: 0, memory: 0 };
+  allocatable: Requests = {};
+  /** "ip/protocol/port" → how many pods use it. */
+  readonly hostPorts = new Map<string, number>();
+  /** Images it has: name → bytes. */
+  images: ReadonlyMap<string, number> = new Map();
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  set(node: Readonly<Node>): void {
+    const old = this.node;
+    this.node = node;
+    if (!old || !Bun.deepEquals(old.status?.allocatable, node.status?.allocatable)) this.allocatable = amounts(node.status?.allocatable);
+    if (!old || !Bun.deepEquals(old.status?.images, node.status?.images))
+      this.images = new Map((node.status?.images ?? []).flatMap(({ names, sizeBytes }) => (names ?? []).map((name) => [name, sizeBytes ?? 0] as const)));
+  }
+
+  /** To think about what would be if pods came or went. */
+  copy(): NodeInfo {
+    const copy = new NodeInfo(this.name);
+    copy.node = this.node;
+    copy.allocatable = this.allocatable;
+    copy.images = this.images;
+    for (const [uid, placed] of this.pods) copy.pods.set(uid, placed);
+    Object.assign(copy.requested, this.requested);
+    Object.assign(copy.assumed, this.assumed);
+    for (const [port, count] of this.hostPorts) copy.hostPorts.set(port, count);
+    return copy;
+  }
+
+  add(placed: PlacedPod): void {
+    this.pods.set(placed.pod.metadata.uid, placed);
+    this.#count(placed, 1);
+  }
+
+  remove(uid: string): PlacedPod | undefined {
+    const placed = this.pods.get(uid);
+    if (!placed) return undefined;
+    this.pods.delete(uid);
+    this.#count(placed, -1);
+    return placed;
+  }
+
+  #count({ pod, requests }: PlacedPod, sign: 1 | -1): void {
+    for (const name in requests) this.requested[name] = (this.requested[name] ?? 0) + sign * requests[name]!;
+    const { cpu, memory } = assumedRequests(pod, requests);
+    this.assumed.cpu += sign * cpu;
+    this.assumed.memory += sign * memory;
+    for (const port of hostPortsOf(pod)) {
+      const count = (this.hostPorts.get(port) ?? 0) + sign;
+      if (count > 0) this.hostPorts.set(port, count);
+      else this.hostPorts.delete(port);
+    }
+  }
+}
+
+/** What scores think a pod takes. Source: pkg/scheduler/util/pod_resources.go */
+export function assumedRequests({ spec }: Readonly<Pod>, { cpu, memory }: Requests): { readonly cpu: number; readonly memory: number } {
+  const perContainer = spec.resources?.requests ? 1 : spec.containers.length;
+  return { cpu: cpu ?? perContainer * DEFAULT_MILLI_CPU, memory: memory ?? perContainer * DEFAULT_MEMORY_BYTES };
+}
+
+export function* hostPortsOf({ spec }: Readonly<Pod>): Iterable<string> {
+  for (const { ports } of spec.containers) yield* hostPorts(ports);
+  for (const { ports, restartPolicy } of spec.initContainers ?? []) if (restartPolicy === "Always") yield* hostPorts(ports);
+}
+
+function* hostPorts(ports: Pod["spec"]["containers"][number]["ports"]): Iterable<string> {
+  for (const { hostPort, hostIP, protocol } of ports ?? []) if (hostPort) yield `${hostIP || "0.0.0.0"}/${protocol ?? "TCP"}/${hostPort}`;
+}

@@ -1,0 +1,150 @@
+/**
+ * Which pods would have to go so that a pod fits that fits nowhere: on one node, of lower priority, as few and as unimportant as can be, and none
+ * that a disruption budget protects if there is another way. No I/O.
+ *
+ * Source: kubernetes v1.36 pkg/scheduler/framework/preemption/preemption.go, plugins/defaultpreemption/default_preemption.go
+ */
+import type { Pod } from "../api/gen/core.v1.ts";
+import type { PodDisruptionBudget } from "../api/gen/policy.v1.ts";
+import { labelSelector } from "../api/meta/label-selector.ts";
+import { labelsOf, namespaceOf } from "../api/meta/object-meta.ts";
+import type { Random } from "../lifecycle/random.ts";
+import type { Cluster } from "./cluster.ts";
+import { type Evaluation, priorityOf } from "./evaluation.ts";
+import type { PlacedPod } from "./node-info.ts";
+import { explain, type NoPlacement, reasonsOf } from "./place.ts";
+import type { Candidate, LiveNode } from "./plugin.ts";
+
+export type Preemption =
+  /** `victims`: the most important first. */
+  | { readonly type: "node"; readonly node: string; readonly victims: readonly Readonly<Pod>[] }
+  /** `keepNomination`: what it was nominated to still stands. */
+  | { readonly type: "none"; readonly message: string; readonly keepNomination: boolean };
+
+/** Nodes thought through: a tenth, at least 100. Source: DefaultPreemptionArgs */
+const CANDIDATES_MIN = 100;
+const CANDIDATES_PERCENT = 10;
+
+interface Choice { readonly node: string; readonly victims: readonly Readonly<Pod>[]; readonly violations: number }
+
+export function preempt(candidate: Candidate, failure: NoPlacement, { cluster, budgets, random }: { readonly cluster: Cluster; readonly budgets: readonly Readonly<PodDisruptionBudget>[]; readonly random: Random }): Preemption {
+  const { pod } = candidate;
+  if (pod.spec.preemptionPolicy === "Never") return none("not eligible due to preemptionPolicy=Never.");
+  if (isWaitingForVictims(candidate, failure, cluster)) return none("not eligible due to a terminating pod on the nominated node.");
+  const total = cluster.nodes().length;
+  const hopeful = [...failure.rejections].filter(([, { resolvable }]) => resolvable).flatMap(([name]) => cluster.node(name) ?? []);
+  const { evaluation } = failure;
+  const enough = Math.min(hopeful.length, Math.max(CANDIDATES_MIN, Math.trunc((hopeful.length * CANDIDATES_PERCENT) / 100)));
+  const harmless: Choice[] = [];
+  const violating: Choice[] = [];
+  const reasons = new Map<string, { readonly reasons: readonly string[] }>();
+  const offset = Math.floor(random.next() * hopeful.length);
+  for (let i = 0; i < hopeful.length && evaluation; i++) {
+    if (harmless.length > 0 && harmless.length + violating.length >= enough) break;
+    const node = hopeful[(offset + i) % hopeful.length]!;
+    const found = victimsOn(node, candidate, evaluation, budgets);
+    if ("reasons" in found) reasons.set(node.name, found);
+    else (found.violations === 0 ? harmless : violating).push(found);
+  }
+  const choice = leastHarm([...harmless, ...violating]);
+  if (choice) return { type: "node", node: choice.node, victims: choice.victims };
+  return { type: "none", message: `preemption: ${explain(total, reasonsOf(reasons, total, "Preemption is not helpful for scheduling"))}`, keepNomination: false };
+}
+
+function none(message: string): Preemption {
+  return { type: "none", message: `preemption: ${message}`, keepNomination: true };
+}
+
+/** It has evicted pods before, and some are still on their way out. */
+function isWaitingForVictims(candidate: Candidate, { rejections, evaluation }: NoPlacement, cluster: Cluster): boolean {
+  const name = candidate.pod.status?.nominatedNodeName;
+  const node = name ? cluster.node(name) : undefined;
+  if (!node || !evaluation || evaluation.refusal) return false;
+  const rejection = rejections.get(node.name);
+  if (rejection ? !rejection.resolvable : evaluation.onlyNodes) return false;
+  return [...node.pods.values()].some((placed) => priorityOf(placed) < priorityOf(candidate) && isPreempted(placed.pod));
+}
+
+function isPreempted({ metadata, status }: Readonly<Pod>): boolean {
+  if (metadata.deletionTimestamp == null) return false;
+  const target = status?.conditions?.find(({ type }) => type === "DisruptionTarget");
+  return target?.status === "True" && target.reason === "PreemptionByScheduler";
+}
+
+/** Without all pods of lower priority the pod must fit; then as many as possible stay, the protected and the important first. */
+function victimsOn(original: LiveNode, candidate: Candidate, evaluation: Evaluation, budgets: readonly Readonly<PodDisruptionBudget>[]): Choice | { readonly reasons: readonly string[] } {
+  const lower = [...original.pods.values()].filter((placed) => priorityOf(placed) < priorityOf(candidate)).sort(moreImportant);
+  if (lower.length === 0) return { reasons: ["No preemption victims found for incoming pod"] };
+  const node = original.copy() as LiveNode;
+  for (const placed of lower) evaluation.move(placed, node, -1);
+  const rejection = evaluation.reject(node);
+  const victims: PlacedPod[] = [];
+  let violations = 0;
+  if (!rejection) {
+    const [violating, harmless] = byBudget(lower, budgets);
+    const fitsWith = (placed: PlacedPod): boolean => {
+      evaluation.move(placed, node, 1);
+      if (!evaluation.reject(node)) return true;
+      evaluation.move(placed, node, -1);
+      victims.push(placed);
+      return false;
+    };
+    for (const placed of violating) if (!fitsWith(placed)) violations++;
+    for (const placed of harmless) fitsWith(placed);
+  }
+  for (const placed of rejection ? lower : victims) evaluation.move(placed, node, 1); // think of all as they are
+  if (rejection) return { reasons: rejection.reasons };
+  if (victims.length === 0) return { reasons: [`expected at least one victim pod on node "${node.name}"`] };
+  return { node: node.name, victims: victims.sort(moreImportant).map(({ pod }) => pod), violations };
+}
+
+/** Higher priority first, then who has run longer. */
+function moreImportant(a: PlacedPod, b: PlacedPod): number {
+  return priorityOf(b) - priorityOf(a) || startOf(a.pod) - startOf(b.pod);
+}
+
+function startOf({ status }: Readonly<Pod>): number {
+  return status?.startTime ? Date.parse(status.startTime) : Infinity;
+}
+
+/** Pods whose eviction some budget forbids, and the others; each in the order they had. */
+function byBudget(pods: readonly PlacedPod[], budgets: readonly Readonly<PodDisruptionBudget>[]): readonly [PlacedPod[], PlacedPod[]] {
+  const left = budgets.map((budget) => ({ budget, selector: labelSelector(budget.spec.selector), allowed: budget.status?.disruptionsAllowed ?? 0 }));
+  const violating: PlacedPod[] = [];
+  const harmless: PlacedPod[] = [];
+  for (const placed of pods) {
+    const { pod } = placed;
+    let violates = false;
+    for (const one of left) {
+      if (namespaceOf(one.budget) !== namespaceOf(pod) || one.selector.empty || !one.selector.matches(labelsOf(pod)) || Object.keys(labelsOf(pod)).length === 0) continue;
+      if (one.budget.status?.disruptedPods?.[pod.metadata.name] !== undefined) continue; // counted already
+      if (--one.allowed < 0) violates = true;
+    }
+    (violates ? violating : harmless).push(placed);
+  }
+  return [violating, harmless];
+}
+
+/** Each criterion in turn: the lowest stay; the first of those that are equal in all. */
+const HARM: readonly ((choice: Choice) => number)[] = [
+  ({ violations }) => violations,
+  ({ victims }) => victims[0]?.spec.priority ?? 0,
+  ({ victims }) => victims.reduce((sum, { spec }) => sum + (spec.priority ?? 0) + 2 ** 31, 0),
+  ({ victims }) => victims.length,
+  ({ victims }) => -earliestStart(victims),
+];
+
+function earliestStart(victims: readonly Readonly<Pod>[]): number {
+  const highest = victims[0]?.spec.priority ?? 0;
+  return Math.min(...victims.filter(({ spec }) => (spec.priority ?? 0) === highest).map(startOf));
+}
+
+function leastHarm(choices: readonly Choice[]): Choice | undefined {
+  let left = choices;
+  for (const harm of HARM) {
+    if (left.length < 2) break;
+    const least = Math.min(...left.map(harm));
+    left = left.filter((choice) => harm(choice) === least);
+  }
+  return left[0];
+}

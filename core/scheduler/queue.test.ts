@@ -1,0 +1,126 @@
+import { expect, test } from "vitest";
+import type { Clock } from "../lifecycle/clock.ts";
+import { node, pod } from "../../test/scheduling-cluster.ts";
+import type { ClusterChange } from "./changes.ts";
+import { type Attempt, SchedulingQueue } from "./queue.ts";
+
+/** Time that stands still until it is told to go on. */
+function stoppedClock(): Clock & { advance(ms: number): void } {
+  let now = 0;
+  const timers = new Set<{ atMs: number; work: () => void }>();
+  return {
+    nowMs: () => now, uptimeMs: () => now,
+    sleep: () => { throw new Error("not used"); }, every: () => { throw new Error("not used"); },
+    after(ms, work) {
+      const timer = { atMs: now + ms, work };
+      timers.add(timer);
+      return { cancel: () => void timers.delete(timer) };
+    },
+    advance(ms) {
+      const endMs = now + ms;
+      for (;;) {
+        const next = [...timers].filter(({ atMs }) => atMs <= endMs).sort((a, b) => a.atMs - b.atMs)[0];
+        if (!next) break;
+        timers.delete(next);
+        now = Math.max(now, next.atMs);
+        next.work();
+      }
+      now = endMs;
+    },
+  };
+}
+
+const newNode: ClusterChange = { of: "node", object: node("n"), deleted: false };
+
+function setUp() {
+  const clock = stoppedClock();
+  const queue = new SchedulingQueue({ clock, mayHelp: (_pod, filters, change) => filters.has(change.of) });
+  const life = new AbortController();
+  const take = async (): Promise<Attempt> => (await queue.take(life.signal))!;
+  const fail = async (by: ReadonlySet<string> | "error"): Promise<void> => queue.fail(await take(), by);
+  return { clock, queue, take, fail };
+}
+
+test("higher priority first, then who came first; many of them", async () => {
+  const { clock, queue, take } = setUp();
+  for (let i = 0; i < 200; i++) {
+    queue.add(pod(`p${i}`, { priority: (i * 7) % 5 }));
+    clock.advance(1);
+  }
+  queue.remove("default/p2" as never); // had the highest
+  const taken: string[] = [];
+  for (let i = 0; i < 199; i++) {
+    const attempt = await take();
+    taken.push(attempt.pod.metadata.name);
+    queue.done(attempt);
+  }
+  const expected = Array.from({ length: 200 }, (_, i) => i).filter((i) => i !== 2).sort((a, b) => ((b * 7) % 5) - ((a * 7) % 5) || a - b).map((i) => `p${i}`);
+  expect(taken).toEqual(expected);
+});
+
+test("a pod that fitted nowhere waits for a change that may help", async () => {
+  const { queue, fail } = setUp();
+  queue.add(pod("p"));
+  await fail(new Set(["volume"]));
+  queue.changed(newNode);
+  expect(queue.sizes()).toMatchObject({ unschedulable: 1, backoff: 0 });
+  queue.changed({ of: "volume", object: {} as never, deleted: false });
+  expect(queue.sizes()).toMatchObject({ unschedulable: 0, backoff: 1 });
+});
+
+test("a change while a pod is tried is not slept through", async () => {
+  const { queue, take } = setUp();
+  queue.add(pod("p"));
+  const attempt = await take();
+  queue.changed(newNode);
+  queue.fail(attempt, new Set(["node"]));
+  expect(queue.sizes()).toMatchObject({ unschedulable: 0, backoff: 1 });
+});
+
+test("after an error it backs off, longer each time; otherwise it is tried early when nothing else is", async () => {
+  const { clock, queue, take, fail } = setUp();
+  queue.add(pod("p"));
+  await fail("error");
+  clock.advance(999);
+  expect(queue.sizes()).toMatchObject({ active: 0, backoff: 1 });
+  clock.advance(1);
+  expect(queue.sizes()).toMatchObject({ active: 1, backoff: 0 });
+  await fail("error");
+  clock.advance(1_999);
+  expect(queue.sizes()).toMatchObject({ active: 0, backoff: 1 });
+  clock.advance(1);
+  await fail(new Set(["node"]));
+  queue.changed(newNode);
+  expect(queue.sizes()).toMatchObject({ active: 0, backoff: 1 });
+  expect((await take()).attempts).toBe(4);
+});
+
+test("without any change it is tried again after five minutes", async () => {
+  const { clock, queue, fail } = setUp();
+  queue.add(pod("p"));
+  await fail(new Set(["node"]));
+  clock.advance(299_000);
+  expect(queue.sizes()).toMatchObject({ unschedulable: 1 });
+  clock.advance(31_000);
+  expect(queue.sizes()).toMatchObject({ unschedulable: 0, active: 1 });
+});
+
+test("gates hold a pod back until they are all open", () => {
+  const { queue } = setUp();
+  queue.add(pod("p", { schedulingGates: [{ name: "x" }] }));
+  expect(queue.sizes()).toMatchObject({ gated: 1, active: 0 });
+  queue.changed(newNode);
+  queue.add(pod("p"));
+  expect(queue.sizes()).toMatchObject({ gated: 0, active: 1 });
+});
+
+test("a pod that was deleted while it was tried does not come back; its successor of the same name does", async () => {
+  const { queue, take } = setUp();
+  queue.add(pod("p"));
+  const attempt = await take();
+  queue.remove(attempt.key);
+  queue.fail(attempt, new Set(["node"]));
+  expect(queue.sizes()).toEqual({ active: 0, backoff: 0, unschedulable: 0, gated: 0 });
+  queue.add(pod("p", { metadata: { uid: "second" } }));
+  expect((await take()).pod.metadata.uid).toBe("second");
+});

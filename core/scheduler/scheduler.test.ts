@@ -1,0 +1,143 @@
+/** The scheduler over the real API server, in one process. */
+import { expect, test } from "vitest";
+import type { Node, PersistentVolume, PersistentVolumeClaim, Pod } from "../api/gen/core.v1.ts";
+import type { StorageClass } from "../api/gen/storage.v1.ts";
+import type { NewObject } from "../api/meta/object-meta.ts";
+import type { Client } from "../client/client.ts";
+import { eventWriter } from "../client/events.ts";
+import { informerFactory } from "../client/informer-factory.ts";
+import { EVENTS, NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, STORAGE_CLASSES } from "../client/resources.ts";
+import { systemClock as clock } from "../lifecycle/clock.ts";
+import { systemRandom as random } from "../lifecycle/random.ts";
+import { silentLog as log } from "../observe/log.ts";
+import { metricsRegistry } from "../observe/metrics.ts";
+import { inProcessServer } from "../../test/in-process-server.ts";
+import { scheduler } from "./scheduler.ts";
+
+interface Lab {
+  readonly client: Client;
+  readonly call: { readonly signal: AbortSignal };
+  node(name: string, allocatable?: Record<string, string>): Promise<void>;
+  pod(name: string, spec?: Record<string, unknown>, cpu?: string): Promise<void>;
+  get(name: string): Promise<Readonly<Pod>>;
+  /** The pod, once `holds`. */
+  until(name: string, holds: (pod: Readonly<Pod>) => boolean): Promise<Readonly<Pod>>;
+  events(reason: string): Promise<string[]>;
+  readonly metrics: () => string;
+}
+
+async function withScheduler(body: (lab: Lab) => Promise<void>): Promise<void> {
+  const stop = new AbortController();
+  const { signal } = stop;
+  const server = await inProcessServer({ signal });
+  const client = server.client("system:kube-scheduler");
+  const informers = informerFactory({ client, clock, random, log });
+  const events = eventWriter({ client, clock, random, log });
+  const metrics = metricsRegistry();
+  const lives = [informers, events, scheduler({ client, informers, events, clock, random, log, metrics })].map((part) => part.run(signal, () => {}));
+  const call = { signal };
+  await client.resource(NAMESPACES).create({ apiVersion: "v1", kind: "Namespace", metadata: { name: "default" } } as never, call);
+  const get = (name: string) => client.resource(PODS).get({ metadata: { name, namespace: "default" } }, call);
+  try {
+    await body({
+      client, call, get, metrics: () => metrics.render(),
+      async node(name, allocatable = { cpu: "2", memory: "4Gi", pods: "110" }) {
+        const made = await client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name, labels: { "kubernetes.io/hostname": name } }, spec: {} } as NewObject<Node>, call);
+        await client.resource(NODES).updateStatus({ ...made, status: { ...made.status, allocatable, capacity: allocatable } } as Node, call);
+      },
+      async pod(name, spec = {}, cpu = "100m") {
+        await client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata: { name, namespace: "default" }, spec: { terminationGracePeriodSeconds: 0, ...spec, containers: [{ name: "c", image: "i", resources: { requests: { cpu } } }] } } as unknown as NewObject<Pod>, call);
+      },
+      async until(name, holds) {
+        const endMs = performance.now() + 8000;
+        for (;;) {
+          const seen = await get(name).catch(() => undefined);
+          if (seen && holds(seen)) return seen;
+          if (performance.now() > endMs) throw new Error(`not in time: ${JSON.stringify(seen, null, 1)}`);
+          await Bun.sleep(5);
+        }
+      },
+      async events(reason) {
+        await Bun.sleep(50);
+        return (await client.resource(EVENTS).list({ namespace: "default" }, call)).items.filter((event) => event.reason === reason).map(({ message }) => message ?? "");
+      },
+    });
+  } finally {
+    stop.abort();
+    await Promise.all([...lives, server.ended]);
+  }
+}
+
+const on = (name: string) => ({ spec }: Readonly<Pod>) => spec.nodeName === name;
+
+test("a pod waits for a node, is told why, and gets it when it comes", () => withScheduler(async ({ node, pod, until, events, metrics }) => {
+  await pod("p");
+  const waiting = await until("p", ({ status }) => status?.conditions?.some(({ reason }) => reason === "Unschedulable") ?? false);
+  expect(waiting.status?.conditions?.[0]).toMatchObject({ type: "PodScheduled", status: "False", message: "no nodes available to schedule pods" });
+  await node("a");
+  await until("p", on("a"));
+  expect(await events("FailedScheduling")).toContain("no nodes available to schedule pods");
+  expect(await events("Scheduled")).toEqual(["Successfully assigned default/p to a"]);
+  expect(metrics()).toMatch(/scheduler_schedule_attempts_total\{result="scheduled",profile="default-scheduler"\} 1/);
+}));
+
+test("pods of other schedulers, and gated ones, are left alone", () => withScheduler(async ({ client, call, node, pod, until, get }) => {
+  await node("a");
+  await pod("other", { schedulerName: "mine" });
+  await pod("gated", { schedulingGates: [{ name: "example.com/wait" }] });
+  await pod("p");
+  await until("p", on("a"));
+  expect([(await get("other")).spec.nodeName, (await get("gated")).spec.nodeName]).toEqual([undefined, undefined]);
+  const { status } = await get("gated");
+  expect(status?.conditions?.find(({ type }) => type === "PodScheduled")?.reason).toBe("SchedulingGated");
+  await client.resource(PODS).patch({ metadata: { name: "gated", namespace: "default" } }, "application/json-patch+json", [{ op: "remove", path: "/spec/schedulingGates" }], call);
+  await until("gated", on("a"));
+}));
+
+test("a pod of higher priority takes the place of others, after telling them", () => withScheduler(async ({ client, call, node, pod, until, events }) => {
+  await node("a", { cpu: "1", memory: "4Gi", pods: "110" });
+  await pod("low", { priority: 1, terminationGracePeriodSeconds: 1 }, "800m");
+  await pod("small", { priority: 1 }, "100m");
+  await until("low", on("a"));
+  await until("small", on("a"));
+  await pod("high", { priority: 10 }, "800m");
+  const low = await until("low", ({ metadata }) => metadata.deletionTimestamp !== undefined);
+  expect(low.status?.conditions?.find(({ type }) => type === "DisruptionTarget")).toMatchObject({
+    status: "True", reason: "PreemptionByScheduler", message: "default-scheduler: preempting to accommodate a higher priority pod",
+  });
+  const high = await until("high", ({ status }) => status?.nominatedNodeName === "a");
+  expect(high.status?.conditions?.[0]).toMatchObject({ reason: "Unschedulable", message: "0/1 nodes are available: 1 Insufficient cpu." });
+  await client.resource(PODS).delete(low, { gracePeriodSeconds: 0 }, call); // what a kubelet does
+  await until("high", on("a"));
+  await until("small", on("a"));
+  expect(await events("Preempted")).toEqual([`Preempted by pod ${high.metadata.uid} on node a`]);
+}));
+
+test("a claim that waits for its first consumer is bound, or provisioned, where the pod goes", () => withScheduler(async ({ client, call, node, pod, until }) => {
+  await node("a");
+  await node("b");
+  const named = (name: string) => ({ metadata: { name, namespace: "default" } });
+  for (const [name, provisioner] of [["local", "kubernetes.io/no-provisioner"], ["csi", "csi.example.com"]])
+    await client.resource(STORAGE_CLASSES).create({ apiVersion: "storage.k8s.io/v1", kind: "StorageClass", metadata: { name: name! }, provisioner, volumeBindingMode: "WaitForFirstConsumer" } as NewObject<StorageClass>, call);
+  const nodeAffinity = { required: { nodeSelectorTerms: [{ matchExpressions: [{ key: "kubernetes.io/hostname", operator: "In", values: ["b"] }] }] } };
+  const volume = await client.resource(PERSISTENT_VOLUMES).create({ apiVersion: "v1", kind: "PersistentVolume", metadata: { name: "v" }, spec: { storageClassName: "local", capacity: { storage: "1Gi" }, accessModes: ["ReadWriteOnce"], local: { path: "/x" }, nodeAffinity } } as unknown as NewObject<PersistentVolume>, call);
+  await client.resource(PERSISTENT_VOLUMES).updateStatus({ ...volume, status: { phase: "Available" } } as PersistentVolume, call);
+  for (const [name, storageClassName] of [["bound", "local"], ["made", "csi"]])
+    await client.resource(PERSISTENT_VOLUME_CLAIMS).create({ apiVersion: "v1", kind: "PersistentVolumeClaim", ...named(name!), spec: { storageClassName, accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } } } as NewObject<PersistentVolumeClaim>, call);
+  await pod("p", { volumes: ["bound", "made"].map((claimName) => ({ name: claimName, persistentVolumeClaim: { claimName } })) });
+
+  /** As the volume controller does once both sides point to each other. */
+  const finish = async (name: string, volumeName: string): Promise<void> => {
+    const claim = await client.resource(PERSISTENT_VOLUME_CLAIMS).get(named(name), call);
+    await client.resource(PERSISTENT_VOLUME_CLAIMS).update({ ...claim, metadata: { ...claim.metadata, annotations: { ...claim.metadata.annotations, "pv.kubernetes.io/bind-completed": "yes" } }, spec: { ...claim.spec, volumeName } } as PersistentVolumeClaim, call);
+  };
+  const eventually = async (holds: () => Promise<boolean>): Promise<void> => { while (!(await holds())) await Bun.sleep(5); };
+  await eventually(async () => (await client.resource(PERSISTENT_VOLUMES).get(volume, call)).spec.claimRef?.name === "bound");
+  await eventually(async () => (await client.resource(PERSISTENT_VOLUME_CLAIMS).get(named("made"), call)).metadata.annotations?.["volume.kubernetes.io/selected-node"] === "b");
+  await finish("bound", "v");
+  await client.resource(PERSISTENT_VOLUMES).create({ apiVersion: "v1", kind: "PersistentVolume", metadata: { name: "w" }, spec: { storageClassName: "csi", capacity: { storage: "1Gi" }, accessModes: ["ReadWriteOnce"], hostPath: { path: "/x" } } } as unknown as NewObject<PersistentVolume>, call);
+  await Bun.sleep(30);
+  expect((await client.resource(PODS).get(named("p"), call)).spec.nodeName).toBeUndefined();
+  await finish("made", "w");
+  await until("p", on("b"));
+}));

@@ -1,0 +1,79 @@
+import { expect, test } from "vitest";
+import type { PersistentVolume, PersistentVolumeClaim, Pod } from "../api/gen/core.v1.ts";
+import type { ApiObject } from "../api/meta/object-meta.ts";
+import { candidate, first, node, pod, schedulingCluster, stored } from "../../test/scheduling-cluster.ts";
+import { place } from "./place.ts";
+import { DEFAULT_PROFILE } from "./plugins.ts";
+import { planVolumes, podVolumes } from "./volume-plan.ts";
+
+const nodes = [node("a", { labels: { "topology.kubernetes.io/zone": "z1" } }), node("b", { labels: { "topology.kubernetes.io/zone": "z2" } })];
+
+const wait = (provisioner = "kubernetes.io/no-provisioner", more: object = {}): ApiObject => stored("storage.k8s.io/v1", "StorageClass", "wait", { provisioner, volumeBindingMode: "WaitForFirstConsumer", ...more });
+const immediate: ApiObject = stored("storage.k8s.io/v1", "StorageClass", "now", { provisioner: "x", volumeBindingMode: "Immediate" });
+
+function claim(name: string, { storageClassName = "wait", size = "1Gi", volumeName, annotations = {}, accessModes = ["ReadWriteOnce"] }: { storageClassName?: string; size?: string; volumeName?: string; annotations?: Record<string, string>; accessModes?: string[] } = {}): PersistentVolumeClaim {
+  const bound = volumeName ? { "pv.kubernetes.io/bind-completed": "yes" } : {};
+  return stored("v1", "PersistentVolumeClaim", `default/${name}`, { metadata: { annotations: { ...bound, ...annotations } }, spec: { storageClassName, accessModes, ...(volumeName && { volumeName }), resources: { requests: { storage: size } } } });
+}
+
+function volume(name: string, { on, size = "1Gi", labels = {}, driver, claimRef }: { on?: string; size?: string; labels?: Record<string, string>; driver?: string; claimRef?: object } = {}): PersistentVolume {
+  const nodeAffinity = on && { required: { nodeSelectorTerms: [{ matchExpressions: [{ key: "kubernetes.io/hostname", operator: "In", values: [on] }] }] } };
+  return stored("v1", "PersistentVolume", name, {
+    metadata: { labels },
+    spec: { storageClassName: "wait", capacity: { storage: size }, accessModes: ["ReadWriteOnce"], ...(nodeAffinity && { nodeAffinity }), ...(driver && { csi: { driver, volumeHandle: name } }), ...(claimRef && { claimRef }) },
+    status: { phase: "Available" },
+  });
+}
+
+const using = (...claims: string[]): Pod => pod("p", { volumes: claims.map((claimName) => ({ name: claimName, persistentVolumeClaim: { claimName } })) });
+
+function placed(wanted: Pod, objects: readonly ApiObject[], running: readonly (readonly [Pod, string])[] = []): string {
+  const result = place(candidate(wanted), schedulingCluster({ nodes, objects, placed: running }), DEFAULT_PROFILE, { random: first, start: { next: 0 } });
+  return result.type === "node" ? result.node : result.message;
+}
+
+const NO_VOLUME = "0/2 nodes are available: 2 node(s) didn't find available persistent volumes to bind.";
+
+test.each<[what: string, wanted: Pod, objects: ApiObject[], result: string]>([
+  ["no such claim", using("c"), [], `0/2 nodes are available: persistentvolumeclaim "c" not found.`],
+  ["an ephemeral claim is on its way", pod("p", { volumes: [{ name: "v", ephemeral: {} }] }), [], `0/2 nodes are available: waiting for ephemeral volume controller to create the persistentvolumeclaim "p-v".`],
+  ["unbound, and not for us to bind", using("c"), [immediate, claim("c", { storageClassName: "now" })], "0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims."],
+  ["bound to a volume of a node", using("c"), [claim("c", { volumeName: "v" }), volume("v", { on: "b" })], "b"],
+  ["bound to a volume that is gone", using("c"), [claim("c", { volumeName: "v" })], `0/2 nodes are available: persistentvolume "v" not found.`],
+  ["bound in a zone", using("c"), [claim("c", { volumeName: "v" }), volume("v", { labels: { "topology.kubernetes.io/zone": "z2" } })], "b"],
+  ["a volume to be found", using("c"), [wait(), claim("c"), volume("v", { on: "b" })], "b"],
+  ["none large enough", using("c"), [wait(), claim("c", { size: "2Gi" }), volume("v", { on: "b" })], NO_VOLUME],
+  ["one claim too many", using("c", "d"), [wait(), claim("c"), claim("d"), volume("v", { on: "b" })], NO_VOLUME],
+  ["meant for another", using("c"), [wait(), claim("c"), volume("v", { claimRef: { name: "other", namespace: "default" } })], NO_VOLUME],
+  ["to be provisioned where it is allowed", using("c"), [wait("csi", { allowedTopologies: [{ matchLabelExpressions: [{ key: "topology.kubernetes.io/zone", values: ["z2"] }] }] }), claim("c")], "b"],
+  ["provisioned already for a node", using("c"), [wait("csi"), claim("c", { annotations: { "volume.kubernetes.io/selected-node": "b" } })], "b"],
+  ["no space left", using("c"), [wait("csi"), stored("storage.k8s.io/v1", "CSIDriver", "csi", { spec: { storageCapacity: true } }), claim("c")], "0/2 nodes are available: 2 node(s) did not have enough free storage."],
+  ["space in one zone", using("c"), [
+    wait("csi"), stored("storage.k8s.io/v1", "CSIDriver", "csi", { spec: { storageCapacity: true } }), claim("c"),
+    stored("storage.k8s.io/v1", "CSIStorageCapacity", "default/s", { storageClassName: "wait", capacity: "5Gi", nodeTopology: { matchLabels: { "topology.kubernetes.io/zone": "z2" } } }),
+  ], "b"],
+])("%s", (_what, wanted, objects, result) => {
+  expect(placed(wanted, objects)).toBe(result);
+});
+
+test("a claim for one pod only is used by one pod in the whole cluster", () => {
+  const objects = [claim("c", { volumeName: "v", accessModes: ["ReadWriteOncePod"] }), volume("v")];
+  expect(placed(using("c"), objects)).toBe("a");
+  const other = { ...using("c"), metadata: { ...using("c").metadata, name: "other", uid: "other" } };
+  expect(placed(using("c"), objects, [[other, "b"]])).toBe("0/2 nodes are available: 2 node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod.");
+});
+
+test("a driver attaches only so many volumes to a node", () => {
+  const limit = (name: string, count: number): ApiObject => stored("storage.k8s.io/v1", "CSINode", name, { spec: { drivers: [{ name: "csi", nodeID: name, allocatable: { count } }] } });
+  const objects = [claim("c", { volumeName: "v" }), volume("v", { driver: "csi" }), claim("d", { volumeName: "w" }), volume("w", { driver: "csi" })];
+  const other = { ...using("d"), metadata: { ...using("d").metadata, name: "other", uid: "other" } };
+  expect(placed(using("c"), [...objects, limit("a", 1), limit("b", 0)], [[other, "a"]])).toBe("0/2 nodes are available: 2 node(s) exceed max volume count.");
+  expect(placed(using("d"), [...objects, limit("a", 1), limit("b", 0)], [[other, "a"]])).toBe("a");
+});
+
+test("the smallest volume that will do, the smallest claim first", () => {
+  const cluster = schedulingCluster({ nodes, objects: [wait(), claim("c", { size: "2Gi" }), claim("d"), volume("v5", { size: "5Gi" }), volume("v2", { size: "2Gi" }), volume("v1")] });
+  const volumes = podVolumes(using("c", "d"), cluster.storage);
+  const plan = "refused" in volumes ? volumes : planVolumes(volumes, nodes[0]!, cluster.storage);
+  expect("bind" in plan && plan.bind.map((one) => [one.claim.metadata.name, one.volume.metadata.name])).toEqual([["d", "v1"], ["c", "v2"]]);
+});

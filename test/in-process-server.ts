@@ -1,0 +1,37 @@
+/** The API server in one process, over a store in memory: the real registry, handler and watch cache; everybody may do everything, nothing is admitted away. */
+import { builtInResources } from "../core/api/schema/resources.ts";
+import type { Client } from "../core/client/client.ts";
+import { clientOver } from "../core/client/resource-client.ts";
+import { type Clock, systemClock } from "../core/lifecycle/clock.ts";
+import { systemRandom } from "../core/lifecycle/random.ts";
+import { silentLog } from "../core/observe/log.ts";
+import { metricsRegistry } from "../core/observe/metrics.ts";
+import { convert } from "../core/registry/conversions.ts";
+import { registryDefinitions } from "../core/registry/definitions.ts";
+import { WatchCache } from "../core/registry/generic/watch-cache.ts";
+import { Registry } from "../core/registry/registry.ts";
+import { apiHandler } from "../core/server/handler.ts";
+import { inProcessTransport } from "../core/server/in-process.ts";
+import { specialHandlers } from "../core/server/special/special.ts";
+import { VERBS } from "../core/server/verbs/all.ts";
+import { memoryStore } from "../storage/memory.ts";
+
+/** Runs until `signal` aborts; then wait for `ended`. */
+export async function inProcessServer({ clock = systemClock, signal }: { readonly clock?: Clock; readonly signal: AbortSignal }): Promise<{ readonly client: (name: string) => Client; readonly ended: Promise<void> }> {
+  const store = await memoryStore({ clock });
+  const cache = new WatchCache(store);
+  let ended: Promise<void> = Promise.resolve();
+  await new Promise<void>((ready) => { ended = cache.run(signal, ready, silentLog); });
+  const registry: Registry = new Registry(builtInResources.rows(), registryDefinitions({
+    serviceCidrs: ["10.43.0.0/16"], nodePortRange: "30000-32767", storeOf: (group, plural) => registry.storeOf(group, plural), random: systemRandom,
+  }), { store, cache, clock, random: systemRandom, convert });
+  const handler = apiHandler({
+    registry, cache, clock, random: systemRandom, log: silentLog, metrics: metricsRegistry(), paths: [],
+    authenticator: { authenticate: () => Promise.resolve(undefined) },
+    authorizer: { authorize: () => ({ decision: "allow", reason: "" }), rulesFor: () => Promise.resolve({ resourceRules: [], pathRules: [], incomplete: false }) },
+    impersonate: ({ user }) => Promise.resolve(user),
+    admission: { admit: () => Promise.resolve(), validate: () => Promise.resolve() },
+    special: specialHandlers({ tokens: undefined as never, tokenReviews: undefined as never, review: () => Promise.reject(new Error("no reviews here")), connections: () => undefined }),
+  }, VERBS);
+  return { client: (name) => clientOver(inProcessTransport(handler, { user: { name, groups: ["system:masters"] }, userAgent: name })), ended };
+}
