@@ -19,6 +19,7 @@ import type { WatchCache } from "../registry/generic/watch-cache.ts";
 import type { Registry, ServedResource } from "../registry/registry.ts";
 import { checkAcceptable } from "./acceptable.ts";
 import type { Answer } from "./answer.ts";
+import { timed } from "./deadline.ts";
 import { deprecation } from "./deprecation.ts";
 import type { ServerRequest } from "./request.ts";
 import { type RequestInfo, requestInfo, type ResourceRequestInfo } from "./request-info.ts";
@@ -86,8 +87,11 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     const startMs = server.clock.uptimeMs();
     const info = requestInfo(request.method, request.path, request.query);
     let code = 200;
+    let done: (() => void) | undefined;
     try {
-      const found = await answer(request, info);
+      const within = timed(request, info, server.clock);
+      done = within.done;
+      const found = await answer(within.request, info);
       code = "status" in found ? found.status : found.type === "upgrade" ? 101 : 200;
       return found;
     } catch (error) {
@@ -96,6 +100,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
       if (code >= 500 && !(error instanceof StatusError) && !request.signal.aborted) server.log.error("request failed", { method: request.method, path: request.path, error });
       return { type: "object", status: code, object: error instanceof StatusError || code !== 500 ? { ...status } : { ...internalError(error).status } };
     } finally {
+      done?.();
       count(info, code, server.clock.uptimeMs() - startMs);
     }
   };

@@ -150,3 +150,12 @@ test.each([
   const told = await api.ask(method, path, { body: {} });
   expect([told.code, told.body.message]).toEqual([code, message]);
 });
+
+test("a client that will not wait is told so in time", async () => {
+  const told = async (timeout: string) => {
+    const { code, body } = await api.ask("GET", `${MAPS}/m0`, { query: { resourceVersion: "1000000", timeout } });
+    return [code, body.message];
+  };
+  expect(await told("20ms")).toEqual([504, "Timeout: request did not complete within the allotted timeout"]);
+  expect(await told("soon")).toEqual([400, 'invalid timeout specified in the request URL - time: invalid duration "soon"']);
+});
