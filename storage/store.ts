@@ -56,8 +56,8 @@ export interface WatchOptions {
 export interface Store {
   /** The newest committed revision; at least 1. Whatever has it is visible to every read that starts now. */
   readonly revision: Revision;
-  /** The same, asked where it is decided: other processes may write to the store, too. Throws "unavailable". */
-  newestRevision(): Promise<Revision>;
+  /** The same, asked where it is decided: other processes may write to the store, too. Throws "unavailable", and the signal's reason. */
+  newestRevision(signal?: AbortSignal): Promise<Revision>;
   get(key: string): Promise<Row | undefined>;
   list(options: ListOptions): Promise<Listing>;
   /**

@@ -19,7 +19,7 @@ test("one leads at a time; when it goes, or loses the server, another follows", 
       ...api.client,
       resource: (ref: never) => {
         const real = api.client.resource(ref) as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>;
-        const cut = (name: string) => (...args: unknown[]) => (cutOff === identity ? Promise.reject(serviceUnavailable("cut")) : real[name]!(...args));
+        const cut = (name: string) => (...args: unknown[]) => (cutOff === identity ? (name === "get" ? Promise.reject(serviceUnavailable("cut")) : new Promise<never>(() => {})) : real[name]!(...args));
         return { get: cut("get"), update: cut("update"), create: cut("create") };
       },
     } as unknown as typeof api.client;

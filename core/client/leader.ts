@@ -12,6 +12,7 @@
 import type { Lease } from "../api/gen/coordination.v1.ts";
 import type { NewObject } from "../api/meta/object-meta.ts";
 import { isNotFound } from "../api/meta/status-error.ts";
+import { aborted } from "../lifecycle/aborted.ts";
 import { type Clock, microTimestamp } from "../lifecycle/clock.ts";
 import type { Random } from "../lifecycle/random.ts";
 import type { Runnable } from "../lifecycle/run-all.ts";
@@ -80,7 +81,8 @@ export function whileLeader(options: Options, work: Runnable): Runnable {
     const late = new AbortController();
     const alarm = clock.after(limitMs, () => late.abort(new Error(`no answer within ${limitMs} ms`)));
     try {
-      return await acquireOrRenew(AbortSignal.any([signal, late.signal]));
+      // A leader must stop in time, also when a call does not end although it was told to.
+      return await Promise.race([acquireOrRenew(AbortSignal.any([signal, late.signal])), aborted(late.signal).then(() => Promise.reject(late.signal.reason as Error))]);
     } catch (error) {
       if (!signal.aborted) log.warn("lease could not be taken or renewed", { error });
       return false;
@@ -115,7 +117,8 @@ export function whileLeader(options: Options, work: Runnable): Runnable {
     const spec = { ...held.spec, holderIdentity: "", leaseDurationSeconds: 1, renewTime: now, acquireTime: now };
     const late = new AbortController();
     const alarm = clock.after(retryPeriodMs, () => late.abort());
-    await leases.update({ ...held, spec }, { signal: late.signal }).catch((error: unknown) => log.debug("lease could not be released", { error }));
+    const released = leases.update({ ...held, spec }, { signal: late.signal }).catch((error: unknown) => log.debug("lease could not be released", { error }));
+    await Promise.race([released, aborted(late.signal)]);
     alarm.cancel();
     held = undefined;
   }

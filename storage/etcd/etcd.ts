@@ -102,14 +102,25 @@ class EtcdStore implements Store {
     return Math.max(this.#revision, this.#feed.revision);
   }
 
-  /** Those who ask while an answer is on its way share the next one: that answer may be older than their question. */
-  async newestRevision(): Promise<Revision> {
+  async newestRevision(signal?: AbortSignal): Promise<Revision> {
     this.#assertOpen();
-    if (!this.#asking) return await (this.#asking = this.#ask());
-    return await (this.#askingNext ??= this.#asking.then(ignore, ignore).then(() => {
-      this.#askingNext = undefined;
-      return (this.#asking = this.#ask());
-    }));
+    signal?.throwIfAborted();
+    const answer = this.#asking ? this.#askNext(this.#asking) : (this.#asking = this.#ask());
+    if (!signal) return await answer;
+    const gone = Promise.withResolvers<never>();
+    const onAbort = (): void => gone.reject(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+    try {
+      return await Promise.race([answer, gone.promise]);
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+    }
+  }
+
+  /** Those who ask while an answer is on its way share the next one: that answer may be older than their question. When there is none, there is none for them, too. */
+  #askNext(asking: Promise<Revision>): Promise<Revision> {
+    const next = (): Promise<Revision> => (this.#asking = this.#ask());
+    return (this.#askingNext ??= asking.then(next).finally(() => { this.#askingNext = undefined; }));
   }
 
   async get(key: string): Promise<Row | undefined> {
@@ -210,5 +221,3 @@ class EtcdStore implements Store {
     return asking;
   }
 }
-
-function ignore(): void {} // it has told those who asked

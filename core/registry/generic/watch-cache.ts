@@ -210,12 +210,12 @@ export class WatchCache {
 
   /** Resolves once the cache has everything that was committed when this was called. */
   async fresh(signal: AbortSignal): Promise<void> {
-    await this.reach(await this.#newest(), signal);
+    await this.reach(await this.#newest(signal), signal);
   }
 
-  async #newest(): Promise<Revision> {
+  async #newest(signal: AbortSignal): Promise<Revision> {
     try {
-      return await this.#store.newestRevision();
+      return await this.#store.newestRevision(signal);
     } catch (error) {
       throw error instanceof StoreError ? serviceUnavailable("the store is not available") : error;
     }
