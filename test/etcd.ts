@@ -84,9 +84,17 @@ export interface Etcd extends AsyncDisposable {
   ctl(...args: readonly string[]): Promise<string>;
 }
 
-export async function startEtcd({ members: count = 1, tls, host = "127.0.0.1" }: { readonly members?: number; readonly tls?: EtcdTlsFiles; readonly host?: string } = {}): Promise<Etcd> {
+interface StartOptions {
+  readonly members?: number;
+  readonly tls?: EtcdTlsFiles;
+  /** Where it keeps its data: by default in memory. */
+  readonly parent?: string;
+}
+
+export async function startEtcd({ members: count = 1, tls, parent = existsSync("/dev/shm") ? "/dev/shm" : tmpdir() }: StartOptions = {}): Promise<Etcd> {
+  const host = "127.0.0.1";
   const binaries = await etcdDirectory();
-  const directory = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "etcd-"));
+  const directory = mkdtempSync(join(parent, "etcd-"));
   const scheme = tls ? "https" : "http";
   const places = await Promise.all(Array.from({ length: count }, async (_, i) => ({ name: `m${i}`, clientPort: await freePort(host), peerPort: await freePort(host) })));
   const cluster = places.map(({ name, peerPort }) => `${name}=http://${host}:${peerPort}`).join(",");
