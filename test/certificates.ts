@@ -10,8 +10,8 @@ import { kubeletSubject, SERVING_NAME } from "../core/pki/identities.ts";
 import { openPki, type Pki } from "../core/pki/pki.ts";
 import { spkiOf } from "../core/pki/signature.ts";
 
-export async function testPki(): Promise<Pki> {
-  const names = () => ({ nodeName: "node-1", nodeIps: ["127.0.0.1"], serviceIps: ["10.43.0.1"], clusterDomain: "cluster.local", extra: [] });
+export async function testPki(nodeIps: readonly string[] = ["127.0.0.1"]): Promise<Pki> {
+  const names = () => ({ nodeName: "node-1", nodeIps, serviceIps: ["10.43.0.1"], clusterDomain: "cluster.local", extra: [] });
   return await openPki({ dir: mkdtempSync(join(tmpdir(), "pki-")), names, clock: systemClock, random: systemRandom, log: silentLog, releasedMs: 0 });
 }
 
