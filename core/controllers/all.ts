@@ -18,6 +18,7 @@ import { endpointSliceController } from "./endpointslice/endpointslice.ts";
 import { endpointSliceMirroringController } from "./endpointslicemirroring/endpointslicemirroring.ts";
 import { ephemeralVolumeController } from "./ephemeralvolume/ephemeralvolume.ts";
 import { garbageCollector } from "./garbagecollector/garbagecollector.ts";
+import { horizontalPodAutoscalingController } from "./horizontalpodautoscaling/horizontalpodautoscaling.ts";
 import { jobControllers } from "./job/job.ts";
 import { localStorageController } from "./localstorage/localstorage.ts";
 import { namespaceController } from "./namespace/namespace.ts";
@@ -69,7 +70,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
     ...(nodeIpam === undefined ? [] : [nodeIpamController({ ...deps, config: nodeIpam })]),
     clusterRoleAggregationController(deps),
     csrApprovingController({ ...deps, approveServing }), csrCleanerController(deps), ...(authorityFor === undefined ? [] : [csrSigningController({ ...deps, authorityFor })]),
-    ...disruptionControllers(deps), resourceQuotaController(deps),
+    horizontalPodAutoscalingController(deps), ...disruptionControllers(deps), resourceQuotaController(deps),
     volumeBinder(deps), ephemeralVolumeController(deps), ...(localStorage ? [localStorageController(deps)] : []), claimProtectionController(deps), volumeProtectionController(deps), classProtectionController(deps),
     ...(tokenFor === undefined ? [] : [serviceAccountTokensController({ ...deps, rootCa, tokenFor })]),
   ];

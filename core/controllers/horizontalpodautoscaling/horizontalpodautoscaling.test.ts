@@ -1,0 +1,62 @@
+import { expect, test } from "vitest";
+import { eventually } from "../../../test/fake-api.ts";
+import { withControllers } from "../../../test/run-controllers.ts";
+import { DEPLOYMENTS, EVENTS, HORIZONTAL_POD_AUTOSCALERS, PODS } from "../../client/resources.ts";
+import { type Clock, systemClock } from "../../lifecycle/clock.ts";
+import { horizontalPodAutoscalingController } from "./horizontalpodautoscaling.ts";
+import type { MetricsSource } from "./metrics-source.ts";
+
+/** Waits are cut short, so that every period is over soon; the time itself can be moved. */
+function hurriedClock(): Clock & { aheadMs: number } {
+  return { ...systemClock, aheadMs: 0, nowMs() { return Date.now() + this.aheadMs; }, after: (ms, work) => systemClock.after(Math.min(ms, 5), work) };
+}
+
+test("a Deployment is scaled up with its pods' use, and down when the rush has been over for a while; what is missing is told", () => {
+  const clock = hurriedClock();
+  let usePerPod: number | undefined;
+  const source: MetricsSource = {
+    async resource({ resource }) {
+      if (usePerPod === undefined) throw new Error(`no metrics returned from ${resource} metrics API`);
+      return new Map(["a", "b"].map((name) => [name, { value: usePerPod!, timeMs: clock.nowMs(), windowMs: 10_000 }]));
+    },
+    pods: () => Promise.reject(new Error("none")), object: () => Promise.reject(new Error("none")), external: () => Promise.reject(new Error("none")),
+  };
+  return withControllers((deps) => [horizontalPodAutoscalingController({ ...deps, source })], async (api, call) => {
+    const spec = { replicas: 2, selector: { matchLabels: { app: "web" } }, template: { metadata: { labels: { app: "web" } }, spec: { containers: [] } } };
+    await api.client.resource(DEPLOYMENTS).create({ apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "web", namespace: "ns" }, spec, status: { replicas: 2, selector: "app=web" } } as never, call); // as its scale shows it
+    const since = new Date(Date.now() - 3_600_000).toISOString();
+    for (const name of ["a", "b"]) await api.client.resource(PODS).create({
+      apiVersion: "v1", kind: "Pod", metadata: { name, namespace: "ns", labels: { app: "web" } }, spec: { containers: [{ name: "c", resources: { requests: { cpu: "1" } } }] },
+      status: { phase: "Running", startTime: since, conditions: [{ type: "Ready", status: "True", lastTransitionTime: since }] },
+    } as never, call);
+    await api.client.resource(HORIZONTAL_POD_AUTOSCALERS).create({
+      apiVersion: "autoscaling/v2", kind: "HorizontalPodAutoscaler", metadata: { name: "web", namespace: "ns" },
+      spec: { scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "web" }, minReplicas: 1, maxReplicas: 3, metrics: [{ type: "Resource", resource: { name: "cpu", target: { type: "Utilization", averageUtilization: 50 } } }] },
+    }, call);
+    const status = () => api.all(HORIZONTAL_POD_AUTOSCALERS)[0]?.status;
+    const condition = (type: string) => status()?.conditions?.find((one) => one.type === type);
+    await eventually(() => condition("ScalingActive"), (one) => one?.reason === "FailedGetResourceMetric");
+    expect(condition("ScalingActive")?.message).toBe("the HPA was unable to compute the replica count: failed to get cpu utilization: unable to get metrics for resource cpu: no metrics returned from cpu metrics API");
+    await eventually(() => api.all(EVENTS).find(({ reason }) => reason === "FailedComputeMetricsReplicas")?.message, (message) => message === "invalid metrics (1 invalid out of 1), first error is: failed to get cpu resource metric value: failed to get cpu utilization: unable to get metrics for resource cpu: no metrics returned from cpu metrics API");
+
+    usePerPod = 900;
+    const replicas = () => api.all(DEPLOYMENTS)[0]?.spec.replicas;
+    await eventually(replicas, (count) => count === 3);
+    await eventually(() => api.all(EVENTS).find(({ reason }) => reason === "SuccessfulRescale")?.message, (message) => message === "New size: 3; reason: cpu resource utilization (percentage of request) above target");
+    await eventually(() => condition("ScalingLimited"), (one) => one?.status === "True" && one.reason === "TooManyReplicas");
+    expect(status()).toMatchObject({ currentMetrics: [{ type: "Resource", resource: { name: "cpu", current: { averageUtilization: 90, averageValue: "900m" } } }] });
+
+    usePerPod = 100;
+    await eventually(() => condition("AbleToScale"), (one) => one?.reason === "ScaleDownStabilized");
+    expect(replicas()).toBe(3);
+    clock.aheadMs += 301_000;
+    await eventually(replicas, (count) => count === 1);
+    await eventually(() => status()?.lastScaleTime, (time) => time !== undefined);
+
+    await api.client.resource(HORIZONTAL_POD_AUTOSCALERS).create({
+      apiVersion: "autoscaling/v2", kind: "HorizontalPodAutoscaler", metadata: { name: "other", namespace: "ns" },
+      spec: { scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "web" }, maxReplicas: 3 },
+    }, call);
+    await eventually(() => condition("ScalingActive")?.message, (message) => message === "pods by selector app=web are controlled by multiple HPAs: [{other ns} {web ns}]");
+  }, { clock });
+});

@@ -1,0 +1,86 @@
+/**
+ * Where metrics come from: metrics.k8s.io, which the server answers itself, and the APIs of metrics adapters (custom.metrics.k8s.io,
+ * external.metrics.k8s.io), where there is one. Values are in thousandths.
+ *
+ * Source: kubernetes v1.36 pkg/controller/podautoscaler/metrics/client.go, k8s.io/metrics
+ */
+import type { CrossVersionObjectReference } from "../../api/gen/autoscaling.v2.ts";
+import type { LabelSelector } from "../../api/gen/meta.v1.ts";
+import { parseDurationMs } from "../../api/meta/duration.ts";
+import { parseApiVersion } from "../../api/meta/gvk.ts";
+import { labelSelector } from "../../api/meta/label-selector.ts";
+import { parseQuantity } from "../../api/meta/quantity.ts";
+import { parseTime } from "../../api/meta/time.ts";
+import type { Client } from "../../client/client.ts";
+import { messageOf } from "../pod-control.ts";
+import type { PodMetric, PodMetrics } from "./replicas.ts";
+
+interface Asked { readonly namespace: string; readonly signal: AbortSignal }
+
+/** All throw an Error for the user. */
+export interface MetricsSource {
+  /** Of one container of each pod, or of all ("") together. */
+  resource(asked: Asked & { readonly selector: string; readonly resource: string; readonly container: string }): Promise<PodMetrics>;
+  pods(asked: Asked & { readonly selector: string; readonly metric: string; readonly metricSelector: LabelSelector | undefined }): Promise<PodMetrics>;
+  object(asked: Asked & { readonly object: CrossVersionObjectReference; readonly metric: string; readonly metricSelector: LabelSelector | undefined }): Promise<number>;
+  external(asked: Asked & { readonly metric: string; readonly metricSelector: LabelSelector | undefined }): Promise<number>;
+}
+
+interface Usage { readonly metadata: { readonly name: string }; readonly timestamp: string; readonly window: string; readonly containers?: readonly { readonly name: string; readonly usage: Readonly<Record<string, string>> }[] }
+interface CustomValue { readonly describedObject: { readonly name: string }; readonly timestamp: string; readonly windowSeconds?: number; readonly value: string }
+interface ExternalValue { readonly value: string }
+
+const CUSTOM = "/apis/custom.metrics.k8s.io/v1beta2";
+const EXTERNAL = "/apis/external.metrics.k8s.io/v1beta1";
+/** Source: metricServerDefaultMetricWindow */
+const WINDOW_MS = 60_000;
+
+export function metricsSource(client: Client): MetricsSource {
+  async function items<T>(api: string, path: string, query: Readonly<Record<string, string | undefined>>, signal: AbortSignal): Promise<readonly T[]> {
+    const list = (await client.request({ method: "GET", path, query, signal }).catch((cause: unknown) => {
+      throw new Error(`unable to fetch metrics from ${api} metrics API: ${messageOf(cause)}`, { cause });
+    })) as { readonly items?: readonly T[] };
+    if (!list.items || list.items.length === 0) throw new Error(`no metrics returned from ${api} metrics API`);
+    return list.items;
+  }
+  const selectorText = (selector: LabelSelector | undefined): string | undefined => (selector === undefined ? undefined : labelSelector(selector).toString()) || undefined;
+  const at = encodeURIComponent;
+
+  return {
+    async resource({ namespace, selector, resource, container, signal }) {
+      const all = await items<Usage>("resource", `/apis/metrics.k8s.io/v1beta1/namespaces/${at(namespace)}/pods`, { labelSelector: selector }, signal);
+      return new Map(all.flatMap((one): [string, PodMetric][] => {
+        const counted = (one.containers ?? []).filter(({ name }) => container === "" || name === container);
+        if (counted.length === 0 || counted.some(({ usage }) => usage[resource] === undefined)) return [];
+        const value = counted.reduce((sum, { usage }) => sum + parseQuantity(usage[resource]!).milliNumber(), 0);
+        return [[one.metadata.name, { value, timeMs: parseTime(one.timestamp) ?? 0, windowMs: parseDurationMs(one.window) }]];
+      }));
+    },
+    async pods({ namespace, selector, metric, metricSelector, signal }) {
+      const all = await items<CustomValue>("custom", `${CUSTOM}/namespaces/${at(namespace)}/pods/*/${at(metric)}`, { labelSelector: selector, metricLabelSelector: selectorText(metricSelector) }, signal);
+      return new Map(all.map(({ describedObject, timestamp, windowSeconds, value }): [string, PodMetric] => [
+        describedObject.name, { value: parseQuantity(value).milliNumber(), timeMs: parseTime(timestamp) ?? 0, windowMs: windowSeconds === undefined ? WINDOW_MS : windowSeconds * 1000 },
+      ]));
+    },
+    async object({ namespace, object: { apiVersion = "", kind, name }, metric, metricSelector, signal }) {
+      const { group } = parseApiVersion(apiVersion);
+      const resource = await pluralOf(client, { apiVersion: apiVersion === "" ? "v1" : apiVersion, kind }, signal);
+      const subject = kind === "Namespace" && group === "" ? `namespaces/${at(namespace)}/metrics` : `namespaces/${at(namespace)}/${group === "" ? resource : `${resource}.${group}`}/${at(name)}`;
+      const [found] = await items<CustomValue>("custom", `${CUSTOM}/${subject}/${at(metric)}`, { metricLabelSelector: selectorText(metricSelector) }, signal);
+      return parseQuantity(found!.value).milliNumber();
+    },
+    async external({ namespace, metric, metricSelector, signal }) {
+      const all = await items<ExternalValue>("external", `${EXTERNAL}/namespaces/${at(namespace)}/${at(metric)}`, { labelSelector: selectorText(metricSelector) }, signal);
+      return all.reduce((sum, { value }) => sum + parseQuantity(value).milliNumber(), 0);
+    },
+  };
+}
+
+/** Throws an Error for the user when there is no such kind. */
+export async function pluralOf(client: Client, { apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }, signal: AbortSignal): Promise<string> {
+  const path = apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+  const { resources = [] } = (await client.request({ method: "GET", path, signal })) as { readonly resources?: readonly { readonly name: string; readonly kind: string }[] };
+  const found = resources.find((resource) => resource.kind === kind && !resource.name.includes("/"));
+  if (found === undefined) throw new Error(`no matches for kind "${kind}" in version "${apiVersion}"`);
+  return found.name;
+}
