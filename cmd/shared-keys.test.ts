@@ -1,0 +1,53 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { systemClock } from "../core/lifecycle/clock.ts";
+import { systemRandom } from "../core/lifecycle/random.ts";
+import { silentLog } from "../core/observe/log.ts";
+import { certificateHash, formatJoinToken } from "../core/pki/join-token.ts";
+import { readCertificatePems } from "../core/pki/pem.ts";
+import { SHARED_FILES } from "../core/pki/pki.ts";
+import { memoryStore } from "../storage/memory.ts";
+import { shareKeys, type SharedKeysOptions } from "./shared-keys.ts";
+
+const settings = { "service-cidr": "10.43.0.0/16" };
+const read = (dir: string): string[] => SHARED_FILES.map((name) => readFileSync(join(dir, name), "utf8"));
+
+test("servers that start at the same time end up with the same keys, and later ones get them", async () => {
+  const { share, dir } = await cluster();
+  const [a, b, c] = [dir(), dir(), dir()];
+  await Promise.all([share(a), share(b)]);
+  expect(read(b)).toEqual(read(a));
+  await share(c);
+  await share(a); // a restart
+  expect(read(c)).toEqual(read(a));
+  rmSync(join(c, "service.key"));
+  await share(c); // half of it was lost
+  expect(read(c)).toEqual(read(a));
+  expect(new Set(read(a)).size).toBe(SHARED_FILES.length);
+});
+
+test("who does not belong to the cluster is refused, and keeps what it has", async () => {
+  const { share, dir } = await cluster();
+  const [first, foreign] = [dir(), dir()];
+  await share(first);
+  await expect(share(dir(), { secret: "other" })).rejects.toThrow("the datastore is of a cluster with another token");
+  await expect(share(dir(), { settings: { "service-cidr": "10.0.0.0/16" } })).rejects.toThrow('--service-cidr is "10.43.0.0/16" on the other servers of this cluster, not "10.0.0.0/16"');
+  writeFileSync(join(foreign, "server-ca.crt"), "another");
+  await expect(share(foreign)).rejects.toThrow(`${join(foreign, "server-ca.crt")} is not that of the cluster in the datastore`);
+  expect(readFileSync(join(foreign, "server-ca.crt"), "utf8")).toBe("another");
+  const ca = readFileSync(join(first, "server-ca.crt"), "utf8");
+  const otherCa = readFileSync(join(first, "client-ca.crt"), "utf8");
+  expect(certificateHash(readCertificatePems(ca)[0]!)).toMatch(/^[0-9a-f]{64}$/);
+  await share(dir(), { given: formatJoinToken(ca, "secret") });
+  await expect(share(dir(), { given: formatJoinToken(otherCa, "secret") })).rejects.toThrow("the CA in it is not that of the cluster");
+});
+
+async function cluster() {
+  const store = await memoryStore();
+  return {
+    dir: () => mkdtempSync(join(tmpdir(), "keys-")),
+    share: (dir: string, options: Partial<SharedKeysOptions> = {}) => shareKeys({ store, dir, secret: "secret", given: "secret", settings, clock: systemClock, random: systemRandom, log: silentLog, releasedMs: 0, ...options }),
+  };
+}
