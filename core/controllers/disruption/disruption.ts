@@ -17,8 +17,9 @@ import { timestamp } from "../../lifecycle/clock.ts";
 import { sameValue } from "../conditions.ts";
 import { type Controller, itself, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
+import { formatSelector } from "../format-selector.ts";
 import { messageOf } from "../pod-control.ts";
-import { expectedPods, failSafe, formatSelector, needsScale, planBudget, staleDisruptionInMs } from "./plan.ts";
+import { expectedPods, failSafe, needsScale, planBudget, staleDisruptionInMs } from "./plan.ts";
 import { scaleReader } from "./scale.ts";
 
 type Deps = Pick<ControllerDeps, "client" | "informers" | "events" | "clock">;

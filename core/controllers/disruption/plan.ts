@@ -4,7 +4,7 @@
  * Source: kubernetes v1.36 pkg/controller/disruption/disruption.go, component-helpers/apps/poddisruptionbudget
  */
 import type { Pod } from "../../api/gen/core.v1.ts";
-import type { Condition, LabelSelector } from "../../api/gen/meta.v1.ts";
+import type { Condition } from "../../api/gen/meta.v1.ts";
 import type { PodDisruptionBudget, PodDisruptionBudgetStatus } from "../../api/gen/policy.v1.ts";
 import { scaleIntOrPercent } from "../../api/meta/int-or-string.ts";
 import { isDeleting } from "../../api/meta/object-meta.ts";
@@ -87,12 +87,4 @@ export function staleDisruptionInMs(pod: Readonly<Pod>, nowMs: number): number |
   const condition = podCondition(pod, "DisruptionTarget");
   if (isDeleting(pod) || isTerminal(pod) || condition?.status !== "True" || condition.reason === "TerminationByKubelet") return undefined;
   return Math.max(0, (parseTime(condition.lastTransitionTime ?? "") ?? 0) + STALE_DISRUPTION_MS - nowMs);
-}
-
-/** As Go prints it, for the event's text. */
-export function formatSelector(selector: LabelSelector | undefined): string {
-  if (selector === undefined) return "nil";
-  const labels = Object.entries(selector.matchLabels ?? {}).toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([name, value]) => `${name}: ${value},`).join("");
-  const expressions = (selector.matchExpressions ?? []).map(({ key, operator, values = [] }) => `LabelSelectorRequirement{Key:${key},Operator:${operator},Values:[${values.join(" ")}],},`).join("");
-  return `&LabelSelector{MatchLabels:map[string]string{${labels}},MatchExpressions:[]LabelSelectorRequirement{${expressions}},}`;
 }

@@ -4,10 +4,10 @@
  * Source: kubernetes v1.36 pkg/controller/podautoscaler/horizontal.go (computeReplicasForMetrics …)
  */
 import type { HorizontalPodAutoscaler, MetricSpec, MetricStatus, MetricTarget, MetricValueStatus } from "../../api/gen/autoscaling.v2.ts";
-import type { LabelSelector } from "../../api/gen/meta.v1.ts";
 import type { Pod } from "../../api/gen/core.v1.ts";
 import { namespaceOf } from "../../api/meta/object-meta.ts";
 import { milliQuantity, parseQuantity } from "../../api/meta/quantity.ts";
+import { formatSelector } from "../format-selector.ts";
 import { messageOf } from "../pod-control.ts";
 import type { MetricsSource } from "./metrics-source.ts";
 import { byAverage, byShare, byTotal, byUtilization, type PodsState, type Tolerances } from "./replicas.ts";
@@ -134,12 +134,12 @@ async function evaluateOne(autoscaler: Readonly<HorizontalPodAutoscaler>, spec: 
       return { replicas, name: `${describedObject.kind} metric ${metric.name}`, status: { type: "Object", object: { describedObject, metric, current: { value: milliQuantity(usage).toString() } } } };
     }
     const { replicas, average } = byShare({ statusReplicas, tolerances }, usage, parseQuantity(to.averageValue!).milliNumber());
-    return { replicas, name: `external metric ${metric.name}(${selectorText(metric.selector)})`, status: { type: "Object", object: { describedObject, metric, current: { averageValue: milliQuantity(average).toString() } } } };
+    return { replicas, name: `external metric ${metric.name}(${formatSelector(metric.selector)})`, status: { type: "Object", object: { describedObject, metric, current: { averageValue: milliQuantity(average).toString() } } } };
   }
   if (spec.type === "External" && spec.external) {
     const { metric, target: to } = spec.external;
-    const name = `external metric ${metric.name}(${selectorText(metric.selector)})`;
-    const told = (message: string): string => `unable to get external metric ${namespace}/${metric.name}/${selectorText(metric.selector)}: ${message}`;
+    const name = `external metric ${metric.name}(${formatSelector(metric.selector)})`;
+    const told = (message: string): string => `unable to get external metric ${namespace}/${metric.name}/${formatSelector(metric.selector)}: ${message}`;
     const around = `failed to get ${metric.name} external metric value: ${to.averageValue === undefined ? `failed to get external metric ${metric.name}` : `failed to get ${metric.name} external metric`}`;
     const usage = (): Promise<number> => failing("FailedGetExternalMetric", { told, around }, () => source.external({ namespace, metric: metric.name, metricSelector: metric.selector, signal }));
     if (to.averageValue !== undefined) {
@@ -159,10 +159,3 @@ async function evaluateOne(autoscaler: Readonly<HorizontalPodAutoscaler>, spec: 
 }
 
 function amount(resource: string, milli: number): string { return milliQuantity(milli, resource === "memory" ? "BinarySI" : "DecimalSI").toString(); }
-
-/** As Go prints a *LabelSelector. */
-function selectorText(selector: LabelSelector | undefined): string {
-  if (selector === undefined) return "nil";
-  const labels = Object.entries(selector.matchLabels ?? {}).toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([name, value]) => `${name}: ${value},`).join("");
-  return `&LabelSelector{MatchLabels:map[string]string{${labels}},MatchExpressions:[]LabelSelectorRequirement{${(selector.matchExpressions ?? []).map(({ key, operator, values = [] }) => `LabelSelectorRequirement{Key:${key},Operator:${operator},Values:[${values.join(" ")}],},`).join("")}},}`;
-}
