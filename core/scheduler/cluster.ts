@@ -15,7 +15,7 @@ export interface Cluster {
   node(name: string): LiveNode | undefined;
   readonly pods: PodIndex;
   /** Pods that wait for others to leave `node`. */
-  nominatedTo(node: string): PlacedPod[];
+  nominatedTo(node: string): readonly PlacedPod[];
   readonly storage: Storage;
   readonly owners: Owners;
 }

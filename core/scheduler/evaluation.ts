@@ -45,7 +45,9 @@ export class Evaluation {
   /** undefined: the pod fits. `node` may be a copy with other pods on it, if `podMoved` was told. */
   reject(node: LiveNode): NodeRejection | undefined {
     const { pod } = this.#candidate;
-    const coming = this.#cluster.nominatedTo(node.name).filter((other) => other.pod.metadata.uid !== pod.metadata.uid && priorityOf(other) >= priorityOf(this.#candidate) && !node.pods.has(other.pod.metadata.uid));
+    const nominated = this.#cluster.nominatedTo(node.name);
+    if (nominated.length === 0) return this.#first(node);
+    const coming = nominated.filter((other) => other.pod.metadata.uid !== pod.metadata.uid && priorityOf(other) >= priorityOf(this.#candidate) && !node.pods.has(other.pod.metadata.uid));
     if (coming.length > 0) {
       const crowded = node.copy() as LiveNode;
       for (const other of coming) this.move(other, crowded, 1);

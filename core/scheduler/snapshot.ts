@@ -8,6 +8,7 @@ import { NodeInfo, type PlacedPod, placedPod } from "./node-info.ts";
 import type { LiveNode } from "./plugin.ts";
 import { PodIndex } from "./pod-index.ts";
 
+const NOBODY: readonly PlacedPod[] = Object.freeze([]);
 const ZONE = "topology.kubernetes.io/zone";
 
 export class Snapshot {
@@ -98,8 +99,8 @@ export class Snapshot {
   }
 
   /** Pods that wait for others to leave `node`. */
-  nominatedTo(node: string): PlacedPod[] {
-    if (this.#nominated.size === 0) return [];
+  nominatedTo(node: string): readonly PlacedPod[] {
+    if (this.#nominated.size === 0) return NOBODY;
     return [...this.#nominated.values()].flatMap((nominated) => (nominated.node === node ? [nominated.placed] : []));
   }
 

@@ -90,15 +90,15 @@ export function podTopologySpread(defaults: SpreadDefaults = SYSTEM_DEFAULTS): F
       const constraints = constraintsOf(pod, "DoNotSchedule", defaults, cluster);
       if (constraints.length === 0) return undefined;
       const domains = constraints.map((constraint) => domainsOf(constraint, constraints, pod, cluster));
+      const fewestIn = (counted: ReadonlyMap<string, number>, { minDomains }: Constraint): number => (counted.size < minDomains ? 0 : least(counted.values()));
+      const fewest = domains.map((counted, i) => fewestIn(counted, constraints[i]!));
       const selfMatches = constraints.map(({ selector }) => (selector.matches(labelsOf(pod)) ? 1 : 0));
       return {
         reject({ node }) {
-          for (const [i, { topologyKey, maxSkew, minDomains }] of constraints.entries()) {
+          for (const [i, { topologyKey, maxSkew }] of constraints.entries()) {
             const value = labelsOf(node)[topologyKey];
             if (value === undefined) return unresolvable(NO_LABEL);
-            const counted = domains[i]!;
-            const fewest = counted.size < minDomains ? 0 : Math.min(...counted.values());
-            if ((counted.get(value) ?? 0) + selfMatches[i]! - fewest > maxSkew) return resolvable(SKEW);
+            if ((domains[i]!.get(value) ?? 0) + selfMatches[i]! - fewest[i]! > maxSkew) return resolvable(SKEW);
           }
           return undefined;
         },
@@ -108,6 +108,7 @@ export function podTopologySpread(defaults: SpreadDefaults = SYSTEM_DEFAULTS): F
             if (!isMeant(constraint.selector, namespaceOf(pod), moved) || constraint.selector.empty || !counts(constraint, pod, node)) continue;
             const value = labelsOf(node)[constraint.topologyKey]!;
             domains[i]!.set(value, (domains[i]!.get(value) ?? 0) + by);
+            fewest[i] = fewestIn(domains[i]!, constraint);
           }
         },
       };
@@ -141,4 +142,10 @@ function domainsOf(constraint: Constraint, constraints: readonly Constraint[], p
     domains.set(value, (domains.get(value) ?? 0) + (perNode.get(name) ?? 0));
   }
   return domains;
+}
+
+function least(numbers: Iterable<number>): number {
+  let lowest = Infinity;
+  for (const number of numbers) if (number < lowest) lowest = number;
+  return lowest;
 }

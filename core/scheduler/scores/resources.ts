@@ -76,12 +76,22 @@ export function balancedAllocation(resources: readonly string[] = ["cpu", "memor
   };
 }
 
+/** 100 less the standard deviation of the shares in use, in percent. Asked for every node: no lists. */
 function balance({ allocatable, requested }: LiveNode, resources: readonly string[], more: Requests): number {
-  const fractions = resources.flatMap((name) => (allocatable[name] ? [Math.min(1, ((requested[name] ?? 0) + (more[name] ?? 0)) / allocatable[name]!)] : []));
-  if (fractions.length < 2) return SCORE_MAX;
-  const mean = fractions.reduce((sum, fraction) => sum + fraction, 0) / fractions.length;
-  const deviation = Math.sqrt(fractions.reduce((sum, fraction) => sum + (fraction - mean) ** 2, 0) / fractions.length);
-  return Math.trunc((1 - deviation) * SCORE_MAX);
+  let count = 0;
+  let sum = 0;
+  let squares = 0;
+  for (const name of resources) {
+    const has = allocatable[name];
+    if (!has) continue;
+    const fraction = Math.min(1, ((requested[name] ?? 0) + (more[name] ?? 0)) / has);
+    count++;
+    sum += fraction;
+    squares += fraction * fraction;
+  }
+  if (count < 2) return SCORE_MAX;
+  const mean = sum / count;
+  return Math.trunc((1 - Math.sqrt(Math.max(0, squares / count - mean * mean))) * SCORE_MAX);
 }
 
 function wantedBy({ pod, requests }: Candidate): Requests {
