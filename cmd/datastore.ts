@@ -45,10 +45,10 @@ export async function openDatastore({ settings, path, clock, log: parentLog, sig
   try {
     const store = await openEtcd({
       endpoints, tls, clock,
+      onOpen: (facts) => log.info("etcd is reached", facts),
       onFailover: (facts) => log.warn("an etcd member does not answer, the next is asked", facts),
       onTrouble: (error) => log.warn("etcd does not do what it should", { error }),
     }, signal);
-    log.info("etcd is reached", { endpoints: endpoints.join(",") });
     return { store, isShared: true, trouble: () => troubleOf(store, clock) };
   } catch (error) {
     if (error instanceof TypeError) throw new ConfigError(`--datastore-endpoint: ${error.message}`, { cause: error });

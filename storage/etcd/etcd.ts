@@ -23,7 +23,7 @@ import { claimIn, type Release } from "./claim.ts";
 import { COMPACT_EVERY_MS, compactTo, startCompactor } from "./compactor.ts";
 import { Feed } from "./feed.ts";
 import { type EtcdTls, Members } from "./members.ts";
-import { type KeyValue, RANGE } from "./messages.ts";
+import { type KeyValue, RANGE, STATUS } from "./messages.ts";
 import { ALL_KEYS, endOf, keyAfter, rowOf } from "./rows.ts";
 import { writeTo } from "./write.ts";
 
@@ -35,6 +35,8 @@ export interface EtcdOptions extends HistoryLimits {
   readonly callTimeoutMs?: number;
   /** How often etcd is told to forget; 0: never, somebody else sees to it. Default: five minutes. */
   readonly compactEveryMs?: number;
+  /** It was reached. */
+  readonly onOpen?: (facts: { readonly endpoint: string; readonly version: string; readonly bytes: number }) => void;
   /** A member did not answer, the next is used. */
   readonly onFailover?: (facts: { readonly from: string; readonly to: string; readonly reason: string }) => void;
   /** Something failed that nobody waits for. It is tried again. */
@@ -51,6 +53,8 @@ export async function openEtcd(options: EtcdOptions, signal?: AbortSignal): Prom
   signal?.addEventListener("abort", close, { once: true });
   try {
     const revision = await firstRevision(members, options, signal);
+    const { version, dbSize } = await members.call(STATUS, {});
+    options.onOpen?.({ endpoint: members.endpoint(), version, bytes: dbSize });
     return new EtcdStore({ options, members, revision });
   } catch (error) {
     members.close();

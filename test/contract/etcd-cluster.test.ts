@@ -4,8 +4,6 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "../../core/lifecycle/clock.ts";
 import { type EtcdOptions, openEtcd } from "../../storage/etcd/etcd.ts";
-import { Members } from "../../storage/etcd/members.ts";
-import { STATUS } from "../../storage/etcd/messages.ts";
 import { type Store, StoreError, type StoreEvent } from "../../storage/store.ts";
 import { testPki } from "../certificates.ts";
 import { type Etcd, type EtcdTlsFiles, startEtcd } from "../etcd.ts";
@@ -49,7 +47,9 @@ async function collect(store: Store, prefix: string, after: number, count: () =>
 }
 
 test("a person with etcdctl can read it, and what others write disturbs nobody", async () => {
-  const store = await open();
+  const opened: unknown[] = [];
+  const store = await open({ onOpen: (facts) => opened.push(facts) });
+  expect(opened).toEqual([{ endpoint: etcd.endpoints[0], version: expect.stringMatching(/^3\./), bytes: expect.any(Number) }]);
   const after = store.revision;
   await store.put("/registry/core/configmaps/default/a", { data: { a: "ü" } }, 0);
   expect(await etcd.ctl("get", "--print-value-only", "/registry/core/configmaps/default/a")).toBe('{"data":{"a":"ü"}}\n');
@@ -169,9 +169,3 @@ test("a name is claimed by one, until it is given back or its time is over", asy
   for (let taken: (() => Promise<void>) | undefined; taken === undefined; await Bun.sleep(200)) taken = await a.claim!("/claims/x", { ttlSeconds: 30 });
   await a.close();
 }, 30_000);
-
-test("a member tells its version", async () => {
-  const members = new Members({ endpoints: etcd.endpoints, tls, clock: systemClock });
-  expect((await members.call(STATUS, {})).version).toMatch(/^3\./);
-  members.close();
-});
