@@ -9,6 +9,7 @@
  */
 import type { Duplex } from "node:stream";
 import type { Clock } from "../lifecycle/clock.ts";
+import { hostPort } from "../net/dial-tcp.ts";
 import { TunnelError } from "./node-session.ts";
 import type { TunnelServer } from "./tunnel.ts";
 
@@ -36,6 +37,8 @@ export interface TunnelDialerOptions {
 
 /** A direct connection that failed at once is no reason to give up: after a server's restart agents come back within seconds. */
 const ARRIVAL_MS = 3_000;
+/** A node that has a tunnel is likely not to be reached directly: so long it is tried. */
+const BESIDE_MS_MAX = 5_000;
 
 export function tunnelDialer({ tunnel, direct, localNode, nodeOf, clock }: TunnelDialerOptions): Dialer {
   async function withoutTunnel(nodeName: string, target: DialTarget): Promise<Duplex> {
@@ -60,6 +63,18 @@ export function tunnelDialer({ tunnel, direct, localNode, nodeOf, clock }: Tunne
     }
   }
 
+  async function besideTunnel(target: DialTarget, refusal: TunnelError): Promise<Duplex> {
+    const late = new AbortController();
+    const alarm = clock.after(BESIDE_MS_MAX, () => late.abort());
+    try {
+      return await direct.connect({ ...target, signal: AbortSignal.any([target.signal, late.signal]) });
+    } catch (cause) {
+      throw new Error(`${late.signal.aborted ? `dial tcp ${hostPort(target.host, target.port)}: i/o timeout` : (cause as Error).message} (${refusal.message})`, { cause });
+    } finally {
+      alarm.cancel();
+    }
+  }
+
   return {
     async connect(target) {
       const nodeName = target.nodeName ?? nodeOf(target.host);
@@ -72,9 +87,7 @@ export function tunnelDialer({ tunnel, direct, localNode, nodeOf, clock }: Tunne
         if (!(error instanceof TunnelError)) throw error;
         if (error.code === "closed") return await withoutTunnel(nodeName, target);
         if (error.code !== "not-allowed") throw error;
-        return await direct.connect(target).catch((cause: Error) => {
-          throw new Error(`${cause.message} (${error.message})`, { cause });
-        });
+        return await besideTunnel(target, error);
       }
     },
   };

@@ -1,0 +1,121 @@
+/** A node the server cannot reach: whatever the server begins is dropped on its way. All that needs the node works nevertheless, through the connection the agent made. */
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { eventually, Host, switchDown } from "./host.ts";
+
+const IMAGES = process.env["TEST_IMAGES"] ?? join(import.meta.dirname, "../../dist/test-images");
+const SERVER = "https://172.30.0.31:6443";
+let boss: Host;
+let far: Host;
+
+beforeAll(async () => {
+  boss = await Host.up("near", "172.30.0.31");
+  far = await Host.up("far", "172.30.0.32");
+  await boss.start();
+  await eventually("the server is ready", async () => (await boss.kubectl("get", "nodes", "--no-headers")).includes(" Ready "));
+  await far.startAgent("--server", SERVER, "--token", (await boss.ok([boss.binary, "token", "create"])).trim());
+  await eventually("the agent is Ready", async () => / Ready /.test(await boss.kubectl("get", "node", "far", "--no-headers")));
+  await far.ok([join(far.dataDir, "agent/current/bin/nft"), `add table inet wall; add chain inet wall in { type filter hook input priority 0; }; add rule inet wall in ip saddr ${boss.address} tcp flags & (syn | ack) == syn drop; add rule inet wall in ip saddr ${boss.address} meta l4proto != tcp drop`]);
+  await far.ok([far.binary, "images", "import", far.bring(join(IMAGES, "busybox.tar"))]);
+  await boss.apply(WEB);
+  await boss.kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=60s");
+});
+afterAll(async () => {
+  await Promise.all([boss, far].map((host) => host?.[Symbol.asyncDispose]()));
+  await switchDown();
+});
+
+const WEB = `
+apiVersion: v1
+kind: Pod
+metadata: {name: web, labels: {app: web}}
+spec:
+  nodeSelector: {kubernetes.io/hostname: far}
+  terminationGracePeriodSeconds: 0
+  containers:
+  - name: httpd
+    image: busybox:1
+    imagePullPolicy: IfNotPresent
+    command: [sh, -c, "echo serving; echo hello from afar > /www/index.html; exec httpd -f -p 8080 -h /www"]
+    ports: [{name: http, containerPort: 8080}]
+    readinessProbe: {httpGet: {path: /, port: http}, periodSeconds: 1}
+    volumeMounts: [{name: www, mountPath: /www}]
+  volumes: [{name: www, emptyDir: {}}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {selector: {app: web}, ports: [{port: 80, targetPort: http}]}
+`;
+
+const podIp = async (): Promise<string> => (await boss.kubectl("get", "pod", "web", "-o", "jsonpath={.status.podIP}")).trim();
+
+test("there is no way from the server to the node or its pods", async () => {
+  for (const url of [`https://${far.address}:10250/healthz`, `http://${await podIp()}:8080/`]) expect((await boss.run(["curl", "-sk", "-m", "1.5", url])).code).toBe(28);
+  expect((await far.run(["curl", "-sk", "-m", "3", `${SERVER}/healthz`])).stdout).toBe("ok");
+});
+
+test("logs, as they are and as they come", async () => {
+  expect(await boss.kubectl("logs", "web")).toBe("serving\n");
+  expect(await boss.sh(`timeout 3 ${boss.binary} kubectl logs -f web; true`)).toBe("serving\n");
+});
+
+test("exec with input, output and exit codes, by WebSocket and by SPDY", async () => {
+  expect(await boss.ok(["env", "KUBECTL_REMOTE_COMMAND_WEBSOCKETS=false", boss.binary, "kubectl", "exec", "-i", "web", "--", "sh", "-c", "cat; hostname"], { input: "typed\n" })).toBe("typed\nweb\n");
+  expect(await boss.ok([boss.binary, "kubectl", "exec", "-i", "web", "--", "sh", "-c", "cat; hostname"], { input: "typed\n" })).toBe("typed\nweb\n");
+  expect((await boss.run([boss.binary, "kubectl", "exec", "web", "--", "sh", "-c", "exit 7"])).code).toBe(7);
+});
+
+test("files are copied in and out", async () => {
+  await boss.sh(`head -c 30000000 /dev/urandom > ${boss.directory}/in`);
+  await boss.kubectl("cp", `${boss.directory}/in`, "web:/tmp/copied");
+  await boss.kubectl("cp", "web:/tmp/copied", `${boss.directory}/out`);
+  await boss.sh(`cmp ${boss.directory}/in ${boss.directory}/out`);
+});
+
+test("a shell answers while files are copied, and while nobody reads what another shell says", async () => {
+  const script = `
+    ${boss.binary} kubectl exec web -- cat /dev/zero | (sleep 8; true) & stuck=$!
+    (while [ -e ${boss.directory}/go ]; do ${boss.binary} kubectl exec web -- cat /tmp/copied > /dev/null; done) & copies=$!
+    sleep 2
+    for i in 1 2 3; do s=$(date +%s%N); ${boss.binary} kubectl exec web -- true; e=$(date +%s%N); echo $(( (e - s) / 1000000 )); done
+    rm ${boss.directory}/go; kill $stuck 2> /dev/null; wait $copies`;
+  const times = (await boss.sh(`touch ${boss.directory}/go; ${script}`)).trim().split("\n").map(Number);
+  console.log(`exec while two others push all they can: ${times.join(", ")} ms`);
+  expect(times).toHaveLength(3);
+  expect(Math.min(...times)).toBeLessThan(2_500); // three processes of ours and the copies share two processors
+});
+
+test("a port is forwarded", async () => {
+  expect(await boss.sh(`${boss.binary} kubectl port-forward web 18080:8080 >/dev/null & pid=$!; for i in $(seq 50); do curl -sf -m 2 http://127.0.0.1:18080/ && break; sleep 0.1; done; kill $pid`)).toBe("hello from afar\n");
+});
+
+test("figures of nodes and pods", async () => {
+  await eventually("top knows the pod", async () => /web +\d+m +\d+Mi/.test(await boss.kubectl("top", "pod", "web")));
+  await eventually("top knows the node", async () => /far +\d+m/.test(await boss.kubectl("top", "node", "far")));
+});
+
+test("proxies to the node, its pods and their Services", async () => {
+  expect(await boss.kubectl("get", "--raw", "/api/v1/nodes/far/proxy/healthz")).toBe("ok");
+  expect(await boss.kubectl("get", "--raw", "/api/v1/namespaces/default/pods/web:8080/proxy/")).toBe("hello from afar\n");
+  expect(await boss.kubectl("get", "--raw", "/api/v1/namespaces/default/services/web:80/proxy/")).toBe("hello from afar\n");
+});
+
+test("the agent dials nothing for the server that is not its pods' or its kubelet's", async () => {
+  await far.sh("setsid python3 -m http.server 9999 > /dev/null 2>&1 & sleep 0.5");
+  const { code, stderr } = await boss.run(["timeout", "20", boss.binary, "kubectl", "get", "--raw", "/api/v1/nodes/far:9999/proxy/"]);
+  expect(code).not.toBe(0);
+  expect(stderr).toContain(`not allowed by the node's tunnel: ${far.address}:9999`);
+  expect(far.log()).toContain("the server asked for a connection this node does not allow");
+});
+
+test("after the server's restart, and after the agent's, it is all there again", async () => {
+  for (const host of [boss, far]) {
+    await host.kill("KILL");
+    if (host === boss) await boss.start();
+    else await far.startAgent("--server", SERVER);
+    const startMs = performance.now();
+    await eventually("logs can be read", async () => (await boss.kubectl("logs", "web", "--request-timeout=5s")) === "serving\n");
+    console.log(`logs through the tunnel ${((performance.now() - startMs) / 1000).toFixed(1)} s after the restart of ${host.name}`);
+  }
+});
