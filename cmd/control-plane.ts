@@ -259,7 +259,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
         const client = loopbackClient();
         await ensureBootstrapPolicy(client, { signal, log });
         await ensureBootstrapObjects(client, {
-          apiServiceIp, apiServicePort: 443, apiServerPort: advertise.port, clusterDns: settings.clusterDns, localStorage: enabled("local-storage") && enabled("controllers"),
+          serviceCidrs: settings.serviceCidr.split(","), apiServiceIp, apiServicePort: 443, apiServerPort: advertise.port, clusterDns: settings.clusterDns, localStorage: enabled("local-storage") && enabled("controllers"),
           clientCa: pki.authority("client-ca").bundlePem, requestHeaderCa: pki.authority("request-header-ca").bundlePem,
         }, signal);
         await ensureJoinObjects(client, { server: url, serverCa: pki.authority("server-ca").bundlePem, clientCa: pki.authority("client-ca").bundlePem, settings: sharedSettings(settings) }, signal);

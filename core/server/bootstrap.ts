@@ -1,10 +1,11 @@
 /**
  * The objects a cluster is born with. Made at every start if they are missing, through the API like everybody else's; what users changed stays.
  *
- * Source: kubernetes v1.36 pkg/controlplane/controller/{systemnamespaces,kubernetesservice}, pkg/registry/scheduling/rest
+ * Source: kubernetes v1.36 pkg/controlplane/controller/{systemnamespaces,kubernetesservice,defaultservicecidr}, pkg/registry/scheduling/rest
  * The storage class is k3s's.
  */
 import type { ConfigMap, Namespace, Service } from "../api/gen/core.v1.ts";
+import type { ServiceCIDR } from "../api/gen/networking.v1.ts";
 import type { PriorityClass } from "../api/gen/scheduling.v1.ts";
 import type { StorageClass } from "../api/gen/storage.v1.ts";
 import type { ApiObject, NewObject } from "../api/meta/object-meta.ts";
@@ -12,6 +13,8 @@ import { isAlreadyExists, isNotFound } from "../api/meta/status-error.ts";
 import type { Client, ResourceRef } from "../client/client.ts";
 
 export interface BootstrapOptions {
+  /** Where cluster IPs come from: one range, or one of each family. */
+  readonly serviceCidrs: readonly string[];
   /** The first address of the service range: the `kubernetes` Service. */
   readonly apiServiceIp: string;
   readonly apiServicePort: number;
@@ -36,6 +39,7 @@ const namespaces: ResourceRef<Namespace> = { group: "", version: "v1", plural: "
 const services: ResourceRef<Service> = { group: "", version: "v1", plural: "services", kind: "Service", namespaced: true };
 const configMaps: ResourceRef<ConfigMap> = { group: "", version: "v1", plural: "configmaps", kind: "ConfigMap", namespaced: true };
 const priorityClasses: ResourceRef<PriorityClass> = { group: "scheduling.k8s.io", version: "v1", plural: "priorityclasses", kind: "PriorityClass", namespaced: false };
+const serviceRanges: ResourceRef<ServiceCIDR> = { group: "networking.k8s.io", version: "v1", plural: "servicecidrs", kind: "ServiceCIDR", namespaced: false };
 const storageClasses: ResourceRef<StorageClass> = { group: "storage.k8s.io", version: "v1", plural: "storageclasses", kind: "StorageClass", namespaced: false };
 
 export async function ensureBootstrapObjects(client: Client, options: BootstrapOptions, signal: AbortSignal): Promise<void> {
@@ -43,6 +47,7 @@ export async function ensureBootstrapObjects(client: Client, options: BootstrapO
   for (const { name, value, description } of PRIORITY_CLASSES)
     await ensure(client, priorityClasses, { apiVersion: "scheduling.k8s.io/v1", kind: "PriorityClass", metadata: { name }, value, description }, signal);
   if (options.localStorage) await ensure(client, storageClasses, LOCAL_PATH, signal);
+  await ensureServiceRange(client, options, signal);
   await ensure(client, services, apiService(options), signal);
   await ensure(client, services, dnsService(options), signal);
   await replace(client, configMaps, authenticationConfig(options), signal);
@@ -67,6 +72,17 @@ async function replace<T extends ApiObject>(client: Client, ref: ResourceRef<T>,
   const { apiVersion: _, kind: __, metadata, ...content } = object as NewObject<T> & { apiVersion: string; kind: string };
   const name = { metadata: { name: metadata.name!, namespace: metadata.namespace } };
   await client.resource(ref).patch(name, "application/merge-patch+json", { metadata: { labels: metadata.labels }, ...content }, { signal });
+}
+
+/** The range that was configured, which is ready from the start. */
+async function ensureServiceRange(client: Client, { serviceCidrs }: BootstrapOptions, signal: AbortSignal): Promise<void> {
+  const name = { metadata: { name: "kubernetes" } };
+  await ensure(client, serviceRanges, { apiVersion: "networking.k8s.io/v1", kind: "ServiceCIDR", ...name, spec: { cidrs: [...serviceCidrs] } }, signal);
+  const range = await client.resource(serviceRanges).get(name, { signal });
+  const isKnown = range.status?.conditions?.some(({ type, status }) => type === "Ready" && status !== "Unknown");
+  if (isKnown || range.metadata.deletionTimestamp || !Bun.deepEquals(range.spec?.cidrs, [...serviceCidrs])) return;
+  const ready = { type: "Ready", status: "True", reason: "", message: "Kubernetes default Service CIDR is ready", lastTransitionTime: range.metadata.creationTimestamp };
+  await client.resource(serviceRanges).patch(name, "application/merge-patch+json", { status: { conditions: [ready] } }, { signal, subresource: "status" });
 }
 
 /** Directories on the nodes' disks: core/controllers/localstorage. */
