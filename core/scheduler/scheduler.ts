@@ -41,6 +41,8 @@ import { planVolumes, podClaims, podVolumes } from "./volume-plan.ts";
 const WRITES_MAX = 64;
 /** Longest stretch of decisions without letting others run. */
 const TURN_MS = 10;
+/** Why a pod stops waiting for its volumes. */
+const PREEMPTED = Object.freeze(new Error("preempted by DefaultPreemption"));
 /** What an event's text may have. Source: schedule_one.go truncateMessage, NoteLengthLimit */
 const NOTE_MAX = 1024;
 
@@ -144,8 +146,21 @@ class Scheduler {
   }
 
   #attempt(attempt: Attempt, signal: AbortSignal): void {
+    const startMs = this.#deps.clock.uptimeMs();
+    try {
+      this.#decide(attempt, startMs, signal);
+    } catch (error) { // one pod that cannot be thought through does not stop the others
+      const { pod } = attempt;
+      const { log } = this.#deps;
+      log.error("a pod could not be decided on, it is tried again", { pod: attempt.key, error });
+      const profile = this.#profileOf(pod) ?? DEFAULT_PROFILE;
+      this.#queue.fail(attempt, "error");
+      this.#run(this.#writes, this.#tellError({ pod, profile, startMs, signal }, error instanceof Error ? error.message : String(error)));
+    }
+  }
+
+  #decide(attempt: Attempt, startMs: number, signal: AbortSignal): void {
     const { clock, random } = this.#deps;
-    const startMs = clock.uptimeMs();
     const pod = this.#deps.informers.of(PODS).get(attempt.key);
     const profile = pod && this.#profileOf(pod);
     if (!pod || !profile || pod.metadata.uid !== attempt.pod.metadata.uid || !this.#isWaiting(pod) || this.#snapshot.isAssumed(pod)) return this.#queue.done(attempt);
@@ -183,7 +198,7 @@ class Scheduler {
       await this.#volumes.bind(reservation, signal);
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
-      return this.#bindingFailed(binding, new Error(`running PreBind plugin "VolumeBinding": ${message}`, { cause: error }), signal.aborted);
+      return this.#bindingFailed(binding, new Error(`running PreBind plugin "VolumeBinding": ${message}`, { cause: error }), signal.aborted && signal.reason !== PREEMPTED);
     } finally {
       this.#bindings.delete(pod.metadata.uid);
     }
@@ -209,16 +224,20 @@ class Scheduler {
 
   /** `gone`: the pod does not want a node any more, or we stop. */
   async #bindingFailed({ attempt, candidate: { pod }, profile, startMs, node, reservation, signal }: Binding, error: Error, gone: boolean): Promise<void> {
-    const { clock, log } = this.#deps;
+    const { log } = this.#deps;
     this.#snapshot.forget(pod);
     if (reservation) this.#volumes.takeBack(reservation);
     this.#queue.changed({ of: "placed pod", object: pod, deleted: true });
     if (gone || signal.aborted) return;
     log.warn("binding failed, the pod is tried again", { pod: keyOf(pod), node, error });
     this.#queue.fail(attempt, "error");
-    this.#metrics.attempt("error", profile.schedulerName, clock.uptimeMs() - startMs);
-    this.#recorder(profile).event(pod, "Warning", "FailedScheduling", note(error.message));
-    await tryWritePodStatus(pod, { condition: { type: "PodScheduled", status: "False", reason: "SchedulerError", message: error.message } }, { ...this.#deps, signal });
+    await this.#tellError({ pod, profile, startMs, signal }, error.message);
+  }
+
+  async #tellError({ pod, profile, startMs, signal }: { readonly pod: Readonly<Pod> } & Pick<Tried, "profile" | "startMs" | "signal">, message: string): Promise<void> {
+    this.#metrics.attempt("error", profile.schedulerName, this.#deps.clock.uptimeMs() - startMs);
+    this.#recorder(profile).event(pod, "Warning", "FailedScheduling", note(message));
+    await tryWritePodStatus(pod, { condition: { type: "PodScheduled", status: "False", reason: "SchedulerError", message } }, { ...this.#deps, signal });
   }
 
   #nowhere(tried: Tried, failure: NoPlacement): void {
@@ -241,8 +260,12 @@ class Scheduler {
     this.#run(this.#writes, (async () => {
       await tryWritePodStatus(pod, change, { ...this.#deps, signal });
       try {
-        for (const victim of victims) this.#bindings.get(victim.metadata.uid)?.abort(new Error("preempted"));
-        await evict(pod, victims, nominatedNodeName, { ...this.#deps, recorder: this.#recorder(profile), snapshot: this.#snapshot, signal });
+        const [undecided, placed] = [victims.filter((victim) => this.#bindings.has(victim.metadata.uid)), victims.filter((victim) => !this.#bindings.has(victim.metadata.uid))];
+        for (const victim of undecided) { // it waits for volumes: enough that it looks elsewhere
+          this.#bindings.get(victim.metadata.uid)?.abort(PREEMPTED);
+          this.#recorder(profile).event(victim, "Normal", "Preempted", `Preempted by pod ${pod.metadata.uid} on node ${nominatedNodeName} (in kube-scheduler memory).`);
+        }
+        await evict(pod, placed, nominatedNodeName, { ...this.#deps, recorder: this.#recorder(profile), snapshot: this.#snapshot, signal });
         this.#queue.fail(attempt, failure.filters);
       } catch (error) {
         if (signal.aborted) return;

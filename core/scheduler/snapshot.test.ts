@@ -1,0 +1,69 @@
+import { expect, test } from "vitest";
+import type { Pod } from "../api/gen/core.v1.ts";
+import { parseLabelSelector } from "../api/meta/label-selector.ts";
+import { node, pod } from "../../test/scheduling-cluster.ts";
+import type { PodQuery } from "./pod-index.ts";
+import { Snapshot } from "./snapshot.ts";
+
+/** Numbers that are the same in every run. */
+function dice(seed: number): (sides: number) => number {
+  let state = seed;
+  return (sides) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * sides);
+  };
+}
+
+const web: PodQuery = { key: "web", namespaces: ["default"], matches: ({ metadata }) => parseLabelSelector("app=web").matches(metadata.labels) && metadata.deletionTimestamp === undefined };
+
+function view(snapshot: Snapshot): unknown {
+  return {
+    web: Object.fromEntries([...snapshot.pods.count(web)].sort()),
+    holders: (["affinity", "antiAffinity"] as const).map((kind) => [...snapshot.pods.holders(kind)].map(({ term, perNode }) => [term.key, [...perNode].sort()]).sort()),
+    nodes: snapshot.nodes().map(({ name, requested, assumed, pods, hostPorts }) => ({ name, cpu: requested["cpu"] ?? 0, assumed: { ...assumed }, pods: [...pods.keys()].sort(), hostPorts: [...hostPorts].sort() })).sort((a, b) => (a.name < b.name ? -1 : 1)),
+  };
+}
+
+test.each([1, 2, 3, 4, 5])("whatever comes and goes, it is as if read anew (seed %d)", (seed) => {
+  const roll = dice(seed);
+  const kept = new Snapshot();
+  const nodes = ["a", "b", "c"].map((name) => node(name));
+  for (const one of nodes) kept.setNode(one);
+  const now = new Map<string, Pod>();
+  for (let step = 0; step < 300; step++) {
+    const name = `p${roll(12)}`;
+    const old = now.get(name);
+    if (old && roll(3) === 0) {
+      kept.removePod(old);
+      now.delete(name);
+      continue;
+    }
+    const term = { labelSelector: { matchLabels: { app: ["web", "db"][roll(2)]! } }, topologyKey: "zone" };
+    const apart = roll(2) === 0 ? { affinity: { [roll(2) === 0 ? "podAntiAffinity" : "podAffinity"]: { requiredDuringSchedulingIgnoredDuringExecution: [term] } } } : {};
+    const made = pod(name, {
+      cpu: `${roll(9) + 1}00m`, labels: { app: ["web", "db"][roll(2)]! }, container: { ports: roll(3) === 0 ? [{ containerPort: 1, hostPort: 80 + roll(2) }] : [] },
+      metadata: { generation: step, ...(roll(4) === 0 ? { deletionTimestamp: "2026-01-01T00:00:00Z" } : {}) }, ...apart,
+      ...(roll(6) === 0 ? { status: { phase: "Succeeded" as const } } : {}),
+    });
+    const placed = { ...made, spec: { ...made.spec, nodeName: nodes[roll(3)]!.metadata.name } };
+    if (roll(4) === 0 && !old) { // assumed, and then the binding fails
+      kept.assume({ pod: made, requests: { cpu: 100 }, terms: { affinity: [], antiAffinity: [], preferred: [], preferredAnti: [] } }, "a");
+      kept.forget(made);
+    }
+    kept.setPod(placed);
+    now.set(name, placed);
+    kept.pods.count(web);
+  }
+  const anew = new Snapshot();
+  for (const one of nodes) anew.setNode(one);
+  for (const one of now.values()) anew.setPod(one);
+  expect(view(kept)).toEqual(view(anew));
+});
+
+test("nodes of all zones in turn", () => {
+  const snapshot = new Snapshot();
+  for (const [name, zone] of [["a", "1"], ["b", "1"], ["c", "1"], ["d", "2"]] as const) snapshot.setNode(node(name, { labels: { "topology.kubernetes.io/zone": zone } }));
+  expect(snapshot.nodes().map(({ name }) => name)).toEqual(["a", "d", "b", "c"]);
+  snapshot.removeNode("a");
+  expect(snapshot.nodes().map(({ name }) => name)).toEqual(["b", "d", "c"]);
+});
