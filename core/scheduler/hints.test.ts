@@ -1,0 +1,69 @@
+/** Which changes bring a pod back that a filter rejected. */
+import { expect, test } from "vitest";
+import type { PodSpec } from "../api/gen/core.v1.ts";
+import { node, pod, schedulingCluster, stored } from "../../test/scheduling-cluster.ts";
+import type { ClusterChange } from "./changes.ts";
+import { DEFAULT_PROFILE } from "./plugins.ts";
+
+const cluster = schedulingCluster({});
+const tainted = { taints: [{ key: "k", effect: "NoSchedule" as const }] };
+const added = (object: ReturnType<typeof node>): ClusterChange => ({ of: "node", object, deleted: false });
+const became = (old: ReturnType<typeof node>, object: ReturnType<typeof node>): ClusterChange => ({ of: "node", object, old, deleted: false });
+const gone = (options: Parameters<typeof pod>[1] = {}): ClusterChange => ({ of: "placed pod", object: pod("x", options), deleted: true });
+const came = (options: Parameters<typeof pod>[1] = {}): ClusterChange => ({ of: "placed pod", object: pod("x", options), deleted: false });
+const web = { labels: { app: "web" } };
+const term = { labelSelector: { matchLabels: { app: "web" } }, topologyKey: "zone" };
+const near: Partial<PodSpec> = { affinity: { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } } };
+const apart: Partial<PodSpec> = { affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } } };
+const spread: Partial<PodSpec> = { topologySpreadConstraints: [{ ...term, maxSkew: 1, whenUnsatisfiable: "DoNotSchedule" }] };
+const mounts: Partial<PodSpec> = { volumes: [{ name: "v", persistentVolumeClaim: { claimName: "c" } }] };
+const port = { container: { ports: [{ containerPort: 80, hostPort: 80 }] } };
+const claim = (name: string): ClusterChange => ({ of: "claim", object: stored("v1", "PersistentVolumeClaim", `default/${name}`), deleted: false });
+const volume: ClusterChange = { of: "volume", object: stored("v1", "PersistentVolume", "v"), deleted: false };
+
+test.each<[filter: string, wants: Parameters<typeof pod>[1], what: string, change: ClusterChange, helps: boolean]>([
+  ["NodeResourcesFit", {}, "a node", added(node("n")), true],
+  ["NodeResourcesFit", {}, "a heartbeat", became(node("n"), node("n", { labels: { x: "y" } })), false],
+  ["NodeResourcesFit", {}, "a larger node", became(node("n"), node("n", { cpu: "4" })), true],
+  ["NodeResourcesFit", { container: { resources: { requests: { "example.com/gpu": "1" } } } }, "a node without the resource", added(node("n")), false],
+  ["NodeResourcesFit", {}, "a pod that goes", gone(), true],
+  ["NodeResourcesFit", {}, "a pod that comes", came(), false],
+  ["NodeResourcesFit", {}, "a pod that is scaled down", { of: "placed pod", object: pod("x", { cpu: "100m" }), old: pod("x", { cpu: "1" }), deleted: false }, true],
+  ["NodeResourcesFit", {}, "the pod itself asks for less", { of: "pod", object: pod("p", { cpu: "100m" }), old: pod("p"), deleted: false }, true],
+  ["TaintToleration", {}, "a taint taken away", became(node("n", tainted), node("n")), true],
+  ["TaintToleration", {}, "another tainted node", added(node("n", tainted)), false],
+  ["TaintToleration", {}, "a pod that goes", gone(), false],
+  ["TaintToleration", {}, "a toleration for the pod", { of: "pod", object: pod("p", { tolerations: [{ operator: "Exists" }] }), old: pod("p"), deleted: false }, true],
+  ["NodeUnschedulable", {}, "a node uncordoned", became(node("n", { unschedulable: true }), node("n")), true],
+  ["NodeUnschedulable", {}, "a node cordoned", became(node("n"), node("n", { unschedulable: true })), false],
+  ["NodeAffinity", { nodeSelector: { disk: "ssd" } }, "the label", became(node("n"), node("n", { labels: { disk: "ssd" } })), true],
+  ["NodeAffinity", { nodeSelector: { disk: "ssd" } }, "another label", became(node("n"), node("n", { labels: { disk: "hdd" } })), false],
+  ["NodePorts", port, "the port is free", gone(port), true],
+  ["NodePorts", port, "another pod goes", gone(), false],
+  ["InterPodAffinity", near, "a companion", came(web), true],
+  ["InterPodAffinity", near, "a stranger", came(), false],
+  ["InterPodAffinity", near, "a companion goes", gone(web), false],
+  ["InterPodAffinity", near, "a pod gets the label", { of: "placed pod", object: pod("x", web), old: pod("x"), deleted: false }, true],
+  ["InterPodAffinity", apart, "who it avoids goes", gone(web), true],
+  ["InterPodAffinity", web, "who avoids it goes", gone(apart), true],
+  ["InterPodAffinity", near, "a node gets the topology", became(node("n"), node("n", { labels: { zone: "a" } })), true],
+  ["PodTopologySpread", { ...spread, ...web }, "one of them goes", gone(web), true],
+  ["PodTopologySpread", { ...spread, ...web }, "one of them comes", came(web), true],
+  ["PodTopologySpread", { ...spread, ...web }, "a stranger goes", gone(), false],
+  ["PodTopologySpread", { ...spread, ...web }, "in another namespace", gone({ ...web, namespace: "other" }), false],
+  ["PodTopologySpread", { ...spread, ...web }, "a domain goes", { of: "node", object: node("n", { labels: { zone: "a" } }), deleted: true }, true],
+  ["VolumeBinding", mounts, "its claim", claim("c"), true],
+  ["VolumeBinding", mounts, "another claim", claim("d"), false],
+  ["VolumeBinding", mounts, "a volume", volume, true],
+  ["VolumeBinding", mounts, "a pod that goes", gone(), false],
+  ["VolumeRestrictions", mounts, "a pod that goes", gone(), true],
+  ["VolumeRestrictions", mounts, "a volume", volume, false],
+  ["NodeVolumeLimits", mounts, "an attachment that goes", { of: "attachment", object: stored("storage.k8s.io/v1", "VolumeAttachment", "a"), deleted: true }, true],
+  ["NodeVolumeLimits", mounts, "a pod with volumes goes", gone(mounts), true],
+  ["NodeVolumeLimits", mounts, "a pod without goes", gone(), false],
+  ["VolumeZone", mounts, "a zone for a node", became(node("n"), node("n", { labels: { "topology.kubernetes.io/zone": "a" } })), true],
+  ["NodeName", {}, "a pod that goes", gone(), false],
+])("%s %j: %s", (filter, wants, _what, change, helps) => {
+  expect(DEFAULT_PROFILE.filters.find(({ name }) => name === filter)!.mayHelp(pod("p", wants), change, cluster)).toBe(helps);
+});
+
