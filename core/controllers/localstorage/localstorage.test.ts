@@ -48,7 +48,11 @@ test("a claim gets a directory where its pod is, and the directory goes with the
     await claims.delete({ metadata: { name: "data", namespace: "ns" } }, {}, call);
     await eventually(() => api.all(EVENTS).filter(({ reason }) => reason === "VolumeFailedDelete"), (all) => all.length > 0);
     expect(api.all(PERSISTENT_VOLUMES)[0]?.status?.phase).toBe("Released");
+    await Bun.sleep(700); // by now the next try is far off
     away = false;
+    const nodes = api.client.resource(NODES);
+    const node = await nodes.get({ metadata: { name: "n" } }, call);
+    await nodes.updateStatus({ ...node, status: { conditions: [{ type: "Ready", status: "True" }] } }, call);
     await eventually(() => api.all(PERSISTENT_VOLUMES), (all) => all.length === 0);
     expect(disk.size).toBe(0);
   });

@@ -11,6 +11,7 @@ import type { Node, PersistentVolume, PersistentVolumeClaim } from "../../api/ge
 import { annotationsOf, hasFinalizer, isDeleting, keyOf, namespaceOf, type ObjectKey, objectKey, splitKey } from "../../api/meta/object-meta.ts";
 import { isAlreadyExists, isNotFound } from "../../api/meta/status-error.ts";
 import { NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES } from "../../client/resources.ts";
+import { findCondition } from "../conditions.ts";
 import { type Controller, mapped } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { messageOf } from "../pod-control.ts";
@@ -40,9 +41,10 @@ export function localStorageController({ client, informers, events, directories 
     workers: WORKERS,
     watches: [
       mapped(claims, ({ object, deleted }) => (!deleted && wantsVolume(object) ? [keyOf(object)] : [])),
+      mapped(nodes, ({ object, old, deleted }) => (!deleted && isNodeReady(object) && old !== undefined && !isNodeReady(old) ? waitingFor(object) : [])),
       mapped(volumes, ({ object, deleted }) => (!deleted && (doomedDirectory(object) !== undefined || isOrphanedFinalizer(object)) ? [keyOf(object)] : [])),
     ],
-    reads: [classes, nodes],
+    reads: [classes],
     async reconcile(key, { signal }) {
       if (splitKey(key).namespace === "") {
         const volume = volumes.get(key);
@@ -53,6 +55,13 @@ export function localStorageController({ client, informers, events, directories 
       }
     },
   };
+
+  /** A node that is back has work waiting that failed while it was away. */
+  function waitingFor({ metadata: { name } }: Readonly<Node>): ObjectKey[] {
+    const wanted = [...claims.list()].filter((claim) => wantsVolume(claim) && annotationsOf(claim)[ANNOTATION.selectedNode] === name);
+    const doomed = [...volumes.list()].filter((volume) => doomedDirectory(volume)?.node === name);
+    return [...wanted, ...doomed].map(keyOf);
+  }
 
   async function provision(claim: Claim, signal: AbortSignal): Promise<void> {
     if (volumes.get(objectKey("", volumeName(claim))) !== undefined) return;
@@ -114,3 +123,5 @@ export function localStorageController({ client, informers, events, directories 
     });
   }
 }
+
+function isNodeReady({ status }: Readonly<Node>): boolean { return findCondition(status?.conditions, "Ready")?.status === "True"; }
