@@ -158,7 +158,11 @@ test("with credit, connections nobody reads cost their windows, and others go on
 
 test("without credit one that nobody reads holds up all, for a while, and is then cut off", async () => {
   const alarms: (() => void)[] = [];
-  const clock: Clock = { ...systemClock, after: (ms, work) => (ms >= 1_000 ? (alarms.push(work), { cancel: () => undefined }) : systemClock.after(ms, work)) };
+  const keep = (work: () => void): { cancel(): void } => {
+    alarms.push(work);
+    return { cancel: () => undefined };
+  };
+  const clock: Clock = { ...systemClock, after: (ms, work) => (ms >= 1_000 ? keep(work) : systemClock.after(ms, work)) };
   const { open } = bothEnds({ credit: false, clock });
   const [stuck, flooding] = open();
   const [here, there] = open();

@@ -26,8 +26,9 @@ export interface AgentSessionOptions {
 
 /** Source: pkg/agent/client.go dialTimeout */
 const DIAL_MS = 5_000;
-/** What the server has asked for and is not answered yet. */
+/** What the server has asked for and is not answered yet, and what it has open. */
 const DIALS_MAX = 500;
+const CONNECTIONS_MAX = 1_000;
 /** What was sent is delivered, if it is taken in this time, after the server has closed. */
 const LINGER_MS = 10_000;
 
@@ -77,7 +78,7 @@ export class AgentSession {
       onDial("not-allowed", 0);
       return refuse(`${NOT_ALLOWED}${address}`);
     }
-    if (this.#dials.size >= DIALS_MAX) return refuse(`dial tcp ${address}: too many dials at once`);
+    if (this.#dials.size >= DIALS_MAX || this.connectionCount >= CONNECTIONS_MAX) return refuse(`dial tcp ${address}: too many connections at once`);
     const quit = new AbortController();
     const startMs = clock.uptimeMs();
     this.#dials.set(random, quit);

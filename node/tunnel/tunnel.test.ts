@@ -1,12 +1,12 @@
 /** Both ends of the tunnel over the real https server: what it carries, who gets in, and what happens when something breaks. */
 import { createHash } from "node:crypto";
 import { rmSync } from "node:fs";
-import { createServer, type Socket } from "node:net";
+import { connect, createServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import * as tls from "node:tls";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { nodeCredentials, servingMaterial, testPki } from "../../test/certificates.ts";
-import { systemClock } from "../../core/lifecycle/clock.ts";
+import { type Clock, systemClock } from "../../core/lifecycle/clock.ts";
 import { systemRandom } from "../../core/lifecycle/random.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import { dialTcp } from "../../core/net/dial-tcp.ts";
@@ -41,10 +41,10 @@ async function start(part: Runnable): Promise<{ stop(): Promise<void> }> {
   return one;
 }
 
-async function startServer({ port = 0, serverId = "server-1" } = {}) {
+async function startServer({ port = 0, serverId = "server-1", clock = systemClock } = {}) {
   const metrics = metricsRegistry();
   const tunnel: TunnelServer = tunnelServer({
-    serverId, serverCount: () => 1, stopping: () => https.stopping, clock: systemClock, random: systemRandom, log: silentLog, metrics,
+    serverId, serverCount: () => 1, stopping: () => https.stopping, clock, random: systemRandom, log: silentLog, metrics,
     async authenticate(_request, { peerCertificate }) {
       const { CN = "" } = peerCertificate?.subject ?? {};
       if (peerCertificate?.authorized !== true || !CN.startsWith("system:node:")) throw new GrpcError("permission-denied", `${CN}: no node`);
@@ -59,13 +59,13 @@ async function startServer({ port = 0, serverId = "server-1" } = {}) {
   return { tunnel, metrics, https, url: `https://127.0.0.1:${https.address()!.port}`, port: https.address()!.port, ...running };
 }
 
-interface Given { nodeName?: string; as?: string; kubeletPort?: number; hostPorts?: number[]; log?: Log; ca?: string }
+interface Given { nodeName?: string; as?: string; kubeletPort?: number; hostPorts?: number[]; log?: Log; ca?: string; clock?: Clock }
 
-function agentOf(servers: string[], { nodeName = "node-1", as = nodeName, kubeletPort = 1, hostPorts = [], log = silentLog, ca }: Given = {}): TunnelAgent {
+function agentOf(servers: string[], { nodeName = "node-1", as = nodeName, kubeletPort = 1, hostPorts = [], log = silentLog, ca, clock = systemClock }: Given = {}): TunnelAgent {
   const list = { nodeHosts: () => ["127.0.0.2", nodeName], kubeletPort, podCidrs: () => ["10.42.7.0/24"], hostPorts: () => new Set(hostPorts) };
   return tunnelAgent({
     nodeName, identifiers: { ipv4: ["127.0.0.2"], ipv6: [], host: [nodeName] }, servers: () => servers, credentials: () => ({ ...credentials.get(as)!, ...(ca === undefined ? {} : { ca }) }),
-    allowed: (address) => allowedAddress(address, list), clock: systemClock, random: systemRandom, log, metrics: metricsRegistry(),
+    allowed: (address) => allowedAddress(address, list), clock, random: systemRandom, log, metrics: metricsRegistry(),
   });
 }
 
@@ -228,6 +228,31 @@ test("two addresses of one server get one tunnel, and the second takes over from
   one.tunnel.sessionOf("node-1")!.destroy();
   await eventually(() => agent.connected().length === 0);
   await eventually(() => agent.connected().length === 1);
+});
+
+test("when the way between them falls silent, both ends notice", async () => {
+  const hundredfold: Clock = {
+    ...systemClock, sleep: (ms, until) => systemClock.sleep(ms / 100, until), after: (ms, work) => systemClock.after(ms / 100, work), every: (ms, until) => systemClock.every(ms / 100, until),
+  };
+  const { tunnel, port } = await startServer({ clock: hundredfold });
+  let silent = false;
+  const way = await listen((near) => {
+    const far = connect(port, "127.0.0.1").on("error", () => undefined);
+    near.on("data", (data) => { if (!silent) far.write(data); }).on("close", () => { if (!silent) far.destroy(); });
+    far.on("data", (data) => { if (!silent) near.write(data); }).on("close", () => { if (!silent) near.destroy(); });
+    ending.push(async () => void far.destroy());
+  });
+  const agent = agentOf([`https://127.0.0.1:${way}`], { clock: hundredfold });
+  await start(agent);
+  const session = (await tunnel.arrival("node-1", AbortSignal.timeout(5_000)))!;
+  await systemClock.sleep(1_500, signal); // longer than silence is borne, were there no pings
+  expect([agent.connected().length, session.closed]).toEqual([1, false]);
+  silent = true;
+  const startMs = systemClock.uptimeMs();
+  await eventually(() => agent.connected().length === 0);
+  expect(systemClock.uptimeMs() - startMs).toBeLessThan(1_000);
+  await eventually(() => session.closed);
+  expect(systemClock.uptimeMs() - startMs).toBeLessThan(2_500);
 });
 
 test("an agent that stops says so, and takes its connections with it", async () => {
