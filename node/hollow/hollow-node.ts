@@ -58,7 +58,7 @@ export function hollowNode({ name, index, version, labels, annotations, taints, 
 /** Room for more pods than a node takes. */
 function machineOf(name: string): MachineInfo {
   return {
-    cpus: 32, memoryBytes: 256 * 1024 ** 3, swapBytes: 0, hugepages: [], machineId: name, systemUuid: name, bootId: name, kernelVersion: "0.0.0-hollow", osImage: "hollow",
+    os: "linux", cpus: 32, memoryBytes: 256 * 1024 ** 3, swapBytes: 0, hugepages: [], machineId: name, systemUuid: name, bootId: name, kernelVersion: "0.0.0-hollow", osImage: "hollow",
     architecture: "amd64", hostname: name,
   };
 }

@@ -6,11 +6,13 @@
  */
 import type { Node, NodeSelectorRequirement, NodeSelectorTerm, Pod, ResourceList, Toleration } from "../../core/api/gen/core.v1.ts";
 import { parseQuantity } from "../../core/api/meta/quantity.ts";
+import type { OperatingSystem } from "../os/machine.ts";
 import { isCriticalPod, isHostNetwork, isStaticPod } from "./pod-spec.ts";
 import { podRequests, qosClass } from "./resources/pod-resources.ts";
 import type { PodFailure } from "./status/pod-status.ts";
 
 export interface AdmissionFacts {
+  readonly os: OperatingSystem;
   readonly pod: Pod;
   /** Those admitted and not ended. */
   readonly others: readonly Pod[];
@@ -28,10 +30,10 @@ const SAFE_SYSCTLS: readonly string[] = [
 
 /** Why the pod is refused; undefined: it is welcome. */
 export function refusalOf(facts: AdmissionFacts): PodFailure | undefined {
-  const { pod } = facts;
-  if (pod.spec.os && pod.spec.os.name !== "linux") return refuse("PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS");
+  const { pod, os } = facts;
+  if (pod.spec.os && pod.spec.os.name !== os) return refuse("PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS");
   const labelled = pod.metadata.labels?.["kubernetes.io/os"];
-  if (labelled !== undefined && labelled !== "linux") return refuse("PodOSSelectorNodeLabelDoesNotMatch", "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label");
+  if (labelled !== undefined && labelled !== os) return refuse("PodOSSelectorNodeLabelDoesNotMatch", "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label");
   return pressureRefusal(facts) ?? sysctlRefusal(facts) ?? fitRefusal(facts) ?? placeRefusal(facts);
 }
 

@@ -61,7 +61,7 @@ async function startNode() {
     const pods = watchedInformer(api.client.resource(PODS), { ...deps, query: { fieldSelector: "spec.nodeName=n1" } });
     const services = watchedInformer<Service>(api.client.resource(SERVICES), deps);
     const settings = { ...KUBELET_DEFAULTS, nodeName: "n1", nodeIps: ["172.16.0.1"], hostname: "n1", version: "v1.36.0", dataDir, podLogsDir: join(dataDir, "logs"), containerLogsDir: join(dataDir, "links"), resolvConf: "", staticPodDir: join(dataDir, "manifests") };
-    const machine = { cpus: 2, memoryBytes: 4 * 1024 ** 3, swapBytes: 0, hugepages: [], machineId: "", systemUuid: "", bootId: "b", kernelVersion: "", osImage: "", architecture: "amd64", hostname: "n1" };
+    const machine = { os: "linux" as const, cpus: 2, memoryBytes: 4 * 1024 ** 3, swapBytes: 0, hugepages: [], machineId: "", systemUuid: "", bootId: "b", kernelVersion: "", osImage: "", architecture: "amd64", hostname: "n1" };
     const node = kubelet({ ...deps, settings, client: api.client, pods, services, cri, cgroups, mounts: noMounts, exec: async () => ({ exitCode: 0, stdout: "", stderr: "" }), machine, events: { from: () => recorder }, metrics: metricsRegistry() });
     const done = Promise.all([pods, services, node].map((part) => part.run(stop.signal, () => undefined)));
     return { api: node.api, stop: async () => { stop.abort(); await done; } };

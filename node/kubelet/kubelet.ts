@@ -96,7 +96,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     settings, cri, clock, random, log, events, mounts: deps.mounts, objects, services: deps.services,
     volumes: volumeManager({ dataDir: settings.dataDir, client, objects, tokens, mounts: deps.mounts, exec: deps.exec, clock, random, events, log, hostIps: settings.nodeIps, allocatable: node.allocatable }),
     images: imagePuller({ cri, clock, events, serialize: settings.serializeImagePulls }), cgroups: podCgroups(deps.cgroups, settings.cgroupRoot), handlers: runtimeHandlers(client),
-    userNamespaces: userNamespaces(settings), machine: { memoryBytes: machine.memoryBytes, hugepageSizes: machine.hugepages.map(({ size }) => size), countsSwap: deps.cgroups.countsSwap },
+    userNamespaces: userNamespaces(settings), machine: { os: machine.os, cpus: machine.cpus, memoryBytes: machine.memoryBytes, hugepageSizes: machine.hugepages.map(({ size }) => size), countsSwap: deps.cgroups.countsSwap },
     allocatable: node.allocatable, networkProblem: node.networkProblem, metrics: kubeletMetrics(deps.metrics),
   };
   const mirrors = new MirrorPods({ client, log, signal, node: node.current });
@@ -122,7 +122,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
   const reference = { apiVersion: "v1", kind: "Node", name: settings.nodeName, uid: settings.nodeName };
   const imageCollector = imageGc({ cri, disk: stats.imageDisk, clock, log, events, node: reference });
   const guard = eviction({
-    stats, memoryBytes: machine.memoryBytes, clock, log, events, removeUnusedImages: imageCollector.removeUnused, onPressure: node.refresh,
+    stats, machine, clock, log, events, removeUnusedImages: imageCollector.removeUnused, onPressure: node.refresh,
     pods: () => [...manager.workers()].filter(({ stage }) => stage === "running"),
   });
   const rotation = logRotation({ cri, clock, log, running: () => manager.runningLogs(), bytesMax: settings.containerLogMaxBytes, filesMax: settings.containerLogMaxFiles });

@@ -141,7 +141,7 @@ export class PodManager {
     if (isTerminalPhase(pod.status?.phase) || isDeleting(pod) || this.#inRuntime.get(uid)?.running) return undefined;
     const others = [...this.#workers.values()].filter((worker) => worker.uid !== uid && this.#counts(worker)).map((worker) => worker.granted);
     const { node, allocatable, pressures, worker } = this.#deps;
-    return refusalOf({ pod, others, node: node(), allocatable: allocatable(), pressures: pressures(), allowedUnsafeSysctls: worker.context.settings.allowedUnsafeSysctls });
+    return refusalOf({ os: worker.context.machine.os, pod, others, node: node(), allocatable: allocatable(), pressures: pressures(), allowedUnsafeSysctls: worker.context.settings.allowedUnsafeSysctls });
   }
 
   #counts({ stage, status }: PodWorker): boolean {
@@ -150,7 +150,7 @@ export class PodManager {
 
   judgeResize(wish: Pod): Verdict {
     const others = [...this.#workers.values()].filter((worker) => worker.uid !== wish.metadata.uid && this.#counts(worker)).map(({ granted }) => granted);
-    return judgeResize({ pod: wish, others, allocatable: this.#deps.allocatable() });
+    return judgeResize({ os: this.#deps.worker.context.machine.os, pod: wish, others, allocatable: this.#deps.allocatable() });
   }
 
   /** Something was freed: those who wait for it look again. */

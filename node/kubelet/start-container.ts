@@ -13,8 +13,9 @@ import { CriError } from "../cri/client.ts";
 import type { AuthConfig, ContainerConfig, Image, PodSandboxConfig } from "../cri/gen/runtime.v1.ts";
 import { containerConfig } from "./containers/container-config.ts";
 import { environmentOf } from "./containers/environment.ts";
-import { containerDevices, containerMounts } from "./containers/mounts.ts";
+import { containerDevices, containerMounts, HOSTS_PATH } from "./containers/mounts.ts";
 import { containerSecurityContext, namespacesOf, verifyNonRoot } from "./containers/security-context.ts";
+import { hasHostProcess, verifyNotAdministrator, windowsContainer } from "./containers/windows-container.ts";
 import { serviceEnvironment } from "./containers/service-env.ts";
 import type { KubeletContext } from "./context.ts";
 import { runHook } from "./hooks.ts";
@@ -148,26 +149,29 @@ async function configure(context: KubeletContext, start: ContainerStart, image: 
     readFileKey: async (volume, path, key) => readEnvFile(volumes.get(volume)?.hostPath, path, key),
   });
   const imageUser = { uid: image.username && !image.uid ? undefined : image.uid?.value ?? 0, username: image.uid ? "" : image.username ?? "" };
-  verifyNonRoot(pod, container, imageUser);
+  if (machine.os === "windows") verifyNotAdministrator(pod, container, imageUser.username);
+  else verifyNonRoot(pod, container, imageUser);
 
   const target = kind === "ephemeral" && "targetContainerName" in container ? container.targetContainerName : undefined;
   const targetId = target ? containerNamed(runtime, target)?.id : undefined;
   if (target && !targetId) throw new Error(`unable to find target container ${target}`);
   const range = userNamespaces.rangeOf(pod);
   const namespaces = { ...namespacesOf(pod, targetId), ...(range ? { userns_options: userNamespaceOptions(range) } : {}) };
-  const securityContext = containerSecurityContext({ pod, container, imageUser, namespaces, seccompDir: settings.seccompDir, seccompDefault: settings.seccompDefault });
+  const platform = machine.os === "windows" ? { windows: windowsContainer(pod, container, { imageUser: imageUser.username, cpus: machine.cpus }) } : {
+    linux: { resources: containerResources(pod, container, machine), security_context: containerSecurityContext({ pod, container, imageUser, namespaces, seccompDir: settings.seccompDir, seccompDefault: settings.seccompDefault }) },
+  };
 
   await mkdir(logDirectory, { recursive: true, mode: 0o755 });
   const config = containerConfig({
-    pod, container, restartCount, imageId: image.id ?? "", environment, securityContext, resources: containerResources(pod, container, machine), devices: containerDevices(container, volumes),
-    mounts: containerMounts({ pod, container, volumes, environment, podDir: podDirectory(settings.dataDir, pod.metadata.uid), hosts: hostsFile(context, pod, podIps), recursiveReadOnly: true, mounts, random }),
+    pod, container, restartCount, imageId: image.id ?? "", environment, platform, devices: containerDevices(container, volumes),
+    mounts: containerMounts({ os: machine.os, pod, container, volumes, environment, podDir: podDirectory(settings.dataDir, pod.metadata.uid), hosts: hostsFile(context, pod, podIps), recursiveReadOnly: machine.os === "linux", mounts, random }),
   });
   return { config };
 }
 
-function hostsFile({ settings }: KubeletContext, pod: Pod, podIps: readonly string[]): string | undefined {
-  if (podIps.length === 0 && !isHostNetwork(pod)) return undefined;
-  if (isHostNetwork(pod)) return existsSync("/etc/hosts") ? nodeHosts(readFileSync("/etc/hosts", "utf8"), pod.spec.hostAliases) : undefined;
+function hostsFile({ settings, machine: { os } }: KubeletContext, pod: Pod, podIps: readonly string[]): string | undefined {
+  if ((podIps.length === 0 && !isHostNetwork(pod)) || (os === "windows" && hasHostProcess(pod))) return undefined;
+  if (isHostNetwork(pod)) return existsSync(HOSTS_PATH[os]) ? nodeHosts(readFileSync(HOSTS_PATH[os], "utf8"), pod.spec.hostAliases) : undefined;
   return managedHosts(podHostname(pod, settings.clusterDomain), podIps, pod.spec.hostAliases);
 }
 

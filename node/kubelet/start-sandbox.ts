@@ -14,12 +14,12 @@ import { podLogDirectory } from "./volumes/pod-directories.ts";
 const SANDBOX_TIMEOUT_MS = 240_000;
 
 export function sandboxConfigOf(context: KubeletContext, pod: Pod, attempt: number): PodSandboxConfig {
-  const { settings, cgroups, userNamespaces, events } = context;
+  const { settings, cgroups, machine, userNamespaces, events } = context;
   const { namespace = "", name, uid } = pod.metadata;
   const { config, warnings } = podDns({ pod, host: hostResolver(settings.resolvConf), nodeIps: settings.nodeIps, clusterDns: settings.clusterDns, clusterDomain: settings.clusterDomain });
   for (const { reason, message } of warnings) events.event(podReference(pod), "Warning", reason, message);
   return sandboxConfig({
-    pod, attempt, dns: config, hostname: podHostname(pod, settings.clusterDomain), logDirectory: podLogDirectory(settings.podLogsDir, { namespace, name, uid }),
+    os: machine.os, pod, attempt, dns: config, hostname: podHostname(pod, settings.clusterDomain), logDirectory: podLogDirectory(settings.podLogsDir, { namespace, name, uid }),
     cgroupParent: cgroups.pathOf(pod), userNamespace: userNamespaces.rangeOf(pod),
   });
 }

@@ -8,6 +8,7 @@
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { windowsCgroups } from "./cgroup.windows.ts";
 import { parseMountinfo } from "./mount-table.ts";
 
 export interface CgroupLimits {
@@ -50,6 +51,7 @@ interface Hierarchy { readonly mountPoint: string; readonly controllers: Readonl
 const V1_CONTROLLERS: ReadonlySet<string> = new Set(["cpu", "cpuacct", "cpuset", "memory", "pids", "hugetlb", "devices", "freezer", "blkio", "net_cls", "net_prio", "perf_event", "rdma", "name=systemd"]);
 
 export function systemCgroups(): Cgroups {
+  if (process.platform === "win32") return windowsCgroups();
   const mounts = parseMountinfo(readFileSync("/proc/self/mountinfo", "utf8"));
   const unified = mounts.find(({ fsType, target }) => fsType === "cgroup2" && target === "/sys/fs/cgroup");
   if (unified) return unifiedCgroups(unified.target);

@@ -1,12 +1,19 @@
 /**
  * What this machine is: processors, memory, names of its kernel and system. Read once, except what changes.
  *
- * Linux only in what it reads; a file that is not there leaves its field empty.
+ * This half is Linux' (Windows': machine.windows.ts); a file that is not there leaves its field empty.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { arch, cpus, hostname, release } from "node:os";
+import { arch, cpus, hostname, release, uptime } from "node:os";
+import { windowsMachineInfo } from "./machine.windows.ts";
+
+/** Go's names. */
+export type OperatingSystem = "linux" | "windows";
 
 export interface MachineInfo {
+  readonly os: OperatingSystem;
+  /** Major, minor and build number of Windows, as in 10.0.20348. */
+  readonly windowsBuild?: string | undefined;
   readonly cpus: number;
   readonly memoryBytes: number;
   readonly swapBytes: number;
@@ -23,9 +30,13 @@ export interface MachineInfo {
 }
 
 export function machineInfo(): MachineInfo {
+  return process.platform === "win32" ? windowsMachineInfo() : linuxMachineInfo();
+}
+
+function linuxMachineInfo(): MachineInfo {
   const memory = meminfo();
   return {
-    cpus: cpus().length, memoryBytes: memory.get("MemTotal") ?? 0, swapBytes: memory.get("SwapTotal") ?? 0, hugepages: hugepages(), machineId: firstOf(["/etc/machine-id", "/var/lib/dbus/machine-id"]),
+    os: "linux", cpus: cpus().length, memoryBytes: memory.get("MemTotal") ?? 0, swapBytes: memory.get("SwapTotal") ?? 0, hugepages: hugepages(), machineId: firstOf(["/etc/machine-id", "/var/lib/dbus/machine-id"]),
     systemUuid: firstOf(["/sys/class/dmi/id/product_uuid", "/proc/device-tree/vm,uuid", "/etc/machine-id"]), bootId: firstOf(["/proc/sys/kernel/random/boot_id"]), kernelVersion: release(), osImage: osImage(), architecture: arch() === "x64" ? "amd64" : arch(), hostname: hostname().toLowerCase(),
   };
 }
@@ -41,7 +52,7 @@ export function meminfo(): ReadonlyMap<string, number> {
 
 /** Seconds since the machine started. */
 export function machineUptimeSeconds(): number {
-  return Number.parseFloat(readIfThere("/proc/uptime")) || 0;
+  return process.platform === "win32" ? uptime() : Number.parseFloat(readIfThere("/proc/uptime")) || 0;
 }
 
 /** Processes (threads, as the kernel counts them) and how many there may be. */

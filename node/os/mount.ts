@@ -1,7 +1,7 @@
 /**
  * Mounting and unmounting, and the table of what is mounted. No program of the host is used: `mount` and `umount` are called in libc.
  *
- * Linux only; Windows has nothing alike, and every call there says so (mount.windows.ts).
+ * This is Linux' notion; what there is of it on Windows: mount.windows.ts.
  */
 import { linuxMounts } from "./mount.linux.ts";
 import { windowsMounts } from "./mount.windows.ts";

@@ -1,7 +1,7 @@
 /** What the runtime is told about a container. Source: kubernetes v1.36 pkg/kubelet/kuberuntime/kuberuntime_container.go (generateContainerConfig) */
 import { join } from "node:path";
 import type { Container, EphemeralContainer, Pod } from "../../../core/api/gen/core.v1.ts";
-import type { ContainerConfig, Device, LinuxContainerResources, LinuxContainerSecurityContext, Mount, Signal } from "../../cri/gen/runtime.v1.ts";
+import type { ContainerConfig, Device, Mount, Signal } from "../../cri/gen/runtime.v1.ts";
 import { expandAll } from "./expansion.ts";
 import { containerAnnotations, containerLabels } from "./labels.ts";
 
@@ -14,11 +14,11 @@ export interface ContainerConfigFacts {
   readonly environment: ReadonlyMap<string, string>;
   readonly mounts: readonly Mount[];
   readonly devices: readonly Device[];
-  readonly resources: LinuxContainerResources;
-  readonly securityContext: LinuxContainerSecurityContext;
+  /** One of the two: what only the operating system of this machine knows. */
+  readonly platform: Pick<ContainerConfig, "linux"> | Pick<ContainerConfig, "windows">;
 }
 
-export function containerConfig({ pod, container, restartCount, imageId, environment, mounts, devices, resources, securityContext }: ContainerConfigFacts): ContainerConfig {
+export function containerConfig({ pod, container, restartCount, imageId, environment, mounts, devices, platform }: ContainerConfigFacts): ContainerConfig {
   const lookup = (name: string): string | undefined => environment.get(name);
   const stopSignal = container.lifecycle?.stopSignal;
   return {
@@ -27,7 +27,7 @@ export function containerConfig({ pod, container, restartCount, imageId, environ
     labels: containerLabels(pod, container), annotations: containerAnnotations(pod, container, restartCount), log_path: containerLogPath(container.name, restartCount),
     stdin: container.stdin, stdin_once: container.stdinOnce, tty: container.tty, mounts: [...mounts], devices: [...devices],
     envs: [...environment].map(([key, value]) => ({ key, value: Buffer.from(value) })), ...(stopSignal ? { stop_signal: stopSignal as Signal } : {}),
-    linux: { resources, security_context: securityContext },
+    ...platform,
   };
 }
 

@@ -7,16 +7,19 @@ import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Container, EphemeralContainer, Pod, VolumeMount } from "../../../core/api/gen/core.v1.ts";
 import type { Random } from "../../../core/lifecycle/random.ts";
+import type { OperatingSystem } from "../../os/machine.ts";
 import type { Mounts } from "../../os/mount.ts";
 import type { Device, Mount, MountPropagation } from "../../cri/gen/runtime.v1.ts";
-import { bindSubPath } from "../volumes/subpath.ts";
+import { bindSubPath, resolveSubPath } from "../volumes/subpath.ts";
 import type { ReadyVolume } from "../volumes/volumes.ts";
 import { expandStrictly } from "./expansion.ts";
+import { WINDOWS_HOSTS_PATH, windowsPath } from "./windows-container.ts";
 
 const PROPAGATIONS: Readonly<Record<string, MountPropagation>> = { None: "PROPAGATION_PRIVATE", HostToContainer: "PROPAGATION_HOST_TO_CONTAINER", Bidirectional: "PROPAGATION_BIDIRECTIONAL" };
-const HOSTS_PATH = "/etc/hosts";
+export const HOSTS_PATH: Readonly<Record<OperatingSystem, string>> = { linux: "/etc/hosts", windows: WINDOWS_HOSTS_PATH };
 
 export interface MountFacts {
+  readonly os: OperatingSystem;
   readonly pod: Pod;
   readonly container: Container | EphemeralContainer;
   readonly volumes: ReadonlyMap<string, ReadyVolume>;
@@ -32,13 +35,13 @@ export interface MountFacts {
 
 /** Binds subpaths and writes files as it goes. Throws an Error for the user. */
 export function containerMounts(facts: MountFacts): Mount[] {
-  const { container, podDir, hosts, random } = facts;
+  const { os, container, podDir, hosts, random } = facts;
   const result = (container.volumeMounts ?? []).map((mount, index) => volumeMount(facts, mount, index));
-  if (hosts !== undefined && !container.volumeMounts?.some(({ mountPath }) => mountPath === HOSTS_PATH)) {
+  if (hosts !== undefined && !container.volumeMounts?.some(({ mountPath }) => mountPath === HOSTS_PATH[os])) {
     const path = join(podDir, "etc-hosts");
     writeFileSync(path, hosts);
     chmodSync(path, 0o644);
-    result.push({ container_path: HOSTS_PATH, host_path: path });
+    result.push({ container_path: HOSTS_PATH[os], host_path: path });
   }
   if (container.terminationMessagePath) {
     const directory = join(podDir, "containers", container.name);
@@ -46,13 +49,13 @@ export function containerMounts(facts: MountFacts): Mount[] {
     const path = join(directory, Buffer.from(random.bytes(4)).toString("hex"));
     writeFileSync(path, "");
     chmodSync(path, 0o666); // the container may run as anyone
-    result.push({ container_path: absolute(container.terminationMessagePath), host_path: path });
+    result.push({ container_path: pathIn(os, container.terminationMessagePath), host_path: path });
   }
   return result;
 }
 
 function volumeMount(facts: MountFacts, mount: VolumeMount, index: number): Mount {
-  const { container, volumes, environment, podDir, mounts } = facts;
+  const { os, container, volumes, environment, podDir, mounts } = facts;
   const volume = volumes.get(mount.name);
   if (!volume) throw new Error(`cannot find volume "${mount.name}" to mount into container "${container.name}"`);
   const subPath = mount.subPathExpr ? expandStrictly(mount.subPathExpr, (name) => environment.get(name)) : mount.subPath ?? "";
@@ -61,14 +64,15 @@ function volumeMount(facts: MountFacts, mount: VolumeMount, index: number): Moun
 
   const readOnly = (mount.readOnly ?? false) || volume.readOnly;
   const common: Mount = {
-    container_path: absolute(mount.mountPath), readonly: readOnly, recursive_read_only: wantsRecursive(facts, mount), propagation: PROPAGATIONS[mount.mountPropagation ?? "None"] ?? "PROPAGATION_PRIVATE",
+    container_path: pathIn(os, mount.mountPath), readonly: readOnly, recursive_read_only: wantsRecursive(facts, mount),
+    propagation: os === "windows" ? "PROPAGATION_PRIVATE" : PROPAGATIONS[mount.mountPropagation ?? "None"] ?? "PROPAGATION_PRIVATE",
   };
   if (volume.image) return { ...common, image: { image: volume.image.reference }, ...(subPath === "" ? {} : { image_sub_path: subPath }) };
   const hostPath = volume.hostPath ?? "";
   if (subPath === "") return { ...common, host_path: hostPath };
   const target = join(podDir, "volume-subpaths", mount.name, container.name, String(index));
   try {
-    return { ...common, host_path: bindSubPath({ volumePath: hostPath, subPath, target }, mounts) };
+    return { ...common, host_path: os === "windows" ? resolveSubPath({ volumePath: hostPath, subPath }) : bindSubPath({ volumePath: hostPath, subPath, target }, mounts) };
   } catch (cause) {
     throw new Error(`failed to prepare subPath for volumeMount "${mount.name}" of container "${container.name}"`, { cause });
   }
@@ -88,6 +92,8 @@ export function containerDevices({ volumeDevices }: Container | EphemeralContain
   });
 }
 
-function absolute(path: string): string {
+/** As the container sees it. */
+export function pathIn(os: OperatingSystem, path: string): string {
+  if (os === "windows") return windowsPath(path);
   return path.startsWith("/") ? path : `/${path}`;
 }

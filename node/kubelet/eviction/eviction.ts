@@ -9,16 +9,16 @@ import type { EventRecorder } from "../../../core/client/events.ts";
 import { type Clock, timestamp } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
-import { processCount } from "../../os/machine.ts";
+import { type MachineInfo, processCount } from "../../os/machine.ts";
 import type { Pressure } from "../node/node-status.ts";
 import { podReference } from "../pod-spec.ts";
 import type { Stats } from "../stats/stats.ts";
 import type { PodFailure } from "../status/pod-status.ts";
-import { evictionMessage, localStorageExcess, type Observation, ranked, shortages, type Shortage, type Signal } from "./plan.ts";
+import { evictionMessage, localStorageExcess, type Observation, ranked, shortages, type Shortage, type Signal, THRESHOLDS, WINDOWS_THRESHOLDS } from "./plan.ts";
 
 interface Deps {
   readonly stats: Stats;
-  readonly memoryBytes: number;
+  readonly machine: Pick<MachineInfo, "os" | "memoryBytes">;
   readonly clock: Clock;
   readonly log: Log;
   readonly events: EventRecorder;
@@ -39,7 +39,8 @@ const PRESSURE_MS_MIN = 5 * 60_000;
 const SETTLE_MS = 30_000;
 const GRACE_SECONDS = 1;
 
-export function eviction({ stats, memoryBytes, clock, log, events, pods, removeUnusedImages, onPressure }: Deps): Eviction {
+export function eviction({ stats, machine: { os, memoryBytes }, clock, log, events, pods, removeUnusedImages, onPressure }: Deps): Eviction {
+  const thresholds = os === "windows" ? WINDOWS_THRESHOLDS : THRESHOLDS;
   const lastSeenMs = new Map<Pressure, number>();
   let current: ReadonlySet<Pressure> = new Set();
   let quietUntilMs = 0;
@@ -71,7 +72,7 @@ export function eviction({ stats, memoryBytes, clock, log, events, pods, removeU
   }
 
   async function tick(signal: AbortSignal): Promise<void> {
-    const short = shortages(await observe(signal));
+    const short = shortages(await observe(signal), thresholds);
     note(short);
     const all = pods();
     const summary = short.length > 0 || all.some(({ pod }) => hasStorageLimit(pod)) ? await stats.summary(signal) : undefined;
@@ -86,7 +87,7 @@ export function eviction({ stats, memoryBytes, clock, log, events, pods, removeU
     events.event({ kind: "Node", apiVersion: "v1", name: summary.node.nodeName, uid: summary.node.nodeName }, "Warning", "EvictionThresholdMet", `Attempting to reclaim ${first.starved}`);
     if (first.pressure === "DiskPressure") {
       await removeUnusedImages(signal);
-      if (!shortages(await observe(signal)).some(({ signal: name }) => name === first.signal)) return;
+      if (!shortages(await observe(signal), thresholds).some(({ signal: name }) => name === first.signal)) return;
     }
     const [victim] = ranked(first.starved, candidates);
     if (!victim) return void log.error("the node is short of a resource and there is no pod to evict", { resource: first.starved });

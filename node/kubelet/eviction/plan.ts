@@ -24,6 +24,11 @@ export const THRESHOLDS: readonly Threshold[] = [
   { signal: "imagefs.available", value: { fraction: 0.15 } }, { signal: "imagefs.inodesFree", value: { fraction: 0.05 } },
 ];
 
+/** On Windows: it needs more memory for itself, and its file systems count no inodes. */
+export const WINDOWS_THRESHOLDS: readonly Threshold[] = [
+  { signal: "memory.available", value: { bytes: 500 * 1024 * 1024 } }, { signal: "nodefs.available", value: { fraction: 0.1 } }, { signal: "imagefs.available", value: { fraction: 0.15 } },
+];
+
 const CONDITION: Readonly<Record<Signal, Pressure>> = {
   "memory.available": "MemoryPressure", "nodefs.available": "DiskPressure", "nodefs.inodesFree": "DiskPressure", "imagefs.available": "DiskPressure", "imagefs.inodesFree": "DiskPressure", "pid.available": "PIDPressure",
 };

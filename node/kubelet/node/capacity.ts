@@ -4,10 +4,10 @@ import { parseQuantity, quantityOf, subQuantity } from "../../../core/api/meta/q
 import type { MachineInfo } from "../../os/machine.ts";
 
 /** Upstream's hard eviction thresholds: pods may not count on the last of it. */
-export const EVICTION_HARD = { memoryAvailableBytes: 100 * 1024 * 1024, nodefsAvailableFraction: 0.1, imagefsAvailableFraction: 0.15, nodefsInodesFreeFraction: 0.05, imagefsInodesFreeFraction: 0.05 };
+export const EVICTION_HARD = { memoryAvailableBytesWindows: 500 * 1024 * 1024, memoryAvailableBytes: 100 * 1024 * 1024, nodefsAvailableFraction: 0.1, imagefsAvailableFraction: 0.15, nodefsInodesFreeFraction: 0.05, imagefsInodesFreeFraction: 0.05 };
 
 export interface CapacityFacts {
-  readonly machine: Pick<MachineInfo, "cpus" | "memoryBytes" | "hugepages">;
+  readonly machine: Pick<MachineInfo, "os" | "cpus" | "memoryBytes" | "hugepages">;
   readonly diskBytes: number;
   readonly maxPods: number;
   readonly reserved: Readonly<Record<string, string>>;
@@ -21,7 +21,7 @@ export function capacityOf({ machine, diskBytes, maxPods }: CapacityFacts): Reso
 }
 
 export function allocatableOf(facts: CapacityFacts): ResourceList {
-  const kept: Readonly<Record<string, number>> = { memory: EVICTION_HARD.memoryAvailableBytes, "ephemeral-storage": Math.floor(facts.diskBytes * EVICTION_HARD.nodefsAvailableFraction) };
+  const kept: Readonly<Record<string, number>> = { memory: facts.machine.os === "windows" ? EVICTION_HARD.memoryAvailableBytesWindows : EVICTION_HARD.memoryAvailableBytes, "ephemeral-storage": Math.floor(facts.diskBytes * EVICTION_HARD.nodefsAvailableFraction) };
   const hugepages = facts.machine.hugepages.reduce((sum, { bytes }) => sum + bytes, 0);
   return Object.fromEntries(Object.entries(capacityOf(facts)).map(([name, text]) => {
     const left = subQuantity(subQuantity(parseQuantity(text), parseQuantity(facts.reserved[name] ?? "0")), quantityOf((kept[name] ?? 0) + (name === "memory" ? hugepages : 0)));

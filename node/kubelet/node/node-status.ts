@@ -32,7 +32,7 @@ export function nodeStatusOf(facts: NodeFacts): NodeStatus {
     capacity: capacityOf(facts.capacity), allocatable: allocatableOf(facts.capacity), conditions: conditionsOf(facts), addresses: addressesOf(settings), daemonEndpoints: { kubeletEndpoint: { Port: settings.port } },
     nodeInfo: {
       machineID: machine.machineId, systemUUID: machine.systemUuid, bootID: machine.bootId, kernelVersion: machine.kernelVersion, osImage: machine.osImage,
-      containerRuntimeVersion: `${runtimeVersion?.runtime_name ?? "containerd"}://${runtimeVersion?.runtime_version?.replace(/^v/, "") ?? ""}`, kubeletVersion: settings.version, kubeProxyVersion: "", operatingSystem: "linux", architecture: machine.architecture,
+      containerRuntimeVersion: `${runtimeVersion?.runtime_name ?? "containerd"}://${runtimeVersion?.runtime_version?.replace(/^v/, "") ?? ""}`, kubeletVersion: settings.version, kubeProxyVersion: "", operatingSystem: machine.os, architecture: machine.architecture,
       ...(machine.swapBytes > 0 ? { swap: { capacity: machine.swapBytes } } : {}),
     },
     images: imagesOf(facts.images),
@@ -101,6 +101,9 @@ export function newNode({ settings, machine }: Pick<NodeFacts, "settings" | "mac
 }
 
 /** Labels that are facts; kept right on a node that is there already. */
-export function nodeLabels({ hostname }: Pick<KubeletSettings, "hostname">, { architecture }: Pick<MachineInfo, "architecture">): Record<string, string> {
-  return { "kubernetes.io/hostname": hostname, "kubernetes.io/os": "linux", "kubernetes.io/arch": architecture, "beta.kubernetes.io/os": "linux", "beta.kubernetes.io/arch": architecture };
+export function nodeLabels({ hostname }: Pick<KubeletSettings, "hostname">, { os, windowsBuild, architecture }: Pick<MachineInfo, "os" | "windowsBuild" | "architecture">): Record<string, string> {
+  return {
+    "kubernetes.io/hostname": hostname, "kubernetes.io/os": os, "kubernetes.io/arch": architecture, "beta.kubernetes.io/os": os, "beta.kubernetes.io/arch": architecture,
+    ...(windowsBuild === undefined ? {} : { "node.kubernetes.io/windows-build": windowsBuild }),
+  };
 }

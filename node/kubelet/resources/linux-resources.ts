@@ -5,6 +5,7 @@
  */
 import type { Container, EphemeralContainer, Pod, ResourceList } from "../../../core/api/gen/core.v1.ts";
 import { parseQuantity } from "../../../core/api/meta/quantity.ts";
+import type { OperatingSystem } from "../../os/machine.ts";
 import type { HugepageLimit, LinuxContainerResources } from "../../cri/gen/runtime.v1.ts";
 import { isSidecar } from "../pod-spec.ts";
 import { podLimits, podRequests, qosClass, type Quantities } from "./pod-resources.ts";
@@ -25,7 +26,12 @@ export function cpuQuota(milliCpu: number): number {
 }
 
 
-export interface Machine {
+export interface Machine extends LinuxMachine {
+  readonly os: OperatingSystem;
+  readonly cpus: number;
+}
+
+interface LinuxMachine {
   readonly memoryBytes: number;
   /** As the runtime names them: 2MB, 1GB. */
   readonly hugepageSizes: readonly string[];
@@ -33,7 +39,7 @@ export interface Machine {
   readonly countsSwap: boolean;
 }
 
-export function containerResources(pod: Pod, container: Container | EphemeralContainer, machine: Machine): LinuxContainerResources {
+export function containerResources(pod: Pod, container: Container | EphemeralContainer, machine: LinuxMachine): LinuxContainerResources {
   const { requests = {}, limits = {} } = container.resources ?? {};
   const podLevel = pod.spec.resources?.limits;
   const cpuLimit = milli(limits["cpu"] ?? podLevel?.["cpu"]);
@@ -80,7 +86,7 @@ export function oomScoreAdj(pod: Pod, container: Container | EphemeralContainer,
   return Math.max(1000 + OOM_GUARANTEED, Math.min(OOM_BEST_EFFORT - 1, adjust));
 }
 
-function hugepages(limits: ResourceList, { hugepageSizes }: Machine): HugepageLimit[] {
+function hugepages(limits: ResourceList, { hugepageSizes }: LinuxMachine): HugepageLimit[] {
   return hugepageSizes.map((size) => {
     const wanted = Object.entries(limits).find(([name]) => name.startsWith("hugepages-") && bytesOfSize(name.slice("hugepages-".length)) === bytesOfSize(size));
     return { page_size: size, limit: wanted ? whole(wanted[1]) : 0 };

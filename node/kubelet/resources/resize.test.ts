@@ -14,7 +14,7 @@ test.each<[string, ResourceRequirements, string]>([
   ["more than there is", of("3", "1Gi"), "Infeasible Node didn't have enough capacity: cpu, requested: 3000, capacity: 2000"],
   ["more than there is left", of("1500m", "1Gi"), "Deferred Node didn't have enough resource: cpu, requested: 1500, used: 600, capacity: 2000"],
 ])("%s", (_, wish, expected) => {
-  const verdict = judgeResize({ pod: pod(wish), others: [pod(of("600m", "1Gi"))], allocatable: { cpu: "2", memory: "4Gi" } });
+  const verdict = judgeResize({ os: "linux", pod: pod(wish), others: [pod(of("600m", "1Gi"))], allocatable: { cpu: "2", memory: "4Gi" } });
   expect(verdict.fits ? "fits" : `${verdict.reason} ${verdict.message}`).toBe(expected);
 });
 

@@ -8,6 +8,7 @@
 import type { Container, EphemeralContainer, Pod, ResourceList, ResourceRequirements } from "../../../core/api/gen/core.v1.ts";
 import { milliQuantity, parseQuantity, quantityOf } from "../../../core/api/meta/quantity.ts";
 import type { LinuxContainerResources } from "../../cri/gen/runtime.v1.ts";
+import type { OperatingSystem } from "../../os/machine.ts";
 import { same } from "../status/status-patch.ts";
 import { QUOTA_PERIOD_US } from "./linux-resources.ts";
 import { podRequests } from "./pod-resources.ts";
@@ -34,7 +35,8 @@ interface Shortfall { readonly reason: "Infeasible" | "Deferred"; readonly messa
 export type Verdict = { readonly fits: true } | ({ readonly fits: false } & Shortfall);
 
 /** Whether the node can grant what the pod wishes now. */
-export function judgeResize({ pod, others, allocatable }: { readonly pod: Pod; readonly others: readonly Pod[]; readonly allocatable: ResourceList }): Verdict {
+export function judgeResize({ os, pod, others, allocatable }: { readonly os: OperatingSystem; readonly pod: Pod; readonly others: readonly Pod[]; readonly allocatable: ResourceList }): Verdict {
+  if (os === "windows") return { fits: false, reason: "Infeasible", message: "In-place pod resize is not supported on Windows" };
   const wished = podRequests(pod);
   const shortfalls = RESIZABLE.flatMap((name): Shortfall[] => {
     const measure = (text: string): number => (name === "cpu" ? parseQuantity(text).milliNumber() : parseQuantity(text).number());

@@ -1,13 +1,16 @@
 /** What the runtime is told about a sandbox. Source: kubernetes v1.36 pkg/kubelet/kuberuntime/kuberuntime_sandbox.go */
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
-import type { DNSConfig, PodSandboxConfig, PortMapping, Protocol } from "../../cri/gen/runtime.v1.ts";
+import type { DNSConfig, LinuxPodSandboxConfig, PodSandboxConfig, PortMapping, Protocol } from "../../cri/gen/runtime.v1.ts";
+import type { OperatingSystem } from "../../os/machine.ts";
 import { podLabels } from "../containers/labels.ts";
 import { isPrivileged, namespacesOf } from "../containers/security-context.ts";
+import { windowsSandbox } from "../containers/windows-container.ts";
 import { isHostNetwork } from "../pod-spec.ts";
 import { sandboxResources } from "../resources/linux-resources.ts";
 import type { PodHostname } from "./hostname.ts";
 
 export interface SandboxFacts {
+  readonly os: OperatingSystem;
   readonly pod: Pod;
   readonly attempt: number;
   readonly dns: DNSConfig;
@@ -18,23 +21,29 @@ export interface SandboxFacts {
   readonly userNamespace: { readonly hostId: number; readonly length: number } | undefined;
 }
 
-export function sandboxConfig({ pod, attempt, dns, hostname, logDirectory, cgroupParent, userNamespace }: SandboxFacts): PodSandboxConfig {
-  const { runAsUser, runAsGroup, fsGroup, supplementalGroups = [], supplementalGroupsPolicy, seLinuxOptions, sysctls = [] } = pod.spec.securityContext ?? {};
+/** Throws an Error for the user. */
+export function sandboxConfig(facts: SandboxFacts): PodSandboxConfig {
+  const { os, pod, attempt, dns, hostname, logDirectory } = facts;
   const ports = portMappings(pod);
-  const { resources, overhead } = sandboxResources(pod);
   return {
     metadata: { name: pod.metadata.name, namespace: pod.metadata.namespace ?? "", uid: pod.metadata.uid, attempt },
     labels: podLabels(pod), annotations: { ...pod.metadata.annotations }, log_directory: logDirectory, dns_config: dns,
     ...(isHostNetwork(pod) ? {} : { hostname: hostname.kernelName }), ...(ports.length > 0 ? { port_mappings: ports } : {}),
-    linux: {
-      cgroup_parent: cgroupParent, resources, overhead, sysctls: Object.fromEntries(sysctls.map(({ name, value }) => [name.replaceAll("/", "."), value])),
-      security_context: {
-        privileged: isPrivileged(pod), seccomp: { profile_type: "RuntimeDefault" },
-        namespace_options: { ...namespacesOf(pod), ...(userNamespace ? { userns_options: userNamespaceOptions(userNamespace) } : {}) },
-        supplemental_groups: [...(fsGroup === undefined ? [] : [fsGroup]), ...supplementalGroups], supplemental_groups_policy: supplementalGroupsPolicy,
-        ...(runAsUser === undefined ? {} : { run_as_user: { value: runAsUser } }), ...(runAsGroup === undefined ? {} : { run_as_group: { value: runAsGroup } }),
-        ...(seLinuxOptions ? { selinux_options: seLinuxOptions } : {}),
-      },
+    ...(os === "windows" ? { windows: windowsSandbox(pod) } : { linux: linuxSandbox(facts) }),
+  };
+}
+
+function linuxSandbox({ pod, cgroupParent, userNamespace }: SandboxFacts): LinuxPodSandboxConfig {
+  const { runAsUser, runAsGroup, fsGroup, supplementalGroups = [], supplementalGroupsPolicy, seLinuxOptions, sysctls = [] } = pod.spec.securityContext ?? {};
+  const { resources, overhead } = sandboxResources(pod);
+  return {
+    cgroup_parent: cgroupParent, resources, overhead, sysctls: Object.fromEntries(sysctls.map(({ name, value }) => [name.replaceAll("/", "."), value])),
+    security_context: {
+      privileged: isPrivileged(pod), seccomp: { profile_type: "RuntimeDefault" },
+      namespace_options: { ...namespacesOf(pod), ...(userNamespace ? { userns_options: userNamespaceOptions(userNamespace) } : {}) },
+      supplemental_groups: [...(fsGroup === undefined ? [] : [fsGroup]), ...supplementalGroups], supplemental_groups_policy: supplementalGroupsPolicy,
+      ...(runAsUser === undefined ? {} : { run_as_user: { value: runAsUser } }), ...(runAsGroup === undefined ? {} : { run_as_group: { value: runAsGroup } }),
+      ...(seLinuxOptions ? { selinux_options: seLinuxOptions } : {}),
     },
   };
 }

@@ -36,6 +36,7 @@ test("what a pod is called", () => {
 
 test("what the runtime is told", () => {
   const config = sandboxConfig({
+    os: "linux",
     pod: pod({ containers: [{ name: "a", ports: [{ containerPort: 80, hostPort: 8080 }, { containerPort: 81 }], securityContext: { privileged: true } }], shareProcessNamespace: true, securityContext: { fsGroup: 7, sysctls: [{ name: "net/ipv4/ip_forward", value: "1" }] } }),
     attempt: 1, dns: {}, hostname: { hostname: "web-0", domain: "", kernelName: "web-0" }, logDirectory: "/l", cgroupParent: "/kubepods/podu1", userNamespace: undefined,
   });

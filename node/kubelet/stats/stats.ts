@@ -21,6 +21,7 @@ import type { RuntimePod } from "../runtime-pod.ts";
 import type { KubeletSettings } from "../settings.ts";
 import { podDirectory, volumeDirectory } from "../volumes/pod-directories.ts";
 import { type DirectoryUsage, directoryUsage, fileSystemUsage, type FileSystemUsage } from "./disk-usage.ts";
+import { fromWindows } from "./windows-stats.ts";
 
 interface Deps {
   readonly settings: KubeletSettings;
@@ -91,9 +92,10 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods }: 
     };
   }
 
-  async function podStats({ attributes, linux }: PodSandboxStats, known: { readonly pod: Pod; readonly runtime: RuntimePod } | undefined, { disk, images, signal }: { readonly disk: FileSystemUsage; readonly images: FileSystemUsage; readonly signal: AbortSignal }): Promise<PodStats | undefined> {
+  async function podStats({ attributes, linux: own, windows }: PodSandboxStats, known: { readonly pod: Pod; readonly runtime: RuntimePod } | undefined, { disk, images, signal }: { readonly disk: FileSystemUsage; readonly images: FileSystemUsage; readonly signal: AbortSignal }): Promise<PodStats | undefined> {
     const labels = attributes?.labels ?? {};
     const uid = labels[POD_UID];
+    const linux = own ?? (windows && fromWindows(windows));
     if (uid === undefined || !linux) return undefined;
     const time = timestamp(clock.nowMs());
     const volumes = known ? await Promise.all(localVolumes(settings.dataDir, known.pod).map(async ({ name, path }) => ({ name, ...fsStats(disk, time), ...used(await usageOf(path, signal)) }))) : [];
@@ -159,6 +161,7 @@ function interfaceStats({ name = "", rx_bytes, rx_errors, tx_bytes, tx_errors }:
 
 /** The host's interfaces, the one with the default route first. */
 function hostNetwork(time: string): NetworkStats {
+  if (process.platform === "win32") return { time, name: "", interfaces: [] }; // its counters are another interface's: not read yet
   const interfaces = readFileSync(join("/proc", "net", "dev"), "utf8").split("\n").slice(2).flatMap((line) => {
     const [name, numbers] = line.split(":");
     const n = (numbers ?? "").trim().split(/\s+/).map(Number);

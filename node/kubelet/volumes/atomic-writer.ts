@@ -38,16 +38,22 @@ export async function writePayload(directory: string, payload: Payload, { clock,
     await mkdir(dirname(target), { recursive: true, mode: 0o755 });
     await writeFile(target, data);
     await chmod(target, mode);
-    if (uid !== undefined) await chown(target, uid, -1);
+    if (uid !== undefined && process.platform !== "win32") await chown(target, uid, -1);
   }
   await prepare(freshPath);
-  await symlinkAnew(fresh, join(directory, DATA_NEXT));
-  await rename(join(directory, DATA_NEXT), join(directory, DATA));
+  await swapData(directory, fresh);
   await syncLinks(directory, payload);
   for (const { name } of await readdir(directory, { withFileTypes: true })) {
     if (name.startsWith("..") && name !== DATA && name !== fresh) await rm(join(directory, name), { recursive: true, force: true });
   }
   return true;
+}
+
+/** Points ..data to `fresh`. Windows cannot rename over a link to a directory: there it is missing for a moment, as it is upstream. */
+async function swapData(directory: string, fresh: string): Promise<void> {
+  if (process.platform === "win32") return await symlinkAnew(fresh, join(directory, DATA), "dir");
+  await symlinkAnew(fresh, join(directory, DATA_NEXT), "dir");
+  await rename(join(directory, DATA_NEXT), join(directory, DATA));
 }
 
 function validatePath(path: string): void {
@@ -58,7 +64,8 @@ function validatePath(path: string): void {
 /** The user's links, one for each first component; those of files that are gone go. */
 async function syncLinks(directory: string, payload: Payload): Promise<void> {
   const wanted = new Set([...payload.keys()].map((path) => path.split("/")[0]!));
-  for (const name of wanted) if ((await readlinkIfThere(join(directory, name))) !== join(DATA, name)) await symlinkAnew(join(DATA, name), join(directory, name));
+  const typeOf = (name: string): "dir" | "file" => (payload.has(name) ? "file" : "dir");
+  for (const name of wanted) if ((await readlinkIfThere(join(directory, name))) !== join(DATA, name)) await symlinkAnew(join(DATA, name), join(directory, name), typeOf(name));
   for (const { name } of await readdir(directory, { withFileTypes: true })) if (!name.startsWith("..") && !wanted.has(name)) await rm(join(directory, name), { recursive: true, force: true });
 }
 
@@ -70,6 +77,7 @@ async function holds(directory: string, payload: Payload): Promise<boolean> {
     const path = join(directory, name);
     if (!wanted || !Buffer.from(wanted.data).equals(await readFile(path))) return false;
     const { mode, uid } = await stat(path);
+    if (process.platform === "win32") continue; // it has other rights, and no owners by number
     if ((mode & 0o700) !== (wanted.mode & 0o700) || (wanted.uid !== undefined && uid !== wanted.uid)) return false; // group bits change with fsGroup
   }
   return true;
@@ -87,9 +95,10 @@ async function filesIn(directory: string, prefix: string): Promise<string[] | un
   return nested.flat();
 }
 
-async function symlinkAnew(target: string, path: string): Promise<void> {
+/** `type` matters to Windows only, which must know before whether it is a directory. */
+async function symlinkAnew(target: string, path: string, type: "dir" | "file"): Promise<void> {
   await rm(path, { recursive: true, force: true });
-  await symlink(target, path);
+  await symlink(target, path, type);
 }
 
 async function readlinkIfThere(path: string): Promise<string | undefined> {
@@ -113,6 +122,7 @@ function timestampName(ms: number): string {
  * Source: kubernetes v1.36 pkg/volume/volume_linux.go
  */
 export async function setVolumeOwnership(root: string, { gid, readOnly, onlyIfRootDiffers }: { readonly gid: number; readonly readOnly: boolean; readonly onlyIfRootDiffers: boolean }): Promise<void> {
+  if (process.platform === "win32") return; // fsGroup is Linux' alone
   const setgid = 0o2000;
   const rights = readOnly ? 0o440 : 0o660;
   const wantedDirectory = (mode: number): number => (mode & 0o7777) | rights | 0o110 | setgid;

@@ -4,8 +4,8 @@
  *
  * Source: kubernetes v1.36 pkg volume/util/subpath/subpath_linux.go (the same guarantees)
  */
-import { chmodSync, closeSync, constants, existsSync, fstatSync, mkdirSync, openSync, realpathSync, writeFileSync } from "node:fs";
-import { dirname, join, relative, sep } from "node:path";
+import { chmodSync, closeSync, constants, existsSync, fstatSync, mkdirSync, openSync, realpathSync, statSync, writeFileSync } from "node:fs";
+import { dirname, isAbsolute, join, relative, sep } from "node:path";
 import type { Mounts } from "../../os/mount.ts";
 
 /** O_PATH: a place in the file system, not its content. */
@@ -39,6 +39,16 @@ export function bindSubPath({ volumePath, subPath, target }: SubPath, mounts: Mo
   }
 }
 
+/** On Windows, where nothing can be bound: the path itself, made if it is missing. Throws an Error when it leads out of the volume. */
+export function resolveSubPath({ volumePath, subPath }: Pick<SubPath, "volumePath" | "subPath">): string {
+  const root = realpathSync(volumePath);
+  makeDirectories(root, subPath);
+  const found = realpathSync(join(root, subPath));
+  const inside = relative(root, found);
+  if (inside === ".." || inside.startsWith(`..${sep}`) || isAbsolute(inside)) throw new Error(`subpath "${join(volumePath, subPath)}" not within volume path "${volumePath}"`);
+  return found;
+}
+
 /** Opens `path` below `root`, component by component, following no links. */
 function walk(root: string, path: string): number {
   let at = openSync(root, O_PATH | constants.O_NOFOLLOW);
@@ -60,9 +70,7 @@ function walk(root: string, path: string): number {
 /** Makes what is missing of the path, with the rights of the volume; stops at the first component that is there and no directory. */
 function makeDirectories(root: string, subPath: string): void {
   if (existsSync(join(root, subPath))) return;
-  const place = openSync(root, O_PATH);
-  const mode = fstatSync(place).mode & 0o7777;
-  closeSync(place);
+  const mode = statSync(root).mode & 0o7777;
   let at = root;
   for (const name of subPath.split("/").filter((part) => part !== "" && part !== ".")) {
     at = join(at, name);
