@@ -43,6 +43,9 @@ test.each([
   ["services", { "services.nodeports": "1" }, stored("v1", "Service", "default/s", { spec: { type: "NodePort", ports: [{ port: 1 }] } })],
   ["services", { "services.loadbalancers": "1" }, stored("v1", "Service", "default/s", { spec: { type: "LoadBalancer", ports: [] } })],
   ["persistentvolumeclaims", { "gold.storageclass.storage.k8s.io/requests.storage": "1Gi" }, stored("v1", "PersistentVolumeClaim", "default/s", { spec: { storageClassName: "gold", resources: { requests: { storage: "1Gi" } } } })],
+  ["resourceclaims.resource.k8s.io", { "gpu.deviceclass.resource.k8s.io/devices": "3" }, stored("resource.k8s.io/v1", "ResourceClaim", "default/s", {
+    spec: { devices: { requests: [{ name: "a", exactly: { deviceClassName: "gpu", allocationMode: "ExactCount", count: 1 } }, { name: "b", firstAvailable: [{ name: "x", deviceClassName: "gpu", allocationMode: "ExactCount", count: 2 }, { name: "y", deviceClassName: "gpu", allocationMode: "ExactCount", count: 1 }] }] } },
+  })],
   ["pods", { "requests.vendor.example/gpu": "1" }, pod({ containers: [{ name: "c", resources: { requests: { "vendor.example/gpu": "1" }, limits: {} } }] })],
 ] as const)("%s are counted as %o", async (resource, hard, object) => {
   const names = Object.keys(hard);

@@ -1,13 +1,14 @@
 /**
- * What objects of each resource take of a quota. Pods, Services and PersistentVolumeClaims are measured, all others counted (count/<resource>.<group>).
+ * What objects of each resource take of a quota. Pods, Services, PersistentVolumeClaims and ResourceClaims are measured, all others counted (count/<resource>.<group>).
  *
  * Source: kubernetes v1.36 pkg/quota/v1/evaluator/core, apiserver/pkg/quota/v1/generic/evaluator.go, pkg/quota/v1/install/registry.go
  */
 import type { PersistentVolumeClaim, Pod, ResourceQuota, ScopedResourceSelectorRequirement, Service } from "../gen/core.v1.ts";
+import type { DeviceSubRequest, ResourceClaim } from "../gen/resource.v1.ts";
 import { formatGroupResource, type GroupResource } from "../meta/gvk.ts";
 import type { ApiObject } from "../meta/object-meta.ts";
 import { compareQuantity, parseQuantity, quantityOf } from "../meta/quantity.ts";
-import type { Amounts } from "./amounts.ts";
+import { add, type Amounts } from "./amounts.ts";
 import { isPodInScope, isPodResource, isSelected, isTerminating, podProblem, podUsage } from "./pod-usage.ts";
 
 export interface Evaluator {
@@ -38,6 +39,7 @@ export function evaluatorOf(resource: GroupResource): Evaluator | undefined {
     case "pods": return PODS;
     case "services": return SERVICES;
     case "persistentvolumeclaims": return CLAIMS;
+    case "resourceclaims.resource.k8s.io": return RESOURCE_CLAIMS;
     default: return counting(name);
   }
 }
@@ -52,6 +54,7 @@ export function resourcesBehind(quotaName: string): GroupResource | undefined {
   if (ALIASED.has(quotaName)) return { group: "", resource: quotaName };
   if (isService(quotaName)) return { group: "", resource: "services" };
   if (isClaim(quotaName)) return { group: "", resource: "persistentvolumeclaims" };
+  if (isResourceClaim(quotaName)) return { group: "resource.k8s.io", resource: "resourceclaims" };
   return isPodResource(quotaName) ? { group: "", resource: "pods" } : undefined;
 }
 
@@ -131,4 +134,29 @@ function attributesClasses({ spec, status }: Readonly<PersistentVolumeClaim>): s
 
 function claimMoved(next: Readonly<PersistentVolumeClaim>, old: Readonly<PersistentVolumeClaim>): boolean {
   return next.status?.allocatedResources?.["storage"] !== old.status?.allocatedResources?.["storage"] || attributesClasses(next).toSorted().join() !== attributesClasses(old).toSorted().join();
+}
+
+const OF_DEVICE_CLASS = ".deviceclass.resource.k8s.io/devices";
+/** What "all devices" is counted as. Source: resource.k8s.io/v1 AllocationResultsMaxSize */
+const DEVICES_MAX = 32;
+
+function isResourceClaim(name: string): boolean { return name === "count/resourceclaims.resource.k8s.io" || name.endsWith(OF_DEVICE_CLASS); }
+
+const RESOURCE_CLAIMS: Evaluator = {
+  covers: isResourceClaim,
+  usage(object) {
+    let usage: Amounts = new Map([["count/resourceclaims.resource.k8s.io", ONE]]);
+    for (const { exactly, firstAvailable = [] } of (object as ResourceClaim).spec?.devices?.requests ?? []) {
+      const most = new Map<string, number>(); // of alternatives, each class at its most
+      for (const one of firstAvailable.length > 0 ? firstAvailable : exactly ? [exactly] : []) most.set(one.deviceClassName, Math.max(most.get(one.deviceClassName) ?? 0, devicesOf(one)));
+      usage = add(usage, new Map([...most].map(([name, count]) => [`${name}${OF_DEVICE_CLASS}`, quantityOf(count)])));
+    }
+    return usage;
+  },
+  isInScope: () => false, problem: () => undefined,
+  handles: ({ operation, subresource }) => subresource === "" && (operation === "CREATE" || operation === "UPDATE"),
+};
+
+function devicesOf({ allocationMode, count }: Pick<DeviceSubRequest, "allocationMode" | "count">): number {
+  return allocationMode === "All" ? DEVICES_MAX : allocationMode === "ExactCount" ? count ?? 0 : 0;
 }
