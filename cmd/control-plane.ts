@@ -7,6 +7,7 @@
 import type { KeyObject } from "node:crypto";
 import { admissionChain } from "../core/admission/chain.ts";
 import { admissionPlugins } from "../core/admission/plugins.ts";
+import { mutatingWebhooks, validatingWebhooks } from "../core/admission/webhook/webhook.ts";
 import type { Descriptions } from "../core/api/openapi/schema.ts";
 import type { UserInfo } from "../core/api/request/user.ts";
 import { builtInResources } from "../core/api/schema/resources.ts";
@@ -63,6 +64,7 @@ import { type HealthCheck, healthPaths, metricsPath, versionPath } from "../core
 import { httpFront } from "../core/server/http.ts";
 import { inProcessTransport } from "../core/server/in-process.ts";
 import { kubernetesEndpoints } from "../core/server/kubernetes-endpoints.ts";
+import { objectVersions } from "../core/server/object-versions.ts";
 import { openApiPaths } from "../core/server/openapi.ts";
 import { METRICS_ROWS, metricsHandlers } from "../core/server/metrics-api/metrics-api.ts";
 import type { NodeProxyDeps } from "../core/server/node-proxy/backend.ts";
@@ -190,6 +192,12 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const nodeProxy = nodeProxyHandlers(nodes);
   const metricsApi = metricsHandlers(nodes);
 
+  const webhooks = {
+    mutating: informers.of(refs.MUTATING_WEBHOOK_CONFIGURATIONS), validating: informers.of(refs.VALIDATING_WEBHOOK_CONFIGURATIONS), endpointSlices: informers.of(refs.ENDPOINT_SLICES),
+    namespaces: lookup(informers.of(refs.NAMESPACES), loopbackClient().resource(refs.NAMESPACES)), services: lookup(informers.of(refs.SERVICES), loopbackClient().resource(refs.SERVICES)),
+    versions: objectVersions(registry), dialer: tunnel.dialer, clock, random, log: log.with({ part: "admission webhooks" }),
+  };
+
   const handler = apiHandler({
     registry, cache, authenticator, authorizer, clock, random, metrics,
     log: log.with({ part: "server" }),
@@ -198,7 +206,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       return wanted ? impersonate(wanted, attributes, authorizer) : attributes.user;
     },
     admission: admissionChain(admissionPlugins({
-      informers, client: loopbackClient(), authorizer, escalationGuard: escalationGuard(authorizer, resolver), clock, random,
+      informers, client: loopbackClient(), authorizer, escalationGuard: escalationGuard(authorizer, resolver), clock, random, webhooks: [mutatingWebhooks(webhooks), validatingWebhooks(webhooks)],
       resourcesOf: ({ group, version, kind }) => registry.rows().filter((row) => row.group === group && row.version === version && row.kind === kind),
       ...pluginSettings(settings.kubeApiserverArg),
     })),

@@ -25,6 +25,7 @@ import { ownerReferencesPermissionEnforcement } from "./owner-references.ts";
 import type { AdmissionPlugin } from "./plugin.ts";
 import { admissionPlugins } from "./plugins.ts";
 import { defaultStorageClass, persistentVolumeClaimResize, storageObjectInUseProtection } from "./storage.ts";
+import { Reinvocation } from "./reinvocation.ts";
 
 const signal = new AbortController().signal;
 
@@ -64,7 +65,7 @@ describe("NamespaceLifecycle", () => {
 
   test("the refusal names its cause", async () => {
     const { plugin } = await world();
-    const error: StatusError = await Promise.resolve(plugin.admit!(admissionRequest({ resource: "configmaps", namespace: "going", object }))).catch((one: StatusError) => one) as StatusError;
+    const error: StatusError = await Promise.resolve(plugin.admit!(admissionRequest({ resource: "configmaps", namespace: "going", object }), new Reinvocation())).catch((one: StatusError) => one) as StatusError;
     expect(error.status.details).toEqual({ name: "x", kind: "configmaps", causes: [{ reason: "NamespaceTerminating", message: "namespace going is being terminated", field: "metadata.namespace" }] });
   });
 

@@ -1,6 +1,7 @@
 /** Admission: the last word on a write before it reaches the registry. Mutating plug-ins run first, then validating ones. */
 import type { ApiObject } from "../api/meta/object-meta.ts";
 import type { UserInfo } from "../api/request/user.ts";
+import type { Reinvocation } from "./reinvocation.ts";
 
 export type Operation = "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
 
@@ -36,7 +37,7 @@ export interface AdmissionPlugin {
   /** Cheap: called for every write. */
   handles(request: AdmissionRequest): boolean;
   /** May change `request.object`. Throws StatusError to refuse. */
-  admit?(request: AdmissionRequest): Promise<void> | void;
+  admit?(request: AdmissionRequest, reinvocation: Reinvocation): Promise<void> | void;
   /** Changes nothing. Throws StatusError to refuse. */
   validate?(request: AdmissionRequest): Promise<void> | void;
 }

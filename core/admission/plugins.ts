@@ -3,8 +3,9 @@
  *
  *   const chain = admissionChain(admissionPlugins({ client, informers, authorizer, … }));
  *
- * Those of upstream's default set that are not here: PodSecurity, the webhooks and the CEL policies, which stand in folders of their
- * own and are added by the composition root at the end; PodGroupProtection, ClusterTrustBundleAttest, PodGroupWorkloadExists, JobValidation,
+ * The webhooks stand in webhook/ and are given by the composition root, which knows how to reach them.
+ *
+ * Those of upstream's default set that are not here: PodSecurity and the CEL policies; PodGroupProtection, ClusterTrustBundleAttest, PodGroupWorkloadExists, JobValidation,
  * NodeDeclaredFeatureValidator, which act on resources or fields behind gates that are off.
  *
  * Source: kubernetes v1.36 pkg/kubeapiserver/options/plugins.go
@@ -61,6 +62,8 @@ export interface AdmissionDeps {
   readonly enabled?: readonly string[];
   readonly disabled?: readonly string[];
   readonly tolerationSeconds?: DefaultTolerationSecondsOptions;
+  /** mutatingWebhooks(…) and validatingWebhooks(…) */
+  readonly webhooks?: readonly AdmissionPlugin[];
 }
 
 /** Throws for a name that is no plug-in's. */
@@ -72,7 +75,7 @@ export function admissionPlugins(deps: AdmissionDeps): AdmissionPlugin[] {
   return [...all.filter(on), rbacEscalation(deps.escalationGuard)];
 }
 
-function orderedPlugins({ client, informers, authorizer, resourcesOf = builtInResourcesOf, clock, random, tolerationSeconds }: AdmissionDeps): AdmissionPlugin[] {
+function orderedPlugins({ client, informers, authorizer, resourcesOf = builtInResourcesOf, clock, random, tolerationSeconds, webhooks = [] }: AdmissionDeps): AdmissionPlugin[] {
   const informer = <T extends ApiObject>(ref: ResourceRef<T>): Informer<T> => informers.of(ref);
   const find = <T extends ApiObject>(ref: ResourceRef<T>): Lookup<T> => lookup(informer(ref), client.resource(ref));
   const nodes = find(NODES);
@@ -97,6 +100,7 @@ function orderedPlugins({ client, informers, authorizer, resourcesOf = builtInRe
     denyServiceExternalIps,
     podTopologyLabels({ nodes }),
     podResizeValidator({ nodes }),
+    ...webhooks,
     resourceQuotaAdmission({ quotas: informer(RESOURCE_QUOTAS), client: client.resource(RESOURCE_QUOTAS), clock }), // last: what it lets through is noted
   ];
 }

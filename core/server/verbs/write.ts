@@ -175,6 +175,7 @@ export function writeOptions(scope: Scope, operation: Operation, query: WriteQue
         throw forbidden({ group: served.row.group, resource: served.row.plural }, next?.metadata.name ?? "", "create not allowed while custom resource definition is terminating");
       await server.admission.admit(admissionRequest(scope, { operation: actual, next, old, query }));
       if (!next) return;
+      placeInNamespace(scope, next); // a webhook may have had other ideas
       dropRepeatedOwners(scope, next, "admission");
       if (next.kind === served.row.kind) served.applyDefaults(next);
     },

@@ -1,0 +1,83 @@
+/**
+ * One question to a webhook: POST of a review, and the review that comes back.
+ *
+ * Errors read as Go's HTTP client prints them: Post "https://hook.ns.svc:443/path?timeout=10s": context deadline exceeded
+ *
+ * Source: kubernetes v1.36 client-go/rest/request.go, apimachinery/pkg/api/errors NewGenericServerResponse
+ */
+import { Readable } from "node:stream";
+import type { WebhookClientConfig } from "../../api/gen/admissionregistration.v1.ts";
+import { parseJson } from "../../api/codec/json.ts";
+import { encodeJson } from "../../api/codec/json.ts";
+import type { Clock } from "../../lifecycle/clock.ts";
+import { http1Request } from "../../net/http1-client.ts";
+import { addressOf, type DialDeps } from "./dial.ts";
+
+export interface CallDeps extends DialDeps { readonly clock: Clock }
+
+export interface Question {
+  readonly config: WebhookClientConfig;
+  readonly review: unknown;
+  readonly timeoutSeconds: number;
+  readonly signal: AbortSignal;
+}
+
+/** An answer holds at most a patch of an object, in base64: an object is at most 3 MiB. */
+const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
+
+/** Throws an Error that says why there is no answer. */
+export async function ask({ config, review, timeoutSeconds, signal }: Question, deps: CallDeps): Promise<unknown> {
+  const address = addressOf(config, deps);
+  const query = `?timeout=${timeoutSeconds}s`;
+  const late = new AbortController();
+  const alarm = deps.clock.after(timeoutSeconds * 1000, () => late.abort());
+  const either = AbortSignal.any([signal, late.signal]);
+  try {
+    const { status, text } = await exchange({ target: address.path + query, host: address.host, connect: () => address.connect(either), body: encodeJson(review) }, either).catch((cause: Error) => {
+      const why = late.signal.aborted ? "context deadline exceeded" : signal.aborted ? "context canceled" : cause.message;
+      throw new Error(`Post ${JSON.stringify(address.url + query)}: ${why}`, { cause });
+    });
+    if (status < 200 || status > 206) throw new Error(serverSaid(status, text));
+    return parsed(text);
+  } finally {
+    alarm.cancel();
+  }
+}
+
+interface Exchange { readonly target: string; readonly host: string; connect(): Promise<import("node:stream").Duplex>; readonly body: Uint8Array }
+
+async function exchange({ target, host, connect, body }: Exchange, signal: AbortSignal): Promise<{ readonly status: number; readonly text: string }> {
+  const connection = await connect();
+  const headers = [["Host", host], ["User-Agent", "kube-apiserver-admission"], ["Content-Length", String(body.length)], ["Accept", "application/json, */*"], ["Content-Type", "application/json"]] as const;
+  const response = await http1Request(connection, { method: "POST", target, headers, body: Readable.from([Buffer.from(body)]) }, signal);
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of response.body as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > ANSWER_BYTES_MAX) throw new Error(`response body is longer than ${ANSWER_BYTES_MAX} bytes`); // leaving the loop closes the connection
+    chunks.push(chunk);
+  }
+  return { status: response.status, text: Buffer.concat(chunks, length).toString() };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return parseJson(text).value;
+  } catch (cause) {
+    throw new Error(`couldn't get version/kind; json parse error: ${(cause as Error).message}`, { cause });
+  }
+}
+
+const BY_STATUS: Readonly<Record<number, string>> = {
+  400: "the server rejected our request for an unknown reason", 401: "the server has asked for the client to provide credentials", 404: "the server could not find the requested resource",
+  405: "the server does not allow this method on the requested resource", 409: "the server reported a conflict", 429: "the server has received too many requests and has asked us to try again later",
+  503: "the server is currently unable to handle the request", 504: "the server was unable to return a response in the time allotted, but may still be processing the request",
+};
+
+function serverSaid(status: number, text: string): string {
+  const told = text.trim();
+  if (status === 403) return told || "the server rejected our request due to an error in our request"; // what it says is for us
+  const known = BY_STATUS[status];
+  if (known) return known;
+  return status >= 500 ? `an error on the server (${JSON.stringify(told || "unknown")}) has prevented the request from succeeding` : `the server responded with the status code ${status} but did not return more information`;
+}

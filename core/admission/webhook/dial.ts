@@ -1,0 +1,120 @@
+/**
+ * A verified TLS connection to a webhook: at its URL, or behind its Service.
+ *
+ * A Service is reached at one of its ready endpoints, on the way the server reaches pods (through the tunnel of their node, if there is one): no
+ * kube-proxy need run where the server runs. The certificate must be for <service>.<namespace>.svc.
+ *
+ * Source: kubernetes v1.36 apiserver/pkg/util/{webhook/client.go,proxy/proxy.go}
+ */
+import { isIP } from "node:net";
+import type { Duplex } from "node:stream";
+import { checkServerIdentity, connect as connectTls, type TLSSocket } from "node:tls";
+import type { WebhookClientConfig } from "../../api/gen/admissionregistration.v1.ts";
+import type { Service } from "../../api/gen/core.v1.ts";
+import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
+import { notFound, serviceUnavailable } from "../../api/meta/status-error.ts";
+import type { Informer } from "../../client/informer.ts";
+import type { Lookup } from "../../client/lookup.ts";
+import type { Random } from "../../lifecycle/random.ts";
+
+export interface WebhookDialer {
+  connect(target: { readonly nodeName: string | undefined; readonly host: string; readonly port: number; readonly signal: AbortSignal }): Promise<Duplex>;
+}
+
+export interface DialDeps {
+  readonly dialer: WebhookDialer;
+  readonly services: Lookup<Service>;
+  readonly endpointSlices: Informer<EndpointSlice>;
+  readonly random: Random;
+}
+
+export interface Address {
+  /** https://host[:port]/path, as errors name it. */
+  readonly url: string;
+  /** For the Host header. */
+  readonly host: string;
+  readonly path: string;
+  connect(signal: AbortSignal): Promise<Duplex>;
+}
+
+const HTTPS_PORT = 443;
+
+export function addressOf({ url, service, caBundle }: WebhookClientConfig, deps: DialDeps): Address {
+  const ca = caBundle ? Buffer.from(caBundle, "base64").toString() : undefined;
+  if (service) {
+    const { name, namespace, path = "", port = HTTPS_PORT } = service;
+    const serverName = `${name}.${namespace}.svc`;
+    const host = `${serverName}:${port}`;
+    const full = path.startsWith("/") ? path : `/${path}`;
+    return { url: `https://${host}${full}`, host, path: full, connect: async (signal) => verified(await deps.dialer.connect({ ...(await endpointOf(deps, { name, namespace, port }, signal)), signal }), { ca, serverName, signal }) };
+  }
+  const { hostname, port, host, pathname } = new URL(url ?? "");
+  const plain = hostname.replace(/^\[|\]$/g, "");
+  return { url: url!, host, path: pathname, connect: async (signal) => verified(await deps.dialer.connect({ nodeName: undefined, host: plain, port: Number(port || HTTPS_PORT), signal }), { ca, serverName: plain, signal }) };
+}
+
+const SERVICE_TYPES = ["ClusterIP", "LoadBalancer", "NodePort"];
+
+async function endpointOf({ services, endpointSlices, random }: DialDeps, { name, namespace, port }: { readonly name: string; readonly namespace: string; readonly port: number }, signal: AbortSignal): Promise<{ readonly nodeName: string | undefined; readonly host: string; readonly port: number }> {
+  const service = await services.find(namespace, name, signal);
+  if (!service) throw notFound({ group: "", resource: "services" }, name);
+  const { type = "ClusterIP", ports = [], ipFamilies = [] } = service.spec ?? {};
+  if (!SERVICE_TYPES.includes(type)) throw new Error(`unsupported service type ${JSON.stringify(type)}`);
+  const servicePort = ports.find((one) => one.port === port);
+  if (!servicePort) throw serviceUnavailable(`no service port ${port} found for service ${JSON.stringify(name)}`);
+  const slices = [...endpointSlices.inNamespace(namespace)].filter(({ metadata }) => metadata.labels?.["kubernetes.io/service-name"] === name);
+  const candidates = slices.flatMap((slice) => {
+    const target = slice.ports?.find((one) => (one.name ?? "") === (servicePort.name ?? ""))?.port;
+    return target === undefined ? [] : (slice.endpoints ?? []).filter(({ conditions }) => conditions?.ready !== false).map(({ addresses, nodeName }) => ({ host: addresses[0]!, port: target, nodeName, preferred: slice.addressType === ipFamilies[0] }));
+  });
+  const first = candidates.filter(({ preferred }) => preferred);
+  const pool = first.length > 0 ? first : candidates;
+  const chosen = pool[Math.floor(random.next() * pool.length)];
+  if (!chosen) throw serviceUnavailable(`no endpoints available for service ${JSON.stringify(name)}`);
+  return chosen;
+}
+
+/** Closes the connection when it cannot be trusted. Without `ca`: whom this machine trusts. */
+async function verified(connection: Duplex, { ca, serverName, signal }: { readonly ca: string | undefined; readonly serverName: string; readonly signal: AbortSignal }): Promise<Duplex> {
+  const { promise, resolve, reject } = Promise.withResolvers<TLSSocket>();
+  const socket = connectTls({
+    socket: connection, ALPNProtocols: ["http/1.1"], rejectUnauthorized: true, ...(ca === undefined ? {} : { ca }), ...(isIP(serverName) ? {} : { servername: serverName }),
+    checkServerIdentity: () => undefined, // below, for names and addresses alike
+  });
+  const onError = (error: NodeJS.ErrnoException): void => reject(new Error(tlsReason(error), { cause: error }));
+  const onClose = (): void => reject(new Error("EOF"));
+  const quit = (): void => reject(new Error("context canceled"));
+  socket.once("secureConnect", () => {
+    const wrong = checkServerIdentity(serverName, socket.getPeerCertificate());
+    if (wrong) reject(new Error(`tls: failed to verify certificate: x509: ${namesOf(socket)}, not ${serverName}`, { cause: wrong }));
+    else if (!socket.authorized) onError(Object.assign(new Error(String(socket.authorizationError)), { code: String(socket.authorizationError) }));
+    else resolve(socket);
+  }).on("error", onError).on("close", onClose);
+  signal.addEventListener("abort", quit, { once: true });
+  if (signal.aborted) quit();
+  try {
+    return await promise;
+  } catch (error) {
+    socket.on("error", () => undefined); // what comes now comes after the end
+    socket.destroy();
+    connection.destroy();
+    throw error;
+  } finally {
+    signal.removeEventListener("abort", quit);
+    socket.off("error", onError).off("close", onClose);
+  }
+}
+
+function namesOf(socket: TLSSocket): string {
+  const names = (socket.getPeerCertificate().subjectaltname ?? "").split(", ").map((one) => one.replace(/^(DNS|IP Address):/, "")).filter((one) => one !== "");
+  return names.length > 0 ? `certificate is valid for ${names.join(", ")}` : "certificate is not valid for any names";
+}
+
+const UNKNOWN_AUTHORITY: ReadonlySet<string> = new Set(["UNABLE_TO_VERIFY_LEAF_SIGNATURE", "UNABLE_TO_GET_ISSUER_CERT", "UNABLE_TO_GET_ISSUER_CERT_LOCALLY", "SELF_SIGNED_CERT_IN_CHAIN", "DEPTH_ZERO_SELF_SIGNED_CERT", "CERT_SIGNATURE_FAILURE"]);
+
+/** As Go tells it. */
+function tlsReason({ code = "", message }: NodeJS.ErrnoException): string {
+  if (UNKNOWN_AUTHORITY.has(code)) return "tls: failed to verify certificate: x509: certificate signed by unknown authority";
+  if (code === "CERT_HAS_EXPIRED" || code === "CERT_NOT_YET_VALID") return "tls: failed to verify certificate: x509: certificate has expired or is not yet valid";
+  return `tls: ${message}`;
+}

@@ -1,0 +1,67 @@
+/**
+ * Whether a webhook wants to hear of a request, and as which resource and kind.
+ *
+ * Source: kubernetes v1.36 apiserver/pkg/admission/plugin/webhook/{generic/webhook.go,predicates/**}
+ */
+import type { RuleWithOperations } from "../../api/gen/admissionregistration.v1.ts";
+import type { GroupVersionKind, GroupVersionResource } from "../../api/meta/gvk.ts";
+import type { AdmissionRequest } from "../plugin.ts";
+import type { Hook } from "./hooks.ts";
+import type { ObjectVersions } from "./object-versions.ts";
+
+export interface Invocation {
+  readonly hook: Hook;
+  /** What the webhook's rule names: another version of what was requested, perhaps. */
+  readonly resource: GroupVersionResource;
+  readonly kind: GroupVersionKind;
+}
+
+/** Configurations of admission: asking webhooks about them could lock everybody out for good. */
+const EXEMPT: ReadonlySet<string> = new Set([
+  "mutatingwebhookconfigurations", "validatingwebhookconfigurations", "validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings",
+]);
+
+export function isExempt({ group, resource }: AdmissionRequest): boolean {
+  return group === "admissionregistration.k8s.io" && EXEMPT.has(resource);
+}
+
+/** By its rules alone. */
+export function invocationOf(hook: Hook, request: AdmissionRequest, versions: Pick<ObjectVersions, "equivalents" | "kindOf">): Invocation | undefined {
+  const { rules = [], matchPolicy } = hook.webhook;
+  const { group, version, resource, subresource } = request;
+  const own = { group, version, resource };
+  if (rules.some((rule) => matchesRule(rule, request, own))) return { hook, resource: own, kind: kindOf(request, own, versions) };
+  if (matchPolicy !== "Equivalent") return undefined;
+  for (const other of versions.equivalents(own)) {
+    if (!rules.some((rule) => matchesRule(rule, request, other))) continue;
+    const kind = versions.kindOf(other, subresource);
+    if (kind) return { hook, resource: other, kind };
+  }
+  return undefined;
+}
+
+/** The kind of what was sent. A plug-in is told of a Scale, an Eviction or PodExecOptions by their names alone. */
+export function kindOf(request: AdmissionRequest, resource: GroupVersionResource, versions: Pick<ObjectVersions, "kindOf">): GroupVersionKind {
+  return versions.kindOf(resource, request.subresource) ?? { group: request.group, version: request.version, kind: request.kind };
+}
+
+export function matchesRule({ operations = [], apiGroups = [], apiVersions = [], resources = [], scope = "*" }: RuleWithOperations, request: AdmissionRequest, { group, version, resource }: GroupVersionResource): boolean {
+  return inScope(scope, request) && has(operations, request.operation) && has(apiGroups, group) && has(apiVersions, version)
+    && resources.some((one) => {
+      const [name, subresource = ""] = one.split("/", 2);
+      return (name === "*" || name === resource) && (subresource === "*" || subresource === request.subresource);
+    });
+}
+
+/** Requests for a Namespace carry its name as their namespace, and are of the cluster all the same. */
+function inScope(scope: string, { group, resource, namespace }: AdmissionRequest): boolean {
+  const namespaced = namespace !== "" && !(group === "" && resource === "namespaces");
+  return scope === "*" || (scope === "Namespaced") === namespaced;
+}
+
+function has(list: readonly string[], value: string): boolean { return list.includes("*") || list.includes(value); }
+
+/** Either the object as it was or as it is to be. */
+export function matchesObject({ objectSelector }: Hook, { object, oldObject }: AdmissionRequest): boolean {
+  return objectSelector.empty || [object, oldObject].some((one) => one?.metadata !== undefined && objectSelector.matches(one.metadata.labels));
+}

@@ -1,0 +1,249 @@
+/**
+ * MutatingAdmissionWebhook and ValidatingAdmissionWebhook: others are asked, over HTTPS, before something is written.
+ *
+ *   configurations ─▶ hooks.ts      in which order
+ *   request ────────▶ match.ts      which of them, and as what
+ *                     review.ts     the question and its answer
+ *                     call.ts       over the wire; dial.ts: to a URL, or to an endpoint of a Service
+ *
+ * Those that mutate are asked one after the other, each sees what the one before has done; those that validate all at once.
+ * A webhook that cannot be asked, or gives no proper answer, counts by its failurePolicy. What it refuses is refused.
+ *
+ * Source: kubernetes v1.36 apiserver/pkg/admission/plugin/webhook/{generic,mutating,validating}
+ */
+import type { MutatingWebhookConfiguration, ValidatingWebhookConfiguration } from "../../api/gen/admissionregistration.v1.ts";
+import type { Namespace, Service } from "../../api/gen/core.v1.ts";
+import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
+import type { AdmissionResponse } from "../../api/gen/admission.v1.ts";
+import { copyOf } from "../../api/meta/copy.ts";
+import { badRequest, forbidden, internalError, notFound, StatusError, timeout } from "../../api/meta/status-error.ts";
+import type { ApiObject } from "../../api/meta/object-meta.ts";
+import { applyJsonPatch } from "../../api/patch/json-patch.ts";
+import type { JsonMap } from "../../api/patch/json-value.ts";
+import type { Informer } from "../../client/informer.ts";
+import type { Lookup } from "../../client/lookup.ts";
+import type { Clock } from "../../lifecycle/clock.ts";
+import type { Random } from "../../lifecycle/random.ts";
+import type { Log } from "../../observe/log.ts";
+import type { AdmissionPlugin, AdmissionRequest } from "../plugin.ts";
+import { sameValue } from "../refuse.ts";
+import type { Reinvocation } from "../reinvocation.ts";
+import { ask } from "./call.ts";
+import type { WebhookDialer } from "./dial.ts";
+import { type Hook, type HookSource, hookSource } from "./hooks.ts";
+import { type Invocation, invocationOf, isExempt, kindOf, matchesObject } from "./match.ts";
+import type { ObjectVersions } from "./object-versions.ts";
+import { checkResponse, rejection, reviewOf } from "./review.ts";
+
+export interface WebhookDeps {
+  readonly mutating: Informer<MutatingWebhookConfiguration>;
+  readonly validating: Informer<ValidatingWebhookConfiguration>;
+  readonly namespaces: Lookup<Namespace>;
+  readonly services: Lookup<Service>;
+  readonly endpointSlices: Informer<EndpointSlice>;
+  readonly versions: ObjectVersions;
+  readonly dialer: WebhookDialer;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+/** Source: kubernetes v1.36 apiserver/pkg/admission/handler.go timeToWaitForReady */
+const READY_MS = 10_000;
+const TIMEOUT_SECONDS = 10;
+const NO_SIDE_EFFECTS: readonly (string | undefined)[] = ["None", "NoneOnDryRun"];
+
+/** A webhook that could not be asked, or did not answer as it should: its failurePolicy decides. */
+class CallError extends Error {
+  override readonly name = "CallError";
+  constructor(webhook: string, reason: string, cause?: unknown) {
+    super(`failed calling webhook ${JSON.stringify(webhook)}: ${reason}`, { cause });
+  }
+}
+
+export function mutatingWebhooks(deps: WebhookDeps): AdmissionPlugin {
+  const source = hookSource(deps.mutating);
+  const key = {};
+  return {
+    name: "MutatingAdmissionWebhook",
+    handles: (request) => wants(source, request),
+    async admit(request, reinvocation) {
+      await whenReady(source, request, deps);
+      await mutate(source.hooks(), request, { ...deps, reinvocation, rounds: reinvocation.note(key, () => new Rounds()) });
+    },
+  };
+}
+
+export function validatingWebhooks(deps: WebhookDeps): AdmissionPlugin {
+  const source = hookSource(deps.validating);
+  return {
+    name: "ValidatingAdmissionWebhook",
+    handles: (request) => wants(source, request),
+    async validate(request) {
+      await whenReady(source, request, deps);
+      const invocations: Invocation[] = [];
+      for (const hook of source.hooks()) {
+        const invocation = await invocationFor(hook, request, deps);
+        if (invocation) invocations.push(invocation);
+      }
+      const outcomes = await Promise.allSettled(invocations.map((invocation) => validateBy(invocation, request, deps)));
+      for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
+    },
+  };
+}
+
+function wants(source: HookSource, request: AdmissionRequest): boolean {
+  return (!source.synced || source.hooks().length > 0) && !isExempt(request);
+}
+
+/** Throws 403 when the configurations are not known in time. */
+async function whenReady(source: HookSource, { group, resource, name, signal }: AdmissionRequest, { clock }: WebhookDeps): Promise<void> {
+  if (source.synced) return;
+  const enough = new AbortController();
+  const either = AbortSignal.any([signal, enough.signal]);
+  await Promise.race([source.whenSynced(either).catch(() => undefined), clock.sleep(READY_MS, either)]); // that it ended is told by `synced`
+  enough.abort();
+  if (!source.synced) throw forbidden({ group, resource }, name, "not yet ready to handle request");
+}
+
+/** Undefined: not this webhook's business. */
+async function invocationFor(hook: Hook, request: AdmissionRequest, { namespaces, versions }: WebhookDeps): Promise<Invocation | undefined> {
+  if (!matchesObject(hook, request)) return undefined;
+  const invocation = invocationOf(hook, request, versions);
+  if (!invocation || !(await matchesNamespace(hook, request, namespaces))) return undefined;
+  const { matchConditions = [], failurePolicy, name } = hook.webhook;
+  if (matchConditions.length === 0) return invocation;
+  if (failurePolicy === "Ignore") return undefined;
+  throw forbidden({ group: request.group, resource: request.resource }, request.name, `match conditions of webhook ${JSON.stringify(name)} could not be evaluated: expressions in CEL are not supported by this server`);
+}
+
+async function matchesNamespace({ namespaceSelector }: Hook, { group, resource, namespace, operation, object, signal }: AdmissionRequest, namespaces: Lookup<Namespace>): Promise<boolean> {
+  const isNamespace = group === "" && resource === "namespaces";
+  if (namespaceSelector.empty || (namespace === "" && !isNamespace)) return true;
+  if (isNamespace && (operation === "CREATE" || operation === "UPDATE") && object?.metadata) return namespaceSelector.matches(object.metadata.labels);
+  const found = await namespaces.find("", namespace, signal);
+  if (!found) throw notFound({ group: "", resource: "namespaces" }, namespace);
+  return namespaceSelector.matches(found.metadata.labels);
+}
+
+/** Which webhooks are to be asked again, and what they left. Source: mutating/reinvocationcontext.go */
+class Rounds {
+  #last: ApiObject | undefined;
+  readonly #asked = new Set<string>();
+  readonly #again = new Set<string>();
+
+  left(object: ApiObject | undefined): void { this.#last = copyOf(object); }
+  isChanged(object: ApiObject | undefined): boolean { return !sameValue(this.#last, object); }
+  asked(uid: string): void { this.#asked.add(uid); }
+  isToBeAsked(uid: string): boolean { return this.#again.has(uid); }
+  askAgain(): void {
+    for (const uid of this.#asked) this.#again.add(uid);
+    this.#asked.clear();
+  }
+}
+
+interface MutateDeps extends WebhookDeps { readonly reinvocation: Reinvocation; readonly rounds: Rounds }
+
+async function mutate(hooks: readonly Hook[], request: AdmissionRequest, deps: MutateDeps): Promise<void> {
+  const { reinvocation, rounds } = deps;
+  if (reinvocation.isSecond && rounds.isChanged(request.object)) rounds.askAgain();
+  for (const hook of hooks) {
+    const invocation = await invocationFor(hook, request, deps);
+    if (!invocation || (reinvocation.isSecond && !rounds.isToBeAsked(hook.uid))) continue;
+    const changed = await orIgnored(hook, request, deps, () => mutateBy(invocation, request, deps));
+    if (changed) {
+      rounds.askAgain();
+      reinvocation.ask();
+    }
+    if (hook.webhook.reinvocationPolicy === "IfNeeded") rounds.asked(hook.uid);
+  }
+  rounds.left(request.object);
+}
+
+async function validateBy(invocation: Invocation, request: AdmissionRequest, deps: WebhookDeps): Promise<void> {
+  await orIgnored(invocation.hook, request, deps, async () => {
+    await responseOf(invocation, request, { ...deps, mutates: false });
+  });
+}
+
+/** Throws what the client is to be told; of failures to call, only where they count. */
+async function orIgnored<T>({ webhook: { name, failurePolicy } }: Hook, { signal }: AdmissionRequest, { log }: WebhookDeps, work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof CallError)) throw error;
+    if (failurePolicy !== "Ignore") {
+      log.warn("failed calling webhook, failing closed", { webhook: name, error });
+      throw internalError(error);
+    }
+    if (signal.aborted) throw timeout("request did not complete within requested timeout");
+    log.warn("failed calling webhook, failing open", { webhook: name, error });
+    return undefined;
+  }
+}
+
+/** Asks. Throws CallError, or the webhook's refusal. */
+async function responseOf(invocation: Invocation, request: AdmissionRequest, deps: WebhookDeps & { readonly mutates: boolean }): Promise<{ readonly response: AdmissionResponse; readonly object: Readonly<ApiObject> | undefined }> {
+  const { versions, random, mutates } = deps;
+  const { hook: { webhook: { name, sideEffects, clientConfig, timeoutSeconds = TIMEOUT_SECONDS } }, resource } = invocation;
+  const { signal } = request;
+  if (request.dryRun && !NO_SIDE_EFFECTS.includes(sideEffects)) throw badRequest(`admission webhook ${JSON.stringify(name)} does not support dry run`);
+  const show = async (object: Readonly<ApiObject> | undefined) => object && (await versions.shown(object, resource, signal));
+  const shown = { object: await show(request.object), oldObject: await show(request.oldObject) };
+  const uid = random.uuid();
+  const own = { group: request.group, version: request.version, resource: request.resource };
+  const review = reviewOf(request, invocation, { uid, requestKind: kindOf(request, own, versions), shown });
+  const answer = await ask({ config: clientConfig, review, timeoutSeconds, signal }, deps).catch((error: Error) => { throw new CallError(name, `failed to call webhook: ${error.message}`, error); });
+  const response = checked(() => checkResponse(answer, { uid, mutates }), name);
+  for (const [key, value] of Object.entries(response.auditAnnotations ?? {})) request.annotate(`${name}/${key}`, value);
+  for (const text of response.warnings ?? []) request.warn(text);
+  if (response.allowed !== true) throw rejection(name, response.status);
+  return { response, object: shown.object };
+}
+
+function checked<T>(work: () => T, webhook: string): T {
+  try {
+    return work();
+  } catch (error) {
+    throw new CallError(webhook, `received invalid webhook response: ${(error as Error).message}`, error);
+  }
+}
+
+/** Whether the object has changed. */
+async function mutateBy(invocation: Invocation, request: AdmissionRequest, deps: WebhookDeps): Promise<boolean> {
+  const { hook: { webhook: { name } }, resource } = invocation;
+  const { response, object } = await responseOf(invocation, request, { ...deps, mutates: true });
+  const patch = decodedPatch(response.patch ?? "", name);
+  if (patch.length === 0) return false;
+  if (!object || !request.object) throw internalError(new Error(`admission webhook ${JSON.stringify(name)} attempted to modify the object, which is not supported for this operation`));
+  const to = { group: request.group, version: request.version, resource: request.resource };
+  let next: ApiObject;
+  try {
+    const patched = copyOf(applyJsonPatch(object as unknown as JsonMap, patch));
+    if (patched["kind"] !== object.kind || patched["apiVersion"] !== object.apiVersion) throw new Error(`admission webhook ${JSON.stringify(name)} attempted to change the kind of the object`);
+    next = await deps.versions.restored(patched, resource, to, request.signal);
+  } catch (error) {
+    throw error instanceof StatusError && !(error.cause instanceof Error) ? error : internalError(error instanceof StatusError ? error.cause : error);
+  }
+  const changed = !sameValue(request.object, next);
+  replaceIn(request.object, next);
+  return changed;
+}
+
+function decodedPatch(base64: string, webhook: string): readonly unknown[] {
+  if (base64 === "") return [];
+  try {
+    const patch: unknown = JSON.parse(Buffer.from(base64, "base64").toString());
+    if (Array.isArray(patch)) return patch;
+    if (patch === null) return [];
+    throw new Error("json: cannot unmarshal object into Go value of type jsonpatch.Patch");
+  } catch (error) {
+    throw new CallError(webhook, `received undecodable patch in webhook response: ${(error as Error).message}`, error);
+  }
+}
+
+/** Whoever sent the request holds the object itself. */
+function replaceIn(target: ApiObject, next: ApiObject): void {
+  for (const key of Object.keys(target)) delete (target as unknown as Record<string, unknown>)[key];
+  Object.assign(target, next);
+}
