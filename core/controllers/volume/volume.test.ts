@@ -116,3 +116,14 @@ test("a claim finds its volume, both are bound; the claim goes, the volume is re
   await api.client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "ns" }, spec: { nodeName: "n", containers: [], volumes: [{ name: "v", persistentVolumeClaim: { claimName: "c" } }] } }, call);
   await eventually(() => api.all(PERSISTENT_VOLUME_CLAIMS).find(({ metadata }) => metadata.name === "c")?.metadata.annotations, (annotations) => annotations?.["volume.kubernetes.io/selected-node"] === "n" && annotations["volume.kubernetes.io/storage-provisioner"] === "x.io/p");
 }));
+
+test("twenty claims at once get twenty volumes, none twice", () => withControllers((deps) => [volumeBinder(deps)], async (api, call) => {
+  const [claims, volumes] = [api.client.resource(PERSISTENT_VOLUME_CLAIMS), api.client.resource(PERSISTENT_VOLUMES)];
+  await Promise.all(Array.from({ length: 20 }, async (_, i) => {
+    await volumes.create({ apiVersion: "v1", kind: "PersistentVolume", metadata: { name: `v${i}` }, spec: { capacity: { storage: `${1 + (i % 3)}Gi` }, accessModes: ["ReadWriteOnce"], persistentVolumeReclaimPolicy: "Retain" } }, call);
+    await claims.create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: `c${i}`, namespace: "ns" }, spec: { accessModes: ["ReadWriteOnce"], storageClassName: "", resources: { requests: { storage: "1Gi" } } } }, call);
+  }));
+  const all = await eventually(() => api.all(PERSISTENT_VOLUME_CLAIMS), (some) => some.length === 20 && some.every(({ status }) => status?.phase === "Bound"));
+  expect(new Set(all.map(({ spec }) => spec.volumeName)).size).toBe(20);
+  expect(api.all(PERSISTENT_VOLUMES).every(({ spec, metadata }) => all.some((claim) => claim.metadata.uid === spec.claimRef?.uid && claim.spec.volumeName === metadata.name))).toBe(true);
+}));
