@@ -55,7 +55,7 @@ function budgetController({ client, informers, events, clock }: Deps): Controlle
         return plan.againInMs === undefined ? undefined : { againInMs: plan.againInMs };
       } catch (error) {
         if (signal.aborted || isConflict(error) || isNotFound(error)) throw error;
-        log.warn("disruption budget could not be computed", { error });
+        log.info("disruption budget could not be computed", { error: messageOf(error) });
         await write(budget, failSafe(budget, messageOf(error), clock.nowMs()), signal);
         return { againInMs: FAILED_AGAIN_MS };
       }
