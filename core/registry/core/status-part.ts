@@ -20,6 +20,7 @@ interface StatusOptions<T extends ApiObject> {
 export function statusPart<T extends ApiObject>({ prepare, validate, keepsMetadata = false }: StatusOptions<T> = {}): Part<T> {
   return {
     type: "part",
+    generation: false,
     prepare(next, old, context) {
       keepAllBut(next, old, "status");
       if (keepsMetadata) keepMetadata(next, old);

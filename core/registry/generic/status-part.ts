@@ -3,6 +3,7 @@ import type { Subresource } from "./resource.ts";
 
 export const STATUS_PART: Extract<Subresource, { type: "part" }> = {
   type: "part",
+  generation: false,
   prepare(next, old) {
     const { managedFields, resourceVersion } = next.metadata;
     for (const [name, value] of Object.entries(old)) if (name !== "status") (next as unknown as Record<string, unknown>)[name] = value;

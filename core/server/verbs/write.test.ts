@@ -96,10 +96,10 @@ test("generation counts changes of the spec; the status has its own door", async
   expect([made.metadata.generation, made.status, made.spec.replicas]).toEqual([1, {}, 1]);
   const { body: scaled } = await api.ask("PUT", `${path}/counted`, { body: { ...made, spec: { ...made.spec, replicas: 2 }, status: { replicas: 9 } } });
   expect([scaled.metadata.generation, scaled.status]).toEqual([2, {}]);
-  const { body: told } = await api.ask("PUT", `${path}/counted/status`, { body: { ...scaled, spec: { ...scaled.spec, replicas: 5 }, status: { replicas: 2, observedGeneration: 2 } } });
+  const { body: told } = await api.ask("PUT", `${path}/counted/status`, { body: { ...scaled, metadata: { ...scaled.metadata, annotations: { a: "b" } }, spec: { ...scaled.spec, replicas: 5 }, status: { replicas: 2, observedGeneration: 2 } } });
   expect([told.metadata.generation, told.spec.replicas, told.status]).toEqual([2, 2, { replicas: 2, observedGeneration: 2 }]);
   expect(told.metadata.managedFields.map(({ manager, subresource, fieldsV1 }: { manager: string; subresource?: string; fieldsV1: object }) => [manager, subresource ?? "", Object.keys(fieldsV1)])).toEqual([
-    ["test", "", ["f:spec"]], ["test", "status", ["f:status"]],
+    ["test", "", ["f:spec"]], ["test", "status", ["f:metadata", "f:status"]],
   ]);
 });
 
