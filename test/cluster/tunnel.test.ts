@@ -1,6 +1,11 @@
 /** A node the server cannot reach: whatever the server begins is dropped on its way. All that needs the node works nevertheless, through the connection the agent made. */
+import { cpSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { systemRandom } from "../../core/lifecycle/random.ts";
+import { altNamesOf } from "../../core/pki/alt-names.ts";
+import { authority, generateKey, keyPem, selfSign } from "../../core/pki/authority.ts";
+import { spkiOf } from "../../core/pki/signature.ts";
 import { eventually, Host, switchDown } from "./host.ts";
 
 const IMAGES = process.env["TEST_IMAGES"] ?? join(import.meta.dirname, "../../dist/test-images");
@@ -99,6 +104,71 @@ test("proxies to the node, its pods and their Services", async () => {
   expect(await boss.kubectl("get", "--raw", "/api/v1/nodes/far/proxy/healthz")).toBe("ok");
   expect(await boss.kubectl("get", "--raw", "/api/v1/namespaces/default/pods/web:8080/proxy/")).toBe("hello from afar\n");
   expect(await boss.kubectl("get", "--raw", "/api/v1/namespaces/default/services/web:80/proxy/")).toBe("hello from afar\n");
+});
+
+/** Runs in the pod, by the Bun and with the libraries of the machine under it: adds a label to what is made, and refuses what is called "bad". */
+const WEBHOOK = `
+const [key, cert] = [process.env.KEY, process.env.CERT];
+Bun.serve({ port: 8443, tls: { key, cert }, async fetch(request) {
+  const { request: { uid, object } } = await request.json();
+  const allowed = object.metadata.name !== "bad";
+  const patch = btoa(JSON.stringify([{ op: "add", path: "/metadata/labels", value: { seen: "afar" } }]));
+  return Response.json({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", response: allowed ? { uid, allowed, patchType: "JSONPatch", patch } : { uid, allowed, status: { message: "not from here" } } });
+} });
+console.log("listening");
+`;
+
+test("an admission webhook in a pod of the node", async () => {
+  const validity = { notBeforeMs: 0, notAfterMs: Date.now() + 3_600_000 };
+  const [caKey, key] = [await generateKey(), await generateKey()];
+  const ca = authority(selfSign("hook", { ...validity, key: caKey, random: systemRandom }), keyPem(caKey), systemRandom);
+  const cert = ca.issue({ ...validity, subject: { commonName: "hook", organizations: [] }, spki: spkiOf(key), usages: ["digital signature", "server auth"], altNames: altNamesOf(["hook.default.svc"]) });
+  writeFileSync(join(far.directory, "webhook.ts"), WEBHOOK);
+  cpSync(realpathSync(process.execPath), join(far.directory, "bun"));
+  const env = JSON.stringify([{ name: "KEY", value: keyPem(key) }, { name: "CERT", value: cert }]);
+  await boss.apply(`
+apiVersion: v1
+kind: Pod
+metadata: {name: hook, labels: {app: hook}}
+spec:
+  nodeSelector: {kubernetes.io/hostname: far}
+  terminationGracePeriodSeconds: 0
+  containers:
+  - name: hook
+    image: busybox:1
+    imagePullPolicy: IfNotPresent
+    command: [chroot, /machine, ${join(far.directory, "bun")}, ${join(far.directory, "webhook.ts")}]
+    env: ${env}
+    readinessProbe: {tcpSocket: {port: 8443}, periodSeconds: 1}
+    volumeMounts: [{name: machine, mountPath: /machine}]
+  volumes: [{name: machine, hostPath: {path: /}}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: hook}
+spec: {selector: {app: hook}, ports: [{port: 443, targetPort: 8443}]}
+`);
+  await boss.kubectl("wait", "--for=condition=Ready", "pod/hook", "--timeout=30s");
+  await boss.apply(`
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingWebhookConfiguration
+metadata: {name: hook}
+webhooks:
+- name: hook.example.com
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  timeoutSeconds: 5
+  clientConfig: {service: {name: hook, namespace: default, path: /}, caBundle: ${Buffer.from(ca.bundlePem).toString("base64")}}
+  rules: [{apiGroups: [""], apiVersions: [v1], resources: [configmaps], operations: [CREATE]}]
+  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: default}}
+`);
+  const label = await eventually("the webhook is called", async () => {
+    await boss.kubectl("delete", "configmap", "good", "--ignore-not-found");
+    await boss.kubectl("create", "configmap", "good");
+    return (await boss.kubectl("get", "configmap", "good", "-o", "jsonpath={.metadata.labels.seen}")).trim() || undefined;
+  }, 20_000);
+  expect(label).toBe("afar");
+  expect((await boss.run([boss.binary, "kubectl", "create", "configmap", "bad"])).stderr).toContain('admission webhook "hook.example.com" denied the request: not from here');
 });
 
 test("the agent dials nothing for the server that is not its pods' or its kubelet's", async () => {
