@@ -28,8 +28,9 @@ const IMAGE_NAMES_MAX = 5;
 
 export function nodeStatusOf(facts: NodeFacts): NodeStatus {
   const { settings, machine, runtimeVersion, runtimeStatus } = facts;
+  const extended = extendedResources(facts.before?.capacity);
   return {
-    capacity: capacityOf(facts.capacity), allocatable: allocatableOf(facts.capacity), conditions: conditionsOf(facts), addresses: addressesOf(settings), daemonEndpoints: { kubeletEndpoint: { Port: settings.port } },
+    capacity: { ...capacityOf(facts.capacity), ...extended }, allocatable: { ...allocatableOf(facts.capacity), ...extended }, conditions: conditionsOf(facts), addresses: addressesOf(settings), daemonEndpoints: { kubeletEndpoint: { Port: settings.port } },
     nodeInfo: {
       machineID: machine.machineId, systemUUID: machine.systemUuid, bootID: machine.bootId, kernelVersion: machine.kernelVersion, osImage: machine.osImage,
       containerRuntimeVersion: `${runtimeVersion?.runtime_name ?? "containerd"}://${runtimeVersion?.runtime_version?.replace(/^v/, "") ?? ""}`, kubeletVersion: settings.version, kubeProxyVersion: "", operatingSystem: machine.os, architecture: machine.architecture,
@@ -39,6 +40,15 @@ export function nodeStatusOf(facts: NodeFacts): NodeStatus {
     runtimeHandlers: (runtimeStatus?.runtime_handlers ?? []).map(({ name, features }) => ({ name: name ?? "", features: { recursiveReadOnlyMounts: features?.recursive_read_only_mounts ?? false, userNamespaces: features?.user_namespaces ?? false } })),
     features: { supplementalGroupsPolicy: runtimeStatus?.features?.supplemental_groups_policy ?? false },
   };
+}
+
+/** What others have written into the capacity ("example.com/dongle") may be used by pods. */
+function extendedResources(capacity: NodeStatus["capacity"]): Record<string, string> {
+  return Object.fromEntries(Object.entries(capacity ?? {}).filter(([name]) => isExtended(name)));
+}
+
+function isExtended(name: string): boolean {
+  return name.includes("/") && !/(^|\.)kubernetes\.io\//.test(name);
 }
 
 function addressesOf({ nodeIps, hostname }: KubeletSettings): NodeAddress[] {
@@ -80,7 +90,7 @@ const OURS: ReadonlySet<string> = new Set([...PRESSURES.map(([type]) => type), "
 /** As a strategic merge patch of …/nodes/<name>/status. */
 export function nodeStatusPatch(before: NodeStatus | undefined, after: NodeStatus): object {
   const changed = Object.entries(after).filter(([key, value]) => key !== "conditions" && !same(before?.[key as keyof NodeStatus], value));
-  const removed = (name: "capacity" | "allocatable"): Record<string, null> => Object.fromEntries(Object.keys(before?.[name] ?? {}).filter((key) => after[name]?.[key] === undefined && key.startsWith("hugepages-")).map((key) => [key, null]));
+  const removed = (name: "capacity" | "allocatable"): Record<string, null> => Object.fromEntries(Object.keys(before?.[name] ?? {}).filter((key) => after[name]?.[key] === undefined && (key.startsWith("hugepages-") || isExtended(key))).map((key) => [key, null]));
   const status: Record<string, unknown> = Object.fromEntries(changed);
   for (const name of ["capacity", "allocatable"] as const) if (status[name]) status[name] = { ...after[name], ...removed(name) };
   if (status["addresses"] && before?.addresses?.length) status["addresses"] = [...(after.addresses ?? []), { $patch: "replace" }];
