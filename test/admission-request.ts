@@ -1,6 +1,7 @@
 /** An admission request as the server would make it, from the few parts a test cares about. */
 import type { AdmissionRequest } from "../core/admission/plugin.ts";
 import type { AdmissionPlugin, Operation } from "../core/admission/plugin.ts";
+import { Reinvocation } from "../core/admission/reinvocation.ts";
 import type { ApiObject } from "../core/api/meta/object-meta.ts";
 import type { StatusError } from "../core/api/meta/status-error.ts";
 import type { UserInfo } from "../core/api/request/user.ts";
@@ -30,7 +31,7 @@ export function admissionRequest({ operation = "CREATE", resource: text, namespa
 export async function runPlugin(plugin: AdmissionPlugin, request: AdmissionRequest, phases: readonly ("admit" | "validate")[] = ["admit", "validate"]): Promise<string> {
   if (!plugin.handles(request)) return "not handled";
   try {
-    for (const phase of phases) await plugin[phase]?.(request);
+    for (const phase of phases) await plugin[phase]?.(request, new Reinvocation());
     return "ok";
   } catch (error) {
     const { code, message } = error as StatusError;
