@@ -12,7 +12,9 @@ import { systemRandom as random } from "../lifecycle/random.ts";
 import { silentLog as log } from "../observe/log.ts";
 import { metricsRegistry } from "../observe/metrics.ts";
 import { inProcessServer } from "../../test/in-process-server.ts";
+import { DEFAULT_PROFILE, type Profile } from "./plugins.ts";
 import { scheduler } from "./scheduler.ts";
+import { nodeResourcesFitScore } from "./scores/resources.ts";
 
 interface Lab {
   readonly client: Client;
@@ -26,7 +28,7 @@ interface Lab {
   readonly metrics: () => string;
 }
 
-async function withScheduler(body: (lab: Lab) => Promise<void>): Promise<void> {
+async function withScheduler(body: (lab: Lab) => Promise<void>, { profiles, through = (client) => client }: { readonly profiles?: readonly Profile[]; readonly through?: (client: Client) => Client } = {}): Promise<void> {
   const stop = new AbortController();
   const { signal } = stop;
   const server = await inProcessServer({ signal });
@@ -34,7 +36,7 @@ async function withScheduler(body: (lab: Lab) => Promise<void>): Promise<void> {
   const informers = informerFactory({ client, clock, random, log });
   const events = eventWriter({ client, clock, random, log });
   const metrics = metricsRegistry();
-  const lives = [informers, events, scheduler({ client, informers, events, clock, random, log, metrics })].map((part) => part.run(signal, () => {}));
+  const lives = [informers, events, scheduler({ client: through(client), informers, events, clock, random, log, metrics, profiles })].map((part) => part.run(signal, () => {}));
   const call = { signal };
   await client.resource(NAMESPACES).create({ apiVersion: "v1", kind: "Namespace", metadata: { name: "default" } } as never, call);
   const get = (name: string) => client.resource(PODS).get({ metadata: { name, namespace: "default" } }, call);
@@ -141,3 +143,29 @@ test("a claim that waits for its first consumer is bound, or provisioned, where 
   await finish("made", "w");
   await until("p", on("b"));
 }));
+
+test("each scheduler name has its own profile", () => withScheduler(async ({ node, pod, until }) => {
+  await node("a");
+  await node("b");
+  await pod("first", { nodeSelector: { "kubernetes.io/hostname": "a" } }, "1");
+  await until("first", on("a"));
+  await pod("packed", { schedulerName: "packer" }, "500m");
+  await pod("spread", {}, "500m");
+  await until("packed", on("a"));
+  await until("spread", on("b"));
+}, { profiles: [DEFAULT_PROFILE, { ...DEFAULT_PROFILE, schedulerName: "packer", scores: [nodeResourcesFitScore({ type: "MostAllocated", resources: { cpu: 1 } })] }] }));
+
+test("when a binding is refused, the pod is told and tried again, and its place is free meanwhile", () => {
+  let refusals = 1;
+  const through = (client: Client): Client => ({
+    ...client,
+    resource: (ref) => ({ ...client.resource(ref), createSubresource: (...args) => (refusals-- > 0 ? Promise.reject(new Error("no luck")) : client.resource(ref).createSubresource(...args)) }),
+  });
+  return withScheduler(async ({ node, pod, until, events }) => {
+    await node("a", { cpu: "1", memory: "4Gi", pods: "110" });
+    await pod("p", {}, "1");
+    await until("p", ({ status }) => status?.conditions?.some(({ reason }) => reason === "SchedulerError") ?? false);
+    await until("p", on("a"));
+    expect(await events("FailedScheduling")).toEqual([`binding rejected: running Bind plugin "DefaultBinder": no luck`]);
+  }, { through });
+});
