@@ -1,6 +1,5 @@
 /** The kubelet's settings from ours: flags of our own, and --kubelet-arg k=v under upstream's names. */
 import { existsSync } from "node:fs";
-import { hostname } from "node:os";
 import { join } from "node:path";
 import type { Taint } from "../core/api/gen/core.v1.ts";
 import { parseQuantity } from "../core/api/meta/quantity.ts";
@@ -40,7 +39,7 @@ export function kubeletSettings(settings: Settings, node: ThisNode, paths: Paths
     ...KUBELET_DEFAULTS,
     nodeName: node.name,
     nodeIps: node.ips,
-    hostname: hostname(),
+    hostname: node.name, // a name that is given stands for the machine's own in labels and addresses too
     version: gitVersion(),
     dataDir: paths.kubelet,
     podLogsDir: paths.podLogs,
