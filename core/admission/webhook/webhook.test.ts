@@ -1,0 +1,244 @@
+/** Real webhooks over HTTPS on loopback, with certificates of a CA of their own. */
+import { rmSync } from "node:fs";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { admissionRequest } from "../../../test/admission-request.ts";
+import { testPki } from "../../../test/certificates.ts";
+import { staticInformer, stored } from "../../../test/static-informer.ts";
+import type { AdmissionRequest as ReviewRequest, AdmissionResponse } from "../../api/gen/admission.v1.ts";
+import type { MutatingWebhook, MutatingWebhookConfiguration, ValidatingWebhookConfiguration, WebhookClientConfig } from "../../api/gen/admissionregistration.v1.ts";
+import type { Namespace, Service } from "../../api/gen/core.v1.ts";
+import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
+import type { ApiObject } from "../../api/meta/object-meta.ts";
+import { StatusError } from "../../api/meta/status-error.ts";
+import { systemClock } from "../../lifecycle/clock.ts";
+import { systemRandom } from "../../lifecycle/random.ts";
+import { dialTcp } from "../../net/dial-tcp.ts";
+import { silentLog } from "../../observe/log.ts";
+import { altNamesOf } from "../../pki/alt-names.ts";
+import { generateKey, keyPem } from "../../pki/authority.ts";
+import type { Pki } from "../../pki/pki.ts";
+import { spkiOf } from "../../pki/signature.ts";
+import { admissionChain } from "../chain.ts";
+import type { AdmissionPlugin, AdmissionRequest } from "../plugin.ts";
+import type { ObjectVersions } from "./object-versions.ts";
+import { mutatingWebhooks, validatingWebhooks } from "./webhook.ts";
+
+let pki: Pki;
+let tls: { key: string; cert: string };
+beforeAll(async () => {
+  pki = await testPki();
+  const key = await generateKey();
+  tls = { key: keyPem(key), cert: pki.authority("server-ca").issue({ subject: { commonName: "hook", organizations: [] }, spki: spkiOf(key), usages: ["digital signature", "server auth"], altNames: altNamesOf(["hook.hooks.svc", "127.0.0.1"]), notBeforeMs: 0, notAfterMs: systemClock.nowMs() + 3_600_000 }) };
+});
+afterAll(() => rmSync(pki.dir, { recursive: true, force: true }));
+const closing: (() => void)[] = [];
+afterEach(() => { for (const close of closing.splice(0)) close(); });
+
+interface Asked { readonly path: string; readonly request: ReviewRequest }
+type Answer = (Omit<Partial<AdmissionResponse>, "status"> & { readonly status?: object | undefined }) | { readonly raw: string; readonly code?: number } | undefined;
+type Answering = (asked: Asked) => Answer;
+
+/** A webhook that answers as told; undefined: never. */
+async function webhookServer(answering: Answering): Promise<{ port: number; asked: Asked[] }> {
+  const asked: Asked[] = [];
+  const server = createServer(tls, (incoming, outgoing) => {
+    let body = "";
+    incoming.on("data", (chunk) => { body += chunk; });
+    incoming.on("end", () => {
+      const { request } = JSON.parse(body) as { request: ReviewRequest };
+      asked.push({ path: incoming.url!, request });
+      const answer = answering(asked.at(-1)!);
+      if (!answer) return;
+      if ("raw" in answer) return void outgoing.writeHead(answer.code ?? 200).end(answer.raw);
+      outgoing.end(JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", response: { uid: request.uid, ...answer } }));
+    });
+  });
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  closing.push(() => { server.closeAllConnections(); server.close(); });
+  return { port: (server.address() as AddressInfo).port, asked };
+}
+
+const plainVersions: ObjectVersions = {
+  *equivalents({ group, resource }) { if (resource === "widgets") yield { group, version: "v2", resource }; },
+  kindOf: ({ group, version, resource }) => ({ group, version, kind: resource === "widgets" ? "Widget" : resource === "namespaces" ? "Namespace" : "ConfigMap" }),
+  shown: async (object, { group, version }) => (group === "" ? object : { ...object, apiVersion: `${group}/${version}` }),
+  restored: async (value, _from, { group, version }) => ({ ...value, apiVersion: group === "" ? version : `${group}/${version}` }) as unknown as ApiObject,
+};
+
+const patchOf = (...operations: object[]): Partial<AdmissionResponse> => ({ allowed: true, patchType: "JSONPatch", patch: Buffer.from(JSON.stringify(operations)).toString("base64") });
+const ANY = [{ operations: ["*"], apiGroups: ["*"], apiVersions: ["*"], resources: ["*/*"], scope: "*" }] as unknown as MutatingWebhook["rules"];
+
+interface World { readonly port: number; readonly mutating?: readonly Partial<MutatingWebhook>[]; readonly validating?: readonly Partial<MutatingWebhook>[]; readonly between?: AdmissionPlugin }
+
+function chainOf({ port, mutating = [], validating = [], between }: World) {
+  const complete = (hook: Partial<MutatingWebhook>, i: number): MutatingWebhook => ({
+    namespaceSelector: {}, objectSelector: {},
+    name: `w${i}.example.com`, rules: ANY, failurePolicy: "Fail", matchPolicy: "Equivalent", sideEffects: "None", timeoutSeconds: 5, admissionReviewVersions: ["v1"],
+    clientConfig: { service: { namespace: "hooks", name: "hook", path: `/${i}`, port: 443 }, caBundle: Buffer.from(pki.authority("server-ca").bundlePem).toString("base64") }, ...hook,
+  } as MutatingWebhook);
+  const deps = {
+    mutating: staticInformer(stored<MutatingWebhookConfiguration>("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "m", { webhooks: mutating.map(complete) })),
+    validating: staticInformer(stored<ValidatingWebhookConfiguration>("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "v", { webhooks: validating.map(complete) })),
+    namespaces: staticInformer(stored<Namespace>("v1", "Namespace", "default", { metadata: { labels: { env: "test" } } })),
+    services: staticInformer(stored<Service>("v1", "Service", "hooks/hook", { spec: { type: "ClusterIP", ports: [{ name: "https", port: 443 }] } }), stored<Service>("v1", "Service", "hooks/empty", { spec: { type: "ClusterIP", ports: [{ port: 443 }] } })),
+    endpointSlices: staticInformer(stored<EndpointSlice>("discovery.k8s.io/v1", "EndpointSlice", "hooks/hook-1", {
+      metadata: { labels: { "kubernetes.io/service-name": "hook" } }, addressType: "IPv4", ports: [{ name: "https", port }], endpoints: [{ addresses: ["192.0.2.1"], conditions: { ready: false } }, { addresses: ["127.0.0.1"], nodeName: "node-1" }],
+    })),
+    versions: plainVersions, clock: systemClock, random: systemRandom, log: silentLog,
+    dialer: { connect: ({ host, port: to, signal }: { host: string; port: number; signal: AbortSignal }) => dialTcp({ host, port: to, timeoutMs: 5_000 }, { clock: systemClock, signal }) },
+  };
+  return admissionChain([...(between ? [between] : []), mutatingWebhooks(deps), validatingWebhooks(deps)]);
+}
+
+const configMap = (): ApiObject => ({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "cm", namespace: "default", labels: { app: "web" } }, data: { a: "1" } }) as unknown as ApiObject;
+
+async function run(world: World, request: AdmissionRequest = admissionRequest({ resource: "configmaps", object: configMap() })): Promise<string> {
+  const chain = chainOf(world);
+  try {
+    await chain.admit(request);
+    await chain.validate(request);
+    return "ok";
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error;
+    return `${error.code} ${error.reason}: ${error.message}`.replaceAll(`:${world.port}`, ":PORT");
+  }
+}
+
+test("a review tells who wants what; a patch changes the object; validating webhooks see the outcome", async () => {
+  const server = await webhookServer(({ request }) => ((request.object as { data: object } | null)?.data && !("b" in (request.object as { data: object }).data) ? { ...patchOf({ op: "add", path: "/data/b", value: "2" }), warnings: ["mind the gap"] } : { allowed: true }));
+  const warnings: string[] = [];
+  const object = configMap();
+  const request = { ...admissionRequest({ resource: "configmaps", object, user: { name: "jane", uid: "7", groups: ["g"], extra: { k: ["v"] } } }), options: { kind: "CreateOptions", apiVersion: "meta.k8s.io/v1" }, warn: (text: string) => void warnings.push(text) };
+  expect(await run({ port: server.port, mutating: [{}], validating: [{}, {}] }, request)).toBe("ok");
+  expect(object).toMatchObject({ data: { a: "1", b: "2" } });
+  expect(warnings).toEqual(["mind the gap"]);
+  expect(server.asked.map(({ path }) => path)).toEqual(["/0?timeout=5s", expect.stringMatching(/timeout=5s$/), expect.stringMatching(/timeout=5s$/)]);
+  const [first, second] = server.asked;
+  expect(first!.request).toEqual({
+    uid: expect.stringMatching(/^[0-9a-f-]{36}$/), kind: { group: "", version: "v1", kind: "ConfigMap" }, resource: { group: "", version: "v1", resource: "configmaps" },
+    requestKind: { group: "", version: "v1", kind: "ConfigMap" }, requestResource: { group: "", version: "v1", resource: "configmaps" },
+    name: "cm", namespace: "default", operation: "CREATE", userInfo: { username: "jane", uid: "7", groups: ["g"], extra: { k: ["v"] } },
+    object: configMap(), oldObject: null, dryRun: false, options: { kind: "CreateOptions", apiVersion: "meta.k8s.io/v1" },
+  });
+  expect(second!.request.object).toMatchObject({ data: { b: "2" } });
+});
+
+describe("a webhook's answer", () => {
+  test.each<[string, Answer, Partial<MutatingWebhook>, string]>([
+    ["no, with words", { allowed: false, status: { message: "not on Mondays", reason: "Forbidden", code: 403 } }, {}, '403 Forbidden: admission webhook "w0.example.com" denied the request: not on Mondays'],
+    ["no, with a reason", { allowed: false, status: { reason: "Conflict" } }, {}, '400 Conflict: admission webhook "w0.example.com" denied the request: Conflict'],
+    ["no, whatever the failurePolicy", { allowed: false }, { failurePolicy: "Ignore" }, '400 : admission webhook "w0.example.com" denied the request without explanation'],
+    ["another's uid", { uid: "x", allowed: true }, {}, expect.stringMatching(/^500 InternalError: Internal error occurred: failed calling webhook "w0.example.com": received invalid webhook response: expected response.uid="[^"]+", got "x"$/) as never],
+    ["nothing", { raw: "{}" }, {}, '500 InternalError: Internal error occurred: failed calling webhook "w0.example.com": received invalid webhook response: webhook response was absent'],
+    ["a patch without its type", { allowed: true, patch: "W10=" }, {}, '500 InternalError: Internal error occurred: failed calling webhook "w0.example.com": received invalid webhook response: webhook returned response.patch but not response.patchType'],
+    ["a patch that does not apply", patchOf({ op: "remove", path: "/data/none" }), { failurePolicy: "Ignore" }, expect.stringMatching(/^500 InternalError: Internal error occurred: /) as never],
+    ["another kind of object", patchOf({ op: "replace", path: "/kind", value: "Secret" }), {}, expect.stringMatching(/^500 InternalError: .*attempted to change the kind/) as never],
+    ["not found", { raw: "", code: 404 }, {}, '500 InternalError: Internal error occurred: failed calling webhook "w0.example.com": failed to call webhook: the server could not find the requested resource'],
+    ["an error, ignored", { raw: "", code: 500 }, { failurePolicy: "Ignore" }, "ok"],
+    ["none in time", undefined, { timeoutSeconds: 1 }, '500 InternalError: Internal error occurred: failed calling webhook "w0.example.com": failed to call webhook: Post "https://hook.hooks.svc:443/0?timeout=1s": context deadline exceeded'],
+    ["none in time, ignored", undefined, { timeoutSeconds: 1, failurePolicy: "Ignore" }, "ok"],
+  ])("%s", async (_name, answer, hook, outcome) => {
+    const { port } = await webhookServer(() => answer);
+    expect(await run({ port, mutating: [hook] })).toEqual(outcome);
+  });
+
+  test("a validating webhook may not patch", async () => {
+    const { port } = await webhookServer(() => patchOf({ op: "add", path: "/data/b", value: "2" }));
+    expect(await run({ port, validating: [{}] })).toContain("received invalid webhook response: validating webhook may not return response.patch");
+  });
+
+  test("nothing can be patched where nothing is written", async () => {
+    const { port } = await webhookServer(() => patchOf({ op: "add", path: "/data/b", value: "2" }));
+    const request = admissionRequest({ resource: "configmaps", operation: "DELETE", name: "cm", old: configMap() });
+    expect(await run({ port, mutating: [{}] }, request)).toContain("attempted to modify the object, which is not supported for this operation");
+  });
+});
+
+describe("reaching a webhook", () => {
+  const caOf = (bundle: string): string => Buffer.from(bundle).toString("base64");
+  const FAILED = '500 InternalError: Internal error occurred: failed calling webhook "w0.example.com": failed to call webhook: ';
+  test.each<[string, (port: number) => WebhookClientConfig, string]>([
+    ["at its URL", (port) => ({ url: `https://127.0.0.1:${port}/x`, caBundle: caOf(pki.authority("server-ca").bundlePem) }), "ok"],
+    ["whose CA we were not told", (port) => ({ url: `https://127.0.0.1:${port}/x` }), `${FAILED}Post "https://127.0.0.1:PORT/x?timeout=5s": tls: failed to verify certificate: x509: certificate signed by unknown authority`],
+    ["whose CA is another", (port) => ({ url: `https://127.0.0.1:${port}/x`, caBundle: caOf(pki.authority("client-ca").bundlePem) }), `${FAILED}Post "https://127.0.0.1:PORT/x?timeout=5s": tls: failed to verify certificate: x509: certificate signed by unknown authority`],
+    ["by a name its certificate is not for", (port) => ({ url: `https://localhost:${port}/x`, caBundle: caOf(pki.authority("server-ca").bundlePem) }), `${FAILED}Post "https://localhost:PORT/x?timeout=5s": tls: failed to verify certificate: x509: certificate is valid for hook.hooks.svc, 127.0.0.1, not localhost`],
+    ["where nobody listens", () => ({ url: "https://127.0.0.1:1/x" }), `${FAILED}Post "https://127.0.0.1:1/x?timeout=5s": dial tcp 127.0.0.1:1: connect: connection refused`],
+    ["behind no Service", () => ({ service: { namespace: "hooks", name: "none", port: 443 } }), `${FAILED}Post "https://none.hooks.svc:443/?timeout=5s": services "none" not found`],
+    ["behind a Service without that port", () => ({ service: { namespace: "hooks", name: "hook", port: 80 } }), `${FAILED}Post "https://hook.hooks.svc:80/?timeout=5s": no service port 80 found for service "hook"`],
+    ["behind a Service without endpoints", () => ({ service: { namespace: "hooks", name: "empty", port: 443 } }), `${FAILED}Post "https://empty.hooks.svc:443/?timeout=5s": no endpoints available for service "empty"`],
+  ])("%s", async (_name, clientConfig, outcome) => {
+    const { port } = await webhookServer(() => ({ allowed: true }));
+    expect(await run({ port, validating: [{ clientConfig: clientConfig(port) }] })).toBe(outcome);
+  });
+});
+
+describe("which requests a webhook hears of", () => {
+  const rule = (parts: object): Partial<MutatingWebhook> => ({ rules: [{ ...ANY![0], ...parts }] as MutatingWebhook["rules"] });
+  const update = (labels: object, old: object): AdmissionRequest => admissionRequest({ resource: "configmaps", operation: "UPDATE", object: { ...configMap(), metadata: { name: "cm", labels } }, old: { ...configMap(), metadata: { name: "cm", labels: old } } });
+  const namespace = admissionRequest({ resource: "namespaces", namespace: "new", object: { apiVersion: "v1", kind: "Namespace", metadata: { name: "new", labels: { env: "prod" } } } });
+  const widget = admissionRequest({ resource: "widgets.example.com", object: { apiVersion: "example.com/v1", kind: "Widget", metadata: { name: "w" } } });
+  const pod = (subresource: string): AdmissionRequest => admissionRequest({ resource: `pods${subresource}`, object: configMap() });
+  test.each<[string, Partial<MutatingWebhook>, AdmissionRequest | undefined, boolean]>([
+    ["the operation", rule({ operations: ["UPDATE"] }), undefined, false],
+    ["the group", rule({ apiGroups: ["apps"] }), undefined, false],
+    ["the resource", rule({ resources: ["configmaps"] }), undefined, true],
+    ["a subresource by name", rule({ resources: ["pods/status"] }), pod("/status"), true],
+    ["a resource without its subresources", rule({ resources: ["pods"] }), pod("/status"), false],
+    ["every subresource of one", rule({ resources: ["pods/*"] }), pod("/exec"), true],
+    ["every resource but no subresource", rule({ resources: ["*"] }), pod("/exec"), false],
+    ["namespaced ones", rule({ scope: "Namespaced" }), undefined, true],
+    ["of the cluster: namespaces are", rule({ scope: "Cluster" }), namespace, true],
+    ["of namespaces: namespaces are not", rule({ scope: "Namespaced" }), namespace, false],
+    ["the namespace's labels", { namespaceSelector: { matchLabels: { env: "test" } } }, undefined, true],
+    ["the namespace's labels, others", { namespaceSelector: { matchLabels: { env: "prod" } } }, undefined, false],
+    ["a namespace's own labels", { namespaceSelector: { matchLabels: { env: "prod" } } }, namespace, true],
+    ["the object's labels", { objectSelector: { matchLabels: { app: "web" } } }, undefined, true],
+    ["the object's labels as they were", { objectSelector: { matchLabels: { app: "web" } } }, update({}, { app: "web" }), true],
+    ["neither labels", { objectSelector: { matchLabels: { app: "db" } } }, update({ app: "api" }, { app: "web" }), false],
+    ["another version of the same", rule({ apiVersions: ["v2"] }), widget, true],
+    ["that version only", { ...rule({ apiVersions: ["v2"] }), matchPolicy: "Exact" }, widget, false],
+    ["configurations of admission never", {}, admissionRequest({ resource: "validatingwebhookconfigurations.admissionregistration.k8s.io", namespace: "", object: { metadata: { name: "v" } } }), false],
+  ])("%s", async (_name, hook, request, heard) => {
+    const server = await webhookServer(() => ({ allowed: false }));
+    expect(await run({ port: server.port, validating: [hook] }, request)).toMatch(heard ? /denied the request/ : /^ok$/);
+    expect(server.asked.length).toBe(heard ? 1 : 0);
+  });
+
+  test("shown in the version its rule names", async () => {
+    const server = await webhookServer(() => patchOf({ op: "add", path: "/spec", value: { size: 1 } }));
+    const object = { apiVersion: "example.com/v1", kind: "Widget", metadata: { name: "w" } } as ApiObject;
+    expect(await run({ port: server.port, mutating: [rule({ apiVersions: ["v2"] })] }, admissionRequest({ resource: "widgets.example.com", object }))).toBe("ok");
+    expect(server.asked[0]!.request).toMatchObject({ kind: { version: "v2" }, resource: { version: "v2" }, requestKind: { version: "v1" }, requestResource: { version: "v1" }, object: { apiVersion: "example.com/v2" } });
+    expect(object).toEqual({ apiVersion: "example.com/v1", kind: "Widget", metadata: { name: "w" }, spec: { size: 1 } });
+  });
+});
+
+test.each<[MutatingWebhook["sideEffects"], string, boolean | undefined]>([
+  ["None", "ok", true], ["NoneOnDryRun", "ok", true], ["Some", '400 BadRequest: admission webhook "w0.example.com" does not support dry run', undefined],
+])("a dry run and a webhook with side effects: %s", async (sideEffects, outcome, told) => {
+  const server = await webhookServer(() => ({ allowed: true }));
+  expect(await run({ port: server.port, validating: [{ sideEffects }] }, { ...admissionRequest({ resource: "configmaps", object: configMap() }), dryRun: true })).toBe(outcome);
+  expect(server.asked[0]?.request.dryRun).toBe(told);
+});
+
+test("a change by a later webhook is shown to plug-ins and to the earlier webhooks that want to see it, once", async () => {
+  const server = await webhookServer(({ path, request }) => {
+    const { data } = request.object as { data: Record<string, string> };
+    return path.startsWith("/2?") ? patchOf({ op: "add", path: "/data/late", value: String(Object.keys(data).length) }) : { allowed: true };
+  });
+  let rounds = 0;
+  const between: AdmissionPlugin = { name: "Counts", handles: () => true, admit: () => void rounds++ };
+  expect(await run({ port: server.port, between, mutating: [{ reinvocationPolicy: "IfNeeded" }, { reinvocationPolicy: "Never" }, { reinvocationPolicy: "Never" }] })).toBe("ok");
+  expect(server.asked.map(({ path }) => path[1])).toEqual(["0", "1", "2", "0"]);
+  expect(rounds).toBe(2);
+});
+
+test("conditions that cannot be evaluated count by failurePolicy, and nobody is asked", async () => {
+  const server = await webhookServer(() => ({ allowed: true }));
+  const matchConditions = [{ name: "c", expression: "true" }];
+  expect(await run({ port: server.port, validating: [{ matchConditions }] })).toMatch(/^403 Forbidden: .*could not be evaluated/);
+  expect(await run({ port: server.port, validating: [{ matchConditions, failurePolicy: "Ignore" }] })).toBe("ok");
+  expect(server.asked).toEqual([]);
+});
