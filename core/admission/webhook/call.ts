@@ -5,10 +5,9 @@
  *
  * Source: kubernetes v1.36 client-go/rest/request.go, apimachinery/pkg/api/errors NewGenericServerResponse
  */
-import { Readable } from "node:stream";
+import { type Duplex, Readable } from "node:stream";
 import type { WebhookClientConfig } from "../../api/gen/admissionregistration.v1.ts";
-import { parseJson } from "../../api/codec/json.ts";
-import { encodeJson } from "../../api/codec/json.ts";
+import { encodeJson, parseJson } from "../../api/codec/json.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import { http1Request } from "../../net/http1-client.ts";
 import { addressOf, type DialDeps } from "./dial.ts";
@@ -44,7 +43,7 @@ export async function ask({ config, review, timeoutSeconds, signal }: Question, 
   }
 }
 
-interface Exchange { readonly target: string; readonly host: string; connect(): Promise<import("node:stream").Duplex>; readonly body: Uint8Array }
+interface Exchange { readonly target: string; readonly host: string; connect(): Promise<Duplex>; readonly body: Uint8Array }
 
 async function exchange({ target, host, connect, body }: Exchange, signal: AbortSignal): Promise<{ readonly status: number; readonly text: string }> {
   const connection = await connect();

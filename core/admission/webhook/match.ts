@@ -32,10 +32,11 @@ export function invocationOf(hook: Hook, request: AdmissionRequest, versions: Pi
   const own = { group, version, resource };
   if (rules.some((rule) => matchesRule(rule, request, own))) return { hook, resource: own, kind: kindOf(request, own, versions) };
   if (matchPolicy !== "Equivalent") return undefined;
-  for (const other of versions.equivalents(own)) {
-    if (!rules.some((rule) => matchesRule(rule, request, other))) continue;
-    const kind = versions.kindOf(other, subresource);
-    if (kind) return { hook, resource: other, kind };
+  const others = [...versions.equivalents(own)];
+  for (const rule of rules) { // earlier rules first
+    const other = others.find((one) => matchesRule(rule, request, one));
+    const kind = other && versions.kindOf(other, subresource);
+    if (other && kind) return { hook, resource: other, kind };
   }
   return undefined;
 }

@@ -22,6 +22,7 @@ import type { Pki } from "../../pki/pki.ts";
 import { spkiOf } from "../../pki/signature.ts";
 import { admissionChain } from "../chain.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../plugin.ts";
+import { type EvaluateCondition, noConditions } from "./conditions.ts";
 import type { ObjectVersions } from "./object-versions.ts";
 import { mutatingWebhooks, validatingWebhooks } from "./webhook.ts";
 
@@ -70,9 +71,9 @@ const plainVersions: ObjectVersions = {
 const patchOf = (...operations: object[]): Partial<AdmissionResponse> => ({ allowed: true, patchType: "JSONPatch", patch: Buffer.from(JSON.stringify(operations)).toString("base64") });
 const ANY = [{ operations: ["*"], apiGroups: ["*"], apiVersions: ["*"], resources: ["*/*"], scope: "*" }] as unknown as MutatingWebhook["rules"];
 
-interface World { readonly port: number; readonly mutating?: readonly Partial<MutatingWebhook>[]; readonly validating?: readonly Partial<MutatingWebhook>[]; readonly between?: AdmissionPlugin }
+interface World { readonly port: number; readonly mutating?: readonly Partial<MutatingWebhook>[]; readonly validating?: readonly Partial<MutatingWebhook>[]; readonly between?: AdmissionPlugin; readonly evaluate?: EvaluateCondition }
 
-function chainOf({ port, mutating = [], validating = [], between }: World) {
+function chainOf({ port, mutating = [], validating = [], between, evaluate = noConditions }: World) {
   const complete = (hook: Partial<MutatingWebhook>, i: number): MutatingWebhook => ({
     namespaceSelector: {}, objectSelector: {},
     name: `w${i}.example.com`, rules: ANY, failurePolicy: "Fail", matchPolicy: "Equivalent", sideEffects: "None", timeoutSeconds: 5, admissionReviewVersions: ["v1"],
@@ -86,7 +87,7 @@ function chainOf({ port, mutating = [], validating = [], between }: World) {
     endpointSlices: staticInformer(stored<EndpointSlice>("discovery.k8s.io/v1", "EndpointSlice", "hooks/hook-1", {
       metadata: { labels: { "kubernetes.io/service-name": "hook" } }, addressType: "IPv4", ports: [{ name: "https", port }], endpoints: [{ addresses: ["192.0.2.1"], conditions: { ready: false } }, { addresses: ["127.0.0.1"], nodeName: "node-1" }],
     })),
-    versions: plainVersions, clock: systemClock, random: systemRandom, log: silentLog,
+    versions: plainVersions, evaluate, clock: systemClock, random: systemRandom, log: silentLog,
     dialer: { connect: ({ host, port: to, signal }: { host: string; port: number; signal: AbortSignal }) => dialTcp({ host, port: to, timeoutMs: 5_000 }, { clock: systemClock, signal }) },
   };
   return admissionChain([...(between ? [between] : []), mutatingWebhooks(deps), validatingWebhooks(deps)]);
@@ -235,10 +236,19 @@ test("a change by a later webhook is shown to plug-ins and to the earlier webhoo
   expect(rounds).toBe(2);
 });
 
-test("conditions that cannot be evaluated count by failurePolicy, and nobody is asked", async () => {
+test.each<[string[], MutatingWebhook["failurePolicy"], string, number]>([
+  [["yes", "yes"], "Fail", "ok", 1],
+  [["broken", "no"], "Fail", "ok", 0],
+  [["yes", "broken", "broken too"], "Fail", '403 Forbidden: configmaps "cm" is forbidden: [broken, broken too]', 0],
+  [["broken"], "Ignore", "ok", 0],
+])("conditions %j and failurePolicy %s: %s, asked %d times", async (expressions, failurePolicy, outcome, asked) => {
   const server = await webhookServer(() => ({ allowed: true }));
-  const matchConditions = [{ name: "c", expression: "true" }];
-  expect(await run({ port: server.port, validating: [{ matchConditions }] })).toMatch(/^403 Forbidden: .*could not be evaluated/);
-  expect(await run({ port: server.port, validating: [{ matchConditions, failurePolicy: "Ignore" }] })).toBe("ok");
-  expect(server.asked).toEqual([]);
+  const matchConditions = expressions.map((expression, i) => ({ name: `c${i}`, expression }));
+  const evaluate: EvaluateCondition = ({ expression }, { review }) => {
+    expect(review).toMatchObject({ operation: "CREATE", object: { data: { a: "1" } } });
+    if (expression.startsWith("broken")) throw new Error(expression);
+    return expression === "yes";
+  };
+  expect(await run({ port: server.port, evaluate, validating: [{ matchConditions, failurePolicy }] })).toBe(outcome);
+  expect(server.asked.length).toBe(asked);
 });

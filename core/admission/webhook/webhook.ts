@@ -14,8 +14,9 @@
 import type { MutatingWebhookConfiguration, ValidatingWebhookConfiguration } from "../../api/gen/admissionregistration.v1.ts";
 import type { Namespace, Service } from "../../api/gen/core.v1.ts";
 import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
-import type { AdmissionResponse } from "../../api/gen/admission.v1.ts";
+import type { AdmissionResponse, AdmissionReview } from "../../api/gen/admission.v1.ts";
 import { copyOf } from "../../api/meta/copy.ts";
+import type { GroupVersionResource } from "../../api/meta/gvk.ts";
 import { badRequest, forbidden, internalError, notFound, StatusError, timeout } from "../../api/meta/status-error.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { applyJsonPatch } from "../../api/patch/json-patch.ts";
@@ -29,6 +30,7 @@ import type { AdmissionPlugin, AdmissionRequest } from "../plugin.ts";
 import { sameValue } from "../refuse.ts";
 import type { Reinvocation } from "../reinvocation.ts";
 import { ask } from "./call.ts";
+import { conditionsHold, type EvaluateCondition } from "./conditions.ts";
 import type { WebhookDialer } from "./dial.ts";
 import { type Hook, type HookSource, hookSource } from "./hooks.ts";
 import { type Invocation, invocationOf, isExempt, kindOf, matchesObject } from "./match.ts";
@@ -43,6 +45,8 @@ export interface WebhookDeps {
   readonly endpointSlices: Informer<EndpointSlice>;
   readonly versions: ObjectVersions;
   readonly dialer: WebhookDialer;
+  /** noConditions, where there is no CEL. */
+  readonly evaluate: EvaluateCondition;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -107,15 +111,22 @@ async function whenReady(source: HookSource, { group, resource, name, signal }: 
 }
 
 /** Undefined: not this webhook's business. */
-async function invocationFor(hook: Hook, request: AdmissionRequest, { namespaces, versions }: WebhookDeps): Promise<Invocation | undefined> {
+async function invocationFor(hook: Hook, request: AdmissionRequest, deps: WebhookDeps): Promise<Invocation | undefined> {
   if (!matchesObject(hook, request)) return undefined;
-  const invocation = invocationOf(hook, request, versions);
-  if (!invocation || !(await matchesNamespace(hook, request, namespaces))) return undefined;
-  const { matchConditions = [], failurePolicy, name } = hook.webhook;
-  if (matchConditions.length === 0) return invocation;
-  if (failurePolicy === "Ignore") return undefined;
-  throw forbidden({ group: request.group, resource: request.resource }, request.name, `match conditions of webhook ${JSON.stringify(name)} could not be evaluated: expressions in CEL are not supported by this server`);
+  const invocation = invocationOf(hook, request, deps.versions);
+  if (!invocation || !(await matchesNamespace(hook, request, deps.namespaces))) return undefined;
+  if (!hook.webhook.matchConditions?.length) return invocation;
+  const review = await questionOf(invocation, request, { ...deps, uid: "" });
+  return (await conditionsHold(hook.webhook, { review: review.request!, request }, deps.evaluate)) ? invocation : undefined;
 }
+
+/** The request in the version the webhook asks for. */
+async function questionOf(invocation: Invocation, request: AdmissionRequest, { versions, uid }: { readonly versions: ObjectVersions; readonly uid: string }): Promise<AdmissionReview> {
+  const show = async (object: Readonly<ApiObject> | undefined) => object && (await versions.shown(object, invocation.resource, request.signal));
+  return reviewOf(request, invocation, { uid, requestKind: kindOf(request, resourceOf(request), versions), shown: { object: await show(request.object), oldObject: await show(request.oldObject) } });
+}
+
+function resourceOf({ group, version, resource }: AdmissionRequest): GroupVersionResource { return { group, version, resource }; }
 
 async function matchesNamespace({ namespaceSelector }: Hook, { group, resource, namespace, operation, object, signal }: AdmissionRequest, namespaces: Lookup<Namespace>): Promise<boolean> {
   const isNamespace = group === "" && resource === "namespaces";
@@ -185,20 +196,17 @@ async function orIgnored<T>({ webhook: { name, failurePolicy } }: Hook, { signal
 /** Asks. Throws CallError, or the webhook's refusal. */
 async function responseOf(invocation: Invocation, request: AdmissionRequest, deps: WebhookDeps & { readonly mutates: boolean }): Promise<{ readonly response: AdmissionResponse; readonly object: Readonly<ApiObject> | undefined }> {
   const { versions, random, mutates } = deps;
-  const { hook: { webhook: { name, sideEffects, clientConfig, timeoutSeconds = TIMEOUT_SECONDS } }, resource } = invocation;
+  const { hook: { webhook: { name, sideEffects, clientConfig, timeoutSeconds = TIMEOUT_SECONDS } } } = invocation;
   const { signal } = request;
   if (request.dryRun && !NO_SIDE_EFFECTS.includes(sideEffects)) throw badRequest(`admission webhook ${JSON.stringify(name)} does not support dry run`);
-  const show = async (object: Readonly<ApiObject> | undefined) => object && (await versions.shown(object, resource, signal));
-  const shown = { object: await show(request.object), oldObject: await show(request.oldObject) };
   const uid = random.uuid();
-  const own = { group: request.group, version: request.version, resource: request.resource };
-  const review = reviewOf(request, invocation, { uid, requestKind: kindOf(request, own, versions), shown });
+  const review = await questionOf(invocation, request, { versions, uid });
   const answer = await ask({ config: clientConfig, review, timeoutSeconds, signal }, deps).catch((error: Error) => { throw new CallError(name, `failed to call webhook: ${error.message}`, error); });
   const response = checked(() => checkResponse(answer, { uid, mutates }), name);
   for (const [key, value] of Object.entries(response.auditAnnotations ?? {})) request.annotate(`${name}/${key}`, value);
   for (const text of response.warnings ?? []) request.warn(text);
   if (response.allowed !== true) throw rejection(name, response.status);
-  return { response, object: shown.object };
+  return { response, object: (review.request?.object ?? undefined) as Readonly<ApiObject> | undefined };
 }
 
 function checked<T>(work: () => T, webhook: string): T {
@@ -216,12 +224,11 @@ async function mutateBy(invocation: Invocation, request: AdmissionRequest, deps:
   const patch = decodedPatch(response.patch ?? "", name);
   if (patch.length === 0) return false;
   if (!object || !request.object) throw internalError(new Error(`admission webhook ${JSON.stringify(name)} attempted to modify the object, which is not supported for this operation`));
-  const to = { group: request.group, version: request.version, resource: request.resource };
   let next: ApiObject;
   try {
     const patched = copyOf(applyJsonPatch(object as unknown as JsonMap, patch));
     if (patched["kind"] !== object.kind || patched["apiVersion"] !== object.apiVersion) throw new Error(`admission webhook ${JSON.stringify(name)} attempted to change the kind of the object`);
-    next = await deps.versions.restored(patched, resource, to, request.signal);
+    next = await deps.versions.restored(patched, resource, resourceOf(request), request.signal);
   } catch (error) {
     throw error instanceof StatusError && !(error.cause instanceof Error) ? error : internalError(error instanceof StatusError ? error.cause : error);
   }
