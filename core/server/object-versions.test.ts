@@ -1,0 +1,55 @@
+import { expect, test } from "vitest";
+import { builtInResources } from "../api/schema/resources.ts";
+import type { ApiObject } from "../api/meta/object-meta.ts";
+import { systemClock } from "../lifecycle/clock.ts";
+import { systemRandom } from "../lifecycle/random.ts";
+import { convert } from "../registry/conversions.ts";
+import { registryDefinitions } from "../registry/definitions.ts";
+import { WatchCache } from "../registry/generic/watch-cache.ts";
+import { Registry } from "../registry/registry.ts";
+import { memoryStore } from "../../storage/memory.ts";
+import { objectVersions } from "./object-versions.ts";
+
+const { signal } = new AbortController();
+const HPA_V1 = { group: "autoscaling", version: "v1", resource: "horizontalpodautoscalers" };
+const HPA_V2 = { ...HPA_V1, version: "v2" };
+const PODS = { group: "", version: "v1", resource: "pods" };
+
+async function world() {
+  const store = await memoryStore();
+  const registry: Registry = new Registry(builtInResources.rows(), registryDefinitions({ serviceCidrs: ["10.43.0.0/16"], nodePortRange: "30000-32767", storeOf: (group, plural) => registry.storeOf(group, plural), random: systemRandom }), {
+    store, cache: new WatchCache(store), clock: systemClock, random: systemRandom, convert,
+  });
+  return objectVersions(registry);
+}
+
+test("one resource under several versions and groups, and what its subresources take", async () => {
+  const versions = await world();
+  expect([...versions.equivalents(HPA_V1)]).toEqual([HPA_V2]);
+  expect([...versions.equivalents({ group: "", version: "v1", resource: "events" })]).toEqual([{ group: "events.k8s.io", version: "v1", resource: "events" }]);
+  expect([...versions.equivalents(PODS)]).toEqual([]);
+  expect(versions.kindOf(HPA_V1, "")).toEqual({ group: "autoscaling", version: "v1", kind: "HorizontalPodAutoscaler" });
+  expect(versions.kindOf({ group: "apps", version: "v1", resource: "deployments" }, "scale")).toEqual({ group: "autoscaling", version: "v1", kind: "Scale" });
+  expect(versions.kindOf(PODS, "eviction")).toEqual({ group: "policy", version: "v1", kind: "Eviction" });
+  expect(versions.kindOf(PODS, "exec")).toMatchObject({ version: "v1", kind: "PodExecOptions" });
+  expect(versions.kindOf({ group: "", version: "v1", resource: "nothings" }, "")).toBeUndefined();
+});
+
+test("an object is shown in another version, and what has been made of it comes back as it is stored, with its defaults", async () => {
+  const versions = await world();
+  const stored = { apiVersion: "autoscaling/v2", kind: "HorizontalPodAutoscaler", metadata: { name: "h" }, spec: { maxReplicas: 3, scaleTargetRef: { kind: "Deployment", name: "d" }, metrics: [{ type: "Resource", resource: { name: "cpu", target: { type: "Utilization", averageUtilization: 50 } } }] } } as unknown as ApiObject;
+  const shown = await versions.shown(stored, HPA_V1, signal);
+  expect(shown).toMatchObject({ apiVersion: "autoscaling/v1", spec: { targetCPUUtilizationPercentage: 50 } });
+  const changed = { ...shown, spec: { maxReplicas: 5, scaleTargetRef: { kind: "Deployment", name: "d" }, targetCPUUtilizationPercentage: 60 } };
+  expect(await versions.restored(changed as never, HPA_V1, HPA_V1, signal)).toMatchObject({
+    apiVersion: "autoscaling/v2", spec: { maxReplicas: 5, minReplicas: 1, metrics: [{ resource: { target: { averageUtilization: 60 } } }] },
+  });
+  expect(await versions.shown(stored, HPA_V2, signal)).toBe(stored);
+});
+
+test("what is no object of its kind is refused; unknown fields are dropped", async () => {
+  const versions = await world();
+  const pod = (spec: object) => ({ apiVersion: "v1", kind: "Pod", metadata: { name: "p" }, spec }) as never;
+  await expect(versions.restored(pod({ containers: "none" }), PODS, PODS, signal)).rejects.toThrow(/cannot unmarshal string/);
+  expect(await versions.restored(pod({ containers: [{ name: "c", image: "x" }], mystery: 1 }), PODS, PODS, signal)).toMatchObject({ spec: { restartPolicy: "Always", containers: [{ imagePullPolicy: "Always" }] } });
+});
