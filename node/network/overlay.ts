@@ -13,7 +13,12 @@ export interface Peer {
   /** Where its packets go, by family. */
   readonly ips: readonly string[];
   readonly podCidrs: readonly string[];
+  /** Where its end of the tunnel is not ours to name: of a Windows node's router. */
+  readonly mac?: string | undefined;
 }
+
+/** On Nodes whose end of the tunnel has an address of its own choice. */
+export const ROUTER_MAC_ANNOTATION = "coracle.local/vxlan-router-mac";
 
 export interface Overlay {
   /** Bytes by which pods' packets must be smaller than the host's. */
@@ -30,7 +35,8 @@ export const noOverlay: Overlay = { overheadBytes: 0, async sync() {}, async rem
 export function peerOf(node: Readonly<Node>): Peer | undefined {
   const podCidrs = podCidrsOf(node);
   const ips = (node.status?.addresses ?? []).filter(({ type, address }) => type === "InternalIP" && parseIp(address)).map(({ address }) => address);
-  return podCidrs.length === 0 || ips.length === 0 ? undefined : { name: node.metadata.name, ips, podCidrs };
+  const mac = node.metadata.annotations?.[ROUTER_MAC_ANNOTATION];
+  return podCidrs.length === 0 || ips.length === 0 ? undefined : { name: node.metadata.name, ips, podCidrs, ...(/^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/.test(mac ?? "") ? { mac } : {}) };
 }
 
 export function podCidrsOf({ spec = {} }: Readonly<Node>): readonly string[] {

@@ -5,7 +5,7 @@
  *   neighbour   10.42.1.0 has the MAC address 0a:58:0a:2a:01:00
  *   forwarding  that MAC address is at the node 192.168.1.11
  *
- * A device's MAC address follows from its node's pod CIDR, so nodes need not tell each other.
+ * A device's MAC address follows from its node's pod CIDR, so nodes need not tell each other; only Windows chooses it by itself, and its nodes tell.
  */
 import { createHash } from "node:crypto";
 import { type Family, formatIp, ipBytes, parseCidr, parseIp } from "../../core/net/cidr.ts";
@@ -31,7 +31,7 @@ export function planVxlan(others: readonly Peer[], underlay: Family): VxlanPlan 
       unreachable.push(peer.name);
       continue;
     }
-    const mac = macFor(peer.podCidrs[0]!);
+    const mac = peer.mac ?? macFor(peer.podCidrs[0]!);
     forwardings.set(mac, formatIp(parseIp(node)!));
     for (const podCidr of peer.podCidrs) {
       const hop = networkAddress(podCidr);

@@ -10,9 +10,9 @@ import { ipOf, type Overlay, type Peer } from "./overlay.ts";
 import { macFor, networkAddress, planVxlan } from "./vxlan-plan.ts";
 
 export const VXLAN_DEVICE = "coracle-vxlan";
-/** Whoever else uses VXLAN on this machine (flannel: 1) has another. */
-const VNI = 100;
-const PORT = 8472; // what Linux and flannel use
+/** The lowest that Windows takes. Whoever else uses VXLAN on this machine (flannel: 1) has another. */
+export const VNI = 4096;
+const PORT = 4789; // VXLAN's own, and the only one every Windows has
 /** Marks our routes; no routing daemon uses this number. */
 export const ROUTE_PROTOCOL = 171;
 const OVERHEAD_BYTES: Readonly<Record<Family, number>> = { 4: 50, 6: 70 };
