@@ -18,9 +18,20 @@ export function pinoLog({ level, write }: { level: LogLevel; write: (line: strin
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
-    serializers: { error: pino.stdSerializers.errWithCause },
+    serializers: { error: errorFields },
   };
   return wrap(pino(options, { write }));
+}
+
+/** Longer chains of causes than this are loops. */
+const CAUSES_MAX = 16;
+
+/** An error as fields. Unlike pino's own serializers it writes nothing into the error, nor into what that holds: those may be frozen. */
+function errorFields(error: unknown, depth = 0): unknown {
+  if (!(error instanceof Error) || depth > CAUSES_MAX) return error instanceof Error ? error.message : error;
+  const { message, stack, cause, ...own } = error as Error & Record<string, unknown>;
+  const errors = error instanceof AggregateError ? { aggregateErrors: error.errors.map((one) => errorFields(one, depth + 1)) } : {};
+  return { type: error.constructor.name, message, stack, ...errors, ...own, ...(cause === undefined ? {} : { cause: errorFields(cause, depth + 1) }) };
 }
 
 function wrap(logger: pino.Logger): Log {

@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+import { pinoLog } from "./log.ts";
+
+test("an error is written with its fields and its causes, and left as it was: it may be frozen, and so may what it holds", () => {
+  const lines: string[] = [];
+  const log = pinoLog({ level: "info", write: (line) => void lines.push(line) });
+  const loop = new Error("around");
+  loop.cause = loop;
+  const answer = Object.freeze({ message: "pods \"a\" not found", code: 404 });
+  log.warn("refused", { error: Object.freeze(Object.assign(new TypeError("no", { cause: new Error("why") }), { status: answer })) });
+  log.warn("many", { error: new AggregateError([new Error("one")], "several") });
+  log.warn("a loop", { error: loop });
+  log.warn("no error", { error: "text" });
+  expect(lines.map((line) => (JSON.parse(line) as { error: unknown }).error)).toEqual([
+    { type: "TypeError", message: "no", stack: expect.stringContaining("no"), status: answer, cause: { type: "Error", message: "why", stack: expect.any(String) } },
+    expect.objectContaining({ type: "AggregateError", message: "several", aggregateErrors: [expect.objectContaining({ message: "one" })] }),
+    expect.objectContaining({ message: "around" }),
+    "text",
+  ]);
+});
