@@ -13,6 +13,9 @@ import { gitVersion } from "./version.ts";
 /** systemd-resolved keeps the real servers here, and a loopback address that no pod can use in /etc/resolv.conf. */
 const RESOLVED_CONF = "/run/systemd/resolve/resolv.conf";
 
+/** As upstream advises: pods that say nothing of their operating system are meant for Linux, and must not land on Windows (installers/windows/README.md). */
+const WINDOWS_TAINTS: readonly string[] = ["os=windows:NoSchedule"];
+
 type Writable = { -readonly [K in keyof KubeletSettings]: KubeletSettings[K] };
 
 const ARGUMENTS: Readonly<Record<string, (settings: Writable, value: string) => void>> = {
@@ -50,7 +53,7 @@ export function kubeletSettings(settings: Settings, node: ThisNode, paths: Paths
     resolvConf: [RESOLVED_CONF, "/etc/resolv.conf"].find((path) => existsSync(path)) ?? "",
     port: settings.kubeletPort,
     labels: Object.fromEntries(settings.nodeLabel.map((text) => pair("--node-label", text))),
-    taints: settings.nodeTaint.map(nodeTaint),
+    taints: (settings.nodeTaint.length === 0 && process.platform === "win32" ? WINDOWS_TAINTS : settings.nodeTaint).map(nodeTaint),
   };
   for (const argument of settings.kubeletArg) {
     const [name, value] = pair("--kubelet-arg", argument.replace(/^--/, ""));

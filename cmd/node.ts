@@ -3,6 +3,7 @@
  *
  *   container runtime → network, service proxy, DNS → kubelet
  *
+ * The first three are the operating system's: node-platform.linux.ts, node-platform.windows.ts.
  * It knows the cluster through a client only: the server's own process, or a server elsewhere.
  */
 import { existsSync } from "node:fs";
@@ -24,12 +25,6 @@ import { startEarly } from "../core/lifecycle/start-early.ts";
 import type { Log } from "../core/observe/log.ts";
 import type { Metrics } from "../core/observe/metrics.ts";
 import { MACHINE_ANNOTATION } from "../core/pki/machine-key.ts";
-import { criClient } from "../node/cri/client.ts";
-import { hostGatewayOverlay } from "../node/network/host-gw.ts";
-import { networkPaths, nodeNetwork } from "../node/network/network.ts";
-import { noOverlay, type Overlay } from "../node/network/overlay.ts";
-import { stableAddresses } from "../node/network/stable-addresses.ts";
-import { vxlanOverlay } from "../node/network/vxlan.ts";
 import type { TlsMaterial } from "../core/net/tls.ts";
 import type { Certificate } from "../core/pki/x509.ts";
 import { kubeletConfiguration } from "../node/kubelet/server/configz.ts";
@@ -39,19 +34,13 @@ import { kubelet } from "../node/kubelet/kubelet.ts";
 import { localPathDirectories } from "../node/kubelet/volumes/local-path.ts";
 import { systemCgroups } from "../node/os/cgroup.ts";
 import { exec } from "../node/os/exec.ts";
-import { nftProgram } from "../node/os/exec-nft.ts";
-import { openNetlink } from "../node/os/netlink.ts";
 import { machineInfo } from "../node/os/machine.ts";
 import { systemMounts } from "../node/os/mount.ts";
-import { conntrackProgram } from "../node/proxy/conntrack.ts";
-import { serviceProxy } from "../node/proxy/proxy.ts";
-import { runtimePaths } from "../node/runtime/paths.ts";
-import { containerRuntime } from "../node/runtime/runtime.ts";
-import { nodeBundle } from "./assets.ts";
-import { ConfigError } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
 import { kubeletSettings } from "./kubelet-settings.ts";
 import type { ThisNode } from "./node-identity.ts";
+import { linuxPlatform } from "./node-platform.linux.ts";
+import { windowsPlatform } from "./node-platform.windows.ts";
 import type { Paths } from "./paths.ts";
 
 export interface NodeOptions {
@@ -86,29 +75,14 @@ export function nodeParts(options: NodeOptions): NodeParts {
   const informers = informerFactory({ client, clock, random, log });
   const events = eventWriter({ client, clock, random, log });
 
-  const external = settings.containerRuntimeEndpoint?.replace(/^unix:\/\//, "");
-  const cri = criClient({ socket: external ?? runtimePaths(paths.dataDir).socket, nowMs: clock.nowMs });
-  const mounts = systemMounts();
-  const asset = nodeBundle();
-  if (!external && !asset) throw new ConfigError("this build of coracle brings no container runtime for this machine: name one with --container-runtime-endpoint, or run with --disable-agent");
-  const pluginDir = join(paths.agent, "network", "plugins");
-  const runtime = external ? [] : [containerRuntime({ dataDir: paths.dataDir, asset: asset!, cniBinDirs: [pluginDir, "/opt/cni/bin"] }, { cri, mounts, clock, log })];
-
-  const { binDir } = runtimePaths(paths.dataDir);
   const enabled = (part: string): boolean => !settings.disable.includes(part);
-  const nft = nftProgram({ path: join(binDir, "nft") });
-  const uplink = { interfaceName: node.interfaceName, mtu: node.mtu };
-  const network = nodeNetwork({
-    informers, nodeName: node.name, clusterCidrs: settings.clusterCidr.split(","), uplink,
-    cniConfDir: runtime[0]?.cniConfDir ?? "/etc/cni/net.d", stateDir: join(paths.agent, "network"), nft, netlink: openNetlink, overlay: overlayOf(options, uplink),
-    addresses: external ? undefined : stableAddresses({ pluginDir, recordDir: networkPaths(join(paths.agent, "network")).addresses, isPodHere: (uid) => existsSync(podDirectory(agentSettings.dataDir, uid)) }), cpus: machineInfo().cpus, clock, log: log.with({ part: "network" }),
-  });
-  const proxy = serviceProxy({
-    informers, nodeName: node.name, nodeIps: node.ips, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","),
-    nft, conntrack: conntrackProgram({ path: join(binDir, "conntrack") }), clock, metrics, log: log.with({ part: "proxy" }),
-  });
-
+  const machine = machineInfo();
+  const mounts = systemMounts();
   const agentSettings = { ...kubeletSettings(settings, node, paths), annotations: options.machine === undefined ? {} : { [MACHINE_ANNOTATION]: options.machine } };
+  const isPodHere = (uid: string): boolean => existsSync(podDirectory(agentSettings.dataDir, uid));
+  const platformOptions = { isPodHere, settings, paths, node, client, informers, mounts, machine, clock, metrics, log };
+  const { cri, runtime, network, proxy } = process.platform === "win32" ? windowsPlatform(platformOptions) : linuxPlatform(platformOptions);
+
   const agent = kubelet({
     settings: agentSettings,
     client, cri, mounts, exec, clock, random, log, events, metrics,
@@ -116,7 +90,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
     services: informers.of(SERVICES),
     nodes: informers.of(NODES),
     cgroups: systemCgroups(),
-    machine: machineInfo(),
+    machine,
   });
   const agentServer = kubeletServer({
     api: agent.api, host: "::", port: agentSettings.port, tls: options.kubeletTls.material, clientCa: options.kubeletTls.clientCa, client,
@@ -126,7 +100,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
   options.kubeletTls.onReload?.(() => agentServer.reloadCertificates());
   const dns = dnsServer({
     informers, clusterDomain: settings.clusterDomain, cidrs: [...settings.clusterCidr.split(","), ...settings.serviceCidr.split(",")], clients: () => node.ips,
-    listen: () => dnsAddresses(informers.of(NODES).get(objectKey("", node.name)) ?? { spec: {} }).map((address) => ({ address, port: DNS_PORT })),
+    listen: () => dnsAddresses(informers.of(NODES).get(objectKey("", node.name)) ?? { metadata: {}, spec: {} }).map((address) => ({ address, port: DNS_PORT })),
     upstreams: hostUpstreams({ exclude: () => [...node.ips, settings.clusterDns], clock }), clock, random, metrics, log: log.with({ part: "dns" }),
   });
   const early = runtime.map(startEarly);
@@ -138,14 +112,4 @@ export function nodeParts(options: NodeOptions): NodeParts {
       agent, agentServer, // after the network, which forgets the addresses of before a reboot
     ],
   };
-}
-
-function overlayOf({ settings, node, log }: NodeOptions, uplink: { readonly interfaceName: string | undefined; readonly mtu: number }): Overlay {
-  const deps = { netlink: openNetlink, uplink, log: log.with({ part: "network" }) };
-  switch (settings.overlay) {
-    case "vxlan": return vxlanOverlay({ ...deps, nodeIps: node.ips });
-    case "host-gw": return hostGatewayOverlay(deps);
-    case "none": return noOverlay;
-    default: throw new ConfigError(`--overlay must be vxlan, host-gw or none, not ${JSON.stringify(settings.overlay)}`);
-  }
 }

@@ -1,7 +1,7 @@
 /** The only reader of argv, the environment and config.yaml: all three become one frozen, typed Settings. */
 import { readFileSync } from "node:fs";
 import { parse } from "yaml";
-import { camelCase, type Flag, FLAGS, type Settings, variableOf } from "./flags.ts";
+import { camelCase, CONFIG_FILE, type Flag, FLAGS, type Settings, variableOf } from "./flags.ts";
 
 /** Something the user wrote cannot be used. The message names it and says what would do. */
 export class ConfigError extends Error {
@@ -25,9 +25,9 @@ export function loadSettings(command: "server" | "agent" | "simulate", { argv, e
   const fromArgs = readArgs(argv, known, command);
   const fromEnv = readVariables(env, known);
   const path = (fromArgs.get("config") ?? fromEnv.get("config"))?.at(-1);
-  const text = readFile(path ?? "/etc/coracle/config.yaml");
+  const text = readFile(path ?? CONFIG_FILE);
   if (text === undefined && path !== undefined) throw new ConfigError(`--config ${path}: no such file`);
-  const fromFile = text === undefined ? new Map<string, { values: string[]; adds: boolean }>() : readConfigFile(text, path ?? "/etc/coracle/config.yaml");
+  const fromFile = text === undefined ? new Map<string, { values: string[]; adds: boolean }>() : readConfigFile(text, path ?? CONFIG_FILE);
 
   const settings: Record<string, unknown> = {};
   for (const flag of FLAGS as readonly Flag[]) {

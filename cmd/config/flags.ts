@@ -17,11 +17,14 @@ export interface Flag {
 const BOTH = ["server", "agent"] as const;
 const SERVER = ["server"] as const;
 const ALL = ["server", "agent", "simulate"] as const;
+/** Windows keeps the same places, on its first drive. */
+const ROOT = process.platform === "win32" ? "C:" : "";
+export const CONFIG_FILE = `${ROOT}/etc/coracle/config.yaml`;
 
 
 export const FLAGS = [
-  { name: "data-dir", type: "string", default: "/var/lib/coracle", commands: ALL, help: "where everything is kept" },
-  { name: "config", type: "string", default: "/etc/coracle/config.yaml", commands: ALL, help: "file with the same keys as these flags" },
+  { name: "data-dir", type: "string", default: `${ROOT}/var/lib/coracle`, commands: ALL, help: "where everything is kept" },
+  { name: "config", type: "string", default: CONFIG_FILE, commands: ALL, help: "file with the same keys as these flags" },
   { name: "log-level", type: "string", default: "info", commands: ALL, help: "debug, info, warn or error" },
   { name: "token", type: "string", commands: ["server", "agent", "simulate"], help: "what machines join with: the server's token, or one of coracle token create" },
   { name: "token-file", type: "string", commands: ["server", "agent", "simulate"], help: "file with the token, instead of --token" },
@@ -48,7 +51,7 @@ export const FLAGS = [
   { name: "node-name", type: "string", commands: BOTH, help: "default: the host name" },
   { name: "node-ip", type: "list", commands: BOTH, help: "address of this node; default: of the interface with the default route" },
   { name: "node-label", type: "list", commands: ALL, help: "k=v, set when the node registers" },
-  { name: "node-taint", type: "list", commands: ALL, help: "k=v:Effect, set when the node registers" },
+  { name: "node-taint", type: "list", commands: ALL, help: "k=v:Effect, set when the node registers; default on Windows: os=windows:NoSchedule" },
   { name: "default-local-storage-path", type: "string", commands: BOTH, help: "where volumes of the class local-path are kept; default: storage in the data directory" },
   { name: "container-runtime-endpoint", type: "string", commands: BOTH, help: "a CRI socket to use instead of the bundled containerd" },
   { name: "kubelet-port", type: "integer", default: 10250, commands: BOTH, help: "port of the node's own API" },

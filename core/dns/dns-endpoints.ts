@@ -27,8 +27,12 @@ const NAME_LENGTH_MAX = 253;
 
 export interface DnsEndpointsOptions { readonly client: Client; readonly informers: Informers; readonly clock: Clock; readonly log: Log }
 
-/** Where DNS listens on a node: its pods' gateway, of each family it has. */
-export function dnsAddresses({ spec = {} }: Pick<Readonly<Node>, "spec">): string[] {
+/** What decides where DNS listens on a node. */
+export interface DnsNode { readonly metadata: { readonly labels?: Readonly<Record<string, string>> | undefined }; readonly spec?: Node["spec"] | undefined; readonly status?: Node["status"] | undefined }
+
+/** Where DNS listens on a node: its pods' gateway, of each family it has. On Windows that is nobody's address, and the node's own are taken. */
+export function dnsAddresses({ metadata, spec = {}, status }: DnsNode): string[] {
+  if (metadata.labels?.["kubernetes.io/os"] === "windows") return (status?.addresses ?? []).filter(({ type, address }) => type === "InternalIP" && parseCidr(`${address}/32`)?.family === 4).map(({ address }) => address);
   return (spec.podCIDRs?.length ? spec.podCIDRs : spec.podCIDR ? [spec.podCIDR] : []).flatMap((text) => {
     const cidr = parseCidr(text);
     return cidr ? [formatIp(nthAddress(cidr, 1n))] : [];

@@ -2,6 +2,7 @@
  * Which servers the host itself asks, out of resolv.conf; read again when it changes. Where that file names only systemd-resolved's stub, its own list is
  * taken. Addresses we answer on ourselves are left out: a question would go round for ever.
  */
+import { getServers } from "node:dns";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import type { Clock } from "../lifecycle/clock.ts";
 import { formatIp, parseIp } from "../net/cidr.ts";
@@ -26,7 +27,8 @@ export function hostUpstreams({ files = ["/etc/resolv.conf", "/run/systemd/resol
     if (clock.uptimeMs() - lookedMs >= LOOK_MS) {
       lookedMs = clock.uptimeMs();
       const now = files.map(stampOf).join(" ");
-      if (now !== stamp) servers = choose(files.map((file) => (existsSync(file) ? nameservers(readFileSync(file, "utf8")) : [])));
+      if (process.platform === "win32") servers = getServers().filter((server) => parseIp(server)); // it has no such files
+      else if (now !== stamp) servers = choose(files.map((file) => (existsSync(file) ? nameservers(readFileSync(file, "utf8")) : [])));
       stamp = now;
     }
     const own = exclude();

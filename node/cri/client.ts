@@ -68,7 +68,7 @@ const CODES: Readonly<Record<number, CriErrorCode>> = {
   [status.DATA_LOSS]: "DataLoss", [status.UNAUTHENTICATED]: "Unauthenticated",
 };
 
-/** `socket`: a path, or an endpoint as `--container-runtime-endpoint` takes it (unix:///…, npipe:////./pipe/…). */
+/** `socket`: a path, or an endpoint as `--container-runtime-endpoint` takes it (unix:///…, npipe:////./pipe/…, tcp://host:port). */
 export function criClient({ socket, nowMs }: { readonly socket: string; readonly nowMs: () => number }): Cri {
   const methods = criMethods();
   const client = new Client(target(socket), credentials.createInsecure(), {
@@ -130,6 +130,7 @@ function criError(method: string, error: ServiceError): CriError {
 
 function target(socket: string): string {
   if (socket.startsWith("unix:")) return socket;
-  if (socket.startsWith("npipe:")) return `unix:${socket.slice("npipe:".length).replaceAll("/", "\\")}`;
+  if (socket.startsWith("npipe://")) return `unix:${socket.slice("npipe://".length).replaceAll("/", "\\")}`;
+  if (socket.startsWith("tcp://")) return `dns:${socket.slice("tcp://".length)}`;
   return `unix:${socket}`;
 }

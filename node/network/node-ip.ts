@@ -4,6 +4,7 @@
  */
 import { existsSync, readFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
+import { systemRoutes } from "../os/route.windows.ts";
 import { formatIp, ipFromBytes, parseIp } from "../../core/net/cidr.ts";
 
 export interface NodeAddresses {
@@ -17,6 +18,8 @@ export interface NodeAddresses {
 /** What the kernel says, as text: /proc/net/route, /proc/net/ipv6_route, /proc/net/if_inet6, and IPv4 addresses by interface. */
 export interface NetworkFacts {
   readonly route4: string;
+  /** Where there is no such file: the interface of the IPv4 default route. */
+  readonly default4?: string | undefined;
   readonly route6: string;
   readonly addresses6: string;
   readonly addresses4: readonly { readonly interfaceName: string; readonly address: string }[];
@@ -25,7 +28,7 @@ export interface NetworkFacts {
 
 const MTU_DEFAULT = 1500;
 /** Made by container software: their addresses are not the node's. */
-const VIRTUAL = /^(lo|cni|docker|br-|veth|flannel|cali|coracle|tunl|kube|virbr|podman)/;
+const VIRTUAL = /^(Loopback|vEthernet \((nat|Default Switch)\)|lo|cni|docker|br-|veth|flannel|cali|coracle|tunl|kube|virbr|podman)/;
 const TEMPORARY = 0x01, DEPRECATED = 0x20, TENTATIVE = 0x40; // linux/if_addr.h
 
 /** `given`: what the user has chosen, which is taken as it is. */
@@ -35,7 +38,7 @@ export function nodeAddresses(given: readonly string[] = [], facts: NetworkFacts
     const interfaceName = [...facts.addresses4, ...six].find(({ address }) => given.includes(address))?.interfaceName;
     return { ips: given, interfaceName, mtu: mtuOf(interfaceName) };
   }
-  const default4 = defaultInterfaceV4(facts.route4), default6 = defaultInterfaceV6(facts.route6);
+  const default4 = facts.default4 ?? defaultInterfaceV4(facts.route4), default6 = defaultInterfaceV6(facts.route6);
   const pick = (addresses: readonly { interfaceName: string; address: string }[], preferred: string | undefined) => addresses.find(({ interfaceName }) => interfaceName === preferred);
   const v4 = pick(facts.addresses4, default4), v6 = pick(six, default6);
   const found = [v4, v6].flatMap((one) => one ?? []);
@@ -53,9 +56,18 @@ function readFacts(): NetworkFacts {
   const addresses4 = Object.entries(networkInterfaces()).flatMap(([interfaceName, list]) =>
     (list ?? []).filter(({ family, internal }) => family === "IPv4" && !internal).map(({ address }) => ({ interfaceName, address })));
   return {
-    route4: read("/proc/net/route"), route6: read("/proc/net/ipv6_route"), addresses6: read("/proc/net/if_inet6"), addresses4,
+    route4: read("/proc/net/route"), default4: process.platform === "win32" ? defaultInterfaceOfWindows() : undefined, route6: read("/proc/net/ipv6_route"), addresses6: read("/proc/net/if_inet6"), addresses4,
     mtuOf: (interfaceName) => Number(read(`/sys/class/net/${interfaceName}/mtu`)) || undefined,
   };
+}
+
+function defaultInterfaceOfWindows(): string | undefined {
+  try {
+    const [best] = systemRoutes().list().filter(({ to }) => to === "0.0.0.0/0").sort((a, b) => a.metric - b.metric);
+    return Object.entries(networkInterfaces()).find(([, list]) => list?.some(({ address }) => address === best?.interfaceIp))?.[0];
+  } catch {
+    return undefined; // route.exe failed: the first address there is will do
+  }
 }
 
 /** Columns: Iface Destination Gateway Flags RefCnt Use Metric Mask … */

@@ -1,0 +1,51 @@
+/** A Linux node: the bundled containerd, a bridge and an overlay by netlink, services by nftables. */
+import { join } from "node:path";
+import { criClient } from "../node/cri/client.ts";
+import { hostGatewayOverlay } from "../node/network/host-gw.ts";
+import { networkPaths, nodeNetwork } from "../node/network/network.ts";
+import { noOverlay, type Overlay } from "../node/network/overlay.ts";
+import { stableAddresses } from "../node/network/stable-addresses.ts";
+import { vxlanOverlay } from "../node/network/vxlan.ts";
+import { nftProgram } from "../node/os/exec-nft.ts";
+import { openNetlink } from "../node/os/netlink.ts";
+import { conntrackProgram } from "../node/proxy/conntrack.ts";
+import { serviceProxy } from "../node/proxy/proxy.ts";
+import { runtimePaths } from "../node/runtime/paths.ts";
+import { containerRuntime } from "../node/runtime/runtime.ts";
+import { nodeBundle } from "./assets.ts";
+import { ConfigError } from "./config/config.ts";
+import type { NodePlatform, PlatformOptions } from "./node-platform.ts";
+
+export function linuxPlatform(options: PlatformOptions): NodePlatform {
+  const { settings, paths, node, informers, mounts, machine, isPodHere, clock, metrics, log } = options;
+  const external = settings.containerRuntimeEndpoint?.replace(/^unix:\/\//, "");
+  const cri = criClient({ socket: external ?? runtimePaths(paths.dataDir).socket, nowMs: clock.nowMs });
+  const asset = nodeBundle();
+  if (!external && !asset) throw new ConfigError("this build of coracle brings no container runtime for this machine: name one with --container-runtime-endpoint, or run with --disable-agent");
+  const pluginDir = join(paths.agent, "network", "plugins");
+  const runtime = external ? [] : [containerRuntime({ dataDir: paths.dataDir, asset: asset!, cniBinDirs: [pluginDir, "/opt/cni/bin"] }, { cri, mounts, clock, log })];
+
+  const { binDir } = runtimePaths(paths.dataDir);
+  const nft = nftProgram({ path: join(binDir, "nft") });
+  const uplink = { interfaceName: node.interfaceName, mtu: node.mtu };
+  const network = nodeNetwork({
+    informers, nodeName: node.name, clusterCidrs: settings.clusterCidr.split(","), uplink,
+    cniConfDir: runtime[0]?.cniConfDir ?? "/etc/cni/net.d", stateDir: join(paths.agent, "network"), nft, netlink: openNetlink, overlay: overlayOf(options, uplink),
+    addresses: external ? undefined : stableAddresses({ pluginDir, recordDir: networkPaths(join(paths.agent, "network")).addresses, isPodHere }), cpus: machine.cpus, clock, log: log.with({ part: "network" }),
+  });
+  const proxy = serviceProxy({
+    informers, nodeName: node.name, nodeIps: node.ips, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","),
+    nft, conntrack: conntrackProgram({ path: join(binDir, "conntrack") }), clock, metrics, log: log.with({ part: "proxy" }),
+  });
+  return { cri, runtime, network, proxy };
+}
+
+function overlayOf({ settings, node, log }: PlatformOptions, uplink: { readonly interfaceName: string | undefined; readonly mtu: number }): Overlay {
+  const deps = { netlink: openNetlink, uplink, log: log.with({ part: "network" }) };
+  switch (settings.overlay) {
+    case "vxlan": return vxlanOverlay({ ...deps, nodeIps: node.ips });
+    case "host-gw": return hostGatewayOverlay(deps);
+    case "none": return noOverlay;
+    default: throw new ConfigError(`--overlay must be vxlan, host-gw or none, not ${JSON.stringify(settings.overlay)}`);
+  }
+}
