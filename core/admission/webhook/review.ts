@@ -67,6 +67,6 @@ export function rejection(webhook: string, result: AdmissionResponse["status"]):
   const told = message || reason;
   return new StatusError({
     kind: "Status", apiVersion: "v1", metadata: metadata ?? {}, status: "Failure", message: told ? `${denied}: ${told}` : `${denied} without explanation`,
-    ...(reason ? { reason } : {}), ...(details ? { details } : {}), code: code < 400 ? 400 : code,
+    ...(reason ? { reason } : {}), ...(details ? { details } : {}), code: Math.max(code, 400),
   });
 }
