@@ -1,13 +1,6 @@
 import { expect, test } from "vitest";
-import { builtInResources } from "../api/schema/resources.ts";
+import { memoryRegistry } from "../../test/memory-registry.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
-import { systemClock } from "../lifecycle/clock.ts";
-import { systemRandom } from "../lifecycle/random.ts";
-import { convert } from "../registry/conversions.ts";
-import { registryDefinitions } from "../registry/definitions.ts";
-import { WatchCache } from "../registry/generic/watch-cache.ts";
-import { Registry } from "../registry/registry.ts";
-import { memoryStore } from "../../storage/memory.ts";
 import { objectVersions } from "./object-versions.ts";
 
 const { signal } = new AbortController();
@@ -15,13 +8,7 @@ const HPA_V1 = { group: "autoscaling", version: "v1", resource: "horizontalpodau
 const HPA_V2 = { ...HPA_V1, version: "v2" };
 const PODS = { group: "", version: "v1", resource: "pods" };
 
-async function world() {
-  const store = await memoryStore();
-  const registry: Registry = new Registry(builtInResources.rows(), registryDefinitions({ serviceCidrs: ["10.43.0.0/16"], nodePortRange: "30000-32767", storeOf: (group, plural) => registry.storeOf(group, plural), random: systemRandom }), {
-    store, cache: new WatchCache(store), clock: systemClock, random: systemRandom, convert,
-  });
-  return objectVersions(registry);
-}
+const world = async () => objectVersions(await memoryRegistry());
 
 test("one resource under several versions and groups, and what its subresources take", async () => {
   const versions = await world();
