@@ -13,6 +13,10 @@ export interface GoUrl {
   readonly port: string;
   readonly escapedPath: string;
   readonly rawQuery: string;
+  /** What comes after the scheme of a URL without slashes. */
+  readonly opaque: string;
+  readonly user: string;
+  readonly fragment: string;
 }
 
 /** The message is Go's: `parse "http://[::1": missing ']' in host`. */
@@ -24,8 +28,9 @@ export function parseUrl(text: string, { request = false }: { readonly request?:
   const whole = hash < 0 ? text : text.slice(0, hash);
   try {
     const url = parseWhole(whole, request);
-    if (hash >= 0) checkEscapes(text.slice(hash + 1));
-    return url;
+    if (hash < 0) return url;
+    checkEscapes(text.slice(hash + 1));
+    return { ...url, fragment: decode(text.slice(hash + 1)) };
   } catch (error) {
     if (!(error instanceof UrlError)) throw error;
     throw new UrlError(`parse ${goQuote(whole)}: ${error.message}`);
@@ -35,26 +40,27 @@ export function parseUrl(text: string, { request = false }: { readonly request?:
 function parseWhole(text: string, request: boolean): GoUrl {
   if (/[\u0000-\u001f\u007f]/.test(text)) throw new UrlError("net/url: invalid control character in URL");
   if (text === "" && request) throw new UrlError("empty url");
-  const empty: GoUrl = { scheme: "", host: "", hostname: "", port: "", escapedPath: "", rawQuery: "" };
+  const empty: GoUrl = { scheme: "", host: "", hostname: "", port: "", escapedPath: "", rawQuery: "", opaque: "", user: "", fragment: "" };
   if (text === "*") return { ...empty, escapedPath: "*" };
   const { scheme, rest: afterScheme } = schemeOf(text);
   const mark = afterScheme.indexOf("?");
   const rawQuery = mark < 0 ? "" : afterScheme.slice(mark + 1);
   let rest = mark < 0 ? afterScheme : afterScheme.slice(0, mark);
   if (!rest.startsWith("/")) {
-    if (scheme !== "") return { ...empty, scheme, rawQuery };
+    if (scheme !== "") return { ...empty, scheme, rawQuery, opaque: rest };
     if (request) throw new UrlError("invalid URI for request");
     if (rest.split("/", 1)[0]!.includes(":")) throw new UrlError("first path segment in URL cannot contain colon");
   }
-  let host = "";
+  let [host, user] = ["", ""];
   if ((scheme !== "" || (!request && !rest.startsWith("///"))) && rest.startsWith("//")) {
     const slash = rest.indexOf("/", 2);
     const authority = slash < 0 ? rest.slice(2) : rest.slice(2, slash);
     rest = slash < 0 ? "" : rest.slice(slash);
     host = hostOf(authority);
+    user = authority.slice(0, Math.max(authority.lastIndexOf("@"), 0));
   }
   checkEscapes(rest);
-  return { scheme, host, ...splitHost(host), escapedPath: escapedPath(rest), rawQuery };
+  return { ...empty, scheme, host, ...splitHost(host), escapedPath: escapedPath(rest), rawQuery, user };
 }
 
 function schemeOf(text: string): { readonly scheme: string; readonly rest: string } {

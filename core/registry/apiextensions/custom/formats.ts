@@ -4,8 +4,8 @@
  * Source: kubernetes v1.36 apiextensions-apiserver/pkg/apiserver/validation/formats.go, kube-openapi/pkg/validation/strfmt
  */
 import { parseDurationNs } from "../../../api/meta/duration.ts";
-import { parseUrl } from "../../../cel/go-url.ts";
 import { compileRegex } from "../../../cel/regex.ts";
+import { isBase64, isDate, isDateTime, isRequestUri, uuidPattern } from "../../../cel/string-formats.ts";
 import { parseAddress, parseRange } from "../../core/checks/ip.ts";
 
 export interface FormatCheck {
@@ -20,7 +20,6 @@ const LABEL_BYTES_MAX = 63;
 const CREDIT_CARD = /^(?:4[0-9]{12}(?:[0-9]{3})?|5[1-5][0-9]{14}|6(?:011|5[0-9][0-9])[0-9]{12}|3[47][0-9]{13}|3(?:0[0-5]|[68][0-9])[0-9]{11}|(?:2131|1800|35\d{3})\d{11})$/;
 const COLOR_PART = String.raw`\s*(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*`;
 const RGB_COLOR = new RegExp(String.raw`^rgb\(${COLOR_PART},${COLOR_PART},${COLOR_PART}\)$`);
-const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$/;
 const ATOM = String.raw`[A-Za-z0-9!#$%&'*+\-/=?^_\x60{|}~\x{80}-\x{10ffff}]+`;
 const ADDRESS = String.raw`(?:${ATOM}(?:\.${ATOM})*|"(?:[^"\\]|\\.)*")@(?:${ATOM}(?:\.${ATOM})*|\[[^\[\]\\]*\])`;
 const EMAIL = compileRegex(String.raw`^\s*(?:${ADDRESS}|(?:(?:${ATOM}|"(?:[^"\\]|\\.)*")[\s.]*)*<${ADDRESS}>)\s*$`);
@@ -40,7 +39,7 @@ const FORMATS: Readonly<Record<string, (text: string) => boolean>> = {
   isbn: (text) => isIsbn10(text) || isIsbn13(text), isbn10: isIsbn10, isbn13: isIsbn13, creditcard: isCreditCard,
   ssn: (text) => text.length === SSN_LENGTH && /^\d{3}[- ]?\d{2}[- ]?\d{4}$/.test(text),
   hexcolor: (text) => /^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$/.test(text), rgbcolor: (text) => RGB_COLOR.test(text),
-  byte: (text) => BASE64.test(text), password: () => true, date: isDate, datetime: isDateTime, duration: isDuration,
+  byte: isBase64, password: () => true, date: isDate, datetime: isDateTime, duration: isDuration,
   k8sshortname: (text) => text.length <= LABEL_BYTES_MAX && SHORT_NAME.test(text), k8slongname: (text) => text.length <= LONG_NAME_BYTES_MAX && LONG_NAME.test(text),
 };
 const NUMBER_FORMATS: Readonly<Record<string, readonly string[]>> = { integer: ["int32", "int64"], number: ["float", "double"] };
@@ -57,21 +56,12 @@ export function formatCheck(type: string, name: string): FormatCheck | undefined
   return { name, accepts: FORMATS[name.replaceAll("-", "")]! };
 }
 
-function isRequestUri(text: string): boolean {
-  try {
-    parseUrl(text, { request: true });
-    return true;
-  } catch {
-    return false; // whatever is wrong with it
-  }
-}
-
 function isHostname(text: string): boolean {
   return HOSTNAME.test(text) && Buffer.byteLength(text) <= HOSTNAME_BYTES_MAX && text.split(".").every((label) => Buffer.byteLength(label) <= LABEL_BYTES_MAX);
 }
 
 function uuid(version: string, variant: string): (text: string) => boolean {
-  const pattern = new RegExp(`^[0-9a-f]{8}-?[0-9a-f]{4}-?${version}[0-9a-f]{3}-?${variant}[0-9a-f]{3}-?[0-9a-f]{12}$`, "i");
+  const pattern = uuidPattern(version, variant);
   return (text) => pattern.test(text);
 }
 
@@ -97,27 +87,6 @@ function isCreditCard(text: string): boolean {
 function luhn(digit: number, doubled: boolean): number {
   if (!doubled) return digit;
   return digit * 2 >= 10 ? ((digit * 2) % 10) + 1 : digit * 2;
-}
-
-/** 2006-01-02, and such a day exists. */
-export function isDate(text: string): boolean {
-  const match = /^(\d{4})-(\d{2})-(\d{2})$/.exec(text);
-  if (!match) return false;
-  const [year, month, day] = match.slice(1).map(Number) as [number, number, number];
-  return month >= 1 && month <= 12 && day >= 1 && day <= daysIn(year, month);
-}
-
-function daysIn(year: number, month: number): number {
-  if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;
-  return [4, 6, 9, 11].includes(month) ? 30 : 31;
-}
-
-/** Lenient about the fraction's separator, strict about hours, minutes and seconds. */
-export function isDateTime(text: string): boolean {
-  const [date, time, ...rest] = text.toLowerCase().split("t");
-  if (rest.length > 0 && time === undefined) return false;
-  const match = /^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$/.exec(time ?? "");
-  return isDate(date ?? "") && match !== null && match[1]! <= "23" && match[2]! <= "59" && match[3]! <= "59";
 }
 
 const DURATION_UNITS: readonly (readonly string[])[] = [

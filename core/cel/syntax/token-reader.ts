@@ -1,0 +1,77 @@
+/**
+ * Reads tokens in order and says what is wrong with them the way ANTLR's generated parsers do: one token too many is skipped, one token too few is
+ * imagined, and reading goes on; anything else ends it.
+ */
+import { EOF, TOKEN_ORDER, type Token } from "./lexer.ts";
+import type { Issue } from "./source.ts";
+
+/** Reading cannot go on; the issues say why. */
+export class Unreadable extends Error { override readonly name = "Unreadable"; }
+
+/** What may follow the end of a member: what continues it, and operators. */
+const CONTINUES = ["'.'", "'['", "'=='", "'!='", "'in'", "'<'", "'<='", "'>='", "'>'", "'&&'", "'||'", "'-'", "'+'", "'*'", "'/'", "'%'"];
+
+export class TokenReader {
+  readonly #tokens: readonly Token[];
+  readonly #issues: Issue[];
+  #next = 0;
+  /** What may follow the expression that is being read, innermost last. */
+  readonly #enclosing: (readonly string[])[] = [[EOF, "'?'"]];
+
+  constructor(tokens: readonly Token[], issues: Issue[]) { this.#tokens = tokens; this.#issues = issues; }
+
+  peek(ahead = 0): Token { return this.#tokens[Math.min(this.#next + ahead, this.#tokens.length - 1)]!; }
+  at(type: string, ahead = 0): boolean { return this.peek(ahead).type === type; }
+
+  take(): Token {
+    const token = this.peek();
+    this.#next++;
+    return token;
+  }
+
+  takeIf(type: string): Token | undefined { return this.at(type) ? this.take() : undefined; }
+
+  /** Reads with `read` what stands before one of `ends`. */
+  inside<T>(ends: readonly string[], read: () => T): T {
+    this.#enclosing.push(ends);
+    try {
+      return read();
+    } finally {
+      this.#enclosing.pop();
+    }
+  }
+
+  /** `follows`: what may come after it; by default what may come after a member. */
+  expect(type: string, follows?: readonly string[]): Token {
+    const token = this.peek();
+    if (token.type === type) return this.take();
+    if (this.at(type, 1)) {
+      this.#report(token, `extraneous input '${token.text}' expecting ${type}`);
+      this.take();
+      return this.take();
+    }
+    if (type !== EOF && (follows ?? [...CONTINUES, ...this.#enclosing.at(-1)!]).includes(token.type)) {
+      this.#report(token, `missing ${type} at '${token.text}'`);
+      return { type, text: `<missing ${type}>`, at: token.at };
+    }
+    return this.fail(`mismatched input '${token.text}' expecting ${type}`);
+  }
+
+  /** The next token is to be one of `types`; one that is not is skipped if that helps. */
+  sync(types: readonly string[]): void {
+    const token = this.peek();
+    if (types.includes(token.type)) return;
+    const expected = [...types].sort((a, b) => TOKEN_ORDER.indexOf(a) - TOKEN_ORDER.indexOf(b)).join(", ");
+    const set = types.length === 1 ? expected : `{${expected}}`;
+    if (!types.includes(this.peek(1).type)) this.fail(`mismatched input '${token.text}' expecting ${set}`);
+    this.#report(token, `extraneous input '${token.text}' expecting ${set}`);
+    this.take();
+  }
+
+  fail(message: string, token = this.peek()): never {
+    this.#report(token, message);
+    throw new Unreadable(message);
+  }
+
+  #report({ at }: Token, message: string): void { this.#issues.push({ at, message: `Syntax error: ${message}` }); }
+}

@@ -1,0 +1,236 @@
+/**
+ * Values of expressions.
+ *
+ *   int is bigint, double is number, uint is Uint, bytes is Uint8Array; null, bool and string are JavaScript's own
+ *   lists, maps and what libraries add are classes here
+ *   EvalError is a value too: `false && error` is false
+ *
+ *   typeOf(value), equal(a, b), compare(a, b), sizeOf(value), showValue(value)
+ */
+import { BOOL, BYTES, DOUBLE, DURATION, ERROR, INT, LIST, MAP, NULL, OPTIONAL, STRING, TIMESTAMP, TYPE, UINT, Type } from "../check/type.ts";
+
+export type Scalar = null | boolean | bigint | number | string | Uint | Uint8Array;
+export type Value = Scalar | Timestamp | Duration | Type | Optional | List | Mapping | Opaque | EvalError;
+
+export class Uint {
+  readonly value: bigint;
+  constructor(value: bigint) { this.value = value; }
+}
+
+/** Why there is no value. */
+export class EvalError {
+  readonly message: string;
+  constructor(message: string) { this.message = message; }
+}
+
+export class Timestamp {
+  /** Since 1970. */
+  readonly nanos: bigint;
+  /** Of the zone it was written in. */
+  readonly offsetMinutes: number;
+  constructor(nanos: bigint, offsetMinutes = 0) { this.nanos = nanos; this.offsetMinutes = offsetMinutes; }
+}
+
+export class Duration {
+  readonly nanos: bigint;
+  constructor(nanos: bigint) { this.nanos = nanos; }
+}
+
+export class Optional {
+  readonly value: Value | undefined;
+  constructor(value: Value | undefined) { this.value = value; }
+  static readonly none = new Optional(undefined);
+}
+
+export abstract class List {
+  abstract readonly size: number;
+  /** Of an index that exists. */
+  abstract at(index: number): Value;
+
+  *[Symbol.iterator](): Iterator<Value> { for (let i = 0; i < this.size; i++) yield this.at(i); }
+
+  contains(value: Value): boolean {
+    for (const element of this) if (equal(value, element)) return true;
+    return false;
+  }
+  /** An EvalError for what is no list. */
+  plus(other: Value): Value { return other instanceof List ? joined(this, other) : noSuchOverload(other); }
+  equals(other: Value): boolean {
+    if (!(other instanceof List) || other.size !== this.size) return false;
+    for (let i = 0; i < this.size; i++) if (!equal(this.at(i), other.at(i))) return false;
+    return true;
+  }
+}
+
+export abstract class Mapping {
+  abstract readonly size: number;
+  abstract find(key: Value): Value | undefined;
+  abstract keys(): Iterable<Value>;
+  get type(): Type { return MAP; }
+
+  plus(other: Value): Value { return noSuchOverload(other); }
+  equals(other: Value): boolean {
+    if (!(other instanceof Mapping) || other.size !== this.size) return false;
+    for (const key of this.keys()) {
+      const found = other.find(key);
+      if (found === undefined || !equal(this.find(key)!, found)) return false;
+    }
+    return true;
+  }
+}
+
+/** What a library adds. */
+export abstract class Opaque {
+  abstract readonly type: Type;
+  abstract equals(other: Value): boolean;
+  /** undefined: it has no size. */
+  get size(): number | undefined { return undefined; }
+  /** For those with fields: undefined if there is none of that name. */
+  field(_name: string): Value | undefined { return undefined; }
+  has(_name: string): boolean { return false; }
+}
+
+class ListOfValues extends List {
+  readonly #values: readonly Value[];
+  constructor(values: readonly Value[]) { super(); this.#values = values; }
+  override get size(): number { return this.#values.length; }
+  override at(index: number): Value { return this.#values[index]!; }
+}
+
+/** Two lists after one another, neither of them copied. */
+class JoinedLists extends List {
+  readonly #first: List;
+  readonly #second: List;
+  override readonly size: number;
+  constructor(first: List, second: List) { super(); this.#first = first; this.#second = second; this.size = first.size + second.size; }
+  override at(index: number): Value { return index < this.#first.size ? this.#first.at(index) : this.#second.at(index - this.#first.size); }
+  override *[Symbol.iterator](): Iterator<Value> {
+    yield* this.#first;
+    yield* this.#second;
+  }
+}
+
+/** By the keys as they were made: 1, 1u and 1.0 are three keys, but each finds the others' value where its own has none. */
+export class MapOfValues extends Mapping {
+  readonly #entries: ReadonlyMap<string, readonly [key: Value, value: Value]>;
+  /** `entries`: by keyText. */
+  constructor(entries: ReadonlyMap<string, readonly [key: Value, value: Value]>) { super(); this.#entries = entries; }
+  override get size(): number { return this.#entries.size; }
+  override find(key: Value): Value | undefined {
+    for (const candidate of keyTexts(key)) {
+      const found = this.#entries.get(candidate);
+      if (found) return found[1];
+    }
+    return undefined;
+  }
+  override *keys(): Iterable<Value> { for (const [key] of this.#entries.values()) yield key; }
+}
+
+export function noSuchOverload(value?: Value): EvalError { return value instanceof EvalError ? value : new EvalError("no such overload"); }
+export function isError(value: Value): value is EvalError { return value instanceof EvalError; }
+
+export function listFrom(values: readonly Value[]): List { return new ListOfValues(values); }
+export function mapFrom(entries: Iterable<readonly [key: Value, value: Value]>): Mapping {
+  const byText = new Map<string, readonly [Value, Value]>();
+  for (const entry of entries) byText.set(keyText(entry[0]), entry);
+  return new MapOfValues(byText);
+}
+
+function joined(a: List, b: List): List { return a.size === 0 ? b : b.size === 0 ? a : new JoinedLists(a, b); }
+
+export function keyText(key: Value): string { return key instanceof Uint ? `uint ${key.value}` : `${typeof key} ${String(key)}`; }
+
+/** The key itself, then the same number as another type. */
+function* keyTexts(key: Value): Iterable<string> {
+  yield keyText(key);
+  const whole = typeof key === "bigint" ? key : key instanceof Uint ? key.value : typeof key === "number" && Number.isInteger(key) ? BigInt(key) : undefined;
+  if (whole === undefined) return;
+  yield `bigint ${whole}`;
+  yield `uint ${whole}`;
+}
+
+export function typeOf(value: Value): Type {
+  switch (typeof value) {
+    case "boolean": return BOOL;
+    case "bigint": return INT;
+    case "number": return DOUBLE;
+    case "string": return STRING;
+  }
+  if (value === null) return NULL;
+  if (value instanceof Uint) return UINT;
+  if (value instanceof Uint8Array) return BYTES;
+  if (value instanceof Timestamp) return TIMESTAMP;
+  if (value instanceof Duration) return DURATION;
+  if (value instanceof Type) return TYPE;
+  if (value instanceof Optional) return OPTIONAL;
+  if (value instanceof List) return LIST;
+  if (value instanceof Mapping || value instanceof Opaque) return value.type;
+  return ERROR;
+}
+
+/** How many there are of what it is made of; undefined for what is not made of anything. */
+export function sizeOf(value: Value): number | undefined {
+  if (typeof value === "string") return countPoints(value);
+  if (value instanceof Uint8Array) return value.length;
+  if (value instanceof List || value instanceof Mapping || value instanceof Opaque) return value.size;
+  return undefined;
+}
+
+export function countPoints(text: string): number {
+  if (!/[\ud800-\udfff]/.test(text)) return text.length;
+  let count = 0;
+  for (const _ of text) count++;
+  return count;
+}
+
+/** Numbers are equal if they are the same number, whatever their types. */
+export function equal(a: Value, b: Value): boolean {
+  if (a === null || b === null) return a === b;
+  switch (typeof a) {
+    case "string": case "boolean": return a === b;
+    case "bigint": case "number": return isNumber(b) && order(a, b) === 0;
+  }
+  if (a instanceof Uint) return isNumber(b) && order(a, b) === 0;
+  if (a instanceof Uint8Array) return b instanceof Uint8Array && Buffer.compare(a, b) === 0;
+  if (a instanceof Timestamp) return b instanceof Timestamp && a.nanos === b.nanos;
+  if (a instanceof Duration) return b instanceof Duration && a.nanos === b.nanos;
+  if (a instanceof Type) return b instanceof Type && a.name === b.name;
+  if (a instanceof Optional) return b instanceof Optional && (a.value === undefined || b.value === undefined ? a.value === b.value : equal(a.value, b.value));
+  if (a instanceof EvalError) return true;
+  return a.equals(b);
+}
+
+/** Less than, equal to, greater than 0; an EvalError for values that have no order. */
+export function compare(a: Value, b: Value): number | EvalError {
+  if (isNumber(a)) {
+    if (!isNumber(b)) return noSuchOverload(b);
+    if (Number.isNaN(a) || Number.isNaN(b)) return new EvalError("NaN values cannot be ordered");
+    return order(a, b)!;
+  }
+  if (typeof a === "string") return typeof b === "string" ? compareStrings(a, b) : noSuchOverload(b);
+  if (typeof a === "boolean") return typeof b === "boolean" ? Number(a) - Number(b) : noSuchOverload(b);
+  if (a instanceof Uint8Array) return b instanceof Uint8Array ? Buffer.compare(a, b) : noSuchOverload(b);
+  if (a instanceof Timestamp) return b instanceof Timestamp ? sign(a.nanos - b.nanos) : noSuchOverload(b);
+  if (a instanceof Duration) return b instanceof Duration ? sign(a.nanos - b.nanos) : noSuchOverload(b);
+  return noSuchOverload();
+}
+
+export function isNumber(value: Value): value is bigint | number | Uint { return typeof value === "bigint" || typeof value === "number" || value instanceof Uint; }
+
+/** Undefined with NaN. */
+function order(a: bigint | number | Uint, b: bigint | number | Uint): number | undefined {
+  const [x, y] = [a instanceof Uint ? a.value : a, b instanceof Uint ? b.value : b];
+  if (typeof x === "bigint" && typeof y === "bigint") return sign(x - y);
+  if (Number.isNaN(x) || Number.isNaN(y)) return undefined;
+  const [d, e] = [Number(x), Number(y)];
+  return d < e ? -1 : d > e ? 1 : 0;
+}
+
+function sign(difference: bigint): number { return difference < 0n ? -1 : difference > 0n ? 1 : 0; }
+
+/** By code points, as UTF-8 sorts. */
+export function compareStrings(a: string, b: string): number {
+  if (a === b) return 0;
+  if (!/[\ud800-\udfff]/.test(a) && !/[\ud800-\udfff]/.test(b)) return a < b ? -1 : 1;
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+}
