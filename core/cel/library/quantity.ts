@@ -1,5 +1,5 @@
 /** Quantities: quantity("1.5Gi").isGreaterThan(quantity("1G")) and so on. Source: kubernetes v1.36 apiserver/pkg/cel/library/quantity.go */
-import { addQuantity, compareQuantity, isQuantity, parseQuantity, Quantity, quantityOf, subQuantity } from "../../api/meta/quantity.ts";
+import { addQuantity, compareQuantity, isQuantity, parseQuantity, type Quantity, quantityOf, subQuantity } from "../../api/meta/quantity.ts";
 import { defineFunction, method, overload, type Library } from "../check/declarations.ts";
 import { BOOL, DOUBLE, INT, STRING, struct } from "../check/type.ts";
 import { EvalError, Opaque, type Value } from "../value/value.ts";

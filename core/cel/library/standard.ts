@@ -11,7 +11,7 @@ import { STANDARD_MACROS } from "../syntax/macros.ts";
 import { add, divide, modulo, multiply, negate, subtract } from "../value/arithmetic.ts";
 import { toBool, toBytes, toDouble, toDuration, toInt, toText, toTimestamp, toUint } from "../value/convert.ts";
 import { inZone, type TimeFields } from "../value/time.ts";
-import { compare, Duration, EvalError, List, Mapping, noSuchOverload, sizeOf, typeOf, type Timestamp, type Value } from "../value/value.ts";
+import { compare, type Duration, EvalError, List, Mapping, noSuchOverload, sizeOf, typeOf, type Timestamp, type Value } from "../value/value.ts";
 
 const A = param("A");
 const B = param("B");

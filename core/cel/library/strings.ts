@@ -6,7 +6,7 @@
 import { defineFunction, method, overload, type Library } from "../check/declarations.ts";
 import { DYN, INT, STRING, listOf } from "../check/type.ts";
 import { show } from "../value/show.ts";
-import { countPoints, EvalError, List, listFrom, type Value } from "../value/value.ts";
+import { countPoints, EvalError, type List, listFrom, type Value } from "../value/value.ts";
 import { formatString } from "./string-format.ts";
 
 const STRINGS = listOf(STRING);

@@ -3,7 +3,7 @@ import { defineFunction, overload, type Library } from "../check/declarations.ts
 import { mapOf, param } from "../check/type.ts";
 import { MAP_INSERT, TWO_VARIABLE_MACROS } from "../syntax/macros.ts";
 import { inserted } from "../value/mutable.ts";
-import { isError, Mapping, type Value } from "../value/value.ts";
+import { isError, type Mapping, type Value } from "../value/value.ts";
 
 const [K, V] = [param("K"), param("V")];
 const MAP_KV = mapOf(K, V);

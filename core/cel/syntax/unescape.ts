@@ -4,7 +4,7 @@ const HEX_DIGITS: Readonly<Record<string, number>> = { x: 2, X: 2, u: 4, U: 8 };
 
 export function unescapeString(quoted: string): string {
   const { body, raw } = unquoted(quoted);
-  return raw ? body : body.replace(/\\(?:([xXuU])([0-9a-fA-F]+)|([0-3][0-7]{2})|([^]))/gu, (_, letter: string | undefined, hex: string, octal: string | undefined, simple: string) => {
+  return raw ? body : body.replace(/\\(?:([xXuU])([0-9a-fA-F]+)|([0-3][0-7]{2})|([\s\S]))/gu, (_, letter: string | undefined, hex: string, octal: string | undefined, simple: string) => {
     if (octal !== undefined) return String.fromCodePoint(Number.parseInt(octal, 8));
     if (letter === undefined) return SIMPLE[simple]!;
     const digits = HEX_DIGITS[letter]!;
@@ -16,7 +16,7 @@ export function unescapeString(quoted: string): string {
 export function unescapeBytes(quoted: string): Uint8Array {
   const { body, raw } = unquoted(quoted);
   if (raw) return new TextEncoder().encode(body);
-  const parts = body.match(/\\[xX][0-9a-fA-F]{2}|\\[0-3][0-7]{2}|\\[^]|[^\\]+/gu) ?? [];
+  const parts = body.match(/\\[xX][0-9a-fA-F]{2}|\\[0-3][0-7]{2}|\\[\s\S]|[^\\]+/gu) ?? [];
   return new Uint8Array(Buffer.concat(parts.map((part) => {
     if (!part.startsWith("\\")) return Buffer.from(part);
     const letter = part[1]!;

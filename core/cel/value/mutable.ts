@@ -1,6 +1,6 @@
 /** Lists and maps that grow while a comprehension makes them. No one else sees them before they are done. */
 import { show } from "./show.ts";
-import { EvalError, keyText, List, listFrom, mapFrom, MapOfValues, Mapping, noSuchOverload, type Value } from "./value.ts";
+import { EvalError, keyText, List, listFrom, mapFrom, MapOfValues, type Mapping, noSuchOverload, type Value } from "./value.ts";
 
 export class MutableList extends List {
   readonly #values: Value[] = [];
