@@ -18,6 +18,7 @@ import { crc32, createZstdCompress, createZstdDecompress } from "node:zlib";
 import { REVISIONS_SKIPPED } from "./check.ts";
 import { explain, makeDirectory, storeError, syncDirectory } from "./disk.ts";
 import type { StoreClock } from "./engine.ts";
+import { parseValueText, valueText } from "./json-text.ts";
 import { isLevelStore, levelEngine } from "./leveldb/leveldb.ts";
 import { Durable } from "./mvcc/durable.ts";
 import { freezeJson } from "./mvcc/freeze-json.ts";
@@ -85,7 +86,7 @@ export async function restoreStore(options: { readonly file: string; readonly pa
 function* lines(rows: readonly Row[], revision: Revision): Generator<string> {
   let crc = 0;
   const line = (value: unknown): string => {
-    const text = `${JSON.stringify(value)}\n`;
+    const text = `${valueText(value)}\n`;
     crc = crc32(text, crc);
     return text;
   };
@@ -103,7 +104,7 @@ async function* readBackup(file: string): AsyncGenerator<{ readonly head: Revisi
   try {
     for await (const line of readLines(file)) {
       if (complete) throw damaged("something follows the end");
-      const entry = JSON.parse(line) as unknown;
+      const entry = parseValueText(line);
       if (rows >= 0 && !Array.isArray(entry)) {
         const end = entry as { rows?: unknown; crc32?: unknown };
         if (end.rows !== rows || end.crc32 !== crc) throw damaged("rows are missing or changed");

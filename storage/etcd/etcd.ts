@@ -14,6 +14,7 @@
  * etcd v3.4 or later. Where etcd's own access control is on, the user needs a role for all keys, as kube-apiserver's usually has.
  */
 import type { StoreClock } from "../engine.ts";
+import { valueText } from "../json-text.ts";
 import { assertKey } from "../keys.ts";
 import { freezeJson } from "../mvcc/freeze-json.ts";
 import type { HistoryLimits } from "../mvcc/history.ts";
@@ -156,7 +157,7 @@ class EtcdStore implements Store {
     assertKey(key);
     const { value: frozen } = freezeJson(value, { arrays: false });
     this.#assertOpen();
-    return await this.#write({ key, text: JSON.stringify(frozen), expected });
+    return await this.#write({ key, text: valueText(frozen), expected });
   }
 
   async delete(key: string, expected: Revision): Promise<Revision> {

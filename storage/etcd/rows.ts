@@ -4,6 +4,7 @@
  * Values are parsed when somebody looks at them: other tenants of the cluster may write what is no JSON, and most events' previous values
  * interest nobody.
  */
+import { parseValueText } from "../json-text.ts";
 import { StoreError, type Revision, type Row, type StoreEvent, type Value } from "../store.ts";
 import { EVENT_DELETE, type KeyValue, type WatchEvent } from "./messages.ts";
 
@@ -38,7 +39,7 @@ function lazyRow(key: string, revision: Revision, text: Buffer): Row {
 
 function parse(key: string, text: Buffer): Value {
   try {
-    const value: unknown = JSON.parse(text.toString());
+    const value = parseValueText(text.toString());
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Value;
   } catch {
     // said below

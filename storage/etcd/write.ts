@@ -5,6 +5,7 @@
  * most one of them can have followed the expected revision, and ours has our value.
  */
 import type { StoreClock } from "../engine.ts";
+import { valueText } from "../json-text.ts";
 import { StoreError, type Revision, type Row, type StoreEvent } from "../store.ts";
 import type { Feed } from "./feed.ts";
 import type { Members } from "./members.ts";
@@ -53,5 +54,5 @@ async function reachSoon(feed: Feed, clock: StoreClock, revision: Revision, key:
 
 function isOf({ type, row, previous }: StoreEvent, { text, expected }: Write): boolean {
   if ((previous?.revision ?? 0) !== expected) return false;
-  return text === undefined ? type === "delete" : type === "put" && JSON.stringify(row.value) === text;
+  return text === undefined ? type === "delete" : type === "put" && valueText(row.value) === text;
 }

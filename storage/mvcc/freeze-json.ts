@@ -5,7 +5,7 @@
  *
  * What JSON cannot say is dropped or replaced as JSON.stringify does: undefined members vanish, -0 is 0, lone surrogates become U+FFFD. Nearly always there
  * is nothing to replace: then the very objects that were passed in are frozen and returned, and a row costs no second copy.
- * What is no JSON at all (dates, functions, infinities) is a bug of the caller and throws.
+ * Integers that a number would round are bigints of 64 bits. What is no JSON at all (dates, functions, infinities) is a bug of the caller and throws.
  */
 import type { Value } from "../store.ts";
 
@@ -25,6 +25,10 @@ export function freezeJson(value: Value, { arrays }: { readonly arrays: boolean 
         return from === 0 ? 0 : from;
       case "boolean":
         size += 5;
+        return from;
+      case "bigint":
+        size += 20;
+        if (BigInt.asIntN(64, from) !== from) throw new TypeError(`store: no integer of 64 bits: ${from}`);
         return from;
       case "object":
         size += 4;

@@ -11,6 +11,7 @@
  * An object with a key named __proto__ is legal JSON (and a legal ConfigMap) but msgpackr renames it: such a value is kept as JSON text.
  */
 import { Packr } from "msgpackr";
+import { parseValueText, valueText } from "../json-text.ts";
 import type { Value } from "../store.ts";
 import { FORMAT_JSON, FORMAT_MSGPACK, type Payload } from "./record.ts";
 
@@ -46,12 +47,12 @@ export class ValueCodec {
     this.#asJson = false;
     const bytes = this.#packr.pack(value);
     if (!this.#asJson) return { format: FORMAT_MSGPACK, bytes };
-    return { format: FORMAT_JSON, bytes: Buffer.from(JSON.stringify(value)) };
+    return { format: FORMAT_JSON, bytes: Buffer.from(valueText(value)) };
   }
 
   /** The value, not frozen. Throws if these bytes are not one. */
   decode({ format, bytes }: Payload): Value {
-    return format === FORMAT_JSON ? JSON.parse(this.#text.decode(bytes)) : this.#packr.unpack(bytes);
+    return format === FORMAT_JSON ? (parseValueText(this.#text.decode(bytes)) as Value) : this.#packr.unpack(bytes);
   }
 
   /** Shapes that are not on disk yet, with their numbers. */

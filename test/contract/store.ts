@@ -63,11 +63,14 @@ export function storeContract(name: string, open: (knobs?: StoreKnobs) => Promis
     test("what was JSON comes back as it was, now and after a restart", async () => {
       await using at = await open();
       for (const [i, value] of ODD_VALUES.entries()) await at.store.put(`/odd/${String(i).padStart(3, "0")}`, JSON.parse(value) as Value, 0);
+      const wide = { max: 2n ** 63n - 1n, min: -(2n ** 63n), odd: { list: [9007199254740993n] }, text: "9007199254740993" };
+      await at.store.put("/wide", wide, 0);
       await at.store.put("/undefined", { a: undefined, b: { c: undefined, d: [1] } }, 0);
       for (const reach of [() => at.store, () => at.reopen()]) {
         const store = await reach();
         const { rows } = await store.list({ prefix: "/odd/" });
         for (const [i, value] of ODD_VALUES.entries()) expect(JSON.stringify(rows[i]?.value)).toBe(JSON.stringify(JSON.parse(value)));
+        expect((await store.get("/wide"))!.value).toEqual(wide);
         expect(Object.keys((await store.get("/undefined"))!.value)).toEqual(["b"]);
         expect(JSON.stringify((await store.get("/undefined"))!.value)).toBe('{"b":{"d":[1]}}');
       }
