@@ -14,6 +14,7 @@ import { ENDPOINT_SLICES } from "../core/client/resources.ts";
 import { systemClock } from "../core/lifecycle/clock.ts";
 import { systemRandom } from "../core/lifecycle/random.ts";
 import { runAll } from "../core/lifecycle/run-all.ts";
+import type { Log } from "../core/observe/log.ts";
 import { metricsRegistry } from "../core/observe/metrics.ts";
 import { parseJoinToken } from "../core/pki/join-token.ts";
 import { machineName } from "../core/pki/machine-key.ts";
@@ -23,6 +24,7 @@ import { joinCluster, type JoinedIdentity } from "../node/join/join.ts";
 import { nodeCertificates } from "../node/join/node-certificates.ts";
 import { learnServers } from "../node/join/servers.ts";
 import { temporaryServing } from "../node/join/temporary-serving.ts";
+import { agentOnWindows } from "./agent.windows.ts";
 import { withShared } from "./cluster-settings.ts";
 import { ConfigError, helpOf, loadSettings, readText } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
@@ -30,7 +32,7 @@ import { thisNode } from "./node-identity.ts";
 import { type NodeOptions, nodeParts } from "./node.ts";
 import { paths } from "./paths.ts";
 import { stderrLog } from "./stderr-log.ts";
-import { stopSignal } from "./stop-signal.ts";
+import { type StopSignal, stopSignal } from "./stop-signal.ts";
 import { givenToken } from "./token-file.ts";
 import { nodeTunnel } from "./tunnel.ts";
 import { gitVersion } from "./version.ts";
@@ -44,11 +46,14 @@ export async function agent(argv: readonly string[]): Promise<number> {
     return 0;
   }
   const settings = loadSettings("agent", { argv, env: process.env, readFile: readText });
+  if (process.platform === "win32") return await agentOnWindows(settings, (log, stop) => runAgent(settings, log, stop));
+  return await runAgent(settings, stderrLog(settings.logLevel), stopSignal(process));
+}
+
+async function runAgent(settings: Settings, log: Log, { signal, reason }: StopSignal): Promise<number> {
   const servers = serversOf(settings);
   const token = givenToken(settings);
   const where = paths(settings.dataDir);
-  const log = stderrLog(settings.logLevel);
-  const { signal, reason } = stopSignal(process);
   const node = thisNode(settings);
   const checkpoint = join(where.agent, "checkpoint");
   const userAgent = `coracle-agent/${gitVersion()}`;

@@ -4,8 +4,10 @@ import { ConfigError } from "./config/config.ts";
 
 const LOG_LEVELS: readonly string[] = ["debug", "info", "warn", "error"];
 
+export function stderrLog(level: string): Log { return leveledLog(level, (line) => void process.stderr.write(line)); }
+
 /** Throws ConfigError for a level that is none. */
-export function stderrLog(level: string): Log {
+export function leveledLog(level: string, write: (line: string) => void): Log {
   if (!LOG_LEVELS.includes(level)) throw new ConfigError(`--log-level must be one of ${LOG_LEVELS.join(", ")}, not ${JSON.stringify(level)}`);
-  return pinoLog({ level: level as LogLevel, write: (line) => void process.stderr.write(line) });
+  return pinoLog({ level: level as LogLevel, write });
 }

@@ -1,5 +1,7 @@
+export interface StopSignal { readonly signal: AbortSignal; reason(): string }
+
 /** SIGINT and SIGTERM as an AbortSignal. The second one ends the process at once. */
-export function stopSignal(target: Pick<NodeJS.Process, "on" | "exit">): { readonly signal: AbortSignal; reason(): string } {
+export function stopSignal(target: Pick<NodeJS.Process, "on" | "exit">): StopSignal {
   const stop = new AbortController();
   for (const name of ["SIGINT", "SIGTERM"] as const) {
     target.on(name, () => {

@@ -56,6 +56,7 @@ export const FLAGS = [
   { name: "container-runtime-endpoint", type: "string", commands: BOTH, help: "a CRI socket to use instead of the bundled containerd" },
   { name: "kubelet-port", type: "integer", default: 10250, commands: BOTH, help: "port of the node's own API" },
   { name: "kubelet-arg", type: "list", commands: BOTH, help: "k=v, a setting of the kubelet under upstream's name" },
+  { name: "windows-service", type: "boolean", default: false, commands: ["agent"], help: "Windows only: this process was started by the service manager; it logs to <data-dir>/agent/coracle.log" },
   { name: "kubeconfig", type: "string", commands: ["simulate"], help: "instead of --server and --token: all hollow nodes speak in this file's name, over few connections" },
   { name: "node-prefix", type: "string", default: "hollow", commands: ["simulate"], help: "hollow nodes are named <prefix>-0, <prefix>-1 …" },
   { name: "nodes", type: "integer", default: 1, commands: ["simulate"], help: "how many hollow nodes to join" },

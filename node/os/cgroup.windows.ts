@@ -7,9 +7,17 @@ export function windowsCgroups(): Cgroups {
     version: 2, countsSwap: false, ensure: () => undefined, remove: () => true, kill: () => undefined, exists: () => false, pids: () => 0, children: () => [],
     usage(path) {
       if (path !== "/") return undefined;
-      const busyMs = cpus().reduce((sum, { times }) => sum + times.user + times.sys + times.irq, 0);
+      const busyMs = cpuTimes().reduce((sum, { user, sys, irq }) => sum + user + sys + irq, 0);
       const memoryBytes = totalmem() - freemem();
       return { cpuNs: busyMs * 1e6, memoryBytes, workingSetBytes: memoryBytes, rssBytes: memoryBytes, pageFaults: 0, majorPageFaults: 0 };
     },
   };
+}
+
+function cpuTimes(): readonly { readonly user: number; readonly sys: number; readonly irq: number }[] {
+  try {
+    return cpus().map(({ times }) => times);
+  } catch {
+    return []; // counters that are switched off: usage stays unknown, nothing else depends on it
+  }
 }

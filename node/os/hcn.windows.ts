@@ -1,5 +1,5 @@
 /** hcn.ts over computenetwork.dll, by FFI. Where it is missing (no Containers feature) opening it throws. */
-import { dlopen, type Pointer, ptr, toArrayBuffer } from "bun:ffi";
+import { dlopen, type FFIFunction, type Pointer, ptr, toArrayBuffer } from "bun:ffi";
 import { featuresOf, type Hcn, type HcnEndpoint, HcnError, type HcnLoadBalancer, type HcnNetwork } from "./hcn.ts";
 
 const QUERY = JSON.stringify({ SchemaVersion: { Major: 2, Minor: 0 }, Flags: 0 });
@@ -10,7 +10,7 @@ const NOT_FOUND: ReadonlySet<number> = new Set([0x80070490, 0x803b0001, 0x803b00
 type Kind = "Network" | "Endpoint" | "LoadBalancer";
 
 export function openHcn(libraries: { readonly network: string; readonly compute: string } = { network: "computenetwork.dll", compute: "vmcompute.dll" }): Hcn {
-  const hcn = dlopen(libraries.network, {
+  const hcn = library(libraries.network, {
     HcnEnumerateNetworks: { args: ["ptr", "ptr", "ptr"], returns: "u32" }, HcnEnumerateEndpoints: { args: ["ptr", "ptr", "ptr"], returns: "u32" }, HcnEnumerateLoadBalancers: { args: ["ptr", "ptr", "ptr"], returns: "u32" },
     HcnOpenNetwork: { args: ["ptr", "ptr", "ptr"], returns: "u32" }, HcnOpenEndpoint: { args: ["ptr", "ptr", "ptr"], returns: "u32" }, HcnOpenLoadBalancer: { args: ["ptr", "ptr", "ptr"], returns: "u32" },
     HcnQueryNetworkProperties: { args: ["ptr", "ptr", "ptr", "ptr"], returns: "u32" }, HcnQueryEndpointProperties: { args: ["ptr", "ptr", "ptr", "ptr"], returns: "u32" }, HcnQueryLoadBalancerProperties: { args: ["ptr", "ptr", "ptr", "ptr"], returns: "u32" },
@@ -18,8 +18,8 @@ export function openHcn(libraries: { readonly network: string; readonly compute:
     HcnDeleteNetwork: { args: ["ptr", "ptr"], returns: "u32" }, HcnDeleteEndpoint: { args: ["ptr", "ptr"], returns: "u32" }, HcnDeleteLoadBalancer: { args: ["ptr", "ptr"], returns: "u32" },
     HcnCreateNetwork: { args: ["ptr", "ptr", "ptr", "ptr"], returns: "u32" }, HcnCreateEndpoint: { args: ["ptr", "ptr", "ptr", "ptr", "ptr"], returns: "u32" }, HcnCreateLoadBalancer: { args: ["ptr", "ptr", "ptr", "ptr"], returns: "u32" },
     HcnModifyNetwork: { args: ["ptr", "ptr", "ptr"], returns: "u32" },
-  }).symbols;
-  const compute = dlopen(libraries.compute, { HNSCall: { args: ["ptr", "ptr", "ptr", "ptr"], returns: "u32" } }).symbols;
+  });
+  const compute = library(libraries.compute, { HNSCall: { args: ["ptr", "ptr", "ptr", "ptr"], returns: "u32" } });
   const ole = dlopen("ole32.dll", { CoTaskMemFree: { args: ["ptr"], returns: "void" } }).symbols;
   const kernel = dlopen("kernel32.dll", { lstrlenW: { args: ["ptr"], returns: "int" } }).symbols;
 
@@ -114,6 +114,14 @@ export function openHcn(libraries: { readonly network: string; readonly compute:
     createLoadBalancer: (settings) => create<HcnLoadBalancer>("LoadBalancer", settings),
     deleteLoadBalancer: (id) => remove("LoadBalancer", id),
   };
+}
+
+function library<const S extends Record<string, FFIFunction>>(name: string, symbols: S) {
+  try {
+    return dlopen(name, symbols).symbols;
+  } catch (cause) {
+    throw new Error(`this Windows cannot run containers: ${name} is missing. Install the Containers feature (installers/windows/install.ps1 does)`, { cause });
+  }
 }
 
 /** Undefined if it is not there (any more). */
