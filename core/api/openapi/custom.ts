@@ -40,10 +40,11 @@ export function customSchemas(rows: readonly ResourceRow[], schemas: ReadonlyMap
 }
 
 function objectSchema(kind: GroupVersionKind, schema: CustomSchema | undefined, dialect: Dialect): Schema {
-  const base = schema === undefined ? { type: "object", "x-kubernetes-preserve-unknown-fields": true } : dialect === "v3" ? withEmbedded(schema, true) : simplified(withEmbedded(schema, true));
+  const named = { "x-kubernetes-group-version-kind": [kind] };
   // v2's readers take properties for the whole of an object, so one that keeps more must list none
-  const open = dialect === "v2" && base["x-kubernetes-preserve-unknown-fields"] === true;
-  return { ...base, type: "object", ...(open ? {} : { properties: { ...base.properties as object, apiVersion: API_VERSION, kind: KIND, metadata: metadata(dialect) } }), "x-kubernetes-group-version-kind": [kind] };
+  if (schema === undefined || (dialect === "v2" && schema["x-kubernetes-preserve-unknown-fields"] === true)) return { type: "object", ...named };
+  const base = dialect === "v3" ? withEmbedded(schema, true) : simplified(withEmbedded(schema, true));
+  return { ...base, type: "object", properties: { ...base.properties as object, apiVersion: API_VERSION, kind: KIND, metadata: metadata(dialect) }, ...named };
 }
 
 function listSchema(row: ResourceRow, listKind: GroupVersionKind, itemName: string, dialect: Dialect): Schema {
