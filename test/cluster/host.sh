@@ -48,11 +48,16 @@ cgroups_remove() {
 
 wait_for() { for _ in $(seq 250); do [ -s "$1" ] && return; sleep 0.02; done; echo "no $1" >&2; return 1; }
 
+# One host at a time looks whether there is a switch, and makes it.
 switch_up() {
   mkdir -p "$LAB"
+  ( flock 9; switch_made ) 9> "$LAB/switch.lock"
+}
+
+switch_made() {
   [ -s "$LAB/switch.pid" ] && kill -0 "$(cat "$LAB/switch.pid")" 2>/dev/null && return
   rm -f "$LAB/switch.pid"
-  setsid unshare --net sh -c "ip link set lo up; ip link add br0 type bridge; ip link set br0 up; ip addr add 172.30.0.254/24 dev br0; echo \$\$ > $LAB/switch.pid; exec sleep infinity" </dev/null >/dev/null 2>&1 &
+  setsid unshare --net sh -c "ip link set lo up; ip link add br0 type bridge; ip link set br0 up; ip addr add 172.30.0.254/24 dev br0; echo \$\$ > $LAB/switch.pid; exec sleep infinity" </dev/null >/dev/null 2>&1 9>&- &
   wait_for "$LAB/switch.pid"
 }
 
