@@ -4,6 +4,7 @@
  * Source: Go's net/url Parse, ParseRequestURI, URL.EscapedPath, ParseQuery
  */
 import { goQuote } from "../api/meta/go-quote.ts";
+import { AddressError, parseAddress, type Address } from "./go-netip.ts";
 
 export interface GoUrl {
   readonly scheme: string;
@@ -56,7 +57,7 @@ function parseWhole(text: string, request: boolean): GoUrl {
     const slash = rest.indexOf("/", 2);
     const authority = slash < 0 ? rest.slice(2) : rest.slice(2, slash);
     rest = slash < 0 ? "" : rest.slice(slash);
-    host = hostOf(authority);
+    host = hostOf(scheme, authority);
     user = authority.slice(0, Math.max(authority.lastIndexOf("@"), 0));
   }
   checkEscapes(rest);
@@ -69,28 +70,47 @@ function schemeOf(text: string): { readonly scheme: string; readonly rest: strin
   return match ? { scheme: match[1]!.toLowerCase(), rest: text.slice(match[0].length) } : { scheme: "", rest: text };
 }
 
-function hostOf(authority: string): string {
+function hostOf(scheme: string, authority: string): string {
   const at = authority.lastIndexOf("@");
-  if (at >= 0) {
-    const user = authority.slice(0, at);
-    if (!/^[A-Za-z0-9\-._:~!$&'()*+,;=%@]*$/.test(user)) throw new UrlError("net/url: invalid userinfo");
-    checkEscapes(user);
-  }
-  const host = authority.slice(at + 1);
-  if (host.startsWith("[")) {
-    const end = host.lastIndexOf("]");
-    if (end < 0) throw new UrlError("missing ']' in host");
-    const port = host.slice(end + 1);
-    if (!/^(:\d*)?$/.test(port)) throw new UrlError(`invalid port ${goQuote(port)} after host`);
-    const zone = host.slice(0, end).indexOf("%25");
-    if (zone >= 0) return unescapeHost(host.slice(0, zone), false) + unescapeHost(host.slice(zone, end), true) + unescapeHost(host.slice(end), false);
-  } else {
-    const colon = host.lastIndexOf(":");
-    const port = colon < 0 ? "" : host.slice(colon);
-    if (!/^(:\d*)?$/.test(port)) throw new UrlError(`invalid port ${goQuote(port)} after host`);
-  }
+  const host = parseHost(scheme, authority.slice(at + 1));
+  if (at < 0) return host;
+  const user = authority.slice(0, at);
+  if (!/^[A-Za-z0-9\-._:~!$&'()*+,;=%@]*$/.test(user)) throw new UrlError("net/url: invalid userinfo");
+  checkEscapes(user);
+  return host;
+}
+
+function parseHost(scheme: string, host: string): string {
+  const bracket = host.lastIndexOf("[");
+  if (bracket > 0) throw new UrlError("invalid IP-literal");
+  if (bracket === 0) return parseLiteral(host);
+  const colon = scheme === "http" || scheme === "https" ? host.indexOf(":") : host.lastIndexOf(":");
+  if (colon >= 0) checkPort(host.slice(colon));
   return unescapeHost(host, false);
 }
+
+/** [::1]:80 */
+function parseLiteral(host: string): string {
+  const end = host.lastIndexOf("]");
+  if (end < 0) throw new UrlError("missing ']' in host");
+  checkPort(host.slice(end + 1));
+  const name = host.slice(1, end);
+  const zone = name.indexOf("%25");
+  const address = zone < 0 ? unescapeHost(name, false) : unescapeHost(name.slice(0, zone), false) + unescapeHost(name.slice(zone), true);
+  if (addressIn(address).bits === 32) throw new UrlError("invalid IP-literal");
+  return `[${address}]${host.slice(end + 1)}`;
+}
+
+function addressIn(text: string): Address {
+  try {
+    return parseAddress(text);
+  } catch (error) {
+    if (error instanceof AddressError) throw new UrlError(`invalid host: ${error.message}`);
+    throw error;
+  }
+}
+
+function checkPort(port: string): void { if (!/^(:\d*)?$/.test(port)) throw new UrlError(`invalid port ${goQuote(port)} after host`); }
 
 /** Only bytes outside ASCII may be escaped in a host; in an IPv6 zone also % and some more. */
 function unescapeHost(text: string, zone: boolean): string {

@@ -38,6 +38,8 @@ export interface FunctionDeclaration {
   readonly name: string;
   readonly overloads: readonly Overload[];
   readonly apply?: Implementation;
+  /** Whether overloads are told apart by the number of arguments alone: each looks at the values itself. */
+  readonly unguarded?: boolean;
   /** The second argument is a pattern: one that is written out is read once. Throws RegexError. */
   readonly withPattern?: (pattern: string) => Implementation;
 }
@@ -65,6 +67,8 @@ export function overload(id: string, args: readonly Type[], result: Type, apply?
 export function method(id: string, args: readonly Type[], result: Type, apply?: Implementation, cost?: OverloadCost): Overload { return { ...overload(id, args, result, apply, cost), method: true }; }
 
 export function defineFunction(name: string, ...overloads: readonly Overload[]): FunctionDeclaration { return { name, overloads }; }
+/** Whose overloads look at the values they are given themselves. */
+export function defineUnguarded(name: string, ...overloads: readonly Overload[]): FunctionDeclaration { return { name, overloads, unguarded: true }; }
 /** One implementation for all overloads. */
 export function defineOperator(name: string, apply: Implementation, ...overloads: readonly Overload[]): FunctionDeclaration { return { name, overloads, apply }; }
 

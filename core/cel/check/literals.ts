@@ -39,10 +39,11 @@ const CHECKS: Readonly<Record<string, (value: Value) => boolean>> = {
 
 type Report = (id: number, message: string) => void;
 
+/** What is within comes first. */
 function visit(expr: Expr, inFormat: boolean, see: (expr: Expr, inFormat: boolean) => void): void {
-  see(expr, inFormat);
   const within = inFormat || (expr.kind === "call" && expr.name === "format");
   for (const below of childrenOf(expr)) visit(below, within, see);
+  see(expr, inFormat);
 }
 
 function isNoPattern(pattern: string): boolean {

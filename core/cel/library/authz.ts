@@ -9,7 +9,7 @@
  */
 import type { Attributes, ResourceAttributes } from "../../api/request/attributes.ts";
 import { nameProblems } from "../../api/meta/names.ts";
-import type { UserInfo } from "../../api/request/user.ts";
+import { GROUP_SERVICE_ACCOUNTS, type UserInfo } from "../../api/request/user.ts";
 import { defineFunction, method, type FunctionDeclaration, type Library } from "../check/declarations.ts";
 import { BOOL, STRING, struct, type Type } from "../check/type.ts";
 import { EvalError, Opaque, type Value } from "../value/value.ts";
@@ -96,8 +96,7 @@ function narrowing(name: string, id: string, part: keyof Asked): FunctionDeclara
 function serviceAccount({ decide }: Check, namespace: string, name: string): Value {
   if (nameProblems("dns1123Subdomain", name).length > 0) return new EvalError("Invalid service account name");
   if (nameProblems("dns1123Label", namespace).length > 0) return new EvalError("Invalid service account namespace");
-  const username = `system:serviceaccount:${namespace}:${name}`;
-  return new Authorizer({ username, uid: "", groups: ["system:serviceaccounts", `system:serviceaccounts:${namespace}`], extra: {} }, decide);
+  return new Authorizer({ name: `system:serviceaccount:${namespace}:${name}`, groups: [GROUP_SERVICE_ACCOUNTS, `${GROUP_SERVICE_ACCOUNTS}:${namespace}`] }, decide);
 }
 
 function resourceCheck(from: GroupCheck, resource: string): Value {

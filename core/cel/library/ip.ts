@@ -3,7 +3,7 @@ import { goQuote } from "../../api/meta/go-quote.ts";
 import { defineFunction, method, overload, type FunctionDeclaration, type Library } from "../check/declarations.ts";
 import { BOOL, INT, STRING, opaque } from "../check/type.ts";
 import { AddressError, containsAddress, formatAddress, masked, parseAddress, parsePrefix, type Address, type Prefix } from "../go-netip.ts";
-import { EvalError, isError, Opaque, type Value } from "../value/value.ts";
+import { EvalError, isError, noSuchOverload, Opaque, type Value } from "../value/value.ts";
 
 export const IP_TYPE = opaque("net.IP");
 export const CIDR_TYPE = opaque("net.CIDR");
@@ -96,7 +96,8 @@ function isGlobalUnicast(address: Address): boolean {
   return address.value !== 0n && !broadcast && !isLoopback(address) && !isMulticast(address) && !isLinkLocalUnicast(address);
 }
 
-function containsIp(prefix: Prefix, ip: Value): Value { return isError(ip) ? ip : containsAddress(prefix, addressOf(ip)); }
+/** Upstream does not say what is wrong with an address that is none. */
+function containsIp(prefix: Prefix, ip: Value): Value { return isError(ip) ? noSuchOverload() : containsAddress(prefix, addressOf(ip)); }
 
 function containsCidr(prefix: Prefix, other: Value): Value {
   if (isError(other)) return other;

@@ -3,7 +3,7 @@
  *
  * Source: kubernetes v1.36 apiserver/pkg/cel/library/lists.go; cel-go ext/{lists,sets}.go
  */
-import { defineFunction, defineOperator, method, overload, type FunctionDeclaration, type Implementation, type Library, type OverloadCost } from "../check/declarations.ts";
+import { defineFunction, defineOperator, defineUnguarded, method, overload, type FunctionDeclaration, type Implementation, type Library, type OverloadCost } from "../check/declarations.ts";
 import { BOOL, BYTES, DOUBLE, DURATION, DYN, INT, STRING, TIMESTAMP, UINT, listOf, param, type Type } from "../check/type.ts";
 import { add } from "../value/arithmetic.ts";
 import { compare, Duration, equal, EvalError, isError, List, listFrom, noSuchOverload, sizeOf, typeOf, Uint, type Value } from "../value/value.ts";
@@ -33,9 +33,9 @@ export const listsLibrary: Library = {
 export const moreListsLibrary: Library = {
   functions: [
     defineFunction("slice", method("list_slice", [LIST_T, INT, INT], LIST_T, ([list, start, end]) => slice(list as List, start as bigint, end as bigint), allocating(sliceSize, (_, result) => sizeIn(result)))),
-    defineFunction("flatten",
-      method("list_flatten", [listOf(LIST_T)], LIST_T, ([list]) => flatten(list as List, 1n), flattening(() => 1n)),
-      method("list_flatten_int", [listOf(DYN), INT], listOf(DYN), ([list, depth]) => flatten(list as List, depth as bigint), flattening(([depth]) => wholeIn(depth!, LARGEST)))),
+    defineUnguarded("flatten",
+      method("list_flatten", [listOf(LIST_T)], LIST_T, ([list]) => flatten(list!, 1n), flattening(() => 1n)),
+      method("list_flatten_int", [listOf(DYN), INT], listOf(DYN), ([list, depth]) => flatten(list!, depth!), flattening(([depth]) => wholeIn(depth!, LARGEST)))),
     sorting("sort", "sort", (type) => [listOf(type)], ([list]) => sortedBy(list as List, list as List), ({ target }) => target),
     sorting("@sortByAssociatedKeys", "sortByAssociatedKeys", (type) => [LIST_T, listOf(type)], ([list, keys]) => sortedBy(list as List, keys as List), ({ args }) => args[0]),
     defineFunction("lists.range", overload("lists_range", [INT], listOf(INT), ([end]) => range(end as bigint), allocating(({ args }) => fixed(wholeIn(args[0]!, LARGEST)), (_, result) => sizeIn(result)))),
@@ -91,7 +91,8 @@ function slice(list: List, start: bigint, end: bigint): Value {
   return listFrom(Array.from({ length: Number(end - start) }, (_, i) => list.at(Number(start) + i)));
 }
 
-function flatten(list: List, depth: bigint): Value {
+function flatten(list: Value, depth: Value): Value {
+  if (!(list instanceof List) || typeof depth !== "bigint") return new EvalError(`no such overload: ${typeOf(list).name}.flatten(${typeOf(depth).name})`);
   if (depth < 0n) return new EvalError("level must be non-negative");
   const flat: Value[] = [];
   const collect = (from: List, left: number): void => {

@@ -21,7 +21,7 @@ export const optionalsLibrary: Library = {
     defineFunction("optional.of", overload("optional_of", [V], OPTIONAL_V, ([value]) => new Optional(value!))),
     defineFunction("optional.ofNonZeroValue", overload("optional_ofNonZeroValue", [V], OPTIONAL_V, ([value]) => (isZero(value!) ? Optional.none : new Optional(value!)))),
     defineFunction("optional.none", overload("optional_none", [], OPTIONAL_V, () => Optional.none)),
-    defineFunction("value", method("optional_value", [OPTIONAL_V], V, ([optional]) => (optional as Optional).value ?? new EvalError("optional.none() dereference"))),
+    defineFunction("value", method("optional_value", [OPTIONAL_V], V, ([optional]) => valueOf(optional as Optional))),
     defineFunction("hasValue", method("optional_hasValue", [OPTIONAL_V], BOOL, ([optional]) => (optional as Optional).value !== undefined)),
     // These four are evaluated by those who plan.
     defineFunction("or", method("optional_or_optional", [OPTIONAL_V, OPTIONAL_V], OPTIONAL_V)),
@@ -39,6 +39,8 @@ export const optionalsLibrary: Library = {
   macros: OPTIONAL_MACROS,
   types: [OPTIONAL],
 };
+
+function valueOf({ value }: Optional): Value { return value === undefined ? new EvalError("optional.none() dereference") : value; }
 
 function elementOf(list: List, index: number): Value { return index >= 0 && index < list.size ? new Optional(list.at(index)) : Optional.none; }
 

@@ -8,10 +8,12 @@ export const QUANTITY_TYPE = struct("kubernetes.Quantity");
 const Q = QUANTITY_TYPE;
 const [INT_MIN, INT_MAX] = [-(2n ** 63n), 2n ** 63n - 1n];
 
+/** `decimal`: upstream keeps it as one of any length; it does not ask those whether they are whole. */
 class QuantityValue extends Opaque {
   override readonly type = QUANTITY_TYPE;
   readonly quantity: Quantity;
-  constructor(quantity: Quantity) { super(); this.quantity = quantity; }
+  readonly decimal: boolean;
+  constructor(quantity: Quantity, decimal = false) { super(); this.quantity = quantity; this.decimal = decimal; }
   override equals(other: Value): boolean { return other instanceof QuantityValue && compareQuantity(this.quantity, other.quantity) === 0; }
 }
 
@@ -25,32 +27,45 @@ export const quantityLibrary: Library = {
     defineFunction("isLessThan", method("quantity_is_less_than", [Q, Q], BOOL, ([a, b]) => compareQuantity(of(a), of(b)) < 0)),
     defineFunction("compareTo", method("quantity_compare_to", [Q, Q], INT, ([a, b]) => BigInt(compareQuantity(of(a), of(b))))),
     defineFunction("asApproximateFloat", method("quantity_get_float", [Q], DOUBLE, ([value]) => Number(`${of(value).unscaled}e${of(value).scale}`))),
-    defineFunction("asInteger", method("quantity_get_int", [Q], INT, ([value]) => asInteger(of(value)) ?? new EvalError("cannot convert value to integer"))),
-    defineFunction("isInteger", method("quantity_is_integer", [Q], BOOL, ([value]) => asInteger(of(value)) !== undefined)),
+    defineFunction("asInteger", method("quantity_get_int", [Q], INT, ([value]) => asInteger(value) ?? new EvalError("cannot convert value to integer"))),
+    defineFunction("isInteger", method("quantity_is_integer", [Q], BOOL, ([value]) => asInteger(value) !== undefined)),
     defineFunction("add",
-      method("quantity_add", [Q, Q], Q, ([a, b]) => new QuantityValue(addQuantity(of(a), of(b)))),
-      method("quantity_add_int", [Q, INT], Q, ([a, b]) => new QuantityValue(addQuantity(of(a), quantityOf(b as bigint, "DecimalExponent"))))),
+      method("quantity_add", [Q, Q], Q, ([a, b]) => new QuantityValue(addQuantity(of(a), of(b)), isDecimal(a) || isDecimal(b))),
+      method("quantity_add_int", [Q, INT], Q, ([a, b]) => new QuantityValue(addQuantity(of(a), quantityOf(b as bigint, "DecimalExponent")), isDecimal(a)))),
     defineFunction("sub",
-      method("quantity_sub", [Q, Q], Q, ([a, b]) => new QuantityValue(subQuantity(of(a), of(b)))),
-      method("quantity_sub_int", [Q, INT], Q, ([a, b]) => new QuantityValue(subQuantity(of(a), quantityOf(b as bigint, "DecimalExponent"))))),
+      method("quantity_sub", [Q, Q], Q, ([a, b]) => new QuantityValue(subQuantity(of(a), of(b)), isDecimal(a) || isDecimal(b))),
+      method("quantity_sub_int", [Q, INT], Q, ([a, b]) => new QuantityValue(subQuantity(of(a), quantityOf(b as bigint, "DecimalExponent")), isDecimal(a)))),
   ],
   types: [QUANTITY_TYPE],
 };
+
+const DIGITS_MAX = 18;
+const BINARY_DIGITS_MAX = 15;
 
 function of(value: Value | undefined): Quantity { return (value as QuantityValue).quantity; }
 
 function parsed(text: string): Value {
   try {
-    return new QuantityValue(parseQuantity(text));
+    return new QuantityValue(parseQuantity(text), isLong(text));
   } catch (error) {
     return new EvalError((error as Error).message);
   }
 }
 
-/** Undefined for fractions and for what is too large. */
-function asInteger({ unscaled, scale }: Quantity): bigint | undefined {
-  const divisor = scale < 0 ? 10n ** BigInt(-scale) : 1n;
-  if (unscaled % divisor !== 0n) return undefined;
-  const whole = scale < 0 ? unscaled / divisor : unscaled * 10n ** BigInt(scale);
+function isDecimal(value: Value | undefined): boolean { return (value as QuantityValue).decimal; }
+
+/** More digits than an int64 surely holds, or a fraction of a power of two. */
+function isLong(text: string): boolean {
+  const [, whole = "", fraction = "", suffix = ""] = /^[+-]?0*(\d*)(?:\.(\d*))?(.*)$/.exec(text)!;
+  const power = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"].indexOf(suffix) + 1;
+  if (power > 0) return fraction.replace(/0+$/, "") !== "" || BINARY_DIGITS_MAX - Math.max(whole.length, 1) - Math.trunc(power * 3) - 1 < 0;
+  return Math.max(whole.length, 1) + fraction.replace(/0+$/, "").length > DIGITS_MAX;
+}
+
+/** Undefined for fractions, for what is written as one (3000m), and for what is too large. */
+function asInteger(value: Value | undefined): bigint | undefined {
+  const { unscaled, scale } = of(value);
+  if (isDecimal(value) || scale < 0) return undefined;
+  const whole = unscaled * 10n ** BigInt(scale);
   return whole < INT_MIN || whole > INT_MAX ? undefined : whole;
 }

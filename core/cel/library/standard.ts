@@ -3,7 +3,7 @@
  *
  * Source: cel-go common/stdlib/standard.go
  */
-import { defineFunction, defineOperator, definePattern, method, overload, type FunctionDeclaration, type Implementation, type Library } from "../check/declarations.ts";
+import { defineFunction, defineOperator, definePattern, defineUnguarded, method, overload, type FunctionDeclaration, type Implementation, type Library } from "../check/declarations.ts";
 import { BOOL, BYTES, DOUBLE, DURATION, DYN, INT, NULL, STRING, TIMESTAMP, TYPE, UINT, listOf, mapOf, param, typeOfType, type Kind, type Type } from "../check/type.ts";
 import { compileRegex } from "../regex.ts";
 import { OPERATORS } from "../syntax/expr.ts";
@@ -35,7 +35,7 @@ const arithmetic: readonly FunctionDeclaration[] = [
   binary(OPERATORS.subtract, ["double", "duration", "int", "timestamp", "uint"], subtract,
     ["subtract_double", DOUBLE, DOUBLE, DOUBLE], ["subtract_duration_duration", DURATION, DURATION, DURATION], ["subtract_int64", INT, INT, INT], ["subtract_timestamp_duration", TIMESTAMP, DURATION, TIMESTAMP],
     ["subtract_timestamp_timestamp", TIMESTAMP, TIMESTAMP, DURATION], ["subtract_uint64", UINT, UINT, UINT]),
-  defineOperator(OPERATORS.negate, operator(OPERATORS.negate, ["int", "double", "duration"], ([value]) => negate(value!)), overload("negate_double", [DOUBLE], DOUBLE), overload("negate_int64", [INT], INT)),
+  defineOperator(OPERATORS.negate, operator(OPERATORS.negate, ["bool", "int", "double", "duration"], ([value]) => negate(value!)), overload("negate_double", [DOUBLE], DOUBLE), overload("negate_int64", [INT], INT)),
 ];
 
 const comparisons: readonly FunctionDeclaration[] = [
@@ -76,9 +76,9 @@ const conversions: readonly FunctionDeclaration[] = [
 ];
 
 const strings: readonly FunctionDeclaration[] = [
-  defineFunction("contains", method("contains_string", [STRING, STRING], BOOL, ofTexts((text, part) => text.includes(part)))),
-  defineFunction("endsWith", method("ends_with_string", [STRING, STRING], BOOL, ofTexts((text, end) => text.endsWith(end)))),
-  defineFunction("startsWith", method("starts_with_string", [STRING, STRING], BOOL, ofTexts((text, start) => text.startsWith(start)))),
+  defineUnguarded("contains", method("contains_string", [STRING, STRING], BOOL, ofTexts((text, part) => text.includes(part)))),
+  defineUnguarded("endsWith", method("ends_with_string", [STRING, STRING], BOOL, ofTexts((text, end) => text.endsWith(end)))),
+  defineUnguarded("startsWith", method("starts_with_string", [STRING, STRING], BOOL, ofTexts((text, start) => text.startsWith(start)))),
   definePattern("matches", matching, (error) => error.message, overload("matches", [STRING, STRING], BOOL), method("matches_string", [STRING, STRING], BOOL)),
 ];
 

@@ -11,7 +11,10 @@ import type { Scope } from "./scope.ts";
 import { evaluatorOf, type Attribute, type Qualifier, type Step } from "./step.ts";
 
 export function variable(name: string): Attribute {
-  return qualified((scope) => scope.resolve(name) ?? new EvalError(`no such attribute(s): ${name}`), []);
+  return qualified((scope) => {
+    const value = scope.resolve(name);
+    return value === undefined ? new EvalError(`no such attribute(s): ${name}`) : value;
+  }, []);
 }
 
 /** What is selected from is computed. */
@@ -40,7 +43,7 @@ export function keyOf(step: Step): (scope: Scope) => Value {
 
 function qualified(root: (scope: Scope) => Value, qualifiers: readonly Qualifier[]): Attribute {
   return {
-    free: false,
+    free: qualifiers.at(-1)?.test === true,
     resolve: (scope) => selected(scope, root(scope), qualifiers),
     with: (qualifier) => qualified(root, [...qualifiers, qualifier]),
   };
@@ -58,11 +61,11 @@ function selected(scope: Scope, root: Value, qualifiers: readonly Qualifier[]): 
     if (isError(value)) return value;
     optional ||= asked;
     const found: Value = key(scope);
-    if (isError(found)) return found;
-    const selection = select(value, found, { test: test || optional });
-    if (isError(selection)) return selection;
-    if (selection.absent && optional) return test ? false : Optional.none;
+    const selection = isError(found) ? found : select(value, found, { test: test || optional });
+    if (optional && isError(selection)) return selection;
+    if (optional && (selection as Selection).absent) return test ? false : Optional.none;
     scope.meter.add(1);
+    if (isError(selection)) return selection;
     if (test) return !selection.absent;
     value = selection.value;
   }

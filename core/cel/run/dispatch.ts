@@ -25,7 +25,7 @@ export function dispatch(declared: FunctionDeclaration, ids: readonly string[]):
     apply(args) {
       const error = args.find(isError);
       if (error) return error;
-      const fitting = candidates.find((candidate) => candidate.apply && fits(candidate, args));
+      const fitting = candidates.find((candidate) => candidate.apply && (declared.unguarded ? candidate.args.length === args.length : fits(candidate, args)));
       return fitting ? fitting.apply!(args) : new EvalError(`no such overload: ${declared.name}(${args.map((arg) => typeOf(arg).name).join(", ")})`);
     },
   };

@@ -57,7 +57,7 @@ class FoldScope implements Scope {
 
   resolve(name: string): Value | undefined {
     // Not made before someone asks for it: it may never be.
-    if (name === this.#plan.accuVar) return (this.#accumulated ??= growing(this.#plan.init(this.#outer)));
+    if (name === this.#plan.accuVar) return this.#accumulated === undefined ? (this.#accumulated = growing(this.#plan.init(this.#outer))) : this.#accumulated;
     if (this.#bound && name === this.#plan.iterVar) return this.#first;
     if (this.#bound && name === this.#plan.iterVar2) return this.#second;
     return this.#outer.resolve(name);

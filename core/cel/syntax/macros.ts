@@ -51,7 +51,7 @@ type Steps = { readonly init: Expr; readonly condition: Expr; readonly step: Exp
 
 export const STANDARD_MACROS: readonly Macro[] = [
   { name: "has", args: 1, method: false, expand: has },
-  overOne("all", all), overOne("exists", exists), overOne("exists_one", existsOne), overOne("existsOne", existsOne),
+  overOne("all", all), overOne("exists", exists), overOne("exists_one", existsOne),
   { name: "map", args: 2, method: true, expand: (make, target, [name, step]) => mapped(oneVariable(make, target!, name!, NO_IDENTIFIER), undefined, step!) },
   { name: "map", args: 3, method: true, expand: (make, target, [name, filter, step]) => mapped(oneVariable(make, target!, name!, NO_IDENTIFIER), filter!, step!) },
   { name: "filter", args: 2, method: true, expand: (make, target, [name, filter]) => mapped(oneVariable(make, target!, name!, NO_IDENTIFIER), filter!, name!) },

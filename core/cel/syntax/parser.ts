@@ -35,6 +35,7 @@ const IDENTIFIERS = ["IDENTIFIER", "ESC_IDENTIFIER"];
 /** What an expression may begin with. */
 const MEMBER_STARTS = ["'['", "'{'", "'('", "'.'", "'-'", "'true'", "'false'", "'null'", "NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES", "IDENTIFIER"];
 const STARTS = [...MEMBER_STARTS, "'!'"];
+const ENTRY_STARTS = [...STARTS, "'?'"];
 
 export function parse(text: string, macros: readonly Macro[]): Parsed {
   const points = countPoints(text);
@@ -152,7 +153,8 @@ class Parser {
     const first = this.#tokens.take();
     let count = 1;
     for (; this.#tokens.takeIf(type); count++);
-    if (type === "'-'" || !this.#tokens.at("'-'") || !NUMBERS.includes(this.#tokens.peek(1).type)) this.#tokens.sync(MEMBER_STARTS.filter((start) => start !== "'-'"));
+    if (type === "'-'" && !MEMBER_STARTS.includes(this.#tokens.peek().type)) this.#noViableAlternative(first);
+    this.#tokens.sync(STARTS);
     const member = this.#member();
     return count % 2 === 0 ? member : this.#call(first, name, [member], false);
   }
@@ -190,6 +192,7 @@ class Parser {
 
   #indexed(operand: Expr): Expr {
     const open = this.#tokens.take();
+    this.#tokens.sync([...STARTS, "'?'"]);
     const optional = this.#tokens.takeIf("'?'");
     const index = this.#tokens.inside(["']'", "'?'"], () => this.#expr());
     this.#tokens.expect("']'");
@@ -250,7 +253,7 @@ class Parser {
     const id = this.#id(this.#tokens.take().at);
     this.#tokens.sync(["'}'", "','", "'?'", ...IDENTIFIERS]);
     const fields: StructField[] = [];
-    this.#entries("'}'", () => {
+    this.#entries("'}'", ["'?'", ...IDENTIFIERS], () => {
       this.#tokens.sync(["'?'", ...IDENTIFIERS]);
       const optional = this.#tokens.takeIf("'?'") !== undefined;
       if (optional) this.#tokens.sync(IDENTIFIERS);
@@ -268,7 +271,7 @@ class Parser {
     this.#tokens.sync([...STARTS, "'?'", "','", "']'"]);
     const elements: Expr[] = [];
     const optional = new Set<number>();
-    this.#entries("']'", () => {
+    this.#entries("']'", ENTRY_STARTS, () => {
       if (this.#tokens.takeIf("'?'")) optional.add(elements.length);
       elements.push(this.#expr());
     });
@@ -279,7 +282,7 @@ class Parser {
     const id = this.#id(this.#tokens.take().at);
     this.#tokens.sync([...STARTS, "'?'", "','", "'}'"]);
     const entries: MapEntry[] = [];
-    this.#entries("'}'", () => {
+    this.#entries("'}'", ENTRY_STARTS, () => {
       const optional = this.#tokens.takeIf("'?'") !== undefined;
       const key = this.#tokens.inside(["':'", "'?'"], () => this.#expr());
       const colon = this.#tokens.expect("':'", STARTS);
@@ -289,11 +292,11 @@ class Parser {
   }
 
   /** Entries with commas between them, perhaps one after the last, and what closes them. */
-  #entries(close: string, read: () => void): void {
+  #entries(close: string, starts: readonly string[], read: () => void): void {
     this.#tokens.inside([close, "','", "'?'"], () => {
       if (this.#tokens.at(close) || this.#tokens.at("','")) return;
       read();
-      while (this.#tokens.at("','") && !this.#tokens.at(close, 1)) {
+      while (this.#tokens.at("','") && starts.includes(this.#tokens.peek(1).type)) {
         this.#tokens.take();
         read();
       }

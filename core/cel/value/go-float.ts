@@ -13,7 +13,7 @@ export function goFloat(value: number): string {
 
 /** %f with as many digits as it takes. */
 export function goFixed(value: number): string {
-  const text = String(value);
+  const text = Object.is(value, -0) ? "-0" : String(value);
   if (!text.includes("e")) return text;
   const [mantissa, exponentText] = text.split("e") as [string, string];
   const exponent = Number(exponentText);
