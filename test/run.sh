@@ -2,7 +2,8 @@
 # Installs what the tests need on a Debian machine, and passes them all. Needs root: clusters run on machines made of namespaces.
 #
 #   sh test/run.sh            everything, as CI does
-#   QUICK=1 sh test/run.sh    without the cluster on the compiled binary
+#   QUICK=1 sh test/run.sh    without the cluster on the compiled binary, and without emulators
+#   SKIP_PLATFORMS=1          without emulators (test/platforms)
 #
 # The last line counts: N passed, N failed.
 [ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@"
@@ -58,5 +59,6 @@ if [ -z "${QUICK:-}" ]; then
   step "test images" node_modules/.bin/bun test/images/build.ts dist/test-images
   suite "cluster on the compiled binary" --config test/cluster/vitest.config.ts
 fi
+[ -n "${QUICK:-}${SKIP_PLATFORMS:-}" ] || suite "arm64 under qemu, Windows under wine" --config test/platforms/vitest.config.ts
 echo "$PASSED passed, $FAILED failed"
 [ "$FAILED" = 0 ]

@@ -57,6 +57,6 @@ function finishWine(directory: string): void {
   rmSync(join(wine, "wineserver")); // a shell script, and there is no shell
   renameSync(join(wine, "wineserver64"), join(wine, "wineserver"));
   run("cp", [join(directory, "usr/x86_64-w64-mingw32/lib/zlib1.dll"), join(directory, "usr/lib/x86_64-linux-gnu/wine/x86_64-windows")]);
-  for (const empty of ["proc", "dev", "tmp", "root", "work"]) mkdirSync(join(directory, empty));
+  for (const empty of ["proc", "dev", "tmp", "root", "prefix", "programs", "here"]) mkdirSync(join(directory, empty));
   run("cp", ["/etc/hosts", join(directory, "etc/hosts")]);
 }
