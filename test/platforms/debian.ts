@@ -43,11 +43,14 @@ export function arm64Emulator(): readonly string[] {
   return [join(qemu, "usr/bin/qemu-aarch64"), "-L", root];
 }
 
+/** Graphics, sound, browsers and old C libraries: half of wine. */
+const NOT_FOR_SERVERS = ["d3d*", "d2d*", "wined3d*", "opengl*", "glu32*", "ddraw*", "dx*", "d*x8.dll", "xa*", "x3d*", "mshtml*", "jscript*", "ieframe*", "wmp*", "quartz*", "mf*", "winedbg*", "*.msstyles", "msvc[pr][1-9]*", "mfc*", "vcomp*", "concrt*", "msxml*", "windowscodecs*"];
+
 /** A root directory with wine in it, to chroot into: it wants a newer C library than the machine may have. */
 export function wineRoot(): string {
   return ensureRoot({
     name: "wine", architecture: "amd64", packages: ["wine64", "libwine", "libc6", "libgcc-s1", "libunwind8", "liblzma5", "libz-mingw-w64"],
-    without: ["usr/share/doc", "usr/share/man", "usr/lib/x86_64-linux-gnu/wine/i386-windows", "usr/lib/x86_64-linux-gnu/gconv"],
+    without: ["usr/share/doc", "usr/share/man", "usr/lib/x86_64-linux-gnu/wine/i386-windows", "usr/lib/x86_64-linux-gnu/gconv", ...NOT_FOR_SERVERS.map((name) => `usr/lib/x86_64-linux-gnu/wine/x86_64-windows/${name}`)],
     finish: finishWine,
   });
 }
