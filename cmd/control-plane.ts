@@ -260,7 +260,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     url,
     parts: [
       { name: "watch cache", run: (signal, ready) => cache.run(signal, ready, log) },
-      crdController({ registry, remoteConversion: () => undefined, rules: () => undefined, clock, random, log: log.with({ part: "custom resources" }) }),
+      crdController({ registry, remoteConversion: () => undefined, clock, random, log: log.with({ part: "custom resources" }) }),
       informers,
       server,
       certificateRotation({ pki, clock, log, onRenewed: () => server.reloadCertificates() }),

@@ -69,7 +69,7 @@ export async function apiServer({ admit, clock = systemClock }: { readonly admit
   const registry: Registry = new Registry(builtInResources.rows(), registryDefinitions({ serviceCidrs: ["10.43.0.0/16"], nodePortRange: "30000-32767", storeOf: (group, plural) => registry.storeOf(group, plural), random: systemRandom }), {
     store, cache, clock, random: systemRandom, convert,
   });
-  const definitions = crdController({ registry, remoteConversion: () => undefined, rules: () => undefined, clock, random: systemRandom, log: silentLog });
+  const definitions = crdController({ registry, remoteConversion: () => undefined, clock, random: systemRandom, log: silentLog });
   let serving: Promise<void> | undefined;
   await new Promise<void>((ready) => (serving = definitions.run(signal, ready)));
   const handler = apiHandler({

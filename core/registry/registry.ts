@@ -10,12 +10,11 @@ import { declaredDefaults } from "../api/schema/declared-defaults.ts";
 import { builtInFacts } from "../api/schema/facts.ts";
 import type { ResourceRow } from "../api/schema/resources.ts";
 import { canonicalCustom } from "../api/schema/canonical-custom.ts";
-import type { CustomResourceDefinitionNames, CustomResourceDefinitionVersion } from "../api/gen/apiextensions.v1.ts";
+import type { CustomResourceDefinitionNames } from "../api/gen/apiextensions.v1.ts";
 import { customRow } from "./apiextensions/custom/custom-row.ts";
 import type { CustomKind } from "./apiextensions/custom/custom-kind.ts";
-import { customResource, type RuleCheck } from "./apiextensions/custom/custom-resource.ts";
+import { customResource } from "./apiextensions/custom/custom-resource.ts";
 import { CustomVersion } from "./apiextensions/custom/custom-version.ts";
-import type { Structure } from "./apiextensions/custom/structure.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Random } from "../lifecycle/random.ts";
 import type { Store } from "../../storage/store.ts";
@@ -96,7 +95,7 @@ export class Registry {
   }
 
   /** Serves a custom resource in all its versions, in place of what was served under its name. Built-in resources keep theirs. */
-  setCustom(kind: CustomKind, names: CustomResourceDefinitionNames, rules: (version: CustomResourceDefinitionVersion, structure: Structure) => RuleCheck | undefined): void {
+  setCustom(kind: CustomKind, names: CustomResourceDefinitionNames): void {
     const { group } = kind;
     this.removeCustom(group, names.plural);
     const retire = new AbortController();
@@ -108,7 +107,7 @@ export class Registry {
       const custom = new CustomVersion(kind, version, retire.signal);
       const { apiVersion } = custom;
       const structure = kind.structure(version.name);
-      const definition = customResource({ spec: kind.crd.spec, names, version, structure, rules: rules(version, structure) });
+      const definition = customResource({ spec: kind.crd.spec, names, version, structure });
       const store = new ResourceStore({
         group, version: version.name, plural: names.plural, kind: names.kind, namespaced: row.namespaced, hasStatus: version.subresources?.status !== undefined,
         canonical: (object) => canonicalCustom(object as never).object as unknown as ApiObject,

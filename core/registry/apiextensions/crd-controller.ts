@@ -7,7 +7,7 @@
  * Whoever sees a definition Established can use it: the table is changed before the status is written. A change of an established definition is in the
  * table before the write of it is answered.
  */
-import type { CustomResourceDefinition, CustomResourceDefinitionStatus, CustomResourceDefinitionVersion } from "../../api/gen/apiextensions.v1.ts";
+import type { CustomResourceDefinition, CustomResourceDefinitionStatus } from "../../api/gen/apiextensions.v1.ts";
 import { isConflict, isNotFound } from "../../api/meta/status-error.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { updateManagedFields } from "../../api/patch/apply/update.ts";
@@ -25,8 +25,6 @@ import type { Registry } from "../registry.ts";
 import { isTrue, namesTaken, planStatus, statusOf, withCondition } from "./crd-status.ts";
 import { CLEANUP_FINALIZER } from "./custom-resource-definition.ts";
 import { CustomKind, type RemoteConversion } from "./custom/custom-kind.ts";
-import type { RuleCheck } from "./custom/custom-resource.ts";
-import type { Structure } from "./custom/structure.ts";
 
 type Definition = Readonly<CustomResourceDefinition>;
 
@@ -34,8 +32,6 @@ export interface CrdControllerDeps {
   readonly registry: Registry;
   /** What changes the version of its objects, if that is a webhook's work. */
   remoteConversion(crd: Definition): RemoteConversion | undefined;
-  /** What checks x-kubernetes-validations; undefined for a schema without any. */
-  rules(version: CustomResourceDefinitionVersion, structure: Structure): RuleCheck | undefined;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -139,7 +135,7 @@ class CrdController {
     const before = this.#served.get(name);
     if (before && before.terminating === terminating && (before.spec === crd.spec || Bun.deepEquals(before.spec, crd.spec)) && Bun.deepEquals(before.names, names)) return;
     try {
-      this.#deps.registry.setCustom(new CustomKind({ crd, remote: this.#deps.remoteConversion(crd) }), names, this.#deps.rules);
+      this.#deps.registry.setCustom(new CustomKind({ crd, remote: this.#deps.remoteConversion(crd) }), names);
       this.#served.set(name, { spec: crd.spec, names, terminating });
     } catch (error) {
       this.#deps.log.error("a custom resource cannot be served", { definition: name, error });

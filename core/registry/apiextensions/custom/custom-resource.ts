@@ -16,6 +16,7 @@ import { qualifiedName } from "../../../api/meta/names.ts";
 import type { ApiObject } from "../../../api/meta/object-meta.ts";
 import type { Resource, Subresource } from "../../generic/resource.ts";
 import { STATUS_PART } from "../../generic/status-part.ts";
+import { ruleTree } from "../rules/rule-tree.ts";
 import { Correlated } from "./correlate.ts";
 import { validateEmbedded } from "./embedded.ts";
 import { compileJsonPath, type JsonPath } from "./json-path.ts";
@@ -25,15 +26,11 @@ import { customScale, validateScaleSpec, validateScaleStatus } from "./scale.ts"
 import type { Structure } from "./structure.ts";
 import { validateValue } from "./validate-value.ts";
 
-/** Checks x-kubernetes-validations: of a create without `correlated`. */
-export type RuleCheck = (object: JsonMap, correlated: Correlated | undefined) => Iterable<FieldError>;
-
 export interface CustomResourceOptions {
   readonly spec: Pick<CustomResourceDefinitionSpec, "group">;
   readonly names: { readonly plural: string; readonly kind: string };
   readonly version: CustomResourceDefinitionVersion;
   readonly structure: Structure;
-  readonly rules: RuleCheck | undefined;
 }
 
 type Part = Extract<Subresource, { type: "part" }>;
@@ -42,9 +39,12 @@ type Part = Extract<Subresource, { type: "part" }>;
 const BLOCKING: ReadonlySet<FieldError["type"]> = new Set<FieldError["type"]>(["FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"]);
 const STANDARD_FINALIZERS = ["orphan", "foregroundDeletion", "kubernetes"];
 
-export function customResource({ spec: { group }, names: { plural, kind }, version, structure, rules }: CustomResourceOptions): Resource {
+export function customResource({ spec: { group }, names: { plural, kind }, version, structure }: CustomResourceOptions): Resource {
   const apiVersion = formatApiVersion({ group, version: version.name });
   const { status: hasStatus, scale } = version.subresources ?? {};
+  const rules = ruleTree(structure);
+  /** Of rules that what has not changed does not keep. */
+  const excused = new WeakMap<object, string[]>();
   const selectable = (version.selectableFields ?? []).map(({ jsonPath }) => ({ name: jsonPath.replace(/^\./, ""), path: compileJsonPath(jsonPath) }));
 
   function* validateType(object: Readonly<ApiObject>): Iterable<FieldError> {
@@ -90,7 +90,9 @@ export function customResource({ spec: { group }, names: { plural, kind }, versi
     if (!rules) return [];
     if (errors.some(({ type }) => BLOCKING.has(type)))
       return [invalid("<nil>", null, "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation")];
-    return rules(object, correlated);
+    const warnings: string[] = [];
+    excused.set(object, warnings);
+    return rules.check(object, { old: correlated?.old, correlated, warn: (warning) => warnings.push(warning) }).errors;
   }
 
   const statusPart: Part = { ...STATUS_PART, validate: validateStatus };
@@ -99,7 +101,10 @@ export function customResource({ spec: { group }, names: { plural, kind }, versi
     unconditionalUpdate: false,
     anyFinalizer: true,
     validate,
-    warnings: finalizerWarnings,
+    *warnings(next, old) {
+      yield* excused.get(next) ?? [];
+      yield* finalizerWarnings(next, old);
+    },
     ...(hasStatus ? {} : { generation: changesAnything }),
     ...(selectable.length > 0 ? { fields: (object: Readonly<ApiObject>) => Object.fromEntries(selectable.map(({ name, path }) => [name, fieldText(path, object)])) } : {}),
     subresources: { ...(hasStatus ? { status: statusPart } : {}), ...(scale ? { scale: customScale(scale) } : {}) },
