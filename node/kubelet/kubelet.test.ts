@@ -111,7 +111,7 @@ test("the node is registered, reported and keeps its lease", async () => {
   await using node = await startNode();
   const found = await eventually(() => node.api.all(NODES)[0], (one) => one?.status?.conditions?.at(-1)?.reason === "KubeletReady");
   expect(found?.metadata.labels).toMatchObject({ "kubernetes.io/hostname": "n1", "kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux" });
-  expect(found?.status).toMatchObject({ capacity: { cpu: "2", memory: "4194304Ki", pods: "110" }, allocatable: { memory: "4091904Ki" }, addresses: [{ type: "InternalIP", address: "172.16.0.1" }, { type: "Hostname", address: "n1" }] });
+  expect(found?.status).toMatchObject({ capacity: { cpu: "2", memory: "4Gi", pods: "110" }, allocatable: { memory: "3996Mi" }, addresses: [{ type: "InternalIP", address: "172.16.0.1" }, { type: "Hostname", address: "n1" }] });
   const lease = await eventually(() => node.api.all(LEASES)[0], (one) => one !== undefined);
   expect(lease?.spec).toMatchObject({ holderIdentity: "n1", leaseDurationSeconds: 40 });
   await eventually(() => node.api.all(LEASES)[0]?.spec?.renewTime, (renewed) => renewed !== lease?.spec?.renewTime);

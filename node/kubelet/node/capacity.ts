@@ -30,6 +30,7 @@ export function allocatableOf(facts: CapacityFacts): ResourceList {
   }));
 }
 
+/** In the form the API server keeps, or each status would look new. */
 function kibibytes(bytes: number): string {
-  return `${Math.floor(bytes / 1024)}Ki`;
+  return quantityOf(Math.floor(bytes / 1024) * 1024, "BinarySI").toString();
 }
