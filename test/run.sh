@@ -51,7 +51,7 @@ packages ca-certificates curl g++ make python3 xz-utils zstd iproute2 procps uti
 
 step "build" npm run --silent build
 step "types" node_modules/.bin/tsc -p .
-step "lint" node_modules/.bin/biome check .
+step "lint" node_modules/.bin/biome check --diagnostic-level=error .
 step "etcd, for tests only" node_modules/.bin/bun test/etcd.ts
 suite "unit, contract and scenario tests"
 step "20 kills at random moments lose nothing" node_modules/.bin/bun test/crash/kill9.ts --kills 20 --seed 1

@@ -14,7 +14,7 @@ import type { StructTypes } from "../check/declarations.ts";
 import { BOOL, BYTES, DOUBLE, DURATION, DYN, INT, STRING, TIMESTAMP, listOf, mapOf, struct, type Type } from "../check/type.ts";
 import type { SizeOf } from "../cost/call-estimate.ts";
 import { REQUEST_BYTES_MAX } from "../kubernetes.ts";
-import { escapeName } from "./escape.ts";
+import { escapeName, isReserved } from "./escape.ts";
 
 export type JsonSchema = Readonly<JSONSchemaProps>;
 
@@ -127,7 +127,11 @@ export function structsOf(...roots: readonly DeclaredType[]): StructTypes {
     if (element) collect(element);
   };
   roots.forEach(collect);
-  return { has: (name) => structs.has(name), field: (name, field) => structs.get(name)?.get(field)?.type };
+  return {
+    has: (name) => structs.has(name),
+    // After a dot, words of the language may stand as they are.
+    field: (name, field) => (structs.get(name)?.get(field) ?? (isReserved(field) ? structs.get(name)?.get(escapeName(field)!) : undefined))?.type,
+  };
 }
 
 /** How large what is found on a path that begins with a variable of the type can be. */

@@ -7,6 +7,9 @@ const RESERVED = new Set(["true", "false", "null", "in", "as", "break", "const",
 const WRITTEN: Readonly<Record<string, string>> = { "__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__" };
 const MEANT = new Map(Object.entries(WRITTEN).map(([meant, written]) => [written, meant]));
 
+/** Whether it is a word of the language. */
+export function isReserved(name: string): boolean { return RESERVED.has(name); }
+
 /** Undefined for a name that cannot be written. */
 export function escapeName(name: string): string | undefined {
   if (RESERVED.has(name)) return `__${name}__`;

@@ -85,15 +85,10 @@ class Parser {
 
   /** Reads one `rule` deeper. */
   #deeper<T>(rule: Rule, read: () => T): T {
-    const before = this.#ruleDepths[rule];
-    this.#enter(rule);
-    const result = read();
-    this.#ruleDepths[rule] = before;
-    return result;
-  }
-
-  #enter(rule: Rule): void {
     if (++this.#ruleDepths[rule] > DEPTH_MAX) throw new TooDeep(`expression recursion limit exceeded: ${DEPTH_MAX}`);
+    const result = read();
+    this.#ruleDepths[rule]--;
+    return result;
   }
 
   #expr(): Expr {
@@ -133,7 +128,6 @@ class Parser {
     return this.#deeper(rule, () => {
       let left = term();
       for (let name = operators.get(this.#tokens.peek().type); name; name = operators.get(this.#tokens.peek().type)) {
-        this.#enter(rule);
         const op = this.#tokens.take();
         left = this.#call(op, name, [left, term()], true);
       }
@@ -166,7 +160,6 @@ class Parser {
         if (this.#tokens.at("'.'")) expr = this.#afterDot(expr);
         else if (this.#tokens.at("'['")) expr = this.#indexed(expr);
         else return expr;
-        this.#enter("member");
       }
     });
   }

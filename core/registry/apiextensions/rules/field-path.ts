@@ -41,7 +41,7 @@ export function fieldPath(written: string, root: JsonSchema, { brackets = true }
 }
 
 /** Delimiters, strings in single quotes, and what stands between. */
-function tokensOf(written: string): string[] { return written.match(/'(?:[^'\\]|\\[^])*'|[.[\]]|(?!')[^.[\]]+|'[^]*/g) ?? []; }
+function tokensOf(written: string): string[] { return written.match(/'(?:[^'\\]|\\[\s\S])*'|[.[\]]|(?!')[^.[\]]+|'[\s\S]*/g) ?? []; }
 
 function step({ path, names, schema }: FieldPath, name: string): FieldPath {
   const at = [...names, name];
