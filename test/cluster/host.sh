@@ -7,11 +7,13 @@
 #   host.sh reboot NAME [ADDRESS]   pull the plug and start it again: what is on its disk ($LAB/NAME) stays
 #   host.sh switch up|down          the network that joins hosts: 172.30.0.0/24 in a namespace of its own
 #
-# State is in $LAB (default /tmp/coracle-lab). What dies with the host's first process: all its processes, mounts and network. What does not: its cgroups.
+# State is in $LAB (default /tmp/coracle-lab); NAME has up to 8 characters. What dies with the host's first process: all its processes, mounts and network. What does not: its cgroups.
 set -eu
 LAB=${LAB:-/tmp/coracle-lab}
 HERE=$(cd "$(dirname "$0")" && pwd)
-PREFIX=coracle-lab
+ID=$(printf %s "$LAB" | cksum | cut -d" " -f1)   # two labs on one machine share no name
+PREFIX=coracle-lab-$ID
+LINK=c$(printf %x $((ID % 1048576)))
 
 controllers() { for c in cpu cpuacct cpuset memory devices freezer blkio pids systemd unified; do [ -d "/sys/fs/cgroup/$c" ] && echo "$c"; done; :; }
 is_v2() { [ -f /sys/fs/cgroup/cgroup.controllers ]; }
@@ -76,9 +78,9 @@ up() {
   if [ -n "$address" ]; then
     switch_up
     local pid; pid=$(cat "$dir/pid")
-    ip link add "cl-$name" type veth peer name eth0 netns "$pid"
-    ip link set "cl-$name" netns "$(cat "$LAB/switch.pid")"
-    nsenter -t "$(cat "$LAB/switch.pid")" -n sh -c "ip link set cl-$name master br0 up"
+    ip link add "$LINK-$name" type veth peer name eth0 netns "$pid"
+    ip link set "$LINK-$name" netns "$(cat "$LAB/switch.pid")"
+    nsenter -t "$(cat "$LAB/switch.pid")" -n sh -c "ip link set $LINK-$name master br0 up"
     nsenter -t "$pid" -n sh -c "ip link set eth0 up; ip addr add $address/24 dev eth0; ip route add default via 172.30.0.254"
   fi
 }
