@@ -56,6 +56,8 @@ import type { Claims } from "../core/registry/core/service/allocator/claims.ts";
 import { registryDefinitions } from "../core/registry/definitions.ts";
 import { WatchCache } from "../core/registry/generic/watch-cache.ts";
 import { Registry } from "../core/registry/registry.ts";
+import { SchedulingExplainer } from "../core/scheduler/explainer.ts";
+import { DEFAULT_PROFILE } from "../core/scheduler/plugins.ts";
 import { scheduler } from "../core/scheduler/scheduler.ts";
 import { type Answer, raw } from "../core/server/answer.ts";
 import { ensureBootstrapObjects } from "../core/server/bootstrap.ts";
@@ -79,12 +81,15 @@ import { ConfigError } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
 import { criticalSettings, sharedSettings } from "./cluster-settings.ts";
 import { openDatastore } from "./datastore.ts";
+import { explainSchedulingPath } from "./explain-scheduling.ts";
 import { leading, type LeadingOptions } from "./leading.ts";
 import type { Paths } from "./paths.ts";
 import { shareKeys } from "./shared-keys.ts";
 import { clusterSecret, clusterToken, givenToken } from "./token-file.ts";
 import { serverTunnel } from "./tunnel.ts";
 import { gitVersion, versionInfo } from "./version.ts";
+import type { ReservedPort } from "../core/controllers/servicelb/plan.ts";
+import { VXLAN_PORT } from "../node/network/vxlan.ts";
 
 /** The identity in whose name this process does what upstream's API server does to itself. */
 const LOOPBACK: UserInfo = { name: "system:apiserver", groups: ["system:masters"] };
@@ -199,6 +204,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     versions: objectVersions(registry), dialer: tunnel.dialer, evaluate: noConditions, clock, random, log: log.with({ part: "admission webhooks" }),
   };
 
+  const explainer = new SchedulingExplainer({ informers, profiles: [DEFAULT_PROFILE] });
   const handler = apiHandler({
     registry, cache, authenticator, authorizer, clock, random, metrics,
     log: log.with({ part: "server" }),
@@ -214,7 +220,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     paths: [
       healthPaths(checks), versionPath(versionInfo()), metricsPath(metrics), discoveryPaths(registry, `${advertise.address}:${advertise.port}`),
       openApiPaths({ registry, version: gitVersion(), descriptions: loadDescriptions }),
-      openIdPaths({ issuer, advertise, keys: () => keys.verifying }),
+      openIdPaths({ issuer, advertise, keys: () => keys.verifying }), explainSchedulingPath(explainer),
     ],
     special: specialHandlers({
       tokens: tokenIssuer({ ...lookups, key: () => keys.signing, issuer, apiAudiences, clock, random }),
@@ -248,11 +254,11 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     log: log.with({ part: "controllers" }),
     rootCa: () => pki.authority("server-ca").bundlePem,
     nodeIpam: { clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(",") },
-    approveServing: true, localStorage: enabled("local-storage"),
+    approveServing: true, localStorage: enabled("local-storage"), serviceLb: enabled("servicelb") ? { reserved: reservedPorts(settings) } : undefined,
     tokenFor: ({ metadata: { name, namespace = "", uid } }, secret) => signJwt(encodeLegacyClaims({ namespace, secretName: secret.metadata.name, serviceAccount: { name, uid } }), keys.signing),
     authorityFor: (signer) => (signer === "kubernetes.io/kubelet-serving" ? pki.authority("server-ca") : signer.startsWith("kubernetes.io/kube-apiserver-client") ? pki.authority("client-ca") : undefined),
   }) : []), ...(enabled("dns") ? [dnsEndpoints({ client: loopbackClient(), informers, clock, log: log.with({ part: "dns" }) })] : [])]);
-  const schedulers = enabled("scheduler") ? leading({ ...leader, client: schedulerClient }, "kube-scheduler", (deps) => [scheduler({ ...deps, client: schedulerClient, events, clock, random, log: log.with({ part: "scheduler" }) })]) : [];
+  const schedulers = enabled("scheduler") ? leading({ ...leader, client: schedulerClient }, "kube-scheduler", (deps) => [scheduler({ ...deps, client: schedulerClient, events, clock, random, log: log.with({ part: "scheduler" }), explainer })]) : [];
 
   return {
     pki,
@@ -281,6 +287,11 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     ],
     close: () => store.close(),
   };
+}
+
+/** What the nodes themselves are reached at: no Service of type LoadBalancer gets it. */
+function reservedPorts({ httpsListenPort, kubeletPort }: Settings): ReservedPort[] {
+  return [{ protocol: "TCP", port: httpsListenPort, why: "the API server's" }, { protocol: "TCP", port: kubeletPort, why: "the kubelet's" }, { protocol: "UDP", port: VXLAN_PORT, why: "the pod network's" }];
 }
 
 /** --kube-apiserver-arg enable-admission-plugins=A,B and disable-admission-plugins=C. */

@@ -33,6 +33,8 @@ import { controllerMetrics, runController } from "./run-controller.ts";
 import { serviceAccountController } from "./serviceaccount/serviceaccount.ts";
 import { type LegacyTokens, serviceAccountTokensController } from "./serviceaccount/serviceaccount-tokens.ts";
 import { tokenCleanerController } from "./serviceaccount/token-cleaner.ts";
+import type { ReservedPort } from "./servicelb/plan.ts";
+import { serviceLbController } from "./servicelb/servicelb.ts";
 import { statefulSetController } from "./statefulset/statefulset.ts";
 import { taintEvictionController } from "./tainteviction/tainteviction.ts";
 import { ttlAfterFinishedController } from "./ttlafterfinished/ttlafterfinished.ts";
@@ -50,6 +52,8 @@ export interface AllControllersDeps extends ControllerDeps {
   readonly terminatedPodsMax?: number | undefined;
   /** Provisions volumes of the class local-path. */
   readonly localStorage?: boolean | undefined;
+  /** Serves Services of type LoadBalancer at the nodes' addresses, except at these ports; absent: somebody else does. */
+  readonly serviceLb?: { readonly reserved: readonly ReservedPort[] } | undefined;
   /** Signs CertificateSigningRequests of these signer names; absent: none are signed. */
   readonly authorityFor?: AuthorityFor | undefined;
   /** Approves serving certificates that a node asks for itself, for the names its Node has. Upstream leaves that to the administrator. */
@@ -59,12 +63,12 @@ export interface AllControllersDeps extends ControllerDeps {
 }
 
 export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
-  const { clock, log, rootCa, tokenFor, nodeIpam, authorityFor, approveServing = false, localStorage = true } = deps;
+  const { clock, log, rootCa, tokenFor, nodeIpam, authorityFor, approveServing = false, localStorage = true, serviceLb } = deps;
   const metrics = deps.metrics === undefined ? undefined : controllerMetrics(deps.metrics);
   const controllers = [
     deploymentController(deps), replicaSetController(deps), replicationController(deps),
     daemonSetController(deps), statefulSetController(deps), cronJobController(deps), ...jobControllers(deps), ttlAfterFinishedController(deps),
-    endpointsController(deps), endpointSliceController(deps), endpointSliceMirroringController(deps),
+    endpointsController(deps), endpointSliceController(deps), endpointSliceMirroringController(deps), ...(serviceLb === undefined ? [] : [serviceLbController({ ...deps, ...serviceLb })]),
     namespaceController(deps), serviceAccountController(deps), rootCaController({ ...deps, rootCa }), tokenCleanerController(deps),
     ...nodeLifecycleControllers({ ...deps, graceMs: deps.nodeGraceMs }), taintEvictionController(deps), podGcController({ ...deps, terminatedMax: deps.terminatedPodsMax }),
     ...(nodeIpam === undefined ? [] : [nodeIpamController({ ...deps, config: nodeIpam })]),

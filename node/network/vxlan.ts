@@ -12,7 +12,7 @@ import { macFor, networkAddress, planVxlan } from "./vxlan-plan.ts";
 export const VXLAN_DEVICE = "coracle-vxlan";
 /** The lowest that Windows takes. Whoever else uses VXLAN on this machine (flannel: 1) has another. */
 export const VNI = 4096;
-const PORT = 4789; // VXLAN's own, and the only one every Windows has
+export const VXLAN_PORT = 4789; // VXLAN's own, and the only one every Windows has
 /** Marks our routes; no routing daemon uses this number. */
 export const ROUTE_PROTOCOL = 171;
 const OVERHEAD_BYTES: Readonly<Record<Family, number>> = { 4: 50, 6: 70 };
@@ -31,7 +31,7 @@ export function vxlanOverlay({ netlink: open, nodeIps, uplink, log }: VxlanOverl
   let warned = "";
 
   function ensureDevice(netlink: Netlink, own: Peer): number {
-    const wanted = { id: VNI, port: PORT, local: ipOf(own, underlay) ?? nodeIps[0]!, device: (uplink.interfaceName && netlink.link(uplink.interfaceName)?.index) || 0 };
+    const wanted = { id: VNI, port: VXLAN_PORT, local: ipOf(own, underlay) ?? nodeIps[0]!, device: (uplink.interfaceName && netlink.link(uplink.interfaceName)?.index) || 0 };
     const mac = macFor(own.podCidrs[0]!), mtu = uplink.mtu - overheadBytes;
     let found = netlink.link(VXLAN_DEVICE);
     if (found && JSON.stringify(found.vxlan) !== JSON.stringify({ id: wanted.id, local: wanted.local, port: wanted.port, device: wanted.device })) {

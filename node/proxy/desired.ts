@@ -25,6 +25,8 @@ export type ProxyProtocol = "tcp" | "udp" | "sctp";
 export interface ProxyNode {
   readonly name: string;
   readonly ips: readonly string[];
+  /** Addresses that somebody in front of the node translates into its own (type ExternalIP): what is meant for them arrives at `ips`. */
+  readonly externalIps?: readonly string[] | undefined;
   /** From the node's label topology.kubernetes.io/zone. */
   readonly zone: string | undefined;
 }
@@ -78,6 +80,8 @@ export function planService({ metadata, spec = {}, status = {} }: Readonly<Servi
   const external = spec.type === "NodePort" || spec.type === "LoadBalancer" || (spec.externalIPs?.length ?? 0) > 0;
   const externalLocal = external && spec.externalTrafficPolicy === "Local";
 
+  const balancers = (status.loadBalancer?.ingress ?? []).flatMap(({ ip, ipMode = "VIP" }) => (ip !== undefined && ipMode === "VIP" ? [ip] : []));
+
   const ports: PortPlan[] = [];
   for (const clusterIp of clusterIps) {
     const family = parseIp(clusterIp)?.family;
@@ -92,7 +96,7 @@ export function planService({ metadata, spec = {}, status = {} }: Readonly<Servi
         family, namespace: metadata.namespace ?? "", service: metadata.name, portName: port.name ?? "", protocol: protocolOf(port.protocol),
         clusterIp: ofFamily([clusterIp])[0]!, port: port.port, nodePort: port.nodePort ?? 0,
         externalIps: ofFamily(spec.externalIPs ?? []),
-        loadBalancerIps: ofFamily((status.loadBalancer?.ingress ?? []).filter(({ ipMode }) => (ipMode ?? "VIP") === "VIP").map(({ ip }) => ip)),
+        loadBalancerIps: ofFamily(balancers.some((ip) => node.externalIps?.includes(ip)) ? [...balancers, ...node.ips] : balancers),
         sourceRanges: ranges.map(formatCidr),
         nodeInSourceRanges: node.ips.some((ip) => { const parsed = parseIp(ip); return parsed !== undefined && ranges.some((range) => cidrContains(range, parsed)); }),
         affinitySeconds: spec.sessionAffinity === "ClientIP" ? (spec.sessionAffinityConfig?.clientIP?.timeoutSeconds ?? 10_800) : 0,

@@ -120,8 +120,9 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
       nodes.onChange(({ object, deleted }) => {
         if (object.metadata.name !== nodeName) return;
         const zone = deleted ? undefined : object.metadata.labels?.["topology.kubernetes.io/zone"];
-        if (zone === node.zone) return;
-        node = { ...node, zone };
+        const externalIps = (object.status?.addresses ?? []).filter(({ type }) => type === "ExternalIP").map(({ address }) => address);
+        if (zone === node.zone && isDeepStrictEqual(externalIps, node.externalIps ?? [])) return;
+        node = { ...node, zone, externalIps };
         for (const key of planned.keys()) dirty.add(key);
         queue();
       }),

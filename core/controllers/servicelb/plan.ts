@@ -1,0 +1,70 @@
+/**
+ * Which addresses a Service of type LoadBalancer has: those of the nodes. Pure.
+ *
+ *   Services, Nodes, EndpointSlices ─▶ planLoadBalancer ─▶ status.loadBalancer.ingress, or why there is none
+ *
+ * A port can be had once on a node: the oldest Service that wants it has it, and the others wait. Ports the cluster itself is reached at are not given away.
+ */
+import type { LoadBalancerIngress, Node, Service } from "../../api/gen/core.v1.ts";
+import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
+import { isDeleting, keyOf, labelsOf } from "../../api/meta/object-meta.ts";
+import { parseIp } from "../../net/cidr.ts";
+import { findCondition } from "../conditions.ts";
+
+/** Upstream's, for nodes that load balancers leave out. */
+const EXCLUDE_LABEL = "node.kubernetes.io/exclude-from-external-load-balancers";
+const TO_BE_DELETED_TAINT = "ToBeDeletedByClusterAutoscaler";
+
+/** A port of the nodes that no Service may take, and what for. */
+export interface ReservedPort { readonly protocol: "TCP" | "UDP"; readonly port: number; readonly why: string }
+
+export interface LoadBalancerWorld {
+  readonly nodes: readonly Readonly<Node>[];
+  /** Of this Service. */
+  readonly slices: readonly Readonly<EndpointSlice>[];
+  /** All Services that are ours to serve, this one among them. */
+  readonly rivals: readonly Readonly<Service>[];
+  readonly reserved: readonly ReservedPort[];
+}
+
+export type LoadBalancerPlan = { readonly ingress: readonly LoadBalancerIngress[] } | { readonly refusal: string };
+
+/** With a class it is somebody else's. */
+export function isOurs({ spec, metadata }: Readonly<Service>): boolean {
+  return spec?.type === "LoadBalancer" && spec.loadBalancerClass === undefined && metadata.deletionTimestamp === undefined;
+}
+
+export function planLoadBalancer(service: Readonly<Service>, { nodes, slices, rivals, reserved }: LoadBalancerWorld): LoadBalancerPlan {
+  for (const { protocol = "TCP", port } of service.spec?.ports ?? []) {
+    const kept = reserved.find((one) => one.protocol === protocol && one.port === port);
+    if (kept) return { refusal: `port ${port}/${protocol} of the nodes is ${kept.why}` };
+    const first = rivals.filter((one) => one.spec?.ports?.some((other) => other.port === port && (other.protocol ?? "TCP") === protocol)).toSorted(byAge)[0];
+    if (first && keyOf(first) !== keyOf(service)) return { refusal: `port ${port}/${protocol} of the nodes is used by service ${keyOf(first)}` };
+  }
+  const local = service.spec?.externalTrafficPolicy === "Local" ? nodesWithEndpoints(slices) : undefined;
+  const wanted = service.spec?.loadBalancerIP;
+  const balancing = nodes.filter(isBalancing);
+  const serving = balancing.filter(({ metadata }) => local === undefined || local.has(metadata.name)).toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+  const outside = balancing.some((node) => addressesOf(node, "ExternalIP").length > 0);
+  const families = new Set(service.spec?.ipFamilies ?? ["IPv4"]);
+  const ips = serving.flatMap((node) => addressesOf(node, outside ? "ExternalIP" : "InternalIP")).filter((ip) => families.has(parseIp(ip)?.family === 6 ? "IPv6" : "IPv4"));
+  if (wanted && !balancing.some((node) => [...addressesOf(node, "InternalIP"), ...addressesOf(node, "ExternalIP")].includes(wanted))) return { refusal: `no node has the address ${wanted}` };
+  return { ingress: [...new Set(wanted ? ips.filter((ip) => ip === wanted) : ips)].map((ip) => ({ ip, ipMode: "VIP" })) };
+}
+
+function byAge(a: Readonly<Service>, b: Readonly<Service>): number {
+  const [left, right] = [a, b].map((one) => `${one.metadata.creationTimestamp ?? ""} ${keyOf(one)}`) as [string, string];
+  return left < right ? -1 : left > right ? 1 : 0;
+}
+
+function isBalancing(node: Readonly<Node>): boolean {
+  return !isDeleting(node) && labelsOf(node)[EXCLUDE_LABEL] === undefined && !node.spec?.taints?.some(({ key }) => key === TO_BE_DELETED_TAINT) && findCondition(node.status?.conditions, "Ready")?.status === "True";
+}
+
+function addressesOf({ status }: Readonly<Node>, type: string): string[] {
+  return (status?.addresses ?? []).filter((one) => one.type === type && parseIp(one.address) !== undefined).map(({ address }) => address);
+}
+
+function nodesWithEndpoints(slices: readonly Readonly<EndpointSlice>[]): ReadonlySet<string> {
+  return new Set(slices.flatMap(({ endpoints }) => (endpoints ?? []).flatMap(({ nodeName, conditions }) => (nodeName !== undefined && (conditions?.ready ?? true) ? [nodeName] : []))));
+}

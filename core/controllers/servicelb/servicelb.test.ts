@@ -1,0 +1,59 @@
+import { expect, test } from "vitest";
+import { eventually } from "../../../test/fake-api.ts";
+import { withControllers } from "../../../test/run-controllers.ts";
+import type { Node, Service, ServiceSpec } from "../../api/gen/core.v1.ts";
+import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
+import type { NewObject } from "../../api/meta/object-meta.ts";
+import { NODES, SERVICES } from "../../client/resources.ts";
+import { planLoadBalancer } from "./plan.ts";
+import { serviceLbController } from "./servicelb.ts";
+
+const node = (name: string, addresses: Record<string, string>, { ready = true, ...metadata }: { ready?: boolean; labels?: Record<string, string> } = {}): Node => ({
+  apiVersion: "v1", kind: "Node", metadata: { name, ...metadata } as Node["metadata"], spec: {},
+  status: { addresses: Object.entries(addresses).map(([address, type]) => ({ type, address })), conditions: [{ type: "Ready", status: ready ? "True" : "False" }] } as unknown as Node["status"],
+});
+const service = (name: string, spec: Partial<ServiceSpec> = {}, created = "2026-01-01T00:00:00Z"): Service => ({
+  apiVersion: "v1", kind: "Service", metadata: { name, namespace: "default", creationTimestamp: created } as Service["metadata"],
+  spec: { type: "LoadBalancer", ipFamilies: ["IPv4"], ports: [{ port: 80, protocol: "TCP" }], ...spec } as ServiceSpec,
+});
+const slice = (...nodeNames: string[]): EndpointSlice => ({ endpoints: nodeNames.map((nodeName) => ({ addresses: ["10.42.0.1"], nodeName, conditions: { ready: true } })) }) as unknown as EndpointSlice;
+const NODES_2 = [node("b", { "10.0.0.2": "InternalIP", "fd00::2": "InternalIP" }), node("a", { "10.0.0.1": "InternalIP", a: "Hostname" }), node("c", { "10.0.0.3": "InternalIP" }, { ready: false })];
+const RESERVED = [{ protocol: "TCP", port: 6443, why: "the API server's" }] as const;
+
+test.each<[string, Partial<ServiceSpec>, Partial<Parameters<typeof planLoadBalancer>[1]>, unknown]>([
+  ["ready nodes, by name", {}, {}, ["10.0.0.1", "10.0.0.2"]],
+  ["both families", { ipFamilies: ["IPv6", "IPv4"] }, {}, ["10.0.0.1", "10.0.0.2", "fd00::2"]],
+  ["policy Local: nodes with endpoints", { externalTrafficPolicy: "Local" }, { slices: [slice("b", "c")] }, ["10.0.0.2"]],
+  ["policy Local without any", { externalTrafficPolicy: "Local" }, {}, []],
+  ["external addresses where there are some", {}, { nodes: [...NODES_2, node("d", { "10.0.0.4": "InternalIP", "198.51.100.4": "ExternalIP" })] }, ["198.51.100.4"]],
+  ["not nodes that are left out", {}, { nodes: [node("a", { "10.0.0.1": "InternalIP" }, { labels: { "node.kubernetes.io/exclude-from-external-load-balancers": "" } })] }, []],
+  ["one address that is asked for", { loadBalancerIP: "10.0.0.2" }, {}, ["10.0.0.2"]],
+  ["an address nobody has", { loadBalancerIP: "10.0.0.9" }, {}, "no node has the address 10.0.0.9"],
+  ["a port the cluster needs", { ports: [{ port: 6443, protocol: "TCP" }] }, {}, "port 6443/TCP of the nodes is the API server's"],
+  ["a port an older service has", {}, { rivals: [service("old", {}, "2025-01-01T00:00:00Z")] }, "port 80/TCP of the nodes is used by service default/old"],
+  ["the same port of another protocol", {}, { rivals: [service("old", { ports: [{ port: 80, protocol: "UDP" }] }, "2025-01-01T00:00:00Z")] }, ["10.0.0.1", "10.0.0.2"]],
+])("%s", (_, spec, world, expected) => {
+  const web = service("web", spec);
+  const plan = planLoadBalancer(web, { nodes: NODES_2, slices: [], reserved: RESERVED, ...world, rivals: [web, ...(world.rivals ?? [])] });
+  expect("refusal" in plan ? plan.refusal : plan.ingress.map(({ ip }) => ip)).toEqual(expected);
+});
+
+test("the addresses follow the nodes, and a port goes to who waited for it", () =>
+  withControllers((deps) => [serviceLbController({ ...deps, reserved: RESERVED })], async (api, call) => {
+    const nodes = api.client.resource(NODES), services = api.client.resource(SERVICES);
+    const ips = (name: string): string[] => api.all(SERVICES).find(({ metadata }) => metadata.name === name)?.status?.loadBalancer?.ingress?.map(({ ip }) => ip ?? "") ?? [];
+    const fresh = (name: string, spec: Partial<ServiceSpec> = {}): NewObject<Service> => ({ ...service(name, spec), metadata: { name, namespace: "default" } });
+    await nodes.create(NODES_2[1]!, call);
+    const first = await services.create(fresh("a-first"), call);
+    await eventually(() => ips("a-first"), (all) => all.join() === "10.0.0.1");
+    await services.create(fresh("b-second"), call);
+    await services.create(fresh("c-classy", { loadBalancerClass: "example.com/other" }), call);
+    await nodes.create(NODES_2[0]!, call);
+    await eventually(() => ips("a-first"), (all) => all.join() === "10.0.0.1,10.0.0.2");
+    expect([ips("b-second"), ips("c-classy")]).toEqual([[], []]);
+    await services.delete(first, {}, call);
+    await eventually(() => ips("b-second"), (all) => all.join() === "10.0.0.1,10.0.0.2");
+    const second = await services.get({ metadata: { name: "b-second", namespace: "default" } }, call);
+    await services.update({ ...second, spec: { ...second.spec, type: "ClusterIP" } }, call);
+    await eventually(() => ips("b-second"), (all) => all.length === 0);
+  }));
