@@ -13,6 +13,7 @@ const COMMANDS: Readonly<Record<string, { readonly help: string; readonly load: 
   agent: { help: "join this machine to a server as a node", load: async () => (await import("./agent.ts")).agent },
   token: { help: "create, list, delete: tokens with which machines join", load: async () => (await import("./token.ts")).token },
   simulate: { help: "join nodes without machines, to see what a large cluster asks of a server", load: async () => (await import("./simulate.ts")).simulate },
+  "explain-scheduling": { help: "why a pod is where it is, or where it cannot go", load: async () => (await import("./explain-scheduling.ts")).explainScheduling },
   kubectl: { help: "the bundled kubectl", load: async () => (await import("./tools.ts")).kubectl },
   ctr: { help: "the bundled containerd client", load: async () => (await import("./tools.ts")).ctr },
   crictl: { help: "pods, containers and images as this node's runtime sees them", load: async () => (await import("./crictl.ts")).crictl },
@@ -40,7 +41,7 @@ async function main(argv: readonly string[], invokedAs: string): Promise<number>
 }
 
 function help(): string {
-  const rows = Object.entries(COMMANDS).map(([name, { help: text }]) => `  coracle ${name}`.padEnd(20) + text);
+  const rows = Object.entries(COMMANDS).map(([name, { help: text }]) => `  coracle ${name}`.padEnd(30) + text);
   return ["Coracle: Kubernetes for the edge in one file", "", ...rows, "", "Each command explains itself with --help."].join("\n");
 }
 

@@ -4,19 +4,16 @@
  *
  * What is printed carries the hash of the cluster's CA, so that the machine knows the server before it tells it the secret: core/pki/join-token.ts.
  */
-import { parse } from "yaml";
 import type { Secret } from "../core/api/gen/core.v1.ts";
 import type { NewObject } from "../core/api/meta/object-meta.ts";
 import { isNotFound } from "../core/api/meta/status-error.ts";
 import type { Client } from "../core/client/client.ts";
-import { type Credentials, httpTransport } from "../core/client/http-transport.ts";
-import { clientOver } from "../core/client/resource-client.ts";
 import { SECRETS } from "../core/client/resources.ts";
 import { systemClock, timestamp } from "../core/lifecycle/clock.ts";
 import { systemRandom } from "../core/lifecycle/random.ts";
 import { formatJoinToken } from "../core/pki/join-token.ts";
-import { ConfigError, readText } from "./config/config.ts";
-import { machineSettings } from "./tools.ts";
+import { connect } from "./admin-client.ts";
+import { ConfigError } from "./config/config.ts";
 
 const USAGE = `Usage: coracle token create [--ttl 24h] [--description TEXT]   prints a token for: coracle agent --server … --token …
        coracle token list                                       tokens there are, without their secrets
@@ -41,7 +38,7 @@ export async function token(argv: readonly string[]): Promise<number> {
     return command === undefined ? 2 : 0;
   }
   const { flags, words } = readFlags(rest, { create: ["ttl", "description", "kubeconfig"], list: ["kubeconfig"], delete: ["kubeconfig"] }[command]);
-  const { client, ca } = connect(flags.get("kubeconfig"));
+  const { client, ca } = connect(flags.get("kubeconfig"), "coracle-token");
   const signal = AbortSignal.timeout(30_000);
   switch (command) {
     case "create": return await create(client, ca, { ttlMs: durationMs(flags.get("ttl") ?? "24h"), description: flags.get("description") ?? "" }, signal);
@@ -111,19 +108,6 @@ function readFlags(argv: readonly string[], known: readonly string[] | undefined
     }
   }
   return { flags, words };
-}
-
-function connect(given: string | undefined): { readonly client: Client; readonly ca: string } {
-  const path = given ?? process.env["KUBECONFIG"] ?? machineSettings().writeKubeconfig;
-  const text = readText(path);
-  if (text === undefined) throw new ConfigError(`${path}: no such file; run this on the server, or name a kubeconfig with --kubeconfig`);
-  const config = parse(text) as { clusters?: { cluster: Record<string, string> }[]; users?: { user: Record<string, string> }[] } | null;
-  const cluster = config?.clusters?.[0]?.cluster, user = config?.users?.[0]?.user;
-  if (!cluster?.["server"] || !cluster["certificate-authority-data"] || !user) throw new ConfigError(`${path}: there is no server with its CA and a user in it`);
-  const decoded = (key: string): string | undefined => (user[key] === undefined ? undefined : Buffer.from(user[key], "base64").toString());
-  const ca = Buffer.from(cluster["certificate-authority-data"], "base64").toString();
-  const credentials: Credentials = { ca, cert: decoded("client-certificate-data"), key: decoded("client-key-data"), token: user["token"] };
-  return { ca, client: clientOver(httpTransport({ server: cluster["server"], credentials: () => credentials, clock: systemClock, userAgent: "coracle-token" })) };
 }
 
 /** As Go writes durations, and days. */

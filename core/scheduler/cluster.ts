@@ -8,7 +8,8 @@ import { NAMESPACES, REPLICA_SETS, REPLICATION_CONTROLLERS, SERVICES, STATEFUL_S
 import type { PlacedPod } from "./node-info.ts";
 import type { LiveNode } from "./plugin.ts";
 import type { PodIndex } from "./pod-index.ts";
-import type { Storage } from "./storage.ts";
+import type { Snapshot } from "./snapshot.ts";
+import { type Storage, storageFrom } from "./storage.ts";
 
 export interface Cluster {
   nodes(): readonly LiveNode[];
@@ -26,6 +27,14 @@ export interface Owners {
   namespacesMatching(selector: LabelSelector): string[];
   /** The pods that `pod` is one of, by its services and its controller; undefined: it stands alone. Source: plugins/helper/spread.go DefaultSelector */
   siblings(pod: Readonly<Pod>): LabelSelector | undefined;
+}
+
+/** `like`: what has been assumed about other objects there counts here, too. */
+export function clusterOf(snapshot: Snapshot, informers: Informers, like?: Cluster | undefined): Cluster {
+  return {
+    nodes: () => snapshot.nodes(), node: (name) => snapshot.node(name), pods: snapshot.pods, nominatedTo: (node) => snapshot.nominatedTo(node),
+    storage: like?.storage ?? storageFrom(informers), owners: like?.owners ?? ownersFrom(informers),
+  };
 }
 
 const NO_LABELS: Labels = Object.freeze({});

@@ -20,15 +20,21 @@ export class Evaluation {
   readonly #candidate: Candidate;
   readonly #cluster: Cluster;
   readonly #checks: { readonly name: string; readonly check: Check }[] = [];
+  /** Filters that have nothing to say about this pod. */
+  readonly idle: readonly string[];
 
   constructor(candidate: Candidate, cluster: Cluster, filters: readonly Filter[]) {
     this.#candidate = candidate;
     this.#cluster = cluster;
     let onlyNodes: ReadonlySet<string> | undefined;
     const namedBy: string[] = [];
+    const idle: string[] = [];
     for (const { name, prepare } of filters) {
       const check = prepare(candidate, cluster);
-      if (!check) continue;
+      if (!check) {
+        idle.push(name);
+        continue;
+      }
       if ("refused" in check) {
         this.refusal = { filter: name, reason: check.refused };
         break;
@@ -40,22 +46,33 @@ export class Evaluation {
     }
     this.onlyNodes = onlyNodes;
     this.namedBy = namedBy;
+    this.idle = idle;
   }
 
   /** undefined: the pod fits. `node` may be a copy with other pods on it, if `podMoved` was told. */
   reject(node: LiveNode): NodeRejection | undefined {
+    return this.#withNominated(node, (one) => this.#first(one));
+  }
+
+  /** What every filter has to say, not just the first that says no. */
+  rejections(node: LiveNode): readonly NodeRejection[] {
+    return this.#withNominated(node, (one) => this.#all(one)) ?? [];
+  }
+
+  /** What `ask` finds with the pods that are nominated to the node, else what it finds without. */
+  #withNominated<T>(node: LiveNode, ask: (node: LiveNode) => T | undefined): T | undefined {
     const { pod } = this.#candidate;
     const nominated = this.#cluster.nominatedTo(node.name);
-    if (nominated.length === 0) return this.#first(node);
+    if (nominated.length === 0) return ask(node);
     const coming = nominated.filter((other) => other.pod.metadata.uid !== pod.metadata.uid && priorityOf(other) >= priorityOf(this.#candidate) && !node.pods.has(other.pod.metadata.uid));
     if (coming.length > 0) {
       const crowded = node.copy() as LiveNode;
       for (const other of coming) this.move(other, crowded, 1);
-      const rejection = this.#first(crowded);
+      const found = ask(crowded);
       for (const other of coming) this.move(other, crowded, -1);
-      if (rejection) return rejection;
+      if (found) return found;
     }
-    return this.#first(node);
+    return ask(node);
   }
 
   /** Adds a pod to a copied node, or removes it, and thinks of the cluster accordingly. */
@@ -71,6 +88,14 @@ export class Evaluation {
       if (rejection) return { filter: name, ...rejection };
     }
     return undefined;
+  }
+
+  #all(node: LiveNode): NodeRejection[] | undefined {
+    const found = this.#checks.flatMap(({ name, check }) => {
+      const rejection = check.reject(node);
+      return rejection ? [{ filter: name, ...rejection }] : [];
+    });
+    return found.length > 0 ? found : undefined;
   }
 }
 

@@ -85,16 +85,20 @@ export function explain(nodes: number, reasons: ReadonlyMap<string, number>): st
   return counted.length === 0 ? `0/${nodes} nodes are available:` : `0/${nodes} nodes are available: ${counted.join(", ")}.`;
 }
 
+/** What each score gives each node, times its weight. Scores to which all nodes are equal are left out. */
+export function scoresOf(candidate: Candidate, cluster: Cluster, { feasible, scores }: { readonly feasible: readonly LiveNode[]; readonly scores: Profile["scores"] }): { readonly name: string; readonly weight: number; readonly values: readonly number[] }[] {
+  return scores.flatMap(({ name, prepare, weight }) => {
+    const scored = prepare(candidate, cluster, feasible);
+    if (!scored) return [];
+    const raw = feasible.map((node) => scored.score(node));
+    return [{ name, weight, values: scored.normalize?.(raw, feasible) ?? raw }];
+  });
+}
+
 function best(candidate: Candidate, cluster: Cluster, { feasible, scores, random }: { readonly feasible: readonly LiveNode[]; readonly scores: Profile["scores"]; readonly random: Random }): LiveNode {
   if (feasible.length === 1) return feasible[0]!;
   const totals = new Float64Array(feasible.length);
-  for (const { prepare, weight } of scores) {
-    const scored = prepare(candidate, cluster, feasible);
-    if (!scored) continue;
-    const raw = feasible.map((node) => scored.score(node));
-    const values = scored.normalize?.(raw, feasible) ?? raw;
-    for (let i = 0; i < values.length; i++) totals[i]! += values[i]! * weight;
-  }
+  for (const { values, weight } of scoresOf(candidate, cluster, { feasible, scores })) for (let i = 0; i < values.length; i++) totals[i]! += values[i]! * weight;
   const highest = totals.reduce((most, total) => Math.max(most, total), -Infinity);
   const equals = feasible.filter((_, i) => totals[i] === highest);
   return equals[Math.floor(random.next() * equals.length)]!;

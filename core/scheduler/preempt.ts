@@ -27,7 +27,7 @@ const CANDIDATES_PERCENT = 10;
 
 interface Choice { readonly node: string; readonly victims: readonly Readonly<Pod>[]; readonly violations: number }
 
-export function preempt(candidate: Candidate, failure: NoPlacement, { cluster, budgets, random }: { readonly cluster: Cluster; readonly budgets: readonly Readonly<PodDisruptionBudget>[]; readonly random: Random }): Preemption {
+export function preempt(candidate: Candidate, failure: NoPlacement, { cluster, budgets, random }: { readonly cluster: Cluster; readonly budgets: readonly Readonly<PodDisruptionBudget>[]; readonly random: Pick<Random, "next"> }): Preemption {
   const { pod } = candidate;
   if (pod.spec.preemptionPolicy === "Never") return none("not eligible due to preemptionPolicy=Never.");
   if (isWaitingForVictims(candidate, failure, cluster)) return none("not eligible due to a terminating pod on the nominated node.");

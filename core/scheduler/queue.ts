@@ -37,6 +37,14 @@ export interface Attempt {
   readonly addedMs: number;
 }
 
+export interface Standing {
+  readonly queue: "active" | "backoff" | "unschedulable" | "gated" | "in flight";
+  readonly attempts: number;
+  readonly againInMs?: number;
+  /** Filters that rejected it: a change that may satisfy one of them brings it back. */
+  readonly waitsFor?: readonly string[];
+}
+
 interface Entry extends Attempt {
   pod: Readonly<Pod>;
   attempts: number;
@@ -94,6 +102,14 @@ export class SchedulingQueue {
     const counts = new Map<string, number>();
     for (const { rejectedBy } of this.#unschedulable.values()) for (const filter of rejectedBy) counts.set(filter, (counts.get(filter) ?? 0) + 1);
     return counts;
+  }
+
+  /** Where a pod waits, and what for. */
+  standing(key: ObjectKey): Standing | undefined {
+    const entry = this.#entries.get(key);
+    if (!entry || entry.state === "gone") return undefined;
+    const { state, attempts, backoffUntilMs, rejectedBy } = entry;
+    return { queue: state, attempts, ...(state === "backoff" ? { againInMs: Math.max(0, backoffUntilMs - this.#deps.clock.uptimeMs()) } : {}), ...(state === "unschedulable" ? { waitsFor: [...rejectedBy].sort() } : {}) };
   }
 
   /** A pod without a node that is new, or has changed. */

@@ -23,8 +23,9 @@ import type { Runnable } from "../lifecycle/run-all.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { ClusterChange } from "./changes.ts";
-import { type Cluster, OWNER_RESOURCES, ownersFrom } from "./cluster.ts";
+import { type Cluster, clusterOf, OWNER_RESOURCES } from "./cluster.ts";
 import { evict } from "./evict.ts";
+import type { SchedulingExplainer } from "./explainer.ts";
 import { type SchedulerMetrics, schedulerMetrics } from "./metrics.ts";
 import { type PlacedPod, placedPod } from "./node-info.ts";
 import { type NoPlacement, place, type SearchStart } from "./place.ts";
@@ -33,7 +34,6 @@ import { tryWritePodStatus } from "./pod-status.ts";
 import { preempt } from "./preempt.ts";
 import { type Attempt, SchedulingQueue } from "./queue.ts";
 import { countsTheSame, isEnded, Snapshot } from "./snapshot.ts";
-import { storageFrom } from "./storage.ts";
 import { type Reservation, VolumeBinder } from "./volume-binder.ts";
 import { planVolumes, podClaims, podVolumes } from "./volume-plan.ts";
 
@@ -56,6 +56,8 @@ export interface SchedulerDeps {
   readonly metrics: Metrics;
   /** Each with its own scheduler name; by default the default scheduler alone. */
   readonly profiles?: readonly Profile[] | undefined;
+  /** Told what this scheduler knows, while it runs. */
+  readonly explainer?: SchedulingExplainer | undefined;
 }
 
 export function scheduler(deps: SchedulerDeps): Runnable {
@@ -94,9 +96,8 @@ class Scheduler {
     this.#deps = deps;
     this.#profiles = new Map(profiles.map((profile) => [profile.schedulerName, profile]));
     const snapshot = this.#snapshot;
-    const storage = storageFrom(informers);
-    this.#cluster = { nodes: () => snapshot.nodes(), node: (name) => snapshot.node(name), pods: snapshot.pods, nominatedTo: (node) => snapshot.nominatedTo(node), storage, owners: ownersFrom(informers) };
-    this.#volumes = new VolumeBinder({ client, clock, storage, node: (name) => snapshot.node(name) });
+    this.#cluster = clusterOf(snapshot, informers);
+    this.#volumes = new VolumeBinder({ client, clock, storage: this.#cluster.storage, node: (name) => snapshot.node(name) });
     this.#metrics = schedulerMetrics(metrics, { queue: () => this.#queue, snapshot });
     this.#queue = new SchedulingQueue({
       clock,
@@ -112,7 +113,9 @@ class Scheduler {
     const sources = [...OWNER_RESOURCES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES, CSI_NODES, CSI_DRIVERS, CSI_STORAGE_CAPACITIES, VOLUME_ATTACHMENTS, POD_DISRUPTION_BUDGETS];
     await Promise.all([nodes, pods, ...sources.map((ref) => informers.of(ref as typeof NAMESPACES))].map((informer) => informer.whenSynced(signal)));
     if (signal.aborted) return;
+    const detach = this.#deps.explainer?.attach({ snapshot: this.#snapshot, cluster: this.#cluster, standing: (key) => this.#queue.standing(key) });
     this.#stops.push(
+      () => detach?.(),
       nodes.onChange((change) => this.#nodeChanged({ of: "node", ...change })),
       pods.onChange(({ object, old, deleted }) => this.#podChanged(object, old, deleted)),
       informers.of(NAMESPACES).onChange((change) => this.#queue.changed({ of: "namespace", ...change })),

@@ -34,6 +34,18 @@ export class Snapshot {
     return { nodes: this.nodes().length, pods: this.#placed.size, assumed_pods: this.#assumed.size };
   }
 
+  /** The same cluster, to think about it: as if the pod with this uid were nowhere. */
+  copy(without: string): Snapshot {
+    const copy = new Snapshot();
+    for (const { node } of this.#nodes.values()) if (node) copy.setNode(node);
+    for (const [uid, name] of this.#placed) {
+      const placed = this.#nodes.get(name)?.pods.get(uid);
+      if (placed && uid !== without) copy.#place(placed, name);
+    }
+    for (const [uid, nominated] of this.#nominated) if (uid !== without) copy.#nominated.set(uid, nominated);
+    return copy;
+  }
+
   setNode(node: Readonly<Node>): void {
     const info = this.#info(node.metadata.name);
     if (!info.node || labelsOf(info.node)[ZONE] !== labelsOf(node)[ZONE]) this.#ordered = undefined;

@@ -1,0 +1,63 @@
+/**
+ * Answers why a pod is where it is, on any server: out of the snapshot and the queue of the scheduler that runs in this process; where none does
+ * (another server leads, or it is disabled), out of the objects themselves.
+ */
+import type { Pod } from "../api/gen/core.v1.ts";
+import { keyOf, type ObjectKey, objectKey } from "../api/meta/object-meta.ts";
+import type { Informers } from "../client/informer-factory.ts";
+import { NODES, POD_DISRUPTION_BUDGETS, PODS } from "../client/resources.ts";
+import { type Cluster, clusterOf, OWNER_RESOURCES } from "./cluster.ts";
+import { explainScheduling, type SchedulingExplanation } from "./explain.ts";
+import { DEFAULT_SCHEDULER, type Profile } from "./plugins.ts";
+import type { Standing } from "./queue.ts";
+import { Snapshot } from "./snapshot.ts";
+import { STORAGE_RESOURCES } from "./storage.ts";
+
+/** What a running scheduler lends. */
+export interface SchedulerView {
+  readonly snapshot: Snapshot;
+  readonly cluster: Cluster;
+  standing(key: ObjectKey): Standing | undefined;
+}
+
+export class SchedulingExplainer {
+  readonly #informers: Informers;
+  readonly #profiles: readonly Profile[];
+  #view: SchedulerView | undefined;
+
+  constructor({ informers, profiles }: { readonly informers: Informers; readonly profiles: readonly Profile[] }) {
+    this.#informers = informers;
+    this.#profiles = profiles;
+  }
+
+  /** Until the returned function is called, answers come out of `view`. */
+  attach(view: SchedulerView): () => void {
+    this.#view = view;
+    return () => {
+      if (this.#view === view) this.#view = undefined;
+    };
+  }
+
+  /** undefined: there is no such pod. */
+  async explain(namespace: string, name: string, signal: AbortSignal): Promise<SchedulingExplanation | undefined> {
+    const informers = this.#informers;
+    const view = this.#view;
+    await Promise.all([PODS, NODES, POD_DISRUPTION_BUDGETS, ...(view ? [] : [...OWNER_RESOURCES, ...STORAGE_RESOURCES])].map((ref) => informers.of(ref as typeof PODS).whenSynced(signal)));
+    const pod = informers.of(PODS).get(objectKey(namespace, name));
+    if (!pod) return undefined;
+    const snapshot = view ? view.snapshot.copy(pod.metadata.uid) : this.#observed(pod);
+    return explainScheduling(pod, {
+      cluster: clusterOf(snapshot, informers, view?.cluster),
+      profile: this.#profiles.find(({ schedulerName }) => schedulerName === (pod.spec.schedulerName || DEFAULT_SCHEDULER)),
+      budgets: [...informers.of(POD_DISRUPTION_BUDGETS).list()],
+      standing: view?.standing(keyOf(pod)),
+    });
+  }
+
+  #observed(without: Readonly<Pod>): Snapshot {
+    const snapshot = new Snapshot();
+    for (const node of this.#informers.of(NODES).list()) snapshot.setNode(node);
+    for (const pod of this.#informers.of(PODS).list()) if (pod.metadata.uid !== without.metadata.uid) snapshot.setPod(pod);
+    return snapshot;
+  }
+}
