@@ -33,6 +33,7 @@ import { type AccessReviewKind, evaluateReview } from "../core/authz/reviews.ts"
 import { eventWriter } from "../core/client/events.ts";
 import { informerFactory } from "../core/client/informer-factory.ts";
 import { lookup } from "../core/client/lookup.ts";
+import type { ResourceRef } from "../core/client/client.ts";
 import { clientOver } from "../core/client/resource-client.ts";
 import * as refs from "../core/client/resources.ts";
 import type { Transport } from "../core/client/transport.ts";
@@ -46,11 +47,12 @@ import { formatIp, nthAddress, parseCidr } from "../core/net/cidr.ts";
 import { httpsServer } from "../core/net/http-server.ts";
 import type { Log } from "../core/observe/log.ts";
 import type { Metrics } from "../core/observe/metrics.ts";
-import { SERVING_NAME } from "../core/pki/identities.ts";
+import { FRONT_PROXY, SERVING_NAME } from "../core/pki/identities.ts";
 import { signJwt, verifyingKeys } from "../core/pki/jwt.ts";
 import { openPki, type Pki } from "../core/pki/pki.ts";
 import { certificateRotation } from "../core/pki/rotate.ts";
 import { crdController } from "../core/registry/apiextensions/crd-controller.ts";
+import type { APIService } from "../core/registry/apiregistration/api-service.ts";
 import { convert } from "../core/registry/conversions.ts";
 import type { Claims } from "../core/registry/core/service/allocator/claims.ts";
 import { registryDefinitions } from "../core/registry/definitions.ts";
@@ -59,6 +61,7 @@ import { Registry } from "../core/registry/registry.ts";
 import { SchedulingExplainer } from "../core/scheduler/explainer.ts";
 import { DEFAULT_PROFILE } from "../core/scheduler/plugins.ts";
 import { scheduler } from "../core/scheduler/scheduler.ts";
+import { aggregator } from "../core/server/aggregation/aggregator.ts";
 import { type Answer, raw } from "../core/server/answer.ts";
 import { ensureBootstrapObjects } from "../core/server/bootstrap.ts";
 import { discoveryPaths } from "../core/server/discovery.ts";
@@ -205,7 +208,14 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   };
 
   const explainer = new SchedulingExplainer({ informers, profiles: [DEFAULT_PROFILE] });
+  const apiServices = refs.API_SERVICES as ResourceRef<APIService>;
+  const aggregation = aggregator({
+    registry, apiServices: informers.of(apiServices), resource: loopbackClient().resource(apiServices), serviceCopies: informers.of(refs.SERVICES), services: webhooks.services, endpointSlices: webhooks.endpointSlices,
+    dialer: tunnel.dialer, clientTls: () => ({ cert: pki.leaf(FRONT_PROXY.name).certificatePem, key: pki.leaf(FRONT_PROXY.name).keyPem }), clock, random, metrics, log: log.with({ part: "aggregation" }),
+  });
+
   const handler = apiHandler({
+    aggregation,
     registry, cache, authenticator, authorizer, clock, random, metrics,
     log: log.with({ part: "server" }),
     async impersonate(attributes, request) {
@@ -218,8 +228,8 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       ...pluginSettings(settings.kubeApiserverArg),
     })),
     paths: [
-      healthPaths(checks), versionPath(versionInfo()), metricsPath(metrics), discoveryPaths(registry, `${advertise.address}:${advertise.port}`),
-      openApiPaths({ registry, version: gitVersion(), descriptions: loadDescriptions }),
+      healthPaths(checks), versionPath(versionInfo()), metricsPath(metrics), discoveryPaths(registry, `${advertise.address}:${advertise.port}`, aggregation),
+      openApiPaths({ registry, version: gitVersion(), descriptions: loadDescriptions, foreign: aggregation }),
       openIdPaths({ issuer, advertise, keys: () => keys.verifying }), explainSchedulingPath(explainer),
     ],
     special: specialHandlers({
@@ -282,6 +292,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       }),
       kubernetesEndpoints({ client: loopbackClient(), clock, random, log, nodeName: node.name, advertise }),
       events,
+      ...aggregation.parts,
       ...controllers,
       ...schedulers,
     ],

@@ -121,6 +121,7 @@ function authenticationConfig({ clientCa, requestHeaderCa }: BootstrapOptions): 
       "requestheader-client-ca-file": requestHeaderCa,
       "requestheader-allowed-names": '["system:auth-proxy"]',
       "requestheader-username-headers": '["X-Remote-User"]',
+      "requestheader-uid-headers": '["X-Remote-Uid"]',
       "requestheader-group-headers": '["X-Remote-Group"]',
       "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]',
     },

@@ -1,27 +1,32 @@
 /** /api, /apis and what is below them: which groups, versions and resources there are. Made once for each change of the registry. */
 import { negotiateOutput } from "../api/codec/negotiate.ts";
 import {
-  AGGREGATED_CONTENT_TYPE, apiGroup, apiGroupList, apiResourceList, apiVersions, etagOf, groupDiscoveryList, isAggregatedDiscovery,
+  AGGREGATED_CONTENT_TYPE, apiGroup, apiGroupList, apiResourceList, apiVersions, type DiscoveredVersion, etagOf, groupDiscoveryList, isAggregatedDiscovery,
 } from "../api/discovery/discovery.ts";
 import { builtInResources, type ResourceRow, type ServedGroupVersion } from "../api/schema/resources.ts";
 import { encodeJson } from "../api/codec/json.ts";
 import { encodeYaml } from "../api/codec/yaml.ts";
 import { protobufCodec } from "../api/codec/protobuf.ts";
 import type { Registry } from "../registry/registry.ts";
+import type { Aggregation } from "./aggregation/aggregator.ts";
 import { type Answer, raw } from "./answer.ts";
 import type { PathHandler } from "./handler.ts";
 import type { ServerRequest } from "./request.ts";
 
-/** Where clients reach this server, for the core group's serverAddressByClientCIDRs: "10.0.0.1:6443". */
-export function discoveryPaths(registry: Registry, serverAddress: string): PathHandler {
+/** What other servers serve behind this one, and what APIServices say of the place of all: aggregation/aggregator.ts. */
+export type Foreign = Pick<Aggregation, "changes" | "versions" | "priorityOf">;
+
+/** `serverAddress` is where clients reach this server, for the core group's serverAddressByClientCIDRs: "10.0.0.1:6443". */
+export function discoveryPaths(registry: Registry, serverAddress: string, foreign?: Foreign): PathHandler {
   const aggregated = new Map<string, { changes: number; document: object; etag: string }>();
 
   function groupDiscovery(core: boolean): { document: object; etag: string } {
     const known = aggregated.get(String(core));
-    if (known?.changes === registry.changes) return known;
-    const versions = groupVersions(registry).filter(({ group }) => (group === "") === core);
-    const document = groupDiscoveryList(versions.map((version) => ({ ...version, rows: rowsOf(registry, version) })));
-    const made = { changes: registry.changes, document, etag: etagOf(document) };
+    const changes = registry.changes + (foreign?.changes ?? 0);
+    if (known?.changes === changes) return known;
+    const versions = allVersions(registry, foreign).filter(({ group }) => (group === "") === core);
+    const document = groupDiscoveryList(versions.map((version) => ({ rows: rowsOf(registry, version), ...version })));
+    const made = { changes, document, etag: etagOf(document) };
     aggregated.set(String(core), made);
     return made;
   }
@@ -38,11 +43,11 @@ export function discoveryPaths(registry: Registry, serverAddress: string): PathH
         if (request.header("if-none-match") === etag) return raw("", AGGREGATED_CONTENT_TYPE, 304, { etag });
         return raw(encodeJson(document), AGGREGATED_CONTENT_TYPE, 200, { etag, vary: "Accept" });
       }
-      return answer(request, root === "api" ? apiVersions(serverAddress) : apiGroupList(groupVersions(registry).filter((served) => served.group !== "")));
+      return answer(request, root === "api" ? apiVersions(serverAddress) : apiGroupList(allVersions(registry, foreign).filter((served) => served.group !== "")));
     }
     if (root === "api") return parts.length === 2 ? resources(request, registry, { group: "", version: group! }) : undefined;
     if (parts.length === 2) {
-      const found = apiGroup(groupVersions(registry), group!);
+      const found = apiGroup(allVersions(registry, foreign), group!);
       return found && answer(request, found);
     }
     return parts.length === 3 ? resources(request, registry, { group: group!, version: version! }) : undefined;
@@ -65,6 +70,15 @@ function answer(request: ServerRequest, document: object): Answer {
 
 function rowsOf(registry: Registry, { group, version }: { readonly group: string; readonly version: string }): ResourceRow[] {
   return registry.rows().filter((row) => row.group === group && row.version === version);
+}
+
+/** With those that other servers serve, in place of our own of that name. */
+function allVersions(registry: Registry, foreign: Foreign | undefined): (ServedGroupVersion & Partial<DiscoveredVersion>)[] {
+  const own = groupVersions(registry);
+  if (!foreign) return own;
+  const others = foreign.versions();
+  const taken = new Set(others.map(({ group, version }) => `${group}/${version}`));
+  return [...own.filter(({ group, version }) => !taken.has(`${group}/${version}`)).map((one) => ({ ...one, ...foreign.priorityOf(one.group, one.version) })), ...others];
 }
 
 /** Built-in ones in their order, then those that only custom resources have. */

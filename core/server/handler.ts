@@ -17,6 +17,7 @@ import type { Log } from "../observe/log.ts";
 import type { Counter, Histogram, Metrics } from "../observe/metrics.ts";
 import type { WatchCache } from "../registry/generic/watch-cache.ts";
 import type { Registry, ServedResource } from "../registry/registry.ts";
+import type { Aggregation } from "./aggregation/aggregator.ts";
 import { checkAcceptable } from "./acceptable.ts";
 import type { Answer } from "./answer.ts";
 import { timed } from "./deadline.ts";
@@ -39,6 +40,8 @@ export interface ServerDeps {
   impersonate(attributes: Attributes, request: ServerRequest): Promise<UserInfo>;
   readonly admission: { admit(request: AdmissionRequest): Promise<void>; validate(request: AdmissionRequest): Promise<void> };
   readonly paths: readonly PathHandler[];
+  /** Servers behind this one, which answer for groups of their own. */
+  readonly aggregation?: Pick<Aggregation, "answer"> | undefined;
   /** Finds what answers a request that the generic verbs do not: reviews, tokens, bindings, logs, exec, proxies. */
   special(info: ResourceRequestInfo): ResourceHandler | undefined;
   readonly clock: Clock;
@@ -68,6 +71,8 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     const caller = request.user ?? (await authenticate(server, request));
     const user = request.user ? caller : await server.impersonate(attributesOf(info, request, caller), request);
     await authorize(server.authorizer, attributesOf(info, request, user));
+    const elsewhere = server.aggregation?.answer(request, user);
+    if (elsewhere) return await elsewhere;
     if (!info.isResource) {
       for (const handler of server.paths) {
         const found = await handler(request, user);

@@ -21,7 +21,12 @@ export function inProcessTransport(handler: Handler, caller: { readonly user: Us
 
     async *watch(request) {
       const answer = await handler(serverRequest(request, caller));
+      if (answer.type === "raw" && answer.status === 200 && !(typeof answer.body === "string" || answer.body instanceof Uint8Array)) {
+        yield* eventsIn(answer.body);
+        return;
+      }
       if (answer.type !== "watch") {
+        if (answer.type === "raw") await rawValue(answer);
         objectOf(answer);
         throw new Error(`not a watch: ${request.path}`);
       }
@@ -33,6 +38,22 @@ export function inProcessTransport(handler: Handler, caller: { readonly user: Us
       }
     },
   };
+}
+
+/** The events of a watch that another server answers. */
+async function* eventsIn(body: Readable): AsyncIterable<ApiWatchEvent> {
+  let rest = "";
+  for await (const chunk of body.setEncoding("utf8") as AsyncIterable<string>) {
+    const lines = (rest + chunk).split("\n");
+    rest = lines.pop()!;
+    if (rest.length > STREAM_BYTES_MAX) throw new Error(`an event of more than ${STREAM_BYTES_MAX} bytes cannot be had in process`);
+    for (const line of lines) {
+      if (line.trim() === "") continue;
+      const { type, object } = JSON.parse(line) as { readonly type: ApiWatchEvent["type"] | "ERROR"; readonly object: Readonly<ApiObject> };
+      if (type === "ERROR") throw new StatusError(object as unknown as Status);
+      yield { type, object };
+    }
+  }
 }
 
 function bookmark({ resourceVersion, initialEventsEnd }: { readonly resourceVersion: string; readonly initialEventsEnd?: boolean }, { row, apiVersion }: ListAnswer["served"]): ApiWatchEvent {
@@ -64,7 +85,8 @@ function objectOf(answer: Answer): unknown {
 /** What a node or a pod answers through its proxy is no Status: above 400 it becomes one with the answer's text. */
 async function rawValue({ status, headers, body }: RawAnswer): Promise<unknown> {
   const text = typeof body === "string" ? body : body instanceof Uint8Array ? Buffer.from(body).toString() : await textOf(body);
-  if (status >= 400) throw statusError({ code: status, reason: status === 404 ? "NotFound" : status >= 500 ? "InternalError" : "", message: text.trim() || `the server answered ${status}` });
+  if (status >= 400 && headers["content-type"]?.startsWith("application/json")) throw new StatusError(JSON.parse(text) as Status);
+  if (status >= 400) throw statusError({ code: status, reason: status === 404 ? "NotFound" : status === 503 ? "ServiceUnavailable" : status >= 500 ? "InternalError" : "", message: text.trim() || `the server answered ${status}` });
   return headers["content-type"]?.startsWith("application/json") ? JSON.parse(text) : text;
 }
 

@@ -5,6 +5,7 @@ import { type OpenApiDocument, OpenApiDocuments } from "../api/openapi/documents
 import type { Descriptions } from "../api/openapi/schema.ts";
 import { OPENAPI_V2_PROTOBUF, OPENAPI_V2_PROTOBUF_OLD } from "../api/openapi/v2-protobuf.ts";
 import type { Registry } from "../registry/registry.ts";
+import type { Aggregation } from "./aggregation/aggregator.ts";
 import { type Answer, json, raw } from "./answer.ts";
 import { groupVersions } from "./discovery.ts";
 import type { PathHandler } from "./handler.ts";
@@ -14,12 +15,14 @@ interface Deps {
   readonly registry: Registry;
   readonly version: string;
   readonly descriptions: () => Promise<Descriptions>;
+  /** What other servers serve behind this one. */
+  readonly foreign?: Pick<Aggregation, "openApiIndex" | "openApiV2"> | undefined;
 }
 
 const V2 = "/openapi/v2";
 const V3 = "/openapi/v3";
 
-export function openApiPaths({ registry, version, descriptions }: Deps): PathHandler {
+export function openApiPaths({ registry, version, descriptions, foreign }: Deps): PathHandler {
   let documents: OpenApiDocuments | undefined;
   let changes = -1;
 
@@ -33,7 +36,7 @@ export function openApiPaths({ registry, version, descriptions }: Deps): PathHan
 
   return async (request) => {
     const { path } = request;
-    if (path === V3 || path === `${V3}/`) return json(current().index());
+    if (path === V3 || path === `${V3}/`) return json(current().index(foreign?.openApiIndex()));
     if (path.startsWith(`${V3}/`)) {
       const document = await current().v3(path.slice(V3.length + 1));
       return document && answer(request, document);
@@ -41,7 +44,7 @@ export function openApiPaths({ registry, version, descriptions }: Deps): PathHan
     if (path !== V2) return undefined;
     const accept = request.header("accept") ?? "";
     const protobuf = accept.includes(OPENAPI_V2_PROTOBUF) || accept.includes(OPENAPI_V2_PROTOBUF_OLD);
-    return answer(request, await current().v2(protobuf ? "protobuf" : "json"));
+    return answer(request, await current().v2(protobuf ? "protobuf" : "json", foreign?.openApiV2()));
   };
 }
 

@@ -55,7 +55,8 @@ export function addressOf({ url, service, caBundle }: WebhookClientConfig, deps:
 
 const SERVICE_TYPES = ["ClusterIP", "LoadBalancer", "NodePort"];
 
-async function endpointOf({ services, endpointSlices, random }: DialDeps, { name, namespace, port }: { readonly name: string; readonly namespace: string; readonly port: number }, signal: AbortSignal): Promise<{ readonly nodeName: string | undefined; readonly host: string; readonly port: number }> {
+/** A ready endpoint of a Service's port. Throws 404 and 503. */
+export async function endpointOf({ services, endpointSlices, random }: DialDeps, { name, namespace, port }: { readonly name: string; readonly namespace: string; readonly port: number }, signal: AbortSignal): Promise<{ readonly nodeName: string | undefined; readonly host: string; readonly port: number }> {
   const service = await services.find(namespace, name, signal);
   if (!service) throw notFound({ group: "", resource: "services" }, name);
   const { type = "ClusterIP", ports = [], ipFamilies = [] } = service.spec ?? {};
@@ -74,19 +75,31 @@ async function endpointOf({ services, endpointSlices, random }: DialDeps, { name
   return chosen;
 }
 
-/** Closes the connection when it cannot be trusted. Without `ca`: whom this machine trusts. */
-async function verified(connection: Duplex, { ca, serverName, signal }: { readonly ca: string | undefined; readonly serverName: string; readonly signal: AbortSignal }): Promise<Duplex> {
+export interface Verification {
+  /** PEM. Without: whom this machine trusts. */
+  readonly ca: string | undefined;
+  readonly serverName: string;
+  /** What we show of ourselves, PEM. */
+  readonly client?: { readonly cert: string; readonly key: string } | undefined;
+  /** Any certificate will do. */
+  readonly insecure?: boolean | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** TLS over a connection. Closes it when it cannot be trusted. */
+export async function verified(connection: Duplex, { ca, serverName, client = undefined, insecure = false, signal }: Verification): Promise<Duplex> {
   const { promise, resolve, reject } = Promise.withResolvers<TLSSocket>();
   const socket = connectTls({
-    socket: connection, ALPNProtocols: ["http/1.1"], rejectUnauthorized: true, ...(ca === undefined ? {} : { ca }), ...(isIP(serverName) ? {} : { servername: serverName }),
+    socket: connection, ALPNProtocols: ["http/1.1"], rejectUnauthorized: !insecure, ...(ca === undefined ? {} : { ca }), ...client, ...(isIP(serverName) ? {} : { servername: serverName }),
     checkServerIdentity: () => undefined, // below, for names and addresses alike
   });
   const onError = (error: NodeJS.ErrnoException): void => reject(new Error(tlsReason(error), { cause: error }));
   const onClose = (): void => reject(new Error("EOF"));
   const quit = (): void => reject(new Error("context canceled"));
   socket.once("secureConnect", () => {
-    const wrong = checkServerIdentity(serverName, socket.getPeerCertificate());
-    if (wrong) reject(new Error(`tls: failed to verify certificate: x509: ${namesOf(socket)}, not ${serverName}`, { cause: wrong }));
+    const wrong = insecure ? undefined : checkServerIdentity(serverName, socket.getPeerCertificate());
+    if (insecure) resolve(socket);
+    else if (wrong) reject(new Error(`tls: failed to verify certificate: x509: ${namesOf(socket)}, not ${serverName}`, { cause: wrong }));
     else if (!socket.authorized) onError(Object.assign(new Error(String(socket.authorizationError)), { code: String(socket.authorizationError) }));
     else resolve(socket);
   }).on("error", onError).on("close", onClose);

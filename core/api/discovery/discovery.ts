@@ -23,7 +23,12 @@ export interface ApiGroup {
 }
 
 /** A group version in discovery: its rows, and whether they are up to date ("Stale": the server behind it does not answer). */
-export interface DiscoveredVersion extends ServedGroupVersion { readonly rows: readonly ResourceRow[]; readonly freshness?: "Current" | "Stale" }
+export interface DiscoveredVersion extends ServedGroupVersion {
+  readonly rows: readonly ResourceRow[];
+  /** Instead of rows: what another server has said it serves, as APIResourceDiscovery. */
+  readonly foreign?: readonly object[];
+  readonly freshness?: "Current" | "Stale";
+}
 
 export interface ApiResource {
   readonly name: string; readonly singularName: string; readonly namespaced: boolean; readonly group?: string; readonly version?: string;
@@ -70,8 +75,8 @@ export function groupDiscoveryList(versions: readonly DiscoveredVersion[]): obje
     kind: "APIGroupDiscoveryList", apiVersion: "apidiscovery.k8s.io/v2", metadata: {},
     items: orderGroups(versions).map((group) => ({
       metadata: group[0]!.group === "" ? {} : { name: group[0]!.group },
-      versions: group.map(({ version, rows, freshness = "Current" }) => ({
-        version, resources: [...rows].sort((a, b) => a.plural < b.plural ? -1 : 1).map(discoveryOf), freshness,
+      versions: group.map(({ version, rows, foreign, freshness = "Current" }) => ({
+        version, resources: foreign ?? [...rows].sort((a, b) => a.plural < b.plural ? -1 : 1).map(discoveryOf), freshness,
       })),
     })),
   };

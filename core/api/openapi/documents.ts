@@ -19,7 +19,7 @@ import { rootOf } from "./operations.ts";
 import { rootDocuments } from "./root-operations.ts";
 import type { Descriptions } from "./schema.ts";
 import { encodeOpenApiV2, OPENAPI_V2_PROTOBUF } from "./v2-protobuf.ts";
-import { openApiV2 } from "./v2.ts";
+import { openApiV2, type Swagger } from "./v2.ts";
 import { openApiV3, openApiV3Index } from "./v3.ts";
 
 export interface ServedApi {
@@ -49,6 +49,7 @@ export class OpenApiDocuments {
   #api: ServedApi;
   readonly #made = new Map<string, Promise<OpenApiDocument>>();
   #hashes: ReadonlyMap<string, string> | undefined;
+  #foreign: string | undefined;
 
   constructor(api: ServedApi, { version, descriptions, facts = builtInFacts }: OpenApiOptions) {
     this.#api = api; this.#version = version; this.#descriptions = descriptions; this.#facts = facts;
@@ -74,11 +75,16 @@ export class OpenApiDocuments {
     return make && this.#keep(path, async () => ({ bytes: Buffer.from(JSON.stringify(make(await this.#descriptions()))), contentType: JSON_TYPE }));
   }
 
-  v2(encoding: "json" | "protobuf"): Promise<OpenApiDocument> {
-    return this.#keep(`v2/${encoding}`, async () => {
-      const document = openApiV2({ ...this.#api, descriptions: await this.#descriptions(), facts: this.#facts }, { version: this.#version });
+  /** `foreign` adds what other servers tell of themselves; its hash tells one addition from another. */
+  async v2(encoding: "json" | "protobuf", foreign?: { readonly hash: string; add(document: Swagger): Swagger }): Promise<OpenApiDocument> {
+    if (this.#foreign !== foreign?.hash) for (const one of ["json", "protobuf"]) this.#made.delete(`v2/${one}`);
+    this.#foreign = foreign?.hash;
+    const made = await this.#keep(`v2/${encoding}`, async () => {
+      const own = openApiV2({ ...this.#api, descriptions: await this.#descriptions(), facts: this.#facts }, { version: this.#version });
+      const document = foreign ? foreign.add(own) : own;
       return encoding === "json" ? { bytes: Buffer.from(JSON.stringify(document)), contentType: JSON_TYPE } : { bytes: encodeOpenApiV2(document), contentType: OPENAPI_V2_PROTOBUF };
     });
+    return foreign ? { ...made, etag: `"${this.#hash([made.etag, foreign.hash])}"` } : made;
   }
 
   /** What openapi hash the index names for a document; undefined if there is none. */

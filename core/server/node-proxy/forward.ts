@@ -28,10 +28,10 @@ export function isUpgrade(request: ServerRequest): boolean {
 }
 
 /** Joins the client's connection with the backend's, once that has accepted. Throws 400 if the request is no upgrade. */
-export async function forwardUpgrade({ request, signal, server: { clock } }: Scope, backend: Backend, target: string): Promise<UpgradeAnswer> {
+export async function forwardUpgrade({ request, signal, server: { clock } }: Forwarded, backend: Backend, target: string, identity: HeaderPairs = []): Promise<UpgradeAnswer> {
   if (!isUpgrade(request)) throw badRequest("Upgrade request required");
   const connection = await backend.connect().catch((error: Error) => { throw internalError(new Error(`error dialing backend: ${error.message}`, { cause: error })); });
-  const headers: HeaderPairs = [["Host", request.header("host") ?? backend.host], ...passedOn(request, ({ name }) => name !== "content-length")];
+  const headers: HeaderPairs = [["Host", request.header("host") ?? backend.host], ...passedOn(request, ({ name }) => name !== "content-length"), ...identity];
   const response = await http1Request(connection, { method: request.method, target, headers }, signal).catch((error: Error) => { throw internalError(new Error(`error dialing backend: ${error.message}`, { cause: error })); });
   const { upgraded } = response;
   if (!upgraded && response.status < 400) {
@@ -60,13 +60,18 @@ interface Forwarding {
   readonly path: string;
   /** Of the client's path, what stands before the backend's. */
   readonly prefix: string;
+  /** Headers that tell the backend who calls, when it believes us. */
+  readonly identity?: HeaderPairs;
 }
 
-export async function forwardHttp({ request, signal }: Scope, { backend, path, prefix }: Forwarding): Promise<Answer> {
+/** What of a request's scope is needed here. */
+export type Forwarded = Pick<Scope, "request" | "signal"> & { readonly server: Pick<Scope["server"], "clock"> };
+
+export async function forwardHttp({ request, signal }: Forwarded, { backend, path, prefix, identity = [] }: Forwarding): Promise<Answer> {
   const query = request.wire?.rawQuery ?? request.query.toString();
   const host = request.header("host") ?? request.header(":authority") ?? backend.host;
   const hasBody = request.wire && !["GET", "HEAD"].includes(request.method) && request.header("content-length") !== "0";
-  const headers: HeaderPairs = [["Host", host], ...passedOn(request, ({ name }) => !HOP_BY_HOP.has(name)), ["X-Forwarded-Uri", joinPath(prefix, path)]];
+  const headers: HeaderPairs = [["Host", host], ...passedOn(request, ({ name }) => !HOP_BY_HOP.has(name)), ["X-Forwarded-Uri", joinPath(prefix, path)], ...identity];
   const unreachable = (error: Error): never => { throw serviceUnavailable(`error trying to reach service: ${error.message}`); };
   const connection = await backend.connect().catch(unreachable);
   const response = await http1Request(connection, {

@@ -1,0 +1,56 @@
+import { expect, test } from "vitest";
+import type { Swagger } from "../../api/openapi/v2.ts";
+import type { APIService } from "../../registry/apiregistration/api-service.ts";
+import { resourcesIn, resourcesOfList } from "./discovered.ts";
+import { identityHeaders } from "./identity.ts";
+import { MANAGED_LABEL, planLocal, type Wanted } from "./local-plan.ts";
+import { mergeOpenApi } from "./merge-openapi.ts";
+
+test("whom we speak for goes into headers, keys escaped where a header's name must not hold them", () => {
+  expect(identityHeaders({ name: "jane", uid: "7", groups: ["a", "b"], extra: { "example.com/team%": ["x", "y"] } })).toEqual([
+    ["X-Remote-User", "jane"], ["X-Remote-Uid", "7"], ["X-Remote-Group", "a"], ["X-Remote-Group", "b"], ["X-Remote-Extra-example.com%2Fteam%25", "x"], ["X-Remote-Extra-example.com%2Fteam%25", "y"],
+  ]);
+});
+
+const wanted = (group: string, managed: Wanted["managed"], versionPriority = 100): Wanted => ({ group, version: "v1", groupPriority: 1000, versionPriority, managed });
+const existing = (group: string, managed: string | undefined, spec: object = {}): [string, APIService] =>
+  [`v1.${group}`, { metadata: { name: `v1.${group}`, labels: managed ? { [MANAGED_LABEL]: managed } : {} }, spec: { group, version: "v1", groupPriorityMinimum: 1000, versionPriority: 100, ...spec } } as unknown as APIService];
+
+test.each<[string, Wanted[], [string, APIService][], string[]]>([
+  ["are made for what is served", [wanted("", "onstart"), wanted("crd.example.com", "true")], [], ["create v1.", "create v1.crd.example.com"]],
+  ["need none for themselves", [wanted("apiregistration.k8s.io", "onstart")], [], []],
+  ["of custom resources follow them", [wanted("crd.example.com", "true", 7)], [existing("crd.example.com", "true")], ["update v1.crd.example.com"]],
+  ["of custom resources end with them", [], [existing("crd.example.com", "true"), existing("apps", "onstart")], ["delete v1.crd.example.com"]],
+  ["of the built-in API may be given to another server", [wanted("metrics.k8s.io", "onstart")], [existing("metrics.k8s.io", "onstart", { service: { name: "m", namespace: "kube-system" } })], []],
+  ["that somebody else made are his", [wanted("crd.example.com", "true", 7)], [existing("crd.example.com", undefined)], []],
+])("local APIServices %s", (_, all, found, actions) => {
+  expect(planLocal(all, new Map(found)).map((one) => `${one.type} ${one.type === "delete" ? one.name : one.apiService.metadata.name}`)).toEqual(actions);
+});
+
+test("older discovery becomes aggregated discovery", () => {
+  const list = { resources: [
+    { name: "flunders", singularName: "flunder", namespaced: true, kind: "Flunder", verbs: ["get"], shortNames: ["fl"] },
+    { name: "flunders/status", singularName: "", namespaced: true, kind: "Flunder", verbs: ["get"] },
+    { name: "lonely/scale", singularName: "", namespaced: false, group: "autoscaling", version: "v1", kind: "Scale", verbs: ["get"] },
+  ] };
+  const resources = resourcesOfList(list as never);
+  expect(resources).toEqual([
+    { resource: "flunders", responseKind: { group: "", version: "", kind: "Flunder" }, scope: "Namespaced", singularResource: "flunder", verbs: ["get"], shortNames: ["fl"], subresources: [{ subresource: "status", responseKind: { group: "", version: "", kind: "Flunder" }, verbs: ["get"] }] },
+    { resource: "lonely", responseKind: { group: "", version: "", kind: "" }, scope: "Cluster", singularResource: "", verbs: [], subresources: [{ subresource: "scale", responseKind: { group: "autoscaling", version: "v1", kind: "Scale" }, verbs: ["get"] }] },
+  ]);
+  expect(resourcesIn({ items: [{ metadata: { name: "g" }, versions: [{ version: "v1", resources }] }] }, "g", "v1")).toEqual(resources);
+  expect(resourcesIn({ items: [] }, "g", "v1")).toBeUndefined();
+});
+
+test("another server's OpenAPI is merged in: its group's paths alone, with what they use, renamed where the name is taken by something else", () => {
+  const own = { swagger: "2.0", info: { title: "Kubernetes", version: "v1" }, paths: { "/api/": {} }, definitions: { Meta: { type: "object" }, Taken: { type: "string" } }, securityDefinitions: {}, security: [] } as unknown as Swagger;
+  const part = {
+    paths: { "/apis/g/v1/things": { get: { parameters: [{ $ref: "#/parameters/p" }], schema: { $ref: "#/definitions/Thing" } } }, "/apis/other/v1/": {}, "/apis/g/v11": {} },
+    parameters: { p: { name: "watch", in: "query" } },
+    definitions: { Thing: { properties: { a: { $ref: "#/definitions/Taken" }, m: { $ref: "#/definitions/Meta" } } }, Taken: { type: "integer" }, Meta: { type: "object", "x-kubernetes-group-version-kind": [{ kind: "Thing" }] }, Unused: {} },
+  };
+  const merged = mergeOpenApi(own, part, "/apis/g/v1");
+  expect(merged.paths).toEqual({ "/api/": {}, "/apis/g/v1/things": { get: { parameters: [{ name: "watch", in: "query" }], schema: { $ref: "#/definitions/Thing" } } } });
+  expect(merged.definitions).toEqual({ Meta: { type: "object" }, Taken: { type: "string" }, Thing: { properties: { a: { $ref: "#/definitions/Taken_v2" }, m: { $ref: "#/definitions/Meta" } } }, Taken_v2: { type: "integer" } });
+  expect(own.paths).toEqual({ "/api/": {} });
+});

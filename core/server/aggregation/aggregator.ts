@@ -1,0 +1,158 @@
+/**
+ * The aggregation layer: groups and versions that other API servers serve behind ours, as APIServices say.
+ *
+ *   const aggregation = aggregator({ … });
+ *   aggregation.answer(request, info, user)     the answer of the server behind; undefined: it is ours to give
+ *   aggregation.versions()                      what they serve, for discovery
+ *   aggregation.parts                           what keeps all that true
+ *
+ * Who calls was found out, and whether he may, before anything is passed on; the server behind believes us whom we name, and asks itself again.
+ *
+ * Source: kubernetes v1.36 kube-aggregator/pkg/apiserver/{apiserver,handler_proxy}.go
+ */
+import { Readable } from "node:stream";
+import type { DiscoveredVersion } from "../../api/discovery/discovery.ts";
+import { encodeJson } from "../../api/codec/json.ts";
+import { objectKey } from "../../api/meta/object-meta.ts";
+import { StatusError } from "../../api/meta/status-error.ts";
+import type { Swagger } from "../../api/openapi/v2.ts";
+import type { UserInfo } from "../../api/request/user.ts";
+import type { Service } from "../../api/gen/core.v1.ts";
+import type { ResourceClient } from "../../client/client.ts";
+import type { Informer } from "../../client/informer.ts";
+import type { Runnable } from "../../lifecycle/run-all.ts";
+import type { Log } from "../../observe/log.ts";
+import type { Metrics } from "../../observe/metrics.ts";
+import type { APIService } from "../../registry/apiregistration/api-service.ts";
+import type { Registry } from "../../registry/registry.ts";
+import { type Answer, raw } from "../answer.ts";
+import { forwardHttp, forwardUpgrade, isUpgrade } from "../node-proxy/forward.ts";
+import type { ServerRequest } from "../request.ts";
+import { availability } from "./availability.ts";
+import { isAvailable } from "./availability-plan.ts";
+import { extensionBackend, type ExtensionDeps } from "./extension-server.ts";
+import { identityHeaders } from "./identity.ts";
+import { apiServiceName } from "./local-plan.ts";
+import { localServices } from "./local-services.ts";
+import { mergeOpenApi } from "./merge-openapi.ts";
+import { RemoteCatalog } from "./remote-documents.ts";
+
+export interface Aggregation {
+  readonly parts: readonly Runnable[];
+  /** What the server behind the request's path answers; undefined if there is none. */
+  answer(request: ServerRequest, user: UserInfo): Promise<Answer> | undefined;
+  /** Grows with every change of what follows. */
+  readonly changes: number;
+  /** Served elsewhere. */
+  versions(): readonly DiscoveredVersion[];
+  /** What an APIService says of the place of its group version; undefined if there is none. */
+  priorityOf(group: string, version: string): { readonly groupPriority: number; readonly versionPriority: number } | undefined;
+  /** Entries of OpenAPI v3's index. */
+  openApiIndex(): readonly { readonly path: string; readonly hash: string }[];
+  /** For OpenAPI v2; undefined while there is nothing to add. */
+  openApiV2(): { readonly hash: string; add(document: Swagger): Swagger } | undefined;
+}
+
+export interface AggregatorDeps extends ExtensionDeps {
+  readonly registry: Registry;
+  readonly apiServices: Informer<APIService>;
+  readonly serviceCopies: Informer<Service>;
+  readonly resource: ResourceClient<APIService>;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+export function aggregator(deps: AggregatorDeps): Aggregation {
+  const { apiServices } = deps;
+  const remote = new Map<string, Readonly<APIService>>(); // by "group/version"
+  const catalog = new RemoteCatalog(deps);
+  let changes = 0;
+  apiServices.onChange(({ object, deleted }) => {
+    const key = `${object.spec.group ?? ""}/${object.spec.version ?? ""}`;
+    if (deleted || !object.spec.service) remote.delete(key);
+    else remote.set(key, object);
+    changes++;
+  });
+
+  function find(path: string): Readonly<APIService> | undefined {
+    if (remote.size === 0) return undefined;
+    const [, root, first = "", second = "", third = ""] = path.split("/");
+    if (root === "apis") return second === "" ? undefined : remote.get(`${first}/${second}`);
+    return root === "openapi" && first === "v3" && second === "apis" ? remoteDocument(third, path) : undefined;
+  }
+
+  /** /openapi/v3/apis/group/version */
+  function remoteDocument(group: string, path: string): Readonly<APIService> | undefined {
+    const found = remote.get(`${group}/${path.split("/")[5] ?? ""}`);
+    return found && catalog.of(found.metadata.name).v3 ? found : undefined;
+  }
+
+  return {
+    parts: [localServices(deps), availability(deps), catalog],
+    answer(request, user) {
+      const found = find(request.path);
+      return found && forward(deps, found, request, user);
+    },
+    get changes() {
+      return changes + catalog.changes;
+    },
+    versions: () => [...remote.values()].map(({ metadata, spec }) => {
+      const { resources, stale } = catalog.of(metadata.name);
+      return {
+        group: spec.group ?? "", version: spec.version ?? "", groupPriority: spec.groupPriorityMinimum, versionPriority: spec.versionPriority,
+        rows: [], foreign: resources, freshness: stale ? "Stale" : "Current",
+      };
+    }),
+    priorityOf(group, version) {
+      const found = apiServices.get(objectKey("", apiServiceName({ group, version })));
+      return found && { groupPriority: found.spec.groupPriorityMinimum, versionPriority: found.spec.versionPriority };
+    },
+    openApiIndex: () => [...remote.values()].flatMap(({ metadata }) => catalog.of(metadata.name).v3 ?? []),
+    openApiV2() {
+      const parts = [...remote.values()].flatMap(({ metadata, spec }) => {
+        const { v2 } = catalog.of(metadata.name);
+        return v2 ? [{ ...v2, prefix: `/apis/${spec.group}/${spec.version}` }] : [];
+      });
+      if (parts.length === 0) return undefined;
+      return {
+        hash: parts.map(({ etag, prefix }) => `${prefix}=${etag}`).toSorted().join(" "),
+        add: (document) => parts.reduce((whole, { document: part, prefix }) => mergeOpenApi(whole, part, prefix), document),
+      };
+    },
+  };
+}
+
+/** Source: handler_proxy.go proxyError, which is Go's http.Error */
+function plainError(text: string, status: number): Answer {
+  return raw(`${text}\n`, "text/plain; charset=utf-8", status, { "x-content-type-options": "nosniff" });
+}
+
+async function forward(deps: AggregatorDeps, apiService: Readonly<APIService>, request: ServerRequest, user: UserInfo): Promise<Answer> {
+  if (!isAvailable(apiService)) return plainError("service unavailable", 503);
+  const { signal } = request;
+  const backend = extensionBackend(apiService.spec, deps, signal);
+  const identity = identityHeaders(user);
+  const scope = { request: request.wire ? request : await asWire(request), signal, server: deps };
+  try {
+    if (isUpgrade(request)) {
+      const query = request.wire?.rawQuery ?? request.query.toString();
+      return await forwardUpgrade(scope, backend, `${request.path}${query === "" ? "" : `?${query}`}`, identity);
+    }
+    return await forwardHttp(scope, { backend, path: request.path, prefix: "", identity });
+  } catch (error) {
+    if (signal.aborted || !(error instanceof StatusError)) throw error;
+    return plainError(error.message, error.code >= 500 ? 503 : error.code);
+  }
+}
+
+/** A caller in this process, as if it had come over the network. */
+async function asWire(request: ServerRequest): Promise<ServerRequest> {
+  const body = request.method === "GET" || request.method === "HEAD" ? undefined : await request.body();
+  const bytes = body === undefined ? Buffer.alloc(0) : body.type === "bytes" ? body.bytes : body.value === undefined ? Buffer.alloc(0) : Buffer.from(encodeJson(body.value));
+  const headers: (readonly [string, string])[] = [
+    ["accept", "application/json"], ["user-agent", request.header("user-agent") ?? "kube-apiserver"],
+    ...(bytes.length > 0 ? [["content-type", body!.contentType], ["content-length", String(bytes.length)]] as const : [["content-length", "0"]] as const),
+  ];
+  const named = new Map(headers);
+  return { ...request, header: (name) => named.get(name), headers: () => headers, wire: { body: Readable.from(bytes.length > 0 ? [bytes] : []), rawQuery: request.query.toString() } };
+}

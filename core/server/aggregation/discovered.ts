@@ -1,0 +1,52 @@
+/**
+ * What an extension server says it serves, in the form of aggregated discovery: asked for in that form, or made from the older one.
+ *
+ * Source: kubernetes v1.36 kube-aggregator/pkg/apiserver/handler_discovery.go, apiserver/pkg/endpoints/installer.go ConvertGroupVersionIntoToDiscovery
+ */
+import type { APIResource, APIResourceList } from "../../api/gen/meta.v1.ts";
+
+export interface ResponseKind { readonly group: string; readonly version: string; readonly kind: string }
+export interface ResourceDiscovery {
+  readonly resource: string; readonly responseKind: ResponseKind; readonly scope: "Namespaced" | "Cluster"; readonly singularResource: string;
+  readonly verbs: readonly string[]; readonly shortNames?: readonly string[]; readonly categories?: readonly string[]; readonly subresources?: readonly object[];
+}
+
+interface VersionDiscovery { readonly version: string; readonly resources?: readonly ResourceDiscovery[] }
+interface GroupDiscovery { readonly metadata?: { readonly name?: string }; readonly versions?: readonly VersionDiscovery[] }
+
+export const ACCEPT_AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
+
+export function isAggregated(contentType = ""): boolean { return /;\s*as=APIGroupDiscoveryList/.test(contentType) && contentType.includes("g=apidiscovery.k8s.io"); }
+
+const NO_KIND: ResponseKind = { group: "", version: "", kind: "" };
+
+/** The resources of one group version; undefined: the server does not say that it has it. */
+export function resourcesIn(document: { readonly items?: readonly GroupDiscovery[] }, group: string, version: string): readonly ResourceDiscovery[] | undefined {
+  const found = document.items?.find(({ metadata }) => (metadata?.name ?? "") === group)?.versions?.find((one) => one.version === version);
+  return found && (found.resources ?? []).map((one) => ({ ...one, responseKind: one.responseKind ?? NO_KIND }));
+}
+
+/** Throws when a subresource contradicts its resource. */
+export function resourcesOfList({ resources = [] }: Partial<APIResourceList>): ResourceDiscovery[] {
+  const parents = new Map<string, ResourceDiscovery & { subresources?: object[] }>();
+  for (const one of resources) {
+    if (one.name.includes("/")) continue;
+    parents.set(one.name, {
+      resource: one.name, responseKind: kindOf(one), scope: scopeOf(one), singularResource: one.singularName, verbs: one.verbs ?? [],
+      ...(one.shortNames?.length ? { shortNames: one.shortNames } : {}), ...(one.categories?.length ? { categories: one.categories } : {}),
+    });
+  }
+  for (const one of resources) {
+    const slash = one.name.indexOf("/");
+    if (slash < 0) continue;
+    const name = one.name.slice(0, slash);
+    const parent = parents.get(name) ?? { resource: name, responseKind: NO_KIND, scope: scopeOf(one), singularResource: "", verbs: [] };
+    parents.set(name, parent);
+    if (parent.scope !== scopeOf(one)) throw new Error(`Error: Parent ${name} (scope: ${parent.scope}) and subresource ${one.name.slice(slash + 1)} (scope: ${scopeOf(one)}) scope do not match`);
+    (parent.subresources ??= []).push({ subresource: one.name.slice(slash + 1), responseKind: one.kind ? kindOf(one) : NO_KIND, verbs: one.verbs ?? [] });
+  }
+  return [...parents.values()];
+}
+
+function scopeOf({ namespaced }: APIResource): "Namespaced" | "Cluster" { return namespaced ? "Namespaced" : "Cluster"; }
+function kindOf({ group = "", version = "", kind }: APIResource): ResponseKind { return { group, version, kind }; }

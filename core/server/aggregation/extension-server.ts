@@ -1,0 +1,97 @@
+/**
+ * The API server behind an APIService: how it is reached, and short questions to it.
+ *
+ * Reached as webhooks are: at a ready endpoint of its Service, through the tunnel of that node if there is one. It must show a certificate for
+ * <service>.<namespace>.svc that caBundle signed; we show the front proxy's, so that it believes whom we name.
+ *
+ * Source: kubernetes v1.36 kube-aggregator/pkg/controllers/status/remote/remote_available_controller.go
+ */
+import { gunzipSync } from "node:zlib";
+import { type DialDeps, endpointOf, verified } from "../../admission/webhook/dial.ts";
+import type { UserInfo } from "../../api/request/user.ts";
+import type { Clock } from "../../lifecycle/clock.ts";
+import { http1Request } from "../../net/http1-client.ts";
+import type { APIServiceSpec } from "../../registry/apiregistration/api-service.ts";
+import type { Backend } from "../node-proxy/backend.ts";
+import { identityHeaders } from "./identity.ts";
+
+export interface ExtensionDeps extends DialDeps {
+  readonly clock: Clock;
+  /** The front proxy's certificate and key, PEM: asked for each connection. */
+  readonly clientTls: () => { readonly cert: string; readonly key: string };
+}
+
+const HTTPS_PORT = 443;
+/** OpenAPI documents are a few megabytes. */
+const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
+
+export function extensionBackend({ service, caBundle, insecureSkipTLSVerify }: Readonly<APIServiceSpec>, deps: ExtensionDeps, signal: AbortSignal): Backend {
+  const { name = "", namespace = "", port = HTTPS_PORT } = service ?? {};
+  const serverName = `${name}.${namespace}.svc`;
+  return {
+    host: `${serverName}:${port}`, scheme: "https",
+    async connect() {
+      const target = await targetOf(deps, { name, namespace, port }, signal);
+      return await verified(await deps.dialer.connect({ ...target, signal }), {
+        ca: caBundle ? Buffer.from(caBundle, "base64").toString() : undefined, serverName, client: deps.clientTls(), insecure: insecureSkipTLSVerify, signal,
+      });
+    },
+  };
+}
+
+interface Target { readonly nodeName: string | undefined; readonly host: string; readonly port: number }
+
+async function targetOf(deps: ExtensionDeps, at: { readonly name: string; readonly namespace: string; readonly port: number }, signal: AbortSignal): Promise<Target> {
+  const service = await deps.services.find(at.namespace, at.name, signal);
+  const { type, externalName = "" } = service?.spec ?? {};
+  if (type === "ExternalName") return { nodeName: undefined, host: externalName, port: at.port };
+  return await endpointOf(deps, at, signal);
+}
+
+export interface ExtensionAnswer {
+  readonly status: number;
+  header(name: string): string | undefined;
+  readonly body: Buffer;
+}
+
+export interface ExtensionQuestion {
+  /** With the query. */
+  readonly path: string;
+  readonly accept: string;
+  readonly ifNoneMatch?: string | undefined;
+  readonly user: UserInfo;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** GET. Throws an Error in Go's words. */
+export async function askExtension(spec: Readonly<APIServiceSpec>, { path, accept, ifNoneMatch, user, timeoutMs, signal }: ExtensionQuestion, deps: ExtensionDeps): Promise<ExtensionAnswer> {
+  const late = new AbortController();
+  const alarm = deps.clock.after(timeoutMs, () => late.abort());
+  const either = AbortSignal.any([signal, late.signal]);
+  const backend = extensionBackend(spec, deps, either);
+  try {
+    const connection = await backend.connect();
+    const headers = [["Host", backend.host], ["User-Agent", "kube-aggregator"], ["Accept", accept], ["Accept-Encoding", "gzip"], ...(ifNoneMatch ? [["If-None-Match", ifNoneMatch] as const] : []), ...identityHeaders(user)] as const;
+    const response = await http1Request(connection, { method: "GET", target: path, headers }, either);
+    const header = (name: string): string | undefined => response.headers.find(([given]) => given.toLowerCase() === name)?.[1];
+    const body = await bytesOf(response.body);
+    return { status: response.status, header, body: header("content-encoding") === "gzip" ? gunzipSync(body, { maxOutputLength: ANSWER_BYTES_MAX }) : body };
+  } catch (cause) {
+    const why = late.signal.aborted ? "context deadline exceeded (Client.Timeout exceeded while awaiting headers)" : (cause as Error).message;
+    throw new Error(`Get ${JSON.stringify(`https://${backend.host}${path}`)}: ${why}`, { cause });
+  } finally {
+    alarm.cancel();
+  }
+}
+
+async function bytesOf(body: AsyncIterable<unknown>): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > ANSWER_BYTES_MAX) throw new Error(`response body is longer than ${ANSWER_BYTES_MAX} bytes`); // leaving the loop closes the connection
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks, length);
+}

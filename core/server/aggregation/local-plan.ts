@@ -1,0 +1,42 @@
+/**
+ * Which APIServices say that this server serves something itself: one for each group version it serves.
+ *
+ * Those of the built-in API are made when they are missing; those of custom resources follow their definitions. What somebody else has made is his.
+ *
+ * Source: kubernetes v1.36 kube-aggregator/pkg/controllers/autoregister/autoregister_controller.go, pkg/controlplane/apiserver/aggregator.go
+ */
+import type { ServedGroupVersion } from "../../api/schema/resources.ts";
+import type { APIService } from "../../registry/apiregistration/api-service.ts";
+
+export const MANAGED_LABEL = "kube-aggregator.kubernetes.io/automanaged";
+/** Made once at the start; kept as they should be. */
+export type Managed = "onstart" | "true";
+
+export interface Wanted extends ServedGroupVersion { readonly managed: Managed }
+
+export type LocalAction =
+  | { readonly type: "create" | "update"; readonly apiService: APIService }
+  | { readonly type: "delete"; readonly name: string };
+
+export function apiServiceName({ group, version }: { readonly group: string; readonly version: string }): string { return `${version}.${group}`; }
+
+export function planLocal(wanted: readonly Wanted[], existing: ReadonlyMap<string, Readonly<APIService>>): LocalAction[] {
+  const actions: LocalAction[] = [];
+  const names = new Set<string>();
+  for (const one of wanted) {
+    if (one.group === "apiregistration.k8s.io") continue; // what serves APIServices needs none to be found
+    const name = apiServiceName(one);
+    names.add(name);
+    const spec = { ...(one.group === "" ? {} : { group: one.group }), version: one.version, groupPriorityMinimum: one.groupPriority, versionPriority: one.versionPriority };
+    const found = existing.get(name);
+    if (!found) actions.push({ type: "create", apiService: { apiVersion: "apiregistration.k8s.io/v1", kind: "APIService", metadata: { name, labels: { [MANAGED_LABEL]: one.managed } }, spec } as unknown as APIService });
+    else if (found.metadata.labels?.[MANAGED_LABEL] === "true" && one.managed === "true" && !isSame(found, spec))
+      actions.push({ type: "update", apiService: { ...(found as APIService), spec } });
+  }
+  for (const [name, { metadata }] of existing) if (metadata.labels?.[MANAGED_LABEL] === "true" && !names.has(name)) actions.push({ type: "delete", name });
+  return actions;
+}
+
+function isSame({ spec }: Readonly<APIService>, wanted: APIService["spec"]): boolean {
+  return !spec.service && spec.groupPriorityMinimum === wanted.groupPriorityMinimum && spec.versionPriority === wanted.versionPriority;
+}

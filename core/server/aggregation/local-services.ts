@@ -1,0 +1,72 @@
+/** Registers what this server serves itself, as APIServices: local-plan.ts decides. */
+import { builtInResources } from "../../api/schema/resources.ts";
+import { isAlreadyExists, isConflict, isNotFound } from "../../api/meta/status-error.ts";
+import type { ResourceClient } from "../../client/client.ts";
+import type { Informer } from "../../client/informer.ts";
+import type { Clock } from "../../lifecycle/clock.ts";
+import type { Runnable } from "../../lifecycle/run-all.ts";
+import type { Log } from "../../observe/log.ts";
+import type { APIService } from "../../registry/apiregistration/api-service.ts";
+import type { Registry } from "../../registry/registry.ts";
+import { type LocalAction, planLocal, type Wanted } from "./local-plan.ts";
+
+interface Deps {
+  readonly registry: Registry;
+  readonly apiServices: Informer<APIService>;
+  readonly resource: ResourceClient<APIService>;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** How soon a new custom resource is registered. It is served before. */
+const PERIOD_MS = 1_000;
+/** Source: pkg/controlplane/controller/crdregistration */
+const CUSTOM_PRIORITY = { groupPriority: 1000, versionPriority: 100 };
+
+export function localServices({ registry, apiServices, resource, clock, log }: Deps): Runnable {
+  async function act(action: LocalAction, signal: AbortSignal): Promise<void> {
+    try {
+      switch (action.type) {
+        case "create": return void (await resource.create(action.apiService, { signal }));
+        case "update": return void (await resource.update(action.apiService, { signal }));
+        case "delete": return void (await resource.delete({ metadata: { name: action.name } }, {}, { signal }));
+      }
+    } catch (error) {
+      if (!isAlreadyExists(error) && !isNotFound(error) && !isConflict(error)) throw error; // another server was first
+    }
+  }
+
+  return {
+    name: "APIService registration",
+    async run(signal, ready) {
+      let stale = true;
+      let seen = -1;
+      const end = apiServices.onChange(() => { stale = true; });
+      ready();
+      await apiServices.whenSynced(signal);
+      for await (const _ of clock.every(PERIOD_MS, signal)) {
+        if (!stale && seen === registry.changes) continue;
+        stale = false;
+        seen = registry.changes;
+        try {
+          const existing = new Map([...apiServices.list()].map((one) => [one.metadata.name, one]));
+          for (const action of planLocal(wantedOf(registry), existing)) await act(action, signal);
+        } catch (error) {
+          if (signal.aborted) break;
+          stale = true; // tried again at the next tick
+          log.warn("an APIService could not be registered", { error });
+        }
+      }
+      end();
+    },
+  };
+}
+
+function wantedOf(registry: Registry): Wanted[] {
+  const built = builtInResources.groupVersions().map((one): Wanted => ({ ...one, managed: "onstart" }));
+  const known = new Set(built.map(({ group, version }) => `${group}/${version}`));
+  const rest = new Map<string, Wanted>();
+  for (const { group, version, custom } of registry.rows())
+    if (!known.has(`${group}/${version}`)) rest.set(`${group}/${version}`, { group, version, ...CUSTOM_PRIORITY, managed: custom ? "true" : "onstart" });
+  return [...built, ...rest.values()];
+}
