@@ -7,7 +7,6 @@
 import type { KeyObject } from "node:crypto";
 import { admissionChain } from "../core/admission/chain.ts";
 import { admissionPlugins } from "../core/admission/plugins.ts";
-import { noConditions } from "../core/admission/webhook/conditions.ts";
 import { mutatingWebhooks, validatingWebhooks } from "../core/admission/webhook/webhook.ts";
 import type { Descriptions } from "../core/api/openapi/schema.ts";
 import type { UserInfo } from "../core/api/request/user.ts";
@@ -204,7 +203,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const webhooks = {
     mutating: informers.of(refs.MUTATING_WEBHOOK_CONFIGURATIONS), validating: informers.of(refs.VALIDATING_WEBHOOK_CONFIGURATIONS), endpointSlices: informers.of(refs.ENDPOINT_SLICES),
     namespaces: lookup(informers.of(refs.NAMESPACES), loopbackClient().resource(refs.NAMESPACES)), services: lookup(informers.of(refs.SERVICES), loopbackClient().resource(refs.SERVICES)),
-    versions: objectVersions(registry), dialer: tunnel.dialer, evaluate: noConditions, clock, random, log: log.with({ part: "admission webhooks" }),
+    versions: objectVersions(registry), dialer: tunnel.dialer, authorizer, clock, random, log: log.with({ part: "admission webhooks" }),
   };
 
   const explainer = new SchedulingExplainer({ informers, profiles: [DEFAULT_PROFILE] });

@@ -2,6 +2,7 @@
 import type { MutatingWebhook, ValidatingWebhook } from "../../api/gen/admissionregistration.v1.ts";
 import { type LabelSelector, labelSelector } from "../../api/meta/label-selector.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
+import { AdmissionScope, BOOLEAN, type Expression } from "../../cel/admission/expressions.ts";
 import type { Informer } from "../../client/informer.ts";
 
 /** One that only validates has no reinvocationPolicy. */
@@ -13,6 +14,8 @@ export interface Hook {
   readonly webhook: Webhook;
   readonly namespaceSelector: LabelSelector;
   readonly objectSelector: LabelSelector;
+  /** Its matchConditions. */
+  conditions(): readonly Expression[];
 }
 
 export interface HookSource {
@@ -36,6 +39,12 @@ function hooksOf({ metadata: { name: configuration }, webhooks = [] }: Readonly<
   return webhooks.map((webhook) => {
     const n = seen.get(webhook.name) ?? 0;
     seen.set(webhook.name, n + 1);
-    return { uid: `${configuration}/${webhook.name}/${n}`, webhook, namespaceSelector: labelSelector(webhook.namespaceSelector), objectSelector: labelSelector(webhook.objectSelector) };
+    let conditions: readonly Expression[] | undefined; // compiled when they are first asked for
+    return { uid: `${configuration}/${webhook.name}/${n}`, webhook, namespaceSelector: labelSelector(webhook.namespaceSelector), objectSelector: labelSelector(webhook.objectSelector), conditions: () => (conditions ??= conditionsOf(webhook)) };
   });
+}
+
+function conditionsOf({ matchConditions = [] }: Webhook): readonly Expression[] {
+  const scope = new AdmissionScope();
+  return matchConditions.map(({ expression = "" }) => scope.compile(expression, BOOLEAN));
 }

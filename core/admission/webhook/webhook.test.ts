@@ -12,6 +12,7 @@ import type { Namespace, Service } from "../../api/gen/core.v1.ts";
 import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { StatusError } from "../../api/meta/status-error.ts";
+import type { Authorizer } from "../../authz/authorizer.ts";
 import { systemClock } from "../../lifecycle/clock.ts";
 import { systemRandom } from "../../lifecycle/random.ts";
 import { dialTcp } from "../../net/dial-tcp.ts";
@@ -22,7 +23,6 @@ import type { Pki } from "../../pki/pki.ts";
 import { spkiOf } from "../../pki/signature.ts";
 import { admissionChain } from "../chain.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../plugin.ts";
-import { type EvaluateCondition, noConditions } from "./conditions.ts";
 import type { ObjectVersions } from "./object-versions.ts";
 import { mutatingWebhooks, validatingWebhooks } from "./webhook.ts";
 
@@ -71,9 +71,11 @@ const plainVersions: ObjectVersions = {
 const patchOf = (...operations: object[]): Partial<AdmissionResponse> => ({ allowed: true, patchType: "JSONPatch", patch: Buffer.from(JSON.stringify(operations)).toString("base64") });
 const ANY = [{ operations: ["*"], apiGroups: ["*"], apiVersions: ["*"], resources: ["*/*"], scope: "*" }] as unknown as MutatingWebhook["rules"];
 
-interface World { readonly port: number; readonly mutating?: readonly Partial<MutatingWebhook>[]; readonly validating?: readonly Partial<MutatingWebhook>[]; readonly between?: AdmissionPlugin; readonly evaluate?: EvaluateCondition }
+const NOBODY: Authorizer = { authorize: () => ({ decision: "no-opinion", reason: "" }), rulesFor: () => Promise.resolve({ resourceRules: [], pathRules: [], incomplete: false }) };
 
-function chainOf({ port, mutating = [], validating = [], between, evaluate = noConditions }: World) {
+interface World { readonly port: number; readonly mutating?: readonly Partial<MutatingWebhook>[]; readonly validating?: readonly Partial<MutatingWebhook>[]; readonly between?: AdmissionPlugin; readonly authorizer?: Authorizer }
+
+function chainOf({ port, mutating = [], validating = [], between, authorizer = NOBODY }: World) {
   const complete = (hook: Partial<MutatingWebhook>, i: number): MutatingWebhook => ({
     namespaceSelector: {}, objectSelector: {},
     name: `w${i}.example.com`, rules: ANY, failurePolicy: "Fail", matchPolicy: "Equivalent", sideEffects: "None", timeoutSeconds: 5, admissionReviewVersions: ["v1"],
@@ -87,7 +89,7 @@ function chainOf({ port, mutating = [], validating = [], between, evaluate = noC
     endpointSlices: staticInformer(stored<EndpointSlice>("discovery.k8s.io/v1", "EndpointSlice", "hooks/hook-1", {
       metadata: { labels: { "kubernetes.io/service-name": "hook" } }, addressType: "IPv4", ports: [{ name: "https", port }], endpoints: [{ addresses: ["192.0.2.1"], conditions: { ready: false } }, { addresses: ["127.0.0.1"], nodeName: "node-1" }],
     })),
-    versions: plainVersions, evaluate, clock: systemClock, random: systemRandom, log: silentLog,
+    versions: plainVersions, authorizer, clock: systemClock, random: systemRandom, log: silentLog,
     dialer: { connect: ({ host, port: to, signal }: { host: string; port: number; signal: AbortSignal }) => dialTcp({ host, port: to, timeoutMs: 5_000 }, { clock: systemClock, signal }) },
   };
   return admissionChain([...(between ? [between] : []), mutatingWebhooks(deps), validatingWebhooks(deps)]);
@@ -236,19 +238,26 @@ test("a change by a later webhook is shown to plug-ins and to the earlier webhoo
   expect(rounds).toBe(2);
 });
 
+const noKey = (text: string): string => `expression '${text}' resulted in error: no such key: none`;
 test.each<[string[], MutatingWebhook["failurePolicy"], string, number]>([
-  [["yes", "yes"], "Fail", "ok", 1],
-  [["broken", "no"], "Fail", "ok", 0],
-  [["yes", "broken", "broken too"], "Fail", '403 Forbidden: configmaps "cm" is forbidden: [broken, broken too]', 0],
-  [["broken"], "Ignore", "ok", 0],
+  [["object.data.a == '1'", "request.operation == 'CREATE' && oldObject == null", "namespaceObject == null"], "Fail", "ok", 1],
+  [["object.none == 1", "false"], "Fail", "ok", 0],
+  [["true", "object.none == 1", "object.none == 2"], "Fail", `403 Forbidden: configmaps "cm" is forbidden: [${noKey("object.none == 1")}, ${noKey("object.none == 2")}]`, 0],
+  [["object.none == 1"], "Ignore", "ok", 0],
+  [["authorizer.group('').resource('configmaps').namespace('default').name('cm').check('breakglass').allowed()"], "Fail", "ok", 1],
+  [["authorizer.requestResource.check('update').reason() == 'not you'", "!authorizer.path('/x').check('get').allowed()", "authorizer.path('/broken').check('get').error() == 'no store'"], "Fail", "ok", 1],
+  [Array<string>(4).fill("[1, 2].all(x, !authorizer.path('/x').check('get').allowed())"), "Fail", '403 Forbidden: configmaps "cm" is forbidden: validation failed due to running out of cost budget, no further validation rules will be run', 0],
 ])("conditions %j and failurePolicy %s: %s, asked %d times", async (expressions, failurePolicy, outcome, asked) => {
   const server = await webhookServer(() => ({ allowed: true }));
   const matchConditions = expressions.map((expression, i) => ({ name: `c${i}`, expression }));
-  const evaluate: EvaluateCondition = ({ expression }, { review }) => {
-    expect(review).toMatchObject({ operation: "CREATE", object: { data: { a: "1" } } });
-    if (expression.startsWith("broken")) throw new Error(expression);
-    return expression === "yes";
+  const authorizer: Authorizer = {
+    ...NOBODY,
+    async authorize(attributes) {
+      if (!attributes.isResource) return attributes.path === "/broken" ? Promise.reject(new Error("no store")) : { decision: "deny", reason: "" };
+      expect(attributes).toMatchObject({ resource: "configmaps", namespace: "default", name: "cm", user: { name: "jane" } });
+      return attributes.verb === "breakglass" ? { decision: "allow", reason: "" } : { decision: "no-opinion", reason: "not you" };
+    },
   };
-  expect(await run({ port: server.port, evaluate, validating: [{ matchConditions, failurePolicy }] })).toBe(outcome);
+  expect(await run({ port: server.port, authorizer, validating: [{ matchConditions, failurePolicy }] })).toBe(outcome);
   expect(server.asked.length).toBe(asked);
 });

@@ -21,16 +21,19 @@ import { badRequest, forbidden, internalError, notFound, StatusError, timeout } 
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { applyJsonPatch } from "../../api/patch/json-patch.ts";
 import type { JsonMap } from "../../api/patch/json-value.ts";
+import type { Authorizer } from "../../authz/authorizer.ts";
 import type { Informer } from "../../client/informer.ts";
 import type { Lookup } from "../../client/lookup.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import type { Random } from "../../lifecycle/random.ts";
 import type { Log } from "../../observe/log.ts";
+import { bindingsOf } from "../expressions/bindings.ts";
+import { ConditionError, conditionsHold } from "../expressions/conditions.ts";
+import { Decisions } from "../expressions/decisions.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../plugin.ts";
 import { sameValue } from "../refuse.ts";
 import type { Reinvocation } from "../reinvocation.ts";
 import { ask } from "./call.ts";
-import { conditionsHold, type EvaluateCondition } from "./conditions.ts";
 import type { WebhookDialer } from "./dial.ts";
 import { type Hook, type HookSource, hookSource } from "./hooks.ts";
 import { type Invocation, invocationOf, isExempt, kindOf, matchesObject } from "./match.ts";
@@ -45,8 +48,8 @@ export interface WebhookDeps {
   readonly endpointSlices: Informer<EndpointSlice>;
   readonly versions: ObjectVersions;
   readonly dialer: WebhookDialer;
-  /** noConditions, where there is no CEL. */
-  readonly evaluate: EvaluateCondition;
+  /** For conditions that ask what the user may do. */
+  readonly authorizer: Authorizer;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -117,7 +120,19 @@ async function invocationFor(hook: Hook, request: AdmissionRequest, deps: Webhoo
   if (!invocation || !(await matchesNamespace(hook, request, deps.namespaces))) return undefined;
   if (!hook.webhook.matchConditions?.length) return invocation;
   const review = await questionOf(invocation, request, { ...deps, uid: "" });
-  return (await conditionsHold(hook.webhook, { review: review.request!, request }, deps.evaluate)) ? invocation : undefined;
+  return (await wantedBy(hook, { review: review.request!, request, authorizer: deps.authorizer })) ? invocation : undefined;
+}
+
+/** Whether its matchConditions hold. Throws 403. */
+async function wantedBy(hook: Hook, { review, request, authorizer }: { readonly review: NonNullable<AdmissionReview["request"]>; readonly request: AdmissionRequest; readonly authorizer: Authorizer }): Promise<boolean> {
+  const decisions = new Decisions(authorizer);
+  const bindings = bindingsOf({ review, request, namespace: null, params: null, decisions });
+  try {
+    return await decisions.settled(() => conditionsHold({ expressions: hook.conditions(), variables: new Map(), failurePolicy: hook.webhook.failurePolicy }, bindings));
+  } catch (error) {
+    if (error instanceof ConditionError) throw forbidden({ group: request.group, resource: request.resource }, request.name, error.message);
+    throw error;
+  }
 }
 
 /** The request in the version the webhook asks for. */

@@ -7,10 +7,10 @@
  * Source: kubernetes v1.36 apiserver/pkg/cel/common/valuesunstructured.go
  */
 import { parseDurationNs } from "../../api/meta/duration.ts";
-import { show } from "../value/show.ts";
+import { toJson } from "../value/json.ts";
 import { parseTimestamp } from "../value/time.ts";
-import { Duration, equal, EvalError, List, Mapping, noSuchOverload, Opaque, Optional, Timestamp, Uint, type Value } from "../value/value.ts";
-import { struct, Type } from "../check/type.ts";
+import { Duration, equal, EvalError, List, Mapping, noSuchOverload, Opaque, Timestamp, type Value } from "../value/value.ts";
+import { struct } from "../check/type.ts";
 import { additionalOf, isEmbedded, itemsOf, withObjectMeta, type JsonSchema } from "./declared-type.ts";
 import { escapeName, unescapeName } from "./escape.ts";
 
@@ -33,21 +33,6 @@ export function valueOf(json: unknown, schema: JsonSchema): Value {
   return new EvalError(
     `invalid type, expected object, array, number, integer, boolean or string, or no type with x-kubernetes-int-or-string or x-kubernetes-preserve-unknown-fields is true, got ${schema.type ?? ""}`);
 }
-
-/** As JSON. What no JSON says, such as a type, is null. */
-export function jsonOf(value: Value): unknown {
-  if (value instanceof SchemaObject || value instanceof Preserved) return value.json;
-  if (value instanceof List) return value instanceof SchemaList ? value.json : [...value].map(jsonOf);
-  if (value instanceof Mapping) return Object.fromEntries([...value.keys()].map((key) => [show(key), jsonOf(value.find(key)!)]));
-  if (value instanceof Optional) return value.value === undefined ? null : jsonOf(value.value);
-  if (value instanceof Uint) return numberOf(value.value);
-  if (typeof value === "bigint") return numberOf(value);
-  if (value instanceof Uint8Array) return Buffer.from(value).toString("base64");
-  if (value instanceof Timestamp || value instanceof Duration) return show(value);
-  return value instanceof Type || value instanceof EvalError || value instanceof Opaque ? null : value;
-}
-
-function numberOf(value: bigint): number | bigint { return value >= BigInt(Number.MIN_SAFE_INTEGER) && value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : value; }
 
 function isObject(json: unknown): json is JsonObject { return typeof json === "object" && json !== null && !Array.isArray(json); }
 
@@ -123,7 +108,7 @@ class Preserved extends Opaque {
   override readonly type = PRESERVED;
   readonly json: unknown;
   constructor(json: unknown) { super(); this.json = json; }
-  override equals(other: Value): boolean { return Bun.deepEquals(this.json, jsonOf(other)); }
+  override equals(other: Value): boolean { return Bun.deepEquals(this.json, toJson(other)); }
 }
 
 function listValue(json: unknown, schema: JsonSchema): Value {
@@ -147,7 +132,7 @@ class SchemaList extends List {
   override plus(other: Value): Value { return other instanceof List ? new SchemaList([...this.json, ...elementsOf(other)], this.items) : noSuchOverload(other); }
 }
 
-function elementsOf(list: List): readonly unknown[] { return jsonOf(list) as unknown[]; }
+function elementsOf(list: List): readonly unknown[] { return toJson(list) as unknown[]; }
 function keyOf(json: unknown): string { return JSON.stringify(json, (_, value: unknown) => (typeof value === "bigint" ? String(value) : value)) ?? ""; }
 
 class SetList extends SchemaList {
@@ -170,7 +155,7 @@ class MapList extends SchemaList {
     if (!(other instanceof List) || other.size !== this.size) return false;
     const own = new Map(this.json.map((element) => [this.#keyOf(element), element]));
     for (const element of other) {
-      const mine = own.get(this.#keyOf(jsonOf(element)));
+      const mine = own.get(this.#keyOf(toJson(element)));
       if (mine === undefined || !equal(valueOf(mine, this.items), element)) return false;
     }
     return true;

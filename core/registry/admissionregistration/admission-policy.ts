@@ -14,7 +14,7 @@ import { semanticEqual } from "../core/checks/equal.ts";
 import { problems } from "../core/checks/values.ts";
 import { statusPart } from "../core/status-part.ts";
 import { defineResource } from "../generic/resource.ts";
-import { validateAuditAnnotations, validateMutation, validateParamRef, validatePolicy, validateValidation } from "./expressions.ts";
+import { scopeOf, validateAuditAnnotations, validateMutation, validateParamRef, validatePolicy, validateValidation } from "./expressions.ts";
 import { defaultMatchResources, REINVOCATION_POLICIES, validateMatchResources } from "./rules.ts";
 import { staticNameWarnings } from "./static-names.ts";
 
@@ -28,15 +28,16 @@ export const validatingAdmissionPolicies = defineResource<ValidatingAdmissionPol
   ...GROUP, kind: "ValidatingAdmissionPolicy", plural: "validatingadmissionpolicies",
   defaults: ({ spec }) => defaultPolicy(spec),
   *validate({ metadata, spec }, old) {
-    yield* validatePolicy("spec", spec, { ignoreConditions: hasSameConditions(spec, old?.spec) });
+    const scope = scopeOf(spec, { mutates: false });
+    yield* validatePolicy("spec", spec, { scope, ignoreConditions: hasSameConditions(spec, old?.spec) });
     const { validations = [], auditAnnotations = [] } = spec;
     if (validations.length + auditAnnotations.length === 0) {
       yield required("spec.validations", ONE_AT_LEAST);
       yield required("spec.auditAnnotations", ONE_AT_LEAST);
     }
-    for (const [i, validation] of validations.entries()) yield* validateValidation(index("spec.validations", i), validation);
+    for (const [i, validation] of validations.entries()) yield* validateValidation(index("spec.validations", i), validation, scope);
     if (auditAnnotations.length > AUDIT_ANNOTATIONS_MAX) yield invalid("spec.auditAnnotations", auditAnnotations, `must not have more than ${AUDIT_ANNOTATIONS_MAX} auditAnnotations`);
-    yield* validateAuditAnnotations("spec.auditAnnotations", auditAnnotations, metadata.name);
+    yield* validateAuditAnnotations("spec.auditAnnotations", auditAnnotations, { policyName: metadata.name, scope });
   },
   warnings: ({ metadata }) => staticNameWarnings(metadata.name),
   subresources: {
@@ -58,11 +59,12 @@ export const mutatingAdmissionPolicies = defineResource<MutatingAdmissionPolicy>
   ...GROUP, kind: "MutatingAdmissionPolicy", plural: "mutatingadmissionpolicies",
   defaults: ({ spec }) => defaultPolicy(spec),
   *validate({ spec }, old) {
-    yield* validatePolicy("spec", spec, { ignoreConditions: hasSameConditions(spec, old?.spec) });
+    const scope = scopeOf(spec, { mutates: true });
+    yield* validatePolicy("spec", spec, { scope, ignoreConditions: hasSameConditions(spec, old?.spec) });
     for (const { operations } of spec.matchConstraints?.resourceRules ?? [])
       for (const operation of operations ?? []) if (!MUTATED_OPERATIONS.includes(operation)) yield notSupported("spec.matchConstraints.resourceRules.operations", operation, MUTATED_OPERATIONS);
     if (!spec.mutations?.length) yield required("spec.mutations", "mutations must contain at least one item");
-    for (const [i, mutation] of (spec.mutations ?? []).entries()) yield* validateMutation(index("spec.mutations", i), mutation);
+    for (const [i, mutation] of (spec.mutations ?? []).entries()) yield* validateMutation(index("spec.mutations", i), mutation, scope);
     if (!spec.reinvocationPolicy) yield required("spec.reinvocationPolicy");
     else if (!REINVOCATION_POLICIES.includes(spec.reinvocationPolicy)) yield notSupported("spec.reinvocationPolicy", spec.reinvocationPolicy, REINVOCATION_POLICIES);
   },

@@ -37,6 +37,32 @@ test.each<[Resource<never>, Given, string[]]>([
   [validatingAdmissionPolicies as never, { spec: { ...policy, paramKind: { kind: "X" }, variables: [{ name: "in", expression: "1" }] } }, [
     "spec.paramKind.apiVersion: Required value", 'spec.variables[0].name: Invalid value: "in": must be a valid CEL identifier',
   ]],
+  [validatingWebhookConfigurations as never, { webhooks: [hook({ matchConditions: [{ name: "ok", expression: " authorizer.path('/x').check('get').allowed() " }, { name: "params", expression: "params == null" }, { name: "text", expression: "'x'" }] })] }, [
+    'webhooks[0].matchConditions[1].expression: Invalid value: "params == null": compilation failed: ERROR: <input>:1:1: undeclared reference to \'params\' (in container \'\')\n | params == null\n | ^',
+    'webhooks[0].matchConditions[2].expression: Invalid value: "\'x\'": must evaluate to bool but got string',
+  ]],
+  [validatingAdmissionPolicies as never, { spec: {
+    ...policy, paramKind: { apiVersion: "v1", kind: "ConfigMap" }, variables: [{ name: "a", expression: "variables.b" }, { name: "b", expression: "size(params.data)" }],
+    matchConditions: [{ name: "c", expression: "params != null && !has(variables.a)" }],
+    validations: [{ expression: "variables.b > 1 && request.namespace == namespaceObject.metadata.name", messageExpression: "string(authorizer != null)" }, { expression: "variables.b" }, { expression: "request.nothing" }],
+    auditAnnotations: [{ key: "k", valueExpression: "variables.b" }, { key: "l", valueExpression: "null" }],
+  } }, [
+    "spec.matchConditions[0].expression: Invalid value: \"params != null && !has(variables.a)\": compilation failed: ERROR: <input>:1:24: undeclared reference to 'variables' (in container '')\n | params != null && !has(variables.a)\n | .......................^",
+    "spec.variables[0].expression: Invalid value: \"variables.b\": compilation failed: ERROR: <input>:1:10: undefined field 'b'\n | variables.b\n | .........^",
+    "spec.validations[0].messageExpression: Invalid value: \"string(authorizer != null)\": compilation failed: ERROR: <input>:1:8: undeclared reference to 'authorizer' (in container '')\n | string(authorizer != null)\n | .......^",
+    'spec.validations[1].expression: Invalid value: "variables.b": must evaluate to bool but got int',
+    "spec.validations[2].expression: Invalid value: \"request.nothing\": compilation failed: ERROR: <input>:1:8: undefined field 'nothing'\n | request.nothing\n | .......^",
+    'spec.auditAnnotations[0].valueExpression: Invalid value: "variables.b": must evaluate to one of [string null_type] but got int',
+  ]],
+  [mutatingAdmissionPolicies as never, { spec: { ...policy, validations: undefined, reinvocationPolicy: "Never", mutations: [
+    { patchType: "JSONPatch", jsonPatch: { expression: "[JSONPatch{op: 'add', path: '/metadata/labels/' + jsonpatch.escapeKey('a/b'), value: Object.metadata{name: 'x'}}]" } },
+    { patchType: "JSONPatch", jsonPatch: { expression: "[1]" } },
+    { patchType: "ApplyConfiguration", applyConfiguration: { expression: "Object{spec: Object.spec{replicas: 3}}" } },
+    { patchType: "ApplyConfiguration", applyConfiguration: { expression: "Object.spec{}" } },
+  ] } }, [
+    'spec.mutations[1].jsonPatch.expression: Invalid value: "[1]": must evaluate to list(JSONPatch) but got list(int)',
+    'spec.mutations[3].applyConfiguration.expression: Invalid value: "Object.spec{}": must evaluate to Object but got Object.spec',
+  ]],
   [mutatingAdmissionPolicies as never, { spec: { ...policy, validations: undefined, mutations: [{ patchType: "JSONPatch" }] } }, [
     "spec.mutations[0].jsonPatch: Required value: must be specified when patchType is JSONPatch", "spec.reinvocationPolicy: Required value",
   ]],

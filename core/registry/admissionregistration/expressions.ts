@@ -1,5 +1,5 @@
 /**
- * The parts of admission policies that hold expressions: what can be said about them without compiling.
+ * The parts of admission policies that hold expressions. They must compile; variables one after the other, so that each may speak of those before it.
  *
  * Source: kubernetes v1.36 pkg/apis/admissionregistration/validation/validation.go
  */
@@ -8,8 +8,9 @@ import type { AuditAnnotation, MatchCondition, MatchResources, Mutation, ParamKi
 import { byteLength } from "../../api/meta/byte-length.ts";
 import { validateLabelSelector } from "../../api/meta/label-selector.ts";
 import { dns1035Label, dns1123Subdomain, pathSegmentName } from "../../api/meta/names.ts";
+import { AdmissionScope, APPLY_CONFIGURATION, BOOLEAN, JSON_PATCHES, TEXT, TEXT_OR_NULL } from "../../cel/admission/expressions.ts";
 import { isQualifiedName, problems } from "../core/checks/values.ts";
-import { FAILURE_POLICIES, validateMatchConditions, validateMatchResources } from "./rules.ts";
+import { compiled, FAILURE_POLICIES, validateMatchConditions, validateMatchResources } from "./rules.ts";
 
 const REASONS = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 const ANNOTATION_BYTES_MAX = 5 * 1024;
@@ -24,7 +25,7 @@ interface Policy {
 }
 
 /** What policies of both kinds have. */
-export function* validatePolicy(path: string, spec: Policy, { ignoreConditions }: { readonly ignoreConditions: boolean }): Iterable<FieldError> {
+export function* validatePolicy(path: string, spec: Policy, { scope, ignoreConditions }: { readonly scope: AdmissionScope; readonly ignoreConditions: boolean }): Iterable<FieldError> {
   const { failurePolicy, paramKind, matchConstraints } = spec;
   if (failurePolicy === undefined) yield required(child(path, "failurePolicy"));
   else if (!FAILURE_POLICIES.includes(failurePolicy)) yield notSupported(child(path, "failurePolicy"), failurePolicy, FAILURE_POLICIES);
@@ -34,8 +35,13 @@ export function* validatePolicy(path: string, spec: Policy, { ignoreConditions }
     yield* validateMatchResources(child(path, "matchConstraints"), matchConstraints);
     if (!matchConstraints.resourceRules?.length) yield required(child(path, "matchConstraints", "resourceRules"));
   }
-  if (!ignoreConditions) yield* validateMatchConditions(child(path, "matchConditions"), spec.matchConditions);
-  for (const [i, variable] of (spec.variables ?? []).entries()) yield* validateVariable(index(child(path, "variables"), i), variable);
+  if (!ignoreConditions) yield* validateMatchConditions(child(path, "matchConditions"), spec.matchConditions, { params: paramKind !== undefined });
+  for (const [i, variable] of (spec.variables ?? []).entries()) yield* validateVariable(index(child(path, "variables"), i), variable, scope);
+}
+
+/** What the expressions of a policy may speak of. Variables are added as they are validated. */
+export function scopeOf({ paramKind, variables = [] }: Policy, { mutates }: { readonly mutates: boolean }): AdmissionScope {
+  return new AdmissionScope({ params: paramKind !== undefined, variables: mutates || variables.length > 0 });
 }
 
 function* validateParamKind(path: string, { apiVersion = "", kind = "" }: ParamKind): Iterable<FieldError> {
@@ -55,37 +61,42 @@ function* validateParamKind(path: string, { apiVersion = "", kind = "" }: ParamK
   else if (kindProblems.length > 0) yield invalid(child(path, "kind"), kind, `may have mixed case, but should otherwise match: ${kindProblems.join(",")}`);
 }
 
-function* validateVariable(path: string, { name = "", expression = "" }: Variable): Iterable<FieldError> {
+function* validateVariable(path: string, { name = "", expression = "" }: Variable, scope: AdmissionScope): Iterable<FieldError> {
   if (name.trim() === "") yield required(child(path, "name"), "name is not specified");
   else if (!/^[_a-zA-Z][_a-zA-Z0-9]*$/.test(name) || RESERVED.has(name)) yield invalid(child(path, "name"), name, "must be a valid CEL identifier");
   if (expression.trim() === "") yield required(child(path, "expression"), "expression is not specified");
+  else yield* compiled(child(path, "expression"), scope.addVariable(name, expression));
 }
 
-export function* validateValidation(path: string, { expression = "", message = "", messageExpression = "", reason }: Validation): Iterable<FieldError> {
+export function* validateValidation(path: string, { expression = "", message = "", messageExpression = "", reason }: Validation, scope: AdmissionScope): Iterable<FieldError> {
   if (expression.trim() === "") yield required(child(path, "expression"), "expression is not specified");
+  else yield* compiled(child(path, "expression"), scope.compile(expression, BOOLEAN));
   if (messageExpression !== "" && messageExpression.trim() === "") yield invalid(child(path, "messageExpression"), messageExpression, "must be non-empty if specified");
+  else if (messageExpression !== "") yield* compiled(child(path, "messageExpression"), scope.compile(messageExpression, TEXT, { authorizer: false }));
   if (message !== "" && message.trim() === "") yield invalid(child(path, "message"), message, "must be non-empty if specified");
   else if (/[\n\r]/.test(message.trim())) yield invalid(child(path, "message"), message, "must not contain line breaks");
   if (reason !== undefined && !REASONS.includes(reason)) yield notSupported(child(path, "reason"), reason, REASONS);
 }
 
-export function* validateAuditAnnotations(path: string, annotations: readonly AuditAnnotation[], policyName: string): Iterable<FieldError> {
+export function* validateAuditAnnotations(path: string, annotations: readonly AuditAnnotation[], { policyName, scope }: { readonly policyName: string; readonly scope: AdmissionScope }): Iterable<FieldError> {
   for (const [i, { key, valueExpression = "" }] of annotations.entries()) {
     const at = index(path, i);
     yield* isQualifiedName(child(at, "key"), `${policyName}/${key}`);
     const trimmed = valueExpression.trim();
     if (trimmed === "") yield required(child(at, "valueExpression"), "valueExpression is not specified");
     else if (byteLength(trimmed) > ANNOTATION_BYTES_MAX) yield required(child(at, "valueExpression"), `must not exceed ${ANNOTATION_BYTES_MAX} bytes in length`);
+    else yield* compiled(child(at, "valueExpression"), scope.compile(trimmed, TEXT_OR_NULL), valueExpression);
     if (annotations.findIndex((annotation) => annotation.key === key) < i) yield duplicate(child(at, "key"), key);
   }
 }
 
-export function* validateMutation(path: string, { patchType, jsonPatch, applyConfiguration }: Mutation): Iterable<FieldError> {
+export function* validateMutation(path: string, { patchType, jsonPatch, applyConfiguration }: Mutation, scope: AdmissionScope): Iterable<FieldError> {
   if (!patchType) { yield required(child(path, "patchType")); return; }
   if (patchType !== "JSONPatch" && patchType !== "ApplyConfiguration") { yield notSupported(child(path, "patchType"), patchType, ["ApplyConfiguration", "JSONPatch"]); return; }
   const [own, other, part, stranger] = patchType === "JSONPatch" ? ["jsonPatch", "applyConfiguration", jsonPatch, applyConfiguration] as const : ["applyConfiguration", "jsonPatch", applyConfiguration, jsonPatch] as const;
   if (!part) yield required(child(path, own), `must be specified when patchType is ${patchType}`);
   else if (!part.expression?.trim()) yield required(child(path, own, "expression"));
+  else yield* compiled(child(path, own, "expression"), scope.compile(part.expression.trim(), patchType === "JSONPatch" ? JSON_PATCHES : APPLY_CONFIGURATION, { patches: true }));
   if (stranger) yield invalid(child(path, other), `{${other}}`, `must not be specified when patchType is ${patchType}`);
 }
 

@@ -1,8 +1,9 @@
 /** Which requests something is asked about. Source: kubernetes v1.36 pkg/apis/admissionregistration/{v1/defaults,validation/validation}.go */
-import { child, duplicate, type FieldError, index, invalid, notSupported, required, tooMany } from "../../api/meta/field-error.ts";
+import { child, duplicate, type FieldError, index, internal, invalid, notSupported, required, tooMany } from "../../api/meta/field-error.ts";
 import type { MatchCondition, MatchResources, NamedRuleWithOperations, RuleWithOperations } from "../../api/gen/admissionregistration.v1.ts";
 import { validateLabelSelector } from "../../api/meta/label-selector.ts";
 import { pathSegmentName } from "../../api/meta/names.ts";
+import { AdmissionScope, BOOLEAN, type Expression } from "../../cel/admission/expressions.ts";
 import { isQualifiedName, problems } from "../core/checks/values.ts";
 
 export const FAILURE_POLICIES = ["Fail", "Ignore"];
@@ -77,14 +78,22 @@ function* validateResources(path: string, resources: readonly string[]): Iterabl
   if (resources.includes("*") && lastIsPlain) yield invalid(path, resources, "if '*' is present, must not specify other resources without subresources");
 }
 
-/** That the expressions compile is for whoever evaluates them. */
-export function* validateMatchConditions(path: string, conditions: readonly MatchCondition[] = []): Iterable<FieldError> {
+/** `params`: whether they may speak of a parameter. */
+export function* validateMatchConditions(path: string, conditions: readonly MatchCondition[] = [], { params = false }: { readonly params?: boolean } = {}): Iterable<FieldError> {
   if (conditions.length > CONDITIONS_MAX) yield tooMany(path, conditions.length, CONDITIONS_MAX);
+  const scope = new AdmissionScope({ params });
   for (const [i, { name, expression }] of conditions.entries()) {
     const at = index(path, i);
-    if (!expression?.trim()) yield required(child(at, "expression"));
+    const trimmed = expression?.trim() ?? "";
+    if (trimmed === "") yield required(child(at, "expression"));
+    else yield* compiled(child(at, "expression"), scope.compile(trimmed, BOOLEAN));
     if (!name) { yield required(child(at, "name")); continue; }
     yield* isQualifiedName(child(at, "name"), name);
     if (conditions.findIndex((condition) => condition.name === name) < i) yield duplicate(child(at, "name"), name);
   }
+}
+
+/** What is wrong with an expression. `written`: as it stands in the object. */
+export function* compiled(path: string, { text, error, internal: isInternal }: Expression, written = text): Iterable<FieldError> {
+  if (error !== undefined) yield isInternal ? internal(path, error) : invalid(path, written, error);
 }
