@@ -192,7 +192,8 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     { name: "poststarthook/rbac/bootstrap-roles", endpoints: ["livez", "readyz"], check: () => (bootstrapped ? undefined : "not finished") },
   ];
 
-  const tunnel = serverTunnel({ nodeName: node.name, informers, authenticator, stopping: () => server.stopping, clock, random, metrics, log: log.with({ part: "tunnel" }) });
+  const endpoints = kubernetesEndpoints({ client: loopbackClient(), clock, random, log, nodeName: node.name, advertise });
+  const tunnel = serverTunnel({ nodeName: node.name, serverCount: () => endpoints.serverCount(), informers, authenticator, stopping: () => server.stopping, clock, random, metrics, log: log.with({ part: "tunnel" }) });
   const nodes: NodeProxyDeps = {
     dialer: tunnel.dialer,
     kubeletTls: () => ({ ca: pki.authority("server-ca").bundlePem, cert: pki.leaf("client-kube-apiserver").certificatePem, key: pki.leaf("client-kube-apiserver").keyPem }),
@@ -289,7 +290,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
         await ensureJoinObjects(client, { server: url, serverCa: pki.authority("server-ca").bundlePem, clientCa: pki.authority("client-ca").bundlePem, settings: sharedSettings(settings) }, signal);
         bootstrapped = true;
       }),
-      kubernetesEndpoints({ client: loopbackClient(), clock, random, log, nodeName: node.name, advertise }),
+      endpoints,
       events,
       ...aggregation.parts,
       ...controllers,

@@ -22,6 +22,11 @@ const COMMANDS: Readonly<Record<string, { readonly help: string; readonly load: 
   version: { help: "print the version", load: async () => (await import("./version.ts")).version },
 };
 
+/** Not for people: coracle starts them itself. */
+const INTERNAL: typeof COMMANDS = {
+  unpack: { help: "", load: async () => (await import("./unpack.ts")).unpack },
+};
+
 const TOOLS = new Set(["kubectl", "ctr", "crictl"]);
 
 async function main(argv: readonly string[], invokedAs: string): Promise<number> {
@@ -32,7 +37,7 @@ async function main(argv: readonly string[], invokedAs: string): Promise<number>
     console.log(help());
     return name === undefined ? 2 : 0;
   }
-  const command = COMMANDS[name === "--version" || name === "-v" ? "version" : name];
+  const command = COMMANDS[name === "--version" || name === "-v" ? "version" : name] ?? INTERNAL[name];
   if (!command) {
     console.error(`coracle: unknown command ${JSON.stringify(name)}\n\n${help()}`);
     return 2;

@@ -3,9 +3,10 @@ import { join } from "node:path";
 import { criClient } from "../node/cri/client.ts";
 import { hostGatewayOverlay } from "../node/network/host-gw.ts";
 import { networkPaths, nodeNetwork } from "../node/network/network.ts";
-import { noOverlay, type Overlay } from "../node/network/overlay.ts";
+import type { Overlay } from "../node/network/overlay.ts";
 import { stableAddresses } from "../node/network/stable-addresses.ts";
 import { vxlanOverlay } from "../node/network/vxlan.ts";
+import { withoutOverlay } from "../node/network/without-overlay.ts";
 import { nftProgram } from "../node/os/exec-nft.ts";
 import { openNetlink } from "../node/os/netlink.ts";
 import { conntrackProgram } from "../node/proxy/conntrack.ts";
@@ -15,6 +16,7 @@ import { containerRuntime } from "../node/runtime/runtime.ts";
 import { nodeBundle } from "./assets.ts";
 import { ConfigError } from "./config/config.ts";
 import type { NodePlatform, PlatformOptions } from "./node-platform.ts";
+import { unpackInChild } from "./unpack.ts";
 
 export function linuxPlatform(options: PlatformOptions): NodePlatform {
   const { settings, paths, node, informers, mounts, machine, isPodHere, clock, metrics, log } = options;
@@ -23,7 +25,7 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
   const asset = nodeBundle();
   if (!external && !asset) throw new ConfigError("this build of coracle brings no container runtime for this machine: name one with --container-runtime-endpoint, or run with --disable-agent");
   const pluginDir = join(paths.agent, "network", "plugins");
-  const runtime = external ? [] : [containerRuntime({ dataDir: paths.dataDir, asset: asset!, cniBinDirs: [pluginDir, "/opt/cni/bin"] }, { cri, mounts, clock, log })];
+  const runtime = external ? [] : [containerRuntime({ dataDir: paths.dataDir, asset: asset!, unpack: unpackInChild, cniBinDirs: [pluginDir, "/opt/cni/bin"] }, { cri, mounts, clock, log })];
 
   const { binDir } = runtimePaths(paths.dataDir);
   const nft = nftProgram({ path: join(binDir, "nft") });
@@ -45,7 +47,7 @@ function overlayOf({ settings, node, log }: PlatformOptions, uplink: { readonly 
   switch (settings.overlay) {
     case "vxlan": return vxlanOverlay({ ...deps, nodeIps: node.ips });
     case "host-gw": return hostGatewayOverlay(deps);
-    case "none": return noOverlay;
+    case "none": return withoutOverlay(deps);
     default: throw new ConfigError(`--overlay must be vxlan, host-gw or none, not ${JSON.stringify(settings.overlay)}`);
   }
 }

@@ -24,6 +24,8 @@ interface Base { readonly clock: Clock; readonly random: Random; readonly log: L
 
 export interface ServerTunnelOptions extends Base {
   readonly nodeName: string;
+  /** How many servers of this cluster live: an agent keeps a tunnel to each. */
+  readonly serverCount: () => number;
   readonly informers: Informers;
   readonly authenticator: Authenticator;
   readonly stopping: () => AbortSignal;
@@ -33,7 +35,7 @@ export interface ServerTunnelOptions extends Base {
 export function serverTunnel({ nodeName, informers, authenticator, ...rest }: ServerTunnelOptions): { readonly dialer: NodeDialer; handler(others: HttpsServerOptions["handler"]): HttpsServerOptions["handler"] } {
   const nodes = informers.of(NODES);
   const tunnel = tunnelServer({
-    ...rest, serverId: nodeName, serverCount: () => 1,
+    ...rest, serverId: nodeName,
     async authenticate(request, { peerCertificate, remoteAddress }, signal) {
       const header = (name: string): string | undefined => [request.headers[name] ?? []].flat().join(", ") || undefined;
       const found = await authenticator.authenticate({ header, webSocketProtocols: [], peerCertificate, remoteAddress }, signal).catch((cause: unknown) => {
@@ -42,9 +44,12 @@ export function serverTunnel({ nodeName, informers, authenticator, ...rest }: Se
       });
       const { name = "", groups = [] } = found?.user ?? {};
       if (!name.startsWith(NODE_USER) || !groups.includes("system:nodes")) throw new GrpcError("permission-denied", `user ${JSON.stringify(name)} is no node`);
-      return name.slice(NODE_USER.length);
+      const nodeName = name.slice(NODE_USER.length);
+      if (nodes.synced && !nodes.get(objectKey("", nodeName))) throw new GrpcError("not-found", `node ${JSON.stringify(nodeName)} is not there, or not yet`);
+      return nodeName;
     },
   });
+  nodes.onChange(({ object: { metadata }, deleted }) => { if (deleted) tunnel.disconnect(metadata.name, "the node was deleted"); });
 
   function nodeOf(host: string): string | undefined {
     const ip = parseIp(host);

@@ -9,11 +9,14 @@ import { apiServerId, kubernetesEndpoints } from "./kubernetes-endpoints.ts";
 test("the endpoints are the servers that live: one joins, one dies, one leaves", async () => {
   const api = fakeApi();
   let dead = "";
+  const counts = new Map<string, () => number>();
   const start = async (nodeName: string, address: string) => {
     const stop = new AbortController();
     const client: typeof api.client = { ...api.client, resource: (ref) => (dead === nodeName ? { ...api.client.resource(ref), get: () => Promise.reject(new Error("dead")), list: () => Promise.reject(new Error("dead")) } : api.client.resource(ref)) as never };
     const ready = Promise.withResolvers<void>();
-    const life = kubernetesEndpoints({ client: { ...client, resource: (ref) => lazily(() => client.resource(ref)) as never }, clock: systemClock, random: systemRandom, log: silentLog, nodeName, advertise: { address, port: 6443 }, renewMs: 50 }).run(stop.signal, ready.resolve);
+    const endpoints = kubernetesEndpoints({ client: { ...client, resource: (ref) => lazily(() => client.resource(ref)) as never }, clock: systemClock, random: systemRandom, log: silentLog, nodeName, advertise: { address, port: 6443 }, renewMs: 50 });
+    counts.set(nodeName, endpoints.serverCount);
+    const life = endpoints.run(stop.signal, ready.resolve);
     await ready.promise;
     return async () => { stop.abort(); await life; };
   };
@@ -29,8 +32,10 @@ test("the endpoints are the servers that live: one joins, one dies, one leaves",
   const stopC = await start("c", "fd00::3");
   await eventually(published, (ips) => ips?.join() === "10.0.0.1,10.0.0.2,fd00::3");
   expect(api.all(ENDPOINT_SLICES)[0]).toMatchObject({ addressType: "IPv4", endpoints: [{ addresses: ["10.0.0.1"], conditions: { ready: true } }, { addresses: ["10.0.0.2"] }] });
+  expect(counts.get("c")!()).toBe(3);
   dead = "b";
   await eventually(published, (ips) => ips?.join() === "10.0.0.1,fd00::3");
+  await eventually(() => counts.get("a")!(), (count) => count === 2);
   await stopC();
   expect(published()).toEqual(["10.0.0.1"]);
   await stopA();

@@ -53,12 +53,18 @@ export function apiServerId(nodeName: string): string {
   return `apiserver-${base32(createHash("sha256").update(part(nodeName)).update(part(IDENTITY)).digest().subarray(0, 16))}`;
 }
 
-export function kubernetesEndpoints({ client, clock, random, log, nodeName, advertise, renewMs = RENEW_MS }: KubernetesEndpointsOptions): Runnable {
+export interface KubernetesEndpoints extends Runnable {
+  /** How many servers live, this one included, as of the last round. */
+  serverCount(): number;
+}
+
+export function kubernetesEndpoints({ client, clock, random, log, nodeName, advertise, renewMs = RENEW_MS }: KubernetesEndpointsOptions): KubernetesEndpoints {
   const leases = client.resource(LEASES);
   const name = apiServerId(nodeName);
   const own = { metadata: { namespace: NAMESPACE, name } };
   const holderIdentity = `${name}_${random.uuid()}`;
   const seen = new Map<string, { readonly resourceVersion: string; readonly silent: number }>();
+  let count = 1;
 
   function lease(): NewObject<Lease> {
     return {
@@ -93,6 +99,7 @@ export function kubernetesEndpoints({ client, clock, random, log, nodeName, adve
       else if (silent === SILENT_MAX) log.warn("an API server is gone", { lease: id, address: addressOf(item)?.address });
     }
     for (const id of seen.keys()) if (!items.some(({ metadata }) => metadata.name === id)) seen.delete(id);
+    count = Math.max(1, alive.length);
     return alive;
   }
 
@@ -119,6 +126,7 @@ export function kubernetesEndpoints({ client, clock, random, log, nodeName, adve
 
   return {
     name: "kubernetes endpoints",
+    serverCount: () => count,
     async run(signal, ready) {
       let told = ""; // one trouble is logged once
       for await (const _ of clock.every(renewMs, signal)) {

@@ -54,6 +54,8 @@ export interface TunnelServer {
   sessionOf(nodeName: string): NodeSession | undefined;
   /** Waits for it. Undefined: `signal` aborted. */
   arrival(nodeName: string, signal: AbortSignal): Promise<NodeSession | undefined>;
+  /** Ends what tunnels the node has, at once: it is no node any more. */
+  disconnect(nodeName: string, reason: string): void;
 }
 
 /** Of one node: a new session may come before the old one is known to be dead. */
@@ -126,6 +128,9 @@ export function tunnelServer(options: TunnelServerOptions): TunnelServer {
   return {
     serves: ({ url = "" }) => url === CONNECT_PATH || url.startsWith(`${CONNECT_PATH}?`),
     sessionOf,
+    disconnect(nodeName, reason) {
+      for (const session of [...(sessions.get(nodeName) ?? [])]) session.destroy(new Error(reason));
+    },
 
     accept(request, response, connection) {
       if (connection.protocol !== "h2" || request.method !== "POST" || !(request.headers["content-type"] ?? "").startsWith(GRPC_CONTENT_TYPE)) {

@@ -26,12 +26,14 @@ import { superviseContainerd } from "./containerd.ts";
 import { bootId, canLowerOomScore, canOverlay, hasApparmor } from "./host-facts.ts";
 import { importDirectory, importImages } from "./images.ts";
 import { type RuntimePaths, runtimePaths } from "./paths.ts";
-import { type BundleAsset, unpackBundle } from "./unpack.ts";
+import { type BundleAsset, type UnpackArchive, unpackBundle } from "./unpack.ts";
 
 export interface ContainerRuntimeOptions {
   readonly dataDir: string;
   /** The node components (cmd/assets.ts). */
   readonly asset: BundleAsset;
+  /** Default: this process does it. */
+  readonly unpack?: UnpackArchive;
   /** Where the CNI configuration is looked for. Default: <agent>/etc/cni/net.d. */
   readonly cniConfDir?: string;
   /** Where CNI plugins of other software may be. Default: /opt/cni/bin. */
@@ -108,7 +110,7 @@ export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts
   return {
     name: "container-runtime", paths, socketPath: paths.socket, binDir: paths.binDir, cniBinDir: paths.cniBinDir, cniConfDir, searchPath,
     async run(signal, ready) {
-      await unpackBundle({ asset, agentDir: paths.agent, log });
+      await unpackBundle({ asset, agentDir: paths.agent, log, unpack: options.unpack });
       const config = prepare();
       const env = { ...environment, PATH: searchPath };
       const fingerprint = createHash("sha256").update(JSON.stringify([asset.hash, config, env])).digest("hex");

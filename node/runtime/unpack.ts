@@ -18,8 +18,11 @@ export interface BundleAsset {
   readonly hash: string;
 }
 
-/** The directory the components are in. */
-export async function unpackBundle({ asset, agentDir, log }: { asset: BundleAsset; agentDir: string; log: Log }): Promise<string> {
+/** Makes `directory`, and in it what the archive holds, on disk. */
+export type UnpackArchive = (archive: string, directory: string) => Promise<void>;
+
+/** The directory the components are in. `unpack`: who does the work, if not this process. */
+export async function unpackBundle({ asset, agentDir, log, unpack = unpackArchive }: { asset: BundleAsset; agentDir: string; log: Log; unpack?: UnpackArchive | undefined }): Promise<string> {
   const name = `bin-${asset.hash}`;
   const directory = join(agentDir, name);
   await mkdir(agentDir, { recursive: true });
@@ -39,7 +42,7 @@ export async function unpackBundle({ asset, agentDir, log }: { asset: BundleAsse
   return directory;
 }
 
-async function unpack(archive: string, directory: string): Promise<void> {
+export async function unpackArchive(archive: string, directory: string): Promise<void> {
   const compressed = Readable.fromWeb(Bun.file(archive).stream() as never);
   const decompressed = compressed.on("error", (error) => decompressed.destroy(error)).pipe(createZstdDecompress());
   const directories = new Set<string>([directory]);

@@ -41,10 +41,10 @@ async function start(part: Runnable): Promise<{ stop(): Promise<void> }> {
   return one;
 }
 
-async function startServer({ port = 0, serverId = "server-1", clock = systemClock } = {}) {
+async function startServer({ port = 0, serverId = "server-1", serverCount = 1, clock = systemClock } = {}) {
   const metrics = metricsRegistry();
   const tunnel: TunnelServer = tunnelServer({
-    serverId, serverCount: () => 1, stopping: () => https.stopping, clock, random: systemRandom, log: silentLog, metrics,
+    serverId, serverCount: () => serverCount, stopping: () => https.stopping, clock, random: systemRandom, log: silentLog, metrics,
     async authenticate(_request, { peerCertificate }) {
       const { CN = "" } = peerCertificate?.subject ?? {};
       if (peerCertificate?.authorized !== true || !CN.startsWith("system:node:")) throw new GrpcError("permission-denied", `${CN}: no node`);
@@ -230,6 +230,23 @@ test("two addresses of one server get one tunnel, and the second takes over from
   await eventually(() => agent.connected().length === 1);
 });
 
+test("several servers behind one address: there is a stream to each, and again after one has come back", async () => {
+  const servers = await Promise.all(["server-1", "server-2", "server-3"].map((serverId) => startServer({ serverId, serverCount: 3 })));
+  let turn = 0;
+  const balancer = await listen((near) => {
+    const far = connect(servers[turn++ % 3]!.port, "127.0.0.1").on("error", () => void near.destroy());
+    near.on("error", () => undefined).on("close", () => void far.destroy()).pipe(far).pipe(near);
+  });
+  const quick: Clock = { ...systemClock, sleep: (ms, until) => systemClock.sleep(ms / 50, until), every: (ms, until) => systemClock.every(ms === 20_000 ? ms : ms / 50, until) };
+  const agent = agentOf([`https://127.0.0.1:${balancer}`], { clock: quick });
+  await start(agent);
+  const reached = () => servers.filter(({ tunnel }) => tunnel.sessionOf("node-1")).length;
+  await eventually(() => reached() === 3);
+  servers[1]!.tunnel.sessionOf("node-1")!.destroy();
+  await eventually(() => reached() === 3);
+  await eventually(() => agent.connected().length === 3);
+});
+
 test("when the way between them falls silent, both ends notice", async () => {
   const hundredfold: Clock = {
     ...systemClock, sleep: (ms, until) => systemClock.sleep(ms / 100, until), after: (ms, work) => systemClock.after(ms / 100, work), every: (ms, until) => systemClock.every(ms / 100, until),
@@ -264,6 +281,17 @@ test("an agent that stops says so, and takes its connections with it", async () 
   expect(connection.destroyed).toBe(false);
   await stopped;
   await eventually(() => connection.destroyed && tunnel.sessionOf("node-1") === undefined);
+});
+
+test("a node that is no node any more loses its tunnel, and what goes through it", async () => {
+  const { tunnel, dial, agent } = await startBoth((socket) => void socket.write("x"));
+  const connection = await dial();
+  const cut = new Promise<Error>((resolve) => connection.on("error", resolve));
+  tunnel.disconnect("node-2", "the node was deleted");
+  expect(tunnel.sessionOf("node-1")).toBeDefined();
+  tunnel.disconnect("node-1", "the node was deleted");
+  expect([(await cut).message, tunnel.sessionOf("node-1")]).toEqual(["the tunnel was closed", undefined]);
+  await eventually(() => agent.connected().length === 0);
 });
 
 test("a dial nobody waits for any more leaves nothing behind", async () => {

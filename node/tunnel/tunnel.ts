@@ -5,10 +5,12 @@
  *   runAll([…, agent], signal)
  *
  * A stream that breaks is opened again, after a time that grows and is never quite the same, so that many nodes do not come back at once. A server that falls silent is
- * noticed by an unanswered ping. Two addresses of the same server get one stream.
+ * noticed by an unanswered ping.
+ *
+ * Servers say who they are and how many there are. Two addresses of one server get one stream; an address behind which there are several servers (a load balancer) is
+ * dialled until there is a stream to as many as there are. A server that came later, to be reached in no other way, is found when a stream is next opened.
  */
 import type * as http2 from "node:http2";
-import { aborted } from "../../core/lifecycle/aborted.ts";
 import { backoffMs } from "../../core/lifecycle/backoff.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
@@ -43,9 +45,11 @@ export interface TunnelAgent extends Runnable {
   connected(): readonly string[];
 }
 
-const SERVERS_CHECK_MS = 10_000;
+const SERVERS_CHECK_MS = 3_000;
 /** Source: pkg/agent/clientset.go syncInterval and its cap. */
 const RETRY = { minMs: 500, maxMs: 10_000 };
+/** A server that was met again where another one should be: tried again after so long. */
+const MET_AGAIN = { minMs: 1_000, maxMs: 30_000 };
 /** A stream that held this long was no failure to open one. */
 const HELD_MS = 10_000;
 /** NATs forget connections that are silent for some minutes, often after 5, some after 30 s. */
@@ -57,14 +61,16 @@ const DRAIN_CHECK_MS = 50;
 
 export function tunnelAgent(options: TunnelAgentOptions): TunnelAgent {
   const { clock, random, log } = options;
-  const open = new Map<string, { readonly serverId: string; readonly session: AgentSession; readonly closed: Promise<unknown> }>(); // by address
-  const count = agentMetrics(options.metrics, open, options.servers);
+  const open = new Set<Held>();
+  let serverCount = 1; // as one of them said last
+  const count = agentMetrics(options.metrics, open, () => Math.max(serverCount, options.servers().length));
 
-  async function keepOpen(server: string, signal: AbortSignal): Promise<void> {
+  async function keepOpen(keeper: Keeper): Promise<void> {
+    const { server, signal } = keeper;
     for (let failures = 0; !signal.aborted; ) {
       const startMs = clock.uptimeMs();
       try {
-        await hold(server, signal);
+        await hold(keeper);
         failures = clock.uptimeMs() - startMs >= HELD_MS ? 1 : failures + 1;
       } catch (error) {
         failures++;
@@ -75,21 +81,24 @@ export function tunnelAgent(options: TunnelAgentOptions): TunnelAgent {
   }
 
   /** One stream, from its opening to its end. */
-  async function hold(server: string, signal: AbortSignal): Promise<void> {
-    const { session: http2, stream, serverId, peerWindowBytes } = await openStream({
+  async function hold(keeper: Keeper): Promise<void> {
+    const { server, signal } = keeper;
+    const { session: http2, stream, serverId, peerWindowBytes, ...told } = await openStream({
       server, credentials: options.credentials(), agentId: options.nodeName, identifiers: options.identifiers, windowBytes: (options.windows ?? WINDOW_LIMITS).initialBytes, clock, signal,
     });
-    const other = [...open.values()].find((one) => one.serverId === serverId);
-    if (other) { // another address of the same server: until that one fails
+    serverCount = told.serverCount;
+    const other = [...open].find((one) => one.serverId === serverId);
+    if (other) {
       http2.destroy();
-      await Promise.race([other.closed, aborted(signal)]);
-      return;
+      return await waitBehind(other, keeper);
     }
+    keeper.met = 0;
     const closed = Promise.withResolvers<Error | undefined>();
     let farewell: Error | undefined;
     stream.on("trailers", (trailers) => { farewell = grpcErrorOf(trailers); });
     const session = new AgentSession({ ...options, stream, peerWindowBytes, onDial: count, onClose: closed.resolve });
-    open.set(server, { serverId, session, closed: closed.promise });
+    const held: Held = { keeper, serverId, session, closed: closed.promise };
+    open.add(held);
     log.info("the tunnel to the server is open", { server, serverId, credit: peerWindowBytes !== undefined });
     const ended = new AbortController();
     void keepAlive(http2, { clock, signal: ended.signal });
@@ -97,36 +106,65 @@ export function tunnelAgent(options: TunnelAgentOptions): TunnelAgent {
     signal.addEventListener("abort", leave, { once: true });
     if (signal.aborted) leave();
     const error = (await closed.promise) ?? farewell;
-    open.delete(server);
+    open.delete(held);
     ended.abort();
     signal.removeEventListener("abort", leave);
     http2.destroy();
     log.info("the tunnel to the server is closed", { server, ...(error ? { error } : {}) });
   }
 
+  /** There is a stream to that server already: until it fails or, while there are servers without one, until it is time to see whether the address leads to another now. */
+  async function waitBehind(other: Held, keeper: Keeper): Promise<void> {
+    keeper.met++;
+    const over = new AbortController();
+    const signal = AbortSignal.any([keeper.signal, over.signal]);
+    void other.closed.then(() => over.abort());
+    do await clock.sleep(backoffMs(keeper.met, MET_AGAIN) * (0.5 + random.next()), signal); while (!signal.aborted && open.size >= serverCount);
+  }
+
+  /** One keeper an address; one more where all have a stream while there are servers without. */
+  function adjust(keepers: Set<Keeper>, begin: (server: string) => Keeper): void {
+    const servers = new Set(options.servers());
+    const isOpen = (keeper: Keeper): boolean => [...open].some((held) => held.keeper === keeper);
+    const drop = (keeper: Keeper): void => { keepers.delete(keeper); keeper.stop.abort(); };
+    for (const keeper of keepers) if (!servers.has(keeper.server)) drop(keeper);
+    for (const server of servers) {
+      const own = [...keepers].filter((keeper) => keeper.server === server);
+      const idle = own.filter((keeper) => !isOpen(keeper));
+      if (own.length === 0 || (idle.length === 0 && open.size < serverCount)) keepers.add(begin(server));
+      else if (open.size >= serverCount) for (const keeper of idle.slice(own.length === idle.length ? 1 : 0)) drop(keeper);
+    }
+  }
+
   return {
     name: "tunnel",
-    connected: () => [...open.keys()],
+    connected: () => [...open].map(({ keeper: { server } }) => server),
     async run(signal, ready) {
       ready(); // servers may be away for long
-      const kept = new Map<string, { readonly stop: AbortController; readonly ended: Promise<void> }>();
-      for await (const _ of clock.every(SERVERS_CHECK_MS, signal)) {
-        const servers = new Set(options.servers());
-        for (const [server, { stop }] of kept) {
-          if (servers.has(server)) continue;
-          kept.delete(server);
-          stop.abort();
-        }
-        for (const server of servers) {
-          if (kept.has(server)) continue;
-          const stop = new AbortController();
-          kept.set(server, { stop, ended: keepOpen(server, AbortSignal.any([signal, stop.signal])) });
-        }
-      }
-      await Promise.all([...kept.values()].map(({ ended }) => ended));
+      const keepers = new Set<Keeper>(), ended = new Set<Promise<void>>();
+      const begin = (server: string): Keeper => {
+        const stop = new AbortController();
+        const keeper: Keeper = { server, stop, signal: AbortSignal.any([signal, stop.signal]), met: 0 };
+        const life = keepOpen(keeper).finally(() => ended.delete(life));
+        ended.add(life);
+        return keeper;
+      };
+      for await (const _ of clock.every(SERVERS_CHECK_MS, signal)) adjust(keepers, begin);
+      await Promise.all(ended);
     },
   };
 }
+
+/** Who sees to a stream by way of one address. */
+interface Keeper {
+  readonly server: string;
+  readonly stop: AbortController;
+  readonly signal: AbortSignal;
+  /** How often in a row a server was there that has a stream already. */
+  met: number;
+}
+
+interface Held { readonly keeper: Keeper; readonly serverId: string; readonly session: AgentSession; readonly closed: Promise<unknown> }
 
 /** A server that does not answer is gone, whatever the kernel still believes. */
 async function keepAlive(session: http2.ClientHttp2Session, { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal }): Promise<void> {
@@ -145,13 +183,13 @@ async function drain(session: AgentSession, clock: Clock, ended: AbortSignal): P
 }
 
 /** Source: pkg/agent/metrics/metrics.go, the names of those we have. */
-function agentMetrics(metrics: Metrics, open: ReadonlyMap<string, { readonly session: AgentSession }>, servers: () => readonly string[]): (result: "connected" | "not-allowed" | "failed", durationMs: number) => void {
+function agentMetrics(metrics: Metrics, open: ReadonlySet<Held>, serverCount: () => number): (result: "connected" | "not-allowed" | "failed", durationMs: number) => void {
   const name = (text: string): string => `konnectivity_network_proxy_agent_${text}`;
   const duration = metrics.histogram(name("dial_duration_seconds"), "Latency of dial to the remote endpoint in seconds", [0.005, 0.025, 0.1, 0.5, 2.5, 10, 30]);
   const failures = metrics.counter(name("endpoint_dial_failure_total"), "Number of failures dialing the remote endpoint, by reason (example: timeout).");
   metrics.gaugeFrom(name("open_server_connections"), "Current number of open server connections.", () => [[{}, open.size]]);
-  metrics.gaugeFrom(name("known_server_count"), "Current number of servers agent is trying to connect to.", () => [[{}, servers().length]]);
-  metrics.gaugeFrom(name("open_endpoint_connections"), "Current number of open endpoint connections.", () => [[{}, [...open.values()].reduce((sum, { session }) => sum + session.connectionCount, 0)]]);
+  metrics.gaugeFrom(name("known_server_count"), "Current number of servers agent is trying to connect to.", () => [[{}, serverCount()]]);
+  metrics.gaugeFrom(name("open_endpoint_connections"), "Current number of open endpoint connections.", () => [[{}, [...open].reduce((sum, { session }) => sum + session.connectionCount, 0)]]);
   return (result, durationMs) => {
     if (result === "connected") duration.observe(durationMs / 1000);
     else failures.inc({ reason: result === "not-allowed" ? "not_allowed" : "unknown" });

@@ -1,7 +1,7 @@
 /**
  * What a small node costs: `bun test/bench/first-day.ts [idle seconds]` on the compiled binary, on a machine made of namespaces.
  *
- * Prints: exec to /readyz, exec to node Ready (first start and later ones), apply of a pod to Running; then, idle: memory (PSS) of coracle and of containerd,
+ * Prints: exec to /readyz, exec to node Ready (first start and later ones), memory soon after each start, apply of a pod to Running; then, idle: memory (PSS) of coracle and of containerd,
  * CPU of both, and bytes written to disk by both. Memory is also given as a share of what upstream's eight processes use on such a machine (785 MB).
  */
 import { readFileSync } from "node:fs";
@@ -44,6 +44,8 @@ async function starts(label: string): Promise<void> {
   const readyz = performance.now() - begin;
   await until(async () => (await host.sh(`${host.binary} kubectl get nodes --no-headers`)).includes(" Ready "));
   console.log(`${label}: readyz ${readyz.toFixed(0)} ms, node Ready ${(performance.now() - begin).toFixed(0)} ms (of it ${(spawned - begin).toFixed(0)} ms are the harness')`);
+  await Bun.sleep(5_000);
+  console.log(`${label}: coracle ${pssMb(processes("coracle", host)[0]!).toFixed(0)} MB (PSS) 5 s later`);
 }
 await starts("first start");
 await host.kill("TERM");

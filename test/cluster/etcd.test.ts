@@ -1,4 +1,7 @@
-/** Two servers on one etcd, on the compiled binary: what one is told the other knows; one leads; when it is killed the other takes over and nothing that was acknowledged is missing. */
+/**
+ * Two servers on one etcd, on the compiled binary: what one is told the other knows; one leads; when it is killed the other takes over and nothing that was acknowledged is
+ * missing. An agent that neither can dial joins one of them, has a tunnel to both, and goes on by way of the other.
+ */
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { testPki } from "../certificates.ts";
@@ -6,17 +9,19 @@ import { etcdDirectory } from "../etcd.ts";
 import { eventually, Host, switchDown } from "./host.ts";
 
 const TOKEN = "the-cluster-token";
-const [FIRST, SECOND] = ["172.30.0.51", "172.30.0.52"];
+const IMAGES = process.env["TEST_IMAGES"] ?? join(import.meta.dirname, "../../dist/test-images");
+const [FIRST, SECOND, LIMB] = ["172.30.0.51", "172.30.0.52", "172.30.0.53"];
 const ETCD = `https://${SECOND}:2379`;
 const NOBODY = `https://${SECOND}:2399`; // the first endpoint does not answer
 let first: Host;
 let second: Host;
+let limb: Host;
 /** Flags of every server: over TLS, with a client certificate. */
 let datastore: (host: Host) => string[];
 
 beforeAll(async () => {
-  const [directory, { dir }, ...hosts] = await Promise.all([etcdDirectory(), testPki([SECOND]), Host.up("etcd-a", FIRST), Host.up("etcd-b", SECOND)]);
-  [first, second] = hosts as [Host, Host];
+  const [directory, { dir }, ...hosts] = await Promise.all([etcdDirectory(), testPki([SECOND]), Host.up("etcd-a", FIRST), Host.up("etcd-b", SECOND), Host.up("etcd-n", LIMB)]);
+  [first, second, limb] = hosts as [Host, Host, Host];
   const bring = (host: Host, name: string): string => host.bring(join(dir, name));
   const [etcd, data] = [second.bring(join(directory, "etcd")), join(second.directory, "etcd-data")];
   const tls = `--cert-file ${bring(second, "serving-kube-apiserver.crt")} --key-file ${bring(second, "serving-kube-apiserver.key")} --trusted-ca-file ${bring(second, "client-ca.crt")} --client-cert-auth`;
@@ -31,7 +36,7 @@ beforeAll(async () => {
   await eventually("the second server is ready", async () => (await second.kubectl("get", "--raw", "/readyz")) === "ok");
 }, 120_000);
 afterAll(async () => {
-  await Promise.all([first?.[Symbol.asyncDispose](), second?.[Symbol.asyncDispose]()]);
+  await Promise.all([first, second, limb].map((host) => host?.[Symbol.asyncDispose]()));
   await switchDown();
 });
 
@@ -65,6 +70,35 @@ test("the endpoints of the API are both servers; controllers and scheduler run o
   expect((await second.kubectl("get", "nodes", "-o", "name")).trim()).toBe("node/etcd-a");
 });
 
+const POD = `
+apiVersion: v1
+kind: Pod
+metadata: {name: far}
+spec:
+  nodeName: etcd-n
+  terminationGracePeriodSeconds: 0
+  containers:
+  - {name: far, image: "busybox:1", imagePullPolicy: IfNotPresent, command: [sh, -c, "echo here; exec sleep 100000"]}
+`;
+const isReady = async (host: Host): Promise<boolean> => / Ready /.test(await host.kubectl("get", "node", "etcd-n", "--no-headers"));
+const speaksThrough = async (host: Host): Promise<boolean> =>
+  (await host.kubectl("logs", "far", "--request-timeout=4s")) === "here\n" && (await host.kubectl("exec", "far", "--request-timeout=4s", "--", "hostname")) === "far\n";
+
+test("an agent that no server can dial joins one, and logs and exec reach it through both", async () => {
+  await limb.startAgent("--server", `https://${FIRST}:6443`, "--token", TOKEN);
+  await eventually("the agent is Ready", () => isReady(second));
+  await limb.ok([join(limb.dataDir, "agent/current/bin/nft"), "add table inet wall; add chain inet wall in { type filter hook input priority 0; }; add rule inet wall in iifname eth0 tcp flags & (syn | ack) == syn drop"]);
+  await limb.ok([limb.binary, "images", "import", limb.bring(join(IMAGES, "busybox.tar"))]);
+  await second.apply(POD);
+  await second.kubectl("wait", "--for=condition=Ready", "pod/far", "--timeout=60s");
+  for (const server of [first, second]) {
+    expect((await server.run(["curl", "-sk", "-m", "1", `https://${LIMB}:10250/healthz`])).code).toBe(28);
+    await eventually("logs and exec work through this server", () => speaksThrough(server));
+  }
+  const open = await limb.sh(`grep -c "the tunnel to the server is open" ${limb.directory}/coracle.log`);
+  expect(Number(open)).toBe(2);
+});
+
 test("the leader is killed: what it acknowledged is there, the other takes over within the lease's time", async () => {
   await second.kubectl("create", "deployment", "web", "--image=busybox:1", "--replicas=2");
   await eventually("the pods are placed", async () => (await second.kubectl("get", "pods", "-l", "app=web", "-o", "jsonpath={.items[*].spec.nodeName}")).split(" ").length === 2);
@@ -89,9 +123,22 @@ test("the leader is killed: what it acknowledged is there, the other takes over 
   await eventually("the dead server is no endpoint any more", async () => (await servers(second)) === SECOND, 40_000);
 });
 
+test("the agent, whose server that was, goes on by way of the other: its node stayed Ready", async () => {
+  expect(await isReady(second)).toBe(true);
+  expect(await speaksThrough(second)).toBe(true);
+  await limb.sh(`kill -TERM $(cat ${limb.directory}/coracle.pid); while [ -d /proc/$(cat ${limb.directory}/coracle.pid) ]; do sleep 0.05; done`);
+  await limb.startAgent("--server", `https://${FIRST}:6443`); // is away for good, as far as it knows
+  await eventually("it finds the other server again, and its tunnel", () => speaksThrough(second));
+  await eventually("renews its lease", async () => {
+    const renewed = await second.kubectl("-n", "kube-node-lease", "get", "lease", "etcd-n", "-o", "jsonpath={.spec.renewTime}");
+    return Date.now() - Date.parse(renewed) < 5_000;
+  });
+});
+
 test("the server comes back and follows; one that leaves in order hands over at once", async () => {
   await first.start(...datastore(first), "--token", TOKEN);
   await eventually("both are endpoints again", async () => (await servers(second)) === `${FIRST} ${SECOND}`);
+  await eventually("the agent has a tunnel to it again", () => speaksThrough(first));
   expect(await holder(first, "kube-controller-manager")).toBe("etcd-b");
   const stoppedMs = performance.now();
   await second.kill("TERM");

@@ -188,3 +188,39 @@ test("the server comes back, and nothing is rebuilt", async () => {
   await eventually("a pod of the agent ends", async () => (await containers(a)).length === 2);
   await Promise.all([reaches(a, b), reaches(b, a)]);
 });
+
+/** All three start again, so that agents read the cluster's settings anew; pods stay. */
+async function changeOverlay(overlay: string): Promise<void> {
+  await Promise.all([boss, a, b].map((host) => host.kill("TERM")));
+  await boss.start("--overlay", overlay);
+  await eventually("the server is ready", async () => (await boss.kubectl("get", "--raw", "/readyz")) === "ok");
+  await Promise.all([a, b].map((host) => host.startAgent("--server", SERVER)));
+}
+const routes = async (host: Host): Promise<string[]> => (await host.ok(["ip", "-4", "route", "show", "root", "10.42.0.0/16"])).trim().split("\n").filter((line) => !line.includes("dev cni0")).map((line) => line.replace(/ +$/, "").replace(/ proto \S+/, "")).sort();
+const podCidr = async (host: Host): Promise<string> => (await boss.kubectl("get", "node", host.name, "-o", "jsonpath={.spec.podCIDR}")).trim();
+const hasTunnel = async (host: Host): Promise<boolean> => (await host.run(["ip", "link", "show", "coracle-vxlan"])).code === 0;
+
+test("a running cluster changes from vxlan to host-gw, to none, and back; no container is restarted", async () => {
+  const before = await Promise.all([a, b].map(containers));
+  const cidrs = await Promise.all([boss, a, b].map(podCidr));
+  const others = (host: Host) => [boss, a, b].flatMap((one, i) => (one === host ? [] : [`${cidrs[i]} via ${one.address} dev eth0`])).sort();
+  expect(await Promise.all([boss, a, b].map(hasTunnel))).toEqual([true, true, true]);
+
+  await changeOverlay("host-gw");
+  for (const host of [boss, a, b]) await eventually(`${host.name} has routes by way of the other nodes, and no tunnel`, async () => (await routes(host)).join() === others(host).join() && !(await hasTunnel(host)));
+  await Promise.all([reaches(a, b), reaches(b, a)]);
+  for (const from of [boss, a, b]) expect(await page(from, `http://${a.address}:30082/`)).toBe("hello open-sesame");
+
+  await changeOverlay("none");
+  for (const host of [boss, a, b]) await eventually(`${host.name} has nothing of ours`, async () => (await routes(host)).length === 0 && !(await hasTunnel(host)));
+  expect((await boss.run(["curl", "-sS", "-m", "2", `http://${boss.address}:30082/`])).code).not.toBe(0);
+  for (const host of [boss, a, b]) for (const route of others(host)) await host.sh(`ip route add ${route}`); // somebody else's business: the test's
+  await Promise.all([reaches(a, b), reaches(b, a)]);
+  for (const host of [boss, a, b]) expect(await routes(host)).toEqual(others(host));
+
+  for (const host of [boss, a, b]) for (const route of others(host)) await host.sh(`ip route del ${route}`);
+  await changeOverlay("vxlan");
+  await Promise.all([reaches(a, b), reaches(b, a)]);
+  expect(await Promise.all([boss, a, b].map(hasTunnel))).toEqual([true, true, true]);
+  expect(await Promise.all([a, b].map(containers))).toEqual(before);
+});

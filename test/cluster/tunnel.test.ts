@@ -189,3 +189,10 @@ test("after the server's restart, and after the agent's, it is all there again",
     console.log(`logs through the tunnel ${((performance.now() - startMs) / 1000).toFixed(1)} s after the restart of ${host.name}`);
   }
 });
+
+test("a Node that is deleted loses its tunnel; it gets one again once the machine has registered anew", async () => {
+  await boss.kubectl("delete", "node", "far");
+  await eventually("the tunnel is closed", async () => boss.log().includes("the node was deleted"));
+  await eventually("it is a node again", async () => / Ready /.test(await boss.kubectl("get", "node", "far", "--no-headers")));
+  await eventually("and can be reached", async () => (await boss.kubectl("get", "--raw", "/api/v1/nodes/far/proxy/healthz")) === "ok");
+});
