@@ -5,8 +5,10 @@
  *   then, as clients of the handler: bootstrap objects, controllers, scheduler
  */
 import type { KeyObject } from "node:crypto";
+import { dirname, resolve } from "node:path";
 import { admissionChain } from "../core/admission/chain.ts";
-import { admissionPlugins } from "../core/admission/plugins.ts";
+import { admissionConfiguration } from "../core/admission/configuration.ts";
+import { type AdmissionDeps, admissionPlugins } from "../core/admission/plugins.ts";
 import { mutatingWebhooks, validatingWebhooks } from "../core/admission/webhook/webhook.ts";
 import type { Descriptions } from "../core/api/openapi/schema.ts";
 import type { UserInfo } from "../core/api/request/user.ts";
@@ -78,8 +80,9 @@ import { ensureJoinObjects } from "../core/server/join-objects.ts";
 import { specialHandlers } from "../core/server/special/special.ts";
 import { VERBS } from "../core/server/verbs/all.ts";
 import type { Store } from "../storage/store.ts";
+import { type ApiServerArgs, apiServerArgs } from "./apiserver-args.ts";
 import { buildInfo, descriptionsPath } from "./assets.ts";
-import { ConfigError } from "./config/config.ts";
+import { fromFile, requiredText } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
 import { criticalSettings, sharedSettings } from "./cluster-settings.ts";
 import { openDatastore } from "./datastore.ts";
@@ -89,6 +92,7 @@ import type { Paths } from "./paths.ts";
 import { shareKeys } from "./shared-keys.ts";
 import { clusterSecret, clusterToken, givenToken } from "./token-file.ts";
 import { serverTunnel } from "./tunnel.ts";
+import { ingressSecrets } from "./ingress-secrets.ts";
 import { gitVersion, versionInfo } from "./version.ts";
 import type { ReservedPort } from "../core/controllers/servicelb/plan.ts";
 import { VXLAN_PORT } from "../node/network/vxlan.ts";
@@ -131,6 +135,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const url = `https://${advertise.address.includes(":") ? `[${advertise.address}]` : advertise.address}:${advertise.port}`;
   const apiAudiences = [`${ISSUER_PATH}.${settings.clusterDomain}`];
   const issuer = apiAudiences[0]!;
+  const args = apiServerArgs(settings.kubeApiserverArg);
 
   const { store, isShared, trouble } = await openDatastore({ settings, path: paths.store, clock, log, signal });
   const given = givenToken(settings);
@@ -177,7 +182,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const authorizer = authorizerUnion([
     superuserAuthorizer,
     nodeAuthorizer({
-      pods: informers.of(refs.PODS), persistentVolumes: informers.of(refs.PERSISTENT_VOLUMES), volumeAttachments: informers.of(refs.VOLUME_ATTACHMENTS), resourceSlices: informers.of(refs.RESOURCE_SLICES),
+      pods: informers.of(refs.PODS), persistentVolumes: informers.of(refs.PERSISTENT_VOLUMES), volumeAttachments: informers.of(refs.VOLUME_ATTACHMENTS), resourceSlices: informers.of(refs.RESOURCE_SLICES), servesWith: ingressSecrets(informers),
       nodeRules: policy.clusterRoles.find(({ metadata }) => metadata.name === "system:node")?.rules ?? [],
     }),
     rbacAuthorizer(resolver),
@@ -225,7 +230,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     admission: admissionChain(admissionPlugins({
       informers, client: loopbackClient(), authorizer, escalationGuard: escalationGuard(authorizer, resolver), clock, random, webhooks: [mutatingWebhooks(webhooks), validatingWebhooks(webhooks)],
       resourcesOf: ({ group, version, kind }) => registry.rows().filter((row) => row.group === group && row.version === version && row.kind === kind),
-      ...pluginSettings(settings.kubeApiserverArg),
+      metrics, ...admissionSettings(args),
     })),
     paths: [
       healthPaths(checks), versionPath(versionInfo()), metricsPath(metrics), discoveryPaths(registry, `${advertise.address}:${advertise.port}`, aggregation),
@@ -264,7 +269,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     log: log.with({ part: "controllers" }),
     rootCa: () => pki.authority("server-ca").bundlePem,
     nodeIpam: { clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(",") },
-    approveServing: true, localStorage: enabled("local-storage"), serviceLb: enabled("servicelb") ? { reserved: reservedPorts(settings) } : undefined,
+    approveServing: true, localStorage: enabled("local-storage"), ingress: enabled("ingress"), serviceLb: enabled("servicelb") ? { reserved: reservedPorts(settings) } : undefined,
     tokenFor: ({ metadata: { name, namespace = "", uid } }, secret) => signJwt(encodeLegacyClaims({ namespace, secretName: secret.metadata.name, serviceAccount: { name, uid } }), keys.signing),
     authorityFor: (signer) => (signer === "kubernetes.io/kubelet-serving" ? pki.authority("server-ca") : signer.startsWith("kubernetes.io/kube-apiserver-client") ? pki.authority("client-ca") : undefined),
   }) : []), ...(enabled("dns") ? [dnsEndpoints({ client: loopbackClient(), informers, clock, log: log.with({ part: "dns" }) })] : [])]);
@@ -284,7 +289,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
         const client = loopbackClient();
         await ensureBootstrapPolicy(client, { signal, log });
         await ensureBootstrapObjects(client, {
-          serviceCidrs: settings.serviceCidr.split(","), apiServiceIp, apiServicePort: 443, apiServerPort: advertise.port, clusterDns: settings.clusterDns, localStorage: enabled("local-storage") && enabled("controllers"),
+          serviceCidrs: settings.serviceCidr.split(","), apiServiceIp, apiServicePort: 443, apiServerPort: advertise.port, clusterDns: settings.clusterDns, localStorage: enabled("local-storage") && enabled("controllers"), ingress: enabled("ingress") && enabled("controllers"),
           clientCa: pki.authority("client-ca").bundlePem, requestHeaderCa: pki.authority("request-header-ca").bundlePem,
         }, signal);
         await ensureJoinObjects(client, { server: url, serverCa: pki.authority("server-ca").bundlePem, clientCa: pki.authority("client-ca").bundlePem, settings: sharedSettings(settings) }, signal);
@@ -305,12 +310,14 @@ function reservedPorts({ httpsListenPort, kubeletPort }: Settings): ReservedPort
   return [{ protocol: "TCP", port: httpsListenPort, why: "the API server's" }, { protocol: "TCP", port: kubeletPort, why: "the kubelet's" }, { protocol: "UDP", port: VXLAN_PORT, why: "the pod network's" }];
 }
 
-/** --kube-apiserver-arg enable-admission-plugins=A,B and disable-admission-plugins=C. */
-function pluginSettings(args: readonly string[]): { enabled: string[]; disabled: string[] } {
-  const listed = (name: string): string[] => args.filter((text) => text.replace(/^--/, "").startsWith(`${name}=`)).flatMap((text) => text.slice(text.indexOf("=") + 1).split(","));
-  for (const text of args)
-    if (!/^(--)?(enable|disable)-admission-plugins=/.test(text)) throw new ConfigError(`--kube-apiserver-arg ${text}: not a setting we have; there are enable-admission-plugins, disable-admission-plugins`);
-  return { enabled: listed("enable-admission-plugins"), disabled: listed("disable-admission-plugins") };
+function admissionSettings(args: ApiServerArgs): Partial<AdmissionDeps> {
+  const [notReadySeconds, unreachableSeconds] = [args.integer("default-not-ready-toleration-seconds"), args.integer("default-unreachable-toleration-seconds")];
+  const file = args.text("admission-control-config-file");
+  return {
+    enabled: args.list("enable-admission-plugins"), disabled: args.list("disable-admission-plugins"),
+    tolerationSeconds: { ...(notReadySeconds === undefined ? {} : { notReadySeconds }), ...(unreachableSeconds === undefined ? {} : { unreachableSeconds }) },
+    ...(file === undefined ? {} : { configurations: fromFile("admission-control-config-file", file, (text) => admissionConfiguration(text, (path) => requiredText(resolve(dirname(file), path)))) }),
+  };
 }
 
 /** A part that does one thing at the start. */

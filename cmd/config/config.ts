@@ -118,6 +118,23 @@ export function readText(path: string): string | undefined {
   }
 }
 
+/** The text of a file that must be there. */
+export function requiredText(path: string): string {
+  const text = readText(path);
+  if (text === undefined) throw new ConfigError(`${path}: no such file`);
+  return text;
+}
+
+/** What a file given by a setting says. Throws ConfigError that names both. */
+export function fromFile<T>(setting: string, path: string, read: (text: string) => T): T {
+  const text = requiredText(path);
+  try {
+    return read(text);
+  } catch (cause) {
+    throw new ConfigError(`--${setting} ${path}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+  }
+}
+
 export function helpOf(command: "server" | "agent" | "simulate"): string {
   const rows = (FLAGS as readonly Flag[]).filter((flag) => flag.commands.includes(command)).map((flag) => {
     const value = flag.type === "boolean" ? "" : flag.type === "list" ? " VALUE…" : " VALUE";

@@ -7,6 +7,7 @@ import type { CertificateSigningRequest } from "../api/gen/certificates.v1.ts";
 import { goQuote } from "../api/meta/go-quote.ts";
 import { GROUP_MASTERS, type UserInfo } from "../api/request/user.ts";
 import type { Authorizer } from "../authz/authorizer.ts";
+import { onlyForGarbageCollection } from "../authz/escalation.ts";
 import { parseCertificateRequest } from "../pki/certificate-request.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./plugin.ts";
 import { isResource, refusal, sameValue } from "./refuse.ts";
@@ -39,8 +40,21 @@ export function certificateSigning(authorizer: Authorizer): AdmissionPlugin {
   };
 }
 
+/** Who publishes what a signer's certificates are verified with must be trusted to speak for it. */
+export function clusterTrustBundleAttest(authorizer: Authorizer): AdmissionPlugin {
+  return {
+    name: "ClusterTrustBundleAttest",
+    handles: (request) => (request.operation === "CREATE" || request.operation === "UPDATE") && isResource(request, "clustertrustbundles.certificates.k8s.io"),
+    async validate(request) {
+      const { signerName = "" } = (request.object as unknown as { spec?: { signerName?: string } }).spec ?? {};
+      if (signerName === "" || (request.oldObject && onlyForGarbageCollection(request.object!, request.oldObject))) return;
+      if (!await mayFor(authorizer, "attest", request.user, signerName)) throw refusal(request, `user not permitted to attest for signerName ${goQuote(signerName)}`);
+    },
+  };
+}
+
 /** A permission for the signer itself, or for all of its domain ("example.com/*"). */
-async function mayFor(authorizer: Authorizer, verb: "approve" | "sign", user: UserInfo, signerName: string): Promise<boolean> {
+async function mayFor(authorizer: Authorizer, verb: "approve" | "sign" | "attest", user: UserInfo, signerName: string): Promise<boolean> {
   const domain = signerName.split("/", 1)[0]!;
   for (const name of [signerName, `${domain}/*`]) {
     const { decision } = await authorizer.authorize({ isResource: true, verb, group: "certificates.k8s.io", version: "*", resource: "signers", subresource: "", namespace: "", name, path: "", user });

@@ -182,11 +182,12 @@ describe("the chain", () => {
 
   test("upstream's order and defaults", () => {
     expect(admissionPlugins(deps).map(({ name }) => name)).toEqual([
-      "NamespaceLifecycle", "LimitRanger", "ServiceAccount", "NodeRestriction", "TaintNodesByCondition", "Priority", "DefaultTolerationSeconds", "DefaultStorageClass", "StorageObjectInUseProtection",
-      "PersistentVolumeClaimResize", "RuntimeClass", "CertificateApproval", "CertificateSigning", "CertificateSubjectRestriction", "DefaultIngressClass", "PodTopologyLabels", "PodResizeValidator", "ResourceQuota", "RBACEscalation",
+      "NamespaceLifecycle", "LimitRanger", "ServiceAccount", "NodeRestriction", "TaintNodesByCondition", "PodSecurity", "Priority", "DefaultTolerationSeconds", "DefaultStorageClass", "StorageObjectInUseProtection",
+      "PersistentVolumeClaimResize", "RuntimeClass", "CertificateApproval", "CertificateSigning", "ClusterTrustBundleAttest", "CertificateSubjectRestriction", "DefaultIngressClass", "PodTopologyLabels", "PodResizeValidator", "ResourceQuota", "RBACEscalation",
     ]);
     const changed = admissionPlugins({ ...deps, enabled: ["AlwaysPullImages"], disabled: ["Priority"] }).map(({ name }) => name);
     expect([changed.includes("AlwaysPullImages"), changed.includes("Priority")]).toEqual([true, false]);
+    expect(() => admissionPlugins({ ...deps, configurations: new Map([["EventRateLimit", { apiVersion: "v1", kind: "Configuration" }]]) })).toThrow("configuration of admission plugin EventRateLimit: no kind");
     expect(() => admissionPlugins({ ...deps, enabled: ["Typo"] })).toThrow("admission plugin Typo is not known");
   });
 

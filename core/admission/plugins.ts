@@ -5,8 +5,8 @@
  *
  * The webhooks stand in webhook/ and are given by the composition root, which knows how to reach them.
  *
- * Those of upstream's default set that are not here: PodSecurity and the CEL policies; PodGroupProtection, ClusterTrustBundleAttest, PodGroupWorkloadExists, JobValidation,
- * NodeDeclaredFeatureValidator, which act on resources or fields behind gates that are off.
+ * Those of upstream's default set that are not here: PodGroupProtection, PodGroupWorkloadExists, JobValidation, which act on resources or fields behind gates that are off;
+ * NodeDeclaredFeatureValidator, as all nodes here are of one version; ImagePolicyWebhook, which is off by default.
  *
  * Source: kubernetes v1.36 pkg/kubeapiserver/options/plugins.go
  */
@@ -23,19 +23,30 @@ import {
 } from "../client/resources.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Random } from "../lifecycle/random.ts";
+import type { Metrics } from "../observe/metrics.ts";
+import { alwaysAdmit, alwaysDeny } from "./always.ts";
 import { alwaysPullImages } from "./always-pull-images.ts";
-import { certificateApproval, certificateSigning, certificateSubjectRestriction } from "./certificates.ts";
+import { limitPodHardAntiAffinityTopology } from "./anti-affinity.ts";
+import { certificateApproval, certificateSigning, certificateSubjectRestriction, clusterTrustBundleAttest } from "./certificates.ts";
 import { defaultIngressClass } from "./default-ingress-class.ts";
 import { defaultTolerationSeconds, type DefaultTolerationSecondsOptions } from "./default-toleration-seconds.ts";
 import { denyServiceExternalIps } from "./deny-service-external-ips.ts";
+import { eventRateLimit, eventRateLimits } from "./event-rate-limit.ts";
+import { extendedResourceToleration } from "./extended-resource-toleration.ts";
 import { limitRanger } from "./limit-ranger.ts";
 import { namespaceLifecycle } from "./namespace-lifecycle.ts";
+import { namespaceAutoProvision, namespaceExists } from "./namespaces.ts";
 import { nodeRestriction } from "./node-restriction.ts";
 import { ownerReferencesPermissionEnforcement, type OwnerReferencesDeps } from "./owner-references.ts";
 import type { AdmissionPlugin } from "./plugin.ts";
+import { podNodeSelector, podNodeSelectors } from "./pod-node-selector.ts";
 import { podResizeValidator } from "./pod-resize-validator.ts";
+import { podSecurityConfiguration } from "./pod-security/configuration.ts";
+import { podSecurity } from "./pod-security/pod-security.ts";
+import { podTolerationRestriction, tolerationRestriction } from "./pod-toleration-restriction.ts";
 import { podTopologyLabels } from "./pod-topology-labels.ts";
 import { priorityAdmission } from "./priority.ts";
+import { limitedResources } from "./quota-limits.ts";
 import { rbacEscalation } from "./rbac-escalation.ts";
 import { resourceQuotaAdmission } from "./resource-quota.ts";
 import { runtimeClassAdmission } from "./runtime-class.ts";
@@ -44,7 +55,12 @@ import { defaultStorageClass, persistentVolumeClaimResize, storageObjectInUsePro
 import { taintNodesByCondition } from "./taint-nodes-by-condition.ts";
 
 /** Off unless enabled by name. NodeRestriction is on, other than upstream, because our kubelets expect it, as kubeadm's do. */
-const DEFAULT_OFF: ReadonlySet<string> = new Set(["AlwaysPullImages", "OwnerReferencesPermissionEnforcement", "DenyServiceExternalIPs"]);
+const DEFAULT_OFF: ReadonlySet<string> = new Set([
+  "AlwaysAdmit", "NamespaceAutoProvision", "NamespaceExists", "LimitPodHardAntiAffinityTopology", "AlwaysPullImages", "PodNodeSelector", "PodTolerationRestriction", "EventRateLimit",
+  "ExtendedResourceToleration", "OwnerReferencesPermissionEnforcement", "DenyServiceExternalIPs", "AlwaysDeny",
+]);
+/** Upstream's that are not here, and are in no cluster's way: behind gates that are off. */
+const WITHOUT_EFFECT: ReadonlySet<string> = new Set(["PodGroupProtection", "PodGroupWorkloadExists", "JobValidation", "NodeDeclaredFeatureValidator"]);
 
 export interface AdmissionDeps {
   /** As a member of system:masters. */
@@ -62,32 +78,54 @@ export interface AdmissionDeps {
   readonly enabled?: readonly string[];
   readonly disabled?: readonly string[];
   readonly tolerationSeconds?: DefaultTolerationSecondsOptions;
+  /** --admission-control-config-file, as admissionConfiguration reads it. */
+  readonly configurations?: ReadonlyMap<string, unknown>;
+  readonly metrics?: Metrics;
   /** mutatingWebhooks(…) and validatingWebhooks(…) */
   readonly webhooks?: readonly AdmissionPlugin[];
 }
 
 /** Throws for a name that is no plug-in's. */
 export function admissionPlugins(deps: AdmissionDeps): AdmissionPlugin[] {
-  const { enabled = [], disabled = [] } = deps;
+  const { enabled = [], disabled = [], configurations = new Map() } = deps;
   const all = orderedPlugins(deps);
-  for (const name of [...enabled, ...disabled]) if (!all.some((plugin) => plugin.name === name)) throw new Error(`admission plugin ${name} is not known; there are ${all.map((plugin) => plugin.name).sort().join(", ")}`);
+  for (const name of [...enabled, ...disabled, ...configurations.keys()])
+    if (!all.some((plugin) => plugin.name === name) && !WITHOUT_EFFECT.has(name)) throw new Error(`admission plugin ${name} is not known; there are ${all.map((plugin) => plugin.name).sort().join(", ")}`);
+  for (const name of enabled) if (disabled.includes(name)) throw new Error(`admission plugin ${name} is both enabled and disabled`);
   const on = ({ name }: AdmissionPlugin): boolean => !disabled.includes(name) && (enabled.includes(name) || !DEFAULT_OFF.has(name));
   return [...all.filter(on), rbacEscalation(deps.escalationGuard)];
 }
 
-function orderedPlugins({ client, informers, authorizer, resourcesOf = builtInResourcesOf, clock, random, tolerationSeconds, webhooks = [] }: AdmissionDeps): AdmissionPlugin[] {
+function orderedPlugins({ client, informers, authorizer, resourcesOf = builtInResourcesOf, clock, random, tolerationSeconds, webhooks = [], configurations, metrics }: AdmissionDeps): AdmissionPlugin[] {
   const informer = <T extends ApiObject>(ref: ResourceRef<T>): Informer<T> => informers.of(ref);
   const find = <T extends ApiObject>(ref: ResourceRef<T>): Lookup<T> => lookup(informer(ref), client.resource(ref));
+  const configured = <T>(name: string, read: (configuration: unknown) => T): T => {
+    try {
+      return read(configurations?.get(name));
+    } catch (error) {
+      throw new Error(`configuration of admission plugin ${name}: ${(error as Error).message}`);
+    }
+  };
   const nodes = find(NODES);
+  const namespaces = find(NAMESPACES);
   return [
+    alwaysAdmit,
+    namespaceAutoProvision({ namespaces, client: client.resource(NAMESPACES) }),
     namespaceLifecycle({ namespaces: informer(NAMESPACES), client: client.resource(NAMESPACES), clock }),
+    namespaceExists({ namespaces }),
+    limitPodHardAntiAffinityTopology,
     limitRanger({ limitRanges: informer(LIMIT_RANGES), client: client.resource(LIMIT_RANGES) }),
     serviceAccountAdmission({ serviceAccounts: find(SERVICE_ACCOUNTS), clock, random }),
     nodeRestriction({ pods: find(PODS), nodes, claims: find(PERSISTENT_VOLUME_CLAIMS), volumes: find(PERSISTENT_VOLUMES), csiDrivers: find(CSI_DRIVERS), authorizer }),
     taintNodesByCondition,
     alwaysPullImages,
+    podSecurity({ namespaces, pods: informer(PODS), configuration: configured("PodSecurity", podSecurityConfiguration), clock, metrics }),
+    podNodeSelector({ namespaces, selectors: configured("PodNodeSelector", podNodeSelectors) }),
     priorityAdmission({ priorityClasses: find(PRIORITY_CLASSES), informer: informer(PRIORITY_CLASSES), client: client.resource(PRIORITY_CLASSES) }),
     defaultTolerationSeconds(tolerationSeconds),
+    podTolerationRestriction({ namespaces, restriction: configured("PodTolerationRestriction", tolerationRestriction) }),
+    eventRateLimit({ limits: configured("EventRateLimit", eventRateLimits), clock }),
+    extendedResourceToleration,
     defaultStorageClass({ storageClasses: informer(STORAGE_CLASSES), client: client.resource(STORAGE_CLASSES) }),
     storageObjectInUseProtection,
     ownerReferencesPermissionEnforcement({ authorizer, resourcesOf }),
@@ -95,13 +133,15 @@ function orderedPlugins({ client, informers, authorizer, resourcesOf = builtInRe
     runtimeClassAdmission({ runtimeClasses: find(RUNTIME_CLASSES) }),
     certificateApproval(authorizer),
     certificateSigning(authorizer),
+    clusterTrustBundleAttest(authorizer),
     certificateSubjectRestriction,
     defaultIngressClass({ ingressClasses: informer(INGRESS_CLASSES), client: client.resource(INGRESS_CLASSES) }),
     denyServiceExternalIps,
     podTopologyLabels({ nodes }),
     podResizeValidator({ nodes }),
     ...webhooks,
-    resourceQuotaAdmission({ quotas: informer(RESOURCE_QUOTAS), client: client.resource(RESOURCE_QUOTAS), clock }), // last: what it lets through is noted
+    resourceQuotaAdmission({ quotas: informer(RESOURCE_QUOTAS), client: client.resource(RESOURCE_QUOTAS), clock, limited: configured("ResourceQuota", limitedResources) }), // last: what it lets through is noted
+    alwaysDeny,
   ];
 }
 

@@ -17,6 +17,7 @@ import type { ResourceClient } from "../client/client.ts";
 import type { Informer } from "../client/informer.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./plugin.ts";
+import { type LimitedResource, uncovered } from "./quota-limits.ts";
 import { refusal } from "./refuse.ts";
 
 type Quota = Readonly<ResourceQuota>;
@@ -28,9 +29,11 @@ interface Deps {
   readonly quotas: Informer<ResourceQuota>;
   readonly client: ResourceClient<ResourceQuota>;
   readonly clock: Clock;
+  /** What may not be used without a quota. */
+  readonly limited?: readonly LimitedResource[];
 }
 
-export function resourceQuotaAdmission({ quotas, client, clock }: Deps): AdmissionPlugin {
+export function resourceQuotaAdmission({ quotas, client, clock, limited = [] }: Deps): AdmissionPlugin {
   const turns = new Map<string, Promise<void>>(); // by namespace: the last in line
 
   async function inTurn(namespace: string, work: () => Promise<void>): Promise<void> {
@@ -50,7 +53,7 @@ export function resourceQuotaAdmission({ quotas, client, clock }: Deps): Admissi
     const written = new Set<string>(); // quotas that have it noted already
     for (let tries = 1; ; tries++) {
       const { items } = await client.list({ namespace }, { signal }); // our copy may miss what the last request noted
-      const changed = charge(items.filter(({ metadata: { uid } }) => !written.has(uid)), { request, evaluator, nowMs: clock.nowMs() });
+      const changed = charge(items.filter(({ metadata: { uid } }) => !written.has(uid)), { request, evaluator, nowMs: clock.nowMs(), limited });
       if (dryRun) return;
       try {
         for (const quota of changed) {
@@ -71,17 +74,18 @@ export function resourceQuotaAdmission({ quotas, client, clock }: Deps): Admissi
       const { namespace, signal, operation, subresource, object, oldObject: old } = request;
       const evaluator = evaluatorOf(request);
       if (!evaluator?.handles({ operation, subresource, object, old })) return;
-      if (quotas.synced && [...quotas.inNamespace(namespace)].length === 0) return;
-      if (!quotas.synced && (await client.list({ namespace }, { signal })).items.length === 0) return;
+      const always = limited.length > 0; // also without a quota
+      if (!always && quotas.synced && [...quotas.inNamespace(namespace)].length === 0) return;
+      if (!always && !quotas.synced && (await client.list({ namespace }, { signal })).items.length === 0) return;
       await inTurn(namespace, () => spend(request, evaluator));
     },
   };
 }
 
-interface Charge { readonly request: AdmissionRequest; readonly evaluator: Evaluator; readonly nowMs: number }
+interface Charge { readonly request: AdmissionRequest; readonly evaluator: Evaluator; readonly nowMs: number; readonly limited?: readonly LimitedResource[] }
 
 /** The quotas whose status the write changes, as it is to be. Throws 403 when one of them does not allow it. */
-export function charge(quotas: readonly Quota[], { request, evaluator, nowMs }: Charge): Quota[] {
+export function charge(quotas: readonly Quota[], { request, evaluator, nowMs, limited = [] }: Charge): Quota[] {
   const object = request.object!;
   const limits = quotas.filter((quota) => covers(quota, evaluator, object)).map((quota) => {
     const hard = amountsOf(quota.status?.hard);
@@ -91,14 +95,20 @@ export function charge(quotas: readonly Quota[], { request, evaluator, nowMs }: 
     if (limited.some((name) => quota.status?.used?.[name] === undefined)) throw refusal(request, `status unknown for quota: ${quota.metadata.name}, resources: ${limited.toSorted().join(",")}`);
     return { quota, hard };
   });
-  if (limits.length === 0) return [];
+  if (limits.length === 0 && limited.length === 0) return [];
   const usage = usageOf(request, evaluator, object, nowMs);
   const negative = [...usage].filter(([, quantity]) => quantity.sign < 0).map(([name]) => name);
   if (negative.length > 0) throw refusal(request, `quota usage is negative for resource(s): ${negative.toSorted().join(",")}`);
-  return limits.flatMap(({ quota, hard }) => {
-    const old = request.operation === "UPDATE" ? request.oldObject : undefined;
-    const before = old && covers(quota, evaluator, old) ? usageOf(request, evaluator, old, nowMs) : undefined;
-    const requested = only(withoutZeros(before ? growth(usage, before) : usage), hard.keys());
+  const old = request.operation === "UPDATE" ? request.oldObject : undefined;
+  const grown = (before: Readonly<ApiObject> | undefined): Amounts => withoutZeros(before ? growth(usage, usageOf(request, evaluator, before, nowMs)) : usage);
+  const spent = limits.map((limit) => ({ ...limit, requested: grown(old && covers(limit.quota, evaluator, old) ? old : undefined) }));
+  if (spent.length > 0 ? spent.every(({ requested }) => requested.size === 0) : grown(old).size === 0) return [];
+  const { group, resource } = request;
+  const open = uncovered({ limited, group, resource, object, evaluator, usage, quotas, names: new Set(limits.flatMap(({ hard }) => [...hard.keys()])) });
+  if (open.names.length > 0) throw refusal(request, `insufficient quota to consume: ${open.names.join(",")}`);
+  if (open.scopes !== "") throw new Error(`insufficient quota to match these scopes: ${open.scopes}`); // upstream's is no 403, either
+  return spent.flatMap(({ quota, hard, requested: all }) => {
+    const requested = only(all, hard.keys());
     const used = amountsOf(quota.status?.used);
     const next = add(used, requested);
     const over = request.subresource === "status" ? [] : exceeding(only(next, requested.keys()), hard);

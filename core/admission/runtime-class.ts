@@ -66,15 +66,15 @@ export function mergeTolerations(first: readonly Toleration[], second: readonly 
   const all = [...first, ...second];
   const merged: Toleration[] = [];
   for (const [i, toleration] of all.entries()) {
-    if (merged.some((kept) => includes(kept, toleration))) continue;
-    if (all.slice(i + 1).some((later) => !sameValue(later, toleration) && includes(later, toleration))) continue;
+    if (merged.some((kept) => isTolerated(kept, toleration))) continue;
+    if (all.slice(i + 1).some((later) => !sameValue(later, toleration) && isTolerated(later, toleration))) continue;
     merged.push({ ...toleration });
   }
   return merged;
 }
 
 /** Whether `whole` tolerates all that `part` does. */
-function includes(whole: Toleration, part: Toleration): boolean {
+export function isTolerated(whole: Toleration, part: Toleration): boolean {
   if (sameValue(whole, part)) return true;
   const exists = whole.operator === "Exists";
   if ((part.key ?? "") !== (whole.key ?? "") && !((whole.key ?? "") === "" && exists)) return false;

@@ -8,6 +8,7 @@
  */
 import type { ClusterRole, ClusterRoleBinding, Role, RoleBinding, RoleRef } from "../api/gen/rbac.v1.ts";
 import { goQuote } from "../api/meta/go-quote.ts";
+import type { ApiObject } from "../api/meta/object-meta.ts";
 import { forbidden } from "../api/meta/status-error.ts";
 import { GROUP_MASTERS, type UserInfo } from "../api/request/user.ts";
 import type { Authorizer } from "./authorizer.ts";
@@ -67,8 +68,8 @@ export function escalationGuard(authorizer: Authorizer, resolver: RuleResolver):
 }
 
 /** The garbage collector has to change owners and finalizers of roles it could never grant. */
-function onlyForGarbageCollection(object: Readonly<RbacObject>, old: Readonly<RbacObject>): boolean {
-  const strip = ({ metadata: { ownerReferences: _, finalizers: __, managedFields: ___, ...metadata }, ...rest }: Readonly<RbacObject>): string => canonical({ ...rest, metadata });
+export function onlyForGarbageCollection(object: Readonly<ApiObject>, old: Readonly<ApiObject>): boolean {
+  const strip = ({ metadata: { ownerReferences: _, finalizers: __, managedFields: ___, ...metadata }, ...rest }: Readonly<ApiObject>): string => canonical({ ...rest, metadata });
   return strip(object) === strip(old);
 }
 

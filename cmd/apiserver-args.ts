@@ -1,0 +1,60 @@
+/**
+ * --kube-apiserver-arg name=value: settings of the API server under upstream's names, as in kubeadm's and k3s's files.
+ *
+ * A name that is not in the table is refused: a setting that does nothing would be believed to do something.
+ */
+import { ConfigError } from "./config/config.ts";
+
+const NAMES = [
+  // admission
+  "enable-admission-plugins", "disable-admission-plugins", "admission-control-config-file", "default-not-ready-toleration-seconds", "default-unreachable-toleration-seconds",
+] as const;
+type Name = (typeof NAMES)[number];
+
+export interface ApiServerArgs {
+  /** The last one given counts. */
+  text(name: Name): string | undefined;
+  /** All that were given, split at commas. */
+  list(name: Name): readonly string[];
+  boolean(name: Name, standard: boolean): boolean;
+  integer(name: Name): number | undefined;
+  /** 10s, 5m, 1h30m: as Go writes durations. */
+  durationMs(name: Name): number | undefined;
+}
+
+/** Throws ConfigError. */
+export function apiServerArgs(given: readonly string[]): ApiServerArgs {
+  const values = new Map<string, string[]>();
+  for (const text of given) {
+    const match = /^(?:--)?([a-z0-9-]+)(?:=([\s\S]*))?$/.exec(text);
+    const name = match?.[1];
+    if (name === undefined || !NAMES.includes(name as Name)) throw new ConfigError(`--kube-apiserver-arg ${text}: not a setting we have; there are ${NAMES.join(", ")}`);
+    values.set(name, [...(values.get(name) ?? []), match![2] ?? "true"]);
+  }
+  const last = (name: Name): string | undefined => values.get(name)?.at(-1);
+  const refuse = (name: Name, wanted: string): never => { throw new ConfigError(`--kube-apiserver-arg ${name} must be ${wanted}, not ${JSON.stringify(last(name))}`); };
+  return {
+    text: last,
+    list: (name) => (values.get(name) ?? []).flatMap((text) => text.split(",")).filter((part) => part !== ""),
+    boolean(name, standard) {
+      const text = last(name);
+      return text === undefined ? standard : text === "true" || (text === "false" ? false : refuse(name, "true or false"));
+    },
+    integer(name) {
+      const text = last(name);
+      return text === undefined ? undefined : /^\d+$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : refuse(name, "a whole number");
+    },
+    durationMs(name) {
+      const text = last(name);
+      return text === undefined ? undefined : goDurationMs(text) ?? refuse(name, "a duration such as 30s or 1h30m");
+    },
+  };
+}
+
+const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+
+function goDurationMs(text: string): number | undefined {
+  if (text === "0") return 0;
+  if (!/^(\d+(\.\d+)?(ms|s|m|h))+$/.test(text)) return undefined;
+  return [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)].reduce((sum, [, amount, unit]) => sum + Number(amount) * UNITS_MS[unit!]!, 0);
+}

@@ -1,0 +1,124 @@
+/** Plug-ins that are off unless enabled by name, and the file that configures plug-ins. */
+import { describe, expect, test } from "vitest";
+import { admissionRequest, runPlugin } from "../../test/admission-request.ts";
+import { fakeApi } from "../../test/fake-api.ts";
+import { staticInformer, stored } from "../../test/static-informer.ts";
+import type { Namespace, Pod, ResourceQuota } from "../api/gen/core.v1.ts";
+import { parseQuantity } from "../api/meta/quantity.ts";
+import { evaluatorOf } from "../api/quota/evaluators.ts";
+import { NAMESPACES } from "../client/resources.ts";
+import { alwaysDeny } from "./always.ts";
+import { limitPodHardAntiAffinityTopology } from "./anti-affinity.ts";
+import { clusterTrustBundleAttest } from "./certificates.ts";
+import { admissionConfiguration } from "./configuration.ts";
+import { eventRateLimit, eventRateLimits } from "./event-rate-limit.ts";
+import { extendedResourceToleration } from "./extended-resource-toleration.ts";
+import { namespaceAutoProvision, namespaceExists } from "./namespaces.ts";
+import { podNodeSelector, podNodeSelectors } from "./pod-node-selector.ts";
+import { podTolerationRestriction, tolerationRestriction } from "./pod-toleration-restriction.ts";
+import { limitedResources, uncovered } from "./quota-limits.ts";
+import { charge } from "./resource-quota.ts";
+
+const pod = (spec: object = {}): Pod => stored<Pod>("v1", "Pod", "default/web", { spec: { containers: [{ name: "c" }], ...spec } });
+const create = (object: object, more: object = {}) => admissionRequest({ resource: "pods", object, ...more });
+const namespace = (name: string, annotations: Record<string, string> = {}) => stored<Namespace>("v1", "Namespace", name, { metadata: { annotations } });
+
+test("ExtendedResourceToleration: who asks for a device tolerates the taint of its name", async () => {
+  const gpu = { key: "vendor.example/gpu", operator: "Exists", effect: "NoSchedule" };
+  const asking = (tolerations?: object[]) => pod({ containers: [{ name: "c", resources: { requests: { "vendor.example/gpu": "1", cpu: "1", "requests.vendor.example/x": "1" } } }], ...(tolerations ? { tolerations } : {}) });
+  const plain = asking();
+  await runPlugin(extendedResourceToleration, create(plain));
+  expect(plain.spec.tolerations).toEqual([gpu]);
+  const again = asking([gpu]);
+  await runPlugin(extendedResourceToleration, create(again));
+  expect(again.spec.tolerations).toEqual([gpu]);
+});
+
+describe("EventRateLimit", () => {
+  const configuration = (limits: object[]) => eventRateLimits({ apiVersion: "eventratelimit.admission.k8s.io/v1alpha1", kind: "Configuration", limits });
+  test("a bucket for each key, that fills again", async () => {
+    let nowMs = 0;
+    const plugin = eventRateLimit({ limits: configuration([{ type: "Namespace", qps: 1, burst: 2 }]), clock: { uptimeMs: () => nowMs } });
+    const write = (ns: string) => runPlugin(plugin, admissionRequest({ resource: "events", namespace: ns, object: { kind: "Event" } }));
+    expect([await write("a"), await write("a"), await write("a"), await write("b")]).toEqual(["ok", "ok", "429 limit reached on type Namespace for key a", "ok"]);
+    nowMs = 1_000;
+    expect([await write("a"), await write("a")]).toEqual(["ok", "429 limit reached on type Namespace for key a"]);
+  });
+  test.each([[[], "must not be empty"], [[{ type: "Pod", qps: 1, burst: 1 }], "limits[0].type: Unsupported value"], [[{ type: "Server", qps: 0, burst: 1 }], "limits[0].qps: Invalid value: 0: must be positive"]])("cannot be: %j", (limits, told) => {
+    expect(() => configuration(limits)).toThrow(told);
+  });
+});
+
+test("NamespaceExists and NamespaceAutoProvision", async () => {
+  const { client } = fakeApi();
+  const namespaces = staticInformer<Namespace>(namespace("default"));
+  const exists = namespaceExists({ namespaces });
+  expect(await runPlugin(exists, create(pod(), { namespace: "gone" }))).toBe('404 namespaces "gone" not found');
+  expect(await runPlugin(exists, create(pod()))).toBe("ok");
+  expect(await runPlugin(namespaceAutoProvision({ namespaces, client: client.resource(NAMESPACES) }), create(pod(), { namespace: "fresh" }))).toBe("ok");
+  expect((await client.resource(NAMESPACES).get({ metadata: { name: "fresh" } }, { signal: AbortSignal.timeout(1000) })).metadata.name).toBe("fresh");
+});
+
+test("LimitPodHardAntiAffinityTopology and AlwaysDeny", async () => {
+  const apart = (topologyKey: string) => pod({ affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey }] } } });
+  expect(await runPlugin(limitPodHardAntiAffinityTopology, create(apart("zone")))).toBe('pods "web" is forbidden: affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey zone but only key kubernetes.io/hostname is allowed');
+  expect(await runPlugin(limitPodHardAntiAffinityTopology, create(apart("kubernetes.io/hostname")))).toBe("ok");
+  expect(await runPlugin(alwaysDeny, create(pod()))).toBe('pods "web" is forbidden: admission control is denying all modifications');
+});
+
+test("PodNodeSelector", async () => {
+  const namespaces = staticInformer<Namespace>(namespace("default", { "scheduler.alpha.kubernetes.io/node-selector": "env=test" }), namespace("other"), namespace("tight"));
+  const plugin = podNodeSelector({ namespaces, selectors: podNodeSelectors({ podNodeSelectorPluginConfig: { clusterDefaultNodeSelector: "zone=a", tight: "zone=a" } }) });
+  const one = pod({ nodeSelector: { disk: "ssd" } });
+  expect([await runPlugin(plugin, create(one)), one.spec.nodeSelector]).toEqual(["ok", { env: "test", disk: "ssd" }]);
+  const other = pod();
+  expect([await runPlugin(plugin, create(other, { namespace: "other" })), other.spec.nodeSelector]).toEqual(["ok", { zone: "a" }]);
+  expect(await runPlugin(plugin, create(pod({ nodeSelector: { env: "prod" } })))).toBe('pods "web" is forbidden: pod node label selector conflicts with its namespace node label selector');
+  expect(await runPlugin(plugin, create(pod({ nodeSelector: { disk: "ssd" } }), { namespace: "tight" }))).toBe('pods "web" is forbidden: pod node label selector labels conflict with its namespace whitelist');
+});
+
+test("PodTolerationRestriction", async () => {
+  const own = { key: "own", operator: "Exists", effect: "NoSchedule" };
+  const namespaces = staticInformer<Namespace>(namespace("default", { "scheduler.alpha.kubernetes.io/defaultTolerations": JSON.stringify([own]), "scheduler.alpha.kubernetes.io/tolerationsWhitelist": JSON.stringify([own]) }));
+  const plugin = podTolerationRestriction({ namespaces, restriction: tolerationRestriction(undefined) });
+  const one = pod();
+  expect([await runPlugin(plugin, create(one)), one.spec.tolerations]).toEqual(["ok", [own]]);
+  expect(await runPlugin(plugin, create(pod({ tolerations: [{ key: "other", operator: "Exists" }] })))).toContain("pod tolerations (possibly merged with namespace default tolerations) conflict with its namespace whitelist");
+});
+
+test("ClusterTrustBundleAttest", async () => {
+  const bundle = stored("certificates.k8s.io/v1beta1", "ClusterTrustBundle", "b", { spec: { signerName: "example.com/s" } });
+  const plugin = (may: boolean) => clusterTrustBundleAttest({ authorize: () => ({ decision: may ? "allow" : "no-opinion", reason: "" }), rulesFor: async () => ({ resourceRules: [], pathRules: [], incomplete: false }) });
+  const request = () => admissionRequest({ resource: "clustertrustbundles.certificates.k8s.io", namespace: "", object: bundle });
+  expect(await runPlugin(plugin(false), request())).toBe('clustertrustbundles.certificates.k8s.io "b" is forbidden: user not permitted to attest for signerName "example.com/s"');
+  expect(await runPlugin(plugin(true), request())).toBe("ok");
+});
+
+describe("ResourceQuota: what is used only where a quota says how much", () => {
+  const limited = limitedResources({
+    apiVersion: "apiserver.config.k8s.io/v1", kind: "ResourceQuotaConfiguration",
+    limitedResources: [{ resource: "pods", matchContains: ["requests.cpu"] }, { resource: "pods", matchScopes: [{ scopeName: "PriorityClass", operator: "In", values: ["system-cluster-critical"] }] }],
+  });
+  const evaluator = evaluatorOf({ group: "", resource: "pods" })!;
+  const quota = (hard: Record<string, string>, spec: object = {}) => stored<ResourceQuota>("v1", "ResourceQuota", "default/q", { spec, status: { hard, used: Object.fromEntries(Object.keys(hard).map((name) => [name, "0"])) } });
+  const cpu = pod({ containers: [{ name: "c", resources: { requests: { cpu: "1" } } }] });
+  const spend = (object: Pod, quotas: ResourceQuota[]) => charge(quotas, { request: create(object), evaluator, nowMs: 0, limited });
+
+  test("by name and by scope", () => {
+    expect(() => spend(cpu, [])).toThrow('pods "web" is forbidden: insufficient quota to consume: requests.cpu');
+    expect(spend(cpu, [quota({ "requests.cpu": "2" })])[0]?.status?.used).toEqual({ "requests.cpu": "1" });
+    const critical = pod({ priorityClassName: "system-cluster-critical" });
+    expect(() => spend(critical, [])).toThrow("insufficient quota to match these scopes: [{PriorityClass In [system-cluster-critical]}]");
+    expect(spend(critical, [quota({ pods: "1" }, { scopeSelector: { matchExpressions: [{ scopeName: "PriorityClass", operator: "In", values: ["system-cluster-critical"] }] } })])).toHaveLength(1);
+    expect(spend(pod(), [])).toEqual([]);
+    expect(uncovered({ limited, group: "", resource: "services", object: cpu, evaluator, usage: new Map([["requests.cpu", parseQuantity("1")]]), quotas: [], names: new Set() }).names).toEqual([]);
+  });
+});
+
+test("AdmissionConfiguration: sections inline and in files; mistakes are told", () => {
+  const read = (plugins: string) => admissionConfiguration(`apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\nplugins:\n${plugins}`, (path) => `path: ${path}`);
+  expect(Object.fromEntries(read("- name: A\n  configuration: {kind: X}\n- name: B\n  path: b.yaml\n"))).toEqual({ A: { kind: "X" }, B: { path: "b.yaml" } });
+  expect(() => read("- name: A\n- name: A\n")).toThrow('plugins[1].name: Duplicate value: "A"');
+  expect(() => read("- name: A\n  config: {}\n")).toThrow('unknown field "plugins[0].config"');
+  expect(() => admissionConfiguration("kind: Pod", () => "")).toThrow('no kind "Pod" is registered');
+});

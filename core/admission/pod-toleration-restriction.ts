@@ -1,0 +1,76 @@
+/**
+ * PodTolerationRestriction: what a namespace's pods tolerate by default, and at all, by the annotations scheduler.alpha.kubernetes.io/defaultTolerations
+ * and …/tolerationsWhitelist, or by the configuration for all namespaces without them.
+ *
+ * Source: kubernetes v1.36 plugin/pkg/admission/podtolerationrestriction/admission.go
+ */
+import type { Namespace, Pod, Toleration } from "../api/gen/core.v1.ts";
+import { internalError, notFound } from "../api/meta/status-error.ts";
+import type { Lookup } from "../client/lookup.ts";
+import { fieldsOf } from "./configuration.ts";
+import type { AdmissionPlugin, AdmissionRequest } from "./plugin.ts";
+import { isResource } from "./refuse.ts";
+import { isTolerated, mergeTolerations } from "./runtime-class.ts";
+
+const DEFAULTS_ANNOTATION = "scheduler.alpha.kubernetes.io/defaultTolerations";
+const ALLOWED_ANNOTATION = "scheduler.alpha.kubernetes.io/tolerationsWhitelist";
+
+interface Tolerations { readonly defaults: readonly Toleration[]; readonly allowed: readonly Toleration[] }
+
+export function tolerationRestriction(configuration: unknown): Tolerations {
+  if (configuration === undefined) return { defaults: [], allowed: [] };
+  const fields = fieldsOf(configuration, { kind: "Configuration", apiVersions: ["podtolerationrestriction.admission.k8s.io/v1alpha1"] });
+  const list = (name: string): Toleration[] => fields.objects(name).map((one) => {
+    const seconds = one.number("tolerationSeconds");
+    const toleration: Toleration = {
+      key: one.text("key"), operator: (one.text("operator") || "Equal") as NonNullable<Toleration["operator"]>, value: one.text("value"), effect: one.text("effect") as NonNullable<Toleration["effect"]>,
+      ...(seconds === undefined ? {} : { tolerationSeconds: seconds }),
+    };
+    one.end();
+    return toleration;
+  });
+  const result = { defaults: list("default"), allowed: list("whitelist") };
+  fields.end();
+  return result;
+}
+
+export function podTolerationRestriction({ namespaces, restriction }: { readonly namespaces: Lookup<Namespace>; readonly restriction: Tolerations }): AdmissionPlugin {
+  async function annotated({ namespace, signal }: AdmissionRequest, annotation: string): Promise<readonly Toleration[] | undefined> {
+    const found = await namespaces.find("", namespace, signal);
+    if (!found) throw notFound({ group: "", resource: "namespace" }, namespace);
+    const text = found.metadata.annotations?.[annotation];
+    if (text === undefined) return undefined;
+    try {
+      return text === "" ? [] : (JSON.parse(text) as Toleration[]);
+    } catch (error) {
+      throw internalError(error);
+    }
+  }
+
+  async function check(request: AdmissionRequest): Promise<void> {
+    const { tolerations = [] } = (request.object as Pod).spec;
+    if (tolerations.length === 0) return;
+    const own = await annotated(request, ALLOWED_ANNOTATION);
+    const allowed = own ?? restriction.allowed;
+    if (allowed.length > 0 && !tolerations.every((one) => allowed.some((whole) => isTolerated(whole, one))))
+      throw internalError(`pod tolerations (possibly merged with namespace default tolerations) conflict with its ${own ? "namespace" : "cluster"} whitelist`);
+  }
+
+  return {
+    name: "PodTolerationRestriction",
+    handles: (request) => (request.operation === "CREATE" || request.operation === "UPDATE") && isResource(request, "pods"),
+    async admit(request) {
+      const { spec } = request.object as Pod;
+      const more = request.operation === "CREATE" ? [...((await annotated(request, DEFAULTS_ANNOTATION)) ?? restriction.defaults)] : [];
+      if (asksForSomething(request.object as Pod)) more.push({ key: "node.kubernetes.io/memory-pressure", operator: "Exists", effect: "NoSchedule" });
+      if (more.length > 0) spec.tolerations = mergeTolerations(spec.tolerations ?? [], more);
+      await check(request);
+    },
+    validate: check,
+  };
+}
+
+/** Its quality of service is not BestEffort. */
+function asksForSomething({ spec }: Readonly<Pod>): boolean {
+  return [...(spec.containers ?? []), ...(spec.initContainers ?? [])].some(({ resources }) => ["cpu", "memory"].some((name) => resources?.requests?.[name] !== undefined || resources?.limits?.[name] !== undefined));
+}
