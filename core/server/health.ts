@@ -4,7 +4,7 @@
  * Source: kubernetes v1.36 apiserver/pkg/server/healthz/healthz.go
  */
 import type { Metrics } from "../observe/metrics.ts";
-import { json, raw } from "./answer.ts";
+import { raw } from "./answer.ts";
 import type { PathHandler } from "./handler.ts";
 
 export interface HealthCheck {
@@ -51,7 +51,7 @@ export function healthPaths(checks: readonly HealthCheck[]): PathHandler {
 }
 
 export function versionPath(version: VersionInfo): PathHandler {
-  return ({ path }) => (path === "/version" || path === "/version/" ? json(version) : undefined);
+  return ({ path }) => (path === "/version" || path === "/version/" ? raw(JSON.stringify(version, undefined, 2), "application/json") : undefined);
 }
 
 export function metricsPath(metrics: Metrics): PathHandler {
