@@ -1,18 +1,30 @@
 /**
  * Metrics in the Prometheus text format. A registry is made by the composition root and passed in; each part registers
  * its metrics where it counts them. Names carry their unit as suffix and follow upstream's where upstream has one.
+ *
+ * On a hot path, ask once for the series of a label set (`with`) and keep it: counting is then an addition.
  */
 export type Labels = Readonly<Record<string, string>>;
 
-export interface Counter { inc(labels?: Labels, by?: number): void }
+export interface Counter {
+  inc(labels?: Labels, by?: number): void;
+  with(labels: Labels): { inc(by?: number): void };
+}
 export interface Gauge { set(value: number, labels?: Labels): void; add(by: number, labels?: Labels): void }
-export interface Histogram { observe(value: number, labels?: Labels): void }
+export interface Histogram {
+  observe(value: number, labels?: Labels): void;
+  with(labels: Labels): { observe(value: number): void };
+}
+/** Samples that are known elsewhere: read when scraped. */
+export type ReadSamples = () => Iterable<readonly [Labels, number]>;
 
 export interface Metrics {
   counter(name: string, help: string): Counter;
   gauge(name: string, help: string): Gauge;
   /** A gauge whose samples are read when scraped. */
-  gaugeFrom(name: string, help: string, read: () => Iterable<readonly [Labels, number]>): void;
+  gaugeFrom(name: string, help: string, read: ReadSamples): void;
+  /** The same for what only grows. */
+  counterFrom(name: string, help: string, read: ReadSamples): void;
   histogram(name: string, help: string, buckets: readonly number[]): Histogram;
   /** All samples, text exposition format 0.0.4. */
   render(): string;
@@ -26,75 +38,104 @@ interface Family { readonly name: string; readonly help: string; readonly type: 
 export function metricsRegistry(): Metrics {
   const families = new Map<string, Family>();
 
-  function register<F extends Family>(family: F): F {
+  function register(family: Family): void {
     if (families.has(family.name)) throw new Error(`metric ${family.name} is registered twice`);
     families.set(family.name, family);
-    return family;
   }
 
-  function values(name: string, help: string, type: string) {
-    const samples = new Map<string, number>();
-    const family = register({
-      name, help, type,
-      *lines() { for (const [labels, value] of samples) yield `${name}${labels} ${value}`; },
-    });
-    const add = (labels: Labels | undefined, by: number): void => {
-      const key = format(labels);
-      const before = samples.get(key);
-      if (before === undefined && samples.size >= SERIES_MAX) return;
-      samples.set(key, (before ?? 0) + by);
-    };
-    return { family, samples, add };
+  function values(name: string, help: string, type: string): Series {
+    const series = new Series();
+    register({ name, help, type, *lines() { for (const [labels, { value }] of series.all) yield `${name}${labels} ${value}`; } });
+    return series;
+  }
+
+  function from(type: string): Metrics["gaugeFrom"] {
+    return (name, help, read) => register({ name, help, type, *lines() { for (const [labels, value] of read()) yield `${name}${format(labels)} ${value}`; } });
   }
 
   return {
     counter(name, help) {
-      const { add } = values(name, help, "counter");
-      return { inc: (labels, by = 1) => add(labels, by) };
-    },
-    gauge(name, help) {
-      const { add, samples } = values(name, help, "gauge");
-      return { set: (value, labels) => void samples.set(format(labels), value), add: (by, labels) => add(labels, by) };
-    },
-    gaugeFrom(name, help, read) {
-      register({ name, help, type: "gauge", *lines() { for (const [labels, value] of read()) yield `${name}${format(labels)} ${value}`; } });
-    },
-    histogram(name, help, buckets) {
-      const series = new Map<string, { labels: Labels; counts: number[]; sum: number; count: number }>();
-      register({
-        name, help, type: "histogram",
-        *lines() {
-          for (const { labels, counts, sum, count } of series.values()) {
-            for (const [i, le] of buckets.entries()) yield `${name}_bucket${format({ ...labels, le: String(le) })} ${counts[i]}`;
-            yield `${name}_bucket${format({ ...labels, le: "+Inf" })} ${count}`;
-            yield `${name}_sum${format(labels)} ${sum}`;
-            yield `${name}_count${format(labels)} ${count}`;
-          }
-        },
-      });
+      const series = values(name, help, "counter");
       return {
-        observe(value, labels = {}) {
-          const key = format(labels);
-          let one = series.get(key);
-          if (!one) {
-            if (series.size >= SERIES_MAX) return;
-            series.set(key, (one = { labels, counts: buckets.map(() => 0), sum: 0, count: 0 }));
-          }
-          for (const [i, le] of buckets.entries()) if (value <= le) one.counts[i]!++;
-          one.sum += value;
-          one.count++;
+        inc(labels, by = 1) { series.of(labels).value += by; },
+        with(labels) {
+          const one = series.of(labels);
+          return { inc(by = 1) { one.value += by; } };
         },
       };
+    },
+    gauge(name, help) {
+      const series = values(name, help, "gauge");
+      return { set(value, labels) { series.of(labels).value = value; }, add(by, labels) { series.of(labels).value += by; } };
+    },
+    gaugeFrom: from("gauge"),
+    counterFrom: from("counter"),
+    histogram(name, help, buckets) {
+      const series = new Map<string, Observations>();
+      register({ name, help, type: "histogram", *lines() { for (const one of series.values()) yield* one.lines(name); } });
+      function of(labels: Labels): Observations {
+        const key = format(labels);
+        const known = series.get(key);
+        if (known) return known;
+        const made = new Observations(labels, buckets);
+        if (series.size < SERIES_MAX) series.set(key, made);
+        return made;
+      }
+      return { observe: (value, labels = {}) => of(labels).observe(value), with: of };
     },
     render() {
       const out: string[] = [];
       for (const { name, help, type, lines } of families.values()) {
-        out.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`);
+        const head = out.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`);
         for (const line of lines()) out.push(line);
+        if (out.length === head) out.length = head - 2; // nothing was counted yet
       }
       return `${out.join("\n")}\n`;
     },
   };
+}
+
+class Series {
+  readonly all = new Map<string, { value: number }>();
+
+  of(labels: Labels | undefined): { value: number } {
+    const key = format(labels);
+    const known = this.all.get(key);
+    if (known) return known;
+    const made = { value: 0 };
+    if (this.all.size < SERIES_MAX) this.all.set(key, made);
+    return made;
+  }
+}
+
+/** One series of a histogram. */
+export class Observations {
+  readonly #labels: Labels;
+  readonly #buckets: readonly number[];
+  readonly #counts: number[];
+  #sum = 0;
+
+  constructor(labels: Labels, buckets: readonly number[]) {
+    this.#labels = labels;
+    this.#buckets = buckets;
+    this.#counts = new Array<number>(buckets.length + 1).fill(0);
+  }
+
+  observe(value: number, weight = 1): void {
+    let at = 0;
+    while (at < this.#buckets.length && value > this.#buckets[at]!) at++;
+    this.#counts[at]! += weight;
+    this.#sum += value * weight;
+  }
+
+  *lines(name: string): Iterable<string> {
+    let below = 0;
+    for (const [i, le] of this.#buckets.entries()) yield `${name}_bucket${format({ ...this.#labels, le: String(le) })} ${(below += this.#counts[i]!)}`;
+    const count = below + this.#counts.at(-1)!;
+    yield `${name}_bucket${format({ ...this.#labels, le: "+Inf" })} ${count}`;
+    yield `${name}_sum${format(this.#labels)} ${this.#sum}`;
+    yield `${name}_count${format(this.#labels)} ${count}`;
+  }
 }
 
 function format(labels: Labels | undefined): string {

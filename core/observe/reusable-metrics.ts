@@ -24,6 +24,10 @@ export function reusableMetrics(metrics: Metrics): Metrics {
       if (!reads.has(name)) metrics.gaugeFrom(name, help, () => reads.get(name)!());
       reads.set(name, read);
     },
+    counterFrom(name, help, read) {
+      if (!reads.has(name)) metrics.counterFrom(name, help, () => reads.get(name)!());
+      reads.set(name, read);
+    },
     render: () => metrics.render(),
   };
 }

@@ -51,6 +51,11 @@ export class ResourceCache {
     return this.#oldest;
   }
 
+  /** Who is told of changes now: watches, informers of this process among them. */
+  get listenerCount(): number {
+    return this.#listeners.size;
+  }
+
   get(key: string): Cached | undefined {
     return this.#entries.get(key);
   }
