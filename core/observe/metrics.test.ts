@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+import { metricsRegistry } from "./metrics.ts";
+
+test("samples in the text format: series kept or named each time are the same, buckets add up, what has no sample is not shown", () => {
+  const metrics = metricsRegistry();
+  const requests = metrics.counter("requests_total", "Requests.");
+  requests.with({ code: "200" }).inc();
+  requests.inc({ code: "200" }, 2);
+  const duration = metrics.histogram("duration_seconds", "Durations.", [0.1, 1]);
+  for (const value of [0.1, 0.5, 7]) duration.with({ verb: "GET" }).observe(value);
+  metrics.gauge("unused", "Nothing.");
+  metrics.counterFrom("read_total", "Read.", () => [[{ path: 'a"b\n' }, 5]]);
+  expect(metrics.render()).toBe(`# HELP requests_total Requests.
+# TYPE requests_total counter
+requests_total{code="200"} 3
+# HELP duration_seconds Durations.
+# TYPE duration_seconds histogram
+duration_seconds_bucket{verb="GET",le="0.1"} 1
+duration_seconds_bucket{verb="GET",le="1"} 2
+duration_seconds_bucket{verb="GET",le="+Inf"} 3
+duration_seconds_sum{verb="GET"} 7.6
+duration_seconds_count{verb="GET"} 3
+# HELP read_total Read.
+# TYPE read_total counter
+read_total{path="a\\"b\\n"} 5
+`);
+});
+
+test("a metric has one owner", () => {
+  const metrics = metricsRegistry();
+  metrics.gauge("a", "");
+  expect(() => metrics.gauge("a", "")).toThrow("registered twice");
+});
