@@ -60,7 +60,6 @@ import { registryDefinitions } from "../core/registry/definitions.ts";
 import { WatchCache } from "../core/registry/generic/watch-cache.ts";
 import { Registry } from "../core/registry/registry.ts";
 import { SchedulingExplainer } from "../core/scheduler/explainer.ts";
-import { DEFAULT_PROFILE } from "../core/scheduler/plugins.ts";
 import { scheduler } from "../core/scheduler/scheduler.ts";
 import { aggregator } from "../core/server/aggregation/aggregator.ts";
 import { type Answer, raw } from "../core/server/answer.ts";
@@ -92,6 +91,7 @@ import type { Paths } from "./paths.ts";
 import { shareKeys } from "./shared-keys.ts";
 import { clusterSecret, clusterToken, givenToken } from "./token-file.ts";
 import { serverTunnel } from "./tunnel.ts";
+import { schedulerSetup } from "./scheduler-settings.ts";
 import { ingressSecrets } from "./ingress-secrets.ts";
 import { gitVersion, versionInfo } from "./version.ts";
 import type { ReservedPort } from "../core/controllers/servicelb/plan.ts";
@@ -212,7 +212,8 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     versions: objectVersions(registry), dialer: tunnel.dialer, authorizer, clock, random, log: log.with({ part: "admission webhooks" }),
   };
 
-  const explainer = new SchedulingExplainer({ informers, profiles: [DEFAULT_PROFILE] });
+  const scheduling = schedulerSetup(settings, clock);
+  const explainer = new SchedulingExplainer({ informers, profiles: scheduling.profiles });
   const apiServices = refs.API_SERVICES as ResourceRef<APIService>;
   const aggregation = aggregator({
     registry, apiServices: informers.of(apiServices), resource: loopbackClient().resource(apiServices), serviceCopies: informers.of(refs.SERVICES), services: webhooks.services, endpointSlices: webhooks.endpointSlices,
@@ -273,7 +274,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     tokenFor: ({ metadata: { name, namespace = "", uid } }, secret) => signJwt(encodeLegacyClaims({ namespace, secretName: secret.metadata.name, serviceAccount: { name, uid } }), keys.signing),
     authorityFor: (signer) => (signer === "kubernetes.io/kubelet-serving" ? pki.authority("server-ca") : signer.startsWith("kubernetes.io/kube-apiserver-client") ? pki.authority("client-ca") : undefined),
   }) : []), ...(enabled("dns") ? [dnsEndpoints({ client: loopbackClient(), informers, clock, log: log.with({ part: "dns" }) })] : [])]);
-  const schedulers = enabled("scheduler") ? leading({ ...leader, client: schedulerClient }, "kube-scheduler", (deps) => [scheduler({ ...deps, client: schedulerClient, events, clock, random, log: log.with({ part: "scheduler" }), explainer })]) : [];
+  const schedulers = enabled("scheduler") ? leading({ ...leader, client: schedulerClient }, "kube-scheduler", (deps) => [scheduler({ ...deps, client: schedulerClient, events, clock, random, log: log.with({ part: "scheduler" }), explainer, ...scheduling })]) : [];
 
   return {
     pki,

@@ -47,6 +47,8 @@ export const FLAGS = [
   { name: "write-kubeconfig", type: "string", default: "/etc/coracle/coracle.yaml", commands: SERVER, help: "where the admin's kubeconfig is written" },
   { name: "write-kubeconfig-mode", type: "string", default: "0600", commands: SERVER, help: "its mode" },
   { name: "kube-apiserver-arg", type: "list", commands: SERVER, help: "k=v, a setting of the API server under upstream's name" },
+  { name: "kube-scheduler-arg", type: "list", commands: SERVER, help: "k=v, a setting of the scheduler under upstream's name: config=FILE" },
+  { name: "scheduler-config", type: "string", commands: SERVER, help: "file with a KubeSchedulerConfiguration: profiles, plugins, extenders" },
   { name: "server", type: "string", commands: ["agent", "simulate"], help: "https://host:port of the server to join; several, comma separated, for when one is away" },
   { name: "node-name", type: "string", commands: BOTH, help: "default: the host name" },
   { name: "node-ip", type: "list", commands: BOTH, help: "address of this node; default: of the interface with the default route" },

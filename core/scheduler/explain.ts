@@ -72,7 +72,7 @@ export function explainScheduling(pod: Readonly<Pod>, { cluster, profile, budget
   if (!profile) return { ...head, state: "OtherScheduler", message: `no profile has the scheduler name ${JSON.stringify(head.schedulerName)}: another scheduler places this pod`, candidates: [], filters: [], nodes: [] };
   const candidate = placedPod({ ...pod, spec: { ...spec, nodeName: undefined } } as unknown as Pod);
   const run = dryRun(candidate, cluster, profile);
-  const preemption = run.candidates.length > 0 || !run.failure ? undefined : wouldPreempt(candidate, run.failure, { cluster, budgets });
+  const preemption = run.candidates.length > 0 || !run.failure ? undefined : wouldPreempt(candidate, run.failure, { cluster, budgets, enough: profile.preemption });
   return { ...head, ...judge(pod, run.candidates, run.message), candidates: run.candidates, filters: run.filters, nodes: run.nodes, ...(preemption ? { preemption } : {}) };
 }
 
@@ -138,7 +138,8 @@ function summarize(name: string, { evaluation, rejections }: { readonly evaluati
   return { name, result: refused ? "refused" : unasked ? "idle" : "asked", passed: rejections.size - rejected, rejected, reasons };
 }
 
-function wouldPreempt(candidate: Candidate, failure: NoPlacement, { cluster, budgets }: Pick<World, "cluster" | "budgets">): SchedulingExplanation["preemption"] {
-  const found = preempt(candidate, failure, { cluster, budgets, random: { next: () => 0 } });
+function wouldPreempt(candidate: Candidate, failure: NoPlacement, { cluster, budgets, enough }: Pick<World, "cluster" | "budgets"> & { readonly enough: Profile["preemption"] }): SchedulingExplanation["preemption"] {
+  if (!enough) return { message: "the profile has no preemption" };
+  const found = preempt(candidate, failure, { cluster, budgets, enough, random: { next: () => 0 } });
   return found.type === "node" ? { node: found.node, victims: found.victims.map(keyOf) } : { message: found.message };
 }

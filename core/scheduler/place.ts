@@ -33,7 +33,25 @@ const PERCENTAGE_MIN = 5;
 /** Where the last search stopped. */
 export interface SearchStart { next: number }
 
-export function place(candidate: Candidate, cluster: Cluster, { filters, scores, percentageOfNodesToScore }: Profile, { random, start }: { readonly random: Random; readonly start: SearchStart }): Placement {
+interface Options { readonly random: Random; readonly start: SearchStart }
+
+export function place(candidate: Candidate, cluster: Cluster, profile: Profile, { random, start }: Options): Placement {
+  const found = search(candidate, cluster, profile, start);
+  if (found.type === "none") return found;
+  const { feasible, evaluated } = found;
+  return { type: "node", node: best(candidate, cluster, { feasible, scores: profile.scores, random }).name, feasible: feasible.length, evaluated };
+}
+
+/** Nodes that passed all filters, and why others did not. */
+export interface Found {
+  readonly type: "found";
+  readonly feasible: readonly LiveNode[];
+  readonly evaluated: number;
+  readonly rejections: Map<string, NodeRejection>;
+  readonly evaluation: Evaluation;
+}
+
+export function search(candidate: Candidate, cluster: Cluster, { filters, percentageOfNodesToScore }: Profile, start: SearchStart): Found | NoPlacement {
   const all = cluster.nodes();
   if (all.length === 0) return { type: "none", message: "no nodes available to schedule pods", filters: new Set(), rejections: new Map(), evaluation: undefined };
   const evaluation = new Evaluation(candidate, cluster, filters);
@@ -41,7 +59,7 @@ export function place(candidate: Candidate, cluster: Cluster, { filters, scores,
   if (refusal) return { type: "none", message: `0/${all.length} nodes are available: ${refusal.reason}.`, filters: new Set([refusal.filter]), rejections: new Map(), evaluation };
 
   const nominated = cluster.node(candidate.pod.status?.nominatedNodeName ?? "");
-  if (nominated && (onlyNodes?.has(nominated.name) ?? true) && !evaluation.reject(nominated)) return { type: "node", node: nominated.name, feasible: 1, evaluated: 1 };
+  if (nominated && (onlyNodes?.has(nominated.name) ?? true) && !evaluation.reject(nominated)) return { type: "found", feasible: [nominated], evaluated: 1, rejections: new Map(), evaluation };
 
   const nodes = onlyNodes ? [...onlyNodes].flatMap((name) => cluster.node(name) ?? []) : all;
   const wanted = onlyNodes ? nodes.length : feasibleWanted(all.length, percentageOfNodesToScore);
@@ -56,12 +74,19 @@ export function place(candidate: Candidate, cluster: Cluster, { filters, scores,
     else feasible.push(node);
   }
   if (!onlyNodes) start.next = (offset + evaluated) % all.length;
-  if (feasible.length > 0) return { type: "node", node: best(candidate, cluster, { feasible, scores, random }).name, feasible: feasible.length, evaluated };
-  const absent = `node(s) didn't satisfy plugin(s) [${evaluation.namedBy.toSorted().join(" ")}]`;
+  return feasible.length > 0 ? { type: "found", feasible, evaluated, rejections, evaluation } : nowhere(cluster, { rejections, evaluation });
+}
+
+/** No node is left. */
+export function nowhere(cluster: Cluster, { rejections, evaluation }: Pick<Found, "rejections" | "evaluation">): NoPlacement {
+  const all = cluster.nodes();
+  const { onlyNodes, namedBy } = evaluation;
+  const absent = `node(s) didn't satisfy plugin(s) [${namedBy.toSorted().join(" ")}]`;
+  const unseen = onlyNodes !== undefined && all.some(({ name }) => !onlyNodes.has(name));
   return {
     type: "none", rejections, evaluation,
     message: explain(all.length, reasonsOf(rejections, all.length, absent)),
-    filters: new Set([...rejections.values()].map(({ filter }) => filter).concat(onlyNodes && nodes.length < all.length ? evaluation.namedBy : [])),
+    filters: new Set([...rejections.values()].map(({ filter }) => filter).concat(unseen ? namedBy : [])),
   };
 }
 
@@ -95,10 +120,12 @@ export function scoresOf(candidate: Candidate, cluster: Cluster, { feasible, sco
   });
 }
 
-function best(candidate: Candidate, cluster: Cluster, { feasible, scores, random }: { readonly feasible: readonly LiveNode[]; readonly scores: Profile["scores"]; readonly random: Random }): LiveNode {
+/** `more`: what others add to the sums, by name of node. */
+export function best(candidate: Candidate, cluster: Cluster, { feasible, scores, random, more }: { readonly feasible: readonly LiveNode[]; readonly scores: Profile["scores"]; readonly random: Random; readonly more?: ReadonlyMap<string, number> }): LiveNode {
   if (feasible.length === 1) return feasible[0]!;
   const totals = new Float64Array(feasible.length);
   for (const { values, weight } of scoresOf(candidate, cluster, { feasible, scores })) for (let i = 0; i < values.length; i++) totals[i]! += values[i]! * weight;
+  if (more) for (const [i, { name }] of feasible.entries()) totals[i]! += more.get(name) ?? 0;
   const highest = totals.reduce((most, total) => Math.max(most, total), -Infinity);
   const equals = feasible.filter((_, i) => totals[i] === highest);
   return equals[Math.floor(random.next() * equals.length)]!;

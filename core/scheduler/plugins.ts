@@ -20,6 +20,15 @@ export interface Profile {
   readonly scores: readonly Score[];
   /** Of large clusters, look for enough nodes that will do, not for all: percent. 0: fewer the larger the cluster is. */
   readonly percentageOfNodesToScore: number;
+  /** How many nodes preemption thinks through, of those where it may help: at least so many, or so many percent. Absent: nobody is evicted. */
+  readonly preemption?: { readonly candidatesMin: number; readonly candidatesPercent: number } | undefined;
+  /** Whether claims are bound and provisioned where a pod goes, and how long that may take. */
+  readonly bindsVolumes: boolean;
+  readonly bindTimeoutMs: number;
+  /** How long devices may take until they are ready. */
+  readonly deviceBindingTimeoutMs: number;
+  /** Whether a pod waits for its scheduling gates to be opened. */
+  readonly honorsGates: boolean;
 }
 
 export const DEFAULT_SCHEDULER = "default-scheduler";
@@ -27,9 +36,14 @@ export const DEFAULT_SCHEDULER = "default-scheduler";
 export const DEFAULT_PROFILE: Profile = {
   schedulerName: DEFAULT_SCHEDULER,
   percentageOfNodesToScore: 0,
+  preemption: { candidatesMin: 100, candidatesPercent: 10 },
+  bindsVolumes: true,
+  bindTimeoutMs: 600_000,
+  deviceBindingTimeoutMs: 600_000,
+  honorsGates: true,
   filters: [
-    nodeUnschedulable, nodeName, taintToleration, nodeAffinity(), nodePorts, nodeResourcesFit, volumeRestrictions, nodeVolumeLimits, volumeBinding, volumeZone,
+    nodeUnschedulable, nodeName, taintToleration, nodeAffinity(), nodePorts, nodeResourcesFit(), volumeRestrictions, nodeVolumeLimits, volumeBinding, volumeZone,
     podTopologySpread(), interPodAffinity,
   ],
-  scores: [taintTolerationScore, nodeAffinityScore, nodeResourcesFitScore(), podTopologySpreadScore(), interPodAffinityScore(), balancedAllocation(), imageLocality],
+  scores: [taintTolerationScore, nodeAffinityScore(), nodeResourcesFitScore(), podTopologySpreadScore(), interPodAffinityScore(), balancedAllocation(), imageLocality],
 };

@@ -13,7 +13,7 @@ function preempted(wanted: Pod, nodes: readonly string[], placed: Placed, budget
   const before = JSON.stringify(cluster.nodes());
   const failure = place(candidate(wanted), cluster, DEFAULT_PROFILE, { random: first, start: { next: 0 } });
   if (failure.type === "node") return `fits on ${failure.node}`;
-  const result = preempt(candidate(wanted), failure, { cluster, budgets, random: first });
+  const result = preempt(candidate(wanted), failure, { cluster, budgets, random: first, enough: DEFAULT_PROFILE.preemption! });
   expect(JSON.stringify(cluster.nodes())).toBe(before);
   return result.type === "node" ? `${result.node}: ${result.victims.map(({ metadata }) => metadata.name).join(" ")}` : result.message;
 }

@@ -14,6 +14,7 @@ import { type Evaluation, priorityOf } from "./evaluation.ts";
 import type { PlacedPod } from "./node-info.ts";
 import { explain, type NoPlacement, reasonsOf } from "./place.ts";
 import type { Candidate, LiveNode } from "./plugin.ts";
+import type { Profile } from "./plugins.ts";
 
 export type Preemption =
   /** `victims`: the most important first. */
@@ -21,20 +22,36 @@ export type Preemption =
   /** `keepNomination`: what it was nominated to still stands. */
   | { readonly type: "none"; readonly message: string; readonly keepNomination: boolean };
 
-/** Nodes thought through: a tenth, at least 100. Source: DefaultPreemptionArgs */
-const CANDIDATES_MIN = 100;
-const CANDIDATES_PERCENT = 10;
+export interface Choice { readonly node: string; readonly victims: readonly Readonly<Pod>[]; readonly violations: number }
 
-interface Choice { readonly node: string; readonly victims: readonly Readonly<Pod>[]; readonly violations: number }
+interface Surroundings {
+  readonly cluster: Cluster;
+  readonly budgets: readonly Readonly<PodDisruptionBudget>[];
+  readonly random: Pick<Random, "next">;
+  /** How many nodes to think through: a share, and at least so many. */
+  readonly enough: NonNullable<Profile["preemption"]>;
+}
 
-export function preempt(candidate: Candidate, failure: NoPlacement, { cluster, budgets, random }: { readonly cluster: Cluster; readonly budgets: readonly Readonly<PodDisruptionBudget>[]; readonly random: Pick<Random, "next"> }): Preemption {
+export function preempt(candidate: Candidate, failure: NoPlacement, surroundings: Surroundings): Preemption {
+  const found = candidatesFor(candidate, failure, surroundings);
+  return found.type === "none" ? found : chosen(found.choices);
+}
+
+/** Of these the one that does least harm. */
+export function chosen(choices: readonly Choice[]): Preemption {
+  const choice = leastHarm(choices);
+  return choice ? { type: "node", node: choice.node, victims: choice.victims } : { type: "none", message: "", keepNomination: false };
+}
+
+/** Nodes where it would help, each with its victims. */
+export function candidatesFor(candidate: Candidate, failure: NoPlacement, { cluster, budgets, random, enough: { candidatesMin, candidatesPercent } }: Surroundings): { readonly type: "candidates"; readonly choices: readonly Choice[] } | (Preemption & { readonly type: "none" }) {
   const { pod } = candidate;
   if (pod.spec.preemptionPolicy === "Never") return none("not eligible due to preemptionPolicy=Never.");
   if (isWaitingForVictims(candidate, failure, cluster)) return none("not eligible due to a terminating pod on the nominated node.");
   const total = cluster.nodes().length;
   const hopeful = [...failure.rejections].filter(([, { resolvable }]) => resolvable).flatMap(([name]) => cluster.node(name) ?? []);
   const { evaluation } = failure;
-  const enough = Math.min(hopeful.length, Math.max(CANDIDATES_MIN, Math.trunc((hopeful.length * CANDIDATES_PERCENT) / 100)));
+  const enough = Math.min(hopeful.length, Math.max(candidatesMin, Math.trunc((hopeful.length * candidatesPercent) / 100)));
   const harmless: Choice[] = [];
   const violating: Choice[] = [];
   const reasons = new Map<string, { readonly reasons: readonly string[] }>();
@@ -46,12 +63,11 @@ export function preempt(candidate: Candidate, failure: NoPlacement, { cluster, b
     if ("reasons" in found) reasons.set(node.name, found);
     else (found.violations === 0 ? harmless : violating).push(found);
   }
-  const choice = leastHarm([...harmless, ...violating]);
-  if (choice) return { type: "node", node: choice.node, victims: choice.victims };
+  if (harmless.length + violating.length > 0) return { type: "candidates", choices: [...harmless, ...violating] };
   return { type: "none", message: `preemption: ${explain(total, reasonsOf(reasons, total, "Preemption is not helpful for scheduling"))}`, keepNomination: false };
 }
 
-function none(message: string): Preemption {
+function none(message: string): Preemption & { readonly type: "none" } {
   return { type: "none", message: `preemption: ${message}`, keepNomination: true };
 }
 

@@ -18,7 +18,7 @@ import type { Clock } from "../lifecycle/clock.ts";
 import { type ClusterChange, nameOf } from "./changes.ts";
 import { Heap } from "./heap.ts";
 
-const BACKOFF: BackoffOptions = { minMs: 1_000, maxMs: 10_000 };
+export const BACKOFF: BackoffOptions = { minMs: 1_000, maxMs: 10_000 };
 /** A pod that no change has moved is tried again all the same after this. Source: DefaultPodMaxInUnschedulablePodsDuration */
 const UNSCHEDULABLE_MAX_MS = 5 * 60_000;
 const FLUSH_PERIOD_MS = 30_000;
@@ -62,6 +62,9 @@ interface Entry extends Attempt {
 
 interface Deps {
   readonly clock: Clock;
+  readonly backoff?: BackoffOptions | undefined;
+  /** Whether the pod is not to be tried yet: by default, while it has scheduling gates. */
+  readonly isGated?: ((pod: Readonly<Pod>) => boolean) | undefined;
   /** Whether one of `filters` may now let `pod` pass. */
   readonly mayHelp: (pod: Readonly<Pod>, filters: ReadonlySet<string>, change: ClusterChange) => boolean;
   readonly onQueued?: ((queue: "active" | "backoff" | "unschedulable" | "gated", event: string) => void) | undefined;
@@ -122,7 +125,7 @@ export class SchedulingQueue {
       key, pod, attempts: 0, addedMs: this.#deps.clock.uptimeMs(), state: "gone", queuedMs: 0, order: 0, backoffUntilMs: 0, failedMs: 0, error: false, rejectedBy: new Set(), seen: 0,
     };
     this.#entries.set(key, entry);
-    if (isGated(pod)) this.#enter(entry, "gated", "UnscheduledPodAdd");
+    if (this.#isGated(pod)) this.#enter(entry, "gated", "UnscheduledPodAdd");
     else this.#activate(entry, "UnscheduledPodAdd");
   }
 
@@ -202,7 +205,7 @@ export class SchedulingQueue {
     const old = entry.pod;
     entry.pod = pod;
     if (entry.state === "gated") {
-      if (!isGated(pod)) this.#activate(entry, "UnscheduledPodUpdate");
+      if (!this.#isGated(pod)) this.#activate(entry, "UnscheduledPodUpdate");
       return;
     }
     if (!asksForOther(old, pod)) return;
@@ -210,6 +213,10 @@ export class SchedulingQueue {
     const change: ClusterChange = { of: "pod", object: pod, old, deleted: false };
     if (entry.state === "in flight") this.#record(change);
     if (entry.state === "unschedulable" && (entry.rejectedBy.size === 0 || this.#deps.mayHelp(pod, entry.rejectedBy, change))) this.#backOff(entry, nameOf(change));
+  }
+
+  #isGated(pod: Readonly<Pod>): boolean {
+    return (this.#deps.isGated ?? hasGates)(pod);
   }
 
   #record(change: ClusterChange): void {
@@ -227,7 +234,7 @@ export class SchedulingQueue {
 
   #backOff(entry: Entry, event: string): void {
     const now = this.#deps.clock.uptimeMs();
-    entry.backoffUntilMs = entry.failedMs + backoffMs(Math.max(1, entry.attempts), BACKOFF);
+    entry.backoffUntilMs = entry.failedMs + backoffMs(Math.max(1, entry.attempts), this.#deps.backoff ?? BACKOFF);
     if (entry.backoffUntilMs <= now) return this.#activate(entry, event);
     this.#enter(entry, "backoff", event);
     this.#backoff.push({ entry, order: entry.order });
@@ -286,7 +293,7 @@ function isBefore(a: Entry, b: Entry): boolean {
   return higher !== 0 ? higher > 0 : a.queuedMs !== b.queuedMs ? a.queuedMs < b.queuedMs : a.order < b.order;
 }
 
-function isGated({ spec }: Readonly<Pod>): boolean {
+export function hasGates({ spec }: Readonly<Pod>): boolean {
   return (spec.schedulingGates ?? []).length > 0;
 }
 

@@ -17,22 +17,25 @@ import type { Client } from "../client/client.ts";
 import type { EventRecorder, Events } from "../client/events.ts";
 import type { Informers } from "../client/informer-factory.ts";
 import { CSI_DRIVERS, CSI_NODES, CSI_STORAGE_CAPACITIES, NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, POD_DISRUPTION_BUDGETS, PODS, STORAGE_CLASSES, VOLUME_ATTACHMENTS } from "../client/resources.ts";
+import type { BackoffOptions } from "../lifecycle/backoff.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Random } from "../lifecycle/random.ts";
 import type { Runnable } from "../lifecycle/run-all.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
+import { EXTENDER, filterByExtenders, scoresOfExtenders, victimsByExtenders } from "./ask-extenders.ts";
 import type { ClusterChange } from "./changes.ts";
 import { type Cluster, clusterOf, OWNER_RESOURCES } from "./cluster.ts";
 import { evict } from "./evict.ts";
+import type { Extender } from "./extender.ts";
 import type { SchedulingExplainer } from "./explainer.ts";
 import { type SchedulerMetrics, schedulerMetrics } from "./metrics.ts";
 import { type PlacedPod, placedPod } from "./node-info.ts";
-import { type NoPlacement, place, type SearchStart } from "./place.ts";
+import { best, type NoPlacement, nowhere, place, search, type SearchStart } from "./place.ts";
 import { DEFAULT_PROFILE, DEFAULT_SCHEDULER, type Profile } from "./plugins.ts";
 import { tryWritePodStatus } from "./pod-status.ts";
-import { preempt } from "./preempt.ts";
-import { type Attempt, SchedulingQueue } from "./queue.ts";
+import { candidatesFor, chosen, preempt, type Preemption } from "./preempt.ts";
+import { type Attempt, hasGates, SchedulingQueue } from "./queue.ts";
 import { countsTheSame, isEnded, Snapshot } from "./snapshot.ts";
 import { type Reservation, VolumeBinder } from "./volume-binder.ts";
 import { planVolumes, podClaims, podVolumes } from "./volume-plan.ts";
@@ -56,6 +59,9 @@ export interface SchedulerDeps {
   readonly metrics: Metrics;
   /** Each with its own scheduler name; by default the default scheduler alone. */
   readonly profiles?: readonly Profile[] | undefined;
+  readonly extenders?: readonly Extender[] | undefined;
+  /** How long a pod waits after it fitted nowhere. */
+  readonly backoff?: BackoffOptions | undefined;
   /** Told what this scheduler knows, while it runs. */
   readonly explainer?: SchedulingExplainer | undefined;
 }
@@ -84,6 +90,7 @@ class Scheduler {
   readonly #queue: SchedulingQueue;
   readonly #volumes: VolumeBinder;
   readonly #metrics: SchedulerMetrics;
+  readonly #extenders: readonly Extender[];
   readonly #start: SearchStart = { next: 0 };
   readonly #stops: (() => void)[] = [];
   readonly #writes = new Set<Promise<void>>();
@@ -94,14 +101,16 @@ class Scheduler {
   constructor(deps: SchedulerDeps) {
     const { client, clock, informers, metrics, profiles = [DEFAULT_PROFILE] } = deps;
     this.#deps = deps;
+    this.#extenders = deps.extenders ?? [];
     this.#profiles = new Map(profiles.map((profile) => [profile.schedulerName, profile]));
     const snapshot = this.#snapshot;
     this.#cluster = clusterOf(snapshot, informers);
     this.#volumes = new VolumeBinder({ client, clock, storage: this.#cluster.storage, node: (name) => snapshot.node(name) });
     this.#metrics = schedulerMetrics(metrics, { queue: () => this.#queue, snapshot });
     this.#queue = new SchedulingQueue({
-      clock,
-      mayHelp: (pod, filters, change) => this.#profileOf(pod)?.filters.some(({ name, mayHelp }) => filters.has(name) && mayHelp(pod, change, this.#cluster)) ?? false,
+      clock, backoff: deps.backoff,
+      isGated: (pod) => hasGates(pod) && (this.#profileOf(pod)?.honorsGates ?? true),
+      mayHelp: (pod, filters, change) => filters.has(EXTENDER) || (this.#profileOf(pod)?.filters.some(({ name, mayHelp }) => filters.has(name) && mayHelp(pod, change, this.#cluster)) ?? false),
       onQueued: (queue, event) => this.#metrics.queued(queue, event),
     });
   }
@@ -139,7 +148,8 @@ class Scheduler {
     for (;;) {
       const attempt = await this.#queue.take(signal);
       if (!attempt) break;
-      this.#attempt(attempt, signal);
+      const decided = this.#attempt(attempt, signal);
+      if (decided) await decided;
       if (this.#writes.size >= WRITES_MAX) await Promise.race(this.#writes);
       if (clock.uptimeMs() - turnMs < TURN_MS) continue;
       await clock.sleep(0, signal);
@@ -148,33 +158,60 @@ class Scheduler {
     await Promise.all([...this.#writes, ...this.#waits]);
   }
 
-  #attempt(attempt: Attempt, signal: AbortSignal): void {
+  #attempt(attempt: Attempt, signal: AbortSignal): void | Promise<void> {
     const startMs = this.#deps.clock.uptimeMs();
     try {
-      this.#decide(attempt, startMs, signal);
-    } catch (error) { // one pod that cannot be thought through does not stop the others
-      const { pod } = attempt;
-      const { log } = this.#deps;
-      log.error("a pod could not be decided on, it is tried again", { pod: attempt.key, error });
-      const profile = this.#profileOf(pod) ?? DEFAULT_PROFILE;
-      this.#queue.fail(attempt, "error");
-      this.#run(this.#writes, this.#tellError({ pod, profile, startMs, signal }, error instanceof Error ? error.message : String(error)));
+      return this.#decide(attempt, startMs, signal)?.catch((error: unknown) => this.#undecided({ attempt, startMs, signal }, error));
+    } catch (error) {
+      this.#undecided({ attempt, startMs, signal }, error);
     }
   }
 
-  #decide(attempt: Attempt, startMs: number, signal: AbortSignal): void {
+  /** One pod that cannot be thought through does not stop the others. */
+  #undecided({ attempt, startMs, signal }: { readonly attempt: Attempt; readonly startMs: number; readonly signal: AbortSignal }, error: unknown): void {
+    const { pod } = attempt;
+    this.#deps.log.error("a pod could not be decided on, it is tried again", { pod: attempt.key, error });
+    const profile = this.#profileOf(pod) ?? DEFAULT_PROFILE;
+    this.#queue.fail(attempt, "error");
+    this.#run(this.#writes, this.#tellError({ pod, profile, startMs, signal }, error instanceof Error ? error.message : String(error)));
+  }
+
+  #decide(attempt: Attempt, startMs: number, signal: AbortSignal): void | Promise<void> {
     const { clock, random } = this.#deps;
     const pod = this.#deps.informers.of(PODS).get(attempt.key);
     const profile = pod && this.#profileOf(pod);
     if (!pod || !profile || pod.metadata.uid !== attempt.pod.metadata.uid || !this.#isWaiting(pod) || this.#snapshot.isAssumed(pod)) return this.#queue.done(attempt);
     const candidate = placedPod(pod);
+    const tried = { attempt, candidate, profile, startMs, signal };
+    if (this.#extenders.some((extender) => extender.isInterestedIn(pod))) return this.#decideWithExtenders(tried);
     const placement = place(candidate, this.#cluster, profile, { random, start: this.#start });
     this.#metrics.algorithm(clock.uptimeMs() - startMs);
-    if (placement.type === "none") return this.#nowhere({ attempt, candidate, profile, startMs, signal }, placement);
-    const reservation = this.#reserve(pod, placement.node);
-    this.#snapshot.assume(candidate, placement.node);
+    if (placement.type === "none") this.#nowhere(tried, placement, this.#makeRoom(tried, placement));
+    else this.#go(tried, placement.node);
+  }
+
+  /** Others are asked over the network: no other pod is decided meanwhile. */
+  async #decideWithExtenders(tried: Tried): Promise<void> {
+    const { candidate, profile, startMs, signal } = tried;
+    const { clock, random, log } = this.#deps;
+    const { pod } = candidate;
+    const asked = { extenders: this.#extenders, log, signal };
+    const found = search(candidate, this.#cluster, profile, this.#start);
+    const feasible = found.type === "none" ? [] : await filterByExtenders(pod, found.feasible, found.rejections, asked);
+    const more = feasible.length > 1 ? await scoresOfExtenders(pod, feasible, asked) : new Map<string, number>();
+    this.#metrics.algorithm(clock.uptimeMs() - startMs);
+    if (feasible.length > 0) return this.#go(tried, best(candidate, this.#cluster, { feasible, scores: profile.scores, random, more }).name);
+    const failure = found.type === "none" ? found : nowhere(this.#cluster, found);
+    this.#nowhere(tried, failure, await this.#makeRoomWithExtenders(tried, failure));
+  }
+
+  /** The pod is to be on `node`: from now on it counts there. */
+  #go(tried: Tried, node: string): void {
+    const { attempt, candidate, profile, signal } = tried;
+    const reservation = profile.bindsVolumes ? this.#reserve(candidate.pod, node) : undefined;
+    this.#snapshot.assume(candidate, node);
     this.#queue.done(attempt);
-    const binding = { attempt, candidate, profile, startMs, signal, node: placement.node, reservation };
+    const binding = { ...tried, node, reservation };
     if (reservation) this.#run(this.#waits, this.#bindWithVolumes(binding, reservation));
     else this.#run(this.#writes, this.#bind(binding, signal));
   }
@@ -198,7 +235,7 @@ class Scheduler {
     this.#bindings.set(pod.metadata.uid, gone);
     const signal = AbortSignal.any([binding.signal, gone.signal]);
     try {
-      await this.#volumes.bind(reservation, signal);
+      await this.#volumes.bind(reservation, binding.profile.bindTimeoutMs, signal);
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       return this.#bindingFailed(binding, new Error(`running PreBind plugin "VolumeBinding": ${message}`, { cause: error }), signal.aborted && signal.reason !== PREEMPTED);
@@ -214,7 +251,9 @@ class Scheduler {
     const { name, namespace, uid } = pod.metadata;
     try {
       const body = { apiVersion: "v1", kind: "Binding", metadata: { name, namespace, uid }, target: { apiVersion: "v1", kind: "Node", name: node } };
-      await client.resource(PODS).createSubresource(pod, "binding", body, { signal });
+      const binder = this.#extenders.find((extender) => extender.binds && extender.isInterestedIn(pod));
+      if (binder) await binder.bind(pod, node, signal);
+      else await client.resource(PODS).createSubresource(pod, "binding", body, { signal });
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       return this.#bindingFailed(binding, new Error(`binding rejected: running Bind plugin "DefaultBinder": ${message}`, { cause: error }), signal.aborted || isNotFound(error));
@@ -243,11 +282,9 @@ class Scheduler {
     await tryWritePodStatus(pod, { condition: { type: "PodScheduled", status: "False", reason: "SchedulerError", message } }, { ...this.#deps, signal });
   }
 
-  #nowhere(tried: Tried, failure: NoPlacement): void {
-    const { attempt, candidate, profile, startMs, signal } = tried;
+  #nowhere({ attempt, candidate, profile, startMs, signal }: Tried, failure: NoPlacement, { message, nominatedNodeName, victims }: Room): void {
     const { pod } = candidate;
     const { clock, log } = this.#deps;
-    const { message, nominatedNodeName, victims } = this.#makeRoom(candidate, failure);
     if (nominatedNodeName) this.#snapshot.nominate(pod, nominatedNodeName);
     else if (nominatedNodeName === "") this.#snapshot.denominate(pod);
     const said = message ? `${failure.message} ${message}` : failure.message;
@@ -278,11 +315,27 @@ class Scheduler {
     })());
   }
 
-  #makeRoom(candidate: PlacedPod, failure: NoPlacement): { readonly message: string; readonly nominatedNodeName: string | undefined; readonly victims: readonly Readonly<Pod>[] } {
-    if (!failure.evaluation) return { message: "", nominatedNodeName: undefined, victims: [] }; // no nodes at all
-    const { random, informers } = this.#deps;
-    const preemption = preempt(candidate, failure, { cluster: this.#cluster, budgets: [...informers.of(POD_DISRUPTION_BUDGETS).list()], random });
+  #makeRoom({ candidate, profile }: Tried, failure: NoPlacement): Room {
+    if (!failure.evaluation || !profile.preemption) return NO_ROOM;
     this.#metrics.preemptionTried();
+    return this.#room(preempt(candidate, failure, this.#surroundings(profile.preemption)));
+  }
+
+  async #makeRoomWithExtenders({ candidate, profile, signal }: Tried, failure: NoPlacement): Promise<Room> {
+    if (!failure.evaluation || !profile.preemption) return NO_ROOM;
+    this.#metrics.preemptionTried();
+    const found = candidatesFor(candidate, failure, this.#surroundings(profile.preemption));
+    if (found.type === "none") return this.#room(found);
+    const agreed = await victimsByExtenders(candidate.pod, new Map(found.choices.map(({ node, victims, violations }) => [node, { pods: victims, violations }])), (name) => this.#snapshot.node(name), { extenders: this.#extenders, log: this.#deps.log, signal });
+    return this.#room(chosen([...agreed].map(([node, { pods, violations }]) => ({ node, victims: pods, violations }))));
+  }
+
+  #surroundings(enough: NonNullable<Profile["preemption"]>): Parameters<typeof preempt>[2] {
+    const { random, informers } = this.#deps;
+    return { cluster: this.#cluster, budgets: [...informers.of(POD_DISRUPTION_BUDGETS).list()], random, enough };
+  }
+
+  #room(preemption: Preemption): Room {
     if (preemption.type === "none") return { message: preemption.message, nominatedNodeName: preemption.keepNomination ? undefined : "", victims: [] };
     this.#metrics.preempted(preemption.victims.length);
     return { message: "", nominatedNodeName: preemption.node, victims: preemption.victims };
@@ -333,6 +386,11 @@ class Scheduler {
     return this.#deps.events.from({ component: schedulerName });
   }
 }
+
+/** What preemption came to: "" as node, whatever it was nominated to is over. */
+interface Room { readonly message: string; readonly nominatedNodeName: string | undefined; readonly victims: readonly Readonly<Pod>[] }
+
+const NO_ROOM: Room = { message: "", nominatedNodeName: undefined, victims: [] };
 
 interface Tried {
   readonly attempt: Attempt;

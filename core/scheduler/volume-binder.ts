@@ -13,8 +13,6 @@ import type { LiveNode } from "./plugin.ts";
 import { revision, type Storage } from "./storage.ts";
 import { isFullyBound, isMeantFor, reaches, SELECTED_NODE, type VolumePlan } from "./volume-plan.ts";
 
-/** Source: VolumeBindingArgs.bindTimeoutSeconds */
-const BIND_TIMEOUT_MS = 600_000;
 const BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller";
 
 interface Deps {
@@ -66,7 +64,7 @@ export class VolumeBinder {
   }
 
   /** Resolves once all claims are bound. Throws if that cannot be any more, or takes too long. */
-  async bind(reservation: Reservation, signal: AbortSignal): Promise<void> {
+  async bind(reservation: Reservation, timeoutMs: number, signal: AbortSignal): Promise<void> {
     const { client, clock, storage } = this.#deps;
     for (const binding of reservation.bindings) {
       binding.volume = await client.resource(PERSISTENT_VOLUMES).update(binding.volume as PersistentVolume, { signal });
@@ -77,7 +75,7 @@ export class VolumeBinder {
       reservation.provisions[i] = written;
       storage.claims.assume(written);
     }
-    const endMs = clock.uptimeMs() + BIND_TIMEOUT_MS;
+    const endMs = clock.uptimeMs() + timeoutMs;
     while (!this.#isBound(reservation)) {
       signal.throwIfAborted();
       if (clock.uptimeMs() >= endMs) throw new Error("binding volumes: context deadline exceeded");

@@ -7,42 +7,51 @@ import { podRequests } from "../pod-requests.ts";
 /** Always reported first, as upstream does; the rest in alphabetical order. */
 const FIRST = ["cpu", "memory", "ephemeral-storage"];
 
-export const nodeResourcesFit: Filter = {
-  name: "NodeResourcesFit",
-  prepare({ requests }) {
-    const names = [...FIRST, ...Object.keys(requests).filter((name) => !FIRST.includes(name)).sort()].filter((name) => (requests[name] ?? 0) > 0);
-    return {
-      reject({ allocatable, requested, pods }) {
-        const podsMax = allocatable["pods"] ?? 0;
-        let reasons: string[] | undefined;
-        let never = false; // more than the whole node has
-        if (pods.size + 1 > podsMax) reasons = ["Too many pods"];
-        for (const name of names) {
-          const has = allocatable[name] ?? 0;
-          if (requests[name]! <= has - (requested[name] ?? 0)) continue;
-          (reasons ??= []).push(`Insufficient ${name}`);
-          never ||= requests[name]! > has;
+interface FitArgs {
+  /** Extended resources that somebody else counts: by name, or by what stands before the "/". */
+  readonly ignoredResources: readonly string[];
+  readonly ignoredResourceGroups: readonly string[];
+}
+
+export function nodeResourcesFit({ ignoredResources, ignoredResourceGroups }: FitArgs = { ignoredResources: [], ignoredResourceGroups: [] }): Filter {
+  const isIgnored = (name: string): boolean => name.includes("/") && (ignoredResources.includes(name) || ignoredResourceGroups.includes(name.slice(0, name.indexOf("/"))));
+  return {
+    name: "NodeResourcesFit",
+    prepare({ requests }) {
+      const names = [...FIRST, ...Object.keys(requests).filter((name) => !FIRST.includes(name) && !isIgnored(name)).sort()].filter((name) => (requests[name] ?? 0) > 0);
+      return {
+        reject({ allocatable, requested, pods }) {
+          const podsMax = allocatable["pods"] ?? 0;
+          let reasons: string[] | undefined;
+          let never = false; // more than the whole node has
+          if (pods.size + 1 > podsMax) reasons = ["Too many pods"];
+          for (const name of names) {
+            const has = allocatable[name] ?? 0;
+            if (requests[name]! <= has - (requested[name] ?? 0)) continue;
+            (reasons ??= []).push(`Insufficient ${name}`);
+            never ||= requests[name]! > has;
+          }
+          return reasons && { reasons, resolvable: !never };
+        },
+      };
+    },
+    mayHelp(pod, change) {
+      switch (change.of) {
+        case "pod": return change.object.metadata.uid === pod.metadata.uid;
+        case "placed pod":
+          if (change.deleted) return true;
+          return change.old !== undefined && asksForLess(podRequests(change.old), podRequests(change.object)); // scaled down in place
+        case "node": {
+          if (!nodeChanged(change, ({ status }) => status?.allocatable)) return false;
+          const wanted = podRequests(pod);
+          const has = change.object.status?.allocatable ?? {};
+          return Object.entries(wanted).every(([name, amount]) => amount === 0 || name in has);
         }
-        return reasons && { reasons, resolvable: !never };
-      },
-    };
-  },
-  mayHelp(pod, change) {
-    switch (change.of) {
-      case "pod": return change.object.metadata.uid === pod.metadata.uid;
-      case "placed pod":
-        if (change.deleted) return true;
-        return change.old !== undefined && asksForLess(podRequests(change.old), podRequests(change.object)); // scaled down in place
-      case "node": {
-        if (!nodeChanged(change, ({ status }) => status?.allocatable)) return false;
-        const wanted = podRequests(pod);
-        const has = change.object.status?.allocatable ?? {};
-        return Object.entries(wanted).every(([name, amount]) => amount === 0 || name in has);
+        default: return false;
       }
-      default: return false;
-    }
-  },
-};
+    },
+  };
+}
 
 function asksForLess(before: Readonly<Record<string, number>>, after: Readonly<Record<string, number>>): boolean {
   return Object.entries(before).some(([name, amount]) => (after[name] ?? 0) < amount);

@@ -1,4 +1,5 @@
 /** Scores on what a node is: soft taints, preferred labels, images it already has. */
+import type { PreferredSchedulingTerm } from "../../api/gen/core.v1.ts";
 import { isTolerated, matchesTerm } from "../filters/node.ts";
 import { fromHighest, type Score, SCORE_MAX, toHighest } from "../plugin.ts";
 
@@ -15,18 +16,21 @@ export const taintTolerationScore: Score = {
   },
 };
 
-export const nodeAffinityScore: Score = {
-  name: "NodeAffinity",
-  weight: 2,
-  prepare({ pod }) {
-    const preferred = pod.spec.affinity?.nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? [];
-    if (preferred.length === 0) return undefined;
-    return {
-      score: ({ node }) => preferred.reduce((sum, { weight, preference }) => sum + (matchesTerm(preference, node) ? weight : 0), 0),
-      normalize: toHighest,
-    };
-  },
-};
+/** `addedPreferences`: what the profile prefers of nodes for all its pods. */
+export function nodeAffinityScore({ addedPreferences = [] }: { readonly addedPreferences?: readonly PreferredSchedulingTerm[] | undefined } = {}): Score {
+  return {
+    name: "NodeAffinity",
+    weight: 2,
+    prepare({ pod }) {
+      const preferred = [...addedPreferences, ...(pod.spec.affinity?.nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? [])];
+      if (preferred.length === 0) return undefined;
+      return {
+        score: ({ node }) => preferred.reduce((sum, { weight, preference }) => sum + (matchesTerm(preference, node) ? weight : 0), 0),
+        normalize: toHighest,
+      };
+    },
+  };
+}
 
 /** Below the one an image does not matter, above the other no more. Source: plugins/imagelocality */
 const IMAGE_BYTES_MIN = 23 * 1024 * 1024;

@@ -1,0 +1,48 @@
+/** What --scheduler-config, or --kube-scheduler-arg config=FILE, makes of the scheduler. Files that the configuration names are read here. */
+import { ConfigurationError, type ExtenderConfig } from "../core/scheduler/config/configuration.ts";
+import { schedulerSettings } from "../core/scheduler/config/profiles.ts";
+import { Extender, type TlsFiles } from "../core/scheduler/extender.ts";
+import { DEFAULT_PROFILE, type Profile } from "../core/scheduler/plugins.ts";
+import type { BackoffOptions } from "../core/lifecycle/backoff.ts";
+import type { Clock } from "../core/lifecycle/clock.ts";
+import { ConfigError, readText } from "./config/config.ts";
+import type { Settings } from "./config/flags.ts";
+
+export interface SchedulerSetup {
+  readonly profiles: readonly Profile[];
+  readonly extenders: readonly Extender[];
+  readonly backoff?: BackoffOptions;
+}
+
+/** Throws ConfigError with what is wrong with the file. */
+export function schedulerSetup({ schedulerConfig, kubeSchedulerArg }: Pick<Settings, "schedulerConfig" | "kubeSchedulerArg">, clock: Clock): SchedulerSetup {
+  let path = schedulerConfig;
+  for (const text of kubeSchedulerArg) {
+    const [, name, value] = /^(?:--)?([^=]+)=([\s\S]*)$/.exec(text) ?? [];
+    if (name !== "config" || !value) throw new ConfigError(`--kube-scheduler-arg ${text}: not a setting we have; there is config=FILE, a KubeSchedulerConfiguration`);
+    path ??= value;
+  }
+  if (path === undefined) return { profiles: [DEFAULT_PROFILE], extenders: [] };
+  const text = readText(path);
+  if (text === undefined) throw new ConfigError(`${path}: no such file`);
+  try {
+    const { profiles, extenders, backoff } = schedulerSettings(text);
+    return { profiles, backoff, extenders: extenders.map((config) => new Extender(config, { clock, tls: filesOf(config) })) };
+  } catch (error) {
+    if (error instanceof ConfigurationError || (error instanceof Error && error.name === "YamlError")) throw new ConfigError(`${path}: ${error.message}`, { cause: error });
+    throw error;
+  }
+}
+
+function filesOf({ tlsConfig }: ExtenderConfig): TlsFiles | undefined {
+  if (!tlsConfig) return undefined;
+  const pem = (data: string | undefined, file: string | undefined): string | undefined => {
+    if (data) return Buffer.from(data, "base64").toString();
+    if (!file) return undefined;
+    const text = readText(file);
+    if (text === undefined) throw new ConfigError(`${file}: no such file`);
+    return text;
+  };
+  const { caData, caFile, certData, certFile, keyData, keyFile } = tlsConfig;
+  return { ca: pem(caData, caFile), cert: pem(certData, certFile), key: pem(keyData, keyFile) };
+}

@@ -1,0 +1,181 @@
+/**
+ * KubeSchedulerConfiguration, kubescheduler.config.k8s.io/v1: what a file may say about the scheduler, read strictly, with upstream's defaults.
+ * Checked by validate.ts; made into profiles by profiles.ts.
+ *
+ * Source: kubernetes v1.36 staging/src/k8s.io/kube-scheduler/config/v1/types.go, pkg/scheduler/apis/config/v1/defaults.go
+ */
+import type { NodeAffinity, TopologySpreadConstraint } from "../../api/gen/core.v1.ts";
+import { parseYaml } from "../../api/codec/yaml.ts";
+import { misfits, type Shape } from "./shape.ts";
+
+export const API_VERSION = "kubescheduler.config.k8s.io/v1";
+export const KIND = "KubeSchedulerConfiguration";
+
+export interface PluginRef { readonly name: string; readonly weight?: number }
+export interface PluginSet { readonly enabled?: readonly PluginRef[]; readonly disabled?: readonly PluginRef[] }
+export const EXTENSION_POINTS = ["preEnqueue", "queueSort", "preFilter", "filter", "postFilter", "preScore", "score", "reserve", "permit", "preBind", "bind", "postBind"] as const;
+export type ExtensionPoint = (typeof EXTENSION_POINTS)[number];
+export type PluginSets = Readonly<Partial<Record<ExtensionPoint | "multiPoint" | "placementGenerate" | "placementScore", PluginSet>>>;
+
+export interface ResourceSpec { readonly name: string; readonly weight?: number }
+export interface ShapePoint { readonly utilization: number; readonly score: number }
+
+/** By name of plugin. */
+export interface PluginArgs {
+  readonly DefaultPreemption: { readonly minCandidateNodesPercentage: number; readonly minCandidateNodesAbsolute: number };
+  readonly InterPodAffinity: { readonly hardPodAffinityWeight: number; readonly ignorePreferredTermsOfExistingPods: boolean };
+  readonly NodeAffinity: { readonly addedAffinity?: NodeAffinity };
+  readonly NodeResourcesBalancedAllocation: { readonly resources: readonly ResourceSpec[] };
+  readonly NodeResourcesFit: {
+    readonly ignoredResources: readonly string[];
+    readonly ignoredResourceGroups: readonly string[];
+    readonly scoringStrategy: { readonly type: string; readonly resources: readonly ResourceSpec[]; readonly requestedToCapacityRatio?: { readonly shape?: readonly ShapePoint[] } };
+  };
+  readonly PodTopologySpread: { readonly defaultConstraints: readonly TopologySpreadConstraint[]; readonly defaultingType: string };
+  readonly VolumeBinding: { readonly bindTimeoutSeconds: number; readonly shape?: readonly ShapePoint[] };
+  readonly DynamicResources: { readonly filterTimeout: string; readonly bindingTimeout: string };
+}
+
+export interface PluginConfig { readonly name: string; readonly args?: Readonly<Record<string, unknown>> }
+
+export interface ProfileConfig {
+  readonly schedulerName: string;
+  readonly percentageOfNodesToScore?: number;
+  readonly plugins: PluginSets;
+  readonly pluginConfig: readonly PluginConfig[];
+}
+
+export interface ExtenderConfig {
+  readonly urlPrefix: string;
+  readonly filterVerb?: string;
+  readonly preemptVerb?: string;
+  readonly prioritizeVerb?: string;
+  readonly weight?: number;
+  readonly bindVerb?: string;
+  readonly enableHTTPS?: boolean;
+  readonly tlsConfig?: {
+    readonly insecure?: boolean; readonly serverName?: string;
+    readonly certFile?: string; readonly keyFile?: string; readonly caFile?: string; readonly certData?: string; readonly keyData?: string; readonly caData?: string;
+  };
+  readonly httpTimeout?: string;
+  readonly nodeCacheCapable?: boolean;
+  readonly managedResources?: readonly { readonly name: string; readonly ignoredByScheduler?: boolean }[];
+  readonly ignorable?: boolean;
+}
+
+export interface SchedulerConfiguration {
+  readonly parallelism: number;
+  readonly percentageOfNodesToScore: number;
+  readonly podInitialBackoffSeconds: number;
+  readonly podMaxBackoffSeconds: number;
+  readonly profiles: readonly ProfileConfig[];
+  readonly extenders: readonly ExtenderConfig[];
+  readonly leaderElection: { readonly leaderElect?: boolean; readonly resourceLock?: string };
+}
+
+/** The file cannot be read as a KubeSchedulerConfiguration. */
+export class ConfigurationError extends Error { override readonly name = "ConfigurationError"; }
+
+const PLUGIN: Shape = { fields: { name: "string", weight: "integer" } };
+const PLUGIN_SET: Shape = { fields: { enabled: { list: PLUGIN }, disabled: { list: PLUGIN } } };
+const RESOURCES: Shape = { list: { fields: { name: "string", weight: "integer" } } };
+const POINTS: Shape = { list: { fields: { utilization: "integer", score: "integer" } } };
+const META = { apiVersion: "string", kind: "string" } as const;
+
+const ARGS: Readonly<Record<keyof PluginArgs, Readonly<Record<string, Shape>>>> = {
+  DefaultPreemption: { minCandidateNodesPercentage: "integer", minCandidateNodesAbsolute: "integer" },
+  InterPodAffinity: { hardPodAffinityWeight: "integer", ignorePreferredTermsOfExistingPods: "boolean" },
+  NodeAffinity: { addedAffinity: { fields: { requiredDuringSchedulingIgnoredDuringExecution: "any", preferredDuringSchedulingIgnoredDuringExecution: "any" } } },
+  NodeResourcesBalancedAllocation: { resources: RESOURCES },
+  NodeResourcesFit: {
+    ignoredResources: { list: "string" }, ignoredResourceGroups: { list: "string" },
+    scoringStrategy: { fields: { type: "string", resources: RESOURCES, requestedToCapacityRatio: { fields: { shape: POINTS } } } },
+  },
+  PodTopologySpread: {
+    defaultConstraints: { list: { fields: { maxSkew: "integer", topologyKey: "string", whenUnsatisfiable: "string", labelSelector: "any", minDomains: "integer", nodeAffinityPolicy: "string", nodeTaintsPolicy: "string", matchLabelKeys: { list: "string" } } } },
+    defaultingType: "string",
+  },
+  VolumeBinding: { bindTimeoutSeconds: "integer", shape: POINTS },
+  DynamicResources: { filterTimeout: "duration", bindingTimeout: "duration" },
+};
+
+const SETS = [...EXTENSION_POINTS, "multiPoint", "placementGenerate", "placementScore"];
+const CONFIGURATION: Shape = {
+  fields: {
+    ...META, parallelism: "integer", percentageOfNodesToScore: "integer", podInitialBackoffSeconds: "integer", podMaxBackoffSeconds: "integer", delayCacheUntilActive: "boolean",
+    enableProfiling: "boolean", enableContentionProfiling: "boolean",
+    leaderElection: { fields: { leaderElect: "boolean", leaseDuration: "duration", renewDeadline: "duration", retryPeriod: "duration", resourceLock: "string", resourceName: "string", resourceNamespace: "string" } },
+    clientConnection: { fields: { kubeconfig: "string", acceptContentTypes: "string", contentType: "string", qps: "number", burst: "integer" } },
+    profiles: { list: { fields: {
+      schedulerName: "string", percentageOfNodesToScore: "integer", plugins: { fields: Object.fromEntries(SETS.map((name) => [name, PLUGIN_SET])) },
+      pluginConfig: { list: { fields: { name: "string", args: "any" } } },
+    } } },
+    extenders: { list: { fields: {
+      urlPrefix: "string", filterVerb: "string", preemptVerb: "string", prioritizeVerb: "string", weight: "integer", bindVerb: "string", enableHTTPS: "boolean", httpTimeout: "duration", nodeCacheCapable: "boolean", ignorable: "boolean",
+      tlsConfig: { fields: { insecure: "boolean", serverName: "string", certFile: "string", keyFile: "string", caFile: "string", certData: "base64", keyData: "base64", caData: "base64" } },
+      managedResources: { list: { fields: { name: "string", ignoredByScheduler: "boolean" } } },
+    } } },
+  },
+};
+
+/** Throws ConfigurationError with every problem of form; validate.ts judges the rest. */
+export function readConfiguration(text: string): SchedulerConfiguration {
+  const document = parseYaml(text) as Record<string, unknown> | null;
+  const { apiVersion, kind } = document ?? {};
+  if (typeof kind !== "string" || kind === "") throw new ConfigurationError("Object 'Kind' is missing");
+  if (typeof apiVersion !== "string" || apiVersion === "") throw new ConfigurationError("Object 'apiVersion' is missing");
+  if (kind !== KIND || apiVersion !== API_VERSION) throw new ConfigurationError(`no kind "${kind}" is registered for version "${apiVersion}": a ${KIND} of ${API_VERSION} is wanted`);
+  const given = document as unknown as Partial<SchedulerConfiguration> & { profiles?: Partial<ProfileConfig>[] };
+  const problems = [...misfits(document, CONFIGURATION), ...argProblems(given.profiles ?? [])];
+  if (problems.length > 0) throw new ConfigurationError(`strict decoding error: ${problems.join(", ")}`);
+  const profiles: readonly Partial<ProfileConfig>[] = given.profiles?.length ? given.profiles : [{}];
+  return {
+    parallelism: given.parallelism ?? 16, percentageOfNodesToScore: given.percentageOfNodesToScore ?? 0,
+    podInitialBackoffSeconds: given.podInitialBackoffSeconds ?? 1, podMaxBackoffSeconds: given.podMaxBackoffSeconds ?? 10,
+    extenders: given.extenders ?? [], leaderElection: given.leaderElection ?? {},
+    profiles: profiles.map((profile) => ({ ...profile, schedulerName: profile.schedulerName ?? (profiles.length === 1 ? "default-scheduler" : ""), plugins: profile.plugins ?? {}, pluginConfig: profile.pluginConfig ?? [] })),
+  };
+}
+
+/** Arguments of plugins that have none of their own are taken as they are, as upstream does. */
+function argProblems(profiles: readonly Partial<ProfileConfig>[]): string[] {
+  if (!Array.isArray(profiles)) return [];
+  return profiles.flatMap(({ pluginConfig }, i) => (Array.isArray(pluginConfig) ? pluginConfig : []).flatMap(({ name, args }: PluginConfig, j) => {
+    const fields = ARGS[name as keyof PluginArgs] as Readonly<Record<string, Shape>> | undefined;
+    if (!fields || args === undefined || args === null) return [];
+    const at = `profiles[${i}].pluginConfig[${j}]`;
+    const kind = args["kind"] ?? `${name}Args`;
+    if (kind !== `${name}Args`) return [`decoding .${at}: args for plugin ${name} were not of type ${name}Args.kubescheduler.config.k8s.io, got ${String(kind)}.kubescheduler.config.k8s.io`];
+    return misfits(args, { fields: { ...META, ...fields } }, `${at}.args`);
+  }));
+}
+
+const CPU_AND_MEMORY: readonly ResourceSpec[] = [{ name: "cpu", weight: 1 }, { name: "memory", weight: 1 }];
+
+/** What the profile says for the plugin, over upstream's defaults. */
+export function argsOf<N extends keyof PluginArgs>({ pluginConfig }: Pick<ProfileConfig, "pluginConfig">, name: N): PluginArgs[N] {
+  const given = (pluginConfig.find((one) => one.name === name)?.args ?? {}) as Partial<PluginArgs[N]>;
+  return defaulted[name](withoutNulls(given) as never) as PluginArgs[N];
+}
+
+const defaulted: { readonly [N in keyof PluginArgs]: (given: Partial<PluginArgs[N]>) => PluginArgs[N] } = {
+  DefaultPreemption: (given) => ({ minCandidateNodesPercentage: 10, minCandidateNodesAbsolute: 100, ...given }),
+  InterPodAffinity: (given) => ({ hardPodAffinityWeight: 1, ignorePreferredTermsOfExistingPods: false, ...given }),
+  NodeAffinity: (given) => given,
+  NodeResourcesBalancedAllocation: ({ resources = [] }) => ({ resources: weighted(resources) }),
+  NodeResourcesFit: ({ ignoredResources = [], ignoredResourceGroups = [], scoringStrategy }) => ({
+    ignoredResources, ignoredResourceGroups,
+    scoringStrategy: scoringStrategy ? { ...scoringStrategy, type: scoringStrategy.type ?? "", resources: weighted(scoringStrategy.resources ?? []) } : { type: "LeastAllocated", resources: CPU_AND_MEMORY },
+  }),
+  PodTopologySpread: ({ defaultConstraints = [], defaultingType }) => ({ defaultConstraints, defaultingType: defaultingType || "System" }),
+  VolumeBinding: (given) => ({ bindTimeoutSeconds: 600, ...given }),
+  DynamicResources: (given) => ({ filterTimeout: "10s", bindingTimeout: "600s", ...given }),
+};
+
+function weighted(resources: readonly ResourceSpec[]): readonly ResourceSpec[] {
+  return resources.length === 0 ? CPU_AND_MEMORY : resources.map(({ name, weight }) => ({ name, weight: weight || 1 }));
+}
+
+function withoutNulls(given: object): object {
+  return Object.fromEntries(Object.entries(given).filter(([name, value]) => value !== null && name !== "apiVersion" && name !== "kind"));
+}

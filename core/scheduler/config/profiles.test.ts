@@ -1,0 +1,69 @@
+import { expect, test } from "vitest";
+import { DEFAULT_PROFILE } from "../plugins.ts";
+import { ConfigurationError } from "./configuration.ts";
+import { schedulerSettings } from "./profiles.ts";
+
+const HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
+const names = (plugins: readonly { readonly name: string }[]): string[] => plugins.map(({ name }) => name);
+const weights = (scores: readonly { readonly name: string; readonly weight: number }[]): Record<string, number> => Object.fromEntries(scores.map(({ name, weight }) => [name, weight]));
+
+test("a configuration that says nothing is the default profile", () => {
+  const { profiles: [profile], backoff, extenders } = schedulerSettings(HEAD);
+  expect({ ...profile, filters: names(profile!.filters), scores: weights(profile!.scores) }).toEqual({ ...DEFAULT_PROFILE, filters: names(DEFAULT_PROFILE.filters), scores: weights(DEFAULT_PROFILE.scores) });
+  expect([names(profile!.scores), backoff, extenders]).toEqual([names(DEFAULT_PROFILE.scores), { minMs: 1000, maxMs: 10_000 }, []]);
+});
+
+test("profiles: plugins off, on, weighed anew, and their arguments", () => {
+  const { profiles: [packed, bare], backoff } = schedulerSettings(`${HEAD}podInitialBackoffSeconds: 2
+percentageOfNodesToScore: 40
+profiles:
+- schedulerName: packed
+  plugins:
+    multiPoint: {disabled: [{name: ImageLocality}, {name: DefaultPreemption}]}
+    score: {disabled: [{name: NodeAffinity}], enabled: [{name: NodeResourcesFit, weight: 9}]}
+    preEnqueue: {disabled: [{name: "*"}]}
+  pluginConfig:
+  - {name: NodeResourcesFit, args: {scoringStrategy: {type: MostAllocated}}}
+  - {name: VolumeBinding, args: {bindTimeoutSeconds: 5}}
+- schedulerName: bare
+  percentageOfNodesToScore: 7
+  plugins:
+    multiPoint: {disabled: [{name: "*"}], enabled: [{name: PrioritySort}, {name: DefaultBinder}, {name: NodeName}, {name: TaintToleration, weight: 4}]}
+`);
+  expect(weights(packed!.scores)).toEqual({ NodeResourcesFit: 9, TaintToleration: 3, PodTopologySpread: 2, InterPodAffinity: 2, NodeResourcesBalancedAllocation: 1 });
+  expect(names(packed!.filters)).toContain("NodeAffinity");
+  expect({ ...packed, filters: 0, scores: 0 }).toMatchObject({ preemption: undefined, honorsGates: false, bindTimeoutMs: 5000, percentageOfNodesToScore: 40 });
+  expect([names(bare!.filters), weights(bare!.scores), bare!.percentageOfNodesToScore]).toEqual([["NodeName", "TaintToleration"], { TaintToleration: 4 }, 7]);
+  expect(backoff).toEqual({ minMs: 2000, maxMs: 10_000 });
+});
+
+const profile = (plugins: string): string => `${HEAD}profiles: [{${plugins}}]`;
+const args = (name: string, value: string): string => profile(`pluginConfig: [{name: ${name}, args: ${value}}]`);
+const AT = "profiles[0].pluginConfig[0].args";
+
+test.each([
+  ["kind: KubeSchedulerConfiguration", "Object 'apiVersion' is missing"],
+  ["kind: KubeSchedulerConfiguration\napiVersion: kubescheduler.config.k8s.io/v1beta3", `no kind "KubeSchedulerConfiguration" is registered for version "kubescheduler.config.k8s.io/v1beta3": a KubeSchedulerConfiguration of kubescheduler.config.k8s.io/v1 is wanted`],
+  [`${HEAD}foo: 1\nprofiles: [{plugins: {filters: {}}}]`, `strict decoding error: unknown field "foo", unknown field "profiles[0].plugins.filters"`],
+  [`${HEAD}parallelism: 0\npodMaxBackoffSeconds: 0`, "[parallelism: Invalid value: 0: should be an integer value greater than zero, podMaxBackoffSeconds: Invalid value: 0: must be greater than or equal to PodInitialBackoffSeconds]"],
+  [`${HEAD}profiles: [{schedulerName: a}, {schedulerName: a}]`, `profiles[1].schedulerName: Duplicate value: "profiles[0].schedulerName"`],
+  [`${HEAD}profiles: [{}, {schedulerName: a}]`, "profiles[0].schedulerName: Required value"],
+  [`${HEAD}percentageOfNodesToScore: 101`, "percentageOfNodesToScore: Invalid value: 101: not in valid range [0-100]"],
+  [`${HEAD}extenders: [{urlPrefix: "http://x", prioritizeVerb: p, bindVerb: b}, {urlPrefix: "http://y", bindVerb: b, managedResources: [{name: cpu}]}]`,
+    `[extenders[0].weight: Invalid value: 0: must have a positive weight applied to it, extenders[1].managedResources[0].name: Invalid value: "cpu": is an invalid extended resource name, extenders: Invalid value: "found 2 extenders implementing bind": only one extender can implement bind]`],
+  [args("NodeResourcesFit", "{scoringStrategy: {type: Mostly}}"), `${AT}.scoringStrategy.type: Unsupported value: "Mostly": supported values: "LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"`],
+  [args("NodeResourcesFit", "{scoringStrategy: {type: RequestedToCapacityRatio, requestedToCapacityRatio: {shape: [{utilization: 5, score: 11}, {utilization: 5, score: 1}]}}}"),
+    `[${AT}.scoringStrategy.requestedToCapacityRatio.shape[1].utilization: Invalid value: 5: values must be sorted in increasing order, ${AT}.scoringStrategy.requestedToCapacityRatio.shape[0].score: Invalid value: 11: not in valid range [0, 10]]`],
+  [args("PodTopologySpread", "{defaultConstraints: [{maxSkew: 0, topologyKey: zone, whenUnsatisfiable: Maybe}]}"),
+    `[${AT}.defaultingType: Invalid value: "System": when .defaultConstraints are not empty, ${AT}.defaultConstraints[0].maxSkew: Invalid value: 0: not in valid range (0, inf), ${AT}.defaultConstraints[0].whenUnsatisfiable: Unsupported value: "Maybe": supported values: "DoNotSchedule", "ScheduleAnyway"]`],
+  [args("InterPodAffinity", "{hardPodAffinityWeight: 101}"), `${AT}.hardPodAffinityWeight: Invalid value: 101: not in valid range [0, 100]`],
+  [args("DefaultPreemption", "{minCandidateNodesPercentage: 0, minCandidateNodesAbsolute: 0}"), `[${AT}.minCandidateNodesPercentage: Invalid value: 0: cannot be zero at the same time as minCandidateNodesAbsolute, ${AT}.minCandidateNodesAbsolute: Invalid value: 0: cannot be zero at the same time as minCandidateNodesPercentage]`],
+  [args("VolumeBinding", "{bindTimeoutSeconds: -1}"), `${AT}.bindTimeoutSeconds: Invalid value: -1: invalid BindTimeoutSeconds, should not be a negative value`],
+  [args("InterPodAffinity", "{kind: NodeAffinityArgs}"), "strict decoding error: decoding .profiles[0].pluginConfig[0]: args for plugin InterPodAffinity were not of type InterPodAffinityArgs.kubescheduler.config.k8s.io, got NodeAffinityArgs.kubescheduler.config.k8s.io"],
+  [profile("plugins: {filter: {enabled: [{name: EBSLimits}]}}"), `profiles[0].plugins.filter.enabled[0]: Invalid value: "EBSLimits": was invalid in version "kubescheduler.config.k8s.io/v1" (KubeSchedulerConfiguration is version "kubescheduler.config.k8s.io/v1")`],
+  [profile("plugins: {filter: {enabled: [{name: Mine}]}}"), `initializing profiles: creating profile for scheduler name default-scheduler: FilterPlugin "Mine" does not exist`],
+  [profile("plugins: {score: {enabled: [{name: NodeName}]}}"), `initializing profiles: creating profile for scheduler name default-scheduler: plugin "NodeName" does not extend ScorePlugin plugin`],
+  [profile("plugins: {bind: {disabled: [{name: '*'}]}}"), `initializing profiles: creating profile for scheduler name default-scheduler: at least one bind plugin is needed for profile with scheduler name "default-scheduler"`],
+])("what is wrong is said: %s", (text, problem) => {
+  expect(() => schedulerSettings(text)).toThrow(new ConfigurationError(problem));
+});

@@ -1,0 +1,126 @@
+/**
+ * What a KubeSchedulerConfiguration makes of the scheduler: one Profile for each of its profiles, the extenders, and how long a pod backs off.
+ *
+ *   schedulerSettings(text)      throws ConfigurationError with upstream's words
+ *
+ * `parallelism` is checked and has no effect: a decision is made by one thread. leaderElection and clientConnection are the server's own.
+ *
+ * Source: kubernetes v1.36 pkg/scheduler/framework/runtime/framework.go, apis/config/v1/default_plugins.go
+ */
+import { parseDurationMs } from "../../api/meta/duration.ts";
+import { formatFieldErrors } from "../../api/meta/field-error.ts";
+import type { BackoffOptions } from "../../lifecycle/backoff.ts";
+import type { Profile } from "../plugins.ts";
+import { argsOf, ConfigurationError, type ExtenderConfig, type ExtensionPoint, type PluginRef, type PluginSet, type PluginSets, type ProfileConfig, readConfiguration, type SchedulerConfiguration } from "./configuration.ts";
+import { DEFAULT_PLUGINS, type PluginRow, PLUGINS } from "./registry.ts";
+import { validateConfiguration } from "./validate.ts";
+
+export interface SchedulerSettings {
+  readonly profiles: readonly Profile[];
+  readonly extenders: readonly ExtenderConfig[];
+  readonly backoff: BackoffOptions;
+}
+
+/** Source: framework interface MaxTotalScore */
+const TOTAL_WEIGHT_MAX = Math.floor((2 ** 63 - 1) / 100);
+const QUEUE_ORDER = ["preFilter", "filter", "postFilter", "reserve", "preScore", "score", "preBind", "bind", "postBind", "permit", "preEnqueue", "queueSort"] as const satisfies readonly ExtensionPoint[];
+
+export function schedulerSettings(text: string): SchedulerSettings {
+  const configuration = readConfiguration(text);
+  const problems = validateConfiguration(configuration);
+  if (problems.length > 0) throw new ConfigurationError(formatFieldErrors(problems));
+  const { podInitialBackoffSeconds, podMaxBackoffSeconds, extenders } = configuration;
+  return { profiles: configuration.profiles.map((profile) => made(profile, configuration)), extenders, backoff: { minMs: podInitialBackoffSeconds * 1000, maxMs: podMaxBackoffSeconds * 1000 } };
+}
+
+function made(config: ProfileConfig, configuration: SchedulerConfiguration): Profile {
+  try {
+    return profileOf(config, configuration);
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    throw new ConfigurationError(`initializing profiles: creating profile for scheduler name ${config.schedulerName}: ${error.message}`, { cause: error });
+  }
+}
+
+function profileOf(config: ProfileConfig, { percentageOfNodesToScore, extenders }: SchedulerConfiguration): Profile {
+  const { plugins, schedulerName } = config;
+  const multiPoint = merged(DEFAULT_PLUGINS, plugins.multiPoint ?? {});
+  const at = Object.fromEntries(QUEUE_ORDER.map((point) => [point, pluginsAt(point, plugins, multiPoint)])) as unknown as Record<ExtensionPoint, readonly string[]>;
+  const { queueSort, bind } = at;
+  if (queueSort.length !== 1) throw new ConfigurationError(`only one queue sort plugin required for profile with scheduler name "${schedulerName}", but got ${queueSort.length}`);
+  if (bind.length === 0) throw new ConfigurationError(`at least one bind plugin is needed for profile with scheduler name "${schedulerName}"`);
+  const weights = weightsOf([...(plugins.score?.enabled ?? []), ...multiPoint]);
+  const ignored = extenders.flatMap(({ managedResources = [] }) => managedResources.filter(({ ignoredByScheduler }) => ignoredByScheduler).map(({ name }) => name));
+  const { minCandidateNodesAbsolute, minCandidateNodesPercentage } = argsOf(config, "DefaultPreemption");
+  const { bindingTimeout } = argsOf(config, "DynamicResources");
+  return {
+    schedulerName,
+    percentageOfNodesToScore: config.percentageOfNodesToScore ?? percentageOfNodesToScore,
+    filters: at.filter.flatMap((name) => PLUGINS[name]?.filter?.(config, ignored) ?? []),
+    scores: at.score.flatMap((name) => {
+      const score = PLUGINS[name]?.score?.(config);
+      return score ? [{ ...score, weight: weights.get(name) ?? 1 }] : [];
+    }),
+    preemption: at.postFilter.includes("DefaultPreemption") ? { candidatesMin: minCandidateNodesAbsolute, candidatesPercent: minCandidateNodesPercentage } : undefined,
+    bindsVolumes: at.preBind.includes("VolumeBinding"),
+    bindTimeoutMs: argsOf(config, "VolumeBinding").bindTimeoutSeconds * 1000,
+    deviceBindingTimeoutMs: parseDurationMs(bindingTimeout),
+    honorsGates: at.preEnqueue.includes("SchedulingGates"),
+  };
+}
+
+/** The defaults as the profile changes them: taken away, replaced in place, added at the end. */
+function merged(defaults: readonly PluginRef[], { enabled = [], disabled = [] }: PluginSet): PluginRef[] {
+  const gone = new Set(disabled.map(({ name }) => name));
+  const kept = gone.has("*") ? [] : defaults.filter(({ name }) => !gone.has(name));
+  const replaced = new Set<PluginRef>();
+  const first = kept.map((plugin) => {
+    const own = enabled.findLast(({ name }) => name === plugin.name);
+    if (own) replaced.add(own);
+    return own ?? plugin;
+  });
+  return [...first, ...enabled.filter((plugin) => !replaced.has(plugin))];
+}
+
+/** What runs at one point: what is set for it and for multiPoint both, then the rest of multiPoint, then the rest of what is set for it. */
+function pluginsAt(point: ExtensionPoint, sets: PluginSets, multiPoint: readonly PluginRef[]): string[] {
+  const type = `${point[0]!.toUpperCase()}${point.slice(1)}Plugin`;
+  const own: string[] = [];
+  for (const { name } of sets[point]?.enabled ?? []) {
+    const row = known(name, type);
+    if (!row.points.includes(point)) throw new ConfigurationError(`plugin "${name}" does not extend ${type} plugin`);
+    if (own.includes(name)) throw new ConfigurationError(`plugin "${name}" already registered as "${type}"`);
+    own.push(name);
+  }
+  const disabled = new Set((sets[point]?.disabled ?? []).map(({ name }) => name));
+  if (disabled.has("*")) return own;
+  const shared: string[] = [];
+  for (const { name } of multiPoint) {
+    if (!known(name, type).points.includes(point) || disabled.has(name) || own.includes(name)) continue;
+    if (shared.includes(name)) throw new ConfigurationError(`plugin "${name}" already registered as "${type}"`);
+    shared.push(name);
+  }
+  const overriding = own.filter((name) => multiPoint.some((one) => one.name === name));
+  return [...overriding, ...shared, ...own.filter((name) => !overriding.includes(name))];
+}
+
+function known(name: string, type: string): PluginRow {
+  const row = Object.hasOwn(PLUGINS, name) ? PLUGINS[name] : undefined;
+  if (!row) throw new ConfigurationError(`${type} "${name}" does not exist`);
+  return row;
+}
+
+/** What is said for scores alone comes first, and counts. */
+function weightsOf(plugins: readonly PluginRef[]): Map<string, number> {
+  const weights = new Map<string, number>();
+  let total = 0;
+  for (const { name, weight } of plugins) {
+    if (!PLUGINS[name]?.score || weights.has(name)) continue;
+    weights.set(name, weight || 1);
+    total += weight || 1;
+    if (total > TOTAL_WEIGHT_MAX) throw new ConfigurationError("score plugins: total score of Score plugins could overflow");
+  }
+  return weights;
+}
+
+export const DEFAULT_CONFIG: ProfileConfig = { schedulerName: "default-scheduler", plugins: {}, pluginConfig: [] };

@@ -1,0 +1,193 @@
+/**
+ * What is wrong with a KubeSchedulerConfiguration that could be read, in upstream's words.
+ *
+ * Source: kubernetes v1.36 pkg/scheduler/apis/config/validation
+ */
+import type { NodeSelectorTerm } from "../../api/gen/core.v1.ts";
+import { parseDurationMs } from "../../api/meta/duration.ts";
+import { duplicate, type FieldError, forbidden, index, invalid, notSupported, required } from "../../api/meta/field-error.ts";
+import { qualifiedName } from "../../api/meta/names.ts";
+import { API_VERSION, argsOf, EXTENSION_POINTS, type ExtenderConfig, type PluginArgs, type ProfileConfig, type SchedulerConfiguration, type ShapePoint } from "./configuration.ts";
+
+/** Plugins that older versions had. */
+const REMOVED = new Set(["AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"]);
+
+export function validateConfiguration(configuration: SchedulerConfiguration): FieldError[] {
+  const { parallelism, leaderElection, profiles, percentageOfNodesToScore, podInitialBackoffSeconds, podMaxBackoffSeconds, extenders } = configuration;
+  const seen = new Map<string, number>();
+  return [
+    ...((leaderElection.leaderElect ?? true) && leaderElection.resourceLock && leaderElection.resourceLock !== "leases" ? [invalid("leaderElection.resourceLock", leaderElection.resourceLock, 'resourceLock value must be "leases"')] : []),
+    ...(parallelism <= 0 ? [invalid("parallelism", parallelism, "should be an integer value greater than zero")] : []),
+    ...profiles.flatMap((profile, i) => {
+      const path = index("profiles", i);
+      const before = seen.get(profile.schedulerName);
+      seen.set(profile.schedulerName, i);
+      return [...validateProfile(path, profile), ...(before === undefined ? [] : [duplicate(`${path}.schedulerName`, `profiles[${before}].schedulerName`)])];
+    }),
+    ...validateQueueSort(profiles),
+    ...validatePercentage("percentageOfNodesToScore", percentageOfNodesToScore),
+    ...(podInitialBackoffSeconds <= 0 ? [invalid("podInitialBackoffSeconds", podInitialBackoffSeconds, "must be greater than 0")] : []),
+    ...(podMaxBackoffSeconds < podInitialBackoffSeconds ? [invalid("podMaxBackoffSeconds", podMaxBackoffSeconds, "must be greater than or equal to PodInitialBackoffSeconds")] : []),
+    ...validateExtenders(extenders),
+  ];
+}
+
+function validatePercentage(path: string, value: number | undefined): FieldError[] {
+  return value !== undefined && (value < 0 || value > 100) ? [invalid(path, value, "not in valid range [0-100]")] : [];
+}
+
+function validateProfile(path: string, profile: ProfileConfig): FieldError[] {
+  const { schedulerName, percentageOfNodesToScore, plugins, pluginConfig } = profile;
+  const seen = new Set<string>();
+  return [
+    ...(schedulerName === "" ? [required(`${path}.schedulerName`)] : []),
+    ...validatePercentage(`${path}.percentageOfNodesToScore`, percentageOfNodesToScore),
+    ...EXTENSION_POINTS.flatMap((point) => (plugins[point]?.enabled ?? []).flatMap(({ name }, i) => wasRemoved(`${path}.plugins.${point}.enabled[${i}]`, name))),
+    ...pluginConfig.flatMap(({ name }, i) => {
+      const at = `${path}.pluginConfig[${i}]`;
+      const again = seen.has(name) ? [duplicate(at, name)] : [];
+      seen.add(name);
+      if (REMOVED.has(name)) return [...again, ...wasRemoved(at, name)];
+      const validate = ARGS[name as keyof PluginArgs] as ((at: string, args: unknown) => FieldError[]) | undefined;
+      return [...again, ...(validate?.(`${at}.args`, argsOf(profile, name as keyof PluginArgs)) ?? [])];
+    }),
+  ];
+}
+
+function wasRemoved(path: string, name: string): FieldError[] {
+  return REMOVED.has(name) ? [invalid(path, name, `was invalid in version "${API_VERSION}" (KubeSchedulerConfiguration is version "${API_VERSION}")`)] : [];
+}
+
+/** All profiles share one queue. */
+function validateQueueSort(profiles: readonly ProfileConfig[]): FieldError[] {
+  const first = profiles[0]?.plugins.queueSort;
+  const enabled = first?.enabled?.length ?? 0;
+  return [
+    ...(enabled > 1 ? [invalid("profiles[0].plugins.queueSort.Enabled", enabled, "only one queue sort plugin can be enabled")] : []),
+    ...profiles.flatMap(({ plugins: { queueSort } }, i) => (Bun.deepEquals(first ?? {}, queueSort ?? {}) ? [] : [invalid(`profiles[${i}].plugins.queueSort`, queueSort ?? {}, "must be the same for all profiles")])),
+  ];
+}
+
+const ARGS: { readonly [N in keyof PluginArgs]: (path: string, args: PluginArgs[N]) => FieldError[] } = {
+  DefaultPreemption(path, { minCandidateNodesPercentage: percentage, minCandidateNodesAbsolute: absolute }) {
+    const [percentagePath, absolutePath] = [`${path}.minCandidateNodesPercentage`, `${path}.minCandidateNodesAbsolute`];
+    return [
+      ...(percentage < 0 || percentage > 100 ? [invalid(percentagePath, percentage, "not in valid range [0, 100]")] : []),
+      ...(absolute < 0 ? [invalid(absolutePath, absolute, "not in valid range [0, inf)")] : []),
+      ...(percentage === 0 && absolute === 0 ? [
+        invalid(percentagePath, percentage, "cannot be zero at the same time as minCandidateNodesAbsolute"),
+        invalid(absolutePath, absolute, "cannot be zero at the same time as minCandidateNodesPercentage"),
+      ] : []),
+    ];
+  },
+  InterPodAffinity: (path, { hardPodAffinityWeight: weight }) => (weight < 0 || weight > 100 ? [invalid(`${path}.hardPodAffinityWeight`, weight, "not in valid range [0, 100]")] : []),
+  NodeAffinity(path, { addedAffinity }) {
+    const terms = addedAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
+    const preferred = addedAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? [];
+    return [
+      ...terms.flatMap((term, i) => validateTerm(`${path}.addedAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[${i}]`, term)),
+      ...preferred.flatMap(({ preference }, i) => validateTerm(`${path}.addedAffinity.preferredDuringSchedulingIgnoredDuringExecution[${i}]`, preference)),
+    ];
+  },
+  NodeResourcesBalancedAllocation(path, { resources }) {
+    return resources.flatMap(({ name, weight }, i) => [
+      ...(resources.findIndex((one) => one.name === name) < i ? [duplicate(`${path}.resources[${i}].name`, name)] : []),
+      ...(weight === 1 ? [] : [invalid(`${path}.resources[${i}].weight`, weight, "must be 1")]),
+    ]);
+  },
+  NodeResourcesFit(path, { ignoredResources, ignoredResourceGroups, scoringStrategy: { type, resources, requestedToCapacityRatio } }) {
+    const strategy = `${path}.scoringStrategy`;
+    return [
+      ...ignoredResources.flatMap((name, i) => named(`${path}.ignoredResources[${i}]`, name)),
+      ...ignoredResourceGroups.flatMap((group, i) => [
+        ...(group.includes("/") ? [invalid(`${path}.ignoredResourceGroups[${i}]`, group, "resource group name can't contain '/'")] : []),
+        ...named(`${path}.ignoredResourceGroups[${i}]`, group),
+      ]),
+      ...(STRATEGIES.includes(type) ? [] : [notSupported(`${strategy}.type`, type, STRATEGIES)]),
+      ...resources.flatMap(({ name, weight = 1 }, i) => (weight <= 0 || weight > 100 ? [invalid(`${strategy}.resources[${i}].weight`, weight, `resource weight of ${name} not in valid range (0, 100]`)] : [])),
+      ...(type === "RequestedToCapacityRatio"
+        ? requestedToCapacityRatio ? validateShape(`${strategy}.requestedToCapacityRatio.shape`, requestedToCapacityRatio.shape ?? []) : [required(`${strategy}.requestedToCapacityRatio`, "must be specified when type is RequestedToCapacityRatio")]
+        : requestedToCapacityRatio ? [forbidden(`${strategy}.requestedToCapacityRatio`, "must be nil when type is not RequestedToCapacityRatio")] : []),
+    ];
+  },
+  PodTopologySpread(path, { defaultConstraints, defaultingType }) {
+    const [type, list] = [`${path}.defaultingType`, `${path}.defaultConstraints`];
+    return [
+      ...(defaultingType !== "System" && defaultingType !== "List" ? [notSupported(type, defaultingType, ["System", "List"])]
+        : defaultingType === "System" && defaultConstraints.length > 0 ? [invalid(type, defaultingType, "when .defaultConstraints are not empty")] : []),
+      ...defaultConstraints.flatMap(({ maxSkew = 0, topologyKey = "", whenUnsatisfiable, labelSelector }, i) => [
+        ...(maxSkew <= 0 ? [invalid(`${list}[${i}].maxSkew`, maxSkew, "not in valid range (0, inf)")] : []),
+        ...(topologyKey === "" ? [required(`${list}[${i}].topologyKey`, "can not be empty")] : named(`${list}[${i}].topologyKey`, topologyKey)),
+        ...(!whenUnsatisfiable ? [required(`${list}[${i}].whenUnsatisfiable`, "can not be empty")] : ACTIONS.includes(whenUnsatisfiable) ? [] : [notSupported(`${list}[${i}].whenUnsatisfiable`, whenUnsatisfiable, ACTIONS)]),
+        ...(labelSelector ? [forbidden(`${list}[${i}].labelSelector`, "constraint must not define a selector, as they deduced for each pod")] : []),
+        ...(defaultConstraints.findIndex((one) => one.topologyKey === topologyKey && one.whenUnsatisfiable === whenUnsatisfiable) < i ? [duplicate(`${list}[${i}]`, `{${topologyKey}, ${whenUnsatisfiable}}`)] : []),
+      ]),
+    ];
+  },
+  VolumeBinding: (path, { bindTimeoutSeconds, shape }) => [
+    ...(bindTimeoutSeconds < 0 ? [invalid(`${path}.bindTimeoutSeconds`, bindTimeoutSeconds, "invalid BindTimeoutSeconds, should not be a negative value")] : []),
+    ...(shape ? [invalid(`${path}.shape`, shape, "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring")] : []),
+  ],
+  DynamicResources: (path, { filterTimeout, bindingTimeout }) => [
+    ...(parseDurationMs(filterTimeout) < 0 ? [invalid(`${path}.filterTimeout`, filterTimeout, "must be zero or positive")] : []),
+    ...(parseDurationMs(bindingTimeout) < 1000 ? [invalid(`${path}.bindingTimeout`, bindingTimeout, "must be at least 1 second")] : []),
+  ],
+};
+
+const STRATEGIES: readonly string[] = ["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"];
+const ACTIONS: readonly string[] = ["DoNotSchedule", "ScheduleAnyway"];
+const OPERATORS: readonly string[] = ["DoesNotExist", "Exists", "Gt", "In", "Lt", "NotIn"];
+
+function named(path: string, name: string): FieldError[] {
+  return qualifiedName(name).map((problem) => invalid(path, name, problem));
+}
+
+function validateTerm(path: string, { matchExpressions = [], matchFields = [] }: NodeSelectorTerm): FieldError[] {
+  return [
+    ...matchExpressions.flatMap(({ key, operator, values = [] }, i) => {
+      const at = `${path}.matchExpressions[${i}]`;
+      if (!OPERATORS.includes(operator)) return [notSupported(`${at}.operator`, operator, OPERATORS)];
+      if ((operator === "In" || operator === "NotIn") && values.length === 0) return [invalid(`${at}.values`, values, "for 'in', 'notin' operators, values set can't be empty")];
+      return named(`${at}.key`, key);
+    }),
+    ...matchFields.flatMap(({ operator, values = [] }, i) => {
+      const at = `${path}.matchFields[${i}]`;
+      if (operator !== "In" && operator !== "NotIn") return [notSupported(`${at}.operator`, operator, ["In", "NotIn"])];
+      return values.length === 1 ? [] : [invalid(`${at}.values`, values, "must have one element")];
+    }),
+  ];
+}
+
+function validateShape(path: string, shape: readonly ShapePoint[]): FieldError[] {
+  if (shape.length === 0) return [required(path, "at least one point must be specified")];
+  const unsorted = shape.findIndex(({ utilization }, i) => i > 0 && shape[i - 1]!.utilization >= utilization);
+  return [
+    ...(unsorted > 0 ? [invalid(`${path}[${unsorted}].utilization`, shape[unsorted]!.utilization, "values must be sorted in increasing order")] : []),
+    ...shape.flatMap(({ utilization, score }, i) => [
+      ...(utilization < 0 || utilization > 100 ? [invalid(`${path}[${i}].utilization`, utilization, "not in valid range [0, 100]")] : []),
+      ...(score < 0 || score > 10 ? [invalid(`${path}[${i}].score`, score, "not in valid range [0, 10]")] : []),
+    ]),
+  ];
+}
+
+function validateExtenders(extenders: readonly ExtenderConfig[]): FieldError[] {
+  const managed = new Set<string>();
+  const binders = extenders.filter(({ bindVerb }) => bindVerb).length;
+  return [
+    ...extenders.flatMap(({ prioritizeVerb, weight = 0, managedResources = [] }, i) => [
+      ...(prioritizeVerb && weight <= 0 ? [invalid(`extenders[${i}].weight`, weight, "must have a positive weight applied to it")] : []),
+      ...managedResources.flatMap(({ name }, j) => {
+        const path = `extenders[${i}].managedResources[${j}].name`;
+        const problems = named(path, name);
+        const again = managed.has(name) ? [invalid(path, name, "duplicate extender managed resource name")] : [];
+        managed.add(name);
+        return [...(problems.length === 0 && !isExtendedResource(name) ? [invalid(path, name, "is an invalid extended resource name")] : problems), ...again];
+      }),
+    ]),
+    ...(binders > 1 ? [invalid("extenders", `found ${binders} extenders implementing bind`, "only one extender can implement bind")] : []),
+  ];
+}
+
+function isExtendedResource(name: string): boolean {
+  return name.includes("/") && !name.includes("kubernetes.io/") && !name.startsWith("requests.") && qualifiedName(`requests.${name}`).length === 0;
+}

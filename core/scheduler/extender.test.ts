@@ -1,0 +1,63 @@
+import { afterAll, expect, test } from "vitest";
+import type { Pod } from "../api/gen/core.v1.ts";
+import { systemClock as clock } from "../lifecycle/clock.ts";
+import { silentLog as log } from "../observe/log.ts";
+import { node, pod, schedulingCluster } from "../../test/scheduling-cluster.ts";
+import { filterByExtenders, scoresOfExtenders } from "./ask-extenders.ts";
+import type { ExtenderConfig } from "./config/configuration.ts";
+import type { NodeRejection } from "./evaluation.ts";
+import { Extender } from "./extender.ts";
+
+const seen: { path: string; body: Record<string, unknown> }[] = [];
+const answers: Record<string, unknown> = {};
+const server = Bun.serve({
+  port: 0, hostname: "127.0.0.1",
+  async fetch(request) {
+    const { pathname } = new URL(request.url);
+    seen.push({ path: pathname, body: (await request.json()) as Record<string, unknown> });
+    return pathname in answers ? Response.json(answers[pathname]) : new Response("no", { status: 500 });
+  },
+});
+afterAll(() => server.stop(true));
+
+const { signal } = new AbortController();
+const cluster = schedulingCluster({ nodes: [node("a"), node("b"), node("c")], placed: [[pod("low"), "a"]] });
+const all = cluster.nodes();
+const extender = (config: Partial<ExtenderConfig>): Extender => new Extender({ urlPrefix: `http://127.0.0.1:${server.port}/x/`, ...config }, { clock });
+const wanted: Pod = pod("p", { container: { resources: { requests: { "example.com/gpu": "1" } } } });
+
+test("names or whole nodes go out; those it keeps and its reasons come back", async () => {
+  answers["/x/names"] = { NodeNames: ["a", "b"], FailedNodes: { c: "too far" } };
+  answers["/x/nodes"] = { Nodes: { items: [{ metadata: { name: "b" } }] }, FailedAndUnresolvableNodes: { a: "never" } };
+  const rejections = new Map<string, NodeRejection>();
+  const extenders = [extender({ filterVerb: "names", nodeCacheCapable: true }), extender({ filterVerb: "nodes" })];
+  const left = await filterByExtenders(wanted, all, rejections, { extenders, log, signal });
+  expect(left.map(({ name }) => name)).toEqual(["b"]);
+  expect(Object.fromEntries(rejections)).toEqual({ a: { filter: "extender", reasons: ["never"], resolvable: false }, c: { filter: "extender", reasons: ["too far"], resolvable: true } });
+  expect(seen.map(({ path, body }) => [path, body["NodeNames"], ((body["Nodes"] as { items?: { metadata: { name: string } }[] } | null)?.items ?? []).map(({ metadata }) => metadata.name)])).toEqual([["/x/names", ["a", "b", "c"], []], ["/x/nodes", null, ["a", "b"]]]);
+});
+
+test("scores are multiplied by the weight and brought to our scale; one that fails adds nothing", async () => {
+  answers["/x/score"] = [{ Host: "a", Score: 3 }, { Host: "b", Score: 10 }];
+  const scores = await scoresOfExtenders(wanted, all, { extenders: [extender({ prioritizeVerb: "score", weight: 2 }), extender({ prioritizeVerb: "broken", weight: 1 })], log, signal });
+  expect(Object.fromEntries(scores)).toEqual({ a: 60, b: 200 });
+});
+
+test("only pods that ask for what it manages concern it; it may be ignored or not", async () => {
+  expect(extender({ managedResources: [{ name: "example.com/gpu" }] }).isInterestedIn(wanted)).toBe(true);
+  expect(extender({ managedResources: [{ name: "example.com/fpga" }] }).isInterestedIn(wanted)).toBe(false);
+  const broken = { filterVerb: "broken" };
+  expect(await filterByExtenders(wanted, all, new Map(), { extenders: [extender({ ...broken, ignorable: true })], log, signal })).toEqual(all);
+  await expect(filterByExtenders(wanted, all, new Map(), { extenders: [extender(broken)], log, signal })).rejects.toThrow(/^failed broken with extender at URL .*\/x\/broken, code 500$/);
+});
+
+test("it binds, and takes part in preemption", async () => {
+  answers["/x/bind"] = { Error: "not today" };
+  await expect(extender({ bindVerb: "bind" }).bind(wanted, "a", signal)).rejects.toThrow("not today");
+  const low = pod("low");
+  answers["/x/preempt"] = { NodeNameToMetaVictims: { a: { Pods: [{ UID: low.metadata.uid }], NumPDBViolations: 1 } } };
+  const agreed = await extender({ preemptVerb: "preempt", nodeCacheCapable: true }).preempt(wanted, new Map([["a", { pods: [low], violations: 0 }]]), (name) => cluster.node(name), signal);
+  expect([...agreed].map(([name, { pods, violations }]) => [name, pods.map(({ metadata }) => metadata.name), violations])).toEqual([["a", ["low"], 1]]);
+  answers["/x/preempt"] = { NodeNameToMetaVictims: { a: { Pods: [{ UID: "other" }] } } };
+  await expect(extender({ preemptVerb: "preempt" }).preempt(wanted, new Map(), (name) => cluster.node(name), signal)).rejects.toThrow("but the pod is not found on that node");
+});

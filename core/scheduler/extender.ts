@@ -1,0 +1,130 @@
+/**
+ * An extender: a web server that is asked about nodes after our filters, about scores beside ours, about whom to evict, and to bind. What it is sent
+ * and what it answers is upstream's extender v1: names of nodes if it knows nodes itself (nodeCacheCapable), else whole nodes.
+ *
+ * Source: kubernetes v1.36 pkg/scheduler/extender.go, staging/src/k8s.io/kube-scheduler/extender/v1/types.go
+ */
+import type { Container, Node, Pod } from "../api/gen/core.v1.ts";
+import { parseDurationMs } from "../api/meta/duration.ts";
+import type { Clock } from "../lifecycle/clock.ts";
+import type { ExtenderConfig } from "./config/configuration.ts";
+import type { LiveNode } from "./plugin.ts";
+
+const TIMEOUT_MS = 5_000;
+
+export interface TlsFiles { readonly ca?: string | undefined; readonly cert?: string | undefined; readonly key?: string | undefined }
+
+interface Deps {
+  readonly clock: Clock;
+  /** PEM of the files the configuration names. */
+  readonly tls?: TlsFiles | undefined;
+}
+
+/** Nodes it keeps, and why it turned the others down. */
+export interface ExtenderFilterResult {
+  readonly nodes: readonly LiveNode[];
+  readonly failed: Readonly<Record<string, string>>;
+  readonly unresolvable: Readonly<Record<string, string>>;
+}
+
+export interface Victims { readonly pods: readonly Readonly<Pod>[]; readonly violations: number }
+
+export class Extender {
+  readonly #config: ExtenderConfig;
+  readonly #deps: Deps;
+  readonly #managed: ReadonlySet<string>;
+
+  constructor(config: ExtenderConfig, deps: Deps) {
+    this.#config = config;
+    this.#deps = deps;
+    this.#managed = new Set((config.managedResources ?? []).map(({ name }) => name));
+  }
+
+  get name(): string { return this.#config.urlPrefix; }
+  /** Whether pods are placed without it when it cannot be asked. */
+  get ignorable(): boolean { return this.#config.ignorable ?? false; }
+  get weight(): number { return this.#config.weight ?? 0; }
+  get filters(): boolean { return Boolean(this.#config.filterVerb); }
+  get prioritizes(): boolean { return Boolean(this.#config.prioritizeVerb); }
+  get preempts(): boolean { return Boolean(this.#config.preemptVerb); }
+  get binds(): boolean { return Boolean(this.#config.bindVerb); }
+
+  /** All pods, or those that ask for a resource it manages. */
+  isInterestedIn({ spec }: Readonly<Pod>): boolean {
+    const asks = ({ resources }: Container): boolean => [...Object.keys(resources?.requests ?? {}), ...Object.keys(resources?.limits ?? {})].some((name) => this.#managed.has(name));
+    return this.#managed.size === 0 || spec.containers.some(asks) || (spec.initContainers ?? []).some(asks);
+  }
+
+  async filter(pod: Readonly<Pod>, nodes: readonly LiveNode[], signal: AbortSignal): Promise<ExtenderFilterResult> {
+    const result = (await this.#send(this.#config.filterVerb!, { Pod: pod, ...this.#nodesOf(nodes) }, signal)) as {
+      Nodes?: { items?: Node[] } | null; NodeNames?: string[] | null; FailedNodes?: Record<string, string> | null; FailedAndUnresolvableNodes?: Record<string, string> | null; Error?: string;
+    };
+    if (result.Error) throw new Error(result.Error);
+    const byName = new Map(nodes.map((node) => [node.name, node]));
+    const kept = this.#config.nodeCacheCapable && result.NodeNames ? result.NodeNames : (result.Nodes?.items ?? []).map(({ metadata }) => metadata.name);
+    return {
+      nodes: kept.map((name) => {
+        const node = byName.get(name);
+        if (!node) throw new Error(`extender "${this.name}" claims a filtered node "${name}" which is not found in the input node list`);
+        return node;
+      }),
+      failed: result.FailedNodes ?? {}, unresolvable: result.FailedAndUnresolvableNodes ?? {},
+    };
+  }
+
+  /** 0…10 by name of node. */
+  async prioritize(pod: Readonly<Pod>, nodes: readonly LiveNode[], signal: AbortSignal): Promise<Map<string, number>> {
+    const result = (await this.#send(this.#config.prioritizeVerb!, { Pod: pod, ...this.#nodesOf(nodes) }, signal)) as { Host: string; Score: number }[] | null;
+    return new Map((result ?? []).map(({ Host, Score }) => [Host, Score]));
+  }
+
+  async bind({ metadata: { name, namespace, uid } }: Readonly<Pod>, node: string, signal: AbortSignal): Promise<void> {
+    const { Error: problem } = (await this.#send(this.#config.bindVerb!, { PodName: name, PodNamespace: namespace, PodUID: uid, Node: node }, signal)) as { Error?: string };
+    if (problem) throw new Error(problem);
+  }
+
+  /** The candidates it leaves, perhaps with other victims; each must be on its node. */
+  async preempt(pod: Readonly<Pod>, candidates: ReadonlyMap<string, Victims>, nodeOf: (name: string) => LiveNode | undefined, signal: AbortSignal): Promise<Map<string, Victims>> {
+    const cached = this.#config.nodeCacheCapable;
+    const victims = Object.fromEntries([...candidates].map(([node, { pods, violations }]) => [node, { Pods: cached ? pods.map(({ metadata }) => ({ UID: metadata.uid })) : pods, NumPDBViolations: violations }]));
+    const result = (await this.#send(this.#config.preemptVerb!, { Pod: pod, [cached ? "NodeNameToMetaVictims" : "NodeNameToVictims"]: victims }, signal)) as { NodeNameToMetaVictims?: Record<string, { Pods?: { UID: string }[] | null; NumPDBViolations?: number }> | null };
+    return new Map(Object.entries(result.NodeNameToMetaVictims ?? {}).map(([name, { Pods, NumPDBViolations = 0 }]) => {
+      const node = nodeOf(name);
+      if (!node) throw new Error(`nodeinfo not found for node name "${name}"`);
+      const pods = (Pods ?? []).map(({ UID }) => {
+        const placed = node.pods.get(UID);
+        if (!placed) throw new Error(`extender: ${this.name} claims to preempt pod (UID: ${UID}) on node: ${name}, but the pod is not found on that node`);
+        return placed.pod;
+      });
+      return [name, { pods, violations: NumPDBViolations }];
+    }));
+  }
+
+  #nodesOf(nodes: readonly LiveNode[]): object {
+    return this.#config.nodeCacheCapable ? { Nodes: null, NodeNames: nodes.map(({ name }) => name) } : { Nodes: { apiVersion: "v1", kind: "NodeList", metadata: {}, items: nodes.map(({ node }) => node) }, NodeNames: null };
+  }
+
+  async #send(verb: string, body: unknown, signal: AbortSignal): Promise<unknown> {
+    const { urlPrefix, httpTimeout, enableHTTPS, tlsConfig } = this.#config;
+    const url = `${urlPrefix.replace(/\/+$/, "")}/${verb}`;
+    const late = new AbortController();
+    const alarm = this.#deps.clock.after(httpTimeout ? parseDurationMs(httpTimeout) : TIMEOUT_MS, () => late.abort(new Error(`Post "${url}": context deadline exceeded`)));
+    const { ca, cert, key } = this.#deps.tls ?? {};
+    const insecure = tlsConfig?.insecure || (enableHTTPS && !ca);
+    const tls = { ...(ca ? { ca } : {}), ...(cert ? { cert } : {}), ...(key ? { key } : {}), ...(tlsConfig?.serverName ? { serverName: tlsConfig.serverName } : {}), ...(insecure ? { rejectUnauthorized: false } : {}) };
+    try {
+      const response = await fetch(url, {
+        method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body), signal: AbortSignal.any([signal, late.signal]), ...(Object.keys(tls).length > 0 ? { tls } : {}),
+      } as RequestInit);
+      if (response.status !== 200) {
+        await response.body?.cancel();
+        throw new Error(`failed ${verb} with extender at URL ${url}, code ${response.status}`);
+      }
+      return await response.json();
+    } catch (error) {
+      throw late.signal.aborted ? late.signal.reason : error;
+    } finally {
+      alarm.cancel();
+    }
+  }
+}
