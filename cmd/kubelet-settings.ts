@@ -45,6 +45,7 @@ export function kubeletSettings(settings: Settings, node: ThisNode, paths: Paths
     hostname: node.name, // a name that is given stands for the machine's own in labels and addresses too
     version: gitVersion(),
     dataDir: paths.kubelet,
+    wellKnownDir: process.platform === "linux" ? "/var/lib/kubelet" : "",
     podLogsDir: paths.podLogs,
     containerLogsDir: join(paths.agent, "container-logs"),
     seccompDir: join(paths.kubelet, "seccomp"),

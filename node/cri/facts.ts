@@ -1,5 +1,5 @@
 /**
- * The messages of CRI v1 as a table, read once from cri-facts.txt. The codec walks this table; nothing is generated at run time.
+ * The messages of a gRPC service as a table, read once from a text: cri-facts.txt for CRI v1. The codec walks this table; nothing is generated at run time.
  *
  *   M Mount                                   a message, its fields follow, indented: name, number, type
  *    container_path 1 string                  []T repeated, {string}T a map, a capitalised type is a message or an enum
@@ -26,11 +26,12 @@ export interface Method { readonly path: string; readonly request: Message; read
 
 const SCALARS: ReadonlySet<string> = new Set<Scalar>(["string", "bytes", "bool", "int32", "int64", "uint32", "uint64", "double", "float"]);
 
-/** The package and version every path starts with. */
-const PACKAGE = "runtime.v1";
+export function criMethods(): ReadonlyMap<string, Method> {
+  return serviceMethods(text, "runtime.v1");
+}
 
-/** Methods by name, as in `Methods` of gen/runtime.v1.ts: "RuntimeService/RunPodSandbox". */
-export function criMethods(facts: string = text): ReadonlyMap<string, Method> {
+/** Methods by name, as in `Methods` of gen/runtime.v1.ts: "RuntimeService/RunPodSandbox". `protoPackage` is what every path starts with. */
+export function serviceMethods(facts: string, protoPackage: string): ReadonlyMap<string, Method> {
   const messages = new Map<string, { name: string; fields: Field[]; byNumber: Map<number, Field> }>();
   const enums = new Map<string, Enum>();
   const lines = facts.split("\n").filter((line) => line !== "");
@@ -40,7 +41,8 @@ export function criMethods(facts: string = text): ReadonlyMap<string, Method> {
     if (sort === "M") messages.set(name, { name, fields: [], byNumber: new Map() });
     if (sort === "E") {
       const pairs = rest.map((pair) => [pair.slice(0, pair.indexOf("=")), Number(pair.slice(pair.indexOf("=") + 1))] as const);
-      enums.set(name.slice(name.lastIndexOf(".") + 1), { numbers: new Map(pairs), names: new Map(pairs.map(([value, number]) => [number, value])) });
+      const values = { numbers: new Map(pairs), names: new Map(pairs.map(([value, number]) => [number, value])) };
+      enums.set(name, values).set(name.slice(name.lastIndexOf(".") + 1), values); // one within a message may be named without it
     }
   }
 
@@ -54,7 +56,7 @@ export function criMethods(facts: string = text): ReadonlyMap<string, Method> {
 
   function messageNamed(name: string): Message {
     const message = messages.get(name);
-    if (!message) throw new Error(`cri-facts.txt names ${name} and does not define it`);
+    if (!message) throw new Error(`the facts of ${protoPackage} name ${name} and do not define it`);
     return message;
   }
 
@@ -65,7 +67,7 @@ export function criMethods(facts: string = text): ReadonlyMap<string, Method> {
     if (line.startsWith("M ")) open = messages.get(words[1]!);
     else if (line.startsWith("S ")) {
       const name = words[1]!.replace(".", "/");
-      methods.set(name, { path: `/${PACKAGE}.${name}`, request: messageNamed(words[2]!), response: messageNamed(words.at(-1)!), stream: words.includes("stream") });
+      methods.set(name, { path: `/${protoPackage}.${name}`, request: messageNamed(words[2]!), response: messageNamed(words.at(-1)!), stream: words.includes("stream") });
     } else if (line.startsWith(" ") && open) {
       const [name, number, type] = words as [string, string, string];
       const repeated = type.startsWith("[]");

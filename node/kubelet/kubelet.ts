@@ -11,6 +11,7 @@
  * Source: kubernetes v1.36 pkg/kubelet/kubelet.go (behaviour)
  */
 import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
 import type { Node, Pod, Service } from "../../core/api/gen/core.v1.ts";
 import { isConflict, isNotFound } from "../../core/api/meta/status-error.ts";
 import type { Client } from "../../core/client/client.ts";
@@ -29,6 +30,9 @@ import type { MachineInfo } from "../os/machine.ts";
 import type { Mounts } from "../os/mount.ts";
 import { kubeletApi } from "./api.ts";
 import type { KubeletContext, KubeletMetrics } from "./context.ts";
+import { csiNodeWriter } from "./csi/csi-node.ts";
+import { csiVolumes } from "./csi/csi-volumes.ts";
+import { csiDrivers } from "./csi/drivers.ts";
 import { eviction } from "./eviction/eviction.ts";
 import { imageGc } from "./images/gc.ts";
 import { imagePuller } from "./images/puller.ts";
@@ -37,6 +41,7 @@ import { logRotation } from "./logs/rotation.ts";
 import { nodeAgent } from "./node/node-agent.ts";
 import { podObjects } from "./objects/pod-objects.ts";
 import { isStaticPod } from "./pod-spec.ts";
+import { pluginWatcher } from "./plugins/plugin-watcher.ts";
 import { PodManager } from "./pod-manager.ts";
 import { probeManager } from "./probes/probe-manager.ts";
 import { podCgroups } from "./resources/pod-cgroups.ts";
@@ -52,6 +57,7 @@ import { nodeStats } from "./stats/stats.ts";
 import { statusWriter } from "./status/status-writer.ts";
 import { tokenSource } from "./volumes/service-account-token.ts";
 import { volumeManager } from "./volumes/volumes.ts";
+import { knownPath, wellKnownDirectory } from "./well-known-directory.ts";
 
 export interface KubeletDeps {
   readonly settings: KubeletSettings;
@@ -91,10 +97,22 @@ export function kubelet(deps: KubeletDeps): Kubelet {
 
   const objects = podObjects({ client, clock, log, signal, onChange: (uid) => manager.worker(uid)?.wake() });
   const tokens = tokenSource({ client, clock, random, log, signal });
-  const node = nodeAgent({ ...deps, events, pressures: () => guard.pressures(), runtimeSilentMs: () => clock.uptimeMs() - watch.lastListMs(), runtimeSilentMsMax: RUNTIME_SILENT_MS_MAX });
+  const isLinux = machine.os === "linux";
+  let known = settings.dataDir; // our directory's name to plugins
+  const csiNode = csiNodeWriter({ client, clock, log, nodeName: settings.nodeName });
+  const drivers = csiDrivers({
+    node: csiNode, clock, log,
+    onRegistered() {
+      context.volumes.retryNow();
+      for (const worker of manager.workers()) worker.wake();
+    },
+  });
+  const csi = isLinux ? csiVolumes({ dataDir: settings.dataDir, nodeName: settings.nodeName, client, drivers, mounts: deps.mounts, tokens, events, log, known: (path) => knownPath(path, settings.dataDir, known), onInUse: () => node.refresh() }) : undefined;
+  const plugins: readonly Runnable[] = isLinux ? [csiNode, pluginWatcher({ directory: join(settings.dataDir, "plugins_registry"), handlers: [drivers.handler], clock, log })] : [];
+  const node = nodeAgent({ ...deps, events, volumesInUse: async () => (await csi?.inUse()) ?? [], pressures: () => guard.pressures(), runtimeSilentMs: () => clock.uptimeMs() - watch.lastListMs(), runtimeSilentMsMax: RUNTIME_SILENT_MS_MAX });
   const context: KubeletContext = {
     settings, cri, clock, random, log, events, mounts: deps.mounts, objects, services: deps.services,
-    volumes: volumeManager({ dataDir: settings.dataDir, client, objects, tokens, mounts: deps.mounts, exec: deps.exec, clock, random, events, log, hostIps: settings.nodeIps, allocatable: node.allocatable }),
+    volumes: volumeManager({ dataDir: settings.dataDir, client, objects, tokens, mounts: deps.mounts, exec: deps.exec, clock, random, events, log, hostIps: settings.nodeIps, allocatable: node.allocatable, csi }),
     images: imagePuller({ cri, clock, events, serialize: settings.serializeImagePulls }), cgroups: podCgroups(deps.cgroups, settings.cgroupRoot), handlers: runtimeHandlers(client),
     userNamespaces: userNamespaces(settings), machine: { os: machine.os, cpus: machine.cpus, memoryBytes: machine.memoryBytes, hugepageSizes: machine.hugepages.map(({ size }) => size), countsSwap: deps.cgroups.countsSwap },
     allocatable: node.allocatable, networkProblem: node.networkProblem, metrics: kubeletMetrics(deps.metrics),
@@ -155,7 +173,8 @@ export function kubelet(deps: KubeletDeps): Kubelet {
       quit.addEventListener("abort", () => life.abort(), { once: true }); // workers and probes end first; the parts wait for them
       try {
         await mkdir(settings.dataDir, { recursive: true, mode: 0o750 });
-        await runAll([...node.parts, ...manifests, watch, podLife, imageCollector, rotation, guard, { name: "kubelet-ready", run: async (stop, up) => { up(); ready(); await new Promise<void>((resolve) => stop.addEventListener("abort", () => resolve(), { once: true })); } }], quit);
+        if (isLinux) known = await wellKnownDirectory(settings.dataDir, { path: settings.wellKnownDir, log });
+        await runAll([...node.parts, ...plugins, ...manifests, watch, podLife, imageCollector, rotation, guard, { name: "kubelet-ready", run: async (stop, up) => { up(); ready(); await new Promise<void>((resolve) => stop.addEventListener("abort", () => resolve(), { once: true })); } }], quit);
       } finally {
         life.abort();
         objects.close();

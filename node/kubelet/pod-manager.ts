@@ -200,9 +200,10 @@ export class PodManager {
       }
       for (const uid of await context.volumes.leftBehind()) {
         if (this.#workers.has(uid)) continue;
-        await context.volumes.release(uid);
+        await context.volumes.release(uid, signal);
         context.cgroups.remove(uid);
       }
+      await context.volumes.sweep(signal);
       for (const directory of await logDirectories(context.settings.podLogsDir)) if (!this.#workers.has(directory.uid)) await removePodLogs(context, directory);
     } catch (error) {
       if (!signal.aborted) log.warn("leftovers of pods not removed, next try at the next list", { error });

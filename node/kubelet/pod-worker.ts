@@ -289,7 +289,7 @@ export class PodWorker {
   async #cleanUp(signal: AbortSignal): Promise<number> {
     const { context, statuses } = this.#deps;
     this.#say();
-    await context.volumes.release(this.uid);
+    await context.volumes.release(this.uid, signal);
     this.#volumes = undefined;
     if (!context.cgroups.remove(this.uid)) throw new Error("processes are left in the pod's cgroup");
     context.userNamespaces.release(this.uid);

@@ -8,6 +8,8 @@ export interface KubeletSettings {
   readonly hostname: string;
   /** What others know as /var/lib/kubelet. */
   readonly dataDir: string;
+  /** Where plugins expect it, if that is another place: well-known-directory.ts. "": nowhere. */
+  readonly wellKnownDir: string;
   /** Usually /var/log/pods. */
   readonly podLogsDir: string;
   /** Flat directory of links to the newest log of each container; usually /var/log/containers. "": none. */
@@ -45,7 +47,7 @@ export interface KubeletSettings {
 }
 
 export const KUBELET_DEFAULTS: Omit<KubeletSettings, "nodeName" | "nodeIps" | "hostname" | "version"> = {
-  dataDir: "/var/lib/kubelet", podLogsDir: "/var/log/pods", containerLogsDir: "/var/log/containers", clusterDns: [], clusterDomain: "cluster.local",
+  dataDir: "/var/lib/kubelet", wellKnownDir: "", podLogsDir: "/var/log/pods", containerLogsDir: "/var/log/containers", clusterDns: [], clusterDomain: "cluster.local",
   resolvConf: "/etc/resolv.conf", maxPods: 110, cgroupRoot: "/", port: 10250, labels: {}, annotations: {}, taints: [], unschedulable: false, providerId: undefined, reserved: {},
   seccompDir: "/var/lib/kubelet/seccomp", seccompDefault: false, allowedUnsafeSysctls: [], serializeImagePulls: true, containerLogMaxBytes: 10 * 1024 * 1024, containerLogMaxFiles: 5,
   staticPodDir: "",

@@ -39,6 +39,7 @@ interface Deps {
   readonly runtimeSilentMs: () => number;
   readonly runtimeSilentMsMax: number;
   readonly pressures: () => ReadonlySet<Pressure>;
+  readonly volumesInUse?: (() => Promise<readonly string[]>) | undefined;
 }
 
 export interface NodeAgent {
@@ -142,7 +143,7 @@ export function nodeAgent(deps: Deps): NodeAgent {
     }
     const current = await latest(signal);
     const before = current.status;
-    const after = nodeStatusOf({ settings, machine, capacity, before, problems: problems(), pressures: deps.pressures(), runtimeVersion, runtimeStatus, images, nowMs: clock.nowMs() });
+    const after = nodeStatusOf({ settings, machine, capacity, before, problems: problems(), pressures: deps.pressures(), runtimeVersion, runtimeStatus, images, volumesInUse: await deps.volumesInUse?.(), nowMs: clock.nowMs() });
     known = current;
     if (isSameStatus(before, after) && clock.uptimeMs() - reportedMs < REPORT_MS) return;
     known = await nodes.patch(name, "application/strategic-merge-patch+json", nodeStatusPatch(before, after), { subresource: "status", signal });

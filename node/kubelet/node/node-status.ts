@@ -20,6 +20,8 @@ export interface NodeFacts {
   readonly runtimeVersion: VersionResponse | undefined;
   readonly runtimeStatus: StatusResponse | undefined;
   readonly images: readonly Image[];
+  /** Attachable volumes that are here, or about to be. */
+  readonly volumesInUse?: readonly string[] | undefined;
   readonly nowMs: number;
 }
 
@@ -37,6 +39,7 @@ export function nodeStatusOf(facts: NodeFacts): NodeStatus {
       ...(machine.swapBytes > 0 ? { swap: { capacity: machine.swapBytes } } : {}),
     },
     images: imagesOf(facts.images),
+    ...(facts.volumesInUse?.length || facts.before?.volumesInUse?.length ? { volumesInUse: [...(facts.volumesInUse ?? [])] } : {}),
     runtimeHandlers: (runtimeStatus?.runtime_handlers ?? []).map(({ name, features }) => ({ name: name ?? "", features: { recursiveReadOnlyMounts: features?.recursive_read_only_mounts ?? false, userNamespaces: features?.user_namespaces ?? false } })),
     features: { supplementalGroupsPolicy: runtimeStatus?.features?.supplemental_groups_policy ?? false },
   };

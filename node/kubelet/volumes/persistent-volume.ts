@@ -8,7 +8,7 @@ import { isDeleting } from "../../../core/api/meta/object-meta.ts";
 import type { Client } from "../../../core/client/client.ts";
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from "../../../core/client/resources.ts";
 
-export interface BoundVolume { readonly volume: Readonly<PersistentVolume>; readonly readOnly: boolean; readonly block: boolean }
+export interface BoundVolume { readonly claim: Readonly<PersistentVolumeClaim>; readonly volume: Readonly<PersistentVolume>; readonly readOnly: boolean; readonly block: boolean }
 
 /** Throws an Error for the user when the claim is not ready to be used by this pod. */
 export async function boundVolume({ client, signal }: { readonly client: Client; readonly signal: AbortSignal }, pod: Pod, volume: Volume): Promise<BoundVolume> {
@@ -25,7 +25,7 @@ export async function boundVolume({ client, signal }: { readonly client: Client;
   const found = await client.resource(PERSISTENT_VOLUMES).get({ metadata: { name: volumeName } }, { signal });
   const { claimRef } = found.spec;
   if (claimRef?.uid !== claim.metadata.uid) throw new Error(`error processing PVC ${where}: PV "${volumeName}" spec.claimRef.uid does not match pvc.UID "${claim.metadata.uid}"`);
-  return { volume: found, readOnly: volume.persistentVolumeClaim?.readOnly ?? false, block: volumeMode === "Block" };
+  return { claim, volume: found, readOnly: volume.persistentVolumeClaim?.readOnly ?? false, block: volumeMode === "Block" };
 }
 
 function ownedBy(claim: PersistentVolumeClaim, pod: Pod): boolean {

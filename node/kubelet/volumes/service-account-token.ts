@@ -19,6 +19,8 @@ const JITTER_MS = 10_000;
 interface Held { readonly token: string; readonly expiresMs: number; readonly renewMs: number }
 
 export interface TokenSource {
+  /** With its end. */
+  held(pod: Pod, projection: ServiceAccountTokenProjection): Promise<{ readonly token: string; readonly expiresMs: number }>;
   token(pod: Pod, projection: ServiceAccountTokenProjection): Promise<string>;
   forget(podUid: string): void;
 }
@@ -41,25 +43,28 @@ export function tokenSource({ client, clock, random, log, signal }: { readonly c
     return { token: status.token, expiresMs, renewMs };
   }
 
-  return {
-    async token(pod, projection) {
-      const { uid } = pod.metadata;
-      const key = JSON.stringify([projection.audience ?? "", projection.expirationSeconds ?? LIFE_SECONDS_DEFAULT]);
-      const old = held.get(uid)?.get(key);
-      if (old && clock.nowMs() < old.renewMs) return old.token;
-      try {
-        const fresh = await request(pod, projection);
-        const ofPod = held.get(uid) ?? new Map<string, Held>();
-        held.set(uid, ofPod.set(key, fresh));
-        return fresh.token;
-      } catch (cause) {
-        if (old && clock.nowMs() < old.expiresMs) {
-          log.warn("service account token not renewed, the old one is still good", { pod: pod.metadata.name, namespace: pod.metadata.namespace, error: cause });
-          return old.token;
-        }
-        throw new Error(`failed to fetch token: ${(cause as Error).message}`, { cause });
+  async function current(pod: Pod, projection: ServiceAccountTokenProjection): Promise<Held> {
+    const { uid } = pod.metadata;
+    const key = JSON.stringify([projection.audience ?? "", projection.expirationSeconds ?? LIFE_SECONDS_DEFAULT]);
+    const old = held.get(uid)?.get(key);
+    if (old && clock.nowMs() < old.renewMs) return old;
+    try {
+      const fresh = await request(pod, projection);
+      const ofPod = held.get(uid) ?? new Map<string, Held>();
+      held.set(uid, ofPod.set(key, fresh));
+      return fresh;
+    } catch (cause) {
+      if (old && clock.nowMs() < old.expiresMs) {
+        log.warn("service account token not renewed, the old one is still good", { pod: pod.metadata.name, namespace: pod.metadata.namespace, error: cause });
+        return old;
       }
-    },
+      throw new Error(`failed to fetch token: ${(cause as Error).message}`, { cause });
+    }
+  }
+
+  return {
+    held: current,
+    token: async (pod, projection) => (await current(pod, projection)).token,
     forget: (podUid) => void held.delete(podUid),
   };
 }

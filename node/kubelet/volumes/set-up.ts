@@ -5,6 +5,8 @@ import { join } from "node:path";
 import type { EmptyDirVolumeSource, NFSVolumeSource, Pod, Volume } from "../../../core/api/gen/core.v1.ts";
 import { parseQuantity } from "../../../core/api/meta/quantity.ts";
 import type { MountPoint } from "../../os/mount.ts";
+import type { Claimed } from "../csi/csi-volumes.ts";
+import { type CsiVolume, inlineVolume, persistentVolume } from "../csi/csi-volume.ts";
 import { podLimits } from "../resources/pod-resources.ts";
 import { type Payload, writePayload } from "./atomic-writer.ts";
 import { checkHostPath } from "./host-path.ts";
@@ -40,12 +42,14 @@ export async function setUpVolume(deps: VolumeDeps, pod: Pod, volume: Volume, si
   if (image) return { hostPath: undefined, readOnly: true, managed: false, image: { reference: image.reference ?? "", policy: image.pullPolicy } };
   if (persistentVolumeClaim || ephemeral) return await setUpPersistent(deps, pod, volume, signal);
   if (nfs) return await setUpNfs(deps, nfs, directory("kubernetes.io/nfs"), { readOnly: nfs.readOnly ?? false, options: [] }, signal);
-  if (csi) throw new Error(noDriver(csi.driver));
+  if (csi) return await setUpCsi(deps, pod, inlineVolume(pod, volume, csi), undefined, signal);
   throw new Error(`no volume plugin matched: volume "${volume.name}" is of a kind this node does not support`);
 }
 
-function noDriver(driver: string): string {
-  return `kubernetes.io/csi: mounter.SetUpAt failed to get CSI client: driver name ${driver} not found in the list of registered CSI drivers`;
+async function setUpCsi({ csi }: VolumeDeps, pod: Pod, volume: CsiVolume, claimed: Claimed | undefined, signal: AbortSignal): Promise<ReadyVolume> {
+  if (!csi) throw new Error("this node has no CSI drivers");
+  const hostPath = await csi.setUp(pod, volume, claimed, signal);
+  return { hostPath, readOnly: volume.readOnly, managed: false, ...(volume.block ? { block: true } : {}) };
 }
 
 async function setUpEmptyDir({ mounts, allocatable }: VolumeDeps, pod: Pod, { medium = "", sizeLimit }: EmptyDirVolumeSource, directory: string): Promise<ReadyVolume> {
@@ -102,7 +106,9 @@ function mountTmpfs(mounts: VolumeDeps["mounts"], target: string, options: reado
 }
 
 async function setUpPersistent(deps: VolumeDeps, pod: Pod, volume: Volume, signal: AbortSignal): Promise<ReadyVolume> {
-  const { volume: { metadata, spec }, readOnly, block } = await boundVolume({ client: deps.client, signal }, pod, volume);
+  const bound = await boundVolume({ client: deps.client, signal }, pod, volume);
+  const { volume: { metadata, spec }, readOnly, block } = bound;
+  if (spec.csi) return await setUpCsi(deps, pod, persistentVolume(bound.volume, { readOnly, block }), bound, signal);
   const podDir = podDirectory(deps.dataDir, pod.metadata.uid);
   if (block) {
     const device = spec.local?.path ?? spec.hostPath?.path;
@@ -124,7 +130,6 @@ async function setUpPersistent(deps: VolumeDeps, pod: Pod, volume: Volume, signa
     return { hostPath: directory, readOnly, managed: true };
   }
   if (spec.nfs) return await setUpNfs(deps, spec.nfs, volumeDirectory(podDir, "kubernetes.io/nfs", metadata.name), { readOnly: readOnly || (spec.nfs.readOnly ?? false), options: spec.mountOptions ?? [] }, signal);
-  if (spec.csi) throw new Error(noDriver(spec.csi.driver));
   throw new Error(`no volume plugin matched: persistent volume "${metadata.name}" is of a kind this node does not support`);
 }
 

@@ -19,7 +19,9 @@ import type { Mounts } from "../../os/mount.ts";
 import type { ObjectSource } from "../containers/environment.ts";
 import type { EventRecorder } from "../../../core/client/events.ts";
 import { allContainers, podReference } from "../pod-spec.ts";
+import type { CsiVolumes } from "../csi/csi-volumes.ts";
 import { setVolumeOwnership } from "./atomic-writer.ts";
+import { MountFailure, VolumePending } from "./mount-failure.ts";
 import { podDirectories, podDirectory } from "./pod-directories.ts";
 import type { TokenSource } from "./service-account-token.ts";
 import { setUpVolume } from "./set-up.ts";
@@ -58,23 +60,33 @@ export interface VolumeDeps {
   readonly log: Log;
   readonly hostIps: readonly string[];
   readonly allocatable: () => ResourceList;
+  /** Absent: this node has no CSI drivers. */
+  readonly csi?: CsiVolumes | undefined;
 }
 
 export interface Volumes {
   /** By name. Throws VolumesNotReady. */
   prepare(pod: Pod, signal: AbortSignal): Promise<ReadonlyMap<string, ReadyVolume>>;
   /** Unmounts and removes everything of the pod: its containers must be gone. Throws when something is still held. */
-  release(podUid: string): Promise<void>;
+  release(podUid: string, signal: AbortSignal): Promise<void>;
+  /** Ends what volumes without a pod have left on the node. */
+  sweep(signal: AbortSignal): Promise<void>;
   /** Uids of pods that left something behind on this machine. */
   leftBehind(): Promise<readonly string[]>;
   hasAny(podUid: string): Promise<boolean>;
+  /** Something has come that a volume may have failed for: the next `prepare` tries again. */
+  retryNow(): void;
 }
 
 const RETRY = { minMs: 500, maxMs: 122_000 };
+/** What others have to do first is looked for this often, and after this long the user is told. */
+const PENDING = { minMs: 100, maxMs: 2_000 };
+const PENDING_MS_MAX = 123_000;
 
 export function volumeManager(deps: VolumeDeps): Volumes {
   const { dataDir, mounts, clock, events, log } = deps;
   const failures = new Map<string, { readonly count: number; readonly untilMs: number; readonly message: string }>(); // by uid/volume
+  const pending = new Map<string, { readonly count: number; readonly toldMs: number }>(); // likewise
 
   async function one(pod: Pod, volume: Volume, signal: AbortSignal): Promise<ReadyVolume> {
     const key = `${pod.metadata.uid}/${volume.name}`;
@@ -83,17 +95,27 @@ export function volumeManager(deps: VolumeDeps): Volumes {
     try {
       const ready = await setUpVolume(deps, pod, volume, signal);
       failures.delete(key);
+      pending.delete(key);
       return ready;
     } catch (cause) {
       signal.throwIfAborted();
+      if (cause instanceof VolumePending) throw wait(pod, volume, key, cause);
       const count = (failed?.count ?? 0) + 1;
-      const message = `MountVolume.SetUp failed for volume "${volume.name}" : ${(cause as Error).message}`;
+      const message = cause instanceof MountFailure ? cause.message : `MountVolume.SetUp failed for volume "${volume.name}" : ${(cause as Error).message}`;
       const untilMs = clock.nowMs() + backoffMs(count, RETRY);
       failures.set(key, { count, untilMs, message });
       events.event(podReference(pod), "Warning", "FailedMount", message);
       log.warn("volume not ready", { pod: pod.metadata.name, namespace: pod.metadata.namespace, volume: volume.name, error: cause });
       throw new VolumesNotReady(message, untilMs);
     }
+  }
+
+  function wait(pod: Pod, { name }: Volume, key: string, cause: VolumePending): VolumesNotReady {
+    const { count, toldMs } = pending.get(key) ?? { count: 0, toldMs: clock.nowMs() };
+    const late = clock.nowMs() - toldMs > PENDING_MS_MAX;
+    if (late) events.event(podReference(pod), "Warning", "FailedMount", `Unable to attach or mount volumes: unmounted volumes=[${name}], unattached volumes=[${name}], failed to process volumes=[]: timed out waiting for the condition`);
+    pending.set(key, { count: count + 1, toldMs: late ? clock.nowMs() : toldMs });
+    return new VolumesNotReady(cause.message, clock.nowMs() + backoffMs(count + 1, PENDING));
   }
 
   return {
@@ -109,9 +131,13 @@ export function volumeManager(deps: VolumeDeps): Volumes {
       return new Map(results.flatMap((result, i) => (result.status === "fulfilled" ? [[wanted[i]!.name, result.value] as const] : [])));
     },
 
-    async release(podUid) {
+    retryNow: () => failures.clear(),
+    sweep: async (signal) => await deps.csi?.sweep(signal),
+
+    async release(podUid, signal) {
       const podDir = podDirectory(dataDir, podUid);
-      for (const key of failures.keys()) if (key.startsWith(`${podUid}/`)) failures.delete(key);
+      for (const table of [failures, pending]) for (const key of table.keys()) if (key.startsWith(`${podUid}/`)) table.delete(key);
+      await deps.csi?.tearDown(podUid, signal);
       deps.tokens.forget(podUid);
       mounts.unmountAll(podDir);
       const left = mounts.list().filter(({ target }) => target.startsWith(`${podDir}/`));

@@ -1,0 +1,136 @@
+/**
+ * A client of a gRPC service on a unix socket, driven by a table of its methods (facts.ts).
+ *
+ *   const driver = rpcClient<Methods>({ socket, methods: serviceMethods(text, "csi.v1"), nowMs });
+ *   const { node_id } = await driver.call("Node/NodeGetInfo", {}, { signal });
+ *
+ * The connection is made at the first call and again after it was lost. Nothing is retried here: whoever calls knows what may be repeated.
+ */
+import { type CallOptions, Client, credentials, Metadata, type ServiceError, status } from "@grpc/grpc-js";
+import { decode, encode } from "./codec.ts";
+import type { Method } from "./facts.ts";
+
+/** As the generated types of a service list them: name → request, response. */
+export type MethodTypes<M> = { readonly [K in keyof M]: { readonly request: object; readonly response: object; readonly stream: boolean } };
+export type UnaryOf<M extends MethodTypes<M>> = { [K in keyof M]: M[K]["stream"] extends true ? never : K }[keyof M] & string;
+export type StreamOf<M extends MethodTypes<M>> = { [K in keyof M]: M[K]["stream"] extends true ? K : never }[keyof M] & string;
+
+export interface RpcCall {
+  readonly signal?: AbortSignal | undefined;
+  /** Default: CALL_TIMEOUT_MS. 0: none, for what takes as long as it takes (pulling an image, stopping a container). */
+  readonly timeoutMs?: number | undefined;
+}
+
+export interface RpcClient<M extends MethodTypes<M>> {
+  call<N extends UnaryOf<M>>(method: N, request: M[N]["request"], call?: RpcCall): Promise<M[N]["response"]>;
+  /** Ends when `signal` aborts or the other side has said all; throws RpcError when the stream breaks. */
+  stream<N extends StreamOf<M>>(method: N, request: M[N]["request"], signal: AbortSignal): AsyncIterable<M[N]["response"]>;
+  close(): void;
+}
+
+/** The names of gRPC's codes, as they are written in Go's errors. */
+export type RpcErrorCode =
+  | "Canceled" | "Unknown" | "InvalidArgument" | "DeadlineExceeded" | "NotFound" | "AlreadyExists" | "PermissionDenied" | "ResourceExhausted"
+  | "FailedPrecondition" | "Aborted" | "OutOfRange" | "Unimplemented" | "Internal" | "Unavailable" | "DataLoss" | "Unauthenticated";
+
+/** `message` reads as Go prints a gRPC error, because it ends up in events and statuses that people and tools know by heart; `detail` is the other side's own text. */
+export class RpcError extends Error {
+  readonly method: string;
+  readonly code: RpcErrorCode;
+  readonly detail: string;
+  constructor({ method, code, detail, cause }: { method: string; code: RpcErrorCode; detail: string; cause?: unknown }) {
+    super(`rpc error: code = ${code} desc = ${detail}`, { cause });
+    this.name = "RpcError";
+    this.method = method;
+    this.code = code;
+    this.detail = detail;
+  }
+}
+
+/** Upstream's runtimeRequestTimeout, and its limit for CSI. */
+const CALL_TIMEOUT_MS = 120_000;
+/** Upstream's limit for one message. */
+const MESSAGE_BYTES_MAX = 16 << 20;
+/** What is being restarted is asked again this soon: it is on this machine, nobody is flooded. */
+const RECONNECT_MS_MAX = 1_000;
+
+const CODES: Readonly<Record<number, RpcErrorCode>> = {
+  [status.CANCELLED]: "Canceled", [status.UNKNOWN]: "Unknown", [status.INVALID_ARGUMENT]: "InvalidArgument", [status.DEADLINE_EXCEEDED]: "DeadlineExceeded",
+  [status.NOT_FOUND]: "NotFound", [status.ALREADY_EXISTS]: "AlreadyExists", [status.PERMISSION_DENIED]: "PermissionDenied",
+  [status.RESOURCE_EXHAUSTED]: "ResourceExhausted", [status.FAILED_PRECONDITION]: "FailedPrecondition", [status.ABORTED]: "Aborted",
+  [status.OUT_OF_RANGE]: "OutOfRange", [status.UNIMPLEMENTED]: "Unimplemented", [status.INTERNAL]: "Internal", [status.UNAVAILABLE]: "Unavailable",
+  [status.DATA_LOSS]: "DataLoss", [status.UNAUTHENTICATED]: "Unauthenticated",
+};
+
+export interface RpcClientOptions {
+  /** A path, or an endpoint as `--container-runtime-endpoint` takes it (unix:///…, npipe:////./pipe/…, tcp://host:port). */
+  readonly socket: string;
+  readonly methods: ReadonlyMap<string, Method>;
+  readonly nowMs: () => number;
+  /** A call waits for the connection until its time limit, rather than fail as soon as nobody answers there. */
+  readonly waitForReady?: boolean | undefined;
+}
+
+export function rpcClient<M extends MethodTypes<M>>({ socket, methods, nowMs, waitForReady = false }: RpcClientOptions): RpcClient<M> {
+  const client = new Client(target(socket), credentials.createInsecure(), {
+    "grpc.max_receive_message_length": MESSAGE_BYTES_MAX, "grpc.max_send_message_length": MESSAGE_BYTES_MAX,
+    "grpc.initial_reconnect_backoff_ms": 100, "grpc.max_reconnect_backoff_ms": RECONNECT_MS_MAX,
+    "grpc.default_authority": "localhost", "grpc.enable_http_proxy": 0,
+  });
+
+  function methodNamed(name: string): Method {
+    const method = methods.get(name);
+    if (!method) throw new Error(`there is no method ${name}`);
+    return method;
+  }
+
+  return {
+    call(name, request, { signal, timeoutMs = CALL_TIMEOUT_MS } = {}) {
+      const method = methodNamed(name);
+      return new Promise((resolve, reject) => {
+        if (signal?.aborted) return reject(new RpcError({ method: name, code: "Canceled", detail: "context canceled" }));
+        const options: CallOptions = timeoutMs > 0 ? { deadline: nowMs() + timeoutMs } : {};
+        const call = client.makeUnaryRequest(
+          method.path, (value: object) => encode(method.request, value), (bytes: Buffer) => decode(method.response, bytes),
+          request, new Metadata({ waitForReady }), options,
+          (error, response) => {
+            signal?.removeEventListener("abort", cancel);
+            if (error) reject(rpcError(name, error));
+            else resolve((response ?? {}) as never);
+          },
+        );
+        const cancel = (): void => call.cancel();
+        signal?.addEventListener("abort", cancel, { once: true });
+      });
+    },
+
+    async *stream(name, request, signal) {
+      const method = methodNamed(name);
+      if (signal.aborted) return;
+      const stream = client.makeServerStreamRequest(method.path, (value: object) => encode(method.request, value), (bytes: Buffer) => decode(method.response, bytes), request);
+      const cancel = (): void => stream.cancel();
+      signal.addEventListener("abort", cancel, { once: true });
+      try {
+        for await (const message of stream) yield message as never;
+      } catch (error) {
+        if (!signal.aborted) throw rpcError(name, error as ServiceError);
+      } finally {
+        signal.removeEventListener("abort", cancel);
+        stream.cancel();
+      }
+    },
+
+    close: () => client.close(),
+  };
+}
+
+function rpcError(method: string, error: ServiceError): RpcError {
+  return new RpcError({ method, code: CODES[error.code] ?? "Unknown", detail: error.details ?? error.message, cause: error });
+}
+
+function target(socket: string): string {
+  if (socket.startsWith("unix:")) return socket;
+  if (socket.startsWith("npipe://")) return `unix:${socket.slice("npipe://".length).replaceAll("/", "\\")}`;
+  if (socket.startsWith("tcp://")) return `dns:${socket.slice("tcp://".length)}`;
+  return `unix:${socket}`;
+}

@@ -1,0 +1,69 @@
+/**
+ * A gRPC service of ours on a unix socket, driven by a table of its methods (facts.ts). What is not implemented answers Unimplemented.
+ *
+ *   rpcServer<Methods>({ name: "pod-resources", socket, methods, calls: { "PodResourcesLister/List": async () => … }, log })
+ */
+import { mkdir, rm } from "node:fs/promises";
+import { dirname } from "node:path";
+import { type sendUnaryData, Server, ServerCredentials, type ServerUnaryCall, status } from "@grpc/grpc-js";
+import { aborted } from "../../core/lifecycle/aborted.ts";
+import type { Runnable } from "../../core/lifecycle/run-all.ts";
+import type { Log } from "../../core/observe/log.ts";
+import { decode, encode } from "./codec.ts";
+import type { Method } from "./facts.ts";
+import type { MethodTypes, RpcErrorCode, UnaryOf } from "./rpc-client.ts";
+
+/** What a call throws to be answered with this code; any other error is Unknown, as in Go. */
+export class RpcFailure extends Error {
+  readonly code: RpcErrorCode;
+  constructor(code: RpcErrorCode, message: string) {
+    super(message);
+    this.name = "RpcFailure";
+    this.code = code;
+  }
+}
+
+const NUMBERS: Partial<Record<RpcErrorCode, status>> = { NotFound: status.NOT_FOUND, InvalidArgument: status.INVALID_ARGUMENT, ResourceExhausted: status.RESOURCE_EXHAUSTED, FailedPrecondition: status.FAILED_PRECONDITION, Unavailable: status.UNAVAILABLE, Internal: status.INTERNAL, Unimplemented: status.UNIMPLEMENTED };
+
+export interface RpcServerOptions<M extends MethodTypes<M>> {
+  readonly name: string;
+  readonly socket: string;
+  readonly methods: ReadonlyMap<string, Method>;
+  readonly calls: { readonly [N in UnaryOf<M>]?: (request: M[N]["request"]) => Promise<M[N]["response"]> | M[N]["response"] };
+  readonly log: Log;
+}
+
+/** Takes the socket over from whoever left it behind. */
+export function rpcServer<M extends MethodTypes<M>>({ name, socket, methods, calls, log }: RpcServerOptions<M>): Runnable {
+  return {
+    name,
+    async run(signal, ready) {
+      const server = new Server();
+      const named = Object.entries(calls) as [string, (request: object) => Promise<object> | object][];
+      server.addService(
+        Object.fromEntries(named.map(([method]) => [method, definitionOf(methods.get(method)!)])),
+        Object.fromEntries(named.map(([method, answer]) => [method, (call: ServerUnaryCall<object, object>, done: sendUnaryData<object>) => {
+          Promise.resolve(call.request).then(answer).then((response) => done(null, response), (error: Error) => {
+            log.debug("a call was answered with an error", { server: name, method, error });
+            done({ name: error.name, message: error.message, details: error.message, code: error instanceof RpcFailure ? NUMBERS[error.code] ?? status.UNKNOWN : status.UNKNOWN }, null);
+          });
+        }])),
+      );
+      await mkdir(dirname(socket), { recursive: true, mode: 0o750 });
+      await rm(socket, { force: true });
+      await new Promise<void>((resolve, reject) => server.bindAsync(`unix:${socket}`, ServerCredentials.createInsecure(), (error) => (error ? reject(error) : resolve())));
+      ready();
+      await aborted(signal);
+      server.forceShutdown();
+      await rm(socket, { force: true });
+    },
+  };
+}
+
+function definitionOf({ path, request, response, stream }: Method) {
+  return {
+    path, requestStream: false, responseStream: stream,
+    requestSerialize: (value: object) => encode(request, value), requestDeserialize: (bytes: Buffer) => decode(request, bytes),
+    responseSerialize: (value: object) => encode(response, value), responseDeserialize: (bytes: Buffer) => decode(response, bytes),
+  };
+}

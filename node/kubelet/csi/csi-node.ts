@@ -1,0 +1,129 @@
+/**
+ * What the cluster knows of this node's CSI drivers: the CSINode object, the node's labels of their topology, and their ids in an annotation.
+ *
+ * Source: kubernetes v1.36 pkg/volume/csi/nodeinfomanager/nodeinfomanager.go
+ */
+import type { CSINode, CSINodeDriver } from "../../../core/api/gen/storage.v1.ts";
+import type { Node } from "../../../core/api/gen/core.v1.ts";
+import { isAlreadyExists, isConflict, isNotFound } from "../../../core/api/meta/status-error.ts";
+import type { Client } from "../../../core/client/client.ts";
+import { CSI_NODES, NODES } from "../../../core/client/resources.ts";
+import type { Clock } from "../../../core/lifecycle/clock.ts";
+import type { Runnable } from "../../../core/lifecycle/run-all.ts";
+import type { Log } from "../../../core/observe/log.ts";
+
+export interface DriverOnNode {
+  readonly name: string;
+  readonly nodeId: string;
+  /** 0: as many as one likes. */
+  readonly volumesMax: number;
+  readonly topology: Readonly<Record<string, string>>;
+}
+
+export interface CsiNodeWriter extends Runnable {
+  add(driver: DriverOnNode, signal: AbortSignal): Promise<void>;
+  remove(name: string, signal: AbortSignal): Promise<void>;
+}
+
+const NODE_IDS = "csi.volume.kubernetes.io/nodeid";
+/** Volumes of these kinds are CSI drivers' by now; the scheduler and the controllers are told that this node knows. */
+const MIGRATED = "storage.alpha.kubernetes.io/migrated-plugins";
+const MIGRATED_PLUGINS = ["aws-ebs", "azure-disk", "azure-file", "cinder", "gce-pd", "portworx-volume", "vsphere-volume"].map((name) => `kubernetes.io/${name}`).join(",");
+const RETRY_MS = 1_000;
+const TRIES_MAX = 6;
+
+interface Deps { readonly client: Client; readonly clock: Clock; readonly log: Log; readonly nodeName: string }
+
+export function csiNodeWriter({ client, clock, log, nodeName }: Deps): CsiNodeWriter {
+  const csiNodes = client.resource(CSI_NODES);
+  const nodes = client.resource(NODES);
+  const name = { metadata: { name: nodeName } };
+  let turn: Promise<unknown> = Promise.resolve(); // one change at a time
+
+  async function ensure(signal: AbortSignal): Promise<Readonly<CSINode>> {
+    try {
+      return await csiNodes.get(name, { signal });
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+    const node = await nodes.get(name, { signal });
+    const metadata = { name: nodeName, annotations: { [MIGRATED]: MIGRATED_PLUGINS }, ownerReferences: [{ apiVersion: "v1", kind: "Node", name: nodeName, uid: node.metadata.uid }] };
+    try {
+      return await csiNodes.create({ apiVersion: "storage.k8s.io/v1", kind: "CSINode", metadata, spec: { drivers: [] } }, { signal });
+    } catch (error) {
+      if (isAlreadyExists(error)) return await csiNodes.get(name, { signal });
+      throw error;
+    }
+  }
+
+  /** Again, if somebody else wrote at the same time or the API server is away for a moment. */
+  async function change(work: () => Promise<void>, signal: AbortSignal): Promise<void> {
+    const mine = turn.then(async () => {
+      for (let tries = 1; ; tries++) {
+        try {
+          return await work();
+        } catch (error) {
+          if (signal.aborted || tries === TRIES_MAX) throw error;
+          await clock.sleep(isConflict(error) ? 0 : RETRY_MS * tries, signal);
+        }
+      }
+    });
+    turn = mine.catch(() => undefined); // whoever asked is told; the next one's turn comes all the same
+    await mine;
+  }
+
+  async function updateNode(wanted: (node: Readonly<Node>) => { readonly annotation: string | null; readonly labels: Readonly<Record<string, string>> }, signal: AbortSignal): Promise<void> {
+    const node = await nodes.get(name, { signal });
+    const { annotation, labels } = wanted(node);
+    const { annotations = {}, labels: now = {} } = node.metadata;
+    if ((annotations[NODE_IDS] ?? null) === annotation && Object.entries(labels).every(([key, value]) => now[key] === value)) return;
+    await nodes.patch(name, "application/strategic-merge-patch+json", { metadata: { annotations: { [NODE_IDS]: annotation }, labels } }, { signal });
+  }
+
+  return {
+    name: "csi-node",
+    async run(signal, ready) {
+      ready(); // nobody waits for it but CSI drivers, and those ask themselves
+      for (let tries = 1; !signal.aborted; tries++) {
+        try {
+          await change(async () => void (await ensure(signal)), signal);
+          break;
+        } catch (error) {
+          if (!signal.aborted) log.warn("CSINode not made, next try later", { node: nodeName, error });
+          await clock.sleep(RETRY_MS * Math.min(60, 2 ** tries), signal);
+        }
+      }
+      await new Promise<void>((resolve) => (signal.aborted ? resolve() : signal.addEventListener("abort", () => resolve(), { once: true })));
+    },
+    add: (driver, signal) => change(async () => {
+      if (driver.nodeId === "") throw new Error("error adding CSI driver node info: nodeID must not be empty");
+      await updateNode((node) => ({ annotation: JSON.stringify({ ...idsOf(node), [driver.name]: driver.nodeId }), labels: driver.topology }), signal);
+      const csiNode = await ensure(signal);
+      const drivers = withDriver(csiNode.spec.drivers, driver);
+      if (drivers !== csiNode.spec.drivers) await csiNodes.update({ ...csiNode, spec: { ...csiNode.spec, drivers: [...drivers] } }, { signal });
+    }, signal),
+    remove: (driverName, signal) => change(async () => {
+      const csiNode = await ensure(signal);
+      const drivers = csiNode.spec.drivers.filter((one) => one.name !== driverName);
+      if (drivers.length !== csiNode.spec.drivers.length) await csiNodes.update({ ...csiNode, spec: { ...csiNode.spec, drivers } }, { signal });
+      await updateNode((node) => {
+        const { [driverName]: _, ...left } = idsOf(node);
+        return { annotation: Object.keys(left).length > 0 ? JSON.stringify(left) : null, labels: {} };
+      }, signal);
+    }, signal),
+  };
+}
+
+/** The list itself if nothing changes. */
+export function withDriver(drivers: readonly CSINodeDriver[], { name, nodeId, volumesMax, topology }: DriverOnNode): readonly CSINodeDriver[] {
+  const topologyKeys = Object.keys(topology).toSorted();
+  const old = drivers.find((one) => one.name === name);
+  const same = old?.nodeID === nodeId && (old.allocatable?.count ?? 0) === Math.max(0, volumesMax) && (old.topologyKeys ?? []).toSorted().join() === topologyKeys.join();
+  if (same) return drivers;
+  return [...drivers.filter((one) => one.name !== name), { name, nodeID: nodeId, ...(topologyKeys.length > 0 ? { topologyKeys } : {}), ...(volumesMax > 0 ? { allocatable: { count: volumesMax } } : {}) }];
+}
+
+function idsOf({ metadata }: Readonly<Node>): Record<string, string> {
+  const text = metadata.annotations?.[NODE_IDS];
+  return text ? (JSON.parse(text) as Record<string, string>) : {};
+}

@@ -1,0 +1,57 @@
+import { expect, test } from "vitest";
+import type { PersistentVolume, PersistentVolumeClaim, Pod, Volume } from "../../../core/api/gen/core.v1.ts";
+import type { CSIDriver } from "../../../core/api/gen/storage.v1.ts";
+import { withDriver } from "./csi-node.ts";
+import { attachmentName, capabilityOf, checkLifecycle, type CsiVolume, groupOf, inlineVolume, publishTarget, stagingDirectory, volumeKey } from "./csi-volume.ts";
+import { wantedSize } from "./expand.ts";
+
+const pod = { metadata: { name: "p", namespace: "d", uid: "u1" }, spec: { securityContext: { fsGroup: 7 } } } as unknown as Pod;
+const volume: CsiVolume = { specName: "pvc-1", driver: "hostpath.csi.k8s.io", handle: "h1", lifecycle: "Persistent", fsType: "ext4", readOnly: false, block: false, attributes: {}, accessMode: "ReadWriteOnce", mountOptions: ["noatime"], stageSecret: undefined, publishSecret: undefined, expandSecret: undefined };
+const driver = (spec: CSIDriver["spec"]): CSIDriver => ({ spec }) as CSIDriver;
+
+test("names and places are upstream's, which drivers and other components compute too", () => {
+  expect(volumeKey(volume)).toBe("kubernetes.io/csi/hostpath.csi.k8s.io^h1");
+  expect(attachmentName(volume, "n1")).toMatch(/^csi-[0-9a-f]{64}$/);
+  expect(stagingDirectory("/k", volume).target).toMatch(/^\/k\/plugins\/kubernetes\.io\/csi\/hostpath\.csi\.k8s\.io\/[0-9a-f]{64}\/globalmount$/);
+  expect(stagingDirectory("/k", { ...volume, block: true })).toEqual({ note: "/k/plugins/kubernetes.io/csi/volumeDevices/pvc-1/data", target: "/k/plugins/kubernetes.io/csi/volumeDevices/staging/pvc-1" });
+  expect(publishTarget("/k", "u1", volume).target).toBe("/k/pods/u1/volumes/kubernetes.io~csi/pvc-1/mount");
+  expect(publishTarget("/k", "u1", { ...volume, block: true }).target).toBe("/k/plugins/kubernetes.io/csi/volumeDevices/publish/pvc-1/u1");
+  expect(inlineVolume(pod, { name: "v" } as Volume, { driver: "d" })).toMatchObject({ handle: expect.stringMatching(/^csi-[0-9a-f]{64}$/), lifecycle: "Ephemeral", specName: "v" });
+});
+
+test.each([
+  ["ReadWriteOnce", false, "SINGLE_NODE_WRITER"], ["ReadWriteOnce", true, "SINGLE_NODE_MULTI_WRITER"], ["ReadWriteOncePod", true, "SINGLE_NODE_SINGLE_WRITER"], ["ReadWriteOncePod", false, "SINGLE_NODE_WRITER"],
+  ["ReadOnlyMany", false, "MULTI_NODE_READER_ONLY"], ["ReadWriteMany", true, "MULTI_NODE_MULTI_WRITER"],
+] as const)("access mode %s, of a driver that tells writers apart: %s, is %s", (accessMode, fineAccessModes, mode) => {
+  expect(capabilityOf({ ...volume, accessMode }, { fineAccessModes }, undefined)).toEqual({ mount: { fs_type: "ext4", mount_flags: ["noatime"] }, access_mode: { mode } });
+});
+
+test.each([
+  [{}, {}, false, { byUs: true, byDriver: undefined }], [{}, { fsType: "" }, false, { byUs: false, byDriver: undefined }], [{}, { accessMode: "ReadWriteMany" }, false, { byUs: false, byDriver: undefined }],
+  [{ fsGroupPolicy: "File" }, { accessMode: "ReadWriteMany", fsType: "" }, false, { byUs: true, byDriver: undefined }], [{ fsGroupPolicy: "None" }, {}, false, { byUs: false, byDriver: undefined }],
+  [{}, {}, true, { byUs: false, byDriver: 7 }], [{}, { readOnly: true }, false, { byUs: false, byDriver: undefined }],
+] as const)("fsGroup with %j of %j, driver mounts with a group: %s", (spec, change, mountsGroup, expected) => {
+  expect(groupOf(pod, { ...volume, ...change }, driver(spec), { mountsGroup })).toEqual(expected);
+});
+
+test("an inline volume wants a driver that says it can", () => {
+  const inline: CsiVolume = { ...volume, lifecycle: "Ephemeral" };
+  expect(() => checkLifecycle(inline, driver({}))).toThrow('volume mode "Ephemeral" not supported by driver hostpath.csi.k8s.io (only supports ["Persistent"])');
+  expect(() => checkLifecycle(inline, undefined)).toThrow("(no CSIDriver object)");
+  checkLifecycle(inline, driver({ volumeLifecycleModes: ["Ephemeral"] }));
+  checkLifecycle(volume, undefined);
+});
+
+test("a claim is expanded while its volume is larger, and not when that was found impossible", () => {
+  const claim = (status: PersistentVolumeClaim["status"]): PersistentVolumeClaim => ({ status: { phase: "Bound", capacity: { storage: "1Gi" }, ...status } }) as PersistentVolumeClaim;
+  const big = { spec: { capacity: { storage: "2Gi" } } } as unknown as PersistentVolume;
+  expect([wantedSize(claim({}), big), wantedSize(claim({ capacity: { storage: "2Gi" } }), big), wantedSize(claim({ allocatedResourceStatuses: { storage: "NodeResizeInfeasible" } }), big)]).toEqual(["2Gi", undefined, undefined]);
+});
+
+test("a driver stands once in the CSINode, and unchanged is not written", () => {
+  const mine = { name: "d", nodeId: "n1", volumesMax: 3, topology: { "t/zone": "a" } };
+  const first = withDriver([{ name: "other", nodeID: "x" }], mine);
+  expect(first).toEqual([{ name: "other", nodeID: "x" }, { name: "d", nodeID: "n1", topologyKeys: ["t/zone"], allocatable: { count: 3 } }]);
+  expect(withDriver(first, mine)).toBe(first);
+  expect(withDriver(first, { ...mine, volumesMax: 0 })[1]).toEqual({ name: "d", nodeID: "n1", topologyKeys: ["t/zone"] });
+});

@@ -1,0 +1,153 @@
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { PersistentVolume, PersistentVolumeClaim, Pod } from "../../../core/api/gen/core.v1.ts";
+import type { VolumeAttachment } from "../../../core/api/gen/storage.v1.ts";
+import type { NewObject } from "../../../core/api/meta/object-meta.ts";
+import { CSI_DRIVERS, CSI_NODES, NODES, PERSISTENT_VOLUME_CLAIMS, VOLUME_ATTACHMENTS } from "../../../core/client/resources.ts";
+import { systemClock } from "../../../core/lifecycle/clock.ts";
+import { type Runnable, runAll } from "../../../core/lifecycle/run-all.ts";
+import { silentLog } from "../../../core/observe/log.ts";
+import { eventually, fakeApi } from "../../../test/fake-api.ts";
+import { serviceMethods } from "../../cri/facts.ts";
+import { RpcFailure, rpcServer } from "../../cri/rpc-server.ts";
+import type { Mounts } from "../../os/mount.ts";
+import csiFacts from "../plugins/csi-facts.txt" with { type: "text" };
+import type { Methods as Csi } from "../plugins/gen/csi.v1.ts";
+import type { Methods as Registration } from "../plugins/gen/registration.v1.ts";
+import { pluginWatcher } from "../plugins/plugin-watcher.ts";
+import registrationFacts from "../plugins/registration-facts.txt" with { type: "text" };
+import { csiNodeWriter } from "./csi-node.ts";
+import { attachmentName, type CsiVolume, publishTarget, stagingDirectory } from "./csi-volume.ts";
+import { csiVolumes } from "./csi-volumes.ts";
+import { csiDrivers } from "./drivers.ts";
+
+const DRIVER = "fake.csi.example.com";
+const signal = new AbortController().signal;
+const volume: CsiVolume = { specName: "pv-1", driver: DRIVER, handle: "h1", lifecycle: "Persistent", fsType: "ext4", readOnly: false, block: false, attributes: { a: "b" }, accessMode: "ReadWriteOnce", mountOptions: [], stageSecret: undefined, publishSecret: undefined, expandSecret: undefined };
+const pod = (uid: string): Pod => ({ metadata: { name: `pod-${uid}`, namespace: "d", uid }, spec: { serviceAccountName: "sa", containers: [] } }) as unknown as Pod;
+
+let dataDir = "";
+beforeEach(() => { dataDir = mkdtempSync(join(tmpdir(), "csi-")); });
+afterEach(() => rmSync(dataDir, { recursive: true }));
+
+/** A node with a driver that has registered; what the driver was asked, in order. */
+async function startNode() {
+  const api = fakeApi();
+  const calls: string[] = [];
+  const requests: Record<string, any>[] = [];
+  const notified: object[] = [];
+  const mounted = new Set<string>();
+  const fail: { next: RpcFailure | undefined } = { next: undefined };
+  const told = (method: string, request: object): object => {
+    calls.push(method);
+    requests.push(request);
+    if (fail.next) {
+      const failure = fail.next;
+      fail.next = undefined;
+      throw failure;
+    }
+    return {};
+  };
+  const driverSocket = join(dataDir, "driver.sock");
+  const driver = rpcServer<Csi>({
+    name: "driver", socket: driverSocket, methods: serviceMethods(csiFacts, "csi.v1"), log: silentLog,
+    calls: {
+      "Node/NodeGetInfo": () => ({ node_id: "id-1", max_volumes_per_node: 4, accessible_topology: { segments: { "topology.fake/zone": "z" } } }),
+      "Node/NodeGetCapabilities": () => ({ capabilities: (["STAGE_UNSTAGE_VOLUME", "EXPAND_VOLUME"] as const).map((type) => ({ rpc: { type } })) }),
+      "Node/NodeStageVolume": (request) => told("stage", request),
+      "Node/NodePublishVolume": (request) => { const answer = told("publish", request); mounted.add(request.target_path!); mkdirSync(request.target_path!, { recursive: true }); return answer; },
+      "Node/NodeUnpublishVolume": (request) => { mounted.delete(request.target_path!); return told("unpublish", request); },
+      "Node/NodeUnstageVolume": (request) => told("unstage", request),
+      "Node/NodeExpandVolume": (request) => told("expand", request),
+    },
+  });
+  const registrar = rpcServer<Registration>({
+    name: "registrar", socket: join(dataDir, "plugins_registry", "fake-reg.sock"), methods: serviceMethods(registrationFacts, "pluginregistration"), log: silentLog,
+    calls: {
+      "Registration/GetInfo": () => ({ type: "CSIPlugin", name: DRIVER, endpoint: driverSocket, supported_versions: ["1.0.0"] }),
+      "Registration/NotifyRegistrationStatus": (status) => { notified.push(status); return {}; },
+    },
+  });
+  await api.client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n1" }, spec: {} }, { signal });
+  const common = { client: api.client, clock: systemClock, log: silentLog, nodeName: "n1" };
+  const node = csiNodeWriter(common);
+  const drivers = csiDrivers({ node, clock: systemClock, log: silentLog, onRegistered: () => undefined });
+  const watcher = pluginWatcher({ directory: join(dataDir, "plugins_registry"), handlers: [drivers.handler], clock: systemClock, log: silentLog });
+  const mounts = { isMountPoint: (path: string) => mounted.has(path), unmount: (path: string) => void mounted.delete(path) } as unknown as Mounts;
+  const tokens = { held: async () => ({ token: "t", expiresMs: 0 }), token: async () => "t", forget: () => undefined };
+  const stop = new AbortController();
+  const running: Runnable[] = [driver, registrar, node, watcher];
+  const ended = runAll(running, stop.signal);
+  await eventually(() => notified.length, (count) => count > 0);
+  const restart = () => csiVolumes({ dataDir, nodeName: "n1", client: api.client, drivers, mounts, tokens, events: { event: () => undefined }, log: silentLog, known: (path) => path, onInUse: () => undefined });
+  return { api, calls, requests, notified, fail, restart, volumes: restart(), [Symbol.asyncDispose]: async () => { stop.abort(); await ended; } };
+}
+
+test("a driver registers, and a volume of it is attached, staged once, published for each pod, and taken back", async () => {
+  await using node = await startNode();
+  const { api, calls, volumes } = node;
+  expect(node.notified).toEqual([{ plugin_registered: true }]);
+  expect(api.all(CSI_NODES)[0]).toMatchObject({ metadata: { name: "n1", ownerReferences: [{ kind: "Node" }] }, spec: { drivers: [{ name: DRIVER, nodeID: "id-1", topologyKeys: ["topology.fake/zone"], allocatable: { count: 4 } }] } });
+  expect(api.all(NODES)[0]?.metadata).toMatchObject({ labels: { "topology.fake/zone": "z" }, annotations: { "csi.volume.kubernetes.io/nodeid": `{"${DRIVER}":"id-1"}` } });
+
+  await expect(volumes.setUp(pod("u1"), volume, undefined, signal)).rejects.toMatchObject({ name: "VolumePending" });
+  expect(await volumes.inUse()).toEqual([`kubernetes.io/csi/${DRIVER}^h1`]);
+  await api.client.resource(VOLUME_ATTACHMENTS).create({ apiVersion: "storage.k8s.io/v1", kind: "VolumeAttachment", metadata: { name: attachmentName(volume, "n1") }, spec: { attacher: DRIVER, nodeName: "n1", source: {} }, status: { attached: true, attachmentMetadata: { device: "sdx" } } } as NewObject<VolumeAttachment>, { signal });
+  const target = await volumes.setUp(pod("u1"), volume, undefined, signal);
+  await volumes.setUp(pod("u1"), volume, undefined, signal);
+  await volumes.setUp(pod("u2"), volume, undefined, signal);
+  expect(calls).toEqual(["stage", "publish", "publish"]);
+  expect(node.requests[1]).toMatchObject({ volume_id: "h1", publish_context: { device: "sdx" }, target_path: target, staging_target_path: stagingDirectory(dataDir, volume).target, volume_context: { a: "b" }, volume_capability: { mount: { fs_type: "ext4" }, access_mode: { mode: "SINGLE_NODE_WRITER" } } });
+
+  await volumes.tearDown("u1", signal);
+  expect(calls.slice(3)).toEqual(["unpublish"]);
+  await volumes.tearDown("u2", signal);
+  expect(calls.slice(4)).toEqual(["unpublish", "unstage"]);
+  expect([await volumes.inUse(), existsSync(target), existsSync(stagingDirectory(dataDir, volume).note)]).toEqual([[], false, false]);
+});
+
+test("a kubelet that starts anew takes over what is published, and ends what nobody uses", async () => {
+  await using node = await startNode();
+  await node.api.client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: { attachRequired: false, podInfoOnMount: true, tokenRequests: [{ audience: "aud" }] } }, { signal });
+  await node.volumes.setUp(pod("u1"), volume, undefined, signal);
+  expect(node.requests[1]!["volume_context"]).toEqual({
+    a: "b", "csi.storage.k8s.io/pod.name": "pod-u1", "csi.storage.k8s.io/pod.namespace": "d", "csi.storage.k8s.io/pod.uid": "u1", "csi.storage.k8s.io/serviceAccount.name": "sa", "csi.storage.k8s.io/ephemeral": "false",
+    "csi.storage.k8s.io/serviceAccount.tokens": '{"aud":{"token":"t","expirationTimestamp":"1970-01-01T00:00:00Z"}}',
+  });
+  const after = node.restart();
+  await after.sweep(signal);
+  await after.setUp(pod("u1"), volume, undefined, signal);
+  expect(node.calls).toEqual(["stage", "publish"]);
+  await node.restart().tearDown("u1", signal); // another one still: knows it from the disk alone
+  expect(node.calls.slice(2)).toEqual(["unpublish", "unstage"]);
+});
+
+test("a driver that may still be at it is asked to end it; one that has refused is not", async () => {
+  await using node = await startNode();
+  await node.api.client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: { attachRequired: false } }, { signal });
+  node.fail.next = new RpcFailure("InvalidArgument", "no such thing");
+  await expect(node.volumes.setUp(pod("u1"), volume, undefined, signal)).rejects.toThrow('MountVolume.MountDevice failed for volume "pv-1" : rpc error: code = InvalidArgument desc = no such thing');
+  await node.volumes.tearDown("u1", signal);
+  expect(node.calls).toEqual(["stage"]);
+  node.fail.next = new RpcFailure("Unavailable", "later");
+  await expect(node.volumes.setUp(pod("u1"), volume, undefined, signal)).rejects.toThrow("later");
+  await node.restart().sweep(signal);
+  expect(node.calls.slice(1)).toEqual(["stage", "unstage"]);
+  expect(existsSync(publishTarget(dataDir, "u1", volume).note)).toBe(false);
+});
+
+test("a volume that has grown is expanded on the node, and its claim says so", async () => {
+  await using node = await startNode();
+  const { client } = node.api;
+  await client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: { attachRequired: false } }, { signal });
+  const pv = { metadata: { name: "pv-1" }, spec: { capacity: { storage: "2Gi" }, accessModes: ["ReadWriteOnce"] } } as unknown as PersistentVolume;
+  const claim = await client.resource(PERSISTENT_VOLUME_CLAIMS).create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "c", namespace: "d" }, spec: {}, status: { phase: "Bound", capacity: { storage: "1Gi" }, conditions: [{ type: "FileSystemResizePending", status: "True" }] } } as never, { signal }) as PersistentVolumeClaim;
+  const small = { ...claim, status: { ...claim.status, capacity: { storage: "2Gi" } } } as PersistentVolumeClaim;
+  await node.volumes.setUp(pod("u1"), volume, { claim: small, volume: pv }, signal);
+  await node.volumes.setUp(pod("u1"), volume, { claim, volume: pv }, signal);
+  expect(node.calls).toEqual(["stage", "publish", "expand"]);
+  expect(node.requests[2]).toMatchObject({ capacity_range: { required_bytes: 2 * 1024 ** 3 }, volume_path: publishTarget(dataDir, "u1", volume).target });
+  expect(node.api.all(PERSISTENT_VOLUME_CLAIMS)[0]).toMatchObject({ status: { capacity: { storage: "2Gi" }, conditions: [] } });
+});

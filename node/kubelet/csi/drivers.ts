@@ -1,0 +1,97 @@
+/**
+ * The CSI drivers that have registered on this node, and what each can do.
+ *
+ * Source: kubernetes v1.36 pkg/volume/csi/{csi_plugin,csi_client,csi_drivers_store}.go
+ */
+import type { Clock } from "../../../core/lifecycle/clock.ts";
+import type { Log } from "../../../core/observe/log.ts";
+import { serviceMethods } from "../../cri/facts.ts";
+import { type RpcClient, rpcClient } from "../../cri/rpc-client.ts";
+import text from "../plugins/csi-facts.txt" with { type: "text" };
+import type { Methods, NodeServiceCapabilityRPCType } from "../plugins/gen/csi.v1.ts";
+import type { PluginHandler, PluginIdentity } from "../plugins/plugin-watcher.ts";
+import type { CsiNodeWriter } from "./csi-node.ts";
+
+export interface CsiDriver {
+  readonly name: string;
+  readonly call: RpcClient<Methods>["call"];
+  can(capability: NodeServiceCapabilityRPCType, signal: AbortSignal): Promise<boolean>;
+}
+
+export interface CsiDrivers {
+  readonly handler: PluginHandler;
+  /** Throws "driver name … not found in the list of registered CSI drivers". */
+  get(name: string): CsiDriver;
+}
+
+interface Deps {
+  readonly node: CsiNodeWriter;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** A driver has come: volumes that wait for it are worth another try. */
+  readonly onRegistered: () => void;
+}
+
+const INFO_MS = 120_000;
+
+export function csiDrivers({ node, clock, log, onRegistered }: Deps): CsiDrivers {
+  const drivers = new Map<string, CsiDriver & { readonly endpoint: string; close(): void }>();
+  const methods = serviceMethods(text, "csi.v1");
+
+  function driverAt({ name, endpoint }: PluginIdentity) {
+    const client = rpcClient<Methods>({ socket: endpoint, methods, nowMs: clock.nowMs });
+    let known: ReadonlySet<string> | undefined;
+    return {
+      name, endpoint, call: client.call, close: client.close,
+      async can(capability: NodeServiceCapabilityRPCType, signal: AbortSignal) {
+        known ??= new Set((await client.call("Node/NodeGetCapabilities", {}, { signal })).capabilities?.flatMap(({ rpc }) => rpc?.type ?? []));
+        return known.has(capability);
+      },
+    };
+  }
+
+  const handler: PluginHandler = {
+    type: "CSIPlugin",
+    validate({ name, endpoint, versions }) {
+      const chosen = highestVersion(versions);
+      if (chosen === undefined) throw new Error(`versions "[${versions.join(" ")}]" are not supported by this kubelet: no CSI version of major version 1`);
+      if (endpoint === "") throw new Error(`CSI driver "${name}" gave no endpoint`);
+    },
+    async register(plugin, signal) {
+      const driver = driverAt(plugin);
+      drivers.get(plugin.name)?.close();
+      drivers.set(plugin.name, driver);
+      try {
+        const { node_id: nodeId = "", max_volumes_per_node: volumesMax = 0, accessible_topology: topology } = await driver.call("Node/NodeGetInfo", {}, { signal, timeoutMs: INFO_MS });
+        await node.add({ name: plugin.name, nodeId, volumesMax, topology: topology?.segments ?? {} }, signal);
+      } catch (error) {
+        drivers.delete(plugin.name);
+        driver.close();
+        throw error;
+      }
+      log.info("CSI driver registered", { driver: plugin.name, endpoint: plugin.endpoint });
+      onRegistered();
+    },
+    async deregister({ name, endpoint }, signal) {
+      const driver = drivers.get(name);
+      if (driver?.endpoint !== endpoint) return;
+      drivers.delete(name);
+      driver.close();
+      await node.remove(name, signal);
+    },
+  };
+
+  return {
+    handler,
+    get(name) {
+      const driver = drivers.get(name);
+      if (!driver) throw new Error(`driver name ${name} not found in the list of registered CSI drivers`);
+      return driver;
+    },
+  };
+}
+
+/** The newest of major version 1; undefined: none. */
+function highestVersion(versions: readonly string[]): string | undefined {
+  return versions.filter((version) => /^v?1(\.\d+){0,2}$/.test(version)).toSorted((a, b) => b.localeCompare(a, "en", { numeric: true }))[0];
+}

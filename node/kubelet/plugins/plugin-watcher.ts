@@ -1,0 +1,151 @@
+/**
+ * Plugins that register themselves: each puts a socket into plugins_registry, is asked there what it is, and is told whether it was taken.
+ *
+ *   plugins_registry/<any>.sock ──GetInfo──▶ type, name, endpoint, versions ──▶ the handler of that type ──NotifyRegistrationStatus──▶ plugin
+ *
+ * A socket that is made anew is registered anew; one that goes takes its plugin with it. What failed is tried again later and later.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/pluginmanager
+ */
+import { type FSWatcher, watch } from "node:fs";
+import { mkdir, readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { backoffMs } from "../../../core/lifecycle/backoff.ts";
+import type { Clock } from "../../../core/lifecycle/clock.ts";
+import type { Runnable } from "../../../core/lifecycle/run-all.ts";
+import type { Log } from "../../../core/observe/log.ts";
+import { serviceMethods } from "../../cri/facts.ts";
+import { rpcClient } from "../../cri/rpc-client.ts";
+import type { Methods } from "./gen/registration.v1.ts";
+import text from "./registration-facts.txt" with { type: "text" };
+
+export interface PluginIdentity {
+  readonly name: string;
+  /** The socket it is served at. */
+  readonly endpoint: string;
+  readonly versions: readonly string[];
+}
+
+export interface PluginHandler {
+  readonly type: string;
+  /** Throws why the plugin cannot be taken. */
+  validate(plugin: PluginIdentity): void;
+  /** Throws why it could not be taken: it is asked again later. */
+  register(plugin: PluginIdentity, signal: AbortSignal): Promise<void>;
+  /** Its socket is gone. */
+  deregister(plugin: PluginIdentity, signal: AbortSignal): Promise<void>;
+}
+
+interface Deps {
+  readonly directory: string;
+  readonly handlers: readonly PluginHandler[];
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+interface Seen {
+  /** Another one is another plugin, or the same one started again. */
+  readonly identity: string;
+  registered: { readonly handler: PluginHandler; readonly plugin: PluginIdentity } | undefined;
+  failures: number;
+  retryAtMs: number;
+}
+
+/** Where the kernel does not tell of changes they are found this late; what failed is tried at these moments. */
+const SCAN_MS = 5_000;
+const CALL_MS = 10_000;
+const RETRY = { minMs: 500, maxMs: 122_000 };
+const DEPTH_MAX = 3;
+
+export function pluginWatcher({ directory, handlers, clock, log }: Deps): Runnable {
+  const seen = new Map<string, Seen>(); // by socket
+
+  async function scan(signal: AbortSignal): Promise<void> {
+    const sockets = new Map((await socketsIn(directory, DEPTH_MAX)).map(({ path, identity }) => [path, identity]));
+    for (const [path, one] of seen) {
+      if (sockets.get(path) === one.identity) continue;
+      seen.delete(path);
+      if (!one.registered) continue;
+      const { handler, plugin } = one.registered;
+      const movedTo = [...seen.values()].some(({ registered }) => registered?.plugin.name === plugin.name && registered.handler === handler);
+      if (sockets.has(path) || movedTo) continue; // it comes again under its name
+      log.info("plugin is gone", { type: handler.type, plugin: plugin.name, socket: path });
+      await handler.deregister(plugin, signal).catch((error: unknown) => log.warn("plugin not taken off", { plugin: plugin.name, error }));
+    }
+    await Promise.all([...sockets].map(async ([path, identity]) => {
+      const one = seen.get(path) ?? { identity, registered: undefined, failures: 0, retryAtMs: 0 };
+      seen.set(path, one);
+      if (one.registered || clock.uptimeMs() < one.retryAtMs) return;
+      try {
+        one.registered = await register(path, signal);
+        one.failures = 0;
+      } catch (error) {
+        if (signal.aborted) return;
+        one.retryAtMs = clock.uptimeMs() + backoffMs(++one.failures, RETRY);
+        log.warn("plugin not registered, next try later", { socket: path, error });
+      }
+    }));
+  }
+
+  async function register(socket: string, signal: AbortSignal): Promise<NonNullable<Seen["registered"]>> {
+    const client = rpcClient<Methods>({ socket, methods: serviceMethods(text, "pluginregistration"), nowMs: clock.nowMs });
+    const call = { signal, timeoutMs: CALL_MS };
+    try {
+      const { type = "", name = "", endpoint = "", supported_versions: versions = [] } = await client.call("Registration/GetInfo", {}, call);
+      const plugin: PluginIdentity = { name, endpoint: endpoint || socket, versions };
+      const refuse = async (message: string, cause?: unknown): Promise<never> => {
+        await client.call("Registration/NotifyRegistrationStatus", { plugin_registered: false, error: message }, call);
+        throw new Error(message, { cause });
+      };
+      const handler = handlers.find((one) => one.type === type);
+      if (!handler) return await refuse(`no handler registered for plugin type: ${type} at socket ${socket}`);
+      try {
+        handler.validate(plugin);
+      } catch (cause) {
+        return await refuse(`plugin validation failed with err: ${(cause as Error).message}`, cause);
+      }
+      try {
+        await handler.register(plugin, signal);
+      } catch (cause) {
+        return await refuse(`plugin registration failed with err: ${(cause as Error).message}`, cause);
+      }
+      await client.call("Registration/NotifyRegistrationStatus", { plugin_registered: true }, call);
+      log.info("plugin registered", { type, plugin: name, endpoint: plugin.endpoint });
+      return { handler, plugin };
+    } finally {
+      client.close();
+    }
+  }
+
+  return {
+    name: "plugin-watcher",
+    async run(signal, ready) {
+      await mkdir(directory, { recursive: true, mode: 0o750 });
+      let woken = new AbortController();
+      const watcher: FSWatcher = watch(directory, () => woken.abort());
+      watcher.on("error", (error) => log.warn("plugins are found by looking only", { directory, error }));
+      try {
+        ready();
+        while (!signal.aborted) {
+          woken = new AbortController();
+          await scan(signal).catch((error: unknown) => log.warn("plugins not looked for, next try soon", { directory, error }));
+          await clock.sleep(SCAN_MS, AbortSignal.any([signal, woken.signal]));
+        }
+      } finally {
+        watcher.close();
+      }
+    },
+  };
+}
+
+async function socketsIn(directory: string, depth: number): Promise<{ readonly path: string; readonly identity: string }[]> {
+  const entries = (await readdir(directory, { withFileTypes: true })).filter(({ name }) => !name.startsWith("."));
+  const found = await Promise.all(entries.map(async (entry) => {
+    const path = join(directory, entry.name);
+    if (entry.isDirectory()) return depth > 0 ? await socketsIn(path, depth - 1) : [];
+    if (!entry.isSocket()) return [];
+    const { ino, ctimeMs } = await stat(path);
+    return [{ path, identity: `${ino} ${ctimeMs}` }];
+  }));
+  return found.flat();
+}

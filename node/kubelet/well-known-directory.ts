@@ -1,0 +1,40 @@
+/**
+ * /var/lib/kubelet: where CSI drivers, device plugins and what watches nodes expect the kubelet's directory, whatever it is called here. Where nobody
+ * has that place it becomes a link to ours, and plugins are told paths below it: that is where their own containers have them mounted.
+ */
+import { lstat, mkdir, readlink, rmdir, symlink } from "node:fs/promises";
+import { dirname, relative, resolve } from "node:path";
+import type { Log } from "../../core/observe/log.ts";
+
+/** The name under which others know our directory. */
+export async function wellKnownDirectory(dataDir: string, { path, log }: { readonly path: string; readonly log: Log }): Promise<string> {
+  if (path === "" || resolve(dataDir) === path) return dataDir;
+  try {
+    if (await isOurs(path, dataDir)) return path;
+    await rmdir(path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "ENOENT") throw error; // not empty, or something is mounted there: somebody else's
+    });
+    await mkdir(dirname(path), { recursive: true });
+    await symlink(dataDir, path);
+    return path;
+  } catch (error) {
+    log.warn("CSI drivers and device plugins must be told where the kubelet's directory is: the usual place is another's", { usual: path, ours: dataDir, error });
+    return dataDir;
+  }
+}
+
+async function isOurs(path: string, dataDir: string): Promise<boolean> {
+  try {
+    if (!(await lstat(path)).isSymbolicLink()) return false;
+    if ((await readlink(path)) === dataDir) return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
+    throw error;
+  }
+  throw new Error(`${path} is a link to elsewhere`);
+}
+
+/** `path` below our directory, as others know it. */
+export function knownPath(path: string, dataDir: string, known: string): string {
+  return known === dataDir ? path : resolve(known, relative(dataDir, path));
+}
