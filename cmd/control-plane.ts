@@ -9,8 +9,11 @@ import { dirname, resolve } from "node:path";
 import { admissionChain } from "../core/admission/chain.ts";
 import { admissionConfiguration } from "../core/admission/configuration.ts";
 import { type AdmissionDeps, admissionPlugins } from "../core/admission/plugins.ts";
+import { mutatingPolicies } from "../core/admission/policy/mutating.ts";
+import { validatingPolicies } from "../core/admission/policy/validating.ts";
 import { mutatingWebhooks, validatingWebhooks } from "../core/admission/webhook/webhook.ts";
 import type { Descriptions } from "../core/api/openapi/schema.ts";
+import type { GroupVersionKind } from "../core/api/meta/gvk.ts";
 import type { UserInfo } from "../core/api/request/user.ts";
 import { builtInResources } from "../core/api/schema/resources.ts";
 import { authenticatorChain } from "../core/authn/authn.ts";
@@ -211,6 +214,14 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     namespaces: lookup(informers.of(refs.NAMESPACES), loopbackClient().resource(refs.NAMESPACES)), services: lookup(informers.of(refs.SERVICES), loopbackClient().resource(refs.SERVICES)),
     versions: objectVersions(registry), dialer: tunnel.dialer, authorizer, clock, random, log: log.with({ part: "admission webhooks" }),
   };
+  const policyDeps = {
+    client: loopbackClient(), namespaces: webhooks.namespaces, versions: webhooks.versions, authorizer, clock,
+    resourceOf: ({ group, version, kind }: GroupVersionKind) => registry.rows().find((row) => row.group === group && row.version === version && row.kind === kind),
+  };
+  const policies = {
+    mutating: { ...policyDeps, policies: informers.of(refs.MUTATING_ADMISSION_POLICIES), bindings: informers.of(refs.MUTATING_ADMISSION_POLICY_BINDINGS) },
+    validating: { ...policyDeps, policies: informers.of(refs.VALIDATING_ADMISSION_POLICIES), bindings: informers.of(refs.VALIDATING_ADMISSION_POLICY_BINDINGS) },
+  };
 
   const scheduling = schedulerSetup(settings, clock);
   const explainer = new SchedulingExplainer({ informers, profiles: scheduling.profiles });
@@ -229,7 +240,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       return wanted ? impersonate(wanted, attributes, authorizer) : attributes.user;
     },
     admission: admissionChain(admissionPlugins({
-      informers, client: loopbackClient(), authorizer, escalationGuard: escalationGuard(authorizer, resolver), clock, random, webhooks: [mutatingWebhooks(webhooks), validatingWebhooks(webhooks)],
+      informers, client: loopbackClient(), authorizer, escalationGuard: escalationGuard(authorizer, resolver), clock, random, webhooks: [mutatingPolicies(policies.mutating), mutatingWebhooks(webhooks), validatingPolicies(policies.validating), validatingWebhooks(webhooks)],
       resourcesOf: ({ group, version, kind }) => registry.rows().filter((row) => row.group === group && row.version === version && row.kind === kind),
       metrics, ...admissionSettings(args),
     })),

@@ -3,7 +3,7 @@
  *
  *   const chain = admissionChain(admissionPlugins({ client, informers, authorizer, … }));
  *
- * The webhooks stand in webhook/ and are given by the composition root, which knows how to reach them.
+ * Webhooks and policies stand in webhook/ and policy/ and are given by the composition root, which knows how to reach them.
  *
  * Those of upstream's default set that are not here: PodGroupProtection, PodGroupWorkloadExists, JobValidation, which act on resources or fields behind gates that are off;
  * NodeDeclaredFeatureValidator, as all nodes here are of one version; ImagePolicyWebhook, which is off by default.
@@ -81,7 +81,7 @@ export interface AdmissionDeps {
   /** --admission-control-config-file, as admissionConfiguration reads it. */
   readonly configurations?: ReadonlyMap<string, unknown>;
   readonly metrics?: Metrics;
-  /** mutatingWebhooks(…) and validatingWebhooks(…) */
+  /** mutatingPolicies(…), mutatingWebhooks(…), validatingPolicies(…), validatingWebhooks(…) */
   readonly webhooks?: readonly AdmissionPlugin[];
 }
 

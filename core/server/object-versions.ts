@@ -2,8 +2,9 @@
 import type { ObjectVersions } from "../admission/webhook/object-versions.ts";
 import { type JsonObject, jsonNodeOf } from "../api/codec/json-document.ts";
 import { copyOf } from "../api/meta/copy.ts";
-import { type GroupVersionResource, gvkOf } from "../api/meta/gvk.ts";
+import { type GroupVersionKind, type GroupVersionResource, gvkOf } from "../api/meta/gvk.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
+import { builtInSchemas } from "../api/patch/facts-schema.ts";
 import { canonical } from "../api/schema/canonical.ts";
 import { diagnose } from "../api/schema/diagnose.ts";
 import { builtInFacts } from "../api/schema/facts.ts";
@@ -18,10 +19,11 @@ export function objectVersions(registry: Registry): ObjectVersions {
         if (row.group === group || areOne(resource, group, row.group)) yield { group: row.group, version: row.version, resource };
       }
     },
-    kindOf(resource, subresource) {
-      const row = servedOf(resource)?.row;
-      if (!row || subresource === "") return row && { group: row.group, version: row.version, kind: row.kind };
-      return row.subresources.find(({ name }) => name === subresource)?.kind;
+    kindOf: (resource, subresource) => kindOf(servedOf(resource), subresource),
+    schemaOf(resource, subresource) {
+      const served = servedOf(resource);
+      const kind = kindOf(served, subresource);
+      return kind && (served?.custom && kind.group === resource.group && kind.kind === served.row.kind ? served.custom.schema : builtInSchemas.schemaOf(kind));
     },
     async shown(object, resource, signal) {
       const served = servedOf(resource);
@@ -39,6 +41,12 @@ export function objectVersions(registry: Registry): ObjectVersions {
       return own;
     },
   };
+}
+
+function kindOf(served: ServedResource | undefined, subresource: string): GroupVersionKind | undefined {
+  const row = served?.row;
+  if (!row || subresource === "") return row && { group: row.group, version: row.version, kind: row.kind };
+  return row.subresources.find(({ name }) => name === subresource)?.kind;
 }
 
 /** Events are one resource under two groups. */

@@ -5,6 +5,9 @@
  */
 import type { RuleWithOperations } from "../../api/gen/admissionregistration.v1.ts";
 import type { GroupVersionKind, GroupVersionResource } from "../../api/meta/gvk.ts";
+import type { Namespace } from "../../api/gen/core.v1.ts";
+import { notFound } from "../../api/meta/status-error.ts";
+import type { Lookup } from "../../client/lookup.ts";
 import type { AdmissionRequest } from "../plugin.ts";
 import type { Hook } from "./hooks.ts";
 import type { ObjectVersions } from "./object-versions.ts";
@@ -63,6 +66,18 @@ function inScope(scope: string, { group, resource, namespace }: AdmissionRequest
 function has(list: readonly string[], value: string): boolean { return list.includes("*") || list.includes(value); }
 
 /** Either the object as it was or as it is to be. */
-export function matchesObject({ objectSelector }: Hook, { object, oldObject }: AdmissionRequest): boolean {
+export function matchesObject({ objectSelector }: Pick<Hook, "objectSelector">, { object, oldObject }: AdmissionRequest): boolean {
   return objectSelector.empty || [object, oldObject].some((one) => one?.metadata !== undefined && objectSelector.matches(one.metadata.labels));
 }
+
+/** By the labels of its namespace. Throws 404 when there is none. */
+export async function matchesNamespace({ namespaceSelector }: Pick<Hook, "namespaceSelector">, { group, resource, namespace, operation, object, signal }: AdmissionRequest, namespaces: Lookup<Namespace>): Promise<boolean> {
+  const isNamespace = group === "" && resource === "namespaces";
+  if (namespaceSelector.empty || (namespace === "" && !isNamespace)) return true;
+  if (isNamespace && (operation === "CREATE" || operation === "UPDATE") && object?.metadata) return namespaceSelector.matches(object.metadata.labels);
+  const found = await namespaces.find("", namespace, signal);
+  if (!found) throw notFound({ group: "", resource: "namespaces" }, namespace);
+  return namespaceSelector.matches(found.metadata.labels);
+}
+
+export function resourceOf({ group, version, resource }: AdmissionRequest): GroupVersionResource { return { group, version, resource }; }

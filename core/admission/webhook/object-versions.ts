@@ -2,12 +2,15 @@
 import type { GroupVersionKind, GroupVersionResource } from "../../api/meta/gvk.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import type { JsonMap } from "../../api/patch/json-value.ts";
+import type { ObjectSchema } from "../../api/patch/schema.ts";
 
 export interface ObjectVersions {
   /** The same objects under other versions or groups. */
   equivalents(resource: GroupVersionResource): Iterable<GroupVersionResource>;
   /** What the resource, or its subresource, takes. */
   kindOf(resource: GroupVersionResource, subresource: string): GroupVersionKind | undefined;
+  /** What patches must know of that kind. */
+  schemaOf(resource: GroupVersionResource, subresource: string): ObjectSchema | undefined;
   /** An object as that resource shows it. May be the object itself. */
   shown(object: Readonly<ApiObject>, resource: GroupVersionResource, signal: AbortSignal): Promise<Readonly<ApiObject>>;
   /** What a webhook has made of a `shown` object: decoded, in the form of the request's own resource as plug-ins see it, and defaulted. Throws if it is no object of its kind. */

@@ -64,6 +64,7 @@ async function webhookServer(answering: Answering): Promise<{ port: number; aske
 const plainVersions: ObjectVersions = {
   *equivalents({ group, resource }) { if (resource === "widgets") yield { group, version: "v2", resource }; },
   kindOf: ({ group, version, resource }) => ({ group, version, kind: resource === "widgets" ? "Widget" : resource === "namespaces" ? "Namespace" : "ConfigMap" }),
+  schemaOf: () => undefined,
   shown: async (object, { group, version }) => (group === "" ? object : { ...object, apiVersion: `${group}/${version}` }),
   restored: async (value, _from, { group, version }) => ({ ...value, apiVersion: group === "" ? version : `${group}/${version}` }) as unknown as ApiObject,
 };

@@ -16,8 +16,7 @@ import type { Namespace, Service } from "../../api/gen/core.v1.ts";
 import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
 import type { AdmissionResponse, AdmissionReview } from "../../api/gen/admission.v1.ts";
 import { copyOf } from "../../api/meta/copy.ts";
-import type { GroupVersionResource } from "../../api/meta/gvk.ts";
-import { badRequest, forbidden, internalError, notFound, StatusError, timeout } from "../../api/meta/status-error.ts";
+import { badRequest, forbidden, internalError, StatusError, timeout } from "../../api/meta/status-error.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { applyJsonPatch } from "../../api/patch/json-patch.ts";
 import type { JsonMap } from "../../api/patch/json-value.ts";
@@ -33,10 +32,11 @@ import { Decisions } from "../expressions/decisions.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../plugin.ts";
 import { sameValue } from "../refuse.ts";
 import type { Reinvocation } from "../reinvocation.ts";
+import { replaceIn, Rounds } from "../rounds.ts";
 import { ask } from "./call.ts";
 import type { WebhookDialer } from "./dial.ts";
 import { type Hook, type HookSource, hookSource } from "./hooks.ts";
-import { type Invocation, invocationOf, isExempt, kindOf, matchesObject } from "./match.ts";
+import { type Invocation, invocationOf, isExempt, kindOf, matchesNamespace, matchesObject, resourceOf } from "./match.ts";
 import type { ObjectVersions } from "./object-versions.ts";
 import { checkResponse, rejection, reviewOf } from "./review.ts";
 
@@ -141,33 +141,6 @@ async function questionOf(invocation: Invocation, request: AdmissionRequest, { v
   return reviewOf(request, invocation, { uid, requestKind: kindOf(request, resourceOf(request), versions), shown: { object: await show(request.object), oldObject: await show(request.oldObject) } });
 }
 
-function resourceOf({ group, version, resource }: AdmissionRequest): GroupVersionResource { return { group, version, resource }; }
-
-async function matchesNamespace({ namespaceSelector }: Hook, { group, resource, namespace, operation, object, signal }: AdmissionRequest, namespaces: Lookup<Namespace>): Promise<boolean> {
-  const isNamespace = group === "" && resource === "namespaces";
-  if (namespaceSelector.empty || (namespace === "" && !isNamespace)) return true;
-  if (isNamespace && (operation === "CREATE" || operation === "UPDATE") && object?.metadata) return namespaceSelector.matches(object.metadata.labels);
-  const found = await namespaces.find("", namespace, signal);
-  if (!found) throw notFound({ group: "", resource: "namespaces" }, namespace);
-  return namespaceSelector.matches(found.metadata.labels);
-}
-
-/** Which webhooks are to be asked again, and what they left. Source: mutating/reinvocationcontext.go */
-class Rounds {
-  #last: ApiObject | undefined;
-  readonly #asked = new Set<string>();
-  readonly #again = new Set<string>();
-
-  left(object: ApiObject | undefined): void { this.#last = copyOf(object); }
-  isChanged(object: ApiObject | undefined): boolean { return !sameValue(this.#last, object); }
-  asked(uid: string): void { this.#asked.add(uid); }
-  isToBeAsked(uid: string): boolean { return this.#again.has(uid); }
-  askAgain(): void {
-    for (const uid of this.#asked) this.#again.add(uid);
-    this.#asked.clear();
-  }
-}
-
 interface MutateDeps extends WebhookDeps { readonly reinvocation: Reinvocation; readonly rounds: Rounds }
 
 async function mutate(hooks: readonly Hook[], request: AdmissionRequest, deps: MutateDeps): Promise<void> {
@@ -262,10 +235,4 @@ function decodedPatch(base64: string, webhook: string): readonly unknown[] {
   } catch (error) {
     throw new CallError(webhook, `received undecodable patch in webhook response: ${(error as Error).message}`, error);
   }
-}
-
-/** Whoever sent the request holds the object itself. */
-function replaceIn(target: ApiObject, next: ApiObject): void {
-  for (const key of Object.keys(target)) delete (target as unknown as Record<string, unknown>)[key];
-  Object.assign(target, next);
 }

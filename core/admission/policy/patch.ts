@@ -1,0 +1,80 @@
+/**
+ * What a mutation makes of an object.
+ *
+ * Source: kubernetes v1.36 apiserver/pkg/admission/plugin/policy/mutating/patch/{json_patch,smd}.go
+ */
+import type { ApiObject } from "../../api/meta/object-meta.ts";
+import { mergeTyped } from "../../api/patch/apply/merge-typed.ts";
+import { validateTyped } from "../../api/patch/apply/validate-typed.ts";
+import { applyJsonPatch } from "../../api/patch/json-patch.ts";
+import { isMap, type JsonMap } from "../../api/patch/json-value.ts";
+import type { ObjectSchema, SchemaNode } from "../../api/patch/schema.ts";
+import { JsonPatchValue, misnamed, ObjectValue } from "../../cel/admission/patch-types.ts";
+import { toJson } from "../../cel/value/json.ts";
+import { List, type Value } from "../../cel/value/value.ts";
+
+/** Throws an Error that says why it does not apply. */
+export function patched(object: Readonly<ApiObject>, value: Value, schema: ObjectSchema): JsonMap {
+  const before = object as unknown as JsonMap;
+  return value instanceof List ? jsonPatched(before, value) : applied(before, value, schema);
+}
+
+function jsonPatched(object: JsonMap, operations: List): JsonMap {
+  const patch = [...operations].map(operationOf);
+  try {
+    return applyJsonPatch(object, patch);
+  } catch (error) {
+    const why = (error as Error).cause instanceof Error ? ((error as Error).cause as Error).message : (error as Error).message;
+    if (/^testing value .* failed: test failed$/s.test(why)) return object; // a test that fails means that nothing is to be done
+    throw new Error(`JSON Patch: ${why}`, { cause: error });
+  }
+}
+
+function operationOf(value: Value): JsonMap {
+  if (!(value instanceof JsonPatchValue)) throw new Error("type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch");
+  const { op, path, from, value: given } = value;
+  if (given instanceof ObjectValue) checkNames(given);
+  return { op, path, ...(from !== "" && { from }), ...(given !== undefined && { value: toJson(given) }) };
+}
+
+function checkNames(value: Value): void {
+  const wrong = misnamed(value);
+  if (wrong.length > 0) throw new Error(`type mismatch: ${wrong.join("\n")}`);
+}
+
+function applied(object: JsonMap, value: Value, { root }: ObjectSchema): JsonMap {
+  if (!(value instanceof ObjectValue)) throw new Error("unsupported return type from ApplyConfiguration expression");
+  checkNames(value);
+  const configuration: JsonMap = { ...value.json, apiVersion: object["apiVersion"], kind: object["kind"] };
+  try {
+    validated(root, configuration);
+    const atomics = [...atomicsIn(root, configuration, "")];
+    if (atomics.length > 0) throw new Error(`invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: ${atomics.join(", ")}`);
+    return mergeTyped(root, object, configuration);
+  } catch (error) {
+    throw new Error(`error applying patch: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+function validated(root: SchemaNode, configuration: JsonMap): void {
+  try {
+    validateTyped(root, configuration);
+  } catch (error) {
+    throw new Error(`failed to convert patch object to typed object: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+/** Where it sets what is replaced as a whole: what others have put there would be lost. */
+function* atomicsIn(node: SchemaNode, value: unknown, path: string): Iterable<string> {
+  if (isMap(value) && node.map) {
+    if (node.map.atomic) yield path;
+    for (const [name, field] of Object.entries(value)) {
+      const below = node.map.field(name)?.node;
+      if (below) yield* atomicsIn(below, field, `${path}.${name}`);
+    }
+  }
+  if (Array.isArray(value) && node.list) {
+    if (node.list.atomic) yield path;
+    for (const [i, item] of value.entries()) yield* atomicsIn(node.list.items, item, `${path}[${i}]`);
+  }
+}

@@ -1,0 +1,140 @@
+import { expect, test } from "vitest";
+import { admissionRequest } from "../../../test/admission-request.ts";
+import { staticInformer, stored } from "../../../test/static-informer.ts";
+import type { MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding } from "../../api/gen/admissionregistration.v1.ts";
+import type { Namespace } from "../../api/gen/core.v1.ts";
+import { copyOf } from "../../api/meta/copy.ts";
+import { parseLabelSelector } from "../../api/meta/label-selector.ts";
+import type { ApiObject } from "../../api/meta/object-meta.ts";
+import { notFound, type StatusError } from "../../api/meta/status-error.ts";
+import { builtInSchemas } from "../../api/patch/facts-schema.ts";
+import type { Authorizer } from "../../authz/authorizer.ts";
+import type { Client, ResourceRef } from "../../client/client.ts";
+import { systemClock } from "../../lifecycle/clock.ts";
+import { admissionChain } from "../chain.ts";
+import type { AdmissionRequest } from "../plugin.ts";
+import type { ObjectVersions } from "../webhook/object-versions.ts";
+import { mutatingPolicies } from "./mutating.ts";
+import { validatingPolicies } from "./validating.ts";
+
+const DEPLOYMENT = { group: "apps", version: "v1", kind: "Deployment" };
+const versions: ObjectVersions = {
+  equivalents: () => [], kindOf: () => DEPLOYMENT, schemaOf: () => builtInSchemas.schemaOf(DEPLOYMENT), shown: async (object) => object, restored: async (value) => value as unknown as ApiObject,
+};
+const rules = [{ operations: ["*"], apiGroups: ["apps"], apiVersions: ["v1"], resources: ["deployments"], scope: "*" }];
+const matchConstraints = { resourceRules: rules, matchPolicy: "Equivalent", namespaceSelector: {}, objectSelector: {} };
+
+const deployment = (more: object = {}): object => ({ apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "web", namespace: "default", labels: { app: "web" } }, spec: { replicas: 5, template: { spec: { containers: [{ name: "a", image: "a:1" }] } } }, ...more });
+const configMap = (name: string, data: object, namespace = "default"): ApiObject => stored("v1", "ConfigMap", `${namespace}/${name}`, { metadata: { labels: { set: "limits" } }, data });
+
+interface World {
+  readonly validating?: readonly object[];
+  readonly mutating?: readonly object[];
+  /** Of all policies; by default one binding each. */
+  readonly binding?: object;
+  readonly params?: readonly ApiObject[];
+  readonly request?: Partial<Parameters<typeof admissionRequest>[0]>;
+}
+
+async function run({ validating = [], mutating = [], binding = {}, params = [], request = {} }: World) {
+  const GROUP = "admissionregistration.k8s.io/v1";
+  const policiesOf = <P extends ApiObject>(kind: string, specs: readonly object[]) => staticInformer(...specs.map((spec, i) => stored<P>(GROUP, kind, `p${i}`, { spec: { failurePolicy: "Fail", matchConstraints, ...spec } })));
+  const bindingsOf = <B extends ApiObject>(kind: string, specs: readonly object[]) => staticInformer(...specs.map((_, i) => stored<B>(GROUP, kind, `b${i}`, { spec: { policyName: `p${i}`, validationActions: ["Deny"], ...binding } })));
+  const client = { resource: ({ plural }: ResourceRef) => ({
+    get: async ({ metadata: { name, namespace } }: ApiObject) => params.find(({ metadata }) => metadata.name === name && metadata.namespace === namespace) ?? Promise.reject(notFound({ group: "", resource: plural }, name)),
+    list: async (query: { namespace?: string; labelSelector: string }) => ({ items: params.filter(({ metadata }) => metadata.namespace === query.namespace && parseLabelSelector(query.labelSelector).matches(metadata.labels)) }),
+  }) } as unknown as Client;
+  const authorizer = { authorize: async (attributes: { verb: string }) => ({ decision: attributes.verb === "breakglass" ? "allow" : "no-opinion", reason: "" }) } as unknown as Authorizer;
+  const common = {
+    client, versions, authorizer, clock: systemClock, resourceOf: ({ kind }: { kind: string }) => (kind === "ConfigMap" ? { group: "", version: "v1", plural: "configmaps", kind, namespaced: true } : undefined),
+    namespaces: { find: async (_: string, name: string) => stored<Namespace>("v1", "Namespace", name, { metadata: { labels: { env: "prod" } }, status: { phase: "Active" } }) },
+  };
+  const chain = admissionChain([
+    mutatingPolicies({ ...common, policies: policiesOf<MutatingAdmissionPolicy>("MutatingAdmissionPolicy", mutating), bindings: bindingsOf<MutatingAdmissionPolicyBinding>("MutatingAdmissionPolicyBinding", mutating) }),
+    validatingPolicies({ ...common, policies: policiesOf<ValidatingAdmissionPolicy>("ValidatingAdmissionPolicy", validating), bindings: bindingsOf<ValidatingAdmissionPolicyBinding>("ValidatingAdmissionPolicyBinding", validating) }),
+  ]);
+  const [warnings, annotations]: [string[], Record<string, string>] = [[], {}];
+  const object = copyOf(deployment()) as ApiObject;
+  const asked: AdmissionRequest = { ...admissionRequest({ resource: "deployments.apps", object, ...request }), warn: (text) => warnings.push(text), annotate: (key, value) => { annotations[key] = value; } };
+  const outcome = await (async () => { await chain.admit(asked); await chain.validate(asked); return "ok"; })().catch(({ code, reason, message }: StatusError) => `${code} ${reason}: ${message}`);
+  return { outcome, warnings, annotations, object: asked.object as unknown as { metadata: { labels?: Record<string, string> }; spec: { replicas: number; template: { spec: { containers: object[] } } } } };
+}
+
+const denied = (text: string, code = "422 Invalid"): string => `${code}: deployments.apps "web" is forbidden: ValidatingAdmissionPolicy 'p0' with binding 'b0' denied request: ${text}`;
+
+test.each<[string, object, string]>([
+  ["holds", { validations: [{ expression: "object.spec.replicas <= 5 && request.operation == 'CREATE' && oldObject == null" }] }, "ok"],
+  ["its expression", { validations: [{ expression: " object.spec.replicas < 5 " }] }, denied("failed expression: object.spec.replicas < 5")],
+  ["its message and reason", { validations: [{ expression: "false", message: "no", reason: "Forbidden" }] }, denied("no", "403 Forbidden")],
+  ["a computed message", { validations: [{ expression: "false", messageExpression: "'at most ' + string(object.spec.replicas - 1) + ' in ' + namespaceObject.metadata.labels.env", message: "no" }] }, denied("at most 4 in prod")],
+  ["a computed message of two lines is none", { validations: [{ expression: "false", messageExpression: "'a\\nb'", message: "no" }] }, denied("no")],
+  ["an error", { validations: [{ expression: "object.none == 1" }] }, denied("expression 'object.none == 1' resulted in error: no such key: none")],
+  ["an error that is ignored", { failurePolicy: "Ignore", validations: [{ expression: "object.none == 1" }] }, "ok"],
+  ["a no is not ignored", { failurePolicy: "Ignore", validations: [{ expression: "false" }] }, denied("failed expression: false")],
+  ["does not compile", { validations: [{ expression: "object." }] }, denied("compilation error: compilation failed: ERROR: <input>:1:8: Syntax error: no viable alternative at input '.'\n | object.\n | .......^")],
+  ["variables", { variables: [{ name: "a", expression: "object.spec.replicas" }, { name: "b", expression: "variables.a * 2" }], validations: [{ expression: "variables.b == 10 && variables.a == 4" }] }, denied("failed expression: variables.b == 10 && variables.a == 4")],
+  ["a variable without a value", { variables: [{ name: "a", expression: "object.none" }], validations: [{ expression: "variables.a == 1" }] }, denied("expression 'variables.a == 1' resulted in error: composited variable \"a\" fails to evaluate: no such key: none")],
+  ["a condition that does not hold", { matchConditions: [{ name: "c", expression: "object.spec.replicas > 5" }], validations: [{ expression: "false" }] }, "ok"],
+  ["a condition with an error", { matchConditions: [{ name: "c", expression: "object.none" }], validations: [{ expression: "false" }] }, denied("compilation error: must evaluate to bool but got dyn")],
+  ["the authorizer", { validations: [{ expression: "authorizer.requestResource.check('breakglass').allowed() && !authorizer.requestResource.check('x').allowed()" }] }, "ok"],
+  ["too dear", { validations: [{ expression: "[1,2,3].all(x, authorizer.group('').resource('x').check('get').allowed() == false)" }] }, denied("expression '[1,2,3].all(x, authorizer.group('').resource('x').check('get').allowed() == false)' resulted in error: operation cancelled: actual cost limit exceeded")],
+  ["another kind of resource", { matchConstraints: { ...matchConstraints, resourceRules: [{ ...rules[0], resources: ["pods"] }] }, validations: [{ expression: "false" }] }, "ok"],
+  ["an exception by name", { matchConstraints: { ...matchConstraints, excludeResourceRules: [{ ...rules[0], resourceNames: ["web"] }] }, validations: [{ expression: "false" }] }, "ok"],
+  ["an exception for another name", { matchConstraints: { ...matchConstraints, excludeResourceRules: [{ ...rules[0], resourceNames: ["other"] }] }, validations: [{ expression: "false" }] }, denied("failed expression: false")],
+  ["labels of the namespace", { matchConstraints: { ...matchConstraints, namespaceSelector: { matchLabels: { env: "dev" } } }, validations: [{ expression: "false" }] }, "ok"],
+  ["labels of the object", { matchConstraints: { ...matchConstraints, objectSelector: { matchLabels: { app: "other" } } }, validations: [{ expression: "false" }] }, "ok"],
+  ["an unknown kind of parameter", { paramKind: { apiVersion: "example.com/v1", kind: "Limit" }, validations: [{ expression: "true" }] },
+    `422 Invalid: deployments.apps "web" is forbidden: ValidatingAdmissionPolicy 'p0' denied request: failed to configure policy: failed to find resource referenced by paramKind: 'example.com/v1, Kind=Limit'`],
+])("a validating policy: %s", async (_, policy, outcome) => expect((await run({ validating: [policy] })).outcome).toBe(outcome));
+
+test.each<[string, object, string]>([
+  ["by name", { name: "low" }, denied("failed expression: object.spec.replicas <= int(params.data.max)")],
+  ["by name, in another namespace", { name: "high", namespace: "other" }, "ok"],
+  ["by labels: all must agree", { selector: { matchLabels: { set: "limits" } } }, denied("failed expression: object.spec.replicas <= int(params.data.max)")],
+  ["none, and that is well", { name: "none", parameterNotFoundAction: "Allow" }, "ok"],
+  ["none, and that is not well", { name: "none", parameterNotFoundAction: "Deny" }, denied("failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction")],
+])("parameters %s", async (_, paramRef, outcome) => {
+  const params = [configMap("low", { max: "4" }), configMap("high", { max: "9" }), configMap("high", { max: "9" }, "other")];
+  const policy = { paramKind: { apiVersion: "v1", kind: "ConfigMap" }, validations: [{ expression: "object.spec.replicas <= int(params.data.max)" }] };
+  expect((await run({ validating: [policy], params, binding: { paramRef } })).outcome).toBe(outcome);
+});
+
+test("a binding says what becomes of a no, and annotations are for the audit log", async () => {
+  const policy = { validations: [{ expression: "true" }, { expression: "false", message: "no" }], auditAnnotations: [{ key: "replicas", valueExpression: "'there are ' + string(object.spec.replicas)" }, { key: "none", valueExpression: "null" }] };
+  const { outcome, warnings, annotations } = await run({ validating: [policy], binding: { validationActions: ["Warn", "Audit"] } });
+  expect(outcome).toBe("ok");
+  expect(warnings).toEqual(["Validation failed for ValidatingAdmissionPolicy 'p0' with binding 'b0': no"]);
+  expect(annotations).toEqual({
+    "validation.policy.admission.k8s.io/validation_failure": '[{"message":"no","policy":"p0","binding":"b0","expressionIndex":1,"validationActions":["Warn","Audit"]}]', "p0/replicas": "there are 5",
+  });
+});
+
+const apply = (expression: string) => ({ patchType: "ApplyConfiguration", applyConfiguration: { expression } });
+const json = (expression: string) => ({ patchType: "JSONPatch", jsonPatch: { expression } });
+const sidecar = apply("Object{spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{containers: [Object.spec.template.spec.containers{name: 'side', image: 's:1'}]}}}}");
+const refused = (text: string): string => `403 Invalid: policy 'p0' with binding 'b0' denied request: ${text}`;
+
+test.each<[string, object, string, object?]>([
+  ["a configuration", { mutations: [apply("Object{metadata: Object.metadata{labels: {'x': request.namespace}}, spec: Object.spec{?replicas: object.spec.replicas > 3 ? optional.of(3) : optional.none()}}")] }, "ok", { metadata: { labels: { app: "web", x: "default" } }, spec: { replicas: 3 } }],
+  ["items of a list by their keys", { mutations: [sidecar] }, "ok", { spec: { template: { spec: { containers: [{ name: "a", image: "a:1" }, { name: "side", image: "s:1" }] } } } }],
+  ["JSON patches", { mutations: [json("[JSONPatch{op: 'test', path: '/spec/replicas', value: 5}, JSONPatch{op: 'replace', path: '/spec/replicas', value: object.spec.replicas + 1}, JSONPatch{op: 'add', path: '/metadata/labels/' + jsonpatch.escapeKey('a/b'), value: 'c'}]")] }, "ok", { metadata: { labels: { "a/b": "c" } }, spec: { replicas: 6 } }],
+  ["a test that fails changes nothing", { mutations: [json("[JSONPatch{op: 'test', path: '/spec/replicas', value: 1}, JSONPatch{op: 'remove', path: '/spec/replicas'}]")] }, "ok", { spec: { replicas: 5 } }],
+  ["the second sees the first", { mutations: [json("[JSONPatch{op: 'replace', path: '/spec/replicas', value: 7}]"), json("[JSONPatch{op: 'replace', path: '/spec/replicas', value: object.spec.replicas + 1}]")] }, "ok", { spec: { replicas: 8 } }],
+  ["names that do not fit", { mutations: [apply("Object{spec: Object.metadata{name: 'x'}}")] }, refused('type mismatch: unexpected type name "Object.metadata", expected "Object.spec", which matches field name path from root Object type')],
+  ["what is replaced as a whole", { mutations: [apply("Object{spec: Object.spec{selector: Object.spec.selector{matchLabels: {'a': 'b'}}}}")] }, refused("error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: .spec.selector")],
+  ["no such field", { mutations: [apply("Object{spec: Object.spec{replica: 3}}")] }, refused("error applying patch: failed to convert patch object to typed object: .spec.replica: field not declared in schema")],
+  ["a path that is not there", { mutations: [json("[JSONPatch{op: 'remove', path: '/none'}]")] }, refused("JSON Patch: error in remove for path: '/none': Unable to remove nonexistent key: none: missing value")],
+  ["an error", { mutations: [apply("Object{spec: Object.spec{replicas: object.none}}")] }, refused("expression 'Object{spec: Object.spec{replicas: object.none}}' resulted in error: no such key: none")],
+  ["an error that is ignored", { failurePolicy: "Ignore", mutations: [apply("Object{spec: Object.spec{replicas: object.none}}")] }, "ok", { spec: { replicas: 5 } }],
+  ["a condition that does not hold", { matchConditions: [{ name: "c", expression: "has(object.spec.none)" }], mutations: [apply("Object{spec: Object.spec{replicas: 1}}")] }, "ok", { spec: { replicas: 5 } }],
+])("a mutating policy: %s", async (_, policy, outcome, object = {}) => {
+  const result = await run({ mutating: [policy] });
+  expect(result.outcome).toBe(outcome);
+  expect(result.object).toMatchObject(object);
+});
+
+test("a policy that wants to sees the object again when a later one has changed it; the other does not", async () => {
+  const grow = (reinvocationPolicy: string) => ({ reinvocationPolicy, mutations: [json("[JSONPatch{op: 'replace', path: '/spec/replicas', value: object.spec.replicas + 1}]")] });
+  const label = { reinvocationPolicy: "Never", mutations: [apply("Object{metadata: Object.metadata{labels: {'late': 'yes'}}}")] };
+  expect((await run({ mutating: [grow("IfNeeded"), grow("Never"), label] })).object).toMatchObject({ metadata: { labels: { late: "yes" } }, spec: { replicas: 8 } });
+});

@@ -1,0 +1,89 @@
+/**
+ * What a validating policy says about one request with one parameter. Nothing here waits.
+ *
+ * Source: kubernetes v1.36 apiserver/pkg/admission/plugin/policy/validating/validator.go
+ */
+import { Activation, type Bindings, BudgetSpent } from "../../cel/admission/activation.ts";
+import { RUNTIME_COST_BUDGET } from "../../cel/kubernetes.ts";
+import { byteLength } from "../../api/meta/byte-length.ts";
+import type { Value } from "../../cel/value/value.ts";
+import { ConditionError, conditionsHold } from "../expressions/conditions.ts";
+import type { CompiledValidatingPolicy, CompiledValidation } from "./compiled-policy.ts";
+
+/** Of one validation. */
+export type Decision = { readonly denied: false } | { readonly denied: true; readonly message: string; readonly reason: string };
+
+export type Annotation = { readonly key: string; readonly value: string } | { readonly key: string; readonly error: string };
+
+export interface Verdict {
+  /** In the order of the validations; one alone if the policy could not be asked. */
+  readonly decisions: readonly Decision[];
+  readonly annotations: readonly Annotation[];
+}
+
+/** Source: kubernetes v1.36 apiserver/pkg/apis/cel/config.go MaxEvaluatedMessageExpressionSizeBytes */
+const MESSAGE_BYTES_MAX = 5 * 1024;
+const ADMITTED: Decision = { denied: false };
+const NOTHING: Verdict = { decisions: [], annotations: [] };
+
+export function verdictOf(policy: CompiledValidatingPolicy, bindings: Bindings): Verdict {
+  const ignores = policy.failurePolicy === "Ignore";
+  const failed = (message: string): Decision => (ignores ? ADMITTED : { denied: true, message, reason: "" });
+  try {
+    if (policy.conditions.length > 0 && !conditionsHold({ ...policy, expressions: policy.conditions }, { ...bindings, namespaceObject: null })) return NOTHING; // conditions are not told of the namespace
+    const { outcomes, budget } = evaluateAll(policy.validations.map(({ expression }) => expression), bindings, policy, RUNTIME_COST_BUDGET);
+    const messages = messagesOf(policy, bindings, budget);
+    const decisions = policy.validations.map((validation, i): Decision => {
+      const { value, error } = outcomes[i]!;
+      if (error !== undefined) return failed(error);
+      if ("spent" in messages) return failed(`failed messageExpression: ${messages.spent}`);
+      return value === true ? ADMITTED : { denied: true, message: messageOf(validation, messages.values[i]), reason: validation.validation.reason ?? "Invalid" };
+    });
+    return { decisions, annotations: annotationsOf(policy, bindings, ignores) };
+  } catch (error) {
+    if (error instanceof BudgetSpent || error instanceof ConditionError) return { decisions: [failed(error.message)], annotations: [] };
+    throw error;
+  }
+}
+
+interface Evaluated { readonly value: Value | undefined; readonly error: string | undefined }
+
+/** Throws BudgetSpent. */
+function evaluateAll(expressions: readonly (CompiledValidation["message"])[], bindings: Bindings, { variables }: CompiledValidatingPolicy, budget: number): { readonly outcomes: readonly Evaluated[]; readonly budget: number } {
+  const activation = new Activation(bindings, variables);
+  let left = budget;
+  const outcomes = expressions.map((expression): Evaluated => {
+    if (!expression) return { value: undefined, error: undefined };
+    const outcome = activation.evaluate(expression, left);
+    left = outcome.budget;
+    return outcome;
+  });
+  return { outcomes, budget: left };
+}
+
+/** What message expressions say; they may not ask the authorizer. */
+function messagesOf(policy: CompiledValidatingPolicy, bindings: Bindings, budget: number): { readonly values: readonly (Value | undefined)[] } | { readonly spent: string } {
+  const { authorizer: _, "authorizer.requestResource": __, ...others } = bindings;
+  try {
+    return { values: evaluateAll(policy.validations.map(({ message }) => message), others, policy, budget).outcomes.map(({ value }) => value) };
+  } catch (error) {
+    if (error instanceof BudgetSpent) return { spent: error.message };
+    throw error;
+  }
+}
+
+function messageOf({ validation: { message = "", expression = "" } }: CompiledValidation, computed: Value | undefined): string {
+  const text = typeof computed === "string" ? computed.trim() : "";
+  if (text !== "" && byteLength(text) <= MESSAGE_BYTES_MAX && !text.includes("\n")) return text;
+  return message.trim() || `failed expression: ${expression.trim()}`;
+}
+
+function annotationsOf(policy: CompiledValidatingPolicy, bindings: Bindings, ignores: boolean): Annotation[] {
+  const { outcomes } = evaluateAll(policy.auditAnnotations.map(({ expression }) => expression), bindings, policy, RUNTIME_COST_BUDGET);
+  return policy.auditAnnotations.flatMap(({ key }, i): Annotation[] => {
+    const { value, error } = outcomes[i]!;
+    if (error !== undefined) return ignores ? [] : [{ key, error }];
+    const text = typeof value === "string" ? value.trim() : "";
+    return text === "" ? [] : [{ key, value: text }];
+  });
+}
