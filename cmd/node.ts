@@ -1,7 +1,7 @@
 /**
  * The node of this machine, in data-flow order:
  *
- *   container runtime → network, service proxy, DNS → kubelet
+ *   container runtime → network, service proxy, DNS, ingress → kubelet
  *
  * The first three are the operating system's: node-platform.linux.ts, node-platform.windows.ts.
  * It knows the cluster through a client only: the server's own process, or a server elsewhere.
@@ -27,6 +27,8 @@ import type { Metrics } from "../core/observe/metrics.ts";
 import { MACHINE_ANNOTATION } from "../core/pki/machine-key.ts";
 import type { TlsMaterial } from "../core/net/tls.ts";
 import type { Certificate } from "../core/pki/x509.ts";
+import { fallbackCertificate } from "../node/ingress/fallback-certificate.ts";
+import { nodeIngress } from "../node/ingress/ingress.ts";
 import { kubeletConfiguration } from "../node/kubelet/server/configz.ts";
 import { podDirectory } from "../node/kubelet/volumes/pod-directories.ts";
 import { kubeletServer } from "../node/kubelet/server/server.ts";
@@ -103,12 +105,13 @@ export function nodeParts(options: NodeOptions): NodeParts {
     listen: () => dnsAddresses(informers.of(NODES).get(objectKey("", node.name)) ?? { metadata: {}, spec: {} }).map((address) => ({ address, port: DNS_PORT })),
     upstreams: hostUpstreams({ exclude: () => [...node.ips, settings.clusterDns], clock }), clock, random, metrics, log: log.with({ part: "dns" }),
   });
+  const ingress = nodeIngress({ client, informers, addresses: node.ips, fallbackCertificate: () => fallbackCertificate(random, clock.nowMs()), clock, random, metrics, log: log.with({ part: "ingress" }) });
   const early = runtime.map(startEarly);
   return {
     early: early.map(([begun]) => begun), informers,
     parts: [
       informers, events, ...early.map(([, ready]) => ready),
-      ...(enabled("network") ? [network] : []), ...(enabled("proxy") ? [proxy] : []), ...(enabled("dns") ? [dns] : []),
+      ...(enabled("network") ? [network] : []), ...(enabled("proxy") ? [proxy] : []), ...(enabled("dns") ? [dns] : []), ...(enabled("ingress") && process.platform !== "win32" ? [ingress] : []),
       agent, agentServer, // after the network, which forgets the addresses of before a reboot
     ],
   };

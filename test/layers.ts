@@ -23,13 +23,16 @@ export const LAYERS: Record<string, readonly string[]> = {
   "core/tunnel":      [...base, "core/net"],
   "core/server":      [...caller, "core/net", "core/authn", "core/authz", "core/admission", "core/registry", "core/tunnel"],
   "core/scheduler":   caller,
-  "core/controllers": [...caller, "core/net", "core/pki"],
+  "core/ingress":     [...caller, "core/net"],                        // which request goes where
+  "core/controllers": [...caller, "core/net", "core/pki", "core/ingress"],
   "core/dns":         [...caller, "core/net"],
   "node/os":          base,
   "node/cri":         [...base, "core/net"],
   "node/runtime":     [...base, "node/os", "node/cri"],
   "node/network":     [...caller, "core/net", "node/os"],
   "node/proxy":       [...caller, "core/net", "node/os"],
+  "node/policy":      [...caller, "core/net", "node/os"],
+  "node/ingress":     [...caller, "core/net", "core/pki", "core/ingress"],
   "node/tunnel":      [...base, "core/net", "core/tunnel"],
   "node/kubelet":     [...caller, "core/net", "core/pki", "node/os", "node/cri"],
   "node/join":        [...caller, "core/pki"],
@@ -37,7 +40,7 @@ export const LAYERS: Record<string, readonly string[]> = {
   "installers":       [],
   "cmd":              [ // the composition roots: the only places that see everything
     "storage", ...caller, "core/cel", "core/net", "core/pki", "core/registry", "core/authn", "core/authz", "core/admission", "core/tunnel", "core/server",
-    "core/scheduler", "core/controllers", "core/dns", "node/os", "node/cri", "node/runtime", "node/network", "node/proxy", "node/tunnel", "node/kubelet", "node/join", "node/hollow",
+    "core/scheduler", "core/ingress", "core/controllers", "core/dns", "node/os", "node/cri", "node/runtime", "node/network", "node/proxy", "node/policy", "node/ingress", "node/tunnel", "node/kubelet", "node/join", "node/hollow",
   ],
 };
 

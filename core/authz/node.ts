@@ -28,6 +28,8 @@ export interface NodeAuthorizerOptions {
   readonly persistentVolumes: Informer<PersistentVolume>;
   readonly volumeAttachments: Informer<VolumeAttachment>;
   readonly resourceSlices: Informer<ResourceSlice>;
+  /** Secrets that every node may read, since every node serves with them: certificates of Ingresses. */
+  readonly servesWith?: ((namespace: string, secret: string) => boolean) | undefined;
   /** Of the role system:node. */
   readonly nodeRules: readonly Readonly<PolicyRule>[];
 }
@@ -60,7 +62,7 @@ const VOLUME_SECRETS: Index<PersistentVolume> = { name: "secret", *valuesOf(volu
 const ALLOW: Decision = { decision: "allow", reason: "" };
 function no(reason = ""): Decision { return { decision: "no-opinion", reason }; }
 
-export function nodeAuthorizer({ pods, persistentVolumes, volumeAttachments, resourceSlices, nodeRules }: NodeAuthorizerOptions): Authorizer {
+export function nodeAuthorizer({ pods, persistentVolumes, volumeAttachments, resourceSlices, servesWith = () => false, nodeRules }: NodeAuthorizerOptions): Authorizer {
   function refers(node: string, what: string, namespace: string, name: string): boolean { return pods.by(REFERENCES, `${node} ${what} ${namespace}/${name}`).length > 0; }
 
   function usesVolume(node: string, volume: Readonly<PersistentVolume> | undefined): boolean {
@@ -74,7 +76,7 @@ export function nodeAuthorizer({ pods, persistentVolumes, volumeAttachments, res
       case "persistentvolumes": return usesVolume(node, persistentVolumes.get(objectKey("", name)));
       case "volumeattachments": return volumeAttachments.get(objectKey("", name))?.spec.nodeName === node;
       case "resourceslices": return resourceSlices.get(objectKey("", name))?.spec.nodeName === node;
-      case "secrets": return refers(node, resource, namespace, name) || persistentVolumes.by(VOLUME_SECRETS, `${namespace}/${name}`).some((volume) => usesVolume(node, volume));
+      case "secrets": return refers(node, resource, namespace, name) || servesWith(namespace, name) || persistentVolumes.by(VOLUME_SECRETS, `${namespace}/${name}`).some((volume) => usesVolume(node, volume));
       default: return refers(node, resource, namespace, name);
     }
   }

@@ -19,6 +19,7 @@ import { endpointSliceMirroringController } from "./endpointslicemirroring/endpo
 import { ephemeralVolumeController } from "./ephemeralvolume/ephemeralvolume.ts";
 import { garbageCollector } from "./garbagecollector/garbagecollector.ts";
 import { horizontalPodAutoscalingController } from "./horizontalpodautoscaling/horizontalpodautoscaling.ts";
+import { ingressController } from "./ingress/ingress.ts";
 import { jobControllers } from "./job/job.ts";
 import { localStorageController } from "./localstorage/localstorage.ts";
 import { namespaceController } from "./namespace/namespace.ts";
@@ -54,6 +55,8 @@ export interface AllControllersDeps extends ControllerDeps {
   readonly localStorage?: boolean | undefined;
   /** Serves Services of type LoadBalancer at the nodes' addresses, except at these ports; absent: somebody else does. */
   readonly serviceLb?: { readonly reserved: readonly ReservedPort[] } | undefined;
+  /** Makes requests arrive at the nodes' ingress, and says where; absent: nodes have none. */
+  readonly ingress?: boolean | undefined;
   /** Signs CertificateSigningRequests of these signer names; absent: none are signed. */
   readonly authorityFor?: AuthorityFor | undefined;
   /** Approves serving certificates that a node asks for itself, for the names its Node has. Upstream leaves that to the administrator. */
@@ -63,12 +66,12 @@ export interface AllControllersDeps extends ControllerDeps {
 }
 
 export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
-  const { clock, log, rootCa, tokenFor, nodeIpam, authorityFor, approveServing = false, localStorage = true, serviceLb } = deps;
+  const { clock, log, rootCa, tokenFor, nodeIpam, authorityFor, approveServing = false, localStorage = true, serviceLb, ingress = false } = deps;
   const metrics = deps.metrics === undefined ? undefined : controllerMetrics(deps.metrics);
   const controllers = [
     deploymentController(deps), replicaSetController(deps), replicationController(deps),
     daemonSetController(deps), statefulSetController(deps), cronJobController(deps), ...jobControllers(deps), ttlAfterFinishedController(deps),
-    endpointsController(deps), endpointSliceController(deps), endpointSliceMirroringController(deps), ...(serviceLb === undefined ? [] : [serviceLbController({ ...deps, ...serviceLb })]),
+    endpointsController(deps), endpointSliceController(deps), endpointSliceMirroringController(deps), ...(serviceLb === undefined ? [] : [serviceLbController({ ...deps, ...serviceLb })]), ...(ingress ? [ingressController(deps)] : []),
     namespaceController(deps), serviceAccountController(deps), rootCaController({ ...deps, rootCa }), tokenCleanerController(deps),
     ...nodeLifecycleControllers({ ...deps, graceMs: deps.nodeGraceMs }), taintEvictionController(deps), podGcController({ ...deps, terminatedMax: deps.terminatedPodsMax }),
     ...(nodeIpam === undefined ? [] : [nodeIpamController({ ...deps, config: nodeIpam })]),

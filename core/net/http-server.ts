@@ -4,6 +4,7 @@
  *   const server = httpsServer({ host, port, portFlag: "--https-listen-port", tls: () => material, handler, upgrade, log, clock });
  *   await server.run(signal, ready);          a Runnable
  *   server.reloadCertificates();              new connections get what tls() gives now
+ *   httpServer({ … })                         the same without TLS: HTTP/1.1
  *
  * A node:tls server hands its sockets, by ALPN, to an http or an http2 server: in Bun the only arrangement that shows the peer's
  * certificate on both. What Bun leaves to us is here: deadlines (one sweep over all connections), a missing Host, sockets of
@@ -14,7 +15,7 @@
  */
 import * as http from "node:http";
 import * as http2 from "node:http2";
-import type { AddressInfo } from "node:net";
+import * as net from "node:net";
 import type { Duplex } from "node:stream";
 import * as tls from "node:tls";
 import { aborted } from "../lifecycle/aborted.ts";
@@ -56,13 +57,12 @@ const HANDSHAKE_MS = 10_000;
 const KEEP_ALIVE_MS = 30_000;
 const UPGRADES: ReadonlySet<string> = new Set(["websocket", "spdy/3.1"]);
 
-export interface HttpsServerOptions {
+export interface HttpServerOptions {
   readonly host: string;
   /** 0: any free one; see `address`. */
   readonly port: number;
   /** The flag that sets the port, for the message when it is taken. */
   readonly portFlag: string;
-  readonly tls: () => TlsMaterial;
   /** HTTP/2 requests come in node's compatibility form. Must not throw. */
   readonly handler: (request: http.IncomingMessage, response: http.ServerResponse, connection: Connection) => void;
   /** For `Upgrade: websocket` and `Upgrade: SPDY/3.1`. The socket is the callee's from here on. */
@@ -72,9 +72,15 @@ export interface HttpsServerOptions {
   readonly limits?: Partial<ServerLimits>;
 }
 
+export interface HttpsServerOptions extends HttpServerOptions {
+  readonly tls: () => TlsMaterial;
+  /** What a client is shown that asks for this name; undefined: what `tls` gives. */
+  readonly certificateFor?: ((serverName: string) => tls.SecureContext | undefined) | undefined;
+}
+
 export interface HttpsServer extends Runnable {
   /** Undefined until it listens. */
-  address(): AddressInfo | undefined;
+  address(): net.AddressInfo | undefined;
   reloadCertificates(): void;
   /** Aborts when the end begins. */
   readonly stopping: AbortSignal;
@@ -82,7 +88,7 @@ export interface HttpsServer extends Runnable {
 }
 
 interface Tracked extends Connection {
-  readonly socket: tls.TLSSocket;
+  readonly socket: net.Socket;
   session?: http2.ServerHttp2Session;
   requests: number;
   active: number;
@@ -93,7 +99,12 @@ interface Tracked extends Connection {
   stalledSinceMs: number | undefined;
 }
 
-export function httpsServer({ host, port, portFlag, tls: material, handler, upgrade, log, clock, limits: given = {} }: HttpsServerOptions): HttpsServer {
+export function httpsServer(options: HttpsServerOptions): HttpsServer { return makeServer(options, options); }
+
+/** Without TLS: HTTP/1.1 only. */
+export function httpServer(options: HttpServerOptions): HttpsServer { return makeServer(options, undefined); }
+
+function makeServer({ host, port, portFlag, handler, upgrade, log, clock, limits: given = {} }: HttpServerOptions, security: Pick<HttpsServerOptions, "tls" | "certificateFor"> | undefined): HttpsServer {
   const limits = { ...SERVER_LIMITS, ...given };
   const connections = new Map<Duplex, Tracked>();
   const sessions = new WeakMap<http2.Http2Session, Tracked>();
@@ -106,13 +117,20 @@ export function httpsServer({ host, port, portFlag, tls: material, handler, upgr
     shouldUpgradeCallback: (request) => UPGRADES.has((request.headers.upgrade ?? "").toLowerCase()), // others are requests like any
   });
   const h2 = http2.createServer({ settings: { maxConcurrentStreams: limits.streamsMax, maxHeaderListSize: limits.headerBytesMax } });
-  const listener = tls.createServer({ ...tlsOptions(material()), ALPNProtocols: ["h2", "http/1.1"], handshakeTimeout: HANDSHAKE_MS }, accept);
-  listener.on("tlsClientError", (error, socket) => {
-    log.debug("TLS handshake failed", { remoteAddress: plainAddress(socket.remoteAddress), error: error.message });
-    socket.destroy();
-  });
+  const secure = security && secureListener(security);
+  const listener: net.Server = secure ?? net.createServer(accept);
 
-  function accept(socket: tls.TLSSocket): void {
+  function secureListener({ tls: material, certificateFor }: Pick<HttpsServerOptions, "tls" | "certificateFor">): tls.Server {
+    const chosen = certificateFor && { SNICallback: (name: string, done: (error: Error | null, context?: tls.SecureContext) => void) => done(null, certificateFor(name)) };
+    const made = tls.createServer({ ...tlsOptions(material()), ...chosen, ALPNProtocols: ["h2", "http/1.1"], handshakeTimeout: HANDSHAKE_MS }, accept);
+    made.on("tlsClientError", (error, socket) => {
+      log.debug("TLS handshake failed", { remoteAddress: plainAddress(socket.remoteAddress), error: error.message });
+      socket.destroy();
+    });
+    return made;
+  }
+
+  function accept(socket: net.Socket | tls.TLSSocket): void {
     socket.on("error", (error) => log.debug("connection failed", { error: error.message }));
     if (connections.size >= limits.connectionsMax) {
       log.warn("too many connections", { connections: connections.size });
@@ -121,9 +139,10 @@ export function httpsServer({ host, port, portFlag, tls: material, handler, upgr
     }
     socket.setNoDelay(true);
     socket.setKeepAlive(true, KEEP_ALIVE_MS);
-    const protocol = socket.alpnProtocol === "h2" ? "h2" : "http/1.1";
+    const encrypted = secure ? (socket as tls.TLSSocket) : undefined;
+    const protocol = encrypted?.alpnProtocol === "h2" ? "h2" : "http/1.1";
     opening = {
-      socket, protocol, remoteAddress: plainAddress(socket.remoteAddress), peerCertificate: peerCertificateOf(socket),
+      socket, protocol, remoteAddress: plainAddress(socket.remoteAddress), peerCertificate: encrypted && peerCertificateOf(encrypted),
       requests: 0, active: 0, upgraded: false, quietSinceMs: clock.uptimeMs(), resets: 0, written: 0, stalledSinceMs: undefined,
     };
     connections.set(socket, opening);
@@ -214,11 +233,11 @@ export function httpsServer({ host, port, portFlag, tls: material, handler, upgr
   }
 
   return {
-    name: "https server",
+    name: secure ? "https server" : "http server",
     stopping: stopping.signal,
     get connectionCount() { return connections.size; },
-    address: () => (listener.address() ?? undefined) as AddressInfo | undefined,
-    reloadCertificates: () => listener.setSecureContext(tlsOptions(material())),
+    address: () => (listener.address() ?? undefined) as net.AddressInfo | undefined,
+    reloadCertificates: () => { if (security) secure?.setSecureContext(tlsOptions(security.tls())); },
     async run(signal, ready) {
       await listen();
       ready();
@@ -256,7 +275,7 @@ function refuse(socket: Duplex, status: string): void {
   else socket.destroy();
 }
 
-function listenError(cause: NodeJS.ErrnoException, { host, port, portFlag }: Pick<HttpsServerOptions, "host" | "port" | "portFlag">): Error {
+function listenError(cause: NodeJS.ErrnoException, { host, port, portFlag }: Pick<HttpServerOptions, "host" | "port" | "portFlag">): Error {
   if (cause.code === "EADDRINUSE") return new Error(`port ${port} on ${host} is in use by another program: stop that, or choose another port with ${portFlag}`, { cause });
   if (cause.code === "EACCES") return new Error(`port ${port} on ${host} needs more privileges: run as root, or choose a port above 1023 with ${portFlag}`, { cause });
   return new Error(`cannot listen on ${host} port ${port} (${portFlag})`, { cause });

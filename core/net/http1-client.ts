@@ -18,6 +18,8 @@ export interface Http1Request {
   readonly headers: HeaderPairs;
   /** Sent with its Content-Length if the headers have one, else in chunks. */
   readonly body?: Readable | undefined;
+  /** Is given the connection once the exchange is over, if another one can follow on it. Absent: each connection is closed. */
+  readonly release?: ((connection: Duplex) => void) | undefined;
 }
 
 export interface Http1Response {
@@ -48,6 +50,16 @@ export function http1Request(connection: Duplex, request: Http1Request, signal: 
     connection.destroy();
   };
   const quit = (): void => fail(signal.reason instanceof Error ? signal.reason : new Error("canceled"));
+  let stopSending: (() => boolean) | undefined;
+  const detach = (): void => {
+    connection.off("data", onData).off("end", onEnd).off("close", onClose).off("error", onError);
+    signal.removeEventListener("abort", quit);
+  };
+  const finished = (reusable: boolean): void => {
+    if (!reusable || !request.release || stopSending?.() !== true) return void connection.destroy();
+    detach();
+    request.release(connection);
+  };
   const onError = (error: Error): void => fail(error);
   const onEnd = (): void => (body ? body.sourceEnded() : fail(new Error("EOF")));
   const onClose = (): void => {
@@ -76,13 +88,12 @@ export function http1Request(connection: Duplex, request: Http1Request, signal: 
       pending = pending.subarray(end + 4);
       if (parsed.status < 200 && parsed.status !== 101) continue; // 100 Continue, 103 Early Hints
       if (parsed.status === 101) {
-        connection.off("data", onData).off("end", onEnd).off("close", onClose).off("error", onError);
-        signal.removeEventListener("abort", quit);
+        detach();
         connection.on("error", () => connection.destroy());
         connection.pause();
         return resolve({ ...parsed, head: bytes, body: Readable.from([]), upgraded: { connection, early: pending } });
       }
-      body = new BodyReader(connection, framingOf(request.method, parsed));
+      body = new BodyReader(connection, framingOf(request.method, parsed), (clean) => finished(clean && staysOpen(bytes, parsed)));
       resolve({ ...parsed, head: bytes, body: body.readable });
       if (pending.length > 0) body.take(pending);
       else body.take(Buffer.alloc(0));
@@ -93,24 +104,39 @@ export function http1Request(connection: Duplex, request: Http1Request, signal: 
   signal.addEventListener("abort", quit, { once: true });
   connection.on("data", onData).on("end", onEnd).on("close", onClose).on("error", onError);
   if (signal.aborted) quit();
-  else sendRequest(connection, request);
+  else stopSending = sendRequest(connection, request);
   return promise;
 }
 
-function sendRequest(connection: Duplex, { method, target, headers, body }: Http1Request): void {
+/** Returns what ends it, and tells whether all has been sent. */
+function sendRequest(connection: Duplex, { method, target, headers, body }: Http1Request): () => boolean {
   const sized = headers.some(([name]) => name.toLowerCase() === "content-length");
   const lines = headers.map(([name, value]) => `${name}: ${value.replace(/[\r\n]+/g, " ")}`);
   if (body && !sized) lines.push("Transfer-Encoding: chunked");
   connection.write(Buffer.from(`${method} ${target} HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n`, "latin1"));
-  if (!body) return;
+  if (!body) return () => true;
+  let sent = false;
+  const resume = (): void => void body.resume();
   body.on("data", (chunk: Buffer) => {
     if (!connection.writable) return;
     const more = connection.write(sized ? chunk : Buffer.concat([Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, Buffer.from("\r\n")]));
     if (!more) body.pause();
   });
-  connection.on("drain", () => body.resume());
-  body.on("end", () => { if (!sized && connection.writable) connection.write("0\r\n\r\n"); });
-  body.on("error", () => connection.destroy()); // the client is gone: half a request is worth nothing
+  connection.on("drain", resume);
+  body.on("end", () => {
+    sent = true;
+    if (!sized && connection.writable) connection.write("0\r\n\r\n");
+  });
+  body.on("error", () => { if (!sent) connection.destroy(); }); // the client is gone: half a request is worth nothing
+  return () => {
+    connection.off("drain", resume);
+    return sent;
+  };
+}
+
+/** Whether the server will take another request on this connection. */
+function staysOpen(head: Buffer, { headers }: Head): boolean {
+  return head.toString("latin1", 0, 8) === "HTTP/1.1" && !headers.some(([name, value]) => name.toLowerCase() === "connection" && /\bclose\b/i.test(value));
 }
 
 interface Head { readonly status: number; readonly statusText: string; readonly headers: HeaderPairs }
@@ -151,15 +177,21 @@ class BodyReader {
   /** What the next bytes are, in a chunked body. */
   #at: "size" | "data" | "after-data" | "trailer" = "size";
   #done = false;
+  /** Is told whether the body ended where its framing says, with nothing behind it. */
+  readonly #finished: (clean: boolean) => void;
 
-  constructor(connection: Duplex, framing: Framing) {
+  constructor(connection: Duplex, framing: Framing, finished: (clean: boolean) => void) {
     this.#connection = connection;
     this.#framing = framing;
+    this.#finished = finished;
     this.#left = framing.type === "length" ? framing.length : 0;
     this.readable = new Readable({
       read: () => void connection.resume(),
       destroy: (error, done) => {
-        connection.destroy();
+        if (!this.#done) {
+          this.#done = true;
+          connection.destroy();
+        }
         done(error);
       },
     });
@@ -177,7 +209,7 @@ class BodyReader {
 
   sourceEnded(): void {
     if (this.#done) return;
-    if (this.#framing.type === "length" && this.#left === undefined) this.#finish();
+    if (this.#framing.type === "length" && this.#left === undefined) this.#finish(false);
     else this.fail(new Error("unexpected EOF"));
   }
 
@@ -185,6 +217,7 @@ class BodyReader {
     if (this.#done) return;
     this.#done = true;
     this.readable.destroy(error);
+    this.#connection.destroy();
   }
 
   #takePlain(chunk: Buffer): void {
@@ -193,7 +226,7 @@ class BodyReader {
     const part = chunk.subarray(0, this.#left);
     this.#left -= part.length;
     this.#push(part);
-    if (this.#left === 0) this.#finish();
+    if (this.#left === 0) this.#finish(part.length === chunk.length);
   }
 
   #takeChunked(chunk: Buffer): void {
@@ -215,18 +248,18 @@ class BodyReader {
       if (end < 0) return;
       const line = this.#line.toString("latin1").trim();
       this.#line = Buffer.alloc(0);
-      this.#onLine(line);
+      this.#onLine(line, at === chunk.length);
     }
   }
 
-  #onLine(line: string): void {
+  #onLine(line: string, isLast: boolean): void {
     switch (this.#at) {
       case "after-data":
         if (line !== "") throw new Error("malformed chunked encoding");
         this.#at = "size";
         return;
       case "trailer":
-        if (line === "") this.#finish();
+        if (line === "") this.#finish(isLast);
         return;
       default: {
         const size = /^[0-9a-f]{1,12}/i.exec(line)?.[0];
@@ -241,9 +274,9 @@ class BodyReader {
     if (bytes.length > 0 && !this.readable.push(bytes)) this.#connection.pause();
   }
 
-  #finish(): void {
+  #finish(clean: boolean): void {
     this.#done = true;
     this.readable.push(null);
-    this.#connection.destroy();
+    this.#finished(clean);
   }
 }

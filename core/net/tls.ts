@@ -9,9 +9,9 @@ export interface TlsMaterial {
   readonly clientCas: readonly string[];
 }
 
-/** A client without a certificate, or with one we do not know, gets its connection all the same: who it is, is decided per request. */
+/** A client without a certificate, or with one we do not know, gets its connection all the same: who it is, is decided per request. Without client CAs none is asked for. */
 export function tlsOptions({ key, cert, clientCas }: TlsMaterial): TlsOptions {
-  return { key, cert, ca: [...clientCas], requestCert: true, rejectUnauthorized: false, minVersion: "TLSv1.2" };
+  return { key, cert, ca: [...clientCas], requestCert: clientCas.length > 0, rejectUnauthorized: false, minVersion: "TLSv1.2" };
 }
 
 /**

@@ -5,7 +5,7 @@
  * The storage class is k3s's.
  */
 import type { ConfigMap, Namespace, Service } from "../api/gen/core.v1.ts";
-import type { ServiceCIDR } from "../api/gen/networking.v1.ts";
+import type { IngressClass, ServiceCIDR } from "../api/gen/networking.v1.ts";
 import type { PriorityClass } from "../api/gen/scheduling.v1.ts";
 import type { StorageClass } from "../api/gen/storage.v1.ts";
 import type { ApiObject, NewObject } from "../api/meta/object-meta.ts";
@@ -23,6 +23,8 @@ export interface BootstrapOptions {
   readonly clusterDns: string;
   /** Whether there is the class local-path. */
   readonly localStorage: boolean;
+  /** Whether there is the class coracle, for Ingresses. */
+  readonly ingress?: boolean | undefined;
   /** PEM: who signs client certificates, and who signs those of the aggregation layer. */
   readonly clientCa: string;
   readonly requestHeaderCa: string;
@@ -40,6 +42,7 @@ const services: ResourceRef<Service> = { group: "", version: "v1", plural: "serv
 const configMaps: ResourceRef<ConfigMap> = { group: "", version: "v1", plural: "configmaps", kind: "ConfigMap", namespaced: true };
 const priorityClasses: ResourceRef<PriorityClass> = { group: "scheduling.k8s.io", version: "v1", plural: "priorityclasses", kind: "PriorityClass", namespaced: false };
 const serviceRanges: ResourceRef<ServiceCIDR> = { group: "networking.k8s.io", version: "v1", plural: "servicecidrs", kind: "ServiceCIDR", namespaced: false };
+const ingressClasses: ResourceRef<IngressClass> = { group: "networking.k8s.io", version: "v1", plural: "ingressclasses", kind: "IngressClass", namespaced: false };
 const storageClasses: ResourceRef<StorageClass> = { group: "storage.k8s.io", version: "v1", plural: "storageclasses", kind: "StorageClass", namespaced: false };
 
 export async function ensureBootstrapObjects(client: Client, options: BootstrapOptions, signal: AbortSignal): Promise<void> {
@@ -47,6 +50,7 @@ export async function ensureBootstrapObjects(client: Client, options: BootstrapO
   for (const { name, value, description } of PRIORITY_CLASSES)
     await ensure(client, priorityClasses, { apiVersion: "scheduling.k8s.io/v1", kind: "PriorityClass", metadata: { name }, value, description }, signal);
   if (options.localStorage) await ensure(client, storageClasses, LOCAL_PATH, signal);
+  if (options.ingress) await ensure(client, ingressClasses, INGRESS_CLASS, signal);
   await ensureServiceRange(client, options, signal);
   await ensure(client, services, apiService(options), signal);
   await ensure(client, services, dnsService(options), signal);
@@ -90,6 +94,13 @@ const LOCAL_PATH: NewObject<StorageClass> = {
   apiVersion: "storage.k8s.io/v1", kind: "StorageClass",
   metadata: { name: "local-path", annotations: { "storageclass.kubernetes.io/is-default-class": "true" } },
   provisioner: "coracle.io/local-path", reclaimPolicy: "Delete", volumeBindingMode: "WaitForFirstConsumer",
+};
+
+/** Served by the nodes themselves: node/ingress. */
+const INGRESS_CLASS: NewObject<IngressClass> = {
+  apiVersion: "networking.k8s.io/v1", kind: "IngressClass",
+  metadata: { name: "coracle", annotations: { "ingressclass.kubernetes.io/is-default-class": "true" } },
+  spec: { controller: "coracle.io/ingress-controller" },
 };
 
 function apiService({ apiServiceIp, apiServicePort, apiServerPort }: BootstrapOptions): NewObject<Service> {

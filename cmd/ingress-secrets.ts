@@ -1,0 +1,14 @@
+/** Which Secrets all nodes may read, because each serves HTTPS with them: those that Ingresses of our class name. */
+import type { Ingress } from "../core/api/gen/networking.v1.ts";
+import { namespaceOf } from "../core/api/meta/object-meta.ts";
+import type { Index } from "../core/client/informer.ts";
+import type { Informers } from "../core/client/informer-factory.ts";
+import { INGRESS_CLASSES, INGRESSES } from "../core/client/resources.ts";
+import { isOurIngress, tlsSecretNames } from "../core/ingress/ingress-class.ts";
+
+const BY_SECRET: Index<Ingress> = { name: "TLS secret", valuesOf: (ingress) => tlsSecretNames(ingress).map((name) => `${namespaceOf(ingress)}/${name}`) };
+
+export function ingressSecrets(informers: Informers): (namespace: string, secret: string) => boolean {
+  const ingresses = informers.of(INGRESSES), classes = informers.of(INGRESS_CLASSES);
+  return (namespace, secret) => ingresses.by(BY_SECRET, `${namespace}/${secret}`).some((ingress) => isOurIngress(ingress, classes));
+}

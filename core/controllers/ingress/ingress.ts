@@ -1,0 +1,91 @@
+/**
+ * The cluster's half of the ingress (the nodes' is node/ingress): as long as there is an Ingress of ours, there is a Service kube-system/coracle-ingress whose
+ * endpoints are the nodes, and where that is reached is published in the Ingresses' status.
+ *
+ *   Ingresses, IngressClasses, Nodes ─▶ Service and EndpointSlices ─▶ whoever gives it addresses (servicelb) ─▶ status.loadBalancer of Ingresses
+ *
+ * The Service is made once and then its owner's: annotations and the like that users add stay.
+ */
+import { isDeepStrictEqual } from "node:util";
+import type { Ingress } from "../../api/gen/networking.v1.ts";
+import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
+import { keyOf, labelsOf, type NewObject, type ObjectKey, objectKey, splitKey } from "../../api/meta/object-meta.ts";
+import { isAlreadyExists, isNotFound } from "../../api/meta/status-error.ts";
+import { ENDPOINT_SLICES, INGRESS_CLASSES, INGRESSES, NODES, SERVICES } from "../../client/resources.ts";
+import { INGRESS_SERVICE, isOurIngress } from "../../ingress/ingress-class.ts";
+import { type Controller, mapped } from "../controller.ts";
+import type { ControllerDeps } from "../deps.ts";
+import { INGRESS_SLICE_MANAGER, ingressService, ingressSlices, publishedAt } from "./plan.ts";
+
+const SERVICE = objectKey(INGRESS_SERVICE.namespace, INGRESS_SERVICE.name);
+/** The key of the Service and its slices; the others are Ingresses'. */
+const SHARED = objectKey("", "shared");
+
+export interface IngressControllerOptions extends Pick<ControllerDeps, "client" | "informers"> {
+  /** Whether somebody else needs the Service: a Gateway, say. */
+  readonly wanted?: (() => boolean) | undefined;
+}
+
+export function ingressController({ client, informers, wanted = () => false }: IngressControllerOptions): Controller {
+  const ingresses = informers.of(INGRESSES), classes = informers.of(INGRESS_CLASSES), services = informers.of(SERVICES), slices = informers.of(ENDPOINT_SLICES), nodes = informers.of(NODES);
+  const serviceClient = client.resource(SERVICES), sliceClient = client.resource(ENDPOINT_SLICES), ingressClient = client.resource(INGRESSES);
+
+  const ours = (): Readonly<Ingress>[] => [...ingresses.list()].filter((one) => isOurIngress(one, classes));
+
+  async function ensureShared(signal: AbortSignal): Promise<void> {
+    const service = services.get(SERVICE);
+    if (!wanted() && ours().length === 0) {
+      if (!service || service.metadata.deletionTimestamp !== undefined) return;
+      try {
+        await serviceClient.delete(service, { preconditions: { uid: service.metadata.uid } }, { signal });
+      } catch (error) {
+        if (!isNotFound(error)) throw error;
+      }
+      return services.sawDeleted([service], signal);
+    }
+    if (!service) return services.caughtUp([await serviceClient.create(ingressService(), { signal })], signal);
+    for (const slice of ingressSlices(service, [...nodes.list()])) await ensureSlice(slice, signal);
+  }
+
+  async function ensureSlice(slice: NewObject<EndpointSlice>, signal: AbortSignal): Promise<void> {
+    const found = slices.get(objectKey(slice.metadata.namespace ?? "", slice.metadata.name ?? ""));
+    const content = (one: NewObject<EndpointSlice> | Readonly<EndpointSlice>): unknown => JSON.parse(JSON.stringify([one.endpoints ?? [], one.ports, one.metadata.ownerReferences]));
+    if (!found) {
+      const made = await sliceClient.create(slice, { signal }).catch((error: unknown) => { if (!isAlreadyExists(error)) throw error; });
+      if (made) await slices.caughtUp([made], signal);
+    } else if (!isDeepStrictEqual(content(found), content(slice))) {
+      await slices.caughtUp([await sliceClient.update({ ...slice, metadata: { ...found.metadata, ...slice.metadata } } as EndpointSlice, { signal })], signal);
+    }
+  }
+
+  async function publish(ingress: Readonly<Ingress>, signal: AbortSignal): Promise<void> {
+    const at = publishedAt(services.get(SERVICE)?.status);
+    if (isDeepStrictEqual(JSON.parse(JSON.stringify(ingress.status?.loadBalancer?.ingress ?? [])), at)) return;
+    const next = { ...ingress, status: { loadBalancer: at.length > 0 ? { ingress: at } : {} } };
+    await ingresses.caughtUp([await ingressClient.updateStatus(next, { signal })], signal);
+  }
+
+  const everything = (): ObjectKey[] => [SHARED, ...ours().map(keyOf)];
+
+  return {
+    name: "ingress",
+    workers: 1,
+    starts: [SHARED],
+    watches: [
+      mapped(ingresses, ({ object, deleted }) => [SHARED, ...(deleted ? [] : [keyOf(object)])]),
+      mapped(classes, everything),
+      mapped(services, ({ object }) => (keyOf(object) === SERVICE ? everything() : [])),
+      mapped(slices, ({ object }) => (labelsOf(object)["endpointslice.kubernetes.io/managed-by"] === INGRESS_SLICE_MANAGER ? [SHARED] : [])),
+      mapped(nodes, ({ object, old, deleted }) => (deleted || old === undefined || !isDeepStrictEqual([ready(object.status), object.status?.addresses, object.metadata.deletionTimestamp], [ready(old.status), old.status?.addresses, old.metadata.deletionTimestamp]) ? [SHARED] : [])),
+    ],
+    async reconcile(key, { signal }) {
+      if (key === SHARED) return ensureShared(signal);
+      const ingress = splitKey(key).namespace === "" ? undefined : ingresses.get(key);
+      if (ingress && isOurIngress(ingress, classes)) await publish(ingress, signal);
+    },
+  };
+}
+
+function ready(status: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] | undefined } | undefined): string | undefined {
+  return status?.conditions?.find(({ type }) => type === "Ready")?.status;
+}

@@ -1,0 +1,25 @@
+/** The endpoints behind a port of a Service: those that are ready, or, if there are none, those that still serve while they end. Pure. */
+import type { Service } from "../api/gen/core.v1.ts";
+import type { EndpointSlice } from "../api/gen/discovery.v1.ts";
+
+export interface Endpoint { readonly address: string; readonly port: number }
+export interface Resolved { readonly endpoints: readonly Endpoint[]; /** How the port says it is to be spoken to. */ readonly appProtocol: string | undefined }
+
+/** Undefined: the Service has no such port. */
+export function endpointsOf({ spec }: Readonly<Service>, port: string | number, slices: readonly Readonly<EndpointSlice>[]): Resolved | undefined {
+  const servicePort = (spec?.ports ?? []).find((one) => (typeof port === "number" ? one.port === port : one.name === port) && (one.protocol ?? "TCP") === "TCP");
+  if (!servicePort) return undefined;
+  const ready = new Map<string, Endpoint>(), ending = new Map<string, Endpoint>();
+  for (const slice of slices) {
+    if (slice.addressType === "FQDN") continue;
+    const number = slice.ports?.find((one) => (one.name ?? "") === (servicePort.name ?? "") && (one.protocol ?? "TCP") === "TCP")?.port;
+    if (number == null) continue;
+    for (const { addresses: [address], conditions } of slice.endpoints ?? []) {
+      if (address === undefined) continue;
+      const isReady = conditions?.ready ?? true;
+      if (isReady) ready.set(`${address} ${number}`, { address, port: number });
+      else if (conditions?.serving && conditions.terminating) ending.set(`${address} ${number}`, { address, port: number });
+    }
+  }
+  return { endpoints: [...(ready.size > 0 ? ready : ending).values()], appProtocol: servicePort.appProtocol };
+}

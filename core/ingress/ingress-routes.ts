@@ -1,0 +1,41 @@
+/**
+ * What an Ingress asks for, as routes and certificates. Pure.
+ *
+ * ImplementationSpecific paths are prefixes here. A backend that is no Service answers 503: we know no others.
+ */
+import type { Ingress, IngressBackend } from "../api/gen/networking.v1.ts";
+import { keyOf } from "../api/meta/object-meta.ts";
+import type { Action, Route, RouteMatch } from "./route-table.ts";
+
+/** A certificate and the hosts it is shown for: "" for those nobody else has one for. */
+export interface CertificateUse { readonly host: string; readonly namespace: string; readonly secret: string }
+
+const EVERYTHING: RouteMatch = { path: { type: "Prefix", value: "/" } };
+
+export function ingressRoutes(ingress: Readonly<Ingress>): Route[] {
+  const { rules = [], defaultBackend } = ingress.spec;
+  const namespace = ingress.metadata.namespace ?? "";
+  const common = { labels: "one", source: `ingress ${keyOf(ingress)}`, age: `${ingress.metadata.creationTimestamp ?? ""} ${keyOf(ingress)}` } as const;
+  const routes: Route[] = [];
+  for (const { host = "", http } of rules) {
+    for (const { path, pathType, backend } of http?.paths ?? [])
+      routes.push({ ...common, host: host.toLowerCase(), match: { path: { type: pathType === "Exact" ? "Exact" : "Prefix", value: path || "/" } }, fallback: false, action: actionOf(backend, namespace) });
+  }
+  if (defaultBackend)
+    for (const host of new Set(["", ...rules.map((rule) => (rule.host ?? "").toLowerCase())])) routes.push({ ...common, host, match: EVERYTHING, fallback: true, action: actionOf(defaultBackend, namespace) });
+  return routes;
+}
+
+export function ingressCertificates({ metadata, spec }: Readonly<Ingress>): CertificateUse[] {
+  return (spec.tls ?? []).flatMap(({ hosts, secretName }) => {
+    if (!secretName) return [];
+    const names = hosts?.length ? hosts : (spec.rules ?? []).map(({ host }) => host ?? "");
+    return (names.length > 0 ? names : [""]).map((host) => ({ host: host.toLowerCase(), namespace: metadata.namespace ?? "", secret: secretName }));
+  });
+}
+
+function actionOf({ service }: Readonly<IngressBackend>, namespace: string): Action {
+  const port = service?.port?.name || service?.port?.number;
+  if (!service || port === undefined) return { type: "fail", status: 503 };
+  return { type: "forward", backends: [{ namespace, service: service.name, port, weight: 1 }] };
+}

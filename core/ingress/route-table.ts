@@ -1,0 +1,144 @@
+/**
+ * Which request goes where: hosts, and for each host its routes, the most specific first. Pure.
+ *
+ *   host     the very name, then wildcards from the longest to the shortest, then routes for any host; the first of these that has the host at all decides
+ *   path     exact before prefix, longer before shorter; a prefix counts whole elements: /foo is /foo and /foo/bar, not /foobar
+ *   then     a method, more headers, more query parameters; the older object; the order within it
+ *
+ * A `fallback` comes after all others of its host, and a host without a match of its own takes those for any host.
+ *
+ * API: https://kubernetes.io/docs/concepts/services-networking/ingress/#path-types  https://gateway-api.sigs.k8s.io/reference/spec/#httprouterule
+ */
+export interface RouteMatch {
+  readonly path: { readonly type: "Exact" | "Prefix"; readonly value: string };
+  readonly method?: string | undefined;
+  /** Names in lower case. */
+  readonly headers?: readonly NamedValue[] | undefined;
+  readonly query?: readonly NamedValue[] | undefined;
+}
+
+export interface NamedValue { readonly name: string; readonly value: string }
+
+export interface Backend {
+  readonly namespace: string;
+  readonly service: string;
+  /** A port of the Service, by name or number. */
+  readonly port: string | number;
+  /** Its share of the requests; 0: none. */
+  readonly weight: number;
+  readonly edits?: readonly HeaderEdit[] | undefined;
+}
+
+/** Names in lower case; applied in the order set, add, remove. */
+export interface HeaderEdit { readonly on: "request" | "response"; readonly set: readonly NamedValue[]; readonly add: readonly NamedValue[]; readonly remove: readonly string[] }
+
+export type PathRewrite = { readonly type: "ReplaceFullPath" | "ReplacePrefixMatch"; readonly value: string };
+
+export interface Redirect { readonly scheme?: string | undefined; readonly hostname?: string | undefined; readonly port?: number | undefined; readonly path?: PathRewrite | undefined; readonly statusCode: number }
+
+export type Action =
+  | { readonly type: "forward"; readonly backends: readonly Backend[]; readonly edits?: readonly HeaderEdit[] | undefined; readonly rewrite?: { readonly hostname?: string | undefined; readonly path?: PathRewrite | undefined } | undefined; readonly timeoutMs?: number | undefined }
+  | { readonly type: "redirect"; readonly redirect: Redirect; readonly edits?: readonly HeaderEdit[] | undefined }
+  | { readonly type: "fail"; readonly status: number };
+
+export interface Route {
+  /** "" any, "*.example.com", or a name; in lower case. */
+  readonly host: string;
+  /** Of a wildcard: whether it stands for one label, as in an Ingress, or for one and more. */
+  readonly labels: "one" | "many";
+  readonly match: RouteMatch;
+  readonly fallback: boolean;
+  readonly action: Action;
+  /** Kind, namespace and name of the object, for people. */
+  readonly source: string;
+  /** Sorts objects by age. */
+  readonly age: string;
+}
+
+export interface RoutedRequest {
+  readonly host: string;
+  /** Starts with a slash, without the query, dot segments resolved. */
+  readonly path: string;
+  readonly method: string;
+  readonly header: (name: string) => string | undefined;
+  readonly query: (name: string) => string | undefined;
+}
+
+export interface RouteTable {
+  find(request: RoutedRequest): Route | undefined;
+  readonly size: number;
+}
+
+interface Wildcard { readonly one: Route[]; readonly many: Route[] }
+
+export function routeTable(routes: readonly Route[]): RouteTable {
+  const names = new Map<string, Route[]>();
+  const wildcards = new Map<string, Wildcard>();
+  const any: Route[] = [];
+  for (const route of routes.map((one, i) => ({ one, i })).toSorted((a, b) => compare(a.one, b.one) || a.i - b.i).map(({ one }) => one)) {
+    if (route.host === "") any.push(route);
+    else if (route.host.startsWith("*.")) group(wildcards, route.host.slice(1), () => ({ one: [], many: [] }))[route.labels].push(route);
+    else group(names, route.host, () => []).push(route);
+  }
+  const fallbacks = any.filter(({ fallback }) => fallback);
+
+  /** The routes of the most specific host that this is. */
+  function ofHost(host: string): readonly Route[] | undefined {
+    const exact = names.get(host);
+    if (exact) return exact;
+    if (wildcards.size === 0) return undefined;
+    for (let dot = host.indexOf("."), first = true; dot > 0; dot = host.indexOf(".", dot + 1), first = false) {
+      const wildcard = wildcards.get(host.slice(dot));
+      if (wildcard && first && wildcard.one.length > 0) return wildcard.many.length === 0 ? wildcard.one : [...wildcard.one, ...wildcard.many].toSorted(compare);
+      if (wildcard && wildcard.many.length > 0) return wildcard.many;
+    }
+    return undefined;
+  }
+
+  return {
+    size: routes.length,
+    find(request) {
+      const own = ofHost(request.host);
+      return own === undefined ? any.find((route) => matches(route.match, request)) : (own.find((route) => matches(route.match, request)) ?? fallbacks[0]);
+    },
+  };
+}
+
+export function matches({ path, method, headers = [], query = [] }: RouteMatch, request: RoutedRequest): boolean {
+  if (path.type === "Exact" ? request.path !== path.value : !isUnder(request.path, path.value)) return false;
+  if (method !== undefined && method !== request.method) return false;
+  return headers.every(({ name, value }) => request.header(name) === value) && query.every(({ name, value }) => request.query(name) === value);
+}
+
+/** Element by element; a slash at the end of the prefix changes nothing. */
+export function isUnder(path: string, prefix: string): boolean {
+  const base = prefix.endsWith("/") ? prefix.slice(0, -1) : prefix;
+  return path.startsWith(base) && (path.length === base.length || path.charCodeAt(base.length) === 47);
+}
+
+/** The path after a rewrite; `prefix` is what the route matched. */
+export function rewritePath(path: string, rewrite: PathRewrite, prefix: string): string {
+  if (rewrite.type === "ReplaceFullPath") return rewrite.value || "/";
+  const rest = path.slice(prefix.endsWith("/") ? prefix.length - 1 : prefix.length);
+  const base = rewrite.value.endsWith("/") ? rewrite.value.slice(0, -1) : rewrite.value;
+  return `${base}${rest}` || "/";
+}
+
+function compare(a: Route, b: Route): number {
+  return Number(a.fallback) - Number(b.fallback)
+    || Number(a.match.path.type === "Prefix") - Number(b.match.path.type === "Prefix")
+    || weightOf(b.match.path.value) - weightOf(a.match.path.value)
+    || Number(a.match.method === undefined) - Number(b.match.method === undefined)
+    || (b.match.headers?.length ?? 0) - (a.match.headers?.length ?? 0)
+    || (b.match.query?.length ?? 0) - (a.match.query?.length ?? 0)
+    || (a.age < b.age ? -1 : a.age > b.age ? 1 : 0);
+}
+
+/** /foo and /foo/ are equally long prefixes. */
+function weightOf(path: string): number { return path.length > 1 && path.endsWith("/") ? path.length - 1 : path.length; }
+
+function group<V>(map: Map<string, V>, key: string, make: () => V): V {
+  let found = map.get(key);
+  if (found === undefined) map.set(key, (found = make()));
+  return found;
+}

@@ -1,0 +1,204 @@
+import { createServer, type IncomingMessage, request as httpRequest, type RequestListener, type Server } from "node:http";
+import * as http2 from "node:http2";
+import { type AddressInfo, connect as connectTcp } from "node:net";
+import { connect as connectTls } from "node:tls";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type FakeApi, fakeApi } from "../../test/fake-api.ts";
+import type { Secret, Service } from "../../core/api/gen/core.v1.ts";
+import type { EndpointSlice } from "../../core/api/gen/discovery.v1.ts";
+import type { Ingress, IngressClass, IngressSpec } from "../../core/api/gen/networking.v1.ts";
+import type { NewObject } from "../../core/api/meta/object-meta.ts";
+import { informerFactory } from "../../core/client/informer-factory.ts";
+import { ENDPOINT_SLICES, INGRESS_CLASSES, INGRESSES, SECRETS, SERVICES } from "../../core/client/resources.ts";
+import { systemClock as clock } from "../../core/lifecycle/clock.ts";
+import { systemRandom as random } from "../../core/lifecycle/random.ts";
+import { silentLog as log } from "../../core/observe/log.ts";
+import { metricsRegistry } from "../../core/observe/metrics.ts";
+import { fallbackCertificate } from "./fallback-certificate.ts";
+import { nodeIngress } from "./ingress.ts";
+
+const PORTS = { http: 31_480, https: 31_443 };
+const stop = new AbortController();
+const call = { signal: stop.signal };
+const servers: Server[] = [];
+let api: FakeApi, life: Promise<unknown>;
+
+async function backend(listener: RequestListener): Promise<Server> {
+  const server = createServer(listener);
+  servers.push(server);
+  await new Promise<void>((done) => void server.listen(0, "127.0.0.1", done));
+  return server;
+}
+const portOf = (server: Server): number => (server.address() as AddressInfo).port;
+
+async function service(name: string, ports: readonly number[]): Promise<void> {
+  const metadata = { name, namespace: "default" };
+  await api.client.resource(SERVICES).create({ apiVersion: "v1", kind: "Service", metadata, spec: { ports: [{ port: 80, name: "http", protocol: "TCP" }] } } as NewObject<Service>, call);
+  for (const port of ports)
+    await api.client.resource(ENDPOINT_SLICES).create({ apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice", metadata: { namespace: "default", name: `${name}-${port}`, labels: { "kubernetes.io/service-name": name } }, addressType: "IPv4", endpoints: [{ addresses: ["127.0.0.1"], conditions: { ready: true } }], ports: [{ name: "http", port, protocol: "TCP" }] } as NewObject<EndpointSlice>, call);
+}
+const rule = (host: string, name: string, path = "/") => ({ host, http: { paths: [{ path, pathType: "Prefix", backend: { service: { name, port: { name: "http" } } } }] } });
+const ingress = async (name: string, spec: IngressSpec): Promise<Readonly<Ingress>> => await api.client.resource(INGRESSES).create({ apiVersion: "networking.k8s.io/v1", kind: "Ingress", metadata: { name, namespace: "default" }, spec: { ingressClassName: "coracle", ...spec } }, call);
+
+interface Answer { readonly status: number; readonly headers: IncomingMessage["headers"]; readonly body: string }
+function ask(host: string, path: string, { method = "GET", body, headers = {} }: { method?: string; body?: string; headers?: Record<string, string> } = {}): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const request = httpRequest({ host: "127.0.0.1", port: PORTS.http, path, method, headers: { host, ...headers }, agent: false }, (response) => {
+      let text = "";
+      response.on("data", (chunk: Buffer) => (text += chunk.toString())).on("end", () => resolve({ status: response.statusCode!, headers: response.headers, body: text })).on("error", reject);
+    });
+    request.on("error", reject).end(body);
+  });
+}
+/** Asks again and again, until the answer is as it should be. */
+async function eventually<T>(look: () => Promise<T>, holds: (seen: T) => boolean): Promise<T> {
+  for (const endMs = clock.uptimeMs() + 5_000; ; await clock.sleep(20, call.signal)) {
+    const seen = await look().catch((error: unknown) => { if (clock.uptimeMs() > endMs) throw error; });
+    if (seen !== undefined && holds(seen)) return seen;
+    if (clock.uptimeMs() > endMs) throw new Error(`last seen: ${JSON.stringify(seen)}`);
+  }
+}
+const certificate = (name: string): Promise<string> => new Promise((resolve, reject) => {
+  const socket = connectTls({ host: "127.0.0.1", port: PORTS.https, servername: name, rejectUnauthorized: false }, () => {
+    resolve(String(socket.getPeerCertificate().subject.CN));
+    socket.destroy();
+  }).on("error", reject);
+});
+const selfSigned = async (): Promise<{ key: string; cert: string }> => await fallbackCertificate(random, clock.nowMs());
+
+beforeAll(async () => {
+  api = fakeApi();
+  const informers = informerFactory({ client: api.client, clock, random, log });
+  const part = nodeIngress({ client: api.client, informers, addresses: ["127.0.0.1"], ports: PORTS, fallbackCertificate: async () => ({ ...(await selfSigned()), clientCas: [] }), clock, random, metrics: metricsRegistry(), log });
+  life = Promise.all([informers, part].map((one) => one.run(stop.signal, () => {})));
+  const echo = await backend((request, response) => {
+    let body = "";
+    request.on("data", (chunk: Buffer) => (body += chunk.toString())).on("end", () => {
+      response.setHeader("set-cookie", ["a=1", "b=2"]);
+      response.setHeader("keep-alive", "timeout=9");
+      response.end(JSON.stringify({ method: request.method, url: request.url, headers: request.headers, body }));
+    });
+  });
+  await service("echo", [portOf(echo)]);
+  await service("nobody", []);
+});
+afterAll(async () => {
+  stop.abort();
+  for (const server of servers) server.closeAllConnections();
+  await life;
+});
+
+test("nothing listens until there is an Ingress of ours", async () => {
+  await api.client.resource(INGRESS_CLASSES).create({ apiVersion: "networking.k8s.io/v1", kind: "IngressClass", metadata: { name: "coracle" }, spec: { controller: "coracle.io/ingress-controller" } } as NewObject<IngressClass>, call);
+  await api.client.resource(INGRESSES).create({ apiVersion: "networking.k8s.io/v1", kind: "Ingress", metadata: { name: "other", namespace: "default" }, spec: { ingressClassName: "nginx", rules: [rule("web.test", "echo")] } }, call);
+  await clock.sleep(100, call.signal);
+  await expect(ask("web.test", "/")).rejects.toThrow();
+  await ingress("web", { rules: [rule("web.test", "echo"), rule("nobody.test", "nobody"), rule("*.wild.test", "echo", "/in")] });
+  await eventually(() => ask("web.test", "/"), ({ status }) => status === 200);
+});
+
+describe("a request", () => {
+  test("arrives with its path, query, body and host, and with who asks", async () => {
+    const { status, headers, body } = await ask("web.test:8080", "/a%20b/?q=1&r=%2F", { method: "POST", body: "x".repeat(300_000), headers: { "x-forwarded-for": "6.6.6.6", connection: "x-secret, close", "x-secret": "1", "x-kept": "2" } });
+    const seen = JSON.parse(body) as { method: string; url: string; headers: Record<string, string>; body: string };
+    expect([status, seen.method, seen.url, seen.body.length, seen.headers["host"]]).toEqual([200, "POST", "/a%20b/?q=1&r=%2F", 300_000, "web.test:8080"]);
+    expect(seen.headers).toMatchObject({ "x-forwarded-for": "127.0.0.1", "x-forwarded-proto": "http", "x-forwarded-host": "web.test:8080", "x-forwarded-port": "8080", "x-kept": "2" });
+    expect(seen.headers).not.toHaveProperty("x-secret");
+    expect(headers["set-cookie"]).toEqual(["a=1", "b=2"]);
+    expect(headers["keep-alive"]).not.toBe("timeout=9");
+  });
+
+  test.each([
+    ["unknown.test", "/", 404, "404 page not found\n"], ["nobody.test", "/", 503, "503 no available server\n"], ["a.wild.test", "/in/side", 200, undefined], ["a.wild.test", "/in/../out", 404, undefined],
+    ["b.a.wild.test", "/in", 404, undefined], ["a b", "/", 400, undefined],
+  ])("%s%s answers %i", async (host, path, status, text) => {
+    const answer = await ask(host, path);
+    expect(answer.status).toBe(status);
+    if (text !== undefined) expect(answer.body).toBe(text);
+  });
+
+  test("streams, is cut off when the endpoint fails in the middle, and HEAD has no body", async () => {
+    const server = await backend((request, response) => {
+      if (request.method === "HEAD") return void response.writeHead(200, { "content-length": "12" }).end();
+      response.write("first");
+      if (request.url === "/cut") setTimeout(() => response.destroy(), 50);
+      else setTimeout(() => response.end("last"), 50);
+    });
+    await service("slow", [portOf(server)]);
+    await ingress("slow", { rules: [rule("slow.test", "slow")] });
+    await eventually(() => ask("slow.test", "/"), ({ body }) => body === "firstlast");
+    await expect(ask("slow.test", "/cut")).rejects.toThrow();
+    expect(await ask("slow.test", "/", { method: "HEAD" })).toMatchObject({ status: 200, body: "", headers: { "content-length": "12" } });
+  });
+
+  test("is tried elsewhere when an endpoint is gone; one that may have had an effect is not sent twice", async () => {
+    let posts = 0;
+    const breaking = await backend((request, response) => {
+      if (request.method === "POST") posts++;
+      response.destroy();
+    });
+    const good = await backend((_, response) => void response.end("good"));
+    const gone = await backend(() => {});
+    const gonePort = portOf(gone);
+    gone.close();
+    await service("flaky", [portOf(good), gonePort]);
+    await service("broken", [portOf(breaking)]);
+    await ingress("flaky", { rules: [rule("flaky.test", "flaky"), rule("broken.test", "broken")] });
+    await eventually(() => ask("flaky.test", "/"), ({ status }) => status === 200);
+    for (let i = 0; i < 10; i++) expect((await ask("flaky.test", "/", { method: "POST", body: "x" })).body).toBe("good");
+    expect(await ask("broken.test", "/", { method: "POST", body: "x" })).toMatchObject({ status: 502, body: "502 bad gateway\n" });
+    expect(posts).toBe(1);
+  });
+});
+
+test("an upgrade joins both connections; one that is refused is answered", async () => {
+  const server = await backend((_, response) => void response.writeHead(403).end("no"));
+  server.on("upgrade", (request, socket, head) => {
+    if (request.url === "/no") return void socket.end("HTTP/1.1 403 Forbidden\r\ncontent-length: 2\r\n\r\nno");
+    socket.write(`HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: ${request.headers.upgrade}\r\n\r\nhello ${request.headers["x-forwarded-proto"]} `);
+    if (head.length > 0) socket.write(head);
+    socket.on("data", (chunk) => void socket.write(chunk));
+  });
+  await service("ws", [portOf(server)]);
+  await ingress("ws", { rules: [rule("ws.test", "ws")] });
+  await eventually(() => ask("ws.test", "/"), ({ status }) => status === 403);
+  const talk = (path: string, until: string): Promise<string> => new Promise((resolve, reject) => {
+    const socket = connectTcp(PORTS.http, "127.0.0.1", () => void socket.write(`GET ${path} HTTP/1.1\r\nhost: ws.test\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\r\nearly `));
+    let text = "";
+    socket.on("data", (chunk) => {
+      text += chunk.toString();
+      if (!text.includes(until)) return;
+      socket.destroy();
+      resolve(text);
+    }).on("error", reject);
+  });
+  expect(await talk("/", "early ")).toMatch(/^HTTP\/1\.1 101 Switching Protocols\r\n[\s\S]*\r\n\r\nhello http early $/);
+  expect(await talk("/no", "\r\n\r\nno")).toMatch(/^HTTP\/1\.1 403 Forbidden\r\n/);
+});
+
+test("HTTPS: certificates by name, renewed ones at once; HTTP/2", async () => {
+  const secrets = api.client.resource(SECRETS);
+  const data = async (name: string): Promise<Record<string, string>> => {
+    const { authority, generateKey, keyPem, selfSign } = await import("../../core/pki/authority.ts");
+    const key = await generateKey();
+    const pem = selfSign(name, { notBeforeMs: 0, notAfterMs: clock.nowMs() + 1e9, key, random });
+    expect(authority(pem, keyPem(key), random)).toBeDefined();
+    return { "tls.crt": Buffer.from(pem).toString("base64"), "tls.key": Buffer.from(keyPem(key)).toString("base64") };
+  };
+  const made = await secrets.create({ apiVersion: "v1", kind: "Secret", metadata: { name: "cert", namespace: "default" }, data: await data("first") } as unknown as NewObject<Secret>, call);
+  await ingress("tls", { rules: [rule("tls.test", "echo")], tls: [{ hosts: ["tls.test", "*.tls.test"], secretName: "cert" }] });
+  await eventually(() => certificate("tls.test"), (name) => name === "first");
+  expect([await certificate("a.tls.test"), await certificate("b.a.tls.test"), await certificate("other.test")]).toEqual(["first", "ingress.coracle.invalid", "ingress.coracle.invalid"]);
+  await secrets.update({ ...made, data: await data("second") } as Secret, call);
+  await eventually(() => certificate("tls.test"), (name) => name === "second");
+
+  const session = http2.connect(`https://127.0.0.1:${PORTS.https}`, { servername: "tls.test", rejectUnauthorized: false });
+  const answers = await Promise.all(Array.from({ length: 5 }, (_, i) => new Promise<string>((resolve, reject) => {
+    const stream = session.request({ ":method": "POST", ":path": `/h2/${i}`, ":authority": "tls.test", "content-type": "text/plain" });
+    let text = "";
+    stream.on("data", (chunk: Buffer) => (text += chunk.toString())).on("end", () => resolve(text)).on("error", reject);
+    stream.end("body");
+  })));
+  session.close();
+  for (const [i, text] of answers.entries()) expect(JSON.parse(text)).toMatchObject({ method: "POST", url: `/h2/${i}`, body: "body", headers: { host: "tls.test", "x-forwarded-proto": "https", "x-forwarded-port": "443" } });
+});

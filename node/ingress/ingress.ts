@@ -1,0 +1,121 @@
+/**
+ * The ingress of this node: HTTP and HTTPS from outside, to pods, as Ingresses say.
+ *
+ *   client ─▶ Service kube-system/coracle-ingress, ports 80 and 443 ─▶ this node's listeners ─▶ route (core/ingress) ─▶ endpoint
+ *
+ * Each node serves what arrives at it, with what it knows: also while no server can be reached. As long as there is no Ingress of ours, nothing listens. Which
+ * Ingresses are ours, and what makes requests arrive here, is core/controllers/ingress.
+ *
+ * API: https://kubernetes.io/docs/concepts/services-networking/ingress/
+ */
+import type { EndpointSlice } from "../../core/api/gen/discovery.v1.ts";
+import { labelsOf, namespaceOf, objectKey } from "../../core/api/meta/object-meta.ts";
+import type { Client } from "../../core/client/client.ts";
+import type { Index } from "../../core/client/informer.ts";
+import type { Informers } from "../../core/client/informer-factory.ts";
+import { ENDPOINT_SLICES, INGRESS_CLASSES, INGRESSES, SERVICES } from "../../core/client/resources.ts";
+import { endpointsOf, type Resolved } from "../../core/ingress/endpoints.ts";
+import { HTTP_PORT, HTTPS_PORT, isOurIngress } from "../../core/ingress/ingress-class.ts";
+import { ingressCertificates, ingressRoutes } from "../../core/ingress/ingress-routes.ts";
+import { type Backend, routeTable } from "../../core/ingress/route-table.ts";
+import type { Clock } from "../../core/lifecycle/clock.ts";
+import type { Random } from "../../core/lifecycle/random.ts";
+import type { Runnable } from "../../core/lifecycle/run-all.ts";
+import type { TlsMaterial } from "../../core/net/tls.ts";
+import type { Log } from "../../core/observe/log.ts";
+import type { Metrics } from "../../core/observe/metrics.ts";
+import { Certificates } from "./certificates.ts";
+import { Forwarder } from "./forward.ts";
+import { type Listening, listen } from "./listen.ts";
+import { Upstreams } from "./upstreams.ts";
+
+export interface NodeIngressOptions {
+  readonly client: Client;
+  readonly informers: Informers;
+  /** Where to listen. */
+  readonly addresses: readonly string[];
+  readonly ports?: { readonly http: number; readonly https: number } | undefined;
+  /** What clients are shown that ask for a name nobody has a certificate for: anything. */
+  readonly fallbackCertificate: () => Promise<TlsMaterial>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly metrics: Metrics;
+  readonly log: Log;
+}
+
+const GATHER_MS = 50;
+/** How often idle connections are looked after, and listeners that failed are tried again. */
+const TICK_MS = 5_000;
+const SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60];
+const BY_SERVICE: Index<EndpointSlice> = { name: "service behind an ingress", *valuesOf(slice) {
+  const name = labelsOf(slice)["kubernetes.io/service-name"];
+  if (name !== undefined) yield objectKey(namespaceOf(slice), name);
+} };
+
+export function nodeIngress(options: NodeIngressOptions): Runnable {
+  const { client, informers, addresses, ports = { http: HTTP_PORT, https: HTTPS_PORT }, clock, random, log } = options;
+  const ingresses = informers.of(INGRESSES), classes = informers.of(INGRESS_CLASSES), services = informers.of(SERVICES), slices = informers.of(ENDPOINT_SLICES);
+  const upstreams = new Upstreams(clock);
+  const certificates = new Certificates({ client, clock, random, log });
+  let table = routeTable([]);
+  let wake: () => void = () => {};
+  const forwarder = new Forwarder({
+    table: () => table, resolve, upstreams, clock, random, log,
+    requests: options.metrics.counter("coracle_ingress_requests_total", "Requests the ingress of this node has answered, by status code and method"),
+    seconds: options.metrics.histogram("coracle_ingress_request_duration_seconds", "How long they took", SECONDS),
+  });
+
+  function resolve({ namespace, service, port }: Backend): Resolved | undefined {
+    const key = objectKey(namespace, service);
+    const found = services.get(key);
+    return found && endpointsOf(found, port, slices.by(BY_SERVICE, key));
+  }
+
+  function compile(): void {
+    const ours = [...ingresses.list()].filter((one) => isOurIngress(one, classes));
+    table = routeTable(ours.flatMap(ingressRoutes));
+    certificates.use(ours.flatMap(ingressCertificates));
+  }
+
+  function untilWoken(signal: AbortSignal, ms: number): Promise<void> {
+    const { promise, resolve: done } = Promise.withResolvers<void>();
+    wake = done;
+    const alarm = clock.after(ms, done);
+    signal.addEventListener("abort", () => done(), { once: true });
+    return promise.finally(() => alarm.cancel());
+  }
+
+  async function keep(signal: AbortSignal): Promise<void> {
+    await Promise.all([ingresses, classes, services, slices].map((one) => one.whenSynced(signal)));
+    let listening: Listening | undefined;
+    while (!signal.aborted) {
+      compile();
+      if (table.size > 0 && !listening) {
+        const material = await options.fallbackCertificate();
+        listening = listen({ addresses, ports, material, certificates, forwarder, clock, log });
+        log.info("the ingress listens", { addresses, ...ports });
+      } else if (table.size === 0 && listening) {
+        await listening.close();
+        listening = undefined;
+        log.info("the ingress has nothing to serve, and listens no more");
+      }
+      const changed = untilWoken(signal, listening ? TICK_MS : 2_147_483_647);
+      await changed;
+      if (listening) upstreams.sweep();
+      if (!signal.aborted) await clock.sleep(GATHER_MS, signal);
+    }
+    await listening?.close();
+    upstreams.sweep(0);
+    await certificates.close();
+  }
+
+  return {
+    name: "ingress",
+    async run(signal, ready) {
+      const unwatch = [ingresses.onChange(() => wake()), classes.onChange(() => wake())];
+      ready();
+      await keep(signal);
+      for (const end of unwatch) end();
+    },
+  };
+}
