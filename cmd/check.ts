@@ -1,13 +1,14 @@
-/** `coracle check [--data-dir DIR] [--repair]`: looks for damage in a data directory. The server must not be running. */
+/** `coracle check [--data-dir DIR] [--repair]`: looks for damage in a data directory, that of the installed server if none is named. The server must not be running. */
 import { existsSync } from "node:fs";
 import { checkStore, repairStore } from "../storage/check.ts";
 import { setNativeDirectory } from "./assets.ts";
-import { ConfigError, loadSettings, readText } from "./config/config.ts";
+import { ConfigError } from "./config/config.ts";
 import { paths } from "./paths.ts";
+import { machineSettings } from "./tools.ts";
 
 export async function check(argv: readonly string[]): Promise<number> {
   const repair = argv.includes("--repair");
-  const { dataDir } = loadSettings("server", { argv: argv.filter((word) => word !== "--repair"), env: process.env, readFile: readText });
+  const { dataDir } = machineSettings(argv.filter((word) => word !== "--repair"));
   const { store: path, native } = paths(dataDir);
   if (!existsSync(path)) throw new ConfigError(`${path}: there is no store; is --data-dir right?`);
   setNativeDirectory(native);

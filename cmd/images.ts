@@ -1,32 +1,34 @@
 /** `coracle images import FILE…` and `coracle images list`. */
+import { systemClock } from "../core/lifecycle/clock.ts";
 import { runtimePaths } from "../node/runtime/paths.ts";
-import { importImages, listImages } from "../node/runtime/images.ts";
+import { importImages, listImages, waitForRuntime } from "../node/runtime/images.ts";
 import { ConfigError } from "./config/config.ts";
 import { machineSettings } from "./tools.ts";
 
-const USAGE = "Usage: coracle images import FILE…    archives of images (OCI layout or docker save; .tar, .tar.gz, .tar.zst)\n       coracle images list";
+const USAGE = "Usage: coracle images import FILE…    archives of images (OCI layout or docker save; .tar, .tar.gz, .tar.zst)\n       coracle images list\n\n  --data-dir DIR    of which server or agent; default: the one that is installed here";
+/** A first start unpacks the runtime and starts it: seconds, on a small machine many. */
+const WAIT_MS = 60_000;
 
 export async function images(argv: readonly string[]): Promise<number> {
   const [action, ...rest] = argv;
-  const where = dataDirOf(rest);
-  const paths = runtimePaths(where.dataDir);
-  if (action === "list") {
-    for (const { name, digest, pinned } of await listImages(paths)) console.log(`${name}\t${digest}${pinned ? "\tpinned" : ""}`);
-    return 0;
-  }
-  if (action !== "import") {
+  if (action !== "list" && action !== "import") {
     console.log(USAGE);
     return action === "--help" ? 0 : 2;
   }
-  if (where.files.length === 0) throw new ConfigError(`images import needs the archive to import\n${USAGE}`);
-  for (const file of where.files) for (const name of await importImages(paths, file)) console.log(`imported ${name}`);
+  const { dataDir, files } = read(rest);
+  if (action === "import" && files.length === 0) throw new ConfigError(`images import needs the archive to import\n${USAGE}`);
+  const paths = runtimePaths(dataDir);
+  await waitForRuntime(paths, { clock: systemClock, waitMs: WAIT_MS, waiting: (what) => console.error(what) });
+  if (action === "list") for (const { name, digest, pinned } of await listImages(paths)) console.log(`${name}\t${digest}${pinned ? "\tpinned" : ""}`);
+  else for (const file of files) for (const name of await importImages(paths, file)) console.log(`imported ${name}`);
   return 0;
 }
 
-function dataDirOf(words: readonly string[]): { dataDir: string; files: string[] } {
-  const at = words.indexOf("--data-dir");
-  if (at < 0) return { dataDir: machineSettings().dataDir, files: [...words] };
-  const dataDir = words[at + 1];
-  if (dataDir === undefined) throw new ConfigError("--data-dir needs a value");
-  return { dataDir, files: words.filter((_, i) => i !== at && i !== at + 1) };
+function read(words: readonly string[]): { readonly dataDir: string; readonly files: readonly string[] } {
+  const flags: string[] = [], files: string[] = [];
+  for (let i = 0; i < words.length; i++) {
+    if (words[i] === "--data-dir") flags.push(words[i]!, ...words.slice(++i, i + 1));
+    else (words[i]!.startsWith("--") ? flags : files).push(words[i]!);
+  }
+  return { dataDir: machineSettings(flags).dataDir, files };
 }

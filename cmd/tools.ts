@@ -5,7 +5,8 @@ import { pinoLog } from "../core/observe/log.ts";
 import { runtimePaths } from "../node/runtime/paths.ts";
 import { unpackBundle } from "../node/runtime/unpack.ts";
 import { nodeBundle } from "./assets.ts";
-import { ConfigError, loadSettings, readText } from "./config/config.ts";
+import { ConfigError, readText } from "./config/config.ts";
+import { installedSettings } from "./config/installed.ts";
 
 export const kubectl = (argv: readonly string[]): Promise<number> => {
   const { writeKubeconfig } = machineSettings();
@@ -20,9 +21,9 @@ export const ctr = (argv: readonly string[]): Promise<number> => {
   return run("ctr", [...address, ...namespace, ...argv], {});
 };
 
-/** What the server or agent of this machine was told by variables and the config file. */
-export function machineSettings() {
-  return loadSettings("server", { argv: [], env: process.env, readFile: readText });
+/** What the server or agent of this machine was told. `argv`: flags of `coracle server` that go before it. */
+export function machineSettings(argv: readonly string[] = []) {
+  return installedSettings({ argv, env: process.env, readFile: readText });
 }
 
 function hasFlag(argv: readonly string[], name: string): boolean {

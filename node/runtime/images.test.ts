@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { silentLog } from "../../core/observe/log.ts";
 import type { Exec } from "../os/exec.ts";
-import { importDirectory, importImages, listImages } from "./images.ts";
+import { importDirectory, importImages, listImages, waitForRuntime } from "./images.ts";
 import { runtimePaths } from "./paths.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "images-"));
@@ -70,4 +70,26 @@ test("images are listed by name", async () => {
   expect(await listImages(paths, { run: async () => ({ exitCode: 0, stdout, stderr: "" }) })).toEqual([
     { name: "coracle.local/pause:1", digest: "sha256:aa", pinned: true }, { name: "docker.io/library/busybox:1", digest: "sha256:bb", pinned: false },
   ]);
+});
+
+test("right after a start, an import waits until the runtime answers, and says so once; not for ever", async () => {
+  const told: string[] = [];
+  let nowMs = 0, calls = 0;
+  const clock = {
+    uptimeMs: () => nowMs,
+    sleep: async (ms: number) => {
+      nowMs += ms;
+      if (nowMs === 1000) put("../../bin/ctr", "");
+      if (nowMs === 2000) put("../../sock", "");
+    },
+  };
+  const starting = { binDir: join(directory, "bin"), socket: join(directory, "sock") };
+  for (const path of [starting.binDir, join(directory, "agent/images")]) mkdirSync(path, { recursive: true });
+  const run: Exec = async () => (++calls < 3 ? { exitCode: 1, stdout: "", stderr: "ctr: connection refused\n" } : { exitCode: 0, stdout: "", stderr: "" });
+  await waitForRuntime(starting, { clock, waitMs: 60_000, waiting: (what) => told.push(what), run });
+  expect([nowMs, calls]).toEqual([3000, 3]);
+  expect(told).toEqual([`waiting up to 60 s for containerd at ${starting.socket}: ${starting.binDir}/ctr is not unpacked yet`]);
+  await expect(waitForRuntime(starting, { clock, waitMs: 5_000, waiting: () => undefined, run: async () => ({ exitCode: 1, stdout: "", stderr: "ctr: connection refused\n" }) }))
+    .rejects.toThrow(/containerd does not answer at .*sock: connection refused\. Is Coracle running on this machine/);
+  expect(nowMs).toBe(8000);
 });

@@ -6,6 +6,7 @@
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Log } from "../../core/observe/log.ts";
 import { type Exec, exec } from "../os/exec.ts";
 import type { RuntimePaths } from "./paths.ts";
@@ -28,6 +29,39 @@ export interface ImportOptions {
   readonly pin?: boolean;
   readonly signal?: AbortSignal;
   readonly run?: Exec;
+}
+
+/** Between two looks whether the runtime answers by now. */
+const LOOK_PERIOD_MS = 500;
+
+export interface WaitOptions {
+  readonly clock: Pick<Clock, "uptimeMs" | "sleep">;
+  readonly waitMs: number;
+  /** Told once, if there is anything to wait for. */
+  readonly waiting: (what: string) => void;
+  readonly run?: Exec;
+}
+
+/** Until containerd answers: right after a start it is still being unpacked. Throws when it does not within `waitMs`. */
+export async function waitForRuntime(paths: Pick<RuntimePaths, "binDir" | "socket">, { clock, waitMs, waiting, run = exec }: WaitOptions): Promise<void> {
+  const never = new AbortController().signal;
+  const startedMs = clock.uptimeMs();
+  for (let told = false; ; told = true) {
+    const problem = await silence(paths, run);
+    if (problem === undefined) return;
+    if (clock.uptimeMs() - startedMs >= waitMs) throw new Error(`containerd does not answer at ${paths.socket}: ${problem}. Is Coracle running on this machine, with this data directory?`);
+    if (!told) waiting(`waiting up to ${Math.round(waitMs / 1000)} s for containerd at ${paths.socket}: ${problem}`);
+    await clock.sleep(LOOK_PERIOD_MS, never);
+  }
+}
+
+/** Why it does not answer; undefined: it does. */
+async function silence({ binDir, socket }: Pick<RuntimePaths, "binDir" | "socket">, run: Exec): Promise<string | undefined> {
+  const ctr = join(binDir, "ctr");
+  if (process.platform !== "win32" && !existsSync(ctr)) return `${ctr} is not unpacked yet`; // ctr.exe, and a named pipe, there
+  if (process.platform !== "win32" && !existsSync(socket)) return "it has not been started yet";
+  const { exitCode, stderr } = await run(ctr, ["--connect-timeout", "2s", "--address", socket, "version"]);
+  return exitCode === 0 ? undefined : reason(stderr);
 }
 
 /** Imports the archive and returns the names of its images. */
