@@ -8,6 +8,8 @@ import { ConfigError } from "./config/config.ts";
 const NAMES = [
   // admission
   "enable-admission-plugins", "disable-admission-plugins", "admission-control-config-file", "default-not-ready-toleration-seconds", "default-unreachable-toleration-seconds",
+  // encryption at rest
+  "encryption-provider-config", "encryption-provider-config-automatic-reload",
 ] as const;
 type Name = (typeof NAMES)[number];
 

@@ -89,12 +89,13 @@ import type { Settings } from "./config/flags.ts";
 import { criticalSettings, sharedSettings } from "./cluster-settings.ts";
 import { openDatastore } from "./datastore.ts";
 import { explainSchedulingPath } from "./explain-scheduling.ts";
+import { openEncryption } from "./encryption.ts";
 import { leading, type LeadingOptions } from "./leading.ts";
 import type { Paths } from "./paths.ts";
+import { schedulerSetup } from "./scheduler-settings.ts";
 import { shareKeys } from "./shared-keys.ts";
 import { clusterSecret, clusterToken, givenToken } from "./token-file.ts";
 import { serverTunnel } from "./tunnel.ts";
-import { schedulerSetup } from "./scheduler-settings.ts";
 import { ingressSecrets } from "./ingress-secrets.ts";
 import { gitVersion, versionInfo } from "./version.ts";
 import type { ReservedPort } from "../core/controllers/servicelb/plan.ts";
@@ -138,9 +139,14 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const url = `https://${advertise.address.includes(":") ? `[${advertise.address}]` : advertise.address}:${advertise.port}`;
   const apiAudiences = [`${ISSUER_PATH}.${settings.clusterDomain}`];
   const issuer = apiAudiences[0]!;
-  const args = apiServerArgs(settings.kubeApiserverArg);
 
-  const { store, isShared, trouble } = await openDatastore({ settings, path: paths.store, clock, log, signal });
+  const args = apiServerArgs(settings.kubeApiserverArg);
+  const { store: beneath, isShared, trouble } = await openDatastore({ settings, path: paths.store, clock, log, signal });
+  const encryption = await openEncryption({
+    beneath, isShared, clock, random, log: log.with({ part: "encryption" }), on: settings.secretsEncryption, own: paths.encryption,
+    given: args.text("encryption-provider-config"), reload: args.boolean("encryption-provider-config-automatic-reload", false),
+  });
+  const { store } = encryption;
   const given = givenToken(settings);
   const secret = await clusterSecret({ path: paths.token, given, random });
   const releasedMs = Date.parse(buildInfo().date);
@@ -196,6 +202,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     { name: "ping", endpoints: ["livez", "readyz"], check: () => undefined },
     { name: "log", endpoints: ["livez", "readyz"], check: () => undefined },
     { name: "etcd", endpoints: ["livez", "readyz"], check: async () => (cache.revision > 0 ? await trouble() : "the store has not been read yet") },
+    ...(encryption.trouble ? [{ name: "kms-providers", endpoints: ["livez", "readyz"] as const, check: encryption.trouble }] : []),
     { name: "informer-sync", endpoints: ["readyz"], check: () => (Object.values(rbacInformers).every(({ synced }) => synced) ? undefined : "informers not synced") },
     { name: "poststarthook/rbac/bootstrap-roles", endpoints: ["livez", "readyz"], check: () => (bootstrapped ? undefined : "not finished") },
   ];
@@ -293,6 +300,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     url,
     parts: [
       { name: "watch cache", run: (signal, ready) => cache.run(signal, ready, log) },
+      ...encryption.parts,
       crdController({ registry, remoteConversion: () => undefined, clock, random, log: log.with({ part: "custom resources" }) }),
       informers,
       server,
@@ -313,7 +321,10 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       ...controllers,
       ...schedulers,
     ],
-    close: () => store.close(),
+    async close() {
+      await store.close();
+      encryption.close();
+    },
   };
 }
 

@@ -2,6 +2,7 @@
 import { aborted } from "../core/lifecycle/aborted.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Log } from "../core/observe/log.ts";
+import { plaintextOf } from "../storage/encryption/encryption.ts";
 import { openEtcd } from "../storage/etcd/etcd.ts";
 import { openStore } from "../storage/open.ts";
 import { type Store, StoreError, type Value } from "../storage/store.ts";
@@ -80,6 +81,8 @@ function pem(flag: string, path: string | undefined): string | undefined {
 function isVolatile(key: string, value: Value | undefined, previous: Value | undefined): boolean {
   if (key.startsWith("/registry/core/events/")) return true;
   if (!key.startsWith("/registry/coordination.k8s.io/leases/")) return false;
-  const holder = (lease: Value | undefined): unknown => (lease?.["spec"] as { holderIdentity?: unknown } | undefined)?.holderIdentity;
-  return value !== undefined && previous !== undefined && holder(value) === holder(previous);
+  const known = (lease: Value | undefined): Value | undefined => lease && plaintextOf(lease);
+  const holder = (lease: Value): unknown => (lease["spec"] as { holderIdentity?: unknown } | undefined)?.holderIdentity;
+  const [next, before] = [known(value), known(previous)];
+  return next !== undefined && before !== undefined && holder(next) === holder(before);
 }

@@ -6,6 +6,7 @@ export function paths(dataDir: string) {
     dataDir,
     store: join(dataDir, "server", "db"),
     tls: join(dataDir, "server", "tls"),
+    encryption: join(dataDir, "server", "encryption.yaml"),
     token: join(dataDir, "server", "token"),
     native: join(dataDir, "native"),
     agent: join(dataDir, "agent"),

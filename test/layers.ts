@@ -22,7 +22,7 @@ export const LAYERS: Record<string, readonly string[]> = {
   "core/admission":   [...caller, "core/net", "core/pki", "core/cel", "core/authz"],
   "core/tunnel":      [...base, "core/net"],
   "core/server":      [...caller, "core/net", "core/authn", "core/authz", "core/admission", "core/registry", "core/tunnel"],
-  "core/scheduler":   caller,
+  "core/scheduler":   [...caller, "core/cel"],
   "core/ingress":     [...caller, "core/net"],                        // which request goes where
   "core/controllers": [...caller, "core/net", "core/pki", "core/ingress"],
   "core/dns":         [...caller, "core/net"],
@@ -48,6 +48,7 @@ export const LAYERS: Record<string, readonly string[]> = {
 export const PACKAGES: Record<string, { readonly rows: readonly string[]; readonly why: string }> = {
   "level":         { rows: ["storage"], why: "LevelDB: an embedded store that has survived more power cuts than anything we could write" },
   "msgpackr":      { rows: ["storage"], why: "values on flash at 40 % of their JSON size, decoded faster than JSON" },
+  "@noble/ciphers/salsa.js": { rows: ["storage"], why: "secretbox, one of the ways Kubernetes encrypts at rest, is XSalsa20-Poly1305, which node:crypto has not; this one is audited" },
   "pino":          { rows: ["core/observe"], why: "structured logs with levels and safe serialization of errors" },
   "yaml":          { rows: ["core/api", "cmd", "installers"], why: "YAML as Kubernetes reads it needs a parser whose types can be set tag by tag" },
   "@grpc/grpc-js": { rows: ["node/cri", "core/net", "storage"], why: "CRI and etcd speak gRPC" },

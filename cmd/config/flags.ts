@@ -44,6 +44,7 @@ export const FLAGS = [
   { name: "datastore-cafile", type: "string", commands: SERVER, help: "PEM file: who signs etcd's certificates; default: whom the system trusts" },
   { name: "datastore-certfile", type: "string", commands: SERVER, help: "PEM file: the certificate this server shows to etcd" },
   { name: "datastore-keyfile", type: "string", commands: SERVER, help: "PEM file: its key" },
+  { name: "secrets-encryption", type: "boolean", default: false, commands: SERVER, help: "encrypt Secrets in the store, under a key in the data directory; see coracle secrets-encrypt" },
   { name: "write-kubeconfig", type: "string", default: "/etc/coracle/coracle.yaml", commands: SERVER, help: "where the admin's kubeconfig is written" },
   { name: "write-kubeconfig-mode", type: "string", default: "0600", commands: SERVER, help: "its mode" },
   { name: "kube-apiserver-arg", type: "list", commands: SERVER, help: "k=v, a setting of the API server under upstream's name" },

@@ -1,0 +1,133 @@
+/**
+ * Encryption at rest, as the server is told to do it:
+ *
+ *   --secrets-encryption                                       Secrets are sealed under a key of our own, in <data-dir>/server/encryption.yaml
+ *   --kube-apiserver-arg encryption-provider-config=FILE       an EncryptionConfiguration, as for kube-apiserver
+ *
+ * The file is read again when it changes: at once for our own, with encryption-provider-config-automatic-reload=true for another. What is not sealed as
+ * the file says is then sealed anew, in the background; what was done is written beside our own file, for `coracle secrets-encrypt status`.
+ *
+ * Without a file the store is read through all the same, so that a value that is sealed is an error that says so.
+ */
+import { createHash } from "node:crypto";
+import { stringify } from "yaml";
+import { parseYaml } from "../core/api/codec/yaml.ts";
+import { aborted } from "../core/lifecycle/aborted.ts";
+import type { Clock } from "../core/lifecycle/clock.ts";
+import type { Random } from "../core/lifecycle/random.ts";
+import type { Runnable } from "../core/lifecycle/run-all.ts";
+import type { Log } from "../core/observe/log.ts";
+import { readIfExists, writeDurably } from "../core/pki/durable-file.ts";
+import { closeRules, encryptionRules, encryptionSettings } from "../storage/encryption/configuration.ts";
+import { type EncryptionRule, encryptedStore } from "../storage/encryption/encryption.ts";
+import type { Provider } from "../storage/encryption/provider.ts";
+import { type Rewritten, rewriteStale } from "../storage/encryption/rewrite.ts";
+import type { Store } from "../storage/store.ts";
+import { ConfigError, fromFile } from "./config/config.ts";
+
+const LOOK_EVERY_MS = 5_000;
+/** Values sealed with the rules before may still be on their way. */
+const OLD_RULES_MS = 60_000;
+const KEY_BYTES = 32;
+
+interface Options {
+  readonly beneath: Store;
+  /** --secrets-encryption */
+  readonly on: boolean;
+  /** encryption-provider-config */
+  readonly given: string | undefined;
+  readonly reload: boolean;
+  /** <data-dir>/server/encryption.yaml */
+  readonly own: string;
+  /** Other servers have the store open, too. */
+  readonly isShared: boolean;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+export interface Encryption {
+  readonly store: Store;
+  readonly parts: readonly Runnable[];
+  /** Why a key service cannot be used, undefined: all can. Absent: there is none. */
+  readonly trouble?: (() => string | undefined) | undefined;
+  close(): void;
+}
+
+/** What a rewriting has done, and under which file. */
+export interface EncryptionState extends Rewritten { readonly file: string; readonly at: string }
+
+/** Throws ConfigError for a file that cannot be used. */
+export async function openEncryption(options: Options): Promise<Encryption> {
+  const { beneath, given, own, reload, clock, log } = options;
+  if (given !== undefined && options.on) throw new ConfigError("--secrets-encryption and encryption-provider-config cannot be given together: the file says what is encrypted");
+  if (options.on) await ensureOwnFile(options);
+  const path = given ?? ((await readIfExists(own)) === undefined ? undefined : own);
+  let text = path === undefined ? undefined : await readIfExists(path);
+  let rules = path === undefined ? [] : await readRules(path, options);
+  const store = encryptedStore(beneath, () => rules);
+  const close = (): void => closeRules(rules);
+  if (path === undefined) return { store, parts: [], close };
+  log.info("values are encrypted at rest", { file: path, resources: rules.flatMap(({ resources }) => resources) });
+
+  async function rewrite(signal: AbortSignal): Promise<void> {
+    const done = await rewriteStale({ beneath, store, rules: () => rules, signal });
+    if (signal.aborted) return;
+    if (done.rewritten > 0) log.info("values were encrypted anew", { count: done.rewritten });
+    if (path === own) await writeDurably(stateFile(own), JSON.stringify({ ...done, file: fileHash(text ?? ""), at: new Date(clock.nowMs()).toISOString() } satisfies EncryptionState));
+  }
+
+  async function look(signal: AbortSignal): Promise<void> {
+    const now = await readIfExists(path!);
+    if (now === undefined || now === text) return;
+    const next = await readRules(path!, options);
+    const before = rules;
+    text = now;
+    rules = next;
+    clock.after(OLD_RULES_MS, () => closeRules(before));
+    log.info("the encryption configuration was read again", { file: path });
+    await rewrite(signal);
+  }
+
+  const part: Runnable = {
+    name: "encryption at rest",
+    async run(signal, ready) {
+      ready();
+      await rewrite(signal).catch((error: unknown) => log.error("values could not be encrypted anew", { error }));
+      if (!reload && path !== own) return void (await aborted(signal));
+      for await (const _ of clock.every(LOOK_EVERY_MS, signal)) await look(signal).catch((error: unknown) => log.error("the encryption configuration cannot be used; the one before still holds", { file: path, error }));
+    },
+  };
+  const providers = (): Provider[] => rules.flatMap((rule) => [...rule.providers]);
+  const trouble = (): string | undefined => providers().flatMap((provider) => provider.trouble?.() ?? [])[0];
+  return { store, parts: [part], close, ...(providers().some((provider) => provider.trouble) ? { trouble } : {}) };
+}
+
+async function readRules(path: string, { clock, log }: Options): Promise<readonly EncryptionRule[]> {
+  const settings = fromFile("encryption-provider-config", path, (text) => encryptionSettings(parseYaml(text)));
+  try {
+    return await encryptionRules(settings, { clock, onTrouble: (name, reason) => (reason === undefined ? log.info("the key service is well", { name }) : log.error("the key service cannot be used", { name, reason })) });
+  } catch (cause) {
+    throw new ConfigError(`encryption-provider-config ${path}: ${(cause as Error).message}`, { cause });
+  }
+}
+
+async function ensureOwnFile({ own, isShared, random }: Options): Promise<void> {
+  if (isShared) throw new ConfigError("--secrets-encryption makes a key for one server: with --datastore-endpoint give all servers the same file, --kube-apiserver-arg encryption-provider-config=FILE");
+  if ((await readIfExists(own)) !== undefined) return;
+  await writeDurably(own, stringify(ownConfiguration([newKey("key1", random)], { enabled: true })));
+}
+
+export interface OwnKey { readonly name: string; readonly secret: string }
+
+export function newKey(name: string, random: Random): OwnKey { return { name, secret: Buffer.from(random.bytes(KEY_BYTES)).toString("base64") }; }
+
+/** Our own file: Secrets under the first key; those that are not sealed yet, or under another key, can be read. */
+export function ownConfiguration(keys: readonly OwnKey[], { enabled }: { readonly enabled: boolean }): object {
+  const [box, plain] = [{ secretbox: { keys } }, { identity: {} }];
+  return { apiVersion: "apiserver.config.k8s.io/v1", kind: "EncryptionConfiguration", resources: [{ resources: ["secrets"], providers: enabled ? [box, plain] : [plain, box] }] };
+}
+
+export function stateFile(own: string): string { return own.replace(/\.yaml$/, "-state.json"); }
+
+export function fileHash(text: string): string { return createHash("sha256").update(text).digest("hex").slice(0, 16); }

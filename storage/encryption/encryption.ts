@@ -1,0 +1,150 @@
+/**
+ * Encryption at rest: a store whose values are sealed before they reach the store beneath it, and opened when they are read.
+ *
+ *   registry ─▶ encryptedStore ─▶ LevelDB | etcd
+ *
+ *   const rules = encryptionRules(configuration, …)          // configuration.ts: an EncryptionConfiguration
+ *   const store = encryptedStore(beneath, () => rules)
+ *
+ * The first provider of a resource seals; all of them are tried to open, by their prefix. A sealed value is the object {"$encrypted":
+ * "k8s:enc:aescbc:v1:key1:<base64>"}: what follows the last colon are the bytes upstream would write into etcd. Values that are not
+ * sealed are read as they are, where "identity" is among the providers, or nothing is configured.
+ *
+ * Backup, restore and check work on the store beneath: a backup is as sealed as the store, and of no use without the keys.
+ *
+ *   ciphers.ts  AES-CBC, AES-GCM, secretbox      kms.ts  a key service over gRPC      rewrite.ts  seals anew what another key has sealed
+ *
+ * Source: kubernetes v1.36 apiserver/pkg/storage/value/transformer.go, apiserver/pkg/server/options/encryptionconfig
+ */
+import { parseValueText, valueText } from "../json-text.ts";
+import { type Listing, type Row, type Store, StoreError, type StoreEvent, type Value } from "../store.ts";
+import type { Provider } from "./provider.ts";
+
+/** What holds for which resources. The first that fits counts. */
+export interface EncryptionRule {
+  /** "secrets", "deployments.apps", "*.apps", "*." (all of the core group), "*.*" */
+  readonly resources: readonly string[];
+  readonly providers: readonly Provider[];
+}
+
+const MEMBER = "$encrypted";
+
+/** Sealed values that this process has sealed or opened, to what is in them: one copy of the world, not two. */
+const plaintexts = new WeakMap<Value, Value>();
+
+/** What is in a sealed value, as far as this process knows; a value that is not sealed. */
+export function plaintextOf(value: Value): Value | undefined { return isSealed(value) ? plaintexts.get(value) : value; }
+
+export function isSealed(value: Value): boolean { return typeof value[MEMBER] === "string"; }
+
+/** "k8s:enc:aescbc:v1:key1:" of a sealed value, "" of another one. */
+export function prefixOf(value: Value): string { return isSealed(value) ? sealedText(value).slice(0, sealedText(value).lastIndexOf(":") + 1) : ""; }
+
+function sealedText(value: Value): string { return value[MEMBER] as string; }
+
+/** The providers for a key such as /registry/core/secrets/default/x; empty: no rule. */
+export function providersOf(rules: readonly EncryptionRule[], key: string): readonly Provider[] {
+  const [, root, groupName, plural = ""] = key.split("/", 4);
+  if (root !== "registry" || groupName === undefined) return [];
+  const group = groupName === "core" ? "" : groupName;
+  const names = new Set([group === "" ? plural : `${plural}.${group}`, `*.${group}`, "*.*"]);
+  return rules.find(({ resources }) => resources.some((resource) => names.has(resource)))?.providers ?? [];
+}
+
+/** Whether the key's value should be written again: sealed by another than the first provider, or not at all. */
+export function isStale(rules: readonly EncryptionRule[], { key, value }: Row): boolean {
+  const [first] = providersOf(rules, key);
+  if (!first) return isSealed(value);
+  return prefixOf(value) !== first.prefix || (first.isStale?.(bytesOf(value, first)) ?? false);
+}
+
+function bytesOf(value: Value, { prefix }: Provider): Buffer { return Buffer.from(sealedText(value).slice(prefix.length), "base64"); }
+
+/** `rules` is asked each time: they can change while the store is open. */
+export function encryptedStore(beneath: Store, rules: () => readonly EncryptionRule[]): Store {
+  async function seal(key: string, value: Value): Promise<Value> {
+    const [first] = providersOf(rules(), key);
+    if (!first || first.prefix === "") return value;
+    let bytes: Buffer;
+    try {
+      bytes = await first.seal(Buffer.from(valueText(value)), Buffer.from(key));
+    } catch (cause) {
+      throw new StoreError("unavailable", { key, reason: `failed to encrypt: ${(cause as Error).message}` }, { cause });
+    }
+    const sealed: Value = Object.freeze({ [MEMBER]: `${first.prefix}${bytes.toString("base64")}` });
+    plaintexts.set(sealed, value);
+    return sealed;
+  }
+
+  async function open(row: Row): Promise<Row> {
+    const { key, value, revision } = row;
+    if (!isSealed(value)) return row;
+    const known = plaintexts.get(value);
+    if (known) return { key, value: known, revision };
+    const opened = await openValue(key, value);
+    plaintexts.set(value, opened);
+    return { key, value: opened, revision };
+  }
+
+  async function openValue(key: string, value: Value): Promise<Value> {
+    const problems: string[] = [];
+    const text = sealedText(value);
+    for (const provider of providersOf(rules(), key)) {
+      if (provider.prefix === "" || !text.startsWith(provider.prefix)) continue;
+      try {
+        return parseValueText((await provider.open(bytesOf(value, provider), Buffer.from(key))).toString()) as Value;
+      } catch (error) {
+        problems.push((error as Error).message); // another provider may have the same prefix, and another key
+      }
+    }
+    throw new StoreError("corrupt", {
+      key, path: key, reason: problems.length > 0 ? `the value cannot be decrypted: ${[...new Set(problems)].join("; ")}` : `the value is encrypted (${prefixOf(value)}…), and no provider is configured that could read it`,
+      remedy: "start the server with the encryption configuration, and the keys, this was written with",
+    });
+  }
+
+  /** Most rows are not sealed, and most previous values nobody looks at: those are left alone. */
+  async function openEvent(event: StoreEvent): Promise<StoreEvent> {
+    const row = await open(event.row);
+    const previous = event.previous && (row !== event.row || providersOf(rules(), row.key).length > 0) ? await open(event.previous) : event.previous;
+    return row === event.row && previous === event.previous ? event : { type: event.type, row, ...(previous ? { previous } : {}) };
+  }
+
+  async function withOpenConflict<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } catch (error) {
+      if (!(error instanceof StoreError) || !error.current) throw error;
+      const current = await open(error.current);
+      throw current === error.current ? error : new StoreError(error.code, { ...error.fields, current }, { cause: error });
+    }
+  }
+
+  const { claim } = beneath;
+  return {
+    get revision() { return beneath.revision; },
+    newestRevision: (signal) => beneath.newestRevision(signal),
+    async get(key) {
+      const row = await beneath.get(key);
+      return row && open(row);
+    },
+    async list(options): Promise<Listing> {
+      const listing = await beneath.list(options);
+      return listing.rows.some(({ value }) => isSealed(value)) ? { ...listing, rows: await Promise.all(listing.rows.map(open)) } : listing;
+    },
+    put: async (key, value, expected) => await withOpenConflict(beneath.put(key, await seal(key, value), expected)),
+    delete: (key, expected) => withOpenConflict(beneath.delete(key, expected)),
+    async *watch(options, signal) {
+      for await (const { events, revision } of beneath.watch(options, signal)) {
+        const opened: StoreEvent[] = [];
+        for (const event of events) opened.push(isPlain(event) ? event : await openEvent(event));
+        yield { events: opened, revision };
+      }
+    },
+    compact: (revision) => beneath.compact(revision),
+    ...(claim ? { claim: (name: string, options: { readonly ttlSeconds: number }) => claim.call(beneath, name, options) } : {}),
+    close: () => beneath.close(),
+  };
+
+  function isPlain({ row }: StoreEvent): boolean { return !isSealed(row.value) && providersOf(rules(), row.key).length === 0; }
+}

@@ -1,0 +1,185 @@
+/**
+ * A key service on this machine (KMS v2): it keeps the key of keys, and we never see it.
+ *
+ *   seed (random, made here) ─▶ Encrypt ─▶ kept beside each value, sealed by the service; each value has a key of its own, derived from the seed
+ *
+ * So the service is asked when the server starts, once a minute how it is, and when its key changes; and once for each seed that is read.
+ * The bytes are an EncryptedObject in protobuf, as upstream writes it.
+ *
+ * API:    https://github.com/kubernetes/kms/blob/master/apis/v2/api.proto
+ * Source: kubernetes v1.36 apiserver/pkg/storage/value/encrypt/{envelope/kmsv2,aes/aes_extended_nonce.go}, apiserver/pkg/server/options/encryptionconfig/config.go
+ */
+import { createHash, createHmac, randomBytes, randomUUID } from "node:crypto";
+import { Client, credentials, type ServiceError } from "@grpc/grpc-js";
+import type { StoreClock } from "../engine.ts";
+import { bytes, type Decoded, int, many, type Message, message, string } from "../etcd/wire.ts";
+import { gcmOpen, gcmSeal, tooShort } from "./ciphers.ts";
+import type { Provider } from "./provider.ts";
+
+const annotation = message({ key: string(1), value: bytes(2) });
+const encryptedObject = message({ encryptedData: bytes(1), keyID: string(2), encryptedDEKSource: bytes(3), annotations: many(4, annotation), encryptedDEKSourceType: int(5) });
+const statusRequest = message({});
+const statusResponse = message({ version: string(1), healthz: string(2), keyID: string(3) });
+const decryptRequest = message({ ciphertext: bytes(1), uid: string(2), keyID: string(3), annotations: many(4, annotation) });
+const decryptResponse = message({ plaintext: bytes(1) });
+const encryptRequest = message({ plaintext: bytes(1), uid: string(2) });
+const encryptResponse = message({ ciphertext: bytes(1), keyID: string(2), annotations: many(3, annotation) });
+
+const AES_GCM_KEY = 0;
+const HKDF_SEED = 1;
+const SEED_BYTES = 32;
+const INFO_BYTES = 32;
+const ID_BYTES_MAX = 1024;
+const SOURCE_BYTES_MAX = 1024;
+const ANNOTATION_BYTES_MAX = 32 * 1024;
+const VERSIONS = ["v2", "v2beta1"];
+const STATUS_EVERY_MS = 60_000;
+const STATUS_AGAIN_MS = 10_000;
+/** A seed is used this long after the service was last well. */
+const VALID_MS = 180_000;
+/** Seeds remembered: one for each time the service's key changed or a server started. */
+const SEEDS_MAX = 1_000;
+
+interface Seed { readonly source: Buffer; readonly keyID: string; readonly annotations: readonly Decoded<typeof annotation>[]; readonly secret: Buffer }
+
+export interface KmsOptions {
+  readonly name: string;
+  /** unix:///path */
+  readonly endpoint: string;
+  readonly timeoutMs: number;
+  readonly clock: StoreClock;
+  /** Told once for each time it gets worse, and when it is well again (undefined). */
+  readonly onTrouble?: (name: string, reason: string | undefined) => void;
+}
+
+/** Asks how the service is before it returns: a server whose values cannot be read should say so at once. Throws when the service cannot be used. */
+export async function kmsProvider(options: KmsOptions): Promise<Provider> {
+  const service = new KmsProvider(options);
+  const problem = await service.check();
+  if (problem === undefined) return service;
+  service.close();
+  throw new Error(`kms provider ${options.name} at ${options.endpoint}: ${problem}`);
+}
+
+class KmsProvider implements Provider {
+  readonly prefix: string;
+  readonly #options: KmsOptions;
+  readonly #client: Client;
+  readonly #opened = new Map<string, Buffer>(); // source and its circumstances, hashed, to the seed; oldest use first
+  #seed: Seed | undefined;
+  #validUntilMs = 0;
+  #trouble: string | undefined;
+  #next: { cancel(): void } | undefined;
+  #closed = false;
+
+  constructor(options: KmsOptions) {
+    this.#options = options;
+    this.prefix = `k8s:enc:kms:v2:${options.name}:`;
+    this.#client = new Client(options.endpoint.replace(/^unix:\/\//, "unix:"), credentials.createInsecure(), { "grpc.service_config_disable_resolution": 1, "grpc.enable_http_proxy": 0, "grpc.initial_reconnect_backoff_ms": 100, "grpc.max_reconnect_backoff_ms": 5_000 });
+  }
+
+  trouble(): string | undefined { return this.#trouble; }
+
+  close(): void {
+    this.#closed = true;
+    this.#next?.cancel();
+    this.#client.close();
+  }
+
+  /** How the service is; a new seed if its key has changed. Comes back by itself. */
+  async check(): Promise<string | undefined> {
+    const problem = await this.#ask().then(() => undefined, (error: unknown) => (error as Error).message);
+    if (problem !== this.#trouble) this.#options.onTrouble?.(this.#options.name, problem);
+    this.#trouble = problem;
+    if (!this.#closed) this.#next = this.#options.clock.after(problem === undefined ? STATUS_EVERY_MS : STATUS_AGAIN_MS, () => void this.check());
+    return problem;
+  }
+
+  async #ask(): Promise<void> {
+    const askedMs = this.#options.clock.uptimeMs();
+    const { version, healthz, keyID } = await this.#call("Status", statusRequest, {}, statusResponse);
+    if (!VERSIONS.includes(version)) throw new Error(`expected KMSv2 API version v2, got ${version}`);
+    if (healthz !== "ok") throw new Error(`unexpected status ${JSON.stringify(healthz)}`);
+    checkId(keyID);
+    if (this.#seed?.keyID !== keyID) await this.#newSeed();
+    this.#validUntilMs = askedMs + VALID_MS;
+  }
+
+  async #newSeed(): Promise<void> {
+    const secret = randomBytes(SEED_BYTES);
+    const { ciphertext: source, keyID, annotations } = await this.#call("Encrypt", encryptRequest, { plaintext: secret, uid: randomUUID() }, encryptResponse);
+    const seed: Seed = { source, keyID, annotations, secret };
+    check({ encryptedData: Buffer.of(0), keyID, encryptedDEKSource: source, annotations: [...annotations], encryptedDEKSourceType: HKDF_SEED });
+    this.#seed = seed;
+    this.#remember(cacheKey(HKDF_SEED, seed), secret);
+  }
+
+  seal(plain: Buffer, context: Buffer): Buffer {
+    const seed = this.#seed;
+    if (!seed || this.#options.clock.uptimeMs() > this.#validUntilMs) throw new Error(`kms provider ${this.#options.name} has not been well for too long: ${this.#trouble ?? "unknown"}`);
+    const info = randomBytes(INFO_BYTES);
+    const encryptedData = Buffer.concat([info, gcmSeal(keyFrom(seed.secret, info), plain, context)]);
+    return encryptedObject.encode({ encryptedData, keyID: seed.keyID, encryptedDEKSource: seed.source, annotations: seed.annotations, encryptedDEKSourceType: HKDF_SEED });
+  }
+
+  async open(sealed: Buffer, context: Buffer): Promise<Buffer> {
+    const object = encryptedObject.decode(sealed);
+    check(object);
+    const { encryptedData, encryptedDEKSource: source, keyID, annotations, encryptedDEKSourceType: type } = object;
+    const known = cacheKey(type, { source, keyID, annotations });
+    let secret = this.#opened.get(known);
+    if (!secret) {
+      secret = Buffer.from((await this.#call("Decrypt", decryptRequest, { ciphertext: source, uid: randomUUID(), keyID, annotations }, decryptResponse)).plaintext);
+      this.#remember(known, secret);
+    }
+    if (type === AES_GCM_KEY) return gcmOpen(secret, encryptedData, context);
+    if (encryptedData.length < INFO_BYTES) throw tooShort();
+    return gcmOpen(keyFrom(secret, encryptedData.subarray(0, INFO_BYTES)), encryptedData.subarray(INFO_BYTES), context);
+  }
+
+  isStale(sealed: Buffer): boolean {
+    const { keyID, encryptedDEKSourceType } = encryptedObject.decode(sealed);
+    return this.#seed !== undefined && (keyID !== this.#seed.keyID || encryptedDEKSourceType !== HKDF_SEED);
+  }
+
+  #remember(known: string, secret: Buffer): void {
+    this.#opened.set(known, secret);
+    if (this.#opened.size > SEEDS_MAX) this.#opened.delete(this.#opened.keys().next().value!);
+  }
+
+  #call<Request, Read>(method: string, request: Message<unknown, Request>, value: Request, response: Message<Read, never>): Promise<Read> {
+    return new Promise((resolve, reject) => {
+      const alarm = this.#options.clock.after(this.#options.timeoutMs, () => call.cancel());
+      const call = this.#client.makeUnaryRequest<Request, Read>(`/v2.KeyManagementService/${method}`, request.encode, response.decode, value, (error: ServiceError | null, answer?: Read) => {
+        alarm.cancel();
+        if (error) reject(new Error(error.details || error.message, { cause: error }));
+        else resolve(answer!);
+      });
+    });
+  }
+}
+
+/** HKDF's second half, for a key as long as the hash. */
+function keyFrom(seed: Buffer, info: Buffer): Buffer { return createHmac("sha256", seed).update(info).update(Buffer.of(1)).digest(); }
+
+function cacheKey(type: number, { source, keyID, annotations }: Omit<Seed, "secret">): string {
+  const hash = createHash("sha256").update(`${type}\0${keyID}\0${source.length}\0`).update(source);
+  for (const { key, value } of [...annotations].sort((a, b) => (a.key < b.key ? -1 : 1))) hash.update(`${key}\0${value.length}\0`).update(value);
+  return hash.digest("base64");
+}
+
+function checkId(keyID: string): void {
+  if (keyID === "") throw new Error("failed to validate key id: keyID is empty");
+  if (Buffer.byteLength(keyID) > ID_BYTES_MAX) throw new Error(`failed to validate key id: keyID is ${Buffer.byteLength(keyID)} bytes, which exceeds the max size of ${ID_BYTES_MAX}`);
+}
+
+/** Throws for what no service may answer, and no value may look like. */
+function check({ encryptedData, keyID, encryptedDEKSource: source, annotations, encryptedDEKSourceType: type }: Decoded<typeof encryptedObject>): void {
+  if (type !== AES_GCM_KEY && type !== HKDF_SEED) throw new Error(`unknown encryptedDEKSourceType: ${type}`);
+  if (encryptedData.length === 0) throw new Error("encrypted data is empty");
+  if (source.length === 0) throw new Error("failed to validate encrypted DEK source: encrypted DEK source is empty");
+  if (source.length > SOURCE_BYTES_MAX) throw new Error(`failed to validate encrypted DEK source: encrypted DEK source is ${source.length} bytes, which exceeds the max size of ${SOURCE_BYTES_MAX}`);
+  checkId(keyID);
+  const size = annotations.reduce((sum, { key, value }) => sum + Buffer.byteLength(key) + value.length, 0);
+  if (size > ANNOTATION_BYTES_MAX) throw new Error(`failed to validate annotations: total size of annotations is ${size}, which exceeds the max size of ${ANNOTATION_BYTES_MAX}`);
+}

@@ -1,0 +1,46 @@
+/** Seals anew what is not sealed as it should be: after encryption was turned on or off, and after a key was replaced. */
+import { type Store, StoreError } from "../store.ts";
+import { type EncryptionRule, isStale, prefixOf, providersOf } from "./encryption.ts";
+
+/** Rows looked at before others get a turn. */
+const PAGE = 500;
+
+export interface Rewritten {
+  readonly rewritten: number;
+  /** How many rows each prefix has sealed now, "" those that are not sealed. Of resources with a rule, and of what was stale. */
+  readonly rows: Readonly<Record<string, number>>;
+}
+
+/**
+ * One pass over everything. A row somebody else writes meanwhile is left to them: it is sealed as it should be then. `beneath` is the store under
+ * `store`. Ends early when `signal` aborts.
+ */
+export async function rewriteStale({ beneath, store, rules, signal }: { readonly beneath: Store; readonly store: Store; readonly rules: () => readonly EncryptionRule[]; readonly signal: AbortSignal }): Promise<Rewritten> {
+  let rewritten = 0;
+  const rows: Record<string, number> = {};
+  for (let after: string | undefined; !signal.aborted; ) {
+    const page = await beneath.list({ prefix: "/registry/", limit: PAGE, ...(after === undefined ? {} : { after }) });
+    for (const row of page.rows) {
+      if (signal.aborted) break;
+      if (isStale(rules(), row)) {
+        const opened = await store.get(row.key);
+        if (opened && (await writeAgain(store, opened))) rewritten++;
+      } else if (providersOf(rules(), row.key).length === 0) continue;
+      const now = await beneath.get(row.key);
+      if (now) rows[prefixOf(now.value)] = (rows[prefixOf(now.value)] ?? 0) + 1;
+    }
+    after = page.rows.at(-1)?.key;
+    if (!page.more || after === undefined) break;
+  }
+  return { rewritten, rows };
+}
+
+async function writeAgain(store: Store, { key, value, revision }: { readonly key: string; readonly value: Parameters<Store["put"]>[1]; readonly revision: number }): Promise<boolean> {
+  try {
+    await store.put(key, value, revision);
+    return true;
+  } catch (error) {
+    if (error instanceof StoreError && error.code === "conflict") return false;
+    throw error;
+  }
+}
