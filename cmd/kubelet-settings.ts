@@ -20,6 +20,8 @@ type Writable = { -readonly [K in keyof KubeletSettings]: KubeletSettings[K] };
 
 const ARGUMENTS: Readonly<Record<string, (settings: Writable, value: string) => void>> = {
   "max-pods": (settings, value) => void (settings.maxPods = wholeNumber("max-pods", value)),
+  "healthz-port": (settings, value) => void (settings.healthzPort = wholeNumber("healthz-port", value)),
+  "healthz-bind-address": (settings, value) => void (settings.healthzAddress = value),
   "root-dir": (settings, value) => void (settings.dataDir = value),
   "pod-logs-dir": (settings, value) => void (settings.podLogsDir = value),
   "resolv-conf": (settings, value) => void (settings.resolvConf = value),

@@ -18,6 +18,9 @@ import { ConfigError } from "./config/config.ts";
 import type { NodePlatform, PlatformOptions } from "./node-platform.ts";
 import { unpackInChild } from "./unpack.ts";
 
+/** kube-proxy's. */
+const PROXY_HEALTH_PORT = 10_256;
+
 export function linuxPlatform(options: PlatformOptions): NodePlatform {
   const { settings, paths, node, informers, mounts, machine, isPodHere, clock, metrics, log } = options;
   const external = settings.containerRuntimeEndpoint?.replace(/^unix:\/\//, "");
@@ -37,7 +40,7 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
   });
   const proxy = serviceProxy({
     informers, nodeName: node.name, nodeIps: node.ips, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","),
-    nft, conntrack: conntrackProgram({ path: join(binDir, "conntrack") }), clock, metrics, log: log.with({ part: "proxy" }),
+    nft, conntrack: conntrackProgram({ path: join(binDir, "conntrack") }), healthz: { address: node.ips[0]?.includes(":") ? "::" : "0.0.0.0", port: PROXY_HEALTH_PORT }, clock, metrics, log: log.with({ part: "proxy" }),
   });
   return { cri, runtime, network, proxy };
 }

@@ -31,6 +31,7 @@ import { fallbackCertificate } from "../node/ingress/fallback-certificate.ts";
 import { nodeIngress } from "../node/ingress/ingress.ts";
 import { kubeletConfiguration } from "../node/kubelet/server/configz.ts";
 import { podDirectory } from "../node/kubelet/volumes/pod-directories.ts";
+import { healthzServer } from "../node/kubelet/server/healthz.ts";
 import { kubeletServer } from "../node/kubelet/server/server.ts";
 import { kubelet } from "../node/kubelet/kubelet.ts";
 import { localPathDirectories } from "../node/kubelet/volumes/local-path.ts";
@@ -112,7 +113,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
     parts: [
       informers, events, ...early.map(([, ready]) => ready),
       ...(enabled("network") ? [network] : []), ...(enabled("proxy") ? [proxy] : []), ...(enabled("dns") ? [dns] : []), ...(enabled("ingress") && process.platform !== "win32" ? [ingress] : []),
-      agent, agentServer, // after the network, which forgets the addresses of before a reboot
+      agent, agentServer, healthzServer({ address: agentSettings.healthzAddress, port: agentSettings.healthzPort, clock, log: log.with({ part: "kubelet server" }) }), // after the network, which forgets the addresses of before a reboot
     ],
   };
 }

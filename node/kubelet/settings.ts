@@ -25,6 +25,9 @@ export interface KubeletSettings {
   readonly version: string;
   /** The port of the kubelet's server, for the node's status. */
   readonly port: number;
+  /** Where anyone may ask whether the kubelet runs; port 0: nowhere. */
+  readonly healthzAddress: string;
+  readonly healthzPort: number;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
   readonly taints: readonly Taint[];
@@ -48,7 +51,7 @@ export interface KubeletSettings {
 
 export const KUBELET_DEFAULTS: Omit<KubeletSettings, "nodeName" | "nodeIps" | "hostname" | "version"> = {
   dataDir: "/var/lib/kubelet", wellKnownDir: "", podLogsDir: "/var/log/pods", containerLogsDir: "/var/log/containers", clusterDns: [], clusterDomain: "cluster.local",
-  resolvConf: "/etc/resolv.conf", maxPods: 110, cgroupRoot: "/", port: 10250, labels: {}, annotations: {}, taints: [], unschedulable: false, providerId: undefined, reserved: {},
+  resolvConf: "/etc/resolv.conf", maxPods: 110, cgroupRoot: "/", port: 10250, healthzAddress: "127.0.0.1", healthzPort: 10248, labels: {}, annotations: {}, taints: [], unschedulable: false, providerId: undefined, reserved: {},
   seccompDir: "/var/lib/kubelet/seccomp", seccompDefault: false, allowedUnsafeSysctls: [], serializeImagePulls: true, containerLogMaxBytes: 10 * 1024 * 1024, containerLogMaxFiles: 5,
   staticPodDir: "",
 };

@@ -7,6 +7,8 @@ export function kubeletConfiguration(settings: KubeletSettings): Readonly<Record
     ...(settings.staticPodDir === "" ? {} : { staticPodPath: settings.staticPodDir }),
     authentication: { x509: {}, webhook: { enabled: true, cacheTTL: "2m0s" }, anonymous: { enabled: false } },
     authorization: { mode: "Webhook", webhook: { cacheAuthorizedTTL: "5m0s", cacheUnauthorizedTTL: "30s" } },
+    healthzPort: settings.healthzPort,
+    healthzBindAddress: settings.healthzAddress,
     clusterDomain: settings.clusterDomain,
     clusterDNS: settings.clusterDns,
     cgroupRoot: settings.cgroupRoot,

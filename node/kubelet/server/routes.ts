@@ -5,6 +5,7 @@ import type { KubeletApi } from "../kubelet-api.ts";
 import { BadName, type LocalPathDirectories } from "../volumes/local-path.ts";
 import { type Answer, AnswerError, json, text } from "./answer.ts";
 import { containerLogs } from "./container-logs.ts";
+import { healthz } from "./healthz.ts";
 import { cadvisorMetrics, METRICS_TYPE, resourceMetrics } from "./pod-metrics.ts";
 import { systemLogs } from "./system-logs.ts";
 
@@ -28,7 +29,7 @@ export async function route(asked: Routed): Promise<Answer> {
   const [root, ...rest] = parts;
   const isGet = method === "GET" || method === "HEAD";
   switch (root) {
-    case "healthz": return healthz(api, rest, query.has("verbose"));
+    case "healthz": return healthz([{ name: "ping", problem: undefined }, { name: "log", problem: undefined }, { name: "syncloop", problem: api.unhealthyReason() }], rest, query.has("verbose"));
     case "exec":
     case "attach":
     case "portForward":
@@ -74,19 +75,6 @@ async function localPath({ localPath: directories, method }: Routed, [name = "",
 
 function podList(items: readonly unknown[]): unknown {
   return { kind: "PodList", apiVersion: "v1", metadata: {}, items };
-}
-
-/** Source: apiserver/pkg/server/healthz */
-function healthz(api: KubeletApi, rest: readonly string[], verbose: boolean): Answer {
-  const checks: readonly (readonly [name: string, problem: string | undefined])[] = [["ping", undefined], ["log", undefined], ["syncloop", api.unhealthyReason()]];
-  if (rest.length > 0) {
-    const found = checks.find(([name]) => name === rest[0]);
-    if (!found) return text(404, "404 page not found\n");
-    return found[1] === undefined ? text(200, "ok") : text(500, `internal server error: ${found[1]}\n`);
-  }
-  const lines = checks.map(([name, problem]) => (problem === undefined ? `[+]${name} ok\n` : `[-]${name} failed: reason withheld\n`)).join("");
-  if (checks.some(([, problem]) => problem !== undefined)) return text(500, `${lines}healthz check failed\n`);
-  return text(200, verbose ? `${lines}healthz check passed\n` : "ok");
 }
 
 /** POST /run/{namespace}/{pod}[/{uid}]/{container}?cmd=…: output of both streams, as upstream joins them. */

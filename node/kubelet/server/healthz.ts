@@ -1,0 +1,69 @@
+/**
+ * /healthz of the kubelet: on its own port, to those who may ask (with the sync loop's health), and to everybody on this machine at 127.0.0.1:10248 (that it runs at all).
+ *
+ * Source: kubernetes v1.36 staging/src/k8s.io/apiserver/pkg/server/healthz/healthz.go, cmd/kubelet/app/server.go
+ */
+import { createServer } from "node:http";
+import { aborted } from "../../../core/lifecycle/aborted.ts";
+import type { Clock } from "../../../core/lifecycle/clock.ts";
+import type { Runnable } from "../../../core/lifecycle/run-all.ts";
+import type { Log } from "../../../core/observe/log.ts";
+import { type Answer, text } from "./answer.ts";
+
+/** `problem`: undefined when all is well. */
+export interface HealthCheck {
+  readonly name: string;
+  readonly problem: string | undefined;
+}
+
+const PING: HealthCheck = { name: "ping", problem: undefined };
+/** Upstream's, between two attempts to listen. */
+const RETRY_MS = 5_000;
+
+/** The answer to /healthz/<rest>. */
+export function healthz(checks: readonly HealthCheck[], rest: readonly string[], verbose: boolean): Answer {
+  if (rest.length > 0) {
+    const found = checks.find(({ name }) => name === rest[0]);
+    if (!found) return text(404, "404 page not found\n");
+    return found.problem === undefined ? text(200, "ok") : text(500, `internal server error: ${found.problem}\n`);
+  }
+  const lines = checks.map(({ name, problem }) => (problem === undefined ? `[+]${name} ok\n` : `[-]${name} failed: reason withheld\n`)).join("");
+  if (checks.some(({ problem }) => problem !== undefined)) return text(500, `${lines}healthz check failed\n`);
+  return text(200, verbose ? `${lines}healthz check passed\n` : "ok");
+}
+
+/** Serves it without encryption or questions. A port that somebody else has is asked for again and again: nothing of the node depends on it. Port 0: nowhere. */
+export function healthzServer({ address, port, clock, log }: { readonly address: string; readonly port: number; readonly clock: Clock; readonly log: Log }): Runnable {
+  return {
+    name: "kubelet healthz",
+    async run(signal, ready) {
+      ready();
+      if (port === 0) return await aborted(signal);
+      for (let told = false; !signal.aborted; told = true) {
+        const problem = await serve(address, port, signal);
+        if (signal.aborted) return;
+        if (!told) log.warn("the kubelet's healthz is not served", { address, port, error: problem });
+        await clock.sleep(RETRY_MS, signal);
+      }
+    },
+  };
+}
+
+/** Until `signal` aborts, or with what is wrong. */
+async function serve(address: string, port: number, signal: AbortSignal): Promise<Error | undefined> {
+  const server = createServer((request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? "/", "http://kubelet");
+    const [root, ...rest] = pathname.split("/").filter((part) => part !== "");
+    const { status, contentType, body } = root === "healthz" ? healthz([PING], rest, searchParams.has("verbose")) : text(404, "404 page not found\n");
+    response.writeHead(status, { "Content-Type": contentType, "X-Content-Type-Options": "nosniff" }).end(body as string);
+  });
+  const failed = Promise.withResolvers<Error>();
+  server.on("error", failed.resolve);
+  server.listen(port, address);
+  try {
+    return await Promise.race([failed.promise, aborted(signal).then(() => undefined)]);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+}
