@@ -1,4 +1,4 @@
-/** A Linux node: the bundled containerd, a bridge and an overlay by netlink, services by nftables. */
+/** A Linux node: the bundled containerd, a bridge and an overlay by netlink, services and network policies by nftables. */
 import { join } from "node:path";
 import { criClient } from "../node/cri/client.ts";
 import { hostGatewayOverlay } from "../node/network/host-gw.ts";
@@ -9,6 +9,8 @@ import { vxlanOverlay } from "../node/network/vxlan.ts";
 import { withoutOverlay } from "../node/network/without-overlay.ts";
 import { nftProgram } from "../node/os/exec-nft.ts";
 import { openNetlink } from "../node/os/netlink.ts";
+import { admitting } from "../node/policy/admitting.ts";
+import { networkPolicies } from "../node/policy/policy.ts";
 import { conntrackProgram } from "../node/proxy/conntrack.ts";
 import { serviceProxy } from "../node/proxy/proxy.ts";
 import { runtimePaths } from "../node/runtime/paths.ts";
@@ -42,7 +44,9 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
     informers, nodeName: node.name, nodeIps: node.ips, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","),
     nft, conntrack: conntrackProgram({ path: join(binDir, "conntrack") }), healthz: { address: node.ips[0]?.includes(":") ? "::" : "0.0.0.0", port: PROXY_HEALTH_PORT }, clock, metrics, log: log.with({ part: "proxy" }),
   });
-  return { cri, runtime, network, proxy };
+  if (settings.disable.includes("network-policy") || settings.disable.includes("network")) return { cri, runtime, network, proxy, policies: [] };
+  const policies = networkPolicies({ informers, nodeName: node.name, nft, clock, metrics, log: log.with({ part: "network policies" }) });
+  return { cri: admitting(cri, policies), runtime, network, proxy, policies: [policies] };
 }
 
 function overlayOf({ settings, node, log }: PlatformOptions, uplink: { readonly interfaceName: string | undefined; readonly mtu: number }): Overlay {

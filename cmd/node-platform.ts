@@ -33,4 +33,6 @@ export interface NodePlatform {
   readonly runtime: readonly Runnable[];
   readonly network: Runnable;
   readonly proxy: Runnable;
+  /** NetworkPolicies, unless somebody else enforces them. */
+  readonly policies: readonly Runnable[];
 }

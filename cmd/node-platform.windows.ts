@@ -19,7 +19,7 @@ export function windowsPlatform({ settings, paths, node, client, informers, cloc
   const cri = criClient({ socket: settings.containerRuntimeEndpoint ?? CONTAINERD_PIPE, nowMs: clock.nowMs });
   let opened: Hcn | undefined;
   const hcn = (): Hcn => (opened ??= openHcn()); // not before the first use: where there is no Containers feature the rest of the node still says so in its status
-  if (settings.overlay === "none") return { cri, runtime: [], network: nothing("network"), proxy: nothing("service-proxy") };
+  if (settings.overlay === "none") return { cri, runtime: [], network: nothing("network"), proxy: nothing("service-proxy"), policies: [] };
   if (settings.overlay !== "vxlan" && settings.overlay !== "host-gw") throw new ConfigError(`--overlay must be vxlan, host-gw or none, not ${JSON.stringify(settings.overlay)}`);
   const nodeIp = node.ips.find((ip) => !ip.includes(":"));
   if (nodeIp === undefined) throw new ConfigError("a Windows node needs an IPv4 address: name one with --node-ip");
@@ -28,7 +28,7 @@ export function windowsPlatform({ settings, paths, node, client, informers, cloc
     clusterDns: settings.clusterDns, clusterDomain: settings.clusterDomain, cniConfDir: CNI_CONF_DIR, stateDir: join(paths.agent, "network"), hcn, routes: systemRoutes(), exec, clock, log: log.with({ part: "network" }),
   });
   const proxy = hnsProxy({ informers, nodeName: node.name, nodeIps: node.ips, network: network.state, onNetworkChange: network.onChange, hcn, clock, log: log.with({ part: "proxy" }) });
-  return { cri, runtime: [], network, proxy };
+  return { cri, runtime: [], network, proxy, policies: [] };
 }
 
 /** Another CNI plugin sees to it, and to services. */

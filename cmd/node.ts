@@ -1,7 +1,7 @@
 /**
  * The node of this machine, in data-flow order:
  *
- *   container runtime → network, service proxy, DNS, ingress → kubelet
+ *   container runtime → network and its policies, service proxy, DNS, ingress → kubelet
  *
  * The first three are the operating system's: node-platform.linux.ts, node-platform.windows.ts.
  * It knows the cluster through a client only: the server's own process, or a server elsewhere.
@@ -84,7 +84,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
   const agentSettings = { ...kubeletSettings(settings, node, paths), annotations: options.machine === undefined ? {} : { [MACHINE_ANNOTATION]: options.machine } };
   const isPodHere = (uid: string): boolean => existsSync(podDirectory(agentSettings.dataDir, uid));
   const platformOptions = { isPodHere, settings, paths, node, client, informers, mounts, machine, clock, metrics, log };
-  const { cri, runtime, network, proxy } = process.platform === "win32" ? windowsPlatform(platformOptions) : linuxPlatform(platformOptions);
+  const { cri, runtime, network, proxy, policies } = process.platform === "win32" ? windowsPlatform(platformOptions) : linuxPlatform(platformOptions);
 
   const agent = kubelet({
     settings: agentSettings,
@@ -112,7 +112,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
     early: early.map(([begun]) => begun), informers,
     parts: [
       informers, events, ...early.map(([, ready]) => ready),
-      ...(enabled("network") ? [network] : []), ...(enabled("proxy") ? [proxy] : []), ...(enabled("dns") ? [dns] : []), ...(enabled("ingress") && process.platform !== "win32" ? [ingress] : []),
+      ...(enabled("network") ? [network] : []), ...policies, ...(enabled("proxy") ? [proxy] : []), ...(enabled("dns") ? [dns] : []), ...(enabled("ingress") && process.platform !== "win32" ? [ingress] : []),
       agent, agentServer, healthzServer({ address: agentSettings.healthzAddress, port: agentSettings.healthzPort, clock, log: log.with({ part: "kubelet server" }) }), // after the network, which forgets the addresses of before a reboot
     ],
   };

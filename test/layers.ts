@@ -31,7 +31,7 @@ export const LAYERS: Record<string, readonly string[]> = {
   "node/runtime":     [...base, "node/os", "node/cri"],
   "node/network":     [...caller, "core/net", "node/os"],
   "node/proxy":       [...caller, "core/net", "node/os"],
-  "node/policy":      [...caller, "core/net", "node/os"],
+  "node/policy":      [...caller, "core/net", "node/os", "node/cri"],
   "node/ingress":     [...caller, "core/net", "core/pki", "core/ingress"],
   "node/tunnel":      [...base, "core/net", "core/tunnel"],
   "node/kubelet":     [...caller, "core/net", "core/pki", "node/os", "node/cri"],
