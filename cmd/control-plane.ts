@@ -141,7 +141,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const issuer = apiAudiences[0]!;
 
   const args = apiServerArgs(settings.kubeApiserverArg);
-  const { store: beneath, isShared, trouble } = await openDatastore({ settings, path: paths.store, clock, log, signal });
+  const { store: beneath, isShared, trouble, onFull } = await openDatastore({ settings, path: paths.store, clock, log, signal });
   const encryption = await openEncryption({
     beneath, isShared, clock, random, log: log.with({ part: "encryption" }), on: settings.secretsEncryption, own: paths.encryption,
     given: args.text("encryption-provider-config"), reload: args.boolean("encryption-provider-config-automatic-reload", false),
@@ -280,6 +280,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
 
   const enabled = (part: string): boolean => !settings.disable.includes(part);
   const events = eventWriter({ client: loopbackClient(), clock, random, log });
+  onFull((message) => events.from({ component: "coracle", host: node.name }).event({ kind: "Node", apiVersion: "v1", name: node.name, uid: node.name }, "Warning", "DatastoreFull", message));
   const schedulerClient = clientOver(transport({ name: "system:kube-scheduler", groups: ["system:authenticated"] }, "kube-scheduler"));
   const controllerClient = clientOver(transport(LOOPBACK, "kube-controller-manager"));
   const leader: LeadingOptions = { isShared, nodeName: node.name, client: controllerClient, informers, events, clock, random, metrics, log };

@@ -15,6 +15,8 @@ export interface Datastore {
   readonly isShared: boolean;
   /** Why it cannot be used now; undefined: it can. */
   trouble(): Promise<string | undefined>;
+  /** Who is to be told when there is no room left for new objects, and what to do about it. */
+  onFull(tell: (message: string) => void): void;
 }
 
 interface Options {
@@ -37,8 +39,15 @@ export async function openDatastore({ settings, path, clock, log: parentLog, sig
   if (datastoreEndpoint === undefined) {
     for (const flag of TLS_FLAGS)
       if (settings[flag] !== undefined) throw new ConfigError(`--${flag.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`)} is of no use without --datastore-endpoint`);
-    const store = await openStore({ path, clock, volatile: isVolatile, onTrouble: (error) => log.error("the store could not write behind", { error }) });
-    return { store, isShared: false, trouble: async () => undefined };
+    const tells: ((message: string) => void)[] = [];
+    const onRoom = (full: StoreError | undefined): void => {
+      if (!full) return log.info("the store has room again", { path });
+      log.error("the store's disk is full: nothing new is stored, what is there can be read and deleted", { path, ...full.fields });
+      for (const tell of tells) tell(`The disk of the cluster's store (${path}) is full: objects can be read and deleted, but not written until there is space again`);
+    };
+    const onTrouble = (error: StoreError): void => void (error.code === "full" || log.error("the store could not write behind", { error }));
+    const store = await openStore({ path, clock, volatile: isVolatile, urgent: (key) => key.startsWith(NODES), onRoom, onTrouble });
+    return { store, isShared: false, trouble: async () => undefined, onFull: (tell) => void tells.push(tell) };
   }
   const endpoints = datastoreEndpoint.split(",").map((text) => text.trim()).filter((text) => text !== "");
   const tls = { ca: pem("--datastore-cafile", settings.datastoreCafile), cert: pem("--datastore-certfile", settings.datastoreCertfile), key: pem("--datastore-keyfile", settings.datastoreKeyfile) };
@@ -50,7 +59,7 @@ export async function openDatastore({ settings, path, clock, log: parentLog, sig
       onFailover: (facts) => log.warn("an etcd member does not answer, the next is asked", facts),
       onTrouble: (error) => log.warn("etcd does not do what it should", { error }),
     }, signal);
-    return { store, isShared: true, trouble: () => troubleOf(store, clock) };
+    return { store, isShared: true, trouble: () => troubleOf(store, clock), onFull: () => undefined };
   } catch (error) {
     if (error instanceof TypeError) throw new ConfigError(`--datastore-endpoint: ${error.message}`, { cause: error });
     if (error instanceof StoreError && error.fields["final"]) throw new ConfigError(`--datastore-endpoint ${datastoreEndpoint}: ${String(error.fields["reason"])}`, { cause: error });
@@ -76,6 +85,9 @@ function pem(flag: string, path: string | undefined): string | undefined {
   if (text === undefined) throw new ConfigError(`${flag} ${path}: no such file`);
   return text;
 }
+
+/** What a node says of its disk must get through when that disk is the store's: DiskPressure, and the taint that follows. */
+const NODES = "/registry/core/nodes/";
 
 /** Heartbeats and events may be lost by a crash; a lease that changes hands may not. */
 function isVolatile(key: string, value: Value | undefined, previous: Value | undefined): boolean {

@@ -170,6 +170,23 @@ test("where little room is left, puts are refused and deletes are not", async ()
   await store.put("/b", {}, 0);
 });
 
+test("each time room becomes short it is told once, and once when it is over; urgent rows are still overwritten while a little is left", async () => {
+  const told: string[] = [];
+  const { disk, store } = await watched({ urgent: (key) => key === "/node", onRoom: (full) => told.push(full?.code ?? "room") });
+  const node = await store.put("/node", { n: 1 }, 0);
+  disk.full = new StoreError("full", { freeBytes: 20 << 20 });
+  for (const key of ["/a", "/b"]) expect((await failure(store.put(key, {}, 0))).code).toBe("full");
+  const overwritten = await store.put("/node", { n: 2 }, node);
+  disk.full = new StoreError("full", { freeBytes: 1 << 20 });
+  expect((await failure(store.put("/node", { n: 3 }, overwritten))).code).toBe("full");
+  expect(told).toEqual(["full"]);
+  disk.full = undefined;
+  await store.put("/a", {}, 0);
+  disk.full = new StoreError("full", { freeBytes: 0 });
+  expect((await failure(store.put("/b", {}, 0))).code).toBe("full");
+  expect(told).toEqual(["full", "room", "full"]);
+});
+
 test("a write that met another one of its group is refused with it if the disk fails", async () => {
   const { disk, store } = await watched();
   disk.fault = () => ({ error: new StoreError("full"), landed: false });

@@ -38,6 +38,10 @@ export interface MvccOptions extends HistoryLimits, WriteBehindOptions {
    * Looking at both allows for a lease whose heartbeats are volatile while a change of its holder is not.
    */
   readonly volatile?: (key: string, value: Value | undefined, previous: Value | undefined) => boolean;
+  /** Which rows may also be overwritten while room is short, as long as the disk takes it: few and small ones, that tell of it. */
+  readonly urgent?: (key: string) => boolean;
+  /** Called when room becomes short, with why, and with nothing when there is enough again. */
+  readonly onRoom?: (full: StoreError | undefined) => void;
   /** Freeze the arrays in values, too, so that a reader who changes one is caught. Objects always are; see freeze-json.ts for the price. */
   readonly freezeArrays?: boolean;
   /** Called after every durable batch, for metrics. */
@@ -53,6 +57,8 @@ const GROUP_BYTES_MAX = 2 * 1024 * 1024;
 const FLUSH_ROWS_MAX = 2000;
 /** While nothing can be written behind, so many rows may wait in memory for it; then new volatile rows are refused as well. */
 const BEHIND_MAX = 20_000;
+/** Urgent rows are written until so little is left: an eighth of what is kept free for them and for deletes. */
+const URGENT_BYTES_MIN = 4 * 1024 * 1024;
 /** What a new store starts at. As in etcd: 0 is before everything, and must not be the revision of a listing. */
 const FIRST_REVISION = 1;
 
@@ -89,6 +95,7 @@ class MvccStore implements Store {
   #revision: Revision; // the newest visible one
   #head: Revision; // the newest handed out. Invariant: #revision ≤ #head
   #draining: Promise<void> | undefined;
+  #isFull = false; // as onRoom was told
   #flushDue = false;
   #closing: Promise<void> | undefined;
 
@@ -215,12 +222,13 @@ class MvccStore implements Store {
   async #commit(group: readonly WriteRequest[]): Promise<void> {
     const down = await this.#durable.ready({ rows: this.#rows, head: this.#head });
     const noRoom = down ?? this.#durable.refusal();
+    this.#noteRoom(noRoom);
     const draft = draftWrites(group, {
       rows: this.#rows,
       head: this.#head,
       isVolatile: (key, value, previous) => this.#isVolatile(key, value, previous),
-      refusal: ({ kind, durable }) => {
-        if (durable) return kind === "delete" ? down : noRoom;
+      refusal: ({ key, kind, durable }) => {
+        if (durable) return kind === "delete" || (kind === "overwrite" && this.#options.urgent?.(key) && hasSome(noRoom)) ? down : noRoom;
         return kind === "create" && this.#behind.size >= BEHIND_MAX ? noRoom : undefined;
       },
     });
@@ -236,6 +244,13 @@ class MvccStore implements Store {
     }
     for (const { request, current, byGroup } of draft.losers) if (byGroup) request.reject(error ?? conflict(request, current));
     if (draft.accepted.length > 0) this.#watchers.wake();
+  }
+
+  #noteRoom(refusal: StoreError | undefined): void {
+    const full = refusal?.code === "full" ? refusal : undefined;
+    if ((full === undefined) === !this.#isFull) return;
+    this.#isFull = full !== undefined;
+    this.#options.onRoom?.(full);
   }
 
   /** Puts on disk what must be there before the draft may be seen, and what is due to be written behind. Returns why that failed. */
@@ -275,6 +290,11 @@ class MvccStore implements Store {
     this.#revision = row.revision;
     request.resolve(row.revision);
   }
+}
+
+/** Enough for a few small rows, and not so little that the attempt would only cost the engine. */
+function hasSome(noRoom: StoreError | undefined): boolean {
+  return Number(noRoom?.fields["freeBytes"] ?? 0) >= URGENT_BYTES_MIN;
 }
 
 function conflict({ key, expected }: WriteRequest, current: Row | undefined): StoreError {
