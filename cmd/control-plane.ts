@@ -231,7 +231,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   };
 
   const scheduling = schedulerSetup(settings, clock);
-  const explainer = new SchedulingExplainer({ informers, profiles: scheduling.profiles });
+  const explainer = new SchedulingExplainer({ informers, profiles: scheduling.profiles, clock });
   const apiServices = refs.API_SERVICES as ResourceRef<APIService>;
   const aggregation = aggregator({
     registry, apiServices: informers.of(apiServices), resource: loopbackClient().resource(apiServices), serviceCopies: informers.of(refs.SERVICES), services: webhooks.services, endpointSlices: webhooks.endpointSlices,

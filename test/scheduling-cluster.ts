@@ -9,6 +9,7 @@ import type { ApiObject } from "../core/api/meta/object-meta.ts";
 import type { Informers } from "../core/client/informer-factory.ts";
 import type { Random } from "../core/lifecycle/random.ts";
 import { type Cluster, ownersFrom } from "../core/scheduler/cluster.ts";
+import { devicesFrom } from "../core/scheduler/devices/claims.ts";
 import { type PlacedPod, placedPod } from "../core/scheduler/node-info.ts";
 import { Snapshot } from "../core/scheduler/snapshot.ts";
 import { storageFrom } from "../core/scheduler/storage.ts";
@@ -69,6 +70,7 @@ export function schedulingCluster({ nodes = [], placed = [], nominated = [], obj
   return {
     snapshot, nodes: () => snapshot.nodes(), node: (name) => snapshot.node(name), pods: snapshot.pods, nominatedTo: (name) => snapshot.nominatedTo(name),
     storage: storageFrom(informers), owners: ownersFrom(informers),
+    devices: devicesFrom(informers), clocks: { nowMs: () => 0, uptimeMs: () => 0 }, deviceBindingTimeoutMs: 600_000,
   };
 }
 

@@ -4,6 +4,7 @@
  * Source: kubernetes v1.36 pkg/scheduler/eventhandlers.go, framework/events.go
  */
 import type { Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod } from "../api/gen/core.v1.ts";
+import type { DeviceClass, ResourceClaim, ResourceSlice } from "../api/gen/resource.v1.ts";
 import type { CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment } from "../api/gen/storage.v1.ts";
 
 interface Changed<T> {
@@ -26,7 +27,10 @@ export type ClusterChange =
   | ({ readonly of: "CSI node" } & Changed<CSINode>)
   | ({ readonly of: "CSI driver" } & Changed<CSIDriver>)
   | ({ readonly of: "storage capacity" } & Changed<CSIStorageCapacity>)
-  | ({ readonly of: "attachment" } & Changed<VolumeAttachment>);
+  | ({ readonly of: "attachment" } & Changed<VolumeAttachment>)
+  | ({ readonly of: "resource claim" } & Changed<ResourceClaim>)
+  | ({ readonly of: "resource slice" } & Changed<ResourceSlice>)
+  | ({ readonly of: "device class" } & Changed<DeviceClass>);
 
 /** Upstream's word for it, as metrics name it: "NodeAdd", "AssignedPodDelete". */
 export function nameOf({ of, old, deleted }: ClusterChange): string {
@@ -36,6 +40,7 @@ export function nameOf({ of, old, deleted }: ClusterChange): string {
 const RESOURCES: Readonly<Record<ClusterChange["of"], string>> = {
   "node": "Node", "placed pod": "AssignedPod", "pod": "UnscheduledPod", "namespace": "Namespace", "claim": "PersistentVolumeClaim", "volume": "PersistentVolume",
   "storage class": "StorageClass", "CSI node": "CSINode", "CSI driver": "CSIDriver", "storage capacity": "CSIStorageCapacity", "attachment": "VolumeAttachment",
+  "resource claim": "ResourceClaim", "resource slice": "ResourceSlice", "device class": "DeviceClass",
 };
 
 /** A node is new, or what `part` picks of it has changed. */

@@ -5,6 +5,8 @@ import { LabelSelector, type Labels, labelSelector, selectorFromSet } from "../a
 import { controllerOf, labelsOf, namespaceOf, objectKey } from "../api/meta/object-meta.ts";
 import type { Informers } from "../client/informer-factory.ts";
 import { NAMESPACES, REPLICA_SETS, REPLICATION_CONTROLLERS, SERVICES, STATEFUL_SETS } from "../client/resources.ts";
+import { type Devices, devicesFrom } from "./devices/claims.ts";
+import type { Clocks } from "./devices/plan.ts";
 import type { PlacedPod } from "./node-info.ts";
 import type { LiveNode } from "./plugin.ts";
 import type { PodIndex } from "./pod-index.ts";
@@ -19,6 +21,10 @@ export interface Cluster {
   nominatedTo(node: string): readonly PlacedPod[];
   readonly storage: Storage;
   readonly owners: Owners;
+  readonly devices: Devices;
+  readonly clocks: Clocks;
+  /** How long allocated devices may take to become ready. */
+  readonly deviceBindingTimeoutMs: number;
 }
 
 /** What stands above pods: their namespaces, and who selects them. */
@@ -29,11 +35,15 @@ export interface Owners {
   siblings(pod: Readonly<Pod>): LabelSelector | undefined;
 }
 
+/** Source: DynamicResourcesBindingTimeoutDefault */
+const DEVICE_BINDING_TIMEOUT_MS = 600_000;
+
 /** `like`: what has been assumed about other objects there counts here, too. */
-export function clusterOf(snapshot: Snapshot, informers: Informers, like?: Cluster | undefined): Cluster {
+export function clusterOf(snapshot: Snapshot, informers: Informers, clocks: Clocks, like?: Cluster | undefined): Cluster {
   return {
     nodes: () => snapshot.nodes(), node: (name) => snapshot.node(name), pods: snapshot.pods, nominatedTo: (node) => snapshot.nominatedTo(node),
-    storage: like?.storage ?? storageFrom(informers), owners: like?.owners ?? ownersFrom(informers),
+    storage: like?.storage ?? storageFrom(informers), owners: like?.owners ?? ownersFrom(informers), devices: like?.devices ?? devicesFrom(informers),
+    clocks, deviceBindingTimeoutMs: DEVICE_BINDING_TIMEOUT_MS,
   };
 }
 

@@ -33,6 +33,7 @@ VolumeBinding        -        -
 VolumeZone           -        -
 PodTopologySpread    -        -
 InterPodAffinity     -        -
+DynamicResources     -        -
 
 NODE   VERDICT   SCORE   WHY
 a      no        -       NodeAffinity: node(s) didn't match Pod's node affinity/selector

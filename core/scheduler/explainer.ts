@@ -6,7 +6,10 @@ import type { Pod } from "../api/gen/core.v1.ts";
 import { keyOf, type ObjectKey, objectKey } from "../api/meta/object-meta.ts";
 import type { Informers } from "../client/informer-factory.ts";
 import { NODES, POD_DISRUPTION_BUDGETS, PODS } from "../client/resources.ts";
+import type { Clock } from "../lifecycle/clock.ts";
 import { type Cluster, clusterOf, OWNER_RESOURCES } from "./cluster.ts";
+import { DEVICE_RESOURCES } from "./devices/claims.ts";
+import type { Clocks } from "./devices/plan.ts";
 import { explainScheduling, type SchedulingExplanation } from "./explain.ts";
 import { DEFAULT_SCHEDULER, type Profile } from "./plugins.ts";
 import type { Standing } from "./queue.ts";
@@ -23,11 +26,13 @@ export interface SchedulerView {
 export class SchedulingExplainer {
   readonly #informers: Informers;
   readonly #profiles: readonly Profile[];
+  readonly #clocks: Clocks;
   #view: SchedulerView | undefined;
 
-  constructor({ informers, profiles }: { readonly informers: Informers; readonly profiles: readonly Profile[] }) {
+  constructor({ informers, profiles, clock }: { readonly informers: Informers; readonly profiles: readonly Profile[]; readonly clock: Clock }) {
     this.#informers = informers;
     this.#profiles = profiles;
+    this.#clocks = { nowMs: () => clock.nowMs(), uptimeMs: () => clock.uptimeMs() };
   }
 
   /** Until the returned function is called, answers come out of `view`. */
@@ -42,12 +47,12 @@ export class SchedulingExplainer {
   async explain(namespace: string, name: string, signal: AbortSignal): Promise<SchedulingExplanation | undefined> {
     const informers = this.#informers;
     const view = this.#view;
-    await Promise.all([PODS, NODES, POD_DISRUPTION_BUDGETS, ...(view ? [] : [...OWNER_RESOURCES, ...STORAGE_RESOURCES])].map((ref) => informers.of(ref as typeof PODS).whenSynced(signal)));
+    await Promise.all([PODS, NODES, POD_DISRUPTION_BUDGETS, ...(view ? [] : [...OWNER_RESOURCES, ...STORAGE_RESOURCES, ...DEVICE_RESOURCES])].map((ref) => informers.of(ref as typeof PODS).whenSynced(signal)));
     const pod = informers.of(PODS).get(objectKey(namespace, name));
     if (!pod) return undefined;
     const snapshot = view ? view.snapshot.copy(pod.metadata.uid) : this.#observed(pod);
     return explainScheduling(pod, {
-      cluster: clusterOf(snapshot, informers, view?.cluster),
+      cluster: clusterOf(snapshot, informers, this.#clocks, view?.cluster),
       profile: this.#profiles.find(({ schedulerName }) => schedulerName === (pod.spec.schedulerName || DEFAULT_SCHEDULER)),
       budgets: [...informers.of(POD_DISRUPTION_BUDGETS).list()],
       standing: view?.standing(keyOf(pod)),

@@ -3,6 +3,7 @@
  *
  * Source: kubernetes v1.36 pkg/scheduler/apis/config/v1/default_plugins.go
  */
+import { dynamicResources, dynamicResourcesScore } from "./devices/dynamic-resources.ts";
 import { interPodAffinity } from "./filters/inter-pod-affinity.ts";
 import { nodeAffinity, nodeName, nodeUnschedulable, taintToleration } from "./filters/node.ts";
 import { podTopologySpread } from "./filters/pod-topology-spread.ts";
@@ -25,6 +26,8 @@ export interface Profile {
   /** Whether claims are bound and provisioned where a pod goes, and how long that may take. */
   readonly bindsVolumes: boolean;
   readonly bindTimeoutMs: number;
+  /** Whether devices are allocated to claims where a pod goes. */
+  readonly bindsDevices: boolean;
   /** How long devices may take until they are ready. */
   readonly deviceBindingTimeoutMs: number;
   /** Whether a pod waits for its scheduling gates to be opened. */
@@ -39,11 +42,12 @@ export const DEFAULT_PROFILE: Profile = {
   preemption: { candidatesMin: 100, candidatesPercent: 10 },
   bindsVolumes: true,
   bindTimeoutMs: 600_000,
+  bindsDevices: true,
   deviceBindingTimeoutMs: 600_000,
   honorsGates: true,
   filters: [
     nodeUnschedulable, nodeName, taintToleration, nodeAffinity(), nodePorts, nodeResourcesFit(), volumeRestrictions, nodeVolumeLimits, volumeBinding, volumeZone,
-    podTopologySpread(), interPodAffinity,
+    podTopologySpread(), interPodAffinity, dynamicResources,
   ],
-  scores: [taintTolerationScore, nodeAffinityScore(), nodeResourcesFitScore(), podTopologySpreadScore(), interPodAffinityScore(), balancedAllocation(), imageLocality],
+  scores: [taintTolerationScore, nodeAffinityScore(), nodeResourcesFitScore(), podTopologySpreadScore(), interPodAffinityScore(), dynamicResourcesScore, balancedAllocation(), imageLocality],
 };

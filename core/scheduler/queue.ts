@@ -195,6 +195,12 @@ export class SchedulingQueue {
       if (entry.rejectedBy.size === 0 || this.#deps.mayHelp(entry.pod, entry.rejectedBy, change)) this.#backOff(entry, nameOf(change));
   }
 
+  /** Something changed that gates may depend on. */
+  regate(): void {
+    if (this.#sizes.gated === 0) return;
+    for (const entry of [...this.#entries.values()]) if (entry.state === "gated" && !this.#isGated(entry.pod)) this.#activate(entry, "UnscheduledPodUpdate");
+  }
+
   /** Try it now, whatever it waits for. */
   activate(pod: Readonly<Pod>): void {
     const entry = this.#entries.get(keyOf(pod));
@@ -299,5 +305,6 @@ export function hasGates({ spec }: Readonly<Pod>): boolean {
 
 /** Whether a change of a pod can make it fit: anything but status and bookkeeping. */
 function asksForOther(before: Readonly<Pod>, after: Readonly<Pod>): boolean {
-  return !Bun.deepEquals(before.spec, after.spec) || !Bun.deepEquals(before.metadata.labels, after.metadata.labels);
+  return !Bun.deepEquals(before.spec, after.spec) || !Bun.deepEquals(before.metadata.labels, after.metadata.labels)
+    || !Bun.deepEquals(before.status?.resourceClaimStatuses, after.status?.resourceClaimStatuses);
 }

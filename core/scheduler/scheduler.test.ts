@@ -3,10 +3,10 @@ import { expect, test } from "vitest";
 import type { Node, PersistentVolume, PersistentVolumeClaim, Pod } from "../api/gen/core.v1.ts";
 import type { StorageClass } from "../api/gen/storage.v1.ts";
 import type { NewObject } from "../api/meta/object-meta.ts";
-import type { Client } from "../client/client.ts";
+import type { Client, ResourceRef } from "../client/client.ts";
 import { eventWriter } from "../client/events.ts";
 import { informerFactory } from "../client/informer-factory.ts";
-import { EVENTS, NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, STORAGE_CLASSES } from "../client/resources.ts";
+import { DEVICE_CLASSES, EVENTS, NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES, STORAGE_CLASSES } from "../client/resources.ts";
 import { systemClock as clock } from "../lifecycle/clock.ts";
 import { systemRandom as random } from "../lifecycle/random.ts";
 import { silentLog as log } from "../observe/log.ts";
@@ -142,6 +142,33 @@ test("a claim that waits for its first consumer is bound, or provisioned, where 
   expect((await client.resource(PODS).get(named("p"), call)).spec.nodeName).toBeUndefined();
   await finish("made", "w");
   await until("p", on("b"));
+}));
+
+test("devices are allocated to claims where the pod goes, and a pod waits until its claim exists and devices are free", () => withScheduler(async ({ client, call, node, pod, until, events }) => {
+  await node("a");
+  await node("b");
+  const made = (ref: ResourceRef, object: object) => client.resource(ref).create({ apiVersion: "resource.k8s.io/v1", kind: ref.kind, ...object } as never, call);
+  const claim = (name: string) => made(RESOURCE_CLAIMS, { metadata: { name, namespace: "default" }, spec: { devices: { requests: [{ name: "gpu", exactly: { deviceClassName: "gpu" } }] } } });
+  const using = (name: string) => ({ resourceClaims: [{ name: "gpu", resourceClaimName: name }] });
+  await made(DEVICE_CLASSES, { metadata: { name: "gpu" }, spec: { selectors: [{ cel: { expression: 'device.driver == "gpu.example.com"' } }] } });
+  await made(RESOURCE_SLICES, { metadata: { name: "b" }, spec: { driver: "gpu.example.com", nodeName: "b", pool: { name: "b", generation: 1, resourceSliceCount: 1 }, devices: [{ name: "gpu-0" }] } });
+  await pod("first", using("one"));
+  await claim("one");
+  const first = await until("first", on("b"));
+  const held = await client.resource(RESOURCE_CLAIMS).get({ metadata: { name: "one", namespace: "default" } }, call);
+  expect(held.metadata.finalizers).toEqual(["resource.kubernetes.io/delete-protection"]);
+  expect(held.status).toMatchObject({
+    reservedFor: [{ resource: "pods", name: "first", uid: first.metadata.uid }],
+    allocation: { devices: { results: [{ request: "gpu", driver: "gpu.example.com", pool: "b", device: "gpu-0" }] }, nodeSelector: { nodeSelectorTerms: [{ matchFields: [{ key: "metadata.name", operator: "In", values: ["b"] }] }] } },
+  });
+  await claim("two");
+  await pod("second", using("two"));
+  const waiting = await until("second", ({ status }) => status?.conditions?.some(({ reason }) => reason === "Unschedulable") ?? false);
+  expect(waiting.status?.conditions?.[0]?.message).toBe("0/2 nodes are available: 2 cannot allocate all claims. still not schedulable, preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.");
+  expect(await events("FailedScheduling")).toHaveLength(1);
+  await client.resource(PODS).delete(first, { gracePeriodSeconds: 0 }, call);
+  await client.resource(RESOURCE_CLAIMS).updateStatus({ ...held, status: {} } as never, call); // what the claim's controller does
+  await until("second", on("b"));
 }));
 
 test("each scheduler name has its own profile", () => withScheduler(async ({ node, pod, until }) => {

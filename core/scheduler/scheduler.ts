@@ -16,7 +16,7 @@ import { isNotFound } from "../api/meta/status-error.ts";
 import type { Client } from "../client/client.ts";
 import type { EventRecorder, Events } from "../client/events.ts";
 import type { Informers } from "../client/informer-factory.ts";
-import { CSI_DRIVERS, CSI_NODES, CSI_STORAGE_CAPACITIES, NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, POD_DISRUPTION_BUDGETS, PODS, STORAGE_CLASSES, VOLUME_ATTACHMENTS } from "../client/resources.ts";
+import { CSI_DRIVERS, CSI_NODES, CSI_STORAGE_CAPACITIES, DEVICE_CLASSES, NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, POD_DISRUPTION_BUDGETS, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES, STORAGE_CLASSES, VOLUME_ATTACHMENTS } from "../client/resources.ts";
 import type { BackoffOptions } from "../lifecycle/backoff.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Random } from "../lifecycle/random.ts";
@@ -26,6 +26,10 @@ import type { Metrics } from "../observe/metrics.ts";
 import { EXTENDER, filterByExtenders, scoresOfExtenders, victimsByExtenders } from "./ask-extenders.ts";
 import type { ClusterChange } from "./changes.ts";
 import { type Cluster, clusterOf, OWNER_RESOURCES } from "./cluster.ts";
+import { ClaimBinder, type DeviceReservation } from "./devices/claim-binder.ts";
+import { DEVICE_RESOURCES, podClaimsOf } from "./devices/claims.ts";
+import { devicePlan } from "./devices/dynamic-resources.ts";
+import { DevicePlan } from "./devices/plan.ts";
 import { evict } from "./evict.ts";
 import type { Extender } from "./extender.ts";
 import type { SchedulingExplainer } from "./explainer.ts";
@@ -89,6 +93,7 @@ class Scheduler {
   readonly #cluster: Cluster;
   readonly #queue: SchedulingQueue;
   readonly #volumes: VolumeBinder;
+  readonly #claims: ClaimBinder;
   readonly #metrics: SchedulerMetrics;
   readonly #extenders: readonly Extender[];
   readonly #start: SearchStart = { next: 0 };
@@ -104,12 +109,13 @@ class Scheduler {
     this.#extenders = deps.extenders ?? [];
     this.#profiles = new Map(profiles.map((profile) => [profile.schedulerName, profile]));
     const snapshot = this.#snapshot;
-    this.#cluster = clusterOf(snapshot, informers);
+    this.#cluster = clusterOf(snapshot, informers, { nowMs: () => clock.nowMs(), uptimeMs: () => clock.uptimeMs() });
+    this.#claims = new ClaimBinder({ client, clock, random: deps.random, log: deps.log, devices: this.#cluster.devices });
     this.#volumes = new VolumeBinder({ client, clock, storage: this.#cluster.storage, node: (name) => snapshot.node(name) });
     this.#metrics = schedulerMetrics(metrics, { queue: () => this.#queue, snapshot });
     this.#queue = new SchedulingQueue({
       clock, backoff: deps.backoff,
-      isGated: (pod) => hasGates(pod) && (this.#profileOf(pod)?.honorsGates ?? true),
+      isGated: (pod) => this.#isGated(pod),
       mayHelp: (pod, filters, change) => filters.has(EXTENDER) || (this.#profileOf(pod)?.filters.some(({ name, mayHelp }) => filters.has(name) && mayHelp(pod, change, this.#cluster)) ?? false),
       onQueued: (queue, event) => this.#metrics.queued(queue, event),
     });
@@ -119,7 +125,7 @@ class Scheduler {
     const { informers } = this.#deps;
     const nodes = informers.of(NODES);
     const pods = informers.of(PODS);
-    const sources = [...OWNER_RESOURCES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES, CSI_NODES, CSI_DRIVERS, CSI_STORAGE_CAPACITIES, VOLUME_ATTACHMENTS, POD_DISRUPTION_BUDGETS];
+    const sources = [...OWNER_RESOURCES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES, CSI_NODES, CSI_DRIVERS, CSI_STORAGE_CAPACITIES, VOLUME_ATTACHMENTS, POD_DISRUPTION_BUDGETS, ...DEVICE_RESOURCES];
     await Promise.all([nodes, pods, ...sources.map((ref) => informers.of(ref as typeof NAMESPACES))].map((informer) => informer.whenSynced(signal)));
     if (signal.aborted) return;
     const detach = this.#deps.explainer?.attach({ snapshot: this.#snapshot, cluster: this.#cluster, standing: (key) => this.#queue.standing(key) });
@@ -135,6 +141,12 @@ class Scheduler {
       informers.of(CSI_DRIVERS).onChange((change) => this.#queue.changed({ of: "CSI driver", ...change })),
       informers.of(CSI_STORAGE_CAPACITIES).onChange((change) => this.#queue.changed({ of: "storage capacity", ...change })),
       informers.of(VOLUME_ATTACHMENTS).onChange((change) => this.#queue.changed({ of: "attachment", ...change })),
+      informers.of(RESOURCE_CLAIMS).onChange((change) => {
+        this.#queue.regate();
+        this.#queue.changed({ of: "resource claim", ...change });
+      }),
+      informers.of(RESOURCE_SLICES).onChange((change) => this.#queue.changed({ of: "resource slice", ...change })),
+      informers.of(DEVICE_CLASSES).onChange((change) => this.#queue.changed({ of: "device class", ...change })),
     );
   }
 
@@ -186,7 +198,7 @@ class Scheduler {
     if (this.#extenders.some((extender) => extender.isInterestedIn(pod))) return this.#decideWithExtenders(tried);
     const placement = place(candidate, this.#cluster, profile, { random, start: this.#start });
     this.#metrics.algorithm(clock.uptimeMs() - startMs);
-    if (placement.type === "none") this.#nowhere(tried, placement, this.#makeRoom(tried, placement));
+    if (placement.type === "none") this.#nowhere(tried, placement, this.#postFilter(tried, placement, this.#makeRoom(tried, placement)));
     else this.#go(tried, placement.node);
   }
 
@@ -202,17 +214,18 @@ class Scheduler {
     this.#metrics.algorithm(clock.uptimeMs() - startMs);
     if (feasible.length > 0) return this.#go(tried, best(candidate, this.#cluster, { feasible, scores: profile.scores, random, more }).name);
     const failure = found.type === "none" ? found : nowhere(this.#cluster, found);
-    this.#nowhere(tried, failure, await this.#makeRoomWithExtenders(tried, failure));
+    this.#nowhere(tried, failure, this.#postFilter(tried, failure, await this.#makeRoomWithExtenders(tried, failure)));
   }
 
   /** The pod is to be on `node`: from now on it counts there. */
   #go(tried: Tried, node: string): void {
     const { attempt, candidate, profile, signal } = tried;
+    const devices = profile.bindsDevices ? this.#reserveDevices(candidate, node) : undefined;
     const reservation = profile.bindsVolumes ? this.#reserve(candidate.pod, node) : undefined;
     this.#snapshot.assume(candidate, node);
     this.#queue.done(attempt);
-    const binding = { ...tried, node, reservation };
-    if (reservation) this.#run(this.#waits, this.#bindWithVolumes(binding, reservation));
+    const binding = { ...tried, node, reservation, devices };
+    if (reservation || devices) this.#run(this.#waits, this.#prepareAndBind(binding));
     else this.#run(this.#writes, this.#bind(binding, signal));
   }
 
@@ -229,16 +242,26 @@ class Scheduler {
     return plan && !("reasons" in plan) ? this.#volumes.reserve(plan, nodeName) : undefined;
   }
 
-  async #bindWithVolumes(binding: Binding, reservation: Reservation): Promise<void> {
-    const { pod } = binding.candidate;
+  #reserveDevices(candidate: PlacedPod, nodeName: string): DeviceReservation | undefined {
+    const plan = devicePlan(candidate, this.#cluster);
+    const node = this.#snapshot.node(nodeName);
+    return plan instanceof DevicePlan && node ? this.#claims.reserve(candidate.pod, plan, node) : undefined;
+  }
+
+  async #prepareAndBind(binding: Binding): Promise<void> {
+    const { candidate: { pod }, profile, node, reservation, devices } = binding;
     const gone = new AbortController();
     this.#bindings.set(pod.metadata.uid, gone);
     const signal = AbortSignal.any([binding.signal, gone.signal]);
+    let plugin = "VolumeBinding";
     try {
-      await this.#volumes.bind(reservation, binding.profile.bindTimeoutMs, signal);
+      if (reservation) await this.#volumes.bind(reservation, profile.bindTimeoutMs, signal);
+      plugin = "DynamicResources";
+      const waiting = (): void => this.#recorder(profile).event(pod, "Normal", "BindingConditionsPending", `waiting for binding conditions for device on node ${node}`);
+      if (devices) await this.#claims.bind(devices, { timeoutMs: profile.deviceBindingTimeoutMs, waiting, signal });
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
-      return this.#bindingFailed(binding, new Error(`running PreBind plugin "VolumeBinding": ${message}`, { cause: error }), signal.aborted && signal.reason !== PREEMPTED);
+      return this.#bindingFailed(binding, new Error(`running PreBind plugin "${plugin}": ${message}`, { cause: error }), signal.aborted && signal.reason !== PREEMPTED);
     } finally {
       this.#bindings.delete(pod.metadata.uid);
     }
@@ -265,10 +288,11 @@ class Scheduler {
   }
 
   /** `gone`: the pod does not want a node any more, or we stop. */
-  async #bindingFailed({ attempt, candidate: { pod }, profile, startMs, node, reservation, signal }: Binding, error: Error, gone: boolean): Promise<void> {
+  async #bindingFailed({ attempt, candidate: { pod }, profile, startMs, node, reservation, devices, signal }: Binding, error: Error, gone: boolean): Promise<void> {
     const { log } = this.#deps;
     this.#snapshot.forget(pod);
     if (reservation) this.#volumes.takeBack(reservation);
+    if (devices) await this.#claims.takeBack(devices, signal);
     this.#queue.changed({ of: "placed pod", object: pod, deleted: true });
     if (gone || signal.aborted) return;
     log.warn("binding failed, the pod is tried again", { pod: keyOf(pod), node, error });
@@ -330,6 +354,19 @@ class Scheduler {
     return this.#room(chosen([...agreed].map(([node, { pods, violations }]) => ({ node, victims: pods, violations }))));
   }
 
+  /** Claims that keep the pod off all nodes may lose their devices. Says so before what preemption says. */
+  #postFilter({ candidate, profile, signal }: Tried, { evaluation }: NoPlacement, room: Room): Room {
+    if (!evaluation || !profile.bindsDevices || room.nominatedNodeName) return room;
+    const plan = devicePlan(candidate, this.#cluster);
+    let said = "no new claims to deallocate";
+    if (plan instanceof DevicePlan) {
+      const { pod } = candidate;
+      said = this.#claims.canDeallocate(pod, plan) ? "deallocation of ResourceClaim completed" : "still not schedulable";
+      this.#run(this.#writes, this.#claims.deallocateOne(pod, plan, signal));
+    }
+    return { ...room, message: room.message ? `${said}, ${room.message}` : said };
+  }
+
   #surroundings(enough: NonNullable<Profile["preemption"]>): Parameters<typeof preempt>[2] {
     const { random, informers } = this.#deps;
     return { cluster: this.#cluster, budgets: [...informers.of(POD_DISRUPTION_BUDGETS).list()], random, enough };
@@ -374,6 +411,13 @@ class Scheduler {
     this.#queue.changed(change);
   }
 
+  /** Its scheduling gates are closed, or claims it names do not exist yet. */
+  #isGated(pod: Readonly<Pod>): boolean {
+    const profile = this.#profileOf(pod);
+    if (hasGates(pod) && (profile?.honorsGates ?? true)) return true;
+    return (pod.spec.resourceClaims ?? []).length > 0 && profile?.bindsDevices === true && "refused" in podClaimsOf(pod, this.#cluster.devices);
+  }
+
   #isWaiting(pod: Readonly<Pod>): boolean {
     return !pod.spec.nodeName && pod.metadata.deletionTimestamp == null && !isEnded(pod) && this.#profileOf(pod) !== undefined;
   }
@@ -403,6 +447,7 @@ interface Tried {
 interface Binding extends Tried {
   readonly node: string;
   readonly reservation: Reservation | undefined;
+  readonly devices: DeviceReservation | undefined;
 }
 
 /** Heartbeats and images help no pod. */

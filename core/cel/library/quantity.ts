@@ -42,6 +42,9 @@ export const quantityLibrary: Library = {
 const DIGITS_MAX = 18;
 const BINARY_DIGITS_MAX = 15;
 
+/** What quantity("…") gives. */
+export function quantityValue(text: string): Value { return parsed(text); }
+
 function of(value: Value | undefined): Quantity { return (value as QuantityValue).quantity; }
 
 function parsed(text: string): Value {

@@ -32,6 +32,9 @@ export const semverLibrary: Library = {
   types: [SEMVER_TYPE],
 };
 
+/** What semver("…") gives. */
+export function semverValue(text: string): Value { return parse(text); }
+
 function compareVersions(a: Semver, b: Semver): number {
   for (let i = 0; i < 3; i++) if (a.numbers[i] !== b.numbers[i]) return a.numbers[i]! < b.numbers[i]! ? -1 : 1;
   if (a.prerelease.length === 0 || b.prerelease.length === 0) return Math.sign(b.prerelease.length - a.prerelease.length);

@@ -30,7 +30,7 @@ profiles:
   plugins:
     multiPoint: {disabled: [{name: "*"}], enabled: [{name: PrioritySort}, {name: DefaultBinder}, {name: NodeName}, {name: TaintToleration, weight: 4}]}
 `);
-  expect(weights(packed!.scores)).toEqual({ NodeResourcesFit: 9, TaintToleration: 3, PodTopologySpread: 2, InterPodAffinity: 2, NodeResourcesBalancedAllocation: 1 });
+  expect(weights(packed!.scores)).toEqual({ NodeResourcesFit: 9, TaintToleration: 3, PodTopologySpread: 2, InterPodAffinity: 2, DynamicResources: 2, NodeResourcesBalancedAllocation: 1 });
   expect(names(packed!.filters)).toContain("NodeAffinity");
   expect({ ...packed, filters: 0, scores: 0 }).toMatchObject({ preemption: undefined, honorsGates: false, bindTimeoutMs: 5000, percentageOfNodesToScore: 40 });
   expect([names(bare!.filters), weights(bare!.scores), bare!.percentageOfNodesToScore]).toEqual([["NodeName", "TaintToleration"], { TaintToleration: 4 }, 7]);

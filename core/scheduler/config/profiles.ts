@@ -64,6 +64,7 @@ function profileOf(config: ProfileConfig, { percentageOfNodesToScore, extenders 
     preemption: at.postFilter.includes("DefaultPreemption") ? { candidatesMin: minCandidateNodesAbsolute, candidatesPercent: minCandidateNodesPercentage } : undefined,
     bindsVolumes: at.preBind.includes("VolumeBinding"),
     bindTimeoutMs: argsOf(config, "VolumeBinding").bindTimeoutSeconds * 1000,
+    bindsDevices: at.preBind.includes("DynamicResources"),
     deviceBindingTimeoutMs: parseDurationMs(bindingTimeout),
     honorsGates: at.preEnqueue.includes("SchedulingGates"),
   };

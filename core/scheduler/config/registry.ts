@@ -3,6 +3,7 @@
  *
  * Source: kubernetes v1.36 pkg/scheduler/framework/plugins/registry.go, apis/config/v1/default_plugins.go
  */
+import { dynamicResources, dynamicResourcesScore } from "../devices/dynamic-resources.ts";
 import { interPodAffinity } from "../filters/inter-pod-affinity.ts";
 import { nodeAffinity, nodeName, nodeUnschedulable, taintToleration } from "../filters/node.ts";
 import { podTopologySpread, type SpreadDefaults, SYSTEM_DEFAULTS } from "../filters/pod-topology-spread.ts";
@@ -51,6 +52,7 @@ export const PLUGINS: Readonly<Record<string, PluginRow>> = {
   VolumeZone: { points: FILTER, filter: () => volumeZone },
   PodTopologySpread: { points: [...FILTER, ...SCORE], filter: (config) => podTopologySpread(spreadOf(config)), score: (config) => podTopologySpreadScore(spreadOf(config)) },
   InterPodAffinity: { points: [...FILTER, ...SCORE], filter: () => interPodAffinity, score: (config) => interPodAffinityScore(argsOf(config, "InterPodAffinity")) },
+  DynamicResources: { points: ["preEnqueue", ...FILTER, "postFilter", "score", "reserve", "preBind"], filter: () => dynamicResources, score: () => dynamicResourcesScore },
   DefaultPreemption: { points: ["preEnqueue", "postFilter"] },
   NodeResourcesBalancedAllocation: { points: SCORE, score: (config) => balancedAllocation(argsOf(config, "NodeResourcesBalancedAllocation").resources.map(({ name }) => name)) },
   ImageLocality: { points: ["score"], score: () => imageLocality },
@@ -61,7 +63,7 @@ export const PLUGINS: Readonly<Record<string, PluginRow>> = {
 export const DEFAULT_PLUGINS: readonly PluginRef[] = [
   { name: "SchedulingGates" }, { name: "PrioritySort" }, { name: "NodeUnschedulable" }, { name: "NodeName" }, { name: "TaintToleration", weight: 3 }, { name: "NodeAffinity", weight: 2 },
   { name: "NodePorts" }, { name: "NodeResourcesFit", weight: 1 }, { name: "VolumeRestrictions" }, { name: "NodeVolumeLimits" }, { name: "VolumeBinding" }, { name: "VolumeZone" },
-  { name: "PodTopologySpread", weight: 2 }, { name: "InterPodAffinity", weight: 2 }, { name: "DefaultPreemption" }, { name: "NodeResourcesBalancedAllocation", weight: 1 },
+  { name: "PodTopologySpread", weight: 2 }, { name: "InterPodAffinity", weight: 2 }, { name: "DynamicResources", weight: 2 }, { name: "DefaultPreemption" }, { name: "NodeResourcesBalancedAllocation", weight: 1 },
   { name: "ImageLocality", weight: 1 }, { name: "DefaultBinder" },
 ];
 

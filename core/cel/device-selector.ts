@@ -1,0 +1,107 @@
+/**
+ * Selectors of devices, as ResourceClaims and DeviceClasses have them:
+ *
+ *   const selector = compileDeviceSelector('device.driver == "gpu.example.com" && device.capacity["gpu.example.com"].memory.isGreaterThan(quantity("8Gi"))');
+ *   if ("problem" in selector) …
+ *   selector.matches({ driver, attributes, capacity })       throws what went wrong, in upstream's words
+ *
+ * An attribute without a domain has the driver's. Domains that a device does not have are empty maps.
+ *
+ * Source: kubernetes v1.36 staging/src/k8s.io/dynamic-resource-allocation/cel/compile.go; cel-go ext/bindings.go
+ */
+import type { DeviceAttribute, DeviceCapacity } from "../api/gen/resource.v1.ts";
+import type { Environment, Library, StructTypes } from "./check/declarations.ts";
+import { BOOL, mapOf, STRING, struct, Type } from "./check/type.ts";
+import { compile, evaluate } from "./compile.ts";
+import { kubernetesEnvironment } from "./kubernetes.ts";
+import { QUANTITY_TYPE, quantityValue } from "./library/quantity.ts";
+import { semverValue } from "./library/semver.ts";
+import { type Macro, MacroError } from "./syntax/macros.ts";
+import { isError, mapFrom, Mapping, type Value } from "./value/value.ts";
+
+/** Of one evaluation, and of all that is estimated beforehand. Source: resource/v1 CELSelectorExpressionMaxCost */
+export const SELECTOR_COST_MAX = 1_000_000;
+
+export interface SelectableDevice {
+  readonly driver: string;
+  readonly allowMultipleAllocations?: boolean | undefined;
+  readonly attributes?: Readonly<Record<string, DeviceAttribute>> | undefined;
+  readonly capacity?: Readonly<Record<string, DeviceCapacity>> | undefined;
+}
+
+export interface CompiledSelector { matches(device: SelectableDevice): boolean }
+
+const ANY = new Type("any", "any");
+const DEVICE = struct("kubernetes.DRADevice");
+const FIELDS: Readonly<Record<string, Type>> = {
+  driver: STRING, allowMultipleAllocations: BOOL, attributes: mapOf(STRING, mapOf(STRING, ANY)), capacity: mapOf(STRING, mapOf(STRING, QUANTITY_TYPE)),
+};
+const STRUCTS: StructTypes = { has: (name) => name === DEVICE.name, field: (name, field) => (name === DEVICE.name && Object.hasOwn(FIELDS, field) ? FIELDS[field] : undefined) };
+
+/** `cel.bind(x, init, body)`: a comprehension over nothing, whose accumulator is the variable. */
+const BIND: Macro = {
+  name: "bind", args: 3, method: true,
+  expand(make, target, [name, init, body]) {
+    if (target?.kind !== "ident" || target.name !== "cel") return undefined;
+    if (name!.kind !== "ident") throw new MacroError(name!, "cel.bind() variable names must be simple identifiers");
+    return make.comprehension({ range: make.list(), iterVar: "#unused", accuVar: name!.name, init: init!, condition: make.literal(false), step: make.ident(name!.name), result: body! });
+  },
+};
+const BINDINGS: Library = { macros: [BIND] };
+
+export function deviceEnvironment(): Environment {
+  return kubernetesEnvironment().with({ libraries: [BINDINGS], variables: { device: DEVICE }, structs: STRUCTS });
+}
+
+export function compileDeviceSelector(expression: string, environment: Environment = deviceEnvironment()): CompiledSelector | { readonly problem: string } {
+  const compiled = compile(expression, environment);
+  if (compiled.problem !== undefined) return { problem: `${compiled.planning ? "program instantiation failed" : "compilation failed"}: ${compiled.problem}` };
+  if (compiled.type.kind !== "bool" && compiled.type.kind !== "any") return { problem: `must evaluate to bool or the unknown type, not ${compiled.type.text}` };
+  return {
+    matches(device) {
+      const { value } = evaluate(compiled, { device: deviceValue(device) }, { costLimit: SELECTOR_COST_MAX });
+      if (isError(value)) throw new Error(value.message);
+      if (typeof value !== "boolean") throw new Error("CEL result could not be converted to bool");
+      return value;
+    },
+  };
+}
+
+function deviceValue({ driver, allowMultipleAllocations = false, attributes = {}, capacity = {} }: SelectableDevice): Value {
+  return mapFrom([
+    ["driver", driver],
+    ["allowMultipleAllocations", allowMultipleAllocations],
+    ["attributes", byDomain(driver, Object.entries(attributes).map(([name, attribute]) => [name, attributeValue(name, attribute)]))],
+    ["capacity", byDomain(driver, Object.entries(capacity).map(([name, { value }]) => [name, quantityValue(value)]))],
+  ]);
+}
+
+function attributeValue(name: string, { int, bool, string, version }: DeviceAttribute): Value {
+  if (int !== undefined) return BigInt(int);
+  if (bool !== undefined) return bool;
+  if (string !== undefined) return string;
+  if (version === undefined) throw new Error(`attribute ${name}: unsupported attribute value`);
+  const parsed = semverValue(version);
+  if (isError(parsed)) throw new Error(`attribute ${name}: parse semantic version: ${parsed.message}`);
+  return parsed;
+}
+
+function byDomain(driver: string, entries: readonly (readonly [name: string, value: Value])[]): Mapping {
+  const domains = new Map<string, [string, Value][]>();
+  for (const [name, value] of entries) {
+    const slash = name.indexOf("/");
+    const domain = slash < 0 ? driver : name.slice(0, slash);
+    domains.set(domain, [...(domains.get(domain) ?? []), [slash < 0 ? name : name.slice(slash + 1), value]]);
+  }
+  return new Domains(mapFrom([...domains].map(([domain, values]) => [domain, mapFrom(values)] as const)));
+}
+
+const EMPTY = mapFrom([]);
+
+class Domains extends Mapping {
+  readonly #known: Mapping;
+  constructor(known: Mapping) { super(); this.#known = known; }
+  override get size(): number { return this.#known.size; }
+  override find(key: Value): Value | undefined { return this.#known.find(key) ?? (typeof key === "string" ? EMPTY : undefined); }
+  override keys(): Iterable<Value> { return this.#known.keys(); }
+}

@@ -1,0 +1,139 @@
+/**
+ * Carries out a DevicePlan once its pod has a node: the allocation and the reservation are written into each claim's status, then it waits until the
+ * drivers have made ready what has to be.
+ *
+ * Source: kubernetes v1.36 pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go Reserve, PreBind, bindClaim, Unreserve
+ */
+import type { Pod } from "../../api/gen/core.v1.ts";
+import type { AllocationResult, ResourceClaim } from "../../api/gen/resource.v1.ts";
+import { keyOf } from "../../api/meta/object-meta.ts";
+import { isConflict, isNotFound } from "../../api/meta/status-error.ts";
+import type { Client } from "../../client/client.ts";
+import { RESOURCE_CLAIMS } from "../../client/resources.ts";
+import { type Clock, timestamp } from "../../lifecycle/clock.ts";
+import type { Random } from "../../lifecycle/random.ts";
+import type { Log } from "../../observe/log.ts";
+import type { LiveNode } from "../plugin.ts";
+import { allocationResult } from "./allocation-result.ts";
+import { hasConditions, isOverdue, readiness } from "./binding-conditions.ts";
+import { type Devices, isReservedFor } from "./claims.ts";
+import type { DevicePlan } from "./plan.ts";
+
+export const FINALIZER = "resource.kubernetes.io/delete-protection";
+const POLL_MS = 5_000;
+/** As client-go's retry.DefaultRetry. */
+const TRIES = 5;
+
+interface Deps { readonly client: Client; readonly clock: Clock; readonly random: Random; readonly log: Log; readonly devices: Devices }
+
+/** What was decided for one pod, held until it is carried out or taken back. */
+export interface DeviceReservation {
+  readonly pod: Readonly<Pod>;
+  readonly claims: { claim: Readonly<ResourceClaim>; readonly allocation: AllocationResult | undefined }[];
+}
+
+export class ClaimBinder {
+  readonly #deps: Deps;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  /** From now on the devices count as taken. undefined: there is nothing to do. */
+  reserve(pod: Readonly<Pod>, plan: DevicePlan, { name, node }: LiveNode): DeviceReservation | undefined {
+    const here = plan.on(node);
+    if ("reason" in here) throw new Error(`running "DynamicResources" reserve plugin: claim allocation not found for node`);
+    const { random, devices } = this.#deps;
+    const claims = plan.claims.map((claim) => {
+      const at = plan.toAllocate.indexOf(claim);
+      return { claim, allocation: at < 0 ? undefined : allocationResult(claim, here.found[at]!, { node: name, uuid: () => random.uuid() }) };
+    });
+    for (const { claim, allocation } of claims) if (allocation) devices.pending.set(claim.metadata.uid, allocation);
+    return { pod, claims };
+  }
+
+  /** Resolves once all claims are the pod's and their devices are ready. `waiting`: told when that takes longer. */
+  async bind(reservation: DeviceReservation, { timeoutMs, waiting, signal }: { readonly timeoutMs: number; readonly waiting: () => void; readonly signal: AbortSignal }): Promise<void> {
+    const { devices, clock } = this.#deps;
+    const { pod, claims } = reservation;
+    for (const one of claims) {
+      if (isReservedFor(one.claim, pod)) continue;
+      one.claim = await this.#write(one.claim, one.allocation, pod, signal);
+      devices.claims.assume(one.claim);
+      devices.pending.delete(one.claim.metadata.uid);
+    }
+    if (!claims.some(({ claim }) => hasConditions(claim))) return;
+    waiting();
+    const endMs = clock.uptimeMs() + timeoutMs;
+    for (;;) {
+      let ready = true;
+      for (const one of claims) {
+        one.claim = devices.claims.get(keyOf(one.claim)) ?? one.claim;
+        const state = readiness(one.claim);
+        if (state !== undefined && state !== "ready") throw new Error(state.failed);
+        if (state === undefined && isOverdue(one.claim, clock.nowMs(), timeoutMs)) throw new Error(`device binding timeout: claim=${one.claim.metadata.name}`);
+        ready &&= state === "ready";
+      }
+      if (ready) return;
+      if (clock.uptimeMs() >= endMs) throw new Error("device binding timeout: context deadline exceeded");
+      await clock.sleep(POLL_MS, signal);
+      signal.throwIfAborted();
+    }
+  }
+
+  /** The pod goes elsewhere: others may have what it reserved. */
+  async takeBack({ pod, claims }: DeviceReservation, signal: AbortSignal): Promise<void> {
+    const { client, devices, log } = this.#deps;
+    for (const { claim, allocation } of claims) {
+      if (allocation) devices.pending.delete(claim.metadata.uid);
+      if (!claim.status?.allocation || !isReservedFor(claim, pod)) continue;
+      try {
+        const patch = { metadata: { uid: claim.metadata.uid }, status: { reservedFor: [{ $patch: "delete", uid: pod.metadata.uid }] } };
+        await client.resource(RESOURCE_CLAIMS).patch(claim, "application/strategic-merge-patch+json", patch, { signal, subresource: "status" });
+      } catch (error) { // the next attempt finds it reserved for the pod, or its controller cleans up
+        if (!signal.aborted && !isNotFound(error)) log.warn("a claim could not be given back", { claim: keyOf(claim), pod: keyOf(pod), error });
+      }
+    }
+  }
+
+  canDeallocate(pod: Readonly<Pod>, plan: DevicePlan): boolean {
+    return idleClaim(pod, plan) !== undefined;
+  }
+
+  /** A claim that nobody uses, or only this pod would, loses its devices: it may get others. */
+  async deallocateOne(pod: Readonly<Pod>, plan: DevicePlan, signal: AbortSignal): Promise<void> {
+    const claim = idleClaim(pod, plan);
+    if (!claim) return;
+    const { allocation: _allocation, reservedFor: _reserved, devices: _devices, ...status } = claim.status ?? {};
+    try {
+      await this.#deps.client.resource(RESOURCE_CLAIMS).updateStatus({ ...claim, status } as ResourceClaim, { signal });
+    } catch (error) { // somebody was faster; the next attempt looks again
+      if (!signal.aborted && !isConflict(error) && !isNotFound(error)) this.#deps.log.warn("a claim could not be deallocated", { claim: keyOf(claim), error });
+    }
+  }
+
+  async #write(first: Readonly<ResourceClaim>, allocation: AllocationResult | undefined, pod: Readonly<Pod>, signal: AbortSignal): Promise<Readonly<ResourceClaim>> {
+    const { client, clock } = this.#deps;
+    const claims = client.resource(RESOURCE_CLAIMS);
+    for (let tries = 1, claim = first; ; tries++) {
+      try {
+        if (tries > 1) claim = await claims.get(first, { signal });
+        if (claim.metadata.deletionTimestamp != null) throw new Error(`claim ${keyOf(claim)} got deleted in the meantime`);
+        if (allocation && claim.status?.allocation) throw new Error(`claim ${keyOf(claim)} got allocated elsewhere in the meantime`);
+        if (!allocation && !claim.status?.allocation) throw new Error(`claim ${keyOf(claim)} got deallocated elsewhere in the meantime`);
+        if (allocation && !claim.metadata.finalizers?.includes(FINALIZER))
+          claim = await claims.update({ ...claim, metadata: { ...claim.metadata, finalizers: [...(claim.metadata.finalizers ?? []), FINALIZER] } } as ResourceClaim, { signal });
+        const held = allocation ?? claim.status!.allocation!;
+        const reservedFor = [...(claim.status?.reservedFor ?? []), { resource: "pods", name: pod.metadata.name, uid: pod.metadata.uid }];
+        return await claims.updateStatus({ ...claim, status: { ...claim.status, allocation: { ...held, allocationTimestamp: held.allocationTimestamp ?? timestamp(clock.nowMs()) }, reservedFor } } as ResourceClaim, { signal });
+      } catch (error) {
+        if (tries < TRIES && isConflict(error)) continue;
+        throw error;
+      }
+    }
+  }
+}
+
+function idleClaim({ metadata: { uid } }: Readonly<Pod>, { unavailable }: DevicePlan): Readonly<ResourceClaim> | undefined {
+  return [...unavailable].find(({ status }) => (status?.reservedFor ?? []).every((one) => one.uid === uid));
+}

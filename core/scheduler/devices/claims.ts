@@ -1,0 +1,102 @@
+/**
+ * Claims, slices and classes as the scheduler sees them: as informers tell, and on top the allocations it has decided on and not yet heard back.
+ *
+ * A claim that is decided on is pending from the decision until the API has taken it: nobody else's pod may use it meanwhile, and its devices are taken.
+ */
+import type { Pod } from "../../api/gen/core.v1.ts";
+import type { AllocationResult, DeviceClass, ResourceClaim, ResourceSlice } from "../../api/gen/resource.v1.ts";
+import { isControlledBy, keyOf, namespaceOf, objectKey } from "../../api/meta/object-meta.ts";
+import { type CompiledSelector, compileDeviceSelector, deviceEnvironment } from "../../cel/device-selector.ts";
+import type { Informers } from "../../client/informer-factory.ts";
+import { DEVICE_CLASSES, RESOURCE_CLAIMS, RESOURCE_SLICES } from "../../client/resources.ts";
+import type { Candidate } from "../plugin.ts";
+import { Assumed } from "../storage.ts";
+import { Allocated } from "./allocated.ts";
+import type { DevicePlan } from "./plan.ts";
+
+export const DEVICE_RESOURCES = [RESOURCE_CLAIMS, RESOURCE_SLICES, DEVICE_CLASSES] as const;
+
+/** Expressions kept compiled. There are few in a cluster: one or two a class, and those of templates. */
+const SELECTORS_MAX = 256;
+
+export interface Devices {
+  readonly claims: Assumed<ResourceClaim>;
+  claim(namespace: string, name: string): Readonly<ResourceClaim> | undefined;
+  deviceClass(name: string): Readonly<DeviceClass> | undefined;
+  slices(): Iterable<Readonly<ResourceSlice>>;
+  /** By uid of claim. */
+  readonly pending: Map<string, AllocationResult>;
+  /** What was thought through, by attempt. */
+  readonly plans: WeakMap<Candidate, { readonly plan: DevicePlan | { readonly refused: string } | undefined }>;
+  /** What all allocations take, those under way included. */
+  allocated(): Allocated;
+  /** Throws the problem of an expression that is none. */
+  selector(expression: string): CompiledSelector;
+}
+
+export function devicesFrom(informers: Informers): Devices {
+  const informer = informers.of(RESOURCE_CLAIMS);
+  const claims = new Assumed(informer);
+  const pending = new Map<string, AllocationResult>();
+  return {
+    claims, pending, plans: new WeakMap(),
+    claim: (namespace, name) => claims.get(objectKey(namespace, name)),
+    deviceClass: (name) => informers.of(DEVICE_CLASSES).get(objectKey("", name)),
+    slices: () => informers.of(RESOURCE_SLICES).list(),
+    allocated() {
+      const allocated = new Allocated();
+      for (const known of informer.list()) {
+        const claim = claims.get(keyOf(known));
+        const allocation = claim?.status?.allocation ?? pending.get(known.metadata.uid);
+        if (allocation) allocated.add(allocation);
+      }
+      return allocated;
+    },
+    selector: selectorCache(),
+  };
+}
+
+function selectorCache(): (expression: string) => CompiledSelector {
+  const known = new Map<string, ReturnType<typeof compileDeviceSelector>>();
+  let environment: ReturnType<typeof deviceEnvironment> | undefined;
+  return (expression) => {
+    let compiled = known.get(expression);
+    if (!compiled) {
+      if (known.size >= SELECTORS_MAX) known.delete(known.keys().next().value!);
+      known.set(expression, (compiled = compileDeviceSelector(expression, (environment ??= deviceEnvironment()))));
+    }
+    if ("problem" in compiled) throw new Error(compiled.problem);
+    return compiled;
+  };
+}
+
+/** The claims a pod has. `refused`: why it cannot go anywhere yet. Source: dynamic-resource-allocation/resourceclaim/claim.go */
+export function podClaimsOf(pod: Readonly<Pod>, devices: Pick<Devices, "claim">): readonly Readonly<ResourceClaim>[] | { readonly refused: string } {
+  const found: Readonly<ResourceClaim>[] = [];
+  for (const { name, resourceClaimName, resourceClaimTemplateName } of pod.spec.resourceClaims ?? []) {
+    const made = pod.status?.resourceClaimStatuses?.find((one) => one.name === name);
+    if (resourceClaimName === undefined && resourceClaimTemplateName === undefined) return { refused: `pod claim ${name}: ${NOT_SUPPORTED}` };
+    if (resourceClaimName === undefined && !made) return { refused: `pod "${keyOf(pod)}": ResourceClaim not created yet` };
+    const claimName = resourceClaimName ?? made?.resourceClaimName;
+    if (claimName === undefined) continue; // whoever made the claims decided that none is needed
+    const claim = devices.claim(namespaceOf(pod), claimName);
+    if (!claim) return { refused: `resourceclaim "${claimName}" not found` };
+    if (claim.metadata.deletionTimestamp != null) return { refused: `resourceclaim "${claimName}" is being deleted` };
+    if (resourceClaimName === undefined && !isControlledBy(claim, pod)) return { refused: `ResourceClaim ${keyOf(claim)} was not created for pod ${keyOf(pod)} (pod is not owner)` };
+    found.push(claim);
+  }
+  return found;
+}
+
+const NOT_SUPPORTED = "none of the supported fields are set";
+
+/** Pods that may use a claim at once. Source: resource/v1 ResourceClaimReservedForMaxSize */
+const RESERVED_MAX = 256;
+
+export function isReservedFor({ status }: Readonly<ResourceClaim>, { metadata: { uid } }: Readonly<Pod>): boolean {
+  return (status?.reservedFor ?? []).some((one) => one.uid === uid);
+}
+
+export function canBeReserved({ status }: Readonly<ResourceClaim>): boolean {
+  return (status?.reservedFor ?? []).length < RESERVED_MAX;
+}

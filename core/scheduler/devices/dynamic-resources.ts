@@ -1,0 +1,61 @@
+/** The plugin DynamicResources: pods go where devices are, or can be had, for their ResourceClaims. */
+import { nodeChanged } from "../changes.ts";
+import type { Cluster } from "../cluster.ts";
+import { type Candidate, type Filter, type Score, toHighest, unresolvable } from "../plugin.ts";
+import { deviceClaims, DevicePlan } from "./plan.ts";
+
+/** One plan for an attempt, however many ask for it. */
+export function devicePlan(candidate: Candidate, cluster: Cluster): DevicePlan | { readonly refused: string } | undefined {
+  if ((candidate.pod.spec.resourceClaims ?? []).length === 0) return undefined;
+  const { plans } = cluster.devices;
+  let known = plans.get(candidate);
+  if (!known) plans.set(candidate, (known = { plan: made(candidate, cluster) }));
+  return known.plan;
+}
+
+function made({ pod }: Candidate, { devices, clocks, deviceBindingTimeoutMs }: Cluster): DevicePlan | { readonly refused: string } | undefined {
+  const claims = deviceClaims(pod, devices);
+  return claims === undefined || "refused" in claims ? claims : new DevicePlan(claims, { devices, clocks, bindingTimeoutMs: deviceBindingTimeoutMs });
+}
+
+export const dynamicResources: Filter = {
+  name: "DynamicResources",
+  prepare(candidate, cluster) {
+    const plan = devicePlan(candidate, cluster);
+    if (!plan || "refused" in plan) return plan;
+    return {
+      reject({ node }) {
+        try {
+          const here = plan.on(node);
+          return "reason" in here ? unresolvable(here.reason) : undefined;
+        } catch (error) { // no node can take the pod: the attempt fails with why
+          throw new Error(`running "DynamicResources" filter plugin: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+        }
+      },
+    };
+  },
+  mayHelp(pod, change) {
+    switch (change.of) {
+      case "pod": return change.object.metadata.uid === pod.metadata.uid;
+      case "resource claim": return change.deleted ? change.object.status?.allocation !== undefined : isOwn(pod, change.object.metadata) || (change.old?.status?.allocation !== undefined && !change.object.status?.allocation) || (change.old?.status?.reservedFor ?? []).length > (change.object.status?.reservedFor ?? []).length;
+      case "resource slice": case "device class": return !change.deleted;
+      case "node": return nodeChanged(change, ({ metadata, spec }) => [metadata.labels, spec.taints]);
+      default: return false;
+    }
+  },
+};
+
+function isOwn({ metadata, spec, status }: Candidate["pod"], claim: { readonly namespace?: string | undefined; readonly name: string }): boolean {
+  return claim.namespace === metadata.namespace && ((spec.resourceClaims ?? []).some(({ resourceClaimName }) => resourceClaimName === claim.name) || (status?.resourceClaimStatuses ?? []).some(({ resourceClaimName }) => resourceClaimName === claim.name));
+}
+
+/** Nodes where the devices asked for first are free are better. */
+export const dynamicResourcesScore: Score = {
+  name: "DynamicResources",
+  weight: 2,
+  prepare(candidate, cluster) {
+    const plan = devicePlan(candidate, cluster);
+    if (!plan || "refused" in plan || !plan.claims.some(({ spec }) => (spec.devices?.requests ?? []).some(({ firstAvailable = [] }) => firstAvailable.length > 0))) return undefined;
+    return { score: ({ node }) => plan.scoreOn(node), normalize: toHighest };
+  },
+};

@@ -1,0 +1,139 @@
+/**
+ * What the devices of one pod would be on each node, thought through once per attempt and node: the filter asks whether there are any, the score how much
+ * they are liked, and the binder which they are.
+ *
+ * Source: kubernetes v1.36 pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go
+ */
+import type { Node, Pod } from "../../api/gen/core.v1.ts";
+import type { ResourceClaim, ResourceSlice } from "../../api/gen/resource.v1.ts";
+import { keyOf } from "../../api/meta/object-meta.ts";
+import { matchesNodeSelector } from "../filters/node.ts";
+import { allocate, type Found } from "./allocator.ts";
+import { isOverdue, readiness } from "./binding-conditions.ts";
+import { canBeReserved, type Devices, isReservedFor, podClaimsOf } from "./claims.ts";
+import { poolsFor } from "./pools.ts";
+
+/** Alternatives a request may have; the first is worth most. Source: resource/v1 FirstAvailableDeviceRequestMaxSize */
+const ALTERNATIVES_MAX = 8;
+/** Source: DynamicResourcesFilterTimeoutDefault */
+const FILTER_TIMEOUT_MS = 10_000;
+
+export interface NodeDevices {
+  /** For each of the claims to allocate, in turn. */
+  readonly found: readonly (readonly Found[])[];
+}
+
+export interface Clocks { readonly nowMs: () => number; readonly uptimeMs: () => number }
+
+export class DevicePlan {
+  readonly claims: readonly Readonly<ResourceClaim>[];
+  readonly toAllocate: readonly Readonly<ResourceClaim>[];
+  /** Allocated claims that keep the pod from a node: without them it might fit. */
+  readonly unavailable = new Set<Readonly<ResourceClaim>>();
+  readonly #devices: Devices;
+  readonly #clocks: Clocks;
+  readonly #bindingTimeoutMs: number;
+  readonly #byNode = new Map<string, NodeDevices | { readonly reason: string }>();
+  #slices: SlicesByNode | undefined;
+  #allocated: ReturnType<Devices["allocated"]> | undefined;
+
+  constructor(claims: readonly Readonly<ResourceClaim>[], { devices, clocks, bindingTimeoutMs }: { readonly devices: Devices; readonly clocks: Clocks; readonly bindingTimeoutMs: number }) {
+    this.claims = claims;
+    this.toAllocate = claims.filter(({ status }) => !status?.allocation);
+    this.#devices = devices;
+    this.#clocks = clocks;
+    this.#bindingTimeoutMs = bindingTimeoutMs;
+  }
+
+  /** What there is for the pod on `node`, or why not. Throws what makes the claims themselves impossible. */
+  on(node: Readonly<Node>): NodeDevices | { readonly reason: string } {
+    const { name } = node.metadata;
+    let known = this.#byNode.get(name);
+    if (!known) this.#byNode.set(name, (known = this.#think(node)));
+    return known;
+  }
+
+  /** How early the alternatives are that were taken. */
+  scoreOn(node: Readonly<Node>): number {
+    const here = this.on(node);
+    if ("reason" in here) return 0;
+    let score = 0;
+    for (const claim of this.claims) {
+      const at = this.toAllocate.indexOf(claim);
+      const chosen = new Set(at < 0 ? (claim.status?.allocation?.devices?.results ?? []).map(({ request }) => request) : here.found[at]!.map(({ request }) => request.name));
+      for (const { name, firstAvailable = [] } of claim.spec.devices?.requests ?? [])
+        for (const [i, alternative] of firstAvailable.entries()) if (chosen.has(`${name}/${alternative.name}`)) score += ALTERNATIVES_MAX - i;
+    }
+    return score;
+  }
+
+  #think(node: Readonly<Node>): NodeDevices | { readonly reason: string } {
+    const before = this.unavailable.size;
+    for (const claim of this.claims) if (this.#isOutOfReach(claim, node)) this.unavailable.add(claim);
+    const elsewhere = this.claims.some((claim) => this.#isOutOfReach(claim, node));
+    if (elsewhere || this.unavailable.size > before) return { reason: "resourceclaim not available on the node" };
+    if (this.toAllocate.length === 0) return { found: [] };
+    const startMs = this.#clocks.uptimeMs();
+    this.#slices ??= new SlicesByNode(this.#devices.slices());
+    const found = allocate(this.toAllocate, node, poolsFor(node, this.#slices.for(node.metadata.name)), {
+      allocated: (this.#allocated ??= this.#devices.allocated()),
+      classOf: (name) => this.#devices.deviceClass(name), selector: (expression) => this.#devices.selector(expression),
+      isLate: () => this.#clocks.uptimeMs() - startMs > FILTER_TIMEOUT_MS,
+    });
+    if (found === "late") throw new Error(`node ${node.metadata.name}: timed out trying to allocate devices`);
+    return found ? { found } : { reason: "cannot allocate all claims" };
+  }
+
+  #isOutOfReach(claim: Readonly<ResourceClaim>, node: Readonly<Node>): boolean {
+    const allocation = claim.status?.allocation;
+    if (!allocation) return false;
+    if (allocation.nodeSelector && !matchesNodeSelector(allocation.nodeSelector, node)) return true;
+    const ready = readiness(claim);
+    return ready === undefined ? isOverdue(claim, this.#clocks.nowMs(), this.#bindingTimeoutMs) : ready !== "ready";
+  }
+}
+
+/** The pools that may have something for a node: those that name it, and those that name none. */
+class SlicesByNode {
+  readonly #pools: ReadonlyMap<string, readonly Readonly<ResourceSlice>[]>;
+  readonly #shared = new Set<string>();
+  readonly #local = new Map<string, Set<string>>();
+
+  constructor(slices: Iterable<Readonly<ResourceSlice>>) {
+    const key = ({ spec }: Readonly<ResourceSlice>): string => JSON.stringify([spec.driver, spec.pool.name]);
+    this.#pools = Map.groupBy(slices, key);
+    for (const [pool, all] of this.#pools)
+      for (const { spec } of all) {
+        if (!spec.nodeName || (spec.sharedCounters ?? []).length > 0) this.#shared.add(pool);
+        else this.#local.set(spec.nodeName, (this.#local.get(spec.nodeName) ?? new Set()).add(pool));
+      }
+  }
+
+  for(node: string): Readonly<ResourceSlice>[] {
+    return [...new Set([...this.#shared, ...(this.#local.get(node) ?? [])])].flatMap((pool) => this.#pools.get(pool)!);
+  }
+}
+
+/** The pod's claims, ready to be thought through; undefined: it has none. */
+export function deviceClaims(pod: Readonly<Pod>, devices: Devices): readonly Readonly<ResourceClaim>[] | { readonly refused: string } | undefined {
+  if ((pod.spec.resourceClaims ?? []).length === 0) return undefined;
+  const claims = podClaimsOf(pod, devices);
+  if ("refused" in claims) return claims;
+  if (claims.length === 0) return undefined;
+  for (const claim of claims) {
+    const refused = refusal(claim, pod, devices);
+    if (refused !== undefined) return { refused };
+  }
+  return claims;
+}
+
+function refusal(claim: Readonly<ResourceClaim>, pod: Readonly<Pod>, devices: Devices): string | undefined {
+  if (claim.status?.allocation) return canBeReserved(claim) || isReservedFor(claim, pod) ? undefined : "resourceclaim in use";
+  if (devices.pending.has(claim.metadata.uid)) return `resource claim ${keyOf(claim)} is in the process of being allocated`;
+  for (const { name, exactly, firstAvailable = [] } of claim.spec.devices?.requests ?? []) {
+    if (!exactly && firstAvailable.length === 0) return `resource claim ${keyOf(claim)}, request ${name}: unknown request type`;
+    const named = exactly ? [[name, exactly.deviceClassName] as const] : firstAvailable.map((one) => [`${name}/${one.name}`, one.deviceClassName] as const);
+    for (const [request, className] of named) if (!devices.deviceClass(className)) return `request ${request}: device class ${className} does not exist`;
+  }
+  return undefined;
+}
