@@ -10,6 +10,13 @@ const NAMES = [
   "enable-admission-plugins", "disable-admission-plugins", "admission-control-config-file", "default-not-ready-toleration-seconds", "default-unreachable-toleration-seconds",
   // encryption at rest
   "encryption-provider-config", "encryption-provider-config-automatic-reload",
+  // overload
+  "max-requests-inflight", "max-mutating-requests-inflight", "enable-priority-and-fairness",
+  // audit
+  "audit-policy-file", "audit-log-path", "audit-log-format", "audit-log-maxage", "audit-log-maxbackup", "audit-log-maxsize", "audit-webhook-config-file", "audit-webhook-initial-backoff", "audit-webhook-batch-max-size",
+  "audit-webhook-batch-buffer-size", "audit-webhook-batch-max-wait", "audit-webhook-batch-throttle-enable", "audit-webhook-batch-throttle-qps", "audit-webhook-batch-throttle-burst",
+  // traces
+  "tracing-config-file",
 ] as const;
 type Name = (typeof NAMES)[number];
 

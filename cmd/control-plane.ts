@@ -83,6 +83,8 @@ import { specialHandlers } from "../core/server/special/special.ts";
 import { VERBS } from "../core/server/verbs/all.ts";
 import type { Store } from "../storage/store.ts";
 import { type ApiServerArgs, apiServerArgs } from "./apiserver-args.ts";
+import { auditOf } from "./audit.ts";
+import { fairnessOf } from "./fairness.ts";
 import { buildInfo, descriptionsPath } from "./assets.ts";
 import { fromFile, requiredText } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
@@ -238,8 +240,11 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     dialer: tunnel.dialer, clientTls: () => ({ cert: pki.leaf(FRONT_PROXY.name).certificatePem, key: pki.leaf(FRONT_PROXY.name).keyPem }), clock, random, metrics, log: log.with({ part: "aggregation" }),
   });
 
+  const fairness = fairnessOf(args, { client: loopbackClient(), informers, registry: () => registry, clock, metrics, log: log.with({ part: "fairness" }) });
+  const { audit, parts: auditParts } = auditOf(args, { clock, metrics, log: log.with({ part: "audit" }) });
+
   const handler = apiHandler({
-    aggregation,
+    aggregation, fairness: fairness.enter, audit,
     registry, cache, authenticator, authorizer, clock, random, metrics,
     log: log.with({ part: "server" }),
     async impersonate(attributes, request) {
@@ -254,6 +259,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     paths: [
       healthPaths(checks), versionPath(versionInfo()), metricsPath(metrics), discoveryPaths(registry, `${advertise.address}:${advertise.port}`, aggregation),
       openApiPaths({ registry, version: gitVersion(), descriptions: loadDescriptions, foreign: aggregation }),
+      ...fairness.paths,
       openIdPaths({ issuer, advertise, keys: () => keys.verifying }), explainSchedulingPath(explainer),
     ],
     special: specialHandlers({
@@ -304,6 +310,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       ...encryption.parts,
       crdController({ registry, remoteConversion: () => undefined, clock, random, log: log.with({ part: "custom resources" }) }),
       informers,
+      ...auditParts,
       server,
       certificateRotation({ pki, clock, log, onRenewed: () => server.reloadCertificates() }),
       once("bootstrap", async (signal) => {
@@ -318,6 +325,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       }),
       endpoints,
       events,
+      ...fairness.parts,
       ...aggregation.parts,
       ...controllers,
       ...schedulers,

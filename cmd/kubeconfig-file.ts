@@ -12,8 +12,8 @@ interface Config { readonly clusters?: readonly Named<Cluster>[]; readonly users
 
 export interface KubeconfigFile { readonly server: string; readonly credentials: Credentials }
 
-/** Throws ConfigError for what cannot be used. */
-export function readKubeconfig(path: string): KubeconfigFile {
+/** Throws ConfigError for what cannot be used. `anonymous`: a server that asks for no credentials will do. */
+export function readKubeconfig(path: string, { anonymous = false }: { readonly anonymous?: boolean } = {}): KubeconfigFile {
   const text = readText(path);
   if (text === undefined) throw new ConfigError(`--kubeconfig ${path}: no such file`);
   let config: Config | null;
@@ -40,6 +40,6 @@ export function readKubeconfig(path: string): KubeconfigFile {
     cert: material(user["client-certificate-data"], user["client-certificate"]), key: material(user["client-key-data"], user["client-key"]),
     token: user.token ?? material(undefined, user.tokenFile)?.trim(), serverName: cluster["tls-server-name"],
   };
-  if (credentials.token === undefined && credentials.cert === undefined) throw new ConfigError(`--kubeconfig ${path}: its current context has neither a certificate nor a token`);
+  if (!anonymous && credentials.token === undefined && credentials.cert === undefined) throw new ConfigError(`--kubeconfig ${path}: its current context has neither a certificate nor a token`);
   return { server: cluster.server, credentials };
 }

@@ -26,6 +26,8 @@ export interface Metrics {
   /** The same for what only grows. */
   counterFrom(name: string, help: string, read: ReadSamples): void;
   histogram(name: string, help: string, buckets: readonly number[]): Histogram;
+  /** A histogram whose series are kept elsewhere. */
+  histogramFrom(name: string, help: string, read: () => Iterable<Observations>): void;
   /** All samples, text exposition format 0.0.4. */
   render(): string;
 }
@@ -82,6 +84,9 @@ export function metricsRegistry(): Metrics {
         return made;
       }
       return { observe: (value, labels = {}) => of(labels).observe(value), with: of };
+    },
+    histogramFrom(name, help, read) {
+      register({ name, help, type: "histogram", *lines() { for (const one of read()) yield* one.lines(name); } });
     },
     render() {
       const out: string[] = [];

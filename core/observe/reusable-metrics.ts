@@ -2,12 +2,13 @@
  * Metrics for a part that is made anew again and again in one process, as what runs only while this server leads: each metric is registered the
  * first time, and the same one handed out from then on. Counts go on; a gauge that is read shows the newest part's.
  */
-import type { Counter, Gauge, Histogram, Labels, Metrics } from "./metrics.ts";
+import type { Counter, Gauge, Histogram, Labels, Metrics, Observations } from "./metrics.ts";
 
 export function reusableMetrics(metrics: Metrics): Metrics {
   const counters = new Map<string, Counter>();
   const gauges = new Map<string, Gauge>();
   const histograms = new Map<string, Histogram>();
+  const observations = new Map<string, () => Iterable<Observations>>();
   const reads = new Map<string, () => Iterable<readonly [Labels, number]>>();
 
   function once<T>(known: Map<string, T>, name: string, make: () => T): T {
@@ -27,6 +28,11 @@ export function reusableMetrics(metrics: Metrics): Metrics {
     counterFrom(name, help, read) {
       if (!reads.has(name)) metrics.counterFrom(name, help, () => reads.get(name)!());
       reads.set(name, read);
+    },
+    histogramFrom: (name, help, read) => {
+      const reads = observations.get(name);
+      observations.set(name, read);
+      if (!reads) metrics.histogramFrom(name, help, () => observations.get(name)!());
     },
     render: () => metrics.render(),
   };

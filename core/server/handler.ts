@@ -14,16 +14,22 @@ import type { Authorizer } from "../authz/authorizer.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Random } from "../lifecycle/random.ts";
 import type { Log } from "../observe/log.ts";
-import type { Counter, Histogram, Metrics } from "../observe/metrics.ts";
+import type { Metrics } from "../observe/metrics.ts";
 import type { WatchCache } from "../registry/generic/watch-cache.ts";
 import type { Registry, ServedResource } from "../registry/registry.ts";
 import type { Aggregation } from "./aggregation/aggregator.ts";
 import { checkAcceptable } from "./acceptable.ts";
 import type { Answer } from "./answer.ts";
+import { answeredObject } from "./answered-object.ts";
+import type { Auditor, AuditRecord } from "./audit/auditor.ts";
 import { timed } from "./deadline.ts";
 import { deprecation } from "./deprecation.ts";
+import { isLasting } from "./lasting.ts";
+import { type Ticket, TooManyRequests } from "./fairness/too-many-requests.ts";
+import { requestMetrics } from "./request-metrics.ts";
 import type { ServerRequest } from "./request.ts";
 import { type RequestInfo, requestInfo, type ResourceRequestInfo } from "./request-info.ts";
+import type { Span, Tracer } from "./tracing/tracer.ts";
 
 /** Answers requests that are not about a resource: health, discovery, OpenAPI, metrics. Undefined: not one of its paths. */
 export type PathHandler = (request: ServerRequest, user: UserInfo) => Promise<Answer | undefined> | Answer | undefined;
@@ -44,6 +50,10 @@ export interface ServerDeps {
   readonly aggregation?: Pick<Aggregation, "answer"> | undefined;
   /** Finds what answers a request that the generic verbs do not: reviews, tokens, bindings, logs, exec, proxies. */
   special(info: ResourceRequestInfo): ResourceHandler | undefined;
+  /** Lets a request in, or makes it wait its turn, or throws TooManyRequests. Absent: everybody comes in. */
+  readonly fairness?: ((request: ServerRequest, info: RequestInfo, user: UserInfo) => Ticket | Promise<Ticket>) | undefined;
+  readonly audit?: Auditor | undefined;
+  readonly tracer?: Tracer | undefined;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -60,17 +70,48 @@ export interface Scope {
   readonly signal: AbortSignal;
   /** Texts for the Warning header. */
   readonly warnings: string[];
+  /** Absent: nothing is recorded of this request. */
+  readonly audit?: AuditRecord | undefined;
+  /** Absent: this request is not traced. */
+  readonly span?: Span | undefined;
 }
 
 export type Handler = (request: ServerRequest) => Promise<Answer>;
 
-export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, ResourceHandler>>): Handler {
-  const count = requestMetrics(server.metrics);
+/** What a request takes with it on its way. */
+interface Flight {
+  readonly auditId: string;
+  readonly span: Span | undefined;
+  audit: AuditRecord | undefined;
+  ticket: Ticket | undefined;
+}
 
-  async function answer(request: ServerRequest, info: RequestInfo): Promise<Answer> {
-    const caller = request.user ?? (await authenticate(server, request));
-    const user = request.user ? caller : await server.impersonate(attributesOf(info, request, caller), request);
-    await authorize(server.authorizer, attributesOf(info, request, user));
+export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, ResourceHandler>>): Handler {
+  const meter = requestMetrics(server.metrics);
+
+  async function identify(request: ServerRequest, info: RequestInfo, flight: Flight): Promise<UserInfo> {
+    const startMs = server.clock.uptimeMs();
+    const caller = await authenticate(server, request).catch((error: unknown) => {
+      meter.authenticated(undefined, server.clock.uptimeMs() - startMs);
+      flight.audit = server.audit?.begin(request, attributesOf(info, request, { name: "", groups: [] }), flight.auditId);
+      throw error;
+    });
+    meter.authenticated(caller.name, server.clock.uptimeMs() - startMs);
+    return caller;
+  }
+
+  async function answer(request: ServerRequest, info: RequestInfo, flight: Flight): Promise<Answer> {
+    const caller = request.user ?? (await identify(request, info, flight));
+    flight.span?.event("Authentication succeeded");
+    const asCaller = attributesOf(info, request, caller);
+    flight.audit = server.audit?.begin(request, asCaller, flight.auditId);
+    const user = request.user ? caller : await server.impersonate(asCaller, request);
+    if (user !== caller) flight.audit?.impersonated(user);
+    if (server.fairness && !request.user && !isLasting(info)) {
+      const entered = server.fairness(request, info, user);
+      flight.ticket = entered instanceof Promise ? await entered : entered;
+    }
+    await permit(user === caller ? asCaller : attributesOf(info, request, user), flight);
     const elsewhere = server.aggregation?.answer(request, user);
     if (elsewhere) return await elsewhere;
     if (!info.isResource) {
@@ -83,32 +124,70 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     const served = server.registry.find(info.group, info.version, info.resource);
     if (!served) throw pathNotFound();
     const handler = server.special(info) ?? genericHandler(verbs, info, served);
-    const scope: Scope = { request, info, served, user, server, signal: request.signal, warnings: [...(served.custom?.warnings ?? [])] };
+    const scope: Scope = { request, info, served, user, server, signal: request.signal, warnings: [...(served.custom?.warnings ?? [])], audit: flight.audit, span: flight.span };
     const found = await handler(scope);
     return scope.warnings.length > 0 ? { ...found, warnings: [...new Set(scope.warnings)] } : found;
+  }
+
+  async function permit(attributes: Attributes, { audit, span }: Flight): Promise<void> {
+    const startMs = server.clock.uptimeMs();
+    const { decision, reason } = await server.authorizer.authorize(attributes);
+    meter.authorized(decision, server.clock.uptimeMs() - startMs);
+    audit?.annotate("authorization.k8s.io/decision", decision === "allow" ? "allow" : "forbid");
+    audit?.annotate("authorization.k8s.io/reason", reason);
+    span?.event("Authorization succeeded");
+    if (decision !== "allow") throw refused(attributes, reason);
   }
 
   return async (request) => {
     const startMs = server.clock.uptimeMs();
     const info = requestInfo(request.method, request.path, request.query);
-    let code = 200;
+    const auditId = server.audit || request.setHeader ? request.header("audit-id")?.slice(0, AUDIT_ID_LENGTH_MAX) || server.random.uuid() : "";
+    request.setHeader?.("Audit-Id", auditId);
+    const flight: Flight = { auditId, span: server.tracer?.start(request, info, auditId), audit: undefined, ticket: undefined };
+    const metered = meter.begin(request, info);
     let done: (() => void) | undefined;
+    let found: Answer;
     try {
       const within = timed(request, info, server.clock);
       done = within.done;
-      const found = await answer(within.request, info);
-      code = "status" in found ? found.status : found.type === "upgrade" ? 101 : 200;
-      return found;
+      found = await answer(within.request, info, flight);
     } catch (error) {
-      const status = statusOf(error);
-      code = status.code ?? 500;
-      if (code >= 500 && !(error instanceof StatusError) && !request.signal.aborted) server.log.error("request failed", { method: request.method, path: request.path, error });
-      return { type: "object", status: code, object: error instanceof StatusError || code !== 500 ? { ...status } : { ...internalError(error).status } };
+      found = error instanceof TooManyRequests ? error.answer : failure(server, request, error);
     } finally {
       done?.();
-      count(info, code, server.clock.uptimeMs() - startMs);
+      flight.ticket?.done();
     }
+    const code = codeOf(found);
+    metered.end(code, server.clock.uptimeMs() - startMs);
+    if (flight.audit) recordEnd(flight.audit, { request, info, code, found });
+    flight.span?.end(code);
+    return found;
   };
+}
+
+/** Source: kubernetes v1.36 apiserver/pkg/endpoints/filters/audit_init.go */
+const AUDIT_ID_LENGTH_MAX = 64;
+
+function failure({ log }: ServerDeps, request: ServerRequest, error: unknown): Answer {
+  const status = statusOf(error);
+  const code = status.code ?? 500;
+  if (code >= 500 && !(error instanceof StatusError) && !request.signal.aborted) log.error("request failed", { method: request.method, path: request.path, error });
+  return { type: "object", status: code, object: error instanceof StatusError || code !== 500 ? { ...status } : { ...internalError(error).status } };
+}
+
+function codeOf(answer: Answer): number { return "status" in answer ? answer.status : answer.type === "upgrade" ? 101 : 200; }
+
+/** Of what lasts the end is recorded when the client is gone; callers in this process last as long as it does. */
+function recordEnd(audit: AuditRecord, { request, info, code, found }: { readonly request: ServerRequest; readonly info: RequestInfo; readonly code: number; readonly found: Answer }): void {
+  const object = audit.wantsResponse || code >= 400 ? answeredObject(found) : undefined;
+  const { kind, status, message, reason, details } = (object ?? {}) as { readonly kind?: string; readonly status?: string; readonly message?: string; readonly reason?: string; readonly details?: object };
+  audit.respond(code, kind === "Status" && typeof status === "string" ? { metadata: {}, status, ...(message ? { message } : {}), ...(reason ? { reason } : {}), ...(details ? { details } : {}) } : undefined);
+  const lasts = code < 400 && (found.type === "watch" || found.type === "upgrade" || isLasting(info));
+  if (object !== undefined && !lasts) audit.responseObject(object);
+  if (!lasts) return audit.stage("ResponseComplete");
+  audit.stage("ResponseStarted");
+  if (!request.user) request.signal.addEventListener("abort", () => audit.stage("ResponseComplete"), { once: true });
 }
 
 async function authenticate(server: ServerDeps, request: ServerRequest): Promise<UserInfo> {
@@ -124,9 +203,12 @@ async function authenticate(server: ServerDeps, request: ServerRequest): Promise
 /** Throws 403. */
 export async function authorize(authorizer: Authorizer, attributes: Attributes): Promise<void> {
   const { decision, reason } = await authorizer.authorize(attributes);
-  if (decision === "allow") return;
+  if (decision !== "allow") throw refused(attributes, reason);
+}
+
+function refused(attributes: Attributes, reason: string): StatusError {
   const { user, ...attempt } = attributes;
-  throw notAllowed(attributes.isResource ? { ...attempt, user: user.name, path: undefined } : { ...attempt, user: user.name }, reason);
+  return notAllowed(attributes.isResource ? { ...attempt, user: user.name, path: undefined } : { ...attempt, user: user.name }, reason);
 }
 
 export function attributesOf(info: RequestInfo, request: ServerRequest, user: UserInfo): Attributes {
@@ -173,32 +255,3 @@ function methodNotAllowed(): StatusError {
 export function pathNotFound(): StatusError {
   return statusError({ code: 404, reason: "NotFound", message: "the server could not find the requested resource", details: {} });
 }
-
-/** Source: apiserver pkg/endpoints/metrics: the names and buckets dashboards rely on. */
-const DURATION_BUCKETS = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60];
-const LONG_RUNNING = new Set(["watch", "proxy", "connect"]);
-
-function requestMetrics(metrics: Metrics): (info: RequestInfo, code: number, durationMs: number) => void {
-  const total: Counter = metrics.counter("apiserver_request_total", "Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, scope, component, and HTTP response code.");
-  const duration: Histogram = metrics.histogram("apiserver_request_duration_seconds", "Response latency distribution in seconds for each verb, dry run value, group, version, resource, subresource, scope and component.", DURATION_BUCKETS);
-  return (info, code, durationMs) => {
-    const labels = info.isResource
-      ? {
-          verb: metricVerb(info), group: info.group, version: info.version, resource: info.resource, subresource: info.subresource,
-          scope: info.name ? "resource" : info.namespace ? "namespace" : "cluster", component: "apiserver", dry_run: "",
-        }
-      : { verb: info.verb.toUpperCase(), group: "", version: "", resource: "", subresource: info.path.split("/")[1] ?? "", scope: "", component: "apiserver", dry_run: "" };
-    total.inc({ ...labels, code: String(code) });
-    if (!LONG_RUNNING.has(info.verb)) duration.observe(durationMs / 1000, labels);
-  };
-}
-
-function metricVerb({ verb }: RequestInfo): string {
-  switch (verb) {
-    case "create": return "POST";
-    case "update": return "PUT";
-    case "deletecollection": return "DELETECOLLECTION";
-    default: return verb.toUpperCase();
-  }
-}
-

@@ -63,7 +63,7 @@ export function httpFront(deps: Deps): HttpFront {
 interface Exchange { readonly request: IncomingMessage; readonly response: ServerResponse; readonly connection: Connection }
 
 async function serve(deps: Deps, { request, response, connection }: Exchange, signal: AbortSignal): Promise<void> {
-  const asked = serverRequest(request, connection, signal);
+  const asked = { ...serverRequest(request, connection, signal), setHeader: (name: string, value: string) => void response.setHeader(name, value) };
   const answer = await deps.handler(asked);
   if (signal.aborted) return;
   for (const text of answer.warnings ?? []) response.appendHeader("warning", `299 - ${quoted(text)}`);

@@ -34,14 +34,14 @@ export function isTrue(value: string | null): boolean {
 }
 
 /** Runs CONNECT admission. Throws what it throws, and 400 for a dry run. */
-export async function admitConnect({ server, info, user, request, served: { row }, signal, warnings }: Scope, kind: string, options: Readonly<Record<string, unknown>>): Promise<void> {
+export async function admitConnect({ server, info, user, request, served: { row }, signal, warnings, audit }: Scope, kind: string, options: Readonly<Record<string, unknown>>): Promise<void> {
   if (request.query.has("dryRun")) throw badRequest("dryRun is not supported");
   const asked: AdmissionRequest = {
     operation: "CONNECT", group: row.group, version: row.version, resource: row.plural, kind, subresource: info.subresource, namespace: info.namespace, name: info.name,
     object: { kind, apiVersion: "v1", ...options } as unknown as ApiObject,
     oldObject: undefined, options: {}, dryRun: false, user, signal,
     warn: (text) => void warnings.push(text),
-    annotate: () => undefined, // audit is not recorded yet: nobody would read it
+    annotate: (key, value) => audit?.annotate(key, value),
   };
   await server.admission.admit(asked);
   await server.admission.validate(asked);

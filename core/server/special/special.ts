@@ -59,7 +59,7 @@ async function answerTo(scope: Scope, answer: (object: ApiObject) => Promise<Api
 
 async function createToken(scope: Scope, tokens: TokenIssuer): Promise<Answer> {
   checkAcceptable(scope, false);
-  const { info, signal, warnings } = scope;
+  const { info, signal, warnings, audit } = scope;
   const query = writeQueryOf(scope, "CreateOptions");
   const object = await decodeObject(scope);
   placeInNamespace(scope, object);
@@ -68,7 +68,7 @@ async function createToken(scope: Scope, tokens: TokenIssuer): Promise<Answer> {
   const issued = await tokens.tokenRequest({ namespace: info.namespace, name: info.name }, object as unknown as TokenRequest, {
     signal,
     warn: (text) => void warnings.push(text),
-    annotate: () => undefined, // audit is not recorded yet: nobody would read it
+    annotate: (key, value) => audit?.annotate(key, value),
     admit: async (request) => validate?.(request as unknown as ApiObject, undefined),
   });
   return { type: "object", status: 201, object: issued as unknown as ApiObject };

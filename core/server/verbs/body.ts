@@ -16,7 +16,9 @@ import type { RequestBody } from "../request.ts";
 
 /** The body as an object of the request's resource or subresource, in the storage version, defaulted. Throws 400, 415. */
 export async function decodeObject(scope: Scope): Promise<ApiObject> {
-  return finishObject(scope, readObject(scope, await scope.request.body()));
+  const object = readObject(scope, await scope.request.body());
+  scope.audit?.requestObject(object);
+  return finishObject(scope, object);
 }
 
 /** A value made by us (what server-side apply has merged) checked and defaulted like a body. Throws 400. */

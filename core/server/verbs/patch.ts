@@ -46,10 +46,13 @@ export async function patcherOf(scope: Scope): Promise<Patcher> {
   const query = writeQueryOf(scope, type === APPLY_YAML ? "ApplyOptions" : "PatchOptions");
   if (type === APPLY_YAML) {
     const text = body.type === "value" ? "" : decodeText(body.bytes);
-    return applier(scope, query, { applied: body.type === "value" ? body.value : attempt("error decoding YAML: ", () => parseYaml(text)), repeated: body.type === "value" ? [] : yamlDuplicates(text) });
+    const applied = body.type === "value" ? body.value : attempt("error decoding YAML: ", () => parseYaml(text));
+    scope.audit?.requestObject(applied);
+    return applier(scope, query, { applied, repeated: body.type === "value" ? [] : yamlDuplicates(text) });
   }
   const { value: patch, document } = body.type === "value" ? { value: body.value, document: undefined }
     : attempt(type === STRATEGIC_MERGE_PATCH ? "" : "error decoding patch: ", () => parseJson(decodeText(body.bytes)));
+  scope.audit?.requestObject(patch);
   const repeated = (document ? diagnoseUntyped(document) : []).map((text) => (type === JSON_PATCH ? `json patch ${text}` : text));
   const change = (old: Readonly<ApiObject>): unknown => {
     const document = old as unknown as Json;

@@ -190,7 +190,7 @@ export function writeOptions(scope: Scope, operation: Operation, query: WriteQue
 const OPTIONS_KINDS: Readonly<Record<Operation, string>> = { CREATE: "CreateOptions", UPDATE: "UpdateOptions", DELETE: "DeleteOptions", CONNECT: "" };
 
 export function admissionRequest(
-  { served: { row }, info, user, signal, warnings, request }: Scope,
+  { served: { row }, info, user, signal, warnings, request, audit }: Scope,
   { operation, next, old, query }: { operation: Operation; next: ApiObject | undefined; old: Readonly<ApiObject> | undefined; query: WriteQuery | DeleteQuery },
 ): AdmissionRequest {
   const { dryRun, ...given } = query;
@@ -206,6 +206,6 @@ export function admissionRequest(
     object: next,
     oldObject: old,
     warn: (text) => void warnings.push(text),
-    annotate: () => undefined, // audit is not recorded yet: nobody would read it
+    annotate: (key, value) => audit?.annotate(key, value),
   };
 }

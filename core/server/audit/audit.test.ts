@@ -1,0 +1,118 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import type { Attributes } from "../../api/request/attributes.ts";
+import { systemClock } from "../../lifecycle/clock.ts";
+import { silentLog } from "../../observe/log.ts";
+import { metricsRegistry } from "../../observe/metrics.ts";
+import { attributesOf } from "../handler.ts";
+import type { ServerRequest } from "../request.ts";
+import { requestInfo } from "../request-info.ts";
+import { auditor } from "./auditor.ts";
+import { type AuditEvent, legacyLine, sourceIps } from "./event.ts";
+import { configFor, readPolicy } from "./policy.ts";
+import { RotatingFile } from "./rotating-file.ts";
+import { webhookSink } from "./webhook-sink.ts";
+
+const POLICY = readPolicy(`
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- {level: None, users: [system:kube-proxy], verbs: [watch], resources: [{group: "", resources: [endpoints, services]}]}
+- {level: None, nonResourceURLs: ["/healthz*", /version]}
+- {level: Metadata, resources: [{group: "", resources: [secrets, "pods/*"]}], omitStages: [ResponseStarted]}
+- {level: RequestResponse, resources: [{group: "", resources: [configmaps], resourceNames: [one]}], omitManagedFields: true}
+- {level: Request, namespaces: [kube-system], userGroups: [dev]}
+- {level: None, resources: [{group: "*", resources: ["*/status"]}]}
+- {level: Metadata}
+`);
+
+function asked(method: string, path: string, { name = "jane", groups = [] as string[] } = {}): Attributes {
+  return attributesOf(requestInfo(method, path, new URLSearchParams()), { query: new URLSearchParams() } as ServerRequest, { name, groups });
+}
+
+test.each<[string, string, object, string]>([
+  ["GET", "/api/v1/watch/endpoints", { name: "system:kube-proxy" }, "None"],
+  ["GET", "/api/v1/watch/endpoints", {}, "Metadata"],
+  ["GET", "/healthz/etcd", {}, "None"],
+  ["GET", "/versions", {}, "Metadata"],
+  ["GET", "/api/v1/namespaces/a/pods/b/log", {}, "Metadata"],
+  ["GET", "/api/v1/namespaces/a/configmaps/one", {}, "RequestResponse"],
+  ["POST", "/api/v1/namespaces/kube-system/configmaps", { groups: ["dev"] }, "Request"],
+  ["PATCH", "/apis/apps/v1/namespaces/a/deployments/b/status", {}, "None"],
+])("%s %s by %o is recorded at level %s", (method, path, user, level) => expect(configFor(POLICY, asked(method, path, user)).level).toBe(level));
+
+test.each([
+  ["kind: Policy", 'no kind "Policy"'],
+  ["apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: []", "0 rules"],
+  ["apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: All, nonResourceURLs: [a, '/*b'], namespaces: [c]}]", 'rules[0].level: Unsupported value: "All"'],
+])("a policy that cannot be used: %s", (text, error) => expect(() => readPolicy(text)).toThrow(error));
+
+test("a request becomes an event for each stage, with what admission and authorization said of it", () => {
+  const events: AuditEvent[] = [];
+  const sink = { write: (event: AuditEvent) => void events.push(event), part: { name: "test", run: () => Promise.resolve() } };
+  const auditing = auditor({ policy: POLICY, sinks: [sink], clock: systemClock, metrics: metricsRegistry() });
+  const request = { path: "/api/v1/namespaces/a/configmaps/one", query: new URLSearchParams("dryRun=All"), remoteAddress: "10.0.0.9", header: (name: string) => ({ "user-agent": "kubectl", "x-forwarded-for": "1.2.3.4" })[name] } as unknown as ServerRequest;
+  const record = auditing.begin(request, asked("PUT", request.path, { groups: ["dev"] }), "id-1")!;
+  record.impersonated({ name: "joe", groups: ["ops"] });
+  record.annotate("authorization.k8s.io/decision", "allow");
+  record.annotate("authorization.k8s.io/decision", "forbid");
+  const object = { metadata: { name: "one", managedFields: [{}] }, data: { a: "1" } };
+  record.requestObject(object);
+  object.data.a = "2";
+  record.respond(200);
+  record.responseObject(object);
+  record.stage("ResponseComplete");
+  expect(events).toEqual([{
+    kind: "Event", apiVersion: "audit.k8s.io/v1", level: "RequestResponse", auditID: "id-1", stage: "ResponseComplete", requestURI: "/api/v1/namespaces/a/configmaps/one?dryRun=All", verb: "update",
+    user: { username: "jane", groups: ["dev"] }, impersonatedUser: { username: "joe", groups: ["ops"] }, sourceIPs: ["1.2.3.4", "10.0.0.9"], userAgent: "kubectl",
+    objectRef: { resource: "configmaps", namespace: "a", name: "one", apiVersion: "v1" }, responseStatus: { metadata: {}, code: 200 },
+    requestObject: { metadata: { name: "one" }, data: { a: "1" } }, responseObject: { metadata: { name: "one" }, data: { a: "2" } },
+    requestReceivedTimestamp: expect.stringMatching(/^\d{4}-.*\.\d{6}Z$/), stageTimestamp: expect.any(String), annotations: { "authorization.k8s.io/decision": "allow" },
+  }]);
+  expect(Object.keys(events[0]!).slice(0, 8)).toEqual(["kind", "apiVersion", "level", "auditID", "stage", "requestURI", "verb", "user"]);
+  expect(legacyLine(events[0]!)).toContain('AUDIT: id="id-1" stage="ResponseComplete" ip="1.2.3.4" method="update" user="jane" groups="\\"dev\\"" as="joe" asgroups="\\"ops\\"" user-agent="kubectl" namespace="a" uri="/api/v1/namespaces/a/configmaps/one?dryRun=All" response="200"');
+  expect(sourceIps(undefined, undefined, "10.0.0.9")).toEqual(["10.0.0.9"]);
+});
+
+test("a file that has grown too large is put aside, and of those the newest are kept", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "audit-"));
+  try {
+    let now = Date.parse("2026-01-31T10:00:00Z");
+    const clock = { ...systemClock, nowMs: () => (now += 1) };
+    const file = new RotatingFile({ path: join(directory, "audit.log"), bytesMax: 13, filesMax: 2, ageMaxMs: 0, clock, log: silentLog });
+    for (const line of ["first", "second line", "third line", "fourth line", "fifth"]) {
+      file.write(line);
+      await file.close();
+    }
+    const names = readdirSync(directory).sort();
+    expect(names).toEqual([expect.stringMatching(/^audit-2026-01-31T10-00-00\.\d{3}\.log$/), expect.stringMatching(/^audit-/), "audit.log"]);
+    expect(names.map((name) => readFileSync(join(directory, name), "utf8"))).toEqual(["third line\n", "fourth line\n", "fifth\n"]);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});
+
+test("events are delivered in lists, again when they were not taken, and the last ones when the server ends", async () => {
+  const lists: number[] = [];
+  const stop = new AbortController();
+  let refusals = 1;
+  const taken = Promise.withResolvers<void>();
+  const sink = webhookSink({
+    batchSizeMax: 2, batchWaitMs: 60_000, bufferSize: 10, initialBackoffMs: 1, throttleQps: 0, throttleBurst: 1, clock: systemClock, log: silentLog, metrics: metricsRegistry(),
+    post(list) {
+      if (refusals-- > 0) return Promise.reject(new Error("no"));
+      lists.push((list as { items: unknown[] }).items.length);
+      taken.resolve();
+      return Promise.resolve();
+    },
+  });
+  const running = sink.part.run(stop.signal, () => undefined);
+  for (let i = 0; i < 3; i++) sink.write({} as AuditEvent);
+  await taken.promise;
+  stop.abort();
+  await running;
+  expect(lists).toEqual([2, 1]);
+});

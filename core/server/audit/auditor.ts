@@ -1,0 +1,130 @@
+/**
+ * Records what is asked of the API server, as the policy says, and hands it to where records go.
+ *
+ *   const record = auditor.begin(request, attributes)      undefined: this request is not recorded
+ *   record.annotate("authorization.k8s.io/decision", "allow")
+ *   record.started(101); record.ended()                    of a request that lasts; record.complete(…) of any other
+ *
+ * Source: kubernetes v1.36 apiserver/pkg/{endpoints/filters/audit.go,audit/{context,request}.go}
+ */
+import { microTimestamp, type Clock } from "../../lifecycle/clock.ts";
+import type { Runnable } from "../../lifecycle/run-all.ts";
+import type { Metrics } from "../../observe/metrics.ts";
+import type { Attributes } from "../../api/request/attributes.ts";
+import type { UserInfo } from "../../api/request/user.ts";
+import type { ServerRequest } from "../request.ts";
+import { type AuditEvent, auditUser, type AuditUser, objectReference, type ObjectReference, type ResponseStatus, sourceIps, withoutManagedFields } from "./event.ts";
+import { type AuditConfig, type AuditPolicy, type AuditStage, configFor } from "./policy.ts";
+
+/** Where events go. */
+export interface AuditSink {
+  readonly part: Runnable;
+  /** Must not throw, nor wait. */
+  write(event: AuditEvent): void;
+}
+
+export interface Auditor {
+  begin(request: ServerRequest, attributes: Attributes, auditId: string): AuditRecord | undefined;
+}
+
+export function auditor({ policy, sinks, clock, metrics }: { readonly policy: AuditPolicy; readonly sinks: readonly AuditSink[]; readonly clock: Clock; readonly metrics: Metrics }): Auditor {
+  const events = metrics.counter("apiserver_audit_event_total", "[ALPHA] Counter of audit events generated and sent to the audit backend.");
+  const levels = metrics.counter("apiserver_audit_level_total", "[ALPHA] Counter of policy levels for audit events (1 per request).");
+  events.inc({}, 0);
+  const perLevel = new Map(["None", "Metadata", "Request", "RequestResponse"].map((level) => [level, levels.with({ level })]));
+  const write = (event: AuditEvent): void => {
+    events.inc();
+    for (const sink of sinks) sink.write(event);
+  };
+  return {
+    begin(request, attributes, auditId) {
+      const config = configFor(policy, attributes);
+      perLevel.get(config.level)?.inc();
+      if (config.level === "None") return undefined;
+      const record = new AuditRecord({ request, attributes, auditId, config, clock, write });
+      record.stage("RequestReceived");
+      return record;
+    },
+  };
+}
+
+interface RecordDeps {
+  readonly request: ServerRequest;
+  readonly attributes: Attributes;
+  readonly auditId: string;
+  readonly config: AuditConfig;
+  readonly clock: Clock;
+  readonly write: (event: AuditEvent) => void;
+}
+
+export class AuditRecord {
+  readonly #deps: RecordDeps;
+  readonly #receivedMs: number;
+  readonly #uri: string;
+  readonly #annotations: Record<string, string> = {};
+  readonly #objectRef: ObjectReference | undefined;
+  #impersonated: AuditUser | undefined;
+  #status: ResponseStatus | undefined;
+  #requestObject: unknown;
+  #responseObject: unknown;
+
+  constructor(deps: RecordDeps) {
+    this.#deps = deps;
+    this.#receivedMs = deps.clock.nowMs();
+    const { path, wire, query } = deps.request;
+    const search = wire?.rawQuery ?? query.toString();
+    this.#uri = search === "" ? path : `${path}?${search}`;
+    this.#objectRef = objectReference(deps.attributes);
+  }
+
+  /** Whether the object that was sent is wanted. */
+  get wantsRequest(): boolean {
+    return this.#deps.config.level === "Request" || this.#deps.config.level === "RequestResponse";
+  }
+
+  get wantsResponse(): boolean {
+    return this.#deps.config.level === "RequestResponse";
+  }
+
+  impersonated(user: UserInfo): void {
+    this.#impersonated = auditUser(user);
+  }
+
+  /** The first to say something of a key is believed. */
+  annotate(key: string, value: string): void {
+    if (!Object.hasOwn(this.#annotations, key)) this.#annotations[key] = value;
+  }
+
+  /** The object as it is now: it may change afterwards. */
+  requestObject(value: unknown): void {
+    if (this.wantsRequest) this.#requestObject = this.#copy(value);
+  }
+
+  responseObject(value: unknown): void {
+    if (this.wantsResponse) this.#responseObject = this.#copy(value);
+  }
+
+  respond(code: number, status?: ResponseStatus): void {
+    this.#status = { ...status, metadata: {}, code };
+  }
+
+  stage(stage: AuditStage): void {
+    const { config, auditId, attributes, request, clock, write } = this.#deps;
+    if (config.omitStages.includes(stage)) return;
+    const userAgent = request.header("user-agent") ?? "";
+    write({
+      kind: "Event", apiVersion: "audit.k8s.io/v1", level: config.level, auditID: auditId, stage, requestURI: this.#uri, verb: attributes.verb, user: auditUser(attributes.user),
+      ...(this.#impersonated ? { impersonatedUser: this.#impersonated } : {}),
+      sourceIPs: sourceIps(request.header("x-forwarded-for"), request.header("x-real-ip"), request.remoteAddress), ...(userAgent === "" ? {} : { userAgent }),
+      ...(this.#objectRef ? { objectRef: this.#objectRef } : {}), ...(this.#status ? { responseStatus: this.#status } : {}),
+      ...(this.#requestObject === undefined ? {} : { requestObject: this.#requestObject }), ...(this.#responseObject === undefined ? {} : { responseObject: this.#responseObject }),
+      requestReceivedTimestamp: microTimestamp(this.#receivedMs), stageTimestamp: microTimestamp(clock.nowMs()),
+      ...(Object.keys(this.#annotations).length > 0 ? { annotations: { ...this.#annotations } } : {}),
+    });
+  }
+
+  #copy(value: unknown): unknown {
+    if (typeof value !== "object" || value === null) return value;
+    return JSON.parse(JSON.stringify(this.#deps.config.omitManagedFields ? withoutManagedFields(value) : value)) as unknown;
+  }
+}

@@ -1,0 +1,107 @@
+/**
+ * A file that is written line by line, and put aside when it has grown too large: audit.log becomes audit-2026-01-31T10-00-00.000.log. Of those put
+ * aside, the newest are kept, and none that is too old.
+ *
+ * Writes are gathered while one is under way, so that a busy server writes long pieces rather than many.
+ *
+ * Source: gopkg.in/natefinch/lumberjack.v2, which upstream uses: names and limits
+ */
+import { mkdir, open, readdir, rename, stat, unlink, type FileHandle } from "node:fs/promises";
+import { basename, dirname, extname, join } from "node:path";
+import type { Clock } from "../../lifecycle/clock.ts";
+import type { Log } from "../../observe/log.ts";
+
+export interface RotatingFileOptions {
+  readonly path: string;
+  readonly bytesMax: number;
+  /** Of files put aside; 0: any number, any age. */
+  readonly filesMax: number;
+  readonly ageMaxMs: number;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Lines that wait for a disk that does not take them: past that they are lost, and counted. */
+const WAITING_BYTES_MAX = 64 * 1024 * 1024;
+
+export class RotatingFile {
+  readonly #options: RotatingFileOptions;
+  #waiting: string[] = [];
+  #waitingBytes = 0;
+  #writing: Promise<void> | undefined;
+  #file: FileHandle | undefined;
+  #size = 0;
+  lost = 0;
+
+  constructor(options: RotatingFileOptions) {
+    this.#options = options;
+  }
+
+  write(line: string): void {
+    if (this.#waitingBytes > WAITING_BYTES_MAX) {
+      this.lost++;
+      return;
+    }
+    this.#waiting.push(line);
+    this.#waitingBytes += line.length;
+    this.#writing ??= this.#drain();
+  }
+
+  /** Resolves once all is written. */
+  async close(): Promise<void> {
+    while (this.#writing) await this.#writing;
+    await this.#file?.close();
+    this.#file = undefined;
+  }
+
+  async #drain(): Promise<void> {
+    const { log, path } = this.#options;
+    await Promise.resolve(); // what comes in the same turn is written together
+    while (this.#waiting.length > 0) {
+      const bytes = Buffer.from(`${this.#waiting.join("\n")}\n`);
+      this.#waiting = [];
+      this.#waitingBytes = 0;
+      try {
+        this.#file ??= await this.#open();
+        if (this.#size > 0 && this.#size + bytes.length > this.#options.bytesMax) await this.#rotate();
+        await this.#file.appendFile(bytes);
+        this.#size += bytes.length;
+      } catch (error) {
+        this.lost++;
+        log.error("the audit log cannot be written", { path, error });
+      }
+    }
+    this.#writing = undefined;
+  }
+
+  async #open(): Promise<FileHandle> {
+    const { path } = this.#options;
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    const file = await open(path, "a", 0o600);
+    this.#size = (await file.stat()).size;
+    return file;
+  }
+
+  async #rotate(): Promise<void> {
+    const { path, clock } = this.#options;
+    await this.#file?.close();
+    this.#file = undefined;
+    const extension = extname(path);
+    const stamp = new Date(clock.nowMs()).toISOString().slice(0, 23).replaceAll(":", "-");
+    await rename(path, `${path.slice(0, path.length - extension.length)}-${stamp}${extension}`);
+    this.#file = await this.#open();
+    await this.#clear();
+  }
+
+  async #clear(): Promise<void> {
+    const { path, filesMax, ageMaxMs, clock } = this.#options;
+    const extension = extname(path);
+    const prefix = `${basename(path, extension)}-`;
+    const names = (await readdir(dirname(path))).filter((name) => name.startsWith(prefix) && /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}$/.test(basename(name, extension).slice(prefix.length))).sort().reverse();
+    for (const [i, name] of names.entries()) {
+      const full = join(dirname(path), name);
+      const tooOld = ageMaxMs > 0 && clock.nowMs() - (await stat(full)).mtimeMs > ageMaxMs;
+      if (tooOld || (filesMax > 0 && i >= filesMax)) await unlink(full);
+    }
+  }
+}

@@ -1,0 +1,25 @@
+/** POSTs lists of audit events to where a kubeconfig says. */
+export interface WebhookTarget {
+  readonly url: string;
+  /** PEM. */
+  readonly ca?: string | undefined;
+  readonly cert?: string | undefined;
+  readonly key?: string | undefined;
+  readonly token?: string | undefined;
+  readonly serverName?: string | undefined;
+}
+
+/** Source: apiserver/plugin/pkg/audit/webhook, the client's own timeout */
+const TIMEOUT_MS = 30_000;
+
+export function webhookPost({ url, ca, cert, key, token, serverName }: WebhookTarget): (list: object, signal: AbortSignal) => Promise<void> {
+  return async (list, signal) => {
+    const response = await fetch(url, {
+      method: "POST", body: JSON.stringify(list), signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+      headers: { "content-type": "application/json", accept: "application/json", "user-agent": "kube-apiserver-audit", ...(token ? { authorization: `Bearer ${token}` } : {}) },
+      ...(url.startsWith("https:") ? { tls: { ...(ca ? { ca } : {}), ...(cert ? { cert } : {}), ...(key ? { key } : {}), ...(serverName ? { serverName } : {}) } } : {}),
+    } as BunFetchRequestInit);
+    await response.arrayBuffer(); // so that the connection can be used again
+    if (!response.ok) throw new Error(`the audit webhook answered ${response.status}`);
+  };
+}

@@ -1,0 +1,204 @@
+import { expect, test } from "vitest";
+import type { FlowSchema, PriorityLevelConfiguration } from "../../api/gen/flowcontrol.v1.ts";
+import type { UserInfo } from "../../api/request/user.ts";
+import { type Clock, systemClock } from "../../lifecycle/clock.ts";
+import { metricsRegistry } from "../../observe/metrics.ts";
+import type { ServerRequest } from "../request.ts";
+import { type RequestInfo, requestInfo } from "../request-info.ts";
+import { AUTO_UPDATE, MANDATORY_SCHEMAS, SUGGESTED_LEVELS, SUGGESTED_SCHEMAS } from "./bootstrap-objects.ts";
+import { allocate, limitsOf } from "./borrowing.ts";
+import { Fairness } from "./fairness.ts";
+import { flowMetrics } from "./flow-metrics.ts";
+import { dealHand } from "./shuffle-shard.ts";
+import type { Ticket } from "./too-many-requests.ts";
+import { dangling } from "./upkeep.ts";
+import { planUpkeep } from "./upkeep-plan.ts";
+import { estimateWork } from "./work-estimate.ts";
+
+/** Time stands still until it is told to go on. */
+function stoppedClock(): Clock & { pass(ms: number): void } {
+  let now = 0;
+  let alarms: { readonly dueMs: number; readonly work: () => void }[] = [];
+  return {
+    ...systemClock, nowMs: () => now, uptimeMs: () => now,
+    after(ms, work) {
+      const alarm = { dueMs: now + ms, work };
+      alarms.push(alarm);
+      return { cancel: () => { alarms = alarms.filter((one) => one !== alarm); } };
+    },
+    pass(ms) {
+      now += ms;
+      const due = alarms.filter(({ dueMs }) => dueMs <= now);
+      alarms = alarms.filter(({ dueMs }) => dueMs > now);
+      for (const { work } of due) work();
+    },
+  };
+}
+
+const info = (path: string, method = "GET", query = ""): RequestInfo => requestInfo(method, path, new URLSearchParams(query));
+const user = (name: string, ...groups: string[]): UserInfo => ({ name, groups: [...groups, "system:authenticated"] });
+const request = (signal: AbortSignal = new AbortController().signal): ServerRequest => ({ query: new URLSearchParams(), signal }) as unknown as ServerRequest;
+const POD = info("/api/v1/namespaces/a/pods/b");
+
+function server({ seats = 600, schemas = SUGGESTED_SCHEMAS, levels = SUGGESTED_LEVELS, clock = stoppedClock() }: { seats?: number; schemas?: readonly FlowSchema[]; levels?: readonly PriorityLevelConfiguration[]; clock?: Clock } = {}): Fairness {
+  return new Fairness({ seats, schemas: () => schemas, levels: () => levels, sizeOf: () => undefined, clock });
+}
+
+/** One level with `seats` seats and everybody in it. */
+function small(seats: number, limitResponse: object, clock: Clock): Fairness {
+  const level = { metadata: { name: "small" }, spec: { type: "Limited", limited: { nominalConcurrencyShares: 1000, limitResponse } } } as unknown as PriorityLevelConfiguration;
+  const schema = { metadata: { name: "all" }, spec: { ...SUGGESTED_SCHEMAS.at(-1)!.spec, matchingPrecedence: 2, priorityLevelConfiguration: { name: "small" } } } as unknown as FlowSchema;
+  return server({ seats, schemas: [schema], levels: [level], clock });
+}
+
+test.each<[string, RequestInfo, UserInfo, string]>([
+  ["an administrator", POD, user("admin", "system:masters"), "exempt"],
+  ["a probe", info("/readyz"), { name: "system:anonymous", groups: ["system:unauthenticated"] }, "probes"],
+  ["a part of a probe", info("/livez/etcd"), { name: "system:anonymous", groups: ["system:unauthenticated"] }, "probes"],
+  ["a node about itself", info("/api/v1/nodes/n1/status", "PATCH"), user("system:node:n1", "system:nodes"), "system-node-high"],
+  ["a node about pods", POD, user("system:node:n1", "system:nodes"), "system-nodes"],
+  ["a leader's lease", info("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/l", "PUT"), user("system:kube-scheduler"), "system-leader-election"],
+  ["the scheduler", POD, user("system:kube-scheduler"), "kube-scheduler"],
+  ["an account of the system", POD, user("system:serviceaccount:kube-system:x", "system:serviceaccounts"), "kube-system-service-accounts"],
+  ["an account", POD, user("system:serviceaccount:kube-systemx:x", "system:serviceaccounts"), "service-accounts"],
+  ["a user", POD, user("jane"), "global-default"],
+])("%s belongs to a flow", (_, asked, who, flow) => {
+  const fairness = server();
+  (fairness.enter(request(), asked, who) as Ticket).done();
+  expect(fairness.flows.filter(({ dispatched }) => dispatched > 0).map(({ name }) => name)).toEqual([flow]);
+});
+
+test("before there are objects everybody is in catch-all, with all seats", () => {
+  const fairness = server({ schemas: [], levels: [] });
+  expect(fairness.flows.map(({ name }) => name)).toEqual(["exempt", "catch-all"]);
+  expect(fairness.levels.get("catch-all")!.limits.nominal).toBe(600);
+});
+
+test("seats are shared by nominal shares", () => {
+  expect(Object.fromEntries([...server().levels.values()].map(({ name, limits }) => [name, [limits.nominal, limits.lower, limits.upper]]))).toEqual({
+    "exempt": [0, 0, 600], "catch-all": [13, 13, 600], "system": [74, 50, 600], "node-high": [98, 73, 600], "leader-election": [25, 25, 600],
+    "workload-high": [98, 49, 600], "workload-low": [245, 24, 600], "global-default": [49, 24, 600],
+  });
+});
+
+test("what a level without queues has no seat for is refused; the exempt one has seats for all", () => {
+  const fairness = small(2, { type: "Reject" }, stoppedClock());
+  const held = [0, 1].map(() => fairness.enter(request(), POD, user("jane")) as Ticket);
+  expect(() => fairness.enter(request(), POD, user("jane"))).toThrow("too many requests: concurrency-limit");
+  for (let i = 0; i < 10; i++) void fairness.enter(request(), POD, user("admin", "system:masters"));
+  held[0]!.done();
+  held[0]!.done(); // once is enough
+  expect(fairness.levels.get("small")!.queues.seatsInUse).toBe(1);
+});
+
+test("who waits is served in turn, whoever came first with however many; who waits too long is refused", async () => {
+  const clock = stoppedClock();
+  const fairness = small(1, { type: "Queue", queuing: { queues: 64, handSize: 6, queueLengthLimit: 4 } }, clock);
+  const order: string[] = [];
+  const waiting: Promise<void>[] = [];
+  const ask = (name: string, signal?: AbortSignal): void => {
+    const entered = fairness.enter(request(signal), POD, user(name));
+    waiting.push(Promise.resolve(entered).then((ticket) => {
+      order.push(name);
+      clock.pass(10);
+      ticket.done();
+    }, (error: Error) => void order.push(`${name}: ${error.message}`)));
+  };
+  const first = fairness.enter(request(), POD, user("elephant")) as Ticket;
+  const gone = new AbortController();
+  for (let i = 0; i < 6; i++) ask("elephant");
+  ask("mouse");
+  ask("leaver", gone.signal);
+  gone.abort();
+  clock.pass(5);
+  first.done();
+  await Promise.all(waiting);
+  expect(order.filter((one) => one.includes(":")).sort()).toEqual(["leaver: too many requests: cancelled"]);
+  expect(order.filter((one) => !one.includes(":")).indexOf("mouse")).toBeLessThan(4);
+
+  const holder = fairness.enter(request(), POD, user("elephant")) as Ticket;
+  ask("mouse");
+  clock.pass(15_000);
+  await waiting.at(-1);
+  expect(order.at(-1)).toBe("mouse: too many requests: time-out");
+  holder.done();
+});
+
+test("a queue holds so many and no more", () => {
+  const fairness = small(1, { type: "Queue", queuing: { queues: 1, handSize: 1, queueLengthLimit: 2 } }, stoppedClock());
+  for (let i = 0; i < 3; i++) void fairness.enter(request(), POD, user("jane"));
+  expect(() => fairness.enter(request(), POD, user("jane"))).toThrow("too many requests: queue-full");
+  const metrics = metricsRegistry();
+  flowMetrics(metrics, fairness);
+  const text = metrics.render();
+  for (const line of [
+    'apiserver_flowcontrol_current_inqueue_requests{priority_level="small",flow_schema="all"} 2', 'apiserver_flowcontrol_current_executing_seats{priority_level="small",flow_schema="all"} 1',
+    'apiserver_flowcontrol_rejected_requests_total{priority_level="small",flow_schema="all",reason="queue-full"} 1', 'apiserver_flowcontrol_nominal_limit_seats{priority_level="small"} 1',
+  ]) expect(text).toContain(line);
+});
+
+test("a hand is of different cards of the deck, and evenly dealt", () => {
+  const seen = new Array<number>(16).fill(0);
+  for (let i = 0; i < 4000; i++) {
+    const hand = dealHand(Bun.hash.wyhash(String(i)), 16, 4);
+    expect(new Set(hand).size).toBe(4);
+    for (const card of hand) seen[card]!++;
+  }
+  expect(Math.min(...seen)).toBeGreaterThan(850);
+  expect(Math.max(...seen)).toBeLessThan(1150);
+});
+
+test("seats go where they are wanted, within each level's bounds", () => {
+  const { seats } = allocate(100, [{ lower: 10, upper: 100, target: 5 }, { lower: 0, upper: 30, target: 90 }, { lower: 0, upper: 100, target: 60 }]);
+  expect(seats.map(Math.round)).toEqual([10, 30, 60]);
+  expect(allocate(10, [{ lower: 10, upper: 20, target: 1 }, { lower: 5, upper: 20, target: 9 }]).seats).toEqual([10, 5]);
+  expect(limitsOf({ type: "Limited", limited: { nominalConcurrencyShares: 1, lendablePercent: 50, borrowingLimitPercent: 25, limitResponse: { type: "Reject" } } }, 100, 10)).toEqual({ nominal: 10, lower: 5, upper: 13 });
+});
+
+test("after ten busy seconds a level has borrowed from one that is idle", () => {
+  const clock = stoppedClock();
+  const fairness = server({ clock });
+  for (let i = 0; i < 200; i++) void fairness.enter(request(), POD, user(`u${i}`));
+  clock.pass(10_000);
+  fairness.adjust();
+  expect(fairness.levels.get("global-default")!.queues.limit).toBeGreaterThan(150);
+  expect(fairness.levels.get("workload-low")!.queues.limit).toBeLessThan(245);
+  const sum = [...fairness.levels.values()].reduce((total, { queues }) => total + queues.limit, 0);
+  expect(Math.abs(sum - 602)).toBeLessThan(8);
+});
+
+test.each<[string, RequestInfo, string, number, number]>([
+  ["a get", POD, "", 1, 0],
+  ["a list", info("/api/v1/pods"), "", 5, 0],
+  ["a page of a list", info("/api/v1/pods"), "limit=100", 2, 0],
+  ["a list of one", info("/api/v1/pods", "GET", "fieldSelector=metadata.name=a"), "", 1, 0],
+  ["a watch with what is there", info("/api/v1/pods", "GET", "watch=1"), "watch=1", 5, 0],
+  ["a watch from a version", info("/api/v1/pods", "GET", "watch=1"), "watch=1&resourceVersion=7", 1, 0],
+  ["a write that many watch", info("/api/v1/namespaces/a/pods", "POST"), "", 1, 15],
+  ["a lease", info("/apis/coordination.k8s.io/v1/namespaces/a/leases/b", "PUT"), "", 1, 0],
+])("the work of %s", (_, asked, query, seats, afterMs) => {
+  expect(estimateWork(asked, new URLSearchParams(query), () => ({ objects: 450, watchers: 25 }), 10)).toEqual({ seats, afterMs });
+});
+
+test("objects are kept up: missing ones made, ours corrected, users' left alone, those marked as ours and unknown taken away", () => {
+  const done = (object: FlowSchema, change: object, annotation: string | undefined, generation: number): FlowSchema =>
+    ({ ...object, metadata: { ...object.metadata, generation, annotations: annotation === undefined ? undefined : { [AUTO_UPDATE]: annotation } }, spec: { ...object.spec, ...change } }) as unknown as FlowSchema;
+  const [nodes, high, probes, election, manager] = SUGGESTED_SCHEMAS as [FlowSchema, FlowSchema, FlowSchema, FlowSchema, FlowSchema];
+  const existing = [
+    ...MANDATORY_SCHEMAS.map((one) => done(one, {}, "false", 3)), done(nodes, { matchingPrecedence: 7 }, "true", 2), done(high, { matchingPrecedence: 7 }, "false", 2), done(probes, { matchingPrecedence: 7 }, undefined, 1),
+    done(election, { matchingPrecedence: 7 }, undefined, 2), done({ ...manager, metadata: { ...manager.metadata, name: "old" } }, {}, "true", 1), done({ ...manager, metadata: { ...manager.metadata, name: "mine" } }, {}, undefined, 1),
+  ];
+  const actions = planUpkeep(existing, MANDATORY_SCHEMAS, SUGGESTED_SCHEMAS);
+  expect(actions.map((one) => (one.type === "delete" ? `delete ${one.name}` : `${one.type} ${one.object.metadata.name} ${one.object.metadata.annotations?.[AUTO_UPDATE]} ${one.object.spec!.matchingPrecedence}`))).toEqual([
+    "update exempt true 1", "update catch-all true 10000", "update system-nodes true 500", "update probes true 2", "update system-leader-election false 7",
+    "create kube-controller-manager true 800", "create kube-scheduler true 800", "create kube-system-service-accounts true 900", "create service-accounts true 9000", "create global-default true 9900", "delete old",
+  ]);
+});
+
+test("a schema whose level is missing dangles, and says so once", () => {
+  const [schema] = SUGGESTED_SCHEMAS as [FlowSchema];
+  const told = dangling(schema, new Set());
+  expect(told).toEqual({ type: "Dangling", status: "True", reason: "NotFound", message: 'This FlowSchema references the PriorityLevelConfiguration object named "system" but there is no such object' });
+  expect(dangling({ ...schema, status: { conditions: [told as never] } }, new Set())).toBeUndefined();
+  expect(dangling(schema, new Set(["system"]))?.reason).toBe("Found");
+});

@@ -1,0 +1,159 @@
+/**
+ * API Priority and Fairness: no client, however many requests it sends, keeps others from being served.
+ *
+ *   const entered = fairness.enter(request, info, user)      a ticket at once while there are seats, else a promise of one
+ *   … the request is served …
+ *   ticket.done()
+ *
+ * A request belongs to the first FlowSchema that fits it, and so to a priority level, which has seats. Callers in this process are not asked: what
+ * they do is this server's own work, and would wait for itself. Lasting connections have no seat but for what a watch begins with.
+ *
+ * Source: kubernetes v1.36 apiserver/pkg/{server/filters/priority-and-fairness.go,util/flowcontrol/{apf_controller,apf_filter}.go}
+ */
+import type { FlowSchema, PriorityLevelConfiguration } from "../../api/gen/flowcontrol.v1.ts";
+import type { UserInfo } from "../../api/request/user.ts";
+import type { Clock } from "../../lifecycle/clock.ts";
+import type { ServerRequest } from "../request.ts";
+import type { RequestInfo } from "../request-info.ts";
+import { MANDATORY_LEVELS, MANDATORY_SCHEMAS } from "./bootstrap-objects.ts";
+import { allocate, claimOf, limitsOf, sharesOf } from "./borrowing.ts";
+import { inOrder, matches } from "./match.ts";
+import { Flow, Level } from "./level.ts";
+import type { Refusal, Seating } from "./queue-set.ts";
+import { flowHash } from "./shuffle-shard.ts";
+import type { Ticket } from "./too-many-requests.ts";
+import { estimateWork, type ResourceSize } from "./work-estimate.ts";
+
+export interface FairnessDeps {
+  /** Seats of the whole server: --max-requests-inflight and --max-mutating-requests-inflight together. */
+  readonly seats: number;
+  readonly schemas: () => Iterable<Readonly<FlowSchema>>;
+  readonly levels: () => Iterable<Readonly<PriorityLevelConfiguration>>;
+  readonly sizeOf: (group: string, resource: string) => ResourceSize | undefined;
+  readonly clock: Clock;
+}
+
+export class Fairness {
+  readonly #deps: FairnessDeps;
+  readonly #levels = new Map<string, Level>();
+  #flows: Flow[] = [];
+  #stale = true;
+  #fraction = 0;
+  #last: Flow | undefined;
+
+  constructor(deps: FairnessDeps) {
+    this.#deps = deps;
+  }
+
+  /** Told when a FlowSchema or a PriorityLevelConfiguration has changed. */
+  changed(): void {
+    this.#stale = true;
+  }
+
+  get levels(): ReadonlyMap<string, Level> {
+    if (this.#stale) this.#read();
+    return this.#levels;
+  }
+
+  get flows(): readonly Flow[] {
+    if (this.#stale) this.#read();
+    return this.#flows;
+  }
+
+  /** Of what levels want, how much they get. */
+  get fraction(): number {
+    return this.#fraction;
+  }
+
+  enter(request: ServerRequest, info: RequestInfo, user: UserInfo): Ticket | Promise<Ticket> {
+    const flow = this.#flowOf(info, user);
+    const { level } = flow;
+    request.setHeader?.("X-Kubernetes-PF-FlowSchema-UID", flow.uid);
+    request.setHeader?.("X-Kubernetes-PF-PriorityLevel-UID", level.uid);
+    const nowMs = this.#deps.clock.uptimeMs();
+    const work = estimateWork(info, request.query, this.#deps.sizeOf, level.seatsMax);
+    const seating: Seating = { seats: work.seats, arrivedMs: nowMs, queue: undefined, startedMs: nowMs };
+    flow.estimated(work.seats);
+    if (level.isExempt) return level.take(flow, seating, { afterMs: 0, info, user });
+    level.demand.add(seating.seats, nowMs);
+    const entered = level.queues.enter(seating, () => flowHash(flow.name, distinguisherOf(flow, info, user)), request.signal);
+    if (entered === "seated") return level.take(flow, seating, { afterMs: work.afterMs, info, user });
+    if (typeof entered === "string") throw level.refuse(flow, seating, entered);
+    flow.queued(seating);
+    return this.#seated(entered, { level, flow, seating, afterMs: work.afterMs, info, user });
+  }
+
+  async #seated(waiting: Promise<Refusal | undefined>, { level, flow, seating, afterMs, info, user }: Waiter): Promise<Ticket> {
+    const refusal = await waiting;
+    flow.unqueued(seating, refusal === undefined, this.#deps.clock.uptimeMs());
+    if (refusal !== undefined) throw level.refuse(flow, seating, refusal);
+    return level.take(flow, seating, { afterMs, info, user });
+  }
+
+  #flowOf(info: RequestInfo, user: UserInfo): Flow {
+    const { flows } = this;
+    for (const flow of flows) if (matches(flow.schema, info, user)) return flow;
+    return this.#last!; // catch-all is always there
+  }
+
+  /** Takes the objects as they are now. Levels that stay keep their requests. */
+  #read(): void {
+    this.#stale = false;
+    const { clock, seats } = this.#deps;
+    const specs = named(this.#deps.levels(), MANDATORY_LEVELS);
+    const shares = [...specs.values()].reduce((sum, { spec }) => sum + sharesOf(spec!), 0);
+    for (const name of this.#levels.keys()) if (!specs.has(name)) this.#levels.delete(name);
+    for (const [name, object] of specs) {
+      let level = this.#levels.get(name);
+      if (!level) this.#levels.set(name, (level = new Level(name, clock)));
+      level.configure(object, limitsOf(object.spec!, seats, shares));
+    }
+    const known = new Map(this.#flows.map((flow) => [flow.name, flow]));
+    const schemas = inOrder([...named(this.#deps.schemas(), MANDATORY_SCHEMAS).values()]);
+    this.#flows = schemas.flatMap((schema) => {
+      const level = this.#levels.get(schema.spec?.priorityLevelConfiguration.name ?? "");
+      if (!level) return []; // it dangles: requests fall on to the next
+      const before = known.get(schema.metadata.name);
+      if (before?.level === level) {
+        before.schema = schema;
+        return [before];
+      }
+      return [new Flow(schema, level)];
+    });
+    this.#last = this.#flows.find(({ name }) => name === "catch-all");
+    this.#share(0);
+  }
+
+  /** Every ten seconds: who needs less lends to who needs more. */
+  adjust(): void {
+    if (this.#stale) this.#read();
+    const nowMs = this.#deps.clock.uptimeMs();
+    for (const level of this.#levels.values()) level.measure(nowMs);
+    this.#share(nowMs);
+  }
+
+  #share(nowMs: number): void {
+    const limited = [...this.#levels.values()].filter(({ isExempt }) => !isExempt);
+    const sum = limited.reduce((total, { limits }) => total + limits.nominal, 0);
+    const claims = limited.map(({ limits, peak, smoothed }) => claimOf(limits, peak, smoothed));
+    const { fraction, seats } = nowMs === 0 ? { fraction: 0, seats: limited.map(({ limits }) => limits.nominal) } : allocate(sum, claims);
+    this.#fraction = fraction;
+    for (const [i, level] of limited.entries()) level.setLimit(Math.round(seats[i]!), claims[i]!.target);
+  }
+}
+
+interface Waiter { readonly level: Level; readonly flow: Flow; readonly seating: Seating; readonly afterMs: number; readonly info: RequestInfo; readonly user: UserInfo }
+
+function named<T extends { readonly metadata: { readonly name: string } }>(objects: Iterable<T>, mandatory: readonly T[]): Map<string, T> {
+  const found = new Map(mandatory.map((one) => [one.metadata.name, one]));
+  for (const one of objects) found.set(one.metadata.name, one);
+  return found;
+}
+
+function distinguisherOf({ schema }: Flow, info: RequestInfo, { name }: UserInfo): string {
+  switch (schema.spec?.distinguisherMethod?.type) {
+    case "ByUser": return name;
+    case "ByNamespace": return info.isResource ? info.namespace : "";
+    default: return "";
+  }
+}

@@ -1,0 +1,170 @@
+/** A priority level and the flows of it: what they are, and what was counted of them. */
+import type { FlowSchema, PriorityLevelConfiguration } from "../../api/gen/flowcontrol.v1.ts";
+import type { UserInfo } from "../../api/request/user.ts";
+import type { Clock } from "../../lifecycle/clock.ts";
+import { Observations } from "../../observe/metrics.ts";
+import type { RequestInfo } from "../request-info.ts";
+import { type Limits, smoothed } from "./borrowing.ts";
+import { DroppedRequests } from "./dropped.ts";
+import { QueueSet, type Refusal, type Seating } from "./queue-set.ts";
+import { TimeWeighted } from "./time-weighted.ts";
+import { type Ticket, TooManyRequests } from "./too-many-requests.ts";
+
+export const DURATION_BUCKETS: readonly number[] = [0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30];
+const QUEUE_LENGTH_BUCKETS: readonly number[] = [0, 10, 25, 50, 100, 250, 500, 1000];
+const SEAT_BUCKETS: readonly number[] = [1, 2, 4, 8, 16, 32, 64, 100];
+const DEMAND_BUCKETS: readonly number[] = [0.2, 0.4, 0.6, 0.8, 1, 1.2, 1.4, 1.7, 2, 2.8, 4, 6];
+const UTILIZATION_BUCKETS: readonly number[] = [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1];
+/** Of a level's seats, what one request may take. */
+const SEATS_SHARE_MAX = 0.15;
+
+/** A request that has a seat, as the debug page shows it. */
+export interface Executing { readonly flow: Flow; readonly seating: Seating; readonly info: RequestInfo; readonly user: UserInfo; readonly afterMs: number }
+
+export class Level {
+  readonly name: string;
+  readonly queues: QueueSet;
+  readonly executing = new Set<Executing>();
+  readonly demand: TimeWeighted;
+  readonly utilization: TimeWeighted;
+  readonly #clock: Clock;
+  readonly #dropped = new DroppedRequests();
+  uid = "";
+  isExempt = false;
+  limits: Limits = { nominal: 0, lower: 0, upper: 0 };
+  seatsMax = 0;
+  target = 0;
+  smoothed = 0;
+  average = 0;
+  deviation = 0;
+  peak = 0;
+  readonly counted = { dispatched: 0, rejected: 0, timedOut: 0, cancelled: 0 };
+
+  constructor(name: string, clock: Clock) {
+    this.name = name;
+    this.#clock = clock;
+    this.queues = new QueueSet(clock);
+    const nowMs = clock.uptimeMs();
+    this.demand = new TimeWeighted(nowMs, new Observations({ priority_level: name }, DEMAND_BUCKETS));
+    this.utilization = new TimeWeighted(nowMs, new Observations({ priority_level: name, phase: "executing" }, UTILIZATION_BUCKETS));
+  }
+
+  configure({ metadata, spec }: Readonly<PriorityLevelConfiguration>, limits: Limits): void {
+    this.uid = metadata.uid ?? "";
+    this.isExempt = spec?.type === "Exempt";
+    this.limits = limits;
+    this.seatsMax = Math.ceil(limits.nominal * SEATS_SHARE_MAX);
+    this.demand.denominator = limits.nominal;
+    this.queues.configure(spec?.limited?.limitResponse?.type === "Queue" ? spec.limited.limitResponse.queuing : undefined);
+  }
+
+  setLimit(seats: number, target: number): void {
+    this.target = target;
+    this.utilization.denominator = seats;
+    this.queues.setLimit(seats);
+  }
+
+  measure(nowMs: number): void {
+    const period = this.demand.period(nowMs);
+    this.average = period.average;
+    this.deviation = period.deviation;
+    this.peak = period.peak;
+    this.smoothed = smoothed(this.smoothed, period);
+  }
+
+  /** The request has its seats until the ticket is given back. */
+  take(flow: Flow, seating: Seating, { afterMs, info, user }: { readonly afterMs: number; readonly info: RequestInfo; readonly user: UserInfo }): Ticket {
+    const one: Executing = { flow, seating, info, user, afterMs };
+    this.executing.add(one);
+    this.counted.dispatched++;
+    flow.dispatched++;
+    flow.seats += seating.seats;
+    flow.executing++;
+    if (!this.isExempt) this.utilization.add(seating.seats, seating.startedMs);
+    return { done: () => this.#done(one) };
+  }
+
+  #done(one: Executing): void {
+    if (!this.executing.delete(one)) return;
+    const { flow, seating, info, afterMs } = one;
+    const nowMs = this.#clock.uptimeMs();
+    flow.executing--;
+    flow.served((nowMs - seating.startedMs) / 1000, info.verb === "watch");
+    // watchers are still being told: that matters only where seats are scarce
+    if (afterMs > 0 && this.queues.waiting > 0) this.#clock.after(afterMs, () => this.#release(flow, seating, nowMs));
+    else this.#release(flow, seating, nowMs);
+  }
+
+  #release(flow: Flow, seating: Seating, endedMs: number): void {
+    flow.seats -= seating.seats;
+    if (this.isExempt) return;
+    const nowMs = this.#clock.uptimeMs();
+    this.demand.add(-seating.seats, nowMs);
+    this.utilization.add(-seating.seats, nowMs);
+    this.queues.leave(seating, endedMs);
+  }
+
+  refuse(flow: Flow, seating: Seating, reason: Refusal): TooManyRequests {
+    const nowMs = this.#clock.uptimeMs();
+    this.demand.add(-seating.seats, nowMs);
+    if (reason === "time-out") this.counted.timedOut++;
+    else if (reason === "cancelled") this.counted.cancelled++;
+    else this.counted.rejected++;
+    flow.rejected.set(reason, (flow.rejected.get(reason) ?? 0) + 1);
+    this.#dropped.record(this.#clock.nowMs());
+    return new TooManyRequests(reason, this.#dropped.retryAfter);
+  }
+}
+
+export class Flow {
+  readonly name: string;
+  readonly level: Level;
+  schema: Readonly<FlowSchema>;
+  dispatched = 0;
+  executing = 0;
+  seats = 0;
+  waiting = 0;
+  waitingSeats = 0;
+  readonly rejected = new Map<Refusal, number>();
+  readonly waited: Readonly<Record<"true" | "false", Observations>>;
+  readonly regular: Observations;
+  readonly watches: Observations;
+  readonly queueLengths: Observations;
+  readonly estimates: Observations;
+
+  constructor(schema: Readonly<FlowSchema>, level: Level) {
+    this.schema = schema;
+    this.name = schema.metadata.name;
+    this.level = level;
+    const labels = { priority_level: level.name, flow_schema: this.name };
+    this.waited = { true: new Observations({ ...labels, execute: "true" }, DURATION_BUCKETS), false: new Observations({ ...labels, execute: "false" }, DURATION_BUCKETS) };
+    this.regular = new Observations({ ...labels, type: "regular" }, DURATION_BUCKETS);
+    this.watches = new Observations({ ...labels, type: "watch" }, DURATION_BUCKETS);
+    this.queueLengths = new Observations(labels, QUEUE_LENGTH_BUCKETS);
+    this.estimates = new Observations(labels, SEAT_BUCKETS);
+  }
+
+  get uid(): string {
+    return this.schema.metadata.uid ?? "";
+  }
+
+  estimated(seats: number): void {
+    this.estimates.observe(seats);
+  }
+
+  queued({ seats, queue }: Seating): void {
+    this.waiting++;
+    this.waitingSeats += seats;
+    this.queueLengths.observe(queue?.waiting.length ?? 0);
+  }
+
+  unqueued({ seats, arrivedMs }: Seating, isServed: boolean, nowMs: number): void {
+    this.waiting--;
+    this.waitingSeats -= seats;
+    this.waited[isServed ? "true" : "false"].observe((nowMs - arrivedMs) / 1000);
+  }
+
+  served(seconds: number, isWatch: boolean): void {
+    (isWatch ? this.watches : this.regular).observe(seconds);
+  }
+}
