@@ -24,7 +24,7 @@ export const LAYERS: Record<string, readonly string[]> = {
   "core/server":      [...caller, "core/net", "core/authn", "core/authz", "core/admission", "core/registry", "core/tunnel"],
   "core/scheduler":   [...caller, "core/cel"],
   "core/ingress":     [...caller, "core/net"],                        // which request goes where
-  "core/controllers": [...caller, "core/net", "core/pki", "core/ingress"],
+  "core/controllers": [...caller, "core/net", "core/pki", "core/ingress", "core/cel"],
   "core/dns":         [...caller, "core/net"],
   "node/os":          base,
   "node/cri":         [...base, "core/net"],

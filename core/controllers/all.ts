@@ -39,6 +39,7 @@ import { serviceLbController } from "./servicelb/servicelb.ts";
 import { statefulSetController } from "./statefulset/statefulset.ts";
 import { taintEvictionController } from "./tainteviction/tainteviction.ts";
 import { ttlAfterFinishedController } from "./ttlafterfinished/ttlafterfinished.ts";
+import { validatingAdmissionPolicyStatusController } from "./validatingadmissionpolicystatus/validatingadmissionpolicystatus.ts";
 import { volumeBinder } from "./volume/volume.ts";
 
 export interface AllControllersDeps extends ControllerDeps {
@@ -76,6 +77,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
     ...nodeLifecycleControllers({ ...deps, graceMs: deps.nodeGraceMs }), taintEvictionController(deps), podGcController({ ...deps, terminatedMax: deps.terminatedPodsMax }),
     ...(nodeIpam === undefined ? [] : [nodeIpamController({ ...deps, config: nodeIpam })]),
     clusterRoleAggregationController(deps),
+    validatingAdmissionPolicyStatusController(deps),
     csrApprovingController({ ...deps, approveServing }), csrCleanerController(deps), ...(authorityFor === undefined ? [] : [csrSigningController({ ...deps, authorityFor })]),
     horizontalPodAutoscalingController(deps), ...disruptionControllers(deps), resourceQuotaController(deps),
     volumeBinder(deps), ephemeralVolumeController(deps), ...(localStorage ? [localStorageController(deps)] : []), claimProtectionController(deps), volumeProtectionController(deps), classProtectionController(deps),

@@ -45,6 +45,32 @@ test.each<[Given, string[]]>([
   [crd({ group: "x.k8s.io" }, { name: "widgets.x.k8s.io" }), ['metadata.annotations[api-approved.kubernetes.io]: Required value: protected groups must have approval annotation "api-approved.kubernetes.io", see https://github.com/kubernetes/enhancements/pull/1111']],
 ])("a definition %#", (given, errors) => expect(created(crds, given).errors).toEqual(errors));
 
+const ruled = (more: Given): Given => withSchema({ type: "object", properties: { spec: { type: "object", properties: { a: { type: "integer" }, l: { type: "array", maxItems: 5, items: { type: "string", maxLength: 5 } } }, ...more } } });
+const AT = "spec.validation.openAPIV3Schema.properties[spec]";
+const TRY = "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)";
+test.each<[string, Given, string[]]>([
+  ["fits", ruled({ "x-kubernetes-validations": [{ rule: "self.a > 1 && (!has(oldSelf.a) || oldSelf.a < self.a)", messageExpression: "string(self.a)", fieldPath: ".a" }] }), []],
+  ["does not compile", ruled({ "x-kubernetes-validations": [{ rule: "self.a >", message: "m" }, { rule: "self.nope == 1" }, { rule: "self.a" }, { rule: "self.a > 1", messageExpression: "self.a" }] }), [
+    `${AT}.x-kubernetes-validations[0].rule: Invalid value: {"Rule":"self.a \\u003e","Message":"m","MessageExpression":"","Reason":null,"FieldPath":"","OptionalOldSelf":null}: compilation failed: ERROR: <input>:1:9: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}\n | self.a >\n | ........^`,
+    `${AT}.x-kubernetes-validations[1].rule: Invalid value: {"Rule":"self.nope == 1","Message":"","MessageExpression":"","Reason":null,"FieldPath":"","OptionalOldSelf":null}: compilation failed: ERROR: <input>:1:5: undefined field 'nope'\n | self.nope == 1\n | ....^`,
+    `${AT}.x-kubernetes-validations[2].rule: Invalid value: {"Rule":"self.a","Message":"","MessageExpression":"","Reason":null,"FieldPath":"","OptionalOldSelf":null}: cel expression must evaluate to a bool`,
+    `${AT}.x-kubernetes-validations[3].messageExpression: Invalid value: {"Rule":"self.a \\u003e 1","Message":"","MessageExpression":"self.a","Reason":null,"FieldPath":"","OptionalOldSelf":null}: messageExpression must evaluate to a string`,
+  ]],
+  ["compares what cannot be told apart", ruled({ properties: { l: { type: "array", maxItems: 5, items: { type: "string", maxLength: 5, "x-kubernetes-validations": [{ rule: "self == oldSelf" }, { rule: "self != ''", optionalOldSelf: true }] } } } }), [
+    `${AT}.properties[l].items.x-kubernetes-validations[0].rule: Invalid value: "self == oldSelf": oldSelf cannot be used on the uncorrelatable portion of the schema within ${AT}.properties[l]`,
+    `${AT}.properties[l].items.x-kubernetes-validations[1].optionalOldSelf: Invalid value: true: may not be set if oldSelf is not used in rule`,
+  ]],
+  ["may cost too much", ruled({ properties: { l: { type: "array", items: { type: "string" } } }, "x-kubernetes-validations": [{ rule: "self.l.all(x, self.l.all(y, x == y))" }] }), [
+    `${AT}.x-kubernetes-validations[0].rule: Forbidden: estimated rule cost exceeds budget by factor of more than 100x ${TRY}`,
+    `${AT}.x-kubernetes-validations[0].rule: Forbidden: contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema`,
+    `spec.validation.openAPIV3Schema: Forbidden: x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema exceeds budget by factor of more than 100x ${TRY}`,
+  ]],
+  ["is not asked of a schema that is wrong", ruled({ "x-kubernetes-validations": [{ rule: "self.a >" }, { rule: "self.a > 1", fieldPath: ".none" }] }), [`${AT}.x-kubernetes-validations[1].fieldPath: Invalid value: ".none": must be a valid path`]],
+  ["is asked about defaults", ruled({ default: { a: 5, unknown: 1 }, "x-kubernetes-validations": [{ rule: "self.a > 7", message: "more" }] }), [
+    `${AT}.default: Invalid value: {"a":5,"unknown":1}: must not have unknown fields`, `${AT}.default: Invalid value: more`,
+  ]],
+])("a rule that %s", (_, given, errors) => expect(created(crds, given).errors).toEqual(errors));
+
 test("a version that objects are stored in cannot go", () => {
   const { object } = created(crds, crd());
   const { object: both, errors } = updated(crds, object, { spec: { ...object.spec, versions: [version({ storage: false }), version({ name: "v2" })] } });

@@ -103,11 +103,11 @@ function* validateSpec(path: string, spec: Readonly<CustomResourceDefinitionSpec
     if (hadSchemas) yield required(at);
     else if (served && !spec.preserveUnknownFields) yield required(at, "because otherwise all fields are pruned");
   }
-  yield* validateVersions(path, versions);
+  yield* validateVersions(path, versions, old?.versions);
   for (const name of ["plural", "singular", "kind", "listKind"] as const) if (!spec.names[name]) yield required(child(path, "names", name));
   yield* validateNames(child(path, "names"), spec.names);
   const first = versions[0];
-  if (first) yield* validateShared(path, versions, first);
+  if (first) yield* validateShared(path, versions, { first, old: old?.versions });
   const { conversion } = spec;
   if (!conversion) return;
   const at = child(path, "conversion");
@@ -123,7 +123,7 @@ function* validateGroup(path: string, group: string): Iterable<FieldError> {
   else if (!group.includes(".")) yield invalid(path, group, "should be a domain with at least one dot");
 }
 
-function* validateVersions(path: string, versions: readonly CustomResourceDefinitionVersion[]): Iterable<FieldError> {
+function* validateVersions(path: string, versions: readonly CustomResourceDefinitionVersion[], old: readonly CustomResourceDefinitionVersion[] | undefined): Iterable<FieldError> {
   const own = (part: keyof CustomResourceDefinitionVersion): boolean => !isShared(versions, part);
   const [schemas, subresources, columns, selectable] = [own("schema"), own("subresources"), own("additionalPrinterColumns"), own("selectableFields")];
   for (const [i, version] of versions.entries()) {
@@ -131,7 +131,7 @@ function* validateVersions(path: string, versions: readonly CustomResourceDefini
     const problems = dns1035Label(version.name);
     if (problems.length > 0) yield invalid(child(at, "name"), version.name, problems.join(","));
     yield* validateDeprecation(child(at, "deprecationWarning"), version);
-    if (schemas) yield* validateSchema(child(at, "schema"), version.schema?.openAPIV3Schema, version.subresources?.status !== undefined);
+    if (schemas) yield* validateSchema(child(at, "schema"), version.schema?.openAPIV3Schema, { hasStatus: version.subresources?.status !== undefined, isUnchanged: hasSameSchema(version, old) });
     if (subresources && version.subresources) yield* validateSubresources(child(at, "subresources"), version.subresources);
     if (columns) for (const [j, column] of (version.additionalPrinterColumns ?? []).entries()) yield* validateColumn(index(child(at, "additionalPrinterColumns"), j), column);
     if (selectable) yield* validateSelectable(child(at, "selectableFields"), version);
@@ -141,13 +141,18 @@ function* validateVersions(path: string, versions: readonly CustomResourceDefini
   if (versions.filter(({ storage }) => storage).length !== 1) yield invalid(at, versions, "must have exactly one version marked as storage version");
 }
 
-function* validateShared(path: string, versions: readonly CustomResourceDefinitionVersion[], first: CustomResourceDefinitionVersion): Iterable<FieldError> {
+function* validateShared(path: string, versions: readonly CustomResourceDefinitionVersion[], { first, old }: { readonly first: CustomResourceDefinitionVersion; readonly old: readonly CustomResourceDefinitionVersion[] | undefined }): Iterable<FieldError> {
   const hasStatus = versions.some(({ subresources }) => subresources?.status !== undefined);
-  if (isShared(versions, "schema")) yield* validateSchema(child(path, "validation"), first.schema?.openAPIV3Schema, hasStatus);
+  if (isShared(versions, "schema")) yield* validateSchema(child(path, "validation"), first.schema?.openAPIV3Schema, { hasStatus, isUnchanged: versions.every((version) => hasSameSchema(version, old)) });
   if (isShared(versions, "subresources") && first.subresources) yield* validateSubresources(child(path, "subresources"), first.subresources);
   if (isShared(versions, "additionalPrinterColumns"))
     for (const [i, column] of (first.additionalPrinterColumns ?? []).entries()) yield* validateColumn(index(child(path, "additionalPrinterColumns"), i), column);
   if (isShared(versions, "selectableFields")) yield* validateSelectable(child(path, "selectableFields"), first);
+}
+
+function hasSameSchema({ name, schema }: CustomResourceDefinitionVersion, old: readonly CustomResourceDefinitionVersion[] | undefined): boolean {
+  const before = old?.find((version) => version.name === name);
+  return before !== undefined && Bun.deepEquals(before.schema, schema);
 }
 
 function* validateSelectable(path: string, { selectableFields, schema }: CustomResourceDefinitionVersion): Iterable<FieldError> {

@@ -1,12 +1,15 @@
 /**
  * What an OpenAPI schema of a custom resource may say, beyond being structural.
  *
- * Rules (x-kubernetes-validations) are looked at for their form; that they compile, and what they cost, is for whoever evaluates them.
+ * Rules (x-kubernetes-validations) must compile and may cost only so much; that is looked at where nothing else is wrong.
  *
  * Source: kubernetes v1.36 apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go ValidateCustomResourceDefinitionOpenAPISchema
  */
 import { child, type FieldError, forbidden, index, invalid, key, notSupported, required } from "../../api/meta/field-error.ts";
 import type { JSONSchemaProps, ValidationRule } from "../../api/gen/apiextensions.v1.ts";
+import { childContext, rootContext, type RuleContext, ruleErrors, totalErrors } from "./rules/check-rules.ts";
+import { fieldPath, FieldPathError } from "./rules/field-path.ts";
+import { defaultErrors } from "./schema-defaults.ts";
 import { additionalOf, itemsOf, structuralErrors } from "./structural.ts";
 
 type Schema = Readonly<JSONSchemaProps>;
@@ -19,15 +22,25 @@ const ALLOWED_AT_ROOT = "Description Type Format Title Maximum ExclusiveMaximum 
 const GO_NAMES: Readonly<Record<string, string>> = { "x-kubernetes-preserve-unknown-fields": "XPreserveUnknownFields", "x-kubernetes-validations": "XValidations" };
 const UNSUPPORTED = ["id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref"] as const;
 
-/** `path`: of what holds `openAPIV3Schema`. */
-export function* validateSchema(path: string, schema: Schema | undefined, hasStatus: boolean): Iterable<FieldError> {
+/** `path`: of what holds `openAPIV3Schema`. `isUnchanged`: it has been stored like this. */
+export function* validateSchema(path: string, schema: Schema | undefined, { hasStatus, isUnchanged = false }: { readonly hasStatus: boolean; readonly isUnchanged?: boolean }): Iterable<FieldError> {
   if (!schema) return;
   const at = child(path, "openAPIV3Schema");
   if (hasStatus) yield* rootFields(at, schema);
   if (schema.nullable) yield forbidden(child(at, "nullable"), "nullable cannot be true at the root");
-  yield* structuralErrors(at, schema);
-  yield* node(at, schema, { isRoot: true });
+  const structural = [...structuralErrors(at, schema)];
+  if (structural.length === 0) structural.push(...defaultErrors(at, schema));
+  yield* structural;
+  const found: Found = { schema: [], rules: [] };
+  const rules = structural.length === 0 ? rootContext(schema, { isUnchanged }) : undefined;
+  visit(at, schema, { isRoot: true, rules }, found);
+  yield* found.schema;
+  yield* found.rules;
+  if (rules) yield* totalErrors(at, rules);
 }
+
+/** Errors of a schema, and of the rules in it. */
+interface Found { readonly schema: FieldError[]; readonly rules: FieldError[] }
 
 /** With a status subresource, the root must be one that its two halves can be taken out of. */
 function* rootFields(path: string, schema: Schema): Iterable<FieldError> {
@@ -51,25 +64,33 @@ interface Place {
   readonly insideMeta?: boolean;
   /** Why there may be no default. */
   readonly noDefaults?: string | undefined;
+  /** Undefined: rules are not looked at. */
+  readonly rules: RuleContext | undefined;
 }
 
-function* node(path: string, schema: Schema, place: Place): Iterable<FieldError> {
-  const inside: Place = { insideMeta: place.insideMeta ?? false, noDefaults: place.noDefaults };
-  yield* standard(path, schema, place);
-  if (schema.uniqueItems) yield forbidden(child(path, "uniqueItems"), "uniqueItems cannot be set to true since the runtime complexity becomes quadratic");
-  yield* additional(path, schema, inside);
+/** Rules are looked at where neither the schema nor what is below it has errors. */
+function visit(path: string, schema: Schema, place: Place, found: Found): void {
+  const before = found.schema.length;
+  const inside: Place = { insideMeta: place.insideMeta ?? false, noDefaults: place.noDefaults, rules: undefined };
+  const context = (below: Schema, uncorrelated?: string): { readonly rules: RuleContext | undefined } => ({ rules: place.rules && childContext(place.rules, below, uncorrelated) });
+  found.schema.push(...standard(path, schema, place));
+  if (schema.uniqueItems) found.schema.push(forbidden(child(path, "uniqueItems"), "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"));
+  found.schema.push(...additional(path, schema));
+  const additionalSchema = additionalOf(schema);
+  if (additionalSchema) visit(child(path, "additionalProperties"), additionalSchema, { ...inside, ...(inside.insideMeta && { noDefaults: "inside additionalProperties applying to object metadata" }), ...context(additionalSchema) }, found);
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
     const isMeta = (place.isRoot === true || schema["x-kubernetes-embedded-resource"] === true) && META.has(name);
-    yield* node(key(child(path, "properties"), name), property, isMeta ? { insideMeta: true, noDefaults: place.isRoot ? `in top-level ${name}` : inside.noDefaults } : inside);
+    const meta = isMeta ? { insideMeta: true, noDefaults: place.isRoot ? `in top-level ${name}` : inside.noDefaults } : {};
+    visit(key(child(path, "properties"), name), property, { ...inside, ...meta, ...context(property) }, found);
   }
-  if (schema.not) yield* node(child(path, "not"), schema.not, inside);
-  for (const clause of ["allOf", "oneOf", "anyOf"] as const) for (const [i, part] of (schema[clause] ?? []).entries()) yield* node(index(child(path, clause), i), part, inside);
+  if (schema.not) visit(child(path, "not"), schema.not, inside, found);
+  for (const clause of ["allOf", "oneOf", "anyOf"] as const) for (const [i, part] of (schema[clause] ?? []).entries()) visit(index(child(path, clause), i), part, inside, found);
   const items = itemsOf(schema);
-  if (items) yield* node(child(path, "items"), items, inside);
-  if (schema["x-kubernetes-preserve-unknown-fields"] === false) yield invalid(child(path, "x-kubernetes-preserve-unknown-fields"), false, "must be true or undefined");
-  yield* mapType(path, schema);
-  yield* listType(path, schema);
-  for (const [i, rule] of (schema["x-kubernetes-validations"] ?? []).entries()) yield* validationRule(index(child(path, "x-kubernetes-validations"), i), rule);
+  if (items) visit(child(path, "items"), items, { ...inside, ...context(items, schema["x-kubernetes-list-type"] === "map" ? undefined : path) }, found);
+  if (schema["x-kubernetes-preserve-unknown-fields"] === false) found.schema.push(invalid(child(path, "x-kubernetes-preserve-unknown-fields"), false, "must be true or undefined"));
+  found.schema.push(...mapType(path, schema), ...listType(path, schema));
+  for (const [i, rule] of (schema["x-kubernetes-validations"] ?? []).entries()) found.schema.push(...validationRule(index(child(path, "x-kubernetes-validations"), i), rule, schema));
+  if (place.rules && found.schema.length === before) found.rules.push(...ruleErrors(path, place.rules));
 }
 
 function* standard(path: string, schema: Schema, { insideMeta, noDefaults }: Place): Iterable<FieldError> {
@@ -82,12 +103,9 @@ function* standard(path: string, schema: Schema, { insideMeta, noDefaults }: Pla
   if (insideMeta && schema["x-kubernetes-embedded-resource"]) yield forbidden(child(path, "x-kubernetes-embedded-resource"), "must not be used inside of resource meta");
 }
 
-function* additional(path: string, schema: Schema, place: Place): Iterable<FieldError> {
-  const { additionalProperties: given, properties = {} } = schema;
-  if (given === undefined) return;
-  if (Object.keys(properties).length > 0 && given !== true) yield forbidden(child(path, "additionalProperties"), "additionalProperties and properties are mutual exclusive");
-  const below = additionalOf(schema);
-  if (below) yield* node(child(path, "additionalProperties"), below, place.insideMeta ? { ...place, noDefaults: "inside additionalProperties applying to object metadata" } : place);
+function* additional(path: string, { additionalProperties: given, properties = {} }: Schema): Iterable<FieldError> {
+  if (given === undefined || given === true || Object.keys(properties).length === 0) return;
+  yield forbidden(child(path, "additionalProperties"), "additionalProperties and properties are mutual exclusive");
 }
 
 function* mapType(path: string, schema: Schema): Iterable<FieldError> {
@@ -154,7 +172,7 @@ function* mapKeys(path: string, items: Schema, keys: readonly string[]): Iterabl
   }
 }
 
-function* validationRule(path: string, { rule = "", message = "", messageExpression = "", reason, fieldPath = "" }: ValidationRule): Iterable<FieldError> {
+function* validationRule(path: string, { rule = "", message = "", messageExpression = "", reason, fieldPath: written = "" }: ValidationRule, schema: Schema): Iterable<FieldError> {
   const hasLineBreak = (text: string): boolean => /[\n\r]/.test(text);
   const trimmed = message.trim();
   if (rule.trim() === "") yield required(child(path, "rule"), "rule is not specified");
@@ -163,6 +181,17 @@ function* validationRule(path: string, { rule = "", message = "", messageExpress
   else if (hasLineBreak(rule.trim()) && trimmed === "") yield required(child(path, "message"), "message must be specified if rule contains line breaks");
   if (messageExpression !== "" && messageExpression.trim() === "") yield required(child(path, "messageExpression"), "messageExpression must be non-empty if specified");
   if (reason !== undefined && !REASONS.includes(reason)) yield notSupported(child(path, "reason"), reason, REASONS);
-  if (fieldPath !== "" && fieldPath.trim() === "") yield invalid(child(path, "fieldPath"), fieldPath, "must be non-empty if specified");
-  if (hasLineBreak(fieldPath)) yield invalid(child(path, "fieldPath"), fieldPath, "must not contain line breaks");
+  if (written !== "" && written.trim() === "") yield invalid(child(path, "fieldPath"), written, "must be non-empty if specified");
+  if (hasLineBreak(written)) yield invalid(child(path, "fieldPath"), written, "must not contain line breaks");
+  if (written !== "" && !isFieldPath(written, schema)) yield invalid(child(path, "fieldPath"), written, "must be a valid path");
+}
+
+function isFieldPath(written: string, schema: Schema): boolean {
+  try {
+    fieldPath(written, schema);
+    return true;
+  } catch (error) {
+    if (error instanceof FieldPathError) return false;
+    throw error;
+  }
 }

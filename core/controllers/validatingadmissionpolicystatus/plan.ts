@@ -1,0 +1,64 @@
+/**
+ * Which kinds a policy is about, and what its expressions get wrong of them.
+ *
+ * Source: kubernetes v1.36 apiserver/pkg/admission/plugin/policy/validating/typechecking.go
+ */
+import type { ExpressionWarning, ValidatingAdmissionPolicy } from "../../api/gen/admissionregistration.v1.ts";
+import { child, index } from "../../api/meta/field-error.ts";
+import { formatGvk, type GroupVersionKind, gvkOf } from "../../api/meta/gvk.ts";
+import { typeChecker } from "../../cel/admission/type-check.ts";
+import { type DeclaredType, declaredType, type JsonSchema } from "../../cel/schema/declared-type.ts";
+
+export interface Kinds {
+  /** Kinds under that name. */
+  of(group: string, version: string, resource: string): readonly GroupVersionKind[];
+  /** Undefined: nothing is known of it. */
+  schemaOf(kind: GroupVersionKind): JsonSchema | undefined;
+}
+
+const KINDS_MAX = 10;
+
+type Spec = Readonly<ValidatingAdmissionPolicy["spec"]>;
+
+export function expressionWarnings({ validations = [], variables = [], paramKind, matchConstraints }: Spec, kinds: Kinds): ExpressionWarning[] {
+  const params = paramKind && (declaredOf(gvkOf({ apiVersion: paramKind.apiVersion ?? "", kind: paramKind.kind ?? "" }), kinds) ?? null);
+  const checkers = kindsOf(matchConstraints, kinds).flatMap((kind) => {
+    const object = declaredOf(kind, kinds);
+    return object ? [{ kind, problemOf: typeChecker({ object, params, variables }) }] : [];
+  });
+  const warningsOf = (fieldRef: string, expression: string | undefined): ExpressionWarning[] => {
+    const found = checkers.flatMap(({ kind, problemOf }) => {
+      const problem = expression ? problemOf(expression) : undefined;
+      return problem === undefined ? [] : [`${formatGvk(kind)}: ${problem}\n`];
+    });
+    return found.length > 0 ? [{ fieldRef, warning: found.join("\n") }] : [];
+  };
+  return validations.flatMap(({ expression, messageExpression }, i) => {
+    const at = index("spec.validations", i);
+    return [...warningsOf(child(at, "expression"), expression), ...warningsOf(child(at, "messageExpression"), messageExpression)];
+  });
+}
+
+function declaredOf(kind: GroupVersionKind, { schemaOf }: Kinds): DeclaredType | undefined {
+  const schema = schemaOf(kind);
+  return schema && declaredType(schema, { root: true, name: kind.kind });
+}
+
+/** What rules name without wildcards, in order. */
+function kindsOf(constraints: Spec["matchConstraints"], { of }: Kinds): readonly GroupVersionKind[] {
+  const found = new Map<string, GroupVersionKind>();
+  for (const { apiGroups = [], apiVersions = [], resources = [] } of constraints?.resourceRules ?? []) {
+    if ([...apiGroups, ...apiVersions].some((name) => name.includes("*"))) continue;
+    let count = 0;
+    for (const group of apiGroups.toSorted()) for (const version of apiVersions.toSorted()) for (const resource of resources.filter((name) => !/[*/]/.test(name)).sort()) for (const kind of of(group, version, resource)) {
+      found.set(formatGvk(kind), kind);
+      if (++count === KINDS_MAX) return sorted(found.values());
+    }
+  }
+  return sorted(found.values());
+}
+
+function sorted(kinds: Iterable<GroupVersionKind>): readonly GroupVersionKind[] {
+  const by = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+  return [...kinds].sort((a, b) => by(a.group, b.group) || by(a.version, b.version) || by(a.kind, b.kind));
+}
