@@ -28,6 +28,7 @@ import { nodeLifecycleControllers } from "./nodelifecycle/nodelifecycle.ts";
 import { podGcController } from "./podgc/podgc.ts";
 import { claimProtectionController, classProtectionController, volumeProtectionController } from "./protection/protection.ts";
 import { replicaSetController, replicationController } from "./replicaset/replicaset.ts";
+import { resourceClaimControllers } from "./resourceclaim/resourceclaim.ts";
 import { resourceQuotaController } from "./resourcequota/resourcequota.ts";
 import { rootCaController } from "./rootca/rootca.ts";
 import { controllerMetrics, runController } from "./run-controller.ts";
@@ -79,7 +80,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
     clusterRoleAggregationController(deps),
     validatingAdmissionPolicyStatusController(deps),
     csrApprovingController({ ...deps, approveServing }), csrCleanerController(deps), ...(authorityFor === undefined ? [] : [csrSigningController({ ...deps, authorityFor })]),
-    horizontalPodAutoscalingController(deps), ...disruptionControllers(deps), resourceQuotaController(deps),
+    horizontalPodAutoscalingController(deps), ...disruptionControllers(deps), resourceQuotaController(deps), ...resourceClaimControllers(deps),
     volumeBinder(deps), ephemeralVolumeController(deps), ...(localStorage ? [localStorageController(deps)] : []), claimProtectionController(deps), volumeProtectionController(deps), classProtectionController(deps),
     ...(tokenFor === undefined ? [] : [serviceAccountTokensController({ ...deps, rootCa, tokenFor })]),
   ];
