@@ -11,6 +11,7 @@ import { admissionConfiguration } from "../core/admission/configuration.ts";
 import { type AdmissionDeps, admissionPlugins } from "../core/admission/plugins.ts";
 import { mutatingPolicies } from "../core/admission/policy/mutating.ts";
 import { validatingPolicies } from "../core/admission/policy/validating.ts";
+import { conversionBy } from "../core/admission/webhook/conversion.ts";
 import { mutatingWebhooks, validatingWebhooks } from "../core/admission/webhook/webhook.ts";
 import type { Descriptions } from "../core/api/openapi/schema.ts";
 import type { GroupVersionKind } from "../core/api/meta/gvk.ts";
@@ -308,7 +309,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     parts: [
       { name: "watch cache", run: (signal, ready) => cache.run(signal, ready, log) },
       ...encryption.parts,
-      crdController({ registry, remoteConversion: () => undefined, clock, random, log: log.with({ part: "custom resources" }) }),
+      crdController({ registry, remoteConversion: (crd) => conversionBy(crd, webhooks), clock, random, log: log.with({ part: "custom resources" }) }),
       informers,
       ...auditParts,
       server,

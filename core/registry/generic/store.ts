@@ -134,7 +134,6 @@ export class ResourceStore {
   /** `object` is fresh and of the storage version; its metadata names it. Throws 409 AlreadyExists, 422, or what `validate` throws. */
   async create(object: ApiObject, options: WriteOptions): Promise<Cached> {
     const { metadata } = object;
-    if (metadata.resourceVersion && metadata.resourceVersion !== "0") throw statusError({ code: 500, reason: "", message: "resourceVersion should not be set on objects to be created" });
     const generateName = metadata.name ? undefined : metadata.generateName;
     for (let tries = 1; ; tries++) {
       if (generateName) metadata.name = this.#generatedName(generateName);
@@ -170,6 +169,8 @@ export class ResourceStore {
       this.#check(object, [...this.#metaErrors(object), ...(definition.validate?.(object) ?? [])]);
       if (warn) for (const text of definition.warnings?.(object, undefined) ?? []) warn(text);
       await validate?.(deepFreeze(object), undefined);
+      const given = object.metadata.resourceVersion;
+      if (given && given !== "0") throw statusError({ code: 500, reason: "", message: "resourceVersion should not be set on objects to be created" });
       const key = this.keyOf(object.metadata.namespace ?? "", object.metadata.name);
       const entry = context.dryRun ? this.#dryRun(key, object, this.cache.get(key) !== undefined) : await this.#put(key, await this.#stored(object, signal), 0, signal);
       if (context.dryRun) allocation?.rollback();

@@ -1,0 +1,131 @@
+/**
+ * Conversion webhooks: others change the version of custom resources.
+ *
+ *   conversionBy(definition, deps)                        undefined where nothing but the name of the version changes
+ *   await convert(objects, "example.com/v2", signal)      in the same order; of metadata only labels and annotations may come back changed
+ *
+ * Source: kubernetes v1.36 apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go
+ */
+import type { CustomResourceDefinition } from "../../api/gen/apiextensions.v1.ts";
+import { type FieldError, formatFieldError, invalid } from "../../api/meta/field-error.ts";
+import { formatApiVersion, formatGvk, type GroupVersionKind, gvkOf } from "../../api/meta/gvk.ts";
+import { validateLabels } from "../../api/meta/label-selector.ts";
+import { qualifiedName } from "../../api/meta/names.ts";
+import type { ApiObject } from "../../api/meta/object-meta.ts";
+import { statusError } from "../../api/meta/status-error.ts";
+import { isMap } from "../../api/patch/json-value.ts";
+import { joinErrors } from "../refuse.ts";
+import { ask, type CallDeps } from "./call.ts";
+
+export type Conversion = (objects: readonly Readonly<ApiObject>[], apiVersion: string, signal: AbortSignal) => Promise<ApiObject[]>;
+
+/** Of the client upstream calls webhooks with. */
+const TIMEOUT_SECONDS = 30;
+const GROUP = "apiextensions.k8s.io";
+const REVIEW_VERSIONS = ["v1", "v1beta1"];
+
+interface Review {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly response?: { readonly uid?: string; readonly convertedObjects?: readonly unknown[]; readonly result?: { readonly status?: string; readonly message?: string } };
+}
+
+export function conversionBy({ spec: { conversion } }: Readonly<CustomResourceDefinition>, deps: CallDeps): Conversion | undefined {
+  const { webhook, strategy } = conversion ?? {};
+  if (strategy !== "Webhook" || !webhook?.clientConfig) return undefined;
+  const { clientConfig: config, conversionReviewVersions } = webhook;
+  const version = conversionReviewVersions.find((one) => REVIEW_VERSIONS.includes(one));
+  return async (objects, apiVersion, signal) => {
+    const [first] = objects;
+    if (!first) return [];
+    const kind = gvkOf(objects.length === 1 ? first : { ...first, kind: `${first.kind}List` });
+    if (!version) throw failure("no supported conversion review versions");
+    const uid = deps.random.uuid();
+    const review = { kind: "ConversionReview", apiVersion: `${GROUP}/${version}`, request: { uid, desiredAPIVersion: apiVersion, objects } };
+    try {
+      const answer = await ask({ config, review, timeoutSeconds: TIMEOUT_SECONDS, signal }, deps);
+      return restored(objects, convertedOf(answer as Review, { uid, version }), { apiVersion, kind });
+    } catch (error) {
+      if (error instanceof Misfit) throw failure(`conversion webhook for ${formatGvk(kind)} returned ${error.message}`, error);
+      throw failure(`conversion webhook for ${formatGvk(kind)} failed: ${(error as Error).message}`, error);
+    }
+  };
+}
+
+/** What came back is not what was asked for. */
+class Misfit extends Error { override readonly name = "Misfit"; }
+
+function failure(message: string, cause?: unknown): Error { return statusError({ code: 500, reason: "", message, cause }); }
+
+/** Throws an Error that says why there is nothing. */
+function convertedOf(review: Review, { uid, version }: { readonly uid: string; readonly version: string }): readonly unknown[] {
+  const { response } = review;
+  if (version === "v1") {
+    const given = formatGvk(gvkOf({ apiVersion: review.apiVersion ?? "", kind: review.kind ?? "" }));
+    const expected = formatGvk({ group: GROUP, version, kind: "ConversionReview" });
+    if (given !== expected) throw new Error(`expected webhook response of ${expected}, got ${given}`);
+  }
+  if (!isMap(response)) throw new Error("no response provided");
+  const { uid: told = "", result: { status = "", message = "" } = {}, convertedObjects = [] } = response as NonNullable<Review["response"]>;
+  if (version === "v1" && told !== uid) throw new Error(`expected response.uid=${JSON.stringify(uid)}, got ${JSON.stringify(told)}`);
+  if (status !== "Success") throw new Error(message || `response.result.status was '${status}', not 'Success'`);
+  return convertedObjects;
+}
+
+function restored(objects: readonly Readonly<ApiObject>[], converted: readonly unknown[], { apiVersion }: { readonly apiVersion: string; readonly kind: GroupVersionKind }): ApiObject[] {
+  if (converted.length !== objects.length) throw new Misfit(`${converted.length} objects, expected ${objects.length}`);
+  return objects.map((original, i) => {
+    const object = converted[i];
+    const at = objects.length === 1 ? "invalid object at index 0" : `invalid converted object at index ${i}`;
+    if (!isMap(object)) throw new Misfit(`${at}: Object 'Kind' is missing in 'null'`);
+    const given = gvkOf({ apiVersion: String(object["apiVersion"] ?? ""), kind: String(object["kind"] ?? "") });
+    if (formatApiVersion(given) !== apiVersion) throw new Misfit(`${at}: invalid groupVersion (expected ${apiVersion}, received ${formatApiVersion(given)})`);
+    if (given.kind !== original.kind) throw new Misfit(`${at}: invalid kind (expected ${original.kind}, received ${given.kind})`);
+    return withMetadata(object, original, objects.length === 1 ? { object: "invalid object", metadata: "invalid metadata" } : { object: at, metadata: `invalid metadata in object at index ${i}` });
+  });
+}
+
+const IDENTITY = [["name", "name"], ["namespace", "namespace"], ["uid", "UID"]] as const;
+
+/** Throws Misfit. */
+function withMetadata(object: Readonly<Record<string, unknown>>, original: Readonly<ApiObject>, what: { readonly object: string; readonly metadata: string }): ApiObject {
+  const { metadata: told } = object;
+  if (told !== undefined && !isMap(told)) throw new Misfit(`${what.metadata}: invalid metadata of type ${goType(told)} in converted object`);
+  for (const [field, name] of IDENTITY) {
+    const [before, after] = [original.metadata[field] ?? "", told?.[field] ?? ""];
+    if (before !== after) throw new Misfit(`${what.object}: must have the same ${name}: ${before} != ${String(after)}`);
+  }
+  if (told === undefined) throw new Misfit(`${what.metadata}: missing metadata in converted object`);
+  const { labels: _, annotations: __, ...kept } = original.metadata;
+  const changed = Object.fromEntries((["labels", "annotations"] as const).flatMap((field) => {
+    const value = told[field];
+    if (value === undefined || value === null) return [];
+    return [[field, checked(field, value, original, what.metadata)]];
+  }));
+  return { ...object, metadata: { ...kept, ...changed } } as unknown as ApiObject;
+}
+
+function checked(field: "labels" | "annotations", value: unknown, original: Readonly<ApiObject>, what: string): Readonly<Record<string, string>> {
+  if (!isMap(value)) throw new Misfit(`${what}: invalid metadata.${field} of type ${goType(value)} in converted object`);
+  for (const [key, text] of Object.entries(value)) if (typeof text !== "string") throw new Misfit(`${what}: metadata.${field}[${key}] must be a string, but is ${goType(text)} in converted object`);
+  const texts = value as Readonly<Record<string, string>>;
+  const errors = Bun.deepEquals(original.metadata[field] ?? {}, texts) ? [] : field === "labels" ? validateLabels(texts, "metadata.labels") : annotationErrors(texts);
+  if (errors.length > 0) throw new Misfit(`${what}: ${joinErrors(errors.map(formatFieldError))}`);
+  return texts;
+}
+
+function annotationErrors(annotations: Readonly<Record<string, string>>): FieldError[] {
+  return Object.keys(annotations).flatMap((key) => qualifiedName(key.toLowerCase()).map((problem) => invalid("metadata.annotation", key, problem)));
+}
+
+function goType(value: unknown): string {
+  if (value === null) return "<nil>";
+  if (Array.isArray(value)) return "[]interface {}";
+  switch (typeof value) {
+    case "string": return "string";
+    case "boolean": return "bool";
+    case "number": return Number.isInteger(value) ? "int64" : "float64";
+    case "bigint": return "int64";
+    default: return "map[string]interface {}";
+  }
+}
