@@ -20,6 +20,7 @@ import { builtInResources } from "../core/api/schema/resources.ts";
 import { authenticatorChain } from "../core/authn/authn.ts";
 import { bearerTokenAuthenticator, tokenUnion } from "../core/authn/bearer-token.ts";
 import { bootstrapTokenAuthenticator } from "../core/authn/bootstrap-token.ts";
+import { legacyTokenUse } from "../core/authn/legacy-token-use.ts";
 import { JWKS_PATH, jsonWebKeySet, OPENID_CONFIG_PATH, openIdConfiguration } from "../core/authn/openid.ts";
 import { requestHeaderAuthenticator } from "../core/authn/request-header.ts";
 import { serviceAccountTokenAuthenticator } from "../core/authn/service-account.ts";
@@ -92,6 +93,7 @@ import type { Settings } from "./config/flags.ts";
 import { criticalSettings, sharedSettings } from "./cluster-settings.ts";
 import { openDatastore } from "./datastore.ts";
 import { explainSchedulingPath } from "./explain-scheduling.ts";
+import { authenticationSettings, serviceAccountSettings } from "./authentication.ts";
 import { openEncryption } from "./encryption.ts";
 import { leading, type LeadingOptions } from "./leading.ts";
 import type { Paths } from "./paths.ts";
@@ -140,9 +142,6 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const apiServiceIp = formatIp(nthAddress(serviceCidr, 1n));
   const advertise = { address: settings.advertiseAddress ?? node.ips[0]!, port: settings.httpsListenPort };
   const url = `https://${advertise.address.includes(":") ? `[${advertise.address}]` : advertise.address}:${advertise.port}`;
-  const apiAudiences = [`${ISSUER_PATH}.${settings.clusterDomain}`];
-  const issuer = apiAudiences[0]!;
-
   const args = apiServerArgs(settings.kubeApiserverArg);
   const { store: beneath, isShared, trouble, onFull } = await openDatastore({ settings, path: paths.store, clock, log, signal });
   const encryption = await openEncryption({
@@ -171,15 +170,20 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     secrets: lookup(informers.of(refs.SECRETS), loopbackClient().resource(refs.SECRETS)),
     nodes: lookup(informers.of(refs.NODES), loopbackClient().resource(refs.NODES)),
   };
-  const keys = pki.serviceAccountKeys;
+  const keys = serviceAccountSettings(args, { ...pki.serviceAccountKeys, issuer: `${ISSUER_PATH}.${settings.clusterDomain}` });
+  const { apiAudiences, issuers } = keys;
+  const issuer = issuers[0]!;
   const verifying = verifyingKeys(keys.verifying);
+  const authentication = authenticationSettings({ args, apiAudiences, issuers, clock, metrics, log: log.with({ part: "authentication" }) });
   const tokens = tokenUnion([
+    ...authentication.before,
     staticTokenAuthenticator([{ token: joinSecret, user: { name: "system:bootstrap:token", groups: ["system:bootstrappers", "system:bootstrappers:coracle"] } }], apiAudiences),
-    serviceAccountTokenAuthenticator({ ...lookups, keys: () => verifying, issuers: [issuer], apiAudiences, clock }),
+    serviceAccountTokenAuthenticator({ ...lookups, keys: () => verifying, issuers, apiAudiences, clock, markUsed: legacyTokenUse({ secrets: loopbackClient().resource(refs.SECRETS), clock, log }) }),
     bootstrapTokenAuthenticator({ secrets: lookups.secrets, apiAudiences, clock, log }),
+    ...authentication.after,
   ]);
   const authenticator = authenticatorChain({
-    anonymous: true,
+    anonymous: authentication.anonymous,
     log,
     authenticators: [
       requestHeaderAuthenticator({ roots: () => pki.authority("request-header-ca").bundle, clock, allowedNames: ["system:auth-proxy"] }),
@@ -261,10 +265,10 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       healthPaths(checks), versionPath(versionInfo()), metricsPath(metrics), discoveryPaths(registry, `${advertise.address}:${advertise.port}`, aggregation),
       openApiPaths({ registry, version: gitVersion(), descriptions: loadDescriptions, foreign: aggregation }),
       ...fairness.paths,
-      openIdPaths({ issuer, advertise, keys: () => keys.verifying }), explainSchedulingPath(explainer),
+      openIdPaths({ issuer, advertise, jwksUri: keys.jwksUri, keys: () => keys.verifying }), explainSchedulingPath(explainer),
     ],
     special: specialHandlers({
-      tokens: tokenIssuer({ ...lookups, key: () => keys.signing, issuer, apiAudiences, clock, random }),
+      tokens: tokenIssuer({ ...lookups, key: () => keys.signing, issuer, apiAudiences, clock, random, expirationSecondsMax: keys.expirationSecondsMax ?? 0, extendExpiration: keys.extendExpiration }),
       tokenReviews: { tokens, apiAudiences },
       review: async ({ kind, object, namespace, user }) => (await evaluateReview(kind as AccessReviewKind, object as never, authorizer, { user, namespace })) as never,
       connections: (info) => nodeProxy(info) ?? metricsApi(info),
@@ -309,6 +313,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     parts: [
       { name: "watch cache", run: (signal, ready) => cache.run(signal, ready, log) },
       ...encryption.parts,
+      ...authentication.parts,
       crdController({ registry, remoteConversion: (crd) => conversionBy(crd, webhooks), clock, random, log: log.with({ part: "custom resources" }) }),
       informers,
       ...auditParts,
@@ -377,9 +382,9 @@ async function loadDescriptions(): Promise<Descriptions> {
 }
 
 /** Lets others verify our ServiceAccount tokens. */
-function openIdPaths({ issuer, advertise, keys }: { readonly issuer: string; readonly advertise: { readonly address: string; readonly port: number }; readonly keys: () => readonly KeyObject[] }): PathHandler {
+function openIdPaths({ issuer, advertise, jwksUri, keys }: { readonly issuer: string; readonly jwksUri: string | undefined; readonly advertise: { readonly address: string; readonly port: number }; readonly keys: () => readonly KeyObject[] }): PathHandler {
   return ({ path }): Answer | undefined => {
-    const found = path === OPENID_CONFIG_PATH ? openIdConfiguration({ issuer, jwksUri: `https://${advertise.address}:${advertise.port}${JWKS_PATH}`, keys: keys() })
+    const found = path === OPENID_CONFIG_PATH ? openIdConfiguration({ issuer, jwksUri: jwksUri ?? `https://${advertise.address}:${advertise.port}${JWKS_PATH}`, keys: keys() })
       : path === JWKS_PATH ? jsonWebKeySet(keys()) : undefined;
     return found && raw(found.body, found.contentType, 200, { "cache-control": found.cacheControl });
   };

@@ -17,8 +17,8 @@ export const LAYERS: Record<string, readonly string[]> = {
   "core/pki":         [...base, "core/net"],
   "core/registry":    [...base, "core/api", "core/cel", "core/pki", "storage"],  // the only row that names storage
   "core/client":      [...base, "core/api", "core/net"],
-  "core/authn":       [...caller, "core/net", "core/pki"],
-  "core/authz":       [...caller, "core/net"],
+  "core/authn":       [...caller, "core/net", "core/pki", "core/cel"],
+  "core/authz":       [...caller, "core/net", "core/cel"],
   "core/admission":   [...caller, "core/net", "core/pki", "core/cel", "core/authz"],
   "core/tunnel":      [...base, "core/net"],
   "core/server":      [...caller, "core/net", "core/authn", "core/authz", "core/admission", "core/registry", "core/tunnel"],
@@ -51,7 +51,7 @@ export const PACKAGES: Record<string, { readonly rows: readonly string[]; readon
   "@noble/ciphers/salsa.js": { rows: ["storage"], why: "secretbox, one of the ways Kubernetes encrypts at rest, is XSalsa20-Poly1305, which node:crypto has not; this one is audited" },
   "pino":          { rows: ["core/observe"], why: "structured logs with levels and safe serialization of errors" },
   "yaml":          { rows: ["core/api", "cmd", "installers"], why: "YAML as Kubernetes reads it needs a parser whose types can be set tag by tag" },
-  "@grpc/grpc-js": { rows: ["node/cri", "core/net", "storage"], why: "CRI and etcd speak gRPC" },
+  "@grpc/grpc-js": { rows: ["node/cri", "core/net", "storage", "core/server"], why: "CRI, etcd and collectors of traces speak gRPC" },
   "re2js":         { rows: ["core/cel"], why: "patterns in users' schemas and rules are RE2: linear in time, and other in what they accept than JavaScript's" },
   "undici":        { rows: ["core/net"], why: "pooled HTTP connections with client certificates; Bun's own shim of it ignores TLS options" },
 };

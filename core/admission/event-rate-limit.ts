@@ -11,7 +11,7 @@ import type { Event } from "../api/gen/core.v1.ts";
 import { type FieldError, formatFieldErrors, invalid, notSupported } from "../api/meta/field-error.ts";
 import { tooManyRequests } from "../api/meta/status-error.ts";
 import type { Clock } from "../lifecycle/clock.ts";
-import { fieldsOf } from "./configuration.ts";
+import { fieldsOf } from "../api/codec/strict-fields.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./plugin.ts";
 import { joinErrors } from "./refuse.ts";
 

@@ -7,7 +7,7 @@
 import type { Namespace, Pod, Toleration } from "../api/gen/core.v1.ts";
 import { internalError, notFound } from "../api/meta/status-error.ts";
 import type { Lookup } from "../client/lookup.ts";
-import { fieldsOf } from "./configuration.ts";
+import { fieldsOf } from "../api/codec/strict-fields.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./plugin.ts";
 import { isResource } from "./refuse.ts";
 import { isTolerated, mergeTolerations } from "./runtime-class.ts";

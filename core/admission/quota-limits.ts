@@ -13,7 +13,7 @@ import type { ResourceQuota, ScopedResourceSelectorRequirement } from "../api/ge
 import type { ApiObject } from "../api/meta/object-meta.ts";
 import type { Amounts } from "../api/quota/amounts.ts";
 import { type Evaluator, scopesOf } from "../api/quota/evaluators.ts";
-import { fieldsOf } from "./configuration.ts";
+import { fieldsOf } from "../api/codec/strict-fields.ts";
 
 type Scope = Readonly<ScopedResourceSelectorRequirement>;
 

@@ -11,6 +11,8 @@ export interface Credentials {
   /** The certificate the client proved to hold the key of. Whether to believe it is checked here, against the CA in question. */
   readonly peerCertificate?: PeerCertificate | undefined;
   readonly remoteAddress: string;
+  /** Without the query. Absent: not a request. */
+  readonly path?: string | undefined;
 }
 
 /** What node:tls tells of a peer certificate (getPeerCertificate). */

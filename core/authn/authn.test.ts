@@ -58,7 +58,7 @@ function chain(anonymous = true): Authenticator {
     bootstrapTokenAuthenticator({ secrets, apiAudiences: API, clock, log: silentLog }),
   ]);
   return authenticatorChain({
-    anonymous, log: silentLog,
+    anonymous: () => ({ enabled: anonymous, paths: [] }), log: silentLog,
     authenticators: [
       requestHeaderAuthenticator({ roots: () => pki.authority("request-header-ca").bundle, clock, allowedNames: ["system:auth-proxy"] }),
       certificateAuthenticator({ roots: () => pki.authority("client-ca").bundle, clock }),

@@ -15,8 +15,8 @@ import type { Authenticated, Authenticator } from "./authenticator.ts";
 
 export interface AuthenticatorChainOptions {
   readonly authenticators: readonly Authenticator[];
-  /** Whether callers without credentials get in, to be judged by authorization. Upstream's default: true. */
-  readonly anonymous: boolean;
+  /** Whether callers without credentials get in, to be judged by authorization, and to which paths only; none: everywhere. Upstream's default: everywhere. */
+  readonly anonymous: () => { readonly enabled: boolean; readonly paths: readonly string[] };
   readonly log: Log;
 }
 
@@ -33,7 +33,8 @@ export function authenticatorChain({ authenticators, anonymous, log }: Authentic
           log.debug("credentials refused", { remoteAddress: credentials.remoteAddress, error });
         }
       }
-      if (refusal !== undefined || !anonymous) throw unauthorized();
+      const { enabled, paths } = anonymous();
+      if (refusal !== undefined || !enabled || (paths.length > 0 && !paths.includes(credentials.path ?? ""))) throw unauthorized();
       return { user: ANONYMOUS };
     },
   };

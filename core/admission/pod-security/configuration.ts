@@ -5,7 +5,7 @@
  */
 import { duplicate, type FieldError, formatFieldErrors, invalid } from "../../api/meta/field-error.ts";
 import { dns1123Label, dns1123Subdomain } from "../../api/meta/names.ts";
-import { type Fields, fieldsOf } from "../configuration.ts";
+import { type Fields, fieldsOf } from "../../api/codec/strict-fields.ts";
 import { LEVEL_PROBLEM, MODES, parseLevel, parseVersion, type Policy, VERSION_PROBLEM } from "./policy.ts";
 
 export interface PodSecurityConfiguration {

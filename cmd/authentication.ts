@@ -1,0 +1,124 @@
+/** How callers may prove who they are beyond what the cluster itself issues, and the keys of ServiceAccount tokens, by kube-apiserver's settings. */
+import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
+import { type TokenAuthenticator, tokenUnion } from "../core/authn/bearer-token.ts";
+import { type AuthenticationConfiguration, authenticationConfiguration, oidcAuthenticator } from "../core/authn/oidc/configuration.ts";
+import { oidcTokens } from "../core/authn/oidc/oidc.ts";
+import { staticTokenAuthenticator } from "../core/authn/static-token.ts";
+import { readTokenFile } from "../core/authn/token-file.ts";
+import { webhookTokens } from "../core/authn/webhook-token.ts";
+import type { Clock } from "../core/lifecycle/clock.ts";
+import type { Runnable } from "../core/lifecycle/run-all.ts";
+import type { ReviewServer } from "../core/net/review-call.ts";
+import type { Log } from "../core/observe/log.ts";
+import type { Metrics } from "../core/observe/metrics.ts";
+import type { ApiServerArgs } from "./apiserver-args.ts";
+import { ConfigError, fromFile, requiredText } from "./config/config.ts";
+import { readKubeconfig } from "./kubeconfig-file.ts";
+import { reloadedFile } from "./reloaded-file.ts";
+
+interface Options {
+  readonly args: ApiServerArgs;
+  readonly apiAudiences: readonly string[];
+  /** Ours: nobody else's tokens may bear them. */
+  readonly issuers: readonly string[];
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+export interface Authentication {
+  /** In upstream's order: before those of the cluster, and after them. */
+  readonly before: readonly TokenAuthenticator[];
+  readonly after: readonly TokenAuthenticator[];
+  anonymous(): { readonly enabled: boolean; readonly paths: readonly string[] };
+  readonly parts: readonly Runnable[];
+}
+
+/** Throws ConfigError. */
+export function authenticationSettings(options: Options): Authentication {
+  const { args, apiAudiences, clock, metrics } = options;
+  const tokenFile = args.text("token-auth-file");
+  const before = tokenFile === undefined ? [] : [staticTokenAuthenticator(fromFile("token-auth-file", tokenFile, readTokenFile), apiAudiences)];
+  const oidc = oidcSettings(options);
+  const webhookFile = args.text("authentication-token-webhook-config-file");
+  const version = args.text("authentication-token-webhook-version") ?? "v1beta1";
+  if (version !== "v1" && version !== "v1beta1") throw new ConfigError(`authentication-token-webhook-version must be v1 or v1beta1, not ${JSON.stringify(version)}`);
+  const webhook = webhookFile === undefined ? [] : [webhookTokens({ server: reviewServer(webhookFile), version, cacheMs: args.durationMs("authentication-token-webhook-cache-ttl"), apiAudiences, clock, metrics })];
+  const flag = args.text("anonymous-auth");
+  if (flag !== undefined && oidc.current().anonymous) throw new ConfigError("anonymous-auth cannot be set when the authentication-config file has a section \"anonymous\"");
+  const everywhere = { enabled: args.boolean("anonymous-auth", true), paths: [] };
+  return { before, after: [oidc.tokens, ...webhook], anonymous: () => oidc.current().anonymous ?? everywhere, parts: oidc.parts };
+}
+
+interface Oidc { readonly tokens: TokenAuthenticator; current(): AuthenticationConfiguration; readonly parts: readonly Runnable[] }
+
+const OIDC_FLAGS = ["oidc-issuer-url", "oidc-client-id", "oidc-ca-file", "oidc-username-claim", "oidc-username-prefix", "oidc-groups-claim", "oidc-groups-prefix", "oidc-required-claim", "oidc-signing-algs"] as const;
+
+function oidcSettings({ args, apiAudiences, issuers, clock, log, metrics }: Options): Oidc {
+  const path = args.text("authentication-config");
+  const flags = OIDC_FLAGS.some((name) => args.text(name) !== undefined);
+  if (path !== undefined && flags) throw new ConfigError("authentication-config file and oidc-* flags are mutually exclusive");
+  const made = (configuration: AuthenticationConfiguration) => ({ configuration, tokens: tokenUnion(configuration.jwt.map((one) => oidcTokens({ configuration: one, apiAudiences, clock }))) });
+  if (path === undefined) {
+    const { configuration, tokens } = made({ jwt: flags ? [fromFlags(args)] : [] });
+    return { tokens, current: () => configuration, parts: [] };
+  }
+  const file = reloadedFile({
+    setting: "authentication-config", path, clock, log, read: (text) => made(authenticationConfiguration(text, { disallowedIssuers: issuers })),
+    reloads: metrics.counter("apiserver_authentication_config_controller_automatic_reloads_total", "Total number of automatic reloads of authentication configuration split by status and apiserver identity."),
+  });
+  const tokens: TokenAuthenticator = { authenticateToken: (token, audiences, signal) => file.current().tokens.authenticateToken(token, audiences, signal) };
+  return { tokens, current: () => file.current().configuration, parts: [file.part] };
+}
+
+function fromFlags(args: ApiServerArgs): ReturnType<typeof oidcAuthenticator> {
+  const ca = args.text("oidc-ca-file");
+  try {
+    return oidcAuthenticator({
+      issuerUrl: args.text("oidc-issuer-url") ?? "", clientId: args.text("oidc-client-id") ?? "", ca: ca === undefined ? undefined : requiredText(ca), usernameClaim: args.text("oidc-username-claim"),
+      usernamePrefix: args.text("oidc-username-prefix"), groupsClaim: args.text("oidc-groups-claim"), groupsPrefix: args.text("oidc-groups-prefix"), requiredClaims: args.list("oidc-required-claim"), signingAlgorithms: args.list("oidc-signing-algs"),
+    });
+  } catch (cause) {
+    throw new ConfigError(`--kube-apiserver-arg oidc-*: ${(cause as Error).message}`, { cause });
+  }
+}
+
+/** A kubeconfig that names a server to be asked, as webhooks of kube-apiserver do. */
+export function reviewServer(path: string): ReviewServer {
+  const { server, credentials: { ca, cert, key, token, serverName } } = readKubeconfig(path, { anonymous: true });
+  return { url: server, token, tls: { ca, cert, key, serverName } };
+}
+
+export interface ServiceAccountSettings {
+  readonly signing: KeyObject;
+  readonly verifying: readonly KeyObject[];
+  /** The first is the one tokens are issued under. */
+  readonly issuers: readonly string[];
+  readonly apiAudiences: readonly string[];
+  readonly jwksUri: string | undefined;
+  readonly expirationSecondsMax: number | undefined;
+  readonly extendExpiration: boolean;
+}
+
+/** `standard`: our own key and issuer, for what is not given. Throws ConfigError. */
+export function serviceAccountSettings(args: ApiServerArgs, standard: { readonly signing: KeyObject; readonly verifying: readonly KeyObject[]; readonly issuer: string }): ServiceAccountSettings {
+  const given = args.list("service-account-issuer");
+  const issuers = given.length > 0 ? given : [standard.issuer];
+  const audiences = args.list("api-audiences");
+  const signingFile = args.text("service-account-signing-key-file");
+  const keyFiles = args.list("service-account-key-file");
+  const signing = signingFile === undefined ? standard.signing : fromFile("service-account-signing-key-file", signingFile, (text) => createPrivateKey(text));
+  const verifying = keyFiles.length > 0 ? keyFiles.flatMap((path) => fromFile("service-account-key-file", path, readKeys)) : signingFile === undefined ? standard.verifying : [createPublicKey(signing), ...standard.verifying];
+  const maxMs = args.durationMs("service-account-max-token-expiration");
+  return {
+    signing, verifying, issuers, apiAudiences: audiences.length > 0 ? audiences : issuers.slice(0, 1), jwksUri: args.text("service-account-jwks-uri"),
+    expirationSecondsMax: maxMs === undefined ? undefined : maxMs / 1000, extendExpiration: args.boolean("service-account-extend-token-expiration", true),
+  };
+}
+
+/** Public or private keys, several in one file. */
+function readKeys(text: string): KeyObject[] {
+  const blocks = text.match(/-----BEGIN [A-Z ]+-----[\s\S]*?-----END [A-Z ]+-----/g) ?? [];
+  if (blocks.length === 0) throw new Error("data does not contain any valid RSA or ECDSA public keys");
+  return blocks.map((pem) => createPublicKey(pem));
+}

@@ -1,0 +1,99 @@
+/** Whom a token's claims stand for, as the configuration says. Pure. Source: kubernetes v1.36 apiserver/plugin/pkg/authenticator/token/oidc/oidc.go */
+import { goQuote } from "../../api/meta/go-quote.ts";
+import type { UserInfo } from "../../api/request/user.ts";
+import type { Claims } from "../../pki/jwt.ts";
+import type { JwtAuthenticator } from "./configuration.ts";
+
+const CREDENTIAL_ID = "authentication.kubernetes.io/credential-id";
+
+/** Throws an Error that says why there is no user. */
+export function userOf(claims: Claims, configuration: JwtAuthenticator): UserInfo {
+  const name = usernameOf(claims, configuration.username);
+  const groups = groupsOf(claims, configuration.groups);
+  const uid = uidOf(claims, configuration.uid);
+  const extra = extraOf(claims, configuration.extra);
+  for (const [claim, wanted] of Object.entries(configuration.requiredClaims)) {
+    if (!Object.hasOwn(claims, claim)) throw new Error(`oidc: required claim ${claim} not present in ID token`);
+    const value = claims[claim];
+    if (typeof value !== "string") throw new Error(`oidc: parse claim ${claim}: ${wrongType(value, "string")}`);
+    if (value !== wanted) throw new Error(`oidc: required claim ${claim} value does not match. Got = ${value}, want = ${wanted}`);
+  }
+  checkRules(configuration.claimRules, claims, "claim validation expression");
+  const user: UserInfo = { name, groups, ...(uid === "" ? {} : { uid }), ...(Object.keys(extra).length > 0 ? { extra } : {}) };
+  checkRules(configuration.userRules, { username: name, uid, groups: [...groups], extra }, "user info validation rule");
+  return user;
+}
+
+function usernameOf(claims: Claims, { claim, prefix, expression }: JwtAuthenticator["username"]): string {
+  if (expression) {
+    const value = explained("username claim expression", () => expression.evaluate(claims));
+    if (typeof value !== "string") throw new Error("oidc: error evaluating username claim expression: username claim expression must return a string");
+    if (value === "") throw new Error("oidc: empty username via CEL expression is not allowed");
+    return value;
+  }
+  const value = claims[claim];
+  if (typeof value !== "string") throw new Error(`oidc: parse username claims ${goQuote(claim)}: ${value === undefined ? "claim not present" : wrongType(value, "string")}`);
+  if (claim === "email" && Object.hasOwn(claims, "email_verified")) {
+    if (typeof claims["email_verified"] !== "boolean") throw new Error(`oidc: parse 'email_verified' claim: ${wrongType(claims["email_verified"], "bool")}`);
+    if (!claims["email_verified"]) throw new Error("oidc: email not verified");
+  }
+  return prefix + value;
+}
+
+function groupsOf(claims: Claims, mapping: JwtAuthenticator["groups"]): readonly string[] {
+  if (!mapping) return [];
+  const { claim, prefix, expression } = mapping;
+  if (expression) return strings(explained("group claim expression", () => expression.evaluate(claims)), "group claim expression");
+  const value = claims[claim];
+  if (value === undefined) return [];
+  const list = typeof value === "string" ? [value] : value; // some issuers say a role as a string
+  if (!Array.isArray(list) || !list.every((one) => typeof one === "string")) throw new Error(`oidc: parse groups claim ${goQuote(claim)}: ${wrongType(value, "[]string")}`);
+  return list.map((group: string) => prefix + group);
+}
+
+function uidOf(claims: Claims, mapping: JwtAuthenticator["uid"]): string {
+  if (!mapping) return "";
+  const { claim, expression } = mapping;
+  const value = expression ? explained("uid claim expression", () => expression.evaluate(claims)) : claims[claim];
+  if (typeof value === "string") return value;
+  throw new Error(expression ? "oidc: error evaluating uid claim expression: uid claim expression must return a string" : `oidc: parse uid claim ${goQuote(claim)}: ${value === undefined ? "claim not present" : wrongType(value, "string")}`);
+}
+
+function extraOf(claims: Claims, mappings: JwtAuthenticator["extra"]): Record<string, readonly string[]> {
+  const extra: Record<string, readonly string[]> = {};
+  if (typeof claims["jti"] === "string" && claims["jti"] !== "") extra[CREDENTIAL_ID] = [`JTI=${claims["jti"]}`];
+  for (const { key, expression } of mappings) {
+    const values = strings(explained("extra claim expression", () => expression.evaluate(claims)), `extra claim expression: ${expression.text}`);
+    if (values.length > 0) extra[key] = values;
+  }
+  return extra;
+}
+
+/** A string, or a list of strings; nothing for "", null and an empty list. */
+function strings(value: unknown, what: string): string[] {
+  if (value === null || value === undefined || value === "") return [];
+  if (typeof value === "string") return [value];
+  if (Array.isArray(value) && value.every((one) => typeof one === "string")) return value.filter((one) => one !== "");
+  throw new Error(`oidc: error evaluating ${what}: expression must return a string or a list of strings`);
+}
+
+function checkRules(rules: JwtAuthenticator["claimRules"], value: Readonly<Record<string, unknown>>, what: string): void {
+  for (const { expression, message } of rules) {
+    const holds = explained(what, () => expression.evaluate(value));
+    if (typeof holds !== "boolean") throw new Error(`oidc: error evaluating ${what}: validation expression must return a boolean`);
+    if (!holds) throw new Error(`oidc: error evaluating ${what}: validation expression '${expression.text}' failed: ${message}`);
+  }
+}
+
+function explained<T>(what: string, evaluate: () => T): T {
+  try {
+    return evaluate();
+  } catch (cause) {
+    throw new Error(`oidc: error evaluating ${what}: ${(cause as Error).message}`, { cause });
+  }
+}
+
+function wrongType(value: unknown, wanted: string): string {
+  const kind = value === null ? "null" : Array.isArray(value) ? "array" : typeof value === "boolean" ? "bool" : typeof value;
+  return `json: cannot unmarshal ${kind} into Go value of type ${wanted}`;
+}

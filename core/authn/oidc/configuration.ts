@@ -1,0 +1,235 @@
+/**
+ * AuthenticationConfiguration: whose tokens are believed, whom their claims stand for, and where callers without credentials get in.
+ *
+ *   apiVersion: apiserver.config.k8s.io/v1
+ *   kind: AuthenticationConfiguration
+ *   jwt:
+ *   - issuer: {url: https://issuer.example.com, audiences: [my-cluster]}
+ *     claimMappings: {username: {expression: 'claims.sub + "@example"'}, groups: {claim: groups, prefix: ""}}
+ *   anonymous: {enabled: true, conditions: [{path: /livez}]}
+ *
+ * `oidcAuthenticator` says the same with kube-apiserver's --oidc-* flags, for one issuer.
+ *
+ * Source: kubernetes v1.36 apiserver/pkg/apis/apiserver/{types.go,validation/validation.go}, pkg/kubeapiserver/options/authentication.go
+ */
+import { type Fields, fieldsOf } from "../../api/codec/strict-fields.ts";
+import { parseYaml } from "../../api/codec/yaml.ts";
+import { duplicate, type FieldError, formatFieldErrors, invalid, required } from "../../api/meta/field-error.ts";
+import { qualifiedName } from "../../api/meta/names.ts";
+import { type ClaimExpression, claimExpression, userExpression } from "./expressions.ts";
+
+export interface PrefixedClaim { readonly claim: string; readonly prefix: string; readonly expression?: ClaimExpression | undefined }
+
+export interface JwtAuthenticator {
+  readonly issuer: { readonly url: string; readonly discoveryUrl: string; readonly ca?: string | undefined; readonly audiences: readonly string[] };
+  readonly algorithms?: readonly string[] | undefined;
+  readonly username: PrefixedClaim;
+  readonly groups: PrefixedClaim | undefined;
+  readonly uid: Omit<PrefixedClaim, "prefix"> | undefined;
+  readonly extra: readonly { readonly key: string; readonly expression: ClaimExpression }[];
+  readonly requiredClaims: Readonly<Record<string, string>>;
+  readonly claimRules: readonly { readonly expression: ClaimExpression; readonly message: string }[];
+  readonly userRules: readonly { readonly expression: ClaimExpression; readonly message: string }[];
+}
+
+export interface AuthenticationConfiguration {
+  readonly jwt: readonly JwtAuthenticator[];
+  /** Absent: as --anonymous-auth says. No paths: everywhere. */
+  readonly anonymous?: { readonly enabled: boolean; readonly paths: readonly string[] } | undefined;
+}
+
+const VERSIONS = ["v1", "v1beta1", "v1alpha1"].map((version) => `apiserver.config.k8s.io/${version}`);
+const ISSUERS_MAX = 64;
+
+/** Throws for a file that cannot be. `disallowedIssuers`: ours. */
+export function authenticationConfiguration(text: string, { disallowedIssuers }: { readonly disallowedIssuers: readonly string[] }): AuthenticationConfiguration {
+  const fields = fieldsOf(parseYaml(text), { kind: "AuthenticationConfiguration", apiVersions: VERSIONS });
+  const problems: FieldError[] = [];
+  const jwt = fields.objects("jwt").map((one) => readAuthenticator(one, { disallowedIssuers, problems }));
+  for (const [i, { issuer }] of jwt.entries()) {
+    if (jwt.findIndex((one) => one.issuer.url === issuer.url) < i) problems.push(duplicate(`jwt[${i}].issuer.url`, issuer.url));
+    if (issuer.discoveryUrl !== "" && jwt.findIndex((one) => one.issuer.discoveryUrl === issuer.discoveryUrl) < i) problems.push(duplicate(`jwt[${i}].issuer.discoveryURL`, issuer.discoveryUrl));
+  }
+  if (jwt.length > ISSUERS_MAX) problems.push({ type: "FieldValueTooMany", field: "jwt", badValue: jwt.length, detail: `must have at most ${ISSUERS_MAX} items` });
+  const anonymous = fields.has("anonymous") ? readAnonymous(fields.object("anonymous"), problems) : undefined;
+  fields.any("anonymous"); // it was looked at
+  fields.end();
+  if (problems.length > 0) throw new Error(formatFieldErrors(problems));
+  return { jwt, ...(anonymous ? { anonymous } : {}) };
+}
+
+function readAnonymous(fields: Fields, problems: FieldError[]): { readonly enabled: boolean; readonly paths: readonly string[] } {
+  const enabled = fields.boolean("enabled") ?? false;
+  const paths = fields.objects("conditions").map((condition) => {
+    const path = condition.text("path");
+    condition.end();
+    return path;
+  });
+  fields.end();
+  if (!enabled && paths.length > 0) problems.push(invalid("anonymous.conditions", paths.map((path) => ({ path })), "enabled should be set to true when conditions are defined"));
+  return { enabled, paths };
+}
+
+interface Reading { readonly disallowedIssuers: readonly string[]; readonly problems: FieldError[] }
+
+function readAuthenticator(fields: Fields, { disallowedIssuers, problems }: Reading): JwtAuthenticator {
+  const issuer = readIssuer(fields.object("issuer"), { disallowedIssuers, problems });
+  const requiredClaims: Record<string, string> = {};
+  const claimRules: { expression: ClaimExpression; message: string }[] = [];
+  const seen = new Set<string>();
+  for (const rule of fields.objects("claimValidationRules")) {
+    const [claim, value, expression, message] = [rule.text("claim"), rule.text("requiredValue"), rule.text("expression"), rule.text("message")];
+    rule.end();
+    if (claim !== "" && expression !== "") problems.push(invalid(rule.path, claim, "claim and expression can't both be set"));
+    else if (claim === "" && expression === "") problems.push(required(rule.path, "claim or expression is required"));
+    else if (claim !== "") {
+      if (message !== "") problems.push(invalid(`${rule.path}.message`, message, "may not be specified when claim is set"));
+      if (Object.hasOwn(requiredClaims, claim)) problems.push(duplicate(`${rule.path}.claim`, claim));
+      requiredClaims[claim] = value;
+    } else {
+      if (value !== "") problems.push(invalid(`${rule.path}.requiredValue`, value, "may not be specified when expression is set"));
+      if (seen.has(expression)) problems.push(duplicate(`${rule.path}.expression`, expression));
+      else claimRules.push({ expression: compiled(expression, `${rule.path}.expression`, problems), message });
+      seen.add(expression);
+    }
+  }
+  const mappings = fields.object("claimMappings");
+  const username = readPrefixed(mappings.object("username"), { problems, isRequired: true });
+  const groups = readPrefixed(mappings.object("groups"), { problems, isRequired: false });
+  const uid = readUid(mappings.object("uid"), problems);
+  const extra = readExtra(mappings.objects("extra"), problems);
+  mappings.end();
+  const usesVerified = [username?.expression, ...extra.map(({ expression }) => expression), ...claimRules.map(({ expression }) => expression)].some((one) => one?.usesClaim("email_verified"));
+  if (username?.expression?.usesClaim("email") && !usesVerified)
+    problems.push(invalid(`${mappings.path}.username.expression`, username.expression.text, "claims.email_verified must be used in claimMappings.username.expression or claimMappings.extra[*].valueExpression or claimValidationRules[*].expression when claims.email is used in claimMappings.username.expression"));
+  const userRules = readUserRules(fields.objects("userValidationRules"), problems);
+  fields.end();
+  return { issuer, username: username ?? { claim: "", prefix: "" }, groups, uid, extra, requiredClaims, claimRules, userRules };
+}
+
+function readIssuer(fields: Fields, { disallowedIssuers, problems }: Reading): JwtAuthenticator["issuer"] {
+  const { path } = fields;
+  const [url, discoveryUrl, ca, policy] = [fields.text("url"), fields.text("discoveryURL"), fields.text("certificateAuthority"), fields.text("audienceMatchPolicy")];
+  const audiences = fields.strings("audiences");
+  if (fields.text("egressSelectorType") !== "") problems.push(invalid(`${path}.egressSelectorType`, fields.text("egressSelectorType"), "egress selector is not supported when StructuredAuthenticationConfigurationEgressSelector feature gate is disabled"));
+  fields.end();
+  if (url === "") problems.push(required(`${path}.url`));
+  else problems.push(...urlProblems(url, `${path}.url`, disallowedIssuers));
+  if (discoveryUrl !== "") {
+    if (url !== "" && url.replace(/\/+$/, "") === discoveryUrl.replace(/\/+$/, "")) problems.push(invalid(`${path}.discoveryURL`, discoveryUrl, "discoveryURL must be different from URL"));
+    problems.push(...urlProblems(discoveryUrl, `${path}.discoveryURL`, []));
+  }
+  if (audiences.length === 0) problems.push(required(`${path}.audiences`, `at least one ${path}.audiences is required`));
+  for (const [i, audience] of audiences.entries()) {
+    if (audience === "") problems.push(required(`${path}.audiences[${i}]`));
+    if (audiences.indexOf(audience) < i) problems.push(duplicate(`${path}.audiences[${i}]`, audience));
+  }
+  if (audiences.length > 1 && policy !== "MatchAny") problems.push(invalid(`${path}.audienceMatchPolicy`, policy, "audienceMatchPolicy must be MatchAny for multiple audiences"));
+  if (audiences.length === 1 && policy !== "" && policy !== "MatchAny") problems.push(invalid(`${path}.audienceMatchPolicy`, policy, "audienceMatchPolicy must be empty or MatchAny for single audience"));
+  if (ca !== "" && !ca.includes("-----BEGIN CERTIFICATE-----")) problems.push(invalid(`${path}.certificateAuthority`, "<omitted>", "data does not contain any valid RSA or ECDSA certificates"));
+  return { url, discoveryUrl, audiences, ...(ca === "" ? {} : { ca }) };
+}
+
+function* urlProblems(text: string, path: string, disallowed: readonly string[]): Iterable<FieldError> {
+  if (disallowed.includes(text)) yield invalid(path, text, `URL must not overlap with disallowed issuers: [${[...disallowed].sort().join(" ")}]`);
+  if (!URL.canParse(text)) return void (yield invalid(path, text, "URL scheme must be https"));
+  const url = new URL(text);
+  if (url.protocol !== "https:") yield invalid(path, text, "URL scheme must be https");
+  if (url.username !== "" || url.password !== "") yield invalid(path, text, "URL must not contain a username or password");
+  if (url.search !== "") yield invalid(path, text, "URL must not contain a query");
+  if (url.hash !== "") yield invalid(path, text, "URL must not contain a fragment");
+}
+
+function readPrefixed(fields: Fields, { problems, isRequired }: { readonly problems: FieldError[]; readonly isRequired: boolean }): PrefixedClaim | undefined {
+  const { path } = fields;
+  const [claim, expression] = [fields.text("claim"), fields.text("expression")];
+  const prefix = fields.has("prefix") ? fields.text("prefix") : undefined;
+  fields.any("prefix");
+  fields.end();
+  if (claim !== "" && expression !== "") problems.push(invalid(path, "", "claim and expression can't both be set"));
+  else if (claim === "" && expression === "" && isRequired) problems.push(required(path, "claim or expression is required"));
+  else if (expression !== "" && prefix !== undefined) problems.push(invalid(`${path}.prefix`, prefix, "may not be specified when expression is set"));
+  else if (claim !== "" && prefix === undefined) problems.push(required(`${path}.prefix`, "prefix is required when claim is set. It can be set to an empty string to disable prefixing"));
+  if (claim === "" && expression === "") return undefined;
+  return { claim, prefix: prefix ?? "", ...(expression === "" ? {} : { expression: compiled(expression, `${path}.expression`, problems) }) };
+}
+
+function readUid(fields: Fields, problems: FieldError[]): JwtAuthenticator["uid"] {
+  const [claim, expression] = [fields.text("claim"), fields.text("expression")];
+  fields.end();
+  if (claim !== "" && expression !== "") problems.push(invalid(fields.path, "", "claim and expression can't both be set"));
+  if (claim === "" && expression === "") return undefined;
+  return { claim, ...(expression === "" ? {} : { expression: compiled(expression, `${fields.path}.expression`, problems) }) };
+}
+
+function readExtra(list: readonly Fields[], problems: FieldError[]): JwtAuthenticator["extra"] {
+  const seen = new Set<string>();
+  return list.flatMap((fields) => {
+    const [key, expression] = [fields.text("key"), fields.text("valueExpression")];
+    fields.end();
+    const [domain = "", ...rest] = key.split("/");
+    if (rest.length !== 1 || qualifiedName(key).length > 0) problems.push(invalid(`${fields.path}.key`, key, "must be a domain-prefixed path (such as \"acme.io/foo\")"));
+    if (key !== key.toLowerCase()) problems.push(invalid(`${fields.path}.key`, key, "must be lowercase"));
+    if (/(^|\.)(kubernetes|k8s)\.io$/.test(domain)) problems.push(invalid(`${fields.path}.key`, key, "k8s.io, kubernetes.io and their subdomains are reserved for Kubernetes use"));
+    if (seen.has(key)) problems.push(duplicate(`${fields.path}.key`, key));
+    seen.add(key);
+    if (expression !== "") return [{ key, expression: compiled(expression, `${fields.path}.valueExpression`, problems) }];
+    problems.push(required(`${fields.path}.valueExpression`));
+    return [];
+  });
+}
+
+function readUserRules(list: readonly Fields[], problems: FieldError[]): JwtAuthenticator["userRules"] {
+  const seen = new Set<string>();
+  return list.flatMap((fields) => {
+    const [text, message] = [fields.text("expression"), fields.text("message")];
+    fields.end();
+    if (text === "") problems.push(required(`${fields.path}.expression`));
+    else if (seen.has(text)) problems.push(duplicate(`${fields.path}.expression`, text));
+    else {
+      seen.add(text);
+      const expression = userExpression(text);
+      if (expression.problem !== undefined) problems.push(invalid(`${fields.path}.expression`, text, expression.problem));
+      return [{ expression, message }];
+    }
+    return [];
+  });
+}
+
+function compiled(text: string, path: string, problems: FieldError[]): ClaimExpression {
+  const expression = claimExpression(text);
+  if (expression.problem !== undefined) problems.push(invalid(path, text, expression.problem));
+  return expression;
+}
+
+/** kube-apiserver's --oidc-* flags. */
+export interface OidcFlags {
+  readonly issuerUrl: string;
+  readonly clientId: string;
+  readonly ca?: string | undefined;
+  readonly usernameClaim?: string | undefined;
+  /** "-": none. Absent: the issuer's URL and "#", except for email. */
+  readonly usernamePrefix?: string | undefined;
+  readonly groupsClaim?: string | undefined;
+  readonly groupsPrefix?: string | undefined;
+  /** claim=value */
+  readonly requiredClaims: readonly string[];
+  readonly signingAlgorithms: readonly string[];
+}
+
+/** Throws for flags that cannot be. */
+export function oidcAuthenticator({ issuerUrl, clientId, ca, usernameClaim = "sub", usernamePrefix, groupsClaim, groupsPrefix = "", requiredClaims, signingAlgorithms }: OidcFlags): JwtAuthenticator {
+  if (clientId === "") throw new Error("oidc-issuer-url and oidc-client-id must be specified together when any oidc-* flags are set");
+  const problems = [...urlProblems(issuerUrl, "oidc-issuer-url", [])];
+  if (problems.length > 0) throw new Error(formatFieldErrors(problems));
+  const prefix = usernamePrefix === "-" ? "" : usernamePrefix ?? (usernameClaim === "email" ? "" : `${issuerUrl}#`);
+  return {
+    issuer: { url: issuerUrl, discoveryUrl: "", audiences: [clientId], ...(ca === undefined ? {} : { ca }) }, algorithms: signingAlgorithms.length > 0 ? signingAlgorithms : ["RS256"],
+    username: { claim: usernameClaim, prefix }, groups: groupsClaim ? { claim: groupsClaim, prefix: groupsPrefix } : undefined, uid: undefined, extra: [], claimRules: [], userRules: [],
+    requiredClaims: Object.fromEntries(requiredClaims.map((pair) => {
+      const at = pair.indexOf("=");
+      if (at <= 0) throw new Error(`oidc-required-claim ${JSON.stringify(pair)} must be key=value`);
+      return [pair.slice(0, at), pair.slice(at + 1)];
+    })),
+  };
+}

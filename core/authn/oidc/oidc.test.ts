@@ -1,0 +1,143 @@
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { constants, createPublicKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { StatusError } from "../../api/meta/status-error.ts";
+import { type Clock, systemClock } from "../../lifecycle/clock.ts";
+import { systemRandom } from "../../lifecycle/random.ts";
+import { NO_ALT_NAMES } from "../../pki/alt-names.ts";
+import { authority, generateKey, keyPem, selfSign } from "../../pki/authority.ts";
+import { spkiOf } from "../../pki/signature.ts";
+import { refusalDetail } from "../authn.ts";
+import { readTokenFile } from "../token-file.ts";
+import { authenticationConfiguration, type JwtAuthenticator, oidcAuthenticator } from "./configuration.ts";
+import { oidcTokens } from "./oidc.ts";
+
+const HOUR_MS = 3_600_000;
+const { signal } = new AbortController();
+const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
+const ec = generateKeyPairSync("ec", { namedCurve: "prime256v1" }).privateKey;
+let uptimeMs = 0;
+const clock: Clock = { ...systemClock, uptimeMs: () => uptimeMs };
+const asked: string[] = [];
+let served: object[] = [{ ...createPublicKey(rsa).export({ format: "jwk" }), kid: "r1", use: "sig" }];
+let ca = "", url = "";
+const server = { close: () => {} };
+
+beforeAll(async () => {
+  const caKey = await generateKey();
+  const serverKey = await generateKey();
+  const [notBeforeMs, notAfterMs] = [Date.now() - HOUR_MS, Date.now() + HOUR_MS];
+  ca = selfSign("issuer-ca", { key: caKey, random: systemRandom, notBeforeMs, notAfterMs });
+  const cert = authority(ca, keyPem(caKey), systemRandom).issue({ subject: { commonName: "localhost", organizations: [] }, spki: spkiOf(serverKey), altNames: { ...NO_ALT_NAMES, dnsNames: ["localhost"] }, usages: ["digital signature", "server auth"], notBeforeMs, notAfterMs });
+  const https = createServer({ cert, key: keyPem(serverKey) }, (request, response) => {
+    asked.push(request.url ?? "");
+    const issuer = request.url?.startsWith("/other") ? `${url}/wrong` : url;
+    response.end(JSON.stringify(request.url?.endsWith("/keys") ? { keys: served } : { issuer, jwks_uri: `${url}/keys` }));
+  });
+  await new Promise<void>((resolve) => https.listen(0, "localhost", resolve));
+  url = `https://localhost:${(https.address() as AddressInfo).port}`;
+  server.close = () => https.close();
+});
+afterAll(() => server.close());
+
+function token(claims: object, { key = rsa, alg = "RS256", kid = "r1" }: { key?: KeyObject; alg?: string; kid?: string } = {}): string {
+  const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const signed = `${part({ alg, ...(kid === "" ? {} : { kid }) })}.${part({ iss: url, aud: "me", sub: "jane", exp: Date.now() / 1000 + 600, ...claims })}`;
+  const options = alg.startsWith("ES") ? { key, dsaEncoding: "ieee-p1363" as const } : alg.startsWith("PS") ? { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST } : { key };
+  return `${signed}.${sign("sha256", Buffer.from(signed), options).toString("base64url")}`;
+}
+
+const read = (jwt: object[], rest: object = {}) => authenticationConfiguration(JSON.stringify({ apiVersion: "apiserver.config.k8s.io/v1", kind: "AuthenticationConfiguration", jwt, ...rest }), { disallowedIssuers: ["https://kubernetes.default.svc"] });
+const issuer = (more: object = {}) => ({ issuer: { url, audiences: ["me"], certificateAuthority: ca }, claimMappings: { username: { claim: "sub", prefix: "x:" } }, ...more });
+
+/** "name [groups]", or why not. */
+async function who(shown: string, configuration: JwtAuthenticator): Promise<string> {
+  try {
+    const found = await oidcTokens({ configuration, apiAudiences: ["api"], clock }).authenticateToken(shown, ["api"], signal);
+    if (!found) return "not its kind";
+    const { name, uid, groups, extra = {} } = found.user;
+    return `${name}${uid ? `/${uid}` : ""} [${groups.join(" ")}]${Object.entries(extra).map(([key, values]) => ` ${key}=${values.join("|")}`).join("")}`;
+  } catch (error) {
+    expect((error as StatusError).code).toBe(401);
+    return refusalDetail(error);
+  }
+}
+const one = (more: object = {}): JwtAuthenticator => read([issuer(more)]).jwt[0]!;
+
+describe("tokens", () => {
+  test("of an issuer it has found by its discovery document, with keys it has fetched once", async () => {
+    served = [{ ...createPublicKey(rsa).export({ format: "jwk" }), kid: "r1", use: "sig" }];
+    asked.length = 0;
+    const tokens = oidcTokens({ configuration: one(), apiAudiences: ["api"], clock });
+    const user = async (shown: string) => (await tokens.authenticateToken(shown, ["api"], signal))?.user.name;
+    expect([await user(token({})), await user(token({ sub: "joe" }, { alg: "PS256" })), await user(token({ iss: "https://other" }))]).toEqual(["x:jane", "x:joe", undefined]);
+    expect(asked).toEqual(["/.well-known/openid-configuration", "/keys"]);
+    await expect(user(token({}, { key: ec, alg: "ES256", kid: "e1" }))).rejects.toThrow(); // a key that is not there, asked for too soon
+    served.push({ ...createPublicKey(ec).export({ format: "jwk" }), kid: "e1" });
+    uptimeMs += 11_000;
+    expect(await user(token({}, { key: ec, alg: "ES256", kid: "e1" }))).toBe("x:jane");
+    expect(asked).toEqual(["/.well-known/openid-configuration", "/keys", "/keys"]);
+  });
+
+  test.each<[string, () => string, RegExp]>([
+    ["expired", () => token({ exp: 1 }), /^oidc: verify token: oidc: token is expired \(Token Expiry: 1970/],
+    ["for others", () => token({ aud: ["you"] }), /expected audience in \["me"\] got \["you"\]/],
+    ["not yet good", () => token({ nbf: Date.now() / 1000 + 3_000 }), /before the nbf/],
+    ["signed by nobody", () => token({}).replace(/\.[^.]*$/, `.${Buffer.alloc(256).toString("base64url")}`), /failed to verify signature/],
+    ["a key of another kind", () => token({}, { key: ec, alg: "ES256", kid: "r1" }), /failed to verify signature/],
+    ["a weak algorithm", () => token({}, { alg: "HS256" }), /unexpected signature algorithm "HS256"/],
+  ])("%s: refused", async (_name, make, told) => expect(await who(make(), one())).toMatch(told));
+
+  test("flags say the same for one issuer", async () => {
+    const flags = { issuerUrl: url, clientId: "me", ca, requiredClaims: [], signingAlgorithms: [] };
+    expect(await who(token({ groups: "admins" }), oidcAuthenticator({ ...flags, groupsClaim: "groups", groupsPrefix: "o:" }))).toBe(`${url}#jane [o:admins]`);
+    expect(await who(token({ email: "j@e.org", email_verified: false }), oidcAuthenticator({ ...flags, usernameClaim: "email" }))).toBe("oidc: email not verified");
+    expect(await who(token({}), oidcAuthenticator({ ...flags, usernamePrefix: "-", requiredClaims: ["hd=e.org"] }))).toBe("oidc: required claim hd not present in ID token");
+    expect(await who(token({ hd: "f.org" }), oidcAuthenticator({ ...flags, requiredClaims: ["hd=e.org"] }))).toBe("oidc: required claim hd value does not match. Got = f.org, want = e.org");
+    expect(() => oidcAuthenticator({ ...flags, clientId: "" })).toThrow("must be specified together");
+  });
+});
+
+describe("an AuthenticationConfiguration", () => {
+  const mapped = (claimMappings: object, more: object = {}) => one({ claimMappings: { username: { claim: "sub", prefix: "" }, ...claimMappings }, ...more });
+  test("claims become a user, by name or by expression", async () => {
+    const configuration = mapped({
+      username: { expression: 'claims.email.split("@")[0]' }, groups: { expression: 'claims.roles.map(r, "r:" + r)' }, uid: { claim: "oid" }, extra: [{ key: "example.com/tenant", valueExpression: "claims.tenant" }],
+    }, { claimValidationRules: [{ expression: "claims.email_verified == true", message: "verify it" }, { claim: "hd", requiredValue: "e.org" }], userValidationRules: [{ expression: "!user.username.startsWith('system:')", message: "reserved" }] });
+    const claims = { email: "jane@e.org", email_verified: true, roles: ["a", "b"], oid: "7", tenant: "t", hd: "e.org", jti: "j1" };
+    expect(await who(token(claims), configuration)).toBe("jane/7 [r:a r:b] authentication.kubernetes.io/credential-id=JTI=j1 example.com/tenant=t");
+    expect(await who(token({ ...claims, email_verified: false }), configuration)).toBe("oidc: error evaluating claim validation expression: validation expression 'claims.email_verified == true' failed: verify it");
+    expect(await who(token({ ...claims, email: "system:x@e.org" }), configuration)).toBe("oidc: error evaluating user info validation rule: validation expression '!user.username.startsWith('system:')' failed: reserved");
+    expect(await who(token({ ...claims, email: undefined }), configuration)).toContain("oidc: error evaluating username claim expression: expression 'claims.email.split");
+  });
+
+  test("its discovery document may stand elsewhere, but must be of the issuer", async () => {
+    const elsewhere = (path: string) => one({ issuer: { url, audiences: ["me"], certificateAuthority: ca, discoveryURL: url + path } });
+    expect(await who(token({}), elsewhere("/elsewhere"))).toBe("x:jane []");
+    expect(await who(token({}), elsewhere("/other"))).toContain("issuer did not match the issuer returned by provider");
+    expect(await who(token({}), one({ issuer: { url, audiences: ["me"] } }))).toContain("oidc: authenticator not initialized"); // whose certificate we do not trust
+  });
+
+  test.each<[string, () => unknown, string]>([
+    ["our own issuer", () => read([issuer({ issuer: { url: "https://kubernetes.default.svc", audiences: ["a"] } })]), "URL must not overlap with disallowed issuers: [https://kubernetes.default.svc]"],
+    ["no TLS", () => read([issuer({ issuer: { url: "http://x", audiences: ["a"] } })]), 'jwt[0].issuer.url: Invalid value: "http://x": URL scheme must be https'],
+    ["no audience", () => read([issuer({ issuer: { url } })]), "jwt[0].issuer.audiences: Required value: at least one jwt[0].issuer.audiences is required"],
+    ["two audiences", () => read([issuer({ issuer: { url, audiences: ["a", "b"] } })]), "audienceMatchPolicy must be MatchAny for multiple audiences"],
+    ["no prefix", () => mapped({ username: { claim: "sub" } }), "jwt[0].claimMappings.username.prefix: Required value: prefix is required when claim is set"],
+    ["an email nobody verified", () => mapped({ username: { expression: "claims.email" } }), "claims.email_verified must be used in claimMappings.username.expression"],
+    ["an expression that is none", () => mapped({ username: { expression: "claims." } }), "compilation failed"],
+    ["a field users do not have", () => one({ userValidationRules: [{ expression: "user.age > 3" }] }), "undefined field 'age'"],
+    ["a reserved key", () => mapped({ extra: [{ key: "a.k8s.io/b", valueExpression: "claims.x" }] }), "are reserved for Kubernetes use"],
+    ["twice", () => read([issuer(), issuer()]), "jwt[1].issuer.url: Duplicate value"],
+    ["anonymous, half", () => read([], { anonymous: { enabled: false, conditions: [{ path: "/livez" }] } }), "enabled should be set to true when conditions are defined"],
+    ["unknown", () => read([], { oidc: {} }), 'unknown field "oidc"'],
+  ])("cannot be: %s", (_name, make, told) => expect(make).toThrow(told));
+
+  test("anonymous", () => expect(read([], { anonymous: { enabled: true, conditions: [{ path: "/livez" }] } }).anonymous).toEqual({ enabled: true, paths: ["/livez"] }));
+});
+
+test("a token file", () => {
+  expect(readTokenFile('t1,jane,1,"a,b"\n\n"t""2",joe,2\n')).toEqual([{ token: "t1", user: { name: "jane", uid: "1", groups: ["a", "b"] } }, { token: 't"2', user: { name: "joe", uid: "2", groups: [] } }]);
+  expect(() => readTokenFile("t,jane")).toThrow("must have at least 3 columns (token, user name, user uid), found 2");
+});

@@ -1,0 +1,55 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, expect, test } from "vitest";
+import { type Clock, systemClock } from "../lifecycle/clock.ts";
+import { metricsRegistry } from "../observe/metrics.ts";
+import { refusalDetail } from "./authn.ts";
+import { webhookTokens } from "./webhook-token.ts";
+
+const asked: { token: string; audiences?: string[] }[] = [];
+let failing = 0;
+const server = createServer((request, response) => {
+  let body = "";
+  request.on("data", (chunk) => { body += String(chunk); });
+  request.on("end", () => {
+    const { spec, ...review } = JSON.parse(body) as { spec: { token: string; audiences?: string[] } };
+    asked.push(spec);
+    if (failing-- > 0) return response.writeHead(503).end("busy");
+    const status = spec.token === "good" ? { authenticated: true, user: { username: "jane", uid: "1", groups: ["g"], extra: { k: ["v"] } } }
+      : spec.token === "other" ? { authenticated: true, user: { username: "x" }, audiences: ["elsewhere"] } : { authenticated: false, ...(spec.token === "odd" ? { error: "no such token" } : {}) };
+    response.end(JSON.stringify({ ...review, spec, status }));
+  });
+});
+await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+afterAll(() => server.close());
+
+let uptimeMs = 0;
+const clock: Clock = { ...systemClock, uptimeMs: () => uptimeMs, sleep: async () => undefined };
+const metrics = metricsRegistry();
+const tokens = webhookTokens({ server: { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/authenticate`, tls: {} }, apiAudiences: ["api"], clock, metrics });
+const { signal } = new AbortController();
+const ask = async (token: string, audiences = ["api"]) => await tokens.authenticateToken(token, audiences, signal).then((found) => found && { ...found.user, audiences: found.audiences }, refusalDetail);
+
+test("is asked once, however many come with the token, and again when what it said is old", async () => {
+  const jane = { name: "jane", uid: "1", groups: ["g"], extra: { k: ["v"] }, audiences: ["api"] };
+  expect(await Promise.all([ask("good"), ask("good")])).toEqual([jane, jane]);
+  expect([await ask("good"), asked.length]).toEqual([jane, 1]);
+  uptimeMs += 120_001;
+  await ask("good");
+  expect(asked.splice(0)).toEqual([{ token: "good", audiences: ["api"] }, { token: "good", audiences: ["api"] }]);
+});
+
+test("what it does not know is somebody else's; what it refuses is refused", async () => {
+  expect([await ask("unknown"), await ask("odd"), await ask("other")]).toEqual([undefined, "no such token", undefined]);
+});
+
+test("when it is busy it is asked again; that it does not answer is not remembered", async () => {
+  failing = 2;
+  asked.length = 0;
+  expect([(await ask("good", ["api", "x"]) as { name: string }).name, asked.length]).toEqual(["jane", 3]);
+  failing = 9;
+  expect(await ask("odd", ["api", "y"])).toBe("webhook: 503: busy");
+  failing = 0;
+  expect(await ask("odd", ["api", "y"])).toBe("no such token");
+  expect(metrics.render()).toContain('apiserver_delegated_authn_request_total{code="503"} 7');
+});

@@ -1,0 +1,66 @@
+/**
+ * Tokens somebody else knows: they are asked with a TokenReview, and what they say is remembered for a while.
+ *
+ * Source: kubernetes v1.36 apiserver/plugin/pkg/authenticator/token/webhook/webhook.go, apiserver/pkg/authentication/token/cache
+ */
+import { createHash } from "node:crypto";
+import type { TokenReview } from "../api/gen/authentication.v1.ts";
+import type { Clock } from "../lifecycle/clock.ts";
+import { AnswerCache, reviewCall, type ReviewServer } from "../net/review-call.ts";
+import type { Metrics } from "../observe/metrics.ts";
+import type { Authenticated } from "./authenticator.ts";
+import { refuse } from "./authn.ts";
+import type { TokenAuthenticator } from "./bearer-token.ts";
+
+export interface WebhookTokenOptions {
+  readonly server: ReviewServer;
+  /** --authentication-token-webhook-version */
+  readonly version?: "v1" | "v1beta1" | undefined;
+  /** --authentication-token-webhook-cache-ttl */
+  readonly cacheMs?: number | undefined;
+  readonly apiAudiences: readonly string[];
+  readonly clock: Clock;
+  readonly metrics?: Metrics | undefined;
+}
+
+const CACHE_MS = 120_000;
+const CACHED_MAX = 4_096;
+const TIMEOUT_MS = 10_000;
+
+type Answer = { readonly found: Authenticated | undefined } | { readonly refused: string };
+
+export function webhookTokens({ server, version = "v1beta1", cacheMs = CACHE_MS, apiAudiences, clock, metrics }: WebhookTokenOptions): TokenAuthenticator {
+  const cache = new AnswerCache<Answer>({ max: CACHED_MAX, clock });
+  const asking = new Map<string, Promise<Answer>>(); // many requests come with one token at once
+  const requests = metrics?.counter("apiserver_delegated_authn_request_total", "Number of HTTP requests partitioned by status code.");
+
+  async function ask(token: string, audiences: readonly string[]): Promise<Answer> {
+    const review = { apiVersion: `authentication.k8s.io/${version}`, kind: "TokenReview", metadata: {}, spec: { token, ...(audiences.length > 0 ? { audiences: [...audiences] } : {}) } } as unknown as TokenReview;
+    const { status } = await reviewCall({ server, review, timeoutMs: TIMEOUT_MS, clock, onAnswer: (code) => requests?.inc({ code: String(code ?? "<error>") }) }, new AbortController().signal);
+    const told = status?.audiences?.length ? status.audiences : apiAudiences;
+    const shared = audiences.filter((audience) => told.includes(audience));
+    if (audiences.length > 0 && shared.length === 0) return { found: undefined };
+    if (!status?.authenticated) return status?.error ? { refused: status.error } : { found: undefined };
+    const { username = "", uid, groups = [], extra = {} } = status.user ?? {};
+    return { found: { user: { name: username, groups, ...(uid ? { uid } : {}), ...(Object.keys(extra).length > 0 ? { extra } : {}) }, ...(audiences.length > 0 ? { audiences: shared } : {}) } };
+  }
+
+  return {
+    async authenticateToken(token, audiences) {
+      const key = createHash("sha256").update(`${audiences.join("\0")}\0\0${token}`).digest("base64");
+      let answer = cache.get(key);
+      if (!answer) {
+        let pending = asking.get(key);
+        if (!pending) asking.set(key, (pending = ask(token, audiences).finally(() => asking.delete(key))));
+        try {
+          answer = await pending;
+        } catch (error) {
+          throw refuse(`webhook: ${(error as Error).message}`); // not remembered: it may answer the next time
+        }
+        cache.set(key, answer, cacheMs);
+      }
+      if ("refused" in answer) throw refuse(answer.refused);
+      return answer.found;
+    },
+  };
+}

@@ -1,0 +1,71 @@
+/**
+ * A review sent to a server of somebody else's, which sends it back with its status: whose a token is, whether a request is allowed.
+ *
+ * Tried again, after a growing pause, as long as the server is not there or busy.
+ *
+ * Source: kubernetes v1.36 apiserver/pkg/util/webhook/webhook.go, apiserver/pkg/server/options/authentication.go DefaultAuthWebhookRetryBackoff
+ */
+import type { Clock } from "../lifecycle/clock.ts";
+import { httpsFetch, type OutboundTls } from "./https-fetch.ts";
+
+export interface ReviewServer {
+  readonly url: string;
+  readonly tls: OutboundTls;
+  readonly token?: string | undefined;
+}
+
+const PAUSE_MS = 500;
+const FACTOR = 1.5;
+const TRIES_MAX = 5;
+
+/** Throws when nobody answers, and for an answer that is no review. `onAnswer`: of each try, its status or undefined. */
+export async function reviewCall<T extends object>({ server: { url, tls, token }, review, timeoutMs, clock, onAnswer }: { readonly server: ReviewServer; readonly review: T; readonly timeoutMs: number; readonly clock: Clock; readonly onAnswer?: (status: number | undefined) => void }, signal: AbortSignal): Promise<T> {
+  for (let tries = 1, pauseMs = PAUSE_MS; ; tries++, pauseMs *= FACTOR) {
+    try {
+      const { status, text } = await httpsFetch({ url, tls, token, timeoutMs, post: { contentType: "application/json", body: JSON.stringify(review) } }, clock, signal);
+      onAnswer?.(status);
+      if (status >= 200 && status < 300) return JSON.parse(text) as T;
+      throw new AnswerError(`${status}: ${text.slice(0, 200)}`, status === 429 || status >= 500);
+    } catch (error) {
+      if (!(error instanceof AnswerError)) onAnswer?.(undefined);
+      const again = !(error instanceof AnswerError) && !(error instanceof SyntaxError) || (error instanceof AnswerError && error.again);
+      if (!again || tries >= TRIES_MAX || signal.aborted) throw error;
+      await clock.sleep(pauseMs, signal);
+    }
+  }
+}
+
+class AnswerError extends Error {
+  readonly again: boolean;
+  constructor(message: string, again: boolean) {
+    super(message);
+    this.again = again;
+  }
+}
+
+/** What was answered, kept for a while and bounded: those asked for longest ago go first. */
+export class AnswerCache<T> {
+  readonly #entries = new Map<string, { readonly value: T; readonly untilMs: number }>();
+  readonly #max: number;
+  readonly #clock: Pick<Clock, "uptimeMs">;
+
+  constructor({ max, clock }: { readonly max: number; readonly clock: Pick<Clock, "uptimeMs"> }) {
+    this.#max = max;
+    this.#clock = clock;
+  }
+
+  get(key: string): T | undefined {
+    const found = this.#entries.get(key);
+    if (!found) return undefined;
+    this.#entries.delete(key);
+    if (found.untilMs <= this.#clock.uptimeMs()) return undefined;
+    this.#entries.set(key, found);
+    return found.value;
+  }
+
+  set(key: string, value: T, ttlMs: number): void {
+    if (ttlMs <= 0) return;
+    this.#entries.set(key, { value, untilMs: this.#clock.uptimeMs() + ttlMs });
+    if (this.#entries.size > this.#max) this.#entries.delete(this.#entries.keys().next().value!);
+  }
+}
