@@ -11,6 +11,7 @@ import type { Clock } from "../lifecycle/clock.ts";
 import type { Connection } from "../net/http-server.ts";
 import type { Log } from "../observe/log.ts";
 import type { Answer } from "./answer.ts";
+import { EventBytes } from "./event-bytes.ts";
 import type { Handler } from "./handler.ts";
 import type { RequestBody, ServerRequest } from "./request.ts";
 import { canStream, streamOverWebSocket } from "./websocket-answer.ts";
@@ -20,8 +21,8 @@ import { encodeList, encodeObject, type Presentation, watchEncoder } from "./res
 const BODY_BYTES_MAX = 3 * 1024 * 1024;
 /** Smaller answers are not worth compressing. Source: apiserver endpoints/handlers/responsewriters defaultGzipThresholdBytes */
 const GZIP_BYTES_MIN = 128 * 1024;
-/** Bytes that may wait for a watcher that does not read; past that it is cut off, and lists again when it comes back. */
-const WATCH_BACKLOG_BYTES_MAX = 8 * 1024 * 1024;
+/** Bytes that may wait for a watcher to read; more events are not encoded until it has. It is cut off when it does not read at all (core/net/http-server.ts), and told to list again when it lags too far behind. */
+const WATCH_BACKLOG_BYTES_MAX = 1024 * 1024;
 
 interface Deps {
   readonly handler: Handler;
@@ -32,13 +33,16 @@ interface Deps {
   readonly describe: Presentation["describe"];
 }
 
+interface Front extends Deps { readonly events: EventBytes }
+
 /** The two functions an HttpsServer calls. */
 export interface HttpFront {
   request(request: IncomingMessage, response: ServerResponse, connection: Connection): void;
   upgrade(request: IncomingMessage, socket: Duplex, upgrade: { readonly head: Buffer; readonly connection: Connection }): void;
 }
 
-export function httpFront(deps: Deps): HttpFront {
+export function httpFront(given: Deps): HttpFront {
+  const deps: Front = { ...given, events: new EventBytes() };
   return {
     request(request, response, connection) {
       const gone = new AbortController();
@@ -62,12 +66,12 @@ export function httpFront(deps: Deps): HttpFront {
 
 interface Exchange { readonly request: IncomingMessage; readonly response: ServerResponse; readonly connection: Connection }
 
-async function serve(deps: Deps, { request, response, connection }: Exchange, signal: AbortSignal): Promise<void> {
+async function serve(deps: Front, { request, response, connection }: Exchange, signal: AbortSignal): Promise<void> {
   const asked = { ...serverRequest(request, connection, signal), setHeader: (name: string, value: string) => void response.setHeader(name, value) };
   const answer = await deps.handler(asked);
   if (signal.aborted) return;
   for (const text of answer.warnings ?? []) response.appendHeader("warning", `299 - ${quoted(text)}`);
-  const how: Presentation = { request: asked, nowMs: deps.clock.nowMs(), describe: deps.describe };
+  const how: Presentation = { request: asked, nowMs: deps.clock.nowMs(), describe: deps.describe, events: deps.events };
   try {
     await send(answer, how, response, signal);
   } catch (error) {
@@ -103,8 +107,9 @@ async function send(answer: Answer, how: Presentation, response: ServerResponse,
       response.setHeader("cache-control", "no-cache, private");
       response.flushHeaders();
       for await (const chunk of batches) {
-        response.write(chunk);
-        if (response.writableLength > WATCH_BACKLOG_BYTES_MAX) return void response.destroy();
+        written(response, () => void response.write(chunk));
+        if (response.writableLength > WATCH_BACKLOG_BYTES_MAX) await drained(response, signal);
+        if (signal.aborted) break;
       }
       response.end();
       return;
@@ -131,8 +136,27 @@ function sendBytes(request: ServerRequest, response: ServerResponse, status: num
   }
   response.setHeader("content-length", length);
   if (request.method === "HEAD") response.end();
-  else if (parts.length === 1) response.end(parts[0]);
-  else response.end(Buffer.concat(parts));
+  else written(response, () => void response.end(parts.length === 1 ? parts[0] : Buffer.concat(parts)));
+}
+
+/** All that `write` writes goes out as one: head and body, or a chunk with its length, which over HTTP/1.1 would be as many TLS records and system calls. */
+function written(response: ServerResponse, write: () => void): void {
+  const { socket, req } = response;
+  if (req.httpVersionMajor !== 1 || !socket) return write();
+  socket.cork();
+  write();
+  socket.uncork();
+}
+
+async function drained(response: ServerResponse, signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const done = (): void => resolve();
+  response.once("drain", done);
+  signal.addEventListener("abort", done, { once: true });
+  if (signal.aborted) done();
+  await promise;
+  response.off("drain", done);
+  signal.removeEventListener("abort", done);
 }
 
 function pipe(body: Readable, response: ServerResponse, signal: AbortSignal): Promise<void> {
@@ -151,14 +175,14 @@ function retryAfter(object: unknown): number | undefined {
 
 interface Upgrade { readonly request: IncomingMessage; readonly socket: Duplex; readonly head: Buffer; readonly connection: Connection }
 
-async function serveUpgrade(deps: Deps, { request, socket, head, connection }: Upgrade, signal: AbortSignal): Promise<void> {
+async function serveUpgrade(deps: Front, { request, socket, head, connection }: Upgrade, signal: AbortSignal): Promise<void> {
   const asked = serverRequest(request, connection, signal);
   const answer = await deps.handler(asked);
   if (answer.type === "upgrade") {
     answer.take(socket, head);
     return;
   }
-  const how: Presentation = { request: asked, nowMs: deps.clock.nowMs(), describe: deps.describe };
+  const how: Presentation = { request: asked, nowMs: deps.clock.nowMs(), describe: deps.describe, events: deps.events };
   if ((answer.type === "watch" || (answer.type === "raw" && answer.status === 200)) && canStream(asked)) return streamOverWebSocket(answer, how, { socket, head, clock: deps.clock, signal });
   const encoded = answer.type === "object" ? encodeObject(answer, how) : undefined;
   const body = encoded ? Buffer.concat(encoded.body as readonly Uint8Array[]) : Buffer.from("upgrade is not possible here\n");

@@ -2,17 +2,19 @@
 import type { Readable } from "node:stream";
 import { encodeJson, jsonText } from "../api/codec/json.ts";
 import { type Convertible, convertibleToMeta, ENCODINGS, ENCODINGS_CUSTOM, MEDIA_TYPES, negotiateOutput, negotiateStream, type Output } from "../api/codec/negotiate.ts";
-import { protobufCodec } from "../api/codec/protobuf.ts";
+import { protobufCodec, wrapEnvelope } from "../api/codec/protobuf.ts";
 import { renderTable } from "../api/codec/table/table.ts";
 import { jsonWatchEvent, protobufWatchEvent, type WatchEventType } from "../api/codec/watch-frames.ts";
 import { encodeYaml } from "../api/codec/yaml.ts";
-import type { GroupKind } from "../api/meta/gvk.ts";
+import { type GroupKind, gvkOf } from "../api/meta/gvk.ts";
 import type { ApiObject, ListMeta } from "../api/meta/object-meta.ts";
 import { statusOf } from "../api/meta/status-error.ts";
 import { builtInFacts } from "../api/schema/facts.ts";
 import type { Cached } from "../registry/generic/cached.ts";
 import type { ServedResource } from "../registry/registry.ts";
-import type { ListAnswer, ObjectAnswer, WatchAnswer } from "./answer.ts";
+import type { BookmarkItem, ErrorItem, ListAnswer, ObjectAnswer, WatchAnswer, WatchItem } from "./answer.ts";
+import { assemble, type Piece } from "./assemble.ts";
+import type { EventBytes } from "./event-bytes.ts";
 import { bookmarkObject, listObject } from "./in-process.ts";
 import type { ServerRequest } from "./request.ts";
 
@@ -28,6 +30,8 @@ export interface Presentation {
   readonly nowMs: number;
   /** The documentation of an API field, for the columns of Tables. */
   readonly describe: ((field: string) => string | undefined) | undefined;
+  /** What watchers share. Absent: each has its events encoded for itself. */
+  readonly events?: EventBytes | undefined;
 }
 
 /** Throws 406. */
@@ -40,7 +44,10 @@ export function encodeObject(answer: ObjectAnswer, how: Presentation): Encoded {
       : metadataOnly(object as Readonly<ApiObject>, output);
     return whole(status, output, shown);
   }
-  if (stored && output.encoding === "json" && !output.pretty && isShownAsStored(stored.served, stored.entry)) return { status, contentType: output.contentType, body: [stored.entry.json(), NEWLINE] };
+  if (stored && !output.pretty && isShownAsStored(stored.served, stored.entry)) {
+    if (output.encoding === "json") return { status, contentType: output.contentType, body: [stored.entry.json(), NEWLINE] };
+    if (output.encoding === "protobuf") return { status, contentType: output.contentType, body: [wrapEnvelope(gvkOf(stored.entry.object), messageOf(stored.served, stored.entry))] };
+  }
   return whole(status, output, object as object);
 }
 
@@ -63,15 +70,19 @@ function isStatus(object: ObjectAnswer["object"]): boolean {
 export function encodeList(answer: ListAnswer, how: Presentation): Encoded {
   const { served, entries, metadata } = answer;
   const output = outputOf(how.request, served);
-  if (output.convert?.kind === "Table") return whole(200, output, tableOf(served.row, entries.map(({ object }) => (served.custom ? served.fromStorage(object) : object)), metadata, how, output, served));
+  const plain = output.encoding === "json" && !output.pretty;
+  if (output.convert?.kind === "Table") {
+    if (plain && (how.request.query.get("includeObject") || "Metadata") === "Metadata") return { status: 200, contentType: output.contentType, body: [tableBytes(answer, how, output)] };
+    return whole(200, output, tableOf(served.row, entries.map(({ object }) => (served.custom ? served.fromStorage(object) : object)), metadata, how, output, served));
+  }
   if (output.convert) {
+    if (plain) return { status: 200, contentType: output.contentType, body: [metadataBytes(answer, output)] };
     const items = entries.map(({ object }) => metadataOnly(served.custom ? served.fromStorage(object) : object, output));
     return whole(200, output, { kind: "PartialObjectMetadataList", apiVersion: `meta.k8s.io/${output.convert.version}`, metadata, items });
   }
-  if (output.encoding === "json" && !output.pretty) return { status: 200, contentType: output.contentType, body: jsonList(served, entries, metadata) };
+  if (plain) return { status: 200, contentType: output.contentType, body: [jsonList(served, entries, metadata)] };
   if (output.encoding === "protobuf") {
-    const type = builtInFacts.typeOf(served.row)!;
-    const items = entries.map(({ object }) => protobufCodec.encodeMessage(type, served.fromStorage(object)));
+    const items = entries.map((entry) => messageOf(served, entry));
     return { status: 200, contentType: output.contentType, body: [protobufCodec.encodeList({ apiVersion: served.apiVersion, kind: `${served.row.kind}List`, metadata }, items)] };
   }
   const list = listObject(answer);
@@ -79,23 +90,65 @@ export function encodeList(answer: ListAnswer, how: Presentation): Encoded {
 }
 
 const NEWLINE = Buffer.from("\n");
-const COMMA = Buffer.from(",");
-const BRACE = Buffer.from("{");
 
 /** The items' own bytes. Upstream's typed lists leave apiVersion and kind out of the items; custom resources keep them. */
-function jsonList(served: ServedResource, entries: readonly Cached[], metadata: ListMeta): Uint8Array[] {
+function jsonList(served: ServedResource, entries: readonly Cached[], metadata: ListMeta): Buffer {
   const { kind } = served.row;
-  const head = Buffer.from(`{"kind":${JSON.stringify(served.row.listKind ?? `${kind}List`)},"apiVersion":${JSON.stringify(served.apiVersion)},"metadata":${JSON.stringify(metadata)},"items":[`);
+  const pieces: Piece[] = [`{"kind":${JSON.stringify(served.row.listKind ?? `${kind}List`)},"apiVersion":${JSON.stringify(served.apiVersion)},"metadata":${JSON.stringify(metadata)},"items":[`];
   const typeMeta = builtIn(served) ? Buffer.from(`{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(served.apiVersion)},`) : undefined;
-  const parts: Uint8Array[] = [head];
-  for (const [i, entry] of entries.entries()) {
-    if (i > 0) parts.push(COMMA);
+  let before = "";
+  for (const entry of entries) {
     const bytes = jsonOf(served, entry);
-    if (typeMeta && bytes.length > typeMeta.length && typeMeta.equals(bytes.subarray(0, typeMeta.length))) parts.push(BRACE, bytes.subarray(typeMeta.length));
-    else parts.push(bytes);
+    if (typeMeta && startsWith(bytes, typeMeta)) pieces.push(`${before}{`, bytes.subarray(typeMeta.length));
+    else pieces.push(before, bytes);
+    before = ",";
   }
-  parts.push(Buffer.from("]}\n"));
-  return parts;
+  pieces.push("]}\n");
+  return assemble(pieces);
+}
+
+function startsWith(bytes: Buffer, head: Buffer): boolean { return bytes.length > head.length && bytes.compare(head, 0, head.length, 0, head.length) === 0; }
+
+function metadataBytes({ served, entries, metadata }: ListAnswer, { convert }: Output): Buffer {
+  const version = `meta.k8s.io/${convert!.version}`;
+  const head = `{"kind":"PartialObjectMetadata","apiVersion":"${version}","metadata":`;
+  const pieces: Piece[] = [`{"kind":"PartialObjectMetadataList","apiVersion":"${version}","metadata":${JSON.stringify(metadata)},"items":[`];
+  let before = head;
+  for (const entry of entries) {
+    pieces.push(before, metadataOf(served, entry));
+    before = `},${head}`;
+  }
+  pieces.push(entries.length > 0 ? "}]}\n" : "]}\n");
+  return assemble(pieces);
+}
+
+/** Rows with the metadata of their objects, as kubectl asks for them. */
+function tableBytes({ served, entries, metadata }: ListAnswer, how: Presentation, output: Output): Buffer {
+  const version = output.convert!.version as "v1" | "v1beta1";
+  const shown = new Map(entries.map((entry) => [served.custom ? served.fromStorage(entry.object) : entry.object, entry]));
+  const { rows, ...head } = renderTable({ kind: served.row, printer: served.custom?.printer, objects: [...shown.keys()], listMeta: metadata, nowMs: how.nowMs, includeObject: "Object", version, describe: how.describe });
+  const pieces: Piece[] = [`${jsonText(head).slice(0, -1)},"rows":[`];
+  let before = "";
+  for (const { cells, conditions, object } of rows) {
+    pieces.push(`${before}{"cells":${jsonText(cells)},${conditions ? `"conditions":${jsonText(conditions)},` : ""}"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/${version}","metadata":`, metadataOf(served, shown.get(object as Readonly<ApiObject>)!), "}}");
+    before = ",";
+  }
+  pieces.push("]}\n");
+  return assemble(pieces);
+}
+
+/** The metadata as it is served: the bytes that are kept, unless a conversion has changed it. */
+function metadataOf(served: ServedResource, entry: Cached): Piece {
+  if (!served.custom) return entry.metadataJson(); // versions of built-in kinds share their metadata
+  const { metadata } = served.fromStorage(entry.object);
+  return metadata === entry.object.metadata ? entry.metadataJson() : jsonText(metadata);
+}
+
+/** The protobuf message in the version that is served: the bytes that are kept, if it is stored in that version. */
+function messageOf(served: ServedResource, entry: Cached): Uint8Array {
+  const type = builtInFacts.typeOf(served.row)!;
+  const shown = served.fromStorage(entry.object);
+  return shown === entry.object ? entry.protobuf((object) => protobufCodec.encodeMessage(type, object)) : protobufCodec.encodeMessage(type, shown);
 }
 
 /** An object in the version that is served: the bytes that are kept, if it is stored in that version. */
@@ -153,6 +206,8 @@ function metadataOnly({ metadata }: Readonly<ApiObject>, { convert }: Output): o
   return { kind: "PartialObjectMetadata", apiVersion: `meta.k8s.io/${convert!.version}`, metadata };
 }
 
+function isChange(item: WatchItem | BookmarkItem | ErrorItem): item is WatchItem { return item.type !== "BOOKMARK" && item.type !== "ERROR"; }
+
 /** What each event of a watch is sent as. Throws 406. */
 export function watchEncoder(answer: WatchAnswer, how: Presentation): { readonly contentType: string; readonly batches: AsyncIterable<Uint8Array> } {
   const { served } = answer;
@@ -160,10 +215,21 @@ export function watchEncoder(answer: WatchAnswer, how: Presentation): { readonly
   const output = negotiateStream({ accept: how.request.header("accept"), encodings: custom ? ENCODINGS_CUSTOM : ENCODINGS });
   let headersSent = false;
 
-  function frame(type: WatchEventType, object: object | undefined, entry?: Cached): Uint8Array {
+  function frame(type: WatchEventType, object: object): Uint8Array {
     if (output.encoding === "protobuf") return protobufWatchEvent(type, protobufCodec.encode(object as { apiVersion: string; kind: string }));
-    return jsonWatchEvent(type, entry ? entry.json() : encodeJson(object));
+    return jsonWatchEvent(type, encodeJson(object));
   }
+
+  /** One event, from the object's own bytes where they are at hand. */
+  function eventOf({ type, entry }: WatchItem): Uint8Array {
+    if (output.convert || !isShownAsStored(served, entry)) return frame(type, shown(entry.object));
+    if (output.encoding === "protobuf") return protobufWatchEvent(type, wrapEnvelope(gvkOf(entry.object), messageOf(served, entry)));
+    return jsonWatchEvent(type, entry.json());
+  }
+
+  /** Tables tell the time, and their first event has columns: they are each watcher's own. */
+  const isShared = output.convert?.kind !== "Table";
+  const encoding = `${output.contentType} ${served.apiVersion}`;
 
   function shown(object: Readonly<ApiObject>): object {
     if (output.convert?.kind === "Table") {
@@ -180,16 +246,16 @@ export function watchEncoder(answer: WatchAnswer, how: Presentation): { readonly
 
   async function* batches(): AsyncIterable<Uint8Array> {
     for await (const batch of answer.batches) {
-      const frames = batch.map((item) => {
+      if (isShared && batch.every(isChange)) {
+        yield how.events ? how.events.of(encoding, batch, eventOf) : Buffer.concat(batch.map(eventOf));
+        continue;
+      }
+      yield Buffer.concat(batch.map((item) => {
         if (item.type === "ERROR") return frame("ERROR", statusOf(item.error));
-        if (item.type === "BOOKMARK") {
-          const object = bookmarkObject(served.apiVersion, served.row.kind, item.resourceVersion, item.initialEventsEnd);
-          return frame("BOOKMARK", output.convert?.kind === "Table" ? emptyTable(object) : output.convert ? metadataOnly(object, output) : object);
-        }
-        const asStored = !output.convert && output.encoding === "json" && isShownAsStored(served, item.entry);
-        return asStored ? frame(item.type, undefined, item.entry) : frame(item.type, shown(item.entry.object));
-      });
-      yield Buffer.concat(frames);
+        if (item.type !== "BOOKMARK") return eventOf(item);
+        const object = bookmarkObject(served.apiVersion, served.row.kind, item.resourceVersion, item.initialEventsEnd);
+        return frame("BOOKMARK", output.convert?.kind === "Table" ? emptyTable(object) : output.convert ? metadataOnly(object, output) : object);
+      }));
     }
   }
 

@@ -90,17 +90,50 @@ export class WireReader {
 }
 
 const BYTES_AT_FIRST = 4096;
+/** A buffer that one large message has made grow further is not kept for the next. */
+const BYTES_KEPT_MAX = 256 * 1024;
+
+/** How long a varint is. */
+export function varintBytes(value: number): number {
+  let size = 1;
+  for (let rest = value; rest >= 128; rest = Math.floor(rest / 128)) size++;
+  return size;
+}
+
+/** Writes a varint at `at`, and returns where it ends. */
+export function putVarint(bytes: Uint8Array, value: number, at: number): number {
+  let rest = value;
+  for (; rest >= 128; rest = Math.floor(rest / 128)) bytes[at++] = (rest % 128) | 128;
+  bytes[at++] = rest;
+  return at;
+}
 
 export class BackwardWriter {
-  #buffer = Buffer.allocUnsafeSlow(BYTES_AT_FIRST);
+  #buffer: Buffer;
   /** The first byte written; what is before it is free. */
-  #at = BYTES_AT_FIRST;
+  #at: number;
+
+  constructor(bytesAtFirst: number = BYTES_AT_FIRST) {
+    this.#buffer = Buffer.allocUnsafeSlow(bytesAtFirst);
+    this.#at = bytesAtFirst;
+  }
 
   /** Bytes written so far: note it before a nested message, and hand it to `close` after. */
   get length(): number { return this.#buffer.length - this.#at; }
 
   /** A copy of exactly what was written. */
   finish(): Uint8Array { return new Uint8Array(this.#buffer.subarray(this.#at)); }
+
+  /** The same, and ready for the next message. */
+  take(): Uint8Array {
+    const written = this.finish();
+    if (this.#buffer.length > BYTES_KEPT_MAX) this.#buffer = Buffer.allocUnsafeSlow(BYTES_AT_FIRST);
+    this.#at = this.#buffer.length;
+    return written;
+  }
+
+  /** Forgets what was written, if anything: a message that could not be finished. */
+  clear(): void { this.#at = this.#buffer.length; }
 
   tag(field: number, wireType: number): void { this.varint(field * 8 + wireType); }
 

@@ -11,12 +11,14 @@ import { canonical } from "../schema/canonical.ts";
 import { builtInFacts, type Facts, type FieldInfo, type Scalar, type SpecialType, type StructType, type Type } from "../schema/facts.ts";
 import { setKey, type JsonObject, type JsonValue } from "./json-document.ts";
 import { isPlainSpecial, readRawJson, readSpecial, writeSpecial } from "./protobuf-special.ts";
-import { BackwardWriter, FIXED64, LENGTH_DELIMITED, ProtobufError, VARINT, WireReader } from "./protobuf-wire.ts";
+import { BackwardWriter, FIXED64, LENGTH_DELIMITED, ProtobufError, putVarint, VARINT, varintBytes, WireReader } from "./protobuf-wire.ts";
 
 export { ProtobufError };
 
 /** What precedes every message: "k8s" and a zero. */
 const PREFIX = Uint8Array.of(0x6b, 0x38, 0x73, 0x00);
+/** Enough for most heads of envelopes. */
+const ENVELOPE_BYTES = 128;
 /** Messages in messages. A schema in a schema is three of them. */
 const DEPTH_MAX = 1000;
 /** Named string slices that are messages of their own: { repeated string items = 1 }. */
@@ -31,6 +33,8 @@ interface Plan { readonly ascending: readonly (Slot | undefined)[]; readonly des
 export class ProtobufCodec {
   readonly #facts: Facts;
   readonly #plans = new Map<StructType, Plan>();
+  /** For one message after another: none is written within another. */
+  readonly #writer = new BackwardWriter();
 
   constructor(facts: Facts) { this.#facts = facts; }
 
@@ -41,19 +45,31 @@ export class ProtobufCodec {
 
   /** The object's own message. Messages of items make up a list: see encodeList. */
   encodeMessage(type: StructType, object: object): Uint8Array {
-    const writer = new BackwardWriter();
+    const writer = this.#writer;
+    writer.clear();
     this.#writeStruct(writer, type, object as JsonObject);
-    return writer.finish();
+    return writer.take();
   }
 
-  /** A list out of the messages of its items, so that a message encoded once serves every list. */
+  /** A list out of the messages of its items, so that a message encoded once serves every list. Each byte is copied once. */
   encodeList({ apiVersion, kind, metadata }: { readonly apiVersion: string; readonly kind: string; readonly metadata: object }, items: readonly Uint8Array[]): Uint8Array {
-    const writer = new BackwardWriter();
-    for (let i = items.length - 1; i >= 0; i--) { writer.bytes(items[i]!); writer.tag(2, LENGTH_DELIMITED); }
-    const before = writer.length;
-    this.#writeStruct(writer, this.#facts.structNamed("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta")!, metadata as JsonObject);
-    writer.close(1, before);
-    return wrapEnvelope(gvkOf({ apiVersion, kind }), writer.finish());
+    const meta = this.encodeMessage(this.#facts.structNamed("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta")!, metadata);
+    let length = 1 + varintBytes(meta.length) + meta.length;
+    for (const item of items) length += 1 + varintBytes(item.length) + item.length;
+    const { head, tail } = envelopeAround(gvkOf({ apiVersion, kind }), length);
+    const out = Buffer.allocUnsafeSlow(head.length + length + tail.length);
+    out.set(head);
+    let at = head.length;
+    const put = (tag: number, message: Uint8Array): void => {
+      out[at] = tag;
+      at = putVarint(out, message.length, at + 1);
+      out.set(message, at);
+      at += message.length;
+    };
+    put(LIST_METADATA, meta);
+    for (const item of items) put(LIST_ITEM, item);
+    out.set(tail, at);
+    return out;
   }
 
   /** The object in the envelope, with apiVersion and kind set from it. */
@@ -269,16 +285,28 @@ function hasPrefix(bytes: Uint8Array): boolean { return bytes.length >= PREFIX.l
 
 /** A message of kind `gvk` as a response body. */
 export function wrapEnvelope(gvk: GroupVersionKind, raw: Uint8Array): Uint8Array {
-  const writer = new BackwardWriter();
-  writer.text(""); writer.tag(4, LENGTH_DELIMITED); // contentType
-  writer.text(""); writer.tag(3, LENGTH_DELIMITED); // contentEncoding
-  writer.bytes(raw); writer.tag(2, LENGTH_DELIMITED);
+  const { head, tail } = envelopeAround(gvk, raw.length);
+  const out = new Uint8Array(head.length + raw.length + tail.length);
+  out.set(head);
+  out.set(raw, head.length);
+  out.set(tail, head.length + raw.length);
+  return out;
+}
+
+/** contentType and contentEncoding, both empty. */
+const ENVELOPE_TAIL = Uint8Array.of(3 * 8 + LENGTH_DELIMITED, 0, 4 * 8 + LENGTH_DELIMITED, 0);
+const LIST_METADATA = 1 * 8 + LENGTH_DELIMITED, LIST_ITEM = 2 * 8 + LENGTH_DELIMITED;
+
+/** What comes before and after a message of so many bytes. */
+function envelopeAround(gvk: GroupVersionKind, length: number): { readonly head: Uint8Array; readonly tail: Uint8Array } {
+  const writer = new BackwardWriter(ENVELOPE_BYTES);
+  writer.varint(length); writer.tag(2, LENGTH_DELIMITED);
   const before = writer.length;
   writer.text(gvk.kind); writer.tag(2, LENGTH_DELIMITED);
   writer.text(formatApiVersion(gvk)); writer.tag(1, LENGTH_DELIMITED);
   writer.close(1, before);
   writer.raw(PREFIX);
-  return writer.finish();
+  return { head: writer.finish(), tail: ENVELOPE_TAIL };
 }
 
 /** Throws ProtobufError with the API server's messages. `raw` is a view of `bytes`. */

@@ -1,5 +1,5 @@
 /**
- * One object of the world, held once: frozen, with its JSON bytes beside it once somebody has asked for them.
+ * One object of the world, held once: frozen, with its bytes (JSON, protobuf) beside it once somebody has asked for them.
  * Lists are concatenations of those bytes; watchers and in-process informers share the object.
  */
 import { jsonText } from "../../api/codec/json.ts";
@@ -11,6 +11,8 @@ export class Cached {
   readonly object: Readonly<ApiObject>;
   readonly revision: Revision;
   #json: Buffer | undefined;
+  #metadata: Buffer | undefined;
+  #protobuf: Uint8Array | undefined;
 
   constructor(key: string, object: Readonly<ApiObject>, revision: Revision) {
     this.key = key;
@@ -22,7 +24,28 @@ export class Cached {
   json(): Buffer {
     return (this.#json ??= Buffer.from(jsonText(this.object)));
   }
+
+  /** Its metadata as the API writes it. */
+  metadataJson(): Buffer {
+    return (this.#metadata ??= this.#cutMetadata());
+  }
+
+  /** The message of the object, in the version it is stored in, which `encode` makes of it the first time. */
+  protobuf(encode: (object: Readonly<ApiObject>) => Uint8Array): Uint8Array {
+    return (this.#protobuf ??= encode(this.object));
+  }
+
+  /** A part of the object's own bytes where those are at hand: then it costs nothing to keep. */
+  #cutMetadata(): Buffer {
+    const bytes = Buffer.from(jsonText(this.object.metadata));
+    if (!this.#json) return bytes;
+    const start = this.#json.indexOf(METADATA) + METADATA.length;
+    const part = this.#json.subarray(start, start + bytes.length);
+    return part.equals(bytes) ? part : bytes;
+  }
 }
+
+const METADATA = Buffer.from('"metadata":');
 
 /** A row as the API shows it: the revision is its resourceVersion, which is not stored. */
 export function cachedOf({ key, value, revision }: Row): Cached {

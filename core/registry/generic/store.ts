@@ -16,7 +16,7 @@ import { alreadyExists, conflict, generateNameConflict, invalid, isAlreadyExists
 import { keepTimesIfUnchanged } from "../../api/patch/apply/timestamps.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import { type Random, safeSuffix } from "../../lifecycle/random.ts";
-import { type Revision, type Store, StoreError } from "../../../storage/store.ts";
+import { type Revision, type Row, type Store, StoreError } from "../../../storage/store.ts";
 import { Cached, cachedOf, deepFreeze, storedOf } from "./cached.ts";
 import { checkDeletePreconditions, type DeleteOptions, finishedBy, planDelete } from "./deletion.ts";
 import { fillForCreate, keepForUpdate, validateMeta, validateMetaUpdate } from "./object-meta.ts";
@@ -128,7 +128,13 @@ export class ResourceStore {
     const listing = await this.#deps.store.list({ ...rest, ...(after !== undefined ? { after } : {}) }).catch((error: unknown) => {
       throw error instanceof StoreError && error.code === "compacted" ? resourceVersionTooOld(options.revision, this.#deps.store.revision) : asStatus(error);
     });
-    return { entries: listing.rows.map(cachedOf), more: listing.more, remaining: listing.remaining, revision: listing.revision };
+    return { entries: listing.rows.map((row) => this.#entryOf(row)), more: listing.more, remaining: listing.remaining, revision: listing.revision };
+  }
+
+  /** A row that has not changed since is in the cache, with its bytes. */
+  #entryOf(row: Row): Cached {
+    const entry = this.cache.get(row.key);
+    return entry?.revision === row.revision ? entry : cachedOf(row);
   }
 
   /** `object` is fresh and of the storage version; its metadata names it. Throws 409 AlreadyExists, 422, or what `validate` throws. */

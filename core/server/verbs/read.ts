@@ -18,6 +18,8 @@ import { integer, type ListOptions, listOptionsOf, parseVersion, selectionOf } f
 const REACH_TIMEOUT_MS = 3_000;
 /** Watches end after this long, so that clients spread over servers; each adds up to as much again. Source: --min-request-timeout */
 const WATCH_TIMEOUT_MIN_MS = 1_800_000;
+/** Initial events sent at once: whoever reads slowly need not have all of them in our memory. */
+const INITIAL_EVENTS_MAX = 250;
 /** Between bookmarks of a quiet watch. Source: apiserver storage/cacher bookmarkFrequency */
 const BOOKMARK_PERIOD_MS = 60_000;
 
@@ -213,10 +215,11 @@ async function* watchBatches(scope: Scope, plan: WatchPlan): AsyncIterable<reado
   const timer = server.clock.after(plan.timeoutMs, () => ended.abort());
   const bookmark = new BookmarkTimer(server.clock);
   try {
-    if (plan.initial.length > 0) yield plan.initial.map((entry) => ({ type: "ADDED", entry }) as const);
-    if (plan.streaming) yield [{ type: "BOOKMARK", resourceVersion: String(plan.after), initialEventsEnd: true }];
     const changes = follow(cache, plan.after, signal)[Symbol.asyncIterator]();
-    let next = changes.next();
+    let next = changes.next(); // from here on nothing is missed, however long it takes to send what there is already
+    next.catch(() => undefined); // is told below
+    for (let i = 0; i < plan.initial.length; i += INITIAL_EVENTS_MAX) yield plan.initial.slice(i, i + INITIAL_EVENTS_MAX).map((entry) => ({ type: "ADDED", entry }) as const);
+    if (plan.streaming) yield [{ type: "BOOKMARK", resourceVersion: String(plan.after), initialEventsEnd: true }];
     if (plan.bookmarks) bookmark.wait();
     while (!signal.aborted) {
       const batch = await bookmark.or(next);

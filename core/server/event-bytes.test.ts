@@ -1,0 +1,38 @@
+import { expect, test } from "vitest";
+import type { ApiObject } from "../api/meta/object-meta.ts";
+import { Cached } from "../registry/generic/cached.ts";
+import type { WatchItem } from "./answer.ts";
+import { EventBytes } from "./event-bytes.ts";
+
+const entry = (name: string, bytes = 10): Cached => new Cached(name, { apiVersion: "v1", kind: "ConfigMap", metadata: { name, annotations: { long: "x".repeat(bytes) } } } as unknown as ApiObject, 1);
+
+test("watchers that see the same share its bytes: events, and batches of them; another type or encoding has its own", () => {
+  const bytes = new EventBytes();
+  let encoded = 0;
+  const encode = ({ type, entry: { key } }: WatchItem): Uint8Array => { encoded++; return Buffer.from(`${type} ${key};`); };
+  const [a, b] = [entry("a"), entry("b")];
+  const batch = (): WatchItem[] => [{ type: "ADDED", entry: a }, { type: "MODIFIED", entry: b }];
+  const first = bytes.of("json", batch(), encode);
+  expect(Buffer.from(first).toString()).toBe("ADDED a;MODIFIED b;");
+  expect(bytes.of("json", batch(), encode)).toBe(first);
+  expect(encoded).toBe(2);
+  expect(Buffer.from(bytes.of("json", [{ type: "MODIFIED", entry: b }], encode)).toString()).toBe("MODIFIED b;");
+  expect(encoded).toBe(2);
+  expect(Buffer.from(bytes.of("json", [{ type: "DELETED", entry: b }], encode)).toString()).toBe("DELETED b;");
+  bytes.of("protobuf", batch(), encode);
+  expect(encoded).toBe(5);
+});
+
+test("what is kept is bounded, in events and in bytes", () => {
+  const bytes = new EventBytes();
+  let encoded = 0;
+  const ask = (one: Cached, size: number): void => void bytes.of("json", [{ type: "ADDED", entry: one }], () => { encoded++; return new Uint8Array(size); });
+  const [small, large] = [entry("small"), entry("large")];
+  ask(small, 10);
+  for (let i = 0; i < 1_024; i++) ask(entry(`other-${i}`), 10);
+  ask(small, 10);
+  expect(encoded).toBe(1_026);
+  ask(large, 9 * 1024 * 1024); // more than all may be
+  ask(large, 9 * 1024 * 1024);
+  expect(encoded).toBe(1_028);
+});

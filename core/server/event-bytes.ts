@@ -1,0 +1,57 @@
+/**
+ * Watch events as bytes, once for all watchers that see the same: what one event is in an encoding, and what a batch of them is.
+ *
+ * Watchers of one resource are woken together and take the same events, so the second of five hundred finds what the first has made. Only the latest are kept.
+ */
+import type { WatchItem } from "./answer.ts";
+import type { Cached } from "../registry/generic/cached.ts";
+
+/** Of one encoding of one resource in one version: who encodes the same event must get the same bytes. */
+export type Encoding = string;
+
+interface Batch { readonly encoding: Encoding; readonly items: readonly WatchItem[]; readonly bytes: Uint8Array }
+
+/** Watchers are served within a turn or two of the event loop: what is older is of no use to any. */
+const EVENTS_MAX = 1_024;
+const BYTES_MAX = 8 * 1024 * 1024;
+const BATCHES_MAX = 8;
+const BATCH_ITEMS_MAX = 128;
+
+export class EventBytes {
+  readonly #events = new Map<Cached, Map<string, Uint8Array>>();
+  #bytes = 0;
+  readonly #batches: Batch[] = [];
+
+  /** All `items`, one after another. */
+  of(encoding: Encoding, items: readonly WatchItem[], encode: (item: WatchItem) => Uint8Array): Uint8Array {
+    if (items.length === 1) return this.#one(encoding, items[0]!, encode);
+    if (items.length > BATCH_ITEMS_MAX) return Buffer.concat(items.map(encode)); // initial events: hardly two watchers begin in the same turn
+    const known = this.#batches.find((batch) => batch.encoding === encoding && isSame(batch.items, items));
+    if (known) return known.bytes;
+    const bytes = Buffer.concat(items.map((item) => this.#one(encoding, item, encode)));
+    if (bytes.length <= BYTES_MAX / BATCHES_MAX) this.#batches.unshift({ encoding, items, bytes });
+    if (this.#batches.length > BATCHES_MAX) this.#batches.pop();
+    return bytes;
+  }
+
+  #one(encoding: Encoding, item: WatchItem, encode: (item: WatchItem) => Uint8Array): Uint8Array {
+    const key = `${item.type} ${encoding}`;
+    const known = this.#events.get(item.entry)?.get(key);
+    if (known) return known;
+    const bytes = encode(item);
+    const all = this.#events.get(item.entry) ?? new Map<string, Uint8Array>();
+    all.set(key, bytes);
+    this.#events.set(item.entry, all);
+    this.#bytes += bytes.length;
+    for (const [entry, old] of this.#events) {
+      if (this.#events.size <= EVENTS_MAX && this.#bytes <= BYTES_MAX) break;
+      this.#events.delete(entry);
+      for (const one of old.values()) this.#bytes -= one.length;
+    }
+    return bytes;
+  }
+}
+
+function isSame(a: readonly WatchItem[], b: readonly WatchItem[]): boolean {
+  return a === b || (a.length === b.length && a.every(({ type, entry }, i) => entry === b[i]!.entry && type === b[i]!.type));
+}
