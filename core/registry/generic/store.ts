@@ -166,6 +166,7 @@ export class ResourceStore {
 
   async #createOnce(draft: ApiObject, { context, signal, validate, warn }: WriteOptions): Promise<Cached> {
     const { definition } = this;
+    const given = draft.metadata.resourceVersion;
     fillForCreate(draft, context, definition.generation !== false);
     if (this.resource.hasStatus && !definition.keepsStatusOnCreate) delete (draft as { status?: unknown }).status;
     definition.prepareForCreate?.(draft, context);
@@ -175,7 +176,6 @@ export class ResourceStore {
       this.#check(object, [...this.#metaErrors(object), ...(definition.validate?.(object) ?? [])]);
       if (warn) for (const text of definition.warnings?.(object, undefined) ?? []) warn(text);
       await validate?.(deepFreeze(object), undefined);
-      const given = object.metadata.resourceVersion;
       if (given && given !== "0") throw statusError({ code: 500, reason: "", message: "resourceVersion should not be set on objects to be created" });
       const key = this.keyOf(object.metadata.namespace ?? "", object.metadata.name);
       const entry = context.dryRun ? this.#dryRun(key, object, this.cache.get(key) !== undefined) : await this.#put(key, await this.#stored(object, signal), 0, signal);
