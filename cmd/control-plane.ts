@@ -52,7 +52,8 @@ import type { Runnable } from "../core/lifecycle/run-all.ts";
 import { formatIp, nthAddress, parseCidr } from "../core/net/cidr.ts";
 import { httpsServer } from "../core/net/http-server.ts";
 import type { Log } from "../core/observe/log.ts";
-import type { Metrics } from "../core/observe/metrics.ts";
+import { type Metrics, metricsRegistry } from "../core/observe/metrics.ts";
+import { buildMetrics, processMetrics } from "../core/observe/process-metrics.ts";
 import { FRONT_PROXY, SERVING_NAME } from "../core/pki/identities.ts";
 import { signJwt, verifyingKeys } from "../core/pki/jwt.ts";
 import { openPki, type Pki } from "../core/pki/pki.ts";
@@ -82,11 +83,15 @@ import type { NodeProxyDeps } from "../core/server/node-proxy/backend.ts";
 import { nodeProxyHandlers } from "../core/server/special/node-proxy.ts";
 import { ensureJoinObjects } from "../core/server/join-objects.ts";
 import { specialHandlers } from "../core/server/special/special.ts";
+import { storageMetrics } from "../core/server/storage-metrics.ts";
 import { VERBS } from "../core/server/verbs/all.ts";
+import { zpages } from "../core/server/zpages.ts";
 import type { Store } from "../storage/store.ts";
 import { type ApiServerArgs, apiServerArgs } from "./apiserver-args.ts";
 import { auditOf } from "./audit.ts";
 import { fairnessOf } from "./fairness.ts";
+import { shownFlags } from "./shown-flags.ts";
+import { tracingOf } from "./tracing.ts";
 import { buildInfo, descriptionsPath } from "./assets.ts";
 import { fromFile, requiredText } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
@@ -211,6 +216,9 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     { name: "etcd", endpoints: ["livez", "readyz"], check: async () => (cache.revision > 0 ? await trouble() : "the store has not been read yet") },
     ...(encryption.trouble ? [{ name: "kms-providers", endpoints: ["livez", "readyz"] as const, check: encryption.trouble }] : []),
     { name: "informer-sync", endpoints: ["readyz"], check: () => (Object.values(rbacInformers).every(({ synced }) => synced) ? undefined : "informers not synced") },
+    { name: "poststarthook/priority-and-fairness-config-consumer", endpoints: ["livez", "readyz"], check: () => (informers.of(refs.FLOW_SCHEMAS).synced && informers.of(refs.PRIORITY_LEVEL_CONFIGURATIONS).synced ? undefined : "not finished") },
+    { name: "autoregister-completion", endpoints: ["livez", "readyz"], check: () => (informers.of(refs.API_SERVICES).synced ? undefined : "not finished") },
+    { name: "shutdown", endpoints: ["readyz"], check: () => (server.stopping.aborted ? "process is shutting down" : undefined) },
     { name: "poststarthook/rbac/bootstrap-roles", endpoints: ["livez", "readyz"], check: () => (bootstrapped ? undefined : "not finished") },
   ];
 
@@ -246,10 +254,15 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   });
 
   const fairness = fairnessOf(args, { client: loopbackClient(), informers, registry: () => registry, clock, metrics, log: log.with({ part: "fairness" }) });
+  const { tracer, parts: tracingParts } = tracingOf(args, { instance: node.name, env: process.env, clock, random, log: log.with({ part: "traces" }) });
+  const slis = metricsRegistry();
+  storageMetrics(metrics, registry);
+  processMetrics(metrics, clock);
+  buildMetrics(metrics, versionInfo());
   const { audit, parts: auditParts } = auditOf(args, { clock, metrics, log: log.with({ part: "audit" }) });
 
   const handler = apiHandler({
-    aggregation, fairness: fairness.enter, audit,
+    aggregation, fairness: fairness.enter, audit, tracer,
     registry, cache, authenticator, authorizer, clock, random, metrics,
     log: log.with({ part: "server" }),
     async impersonate(attributes, request) {
@@ -262,7 +275,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       metrics, ...admissionSettings(args),
     })),
     paths: [
-      healthPaths(checks), versionPath(versionInfo()), metricsPath(metrics), discoveryPaths(registry, `${advertise.address}:${advertise.port}`, aggregation),
+      healthPaths(checks, slis), zpages({ flags: shownFlags(settings), version: versionInfo(), clock }), versionPath(versionInfo()), metricsPath(metrics), discoveryPaths(registry, `${advertise.address}:${advertise.port}`, aggregation),
       openApiPaths({ registry, version: gitVersion(), descriptions: loadDescriptions, foreign: aggregation }),
       ...fairness.paths,
       openIdPaths({ issuer, advertise, jwksUri: keys.jwksUri, keys: () => keys.verifying }), explainSchedulingPath(explainer),
@@ -316,7 +329,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       ...authentication.parts,
       crdController({ registry, remoteConversion: (crd) => conversionBy(crd, webhooks), clock, random, log: log.with({ part: "custom resources" }) }),
       informers,
-      ...auditParts,
+      ...auditParts, ...tracingParts,
       server,
       certificateRotation({ pki, clock, log, onRenewed: () => server.reloadCertificates() }),
       once("bootstrap", async (signal) => {

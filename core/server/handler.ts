@@ -74,6 +74,8 @@ export interface Scope {
   readonly audit?: AuditRecord | undefined;
   /** Absent: this request is not traced. */
   readonly span?: Span | undefined;
+  /** Of a watch: told how many events are sent. */
+  readonly watched?: ((count: number) => void) | undefined;
 }
 
 export type Handler = (request: ServerRequest) => Promise<Answer>;
@@ -124,7 +126,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     const served = server.registry.find(info.group, info.version, info.resource);
     if (!served) throw pathNotFound();
     const handler = server.special(info) ?? genericHandler(verbs, info, served);
-    const scope: Scope = { request, info, served, user, server, signal: request.signal, warnings: [...(served.custom?.warnings ?? [])], audit: flight.audit, span: flight.span };
+    const scope: Scope = { request, info, served, user, server, signal: request.signal, warnings: [...(served.custom?.warnings ?? [])], audit: flight.audit, span: flight.span, watched: info.verb === "watch" ? meter.watchEvents(info) : undefined };
     const found = await handler(scope);
     return scope.warnings.length > 0 ? { ...found, warnings: [...new Set(scope.warnings)] } : found;
   }

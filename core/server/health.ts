@@ -4,7 +4,7 @@
  * Source: kubernetes v1.36 apiserver/pkg/server/healthz/healthz.go
  */
 import type { Metrics } from "../observe/metrics.ts";
-import { raw } from "./answer.ts";
+import { raw, type RawAnswer } from "./answer.ts";
 import type { PathHandler } from "./handler.ts";
 
 export interface HealthCheck {
@@ -27,26 +27,60 @@ export interface VersionInfo {
   readonly platform: string;
 }
 
-export function healthPaths(checks: readonly HealthCheck[]): PathHandler {
+type Endpoint = "healthz" | "livez" | "readyz";
+
+/** `slis` counts what the checks found, and is shown at /metrics/slis. */
+export function healthPaths(checks: readonly HealthCheck[], slis?: Metrics): PathHandler {
+  const count = slis ? sliCounts(slis) : () => undefined;
+
+  async function ask(endpoint: Endpoint, { name, check }: HealthCheck): Promise<string | undefined> {
+    const problem = await check();
+    count(endpoint, name, problem === undefined);
+    return problem;
+  }
+
   return async ({ path, query }) => {
-    const [, endpoint = "", wanted] = path.split("/");
+    if (slis && path === "/metrics/slis") {
+      for (const one of checks) for (const endpoint of ["healthz", ...one.endpoints] as const) await ask(endpoint, one); // nobody may have asked for long
+      return shown(slis);
+    }
+    const [, endpoint = "", ...rest] = path.split("/");
     if (endpoint !== "healthz" && endpoint !== "livez" && endpoint !== "readyz") return undefined;
-    const asked = checks.filter(({ endpoints, name }) => (endpoint === "healthz" || endpoints.includes(endpoint)) && (wanted === undefined || wanted === "" || name === wanted));
-    if (wanted && asked.length === 0) return undefined;
-    const excluded = query.getAll("exclude");
+    const asked = checks.filter(({ endpoints }) => endpoint === "healthz" || endpoints.includes(endpoint));
+    const wanted = rest.join("/");
+    if (wanted !== "") {
+      const one = asked.find(({ name }) => name === wanted);
+      if (!one) return undefined;
+      const problem = await ask(endpoint, one);
+      return problem === undefined ? raw("ok") : raw(`internal server error: ${problem}\n`, "text/plain; charset=utf-8", 500, NO_SNIFFING);
+    }
+    const excluded = new Set(query.getAll("exclude").flatMap((one) => one.split(",")));
     const lines: string[] = [];
     let failed = false;
-    for (const { name, check } of asked) {
-      if (excluded.includes(name)) {
-        lines.push(`[+]${name} excluded: ok`);
+    for (const one of asked) {
+      if (excluded.delete(one.name)) {
+        lines.push(`[+]${one.name} excluded: ok`);
         continue;
       }
-      const problem = await check();
+      const problem = await ask(endpoint, one);
       failed ||= problem !== undefined;
-      lines.push(problem === undefined ? `[+]${name} ok` : `[-]${name} failed: reason withheld`);
+      lines.push(problem === undefined ? `[+]${one.name} ok` : `[-]${one.name} failed: reason withheld`);
     }
-    if (failed) return raw(`${lines.join("\n")}\n${endpoint} check failed\n`, "text/plain; charset=utf-8", 500, { "x-content-type-options": "nosniff" });
-    return raw(query.has("verbose") ? `${lines.join("\n")}\n${endpoint} check passed\n` : "ok");
+    if (excluded.size > 0) lines.push(`warn: some health checks cannot be excluded: no matches for ${[...excluded].map((name) => JSON.stringify(name)).join(",")}`);
+    if (failed) return raw(`${lines.join("\n")}\n${endpoint} check failed\n`, "text/plain; charset=utf-8", 500, NO_SNIFFING);
+    return raw(query.has("verbose") ? `${lines.join("\n")}\n${endpoint} check passed\n` : "ok", "text/plain; charset=utf-8", 200, NO_SNIFFING);
+  };
+}
+
+const NO_SNIFFING = { "x-content-type-options": "nosniff" };
+
+/** Source: kubernetes v1.36 component-base/metrics/prometheus/slis/metrics.go */
+function sliCounts(slis: Metrics): (endpoint: Endpoint, name: string, passed: boolean) => void {
+  const now = slis.gauge("kubernetes_healthcheck", "[STABLE] This metric records the result of a single healthcheck.");
+  const total = slis.counter("kubernetes_healthchecks_total", "[STABLE] This metric records the results of all healthcheck.");
+  return (type, name, passed) => {
+    now.set(passed ? 1 : 0, { name, type });
+    total.inc({ name, status: passed ? "success" : "error", type });
   };
 }
 
@@ -55,5 +89,7 @@ export function versionPath(version: VersionInfo): PathHandler {
 }
 
 export function metricsPath(metrics: Metrics): PathHandler {
-  return ({ path }) => (path === "/metrics" ? raw(metrics.render(), "text/plain; version=0.0.4; charset=utf-8") : undefined);
+  return ({ path }) => (path === "/metrics" ? shown(metrics) : undefined);
 }
+
+function shown(metrics: Metrics): RawAnswer { return raw(metrics.render(), "text/plain; version=0.0.4; charset=utf-8"); }

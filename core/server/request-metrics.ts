@@ -23,6 +23,8 @@ export interface RequestMeter {
   /** `user` undefined: the credentials did not hold. */
   authenticated(user: string | undefined, durationMs: number): void;
   authorized(decision: "allow" | "deny" | "no-opinion", durationMs: number): void;
+  /** Counts events that are sent to one watch. */
+  watchEvents(info: RequestInfo): (count: number) => void;
 }
 
 export function requestMetrics(metrics: Metrics): RequestMeter {
@@ -67,6 +69,7 @@ export function requestMetrics(metrics: Metrics): RequestMeter {
   const decided = Object.fromEntries([["allow", "allowed"], ["deny", "denied"], ["no-opinion", "no-opinion"]].map(([decision, result]) =>
     [decision!, lazily(() => ({ attempts: decisions.with({ result: result! }), duration: authorization.with({ result: result! }) }))])) as Record<"allow" | "deny" | "no-opinion", () => Outcome>;
   const names = new Map<string, { inc(): void }>();
+  const events = metrics.counter("apiserver_watch_events_total", "[ALPHA] Number of events sent in watch clients");
 
   return {
     begin(request, info) {
@@ -90,6 +93,11 @@ export function requestMetrics(metrics: Metrics): RequestMeter {
           }
         },
       };
+    },
+    watchEvents(info) {
+      if (!info.isResource) return () => undefined;
+      const counter = events.with({ group: info.group, version: info.version, resource: info.resource });
+      return (count) => counter.inc(count);
     },
     authenticated(user, durationMs) {
       const { attempts: tried, duration: took } = authenticated[user === undefined ? "failure" : "success"]();

@@ -62,7 +62,7 @@ export class AuditRecord {
   readonly #receivedMs: number;
   readonly #uri: string;
   readonly #annotations: Record<string, string> = {};
-  readonly #objectRef: ObjectReference | undefined;
+  #objectRef: ObjectReference | undefined;
   #impersonated: AuditUser | undefined;
   #status: ResponseStatus | undefined;
   #requestObject: unknown;
@@ -97,6 +97,9 @@ export class AuditRecord {
 
   /** The object as it is now: it may change afterwards. */
   requestObject(value: unknown): void {
+    const { name, namespace, uid, resourceVersion } = (value as { readonly metadata?: ObjectReference } | undefined)?.metadata ?? {};
+    const told = { ...(name ? { name } : {}), ...(namespace ? { namespace } : {}), ...(uid ? { uid } : {}), ...(resourceVersion ? { resourceVersion } : {}) };
+    if (this.#objectRef) this.#objectRef = { ...told, ...this.#objectRef };
     if (this.wantsRequest) this.#requestObject = this.#copy(value);
   }
 

@@ -233,7 +233,10 @@ async function* watchBatches(scope: Scope, plan: WatchPlan): AsyncIterable<reado
       await readyToSelect(scope, plan.selection, batch.value.flatMap(({ entry, previous }) => (previous ? [entry, previous] : [entry])));
       const items = batch.value.flatMap((event) => selected(event, plan.selection));
       await served.ready(items.map(({ entry }) => entry.object), signal);
-      if (items.length > 0) yield items;
+      if (items.length > 0) {
+        scope.watched?.(items.length);
+        yield items;
+      }
     }
     await next;
   } catch (error) {

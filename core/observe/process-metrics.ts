@@ -1,0 +1,37 @@
+/** process_*: what the operating system tells of this process, and kubernetes_build_info. Source: prometheus client_golang process_collector, component-base/metrics */
+import { readdirSync, readFileSync } from "node:fs";
+import type { Clock } from "../lifecycle/clock.ts";
+import type { Metrics } from "./metrics.ts";
+
+const PAGE_BYTES = 4096;
+const MICROSECONDS = 1e6;
+
+export function processMetrics(metrics: Metrics, clock: Clock): void {
+  const startedSeconds = (clock.nowMs() - process.uptime() * 1000) / 1000;
+  metrics.counterFrom("process_cpu_seconds_total", "Total user and system CPU time spent in seconds.", () => {
+    const { user, system } = process.cpuUsage();
+    return [[{}, (user + system) / MICROSECONDS]];
+  });
+  metrics.gaugeFrom("process_start_time_seconds", "Start time of the process since unix epoch in seconds.", () => [[{}, startedSeconds]]);
+  metrics.gaugeFrom("process_resident_memory_bytes", "Resident memory size in bytes.", () => [[{}, process.memoryUsage.rss()]]);
+  if (process.platform !== "linux") return;
+  metrics.gaugeFrom("process_virtual_memory_bytes", "Virtual memory size in bytes.", () => [[{}, Number(readFileSync("/proc/self/statm", "utf8").split(" ")[0]) * PAGE_BYTES]]);
+  metrics.gaugeFrom("process_open_fds", "Number of open file descriptors.", () => [[{}, readdirSync("/proc/self/fd").length]]);
+  metrics.gaugeFrom("process_max_fds", "Maximum number of open file descriptors.", () => {
+    const limit = /^Max open files\s+(\S+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1] ?? "";
+    return [[{}, limit === "unlimited" ? Number.MAX_SAFE_INTEGER : Number(limit)]];
+  });
+}
+
+export interface BuildLabels {
+  readonly major: string; readonly minor: string; readonly gitVersion: string; readonly gitCommit: string; readonly gitTreeState: string;
+  readonly buildDate: string; readonly goVersion: string; readonly compiler: string; readonly platform: string;
+}
+
+export function buildMetrics(metrics: Metrics, version: BuildLabels): void {
+  const labels = {
+    build_date: version.buildDate, compiler: version.compiler, git_commit: version.gitCommit, git_tree_state: version.gitTreeState, git_version: version.gitVersion,
+    go_version: version.goVersion, major: version.major, minor: version.minor, platform: version.platform,
+  };
+  metrics.gaugeFrom("kubernetes_build_info", "[ALPHA] A metric with a constant '1' value labeled by major, minor, git version, git commit, git tree state, build date, Go version, and compiler from which Kubernetes was built, and platform on which it is running.", () => [[labels, 1]]);
+}

@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+import { ANONYMOUS } from "../api/request/user.ts";
+import { metricsRegistry } from "../observe/metrics.ts";
+import type { RawAnswer } from "./answer.ts";
+import { type HealthCheck, healthPaths } from "./health.ts";
+import type { ServerRequest } from "./request.ts";
+
+const slis = metricsRegistry();
+const handler = healthPaths([
+  { name: "ping", endpoints: ["livez", "readyz"], check: () => undefined },
+  { name: "informer-sync", endpoints: ["readyz"], check: () => "1 informers not started yet: [pods]" },
+  { name: "poststarthook/rbac/bootstrap-roles", endpoints: ["livez"], check: () => undefined },
+] satisfies HealthCheck[], slis);
+
+test.each<[string, string, number | undefined, string]>([
+  ["/livez", "", 200, "ok"],
+  ["/livez", "verbose", 200, "[+]ping ok\n[+]poststarthook/rbac/bootstrap-roles ok\nlivez check passed\n"],
+  ["/livez/poststarthook/rbac/bootstrap-roles", "", 200, "ok"],
+  ["/readyz", "", 500, "[+]ping ok\n[-]informer-sync failed: reason withheld\nreadyz check failed\n"],
+  ["/readyz", "verbose&exclude=informer-sync&exclude=none", 200, '[+]ping ok\n[+]informer-sync excluded: ok\nwarn: some health checks cannot be excluded: no matches for "none"\nreadyz check passed\n'],
+  ["/readyz/informer-sync", "", 500, "internal server error: 1 informers not started yet: [pods]\n"],
+  ["/livez/informer-sync", "", undefined, ""],
+])("%s?%s", async (path, query, status, body) => {
+  const answer = (await handler({ path, query: new URLSearchParams(query) } as ServerRequest, ANONYMOUS)) as RawAnswer | undefined;
+  expect(answer?.status).toBe(status);
+  if (answer) expect(answer.body).toBe(body);
+});
+
+test("what the checks find can be scraped", async () => {
+  const answer = (await handler({ path: "/metrics/slis", query: new URLSearchParams() } as ServerRequest, ANONYMOUS)) as RawAnswer;
+  expect(answer.body).toContain('kubernetes_healthcheck{name="informer-sync",type="readyz"} 0');
+  expect(answer.body).toMatch(/kubernetes_healthchecks_total\{name="ping",status="success",type="livez"\} \d/);
+});
