@@ -11,7 +11,7 @@
  */
 import { formatGvk, gvkOf } from "../../meta/gvk.ts";
 import { formatTime } from "../../meta/time.ts";
-import { badRequest } from "../../meta/status-error.ts";
+import { badRequest, statusError } from "../../meta/status-error.ts";
 import { equalJson, isMap, type JsonMap } from "../json-value.ts";
 import { type Conflict, ConflictError, conflictsBeyond, conflictStatus } from "./conflict.ts";
 import { isEmptySet } from "./field-set.ts";
@@ -61,7 +61,7 @@ function checkConfiguration<T extends object>({ applied, apiVersion, kind, schem
     validateTyped(schema.root, applied);
   } catch (error) {
     if (!(error instanceof TypedError)) throw error;
-    throw new Error(`failed to create typed patch object (${nameOf(applied)}): ${error.message}`, { cause: error });
+    throw statusError({ code: 500, reason: "", message: `failed to create typed patch object (${nameOf(applied)}): ${error.message}`, cause: error });
   }
   return applied;
 }
