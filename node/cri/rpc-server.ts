@@ -5,13 +5,13 @@
  */
 import { mkdir, rm } from "node:fs/promises";
 import { dirname } from "node:path";
-import { type sendUnaryData, Server, ServerCredentials, type ServerUnaryCall, status } from "@grpc/grpc-js";
+import { type sendUnaryData, Server, ServerCredentials, type ServerUnaryCall, type ServerWritableStream, status } from "@grpc/grpc-js";
 import { aborted } from "../../core/lifecycle/aborted.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import type { Log } from "../../core/observe/log.ts";
 import { decode, encode } from "./codec.ts";
 import type { Method } from "./facts.ts";
-import type { MethodTypes, RpcErrorCode, UnaryOf } from "./rpc-client.ts";
+import type { MethodTypes, RpcErrorCode, StreamOf, UnaryOf } from "./rpc-client.ts";
 
 /** What a call throws to be answered with this code; any other error is Unknown, as in Go. */
 export class RpcFailure extends Error {
@@ -30,16 +30,23 @@ export interface RpcServerOptions<M extends MethodTypes<M>> {
   readonly socket: string;
   readonly methods: ReadonlyMap<string, Method>;
   readonly calls: { readonly [N in UnaryOf<M>]?: (request: M[N]["request"]) => Promise<M[N]["response"]> | M[N]["response"] };
+  /** Methods that say one thing after another; `signal` aborts when the caller has gone. */
+  readonly streams?: { readonly [N in StreamOf<M>]?: (request: M[N]["request"], signal: AbortSignal) => AsyncIterable<M[N]["response"]> };
   readonly log: Log;
 }
 
 /** Takes the socket over from whoever left it behind. */
-export function rpcServer<M extends MethodTypes<M>>({ name, socket, methods, calls, log }: RpcServerOptions<M>): Runnable {
+export function rpcServer<M extends MethodTypes<M>>({ name, socket, methods, calls, streams = {}, log }: RpcServerOptions<M>): Runnable {
   return {
     name,
     async run(signal, ready) {
       const server = new Server();
       const named = Object.entries(calls) as [string, (request: object) => Promise<object> | object][];
+      const streaming = Object.entries(streams) as [string, (request: object, signal: AbortSignal) => AsyncIterable<object>][];
+      if (streaming.length > 0) server.addService(
+        Object.fromEntries(streaming.map(([method]) => [method, definitionOf(methods.get(method)!)])),
+        Object.fromEntries(streaming.map(([method, answers]) => [method, (call: ServerWritableStream<object, object>) => void relay(call, answers)])),
+      );
       server.addService(
         Object.fromEntries(named.map(([method]) => [method, definitionOf(methods.get(method)!)])),
         Object.fromEntries(named.map(([method, answer]) => [method, (call: ServerUnaryCall<object, object>, done: sendUnaryData<object>) => {
@@ -58,6 +65,20 @@ export function rpcServer<M extends MethodTypes<M>>({ name, socket, methods, cal
       await rm(socket, { force: true });
     },
   };
+}
+
+async function relay(call: ServerWritableStream<object, object>, answers: (request: object, signal: AbortSignal) => AsyncIterable<object>): Promise<void> {
+  const gone = new AbortController();
+  call.on("cancelled", () => gone.abort());
+  try {
+    for await (const answer of answers(call.request, gone.signal)) {
+      if (gone.signal.aborted) break;
+      call.write(answer);
+    }
+    call.end();
+  } catch (error) {
+    call.destroy(error as Error);
+  }
 }
 
 function definitionOf({ path, request, response, stream }: Method) {

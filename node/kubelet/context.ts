@@ -7,6 +7,8 @@ import type { Random } from "../../core/lifecycle/random.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Cri } from "../cri/client.ts";
 import type { Mounts } from "../os/mount.ts";
+import type { ClaimManager } from "./claims/claim-manager.ts";
+import type { DeviceManager } from "./devices/device-manager.ts";
 import type { ImagePuller } from "./images/puller.ts";
 import type { PodObjects } from "./objects/pod-objects.ts";
 import type { Machine } from "./resources/linux-resources.ts";
@@ -31,6 +33,9 @@ export interface KubeletContext {
   readonly cgroups: PodCgroups;
   readonly handlers: RuntimeHandlers;
   readonly userNamespaces: UserNamespaces;
+  /** Of plugins; absent where there are none. */
+  readonly devices?: DeviceManager | undefined;
+  readonly claims?: ClaimManager | undefined;
   readonly machine: Machine;
   readonly allocatable: () => ResourceList;
   /** Why pods that need a network cannot start, if they cannot. */

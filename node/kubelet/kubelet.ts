@@ -29,10 +29,13 @@ import type { Exec } from "../os/exec.ts";
 import type { MachineInfo } from "../os/machine.ts";
 import type { Mounts } from "../os/mount.ts";
 import { kubeletApi } from "./api.ts";
+import { claimManager } from "./claims/claim-manager.ts";
 import type { KubeletContext, KubeletMetrics } from "./context.ts";
 import { csiNodeWriter } from "./csi/csi-node.ts";
 import { csiVolumes } from "./csi/csi-volumes.ts";
 import { csiDrivers } from "./csi/drivers.ts";
+import { deviceManager } from "./devices/device-manager.ts";
+import { podResourcesApi } from "./devices/pod-resources-api.ts";
 import { eviction } from "./eviction/eviction.ts";
 import { imageGc } from "./images/gc.ts";
 import { imagePuller } from "./images/puller.ts";
@@ -104,18 +107,29 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     node: csiNode, clock, log,
     onRegistered() {
       context.volumes.retryNow();
-      for (const worker of manager.workers()) worker.wake();
+      wakeAll();
     },
   });
+  const devices = isLinux ? deviceManager({ dataDir: settings.dataDir, clock, log, onChange: () => node.refresh() }) : undefined;
+  const claims = isLinux ? claimManager({ dataDir: settings.dataDir, nodeName: settings.nodeName, client, clock, log, events, onRegistered: wakeAll }) : undefined;
   const csi = isLinux ? csiVolumes({ dataDir: settings.dataDir, nodeName: settings.nodeName, client, drivers, mounts: deps.mounts, tokens, events, log, known: (path) => knownPath(path, settings.dataDir, known), onInUse: () => node.refresh() }) : undefined;
-  const plugins: readonly Runnable[] = isLinux ? [csiNode, pluginWatcher({ directory: join(settings.dataDir, "plugins_registry"), handlers: [drivers.handler], clock, log })] : [];
-  const node = nodeAgent({ ...deps, events, volumesInUse: async () => (await csi?.inUse()) ?? [], pressures: () => guard.pressures(), runtimeSilentMs: () => clock.uptimeMs() - watch.lastListMs(), runtimeSilentMsMax: RUNTIME_SILENT_MS_MAX });
+  const plugins: readonly Runnable[] = !isLinux ? [] : [
+    csiNode, claims!, ...devices!.parts, pluginWatcher({ directory: join(settings.dataDir, "plugins_registry"), handlers: [drivers.handler, devices!.handler, claims!.handler], clock, log }),
+    podResourcesApi({
+      dataDir: settings.dataDir, log, devicesOf: devices!.devicesOf, allDevices: devices!.all, cpuIds: () => Array.from({ length: machine.cpus }, (_, id) => id), exclusiveCpus: () => [],
+      pods: () => [...manager.workers()].filter(({ stage }) => stage === "running").map(({ pod }) => pod),
+      claimsOf: (pod, container) => claims!.devicesOf(pod, container).map(({ claim, devices: list }) => ({
+        claim_name: claim.name, claim_namespace: claim.namespace, claim_resources: list.map(({ driver, pool, device, cdiIds }) => ({ driver_name: driver, pool_name: pool, device_name: device, cdi_devices: cdiIds.map((name) => ({ name })) })),
+      })),
+    }),
+  ];
+  const node = nodeAgent({ ...deps, events, devices: () => devices?.counts() ?? new Map(), volumesInUse: async () => (await csi?.inUse()) ?? [], pressures: () => guard.pressures(), runtimeSilentMs: () => clock.uptimeMs() - watch.lastListMs(), runtimeSilentMsMax: RUNTIME_SILENT_MS_MAX });
   const context: KubeletContext = {
     settings, cri, clock, random, log, events, mounts: deps.mounts, objects, services: deps.services,
     volumes: volumeManager({ dataDir: settings.dataDir, client, objects, tokens, mounts: deps.mounts, exec: deps.exec, clock, random, events, log, hostIps: settings.nodeIps, allocatable: node.allocatable, csi }),
     images: imagePuller({ cri, clock, events, serialize: settings.serializeImagePulls }), cgroups: podCgroups(deps.cgroups, settings.cgroupRoot), handlers: runtimeHandlers(client),
     userNamespaces: userNamespaces(settings), machine: { os: machine.os, cpus: machine.cpus, memoryBytes: machine.memoryBytes, hugepageSizes: machine.hugepages.map(({ size }) => size), countsSwap: deps.cgroups.countsSwap },
-    allocatable: node.allocatable, networkProblem: node.networkProblem, metrics: kubeletMetrics(deps.metrics),
+    devices, claims, allocatable: node.allocatable, networkProblem: node.networkProblem, metrics: kubeletMetrics(deps.metrics),
   };
   const mirrors = new MirrorPods({ client, log, signal, node: node.current });
   const statuses = statusWriter({ client, clock, log, signal, objectOf: (pod) => (isStaticPod(pod) ? mirrors.of(pod) : pod) });
@@ -154,6 +168,10 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     } catch (error) {
       if (!isNotFound(error) && !isConflict(error)) throw error; // gone, or another pod has its name
     }
+  }
+
+  function wakeAll(): void {
+    for (const worker of manager.workers()) worker.wake();
   }
 
   const podLife: Runnable = {

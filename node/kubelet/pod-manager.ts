@@ -14,9 +14,11 @@ import type { Cri } from "../cri/client.ts";
 import { refusalOf } from "./admission.ts";
 import { containerNamed, readRuntimePod, type RuntimePod, type RuntimeSummary } from "./runtime-pod.ts";
 import { isMirrorPod, isStaticPod, isTerminalPhase, podReference } from "./pod-spec.ts";
-import { PodWorker, type WorkerDeps } from "./pod-worker.ts";
+import { AllocationRefused } from "./devices/device-manager.ts";
+import { PodWorker, refusedAllocation, type WorkerDeps } from "./pod-worker.ts";
 import { removePodLogs } from "./garbage.ts";
 import { judgeResize, type Verdict } from "./resources/resize.ts";
+import type { PodFailure } from "./status/pod-status.ts";
 import type { MirrorPods } from "./static-pods/mirrors.ts";
 
 /** A mirror that could not be made is tried again this late. */
@@ -136,12 +138,20 @@ export class PodManager {
   }
 
   /** What runs already, has ended, or is about to end is not asked. */
-  #refusal(pod: Pod) {
+  #refusal(pod: Pod): PodFailure | undefined {
     const { uid } = pod.metadata;
     if (isTerminalPhase(pod.status?.phase) || isDeleting(pod) || this.#inRuntime.get(uid)?.running) return undefined;
     const others = [...this.#workers.values()].filter((worker) => worker.uid !== uid && this.#counts(worker)).map((worker) => worker.granted);
     const { node, allocatable, pressures, worker } = this.#deps;
-    return refusalOf({ os: worker.context.machine.os, pod, others, node: node(), allocatable: allocatable(), pressures: pressures(), allowedUnsafeSysctls: worker.context.settings.allowedUnsafeSysctls });
+    const refusal = refusalOf({ os: worker.context.machine.os, pod, others, node: node(), allocatable: allocatable(), pressures: pressures(), allowedUnsafeSysctls: worker.context.settings.allowedUnsafeSysctls });
+    if (refusal) return refusal;
+    try {
+      worker.context.devices?.admit(pod);
+      return undefined;
+    } catch (error) {
+      if (error instanceof AllocationRefused) return refusedAllocation(error);
+      throw error;
+    }
   }
 
   #counts({ stage, status }: PodWorker): boolean {

@@ -17,6 +17,7 @@ import { applyPlan } from "./apply.ts";
 import { terminationMessage } from "./containers/termination-message.ts";
 import type { KubeletContext } from "./context.ts";
 import { CrashBackoff } from "./crash-backoff.ts";
+import { AllocationRefused } from "./devices/device-manager.ts";
 import { garbageOf, removeGarbage, removePodLogs } from "./garbage.ts";
 import { killPod } from "./kill.ts";
 import { planPod } from "./plan.ts";
@@ -236,6 +237,16 @@ export class PodWorker {
     objects.retain(pod);
     probes.add(pod);
     cgroups.ensure(pod);
+    try {
+      await context.devices?.prepare(pod, signal);
+    } catch (error) {
+      if (!(error instanceof AllocationRefused)) throw error;
+      const failure = refusedAllocation(error);
+      context.events.event(podReference(pod), "Warning", failure.reason, error.message);
+      this.fail(failure);
+      return 0;
+    }
+    await context.claims?.prepare(pod, signal);
     let retryAtMs = Math.min(this.#deadlineMs(), clock.nowMs() + RESYNC_MS * (1 + 0.5 * random.next()));
     try {
       this.#volumes = await volumes.prepare(pod, signal);
@@ -290,6 +301,8 @@ export class PodWorker {
     const { context, statuses } = this.#deps;
     this.#say();
     await context.volumes.release(this.uid, signal);
+    await context.claims?.release(this.uid, signal);
+    context.devices?.release(this.uid);
     this.#volumes = undefined;
     if (!context.cgroups.remove(this.uid)) throw new Error("processes are left in the pod's cgroup");
     context.userNamespaces.release(this.uid);
@@ -306,6 +319,10 @@ export class PodWorker {
     this.#enter("finished");
     return 0;
   }
+}
+
+export function refusedAllocation(error: AllocationRefused): PodFailure {
+  return { reason: "UnexpectedAdmissionError", message: `Pod was rejected: ${error.message}` };
 }
 
 function isWantedOtherwise(a: Pod, b: Pod): boolean {

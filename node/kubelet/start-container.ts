@@ -26,6 +26,7 @@ import { containerReference, isHostNetwork, isStaticPod, type NamedContainer } f
 import { containerResources } from "./resources/linux-resources.ts";
 import { containerNamed, type RuntimePod } from "./runtime-pod.ts";
 import { managedHosts, nodeHosts, podHostname } from "./sandbox/hostname.ts";
+import { addedDevices } from "./start-devices.ts";
 import { userNamespaceOptions } from "./sandbox/sandbox-config.ts";
 import { podDirectory } from "./volumes/pod-directories.ts";
 import type { ReadyVolume } from "./volumes/volumes.ts";
@@ -71,7 +72,7 @@ export async function startContainer(context: KubeletContext, start: ContainerSt
   }
 
   const image = await step("ErrImagePull", () => ensureImage(context, start, spec.container.image ?? "", spec.container.imagePullPolicy, signal));
-  const { config } = await step("CreateContainerConfigError", () => configure(context, start, image));
+  const { config } = await step("CreateContainerConfigError", () => configure(context, start, image, signal));
   const { container_id: id = "" } = await step("CreateContainerError", () => cri.call("RuntimeService/CreateContainer", { pod_sandbox_id: sandboxId, config, sandbox_config: sandbox }, { signal }));
   events.event(about, "Normal", "Created", "Container created");
   await step("RunContainerError", () => cri.call("RuntimeService/StartContainer", { container_id: id }, { signal }));
@@ -136,7 +137,7 @@ async function pullSecrets({ objects, events }: KubeletContext, pod: Pod): Promi
   return found;
 }
 
-async function configure(context: KubeletContext, start: ContainerStart, image: Image): Promise<{ config: ContainerConfig }> {
+async function configure(context: KubeletContext, start: ContainerStart, image: Image, signal: AbortSignal): Promise<{ config: ContainerConfig }> {
   const { settings, objects, machine, mounts, random, services, userNamespaces } = context;
   const { pod, spec: { container, kind }, runtime, podIps, volumes, sandbox } = start;
   const before = containerNamed(runtime, container.name);
@@ -162,9 +163,11 @@ async function configure(context: KubeletContext, start: ContainerStart, image: 
   };
 
   await mkdir(logDirectory, { recursive: true, mode: 0o755 });
+  const added = await addedDevices(context, pod, container.name, signal);
   const config = containerConfig({
-    pod, container, restartCount, imageId: image.id ?? "", environment, platform, devices: containerDevices(container, volumes),
-    mounts: containerMounts({ os: machine.os, pod, container, volumes, environment, podDir: podDirectory(settings.dataDir, pod.metadata.uid), hosts: hostsFile(context, pod, podIps), recursiveReadOnly: machine.os === "linux", mounts, random }),
+    pod, container, restartCount, imageId: image.id ?? "", environment: new Map([...environment, ...added.environment]), platform, devices: [...added.devices, ...containerDevices(container, volumes)],
+    annotations: added.annotations, cdiDevices: added.CDI_devices,
+    mounts: [...added.mounts, ...containerMounts({ os: machine.os, pod, container, volumes, environment, podDir: podDirectory(settings.dataDir, pod.metadata.uid), hosts: hostsFile(context, pod, podIps), recursiveReadOnly: machine.os === "linux", mounts, random })],
   });
   return { config };
 }

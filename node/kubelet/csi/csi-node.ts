@@ -99,13 +99,14 @@ export function csiNodeWriter({ client, clock, log, nodeName }: Deps): CsiNodeWr
       if (driver.nodeId === "") throw new Error("error adding CSI driver node info: nodeID must not be empty");
       await updateNode((node) => ({ annotation: JSON.stringify({ ...idsOf(node), [driver.name]: driver.nodeId }), labels: driver.topology }), signal);
       const csiNode = await ensure(signal);
-      const drivers = withDriver(csiNode.spec.drivers, driver);
+      const drivers = withDriver(csiNode.spec.drivers ?? [], driver);
       if (drivers !== csiNode.spec.drivers) await csiNodes.update({ ...csiNode, spec: { ...csiNode.spec, drivers: [...drivers] } }, { signal });
     }, signal),
     remove: (driverName, signal) => change(async () => {
       const csiNode = await ensure(signal);
-      const drivers = csiNode.spec.drivers.filter((one) => one.name !== driverName);
-      if (drivers.length !== csiNode.spec.drivers.length) await csiNodes.update({ ...csiNode, spec: { ...csiNode.spec, drivers } }, { signal });
+      const before = csiNode.spec.drivers ?? []; // an empty list comes as null
+      const drivers = before.filter((one) => one.name !== driverName);
+      if (drivers.length !== before.length) await csiNodes.update({ ...csiNode, spec: { ...csiNode.spec, drivers } }, { signal });
       await updateNode((node) => {
         const { [driverName]: _, ...left } = idsOf(node);
         return { annotation: Object.keys(left).length > 0 ? JSON.stringify(left) : null, labels: {} };

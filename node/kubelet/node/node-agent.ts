@@ -39,6 +39,7 @@ interface Deps {
   readonly runtimeSilentMs: () => number;
   readonly runtimeSilentMsMax: number;
   readonly pressures: () => ReadonlySet<Pressure>;
+  readonly devices?: (() => ReadonlyMap<string, { readonly capacity: number; readonly allocatable: number }>) | undefined;
   readonly volumesInUse?: (() => Promise<readonly string[]>) | undefined;
 }
 
@@ -113,6 +114,14 @@ export function nodeAgent(deps: Deps): NodeAgent {
     return [runtimeProblem(), runtimeStatus ? networkProblem() : undefined].flatMap((problem) => (problem === undefined ? [] : [problem]));
   }
 
+  const deviceNames = new Set<string>(); // also of those that are gone: they stay at 0
+
+  function deviceCounts(): ReadonlyMap<string, { readonly capacity: number; readonly allocatable: number }> {
+    const counts = deps.devices?.() ?? new Map<string, { readonly capacity: number; readonly allocatable: number }>();
+    for (const name of counts.keys()) deviceNames.add(name);
+    return new Map([...deviceNames].map((name) => [name, counts.get(name) ?? { capacity: 0, allocatable: 0 }]));
+  }
+
   async function register(signal: AbortSignal): Promise<Readonly<Node>> {
     const draft = newNode({ settings, machine });
     try {
@@ -143,7 +152,7 @@ export function nodeAgent(deps: Deps): NodeAgent {
     }
     const current = await latest(signal);
     const before = current.status;
-    const after = nodeStatusOf({ settings, machine, capacity, before, problems: problems(), pressures: deps.pressures(), runtimeVersion, runtimeStatus, images, volumesInUse: await deps.volumesInUse?.(), nowMs: clock.nowMs() });
+    const after = nodeStatusOf({ settings, machine, capacity, before, problems: problems(), pressures: deps.pressures(), runtimeVersion, runtimeStatus, images, volumesInUse: await deps.volumesInUse?.(), devices: deviceCounts(), nowMs: clock.nowMs() });
     known = current;
     if (isSameStatus(before, after) && clock.uptimeMs() - reportedMs < REPORT_MS) return;
     known = await nodes.patch(name, "application/strategic-merge-patch+json", nodeStatusPatch(before, after), { subresource: "status", signal });
@@ -205,7 +214,7 @@ export function nodeAgent(deps: Deps): NodeAgent {
   return {
     parts: [runtimeCheck, statusReport, nodeLease({ client, clock, log, nodeName: settings.nodeName, nodeUid: () => known?.metadata.uid })],
     current: () => newest(known, deps.nodes?.get(key)) ?? asNode(newNode({ settings, machine })),
-    allocatable: () => allocatableOf(capacity),
+    allocatable: () => ({ ...allocatableOf(capacity), ...Object.fromEntries([...deviceCounts()].map(([resource, { allocatable }]) => [resource, String(allocatable)])) }),
     podResources() {
       const reserved = (resource: string): string => settings.reserved[resource] ?? "0";
       return { memoryBytes: machine.memoryBytes - parseQuantity(reserved("memory")).number(), milliCpu: machine.cpus * 1000 - parseQuantity(reserved("cpu")).milliNumber() };

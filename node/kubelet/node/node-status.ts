@@ -20,6 +20,8 @@ export interface NodeFacts {
   readonly runtimeVersion: VersionResponse | undefined;
   readonly runtimeStatus: StatusResponse | undefined;
   readonly images: readonly Image[];
+  /** Of plugins. What is no more has 0 of each. */
+  readonly devices?: ReadonlyMap<string, { readonly capacity: number; readonly allocatable: number }> | undefined;
   /** Attachable volumes that are here, or about to be. */
   readonly volumesInUse?: readonly string[] | undefined;
   readonly nowMs: number;
@@ -31,8 +33,10 @@ const IMAGE_NAMES_MAX = 5;
 export function nodeStatusOf(facts: NodeFacts): NodeStatus {
   const { settings, machine, runtimeVersion, runtimeStatus } = facts;
   const extended = extendedResources(facts.before?.capacity);
+  const devices = [...(facts.devices ?? [])];
   return {
-    capacity: { ...capacityOf(facts.capacity), ...extended }, allocatable: { ...allocatableOf(facts.capacity), ...extended }, conditions: conditionsOf(facts), addresses: addressesOf(settings), daemonEndpoints: { kubeletEndpoint: { Port: settings.port } },
+    capacity: { ...capacityOf(facts.capacity), ...extended, ...Object.fromEntries(devices.map(([name, { capacity }]) => [name, String(capacity)])) },
+    allocatable: { ...allocatableOf(facts.capacity), ...extended, ...Object.fromEntries(devices.map(([name, { allocatable }]) => [name, String(allocatable)])) }, conditions: conditionsOf(facts), addresses: addressesOf(settings), daemonEndpoints: { kubeletEndpoint: { Port: settings.port } },
     nodeInfo: {
       machineID: machine.machineId, systemUUID: machine.systemUuid, bootID: machine.bootId, kernelVersion: machine.kernelVersion, osImage: machine.osImage,
       containerRuntimeVersion: `${runtimeVersion?.runtime_name ?? "containerd"}://${runtimeVersion?.runtime_version?.replace(/^v/, "") ?? ""}`, kubeletVersion: settings.version, kubeProxyVersion: "", operatingSystem: machine.os, architecture: machine.architecture,

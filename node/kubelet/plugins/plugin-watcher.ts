@@ -94,7 +94,7 @@ export function pluginWatcher({ directory, handlers, clock, log }: Deps): Runnab
       const { type = "", name = "", endpoint = "", supported_versions: versions = [] } = await client.call("Registration/GetInfo", {}, call);
       const plugin: PluginIdentity = { name, endpoint: endpoint || socket, versions };
       const refuse = async (message: string, cause?: unknown): Promise<never> => {
-        await client.call("Registration/NotifyRegistrationStatus", { plugin_registered: false, error: message }, call);
+        await client.call("Registration/NotifyRegistrationStatus", { plugin_registered: false, error: message }, call).catch((error: unknown) => log.debug("plugin not told that it is refused", { socket, error })); // some end at once when they hear it
         throw new Error(message, { cause });
       };
       const handler = handlers.find((one) => one.type === type);

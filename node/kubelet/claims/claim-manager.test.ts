@@ -1,0 +1,72 @@
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Pod } from "../../../core/api/gen/core.v1.ts";
+import type { ResourceClaim } from "../../../core/api/gen/resource.v1.ts";
+import type { NewObject } from "../../../core/api/meta/object-meta.ts";
+import { RESOURCE_CLAIMS } from "../../../core/client/resources.ts";
+import { systemClock } from "../../../core/lifecycle/clock.ts";
+import { runAll } from "../../../core/lifecycle/run-all.ts";
+import { silentLog } from "../../../core/observe/log.ts";
+import { eventually, fakeApi } from "../../../test/fake-api.ts";
+import { serviceMethods } from "../../cri/facts.ts";
+import { rpcServer } from "../../cri/rpc-server.ts";
+import text from "../plugins/dra-facts.txt" with { type: "text" };
+import type { Methods } from "../plugins/gen/dra.v1.ts";
+import { claimManager } from "./claim-manager.ts";
+
+const DRIVER = "gpu.example.com";
+const signal = new AbortController().signal;
+let dataDir = "";
+beforeEach(() => { dataDir = mkdtempSync(join(tmpdir(), "claims-")); });
+afterEach(() => rmSync(dataDir, { recursive: true }));
+
+const pod = (uid: string): Pod => ({
+  metadata: { name: `pod-${uid}`, namespace: "d", uid }, status: { resourceClaimStatuses: [{ name: "made", resourceClaimName: "made-1" }] },
+  spec: { resourceClaims: [{ name: "gpu", resourceClaimName: "shared" }], containers: [{ name: "all", resources: { claims: [{ name: "gpu" }] } }, { name: "one", resources: { claims: [{ name: "gpu", request: "big" }] } }, { name: "none" }] },
+}) as unknown as Pod;
+
+test("a claim is prepared once for all its pods, given to the containers that ask, and unprepared with the last", async () => {
+  const api = fakeApi();
+  const calls: string[] = [];
+  const events: string[] = [];
+  const socket = join(dataDir, "dra.sock");
+  const driver = rpcServer<Methods>({
+    name: "dra", socket, methods: serviceMethods(text, "k8s.io.kubelet.pkg.apis.dra.v1"), log: silentLog,
+    calls: {
+      "DRAPlugin/NodePrepareResources": ({ claims = [] }) => {
+        calls.push("prepare");
+        return { claims: Object.fromEntries(claims.map(({ uid = "" }) => [uid, { devices: [{ request_names: ["big"], pool_name: "n1", device_name: "gpu-0", cdi_device_ids: ["example.com/gpu=0"] }, { request_names: ["small/alt"], pool_name: "n1", device_name: "gpu-1", cdi_device_ids: ["example.com/gpu=1"] }] }])) };
+      },
+      "DRAPlugin/NodeUnprepareResources": ({ claims = [] }) => { calls.push("unprepare"); return { claims: Object.fromEntries(claims.map(({ uid = "" }) => [uid, {}])) }; },
+    },
+  });
+  const manager = () => claimManager({ dataDir, nodeName: "n1", client: api.client, clock: systemClock, log: silentLog, events: { event: (_, __, reason, message) => void events.push(`${reason}: ${message}`) }, onRegistered: () => undefined });
+  const first = manager();
+  const stop = new AbortController();
+  const ended = runAll([driver, first], stop.signal);
+  await eventually(() => existsSync(socket), Boolean);
+  const claim = { apiVersion: "resource.k8s.io/v1", kind: "ResourceClaim", metadata: { name: "shared", namespace: "d" }, spec: {}, status: { allocation: { devices: { results: [{ request: "big", driver: DRIVER, pool: "n1", device: "gpu-0" }] } }, reservedFor: ["u1", "u2"].map((uid) => ({ resource: "pods", name: `pod-${uid}`, uid })) } };
+  await api.client.resource(RESOURCE_CLAIMS).create(claim as unknown as NewObject<ResourceClaim>, { signal });
+
+  await expect(first.prepare(pod("u1"), signal)).rejects.toThrow(`Failed to prepare dynamic resources: DRA driver ${DRIVER} is not registered`);
+  expect(events).toEqual([`FailedPrepareDynamicResources: Failed to prepare dynamic resources: DRA driver ${DRIVER} is not registered`]);
+  await expect(first.prepare(pod("u9"), signal)).rejects.toThrow("is not allowed to use resource claim shared");
+  expect(() => first.handler.validate({ name: DRIVER, endpoint: socket, versions: ["v7.DRAPlugin"] })).toThrow("none of the gRPC services supported by the plugin");
+  await first.handler.register({ name: DRIVER, endpoint: socket, versions: ["v1beta1.DRAPlugin", "v1.DRAPlugin"] }, signal);
+  await first.prepare(pod("u1"), signal);
+  await first.prepare(pod("u2"), signal);
+  const given = (container: string) => first.devicesOf(pod("u1"), container).flatMap(({ devices }) => devices.flatMap(({ cdiIds }) => cdiIds));
+  expect([given("all"), given("one"), given("none")]).toEqual([["example.com/gpu=0", "example.com/gpu=1"], ["example.com/gpu=0"], []]);
+  await first.release("u1", signal);
+  expect(calls).toEqual(["prepare"]);
+
+  const second = manager(); // knows from the disk
+  await second.handler.register({ name: DRIVER, endpoint: socket, versions: ["v1.DRAPlugin"] }, signal);
+  await second.prepare(pod("u2"), signal);
+  await second.release("u2", signal);
+  expect(calls).toEqual(["prepare", "unprepare"]);
+  stop.abort();
+  await ended;
+});

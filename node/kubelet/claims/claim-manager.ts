@@ -1,0 +1,186 @@
+/**
+ * Dynamic resource allocation on the node: the drivers that registered prepare the claims of a pod before anything of it starts, and are told when
+ * the last pod that used a claim is gone. What was begun is on disk, under upstream's name.
+ *
+ * A driver that goes takes its ResourceSlices with it, after a while; those of before a start of the kubelet go at once, drivers publish anew.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/cm/dra, pkg/kubelet/cm/dra/plugin
+ */
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Pod } from "../../../core/api/gen/core.v1.ts";
+import type { ResourceClaim } from "../../../core/api/gen/resource.v1.ts";
+import type { Client } from "../../../core/client/client.ts";
+import type { EventRecorder } from "../../../core/client/events.ts";
+import { RESOURCE_CLAIMS, RESOURCE_SLICES } from "../../../core/client/resources.ts";
+import { aborted } from "../../../core/lifecycle/aborted.ts";
+import type { Clock } from "../../../core/lifecycle/clock.ts";
+import type { Runnable } from "../../../core/lifecycle/run-all.ts";
+import type { Log } from "../../../core/observe/log.ts";
+import { serviceMethods } from "../../cri/facts.ts";
+import { type RpcClient, rpcClient } from "../../cri/rpc-client.ts";
+import { keyedTurns } from "../csi/keyed-turns.ts";
+import text from "../plugins/dra-facts.txt" with { type: "text" };
+import type { Methods } from "../plugins/gen/dra.v1.ts";
+import type { PluginHandler } from "../plugins/plugin-watcher.ts";
+import { podReference } from "../pod-spec.ts";
+import { checkClaim, claimsOfPod, devicesOfContainer, driversOf, type PreparedClaim, type PreparedDevice } from "./claim-plan.ts";
+
+export interface ClaimManager extends Runnable {
+  readonly handler: PluginHandler;
+  /** Throws while something is missing: tried again. */
+  prepare(pod: Pod, signal: AbortSignal): Promise<void>;
+  devicesOf(pod: Pod, container: string): ReturnType<typeof devicesOfContainer>;
+  /** The pod's containers are gone. Throws while a driver cannot do its part. */
+  release(podUid: string, signal: AbortSignal): Promise<void>;
+}
+
+interface Deps {
+  readonly dataDir: string;
+  readonly nodeName: string;
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly events: EventRecorder;
+  readonly onRegistered: () => void;
+}
+
+/** As drivers name them when they register; the newest first. */
+const SERVICES = [["v1.DRAPlugin", "k8s.io.kubelet.pkg.apis.dra.v1"], ["v1beta1.DRAPlugin", "k8s.io.kubelet.pkg.apis.dra.v1beta1"]] as const;
+/** A driver that is updated is back by then. */
+const WIPE_MS = 30_000;
+const PREPARE_MS = 45_000;
+
+export function claimManager({ dataDir, nodeName, client, clock, log, events, onRegistered }: Deps): ClaimManager {
+  const path = join(dataDir, "dra_manager_state");
+  const claims = new Map<string, PreparedClaim>((existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as { claims: PreparedClaim[] }).claims : []).map((claim) => [`${claim.namespace}/${claim.name}`, claim]));
+  const drivers = new Map<string, { readonly endpoint: string; readonly client: RpcClient<Methods> }>();
+  const wipes = new Map<string, AbortController>(); // by driver
+  const inTurn = keyedTurns();
+  const life = new AbortController();
+
+  function remember(claim: PreparedClaim | undefined, key: string): void {
+    if (claim) claims.set(key, claim);
+    else claims.delete(key);
+    mkdirSync(dirname(path), { recursive: true, mode: 0o750 });
+    writeFileSync(`${path}.tmp`, JSON.stringify({ claims: [...claims.values()] }), { mode: 0o600 });
+    renameSync(`${path}.tmp`, path); // whole or not at all
+  }
+
+  function driver(name: string): RpcClient<Methods> {
+    const found = drivers.get(name);
+    if (!found) throw new Error(`DRA driver ${name} is not registered`);
+    return found.client;
+  }
+
+  async function prepareClaim(pod: Pod, claim: Readonly<ResourceClaim>, signal: AbortSignal): Promise<void> {
+    const { name, namespace = "", uid } = claim.metadata;
+    const key = `${namespace}/${name}`;
+    const old = claims.get(key);
+    if (old && old.uid !== uid) throw new Error(`old ResourceClaim with same name ${name} and different UID ${old.uid} still exists`);
+    const pods = [...new Set([...(old?.pods ?? []), pod.metadata.uid])];
+    if (old?.devices) {
+      if (pods.length !== old.pods.length) remember({ ...old, pods }, key);
+      return;
+    }
+    const begun: PreparedClaim = { namespace, name, uid, drivers: driversOf(claim), pods };
+    remember(begun, key);
+    const devices: PreparedDevice[] = [];
+    for (const driverName of begun.drivers) {
+      const { claims: answers = {} } = await driver(driverName).call("DRAPlugin/NodePrepareResources", { claims: [{ namespace, name, uid }] }, { signal, timeoutMs: PREPARE_MS });
+      const answer = answers[uid];
+      if (!answer) throw new Error(`NodePrepareResources skipped claim ${key}`);
+      if (answer.error) throw new Error(`NodePrepareResources failed for claim ${key}: ${answer.error}`);
+      for (const { request_names = [], pool_name = "", device_name = "", cdi_device_ids = [] } of answer.devices ?? []) devices.push({ driver: driverName, pool: pool_name, device: device_name, requests: request_names, cdiIds: cdi_device_ids });
+    }
+    remember({ ...begun, devices }, key);
+  }
+
+  async function wipe(selector: string, signal: AbortSignal): Promise<void> {
+    await client.resource(RESOURCE_SLICES).deleteCollection({ fieldSelector: selector }, {}, { signal });
+  }
+
+  async function wipeLater(name: string): Promise<void> {
+    const stop = new AbortController();
+    wipes.get(name)?.abort();
+    wipes.set(name, stop);
+    const signal = AbortSignal.any([stop.signal, life.signal]);
+    await clock.sleep(WIPE_MS, signal);
+    if (signal.aborted) return;
+    wipes.delete(name);
+    await wipe(`spec.nodeName=${nodeName},spec.driver=${name}`, signal);
+  }
+
+  const handler: PluginHandler = {
+    type: "DRAPlugin",
+    validate({ versions }) {
+      if (!SERVICES.some(([service]) => versions.includes(service))) throw new Error(`none of the gRPC services supported by the plugin are supported by this kubelet: [${versions.join(" ")}]`);
+    },
+    async register({ name, endpoint, versions }) {
+      const [, protoPackage] = SERVICES.find(([service]) => versions.includes(service))!;
+      wipes.get(name)?.abort();
+      drivers.get(name)?.client.close();
+      drivers.set(name, { endpoint, client: rpcClient<Methods>({ socket: endpoint, methods: serviceMethods(text, protoPackage), nowMs: clock.nowMs }) });
+      onRegistered();
+    },
+    async deregister({ name, endpoint }) {
+      const gone = drivers.get(name);
+      if (gone?.endpoint !== endpoint) return;
+      gone.client.close();
+      drivers.delete(name);
+      wipeLater(name).catch((error: unknown) => { if (!life.signal.aborted) log.warn("resource slices of a driver that is gone not deleted", { driver: name, error }); });
+    },
+  };
+
+  return {
+    name: "resource-claims",
+    handler,
+    async run(signal, ready) {
+      ready();
+      await wipe(`spec.nodeName=${nodeName}`, signal).catch((error: unknown) => { if (!signal.aborted) log.warn("resource slices of before not deleted: drivers will write them anew", { error }); });
+      await aborted(signal);
+      life.abort();
+      for (const { client: one } of drivers.values()) one.close();
+    },
+
+    async prepare(pod, signal) {
+      if (!pod.spec.resourceClaims?.length && !pod.status?.extendedResourceClaimStatus) return;
+      try {
+        for (const { name } of claimsOfPod(pod)) {
+          const namespace = pod.metadata.namespace ?? "";
+          const known = claims.get(`${namespace}/${name}`);
+          if (known?.devices && known.pods.includes(pod.metadata.uid)) continue;
+          const claim = await client.resource(RESOURCE_CLAIMS).get({ metadata: { namespace, name } }, { signal });
+          checkClaim(pod, claim);
+          await inTurn(`${namespace}/${name}`, () => prepareClaim(pod, claim, signal));
+        }
+      } catch (cause) {
+        signal.throwIfAborted();
+        const message = `Failed to prepare dynamic resources: ${(cause as Error).message}`;
+        events.event(podReference(pod), "Warning", "FailedPrepareDynamicResources", message);
+        throw new Error(message, { cause });
+      }
+    },
+
+    devicesOf: (pod, container) => devicesOfContainer(pod, container, (name) => claims.get(`${pod.metadata.namespace ?? ""}/${name}`)),
+
+    async release(podUid, signal) {
+      for (const [key, { pods }] of [...claims]) {
+        if (!pods.includes(podUid)) continue;
+        await inTurn(key, async () => {
+          const claim = claims.get(key);
+          if (!claim) return;
+          const left = claim.pods.filter((uid) => uid !== podUid);
+          if (left.length > 0) return remember({ ...claim, pods: left }, key);
+          const { namespace, name, uid } = claim;
+          for (const driverName of claim.drivers) {
+            const { claims: answers = {} } = await driver(driverName).call("DRAPlugin/NodeUnprepareResources", { claims: [{ namespace, name, uid }] }, { signal, timeoutMs: PREPARE_MS });
+            const error = answers[uid]?.error;
+            if (error) throw new Error(`NodeUnprepareResources failed for claim ${key}: ${error}`);
+          }
+          remember(undefined, key);
+        });
+      }
+    },
+  };
+}

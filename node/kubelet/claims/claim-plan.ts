@@ -1,0 +1,72 @@
+/**
+ * Which ResourceClaims a pod uses, which drivers prepare them, and which prepared devices each of its containers gets. Pure.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/cm/dra/manager.go, staging/src/k8s.io/dynamic-resource-allocation/resourceclaim
+ */
+import type { Pod } from "../../../core/api/gen/core.v1.ts";
+import type { ResourceClaim } from "../../../core/api/gen/resource.v1.ts";
+import { allContainers } from "../pod-spec.ts";
+
+/** One claim as the pod calls it. */
+export interface PodClaim {
+  /** In spec.resourceClaims; "": made by the scheduler for extended resources. */
+  readonly podName: string;
+  /** Of the object. */
+  readonly name: string;
+}
+
+/** Throws while the object of a claim has not been made yet. */
+export function claimsOfPod(pod: Pod): PodClaim[] {
+  const claims = (pod.spec.resourceClaims ?? []).flatMap(({ name, resourceClaimName }): PodClaim[] => {
+    if (resourceClaimName) return [{ podName: name, name: resourceClaimName }];
+    const status = pod.status?.resourceClaimStatuses?.find((one) => one.name === name);
+    if (!status) throw new Error(`pod claim ${name}: ResourceClaim not created yet`);
+    return status.resourceClaimName ? [{ podName: name, name: status.resourceClaimName }] : []; // none is needed
+  });
+  const extended = pod.status?.extendedResourceClaimStatus?.resourceClaimName;
+  return extended ? [...claims, { podName: "", name: extended }] : claims;
+}
+
+/** Throws why the pod may not use it. */
+export function checkClaim(pod: Pod, claim: Readonly<ResourceClaim>): void {
+  const { name, uid } = claim.metadata;
+  if (!claim.status?.allocation) throw new Error(`claim ${name}: is not allocated`);
+  if (!claim.status.reservedFor?.some((user) => user.uid === pod.metadata.uid)) throw new Error(`pod ${pod.metadata.name}(${pod.metadata.uid}) is not allowed to use resource claim ${name}(${uid})`);
+}
+
+export function driversOf(claim: Readonly<ResourceClaim>): string[] {
+  return [...new Set((claim.status?.allocation?.devices?.results ?? []).map(({ driver }) => driver))];
+}
+
+export interface PreparedDevice {
+  readonly driver: string;
+  readonly pool: string;
+  readonly device: string;
+  readonly requests: readonly string[];
+  readonly cdiIds: readonly string[];
+}
+
+export interface PreparedClaim {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly drivers: readonly string[];
+  readonly pods: readonly string[];
+  /** Absent: it may have been begun. */
+  readonly devices?: readonly PreparedDevice[] | undefined;
+}
+
+/** What a container gets of the pod's claims. */
+export function devicesOfContainer(pod: Pod, container: string, preparedAs: (objectName: string) => PreparedClaim | undefined): { readonly claim: PreparedClaim; readonly devices: readonly PreparedDevice[] }[] {
+  const named = new Map(claimsOfPod(pod).map((claim) => [claim.podName, claim.name]));
+  const spec = allContainers(pod.spec).find((one) => one.container.name === container)?.container;
+  const wanted: { readonly name: string | undefined; readonly requests: readonly string[] | undefined }[] = (spec?.resources?.claims ?? []).map(({ name, request }) => ({ name: named.get(name), requests: request ? [request] : undefined }));
+  const mappings = (pod.status?.extendedResourceClaimStatus?.requestMappings ?? []).filter((mapping) => mapping.containerName === container);
+  if (mappings.length > 0) wanted.push({ name: named.get(""), requests: mappings.map(({ requestName }) => requestName) });
+  return wanted.flatMap(({ name, requests }) => {
+    const claim = name === undefined ? undefined : preparedAs(name);
+    if (!claim) return [];
+    const devices = (claim.devices ?? []).filter((device) => requests === undefined || device.requests.length === 0 || device.requests.some((one) => requests.includes(one) || requests.includes(one.split("/")[0]!)));
+    return [{ claim, devices }];
+  });
+}

@@ -1,0 +1,38 @@
+/** Which container has which devices, on disk: a kubelet that starts anew gives away nothing twice. Under upstream's name, in its form. */
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import type { ContainerAllocateResponse } from "../plugins/gen/device-plugin.v1beta1.ts";
+
+export interface Allocation {
+  readonly podUid: string;
+  readonly container: string;
+  readonly resource: string;
+  readonly ids: readonly string[];
+  /** What the plugin answered; absent: it has not been asked yet. */
+  readonly response?: ContainerAllocateResponse | undefined;
+}
+
+export interface DeviceCheckpoint { readonly allocations: readonly Allocation[]; readonly resources: readonly string[] }
+
+interface Stored {
+  readonly Data: {
+    readonly PodDeviceEntries: readonly { readonly PodUID: string; readonly ContainerName: string; readonly ResourceName: string; readonly DeviceIDs: readonly string[]; readonly AllocResp?: ContainerAllocateResponse | undefined }[] | null;
+    readonly RegisteredDevices: Readonly<Record<string, readonly string[]>> | null;
+  };
+}
+
+export function readCheckpoint(path: string): DeviceCheckpoint {
+  if (!existsSync(path)) return { allocations: [], resources: [] };
+  const { Data } = JSON.parse(readFileSync(path, "utf8")) as Stored;
+  return {
+    allocations: (Data.PodDeviceEntries ?? []).map(({ PodUID, ContainerName, ResourceName, DeviceIDs, AllocResp }) => ({ podUid: PodUID, container: ContainerName, resource: ResourceName, ids: DeviceIDs, response: AllocResp })),
+    resources: Object.keys(Data.RegisteredDevices ?? {}),
+  };
+}
+
+export function writeCheckpoint(path: string, { allocations, devices }: { readonly allocations: readonly Allocation[]; readonly devices: Readonly<Record<string, readonly string[]>> }): void {
+  const stored: Stored = { Data: { PodDeviceEntries: allocations.map(({ podUid, container, resource, ids, response }) => ({ PodUID: podUid, ContainerName: container, ResourceName: resource, DeviceIDs: ids, ...(response ? { AllocResp: response } : {}) })), RegisteredDevices: devices } };
+  mkdirSync(dirname(path), { recursive: true, mode: 0o750 });
+  writeFileSync(`${path}.tmp`, JSON.stringify(stored), { mode: 0o600 });
+  renameSync(`${path}.tmp`, path); // whole or not at all
+}

@@ -1,0 +1,69 @@
+/**
+ * Which devices a container gets. Pure.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/cm/devicemanager/manager.go (devicesToAllocate)
+ */
+import type { Container, EphemeralContainer, Pod } from "../../../core/api/gen/core.v1.ts";
+import { parseQuantity } from "../../../core/api/meta/quantity.ts";
+import { isSidecar } from "../pod-spec.ts";
+
+export interface KnownDevice { readonly id: string; readonly healthy: boolean; readonly numaNodes: readonly number[] }
+
+/** What a container asks of resources that plugins manage. Limits and requests of extended resources are equal. */
+export function wishesOf({ resources }: Container | EphemeralContainer, isManaged: (resource: string) => boolean): ReadonlyMap<string, number> {
+  return new Map(Object.entries(resources?.limits ?? {}).flatMap(([name, text]) => {
+    const count = isManaged(name) ? parseQuantity(text).number() : 0;
+    return count > 0 ? [[name, count] as const] : [];
+  }));
+}
+
+/** A pod's containers in the order they are served; what an init container that ends has had may serve those after it. */
+export function servedContainers(pod: Pod): readonly { readonly name: string; readonly container: Container; readonly lends: boolean }[] {
+  return [
+    ...(pod.spec.initContainers ?? []).map((container) => ({ name: container.name, container, lends: !isSidecar(container) })),
+    ...pod.spec.containers.map((container) => ({ name: container.name, container, lends: false })),
+  ];
+}
+
+export interface Choice {
+  readonly resource: string;
+  readonly count: number;
+  readonly devices: readonly KnownDevice[];
+  /** Ids that other containers have. */
+  readonly taken: ReadonlySet<string>;
+  /** Ids lent by init containers of the same pod: they come first. */
+  readonly lent: ReadonlySet<string>;
+}
+
+export class DevicesUnavailable extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "DevicesUnavailable";
+  }
+}
+
+/** What must be taken, and what there is to choose from beyond that. Throws DevicesUnavailable. */
+export function candidates({ resource, count, devices, taken, lent }: Choice): { readonly must: readonly string[]; readonly from: readonly string[] } {
+  const healthy = devices.filter((device) => device.healthy);
+  if (healthy.length === 0) throw new DevicesUnavailable(`no healthy devices present; cannot allocate unhealthy devices ${resource}`);
+  const must = healthy.filter(({ id }) => lent.has(id)).slice(0, count).map(({ id }) => id);
+  const free = healthy.filter(({ id }) => !taken.has(id) && !lent.has(id));
+  if (must.length + free.length < count) throw new DevicesUnavailable(`requested number of devices unavailable for ${resource}. Requested: ${count - must.length}, Available: ${free.length}`);
+  return { must, from: byNode(free) };
+}
+
+/** Those of one NUMA node side by side, the node with the fewest first, so that large ones stay whole. */
+function byNode(devices: readonly KnownDevice[]): string[] {
+  const groups = new Map<number, string[]>();
+  for (const { id, numaNodes } of devices) {
+    const node = numaNodes[0] ?? -1;
+    groups.set(node, [...(groups.get(node) ?? []), id]);
+  }
+  return [...groups].toSorted(([a, x], [b, y]) => x.length - y.length || a - b).flatMap(([, ids]) => ids);
+}
+
+/** The plugin's preference as far as it may be had, filled up. */
+export function chosen({ must, from }: { readonly must: readonly string[]; readonly from: readonly string[] }, count: number, preferred: readonly string[]): string[] {
+  const allowed = preferred.filter((id) => from.includes(id));
+  return [...new Set([...must, ...allowed, ...from])].slice(0, count);
+}

@@ -1,0 +1,100 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Pod } from "../../../core/api/gen/core.v1.ts";
+import { systemClock } from "../../../core/lifecycle/clock.ts";
+import { runAll } from "../../../core/lifecycle/run-all.ts";
+import { silentLog } from "../../../core/observe/log.ts";
+import { eventually } from "../../../test/fake-api.ts";
+import { serviceMethods } from "../../cri/facts.ts";
+import { rpcClient } from "../../cri/rpc-client.ts";
+import { rpcServer } from "../../cri/rpc-server.ts";
+import text from "../plugins/device-plugin-facts.txt" with { type: "text" };
+import type { Methods } from "../plugins/gen/device-plugin.v1beta1.ts";
+import type { Methods as PodResources } from "../plugins/gen/pod-resources.v1.ts";
+import podResourcesText from "../plugins/pod-resources-facts.txt" with { type: "text" };
+import { candidates, chosen } from "./device-choice.ts";
+import { deviceManager } from "./device-manager.ts";
+import { podResourcesApi } from "./pod-resources-api.ts";
+
+const signal = new AbortController().signal;
+const RESOURCE = "vendor.example/dongle";
+const methods = serviceMethods(text, "v1beta1");
+
+let dataDir = "";
+beforeEach(() => { dataDir = mkdtempSync(join(tmpdir(), "devices-")); });
+afterEach(() => rmSync(dataDir, { recursive: true }));
+
+const pod = (uid: string, counts: readonly number[], init: readonly number[] = []): Pod => {
+  const container = (name: string, count: number) => ({ name, resources: { limits: { [RESOURCE]: String(count) } } });
+  return { metadata: { name: `pod-${uid}`, namespace: "d", uid }, spec: { initContainers: init.map((count, i) => container(`i${i}`, count)), containers: counts.map((count, i) => container(`c${i}`, count)) } } as unknown as Pod;
+};
+
+/** A plugin with three devices, one of them ill; it prefers the last ones. */
+function plugin(calls: object[]) {
+  const server = rpcServer<Methods>({
+    name: "plugin", socket: join(dataDir, "device-plugins", "dongle.sock"), methods, log: silentLog,
+    calls: {
+      "DevicePlugin/GetDevicePluginOptions": () => ({ pre_start_required: true, get_preferred_allocation_available: true }),
+      "DevicePlugin/GetPreferredAllocation": ({ container_requests: [wish] = [] }) => ({ container_responses: [{ deviceIDs: wish!.available_deviceIDs!.toReversed().slice(0, wish!.allocation_size) }] }),
+      "DevicePlugin/Allocate": (request) => {
+        calls.push(request);
+        return { container_responses: [{ envs: { DONGLE: request.container_requests![0]!.devices_ids!.join() }, devices: [{ container_path: "/dev/dongle", host_path: "/dev/null", permissions: "rw" }], cdi_devices: [{ name: "vendor.example/dongle=0" }] }] };
+      },
+      "DevicePlugin/PreStartContainer": (request) => { calls.push({ preStart: request.devices_ids }); return {}; },
+    },
+    streams: { "DevicePlugin/ListAndWatch": async function* () { yield { devices: [{ ID: "a", health: "Healthy", topology: { nodes: [{ ID: 1 }] } }, { ID: "b", health: "Healthy" }, { ID: "c", health: "Unhealthy" }] }; await new Promise(() => undefined); } },
+  });
+  return server;
+}
+
+test("a plugin registers, its devices are counted, given to containers, and known after a restart", async () => {
+  const calls: object[] = [];
+  const first = deviceManager({ dataDir, clock: systemClock, log: silentLog, onChange: () => undefined });
+  const stop = new AbortController();
+  const api = podResourcesApi({ dataDir, log: silentLog, pods: () => [pod("u1", [1])], devicesOf: first.devicesOf, claimsOf: () => [], allDevices: first.all, cpuIds: () => [0, 1], exclusiveCpus: () => [] });
+  const ended = runAll([...first.parts, plugin(calls), api], stop.signal);
+  const socket = join(dataDir, "device-plugins", "kubelet.sock");
+  await eventually(() => existsSync(join(dataDir, "device-plugins", "dongle.sock")), Boolean);
+  const kubelet = rpcClient<Methods>({ socket, methods, nowMs: Date.now });
+  await expect(kubelet.call("Registration/Register", { version: "v1", endpoint: "dongle.sock", resource_name: RESOURCE })).rejects.toThrow('requested API version "v1" is not supported by kubelet. Supported version is ["v1beta1"]');
+  await expect(kubelet.call("Registration/Register", { version: "v1beta1", endpoint: "dongle.sock", resource_name: "cpu" })).rejects.toThrow('the ResourceName "cpu" is invalid');
+  await kubelet.call("Registration/Register", { version: "v1beta1", endpoint: "dongle.sock", resource_name: RESOURCE });
+  kubelet.close();
+  await eventually(() => first.counts().get(RESOURCE)?.capacity, (capacity) => capacity === 3);
+  expect(first.counts().get(RESOURCE)).toEqual({ capacity: 3, allocatable: 2 });
+
+  first.admit(pod("u1", [1]));
+  await first.prepare(pod("u1", [1]), signal);
+  await first.prepare(pod("u1", [1]), signal);
+  expect(calls).toEqual([{ container_requests: [{ devices_ids: ["b"] }] }]);
+  expect(await first.startOptions("u1", "c0", signal)).toMatchObject([{ envs: { DONGLE: "b" }, cdi_devices: [{ name: "vendor.example/dongle=0" }] }]);
+  expect(calls[1]).toEqual({ preStart: ["b"] });
+  expect(() => first.admit(pod("u2", [2]))).toThrow(`Allocate failed due to requested number of devices unavailable for ${RESOURCE}. Requested: 2, Available: 1, which is unexpected`);
+
+  const agent = rpcClient<PodResources>({ socket: join(dataDir, "pod-resources", "kubelet.sock"), methods: serviceMethods(podResourcesText, "v1"), nowMs: Date.now });
+  expect(await agent.call("PodResourcesLister/List", {})).toEqual({ pod_resources: [{ name: "pod-u1", namespace: "d", containers: [{ name: "c0", devices: [{ resource_name: RESOURCE, device_ids: ["b"] }] }] }] });
+  expect(await agent.call("PodResourcesLister/GetAllocatableResources", {})).toMatchObject({ cpu_ids: [0, 1], devices: [{ device_ids: ["a"], topology: { nodes: [{ ID: 1 }] } }, { device_ids: ["b"] }] });
+  await expect(agent.call("PodResourcesLister/Get", { pod_name: "x", pod_namespace: "d" })).rejects.toThrow("pod x in namespace d not found");
+  agent.close();
+  stop.abort();
+  await ended;
+
+  const second = deviceManager({ dataDir, clock: systemClock, log: silentLog, onChange: () => undefined });
+  expect(second.counts().get(RESOURCE)).toEqual({ capacity: 0, allocatable: 0 });
+  expect(second.devicesOf("u1", "c0")).toMatchObject([{ resource: RESOURCE, ids: ["b"] }]);
+  second.admit(pod("u1", [1])); // it has them already
+  expect(() => second.admit(pod("u3", [1]))).toThrow(`no healthy devices present; cannot allocate unhealthy devices ${RESOURCE}`);
+  second.release("u1");
+  expect(JSON.parse(readFileSync(join(dataDir, "device-plugins", "kubelet_internal_checkpoint"), "utf8")).Data.PodDeviceEntries).toEqual([]);
+});
+
+test("what an init container has had serves those after it; devices of one NUMA node go together", () => {
+  const devices = [["a", 0], ["b", 1], ["c", 0]].map(([id, node]) => ({ id: id as string, healthy: true, numaNodes: [node as number] }));
+  const free = { resource: RESOURCE, devices, taken: new Set<string>(), lent: new Set<string>() };
+  expect(candidates({ ...free, count: 2 }).from).toEqual(["b", "a", "c"]);
+  const lent = candidates({ ...free, count: 2, taken: new Set(["a"]), lent: new Set(["a"]) });
+  expect(lent).toEqual({ must: ["a"], from: ["c", "b"] });
+  expect(chosen(lent, 2, ["x", "b"])).toEqual(["a", "b"]);
+});

@@ -1,0 +1,166 @@
+/**
+ * Gives devices of plugins (device-plugins.ts) to containers: counted when the pod is admitted, chosen and asked for before anything of it starts,
+ * kept until the pod is gone, on disk too.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/cm/devicemanager/manager.go
+ */
+import { join } from "node:path";
+import type { Pod } from "../../../core/api/gen/core.v1.ts";
+import type { Clock } from "../../../core/lifecycle/clock.ts";
+import type { Runnable } from "../../../core/lifecycle/run-all.ts";
+import type { Log } from "../../../core/observe/log.ts";
+import { keyedTurns } from "../csi/keyed-turns.ts";
+import type { ContainerAllocateResponse } from "../plugins/gen/device-plugin.v1beta1.ts";
+import type { PluginHandler } from "../plugins/plugin-watcher.ts";
+import { type Allocation, readCheckpoint, writeCheckpoint } from "./checkpoint.ts";
+import { candidates, chosen, DevicesUnavailable, type KnownDevice, servedContainers, wishesOf } from "./device-choice.ts";
+import { DEVICE_PLUGINS, devicePlugins } from "./device-plugins.ts";
+
+/** The pod cannot have what it asks for: it is failed, not retried. */
+export class AllocationRefused extends Error {
+  constructor(cause: Error) {
+    super(`Allocate failed due to ${cause.message}, which is unexpected`, { cause });
+    this.name = "AllocationRefused";
+  }
+}
+
+export interface ContainerDevice { readonly resource: string; readonly ids: readonly string[]; readonly numaNodes: readonly number[] }
+
+export interface DeviceManager {
+  readonly parts: readonly Runnable[];
+  readonly handler: PluginHandler;
+  /** For the node's status. Absent from it: gone. */
+  counts(): ReadonlyMap<string, { readonly capacity: number; readonly allocatable: number }>;
+  /** Sets aside what the pod needs. Throws AllocationRefused. */
+  admit(pod: Pod): void;
+  /** Asks the plugins for it, once. Throws AllocationRefused. */
+  prepare(pod: Pod, signal: AbortSignal): Promise<void>;
+  /** What the container is to be started with; the plugins that want it prepare the devices. */
+  startOptions(podUid: string, container: string, signal: AbortSignal): Promise<readonly ContainerAllocateResponse[]>;
+  release(podUid: string): void;
+  devicesOf(podUid: string, container: string): readonly ContainerDevice[];
+  all(): readonly ContainerDevice[];
+}
+
+interface Deps {
+  readonly dataDir: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly onChange: () => void;
+}
+
+export function deviceManager({ dataDir, clock, log, onChange }: Deps): DeviceManager {
+  const path = join(dataDir, DEVICE_PLUGINS, "kubelet_internal_checkpoint");
+  const before = readCheckpoint(path);
+  let allocations: readonly Allocation[] = before.allocations;
+  const plugins = devicePlugins({ dataDir, clock, log, known: before.resources, onChange() { save(); onChange(); } });
+  const inTurn = keyedTurns();
+
+  function save(): void {
+    writeCheckpoint(path, { allocations, devices: Object.fromEntries(plugins.resources().map((resource) => [resource, plugins.devices(resource).map(({ id }) => id)])) });
+  }
+
+  const isManaged = (resource: string): boolean => plugins.resources().includes(resource);
+  const of = (podUid: string, container: string, resource?: string): readonly Allocation[] => allocations.filter((one) => one.podUid === podUid && one.container === container && (resource === undefined || one.resource === resource));
+
+  function numaNodes(resource: string, ids: readonly string[]): number[] {
+    const known = new Map(plugins.devices(resource).map((device): [string, KnownDevice] => [device.id, device]));
+    return [...new Set(ids.flatMap((id) => known.get(id)?.numaNodes ?? []))].toSorted((a, b) => a - b);
+  }
+
+  function taken(resource: string): Set<string> {
+    return new Set(allocations.filter((one) => one.resource === resource).flatMap(({ ids }) => ids));
+  }
+
+  return {
+    parts: plugins.parts,
+    handler: plugins.handler,
+    counts: () => new Map(plugins.resources().map((resource) => {
+      const devices = plugins.devices(resource);
+      return [resource, { capacity: devices.length, allocatable: devices.filter(({ healthy }) => healthy).length }];
+    })),
+
+    admit(pod) {
+      const { uid } = pod.metadata;
+      const fresh: Allocation[] = [];
+      const lent = new Map<string, Set<string>>(); // by resource
+      for (const { name, container, lends } of servedContainers(pod)) {
+        for (const [resource, count] of wishesOf(container, isManaged)) {
+          const ofInit = lent.get(resource) ?? new Set<string>();
+          const old = of(uid, name, resource);
+          let ids = old.flatMap((one) => one.ids);
+          if (old.length === 0) {
+            const others = taken(resource);
+            for (const one of fresh) if (one.resource === resource) for (const id of one.ids) others.add(id);
+            try {
+              ids = chosen(candidates({ resource, count, devices: plugins.devices(resource), taken: others, lent: ofInit }), count, []);
+            } catch (error) {
+              if (error instanceof DevicesUnavailable) throw new AllocationRefused(error);
+              throw error;
+            }
+            fresh.push({ podUid: uid, container: name, resource, ids });
+          }
+          for (const id of ids) if (lends) ofInit.add(id); else ofInit.delete(id);
+          lent.set(resource, ofInit);
+        }
+      }
+      if (fresh.length === 0) return;
+      allocations = [...allocations, ...fresh];
+      save();
+    },
+
+    async prepare(pod, signal) {
+      const { uid } = pod.metadata;
+      for (const { name } of servedContainers(pod)) {
+        for (const waiting of of(uid, name).filter(({ response }) => response === undefined)) {
+          await inTurn(waiting.resource, async () => {
+            const plugin = plugins.plugin(waiting.resource);
+            if (!plugin) throw new AllocationRefused(new Error(`unknown device plugin ${waiting.resource}`));
+            const ids = await preferred(waiting, signal);
+            try {
+              const { container_responses: responses = [] } = await plugin.call("DevicePlugin/Allocate", { container_requests: [{ devices_ids: [...ids] }] }, { signal });
+              if (responses.length === 0) throw new Error(`no containers return in allocation response ${JSON.stringify(responses)}`);
+              allocations = allocations.map((one) => (one === waiting ? { ...one, ids, response: responses[0] } : one));
+              save();
+            } catch (cause) {
+              signal.throwIfAborted();
+              throw new AllocationRefused(cause as Error);
+            }
+          });
+        }
+      }
+    },
+
+    async startOptions(podUid, container, signal) {
+      const mine = of(podUid, container);
+      for (const { resource, ids } of mine) {
+        const plugin = plugins.plugin(resource);
+        if (plugin?.options.pre_start_required) await plugin.call("DevicePlugin/PreStartContainer", { devices_ids: [...ids] }, { signal });
+      }
+      return mine.flatMap(({ response }) => (response ? [response] : []));
+    },
+
+    release(podUid) {
+      const left = allocations.filter((one) => one.podUid !== podUid);
+      if (left.length === allocations.length) return;
+      allocations = left;
+      save();
+    },
+
+    devicesOf: (podUid, container) => of(podUid, container).map(({ resource, ids }) => ({ resource, ids, numaNodes: numaNodes(resource, ids) })),
+    all: () => plugins.resources().flatMap((resource) => plugins.devices(resource).filter(({ healthy }) => healthy).map(({ id, numaNodes: nodes }) => ({ resource, ids: [id], numaNodes: nodes }))),
+  };
+
+  /** What the plugin would rather give, among what is free or set aside for this container. */
+  async function preferred(waiting: Allocation, signal: AbortSignal): Promise<readonly string[]> {
+    const { resource, ids, podUid } = waiting;
+    const plugin = plugins.plugin(resource)!;
+    if (!plugin.options.get_preferred_allocation_available) return ids;
+    const shared = new Set(allocations.filter((one) => one !== waiting && one.podUid === podUid && one.resource === resource).flatMap((one) => one.ids));
+    if (ids.some((id) => shared.has(id))) return ids; // lent by an init container: as they are
+    const others = new Set(allocations.filter((one) => one !== waiting && one.resource === resource).flatMap((one) => one.ids));
+    const from = plugins.devices(resource).filter(({ id, healthy }) => healthy && !others.has(id)).map(({ id }) => id);
+    const { container_responses: [answer] = [] } = await plugin.call("DevicePlugin/GetPreferredAllocation", { container_requests: [{ available_deviceIDs: from, must_include_deviceIDs: [], allocation_size: ids.length }] }, { signal });
+    return chosen({ must: [], from }, ids.length, answer?.deviceIDs ?? []);
+  }
+}

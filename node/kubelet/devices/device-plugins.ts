@@ -1,0 +1,161 @@
+/**
+ * Device plugins: processes that register a resource (vendor.com/dongle), say which devices of it this node has and how they are, and what a
+ * container needs that gets some.
+ *
+ *   <plugin> ──Register──▶ device-plugins/kubelet.sock         or by a socket in plugins_registry (plugins/plugin-watcher.ts)
+ *   kubelet ──GetDevicePluginOptions, ListAndWatch, GetPreferredAllocation, Allocate, PreStartContainer──▶ <plugin>
+ *
+ * When a plugin's stream ends its devices are unhealthy; five minutes later the resource is gone from the node. After a start of the kubelet its
+ * sockets are gone, which tells plugins to register again.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/cm/devicemanager, staging/src/k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1
+ */
+import { mkdir, readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { aborted } from "../../../core/lifecycle/aborted.ts";
+import type { Clock } from "../../../core/lifecycle/clock.ts";
+import type { Runnable } from "../../../core/lifecycle/run-all.ts";
+import type { Log } from "../../../core/observe/log.ts";
+import { serviceMethods } from "../../cri/facts.ts";
+import { type RpcClient, rpcClient } from "../../cri/rpc-client.ts";
+import { RpcFailure, rpcServer } from "../../cri/rpc-server.ts";
+import text from "../plugins/device-plugin-facts.txt" with { type: "text" };
+import type { DevicePluginOptions, Methods } from "../plugins/gen/device-plugin.v1beta1.ts";
+import type { PluginHandler } from "../plugins/plugin-watcher.ts";
+import type { KnownDevice } from "./device-choice.ts";
+
+export const DEVICE_PLUGINS = "device-plugins";
+const VERSION = "v1beta1";
+const PATIENCE_MS = 5 * 60_000;
+const CONNECT_MS = 10_000;
+
+export interface DevicePlugin {
+  readonly resource: string;
+  readonly options: DevicePluginOptions;
+  readonly call: RpcClient<Methods>["call"];
+}
+
+export interface DevicePlugins {
+  readonly parts: readonly Runnable[];
+  readonly handler: PluginHandler;
+  plugin(resource: string): DevicePlugin | undefined;
+  devices(resource: string): readonly KnownDevice[];
+  /** Those that ever registered and are not gone. */
+  resources(): readonly string[];
+}
+
+interface Deps {
+  readonly dataDir: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Resources known from before: none of their devices is there until they register. */
+  readonly known: readonly string[];
+  /** Devices have come, gone, or changed. */
+  readonly onChange: () => void;
+}
+
+interface Known { plugin: (DevicePlugin & { stop(): void }) | undefined; devices: readonly KnownDevice[]; endedAtMs: number | undefined }
+
+export function devicePlugins({ dataDir, clock, log, known, onChange }: Deps): DevicePlugins {
+  const directory = join(dataDir, DEVICE_PLUGINS);
+  const methods = serviceMethods(text, VERSION);
+  const table = new Map<string, Known>(known.map((resource) => [resource, { plugin: undefined, devices: [], endedAtMs: clock.uptimeMs() }]));
+  const life = new AbortController();
+
+  async function connect(resource: string, socket: string): Promise<void> {
+    const client = rpcClient<Methods>({ socket, methods, nowMs: clock.nowMs, waitForReady: true });
+    const stop = new AbortController();
+    const end = (): void => { stop.abort(); client.close(); };
+    try {
+      const options = await client.call("DevicePlugin/GetDevicePluginOptions", {}, { signal: life.signal, timeoutMs: CONNECT_MS });
+      const plugin = { resource, options, call: client.call, stop: end };
+      table.get(resource)?.plugin?.stop();
+      table.set(resource, { plugin, devices: [], endedAtMs: undefined });
+      void follow(plugin, client, AbortSignal.any([stop.signal, life.signal]));
+    } catch (error) {
+      end();
+      throw error;
+    }
+  }
+
+  async function follow(plugin: NonNullable<Known["plugin"]>, client: RpcClient<Methods>, signal: AbortSignal): Promise<void> {
+    const { resource } = plugin;
+    const isCurrent = (): boolean => table.get(resource)?.plugin === plugin;
+    try {
+      for await (const { devices = [] } of client.stream("DevicePlugin/ListAndWatch", {}, signal)) {
+        if (!isCurrent()) return;
+        const list = devices.map(({ ID = "", health, topology }) => ({ id: ID, healthy: health === "Healthy", numaNodes: (topology?.nodes ?? []).map((node) => node.ID ?? 0) }));
+        table.set(resource, { plugin, devices: list, endedAtMs: undefined });
+        log.info("devices of a plugin", { resource, devices: list.length, healthy: list.filter(({ healthy }) => healthy).length });
+        onChange();
+      }
+    } catch (error) {
+      if (!signal.aborted) log.warn("device plugin's stream broke: its devices are unhealthy", { resource, error });
+    }
+    plugin.stop();
+    if (!isCurrent() || life.signal.aborted) return;
+    const now = table.get(resource)!;
+    table.set(resource, { plugin: undefined, devices: now.devices.map((device) => ({ ...device, healthy: false })), endedAtMs: clock.uptimeMs() });
+    onChange();
+  }
+
+  function validate(resource: string, versions: readonly string[]): void {
+    if (!versions.includes(VERSION)) throw new RpcFailure("Unknown", `requested API version "${versions.join(",")}" is not supported by kubelet. Supported version is ["${VERSION}"]`);
+    if (!isExtendedName(resource)) throw new RpcFailure("Unknown", `the ResourceName "${resource}" is invalid`);
+  }
+
+  const registration = rpcServer<Methods>({
+    name: "device-plugins", socket: join(directory, "kubelet.sock"), methods, log,
+    calls: {
+      "Registration/Register"({ resource_name = "", version = "", endpoint = "" }) {
+        validate(resource_name, [version]);
+        if (endpoint === "" || endpoint.includes("/")) throw new RpcFailure("Unknown", `invalid endpoint "${endpoint}"`);
+        connect(resource_name, join(directory, endpoint)).catch((error: unknown) => log.warn("device plugin not connected", { resource: resource_name, endpoint, error })); // it serves once it has our answer
+        return {};
+      },
+    },
+  });
+
+  const server: Runnable = {
+    name: "device-plugins",
+    async run(signal, ready) {
+      await mkdir(directory, { recursive: true, mode: 0o750 });
+      for (const entry of await readdir(directory, { withFileTypes: true })) if (entry.isSocket()) await rm(join(directory, entry.name), { force: true });
+      await registration.run(signal, ready);
+    },
+  };
+  /** Forgets what has not come back. */
+  const patience: Runnable = {
+    name: "device-plugins-gone",
+    async run(signal, ready) {
+      ready();
+      for await (const _ of clock.every(PATIENCE_MS / 5, signal)) {
+        const gone = [...table].filter(([, { endedAtMs }]) => endedAtMs !== undefined && clock.uptimeMs() - endedAtMs > PATIENCE_MS);
+        for (const [resource] of gone) table.delete(resource);
+        if (gone.length > 0) onChange();
+      }
+      await aborted(signal);
+      life.abort();
+    },
+  };
+
+  return {
+    parts: [server, patience],
+    handler: {
+      type: "DevicePlugin",
+      validate: ({ name, versions }) => validate(name, versions),
+      register: ({ name, endpoint }) => connect(name, endpoint),
+      async deregister({ name }) {
+        table.get(name)?.plugin?.stop();
+      },
+    },
+    plugin: (resource) => table.get(resource)?.plugin,
+    devices: (resource) => table.get(resource)?.devices ?? [],
+    resources: () => [...table.keys()],
+  };
+}
+
+/** vendor.com/thing, in no domain of Kubernetes' own. */
+export function isExtendedName(name: string): boolean {
+  return /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?\/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/.test(name) && !/(^|\.)kubernetes\.io\//.test(name) && !name.startsWith("requests.");
+}
