@@ -28,7 +28,6 @@ import { encodeLegacyClaims } from "../core/authn/service-account-claims.ts";
 import { staticTokenAuthenticator } from "../core/authn/static-token.ts";
 import { tokenIssuer } from "../core/authn/token-issuer.ts";
 import { certificateAuthenticator } from "../core/authn/x509.ts";
-import { authorizerUnion, superuserAuthorizer } from "../core/authz/authz.ts";
 import { bootstrapPolicy } from "../core/authz/bootstrap-policy.ts";
 import { escalationGuard } from "../core/authz/escalation.ts";
 import { impersonate, impersonationOf } from "../core/authz/impersonate.ts";
@@ -99,6 +98,7 @@ import { criticalSettings, sharedSettings } from "./cluster-settings.ts";
 import { openDatastore } from "./datastore.ts";
 import { explainSchedulingPath } from "./explain-scheduling.ts";
 import { authenticationSettings, serviceAccountSettings } from "./authentication.ts";
+import { authorizationSettings } from "./authorization.ts";
 import { openEncryption } from "./encryption.ts";
 import { leading, type LeadingOptions } from "./leading.ts";
 import type { Paths } from "./paths.ts";
@@ -200,14 +200,14 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const rbacInformers = { roles: informers.of(refs.ROLES), roleBindings: informers.of(refs.ROLE_BINDINGS), clusterRoles: informers.of(refs.CLUSTER_ROLES), clusterRoleBindings: informers.of(refs.CLUSTER_ROLE_BINDINGS) };
   const resolver = ruleResolver(rbacInformers);
   const policy = bootstrapPolicy();
-  const authorizer = authorizerUnion([
-    superuserAuthorizer,
-    nodeAuthorizer({
+  const authorization = authorizationSettings({
+    args, clock, metrics, log: log.with({ part: "authorization" }), rbac: rbacAuthorizer(resolver),
+    node: nodeAuthorizer({
       pods: informers.of(refs.PODS), persistentVolumes: informers.of(refs.PERSISTENT_VOLUMES), volumeAttachments: informers.of(refs.VOLUME_ATTACHMENTS), resourceSlices: informers.of(refs.RESOURCE_SLICES), servesWith: ingressSecrets(informers),
       nodeRules: policy.clusterRoles.find(({ metadata }) => metadata.name === "system:node")?.rules ?? [],
     }),
-    rbacAuthorizer(resolver),
-  ]);
+  });
+  const { authorizer } = authorization;
 
   let bootstrapped = false;
   const checks: HealthCheck[] = [
@@ -327,6 +327,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       { name: "watch cache", run: (signal, ready) => cache.run(signal, ready, log) },
       ...encryption.parts,
       ...authentication.parts,
+      ...authorization.parts,
       crdController({ registry, remoteConversion: (crd) => conversionBy(crd, webhooks), clock, random, log: log.with({ part: "custom resources" }) }),
       informers,
       ...auditParts, ...tracingParts,

@@ -14,7 +14,10 @@ const server = createServer((request, response) => {
   request.on("end", () => {
     const { spec, ...review } = JSON.parse(body) as { spec: { token: string; audiences?: string[] } };
     asked.push(spec);
-    if (failing-- > 0) return response.writeHead(503).end("busy");
+    if (failing-- > 0) {
+      response.writeHead(503).end("busy");
+      return;
+    }
     const status = spec.token === "good" ? { authenticated: true, user: { username: "jane", uid: "1", groups: ["g"], extra: { k: ["v"] } } }
       : spec.token === "other" ? { authenticated: true, user: { username: "x" }, audiences: ["elsewhere"] } : { authenticated: false, ...(spec.token === "odd" ? { error: "no such token" } : {}) };
     response.end(JSON.stringify({ ...review, spec, status }));

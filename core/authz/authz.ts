@@ -3,6 +3,8 @@
  *
  *   system:masters (always) → nodes (node.ts: what their pods refer to) → RBAC (rbac.ts: roles and bindings)
  *
+ * or in the order of an AuthorizationConfiguration (configuration.ts), which may also ask somebody else (webhook.ts).
+ *
  * Nobody allowing means no. The reasons they gave stand in the 403, one a line.
  *
  * Source: kubernetes v1.36 staging/src/k8s.io/apiserver/pkg/authorization/{union,authorizerfactory}

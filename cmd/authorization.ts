@@ -1,0 +1,80 @@
+/** Who decides what callers may do, by kube-apiserver's settings: --authorization-mode, or --authorization-config. Without either: Node, RBAC. */
+import { authorizerUnion, superuserAuthorizer } from "../core/authz/authz.ts";
+import type { Authorizer } from "../core/authz/authorizer.ts";
+import { authorizationConfiguration, AUTHORIZER_TYPES, type AuthorizerSettings, type AuthorizerType, type WebhookSettings } from "../core/authz/configuration.ts";
+import { webhookAuthorizer, webhookMetrics } from "../core/authz/webhook.ts";
+import type { Clock } from "../core/lifecycle/clock.ts";
+import type { Runnable } from "../core/lifecycle/run-all.ts";
+import type { ReviewServer } from "../core/net/review-call.ts";
+import type { Log } from "../core/observe/log.ts";
+import type { Metrics } from "../core/observe/metrics.ts";
+import type { ApiServerArgs } from "./apiserver-args.ts";
+import { reviewServer } from "./authentication.ts";
+import { ConfigError } from "./config/config.ts";
+import { reloadedFile } from "./reloaded-file.ts";
+
+interface Options {
+  readonly args: ApiServerArgs;
+  readonly node: Authorizer;
+  readonly rbac: Authorizer;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+const WEBHOOK_FLAGS = ["authorization-webhook-config-file", "authorization-webhook-version", "authorization-webhook-cache-authorized-ttl", "authorization-webhook-cache-unauthorized-ttl"] as const;
+
+/** Throws ConfigError. */
+export function authorizationSettings({ args, node, rbac, clock, log, metrics }: Options): { readonly authorizer: Authorizer; readonly parts: readonly Runnable[] } {
+  const measured = webhookMetrics(metrics);
+  const made = (settings: readonly AuthorizerSettings[]): Authorizer => authorizerUnion([superuserAuthorizer, ...settings.map(({ type, name, webhook }): Authorizer => {
+    switch (type) {
+      case "Node": return node;
+      case "RBAC": return rbac;
+      case "AlwaysAllow": return constant("allow", { verbs: ["*"], apiGroups: ["*"], resources: ["*"], resourceNames: [] });
+      case "AlwaysDeny": return constant("no-opinion");
+      case "Webhook": return webhookAuthorizer({ name, settings: webhook!, server: serverOf(webhook!), clock, log, metrics: measured });
+    }
+  })]);
+  const path = args.text("authorization-config");
+  const modes = args.list("authorization-mode");
+  if (path === undefined) return { authorizer: made(fromFlags(args, modes)), parts: [] };
+  if (modes.length > 0 || WEBHOOK_FLAGS.some((name) => args.text(name) !== undefined)) throw new ConfigError("authorization-config cannot be used together with authorization-mode or authorization-webhook-* settings");
+  const file = reloadedFile({
+    setting: "authorization-config", path, clock, log, read: (text) => made(authorizationConfiguration(text)),
+    reloads: metrics.counter("apiserver_authorization_config_controller_automatic_reloads_total", "Total number of automatic reloads of authorization configuration split by status and apiserver identity."),
+  });
+  return { authorizer: { authorize: (attributes) => file.current().authorize(attributes), rulesFor: (user, namespace) => file.current().rulesFor(user, namespace) }, parts: [file.part] };
+}
+
+function fromFlags(args: ApiServerArgs, modes: readonly string[]): readonly AuthorizerSettings[] {
+  const file = args.text("authorization-webhook-config-file");
+  if (file !== undefined && !modes.includes("Webhook")) throw new ConfigError("cannot specify authorization-webhook-config-file without mode Webhook");
+  return (modes.length > 0 ? modes : ["Node", "RBAC"]).map((mode, i, all): AuthorizerSettings => {
+    if (!AUTHORIZER_TYPES.includes(mode as AuthorizerType)) throw new ConfigError(`authorization-mode ${JSON.stringify(mode)} is not a valid mode; there are ${AUTHORIZER_TYPES.join(", ")}`);
+    if (all.indexOf(mode) < i) throw new ConfigError(`authorization-mode ${JSON.stringify(mode)} is given twice`);
+    if (mode !== "Webhook") return { type: mode as AuthorizerType, name: mode.toLowerCase() };
+    if (file === undefined) throw new ConfigError("authorization-mode Webhook's authorization-webhook-config-file is required");
+    const version = args.text("authorization-webhook-version") ?? "v1beta1";
+    if (version !== "v1" && version !== "v1beta1") throw new ConfigError(`authorization-webhook-version must be v1 or v1beta1, not ${JSON.stringify(version)}`);
+    return {
+      type: "Webhook", name: "default",
+      webhook: {
+        kubeconfigFile: file, version, timeoutMs: 30_000, failurePolicy: "NoOpinion", cacheAuthorized: true, cacheUnauthorized: true, matchConditions: [],
+        authorizedMs: args.durationMs("authorization-webhook-cache-authorized-ttl") ?? 300_000, unauthorizedMs: args.durationMs("authorization-webhook-cache-unauthorized-ttl") ?? 30_000,
+      },
+    };
+  });
+}
+
+function serverOf({ kubeconfigFile }: WebhookSettings): ReviewServer {
+  if (kubeconfigFile === undefined) throw new Error("connectionInfo.type InClusterConfig: this server does not run in a pod; use KubeConfigFile");
+  return reviewServer(kubeconfigFile);
+}
+
+function constant(decision: "allow" | "no-opinion", rule?: { readonly verbs: readonly string[]; readonly apiGroups: readonly string[]; readonly resources: readonly string[]; readonly resourceNames: readonly string[] }): Authorizer {
+  return {
+    authorize: () => ({ decision, reason: decision === "allow" ? "" : "Everything is forbidden." }),
+    rulesFor: async () => ({ resourceRules: rule ? [rule] : [], pathRules: rule ? [{ verbs: ["*"], nonResourceURLs: ["*"] }] : [], incomplete: false }),
+  };
+}

@@ -1,0 +1,135 @@
+/**
+ * Webhook authorization: somebody else is asked with a SubjectAccessReview, and what they say is remembered for a while.
+ *
+ * Source: kubernetes v1.36 apiserver/plugin/pkg/authorizer/webhook/webhook.go
+ */
+import type { FieldSelectorRequirement, LabelSelectorRequirement } from "../api/gen/meta.v1.ts";
+import type { SubjectAccessReview, SubjectAccessReviewSpec, SubjectAccessReviewStatus } from "../api/gen/authorization.v1.ts";
+import { parseFieldSelector } from "../api/meta/field-selector.ts";
+import { parseLabelSelector } from "../api/meta/label-selector.ts";
+import type { Attributes, ResourceAttributes } from "../api/request/attributes.ts";
+import type { Clock } from "../lifecycle/clock.ts";
+import { AnswerCache, reviewCall, type ReviewServer } from "../net/review-call.ts";
+import type { Log } from "../observe/log.ts";
+import type { Counter, Histogram, Metrics } from "../observe/metrics.ts";
+import type { Authorizer, Decision } from "./authorizer.ts";
+import type { WebhookSettings } from "./configuration.ts";
+import { allMatch } from "./match-conditions.ts";
+
+export interface WebhookAuthorizerDeps {
+  readonly name: string;
+  readonly settings: WebhookSettings;
+  readonly server: ReviewServer;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics?: WebhookMetrics | undefined;
+}
+
+const CACHED_MAX = 8_192;
+/** What is larger is asked about each time. */
+const CACHED_BYTES_MAX = 10_000;
+
+export interface WebhookMetrics { readonly evaluations: Counter; readonly durations: Histogram; readonly failOpen: Counter; readonly exclusions: Counter }
+
+export function webhookMetrics(metrics: Metrics): WebhookMetrics {
+  return {
+    evaluations: metrics.counter("apiserver_authorization_webhook_evaluations_total", "Round-trips to authorization webhooks."),
+    durations: metrics.histogram("apiserver_authorization_webhook_duration_seconds", "Request latency in seconds.", [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]),
+    failOpen: metrics.counter("apiserver_authorization_webhook_evaluations_fail_open_total", "NoOpinion results due to webhook timeout or error."),
+    exclusions: metrics.counter("apiserver_authorization_match_condition_exclusions_total", "Exclusions when an authorizer webhook is skipped because match conditions exclude it."),
+  };
+}
+
+export function webhookAuthorizer({ name, settings, server, clock, log, metrics }: WebhookAuthorizerDeps): Authorizer {
+  const { version, timeoutMs, failurePolicy, matchConditions, authorizedMs, unauthorizedMs, cacheAuthorized, cacheUnauthorized } = settings;
+  const cache = new AnswerCache<SubjectAccessReviewStatus>({ max: CACHED_MAX, clock });
+  const asking = new Map<string, Promise<SubjectAccessReviewStatus>>();
+  const onError: Decision = { decision: failurePolicy === "Deny" ? "deny" : "no-opinion", reason: "" };
+
+  async function ask(spec: SubjectAccessReviewSpec): Promise<SubjectAccessReviewStatus> {
+    const startMs = clock.uptimeMs();
+    const review = { apiVersion: `authorization.k8s.io/${version}`, kind: "SubjectAccessReview", metadata: {}, spec: version === "v1" ? spec : oldForm(spec) } as unknown as SubjectAccessReview;
+    const measured = (result: string): void => {
+      metrics?.evaluations.inc({ name, result });
+      metrics?.durations.observe((clock.uptimeMs() - startMs) / 1000, { name, result });
+    };
+    try {
+      const { status } = await reviewCall({ server, review, timeoutMs, clock }, new AbortController().signal);
+      measured("success");
+      return status ?? { allowed: false };
+    } catch (error) {
+      measured((error as Error).message.includes("context deadline exceeded") ? "timeout" : "error");
+      if (failurePolicy === "NoOpinion") metrics?.failOpen.inc({ name, result: "error" });
+      throw error;
+    }
+  }
+
+  async function statusOf(spec: SubjectAccessReviewSpec): Promise<SubjectAccessReviewStatus> {
+    const key = JSON.stringify(spec);
+    const known = cache.get(key);
+    if (known) return known;
+    let pending = asking.get(key);
+    if (!pending) asking.set(key, (pending = ask(spec).finally(() => asking.delete(key))));
+    const status = await pending;
+    if (key.length <= CACHED_BYTES_MAX && (status.allowed ? cacheAuthorized : cacheUnauthorized)) cache.set(key, status, status.allowed ? authorizedMs : unauthorizedMs);
+    return status;
+  }
+
+  return {
+    async authorize(attributes) {
+      const spec = reviewSpec(attributes);
+      try {
+        if (!allMatch(matchConditions, spec)) {
+          metrics?.exclusions.inc({ name, type: "Webhook" });
+          return { decision: "no-opinion", reason: "" };
+        }
+        const { allowed, denied = false, reason = "" } = await statusOf(spec);
+        if (denied) return { decision: "deny", reason };
+        return { decision: allowed ? "allow" : "no-opinion", reason };
+      } catch (error) {
+        log.error("a webhook could not be asked whether a request is allowed", { name, error });
+        return onError;
+      }
+    },
+    rulesFor: async () => ({ resourceRules: [], pathRules: [], incomplete: true, evaluationError: "webhook authorizer does not support user rule resolution" }),
+  };
+}
+
+export function reviewSpec(attributes: Attributes): SubjectAccessReviewSpec {
+  const { name, uid, groups, extra } = attributes.user;
+  const user = { user: name, ...(uid ? { uid } : {}), groups: [...groups], ...(extra && Object.keys(extra).length > 0 ? { extra: extra as Record<string, string[]> } : {}) };
+  if (!attributes.isResource) return { ...user, nonResourceAttributes: { path: attributes.path, verb: attributes.verb } };
+  const { namespace, verb, group, version, resource, subresource, name: object } = attributes;
+  const [fields, labels] = [fieldRequirements(attributes), labelRequirements(attributes)];
+  return {
+    ...user,
+    resourceAttributes: {
+      namespace, verb, group, version, resource, subresource, name: object,
+      ...(fields.length > 0 ? { fieldSelector: { requirements: fields } } : {}), ...(labels.length > 0 ? { labelSelector: { requirements: labels } } : {}),
+    },
+  };
+}
+
+/** Without what cannot be read: the question becomes a broader one, never a narrower. */
+function fieldRequirements({ fieldSelector = "" }: ResourceAttributes): FieldSelectorRequirement[] {
+  try {
+    return parseFieldSelector(fieldSelector).requirements.map(({ field, operator, value }) => ({ key: field, operator: operator === "=" ? "In" : "NotIn", values: [value] }));
+  } catch {
+    return []; // the registry refuses it
+  }
+}
+
+function labelRequirements({ labelSelector = "" }: ResourceAttributes): LabelSelectorRequirement[] {
+  const OPERATORS: Readonly<Record<string, LabelSelectorRequirement["operator"]>> = { "=": "In", "==": "In", in: "In", "!=": "NotIn", notin: "NotIn", exists: "Exists", "!": "DoesNotExist" };
+  try {
+    return parseLabelSelector(labelSelector).requirements.flatMap(({ key, operator, values }) => {
+      const found = OPERATORS[operator];
+      return found ? [{ key, operator: found, ...(values.length > 0 ? { values: [...values] } : {}) }] : [];
+    });
+  } catch {
+    return []; // the registry refuses it
+  }
+}
+
+/** v1beta1 names a user's groups in the singular. */
+function oldForm({ groups, ...spec }: SubjectAccessReviewSpec): object { return { ...spec, ...(groups ? { group: groups } : {}) }; }
