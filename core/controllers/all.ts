@@ -6,12 +6,14 @@
 import type { Runnable } from "../lifecycle/run-all.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
+import { attachDetachController } from "./attachdetach/attachdetach.ts";
 import { type AuthorityFor, csrApprovingController, csrCleanerController, csrSigningController } from "./certificates/certificates.ts";
 import { clusterRoleAggregationController } from "./clusterroleaggregation/clusterroleaggregation.ts";
 import { cronJobController } from "./cronjob/cronjob.ts";
 import { daemonSetController } from "./daemonset/daemonset.ts";
 import type { ControllerDeps } from "./deps.ts";
 import { deploymentController } from "./deployment/deployment.ts";
+import { deviceTaintEvictionController } from "./devicetainteviction/devicetainteviction.ts";
 import { disruptionControllers } from "./disruption/disruption.ts";
 import { endpointsController } from "./endpoints/endpoints.ts";
 import { endpointSliceController } from "./endpointslice/endpointslice.ts";
@@ -37,6 +39,8 @@ import { type LegacyTokens, serviceAccountTokensController } from "./serviceacco
 import { tokenCleanerController } from "./serviceaccount/token-cleaner.ts";
 import type { ReservedPort } from "./servicelb/plan.ts";
 import { serviceLbController } from "./servicelb/servicelb.ts";
+import { serviceAddressController } from "./servicecidr/ipaddresses.ts";
+import { serviceCidrController } from "./servicecidr/servicecidr.ts";
 import { statefulSetController } from "./statefulset/statefulset.ts";
 import { taintEvictionController } from "./tainteviction/tainteviction.ts";
 import { ttlAfterFinishedController } from "./ttlafterfinished/ttlafterfinished.ts";
@@ -80,8 +84,8 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
     clusterRoleAggregationController(deps),
     validatingAdmissionPolicyStatusController(deps),
     csrApprovingController({ ...deps, approveServing }), csrCleanerController(deps), ...(authorityFor === undefined ? [] : [csrSigningController({ ...deps, authorityFor })]),
-    horizontalPodAutoscalingController(deps), ...disruptionControllers(deps), resourceQuotaController(deps), ...resourceClaimControllers(deps),
-    volumeBinder(deps), ephemeralVolumeController(deps), ...(localStorage ? [localStorageController(deps)] : []), claimProtectionController(deps), volumeProtectionController(deps), classProtectionController(deps),
+    horizontalPodAutoscalingController(deps), ...disruptionControllers(deps), resourceQuotaController(deps), ...resourceClaimControllers(deps), deviceTaintEvictionController(deps), serviceCidrController(deps), serviceAddressController(deps),
+    volumeBinder(deps), attachDetachController(deps), ephemeralVolumeController(deps), ...(localStorage ? [localStorageController(deps)] : []), claimProtectionController(deps), volumeProtectionController(deps), classProtectionController(deps),
     ...(tokenFor === undefined ? [] : [serviceAccountTokensController({ ...deps, rootCa, tokenFor })]),
   ];
   return [garbageCollector({ ...deps, metrics }), ...controllers.map((controller) => runController(controller, { clock, log, metrics }))];

@@ -1,0 +1,60 @@
+import { expect, test } from "vitest";
+import type { Node, PersistentVolume, Pod } from "../../api/gen/core.v1.ts";
+import type { VolumeAttachment } from "../../api/gen/storage.v1.ts";
+import { eventually } from "../../../test/fake-api.ts";
+import { withControllers } from "../../../test/run-controllers.ts";
+import { stored } from "../../../test/scheduling-cluster.ts";
+import { EVENTS, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, VOLUME_ATTACHMENTS } from "../../client/resources.ts";
+import { attachDetachController, attachmentName } from "./attachdetach.ts";
+import { multiAttachMessage, planNode } from "./plan.ts";
+
+const volume = (name: string, mode = "ReadWriteOnce"): PersistentVolume => stored("v1", "PersistentVolume", name, { spec: { accessModes: [mode], csi: { driver: "d", volumeHandle: name } } });
+const attachment = (name: string, node = "n", rest: Record<string, unknown> = {}): VolumeAttachment => stored("storage.k8s.io/v1", "VolumeAttachment", `${name}-${node}`, { spec: { attacher: "d", nodeName: node, source: { persistentVolumeName: name } }, status: { attached: true }, ...rest });
+const node = (rest: Record<string, unknown> = {}): Node => stored("v1", "Node", "n", { spec: {}, status: { conditions: [{ type: "Ready", status: "True" }] }, ...rest });
+const mounted = { volumesInUse: ["kubernetes.io/csi/d^v"] };
+
+test.each([
+  ["wanted and not there", { wanted: ["v"], here: [] }, { attach: ["v"] }],
+  ["wanted, but on another node", { wanted: ["v"], here: [], elsewhere: true }, { blocked: ["v"] }],
+  ["on another node, for many", { wanted: ["m"], here: [], elsewhere: true }, { attach: ["m"] }],
+  ["wanted and there", { wanted: ["v"], here: ["v"] }, { attached: ["kubernetes.io/csi/d^v"] }],
+  ["no longer wanted", { wanted: [], here: ["v"] }, { detach: ["v"] }],
+  ["no longer wanted, still mounted", { wanted: [], here: ["v"], node: node({ status: { ...mounted, conditions: [{ type: "Ready", status: "True" }] } }) }, { attached: ["kubernetes.io/csi/d^v"], waiting: true }],
+  ["mounted on a node that has been away for long", { wanted: [], here: ["v"], idleMs: 400_000, node: node({ status: { ...mounted, conditions: [{ type: "Ready", status: "Unknown" }] } }) }, { detach: ["v"] }],
+  ["mounted on a node that is away", { wanted: [], here: ["v"], idleMs: 300_000, node: node({ status: { ...mounted, conditions: [{ type: "Ready", status: "Unknown" }] } }) }, { attached: ["kubernetes.io/csi/d^v"], waiting: true }],
+  ["mounted on a node out of service", { wanted: [], here: ["v"], node: node({ spec: { taints: [{ key: "node.kubernetes.io/out-of-service", effect: "NoExecute" }] }, status: mounted }) }, { detach: ["v"] }],
+  ["the node is gone", { wanted: [], here: ["v"], node: undefined }, { detach: ["v"] }],
+] as [string, { wanted: string[]; here: string[]; elsewhere?: boolean; node?: Node; idleMs?: number }, object][])("%s", (_, facts, expected) => {
+  const volumes = new Map([["v", volume("v")], ["m", volume("m", "ReadWriteMany")]]);
+  const plan = planNode({
+    node: "node" in facts ? facts.node : node(), wanted: facts.wanted.map((name) => ({ volume: volumes.get(name)!, pods: [] })), attachments: facts.here.map((name) => attachment(name)),
+    elsewhere: (name) => (facts.elsewhere ? [attachment(name, "other")] : []), volume: (name) => volumes.get(name), idleMs: () => facts.idleMs ?? 0,
+  });
+  const names = { attach: plan.attach.map((one) => one.volume.metadata.name), blocked: plan.blocked.map((one) => one.wanted.volume.metadata.name), detach: plan.detach.map(({ spec }) => spec.source.persistentVolumeName), attached: plan.attached.map(({ name }) => name), waiting: plan.waiting };
+  expect(names).toEqual({ attach: [], blocked: [], detach: [], attached: [], waiting: false, ...expected });
+});
+
+test("who has the volume is told within the namespace only", () => {
+  const pod = (name: string, namespace = "ns"): Pod => stored("v1", "Pod", `${namespace}/${name}`, {});
+  const said = (...users: Pod[]) => multiAttachMessage(pod("p"), "v", users).replace('Multi-Attach error for volume "v" Volume is already ', "");
+  expect([said(), said(pod("b"), pod("a"), pod("x", "other")), said(pod("x", "other"))]).toEqual([
+    "exclusively attached to one node and can't be attached to another", "used by pod(s) a, b and 1 pod(s) in different namespaces", "used by 1 pod(s) in different namespaces",
+  ]);
+});
+
+test("a volume is attached where its pod is, and taken off after it", () => withControllers((deps) => [attachDetachController(deps)], async (api, call) => {
+  const { client } = api;
+  const made = await client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n" }, spec: {} } as never, call);
+  const claim = await client.resource(PERSISTENT_VOLUME_CLAIMS).create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "c", namespace: "ns" }, spec: { volumeName: "v" } } as never, call);
+  await client.resource(PERSISTENT_VOLUMES).create({ apiVersion: "v1", kind: "PersistentVolume", metadata: { name: "v" }, spec: { csi: { driver: "d", volumeHandle: "h" }, claimRef: { name: "c", namespace: "ns", uid: claim.metadata.uid } } } as never, call);
+  const pod = await client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "ns" }, spec: { containers: [], nodeName: "n", volumes: [{ name: "x", persistentVolumeClaim: { claimName: "c" } }] } } as never, call);
+  const [attached] = await eventually(() => api.all(VOLUME_ATTACHMENTS), (all) => all.length === 1);
+  expect(attached).toMatchObject({ metadata: { name: attachmentName("h", "d", "n") }, spec: { attacher: "d", nodeName: "n", source: { persistentVolumeName: "v" } } });
+  await client.resource(VOLUME_ATTACHMENTS).updateStatus({ ...attached!, status: { attached: true } } as VolumeAttachment, call);
+  await eventually(() => api.all(NODES)[0]!, ({ status }) => status?.volumesAttached?.[0]?.name === "kubernetes.io/csi/d^h");
+  await eventually(() => api.all(EVENTS).map(({ message }) => message), (all) => all.includes('AttachVolume.Attach succeeded for volume "v" '));
+  await client.resource(PODS).updateStatus({ ...pod, status: { phase: "Succeeded" } } as Pod, call);
+  await eventually(() => api.all(VOLUME_ATTACHMENTS), (all) => all.length === 0);
+  await eventually(() => api.all(NODES)[0]!, ({ status }) => (status?.volumesAttached ?? []).length === 0);
+  expect(made.metadata.name).toBe("n");
+}));

@@ -1,0 +1,165 @@
+/**
+ * VolumeAttachments for volumes of CSI drivers that have to be attached: one for each node whose pods use the volume. The driver's attacher acts on them.
+ *
+ *   pods on a node ─▶ plan.ts ─▶ VolumeAttachment made ─▶ attacher: status.attached ─▶ Node status.volumesAttached ─▶ the kubelet mounts
+ *   last pod gone, nothing mounted (Node status.volumesInUse) ─▶ off the Node's status, then deleted
+ *
+ * A node that does not answer keeps a volume for six minutes; one with the taint out-of-service, or that is gone, loses it at once.
+ *
+ * API:    https://kubernetes.io/docs/reference/kubernetes-api/config-and-storage-resources/volume-attachment-v1/
+ * Source: kubernetes v1.36 pkg/controller/volume/attachdetach, pkg/volume/csi/csi_attacher.go
+ */
+import { createHash } from "node:crypto";
+import type { AttachedVolume, Node, PersistentVolume, PersistentVolumeClaim, Pod } from "../../api/gen/core.v1.ts";
+import type { VolumeAttachment } from "../../api/gen/storage.v1.ts";
+import { keyOf, type NewObject, objectKey } from "../../api/meta/object-meta.ts";
+import { isAlreadyExists, isNotFound } from "../../api/meta/status-error.ts";
+import type { Index } from "../../client/informer.ts";
+import { CSI_DRIVERS, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, VOLUME_ATTACHMENTS } from "../../client/resources.ts";
+import { sameValue } from "../conditions.ts";
+import { type Controller, mapped, type Next } from "../controller.ts";
+import type { ControllerDeps } from "../deps.ts";
+import { PODS_BY_NODE } from "../nodelifecycle/nodelifecycle.ts";
+import { isTerminal } from "../pod-state.ts";
+import { claimsOf } from "../volume/volume.ts";
+import { multiAttachMessage, planNode, type Wanted } from "./plan.ts";
+
+const AGAIN_MS = 5_000;
+const ATTACHMENTS_BY_NODE: Index<VolumeAttachment> = { name: "node", valuesOf: ({ spec }) => [spec.nodeName] };
+const ATTACHMENTS_BY_VOLUME: Index<VolumeAttachment> = { name: "volume", valuesOf: ({ spec }) => (spec.source.persistentVolumeName ? [spec.source.persistentVolumeName] : []) };
+const PODS_BY_CLAIM: Index<Pod> = { name: "mounted claim", valuesOf: claimsOf };
+
+/** Keys are those of nodes. */
+export function attachDetachController({ client, informers, events, clock }: Pick<ControllerDeps, "client" | "informers" | "events" | "clock">): Controller {
+  const pods = informers.of(PODS);
+  const nodes = informers.of(NODES);
+  const claims = informers.of(PERSISTENT_VOLUME_CLAIMS);
+  const volumes = informers.of(PERSISTENT_VOLUMES);
+  const drivers = informers.of(CSI_DRIVERS);
+  const attachments = informers.of(VOLUME_ATTACHMENTS);
+  const attachmentClient = client.resource(VOLUME_ATTACHMENTS);
+  const recorder = events.from({ component: "attachdetach-controller" });
+  const idleSince = new Map<string, number>(); // attachments nobody wants, by name, by uptime
+  const told = new Set<string>(); // pods that know that their volume is elsewhere
+  const nodesOf = (claim: Readonly<PersistentVolumeClaim>) => pods.by(PODS_BY_CLAIM, keyOf(claim)).flatMap(({ spec }) => (spec.nodeName ? [objectKey("", spec.nodeName)] : []));
+
+  return {
+    name: "attachdetach",
+    workers: 4,
+    watches: [
+      mapped(pods, ({ object, old, deleted }) => {
+        const settled = old !== undefined && !deleted && old.spec.nodeName === object.spec.nodeName && isTerminal(old) === isTerminal(object);
+        return settled || !object.spec.nodeName || claimsOf(object).length === 0 ? [] : [objectKey("", object.spec.nodeName)];
+      }),
+      mapped(claims, ({ object, old }) => (old?.spec.volumeName === object.spec.volumeName ? [] : nodesOf(object))),
+      mapped(attachments, ({ object, deleted }) => [objectKey("", object.spec.nodeName), ...(deleted ? waitingFor(object) : [])]),
+      mapped(nodes, ({ object, old, deleted }) => (!deleted && old !== undefined && sameValue([old.status?.volumesInUse, old.status?.volumesAttached, old.spec.taints], [object.status?.volumesInUse, object.status?.volumesAttached, object.spec.taints]) ? [] : [keyOf(object)])),
+      mapped(drivers, () => [...nodes.list()].map(keyOf)),
+    ],
+    reads: [volumes],
+    async reconcile(key, { signal }): Promise<Next> {
+      const node = nodes.get(key);
+      const wanted = node ? wantedOn(key) : [];
+      const here = attachments.by(ATTACHMENTS_BY_NODE, key);
+      const { attach, blocked, detach, attached, waiting } = planNode({
+        node, wanted, attachments: here, volume, idleMs,
+        elsewhere: (name) => attachments.by(ATTACHMENTS_BY_VOLUME, name).filter(({ spec }) => spec.nodeName !== key),
+      });
+      if (node) await report(node, attached, signal); // before the volume goes
+      for (const one of detach) await remove(one, signal);
+      for (const one of attach) await make(one.volume, key, signal);
+      for (const { wanted: one, by } of blocked) tell(one, by);
+      forget(here);
+      return waiting ? { againInMs: AGAIN_MS } : undefined;
+    },
+  };
+
+  function volume(name: string): Readonly<PersistentVolume> | undefined {
+    return volumes.get(objectKey("", name));
+  }
+
+  function wantedOn(node: string): Wanted[] {
+    const found = new Map<string, { volume: Readonly<PersistentVolume>; pods: Readonly<Pod>[] }>();
+    for (const pod of pods.by(PODS_BY_NODE, node)) {
+      if (isTerminal(pod)) continue;
+      for (const key of claimsOf(pod)) {
+        const claim = claims.get(key);
+        const bound = claim?.spec.volumeName ? volume(claim.spec.volumeName) : undefined;
+        if (!claim || !bound?.spec.csi || bound.spec.claimRef?.uid !== claim.metadata.uid) continue;
+        if (drivers.get(objectKey("", bound.spec.csi.driver))?.spec.attachRequired === false) continue;
+        const known = found.get(bound.metadata.name);
+        if (known) known.pods.push(pod);
+        else found.set(bound.metadata.name, { volume: bound, pods: [pod] });
+      }
+    }
+    return [...found.values()];
+  }
+
+  /** Nodes whose pods may want the volume that has just left another. */
+  function waitingFor({ spec }: Readonly<VolumeAttachment>): ReturnType<typeof nodesOf> {
+    const { claimRef } = volume(spec.source.persistentVolumeName ?? "")?.spec ?? {};
+    const claim = claimRef && claims.get(objectKey(claimRef.namespace ?? "", claimRef.name ?? ""));
+    return claim ? nodesOf(claim) : [];
+  }
+
+  function idleMs(name: string): number {
+    const sinceMs = idleSince.get(name) ?? clock.uptimeMs();
+    idleSince.set(name, sinceMs);
+    return clock.uptimeMs() - sinceMs;
+  }
+
+  function forget(here: readonly Readonly<VolumeAttachment>[]): void {
+    for (const { metadata: { name }, spec } of here) if (wantedOn(spec.nodeName).some((one) => one.volume.metadata.name === spec.source.persistentVolumeName)) idleSince.delete(name);
+  }
+
+  async function report(node: Readonly<Node>, next: readonly AttachedVolume[], signal: AbortSignal): Promise<void> {
+    const before = node.status?.volumesAttached ?? [];
+    if (sameValue([...before].sort((a, b) => (a.name < b.name ? -1 : 1)), next)) return;
+    const written = await client.resource(NODES).patch(node, "application/merge-patch+json", { status: { volumesAttached: next.length > 0 ? next : null } }, { signal, subresource: "status" });
+    for (const { name } of next.filter((one) => !before.some((old) => old.name === one.name))) succeeded(node.metadata.name, name);
+    await nodes.caughtUp([written], signal);
+  }
+
+  function succeeded(node: string, name: string): void {
+    for (const { volume: one, pods: users } of wantedOn(node))
+      if (name.endsWith(`^${one.spec.csi!.volumeHandle}`)) for (const pod of users) recorder.event(pod, "Normal", "SuccessfulAttachVolume", `AttachVolume.Attach succeeded for volume "${one.metadata.name}" `);
+  }
+
+  async function make(one: Readonly<PersistentVolume>, node: string, signal: AbortSignal): Promise<void> {
+    try {
+      await attachments.caughtUp([await attachmentClient.create(attachmentFor(one, node), { signal })], signal);
+    } catch (error) {
+      if (!isAlreadyExists(error)) throw error; // the informer will have it soon
+    }
+  }
+
+  async function remove(one: Readonly<VolumeAttachment>, signal: AbortSignal): Promise<void> {
+    idleSince.delete(one.metadata.name);
+    await attachmentClient.delete(one, { preconditions: { uid: one.metadata.uid } }, { signal }).catch((error: unknown) => {
+      if (!isNotFound(error)) throw error;
+    });
+    await attachments.sawDeleted([one], signal);
+  }
+
+  function tell({ volume: one, pods: waiting }: Wanted, by: readonly Readonly<VolumeAttachment>[]): void {
+    const others = new Set(by.map(({ spec }) => spec.nodeName));
+    const { claimRef } = one.spec;
+    const users = claimRef ? pods.by(PODS_BY_CLAIM, objectKey(claimRef.namespace ?? "", claimRef.name ?? "")).filter(({ spec }) => others.has(spec.nodeName ?? "")) : [];
+    for (const pod of waiting) {
+      const once = `${pod.metadata.uid} ${one.metadata.name}`;
+      if (told.has(once)) continue;
+      told.add(once);
+      recorder.event(pod, "Warning", "FailedAttachVolume", multiAttachMessage(pod, one.metadata.name, users));
+    }
+  }
+}
+
+/** The name every attacher and kubelet expects. */
+export function attachmentName(handle: string, driver: string, node: string): string {
+  return `csi-${createHash("sha256").update(`${handle}${driver}${node}`).digest("hex")}`;
+}
+
+function attachmentFor({ metadata, spec }: Readonly<PersistentVolume>, node: string): NewObject<VolumeAttachment> {
+  const { driver, volumeHandle } = spec.csi!;
+  return { apiVersion: "storage.k8s.io/v1", kind: "VolumeAttachment", metadata: { name: attachmentName(volumeHandle, driver, node) }, spec: { attacher: driver, nodeName: node, source: { persistentVolumeName: metadata.name } } };
+}

@@ -1,0 +1,89 @@
+/**
+ * Which volumes of CSI drivers are to be attached to a node, and which may be taken off it. Pure.
+ *
+ * Source: kubernetes v1.36 pkg/controller/volume/attachdetach/reconciler/reconciler.go, pkg/volume/csi/csi_attacher.go
+ */
+import type { AttachedVolume, Node, PersistentVolume, Pod } from "../../api/gen/core.v1.ts";
+import type { VolumeAttachment } from "../../api/gen/storage.v1.ts";
+import { isDeleting, namespaceOf } from "../../api/meta/object-meta.ts";
+import { findCondition } from "../conditions.ts";
+
+/** A volume that a pod on the node uses. */
+export interface Wanted {
+  readonly volume: Readonly<PersistentVolume>;
+  readonly pods: readonly Readonly<Pod>[];
+}
+
+export interface NodeFacts {
+  readonly node: Readonly<Node> | undefined;
+  readonly wanted: readonly Wanted[];
+  /** Those of the node. */
+  readonly attachments: readonly Readonly<VolumeAttachment>[];
+  /** Those of the volume to other nodes. */
+  readonly elsewhere: (volume: string) => readonly Readonly<VolumeAttachment>[];
+  readonly volume: (name: string) => Readonly<PersistentVolume> | undefined;
+  /** Since when the attachment is not wanted any more. */
+  readonly idleMs: (attachment: string) => number;
+}
+
+export interface NodePlan {
+  readonly attach: readonly Wanted[];
+  /** They are attached to one other node, and may be attached to one only. */
+  readonly blocked: readonly { readonly wanted: Wanted; readonly by: readonly Readonly<VolumeAttachment>[] }[];
+  readonly detach: readonly Readonly<VolumeAttachment>[];
+  /** What the node's status is to say. */
+  readonly attached: readonly AttachedVolume[];
+  /** Mounted still: looked at again after a while. */
+  readonly waiting: boolean;
+}
+
+/** A node that does not answer keeps its volumes so long. Source: maxWaitForUnmountDuration */
+export const FORCE_AFTER_MS = 6 * 60_000;
+
+export function planNode({ node, wanted, attachments, elsewhere, volume, idleMs }: NodeFacts): NodePlan {
+  const wantedNames = new Set(wanted.map((one) => one.volume.metadata.name));
+  const here = new Map(attachments.map((one) => [one.spec.source.persistentVolumeName ?? "", one]));
+  const attach: Wanted[] = [];
+  const blocked: { wanted: Wanted; by: readonly Readonly<VolumeAttachment>[] }[] = [];
+  for (const one of wanted) {
+    if (here.has(one.volume.metadata.name)) continue;
+    const others = isForMany(one.volume) ? [] : elsewhere(one.volume.metadata.name);
+    if (others.length > 0) blocked.push({ wanted: one, by: others });
+    else attach.push(one);
+  }
+  const inUse = new Set(node?.status?.volumesInUse ?? []);
+  const outOfService = (node?.spec.taints ?? []).some(({ key }) => key === "node.kubernetes.io/out-of-service");
+  const isHealthy = findCondition(node?.status?.conditions, "Ready")?.status === "True";
+  const idle = attachments.filter((one) => !wantedNames.has(one.spec.source.persistentVolumeName ?? "") && !isDeleting(one) && one.spec.source.persistentVolumeName !== undefined);
+  const isMounted = (one: Readonly<VolumeAttachment>): boolean => {
+    const name = uniqueName(one, volume);
+    return name !== undefined && inUse.has(name);
+  };
+  const detach = idle.filter((one) => node === undefined || outOfService || !isMounted(one) || (!isHealthy && idleMs(one.metadata.name) > FORCE_AFTER_MS));
+  const attached = attachments.filter((one) => one.status?.attached && !isDeleting(one) && !detach.includes(one)).flatMap((one): AttachedVolume[] => {
+    const name = uniqueName(one, volume);
+    return name === undefined ? [] : [{ name, devicePath: "" }];
+  });
+  return { attach, blocked, detach, attached: attached.sort((a, b) => (a.name < b.name ? -1 : 1)), waiting: detach.length < idle.length };
+}
+
+/** As volumesInUse and volumesAttached name it. */
+export function uniqueName({ spec }: Readonly<VolumeAttachment>, volume: NodeFacts["volume"]): string | undefined {
+  const handle = volume(spec.source.persistentVolumeName ?? "")?.spec.csi?.volumeHandle;
+  return handle === undefined ? undefined : `kubernetes.io/csi/${spec.attacher}^${handle}`;
+}
+
+function isForMany({ spec }: Readonly<PersistentVolume>): boolean {
+  const modes = spec.accessModes ?? [];
+  return modes.length === 0 || modes.some((mode) => mode === "ReadWriteMany" || mode === "ReadOnlyMany");
+}
+
+/** Why a pod waits, as far as its own namespace may know. `users`: pods that use the volume on other nodes. */
+export function multiAttachMessage(pod: Readonly<Pod>, volume: string, users: readonly Readonly<Pod>[]): string {
+  const head = `Multi-Attach error for volume "${volume}" `;
+  if (users.length === 0) return `${head}Volume is already exclusively attached to one node and can't be attached to another`;
+  const own = users.filter((one) => namespaceOf(one) === namespaceOf(pod)).map(({ metadata }) => metadata.name).sort();
+  const others = users.length - own.length;
+  if (own.length === 0) return `${head}Volume is already used by ${others} pod(s) in different namespaces`;
+  return `${head}Volume is already used by pod(s) ${own.join(", ")}${others > 0 ? ` and ${others} pod(s) in different namespaces` : ""}`;
+}

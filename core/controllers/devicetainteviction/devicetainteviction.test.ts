@@ -1,0 +1,34 @@
+import { expect, test } from "vitest";
+import type { DeviceTaint, DeviceToleration } from "../../api/gen/resource.v1.ts";
+import { eventually } from "../../../test/fake-api.ts";
+import { withControllers } from "../../../test/run-controllers.ts";
+import { EVENTS, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES } from "../../client/resources.ts";
+import { deviceTaintEvictionController, evictionMs } from "./devicetainteviction.ts";
+
+const taint: DeviceTaint = { key: "broken", effect: "NoExecute", timeAdded: "2026-01-01T00:00:00Z" };
+const addedMs = Date.parse("2026-01-01T00:00:00Z");
+
+test.each<[string, DeviceTaint[], DeviceToleration[], number | undefined]>([
+  ["not tolerated", [taint], [], addedMs],
+  ["of another effect", [{ ...taint, effect: "NoSchedule" }], [], undefined],
+  ["tolerated for ever", [taint], [{ key: "broken", operator: "Exists" }], undefined],
+  ["tolerated for a while: the shortest counts", [taint], [{ operator: "Exists", tolerationSeconds: 60 }, { key: "broken", operator: "Exists", tolerationSeconds: 30 }], addedMs + 30_000],
+  ["one of two is not tolerated", [taint, { ...taint, key: "gone", timeAdded: "2026-01-01T00:01:00Z" }], [{ key: "broken", operator: "Exists" }], addedMs + 60_000],
+])("%s", (_, taints, tolerations, atMs) => {
+  expect(evictionMs(taints, tolerations)).toBe(atMs);
+});
+
+test("a pod goes when its device is tainted, and others stay", () => withControllers((deps) => [deviceTaintEvictionController(deps)], async (api, call) => {
+  const slices = api.client.resource(RESOURCE_SLICES);
+  const slice = await slices.create({ apiVersion: "resource.k8s.io/v1", kind: "ResourceSlice", metadata: { name: "s" }, spec: { driver: "d", nodeName: "n", pool: { name: "n", generation: 1, resourceSliceCount: 1 }, devices: [{ name: "a" }, { name: "b" }] } } as never, call);
+  for (const device of ["a", "b"]) {
+    const pod = await api.client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata: { name: `pod-${device}`, namespace: "ns" }, spec: { containers: [], nodeName: "n", resourceClaims: [{ name: "c", resourceClaimName: device }] } } as never, call);
+    await api.client.resource(RESOURCE_CLAIMS).create({
+      apiVersion: "resource.k8s.io/v1", kind: "ResourceClaim", metadata: { name: device, namespace: "ns" }, spec: {},
+      status: { allocation: { devices: { results: [{ request: "r", driver: "d", pool: "n", device }] } }, reservedFor: [{ resource: "pods", name: pod.metadata.name, uid: pod.metadata.uid }] },
+    } as never, call);
+  }
+  await slices.update({ ...slice, spec: { ...slice.spec, devices: [{ name: "a", taints: [taint] }, { name: "b" }] } } as never, call);
+  await eventually(() => api.all(PODS).filter(({ metadata }) => metadata.deletionTimestamp !== undefined).map(({ metadata }) => metadata.name), (names) => names.join() === "pod-a");
+  await eventually(() => api.all(EVENTS).map(({ reason, message }) => `${reason} ${message}`), (all) => all.includes("DeviceTaintManagerEviction Marking for deletion"));
+}));

@@ -1,0 +1,125 @@
+/**
+ * Evicts pods from devices with NoExecute taints: at once, or after the `tolerationSeconds` of those who tolerate it for a while.
+ *
+ *   ResourceSlice: device tainted ─▶ claims that have it ─▶ pods they are reserved for ─▶ told why, deleted
+ *
+ * API:    https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#device-taints-and-tolerations
+ * Source: kubernetes v1.36 pkg/controller/devicetainteviction
+ */
+import type { Pod } from "../../api/gen/core.v1.ts";
+import type { Device, DeviceRequestAllocationResult, DeviceTaint, DeviceToleration, ResourceClaim, ResourceSlice } from "../../api/gen/resource.v1.ts";
+import { isDeleting, keyOf, namespaceOf, type ObjectKey, objectKey } from "../../api/meta/object-meta.ts";
+import { isNotFound } from "../../api/meta/status-error.ts";
+import type { Index } from "../../client/informer.ts";
+import { PODS, RESOURCE_CLAIMS, RESOURCE_SLICES } from "../../client/resources.ts";
+import { timestamp } from "../../lifecycle/clock.ts";
+import { type Controller, mapped, type Next } from "../controller.ts";
+import type { ControllerDeps } from "../deps.ts";
+import { isTerminal } from "../pod-state.ts";
+
+const NAME = "device-taint-eviction";
+
+const poolKey = (driver: string, pool: string): string => `${driver}/${pool}`;
+const SLICES_BY_POOL: Index<ResourceSlice> = { name: "pool", valuesOf: ({ spec }) => [poolKey(spec.driver, spec.pool.name)] };
+const CLAIMS_BY_POOL: Index<ResourceClaim> = { name: "pool", valuesOf: (claim) => new Set(resultsOf(claim).map(({ driver, pool }) => poolKey(driver, pool))) };
+
+function resultsOf({ status }: Readonly<ResourceClaim>): readonly DeviceRequestAllocationResult[] {
+  return status?.allocation?.devices?.results ?? [];
+}
+
+/** When a pod with this device has to go; undefined: never. */
+export function evictionMs(taints: readonly DeviceTaint[], tolerations: readonly DeviceToleration[]): number | undefined {
+  let earliest: number | undefined;
+  for (const taint of taints) {
+    if (taint.effect !== "NoExecute") continue;
+    const sinceMs = taint.timeAdded ? Date.parse(taint.timeAdded) : 0;
+    const tolerating = tolerations.filter((one) => tolerates(one, taint));
+    const seconds = tolerating.flatMap(({ tolerationSeconds }) => (tolerationSeconds === undefined ? [] : [Math.max(0, tolerationSeconds)]));
+    if (tolerating.length > 0 && seconds.length === 0) continue; // for ever
+    const atMs = tolerating.length === 0 ? sinceMs : sinceMs + Math.min(...seconds) * 1000;
+    earliest = Math.min(earliest ?? Number.POSITIVE_INFINITY, atMs);
+  }
+  return earliest;
+}
+
+function tolerates({ key = "", operator = "Equal", value = "", effect }: DeviceToleration, taint: DeviceTaint): boolean {
+  if ((effect && effect !== taint.effect) || (key !== "" && key !== taint.key)) return false;
+  return operator === "Exists" || (operator === "Equal" && value === (taint.value ?? ""));
+}
+
+export function deviceTaintEvictionController({ client, informers, events, clock }: Pick<ControllerDeps, "client" | "informers" | "events" | "clock">): Controller {
+  const pods = informers.of(PODS);
+  const claims = informers.of(RESOURCE_CLAIMS);
+  const slices = informers.of(RESOURCE_SLICES);
+  const podClient = client.resource(PODS);
+  const recorder = events.from({ component: NAME });
+  const waiting = new Set<ObjectKey>(); // pods that are to go later
+
+  const usersOf = (claim: Readonly<ResourceClaim>): ObjectKey[] => (claim.status?.reservedFor ?? []).filter(({ apiGroup = "", resource }) => apiGroup === "" && resource === "pods").map(({ name }) => objectKey(namespaceOf(claim), name));
+
+  return {
+    name: NAME,
+    workers: 8,
+    watches: [
+      mapped(slices, ({ object, old }) => (isTainted(object) || (old !== undefined && isTainted(old)) ? claims.by(CLAIMS_BY_POOL, poolKey(object.spec.driver, object.spec.pool.name)).flatMap(usersOf) : [])),
+      mapped(claims, ({ object, old }) => [object, ...(old ? [old] : [])].flatMap(usersOf)),
+      mapped(pods, ({ object, old }) => (old?.spec.nodeName === object.spec.nodeName || !object.spec.nodeName || !object.spec.resourceClaims?.length ? [] : [keyOf(object)])),
+    ],
+    async reconcile(key, { signal, log }): Promise<Next> {
+      const pod = pods.get(key);
+      if (!pod || isDeleting(pod) || isTerminal(pod)) return void waiting.delete(key);
+      const atMs = pod.spec.nodeName ? evictionOf(pod) : undefined;
+      if (atMs === undefined) {
+        if (waiting.delete(key)) recorder.event(pod, "Normal", "DeviceTaintManagerEviction", "Cancelling deletion");
+        return;
+      }
+      const leftMs = atMs - clock.nowMs();
+      if (leftMs > 0) {
+        waiting.add(key);
+        return { againInMs: leftMs };
+      }
+      log.info("evicting pod from tainted device", { pod: key });
+      recorder.event(pod, "Normal", "DeviceTaintManagerEviction", "Marking for deletion");
+      await evict(pod, signal);
+      waiting.delete(key);
+    },
+  };
+
+  function evictionOf(pod: Readonly<Pod>): number | undefined {
+    const times = namesOf(pod).flatMap((name) => {
+      const claim = claims.get(objectKey(namespaceOf(pod), name));
+      if (!claim?.status?.reservedFor?.some(({ uid }) => uid === pod.metadata.uid)) return [];
+      return resultsOf(claim).flatMap((result) => {
+        const atMs = evictionMs(deviceOf(result)?.taints ?? [], result.tolerations ?? []);
+        return atMs === undefined ? [] : [atMs];
+      });
+    });
+    return times.length > 0 ? Math.min(...times) : undefined;
+  }
+
+  /** As the newest generation of its pool has it. */
+  function deviceOf({ driver, pool, device }: DeviceRequestAllocationResult): Device | undefined {
+    const all = slices.by(SLICES_BY_POOL, poolKey(driver, pool));
+    const newest = Math.max(...all.map(({ spec }) => spec.pool.generation));
+    return all.filter(({ spec }) => spec.pool.generation === newest).flatMap(({ spec }) => spec.devices ?? []).find(({ name }) => name === device);
+  }
+
+  async function evict(pod: Readonly<Pod>, signal: AbortSignal): Promise<void> {
+    const condition = { type: "DisruptionTarget", status: "True", reason: "DeletionByDeviceTaintManager", message: "Device Taint manager: deleting due to NoExecute taint", lastTransitionTime: timestamp(clock.nowMs()) };
+    try {
+      await podClient.patch(pod, "application/strategic-merge-patch+json", { metadata: { uid: pod.metadata.uid }, status: { conditions: [condition] } }, { signal, subresource: "status" });
+      await podClient.delete(pod, { preconditions: { uid: pod.metadata.uid } }, { signal });
+    } catch (error) {
+      if (!isNotFound(error)) throw error; // gone is what was wanted
+    }
+  }
+}
+
+function isTainted({ spec }: Readonly<ResourceSlice>): boolean {
+  return (spec.devices ?? []).some(({ taints = [] }) => taints.some(({ effect }) => effect === "NoExecute"));
+}
+
+function namesOf({ spec, status }: Readonly<Pod>): string[] {
+  const extended = status?.extendedResourceClaimStatus?.resourceClaimName;
+  return [...(spec.resourceClaims ?? []).flatMap(({ name, resourceClaimName }) => resourceClaimName ?? status?.resourceClaimStatuses?.find((one) => one.name === name)?.resourceClaimName ?? []), ...(extended ? [extended] : [])];
+}

@@ -1,0 +1,37 @@
+import { expect, test } from "vitest";
+import type { IPAddress, ServiceCIDR } from "../../api/gen/networking.v1.ts";
+import { eventually } from "../../../test/fake-api.ts";
+import { withControllers } from "../../../test/run-controllers.ts";
+import { stored } from "../../../test/scheduling-cluster.ts";
+import { IP_ADDRESSES, SERVICE_CIDRS, SERVICES } from "../../client/resources.ts";
+import { serviceAddressController } from "./ipaddresses.ts";
+import { isNeeded, serviceCidrController } from "./servicecidr.ts";
+
+const range = (name: string, ...cidrs: string[]): ServiceCIDR => stored("networking.k8s.io/v1", "ServiceCIDR", name, { spec: { cidrs } });
+const address = (name: string): IPAddress => stored("networking.k8s.io/v1", "IPAddress", name, { metadata: { labels: { "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io" } }, spec: {} });
+
+test.each([
+  ["an address only it holds", ["10.1.0.0/24"], ["10.1.0.7"], [], true],
+  ["no address in it", ["10.1.0.0/24"], ["10.2.0.7"], [], false],
+  ["a larger range holds all", ["10.1.0.0/24"], ["10.1.0.7"], [range("big", "10.0.0.0/8")], false],
+  ["a smaller range holds the address", ["10.1.0.0/24"], ["10.1.0.7"], [range("small", "10.1.0.0/28")], false],
+  ["a smaller range does not", ["10.1.0.0/24"], ["10.1.0.77"], [range("small", "10.1.0.0/28")], true],
+  ["of the other family", ["10.1.0.0/24", "fd00::/108"], ["fd00::5"], [range("four", "10.0.0.0/8")], true],
+] as const)("a range is kept: %s", (_, cidrs, addresses, others, kept) => {
+  const own = range("own", ...cidrs);
+  expect(isNeeded(own, { ranges: [own, ...others], addresses: addresses.map(address) })).toBe(kept);
+});
+
+test("services have an IPAddress each, and a range waits until none is left", () => withControllers((deps) => [serviceCidrController(deps), serviceAddressController(deps)], async (api, call) => {
+  const services = api.client.resource(SERVICES);
+  await api.client.resource(SERVICE_CIDRS).create({ apiVersion: "networking.k8s.io/v1", kind: "ServiceCIDR", metadata: { name: "own" }, spec: { cidrs: ["10.1.0.0/24"] } } as never, call);
+  const service = await services.create({ apiVersion: "v1", kind: "Service", metadata: { name: "web", namespace: "ns" }, spec: { clusterIP: "10.1.0.7", clusterIPs: ["10.1.0.7"] } } as never, call);
+  const [made] = await eventually(() => api.all(IP_ADDRESSES), (all) => all.length === 1);
+  expect(made).toMatchObject({ metadata: { name: "10.1.0.7", labels: { "ipaddress.kubernetes.io/ip-family": "IPv4", "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io" } }, spec: { parentRef: { resource: "services", namespace: "ns", name: "web" } } });
+  const ready = await eventually(() => api.all(SERVICE_CIDRS)[0]!, ({ status }) => status?.conditions?.[0]?.status === "True");
+  expect(ready.metadata.finalizers).toEqual(["networking.k8s.io/service-cidr-finalizer"]);
+  await api.client.resource(SERVICE_CIDRS).delete(ready, {}, call);
+  await eventually(() => api.all(SERVICE_CIDRS)[0]!, ({ status }) => status?.conditions?.[0]?.reason === "Terminating");
+  await services.delete(service, {}, call);
+  await eventually(() => api.all(IP_ADDRESSES), (all) => all.length === 0);
+}));
