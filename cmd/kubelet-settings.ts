@@ -22,6 +22,7 @@ const ARGUMENTS: Readonly<Record<string, (settings: Writable, value: string) => 
   "max-pods": (settings, value) => void (settings.maxPods = wholeNumber("max-pods", value)),
   "healthz-port": (settings, value) => void (settings.healthzPort = wholeNumber("healthz-port", value)),
   "healthz-bind-address": (settings, value) => void (settings.healthzAddress = value),
+  "pod-max-pids": (settings, value) => void (settings.podPidsLimit = value === "-1" ? -1 : wholeNumber("pod-max-pids", value)),
   "root-dir": (settings, value) => void (settings.dataDir = value),
   "pod-logs-dir": (settings, value) => void (settings.podLogsDir = value),
   "resolv-conf": (settings, value) => void (settings.resolvConf = value),

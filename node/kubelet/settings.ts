@@ -19,6 +19,8 @@ export interface KubeletSettings {
   /** The host's resolv.conf, for pods with the host's DNS. "": there is none. */
   readonly resolvConf: string;
   readonly maxPods: number;
+  /** Processes and threads of one pod; -1: as many as the node may have. */
+  readonly podPidsLimit: number;
   /** The cgroup all pods live below, as a path in each hierarchy: "/" makes it /kubepods. */
   readonly cgroupRoot: string;
   /** As Go writes versions: v1.36.0. */
@@ -51,7 +53,7 @@ export interface KubeletSettings {
 
 export const KUBELET_DEFAULTS: Omit<KubeletSettings, "nodeName" | "nodeIps" | "hostname" | "version"> = {
   dataDir: "/var/lib/kubelet", wellKnownDir: "", podLogsDir: "/var/log/pods", containerLogsDir: "/var/log/containers", clusterDns: [], clusterDomain: "cluster.local",
-  resolvConf: "/etc/resolv.conf", maxPods: 110, cgroupRoot: "/", port: 10250, healthzAddress: "127.0.0.1", healthzPort: 10248, labels: {}, annotations: {}, taints: [], unschedulable: false, providerId: undefined, reserved: {},
+  resolvConf: "/etc/resolv.conf", maxPods: 110, podPidsLimit: -1, cgroupRoot: "/", port: 10250, healthzAddress: "127.0.0.1", healthzPort: 10248, labels: {}, annotations: {}, taints: [], unschedulable: false, providerId: undefined, reserved: {},
   seccompDir: "/var/lib/kubelet/seccomp", seccompDefault: false, allowedUnsafeSysctls: [], serializeImagePulls: true, containerLogMaxBytes: 10 * 1024 * 1024, containerLogMaxFiles: 5,
   staticPodDir: "",
 };

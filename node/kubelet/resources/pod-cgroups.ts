@@ -30,7 +30,8 @@ export interface PodCgroups {
   balance(pods: Iterable<Pod>): void;
 }
 
-export function podCgroups(cgroups: Cgroups, cgroupRoot: string): PodCgroups {
+/** `pidsMax`: processes and threads a pod may have; absent: as many as the node. */
+export function podCgroups(cgroups: Cgroups, { cgroupRoot, pidsMax }: { readonly cgroupRoot: string; readonly pidsMax?: number | undefined }): PodCgroups {
   const root = posix.join("/", cgroupRoot, "kubepods");
   const classes = { Guaranteed: root, Burstable: posix.join(root, "burstable"), BestEffort: posix.join(root, "besteffort") };
   const done = new Map<string, string>(); // pod uid → its limits as text, so that nothing is written twice
@@ -43,7 +44,7 @@ export function podCgroups(cgroups: Cgroups, cgroupRoot: string): PodCgroups {
     },
     pathOf: (pod) => posix.join(classes[qosClass(pod)], `pod${pod.metadata.uid}`),
     ensure(pod) {
-      const limits = podCgroupLimits(pod);
+      const limits = { ...podCgroupLimits(pod), ...(pidsMax === undefined ? {} : { pids: pidsMax }) };
       const text = JSON.stringify(limits);
       if (done.get(pod.metadata.uid) === text) return;
       cgroups.ensure(this.pathOf(pod), limits);

@@ -14,6 +14,7 @@ export function kubeletConfiguration(settings: KubeletSettings): Readonly<Record
     cgroupRoot: settings.cgroupRoot,
     cgroupDriver: "cgroupfs",
     maxPods: settings.maxPods,
+    podPidsLimit: settings.podPidsLimit,
     resolvConf: settings.resolvConf,
     serializeImagePulls: settings.serializeImagePulls,
     containerLogMaxSize: String(settings.containerLogMaxBytes),

@@ -1,0 +1,18 @@
+import { expect, test } from "vitest";
+import type { Pod } from "../../../core/api/gen/core.v1.ts";
+import type { CgroupLimits, Cgroups } from "../../os/cgroup.ts";
+import { podCgroups } from "./pod-cgroups.ts";
+
+const pod = (uid: string, resources: object): Pod => ({ apiVersion: "v1", kind: "Pod", metadata: { name: uid, uid }, spec: { containers: [{ name: "c", resources }] } } as unknown as Pod);
+
+test("each class of service has its place, each pod its limits, written when they change", () => {
+  const written: [path: string, limits: CgroupLimits][] = [];
+  const cgroups: Pick<Cgroups, "ensure"> = { ensure: (path, limits) => void written.push([path, limits]) };
+  const pods = podCgroups(cgroups as Cgroups, { cgroupRoot: "/edge", pidsMax: 100 });
+  for (const one of [pod("g", { requests: { cpu: "250m", memory: "32Mi" }, limits: { cpu: "250m", memory: "32Mi" } }), pod("b", { requests: { cpu: "100m" }, limits: { cpu: "500m" } }), pod("e", {}), pod("e", {})]) pods.ensure(one);
+  expect(written).toEqual([
+    ["/edge/kubepods/podg", { cpuShares: 256, cpuQuotaUs: 25_000, cpuPeriodUs: 100_000, memoryBytes: 32 << 20, pids: 100 }],
+    ["/edge/kubepods/burstable/podb", { cpuShares: 102, cpuQuotaUs: 50_000, cpuPeriodUs: 100_000, pids: 100 }],
+    ["/edge/kubepods/besteffort/pode", { cpuShares: 2, pids: 100 }],
+  ]);
+});
