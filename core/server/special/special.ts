@@ -13,6 +13,7 @@ import { placeInNamespace } from "../verbs/incoming.ts";
 import { writeOptions } from "../verbs/write.ts";
 import { writeQueryOf } from "../verbs/write-options.ts";
 import { bindPod } from "./binding.ts";
+import { type Component, getComponentStatus, listComponentStatuses } from "./component-statuses.ts";
 import { evictPod } from "./eviction.ts";
 
 export interface SpecialDeps {
@@ -22,13 +23,17 @@ export interface SpecialDeps {
   review(scope: { readonly kind: string; readonly object: ApiObject; readonly namespace: string; readonly user: Scope["user"] }): Promise<ApiObject>;
   /** Logs, exec, attach, port-forward, proxies. */
   connections(info: ResourceRequestInfo): ResourceHandler | undefined;
+  /** Parts of the control plane, for componentstatuses. */
+  readonly components?: readonly Component[];
 }
 
-export function specialHandlers({ tokens, tokenReviews, review, connections }: SpecialDeps): (info: ResourceRequestInfo) => ResourceHandler | undefined {
+export function specialHandlers({ tokens, tokenReviews, review, connections, components = [] }: SpecialDeps): (info: ResourceRequestInfo) => ResourceHandler | undefined {
   const table: Readonly<Record<string, ResourceHandler>> = {
     "create /pods/binding": bindPod,
     "create /bindings": bindPod,
     "create /pods/eviction": evictPod,
+    "get /componentstatuses": (scope) => getComponentStatus(scope, components),
+    "list /componentstatuses": (scope) => listComponentStatuses(scope, components),
     "create /serviceaccounts/token": (scope) => createToken(scope, tokens),
     "create authentication.k8s.io/tokenreviews": (scope) => answerTo(scope, async (object) =>
       (await reviewToken(object as unknown as TokenReview, tokenReviews, scope.signal)) as unknown as ApiObject),
