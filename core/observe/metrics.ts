@@ -143,8 +143,14 @@ export class Observations {
   }
 }
 
+const ESCAPED = /[\\"\n]/;
+const ESCAPED_ALL = /[\\"\n]/g;
+
 function format(labels: Labels | undefined): string {
-  const entries = Object.entries(labels ?? {});
-  if (entries.length === 0) return "";
-  return `{${entries.map(([name, value]) => `${name}="${value.replace(/[\\"\n]/g, (c) => (c === "\n" ? "\\n" : `\\${c}`))}"`).join(",")}}`;
+  let text = "";
+  for (const name in labels) {
+    const value = labels[name]!;
+    text += `${text === "" ? "{" : ","}${name}="${ESCAPED.test(value) ? value.replace(ESCAPED_ALL, (c) => (c === "\n" ? "\\n" : `\\${c}`)) : value}"`;
+  }
+  return text === "" ? "" : `${text}}`;
 }

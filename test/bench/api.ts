@@ -1,12 +1,14 @@
 /**
- * What the API costs: `bun test/bench/api.ts [--pods 10000] [--watchers 500] [--only create,get,…] [--binary FILE | --source]` on the compiled binary.
+ * What the API costs: `bun test/bench/api.ts [--pods 10000] [--watchers 500] [--only create,get,…] [--h2] [--binary FILE | --source]` on the compiled binary.
  *
- * One server without a node, controllers or scheduler, over TLS on this machine's loopback, with fsync; clients in this process over HTTP/1.1, with a client certificate.
+ * One server without a node, controllers or scheduler, over TLS on this machine's loopback, with fsync; clients in this process over HTTP/1.1 (--h2: HTTP/2, one connection for
+ * eight clients), with a client certificate.
  * Prints of each operation: how many a second, p50 and p99 of its time, and CPU of the server's process for one of it; of lists their size; of watches what each costs
  * in memory, and how fast an event reaches the last; the server's memory (PSS) after each part. Upstream's figures beside them are of kube-apiserver 1.36 and etcd, both
  * processes' CPU together, on two processors shared with their clients.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import * as http2 from "node:http2";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as tls from "node:tls";
@@ -17,7 +19,7 @@ const ROOT = join(import.meta.dirname, "../..");
 const { values } = parseArgs({
   options: {
     pods: { type: "string", default: "10000" }, watchers: { type: "string", default: "500" }, only: { type: "string", default: "create,get,status,apply,lease,list,watch,mixed,delete" },
-    binary: { type: "string", default: process.env["CORACLE_BINARY"] ?? join(ROOT, "dist/coracle") }, source: { type: "boolean", default: false }, profile: { type: "boolean", default: false }, port: { type: "string", default: "16444" },
+    binary: { type: "string", default: process.env["CORACLE_BINARY"] ?? join(ROOT, "dist/coracle") }, source: { type: "boolean", default: false }, h2: { type: "boolean", default: false }, profile: { type: "boolean", default: false }, port: { type: "string", default: "16444" },
   },
 });
 const podCount = Number(values.pods), watcherCount = Number(values.watchers);
@@ -47,12 +49,27 @@ const { ca, cert, key } = credentials as { ca: string; cert: string; key: string
 
 interface Asked { readonly body?: unknown; readonly accept?: string; readonly type?: string }
 async function ask(method: string, path: string, { body, accept = "application/json", type = "application/json" }: Asked = {}): Promise<Buffer> {
+  if (values.h2) return await askH2(method, path, { body, accept, type });
   const response = await fetch(url + path, {
     method, headers: { accept, "user-agent": "bench/1", ...(body !== undefined && { "content-type": type }) }, tls: { ca, cert, key },
     ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
   } as RequestInit);
   const bytes = Buffer.from(await response.arrayBuffer());
   if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${bytes.toString().slice(0, 300)}`);
+  return bytes;
+}
+const sessions: http2.ClientHttp2Session[] = [];
+let turn = 0;
+async function askH2(method: string, path: string, { body, accept, type }: Required<Asked>): Promise<Buffer> {
+  if (sessions.length < 8) sessions.push(http2.connect(url, { ca, cert, key }));
+  const stream = sessions[turn++ % sessions.length]!.request({ ":method": method, ":path": path, accept, "user-agent": "bench/1", ...(body !== undefined && { "content-type": type }) });
+  let status = 0;
+  stream.on("response", (headers) => { status = Number(headers[":status"]); });
+  stream.end(body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body));
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream as AsyncIterable<Buffer>) chunks.push(chunk);
+  const bytes = Buffer.concat(chunks);
+  if (status < 200 || status > 299) throw new Error(`${method} ${path}: ${status} ${bytes.toString().slice(0, 300)}`);
   return bytes;
 }
 const json = async <T>(method: string, path: string, asked?: Asked): Promise<T> => JSON.parse((await ask(method, path, asked)).toString()) as T;
@@ -246,6 +263,7 @@ try {
   await Bun.sleep(5_000);
   console.log(`in the end: ${pssMb().toFixed(0)} MB`);
 } finally {
+  for (const session of sessions) session.destroy();
   server.kill("SIGTERM");
   await server.exited;
   const log = readFileSync(join(directory, "server.log"), "utf8");

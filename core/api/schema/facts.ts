@@ -117,11 +117,19 @@ export class Facts {
   readonly #texts: readonly string[];
   #index: FactsIndex | undefined;
   readonly #types = new Map<string, Type>();
+  readonly #typesOfKinds = new Map<string, StructType>();
 
   constructor(texts: readonly string[]) { this.#texts = texts; }
 
   /** The type behind a kind, meta kinds and lists included; undefined if the facts do not know it. */
   typeOf({ group, version, kind }: GroupVersionKind): StructType | undefined {
+    const key = `${group}/${version}/${kind}`;
+    let found = this.#typesOfKinds.get(key);
+    if (found === undefined && (found = this.#typeOf({ group, version, kind }))) this.#typesOfKinds.set(key, found); // kinds nobody knows have no end, and are not kept
+    return found;
+  }
+
+  #typeOf({ group, version, kind }: GroupVersionKind): StructType | undefined {
     const row = this.#lines().groupVersions.get(`${group}/${version}`);
     if (row) {
       const item = kind.endsWith("List") ? kind.slice(0, -4) : kind;
