@@ -66,6 +66,7 @@ class KmsProvider implements Provider {
   readonly #options: KmsOptions;
   readonly #client: Client;
   readonly #opened = new Map<string, Buffer>(); // source and its circumstances, hashed, to the seed; oldest use first
+  readonly #asking = new Map<string, Promise<Buffer>>();
   #seed: Seed | undefined;
   #validUntilMs = 0;
   #trouble: string | undefined;
@@ -127,14 +128,21 @@ class KmsProvider implements Provider {
     check(object);
     const { encryptedData, encryptedDEKSource: source, keyID, annotations, encryptedDEKSourceType: type } = object;
     const known = cacheKey(type, { source, keyID, annotations });
-    let secret = this.#opened.get(known);
-    if (!secret) {
-      secret = Buffer.from((await this.#call("Decrypt", decryptRequest, { ciphertext: source, uid: randomUUID(), keyID, annotations }, decryptResponse)).plaintext);
-      this.#remember(known, secret);
-    }
+    const secret = this.#opened.get(known) ?? (await this.#secretOf(known, { source, keyID, annotations }));
     if (type === AES_GCM_KEY) return gcmOpen(secret, encryptedData, context);
     if (encryptedData.length < INFO_BYTES) throw tooShort();
     return gcmOpen(keyFrom(secret, encryptedData.subarray(0, INFO_BYTES)), encryptedData.subarray(INFO_BYTES), context);
+  }
+
+  /** Asked once, though a whole store may want it at the same time. */
+  #secretOf(known: string, { source, keyID, annotations }: Omit<Seed, "secret">): Promise<Buffer> {
+    const asking = this.#asking.get(known) ?? this.#call("Decrypt", decryptRequest, { ciphertext: source, uid: randomUUID(), keyID, annotations }, decryptResponse).then(({ plaintext }) => {
+      const secret = Buffer.from(plaintext);
+      this.#remember(known, secret);
+      return secret;
+    }).finally(() => this.#asking.delete(known));
+    this.#asking.set(known, asking);
+    return asking;
   }
 
   isStale(sealed: Buffer): boolean {
