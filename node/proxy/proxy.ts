@@ -31,7 +31,7 @@ import { type HealthCheck, ProxyHealth, proxyHealthListener, ServiceHealth } fro
 import { proxyMetrics } from "./metrics.ts";
 import { NftTable, removeTable } from "./nftables/nftables.ts";
 import { renderPort } from "./nftables/render.ts";
-import { merge, type Piece } from "./nftables/ruleset.ts";
+import { LiveRuleset } from "./nftables/live-ruleset.ts";
 
 export interface ServiceProxyOptions {
   readonly informers: Informers;
@@ -66,8 +66,6 @@ const RETRY = { minMs: 500, maxMs: 30_000 };
 
 const SLICES_BY_SERVICE: Index<EndpointSlice> = { name: "service", valuesOf: (slice) => serviceOf(slice) ?? [] };
 
-interface Planned { readonly plan: ServicePlan; readonly pieces: Readonly<Record<Family, readonly Piece[]>> }
-
 export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
   const { informers, nodeName, nodeIps, nft, conntrack, clock, log, table = PROXY_TABLE } = options;
   const services = informers.of(SERVICES);
@@ -81,7 +79,9 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
   const tables: Readonly<Record<Family, NftTable>> = { 4: tableFor(4), 6: tableFor(6) };
   const usesV6 = clusterCidrs[6].length > 0 || cidrs(options.serviceCidrs, 6).length > 0;
 
-  const planned = new Map<ObjectKey, Planned>();
+  const rulesets: Readonly<Record<Family, LiveRuleset>> = { 4: new LiveRuleset(), 6: new LiveRuleset() };
+  const planned = new Map<ObjectKey, ServicePlan>();
+  const withLocal = new Map<ObjectKey, ServicePlan>(); // those of them with a Local policy
   const dirty = new Set<ObjectKey>();
   const staleFlows = new Set<Family>();
   const triggersMs: number[] = []; // of the endpoint changes that wait
@@ -134,15 +134,12 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
     for (const key of dirty) {
       const service = services.get(key);
       const before = planned.get(key);
-      if (!service) {
-        planned.delete(key);
-        continue;
-      }
-      const next = planService(service, slices.by(SLICES_BY_SERVICE, key), node);
-      if (before !== undefined && isDeepStrictEqual(before.plan, next)) continue;
-      for (const port of next.ports) if (losesFlows(before?.plan.ports.find((old) => samePort(old, port)), port)) staleFlows.add(port.family);
-      const pieces = (family: Family): Piece[] => next.ports.filter((port) => port.family === family).map((port) => renderPort(port, clusterCidrs[family]));
-      planned.set(key, { plan: next, pieces: { 4: pieces(4), 6: pieces(6) } });
+      const next = service && planService(service, slices.by(SLICES_BY_SERVICE, key), node);
+      if (before !== undefined && next !== undefined && isDeepStrictEqual(before, next)) continue;
+      for (const port of next?.ports ?? []) if (losesFlows(before?.ports.find((old) => samePort(old, port)), port)) staleFlows.add(port.family);
+      for (const family of [4, 6] as const) rulesets[family].set(key, next?.ports.filter((port) => port.family === family).map((port) => renderPort(port, clusterCidrs[family])));
+      put(planned, key, next);
+      put(withLocal, key, next?.ports.some(({ internalLocal, externalLocal }) => internalLocal || externalLocal) ? next : undefined);
     }
     dirty.clear();
   }
@@ -150,29 +147,30 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
   async function sync(signal: AbortSignal): Promise<void> {
     const triggered = triggersMs.splice(0);
     plan();
-    const all = [...planned.values()];
     for (const family of [4, 6] as const) {
-      const pieces = all.flatMap((one) => one.pieces[family]);
-      if (family === 6 && !usesV6 && pieces.length === 0) continue;
+      const ruleset = rulesets[family];
+      if (family === 6 && !usesV6 && ruleset.size === 0) continue;
       const beganMs = clock.uptimeMs();
       try {
-        metrics.synced(family, await tables[family].sync(merge(pieces), signal), (clock.uptimeMs() - beganMs) / 1000);
+        metrics.synced(family, await tables[family].sync(ruleset, signal, ruleset.delta()), (clock.uptimeMs() - beganMs) / 1000);
+        ruleset.commit();
       } catch (error) {
         if (!signal.aborted) metrics.failures.inc({ ip_family: `IPv${family}` });
         throw error;
       }
     }
-    serviceHealth.update(all.flatMap(({ plan: { healthCheck, ports: [port] } }): HealthCheck[] => (healthCheck && port ? [{ ...healthCheck, namespace: port.namespace, name: port.service }] : [])));
+    const locals = [...withLocal.values()];
+    serviceHealth.update(locals.flatMap(({ healthCheck, ports: [port] }): HealthCheck[] => (healthCheck && port ? [{ ...healthCheck, namespace: port.namespace, name: port.service }] : [])));
     health.updated();
-    metrics.finished({ nowMs: clock.nowMs(), triggered, ports: all.flatMap((one) => one.plan.ports) });
+    metrics.finished({ nowMs: clock.nowMs(), triggered, ports: locals.flatMap(({ ports }) => ports) });
     synced.resolve();
-    await forgetFlows(all, signal);
+    await forgetFlows(signal);
   }
 
-  async function forgetFlows(all: readonly Planned[], signal: AbortSignal): Promise<void> {
+  async function forgetFlows(signal: AbortSignal): Promise<void> {
     for (const family of staleFlows) {
       staleFlows.delete(family);
-      const plans = all.flatMap(({ plan: { ports } }) => ports.filter((port) => port.family === family && port.protocol === "udp"));
+      const plans = [...planned.values()].flatMap(({ ports }) => ports.filter((port) => port.family === family && port.protocol === "udp"));
       await conntrack?.forgetStale(family, plans, signal).catch((error: unknown) => {
         if (!signal.aborted) log.warn("stale UDP flows cannot be forgotten", { family, error });
       });
@@ -258,6 +256,11 @@ export async function removeServiceRules(nft: Nft, signal: AbortSignal, table: s
 function serviceOf({ metadata }: Readonly<EndpointSlice>): readonly string[] | undefined {
   const name = metadata.labels?.[SERVICE_NAME_LABEL];
   return name === undefined ? undefined : [objectKey(metadata.namespace ?? "", name)];
+}
+
+function put<K, V>(map: Map<K, V>, key: K, value: V | undefined): void {
+  if (value === undefined) map.delete(key);
+  else map.set(key, value);
 }
 
 function samePort(a: PortPlan, b: PortPlan): boolean {

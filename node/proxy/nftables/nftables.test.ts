@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { silentLog } from "../../../core/observe/log.ts";
 import type { Nft, NftNames } from "../../os/exec-nft.ts";
 import type { PortPlan } from "../desired.ts";
+import { LiveRuleset } from "./live-ruleset.ts";
 import { NftTable } from "./nftables.ts";
 import { renderPort } from "./render.ts";
 import { difference, EMPTY_RULESET, merge, type Ruleset } from "./ruleset.ts";
@@ -65,6 +66,32 @@ test("only what differs is written; what is gone is emptied first and deleted la
 test("an address two services want stays with the first", () => {
   const shared = ruleset({ externalIps: ["192.0.2.1"] }, { service: "late", clusterIp: "10.43.0.7", externalIps: ["192.0.2.1"] });
   expect(shared.containers.get("service-ips")!.get("192.0.2.1 . tcp . 80")).toBe("goto external/default/web/tcp/http");
+});
+
+test("one service at a time comes to the same as all at once, and the delta is what differs", () => {
+  const pieces = (...plans: Partial<PortPlan>[]) => plans.map((plan) => renderPort({ ...base, ...plan }, CLUSTER));
+  const plain = ({ containers, chains, sets }: Ruleset) => [[...containers].map(([name, elements]) => [name, [...elements].toSorted()]), [...chains].toSorted(), [...sets].toSorted()];
+  const live = new LiveRuleset();
+  const late = { service: "late", clusterIp: "10.43.0.7", externalIps: ["192.0.2.1"] }, db = { service: "db", clusterIp: "10.43.0.6", affinitySeconds: 60 };
+  live.set("default/web", pieces({ externalIps: ["192.0.2.1"] }));
+  live.set("default/late", pieces(late));
+  live.set("default/db", pieces(db));
+  expect(plain(live)).toEqual(plain(ruleset({ externalIps: ["192.0.2.1"] }, late, db)));
+  live.commit();
+  expect(difference("t", 4, live.delta().before, live.delta().after)).toEqual({ text: "", garbage: { chains: [], sets: [] } });
+
+  const before = merge([...pieces({ externalIps: ["192.0.2.1"] }), ...pieces(late), ...pieces(db)]);
+  live.set("default/web", undefined);
+  live.set("default/db", pieces({ ...db, clusterBackends: [backend(3)] }));
+  live.set("default/late", pieces({ ...late, nodePort: 30080 }));
+  live.set("default/late", pieces(late)); // and back
+  const after = ruleset(late, { ...db, clusterBackends: [backend(3)] });
+  expect(plain(live)).toEqual(plain(after));
+  const lines = (text: string): string[] => text.trim().split("\n").toSorted();
+  const { text, garbage } = difference("t", 4, live.delta().before, live.delta().after), whole = difference("t", 4, before, after);
+  expect(lines(text)).toEqual(lines(whole.text));
+  expect(garbage.chains.toSorted()).toEqual(whole.garbage.chains.toSorted());
+  expect(live.containers.get("service-ips")!.get("192.0.2.1 . tcp . 80")).toBe("goto external/default/late/tcp/http");
 });
 
 test("names longer than the kernel takes are cut and stay different", () => {

@@ -28,8 +28,10 @@ export class NftTable {
 
   get #family(): "ip" | "ip6" { return this.#frame.family === 4 ? "ip" : "ip6"; }
 
-  /** Throws if the kernel or nft refuses; the next call then writes everything. */
-  async sync(ruleset: Ruleset, signal: AbortSignal): Promise<SyncOutcome> {
+  /**
+   * Throws if the kernel or nft refuses; the next call then writes everything. `delta`: what differs from the last call that did not throw, for callers who know.
+   */
+  async sync(ruleset: Ruleset, signal: AbortSignal, delta?: { readonly before: Ruleset; readonly after: Ruleset }): Promise<SyncOutcome> {
     const { table, family } = this.#frame;
     const before = this.#applied;
     if (before === undefined) {
@@ -38,7 +40,7 @@ export class NftTable {
       await this.#collect(ruleset, signal);
       return "full";
     }
-    const { text, garbage } = difference(table, family, before, ruleset);
+    const { text, garbage } = difference(table, family, delta?.before ?? before, delta?.after ?? ruleset);
     if (text === "" && garbage.chains.length + garbage.sets.length === 0) {
       this.#applied = ruleset;
       return "unchanged";

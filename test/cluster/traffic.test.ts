@@ -1,0 +1,138 @@
+/** What comes from outside, and what may pass inside: load balancers, the ingress and network policies on two machines, with and without their server. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Ingress } from "../../core/api/gen/networking.v1.ts";
+import type { Service } from "../../core/api/gen/core.v1.ts";
+import { systemRandom } from "../../core/lifecycle/random.ts";
+import { altNamesOf } from "../../core/pki/alt-names.ts";
+import { authority, generateKey, keyPem, selfSign } from "../../core/pki/authority.ts";
+import { spkiOf } from "../../core/pki/signature.ts";
+import { eventually, Host, switchDown } from "./host.ts";
+
+const IMAGES = process.env["TEST_IMAGES"] ?? join(import.meta.dirname, "../../dist/test-images");
+let dock: Host;
+let pier: Host;
+
+beforeAll(async () => {
+  [dock, pier] = await Promise.all([Host.up("dock", "172.30.0.31"), Host.up("pier", "172.30.0.32")]);
+  await dock.start();
+  await eventually("the server is ready", async () => (await dock.kubectl("get", "nodes", "--no-headers")).includes(" Ready "));
+  await pier.startAgent("--server", "https://172.30.0.31:6443", "--token", (await dock.ok([dock.binary, "token", "create"])).trim());
+  await eventually("the agent is ready", async () => / Ready /.test(await dock.kubectl("get", "node", "pier", "--no-headers")));
+  await Promise.all([dock, pier].map((host) => host.ok([host.binary, "images", "import", host.bring(join(IMAGES, "busybox.tar"))])));
+});
+afterAll(async () => {
+  await Promise.all([dock, pier].map((host) => host?.[Symbol.asyncDispose]()));
+  await switchDown();
+});
+
+const json = async <T>(...args: string[]): Promise<T> => JSON.parse(await dock.kubectl("get", ...args, "-o", "json")) as T;
+const page = async (from: Host, ...args: string[]): Promise<string> => (await from.run(["curl", "-sS", "-m", "3", ...args])).stdout;
+/** Paths of a certificate for web.test and its key; who signed it stands in ca.crt. */
+async function certificate(): Promise<[string, string]> {
+  const validity = { notBeforeMs: 0, notAfterMs: Date.now() + 86_400_000 };
+  const caKey = await generateKey(), key = await generateKey();
+  const ca = selfSign("somebody", { ...validity, key: caKey, random: systemRandom });
+  const pem = authority(ca, keyPem(caKey), systemRandom).issue({ ...validity, subject: { commonName: "web.test", organizations: [] }, spki: spkiOf(key), usages: ["digital signature", "server auth"], altNames: altNamesOf(["web.test"]) });
+  const at = (name: string): string => join(dock.directory, name);
+  for (const [name, text] of [["ca.crt", ca], ["web.crt", pem], ["web.key", keyPem(key)]] as const) writeFileSync(at(name), text);
+  return [at("web.crt"), at("web.key")];
+}
+const WORLD = `
+apiVersion: v1
+kind: Pod
+metadata: {name: web, labels: {app: web}}
+spec:
+  nodeName: pier
+  terminationGracePeriodSeconds: 0
+  containers:
+  - name: httpd
+    image: busybox:1
+    imagePullPolicy: IfNotPresent
+    command: [sh, -c, 'mkdir -p /www/cgi-bin; echo "$WHO" > /www/cgi-bin/who; chmod +x /www/cgi-bin/who; echo web > /www/index.html; exec httpd -f -p 8080 -h /www']
+    env: [{name: WHO, value: "#!/bin/sh\\necho\\necho $REMOTE_ADDR $HTTP_X_FORWARDED_PROTO"}]
+    ports: [{name: http, containerPort: 8080}]
+    readinessProbe: {httpGet: {path: /, port: http}, periodSeconds: 1}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {selector: {app: web}, ports: [{name: http, port: 80, targetPort: http}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: everywhere}
+spec: {type: LoadBalancer, selector: {app: web}, ports: [{port: 8081, targetPort: http}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: there}
+spec: {type: LoadBalancer, externalTrafficPolicy: Local, allocateLoadBalancerNodePorts: false, loadBalancerSourceRanges: [172.30.0.31/32], selector: {app: web}, ports: [{port: 8082, targetPort: http}]}
+---
+${["friend", "foe"].map((name) => `
+apiVersion: v1
+kind: Pod
+metadata: {name: ${name}, labels: {is: ${name}}}
+spec: {nodeName: ${name === "friend" ? "dock" : "pier"}, terminationGracePeriodSeconds: 0, containers: [{name: c, image: "busybox:1", imagePullPolicy: IfNotPresent, command: [sleep, "3600"]}]}
+---`).join("\n")}
+`;
+const ingress = (secret: string): string => `
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: web}
+spec:
+  tls: [{hosts: [web.test], secretName: ${secret}}]
+  rules: [{host: web.test, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {name: http}}}}]}}]
+`;
+
+test("Services of type LoadBalancer are reached at the nodes, as their policies say", async () => {
+  await dock.apply(WORLD);
+  await dock.kubectl("wait", "--for=condition=Ready", "pod", "--all", "--timeout=60s");
+  const ips = async (name: string): Promise<(string | undefined)[]> => ((await json<Service>("service", name)).status?.loadBalancer?.ingress ?? []).map(({ ip }) => ip);
+  await eventually("both have their addresses", async () => (await ips("everywhere")).join() === "172.30.0.31,172.30.0.32" && (await ips("there")).join() === "172.30.0.32");
+  for (const ip of ["172.30.0.31", "172.30.0.32"]) await eventually(`port 8081 of ${ip} answers`, async () => (await page(dock, `http://${ip}:8081/`)) === "web\n");
+  expect(await page(dock, "http://172.30.0.32:8082/cgi-bin/who")).toBe("172.30.0.31\n"); // with the client's own address
+  expect(await page(pier, "http://172.30.0.32:8082/")).toBe(""); // not in the source ranges
+});
+
+test("an Ingress is served by every node, over HTTP and HTTPS, and its address is published", async () => {
+  const [cert, key] = await certificate();
+  await dock.kubectl("create", "secret", "tls", "web", `--cert=${cert}`, `--key=${key}`);
+  await dock.apply(ingress("web"));
+  await eventually("the address is published", async () => JSON.stringify((await json<Ingress>("ingress", "web")).status?.loadBalancer?.ingress) === '[{"ip":"172.30.0.31"},{"ip":"172.30.0.32"}]');
+  for (const ip of ["172.30.0.31", "172.30.0.32"]) {
+    await eventually(`${ip} serves the Ingress`, async () => (await page(dock, "-H", "Host: web.test", `http://${ip}/`)) === "web\n");
+    expect(await page(dock, "--cacert", join(dock.directory, "ca.crt"), "--resolve", `web.test:443:${ip}`, "-w", "%{http_version}", "https://web.test/")).toBe("web\n2");
+    expect(await page(dock, `http://${ip}/`)).toBe("404 page not found\n");
+  }
+  expect(await page(dock, "-k", "--resolve", "web.test:443:172.30.0.32", "https://web.test/cgi-bin/who")).toContain(" https");
+});
+
+test("a network policy lets its peers in, wherever they are, and nobody else; the node's own probes go on", async () => {
+  const from = async (pod: string): Promise<string> => (await dock.run([dock.binary, "kubectl", "exec", pod, "--", "wget", "-T", "2", "-qO-", "http://web.default.svc.cluster.local/"])).stdout;
+  expect([await from("friend"), await from("foe")]).toEqual(["web\n", "web\n"]);
+  await dock.apply("{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: web}, spec: {podSelector: {matchLabels: {app: web}}, ingress: [{from: [{podSelector: {matchLabels: {is: friend}}}], ports: [{port: http}]}]}}");
+  await eventually("the foe is kept out", async () => (await from("foe")) === "");
+  expect(await from("friend")).toBe("web\n");
+  await dock.kubectl("label", "pod", "foe", "is=friend", "--overwrite");
+  await eventually("who becomes a friend is let in", async () => (await from("foe")) === "web\n");
+  expect((await dock.kubectl("get", "pod", "web", "--no-headers")).split(/ +/)[1]).toBe("1/1");
+});
+
+test("all of it goes on while the server is away, and when the agent starts anew meanwhile", async () => {
+  await dock.kubectl("label", "pod", "foe", "is=foe", "--overwrite");
+  await Bun.sleep(2500); // until it is on the agent's disk
+  await dock.kill("KILL");
+  const fine = async (): Promise<void> => {
+    expect(await page(dock, "-H", "Host: web.test", "http://172.30.0.32/")).toBe("web\n");
+    expect(await page(dock, "--cacert", join(dock.directory, "ca.crt"), "--resolve", "web.test:443:172.30.0.32", "https://web.test/")).toBe("web\n");
+    expect(await page(dock, "http://172.30.0.32:8082/")).toBe("web\n");
+    expect(await pier.sh(`$(ls -d ${pier.dataDir}/agent/bin*/bin/nft | head -1) list table inet coracle-policy`)).toContain("ingress/policy/default/web");
+  };
+  await fine();
+  await pier.kill("KILL");
+  await pier.startAgent("--server", "https://172.30.0.31:6443");
+  await eventually("the agent serves again", async () => (await page(dock, "-H", "Host: web.test", "http://172.30.0.32/")) === "web\n");
+  await fine();
+});
