@@ -78,14 +78,14 @@ export function http1Request(connection: Duplex, request: Http1Request, signal: 
 
   function head(): void {
     for (;;) {
-      const end = pending.indexOf("\r\n\r\n");
+      const end = headEnd(pending);
       if (end < 0) {
         if (pending.length > HEAD_BYTES_MAX) throw new Error("net/http: server response headers exceeded limit");
         return;
       }
-      const bytes = pending.subarray(0, end + 4);
-      const parsed = parseHead(bytes.subarray(0, end).toString("latin1"));
-      pending = pending.subarray(end + 4);
+      const bytes = pending.subarray(0, end);
+      const parsed = parseHead(bytes.toString("latin1").trimEnd());
+      pending = pending.subarray(end);
       if (parsed.status < 200 && parsed.status !== 101) continue; // 100 Continue, 103 Early Hints
       if (parsed.status === 101) {
         detach();
@@ -141,8 +141,15 @@ function staysOpen(head: Buffer, { headers }: Head): boolean {
 
 interface Head { readonly status: number; readonly statusText: string; readonly headers: HeaderPairs }
 
+/** Where the body begins; -1: not yet. Like Go's client we take lines without a carriage return: small servers send them. */
+function headEnd(bytes: Buffer): number {
+  const [plain, full] = [bytes.indexOf("\n\n"), bytes.indexOf("\n\r\n")];
+  if (plain < 0 || (full >= 0 && full < plain)) return full < 0 ? -1 : full + 3;
+  return plain + 2;
+}
+
 function parseHead(text: string): Head {
-  const [first = "", ...lines] = text.split("\r\n");
+  const [first = "", ...lines] = text.split(/\r?\n/);
   const match = /^HTTP\/1\.[01] (\d{3})(?: (.*))?$/.exec(first);
   if (!match) throw new Error(`malformed HTTP response ${JSON.stringify(first.slice(0, 80))}`);
   const headers = lines.map((line): [string, string] => {
