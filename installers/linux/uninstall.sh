@@ -58,19 +58,19 @@ end() {
 
 # processes NAME WORDS: those of that name with these words in their command line.
 processes() {
-  for directory in /proc/[0-9]*; do
-    line=$(command_line "${directory#/proc/}")
+  grep -lsF -e "$1" /proc/[0-9]*/cmdline | while IFS=/ read -r _ _ pid _; do
+    line=$(command_line "$pid")
     program=${line%% *}
     [ "${program##*/}" = "$1" ] || continue
-    case $line in *" $2"*) echo "${directory#/proc/}" ;; esac
+    case $line in *" $2"*) echo "$pid" ;; esac
   done
 }
 
 # Processes whose program is this file; also one that was replaced while it ran.
 running_program() {
-  for directory in /proc/[0-9]*; do
-    program=$(readlink "$directory/exe" 2>/dev/null) || continue
-    case $program in "$1" | "$1 (deleted)") echo "${directory#/proc/}" ;; esac
+  # shellcheck disable=SC2012 # one process for all of them; only ends of lines are looked at
+  ls -l /proc/[0-9]*/exe 2>/dev/null | while read -r line; do
+    case $line in *" -> $1" | *" -> $1 (deleted)") line=${line%%/exe -> *} && echo "${line##*/}" ;; esac
   done
 }
 

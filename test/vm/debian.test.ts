@@ -1,4 +1,4 @@
-/** A whole Debian, from its installation to `coracle-uninstall`: the service manager, pure cgroup v2, a plug that is pulled. */
+/** A whole Debian, from its installation to `coracle-uninstall`: the service manager, cgroups (version 2 under systemd, 1 under OpenRC), a plug that is pulled. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { eventually, type Kind, Machine, makePayload, obstacle } from "./machine.ts";
 
@@ -59,16 +59,17 @@ describe.skipIf(why !== undefined).each(KINDS)("Debian, %s", (kind) => {
     (await machine.kubectl(`get pods -o jsonpath='{range .items[*].status.containerStatuses[*]}{.containerID} {.restartCount} {.state.running.startedAt}{"\\n"}{end}'`)).split("\n").sort();
   const ready = () => eventually("the server is ready", async () => (await machine.kubectl("--request-timeout 20s get --raw /readyz")) === "ok");
   const applicationAnswers = (timeoutMs?: number) => eventually("the application answers", async () => (await answers("http://10.0.2.15:30080/")) === "welcome to the shed\n", timeoutMs);
-  /** Files of a pod's cgroup, and of its container's below it, whatever the driver calls them. */
+  /** Files of a pod's cgroup, and of its container's below it, in every hierarchy, whatever the driver calls them. */
   const limits = async (pod: string): Promise<{ readonly pod: Record<string, string>; readonly container: Record<string, string> }> => {
     const uid = (await machine.kubectl(`get pod ${pod} -o jsonpath={.metadata.uid}`)).trim();
     const id = (await machine.kubectl(`get pod ${pod} -o jsonpath='{.status.containerStatuses[0].containerID}'`)).trim().replace("containerd://", "");
-    const read = async (where: string) => Object.fromEntries((await machine.sh(`cd $(${where} | head -n 1); for f in cpu.max cpu.weight memory.max; do echo "$f=$(cat $f)"; done`)).trim().split("\n").map((line) => line.split("=") as [string, string]));
+    const files = ["cpu.max", "cpu.weight", "memory.max", "cpu.cfs_quota_us", "cpu.shares", "memory.limit_in_bytes"];
+    const read = async (where: string) => Object.fromEntries((await machine.sh(`for d in $(${where}); do for f in ${files.join(" ")}; do [ ! -f $d/$f ] || echo "$f=$(cat $d/$f)"; done; done`)).trim().split("\n").map((line) => line.split("=") as [string, string]));
     return { pod: await read(`find /sys/fs/cgroup -type d \\( -name '*pod${uid}*' -o -name '*pod${uid.replaceAll("-", "_")}*' \\)`), container: await read(`find /sys/fs/cgroup -type d -name '*${id}*'`) };
   };
 
   test("install.sh leaves a node that is Ready", async () => {
-    expect(await machine.sh("stat -fc %T /sys/fs/cgroup")).toBe("cgroup2fs\n");
+    expect(await machine.sh("stat -fc %T /sys/fs/cgroup")).toBe(isSystemd ? "cgroup2fs\n" : "tmpfs\n");
     const out = await machine.sh("cd /pay/checkout && INSTALL_CORACLE_BINARY=/pay/coracle INSTALL_CORACLE_TIMEOUT=1500 sh installers/linux/install.sh", { timeoutMs: 1_600_000 });
     expect(out).toContain(`started the ${isSystemd ? "systemd" : "OpenRC"} service coracle`);
     expect(out).toMatch(/ready after \d+ s\nNAME .*\ndebian\s+Ready/);
@@ -86,14 +87,15 @@ describe.skipIf(why !== undefined).each(KINDS)("Debian, %s", (kind) => {
     expect(await machine.kubectl(`logs ${pod}`)).toContain("serving\n");
   });
 
-  test("cgroup v2: limits of pods and containers are the kernel's, and who takes more memory is OOMKilled", async () => {
+  test("limits of pods and containers are the kernel's, and who takes more memory is OOMKilled", async () => {
     await machine.kubectl(`wait pod/guaranteed pod/burstable --for=condition=Ready --timeout=300s`);
-    const guaranteed = { "cpu.max": "25000 100000", "memory.max": String(32 << 20) }, burstable = { "cpu.max": "50000 100000", "memory.max": String(64 << 20) };
-    expect(await limits("guaranteed")).toMatchObject({ pod: guaranteed, container: guaranteed });
+    const limited = (quota: number, mebibytes: number) => (isSystemd ? { "cpu.max": `${quota} 100000`, "memory.max": String(mebibytes << 20) } : { "cpu.cfs_quota_us": String(quota), "memory.limit_in_bytes": String(mebibytes << 20) });
+    expect(await limits("guaranteed")).toMatchObject({ pod: limited(25_000, 32), container: limited(25_000, 32) });
     const found = await limits("burstable");
-    expect(found).toMatchObject({ pod: burstable, container: burstable });
-    expect(Number(found.pod["cpu.weight"])).toBeLessThan(100);
-    expect(found.container["cpu.weight"]).toBe(found.pod["cpu.weight"]);
+    expect(found).toMatchObject({ pod: limited(50_000, 64), container: limited(50_000, 64) });
+    const weight = isSystemd ? "cpu.weight" : "cpu.shares";
+    expect(Number(found.pod[weight])).toBeLessThan(isSystemd ? 100 : 1024);
+    expect(found.container[weight]).toBe(found.pod[weight]);
     await eventually("the greedy one is killed", async () => (await machine.kubectl("get pod greedy -o jsonpath='{.status.phase} {.status.containerStatuses[0].state.terminated.reason}'")) === "Failed OOMKilled");
     await eventually("usage is measured", async () => /^debian\s+\d+m\s+\d+%\s+\d+Mi/m.test(await machine.kubectl("top node")) && (await machine.kubectl("top pod")).includes("burstable"), 120_000);
   });
