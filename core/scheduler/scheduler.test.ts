@@ -171,6 +171,29 @@ test("devices are allocated to claims where the pod goes, and a pod waits until 
   await until("second", on("b"));
 }));
 
+test("an extended resource that a class stands behind becomes a claim, where the node does not offer it itself", () => withScheduler(async ({ client, call, node, until, get }) => {
+  await node("a");
+  const made = (ref: ResourceRef, object: object) => client.resource(ref).create({ apiVersion: "resource.k8s.io/v1", kind: ref.kind, ...object } as never, call);
+  await made(DEVICE_CLASSES, { metadata: { name: "gpu" }, spec: { extendedResourceName: "example.com/gpu" } });
+  await made(RESOURCE_SLICES, { metadata: { name: "a" }, spec: { driver: "gpu.example.com", nodeName: "a", pool: { name: "a", generation: 1, resourceSliceCount: 1 }, devices: [{ name: "gpu-0" }, { name: "gpu-1" }] } });
+  const asking = (name: string, count: string) => client.resource(PODS).create({
+    apiVersion: "v1", kind: "Pod", metadata: { name, namespace: "default" },
+    spec: { containers: [{ name: "c", image: "i", resources: { requests: { cpu: "100m", "example.com/gpu": count }, limits: { "example.com/gpu": count } } }] },
+  } as never, call);
+  await asking("p", "2");
+  const placed = await until("p", on("a"));
+  const { resourceClaimName = "", requestMappings } = placed.status?.extendedResourceClaimStatus ?? {};
+  expect(requestMappings).toEqual([{ containerName: "c", resourceName: "example.com/gpu", requestName: "container-0-request-1" }]);
+  const held = await client.resource(RESOURCE_CLAIMS).get({ metadata: { name: resourceClaimName, namespace: "default" } }, call);
+  expect(held).toMatchObject({
+    metadata: { annotations: { "resource.kubernetes.io/extended-resource-claim": "true" }, ownerReferences: [{ kind: "Pod", name: "p", controller: true }] },
+    status: { reservedFor: [{ resource: "pods", name: "p" }], allocation: { devices: { results: [{ request: "container-0-request-1", device: "gpu-0" }, { request: "container-0-request-1", device: "gpu-1" }] } } },
+  });
+  await asking("q", "1");
+  await until("q", ({ status }) => status?.conditions?.some(({ reason }) => reason === "Unschedulable") ?? false);
+  expect((await get("q")).status?.conditions?.[0]?.message).toMatch(/^0\/1 nodes are available: 1 cannot allocate all claims\./);
+}));
+
 test("each scheduler name has its own profile", () => withScheduler(async ({ node, pod, until }) => {
   await node("a");
   await node("b");

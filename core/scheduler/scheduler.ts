@@ -142,6 +142,7 @@ class Scheduler {
       informers.of(CSI_STORAGE_CAPACITIES).onChange((change) => this.#queue.changed({ of: "storage capacity", ...change })),
       informers.of(VOLUME_ATTACHMENTS).onChange((change) => this.#queue.changed({ of: "attachment", ...change })),
       informers.of(RESOURCE_CLAIMS).onChange((change) => {
+        if (change.deleted || change.object.status?.allocation) this.#cluster.devices.pending.delete(change.object.metadata.uid);
         this.#queue.regate();
         this.#queue.changed({ of: "resource claim", ...change });
       }),

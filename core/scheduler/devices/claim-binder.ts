@@ -4,12 +4,12 @@
  *
  * Source: kubernetes v1.36 pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go Reserve, PreBind, bindClaim, Unreserve
  */
-import type { Pod } from "../../api/gen/core.v1.ts";
+import type { ContainerExtendedResourceRequest, Pod } from "../../api/gen/core.v1.ts";
 import type { AllocationResult, ResourceClaim } from "../../api/gen/resource.v1.ts";
-import { keyOf } from "../../api/meta/object-meta.ts";
+import { keyOf, type NewObject } from "../../api/meta/object-meta.ts";
 import { isConflict, isNotFound } from "../../api/meta/status-error.ts";
 import type { Client } from "../../client/client.ts";
-import { RESOURCE_CLAIMS } from "../../client/resources.ts";
+import { PODS, RESOURCE_CLAIMS } from "../../client/resources.ts";
 import { type Clock, timestamp } from "../../lifecycle/clock.ts";
 import type { Random } from "../../lifecycle/random.ts";
 import type { Log } from "../../observe/log.ts";
@@ -26,10 +26,18 @@ const TRIES = 5;
 
 interface Deps { readonly client: Client; readonly clock: Clock; readonly random: Random; readonly log: Log; readonly devices: Devices }
 
+interface Held {
+  claim: Readonly<ResourceClaim>;
+  readonly allocation: AllocationResult | undefined;
+  /** Set: the claim does not exist yet, and is made of the pod's extended resources. */
+  readonly mappings?: readonly ContainerExtendedResourceRequest[];
+  made: boolean;
+}
+
 /** What was decided for one pod, held until it is carried out or taken back. */
 export interface DeviceReservation {
   readonly pod: Readonly<Pod>;
-  readonly claims: { claim: Readonly<ResourceClaim>; readonly allocation: AllocationResult | undefined }[];
+  readonly claims: Held[];
 }
 
 export class ClaimBinder {
@@ -44,10 +52,13 @@ export class ClaimBinder {
     const here = plan.on(node);
     if ("reason" in here) throw new Error(`running "DynamicResources" reserve plugin: claim allocation not found for node`);
     const { random, devices } = this.#deps;
-    const claims = plan.claims.map((claim) => {
+    const options = { node: name, uuid: () => random.uuid() };
+    const claims = plan.claims.map((claim): Held => {
       const at = plan.toAllocate.indexOf(claim);
-      return { claim, allocation: at < 0 ? undefined : allocationResult(claim, here.found[at]!, { node: name, uuid: () => random.uuid() }) };
+      return { claim, made: true, allocation: at < 0 ? undefined : allocationResult(claim, here.found[at]!, options) };
     });
+    if (here.extended) claims.push({ claim: here.extended.claim, made: false, mappings: here.extended.mappings, allocation: allocationResult(here.extended.claim, here.extended.found, options) });
+    if (claims.length === 0) return undefined;
     for (const { claim, allocation } of claims) if (allocation) devices.pending.set(claim.metadata.uid, allocation);
     return { pod, claims };
   }
@@ -58,9 +69,11 @@ export class ClaimBinder {
     const { pod, claims } = reservation;
     for (const one of claims) {
       if (isReservedFor(one.claim, pod)) continue;
+      if (one.mappings) await this.#make(one, signal);
       one.claim = await this.#write(one.claim, one.allocation, pod, signal);
       devices.claims.assume(one.claim);
-      devices.pending.delete(one.claim.metadata.uid);
+      if (!one.mappings) devices.pending.delete(one.claim.metadata.uid); // a new one counts so until it is seen
+      else await this.#tell(pod, one.claim, one.mappings, signal);
     }
     if (!claims.some(({ claim }) => hasConditions(claim))) return;
     waiting();
@@ -84,8 +97,12 @@ export class ClaimBinder {
   /** The pod goes elsewhere: others may have what it reserved. */
   async takeBack({ pod, claims }: DeviceReservation, signal: AbortSignal): Promise<void> {
     const { client, devices, log } = this.#deps;
-    for (const { claim, allocation } of claims) {
+    for (const { claim, allocation, mappings, made } of claims) {
       if (allocation) devices.pending.delete(claim.metadata.uid);
+      if (mappings) {
+        if (made) await this.#remove(claim, signal);
+        continue;
+      }
       if (!claim.status?.allocation || !isReservedFor(claim, pod)) continue;
       try {
         const patch = { metadata: { uid: claim.metadata.uid }, status: { reservedFor: [{ $patch: "delete", uid: pod.metadata.uid }] } };
@@ -97,11 +114,12 @@ export class ClaimBinder {
   }
 
   canDeallocate(pod: Readonly<Pod>, plan: DevicePlan): boolean {
-    return idleClaim(pod, plan) !== undefined;
+    return plan.stale !== undefined || idleClaim(pod, plan) !== undefined;
   }
 
   /** A claim that nobody uses, or only this pod would, loses its devices: it may get others. */
   async deallocateOne(pod: Readonly<Pod>, plan: DevicePlan, signal: AbortSignal): Promise<void> {
+    if (plan.stale) return await this.#remove(plan.stale, signal);
     const claim = idleClaim(pod, plan);
     if (!claim) return;
     const { allocation: _allocation, reservedFor: _reserved, devices: _devices, ...status } = claim.status ?? {};
@@ -109,6 +127,38 @@ export class ClaimBinder {
       await this.#deps.client.resource(RESOURCE_CLAIMS).updateStatus({ ...claim, status } as ResourceClaim, { signal });
     } catch (error) { // somebody was faster; the next attempt looks again
       if (!signal.aborted && !isConflict(error) && !isNotFound(error)) this.#deps.log.warn("a claim could not be deallocated", { claim: keyOf(claim), error });
+    }
+  }
+
+  /** A claim for extended resources, under a name of its own. */
+  async #make(one: Held, signal: AbortSignal): Promise<void> {
+    const { client, devices } = this.#deps;
+    const { metadata: { uid, namespace, generateName, ownerReferences, annotations }, apiVersion, kind, spec } = one.claim;
+    try {
+      one.claim = await client.resource(RESOURCE_CLAIMS).create({ apiVersion, kind, metadata: { namespace, generateName, ownerReferences, annotations }, spec } as NewObject<ResourceClaim>, { signal });
+    } catch (cause) {
+      throw new Error(`create claim for extended resources ${namespace}/<extended-resources>: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    }
+    one.made = true;
+    devices.pending.set(one.claim.metadata.uid, one.allocation!);
+    devices.pending.delete(uid);
+  }
+
+  async #tell(pod: Readonly<Pod>, claim: Readonly<ResourceClaim>, requestMappings: readonly ContainerExtendedResourceRequest[], signal: AbortSignal): Promise<void> {
+    const status = { extendedResourceClaimStatus: { requestMappings, resourceClaimName: claim.metadata.name } };
+    await this.#deps.client.resource(PODS).patch(pod, "application/strategic-merge-patch+json", { metadata: { uid: pod.metadata.uid }, status }, { signal, subresource: "status" });
+  }
+
+  async #remove(claim: Readonly<ResourceClaim>, signal: AbortSignal): Promise<void> {
+    const { client, log } = this.#deps;
+    const claims = client.resource(RESOURCE_CLAIMS);
+    try {
+      const current = await claims.get(claim, { signal });
+      const finalizers = (current.metadata.finalizers ?? []).filter((one) => one !== FINALIZER);
+      if (finalizers.length < (current.metadata.finalizers ?? []).length) await claims.update({ ...current, metadata: { ...current.metadata, finalizers } } as ResourceClaim, { signal });
+      await claims.delete(claim, { preconditions: { uid: claim.metadata.uid } }, { signal });
+    } catch (error) { // the next attempt, or the claim's controller, takes it away
+      if (!signal.aborted && !isNotFound(error)) log.warn("a claim for extended resources could not be removed", { claim: keyOf(claim), error });
     }
   }
 

@@ -12,6 +12,7 @@ import { DEVICE_CLASSES, RESOURCE_CLAIMS, RESOURCE_SLICES } from "../../client/r
 import type { Candidate } from "../plugin.ts";
 import { Assumed } from "../storage.ts";
 import { Allocated } from "./allocated.ts";
+import { classBehind } from "./extended-resources.ts";
 import type { DevicePlan } from "./plan.ts";
 
 export const DEVICE_RESOURCES = [RESOURCE_CLAIMS, RESOURCE_SLICES, DEVICE_CLASSES] as const;
@@ -23,6 +24,10 @@ export interface Devices {
   readonly claims: Assumed<ResourceClaim>;
   claim(namespace: string, name: string): Readonly<ResourceClaim> | undefined;
   deviceClass(name: string): Readonly<DeviceClass> | undefined;
+  /** The class behind an extended resource. */
+  classBehind(resource: string): Readonly<DeviceClass> | undefined;
+  /** The claims somebody owns. */
+  ownedBy(uid: string): readonly Readonly<ResourceClaim>[];
   slices(): Iterable<Readonly<ResourceSlice>>;
   /** By uid of claim. */
   readonly pending: Map<string, AllocationResult>;
@@ -42,14 +47,19 @@ export function devicesFrom(informers: Informers): Devices {
     claims, pending, plans: new WeakMap(),
     claim: (namespace, name) => claims.get(objectKey(namespace, name)),
     deviceClass: (name) => informers.of(DEVICE_CLASSES).get(objectKey("", name)),
+    classBehind: (resource) => classBehind(resource, informers.of(DEVICE_CLASSES).list()),
+    ownedBy: (uid) => informer.ownedBy(uid),
     slices: () => informers.of(RESOURCE_SLICES).list(),
     allocated() {
       const allocated = new Allocated();
+      const counted = new Set<string>();
       for (const known of informer.list()) {
-        const claim = claims.get(keyOf(known));
-        const allocation = claim?.status?.allocation ?? pending.get(known.metadata.uid);
-        if (allocation) allocated.add(allocation);
+        const allocation = claims.get(keyOf(known))?.status?.allocation;
+        if (!allocation) continue;
+        allocated.add(allocation);
+        counted.add(known.metadata.uid);
       }
+      for (const [uid, allocation] of pending) if (!counted.has(uid)) allocated.add(allocation);
       return allocated;
     },
     selector: selectorCache(),

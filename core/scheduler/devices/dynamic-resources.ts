@@ -2,20 +2,21 @@
 import { nodeChanged } from "../changes.ts";
 import type { Cluster } from "../cluster.ts";
 import { type Candidate, type Filter, type Score, toHighest, unresolvable } from "../plugin.ts";
-import { deviceClaims, DevicePlan } from "./plan.ts";
+import { isExtendedResource } from "./extended-resources.ts";
+import { deviceNeeds, DevicePlan } from "./plan.ts";
 
 /** One plan for an attempt, however many ask for it. */
 export function devicePlan(candidate: Candidate, cluster: Cluster): DevicePlan | { readonly refused: string } | undefined {
-  if ((candidate.pod.spec.resourceClaims ?? []).length === 0) return undefined;
+  if ((candidate.pod.spec.resourceClaims ?? []).length === 0 && !Object.keys(candidate.requests).some(isExtendedResource)) return undefined;
   const { plans } = cluster.devices;
   let known = plans.get(candidate);
   if (!known) plans.set(candidate, (known = { plan: made(candidate, cluster) }));
   return known.plan;
 }
 
-function made({ pod }: Candidate, { devices, clocks, deviceBindingTimeoutMs }: Cluster): DevicePlan | { readonly refused: string } | undefined {
-  const claims = deviceClaims(pod, devices);
-  return claims === undefined || "refused" in claims ? claims : new DevicePlan(claims, { devices, clocks, bindingTimeoutMs: deviceBindingTimeoutMs });
+function made(candidate: Candidate, { devices, clocks, deviceBindingTimeoutMs }: Cluster): DevicePlan | { readonly refused: string } | undefined {
+  const needs = deviceNeeds(candidate, devices);
+  return needs === undefined || "refused" in needs ? needs : new DevicePlan(candidate.pod, needs, { devices, clocks, bindingTimeoutMs: deviceBindingTimeoutMs });
 }
 
 export const dynamicResources: Filter = {

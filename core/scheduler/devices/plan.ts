@@ -7,10 +7,12 @@
 import type { Node, Pod } from "../../api/gen/core.v1.ts";
 import type { ResourceClaim, ResourceSlice } from "../../api/gen/resource.v1.ts";
 import { keyOf } from "../../api/meta/object-meta.ts";
+import type { Candidate } from "../plugin.ts";
 import { matchesNodeSelector } from "../filters/node.ts";
 import { allocate, type Found } from "./allocator.ts";
 import { isOverdue, readiness } from "./binding-conditions.ts";
 import { canBeReserved, type Devices, isReservedFor, podClaimsOf } from "./claims.ts";
+import { backedResources, type ExtendedClaim, extendedClaim, isExtendedClaimOf, neededOn } from "./extended-resources.ts";
 import { poolsFor } from "./pools.ts";
 
 /** Alternatives a request may have; the first is worth most. Source: resource/v1 FirstAvailableDeviceRequestMaxSize */
@@ -21,6 +23,8 @@ const FILTER_TIMEOUT_MS = 10_000;
 export interface NodeDevices {
   /** For each of the claims to allocate, in turn. */
   readonly found: readonly (readonly Found[])[];
+  /** For extended resources that this node has no other way of. */
+  readonly extended?: ExtendedClaim & { readonly found: readonly Found[] };
 }
 
 export interface Clocks { readonly nowMs: () => number; readonly uptimeMs: () => number }
@@ -30,6 +34,10 @@ export class DevicePlan {
   readonly toAllocate: readonly Readonly<ResourceClaim>[];
   /** Allocated claims that keep the pod from a node: without them it might fit. */
   readonly unavailable = new Set<Readonly<ResourceClaim>>();
+  /** What an earlier attempt has left: it goes first. */
+  readonly stale: Readonly<ResourceClaim> | undefined;
+  readonly #pod: Readonly<Pod>;
+  readonly #resources: readonly string[];
   readonly #devices: Devices;
   readonly #clocks: Clocks;
   readonly #bindingTimeoutMs: number;
@@ -37,7 +45,10 @@ export class DevicePlan {
   #slices: SlicesByNode | undefined;
   #allocated: ReturnType<Devices["allocated"]> | undefined;
 
-  constructor(claims: readonly Readonly<ResourceClaim>[], { devices, clocks, bindingTimeoutMs }: { readonly devices: Devices; readonly clocks: Clocks; readonly bindingTimeoutMs: number }) {
+  constructor(pod: Readonly<Pod>, { claims, resources }: DeviceNeeds, { devices, clocks, bindingTimeoutMs }: { readonly devices: Devices; readonly clocks: Clocks; readonly bindingTimeoutMs: number }) {
+    this.#pod = pod;
+    this.#resources = resources;
+    this.stale = resources.length > 0 ? devices.ownedBy(pod.metadata.uid).find((claim) => isExtendedClaimOf(claim, pod)) : undefined;
     this.claims = claims;
     this.toAllocate = claims.filter(({ status }) => !status?.allocation);
     this.#devices = devices;
@@ -72,16 +83,21 @@ export class DevicePlan {
     for (const claim of this.claims) if (this.#isOutOfReach(claim, node)) this.unavailable.add(claim);
     const elsewhere = this.claims.some((claim) => this.#isOutOfReach(claim, node));
     if (elsewhere || this.unavailable.size > before) return { reason: "resourceclaim not available on the node" };
-    if (this.toAllocate.length === 0) return { found: [] };
+    if (this.stale) return { reason: "cannot schedule extended resource claim" };
+    const needed = neededOn(node, this.#resources);
+    const extended = needed.length > 0 ? extendedClaim(this.#pod, needed, { uid: `extended-resources of ${this.#pod.metadata.uid}`, classOf: (name) => this.#devices.classBehind(name) }) : undefined;
+    const wanted = extended ? [...this.toAllocate, extended.claim] : this.toAllocate;
+    if (wanted.length === 0) return { found: [] };
     const startMs = this.#clocks.uptimeMs();
     this.#slices ??= new SlicesByNode(this.#devices.slices());
-    const found = allocate(this.toAllocate, node, poolsFor(node, this.#slices.for(node.metadata.name)), {
+    const found = allocate(wanted, node, poolsFor(node, this.#slices.for(node.metadata.name)), {
       allocated: (this.#allocated ??= this.#devices.allocated()),
       classOf: (name) => this.#devices.deviceClass(name), selector: (expression) => this.#devices.selector(expression),
       isLate: () => this.#clocks.uptimeMs() - startMs > FILTER_TIMEOUT_MS,
     });
     if (found === "late") throw new Error(`node ${node.metadata.name}: timed out trying to allocate devices`);
-    return found ? { found } : { reason: "cannot allocate all claims" };
+    if (!found) return { reason: "cannot allocate all claims" };
+    return extended ? { found: found.slice(0, -1), extended: { ...extended, found: found.at(-1)! } } : { found };
   }
 
   #isOutOfReach(claim: Readonly<ResourceClaim>, node: Readonly<Node>): boolean {
@@ -114,17 +130,25 @@ class SlicesByNode {
   }
 }
 
-/** The pod's claims, ready to be thought through; undefined: it has none. */
-export function deviceClaims(pod: Readonly<Pod>, devices: Devices): readonly Readonly<ResourceClaim>[] | { readonly refused: string } | undefined {
-  if ((pod.spec.resourceClaims ?? []).length === 0) return undefined;
+/** What a pod asks for that devices may give. */
+export interface DeviceNeeds {
+  readonly claims: readonly Readonly<ResourceClaim>[];
+  /** Extended resources behind which there are devices. */
+  readonly resources: readonly string[];
+}
+
+/** undefined: nothing. */
+export function deviceNeeds({ pod, requests }: Pick<Candidate, "pod" | "requests">, devices: Devices): DeviceNeeds | { readonly refused: string } | undefined {
+  const resources = backedResources(requests, (name) => devices.classBehind(name));
+  if ((pod.spec.resourceClaims ?? []).length === 0 && resources.length === 0) return undefined;
   const claims = podClaimsOf(pod, devices);
   if ("refused" in claims) return claims;
-  if (claims.length === 0) return undefined;
+  if (claims.length === 0 && resources.length === 0) return undefined;
   for (const claim of claims) {
     const refused = refusal(claim, pod, devices);
     if (refused !== undefined) return { refused };
   }
-  return claims;
+  return { claims, resources };
 }
 
 function refusal(claim: Readonly<ResourceClaim>, pod: Readonly<Pod>, devices: Devices): string | undefined {

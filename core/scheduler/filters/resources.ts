@@ -1,5 +1,6 @@
 /** Filters on what a node has left: resources and host ports. */
 import { isPlacedPodGone, nodeChanged } from "../changes.ts";
+import { backedResources, isExtendedResource } from "../devices/extended-resources.ts";
 import { hostPortsOf } from "../node-info.ts";
 import { type Filter, resolvable } from "../plugin.ts";
 import { podRequests } from "../pod-requests.ts";
@@ -17,8 +18,9 @@ export function nodeResourcesFit({ ignoredResources, ignoredResourceGroups }: Fi
   const isIgnored = (name: string): boolean => name.includes("/") && (ignoredResources.includes(name) || ignoredResourceGroups.includes(name.slice(0, name.indexOf("/"))));
   return {
     name: "NodeResourcesFit",
-    prepare({ requests }) {
+    prepare({ requests }, { devices }) {
       const names = [...FIRST, ...Object.keys(requests).filter((name) => !FIRST.includes(name) && !isIgnored(name)).sort()].filter((name) => (requests[name] ?? 0) > 0);
+      const backed = new Set(backedResources(requests, (name) => devices.classBehind(name))); // where the node has none, a claim for devices is made
       return {
         reject({ allocatable, requested, pods }) {
           const podsMax = allocatable["pods"] ?? 0;
@@ -27,7 +29,7 @@ export function nodeResourcesFit({ ignoredResources, ignoredResourceGroups }: Fi
           if (pods.size + 1 > podsMax) reasons = ["Too many pods"];
           for (const name of names) {
             const has = allocatable[name] ?? 0;
-            if (requests[name]! <= has - (requested[name] ?? 0)) continue;
+            if (requests[name]! <= has - (requested[name] ?? 0) || (has === 0 && backed.has(name))) continue;
             (reasons ??= []).push(`Insufficient ${name}`);
             never ||= requests[name]! > has;
           }
@@ -38,6 +40,7 @@ export function nodeResourcesFit({ ignoredResources, ignoredResourceGroups }: Fi
     mayHelp(pod, change) {
       switch (change.of) {
         case "pod": return change.object.metadata.uid === pod.metadata.uid;
+        case "device class": return !change.deleted && Object.keys(podRequests(pod)).some(isExtendedResource);
         case "placed pod":
           if (change.deleted) return true;
           return change.old !== undefined && asksForLess(podRequests(change.old), podRequests(change.object)); // scaled down in place
