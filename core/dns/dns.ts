@@ -2,13 +2,14 @@
  * The cluster's DNS server: one in every node's process, asked by the pods of that node.
  *
  *   pod ─▶ 10.43.0.10:53 ─▶ service proxy (kube-dns, internalTrafficPolicy Local) ─▶ this node's listener ─┬─▶ zone.ts: the cluster's names
- *                                                                                                          └─▶ forwarder.ts: all others, as the host asks
+ *                                                                                                          └─▶ forwarder.ts: all others, as the host
+ *                                                                                                              asks, or as dns-settings.ts says
  *
  * Every EndpointSlice of kube-dns is made by dns-endpoints.ts. Only addresses in `clients` are answered: the port may be reachable from outside, and open
  * resolvers are abused. The cluster's names are answered from copies, without a network and without the API server.
  */
 import type { Informers } from "../client/informer-factory.ts";
-import { ENDPOINT_SLICES, NAMESPACES, SERVICES } from "../client/resources.ts";
+import { CONFIG_MAPS, ENDPOINT_SLICES, NAMESPACES, SERVICES } from "../client/resources.ts";
 import { aborted } from "../lifecycle/aborted.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Random } from "../lifecycle/random.ts";
@@ -16,6 +17,7 @@ import type { Runnable } from "../lifecycle/run-all.ts";
 import { type Cidr, cidrContains, cidrOf, parseCidr, parseIp } from "../net/cidr.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
+import { DNS_SETTINGS, dnsSettings, NO_DNS_SETTINGS, serversFor } from "./dns-settings.ts";
 import { forwarder } from "./forwarder.ts";
 import { type Address, listeners } from "./listeners.ts";
 import { addressRecords, CLASS_IN, FormatError, nameBytes, type Query, RCODE, readQuery, type Reply, type ResourceRecord, TCP_BYTES_MAX, TYPE, UDP_BYTES_MAX, UDP_BYTES_MIN, writeError, writeReply } from "./wire.ts";
@@ -48,6 +50,8 @@ const RCODE_NAMES: Readonly<Record<number, string>> = Object.fromEntries(Object.
 export function dnsServer(options: DnsServerOptions): Runnable {
   const { informers, clusterDomain, clock, random, log } = options;
   const sources = { services: informers.of(SERVICES), slices: informers.of(ENDPOINT_SLICES), namespaces: informers.of(NAMESPACES) };
+  const configured = informers.of(CONFIG_MAPS, { namespace: DNS_SETTINGS.namespace, fieldSelector: `metadata.name=${DNS_SETTINGS.name}` });
+  let settings = NO_DNS_SETTINGS;
   const cidrs = options.cidrs.flatMap((text): Cidr[] => { const cidr = parseCidr(text); return cidr ? [cidr] : []; });
   const zone = new Zone({ ...sources, domain: clusterDomain, cidrs });
   const synced = (): boolean => Object.values(sources).every((source) => source.synced);
@@ -58,7 +62,7 @@ export function dnsServer(options: DnsServerOptions): Runnable {
   const durations = options.metrics.histogram("coredns_dns_request_duration_seconds", "Histogram of the time (in seconds) each request took per zone.", BUCKETS);
   const forwards = options.metrics.histogram("coredns_proxy_request_duration_seconds", "Histogram of the time each request took.", BUCKETS);
   const refusals = options.metrics.counter("coracle_dns_refused_clients_total", "Datagrams and connections from addresses that may not ask.");
-  const upstream = forwarder({ upstreams: options.upstreams, clock, random, onAsked: (to, seconds, failure) => forwards.observe(seconds, { to, rcode: failure === "" ? "NOERROR" : "SERVFAIL" }) });
+  const upstream = forwarder({ upstreams: (name) => serversFor(settings, name) ?? options.upstreams(), clock, random, onAsked: (to, seconds, failure) => forwards.observe(seconds, { to, rcode: failure === "" ? "NOERROR" : "SERVFAIL" }) });
 
   function mayAsk(address: string): boolean {
     const ip = parseIp(address.split("%")[0]!);
@@ -138,11 +142,17 @@ export function dnsServer(options: DnsServerOptions): Runnable {
         mayAsk: (address) => { const may = mayAsk(address); if (!may) refusals.inc(); return may; },
         respond: (message, proto) => respond(message, proto, signal),
       });
+      const unwatch = configured.onChange(({ object, deleted }) => {
+        settings = deleted ? NO_DNS_SETTINGS : dnsSettings(object);
+        log.info("DNS settings", { upstreams: settings.upstreams, stubDomains: Object.fromEntries(settings.stubs) });
+        for (const problem of settings.problems) log.warn("a DNS setting cannot be used", { problem });
+      });
       ready(); // pods that ask too early ask again
       try {
         for await (const _ of clock.every(2000, signal)) await open.update(options.listen());
         await aborted(signal);
       } finally {
+        unwatch();
         await open.close();
       }
     },

@@ -1,5 +1,5 @@
 /**
- * Questions about names that are not the cluster's, asked of the host's servers. Answers are kept for up to 30 seconds, bounded in number and size; the same question
+ * Questions about names that are not the cluster's, asked of the host's servers or those of the settings. Answers are kept for up to 30 seconds, bounded in number and size; the same question
  * from many clients is asked once.
  *
  *   a server that does not answer within 2 s twice in a row, or cannot be reached, is left alone for a moment (doubling to 10 s): the next one is asked
@@ -13,10 +13,12 @@ import { connect, isIPv6 } from "node:net";
 import { backoffMs } from "../lifecycle/backoff.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Random } from "../lifecycle/random.ts";
+import { splitServer } from "./dns-settings.ts";
 import { FormatError, type Query, RCODE, readName, TYPE, walk, writeQuery } from "./wire.ts";
 
 export interface ForwarderOptions {
-  readonly upstreams: () => readonly string[];
+  /** Who is to be asked for a name: addresses, with a port if it is not the usual one. */
+  readonly upstreams: (name: string) => readonly string[];
   readonly clock: Clock;
   readonly random: Random;
   /** Theirs; 53 everywhere but in tests. */
@@ -68,7 +70,7 @@ export function forwarder({ upstreams, clock, random, onAsked, port = 53 }: Forw
   }
 
   async function askServers(query: Query, large: boolean, signal: AbortSignal): Promise<Uint8Array | undefined> {
-    const servers = upstreams();
+    const servers = upstreams(query.question.name);
     const nowMs = clock.uptimeMs();
     const up = servers.filter((server) => (health.get(server)?.downUntilMs ?? 0) <= nowMs);
     for (const server of up) {
@@ -106,8 +108,9 @@ export function forwarder({ upstreams, clock, random, onAsked, port = 53 }: Forw
     const quit = AbortSignal.any([signal, timeout.signal]);
     const isAnswer = (message: Uint8Array): boolean => answers(message, id, query);
     try {
-      const first = await overUdp(server, port, question, isAnswer, quit);
-      return large && (first[2]! & 0x02) !== 0 ? await overTcp(server, port, question, isAnswer, quit) : first;
+      const at = splitServer(server, port);
+      const first = await overUdp(at.address, at.port, question, isAnswer, quit);
+      return large && (first[2]! & 0x02) !== 0 ? await overTcp(at.address, at.port, question, isAnswer, quit) : first;
     } catch (error) {
       return error instanceof Error ? error : new Error(String(error));
     } finally {
