@@ -1,8 +1,10 @@
 /** The kubelet's settings from ours: flags of our own, and --kubelet-arg k=v under upstream's names. */
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Taint } from "../core/api/gen/core.v1.ts";
 import { parseQuantity } from "../core/api/meta/quantity.ts";
+import { parse } from "yaml";
+import { applyConfiguration, mergeConfigurations } from "../node/kubelet/configuration/decode.ts";
 import { KUBELET_DEFAULTS, type KubeletSettings } from "../node/kubelet/settings.ts";
 import { ConfigError } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
@@ -59,13 +61,30 @@ export function kubeletSettings(settings: Settings, node: ThisNode, paths: Paths
     labels: Object.fromEntries(settings.nodeLabel.map((text) => pair("--node-label", text))),
     taints: (settings.nodeTaint.length === 0 && process.platform === "win32" ? WINDOWS_TAINTS : settings.nodeTaint).map(nodeTaint),
   };
-  for (const argument of settings.kubeletArg) {
-    const [name, value] = pair("--kubelet-arg", argument.replace(/^--/, ""));
+  const given = settings.kubeletArg.map((argument) => pair("--kubelet-arg", argument.replace(/^--/, "")));
+  const last = (wanted: string): string | undefined => given.findLast(([name]) => name === wanted)?.[1];
+  const configured: Writable = { ...withConfiguration(result, last("config"), last("config-dir")) };
+  for (const [name, value] of given) {
+    if (CONFIGURATION.includes(name)) continue;
     const set = ARGUMENTS[name];
-    if (!set) throw new ConfigError(`--kubelet-arg ${name}: not a setting we have; there are ${Object.keys(ARGUMENTS).join(", ")}`);
-    set(result, value);
+    if (!set) throw new ConfigError(`--kubelet-arg ${name}: not a setting we have; there are ${[...CONFIGURATION, ...Object.keys(ARGUMENTS)].join(", ")}`);
+    set(configured, value); // a flag wins over the file
   }
-  return result;
+  return configured;
+}
+
+const CONFIGURATION: readonly string[] = ["config", "config-dir"];
+
+/** With what a KubeletConfiguration, and those of a directory (*.conf, in the order of their names), say. */
+function withConfiguration(settings: KubeletSettings, file: string | undefined, directory: string | undefined): KubeletSettings {
+  if (file === undefined && directory === undefined) return settings;
+  try {
+    const dropIns = directory === undefined ? [] : readdirSync(directory).filter((name) => name.endsWith(".conf")).toSorted().map((name) => join(directory, name));
+    const documents = [...(file === undefined ? [] : [file]), ...dropIns].map((path) => ({ path, value: parse(readFileSync(path, "utf8")) as unknown }));
+    return applyConfiguration(settings, mergeConfigurations(documents), { os: process.platform === "win32" ? "windows" : "linux" });
+  } catch (cause) {
+    throw new ConfigError(`--kubelet-arg ${file === undefined ? "config-dir" : "config"}: ${(cause as Error).message}`, { cause });
+  }
 }
 
 /** name=value of a flag. */

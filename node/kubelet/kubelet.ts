@@ -11,7 +11,7 @@
  * Source: kubernetes v1.36 pkg/kubelet/kubelet.go (behaviour)
  */
 import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
+import { join, posix } from "node:path";
 import type { Node, Pod, Service } from "../../core/api/gen/core.v1.ts";
 import { isConflict, isNotFound } from "../../core/api/meta/status-error.ts";
 import type { Client } from "../../core/client/client.ts";
@@ -37,7 +37,8 @@ import { csiDrivers } from "./csi/drivers.ts";
 import { deviceManager } from "./devices/device-manager.ts";
 import { podResourcesApi } from "./devices/pod-resources-api.ts";
 import { eviction } from "./eviction/eviction.ts";
-import { imageGc } from "./images/gc.ts";
+import type { Observation } from "./eviction/plan.ts";
+import { IMAGE_GC_DEFAULTS, imageGc } from "./images/gc.ts";
 import { imagePuller } from "./images/puller.ts";
 import type { KubeletApi } from "./kubelet-api.ts";
 import { logRotation } from "./logs/rotation.ts";
@@ -127,7 +128,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
   const context: KubeletContext = {
     settings, cri, clock, random, log, events, mounts: deps.mounts, objects, services: deps.services,
     volumes: volumeManager({ dataDir: settings.dataDir, client, objects, tokens, mounts: deps.mounts, exec: deps.exec, clock, random, events, log, hostIps: settings.nodeIps, allocatable: node.allocatable, csi }),
-    images: imagePuller({ cri, clock, events, serialize: settings.serializeImagePulls }), cgroups: podCgroups(deps.cgroups, { cgroupRoot: settings.cgroupRoot, pidsMax: settings.podPidsLimit > 0 ? settings.podPidsLimit : undefined }), handlers: runtimeHandlers(client),
+    images: imagePuller({ cri, clock, events, serialize: settings.serializeImagePulls, parallelMax: settings.maxParallelImagePulls }), cgroups: podCgroups(deps.cgroups, { cgroupRoot: settings.cgroupRoot, pidsMax: settings.podPidsLimit > 0 ? settings.podPidsLimit : undefined }), handlers: runtimeHandlers(client),
     userNamespaces: userNamespaces(settings), machine: { os: machine.os, cpus: machine.cpus, memoryBytes: machine.memoryBytes, hugepageSizes: machine.hugepages.map(({ size }) => size), countsSwap: deps.cgroups.countsSwap },
     devices, claims, allocatable: node.allocatable, networkProblem: node.networkProblem, metrics: kubeletMetrics(deps.metrics),
   };
@@ -152,9 +153,9 @@ export function kubelet(deps: KubeletDeps): Kubelet {
   registerRunning(deps.metrics, () => manager.workers());
   const stats = nodeStats({ settings, cri, cgroups: deps.cgroups, clock, memoryBytes: machine.memoryBytes, pods: () => manager.workers() });
   const reference = { apiVersion: "v1", kind: "Node", name: settings.nodeName, uid: settings.nodeName };
-  const imageCollector = imageGc({ cri, disk: stats.imageDisk, clock, log, events, node: reference });
+  const imageCollector = imageGc({ cri, disk: stats.imageDisk, clock, log, events, node: reference }, { ...IMAGE_GC_DEFAULTS, ...settings.imageGc });
   const guard = eviction({
-    stats, machine, clock, log, events, removeUnusedImages: imageCollector.removeUnused, onPressure: node.refresh,
+    stats, machine, settings: settings.eviction, clock, log, events, podsMemory, removeUnusedImages: imageCollector.removeUnused, onPressure: node.refresh,
     pods: () => [...manager.workers()].filter(({ stage }) => stage === "running"),
   });
   const rotation = logRotation({ cri, clock, log, running: () => manager.runningLogs(), bytesMax: settings.containerLogMaxBytes, filesMax: settings.containerLogMaxFiles });
@@ -168,6 +169,12 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     } catch (error) {
       if (!isNotFound(error) && !isConflict(error)) throw error; // gone, or another pod has its name
     }
+  }
+
+  function podsMemory(): Observation | undefined {
+    const usage = deps.cgroups.usage(posix.join("/", settings.cgroupRoot, "kubepods"));
+    const { memoryBytes } = node.podResources();
+    return usage ? { capacity: memoryBytes, available: memoryBytes - usage.workingSetBytes } : undefined;
   }
 
   function wakeAll(): void {

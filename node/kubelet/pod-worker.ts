@@ -16,7 +16,7 @@ import { isDeleting } from "../../core/api/meta/object-meta.ts";
 import { applyPlan } from "./apply.ts";
 import { terminationMessage } from "./containers/termination-message.ts";
 import type { KubeletContext } from "./context.ts";
-import { CrashBackoff } from "./crash-backoff.ts";
+import { CRASH_BACKOFF, CrashBackoff } from "./crash-backoff.ts";
 import { AllocationRefused } from "./devices/device-manager.ts";
 import { garbageOf, removeGarbage, removePodLogs } from "./garbage.ts";
 import { killPod } from "./kill.ts";
@@ -59,7 +59,7 @@ const GRACE_SECONDS_REMOVED = 1;
 export class PodWorker {
   readonly uid: string;
   readonly #deps: WorkerDeps;
-  readonly #backoff = new CrashBackoff();
+  readonly #backoff: CrashBackoff;
   readonly #waiting = new Map<string, WaitingReason>();
   readonly #messages = new Map<string, string>(); // of ended containers, by id
   #pod: Pod;
@@ -78,6 +78,8 @@ export class PodWorker {
     this.uid = pod.metadata.uid;
     this.#pod = pod;
     this.#deps = deps;
+    const maxMs = deps.context.settings.crashBackoffMsMax;
+    this.#backoff = new CrashBackoff({ minMs: Math.min(CRASH_BACKOFF.minMs, maxMs), maxMs });
     this.#resize = new PodResize(pod, { ...deps.context, judge: deps.judgeResize });
     this.#runtime = emptyRuntimePod(this.uid, pod.metadata.name, pod.metadata.namespace);
   }

@@ -1,5 +1,6 @@
 /** What the composition root decides about the kubelet: fixed for its life. */
 import type { Taint } from "../../core/api/gen/core.v1.ts";
+import { type EvictionSettings, THRESHOLDS } from "./eviction/plan.ts";
 
 export interface KubeletSettings {
   readonly nodeName: string;
@@ -47,13 +48,39 @@ export interface KubeletSettings {
   readonly serializeImagePulls: boolean;
   readonly containerLogMaxBytes: number;
   readonly containerLogMaxFiles: number;
+  /** At most this many at once, where they are not serialized. */
+  readonly maxParallelImagePulls?: number | undefined;
+  readonly imageGc: { readonly highPercent: number; readonly lowPercent: number; readonly ageMinMs: number; /** 0: unused images may stay for ever. */ readonly ageMaxMs: number };
+  readonly eviction: EvictionSettings;
+  /** 0: only maxPods counts. */
+  readonly podsPerCore: number;
+  /** How often the node's status is looked at, and how often it is written although nothing changed. */
+  readonly statusMs: number;
+  readonly reportMs: number;
+  readonly leaseSeconds: number;
+  readonly crashBackoffMsMax: number;
+  /** Burstable pods may swap, in proportion to the memory they ask for. */
+  readonly limitedSwap: boolean;
+  readonly shutdown: ShutdownSettings;
+  /** What was given as a KubeletConfiguration, for /configz. */
+  readonly configuration: Readonly<Record<string, unknown>>;
   /** Manifests of pods that run without an API server. "": none. */
   readonly staticPodDir: string;
+}
+
+/** How long pods have when the machine goes down. 0: they are not waited for. */
+export interface ShutdownSettings {
+  readonly graceMs: number;
+  /** Of it, for critical pods. */
+  readonly criticalMs: number;
+  /** Instead of the two: pods of at least this priority, and below the next. */
+  readonly byPriority?: readonly { readonly priority: number; readonly graceMs: number }[] | undefined;
 }
 
 export const KUBELET_DEFAULTS: Omit<KubeletSettings, "nodeName" | "nodeIps" | "hostname" | "version"> = {
   dataDir: "/var/lib/kubelet", wellKnownDir: "", podLogsDir: "/var/log/pods", containerLogsDir: "/var/log/containers", clusterDns: [], clusterDomain: "cluster.local",
   resolvConf: "/etc/resolv.conf", maxPods: 110, podPidsLimit: -1, cgroupRoot: "/", port: 10250, healthzAddress: "127.0.0.1", healthzPort: 10248, labels: {}, annotations: {}, taints: [], unschedulable: false, providerId: undefined, reserved: {},
   seccompDir: "/var/lib/kubelet/seccomp", seccompDefault: false, allowedUnsafeSysctls: [], serializeImagePulls: true, containerLogMaxBytes: 10 * 1024 * 1024, containerLogMaxFiles: 5,
-  staticPodDir: "",
+  staticPodDir: "", imageGc: { highPercent: 85, lowPercent: 80, ageMinMs: 2 * 60_000, ageMaxMs: 0 }, eviction: { thresholds: THRESHOLDS, transitionMs: 5 * 60_000, maxPodGraceSeconds: 0 }, podsPerCore: 0,
+  statusMs: 10_000, reportMs: 300_000, leaseSeconds: 40, crashBackoffMsMax: 300_000, limitedSwap: false, shutdown: { graceMs: 0, criticalMs: 0 }, configuration: {},
 };

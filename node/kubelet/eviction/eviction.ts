@@ -14,11 +14,14 @@ import type { Pressure } from "../node/node-status.ts";
 import { podReference } from "../pod-spec.ts";
 import type { Stats } from "../stats/stats.ts";
 import type { PodFailure } from "../status/pod-status.ts";
-import { evictionMessage, localStorageExcess, type Observation, ranked, shortages, type Shortage, type Signal, THRESHOLDS, WINDOWS_THRESHOLDS } from "./plan.ts";
+import { evictionMessage, localStorageExcess, type Observation, ranked, shortages, type Shortage, type EvictionSettings, type Signal, type Threshold, THRESHOLDS, WINDOWS_THRESHOLDS } from "./plan.ts";
 
 interface Deps {
   readonly stats: Stats;
   readonly machine: Pick<MachineInfo, "os" | "memoryBytes">;
+  readonly settings: EvictionSettings;
+  /** What all pods together may still have. */
+  readonly podsMemory: () => Observation | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly events: EventRecorder;
@@ -33,14 +36,16 @@ export interface Eviction extends Runnable {
 }
 
 const PERIOD_MS = 10_000;
-/** A condition outlives its cause by this, so that the scheduler does not send pods back at once. */
-const PRESSURE_MS_MIN = 5 * 60_000;
 /** After a pod was ended the node needs a moment to feel it. */
 const SETTLE_MS = 30_000;
+/** Of a hard threshold. */
 const GRACE_SECONDS = 1;
 
-export function eviction({ stats, machine: { os, memoryBytes }, clock, log, events, pods, removeUnusedImages, onPressure }: Deps): Eviction {
-  const thresholds = os === "windows" ? WINDOWS_THRESHOLDS : THRESHOLDS;
+export function eviction({ stats, machine: { os, memoryBytes }, settings, podsMemory, clock, log, events, pods, removeUnusedImages, onPressure }: Deps): Eviction {
+  const configured = settings.thresholds === THRESHOLDS && os === "windows" ? WINDOWS_THRESHOLDS : settings.thresholds;
+  const memory = configured.filter(({ signal, graceMs }) => signal === "memory.available" && graceMs === undefined);
+  const thresholds: readonly Threshold[] = [...configured, ...memory.map((threshold) => ({ ...threshold, signal: "allocatableMemory.available" as const }))];
+  const crossed = new Map<Threshold, number>(); // since when
   const lastSeenMs = new Map<Pressure, number>();
   let current: ReadonlySet<Pressure> = new Set();
   let quietUntilMs = 0;
@@ -51,29 +56,40 @@ export function eviction({ stats, machine: { os, memoryBytes }, clock, log, even
     return new Map<Signal, Observation>([
       ["memory.available", { available: stats.memory().availableBytes, capacity: memoryBytes }], ["nodefs.available", { available: node.availableBytes, capacity: node.capacityBytes }],
       ["nodefs.inodesFree", { available: node.inodesFree, capacity: node.inodes }], ["imagefs.available", { available: images.availableBytes, capacity: images.capacityBytes }],
-      ["imagefs.inodesFree", { available: images.inodesFree, capacity: images.inodes }], ["pid.available", { available: max - processes, capacity: max }],
+      ["imagefs.inodesFree", { available: images.inodesFree, capacity: images.inodes }], ["containerfs.available", { available: images.availableBytes, capacity: images.capacityBytes }],
+      ["containerfs.inodesFree", { available: images.inodesFree, capacity: images.inodes }], ["allocatableMemory.available", podsMemory() ?? { available: 0, capacity: 0 }], ["pid.available", { available: max - processes, capacity: max }],
     ]);
   }
 
   function note(short: readonly Shortage[]): void {
     const nowMs = clock.uptimeMs();
     for (const { pressure } of short) lastSeenMs.set(pressure, nowMs);
-    const next = new Set([...lastSeenMs].filter(([, seenMs]) => nowMs - seenMs < PRESSURE_MS_MIN).map(([pressure]) => pressure));
+    const next = new Set([...lastSeenMs].filter(([, seenMs]) => nowMs - seenMs < settings.transitionMs).map(([pressure]) => pressure));
     const changed = next.size !== current.size || [...next].some((pressure) => !current.has(pressure));
     current = next;
     if (changed) onPressure();
   }
 
-  function evict(one: ReturnType<typeof pods>[number], message: string): void {
+  /** Those that count now: a soft one once its grace is over. */
+  function due(short: readonly Shortage[]): readonly Shortage[] {
+    const nowMs = clock.uptimeMs();
+    const now = new Set(short.map(({ threshold }) => threshold));
+    for (const threshold of crossed.keys()) if (!now.has(threshold)) crossed.delete(threshold);
+    for (const threshold of now) if (!crossed.has(threshold)) crossed.set(threshold, nowMs);
+    return short.filter(({ threshold }) => nowMs - crossed.get(threshold)! >= (threshold.graceMs ?? 0));
+  }
+
+  function evict(one: ReturnType<typeof pods>[number], message: string, graceSeconds = GRACE_SECONDS): void {
     log.warn("pod evicted", { pod: one.pod.metadata.name, namespace: one.pod.metadata.namespace, message });
     events.event(podReference(one.pod), "Warning", "Evicted", message);
     const nowTime = timestamp(clock.nowMs());
-    one.fail({ reason: "Evicted", message, condition: { type: "DisruptionTarget", status: "True", reason: "TerminationByKubelet", message, lastTransitionTime: nowTime } }, GRACE_SECONDS);
+    one.fail({ reason: "Evicted", message, condition: { type: "DisruptionTarget", status: "True", reason: "TerminationByKubelet", message, lastTransitionTime: nowTime } }, graceSeconds);
   }
 
   async function tick(signal: AbortSignal): Promise<void> {
-    const short = shortages(await observe(signal), thresholds);
-    note(short);
+    const everything = shortages(await observe(signal), thresholds, new Set(crossed.keys()));
+    note(everything);
+    const short = due(everything);
     const all = pods();
     const summary = short.length > 0 || all.some(({ pod }) => hasStorageLimit(pod)) ? await stats.summary(signal) : undefined;
     if (!summary) return;
@@ -87,12 +103,13 @@ export function eviction({ stats, machine: { os, memoryBytes }, clock, log, even
     events.event({ kind: "Node", apiVersion: "v1", name: summary.node.nodeName, uid: summary.node.nodeName }, "Warning", "EvictionThresholdMet", `Attempting to reclaim ${first.starved}`);
     if (first.pressure === "DiskPressure") {
       await removeUnusedImages(signal);
-      if (!shortages(await observe(signal), thresholds).some(({ signal: name }) => name === first.signal)) return;
+      if (!shortages(await observe(signal), thresholds, new Set(crossed.keys())).some(({ signal: name }) => name === first.signal)) return;
     }
     const [victim] = ranked(first.starved, candidates);
     if (!victim) return void log.error("the node is short of a resource and there is no pod to evict", { resource: first.starved });
     const chosen = candidates.find(({ pod }) => pod.metadata.uid === victim.pod.metadata.uid)!;
-    evict(chosen, evictionMessage(first, victim));
+    const soft = first.threshold.graceMs !== undefined;
+    evict(chosen, evictionMessage(first, victim), soft ? Math.max(GRACE_SECONDS, Math.min(settings.maxPodGraceSeconds, victim.pod.spec.terminationGracePeriodSeconds ?? 30)) : GRACE_SECONDS);
     quietUntilMs = clock.uptimeMs() + SETTLE_MS;
   }
 

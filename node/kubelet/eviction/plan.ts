@@ -12,10 +12,29 @@ import type { Pressure } from "../node/node-status.ts";
 import { isCriticalPod } from "../pod-spec.ts";
 import { podRequests } from "../resources/pod-resources.ts";
 
-export type Signal = "memory.available" | "nodefs.available" | "nodefs.inodesFree" | "imagefs.available" | "imagefs.inodesFree" | "pid.available";
+export type Signal = "memory.available" | "allocatableMemory.available" | "containerfs.available" | "containerfs.inodesFree" | "nodefs.available" | "nodefs.inodesFree" | "imagefs.available" | "imagefs.inodesFree" | "pid.available";
 export type Starved = "memory" | "ephemeral-storage" | "pids" | "inodes";
 
-export interface Threshold { readonly signal: Signal; readonly value: { readonly bytes: number } | { readonly fraction: number } }
+/** Bytes (or a count), or a part of the capacity. */
+export type Amount = { readonly bytes: number } | { readonly fraction: number };
+
+export interface Threshold {
+  readonly signal: Signal;
+  readonly value: Amount;
+  /** A soft one: it must have been crossed for this long. */
+  readonly graceMs?: number | undefined;
+  /** Once crossed, this much more must be free before it is over. */
+  readonly minReclaim?: Amount | undefined;
+}
+
+export interface EvictionSettings {
+  readonly thresholds: readonly Threshold[];
+  /** A condition outlives its cause by this, so that the scheduler does not send pods back at once. */
+  readonly transitionMs: number;
+  /** What pods get at most when a soft threshold ends them. 0: nothing. */
+  readonly maxPodGraceSeconds: number;
+}
+
 export interface Observation { readonly available: number; readonly capacity: number }
 
 /** Upstream's hard thresholds on Linux. */
@@ -30,21 +49,31 @@ export const WINDOWS_THRESHOLDS: readonly Threshold[] = [
 ];
 
 const CONDITION: Readonly<Record<Signal, Pressure>> = {
+  "allocatableMemory.available": "MemoryPressure", "containerfs.available": "DiskPressure", "containerfs.inodesFree": "DiskPressure",
   "memory.available": "MemoryPressure", "nodefs.available": "DiskPressure", "nodefs.inodesFree": "DiskPressure", "imagefs.available": "DiskPressure", "imagefs.inodesFree": "DiskPressure", "pid.available": "PIDPressure",
 };
 const STARVED: Readonly<Record<Signal, Starved>> = {
+  "allocatableMemory.available": "memory", "containerfs.available": "ephemeral-storage", "containerfs.inodesFree": "inodes",
   "memory.available": "memory", "nodefs.available": "ephemeral-storage", "nodefs.inodesFree": "inodes", "imagefs.available": "ephemeral-storage", "imagefs.inodesFree": "inodes", "pid.available": "pids",
 };
 
-export interface Shortage { readonly signal: Signal; readonly pressure: Pressure; readonly starved: Starved; readonly quantity: number; readonly available: number }
+export function isSignal(name: string): name is Signal {
+  return name in CONDITION;
+}
 
-/** Memory comes first: it is gone fastest. */
-export function shortages(observed: ReadonlyMap<Signal, Observation>, thresholds: readonly Threshold[] = THRESHOLDS): Shortage[] {
-  return thresholds.flatMap(({ signal, value }) => {
+export interface Shortage { readonly signal: Signal; readonly threshold: Threshold; readonly pressure: Pressure; readonly starved: Starved; readonly quantity: number; readonly available: number }
+
+/** Memory comes first: it is gone fastest. `met`: thresholds that were crossed before, which are over only with their minimum reclaimed. */
+export function shortages(observed: ReadonlyMap<Signal, Observation>, thresholds: readonly Threshold[] = THRESHOLDS, met: ReadonlySet<Threshold> = new Set()): Shortage[] {
+  const isMemory = ({ signal }: Threshold): boolean => CONDITION[signal] === "MemoryPressure";
+  return thresholds.toSorted((a, b) => Number(isMemory(b)) - Number(isMemory(a))).flatMap((threshold) => {
+    const { signal, value, minReclaim } = threshold;
     const seen = observed.get(signal);
     if (!seen || seen.capacity === 0) return []; // a file system that counts no inodes cannot run out of them
-    const quantity = "bytes" in value ? value.bytes : Math.floor(seen.capacity * value.fraction);
-    return seen.available < quantity ? [{ signal, pressure: CONDITION[signal], starved: STARVED[signal], quantity, available: seen.available }] : [];
+    const amount = (of: Amount): number => ("bytes" in of ? of.bytes : Math.floor(seen.capacity * of.fraction));
+    const quantity = amount(value);
+    const enough = quantity + (minReclaim && met.has(threshold) ? amount(minReclaim) : 0);
+    return seen.available < enough ? [{ signal, threshold, pressure: CONDITION[signal], starved: STARVED[signal], quantity, available: seen.available }] : [];
   });
 }
 

@@ -26,3 +26,11 @@ export function victims(images: readonly KnownImage[], seen: Seen, excessBytes: 
   }
   return chosen;
 }
+
+/** The idle images nobody has used for so long. */
+export function aged(images: readonly KnownImage[], seen: Seen, sinceMs: number): KnownImage[] {
+  return images.filter((image) => {
+    const { firstMs, usedMs } = seen.get(image.id) ?? { firstMs: Number.POSITIVE_INFINITY, usedMs: 0 };
+    return !image.pinned && Math.max(firstMs, usedMs) < sinceMs;
+  });
+}

@@ -10,9 +10,9 @@ import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import type { Cri } from "../../cri/client.ts";
-import { type KnownImage, observe, type Seen, victims } from "./gc-plan.ts";
+import { aged, type KnownImage, observe, type Seen, victims } from "./gc-plan.ts";
 
-export const IMAGE_GC_DEFAULTS = { highPercent: 85, lowPercent: 80, ageMinMs: 2 * 60_000, periodMs: 5 * 60_000 };
+export const IMAGE_GC_DEFAULTS = { highPercent: 85, lowPercent: 80, ageMinMs: 2 * 60_000, ageMaxMs: 0, periodMs: 5 * 60_000 };
 
 interface Deps {
   readonly cri: Pick<Cri, "call">;
@@ -51,6 +51,7 @@ export function imageGc({ cri, disk, clock, log, events, node }: Deps, options =
   }
 
   async function collect(signal: AbortSignal): Promise<void> {
+    if (options.ageMaxMs > 0) await remove(aged(await look(signal), seen, clock.nowMs() - options.ageMaxMs), signal);
     const [idle, { usedBytes, capacityBytes }] = await Promise.all([look(signal), disk(signal)]);
     if (capacityBytes === 0 || usedBytes * 100 < capacityBytes * options.highPercent) return;
     const excessBytes = usedBytes - (capacityBytes * options.lowPercent) / 100;

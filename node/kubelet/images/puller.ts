@@ -47,21 +47,28 @@ export interface ImagePuller {
   waitsUntilMs(podUid: string, image: string): number | undefined;
 }
 
-export function imagePuller({ cri, clock, events, serialize }: { readonly cri: Pick<Cri, "call">; readonly clock: Clock; readonly events: EventRecorder; readonly serialize: boolean }): ImagePuller {
+export function imagePuller({ cri, clock, events, serialize, parallelMax = Number.POSITIVE_INFINITY }: { readonly cri: Pick<Cri, "call">; readonly clock: Clock; readonly events: EventRecorder; readonly serialize: boolean; readonly parallelMax?: number | undefined }): ImagePuller {
   const failures = new Map<string, { readonly count: number; readonly atMs: number; readonly message: string }>();
-  let last: Promise<unknown> = Promise.resolve();
+  const slots = serialize ? 1 : parallelMax;
+  let pulling = 0;
+  const queue: (() => void)[] = [];
 
   async function inspect(image: string, signal: AbortSignal): Promise<Image | undefined> {
     const answer = await cri.call("ImageService/ImageStatus", { image: { image } }, { signal });
     return answer.image?.id ? answer.image : undefined;
   }
 
-  /** One at a time: whoever comes later waits for those before, whether they fail or not. */
+  /** So many at a time: whoever comes later waits for those before, whether they fail or not. */
   async function inTurn<T>(work: () => Promise<T>): Promise<T> {
-    if (!serialize) return await work();
-    const mine = last.then(work, work);
-    last = mine;
-    return await mine;
+    if (pulling >= slots) await new Promise<void>((resolve) => queue.push(resolve)); // whoever ends hands its place on
+    else pulling++;
+    try {
+      return await work();
+    } finally {
+      const next = queue.shift();
+      if (next) next();
+      else pulling--;
+    }
   }
 
   async function pullWithAny(image: string, { sandbox, runtimeHandler, pod, credentials }: ImageRequest, signal: AbortSignal): Promise<void> {

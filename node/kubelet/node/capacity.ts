@@ -2,15 +2,15 @@
 import type { ResourceList } from "../../../core/api/gen/core.v1.ts";
 import { parseQuantity, quantityOf, subQuantity } from "../../../core/api/meta/quantity.ts";
 import type { MachineInfo } from "../../os/machine.ts";
-
-/** Upstream's hard eviction thresholds: pods may not count on the last of it. */
-export const EVICTION_HARD = { memoryAvailableBytesWindows: 500 * 1024 * 1024, memoryAvailableBytes: 100 * 1024 * 1024, nodefsAvailableFraction: 0.1, imagefsAvailableFraction: 0.15, nodefsInodesFreeFraction: 0.05, imagefsInodesFreeFraction: 0.05 };
+import { type Signal, type Threshold, THRESHOLDS, WINDOWS_THRESHOLDS } from "../eviction/plan.ts";
 
 export interface CapacityFacts {
   readonly machine: Pick<MachineInfo, "os" | "cpus" | "memoryBytes" | "hugepages">;
   readonly diskBytes: number;
   readonly maxPods: number;
   readonly reserved: Readonly<Record<string, string>>;
+  /** Pods may not count on what hard eviction keeps free. Default: upstream's thresholds. */
+  readonly thresholds?: readonly Threshold[] | undefined;
 }
 
 export function capacityOf({ machine, diskBytes, maxPods }: CapacityFacts): ResourceList {
@@ -21,7 +21,12 @@ export function capacityOf({ machine, diskBytes, maxPods }: CapacityFacts): Reso
 }
 
 export function allocatableOf(facts: CapacityFacts): ResourceList {
-  const kept: Readonly<Record<string, number>> = { memory: facts.machine.os === "windows" ? EVICTION_HARD.memoryAvailableBytesWindows : EVICTION_HARD.memoryAvailableBytes, "ephemeral-storage": Math.floor(facts.diskBytes * EVICTION_HARD.nodefsAvailableFraction) };
+  const thresholds = facts.thresholds === undefined || facts.thresholds === THRESHOLDS ? (facts.machine.os === "windows" ? WINDOWS_THRESHOLDS : THRESHOLDS) : facts.thresholds;
+  const keptOf = (signal: Signal, capacity: number): number => {
+    const value = thresholds.find((one) => one.signal === signal && one.graceMs === undefined)?.value;
+    return value === undefined ? 0 : "bytes" in value ? value.bytes : Math.floor(capacity * value.fraction);
+  };
+  const kept: Readonly<Record<string, number>> = { memory: keptOf("memory.available", facts.machine.memoryBytes), "ephemeral-storage": keptOf("nodefs.available", facts.diskBytes) };
   const hugepages = facts.machine.hugepages.reduce((sum, { bytes }) => sum + bytes, 0);
   return Object.fromEntries(Object.entries(capacityOf(facts)).map(([name, text]) => {
     const left = subQuantity(subQuantity(parseQuantity(text), parseQuantity(facts.reserved[name] ?? "0")), quantityOf((kept[name] ?? 0) + (name === "memory" ? hugepages : 0)));

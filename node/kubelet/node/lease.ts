@@ -13,20 +13,19 @@ import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
 
 const NAMESPACE = "kube-node-lease";
-const DURATION_SECONDS = 40;
-const RENEW_MS = 10_000;
+const RENEW_FRACTION = 0.25;
 const RETRY = { minMs: 200, maxMs: 7_000 };
 
-interface Deps { readonly client: Client; readonly clock: Clock; readonly log: Log; readonly nodeName: string; /** Of the node's object, once it is known. */ readonly nodeUid: () => string | undefined }
+interface Deps { readonly client: Client; readonly clock: Clock; readonly log: Log; readonly nodeName: string; readonly durationSeconds: number; /** Of the node's object, once it is known. */ readonly nodeUid: () => string | undefined }
 
-export function nodeLease({ client, clock, log, nodeName, nodeUid }: Deps): Runnable {
+export function nodeLease({ client, clock, log, nodeName, durationSeconds, nodeUid }: Deps): Runnable {
   const leases = client.resource(LEASES);
   let known: Readonly<Lease> | undefined;
 
   async function renew(signal: AbortSignal): Promise<void> {
     const uid = nodeUid();
     const owner = uid === undefined ? {} : { ownerReferences: [{ apiVersion: "v1", kind: "Node", name: nodeName, uid }] };
-    const spec = { holderIdentity: nodeName, leaseDurationSeconds: DURATION_SECONDS, renewTime: microTimestamp(clock.nowMs()) };
+    const spec = { holderIdentity: nodeName, leaseDurationSeconds: durationSeconds, renewTime: microTimestamp(clock.nowMs()) };
     const metadata = { name: nodeName, namespace: NAMESPACE };
     try {
       known ??= await leases.get({ metadata }, { signal });
@@ -42,7 +41,7 @@ export function nodeLease({ client, clock, log, nodeName, nodeUid }: Deps): Runn
     name: "node-lease",
     async run(signal, ready) {
       ready();
-      for await (const _ of clock.every(RENEW_MS, signal)) {
+      for await (const _ of clock.every(durationSeconds * 1000 * RENEW_FRACTION, signal)) {
         for (let failures = 0; !signal.aborted; ) {
           try {
             await renew(signal);

@@ -56,8 +56,6 @@ export interface NodeAgent {
   refresh(): void;
 }
 
-const STATUS_MS = 10_000;
-const REPORT_MS = 300_000;
 const RUNTIME_CHECK_MS = 5_000;
 /** A node that starts becomes ready as soon as its network is there, not at the next regular look. */
 const STARTING_CHECK_MS = 100;
@@ -76,7 +74,7 @@ export function nodeAgent(deps: Deps): NodeAgent {
   let known: Readonly<Node> | undefined;
   let registeredMs = Number.NEGATIVE_INFINITY;
   let reportedMs = Number.NEGATIVE_INFINITY;
-  let capacity: CapacityFacts = { machine, diskBytes: 0, maxPods: settings.maxPods, reserved: settings.reserved };
+  let capacity: CapacityFacts = { machine, diskBytes: 0, maxPods: settings.podsPerCore > 0 ? Math.min(settings.maxPods, settings.podsPerCore * machine.cpus) : settings.maxPods, reserved: settings.reserved, thresholds: settings.eviction.thresholds };
   let runtimeVersion: VersionResponse | undefined;
   let runtimeStatus: StatusResponse | undefined;
   let runtimeError: string | undefined = "container runtime status check may not have completed yet";
@@ -154,7 +152,7 @@ export function nodeAgent(deps: Deps): NodeAgent {
     const before = current.status;
     const after = nodeStatusOf({ settings, machine, capacity, before, problems: problems(), pressures: deps.pressures(), runtimeVersion, runtimeStatus, images, volumesInUse: await deps.volumesInUse?.(), devices: deviceCounts(), nowMs: clock.nowMs() });
     known = current;
-    if (isSameStatus(before, after) && clock.uptimeMs() - reportedMs < REPORT_MS) return;
+    if (isSameStatus(before, after) && clock.uptimeMs() - reportedMs < settings.reportMs) return;
     known = await nodes.patch(name, "application/strategic-merge-patch+json", nodeStatusPatch(before, after), { subresource: "status", signal });
     reportedMs = clock.uptimeMs();
     tellTransitions(before?.conditions ?? [], after.conditions ?? []);
@@ -206,13 +204,13 @@ export function nodeAgent(deps: Deps): NodeAgent {
           if ((error as { code?: number }).code === 404) known = undefined; // someone deleted the node: register it again
         }
         if (failures > 1) ready(); // pods that run already must not wait for an API server that is away
-        await clock.sleep(failures > 0 ? backoffMs(failures, RETRY) : STATUS_MS, AbortSignal.any([signal, woken.signal]));
+        await clock.sleep(failures > 0 ? backoffMs(failures, RETRY) : settings.statusMs, AbortSignal.any([signal, woken.signal]));
       }
     },
   };
 
   return {
-    parts: [runtimeCheck, statusReport, nodeLease({ client, clock, log, nodeName: settings.nodeName, nodeUid: () => known?.metadata.uid })],
+    parts: [runtimeCheck, statusReport, nodeLease({ client, clock, log, nodeName: settings.nodeName, durationSeconds: settings.leaseSeconds, nodeUid: () => known?.metadata.uid })],
     current: () => newest(known, deps.nodes?.get(key)) ?? asNode(newNode({ settings, machine })),
     allocatable: () => ({ ...allocatableOf(capacity), ...Object.fromEntries([...deviceCounts()].map(([resource, { allocatable }]) => [resource, String(allocatable)])) }),
     podResources() {

@@ -1,34 +1,61 @@
-/** What /configz shows: our settings as a kubelet.config.k8s.io/v1beta1 KubeletConfiguration, upstream's names. */
+/** What /configz shows: our settings as a kubelet.config.k8s.io/v1beta1 KubeletConfiguration, upstream's names: the defaults, over them what a file said, over that what is in force. */
+import { quantityOf } from "../../../core/api/meta/quantity.ts";
+import { defaultsOf } from "../configuration/fields.ts";
+import { formatGoDuration } from "../configuration/go-duration.ts";
+import type { Amount, Threshold } from "../eviction/plan.ts";
 import type { KubeletSettings } from "../settings.ts";
 
 export function kubeletConfiguration(settings: KubeletSettings): Readonly<Record<string, unknown>> {
+  const { imageGc, eviction, shutdown } = settings;
+  const hard = eviction.thresholds.filter(({ graceMs }) => graceMs === undefined);
+  const soft = eviction.thresholds.filter(({ graceMs }) => graceMs !== undefined);
   return {
+    ...defaultsOf(),
+    ...settings.configuration,
     port: settings.port,
     ...(settings.staticPodDir === "" ? {} : { staticPodPath: settings.staticPodDir }),
-    authentication: { x509: {}, webhook: { enabled: true, cacheTTL: "2m0s" }, anonymous: { enabled: false } },
-    authorization: { mode: "Webhook", webhook: { cacheAuthorizedTTL: "5m0s", cacheUnauthorizedTTL: "30s" } },
     healthzPort: settings.healthzPort,
     healthzBindAddress: settings.healthzAddress,
     clusterDomain: settings.clusterDomain,
     clusterDNS: settings.clusterDns,
     cgroupRoot: settings.cgroupRoot,
-    cgroupDriver: "cgroupfs",
     maxPods: settings.maxPods,
     podPidsLimit: settings.podPidsLimit,
+    ...(settings.podsPerCore > 0 ? { podsPerCore: settings.podsPerCore } : {}),
     resolvConf: settings.resolvConf,
     serializeImagePulls: settings.serializeImagePulls,
-    containerLogMaxSize: String(settings.containerLogMaxBytes),
+    ...(settings.maxParallelImagePulls === undefined ? {} : { maxParallelImagePulls: settings.maxParallelImagePulls }),
+    imageGCHighThresholdPercent: imageGc.highPercent,
+    imageGCLowThresholdPercent: imageGc.lowPercent,
+    imageMinimumGCAge: formatGoDuration(imageGc.ageMinMs),
+    imageMaximumGCAge: formatGoDuration(imageGc.ageMaxMs),
+    evictionHard: texts(hard, ({ value }) => amount(value)),
+    ...(soft.length > 0 ? { evictionSoft: texts(soft, ({ value }) => amount(value)), evictionSoftGracePeriod: texts(soft, ({ graceMs = 0 }) => formatGoDuration(graceMs)) } : {}),
+    evictionPressureTransitionPeriod: formatGoDuration(eviction.transitionMs),
+    evictionMaxPodGracePeriod: eviction.maxPodGraceSeconds,
+    nodeStatusUpdateFrequency: formatGoDuration(settings.statusMs),
+    nodeStatusReportFrequency: formatGoDuration(settings.reportMs),
+    nodeLeaseDurationSeconds: settings.leaseSeconds,
+    containerLogMaxSize: quantityOf(settings.containerLogMaxBytes, "BinarySI").toString(),
     containerLogMaxFiles: settings.containerLogMaxFiles,
     podLogsDir: settings.podLogsDir,
     seccompDefault: settings.seccompDefault,
+    memorySwap: settings.limitedSwap ? { swapBehavior: "LimitedSwap" } : {},
+    crashLoopBackOff: settings.crashBackoffMsMax === 300_000 ? {} : { maxContainerRestartPeriod: formatGoDuration(settings.crashBackoffMsMax) },
+    shutdownGracePeriod: formatGoDuration(shutdown.graceMs),
+    shutdownGracePeriodCriticalPods: formatGoDuration(shutdown.criticalMs),
     ...(settings.allowedUnsafeSysctls.length === 0 ? {} : { allowedUnsafeSysctls: settings.allowedUnsafeSysctls }),
     ...(settings.providerId === undefined ? {} : { providerID: settings.providerId }),
     ...(settings.taints.length === 0 ? {} : { registerWithTaints: settings.taints }),
     systemReserved: settings.reserved,
-    registerNode: true,
-    enableServer: true,
-    enableDebuggingHandlers: true,
-    enableSystemLogHandler: true,
-    enableSystemLogQuery: false,
+    kubeReserved: undefined, // all of it stands in systemReserved
   };
+}
+
+function texts(thresholds: readonly Threshold[], of: (threshold: Threshold) => string): Record<string, string> {
+  return Object.fromEntries(thresholds.map((threshold) => [threshold.signal, of(threshold)]));
+}
+
+function amount(value: Amount): string {
+  return "fraction" in value ? `${Number((value.fraction * 100).toFixed(6))}%` : quantityOf(value.bytes, "BinarySI").toString();
 }

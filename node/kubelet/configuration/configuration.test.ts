@@ -1,0 +1,46 @@
+import { expect, test } from "vitest";
+import { kubeletConfiguration } from "../server/configz.ts";
+import { KUBELET_DEFAULTS, type KubeletSettings } from "../settings.ts";
+import { applyConfiguration, mergeConfigurations } from "./decode.ts";
+import { formatGoDuration, parseGoDuration } from "./go-duration.ts";
+
+const head = { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration" };
+const base = { ...KUBELET_DEFAULTS, nodeName: "n", nodeIps: [], hostname: "n", version: "v1.36.0" } satisfies KubeletSettings;
+const applied = (...values: object[]) => applyConfiguration(base, mergeConfigurations(values.map((value, i) => ({ path: `/etc/${i}.conf`, value: { ...head, ...value } }))), { os: "linux" });
+
+test("drop-ins lie over the file: maps are merged, lists and scalars replaced", () => {
+  const settings = applied({ maxPods: 50, evictionHard: { "memory.available": "1Gi", "nodefs.available": "5%" }, allowedUnsafeSysctls: ["a", "b"] }, { maxPods: 60, evictionHard: { "memory.available": "200Mi" }, allowedUnsafeSysctls: ["c"] });
+  expect([settings.maxPods, settings.allowedUnsafeSysctls]).toEqual([60, ["c"]]);
+  expect(settings.eviction.thresholds).toEqual([{ signal: "memory.available", value: { bytes: 200 * 1024 ** 2 } }, { signal: "nodefs.available", value: { fraction: 0.05 } }]);
+  expect(kubeletConfiguration(settings)).toMatchObject({ maxPods: 60, evictionHard: { "memory.available": "200Mi", "nodefs.available": "5%" }, syncFrequency: "1m0s", imageGCHighThresholdPercent: 85 });
+});
+
+test("soft thresholds, their grace, and what must be reclaimed", () => {
+  const { eviction } = applied({ mergeDefaultEvictionSettings: true, evictionHard: { "memory.available": "0%" }, evictionSoft: { "memory.available": "1.5Gi" }, evictionSoftGracePeriod: { "memory.available": "1m30s" }, evictionMinimumReclaim: { "nodefs.available": "500Mi" }, evictionMaxPodGracePeriod: 30 });
+  expect(eviction.thresholds.find(({ graceMs }) => graceMs !== undefined)).toEqual({ signal: "memory.available", value: { bytes: 1.5 * 1024 ** 3 }, graceMs: 90_000 });
+  expect(eviction.thresholds.filter(({ signal, graceMs }) => signal === "memory.available" && graceMs === undefined)).toEqual([]);
+  expect(eviction.thresholds.find(({ signal }) => signal === "nodefs.available")).toMatchObject({ value: { fraction: 0.1 }, minReclaim: { bytes: 500 * 1024 ** 2 } });
+  expect(eviction.maxPodGraceSeconds).toBe(30);
+});
+
+test.each([
+  [{ imageGCHighThresholdPercent: 200 }, "invalid configuration: imageGCHighThresholdPercent (--image-gc-high-threshold) 200 must be between 0 and 100, inclusive"],
+  [{ imageGCHighThresholdPercent: 50 }, "invalid configuration: imageGCLowThresholdPercent (--image-gc-low-threshold) 80 must be less than imageGCHighThresholdPercent (--image-gc-high-threshold) 50"],
+  [{ maxParallelImagePulls: 3 }, "invalid configuration: maxParallelImagePulls cannot be larger than 1 unless SerializeImagePulls (--serialize-image-pulls) is set to false"],
+  [{ shutdownGracePeriod: "10s", shutdownGracePeriodCriticalPods: "20s" }, "invalid configuration: shutdownGracePeriodCriticalPods {20s} must be <= shutdownGracePeriod {10s}"],
+  [{ memorySwap: { swapBehavior: "Lots" } }, `invalid configuration: memorySwap.swapBehavior "Lots" must be one of: "", "LimitedSwap" or "NoSwap"`],
+  [{ maxpods: 3 }, `strict decoding error: unknown field "maxpods"`],
+  [{ maxPods: "3" }, "json: cannot unmarshal string into Go struct field KubeletConfiguration.maxPods of type int"],
+  [{ evictionSoft: { "memory.available": "1Gi" } }, "grace period must be specified for the soft eviction threshold memory.available"],
+  [{ evictionHard: { "memory.free": "1Gi" } }, "unsupported eviction signal memory.free"],
+  [{ cpuManagerPolicy: "static" }, `cpuManagerPolicy "static" is not supported by this kubelet: it must be "none"`],
+  [{ kind: "Pod" }, `no kind "Pod" is registered for version "kubelet.config.k8s.io/v1beta1"`],
+])("%j is refused: %s", (value, message) => {
+  expect(() => applied(value)).toThrow(message);
+});
+
+test("Go's durations", () => {
+  expect(["1h30m", "1.5s", "100ms", "0", "2m0s"].map(parseGoDuration)).toEqual([5_400_000, 1500, 100, 0, 120_000]);
+  expect([5_400_000, 1500, 100, 0, 120_000].map(formatGoDuration)).toEqual(["1h30m0s", "1.5s", "100ms", "0s", "2m0s"]);
+  expect(() => parseGoDuration("5 minutes")).toThrow(`time: invalid duration "5 minutes"`);
+});

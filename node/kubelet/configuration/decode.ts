@@ -1,0 +1,122 @@
+/**
+ * A KubeletConfiguration (kubelet.config.k8s.io/v1beta1): what a file and the files of a drop-in directory say, laid over each other, as settings.
+ *
+ *   base file ◀─ drop-ins, in the order of their names: maps are merged, lists are replaced
+ *
+ * A field nobody knows is refused. One whose value we cannot do is refused as well, rather than taken and not obeyed.
+ *
+ * API:    https://kubernetes.io/docs/reference/config-api/kubelet-config.v1beta1/
+ * Source: kubernetes v1.36 pkg/kubelet/apis/config/{types,validation/validation}.go, pkg/kubelet/apis/config/v1beta1/defaults.go
+ */
+import { isQuantity, parseQuantity } from "../../../core/api/meta/quantity.ts";
+import type { KubeletSettings } from "../settings.ts";
+import { evictionThresholds } from "./eviction-thresholds.ts";
+import { fieldsOf, type Kind } from "./fields.ts";
+import { parseGoDuration } from "./go-duration.ts";
+import { validate } from "./validate.ts";
+
+export type Configuration = Readonly<Record<string, unknown>>;
+type Writable = { -readonly [K in keyof KubeletSettings]: KubeletSettings[K] };
+
+/** Throws an Error for the user. `documents`: the file and then the drop-ins, as parsed. */
+export function mergeConfigurations(documents: readonly { readonly path: string; readonly value: unknown }[]): Configuration {
+  let merged: Record<string, unknown> = {};
+  for (const { path, value } of documents) {
+    if (value === null || value === undefined) continue;
+    if (typeof value !== "object" || Array.isArray(value)) throw new Error(`failed to load kubelet config file, path: ${path}, error: it is no map`);
+    const { apiVersion, kind, ...fields } = value as Record<string, unknown>;
+    if (kind !== "KubeletConfiguration" || apiVersion !== "kubelet.config.k8s.io/v1beta1") throw new Error(`failed to load kubelet config file, path: ${path}, error: no kind "${String(kind ?? "")}" is registered for version "${String(apiVersion ?? "")}"`);
+    const wrong = Object.entries(fields).flatMap(([name, content]) => {
+      const kinds = fieldsOf().get(name);
+      if (!kinds) return [`unknown field "${name}"`];
+      return content === null || isOfKind(content, kinds) ? [] : [`json: cannot unmarshal ${goKind(content)} into Go struct field KubeletConfiguration.${name} of type ${kinds}`];
+    });
+    if (wrong.length > 0) throw new Error(`failed to load kubelet config file, path: ${path}, error: strict decoding error: ${wrong.join(", ")}`);
+    merged = overlay(merged, fields);
+  }
+  return merged;
+}
+
+function overlay(below: Record<string, unknown>, above: Record<string, unknown>): Record<string, unknown> {
+  const result = { ...below };
+  for (const [name, value] of Object.entries(above)) {
+    const old = result[name];
+    if (value === null) continue;
+    result[name] = isMap(old) && isMap(value) ? overlay(old, value) : value;
+  }
+  return result;
+}
+
+function isMap(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isOfKind(value: unknown, kind: Kind): boolean {
+  switch (kind) {
+    case "bool": return typeof value === "boolean";
+    case "int": return Number.isInteger(value);
+    case "string": case "duration": return typeof value === "string";
+    case "quantity": return isQuantity(String(value));
+    case "list": return Array.isArray(value);
+    case "map": return isMap(value);
+  }
+}
+
+function goKind(value: unknown): string {
+  return value === null ? "null" : Array.isArray(value) ? "array" : typeof value === "object" ? "object" : typeof value === "boolean" ? "bool" : typeof value;
+}
+
+/** Settings with the configuration's in their place. Throws an Error for the user, with everything that is wrong. */
+export function applyConfiguration(base: KubeletSettings, configuration: Configuration, { os }: { readonly os: "linux" | "windows" }): KubeletSettings {
+  const problems = validate(configuration);
+  if (problems.length > 0) throw new Error(`failed to validate kubelet configuration, error: ${problems.length === 1 ? problems[0] : `[${problems.join(", ")}]`}`);
+  const result: Writable = { ...base };
+  const has = (name: string): boolean => configuration[name] !== undefined;
+  const read = <T>(name: string, set: (value: T) => void): void => { if (has(name)) set(configuration[name] as T); };
+  const ms = (name: string, set: (value: number) => void): void => read<string>(name, (text) => set(parseGoDuration(text)));
+  read<number>("port", (value) => { result.port = value; });
+  read<string>("healthzBindAddress", (value) => { result.healthzAddress = value; });
+  read<number>("healthzPort", (value) => { result.healthzPort = value; });
+  read<number>("maxPods", (value) => { result.maxPods = value; });
+  read<number>("podsPerCore", (value) => { result.podsPerCore = value; });
+  read<number>("podPidsLimit", (value) => { result.podPidsLimit = value; });
+  read<string>("resolvConf", (value) => { result.resolvConf = value; });
+  read<string>("staticPodPath", (value) => { result.staticPodDir = value; });
+  read<string>("podLogsDir", (value) => { result.podLogsDir = value; });
+  read<string>("cgroupRoot", (value) => { result.cgroupRoot = value || "/"; });
+  read<string>("providerID", (value) => { result.providerId = value; });
+  read<string>("clusterDomain", (value) => { result.clusterDomain = value; });
+  read<string[]>("clusterDNS", (value) => { result.clusterDns = value; });
+  read<boolean>("seccompDefault", (value) => { result.seccompDefault = value; });
+  read<string[]>("allowedUnsafeSysctls", (value) => { result.allowedUnsafeSysctls = value; });
+  read<KubeletSettings["taints"]>("registerWithTaints", (value) => { result.taints = value; });
+  read<boolean>("serializeImagePulls", (value) => { result.serializeImagePulls = value; });
+  read<number>("maxParallelImagePulls", (value) => { result.maxParallelImagePulls = value; });
+  read<string>("containerLogMaxSize", (value) => { result.containerLogMaxBytes = parseQuantity(value).number(); });
+  read<number>("containerLogMaxFiles", (value) => { result.containerLogMaxFiles = value; });
+  for (const name of ["systemReserved", "kubeReserved"]) read<Record<string, string>>(name, (value) => { result.reserved = addReserved(result.reserved, value); });
+  read<number>("imageGCHighThresholdPercent", (value) => { result.imageGc = { ...result.imageGc, highPercent: value }; });
+  read<number>("imageGCLowThresholdPercent", (value) => { result.imageGc = { ...result.imageGc, lowPercent: value }; });
+  ms("imageMinimumGCAge", (value) => { result.imageGc = { ...result.imageGc, ageMinMs: value }; });
+  ms("imageMaximumGCAge", (value) => { result.imageGc = { ...result.imageGc, ageMaxMs: value }; });
+  ms("nodeStatusUpdateFrequency", (value) => { result.statusMs = value; });
+  ms("nodeStatusReportFrequency", (value) => { result.reportMs = value; });
+  read<number>("nodeLeaseDurationSeconds", (value) => { result.leaseSeconds = value; });
+  ms("shutdownGracePeriod", (value) => { result.shutdown = { ...result.shutdown, graceMs: value }; });
+  ms("shutdownGracePeriodCriticalPods", (value) => { result.shutdown = { ...result.shutdown, criticalMs: value }; });
+  read<{ priority: number; shutdownGracePeriodSeconds: number }[]>("shutdownGracePeriodByPodPriority", (value) => { result.shutdown = { ...result.shutdown, byPriority: value.map(({ priority, shutdownGracePeriodSeconds }) => ({ priority, graceMs: shutdownGracePeriodSeconds * 1000 })) }; });
+  read<{ swapBehavior?: string }>("memorySwap", ({ swapBehavior }) => { result.limitedSwap = swapBehavior === "LimitedSwap"; });
+  read<{ maxContainerRestartPeriod?: string }>("crashLoopBackOff", ({ maxContainerRestartPeriod }) => { if (maxContainerRestartPeriod) result.crashBackoffMsMax = parseGoDuration(maxContainerRestartPeriod); });
+  result.eviction = evictionThresholds(configuration, { os, before: base.eviction });
+  result.configuration = configuration;
+  return result;
+}
+
+function addReserved(before: KubeletSettings["reserved"], more: Readonly<Record<string, string>>): Record<string, string> {
+  const sum: Record<string, string> = { ...before };
+  for (const [name, text] of Object.entries(more)) {
+    const old = sum[name];
+    sum[name] = old === undefined ? text : String(parseQuantity(old).milliNumber() + parseQuantity(text).milliNumber()).concat("m");
+  }
+  return sum;
+}

@@ -1,0 +1,73 @@
+/** What is wrong with a KubeletConfiguration, in upstream's words; and what it asks that we do not do. Pure. Source: kubernetes v1.36 pkg/kubelet/apis/config/validation/validation.go */
+import { isQuantity, parseQuantity } from "../../../core/api/meta/quantity.ts";
+import { parseGoDuration } from "./go-duration.ts";
+import { defaultsOf, fieldsOf } from "./fields.ts";
+
+type Values = Readonly<Record<string, unknown>>;
+
+export function validate(given: Values): string[] {
+  const defaults = defaultsOf();
+  const value = <T>(name: string): T => (given[name] ?? defaults[name]) as T;
+  const number = (name: string): number => value<number | undefined>(name) ?? 0;
+  const problems: string[] = [];
+  const check = (good: boolean, message: string): void => { if (!good) problems.push(`invalid configuration: ${message}`); };
+
+  for (const [name, kind] of fieldsOf()) {
+    if (kind !== "duration" || given[name] === undefined) continue;
+    try {
+      parseGoDuration(String(given[name]));
+    } catch (error) {
+      problems.push(`invalid configuration: ${name}: ${(error as Error).message}`);
+    }
+  }
+  if (problems.length > 0) return problems;
+  const ms = (name: string): number => parseGoDuration(value<string>(name));
+
+  check(number("nodeLeaseDurationSeconds") > 0, "nodeLeaseDurationSeconds must be greater than 0");
+  check(number("eventBurst") >= 0, `eventBurst (--event-burst) ${number("eventBurst")} must not be a negative number`);
+  check(number("healthzPort") >= 0 && number("healthzPort") <= 65_535, `healthzPort (--healthz-port) ${number("healthzPort")} must be between 1 and 65535, inclusive`);
+  check(number("port") > 0 && number("port") <= 65_535, `port (--port) ${number("port")} must be between 1 and 65535, inclusive`);
+  const [high, low] = [number("imageGCHighThresholdPercent"), number("imageGCLowThresholdPercent")];
+  check(high >= 0 && high <= 100, `imageGCHighThresholdPercent (--image-gc-high-threshold) ${high} must be between 0 and 100, inclusive`);
+  check(low >= 0 && low <= 100, `imageGCLowThresholdPercent (--image-gc-low-threshold) ${low} must be between 0 and 100, inclusive`);
+  check(low < high, `imageGCLowThresholdPercent (--image-gc-low-threshold) ${low} must be less than imageGCHighThresholdPercent (--image-gc-high-threshold) ${high}`);
+  const [age, ageMax] = [ms("imageMinimumGCAge"), ms("imageMaximumGCAge")];
+  check(ageMax >= 0, `imageMaximumGCAge ${value<string>("imageMaximumGCAge")} must not be negative`);
+  check(ageMax === 0 || ageMax > age, `imageMaximumGCAge ${value<string>("imageMaximumGCAge")} must be greater than imageMinimumGCAge ${value<string>("imageMinimumGCAge")}`);
+  check(number("maxPods") >= 0, `maxPods (--max-pods) ${number("maxPods")} must not be a negative number`);
+  check(number("podsPerCore") >= 0, `podsPerCore (--pods-per-core) ${number("podsPerCore")} must not be a negative number`);
+  check(number("kubeAPIBurst") >= 0, `kubeAPIBurst (--kube-api-burst) ${number("kubeAPIBurst")} must not be a negative number`);
+  check(number("registryBurst") >= 0, `registryBurst (--registry-burst) ${number("registryBurst")} must not be a negative number`);
+  const parallel = given["maxParallelImagePulls"] as number | undefined;
+  check(parallel === undefined || parallel >= 1, `maxParallelImagePulls ${parallel} must be a positive number`);
+  check(!(value<boolean>("serializeImagePulls") && parallel !== undefined && parallel > 1), "maxParallelImagePulls cannot be larger than 1 unless SerializeImagePulls (--serialize-image-pulls) is set to false");
+  check(number("containerLogMaxFiles") > 1, `containerLogMaxFiles ${number("containerLogMaxFiles")} must be greater than 1`);
+  check(isQuantity(value<string>("containerLogMaxSize")) && parseQuantity(value<string>("containerLogMaxSize")).sign > 0, `containerLogMaxSize ${value<string>("containerLogMaxSize")} must be a positive quantity`);
+  check(number("evictionMaxPodGracePeriod") >= 0, `evictionMaxPodGracePeriod (--eviction-max-pod-grace-period) ${number("evictionMaxPodGracePeriod")} must not be a negative number`);
+
+  const [grace, critical] = [ms("shutdownGracePeriod"), ms("shutdownGracePeriodCriticalPods")];
+  check(critical <= grace, `shutdownGracePeriodCriticalPods {${value<string>("shutdownGracePeriodCriticalPods")}} must be <= shutdownGracePeriod {${value<string>("shutdownGracePeriod")}}`);
+  check(grace === 0 || grace >= 1000, `shutdownGracePeriod {${value<string>("shutdownGracePeriod")}} must be either zero or otherwise >= 1 sec`);
+  check(critical === 0 || critical >= 1000, `shutdownGracePeriodCriticalPods {${value<string>("shutdownGracePeriodCriticalPods")}} must be either zero or otherwise >= 1 sec`);
+  check(!(grace > 0 && given["shutdownGracePeriodByPodPriority"] !== undefined), "Cannot specify both shutdownGracePeriodByPodPriority and shutdownGracePeriod at the same time");
+
+  const swap = (value<{ swapBehavior?: string } | undefined>("memorySwap")?.swapBehavior) ?? "";
+  check(["", "NoSwap", "LimitedSwap"].includes(swap), `memorySwap.swapBehavior "${swap}" must be one of: "", "LimitedSwap" or "NoSwap"`);
+  const restart = (value<{ maxContainerRestartPeriod?: string } | undefined>("crashLoopBackOff")?.maxContainerRestartPeriod);
+  if (restart !== undefined) check(parseGoDuration(restart) >= 1000 && parseGoDuration(restart) <= 300_000, `CrashLoopBackOff.MaxContainerRestartPeriod (${restart}) must be set between 1s and 300s`);
+  const verification = value<string>("imagePullCredentialsVerificationPolicy");
+  check(["NeverVerify", "NeverVerifyPreloadedImages", "NeverVerifyAllowlistedImages", "AlwaysVerify"].includes(verification), `option "${verification}" is not supported for imagePullCredentialsVerificationPolicy`);
+  for (const item of value<string[]>("enforceNodeAllocatable")) check(["", "none", "pods", "system-reserved", "kube-reserved", "system-reserved-compressible", "kube-reserved-compressible"].includes(item), `option "${item}" specified for enforceNodeAllocatable (--enforce-node-allocatable) is not supported`);
+  return [...problems, ...notDone(given)];
+}
+
+/** Values we have no part for: better refused than not obeyed. */
+const ONLY: Readonly<Record<string, readonly unknown[]>> = {
+  cpuManagerPolicy: ["none"], memoryManagerPolicy: ["None"], topologyManagerPolicy: ["none"], cgroupDriver: ["cgroupfs"], cgroupsPerQOS: [true], registerNode: [true], enableServer: [true], enableControllerAttachDetach: [true], cpuCFSQuota: [true],
+  cpuCFSQuotaPeriod: ["100ms", "100000us"], readOnlyPort: [0], staticPodURL: [""], runOnce: [false], systemReservedCgroup: [""], kubeReservedCgroup: [""], reservedSystemCPUs: [""], configMapAndSecretChangeDetectionStrategy: ["Watch"], enableSystemLogQuery: [false],
+  imagePullCredentialsVerificationPolicy: ["NeverVerify", "NeverVerifyPreloadedImages"], containerRuntimeEndpoint: [""], imageServiceEndpoint: [""],
+};
+
+function notDone(given: Values): string[] {
+  return Object.entries(ONLY).flatMap(([name, allowed]) => (given[name] === undefined || allowed.includes(given[name]) ? [] : [`invalid configuration: ${name} ${JSON.stringify(given[name])} is not supported by this kubelet: it must be ${allowed.map((one) => JSON.stringify(one)).join(" or ")}`]));
+}
