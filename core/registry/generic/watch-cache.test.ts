@@ -64,3 +64,23 @@ test("when the store loses events, the cache reads it again and tells what diffe
   await life;
   await real.close();
 });
+
+test("a window has room for many small events, and for fewer large ones", async () => {
+  const store = await memoryStore();
+  const cache = new WatchCache(store);
+  const stop = new AbortController();
+  const ready = Promise.withResolvers<void>();
+  const life = cache.run(stop.signal, ready.resolve, silentLog);
+  await ready.promise;
+  const write = async (name: string, count: number, bytes: number): Promise<number> => {
+    let revision = 0;
+    for (let i = 0; i < count; i++) revision = await store.put(`/registry/core/${name}/a`, { metadata: { name: "a" }, text: "x".repeat(bytes), i }, revision);
+    await cache.fresh(stop.signal);
+    return cache.resource(`/registry/core/${name}/`).after(cache.resource(`/registry/core/${name}/`).oldest).length;
+  };
+  expect(await write("small", 1_000, 10)).toBe(1_000);
+  expect(await write("large", 400, 50_000)).toBeLessThanOrEqual(100);
+  expect(await write("huge", 80, 100_000)).toBe(80); // never less than a client needs to come back
+  stop.abort();
+  await life;
+});
