@@ -6,6 +6,7 @@
  */
 import type { KeyObject } from "node:crypto";
 import { dirname, resolve } from "node:path";
+import { admissionMeter, webhookMeter } from "../core/admission/admission-metrics.ts";
 import { admissionChain } from "../core/admission/chain.ts";
 import { admissionConfiguration } from "../core/admission/configuration.ts";
 import { type AdmissionDeps, admissionPlugins } from "../core/admission/plugins.ts";
@@ -234,7 +235,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const webhooks = {
     mutating: informers.of(refs.MUTATING_WEBHOOK_CONFIGURATIONS), validating: informers.of(refs.VALIDATING_WEBHOOK_CONFIGURATIONS), endpointSlices: informers.of(refs.ENDPOINT_SLICES),
     namespaces: lookup(informers.of(refs.NAMESPACES), loopbackClient().resource(refs.NAMESPACES)), services: lookup(informers.of(refs.SERVICES), loopbackClient().resource(refs.SERVICES)),
-    versions: objectVersions(registry), dialer: tunnel.dialer, authorizer, clock, random, log: log.with({ part: "admission webhooks" }),
+    versions: objectVersions(registry), dialer: tunnel.dialer, authorizer, clock, random, meter: webhookMeter(metrics), log: log.with({ part: "admission webhooks" }),
   };
   const policyDeps = {
     client: loopbackClient(), namespaces: webhooks.namespaces, versions: webhooks.versions, authorizer, clock,
@@ -273,7 +274,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       informers, client: loopbackClient(), authorizer, escalationGuard: escalationGuard(authorizer, resolver), clock, random, webhooks: [mutatingPolicies(policies.mutating), mutatingWebhooks(webhooks), validatingPolicies(policies.validating), validatingWebhooks(webhooks)],
       resourcesOf: ({ group, version, kind }) => registry.rows().filter((row) => row.group === group && row.version === version && row.kind === kind),
       metrics, ...admissionSettings(args),
-    })),
+    }), admissionMeter(metrics, clock)),
     paths: [
       healthPaths(checks, slis), zpages({ flags: shownFlags(settings), version: versionInfo(), clock }), versionPath(versionInfo()), metricsPath(metrics), discoveryPaths(registry, `${advertise.address}:${advertise.port}`, aggregation),
       openApiPaths({ registry, version: gitVersion(), descriptions: loadDescriptions, foreign: aggregation }),

@@ -1,4 +1,5 @@
 /** All plug-ins in their order, as one: those that change objects, then, after the object is complete, those that only look. */
+import type { AdmissionMeter } from "./admission-metrics.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./plugin.ts";
 import { Reinvocation } from "./reinvocation.ts";
 
@@ -8,16 +9,20 @@ export interface AdmissionChain {
   validate(request: AdmissionRequest): Promise<void>;
 }
 
-export function admissionChain(plugins: readonly AdmissionPlugin[]): AdmissionChain {
+export function admissionChain(plugins: readonly AdmissionPlugin[], meter: AdmissionMeter = UNMETERED): AdmissionChain {
   const admitting = plugins.filter(({ admit }) => admit);
   const validating = plugins.filter(({ validate }) => validate);
   return {
-    async admit(request) {
+    admit: (request) => meter.timed("admit", request, undefined, async () => {
       const reinvocation = new Reinvocation();
       do {
-        for (const plugin of admitting) if (plugin.handles(request)) await plugin.admit!(request, reinvocation);
+        for (const plugin of admitting) if (plugin.handles(request)) await meter.timed("admit", request, plugin.name, () => plugin.admit!(request, reinvocation));
       } while (reinvocation.next());
-    },
-    async validate(request) { for (const plugin of validating) if (plugin.handles(request)) await plugin.validate!(request); },
+    }),
+    validate: (request) => meter.timed("validate", request, undefined, async () => {
+      for (const plugin of validating) if (plugin.handles(request)) await meter.timed("validate", request, plugin.name, () => plugin.validate!(request));
+    }),
   };
 }
+
+const UNMETERED: AdmissionMeter = { timed: async (_, __, ___, work) => await work() };

@@ -29,6 +29,16 @@ export interface AdmissionRequest {
   warn(text: string): void;
   /** Added to the audit event. */
   annotate(key: string, value: string): void;
+  /** Of the trace this request is a part of; absent: it is not traced. */
+  readonly span?: AdmissionSpan | undefined;
+}
+
+export interface AdmissionSpan {
+  /** For the header of that name. */
+  readonly traceparent: string;
+  /** A call to somebody else (kind 3): end it. */
+  child(name: string, kind: 3, attributes: Readonly<Record<string, string>>): AdmissionSpan;
+  end(): void;
 }
 
 export interface AdmissionPlugin {

@@ -18,6 +18,8 @@ export interface Question {
   readonly config: WebhookClientConfig;
   readonly review: unknown;
   readonly timeoutSeconds: number;
+  /** Of the trace this call is a part of. */
+  readonly traceparent?: string | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -25,14 +27,14 @@ export interface Question {
 const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
 
 /** Throws an Error that says why there is no answer. */
-export async function ask({ config, review, timeoutSeconds, signal }: Question, deps: CallDeps): Promise<unknown> {
+export async function ask({ config, review, timeoutSeconds, traceparent, signal }: Question, deps: CallDeps): Promise<unknown> {
   const address = addressOf(config, deps);
   const query = `?timeout=${timeoutSeconds}s`;
   const late = new AbortController();
   const alarm = deps.clock.after(timeoutSeconds * 1000, () => late.abort());
   const either = AbortSignal.any([signal, late.signal]);
   try {
-    const { status, text } = await exchange({ target: address.path + query, host: address.host, connect: () => address.connect(either), body: encodeJson(review) }, either).catch((cause: Error) => {
+    const { status, text } = await exchange({ target: address.path + query, host: address.host, connect: () => address.connect(either), body: encodeJson(review), traceparent }, either).catch((cause: Error) => {
       const why = late.signal.aborted ? "context deadline exceeded" : signal.aborted ? "context canceled" : cause.message;
       throw new Error(`Post ${JSON.stringify(address.url + query)}: ${why}`, { cause });
     });
@@ -43,11 +45,11 @@ export async function ask({ config, review, timeoutSeconds, signal }: Question, 
   }
 }
 
-interface Exchange { readonly target: string; readonly host: string; connect(): Promise<Duplex>; readonly body: Uint8Array }
+interface Exchange { readonly target: string; readonly host: string; connect(): Promise<Duplex>; readonly body: Uint8Array; readonly traceparent: string | undefined }
 
-async function exchange({ target, host, connect, body }: Exchange, signal: AbortSignal): Promise<{ readonly status: number; readonly text: string }> {
+async function exchange({ target, host, connect, body, traceparent }: Exchange, signal: AbortSignal): Promise<{ readonly status: number; readonly text: string }> {
   const connection = await connect();
-  const headers = [["Host", host], ["User-Agent", "kube-apiserver-admission"], ["Content-Length", String(body.length)], ["Accept", "application/json, */*"], ["Content-Type", "application/json"]] as const;
+  const headers = [["Host", host], ["User-Agent", "kube-apiserver-admission"], ["Content-Length", String(body.length)], ["Accept", "application/json, */*"], ["Content-Type", "application/json"], ...(traceparent ? [["Traceparent", traceparent] as const] : [])] as const;
   const response = await http1Request(connection, { method: "POST", target, headers, body: Readable.from([Buffer.from(body)]) }, signal);
   const chunks: Buffer[] = [];
   let length = 0;

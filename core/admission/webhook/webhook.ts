@@ -15,6 +15,7 @@ import type { MutatingWebhookConfiguration, ValidatingWebhookConfiguration } fro
 import type { Namespace, Service } from "../../api/gen/core.v1.ts";
 import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
 import type { AdmissionResponse, AdmissionReview } from "../../api/gen/admission.v1.ts";
+import type { WebhookMeter } from "../admission-metrics.ts";
 import { copyOf } from "../../api/meta/copy.ts";
 import { badRequest, forbidden, internalError, StatusError, timeout } from "../../api/meta/status-error.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
@@ -52,6 +53,7 @@ export interface WebhookDeps {
   readonly authorizer: Authorizer;
   readonly clock: Clock;
   readonly random: Random;
+  readonly meter?: WebhookMeter;
   readonly log: Log;
 }
 
@@ -189,8 +191,15 @@ async function responseOf(invocation: Invocation, request: AdmissionRequest, dep
   if (request.dryRun && !NO_SIDE_EFFECTS.includes(sideEffects)) throw badRequest(`admission webhook ${JSON.stringify(name)} does not support dry run`);
   const uid = random.uuid();
   const review = await questionOf(invocation, request, { versions, uid });
-  const answer = await ask({ config: clientConfig, review, timeoutSeconds, signal }, deps).catch((error: Error) => { throw new CallError(name, `failed to call webhook: ${error.message}`, error); });
+  const span = request.span?.child("Calling webhook", 3, { "webhook": name });
+  const startMs = deps.clock.uptimeMs();
+  const called = (outcome: "allowed" | "refused" | "failed"): void => deps.meter?.called(name, mutates ? "admit" : "validate", request, outcome, deps.clock.uptimeMs() - startMs);
+  const answer = await ask({ config: clientConfig, review, timeoutSeconds, traceparent: span?.traceparent, signal }, deps).catch((error: Error) => {
+    called("failed");
+    throw new CallError(name, `failed to call webhook: ${error.message}`, error);
+  }).finally(() => span?.end());
   const response = checked(() => checkResponse(answer, { uid, mutates }), name);
+  called(response.allowed === true ? "allowed" : "refused");
   for (const [key, value] of Object.entries(response.auditAnnotations ?? {})) request.annotate(`${name}/${key}`, value);
   for (const text of response.warnings ?? []) request.warn(text);
   if (response.allowed !== true) throw rejection(name, response.status);

@@ -190,7 +190,7 @@ export function writeOptions(scope: Scope, operation: Operation, query: WriteQue
 const OPTIONS_KINDS: Readonly<Record<Operation, string>> = { CREATE: "CreateOptions", UPDATE: "UpdateOptions", DELETE: "DeleteOptions", CONNECT: "" };
 
 export function admissionRequest(
-  { served: { row }, info, user, signal, warnings, request, audit }: Scope,
+  { served: { row }, info, user, signal, warnings, request, audit, span }: Scope,
   { operation, next, old, query }: { operation: Operation; next: ApiObject | undefined; old: Readonly<ApiObject> | undefined; query: WriteQuery | DeleteQuery },
 ): AdmissionRequest {
   const { dryRun, ...given } = query;
@@ -207,5 +207,6 @@ export function admissionRequest(
     oldObject: old,
     warn: (text) => void warnings.push(text),
     annotate: (key, value) => audit?.annotate(key, value),
+    span,
   };
 }

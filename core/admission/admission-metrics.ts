@@ -1,0 +1,60 @@
+/** How long admission takes: all of it, each plug-in, each webhook. Source: kubernetes v1.36 apiserver/pkg/admission/metrics/metrics.go */
+import type { Clock } from "../lifecycle/clock.ts";
+import type { Labels, Metrics } from "../observe/metrics.ts";
+import type { AdmissionRequest } from "./plugin.ts";
+
+const BUCKETS = [0.005, 0.025, 0.1, 0.5, 1, 2.5];
+const WEBHOOK_BUCKETS = [...BUCKETS, 10, 25];
+
+export type AdmissionStep = "admit" | "validate";
+
+export interface AdmissionMeter {
+  /** Of a step as a whole, or, with a name, of a plug-in. What is thrown is a refusal. */
+  timed<T>(step: AdmissionStep, request: AdmissionRequest, name: string | undefined, work: () => Promise<T> | T): Promise<T>;
+}
+
+export function admissionMeter(metrics: Metrics, clock: Clock): AdmissionMeter {
+  const whole = metrics.histogram("apiserver_admission_step_admission_duration_seconds", "[STABLE] Admission sub-step latency histogram in seconds, broken out for each operation and API resource and step type (validate or admit).", BUCKETS);
+  const each = metrics.histogram("apiserver_admission_controller_admission_duration_seconds", "[STABLE] Admission controller latency histogram in seconds, identified by name and broken out for each operation and API resource and type (validate or admit).", BUCKETS);
+  const series = new Map<string, { observe(value: number): void }>();
+
+  function observe(step: AdmissionStep, { operation }: AdmissionRequest, name: string | undefined, rejected: boolean, seconds: number): void {
+    const key = `${step} ${operation} ${rejected} ${name ?? ""}`;
+    let one = series.get(key);
+    if (!one) {
+      const labels: Labels = { ...(name === undefined ? {} : { name }), operation, rejected: String(rejected), type: step };
+      series.set(key, (one = (name === undefined ? whole : each).with(labels)));
+    }
+    one.observe(seconds);
+  }
+
+  return {
+    async timed(step, request, name, work) {
+      const startMs = clock.uptimeMs();
+      let rejected = true;
+      try {
+        const result = await work();
+        rejected = false;
+        return result;
+      } finally {
+        observe(step, request, name, rejected, (clock.uptimeMs() - startMs) / 1000);
+      }
+    },
+  };
+}
+
+export interface WebhookMeter { called(name: string, step: AdmissionStep, request: AdmissionRequest, outcome: "allowed" | "refused" | "failed", durationMs: number): void }
+
+export function webhookMeter(metrics: Metrics): WebhookMeter {
+  const duration = metrics.histogram("apiserver_admission_webhook_admission_duration_seconds", "[STABLE] Admission webhook latency histogram in seconds, identified by name and broken out for each operation and API resource and type (validate or admit).", WEBHOOK_BUCKETS);
+  const rejections = metrics.counter("apiserver_admission_webhook_rejection_count", "[ALPHA] Admission webhook rejection count, identified by name and broken out for each admission type (validating or admit) and operation. Additional labels specify an error type (calling_webhook_error or apiserver_internal_error if an error occurred; no_error otherwise) and optionally a non-zero rejection code if the webhook rejects the request with an HTTP status code (honored by the apiserver when the code is greater or equal to 400).");
+  const requests = metrics.counter("apiserver_admission_webhook_request_total", "[ALPHA] Admission webhook request total, identified by name and broken out for each admission type (validating or mutating) and operation.");
+  return {
+    called(name, type, { operation }, outcome, durationMs) {
+      const rejected = String(outcome !== "allowed");
+      duration.observe(durationMs / 1000, { name, operation, rejected, type });
+      requests.inc({ code: outcome === "failed" ? "600" : "200", name, operation, rejected, type });
+      if (outcome !== "allowed") rejections.inc({ error_type: outcome === "failed" ? "calling_webhook_error" : "no_error", name, operation, rejection_code: "0", type });
+    },
+  };
+}
