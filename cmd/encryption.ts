@@ -19,7 +19,7 @@ import type { Runnable } from "../core/lifecycle/run-all.ts";
 import type { Log } from "../core/observe/log.ts";
 import { readIfExists, writeDurably } from "../core/pki/durable-file.ts";
 import { closeRules, encryptionRules, encryptionSettings } from "../storage/encryption/configuration.ts";
-import { type EncryptionRule, encryptedStore } from "../storage/encryption/encryption.ts";
+import { type EncryptionRule, encryptedStore, providersOf } from "../storage/encryption/encryption.ts";
 import type { Provider } from "../storage/encryption/provider.ts";
 import { type Rewritten, rewriteStale } from "../storage/encryption/rewrite.ts";
 import type { Store } from "../storage/store.ts";
@@ -65,7 +65,7 @@ export async function openEncryption(options: Options): Promise<Encryption> {
   const path = given ?? ((await readIfExists(own)) === undefined ? undefined : own);
   let text = path === undefined ? undefined : await readIfExists(path);
   let rules = path === undefined ? [] : await readRules(path, options);
-  const store = encryptedStore(beneath, () => rules);
+  const store = encryptedStore(beneath, (key) => providersOf(rules, key));
   const close = (): void => closeRules(rules);
   if (path === undefined) return { store, parts: [], close };
   log.info("values are encrypted at rest", { file: path, resources: rules.flatMap(({ resources }) => resources) });

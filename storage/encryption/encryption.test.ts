@@ -51,7 +51,7 @@ describe("the store", () => {
   const rule = (...providers: Provider[]): EncryptionRule[] => [{ resources: ["secrets"], providers }];
   const stores = async (rules: () => readonly EncryptionRule[]) => {
     const beneath = await memoryStore();
-    return { beneath, store: encryptedStore(beneath, rules) };
+    return { beneath, store: encryptedStore(beneath, (key) => providersOf(rules(), key)) };
   };
 
   test("values lie sealed beneath, in upstream's form, and are read as they were written", async () => {
@@ -100,8 +100,8 @@ describe("the store", () => {
   test("without its key, or without a configuration, a value cannot be read, and why is told", async () => {
     let rules: readonly EncryptionRule[] = rule(one);
     const beneath = await memoryStore();
-    await encryptedStore(beneath, () => rules).put(KEY, VALUE, 0);
-    const later: Store = encryptedStore({ ...beneath, get: async (key) => ({ ...(await beneath.get(key))!, value: { ...(await beneath.get(key))!.value } }) } as Store, () => rules); // of another process
+    await encryptedStore(beneath, (key) => providersOf(rules, key)).put(KEY, VALUE, 0);
+    const later: Store = encryptedStore({ ...beneath, get: async (key) => ({ ...(await beneath.get(key))!, value: { ...(await beneath.get(key))!.value } }) } as Store, (key) => providersOf(rules, key)); // of another process
     rules = [];
     await expect(later.get(KEY)).rejects.toMatchObject({ code: "corrupt", fields: { reason: "the value is encrypted (k8s:enc:secretbox:v1:key1:…), and no provider is configured that could read it" } });
     rules = rule(secretbox({ name: "key1", secret: secret(9) }));

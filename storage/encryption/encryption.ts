@@ -4,7 +4,7 @@
  *   registry ─▶ encryptedStore ─▶ LevelDB | etcd
  *
  *   const rules = encryptionRules(configuration, …)          // configuration.ts: an EncryptionConfiguration
- *   const store = encryptedStore(beneath, () => rules)
+ *   const store = encryptedStore(beneath, (key) => providersOf(rules, key))
  *
  * The first provider of a resource seals; all of them are tried to open, by their prefix. A sealed value is the object {"$encrypted":
  * "k8s:enc:aescbc:v1:key1:<base64>"}: what follows the last colon are the bytes upstream would write into etcd. Values that are not
@@ -17,6 +17,7 @@
  * Source: kubernetes v1.36 apiserver/pkg/storage/value/transformer.go, apiserver/pkg/server/options/encryptionconfig
  */
 import { parseValueText, valueText } from "../json-text.ts";
+import { freezeJson } from "../mvcc/freeze-json.ts";
 import { type Listing, type Row, type Store, StoreError, type StoreEvent, type Value } from "../store.ts";
 import type { Provider } from "./provider.ts";
 
@@ -60,39 +61,47 @@ export function isStale(rules: readonly EncryptionRule[], { key, value }: Row): 
 
 function bytesOf(value: Value, { prefix }: Provider): Buffer { return Buffer.from(sealedText(value).slice(prefix.length), "base64"); }
 
-/** `rules` is asked each time: they can change while the store is open. */
-export function encryptedStore(beneath: Store, rules: () => readonly EncryptionRule[]): Store {
-  async function seal(key: string, value: Value): Promise<Value> {
-    const [first] = providersOf(rules(), key);
-    if (!first || first.prefix === "") return value;
-    let bytes: Buffer;
+/** `providersFor` is asked each time: rules can change while the store is open. */
+export function encryptedStore(beneath: Store, providersFor: (key: string) => readonly Provider[]): Store {
+  /** At once, but for a key service that must be asked. Throws what the store throws. */
+  function seal(key: string, given: Value): Value | Promise<Value> {
+    const [first] = providersFor(key);
+    if (!first || first.prefix === "") return given;
+    const { value } = freezeJson(given, { arrays: false }); // as it will be read back
+    const sealed = (bytes: Buffer): Value => {
+      const made: Value = Object.freeze({ [MEMBER]: `${first.prefix}${bytes.toString("base64")}` });
+      plaintexts.set(made, value);
+      return made;
+    };
+    const failed = (cause: unknown): StoreError => new StoreError("unavailable", { key, reason: `failed to encrypt: ${(cause as Error).message}` }, { cause });
+    let bytes: Buffer | Promise<Buffer>;
     try {
-      bytes = await first.seal(Buffer.from(valueText(value)), Buffer.from(key));
+      bytes = first.seal(Buffer.from(valueText(value)), Buffer.from(key));
     } catch (cause) {
-      throw new StoreError("unavailable", { key, reason: `failed to encrypt: ${(cause as Error).message}` }, { cause });
+      throw failed(cause);
     }
-    const sealed: Value = Object.freeze({ [MEMBER]: `${first.prefix}${bytes.toString("base64")}` });
-    plaintexts.set(sealed, value);
-    return sealed;
+    return bytes instanceof Promise ? bytes.then(sealed, (cause: unknown) => Promise.reject(failed(cause))) : sealed(bytes);
   }
 
-  async function open(row: Row): Promise<Row> {
+  /** At once, if it is not sealed or was opened before: watchers must keep up. */
+  function open(row: Row): Row | Promise<Row> {
     const { key, value, revision } = row;
     if (!isSealed(value)) return row;
     const known = plaintexts.get(value);
     if (known) return { key, value: known, revision };
-    const opened = await openValue(key, value);
-    plaintexts.set(value, opened);
-    return { key, value: opened, revision };
+    return openValue(key, value).then((opened) => {
+      plaintexts.set(value, opened);
+      return { key, value: opened, revision };
+    });
   }
 
   async function openValue(key: string, value: Value): Promise<Value> {
     const problems: string[] = [];
     const text = sealedText(value);
-    for (const provider of providersOf(rules(), key)) {
+    for (const provider of providersFor(key)) {
       if (provider.prefix === "" || !text.startsWith(provider.prefix)) continue;
       try {
-        return parseValueText((await provider.open(bytesOf(value, provider), Buffer.from(key))).toString()) as Value;
+        return freezeJson(parseValueText((await provider.open(bytesOf(value, provider), Buffer.from(key))).toString()) as Value, { arrays: false }).value;
       } catch (error) {
         problems.push((error as Error).message); // another provider may have the same prefix, and another key
       }
@@ -104,10 +113,14 @@ export function encryptedStore(beneath: Store, rules: () => readonly EncryptionR
   }
 
   /** Most rows are not sealed, and most previous values nobody looks at: those are left alone. */
-  async function openEvent(event: StoreEvent): Promise<StoreEvent> {
-    const row = await open(event.row);
-    const previous = event.previous && (row !== event.row || providersOf(rules(), row.key).length > 0) ? await open(event.previous) : event.previous;
-    return row === event.row && previous === event.previous ? event : { type: event.type, row, ...(previous ? { previous } : {}) };
+  function openEvent(event: StoreEvent): StoreEvent | Promise<StoreEvent> {
+    const { type, row: sealed, previous: before } = event;
+    const isCovered = isSealed(sealed.value) || providersFor(sealed.key).length > 0;
+    if (!isCovered) return event;
+    const row = open(sealed);
+    const previous = before && open(before);
+    if (row instanceof Promise || previous instanceof Promise) return Promise.all([row, previous]).then(([opened, was]) => ({ type, row: opened, ...(was ? { previous: was } : {}) }));
+    return { type, row, ...(previous ? { previous } : {}) };
   }
 
   async function withOpenConflict<T>(work: Promise<T>): Promise<T> {
@@ -132,12 +145,18 @@ export function encryptedStore(beneath: Store, rules: () => readonly EncryptionR
       const listing = await beneath.list(options);
       return listing.rows.some(({ value }) => isSealed(value)) ? { ...listing, rows: await Promise.all(listing.rows.map(open)) } : listing;
     },
-    put: async (key, value, expected) => await withOpenConflict(beneath.put(key, await seal(key, value), expected)),
-    delete: (key, expected) => withOpenConflict(beneath.delete(key, expected)),
+    async put(key, value, expected) {
+      const sealed = seal(key, value);
+      return await withOpenConflict(beneath.put(key, sealed instanceof Promise ? await sealed : sealed, expected)); // in the order of the calls
+    },
+    delete: async (key, expected) => await withOpenConflict(beneath.delete(key, expected)),
     async *watch(options, signal) {
       for await (const { events, revision } of beneath.watch(options, signal)) {
         const opened: StoreEvent[] = [];
-        for (const event of events) opened.push(isPlain(event) ? event : await openEvent(event));
+        for (const event of events) {
+          const one = openEvent(event);
+          opened.push(one instanceof Promise ? await one : one);
+        }
         yield { events: opened, revision };
       }
     },
@@ -145,6 +164,4 @@ export function encryptedStore(beneath: Store, rules: () => readonly EncryptionR
     ...(claim ? { claim: (name: string, options: { readonly ttlSeconds: number }) => claim.call(beneath, name, options) } : {}),
     close: () => beneath.close(),
   };
-
-  function isPlain({ row }: StoreEvent): boolean { return !isSealed(row.value) && providersOf(rules(), row.key).length === 0; }
 }

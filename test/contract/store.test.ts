@@ -3,6 +3,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../core/lifecycle/clock.ts";
+import { secretbox } from "../../storage/encryption/ciphers.ts";
+import { encryptedStore } from "../../storage/encryption/encryption.ts";
 import { MemoryDisk, memoryStore } from "../../storage/memory.ts";
 import { openStore } from "../../storage/open.ts";
 import type { Store } from "../../storage/store.ts";
@@ -40,4 +42,13 @@ async function openLevel(knobs: StoreKnobs): Promise<StoreUnderTest> {
 
 storeContract("memory", (knobs = {}) => openMemory(knobs, () => false));
 storeContract("memory, every key volatile", (knobs = {}) => openMemory(knobs, () => true));
+/** Everything sealed: the plain stores know nothing of it. */
+async function openEncrypted(knobs: StoreKnobs): Promise<StoreUnderTest> {
+  const disk = new MemoryDisk();
+  const providers = [secretbox({ name: "key1", secret: Buffer.alloc(32, 7) })];
+  const open = async (): Promise<Store> => encryptedStore(await memoryStore({ disk, ...limits(knobs) }), () => providers);
+  return reopenable(await open(), open, () => {});
+}
+
+storeContract("memory, encrypted", (knobs = {}) => openEncrypted(knobs));
 storeContract("LevelDB", (knobs = {}) => openLevel(knobs));
