@@ -1,5 +1,5 @@
 /** kubectl and ctr: the bundled programs, told where this machine's cluster and runtime are. */
-import { existsSync } from "node:fs";
+import { accessSync, constants, existsSync } from "node:fs";
 import { join } from "node:path";
 import { pinoLog } from "../core/observe/log.ts";
 import { runtimePaths } from "../node/runtime/paths.ts";
@@ -36,16 +36,25 @@ async function run(name: string, argv: readonly string[], env: Record<string, st
   return child.exited;
 }
 
-/** The program in the data directory, where the node unpacked it; for who may not write there, in a directory of their own. */
+/** The program in the data directory, where the node unpacks it; for who may not write there, or where nothing is installed, in a directory of their own. */
 async function toolPath(name: string): Promise<string> {
   const { dataDir } = machineSettings();
-  const installed = join(runtimePaths(dataDir).binDir, name);
+  const { agent, binDir } = runtimePaths(dataDir);
+  const installed = join(binDir, name);
   if (existsSync(installed)) return installed;
   const asset = nodeBundle();
   if (!asset) throw new ConfigError(`this build of coracle has no ${name} for this machine`);
-  const home = join(process.env["XDG_CACHE_HOME"] ?? join(process.env["HOME"] ?? "/tmp", ".cache"), "coracle");
+  const home = isWritable(dataDir) ? agent : join(process.env["XDG_CACHE_HOME"] ?? join(process.env["HOME"] ?? "/tmp", ".cache"), "coracle");
   const log = pinoLog({ level: "warn", write: (line) => void process.stderr.write(line) });
   await unpackBundle({ asset, agentDir: home, log });
   return join(home, "current", "bin", name);
 }
 
+function isWritable(directory: string): boolean {
+  try {
+    accessSync(directory, constants.W_OK);
+    return true;
+  } catch {
+    return false; // not there, or not for this user: either way not the place
+  }
+}

@@ -70,7 +70,7 @@ build() {
   (
     cd "$ROOT"
     # what npm ci leaves there says from which lock file
-    if [ ! -f node_modules/.package-lock.json ] || [ -n "$(find package-lock.json -newer node_modules/.package-lock.json)" ]; then npm ci --no-audit --no-fund --loglevel=error; fi
+    if [ ! -f node_modules/.package-lock.json ] || [ -n "$(find package-lock.json -newer node_modules/.package-lock.json)" ]; then npm ci --no-audit --no-fund --loglevel=error || exit 1; fi # set -e does not reach here
     npm run --silent build
   ) || fail "the build failed, see above"
 }
@@ -158,6 +158,7 @@ configure() {
   KUBECONFIG_FILE=$(setting write-kubeconfig "$KUBECONFIG_FILE" "$@")
   NODE_NAME=$(setting node-name "$(uname -n | tr '[:upper:]' '[:lower:]')" "$@")
   DISABLE_AGENT=$(setting disable-agent false "$@")
+  RUNTIME=$(setting container-runtime-endpoint '' "$@")
   printf 'data_dir=%s\nkubeconfig=%s\n' "$(quote "$DATA_DIR")" "$(quote "$KUBECONFIG_FILE")" >"$STATE_FILE"
 }
 
@@ -278,7 +279,14 @@ wait_for() {
   done
 }
 
-kubectl_() { "$BIN_DIR/coracle" kubectl --kubeconfig "$KUBECONFIG_FILE" --request-timeout 5s "$@"; }
+# Once the node has unpacked it, without a detour: a slow machine has better to do now.
+kubectl_() {
+  kubectl=$DATA_DIR/agent/current/bin/kubectl
+  if [ -x "$kubectl" ]; then "$kubectl" --kubeconfig "$KUBECONFIG_FILE" --request-timeout 5s "$@"
+  else "$BIN_DIR/coracle" kubectl --kubeconfig "$KUBECONFIG_FILE" --request-timeout 5s "$@"; fi
+}
+# A node with a runtime of its own unpacks it, and kubectl with it.
+tools_ready() { [ "$DISABLE_AGENT" = true ] || [ -n "$RUNTIME" ] || [ -x "$DATA_DIR/agent/current/bin/kubectl" ]; }
 server_ready() { [ -s "$KUBECONFIG_FILE" ] && [ "$(kubectl_ get --raw /readyz)" = ok ]; }
 node_ready() { [ "$(kubectl_ get node "$NODE_NAME" -o 'jsonpath={.status.conditions[?(@.type=="Ready")].status}')" = True ]; }
 
@@ -300,7 +308,7 @@ wait_until_ready() {
   if [ "$MODE" = agent ]; then
     wait_for "the container runtime" agent_ready
   else
-    wait_for "the API server" server_ready && { [ "$DISABLE_AGENT" = true ] || wait_for "the node $NODE_NAME" node_ready; }
+    wait_for "what is being unpacked" tools_ready && wait_for "the API server" server_ready && { [ "$DISABLE_AGENT" = true ] || wait_for "the node $NODE_NAME" node_ready; }
   fi || {
     say "$FAILED is not ready after $TIMEOUT s. Look at: $FOLLOW"
     [ ! -f "$LOG_FILE" ] || tail -n 20 "$LOG_FILE" >&2

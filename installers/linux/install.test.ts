@@ -13,7 +13,7 @@ const CORACLE = `#!/bin/sh
 case $1 in
   version) echo 0 ;;
   kubectl) case "$*" in *readyz*) echo ok ;; *jsonpath*) echo True ;; *) echo "NAME STATUS" ;; esac ;;
-  *) mkdir -p /etc/coracle; echo kubeconfig >/etc/coracle/coracle.yaml
+  *) mkdir -p /etc/coracle /var/lib/coracle/agent/current/bin; echo kubeconfig >/etc/coracle/coracle.yaml; printf '#!/bin/sh\\nexec /usr/local/bin/coracle kubectl "$@"' >/var/lib/coracle/agent/current/bin/kubectl; chmod +x /var/lib/coracle/agent/current/bin/kubectl
      echo "runs $* with token '\${CORACLE_TOKEN:-}' of \${CORACLE_SERVER:-itself}"; trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done ;;
 esac
 `;
