@@ -19,7 +19,7 @@ export class Evaluation {
   readonly namedBy: readonly string[];
   readonly #candidate: Candidate;
   readonly #cluster: Cluster;
-  readonly #checks: { readonly name: string; readonly check: Check }[] = [];
+  readonly #checks: { readonly name: string; readonly check: Check; asked: number }[] = [];
   /** Filters that have nothing to say about this pod. */
   readonly idle: readonly string[];
 
@@ -39,7 +39,7 @@ export class Evaluation {
         this.refusal = { filter: name, reason: check.refused };
         break;
       }
-      this.#checks.push({ name, check });
+      this.#checks.push({ name, check, asked: 0 });
       if (!check.onlyNodes) continue;
       onlyNodes = onlyNodes ? onlyNodes.intersection(check.onlyNodes) : check.onlyNodes;
       namedBy.push(name);
@@ -52,6 +52,11 @@ export class Evaluation {
   /** undefined: the pod fits. `node` may be a copy with other pods on it, if `podMoved` was told. */
   reject(node: LiveNode): NodeRejection | undefined {
     return this.#withNominated(node, (one) => this.#first(one));
+  }
+
+  /** How many nodes each filter was asked about. */
+  asked(): Iterable<readonly [filter: string, nodes: number]> {
+    return this.#checks.map(({ name, asked }) => [name, asked] as const);
   }
 
   /** What every filter has to say, not just the first that says no. */
@@ -83,7 +88,9 @@ export class Evaluation {
   }
 
   #first(node: LiveNode): NodeRejection | undefined {
-    for (const { name, check } of this.#checks) {
+    for (const one of this.#checks) {
+      const { name, check } = one;
+      one.asked++;
       const rejection = check.reject(node);
       if (rejection) return { filter: name, ...rejection };
     }

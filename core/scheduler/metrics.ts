@@ -10,9 +10,14 @@ export interface SchedulerMetrics {
   queued(queue: string, event: string): void;
   preempted(victims: number): void;
   preemptionTried(): void;
+  /** How many nodes each filter was asked about, and each score. */
+  evaluated(point: "Filter" | "Score", plugins: Iterable<readonly [plugin: string, times: number]>, profile: string): void;
+  /** How long all plugins of an extension point took. */
+  point(name: "Filter" | "PostFilter" | "Score" | "PreBind" | "Bind", profile: string, ms: number, status?: "Success" | "Unschedulable" | "Error"): void;
+  handled(event: string, ms: number): void;
 }
 
-export function schedulerMetrics(metrics: Metrics, { queue, snapshot }: { readonly queue: () => SchedulingQueue; readonly snapshot: Snapshot }): SchedulerMetrics {
+export function schedulerMetrics(metrics: Metrics, { queue, snapshot, bindings }: { readonly queue: () => SchedulingQueue; readonly snapshot: Snapshot; readonly bindings: () => number }): SchedulerMetrics {
   const attempts = metrics.counter("scheduler_schedule_attempts_total", "Number of attempts to schedule pods, by the result. 'unschedulable' means a pod could not be scheduled, while 'error' means an internal scheduler problem.");
   const duration = metrics.histogram("scheduler_scheduling_attempt_duration_seconds", "Scheduling attempt latency in seconds (scheduling algorithm + binding)", doubling(0.001, 15));
   const algorithm = metrics.histogram("scheduler_scheduling_algorithm_duration_seconds", "Scheduling algorithm latency in seconds", doubling(0.001, 15));
@@ -27,7 +32,17 @@ export function schedulerMetrics(metrics: Metrics, { queue, snapshot }: { readon
     Object.entries(snapshot.sizes()).map(([type, size]) => [{ type }, size] as const));
   metrics.gaugeFrom("scheduler_unschedulable_pods", "The number of unschedulable pods broken down by plugin name. A pod will increment the gauge for all plugins that caused it to not schedule and so this metric have meaning only when broken down by plugin.", () =>
     [...queue().heldBy()].map(([plugin, count]) => [{ plugin }, count] as const));
+  const evaluations = metrics.counter("scheduler_plugin_evaluation_total", "Number of attempts to schedule pods by each plugin and the extension point (available only in PreFilter, Filter, PreScore, and Score).");
+  const points = metrics.histogram("scheduler_framework_extension_point_duration_seconds", "Latency for running all plugins of a specific extension point.", doubling(0.0001, 12));
+  const events = metrics.histogram("scheduler_event_handling_duration_seconds", "Event handling latency in seconds.", doubling(0.0001, 14));
+  metrics.gaugeFrom("scheduler_inflight_events", "Number of events currently tracked in the scheduling queue.", () => [...queue().changesHeld()].map(([event, count]) => [{ event }, count] as const));
+  metrics.gaugeFrom("scheduler_goroutines", "Number of running goroutines split by the work they do such as binding.", () => [[{ operation: "binding" }, bindings()]]);
   return {
+    evaluated(point, plugins, profile) {
+      for (const [plugin, times] of plugins) if (times > 0) evaluations.inc({ plugin, extension_point: point, profile }, times);
+    },
+    point: (name, profile, ms, status = "Success") => points.observe(ms / 1000, { extension_point: name, status, profile }),
+    handled: (event, ms) => events.observe(ms / 1000, { event }),
     attempt(result, profile, ms) {
       attempts.inc({ result, profile });
       duration.observe(ms / 1000, { result, profile });

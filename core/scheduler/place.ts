@@ -12,7 +12,7 @@ import type { Candidate, LiveNode } from "./plugin.ts";
 import type { Profile } from "./plugins.ts";
 
 export type Placement =
-  | { readonly type: "node"; readonly node: string; readonly feasible: number; readonly evaluated: number }
+  | { readonly type: "node"; readonly node: string; readonly feasible: number; readonly evaluated: number; readonly evaluation: Evaluation }
   | NoPlacement;
 
 export interface NoPlacement {
@@ -39,7 +39,7 @@ export function place(candidate: Candidate, cluster: Cluster, profile: Profile, 
   const found = search(candidate, cluster, profile, start);
   if (found.type === "none") return found;
   const { feasible, evaluated } = found;
-  return { type: "node", node: best(candidate, cluster, { feasible, scores: profile.scores, random }).name, feasible: feasible.length, evaluated };
+  return { type: "node", node: best(candidate, cluster, { feasible, scores: profile.scores, random }).name, feasible: feasible.length, evaluated, evaluation: found.evaluation };
 }
 
 /** Nodes that passed all filters, and why others did not. */

@@ -100,6 +100,13 @@ export class SchedulingQueue {
     return this.#sizes;
   }
 
+  /** For metrics: changes remembered for pods in flight. */
+  changesHeld(): Map<string, number> {
+    const counts = new Map<string, number>();
+    for (const { change } of this.#changes) counts.set(nameOf(change), (counts.get(nameOf(change)) ?? 0) + 1);
+    return counts;
+  }
+
   /** For metrics: how many pods each filter holds back. */
   heldBy(): Map<string, number> {
     const counts = new Map<string, number>();

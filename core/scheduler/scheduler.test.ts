@@ -81,6 +81,9 @@ test("a pod waits for a node, is told why, and gets it when it comes", () => wit
   expect(await events("FailedScheduling")).toContain("no nodes available to schedule pods");
   expect(await events("Scheduled")).toEqual(["Successfully assigned default/p to a"]);
   expect(metrics()).toMatch(/scheduler_schedule_attempts_total\{result="scheduled",profile="default-scheduler"\} 1/);
+  expect(metrics()).toMatch(/scheduler_plugin_evaluation_total\{plugin="NodeResourcesFit",extension_point="Filter",profile="default-scheduler"\} [1-9]/);
+  for (const point of ["Filter", "Bind"]) expect(metrics()).toContain(`scheduler_framework_extension_point_duration_seconds_count{extension_point="${point}",status="Success",profile="default-scheduler"} 1`);
+  expect(metrics()).toMatch(/scheduler_event_handling_duration_seconds_count\{event="NodeAdd"\} 1/);
 }));
 
 test("pods of other schedulers, and gated ones, are left alone", () => withScheduler(async ({ client, call, node, pod, until, get }) => {

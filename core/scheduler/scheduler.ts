@@ -24,7 +24,7 @@ import type { Runnable } from "../lifecycle/run-all.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { EXTENDER, filterByExtenders, scoresOfExtenders, victimsByExtenders } from "./ask-extenders.ts";
-import type { ClusterChange } from "./changes.ts";
+import { type ClusterChange, nameOf } from "./changes.ts";
 import { type Cluster, clusterOf, OWNER_RESOURCES } from "./cluster.ts";
 import { ClaimBinder, type DeviceReservation } from "./devices/claim-binder.ts";
 import { DEVICE_RESOURCES, podClaimsOf } from "./devices/claims.ts";
@@ -32,6 +32,7 @@ import { devicePlan } from "./devices/dynamic-resources.ts";
 import { DevicePlan } from "./devices/plan.ts";
 import { evict } from "./evict.ts";
 import type { Extender } from "./extender.ts";
+import type { Evaluation } from "./evaluation.ts";
 import type { SchedulingExplainer } from "./explainer.ts";
 import { type SchedulerMetrics, schedulerMetrics } from "./metrics.ts";
 import { type PlacedPod, placedPod } from "./node-info.ts";
@@ -112,7 +113,7 @@ class Scheduler {
     this.#cluster = clusterOf(snapshot, informers, { nowMs: () => clock.nowMs(), uptimeMs: () => clock.uptimeMs() });
     this.#claims = new ClaimBinder({ client, clock, random: deps.random, log: deps.log, devices: this.#cluster.devices });
     this.#volumes = new VolumeBinder({ client, clock, storage: this.#cluster.storage, node: (name) => snapshot.node(name) });
-    this.#metrics = schedulerMetrics(metrics, { queue: () => this.#queue, snapshot });
+    this.#metrics = schedulerMetrics(metrics, { queue: () => this.#queue, snapshot, bindings: () => this.#writes.size + this.#waits.size });
     this.#queue = new SchedulingQueue({
       clock, backoff: deps.backoff,
       isGated: (pod) => this.#isGated(pod),
@@ -133,21 +134,21 @@ class Scheduler {
       () => detach?.(),
       nodes.onChange((change) => this.#nodeChanged({ of: "node", ...change })),
       pods.onChange(({ object, old, deleted }) => this.#podChanged(object, old, deleted)),
-      informers.of(NAMESPACES).onChange((change) => this.#queue.changed({ of: "namespace", ...change })),
+      informers.of(NAMESPACES).onChange((change) => this.#changed({ of: "namespace", ...change })),
       informers.of(PERSISTENT_VOLUME_CLAIMS).onChange((change) => this.#storageChanged({ of: "claim", ...change })),
       informers.of(PERSISTENT_VOLUMES).onChange((change) => this.#storageChanged({ of: "volume", ...change })),
-      informers.of(STORAGE_CLASSES).onChange((change) => this.#queue.changed({ of: "storage class", ...change })),
-      informers.of(CSI_NODES).onChange((change) => this.#queue.changed({ of: "CSI node", ...change })),
-      informers.of(CSI_DRIVERS).onChange((change) => this.#queue.changed({ of: "CSI driver", ...change })),
-      informers.of(CSI_STORAGE_CAPACITIES).onChange((change) => this.#queue.changed({ of: "storage capacity", ...change })),
-      informers.of(VOLUME_ATTACHMENTS).onChange((change) => this.#queue.changed({ of: "attachment", ...change })),
+      informers.of(STORAGE_CLASSES).onChange((change) => this.#changed({ of: "storage class", ...change })),
+      informers.of(CSI_NODES).onChange((change) => this.#changed({ of: "CSI node", ...change })),
+      informers.of(CSI_DRIVERS).onChange((change) => this.#changed({ of: "CSI driver", ...change })),
+      informers.of(CSI_STORAGE_CAPACITIES).onChange((change) => this.#changed({ of: "storage capacity", ...change })),
+      informers.of(VOLUME_ATTACHMENTS).onChange((change) => this.#changed({ of: "attachment", ...change })),
       informers.of(RESOURCE_CLAIMS).onChange((change) => {
         if (change.deleted || change.object.status?.allocation) this.#cluster.devices.pending.delete(change.object.metadata.uid);
         this.#queue.regate();
-        this.#queue.changed({ of: "resource claim", ...change });
+        this.#changed({ of: "resource claim", ...change });
       }),
-      informers.of(RESOURCE_SLICES).onChange((change) => this.#queue.changed({ of: "resource slice", ...change })),
-      informers.of(DEVICE_CLASSES).onChange((change) => this.#queue.changed({ of: "device class", ...change })),
+      informers.of(RESOURCE_SLICES).onChange((change) => this.#changed({ of: "resource slice", ...change })),
+      informers.of(DEVICE_CLASSES).onChange((change) => this.#changed({ of: "device class", ...change })),
     );
   }
 
@@ -190,7 +191,7 @@ class Scheduler {
   }
 
   #decide(attempt: Attempt, startMs: number, signal: AbortSignal): void | Promise<void> {
-    const { clock, random } = this.#deps;
+    const { random } = this.#deps;
     const pod = this.#deps.informers.of(PODS).get(attempt.key);
     const profile = pod && this.#profileOf(pod);
     if (!pod || !profile || pod.metadata.uid !== attempt.pod.metadata.uid || !this.#isWaiting(pod) || this.#snapshot.isAssumed(pod)) return this.#queue.done(attempt);
@@ -198,21 +199,28 @@ class Scheduler {
     const tried = { attempt, candidate, profile, startMs, signal };
     if (this.#extenders.some((extender) => extender.isInterestedIn(pod))) return this.#decideWithExtenders(tried);
     const placement = place(candidate, this.#cluster, profile, { random, start: this.#start });
-    this.#metrics.algorithm(clock.uptimeMs() - startMs);
+    this.#tookToDecide(tried, placement.evaluation, placement.type);
     if (placement.type === "none") this.#nowhere(tried, placement, this.#postFilter(tried, placement, this.#makeRoom(tried, placement)));
     else this.#go(tried, placement.node);
   }
 
+  #tookToDecide({ profile, startMs }: Tried, evaluation: Evaluation | undefined, came: "node" | "none"): void {
+    const ms = this.#deps.clock.uptimeMs() - startMs;
+    this.#metrics.algorithm(ms);
+    this.#metrics.point("Filter", profile.schedulerName, ms, came === "node" ? "Success" : "Unschedulable");
+    if (evaluation) this.#metrics.evaluated("Filter", evaluation.asked(), profile.schedulerName);
+  }
+
   /** Others are asked over the network: no other pod is decided meanwhile. */
   async #decideWithExtenders(tried: Tried): Promise<void> {
-    const { candidate, profile, startMs, signal } = tried;
-    const { clock, random, log } = this.#deps;
+    const { candidate, profile, signal } = tried;
+    const { random, log } = this.#deps;
     const { pod } = candidate;
     const asked = { extenders: this.#extenders, log, signal };
     const found = search(candidate, this.#cluster, profile, this.#start);
     const feasible = found.type === "none" ? [] : await filterByExtenders(pod, found.feasible, found.rejections, asked);
     const more = feasible.length > 1 ? await scoresOfExtenders(pod, feasible, asked) : new Map<string, number>();
-    this.#metrics.algorithm(clock.uptimeMs() - startMs);
+    this.#tookToDecide(tried, found.evaluation, feasible.length > 0 ? "node" : "none");
     if (feasible.length > 0) return this.#go(tried, best(candidate, this.#cluster, { feasible, scores: profile.scores, random, more }).name);
     const failure = found.type === "none" ? found : nowhere(this.#cluster, found);
     this.#nowhere(tried, failure, this.#postFilter(tried, failure, await this.#makeRoomWithExtenders(tried, failure)));
@@ -255,6 +263,7 @@ class Scheduler {
     this.#bindings.set(pod.metadata.uid, gone);
     const signal = AbortSignal.any([binding.signal, gone.signal]);
     let plugin = "VolumeBinding";
+    const startMs = this.#deps.clock.uptimeMs();
     try {
       if (reservation) await this.#volumes.bind(reservation, profile.bindTimeoutMs, signal);
       plugin = "DynamicResources";
@@ -266,6 +275,7 @@ class Scheduler {
     } finally {
       this.#bindings.delete(pod.metadata.uid);
     }
+    this.#metrics.point("PreBind", profile.schedulerName, this.#deps.clock.uptimeMs() - startMs);
     await this.#bind(binding, signal);
   }
 
@@ -273,6 +283,7 @@ class Scheduler {
     const { attempt, candidate: { pod }, profile, startMs, node } = binding;
     const { client, clock, log } = this.#deps;
     const { name, namespace, uid } = pod.metadata;
+    const bindMs = clock.uptimeMs();
     try {
       const body = { apiVersion: "v1", kind: "Binding", metadata: { name, namespace, uid }, target: { apiVersion: "v1", kind: "Node", name: node } };
       const binder = this.#extenders.find((extender) => extender.binds && extender.isInterestedIn(pod));
@@ -282,6 +293,7 @@ class Scheduler {
       const message = error instanceof Error ? error.message : String(error);
       return this.#bindingFailed(binding, new Error(`binding rejected: running Bind plugin "DefaultBinder": ${message}`, { cause: error }), signal.aborted || isNotFound(error));
     }
+    this.#metrics.point("Bind", profile.schedulerName, clock.uptimeMs() - bindMs);
     log.info("pod bound", { pod: keyOf(pod), node });
     this.#recorder(profile).event(pod, "Normal", "Scheduled", `Successfully assigned ${namespace}/${name} to ${node}`);
     this.#metrics.attempt("scheduled", profile.schedulerName, clock.uptimeMs() - startMs);
@@ -294,7 +306,7 @@ class Scheduler {
     this.#snapshot.forget(pod);
     if (reservation) this.#volumes.takeBack(reservation);
     if (devices) await this.#claims.takeBack(devices, signal);
-    this.#queue.changed({ of: "placed pod", object: pod, deleted: true });
+    this.#changed({ of: "placed pod", object: pod, deleted: true });
     if (gone || signal.aborted) return;
     log.warn("binding failed, the pod is tried again", { pod: keyOf(pod), node, error });
     this.#queue.fail(attempt, "error");
@@ -343,7 +355,10 @@ class Scheduler {
   #makeRoom({ candidate, profile }: Tried, failure: NoPlacement): Room {
     if (!failure.evaluation || !profile.preemption) return NO_ROOM;
     this.#metrics.preemptionTried();
-    return this.#room(preempt(candidate, failure, this.#surroundings(profile.preemption)));
+    const startMs = this.#deps.clock.uptimeMs();
+    const found = preempt(candidate, failure, this.#surroundings(profile.preemption));
+    this.#metrics.point("PostFilter", profile.schedulerName, this.#deps.clock.uptimeMs() - startMs, found.type === "node" ? "Success" : "Unschedulable");
+    return this.#room(found);
   }
 
   async #makeRoomWithExtenders({ candidate, profile, signal }: Tried, failure: NoPlacement): Promise<Room> {
@@ -382,7 +397,7 @@ class Scheduler {
   #nodeChanged(change: ClusterChange & { readonly of: "node" }): void {
     if (change.deleted) this.#snapshot.removeNode(change.object.metadata.name);
     else this.#snapshot.setNode(change.object);
-    if (!change.old || change.deleted || hasChanged(change.object, change.old)) this.#queue.changed(change);
+    if (!change.old || change.deleted || hasChanged(change.object, change.old)) this.#changed(change);
   }
 
   #podChanged(pod: Readonly<Pod>, old: Readonly<Pod> | undefined, deleted: boolean): void {
@@ -391,7 +406,7 @@ class Scheduler {
       this.#snapshot.removePod(pod);
       this.#queue.remove(keyOf(pod));
       this.#bindings.get(pod.metadata.uid)?.abort(new Error("pod deleted"));
-      if (pod.spec.nodeName || nominated) this.#queue.changed({ of: "placed pod", object: pod, old, deleted: true });
+      if (pod.spec.nodeName || nominated) this.#changed({ of: "placed pod", object: pod, old, deleted: true });
       return;
     }
     this.#snapshot.setPod(pod);
@@ -402,14 +417,20 @@ class Scheduler {
     this.#queue.remove(keyOf(pod));
     if (!pod.spec.nodeName) return;
     if (isEnded(pod)) {
-      if (old && !isEnded(old)) this.#queue.changed({ of: "placed pod", object: pod, old, deleted: true });
-    } else if (!old?.spec.nodeName) this.#queue.changed({ of: "placed pod", object: pod, deleted: false });
-    else if (!countsTheSame(old, pod)) this.#queue.changed({ of: "placed pod", object: pod, old, deleted: false });
+      if (old && !isEnded(old)) this.#changed({ of: "placed pod", object: pod, old, deleted: true });
+    } else if (!old?.spec.nodeName) this.#changed({ of: "placed pod", object: pod, deleted: false });
+    else if (!countsTheSame(old, pod)) this.#changed({ of: "placed pod", object: pod, old, deleted: false });
+  }
+
+  #changed(change: ClusterChange): void {
+    const startMs = this.#deps.clock.uptimeMs();
+    this.#queue.changed(change);
+    this.#metrics.handled(nameOf(change), this.#deps.clock.uptimeMs() - startMs);
   }
 
   #storageChanged(change: ClusterChange): void {
     this.#volumes.changed();
-    this.#queue.changed(change);
+    this.#changed(change);
   }
 
   /** Its scheduling gates are closed, or claims it names do not exist yet. */
