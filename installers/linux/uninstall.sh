@@ -130,7 +130,7 @@ stop_containers() {
 cgroups_of() {
   while IFS=: read -r _ controllers path; do
     [ "$path" != / ] || continue
-    for directory in "/sys/fs/cgroup/${controllers#name=}$path" "/sys/fs/cgroup/unified$path" "/sys/fs/cgroup$path"; do
+    for directory in "/sys/fs/cgroup${controllers:+/}${controllers#name=}$path" "/sys/fs/cgroup/unified$path"; do
       [ ! -d "$directory" ] || echo "$directory"
     done
   done <"/proc/$1/cgroup" 2>/dev/null

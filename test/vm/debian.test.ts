@@ -8,7 +8,7 @@ if (why !== undefined) console.warn(`test/vm is skipped: ${why}`);
 
 /** Everything that could be left: files, mounts, links, tables, cgroups, processes. Not what the system itself writes. */
 const INVENTORY = `
-find / -xdev \\( -path /proc -o -path /sys -o -path /tmp -o -path /var/tmp -o -path /var/log -o -path /var/cache -o -path /var/lib/systemd -o -path /var/lib/apt -o -path /root \\) -prune -o -print | sort
+find / -xdev \\( -path /proc -o -path /sys -o -path /tmp -o -path /var/tmp -o -path /var/log -o -path /var/cache -o -path /var/lib/systemd -o -path /var/lib/apt -o -path '/root/.[!c]*' \\) -prune -o -print | sort
 find /run | grep -E 'coracle|containerd|cni|netns' | sort
 awk '{ print "mount " $2 }' /proc/mounts | grep -vE '^mount /(run/(user|credentials)|proc/sys/fs/binfmt_misc)' | sort
 for link in /sys/class/net/*; do echo "link \${link##*/}"; done
