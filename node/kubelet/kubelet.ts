@@ -113,7 +113,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
   });
   const devices = isLinux ? deviceManager({ dataDir: settings.dataDir, clock, log, onChange: () => node.refresh() }) : undefined;
   const claims = isLinux ? claimManager({ dataDir: settings.dataDir, nodeName: settings.nodeName, client, clock, log, events, onRegistered: wakeAll }) : undefined;
-  const csi = isLinux ? csiVolumes({ dataDir: settings.dataDir, nodeName: settings.nodeName, client, drivers, mounts: deps.mounts, tokens, events, log, known: (path) => knownPath(path, settings.dataDir, known), onInUse: () => node.refresh() }) : undefined;
+  const csi = isLinux ? csiVolumes({ dataDir: settings.dataDir, nodeName: settings.nodeName, client, drivers, mounts: deps.mounts, tokens, events, clock, log, signal, known: (path) => knownPath(path, settings.dataDir, known), onInUse: () => node.refresh() }) : undefined;
   const plugins: readonly Runnable[] = !isLinux ? [] : [
     csiNode, claims!, ...devices!.parts, pluginWatcher({ directory: join(settings.dataDir, "plugins_registry"), handlers: [drivers.handler, devices!.handler, claims!.handler], clock, log }),
     podResourcesApi({

@@ -18,6 +18,8 @@ import { isNotFound } from "../../../core/api/meta/status-error.ts";
 import type { Client } from "../../../core/client/client.ts";
 import type { EventRecorder } from "../../../core/client/events.ts";
 import { CSI_DRIVERS, SECRETS, VOLUME_ATTACHMENTS } from "../../../core/client/resources.ts";
+import { backoffMs } from "../../../core/lifecycle/backoff.ts";
+import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import { RpcError } from "../../cri/rpc-client.ts";
 import type { Mounts } from "../../os/mount.ts";
@@ -38,7 +40,10 @@ export interface CsiVolumesDeps {
   readonly mounts: Mounts;
   readonly tokens: TokenSource;
   readonly events: EventRecorder;
+  readonly clock: Clock;
   readonly log: Log;
+  /** Ends what goes on in the background. */
+  readonly signal: AbortSignal;
   /** A path of ours as drivers know it. */
   readonly known: (path: string) => string;
   /** status.volumesInUse changed. */
@@ -62,6 +67,8 @@ export interface CsiVolumes {
 }
 
 interface Published { readonly volume: CsiVolume; readonly target: string; readonly republish: boolean }
+
+const RETRY = { minMs: 500, maxMs: 122_000 };
 
 /** Codes after which the driver may still be at it. Source: kubernetes v1.36 pkg/volume/csi/csi_util.go IsFinalError, csi_client.go isFinalError */
 const UNCERTAIN: ReadonlySet<string> = new Set(["Canceled", "DeadlineExceeded", "Unavailable", "ResourceExhausted", "Aborted"]);
@@ -88,13 +95,22 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
     if (isNew) deps.onInUse();
   }
 
-  function unclaim(podUid: string, key: string): void {
-    const left = users.get(key);
-    left?.delete(podUid);
-    if (left?.size !== 0) return;
-    users.delete(key);
-    staged.delete(key);
-    if (attachable.delete(key)) deps.onInUse();
+  /** Unstages what nobody uses any more, again and again until the driver has done it or a pod wants it. Pods that are gone do not wait for that. */
+  async function unstageUntilDone(key: string): Promise<void> {
+    for (let failures = 0; !deps.signal.aborted && !users.has(key); ) {
+      try {
+        await inTurn(key, async () => {
+          if (users.has(key)) return;
+          staged.delete(key); // whatever comes of it: the next one to use it stages it
+          await unstage(key, deps.signal);
+          if (attachable.delete(key)) deps.onInUse();
+        });
+        return;
+      } catch (error) {
+        log.warn("volume not unstaged, next try later", { volume: key, error });
+        await deps.clock.sleep(backoffMs(++failures, RETRY), deps.signal);
+      }
+    }
   }
 
   const begin = (): Promise<void> => (adopted ??= adopt());
@@ -249,11 +265,9 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
       });
     }
     for (const [key, pods] of [...users]) {
-      if (!pods.has(podUid)) continue;
-      await inTurn(key, async () => {
-        if (pods.size === 1) await unstage(key, signal);
-        unclaim(podUid, key);
-      });
+      if (!pods.delete(podUid) || pods.size > 0) continue;
+      users.delete(key);
+      void unstageUntilDone(key);
     }
   }
 
@@ -267,7 +281,6 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
       await removeTarget(target);
       await removeNote(directory);
     }
-    staged.delete(key);
   }
 
   async function sweep(signal: AbortSignal): Promise<void> {
