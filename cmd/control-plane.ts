@@ -46,7 +46,7 @@ import type { Transport } from "../core/client/transport.ts";
 import { allControllers } from "../core/controllers/all.ts";
 import { dnsEndpoints } from "../core/dns/dns-endpoints.ts";
 import { aborted } from "../core/lifecycle/aborted.ts";
-import type { Clock } from "../core/lifecycle/clock.ts";
+import { type Clock, timestamp } from "../core/lifecycle/clock.ts";
 import type { Random } from "../core/lifecycle/random.ts";
 import type { Runnable } from "../core/lifecycle/run-all.ts";
 import { formatIp, nthAddress, parseCidr } from "../core/net/cidr.ts";
@@ -151,7 +151,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const args = apiServerArgs(settings.kubeApiserverArg);
   const { store: beneath, isShared, trouble, onFull } = await openDatastore({ settings, path: paths.store, clock, log, signal });
   const encryption = await openEncryption({
-    beneath, isShared, clock, random, log: log.with({ part: "encryption" }), on: settings.secretsEncryption, own: paths.encryption,
+    beneath, isShared, clock, random, metrics, log: log.with({ part: "encryption" }), on: settings.secretsEncryption, own: paths.encryption,
     given: args.text("encryption-provider-config"), reload: args.boolean("encryption-provider-config-automatic-reload", false),
   });
   const { store } = encryption;
@@ -184,7 +184,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const tokens = tokenUnion([
     ...authentication.before,
     staticTokenAuthenticator([{ token: joinSecret, user: { name: "system:bootstrap:token", groups: ["system:bootstrappers", "system:bootstrappers:coracle"] } }], apiAudiences),
-    serviceAccountTokenAuthenticator({ ...lookups, keys: () => verifying, issuers, apiAudiences, clock, markUsed: legacyTokenUse({ secrets: loopbackClient().resource(refs.SECRETS), clock, log }) }),
+    serviceAccountTokenAuthenticator({ ...lookups, keys: () => verifying, issuers, apiAudiences, clock, metrics, markUsed: legacyTokenUse({ secrets: loopbackClient().resource(refs.SECRETS), clock, log }) }),
     bootstrapTokenAuthenticator({ secrets: lookups.secrets, apiAudiences, clock, log }),
     ...authentication.after,
   ]);
@@ -340,7 +340,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
         await ensureBootstrapPolicy(client, { signal, log });
         await ensureBootstrapObjects(client, {
           serviceCidrs: settings.serviceCidr.split(","), apiServiceIp, apiServicePort: 443, apiServerPort: advertise.port, clusterDns: settings.clusterDns, localStorage: enabled("local-storage") && enabled("controllers"), ingress: enabled("ingress") && enabled("controllers"),
-          clientCa: pki.authority("client-ca").bundlePem, requestHeaderCa: pki.authority("request-header-ca").bundlePem,
+          clientCa: pki.authority("client-ca").bundlePem, requestHeaderCa: pki.authority("request-header-ca").bundlePem, today: timestamp(clock.nowMs()).slice(0, 10),
         }, signal);
         await ensureJoinObjects(client, { server: url, serverCa: pki.authority("server-ca").bundlePem, clientCa: pki.authority("client-ca").bundlePem, settings: sharedSettings(settings) }, signal);
         bootstrapped = true;

@@ -17,6 +17,7 @@ import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Random } from "../core/lifecycle/random.ts";
 import type { Runnable } from "../core/lifecycle/run-all.ts";
 import type { Log } from "../core/observe/log.ts";
+import type { Metrics } from "../core/observe/metrics.ts";
 import { readIfExists, writeDurably } from "../core/pki/durable-file.ts";
 import { closeRules, encryptionRules, encryptionSettings } from "../storage/encryption/configuration.ts";
 import { type EncryptionRule, encryptedStore, providersOf } from "../storage/encryption/encryption.ts";
@@ -44,6 +45,7 @@ interface Options {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  readonly metrics: Metrics;
 }
 
 export interface Encryption {
@@ -59,7 +61,7 @@ export interface EncryptionState extends Rewritten { readonly file: string; read
 
 /** Throws ConfigError for a file that cannot be used. */
 export async function openEncryption(options: Options): Promise<Encryption> {
-  const { beneath, given, own, reload, clock, log } = options;
+  const { beneath, given, own, reload, clock, log, metrics } = options;
   if (given !== undefined && options.on) throw new ConfigError("--secrets-encryption and encryption-provider-config cannot be given together: the file says what is encrypted");
   if (options.on) await ensureOwnFile(options);
   const path = given ?? ((await readIfExists(own)) === undefined ? undefined : own);
@@ -77,12 +79,15 @@ export async function openEncryption(options: Options): Promise<Encryption> {
     if (path === own) await writeDurably(stateFile(own), JSON.stringify({ ...done, file: fileHash(text ?? ""), at: new Date(clock.nowMs()).toISOString() } satisfies EncryptionState));
   }
 
+  const reloads = metrics.counter("apiserver_encryption_config_controller_automatic_reloads_total", "Total number of reload successes and failures of encryption configuration split by apiserver identity.");
+
   async function look(signal: AbortSignal): Promise<void> {
     const now = await readIfExists(path!);
     if (now === undefined || now === text) return;
     const next = await readRules(path!, options);
     const before = rules;
     text = now;
+    reloads.inc({ status: "success" });
     rules = next;
     clock.after(OLD_RULES_MS, () => closeRules(before));
     log.info("the encryption configuration was read again", { file: path });
@@ -95,7 +100,10 @@ export async function openEncryption(options: Options): Promise<Encryption> {
       ready();
       await rewrite(signal).catch((error: unknown) => log.error("values could not be encrypted anew", { error }));
       if (!reload && path !== own) return void (await aborted(signal));
-      for await (const _ of clock.every(LOOK_EVERY_MS, signal)) await look(signal).catch((error: unknown) => log.error("the encryption configuration cannot be used; the one before still holds", { file: path, error }));
+      for await (const _ of clock.every(LOOK_EVERY_MS, signal)) await look(signal).catch((error: unknown) => {
+        reloads.inc({ status: "failure" });
+        log.error("the encryption configuration cannot be used; the one before still holds", { file: path, error });
+      });
     },
   };
   const providers = (): Provider[] => rules.flatMap((rule) => [...rule.providers]);

@@ -17,6 +17,7 @@ import { notFound } from "../api/meta/status-error.ts";
 import { serviceAccountUser } from "../api/request/user.ts";
 import type { Lookup } from "../client/lookup.ts";
 import type { Clock } from "../lifecycle/clock.ts";
+import type { Metrics } from "../observe/metrics.ts";
 import { type Claims, parseJwt, signatureHolds, type VerifyingKeys } from "../pki/jwt.ts";
 import type { Authenticated } from "./authenticator.ts";
 import { refuse } from "./authn.ts";
@@ -36,6 +37,7 @@ export interface ServiceAccountTokenOptions extends ServiceAccountLookups {
   readonly issuers: readonly string[];
   readonly apiAudiences: readonly string[];
   readonly clock: Clock;
+  readonly metrics?: Metrics | undefined;
   /** Notes on a legacy token's Secret that it is in use. */
   readonly markUsed?: (secret: Readonly<Secret>, signal: AbortSignal) => Promise<void>;
 }
@@ -46,7 +48,12 @@ const SIGNED_MAX = 1_024;
 const LEEWAY_MS = 60_000;
 
 export function serviceAccountTokenAuthenticator(options: ServiceAccountTokenOptions): TokenAuthenticator {
-  const { keys, issuers, apiAudiences } = options;
+  const { keys, issuers, apiAudiences, clock, metrics } = options;
+  const counters = {
+    legacy: metrics?.counter("serviceaccount_legacy_tokens_total", "Cumulative legacy service account tokens used"),
+    stale: metrics?.counter("serviceaccount_stale_tokens_total", "Cumulative stale projected service account tokens used"),
+    valid: metrics?.counter("serviceaccount_valid_tokens_total", "Cumulative valid projected service account tokens used"),
+  };
   const signed = new Map<string, { readonly claims: Claims; readonly keys: VerifyingKeys }>(); // in the order of use, oldest first
 
   function claimsOf(token: string): Claims | undefined {
@@ -74,9 +81,14 @@ export function serviceAccountTokenAuthenticator(options: ServiceAccountTokenOpt
       const requested = wanted.length > 0 ? wanted : apiAudiences;
       const audiences = tokenAudiences.filter((audience) => requested.includes(audience));
       if (audiences.length === 0 && apiAudiences.length > 0) throw refuse(`token audiences ${list(tokenAudiences)} is invalid for the target audiences ${list(requested)}`);
-      const user = claims.iss === LEGACY_ISSUER && !issuers.includes(LEGACY_ISSUER)
-        ? await legacyUser(decodeLegacyClaims(claims), token, options, signal)
-        : await boundUser(decodeBoundClaims(claims), options, signal);
+      if (claims.iss === LEGACY_ISSUER && !issuers.includes(LEGACY_ISSUER)) {
+        const user = await legacyUser(decodeLegacyClaims(claims), token, options, signal);
+        counters.legacy?.inc();
+        return { user, audiences };
+      }
+      const bound = decodeBoundClaims(claims);
+      const user = await boundUser(bound, options, signal);
+      if (bound?.warnAfter !== undefined) (clock.nowMs() > bound.warnAfter * 1000 ? counters.stale : counters.valid)?.inc(); // read once, and used long after it should have been read again
       return { user, audiences };
     },
   };

@@ -28,9 +28,14 @@ export interface BootstrapOptions {
   /** PEM: who signs client certificates, and who signs those of the aggregation layer. */
   readonly clientCa: string;
   readonly requestHeaderCa: string;
+  /** The day: from when on the use of legacy tokens is noted on their Secrets, in a new cluster. */
+  readonly today?: string | undefined;
 }
 
 const NAMESPACES = ["kube-system", "kube-public", "kube-node-lease", "default"];
+
+/** Source: kubernetes v1.36 pkg/controlplane/controller/legacytokentracking */
+const LEGACY_TOKENS = "kube-apiserver-legacy-service-account-token-tracking";
 
 const PRIORITY_CLASSES: readonly { readonly name: string; readonly value: number; readonly description: string }[] = [
   { name: "system-cluster-critical", value: 2_000_000_000, description: "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary." },
@@ -55,6 +60,7 @@ export async function ensureBootstrapObjects(client: Client, options: BootstrapO
   await ensure(client, services, apiService(options), signal);
   await ensure(client, services, dnsService(options), signal);
   await replace(client, configMaps, authenticationConfig(options), signal);
+  if (options.today !== undefined) await ensure(client, configMaps, { apiVersion: "v1", kind: "ConfigMap", metadata: { name: LEGACY_TOKENS, namespace: "kube-system" }, data: { since: options.today } }, signal);
 }
 
 async function ensure<T extends ApiObject>(client: Client, ref: ResourceRef<T>, object: NewObject<T>, signal: AbortSignal): Promise<void> {

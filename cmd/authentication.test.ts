@@ -1,0 +1,61 @@
+import { createPublicKey, generateKeyPairSync } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import type { Authorizer } from "../core/authz/authorizer.ts";
+import { systemClock } from "../core/lifecycle/clock.ts";
+import { silentLog } from "../core/observe/log.ts";
+import { metricsRegistry } from "../core/observe/metrics.ts";
+import { apiServerArgs } from "./apiserver-args.ts";
+import { authenticationSettings, serviceAccountSettings } from "./authentication.ts";
+import { authorizationSettings } from "./authorization.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "authentication-"));
+afterAll(() => rmSync(directory, { recursive: true }));
+const file = (name: string, text: string): string => {
+  writeFileSync(join(directory, name), text);
+  return join(directory, name);
+};
+const key = () => generateKeyPairSync("ec", { namedCurve: "prime256v1" }).privateKey;
+const own = key();
+const common = () => ({ clock: systemClock, log: silentLog, metrics: metricsRegistry() });
+const authentication = (...args: string[]) => authenticationSettings({ ...common(), args: apiServerArgs(args), apiAudiences: ["api"], issuers: ["https://me"] });
+const says = (decision: "allow" | "no-opinion"): Authorizer => ({ authorize: () => ({ decision, reason: decision }), rulesFor: async () => ({ resourceRules: [], pathRules: [], incomplete: false }) });
+const authorization = (...args: string[]) => authorizationSettings({ ...common(), args: apiServerArgs(args), node: says("no-opinion"), rbac: says("allow") });
+const CONFIGURATION = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\nanonymous: {enabled: false}\n";
+
+test("ServiceAccount tokens: keys are rotated by giving the old one beside the new", () => {
+  const next = key();
+  const pem = (one: typeof next) => one.export({ type: "pkcs8", format: "pem" }).toString();
+  const publicPem = (one: typeof next) => createPublicKey(one).export({ type: "spki", format: "pem" }).toString();
+  const settings = (...args: string[]) => serviceAccountSettings(apiServerArgs(args), { signing: own, verifying: [own], issuer: "https://standard" });
+  expect(settings()).toMatchObject({ signing: own, verifying: [own], issuers: ["https://standard"], apiAudiences: ["https://standard"], extendExpiration: true });
+  const rotated = settings(`service-account-signing-key-file=${file("next.key", pem(next))}`, `service-account-key-file=${file("keys.pem", publicPem(next) + publicPem(own))}`, "service-account-issuer=https://new", "service-account-issuer=https://old", "service-account-max-token-expiration=2h", "service-account-extend-token-expiration=false");
+  expect([rotated.signing.equals(next), rotated.verifying.map((one, i) => one.equals(createPublicKey([next, own][i]!)))]).toEqual([true, [true, true]]);
+  expect(rotated).toMatchObject({ issuers: ["https://new", "https://old"], apiAudiences: ["https://new"], expirationSecondsMax: 7_200, extendExpiration: false });
+  expect(settings(`service-account-signing-key-file=${join(directory, "next.key")}`).verifying.map((one) => one.equals(createPublicKey(next)))).toEqual([true, false]); // tokens from before still hold
+  expect(() => settings(`service-account-key-file=${file("empty", "x")}`)).toThrow("does not contain any valid RSA or ECDSA public keys");
+});
+
+test("anonymous: by flag, or by the file", () => {
+  expect([authentication().anonymous(), authentication("anonymous-auth=false").anonymous()]).toEqual([{ enabled: true, paths: [] }, { enabled: false, paths: [] }]);
+  expect(authentication(`authentication-config=${file("a.yaml", CONFIGURATION)}`).anonymous()).toEqual({ enabled: false, paths: [] });
+});
+
+test.each<[() => unknown, string]>([
+  [() => authentication(`authentication-config=${file("b.yaml", CONFIGURATION)}`, "anonymous-auth=true"), "anonymous-auth cannot be set"],
+  [() => authentication(`authentication-config=${file("c.yaml", CONFIGURATION)}`, "oidc-issuer-url=https://x"), "mutually exclusive"],
+  [() => authentication("oidc-client-id=me"), "oidc-*"], [() => authentication("authentication-config=/nowhere"), "/nowhere: no such file"],
+  [() => authentication(`authentication-config=${file("d.yaml", "kind: Pod")}`), "d.yaml: no kind"],
+  [() => authorization("authorization-mode=Node,Magic"), 'authorization-mode "Magic" is not a valid mode'], [() => authorization("authorization-mode=RBAC,RBAC"), "given twice"],
+  [() => authorization("authorization-mode=Webhook"), "authorization-webhook-config-file is required"],
+])("cannot be: %#", (make, told) => expect(make).toThrow(told));
+
+test("modes of authorization", async () => {
+  const decide = async (...args: string[]) => (await authorization(...args).authorizer.authorize({ isResource: false, verb: "get", path: "/", user: { name: "jane", groups: [] } })).decision;
+  expect([await decide(), await decide("authorization-mode=Node"), await decide("authorization-mode=AlwaysDeny,AlwaysAllow")]).toEqual(["allow", "no-opinion", "allow"]);
+  const path = file("z.yaml", "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers: [{type: Node, name: node}]\n");
+  expect(await decide(`authorization-config=${path}`)).toBe("no-opinion");
+  await expect(decide(`authorization-config=${path}`, "authorization-mode=RBAC")).rejects.toThrow("cannot be used together");
+});
