@@ -17,12 +17,14 @@ import { systemClock } from "../../lifecycle/clock.ts";
 import { systemRandom } from "../../lifecycle/random.ts";
 import { dialTcp } from "../../net/dial-tcp.ts";
 import { silentLog } from "../../observe/log.ts";
+import { type Metrics, metricsRegistry } from "../../observe/metrics.ts";
 import { altNamesOf } from "../../pki/alt-names.ts";
 import { generateKey, keyPem } from "../../pki/authority.ts";
 import type { Pki } from "../../pki/pki.ts";
 import { spkiOf } from "../../pki/signature.ts";
+import { admissionMeter, webhookMeter } from "../admission-metrics.ts";
 import { admissionChain } from "../chain.ts";
-import type { AdmissionPlugin, AdmissionRequest } from "../plugin.ts";
+import type { AdmissionPlugin, AdmissionRequest, AdmissionSpan } from "../plugin.ts";
 import type { ObjectVersions } from "./object-versions.ts";
 import { mutatingWebhooks, validatingWebhooks } from "./webhook.ts";
 
@@ -74,9 +76,9 @@ const ANY = [{ operations: ["*"], apiGroups: ["*"], apiVersions: ["*"], resource
 
 const NOBODY: Authorizer = { authorize: () => ({ decision: "no-opinion", reason: "" }), rulesFor: () => Promise.resolve({ resourceRules: [], pathRules: [], incomplete: false }) };
 
-interface World { readonly port: number; readonly mutating?: readonly Partial<MutatingWebhook>[]; readonly validating?: readonly Partial<MutatingWebhook>[]; readonly between?: AdmissionPlugin; readonly authorizer?: Authorizer }
+interface World { readonly port: number; readonly mutating?: readonly Partial<MutatingWebhook>[]; readonly validating?: readonly Partial<MutatingWebhook>[]; readonly between?: AdmissionPlugin; readonly authorizer?: Authorizer; readonly metrics?: Metrics }
 
-function chainOf({ port, mutating = [], validating = [], between, authorizer = NOBODY }: World) {
+function chainOf({ port, mutating = [], validating = [], between, authorizer = NOBODY, metrics }: World) {
   const complete = (hook: Partial<MutatingWebhook>, i: number): MutatingWebhook => ({
     namespaceSelector: {}, objectSelector: {},
     name: `w${i}.example.com`, rules: ANY, failurePolicy: "Fail", matchPolicy: "Equivalent", sideEffects: "None", timeoutSeconds: 5, admissionReviewVersions: ["v1"],
@@ -90,10 +92,10 @@ function chainOf({ port, mutating = [], validating = [], between, authorizer = N
     endpointSlices: staticInformer(stored<EndpointSlice>("discovery.k8s.io/v1", "EndpointSlice", "hooks/hook-1", {
       metadata: { labels: { "kubernetes.io/service-name": "hook" } }, addressType: "IPv4", ports: [{ name: "https", port }], endpoints: [{ addresses: ["192.0.2.1"], conditions: { ready: false } }, { addresses: ["127.0.0.1"], nodeName: "node-1" }],
     })),
-    versions: plainVersions, authorizer, clock: systemClock, random: systemRandom, log: silentLog,
+    versions: plainVersions, authorizer, ...(metrics ? { meter: webhookMeter(metrics) } : {}), clock: systemClock, random: systemRandom, log: silentLog,
     dialer: { connect: ({ host, port: to, signal }: { host: string; port: number; signal: AbortSignal }) => dialTcp({ host, port: to, timeoutMs: 5_000 }, { clock: systemClock, signal }) },
   };
-  return admissionChain([...(between ? [between] : []), mutatingWebhooks(deps), validatingWebhooks(deps)]);
+  return admissionChain([...(between ? [between] : []), mutatingWebhooks(deps), validatingWebhooks(deps)], metrics && admissionMeter(metrics, systemClock));
 }
 
 const configMap = (): ApiObject => ({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "cm", namespace: "default", labels: { app: "web" } }, data: { a: "1" } }) as unknown as ApiObject;
@@ -261,4 +263,25 @@ test.each<[string[], MutatingWebhook["failurePolicy"], string, number]>([
   };
   expect(await run({ port: server.port, authorizer, validating: [{ matchConditions, failurePolicy }] })).toBe(outcome);
   expect(server.asked.length).toBe(asked);
+});
+
+test("what webhooks did is noted for the audit log, counted, and they are told of the trace they are in", async () => {
+  const metrics = metricsRegistry();
+  const { port } = await webhookServer(({ path }) => (path.startsWith("/0") ? patchOf({ op: "add", path: "/data/b", value: "2" }) : { raw: "no", code: 500 }));
+  const notes: Record<string, string> = {};
+  const ended: string[] = [];
+  const span: AdmissionSpan = { traceparent: "00-a-b-01", child: (name) => ({ ...span, end: () => void ended.push(name) }), end: () => undefined };
+  const request = { ...admissionRequest({ resource: "configmaps", object: configMap() }), annotate: (key: string, value: string) => void (notes[key] = value), span };
+  const chain = chainOf({ port, mutating: [{}, { failurePolicy: "Ignore" }], metrics });
+  await chain.admit(request);
+  await chain.validate(request);
+  expect(notes).toEqual({
+    "mutation.webhook.admission.k8s.io/round_0_index_0": '{"configuration":"m","webhook":"w0.example.com","mutated":true}',
+    "failed-open.mutation.webhook.admission.k8s.io/round_0_index_1": "w1.example.com",
+    "mutation.webhook.admission.k8s.io/round_0_index_1": '{"configuration":"m","webhook":"w1.example.com","mutated":false}',
+  });
+  expect(ended).toEqual(["Calling webhook", "Calling webhook"]);
+  const text = metrics.render();
+  expect(text).toMatch(/apiserver_admission_webhook_rejection_count\{[^}]*error_type="calling_webhook_error",name="w1\.example\.com"[^}]*\} 1/);
+  expect(text).toMatch(/apiserver_admission_step_admission_duration_seconds_count\{operation="CREATE",rejected="false",type="validate"\} 1/);
 });

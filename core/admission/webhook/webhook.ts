@@ -148,10 +148,11 @@ interface MutateDeps extends WebhookDeps { readonly reinvocation: Reinvocation; 
 async function mutate(hooks: readonly Hook[], request: AdmissionRequest, deps: MutateDeps): Promise<void> {
   const { reinvocation, rounds } = deps;
   if (reinvocation.isSecond && rounds.isChanged(request.object)) rounds.askAgain();
-  for (const hook of hooks) {
+  for (const [index, hook] of hooks.entries()) {
     const invocation = await invocationFor(hook, request, deps);
     if (!invocation || (reinvocation.isSecond && !rounds.isToBeAsked(hook.uid))) continue;
     const changed = await orIgnored(hook, request, deps, () => mutateBy(invocation, request, deps));
+    noteMutation(hook, request, { changed, at: `round_${reinvocation.isSecond ? 1 : 0}_index_${index}` });
     if (changed) {
       rounds.askAgain();
       reinvocation.ask();
@@ -159,6 +160,12 @@ async function mutate(hooks: readonly Hook[], request: AdmissionRequest, deps: M
     if (hook.webhook.reinvocationPolicy === "IfNeeded") rounds.asked(hook.uid);
   }
   rounds.left(request.object);
+}
+
+/** For the audit log. `changed` undefined: it could not be asked, and that was ignored. Source: kubernetes v1.36 apiserver/pkg/admission/plugin/webhook/mutating/dispatcher.go */
+function noteMutation({ uid, webhook: { name } }: Hook, request: AdmissionRequest, { changed, at }: { readonly changed: boolean | undefined; readonly at: string }): void {
+  if (changed === undefined) request.annotate(`failed-open.mutation.webhook.admission.k8s.io/${at}`, name);
+  request.annotate(`mutation.webhook.admission.k8s.io/${at}`, JSON.stringify({ configuration: uid.split("/")[0], webhook: name, mutated: changed === true }));
 }
 
 async function validateBy(invocation: Invocation, request: AdmissionRequest, deps: WebhookDeps): Promise<void> {
