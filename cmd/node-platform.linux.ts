@@ -1,5 +1,7 @@
 /** A Linux node: the bundled containerd, a bridge and an overlay by netlink, services and network policies by nftables. */
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { parse } from "yaml";
 import { criClient } from "../node/cri/client.ts";
 import { hostGatewayOverlay } from "../node/network/host-gw.ts";
 import { networkPaths, nodeNetwork } from "../node/network/network.ts";
@@ -14,6 +16,7 @@ import { networkPolicies } from "../node/policy/policy.ts";
 import { conntrackProgram } from "../node/proxy/conntrack.ts";
 import { serviceProxy } from "../node/proxy/proxy.ts";
 import { runtimePaths } from "../node/runtime/paths.ts";
+import { decodeRegistries, NO_REGISTRIES, type Registries } from "../node/runtime/registries.ts";
 import { containerRuntime } from "../node/runtime/runtime.ts";
 import { nodeBundle } from "./assets.ts";
 import { ConfigError } from "./config/config.ts";
@@ -30,7 +33,7 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
   const asset = nodeBundle();
   if (!external && !asset) throw new ConfigError("this build of coracle brings no container runtime for this machine: name one with --container-runtime-endpoint, or run with --disable-agent");
   const pluginDir = join(paths.agent, "network", "plugins");
-  const runtime = external ? [] : [containerRuntime({ dataDir: paths.dataDir, asset: asset!, unpack: unpackInChild, cniBinDirs: [pluginDir, "/opt/cni/bin"] }, { cri, mounts, clock, log })];
+  const runtime = external ? [] : [containerRuntime({ dataDir: paths.dataDir, asset: asset!, unpack: unpackInChild, registries: registriesOf(settings.privateRegistry), cniBinDirs: [pluginDir, "/opt/cni/bin"] }, { cri, mounts, clock, log })];
 
   const { binDir } = runtimePaths(paths.dataDir);
   const nft = nftProgram({ path: join(binDir, "nft") });
@@ -47,6 +50,15 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
   if (settings.disable.includes("network-policy") || settings.disable.includes("network")) return { cri, runtime, network, proxy, policies: [] };
   const policies = networkPolicies({ informers, nodeName: node.name, nft, clock, metrics, log: log.with({ part: "network policies" }) });
   return { cri: admitting(cri, policies), runtime, network, proxy, policies: [policies] };
+}
+
+function registriesOf(path: string): Registries {
+  if (!existsSync(path)) return NO_REGISTRIES;
+  try {
+    return decodeRegistries(parse(readFileSync(path, "utf8")));
+  } catch (cause) {
+    throw new ConfigError(`--private-registry ${path}: ${(cause as Error).message}`, { cause });
+  }
 }
 
 function overlayOf({ settings, node, log }: PlatformOptions, uplink: { readonly interfaceName: string | undefined; readonly mtu: number }): Overlay {

@@ -57,6 +57,7 @@ export const FLAGS = [
   { name: "node-taint", type: "list", commands: ALL, help: "k=v:Effect, set when the node registers; default on Windows: os=windows:NoSchedule" },
   { name: "default-local-storage-path", type: "string", commands: BOTH, help: "where volumes of the class local-path are kept; default: storage in the data directory" },
   { name: "container-runtime-endpoint", type: "string", commands: BOTH, help: "a CRI socket to use instead of the bundled containerd" },
+  { name: "private-registry", type: "string", default: `${ROOT}/etc/coracle/registries.yaml`, commands: BOTH, help: "file with mirrors, certificates and credentials of image registries; need not be there" },
   { name: "kubelet-port", type: "integer", default: 10250, commands: BOTH, help: "port of the node's own API" },
   { name: "kubelet-arg", type: "list", commands: BOTH, help: "k=v, a setting of the kubelet under upstream's name" },
   { name: "windows-service", type: "boolean", default: false, commands: ["agent"], help: "Windows only: this process was started by the service manager; it logs to <data-dir>/agent/coracle.log" },

@@ -15,6 +15,8 @@ export interface ContainerdSettings {
   /** CNI plugins: the bundle's, and those that other software has installed. */
   readonly cniBinDirs: readonly string[];
   readonly cniConfDir: string;
+  /** By host: registries.ts. */
+  readonly registryAuths?: ReadonlyMap<string, Readonly<Record<string, string>>> | undefined;
 }
 
 /** Not of use here: other snapshotters, tracing, NRI (a socket at a fixed path), a poller that restarts containers of `ctr`. */
@@ -42,6 +44,7 @@ export function renderContainerdConfig(paths: RuntimePaths, settings: Containerd
     }],
     [`${images}.pinned_images`, { sandbox: settings.pauseImage }],
     [`${images}.registry`, { config_path: paths.registryDir }],
+    ...[...(settings.registryAuths ?? [])].map(([host, auth]) => [`${images}.registry.configs.${JSON.stringify(host)}.auth`, auth] as const),
     [runtime, {
       netns_mounts_under_state_dir: true, enable_unprivileged_ports: true, enable_unprivileged_icmp: true,
       restrict_oom_score_adj: !settings.canLowerOomScore, disable_apparmor: !settings.hasApparmor,

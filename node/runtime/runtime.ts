@@ -7,6 +7,7 @@
  *   paths.ts              what is where
  *   unpack.ts             <agent>/bin-<hash>, once per version (tar-reader.ts)
  *   containerd-config.ts  config.toml; host-facts.ts what it must be told about the machine
+ *   registries.ts         mirrors, certificates and credentials of registries
  *   containerd.ts         start, take over, restart; it outlives `coracle`
  *   images.ts             images from archives
  *   leftovers.ts          what all this leaves on a machine, and how to remove it
@@ -26,6 +27,7 @@ import { superviseContainerd } from "./containerd.ts";
 import { bootId, canLowerOomScore, canOverlay, hasApparmor } from "./host-facts.ts";
 import { importDirectory, importImages } from "./images.ts";
 import { type RuntimePaths, runtimePaths } from "./paths.ts";
+import { hostsFiles, NO_REGISTRIES, type Registries, registryAuths, writeHostsFiles } from "./registries.ts";
 import { type BundleAsset, type UnpackArchive, unpackBundle } from "./unpack.ts";
 
 export interface ContainerRuntimeOptions {
@@ -38,6 +40,8 @@ export interface ContainerRuntimeOptions {
   readonly cniConfDir?: string;
   /** Where CNI plugins of other software may be. Default: /opt/cni/bin. */
   readonly cniBinDirs?: readonly string[];
+  /** Mirrors, certificates and credentials of registries. */
+  readonly registries?: Registries | undefined;
   /** Given to containerd: proxies for pulling images. PATH is set here. */
   readonly environment?: Readonly<Record<string, string>>;
   readonly logLevel?: ContainerdSettings["logLevel"];
@@ -66,7 +70,7 @@ const MACHINE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/b
 export const PAUSE_IMAGE = "coracle.local/pause:1";
 
 export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts, clock, log }: ContainerRuntimeDeps): ContainerRuntime {
-  const { asset, environment = {}, logLevel = "info", cniBinDirs = ["/opt/cni/bin"] } = options;
+  const { asset, registries = NO_REGISTRIES, environment = {}, logLevel = "info", cniBinDirs = ["/opt/cni/bin"] } = options;
   const paths = runtimePaths(realDirectory(options.dataDir));
   const cniConfDir = options.cniConfDir ?? paths.cniConfDir;
   const searchPath = `${paths.binDir}:${MACHINE_PATH}`;
@@ -84,9 +88,10 @@ export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts
     for (const directory of [dirname(paths.config), paths.registryDir, cniConfDir, paths.imagesDir, paths.root, dirname(paths.logFile), paths.run]) mkdirSync(directory, { recursive: true });
     for (const directory of [dirname(paths.agent), paths.agent, paths.run]) makeSearchable(directory);
     forgetLastBoot();
+    writeHostsFiles(paths.registryDir, hostsFiles(registries));
     const settings: ContainerdSettings = {
       pauseImage: PAUSE_IMAGE, canLowerOomScore: canLowerOomScore(), hasApparmor: hasApparmor(), snapshotter: snapshotter(),
-      logLevel, cniBinDirs: [paths.cniBinDir, ...cniBinDirs], cniConfDir,
+      logLevel, cniBinDirs: [paths.cniBinDir, ...cniBinDirs], cniConfDir, registryAuths: registryAuths(registries),
     };
     const config = renderContainerdConfig(paths, settings);
     if (!existsSync(paths.config) || readFileSync(paths.config, "utf8") !== config) {
