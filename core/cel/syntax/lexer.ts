@@ -17,9 +17,8 @@ export const EOF = "<EOF>";
 export const TOKEN_ORDER = ["'=='", "'!='", "'in'", "'<'", "'<='", "'>='", "'>'", "'&&'", "'||'", "'['", "']'", "'{'", "'}'", "'('", "')'", "'.'", "','", "'-'", "'!'", "'?'", "':'", "'+'", "'*'",
   "'/'", "'%'", "'true'", "'false'", "'null'", "NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES", "IDENTIFIER", "ESC_IDENTIFIER", EOF];
 
-const ESCAPE = String.raw`\\(?:[abfnrtv"'\\?${"`"}]|[0-3][0-7]{2}|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})`;
-const QUOTED = String.raw`"""(?:${ESCAPE}|[^\\])*?"""|'''(?:${ESCAPE}|[^\\])*?'''|"(?:${ESCAPE}|[^\\"\n\r])*"|'(?:${ESCAPE}|[^\\'\n\r])*'`;
-const RAW = String.raw`[rR](?:"""[^]*?"""|'''[^]*?'''|"[^"\n\r]*"|'[^'\n\r]*')`;
+const ESCAPE = /\\(?:[abfnrtv"'\\?`]|[0-3][0-7]{2}|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})/y;
+const PREFIX = /(?:[bB][rR]?|[rR])?(?=["'])/y;
 
 /** Tried in this order; no later one matches more than an earlier one that matches. */
 const WORDS = new RegExp([
@@ -27,8 +26,6 @@ const WORDS = new RegExp([
   String.raw`(?<NUM_FLOAT>\d+\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\.\d+(?:[eE][+-]?\d+)?)`,
   String.raw`(?<NUM_UINT>(?:0x[0-9a-fA-F]+|\d+)[uU])`,
   String.raw`(?<NUM_INT>0x[0-9a-fA-F]+|\d+)`,
-  `(?<BYTES>[bB](?:${QUOTED}|${RAW}))`,
-  `(?<STRING>${QUOTED}|${RAW})`,
   String.raw`(?<IDENTIFIER>[A-Za-z_][A-Za-z0-9_]*)`,
   "(?<ESC_IDENTIFIER>`[A-Za-z0-9_.\\-/ ]+`)",
   String.raw`(?<symbol>==|!=|<=|>=|&&|\|\||[<>[\]{}().,\-!?:+*/%])`,
@@ -36,7 +33,8 @@ const WORDS = new RegExp([
 
 const KEYWORDS = new Set(["in", "true", "false", "null"]);
 /** How far a word that is none was read: with the character at which it failed. */
-const BROKEN = new RegExp(String.raw`[bB]?(?:[rR]"[^"\n\r]*[^]?|[rR]'[^'\n\r]*[^]?|"(?:${ESCAPE}|[^\\"\n\r])*(?:\\[^]?|[^])?|'(?:${ESCAPE}|[^\\'\n\r])*(?:\\[^]?|[^])?)|[=&|][^]?|${"`"}[A-Za-z0-9_.\-/ ]*[^]?|[^]`, "uy");
+const BROKEN = /[=&|][^]?|`[A-Za-z0-9_.\-/ ]*[^]?|[^]/uy;
+const BROKEN_IN_TEXT = /\\[^]?|[^]/uy;
 
 /** The last token is EOF. What is no word is reported and left out. */
 export function tokensOf(text: string): { readonly tokens: readonly Token[]; readonly issues: readonly Issue[] } {
@@ -44,11 +42,15 @@ export function tokensOf(text: string): { readonly tokens: readonly Token[]; rea
   const issues: Issue[] = [];
   let at = 0;
   while (at < text.length) {
-    WORDS.lastIndex = at;
-    const match = WORDS.exec(text);
+    const literal = literalAt(text, at);
+    if (literal) {
+      tokens.push(literal);
+      at += literal.text.length;
+      continue;
+    }
+    const match = matchAt(WORDS, text, at);
     if (!match) {
-      BROKEN.lastIndex = at;
-      const broken = BROKEN.exec(text)?.[0] ?? text[at]!;
+      const broken = brokenAt(text, at);
       issues.push({ at, message: `Syntax error: token recognition error at: '${broken}'` });
       at += broken.length;
       continue;
@@ -58,4 +60,45 @@ export function tokensOf(text: string): { readonly tokens: readonly Token[]; rea
     at += match[0].length;
   }
   return { tokens: [...tokens, { type: EOF, text: EOF, at: text.length }], issues };
+}
+
+function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | null {
+  pattern.lastIndex = at;
+  return pattern.exec(text);
+}
+
+/** A text or bytes. Not a pattern: a regular expression would need room for every character of it. */
+function literalAt(text: string, at: number): Token | undefined {
+  const prefix = matchAt(PREFIX, text, at)?.[0];
+  if (prefix === undefined) return undefined;
+  const start = at + prefix.length;
+  const raw = /[rR]/.test(prefix);
+  for (const quote of [text[start]!.repeat(3), text[start]!]) {
+    const { end, closed } = text.startsWith(quote, start) ? readUntil(text, start + quote.length, { quote, raw }) : NOT_CLOSED;
+    if (closed) return { type: /[bB]/.test(prefix) ? "BYTES" : "STRING", text: text.slice(at, end), at };
+  }
+  return undefined;
+}
+
+const NOT_CLOSED = { end: 0, closed: false };
+
+/** `end`: after the closing quote, or where it cannot go on. */
+function readUntil(text: string, from: number, { quote, raw }: { readonly quote: string; readonly raw: boolean }): { readonly end: number; readonly closed: boolean } {
+  let at = from;
+  while (at < text.length) {
+    if (text.startsWith(quote, at)) return { end: at + quote.length, closed: true };
+    const char = text[at]!;
+    if (quote.length === 1 && (char === "\n" || char === "\r")) break;
+    const escape = !raw && char === "\\" ? matchAt(ESCAPE, text, at) : undefined;
+    if (escape === null) break;
+    at += escape ? escape[0].length : 1;
+  }
+  return { end: at, closed: false };
+}
+
+function brokenAt(text: string, at: number): string {
+  const quote = text[at]!;
+  if (quote !== '"' && quote !== "'") return matchAt(BROKEN, text, at)![0];
+  const { end } = readUntil(text, at + 1, { quote, raw: false });
+  return text.slice(at, end) + (matchAt(BROKEN_IN_TEXT, text, end)?.[0] ?? "");
 }

@@ -121,18 +121,17 @@ class Parser {
     return ops.length === 0 ? terms[0]! : balanced(0, ops.length - 1);
   }
 
-  #relation(): Expr { return this.#leftToRight("relation", RELATIONS, () => this.#sum()); }
-  #sum(): Expr { return this.#leftToRight("calc", SUMMANDS, () => this.#leftToRight("calc", FACTORS, () => this.#unary())); }
+  #relation(): Expr { return this.#deeper("relation", () => this.#leftToRight("relation", RELATIONS, () => this.#sum())); }
+  #sum(): Expr { return this.#deeper("calc", () => this.#leftToRight("calc", SUMMANDS, () => this.#leftToRight("calc", FACTORS, () => this.#unary()))); }
 
+  /** What stands on the right of an operator is read by the rule itself. */
   #leftToRight(rule: "relation" | "calc", operators: ReadonlyMap<string, string>, term: () => Expr): Expr {
-    return this.#deeper(rule, () => {
-      let left = term();
-      for (let name = operators.get(this.#tokens.peek().type); name; name = operators.get(this.#tokens.peek().type)) {
-        const op = this.#tokens.take();
-        left = this.#call(op, name, [left, term()], true);
-      }
-      return left;
-    });
+    let left = term();
+    for (let name = operators.get(this.#tokens.peek().type); name; name = operators.get(this.#tokens.peek().type)) {
+      const op = this.#tokens.take();
+      left = this.#call(op, name, [left, this.#deeper(rule, term)], true);
+    }
+    return left;
   }
 
   #unary(): Expr {

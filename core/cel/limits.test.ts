@@ -1,0 +1,47 @@
+import { expect, test } from "vitest";
+import { DYN } from "./check/type.ts";
+import { compile, evaluate } from "./compile.ts";
+import { kubernetesEnvironment } from "./kubernetes.ts";
+
+const environment = kubernetesEnvironment().with({ variables: { x: DYN } });
+const TOO_DEEP = "ERROR: <input>:-1:0: expression recursion limit exceeded: 250";
+const TOO_HIGH = "ERROR: <input>:-1:0: max recursion depth exceeded";
+
+/** How deep each may stand in itself, and what is said of one deeper. */
+test.each<[string, (depth: number) => string, number, string]>([
+  ["parentheses", (n) => `${"(".repeat(n)}1${")".repeat(n)}`, 249, TOO_DEEP],
+  ["lists", (n) => `${"[".repeat(n)}1${"]".repeat(n)}`, 249, TOO_DEEP],
+  ["calls", (n) => `${"string(".repeat(n)}'a'${")".repeat(n)}`, 249, TOO_DEEP],
+  ["negations", (n) => `${"!(".repeat(n)}true${")".repeat(n)}`, 249, TOO_DEEP],
+  ["alternatives", (n) => `${"false ? 1 : ".repeat(n)}1`, 249, TOO_DEEP],
+  ["keys", (n) => `${"x[".repeat(n)}0${"]".repeat(n)}`, 249, TOO_DEEP],
+  ["macros", (n) => `${"[1].all(q, ".repeat(n)}true${")".repeat(n)}`, 249, TOO_DEEP],
+  ["what stands on the right of a sum", (n) => `${"1 + (".repeat(n)}1${")".repeat(n)}`, 124, TOO_DEEP],
+  ["what stands on the right of a relation", (n) => `${"1 in [".repeat(n)}1${"]".repeat(n)}`, 124, TOO_DEEP],
+  ["summands", (n) => `1${" + 1".repeat(n)}`, 250, TOO_HIGH],
+  ["fields", (n) => `x${".a".repeat(n)}`, 250, TOO_HIGH],
+  ["methods", (n) => `x${".size()".repeat(n)}`, 250, TOO_HIGH],
+])("%s", (_, nested, deepest, problem) => {
+  const limited = (depth: number) => compile(nested(depth), environment).problem?.includes("exceeded");
+  expect(limited(deepest) ?? false).toBe(false);
+  expect(compile(nested(deepest + 1), environment).problem).toBe(problem);
+});
+
+test("terms of && and || are not limited; signs are, by nothing", () => {
+  for (const text of [`true${" && true".repeat(2000)}`, `false${" || true".repeat(2000)}`, `${"!".repeat(3001)}false`]) {
+    const compiled = compile(text, environment);
+    expect(compiled.problem === undefined && evaluate(compiled, {}).value).toBe(true);
+  }
+});
+
+test("an expression is no longer than 100,000 characters", () => {
+  expect(compile(`'${"é".repeat(99_998)}'`, environment).problem).toBeUndefined();
+  expect(compile(`'${"é".repeat(99_999)}'`, environment).problem).toBe("ERROR: <input>:-1:0: expression code point size exceeds limit: size: 100001, limit 100000");
+});
+
+test("what an evaluation may cost", () => {
+  const compiled = compile("[1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map(a, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map(b, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map(c, a + b + c))).size() == 10", environment);
+  if (compiled.problem !== undefined) throw new Error(compiled.problem);
+  expect(evaluate(compiled, {}, { costLimit: 1000 })).toMatchObject({ value: { message: "operation cancelled: actual cost limit exceeded" }, exceeded: true });
+  expect(evaluate(compiled, {}, { costLimit: 100_000 })).toMatchObject({ value: true, exceeded: false });
+});
