@@ -1,5 +1,5 @@
 /**
- * What a claim of devices asks for. That selectors compile is for whoever evaluates them.
+ * What a claim of devices asks for. What a selector may cost is seen when it is evaluated.
  *
  * Source: kubernetes v1.36 pkg/apis/resource/{v1/defaults,validation/validation}.go
  */
@@ -8,6 +8,7 @@ import type { DeviceConstraint, DeviceRequest, DeviceSelector, DeviceToleration,
 import { byteLength } from "../../api/meta/byte-length.ts";
 import { validateLabelName } from "../../api/meta/label-selector.ts";
 import { labelValue } from "../../api/meta/names.ts";
+import { compileDeviceSelector } from "../../cel/device-selector.ts";
 import { isDns1123Label, isDns1123Subdomain, problems } from "../core/checks/values.ts";
 import { fullyQualifiedDeviceName, listOf, opaqueConfiguration } from "./names.ts";
 
@@ -107,8 +108,11 @@ export function validateSelectors(path: string, selectors: readonly DeviceSelect
   return listOf(path, selectors, {
     max: SELECTORS_MAX,
     *check(at, { cel }) {
-      if (!cel) yield required(child(at, "cel"));
-      else if (byteLength(cel.expression ?? "") > EXPRESSION_BYTES_MAX) yield tooLong(child(at, "cel", "expression"), EXPRESSION_BYTES_MAX);
+      if (!cel) { yield required(child(at, "cel")); return; }
+      const { expression = "" } = cel;
+      if (byteLength(expression) > EXPRESSION_BYTES_MAX) { yield tooLong(child(at, "cel", "expression"), EXPRESSION_BYTES_MAX); return; }
+      const compiled = compileDeviceSelector(expression);
+      if ("problem" in compiled) yield invalid(child(at, "cel", "expression"), expression, compiled.problem);
     },
   });
 }

@@ -20,6 +20,9 @@ test.each<[Given, string[]]>([
   [claim({ exactly: { ...exactly, allocationMode: "All", count: 2 } }), ["spec.devices.requests[0].exactly.count: Invalid value: 2: must not be specified when allocationMode is 'All'"]],
   [claim({ exactly: { ...exactly, adminAccess: true } }), ["spec.devices.requests[0].adminAccess: Forbidden: admin access to devices requires the `resource.kubernetes.io/admin-access: true` label on the containing namespace"]],
   [{ metadata: { namespace: "privileged" }, ...claim({ exactly: { ...exactly, adminAccess: true } }) }, []],
+  [claim({ exactly: { ...exactly, selectors: [{ cel: { expression: "device.driver" } }, { cel: { expression: 'device.driver == "d"' } }] } }), [
+    'spec.devices.requests[0].exactly.selectors[0].cel.expression: Invalid value: "device.driver": must evaluate to bool or the unknown type, not string',
+  ]],
   [claim({}, { constraints: [{ requests: ["nic"], matchAttribute: "model" }] }), [
     `spec.devices.constraints[0].requests[0]: Invalid value: "nic": must be the name of a request in the claim or the name of a request and a subrequest separated by '/'`,
     'spec.devices.constraints[0].matchAttribute: Invalid value: "model": a fully qualified name must be a domain and a name separated by a slash',
