@@ -33,8 +33,8 @@ const WORDS = new RegExp([
 
 const KEYWORDS = new Set(["in", "true", "false", "null"]);
 /** How far a word that is none was read: with the character at which it failed. */
-const BROKEN = /[=&|][^]?|`[A-Za-z0-9_.\-/ ]*[^]?|[^]/uy;
-const BROKEN_IN_TEXT = /\\[^]?|[^]/uy;
+const BROKEN = /[=&|].?|`[A-Za-z0-9_.\-/ ]*.?|./suy;
+const BROKEN_IN_TEXT = /\\.?|./suy;
 
 /** The last token is EOF. What is no word is reported and left out. */
 export function tokensOf(text: string): { readonly tokens: readonly Token[]; readonly issues: readonly Issue[] } {
