@@ -34,6 +34,7 @@ import { podDirectory } from "../node/kubelet/volumes/pod-directories.ts";
 import { healthzServer } from "../node/kubelet/server/healthz.ts";
 import { kubeletServer } from "../node/kubelet/server/server.ts";
 import { kubelet } from "../node/kubelet/kubelet.ts";
+import { hasLogind, logindNotices } from "../node/kubelet/shutdown/logind.ts";
 import { localPathDirectories } from "../node/kubelet/volumes/local-path.ts";
 import { systemCgroups } from "../node/os/cgroup.ts";
 import { exec } from "../node/os/exec.ts";
@@ -44,6 +45,7 @@ import { kubeletSettings } from "./kubelet-settings.ts";
 import type { ThisNode } from "./node-identity.ts";
 import { linuxPlatform } from "./node-platform.linux.ts";
 import { windowsPlatform } from "./node-platform.windows.ts";
+import { powerSignal } from "./power-signal.ts";
 import type { Paths } from "./paths.ts";
 
 export interface NodeOptions {
@@ -94,6 +96,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
     nodes: informers.of(NODES),
     cgroups: systemCgroups(),
     machine,
+    ...(process.platform === "linux" ? { shutdownNotices: hasLogind() ? logindNotices({ exec, clock, log }) : powerSignal(process) } : {}),
   });
   const agentServer = kubeletServer({
     api: agent.api, host: "::", port: agentSettings.port, tls: options.kubeletTls.material, clientCa: options.kubeletTls.clientCa, client,

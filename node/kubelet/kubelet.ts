@@ -54,6 +54,7 @@ import { runtimeWatch } from "./runtime-watch.ts";
 import { runtimeHandlers } from "./sandbox/runtime-handlers.ts";
 import { userNamespaces } from "./sandbox/user-namespaces.ts";
 import type { KubeletSettings } from "./settings.ts";
+import { gracefulShutdown, type ShutdownNotices } from "./shutdown/shutdown.ts";
 import { majorMinor } from "./start-container.ts";
 import { MirrorPods } from "./static-pods/mirrors.ts";
 import { staticPods } from "./static-pods/static-pods.ts";
@@ -77,6 +78,8 @@ export interface KubeletDeps {
   readonly mounts: Mounts;
   readonly exec: Exec;
   readonly machine: MachineInfo;
+  /** Who says that the machine goes down. Absent: nobody. */
+  readonly shutdownNotices?: ShutdownNotices | undefined;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -124,7 +127,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
       })),
     }),
   ];
-  const node = nodeAgent({ ...deps, events, devices: () => devices?.counts() ?? new Map(), volumesInUse: async () => (await csi?.inUse()) ?? [], pressures: () => guard.pressures(), runtimeSilentMs: () => clock.uptimeMs() - watch.lastListMs(), runtimeSilentMsMax: RUNTIME_SILENT_MS_MAX });
+  const node = nodeAgent({ ...deps, events, shuttingDown: () => shutdown?.isDown() ?? false, devices: () => devices?.counts() ?? new Map(), volumesInUse: async () => (await csi?.inUse()) ?? [], pressures: () => guard.pressures(), runtimeSilentMs: () => clock.uptimeMs() - watch.lastListMs(), runtimeSilentMsMax: RUNTIME_SILENT_MS_MAX });
   const context: KubeletContext = {
     settings, cri, clock, random, log, events, mounts: deps.mounts, objects, services: deps.services,
     volumes: volumeManager({ dataDir: settings.dataDir, client, objects, tokens, mounts: deps.mounts, exec: deps.exec, clock, random, events, log, hostIps: settings.nodeIps, allocatable: node.allocatable, csi }),
@@ -147,7 +150,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     },
   });
   const manager: PodManager = new PodManager({
-    pods: deps.pods, mirrors, cri, clock, log, signal, node: node.current, allocatable: node.allocatable, pressures: () => [...guard.pressures()],
+    shuttingDown: () => shutdown?.isDown() ?? false, pods: deps.pods, mirrors, cri, clock, log, signal, node: node.current, allocatable: node.allocatable, pressures: () => [...guard.pressures()],
     worker: { context, statuses, probes, kubeletStartedMs, deleteObject, onStage: () => manager.retryResizes(), judgeResize: (wish) => manager.judgeResize(wish) },
   });
   registerRunning(deps.metrics, () => manager.workers());
@@ -158,6 +161,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     stats, machine, settings: settings.eviction, clock, log, events, podsMemory, removeUnusedImages: imageCollector.removeUnused, onPressure: node.refresh,
     pods: () => [...manager.workers()].filter(({ stage }) => stage === "running"),
   });
+  const shutdown = deps.shutdownNotices && gracefulShutdown({ settings: settings.shutdown, notices: deps.shutdownNotices, pods: () => [...manager.workers()].filter(({ stage }) => stage === "running"), clock, log, onChange: node.refresh });
   const rotation = logRotation({ cri, clock, log, running: () => manager.runningLogs(), bytesMax: settings.containerLogMaxBytes, filesMax: settings.containerLogMaxFiles });
   const watch = runtimeWatch({ cri, clock, log, onChange: (uid) => manager.onRuntimeChange(uid), onList: (list) => manager.onRuntimeList(list) });
 
@@ -199,7 +203,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
       try {
         await mkdir(settings.dataDir, { recursive: true, mode: 0o750 });
         if (isLinux) known = await wellKnownDirectory(settings.dataDir, { path: settings.wellKnownDir, log });
-        await runAll([...node.parts, ...plugins, ...manifests, watch, podLife, imageCollector, rotation, guard, { name: "kubelet-ready", run: async (stop, up) => { up(); ready(); await new Promise<void>((resolve) => stop.addEventListener("abort", () => resolve(), { once: true })); } }], quit);
+        await runAll([...node.parts, ...plugins, ...manifests, watch, podLife, imageCollector, rotation, guard, ...(shutdown ? [shutdown] : []), { name: "kubelet-ready", run: async (stop, up) => { up(); ready(); await new Promise<void>((resolve) => stop.addEventListener("abort", () => resolve(), { once: true })); } }], quit);
       } finally {
         life.abort();
         objects.close();

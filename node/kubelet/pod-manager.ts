@@ -18,6 +18,7 @@ import { AllocationRefused } from "./devices/device-manager.ts";
 import { PodWorker, refusedAllocation, type WorkerDeps } from "./pod-worker.ts";
 import { removePodLogs } from "./garbage.ts";
 import { judgeResize, type Verdict } from "./resources/resize.ts";
+import { NOT_ADMITTED } from "./shutdown/shutdown.ts";
 import type { PodFailure } from "./status/pod-status.ts";
 import type { MirrorPods } from "./static-pods/mirrors.ts";
 
@@ -34,6 +35,8 @@ interface Deps {
   readonly node: () => Pick<Node, "metadata" | "spec">;
   readonly allocatable: () => ResourceList;
   readonly pressures: () => readonly string[];
+  /** Refuses whatever comes. */
+  readonly shuttingDown?: (() => boolean) | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -141,6 +144,7 @@ export class PodManager {
   #refusal(pod: Pod): PodFailure | undefined {
     const { uid } = pod.metadata;
     if (isTerminalPhase(pod.status?.phase) || isDeleting(pod) || this.#inRuntime.get(uid)?.running) return undefined;
+    if (this.#deps.shuttingDown?.()) return NOT_ADMITTED;
     const others = [...this.#workers.values()].filter((worker) => worker.uid !== uid && this.#counts(worker)).map((worker) => worker.granted);
     const { node, allocatable, pressures, worker } = this.#deps;
     const refusal = refusalOf({ os: worker.context.machine.os, pod, others, node: node(), allocatable: allocatable(), pressures: pressures(), allowedUnsafeSysctls: worker.context.settings.allowedUnsafeSysctls });

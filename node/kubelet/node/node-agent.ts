@@ -21,6 +21,7 @@ import type { Log } from "../../../core/observe/log.ts";
 import type { Cri } from "../../cri/client.ts";
 import type { Image, StatusResponse, VersionResponse } from "../../cri/gen/runtime.v1.ts";
 import type { MachineInfo } from "../../os/machine.ts";
+import { SHUTTING_DOWN } from "../shutdown/shutdown.ts";
 import type { KubeletSettings } from "../settings.ts";
 import { allocatableOf, type CapacityFacts } from "./capacity.ts";
 import { nodeLease } from "./lease.ts";
@@ -38,6 +39,7 @@ interface Deps {
   readonly events: EventRecorder;
   readonly runtimeSilentMs: () => number;
   readonly runtimeSilentMsMax: number;
+  readonly shuttingDown?: (() => boolean) | undefined;
   readonly pressures: () => ReadonlySet<Pressure>;
   readonly devices?: (() => ReadonlyMap<string, { readonly capacity: number; readonly allocatable: number }>) | undefined;
   readonly volumesInUse?: (() => Promise<readonly string[]>) | undefined;
@@ -109,7 +111,7 @@ export function nodeAgent(deps: Deps): NodeAgent {
   }
 
   function problems(): string[] {
-    return [runtimeProblem(), runtimeStatus ? networkProblem() : undefined].flatMap((problem) => (problem === undefined ? [] : [problem]));
+    return [runtimeProblem(), runtimeStatus ? networkProblem() : undefined, deps.shuttingDown?.() ? SHUTTING_DOWN : undefined].flatMap((problem) => (problem === undefined ? [] : [problem]));
   }
 
   const deviceNames = new Set<string>(); // also of those that are gone: they stay at 0

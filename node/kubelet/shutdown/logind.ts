@@ -1,0 +1,72 @@
+/**
+ * systemd's logind: asked to wait for us before the machine goes down, and listened to.
+ *
+ * Both by systemd's own programs, which hold the lock and the bus for us: a lock is a file descriptor that comes over the bus, which we cannot receive.
+ *
+ * API: https://www.freedesktop.org/wiki/Software/systemd/inhibit/
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { aborted } from "../../../core/lifecycle/aborted.ts";
+import type { Clock } from "../../../core/lifecycle/clock.ts";
+import type { Log } from "../../../core/observe/log.ts";
+import type { Exec } from "../../os/exec.ts";
+import type { ShutdownNotices } from "./shutdown.ts";
+
+const DROP_IN = "/etc/systemd/logind.conf.d/99-kubelet.conf";
+const RETRY_MS = 10_000;
+
+export function logindNotices({ exec, clock, log }: { readonly exec: Exec; readonly clock: Clock; readonly log: Log }): ShutdownNotices {
+  /** It waits no longer than its own limit for anybody: which is raised to what we need. */
+  async function raiseLimit(delayMs: number, signal: AbortSignal): Promise<void> {
+    const { stdout } = await exec("busctl", ["get-property", "org.freedesktop.login1", "/org/freedesktop/login1", "org.freedesktop.login1.Manager", "InhibitDelayMaxUSec"], { signal });
+    if (Number(stdout.trim().split(" ")[1]) / 1000 >= delayMs) return;
+    mkdirSync("/etc/systemd/logind.conf.d", { recursive: true });
+    writeFileSync(DROP_IN, `# Kubelet logind override\n[Login]\nInhibitDelayMaxSec=${Math.ceil(delayMs / 1000)}\n`);
+    await exec("systemctl", ["kill", "-s", "HUP", "systemd-logind"], { signal });
+  }
+
+  /** The lock is held while the child lives. */
+  function inhibit(): ChildProcess {
+    return spawn("systemd-inhibit", ["--what=shutdown", "--mode=delay", "--who=kubelet", "--why=Kubelet needs time to handle node shutdown", "sleep", "infinity"], { stdio: "ignore" });
+  }
+
+  return {
+    async run(on, delayMs, signal) {
+      if (delayMs === 0) return await aborted(signal);
+      while (!signal.aborted) {
+        let lock: ChildProcess | undefined;
+        const monitor = spawn("busctl", ["monitor", "--json=short", "--match=type='signal',interface='org.freedesktop.login1.Manager',member='PrepareForShutdown'"], { stdio: ["ignore", "pipe", "ignore"] });
+        const stop = (): void => void monitor.kill();
+        signal.addEventListener("abort", stop, { once: true });
+        const failed = new Promise<Error>((resolve) => monitor.on("error", resolve));
+        try {
+          await raiseLimit(delayMs, signal);
+          lock = inhibit();
+          lock.on("error", (error) => log.warn("logind will not wait for pods", { error }));
+          for await (const line of createInterface({ input: monitor.stdout })) {
+            const down = /"data"\s*:\s*\[\s*(true|false)/.exec(line)?.[1];
+            if (down === undefined) continue;
+            await on(down === "true");
+            lock.kill();
+            if (down === "false") lock = inhibit();
+          }
+          throw await Promise.race([failed, Promise.resolve(new Error("busctl monitor has ended"))]);
+        } catch (error) {
+          if (!signal.aborted) log.warn("the machine's shutdown would not be noticed, next try soon", { error });
+          await clock.sleep(RETRY_MS, signal);
+        } finally {
+          signal.removeEventListener("abort", stop);
+          monitor.kill();
+          lock?.kill();
+        }
+      }
+    },
+  };
+}
+
+/** systemd runs this machine. */
+export function hasLogind(): boolean {
+  return existsSync("/run/systemd/system");
+}

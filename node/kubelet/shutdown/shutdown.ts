@@ -1,0 +1,74 @@
+/**
+ * Graceful node shutdown: when the machine is about to go down, the node says so, takes no more pods, and ends those it has, by priority.
+ *
+ * Who tells us: logind, which waits for us as long as we may ask it to (logind.ts), or SIGPWR of an init that knows of a power supply.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/nodeshutdown/nodeshutdown_manager_linux.go
+ */
+import type { Pod } from "../../../core/api/gen/core.v1.ts";
+import { type Clock, timestamp } from "../../../core/lifecycle/clock.ts";
+import type { Runnable } from "../../../core/lifecycle/run-all.ts";
+import type { Log } from "../../../core/observe/log.ts";
+import type { ShutdownSettings } from "../settings.ts";
+import type { PodFailure } from "../status/pod-status.ts";
+import { graceSecondsOf, groupByLevel, shutdownLevels, totalMs } from "./plan.ts";
+
+/** Says when the machine goes down, and when it will not after all. `delayMs`: how long it should wait for us. */
+export interface ShutdownNotices {
+  /** `on(true)`: it goes down, and may do so once the promise is done. Returns when `signal` aborts. */
+  run(on: (down: boolean) => Promise<void>, delayMs: number, signal: AbortSignal): Promise<void>;
+}
+
+export interface Shutdown extends Runnable {
+  readonly isDown: () => boolean;
+}
+
+interface Victim { readonly pod: Pod; readonly stage: string; fail(failure: PodFailure, graceSeconds: number): void }
+
+interface Deps {
+  readonly settings: ShutdownSettings;
+  readonly notices: ShutdownNotices;
+  readonly pods: () => readonly Victim[];
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The node's status has to be written. */
+  readonly onChange: () => void;
+}
+
+export const SHUTTING_DOWN = "node is shutting down";
+export const NOT_ADMITTED: PodFailure = { reason: "NodeShutdown", message: "Pod was rejected: Pod was rejected as the node is shutting down." };
+const MESSAGE = "Pod was terminated in response to imminent node shutdown.";
+const LOOK_MS = 100;
+
+export function gracefulShutdown({ settings, notices, pods, clock, log, onChange }: Deps): Shutdown {
+  const levels = shutdownLevels(settings);
+  let down = false;
+
+  async function end(signal: AbortSignal): Promise<void> {
+    for (const { level, pods: group } of groupByLevel(levels, pods())) {
+      if (group.length === 0) continue;
+      log.info("shutting down pods", { priority: level.priority, pods: group.length, graceMs: level.graceMs });
+      const time = timestamp(clock.nowMs());
+      for (const one of group) one.fail({ reason: "Terminated", message: MESSAGE, condition: { type: "DisruptionTarget", status: "True", reason: "TerminationByKubelet", message: MESSAGE, lastTransitionTime: time } }, graceSecondsOf(one.pod, level));
+      const untilMs = clock.uptimeMs() + level.graceMs;
+      const isOver = (): boolean => group.every(({ stage }) => stage !== "running" && stage !== "terminating");
+      while (!isOver() && clock.uptimeMs() < untilMs && !signal.aborted) await clock.sleep(LOOK_MS, signal);
+      if (!isOver()) log.warn("pods did not end in time, the machine goes down", { priority: level.priority, pods: group.filter(({ stage }) => stage === "running" || stage === "terminating").map(({ pod }) => pod.metadata.name) });
+    }
+  }
+
+  return {
+    name: "graceful-shutdown",
+    isDown: () => down,
+    async run(signal, ready) {
+      ready();
+      await notices.run(async (goesDown) => {
+        if (down === goesDown) return;
+        down = goesDown;
+        log.info(goesDown ? "the machine is shutting down" : "the machine does not shut down after all");
+        onChange();
+        if (goesDown) await end(signal);
+      }, totalMs(levels), signal);
+    },
+  };
+}
