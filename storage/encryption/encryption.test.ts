@@ -110,6 +110,13 @@ describe("the store", () => {
     expect((await later.get(KEY))?.value).toEqual(VALUE);
   });
 
+  test("an object with a member of that name is an object", async () => {
+    const { beneath, store } = await stores(() => []);
+    const odd = { kind: "Odd", $encrypted: "k8s:enc:secretbox:v1:key1:AAAA" };
+    await store.put("/registry/example.com/odds/a", odd, 0);
+    expect([(await store.get("/registry/example.com/odds/a"))?.value, (await encryptedStore({ ...beneath, get: async () => ({ key: "/registry/example.com/odds/a", value: { ...odd }, revision: 2 }) } as Store, () => []).get("/registry/example.com/odds/a"))?.value]).toEqual([odd, odd]);
+  });
+
   test.each([
     ["/registry/core/secrets/a/b", "secrets"], ["/registry/core/pods/a/b", "*."], ["/registry/apps/deployments/a/b", "*.apps"], ["/registry/example.com/crontabs/a/b", "crontabs.example.com"], ["/registry/batch/jobs/a/b", "*.*"],
     ["/bootstrap/x", undefined],

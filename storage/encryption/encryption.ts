@@ -36,7 +36,8 @@ const plaintexts = new WeakMap<Value, Value>();
 /** What is in a sealed value, as far as this process knows; a value that is not sealed. */
 export function plaintextOf(value: Value): Value | undefined { return isSealed(value) ? plaintexts.get(value) : value; }
 
-export function isSealed(value: Value): boolean { return typeof value[MEMBER] === "string"; }
+/** Nothing but that one member: an object of the API has more, also one to which its user has given a member of this name. */
+export function isSealed(value: Value): boolean { return typeof value[MEMBER] === "string" && Object.keys(value).length === 1; }
 
 /** "k8s:enc:aescbc:v1:key1:" of a sealed value, "" of another one. */
 export function prefixOf(value: Value): string { return isSealed(value) ? sealedText(value).slice(0, sealedText(value).lastIndexOf(":") + 1) : ""; }
