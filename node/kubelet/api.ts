@@ -12,11 +12,12 @@ interface Deps {
   readonly context: KubeletContext;
   readonly manager: PodManager;
   readonly statsSummary: (signal: AbortSignal) => Promise<StatsSummary>;
+  readonly cadvisorMetrics: (signal: AbortSignal) => Promise<string>;
   readonly unhealthyReason: () => string | undefined;
   readonly logDir: string;
 }
 
-export function kubeletApi({ context: { settings, cri }, manager, statsSummary, unhealthyReason, logDir }: Deps): KubeletApi {
+export function kubeletApi({ context: { settings, cri }, manager, statsSummary, cadvisorMetrics, unhealthyReason, logDir }: Deps): KubeletApi {
   function workerOf({ namespace, name, uid }: PodName): PodWorker {
     const found = [...manager.workers()].filter(({ pod }) => pod.metadata.namespace === namespace && pod.metadata.name === name && (!uid || pod.metadata.uid === uid || isStaticPod(pod)));
     const newest = found.toSorted((a, b) => (a.pod.metadata.creationTimestamp < b.pod.metadata.creationTimestamp ? 1 : -1))[0];
@@ -106,6 +107,7 @@ export function kubeletApi({ context: { settings, cri }, manager, statsSummary, 
       return { stdout, stderr, exitCode };
     },
     statsSummary,
+    cadvisorMetrics,
     unhealthyReason,
   };
 }

@@ -58,6 +58,8 @@ export interface KubeletApi {
   run(pod: PodName, container: string, command: readonly string[], signal: AbortSignal): Promise<ExecResult>;
   /** The body of /stats/summary (stats.k8s.io/v1alpha1 Summary). */
   statsSummary(signal: AbortSignal): Promise<StatsSummary>;
+  /** The body of /metrics/cadvisor. */
+  cadvisorMetrics(signal: AbortSignal): Promise<string>;
   /** Undefined when all is well, else why the node is not: /healthz, /healthz/syncloop. */
   unhealthyReason(): string | undefined;
 }

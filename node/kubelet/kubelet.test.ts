@@ -33,7 +33,7 @@ const noMounts: Mounts = { mount: () => undefined, bind: () => undefined, setPro
 function memoryCgroups(): Cgroups & { readonly paths: Set<string> } {
   const paths = new Set<string>();
   return {
-    version: 2, countsSwap: false, paths, ensure: (path) => void paths.add(path), exists: (path) => paths.has(path), usage: () => undefined, pids: () => 0, kill: () => undefined, children: () => [],
+    version: 2, countsSwap: false, paths, ensure: (path) => void paths.add(path), exists: (path) => paths.has(path), usage: () => undefined, pids: () => 0, kill: () => undefined, children: () => [], text: () => undefined,
     remove(path) { paths.delete(path); return true; },
   };
 }
@@ -60,7 +60,7 @@ async function startNode() {
     const deps = { clock: fastClock, random: systemRandom, log: silentLog };
     const pods = watchedInformer(api.client.resource(PODS), { ...deps, query: { fieldSelector: "spec.nodeName=n1" } });
     const services = watchedInformer<Service>(api.client.resource(SERVICES), deps);
-    const settings = { ...KUBELET_DEFAULTS, nodeName: "n1", nodeIps: ["172.16.0.1"], hostname: "n1", version: "v1.36.0", dataDir, podLogsDir: join(dataDir, "logs"), containerLogsDir: join(dataDir, "links"), resolvConf: "", staticPodDir: join(dataDir, "manifests") };
+    const settings = { ...KUBELET_DEFAULTS, nodeName: "n1", nodeIps: ["172.16.0.1"], hostname: "n1", version: "v1.36.0", dataDir, podLogsDir: join(dataDir, "logs"), containerLogsDir: join(dataDir, "links"), resolvConf: "", staticPodDir: join(dataDir, "manifests"), eviction: { ...KUBELET_DEFAULTS.eviction, thresholds: KUBELET_DEFAULTS.eviction.thresholds.filter(({ signal: of }) => of === "memory.available") } }; // how full this machine is does not matter
     const machine = { os: "linux" as const, cpus: 2, memoryBytes: 4 * 1024 ** 3, swapBytes: 0, hugepages: [], machineId: "", systemUuid: "", bootId: "b", kernelVersion: "", osImage: "", architecture: "amd64", hostname: "n1" };
     const node = kubelet({ ...deps, settings, client: api.client, pods, services, cri, cgroups, mounts: noMounts, exec: async () => ({ exitCode: 0, stdout: "", stderr: "" }), machine, events: { from: () => recorder }, metrics: metricsRegistry() });
     const done = Promise.all([pods, services, node].map((part) => part.run(stop.signal, () => undefined)));

@@ -58,6 +58,9 @@ import { gracefulShutdown, type ShutdownNotices } from "./shutdown/shutdown.ts";
 import { majorMinor } from "./start-container.ts";
 import { MirrorPods } from "./static-pods/mirrors.ts";
 import { staticPods } from "./static-pods/static-pods.ts";
+import { containerMetrics } from "./server/pod-metrics.ts";
+import { cadvisorMetrics } from "./stats/cadvisor.ts";
+import { cgroupRows } from "./stats/cgroup-rows.ts";
 import { nodeStats } from "./stats/stats.ts";
 import { statusWriter } from "./status/status-writer.ts";
 import { tokenSource } from "./volumes/service-account-token.ts";
@@ -185,6 +188,12 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     for (const worker of manager.workers()) worker.wake();
   }
 
+  /** Without control groups: from what the runtime says. */
+  async function containerFigures(quit: AbortSignal): Promise<string> {
+    if (!isLinux) return containerMetrics(await stats.summary(quit));
+    return cadvisorMetrics({ cgroups: deps.cgroups, rows: cgroupRows({ cgroups: deps.cgroups, podCgroups: context.cgroups, pods: () => manager.workers() }), machine, nowMs: clock.nowMs() });
+  }
+
   const podLife: Runnable = {
     name: "pods",
     async run(quit, ready) {
@@ -197,7 +206,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
 
   return {
     name: "kubelet",
-    api: kubeletApi({ context, manager, statsSummary: stats.summary, unhealthyReason: () => node.runtimeProblem(), logDir: "/var/log" }),
+    api: kubeletApi({ context, manager, statsSummary: stats.summary, cadvisorMetrics: containerFigures, unhealthyReason: () => node.runtimeProblem(), logDir: "/var/log" }),
     async run(quit, ready) {
       quit.addEventListener("abort", () => life.abort(), { once: true }); // workers and probes end first; the parts wait for them
       try {

@@ -40,6 +40,8 @@ export interface Cgroups {
   exists(path: string): boolean;
   usage(path: string): CgroupUsage | undefined;
   pids(path: string): number;
+  /** The text of one of the group's files; in version 1, of the hierarchy with that controller. Undefined where there is none. */
+  text(path: string, controller: string, file: string): string | undefined;
   /** Names of the groups directly below. */
   children(path: string): readonly string[];
   /** Memory that groups use is limited together with swap. */
@@ -102,6 +104,7 @@ function legacyCgroups(hierarchies: readonly Hierarchy[]): Cgroups {
       };
     },
     pids: (path) => readNumber(join(of("pids") ?? "", path, "pids.current")),
+    text: (path, controller, file) => { const mountPoint = of(controller); return mountPoint === undefined ? undefined : textOf(join(mountPoint, path, file)); },
     children: (path) => directories(join(memory ?? all[0] ?? "", path)),
   };
 }
@@ -144,6 +147,7 @@ function unifiedCgroups(mountPoint: string): Cgroups {
       };
     },
     pids: (path) => readNumber(join(mountPoint, path, "pids.current")),
+    text: (path, _, file) => textOf(join(mountPoint, path, file)),
     children: (path) => directories(join(mountPoint, path)),
   };
 }
@@ -213,6 +217,15 @@ function directories(path: string): string[] {
     return readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isDirectory()).map(({ name }) => name);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+}
+
+function textOf(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if (["ENOENT", "ENODEV", "EOPNOTSUPP"].includes((error as NodeJS.ErrnoException).code ?? "")) return undefined; // no such group, or the kernel has not this
     throw error;
   }
 }

@@ -4,7 +4,7 @@ import type { Cgroups } from "./cgroup.ts";
 
 export function windowsCgroups(): Cgroups {
   return {
-    version: 2, countsSwap: false, ensure: () => undefined, remove: () => true, kill: () => undefined, exists: () => false, pids: () => 0, children: () => [],
+    version: 2, countsSwap: false, ensure: () => undefined, remove: () => true, kill: () => undefined, exists: () => false, pids: () => 0, children: () => [], text: () => undefined,
     usage(path) {
       if (path !== "/") return undefined;
       const busyMs = cpuTimes().reduce((sum, { user, sys, irq }) => sum + user + sys + irq, 0);

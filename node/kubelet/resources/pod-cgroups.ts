@@ -22,6 +22,8 @@ export interface PodCgroups {
   /** The root and the classes of service. `memoryBytes`, `milliCpu`: what all pods together may use. */
   setUp(allocatable: { readonly memoryBytes: number; readonly milliCpu: number }): void;
   pathOf(pod: Pod): string;
+  /** The groups above those of pods. */
+  readonly roots: readonly string[];
   /** Makes the pod's cgroup, or brings its limits up to date. */
   ensure(pod: Pod): void;
   /** Removes the cgroup of the pod with this uid, wherever it is. False if something still lived in it, which is killed: containers have ended, so it is what a runtime has lost. */
@@ -37,6 +39,7 @@ export function podCgroups(cgroups: Cgroups, { cgroupRoot, pidsMax }: { readonly
   const done = new Map<string, string>(); // pod uid → its limits as text, so that nothing is written twice
 
   return {
+    roots: [root, classes.Burstable, classes.BestEffort],
     setUp({ memoryBytes, milliCpu }) {
       cgroups.ensure(root, { cpuShares: cpuShares(milliCpu), memoryBytes });
       cgroups.ensure(classes.BestEffort, { cpuShares: cpuShares(0) });

@@ -1,5 +1,5 @@
 /**
- * /metrics/resource and the part of /metrics/cadvisor that dashboards use, from the same statistics as /stats/summary. Names and labels are
+ * /metrics/resource, and where there are no control groups the part of /metrics/cadvisor that dashboards use, from the same statistics as /stats/summary. Names and labels are
  * upstream's; a sample carries the time it was taken.
  *
  * Source: kubernetes v1.36 pkg/kubelet/metrics/collectors/resource_metrics.go, cadvisor metrics/prometheus.go
@@ -8,9 +8,9 @@ import type { StatsSummary } from "../kubelet-api.ts";
 
 export const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
-type Labels = Readonly<Record<string, string>>;
-interface Sample { readonly labels: Labels; readonly value: number | undefined; readonly time?: string | undefined }
-interface Family { readonly name: string; readonly type: "gauge" | "counter"; readonly help: string; readonly samples: readonly Sample[] }
+export type Labels = Readonly<Record<string, string>>;
+export interface Sample { readonly labels: Labels; readonly value: number | undefined; readonly time?: string | undefined }
+export interface Family { readonly name: string; readonly type: "gauge" | "counter"; readonly help: string; readonly samples: readonly Sample[] }
 
 const NANOSECONDS = 1e9;
 
@@ -19,7 +19,7 @@ function seconds(nanoseconds: number | undefined): number | undefined { return n
 export function resourceMetrics({ node, pods }: StatsSummary, nowMs: number): string {
   const containers = pods.flatMap((pod) => pod.containers.map((one) => ({ one, labels: { container: one.name, namespace: pod.podRef.namespace, pod: pod.podRef.name } })));
   const podLabels = (pod: StatsSummary["pods"][number]): Labels => ({ namespace: pod.podRef.namespace, pod: pod.podRef.name });
-  return render([
+  return renderFamilies([
     { name: "container_cpu_usage_seconds_total", type: "counter", help: "[STABLE] Cumulative cpu time consumed by the container in core-seconds", samples: containers.map(({ one, labels }) => ({ labels, value: seconds(one.cpu?.usageCoreNanoSeconds), time: one.cpu?.time })) },
     { name: "container_memory_working_set_bytes", type: "gauge", help: "[STABLE] Current working set of the container in bytes", samples: containers.map(({ one, labels }) => ({ labels, value: one.memory?.workingSetBytes, time: one.memory?.time })) },
     { name: "container_start_time_seconds", type: "gauge", help: "[STABLE] Start time of the container since unix epoch in seconds", samples: containers.map(({ one, labels }) => ({ labels, value: Date.parse(one.startTime) / 1000 })) },
@@ -32,14 +32,14 @@ export function resourceMetrics({ node, pods }: StatsSummary, nowMs: number): st
   ]);
 }
 
-export function cadvisorMetrics({ pods }: StatsSummary): string {
+export function containerMetrics({ pods }: StatsSummary): string {
   const containers = pods.flatMap((pod) => pod.containers.map((one) => ({ one, labels: { container: one.name, namespace: pod.podRef.namespace, pod: pod.podRef.name } })));
   const interfaces = pods.flatMap((pod) => (pod.network ? [...(pod.network.interfaces ?? [pod.network])] : []).map((one) => ({ one, time: pod.network!.time, labels: { interface: one.name, namespace: pod.podRef.namespace, pod: pod.podRef.name } })));
   const perContainer = (name: string, type: Family["type"], help: string, value: (one: (typeof containers)[number]["one"]) => number | undefined, time: (one: (typeof containers)[number]["one"]) => string | undefined): Family =>
     ({ name, type, help, samples: containers.map(({ one, labels }) => ({ labels, value: value(one), time: time(one) })) });
   const perInterface = (name: string, help: string, value: (one: (typeof interfaces)[number]["one"]) => number | undefined): Family =>
     ({ name, type: "counter", help, samples: interfaces.map(({ one, labels, time }) => ({ labels, value: value(one), time })) });
-  return render([
+  return renderFamilies([
     perContainer("container_cpu_usage_seconds_total", "counter", "Cumulative cpu time consumed in seconds.", ({ cpu }) => seconds(cpu?.usageCoreNanoSeconds), ({ cpu }) => cpu?.time),
     perContainer("container_memory_usage_bytes", "gauge", "Current memory usage in bytes, including all memory regardless of when it was accessed", ({ memory }) => memory?.usageBytes, ({ memory }) => memory?.time),
     perContainer("container_memory_working_set_bytes", "gauge", "Current working set in bytes.", ({ memory }) => memory?.workingSetBytes, ({ memory }) => memory?.time),
@@ -55,7 +55,7 @@ export function cadvisorMetrics({ pods }: StatsSummary): string {
   ]);
 }
 
-function render(families: readonly Family[]): string {
+export function renderFamilies(families: readonly Family[]): string {
   const out: string[] = [];
   for (const { name, type, help, samples } of families) {
     const known = samples.filter(({ value }) => value !== undefined);

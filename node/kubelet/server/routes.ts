@@ -6,7 +6,7 @@ import { BadName, type LocalPathDirectories } from "../volumes/local-path.ts";
 import { type Answer, AnswerError, json, text } from "./answer.ts";
 import { containerLogs } from "./container-logs.ts";
 import { healthz } from "./healthz.ts";
-import { cadvisorMetrics, METRICS_TYPE, resourceMetrics } from "./pod-metrics.ts";
+import { METRICS_TYPE, resourceMetrics } from "./pod-metrics.ts";
 import { systemLogs } from "./system-logs.ts";
 
 export interface Routed {
@@ -51,7 +51,7 @@ export async function route(asked: Routed): Promise<Answer> {
     case "metrics":
       if (rest.length === 0 || rest[0] === "probes") return { status: 200, contentType: METRICS_TYPE, body: rest.length === 0 ? metrics.render() : probeMetrics(metrics.render()) };
       if (rest[0] === "resource") return { status: 200, contentType: METRICS_TYPE, body: resourceMetrics(await api.statsSummary(signal), clock.nowMs()) };
-      if (rest[0] === "cadvisor") return { status: 200, contentType: METRICS_TYPE, body: cadvisorMetrics(await api.statsSummary(signal)) };
+      if (rest[0] === "cadvisor") return { status: 200, contentType: METRICS_TYPE, body: await api.cadvisorMetrics(signal) };
       break;
     case "configz": return json({ kubeletconfig: asked.configz() });
     case "logs": return await systemLogs(api.logDir, rest.join("/"), query);

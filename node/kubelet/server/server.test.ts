@@ -39,6 +39,7 @@ const api = {
     return { path: join(dir, "0.log"), containerId: "x", running: () => false };
   },
   exec: (_: unknown, __: string, command: readonly string[]) => Promise.resolve(`http://127.0.0.1:${runtimePort}/exec/${command.join("+")}`),
+  cadvisorMetrics: async () => "",
   unhealthyReason: () => undefined,
 } as unknown as KubeletApi;
 
