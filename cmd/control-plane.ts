@@ -144,7 +144,7 @@ export interface ControlPlane {
 
 export async function controlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
   const { settings, paths, node, clock, random, log, metrics, signal } = options;
-  const serviceCidr = parseCidr(settings.serviceCidr)!;
+  const serviceCidr = parseCidr(settings.serviceCidr.split(",")[0]!)!; // of the primary family
   const apiServiceIp = formatIp(nthAddress(serviceCidr, 1n));
   const advertise = { address: settings.advertiseAddress ?? node.ips[0]!, port: settings.httpsListenPort };
   const url = `https://${advertise.address.includes(":") ? `[${advertise.address}]` : advertise.address}:${advertise.port}`;
