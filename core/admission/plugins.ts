@@ -28,6 +28,7 @@ import { alwaysAdmit, alwaysDeny } from "./always.ts";
 import { alwaysPullImages } from "./always-pull-images.ts";
 import { limitPodHardAntiAffinityTopology } from "./anti-affinity.ts";
 import { certificateApproval, certificateSigning, certificateSubjectRestriction, clusterTrustBundleAttest } from "./certificates.ts";
+import { claimStatusAuthorization } from "./claim-status.ts";
 import { defaultIngressClass } from "./default-ingress-class.ts";
 import { defaultTolerationSeconds, type DefaultTolerationSecondsOptions } from "./default-toleration-seconds.ts";
 import { denyServiceExternalIps } from "./deny-service-external-ips.ts";
@@ -93,7 +94,7 @@ export function admissionPlugins(deps: AdmissionDeps): AdmissionPlugin[] {
     if (!all.some((plugin) => plugin.name === name) && !WITHOUT_EFFECT.has(name)) throw new Error(`admission plugin ${name} is not known; there are ${all.map((plugin) => plugin.name).sort().join(", ")}`);
   for (const name of enabled) if (disabled.includes(name)) throw new Error(`admission plugin ${name} is both enabled and disabled`);
   const on = ({ name }: AdmissionPlugin): boolean => !disabled.includes(name) && (enabled.includes(name) || !DEFAULT_OFF.has(name));
-  return [...all.filter(on), rbacEscalation(deps.escalationGuard)];
+  return [...all.filter(on), rbacEscalation(deps.escalationGuard), claimStatusAuthorization(deps.authorizer)];
 }
 
 function orderedPlugins({ client, informers, authorizer, resourcesOf = builtInResourcesOf, clock, random, tolerationSeconds, webhooks = [], configurations, metrics }: AdmissionDeps): AdmissionPlugin[] {
