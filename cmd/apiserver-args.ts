@@ -23,6 +23,8 @@ const NAMES = [
   "audit-webhook-batch-buffer-size", "audit-webhook-batch-max-wait", "audit-webhook-batch-throttle-enable", "audit-webhook-batch-throttle-qps", "audit-webhook-batch-throttle-burst",
   // traces
   "tracing-config-file",
+  // metrics
+  "disabled-metrics",
 ] as const;
 type Name = (typeof NAMES)[number];
 

@@ -260,6 +260,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   storageMetrics(metrics, registry);
   processMetrics(metrics, clock);
   buildMetrics(metrics, versionInfo());
+  metrics.disable(args.list("disabled-metrics"));
   const { audit, parts: auditParts } = auditOf(args, { clock, metrics, log: log.with({ part: "audit" }) });
 
   const handler = apiHandler({

@@ -10,7 +10,7 @@ test("samples in the text format: series kept or named each time are the same, b
   for (const value of [0.1, 0.5, 7]) duration.with({ verb: "GET" }).observe(value);
   metrics.gauge("unused", "Nothing.");
   metrics.counterFrom("read_total", "Read.", () => [[{ path: 'a"b\n' }, 5]]);
-  expect(metrics.render()).toBe(`# HELP requests_total Requests.
+  expect(metrics.render().replace(/^# HELP registered_metrics_total[\s\S]*?(?=# HELP requests)/, "")).toBe(`# HELP requests_total Requests.
 # TYPE requests_total counter
 requests_total{code="200"} 3
 # HELP duration_seconds Durations.
@@ -24,6 +24,14 @@ duration_seconds_count{verb="GET"} 3
 # TYPE read_total counter
 read_total{path="a\\"b\\n"} 5
 `);
+});
+
+test("what is disabled is not shown, and counted", () => {
+  const metrics = metricsRegistry();
+  metrics.gauge("kept", "[ALPHA] A.").set(1);
+  metrics.gauge("dropped", "[STABLE] B.").set(1);
+  metrics.disable(["dropped"]);
+  expect(metrics.render()).toMatch(/^[\s\S]*registered_metrics_total\{deprecated_version="",stability_level="STABLE"\} 1\n[\s\S]*disabled_metrics_total 1\n# HELP kept \[ALPHA\] A\.\n# TYPE kept gauge\nkept 1\n$/);
 });
 
 test("a metric has one owner", () => {

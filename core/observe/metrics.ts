@@ -28,6 +28,8 @@ export interface Metrics {
   histogram(name: string, help: string, buckets: readonly number[]): Histogram;
   /** A histogram whose series are kept elsewhere. */
   histogramFrom(name: string, help: string, read: () => Iterable<Observations>): void;
+  /** These are not shown any more. */
+  disable(names: Iterable<string>): void;
   /** All samples, text exposition format 0.0.4. */
   render(): string;
 }
@@ -39,6 +41,7 @@ interface Family { readonly name: string; readonly help: string; readonly type: 
 
 export function metricsRegistry(): Metrics {
   const families = new Map<string, Family>();
+  const disabled = new Set<string>();
 
   function register(family: Family): void {
     if (families.has(family.name)) throw new Error(`metric ${family.name} is registered twice`);
@@ -88,9 +91,13 @@ export function metricsRegistry(): Metrics {
     histogramFrom(name, help, read) {
       register({ name, help, type: "histogram", *lines() { for (const one of read()) yield* one.lines(name); } });
     },
+    disable(names) {
+      for (const name of names) disabled.add(name);
+    },
     render() {
-      const out: string[] = [];
+      const out: string[] = [...meta(families.values(), disabled)];
       for (const { name, help, type, lines } of families.values()) {
+        if (disabled.has(name)) continue;
         const head = out.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`);
         for (const line of lines()) out.push(line);
         if (out.length === head) out.length = head - 2; // nothing was counted yet
@@ -98,6 +105,22 @@ export function metricsRegistry(): Metrics {
       return `${out.join("\n")}\n`;
     },
   };
+}
+
+/** How many metrics there are, by how firmly upstream stands by them. Source: component-base/metrics/registry.go */
+function* meta(families: Iterable<Family>, disabled: ReadonlySet<string>): Iterable<string> {
+  const all = [...families];
+  const counts = (chosen: readonly Family[]): Map<string, number> => new Map([...Map.groupBy(chosen, ({ help }) => /^\[(ALPHA|BETA|STABLE)\]/.exec(help)?.[1] ?? "")].map(([level, found]) => [level, found.length]));
+  for (const [name, help, chosen] of [
+    ["registered_metrics_total", "[BETA] The count of registered metrics broken by stability level and deprecation version.", all],
+    ["disabled_metrics_total", "[BETA] The count of disabled metrics.", all.filter((one) => disabled.has(one.name))],
+  ] as const) {
+    if (chosen.length === 0) continue;
+    yield `# HELP ${name} ${help}`;
+    yield `# TYPE ${name} counter`;
+    if (name === "disabled_metrics_total") yield `${name} ${chosen.length}`;
+    else for (const [level, count] of counts(chosen)) yield `${name}${format({ deprecated_version: "", stability_level: level })} ${count}`;
+  }
 }
 
 class Series {

@@ -34,6 +34,7 @@ export function reusableMetrics(metrics: Metrics): Metrics {
       observations.set(name, read);
       if (!reads) metrics.histogramFrom(name, help, () => observations.get(name)!());
     },
+    disable: (names) => metrics.disable(names),
     render: () => metrics.render(),
   };
 }

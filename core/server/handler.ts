@@ -1,7 +1,8 @@
 /**
  * The chain, on one screen. Every request takes it, from the network or from within this process:
  *
- *   what is asked (request-info) → who asks (authn, impersonation) → may they (authz) → the verb (which calls admission and the registry)
+ *   what is asked (request-info) → who asks (authn, impersonation) → is it their turn (fairness) → may they (authz)
+ *     → the verb (which calls admission and the registry), or another server behind this one (aggregation)
  *
  * What is thrown anywhere below becomes the Status the client gets.
  */

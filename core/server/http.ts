@@ -67,7 +67,7 @@ export function httpFront(given: Deps): HttpFront {
 interface Exchange { readonly request: IncomingMessage; readonly response: ServerResponse; readonly connection: Connection }
 
 async function serve(deps: Front, { request, response, connection }: Exchange, signal: AbortSignal): Promise<void> {
-  const asked = { ...serverRequest(request, connection, signal), setHeader: (name: string, value: string) => void response.setHeader(name, value) };
+  const asked = serverRequest(request, connection, signal, (name, value) => void response.setHeader(name, value));
   const answer = await deps.handler(asked);
   if (signal.aborted) return;
   for (const text of answer.warnings ?? []) response.appendHeader("warning", `299 - ${quoted(text)}`);
@@ -193,7 +193,7 @@ async function serveUpgrade(deps: Front, { request, socket, head, connection }: 
   ]));
 }
 
-function serverRequest(request: IncomingMessage, { peerCertificate, remoteAddress }: Connection, signal: AbortSignal): ServerRequest {
+function serverRequest(request: IncomingMessage, { peerCertificate, remoteAddress }: Connection, signal: AbortSignal, setHeader?: ServerRequest["setHeader"]): ServerRequest {
   const url = request.url ?? "/";
   const mark = url.indexOf("?");
   const protocols = headerOf(request, "sec-websocket-protocol");
@@ -206,6 +206,7 @@ function serverRequest(request: IncomingMessage, { peerCertificate, remoteAddres
     webSocketProtocols: protocols?.split(",").map((part) => part.trim()) ?? [],
     peerCertificate,
     remoteAddress,
+    setHeader,
     wire: { body: request, rawQuery: mark < 0 ? "" : url.slice(mark + 1) },
     body: () => readBody(request),
     signal,

@@ -11,6 +11,7 @@
  * Source: kubernetes v1.36 apiserver/pkg/{server/filters/priority-and-fairness.go,util/flowcontrol/{apf_controller,apf_filter}.go}
  */
 import type { FlowSchema, PriorityLevelConfiguration } from "../../api/gen/flowcontrol.v1.ts";
+import { StatusError } from "../../api/meta/status-error.ts";
 import type { UserInfo } from "../../api/request/user.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import type { ServerRequest } from "../request.ts";
@@ -80,13 +81,16 @@ export class Fairness {
     if (entered === "seated") return level.take(flow, seating, { afterMs: work.afterMs, info, user });
     if (typeof entered === "string") throw level.refuse(flow, seating, entered);
     flow.queued(seating);
-    return this.#seated(entered, { level, flow, seating, afterMs: work.afterMs, info, user });
+    return this.#seated(entered, { level, flow, seating, afterMs: work.afterMs, info, user, signal: request.signal });
   }
 
-  async #seated(waiting: Promise<Refusal | undefined>, { level, flow, seating, afterMs, info, user }: Waiter): Promise<Ticket> {
+  async #seated(waiting: Promise<Refusal | undefined>, { level, flow, seating, afterMs, info, user, signal }: Waiter): Promise<Ticket> {
     const refusal = await waiting;
     flow.unqueued(seating, refusal === undefined, this.#deps.clock.uptimeMs());
-    if (refusal !== undefined) throw level.refuse(flow, seating, refusal);
+    if (refusal !== undefined) {
+      const refused = level.refuse(flow, seating, refusal);
+      throw refusal === "cancelled" && signal.reason instanceof StatusError ? signal.reason : refused; // its time was up
+    }
     return level.take(flow, seating, { afterMs, info, user });
   }
 
@@ -142,7 +146,7 @@ export class Fairness {
   }
 }
 
-interface Waiter { readonly level: Level; readonly flow: Flow; readonly seating: Seating; readonly afterMs: number; readonly info: RequestInfo; readonly user: UserInfo }
+interface Waiter { readonly level: Level; readonly flow: Flow; readonly seating: Seating; readonly afterMs: number; readonly info: RequestInfo; readonly user: UserInfo; readonly signal: AbortSignal }
 
 function named<T extends { readonly metadata: { readonly name: string } }>(objects: Iterable<T>, mandatory: readonly T[]): Map<string, T> {
   const found = new Map(mandatory.map((one) => [one.metadata.name, one]));

@@ -44,6 +44,8 @@ export class QueueSet {
   #r = 0;
   #rAtMs: number;
   #lastServed = -1;
+  /** Requests that found no seat when they came, or when it was their turn. */
+  unaccommodated = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -188,7 +190,11 @@ export class QueueSet {
     while (this.#waiting > 0) {
       const queue = this.#next();
       const first = queue?.waiting[0];
-      if (!queue || !first || !this.#fits(first.seats)) return;
+      if (!queue || !first) return;
+      if (!this.#fits(first.seats)) {
+        this.unaccommodated++;
+        return;
+      }
       queue.waiting.shift();
       this.#waiting--;
       this.#lastServed = queue.index;
