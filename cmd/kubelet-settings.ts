@@ -1,13 +1,17 @@
 /** The kubelet's settings from ours: flags of our own, and --kubelet-arg k=v under upstream's names. */
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Taint } from "../core/api/gen/core.v1.ts";
 import { parseQuantity } from "../core/api/meta/quantity.ts";
 import { parse } from "yaml";
 import { applyConfiguration, mergeConfigurations } from "../node/kubelet/configuration/decode.ts";
+import type { Clock } from "../core/lifecycle/clock.ts";
+import type { Log } from "../core/observe/log.ts";
+import { type CredentialProviders, credentialProviders, decodeProviders } from "../node/kubelet/images/credential-provider.ts";
 import { KUBELET_DEFAULTS, type KubeletSettings } from "../node/kubelet/settings.ts";
 import { ConfigError } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
+import { isConfigurationFlag, kubeletFlags } from "./kubelet-flags.ts";
 import type { ThisNode } from "./node-identity.ts";
 import type { Paths } from "./paths.ts";
 import { gitVersion } from "./version.ts";
@@ -63,27 +67,46 @@ export function kubeletSettings(settings: Settings, node: ThisNode, paths: Paths
   };
   const given = settings.kubeletArg.map((argument) => pair("--kubelet-arg", argument.replace(/^--/, "")));
   const last = (wanted: string): string | undefined => given.findLast(([name]) => name === wanted)?.[1];
-  const configured: Writable = { ...withConfiguration(result, last("config"), last("config-dir")) };
+  const configured: Writable = { ...withConfiguration(result, { file: last("config"), directory: last("config-dir"), flags: kubeletFlags(given.filter(([name]) => !(name in ARGUMENTS))) }) };
   for (const [name, value] of given) {
-    if (CONFIGURATION.includes(name)) continue;
     const set = ARGUMENTS[name];
-    if (!set) throw new ConfigError(`--kubelet-arg ${name}: not a setting we have; there are ${[...CONFIGURATION, ...Object.keys(ARGUMENTS)].join(", ")}`);
+    if (!set && (CONFIGURATION.includes(name) || isConfigurationFlag(name))) continue;
+    if (!set) throw new ConfigError(`--kubelet-arg ${name}: not a setting of the kubelet`);
     set(configured, value); // a flag wins over the file
   }
   return configured;
 }
 
-const CONFIGURATION: readonly string[] = ["config", "config-dir"];
+const CONFIGURATION: readonly string[] = ["config", "config-dir", "image-credential-provider-config", "image-credential-provider-bin-dir"];
 
-/** With what a KubeletConfiguration, and those of a directory (*.conf, in the order of their names), say. */
-function withConfiguration(settings: KubeletSettings, file: string | undefined, directory: string | undefined): KubeletSettings {
-  if (file === undefined && directory === undefined) return settings;
+/** Undefined: there are none. */
+export function providersOf(settings: Settings, deps: { readonly clock: Clock; readonly log: Log }): CredentialProviders | undefined {
+  const given = settings.kubeletArg.map((argument) => pair("--kubelet-arg", argument.replace(/^--/, "")));
+  const last = (wanted: string): string | undefined => given.findLast(([name]) => name === wanted)?.[1];
+  const [config, binDir] = [last("image-credential-provider-config"), last("image-credential-provider-bin-dir")];
+  if (config === undefined && binDir === undefined) return undefined;
+  if (config === undefined || binDir === undefined) throw new ConfigError("--kubelet-arg image-credential-provider-config and image-credential-provider-bin-dir go together");
+  try {
+    const files = statSync(config).isDirectory() ? readdirSync(config).filter((name) => /\.(json|yaml|yml)$/.test(name)).toSorted().map((name) => join(config, name)) : [config];
+    const providers = files.flatMap((path) => decodeProviders(parse(readFileSync(path, "utf8"))));
+    return credentialProviders({ providers, binDir, environment: process.env, ...deps });
+  } catch (cause) {
+    throw new ConfigError(`--kubelet-arg image-credential-provider-config: ${(cause as Error).message}`, { cause });
+  }
+}
+
+interface Configured { readonly file: string | undefined; readonly directory: string | undefined; readonly flags: Readonly<Record<string, unknown>> | undefined }
+
+/** With what a KubeletConfiguration, those of a directory (*.conf, in the order of their names) and flags say. */
+function withConfiguration(settings: KubeletSettings, { file, directory, flags }: Configured): KubeletSettings {
+  if (file === undefined && directory === undefined && flags === undefined) return settings;
   try {
     const dropIns = directory === undefined ? [] : readdirSync(directory).filter((name) => name.endsWith(".conf")).toSorted().map((name) => join(directory, name));
     const documents = [...(file === undefined ? [] : [file]), ...dropIns].map((path) => ({ path, value: parse(readFileSync(path, "utf8")) as unknown }));
-    return applyConfiguration(settings, mergeConfigurations(documents), { os: process.platform === "win32" ? "windows" : "linux" });
+    const all = flags === undefined ? documents : [...documents, { path: "flags", value: flags }];
+    return applyConfiguration(settings, mergeConfigurations(all), { os: process.platform === "win32" ? "windows" : "linux" });
   } catch (cause) {
-    throw new ConfigError(`--kubelet-arg ${file === undefined ? "config-dir" : "config"}: ${(cause as Error).message}`, { cause });
+    throw new ConfigError(`--kubelet-arg${file === undefined ? directory === undefined ? "" : " config-dir" : " config"}: ${(cause as Error).message}`, { cause });
   }
 }
 

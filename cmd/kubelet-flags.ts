@@ -1,0 +1,64 @@
+/**
+ * Upstream's flags of the kubelet as fields of its configuration: --kubelet-arg eviction-hard=memory.available<200Mi is evictionHard. Names follow the field's unless
+ * upstream's flag is called otherwise.
+ *
+ * API: https://kubernetes.io/docs/reference/command-line-tools-reference/kubelet/
+ */
+import { fieldsOf, type Kind } from "../node/kubelet/configuration/fields.ts";
+import { ConfigError } from "./config/config.ts";
+
+/** Fields whose flag has another name. */
+const OTHER_NAMES: Readonly<Record<string, string>> = {
+  "image-gc-high-threshold": "imageGCHighThresholdPercent", "image-gc-low-threshold": "imageGCLowThresholdPercent", "minimum-image-ttl-duration": "imageMinimumGCAge", "registry-qps": "registryPullQPS",
+  "event-qps": "eventRecordQPS", "pod-max-pids": "podPidsLimit", "pod-manifest-path": "staticPodPath", "manifest-url": "staticPodURL", "reserved-cpus": "reservedSystemCPUs", "rotate-server-certificates": "serverTLSBootstrap",
+  "kube-api-qps": "kubeAPIQPS", "kube-api-burst": "kubeAPIBurst", "cpu-cfs-quota": "cpuCFSQuota", "cpu-cfs-quota-period": "cpuCFSQuotaPeriod", "tls-cipher-suites": "tlsCipherSuites", "tls-min-version": "tlsMinVersion",
+};
+
+/** What stands between name and value in maps: thresholds are comparisons. */
+const COMPARED: ReadonlySet<string> = new Set(["evictionHard", "evictionSoft"]);
+
+/** The fields these flags say; undefined if no flag is one of them. Throws ConfigError. */
+export function kubeletFlags(given: readonly (readonly [name: string, value: string])[]): Readonly<Record<string, unknown>> | undefined {
+  const kinds = fieldsOf();
+  const fields = given.flatMap(([flag, value]) => {
+    const field = fieldOfFlag(flag);
+    const kind = field === undefined ? undefined : kinds.get(field);
+    return field === undefined || kind === undefined ? [] : [[field, valueOf(flag, field, kind, value)] as const];
+  });
+  return fields.length === 0 ? undefined : { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration", ...Object.fromEntries(fields) };
+}
+
+export function isConfigurationFlag(flag: string): boolean {
+  return kubeletFlagNames().has(flag);
+}
+
+function fieldOfFlag(flag: string): string | undefined {
+  return OTHER_NAMES[flag] ?? kubeletFlagNames().get(flag);
+}
+
+/** flag → field */
+function kubeletFlagNames(): ReadonlyMap<string, string> {
+  return new Map([...[...fieldsOf().keys()].map((field) => [field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`), field] as const), ...Object.entries(OTHER_NAMES)]);
+}
+
+function valueOf(flag: string, field: string, kind: Kind, text: string): unknown {
+  switch (kind) {
+    case "bool":
+      if (text !== "true" && text !== "false") throw new ConfigError(`--kubelet-arg ${flag} must be true or false, not ${JSON.stringify(text)}`);
+      return text === "true";
+    case "int":
+      if (!/^-?\d+$/.test(text)) throw new ConfigError(`--kubelet-arg ${flag} must be a whole number, not ${JSON.stringify(text)}`);
+      return Number(text);
+    case "list": return text.split(",");
+    case "map": {
+      const between = COMPARED.has(field) ? "<" : "=";
+      return Object.fromEntries(text.split(",").filter((part) => part !== "").map((part) => {
+        const at = part.indexOf(between);
+        if (at <= 0) throw new ConfigError(`--kubelet-arg ${flag} ${JSON.stringify(part)}: must be name${between}value`);
+        const value = part.slice(at + 1);
+        return [part.slice(0, at), field === "featureGates" ? value === "true" : value];
+      }));
+    }
+    default: return text;
+  }
+}
