@@ -41,7 +41,7 @@ import { exec } from "../node/os/exec.ts";
 import { machineInfo } from "../node/os/machine.ts";
 import { systemMounts } from "../node/os/mount.ts";
 import type { Settings } from "./config/flags.ts";
-import { kubeletSettings } from "./kubelet-settings.ts";
+import { kubeletSettings, providersOf } from "./kubelet-settings.ts";
 import type { ThisNode } from "./node-identity.ts";
 import { linuxPlatform } from "./node-platform.linux.ts";
 import { windowsPlatform } from "./node-platform.windows.ts";
@@ -96,6 +96,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
     nodes: informers.of(NODES),
     cgroups: systemCgroups(),
     machine,
+    credentialProviders: providersOf(settings, { clock, log: log.with({ part: "node" }) }),
     ...(process.platform === "linux" ? { shutdownNotices: hasLogind() ? logindNotices({ exec, clock, log }) : powerSignal(process) } : {}),
   });
   const agentServer = kubeletServer({

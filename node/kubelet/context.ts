@@ -1,5 +1,5 @@
 /** What the parts of the kubelet that act on pods have in common. Made once, in kubelet.ts. */
-import type { ResourceList, Service } from "../../core/api/gen/core.v1.ts";
+import type { Pod, ResourceList, Service } from "../../core/api/gen/core.v1.ts";
 import type { EventRecorder } from "../../core/client/events.ts";
 import type { Informer } from "../../core/client/informer.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
@@ -9,6 +9,7 @@ import type { Cri } from "../cri/client.ts";
 import type { Mounts } from "../os/mount.ts";
 import type { ClaimManager } from "./claims/claim-manager.ts";
 import type { DeviceManager } from "./devices/device-manager.ts";
+import type { CredentialProviders, Puller } from "./images/credential-provider.ts";
 import type { ImagePuller } from "./images/puller.ts";
 import type { PodObjects } from "./objects/pod-objects.ts";
 import type { Machine } from "./resources/linux-resources.ts";
@@ -29,6 +30,9 @@ export interface KubeletContext {
   readonly volumes: Volumes;
   readonly objects: PodObjects;
   readonly images: ImagePuller;
+  readonly credentialProviders?: CredentialProviders | undefined;
+  /** Its service account, for providers that want to know who pulls. */
+  readonly pullIdentity?: ((pod: Pod, signal: AbortSignal) => Promise<Puller | undefined>) | undefined;
   readonly services: Informer<Service>;
   readonly cgroups: PodCgroups;
   readonly handlers: RuntimeHandlers;

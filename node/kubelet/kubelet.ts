@@ -17,7 +17,7 @@ import { isConflict, isNotFound } from "../../core/api/meta/status-error.ts";
 import type { Client } from "../../core/client/client.ts";
 import type { Events } from "../../core/client/events.ts";
 import type { Informer } from "../../core/client/informer.ts";
-import { PODS } from "../../core/client/resources.ts";
+import { PODS, SERVICE_ACCOUNTS } from "../../core/client/resources.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
 import { type Runnable, runAll } from "../../core/lifecycle/run-all.ts";
@@ -39,6 +39,8 @@ import { podResourcesApi } from "./devices/pod-resources-api.ts";
 import { eviction } from "./eviction/eviction.ts";
 import type { Observation } from "./eviction/plan.ts";
 import { IMAGE_GC_DEFAULTS, imageGc } from "./images/gc.ts";
+import type { CredentialProviders, Puller } from "./images/credential-provider.ts";
+import { pullRecords } from "./images/pull-records.ts";
 import { imagePuller } from "./images/puller.ts";
 import type { KubeletApi } from "./kubelet-api.ts";
 import { logRotation } from "./logs/rotation.ts";
@@ -81,6 +83,8 @@ export interface KubeletDeps {
   readonly mounts: Mounts;
   readonly exec: Exec;
   readonly machine: MachineInfo;
+  /** Programs that know credentials of registries. */
+  readonly credentialProviders?: CredentialProviders | undefined;
   /** Who says that the machine goes down. Absent: nobody. */
   readonly shutdownNotices?: ShutdownNotices | undefined;
   readonly clock: Clock;
@@ -131,11 +135,12 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     }),
   ];
   const node = nodeAgent({ ...deps, events, shuttingDown: () => shutdown?.isDown() ?? false, devices: () => devices?.counts() ?? new Map(), volumesInUse: async () => (await csi?.inUse()) ?? [], pressures: () => guard.pressures(), runtimeSilentMs: () => clock.uptimeMs() - watch.lastListMs(), runtimeSilentMsMax: RUNTIME_SILENT_MS_MAX });
+  const records = settings.verifiesPulls ? pullRecords({ dataDir: settings.dataDir, nowMs: clock.nowMs }) : undefined;
   const context: KubeletContext = {
     settings, cri, clock, random, log, events, mounts: deps.mounts, objects, services: deps.services,
     volumes: volumeManager({ dataDir: settings.dataDir, client, objects, tokens, mounts: deps.mounts, exec: deps.exec, clock, random, events, log, hostIps: settings.nodeIps, allocatable: node.allocatable, csi }),
-    images: imagePuller({ cri, clock, events, serialize: settings.serializeImagePulls, parallelMax: settings.maxParallelImagePulls }), cgroups: podCgroups(deps.cgroups, { cgroupRoot: settings.cgroupRoot, pidsMax: settings.podPidsLimit > 0 ? settings.podPidsLimit : undefined }), handlers: runtimeHandlers(client),
-    userNamespaces: userNamespaces(settings), machine: { os: machine.os, cpus: machine.cpus, memoryBytes: machine.memoryBytes, hugepageSizes: machine.hugepages.map(({ size }) => size), countsSwap: deps.cgroups.countsSwap },
+    images: imagePuller({ cri, clock, events, serialize: settings.serializeImagePulls, parallelMax: settings.maxParallelImagePulls, records }), credentialProviders: deps.credentialProviders, pullIdentity, cgroups: podCgroups(deps.cgroups, { cgroupRoot: settings.cgroupRoot, pidsMax: settings.podPidsLimit > 0 ? settings.podPidsLimit : undefined }), handlers: runtimeHandlers(client),
+    userNamespaces: userNamespaces(settings), machine: { os: machine.os, cpus: machine.cpus, memoryBytes: machine.memoryBytes, hugepageSizes: machine.hugepages.map(({ size }) => size), countsSwap: deps.cgroups.countsSwap, podSwapBytes: deps.cgroups.version === 2 && deps.cgroups.countsSwap ? (settings.limitedSwap ? machine.swapBytes : 0) : undefined },
     devices, claims, allocatable: node.allocatable, networkProblem: node.networkProblem, metrics: kubeletMetrics(deps.metrics),
   };
   const mirrors = new MirrorPods({ client, log, signal, node: node.current });
@@ -159,7 +164,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
   registerRunning(deps.metrics, () => manager.workers());
   const stats = nodeStats({ settings, cri, cgroups: deps.cgroups, clock, memoryBytes: machine.memoryBytes, pods: () => manager.workers() });
   const reference = { apiVersion: "v1", kind: "Node", name: settings.nodeName, uid: settings.nodeName };
-  const imageCollector = imageGc({ cri, disk: stats.imageDisk, clock, log, events, node: reference }, { ...IMAGE_GC_DEFAULTS, ...settings.imageGc });
+  const imageCollector = imageGc({ cri, disk: stats.imageDisk, clock, log, events, node: reference, onRemoved: (id) => records?.forget(id) }, { ...IMAGE_GC_DEFAULTS, ...settings.imageGc });
   const guard = eviction({
     stats, machine, settings: settings.eviction, clock, log, events, podsMemory, removeUnusedImages: imageCollector.removeUnused, onPressure: node.refresh,
     pods: () => [...manager.workers()].filter(({ stage }) => stage === "running"),
@@ -176,6 +181,13 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     } catch (error) {
       if (!isNotFound(error) && !isConflict(error)) throw error; // gone, or another pod has its name
     }
+  }
+
+  async function pullIdentity(pod: Pod, quit: AbortSignal): Promise<Puller | undefined> {
+    const { serviceAccountName: name } = pod.spec;
+    if (!name || isStaticPod(pod)) return undefined;
+    const { metadata } = await client.resource(SERVICE_ACCOUNTS).get({ metadata: { name, namespace: pod.metadata.namespace } }, { signal: quit });
+    return { serviceAccount: `${metadata.namespace}/${name}/${metadata.uid}`, annotations: metadata.annotations ?? {}, token: (audience) => tokens.token(pod, { path: "", audience }) };
   }
 
   function podsMemory(): Observation | undefined {

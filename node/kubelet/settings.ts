@@ -50,6 +50,8 @@ export interface KubeletSettings {
   readonly containerLogMaxFiles: number;
   /** At most this many at once, where they are not serialized. */
   readonly maxParallelImagePulls?: number | undefined;
+  /** An image that was pulled with credentials is only for those who have them: images/pull-records.ts. */
+  readonly verifiesPulls: boolean;
   readonly imageGc: { readonly highPercent: number; readonly lowPercent: number; readonly ageMinMs: number; /** 0: unused images may stay for ever. */ readonly ageMaxMs: number };
   readonly eviction: EvictionSettings;
   /** 0: only maxPods counts. */
@@ -81,6 +83,6 @@ export const KUBELET_DEFAULTS: Omit<KubeletSettings, "nodeName" | "nodeIps" | "h
   dataDir: "/var/lib/kubelet", wellKnownDir: "", podLogsDir: "/var/log/pods", containerLogsDir: "/var/log/containers", clusterDns: [], clusterDomain: "cluster.local",
   resolvConf: "/etc/resolv.conf", maxPods: 110, podPidsLimit: -1, cgroupRoot: "/", port: 10250, healthzAddress: "127.0.0.1", healthzPort: 10248, labels: {}, annotations: {}, taints: [], unschedulable: false, providerId: undefined, reserved: {},
   seccompDir: "/var/lib/kubelet/seccomp", seccompDefault: false, allowedUnsafeSysctls: [], serializeImagePulls: true, containerLogMaxBytes: 10 * 1024 * 1024, containerLogMaxFiles: 5,
-  staticPodDir: "", imageGc: { highPercent: 85, lowPercent: 80, ageMinMs: 2 * 60_000, ageMaxMs: 0 }, eviction: { thresholds: THRESHOLDS, transitionMs: 5 * 60_000, maxPodGraceSeconds: 0 }, podsPerCore: 0,
+  staticPodDir: "", verifiesPulls: true, imageGc: { highPercent: 85, lowPercent: 80, ageMinMs: 2 * 60_000, ageMaxMs: 0 }, eviction: { thresholds: THRESHOLDS, transitionMs: 5 * 60_000, maxPodGraceSeconds: 0 }, podsPerCore: 0,
   statusMs: 10_000, reportMs: 300_000, leaseSeconds: 40, crashBackoffMsMax: 300_000, limitedSwap: false, shutdown: { graceMs: 0, criticalMs: 0 }, configuration: {},
 };

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import type { Pod, Secret } from "../../core/api/gen/core.v1.ts";
 import { isNotFound } from "../../core/api/meta/status-error.ts";
 import { CriError } from "../cri/client.ts";
-import type { AuthConfig, ContainerConfig, Image, PodSandboxConfig } from "../cri/gen/runtime.v1.ts";
+import type { ContainerConfig, Image, PodSandboxConfig } from "../cri/gen/runtime.v1.ts";
 import { containerConfig } from "./containers/container-config.ts";
 import { environmentOf } from "./containers/environment.ts";
 import { containerDevices, containerMounts, HOSTS_PATH } from "./containers/mounts.ts";
@@ -20,6 +20,7 @@ import { serviceEnvironment } from "./containers/service-env.ts";
 import type { KubeletContext } from "./context.ts";
 import { runHook } from "./hooks.ts";
 import { credentialsFor, entriesOfSecret, parseDockerConfig } from "./images/keyring.ts";
+import type { PullCredential } from "./images/pull-records.ts";
 import { ImageError } from "./images/puller.ts";
 import { killContainer } from "./kill.ts";
 import { containerReference, isHostNetwork, isStaticPod, type NamedContainer } from "./pod-spec.ts";
@@ -108,9 +109,11 @@ export function majorMinor(version: string): string {
 export async function ensureImage(context: KubeletContext, { pod, spec, sandbox }: Pick<ContainerStart, "pod" | "spec" | "sandbox">, image: string, policy: string | undefined, signal: AbortSignal): Promise<Image> {
   const runtimeHandler = await context.handlers.handlerOf(pod.spec.runtimeClassName, signal);
   return await context.images.ensure({
-    pod, image, policy, about: containerReference(pod, spec), sandbox, runtimeHandler, credentials: async (name): Promise<AuthConfig[]> => {
+    pod, image, policy, about: containerReference(pod, spec), sandbox, runtimeHandler, credentials: async (name): Promise<PullCredential[]> => {
       const secrets = await pullSecrets(context, pod);
-      return [...credentialsFor(name, secrets.flatMap(entriesOfSecret)), ...credentialsFor(name, nodeCredentials(context.settings.dataDir))];
+      const ofSecrets = secrets.flatMap((secret) => credentialsFor(name, entriesOfSecret(secret)).map((auth) => ({ auth, secret: { namespace: secret.metadata.namespace ?? "", name: secret.metadata.name, uid: secret.metadata.uid } })));
+      const provided = (await context.credentialProviders?.credentials(name, async () => await context.pullIdentity?.(pod, signal), signal)) ?? [];
+      return [...ofSecrets, ...[...credentialsFor(name, nodeCredentials(context.settings.dataDir)), ...provided].map((auth) => ({ auth }))];
     },
   }, signal);
 }

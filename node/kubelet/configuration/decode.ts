@@ -95,6 +95,7 @@ export function applyConfiguration(base: KubeletSettings, configuration: Configu
   read<string>("containerLogMaxSize", (value) => { result.containerLogMaxBytes = parseQuantity(value).number(); });
   read<number>("containerLogMaxFiles", (value) => { result.containerLogMaxFiles = value; });
   for (const name of ["systemReserved", "kubeReserved"]) read<Record<string, string>>(name, (value) => { result.reserved = addReserved(result.reserved, value); });
+  read<string>("imagePullCredentialsVerificationPolicy", (value) => { result.verifiesPulls = value !== "NeverVerify"; });
   read<number>("imageGCHighThresholdPercent", (value) => { result.imageGc = { ...result.imageGc, highPercent: value }; });
   read<number>("imageGCLowThresholdPercent", (value) => { result.imageGc = { ...result.imageGc, lowPercent: value }; });
   ms("imageMinimumGCAge", (value) => { result.imageGc = { ...result.imageGc, ageMinMs: value }; });

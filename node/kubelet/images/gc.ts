@@ -22,6 +22,7 @@ interface Deps {
   readonly log: Log;
   readonly events: EventRecorder;
   readonly node: ObjectReference;
+  readonly onRemoved?: ((id: string) => void) | undefined;
 }
 
 export interface ImageGc extends Runnable {
@@ -29,7 +30,7 @@ export interface ImageGc extends Runnable {
   removeUnused(signal: AbortSignal): Promise<number>;
 }
 
-export function imageGc({ cri, disk, clock, log, events, node }: Deps, options = IMAGE_GC_DEFAULTS): ImageGc {
+export function imageGc({ cri, disk, clock, log, events, node, onRemoved }: Deps, options = IMAGE_GC_DEFAULTS): ImageGc {
   let seen: Seen = new Map();
 
   async function look(signal: AbortSignal): Promise<readonly KnownImage[]> {
@@ -45,6 +46,7 @@ export function imageGc({ cri, disk, clock, log, events, node }: Deps, options =
     for (const { id, sizeBytes } of chosen) {
       log.info("removing image", { id, sizeBytes });
       await cri.call("ImageService/RemoveImage", { image: { image: id } }, { signal });
+      onRemoved?.(id);
       freedBytes += sizeBytes;
     }
     return freedBytes;

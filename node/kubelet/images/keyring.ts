@@ -10,7 +10,7 @@ import type { Secret } from "../../../core/api/gen/core.v1.ts";
 import type { AuthConfig } from "../../cri/gen/runtime.v1.ts";
 import { repositoryOf } from "./image-name.ts";
 
-interface Entry { readonly key: string; readonly auth: AuthConfig }
+export interface Entry { readonly key: string; readonly auth: AuthConfig }
 type DockerAuths = Readonly<Record<string, { readonly username?: string; readonly password?: string; readonly auth?: string } | undefined>>;
 
 const DEFAULT_REGISTRY_HOST = "index.docker.io";
@@ -48,12 +48,12 @@ export function entriesOfSecret({ type, data }: Secret): Entry[] {
 export function credentialsFor(image: string, entries: readonly Entry[]): AuthConfig[] {
   const repository = repositoryOf(image);
   const sorted = entries.toSorted((a, b) => (a.key < b.key ? 1 : a.key > b.key ? -1 : 0));
-  const matching = sorted.filter(({ key }) => matches(key, repository));
+  const matching = sorted.filter(({ key }) => keyMatches(key, repository));
   if (matching.length > 0) return matching.map(({ auth }) => auth);
   return repository.startsWith("docker.io/") ? sorted.filter(({ key }) => key === DEFAULT_REGISTRY_HOST || key.startsWith(`${DEFAULT_REGISTRY_HOST}/`)).map(({ auth }) => auth) : [];
 }
 
-function matches(pattern: string, repository: string): boolean {
+export function keyMatches(pattern: string, repository: string): boolean {
   const [want, have] = [split(pattern), split(repository)];
   if (want.port !== have.port || want.labels.length !== have.labels.length || !have.path.startsWith(want.path)) return false;
   return want.labels.every((label, i) => globToRegExp(label).test(have.labels[i]!));

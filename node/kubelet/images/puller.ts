@@ -10,7 +10,8 @@ import type { ObjectReference, Pod } from "../../../core/api/gen/core.v1.ts";
 import { backoffMs } from "../../../core/lifecycle/backoff.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Cri } from "../../cri/client.ts";
-import type { AuthConfig, Image, PodSandboxConfig } from "../../cri/gen/runtime.v1.ts";
+import type { PullCredential, PullRecords } from "./pull-records.ts";
+import type { Image, PodSandboxConfig } from "../../cri/gen/runtime.v1.ts";
 import type { EventRecorder } from "../../../core/client/events.ts";
 import { withDefaultTag } from "./image-name.ts";
 
@@ -33,7 +34,7 @@ export interface ImageRequest {
   readonly about: ObjectReference;
   readonly sandbox: PodSandboxConfig;
   readonly runtimeHandler: string;
-  readonly credentials: (image: string) => Promise<readonly AuthConfig[]>;
+  readonly credentials: (image: string) => Promise<readonly PullCredential[]>;
 }
 
 const BACKOFF = { minMs: 10_000, maxMs: 300_000 };
@@ -47,7 +48,7 @@ export interface ImagePuller {
   waitsUntilMs(podUid: string, image: string): number | undefined;
 }
 
-export function imagePuller({ cri, clock, events, serialize, parallelMax = Number.POSITIVE_INFINITY }: { readonly cri: Pick<Cri, "call">; readonly clock: Clock; readonly events: EventRecorder; readonly serialize: boolean; readonly parallelMax?: number | undefined }): ImagePuller {
+export function imagePuller({ cri, clock, events, serialize, parallelMax = Number.POSITIVE_INFINITY, records }: { readonly cri: Pick<Cri, "call">; readonly clock: Clock; readonly events: EventRecorder; readonly serialize: boolean; readonly parallelMax?: number | undefined; /** Absent: whatever is on the node is everybody's. */ readonly records?: PullRecords | undefined }): ImagePuller {
   const failures = new Map<string, { readonly count: number; readonly atMs: number; readonly message: string }>();
   const slots = serialize ? 1 : parallelMax;
   let pulling = 0;
@@ -71,14 +72,15 @@ export function imagePuller({ cri, clock, events, serialize, parallelMax = Numbe
     }
   }
 
-  async function pullWithAny(image: string, { sandbox, runtimeHandler, pod, credentials }: ImageRequest, signal: AbortSignal): Promise<void> {
+  async function pullWithAny(image: string, { sandbox, runtimeHandler, pod, credentials }: ImageRequest, signal: AbortSignal): Promise<PullCredential | undefined> {
     const spec = { image, annotations: { ...pod.metadata.annotations }, runtime_handler: runtimeHandler };
     const auths = await credentials(image);
     const errors: Error[] = [];
-    for (const auth of auths.length > 0 ? auths : [undefined]) {
+    for (const credential of auths.length > 0 ? auths : [undefined]) {
+      const auth = credential?.auth;
       try {
         await cri.call("ImageService/PullImage", { image: spec, sandbox_config: sandbox, ...(auth ? { auth } : {}) }, { signal, timeoutMs: 0 });
-        return;
+        return credential;
       } catch (error) {
         errors.push(error as Error);
         if (signal.aborted) break;
@@ -100,13 +102,16 @@ export function imagePuller({ cri, clock, events, serialize, parallelMax = Numbe
     events.event(about, "Normal", "Pulling", `Pulling image "${asked}"`);
     const askedMs = clock.uptimeMs();
     let startedMs = askedMs;
+    let used: PullCredential | undefined;
+    records?.begin(image);
     try {
-      await inTurn(async () => {
+      used = await inTurn(async () => {
         startedMs = clock.uptimeMs();
-        await pullWithAny(image, request, signal);
+        return await pullWithAny(image, request, signal);
       });
     } catch (cause) {
       signal.throwIfAborted();
+      records?.failed(image);
       const detail = (cause as Error).message;
       events.event(about, "Warning", "Failed", `Failed to pull image "${asked}": ${detail}`);
       const failure = failureOf(asked, detail, cause);
@@ -118,6 +123,7 @@ export function imagePuller({ cri, clock, events, serialize, parallelMax = Numbe
     const pulled = await inspect(image, signal);
     if (!pulled) throw new ImageError("ErrImagePull", `image "${asked}" is not there after it was pulled`);
     failures.delete(key);
+    records?.pulled(image, pulled.id ?? "", used);
     events.event(about, "Normal", "Pulled", `Successfully pulled image "${asked}" in ${formatDuration(endedMs - startedMs)} (${formatDuration(endedMs - askedMs)} including waiting). Image size: ${pulled.size ?? 0} bytes.`);
     return pulled;
   }
@@ -142,6 +148,14 @@ export function imagePuller({ cri, clock, events, serialize, parallelMax = Numbe
         const message = `Failed to inspect image "": ${(cause as Error).message}`;
         events.event(about, "Warning", "InspectFailed", message);
         throw new ImageError("ImageInspectError", message, { cause });
+      }
+      if (found && records && !(await records.mayUse(image, found.id ?? "", () => request.credentials(image)))) {
+        if (policy === "Never") {
+          const message = `image "${asked}": image pull credentials verification failed: pull policy is Never and the pod's credentials do not match those of earlier pulls`;
+          events.event(about, "Warning", "ErrImageNeverPull", message);
+          throw new ImageError("ErrImageNeverPull", message);
+        }
+        return await pull(image, request, signal); // only the registry can tell
       }
       if (found) {
         events.event(about, "Normal", "Pulled", `Container image "${asked}" already present on machine and can be accessed by the pod`);

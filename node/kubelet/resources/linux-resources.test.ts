@@ -39,3 +39,12 @@ test("what the runtime is told", () => {
     hugepage_limits: [{ page_size: "2MB", limit: 4 << 20 }, { page_size: "1GB", limit: 0 }],
   });
 });
+
+test("a burstable container may swap in proportion to what it asks for", () => {
+  const machine = { memoryBytes: 16 * GI, hugepageSizes: [], countsSwap: true, podSwapBytes: 8 * GI };
+  const burstable = asks("a", { memory: "1Gi" }, { memory: "2Gi" });
+  expect(containerResources(pod([burstable]), burstable, machine)).toMatchObject({ unified: { "memory.swap.max": String(GI / 2) }, memory_swap_limit_in_bytes: 2 * GI + GI / 2 });
+  const equal = asks("a", { memory: "1Gi" }, { memory: "1Gi" });
+  expect(containerResources(pod([equal, asks("b", {}, {})]), equal, machine).unified).toEqual({ "memory.swap.max": "0" });
+  expect(containerResources(pod([burstable]), burstable, { ...machine, podSwapBytes: 0 }).unified).toEqual({ "memory.swap.max": "0" });
+});

@@ -7,7 +7,7 @@ import type { Container, EphemeralContainer, Pod, ResourceList } from "../../../
 import { parseQuantity } from "../../../core/api/meta/quantity.ts";
 import type { OperatingSystem } from "../../os/machine.ts";
 import type { HugepageLimit, LinuxContainerResources } from "../../cri/gen/runtime.v1.ts";
-import { isSidecar } from "../pod-spec.ts";
+import { isCriticalPod, isSidecar } from "../pod-spec.ts";
 import { podLimits, podRequests, qosClass, type Quantities } from "./pod-resources.ts";
 
 const SHARES_MIN = 2;
@@ -37,6 +37,8 @@ interface LinuxMachine {
   readonly hugepageSizes: readonly string[];
   /** The kernel counts swap per cgroup: then containers are kept out of it. */
   readonly countsSwap: boolean;
+  /** Where each group has a limit of its own for swap (cgroup v2): what pods may use of it together. 0: nothing. */
+  readonly podSwapBytes?: number | undefined;
 }
 
 export function containerResources(pod: Pod, container: Container | EphemeralContainer, machine: LinuxMachine): LinuxContainerResources {
@@ -46,8 +48,22 @@ export function containerResources(pod: Pod, container: Container | EphemeralCon
   const memory = whole(limits["memory"] ?? podLevel?.["memory"]);
   return {
     cpu_shares: cpuShares(requests["cpu"] === undefined && cpuLimit > 0 ? cpuLimit : milli(requests["cpu"])), cpu_quota: cpuQuota(cpuLimit), cpu_period: QUOTA_PERIOD_US,
-    ...(memory > 0 ? { memory_limit_in_bytes: memory, ...(machine.countsSwap ? { memory_swap_limit_in_bytes: memory } : {}) } : {}), oom_score_adj: oomScoreAdj(pod, container, machine.memoryBytes), hugepage_limits: hugepages({ ...podLevel, ...limits }, machine),
+    ...(memory > 0 ? { memory_limit_in_bytes: memory, ...(machine.countsSwap ? { memory_swap_limit_in_bytes: memory + swapLimit(pod, container, machine) } : {}) } : {}),
+    ...(machine.podSwapBytes === undefined ? {} : { unified: { "memory.swap.max": String(swapLimit(pod, container, machine)) } }), oom_score_adj: oomScoreAdj(pod, container, machine.memoryBytes), hugepage_limits: hugepages({ ...podLevel, ...limits }, machine),
   };
+}
+
+/**
+ * What a container may swap: its part of the swap is its request's part of the memory. Only of Burstable pods, and not where the limit is the request: who asks for
+ * just so much is promised memory.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/kuberuntime/kuberuntime_container_linux.go (ConfigureLimitedSwap, calcSwapForBurstablePods)
+ */
+export function swapLimit(pod: Pod, container: Container | EphemeralContainer, { podSwapBytes = 0, memoryBytes }: LinuxMachine): number {
+  const request = whole(container.resources?.requests?.["memory"]);
+  const limit = whole(container.resources?.limits?.["memory"]);
+  if (podSwapBytes === 0 || qosClass(pod) !== "Burstable" || isCriticalPod(pod) || request === 0 || request === limit) return 0;
+  return Math.floor((request / memoryBytes) * podSwapBytes);
 }
 
 /** Of the whole pod, overhead apart: what a VM-based runtime sizes its VM by. */

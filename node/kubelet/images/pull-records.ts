@@ -1,0 +1,88 @@
+/**
+ * Who has shown the right to an image: a pod gets an image that is on the node only if it could have pulled it. Recorded are the credentials each image was pulled
+ * with, as hashes and as the Secrets they came from; what the node had before anything was recorded (preloaded) is everybody's.
+ *
+ *   image_manager/pulling/<hash of the name>     a pull has begun: whoever finds it after a crash knows that the image is not preloaded
+ *   image_manager/pulled/<hash of the image>     it was pulled, by name with these credentials
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/images/pullmanager, imagePullCredentialsVerificationPolicy: NeverVerifyPreloadedImages
+ */
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { AuthConfig } from "../../cri/gen/runtime.v1.ts";
+
+/** One that was tried, and the Secret it came from, if it did. */
+export interface PullCredential { readonly auth: AuthConfig; readonly secret?: { readonly namespace: string; readonly name: string; readonly uid: string } | undefined }
+
+interface Mapping { readonly kubernetesSecrets?: readonly { readonly uid: string; readonly namespace: string; readonly name: string; readonly credentialHash: string }[] | undefined; readonly nodePodsAccessible?: boolean | undefined }
+interface Pulled { readonly kind: "ImagePulledRecord"; readonly apiVersion: string; readonly lastUpdatedTime: string; readonly imageRef: string; readonly credentialMapping: Readonly<Record<string, Mapping>> }
+
+const API_VERSION = "kubelet.config.k8s.io/v1alpha1";
+
+export interface PullRecords {
+  /** Before the pull. */
+  begin(image: string): void;
+  /** After it: with what it succeeded; undefined: nothing was needed. */
+  pulled(image: string, imageRef: string, credential: PullCredential | undefined): void;
+  failed(image: string): void;
+  /** Whether a pod with these credentials may have the image without pulling it again. */
+  mayUse(image: string, imageRef: string, credentials: () => Promise<readonly PullCredential[]>): Promise<boolean>;
+  /** The image was removed. */
+  forget(imageRef: string): void;
+}
+
+export function pullRecords({ dataDir, nowMs }: { readonly dataDir: string; readonly nowMs: () => number }): PullRecords {
+  const root = join(dataDir, "image_manager");
+  const pulling = (image: string): string => join(root, "pulling", `sha256-${hash(image)}`);
+  const pulledPath = (imageRef: string): string => join(root, "pulled", `sha256-${hash(imageRef)}`);
+
+  function write(path: string, value: object): void {
+    mkdirSync(join(path, ".."), { recursive: true, mode: 0o700 });
+    writeFileSync(`${path}.tmp`, JSON.stringify(value), { mode: 0o600 });
+    renameSync(`${path}.tmp`, path); // whole or not at all
+  }
+
+  function read(imageRef: string): Pulled | undefined {
+    const path = pulledPath(imageRef);
+    return existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as Pulled) : undefined;
+  }
+
+  return {
+    begin: (image) => write(pulling(image), { kind: "ImagePullIntent", apiVersion: API_VERSION, image }),
+    failed: (image) => rmSync(pulling(image), { force: true }),
+    forget: (imageRef) => rmSync(pulledPath(imageRef), { force: true }),
+
+    pulled(image, imageRef, credential) {
+      const before = read(imageRef)?.credentialMapping ?? {};
+      const name = withoutTag(image);
+      const old = before[name] ?? {};
+      const mapping: Mapping = !credential || !credential.secret ? { nodePodsAccessible: true } // nothing, or what every pod of this node has
+        : old.nodePodsAccessible ? old
+        : { kubernetesSecrets: [...(old.kubernetesSecrets ?? []).filter(({ uid }) => uid !== credential.secret!.uid), { ...credential.secret, credentialHash: hash(JSON.stringify(credential.auth)) }] };
+      write(pulledPath(imageRef), { kind: "ImagePulledRecord", apiVersion: API_VERSION, lastUpdatedTime: new Date(nowMs()).toISOString(), imageRef, credentialMapping: { ...before, [name]: mapping } } satisfies Pulled);
+      rmSync(pulling(image), { force: true });
+    },
+
+    async mayUse(image, imageRef, credentials) {
+      const record = read(imageRef);
+      if (!record) return !existsSync(pulling(image)); // preloaded, unless a pull was cut off
+      const mapping = record.credentialMapping[withoutTag(image)];
+      if (!mapping) return false;
+      if (mapping.nodePodsAccessible) return true;
+      const known = mapping.kubernetesSecrets ?? [];
+      return (await credentials()).some(({ auth, secret }) => known.some(({ uid, credentialHash }) => uid === secret?.uid || credentialHash === hash(JSON.stringify(auth))));
+    },
+  };
+}
+
+function hash(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}
+
+/** The repository: a right to one tag of it is a right to the image. */
+function withoutTag(image: string): string {
+  const name = image.split("@")[0]!;
+  const colon = name.lastIndexOf(":");
+  return colon > name.lastIndexOf("/") ? name.slice(0, colon) : name;
+}
