@@ -52,6 +52,7 @@ test("a claim is prepared once for all its pods, given to the containers that as
 
   await expect(first.prepare(pod("u1"), signal)).rejects.toThrow(`Failed to prepare dynamic resources: DRA driver ${DRIVER} is not registered`);
   expect(events).toEqual([`FailedPrepareDynamicResources: Failed to prepare dynamic resources: DRA driver ${DRIVER} is not registered`]);
+  await first.release("u1", signal); // nothing was begun: the pod can go
   await expect(first.prepare(pod("u9"), signal)).rejects.toThrow("is not allowed to use resource claim shared");
   expect(() => first.handler.validate({ name: DRIVER, endpoint: socket, versions: ["v7.DRAPlugin"] })).toThrow("none of the gRPC services supported by the plugin");
   await first.handler.register({ name: DRIVER, endpoint: socket, versions: ["v1beta1.DRAPlugin", "v1.DRAPlugin"] }, signal);

@@ -84,6 +84,7 @@ export function claimManager({ dataDir, nodeName, client, clock, log, events, on
       return;
     }
     const begun: PreparedClaim = { namespace, name, uid, drivers: driversOf(claim), pods };
+    for (const one of begun.drivers) driver(one); // nothing has begun where a driver is missing: the pod's end waits for none
     remember(begun, key);
     const devices: PreparedDevice[] = [];
     for (const driverName of begun.drivers) {
