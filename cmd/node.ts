@@ -102,7 +102,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
   const agentServer = kubeletServer({
     api: agent.api, host: "::", port: agentSettings.port, tls: options.kubeletTls.material, clientCa: options.kubeletTls.clientCa, client,
     localPath: localPathDirectories({ root: settings.defaultLocalStoragePath ?? join(paths.dataDir, "storage"), mounts }),
-    configz: () => (kubeletConfiguration(agentSettings)), clock, metrics, log: log.with({ part: "kubelet server" }),
+    configz: () => (kubeletConfiguration(agentSettings)), clock, exec, metrics, log: log.with({ part: "kubelet server" }),
   });
   options.kubeletTls.onReload?.(() => agentServer.reloadCertificates());
   const dns = dnsServer({

@@ -1,6 +1,8 @@
 /** KubeletApi over the workers and the runtime: see kubelet-api.ts. The messages are upstream's. Source: kubernetes v1.36 pkg/kubelet/kubelet_pods.go */
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Pod } from "../../core/api/gen/core.v1.ts";
+import { timestamp } from "../../core/lifecycle/clock.ts";
 import type { KubeletContext } from "./context.ts";
 import { KubeletApiError, type KubeletApi, type PodName, type StatsSummary } from "./kubelet-api.ts";
 import { allContainers, findContainer, isStaticPod } from "./pod-spec.ts";
@@ -17,7 +19,7 @@ interface Deps {
   readonly logDir: string;
 }
 
-export function kubeletApi({ context: { settings, cri }, manager, statsSummary, cadvisorMetrics, unhealthyReason, logDir }: Deps): KubeletApi {
+export function kubeletApi({ context: { settings, cri, clock }, manager, statsSummary, cadvisorMetrics, unhealthyReason, logDir }: Deps): KubeletApi {
   function workerOf({ namespace, name, uid }: PodName): PodWorker {
     const found = [...manager.workers()].filter(({ pod }) => pod.metadata.namespace === namespace && pod.metadata.name === name && (!uid || pod.metadata.uid === uid || isStaticPod(pod)));
     const newest = found.toSorted((a, b) => (a.pod.metadata.creationTimestamp < b.pod.metadata.creationTimestamp ? 1 : -1))[0];
@@ -105,6 +107,20 @@ export function kubeletApi({ context: { settings, cri }, manager, statsSummary, 
       const { id } = runningContainer(name, container);
       const { stdout = new Uint8Array(), stderr = new Uint8Array(), exit_code: exitCode = 0 } = await cri.call("RuntimeService/ExecSync", { container_id: id, cmd: [...command] }, { signal, timeoutMs: 0 });
       return { stdout, stderr, exitCode };
+    },
+    async checkpoint(name, container, timeoutSeconds, signal) {
+      const { pod } = workerOf(name);
+      if (!findContainer(pod.spec, container)) throw new KubeletApiError("container-not-found", `container ${container} does not exist`);
+      const { id } = runningContainer(name, container);
+      const directory = join(settings.dataDir, "checkpoints");
+      await mkdir(directory, { recursive: true, mode: 0o700 });
+      const location = join(directory, `checkpoint-${pod.metadata.name}_${pod.metadata.namespace ?? ""}-${container}-${timestamp(clock.nowMs())}.tar`);
+      try {
+        await cri.call("RuntimeService/CheckpointContainer", { container_id: id, location, timeout: timeoutSeconds }, { signal, timeoutMs: timeoutSeconds * 1000 });
+      } catch (cause) {
+        throw new KubeletApiError("unavailable", `checkpointing of ${name.namespace}/${name.name}/${container} failed (${(cause as Error).message})`, { cause });
+      }
+      return location;
     },
     statsSummary,
     cadvisorMetrics,

@@ -56,6 +56,8 @@ export interface KubeletApi {
   portForward(pod: PodName, ports: readonly number[], signal: AbortSignal): Promise<string>;
   /** Runs a command to its end, as /run/ does. */
   run(pod: PodName, container: string, command: readonly string[], signal: AbortSignal): Promise<ExecResult>;
+  /** Writes the container's memory and processes to an archive and says where that is; 0 seconds: as long as it takes. */
+  checkpoint(pod: PodName, container: string, timeoutSeconds: number, signal: AbortSignal): Promise<string>;
   /** The body of /stats/summary (stats.k8s.io/v1alpha1 Summary). */
   statsSummary(signal: AbortSignal): Promise<StatsSummary>;
   /** The body of /metrics/cadvisor. */

@@ -169,7 +169,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     stats, machine, settings: settings.eviction, clock, log, events, podsMemory, removeUnusedImages: imageCollector.removeUnused, onPressure: node.refresh,
     pods: () => [...manager.workers()].filter(({ stage }) => stage === "running"),
   });
-  const shutdown = deps.shutdownNotices && gracefulShutdown({ settings: settings.shutdown, notices: deps.shutdownNotices, pods: () => [...manager.workers()].filter(({ stage }) => stage === "running"), clock, log, onChange: node.refresh });
+  const shutdown = deps.shutdownNotices && gracefulShutdown({ settings: settings.shutdown, notices: deps.shutdownNotices, pods: () => [...manager.workers()].filter(({ stage }) => stage === "running"), clock, log, metrics: deps.metrics, onChange: node.refresh });
   const rotation = logRotation({ cri, clock, log, running: () => manager.runningLogs(), bytesMax: settings.containerLogMaxBytes, filesMax: settings.containerLogMaxFiles });
   const watch = runtimeWatch({ cri, clock, log, onChange: (uid) => manager.onRuntimeChange(uid), onList: (list) => manager.onRuntimeList(list) });
 

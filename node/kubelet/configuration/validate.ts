@@ -64,7 +64,7 @@ export function validate(given: Values): string[] {
 /** Values we have no part for: better refused than not obeyed. */
 const ONLY: Readonly<Record<string, readonly unknown[]>> = {
   cpuManagerPolicy: ["none"], memoryManagerPolicy: ["None"], topologyManagerPolicy: ["none"], cgroupDriver: ["cgroupfs"], cgroupsPerQOS: [true], registerNode: [true], enableServer: [true], enableControllerAttachDetach: [true], cpuCFSQuota: [true],
-  cpuCFSQuotaPeriod: ["100ms", "100000us"], readOnlyPort: [0], staticPodURL: [""], runOnce: [false], systemReservedCgroup: [""], kubeReservedCgroup: [""], reservedSystemCPUs: [""], configMapAndSecretChangeDetectionStrategy: ["Watch"], enableSystemLogQuery: [false],
+  cpuCFSQuotaPeriod: ["100ms", "100000us"], readOnlyPort: [0], staticPodURL: [""], runOnce: [false], systemReservedCgroup: [""], kubeReservedCgroup: [""], reservedSystemCPUs: [""], configMapAndSecretChangeDetectionStrategy: ["Watch"],
   imagePullCredentialsVerificationPolicy: ["NeverVerify", "NeverVerifyPreloadedImages"], containerRuntimeEndpoint: [""], imageServiceEndpoint: [""],
 };
 

@@ -1,12 +1,14 @@
 /** The paths of the kubelet's server, but for those that leave HTTP (upgrades.ts). */
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Metrics } from "../../../core/observe/metrics.ts";
+import type { Exec } from "../../os/exec.ts";
 import type { KubeletApi } from "../kubelet-api.ts";
 import { BadName, type LocalPathDirectories } from "../volumes/local-path.ts";
 import { type Answer, AnswerError, json, text } from "./answer.ts";
 import { containerLogs } from "./container-logs.ts";
 import { healthz } from "./healthz.ts";
 import { METRICS_TYPE, resourceMetrics } from "./pod-metrics.ts";
+import { logQuery } from "./log-query.ts";
 import { systemLogs } from "./system-logs.ts";
 
 export interface Routed {
@@ -14,6 +16,7 @@ export interface Routed {
   readonly metrics: Metrics;
   readonly configz: () => Readonly<Record<string, unknown>>;
   readonly clock: Clock;
+  readonly exec: Exec;
   /** Absent: this node has no local-path volumes. */
   readonly localPath: LocalPathDirectories | undefined;
   readonly method: string;
@@ -39,6 +42,14 @@ export async function route(asked: Routed): Promise<Answer> {
       return await run(asked, rest);
     }
     case "localPath": return await localPath(asked, rest);
+    case "checkpoint": {
+      if (method !== "POST") throw new AnswerError(405, "405: Method Not Allowed");
+      const [namespace = "", name = "", container = ""] = rest;
+      if (!api.pod({ namespace, name })) throw new AnswerError(404, "pod does not exist");
+      const timeout = Number(query.get("timeout") ?? "0");
+      if (!Number.isInteger(timeout) || timeout < 0) throw new AnswerError(400, "cannot parse value of timeout parameter");
+      return json({ items: [await api.checkpoint({ namespace, name }, container, timeout, signal)] });
+    }
   }
   if (!isGet) throw new AnswerError(405, "405: Method Not Allowed");
   switch (root) {
@@ -54,7 +65,7 @@ export async function route(asked: Routed): Promise<Answer> {
       if (rest[0] === "cadvisor") return { status: 200, contentType: METRICS_TYPE, body: await api.cadvisorMetrics(signal) };
       break;
     case "configz": return json({ kubeletconfig: asked.configz() });
-    case "logs": return await systemLogs(api.logDir, rest.join("/"), query);
+    case "logs": return query.has("query") ? await logQuery({ logDir: api.logDir, enabled: asked.configz()["enableSystemLogQuery"] === true, exec: asked.exec }, query, signal) : await systemLogs(api.logDir, rest.join("/"));
   }
   return text(404, "404 page not found\n");
 }

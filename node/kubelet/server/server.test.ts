@@ -39,6 +39,7 @@ const api = {
     return { path: join(dir, "0.log"), containerId: "x", running: () => false };
   },
   exec: (_: unknown, __: string, command: readonly string[]) => Promise.resolve(`http://127.0.0.1:${runtimePort}/exec/${command.join("+")}`),
+  checkpoint: async (_: unknown, container: string) => `/k/checkpoints/${container}.tar`,
   cadvisorMetrics: async () => "",
   unhealthyReason: () => undefined,
 } as unknown as KubeletApi;
@@ -64,7 +65,7 @@ beforeAll(async () => {
   const { keyPem, certificatePem } = pki.leaf("serving-kubelet");
   server = kubeletServer({
     api, host: "127.0.0.1", port: 0, tls: () => ({ key: keyPem, cert: certificatePem, clientCas: [pki.authority("client-ca").bundlePem] }), clientCa: () => pki.authority("client-ca").bundle,
-    client, configz: () => ({ port: 10250 }), clock: systemClock, log: silentLog, metrics: metricsRegistry(),
+    client, configz: () => ({ port: 10250 }), clock: systemClock, exec: async () => ({ exitCode: 0, stdout: "", stderr: "" }), log: silentLog, metrics: metricsRegistry(),
   });
   await new Promise<void>((ready, failed) => { ended = server.run(quit.signal, ready); ended.catch(failed); });
 });

@@ -18,6 +18,7 @@ import type { TlsMaterial } from "../../../core/net/tls.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import type { Metrics } from "../../../core/observe/metrics.ts";
 import type { Certificate } from "../../../core/pki/x509.ts";
+import type { Exec } from "../../os/exec.ts";
 import { KubeletApiError, type KubeletApi } from "../kubelet-api.ts";
 import type { LocalPathDirectories } from "../volumes/local-path.ts";
 import { type Answer, AnswerError, text } from "./answer.ts";
@@ -41,6 +42,8 @@ export interface KubeletServerOptions {
   /** What /configz shows. */
   readonly configz: () => Readonly<Record<string, unknown>>;
   readonly clock: Clock;
+  /** Runs journalctl. */
+  readonly exec: Exec;
   readonly log: Log;
   readonly metrics: Metrics;
 }
@@ -48,7 +51,7 @@ export interface KubeletServerOptions {
 const CODES: Readonly<Record<KubeletApiError["code"], number>> = { "pod-not-found": 404, "container-not-found": 404, "bad-request": 400, "unavailable": 500 };
 const UPGRADED: ReadonlySet<string> = new Set(["exec", "attach", "portForward"]);
 
-export function kubeletServer({ api, host, port, tls, clientCa, client, localPath, configz, clock, log, metrics }: KubeletServerOptions): HttpsServer {
+export function kubeletServer({ api, host, port, tls, clientCa, client, localPath, configz, clock, exec, log, metrics }: KubeletServerOptions): HttpsServer {
   const authenticate = authentication({ client, roots: clientCa, clock });
   const authorize = authorization({ client, nodeName: api.nodeName, clock });
   const requests = metrics.counter("kubelet_http_requests_total", "Number of the http requests received since the server started");
@@ -75,7 +78,7 @@ export function kubeletServer({ api, host, port, tls, clientCa, client, localPat
   async function answerTo(request: IncomingMessage, connection: Connection, signal: AbortSignal): Promise<Answer> {
     const { path, query, parts } = targetOf(request);
     await check(request, connection, path, signal);
-    return await route({ api, metrics, configz, clock, localPath, method: request.method ?? "GET", parts, query, signal });
+    return await route({ api, metrics, configz, clock, exec, localPath, method: request.method ?? "GET", parts, query, signal });
   }
 
   function handler(request: IncomingMessage, response: ServerResponse, connection: Connection): void {
@@ -164,7 +167,7 @@ function targetOf({ url = "/" }: IncomingMessage): Target {
   }
 }
 
-const ROOTS: ReadonlySet<string> = new Set(["healthz", "pods", "stats", "metrics", "metrics/cadvisor", "metrics/probes", "metrics/resource", "run", "exec", "attach", "portForward", "containerLogs", "configz", "runningpods", "logs"]);
+const ROOTS: ReadonlySet<string> = new Set(["healthz", "pods", "stats", "metrics", "metrics/cadvisor", "metrics/probes", "metrics/resource", "run", "exec", "attach", "portForward", "containerLogs", "configz", "runningpods", "logs", "checkpoint"]);
 
 function labelsOf({ method = "GET", url = "/" }: IncomingMessage): Record<string, string> {
   const parts = url.split("?")[0]!.split("/");

@@ -1,16 +1,15 @@
 /**
- * GET /logs/…: the files below the log directory, directories as lists of links. Queries of services' logs are off, as upstream has it.
+ * GET /logs/…: the files below the log directory, directories as lists of links. Queries of services' logs: log-query.ts.
  *
  * Source: kubernetes v1.36 pkg/kubelet/kubelet.go ServeLogs
  */
 import { createReadStream } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
 import { join, sep } from "node:path";
-import { type Answer, AnswerError, text } from "./answer.ts";
+import { type Answer, AnswerError } from "./answer.ts";
 import { isNotThere } from "./read-log.ts";
 
-export async function systemLogs(logDir: string, below: string, query: URLSearchParams): Promise<Answer> {
-  if (query.has("query")) return text(403, "Log query is not enabled on this node\n");
+export async function systemLogs(logDir: string, below: string): Promise<Answer> {
   try {
     const root = await realpath(logDir);
     const found = await realpath(join(root, below));

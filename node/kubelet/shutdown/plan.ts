@@ -4,6 +4,7 @@
  * Source: kubernetes v1.36 pkg/kubelet/nodeshutdown/nodeshutdown_manager.go (migrateConfig, groupByPriority)
  */
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
+import { isCriticalPod } from "../pod-spec.ts";
 import type { ShutdownSettings } from "../settings.ts";
 
 /** Where critical pods begin: system-cluster-critical. */
@@ -14,7 +15,7 @@ export interface Level { readonly priority: number; readonly graceMs: number }
 /** Lowest first; pods below the first belong to it too. Empty: pods are not waited for. */
 export function shutdownLevels({ graceMs, criticalMs, byPriority }: ShutdownSettings): readonly Level[] {
   if (byPriority?.length) return byPriority.toSorted((a, b) => a.priority - b.priority);
-  if (graceMs === 0) return [];
+  if (graceMs === 0 || criticalMs === 0) return []; // upstream wants both
   return [{ priority: 0, graceMs: graceMs - criticalMs }, { priority: CRITICAL_PRIORITY, graceMs: criticalMs }];
 }
 
@@ -23,7 +24,7 @@ export function totalMs(levels: readonly Level[]): number {
 }
 
 export function groupByLevel<T extends { readonly pod: Pod }>(levels: readonly Level[], pods: readonly T[]): { readonly level: Level; readonly pods: readonly T[] }[] {
-  const of = (pod: Pod): number => Math.max(0, levels.findLastIndex(({ priority }) => (pod.spec.priority ?? 0) >= priority));
+  const of = (pod: Pod): number => Math.max(0, levels.findLastIndex(({ priority }) => Math.max(pod.spec.priority ?? 0, isCriticalPod(pod) ? CRITICAL_PRIORITY : Number.NEGATIVE_INFINITY) >= priority));
   return levels.map((level, i) => ({ level, pods: pods.filter(({ pod }) => of(pod) === i) }));
 }
 

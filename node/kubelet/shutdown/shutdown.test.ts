@@ -2,10 +2,11 @@ import { expect, test } from "vitest";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
 import { systemClock } from "../../../core/lifecycle/clock.ts";
 import { silentLog } from "../../../core/observe/log.ts";
+import { metricsRegistry } from "../../../core/observe/metrics.ts";
 import { graceSecondsOf, groupByLevel, shutdownLevels, totalMs } from "./plan.ts";
 import { gracefulShutdown } from "./shutdown.ts";
 
-const pod = (name: string, priority: number, grace?: number): Pod => ({ metadata: { name }, spec: { priority, terminationGracePeriodSeconds: grace } }) as unknown as Pod;
+const pod = (name: string, priority: number, grace?: number): Pod => ({ metadata: { name, annotations: {} }, spec: { priority, terminationGracePeriodSeconds: grace } }) as unknown as Pod;
 
 test("critical pods come last, within the time that is theirs", () => {
   const levels = shutdownLevels({ graceMs: 30_000, criticalMs: 10_000 });
@@ -17,7 +18,7 @@ test("critical pods come last, within the time that is theirs", () => {
 test("levels by priority replace the two", () => {
   const levels = shutdownLevels({ graceMs: 0, criticalMs: 0, byPriority: [{ priority: 100_000, graceMs: 10_000 }, { priority: 0, graceMs: 60_000 }, { priority: 10_000, graceMs: 180_000 }] });
   expect([levels.map(({ priority }) => priority), totalMs(levels)]).toEqual([[0, 10_000, 100_000], 250_000]);
-  expect(shutdownLevels({ graceMs: 0, criticalMs: 0 })).toEqual([]);
+  expect([shutdownLevels({ graceMs: 0, criticalMs: 0 }), shutdownLevels({ graceMs: 5000, criticalMs: 0 })]).toEqual([[], []]);
 });
 
 test("when the machine goes down its pods end, one level after the other", async () => {
@@ -30,7 +31,7 @@ test("when the machine goes down its pods end, one level after the other", async
   let changes = 0;
   const stop = new AbortController();
   const shutdown = gracefulShutdown({
-    settings: { graceMs: 4000, criticalMs: 2000 }, pods: () => all, clock: systemClock, log: silentLog, onChange: () => void changes++,
+    settings: { graceMs: 4000, criticalMs: 2000 }, pods: () => all, clock: systemClock, log: silentLog, metrics: metricsRegistry(), onChange: () => void changes++,
     notices: { run: async (on, delayMs) => { told.push(`waits ${delayMs}`); await on(true); await on(true); } },
   });
   await shutdown.run(stop.signal, () => undefined);

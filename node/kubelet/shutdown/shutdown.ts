@@ -6,9 +6,11 @@
  * Source: kubernetes v1.36 pkg/kubelet/nodeshutdown/nodeshutdown_manager_linux.go
  */
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
+import { aborted } from "../../../core/lifecycle/aborted.ts";
 import { type Clock, timestamp } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
+import type { Metrics } from "../../../core/observe/metrics.ts";
 import type { ShutdownSettings } from "../settings.ts";
 import type { PodFailure } from "../status/pod-status.ts";
 import { graceSecondsOf, groupByLevel, shutdownLevels, totalMs } from "./plan.ts";
@@ -31,6 +33,7 @@ interface Deps {
   readonly pods: () => readonly Victim[];
   readonly clock: Clock;
   readonly log: Log;
+  readonly metrics: Metrics;
   /** The node's status has to be written. */
   readonly onChange: () => void;
 }
@@ -40,9 +43,11 @@ export const NOT_ADMITTED: PodFailure = { reason: "NodeShutdown", message: "Pod 
 const MESSAGE = "Pod was terminated in response to imminent node shutdown.";
 const LOOK_MS = 100;
 
-export function gracefulShutdown({ settings, notices, pods, clock, log, onChange }: Deps): Shutdown {
+export function gracefulShutdown({ settings, notices, pods, clock, log, metrics, onChange }: Deps): Shutdown {
   const levels = shutdownLevels(settings);
   let down = false;
+  const started = metrics.gauge("kubelet_graceful_shutdown_start_time_seconds", "Last graceful shutdown start time since unix epoch in seconds");
+  const ended = metrics.gauge("kubelet_graceful_shutdown_end_time_seconds", "Last graceful shutdown end time since unix epoch in seconds");
 
   async function end(signal: AbortSignal): Promise<void> {
     for (const { level, pods: group } of groupByLevel(levels, pods())) {
@@ -62,12 +67,16 @@ export function gracefulShutdown({ settings, notices, pods, clock, log, onChange
     isDown: () => down,
     async run(signal, ready) {
       ready();
+      if (levels.length === 0) return await aborted(signal); // pods are not waited for
       await notices.run(async (goesDown) => {
         if (down === goesDown) return;
         down = goesDown;
         log.info(goesDown ? "the machine is shutting down" : "the machine does not shut down after all");
         onChange();
-        if (goesDown) await end(signal);
+        if (!goesDown) return;
+        started.set(clock.nowMs() / 1000);
+        await end(signal);
+        ended.set(clock.nowMs() / 1000);
       }, totalMs(levels), signal);
     },
   };

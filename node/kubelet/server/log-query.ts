@@ -1,0 +1,87 @@
+/**
+ * GET /logs/?query=…: what services of this machine have logged, from the journal, or from the log directory; or a file of that.
+ *
+ * Off unless enableSystemLogQuery says otherwise. Several services may be asked for; a name with a slash is a file.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/kubelet_server_journal.go, kubelet_server_journal_linux.go
+ */
+import { createReadStream } from "node:fs";
+import { realpath, stat } from "node:fs/promises";
+import { join, sep } from "node:path";
+import type { Exec } from "../../os/exec.ts";
+import { type Answer, text } from "./answer.ts";
+import { isNotThere } from "./read-log.ts";
+
+interface Deps { readonly logDir: string; readonly enabled: boolean; readonly exec: Exec }
+
+const SERVICE_NAME = /^[a-zA-Z0-9_@][a-zA-Z0-9_@.:-]*$/;
+const SERVICE_NAME_MAX = 255;
+const JOURNAL_MS = 30_000;
+
+export async function logQuery({ logDir, enabled, exec }: Deps, query: URLSearchParams, signal: AbortSignal): Promise<Answer> {
+  if (!enabled) return text(403, "Log query is not enabled on this node\n");
+  const names = query.getAll("query");
+  const problem = problemOf(query, names);
+  if (problem !== undefined) return text(406, `${problem}\n`);
+  const [file] = names.filter((name) => name.includes("/"));
+  if (file !== undefined) return (await fileBelow(logDir, file)) ?? text(404, "404 page not found\n");
+  const fromJournal = await journal({ exec }, query, names, signal);
+  if (fromJournal !== undefined) return text(200, fromJournal);
+  for (const name of names) {
+    for (const path of [name, `${name}.log`, `${name}/${name}.log`]) {
+      const found = await fileBelow(logDir, path);
+      if (found) return found;
+    }
+  }
+  return text(404, `log not found for ${names.join(", ")}\n`);
+}
+
+/** What is wrong with it, in upstream's words. */
+export function problemOf(query: URLSearchParams, names: readonly string[]): string | undefined {
+  const allowed = new Set(["query", "sinceTime", "untilTime", "tailLines", "pattern", "boot"]);
+  const strange = [...query.keys()].find((key) => !allowed.has(key));
+  if (strange !== undefined) return `unknown option ${strange}`;
+  const files = names.filter((name) => name.includes("/"));
+  if (names.some((name) => name === "")) return "query: Required value: query cannot be empty";
+  if (files.length > 1 || (files.length === 1 && names.length > 1)) return `query: Invalid value: "${names.join(",")}": cannot specify a file and a service, or several files`;
+  const bad = names.find((name) => !name.includes("/") && (!SERVICE_NAME.test(name) || name.length > SERVICE_NAME_MAX));
+  if (bad !== undefined) return `query: Invalid value: "${bad}": input contains unsupported characters`;
+  const tail = query.get("tailLines");
+  if (tail !== null && !(/^\d+$/.test(tail) && Number(tail) <= 100_000)) return `tailLines: Invalid value: ${tail}: must be between 0 and 100000, inclusive`;
+  const boot = query.get("boot");
+  if (boot !== null && !/^-?\d+$/.test(boot)) return `boot: Invalid value: ${boot}: must be a number`;
+  if (boot !== null && Number(boot) > 0) return `boot: Invalid value: ${boot}: must be less than 1`;
+  for (const name of ["sinceTime", "untilTime"]) if (query.has(name) && Number.isNaN(Date.parse(query.get(name)!))) return `${name}: Invalid value: "${query.get(name)}": must be a valid RFC3339 date`;
+  if (query.has("sinceTime") && query.has("untilTime") && Date.parse(query.get("sinceTime")!) > Date.parse(query.get("untilTime")!)) return "untilTime: Invalid value: must be after `sinceTime`";
+  return undefined;
+}
+
+/** Undefined: there is no journal, or nothing in it of these. */
+async function journal({ exec }: Pick<Deps, "exec">, query: URLSearchParams, names: readonly string[], signal: AbortSignal): Promise<string | undefined> {
+  const time = (name: string): string => new Date(query.get(name)!).toISOString().replace("T", " ").replace(/\.\d+Z$/, "");
+  const args = [
+    "--utc", "--no-pager", "--output=short-precise", ...(query.has("sinceTime") ? [`--since=${time("sinceTime")}`] : []), ...(query.has("untilTime") ? [`--until=${time("untilTime")}`] : []),
+    ...(query.has("tailLines") ? ["--pager-end", `--lines=${query.get("tailLines")}`] : []), ...names.map((name) => `--unit=${name}`), ...(query.has("pattern") ? [`--grep=${query.get("pattern")}`, "--case-sensitive=false"] : []),
+    ...(query.has("boot") ? ["--boot", query.get("boot")!] : []),
+  ];
+  try {
+    const { exitCode, stdout } = await exec("journalctl", args, { timeoutMs: JOURNAL_MS, signal });
+    return exitCode === 0 && stdout.trim() !== "" && !stdout.startsWith("-- No entries --") ? stdout : undefined;
+  } catch (error) {
+    if ((error as { code?: string }).code === "not-found") return undefined;
+    throw error;
+  }
+}
+
+/** Never out of the directory, whatever links say. */
+async function fileBelow(logDir: string, path: string): Promise<Answer | undefined> {
+  try {
+    const root = await realpath(logDir);
+    const found = await realpath(join(root, path));
+    if (!found.startsWith(root + sep) || !(await stat(found)).isFile()) return undefined;
+    return { status: 200, contentType: "text/plain; charset=utf-8", body: createReadStream(found) };
+  } catch (error) {
+    if (isNotThere(error)) return undefined;
+    throw error;
+  }
+}
