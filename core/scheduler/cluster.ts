@@ -23,8 +23,6 @@ export interface Cluster {
   readonly owners: Owners;
   readonly devices: Devices;
   readonly clocks: Clocks;
-  /** How long allocated devices may take to become ready. */
-  readonly deviceBindingTimeoutMs: number;
 }
 
 /** What stands above pods: their namespaces, and who selects them. */
@@ -35,15 +33,11 @@ export interface Owners {
   siblings(pod: Readonly<Pod>): LabelSelector | undefined;
 }
 
-/** Source: DynamicResourcesBindingTimeoutDefault */
-const DEVICE_BINDING_TIMEOUT_MS = 600_000;
-
 /** `like`: what has been assumed about other objects there counts here, too. */
 export function clusterOf(snapshot: Snapshot, informers: Informers, clocks: Clocks, like?: Cluster | undefined): Cluster {
   return {
     nodes: () => snapshot.nodes(), node: (name) => snapshot.node(name), pods: snapshot.pods, nominatedTo: (node) => snapshot.nominatedTo(node),
-    storage: like?.storage ?? storageFrom(informers), owners: like?.owners ?? ownersFrom(informers), devices: like?.devices ?? devicesFrom(informers),
-    clocks, deviceBindingTimeoutMs: DEVICE_BINDING_TIMEOUT_MS,
+    storage: like?.storage ?? storageFrom(informers), owners: like?.owners ?? ownersFrom(informers), devices: like?.devices ?? devicesFrom(informers), clocks,
   };
 }
 

@@ -47,7 +47,7 @@ export const DEFAULT_PROFILE: Profile = {
   honorsGates: true,
   filters: [
     nodeUnschedulable, nodeName, taintToleration, nodeAffinity(), nodePorts, nodeResourcesFit(), volumeRestrictions, nodeVolumeLimits, volumeBinding, volumeZone,
-    podTopologySpread(), interPodAffinity, dynamicResources,
+    podTopologySpread(), interPodAffinity, dynamicResources(),
   ],
   scores: [taintTolerationScore, nodeAffinityScore(), nodeResourcesFitScore(), podTopologySpreadScore(), interPodAffinityScore(), dynamicResourcesScore, balancedAllocation(), imageLocality],
 };

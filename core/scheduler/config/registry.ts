@@ -3,6 +3,7 @@
  *
  * Source: kubernetes v1.36 pkg/scheduler/framework/plugins/registry.go, apis/config/v1/default_plugins.go
  */
+import { parseDurationMs } from "../../api/meta/duration.ts";
 import { dynamicResources, dynamicResourcesScore } from "../devices/dynamic-resources.ts";
 import { interPodAffinity } from "../filters/inter-pod-affinity.ts";
 import { nodeAffinity, nodeName, nodeUnschedulable, taintToleration } from "../filters/node.ts";
@@ -52,7 +53,7 @@ export const PLUGINS: Readonly<Record<string, PluginRow>> = {
   VolumeZone: { points: FILTER, filter: () => volumeZone },
   PodTopologySpread: { points: [...FILTER, ...SCORE], filter: (config) => podTopologySpread(spreadOf(config)), score: (config) => podTopologySpreadScore(spreadOf(config)) },
   InterPodAffinity: { points: [...FILTER, ...SCORE], filter: () => interPodAffinity, score: (config) => interPodAffinityScore(argsOf(config, "InterPodAffinity")) },
-  DynamicResources: { points: ["preEnqueue", ...FILTER, "postFilter", "score", "reserve", "preBind"], filter: () => dynamicResources, score: () => dynamicResourcesScore },
+  DynamicResources: { points: ["preEnqueue", ...FILTER, "postFilter", "score", "reserve", "preBind"], filter: (config) => dynamicResources({ bindingTimeoutMs: parseDurationMs(argsOf(config, "DynamicResources").bindingTimeout) }), score: () => dynamicResourcesScore },
   DefaultPreemption: { points: ["preEnqueue", "postFilter"] },
   NodeResourcesBalancedAllocation: { points: SCORE, score: (config) => balancedAllocation(argsOf(config, "NodeResourcesBalancedAllocation").resources.map(({ name }) => name)) },
   ImageLocality: { points: ["score"], score: () => imageLocality },

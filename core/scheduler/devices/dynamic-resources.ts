@@ -5,46 +5,51 @@ import { type Candidate, type Filter, type Score, toHighest, unresolvable } from
 import { isExtendedResource } from "./extended-resources.ts";
 import { deviceNeeds, DevicePlan } from "./plan.ts";
 
+/** How long allocated devices may take to become ready. Source: DynamicResourcesBindingTimeoutDefault */
+const BINDING_TIMEOUT_MS = 600_000;
+
 /** One plan for an attempt, however many ask for it. */
-export function devicePlan(candidate: Candidate, cluster: Cluster): DevicePlan | { readonly refused: string } | undefined {
+export function devicePlan(candidate: Candidate, cluster: Cluster, bindingTimeoutMs: number = BINDING_TIMEOUT_MS): DevicePlan | { readonly refused: string } | undefined {
   if ((candidate.pod.spec.resourceClaims ?? []).length === 0 && !Object.keys(candidate.requests).some(isExtendedResource)) return undefined;
   const { plans } = cluster.devices;
   let known = plans.get(candidate);
-  if (!known) plans.set(candidate, (known = { plan: made(candidate, cluster) }));
+  if (!known) plans.set(candidate, (known = { plan: made(candidate, cluster, bindingTimeoutMs) }));
   return known.plan;
 }
 
-function made(candidate: Candidate, { devices, clocks, deviceBindingTimeoutMs }: Cluster): DevicePlan | { readonly refused: string } | undefined {
+function made(candidate: Candidate, { devices, clocks }: Cluster, bindingTimeoutMs: number): DevicePlan | { readonly refused: string } | undefined {
   const needs = deviceNeeds(candidate, devices);
-  return needs === undefined || "refused" in needs ? needs : new DevicePlan(candidate.pod, needs, { devices, clocks, bindingTimeoutMs: deviceBindingTimeoutMs });
+  return needs === undefined || "refused" in needs ? needs : new DevicePlan(candidate.pod, needs, { devices, clocks, bindingTimeoutMs });
 }
 
-export const dynamicResources: Filter = {
-  name: "DynamicResources",
-  prepare(candidate, cluster) {
-    const plan = devicePlan(candidate, cluster);
-    if (!plan || "refused" in plan) return plan;
-    return {
-      reject({ node }) {
-        try {
-          const here = plan.on(node);
-          return "reason" in here ? unresolvable(here.reason) : undefined;
-        } catch (error) { // no node can take the pod: the attempt fails with why
-          throw new Error(`running "DynamicResources" filter plugin: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
-        }
-      },
-    };
-  },
-  mayHelp(pod, change) {
-    switch (change.of) {
-      case "pod": return change.object.metadata.uid === pod.metadata.uid;
-      case "resource claim": return change.deleted ? change.object.status?.allocation !== undefined : isOwn(pod, change.object.metadata) || (change.old?.status?.allocation !== undefined && !change.object.status?.allocation) || (change.old?.status?.reservedFor ?? []).length > (change.object.status?.reservedFor ?? []).length;
-      case "resource slice": case "device class": return !change.deleted;
-      case "node": return nodeChanged(change, ({ metadata, spec }) => [metadata.labels, spec.taints]);
-      default: return false;
-    }
-  },
-};
+export function dynamicResources({ bindingTimeoutMs = BINDING_TIMEOUT_MS }: { readonly bindingTimeoutMs?: number } = {}): Filter {
+  return {
+    name: "DynamicResources",
+    prepare(candidate, cluster) {
+      const plan = devicePlan(candidate, cluster, bindingTimeoutMs);
+      if (!plan || "refused" in plan) return plan;
+      return {
+        reject({ node }) {
+          try {
+            const here = plan.on(node);
+            return "reason" in here ? unresolvable(here.reason) : undefined;
+          } catch (error) { // no node can take the pod: the attempt fails with why
+            throw new Error(`running "DynamicResources" filter plugin: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+          }
+        },
+      };
+    },
+    mayHelp(pod, change) {
+      switch (change.of) {
+        case "pod": return change.object.metadata.uid === pod.metadata.uid;
+        case "resource claim": return change.deleted ? change.object.status?.allocation !== undefined : isOwn(pod, change.object.metadata) || (change.old?.status?.allocation !== undefined && !change.object.status?.allocation) || (change.old?.status?.reservedFor ?? []).length > (change.object.status?.reservedFor ?? []).length;
+        case "resource slice": case "device class": return !change.deleted;
+        case "node": return nodeChanged(change, ({ metadata, spec }) => [metadata.labels, spec.taints]);
+        default: return false;
+      }
+    },
+  };
+}
 
 function isOwn({ metadata, spec, status }: Candidate["pod"], claim: { readonly namespace?: string | undefined; readonly name: string }): boolean {
   return claim.namespace === metadata.namespace && ((spec.resourceClaims ?? []).some(({ resourceClaimName }) => resourceClaimName === claim.name) || (status?.resourceClaimStatuses ?? []).some(({ resourceClaimName }) => resourceClaimName === claim.name));

@@ -1,0 +1,38 @@
+import { expect, test } from "vitest";
+import type { ResourceClaim } from "../../api/gen/resource.v1.ts";
+import { candidate, node, pod, schedulingCluster, stored } from "../../../test/scheduling-cluster.ts";
+import { dynamicResources } from "./dynamic-resources.ts";
+
+const AT = "2026-01-01T00:00:00Z";
+const using = pod("p", { resourceClaims: [{ name: "gpu", resourceClaimName: "c" }] });
+const classes = [stored("resource.k8s.io/v1", "DeviceClass", "gpu", { spec: {} })];
+
+function claim(status: ResourceClaim["status"], spec: ResourceClaim["spec"] = { devices: { requests: [{ name: "gpu", exactly: { deviceClassName: "gpu" } }] } }): ResourceClaim {
+  return stored("resource.k8s.io/v1", "ResourceClaim", "default/c", { spec, status });
+}
+
+const result = { request: "gpu", driver: "d", pool: "p", device: "x" };
+const preparing = (conditions: readonly object[]): ResourceClaim["status"] => ({
+  allocation: { allocationTimestamp: AT, devices: { results: [{ ...result, bindingConditions: ["Attached"], bindingFailureConditions: ["Broken"] }] } },
+  devices: [{ driver: "d", pool: "p", device: "x", conditions: conditions as never }],
+});
+const is = (type: string, status: string) => ({ type, status, reason: "R", message: "m", lastTransitionTime: AT });
+const elsewhere = { nodeSelector: { nodeSelectorTerms: [{ matchFields: [{ key: "metadata.name", operator: "In" as const, values: ["b"] }] }] } };
+
+test.each<[string, ResourceClaim | undefined, number, string | undefined]>([
+  ["no claim of that name", undefined, 0, 'refused: resourceclaim "c" not found'],
+  ["a claim on its way out", { ...claim(undefined), metadata: { ...claim(undefined).metadata, deletionTimestamp: AT } }, 0, 'refused: resourceclaim "c" is being deleted'],
+  ["a class that does not exist", claim(undefined, { devices: { requests: [{ name: "r", exactly: { deviceClassName: "none" } }] } }), 0, "refused: request r: device class none does not exist"],
+  ["used by as many as may", claim({ allocation: {}, reservedFor: Array.from({ length: 256 }, (_, i) => ({ resource: "pods", name: `p${i}`, uid: `${i}` })) }), 0, "refused: resourceclaim in use"],
+  ["no devices at all", claim(undefined), 0, "cannot allocate all claims"],
+  ["allocated, for every node", claim({ allocation: { devices: { results: [result] } } }), 0, undefined],
+  ["allocated on another node", claim({ allocation: { ...elsewhere, devices: { results: [result] } } }), 0, "resourceclaim not available on the node"],
+  ["allocated, being made ready", claim(preparing([])), 30_000, undefined],
+  ["allocated and ready", claim(preparing([is("Attached", "True")])), 3_600_000, undefined],
+  ["not ready in time", claim(preparing([])), 61_000, "resourceclaim not available on the node"],
+  ["its driver has failed", claim(preparing([is("Broken", "True")])), 0, "resourceclaim not available on the node"],
+])("%s", (_, one, afterMs, expected) => {
+  const cluster = { ...schedulingCluster({ nodes: [node("a")], objects: [...classes, ...(one ? [one] : [])] }), clocks: { nowMs: () => Date.parse(AT) + afterMs, uptimeMs: () => 0 } };
+  const check = dynamicResources({ bindingTimeoutMs: 60_000 }).prepare(candidate(using), cluster)!;
+  expect("refused" in check ? `refused: ${check.refused}` : check.reject(cluster.nodes()[0]!)?.reasons[0]).toBe(expected);
+});
