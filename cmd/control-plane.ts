@@ -98,7 +98,7 @@ import type { Settings } from "./config/flags.ts";
 import { criticalSettings, sharedSettings } from "./cluster-settings.ts";
 import { openDatastore } from "./datastore.ts";
 import { explainSchedulingPath } from "./explain-scheduling.ts";
-import { authenticationSettings, serviceAccountSettings } from "./authentication.ts";
+import { authenticationSettings, reviewServer, serviceAccountSettings } from "./authentication.ts";
 import { authorizationSettings } from "./authorization.ts";
 import { openEncryption } from "./encryption.ts";
 import { leading, type LeadingOptions } from "./leading.ts";
@@ -274,7 +274,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     admission: admissionChain(admissionPlugins({
       informers, client: loopbackClient(), authorizer, escalationGuard: escalationGuard(authorizer, resolver), clock, random, webhooks: [mutatingPolicies(policies.mutating), mutatingWebhooks(webhooks), validatingPolicies(policies.validating), validatingWebhooks(webhooks)],
       resourcesOf: ({ group, version, kind }) => registry.rows().filter((row) => row.group === group && row.version === version && row.kind === kind),
-      metrics, ...admissionSettings(args),
+      metrics, reviewServer, ...admissionSettings(args),
     }), admissionMeter(metrics, clock)),
     paths: [
       healthPaths(checks, slis), zpages({ flags: shownFlags(settings), version: versionInfo(), clock }), versionPath(versionInfo()), metricsPath(metrics), discoveryPaths(registry, `${advertise.address}:${advertise.port}`, aggregation),

@@ -1,4 +1,6 @@
 /** Plug-ins that are off unless enabled by name, and the file that configures plug-ins. */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
 import { admissionRequest, runPlugin } from "../../test/admission-request.ts";
 import { fakeApi } from "../../test/fake-api.ts";
@@ -8,11 +10,13 @@ import { parseQuantity } from "../api/meta/quantity.ts";
 import { evaluatorOf } from "../api/quota/evaluators.ts";
 import { NAMESPACES } from "../client/resources.ts";
 import { alwaysDeny } from "./always.ts";
+import { systemClock } from "../lifecycle/clock.ts";
 import { limitPodHardAntiAffinityTopology } from "./anti-affinity.ts";
 import { clusterTrustBundleAttest } from "./certificates.ts";
 import { admissionConfiguration } from "./configuration.ts";
 import { eventRateLimit, eventRateLimits } from "./event-rate-limit.ts";
 import { extendedResourceToleration } from "./extended-resource-toleration.ts";
+import { imagePolicy, imagePolicyWebhook } from "./image-policy.ts";
 import { namespaceAutoProvision, namespaceExists } from "./namespaces.ts";
 import { podNodeSelector, podNodeSelectors } from "./pod-node-selector.ts";
 import { podTolerationRestriction, tolerationRestriction } from "./pod-toleration-restriction.ts";
@@ -112,6 +116,40 @@ describe("ResourceQuota: what is used only where a quota says how much", () => {
     expect(spend(critical, [quota({ pods: "1" }, { scopeSelector: { matchExpressions: [{ scopeName: "PriorityClass", operator: "In", values: ["system-cluster-critical"] }] } })])).toHaveLength(1);
     expect(spend(pod(), [])).toEqual([]);
     expect(uncovered({ limited, group: "", resource: "services", object: cpu, evaluator, usage: new Map([["requests.cpu", parseQuantity("1")]]), quotas: [], names: new Set() }).names).toEqual([]);
+  });
+});
+
+describe("ImagePolicyWebhook", () => {
+  const settings = (rest: object = {}) => imagePolicy({ imagePolicy: { kubeConfigFile: "/x", ...rest } })!;
+  const image = (name: string): Pod => pod({ containers: [{ name: "c", image: name }] });
+
+  test("asks once for the same images, and refuses with what it is told", async () => {
+    let asked = 0;
+    const backend = createServer((request, response) => {
+      let body = "";
+      request.on("data", (chunk) => { body += String(chunk); });
+      request.on("end", () => {
+        asked++;
+        const review = JSON.parse(body) as { spec: { containers: { image: string }[] } };
+        const allowed = review.spec.containers.every((one) => one.image === "good");
+        response.end(JSON.stringify({ ...review, status: { allowed, ...(allowed ? {} : { reason: "not signed" }) } }));
+      });
+    });
+    await new Promise<void>((resolve) => backend.listen(0, "127.0.0.1", resolve));
+    const server = { url: `http://127.0.0.1:${(backend.address() as AddressInfo).port}/`, tls: {} };
+    const plugin = imagePolicyWebhook({ settings: settings(), server, clock: systemClock });
+    expect([await runPlugin(plugin, create(image("good"))), await runPlugin(plugin, create(image("good"))), asked]).toEqual(["ok", "ok", 1]);
+    expect(await runPlugin(plugin, create(image("bad")))).toBe('pods "web" is forbidden: image policy webhook backend denied one or more images: not signed');
+    await new Promise((resolve) => backend.close(resolve));
+    const impatient = { ...systemClock, sleep: async () => undefined };
+    const without = (defaultAllow: boolean) => runPlugin(imagePolicyWebhook({ settings: settings({ defaultAllow }), server, clock: impatient }), create(image("good")));
+    expect([await without(true), await without(false)]).toEqual(["ok", expect.stringContaining('pods "web" is forbidden: Post "http://127.0.0.1')]);
+  });
+
+  test("its configuration", () => {
+    expect([settings(), settings({ allowTTL: -1, denyTTL: 5 })].map(({ allowMs, denyMs }) => [allowMs, denyMs])).toEqual([[300_000, 30_000], [0, 5_000]]);
+    expect(() => settings({ allowTTL: 4_000 })).toThrow("valid value is between 1s and 30m0s");
+    expect(() => imagePolicy({ imagePolicy: {} })).toThrow("imagePolicy.kubeConfigFile: Required value");
   });
 });
 

@@ -6,7 +6,7 @@
  * Webhooks and policies stand in webhook/ and policy/ and are given by the composition root, which knows how to reach them.
  *
  * Those of upstream's default set that are not here: PodGroupProtection, PodGroupWorkloadExists, JobValidation, which act on resources or fields behind gates that are off;
- * NodeDeclaredFeatureValidator, as all nodes here are of one version; ImagePolicyWebhook, which is off by default.
+ * NodeDeclaredFeatureValidator, as all nodes here are of one version.
  *
  * Source: kubernetes v1.36 pkg/kubeapiserver/options/plugins.go
  */
@@ -23,6 +23,7 @@ import {
 } from "../client/resources.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Random } from "../lifecycle/random.ts";
+import type { ReviewServer } from "../net/review-call.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { alwaysAdmit, alwaysDeny } from "./always.ts";
 import { alwaysPullImages } from "./always-pull-images.ts";
@@ -34,6 +35,7 @@ import { defaultTolerationSeconds, type DefaultTolerationSecondsOptions } from "
 import { denyServiceExternalIps } from "./deny-service-external-ips.ts";
 import { eventRateLimit, eventRateLimits } from "./event-rate-limit.ts";
 import { extendedResourceToleration } from "./extended-resource-toleration.ts";
+import { imagePolicy, imagePolicyWebhook } from "./image-policy.ts";
 import { limitRanger } from "./limit-ranger.ts";
 import { namespaceLifecycle } from "./namespace-lifecycle.ts";
 import { namespaceAutoProvision, namespaceExists } from "./namespaces.ts";
@@ -57,9 +59,10 @@ import { taintNodesByCondition } from "./taint-nodes-by-condition.ts";
 
 /** Off unless enabled by name. NodeRestriction is on, other than upstream, because our kubelets expect it, as kubeadm's do. */
 const DEFAULT_OFF: ReadonlySet<string> = new Set([
-  "AlwaysAdmit", "NamespaceAutoProvision", "NamespaceExists", "LimitPodHardAntiAffinityTopology", "AlwaysPullImages", "PodNodeSelector", "PodTolerationRestriction", "EventRateLimit",
+  "AlwaysAdmit", "NamespaceAutoProvision", "NamespaceExists", "LimitPodHardAntiAffinityTopology", "AlwaysPullImages", "ImagePolicyWebhook", "PodNodeSelector", "PodTolerationRestriction", "EventRateLimit",
   "ExtendedResourceToleration", "OwnerReferencesPermissionEnforcement", "DenyServiceExternalIPs", "AlwaysDeny",
 ]);
+const IMAGE_POLICY = "ImagePolicyWebhook";
 /** Upstream's that are not here, and are in no cluster's way: behind gates that are off. */
 const WITHOUT_EFFECT: ReadonlySet<string> = new Set(["PodGroupProtection", "PodGroupWorkloadExists", "JobValidation", "NodeDeclaredFeatureValidator"]);
 
@@ -82,6 +85,8 @@ export interface AdmissionDeps {
   /** --admission-control-config-file, as admissionConfiguration reads it. */
   readonly configurations?: ReadonlyMap<string, unknown>;
   readonly metrics?: Metrics;
+  /** Whom a kubeconfig file names, for ImagePolicyWebhook. */
+  readonly reviewServer?: (kubeconfigFile: string) => ReviewServer;
   /** mutatingPolicies(…), mutatingWebhooks(…), validatingPolicies(…), validatingWebhooks(…) */
   readonly webhooks?: readonly AdmissionPlugin[];
 }
@@ -92,12 +97,13 @@ export function admissionPlugins(deps: AdmissionDeps): AdmissionPlugin[] {
   const all = orderedPlugins(deps);
   for (const name of [...enabled, ...disabled, ...configurations.keys()])
     if (!all.some((plugin) => plugin.name === name) && !WITHOUT_EFFECT.has(name)) throw new Error(`admission plugin ${name} is not known; there are ${all.map((plugin) => plugin.name).sort().join(", ")}`);
+  if (enabled.includes(IMAGE_POLICY) && !configurations.has(IMAGE_POLICY)) throw new Error(`configuration of admission plugin ${IMAGE_POLICY}: no config specified`);
   for (const name of enabled) if (disabled.includes(name)) throw new Error(`admission plugin ${name} is both enabled and disabled`);
   const on = ({ name }: AdmissionPlugin): boolean => !disabled.includes(name) && (enabled.includes(name) || !DEFAULT_OFF.has(name));
   return [...all.filter(on), rbacEscalation(deps.escalationGuard), claimStatusAuthorization(deps.authorizer)];
 }
 
-function orderedPlugins({ client, informers, authorizer, resourcesOf = builtInResourcesOf, clock, random, tolerationSeconds, webhooks = [], configurations, metrics }: AdmissionDeps): AdmissionPlugin[] {
+function orderedPlugins({ client, informers, authorizer, resourcesOf = builtInResourcesOf, clock, random, tolerationSeconds, webhooks = [], configurations, metrics, reviewServer }: AdmissionDeps): AdmissionPlugin[] {
   const informer = <T extends ApiObject>(ref: ResourceRef<T>): Informer<T> => informers.of(ref);
   const find = <T extends ApiObject>(ref: ResourceRef<T>): Lookup<T> => lookup(informer(ref), client.resource(ref));
   const configured = <T>(name: string, read: (configuration: unknown) => T): T => {
@@ -120,6 +126,10 @@ function orderedPlugins({ client, informers, authorizer, resourcesOf = builtInRe
     nodeRestriction({ pods: find(PODS), nodes, claims: find(PERSISTENT_VOLUME_CLAIMS), volumes: find(PERSISTENT_VOLUMES), csiDrivers: find(CSI_DRIVERS), authorizer }),
     taintNodesByCondition,
     alwaysPullImages,
+    configured(IMAGE_POLICY, (given) => {
+      const settings = imagePolicy(given);
+      return settings && reviewServer ? imagePolicyWebhook({ settings, server: reviewServer(settings.kubeconfigFile), clock }) : { name: IMAGE_POLICY, handles: () => false };
+    }),
     podSecurity({ namespaces, pods: informer(PODS), configuration: configured("PodSecurity", podSecurityConfiguration), clock, metrics }),
     podNodeSelector({ namespaces, selectors: configured("PodNodeSelector", podNodeSelectors) }),
     priorityAdmission({ priorityClasses: find(PRIORITY_CLASSES), informer: informer(PRIORITY_CLASSES), client: client.resource(PRIORITY_CLASSES) }),
