@@ -31,6 +31,7 @@ import { fallbackCertificate } from "../node/ingress/fallback-certificate.ts";
 import { nodeIngress } from "../node/ingress/ingress.ts";
 import { kubeletConfiguration } from "../node/kubelet/server/configz.ts";
 import { podDirectory } from "../node/kubelet/volumes/pod-directories.ts";
+import { measuredCri } from "../node/cri/measured.ts";
 import { healthzServer } from "../node/kubelet/server/healthz.ts";
 import { kubeletServer } from "../node/kubelet/server/server.ts";
 import { kubelet } from "../node/kubelet/kubelet.ts";
@@ -90,7 +91,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
 
   const agent = kubelet({
     settings: agentSettings,
-    client, cri, mounts, exec, clock, random, log, events, metrics,
+    client, cri: measuredCri(cri, { metrics, clock }), mounts, exec, clock, random, log, events, metrics,
     pods: informers.of(PODS, { fieldSelector: `spec.nodeName=${node.name}` }),
     services: informers.of(SERVICES),
     nodes: informers.of(NODES),
