@@ -1,44 +1,35 @@
 /** How long admission takes: all of it, each plug-in, each webhook. Source: kubernetes v1.36 apiserver/pkg/admission/metrics/metrics.go */
 import type { Clock } from "../lifecycle/clock.ts";
-import type { Labels, Metrics } from "../observe/metrics.ts";
-import type { AdmissionRequest } from "./plugin.ts";
+import type { Metrics } from "../observe/metrics.ts";
+import type { AdmissionRequest, Operation } from "./plugin.ts";
 
 const BUCKETS = [0.005, 0.025, 0.1, 0.5, 1, 2.5];
 const WEBHOOK_BUCKETS = [...BUCKETS, 10, 25];
 
 export type AdmissionStep = "admit" | "validate";
 
+/** One was asked, and took so long. */
+export type Took = (operation: Operation, rejected: boolean, seconds: number) => void;
+
 export interface AdmissionMeter {
-  /** Of a step as a whole, or, with a name, of a plug-in. What is thrown is a refusal. */
-  timed<T>(step: AdmissionStep, request: AdmissionRequest, name: string | undefined, work: () => Promise<T> | T): Promise<T>;
+  nowMs(): number;
+  /** Of a step as a whole, or, with a name, of a plug-in. */
+  series(step: AdmissionStep, name: string | undefined): Took;
 }
 
 export function admissionMeter(metrics: Metrics, clock: Clock): AdmissionMeter {
   const whole = metrics.histogram("apiserver_admission_step_admission_duration_seconds", "[STABLE] Admission sub-step latency histogram in seconds, broken out for each operation and API resource and step type (validate or admit).", BUCKETS);
   const each = metrics.histogram("apiserver_admission_controller_admission_duration_seconds", "[STABLE] Admission controller latency histogram in seconds, identified by name and broken out for each operation and API resource and type (validate or admit).", BUCKETS);
-  const series = new Map<string, { observe(value: number): void }>();
-
-  function observe(step: AdmissionStep, { operation }: AdmissionRequest, name: string | undefined, rejected: boolean, seconds: number): void {
-    const key = `${step} ${operation} ${rejected} ${name ?? ""}`;
-    let one = series.get(key);
-    if (!one) {
-      const labels: Labels = { ...(name === undefined ? {} : { name }), operation, rejected: String(rejected), type: step };
-      series.set(key, (one = (name === undefined ? whole : each).with(labels)));
-    }
-    one.observe(seconds);
-  }
-
   return {
-    async timed(step, request, name, work) {
-      const startMs = clock.uptimeMs();
-      let rejected = true;
-      try {
-        const result = await work();
-        rejected = false;
-        return result;
-      } finally {
-        observe(step, request, name, rejected, (clock.uptimeMs() - startMs) / 1000);
-      }
+    nowMs: () => clock.uptimeMs(),
+    series(type, name) {
+      const known = { true: new Map<Operation, { observe(value: number): void }>(), false: new Map<Operation, { observe(value: number): void }>() };
+      return (operation, rejected, seconds) => {
+        const found = known[rejected ? "true" : "false"];
+        let one = found.get(operation);
+        if (!one) found.set(operation, (one = (name === undefined ? whole : each).with({ ...(name === undefined ? {} : { name }), operation, rejected: String(rejected), type })));
+        one.observe(seconds);
+      };
     },
   };
 }
