@@ -44,8 +44,15 @@ function guarded<T>(read: () => T): T {
   try { return read(); }
   catch (error) {
     if (error instanceof RangeError) throw tooDeep(error);
+    if (error instanceof ReferenceError) throw badAlias(error);
     throw error;
   }
+}
+
+/** The parser's own words, as Go's would say it. */
+function badAlias(cause: ReferenceError): YamlError {
+  const name = /^Unresolved alias .*: (.*)$/s.exec(cause.message)?.[1];
+  return new YamlError(`error converting YAML to JSON: yaml: ${name === undefined ? "document contains excessive aliasing" : `unknown anchor '${name}' referenced`}`, { cause });
 }
 
 function tooDeep(cause?: unknown): YamlError { return new YamlError("error converting YAML to JSON: yaml: exceeded max depth", { cause }); }

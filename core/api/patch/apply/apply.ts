@@ -54,7 +54,7 @@ export function serverSideApply<T extends object>(request: Apply<T>): Applied<T>
 
 function checkConfiguration<T extends object>({ applied, apiVersion, kind, schema }: Apply<T>): JsonMap {
   if (!isMap(applied)) throw badRequest("error decoding YAML: the configuration is not an object");
-  const given = { apiVersion: String(applied["apiVersion"] ?? ""), kind: String(applied["kind"] ?? "") };
+  const given = { apiVersion: textAt(applied, "apiVersion"), kind: textAt(applied, "kind") };
   if (given.apiVersion !== apiVersion || given.kind !== kind) throw badRequest(`invalid object type: ${formatGvk(gvkOf(given))}`);
   if (managedFieldsOf(applied) !== undefined) throw badRequest("metadata.managedFields must be nil");
   try {
@@ -66,11 +66,17 @@ function checkConfiguration<T extends object>({ applied, apiVersion, kind, schem
   return applied;
 }
 
+/** What is no text counts as none: it may be anything, and not even printable. */
+function textAt(object: JsonMap, field: string): string {
+  const value = object[field];
+  return typeof value === "string" ? value : "";
+}
+
 /** `ns/name; apps/v1, Kind=Deployment` */
 function nameOf(object: JsonMap): string {
   const metadata = isMap(object["metadata"]) ? object["metadata"] : {};
-  const gvk = gvkOf({ apiVersion: String(object["apiVersion"] ?? ""), kind: String(object["kind"] ?? "") });
-  return `${String(metadata["namespace"] ?? "")}/${String(metadata["name"] ?? "")}; ${formatGvk(gvk)}`;
+  const gvk = gvkOf({ apiVersion: textAt(object, "apiVersion"), kind: textAt(object, "kind") });
+  return `${textAt(metadata, "namespace")}/${textAt(metadata, "name")}; ${formatGvk(gvk)}`;
 }
 
 function applyChecked<T extends object>(request: Apply<T>, applied: JsonMap): Applied<T> {
