@@ -11,6 +11,7 @@ import { type AuthorityFor, csrApprovingController, csrCleanerController, csrSig
 import { clusterRoleAggregationController } from "./clusterroleaggregation/clusterroleaggregation.ts";
 import { cronJobController } from "./cronjob/cronjob.ts";
 import { daemonSetController } from "./daemonset/daemonset.ts";
+import type { Controller } from "./controller.ts";
 import type { ControllerDeps } from "./deps.ts";
 import { deploymentController } from "./deployment/deployment.ts";
 import { deviceTaintEvictionController } from "./devicetainteviction/devicetainteviction.ts";
@@ -21,6 +22,8 @@ import { endpointSliceMirroringController } from "./endpointslicemirroring/endpo
 import { ephemeralVolumeController } from "./ephemeralvolume/ephemeralvolume.ts";
 import { garbageCollector } from "./garbagecollector/garbagecollector.ts";
 import { horizontalPodAutoscalingController } from "./horizontalpodautoscaling/horizontalpodautoscaling.ts";
+import { gatewaySource } from "../ingress/gateway-source.ts";
+import { gatewayController } from "./ingress/gateway.ts";
 import { ingressController } from "./ingress/ingress.ts";
 import { jobControllers } from "./job/job.ts";
 import { localStorageController } from "./localstorage/localstorage.ts";
@@ -77,7 +80,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
   const controllers = [
     deploymentController(deps), replicaSetController(deps), replicationController(deps),
     daemonSetController(deps), statefulSetController(deps), cronJobController(deps), ...jobControllers(deps), ttlAfterFinishedController(deps),
-    endpointsController(deps), endpointSliceController(deps), endpointSliceMirroringController(deps), ...(serviceLb === undefined ? [] : [serviceLbController({ ...deps, ...serviceLb })]), ...(ingress ? [ingressController(deps)] : []),
+    endpointsController(deps), endpointSliceController(deps), endpointSliceMirroringController(deps), ...(serviceLb === undefined ? [] : [serviceLbController({ ...deps, ...serviceLb })]), ...(ingress ? ingressControllers(deps) : []),
     namespaceController(deps), serviceAccountController(deps), rootCaController({ ...deps, rootCa }), tokenCleanerController(deps),
     ...nodeLifecycleControllers({ ...deps, graceMs: deps.nodeGraceMs }), taintEvictionController(deps), podGcController({ ...deps, terminatedMax: deps.terminatedPodsMax }),
     ...(nodeIpam === undefined ? [] : [nodeIpamController({ ...deps, config: nodeIpam })]),
@@ -89,4 +92,9 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
     ...(tokenFor === undefined ? [] : [serviceAccountTokensController({ ...deps, rootCa, tokenFor })]),
   ];
   return [garbageCollector({ ...deps, metrics }), ...controllers.map((controller) => runController(controller, { clock, log, metrics }))];
+}
+
+function ingressControllers(deps: ControllerDeps): Controller[] {
+  const gateways = gatewaySource(deps.informers);
+  return [ingressController({ ...deps, gateways }), gatewayController({ ...deps, source: gateways })];
 }

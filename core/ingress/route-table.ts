@@ -27,6 +27,8 @@ export interface Backend {
   /** Its share of the requests; 0: none. */
   readonly weight: number;
   readonly edits?: readonly HeaderEdit[] | undefined;
+  /** The reference leads nowhere: its share of the requests answers 500. */
+  readonly invalid?: true | undefined;
 }
 
 /** Names in lower case; applied in the order set, add, remove. */

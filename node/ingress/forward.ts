@@ -127,8 +127,8 @@ export class Forwarder {
     const { upstreams } = this.#deps;
     const { asked, route, action, caller, upgrade } = call;
     const backend = this.#choose(action.backends);
-    const found = backend && this.#deps.resolve(backend);
-    if (!backend) throw new Refusal(500);
+    if (!backend || backend.invalid) throw new Refusal(500);
+    const found = this.#deps.resolve(backend);
     if (!found || found.endpoints.length === 0) throw new Refusal(503);
     const edits = [...(action.edits ?? []), ...(backend.edits ?? [])];
     const secure = /^(kubernetes\.io\/)?(https|wss)$/i.test(found.appProtocol ?? "");

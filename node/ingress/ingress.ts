@@ -1,9 +1,9 @@
 /**
- * The ingress of this node: HTTP and HTTPS from outside, to pods, as Ingresses say.
+ * The ingress of this node: HTTP and HTTPS from outside, to pods, as Ingresses and Gateways say.
  *
  *   client ─▶ Service kube-system/coracle-ingress, ports 80 and 443 ─▶ this node's listeners ─▶ route (core/ingress) ─▶ endpoint
  *
- * Each node serves what arrives at it, with what it knows: also while no server can be reached. As long as there is no Ingress of ours, nothing listens. Which
+ * Each node serves what arrives at it, with what it knows: also while no server can be reached. As long as there is nothing of ours to serve, nothing listens. Which
  * Ingresses are ours, and what makes requests arrive here, is core/controllers/ingress.
  *
  * API: https://kubernetes.io/docs/concepts/services-networking/ingress/
@@ -13,8 +13,11 @@ import { labelsOf, namespaceOf, objectKey } from "../../core/api/meta/object-met
 import type { Client } from "../../core/client/client.ts";
 import type { Index } from "../../core/client/informer.ts";
 import type { Informers } from "../../core/client/informer-factory.ts";
-import { ENDPOINT_SLICES, INGRESS_CLASSES, INGRESSES, SERVICES } from "../../core/client/resources.ts";
+import { ENDPOINT_SLICES, INGRESS_CLASSES, INGRESSES, NAMESPACES, SERVICES } from "../../core/client/resources.ts";
 import { endpointsOf, type Resolved } from "../../core/ingress/endpoints.ts";
+import { type GatewayPlan, planGateways } from "../../core/ingress/gateway.ts";
+import { gatewaySource } from "../../core/ingress/gateway-source.ts";
+import { grants } from "../../core/ingress/http-route-rules.ts";
 import { HTTP_PORT, HTTPS_PORT, isOurIngress } from "../../core/ingress/ingress-class.ts";
 import { ingressCertificates, ingressRoutes } from "../../core/ingress/ingress-routes.ts";
 import { type Backend, routeTable } from "../../core/ingress/route-table.ts";
@@ -57,10 +60,11 @@ export function nodeIngress(options: NodeIngressOptions): Runnable {
   const ingresses = informers.of(INGRESSES), classes = informers.of(INGRESS_CLASSES), services = informers.of(SERVICES), slices = informers.of(ENDPOINT_SLICES);
   const upstreams = new Upstreams(clock);
   const certificates = new Certificates({ client, clock, random, log });
-  let table = routeTable([]);
+  const gateways = gatewaySource(informers);
+  let tables = { http: routeTable([]), https: routeTable([]) };
   let wake: () => void = () => {};
   const forwarder = new Forwarder({
-    table: () => table, resolve, upstreams, clock, random, log,
+    table: (secure) => (secure ? tables.https : tables.http), resolve, upstreams, clock, random, log,
     requests: options.metrics.counter("coracle_ingress_requests_total", "Requests the ingress of this node has answered, by status code and method"),
     seconds: options.metrics.histogram("coracle_ingress_request_duration_seconds", "How long they took", SECONDS),
   });
@@ -71,10 +75,19 @@ export function nodeIngress(options: NodeIngressOptions): Runnable {
     return found && endpointsOf(found, port, slices.by(BY_SERVICE, key));
   }
 
+  function planned(): Pick<GatewayPlan, "http" | "https" | "certificates"> {
+    const objects = gateways.objects();
+    if (!objects) return { http: [], https: [], certificates: [] };
+    const spaces = new Map([...informers.of(NAMESPACES).list()].map((one) => [one.metadata.name, labelsOf(one)]));
+    return planGateways({ ...objects, namespaces: spaces, addresses: [], serviceExists: (namespace, name) => services.get(objectKey(namespace, name)) !== undefined, secretExists: () => true, isGranted: grants(objects.grants) });
+  }
+
   function compile(): void {
     const ours = [...ingresses.list()].filter((one) => isOurIngress(one, classes));
-    table = routeTable(ours.flatMap(ingressRoutes));
-    certificates.use(ours.flatMap(ingressCertificates));
+    const routes = ours.flatMap(ingressRoutes);
+    const { http, https, certificates: more } = planned();
+    tables = { http: routeTable([...routes, ...http]), https: routeTable([...routes, ...https]) };
+    certificates.use([...ours.flatMap(ingressCertificates), ...more]);
   }
 
   function untilWoken(signal: AbortSignal, ms: number): Promise<void> {
@@ -90,11 +103,11 @@ export function nodeIngress(options: NodeIngressOptions): Runnable {
     let listening: Listening | undefined;
     while (!signal.aborted) {
       compile();
-      if (table.size > 0 && !listening) {
+      if (tables.http.size + tables.https.size > 0 && !listening) {
         const material = await options.fallbackCertificate();
         listening = listen({ addresses, ports, material, certificates, forwarder, clock, log });
         log.info("the ingress listens", { addresses, ...ports });
-      } else if (table.size === 0 && listening) {
+      } else if (tables.http.size + tables.https.size === 0 && listening) {
         await listening.close();
         listening = undefined;
         log.info("the ingress has nothing to serve, and listens no more");
@@ -112,7 +125,10 @@ export function nodeIngress(options: NodeIngressOptions): Runnable {
   return {
     name: "ingress",
     async run(signal, ready) {
-      const unwatch = [ingresses.onChange(() => wake()), classes.onChange(() => wake())];
+      const unwatch = [
+        ingresses.onChange(() => wake()), classes.onChange(() => wake()), gateways.onChange(() => wake()),
+        services.onChange(({ old, deleted }) => { if (gateways.objects() && (deleted || old === undefined)) wake(); }), // routes say whether their Services exist
+      ];
       ready();
       await keep(signal);
       for (const end of unwatch) end();

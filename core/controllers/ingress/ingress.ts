@@ -1,5 +1,5 @@
 /**
- * The cluster's half of the ingress (the nodes' is node/ingress): as long as there is an Ingress of ours, there is a Service kube-system/coracle-ingress whose
+ * The cluster's half of the ingress (the nodes' is node/ingress): as long as there is an Ingress or a Gateway of ours, there is a Service kube-system/coracle-ingress whose
  * endpoints are the nodes, and where that is reached is published in the Ingresses' status.
  *
  *   Ingresses, IngressClasses, Nodes ─▶ Service and EndpointSlices ─▶ whoever gives it addresses (servicelb) ─▶ status.loadBalancer of Ingresses
@@ -13,8 +13,11 @@ import { keyOf, labelsOf, type NewObject, type ObjectKey, objectKey, splitKey } 
 import { isAlreadyExists, isNotFound } from "../../api/meta/status-error.ts";
 import { ENDPOINT_SLICES, INGRESS_CLASSES, INGRESSES, NODES, SERVICES } from "../../client/resources.ts";
 import { INGRESS_SERVICE, isOurIngress } from "../../ingress/ingress-class.ts";
+import { ourGateways } from "../../ingress/gateway.ts";
+import type { GatewaySource } from "../../ingress/gateway-source.ts";
 import { type Controller, mapped } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
+import { watchOf } from "./gateway.ts";
 import { INGRESS_SLICE_MANAGER, ingressService, ingressSlices, publishedAt } from "./plan.ts";
 
 const SERVICE = objectKey(INGRESS_SERVICE.namespace, INGRESS_SERVICE.name);
@@ -22,19 +25,24 @@ const SERVICE = objectKey(INGRESS_SERVICE.namespace, INGRESS_SERVICE.name);
 const SHARED = objectKey("", "shared");
 
 export interface IngressControllerOptions extends Pick<ControllerDeps, "client" | "informers"> {
-  /** Whether somebody else needs the Service: a Gateway, say. */
-  readonly wanted?: (() => boolean) | undefined;
+  /** Gateways are reached through the same Service. */
+  readonly gateways?: GatewaySource | undefined;
 }
 
-export function ingressController({ client, informers, wanted = () => false }: IngressControllerOptions): Controller {
+export function ingressController({ client, informers, gateways }: IngressControllerOptions): Controller {
   const ingresses = informers.of(INGRESSES), classes = informers.of(INGRESS_CLASSES), services = informers.of(SERVICES), slices = informers.of(ENDPOINT_SLICES), nodes = informers.of(NODES);
   const serviceClient = client.resource(SERVICES), sliceClient = client.resource(ENDPOINT_SLICES), ingressClient = client.resource(INGRESSES);
 
   const ours = (): Readonly<Ingress>[] => [...ingresses.list()].filter((one) => isOurIngress(one, classes));
 
+  function hasGateway(): boolean {
+    const objects = gateways?.objects();
+    return objects !== undefined && ourGateways(objects.classes, objects.gateways).length > 0;
+  }
+
   async function ensureShared(signal: AbortSignal): Promise<void> {
     const service = services.get(SERVICE);
-    if (!wanted() && ours().length === 0) {
+    if (ours().length === 0 && !hasGateway()) {
       if (!service || service.metadata.deletionTimestamp !== undefined) return;
       try {
         await serviceClient.delete(service, { preconditions: { uid: service.metadata.uid } }, { signal });
@@ -74,6 +82,7 @@ export function ingressController({ client, informers, wanted = () => false }: I
     watches: [
       mapped(ingresses, ({ object, deleted }) => [SHARED, ...(deleted ? [] : [keyOf(object)])]),
       mapped(classes, everything),
+      ...(gateways ? [watchOf(gateways, SHARED)] : []),
       mapped(services, ({ object }) => (keyOf(object) === SERVICE ? everything() : [])),
       mapped(slices, ({ object }) => (labelsOf(object)["endpointslice.kubernetes.io/managed-by"] === INGRESS_SLICE_MANAGER ? [SHARED] : [])),
       mapped(nodes, ({ object, old, deleted }) => (deleted || old === undefined || !isDeepStrictEqual([ready(object.status), object.status?.addresses, object.metadata.deletionTimestamp], [ready(old.status), old.status?.addresses, old.metadata.deletionTimestamp]) ? [SHARED] : [])),

@@ -1,0 +1,87 @@
+/**
+ * The statuses of the Gateway API's objects, where its CRDs are installed, and a GatewayClass coracle, so that a Gateway can name one. What they ask for is served by
+ * node/ingress.
+ *
+ *   core/ingress/gateway.ts plans ─▶ status of GatewayClasses, Gateways and HTTPRoutes of ours
+ */
+import type { Condition } from "../../api/gen/meta.v1.ts";
+import { type ApiObject, keyOf, labelsOf, type NewObject, objectKey } from "../../api/meta/object-meta.ts";
+import { isAlreadyExists, isNotFound } from "../../api/meta/status-error.ts";
+import type { ResourceClient } from "../../client/client.ts";
+import { NAMESPACES, SECRETS, SERVICES } from "../../client/resources.ts";
+import { planGateways, type StatusCondition } from "../../ingress/gateway.ts";
+import type { GatewaySource } from "../../ingress/gateway-source.ts";
+import { GATEWAY_CLASSES, GATEWAY_CONTROLLER, GATEWAY_GROUP, GATEWAYS, type Gateway, type GatewayClass, HTTP_ROUTES, type HttpRoute, type ListenerStatus, type ParentStatus } from "../../ingress/gateway-types.ts";
+import { grants } from "../../ingress/http-route-rules.ts";
+import { INGRESS_SERVICE } from "../../ingress/ingress-class.ts";
+import { timestamp } from "../../lifecycle/clock.ts";
+import { type Controller, mapped, type Watch } from "../controller.ts";
+import type { ControllerDeps } from "../deps.ts";
+
+const ALL = objectKey("", "all");
+const CLASS: NewObject<GatewayClass> = { apiVersion: `${GATEWAY_GROUP}/v1`, kind: "GatewayClass", metadata: { name: "coracle" }, spec: { controllerName: GATEWAY_CONTROLLER } };
+
+export interface GatewayControllerOptions extends Pick<ControllerDeps, "client" | "informers" | "clock"> { readonly source: GatewaySource }
+
+export function gatewayController({ client, informers, clock, source }: GatewayControllerOptions): Controller {
+  const services = informers.of(SERVICES), namespaces = informers.of(NAMESPACES), secrets = informers.of(SECRETS);
+  const classClient = client.resource(GATEWAY_CLASSES), gatewayClient = client.resource(GATEWAYS), routeClient = client.resource(HTTP_ROUTES);
+  let offered = false; // the class: once in this process, so that who deletes it is rid of it
+
+  async function write<T extends ApiObject>(resource: ResourceClient<T>, object: T, status: unknown, signal: AbortSignal): Promise<void> {
+    const before = (object as { readonly status?: unknown }).status;
+    if (Bun.deepEquals(JSON.parse(JSON.stringify(before ?? {})), JSON.parse(JSON.stringify(status)))) return;
+    await resource.updateStatus({ ...object, status }, { signal }).catch((error: unknown) => { if (!isNotFound(error)) throw error; });
+  }
+
+  /** A condition keeps its time as long as it keeps its status. */
+  function dated(next: readonly StatusCondition[], before: readonly Condition[] = []): Condition[] {
+    return next.map((one) => {
+      const old = before.find(({ type }) => type === one.type);
+      return { ...one, lastTransitionTime: old?.status === one.status ? old.lastTransitionTime : timestamp(clock.nowMs()) };
+    });
+  }
+
+  return {
+    name: "gateway",
+    workers: 1,
+    starts: [ALL],
+    watches: [
+      watchOf(source),
+      mapped(services, ({ object, old, deleted }) => (deleted || old === undefined || object.metadata.name === INGRESS_SERVICE.name ? [ALL] : [])),
+      mapped(namespaces, ({ object, old, deleted }) => (deleted || old === undefined || !Bun.deepEquals(object.metadata.labels, old.metadata.labels) ? [ALL] : [])),
+      mapped(secrets, ({ object, old, deleted }) => (object.type === "kubernetes.io/tls" && (deleted || old === undefined) ? [ALL] : [])),
+    ],
+    async reconcile(_key, { signal }) {
+      const objects = source.objects();
+      if (!objects) return;
+      if (!offered && !objects.classes.some(({ spec }) => spec.controllerName === GATEWAY_CONTROLLER)) await classClient.create(CLASS, { signal }).catch((error: unknown) => { if (!isAlreadyExists(error)) throw error; });
+      offered = true;
+      const balancer = services.get(objectKey(INGRESS_SERVICE.namespace, INGRESS_SERVICE.name))?.status?.loadBalancer?.ingress ?? [];
+      const plan = planGateways({
+        ...objects, namespaces: new Map([...namespaces.list()].map((one) => [one.metadata.name, labelsOf(one)])), addresses: balancer.flatMap(({ ip, hostname }) => ip ?? hostname ?? []),
+        serviceExists: (namespace, name) => services.get(objectKey(namespace, name)) !== undefined, secretExists: (namespace, name) => secrets.get(objectKey(namespace, name)) !== undefined, isGranted: grants(objects.grants),
+      });
+      for (const one of objects.classes)
+        if (one.spec.controllerName === GATEWAY_CONTROLLER) await write<GatewayClass>(classClient, one, { ...one.status, conditions: dated([{ type: "Accepted", status: "True", reason: "Accepted", message: "Handled by coracle", observedGeneration: one.metadata.generation }], one.status?.conditions) }, signal);
+      for (const gateway of objects.gateways) {
+        const status = plan.gatewayStatus.get(keyOf(gateway));
+        if (status) await write<Gateway>(gatewayClient, gateway, { ...status, conditions: dated(status.conditions, gateway.status?.conditions), listeners: status.listeners.map((one): ListenerStatus => ({ ...one, conditions: dated(one.conditions, gateway.status?.listeners?.find(({ name }) => name === one.name)?.conditions) })) }, signal);
+      }
+      for (const route of objects.routes) {
+        const before = route.status?.parents ?? [];
+        const ours = (plan.routeStatus.get(keyOf(route)) ?? []).map((one): ParentStatus => ({ ...one, conditions: dated(one.conditions, before.find(({ parentRef, controllerName }) => controllerName === GATEWAY_CONTROLLER && Bun.deepEquals(parentRef, one.parentRef))?.conditions) }));
+        const parents = [...before.filter(({ controllerName }) => controllerName !== GATEWAY_CONTROLLER), ...ours];
+        if (parents.length > 0 || before.length > 0) await write<HttpRoute>(routeClient, route, { parents }, signal);
+      }
+    },
+  };
+}
+
+/** All of them together: a change of one concerns the others. */
+export function watchOf(source: GatewaySource, key = ALL): Watch {
+  return {
+    whenSynced: async () => {}, // there may be nothing to wait for
+    subscribe: (add) => source.onChange(() => add(key)),
+  };
+}

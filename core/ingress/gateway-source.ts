@@ -1,0 +1,56 @@
+/**
+ * The Gateway API's objects, once its CRDs are there: until then nothing is listed or watched but whether they are.
+ *
+ *   const source = gatewaySource(informers);
+ *   source.onChange(recompute);
+ *   source.objects()      undefined: there is no Gateway API in this cluster, or it has not been read yet
+ */
+import { type ApiObject, objectKey } from "../api/meta/object-meta.ts";
+import type { Informer } from "../client/informer.ts";
+import type { Informers } from "../client/informer-factory.ts";
+import { CUSTOM_RESOURCE_DEFINITIONS } from "../client/resources.ts";
+import { GATEWAY_CLASSES, GATEWAYS, type Gateway, type GatewayClass, HTTP_ROUTES, type HttpRoute, REFERENCE_GRANTS, type ReferenceGrant } from "./gateway-types.ts";
+
+export interface GatewayObjects { readonly classes: readonly GatewayClass[]; readonly gateways: readonly Gateway[]; readonly routes: readonly HttpRoute[]; readonly grants: readonly ReferenceGrant[] }
+
+export interface GatewaySource {
+  objects(): GatewayObjects | undefined;
+  /** Called after each change. Returns what ends that. */
+  onChange(handler: () => void): () => void;
+}
+
+/** Of all its CRDs the one that matters; the others come with it. */
+export const GATEWAY_CRD = "httproutes.gateway.networking.k8s.io";
+
+const FOREVER = new AbortController().signal;
+
+interface Opened { readonly classes: Informer<GatewayClass>; readonly gateways: Informer<Gateway>; readonly routes: Informer<HttpRoute>; readonly grants: Informer<ReferenceGrant> }
+
+export function gatewaySource(informers: Informers): GatewaySource {
+  const definitions = informers.of(CUSTOM_RESOURCE_DEFINITIONS, { fieldSelector: `metadata.name=${GATEWAY_CRD}` });
+  const handlers = new Set<() => void>();
+  const tell = (): void => { for (const handler of handlers) handler(); };
+  let opened: Opened | undefined;
+
+  definitions.onChange(({ object, deleted }) => {
+    const served = !deleted && (object.status?.conditions?.some(({ type, status }) => type === "Established" && status === "True") ?? false);
+    if (served && !opened) {
+      opened = { classes: informers.of(GATEWAY_CLASSES), gateways: informers.of(GATEWAYS), routes: informers.of(HTTP_ROUTES), grants: informers.of(REFERENCE_GRANTS) };
+      for (const informer of Object.values(opened) as Informer<ApiObject>[]) informer.onChange(tell);
+      const { classes, gateways, routes } = opened;
+      void Promise.all([classes, gateways, routes].map((one) => one.whenSynced(FOREVER))).then(tell); // an empty list is no change
+    }
+    tell();
+  });
+
+  return {
+    objects() {
+      if (!opened || !opened.classes.synced || !opened.gateways.synced || !opened.routes.synced || definitions.get(objectKey("", GATEWAY_CRD)) === undefined) return undefined;
+      return { classes: [...opened.classes.list()], gateways: [...opened.gateways.list()], routes: [...opened.routes.list()], grants: [...opened.grants.list()] };
+    },
+    onChange(handler) {
+      handlers.add(handler);
+      return () => void handlers.delete(handler);
+    },
+  };
+}

@@ -1,0 +1,74 @@
+import { expect, test } from "vitest";
+import { type GatewayWorld, intersection, planGateways } from "./gateway.ts";
+import type { Gateway, GatewayClass, HttpRoute, HttpRouteRule, Listener } from "./gateway-types.ts";
+import { durationMs, grants } from "./http-route-rules.ts";
+import { routeTable } from "./route-table.ts";
+
+const meta = (name: string, namespace = "default") => ({ name, namespace, generation: 1 }) as unknown as Gateway["metadata"];
+const gateway = (...listeners: Partial<Listener>[]): Gateway => ({ apiVersion: "gateway.networking.k8s.io/v1", kind: "Gateway", metadata: meta("gw"), spec: { gatewayClassName: "coracle", listeners: listeners.map((one, i) => ({ name: `l${i}`, port: 80, protocol: "HTTP", ...one })) } });
+const route = (spec: HttpRoute["spec"], namespace = "default"): HttpRoute => ({ apiVersion: "gateway.networking.k8s.io/v1", kind: "HTTPRoute", metadata: meta("r", namespace), spec: { parentRefs: [{ name: "gw", namespace: "default" }], ...spec } });
+const rules = (rule: HttpRouteRule): HttpRoute["spec"] => ({ rules: [{ backendRefs: [{ name: "web", port: 80 }], ...rule }] });
+const classes = [{ apiVersion: "", kind: "GatewayClass", metadata: meta("coracle"), spec: { controllerName: "coracle.io/gateway-controller" } }] as GatewayClass[];
+const plan = (gateways: Gateway[], routes: HttpRoute[], rest: Partial<GatewayWorld> = {}) => planGateways({
+  classes, gateways, routes, namespaces: new Map([["default", {}], ["b", { team: "b" }]]), addresses: ["10.0.0.1"], serviceExists: (_, name) => name === "web", secretExists: () => true, isGranted: () => false, ...rest,
+});
+const conditionsOf = (list: readonly { readonly type: string; readonly status: string; readonly reason: string }[]): string[] => list.map(({ type, status, reason }) => `${type} ${status} ${reason}`);
+const routeConditions = (spec: HttpRoute["spec"], world: Gateway = gateway({}), namespace?: string): string[] => [...plan([world], [route(spec, namespace)]).routeStatus.values()].flat().flatMap(({ conditions }) => conditionsOf(conditions));
+const FINE = ["Accepted True Accepted", "ResolvedRefs True ResolvedRefs"];
+
+test("hosts of a route and of a listener: what both have", () => {
+  const cases: [string[], string | undefined, string[]][] = [
+    [[], undefined, [""]], [[], "*.a", ["*.a"]], [["x.a"], undefined, ["x.a"]], [["x.a", "y.b"], "*.a", ["x.a"]], [["*.a"], "x.a", ["x.a"]], [["*.x.a"], "*.a", ["*.x.a"]], [["X.a"], "x.A", ["x.a"]], [["a"], "*.a", []], [["x.b"], "x.a", []],
+  ];
+  expect(cases.map(([hosts, listener]) => intersection(hosts, listener))).toEqual(cases.map(([, , both]) => both));
+});
+
+test("matches, filters, weights and timeouts become routes", () => {
+  const { http, https } = plan([gateway({}, { port: 443, protocol: "HTTPS", hostname: "*.secure.test", tls: { certificateRefs: [{ name: "cert" }] } })], [route({
+    hostnames: ["a.test", "x.secure.test"],
+    rules: [
+      { matches: [{ path: { type: "Exact", value: "/go" } }], filters: [{ type: "RequestRedirect", requestRedirect: { scheme: "https", statusCode: 301 } }] },
+      {
+        matches: [{ path: { value: "/v1" }, headers: [{ name: "X-Beta", value: "1" }], method: "GET" }],
+        filters: [{ type: "URLRewrite", urlRewrite: { path: { type: "ReplacePrefixMatch", replacePrefixMatch: "/" } } }, { type: "RequestHeaderModifier", requestHeaderModifier: { set: [{ name: "X-Who", value: "me" }], remove: ["X-Beta"] } }],
+        backendRefs: [{ name: "web", port: 80, weight: 9 }, { name: "gone", port: 80 }], timeouts: { request: "1m500ms" },
+      },
+    ],
+  })]);
+  const find = (path: string, headers: Record<string, string> = {}, routes = http) => routeTable(routes).find({ host: "a.test", path, method: "GET", header: (name) => headers[name], query: () => undefined })?.action;
+  expect(find("/go")).toMatchObject({ type: "redirect", redirect: { scheme: "https", statusCode: 301 } });
+  expect(find("/v1/x", { "x-beta": "1" })).toMatchObject({
+    type: "forward", timeoutMs: 60_500, rewrite: { path: { type: "ReplacePrefixMatch", value: "/" } }, edits: [{ on: "request", set: [{ name: "x-who", value: "me" }], remove: ["x-beta"] }],
+    backends: [{ service: "web", port: 80, weight: 9 }, { service: "gone", weight: 1, invalid: true }],
+  });
+  expect(find("/v1/x")).toBeUndefined();
+  expect([...new Set(https.map(({ host }) => host))]).toEqual(["x.secure.test"]);
+  expect([durationMs("10s"), durationMs("1h2m3s4ms"), durationMs("0s"), durationMs(undefined)]).toEqual([10_000, 3_723_004, 0, 0]);
+});
+
+test("a route is told whether it is accepted, and whether its references lead anywhere", () => {
+  expect(routeConditions(rules({}))).toEqual(FINE);
+  expect(routeConditions({ ...rules({}), parentRefs: [{ name: "gw", sectionName: "nope" }] })).toEqual(["Accepted False NoMatchingParent", FINE[1]]);
+  expect(routeConditions({ ...rules({}), hostnames: ["b.test"] }, gateway({ hostname: "a.test" }))).toEqual(["Accepted False NoMatchingListenerHostname", FINE[1]]);
+  expect(routeConditions(rules({}), gateway({}), "b")).toEqual(["Accepted False NotAllowedByListeners", FINE[1]]);
+  expect(routeConditions(rules({}), gateway({ allowedRoutes: { namespaces: { from: "Selector", selector: { matchLabels: { team: "b" } } } } }), "b")).toEqual(FINE);
+  expect(routeConditions(rules({ filters: [{ type: "RequestMirror" }] }))).toEqual(["Accepted False UnsupportedValue", FINE[1]]);
+  expect(routeConditions(rules({ backendRefs: [{ name: "gone", port: 80 }] }))).toEqual([FINE[0], "ResolvedRefs False BackendNotFound"]);
+  expect(routeConditions(rules({ backendRefs: [{ name: "web", namespace: "b", port: 80 }] }))).toEqual([FINE[0], "ResolvedRefs False RefNotPermitted"]);
+  expect(routeConditions({ ...rules({}), parentRefs: [{ name: "other" }] })).toEqual([]);
+  const granted = grants([{ metadata: { namespace: "b" }, spec: { from: [{ group: "gateway.networking.k8s.io", kind: "HTTPRoute", namespace: "default" }], to: [{ group: "", kind: "Service", name: "web" }] } }]);
+  expect([granted({ kind: "HTTPRoute", namespace: "default" }, { kind: "Service", namespace: "b", name: "web" }), granted({ kind: "HTTPRoute", namespace: "c" }, { kind: "Service", namespace: "b", name: "web" }), granted({ kind: "HTTPRoute", namespace: "default" }, { kind: "Service", namespace: "b", name: "db" })]).toEqual([true, false, false]);
+});
+
+test("a Gateway is told which listeners are served, with how many routes, and where", () => {
+  const [status] = [...plan([gateway({}, { port: 8080 }, { protocol: "HTTPS", port: 443 }, { protocol: "TCP" })], [route(rules({}))]).gatewayStatus.values()];
+  expect(conditionsOf(status!.conditions)).toEqual(["Accepted True ListenersNotValid", "Programmed True Programmed"]);
+  expect(status!.listeners.map(({ attachedRoutes, conditions }) => [attachedRoutes, ...conditionsOf(conditions).slice(0, 3)])).toEqual([
+    [1, "Accepted True Accepted", "Programmed True Programmed", "ResolvedRefs True ResolvedRefs"],
+    [0, "Accepted False PortUnavailable", "Programmed False Invalid", "ResolvedRefs True ResolvedRefs"],
+    [1, "Accepted True Accepted", "Programmed False Invalid", "ResolvedRefs False InvalidCertificateRef"],
+    [0, "Accepted False UnsupportedProtocol", "Programmed False Invalid", "ResolvedRefs True ResolvedRefs"],
+  ]);
+  expect(status!.addresses).toEqual([{ type: "IPAddress", value: "10.0.0.1" }]);
+  expect(plan([gateway({})], [], { classes: [] }).gatewayStatus.size).toBe(0);
+});

@@ -1,0 +1,103 @@
+/** The rules of an HTTPRoute as routes, and what is wrong with them. Pure. */
+import { type BackendRef, GATEWAY_GROUP, type HeaderFilter, type HttpRoute, type HttpRouteFilter, type HttpRouteMatch, type HttpRouteRule, type PathModifier } from "./gateway-types.ts";
+import type { Action, Backend, HeaderEdit, PathRewrite, Route, RouteMatch } from "./route-table.ts";
+
+export interface Problem { readonly reason: string; readonly message: string }
+
+export interface RuleSet {
+  /** Without hosts: those come with the listeners. */
+  readonly routes: readonly Pick<Route, "match" | "action">[];
+  /** Something we cannot do: the route is not accepted. */
+  readonly unsupported: Problem | undefined;
+  /** A reference that leads nowhere: the route is accepted, and its requests answer 500. */
+  readonly unresolved: Problem | undefined;
+}
+
+export interface References {
+  serviceExists(namespace: string, name: string): boolean;
+  /** Whether `namespace` lets HTTPRoutes (or Gateways) of another refer to its object. */
+  isGranted(from: { readonly kind: string; readonly namespace: string }, to: { readonly kind: string; readonly namespace: string; readonly name: string }): boolean;
+}
+
+export function ruleSet({ metadata, spec }: HttpRoute, references: References): RuleSet {
+  const namespace = metadata.namespace ?? "";
+  const problems: { unsupported?: Problem; unresolved?: Problem } = {};
+  const routes = (spec.rules ?? [{}]).flatMap((rule) => {
+    const matches = (rule.matches?.length ? rule.matches : [{}]).map((match) => matchOf(match, problems));
+    const action = actionOf(rule, namespace, references, problems);
+    return matches.map((match) => ({ match, action }));
+  });
+  return { routes, unsupported: problems.unsupported, unresolved: problems.unresolved };
+}
+
+type Problems = { unsupported?: Problem; unresolved?: Problem };
+
+function unsupported(problems: Problems, message: string): void { problems.unsupported ??= { reason: "UnsupportedValue", message }; }
+
+function matchOf({ path = {}, headers = [], queryParams = [], method }: HttpRouteMatch, problems: Problems): RouteMatch {
+  const type = path.type ?? "PathPrefix";
+  if (type !== "PathPrefix" && type !== "Exact") unsupported(problems, `path matches of type ${type} are not supported`);
+  for (const one of [...headers, ...queryParams]) if ((one.type ?? "Exact") !== "Exact") unsupported(problems, `matches of type ${one.type} are not supported`);
+  const first = <T extends { readonly name: string; readonly value: string }>(list: readonly T[], nameOf: (name: string) => string) => [...new Map(list.toReversed().map(({ name, value }) => [nameOf(name), { name: nameOf(name), value }])).values()];
+  return { path: { type: type === "Exact" ? "Exact" : "Prefix", value: path.value ?? "/" }, method, headers: first(headers, (name) => name.toLowerCase()), query: first(queryParams, (name) => name) };
+}
+
+function actionOf({ filters = [], backendRefs = [], timeouts }: HttpRouteRule, namespace: string, references: References, problems: Problems): Action {
+  const edits = editsOf(filters, problems);
+  const redirect = filters.find(({ type }) => type === "RequestRedirect")?.requestRedirect;
+  if (redirect) return { type: "redirect", edits, redirect: { scheme: redirect.scheme, hostname: redirect.hostname, port: redirect.port, path: pathOf(redirect.path), statusCode: redirect.statusCode ?? 302 } };
+  const rewrite = filters.find(({ type }) => type === "URLRewrite")?.urlRewrite;
+  const timeoutMs = durationMs(timeouts?.request) || durationMs(timeouts?.backendRequest) || undefined;
+  if (backendRefs.length === 0) return { type: "fail", status: 500 };
+  return {
+    type: "forward", edits, timeoutMs, backends: backendRefs.map((ref) => backendOf(ref, namespace, references, problems)),
+    rewrite: rewrite && { hostname: rewrite.hostname, path: pathOf(rewrite.path) },
+  };
+}
+
+function backendOf(ref: BackendRef, own: string, references: References, problems: Problems): Backend {
+  const { group = "", kind = "Service", name, namespace = own, port, weight = 1, filters = [] } = ref;
+  const problem: Problem | undefined = group !== "" || kind !== "Service" ? { reason: "InvalidKind", message: `backends of kind ${kind} are not supported` }
+    : namespace !== own && !references.isGranted({ kind: "HTTPRoute", namespace: own }, { kind: "Service", namespace, name }) ? { reason: "RefNotPermitted", message: `namespace ${namespace} has no ReferenceGrant for Service ${name}` }
+    : !references.serviceExists(namespace, name) ? { reason: "BackendNotFound", message: `service ${namespace}/${name} not found` }
+    : port === undefined ? { reason: "UnsupportedValue", message: `the reference to Service ${name} has no port` } : undefined;
+  if (problem) problems.unresolved ??= problem;
+  return { namespace, service: name, port: port ?? 0, weight, edits: editsOf(filters, problems), ...(problem ? { invalid: true } : {}) };
+}
+
+function editsOf(filters: readonly HttpRouteFilter[], problems: Problems): HeaderEdit[] {
+  return filters.flatMap(({ type, requestHeaderModifier, responseHeaderModifier }): HeaderEdit[] => {
+    switch (type) {
+      case "RequestHeaderModifier": return [edit("request", requestHeaderModifier)];
+      case "ResponseHeaderModifier": return [edit("response", responseHeaderModifier)];
+      case "RequestRedirect": case "URLRewrite": return [];
+      default:
+        unsupported(problems, `filters of type ${type} are not supported`);
+        return [];
+    }
+  });
+}
+
+function edit(on: "request" | "response", { set = [], add = [], remove = [] }: HeaderFilter = {}): HeaderEdit {
+  const lower = (list: typeof set) => list.map(({ name, value }) => ({ name: name.toLowerCase(), value }));
+  return { on, set: lower(set), add: lower(add), remove: remove.map((name) => name.toLowerCase()) };
+}
+
+function pathOf(path: PathModifier | undefined): PathRewrite | undefined {
+  if (path?.type === "ReplaceFullPath") return { type: "ReplaceFullPath", value: path.replaceFullPath ?? "/" };
+  return path?.type === "ReplacePrefixMatch" ? { type: "ReplacePrefixMatch", value: path.replacePrefixMatch ?? "/" } : undefined;
+}
+
+/** Go's durations, as far as the Gateway API allows them: "1h2m3s4ms". */
+export function durationMs(text: string | undefined): number {
+  const units: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
+  return [...(text ?? "").matchAll(/(\d+)(ms|h|m|s)/g)].reduce((sum, [, count, unit]) => sum + Number(count) * (units[unit ?? ""] ?? 0), 0);
+}
+
+/** Whether a grant's namespace, its own, lets one object refer to another. */
+export function grants(all: Iterable<{ readonly metadata: { readonly namespace?: string | undefined }; readonly spec: { readonly from: readonly { readonly group: string; readonly kind: string; readonly namespace: string }[]; readonly to: readonly { readonly group: string; readonly kind: string; readonly name?: string }[] } }>): References["isGranted"] {
+  const list = [...all];
+  return (from, to) => list.some(({ metadata, spec }) => metadata.namespace === to.namespace
+    && spec.from.some((one) => one.group === GATEWAY_GROUP && one.kind === from.kind && one.namespace === from.namespace)
+    && spec.to.some((one) => one.group === "" && one.kind === to.kind && (one.name === undefined || one.name === "" || one.name === to.name)));
+}
