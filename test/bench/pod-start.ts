@@ -1,0 +1,89 @@
+/**
+ * How long a pod takes from bound to Running: `bun test/bench/pod-start.ts [pods] [at once]` on the compiled binary, on a machine made of namespaces.
+ *
+ * Prints p50 and p99 of pods started one after the other, as a watcher of the API sees them, beside what the bare calls to the runtime (RunPodSandbox, CreateContainer, StartContainer) take
+ * in the same run; and how long it takes until as many pods as asked for run that were applied at once.
+ */
+import { join } from "node:path";
+import { criClient } from "../../node/cri/client.ts";
+import { eventually, Host, switchDown } from "../cluster/host.ts";
+
+const count = Number(process.argv[2] ?? 30);
+const atOnce = Number(process.argv[3] ?? 100);
+const images = process.env["TEST_IMAGES"] ?? join(import.meta.dirname, "../../dist/test-images");
+const IMAGE = "busybox:1";
+
+const pod = (name: string) => JSON.stringify({
+  apiVersion: "v1", kind: "Pod", metadata: { name },
+  spec: { terminationGracePeriodSeconds: 0, containers: [{ name: "c", image: IMAGE, imagePullPolicy: "Never", command: ["sleep", "100000"] }] },
+});
+const percentile = (values: readonly number[], part: number): number => values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * part))]!;
+const show = (label: string, values: readonly number[]): void => console.log(`${label.padEnd(44)} p50 ${percentile(values, 0.5).toFixed(0).padStart(6)} ms   p99 ${percentile(values, 0.99).toFixed(0).padStart(6)} ms   n ${values.length}`);
+
+await using host = await Host.up("podstart", "172.30.0.16");
+const bound = new Map<string, number>();
+const running = new Map<string, number>();
+
+/** Follows all pods; what it sees is timed when it is seen. */
+async function follow(): Promise<{ stop(): void }> {
+  const child = Bun.spawn(["bash", join(import.meta.dirname, "../cluster/host.sh"), "exec", host.name, "env", `KUBECONFIG=${host.kubeconfig}`, `HOME=${host.directory}`, host.binary, "kubectl", "get", "pods", "--watch", "-o", "jsonpath={.metadata.name} {.spec.nodeName} {.status.phase}{'\\n'}"], { env: { ...process.env }, stdout: "pipe", stderr: "ignore" });
+  void (async () => {
+    const decoder = new TextDecoder();
+    let rest = "";
+    for await (const chunk of child.stdout as unknown as AsyncIterable<Uint8Array>) {
+      const nowMs = performance.now();
+      const text = rest + decoder.decode(chunk);
+      const all = text.split("\n");
+      rest = all.pop()!;
+      for (const line of all) {
+        const [name = "", node = "", phase = ""] = line.split(" ");
+        if (node !== "" && !bound.has(name)) bound.set(name, nowMs);
+        if (phase === "Running" && !running.has(name)) running.set(name, nowMs);
+      }
+    }
+  })();
+  return { stop: () => child.kill() };
+}
+
+try {
+  await host.start("--kubelet-arg", "max-pods=250");
+  await eventually("the node is Ready", async () => (await host.kubectl("get", "nodes", "--no-headers")).includes(" Ready "));
+  await host.ok([host.binary, "images", "import", host.bring(join(images, "busybox.tar"))]);
+  await eventually("the service account is there", () => host.kubectl("get", "serviceaccount", "default"));
+  const watcher = await follow();
+  await Bun.sleep(1_000);
+
+  for (let i = 0; i < count; i++) {
+    await host.apply(pod(`one-${i}`));
+    await eventually("it runs", async () => running.has(`one-${i}`));
+  }
+  show("pod: bound to Running", [...running].filter(([name]) => name.startsWith("one-")).map(([name, ms]) => ms - bound.get(name)!));
+
+  const cri = criClient({ socket: join(host.dataDir, "agent/run/containerd.sock"), nowMs: Date.now });
+  const raw: number[] = [];
+  for (let i = 0; i < count; i++) {
+    const config = { metadata: { name: `raw-${i}`, namespace: "raw", uid: `raw-${i}`, attempt: 0 }, log_directory: `${host.directory}/raw-${i}`, linux: { cgroup_parent: "/raw", security_context: { namespace_options: {} } } };
+    const startMs = performance.now();
+    const { pod_sandbox_id } = await cri.call("RuntimeService/RunPodSandbox", { config });
+    const { container_id } = await cri.call("RuntimeService/CreateContainer", { pod_sandbox_id, sandbox_config: config, config: { metadata: { name: "c", attempt: 0 }, image: { image: IMAGE }, command: ["sleep", "100000"], log_path: "0.log", linux: {} } });
+    await cri.call("RuntimeService/StartContainer", { container_id });
+    raw.push(performance.now() - startMs);
+    await cri.call("RuntimeService/StopPodSandbox", { pod_sandbox_id });
+    await cri.call("RuntimeService/RemovePodSandbox", { pod_sandbox_id });
+  }
+  cri.close();
+  show("bare calls to the runtime", raw);
+
+  await host.kubectl("delete", "pod", "--all", "--wait=true");
+  const names = Array.from({ length: atOnce }, (_, i) => `many-${i}`);
+  const startMs = performance.now();
+  await host.apply(names.map(pod).join("\n---\n"));
+  await eventually("all of them run", async () => names.every((name) => running.has(name)), 600_000);
+  const lastMs = Math.max(...names.map((name) => running.get(name)!));
+  console.log(`${atOnce} pods applied at once, all Running: ${((lastMs - startMs) / 1000).toFixed(1)} s`);
+  watcher.stop();
+} finally {
+  await host[Symbol.asyncDispose]();
+  await switchDown();
+}
+process.exit(0);
