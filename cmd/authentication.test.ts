@@ -5,10 +5,14 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import type { Authorizer } from "../core/authz/authorizer.ts";
 import { systemClock } from "../core/lifecycle/clock.ts";
+import { systemRandom } from "../core/lifecycle/random.ts";
 import { silentLog } from "../core/observe/log.ts";
 import { metricsRegistry } from "../core/observe/metrics.ts";
+import { generateKey, selfSign } from "../core/pki/authority.ts";
+import { readCertificatePems } from "../core/pki/pem.ts";
+import { parseCertificate } from "../core/pki/x509.ts";
 import { apiServerArgs } from "./apiserver-args.ts";
-import { authenticationSettings, serviceAccountSettings } from "./authentication.ts";
+import { authenticationSettings, extraCas, serviceAccountSettings } from "./authentication.ts";
 import { authorizationSettings } from "./authorization.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "authentication-"));
@@ -36,6 +40,18 @@ test("ServiceAccount tokens: keys are rotated by giving the old one beside the n
   expect(rotated).toMatchObject({ issuers: ["https://new", "https://old"], apiAudiences: ["https://new"], expirationSecondsMax: 7_200, extendExpiration: false });
   expect(settings(`service-account-signing-key-file=${join(directory, "next.key")}`).verifying.map((one) => one.equals(createPublicKey(next)))).toEqual([true, false]); // tokens from before still hold
   expect(() => settings(`service-account-key-file=${file("empty", "x")}`)).toThrow("does not contain any valid RSA or ECDSA public keys");
+});
+
+test("authorities of others are trusted beside ours", async () => {
+  const caKey = await generateKey();
+  const pem = selfSign("corporate", { key: caKey, random: systemRandom, notBeforeMs: 0, notAfterMs: 4e12 });
+  const ours = parseCertificate(readCertificatePems(selfSign("ours", { key: caKey, random: systemRandom, notBeforeMs: 0, notAfterMs: 4e12 }))[0]!);
+  const extra = extraCas(apiServerArgs([`client-ca-file=${file("ca.pem", pem)}`]), "client-ca-file");
+  const bundle = [ours];
+  const roots = extra.with(() => bundle);
+  expect([roots().map(({ subject }) => subject.commonName), roots() === roots(), extra.pem]).toEqual([["ours", "corporate"], true, [pem]]);
+  expect(extraCas(apiServerArgs([]), "client-ca-file").with(() => bundle)()).toBe(bundle);
+  expect(() => extraCas(apiServerArgs([`client-ca-file=${file("none.pem", "")}`]), "client-ca-file")).toThrow("does not contain any valid RSA or ECDSA certificates");
 });
 
 test("anonymous: by flag, or by the file", () => {

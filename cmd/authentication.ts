@@ -11,6 +11,8 @@ import type { Runnable } from "../core/lifecycle/run-all.ts";
 import type { ReviewServer } from "../core/net/review-call.ts";
 import type { Log } from "../core/observe/log.ts";
 import type { Metrics } from "../core/observe/metrics.ts";
+import { readCertificatePems } from "../core/pki/pem.ts";
+import { type Certificate, parseCertificate } from "../core/pki/x509.ts";
 import type { ApiServerArgs } from "./apiserver-args.ts";
 import { ConfigError, fromFile, requiredText } from "./config/config.ts";
 import { readKubeconfig } from "./kubeconfig-file.ts";
@@ -121,4 +123,29 @@ function readKeys(text: string): KeyObject[] {
   const blocks = text.match(/-----BEGIN [A-Z ]+-----[\s\S]*?-----END [A-Z ]+-----/g) ?? [];
   if (blocks.length === 0) throw new Error("data does not contain any valid RSA or ECDSA public keys");
   return blocks.map((pem) => createPublicKey(pem));
+}
+
+export interface ExtraCas {
+  readonly pem: readonly string[];
+  /** With ours. The same list as long as ours is the same. */
+  with(own: () => readonly Certificate[]): () => readonly Certificate[];
+}
+
+/** Authorities in a file that are trusted beside our own. Throws ConfigError. */
+export function extraCas(args: ApiServerArgs, setting: "client-ca-file" | "requestheader-client-ca-file"): ExtraCas {
+  const path = args.text(setting);
+  const pem = path === undefined ? [] : [requiredText(path)];
+  const extra = path === undefined ? [] : fromFile(setting, path, (text) => readCertificatePems(text).map(parseCertificate));
+  if (path !== undefined && extra.length === 0) throw new ConfigError(`--${setting} ${path}: data does not contain any valid RSA or ECDSA certificates`);
+  return {
+    pem,
+    with(own) {
+      let known: { readonly own: readonly Certificate[]; readonly all: readonly Certificate[] } | undefined;
+      return () => {
+        const now = own();
+        if (known?.own !== now) known = { own: now, all: extra.length === 0 ? now : [...now, ...extra] };
+        return known.all;
+      };
+    },
+  };
 }

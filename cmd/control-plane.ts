@@ -90,6 +90,7 @@ import type { Store } from "../storage/store.ts";
 import { type ApiServerArgs, apiServerArgs } from "./apiserver-args.ts";
 import { auditOf } from "./audit.ts";
 import { fairnessOf } from "./fairness.ts";
+import { healthChecks } from "./health-checks.ts";
 import { shownFlags } from "./shown-flags.ts";
 import { tracingOf } from "./tracing.ts";
 import { buildInfo, descriptionsPath } from "./assets.ts";
@@ -98,7 +99,7 @@ import type { Settings } from "./config/flags.ts";
 import { criticalSettings, sharedSettings } from "./cluster-settings.ts";
 import { openDatastore } from "./datastore.ts";
 import { explainSchedulingPath } from "./explain-scheduling.ts";
-import { authenticationSettings, reviewServer, serviceAccountSettings } from "./authentication.ts";
+import { authenticationSettings, extraCas, reviewServer, serviceAccountSettings } from "./authentication.ts";
 import { authorizationSettings } from "./authorization.ts";
 import { openEncryption } from "./encryption.ts";
 import { leading, type LeadingOptions } from "./leading.ts";
@@ -116,6 +117,8 @@ import { VXLAN_PORT } from "../node/network/vxlan.ts";
 const LOOPBACK: UserInfo = { name: "system:apiserver", groups: ["system:masters"] };
 /** Longer than a write may take, admission webhooks (30 s) included. */
 const CLAIM_SECONDS = 60;
+/** The common name this server shows to servers behind it. */
+const OUR_PROXY = "system:auth-proxy";
 const ISSUER_PATH = "https://kubernetes.default.svc";
 
 export interface ControlPlaneOptions {
@@ -188,12 +191,14 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     bootstrapTokenAuthenticator({ secrets: lookups.secrets, apiAudiences, clock, log }),
     ...authentication.after,
   ]);
+  const [clientCas, proxyCas] = [extraCas(args, "client-ca-file"), extraCas(args, "requestheader-client-ca-file")];
+  const proxyNames = [OUR_PROXY, ...args.list("requestheader-allowed-names")];
   const authenticator = authenticatorChain({
     anonymous: authentication.anonymous,
     log,
     authenticators: [
-      requestHeaderAuthenticator({ roots: () => pki.authority("request-header-ca").bundle, clock, allowedNames: ["system:auth-proxy"] }),
-      certificateAuthenticator({ roots: () => pki.authority("client-ca").bundle, clock }),
+      requestHeaderAuthenticator({ roots: proxyCas.with(() => pki.authority("request-header-ca").bundle), clock, allowedNames: proxyNames }),
+      certificateAuthenticator({ roots: clientCas.with(() => pki.authority("client-ca").bundle), clock }),
       bearerTokenAuthenticator(tokens, apiAudiences),
     ],
   });
@@ -211,16 +216,18 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const { authorizer } = authorization;
 
   let bootstrapped = false;
+  let customResourcesServed = false;
+  const known = (...all: readonly { readonly synced: boolean }[]): boolean => all.every(({ synced }) => synced);
   const checks: HealthCheck[] = [
-    { name: "ping", endpoints: ["livez", "readyz"], check: () => undefined },
-    { name: "log", endpoints: ["livez", "readyz"], check: () => undefined },
-    { name: "etcd", endpoints: ["livez", "readyz"], check: async () => (cache.revision > 0 ? await trouble() : "the store has not been read yet") },
+    ...healthChecks({
+      storeTrouble: trouble, isStopping: () => server.stopping.aborted,
+      steps: {
+        store: () => cache.revision > 0, bootstrap: () => bootstrapped, customResources: () => customResourcesServed,
+        informers: () => known(...Object.values(rbacInformers)), webhooks: () => known(webhooks.mutating, webhooks.validating),
+        fairness: () => known(informers.of(refs.FLOW_SCHEMAS), informers.of(refs.PRIORITY_LEVEL_CONFIGURATIONS)), aggregation: () => known(informers.of(refs.API_SERVICES)),
+      },
+    }),
     ...(encryption.trouble ? [{ name: "kms-providers", endpoints: ["livez", "readyz"] as const, check: encryption.trouble }] : []),
-    { name: "informer-sync", endpoints: ["readyz"], check: () => (Object.values(rbacInformers).every(({ synced }) => synced) ? undefined : "informers not synced") },
-    { name: "poststarthook/priority-and-fairness-config-consumer", endpoints: ["livez", "readyz"], check: () => (informers.of(refs.FLOW_SCHEMAS).synced && informers.of(refs.PRIORITY_LEVEL_CONFIGURATIONS).synced ? undefined : "not finished") },
-    { name: "autoregister-completion", endpoints: ["livez", "readyz"], check: () => (informers.of(refs.API_SERVICES).synced ? undefined : "not finished") },
-    { name: "shutdown", endpoints: ["readyz"], check: () => (server.stopping.aborted ? "process is shutting down" : undefined) },
-    { name: "poststarthook/rbac/bootstrap-roles", endpoints: ["livez", "readyz"], check: () => (bootstrapped ? undefined : "not finished") },
   ];
 
   const endpoints = kubernetesEndpoints({ client: loopbackClient(), clock, random, log, nodeName: node.name, advertise });
@@ -300,7 +307,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     host: settings.bindAddress, port: settings.httpsListenPort, portFlag: "--https-listen-port",
     tls: () => {
       const { keyPem, certificatePem } = pki.leaf(SERVING_NAME);
-      return { key: keyPem, cert: certificatePem, clientCas: [pki.authority("client-ca").bundlePem, pki.authority("request-header-ca").bundlePem] };
+      return { key: keyPem, cert: certificatePem, clientCas: [pki.authority("client-ca").bundlePem, pki.authority("request-header-ca").bundlePem, ...clientCas.pem, ...proxyCas.pem] };
     },
     handler: tunnel.handler(front.request), upgrade: front.upgrade, log: log.with({ part: "https" }), clock,
   });
@@ -332,6 +339,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       ...authentication.parts,
       ...authorization.parts,
       crdController({ registry, remoteConversion: (crd) => conversionBy(crd, webhooks), clock, random, log: log.with({ part: "custom resources" }) }),
+      { name: "custom resources are served", run: (signal, ready) => { customResourcesServed = true; ready(); return aborted(signal); } },
       informers,
       ...auditParts, ...tracingParts,
       server,
@@ -341,7 +349,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
         await ensureBootstrapPolicy(client, { signal, log });
         await ensureBootstrapObjects(client, {
           serviceCidrs: settings.serviceCidr.split(","), apiServiceIp, apiServicePort: 443, apiServerPort: advertise.port, clusterDns: settings.clusterDns, localStorage: enabled("local-storage") && enabled("controllers"), ingress: enabled("ingress") && enabled("controllers"),
-          clientCa: pki.authority("client-ca").bundlePem, requestHeaderCa: pki.authority("request-header-ca").bundlePem, today: timestamp(clock.nowMs()).slice(0, 10),
+          clientCa: [pki.authority("client-ca").bundlePem, ...clientCas.pem].join("\n"), requestHeaderCa: [pki.authority("request-header-ca").bundlePem, ...proxyCas.pem].join("\n"), proxyNames, today: timestamp(clock.nowMs()).slice(0, 10),
         }, signal);
         await ensureJoinObjects(client, { server: url, serverCa: pki.authority("server-ca").bundlePem, clientCa: pki.authority("client-ca").bundlePem, settings: sharedSettings(settings) }, signal);
         bootstrapped = true;

@@ -28,6 +28,8 @@ export interface BootstrapOptions {
   /** PEM: who signs client certificates, and who signs those of the aggregation layer. */
   readonly clientCa: string;
   readonly requestHeaderCa: string;
+  /** Common names of front proxies. */
+  readonly proxyNames?: readonly string[] | undefined;
   /** The day: from when on the use of legacy tokens is noted on their Secrets, in a new cluster. */
   readonly today?: string | undefined;
 }
@@ -130,13 +132,13 @@ function dnsService({ clusterDns }: BootstrapOptions): NewObject<Service> {
 }
 
 /** What aggregated API servers need to know whom to believe. */
-function authenticationConfig({ clientCa, requestHeaderCa }: BootstrapOptions): NewObject<ConfigMap> {
+function authenticationConfig({ clientCa, requestHeaderCa, proxyNames = ["system:auth-proxy"] }: BootstrapOptions): NewObject<ConfigMap> {
   return {
     apiVersion: "v1", kind: "ConfigMap", metadata: { name: "extension-apiserver-authentication", namespace: "kube-system" },
     data: {
       "client-ca-file": clientCa,
       "requestheader-client-ca-file": requestHeaderCa,
-      "requestheader-allowed-names": '["system:auth-proxy"]',
+      "requestheader-allowed-names": JSON.stringify(proxyNames),
       "requestheader-username-headers": '["X-Remote-User"]',
       "requestheader-uid-headers": '["X-Remote-Uid"]',
       "requestheader-group-headers": '["X-Remote-Group"]',
