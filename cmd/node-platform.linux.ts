@@ -25,6 +25,7 @@ import { unpackInChild } from "./unpack.ts";
 
 /** kube-proxy's. */
 const PROXY_HEALTH_PORT = 10_256;
+const PROXY_STATUS_PORT = 10_249;
 
 export function linuxPlatform(options: PlatformOptions): NodePlatform {
   const { settings, paths, node, informers, mounts, machine, isPodHere, clock, metrics, log } = options;
@@ -45,7 +46,7 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
   });
   const proxy = serviceProxy({
     informers, nodeName: node.name, nodeIps: node.ips, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","),
-    nft, conntrack: conntrackProgram({ path: join(binDir, "conntrack") }), healthz: { address: node.ips[0]?.includes(":") ? "::" : "0.0.0.0", port: PROXY_HEALTH_PORT }, clock, metrics, log: log.with({ part: "proxy" }),
+    nft, conntrack: conntrackProgram({ path: join(binDir, "conntrack") }), healthz: { address: node.ips[0]?.includes(":") ? "::" : "0.0.0.0", port: PROXY_HEALTH_PORT }, status: { address: "127.0.0.1", port: PROXY_STATUS_PORT }, clock, metrics, log: log.with({ part: "proxy" }),
   });
   if (settings.disable.includes("network-policy") || settings.disable.includes("network")) return { cri, runtime, network, proxy, policies: [] };
   const policies = networkPolicies({ informers, nodeName: node.name, nft, clock, metrics, log: log.with({ part: "network policies" }) });

@@ -84,6 +84,21 @@ export class ServiceHealth {
   }
 }
 
+/** What upstream's proxy tells on its metrics port, to whoever is on this machine. */
+export function proxyStatusListener(metrics: { render(): string }): RequestListener {
+  const answers: Readonly<Record<string, () => readonly [type: string, text: string]>> = {
+    "/proxyMode": () => ["text/plain; charset=utf-8", "nftables"],
+    "/healthz": () => ["text/plain; charset=utf-8", "ok"],
+    "/metrics": () => ["text/plain; version=0.0.4; charset=utf-8", metrics.render()],
+  };
+  return ({ url }, response) => {
+    const answer = answers[url?.split("?")[0] ?? ""];
+    if (!answer) return void response.writeHead(404).end("404 page not found\n");
+    const [type, text] = answer();
+    response.writeHead(200, { "content-type": type, "x-content-type-options": "nosniff" }).end(text);
+  };
+}
+
 export function proxyHealthListener({ health, node, clock, healthz, livez }: { readonly health: ProxyHealth; readonly node: () => Readonly<Node> | undefined; readonly clock: Clock; readonly healthz: Counter; readonly livez: Counter }): RequestListener {
   return ({ url }, response) => {
     const path = url?.split("?")[0];

@@ -7,6 +7,7 @@ import { silentLog } from "../../core/observe/log.ts";
 import { metricsRegistry } from "../../core/observe/metrics.ts";
 import { eventually, fakeApi } from "../../test/fake-api.ts";
 import type { PortPlan } from "./desired.ts";
+import { proxyStatusListener } from "./health.ts";
 import { serviceProxy } from "./proxy.ts";
 
 const { signal } = new AbortController();
@@ -73,4 +74,13 @@ test("a refused transaction is tried again as a whole, and counted; the zone of 
   await eventually(() => scripts.join(), (all) => all.includes("mod 2 map"));
   await api.client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n1", labels: { "topology.kubernetes.io/zone": "z1" } } } as never, { signal });
   await eventually(() => scripts.at(-1)!, (last) => last.includes("mod 1 map { 0 : 10.42.1.3 . 5353 }"));
+});
+
+test("what the proxy tells this machine: its mode and its metrics", () => {
+  const ask = (url: string): string => {
+    let answer = "";
+    proxyStatusListener({ render: () => "m 1\n" })({ url } as never, { writeHead(code: number) { answer = `${code} `; return this; }, end(text: string) { answer += text; } } as never);
+    return answer;
+  };
+  expect(["/proxyMode", "/metrics", "/healthz", "/"].map(ask)).toEqual(["200 nftables", "200 m 1\n", "200 ok", "404 404 page not found\n"]);
 });

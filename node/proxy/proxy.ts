@@ -10,7 +10,7 @@
  *
  * Source: kubernetes v1.36 pkg/proxy (behaviour, metrics)
  */
-import { createServer } from "node:http";
+import { createServer, type RequestListener } from "node:http";
 import { isDeepStrictEqual } from "node:util";
 import type { Node } from "../../core/api/gen/core.v1.ts";
 import type { EndpointSlice } from "../../core/api/gen/discovery.v1.ts";
@@ -27,7 +27,7 @@ import type { Metrics } from "../../core/observe/metrics.ts";
 import type { Nft } from "../os/exec-nft.ts";
 import { type Conntrack, losesFlows } from "./conntrack.ts";
 import { planService, type PortPlan, type ProxyNode, SERVICE_NAME_LABEL, type ServicePlan } from "./desired.ts";
-import { type HealthCheck, ProxyHealth, proxyHealthListener, ServiceHealth } from "./health.ts";
+import { type HealthCheck, ProxyHealth, proxyHealthListener, proxyStatusListener, ServiceHealth } from "./health.ts";
 import { proxyMetrics } from "./metrics.ts";
 import { NftTable, removeTable } from "./nftables/nftables.ts";
 import { renderPort } from "./nftables/render.ts";
@@ -46,6 +46,8 @@ export interface ServiceProxyOptions {
   readonly conntrack?: Conntrack | undefined;
   /** Where /healthz and /livez are served; absent: nowhere. */
   readonly healthz?: { readonly address: string; readonly port: number } | undefined;
+  /** Where /metrics and /proxyMode are served, to this machine only; absent: nowhere. */
+  readonly status?: { readonly address: string; readonly port: number } | undefined;
   readonly table?: string | undefined;
   readonly clock: Clock;
   readonly log: Log;
@@ -222,11 +224,19 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
     }
   }
 
-  function listen(address: string, port: number): () => void {
-    const server = createServer(proxyHealthListener({ health, node: () => nodes.get(objectKey("", nodeName)) as Readonly<Node> | undefined, clock, healthz: metrics.healthz, livez: metrics.livez }));
+  function listen({ address, port }: { readonly address: string; readonly port: number }, listener: RequestListener): () => void {
+    const server = createServer(listener);
     server.on("error", (error) => log.warn("the proxy's health is not served", { address, port, error }));
     server.listen(port, address);
     return () => void server.close();
+  }
+
+  function listenAll(): (() => void)[] {
+    const node = (): Readonly<Node> | undefined => nodes.get(objectKey("", nodeName)) as Readonly<Node> | undefined;
+    return [
+      ...(options.healthz ? [listen(options.healthz, proxyHealthListener({ health, node, clock, healthz: metrics.healthz, livez: metrics.livez }))] : []),
+      ...(options.status ? [listen(options.status, proxyStatusListener(options.metrics))] : []),
+    ];
   }
 
   return {
@@ -234,13 +244,12 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
     whenSynced: (signal) => Promise.race([synced.promise, new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }))]),
     async run(signal, ready) {
       const unwatch = watch();
-      const close = options.healthz ? listen(options.healthz.address, options.healthz.port) : undefined;
+      const closers = listenAll();
       ready(); // pods may start before the cluster has been heard of: what the kernel has from before still holds
       try {
         await keep(signal);
       } finally {
-        for (const end of unwatch) end();
-        close?.();
+        for (const end of [...unwatch, ...closers]) end();
         serviceHealth.close();
       }
     },
