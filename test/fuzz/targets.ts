@@ -76,7 +76,7 @@ const patching: Target[] = [
       const common = { apiVersion: "apps/v1", kind: "Deployment", schema: SCHEMA, nowMs: 0 };
       const before = live === null ? undefined : updateManagedFields<JsonMap>({ ...common, live: undefined, updated: proper(live), manager: "one" });
       const { object } = serverSideApply<JsonMap>({ ...common, live: before, applied, manager: "two", force });
-      updateManagedFields<JsonMap>({ ...common, live: proper(object), updated: { ...proper(updated), metadata: { ...(proper(updated)["metadata"] as object), managedFields: (object["metadata"] as JsonMap)["managedFields"] } }, manager: "three" });
+      updateManagedFields<JsonMap>({ ...common, live: proper(object), updated: { ...proper(updated), metadata: { ...(proper(updated)["metadata"] as object), managedFields: isMap(object["metadata"]) ? object["metadata"]["managedFields"] : undefined } }, manager: "three" });
     },
   },
 ];

@@ -1,0 +1,71 @@
+import { rmSync } from "node:fs";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { testPki } from "../../../test/certificates.ts";
+import { staticInformer } from "../../../test/static-informer.ts";
+import type { CustomResourceDefinition } from "../../api/gen/apiextensions.v1.ts";
+import type { Service } from "../../api/gen/core.v1.ts";
+import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
+import type { ApiObject } from "../../api/meta/object-meta.ts";
+import { systemClock } from "../../lifecycle/clock.ts";
+import { systemRandom } from "../../lifecycle/random.ts";
+import { dialTcp } from "../../net/dial-tcp.ts";
+import { altNamesOf } from "../../pki/alt-names.ts";
+import { generateKey, keyPem } from "../../pki/authority.ts";
+import type { Pki } from "../../pki/pki.ts";
+import { spkiOf } from "../../pki/signature.ts";
+import { conversionBy } from "./conversion.ts";
+
+let pki: Pki;
+let tls: { key: string; cert: string };
+beforeAll(async () => {
+  pki = await testPki();
+  const key = await generateKey();
+  tls = { key: keyPem(key), cert: pki.authority("server-ca").issue({ subject: { commonName: "hook", organizations: [] }, spki: spkiOf(key), usages: ["digital signature", "server auth"], altNames: altNamesOf(["127.0.0.1"]), notBeforeMs: 0, notAfterMs: systemClock.nowMs() + 3_600_000 }) };
+});
+afterAll(() => rmSync(pki.dir, { recursive: true, force: true }));
+const closing: (() => void)[] = [];
+afterEach(() => { for (const close of closing.splice(0)) close(); });
+
+interface Asked { readonly apiVersion: string; readonly request: { readonly uid: string; readonly desiredAPIVersion: string; readonly objects: readonly ApiObject[] } }
+
+const widget = (name: string, more: object = {}): ApiObject => ({ apiVersion: "x.io/v1", kind: "Widget", metadata: { name, namespace: "a", uid: `u-${name}`, labels: { l: "1" }, managedFields: [] }, ...more }) as unknown as ApiObject;
+const converted = ({ request: { objects, desiredAPIVersion } }: Asked): object[] => objects.map((object) => ({ ...object, apiVersion: desiredAPIVersion }));
+
+async function convert(answer: (asked: Asked) => object, objects: readonly ApiObject[] = [widget("w")], conversion: object = {}): Promise<unknown> {
+  const server = createServer(tls, (incoming, outgoing) => {
+    let body = "";
+    incoming.on("data", (chunk) => { body += chunk; });
+    incoming.on("end", () => {
+      const asked = JSON.parse(body) as Asked;
+      outgoing.end(JSON.stringify({ apiVersion: asked.apiVersion, kind: "ConversionReview", response: { uid: asked.request.uid, result: { status: "Success" }, ...answer(asked) } }));
+    });
+  });
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  closing.push(() => { server.closeAllConnections(); server.close(); });
+  const clientConfig = { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}/convert`, caBundle: Buffer.from(pki.authority("server-ca").bundlePem).toString("base64") };
+  const crd = { metadata: { name: "widgets.x.io" }, spec: { conversion: { strategy: "Webhook", webhook: { clientConfig, conversionReviewVersions: ["v2", "v1"] }, ...conversion } } } as unknown as CustomResourceDefinition;
+  const by = conversionBy(crd, { dialer: { connect: ({ host, port, signal }) => dialTcp({ host, port, timeoutMs: 5_000 }, { clock: systemClock, signal }) }, services: staticInformer<Service>(), endpointSlices: staticInformer<EndpointSlice>(), clock: systemClock, random: systemRandom });
+  return by?.(objects, "x.io/v2", new AbortController().signal).catch(({ code, message }: { code: number; message: string }) => `${code} ${message}`);
+}
+
+test("of what comes back, metadata other than labels and annotations is as it was", async () => {
+  const answer = (asked: Asked): object => ({ convertedObjects: converted(asked).map((object) => ({ ...object, metadata: { ...(object as ApiObject).metadata, labels: { l: "2" }, annotations: { a: "b" }, finalizers: ["x/y"] }, spec: { size: 2 } })) });
+  expect(await convert(answer)).toEqual([{ apiVersion: "x.io/v2", kind: "Widget", metadata: { name: "w", namespace: "a", uid: "u-w", labels: { l: "2" }, annotations: { a: "b" }, managedFields: [] }, spec: { size: 2 } }]);
+  expect(await convert((asked) => ({ convertedObjects: converted(asked) }), [widget("w")], { strategy: "None" })).toBeUndefined();
+});
+
+const ONE = "500 conversion webhook for x.io/v1, Kind=Widget";
+const LIST = "500 conversion webhook for x.io/v1, Kind=WidgetList";
+test.each<[string, (asked: Asked) => object, readonly ApiObject[], string]>([
+  ["says no", () => ({ result: { status: "Failure", message: "not today" } }), [widget("w")], `${ONE} failed: not today`],
+  ["says nothing", () => ({ result: {} }), [widget("w")], `${ONE} failed: response.result.status was '', not 'Success'`],
+  ["answers another question", () => ({ uid: "other" }), [widget("w")], "expected response.uid="],
+  ["leaves one out", (asked) => ({ convertedObjects: converted(asked).slice(1) }), [widget("w"), widget("v")], `${LIST} returned 1 objects, expected 2`],
+  ["converts to another version", ({ request }) => ({ convertedObjects: request.objects }), [widget("w")], `${ONE} returned invalid object at index 0: invalid groupVersion (expected x.io/v2, received x.io/v1)`],
+  ["changes the kind", (asked) => ({ convertedObjects: converted(asked).map((object) => ({ ...object, kind: "Gadget" })) }), [widget("w"), widget("v")], `${LIST} returned invalid converted object at index 0: invalid kind (expected Widget, received Gadget)`],
+  ["changes the name", (asked) => ({ convertedObjects: converted(asked).map((object) => ({ ...object, metadata: { ...(object as ApiObject).metadata, name: "x" } })) }), [widget("w")], `${ONE} returned invalid object: must have the same name: w != x`],
+  ["drops metadata", (asked) => ({ convertedObjects: converted(asked).map((object) => ({ ...object, metadata: undefined })) }), [widget("w")], `${ONE} returned invalid object: must have the same name: w != `],
+  ["sets labels that are none", (asked) => ({ convertedObjects: converted(asked).map((object) => ({ ...object, metadata: { ...(object as ApiObject).metadata, labels: { l: 1 } } })) }), [widget("w")], `${ONE} returned invalid metadata: metadata.labels[l] must be a string, but is int64 in converted object`],
+])("a webhook that %s", async (_, answer, objects, message) => expect(await convert(answer, objects)).toContain(message));
