@@ -55,6 +55,11 @@ test("a pod that has a node is thought away, and the nodes are told apart by the
   expect(best!.total).toBe(best!.scores.reduce((sum, { score, weight }) => sum + score * weight, 0));
 });
 
+test("what fails on a node is told instead of failing", () => {
+  const profile = { ...DEFAULT_PROFILE, filters: [{ name: "Broken", mayHelp: () => false, prepare: () => ({ reject: () => { throw new Error("out of order"); } }) }] };
+  expect(explainScheduling(pod("p"), { cluster: schedulingCluster({ nodes: [node("a")] }), profile, budgets: [] })).toMatchObject({ state: "Unschedulable", message: "0/1 nodes are available: 1 out of order.", nodes: [{ rejectedBy: [{ filter: "error", reasons: ["out of order"] }] }] });
+});
+
 test("whom preemption would remove, what rules out all nodes, and what is nobody's business", () => {
   const low = pod("low", { cpu: "2", priority: 1 });
   expect(explained(pod("p", { cpu: "1", priority: 10 }), [node("a")], [[low, "a"]])).toMatchObject({ state: "Unschedulable", preemption: { node: "a", victims: ["default/low"] } });

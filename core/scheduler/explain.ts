@@ -2,7 +2,7 @@
  * Why a pod is where it is, or where it cannot go: every filter asked about every node, every score of the nodes that would do, and whom preemption
  * would remove. A dry run over the cluster as it is now, thinking the pod away if it has a node. No I/O, nothing is changed.
  *
- * Unlike a real attempt it looks at all nodes, and asks filters that come after one that has said no.
+ * Unlike a real attempt it looks at all nodes, and asks filters that come after one that has said no. Extenders are not asked.
  */
 import type { Pod } from "../api/gen/core.v1.ts";
 import type { PodDisruptionBudget } from "../api/gen/policy.v1.ts";
@@ -98,7 +98,7 @@ function dryRun(candidate: Candidate, cluster: Cluster, profile: Profile): Run {
   const rejections = new Map<string, readonly NodeRejection[]>(all.map((node) => [node.name,
     refusal ? [{ filter: refusal.filter, reasons: [refusal.reason], resolvable: false }]
       : onlyNodes && !onlyNodes.has(node.name) ? [{ filter: namedBy.join(" "), reasons: [absent], resolvable: false }]
-        : evaluation.rejections(node)]));
+        : rejectionsOf(evaluation, node)]));
   const feasible = all.filter(({ name }) => rejections.get(name)!.length === 0);
   const nodes = explainNodes(candidate, { cluster, profile, all, feasible, rejections });
   const filters = profile.filters.map(({ name }) => summarize(name, { evaluation, rejections }));
@@ -108,6 +108,15 @@ function dryRun(candidate: Candidate, cluster: Cluster, profile: Profile): Run {
   const looked = new Map([...rejections].filter(([name]) => onlyNodes?.has(name) ?? true).map(([name, [first]]) => [name, first!] as const));
   const message = refusal ? `0/${all.length} nodes are available: ${refusal.reason}.` : explain(all.length, reasonsOf(looked, all.length, absent));
   return { candidates, message, filters, nodes, failure: { type: "none", message, filters: new Set(), rejections: refusal ? new Map() : looked, evaluation } };
+}
+
+/** What cannot be thought through on a node is told as why the pod cannot go there. */
+function rejectionsOf(evaluation: Evaluation, node: LiveNode): readonly NodeRejection[] {
+  try {
+    return evaluation.rejections(node);
+  } catch (error) {
+    return [{ filter: "error", reasons: [error instanceof Error ? error.message : String(error)], resolvable: false }];
+  }
 }
 
 interface Searched { readonly cluster: Cluster; readonly profile: Profile; readonly all: readonly LiveNode[]; readonly feasible: readonly LiveNode[]; readonly rejections: ReadonlyMap<string, readonly NodeRejection[]> }
