@@ -46,7 +46,7 @@ import { kubeletSettings, providersOf } from "./kubelet-settings.ts";
 import type { ThisNode } from "./node-identity.ts";
 import { linuxPlatform } from "./node-platform.linux.ts";
 import { windowsPlatform } from "./node-platform.windows.ts";
-import { powerSignal } from "./power-signal.ts";
+import { shutdownSignal } from "./shutdown-signal.ts";
 import type { Paths } from "./paths.ts";
 
 export interface NodeOptions {
@@ -98,7 +98,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
     cgroups: systemCgroups(),
     machine,
     credentialProviders: providersOf(settings, { clock, log: log.with({ part: "node" }) }),
-    ...(process.platform === "linux" ? { shutdownNotices: hasLogind() ? logindNotices({ exec, clock, log }) : powerSignal(process) } : {}),
+    ...(process.platform === "linux" ? { shutdownNotices: hasLogind() ? logindNotices({ exec, clock, log }) : shutdownSignal(process) } : {}),
   });
   const agentServer = kubeletServer({
     api: agent.api, host: "::", port: agentSettings.port, tls: options.kubeletTls.material, clientCa: options.kubeletTls.clientCa, client,

@@ -58,12 +58,15 @@ export function systemCgroups(): Cgroups {
   const unified = mounts.find(({ fsType, target }) => fsType === "cgroup2" && target === "/sys/fs/cgroup");
   if (unified) return unifiedCgroups(unified.target);
   const hierarchies = mounts.filter(({ fsType }) => fsType === "cgroup").map(({ target, superOptions }) => ({ mountPoint: target, controllers: new Set(superOptions.filter((option) => V1_CONTROLLERS.has(option))) }));
-  return legacyCgroups(hierarchies);
+  const hybrid = mounts.find(({ fsType }) => fsType === "cgroup2")?.target;
+  return legacyCgroups(hierarchies, hybrid);
 }
 
-function legacyCgroups(hierarchies: readonly Hierarchy[]): Cgroups {
+/** `hybrid`: version 2's hierarchy without controllers beside them. Runtimes make groups there too, and leave what we have them make below ours. */
+function legacyCgroups(hierarchies: readonly Hierarchy[], hybrid: string | undefined): Cgroups {
   const of = (controller: string): string | undefined => hierarchies.find(({ controllers }) => controllers.has(controller))?.mountPoint;
   const all = [...new Set(hierarchies.map(({ mountPoint }) => mountPoint))];
+  const everywhere = hybrid === undefined ? all : [...all, hybrid];
   const memory = of("memory");
 
   function make(mountPoint: string, path: string): void {
@@ -90,8 +93,8 @@ function legacyCgroups(hierarchies: readonly Hierarchy[]): Cgroups {
       write("memory", "memory.limit_in_bytes", memoryBytes);
       write("pids", "pids.max", pids);
     },
-    remove: (path) => all.map((mountPoint) => removeTree(join(mountPoint, path))).every((gone) => gone),
-    kill: (path) => all.forEach((mountPoint) => killTree(join(mountPoint, path))),
+    remove: (path) => everywhere.map((mountPoint) => removeTree(join(mountPoint, path))).every((gone) => gone),
+    kill: (path) => everywhere.forEach((mountPoint) => killTree(join(mountPoint, path))),
     exists: (path) => all.some((mountPoint) => existsSync(join(mountPoint, path))),
     usage(path) {
       const stat = memory === undefined ? undefined : keyValues(join(memory, path, "memory.stat"));

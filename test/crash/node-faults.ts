@@ -48,8 +48,14 @@ async function left(): Promise<string[]> {
   const kubelet = `${host.dataDir}/agent/kubelet`;
   return [
     ...await lines(`grep -o '${kubelet}/pods/[^ ]*' /proc/self/mountinfo`), ...await lines(`ls /sys/class/net | grep '^veth'`), ...await lines(`find /sys/fs/cgroup -type d -path '*kubepods*' -name 'pod*'`),
-    ...await lines(`ls ${host.dataDir}/agent/network/ipam 2>/dev/null | grep -E '^[0-9]+[.]'`), ...await lines(`pgrep -a -f 'containerd-shim.*${host.dataDir}'`), ...await lines(`ls ${kubelet}/pods`),
+    ...await lines(`ls ${host.dataDir}/agent/network/ipam 2>/dev/null | grep -E '^[0-9]+[.]'`), ...await lines(`pgrep -a -f '[c]ontainerd-shim.*${host.dataDir}'`), ...await lines(`ls ${kubelet}/pods`),
   ];
+}
+
+/** What containerd has to say of the sandboxes whose shims are left. */
+async function storyOfShims(): Promise<string[]> {
+  const ids = (await left()).flatMap((line) => /-id ([0-9a-f]{64})/.exec(line)?.[1] ?? []);
+  return (await Promise.all(ids.map((id) => lines(`grep ${id} ${host.dataDir}/agent/logs/containerd.log | cut -c1-400`)))).flat();
 }
 
 let failed = false;
@@ -103,7 +109,7 @@ try {
   const [id, restarts] = (await host.kubectl("get", "pod", "steady", "-o", "jsonpath={.status.containerStatuses[0].containerID} {.status.containerStatuses[0].restartCount}")).split(" ");
   if (id !== before || restarts !== "0") throw new Error(`the pod of the beginning was restarted: ${before} is ${id}, ${restarts} restarts`);
   await host.kubectl("delete", "pod", "--all", "--wait=true", "--timeout=60s");
-  await eventually("nothing is left", async () => (await left()).length === 0 || undefined, 30_000).catch(async (error: unknown) => { throw new Error(`left behind:\n${(await left()).join("\n")}`, { cause: error }); });
+  await eventually("nothing is left", async () => (await left()).length === 0 || undefined, 30_000).catch(async (error: unknown) => { throw new Error(`left behind:\n${(await left()).join("\n")}\n${(await storyOfShims()).join("\n")}`, { cause: error }); });
   say("nothing is left");
 } catch (error) {
   failed = true;

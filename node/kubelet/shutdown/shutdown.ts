@@ -1,7 +1,7 @@
 /**
  * Graceful node shutdown: when the machine is about to go down, the node says so, takes no more pods, and ends those it has, by priority.
  *
- * Who tells us: logind, which waits for us as long as we may ask it to (logind.ts), or SIGPWR of an init that knows of a power supply.
+ * Who tells us: logind, which waits for us as long as we may ask it to (logind.ts), or a signal of an init that has no such thing (cmd/shutdown-signal.ts).
  *
  * Source: kubernetes v1.36 pkg/kubelet/nodeshutdown/nodeshutdown_manager_linux.go
  */
