@@ -49,6 +49,7 @@ import { taintEvictionController } from "./tainteviction/tainteviction.ts";
 import { ttlAfterFinishedController } from "./ttlafterfinished/ttlafterfinished.ts";
 import { validatingAdmissionPolicyStatusController } from "./validatingadmissionpolicystatus/validatingadmissionpolicystatus.ts";
 import { volumeBinder } from "./volume/volume.ts";
+import { volumeExpandController } from "./volumeexpand/volumeexpand.ts";
 
 export interface AllControllersDeps extends ControllerDeps {
   readonly log: Log;
@@ -88,7 +89,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
     validatingAdmissionPolicyStatusController(deps),
     csrApprovingController({ ...deps, approveServing }), csrCleanerController(deps), ...(authorityFor === undefined ? [] : [csrSigningController({ ...deps, authorityFor })]),
     horizontalPodAutoscalingController(deps), ...disruptionControllers(deps), resourceQuotaController(deps), ...resourceClaimControllers(deps), deviceTaintEvictionController(deps), serviceCidrController(deps), serviceAddressController(deps),
-    volumeBinder(deps), attachDetachController(deps), ephemeralVolumeController(deps), ...(localStorage ? [localStorageController(deps)] : []), claimProtectionController(deps), volumeProtectionController(deps), classProtectionController(deps),
+    volumeBinder(deps), attachDetachController(deps), volumeExpandController(deps), ephemeralVolumeController(deps), ...(localStorage ? [localStorageController(deps)] : []), claimProtectionController(deps), volumeProtectionController(deps), classProtectionController(deps),
     ...(tokenFor === undefined ? [] : [serviceAccountTokensController({ ...deps, rootCa, tokenFor })]),
   ];
   return [garbageCollector({ ...deps, metrics }), ...controllers.map((controller) => runController(controller, { clock, log, metrics }))];

@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+import type { PersistentVolume, PersistentVolumeClaim } from "../../api/gen/core.v1.ts";
+import { eventually } from "../../../test/fake-api.ts";
+import { withControllers } from "../../../test/run-controllers.ts";
+import { stored } from "../../../test/scheduling-cluster.ts";
+import { EVENTS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from "../../client/resources.ts";
+import { volumeExpandController, wantsMore } from "./volumeexpand.ts";
+
+const claim = (size: string, has: string, annotations: Record<string, string> = { "pv.kubernetes.io/bind-completed": "yes" }): PersistentVolumeClaim =>
+  stored("v1", "PersistentVolumeClaim", "ns/c", { metadata: { uid: "u", annotations }, spec: { volumeName: "v", resources: { requests: { storage: size } } }, status: { capacity: { storage: has } } });
+const volume = (uid: string): PersistentVolume => stored("v1", "PersistentVolume", "v", { spec: { claimRef: { uid } } });
+
+test.each<[string, PersistentVolumeClaim, PersistentVolume | undefined, boolean]>([
+  ["larger than it is", claim("2Gi", "1Gi"), volume("u"), true],
+  ["as large", claim("1Gi", "1024Mi"), volume("u"), false],
+  ["not bound yet", claim("2Gi", "1Gi", {}), volume("u"), false],
+  ["another claim's volume", claim("2Gi", "1Gi"), volume("x"), false],
+  ["no volume", claim("2Gi", "1Gi"), undefined, false],
+])("%s", (_, one, its, more) => expect(wantsMore(one, its)).toBe(more));
+
+test("who asks for more is told what it waits for", () => withControllers((deps) => [volumeExpandController(deps)], async (api, call) => {
+  const claims = api.client.resource(PERSISTENT_VOLUME_CLAIMS);
+  const { metadata: { annotations }, spec, status } = claim("1Gi", "1Gi");
+  const made = await claims.create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "c", namespace: "ns", annotations }, spec, status } as never, call);
+  await api.client.resource(PERSISTENT_VOLUMES).create({ apiVersion: "v1", kind: "PersistentVolume", metadata: { name: "v" }, spec: { claimRef: { uid: made.metadata.uid } } } as never, call);
+  await claims.update({ ...made, spec: { ...made.spec, resources: { requests: { storage: "2Gi" } } } } as PersistentVolumeClaim, call);
+  await eventually(() => api.all(EVENTS).map(({ reason, message }) => `${reason}: ${message}`), (all) => all.includes("ExternalExpanding: waiting for an external controller to expand this PVC"));
+}));

@@ -1,0 +1,41 @@
+/**
+ * Claims that ask for more than they have: all volumes that can grow are grown by their driver's resizer, and the claim is told that it waits for one.
+ * The resizer and the kubelet write the claim's conditions and its new capacity.
+ *
+ * API:    https://kubernetes.io/docs/concepts/storage/persistent-volumes/#expanding-persistent-volumes-claims
+ * Source: kubernetes v1.36 pkg/controller/volume/expand/expand_controller.go
+ */
+import type { PersistentVolume, PersistentVolumeClaim } from "../../api/gen/core.v1.ts";
+import { annotationsOf, keyOf, objectKey } from "../../api/meta/object-meta.ts";
+import { compareQuantities } from "../../api/meta/quantity.ts";
+import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from "../../client/resources.ts";
+import { type Controller, mapped } from "../controller.ts";
+import type { ControllerDeps } from "../deps.ts";
+
+const BIND_COMPLETED = "pv.kubernetes.io/bind-completed";
+
+/** Whether the claim is to become larger than it is. */
+export function wantsMore(claim: Readonly<PersistentVolumeClaim>, volume: Readonly<PersistentVolume> | undefined): boolean {
+  if (volume?.spec.claimRef?.uid !== claim.metadata.uid || annotationsOf(claim)[BIND_COMPLETED] === undefined) return false;
+  return compareQuantities(sizeOf(claim), claim.status?.capacity?.["storage"] ?? "0") > 0;
+}
+
+function sizeOf({ spec }: Readonly<PersistentVolumeClaim>): string {
+  return spec.resources?.requests?.["storage"] ?? "0";
+}
+
+export function volumeExpandController({ informers, events }: Pick<ControllerDeps, "informers" | "events">): Controller {
+  const claims = informers.of(PERSISTENT_VOLUME_CLAIMS);
+  const volumes = informers.of(PERSISTENT_VOLUMES);
+  const recorder = events.from({ component: "volume_expand" });
+  return {
+    name: "volume_expand",
+    workers: 1,
+    watches: [mapped(claims, ({ object, old, deleted }) => (!deleted && old !== undefined && compareQuantities(sizeOf(object), sizeOf(old)) > 0 ? [keyOf(object)] : []))],
+    reads: [volumes],
+    async reconcile(key) {
+      const claim = claims.get(key);
+      if (claim && wantsMore(claim, volumes.get(objectKey("", claim.spec.volumeName ?? "")))) recorder.event(claim, "Normal", "ExternalExpanding", "waiting for an external controller to expand this PVC");
+    },
+  };
+}
