@@ -5,6 +5,7 @@ import { fuzz } from "./fuzz.ts";
 import { targets } from "./targets.ts";
 
 const TURN_MS = 5000;
+const SLOW_MS = 3000;
 const { values } = parseArgs({ options: { minutes: { type: "string", default: "1" }, target: { type: "string" }, seed: { type: "string" } } });
 const chosen = targets.filter(({ name }) => values.target === undefined || name === values.target);
 if (chosen.length === 0) throw new Error(`no such target; there are ${targets.map(({ name }) => name).join(", ")}`);
@@ -13,7 +14,7 @@ const counts = new Map<string, number>();
 let found = 0;
 for (let seed = values.seed === undefined ? Math.floor(performance.timeOrigin) % 2 ** 31 : Number(values.seed); performance.now() < end; seed += 1_000_003) {
   for (const target of chosen) {
-    const { cases, findings } = fuzz(target, { seed, ms: Math.min(TURN_MS, Math.max(0, end - performance.now())) });
+    const { cases, findings } = fuzz(target, { seed, ms: Math.min(TURN_MS, Math.max(0, end - performance.now())), slowMs: SLOW_MS });
     counts.set(target.name, (counts.get(target.name) ?? 0) + cases);
     for (const { value, why, seed: at } of findings) {
       found++;
