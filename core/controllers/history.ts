@@ -41,7 +41,14 @@ export class HashCollisionError extends Error {
 
 const NAME_LENGTH_MAX = 253;
 
-export function templatePatch(template: Readonly<PodTemplateSpec>): unknown { return { spec: { template: { ...template, $patch: "replace" } } }; }
+/** Clients compare its bytes with what they would write: members come in the order in which Go writes a map. */
+export function templatePatch(template: Readonly<PodTemplateSpec>): unknown { return inOrder({ spec: { template: { ...template, $patch: "replace" } } }); }
+
+function inOrder(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inOrder);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined).sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, member]) => [key, inOrder(member)]));
+}
 
 /** Equal patches, equal templates. */
 export function samePatch(revision: Readonly<ControllerRevision>, patch: unknown): boolean { return canonical(revision.data) === canonical(patch); }
