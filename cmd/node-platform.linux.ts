@@ -12,7 +12,7 @@ import { withoutOverlay } from "../node/network/without-overlay.ts";
 import { nftProgram } from "../node/os/exec-nft.ts";
 import { openNetlink } from "../node/os/netlink.ts";
 import { admitting } from "../node/policy/admitting.ts";
-import { networkPolicies } from "../node/policy/policy.ts";
+import { networkPolicies, noNetworkPolicies } from "../node/policy/policy.ts";
 import { conntrackProgram } from "../node/proxy/conntrack.ts";
 import { serviceProxy } from "../node/proxy/proxy.ts";
 import { runtimePaths } from "../node/runtime/paths.ts";
@@ -48,7 +48,7 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
     informers, nodeName: node.name, nodeIps: node.ips, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","),
     nft, conntrack: conntrackProgram({ path: join(binDir, "conntrack") }), healthz: { address: node.ips[0]?.includes(":") ? "::" : "0.0.0.0", port: PROXY_HEALTH_PORT }, status: { address: "127.0.0.1", port: PROXY_STATUS_PORT }, clock, metrics, log: log.with({ part: "proxy" }),
   });
-  if (settings.disable.includes("network-policy") || settings.disable.includes("network")) return { cri, runtime, network, proxy, policies: [] };
+  if (settings.disable.includes("network-policy") || settings.disable.includes("network")) return { cri, runtime, network, proxy, policies: [noNetworkPolicies({ nft, log })] };
   const policies = networkPolicies({ informers, nodeName: node.name, nft, clock, metrics, log: log.with({ part: "network policies" }) });
   return { cri: admitting(cri, policies), runtime, network, proxy, policies: [policies] };
 }

@@ -11,7 +11,7 @@ import { silentLog as log } from "../../core/observe/log.ts";
 import { metricsRegistry } from "../../core/observe/metrics.ts";
 import type { Nft } from "../os/exec-nft.ts";
 import { planPolicies, type PolicyPod, type PolicyWorld } from "./plan.ts";
-import { networkPolicies } from "./policy.ts";
+import { networkPolicies, noNetworkPolicies } from "./policy.ts";
 import { differenceText, wholeText } from "./ruleset.ts";
 
 const pod = (ip: string, labels: Record<string, string>, rest: Partial<PolicyPod> = {}): PolicyPod => ({ namespace: "a", labels, ips: [ip], ports: [], local: true, ...rest });
@@ -94,6 +94,8 @@ test("without policies there is no table; a pod is let go on only when its polic
   const text = scripts.join("");
   expect(text).toMatch(/add element inet coracle-policy ingress4 \{ .*10\.0\.0\.2 : goto ingress\/pods\/a\/[0-9a-f]{16} \}/);
   expect(text).toMatch(/add element inet coracle-policy pods4\/[0-9a-f]{16} \{ 10\.0\.1\.2 \}/);
-  stop.abort();
+  scripts.length = 0;
+  await noNetworkPolicies({ nft, log }).run(stop.signal, () => stop.abort());
+  expect(scripts).toEqual(["add table inet coracle-policy\ndelete table inet coracle-policy\n"]); // where they are switched off
   await Promise.all(lives);
 });

@@ -11,6 +11,7 @@ import type { Pod } from "../../core/api/gen/core.v1.ts";
 import { labelsOf, namespaceOf } from "../../core/api/meta/object-meta.ts";
 import type { Informers } from "../../core/client/informer-factory.ts";
 import { NAMESPACES, NETWORK_POLICIES, PODS } from "../../core/client/resources.ts";
+import { aborted } from "../../core/lifecycle/aborted.ts";
 import { backoffMs } from "../../core/lifecycle/backoff.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
@@ -207,4 +208,16 @@ function canonical(ips: readonly string[]): string[] {
 function portsOf({ spec }: Readonly<Pod>): PolicyPod["ports"] {
   const all = [...spec.containers, ...(spec.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === "Always")];
   return all.flatMap(({ ports = [] }) => ports.flatMap(({ name, protocol = "TCP", containerPort }) => (name ? [{ name, protocol, port: containerPort }] : [])));
+}
+
+/** Where somebody else enforces them: what we have left in the kernel from before would stay in force for ever. */
+export function noNetworkPolicies({ nft, log }: Pick<NetworkPoliciesOptions, "nft" | "log">): Runnable {
+  return {
+    name: "network-policies",
+    async run(signal, ready) {
+      await nft.apply(REMOVE_TEXT, { signal }).catch((error: unknown) => { if (!signal.aborted) log.warn("network policies of before cannot be removed", { error }); });
+      ready();
+      await aborted(signal);
+    },
+  };
 }
