@@ -34,6 +34,7 @@ import type { KubeletContext, KubeletMetrics } from "./context.ts";
 import { csiNodeWriter } from "./csi/csi-node.ts";
 import { csiVolumes } from "./csi/csi-volumes.ts";
 import { csiDrivers } from "./csi/drivers.ts";
+import { volumeStats } from "./csi/volume-stats.ts";
 import { deviceManager } from "./devices/device-manager.ts";
 import { podResourcesApi } from "./devices/pod-resources-api.ts";
 import { eviction } from "./eviction/eviction.ts";
@@ -162,7 +163,8 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     worker: { context, statuses, probes, kubeletStartedMs, deleteObject, onStage: () => manager.retryResizes(), judgeResize: (wish) => manager.judgeResize(wish) },
   });
   registerRunning(deps.metrics, () => manager.workers());
-  const stats = nodeStats({ settings, cri, cgroups: deps.cgroups, clock, memoryBytes: machine.memoryBytes, pods: () => manager.workers() });
+  const stats = nodeStats({ settings, cri, cgroups: deps.cgroups, clock, memoryBytes: machine.memoryBytes, pods: () => manager.workers(), claimed: (uid) => claimStats?.of(uid) ?? [] });
+  const claimStats = csi && volumeStats({ volumes: csi, drivers, pods: () => [...manager.workers()].map(({ uid }) => uid), known: (path) => knownPath(path, settings.dataDir, known), clock, log, metrics: deps.metrics });
   const reference = { apiVersion: "v1", kind: "Node", name: settings.nodeName, uid: settings.nodeName };
   const imageCollector = imageGc({ cri, disk: stats.imageDisk, clock, log, events, node: reference, onRemoved: (id) => records?.forget(id) }, { ...IMAGE_GC_DEFAULTS, ...settings.imageGc });
   const guard = eviction({
@@ -224,7 +226,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
       try {
         await mkdir(settings.dataDir, { recursive: true, mode: 0o750 });
         if (isLinux) known = await wellKnownDirectory(settings.dataDir, { path: settings.wellKnownDir, log });
-        await runAll([...node.parts, ...plugins, ...manifests, watch, podLife, imageCollector, rotation, guard, ...(shutdown ? [shutdown] : []), { name: "kubelet-ready", run: async (stop, up) => { up(); ready(); await new Promise<void>((resolve) => stop.addEventListener("abort", () => resolve(), { once: true })); } }], quit);
+        await runAll([...node.parts, ...plugins, ...manifests, watch, podLife, imageCollector, rotation, guard, ...(shutdown ? [shutdown] : []), ...(claimStats ? [claimStats] : []), { name: "kubelet-ready", run: async (stop, up) => { up(); ready(); await new Promise<void>((resolve) => stop.addEventListener("abort", () => resolve(), { once: true })); } }], quit);
       } finally {
         life.abort();
         objects.close();

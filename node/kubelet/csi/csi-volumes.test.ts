@@ -9,6 +9,7 @@ import { CSI_DRIVERS, CSI_NODES, NODES, PERSISTENT_VOLUME_CLAIMS, VOLUME_ATTACHM
 import { systemClock } from "../../../core/lifecycle/clock.ts";
 import { type Runnable, runAll } from "../../../core/lifecycle/run-all.ts";
 import { silentLog } from "../../../core/observe/log.ts";
+import { metricsRegistry } from "../../../core/observe/metrics.ts";
 import { eventually, fakeApi } from "../../../test/fake-api.ts";
 import { serviceMethods } from "../../cri/facts.ts";
 import { RpcFailure, rpcServer } from "../../cri/rpc-server.ts";
@@ -22,6 +23,7 @@ import { csiNodeWriter } from "./csi-node.ts";
 import { attachmentName, type CsiVolume, publishTarget, stagingDirectory } from "./csi-volume.ts";
 import { csiVolumes } from "./csi-volumes.ts";
 import { csiDrivers } from "./drivers.ts";
+import { volumeStats } from "./volume-stats.ts";
 
 const DRIVER = "fake.csi.example.com";
 const signal = new AbortController().signal;
@@ -55,11 +57,12 @@ async function startNode() {
     name: "driver", socket: driverSocket, methods: serviceMethods(csiFacts, "csi.v1"), log: silentLog,
     calls: {
       "Node/NodeGetInfo": () => ({ node_id: "id-1", max_volumes_per_node: 4, accessible_topology: { segments: { "topology.fake/zone": "z" } } }),
-      "Node/NodeGetCapabilities": () => ({ capabilities: (["STAGE_UNSTAGE_VOLUME", "EXPAND_VOLUME"] as const).map((type) => ({ rpc: { type } })) }),
+      "Node/NodeGetCapabilities": () => ({ capabilities: (["STAGE_UNSTAGE_VOLUME", "EXPAND_VOLUME", "GET_VOLUME_STATS"] as const).map((type) => ({ rpc: { type } })) }),
       "Node/NodeStageVolume": (request) => told("stage", request),
       "Node/NodePublishVolume": (request) => { const answer = told("publish", request); mounted.add(request.target_path!); mkdirSync(request.target_path!, { recursive: true }); return answer; },
       "Node/NodeUnpublishVolume": (request) => { mounted.delete(request.target_path!); return told("unpublish", request); },
       "Node/NodeUnstageVolume": (request) => told("unstage", request),
+      "Node/NodeGetVolumeStats": () => ({ usage: [{ unit: "BYTES", total: 100, used: 40, available: 60 }, { unit: "INODES", total: 10, used: 1, available: 9 }], volume_condition: { abnormal: true, message: "sick" } }),
       "Node/NodeExpandVolume": (request) => told("expand", request),
     },
   });
@@ -82,7 +85,7 @@ async function startNode() {
   const ended = runAll(running, stop.signal);
   await eventually(() => notified.length, (count) => count > 0);
   const restart = () => csiVolumes({ dataDir, nodeName: "n1", client: api.client, drivers, mounts, tokens, events: { event: () => undefined }, clock: systemClock, log: silentLog, signal, known: (path) => path, onInUse: () => undefined });
-  return { api, calls, requests, notified, fail, restart, volumes: restart(), [Symbol.asyncDispose]: async () => { stop.abort(); await ended; } };
+  return { api, drivers, calls, requests, notified, fail, restart, volumes: restart(), [Symbol.asyncDispose]: async () => { stop.abort(); await ended; } };
 }
 
 test("a driver registers, and a volume of it is attached, staged once, published for each pod, and taken back", async () => {
@@ -104,8 +107,8 @@ test("a driver registers, and a volume of it is attached, staged once, published
   await volumes.tearDown("u1", signal);
   expect(calls.slice(3)).toEqual(["unpublish"]);
   await volumes.tearDown("u2", signal);
-  await eventually(() => calls.length, (count) => count === 6);
-  expect(await volumes.inUse()).toEqual([]);
+  let keys: readonly string[] = ["not asked yet"];
+  await eventually(() => { void volumes.inUse().then((now) => { keys = now; }); return keys; }, (now) => now.length === 0);
   expect(calls.slice(4)).toEqual(["unpublish", "unstage"]);
   expect([existsSync(target), existsSync(stagingDirectory(dataDir, volume).note)]).toEqual([false, false]);
 });
@@ -140,7 +143,7 @@ test("a driver that may still be at it is asked to end it; one that has refused 
   expect(existsSync(publishTarget(dataDir, "u1", volume).note)).toBe(false);
 });
 
-test("a volume that has grown is expanded on the node, and its claim says so", async () => {
+test("a volume that has grown is expanded on the node, its claim says so, and its driver is asked how full it is", async () => {
   await using node = await startNode();
   const { client } = node.api;
   await client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: { attachRequired: false } }, { signal });
@@ -150,6 +153,15 @@ test("a volume that has grown is expanded on the node, and its claim says so", a
   await node.volumes.setUp(pod("u1"), volume, { claim: small, volume: pv }, signal);
   await node.volumes.setUp(pod("u1"), volume, { claim, volume: pv }, signal);
   expect(node.calls).toEqual(["stage", "publish", "expand"]);
+  const metrics = metricsRegistry();
+  const figures = volumeStats({ volumes: node.volumes, drivers: node.drivers, pods: () => ["u1"], known: (path) => path, clock: systemClock, log: silentLog, metrics });
+  const stop = new AbortController();
+  const ended = figures.run(stop.signal, () => undefined);
+  await eventually(() => figures.of("u1").length, (count) => count === 1);
+  expect(figures.of("u1")).toEqual([{ podUid: "u1", namespace: "d", claim: "c", availableBytes: 60, capacityBytes: 100, usedBytes: 40, inodesFree: 9, inodes: 10, inodesUsed: 1, abnormal: true }]);
+  expect(metrics.render()).toMatch(/kubelet_volume_stats_available_bytes\{namespace="d",persistentvolumeclaim="c"\} 60/);
+  stop.abort();
+  await ended;
   expect(node.requests[2]).toMatchObject({ capacity_range: { required_bytes: 2 * 1024 ** 3 }, volume_path: publishTarget(dataDir, "u1", volume).target });
   expect(node.api.all(PERSISTENT_VOLUME_CLAIMS)[0]).toMatchObject({ status: { capacity: { storage: "2Gi" }, conditions: [] } });
 });

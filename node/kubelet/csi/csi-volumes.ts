@@ -63,10 +63,10 @@ export interface CsiVolumes {
   /** For the node's status. */
   inUse(): Promise<readonly string[]>;
   /** What the pod has published, by the name of the volume's object. */
-  published(podUid: string): readonly { readonly volume: CsiVolume; readonly target: string }[];
+  published(podUid: string): readonly { readonly volume: CsiVolume; readonly target: string; readonly claim: { readonly namespace: string; readonly claim: string } | undefined }[];
 }
 
-interface Published { readonly volume: CsiVolume; readonly target: string; readonly republish: boolean }
+interface Published { readonly volume: CsiVolume; readonly target: string; readonly claim: { readonly namespace: string; readonly claim: string } | undefined; readonly republish: boolean }
 
 const RETRY = { minMs: 500, maxMs: 122_000 };
 
@@ -118,6 +118,7 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
   async function setUp(pod: Pod, volume: CsiVolume, claimed: Claimed | undefined, signal: AbortSignal): Promise<string> {
     await begin();
     const key = volumeKey(volume);
+    const claimName = claimed && { namespace: claimed.claim.metadata.namespace ?? "", claim: claimed.claim.metadata.name };
     const before = done.get(pod.metadata.uid)?.get(volume.specName);
     if (before && !before.republish && (claimed === undefined || wantedSize(claimed.claim, claimed.volume) === undefined)) return before.target;
     return await inTurn(key, async () => {
@@ -135,7 +136,7 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
       if (!before && !object?.spec.requiresRepublish && (await isPublished(pod, volume))) { // by a kubelet before us
         const { target } = publishTarget(dataDir, pod.metadata.uid, volume);
         staged.add(key);
-        remember(pod, { volume, target, republish: false });
+        remember(pod, { volume, target, claim: claimName, republish: false });
         return target;
       }
       const publishContext = attaches ? await attachment(volume, signal) : {};
@@ -145,7 +146,7 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
       if (claimed && stagingPath !== undefined && !before) await expand(driver, volume, claimed, undefined, pod, facts, signal);
       const target = await attempt(step("MountVolume.SetUp", "MapVolume.MapPodDevice"), volume, () => publish({ pod, driver, object, volume, publishContext, capability, stagingPath }, signal));
       if (group.byUs && !before) await setVolumeOwnership(target, { gid: group.byDriver ?? pod.spec.securityContext!.fsGroup!, readOnly: false, onlyIfRootDiffers: pod.spec.securityContext?.fsGroupChangePolicy === "OnRootMismatch" });
-      remember(pod, { volume, target, republish: object?.spec.requiresRepublish ?? false });
+      remember(pod, { volume, target, claim: claimName, republish: object?.spec.requiresRepublish ?? false });
       return target;
     });
   }

@@ -17,6 +17,7 @@ import type { Cgroups } from "../../os/cgroup.ts";
 import { machineUptimeSeconds, processCount } from "../../os/machine.ts";
 import { CONTAINER_NAME, POD_NAME, POD_NAMESPACE, POD_UID } from "../containers/labels.ts";
 import type { ContainerStats, CpuStats, FsStats, InterfaceStats, MemoryStats, NetworkStats, PodStats, StatsSummary } from "../kubelet-api.ts";
+import type { VolumeFigures } from "../csi/volume-stats.ts";
 import type { RuntimePod } from "../runtime-pod.ts";
 import type { KubeletSettings } from "../settings.ts";
 import { podDirectory, volumeDirectory } from "../volumes/pod-directories.ts";
@@ -30,6 +31,8 @@ interface Deps {
   readonly clock: Clock;
   readonly memoryBytes: number;
   readonly pods: () => Iterable<{ readonly pod: Pod; readonly runtime: RuntimePod }>;
+  /** Of claims, as their drivers say. */
+  readonly claimed?: ((podUid: string) => readonly VolumeFigures[]) | undefined;
 }
 
 export interface Stats {
@@ -44,7 +47,7 @@ const DISK_AGE_MS_MAX = 60_000;
 /** A rate needs two readings; closer together it is noise. */
 const RATE_MS_MIN = 1_000;
 
-export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods }: Deps): Stats {
+export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, claimed }: Deps): Stats {
   const disks = new Map<string, { readonly atMs: number; readonly usage: DirectoryUsage }>();
   let cpuBefore: { readonly ns: number; readonly atMs: number; readonly rate: number | undefined } | undefined;
   let imagePath: string | undefined;
@@ -104,7 +107,7 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods }: 
     return {
       podRef: { name: labels[POD_NAME] ?? "", namespace: labels[POD_NAMESPACE] ?? "", uid }, startTime: known?.pod.status?.startTime ?? timestamp(known?.runtime.sandboxes[0]?.createdAtMs ?? clock.nowMs()), containers,
       cpu: cpuStats(linux.cpu), memory: memoryStats(linux.memory), ...(linux.network ? { network: networkStats(linux.network.default_interface, linux.network.interfaces ?? [], time) } : {}),
-      volume: volumes, "ephemeral-storage": { ...fsStats(disk, time), usedBytes: ephemeral }, process_stats: { process_count: valueOf(linux.process?.process_count) ?? 0 },
+      volume: [...volumes, ...(known ? claimVolumes(known.pod, claimed?.(uid) ?? [], time) : [])], "ephemeral-storage": { ...fsStats(disk, time), usedBytes: ephemeral }, process_stats: { process_count: valueOf(linux.process?.process_count) ?? 0 },
     };
   }
 
@@ -140,6 +143,13 @@ export function localVolumes(dataDir: string, { metadata, spec }: Pod): { readon
   return (spec.volumes ?? []).flatMap(({ name, emptyDir, configMap, downwardAPI }) => {
     const plugin = emptyDir ? "kubernetes.io/empty-dir" : configMap ? "kubernetes.io/configmap" : downwardAPI ? "kubernetes.io/downward-api" : undefined;
     return plugin ? [{ name, path: volumeDirectory(podDir, plugin, name), sizeLimit: emptyDir?.sizeLimit }] : [];
+  });
+}
+
+function claimVolumes({ metadata, spec }: Pod, figures: readonly VolumeFigures[], time: string): NonNullable<PodStats["volume"]> {
+  return figures.flatMap(({ namespace, claim, podUid: _, abnormal: __, ...numbers }) => {
+    const volume = spec.volumes?.find(({ name, persistentVolumeClaim, ephemeral }) => persistentVolumeClaim?.claimName === claim || (ephemeral && `${metadata.name}-${name}` === claim));
+    return volume ? [{ time, ...(Object.fromEntries(Object.entries(numbers).filter(([, value]) => value !== undefined)) as Partial<FsStats>), name: volume.name, pvcRef: { name: claim, namespace } }] : [];
   });
 }
 

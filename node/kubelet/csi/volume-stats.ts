@@ -1,0 +1,95 @@
+/**
+ * How full the volumes of claims are, and how they are, as their drivers say: for the summary and as kubelet_volume_stats_*.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/server/stats/volume_stat_calculator.go, pkg/kubelet/metrics/collectors/volume_stats.go, pkg/volume/csi/csi_metrics.go
+ */
+import type { Clock } from "../../../core/lifecycle/clock.ts";
+import type { Runnable } from "../../../core/lifecycle/run-all.ts";
+import type { Log } from "../../../core/observe/log.ts";
+import type { Metrics } from "../../../core/observe/metrics.ts";
+import type { NodeGetVolumeStatsResponse } from "../plugins/gen/csi.v1.ts";
+import type { CsiVolumes } from "./csi-volumes.ts";
+import type { CsiDrivers } from "./drivers.ts";
+
+export interface VolumeFigures {
+  readonly podUid: string;
+  /** Its claim. */
+  readonly namespace: string;
+  readonly claim: string;
+  readonly availableBytes?: number | undefined;
+  readonly capacityBytes?: number | undefined;
+  readonly usedBytes?: number | undefined;
+  readonly inodesFree?: number | undefined;
+  readonly inodes?: number | undefined;
+  readonly inodesUsed?: number | undefined;
+  readonly abnormal?: boolean | undefined;
+}
+
+export interface VolumeStats extends Runnable {
+  of(podUid: string): readonly VolumeFigures[];
+}
+
+/** Upstream's volumeStatsAggPeriod. */
+const PERIOD_MS = 60_000;
+const CALL_MS = 10_000;
+
+interface Deps {
+  readonly volumes: CsiVolumes;
+  readonly drivers: CsiDrivers;
+  readonly pods: () => Iterable<string>;
+  readonly known: (path: string) => string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+export function volumeStats({ volumes, drivers, pods, known, clock, log, metrics }: Deps): VolumeStats {
+  let figures: readonly VolumeFigures[] = [];
+
+  async function look(signal: AbortSignal): Promise<void> {
+    const wanted = [...pods()].flatMap((podUid) => volumes.published(podUid).flatMap(({ volume, target, claim }) => (claim && !volume.block ? [{ podUid, volume, target, claim }] : [])));
+    const answers = await Promise.all(wanted.map(async ({ podUid, volume, target, claim }): Promise<VolumeFigures[]> => {
+      try {
+        const driver = drivers.get(volume.driver);
+        if (!(await driver.can("GET_VOLUME_STATS", signal))) return [];
+        const answer = await driver.call("Node/NodeGetVolumeStats", { volume_id: volume.handle, volume_path: known(target) }, { signal, timeoutMs: CALL_MS });
+        return [{ podUid, ...claim, ...figuresOf(answer) }];
+      } catch (error) {
+        if (!signal.aborted) log.debug("no figures of a volume", { driver: volume.driver, volume: volume.handle, error });
+        return [];
+      }
+    }));
+    figures = answers.flat();
+  }
+
+  for (const [name, help, value] of [
+    ["available_bytes", "Number of available bytes in the volume", ({ availableBytes }) => availableBytes], ["capacity_bytes", "Capacity in bytes of the volume", ({ capacityBytes }) => capacityBytes],
+    ["used_bytes", "Number of used bytes in the volume", ({ usedBytes }) => usedBytes], ["inodes", "Maximum number of inodes in the volume", ({ inodes }) => inodes],
+    ["inodes_free", "Number of free inodes in the volume", ({ inodesFree }) => inodesFree], ["inodes_used", "Number of used inodes in the volume", ({ inodesUsed }) => inodesUsed],
+    ["health_status_abnormal", "Abnormal volume health status. The count is either 1 or 0. 1 indicates the volume is unhealthy, 0 indicates volume is healthy", ({ abnormal }) => (abnormal === undefined ? undefined : Number(abnormal))],
+  ] as readonly (readonly [string, string, (of: VolumeFigures) => number | undefined])[]) {
+    metrics.gaugeFrom(`kubelet_volume_stats_${name}`, help, () => [...new Map(figures.flatMap((one) => {
+      const number = value(one);
+      return number === undefined ? [] : [[`${one.namespace}/${one.claim}`, [{ namespace: one.namespace, persistentvolumeclaim: one.claim }, number] as const] as const]; // once, however many pods mount it
+    })).values()]);
+  }
+
+  return {
+    name: "volume-stats",
+    of: (podUid) => figures.filter((one) => one.podUid === podUid),
+    async run(signal, ready) {
+      ready();
+      for await (const _ of clock.every(PERIOD_MS, signal)) await look(signal);
+    },
+  };
+}
+
+/** Pure. */
+export function figuresOf({ usage = [], volume_condition: condition }: NodeGetVolumeStatsResponse): Omit<VolumeFigures, "podUid" | "namespace" | "claim"> {
+  const bytes = usage.find(({ unit }) => unit === "BYTES");
+  const inodes = usage.find(({ unit }) => unit === "INODES");
+  return {
+    ...(bytes ? { availableBytes: bytes.available ?? 0, capacityBytes: bytes.total ?? 0, usedBytes: bytes.used ?? 0 } : {}), ...(inodes ? { inodesFree: inodes.available ?? 0, inodes: inodes.total ?? 0, inodesUsed: inodes.used ?? 0 } : {}),
+    ...(condition ? { abnormal: condition.abnormal ?? false } : {}),
+  };
+}
