@@ -9,7 +9,7 @@ import type { JSONSchemaProps } from "../../api/gen/apiextensions.v1.ts";
 import { child, type FieldError, invalid, key } from "../../api/meta/field-error.ts";
 import { RUNTIME_COST_BUDGET } from "../../cel/kubernetes.ts";
 import { validateResources } from "./custom/embedded.ts";
-import { pruned } from "./custom/prune.ts";
+import { isMap, pruned } from "./custom/prune.ts";
 import { type Structure, structureOf } from "./custom/structure.ts";
 import { validateValue } from "./custom/validate-value.ts";
 import { ruleTree } from "./rules/rule-tree.ts";
@@ -38,7 +38,7 @@ function* below(path: string, structure: Structure, { insideMeta: inherited, isR
 
 function* ofDefault(path: string, structure: Structure, { insideMeta, isRoot }: Place, round: Round): Iterable<FieldError> {
   const { byDefault: value } = structure;
-  if (!insideMeta && pruned(value, structure) !== value) yield invalid(path, value, "must not have unknown fields");
+  if (!insideMeta && pruned(value, structure) !== value) yield invalid(path, inOrder(value), "must not have unknown fields");
   const errors = insideMeta ? [] : [...validateResources(value, structure, path)];
   if (errors.length === 0) errors.push(...validateValue(value, structure, { field: path }));
   yield* errors;
@@ -48,4 +48,11 @@ function* ofDefault(path: string, structure: Structure, { insideMeta, isRoot }: 
   const asCreate = asUpdate.errors.length === 0 ? rules.check(value, { old: undefined, path, budget: round.budget }) : asUpdate;
   yield* asCreate.errors;
   round.budget = Math.min(asUpdate.budget, asCreate.budget);
+}
+
+/** Members by name, as Go prints maps. */
+function inOrder(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inOrder);
+  if (!isMap(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, below]) => [name, inOrder(below)]));
 }
