@@ -42,6 +42,7 @@ export interface HollowNodeOptions {
 export const SIMULATED_LABEL = "coracle.local/simulated";
 /** For benchmarks of networks (RFC 2544): nobody is there. */
 const NODE_IPS = parseCidr("198.18.0.0/15")!;
+const DISK_BYTES = 1024 ** 4;
 export const HOLLOW_NODES_MAX = 131_070;
 
 /** The parts of one hollow node, in the order of their start. */
@@ -50,7 +51,7 @@ export function hollowNode({ name, index, version, labels, annotations, taints, 
   const agent = nodeAgent({
     settings: { ...KUBELET_DEFAULTS, nodeName: name, nodeIps, hostname: name, version, dataDir: "/", labels: { [SIMULATED_LABEL]: "true", ...labels }, annotations, taints },
     client, nodes, cri, machine: machineOf(name), clock, log, events: events.from({ component: "kubelet", host: name }),
-    runtimeSilentMs: () => 0, runtimeSilentMsMax: Number.MAX_SAFE_INTEGER, pressures: () => new Set(),
+    runtimeSilentMs: () => 0, runtimeSilentMsMax: Number.MAX_SAFE_INTEGER, pressures: () => new Set(), diskBytes: async () => DISK_BYTES,
   });
   return [...agent.parts, hollowPods({ nodeName: name, nodeIps, node: agent.current, client, pods, clock, log: log.with({ node: name }) })];
 }

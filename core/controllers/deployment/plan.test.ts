@@ -99,3 +99,9 @@ function seeded(seed: number): () => number {
   let state = seed * 2654435761;
   return () => { state = (Math.imul(state ^ (state >>> 15), 0x2c1b3c6d) + 0x6d2b79f5) | 0; return ((state ^ (state >>> 13)) >>> 0) / 2 ** 32; };
 }
+
+test("a set that has been told to shrink does not count what it is about to lose", () => {
+  const late = set("late", { replicas: 9, available: 10 }); // its status is of before
+  const web = { ...late, kind: "Deployment", metadata: { ...late.metadata, name: "web" }, spec: { replicas: 13, selector: {}, template: set("next", { replicas: 5 }).spec.template, strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 1, maxUnavailable: 3 } } } } as unknown as Deployment;
+  expect(planRolling(web, set("next", { replicas: 5, available: 3 }), [late]).map(({ set: { metadata }, to }) => `${metadata.name} ${to}`)).toEqual(["late 7"]);
+});

@@ -23,7 +23,8 @@ export interface Resize { readonly set: Set; readonly to: number }
 export const replicasOf = (object: { readonly spec: { readonly replicas?: number | undefined } }): number => object.spec.replicas ?? 1;
 export const isActiveSet = (set: Set): boolean => replicasOf(set) > 0;
 const sum = (sets: readonly Set[], of: (set: Set) => number): number => sets.reduce((total, set) => total + of(set), 0);
-const available = (set: Set): number => set.status?.availableReplicas ?? 0;
+/** A set that has been told to shrink may still count pods that are on their way out: they serve nobody for long. */
+const available = (set: Set): number => Math.min(set.status?.availableReplicas ?? 0, replicasOf(set));
 
 /** Oldest first; of the same second, by name. */
 export function byAge(a: Set, b: Set): number {

@@ -3,7 +3,7 @@
  * what is gone, and what was noted and never came to be.
  *
  * Between admission's note and the object's appearance in our copy lies a moment in which we would count too little: less is therefore written
- * only when nothing has been added for a while.
+ * only when nothing has been added for a while, and after a count at the source: our copy may be late.
  *
  * Source: kubernetes v1.36 pkg/controller/resourcequota
  */
@@ -32,7 +32,7 @@ export function resourceQuotaController({ client, informers, clock }: Pick<Contr
   const quotas = informers.of(RESOURCE_QUOTAS);
   const quotaClient = client.resource(RESOURCE_QUOTAS);
   const counted = new Map<string, Counted>();
-  const raisedMs = new Map<ObjectKey, number>(); // by uptime: when admission last added to a quota
+  const raisedMs = new Map<ObjectKey, number>(); // by uptime: when admission last added to a quota, as far as we know
   let served = new Map<string, ResourceRef>([PODS, SERVICES, PERSISTENT_VOLUME_CLAIMS].map((ref) => [formatGroupResource({ group: ref.group, resource: ref.plural }), ref as ResourceRef]));
   let discoveredMs: number | undefined;
   let wake: AddKey = () => {};
@@ -53,7 +53,7 @@ export function resourceQuotaController({ client, informers, clock }: Pick<Contr
     whenSynced: (signal) => quotas.whenSynced(signal),
     subscribe: () => quotas.onChange(({ object, old, deleted }) => {
       if (deleted) raisedMs.delete(keyOf(object));
-      else if (old !== undefined && isLess(amountsOf(old.status?.used), amountsOf(object.status?.used))) raisedMs.set(keyOf(object), clock.uptimeMs());
+      else if (old === undefined || isLess(amountsOf(old.status?.used), amountsOf(object.status?.used))) raisedMs.set(keyOf(object), clock.uptimeMs());
     }),
   };
 
@@ -71,12 +71,18 @@ export function resourceQuotaController({ client, informers, clock }: Pick<Contr
         if (informer === undefined) againInMs = DISCOVERY_MS;
         else copies.set(formatGroupResource(resource), informer);
       }
-      const used = countUsage(quota, (resource) => copies.get(formatGroupResource(resource))?.inNamespace(namespaceOf(quota)), clock.nowMs());
+      let used = countUsage(quota, (resource) => copies.get(formatGroupResource(resource))?.inNamespace(namespaceOf(quota)), clock.nowMs());
       const hard = amountsOf(quota.spec?.hard);
       const noted = amountsOf(quota.status?.used);
       if (quota.status?.hard !== undefined && equal(hard, amountsOf(quota.status.hard)) && equal(used, noted)) return { againInMs };
       const quietInMs = (raisedMs.get(key) ?? -QUIET_MS) + QUIET_MS - clock.uptimeMs();
-      if (quietInMs > 0 && isLess(used, noted)) return { againInMs: quietInMs };
+      if (isLess(used, noted)) {
+        if (quietInMs > 0) return { againInMs: quietInMs };
+        const lists = new Map<string, readonly Readonly<ApiObject>[]>();
+        for (const [id, { ref }] of copies) lists.set(id, (await client.resource(ref).list({ namespace: namespaceOf(quota) }, { signal })).items);
+        used = countUsage(quota, (resource) => lists.get(formatGroupResource(resource)), clock.nowMs());
+        if (equal(used, noted)) return { againInMs };
+      }
       await quotas.caughtUp([await quotaClient.updateStatus({ ...quota, status: { hard: listOf(hard), used: listOf(used) } }, { signal })], signal);
       return { againInMs };
     },

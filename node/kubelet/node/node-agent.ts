@@ -43,6 +43,8 @@ interface Deps {
   readonly pressures: () => ReadonlySet<Pressure>;
   readonly devices?: (() => ReadonlyMap<string, { readonly capacity: number; readonly allocatable: number }>) | undefined;
   readonly volumesInUse?: (() => Promise<readonly string[]>) | undefined;
+  /** Of the file system with `path`; absent: the machine is asked. */
+  readonly diskBytes?: ((path: string) => Promise<number>) | undefined;
 }
 
 export interface NodeAgent {
@@ -145,7 +147,7 @@ export function nodeAgent(deps: Deps): NodeAgent {
       known = await register(signal);
       registeredMs = clock.uptimeMs();
     }
-    capacity = { ...capacity, diskBytes: await diskBytes(settings.dataDir) };
+    capacity = { ...capacity, diskBytes: await (deps.diskBytes ?? diskBytes)(settings.dataDir) };
     if (clock.uptimeMs() - imagesMs >= IMAGES_MS && runtimeError === undefined) {
       images = (await cri.call("ImageService/ListImages", {}, { signal })).images ?? [];
       imagesMs = clock.uptimeMs();

@@ -1,0 +1,211 @@
+/**
+ * What must hold whatever happens, checked with every event the API server commits.
+ *
+ *   a ReplicaSet has no more pods than it was told to have            a Deployment's ReplicaSets together ask for no more than maxSurge allows
+ *   a quota is never exceeded                                         a rollout in fair weather leaves no fewer available than maxUnavailable allows
+ *   a StatefulSet's ordinal runs on one machine at a time, and starts when those before it were ready
+ *   a Job runs no more pods at once than it may, counts each pod that has succeeded once, and loses none
+ *
+ * Where an answer was lost its client may do again what was done: such writes are allowed for, as many as there were.
+ */
+import type { Deployment } from "../../core/api/gen/apps.v1.ts";
+import type { ReplicaSet, StatefulSet } from "../../core/api/gen/apps.v1.ts";
+import type { Job } from "../../core/api/gen/batch.v1.ts";
+import type { Pod, ResourceQuota } from "../../core/api/gen/core.v1.ts";
+import type { ApiObject } from "../../core/api/meta/object-meta.ts";
+import type { CacheEvent } from "../../core/registry/generic/watch-cache.ts";
+import type { SimulatedCluster } from "./cluster.ts";
+
+/** Who acts may have looked so long ago. */
+const STALE_MS = 60_000;
+
+const controllerOf = ({ metadata }: Readonly<ApiObject>): string | undefined => metadata.ownerReferences?.find(({ controller }) => controller)?.uid;
+export const isDone = ({ status }: Readonly<Pod>): boolean => status?.phase === "Succeeded" || status?.phase === "Failed";
+export const isActive = (pod: Readonly<Pod>): boolean => !isDone(pod) && pod.metadata.deletionTimestamp === undefined;
+export const isReady = ({ status }: Readonly<Pod>): boolean => status?.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True") ?? false;
+
+/** "25%" and 3: of `total`, surge rounded up and unavailability down. */
+function share(value: number | string | undefined, total: number, round: (n: number) => number): number {
+  if (typeof value === "number") return value;
+  return round((Number((value ?? "25%").replace("%", "")) * total) / 100);
+}
+
+/** What a number has been lately. */
+class Lately {
+  #values: { readonly atMs: number; readonly value: number }[] = [];
+  set(atMs: number, value: number): void {
+    if (this.#values.at(-1)?.value !== value) this.#values.push({ atMs, value });
+    while (this.#values.length > 1 && this.#values[1]!.atMs < atMs - STALE_MS) this.#values.shift();
+  }
+  get max(): number { return Math.max(0, ...this.#values.map(({ value }) => value)); }
+  get min(): number { return Math.min(...this.#values.map(({ value }) => value)); }
+}
+
+export class Invariants {
+  readonly violations: string[] = [];
+  readonly objects = new Map<string, Map<string, Readonly<ApiObject>>>(); // by prefix, by uid
+  readonly #lately = new Map<string, Lately>();
+  /** Pods of Jobs that have succeeded, by the Job's uid: their uids. */
+  readonly #succeeded = new Map<string, Set<string>>();
+  readonly #wasReadyMs = new Map<string, number>(); // namespace/name of a pod → when it was ready last
+  /** Deployments that were fully available, and are being looked at. */
+  readonly #calm = new Set<string>();
+  #cluster: SimulatedCluster | undefined;
+
+  of(cluster: SimulatedCluster): void { this.#cluster = cluster; }
+
+  all<T extends ApiObject>(prefix: string): Readonly<T>[] { return [...(this.objects.get(prefix)?.values() ?? [])] as Readonly<T>[]; }
+  pods(): Readonly<Pod>[] { return this.all<Pod>("/registry/core/pods/"); }
+  podsOf(uid: string): Readonly<Pod>[] { return this.pods().filter((pod) => controllerOf(pod) === uid); }
+
+  /** From now on nothing but rollouts takes this Deployment's pods. */
+  watchAvailability(uid: string): void { this.#calm.add(uid); }
+  forgetAvailability(): void { this.#calm.clear(); }
+
+  onEvent(prefix: string, { type, entry }: CacheEvent): void {
+    const object = entry.object;
+    const { uid } = object.metadata;
+    const known = this.objects.get(prefix) ?? new Map<string, Readonly<ApiObject>>();
+    this.objects.set(prefix, known);
+    if (type === "DELETED") known.delete(uid);
+    else known.set(uid, object);
+    switch (prefix) {
+      case "/registry/core/pods/": return this.#onPod(type, object as Readonly<Pod>);
+      case "/registry/apps/replicasets/": return type === "DELETED" ? undefined : this.#onReplicaSet(object as Readonly<ReplicaSet>);
+      case "/registry/apps/deployments/": return this.#remember(uid, (object as Readonly<Deployment>).spec?.replicas ?? 1);
+      case "/registry/batch/jobs/": return type === "DELETED" ? undefined : this.#onJob(object as Readonly<Job>);
+    }
+  }
+
+  #onPod(type: CacheEvent["type"], pod: Readonly<Pod>): void {
+    const owner = controllerOf(pod);
+    const key = `${pod.metadata.namespace}/${pod.metadata.name}`;
+    if (type !== "DELETED" && isReady(pod)) this.#wasReadyMs.set(key, this.#nowMs);
+    const job = owner === undefined ? undefined : this.objects.get("/registry/batch/jobs/")?.get(owner);
+    if (job && pod.status?.phase === "Succeeded") this.#succeeded.set(owner!, (this.#succeeded.get(owner!) ?? new Set()).add(pod.metadata.uid));
+    if (type === "ADDED") {
+      this.#checkQuota(pod);
+      if (owner !== undefined) this.#checkCount(owner, pod);
+    }
+    if (owner !== undefined) this.#checkAvailable(owner);
+  }
+
+  #checkCount(owner: string, pod: Readonly<Pod>): void {
+    const active = this.podsOf(owner).filter(isActive).length;
+    const slack = this.#lostCreates(pod.metadata.namespace ?? "");
+    const set = this.objects.get("/registry/apps/replicasets/")?.get(owner);
+    if (set && active > this.#of(owner).max + slack) this.#violated(`ReplicaSet ${set.metadata.name} has ${active} pods; it was to have at most ${this.#of(owner).max} (and ${slack} answers were lost)`);
+    const job = this.objects.get("/registry/batch/jobs/")?.get(owner) as Readonly<Job> | undefined;
+    if (job && active > this.#of(owner).max + slack) this.#violated(`Job ${job.metadata.name} runs ${active} pods; its parallelism is at most ${this.#of(owner).max} (and ${slack} answers were lost)`);
+    const stateful = this.objects.get("/registry/apps/statefulsets/")?.get(owner) as Readonly<StatefulSet> | undefined;
+    if (stateful) this.#checkOrder(stateful, pod);
+  }
+
+  #checkOrder(set: Readonly<StatefulSet>, pod: Readonly<Pod>): void {
+    if (set.spec?.podManagementPolicy === "Parallel") return;
+    const ordinal = Number(pod.metadata.name.slice(set.metadata.name.length + 1));
+    for (let before = 0; before < ordinal; before++) {
+      const readyMs = this.#wasReadyMs.get(`${set.metadata.namespace}/${set.metadata.name}-${before}`) ?? Number.NEGATIVE_INFINITY;
+      if (this.#nowMs - readyMs > STALE_MS && !this.podsOf(set.metadata.uid).some((other) => other.metadata.name === `${set.metadata.name}-${before}` && isReady(other)))
+        this.#violated(`StatefulSet ${set.metadata.name}: ordinal ${ordinal} starts, but ${before} was not ready`);
+    }
+  }
+
+  #checkQuota(pod: Readonly<Pod>): void {
+    const { namespace } = pod.metadata;
+    for (const quota of this.all<ResourceQuota>("/registry/core/resourcequotas/")) {
+      const hard = quota.spec?.hard?.["pods"];
+      if (quota.metadata.namespace !== namespace || hard === undefined) continue;
+      const count = this.pods().filter((one) => one.metadata.namespace === namespace && !isDone(one)).length;
+      if (count > Number(hard)) this.#violated(`quota ${quota.metadata.name} allows ${hard} pods, and there are ${count}`);
+    }
+  }
+
+  #onReplicaSet(set: Readonly<ReplicaSet>): void {
+    this.#remember(set.metadata.uid, set.spec?.replicas ?? 1);
+    const owner = controllerOf(set);
+    const deployment = this.all<Deployment>("/registry/apps/deployments/").find(({ metadata }) => metadata.uid === owner);
+    if (!deployment || deployment.metadata.deletionTimestamp !== undefined) return;
+    const desired = Math.max(this.#of(deployment.metadata.uid).max, deployment.spec?.replicas ?? 1);
+    const surge = share(deployment.spec?.strategy?.rollingUpdate?.maxSurge, desired, Math.ceil);
+    const asked = this.all<ReplicaSet>("/registry/apps/replicasets/").filter((one) => controllerOf(one) === owner).reduce((sum, one) => sum + (one.spec?.replicas ?? 1), 0);
+    if (asked > desired + surge) this.#violated(`Deployment ${deployment.metadata.name}: its ReplicaSets ask for ${asked} pods; ${desired} and ${surge} more are allowed`);
+  }
+
+  #checkAvailable(set: string): void {
+    const owner = controllerOf(this.objects.get("/registry/apps/replicasets/")?.get(set) ?? { metadata: {} } as ApiObject);
+    if (owner === undefined || !this.#calm.has(owner)) return;
+    const deployment = this.all<Deployment>("/registry/apps/deployments/").find(({ metadata }) => metadata.uid === owner);
+    if (!deployment) return;
+    const least = Math.min(this.#of(owner).min, deployment.spec?.replicas ?? 1);
+    const most = Math.max(this.#of(owner).max, deployment.spec?.replicas ?? 1);
+    const unavailable = share(deployment.spec?.strategy?.rollingUpdate?.maxUnavailable, most, Math.floor);
+    const sets = this.all<ReplicaSet>("/registry/apps/replicasets/").filter((one) => controllerOf(one) === owner);
+    const available = sets.flatMap(({ metadata }) => this.podsOf(metadata.uid)).filter((pod) => isActive(pod) && isReady(pod)).length;
+    if (available < least - unavailable) this.#violated(`Deployment ${deployment.metadata.name}: ${available} of ${least} pods are available; ${unavailable} may be missing`);
+  }
+
+  #onJob(job: Readonly<Job>): void {
+    const { uid, name } = job.metadata;
+    this.#remember(uid, job.spec?.parallelism ?? 1);
+    const counted = (job.status?.succeeded ?? 0);
+    const succeeded = this.#succeeded.get(uid)?.size ?? 0;
+    if (counted > succeeded) this.#violated(`Job ${name} counts ${counted} pods as succeeded; ${succeeded} have`);
+  }
+
+  /** A StatefulSet's pod of one name on two machines that live. Called now and then. */
+  checkMachines(): void {
+    const cluster = this.#cluster!;
+    const where = new Map<string, string>();
+    for (const node of cluster.nodeNames) {
+      if (!cluster.isNodeUp(node)) continue;
+      for (const pod of cluster.podsOn(node)) {
+        if (!pod.metadata.labels?.["apps.kubernetes.io/pod-index"] || !isActive(pod) || pod.status?.phase !== "Running") continue;
+        const key = `${pod.metadata.namespace}/${pod.metadata.name}`;
+        const other = where.get(key);
+        if (other !== undefined) this.#violated(`${key} runs on ${other} and on ${node}`);
+        where.set(key, node);
+      }
+    }
+  }
+
+  /** Once all has been quiet for long: everything is as it was asked to be, and nothing is left over. */
+  unfinished(): string[] {
+    const left: string[] = [];
+    const alive = new Set([...this.objects.values()].flatMap((known) => [...known.keys()]));
+    for (const [prefix, known] of this.objects)
+      for (const object of known.values()) {
+        const owner = controllerOf(object);
+        if (owner !== undefined && !alive.has(owner)) left.push(`${prefix}${object.metadata.name} belongs to nobody`);
+        if (object.metadata.deletionTimestamp !== undefined) left.push(`${prefix}${object.metadata.name} is still being deleted`);
+      }
+    for (const { metadata, spec, status } of this.all<Deployment>("/registry/apps/deployments/"))
+      if (metadata.namespace !== "limited" && (status?.availableReplicas ?? 0) !== (spec?.replicas ?? 1)) left.push(`Deployment ${metadata.name}: ${status?.availableReplicas ?? 0} of ${spec?.replicas} available`);
+    for (const { metadata, spec, status } of this.all<StatefulSet>("/registry/apps/statefulsets/"))
+      if ((status?.readyReplicas ?? 0) !== (spec?.replicas ?? 1) || status?.updatedReplicas !== spec?.replicas) left.push(`StatefulSet ${metadata.name}: ${status?.readyReplicas ?? 0} of ${spec?.replicas} ready`);
+    for (const { metadata, spec, status } of this.all<Job>("/registry/batch/jobs/")) {
+      const completions = spec?.completions ?? 1;
+      const succeeded = this.#succeeded.get(metadata.uid)?.size ?? 0;
+      if (!status?.conditions?.some(({ type, status: value }) => type === "Complete" && value === "True")) left.push(`Job ${metadata.name} is not complete: ${status?.succeeded ?? 0} of ${completions}`);
+      else if ((status.succeeded ?? 0) < completions) left.push(`Job ${metadata.name} is complete with ${status.succeeded} of ${completions}`);
+      else if (spec?.completionMode !== "Indexed" && status.succeeded !== succeeded) left.push(`Job ${metadata.name} has lost pods: it counts ${status.succeeded} succeeded, ${succeeded} have`);
+    }
+    return left;
+  }
+
+  #remember(uid: string, value: number): void { this.#of(uid).set(this.#nowMs, value); }
+
+  #of(uid: string): Lately {
+    const known = this.#lately.get(uid) ?? new Lately();
+    this.#lately.set(uid, known);
+    return known;
+  }
+
+  #lostCreates(namespace: string): number {
+    const path = `/api/v1/namespaces/${namespace}/pods`;
+    return this.#cluster!.lost.filter(({ atMs, request }) => request.method === "POST" && request.path === path && this.#nowMs - atMs < STALE_MS).length;
+  }
+
+  get #nowMs(): number { return this.#cluster?.clock.uptimeMs() ?? 0; }
+  #violated(what: string): void { this.violations.push(`${(this.#nowMs / 1000).toFixed(3)} s: ${what}`); }
+}
