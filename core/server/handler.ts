@@ -115,7 +115,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
       flight.ticket = entered instanceof Promise ? await entered : entered;
     }
     await permit(user === caller ? asCaller : attributesOf(info, request, user), flight);
-    const elsewhere = server.aggregation?.answer(request, user);
+    const elsewhere = server.aggregation?.answer(request, user, flight.span?.traceparent);
     if (elsewhere) return await elsewhere;
     if (!info.isResource) {
       for (const handler of server.paths) {

@@ -21,6 +21,7 @@ import type { Service } from "../../api/gen/core.v1.ts";
 import type { ResourceClient } from "../../client/client.ts";
 import type { Informer } from "../../client/informer.ts";
 import type { Runnable } from "../../lifecycle/run-all.ts";
+import type { HeaderPairs } from "../../net/http1-client.ts";
 import type { Log } from "../../observe/log.ts";
 import type { Metrics } from "../../observe/metrics.ts";
 import type { APIService } from "../../registry/apiregistration/api-service.ts";
@@ -40,7 +41,7 @@ import { RemoteCatalog } from "./remote-documents.ts";
 export interface Aggregation {
   readonly parts: readonly Runnable[];
   /** What the server behind the request's path answers; undefined if there is none. */
-  answer(request: ServerRequest, user: UserInfo): Promise<Answer> | undefined;
+  answer(request: ServerRequest, user: UserInfo, traceparent?: string): Promise<Answer> | undefined;
   /** Grows with every change of what follows. */
   readonly changes: number;
   /** Served elsewhere. */
@@ -89,9 +90,9 @@ export function aggregator(deps: AggregatorDeps): Aggregation {
 
   return {
     parts: [localServices(deps), availability(deps), catalog],
-    answer(request, user) {
+    answer(request, user, traceparent) {
       const found = find(request.path);
-      return found && forward(deps, found, request, user);
+      return found && forward(deps, found, request, [...identityHeaders(user), ...(traceparent ? [["Traceparent", traceparent] as const] : [])]);
     },
     get changes() {
       return changes + catalog.changes;
@@ -127,11 +128,10 @@ function plainError(text: string, status: number): Answer {
   return raw(`${text}\n`, "text/plain; charset=utf-8", status, { "x-content-type-options": "nosniff" });
 }
 
-async function forward(deps: AggregatorDeps, apiService: Readonly<APIService>, request: ServerRequest, user: UserInfo): Promise<Answer> {
+async function forward(deps: AggregatorDeps, apiService: Readonly<APIService>, request: ServerRequest, identity: HeaderPairs): Promise<Answer> {
   if (!isAvailable(apiService)) return plainError("service unavailable", 503);
   const { signal } = request;
   const backend = extensionBackend(apiService.spec, deps, signal);
-  const identity = identityHeaders(user);
   const scope = { request: request.wire ? request : await asWire(request), signal, server: deps };
   try {
     if (isUpgrade(request)) {

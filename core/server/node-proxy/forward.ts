@@ -31,7 +31,7 @@ export function isUpgrade(request: ServerRequest): boolean {
 export async function forwardUpgrade({ request, signal, server: { clock } }: Forwarded, backend: Backend, target: string, identity: HeaderPairs = []): Promise<UpgradeAnswer> {
   if (!isUpgrade(request)) throw badRequest("Upgrade request required");
   const connection = await backend.connect().catch((error: Error) => { throw internalError(new Error(`error dialing backend: ${error.message}`, { cause: error })); });
-  const headers: HeaderPairs = [["Host", request.header("host") ?? backend.host], ...passedOn(request, ({ name }) => name !== "content-length"), ...identity];
+  const headers: HeaderPairs = [["Host", request.header("host") ?? backend.host], ...passedOn(request, ({ name }) => name !== "content-length" && !isIn(identity, name)), ...identity];
   const response = await http1Request(connection, { method: request.method, target, headers }, signal).catch((error: Error) => { throw internalError(new Error(`error dialing backend: ${error.message}`, { cause: error })); });
   const { upgraded } = response;
   if (!upgraded && response.status < 400) {
@@ -71,7 +71,7 @@ export async function forwardHttp({ request, signal }: Forwarded, { backend, pat
   const query = request.wire?.rawQuery ?? request.query.toString();
   const host = request.header("host") ?? request.header(":authority") ?? backend.host;
   const hasBody = request.wire && !["GET", "HEAD"].includes(request.method) && request.header("content-length") !== "0";
-  const headers: HeaderPairs = [["Host", host], ...passedOn(request, ({ name }) => !HOP_BY_HOP.has(name)), ["X-Forwarded-Uri", joinPath(prefix, path)], ...identity];
+  const headers: HeaderPairs = [["Host", host], ...passedOn(request, ({ name }) => !HOP_BY_HOP.has(name) && !isIn(identity, name)), ["X-Forwarded-Uri", joinPath(prefix, path)], ...identity];
   const unreachable = (error: Error): never => { throw serviceUnavailable(`error trying to reach service: ${error.message}`); };
   const connection = await backend.connect().catch(unreachable);
   const response = await http1Request(connection, {
@@ -120,6 +120,9 @@ function passedOn(request: ServerRequest, wanted: (header: { readonly name: stri
   }
   return [...pairs, ["X-Forwarded-For", forwardedFor]];
 }
+
+/** What we say ourselves is not also said by the client. */
+function isIn(headers: HeaderPairs, name: string): boolean { return headers.some(([own]) => own.toLowerCase() === name); }
 
 /** Headers that `Connection` names are for one hop only. */
 function connectionTokens(headers: HeaderPairs): ReadonlySet<string> {

@@ -32,7 +32,7 @@ export async function createObject(scope: Scope): Promise<Answer> {
   recordOwner(scope, object, undefined, options.context.nowMs);
   await admit(object, undefined);
   if (info.name && !object.metadata.name) object.metadata.name = info.name;
-  const entry = await served.store!.create(object, options);
+  const entry = await traced(scope, "Create", () => served.store!.create(object, options));
   await served.ready([entry.object], scope.signal);
   return stored(201, served, entry);
 }
@@ -47,13 +47,13 @@ export async function updateObject(scope: Scope): Promise<Answer> {
   dropRepeatedOwners(scope, object, "request");
   if (subresource?.type === "view") return writeView(scope, query, { change: () => object, ownsFields: false });
   const { admit, ...options } = writeOptions(scope, "UPDATE", query);
-  const { entry, created } = await served.store!.update(info.namespace, info.name, async (old) => {
+  const { entry, created } = await traced(scope, "GuaranteedUpdate", () => served.store!.update(info.namespace, info.name, async (old) => {
     if (!old) await authorizeCreate(scope);
     const next = copyOf(object);
     recordOwner(scope, next, old, options.context.nowMs);
     await admit(next, old);
     return next;
-  }, { ...options, isReplacement: true, createMissing: served.definition.createOnUpdate === true && info.subresource === "" });
+  }, { ...options, isReplacement: true, createMissing: served.definition.createOnUpdate === true && info.subresource === "" }));
   await served.ready([entry.object], scope.signal);
   return stored(created ? 201 : 200, served, entry);
 }
@@ -64,7 +64,7 @@ export async function patchObject(scope: Scope): Promise<Answer> {
   const patcher = await patcherOf(scope);
   if (subresource?.type === "view") return writeView(scope, patcher.query, { change: patcher.patch, ownsFields: patcher.ownsFields });
   const { admit, ...options } = writeOptions(scope, "UPDATE", patcher.query);
-  const { entry, created } = await served.store!.update(info.namespace, info.name, async (old) => {
+  const { entry, created } = await traced(scope, "GuaranteedUpdate", () => served.store!.update(info.namespace, info.name, async (old) => {
     if (!old) await authorizeCreate(scope);
     const next = patcher.patch(old && served.fromStorage(old));
     if (!old && next.metadata.uid)
@@ -74,9 +74,20 @@ export async function patchObject(scope: Scope): Promise<Answer> {
     if (!patcher.ownsFields) recordOwner(scope, next, old, options.context.nowMs);
     await admit(next, old);
     return next;
-  }, { ...options, createMissing: patcher.creates && info.subresource === "" });
+  }, { ...options, createMissing: patcher.creates && info.subresource === "" }));
   await served.ready([entry.object], scope.signal);
   return stored(created ? 201 : 200, served, entry);
+}
+
+/** A part of the request's trace: admission of the object and its way into the store. */
+async function traced<T>({ span, info }: Scope, name: string, work: () => Promise<T>): Promise<T> {
+  if (!span) return await work();
+  const part = span.child(name, 1, { "k8s.resource.name": info.resource });
+  try {
+    return await work();
+  } finally {
+    part.end();
+  }
 }
 
 /** Who may change an object may not therefore make one. */
