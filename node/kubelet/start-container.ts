@@ -149,7 +149,7 @@ async function configure(context: KubeletContext, start: ContainerStart, image: 
 
   if (!services.synced && !isStaticPod(pod)) throw new Error("services have not yet been read at least once, cannot construct envvars");
   const environment = await environmentOf({
-    pod, container, podIps, hostIps: settings.nodeIps, objects, allocatable: context.allocatable(), services: serviceEnvironment(services.list(), pod.metadata.namespace ?? "", pod.spec.enableServiceLinks ?? true),
+    pod, container, podIps: isHostNetwork(pod) ? settings.nodeIps.slice(0, 2) : podIps, hostIps: settings.nodeIps, objects, allocatable: context.allocatable(), services: serviceEnvironment(services.list(), pod.metadata.namespace ?? "", pod.spec.enableServiceLinks ?? true),
     readFileKey: async (volume, path, key) => readEnvFile(volumes.get(volume)?.hostPath, path, key),
   });
   const imageUser = { uid: image.username && !image.uid ? undefined : image.uid?.value ?? 0, username: image.uid ? "" : image.username ?? "" };
