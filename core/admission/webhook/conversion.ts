@@ -78,7 +78,7 @@ function restored(objects: readonly Readonly<ApiObject>[], converted: readonly u
     const object = converted[i];
     const at = objects.length === 1 ? "invalid object at index 0" : `invalid converted object at index ${i}`;
     if (!isMap(object)) throw new Misfit(`${at}: Object 'Kind' is missing in 'null'`);
-    const given = gvkOf({ apiVersion: String(object["apiVersion"] ?? ""), kind: String(object["kind"] ?? "") });
+    const given = gvkOf({ apiVersion: textOf(object["apiVersion"]), kind: textOf(object["kind"]) });
     if (formatApiVersion(given) !== apiVersion) throw new Misfit(`${at}: invalid groupVersion (expected ${apiVersion}, received ${formatApiVersion(given)})`);
     if (given.kind !== original.kind) throw new Misfit(`${at}: invalid kind (expected ${original.kind}, received ${given.kind})`);
     return withMetadata(object, original, objects.length === 1 ? { object: "invalid object", metadata: "invalid metadata" } : { object: at, metadata: `invalid metadata in object at index ${i}` });
@@ -93,7 +93,7 @@ function withMetadata(object: Readonly<Record<string, unknown>>, original: Reado
   if (told !== undefined && !isMap(told)) throw new Misfit(`${what.metadata}: invalid metadata of type ${goType(told)} in converted object`);
   for (const [field, name] of IDENTITY) {
     const [before, after] = [original.metadata[field] ?? "", told?.[field] ?? ""];
-    if (before !== after) throw new Misfit(`${what.object}: must have the same ${name}: ${before} != ${String(after)}`);
+    if (before !== after) throw new Misfit(`${what.object}: must have the same ${name}: ${before} != ${textOf(after)}`);
   }
   if (told === undefined) throw new Misfit(`${what.metadata}: missing metadata in converted object`);
   const { labels: _, annotations: __, ...kept } = original.metadata;
@@ -117,6 +117,8 @@ function checked(field: "labels" | "annotations", value: unknown, original: Read
 function annotationErrors(annotations: Readonly<Record<string, string>>): FieldError[] {
   return Object.keys(annotations).flatMap((key) => qualifiedName(key.toLowerCase()).map((problem) => invalid("metadata.annotation", key, problem)));
 }
+
+function textOf(value: unknown): string { return typeof value === "string" ? value : ""; }
 
 function goType(value: unknown): string {
   if (value === null) return "<nil>";

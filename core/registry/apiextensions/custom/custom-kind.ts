@@ -57,7 +57,7 @@ export class CustomKind {
     const paths: string[] = [];
     const report = options.report && ((path: string): void => void paths.push(path));
     const withMeta = { ...content, metadata: coerceMetadata(metadata, "", { ...options, report: options.report }) };
-    const own = parseApiVersion(String(value["apiVersion"] ?? ""));
+    const own = parseApiVersion(typeof value["apiVersion"] === "string" ? value["apiVersion"] : "");
     const object = own.group === this.group && value["kind"] === this.crd.spec.names.kind ? this.#inForm(withMeta, this.structure(own.version), { ...options, report }) : withMeta;
     for (const path of paths.sort()) options.report?.(path);
     return object as unknown as ApiObject;

@@ -132,6 +132,6 @@ function* finalizerWarnings(next: Readonly<ApiObject>, old: Readonly<ApiObject> 
 
 function fieldText(path: JsonPath, object: unknown): string {
   const [value] = path.find(object);
-  return value === undefined || value === null ? "" : String(value);
+  return value === undefined || value === null || typeof value === "object" ? "" : String(value);
 }
 

@@ -7,6 +7,7 @@
  *
  * Source: kubernetes v1.36 client-go/util/jsonpath (what it accepts and finds)
  */
+import { formatGo } from "../../../api/patch/json-value.ts";
 import { parseFilter, type Filter } from "./json-path-filter.ts";
 
 export interface JsonPath {
@@ -46,7 +47,7 @@ function take(step: Step, values: readonly unknown[]): readonly unknown[] {
     case "field": return values.flatMap((value) => (isMap(value) && Object.hasOwn(value, step.name) ? [value[step.name]] : []));
     case "slice": return values.flatMap((value) => (value === null || value === undefined ? [] : sliced(step, value)));
     case "filter": return values.flatMap((value) => {
-      if (!Array.isArray(value)) throw new JsonPathError(`${String(value)} is not array or slice and cannot be filtered`);
+      if (!Array.isArray(value)) throw new JsonPathError(`${formatGo(value)} is not array or slice and cannot be filtered`);
       return value.filter((item) => step.filter(item));
     });
   }

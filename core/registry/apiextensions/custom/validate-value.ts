@@ -10,6 +10,7 @@
  */
 import { type FieldError, invalid, notSupported, required, tooLong, tooMany, typeInvalid } from "../../../api/meta/field-error.ts";
 import { goQuote } from "../../../api/meta/go-quote.ts";
+import { formatGo } from "../../../api/patch/json-value.ts";
 import type { Correlated } from "./correlate.ts";
 import { goNumber, isNumber, numberFindings, type NumberRules, numberType } from "./numbers.ts";
 import { isMap, type JsonMap } from "./prune.ts";
@@ -143,7 +144,7 @@ function enumeration(value: unknown, { schema }: Structure, path: string): Findi
 }
 
 /** A list as Go's %v prints it. */
-function goList(values: readonly unknown[]): string { return `[${values.map((value) => (isNumber(value) ? goNumber(value) : value === null ? "<nil>" : String(value))).join(" ")}]`; }
+function goList(values: readonly unknown[]): string { return `[${values.map((value) => (isNumber(value) ? goNumber(value) : formatGo(value))).join(" ")}]`; }
 
 function list(value: readonly unknown[], { schema: { minItems, maxItems, uniqueItems }, items }: Structure, path: string, correlated: Correlated | undefined): Result {
   const result: Result = { findings: [], matches: 1 };
