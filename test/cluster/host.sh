@@ -106,7 +106,8 @@ down() {
   local name=$1
   end "$name"
   rm -rf --one-file-system "${LAB:?}/$name"
-  rmdir /etc/cni /var/lib/cni /opt/cni /var/lib/kubelet /etc/coracle /var/lib/coracle 2>/dev/null || true # mount points, if we had to make them
+  # Mount points, if we had to make them. Not while another host is up: removing one here takes away what is mounted on it there.
+  pgrep -f "$HERE/host-init.sh|test/cluster/host-init.sh" >/dev/null || rmdir /etc/cni /var/lib/cni /opt/cni /var/lib/kubelet /etc/coracle /var/lib/coracle 2>/dev/null || true
 }
 
 case ${1:-} in
