@@ -187,7 +187,7 @@ export class Invariants {
     for (const { metadata, spec, status } of this.all<Deployment>("/registry/apps/deployments/"))
       if (metadata.namespace !== "limited" && (status?.availableReplicas ?? 0) !== (spec?.replicas ?? 1)) left.push(`Deployment ${metadata.name}: ${status?.availableReplicas ?? 0} of ${spec?.replicas} available`);
     for (const { metadata, spec, status } of this.all<StatefulSet>("/registry/apps/statefulsets/"))
-      if ((status?.readyReplicas ?? 0) !== (spec?.replicas ?? 1) || status?.updatedReplicas !== spec?.replicas) left.push(`StatefulSet ${metadata.name}: ${status?.readyReplicas ?? 0} of ${spec?.replicas} ready`);
+      if ((status?.readyReplicas ?? 0) !== (spec?.replicas ?? 1) || (status?.updatedReplicas ?? 0) !== (spec?.replicas ?? 1)) left.push(`StatefulSet ${metadata.name}: ${status?.readyReplicas ?? 0} of ${spec?.replicas} ready`);
     for (const { metadata, spec, status } of this.all<Job>("/registry/batch/jobs/")) {
       const completions = spec?.completions ?? 1;
       const succeeded = this.#succeeded.get(metadata.uid)?.size ?? 0;
