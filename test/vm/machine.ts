@@ -25,7 +25,7 @@ export const SLOWNESS = ACCELERATION === "tcg" ? 15 : 1;
 export function obstacle(): string | undefined {
   if (process.platform !== "linux" || process.arch !== "x64") return "virtual machines are tested on Linux on x86_64";
   if (process.getuid?.() !== 0) return "building a machine's disk needs root";
-  if (ACCELERATION === undefined) return "the processor does not help here: no /dev/kvm, or none of kvm_intel and kvm_amd. VM_ACCEL=tcg does without, in an hour";
+  if (ACCELERATION === undefined) return "the processor does not help here: no /dev/kvm, or none of kvm_intel and kvm_amd. VM_ACCEL=tcg does without, in ten minutes on a quiet machine";
   if (!existsSync(BINARY)) return `${BINARY} is missing: npm run build`;
   if (!existsSync(join(IMAGES, "busybox.tar"))) return `${IMAGES} is missing: bun test/images/build.ts dist/test-images`;
   return undefined;
