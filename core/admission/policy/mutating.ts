@@ -25,7 +25,8 @@ import { replaceIn, Rounds } from "../rounds.ts";
 import { resourceOf } from "../webhook/match.ts";
 import { compileMutating, type CompiledMutatingPolicy, type CompiledMutation } from "./compiled-policy.ts";
 import { type Matched, matchOf } from "./match.ts";
-import { checkParamKind, type Param, paramsOf } from "./params.ts";
+import { type Param, paramsOf } from "./params.ts";
+import { matchPolicy } from "./policy-match.ts";
 import { patched } from "./patch.ts";
 import { type PolicyHook, PolicySource } from "./policy-source.ts";
 import { namespaceOf, type PolicyDeps, shownReview } from "./validating.ts";
@@ -72,13 +73,8 @@ class Round {
   }
 
   async collect({ policy, bindings, compiled }: Hook): Promise<void> {
-    const { matchConstraints, paramKind } = policy.spec;
-    const matched = await this.#unless(policy, undefined, async () => {
-      if (!matchConstraints) throw new Error("policy contained no match constraints, a required field");
-      const found = await matchOf(matchConstraints, this.#request, this.#deps);
-      if (found) checkParamKind(paramKind, this.#deps);
-      return found;
-    });
+    const { paramKind } = policy.spec;
+    const matched = await this.#unless(policy, undefined, () => matchPolicy(policy.spec, this.#request, this.#deps));
     if (!matched) return;
     for (const binding of bindings) {
       const params = await this.#unless(policy, binding, async () => {

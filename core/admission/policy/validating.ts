@@ -26,7 +26,8 @@ import type { ObjectVersions } from "../webhook/object-versions.ts";
 import { reviewOf } from "../webhook/review.ts";
 import { compileValidating, type CompiledValidatingPolicy } from "./compiled-policy.ts";
 import { type Matched, matchOf } from "./match.ts";
-import { checkParamKind, type Param, type ParamDeps, paramsOf } from "./params.ts";
+import { type Param, type ParamDeps, paramsOf } from "./params.ts";
+import { matchPolicy } from "./policy-match.ts";
 import { type PolicyHook, PolicySource } from "./policy-source.ts";
 import { type Annotation, type Verdict, verdictOf } from "./validate.ts";
 
@@ -81,13 +82,7 @@ class Round {
   }
 
   async ask({ policy, bindings, compiled }: Hook): Promise<void> {
-    const { matchConstraints, paramKind } = policy.spec;
-    const matched = await this.#unless(policy, undefined, async () => {
-      if (!matchConstraints) throw new Error("policy contained no match constraints, a required field");
-      const found = await matchOf(matchConstraints, this.#request, this.#deps);
-      if (found) checkParamKind(paramKind, this.#deps);
-      return found;
-    });
+    const matched = await this.#unless(policy, undefined, () => matchPolicy(policy.spec, this.#request, this.#deps));
     if (!matched) return;
     const annotations = new Map<string, Set<string>>();
     for (const binding of bindings) await this.#askBound(compiled(), { policy, binding, matched, annotations });
