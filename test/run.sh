@@ -53,6 +53,7 @@ step "build" npm run --silent build
 step "types" node_modules/.bin/tsc -p .
 step "lint" node_modules/.bin/biome check --diagnostic-level=error .
 step "etcd, for tests only" node_modules/.bin/bun test/etcd.ts
+step "golden files, for tests only" node_modules/.bin/bun test/goldens/goldens.ts
 suite "unit, contract and scenario tests"
 step "20 kills at random moments lose nothing" node_modules/.bin/bun test/crash/kill9.ts --kills 20 --seed 1
 if [ -z "${QUICK:-}" ]; then
