@@ -31,13 +31,15 @@ const ELSEWHERE = ["apiextensions.k8s.io/v1 CustomResourceDefinition", "apiregis
 
 const DIRECTORY = goldensDirectory();
 
-interface Golden { readonly name: string; readonly object: JsonObject; readonly json: string; readonly protobuf: Buffer; readonly yaml: string }
+type Typed = JsonObject & { readonly apiVersion: string; readonly kind: string };
+
+interface Golden { readonly name: string; readonly object: Typed; readonly json: string; readonly protobuf: Buffer; readonly yaml: string }
 
 function goldens(): readonly Golden[] {
   return readdirSync(DIRECTORY).filter((file) => file.endsWith(".json") && file !== "core.v1.WatchEvent.json" /* an envelope: it has no apiVersion */).map((file) => {
     const path = join(DIRECTORY, file.slice(0, -".json".length));
     const json = readFileSync(`${path}.json`, "utf8");
-    const object = parseJson(json).value as JsonObject;
+    const object = parseJson(json).value as Typed;
     const { group, version, kind } = gvkOf(object);
     return { name: `${group === "" ? version : `${group}/${version}`} ${kind}`, object, json, protobuf: readFileSync(`${path}.pb`), yaml: readFileSync(`${path}.yaml`, "utf8") };
   });
