@@ -51,6 +51,14 @@ test("a schema has texts, defaults, enums and markers, and refers to nothing tha
   expect(missing).toEqual([]);
 });
 
+test("what upstream tells beyond fields: unions, and the meta types as every group version registers them, served or not", () => {
+  const { components: { schemas } } = appsDocument();
+  expect(schemas["io.k8s.api.core.v1.SeccompProfile"]).toMatchObject({ "x-kubernetes-unions": [{ discriminator: "type", "fields-to-discriminateBy": { localhostProfile: "LocalhostProfile" } }] });
+  const kinds = schemas["io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"]!["x-kubernetes-group-version-kind"] as readonly { group: string; version: string }[];
+  expect(kinds).toHaveLength(60);
+  expect(kinds).toContainEqual({ group: "extensions", kind: "DeleteOptions", version: "v1beta1" });
+});
+
 test("custom resources: their schema with metadata, their list, and no strategic merge", () => {
   const { paths, components: { schemas } } = openApiV3({ groupVersion: CRONTAB_VERSION, rows: [CRONTABS], custom: new Map([["CronTab", CRONTAB_SCHEMA]]) }, SERVER) as Document;
   expect(schemas["com.example.stable.v1.CronTab"]).toMatchObject({ properties: { metadata: { allOf: [{ $ref: "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta" }] }, spec: CRONTAB_SCHEMA.properties.spec } });

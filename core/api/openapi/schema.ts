@@ -33,6 +33,16 @@ const SPECIALS: Readonly<Record<Special, { readonly v2: Schema; readonly v3: Sch
 };
 const ZEROS: Readonly<Record<Scalar, unknown>> = { string: "", bool: false, int32: 0, int64: 0, float64: 0, bytes: undefined };
 
+/** Structs of which one member may be set, and the field that names it, if there is one. The facts do not tell it. */
+const UNIONS: Readonly<Record<string, { readonly discriminator?: string; readonly fields: Readonly<Record<string, string>> }>> = {
+  "io.k8s.api.core.v1.AppArmorProfile": { discriminator: "type", fields: { localhostProfile: "LocalhostProfile" } },
+  "io.k8s.api.core.v1.PodSchedulingGroup": { fields: { podGroupName: "PodGroupName" } },
+  "io.k8s.api.core.v1.SeccompProfile": { discriminator: "type", fields: { localhostProfile: "LocalhostProfile" } },
+  "io.k8s.api.flowcontrol.v1.LimitResponse": { discriminator: "type", fields: { queuing: "Queuing" } },
+  "io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationSpec": { discriminator: "type", fields: { exempt: "Exempt", limited: "Limited" } },
+  "io.k8s.api.flowcontrol.v1.Subject": { discriminator: "kind", fields: { group: "Group", serviceAccount: "ServiceAccount", user: "User" } },
+};
+
 function same(schema: Schema): { readonly v2: Schema; readonly v3: Schema } { return { v2: schema, v3: schema }; }
 
 export interface SchemaOptions {
@@ -68,8 +78,14 @@ function typeSchema(name: string, options: SchemaOptions, wanted: string[]): Sch
   return {
     ...(text ? { description: text } : {}), type: "object", ...(required.length > 0 ? { required } : {}),
     ...(type.fields.length > 0 ? { properties } : {}), ...(type.atomic ? { "x-kubernetes-map-type": "atomic" } : {}),
-    ...(kinds.length > 0 ? { "x-kubernetes-group-version-kind": kinds } : {}),
+    ...(kinds.length > 0 ? { "x-kubernetes-group-version-kind": kinds } : {}), ...unionOf(name),
   };
+}
+
+function unionOf(name: string): Schema {
+  const union = UNIONS[name];
+  if (union === undefined) return {};
+  return { "x-kubernetes-unions": [{ ...(union.discriminator === undefined ? {} : { discriminator: union.discriminator }), "fields-to-discriminateBy": union.fields }] };
 }
 
 function fieldSchema(owner: StructType, field: FieldInfo, options: SchemaOptions, wanted: string[]): Schema {

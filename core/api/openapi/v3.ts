@@ -47,7 +47,7 @@ export function documentV3(operations: readonly Operation[], { version, descript
     openapi: "3.0.0", info: { title: "Kubernetes", version },
     paths: pathsOf(operations, parameterV3, operationV3),
     components: {
-      schemas,
+      ...(Object.keys(schemas).length > 0 ? { schemas } : {}),
       securitySchemes: { BearerToken: { type: "apiKey", description: "Bearer Token authentication", name: "authorization", in: "header" } },
     },
   };

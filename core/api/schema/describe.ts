@@ -31,6 +31,15 @@ const OPTIONS_OPERATIONS: Readonly<Record<string, string>> = {
   "io.k8s.api.core.v1.NodeProxyOptions": "connectGetNodeProxy", "io.k8s.api.core.v1.ServiceProxyOptions": "connectGetNamespacedServiceProxy",
 };
 
+/** Fields that upstream says nothing of: what most fields of that name say would be wrong, and v3 wraps references that have a text. */
+const SILENT: Readonly<Record<string, readonly string[]>> = {
+  "io.k8s.api.certificates.v1.CertificateSigningRequest": ["metadata"],
+  "io.k8s.api.certificates.v1.CertificateSigningRequestList": ["metadata"],
+  "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.ExternalDocumentation": ["description", "url"],
+  "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps": ["additionalItems", "additionalProperties", "description", "example", "items", "type"],
+  [`${META}WatchEvent`]: ["type"],
+};
+
 /** "<file>#<field>" → text. */
 type Texts = ReadonlyMap<string, string>;
 
@@ -93,6 +102,7 @@ function describe(sources: Sources): Record<string, Record<string, string>> {
       if (description !== undefined) found[type.name]![field.name] ??= description;
     }
   }
+  for (const [type, fields] of Object.entries(SILENT)) for (const field of fields) delete found[type]?.[field];
   const patch = sources.models.get("apimachinery/apis/meta/v1/Patch#");
   if (patch !== undefined) found[`${META}Patch`] = { "": patch };
   return found;
