@@ -9,7 +9,7 @@ import { attachDetachController, attachmentName } from "./attachdetach.ts";
 import { multiAttachMessage, planNode } from "./plan.ts";
 
 const volume = (name: string, mode = "ReadWriteOnce"): PersistentVolume => stored("v1", "PersistentVolume", name, { spec: { accessModes: [mode], csi: { driver: "d", volumeHandle: name } } });
-const attachment = (name: string, node = "n", rest: Record<string, unknown> = {}): VolumeAttachment => stored("storage.k8s.io/v1", "VolumeAttachment", `${name}-${node}`, { spec: { attacher: "d", nodeName: node, source: { persistentVolumeName: name } }, status: { attached: true }, ...rest });
+const attachment = (name: string, node = "n", rest: Record<string, unknown> = {}): VolumeAttachment => stored("storage.k8s.io/v1", "VolumeAttachment", attachmentName(name, "d", node), { spec: { attacher: "d", nodeName: node, source: { persistentVolumeName: name } }, status: { attached: true }, ...rest });
 const node = (rest: Record<string, unknown> = {}): Node => stored("v1", "Node", "n", { spec: {}, status: { conditions: [{ type: "Ready", status: "True" }] }, ...rest });
 const mounted = { volumesInUse: ["kubernetes.io/csi/d^v"] };
 
@@ -24,10 +24,11 @@ test.each([
   ["mounted on a node that is away", { wanted: [], here: ["v"], idleMs: 300_000, node: node({ status: { ...mounted, conditions: [{ type: "Ready", status: "Unknown" }] } }) }, { attached: ["kubernetes.io/csi/d^v"], waiting: true }],
   ["mounted on a node out of service", { wanted: [], here: ["v"], node: node({ spec: { taints: [{ key: "node.kubernetes.io/out-of-service", effect: "NoExecute" }] }, status: mounted }) }, { detach: ["v"] }],
   ["the node is gone", { wanted: [], here: ["v"], node: undefined }, { detach: ["v"] }],
-] as [string, { wanted: string[]; here: string[]; elsewhere?: boolean; node?: Node; idleMs?: number }, object][])("%s", (_, facts, expected) => {
+  ["not wanted, made by somebody else", { wanted: [], here: [], theirs: "mine" }, { attached: ["kubernetes.io/csi/d^v"] }],
+] as [string, { wanted: string[]; here: string[]; theirs?: string; elsewhere?: boolean; node?: Node; idleMs?: number }, object][])("%s", (_, facts, expected) => {
   const volumes = new Map([["v", volume("v")], ["m", volume("m", "ReadWriteMany")]]);
   const plan = planNode({
-    node: "node" in facts ? facts.node : node(), wanted: facts.wanted.map((name) => ({ volume: volumes.get(name)!, pods: [] })), attachments: facts.here.map((name) => attachment(name)),
+    node: "node" in facts ? facts.node : node(), wanted: facts.wanted.map((name) => ({ volume: volumes.get(name)!, pods: [] })), attachments: [...facts.here.map((name) => attachment(name)), ...(facts.theirs === undefined ? [] : [attachment("v", "n", { metadata: { name: facts.theirs } })])],
     elsewhere: (name) => (facts.elsewhere ? [attachment(name, "other")] : []), volume: (name) => volumes.get(name), idleMs: () => facts.idleMs ?? 0,
   });
   const names = { attach: plan.attach.map((one) => one.volume.metadata.name), blocked: plan.blocked.map((one) => one.wanted.volume.metadata.name), detach: plan.detach.map(({ spec }) => spec.source.persistentVolumeName), attached: plan.attached.map(({ name }) => name), waiting: plan.waiting };

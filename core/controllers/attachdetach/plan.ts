@@ -54,7 +54,7 @@ export function planNode({ node, wanted, attachments, elsewhere, volume, idleMs 
   const inUse = new Set(node?.status?.volumesInUse ?? []);
   const outOfService = (node?.spec.taints ?? []).some(({ key }) => key === "node.kubernetes.io/out-of-service");
   const isHealthy = findCondition(node?.status?.conditions, "Ready")?.status === "True";
-  const idle = attachments.filter((one) => !wantedNames.has(one.spec.source.persistentVolumeName ?? "") && !isDeleting(one) && one.spec.source.persistentVolumeName !== undefined);
+  const idle = attachments.filter((one) => !wantedNames.has(one.spec.source.persistentVolumeName ?? "") && !isDeleting(one) && isOwn(one));
   const isMounted = (one: Readonly<VolumeAttachment>): boolean => {
     const name = uniqueName(one, volume);
     return name !== undefined && inUse.has(name);
@@ -65,6 +65,11 @@ export function planNode({ node, wanted, attachments, elsewhere, volume, idleMs 
     return name === undefined ? [] : [{ name, devicePath: "" }];
   });
   return { attach, blocked, detach, attached: attached.sort((a, b) => (a.name < b.name ? -1 : 1)), waiting: detach.length < idle.length };
+}
+
+/** One that this controller made: who makes a VolumeAttachment of another name looks after it alone. See attachmentName. */
+function isOwn({ metadata, spec }: Readonly<VolumeAttachment>): boolean {
+  return /^csi-[0-9a-f]{64}$/.test(metadata.name) && spec.source.persistentVolumeName !== undefined;
 }
 
 /** As volumesInUse and volumesAttached name it. */
