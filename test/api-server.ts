@@ -122,6 +122,7 @@ export async function apiServer({ admit, clock = systemClock }: { readonly admit
 }
 
 function told(request: ServerRequest, answer: Answer, nowMs: number): Told {
+  if (answer.type === "raw" && typeof answer.body === "string") return { code: answer.status, contentType: answer.headers["content-type"] ?? "", warnings: answer.warnings ?? [], body: answer.body };
   if (answer.type !== "object" && answer.type !== "list") throw new Error(`a ${answer.type} is not for ask()`);
   const how = { request, nowMs, describe: undefined };
   const { status, contentType, body } = answer.type === "list" ? encodeList(answer, how) : encodeObject(answer, how);

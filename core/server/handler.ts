@@ -26,6 +26,7 @@ import type { Auditor, AuditRecord } from "./audit/auditor.ts";
 import { timed } from "./deadline.ts";
 import { deprecation } from "./deprecation.ts";
 import { isLasting } from "./lasting.ts";
+import { NotServed, notServedAnswer } from "./not-served.ts";
 import { type Ticket, TooManyRequests } from "./fairness/too-many-requests.ts";
 import { requestMetrics } from "./request-metrics.ts";
 import type { ServerRequest } from "./request.ts";
@@ -122,10 +123,10 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
         const found = await handler(request, user);
         if (found) return found;
       }
-      throw pathNotFound();
+      throw new NotServed();
     }
     const served = server.registry.find(info.group, info.version, info.resource);
-    if (!served) throw pathNotFound();
+    if (!served) throw new NotServed();
     const handler = server.special(info) ?? genericHandler(verbs, info, served);
     const scope: Scope = { request, info, served, user, server, signal: request.signal, warnings: [...(served.custom?.warnings ?? [])], audit: flight.audit, span: flight.span, watched: info.verb === "watch" ? meter.watchEvents(info) : undefined };
     const found = await handler(scope);
@@ -173,6 +174,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
 const AUDIT_ID_LENGTH_MAX = 64;
 
 function failure({ log }: ServerDeps, request: ServerRequest, error: unknown): Answer {
+  if (error instanceof NotServed) return notServedAnswer(error, request.path);
   const status = statusOf(error);
   const code = status.code ?? 500;
   if (code >= 500 && !(error instanceof StatusError) && !request.signal.aborted) log.error("request failed", { method: request.method, path: request.path, error });
@@ -226,11 +228,11 @@ export function attributesOf(info: RequestInfo, request: ServerRequest, user: Us
 
 /** The verb of the resource itself, or of a subresource that is a part or a view of it. Throws 404 and 405. */
 function genericHandler(verbs: Readonly<Record<string, ResourceHandler>>, info: ResourceRequestInfo, { row, store, custom }: ServedResource): ResourceHandler {
-  if (custom && row.namespaced && info.namespace === "" && info.verb !== "list" && info.verb !== "watch") throw pathNotFound();
+  if (custom && row.namespaced && info.namespace === "" && info.verb !== "list" && info.verb !== "watch") throw new NotServed();
   const allowed: readonly string[] | undefined = info.subresource === "" ? row.verbs : row.subresources.find(({ name }) => name === info.subresource)?.verbs;
   if (!allowed && custom) throw notFound({ group: info.group, resource: info.resource }, info.name);
-  if (!allowed || (info.namespace !== "" && !row.namespaced && info.resource !== "namespaces")) throw pathNotFound();
-  if (row.namespaced && info.namespace === "" && NAMED.has(info.verb)) throw pathNotFound();
+  if (!allowed || (info.namespace !== "" && !row.namespaced && info.resource !== "namespaces")) throw new NotServed();
+  if (row.namespaced && info.namespace === "" && NAMED.has(info.verb)) throw new NotServed();
   const handler = Object.hasOwn(verbs, info.verb) ? verbs[info.verb] : undefined;
   if (!handler || !store || !allowed.includes(info.verb) || !fitsPath(info, row.namespaced))
     throw custom ? methodNotSupported({ group: info.group, resource: info.resource }, info.verb) : methodNotAllowed();
@@ -253,8 +255,4 @@ function fitsPath({ verb, name, subresource, namespace }: ResourceRequestInfo, n
 
 function methodNotAllowed(): StatusError {
   return statusError({ code: 405, reason: "MethodNotAllowed", message: "the server does not allow this method on the requested resource", details: {} });
-}
-
-export function pathNotFound(): StatusError {
-  return statusError({ code: 404, reason: "NotFound", message: "the server could not find the requested resource", details: {} });
 }

@@ -151,6 +151,16 @@ test.each([
   expect([told.code, told.body.message]).toEqual([code, message]);
 });
 
+test.each([
+  "/nothing", "/apis/example.com", "/apis/extensions/v1beta1/ingresses", "/apis/storagemigration.k8s.io/v1beta1/storageversionmigrations", "/apis/internal.apiserver.k8s.io/v1alpha1/storageversions",
+])("nobody serves %s: as Go's HTTP library says it", async (path) => {
+  expect(await api.ask("GET", path)).toMatchObject({ code: 404, contentType: "text/plain; charset=utf-8", body: "404 page not found\n" });
+});
+
+test.each(["/api/v2", "/api/v1/nothings", "/apis/apps/v2/deployments", "/apis/batch/v1beta1/cronjobs", "/apis/policy/v1beta1/podsecuritypolicies"])("%s is below what is built in: its router says that it is not there", async (path) => {
+  expect((await api.ask("GET", path)).body).toEqual({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message: "the server could not find the requested resource", reason: "NotFound", details: {}, code: 404 });
+});
+
 test("a client that will not wait is told so in time", async () => {
   const told = async (timeout: string) => {
     const { code, body } = await api.ask("GET", `${MAPS}/m0`, { query: { resourceVersion: "1000000", timeout } });

@@ -10,7 +10,8 @@ import type { Clock } from "../../lifecycle/clock.ts";
 import { STATUS_PART } from "../../registry/generic/status-part.ts";
 import { type CacheEvent, follow } from "../../registry/generic/watch-cache.ts";
 import { type Answer, type BookmarkItem, type ErrorItem, type ListAnswer, stored, type WatchItem } from "../answer.ts";
-import { pathNotFound, type Scope } from "../handler.ts";
+import type { Scope } from "../handler.ts";
+import { NotServed } from "../not-served.ts";
 import { isTrue } from "../request-info.ts";
 import { integer, type ListOptions, listOptionsOf, parseVersion, selectionOf } from "./options.ts";
 
@@ -44,7 +45,7 @@ export function viewAnswer({ served }: Scope, object: ApiObject): Answer {
 export function subresourceOf({ info, served }: Scope): Subresource | undefined {
   if (info.subresource === "") return undefined;
   const found = served.definition.subresources?.[info.subresource] ?? (info.subresource === "status" ? STATUS_PART : undefined);
-  if (!found) throw pathNotFound();
+  if (!found) throw new NotServed();
   return found;
 }
 
