@@ -42,6 +42,7 @@ export interface ApplyFacts {
 
 /** What failed for another reason than waiting is tried again this soon. */
 const RETRY_MS = 10_000;
+const PULL_ERROR_SHOWN_MS = 5_000;
 
 /** Throws when the pod could not be killed or has no sandbox: an error the worker backs off from. */
 export async function applyPlan(context: KubeletContext, facts: ApplyFacts, signal: AbortSignal): Promise<Applied> {
@@ -116,11 +117,17 @@ async function startAll(context: KubeletContext, { pod, runtime, plan, volumes, 
       if (!(error instanceof StartError)) throw error;
       context.metrics.startedContainersError(kind, error.reason);
       waiting.set(container.name, { reason: error.reason, message: error.message });
-      retries.push(context.images.waitsUntilMs(pod.metadata.uid, container.image ?? "") ?? context.clock.nowMs() + RETRY_MS);
+      retries.push(retryAfter(error.reason, context.images.waitsUntilMs(pod.metadata.uid, container.image ?? ""), context.clock.nowMs()));
       heldUp = holdsUp;
     }
   }
   return { waiting, started, retryAtMs: retries.length > 0 ? Math.min(...retries) : undefined };
+}
+
+/** A failed pull shows its error for a moment, and from then on that it waits. */
+function retryAfter(reason: StartError["reason"], pullAtMs: number | undefined, nowMs: number): number {
+  if (pullAtMs === undefined) return nowMs + RETRY_MS;
+  return reason === "ImagePullBackOff" ? pullAtMs : Math.min(pullAtMs, nowMs + PULL_ERROR_SHOWN_MS);
 }
 
 /** Whether the container ended too recently to be started again; if not, its next wait will be longer. */

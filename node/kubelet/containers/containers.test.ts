@@ -13,7 +13,8 @@ const pod = (spec: Partial<Pod["spec"]> = {}): Pod => ({
 test("$(NAME)", () => {
   const lookup = (name: string) => ({ A: "1", B: "$(A)" })[name];
   expect(["$(A)", "$(B)", "$$(A)", "$(NOPE)", "$A", "$$$(A)", "a$", "$("].map((text) => expand(text, lookup))).toEqual(["1", "$(A)", "$(A)", "$(NOPE)", "$A", "$1", "a$", "$("]);
-  expect(() => expandStrictly("$(NOPE)/$(A)", lookup)).toThrow(`missing value for "NOPE"`);
+  expect(() => expandStrictly("$(NOPE)/$(A)", lookup)).toThrow(/^missing value for NOPE$/);
+  expect(() => expandStrictly("$(Z)/$(E)/$(Z)", (name) => (name === "E" ? "" : undefined))).toThrow(/^missing value for E, Z$/);
 });
 
 test("services as variables", () => {
@@ -37,7 +38,7 @@ test("the environment, and what is wrong with it", async () => {
     secret: async (_, name) => ({ apiVersion: "v1", kind: "Secret", metadata: meta(name), data: { pw: Buffer.from("s3cret").toString("base64") } }),
   };
   const build = (container: Partial<Container>) => environmentOf({
-    pod: pod(), container: { name: "c", ...container }, podIps: ["10.0.0.5", "fd00::5"], hostIps: ["172.16.0.1"], services: new Map([["KUBERNETES_SERVICE_HOST", "10.0.0.1"], ["A", "service"]]), objects, allocatable: { cpu: "2", memory: "1Gi" }, readFileKey: async () => undefined,
+    pod: pod({ containers: [{ name: "c" }, { name: "d", resources: { limits: { cpu: "3" } } }] }), container: { name: "c", ...container }, podIps: ["10.0.0.5", "fd00::5"], hostIps: ["172.16.0.1"], services: new Map([["KUBERNETES_SERVICE_HOST", "10.0.0.1"], ["A", "service"]]), objects, allocatable: { cpu: "2", memory: "1Gi" }, readFileKey: async () => undefined,
   });
   const from = (valueFrom: NonNullable<Container["env"]>[number]["valueFrom"]) => build({ env: [{ name: "X", valueFrom }] }).then((env) => env.get("X"), (error: Error) => error.message);
   const env = await build({ envFrom: [{ prefix: "C_", configMapRef: { name: "cfg" } }, { configMapRef: { name: "none", optional: true } }], env: [{ name: "A", value: "$(C_a)$(KUBERNETES_SERVICE_HOST)" }, { name: "E", value: "" }] });
@@ -50,6 +51,8 @@ test("the environment, and what is wrong with it", async () => {
   expect(await from({ fieldRef: { fieldPath: "metadata.labels['a/b']" } })).toBe("c");
   expect(await from({ fieldRef: { fieldPath: "spec.nonsense" } })).toBe("unsupported fieldPath: spec.nonsense");
   expect(await from({ resourceFieldRef: { resource: "limits.cpu" } })).toBe("2");
+  expect(await from({ resourceFieldRef: { containerName: "d", resource: "limits.cpu" } })).toBe("3");
+  expect(await from({ resourceFieldRef: { containerName: "e", resource: "limits.cpu" } })).toBe("container e not found");
   expect(await from({ resourceFieldRef: { resource: "limits.memory", divisor: "1Mi" } })).toBe("1024");
   expect(await from({ resourceFieldRef: { resource: "requests.cpu", divisor: "1m" } })).toBe("0");
 });

@@ -3,7 +3,7 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/kubelet_pods.go (makeEnvironmentVariables)
  */
-import type { ConfigMap, Container, EnvVar, EphemeralContainer, ResourceList, Secret } from "../../../core/api/gen/core.v1.ts";
+import type { ConfigMap, Container, EnvVar, EphemeralContainer, ResourceFieldSelector, ResourceList, Secret } from "../../../core/api/gen/core.v1.ts";
 import { isNotFound } from "../../../core/api/meta/status-error.ts";
 import { expand } from "./expansion.ts";
 import { type FieldFacts, fieldValue, resourceValue } from "./field-reference.ts";
@@ -45,11 +45,11 @@ export async function environmentOf(facts: EnvironmentFacts): Promise<Map<string
 
 /** Undefined: an optional source is missing, the variable is not set. */
 async function valueFrom({ valueFrom: source }: EnvVar, facts: EnvironmentFacts): Promise<string | undefined> {
-  const { pod, container, objects, allocatable } = facts;
+  const { pod, objects, allocatable } = facts;
   const namespace = pod.metadata.namespace ?? "";
   if (!source) return "";
   if (source.fieldRef) return fieldValue(source.fieldRef.fieldPath, facts);
-  if (source.resourceFieldRef) return resourceValue(source.resourceFieldRef, container, { allocatable, podLevel: pod.spec.resources?.limits });
+  if (source.resourceFieldRef) return resourceValue(source.resourceFieldRef, containerOf(source.resourceFieldRef, facts), { allocatable, podLevel: pod.spec.resources?.limits });
   if (source.configMapKeyRef) {
     const { name = "", key, optional } = source.configMapKeyRef;
     const found = await unlessMissing(optional, objects.configMap(namespace, name));
@@ -71,6 +71,14 @@ async function valueFrom({ valueFrom: source }: EnvVar, facts: EnvironmentFacts)
     return value;
   }
   return "";
+}
+
+/** The one that is named, otherwise the one whose environment it is. */
+function containerOf({ containerName }: ResourceFieldSelector, { pod, container }: EnvironmentFacts): Container | EphemeralContainer {
+  if (!containerName) return container;
+  const named = [...pod.spec.containers, ...(pod.spec.initContainers ?? [])].find(({ name }) => name === containerName);
+  if (!named) throw new Error(`container ${containerName} not found`);
+  return named;
 }
 
 async function unlessMissing<T>(optional: boolean | undefined, object: Promise<T>): Promise<T | undefined> {

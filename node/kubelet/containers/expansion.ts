@@ -13,14 +13,14 @@ export function expandAll(texts: readonly string[] | undefined, lookup: Lookup):
   return (texts ?? []).map((text) => expand(text, lookup));
 }
 
-/** For paths, where a name nobody knows is an error. */
+/** For paths, where a name nobody knows is an error, and so is one without a value. */
 export function expandStrictly(text: string, lookup: Lookup): string {
-  const missing: string[] = [];
+  const missing = new Set<string>();
   const result = expand(text, (name) => {
     const value = lookup(name);
-    if (value === undefined) missing.push(name);
+    if (!value) missing.add(name);
     return value;
   });
-  if (missing.length > 0) throw new Error(`missing value for ${missing.map((name) => `"${name}"`).join(", ")}`);
+  if (missing.size > 0) throw new Error(`missing value for ${[...missing].toSorted().join(", ")}`);
   return result;
 }

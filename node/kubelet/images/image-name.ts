@@ -6,15 +6,18 @@
 const PATH_COMPONENT = "[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*";
 const HOST = "(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])(?:\\.(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9]))*|\\[[a-fA-F0-9:]+\\]";
 const REFERENCE = new RegExp(`^((?:(?:${HOST})(?::[0-9]+)?/)?${PATH_COMPONENT}(?:/${PATH_COMPONENT})*)(?::([\\w][\\w.-]{0,127}))?(?:@([A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}))?$`);
+const IDENTIFIER = /^[a-f0-9]{64}$/;
 const NAME_BYTES_MAX = 255;
 
 /** With the tag "latest" where the name has neither tag nor digest. Throws an Error when it is no name of an image. */
 export function withDefaultTag(image: string): string {
   const parts = REFERENCE.exec(image);
   if (!parts) {
-    const upper = /[A-Z]/.test(image) && REFERENCE.test(image.toLowerCase());
-    throw new Error(`couldn't parse image name "${image}": ${upper ? "invalid reference format: repository name must be lowercase" : "invalid reference format"}`);
+    const { remote } = domainAndRemote(image);
+    const name = remote.split(":")[0] ?? "";
+    throw new Error(`couldn't parse image name "${image}": invalid reference format${name === name.toLowerCase() ? "" : `: repository name (${name}) must be lowercase`}`);
   }
+  if (IDENTIFIER.test(image)) throw new Error(`couldn't parse image name "${image}": invalid repository name (${image}), cannot specify 64-byte hexadecimal strings`);
   const [, name = "", tag, digest] = parts;
   if (name.length > NAME_BYTES_MAX) throw new Error(`couldn't parse image name "${image}": repository name must not be more than ${NAME_BYTES_MAX} characters`);
   return tag === undefined && digest === undefined ? `${image}:latest` : image;
@@ -22,9 +25,16 @@ export function withDefaultTag(image: string): string {
 
 /** host/path, with Docker's host and "library/" where they are understood. */
 export function repositoryOf(image: string): string {
-  const name = REFERENCE.exec(image)?.[1] ?? image;
+  const { domain, remote } = domainAndRemote(REFERENCE.exec(image)?.[1] ?? image);
+  return `${domain}/${remote}`;
+}
+
+/** "foo" is docker.io and library/foo; a first part that looks like a host is one. */
+function domainAndRemote(name: string): { readonly domain: string; readonly remote: string } {
   const slash = name.indexOf("/");
   const first = slash < 0 ? "" : name.slice(0, slash);
-  if (slash >= 0 && (/[.:]/.test(first) || first === "localhost" || first !== first.toLowerCase())) return name;
-  return slash < 0 ? `docker.io/library/${name}` : `docker.io/${name}`;
+  const isHost = /[.:]/.test(first) || first === "localhost" || first !== first.toLowerCase();
+  const domain = isHost && first !== "index.docker.io" ? first : "docker.io";
+  const remote = isHost ? name.slice(slash + 1) : name;
+  return { domain, remote: domain === "docker.io" && !remote.includes("/") ? `library/${remote}` : remote };
 }

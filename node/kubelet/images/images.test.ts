@@ -16,7 +16,10 @@ test.each([
 });
 
 test("what is no image name", () => {
-  expect(() => withDefaultTag("Busybox")).toThrow(`couldn't parse image name "Busybox": invalid reference format: repository name must be lowercase`);
+  expect(() => withDefaultTag("Busybox")).toThrow(`couldn't parse image name "Busybox": invalid reference format: repository name (library/Busybox) must be lowercase`);
+  expect(() => withDefaultTag("EXAMPLE.com:5000/a/B:1")).toThrow("invalid reference format: repository name (a/B) must be lowercase");
+  expect(() => withDefaultTag("0".repeat(64))).toThrow(`invalid repository name (${"0".repeat(64)}), cannot specify 64-byte hexadecimal strings`);
+  expect(repositoryOf("index.docker.io/busybox")).toBe("docker.io/library/busybox");
   expect(() => withDefaultTag("a b")).toThrow(`couldn't parse image name "a b": invalid reference format`);
 });
 

@@ -150,11 +150,7 @@ export function imagePuller({ cri, clock, events, serialize, parallelMax = Numbe
         throw new ImageError("ImageInspectError", message, { cause });
       }
       if (found && records && !(await records.mayUse(image, found.id ?? "", () => request.credentials(image)))) {
-        if (policy === "Never") {
-          const message = `image "${asked}": image pull credentials verification failed: pull policy is Never and the pod's credentials do not match those of earlier pulls`;
-          events.event(about, "Warning", "ErrImageNeverPull", message);
-          throw new ImageError("ErrImageNeverPull", message);
-        }
+        if (policy === "Never") throw notPresent(request, events); // nor is it said that it is here
         return await pull(image, request, signal); // only the registry can tell
       }
       if (found) {
@@ -162,11 +158,15 @@ export function imagePuller({ cri, clock, events, serialize, parallelMax = Numbe
         return found;
       }
       if (policy !== "Never") return await pull(image, request, signal);
-      const message = `Container image "${asked}" is not present with pull policy of Never`;
-      events.event(about, "Warning", "ErrImageNeverPull", message);
-      throw new ImageError("ErrImageNeverPull", message);
+      throw notPresent(request, events);
     },
   };
+}
+
+function notPresent({ image, about }: ImageRequest, events: EventRecorder): ImageError {
+  const message = `Container image "${image}" is not present with pull policy of Never`;
+  events.event(about, "Warning", "ErrImageNeverPull", message);
+  return new ImageError("ErrImageNeverPull", message);
 }
 
 function parsed({ image, about }: ImageRequest, events: EventRecorder): string {

@@ -70,7 +70,7 @@ function stateOf({ terminationMessages }: StatusFacts, seen: RuntimeContainer, o
     case "exited": {
       const message = terminationMessages.get(seen.id) ?? seen.message;
       return { terminated: {
-        exitCode: seen.exitCode, ...(seen.reason ? { reason: seen.reason } : {}), ...(message ? { message } : {}), startedAt: goTime(seen.startedAtMs), finishedAt: goTime(seen.finishedAtMs), containerID: containerId(seen.id),
+        exitCode: seen.exitCode, ...(seen.reason ? { reason: seen.reason } : {}), ...(message ? { message } : {}), startedAt: timestamp(seen.startedAtMs), finishedAt: timestamp(seen.finishedAtMs), containerID: containerId(seen.id),
       } };
     }
     case "unknown":
@@ -78,11 +78,6 @@ function stateOf({ terminationMessages }: StatusFacts, seen: RuntimeContainer, o
       return { waiting: {} };
     case "created": return { waiting: {} };
   }
-}
-
-/** What never happened is null in Go's JSON of a time; absent says the same. */
-function goTime(ms: number): string | undefined {
-  return ms > 0 ? timestamp(ms) : undefined;
 }
 
 /** A container that should run and does not shows why. */

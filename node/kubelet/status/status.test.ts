@@ -67,7 +67,8 @@ test.each<[string, Partial<Pod["spec"]>, string, More, string]>([
   ["done", { restartPolicy: "Never" }, "app=exited:0", {}, "Succeeded app:terminated Initialized=True(PodCompleted) Ready=False(PodCompleted)"],
   ["failed", { restartPolicy: "Never" }, "app=exited:1", {}, "Failed app:terminated Initialized=True Ready=False(PodFailed)"],
   ["killed, whatever the policy says", {}, "app=exited:137", { terminal: true }, "Failed app:terminated Initialized=True Ready=False(PodFailed)"],
-  ["evicted", {}, "app=running", { failure: { reason: "Evicted", message: "low" } }, "Failed app:running+ Initialized=True Ready=False(PodFailed)"],
+  ["evicted, not stopped yet", {}, "app=running", { before: { phase: "Running" }, failure: { reason: "Evicted", message: "low" } }, "Running app:running+ Initialized=True Ready=False(PodFailed)"],
+  ["evicted", {}, "app=exited:137", { before: { phase: "Running" }, failure: { reason: "Evicted", message: "low" }, terminal: true }, "Failed app:terminated Initialized=True Ready=False(PodFailed)"],
   ["once ended, always ended", { restartPolicy: "Never" }, "app=running", { before: { phase: "Succeeded" } }, "Succeeded app:running+ Initialized=True(PodCompleted) Ready=False(PodCompleted)"],
   ["not ready yet", {}, "app=running", { probes: { readiness: () => "failure" } }, "Running app:running Initialized=True Ready=False(ContainersNotReady)"],
   ["starting up", {}, "app=running", { probes: { startup: () => "unknown" } }, "Running app:running Initialized=True Ready=False(ContainersNotReady)"],
@@ -81,6 +82,8 @@ test("addresses, times and history", () => {
   const first = statusOf({}, runtime("app=running app=exited:3"));
   expect(first).toMatchObject({ hostIP: "172.16.0.1", podIP: "10.0.0.5", podIPs: [{ ip: "10.0.0.5" }, { ip: "fd00::5" }], startTime: "2026-01-02T03:04:05Z", observedGeneration: 3, qosClass: "BestEffort" });
   expect(first.containerStatuses?.[0]).toMatchObject({ restartCount: 2, containerID: "containerd://app-0", lastState: { terminated: { exitCode: 3, reason: "Error", containerID: "containerd://app-1" } } });
+  const never = { ...runtime("app=exited:128"), containers: runtime("app=exited:128").containers.map((seen) => ({ ...seen, startedAtMs: 0 })) };
+  expect(statusOf({}, never).containerStatuses?.[0]?.state?.terminated).toMatchObject({ exitCode: 128, startedAt: "1970-01-01T00:00:00Z" }); // what could not be started
   const lost = statusOf({}, { ...runtime(""), sandboxes: [] }, { before: first });
   expect(lost.containerStatuses?.[0]).toMatchObject({ restartCount: 2, state: { waiting: { reason: "ContainerCreating" } }, lastState: { terminated: { exitCode: 3 } } });
   const unseen = statusOf({}, { ...runtime(""), sandboxes: [] }, { before: { ...first, containerStatuses: [{ ...first.containerStatuses![0]!, lastState: {} }] } });
