@@ -8,6 +8,7 @@ import { systemClock } from "../../core/lifecycle/clock.ts";
 import { systemRandom } from "../../core/lifecycle/random.ts";
 import { silentLog } from "../../core/observe/log.ts";
 import { eventually, fakeApi } from "../../test/fake-api.ts";
+import { oldNftDiesOf } from "../../test/old-nft.ts";
 import { sysctlKeeper } from "../os/sysctl.ts";
 import { forwardingText, withdrawalText } from "./forward.ts";
 import { planHostGateway } from "./host-gw.ts";
@@ -85,6 +86,7 @@ test("masquerading: between pods never, outward always, inward only towards othe
     "add rule ip coracle-masq postrouting ip daddr { 10.42.0.0/16 } masquerade fully-random",
   ]);
   const six = masqueradeText({ clusterCidrs: [], podCidrs: ["fd42::/64"], bridgeNetfilter: false });
+  expect(oldNftDiesOf(six)).toEqual([]);
   expect(six).toContain("add rule ip6 coracle-masq postrouting ct status dnat ip6 saddr { fd42::/64 } ip6 daddr { fd42::/64 } masquerade fully-random");
   expect(six).not.toContain("table ip coracle-masq");
 });

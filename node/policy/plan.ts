@@ -92,7 +92,7 @@ export function planPolicies({ policies, namespaces, pods }: PolicyWorld): Polic
     const key = digest([namespaceScope(peer, namespace), canonical(peer.podSelector ?? {})]);
     return ([4, 6] as const).map((family) => {
       const name = `pods${family}/${key}`;
-      if (!sets.has(name)) sets.set(name, { kind: "set", definition: `type ${addressType(family)};`, elements: new Map(podsOfPeer(peer, namespace).flatMap(({ ips }) => ips.filter((ip) => familyOf(ip) === family).map((ip): [string, string] => [ip, ""]))) });
+      if (!sets.has(name)) sets.set(name, { kind: "set", definition: `typeof ${ipOf(family)} saddr;`, elements: new Map(podsOfPeer(peer, namespace).flatMap(({ ips }) => ips.filter((ip) => familyOf(ip) === family).map((ip): [string, string] => [ip, ""]))) });
       return { text: `${ipOf(family)} ${side} @${name}`, family };
     });
   }
@@ -136,7 +136,7 @@ export function planPolicies({ policies, namespaces, pods }: PolicyWorld): Polic
       const elements = found[family];
       if (elements.size === 0) return [];
       const name = `ports${family}/${digest([...elements.keys()].toSorted())}`;
-      sets.set(name, { kind: "set", definition: `type ${addressType(family)} . inet_proto . inet_service;`, elements });
+      sets.set(name, { kind: "set", definition: `typeof ${ipOf(family)} daddr . meta l4proto . th dport;`, elements });
       return [{ text: `${ipOf(family)} daddr . meta l4proto . th dport @${name}`, family }];
     });
   }
@@ -189,4 +189,3 @@ function append<K, V>(map: Map<K, V[]>, key: K, value: V): void {
 function digest(parts: readonly string[]): string { return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 16); }
 function familyOf(ip: string): Family { return parseIp(ip)?.family ?? 4; }
 function ipOf(family: Family): string { return family === 4 ? "ip" : "ip6"; }
-function addressType(family: Family): string { return family === 4 ? "ipv4_addr" : "ipv6_addr"; }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { fakeApi } from "../../test/fake-api.ts";
+import { oldNftDiesOf } from "../../test/old-nft.ts";
 import type { Pod } from "../../core/api/gen/core.v1.ts";
 import type { NetworkPolicy, NetworkPolicySpec } from "../../core/api/gen/networking.v1.ts";
 import type { NewObject } from "../../core/api/meta/object-meta.ts";
@@ -73,6 +74,13 @@ test("a change is what differs, in an order the kernel takes", () => {
   expect(order).toEqual(["add chainegress/", "add chainegress/", "delete element", "add ruleegress/", "add ruleegress/", "add ruleegress/", "add elementegress/", "flush chainingress/", "flush chainingress/", ""]);
   expect(cleanup.split("\n").map((line) => line.split(" ").slice(0, 2).join(" "))).toEqual(["delete chain", "delete chain", "delete set", "delete set", ""]);
   expect(wholeText(one).startsWith("add table inet coracle-policy\ndelete table inet coracle-policy\nadd table inet coracle-policy\n")).toBe(true);
+});
+
+test("what is written can be listed by the nft of Debian 12", () => {
+  const ports = [{ port: 80 }, { port: 81, endPort: 90 }, { port: "http" }, { protocol: "SCTP" as const }];
+  const text = wholeText(plan(policy({ policyTypes: ["Ingress", "Egress"], ingress: [{ ports, from: [web, { ipBlock: { cidr: "10.0.0.0/8", except: ["10.1.0.0/16"] } }] }], egress: [{ ports, to: [web] }] })));
+  for (const kind of ["pods4/", "ports4/", "dport {"]) expect(text).toContain(kind);
+  expect(oldNftDiesOf(text)).toEqual([]);
 });
 
 test("without policies there is no table; a pod is let go on only when its policies are in force", async () => {

@@ -37,9 +37,10 @@ export const FRAME_CHAINS: ReadonlyMap<string, readonly string[]> = new Map([
 
 export function rulesetOf(sets: Map<string, NamedSet>, chains: Map<string, readonly string[]>): PolicyRuleset {
   for (const family of [4, 6]) {
-    const type = family === 4 ? "ipv4_addr" : "ipv6_addr";
-    for (const direction of ["ingress", "egress"]) sets.set(`${direction}${family}`, { kind: "map", definition: `type ${type} : verdict;`, elements: new Map() });
-    sets.set(`self${family}`, { kind: "set", definition: `type ${type} . ${type};`, elements: new Map() });
+    const ip = family === 4 ? "ip" : "ip6"; // typeof: see the frame of the service proxy
+    sets.set(`ingress${family}`, { kind: "map", definition: `typeof ${ip} daddr : verdict;`, elements: new Map() });
+    sets.set(`egress${family}`, { kind: "map", definition: `typeof ${ip} saddr : verdict;`, elements: new Map() });
+    sets.set(`self${family}`, { kind: "set", definition: `typeof ${ip} saddr . ${ip} daddr;`, elements: new Map() });
   }
   return { sets, chains, put: (container, key, value) => void (sets.get(container)!.elements as Map<string, string>).set(key, value) };
 }

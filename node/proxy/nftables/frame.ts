@@ -1,6 +1,9 @@
 /**
  * The fixed part of our table: base chains on the kernel's hooks, the empty maps, and the rules that look packets up in them. One table a family.
  *
+ * Sets and maps are declared with `typeof`, and nothing but addresses, ports and the like is looked up in an anonymous one: the nft of Debian 12 (1.0.6) dies of
+ * anything else that ours has written, in whatever table it is, and with it whatever an administrator uses it for.
+ *
  *   prerouting, output   source ranges are checked (before translation) ─▶ services: masquerade mark, lookup by address, lookup by node port
  *   input, forward,
  *   output               new connections to services without endpoints, to ports a cluster IP does not have, to service addresses nobody has
@@ -9,7 +12,7 @@
  * Source: kubernetes v1.36 pkg/proxy/nftables/proxier.go setupNFTables (hooks, priorities, order)
  */
 import type { Family } from "../../../core/net/cidr.ts";
-import { MASQUERADE, MASQUERADE_MARK, REJECT_CHAIN } from "./render.ts";
+import { ENDPOINT_NUMBER, MASQUERADE, MASQUERADE_MARK, REJECT_CHAIN } from "./render.ts";
 import { CONTAINERS, type ContainerName } from "./ruleset.ts";
 
 export interface FrameOptions {
@@ -38,18 +41,18 @@ export const FRAME_CHAINS: ReadonlySet<string> = new Set([...BASE_CHAINS.map(([n
 /** Commands that make the frame, or make it anew around what is there already: maps are emptied, affinity sets keep their clients. */
 export function frameText({ table, family, clusterCidrs, serviceCidrs }: FrameOptions): string {
   const ip = family === 4 ? "ip" : "ip6";
-  const address = family === 4 ? "ipv4_addr" : "ipv6_addr";
   const at = `${ip} ${table}`;
   const notLoopback = family === 4 ? "ip daddr != 127.0.0.0/8" : "ip6 daddr != ::1";
   const destination = `${ip} daddr . meta l4proto . th dport`;
   const types: Readonly<Record<ContainerName, string>> = {
-    "cluster-ips": `set ${at} cluster-ips { type ${address}; }`,
-    "hairpin-connections": `set ${at} hairpin-connections { type ${address} . ${address} . inet_proto . inet_service; }`,
-    "service-ips": `map ${at} service-ips { type ${address} . inet_proto . inet_service : verdict; }`,
-    "service-nodeports": `map ${at} service-nodeports { type inet_proto . inet_service : verdict; }`,
-    "no-endpoint-services": `map ${at} no-endpoint-services { type ${address} . inet_proto . inet_service : verdict; }`,
-    "no-endpoint-nodeports": `map ${at} no-endpoint-nodeports { type inet_proto . inet_service : verdict; }`,
-    "firewall-ips": `map ${at} firewall-ips { type ${address} . inet_proto . inet_service : verdict; }`,
+    "cluster-ips": `set ${at} cluster-ips { typeof ${ip} daddr; }`,
+    "hairpin-connections": `set ${at} hairpin-connections { typeof ${ip} saddr . ${destination}; }`,
+    endpoints: `map ${at} endpoints { typeof ${destination} . ${ENDPOINT_NUMBER} : ${ip} daddr . th dport; }`,
+    "service-ips": `map ${at} service-ips { typeof ${destination} : verdict; }`,
+    "service-nodeports": `map ${at} service-nodeports { typeof meta l4proto . th dport : verdict; }`,
+    "no-endpoint-services": `map ${at} no-endpoint-services { typeof ${destination} : verdict; }`,
+    "no-endpoint-nodeports": `map ${at} no-endpoint-nodeports { typeof meta l4proto . th dport : verdict; }`,
+    "firewall-ips": `map ${at} firewall-ips { typeof ${destination} : verdict; }`,
   };
   const rules: Readonly<Record<string, readonly string[]>> = {
     "filter-prerouting-pre-dnat": ["ct state new jump firewall-check"],

@@ -7,20 +7,24 @@
  *
  * Two Services may want the same external address and port: the first keeps it, and the next has it once that is gone.
  */
-import { type ContainerName, CONTAINERS, type Piece, type Ruleset } from "./ruleset.ts";
+import type { NamedSet, Piece, Ruleset } from "./ruleset.ts";
 
 interface Claim { readonly owner: string; readonly value: string }
 
+type Table<V> = Map<string, Map<string, V>>;
+
 export class LiveRuleset implements Ruleset {
-  readonly containers = new Map(CONTAINERS.map((name) => [name, new Map<string, string>()]));
+  readonly containers: Table<string> = new Map();
   readonly chains = new Map<string, readonly string[]>();
-  readonly sets = new Map<string, string>();
+  readonly sets = new Map<string, NamedSet>();
   readonly #pieces = new Map<string, readonly Piece[]>();
-  readonly #claims = new Map(CONTAINERS.map((name) => [name, new Map<string, Claim[]>()]));
+  readonly #owners: Table<string> = new Map(); // of each element in `containers`
+  readonly #waiting: Table<Claim[]> = new Map(); // for an element that somebody else owns
+  readonly #users = new Map<string, number>(); // pieces that have a chain
   /** What was there before the changes; undefined: nothing was. */
-  readonly #oldElements = new Map(CONTAINERS.map((name) => [name, new Map<string, string | undefined>()]));
+  readonly #oldElements: Table<string | undefined> = new Map();
   readonly #oldChains = new Map<string, readonly string[] | undefined>();
-  readonly #oldSets = new Map<string, string | undefined>();
+  readonly #oldSets = new Map<string, NamedSet | undefined>();
 
   get size(): number { return this.#pieces.size; }
 
@@ -29,67 +33,105 @@ export class LiveRuleset implements Ruleset {
     if (after.length > 0) this.#pieces.set(owner, after);
     else this.#pieces.delete(owner);
     this.#setElements(owner, before, after);
-    replace(this.chains, this.#oldChains, before.map(({ chains }) => chains), after.map(({ chains }) => chains));
-    replace(this.sets, this.#oldSets, before.map(({ sets }) => sets), after.map(({ sets }) => sets));
+    this.#setChains(before, after);
+    this.#setSets(before, after);
   }
 
   /** What has changed since `commit`, as two small rulesets. */
   delta(): { readonly before: Ruleset; readonly after: Ruleset } {
-    const part = (elements: (name: ContainerName, key: string, old: string | undefined) => string | undefined, chain: (name: string, old: readonly string[] | undefined) => readonly string[] | undefined, set: (name: string, old: string | undefined) => string | undefined): Ruleset => ({
+    const part = (elements: (container: string, key: string, old: string | undefined) => string | undefined, chain: (name: string, old: readonly string[] | undefined) => readonly string[] | undefined, set: (name: string, old: NamedSet | undefined) => NamedSet | undefined): Ruleset => ({
       containers: new Map([...this.#oldElements].map(([name, touched]) => [name, present([...touched].map(([key, old]) => [key, elements(name, key, old)]))])),
       chains: present([...this.#oldChains].map(([name, old]) => [name, chain(name, old)])),
       sets: present([...this.#oldSets].map(([name, old]) => [name, set(name, old)])),
     });
     return {
       before: part((_, __, old) => old, (_, old) => old, (_, old) => old),
-      after: part((name, key) => this.containers.get(name)!.get(key), (name) => this.chains.get(name), (name) => this.sets.get(name)),
+      after: part((name, key) => this.containers.get(name)?.get(key), (name) => this.chains.get(name), (name) => this.sets.get(name)),
     };
   }
 
   commit(): void {
-    for (const touched of this.#oldElements.values()) touched.clear();
+    this.#oldElements.clear();
     this.#oldChains.clear();
     this.#oldSets.clear();
   }
 
   #setElements(owner: string, before: readonly Piece[], after: readonly Piece[]): void {
-    const wanted = new Map(CONTAINERS.map((name) => [name, new Map<string, string>()]));
-    for (const { elements } of after) for (const { container, key, value } of elements) if (!wanted.get(container)!.has(key)) wanted.get(container)!.set(key, value);
-    for (const { elements } of before) for (const { container, key } of elements) if (!wanted.get(container)!.has(key)) this.#claim(container, key, owner, undefined);
-    for (const [container, elements] of wanted) for (const [key, value] of elements) this.#claim(container, key, owner, value);
+    const wanted: Table<string> = new Map();
+    for (const { elements } of after) for (const { container, key, value } of elements) if (!wanted.get(container)?.has(key)) insert(wanted, container, key, value);
+    for (const { elements } of before) for (const { container, key } of elements) if (!wanted.get(container)?.has(key)) this.#release(container, key, owner);
+    for (const [container, elements] of wanted) for (const [key, value] of elements) this.#claim(container, key, { owner, value });
   }
 
-  #claim(container: ContainerName, key: string, owner: string, value: string | undefined): void {
-    const all = this.#claims.get(container)!;
-    const claims = all.get(key) ?? [];
-    const old = claims[0]?.value;
-    const at = claims.findIndex((claim) => claim.owner === owner);
-    if (value === undefined) { if (at >= 0) claims.splice(at, 1); }
-    else if (at >= 0) claims[at] = { owner, value };
-    else claims.push({ owner, value });
-    if (claims.length === 0) all.delete(key);
-    else all.set(key, claims);
-    const now = claims[0]?.value;
-    if (now === old) return;
-    const touched = this.#oldElements.get(container)!;
-    if (!touched.has(key)) touched.set(key, old);
-    if (now === undefined) this.containers.get(container)!.delete(key);
-    else this.containers.get(container)!.set(key, now);
+  #claim(container: string, key: string, claim: Claim): void {
+    const first = this.#owners.get(container)?.get(key);
+    if (first === undefined || first === claim.owner) return this.#put(container, key, claim);
+    const claims = this.#waiting.get(container)?.get(key) ?? [];
+    insert(this.#waiting, container, key, [...claims.filter(({ owner }) => owner !== claim.owner), claim]);
+  }
+
+  #release(container: string, key: string, owner: string): void {
+    const claims = this.#waiting.get(container)?.get(key) ?? [];
+    const isFirst = this.#owners.get(container)?.get(key) === owner;
+    const rest = isFirst ? claims.slice(1) : claims.filter((claim) => claim.owner !== owner);
+    if (rest.length > 0) insert(this.#waiting, container, key, rest);
+    else if (claims.length > 0) remove(this.#waiting, container, key);
+    if (isFirst) this.#put(container, key, claims[0]);
+  }
+
+  #put(container: string, key: string, claim: Claim | undefined): void {
+    const old = this.containers.get(container)?.get(key);
+    if (claim) insert(this.#owners, container, key, claim.owner);
+    else remove(this.#owners, container, key);
+    if (old === claim?.value) return;
+    if (!this.#oldElements.get(container)?.has(key)) insert(this.#oldElements, container, key, old);
+    if (claim) insert(this.containers, container, key, claim.value);
+    else remove(this.containers, container, key);
+  }
+
+  #setChains(before: readonly Piece[], after: readonly Piece[]): void {
+    const remember = (name: string): void => { if (!this.#oldChains.has(name)) this.#oldChains.set(name, this.chains.get(name)); };
+    for (const { chains } of after) for (const [name, rules] of chains) {
+      remember(name);
+      this.chains.set(name, rules);
+      this.#users.set(name, (this.#users.get(name) ?? 0) + 1);
+    }
+    for (const { chains } of before) for (const name of chains.keys()) {
+      const users = this.#users.get(name)! - 1;
+      if (users > 0) this.#users.set(name, users);
+      else {
+        remember(name);
+        this.#users.delete(name);
+        this.chains.delete(name);
+      }
+    }
+  }
+
+  /** They are their Service's alone. */
+  #setSets(before: readonly Piece[], after: readonly Piece[]): void {
+    const next = new Map(after.flatMap(({ sets }) => [...sets]));
+    const remember = (name: string): void => { if (!this.#oldSets.has(name)) this.#oldSets.set(name, this.sets.get(name)); };
+    for (const { sets } of before) for (const name of sets.keys()) if (!next.has(name)) {
+      remember(name);
+      this.sets.delete(name);
+    }
+    for (const [name, set] of next) {
+      remember(name);
+      this.sets.set(name, set);
+    }
   }
 }
 
-/** Chains and sets are their Service's alone. */
-function replace<V>(current: Map<string, V>, old: Map<string, V | undefined>, before: readonly ReadonlyMap<string, V>[], after: readonly ReadonlyMap<string, V>[]): void {
-  const next = new Map(after.flatMap((one) => [...one]));
-  const remember = (name: string): void => { if (!old.has(name)) old.set(name, current.get(name)); };
-  for (const one of before) for (const name of one.keys()) if (!next.has(name)) {
-    remember(name);
-    current.delete(name);
-  }
-  for (const [name, value] of next) {
-    remember(name);
-    current.set(name, value);
-  }
+function insert<V>(table: Table<V>, container: string, key: string, value: V): void {
+  let entries = table.get(container);
+  if (!entries) table.set(container, (entries = new Map()));
+  entries.set(key, value);
+}
+
+function remove<V>(table: Table<V>, container: string, key: string): void {
+  const entries = table.get(container);
+  entries?.delete(key);
+  if (entries?.size === 0) table.delete(container);
 }
 
 function present<V>(entries: readonly (readonly [string, V | undefined])[]): Map<string, V> {

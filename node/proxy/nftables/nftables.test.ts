@@ -2,10 +2,12 @@ import { expect, test } from "vitest";
 import { silentLog } from "../../../core/observe/log.ts";
 import type { Nft, NftNames } from "../../os/exec-nft.ts";
 import type { PortPlan } from "../desired.ts";
+import { oldNftDiesOf } from "../../../test/old-nft.ts";
+import { frameText } from "./frame.ts";
 import { LiveRuleset } from "./live-ruleset.ts";
 import { NftTable } from "./nftables.ts";
 import { renderPort } from "./render.ts";
-import { difference, EMPTY_RULESET, merge, type Ruleset } from "./ruleset.ts";
+import { CONTAINERS, difference, EMPTY_RULESET, merge, type Ruleset } from "./ruleset.ts";
 
 const CLUSTER = ["10.42.0.0/16"];
 const backend = (n: number, local = false) => ({ ip: `10.42.0.${n}`, port: 8080, local });
@@ -16,18 +18,28 @@ const base: PortPlan = {
 const ruleset = (...plans: Partial<PortPlan>[]): Ruleset => merge(plans.map((plan) => renderPort({ ...base, ...plan }, CLUSTER)));
 const script = (plan: Partial<PortPlan>): string[] => difference("t", 4, EMPTY_RULESET, ruleset(plan)).text.trim().split("\n").filter((line) => !/^(add|flush) chain/.test(line));
 
-test("a cluster IP is one element and one rule, whatever the number of endpoints", () => {
+test("a cluster IP and its endpoints are elements; the rule is shared", () => {
   expect(script({})).toEqual([
-    "add rule ip t cluster/default/web/tcp/http meta l4proto tcp dnat ip addr . port to numgen random mod 2 map { 0 : 10.42.0.1 . 8080, 1 : 10.42.0.2 . 8080 }",
+    "add rule ip t endpoints/2 dnat ip addr . port to ip daddr . meta l4proto . th dport . numgen random mod 2 map @endpoints",
     "add element ip t cluster-ips { 10.43.0.5 }",
+    'add element ip t service-ips { 10.43.0.5 . tcp . 80 comment "default/web:http" : goto endpoints/2 }',
+    "add element ip t endpoints { 10.43.0.5 . tcp . 80 . 0 : 10.42.0.1 . 8080, 10.43.0.5 . tcp . 80 . 1 : 10.42.0.2 . 8080 }",
     "add element ip t hairpin-connections { 10.42.0.1 . 10.42.0.1 . tcp . 8080 }",
-    "add element ip t service-ips { 10.43.0.5 . tcp . 80 : goto cluster/default/web/tcp/http }",
   ]);
 });
 
 test.each([
-  { name: "no endpoints anywhere: rejected", plan: { clusterBackends: [], anyBackend: false, nodePort: 30080 }, lines: ["add element ip t no-endpoint-services { 10.43.0.5 . tcp . 80 : goto reject-chain }", "add element ip t no-endpoint-nodeports { tcp . 30080 : goto reject-chain }"] },
-  { name: "none on this node: dropped", plan: { clusterBackends: [], internalLocal: true }, lines: ["add element ip t no-endpoint-services { 10.43.0.5 . tcp . 80 : drop }"] },
+  { name: "no endpoints anywhere: rejected", plan: { clusterBackends: [], anyBackend: false, nodePort: 30080 }, lines: ['add element ip t no-endpoint-services { 10.43.0.5 . tcp . 80 comment "default/web:http" : goto reject-chain }', 'add element ip t no-endpoint-nodeports { tcp . 30080 comment "default/web:http" : goto reject-chain }'] },
+  { name: "none on this node: dropped", plan: { clusterBackends: [], internalLocal: true }, lines: ['add element ip t no-endpoint-services { 10.43.0.5 . tcp . 80 comment "default/web:http" : drop }'] },
+  { name: "internal policy Local: the endpoints of this node", plan: { internalLocal: true, localBackends: [backend(1, true)] }, lines: ["add element ip t endpoints { 10.43.0.5 . tcp . 80 . 0 : 10.42.0.1 . 8080 }"] },
+  {
+    name: "a Service reached from outside has its endpoints in a map of its own", plan: { externalIps: ["192.0.2.1"] },
+    lines: [
+      "add map ip t cluster-endpoints/default/web/tcp/http { typeof numgen random mod 65536 : ip daddr . th dport; }", "flush map ip t cluster-endpoints/default/web/tcp/http",
+      "add rule ip t cluster/default/web/tcp/http meta l4proto tcp dnat ip addr . port to numgen random mod 2 map @cluster-endpoints/default/web/tcp/http",
+      "add element ip t cluster-endpoints/default/web/tcp/http { 0 : 10.42.0.1 . 8080, 1 : 10.42.0.2 . 8080 }", "add element ip t service-ips { 10.43.0.5 . tcp . 80 : goto cluster/default/web/tcp/http, 192.0.2.1 . tcp . 80 : goto external/default/web/tcp/http }",
+    ],
+  },
   { name: "a node port masquerades", plan: { nodePort: 30080 }, lines: ["add rule ip t external/default/web/tcp/http mark set mark or 0x4000", "add rule ip t external/default/web/tcp/http goto cluster/default/web/tcp/http", "add element ip t service-nodeports { tcp . 30080 : goto external/default/web/tcp/http }"] },
   {
     name: "policy Local holds for outsiders only", plan: { nodePort: 30080, externalLocal: true, localBackends: [backend(1, true)] },
@@ -40,9 +52,10 @@ test.each([
   {
     name: "affinity remembers clients in a set for each endpoint", plan: { affinitySeconds: 60, clusterBackends: [backend(1)] },
     lines: [
-      "add set ip t affinity/default/web/tcp/http/10.42.0.1/8080/60 { type ipv4_addr; flags dynamic,timeout; timeout 60s; }",
+      "add set ip t affinity/default/web/tcp/http/10.42.0.1/8080/60 { typeof ip saddr; flags dynamic,timeout; timeout 60s; }",
       "add rule ip t endpoint/default/web/tcp/http/10.42.0.1/8080 update @affinity/default/web/tcp/http/10.42.0.1/8080/60 { ip saddr }", "add rule ip t endpoint/default/web/tcp/http/10.42.0.1/8080 meta l4proto tcp dnat to 10.42.0.1:8080",
       "add rule ip t cluster/default/web/tcp/http ip saddr @affinity/default/web/tcp/http/10.42.0.1/8080/60 goto endpoint/default/web/tcp/http/10.42.0.1/8080",
+      "add rule ip t cluster/default/web/tcp/http numgen random mod 1 vmap @cluster-affinity/default/web/tcp/http", "add element ip t cluster-affinity/default/web/tcp/http { 0 : goto endpoint/default/web/tcp/http/10.42.0.1/8080 }",
     ],
   },
 ])("$name", ({ plan, lines }) => {
@@ -50,27 +63,34 @@ test.each([
 });
 
 test("only what differs is written; what is gone is emptied first and deleted later", () => {
-  const before = ruleset({ nodePort: 30080 }, { service: "db", clusterIp: "10.43.0.6" });
-  const { text, garbage } = difference("t", 4, before, ruleset({ nodePort: 30081, clusterBackends: [backend(2)] }));
-  expect(text.trim().split("\n")).toEqual([
-    "delete element ip t cluster-ips { 10.43.0.6 }", "delete element ip t hairpin-connections { 10.42.0.1 . 10.42.0.1 . tcp . 8080 }",
+  const before = ruleset({ nodePort: 30080 }, { service: "db", clusterIp: "10.43.0.6" }, { service: "shop", clusterIp: "10.43.0.8", clusterBackends: [backend(4), backend(5)] });
+  const { text, garbage } = difference("t", 4, before, ruleset({ nodePort: 30081, clusterBackends: [backend(2)] }, { service: "shop", clusterIp: "10.43.0.8", clusterBackends: [backend(4), backend(6)] }));
+  expect(text.trim().split("\n").toSorted()).toEqual([
+    "delete element ip t cluster-endpoints/default/web/tcp/http { 0, 1 }", "delete element ip t cluster-ips { 10.43.0.6 }",
+    "delete element ip t endpoints { 10.43.0.6 . tcp . 80 . 0, 10.43.0.6 . tcp . 80 . 1, 10.43.0.8 . tcp . 80 . 1 }", "delete element ip t hairpin-connections { 10.42.0.1 . 10.42.0.1 . tcp . 8080 }",
     "delete element ip t service-ips { 10.43.0.6 . tcp . 80 }", "delete element ip t service-nodeports { tcp . 30080 }",
     "add chain ip t cluster/default/web/tcp/http", "flush chain ip t cluster/default/web/tcp/http",
-    "add rule ip t cluster/default/web/tcp/http meta l4proto tcp dnat ip addr . port to numgen random mod 1 map { 0 : 10.42.0.2 . 8080 }",
-    "add element ip t service-nodeports { tcp . 30081 : goto external/default/web/tcp/http }", "flush chain ip t cluster/default/db/tcp/http",
-  ]);
-  expect(garbage).toEqual({ chains: ["cluster/default/db/tcp/http"], sets: [] });
+    "add rule ip t cluster/default/web/tcp/http meta l4proto tcp dnat ip addr . port to numgen random mod 1 map @cluster-endpoints/default/web/tcp/http",
+    "add element ip t cluster-endpoints/default/web/tcp/http { 0 : 10.42.0.2 . 8080 }", "add element ip t endpoints { 10.43.0.8 . tcp . 80 . 1 : 10.42.0.6 . 8080 }",
+    "add element ip t service-nodeports { tcp . 30081 : goto external/default/web/tcp/http }",
+  ].toSorted());
+  expect(garbage).toEqual({ chains: [], sets: new Map() });
   expect(difference("t", 4, before, before).text).toBe("");
+
+  const gone = difference("t", 4, before, EMPTY_RULESET);
+  expect(gone.text).toContain("delete element ip t cluster-endpoints/default/web/tcp/http { 0, 1 }\n");
+  expect(gone.text).toContain("flush chain ip t cluster/default/web/tcp/http\n");
+  expect(gone.garbage).toEqual({ chains: ["external/default/web/tcp/http", "cluster/default/web/tcp/http", "endpoints/2"], sets: new Map([["cluster-endpoints/default/web/tcp/http", "map"]]) });
 });
 
 test("an address two services want stays with the first", () => {
   const shared = ruleset({ externalIps: ["192.0.2.1"] }, { service: "late", clusterIp: "10.43.0.7", externalIps: ["192.0.2.1"] });
-  expect(shared.containers.get("service-ips")!.get("192.0.2.1 . tcp . 80")).toBe("goto external/default/web/tcp/http");
+  expect(shared.containers.get("service-ips")!.get("192.0.2.1 . tcp . 80")).toBe(": goto external/default/web/tcp/http");
 });
 
 test("one service at a time comes to the same as all at once, and the delta is what differs", () => {
   const pieces = (...plans: Partial<PortPlan>[]) => plans.map((plan) => renderPort({ ...base, ...plan }, CLUSTER));
-  const plain = ({ containers, chains, sets }: Ruleset) => [[...containers].map(([name, elements]) => [name, [...elements].toSorted()]), [...chains].toSorted(), [...sets].toSorted()];
+  const plain = ({ containers, chains, sets }: Ruleset) => [[...containers].map(([name, elements]) => [name, [...elements].toSorted()]).toSorted(), [...chains].toSorted(), [...sets].toSorted()];
   const live = new LiveRuleset();
   const late = { service: "late", clusterIp: "10.43.0.7", externalIps: ["192.0.2.1"] }, db = { service: "db", clusterIp: "10.43.0.6", affinitySeconds: 60 };
   live.set("default/web", pieces({ externalIps: ["192.0.2.1"] }));
@@ -78,7 +98,7 @@ test("one service at a time comes to the same as all at once, and the delta is w
   live.set("default/db", pieces(db));
   expect(plain(live)).toEqual(plain(ruleset({ externalIps: ["192.0.2.1"] }, late, db)));
   live.commit();
-  expect(difference("t", 4, live.delta().before, live.delta().after)).toEqual({ text: "", garbage: { chains: [], sets: [] } });
+  expect(difference("t", 4, live.delta().before, live.delta().after)).toEqual({ text: "", garbage: { chains: [], sets: new Map() } });
 
   const before = merge([...pieces({ externalIps: ["192.0.2.1"] }), ...pieces(late), ...pieces(db)]);
   live.set("default/web", undefined);
@@ -87,15 +107,15 @@ test("one service at a time comes to the same as all at once, and the delta is w
   live.set("default/late", pieces(late)); // and back
   const after = ruleset(late, { ...db, clusterBackends: [backend(3)] });
   expect(plain(live)).toEqual(plain(after));
-  const lines = (text: string): string[] => text.trim().split("\n").toSorted();
+  const lines = (text: string): string[] => text.trim().split("\n").map((line) => line.replace(/\{ (.*) \}/, (_, list: string) => list.split(", ").toSorted().join(", "))).toSorted();
   const { text, garbage } = difference("t", 4, live.delta().before, live.delta().after), whole = difference("t", 4, before, after);
   expect(lines(text)).toEqual(lines(whole.text));
   expect(garbage.chains.toSorted()).toEqual(whole.garbage.chains.toSorted());
-  expect(live.containers.get("service-ips")!.get("192.0.2.1 . tcp . 80")).toBe("goto external/default/late/tcp/http");
+  expect(live.containers.get("service-ips")!.get("192.0.2.1 . tcp . 80")).toBe(": goto external/default/late/tcp/http");
 });
 
 test("names longer than the kernel takes are cut and stay different", () => {
-  const long = (service: string): string => [...renderPort({ ...base, service, portName: "p".repeat(63), namespace: "n".repeat(150) }, CLUSTER).chains.keys()][0]!;
+  const long = (service: string): string => [...renderPort({ ...base, service, portName: "p".repeat(63), namespace: "n".repeat(150), nodePort: 30080 }, CLUSTER).chains.keys()][0]!;
   expect(long("a").length).toBeLessThanOrEqual(255);
   expect(long("a")).not.toBe(long("b"));
 });
@@ -104,7 +124,8 @@ test("the table: full at first, then differences; everything again after a failu
   const { signal } = new AbortController();
   const applied: string[] = [];
   let refuse = 0;
-  let found: NftNames | undefined = { chains: ["services", "cluster/default/old/tcp/http"], sets: ["cluster-ips", "affinity/default/old/tcp/http/1/1/60"], maps: [] };
+  const frame = { sets: CONTAINERS.slice(0, 2), maps: CONTAINERS.slice(2) };
+  let found: NftNames | undefined = { chains: ["services", "cluster/default/old/tcp/http"], sets: [...frame.sets, "affinity/default/old/tcp/http/1/1/60"], maps: [...frame.maps, "cluster-affinity/default/old/tcp/http"] };
   let chain: string | undefined = "jump services";
   const nft: Nft = {
     async apply(text) { if (refuse-- > 0) throw new Error("busy"); applied.push(text); },
@@ -116,7 +137,8 @@ test("the table: full at first, then differences; everything again after a failu
   expect(await table.sync(ruleset({}), signal)).toBe("full");
   expect(applied[0]).toContain("add table ip t\n");
   expect(applied[0]).toContain("flush chain ip t cluster/default/old/tcp/http\n");
-  expect(applied[1]).toBe("delete chain ip t cluster/default/old/tcp/http\ndelete set ip t affinity/default/old/tcp/http/1/1/60\n");
+  expect(applied[0]).toContain("flush map ip t cluster-affinity/default/old/tcp/http\n");
+  expect(applied[1]).toBe("delete chain ip t cluster/default/old/tcp/http\ndelete set ip t affinity/default/old/tcp/http/1/1/60\ndelete map ip t cluster-affinity/default/old/tcp/http\n");
   expect(await table.sync(ruleset({}), signal)).toBe("unchanged");
   expect(await table.sync(ruleset({ nodePort: 30080 }), signal)).toBe("partial");
   expect(applied.at(-1)).not.toContain("add table");
@@ -130,4 +152,16 @@ test("the table: full at first, then differences; everything again after a failu
   expect(await table.verify(signal)).toBe(false);
   expect(await table.sync(ruleset({}), signal)).toBe("full");
   expect(applied.at(-1)).toMatch(/^add table ip t\ndelete table ip t\n/);
+  found = { chains: ["services"], sets: ["cluster-ips"], maps: ["service-ips"] }; // of another version
+  await table.verify(signal);
+  expect(await table.sync(ruleset({}), signal)).toBe("full");
+  expect(applied.at(-1)).toMatch(/^add table ip t\ndelete table ip t\n/);
+});
+
+test("what is written can be listed by the nft of Debian 12", () => {
+  const rich = { nodePort: 30080, externalIps: ["192.0.2.1"], loadBalancerIps: ["192.0.2.2"], sourceRanges: ["10.0.0.0/8"], nodeInSourceRanges: true, externalLocal: true, localBackends: [backend(1, true)] };
+  const all = ruleset({}, { service: "rich", clusterIp: "10.43.0.6", ...rich }, { service: "faithful", clusterIp: "10.43.0.7", ...rich, affinitySeconds: 60 }, { service: "empty", clusterIp: "10.43.0.8", clusterBackends: [], anyBackend: false });
+  const text = frameText({ table: "t", family: 4, clusterCidrs: CLUSTER, serviceCidrs: ["10.43.0.0/16"] }) + difference("t", 4, EMPTY_RULESET, all).text;
+  expect(text).toContain("affinity");
+  expect(oldNftDiesOf(text)).toEqual([]);
 });

@@ -2,14 +2,14 @@
  * Keeps our table in the kernel equal to a Ruleset: one transaction a sync, with only what differs from what was applied last.
  *
  * All of it is written anew at the start, after a failure, and when the table has lost its frame (somebody ran `nft flush ruleset`). Even then nothing is
- * missing for a moment, since a transaction is atomic, and clients keep their affinity, since those sets are left alone. If the kernel refuses, the table is
- * replaced as a whole.
+ * missing for a moment, since a transaction is atomic, and clients keep their affinity, since those sets are left alone. If the kernel refuses, or the table is
+ * one of another version, it is replaced as a whole.
  */
 import type { Family } from "../../../core/net/cidr.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import type { Nft } from "../../os/exec-nft.ts";
 import { FRAME_CHAINS, frameText, type FrameOptions } from "./frame.ts";
-import { deletion, difference, EMPTY_RULESET, type Leftovers, type Ruleset } from "./ruleset.ts";
+import { CONTAINERS, deletion, difference, EMPTY_RULESET, NO_LEFTOVERS, type Ruleset } from "./ruleset.ts";
 
 export type SyncOutcome = "unchanged" | "partial" | "full";
 
@@ -18,7 +18,7 @@ export class NftTable {
   readonly #frame: FrameOptions;
   readonly #log: Log;
   #applied: Ruleset | undefined; // undefined: what the kernel has is not known
-  #garbage: Leftovers = { chains: [], sets: [] };
+  #garbage = NO_LEFTOVERS;
 
   constructor({ nft, frame, log }: { readonly nft: Nft; readonly frame: FrameOptions; readonly log: Log }) {
     this.#nft = nft;
@@ -41,14 +41,14 @@ export class NftTable {
       return "full";
     }
     const { text, garbage } = difference(table, family, delta?.before ?? before, delta?.after ?? ruleset);
-    if (text === "" && garbage.chains.length + garbage.sets.length === 0) {
+    if (text === "" && garbage.chains.length + garbage.sets.size === 0) {
       this.#applied = ruleset;
       return "unchanged";
     }
     this.#applied = undefined;
     if (text !== "") await this.#nft.apply(text, { signal });
     this.#applied = ruleset;
-    this.#garbage = { chains: [...this.#garbage.chains, ...garbage.chains], sets: [...this.#garbage.sets, ...garbage.sets] };
+    this.#garbage = { chains: [...this.#garbage.chains, ...garbage.chains], sets: new Map([...this.#garbage.sets, ...garbage.sets]) };
     await this.#collect(ruleset, signal);
     return "partial";
   }
@@ -59,38 +59,42 @@ export class NftTable {
     const chain = await this.#nft.chain(this.#family, this.#frame.table, "nat-prerouting", { signal });
     if (chain?.includes("jump services") === true) return true;
     this.#applied = undefined;
-    this.#garbage = { chains: [], sets: [] };
+    this.#garbage = NO_LEFTOVERS;
     return false;
   }
 
   async #syncAll(ruleset: Ruleset, signal: AbortSignal): Promise<void> {
-    const { table, family } = this.#frame;
-    const content = frameText(this.#frame) + difference(table, family, EMPTY_RULESET, ruleset).text;
+    const { table } = this.#frame;
+    const at = `${this.#family} ${table}`;
+    const content = frameText(this.#frame) + difference(table, this.#frame.family, EMPTY_RULESET, ruleset).text;
     try {
-      const found = await this.#nft.names(this.#family, table, { signal });
-      const chains = found?.chains.filter((name) => !FRAME_CHAINS.has(name) && !ruleset.chains.has(name)) ?? [];
-      const sets = found?.sets.filter((name) => name.includes("/") && !ruleset.sets.has(name)) ?? [];
-      await this.#nft.apply(content + chains.map((name) => `flush chain ${this.#family} ${table} ${name}\n`).join(""), { signal });
+      const found = (await this.#nft.names(this.#family, table, { signal })) ?? { chains: [], sets: [], maps: [] };
+      const kinds = new Map([...found.sets.map((name) => [name, "set"] as const), ...found.maps.map((name) => [name, "map"] as const)]);
+      if (kinds.size > 0 && !CONTAINERS.every((name) => kinds.has(name))) throw new Error("a table of another version");
+      const chains = found.chains.filter((name) => !FRAME_CHAINS.has(name) && !ruleset.chains.has(name));
+      const sets = new Map([...kinds].filter(([name]) => name.includes("/") && !ruleset.sets.has(name)));
+      const emptied = [...chains.map((name) => `flush chain ${at} ${name}\n`), ...[...sets].map(([name, kind]) => `flush ${kind} ${at} ${name}\n`)];
+      await this.#nft.apply(content + emptied.join(""), { signal });
       this.#garbage = { chains, sets };
     } catch (error) {
       if (signal.aborted) throw error;
-      this.#log.warn("the service rules cannot be brought up to date, replacing them all", { family, error });
-      await this.#nft.apply(`add table ${this.#family} ${table}\ndelete table ${this.#family} ${table}\n${content}`, { signal });
-      this.#garbage = { chains: [], sets: [] };
+      this.#log.warn("the service rules cannot be brought up to date, replacing them all", { family: this.#family, error });
+      await this.#nft.apply(`add table ${at}\ndelete table ${at}\n${content}`, { signal });
+      this.#garbage = NO_LEFTOVERS;
     }
   }
 
   /** Deletes what earlier transactions have emptied. What is refused waits for the next sync. */
   async #collect(ruleset: Ruleset, signal: AbortSignal): Promise<void> {
     const chains = [...new Set(this.#garbage.chains)].filter((name) => !ruleset.chains.has(name));
-    const sets = [...new Set(this.#garbage.sets)].filter((name) => !ruleset.sets.has(name));
+    const sets = new Map([...this.#garbage.sets].filter(([name]) => !ruleset.sets.has(name)));
     this.#garbage = { chains, sets };
-    if (chains.length + sets.length === 0) return;
+    if (chains.length + sets.size === 0) return;
     try {
       await this.#nft.apply(deletion(this.#frame.table, this.#frame.family, this.#garbage), { signal });
-      this.#garbage = { chains: [], sets: [] };
+      this.#garbage = NO_LEFTOVERS;
     } catch (error) {
-      this.#log.debug("unused chains cannot be deleted yet", { chains: chains.length, sets: sets.length, error });
+      this.#log.debug("unused chains cannot be deleted yet", { chains: chains.length, sets: sets.size, error });
     }
   }
 }

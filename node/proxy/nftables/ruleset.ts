@@ -1,5 +1,5 @@
 /**
- * What is in our nftables table besides its frame (frame.ts): map elements, chains and affinity sets, all by name. Pure data, and how two of them differ.
+ * What is in our nftables table besides its frame (frame.ts): elements, chains, sets and maps, all by name. Pure data, and how two of them differ.
  *
  * The order in a transaction matters to the kernel: an element may only name a chain that exists, and a chain may only go once no element names it.
  * Older kernels count elements deleted in the same transaction as still there, so chains are emptied in one transaction and deleted in the next
@@ -7,41 +7,49 @@
  */
 import type { Family } from "../../../core/net/cidr.ts";
 
-export type ContainerName = "cluster-ips" | "hairpin-connections" | "service-ips" | "service-nodeports" | "no-endpoint-services" | "no-endpoint-nodeports" | "firewall-ips";
+/** Sets and maps of the frame. */
+export type ContainerName = "cluster-ips" | "hairpin-connections" | "endpoints" | "service-ips" | "service-nodeports" | "no-endpoint-services" | "no-endpoint-nodeports" | "firewall-ips";
 
-/** `value` is "" in a set, a verdict in a map. */
-export interface Element { readonly container: ContainerName; readonly key: string; readonly value: string }
+/** `container`: one of the frame's, or a map among `sets`. `value` is what stands behind the key: "" in a set, `: goto chain` or `: address . port` in a map. */
+export interface Element { readonly container: string; readonly key: string; readonly value: string }
+
+export interface NamedSet { readonly kind: "set" | "map"; readonly definition: string }
 
 /** The part of the ruleset that belongs to one Service port. */
 export interface Piece {
   readonly elements: readonly Element[];
+  /** Two pieces may have the same chain, with the same rules. */
   readonly chains: ReadonlyMap<string, readonly string[]>;
-  /** Affinity sets: their definitions by name. */
-  readonly sets: ReadonlyMap<string, string>;
+  /** Maps of endpoints, whose elements are among `elements`, and sets of clients, which the kernel fills. A name has one definition for ever. */
+  readonly sets: ReadonlyMap<string, NamedSet>;
 }
 
 export interface Ruleset {
-  readonly containers: ReadonlyMap<ContainerName, ReadonlyMap<string, string>>;
+  readonly containers: ReadonlyMap<string, ReadonlyMap<string, string>>;
   readonly chains: ReadonlyMap<string, readonly string[]>;
-  readonly sets: ReadonlyMap<string, string>;
+  readonly sets: ReadonlyMap<string, NamedSet>;
 }
 
-export interface Leftovers { readonly chains: readonly string[]; readonly sets: readonly string[] }
+/** Chains by name, sets by name and kind. */
+export interface Leftovers { readonly chains: readonly string[]; readonly sets: ReadonlyMap<string, NamedSet["kind"]> }
 
-export const CONTAINERS: readonly ContainerName[] = ["cluster-ips", "hairpin-connections", "service-ips", "service-nodeports", "no-endpoint-services", "no-endpoint-nodeports", "firewall-ips"];
+export const CONTAINERS: readonly ContainerName[] = ["cluster-ips", "hairpin-connections", "endpoints", "service-ips", "service-nodeports", "no-endpoint-services", "no-endpoint-nodeports", "firewall-ips"];
+export const NO_LEFTOVERS: Leftovers = { chains: [], sets: new Map() };
 export const EMPTY_RULESET: Ruleset = { containers: new Map(), chains: new Map(), sets: new Map() };
 
 /** Elements in one command: nft's parser takes time that grows with the length of a list. */
 const BATCH = 500;
+const NOTHING: ReadonlyMap<string, string> = new Map();
 
 /** Two Services may want the same external address and port: the first keeps it. */
 export function merge(pieces: Iterable<Piece>): Ruleset {
-  const containers = new Map(CONTAINERS.map((name) => [name, new Map<string, string>()]));
+  const containers = new Map<string, Map<string, string>>();
   const chains = new Map<string, readonly string[]>();
-  const sets = new Map<string, string>();
+  const sets = new Map<string, NamedSet>();
   for (const piece of pieces) {
     for (const { container, key, value } of piece.elements) {
-      const elements = containers.get(container)!;
+      let elements = containers.get(container);
+      if (!elements) containers.set(container, (elements = new Map()));
       if (!elements.has(key)) elements.set(key, value);
     }
     for (const [name, rules] of piece.chains) chains.set(name, rules);
@@ -61,14 +69,18 @@ export function difference(table: string, family: Family, before: Ruleset, after
   const at = `${family === 4 ? "ip" : "ip6"} ${table}`;
   const lines: string[] = [];
   const added: string[] = [];
-  for (const container of CONTAINERS) {
-    const old = before.containers.get(container) ?? new Map<string, string>(), now = after.containers.get(container) ?? new Map<string, string>();
+  for (const container of new Set([...before.containers.keys(), ...after.containers.keys()])) {
+    const old = before.containers.get(container) ?? NOTHING, now = after.containers.get(container) ?? NOTHING;
     const gone = [...old].filter(([key, value]) => now.get(key) !== value).map(([key]) => key);
-    const fresh = [...now].filter(([key, value]) => old.get(key) !== value).map(([key, value]) => (value === "" ? key : `${key} : ${value}`));
+    const fresh = [...now].filter(([key, value]) => old.get(key) !== value).map(([key, value]) => (value === "" ? key : `${key} ${value}`));
     lines.push(...inBatches(gone, (list) => `delete element ${at} ${container} { ${list} }`));
     added.push(...inBatches(fresh, (list) => `add element ${at} ${container} { ${list} }`));
   }
-  for (const [name, definition] of after.sets) if (!before.sets.has(name)) lines.push(`add set ${at} ${name} { ${definition} }`);
+  for (const [name, { kind, definition }] of after.sets) {
+    if (before.sets.has(name)) continue;
+    lines.push(`add ${kind} ${at} ${name} { ${definition} }`);
+    if (kind === "map") lines.push(`flush map ${at} ${name}`); // one from before may be there yet; the clients in a set stay
+  }
   const changed: [string, readonly string[]][] = [];
   for (const [name, rules] of after.chains) {
     const old = before.chains.get(name);
@@ -79,14 +91,14 @@ export function difference(table: string, family: Family, before: Ruleset, after
   for (const [name, rules] of changed) for (const rule of rules) lines.push(`add rule ${at} ${name} ${rule}`);
   lines.push(...added);
   const chains = [...before.chains.keys()].filter((name) => !after.chains.has(name));
-  const sets = [...before.sets.keys()].filter((name) => !after.sets.has(name));
+  const sets = new Map([...before.sets].flatMap(([name, { kind }]) => (after.sets.has(name) ? [] : [[name, kind] as const])));
   lines.push(...chains.map((name) => `flush chain ${at} ${name}`));
   return { text: lines.length === 0 ? "" : `${lines.join("\n")}\n`, garbage: { chains, sets } };
 }
 
 export function deletion(table: string, family: Family, { chains, sets }: Leftovers): string {
   const at = `${family === 4 ? "ip" : "ip6"} ${table}`;
-  return [...chains.map((name) => `delete chain ${at} ${name}\n`), ...sets.map((name) => `delete set ${at} ${name}\n`)].join("");
+  return [...chains.map((name) => `delete chain ${at} ${name}\n`), ...[...sets].map(([name, kind]) => `delete ${kind} ${at} ${name}\n`)].join("");
 }
 
 function sameRules(a: readonly string[], b: readonly string[]): boolean {
