@@ -43,6 +43,7 @@ import { machineInfo } from "../node/os/machine.ts";
 import { systemMounts } from "../node/os/mount.ts";
 import type { Settings } from "./config/flags.ts";
 import { kubeletSettings, providersOf } from "./kubelet-settings.ts";
+import { completePod } from "./complete-pod.ts";
 import type { ThisNode } from "./node-identity.ts";
 import { linuxPlatform } from "./node-platform.linux.ts";
 import { windowsPlatform } from "./node-platform.windows.ts";
@@ -97,6 +98,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
     nodes: informers.of(NODES),
     cgroups: systemCgroups(),
     machine,
+    completePod,
     credentialProviders: providersOf(settings, { clock, log: log.with({ part: "node" }) }),
     ...(process.platform === "linux" ? { shutdownNotices: hasLogind() ? logindNotices({ exec, clock, log }) : shutdownSignal(process) } : {}),
   });

@@ -60,6 +60,7 @@ import type { KubeletSettings } from "./settings.ts";
 import { gracefulShutdown, type ShutdownNotices } from "./shutdown/shutdown.ts";
 import { majorMinor } from "./start-container.ts";
 import { MirrorPods } from "./static-pods/mirrors.ts";
+import type { CompletePod } from "./static-pods/manifest.ts";
 import { staticPods } from "./static-pods/static-pods.ts";
 import { containerMetrics } from "./server/pod-metrics.ts";
 import { cadvisorMetrics } from "./stats/cadvisor.ts";
@@ -86,6 +87,8 @@ export interface KubeletDeps {
   readonly machine: MachineInfo;
   /** Programs that know credentials of registries. */
   readonly credentialProviders?: CredentialProviders | undefined;
+  /** For pods from files on this machine. Absent: they are taken as they are. */
+  readonly completePod?: CompletePod | undefined;
   /** Who says that the machine goes down. Absent: nobody. */
   readonly shutdownNotices?: ShutdownNotices | undefined;
   readonly clock: Clock;
@@ -175,7 +178,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
   const rotation = logRotation({ cri, clock, log, running: () => manager.runningLogs(), bytesMax: settings.containerLogMaxBytes, filesMax: settings.containerLogMaxFiles });
   const watch = runtimeWatch({ cri, clock, log, onChange: (uid) => manager.onRuntimeChange(uid), onList: (list) => manager.onRuntimeList(list) });
 
-  const manifests = settings.staticPodDir === "" ? [] : [staticPods({ directory: settings.staticPodDir, nodeName: settings.nodeName, clock, log, onChange: (list) => manager.setStatic(list) })];
+  const manifests = settings.staticPodDir === "" ? [] : [staticPods({ directory: settings.staticPodDir, nodeName: settings.nodeName, complete: deps.completePod ?? (() => undefined), clock, log, onChange: (list) => manager.setStatic(list) })];
 
   async function deleteObject(pod: Pod, quit: AbortSignal): Promise<void> {
     try {

@@ -11,11 +11,12 @@ import type { Pod } from "../../../core/api/gen/core.v1.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
-import { podFromManifest } from "./manifest.ts";
+import { type CompletePod, podFromManifest } from "./manifest.ts";
 
 interface Deps {
   readonly directory: string;
   readonly nodeName: string;
+  readonly complete: CompletePod;
   readonly clock: Clock;
   readonly log: Log;
   /** All of them, whenever something changed. */
@@ -27,7 +28,7 @@ const SCAN_MS = 20_000;
 /** Editors write a file in several steps. */
 const SETTLE_MS = 100;
 
-export function staticPods({ directory, nodeName, clock, log, onChange }: Deps): Runnable {
+export function staticPods({ directory, nodeName, complete, clock, log, onChange }: Deps): Runnable {
   const known = new Map<string, { readonly text: string; readonly pod: Pod | undefined }>(); // by file name
 
   async function scan(): Promise<void> {
@@ -45,7 +46,7 @@ export function staticPods({ directory, nodeName, clock, log, onChange }: Deps):
 
   function parsed(name: string, text: string): Pod | undefined {
     try {
-      return podFromManifest(text, { nodeName, path: join(directory, name), nowMs: clock.nowMs() });
+      return podFromManifest(text, { nodeName, path: join(directory, name), nowMs: clock.nowMs(), complete });
     } catch (error) {
       log.error("static pod's manifest cannot be used", { file: join(directory, name), error });
       return undefined;
