@@ -52,6 +52,17 @@ test("what others have said of a pod stays, and a condition that has not changed
   expect(conditions.find(({ type }) => type === "x/y")?.status).toBe("Unknown");
 });
 
+test("a node goes by what it said last, not by a copy that may be late", () => {
+  const late = pod("a"); // it does not show the start that has been reported
+  const first = planHollowPod(late, FACTS) as { readonly status: Pod["status"] };
+  const again = planHollowPod(late, { ...FACTS, said: first.status, nowMs: NOW + 60_000 }) as { readonly status: Pod["status"] };
+  expect(again.status).toEqual(first.status);
+  const job = pod("job", { spec: { restartPolicy: "Never" } });
+  const ran = planHollowPod(job, { ...FACTS, said: first.status, nowMs: NOW + 1_000 }) as { readonly status: Pod["status"] };
+  expect(ran.status?.phase).toBe("Succeeded");
+  expect(planHollowPod(job, { ...FACTS, said: ran.status, nowMs: NOW + 9_000 })).toEqual({ do: "report", status: ran.status });
+});
+
 test("no two pods have one address, a pod keeps its own, and what is released comes round again", () => {
   const addresses = new PodAddresses();
   expect(addresses.of("old", ["10.42.3.0/29"], ["10.42.3.4"])).toEqual(["10.42.3.4"]);

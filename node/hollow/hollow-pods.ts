@@ -9,6 +9,7 @@ import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import { workQueue } from "../../core/lifecycle/work-queue.ts";
 import type { Log } from "../../core/observe/log.ts";
+import { statusPatch } from "../kubelet/status/status-patch.ts";
 import { statusWriter } from "../kubelet/status/status-writer.ts";
 import { PodAddresses } from "./addresses.ts";
 import { planHollowPod } from "./plan.ts";
@@ -28,14 +29,10 @@ interface HollowPodsOptions {
 /** The node's range comes with the controllers of a server that is starting, and soon. */
 const NO_RANGE_MS = 1_000;
 
-/** What others write over a pod's status is put right, but not more often than a kubelet would. Source: kubernetes v1.36 pkg/kubelet/status/status_manager.go syncPeriod */
-const RECONCILE_MS = 10_000;
-
 export function hollowPods({ nodeName, nodeIps, node, client, pods, clock, log }: HollowPodsOptions): Runnable {
   const resource = client.resource(PODS);
   const queue = workQueue<ObjectKey>(clock);
   const addresses = new PodAddresses();
-  const reported = new Map<string, { readonly own: string; readonly atMs: number }>(); // by uid: what we said last
 
   async function look(key: ObjectKey, writer: ReturnType<typeof statusWriter>, signal: AbortSignal): Promise<void> {
     const pod = pods.get(key);
@@ -43,23 +40,17 @@ export function hollowPods({ nodeName, nodeIps, node, client, pods, clock, log }
     const { podCIDRs, podCIDR } = node().spec ?? {};
     const had = (pod.status?.podIPs ?? []).flatMap(({ ip }) => ip ?? []);
     const podIps = addresses.of(pod.metadata.uid, podCIDRs ?? (podCIDR === undefined ? [] : [podCIDR]), had);
-    const plan = planHollowPod(pod, { nodeIps, podIps, nowMs: clock.nowMs() });
+    const said = writer.get(pod.metadata.uid);
+    const plan = planHollowPod(pod, { nodeIps, podIps, said, nowMs: clock.nowMs() });
     switch (plan.do) {
       case "nothing":
         if (podIps === undefined) queue.addAfter(key, NO_RANGE_MS);
         return;
-      case "report": {
-        const own = JSON.stringify([plan.status.phase, plan.status.podIPs, plan.status.conditions?.map(({ type, status }) => [type, status])]);
-        const last = reported.get(pod.metadata.uid);
-        if (last?.own === own && clock.uptimeMs() - last.atMs < RECONCILE_MS) { // somebody else has written to it: not a race of who writes last
-          queue.addAfter(key, last.atMs + RECONCILE_MS - clock.uptimeMs());
-          return;
-        }
-        reported.set(pod.metadata.uid, { own, atMs: clock.uptimeMs() });
-        writer.set(pod, plan.status);
+      case "report":
+        if (said && statusPatch(pod.metadata.uid, said, plan.status) === undefined) writer.reconcile(pod);
+        else writer.set(pod, plan.status);
         if (plan.againMs !== undefined) queue.addAfter(key, plan.againMs);
         return;
-      }
       case "delete":
         try {
           await resource.delete(pod, { gracePeriodSeconds: 0, preconditions: { uid: pod.metadata.uid } }, { signal });
@@ -77,7 +68,6 @@ export function hollowPods({ nodeName, nodeIps, node, client, pods, clock, log }
         if (object.spec.nodeName !== nodeName) return;
         if (deleted) {
           addresses.release(object.metadata.uid);
-          reported.delete(object.metadata.uid);
           writer.forget(object.metadata.uid);
         } else queue.add(keyOf(object));
       });

@@ -19,26 +19,29 @@ export interface HollowFacts {
   readonly nodeIps: readonly string[];
   /** The pod's own, of each family; undefined while the node has no range. */
   readonly podIps: readonly string[] | undefined;
+  /** What the node said last. The API server's copy may be late: who goes by it alone contradicts himself. */
+  readonly said?: PodStatus | undefined;
   readonly nowMs: number;
 }
 
 /** How long the work of a Job takes here. */
 const WORK_MS = 1_000;
 
-export function planHollowPod(pod: Readonly<Pod>, { nodeIps, podIps, nowMs }: HollowFacts): HollowPlan {
+export function planHollowPod(pod: Readonly<Pod>, { nodeIps, podIps, said = pod.status, nowMs }: HollowFacts): HollowPlan {
   if (pod.metadata.deletionTimestamp !== undefined) return { do: "delete" };
   if (isTerminalPhase(pod.status?.phase)) return { do: "nothing" };
+  if (said && isTerminalPhase(said.phase)) return { do: "report", status: said };
   const ips = isHostNetwork(pod) ? nodeIps : podIps;
   if (ips === undefined) return { do: "nothing" };
-  const startedMs = Date.parse(pod.status?.startTime ?? "") || nowMs;
+  const startedMs = Date.parse(said?.startTime ?? "") || nowMs;
   const ends = (pod.spec.restartPolicy ?? "Always") !== "Always";
-  if (ends && nowMs - startedMs >= WORK_MS) return { do: "report", status: statusOf(pod, { nodeIps, ips, startedMs, nowMs, succeeded: true }) };
-  return { do: "report", status: statusOf(pod, { nodeIps, ips, startedMs, nowMs, succeeded: false }), ...(ends ? { againMs: WORK_MS } : {}) };
+  if (ends && nowMs - startedMs >= WORK_MS) return { do: "report", status: statusOf(pod, { said, nodeIps, ips, startedMs, nowMs, succeeded: true }) };
+  return { do: "report", status: statusOf(pod, { said, nodeIps, ips, startedMs, nowMs, succeeded: false }), ...(ends ? { againMs: WORK_MS } : {}) };
 }
 
-interface StatusFacts { readonly nodeIps: readonly string[]; readonly ips: readonly string[]; readonly startedMs: number; readonly nowMs: number; readonly succeeded: boolean }
+interface StatusFacts { readonly said: PodStatus | undefined; readonly nodeIps: readonly string[]; readonly ips: readonly string[]; readonly startedMs: number; readonly nowMs: number; readonly succeeded: boolean }
 
-function statusOf(pod: Readonly<Pod>, { nodeIps, ips, startedMs, nowMs, succeeded }: StatusFacts): PodStatus {
+function statusOf(pod: Readonly<Pod>, { said, nodeIps, ips, startedMs, nowMs, succeeded }: StatusFacts): PodStatus {
   const startedAt = timestamp(startedMs);
   const running: ContainerState = { running: { startedAt } };
   const ended: ContainerState = { terminated: { exitCode: 0, reason: "Completed", startedAt, finishedAt: timestamp(nowMs) } };
@@ -53,23 +56,22 @@ function statusOf(pod: Readonly<Pod>, { nodeIps, ips, startedMs, nowMs, succeede
     hostIP: nodeIps[0]!, hostIPs: nodeIps.map((ip) => ({ ip })), ...(ips[0] === undefined ? {} : { podIP: ips[0], podIPs: ips.map((ip) => ({ ip })) }),
     ...(initContainers.length > 0 ? { initContainerStatuses: initContainers.map((one) => container(one.name, one.image, true, isSidecar(one) && !succeeded)) } : {}),
     containerStatuses: pod.spec.containers.map((one) => container(one.name, one.image, false, !succeeded)),
-    conditions: conditionsOf(pod, succeeded, nowMs),
+    conditions: conditionsOf(pod, said?.conditions ?? [], succeeded, nowMs),
   };
 }
 
-function conditionsOf(pod: Readonly<Pod>, succeeded: boolean, nowMs: number): PodCondition[] {
+function conditionsOf(pod: Readonly<Pod>, said: readonly PodCondition[], succeeded: boolean, nowMs: number): PodCondition[] {
   const done = succeeded ? { reason: "PodCompleted" } : {};
   const own: PodCondition[] = [
     { type: "PodReadyToStartContainers", status: succeeded ? "False" : "True" }, { type: "Initialized", status: "True", ...done },
     { type: "Ready", status: succeeded ? "False" : gatesHold(pod) ? "True" : "False", ...done }, { type: "ContainersReady", status: succeeded ? "False" : "True", ...done }, { type: "PodScheduled", status: "True" },
   ];
-  const before = pod.status?.conditions ?? [];
   return [
     ...own.map((condition) => {
-      const old = before.find(({ type }) => type === condition.type);
+      const old = said.find(({ type }) => type === condition.type);
       return { ...condition, lastTransitionTime: old?.status === condition.status && old.lastTransitionTime ? old.lastTransitionTime : timestamp(nowMs) };
     }),
-    ...before.filter(({ type }) => !own.some((condition) => condition.type === type)),
+    ...(pod.status?.conditions ?? []).filter(({ type }) => !own.some((condition) => condition.type === type)),
   ];
 }
 

@@ -100,6 +100,7 @@ export class PodWorker {
     if (isDeleting(pod)) this.#hurry();
     if (isWantedOtherwise(before, pod)) this.wake();
     else if (pod.spec.readinessGates?.length) this.publish();
+    else this.#deps.statuses.reconcile(pod);
   }
 
   /** The pod's object is gone. */

@@ -172,8 +172,10 @@ export class SimulatedCluster {
 
   #transport(name: string, line: Line | undefined): Transport {
     const current: Handler = (request) => {
-      if (this.#server) return this.#server.handler(request);
-      return Promise.reject(new Error("the server is down"));
+      if (!this.#server) return Promise.reject(new Error("the server is down"));
+      const { handler, stop } = this.#server;
+      if (!request.query.has("watch")) return handler(request);
+      return handler({ ...request, signal: AbortSignal.any([request.signal, stop.signal]) }); // connections die with their server
     };
     const inner = inProcessTransport(current, { user: { name, groups: ["system:masters"] }, userAgent: name });
     if (!line) return inner;

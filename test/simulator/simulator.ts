@@ -120,15 +120,19 @@ export async function simulateCluster(seed: number, { nodes = 50, foulMs = FOUL_
     [2, () => { tell("storm"); cluster.weather = STORM; clock.after(random.integer(2_000, 20_000), () => { cluster.weather = SHOWERS; }); }],
   ];
 
+  const nodesUp = (): readonly string[] => cluster.nodeNames.filter((node) => cluster.isNodeUp(node));
+
   function nodeLosesPower(): void {
-    const name = random.pick(cluster.nodeNames.filter((node) => cluster.isNodeUp(node)));
+    if (nodesUp().length === 0) return;
+    const name = random.pick(nodesUp());
     tell(`${name} loses its power`);
     cluster.killNode(name);
     clock.after(random.integer(5_000, 120_000), () => { if (!cluster.isNodeUp(name)) cluster.startNode(name); });
   }
 
   function nodeLosesWay(): void {
-    const name = random.pick(cluster.nodeNames.filter((node) => cluster.isNodeUp(node)));
+    if (nodesUp().length === 0) return;
+    const name = random.pick(nodesUp());
     tell(`${name} loses its way to the server`);
     const line = cluster.lineOf(name)!;
     line.cut();

@@ -1,8 +1,8 @@
 /**
  * The status of a pod, from its spec, the runtime and what was said before. Pure.
  *
- * Phases only go forward: what is Succeeded or Failed stays so. Conditions of others are kept; a condition's transition time moves with its
- * status only.
+ * Phases only go forward: what is Succeeded or Failed stays so. A pod that the kubelet gives up has not Failed while a container of it may still run: whoever
+ * replaces it would run beside it. Conditions of others are kept; a condition's transition time moves with its status only.
  *
  * Source: kubernetes v1.36 pkg/kubelet/kubelet_pods.go (generateAPIPodStatus), pkg/kubelet/status/status_manager.go
  */
@@ -11,7 +11,7 @@ import { timestamp } from "../../../core/lifecycle/clock.ts";
 import { sandboxChange } from "../plan.ts";
 import { isHostNetwork, isTerminalPhase } from "../pod-spec.ts";
 import { qosClass } from "../resources/pod-resources.ts";
-import { podIps } from "../runtime-pod.ts";
+import { isAnythingRunning, podIps } from "../runtime-pod.ts";
 import { conditionsOf, KUBELET_CONDITIONS } from "./conditions.ts";
 import { containerStatuses, type StatusFacts } from "./container-status.ts";
 import { phaseOf } from "./phase.ts";
@@ -43,12 +43,13 @@ export function podStatusOf(facts: PodStatusFacts): PodStatus {
   const initialized = runtime.containers.some(({ name, state }) => (state === "created" || state === "running") && spec.containers.some((container) => container.name === name));
   const computed = failure ? "Failed" : phaseOf({ pod, containers, init, terminal, initialized });
   const settled = [pod.status?.phase, before.phase].find(isTerminalPhase);
-  const phase = settled ?? computed;
-  const explained = failure ?? (phase === before.phase ? { reason: before.reason || pod.status?.reason, message: before.message || pod.status?.message } : undefined);
+  const isEnding = failure !== undefined && settled === undefined && !terminal && isAnythingRunning(runtime);
+  const phase = isEnding ? before.phase ?? pod.status?.phase ?? "Pending" : settled ?? computed;
+  const explained = isEnding ? before : failure ?? (phase === before.phase ? { reason: before.reason || pod.status?.reason, message: before.message || pod.status?.message } : undefined);
 
   const status: PodStatus = {
     observedGeneration: pod.metadata.generation, phase, ...explainedBy(explained),
-    conditions: mergeConditions(facts, conditionsOf({ pod, phase, init, containers, sandboxReady: !sandboxChange(pod, runtime.sandboxes).changed })),
+    conditions: mergeConditions(facts, conditionsOf({ pod, phase: settled ?? computed, init, containers, sandboxReady: !sandboxChange(pod, runtime.sandboxes).changed })),
     startTime: before.startTime ?? pod.status?.startTime ?? timestamp(nowMs), qosClass: qosClass(pod), ...addresses(facts),
     containerStatuses: containers,
   };
@@ -67,7 +68,7 @@ function explainedBy(why: { readonly reason?: string | undefined; readonly messa
 }
 
 function mergeConditions({ pod, before, failure, resize = [], nowMs }: PodStatusFacts, ours: ReturnType<typeof conditionsOf>): PodCondition[] {
-  const disruption = failure?.condition ?? before.conditions?.find(({ type }) => type === "DisruptionTarget");
+  const disruption = failure?.condition;
   const others = (pod.status?.conditions ?? []).filter(({ type }) => !KUBELET_CONDITIONS.includes(type) && !(disruption && type === "DisruptionTarget"));
   const passing = resize.map(({ type, reason, message }) => [type, { status: "True" as const, ...(reason ? { reason } : {}), ...(message ? { message } : {}) }] as const);
   const written = [...passing, ...ours].map(([type, verdict]): PodCondition => {

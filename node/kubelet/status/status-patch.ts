@@ -3,6 +3,7 @@
  * others stay; lists that are replaced say so; what is gone is null.
  */
 import type { PodCondition, PodStatus } from "../../../core/api/gen/core.v1.ts";
+import { isTerminalPhase } from "../pod-spec.ts";
 import { KUBELET_CONDITIONS, PASSING_CONDITIONS } from "./conditions.ts";
 
 type Patch = Record<string, unknown>;
@@ -20,7 +21,8 @@ export function statusPatch(uid: string, before: PodStatus, after: PodStatus): o
   }
   for (const key of REPLACED) if (Array.isArray(patch[key]) && before[key]?.length) patch[key] = [...(patch[key] as object[]), { $patch: "replace" }];
   const gone = (before.conditions ?? []).filter(({ type }) => PASSING_CONDITIONS.includes(type) && !after.conditions?.some((condition) => condition.type === type));
-  const conditions = [...changedConditions(before.conditions ?? [], after.conditions ?? []), ...gone.map(({ type }) => ({ type, $patch: "delete" }))];
+  const ends = !isTerminalPhase(before.phase) && isTerminalPhase(after.phase);
+  const conditions = [...changedConditions(before.conditions ?? [], after.conditions ?? [], ends ? [...KUBELET_CONDITIONS, DISRUPTION] : KUBELET_CONDITIONS), ...gone.map(({ type }) => ({ type, $patch: "delete" }))];
   if (conditions.length > 0) patch["conditions"] = conditions;
   return Object.keys(patch).length === 0 ? undefined : jsonCopy({ metadata: { uid }, status: patch });
 }
@@ -28,8 +30,11 @@ export function statusPatch(uid: string, before: PodStatus, after: PodStatus): o
 /** Fields the kubelet may remove again. nominatedNodeName, resize … belong to others. */
 const OURS: ReadonlySet<string> = new Set(["message", "reason", "podIP", "podIPs", "ephemeralContainerStatuses", "initContainerStatuses"]);
 
-function changedConditions(before: readonly PodCondition[], after: readonly PodCondition[]): PodCondition[] {
-  return after.filter((condition) => (KUBELET_CONDITIONS.includes(condition.type) || condition.type === "DisruptionTarget") && !same(condition, before.find(({ type }) => type === condition.type)))
+/** Shared with others: ours to say only as the pod ends. Saying it again later would be a quarrel with who has taken it back. */
+const DISRUPTION = "DisruptionTarget";
+
+function changedConditions(before: readonly PodCondition[], after: readonly PodCondition[], ours: readonly string[]): PodCondition[] {
+  return after.filter((condition) => ours.includes(condition.type) && !same(condition, before.find(({ type }) => type === condition.type)))
     .map((condition) => {
       const old = before.find(({ type }) => type === condition.type);
       const cleared = Object.keys(old ?? {}).filter((key) => condition[key as keyof PodCondition] === undefined && key !== "lastProbeTime");

@@ -18,6 +18,8 @@ export interface StatusWriter {
   /** What we last said of the pod, written or not. */
   get(podUid: string): PodStatus | undefined;
   set(pod: Pod, status: PodStatus): void;
+  /** Somebody may have written over what we said: it is said again, in a while. Two who will not agree must not keep the API server busy. */
+  reconcile(pod: Pod): void;
   /** Resolves once the newest status is written, or the API server has no such pod. */
   written(podUid: string): Promise<void>;
   forget(podUid: string): void;
@@ -30,9 +32,13 @@ interface Entry {
   busy: boolean;
   gone: boolean;
   waiters: (() => void)[];
+  /** Set while what others have written is to be put right. */
+  reconciling: { cancel(): void } | undefined;
 }
 
 const RETRY = { minMs: 500, maxMs: 10_000 };
+/** Source: kubernetes v1.36 pkg/kubelet/status/status_manager.go syncPeriod */
+const RECONCILE_MS = 10_000;
 
 interface Deps {
   readonly client: Client;
@@ -82,16 +88,30 @@ export function statusWriter({ client, clock, log, signal, objectOf }: Deps): St
     get: (uid) => entries.get(uid)?.wanted,
     set(pod, status) {
       const { uid } = pod.metadata;
-      const entry = entries.get(uid) ?? { known: objectOf(pod), wanted: status, busy: false, gone: false, waiters: [] };
+      const entry = entries.get(uid) ?? { known: objectOf(pod), wanted: status, busy: false, gone: false, waiters: [], reconciling: undefined };
       entries.set(uid, entry);
       learn(entry, objectOf(pod));
       entry.wanted = status;
       if (!entry.busy) void write(uid, entry);
     },
+    reconcile(pod) {
+      const { uid } = pod.metadata;
+      const entry = entries.get(uid);
+      if (!entry || entry.busy || signal.aborted) return;
+      learn(entry, objectOf(pod));
+      if (entry.reconciling || !entry.known || !statusPatch(entry.known.metadata.uid, entry.known.status ?? {}, entry.wanted)) return;
+      entry.reconciling = clock.after(RECONCILE_MS, () => {
+        entry.reconciling = undefined;
+        if (entries.get(uid) === entry && !entry.busy) void write(uid, entry);
+      });
+    },
     async written(uid) {
       const entry = entries.get(uid);
       if (entry?.busy) await new Promise<void>((resolve) => entry.waiters.push(resolve));
     },
-    forget: (uid) => void entries.delete(uid),
+    forget(uid) {
+      entries.get(uid)?.reconciling?.cancel();
+      entries.delete(uid);
+    },
   };
 }
