@@ -38,7 +38,7 @@ export function refusalOf(facts: AdmissionFacts): PodFailure | undefined {
 }
 
 function refuse(reason: string, message: string): PodFailure {
-  return { reason, message: `Pod was rejected: ${message}` };
+  return { reason, message: `Pod was rejected: ${message}`, refused: true };
 }
 
 function pressureRefusal({ pod, pressures }: AdmissionFacts): PodFailure | undefined {

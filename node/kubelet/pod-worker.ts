@@ -325,7 +325,7 @@ export class PodWorker {
 }
 
 export function refusedAllocation(error: AllocationRefused): PodFailure {
-  return { reason: "UnexpectedAdmissionError", message: `Pod was rejected: ${error.message}` };
+  return { reason: "UnexpectedAdmissionError", message: `Pod was rejected: ${error.message}`, refused: true };
 }
 
 function isWantedOtherwise(a: Pod, b: Pod): boolean {

@@ -39,7 +39,7 @@ interface Deps {
 }
 
 export const SHUTTING_DOWN = "node is shutting down";
-export const NOT_ADMITTED: PodFailure = { reason: "NodeShutdown", message: "Pod was rejected: Pod was rejected as the node is shutting down." };
+export const NOT_ADMITTED: PodFailure = { reason: "NodeShutdown", message: "Pod was rejected: Pod was rejected as the node is shutting down.", refused: true };
 const MESSAGE = "Pod was terminated in response to imminent node shutdown.";
 const LOOK_MS = 100;
 

@@ -21,6 +21,8 @@ export interface PodFailure {
   readonly reason: string;
   readonly message: string;
   readonly condition?: PodCondition | undefined;
+  /** Never taken in: nothing of it has run or will. */
+  readonly refused?: boolean | undefined;
 }
 
 export interface PodStatusFacts extends StatusFacts {
@@ -37,12 +39,13 @@ export interface PodStatusFacts extends StatusFacts {
 export function podStatusOf(facts: PodStatusFacts): PodStatus {
   const { pod, runtime, before, terminal, failure, nowMs } = facts;
   const { spec } = pod;
+  const settled = [pod.status?.phase, before.phase].find(isTerminalPhase);
+  if ((settled ?? failure?.refused) && runtime.containers.length === 0 && !before.containerStatuses?.length) return neverRun(facts);
   const containers = containerStatuses(facts, "container", spec.containers, before.containerStatuses ?? []).toSorted(byName);
   const init = containerStatuses(facts, "init", spec.initContainers ?? [], before.initContainerStatuses ?? []);
   const ephemeral = containerStatuses(facts, "ephemeral", spec.ephemeralContainers ?? [], before.ephemeralContainerStatuses ?? []).toSorted(byName);
   const initialized = runtime.containers.some(({ name, state }) => (state === "created" || state === "running") && spec.containers.some((container) => container.name === name));
   const computed = failure ? "Failed" : phaseOf({ pod, containers, init, terminal, initialized });
-  const settled = [pod.status?.phase, before.phase].find(isTerminalPhase);
   const isEnding = failure !== undefined && settled === undefined && !terminal && isAnythingRunning(runtime);
   const phase = isEnding ? before.phase ?? pod.status?.phase ?? "Pending" : settled ?? computed;
   const explained = isEnding ? before : failure ?? (phase === before.phase ? { reason: before.reason || pod.status?.reason, message: before.message || pod.status?.message } : undefined);
@@ -56,6 +59,12 @@ export function podStatusOf(facts: PodStatusFacts): PodStatus {
   if (init.length > 0) status.initContainerStatuses = init;
   if (ephemeral.length > 0) status.ephemeralContainerStatuses = ephemeral;
   return status;
+}
+
+/** It waits for nothing and has no containers to speak of: clients show its reason. */
+function neverRun({ pod, before, failure, nowMs }: PodStatusFacts): PodStatus {
+  const { phase = "Failed", reason, message, startTime } = isTerminalPhase(before.phase) ? before : isTerminalPhase(pod.status?.phase) ? pod.status! : { ...failure, startTime: before.startTime };
+  return { phase, ...explainedBy({ reason, message }), conditions: pod.status?.conditions, startTime: startTime ?? timestamp(nowMs), qosClass: qosClass(pod) };
 }
 
 /** Clients expect it. Init containers stand in the spec's order. */

@@ -90,6 +90,14 @@ test("addresses, times and history", () => {
   expect(unseen.containerStatuses?.[0]).toMatchObject({ restartCount: 3, lastState: { terminated: { exitCode: 137, reason: "ContainerStatusUnknown" } } });
 });
 
+test("what was never taken in has no containers, not even after a restart: clients show its reason", () => {
+  const scheduled = { conditions: [{ type: "PodScheduled", status: "True" }] };
+  const refused = statusOf({}, { ...runtime(""), sandboxes: [] }, { failure: { reason: "NodeAffinity", message: "Pod was rejected: no", refused: true }, status: scheduled });
+  expect(refused).toEqual({ phase: "Failed", reason: "NodeAffinity", message: "Pod was rejected: no", startTime: "2026-01-02T03:04:05Z", qosClass: "BestEffort", ...scheduled });
+  expect(statusOf({}, { ...runtime(""), sandboxes: [] }, { before: refused, status: refused, terminal: true })).toEqual(refused);
+  expect(statusOf({}, { ...runtime(""), sandboxes: [] }, { failure: { reason: "Evicted", message: "low" } }).containerStatuses).toHaveLength(1); // it was taken in
+});
+
 test("only what changed is written, and nobody else's conditions are touched", () => {
   const before = statusOf({}, runtime(""), { status: { conditions: [{ type: "x/y", status: "True" }] } });
   const after = statusOf({}, runtime("app=running"), { before, status: before });
