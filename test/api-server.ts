@@ -24,6 +24,7 @@ import type { Answer } from "../core/server/answer.ts";
 import { apiHandler, type Handler } from "../core/server/handler.ts";
 import { inProcessTransport } from "../core/server/in-process.ts";
 import type { ServerRequest } from "../core/server/request.ts";
+import { EventBytes } from "../core/server/event-bytes.ts";
 import { encodeList, encodeObject, watchEncoder } from "../core/server/respond.ts";
 import { specialHandlers } from "../core/server/special/special.ts";
 import { VERBS } from "../core/server/verbs/all.ts";
@@ -64,6 +65,7 @@ export async function apiServer({ admit, clock = systemClock }: { readonly admit
   const { signal } = stop;
   const store = await memoryStore();
   const cache = new WatchCache(store);
+  const shared = new EventBytes();
   let running: Promise<void> | undefined;
   await new Promise<void>((ready) => (running = cache.run(signal, ready, silentLog)));
   const registry: Registry = new Registry(builtInResources.rows(), registryDefinitions({ serviceCidrs: ["10.43.0.0/16"], nodePortRange: "30000-32767", storeOf: (group, plural) => registry.storeOf(group, plural), random: systemRandom }), {
@@ -107,7 +109,7 @@ export async function apiServer({ admit, clock = systemClock }: { readonly admit
       const answer = await handler(asking);
       if (answer.type !== "watch") throw new Error(JSON.stringify(told(asking, answer, clock.nowMs()).body));
       const events: unknown[] = [];
-      for await (const chunk of watchEncoder(answer, { request: asking, nowMs: clock.nowMs(), describe: undefined }).batches) {
+      for await (const chunk of watchEncoder(answer, { request: asking, nowMs: clock.nowMs(), describe: undefined, events: shared }).batches) {
         events.push(...Buffer.from(chunk).toString().trim().split("\n").map((line) => JSON.parse(line) as unknown));
         if (events.length >= count) break;
       }

@@ -229,7 +229,7 @@ export function watchEncoder(answer: WatchAnswer, how: Presentation): { readonly
 
   /** Tables tell the time, and their first event has columns: they are each watcher's own. */
   const isShared = output.convert?.kind !== "Table";
-  const encoding = `${output.contentType} ${served.apiVersion}`;
+  const encoding = `${output.contentType} ${served.apiVersion} ${output.convert ? `${output.convert.kind}.${output.convert.version}` : ""}`;
 
   function shown(object: Readonly<ApiObject>): object {
     if (output.convert?.kind === "Table") {

@@ -118,6 +118,17 @@ test("an object is shown as a Table or as its metadata, if that is asked for", a
   expect(event).toMatchObject({ type: "ADDED", object: { kind: "Table", columnDefinitions: [{ name: "Name" }, {}, {}], rows: [{ cells: ["m0", 0, expect.any(String)] }] } });
 });
 
+test("watchers of one resource that asked for different things each get their own, at the same moment", async () => {
+  const { body } = await api.ask("GET", MAPS);
+  const watched = (accept: string) => api.events(MAPS, 2, { query: { resourceVersion: body.metadata.resourceVersion }, headers: { accept } });
+  const both = [watched("application/json"), watched("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"), watched("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1beta1"), watched("application/json")];
+  await create("together");
+  await api.ask("DELETE", `${MAPS}/together`);
+  const shown = (await Promise.all(both)).map((events) => events.map(({ type, object }) => `${type} ${object.apiVersion} ${object.kind}`));
+  const metadata = (version: string) => ["ADDED", "DELETED"].map((type) => `${type} meta.k8s.io/${version} PartialObjectMetadata`);
+  expect(shown).toEqual([["ADDED v1 ConfigMap", "DELETED v1 ConfigMap"], metadata("v1"), metadata("v1beta1"), ["ADDED v1 ConfigMap", "DELETED v1 ConfigMap"]]);
+});
+
 test("a review has no Table; nobody speaks Klingon", async () => {
   const table = { accept: "application/json;as=Table;g=meta.k8s.io;v=v1" };
   const review = await api.ask("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", { headers: table, body: { spec: { nonResourceAttributes: { path: "/", verb: "get" } } } });
