@@ -121,6 +121,17 @@ test("a network policy lets its peers in, wherever they are, and nobody else; th
   expect((await dock.kubectl("get", "pod", "web", "--no-headers")).split(/ +/)[1]).toBe("1/1");
 });
 
+test.skipIf(Bun.which("nft") === null)("the machine's own nft lists our tables and writes its own beside them", async () => {
+  const nft = async (...args: string[]): Promise<string> => await pier.ok(["nft", ...args]);
+  const listed = await nft("list", "ruleset");
+  for (const chain of ["external/default/there/tcp", "firewall/default/there/tcp", "ingress/policy/default/web", "endpoints/1"]) expect(listed).toContain(chain);
+  expect(JSON.parse(await nft("-j", "list", "ruleset"))).toHaveProperty("nftables");
+  await nft("add table inet mine; add chain inet mine in; add rule inet mine in tcp dport { 22, 80 } accept");
+  await nft("insert", "rule", "inet", "mine", "in", "ct", "state", "established", "accept");
+  expect(await nft("list", "table", "inet", "mine")).toContain("ct state established accept");
+  await nft("delete", "table", "inet", "mine");
+});
+
 test("all of it goes on while the server is away, and when the agent starts anew meanwhile", async () => {
   await dock.kubectl("label", "pod", "foe", "is=foe", "--overwrite");
   await Bun.sleep(2500); // until it is on the agent's disk
