@@ -5,8 +5,7 @@
  *
  * Webhooks and policies stand in webhook/ and policy/ and are given by the composition root, which knows how to reach them.
  *
- * Those of upstream's default set that are not here: PodGroupProtection, PodGroupWorkloadExists, JobValidation, which act on resources or fields behind gates that are off;
- * NodeDeclaredFeatureValidator, as all nodes here are of one version.
+ * Those of upstream's default set that are not here: PodGroupProtection, PodGroupWorkloadExists, JobValidation, which act on resources or fields behind gates that are off.
  *
  * Source: kubernetes v1.36 pkg/kubeapiserver/options/plugins.go
  */
@@ -39,6 +38,7 @@ import { imagePolicy, imagePolicyWebhook } from "./image-policy.ts";
 import { limitRanger } from "./limit-ranger.ts";
 import { namespaceLifecycle } from "./namespace-lifecycle.ts";
 import { namespaceAutoProvision, namespaceExists } from "./namespaces.ts";
+import { nodeDeclaredFeatureValidator } from "./node-declared-features.ts";
 import { nodeRestriction } from "./node-restriction.ts";
 import { ownerReferencesPermissionEnforcement, type OwnerReferencesDeps } from "./owner-references.ts";
 import type { AdmissionPlugin } from "./plugin.ts";
@@ -64,7 +64,7 @@ const DEFAULT_OFF: ReadonlySet<string> = new Set([
 ]);
 const IMAGE_POLICY = "ImagePolicyWebhook";
 /** Upstream's that are not here, and are in no cluster's way: behind gates that are off. */
-const WITHOUT_EFFECT: ReadonlySet<string> = new Set(["PodGroupProtection", "PodGroupWorkloadExists", "JobValidation", "NodeDeclaredFeatureValidator"]);
+const WITHOUT_EFFECT: ReadonlySet<string> = new Set(["PodGroupProtection", "PodGroupWorkloadExists", "JobValidation"]);
 
 export interface AdmissionDeps {
   /** As a member of system:masters. */
@@ -149,6 +149,7 @@ function orderedPlugins({ client, informers, authorizer, resourcesOf = builtInRe
     defaultIngressClass({ ingressClasses: informer(INGRESS_CLASSES), client: client.resource(INGRESS_CLASSES) }),
     denyServiceExternalIps,
     podTopologyLabels({ nodes }),
+    nodeDeclaredFeatureValidator({ nodes }),
     podResizeValidator({ nodes }),
     ...webhooks,
     resourceQuotaAdmission({ quotas: informer(RESOURCE_QUOTAS), client: client.resource(RESOURCE_QUOTAS), clock, limited: configured("ResourceQuota", limitedResources) }), // last: what it lets through is noted

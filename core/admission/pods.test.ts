@@ -11,6 +11,7 @@ import type { Random } from "../lifecycle/random.ts";
 import { alwaysPullImages } from "./always-pull-images.ts";
 import { defaultTolerationSeconds } from "./default-toleration-seconds.ts";
 import { limitRanger } from "./limit-ranger.ts";
+import { nodeDeclaredFeatureValidator } from "./node-declared-features.ts";
 import { podResizeValidator } from "./pod-resize-validator.ts";
 import { podTopologyLabels } from "./pod-topology-labels.ts";
 import { priorityAdmission } from "./priority.ts";
@@ -248,6 +249,18 @@ describe("what a pod learns of its node", () => {
     const sized = (amount: string) => pod({ nodeName, containers: [{ name: "c", image: "i", resources: { requests: { cpu: amount } } }] });
     expect(await runPlugin(podResizeValidator({ nodes }), admissionRequest({ operation: "UPDATE", resource: "pods/resize", object: sized(cpu), old: sized("500m") }))).toBe(answer);
   });
+});
+
+test("NodeDeclaredFeatureValidator: a pod does not become what its node has not declared it can do", async () => {
+  const nodes = staticInformer<Node>(stored<Node>("v1", "Node", "old"), stored<Node>("v1", "Node", "new", { status: { declaredFeatures: ["InPlacePodVerticalScalingInitContainers"] } }));
+  const ask = (nodeName: string | undefined, before: object, after: object, resource = "pods/resize") =>
+    runPlugin(nodeDeclaredFeatureValidator({ nodes }), admissionRequest({ operation: "UPDATE", resource, object: pod({ nodeName, ...after } as never), old: pod({ nodeName, ...before } as never) }));
+  const init = (cpu: string, restartPolicy?: string) => ({ initContainers: [{ name: "i", image: "i", resources: { requests: { cpu } }, ...(restartPolicy && { restartPolicy }) }] });
+  const whole = (cpu: string) => ({ resources: { requests: { cpu } } });
+  expect(await ask("old", init("1"), init("2"))).toBe('pods "web" is forbidden: pod update requires features InPlacePodVerticalScalingInitContainers which are not available on node "old"');
+  expect(await ask("new", { ...init("1"), ...whole("1") }, { ...init("2"), ...whole("2") }, "pods")).toBe('pods "web" is forbidden: pod update requires features InPlacePodLevelResourcesVerticalScaling which are not available on node "new"');
+  expect(await ask("gone", init("1"), init("2"))).toBe('pods "web" is forbidden: node "gone" not found');
+  for (const [on, before, after] of [["new", init("1"), init("2")], ["old", init("1", "Always"), init("2", "Always")], [undefined, init("1"), init("2")], ["old", init("1"), init("1")]] as const) expect(await ask(on, before, after)).toBe("ok");
 });
 
 test("AlwaysPullImages", async () => {

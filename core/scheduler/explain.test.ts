@@ -20,20 +20,21 @@ State:      Unschedulable
 Why:        0/3 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match Pod's node affinity/selector, 1 node(s) had untolerated taint(s).
 Preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.
 
-FILTER               PASSED   REJECTED   WHY
-NodeUnschedulable    3        0
-NodeName             -        -
-TaintToleration      2        1          1 node(s) had untolerated taint(s)
-NodeAffinity         1        2          2 node(s) didn't match Pod's node affinity/selector
-NodePorts            -        -
-NodeResourcesFit     0        3          3 Insufficient cpu
-VolumeRestrictions   -        -
-NodeVolumeLimits     -        -
-VolumeBinding        -        -
-VolumeZone           -        -
-PodTopologySpread    -        -
-InterPodAffinity     -        -
-DynamicResources     -        -
+FILTER                 PASSED   REJECTED   WHY
+NodeUnschedulable      3        0
+NodeName               -        -
+TaintToleration        2        1          1 node(s) had untolerated taint(s)
+NodeAffinity           1        2          2 node(s) didn't match Pod's node affinity/selector
+NodePorts              -        -
+NodeResourcesFit       0        3          3 Insufficient cpu
+VolumeRestrictions     -        -
+NodeVolumeLimits       -        -
+VolumeBinding          -        -
+VolumeZone             -        -
+PodTopologySpread      -        -
+InterPodAffinity       -        -
+DynamicResources       -        -
+NodeDeclaredFeatures   -        -
 
 NODE   VERDICT   SCORE   WHY
 a      no        -       NodeAffinity: node(s) didn't match Pod's node affinity/selector

@@ -16,6 +16,7 @@ const term = { labelSelector: { matchLabels: { app: "web" } }, topologyKey: "zon
 const near: Partial<PodSpec> = { affinity: { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } } };
 const apart: Partial<PodSpec> = { affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } } };
 const spread: Partial<PodSpec> = { topologySpreadConstraints: [{ ...term, maxSkew: 1, whenUnsatisfiable: "DoNotSchedule" }] };
+const restartsAll = { container: { restartPolicyRules: [{ action: "RestartAllContainers", exitCodes: { operator: "In", values: [1] } }] } };
 const mounts: Partial<PodSpec> = { volumes: [{ name: "v", persistentVolumeClaim: { claimName: "c" } }] };
 const port = { container: { ports: [{ containerPort: 80, hostPort: 80 }] } };
 const claim = (name: string): ClusterChange => ({ of: "claim", object: stored("v1", "PersistentVolumeClaim", `default/${name}`), deleted: false });
@@ -63,6 +64,9 @@ test.each<[filter: string, wants: Parameters<typeof pod>[1], what: string, chang
   ["NodeVolumeLimits", mounts, "a pod without goes", gone(), false],
   ["VolumeZone", mounts, "a zone for a node", became(node("n"), node("n", { labels: { "topology.kubernetes.io/zone": "a" } })), true],
   ["NodeName", {}, "a pod that goes", gone(), false],
+  ["NodeDeclaredFeatures", restartsAll, "a node", added(node("n")), true],
+  ["NodeDeclaredFeatures", restartsAll, "a heartbeat", became(node("n"), node("n", { labels: { x: "y" } })), false],
+  ["NodeDeclaredFeatures", restartsAll, "a node that learns", became(node("n"), { ...node("n"), status: { declaredFeatures: ["X"] } }), true],
 ])("%s %j: %s", (filter, wants, _what, change, helps) => {
   expect(DEFAULT_PROFILE.filters.find(({ name }) => name === filter)!.mayHelp(pod("p", wants), change, cluster)).toBe(helps);
 });

@@ -5,6 +5,7 @@
  */
 import { dynamicResources, dynamicResourcesScore } from "./devices/dynamic-resources.ts";
 import { interPodAffinity } from "./filters/inter-pod-affinity.ts";
+import { nodeDeclaredFeatures } from "./filters/node-declared-features.ts";
 import { nodeAffinity, nodeName, nodeUnschedulable, taintToleration } from "./filters/node.ts";
 import { podTopologySpread } from "./filters/pod-topology-spread.ts";
 import { nodePorts, nodeResourcesFit } from "./filters/resources.ts";
@@ -47,7 +48,7 @@ export const DEFAULT_PROFILE: Profile = {
   honorsGates: true,
   filters: [
     nodeUnschedulable, nodeName, taintToleration, nodeAffinity(), nodePorts, nodeResourcesFit(), volumeRestrictions, nodeVolumeLimits, volumeBinding, volumeZone,
-    podTopologySpread(), interPodAffinity, dynamicResources(),
+    podTopologySpread(), interPodAffinity, dynamicResources(), nodeDeclaredFeatures,
   ],
   scores: [taintTolerationScore, nodeAffinityScore(), nodeResourcesFitScore(), podTopologySpreadScore(), interPodAffinityScore(), dynamicResourcesScore, balancedAllocation(), imageLocality],
 };

@@ -6,6 +6,7 @@
 import { parseDurationMs } from "../../api/meta/duration.ts";
 import { dynamicResources, dynamicResourcesScore } from "../devices/dynamic-resources.ts";
 import { interPodAffinity } from "../filters/inter-pod-affinity.ts";
+import { nodeDeclaredFeatures } from "../filters/node-declared-features.ts";
 import { nodeAffinity, nodeName, nodeUnschedulable, taintToleration } from "../filters/node.ts";
 import { podTopologySpread, type SpreadDefaults, SYSTEM_DEFAULTS } from "../filters/pod-topology-spread.ts";
 import { nodePorts, nodeResourcesFit } from "../filters/resources.ts";
@@ -58,6 +59,7 @@ export const PLUGINS: Readonly<Record<string, PluginRow>> = {
   NodeResourcesBalancedAllocation: { points: SCORE, score: (config) => balancedAllocation(argsOf(config, "NodeResourcesBalancedAllocation").resources.map(({ name }) => name)) },
   ImageLocality: { points: ["score"], score: () => imageLocality },
   DefaultBinder: { points: ["bind"] },
+  NodeDeclaredFeatures: { points: FILTER, filter: () => nodeDeclaredFeatures },
 };
 
 /** In the order they run. */
@@ -65,7 +67,7 @@ export const DEFAULT_PLUGINS: readonly PluginRef[] = [
   { name: "SchedulingGates" }, { name: "PrioritySort" }, { name: "NodeUnschedulable" }, { name: "NodeName" }, { name: "TaintToleration", weight: 3 }, { name: "NodeAffinity", weight: 2 },
   { name: "NodePorts" }, { name: "NodeResourcesFit", weight: 1 }, { name: "VolumeRestrictions" }, { name: "NodeVolumeLimits" }, { name: "VolumeBinding" }, { name: "VolumeZone" },
   { name: "PodTopologySpread", weight: 2 }, { name: "InterPodAffinity", weight: 2 }, { name: "DynamicResources", weight: 2 }, { name: "DefaultPreemption" }, { name: "NodeResourcesBalancedAllocation", weight: 1 },
-  { name: "ImageLocality", weight: 1 }, { name: "DefaultBinder" },
+  { name: "ImageLocality", weight: 1 }, { name: "DefaultBinder" }, { name: "NodeDeclaredFeatures" },
 ];
 
 function spreadOf(config: Args): SpreadDefaults {

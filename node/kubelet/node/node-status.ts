@@ -1,5 +1,6 @@
 /** The status of the node's object. Pure. Source: kubernetes v1.36 pkg/kubelet/nodestatus/setters.go, pkg/kubelet/kubelet_node_status.go */
 import type { ContainerImage, Node, NodeAddress, NodeCondition, NodeStatus } from "../../../core/api/gen/core.v1.ts";
+import type { DeclaredFeature } from "../../../core/api/meta/declared-features.ts";
 import { timestamp } from "../../../core/lifecycle/clock.ts";
 import type { Image, StatusResponse, VersionResponse } from "../../cri/gen/runtime.v1.ts";
 import type { MachineInfo } from "../../os/machine.ts";
@@ -27,6 +28,8 @@ export interface NodeFacts {
   readonly nowMs: number;
 }
 
+/** In order of the alphabet, as the API wants it. Pods that need another are kept away. */
+const DECLARED_FEATURES: readonly DeclaredFeature[] = ["ExtendWebSocketsToKubelet", "InPlacePodVerticalScalingInitContainers"];
 const IMAGES_MAX = 50;
 const IMAGE_NAMES_MAX = 5;
 
@@ -45,6 +48,7 @@ export function nodeStatusOf(facts: NodeFacts): NodeStatus {
     images: imagesOf(facts.images),
     ...(facts.volumesInUse?.length || facts.before?.volumesInUse?.length ? { volumesInUse: [...(facts.volumesInUse ?? [])] } : {}),
     runtimeHandlers: (runtimeStatus?.runtime_handlers ?? []).map(({ name, features }) => ({ name: name ?? "", features: { recursiveReadOnlyMounts: features?.recursive_read_only_mounts ?? false, userNamespaces: features?.user_namespaces ?? false } })),
+    declaredFeatures: [...DECLARED_FEATURES],
     features: { supplementalGroupsPolicy: runtimeStatus?.features?.supplemental_groups_policy ?? false },
   };
 }

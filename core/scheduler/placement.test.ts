@@ -1,0 +1,196 @@
+/** Where pods go, as users are told they will: labels and affinity of nodes, other pods, spreading, taints. Each is a worked example. */
+import { expect, test } from "vitest";
+import type { Node, Pod, PodSpec, Taint, Toleration, TopologySpreadConstraint } from "../api/gen/core.v1.ts";
+import type { ApiObject } from "../api/meta/object-meta.ts";
+import { candidate, first, node, pod, schedulingCluster, stored } from "../../test/scheduling-cluster.ts";
+import { isTolerated } from "./filters/node.ts";
+import { place } from "./place.ts";
+import { DEFAULT_PROFILE } from "./plugins.ts";
+
+type Running = readonly (readonly [Pod, string])[];
+
+function placed(wanted: Pod, nodes: readonly Node[], running: Running = [], objects: readonly ApiObject[] = [], random = first) {
+  const result = place(candidate(wanted), schedulingCluster({ nodes, placed: running, objects }), DEFAULT_PROFILE, { random, start: { next: 0 } });
+  return result.type === "node" ? result.node : result.message;
+}
+
+/** Puts one after the other, each where it goes; how many there are on each node. */
+function filled(pods: readonly Pod[], nodes: readonly Node[], running: Running = []): string {
+  const all = [...running];
+  for (const one of pods) all.push([one, placed(one, nodes, all)]);
+  return nodes.map(({ metadata: { name } }) => all.filter(([, on]) => on === name).length).join(" ");
+}
+
+const NO_MATCH = "node(s) didn't match Pod's node affinity/selector";
+const required = (...nodeSelectorTerms: object[]): Partial<PodSpec> => ({ affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } } } }) as Partial<PodSpec>;
+const where = (key: string, operator: string, ...values: string[]) => ({ key, operator, values });
+
+const labelled = [node("a", { labels: { disk: "hdd", cores: "4" } }), node("b", { labels: { disk: "ssd", cores: "16", gpu: "yes" } }), node("c")];
+
+test.each<[what: string, spec: Partial<PodSpec>, result: string]>([
+  ["every label of the selector", { nodeSelector: { disk: "ssd", gpu: "yes" } }, "b"],
+  ["one of them is missing", { nodeSelector: { disk: "hdd", gpu: "yes" } }, `0/3 nodes are available: 3 ${NO_MATCH}.`],
+  ["selector and affinity must both hold", { nodeSelector: { disk: "ssd" }, ...required({ matchExpressions: [where("cores", "In", "4")] }) }, `0/3 nodes are available: 3 ${NO_MATCH}.`],
+  ["any term is enough", required({ matchExpressions: [where("disk", "In", "nvme")] }, { matchExpressions: [where("gpu", "Exists")] }), "b"],
+  ["all expressions of a term", required({ matchExpressions: [where("disk", "Exists"), where("gpu", "Exists")] }), "b"],
+  ["In", required({ matchExpressions: [where("disk", "In", "ssd", "nvme")] }), "b"],
+  ["NotIn holds for nodes without the label", required({ matchExpressions: [where("disk", "NotIn", "hdd", "ssd")] }), "c"],
+  ["DoesNotExist", required({ matchExpressions: [where("cores", "DoesNotExist")] }), "c"],
+  ["Gt", required({ matchExpressions: [where("cores", "Gt", "8")] }), "b"],
+  ["Lt", required({ matchExpressions: [where("cores", "Lt", "8")] }), "a"],
+  ["no number, no match", required({ matchExpressions: [where("disk", "Gt", "1")] }), `0/3 nodes are available: 3 ${NO_MATCH}.`],
+  ["an empty term matches nothing", required({}), `0/3 nodes are available: 3 ${NO_MATCH}.`],
+  ["a preference that no node meets does not keep the pod away", { affinity: { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, preference: { matchExpressions: [where("x", "Exists") as never] } }] } } }, "a"],
+])("node labels: %s", (_, spec, result) => expect(placed(pod("p", spec), labelled)).toBe(result));
+
+test("weights of the preferences that hold are summed: the heavier node wins over the lighter", () => {
+  const prefer = (weight: number, key: string) => ({ weight, preference: { matchExpressions: [where(key, "Exists") as never] } });
+  const wish = (...preferred: ReturnType<typeof prefer>[]): Partial<PodSpec> => ({ affinity: { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: preferred } } });
+  const nodes = [node("a", { labels: { light: "" } }), node("b", { labels: { heavy: "" } }), node("c", { labels: { light: "", middling: "" } })];
+  expect(placed(pod("p", wish(prefer(1, "light"), prefer(50, "heavy"))), nodes)).toBe("b");
+  expect(placed(pod("p", wish(prefer(30, "light"), prefer(50, "heavy"), prefer(30, "middling"))), nodes)).toBe("c");
+});
+
+test("of nodes that are equally good one is taken at random", () => {
+  const taken = new Set([0, 0.4, 0.8].map((next) => placed(pod("p"), [node("a"), node("b"), node("c")], [], [], { ...first, next: () => next })));
+  expect(taken.size).toBeGreaterThan(1);
+});
+
+// Other pods
+
+const term = (app: string, topologyKey = "kubernetes.io/hostname") => ({ labelSelector: { matchLabels: { app } }, topologyKey });
+const withAffinity = (app: string, { near, apart }: { near?: string; apart?: string }, key?: string): Partial<PodSpec> & { labels: Record<string, string> } => ({
+  labels: { app }, affinity: { ...(near && { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term(near, key)] } }), ...(apart && { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term(apart, key)] } }) },
+});
+
+test("three caches that avoid each other and three web servers that want a cache each and avoid each other: one of each on a node", () => {
+  const nodes = ["a", "b", "c"].map((name) => node(name));
+  const small = { cpu: "100m" };
+  const caches = [1, 2, 3].map((i): [Pod, string] => [pod(`cache-${i}`, { ...withAffinity("cache", { apart: "cache" }), ...small }), ""]);
+  const running: [Pod, string][] = [];
+  for (const [one] of caches) running.push([one, placed(one, nodes, running)]);
+  expect(running.map(([, on]) => on).sort()).toEqual(["a", "b", "c"]);
+  const web = [1, 2, 3].map((i) => pod(`web-${i}`, { ...withAffinity("web", { near: "cache", apart: "web" }), ...small }));
+  expect(filled(web, nodes, running)).toBe("2 2 2");
+  expect(placed(pod("web-4", withAffinity("web", { near: "cache", apart: "web" })), nodes, [...running, ...web.map((one, i): [Pod, string] => [one, "abc"[i]!])]))
+    .toBe("0/3 nodes are available: 3 node(s) didn't match pod anti-affinity rules.");
+});
+
+test("a zone must hold a companion already; one to be avoided if possible only steers", () => {
+  const zones = [node("a1", { labels: { zone: "a" } }), node("b1", { labels: { zone: "b" } })];
+  const wish = { affinity: { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term("s1", "zone")] }, podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, podAffinityTerm: term("s2", "zone") }] } } };
+  const s1 = (name: string) => pod(name, { labels: { app: "s1" }, cpu: "10m" });
+  expect(placed(pod("p", wish), zones, [[s1("x"), "b1"]])).toBe("b1");
+  expect(placed(pod("p", wish), zones, [[s1("x"), "a1"], [s1("y"), "b1"], [pod("z", { labels: { app: "s2" }, cpu: "10m" }), "a1"]])).toBe("b1");
+  expect(placed(pod("p", wish), zones, [[s1("x"), "a1"], [pod("z", { labels: { app: "s2" }, cpu: "10m" }), "a1"]])).toBe("a1");
+});
+
+test("a node without the topology key is in no domain", () => {
+  const nodes = [node("bare"), node("a1", { labels: { zone: "a" } })];
+  expect(placed(pod("p", withAffinity("web", { near: "db" }, "zone")), nodes, [[pod("x", { labels: { app: "db" } }), "bare"]])).toBe("0/2 nodes are available: 2 node(s) didn't match pod affinity rules.");
+  expect(placed(pod("p", withAffinity("web", { apart: "db" }, "zone")), nodes, [[pod("x", { labels: { app: "db" }, cpu: "10m" }), "a1"]])).toBe("bare");
+});
+
+// Spreading
+
+const four = [node("a1", { labels: { zone: "a" } }), node("a2", { labels: { zone: "a" } }), node("b1", { labels: { zone: "b" } }), node("b2", { labels: { zone: "b" } })];
+const spread = (...constraints: Partial<TopologySpreadConstraint>[]): Partial<PodSpec> & { labels: Record<string, string>; cpu: string } => ({
+  cpu: "10m", labels: { app: "web" },
+  topologySpreadConstraints: constraints.map((more) => ({ maxSkew: 1, topologyKey: "zone", whenUnsatisfiable: "DoNotSchedule", labelSelector: { matchLabels: { app: "web" } }, ...more })),
+});
+const web = (name: string): Pod => pod(name, { labels: { app: "web" }, cpu: "10m" });
+const three: Running = [[web("1"), "a1"], [web("2"), "a2"], [web("3"), "b1"]];
+const HOST = { topologyKey: "kubernetes.io/hostname" };
+const SKEW = "node(s) didn't match pod topology spread constraints";
+
+test.each<[what: string, wanted: Partial<PodSpec>, nodes: readonly Node[], running: Running, result: string | RegExp]>([
+  ["two of three are in zone a: the next goes to b", spread({}), four, three, /^b/],
+  ["and over nodes too: only one is left", spread({}, HOST), four, three, "b2"],
+  ["with a skew of two, and the nodes of b full", spread({ maxSkew: 2 }), four.slice(0, 2).concat(node("b1", { labels: { zone: "b" }, cpu: "5m" })), three, /^a/],
+  ["zones and nodes that contradict each other", spread({}, HOST), four.slice(0, 3), [[web("1"), "a1"], [web("2"), "a1"], [web("3"), "a2"], [web("4"), "b1"], [web("5"), "b1"]], `0/3 nodes are available: 3 ${SKEW}.`],
+  ["if that is only a wish, it goes somewhere", spread({ whenUnsatisfiable: "ScheduleAnyway" }, { ...HOST, whenUnsatisfiable: "ScheduleAnyway" }), four.slice(0, 3), [[web("1"), "a1"], [web("2"), "a1"], [web("3"), "a2"], [web("4"), "b1"], [web("5"), "b1"]], "a2"],
+  ["a wish prefers the emptier domain", spread({ whenUnsatisfiable: "ScheduleAnyway" }), four, three, /^b/],
+  ["as many domains as wanted: then it is as without", spread({ minDomains: 2 }), four, three, /^b/],
+  ["fewer domains than wanted: the least is nought", spread({ minDomains: 3 }), four, three, `0/4 nodes are available: 4 ${SKEW}.`],
+  ["nodes that are tainted count by default", spread({}), [...four.slice(0, 2), node("b1", { labels: { zone: "b" }, taints: [{ key: "k", effect: "NoSchedule" }] })], [[web("1"), "a1"]], `0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 ${SKEW}.`],
+  ["and not, if the pod says so", spread({ nodeTaintsPolicy: "Honor" }), [...four.slice(0, 2), node("b1", { labels: { zone: "b" }, taints: [{ key: "k", effect: "NoSchedule" }] })], [[web("1"), "a1"]], /^a/],
+  ["who does not count itself may pile up", { ...spread({}), labels: { app: "other" } } as never, four, [...three, [web("4"), "b2"], [pod("ghost", { labels: { app: "other" }, cpu: "10m" }), "b2"]], /^[ab]/],
+  ["nodes without the key are passed over, and who is there does not count", spread({}), [...four.slice(0, 3), node("bare", { cpu: "100" })], [[web("1"), "a1"], [web("2"), "bare"]], "b1"],
+])("spread: %s", (_, wanted, nodes, running, result) => {
+  const where = placed(pod("p", wanted), nodes, running);
+  if (typeof result === "string") expect(where).toBe(result);
+  else expect(where).toMatch(result);
+});
+
+test("the skew is that after the pod: with 2, 2 and 1 only the third zone takes another", () => {
+  const nodes = ["a", "b", "c"].map((zone) => node(`${zone}1`, { labels: { zone } }));
+  const running: Running = [[web("1"), "a1"], [web("2"), "a1"], [web("3"), "b1"], [web("4"), "b1"], [web("5"), "c1"]];
+  expect(placed(pod("p", { ...spread({}), nodeSelector: { zone: "a" }, topologySpreadConstraints: [{ ...spread({}).topologySpreadConstraints![0]!, nodeAffinityPolicy: "Ignore" }] }), nodes, running)).toContain(SKEW);
+  expect(placed(pod("p", spread({})), nodes, running)).toBe("c1");
+});
+
+test("pods of a service, a set or a controller are spread over zones and nodes by default, others and those with constraints of their own are not", () => {
+  const nodes = [node("a1", { cpu: "8", labels: { "topology.kubernetes.io/zone": "a" } }), node("b1", { labels: { "topology.kubernetes.io/zone": "b" } })];
+  const running: Running = [...Array.from({ length: 3 }, (_, i): [Pod, string] => [web(`${i}`), "a1"]), [pod("big", { cpu: "1500m" }), "b1"]];
+  const owner = (kind: string, apiVersion = "apps/v1") => ({ metadata: { ownerReferences: [{ apiVersion, kind, name: "web", uid: "u", controller: true }] }, labels: { app: "web" }, cpu: "10m" });
+  const set = (kind: string, apiVersion = "apps/v1") => stored(apiVersion, kind, "default/web", { spec: { selector: apiVersion === "v1" ? { app: "web" } : { matchLabels: { app: "web" } } } });
+  expect(placed(web("p"), nodes, running)).toBe("a1");
+  expect(placed(web("p"), nodes, running, [stored("v1", "Service", "default/web", { spec: { selector: { app: "web" } } })])).toBe("b1");
+  for (const [kind, apiVersion] of [["ReplicaSet", "apps/v1"], ["StatefulSet", "apps/v1"], ["ReplicationController", "v1"]] as const)
+    expect(placed(pod("p", owner(kind, apiVersion)), nodes, running, [set(kind, apiVersion)]), kind).toBe("b1");
+  const own = { topologySpreadConstraints: [{ maxSkew: 9, topologyKey: "none", whenUnsatisfiable: "ScheduleAnyway" as const, labelSelector: { matchLabels: { app: "web" } } }] };
+  expect(placed(pod("p", { ...owner("ReplicaSet"), ...own }), nodes, running, [set("ReplicaSet")])).toBe("a1");
+});
+
+// Taints
+
+const taint = (key: string, value: string, effect: Taint["effect"]): Taint => ({ key, value, effect });
+test.each<[what: string, toleration: Toleration, taint: Taint, tolerated: boolean]>([
+  ["Equal is the default", { key: "k", value: "v", effect: "NoSchedule" }, taint("k", "v", "NoSchedule"), true],
+  ["another value", { key: "k", operator: "Equal", value: "w", effect: "NoSchedule" }, taint("k", "v", "NoSchedule"), false],
+  ["another effect", { key: "k", value: "v", effect: "NoExecute" }, taint("k", "v", "NoSchedule"), false],
+  ["another key", { key: "l", operator: "Exists" }, taint("k", "v", "NoSchedule"), false],
+  ["Exists needs no value", { key: "k", operator: "Exists", effect: "NoSchedule" }, taint("k", "v", "NoSchedule"), true],
+  ["no effect is every effect", { key: "k", operator: "Exists" }, taint("k", "v", "NoExecute"), true],
+  ["no key is every key", { operator: "Exists" }, taint("k", "v", "NoExecute"), true],
+  ["no key, of one effect", { operator: "Exists", effect: "NoExecute" }, taint("k", "v", "NoSchedule"), false],
+  ["greater", { key: "sla", operator: "Gt", value: "900" }, taint("sla", "950", "NoSchedule"), true],
+  ["less", { key: "sla", operator: "Lt", value: "1000" }, taint("sla", "950", "NoSchedule"), true],
+  ["not less", { key: "sla", operator: "Lt", value: "950" }, taint("sla", "950", "NoSchedule"), false],
+  ["no number", { key: "sla", operator: "Gt", value: "900" }, taint("sla", "gold", "NoSchedule"), false],
+])("toleration: %s", (_, toleration, of, tolerated) => expect(isTolerated(of, [toleration])).toBe(tolerated));
+
+test("of three taints two are tolerated, the third keeps the pod away; one that only discourages does not", () => {
+  const taints = [taint("k1", "v1", "NoSchedule"), taint("k1", "v1", "NoExecute"), taint("k2", "v2", "NoSchedule")];
+  const tolerations: Toleration[] = [{ key: "k1", operator: "Equal", value: "v1", effect: "NoSchedule" }, { key: "k1", operator: "Equal", value: "v1", effect: "NoExecute" }];
+  const AWAY = "0/1 nodes are available: 1 node(s) had untolerated taint(s).";
+  expect(placed(pod("p", { tolerations }), [node("a", { taints })])).toBe(AWAY);
+  expect(placed(pod("p", { tolerations: tolerations.slice(0, 1) }), [node("a", { taints: taints.slice(0, 2) })])).toBe(AWAY); // NoExecute keeps new ones away too
+  const wary = node("wary", { cpu: "64", taints: [taint("k", "v", "PreferNoSchedule")] });
+  expect(placed(pod("p"), [wary])).toBe("wary");
+  expect(placed(pod("p"), [wary, node("plain")])).toBe("plain");
+  expect(placed(pod("p", { tolerations: [{ key: "k", operator: "Exists" }] }), [node("plain"), wary])).toBe("wary");
+});
+
+test("a cordoned node takes only who tolerates that", () => {
+  const cordoned = [node("a", { unschedulable: true, taints: [{ key: "node.kubernetes.io/unschedulable", effect: "NoSchedule" }] })];
+  expect(placed(pod("p"), cordoned)).toMatch(/node\(s\) (were unschedulable|had untolerated taint)/);
+  expect(placed(pod("p", { tolerations: [{ key: "node.kubernetes.io/unschedulable", operator: "Exists", effect: "NoSchedule" }] }), cordoned)).toBe("a");
+});
+
+// What pods take
+
+test("a node must have what all containers request, and what the pod takes besides", () => {
+  expect(placed(pod("p", { cpu: "2" }), [node("a")])).toBe("a");
+  expect(placed(pod("p", { cpu: "2", overhead: { cpu: "250m" } }), [node("a")])).toBe("0/1 nodes are available: 1 Insufficient cpu.");
+  expect(placed(pod("p", { cpu: "2", overhead: { cpu: "250m", memory: "120Mi" } }), [node("a"), node("b", { cpu: "2250m" })])).toBe("b");
+  expect(placed(pod("p"), [node("a", { allocatable: { pods: "1" } })], [[pod("x"), "a"]])).toBe("0/1 nodes are available: 1 Too many pods.");
+});
+
+test("features: only nodes that declare what a pod needs", () => {
+  const needs = pod("p", { container: { restartPolicyRules: [{ action: "RestartAllContainers", exitCodes: { operator: "In", values: [42] } }] } as never });
+  const knows = { ...node("new"), status: { ...node("new").status, declaredFeatures: ["RestartAllContainersOnContainerExits"] } } as Node;
+  expect(placed(needs, [node("old")])).toBe("0/1 nodes are available: 1 node(s) didn't match Pod's required features.");
+  expect(placed(needs, [node("old"), knows])).toBe("new");
+  expect(placed(pod("q", { hostNetwork: true, hostUsers: false }), [knows])).toContain("didn't match Pod's required features");
+});
