@@ -258,9 +258,19 @@ test("resources change while the pod runs, when the node can afford it", async (
   await node.until("big", isReady);
   await node.until("other", isReady);
 
+  const seen: (PodStatus | undefined)[] = [];
+  const stop = new AbortController();
+  const watching = (async () => {
+    for await (const { object } of node.api.client.resource(PODS).watch({ fieldSelector: "metadata.name=big", resourceVersion: "0" }, { signal: stop.signal })) seen.push((object as Pod).status);
+  })().catch((error: unknown) => error);
   await resize("1200m");
   await node.until("big", (status) => first(status)?.resources?.limits?.["cpu"] === "1200m" && !condition(status, "PodResizeInProgress"));
   expect(node.cri.resources("c0")).toMatchObject({ cpu_quota: 120_000, cpu_shares: 1228 });
+  stop.abort();
+  await watching;
+  const ofNew = seen.filter((status) => status?.observedGeneration === 2);
+  expect(ofNew.length).toBeGreaterThan(0);
+  expect(ofNew.filter((status) => first(status)?.resources?.limits?.["cpu"] !== "1200m" && !condition(status, "PodResizeInProgress"))).toEqual([]);
   await resize("1800m");
   const waiting = await node.until("big", (status) => condition(status, "PodResizePending") !== undefined);
   expect(condition(waiting, "PodResizePending")).toMatchObject({ reason: "Deferred", message: "Node didn't have enough resource: cpu, requested: 1800, used: 500, capacity: 2000" });

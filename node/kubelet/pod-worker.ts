@@ -98,6 +98,7 @@ export class PodWorker {
     const before = this.#pod;
     this.#pod = pod;
     if (isDeleting(pod)) this.#hurry();
+    else if (this.#stage === "running") this.#resize.consider(pod); // before anything is said of this generation
     if (isWantedOtherwise(before, pod)) this.wake();
     else if (pod.spec.readinessGates?.length) this.publish();
     else this.#deps.statuses.reconcile(pod);
@@ -270,7 +271,7 @@ export class PodWorker {
     for (const name of applied.started) this.#waiting.delete(name);
     for (const [name, reason] of applied.waiting) this.#waiting.set(name, reason);
     if (changes) await this.#observe(signal);
-    if (this.#resize.conclude(pod, this.#runtime)) this.#say();
+    if (this.#resize.conclude(this.granted, this.#runtime)) this.#say();
     await removeGarbage(context, garbageOf(this.#runtime, { keepNewest: true }), signal);
     if (this.#shouldTerminate()) return 0;
     return Math.max(0, Math.min(retryAtMs, applied.retryAtMs ?? retryAtMs) - clock.nowMs());
