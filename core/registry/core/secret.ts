@@ -3,6 +3,7 @@
  *
  * Source: kubernetes v1.36 pkg/registry/core/secret/strategy.go, pkg/apis/core/validation/validation.go ValidateSecret
  */
+import { parseJson } from "../../api/codec/json.ts";
 import { type FieldError, invalid, key, required, tooLong } from "../../api/meta/field-error.ts";
 import type { Secret } from "../../api/gen/core.v1.ts";
 import { configMapKey } from "../../api/meta/names.ts";
@@ -67,16 +68,14 @@ function* validateJson(name: string, data: Readonly<Record<string, string>>): It
   if (problem !== undefined) yield invalid(path, "<secret contents redacted>", problem);
 }
 
-/** In the words of Go's decoder, as near as the fault is known. */
+/** In the words of Go's decoder. */
 function jsonProblem(text: string): string | undefined {
-  if (text.trim() === "") return "unexpected end of JSON input";
   try {
-    const value: unknown = JSON.parse(text);
+    const { value } = parseJson(text);
     if (typeof value === "object" && !Array.isArray(value)) return undefined;
-    const kind = Array.isArray(value) ? "array" : typeof value === "boolean" ? "bool" : typeof value;
+    const kind = Array.isArray(value) ? "array" : typeof value === "boolean" ? "bool" : typeof value === "string" ? "string" : "number";
     return `json: cannot unmarshal ${kind} into Go value of type map[string]interface {}`;
-  } catch {
-    const first = text.trim()[0]!;
-    return /[[{"0-9tfn-]/.test(first) ? "unexpected end of JSON input" : `invalid character '${first}' looking for beginning of value`; // where it broke is not known
+  } catch (error) {
+    return (error as Error).message;
   }
 }

@@ -1,0 +1,72 @@
+import { expect, test } from "vitest";
+import { created, type Given, updated } from "../../generic/rehearse.ts";
+import { pods } from "./pod.ts";
+
+const c = { name: "c", image: "i", imagePullPolicy: "Always" };
+const pod = (spec: Given) => created(pods, { spec: { containers: [c], ...spec } }).object;
+const change = (before: Given, after: Given) => updated(pods, pod(before), { spec: pod(after).spec }).errors.map((text) => text.split("\n")[0]);
+const FORBIDDEN = "spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
+const path = "spec.activeDeadlineSeconds: Invalid value:";
+
+test.each<[string, Given, Given, string[]]>([
+  ["a deadline is set", {}, { activeDeadlineSeconds: 5 }, []],
+  ["a deadline is brought forward", { activeDeadlineSeconds: 5 }, { activeDeadlineSeconds: 3 }, []],
+  ["a deadline is put off", { activeDeadlineSeconds: 5 }, { activeDeadlineSeconds: 6 }, [`${path} 6: must be less than or equal to previous value`]],
+  ["a deadline is taken back", { activeDeadlineSeconds: 5 }, {}, [`${path} null: must not update from a positive integer to nil value`]],
+  ["an init container's image", { initContainers: [{ name: "i", image: "a" }] }, { initContainers: [{ name: "i", image: "b" }] }, []],
+  ["an init container's command", { initContainers: [{ name: "i", image: "a" }] }, { initContainers: [{ name: "i", image: "a", command: ["x"] }] }, [FORBIDDEN]],
+  ["a container's environment", {}, { containers: [{ ...c, env: [{ name: "A", value: "b" }] }] }, [FORBIDDEN]],
+  ["a container's resources, other than by the subresource", {}, { containers: [{ ...c, resources: { requests: { cpu: "1" } } }] }, [FORBIDDEN]],
+  ["the grace period", { terminationGracePeriodSeconds: 30 }, { terminationGracePeriodSeconds: 1 }, [FORBIDDEN]],
+  ["a negative grace period becomes 1", { terminationGracePeriodSeconds: -1 }, { terminationGracePeriodSeconds: 1 }, []],
+  ["a toleration is longer", { tolerations: [{ key: "a", operator: "Exists", effect: "NoExecute", tolerationSeconds: 3 }] }, { tolerations: [{ key: "a", operator: "Exists", effect: "NoExecute", tolerationSeconds: 9 }] }, []],
+  ["the restart policy", {}, { restartPolicy: "Never" }, [FORBIDDEN]],
+  ["the priority", {}, { priority: 3 }, [FORBIDDEN]],
+  ["a volume", {}, { volumes: [{ name: "v", emptyDir: {} }] }, [FORBIDDEN]],
+  ["a new image that is no image", {}, { containers: [{ ...c, image: " " }] }, ["spec.containers[0].image: Invalid value: \" \": must not have leading or trailing whitespace"]],
+])("%s", (_, before, after, errors) => expect(change(before, after)).toEqual(errors));
+
+test("debugging containers may have nothing that needs guarantees, and nobody else's volumes", () => {
+  const debug = pods.subresources!["ephemeralcontainers"]! as Extract<NonNullable<typeof pods.subresources>[string], { type: "part" }>;
+  const at = "spec.ephemeralContainers[0]";
+  const errorsOf = (more: Given) => {
+    const before = pod({ volumes: [{ name: "v", emptyDir: {} }] });
+    const next = structuredClone(before);
+    next.spec.ephemeralContainers = [{ name: "e", image: "i", imagePullPolicy: "Always", terminationMessagePolicy: "File", ...more }];
+    debug.prepare(next, before, {} as never);
+    return [...debug.validate!(next, before)].map(({ field, type, detail }) => `${field} ${type} ${detail}`);
+  };
+  const no = "FieldValueForbidden cannot be set for an Ephemeral Container";
+  const exec = { exec: { command: ["a"] } };
+  for (const field of ["livenessProbe", "readinessProbe", "startupProbe"]) expect(errorsOf({ [field]: { ...exec, timeoutSeconds: 1, periodSeconds: 1, successThreshold: 1, failureThreshold: 1 } })).toContain(`${at}.${field} ${no}`);
+  expect(errorsOf({ ports: [{ containerPort: 1, protocol: "TCP" }] })).toEqual([`${at}.ports ${no}`]);
+  expect(errorsOf({ resources: { requests: { cpu: "1" } } })).toEqual([`${at}.resources ${no}`]);
+  expect(errorsOf({ lifecycle: { preStop: exec } })).toEqual([`${at}.lifecycle ${no}`]);
+  expect(errorsOf({ volumeMounts: [{ name: "v", mountPath: "/v", subPath: "x" }] })).toEqual([`${at}.volumeMounts[0].subPath ${no}`]);
+  expect(errorsOf({ targetContainerName: "nobody" })).toEqual([`${at}.targetContainerName FieldValueNotFound `]);
+  expect(errorsOf({ targetContainerName: "c", volumeMounts: [{ name: "v", mountPath: "/v" }], securityContext: { capabilities: { add: ["SYS_PTRACE"] } } })).toEqual([]);
+});
+
+test("quantities are rounded up and written in one way", () => {
+  const spelled = (limits: Given) => pod({ containers: [{ ...c, resources: { limits } }] }).spec.containers[0]!.resources;
+  expect(spelled({ cpu: "0.1", memory: "128974848" })).toEqual({ limits: { cpu: "100m", memory: "128974848" }, requests: { cpu: "100m", memory: "128974848" } });
+  expect(spelled({ cpu: ".5" })?.limits).toEqual({ cpu: "500m" });
+  expect(spelled({ cpu: "0.0001" })?.limits).toEqual({ cpu: "1m" });
+  expect(spelled({ memory: "129e6", "ephemeral-storage": "123Mi" })?.limits).toEqual({ memory: "129e6", "ephemeral-storage": "123Mi" });
+  expect(spelled({ "example.com/foo": "3Ki" })?.limits).toEqual({ "example.com/foo": "3Ki" });
+});
+
+test.each<[Given, string[]]>([
+  [{ limits: { "example.com/foo": "3000m" } }, []],
+  [{ requests: { cpu: "2", "example.com/foo": "1" }, limits: { "example.com/foo": "1" } }, []],
+  [{ limits: { "example.com/foo": "1500m" } }, [`limits[example.com/foo]: Invalid value: "1500m": must be an integer`, `requests[example.com/foo]: Invalid value: "1500m": must be an integer`]],
+  [{ requests: { "example.com/foo": "1" }, limits: { "example.com/foo": "2" } }, ["requests: Invalid value: \"1\": must be equal to example.com/foo limit of 2"]],
+  [{ requests: { "hugepages-2Mi": "2Mi", cpu: "1" }, limits: { "hugepages-2Mi": "4Mi" } }, ["requests: Invalid value: \"2Mi\": must be equal to hugepages-2Mi limit of 4Mi"]],
+  [{ limits: { "hugepages-2Mi": "2Mi" } }, ["Forbidden: HugePages require cpu or memory"]],
+  [{ limits: { gpu: "1" } }, [`limits[gpu]: Invalid value: "gpu": must be a standard resource type or fully qualified`]],
+  [{ limits: { memory: "-1" } }, ["limits[memory]: Invalid value: \"-1\": must be greater than or equal to 0"]],
+])("resources %j", (resources, expected) => {
+  const { errors } = created(pods, { spec: { containers: [{ ...c, resources }] } });
+  for (const text of expected) expect(errors.join("\n")).toContain(text);
+  expect(errors.length === 0).toBe(expected.length === 0);
+});
