@@ -12,8 +12,9 @@ import { ENDPOINT_SLICES, NODES, PODS, SERVICES } from "../../client/resources.t
 import { type Controller, itself, mapped, type Watch } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { messageOf } from "../pod-control.ts";
-import { planSlices } from "./plan.ts";
+import { type Group, planSlices } from "./plan.ts";
 import { addressTypesOf, endpointDigest, groupsFor, HEADLESS_LABEL, isHeadless, selectedPods, selectsPods, servicesOf } from "./service-endpoints.ts";
+import { HINTS_DISABLED, HINTS_ENABLED, usesTopologyMode, withZoneHints, zoneDigest, zoneShares } from "./topology-hints.ts";
 import { TriggerTimes } from "./trigger-time.ts";
 import { writeSlices } from "./write-slices.ts";
 
@@ -39,20 +40,22 @@ export function endpointSliceController({ client, informers, events }: Pick<Cont
   const sliceClient = client.resource(ENDPOINT_SLICES);
   const recorder = events.from({ component: "endpoint-slice-controller" });
   const triggers = new TriggerTimes();
+  const hinted = new Set<ObjectKey>(); // services whose endpoints have hints by zone
 
   return {
     name: "endpoint_slice",
     workers: 5,
-    reads: [nodes],
     watches: [
       itself(services),
       servicesOfPods({ pods, services }),
+      mapped(nodes, ({ object, old, deleted }) => (!deleted && old !== undefined && zoneDigest(old) === zoneDigest(object) ? [] : [...services.list()].filter(usesTopologyMode).map(keyOf))),
       mapped(slices, ({ object, old }) => (old === undefined ? [object] : [old, object]).filter(isOurs).map(serviceKey)),
     ],
 
     async reconcile(key, { signal }) {
       const service = services.get(key);
       if (service === undefined) {
+        hinted.delete(key);
         triggers.forget(key); // its slices are taken by the garbage collector
         return;
       }
@@ -67,8 +70,9 @@ export function endpointSliceController({ client, informers, events }: Pick<Cont
         const missing: string[] = [];
         for (const addressType of addressTypes) {
           const existing = ours.filter((slice) => slice.addressType === addressType);
-          const { groups, skipped } = groupsFor(service, selected, addressType, (name) => nodes.get(objectKey("", name)));
+          const { groups: found, skipped } = groupsFor(service, selected, addressType, (name) => nodes.get(objectKey("", name)));
           for (const pod of skipped) missing.push(`skipping Pod ${pod.metadata.name} for Service ${key}: Node ${pod.spec.nodeName ?? ""} Not Found`);
+          const groups = hintZones(service, key, { found, existing, addressType });
           const plan = planSlices(existing, { addressType, groups, metadata, perSliceMax: PER_SLICE_MAX, placeholder: true, triggerTime });
           await writeSlices(plan, { client: sliceClient, slices, owner, mayCreate: !isDeleting(service), signal });
         }
@@ -81,6 +85,25 @@ export function endpointSliceController({ client, informers, events }: Pick<Cont
       }
     },
   };
+
+  /** Where the service asks for it, each endpoint is for a zone. */
+  function hintZones(service: Readonly<Service>, key: ObjectKey, { found, existing, addressType }: { readonly found: readonly Group[]; readonly existing: readonly Readonly<EndpointSlice>[]; readonly addressType: string }): readonly Group[] {
+    const tell = (type: "Normal" | "Warning", reason: string, what: string): void => recorder.event(service, type, reason, `${what}, addressType: ${addressType}`);
+    if (!usesTopologyMode(service)) {
+      if (hinted.delete(key)) tell("Warning", "TopologyAwareHintsDisabled", HINTS_DISABLED);
+      return found;
+    }
+    const { groups, problem } = withZoneHints(found, existing, zoneShares(nodes.list()));
+    if (problem !== undefined) {
+      hinted.delete(key);
+      tell("Warning", "TopologyAwareHintsDisabled", problem);
+    } else if (!hinted.has(key)) {
+      hinted.add(key);
+      const wereThere = existing.some(({ endpoints }) => endpoints?.some(({ hints }) => hints !== undefined)); // before this process
+      if (!wereThere) tell("Normal", "TopologyAwareHintsEnabled", HINTS_ENABLED);
+    }
+    return groups;
+  }
 }
 
 function isOurs(slice: Readonly<EndpointSlice>): boolean { return labelsOf(slice)[MANAGED_BY_LABEL] === MANAGER; }

@@ -131,7 +131,7 @@ function isPlaceholder(slice: Slice, layout: Layout): boolean {
 }
 
 /** What makes two endpoints the same one, whatever its state. */
-function identity({ addresses, hostname, targetRef }: Endpoint): string {
+export function identity({ addresses, hostname, targetRef }: Endpoint): string {
   return JSON.stringify([addresses.toSorted(), hostname ?? "", targetRef?.namespace ?? "", targetRef?.name ?? "", targetRef?.uid ?? ""]);
 }
 

@@ -9,6 +9,7 @@ import { isDeleting, labelsOf, namespaceOf } from "../../api/meta/object-meta.ts
 import { isReady, isTerminal } from "../pod-state.ts";
 import type { Index, Informer } from "../../client/informer.ts";
 import { type Group, portsKey } from "./plan.ts";
+import { usesTopologyMode } from "./topology-hints.ts";
 
 export const HEADLESS_LABEL = "service.kubernetes.io/headless";
 const ZONE_LABEL = "topology.kubernetes.io/zone";
@@ -136,7 +137,9 @@ export function hasOwnName(pod: Readonly<Pod>, service: Readonly<Service>): bool
   return Boolean(pod.spec.hostname) && pod.spec.subdomain === service.metadata.name && namespaceOf(pod) === namespaceOf(service);
 }
 
-function hintsFor({ spec: { trafficDistribution } }: Readonly<Service>, zone: string | undefined, nodeName: string | undefined): EndpointHints | undefined {
+function hintsFor(service: Readonly<Service>, zone: string | undefined, nodeName: string | undefined): EndpointHints | undefined {
+  const { trafficDistribution } = service.spec;
+  if (usesTopologyMode(service)) return undefined; // topology-hints.ts, once all endpoints are known
   if (trafficDistribution !== "PreferClose" && trafficDistribution !== "PreferSameZone" && trafficDistribution !== "PreferSameNode") return undefined;
   const forZones = zone ? { forZones: [{ name: zone }] } : {};
   const forNodes = nodeName && trafficDistribution === "PreferSameNode" ? { forNodes: [{ name: nodeName }] } : {};
