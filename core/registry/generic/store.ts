@@ -378,7 +378,7 @@ export class ResourceStore {
   }
 
   #check(object: Readonly<ApiObject>, errors: readonly FieldError[]): void {
-    if (errors.length > 0) throw invalid(this.#groupKind(), object.metadata.name, errors);
+    if (errors.length > 0) throw invalid(this.#groupKind(), object.metadata.name ?? "" /* a body may have none */, errors);
   }
 
   #groupKind(): { group: string; kind: string } {

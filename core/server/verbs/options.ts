@@ -64,6 +64,7 @@ export interface ListOptions {
 
 export function listOptionsOf({ request: { query }, served }: Scope): ListOptions {
   const limit = integer(query, "limit") ?? 0;
+  integer(query, "timeoutSeconds"); // a list has no use for it, and is refused all the same
   const resourceVersion = query.get("resourceVersion") ?? "";
   const versionMatch = query.get("resourceVersionMatch") ?? "";
   const continueToken = query.get("continue") ?? "";
@@ -112,8 +113,8 @@ export function parseVersion({ row }: ServedResource, name: string, text: string
 
 export function integer(query: URLSearchParams, name: string): number | undefined {
   const text = query.get(name);
-  if (text === null || text === "") return undefined;
+  if (text === null) return undefined;
   const value = Number(text);
-  if (!Number.isInteger(value)) throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
+  if (!/^[+-]?\d+$/.test(text)) throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
   return value;
 }

@@ -53,7 +53,13 @@ test.each<[query: Record<string, string>, names: string[]]>([
   [{ labelSelector: "parity=odd" }, ["m1", "m3"]],
   [{ labelSelector: "parity in (even,none),parity!=none" }, ["m0", "m2", "m4"]],
   [{ labelSelector: "!parity" }, []],
+  [{ labelSelector: "parity" }, NAMES],
+  [{ labelSelector: "parity==odd" }, ["m1", "m3"]],
+  [{ labelSelector: "none!=a,parity notin (odd)" }, ["m0", "m2", "m4"]],
+  [{ labelSelector: "none=" }, []],
+  [{ labelSelector: " parity in ( odd , even ) , parity != even " }, ["m1", "m3"]],
   [{ fieldSelector: "metadata.name=m3" }, ["m3"]],
+  [{ fieldSelector: "metadata.name==m3" }, ["m3"]],
   [{ fieldSelector: "metadata.name!=m3,metadata.namespace=a", labelSelector: "parity=odd" }, ["m1"]],
 ])("%j selects %j", async (query, names) => {
   expect(namesOf((await api.ask("GET", MAPS, { query })).body.items)).toEqual(names);
@@ -62,9 +68,13 @@ test.each<[query: Record<string, string>, names: string[]]>([
 test.each<[path: string, query: Record<string, string>, code: number, message: string]>([
   [MAPS, { fieldSelector: "data.a=b" }, 400, '"data.a" is not a known field selector: only "metadata.name", "metadata.namespace"'],
   ["/api/v1/pods", { fieldSelector: "spec.containers=b" }, 400, "field label not supported: spec.containers"],
+  ["/api/v1/namespaces/a/pods", { fieldSelector: "status.podIPs=10.0.0.1,spec.hostNetwork=true,spec.foo=1" }, 400, "field label not supported: spec.foo"],
   [MAPS, { labelSelector: "a in b" }, 400, "unable to parse requirement: found 'b' expected: '('"],
   [MAPS, { limit: "many" }, 400, 'strconv.ParseInt: parsing "many": invalid syntax'],
-  [MAPS, { continue: "!" }, 400, "invalid continue token: continue key is not valid"],
+  [MAPS, { timeoutSeconds: "soon" }, 400, 'strconv.ParseInt: parsing "soon": invalid syntax'],
+  [MAPS, { limit: "" }, 400, 'strconv.ParseInt: parsing "": invalid syntax'],
+  [MAPS, { continue: "!" }, 400, "invalid continue token: continue key is not valid: illegal base64 data at input byte 0"],
+  [MAPS, { continue: "abc" }, 400, "invalid continue token: continue key is not valid: invalid character 'i' looking for beginning of value"],
   [MAPS, { resourceVersion: "abc" }, 422, 'configmaps "" is invalid: resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax'],
   [MAPS, { resourceVersionMatch: "Exact" }, 422, 'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided'],
   [MAPS, { resourceVersionMatch: "Roughly", resourceVersion: "1" }, 422, 'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Unsupported value: "Roughly": supported values: "Exact", "NotOlderThan", ""'],

@@ -1,5 +1,6 @@
 /** get, list and watch. Lists and watches are served from the one copy of the world; only continued lists go back to the store. */
 import { posix } from "node:path";
+import { parseJson } from "../../api/codec/json.ts";
 import { badRequest, CONTINUE_INCONSISTENT, isExpired, LIST_EXPIRED, resourceExpired, resourceVersionTooLarge, type StatusError } from "../../api/meta/status-error.ts";
 import { parseApiVersion } from "../../api/meta/gvk.ts";
 import type { ApiObject, ListMeta } from "../../api/meta/object-meta.ts";
@@ -168,8 +169,11 @@ function decodeContinue(token: string, prefix: string): { readonly revision: num
 }
 
 function readContinue(token: string): ContinueToken {
+  const illegal = token.length % 4 === 1 ? token.length - 1 : token.search(/[^\w-]/);
+  if (illegal >= 0) throw badContinue(`: illegal base64 data at input byte ${illegal}`);
   try {
-    return JSON.parse(Buffer.from(token, "base64url").toString()) as ContinueToken;
+    const value = parseJson(Buffer.from(token, "base64url").toString()).value;
+    return value !== null && typeof value === "object" ? value as ContinueToken : {};
   } catch (error) {
     throw badContinue(`: ${(error as Error).message}`);
   }

@@ -63,6 +63,7 @@ export const pods = defineResource<Pod>({
     "spec.hostNetwork": String(spec.hostNetwork ?? false),
     "status.phase": status?.phase ?? "",
     "status.podIP": status?.podIPs?.[0]?.ip ?? "",
+    "status.podIPs": "", // known to upstream, and never filled
     "status.nominatedNodeName": status?.nominatedNodeName ?? "",
   }),
 

@@ -1,0 +1,83 @@
+/** What objects may be called, what may be written on them, and who they are: by what the API answers. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { apiServer, type ApiServer } from "../../../test/api-server.ts";
+
+let api: ApiServer;
+beforeAll(async () => {
+  api = await apiServer();
+});
+afterAll(() => api[Symbol.asyncDispose]());
+
+const MAPS = "/api/v1/namespaces/a/configmaps";
+const ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+const SUBDOMAIN = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+const LABEL = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+const NAME_PART = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+const VALUE = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
+
+const create = async (path: string, metadata: object, rest: object = {}) => {
+  const { code, body } = await api.ask("POST", path, { body: { metadata, ...rest } });
+  return { code, metadata: body.metadata, message: body.message as string | undefined };
+};
+const invalid = (subject: string, message: string) => ({ code: 422, message: `${subject} is invalid: ${message}` });
+
+test.each<[path: string, name: string]>([
+  [MAPS, "a"], [MAPS, "0.a-b.c"], [MAPS, "a".repeat(253)], [ROLES, "system:x"], [ROLES, "A_b"],
+])("%s may be called %s", async (path, name) => {
+  expect(await create(path, { name })).toMatchObject({ code: 201, metadata: { name } });
+});
+
+test.each<[path: string, name: string | undefined, subject: string, message: string]>([
+  [MAPS, "A", 'ConfigMap "A"', `metadata.name: Invalid value: "A": ${SUBDOMAIN}`],
+  [MAPS, "a_b", 'ConfigMap "a_b"', `metadata.name: Invalid value: "a_b": ${SUBDOMAIN}`],
+  [MAPS, "-a", 'ConfigMap "-a"', `metadata.name: Invalid value: "-a": ${SUBDOMAIN}`],
+  [MAPS, "a".repeat(254), `ConfigMap "${"a".repeat(254)}"`, `metadata.name: Invalid value: "${"a".repeat(254)}": must be no more than 253 characters`],
+  [MAPS, undefined, 'ConfigMap ""', "metadata.name: Required value: name or generateName is required"],
+  ["/api/v1/namespaces", "a.b", 'Namespace "a.b"', 'metadata.name: Invalid value: "a.b": must not contain dots'],
+  ["/api/v1/namespaces", "A", 'Namespace "A"', `metadata.name: Invalid value: "A": ${LABEL}`],
+  [ROLES, ".", 'ClusterRole.rbac.authorization.k8s.io "."', `metadata.name: Invalid value: ".": may not be '.'`],
+  [ROLES, "..", 'ClusterRole.rbac.authorization.k8s.io ".."', `metadata.name: Invalid value: "..": may not be '..'`],
+  [ROLES, "a/b", 'ClusterRole.rbac.authorization.k8s.io "a/b"', `metadata.name: Invalid value: "a/b": may not contain '/'`],
+  [ROLES, "a%b", 'ClusterRole.rbac.authorization.k8s.io "a%b"', `metadata.name: Invalid value: "a%b": may not contain '%'`],
+])("%s must not be called %s", async (path, name, subject, message) => {
+  expect(await create(path, { name })).toMatchObject(invalid(subject, message));
+});
+
+test.each<[what: string, metadata: object, message: string | undefined]>([
+  ["a value may be empty, a prefix is a domain, a name has letters of both cases", { labels: { a: "", "example.com/Some_Name.1": "Value_1.x" } }, undefined],
+  ["63 characters of a name and of a value", { labels: { [`example.com/${"a".repeat(63)}`]: "v".repeat(63) } }, undefined],
+  ["annotations hold anything", { annotations: { "Example.COM/Url": "https://example.com/?a=b c&d\n{}", empty: "" } }, undefined],
+  ["256 KiB of annotations", { annotations: { a: "x".repeat(262_143) } }, undefined],
+  ["a key that begins wrongly", { labels: { "-a": "b" } }, `metadata.labels: Invalid value: "-a": ${NAME_PART}`],
+  ["a name of 64 characters", { labels: { ["a".repeat(64)]: "" } }, `metadata.labels: Invalid value: "${"a".repeat(64)}": name part must be no more than 63 bytes`],
+  ["a prefix that is no domain", { labels: { "Upper/x": "" } }, `metadata.labels: Invalid value: "Upper/x": prefix part ${SUBDOMAIN}`],
+  ["a prefix of nothing", { labels: { "/x": "" } }, 'metadata.labels: Invalid value: "/x": prefix part must be non-empty'],
+  ["a value with a space", { labels: { a: "b c" } }, `metadata.labels: Invalid value: "b c": ${VALUE}`],
+  ["a value of 64 characters", { labels: { a: "v".repeat(64) } }, `metadata.labels: Invalid value: "${"v".repeat(64)}": must be no more than 63 bytes`],
+  ["an annotation's key is a label's", { annotations: { "a b": "" } }, `metadata.annotations: Invalid value: "a b": ${NAME_PART}`],
+  ["more than 256 KiB of annotations", { annotations: { a: "x".repeat(262_144) } }, "metadata.annotations: Too long: may not be more than 262144 bytes"],
+  ["a finalizer without a domain", { finalizers: ["nodomain"] }, 'metadata.finalizers: Invalid value: "nodomain": name is neither a standard finalizer name nor is it fully qualified'],
+  ["an owner without a name", { ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: "", uid: "1" }] }, 'metadata.ownerReferences[0].name: Invalid value: "": must not be empty'],
+  ["an owner that cannot be one", { ownerReferences: [{ apiVersion: "v1", kind: "Event", name: "a", uid: "1" }] }, 'metadata.ownerReferences: Invalid value: {"apiVersion":"v1","kind":"Event","name":"a","uid":"1"}: /v1, Kind=Event is disallowed from being an owner'],
+  ["two that control", { ownerReferences: ["a", "b"].map((name) => ({ apiVersion: "v1", kind: "Pod", name, uid: name, controller: true })) },
+    'metadata.ownerReferences: Invalid value: [{"apiVersion":"v1","kind":"Pod","name":"a","uid":"a","controller":true},{"apiVersion":"v1","kind":"Pod","name":"b","uid":"b","controller":true}]: Only one reference can have Controller set to true. Found "true" in references for a and b'],
+])("written on an object: %s", async (_, metadata, message) => {
+  const name = "labelled";
+  const told = await create(MAPS, { name, ...metadata });
+  expect(told).toMatchObject(message === undefined ? { code: 201, metadata: { name, ...metadata } } : invalid('ConfigMap "labelled"', message));
+  if (message === undefined) await api.ask("DELETE", `${MAPS}/${name}`);
+});
+
+test("a name is one object's of its kind and namespace, again and again, and each has a UID of its own, whatever it asks for", async () => {
+  const made = [
+    await create(MAPS, { name: "same", uid: "mine" }),
+    await create(MAPS.replace("/a/", "/b/"), { name: "same" }),
+    await create("/api/v1/namespaces/a/secrets", { name: "same" }),
+  ];
+  expect(made.map(({ code }) => code)).toEqual([201, 201, 201]);
+  expect(await create(MAPS, { name: "same" })).toMatchObject({ code: 409, message: 'configmaps "same" already exists' });
+  await api.ask("DELETE", `${MAPS}/same`);
+  const uids = [...made, await create(MAPS, { name: "same" })].map(({ metadata }) => metadata.uid as string);
+  expect(new Set(uids).size).toBe(4);
+  for (const uid of uids) expect(uid).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+});
