@@ -126,7 +126,8 @@ describe("volumes", () => {
 });
 
 test("DefaultIngressClass", async () => {
-  const ingressClasses = staticInformer<IngressClass>(stored<IngressClass>("networking.k8s.io/v1", "IngressClass", "edge", { metadata: { annotations: { "ingressclass.kubernetes.io/is-default-class": "true" } } }));
+  const marked = (name: string, creationTimestamp: string, value = "true"): IngressClass => stored<IngressClass>("networking.k8s.io/v1", "IngressClass", name, { metadata: { creationTimestamp, annotations: { "ingressclass.kubernetes.io/is-default-class": value } } });
+  const ingressClasses = staticInformer<IngressClass>(marked("old", "2026-01-01T00:00:00Z"), marked("edge", "2026-01-02T00:00:00Z"), marked("no", "2026-01-03T00:00:00Z", "false")); // the newest of several
   const plugin = defaultIngressClass({ ingressClasses, client: fakeApi().client.resource(INGRESS_CLASSES) });
   const ingress = (spec: object, annotations = {}): Ingress => stored<Ingress>("networking.k8s.io/v1", "Ingress", "default/i", { spec, metadata: { annotations } });
   const all = [ingress({}), ingress({ ingressClassName: "other" }), ingress({}, { "kubernetes.io/ingress.class": "nginx" })];

@@ -93,8 +93,11 @@ test("nothing listens until there is an Ingress of ours", async () => {
   await api.client.resource(INGRESSES).create({ apiVersion: "networking.k8s.io/v1", kind: "Ingress", metadata: { name: "other", namespace: "default" }, spec: { ingressClassName: "nginx", rules: [rule("web.test", "echo")] } }, call);
   await clock.sleep(100, call.signal);
   await expect(ask("web.test", "/")).rejects.toThrow();
-  await ingress("web", { rules: [rule("web.test", "echo"), rule("nobody.test", "nobody"), rule("*.wild.test", "echo", "/in")] });
+  const web = await ingress("web", { rules: [rule("old.test", "echo")] });
+  await eventually(() => ask("old.test", "/"), ({ status }) => status === 200);
+  await api.client.resource(INGRESSES).update({ ...web, spec: { ...web.spec, rules: [rule("web.test", "echo"), rule("nobody.test", "nobody"), rule("*.wild.test", "echo", "/in")] } }, call);
   await eventually(() => ask("web.test", "/"), ({ status }) => status === 200);
+  expect((await ask("old.test", "/")).status).toBe(404);
 });
 
 describe("a request", () => {

@@ -25,6 +25,7 @@ describe("which endpoints get traffic", () => {
   test.each([
     { name: "ready ones", spec: {}, endpoints: [endpoint(1, "n1"), endpoint(2, "n2"), endpoint(3, "n1", { conditions: { ready: false } })], cluster: [1, 2], local: [] },
     { name: "unknown readiness is ready", spec: {}, endpoints: [endpoint(1, "n1", { conditions: {} })], cluster: [1], local: [] },
+    { name: "those that are nobody's pods", spec: {}, endpoints: [{ addresses: ["192.0.2.7"] }], cluster: [7], local: [] },
     { name: "terminating ones only when no other is ready", spec: {}, endpoints: [endpoint(1, "n1", draining), endpoint(2, "n2")], cluster: [2], local: [] },
     { name: "terminating ones that still serve, when there is nothing better", spec: {}, endpoints: [endpoint(1, "n1", draining), endpoint(2, "n2", { conditions: { ready: false } })], cluster: [1], local: [] },
     { name: "internal policy Local", spec: { internalTrafficPolicy: "Local" }, endpoints: [endpoint(1, "n1"), endpoint(2, "n2")], cluster: [], local: [1] },
@@ -63,6 +64,8 @@ test("each family has its own cluster IP, addresses and endpoints", () => {
 test("ports are matched by name and protocol, each slice with its own numbers", () => {
   const slices = [slice([endpoint(1, "n1")]), slice([endpoint(2, "n1")], { ports: [{ name: "http", port: 9090, protocol: "TCP" }, { name: "http", port: 1, protocol: "UDP" }] }), slice([endpoint(3, "n1")], { ports: [{ name: "other", port: 1, protocol: "TCP" }] })];
   expect(planService(service({}), slices, node).ports[0]!.clusterBackends.map(({ ip, port }) => `${ip}:${port}`)).toEqual(["10.42.0.1:8080", "10.42.0.2:9090"]);
+  const unnamed = [slice([endpoint(1, "n1"), endpoint(2, "n2")], { ports: [{ name: "", port: 9376, protocol: "TCP" }] })];
+  expect(planService(service({ ports: [{ port: 80, protocol: "TCP" }] }), unnamed, node).ports[0]!.clusterBackends.map(({ ip, port }) => `${ip}:${port}`)).toEqual(["10.42.0.1:9376", "10.42.0.2:9376"]);
 });
 
 test("a load balancer with policy Local: source ranges, health check, addresses in VIP mode only", () => {

@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Ingress } from "../../core/api/gen/networking.v1.ts";
-import type { Service } from "../../core/api/gen/core.v1.ts";
+import type { Pod, Service } from "../../core/api/gen/core.v1.ts";
 import { systemRandom } from "../../core/lifecycle/random.ts";
 import { altNamesOf } from "../../core/pki/alt-names.ts";
 import { authority, generateKey, keyPem, selfSign } from "../../core/pki/authority.ts";
@@ -53,7 +53,7 @@ spec:
     imagePullPolicy: IfNotPresent
     command: [sh, -c, 'mkdir -p /www/cgi-bin; echo "$WHO" > /www/cgi-bin/who; chmod +x /www/cgi-bin/who; echo web > /www/index.html; exec httpd -f -p 8080 -h /www']
     env: [{name: WHO, value: "#!/bin/sh\\necho\\necho $REMOTE_ADDR $HTTP_X_FORWARDED_PROTO"}]
-    ports: [{name: http, containerPort: 8080}]
+    ports: [{name: http, containerPort: 8080, hostPort: 18080}]
     readinessProbe: {httpGet: {path: /, port: http}, periodSeconds: 1}
 ---
 apiVersion: v1
@@ -95,6 +95,18 @@ test("Services of type LoadBalancer are reached at the nodes, as their policies 
   for (const ip of ["172.30.0.31", "172.30.0.32"]) await eventually(`port 8081 of ${ip} answers`, async () => (await page(`http://${ip}:8081/`)) === "web\n");
   expect(await page("http://172.30.0.32:8082/cgi-bin/who")).toMatch(/172\.30\.0\.33/); // the client's own address
   expect((await dock.run(["curl", "-sS", "-m", "2", "http://172.30.0.32:8082/"])).stdout).toBe(""); // not in the source ranges
+});
+
+test("a pod has an address of its own: its clients see each other's, on every node, and it may have a port of its node", async () => {
+  const ipOf = async (pod: string): Promise<string> => (await json<Pod>("pod", pod)).status?.podIP ?? "";
+  const ips = await Promise.all(["web", "friend", "foe"].map(ipOf));
+  expect(new Set(ips).size).toBe(3);
+  for (const at of [`${ips[0]}:8080`, "web.default.svc.cluster.local"]) {
+    const seen = await Promise.all(["friend", "foe"].map((pod) => dock.kubectl("exec", pod, "--", "wget", "-T", "5", "-qO-", `http://${at}/cgi-bin/who`)));
+    expect(seen.map((text) => text.trim().split(" ")[0]?.replace("::ffff:", "").replace(/^\[|\]$/g, ""))).toEqual([ips[1], ips[2]]);
+  }
+  expect(await page("http://172.30.0.32:18080/")).toBe("web\n");
+  expect((await sea.run(["curl", "-sS", "-m", "3", "http://172.30.0.31:18080/"])).stdout).toBe("");
 });
 
 test("an Ingress is served by every node, over HTTP and HTTPS, and its address is published", async () => {

@@ -22,13 +22,14 @@ test("a Service's pods become its Endpoints and EndpointSlices, and stay in step
     const a = await pods.create(pod("a", "10.42.0.1"), call);
     await pods.create(pod("b", "10.42.0.2", { ready: false }), call);
     await pods.create(pod("c", "10.42.0.3", { port: 9090 }), call);
-    const web = await api.client.resource(SERVICES).create(service({ selector: { app: "web" }, ports: [{ name: "http", port: 80, targetPort: "http" }] }), call);
+    const web = await api.client.resource(SERVICES).create(service({ selector: { app: "web" }, ports: [{ name: "http", port: 80, targetPort: "http", appProtocol: "kubernetes.io/h2c" }] }), call);
     const slices = await eventually(() => api.all(ENDPOINT_SLICES), (all) => all.length === 2);
     const main = slices.find(({ ports }) => ports?.[0]?.port === 8080)!;
     expect(main.metadata).toMatchObject({
       labels: { team: "x", "kubernetes.io/service-name": "web", "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io" },
       ownerReferences: [{ kind: "Service", uid: web.metadata.uid, controller: true, blockOwnerDeletion: true }], annotations: { "endpoints.kubernetes.io/last-change-trigger-time": web.metadata.creationTimestamp },
     });
+    expect(main.ports).toEqual([{ name: "http", port: 8080, protocol: "TCP", appProtocol: "kubernetes.io/h2c" }]);
     expect(main.endpoints).toEqual([
       { addresses: ["10.42.0.1"], conditions: { ready: true, serving: true, terminating: false }, nodeName: "n1", zone: "z", targetRef: { kind: "Pod", namespace: "default", name: "a", uid: a.metadata.uid } },
       { addresses: ["10.42.0.2"], conditions: { ready: false, serving: false, terminating: false }, nodeName: "n1", zone: "z", targetRef: expect.objectContaining({ name: "b" }) },
@@ -36,12 +37,38 @@ test("a Service's pods become its Endpoints and EndpointSlices, and stay in step
     const [ep] = await eventually(() => api.all(ENDPOINTS), (all) => all.length === 1);
     expect(ep!.subsets?.map(({ addresses = [], notReadyAddresses = [], ports }) => [ports?.[0]?.port, addresses.map(({ ip }) => ip), notReadyAddresses.map(({ ip }) => ip)])).toEqual(
       expect.arrayContaining([[8080, ["10.42.0.1"], ["10.42.0.2"]], [9090, ["10.42.0.3"], []]]));
+    expect(ep!.subsets?.[0]?.ports?.[0]?.appProtocol).toBe("kubernetes.io/h2c");
 
     await pods.delete(a, {}, call); // graceful: it still serves, but gets no new connections
     await eventually(() => api.all(ENDPOINT_SLICES).flatMap((s) => s.endpoints ?? []).find(({ addresses }) => addresses[0] === "10.42.0.1")?.conditions, (c) => c?.terminating === true && c.serving === true && c.ready === false);
     await eventually(() => JSON.stringify(api.all(ENDPOINTS)[0]?.subsets), (text) => !text?.includes("10.42.0.1"));
     await api.client.resource(SERVICES).delete(web, {}, call);
     await eventually(() => api.all(ENDPOINTS), (all) => all.length === 0);
+  }));
+
+test("a Service may come before its pods; more than a thousand fill slices of a hundred, and Endpoints that say they are cut off", () =>
+  withControllers((deps) => [endpointsController(deps), endpointSliceController(deps)], async (api, call) => {
+    await api.client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n1" }, spec: {} }, call);
+    await api.client.resource(SERVICES).create(service({ selector: { app: "web" }, ports: [{ port: 80, targetPort: 8080 }] }), call);
+    await eventually(() => api.all(ENDPOINT_SLICES), (all) => all.length === 1 && all[0]!.endpoints?.length === 0);
+    const pods = api.client.resource(PODS);
+    const made = await Promise.all(Array.from({ length: 1001 }, (_, i) => pods.create(pod(`p${i}`, `10.42.${i >> 8}.${i & 255}`), call)));
+    await eventually(() => api.all(ENDPOINT_SLICES).map((one) => one.endpoints?.length ?? 0), (sizes) => sizes.reduce((sum, size) => sum + size) === 1001 && sizes.every((size) => size <= 100));
+    const held = () => ({ count: api.all(ENDPOINTS)[0]?.subsets?.[0]?.addresses?.length, cut: api.all(ENDPOINTS)[0]?.metadata.annotations?.["endpoints.kubernetes.io/over-capacity"] });
+    await eventually(held, ({ count, cut }) => count === 1000 && cut === "truncated");
+    for (const one of made.slice(0, 2)) await pods.delete(one, { gracePeriodSeconds: 0 }, call);
+    await eventually(held, ({ count, cut }) => count === 999 && cut === undefined);
+  }));
+
+test("a Service without a selector gets neither, and what others have made for it is left alone", () =>
+  withControllers((deps) => [endpointsController(deps), endpointSliceController(deps), endpointSliceMirroringController(deps)], async (api, call) => {
+    const own = await api.client.resource(ENDPOINT_SLICES).create({ apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice", metadata: { name: "by-hand", namespace: "default", labels: { "kubernetes.io/service-name": "web" } }, addressType: "IPv4", endpoints: [{ addresses: ["10.1.2.3"] }], ports: [{ name: "", port: 9376, protocol: "TCP" }] }, call);
+    await api.client.resource(SERVICES).create(service({ ports: [{ port: 80 }] }), call);
+    await api.client.resource(SERVICES).create({ ...service({ selector: { app: "web" }, ports: [{ port: 80 }] }), metadata: { name: "other", namespace: "default" } }, call);
+    await eventually(() => api.all(ENDPOINTS), (all) => all.length === 1); // of the other, which came later
+    await eventually(() => api.all(ENDPOINT_SLICES), (all) => all.length === 2);
+    expect(api.all(ENDPOINTS)[0]!.metadata.name).toBe("other");
+    expect(api.all(ENDPOINT_SLICES).find(({ metadata }) => metadata.name === "by-hand")).toEqual(own);
   }));
 
 test("Endpoints of a Service without a selector are mirrored", () =>

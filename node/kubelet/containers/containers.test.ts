@@ -25,7 +25,10 @@ test("services as variables", () => {
   ];
   const linked = serviceEnvironment(services, "n", true);
   expect(linked.get("MY_DB_SERVICE_HOST")).toBe("fd00::1");
-  expect(linked.get("MY_DB_PORT_53_UDP")).toBe("udp://[fd00::1]:53");
+  expect(Object.fromEntries([...linked].filter(([name]) => name.startsWith("MY_DB")))).toEqual({
+    MY_DB_SERVICE_HOST: "fd00::1", MY_DB_SERVICE_PORT: "53", MY_DB_PORT: "udp://[fd00::1]:53", MY_DB_PORT_53_UDP: "udp://[fd00::1]:53",
+    MY_DB_PORT_53_UDP_PROTO: "udp", MY_DB_PORT_53_UDP_PORT: "53", MY_DB_PORT_53_UDP_ADDR: "fd00::1",
+  });
   expect([...linked.keys()].filter((name) => name.startsWith("KUBERNETES")).length).toBe(8);
   expect([...serviceEnvironment(services, "n", false).keys()].every((name) => name.startsWith("KUBERNETES"))).toBe(true);
   expect(linked.has("OTHER_SERVICE_HOST") || linked.has("HEADLESS_SERVICE_HOST")).toBe(false);

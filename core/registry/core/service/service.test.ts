@@ -75,6 +75,15 @@ test("two writes in flight do not get the same address; a failed one gives it ba
   expect([a, b, c].map(({ spec }) => spec.clusterIP)).toEqual(["10.43.0.17", "10.43.0.18", "10.43.0.17"]);
 });
 
+test("names are labels; ports, protocols and affinity have defaults", async () => {
+  const definition = serviceDefinition({ serviceCidrs: ["10.43.0.0/24"], nodePortRange: { first: 30000, last: 30063 }, existing: () => [], random: lowest });
+  expect(["web", "1web", "a.b", "Web", ""].map((name) => [...definition.validateName!(name)].length > 0)).toEqual([false, false, true, true, true]);
+  const { write } = cluster();
+  expect((await write("a", { sessionAffinity: "ClientIP", ports: [{ name: "a", port: 1 }, { name: "b", port: 1, protocol: "UDP", targetPort: "dns" }] as never })))
+    .toMatchObject({ sessionAffinityConfig: { clientIP: { timeoutSeconds: 10_800 } }, ports: [{ protocol: "TCP", targetPort: 1 }, { protocol: "UDP", targetPort: "dns" }] });
+  expect(await write("sctp", { type: "NodePort", ports: [{ port: 1, protocol: "SCTP", appProtocol: "example.com/mine" }] as never })).toMatchObject({ ports: [{ protocol: "SCTP", nodePort: 30016, appProtocol: "example.com/mine" }] });
+});
+
 test("node ports: given, shared by protocols of one port, kept by name, released with the type", async () => {
   const { write } = cluster();
   const spec = await write("dns", { type: "NodePort", ports: [{ name: "udp", port: 53, protocol: "UDP" }, { name: "tcp", port: 53, protocol: "TCP" }] as never });
@@ -95,6 +104,12 @@ test("a load balancer with local traffic gets a health check port; without node 
   const without = await write("b", { ...http, type: "LoadBalancer", allocateLoadBalancerNodePorts: false });
   expect(without.ports![0]!.nodePort).toBeUndefined();
   expect((await write("a", { ...local, externalTrafficPolicy: "Cluster" })).healthCheckNodePort).toBeUndefined();
+  const late = await write("c", { ...http, type: "LoadBalancer", loadBalancerSourceRanges: ["10.0.0.0/8"] });
+  expect((await write("c", { ...late, allocateLoadBalancerNodePorts: false })).ports![0]!.nodePort).toBe(late.ports![0]!.nodePort); // who does not want it any more says so
+  expect((await write("c", { ...late, allocateLoadBalancerNodePorts: false, ports: [{ port: 80, nodePort: 0 }] as never })).ports![0]!.nodePort).toBeFalsy();
+  const classy = await write("d", { ...http, type: "LoadBalancer", loadBalancerClass: "example.com/one", ports: [{ name: "a", port: 80 }, { name: "b", port: 53, protocol: "UDP" }] as never });
+  expect(classy).toMatchObject({ allocateLoadBalancerNodePorts: true, externalTrafficPolicy: "Cluster" });
+  await expect(write("d", { ...classy, loadBalancerClass: "two" })).rejects.toThrow('spec.loadBalancerClass: Invalid value: "two": may not change once set');
 });
 
 test("headless and external services", async () => {
@@ -130,6 +145,12 @@ test.each<[unknown, string]>([
   [{ ...http, externalTrafficPolicy: "Local" }, `spec.externalTrafficPolicy: Invalid value: "Local": may only be set for externally-accessible services`],
   [{ ...http, loadBalancerClass: "x" }, "spec.loadBalancerClass: Forbidden: may only be used when `type` is 'LoadBalancer'"],
   [{ type: "ExternalName" }, "spec.externalName: Required value"],
+  [{ ports: [{ name: "a", port: 80 }, { name: "a", port: 81 }] }, 'spec.ports[1].name: Duplicate value: "a"'],
+  [{ ports: [{ port: 80, appProtocol: "a b" }] }, 'spec.ports[0].appProtocol: Invalid value: "a b": name part must consist of alphanumeric characters'],
+  [{ ...http, sessionAffinity: "ClientIP", sessionAffinityConfig: { clientIP: { timeoutSeconds: 86_401 } } }, "spec.sessionAffinityConfig.clientIP.timeoutSeconds: Invalid value: 86401: must be greater than 0 and less than 86400"],
+  [{ ...http, clusterIP: "10.43.0.x" }, 'spec.clusterIPs[0]: Invalid value: "10.43.0.x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'],
+  [{ ...http, internalTrafficPolicy: "Nearby" }, 'spec.internalTrafficPolicy: Unsupported value: "Nearby": supported values: "Cluster", "Local"'],
+  [{ ...http, loadBalancerSourceRanges: ["10.0.0.0/8"] }, "spec.LoadBalancerSourceRanges: Forbidden: may only be used when `type` is 'LoadBalancer'"],
   [{ ...http, type: "NodePort", clusterIP: "None" }, `spec.clusterIPs[0]: Invalid value: "None": may not be set to 'None' for NodePort services`],
 ])("%j is refused", async (spec, text) => {
   await expect(cluster().write("a", spec as Partial<ServiceSpec>)).rejects.toThrow(text);
