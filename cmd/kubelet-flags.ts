@@ -41,6 +41,16 @@ function kubeletFlagNames(): ReadonlyMap<string, string> {
   return new Map([...[...fieldsOf().keys()].map((field) => [field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`), field] as const), ...Object.entries(OTHER_NAMES)]);
 }
 
+/** 0:memory=1Gi,hugepages-2Mi=64Mi;1:memory=1Gi */
+function reservedMemory(flag: string, text: string): { readonly numaNode: number; readonly limits: Readonly<Record<string, string>> }[] {
+  return text.split(";").filter(Boolean).map((part) => {
+    const match = /^(\d+):(.+)$/.exec(part);
+    const limits = (match?.[2] ?? "").split(",").map((limit) => limit.split("="));
+    if (!match || limits.some(([name, value]) => !name || !value)) throw new ConfigError(`--kubelet-arg ${flag} ${JSON.stringify(part)}: must be node:resource=quantity,resource=quantity`);
+    return { numaNode: Number(match[1]), limits: Object.fromEntries(limits) as Record<string, string> };
+  });
+}
+
 function valueOf(flag: string, field: string, kind: Kind, text: string): unknown {
   switch (kind) {
     case "bool":
@@ -49,7 +59,7 @@ function valueOf(flag: string, field: string, kind: Kind, text: string): unknown
     case "int":
       if (!/^-?\d+$/.test(text)) throw new ConfigError(`--kubelet-arg ${flag} must be a whole number, not ${JSON.stringify(text)}`);
       return Number(text);
-    case "list": return text.split(",");
+    case "list": return field === "reservedMemory" ? reservedMemory(flag, text) : text.split(",");
     case "map": {
       const between = COMPARED.has(field) ? "<" : "=";
       return Object.fromEntries(text.split(",").filter((part) => part !== "").map((part) => {

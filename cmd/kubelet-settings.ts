@@ -40,8 +40,6 @@ const ARGUMENTS: Readonly<Record<string, (settings: Writable, value: string) => 
   "allowed-unsafe-sysctls": (settings, value) => void (settings.allowedUnsafeSysctls = value.split(",")),
   "container-log-max-files": (settings, value) => void (settings.containerLogMaxFiles = wholeNumber("container-log-max-files", value)),
   "container-log-max-size": (settings, value) => void (settings.containerLogMaxBytes = parseQuantity(value).number()),
-  "system-reserved": (settings, value) => void (settings.reserved = { ...settings.reserved, ...pairs("system-reserved", value) }),
-  "kube-reserved": (settings, value) => void (settings.reserved = { ...settings.reserved, ...pairs("kube-reserved", value) }),
   "register-schedulable": (settings, value) => void (settings.unschedulable = value === "false"),
 };
 
@@ -115,10 +113,6 @@ export function pair(flag: string, text: string): [name: string, value: string] 
   const equals = text.indexOf("=");
   if (equals <= 0) throw new ConfigError(`${flag} ${JSON.stringify(text)}: must be name=value`);
   return [text.slice(0, equals), text.slice(equals + 1)];
-}
-
-function pairs(flag: string, text: string): Record<string, string> {
-  return Object.fromEntries(text.split(",").map((part) => pair(`--kubelet-arg ${flag}`, part)));
 }
 
 function wholeNumber(flag: string, text: string): number {

@@ -49,7 +49,7 @@ export async function applyPlan(context: KubeletContext, facts: ApplyFacts, sign
   const { pod, plan } = facts;
   const runtime = await clearTheWay(context, facts, signal);
   for (const { container, spec } of plan.update) {
-    await context.cri.call("RuntimeService/UpdateContainerResources", { container_id: container.id, linux: containerResources(pod, spec.container, context.machine) }, { signal });
+    await context.cri.call("RuntimeService/UpdateContainerResources", { container_id: container.id, linux: { ...containerResources(pod, spec.container, context.machine), ...context.placement.pinning(pod.metadata.uid, spec.container.name) } }, { signal });
   }
   const isNew = plan.createSandbox;
   const sandbox = sandboxConfigOf(context, pod, plan.attempt);

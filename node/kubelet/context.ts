@@ -12,6 +12,7 @@ import type { DeviceManager } from "./devices/device-manager.ts";
 import type { CredentialProviders, Puller } from "./images/credential-provider.ts";
 import type { ImagePuller } from "./images/puller.ts";
 import type { PodObjects } from "./objects/pod-objects.ts";
+import type { Placement } from "./placement/placement.ts";
 import type { Machine } from "./resources/linux-resources.ts";
 import type { PodCgroups } from "./resources/pod-cgroups.ts";
 import type { RuntimeHandlers } from "./sandbox/runtime-handlers.ts";
@@ -40,6 +41,7 @@ export interface KubeletContext {
   /** Of plugins; absent where there are none. */
   readonly devices?: DeviceManager | undefined;
   readonly claims?: ClaimManager | undefined;
+  readonly placement: Placement;
   readonly machine: Machine;
   readonly allocatable: () => ResourceList;
   /** Why pods that need a network cannot start, if they cannot. */

@@ -35,7 +35,7 @@ import { csiNodeWriter } from "./csi/csi-node.ts";
 import { csiVolumes } from "./csi/csi-volumes.ts";
 import { csiDrivers } from "./csi/drivers.ts";
 import { volumeStats } from "./csi/volume-stats.ts";
-import { deviceManager } from "./devices/device-manager.ts";
+import { type DeviceManager, deviceManager } from "./devices/device-manager.ts";
 import { podResourcesApi } from "./devices/pod-resources-api.ts";
 import { eviction } from "./eviction/eviction.ts";
 import type { Observation } from "./eviction/plan.ts";
@@ -45,8 +45,10 @@ import { pullRecords } from "./images/pull-records.ts";
 import { imagePuller } from "./images/puller.ts";
 import type { KubeletApi } from "./kubelet-api.ts";
 import { logRotation } from "./logs/rotation.ts";
+import { reservationOf } from "./node/capacity.ts";
 import { nodeAgent } from "./node/node-agent.ts";
 import { podObjects } from "./objects/pod-objects.ts";
+import { type Placement, placement, unplaced } from "./placement/placement.ts";
 import { isStaticPod } from "./pod-spec.ts";
 import { pluginWatcher } from "./plugins/plugin-watcher.ts";
 import { PodManager } from "./pod-manager.ts";
@@ -125,13 +127,17 @@ export function kubelet(deps: KubeletDeps): Kubelet {
       wakeAll();
     },
   });
-  const devices = isLinux ? deviceManager({ dataDir: settings.dataDir, clock, log, onChange: () => node.refresh() }) : undefined;
+  const devices: DeviceManager | undefined = isLinux ? deviceManager({ dataDir: settings.dataDir, clock, log, onChange: () => node.refresh(), numaNodes: () => places.numaNodes }) : undefined;
   const claims = isLinux ? claimManager({ dataDir: settings.dataDir, nodeName: settings.nodeName, client, clock, log, events, onRegistered: wakeAll }) : undefined;
   const csi = isLinux ? csiVolumes({ dataDir: settings.dataDir, nodeName: settings.nodeName, client, drivers, mounts: deps.mounts, tokens, events, clock, log, signal, known: (path) => knownPath(path, settings.dataDir, known), onInUse: () => node.refresh() }) : undefined;
+  const places: Placement = !isLinux ? unplaced() : placement({
+    dataDir: settings.dataDir, settings: settings.placement, reservation: reservationOf({ machine, diskBytes: 0, maxPods: 0, reserved: settings.reserved, thresholds: settings.eviction.thresholds }), memoryBytes: machine.memoryBytes,
+    devices, cri, runtimes: () => [...manager.workers()].map(({ runtime }) => runtime), metrics: deps.metrics, clock, log,
+  });
   const plugins: readonly Runnable[] = !isLinux ? [] : [
     csiNode, claims!, ...devices!.parts, pluginWatcher({ directory: join(settings.dataDir, "plugins_registry"), handlers: [drivers.handler, devices!.handler, claims!.handler], clock, log }),
     podResourcesApi({
-      dataDir: settings.dataDir, log, devicesOf: devices!.devicesOf, allDevices: devices!.all, cpuIds: () => Array.from({ length: machine.cpus }, (_, id) => id), exclusiveCpus: () => [],
+      dataDir: settings.dataDir, log, devicesOf: devices!.devicesOf, allDevices: devices!.all, cpuIds: places.assignableCpus, exclusiveCpus: places.exclusiveCpus, memoryOf: places.memoryOf, allocatableMemory: places.allocatableMemory,
       pods: () => [...manager.workers()].filter(({ stage }) => stage === "running").map(({ pod }) => pod),
       claimsOf: (pod, container) => claims!.devicesOf(pod, container).map(({ claim, devices: list }) => ({
         claim_name: claim.name, claim_namespace: claim.namespace, claim_resources: list.map(({ driver, pool, device, cdiIds }) => ({ driver_name: driver, pool_name: pool, device_name: device, cdi_devices: cdiIds.map((name) => ({ name })) })),
@@ -145,7 +151,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     volumes: volumeManager({ dataDir: settings.dataDir, client, objects, tokens, mounts: deps.mounts, exec: deps.exec, clock, random, events, log, hostIps: settings.nodeIps, allocatable: node.allocatable, csi }),
     images: imagePuller({ cri, clock, events, serialize: settings.serializeImagePulls, parallelMax: settings.maxParallelImagePulls, records }), credentialProviders: deps.credentialProviders, pullIdentity, cgroups: podCgroups(deps.cgroups, { cgroupRoot: settings.cgroupRoot, pidsMax: settings.podPidsLimit > 0 ? settings.podPidsLimit : undefined }), handlers: runtimeHandlers(client),
     userNamespaces: userNamespaces(settings), machine: { os: machine.os, cpus: machine.cpus, memoryBytes: machine.memoryBytes, hugepageSizes: machine.hugepages.map(({ size }) => size), countsSwap: deps.cgroups.countsSwap, podSwapBytes: deps.cgroups.version === 2 && deps.cgroups.countsSwap ? (settings.limitedSwap ? machine.swapBytes : 0) : undefined },
-    devices, claims, allocatable: node.allocatable, networkProblem: node.networkProblem, metrics: kubeletMetrics(deps.metrics),
+    devices, claims, placement: places, allocatable: node.allocatable, networkProblem: node.networkProblem, metrics: kubeletMetrics(deps.metrics),
   };
   const mirrors = new MirrorPods({ client, log, signal, node: node.current });
   const statuses = statusWriter({ client, clock, log, signal, objectOf: (pod) => (isStaticPod(pod) ? mirrors.of(pod) : pod) });
@@ -229,7 +235,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
       try {
         await mkdir(settings.dataDir, { recursive: true, mode: 0o750 });
         if (isLinux) known = await wellKnownDirectory(settings.dataDir, { path: settings.wellKnownDir, log });
-        await runAll([...node.parts, ...plugins, ...manifests, watch, podLife, imageCollector, rotation, guard, ...(shutdown ? [shutdown] : []), ...(claimStats ? [claimStats] : []), { name: "kubelet-ready", run: async (stop, up) => { up(); ready(); await new Promise<void>((resolve) => stop.addEventListener("abort", () => resolve(), { once: true })); } }], quit);
+        await runAll([...node.parts, ...plugins, ...places.parts, ...manifests, watch, podLife, imageCollector, rotation, guard, ...(shutdown ? [shutdown] : []), ...(claimStats ? [claimStats] : []), { name: "kubelet-ready", run: async (stop, up) => { up(); ready(); await new Promise<void>((resolve) => stop.addEventListener("abort", () => resolve(), { once: true })); } }], quit);
       } finally {
         life.abort();
         objects.close();

@@ -14,10 +14,10 @@ import type { Cri } from "../cri/client.ts";
 import { refusalOf } from "./admission.ts";
 import { containerNamed, readRuntimePod, type RuntimePod, type RuntimeSummary } from "./runtime-pod.ts";
 import { isMirrorPod, isStaticPod, isTerminalPhase, podReference } from "./pod-spec.ts";
-import { AllocationRefused } from "./devices/device-manager.ts";
+import { AllocationRefused } from "./placement/allocation-refused.ts";
 import { PodWorker, refusedAllocation, type WorkerDeps } from "./pod-worker.ts";
 import { removePodLogs } from "./garbage.ts";
-import { judgeResize, type Verdict } from "./resources/resize.ts";
+import { changedResources, judgeResize, type Verdict } from "./resources/resize.ts";
 import { NOT_ADMITTED } from "./shutdown/shutdown.ts";
 import type { PodFailure } from "./status/pod-status.ts";
 import type { MirrorPods } from "./static-pods/mirrors.ts";
@@ -69,6 +69,7 @@ export class PodManager {
     await this.#deps.pods.whenSynced(signal);
     if (signal.aborted) return void (await Promise.allSettled(this.#running));
     this.#started = true;
+    this.#deps.worker.context.placement.retain(new Set([...this.#deps.pods.list(), ...this.#static].map(({ metadata }) => metadata.uid)));
     for (const pod of [...this.#deps.pods.list()].toSorted(byAge)) this.#onPod(pod); // the oldest have the best claim to what there is
     const stop = this.#deps.pods.onChange(({ object, deleted }) => (deleted ? this.#onGone(object) : this.#onPod(object)));
     await this.#sweep();
@@ -143,18 +144,32 @@ export class PodManager {
   /** What runs already, has ended, or is about to end is not asked. */
   #refusal(pod: Pod): PodFailure | undefined {
     const { uid } = pod.metadata;
-    if (isTerminalPhase(pod.status?.phase) || isDeleting(pod) || this.#inRuntime.get(uid)?.running) return undefined;
+    if (isTerminalPhase(pod.status?.phase) || isDeleting(pod)) return undefined;
+    if (this.#inRuntime.get(uid)?.running) {
+      this.#keepPlace(pod);
+      return undefined;
+    }
     if (this.#deps.shuttingDown?.()) return NOT_ADMITTED;
     const others = [...this.#workers.values()].filter((worker) => worker.uid !== uid && this.#counts(worker)).map((worker) => worker.granted);
     const { node, allocatable, pressures, worker } = this.#deps;
     const refusal = refusalOf({ os: worker.context.machine.os, pod, others, node: node(), allocatable: allocatable(), pressures: pressures(), allowedUnsafeSysctls: worker.context.settings.allowedUnsafeSysctls });
     if (refusal) return refusal;
     try {
-      worker.context.devices?.admit(pod);
+      worker.context.placement.admit(pod);
       return undefined;
     } catch (error) {
       if (error instanceof AllocationRefused) return refusedAllocation(error);
       throw error;
+    }
+  }
+
+  /** It ran before we did: what it has it keeps; it is given what it has not yet, if that is to be had. */
+  #keepPlace(pod: Pod): void {
+    try {
+      this.#deps.worker.context.placement.admit(pod);
+    } catch (error) {
+      if (!(error instanceof AllocationRefused)) throw error;
+      this.#deps.log.warn("a running pod would not be admitted again: it goes on with what it has", { pod: pod.metadata.name, namespace: pod.metadata.namespace, reason: error.reason, error });
     }
   }
 
@@ -164,7 +179,9 @@ export class PodManager {
 
   judgeResize(wish: Pod): Verdict {
     const others = [...this.#workers.values()].filter((worker) => worker.uid !== wish.metadata.uid && this.#counts(worker)).map(({ granted }) => granted);
-    return judgeResize({ os: this.#deps.worker.context.machine.os, pod: wish, others, allocatable: this.#deps.allocatable() });
+    const granted = this.#workers.get(wish.metadata.uid)?.granted ?? wish;
+    const refusal = this.#deps.worker.context.placement.resizeRefusal(wish, changedResources(granted, wish));
+    return judgeResize({ os: this.#deps.worker.context.machine.os, pod: wish, others, allocatable: this.#deps.allocatable(), refusal });
   }
 
   /** Something was freed: those who wait for it look again. */

@@ -5,6 +5,7 @@
 import type { Pod } from "../../core/api/gen/core.v1.ts";
 import type { EventRecorder } from "../../core/client/events.ts";
 import { allContainers, type NamedContainer, podReference } from "./pod-spec.ts";
+import type { Placement } from "./placement/placement.ts";
 import { readAllocation, writeAllocation } from "./resources/allocation-record.ts";
 import { containerResources, type Machine } from "./resources/linux-resources.ts";
 import { type Allocation, allocationOf, resizeMessage, resizeOf, type Verdict, withAllocation } from "./resources/resize.ts";
@@ -15,6 +16,7 @@ interface Deps {
   readonly settings: { readonly dataDir: string };
   readonly machine: Machine;
   readonly events: EventRecorder;
+  readonly placement: Pick<Placement, "pinning">;
   readonly judge: (wish: Pod) => Verdict;
 }
 
@@ -61,7 +63,7 @@ export class PodResize {
 
   /** What a running container of the granted pod needs. */
   decide(granted: Pod, { container, kind }: NamedContainer, seen: RuntimeContainer): "none" | "update" | "restart" {
-    return kind === "ephemeral" ? "none" : resizeOf(container, containerResources(granted, container, this.#deps.machine), seen.resources);
+    return kind === "ephemeral" ? "none" : resizeOf(container, { ...containerResources(granted, container, this.#deps.machine), ...this.#deps.placement.pinning(granted.metadata.uid, container.name) }, seen.resources);
   }
 
   /** Returns true once, when every running container has what it was granted. */

@@ -17,10 +17,10 @@ import { applyPlan } from "./apply.ts";
 import { terminationMessage } from "./containers/termination-message.ts";
 import type { KubeletContext } from "./context.ts";
 import { CRASH_BACKOFF, CrashBackoff } from "./crash-backoff.ts";
-import { AllocationRefused } from "./devices/device-manager.ts";
 import { garbageOf, removeGarbage, removePodLogs } from "./garbage.ts";
 import { killPod } from "./kill.ts";
 import { planPod } from "./plan.ts";
+import { AllocationRefused } from "./placement/allocation-refused.ts";
 import { isTerminalPhase, podReference } from "./pod-spec.ts";
 import type { ProbeManager } from "./probes/probe-manager.ts";
 import { PodResize } from "./pod-resize.ts";
@@ -240,7 +240,7 @@ export class PodWorker {
     const pod = this.granted;
     objects.retain(pod);
     probes.add(pod);
-    cgroups.ensure(pod);
+    cgroups.ensure(pod, { unlimitedCpu: context.placement.hasExclusiveCpus(this.uid) });
     try {
       await context.devices?.prepare(pod, signal);
     } catch (error) {
@@ -306,7 +306,7 @@ export class PodWorker {
     this.#say();
     await context.volumes.release(this.uid, signal);
     await context.claims?.release(this.uid, signal);
-    context.devices?.release(this.uid);
+    context.placement.release(this.uid);
     this.#volumes = undefined;
     if (!context.cgroups.remove(this.uid)) throw new Error("processes are left in the pod's cgroup");
     context.userNamespaces.release(this.uid);
@@ -326,7 +326,7 @@ export class PodWorker {
 }
 
 export function refusedAllocation(error: AllocationRefused): PodFailure {
-  return { reason: "UnexpectedAdmissionError", message: `Pod was rejected: ${error.message}`, refused: true };
+  return { reason: error.reason, message: `Pod was rejected: ${error.message}`, refused: true };
 }
 
 function isWantedOtherwise(a: Pod, b: Pod): boolean {

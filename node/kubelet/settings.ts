@@ -1,6 +1,7 @@
 /** What the composition root decides about the kubelet: fixed for its life. */
 import type { Taint } from "../../core/api/gen/core.v1.ts";
 import { type EvictionSettings, THRESHOLDS } from "./eviction/plan.ts";
+import { NO_PLACEMENT, type PlacementSettings } from "./placement/settings.ts";
 
 export interface KubeletSettings {
   readonly nodeName: string;
@@ -54,6 +55,8 @@ export interface KubeletSettings {
   readonly verifiesPulls: boolean;
   readonly imageGc: { readonly highPercent: number; readonly lowPercent: number; readonly ageMinMs: number; /** 0: unused images may stay for ever. */ readonly ageMaxMs: number };
   readonly eviction: EvictionSettings;
+  /** Processors, memory and devices of containers: who has which. */
+  readonly placement: PlacementSettings;
   /** 0: only maxPods counts. */
   readonly podsPerCore: number;
   /** How often the node's status is looked at, and how often it is written although nothing changed. */
@@ -84,5 +87,6 @@ export const KUBELET_DEFAULTS: Omit<KubeletSettings, "nodeName" | "nodeIps" | "h
   resolvConf: "/etc/resolv.conf", maxPods: 110, podPidsLimit: -1, cgroupRoot: "/", port: 10250, healthzAddress: "127.0.0.1", healthzPort: 10248, labels: {}, annotations: {}, taints: [], unschedulable: false, providerId: undefined, reserved: {},
   seccompDir: "/var/lib/kubelet/seccomp", seccompDefault: false, allowedUnsafeSysctls: [], serializeImagePulls: true, containerLogMaxBytes: 10 * 1024 * 1024, containerLogMaxFiles: 5,
   staticPodDir: "", verifiesPulls: true, imageGc: { highPercent: 85, lowPercent: 80, ageMinMs: 2 * 60_000, ageMaxMs: 0 }, eviction: { thresholds: THRESHOLDS, transitionMs: 5 * 60_000, maxPodGraceSeconds: 0 }, podsPerCore: 0,
+  placement: NO_PLACEMENT,
   statusMs: 10_000, reportMs: 300_000, leaseSeconds: 40, crashBackoffMsMax: 300_000, limitedSwap: false, shutdown: { graceMs: 0, criticalMs: 0 }, configuration: {},
 };

@@ -76,6 +76,7 @@ export async function startContainer(context: KubeletContext, start: ContainerSt
   const { config } = await step("CreateContainerConfigError", () => configure(context, start, image, signal));
   const { container_id: id = "" } = await step("CreateContainerError", () => cri.call("RuntimeService/CreateContainer", { pod_sandbox_id: sandboxId, config, sandbox_config: sandbox }, { signal }));
   events.event(about, "Normal", "Created", "Container created");
+  context.placement.starts(pod, spec.container.name);
   await step("RunContainerError", () => cri.call("RuntimeService/StartContainer", { container_id: id }, { signal }));
   events.event(about, "Normal", "Started", "Container started");
   await linkLog(context, pod, spec, id, join(sandbox.log_directory ?? "", config.log_path ?? ""));
@@ -162,7 +163,7 @@ async function configure(context: KubeletContext, start: ContainerStart, image: 
   const range = userNamespaces.rangeOf(pod);
   const namespaces = { ...namespacesOf(pod, targetId), ...(range ? { userns_options: userNamespaceOptions(range) } : {}) };
   const platform = machine.os === "windows" ? { windows: windowsContainer(pod, container, { imageUser: imageUser.username, cpus: machine.cpus }) } : {
-    linux: { resources: containerResources(pod, container, machine), security_context: containerSecurityContext({ pod, container, imageUser, namespaces, seccompDir: settings.seccompDir, seccompDefault: settings.seccompDefault }) },
+    linux: { resources: { ...containerResources(pod, container, machine), ...context.placement.pinning(pod.metadata.uid, container.name) }, security_context: containerSecurityContext({ pod, container, imageUser, namespaces, seccompDir: settings.seccompDir, seccompDefault: settings.seccompDefault }) },
   };
 
   await mkdir(logDirectory, { recursive: true, mode: 0o755 });

@@ -38,7 +38,7 @@ function hostResolver(path: string): Resolver | undefined {
 export async function startSandbox(context: KubeletContext, pod: Pod, config: PodSandboxConfig, signal: AbortSignal): Promise<string> {
   const handler = await context.handlers.handlerOf(pod.spec.runtimeClassName, signal);
   await mkdir(config.log_directory ?? "", { recursive: true, mode: 0o755 });
-  context.cgroups.ensure(pod);
+  context.cgroups.ensure(pod, { unlimitedCpu: context.placement.hasExclusiveCpus(pod.metadata.uid) });
   context.metrics.startedPods();
   const { pod_sandbox_id = "" } = await context.cri.call("RuntimeService/RunPodSandbox", { config, runtime_handler: handler }, { signal, timeoutMs: SANDBOX_TIMEOUT_MS });
   return pod_sandbox_id;

@@ -13,6 +13,7 @@ import { parseMountinfo } from "./mount-table.ts";
 
 export interface CgroupLimits {
   readonly cpuShares?: number;
+  /** -1: none. */
   readonly cpuQuotaUs?: number;
   readonly cpuPeriodUs?: number;
   readonly memoryBytes?: number;
@@ -131,7 +132,7 @@ function unifiedCgroups(mountPoint: string): Cgroups {
         if (value !== undefined) writeIfThere(join(mountPoint, path, file), value);
       };
       write("cpu.weight", cpuShares === undefined ? undefined : String(weightOf(cpuShares)));
-      write("cpu.max", cpuQuotaUs === undefined ? undefined : `${cpuQuotaUs} ${cpuPeriodUs}`);
+      write("cpu.max", cpuQuotaUs === undefined ? undefined : `${cpuQuotaUs < 0 ? "max" : cpuQuotaUs} ${cpuPeriodUs}`);
       write("memory.max", memoryBytes === undefined ? undefined : String(memoryBytes));
       write("pids.max", pids === undefined ? undefined : String(pids));
     },

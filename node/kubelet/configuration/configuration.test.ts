@@ -33,10 +33,20 @@ test.each([
   [{ maxPods: "3" }, "json: cannot unmarshal string into Go struct field KubeletConfiguration.maxPods of type int"],
   [{ evictionSoft: { "memory.available": "1Gi" } }, "grace period must be specified for the soft eviction threshold memory.available"],
   [{ evictionHard: { "memory.free": "1Gi" } }, "unsupported eviction signal memory.free"],
-  [{ cpuManagerPolicy: "static" }, `cpuManagerPolicy "static" is not supported by this kubelet: it must be "none"`],
+  [{ topologyManagerPolicy: "numa" }, `invalid configuration: topologyManagerPolicy (--topology-manager-policy) "numa" must be one of: ["none" "best-effort" "restricted" "single-numa-node"]`],
+  [{ topologyManagerScope: "node" }, `invalid configuration: topologyManagerScope (--topology-manager-scope) "node" must be one of: "container", or "pod"`],
+  [{ reservedSystemCPUs: "1-" }, `invalid configuration: unable to parse reservedSystemCPUs (--reserved-cpus) 1-, error: strconv.Atoi: parsing "": invalid syntax`],
+  [{ reservedMemory: [{ numaNode: 0, limits: { memory: "1Gi" } }, { numaNode: 0, limits: { memory: "1Gi", cpu: "1" } }] }, `invalid configuration: the reserved memory has a duplicate value for NUMA node 0 and resource "memory", invalid configuration: the limit type "cpu" for NUMA node 0 is not supported, only [memory hugepages-<HugePageSize>] is accepted`],
+  [{ cgroupDriver: "systemd" }, `cgroupDriver "systemd" is not supported by this kubelet: it must be "cgroupfs"`],
   [{ kind: "Pod" }, `no kind "Pod" is registered for version "kubelet.config.k8s.io/v1beta1"`],
 ])("%j is refused: %s", (value, message) => {
   expect(() => applied(value)).toThrow(message);
+});
+
+test("processors that are reserved by name are those that are kept from pods", () => {
+  const settings = applied({ cpuManagerPolicy: "static", cpuManagerPolicyOptions: { "full-pcpus-only": "true" }, reservedSystemCPUs: "0,2-3", systemReserved: { cpu: "250m", memory: "1Gi" }, kubeReserved: { cpu: "500m", memory: "1Gi" } });
+  expect(settings.placement).toMatchObject({ cpuPolicy: "static", cpuOptions: { "full-pcpus-only": "true" }, reservedCpus: "0,2-3", cpuReconcileMs: 10_000, topologyPolicy: "none" });
+  expect(settings.reserved).toEqual({ cpu: "3", memory: "2147483648000m" });
 });
 
 test("Go's durations", () => {

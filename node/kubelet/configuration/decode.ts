@@ -9,6 +9,8 @@
  * Source: kubernetes v1.36 pkg/kubelet/apis/config/{types,validation/validation}.go, pkg/kubelet/apis/config/v1beta1/defaults.go
  */
 import { isQuantity, parseQuantity } from "../../../core/api/meta/quantity.ts";
+import { parseCpuSet } from "../placement/cpu-set.ts";
+import type { PlacementSettings } from "../placement/settings.ts";
 import type { KubeletSettings } from "../settings.ts";
 import { evictionThresholds } from "./eviction-thresholds.ts";
 import { fieldsOf, type Kind } from "./fields.ts";
@@ -95,6 +97,9 @@ export function applyConfiguration(base: KubeletSettings, configuration: Configu
   read<string>("containerLogMaxSize", (value) => { result.containerLogMaxBytes = parseQuantity(value).number(); });
   read<number>("containerLogMaxFiles", (value) => { result.containerLogMaxFiles = value; });
   for (const name of ["systemReserved", "kubeReserved"]) read<Record<string, string>>(name, (value) => { result.reserved = addReserved(result.reserved, value); });
+  result.placement = placementSettings(configuration, base.placement);
+  const reservedCpus = parseCpuSet(result.placement.reservedCpus).size;
+  if (reservedCpus > 0) result.reserved = { ...result.reserved, cpu: String(reservedCpus) };
   read<string>("imagePullCredentialsVerificationPolicy", (value) => { result.verifiesPulls = value !== "NeverVerify"; });
   read<number>("imageGCHighThresholdPercent", (value) => { result.imageGc = { ...result.imageGc, highPercent: value }; });
   read<number>("imageGCLowThresholdPercent", (value) => { result.imageGc = { ...result.imageGc, lowPercent: value }; });
@@ -111,6 +116,16 @@ export function applyConfiguration(base: KubeletSettings, configuration: Configu
   result.eviction = evictionThresholds(configuration, { os, before: base.eviction });
   result.configuration = configuration;
   return result;
+}
+
+/** What is not said keeps upstream's default. */
+function placementSettings(given: Configuration, base: PlacementSettings): PlacementSettings {
+  const read = <T>(name: string, usual: T): T => (given[name] === undefined ? usual : (given[name] as T));
+  return {
+    cpuPolicy: read("cpuManagerPolicy", base.cpuPolicy), cpuOptions: read("cpuManagerPolicyOptions", base.cpuOptions), cpuReconcileMs: given["cpuManagerReconcilePeriod"] === undefined ? base.cpuReconcileMs : parseGoDuration(given["cpuManagerReconcilePeriod"] as string),
+    reservedCpus: read("reservedSystemCPUs", base.reservedCpus), memoryPolicy: read("memoryManagerPolicy", base.memoryPolicy), reservedMemory: read("reservedMemory", base.reservedMemory),
+    topologyPolicy: read("topologyManagerPolicy", base.topologyPolicy), topologyScope: read("topologyManagerScope", base.topologyScope), topologyOptions: read("topologyManagerPolicyOptions", base.topologyOptions), gates: read("featureGates", base.gates),
+  };
 }
 
 function addReserved(before: KubeletSettings["reserved"], more: Readonly<Record<string, string>>): Record<string, string> {

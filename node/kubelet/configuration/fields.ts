@@ -120,6 +120,7 @@ enableProfilingHandler bool true
 enableDebugFlagsHandler bool true
 seccompDefault bool false
 memoryThrottlingFactor quantity 0.9
+memoryReservationPolicy string "None"
 registerWithTaints list -
 registerNode bool true
 tracing map -

@@ -1,6 +1,8 @@
 /** What is wrong with a KubeletConfiguration, in upstream's words; and what it asks that we do not do. Pure. Source: kubernetes v1.36 pkg/kubelet/apis/config/validation/validation.go */
 import { isQuantity, parseQuantity } from "../../../core/api/meta/quantity.ts";
 import { parseGoDuration } from "./go-duration.ts";
+import { parseCpuSet } from "../placement/cpu-set.ts";
+import { isMemory, type Reservation } from "../placement/memory-policy.ts";
 import { defaultsOf, fieldsOf } from "./fields.ts";
 
 type Values = Readonly<Record<string, unknown>>;
@@ -58,13 +60,42 @@ export function validate(given: Values): string[] {
   const verification = value<string>("imagePullCredentialsVerificationPolicy");
   check(["NeverVerify", "NeverVerifyPreloadedImages", "NeverVerifyAllowlistedImages", "AlwaysVerify"].includes(verification), `option "${verification}" is not supported for imagePullCredentialsVerificationPolicy`);
   for (const item of value<string[]>("enforceNodeAllocatable")) check(["", "none", "pods", "system-reserved", "kube-reserved", "system-reserved-compressible", "kube-reserved-compressible"].includes(item), `option "${item}" specified for enforceNodeAllocatable (--enforce-node-allocatable) is not supported`);
+  checkPlacement(value, check);
   return [...problems, ...notDone(given)];
+}
+
+const TOPOLOGY_POLICIES: readonly string[] = ["none", "best-effort", "restricted", "single-numa-node"];
+
+function checkPlacement(value: <T>(name: string) => T, check: (good: boolean, message: string) => void): void {
+  const quoted = (names: readonly string[]): string => `[${names.map((name) => JSON.stringify(name)).join(" ")}]`;
+  const policy = value<string>("topologyManagerPolicy");
+  check(TOPOLOGY_POLICIES.includes(policy), `topologyManagerPolicy (--topology-manager-policy) "${policy}" must be one of: ${quoted(TOPOLOGY_POLICIES)}`);
+  const scope = value<string>("topologyManagerScope");
+  check(["container", "pod"].includes(scope), `topologyManagerScope (--topology-manager-scope) "${scope}" must be one of: "container", or "pod"`);
+  const cpus = value<string>("cpuManagerPolicy");
+  check(["none", "static"].includes(cpus), `unknown policy: "${cpus}"`);
+  const memory = value<string>("memoryManagerPolicy");
+  check(["None", "Static"].includes(memory), memory === "BestEffort" ? `policy "BestEffort" is not available for platform "linux"` : `unknown policy: "${memory}"`);
+  try {
+    parseCpuSet(value<string | undefined>("reservedSystemCPUs") ?? "");
+  } catch (error) {
+    check(false, `unable to parse reservedSystemCPUs (--reserved-cpus) ${value<string>("reservedSystemCPUs")}, error: ${(error as Error).message}`);
+  }
+  const seen = new Set<string>();
+  for (const { numaNode = 0, limits = {} } of value<readonly Reservation[] | undefined>("reservedMemory") ?? []) {
+    for (const [name, text] of Object.entries(limits)) {
+      check(isMemory(name), `the limit type "${name}" for NUMA node ${numaNode} is not supported, only [memory hugepages-<HugePageSize>] is accepted`);
+      check(isQuantity(String(text)) && !parseQuantity(String(text)).isZero, `reserved memory may not be zero for NUMA node ${numaNode} and resource "${name}"`);
+      check(!seen.has(`${numaNode}/${name}`), `the reserved memory has a duplicate value for NUMA node ${numaNode} and resource "${name}"`);
+      seen.add(`${numaNode}/${name}`);
+    }
+  }
 }
 
 /** Values we have no part for: better refused than not obeyed. */
 const ONLY: Readonly<Record<string, readonly unknown[]>> = {
-  cpuManagerPolicy: ["none"], memoryManagerPolicy: ["None"], topologyManagerPolicy: ["none"], cgroupDriver: ["cgroupfs"], cgroupsPerQOS: [true], registerNode: [true], enableServer: [true], enableControllerAttachDetach: [true], cpuCFSQuota: [true],
-  cpuCFSQuotaPeriod: ["100ms", "100000us"], readOnlyPort: [0], staticPodURL: [""], runOnce: [false], systemReservedCgroup: [""], kubeReservedCgroup: [""], reservedSystemCPUs: [""], configMapAndSecretChangeDetectionStrategy: ["Watch"],
+  memoryReservationPolicy: ["None"], cgroupDriver: ["cgroupfs"], cgroupsPerQOS: [true], registerNode: [true], enableServer: [true], enableControllerAttachDetach: [true], cpuCFSQuota: [true],
+  cpuCFSQuotaPeriod: ["100ms", "100000us"], readOnlyPort: [0], staticPodURL: [""], runOnce: [false], systemReservedCgroup: [""], kubeReservedCgroup: [""], configMapAndSecretChangeDetectionStrategy: ["Watch"],
   imagePullCredentialsVerificationPolicy: ["NeverVerify", "NeverVerifyPreloadedImages"], containerRuntimeEndpoint: [""], imageServiceEndpoint: [""],
 };
 

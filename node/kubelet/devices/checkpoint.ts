@@ -10,6 +10,8 @@ export interface Allocation {
   readonly ids: readonly string[];
   /** What the plugin answered; absent: it has not been asked yet. */
   readonly response?: ContainerAllocateResponse | undefined;
+  /** NUMA nodes they were chosen for. Not kept on disk: it matters until the plugin is asked. */
+  readonly nodes?: bigint | undefined;
 }
 
 export interface DeviceCheckpoint { readonly allocations: readonly Allocation[]; readonly resources: readonly string[] }

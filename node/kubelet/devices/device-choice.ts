@@ -5,6 +5,7 @@
  */
 import type { Container, EphemeralContainer, Pod } from "../../../core/api/gen/core.v1.ts";
 import { parseQuantity } from "../../../core/api/meta/quantity.ts";
+import { isIn, type NodeMask } from "../placement/hints.ts";
 import { isSidecar } from "../pod-spec.ts";
 
 export interface KnownDevice { readonly id: string; readonly healthy: boolean; readonly numaNodes: readonly number[] }
@@ -33,6 +34,8 @@ export interface Choice {
   readonly taken: ReadonlySet<string>;
   /** Ids lent by init containers of the same pod: they come first. */
   readonly lent: ReadonlySet<string>;
+  /** Where the container's processors and memory are: devices there come first. */
+  readonly nodes?: NodeMask | undefined;
 }
 
 export class DevicesUnavailable extends Error {
@@ -42,14 +45,22 @@ export class DevicesUnavailable extends Error {
   }
 }
 
-/** What must be taken, and what there is to choose from beyond that. Throws DevicesUnavailable. */
-export function candidates({ resource, count, devices, taken, lent }: Choice): { readonly must: readonly string[]; readonly from: readonly string[] } {
+/** What must be taken, and what there is to choose from beyond that, the best first. Throws DevicesUnavailable. */
+export function candidates({ resource, count, devices, taken, lent, nodes }: Choice): { readonly must: readonly string[]; readonly from: readonly string[] } {
   const healthy = devices.filter((device) => device.healthy);
   if (healthy.length === 0) throw new DevicesUnavailable(`no healthy devices present; cannot allocate unhealthy devices ${resource}`);
   const must = healthy.filter(({ id }) => lent.has(id)).slice(0, count).map(({ id }) => id);
   const free = healthy.filter(({ id }) => !taken.has(id) && !lent.has(id));
   if (must.length + free.length < count) throw new DevicesUnavailable(`requested number of devices unavailable for ${resource}. Requested: ${count - must.length}, Available: ${free.length}`);
-  return { must, from: byNode(free) };
+  const { near, far } = nearAndFar(free, nodes);
+  const [close, others] = [byNode(near), byNode(far)];
+  return count - must.length < close.length ? { must, from: close } : { must: [...must, ...close], from: others };
+}
+
+/** Far is also what lies nowhere. Without `nodes`, or where nothing lies anywhere, all is far. */
+export function nearAndFar(devices: readonly KnownDevice[], nodes: NodeMask | undefined): { readonly near: readonly KnownDevice[]; readonly far: readonly KnownDevice[] } {
+  const isNear = ({ numaNodes }: KnownDevice): boolean => nodes !== undefined && numaNodes.some((node) => isIn(nodes, node));
+  return { near: devices.filter(isNear), far: devices.filter((device) => !isNear(device)) };
 }
 
 /** Those of one NUMA node side by side, the node with the fewest first, so that large ones stay whole. */

@@ -15,7 +15,7 @@ import type { Methods } from "../plugins/gen/device-plugin.v1beta1.ts";
 import type { Methods as PodResources } from "../plugins/gen/pod-resources.v1.ts";
 import podResourcesText from "../plugins/pod-resources-facts.txt" with { type: "text" };
 import { candidates, chosen } from "./device-choice.ts";
-import { deviceManager } from "./device-manager.ts";
+import { type DeviceManager, deviceManager } from "./device-manager.ts";
 import { podResourcesApi } from "./pod-resources-api.ts";
 
 const signal = new AbortController().signal;
@@ -30,6 +30,11 @@ const pod = (uid: string, counts: readonly number[], init: readonly number[] = [
   const container = (name: string, count: number) => ({ name, resources: { limits: { [RESOURCE]: String(count) } } });
   return { metadata: { name: `pod-${uid}`, namespace: "d", uid }, spec: { initContainers: init.map((count, i) => container(`i${i}`, count)), containers: counts.map((count, i) => container(`c${i}`, count)) } } as unknown as Pod;
 };
+
+function admit(manager: DeviceManager, one: Pod, nodes?: bigint): void {
+  const admission = manager.begin(one);
+  for (const container of [...(one.spec.initContainers ?? []), ...one.spec.containers]) admission.allocate(container, { nodes, preferred: false });
+}
 
 /** A plugin with three devices, one of them ill; it prefers the last ones. */
 function plugin(calls: object[]) {
@@ -53,7 +58,7 @@ test("a plugin registers, its devices are counted, given to containers, and know
   const calls: object[] = [];
   const first = deviceManager({ dataDir, clock: systemClock, log: silentLog, onChange: () => undefined });
   const stop = new AbortController();
-  const api = podResourcesApi({ dataDir, log: silentLog, pods: () => [pod("u1", [1])], devicesOf: first.devicesOf, claimsOf: () => [], allDevices: first.all, cpuIds: () => [0, 1], exclusiveCpus: () => [] });
+  const api = podResourcesApi({ dataDir, log: silentLog, pods: () => [pod("u1", [1])], devicesOf: first.devicesOf, claimsOf: () => [], allDevices: first.all, cpuIds: () => [0, 1], exclusiveCpus: () => [], memoryOf: () => [{ type: "memory", size: 4096, numaAffinity: [1] }], allocatableMemory: () => [] });
   const ended = runAll([...first.parts, plugin(calls), api], stop.signal);
   const socket = join(dataDir, "device-plugins", "kubelet.sock");
   await eventually(() => existsSync(join(dataDir, "device-plugins", "dongle.sock")), Boolean);
@@ -65,16 +70,16 @@ test("a plugin registers, its devices are counted, given to containers, and know
   await eventually(() => first.counts().get(RESOURCE)?.capacity, (capacity) => capacity === 3);
   expect(first.counts().get(RESOURCE)).toEqual({ capacity: 3, allocatable: 2 });
 
-  first.admit(pod("u1", [1]));
+  admit(first, pod("u1", [1]));
   await first.prepare(pod("u1", [1]), signal);
   await first.prepare(pod("u1", [1]), signal);
   expect(calls).toEqual([{ container_requests: [{ devices_ids: ["b"] }] }]);
   expect(await first.startOptions("u1", "c0", signal)).toMatchObject([{ envs: { DONGLE: "b" }, cdi_devices: [{ name: "vendor.example/dongle=0" }] }]);
   expect(calls[1]).toEqual({ preStart: ["b"] });
-  expect(() => first.admit(pod("u2", [2]))).toThrow(`Allocate failed due to requested number of devices unavailable for ${RESOURCE}. Requested: 2, Available: 1, which is unexpected`);
+  expect(() => admit(first, pod("u2", [2]))).toThrow(`Allocate failed due to requested number of devices unavailable for ${RESOURCE}. Requested: 2, Available: 1, which is unexpected`);
 
   const agent = rpcClient<PodResources>({ socket: join(dataDir, "pod-resources", "kubelet.sock"), methods: serviceMethods(podResourcesText, "v1"), nowMs: Date.now });
-  expect(await agent.call("PodResourcesLister/List", {})).toEqual({ pod_resources: [{ name: "pod-u1", namespace: "d", containers: [{ name: "c0", devices: [{ resource_name: RESOURCE, device_ids: ["b"] }] }] }] });
+  expect(await agent.call("PodResourcesLister/List", {})).toEqual({ pod_resources: [{ name: "pod-u1", namespace: "d", containers: [{ name: "c0", devices: [{ resource_name: RESOURCE, device_ids: ["b"] }], memory: [{ memory_type: "memory", size: 4096, topology: { nodes: [{ ID: 1 }] } }] }] }] });
   expect(await agent.call("PodResourcesLister/GetAllocatableResources", {})).toMatchObject({ cpu_ids: [0, 1], devices: [{ device_ids: ["a"], topology: { nodes: [{ ID: 1 }] } }, { device_ids: ["b"] }] });
   await expect(agent.call("PodResourcesLister/Get", { pod_name: "x", pod_namespace: "d" })).rejects.toThrow("pod x in namespace d not found");
   agent.close();
@@ -84,8 +89,8 @@ test("a plugin registers, its devices are counted, given to containers, and know
   const second = deviceManager({ dataDir, clock: systemClock, log: silentLog, onChange: () => undefined });
   expect(second.counts().get(RESOURCE)).toEqual({ capacity: 0, allocatable: 0 });
   expect(second.devicesOf("u1", "c0")).toMatchObject([{ resource: RESOURCE, ids: ["b"] }]);
-  second.admit(pod("u1", [1])); // it has them already
-  expect(() => second.admit(pod("u3", [1]))).toThrow(`no healthy devices present; cannot allocate unhealthy devices ${RESOURCE}`);
+  admit(second, pod("u1", [1])); // it has them already
+  expect(() => admit(second, pod("u3", [1]))).toThrow(`no healthy devices present; cannot allocate unhealthy devices ${RESOURCE}`);
   second.release("u1");
   expect(JSON.parse(readFileSync(join(dataDir, "device-plugins", "kubelet_internal_checkpoint"), "utf8")).Data.PodDeviceEntries).toEqual([]);
 });

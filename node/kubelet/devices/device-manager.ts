@@ -1,5 +1,5 @@
 /**
- * Gives devices of plugins (device-plugins.ts) to containers: counted when the pod is admitted, chosen and asked for before anything of it starts,
+ * Gives devices of plugins (device-plugins.ts) to containers: set aside when the pod is admitted, chosen and asked for before anything of it starts,
  * kept until the pod is gone, on disk too.
  *
  * Source: kubernetes v1.36 pkg/kubelet/cm/devicemanager/manager.go
@@ -10,34 +10,28 @@ import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import { keyedTurns } from "../csi/keyed-turns.ts";
+import { AllocationRefused } from "../placement/allocation-refused.ts";
+import type { Hints } from "../placement/hints.ts";
+import type { PodAdmission, Provider } from "../placement/provider.ts";
 import type { ContainerAllocateResponse } from "../plugins/gen/device-plugin.v1beta1.ts";
 import type { PluginHandler } from "../plugins/plugin-watcher.ts";
+import { podLimits } from "../resources/pod-resources.ts";
 import { type Allocation, readCheckpoint, writeCheckpoint } from "./checkpoint.ts";
-import { candidates, chosen, DevicesUnavailable, type KnownDevice, servedContainers, wishesOf } from "./device-choice.ts";
+import { candidates, chosen, DevicesUnavailable, type KnownDevice, nearAndFar, servedContainers, wishesOf } from "./device-choice.ts";
+import { deviceHints } from "./device-hints.ts";
 import { DEVICE_PLUGINS, devicePlugins } from "./device-plugins.ts";
-
-/** The pod cannot have what it asks for: it is failed, not retried. */
-export class AllocationRefused extends Error {
-  constructor(cause: Error) {
-    super(`Allocate failed due to ${cause.message}, which is unexpected`, { cause });
-    this.name = "AllocationRefused";
-  }
-}
 
 export interface ContainerDevice { readonly resource: string; readonly ids: readonly string[]; readonly numaNodes: readonly number[] }
 
-export interface DeviceManager {
+export interface DeviceManager extends Provider {
   readonly parts: readonly Runnable[];
   readonly handler: PluginHandler;
   /** For the node's status. Absent from it: gone. */
   counts(): ReadonlyMap<string, { readonly capacity: number; readonly allocatable: number }>;
-  /** Sets aside what the pod needs. Throws AllocationRefused. */
-  admit(pod: Pod): void;
   /** Asks the plugins for it, once. Throws AllocationRefused. */
   prepare(pod: Pod, signal: AbortSignal): Promise<void>;
   /** What the container is to be started with; the plugins that want it prepare the devices. */
   startOptions(podUid: string, container: string, signal: AbortSignal): Promise<readonly ContainerAllocateResponse[]>;
-  release(podUid: string): void;
   devicesOf(podUid: string, container: string): readonly ContainerDevice[];
   all(): readonly ContainerDevice[];
 }
@@ -47,9 +41,11 @@ interface Deps {
   readonly clock: Clock;
   readonly log: Log;
   readonly onChange: () => void;
+  /** The machine's. */
+  readonly numaNodes?: (() => readonly number[]) | undefined;
 }
 
-export function deviceManager({ dataDir, clock, log, onChange }: Deps): DeviceManager {
+export function deviceManager({ dataDir, clock, log, onChange, numaNodes: machineNodes = () => [] }: Deps): DeviceManager {
   const path = join(dataDir, DEVICE_PLUGINS, "kubelet_internal_checkpoint");
   const before = readCheckpoint(path);
   let allocations: readonly Allocation[] = before.allocations;
@@ -80,34 +76,7 @@ export function deviceManager({ dataDir, clock, log, onChange }: Deps): DeviceMa
       return [resource, { capacity: devices.length, allocatable: devices.filter(({ healthy }) => healthy).length }];
     })),
 
-    admit(pod) {
-      const { uid } = pod.metadata;
-      const fresh: Allocation[] = [];
-      const lent = new Map<string, Set<string>>(); // by resource
-      for (const { name, container, lends } of servedContainers(pod)) {
-        for (const [resource, count] of wishesOf(container, isManaged)) {
-          const ofInit = lent.get(resource) ?? new Set<string>();
-          const old = of(uid, name, resource);
-          let ids = old.flatMap((one) => one.ids);
-          if (old.length === 0) {
-            const others = taken(resource);
-            for (const one of fresh) if (one.resource === resource) for (const id of one.ids) others.add(id);
-            try {
-              ids = chosen(candidates({ resource, count, devices: plugins.devices(resource), taken: others, lent: ofInit }), count, []);
-            } catch (error) {
-              if (error instanceof DevicesUnavailable) throw new AllocationRefused(error);
-              throw error;
-            }
-            fresh.push({ podUid: uid, container: name, resource, ids });
-          }
-          for (const id of ids) if (lends) ofInit.add(id); else ofInit.delete(id);
-          lent.set(resource, ofInit);
-        }
-      }
-      if (fresh.length === 0) return;
-      allocations = [...allocations, ...fresh];
-      save();
-    },
+    begin: admission,
 
     async prepare(pod, signal) {
       const { uid } = pod.metadata;
@@ -151,6 +120,50 @@ export function deviceManager({ dataDir, clock, log, onChange }: Deps): DeviceMa
     all: () => plugins.resources().flatMap((resource) => plugins.devices(resource).filter(({ healthy }) => healthy).map(({ id, numaNodes: nodes }) => ({ resource, ids: [id], numaNodes: nodes }))),
   };
 
+  function admission(pod: Pod): PodAdmission {
+    const { uid } = pod.metadata;
+    const before = allocations;
+    const lent = new Map<string, ReadonlySet<string>>(); // by resource: of init containers that end
+    const lends = new Set(servedContainers(pod).filter((served) => served.lends).map(({ name }) => name));
+
+    function hintsOf(wishes: ReadonlyMap<string, number>, had: (resource: string) => readonly string[], reusable: (resource: string) => ReadonlySet<string>): Hints {
+      return new Map([...wishes].map(([resource, count]) => {
+        const devices = plugins.devices(resource);
+        const others = taken(resource);
+        const available = new Set(devices.filter(({ id, healthy }) => healthy && !others.has(id)).map(({ id }) => id));
+        return [resource, deviceHints({ count, devices, had: new Set(had(resource)), available, reusable: reusable(resource), numaNodes: machineNodes() })];
+      }));
+    }
+
+    return {
+      hints: (container) => hintsOf(wishesOf(container, isManaged), (resource) => of(uid, container.name, resource).flatMap(({ ids }) => ids), (resource) => lent.get(resource) ?? new Set()),
+      podHints: () => hintsOf(new Map([...podLimits({ ...pod, spec: { ...pod.spec, overhead: {} } })].filter(([name]) => isManaged(name)).map(([name, quantity]) => [name, quantity.number()])), (resource) => [...new Set(allocations.filter((one) => one.podUid === uid && one.resource === resource).flatMap(({ ids }) => ids))], () => new Set()),
+      allocate(container, { nodes }) {
+        for (const [resource, count] of wishesOf(container, isManaged)) {
+          const ofInit = new Set(lent.get(resource));
+          let ids = of(uid, container.name, resource).flatMap((one) => one.ids);
+          if (ids.length === 0) {
+            try {
+              ids = chosen(candidates({ resource, count, devices: plugins.devices(resource), taken: taken(resource), lent: ofInit, nodes }), count, []);
+            } catch (error) {
+              if (error instanceof DevicesUnavailable) throw new AllocationRefused(error);
+              throw error;
+            }
+            allocations = [...allocations, { podUid: uid, container: container.name, resource, ids, nodes }];
+            save();
+          }
+          for (const id of ids) if (lends.has(container.name)) ofInit.add(id); else ofInit.delete(id);
+          lent.set(resource, ofInit);
+        }
+      },
+      rollBack() {
+        if (allocations === before) return;
+        allocations = before;
+        save();
+      },
+    };
+  }
+
   /** What the plugin would rather give, among what is free or set aside for this container. */
   async function preferred(waiting: Allocation, signal: AbortSignal): Promise<readonly string[]> {
     const { resource, ids, podUid } = waiting;
@@ -159,8 +172,12 @@ export function deviceManager({ dataDir, clock, log, onChange }: Deps): DeviceMa
     const shared = new Set(allocations.filter((one) => one !== waiting && one.podUid === podUid && one.resource === resource).flatMap((one) => one.ids));
     if (ids.some((id) => shared.has(id))) return ids; // lent by an init container: as they are
     const others = new Set(allocations.filter((one) => one !== waiting && one.resource === resource).flatMap((one) => one.ids));
-    const from = plugins.devices(resource).filter(({ id, healthy }) => healthy && !others.has(id)).map(({ id }) => id);
-    const { container_responses: [answer] = [] } = await plugin.call("DevicePlugin/GetPreferredAllocation", { container_requests: [{ available_deviceIDs: from, must_include_deviceIDs: [], allocation_size: ids.length }] }, { signal });
-    return chosen({ must: [], from }, ids.length, answer?.deviceIDs ?? []);
+    const free = plugins.devices(resource).filter(({ id, healthy }) => healthy && !others.has(id));
+    const near = nearAndFar(free, waiting.nodes).near.map(({ id }) => id);
+    const isNear = ids.length < near.length; // else all that are near are taken, and some others
+    const from = isNear ? near : free.map(({ id }) => id);
+    const must = isNear ? [] : near;
+    const { container_responses: [answer] = [] } = await plugin.call("DevicePlugin/GetPreferredAllocation", { container_requests: [{ available_deviceIDs: from, must_include_deviceIDs: must, allocation_size: ids.length }] }, { signal });
+    return chosen({ must, from }, ids.length, answer?.deviceIDs ?? []);
   }
 }

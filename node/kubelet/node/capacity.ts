@@ -20,13 +20,21 @@ export function capacityOf({ machine, diskBytes, maxPods }: CapacityFacts): Reso
   };
 }
 
+/** What is kept from pods, where anything is. */
+export function reservationOf({ machine, reserved, ...facts }: CapacityFacts): ResourceList {
+  const kept = keptOf({ machine, ...facts }, "memory.available", machine.memoryBytes);
+  return { ...reserved, ...(kept > 0 || reserved["memory"] !== undefined ? { memory: String(kept + parseQuantity(reserved["memory"] ?? "0").number()) } : {}) };
+}
+
+/** By hard eviction. */
+function keptOf({ machine, thresholds: given }: Pick<CapacityFacts, "machine" | "thresholds">, signal: Signal, capacity: number): number {
+  const thresholds = given === undefined || given === THRESHOLDS ? (machine.os === "windows" ? WINDOWS_THRESHOLDS : THRESHOLDS) : given;
+  const value = thresholds.find((one) => one.signal === signal && one.graceMs === undefined)?.value;
+  return value === undefined ? 0 : "bytes" in value ? value.bytes : Math.floor(capacity * value.fraction);
+}
+
 export function allocatableOf(facts: CapacityFacts): ResourceList {
-  const thresholds = facts.thresholds === undefined || facts.thresholds === THRESHOLDS ? (facts.machine.os === "windows" ? WINDOWS_THRESHOLDS : THRESHOLDS) : facts.thresholds;
-  const keptOf = (signal: Signal, capacity: number): number => {
-    const value = thresholds.find((one) => one.signal === signal && one.graceMs === undefined)?.value;
-    return value === undefined ? 0 : "bytes" in value ? value.bytes : Math.floor(capacity * value.fraction);
-  };
-  const kept: Readonly<Record<string, number>> = { memory: keptOf("memory.available", facts.machine.memoryBytes), "ephemeral-storage": keptOf("nodefs.available", facts.diskBytes) };
+  const kept: Readonly<Record<string, number>> = { memory: keptOf(facts, "memory.available", facts.machine.memoryBytes), "ephemeral-storage": keptOf(facts, "nodefs.available", facts.diskBytes) };
   const hugepages = facts.machine.hugepages.reduce((sum, { bytes }) => sum + bytes, 0);
   return Object.fromEntries(Object.entries(capacityOf(facts)).map(([name, text]) => {
     const left = subQuantity(subQuantity(parseQuantity(text), parseQuantity(facts.reserved[name] ?? "0")), quantityOf((kept[name] ?? 0) + (name === "memory" ? hugepages : 0)));

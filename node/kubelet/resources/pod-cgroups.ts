@@ -24,8 +24,8 @@ export interface PodCgroups {
   pathOf(pod: Pod): string;
   /** The groups above those of pods. */
   readonly roots: readonly string[];
-  /** Makes the pod's cgroup, or brings its limits up to date. */
-  ensure(pod: Pod): void;
+  /** Makes the pod's cgroup, or brings its limits up to date. `unlimitedCpu`: it has processors for itself, and those are its limit. */
+  ensure(pod: Pod, options?: { readonly unlimitedCpu?: boolean | undefined }): void;
   /** Removes the cgroup of the pod with this uid, wherever it is. False if something still lived in it, which is killed: containers have ended, so it is what a runtime has lost. */
   remove(podUid: string): boolean;
   /** What burstable pods may expect together, from all that run. */
@@ -46,8 +46,8 @@ export function podCgroups(cgroups: Cgroups, { cgroupRoot, pidsMax }: { readonly
       cgroups.ensure(classes.Burstable, { cpuShares: cpuShares(0) });
     },
     pathOf: (pod) => posix.join(classes[qosClass(pod)], `pod${pod.metadata.uid}`),
-    ensure(pod) {
-      const limits = { ...podCgroupLimits(pod), ...(pidsMax === undefined ? {} : { pids: pidsMax }) };
+    ensure(pod, { unlimitedCpu = false } = {}) {
+      const limits = { ...podCgroupLimits(pod), ...(unlimitedCpu ? { cpuQuotaUs: -1 } : {}), ...(pidsMax === undefined ? {} : { pids: pidsMax }) };
       const text = JSON.stringify(limits);
       if (done.get(pod.metadata.uid) === text) return;
       cgroups.ensure(this.pathOf(pod), limits);

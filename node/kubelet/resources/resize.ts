@@ -35,8 +35,9 @@ interface Shortfall { readonly reason: "Infeasible" | "Deferred"; readonly messa
 export type Verdict = { readonly fits: true } | ({ readonly fits: false } & Shortfall);
 
 /** Whether the node can grant what the pod wishes now. */
-export function judgeResize({ os, pod, others, allocatable }: { readonly os: OperatingSystem; readonly pod: Pod; readonly others: readonly Pod[]; readonly allocatable: ResourceList }): Verdict {
+export function judgeResize({ os, pod, others, allocatable, refusal }: { readonly os: OperatingSystem; readonly pod: Pod; readonly others: readonly Pod[]; readonly allocatable: ResourceList; /** Why it may not be, whatever is free. */ readonly refusal?: string | undefined }): Verdict {
   if (os === "windows") return { fits: false, reason: "Infeasible", message: "In-place pod resize is not supported on Windows" };
+  if (refusal !== undefined) return { fits: false, reason: "Infeasible", message: refusal };
   const wished = podRequests(pod);
   const shortfalls = RESIZABLE.flatMap((name): Shortfall[] => {
     const measure = (text: string): number => (name === "cpu" ? parseQuantity(text).milliNumber() : parseQuantity(text).number());
@@ -49,6 +50,12 @@ export function judgeResize({ os, pod, others, allocatable }: { readonly os: Ope
   });
   const worst = shortfalls.find(({ reason }) => reason === "Infeasible") ?? shortfalls[0];
   return worst ? { fits: false, ...worst } : { fits: true };
+}
+
+/** Of which some container asks for more or less than before. */
+export function changedResources(before: Pod, after: Pod): ("cpu" | "memory")[] {
+  const [old, wished] = [allocationOf(before), allocationOf(after)];
+  return RESIZABLE.filter((name) => Object.entries(wished).some(([container, { requests }]) => parseQuantity(requests?.[name] ?? "0").scaledValue(-9) !== parseQuantity(old[container]?.requests?.[name] ?? "0").scaledValue(-9)));
 }
 
 /** What must be done to a running container so that it has what it was granted. `have`: as the runtime reports it; a runtime that does not is left alone. */
