@@ -4,6 +4,7 @@
  * A kind that is missing here is served all the same, with nothing but what core/api/schema knows of it.
  */
 import type { Service } from "../api/gen/core.v1.ts";
+import type { IPAddress, ServiceCIDR } from "../api/gen/networking.v1.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
 import type { Random } from "../lifecycle/random.ts";
 import { mutatingAdmissionPolicies, mutatingAdmissionPolicyBindings, validatingAdmissionPolicies, validatingAdmissionPolicyBindings } from "./admissionregistration/admission-policy.ts";
@@ -79,6 +80,8 @@ export function registryDefinitions({ serviceCidrs, nodePortRange, storeOf, rand
   const services = serviceDefinition({
     serviceCidrs, random, nodePortRange: parsePortRange(nodePortRange), claims,
     existing: () => objectsOf<Service>(storeOf("", "services")),
+    ranges: () => objectsOf<ServiceCIDR>(storeOf("networking.k8s.io", "servicecidrs")),
+    addresses: () => objectsOf<IPAddress>(storeOf("networking.k8s.io", "ipaddresses")),
   });
   const namespaceLabels = (name: string): Readonly<Record<string, string>> => {
     const [namespace] = storeOf("", "namespaces")?.select({ namespace: "", name }) ?? [];

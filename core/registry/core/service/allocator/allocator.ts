@@ -7,6 +7,7 @@
  */
 import { child, index, invalid } from "../../../../api/meta/field-error.ts";
 import type { Service } from "../../../../api/gen/core.v1.ts";
+import type { IPAddress, ServiceCIDR } from "../../../../api/gen/networking.v1.ts";
 import { internalError, invalid as invalidObject, type StatusError } from "../../../../api/meta/status-error.ts";
 import type { Random } from "../../../../lifecycle/random.ts";
 import type { Allocation } from "../../../generic/resource.ts";
@@ -23,6 +24,10 @@ export interface AllocatorOptions {
   readonly nodePortRange: NodePortRange;
   /** Every service there is, as of the last finished write. */
   readonly existing: () => Iterable<Readonly<Service>>;
+  /** The ranges addresses are given out of; of a family without any, `serviceCidrs`. */
+  readonly ranges?: (() => Iterable<Readonly<ServiceCIDR>>) | undefined;
+  /** Addresses that are taken: those of services are told by the services. */
+  readonly addresses?: (() => Iterable<Readonly<IPAddress>>) | undefined;
   readonly random: Random;
 }
 
@@ -35,17 +40,14 @@ export interface ServiceAllocation extends Allocation {
 
 export class ServiceAllocator {
   readonly #families: readonly Family[];
-  readonly #addresses = new Map<Family, { readonly cidr: string; readonly pool: Pool }>();
+  readonly #pools = new Map<string, FamilyPool>(); // by CIDR
+  readonly #inFlight: Readonly<Record<Family, Set<bigint>>> = { IPv4: new Set(), IPv6: new Set() };
   readonly #ports: Pool;
   readonly #options: AllocatorOptions;
 
   constructor(options: AllocatorOptions) {
     this.#options = options;
-    for (const cidr of options.serviceCidrs) {
-      const { family, range } = addressRange(cidr);
-      this.#addresses.set(family, { cidr, pool: new Pool(range, options.random) });
-    }
-    this.#families = [...this.#addresses.keys()];
+    this.#families = options.serviceCidrs.map((cidr) => this.#poolOf(cidr).family);
     const { first, last } = options.nodePortRange;
     const size = last - first + 1;
     this.#ports = new Pool({ first: BigInt(first), last: BigInt(last), reserved: reservedOf(size, { step: 32, max: 128 }) }, options.random);
@@ -72,13 +74,31 @@ export class ServiceAllocator {
     };
   }
 
-  #nameOf(pool: Pool): string {
-    return this.#families.find((family) => this.#addresses.get(family)?.pool === pool) ?? "port";
-  }
+  #familyOf(pool: Pool): Family | undefined { return [...this.#pools.values()].find((one) => one.pool === pool)?.family; }
+  #nameOf(pool: Pool): string { return this.#familyOf(pool) ?? "port"; }
 
   #inUse(pool: Pool): Set<bigint> {
-    const family = this.#families.find((one) => this.#addresses.get(one)?.pool === pool);
+    const family = this.#familyOf(pool);
     return family ? this.#addressesInUse(family) : this.#portsInUse();
+  }
+
+  #poolOf(cidr: string): FamilyPool {
+    const known = this.#pools.get(cidr);
+    if (known) return known;
+    const { family, range } = addressRange(cidr);
+    const made = { cidr, family, pool: new Pool(range, this.#options.random, this.#inFlight[family]) };
+    this.#pools.set(cidr, made);
+    return made;
+  }
+
+  /** Those that give out addresses: what the cluster was configured with first. */
+  #rangesOf(family: Family): readonly FamilyPool[] {
+    const { serviceCidrs, ranges = () => [] } = this.#options;
+    const objects = [...ranges()].flatMap((object) => (object.spec?.cidrs ?? []).map((cidr) => ({ cidr, ready: isReady(object) })));
+    const own = objects.filter(({ cidr }) => parseRange(cidr)?.address.family === family);
+    if (own.length === 0) return serviceCidrs.map((cidr) => this.#poolOf(cidr)).filter((one) => one.family === family);
+    const ready = new Set(own.filter((one) => one.ready).map(({ cidr }) => cidr));
+    return [...ready].toSorted((a, b) => Number(serviceCidrs.includes(b)) - Number(serviceCidrs.includes(a))).map((cidr) => this.#poolOf(cidr));
   }
 
   #allocateAddresses(next: Service, old: Readonly<Service> | undefined, taken: Taken): void {
@@ -94,20 +114,24 @@ export class ServiceAllocator {
   }
 
   #takeAddress(service: Readonly<Service>, family: Family, wanted: string, taken: Taken): string {
-    const { cidr, pool } = this.#addresses.get(family)!; // initFamilies has refused families that are not configured
+    const ranges = this.#rangesOf(family);
     const inUse = this.#addressesInUse(family);
     if (wanted === "") {
-      const value = pool.takeAny(inUse);
-      if (value === undefined) throw internalError(new Error(`failed to allocate a serviceIP for Service ${JSON.stringify(service.metadata.name)}: range is full`));
-      taken.add(pool, value);
-      return formatAddress({ family, value });
+      for (const { pool } of ranges) {
+        const value = pool.takeAny(inUse);
+        if (value === undefined) continue;
+        taken.add(pool, value);
+        return formatAddress({ family, value });
+      }
+      throw internalError(new Error(`failed to allocate a serviceIP for Service ${JSON.stringify(service.metadata.name)}: range is full`));
     }
     const { value } = parseAddress(wanted)!; // validated by initFamilies
-    const problem = !contains(cidr, value) ? "the provided network does not match the current range"
-      : !pool.has(value) ? `the provided IP (${wanted}) is not in the valid range. The range of valid IPs is ${cidr}`
-        : !pool.take(value, inUse) ? "provided IP is already allocated" : undefined;
-    if (problem !== undefined) throw refused(service, "spec.clusterIPs", service.spec.clusterIPs, `failed to allocate IP ${wanted}: ${problem}`);
-    taken.add(pool, value);
+    const range = ranges.find(({ cidr, pool }) => contains(cidr, value) && pool.has(value)) ?? ranges.find(({ cidr }) => contains(cidr, value));
+    const problem = !range ? "the provided network does not match the current range"
+      : !range.pool.has(value) ? `the provided IP (${wanted}) is not in the valid range. The range of valid IPs is ${range.cidr}`
+        : !range.pool.take(value, inUse) ? "provided IP is already allocated" : undefined;
+    if (problem !== undefined || !range) throw refused(service, "spec.clusterIPs", service.spec.clusterIPs, `failed to allocate IP ${wanted}: ${problem}`);
+    taken.add(range.pool, value);
     return wanted;
   }
 
@@ -119,6 +143,10 @@ export class ServiceAllocator {
         const address = parseAddress(ip);
         if (address?.family === family) inUse.add(address.value);
       }
+    }
+    for (const { metadata } of this.#options.addresses?.() ?? []) {
+      const address = metadata.labels?.[MANAGED_BY] === ALLOCATOR ? undefined : parseAddress(metadata.name); // those of services that are gone are on their way out
+      if (address?.family === family) inUse.add(address.value);
     }
     return inUse;
   }
@@ -198,6 +226,17 @@ class Taken {
   release(): void {
     for (const { pool, value } of this.#values.splice(0)) pool.done(value);
   }
+}
+
+interface FamilyPool { readonly cidr: string; readonly family: Family; readonly pool: Pool }
+
+/** Of IPAddresses: who has made them. */
+const MANAGED_BY = "ipaddress.kubernetes.io/managed-by";
+const ALLOCATOR = "ipallocator.k8s.io";
+
+/** Said to be, or nothing said: the controllers may not have seen it yet. */
+function isReady({ metadata, status }: Readonly<ServiceCIDR>): boolean {
+  return metadata.deletionTimestamp === undefined && (status?.conditions?.find(({ type }) => type === "Ready")?.status ?? "True") === "True";
 }
 
 const IPV6_PREFIX_MIN = 64;

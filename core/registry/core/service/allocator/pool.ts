@@ -22,9 +22,14 @@ export class Pool {
   readonly range: PoolRange;
   readonly #random: Random;
   /** Taken by writes that are not finished. */
-  readonly #inFlight = new Set<bigint>();
+  readonly #inFlight: Set<bigint>;
 
-  constructor(range: PoolRange, random: Random) { this.range = range; this.#random = random; }
+  /** `inFlight`: shared with pools whose ranges may overlap. */
+  constructor(range: PoolRange, random: Random, inFlight = new Set<bigint>()) {
+    this.range = range;
+    this.#random = random;
+    this.#inFlight = inFlight;
+  }
 
   has(value: bigint): boolean { return value >= this.range.first && value <= this.range.last; }
 
