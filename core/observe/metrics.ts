@@ -30,8 +30,8 @@ export interface Metrics {
   histogramFrom(name: string, help: string, read: () => Iterable<Observations>): void;
   /** These are not shown any more. */
   disable(names: Iterable<string>): void;
-  /** All samples, text exposition format 0.0.4. */
-  render(): string;
+  /** All samples, or those of the families that are `shown`, in the text exposition format 0.0.4. */
+  render(shown?: (family: string) => boolean): string;
 }
 
 /** Series a metric may have: past that, new label sets are folded away rather than eating memory. */
@@ -94,10 +94,10 @@ export function metricsRegistry(): Metrics {
     disable(names) {
       for (const name of names) disabled.add(name);
     },
-    render() {
-      const out: string[] = [...meta(families.values(), disabled)];
+    render(shown) {
+      const out: string[] = [...meta(families.values(), disabled, shown)];
       for (const { name, help, type, lines } of families.values()) {
-        if (disabled.has(name)) continue;
+        if (disabled.has(name) || shown?.(name) === false) continue;
         const head = out.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`);
         for (const line of lines()) out.push(line);
         if (out.length === head) out.length = head - 2; // nothing was counted yet
@@ -108,14 +108,14 @@ export function metricsRegistry(): Metrics {
 }
 
 /** How many metrics there are, by how firmly upstream stands by them. Source: component-base/metrics/registry.go */
-function* meta(families: Iterable<Family>, disabled: ReadonlySet<string>): Iterable<string> {
-  const all = [...families];
+function* meta(families: Iterable<Family>, disabled: ReadonlySet<string>, shown: (family: string) => boolean = () => true): Iterable<string> {
+  const all = [...families].filter(({ name }) => shown(name));
   const counts = (chosen: readonly Family[]): Map<string, number> => new Map([...Map.groupBy(chosen, ({ help }) => /^\[(ALPHA|BETA|STABLE)\]/.exec(help)?.[1] ?? "")].map(([level, found]) => [level, found.length]));
   for (const [name, help, chosen] of [
     ["registered_metrics_total", "[BETA] The count of registered metrics broken by stability level and deprecation version.", all],
     ["disabled_metrics_total", "[BETA] The count of disabled metrics.", all.filter((one) => disabled.has(one.name))],
   ] as const) {
-    if (chosen.length === 0) continue;
+    if (chosen.length === 0 || !shown(name)) continue;
     yield `# HELP ${name} ${help}`;
     yield `# TYPE ${name} counter`;
     if (name === "disabled_metrics_total") yield `${name} ${chosen.length}`;

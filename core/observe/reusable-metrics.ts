@@ -35,6 +35,6 @@ export function reusableMetrics(metrics: Metrics): Metrics {
       if (!reads) metrics.histogramFrom(name, help, () => observations.get(name)!());
     },
     disable: (names) => metrics.disable(names),
-    render: () => metrics.render(),
+    render: (shown) => metrics.render(shown),
   };
 }

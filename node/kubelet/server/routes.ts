@@ -1,5 +1,6 @@
 /** The paths of the kubelet's server, but for those that leave HTTP (upgrades.ts). */
 import type { Clock } from "../../../core/lifecycle/clock.ts";
+import { isOfNode, isOfProbes } from "../../../core/observe/families.ts";
 import type { Metrics } from "../../../core/observe/metrics.ts";
 import type { Exec } from "../../os/exec.ts";
 import type { KubeletApi } from "../kubelet-api.ts";
@@ -60,7 +61,7 @@ export async function route(asked: Routed): Promise<Answer> {
       if (rest[0] === "summary") return json(query.get("only_cpu_and_memory") === "true" ? cpuAndMemory(await api.statsSummary(signal)) : await api.statsSummary(signal));
       break;
     case "metrics":
-      if (rest.length === 0 || rest[0] === "probes") return { status: 200, contentType: METRICS_TYPE, body: rest.length === 0 ? metrics.render() : probeMetrics(metrics.render()) };
+      if (rest.length === 0 || rest[0] === "probes") return { status: 200, contentType: METRICS_TYPE, body: metrics.render(rest.length === 0 ? isOfNode : isOfProbes) };
       if (rest[0] === "resource") return { status: 200, contentType: METRICS_TYPE, body: resourceMetrics(await api.statsSummary(signal), clock.nowMs()) };
       if (rest[0] === "cadvisor") return { status: 200, contentType: METRICS_TYPE, body: await api.cadvisorMetrics(signal) };
       break;
@@ -105,9 +106,4 @@ function cpuAndMemory({ node, pods }: Awaited<ReturnType<KubeletApi["statsSummar
     node: { nodeName: node.nodeName, startTime: node.startTime, ...only(node) },
     pods: pods.map((pod) => ({ podRef: pod.podRef, startTime: pod.startTime, ...only(pod), containers: pod.containers.map((one) => ({ name: one.name, startTime: one.startTime, ...only(one) })) })),
   };
-}
-
-/** The families of the probes, of all there are. */
-function probeMetrics(all: string): string {
-  return all.split("\n").filter((line) => /^(# (HELP|TYPE) )?(prober_probe_|process_start_time_seconds)/.test(line)).join("\n").concat("\n");
 }
