@@ -77,6 +77,7 @@ import { httpFront } from "../core/server/http.ts";
 import { inProcessTransport } from "../core/server/in-process.ts";
 import { kubernetesEndpoints } from "../core/server/kubernetes-endpoints.ts";
 import { objectVersions } from "../core/server/object-versions.ts";
+import { indexPaths } from "../core/server/index-paths.ts";
 import { openApiPaths } from "../core/server/openapi.ts";
 import { METRICS_ROWS, metricsHandlers } from "../core/server/metrics-api/metrics-api.ts";
 import type { NodeProxyDeps } from "../core/server/node-proxy/backend.ts";
@@ -285,8 +286,8 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     }), admissionMeter(metrics, clock)),
     paths: [
       healthPaths(checks, slis), zpages({ flags: shownFlags(settings), version: versionInfo(), clock }), versionPath(versionInfo()), metricsPath(metrics), discoveryPaths(registry, `${advertise.address}:${advertise.port}`, aggregation),
-      openApiPaths({ registry, version: gitVersion(), descriptions: loadDescriptions, foreign: aggregation }),
-      ...fairness.paths,
+      openApiPaths({ clock, registry, version: gitVersion(), descriptions: loadDescriptions, foreign: aggregation }),
+      ...fairness.paths, indexPaths({ registry, foreign: aggregation, checks }),
       openIdPaths({ issuer, advertise, jwksUri: keys.jwksUri, keys: () => keys.verifying }), explainSchedulingPath(explainer),
     ],
     special: specialHandlers({

@@ -73,7 +73,7 @@ function rowsOf(registry: Registry, { group, version }: { readonly group: string
 }
 
 /** With those that other servers serve, in place of our own of that name. */
-function allVersions(registry: Registry, foreign: Foreign | undefined): (ServedGroupVersion & Partial<DiscoveredVersion>)[] {
+export function allVersions(registry: Registry, foreign: Foreign | undefined): (ServedGroupVersion & Partial<DiscoveredVersion>)[] {
   const own = groupVersions(registry);
   if (!foreign) return own;
   const others = foreign.versions();

@@ -1,9 +1,15 @@
-/** /openapi/v2 and /openapi/v3: documents made when asked for and kept compressed. Source: kubernetes v1.36 kube-openapi/pkg/{handler,handler3} */
+/**
+ * /openapi/v2 and /openapi/v3: documents made when asked for and kept compressed. v3 is told as JSON alone: who wants nothing but protobuf is told so.
+ *
+ * Source: kubernetes v1.36 kube-openapi/pkg/{handler,handler3}
+ */
 import { gunzipSync } from "node:zlib";
 import type { CustomSchema } from "../api/openapi/custom.ts";
+import { parseAccept } from "../api/codec/negotiate.ts";
 import { type OpenApiDocument, OpenApiDocuments } from "../api/openapi/documents.ts";
 import type { Descriptions } from "../api/openapi/schema.ts";
 import { OPENAPI_V2_PROTOBUF, OPENAPI_V2_PROTOBUF_OLD } from "../api/openapi/v2-protobuf.ts";
+import type { Clock } from "../lifecycle/clock.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { Aggregation } from "./aggregation/aggregator.ts";
 import { type Answer, json, raw } from "./answer.ts";
@@ -12,6 +18,7 @@ import type { PathHandler } from "./handler.ts";
 import type { ServerRequest } from "./request.ts";
 
 interface Deps {
+  readonly clock: Clock;
   readonly registry: Registry;
   readonly version: string;
   readonly descriptions: () => Promise<Descriptions>;
@@ -22,7 +29,11 @@ interface Deps {
 const V2 = "/openapi/v2";
 const V3 = "/openapi/v3";
 
-export function openApiPaths({ registry, version, descriptions, foreign }: Deps): PathHandler {
+/** In which forms a document is told, the preferred one first, and what a client may ask for it by. */
+const JSON_FORM = ["json", "application/json"] as const;
+const FORMS_V2 = [JSON_FORM, ["protobuf", OPENAPI_V2_PROTOBUF_OLD], ["protobuf", OPENAPI_V2_PROTOBUF]] as const;
+
+export function openApiPaths({ clock, registry, version, descriptions, foreign }: Deps): PathHandler {
   let documents: OpenApiDocuments | undefined;
   let changes = -1;
 
@@ -38,14 +49,31 @@ export function openApiPaths({ registry, version, descriptions, foreign }: Deps)
     const { path } = request;
     if (path === V3 || path === `${V3}/`) return json(current().index(foreign?.openApiIndex()));
     if (path.startsWith(`${V3}/`)) {
-      const document = await current().v3(path.slice(V3.length + 1));
-      return document && answer(request, document);
+      const place = path.slice(V3.length + 1);
+      const document = await current().v3(place);
+      if (!document) return undefined;
+      return formOf(request, [JSON_FORM]) === undefined ? notAcceptable() : answer(request, document, { place, nowMs: clock.nowMs() });
     }
     if (path !== V2) return undefined;
-    const accept = request.header("accept") ?? "";
-    const protobuf = accept.includes(OPENAPI_V2_PROTOBUF) || accept.includes(OPENAPI_V2_PROTOBUF_OLD);
-    return answer(request, await current().v2(protobuf ? "protobuf" : "json", foreign?.openApiV2()));
+    const form = formOf(request, FORMS_V2);
+    return form === undefined ? notAcceptable() : answer(request, await current().v2(form, foreign?.openApiV2()));
   };
+}
+
+function formOf<T extends string>(request: ServerRequest, forms: readonly (readonly [form: T, mediaType: string])[]): T | undefined {
+  const accept = request.header("accept")?.trim() || "*/*";
+  for (const { type, subtype } of parseAccept(accept)) {
+    const found = forms.find(([, mediaType]) => {
+      const [ownType, ownSubtype] = mediaType.split("/");
+      return (type === "*" || type === ownType) && (subtype === "*" || subtype === ownSubtype);
+    });
+    if (found) return found[0];
+  }
+  return undefined;
+}
+
+function notAcceptable(): Answer {
+  return raw("", "text/plain; charset=utf-8", 406, { vary: "Accept" });
 }
 
 /** By "group/version/Kind". */
@@ -56,9 +84,18 @@ function customSchemas(registry: Registry): ReadonlyMap<string, CustomSchema> {
   return schemas;
 }
 
-/** A URL that names the hash of its content may be kept for ever. */
-function answer(request: ServerRequest, { gzip, contentType, etag }: OpenApiDocument): Answer {
-  const headers: Record<string, string> = { etag, vary: "Accept-Encoding, Accept", "cache-control": request.query.has("hash") ? "public, immutable" : "no-cache, private" };
+/** A URL that names the hash of its content may be kept for ever; one that names another hash is sent to where the content is now. */
+function answer(request: ServerRequest, { gzip, contentType, etag }: OpenApiDocument, v3?: { readonly place: string; readonly nowMs: number }): Answer {
+  const hash = v3 && request.query.get("hash");
+  const headers: Record<string, string> = { etag, vary: "Accept-Encoding, Accept", "cache-control": "no-cache, private" };
+  if (v3 && hash) {
+    const current = etag.replaceAll('"', "");
+    if (hash !== current) return raw("", contentType, 301, { ...headers, location: `${V3}/${v3.place}?hash=${current}` });
+    const kept = new Date(v3.nowMs);
+    kept.setUTCFullYear(kept.getUTCFullYear() + 1);
+    headers["cache-control"] = "public, immutable";
+    headers["expires"] = kept.toUTCString();
+  }
   if (request.header("if-none-match") === etag) return raw("", contentType, 304, headers);
   if (/\bgzip\b/.test(request.header("accept-encoding") ?? "")) return raw(gzip, contentType, 200, { ...headers, "content-encoding": "gzip" });
   return raw(gunzipSync(gzip), contentType, 200, headers);

@@ -1,0 +1,60 @@
+/** /openapi and / over HTTP's headers: which form, which hash, which paths. What the documents say is tested beside them. */
+import { beforeAll, expect, test } from "vitest";
+import { memoryRegistry } from "../../test/memory-registry.ts";
+import { ANONYMOUS } from "../api/request/user.ts";
+import { systemClock } from "../lifecycle/clock.ts";
+import type { RawAnswer } from "./answer.ts";
+import type { PathHandler } from "./handler.ts";
+import { indexPaths } from "./index-paths.ts";
+import { openApiPaths } from "./openapi.ts";
+import type { ServerRequest } from "./request.ts";
+
+let openApi: PathHandler;
+let index: PathHandler;
+beforeAll(async () => {
+  const registry = await memoryRegistry();
+  openApi = openApiPaths({ registry, clock: { ...systemClock, nowMs: () => Date.UTC(2026, 10, 20) }, version: "v1.36.0", descriptions: () => Promise.resolve({}) });
+  index = indexPaths({ registry, checks: [{ name: "ping", endpoints: ["livez"], check: () => undefined }] });
+});
+
+const ask = async (handler: PathHandler, url: string, headers: Record<string, string> = {}) => {
+  const { pathname, searchParams } = new URL(url, "https://localhost");
+  const answer = (await handler({ method: "GET", path: pathname, query: searchParams, header: (name: string) => headers[name] } as ServerRequest, ANONYMOUS)) as RawAnswer | undefined;
+  return answer && { ...answer, text: Buffer.from(answer.body as Uint8Array | string).toString() };
+};
+
+const PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+
+test.each<[accept: string | undefined, status: number, contentType: string]>([
+  [undefined, 200, "application/json"], ["*/*", 200, "application/json"], ["application/*;q=0.5,text/html", 200, "application/json"],
+  ["application/com.github.proto-openapi.spec.v2@v1.0+protobuf", 200, PROTOBUF], [PROTOBUF, 200, PROTOBUF], [`${PROTOBUF},application/json;q=0.1`, 200, PROTOBUF],
+  ["text/html", 406, "text/plain; charset=utf-8"],
+])("v2 for who accepts %s: %i, %s", async (accept, status, contentType) => {
+  const answer = await ask(openApi, "/openapi/v2", accept === undefined ? {} : { accept });
+  expect([answer?.status, answer?.headers["content-type"]]).toEqual([status, contentType]);
+});
+
+test("v3 is an index of documents, each at a URL with its hash, which may be kept for a year; without the hash it may not, and another hash leads there", async () => {
+  const { paths } = JSON.parse((await ask(openApi, "/openapi/v3"))!.text) as { paths: Record<string, { serverRelativeURL: string }> };
+  const { serverRelativeURL } = paths["apis/apps/v1"]!;
+  expect(serverRelativeURL).toMatch(/^\/openapi\/v3\/apis\/apps\/v1\?hash=[0-9A-F]{128}$/);
+  const kept = await ask(openApi, serverRelativeURL);
+  expect(kept!.headers).toMatchObject({ "cache-control": "public, immutable", expires: "Sat, 20 Nov 2027 00:00:00 GMT", etag: `"${serverRelativeURL.split("=")[1]}"` });
+  expect(Object.keys((JSON.parse(kept!.text) as { paths: object }).paths)).toContain("/apis/apps/v1/namespaces/{namespace}/deployments");
+  expect((await ask(openApi, "/openapi/v3/apis/apps/v1"))!.headers).not.toHaveProperty("expires");
+  expect(await ask(openApi, "/openapi/v3/apis/apps/v1?hash=OLD")).toMatchObject({ status: 301, headers: { location: serverRelativeURL } });
+  expect(await ask(openApi, serverRelativeURL, { "if-none-match": kept!.headers["etag"]! })).toMatchObject({ status: 304, text: "" });
+  expect((await ask(openApi, serverRelativeURL, { "accept-encoding": "gzip" }))!.headers["content-encoding"]).toBe("gzip");
+  expect(await ask(openApi, serverRelativeURL, { accept: "application/com.github.proto-openapi.spec.v3@v1.0+protobuf" })).toMatchObject({ status: 406 });
+  expect(await ask(openApi, "/openapi/v3/apis/example.com/v1")).toBeUndefined();
+});
+
+test("/ tells which paths there are", async () => {
+  const answer = await ask(index, "/");
+  const { paths } = JSON.parse(answer!.text) as { paths: string[] };
+  expect(answer!.headers["content-type"]).toBe("application/json");
+  expect(paths).toEqual([...paths].sort());
+  expect(paths).toEqual(expect.arrayContaining(["/api/v1", "/apis", "/apis/apps", "/apis/apps/v1", "/healthz/ping", "/livez/ping", "/metrics", "/openapi/v3", "/version"]));
+  expect(paths).not.toContain("/readyz/ping");
+  expect(await ask(index, "/other")).toBeUndefined();
+});
