@@ -2,8 +2,17 @@
 import type { Service } from "../api/gen/core.v1.ts";
 import type { EndpointSlice } from "../api/gen/discovery.v1.ts";
 
-export interface Endpoint { readonly address: string; readonly port: number }
+/** `isAlias`: the address is a name, which somebody wrote into a Service of type ExternalName. */
+export interface Endpoint { readonly address: string; readonly port: number; readonly isAlias?: true }
 export interface Resolved { readonly endpoints: readonly Endpoint[]; /** How the port says it is to be spoken to. */ readonly appProtocol: string | undefined }
+
+/** A Service of type ExternalName: the name instead of endpoints. Its ports need not be listed; a name for one has to be. */
+export function aliasOf({ spec }: Readonly<Service>, port: string | number): Resolved | undefined {
+  const listed = (spec.ports ?? []).find((one) => (typeof port === "number" ? one.port === port : one.name === port));
+  const number = typeof port === "number" ? port : listed?.port;
+  const address = (spec.externalName ?? "").replace(/\.$/, "");
+  return number === undefined || address === "" ? undefined : { endpoints: [{ address, port: number, isAlias: true }], appProtocol: listed?.appProtocol };
+}
 
 /** Undefined: the Service has no such port. */
 export function endpointsOf({ spec }: Readonly<Service>, port: string | number, slices: readonly Readonly<EndpointSlice>[]): Resolved | undefined {

@@ -37,5 +37,5 @@ export function ingressCertificates({ metadata, spec }: Readonly<Ingress>): Cert
 function actionOf({ service }: Readonly<IngressBackend>, namespace: string): Action {
   const port = service?.port?.name || service?.port?.number;
   if (!service || port === undefined) return { type: "fail", status: 503 };
-  return { type: "forward", backends: [{ namespace, service: service.name, port, weight: 1 }] };
+  return { type: "forward", backends: [{ namespace, service: service.name, port, weight: 1, mayBeAlias: true }] };
 }

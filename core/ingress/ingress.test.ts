@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Service } from "../api/gen/core.v1.ts";
 import type { Endpoint, EndpointSlice } from "../api/gen/discovery.v1.ts";
 import type { HTTPIngressPath, Ingress, IngressSpec } from "../api/gen/networking.v1.ts";
-import { endpointsOf } from "./endpoints.ts";
+import { aliasOf, endpointsOf } from "./endpoints.ts";
 import { ingressCertificates, ingressRoutes } from "./ingress-routes.ts";
 import { rewritePath, type Route, type RoutedRequest, routeTable } from "./route-table.ts";
 
@@ -64,4 +64,11 @@ test("endpoints: ready ones of the port, by name or number; ending ones only whe
   expect(endpointsOf(service, "http", [slice([up, gone]), slice([up], [{ name: "other", port: 1 }])])).toEqual({ endpoints: [{ address: "10.0.0.1", port: 8080 }], appProtocol: "kubernetes.io/h2c" });
   expect(endpointsOf(service, 80, [slice([gone, { addresses: ["10.0.0.4"], conditions: { ready: false } }])])?.endpoints).toEqual([{ address: "10.0.0.3", port: 8080 }]);
   expect(endpointsOf(service, 81, [])).toBeUndefined();
+});
+
+test("an alias has a port by number, or by a name it lists", () => {
+  const alias = (ports?: object[]): Service => ({ spec: { type: "ExternalName", externalName: "example.test.", ports } }) as unknown as Service;
+  expect(aliasOf(alias(), 8080)?.endpoints).toEqual([{ address: "example.test", port: 8080, isAlias: true }]);
+  expect(aliasOf(alias([{ name: "web", port: 81 }]), "web")?.endpoints[0]?.port).toBe(81);
+  expect(aliasOf(alias(), "web")).toBeUndefined();
 });

@@ -27,6 +27,8 @@ export interface Backend {
   /** Its share of the requests; 0: none. */
   readonly weight: number;
   readonly edits?: readonly HeaderEdit[] | undefined;
+  /** A Service of type ExternalName is followed: not by the Gateway API. */
+  readonly mayBeAlias?: true | undefined;
   /** The reference leads nowhere: its share of the requests answers 500. */
   readonly invalid?: true | undefined;
 }

@@ -12,11 +12,12 @@ import type { Endpoint, Resolved } from "../../core/ingress/endpoints.ts";
 import { type Action, type Backend, type Redirect, rewritePath, type Route, type RouteTable } from "../../core/ingress/route-table.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
-import { type Http1Response, http1Request } from "../../core/net/http1-client.ts";
+import { http1Request, type Http1Response } from "../../core/net/http1-client.ts";
 import { proxyBytes } from "../../core/net/proxy-bytes.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Counter, Histogram } from "../../core/observe/metrics.ts";
 import { type Asked, askedOf, type Caller, requestHeaders, responseHeaders } from "./headers.ts";
+import type { H2Upstreams, Http2Response } from "./h2-upstreams.ts";
 import type { Upstreams } from "./upstreams.ts";
 
 export interface ForwarderDeps {
@@ -24,6 +25,7 @@ export interface ForwarderDeps {
   /** Undefined: there is no such Service, or it has no such port. */
   readonly resolve: (backend: Backend) => Resolved | undefined;
   readonly upstreams: Upstreams;
+  readonly h2Upstreams: H2Upstreams;
   readonly requests: Counter;
   readonly seconds: Histogram;
   readonly clock: Clock;
@@ -32,6 +34,8 @@ export interface ForwarderDeps {
 }
 
 type Forward = Extract<Action, { type: "forward" }>;
+interface Call { readonly asked: Asked; readonly route: Route; readonly action: Forward; readonly caller: Caller; readonly upgrade: boolean; readonly signal: AbortSignal }
+interface Sent<R> { readonly response: R; readonly edits: Backend["edits"] }
 
 const TRIES_MAX = 3;
 const SAFE: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
@@ -80,7 +84,7 @@ export class Forwarder {
     try {
       const { asked, route } = this.#route(request, caller);
       if (route.action.type !== "forward") throw new Refusal(route.action.type === "fail" ? route.action.status : 400);
-      const answer = await this.#send(request, { asked, route, action: route.action, caller, upgrade: true, signal: gone.signal });
+      const answer = await this.#send(request, { asked, route, action: route.action, caller, upgrade: true, signal: gone.signal }) as Sent<Http1Response>;
       status = answer.response.status;
       const { upgraded } = answer.response;
       if (upgraded) {
@@ -120,11 +124,12 @@ export class Forwarder {
     }
     const { response: answer, edits } = await this.#send(request, { asked, route, action, caller, upgrade: false, signal });
     response.writeHead(answer.status, responseHeaders(answer.headers, edits));
-    await stream(answer, response);
+    if ("trailers" in answer) response.flushHeaders(); // a stream's client waits for them
+    await stream(answer, response, request.httpVersionMajor >= 2);
   }
 
-  async #send(request: IncomingMessage, call: { readonly asked: Asked; readonly route: Route; readonly action: Forward; readonly caller: Caller; readonly upgrade: boolean; readonly signal: AbortSignal }): Promise<{ readonly response: Http1Response; readonly edits: Backend["edits"] }> {
-    const { upstreams } = this.#deps;
+  async #send(request: IncomingMessage, call: Call): Promise<Sent<Http1Response | Http2Response>> {
+    const { upstreams, h2Upstreams } = this.#deps;
     const { asked, route, action, caller, upgrade } = call;
     const backend = this.#choose(action.backends);
     if (!backend || backend.invalid) throw new Refusal(500);
@@ -132,6 +137,7 @@ export class Forwarder {
     if (!found || found.endpoints.length === 0) throw new Refusal(503);
     const edits = [...(action.edits ?? []), ...(backend.edits ?? [])];
     const secure = /^(kubernetes\.io\/)?(https|wss)$/i.test(found.appProtocol ?? "");
+    const h2 = !upgrade && /^(kubernetes\.io\/h2c|h2c|grpc)$/i.test(found.appProtocol ?? "");
     const deadline = action.timeoutMs ? AbortSignal.timeout(action.timeoutMs) : undefined;
     const signal = deadline ? AbortSignal.any([call.signal, deadline]) : call.signal;
     const headers = requestHeaders(request.headers, caller, { authority: asked.authority, host: action.rewrite?.hostname ?? asked.authority, upgrade, edits });
@@ -150,6 +156,13 @@ export class Forwarder {
         ended = true;
       };
       try {
+        if (h2) {
+          const ask = await h2Upstreams.connect(endpoint);
+          sent = true;
+          const response = await ask({ method: asked.method, target, headers, body }, signal);
+          response.body.once("close", end);
+          return { response, edits };
+        }
         const { connection } = await upstreams.acquire(endpoint, { secure, fresh: !safe || tries > 0, signal });
         sent = true;
         const release = upgrade ? undefined : (one: Duplex): void => upstreams.release(endpoint, secure, one);
@@ -183,17 +196,23 @@ export class Forwarder {
 }
 
 /** Resolves when the answer has been written, or its client is gone. */
-function stream(answer: Http1Response, response: ServerResponse): Promise<void> {
+function stream(answer: Http1Response | Http2Response, response: ServerResponse, takesTrailers: boolean): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const { body } = answer;
   body.on("data", (chunk: Buffer) => { if (!response.write(chunk)) body.pause(); });
   response.on("drain", () => void body.resume());
   body.once("end", () => {
+    const trailers = takesTrailers && "trailers" in answer ? answer.trailers() : undefined;
+    if (trailers) response.addTrailers(trailers as Record<string, string>);
     response.end();
     resolve();
   });
   body.once("error", () => {
     response.destroy(); // half an answer must not look like a whole one
+    resolve();
+  });
+  body.once("close", () => { // a stream that was reset has no end
+    if (!body.readableEnded) response.destroy();
     resolve();
   });
   response.once("close", () => {

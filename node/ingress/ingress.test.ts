@@ -14,6 +14,7 @@ import { systemClock as clock } from "../../core/lifecycle/clock.ts";
 import { systemRandom as random } from "../../core/lifecycle/random.ts";
 import { silentLog as log } from "../../core/observe/log.ts";
 import { metricsRegistry } from "../../core/observe/metrics.ts";
+import { mayBeDialled } from "./dial-endpoint.ts";
 import { fallbackCertificate } from "./fallback-certificate.ts";
 import { nodeIngress } from "./ingress.ts";
 
@@ -31,9 +32,9 @@ async function backend(listener: RequestListener): Promise<Server> {
 }
 const portOf = (server: Server): number => (server.address() as AddressInfo).port;
 
-async function service(name: string, ports: readonly number[]): Promise<void> {
+async function service(name: string, ports: readonly number[], appProtocol?: string): Promise<void> {
   const metadata = { name, namespace: "default" };
-  await api.client.resource(SERVICES).create({ apiVersion: "v1", kind: "Service", metadata, spec: { ports: [{ port: 80, name: "http", protocol: "TCP" }] } } as NewObject<Service>, call);
+  await api.client.resource(SERVICES).create({ apiVersion: "v1", kind: "Service", metadata, spec: { ports: [{ port: 80, name: "http", protocol: "TCP", ...(appProtocol && { appProtocol }) }] } } as NewObject<Service>, call);
   for (const port of ports)
     await api.client.resource(ENDPOINT_SLICES).create({ apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice", metadata: { namespace: "default", name: `${name}-${port}`, labels: { "kubernetes.io/service-name": name } }, addressType: "IPv4", endpoints: [{ addresses: ["127.0.0.1"], conditions: { ready: true } }], ports: [{ name: "http", port, protocol: "TCP" }] } as NewObject<EndpointSlice>, call);
 }
@@ -204,4 +205,50 @@ test("HTTPS: certificates by name, renewed ones at once; HTTP/2", async () => {
   })));
   session.close();
   for (const [i, text] of answers.entries()) expect(JSON.parse(text)).toMatchObject({ method: "POST", url: `/h2/${i}`, body: "body", headers: { host: "tls.test", "x-forwarded-proto": "https", "x-forwarded-port": "443" } });
+});
+
+test("h2c: a gRPC call streams both ways and ends with trailers; plain requests are carried too", async () => {
+  const server = http2.createServer();
+  let connections = 0;
+  server.on("session", () => connections++);
+  server.on("stream", (stream: http2.ServerHttp2Stream, headers: http2.IncomingHttpHeaders) => {
+    stream.on("error", () => undefined); // the one we reset
+    if (headers[":path"] === "/reset") return void stream.close(http2.constants.NGHTTP2_INTERNAL_ERROR);
+    if (headers[":path"] === "/missing") return void stream.respond({ ":status": 200, "content-type": "application/grpc", "grpc-status": "12" }, { endStream: true });
+    stream.respond({ ":status": 200, "content-type": "application/grpc", "x-seen": `${headers[":authority"]} ${headers["te"]} ${headers["x-forwarded-proto"]}` }, { waitForTrailers: true });
+    stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0", "grpc-message": "fine" }));
+    stream.on("data", (chunk: Buffer) => stream.write(`echo ${chunk.toString()};`)).on("end", () => void stream.end());
+  });
+  await new Promise<void>((done) => void server.listen(0, "127.0.0.1", done));
+  await service("grpc", [(server.address() as AddressInfo).port], "kubernetes.io/h2c");
+  await ingress("grpc", { rules: [rule("grpc.test", "grpc")] });
+  expect(JSON.stringify(await eventually(() => ask("grpc.test", "/", { method: "POST", body: "x" }), ({ status }) => status === 200))).toContain("echo x;"); // HTTP/1.1 in front
+
+  const session = http2.connect(`https://127.0.0.1:${PORTS.https}`, { servername: "grpc.test", rejectUnauthorized: false });
+  const call = (path: string): Promise<string[]> => new Promise((resolve) => {
+    const seen: string[] = [];
+    const stream = session.request({ ":method": "POST", ":path": path, ":authority": "grpc.test", te: "trailers", "content-type": "application/grpc" });
+    stream.on("response", (headers) => {
+      seen.push(`${headers[":status"]} ${headers["x-seen"]} ${headers["grpc-status"]}`);
+      if (path === "/talk") stream.write("one"); // the headers come before anything is said
+    }).on("data", (chunk: Buffer) => {
+      seen.push(chunk.toString());
+      if (chunk.toString() === "echo one;") stream.end("two");
+    }).on("trailers", (headers) => seen.push(`${headers["grpc-status"]} ${headers["grpc-message"]}`)).on("error", () => seen.push("error")).on("close", () => resolve(seen));
+    if (path !== "/talk") stream.end("x");
+  });
+  expect(await call("/talk")).toEqual(["200 grpc.test trailers https undefined", "echo one;", "echo two;", "0 fine"]);
+  expect(await call("/missing")).toEqual(["200 undefined 12"]);
+  expect((await call("/reset"))[0]).toMatch(/^502 /);
+  expect(connections).toBe(1);
+  session.close();
+  server.close();
+});
+
+test("an alias: a Service of type ExternalName is reached by its name, but for what is this machine's own", async () => {
+  expect(["192.0.2.1", "10.0.0.1", "2001:db8::1", "::ffff:10.0.0.1"].map(mayBeDialled)).toEqual([true, true, true, true]);
+  expect(["127.0.0.1", "::1", "::ffff:127.0.0.1", "::", "0.0.0.0", "169.254.169.254", "fe80::1", "224.0.0.1", "nonsense"].some(mayBeDialled)).toBe(false);
+  await api.client.resource(SERVICES).create({ apiVersion: "v1", kind: "Service", metadata: { name: "alias", namespace: "default" }, spec: { type: "ExternalName", externalName: "localhost" } } as NewObject<Service>, call);
+  await ingress("alias", { rules: [{ host: "alias.test", http: { paths: [{ path: "/", pathType: "Prefix", backend: { service: { name: "alias", port: { number: portOf(servers[0]!) } } } }] } }] });
+  await eventually(() => ask("alias.test", "/"), ({ status }) => status === 502);
 });

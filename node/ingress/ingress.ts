@@ -14,7 +14,7 @@ import type { Client } from "../../core/client/client.ts";
 import type { Index } from "../../core/client/informer.ts";
 import type { Informers } from "../../core/client/informer-factory.ts";
 import { ENDPOINT_SLICES, INGRESS_CLASSES, INGRESSES, NAMESPACES, SERVICES } from "../../core/client/resources.ts";
-import { endpointsOf, type Resolved } from "../../core/ingress/endpoints.ts";
+import { aliasOf, endpointsOf, type Resolved } from "../../core/ingress/endpoints.ts";
 import { type GatewayPlan, planGateways } from "../../core/ingress/gateway.ts";
 import { gatewaySource } from "../../core/ingress/gateway-source.ts";
 import { grants } from "../../core/ingress/http-route-rules.ts";
@@ -29,6 +29,7 @@ import type { Log } from "../../core/observe/log.ts";
 import type { Metrics } from "../../core/observe/metrics.ts";
 import { Certificates } from "./certificates.ts";
 import { Forwarder } from "./forward.ts";
+import { H2Upstreams } from "./h2-upstreams.ts";
 import { type Listening, listen } from "./listen.ts";
 import { Upstreams } from "./upstreams.ts";
 
@@ -58,20 +59,21 @@ const BY_SERVICE: Index<EndpointSlice> = { name: "service behind an ingress", *v
 export function nodeIngress(options: NodeIngressOptions): Runnable {
   const { client, informers, addresses, ports = { http: HTTP_PORT, https: HTTPS_PORT }, clock, random, log } = options;
   const ingresses = informers.of(INGRESSES), classes = informers.of(INGRESS_CLASSES), services = informers.of(SERVICES), slices = informers.of(ENDPOINT_SLICES);
-  const upstreams = new Upstreams(clock);
+  const upstreams = new Upstreams(clock), h2Upstreams = new H2Upstreams(clock);
   const certificates = new Certificates({ client, clock, random, log });
   const gateways = gatewaySource(informers);
   let tables = { http: routeTable([]), https: routeTable([]) };
   let wake: () => void = () => {};
   const forwarder = new Forwarder({
-    table: (secure) => (secure ? tables.https : tables.http), resolve, upstreams, clock, random, log,
+    table: (secure) => (secure ? tables.https : tables.http), resolve, upstreams, h2Upstreams, clock, random, log,
     requests: options.metrics.counter("coracle_ingress_requests_total", "Requests the ingress of this node has answered, by status code and method"),
     seconds: options.metrics.histogram("coracle_ingress_request_duration_seconds", "How long they took", SECONDS),
   });
 
-  function resolve({ namespace, service, port }: Backend): Resolved | undefined {
+  function resolve({ namespace, service, port, mayBeAlias }: Backend): Resolved | undefined {
     const key = objectKey(namespace, service);
     const found = services.get(key);
+    if (found?.spec.type === "ExternalName") return mayBeAlias ? aliasOf(found, port) : undefined;
     return found && endpointsOf(found, port, slices.by(BY_SERVICE, key));
   }
 
@@ -114,11 +116,11 @@ export function nodeIngress(options: NodeIngressOptions): Runnable {
       }
       const changed = untilWoken(signal, listening ? TICK_MS : 2_147_483_647);
       await changed;
-      if (listening) upstreams.sweep();
+      if (listening) for (const one of [upstreams, h2Upstreams]) one.sweep();
       if (!signal.aborted) await clock.sleep(GATHER_MS, signal);
     }
     await listening?.close();
-    upstreams.sweep(0);
+    for (const one of [upstreams, h2Upstreams]) one.sweep(0);
     await certificates.close();
   }
 

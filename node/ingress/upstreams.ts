@@ -8,7 +8,7 @@ import type { Duplex } from "node:stream";
 import * as tls from "node:tls";
 import type { Endpoint } from "../../core/ingress/endpoints.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
-import { dialTcp } from "../../core/net/dial-tcp.ts";
+import { dialEndpoint } from "./dial-endpoint.ts";
 
 export interface Upstream {
   readonly connection: Duplex;
@@ -18,7 +18,6 @@ export interface Upstream {
 
 interface Idle { readonly connection: Duplex; readonly sinceMs: number; readonly forget: () => void }
 
-const DIAL_MS = 5_000;
 /** Most servers close what has been quiet for 5 s and more. */
 const IDLE_MS_MAX = 4_000;
 const FRESH_MS = 1_000;
@@ -49,7 +48,7 @@ export class Upstreams {
       if (!last.connection.destroyed && ageMs < (fresh ? FRESH_MS : IDLE_MS_MAX)) return { connection: last.connection, reused: true };
       last.connection.destroy();
     }
-    const socket = await dialTcp({ host: endpoint.address, port: endpoint.port, timeoutMs: DIAL_MS, allowHalfOpen: true }, { clock: this.#clock, signal });
+    const socket = await dialEndpoint(endpoint, { clock: this.#clock, signal });
     return { connection: secure ? await encrypted(socket as unknown as tls.TLSSocket, signal) : socket, reused: false };
   }
 

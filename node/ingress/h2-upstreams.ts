@@ -1,0 +1,101 @@
+/**
+ * Endpoints that speak HTTP/2 without TLS, as gRPC servers do (appProtocol kubernetes.io/h2c): one connection each, which all requests share.
+ *
+ * Source: https://kubernetes.io/docs/reference/networking/service-protocols/  RFC 9113 section 3.3 (prior knowledge)
+ */
+import * as http2 from "node:http2";
+import type { Readable } from "node:stream";
+import type { Endpoint } from "../../core/ingress/endpoints.ts";
+import type { Clock } from "../../core/lifecycle/clock.ts";
+import type { HeaderPairs } from "../../core/net/http1-client.ts";
+import { dialEndpoint } from "./dial-endpoint.ts";
+
+export interface Http2Response {
+  readonly status: number;
+  readonly headers: HeaderPairs;
+  readonly body: Readable;
+  /** What came behind the body; complete when that has ended. */
+  readonly trailers: () => http2.OutgoingHttpHeaders | undefined;
+}
+
+interface Request { readonly method: string; readonly target: string; readonly headers: HeaderPairs; readonly body?: Readable | undefined }
+interface Shared { readonly session: Promise<http2.ClientHttp2Session>; active: number; quietSinceMs: number }
+
+/** A gRPC client that is quiet for longer makes its next call on a new connection. */
+const IDLE_MS_MAX = 60_000;
+
+export class H2Upstreams {
+  readonly #clock: Clock;
+  readonly #shared = new Map<string, Shared>();
+
+  constructor(clock: Clock) { this.#clock = clock; }
+
+  /** Resolves once there is a connection; the request has not been sent then. */
+  async connect(endpoint: Endpoint): Promise<(request: Request, signal: AbortSignal) => Promise<Http2Response>> {
+    const key = `${endpoint.address} ${endpoint.port}`;
+    let shared = this.#shared.get(key);
+    const open = await shared?.session;
+    if (!shared || open?.closed || open?.destroyed) {
+      shared = { session: this.#open(endpoint, () => { if (this.#shared.get(key) === shared) this.#shared.delete(key); }), active: 0, quietSinceMs: this.#clock.uptimeMs() };
+      this.#shared.set(key, shared);
+    }
+    const { session } = shared, own = shared;
+    const connected = await session;
+    return (request, signal) => {
+      own.active++;
+      return send(connected, request, signal, () => {
+        own.active--;
+        own.quietSinceMs = this.#clock.uptimeMs();
+      });
+    };
+  }
+
+  /** Closes what has been quiet for too long, or everything. */
+  sweep(olderThanMs: number = IDLE_MS_MAX): void {
+    for (const [key, { session, active, quietSinceMs }] of this.#shared) {
+      if (olderThanMs > 0 && (active > 0 || this.#clock.uptimeMs() - quietSinceMs < olderThanMs)) continue;
+      this.#shared.delete(key);
+      session.then((open) => open.close(), () => undefined); // one that never opened needs no closing
+    }
+  }
+
+  async #open(endpoint: Endpoint, forget: () => void): Promise<http2.ClientHttp2Session> {
+    try {
+      const socket = await dialEndpoint(endpoint, { clock: this.#clock, signal: new AbortController().signal }); // not one client's: others wait for it too
+      const session = http2.connect("http://endpoint", { createConnection: () => socket });
+      session.on("error", forget).on("goaway", forget).on("close", forget);
+      return session;
+    } catch (error) {
+      forget();
+      throw error;
+    }
+  }
+}
+
+function send(session: http2.ClientHttp2Session, { method, target, headers, body }: Request, signal: AbortSignal, done: () => void): Promise<Http2Response> {
+  const { promise, resolve, reject } = Promise.withResolvers<Http2Response>();
+  const sent: Record<string, string | string[]> = { ":method": method, ":path": target, ":scheme": "http" };
+  for (const [name, value] of headers) {
+    const to = name === "host" ? ":authority" : name, before = sent[to];
+    sent[to] = before === undefined ? value : [...(Array.isArray(before) ? before : [before]), value];
+  }
+  const stream = session.request(sent, { endStream: body === undefined });
+  let trailers: http2.OutgoingHttpHeaders | undefined;
+  const quit = (): void => stream.close(http2.constants.NGHTTP2_CANCEL);
+  signal.addEventListener("abort", quit, { once: true });
+  stream.once("response", ({ ":status": status = 502, ...received }) => resolve({ status, headers: pairsOf(received), body: stream, trailers: () => trailers }));
+  stream.once("trailers", (received) => { trailers = Object.fromEntries(Object.entries(received).filter(([name]) => !name.startsWith(":"))); });
+  stream.on("error", reject);
+  stream.once("close", () => {
+    reject(signal.aborted ? signal.reason : new Error(`the endpoint closed the stream (${stream.rstCode})`));
+    signal.removeEventListener("abort", quit);
+    done();
+  });
+  body?.on("error", quit).pipe(stream);
+  if (signal.aborted) quit();
+  return promise;
+}
+
+function pairsOf(headers: http2.IncomingHttpHeaders): HeaderPairs {
+  return Object.entries(headers).flatMap(([name, value]): [string, string][] => (name.startsWith(":") || value === undefined ? [] : (Array.isArray(value) ? value : [value]).map((one) => [name, one])));
+}
