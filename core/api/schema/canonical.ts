@@ -34,24 +34,73 @@ export function canonicalOwn<T extends object>(type: StructType, object: T): T {
 /** Built-in objects are stored as protobuf, which does not tell an empty list from none; the rest is stored as JSON. */
 function forgetsEmpty(type: StructType): boolean { return type.name.startsWith("io.k8s.api."); }
 
+/** Where the fields of a type stand, and which of them are written although they are absent. Objects have few of the fields that they could have. */
+interface Layout { readonly places: ReadonlyMap<string, number>; readonly written: readonly number[] }
+
+class Layouts {
+  readonly #known = new Map<StructType, Layout>();
+
+  of(type: StructType): Layout {
+    const known = this.#known.get(type);
+    if (known) return known;
+    const layout: Layout = { places: new Map(type.fields.map(({ name }, place) => [name, place])), written: type.fields.flatMap((field, place) => (isWrittenAbsent(field) ? [place] : [])) };
+    this.#known.set(type, layout);
+    return layout;
+  }
+}
+
+const layouts = new Layouts();
+
+/** As Walk.#absent has it. */
+function isWrittenAbsent({ omitZero, omitEmpty, pointer, type }: FieldInfo): boolean {
+  if (omitZero) return false;
+  if (pointer) return !omitEmpty;
+  return !omitEmpty || type.kind === "struct" || (type.kind === "special" && type.special !== "fieldsV1" && type.special !== "any");
+}
+
+/** Nearly always they are in order already. */
+function sortedKeys(source: object): readonly string[] {
+  const keys = Object.keys(source);
+  for (let i = 1; i < keys.length; i++) if (keys[i - 1]! > keys[i]!) return keys.sort();
+  return keys;
+}
+
+function ascending(a: number, b: number): number { return a - b; }
+
 class Walk {
   clean = true;
 
   struct(type: StructType, value: unknown): JsonObject {
-    const out: JsonObject = {};
     const source = this.#objectOf(value);
-    let known = 0;
-    for (const field of type.fields) {
-      const raw = source[field.name];
-      if (raw !== undefined) known++;
-      const result = raw === undefined || raw === null ? this.#absent(field) : this.#present(type, field, raw);
+    const { places, written } = layouts.of(type);
+    const given: number[] = [];
+    let last = -1;
+    let ordered = true;
+    for (const key in source) {
+      const raw = source[key];
+      if (raw === undefined) continue;
+      const place = places.get(key);
+      if (place === undefined) { this.clean = false; continue; }
+      if (raw === null) continue;
+      if (place < last) ordered = false;
+      last = place;
+      given.push(place);
+    }
+    if (!ordered) given.sort(ascending);
+    const out: JsonObject = {};
+    let next = 0; // of `written`
+    for (const place of given) {
+      for (; next < written.length && written[next]! < place; next++) this.#fill(out, type.fields[written[next]!]!);
+      if (written[next] === place) next++;
+      const field = type.fields[place]!;
+      const result = this.#present(type, field, source[field.name]);
       if (result !== undefined) out[field.name] = result;
     }
-    let given = 0;
-    for (const key in source) if (source[key] !== undefined) given++;
-    if (given !== known) this.clean = false;
+    for (; next < written.length; next++) this.#fill(out, type.fields[written[next]!]!);
     return out;
   }
+
+  #fill(out: JsonObject, field: FieldInfo): void { out[field.name] = this.#absent(field)!; }
 
   #objectOf(value: unknown): Readonly<Record<string, unknown>> {
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
@@ -110,7 +159,7 @@ class Walk {
     if (typeof raw !== "object" || Array.isArray(raw)) return WRONG;
     const source = raw as Record<string, unknown>;
     const map: JsonObject = {};
-    for (const key of Object.keys(source).sort()) {
+    for (const key of sortedKeys(source)) {
       if (source[key] === undefined) continue;
       const value = this.value(values, source[key]);
       if (value === WRONG) this.clean = false;
