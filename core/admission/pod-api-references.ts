@@ -1,7 +1,7 @@
 /** Whether a pod refers to other API objects: a static pod must not. Source: kubernetes v1.36 pkg/api/pod/util.go (HasAPIObjectReference) */
 import type { Pod, Volume, VolumeProjection } from "../api/gen/core.v1.ts";
 import { goQuote } from "../api/meta/go-quote.ts";
-import { podConfigMapNames, podSecretNames } from "../authz/pod-references.ts";
+import { podConfigMapNames, podSecretNames } from "../api/meta/pod-references.ts";
 
 export interface ApiReference { readonly resource?: string; readonly error?: string }
 

@@ -5,7 +5,7 @@
  */
 import type { Container, EphemeralContainer, Pod, ProjectedVolumeSource, ServiceAccount } from "../api/gen/core.v1.ts";
 import { notFound } from "../api/meta/status-error.ts";
-import { podSecretNames } from "../authz/pod-references.ts";
+import { podSecretNames } from "../api/meta/pod-references.ts";
 import { MIRROR_POD_ANNOTATION } from "../authz/node.ts";
 import type { Lookup } from "../client/lookup.ts";
 import type { Clock } from "../lifecycle/clock.ts";

@@ -20,7 +20,7 @@ import type { ResourceAttributes } from "../api/request/attributes.ts";
 import { GROUP_NODES, type UserInfo } from "../api/request/user.ts";
 import type { Index, Informer } from "../client/informer.ts";
 import type { Authorizer, Decision } from "./authorizer.ts";
-import { podClaimNames, podConfigMapNames, podResourceClaimNames, podSecretNames, volumeSecrets } from "./pod-references.ts";
+import { podClaimNames, podConfigMapNames, podResourceClaimNames, podSecretNames, volumeSecrets } from "../api/meta/pod-references.ts";
 import { ruleAllows } from "./rules.ts";
 
 export interface NodeAuthorizerOptions {

@@ -39,6 +39,7 @@ import { rootCaController } from "./rootca/rootca.ts";
 import { controllerMetrics, runController } from "./run-controller.ts";
 import { serviceAccountController } from "./serviceaccount/serviceaccount.ts";
 import { type LegacyTokens, serviceAccountTokensController } from "./serviceaccount/serviceaccount-tokens.ts";
+import { legacyTokenCleanerController } from "./serviceaccount/legacy-token-cleaner.ts";
 import { tokenCleanerController } from "./serviceaccount/token-cleaner.ts";
 import type { ReservedPort } from "./servicelb/plan.ts";
 import { serviceLbController } from "./servicelb/servicelb.ts";
@@ -82,7 +83,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
     deploymentController(deps), replicaSetController(deps), replicationController(deps),
     daemonSetController(deps), statefulSetController(deps), cronJobController(deps), ...jobControllers(deps), ttlAfterFinishedController(deps),
     endpointsController(deps), endpointSliceController(deps), endpointSliceMirroringController(deps), ...(serviceLb === undefined ? [] : [serviceLbController({ ...deps, ...serviceLb })]), ...(ingress ? ingressControllers(deps) : []),
-    namespaceController(deps), serviceAccountController(deps), rootCaController({ ...deps, rootCa }), tokenCleanerController(deps),
+    namespaceController(deps), serviceAccountController(deps), rootCaController({ ...deps, rootCa }), tokenCleanerController(deps), legacyTokenCleanerController(deps),
     ...nodeLifecycleControllers({ ...deps, graceMs: deps.nodeGraceMs }), taintEvictionController(deps), podGcController({ ...deps, terminatedMax: deps.terminatedPodsMax }),
     ...(nodeIpam === undefined ? [] : [nodeIpamController({ ...deps, config: nodeIpam })]),
     clusterRoleAggregationController(deps),

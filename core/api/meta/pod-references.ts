@@ -4,7 +4,7 @@
  * Source: kubernetes v1.36 pkg/api/v1/pod/util.go, pkg/api/v1/persistentvolume/util.go, staging/src/k8s.io/component-helpers/storage/ephemeral,
  *         staging/src/k8s.io/dynamic-resource-allocation/resourceclaim
  */
-import type { Container, EphemeralContainer, PersistentVolume, PersistentVolumeSource, Pod, SecretReference } from "../api/gen/core.v1.ts";
+import type { Container, EphemeralContainer, PersistentVolume, PersistentVolumeSource, Pod, SecretReference } from "../gen/core.v1.ts";
 
 function allContainers({ initContainers = [], containers = [], ephemeralContainers = [] }: Readonly<Pod["spec"]>): readonly Readonly<Container | EphemeralContainer>[] {
   return [...initContainers, ...containers, ...ephemeralContainers];
