@@ -22,6 +22,8 @@ const clock: Clock = { ...systemClock, uptimeMs: () => uptimeMs };
 const asked: string[] = [];
 let served: object[] = [{ ...createPublicKey(rsa).export({ format: "jwk" }), kid: "r1", use: "sig" }];
 let ca = "", url = "";
+/** What the endpoint of distributed claims answers, and what it was shown. */
+let elsewhere = "", shownElsewhere: string | undefined;
 const server = { close: () => {} };
 
 beforeAll(async () => {
@@ -32,6 +34,10 @@ beforeAll(async () => {
   const cert = authority(ca, keyPem(caKey), systemRandom).issue({ subject: { commonName: "localhost", organizations: [] }, spki: spkiOf(serverKey), altNames: { ...NO_ALT_NAMES, dnsNames: ["localhost"] }, usages: ["digital signature", "server auth"], notBeforeMs, notAfterMs });
   const https = createServer({ cert, key: keyPem(serverKey) }, (request, response) => {
     asked.push(request.url ?? "");
+    if (request.url === "/claims") {
+      shownElsewhere = request.headers.authorization;
+      return void (elsewhere === "" ? response.writeHead(500).end() : response.end(elsewhere));
+    }
     const issuer = request.url?.startsWith("/other") ? `${url}/wrong` : url;
     response.end(JSON.stringify(request.url?.endsWith("/keys") ? { keys: served } : { issuer, jwks_uri: `${url}/keys` }));
   });
@@ -88,6 +94,31 @@ describe("tokens", () => {
     ["a key of another kind", () => token({}, { key: ec, alg: "ES256", kid: "r1" }), /failed to verify signature/],
     ["a weak algorithm", () => token({}, { alg: "HS256" }), /unexpected signature algorithm "HS256"/],
   ])("%s: refused", async (_name, make, told) => expect(await who(make(), one())).toMatch(told));
+
+  test("groups that stand elsewhere are fetched, with what the token says to show, and believed as far as the token there", async () => {
+    const configuration = one({ claimMappings: { username: { claim: "sub", prefix: "" }, groups: { claim: "groups", prefix: "g:" } } });
+    const spread = (source: object = {}) => token({ _claim_names: { groups: "src" }, _claim_sources: { src: { endpoint: `${url}/claims`, ...source } } });
+    const groups = ["a", "b"];
+    elsewhere = token({ groups });
+    expect([await who(spread(), configuration), shownElsewhere]).toEqual(["jane [g:a g:b]", undefined]);
+    expect([await who(spread({ access_token: "secret" }), configuration), shownElsewhere]).toEqual(["jane [g:a g:b]", "Bearer secret"]);
+    expect(await who(token({ groups: "here", _claim_names: { groups: "src" } }), configuration)).toBe("jane [g:here]"); // one that stands here is not asked for
+    expect(await who(token({ _claim_names: { mail: "src" }, _claim_sources: {} }), configuration)).toBe("jane []");
+    expect(await who(spread({ endpoint: "", JWT: "x" }), configuration)).toBe("jane []");
+    const refused = "oidc: could not expand distributed claims: ";
+    for (const [answer, why] of [
+      ["", `${refused}while getting distributed claim "groups": error while getting distributed claim JWT: 500`], ["nonsense", `${refused}getting untrusted issuer from endpoint ${url}/claims failed for claim "groups": malformed token`],
+      [token({}), `${refused}jwt returned by distributed claim endpoint "${url}/claims" did not contain claim: groups`],
+      [token({ groups, aud: "you" }), `${refused}verify distributed claim token: oidc: expected audience in ["me"] got ["you"]`], [token({ groups, exp: 1 }), `${refused}verify distributed claim token: oidc: token is expired`],
+      [token({ groups }).replace(/\.[^.]*$/, `.${Buffer.alloc(256).toString("base64url")}`), `${refused}verify distributed claim token: failed to verify signature`], [token({ groups, iss: "http://other" }), `${refused}verifying untrusted issuer http://other failed`],
+    ] as const) {
+      elsewhere = answer;
+      expect(await who(spread(), configuration)).toContain(why);
+    }
+    expect(await who(token({ _claim_names: { groups: "src" } }), configuration)).toBe(`${refused}oidc: no claim sources`);
+    expect(await who(token({ _claim_names: { groups: "src" }, _claim_sources: {} }), configuration)).toBe(`${refused}id token _claim_names contained a source src missing in _claims_sources`);
+    expect(await who(spread({ endpoint: "http://x/claims" }), configuration)).toContain("http://x/claims is not https");
+  });
 
   test("flags say the same for one issuer", async () => {
     const flags = { issuerUrl: url, clientId: "me", ca, requiredClaims: [], signingAlgorithms: [] };
