@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { parse } from "yaml";
 import { criClient } from "../node/cri/client.ts";
 import { hostGatewayOverlay } from "../node/network/host-gw.ts";
+import { limiting } from "../node/network/limiting.ts";
 import { networkPaths, nodeNetwork } from "../node/network/network.ts";
 import type { Overlay } from "../node/network/overlay.ts";
 import { stableAddresses } from "../node/network/stable-addresses.ts";
@@ -30,14 +31,15 @@ const PROXY_STATUS_PORT = 10_249;
 export function linuxPlatform(options: PlatformOptions): NodePlatform {
   const { settings, paths, node, informers, mounts, machine, isPodHere, clock, metrics, log } = options;
   const external = settings.containerRuntimeEndpoint?.replace(/^unix:\/\//, "");
-  const cri = criClient({ socket: external ?? runtimePaths(paths.dataDir).socket, nowMs: clock.nowMs });
+  const plain = criClient({ socket: external ?? runtimePaths(paths.dataDir).socket, nowMs: clock.nowMs });
   const asset = nodeBundle();
   if (!external && !asset) throw new ConfigError("this build of coracle brings no container runtime for this machine: name one with --container-runtime-endpoint, or run with --disable-agent");
   const pluginDir = join(paths.agent, "network", "plugins");
-  const runtime = external ? [] : [containerRuntime({ dataDir: paths.dataDir, asset: asset!, unpack: unpackInChild, registries: registriesOf(settings.privateRegistry), cniBinDirs: [pluginDir, "/opt/cni/bin"] }, { cri, mounts, clock, log })];
+  const runtime = external ? [] : [containerRuntime({ dataDir: paths.dataDir, asset: asset!, unpack: unpackInChild, registries: registriesOf(settings.privateRegistry), cniBinDirs: [pluginDir, "/opt/cni/bin"] }, { cri: plain, mounts, clock, log })];
 
   const { binDir } = runtimePaths(paths.dataDir);
   const nft = nftProgram({ path: join(binDir, "nft") });
+  const cri = settings.disable.includes("network") ? plain : limiting(plain, { nft, log: log.with({ part: "network" }) });
   const uplink = { interfaceName: node.interfaceName, mtu: node.mtu };
   const network = nodeNetwork({
     informers, nodeName: node.name, clusterCidrs: settings.clusterCidr.split(","), uplink,

@@ -29,7 +29,7 @@ export const LAYERS: Record<string, readonly string[]> = {
   "node/os":          base,
   "node/cri":         [...base, "core/net"],
   "node/runtime":     [...base, "node/os", "node/cri"],
-  "node/network":     [...caller, "core/net", "node/os"],
+  "node/network":     [...caller, "core/net", "node/os", "node/cri"],
   "node/proxy":       [...caller, "core/net", "node/os"],
   "node/policy":      [...caller, "core/net", "node/os", "node/cri"],
   "node/ingress":     [...caller, "core/net", "core/pki", "core/ingress"],

@@ -9,6 +9,7 @@ import type { Log } from "../../core/observe/log.ts";
 import type { Nft } from "../os/exec-nft.ts";
 import type { Netlink } from "../os/netlink.ts";
 import { sysctlKeeper } from "../os/sysctl.ts";
+import { bandwidthText } from "./bandwidth.ts";
 import { removeBridge } from "./bridge.ts";
 import { CNI_FILE } from "./cni-config.ts";
 import { disallowForwarding } from "./forward.ts";
@@ -42,6 +43,7 @@ export async function removeNetwork({ cniConfDir, stateDir, nft, netlink: open, 
   const table = (family: "ip" | "ip6", name: string): Promise<void> => nft.apply(`add table ${family} ${name}\ndelete table ${family} ${name}\n`, { signal });
   await settleAll([
     links(), files(), disallowForwarding(nft, signal),
+    nft.apply(bandwidthText([]), { signal }).catch(() => undefined), // a kernel that cannot filter on bridges has no such table
     ...(["ip", "ip6"] as const).flatMap((family) => [MASQUERADE_TABLE, HOST_PORT_TABLE].map((name) => table(family, name))),
   ]);
 }

@@ -51,7 +51,7 @@ spec:
   - name: httpd
     image: busybox:1
     imagePullPolicy: IfNotPresent
-    command: [sh, -c, 'mkdir -p /www/cgi-bin; echo "$WHO" > /www/cgi-bin/who; chmod +x /www/cgi-bin/who; echo web > /www/index.html; exec httpd -f -p 8080 -h /www']
+    command: [sh, -c, 'mkdir -p /www/cgi-bin; echo "$WHO" > /www/cgi-bin/who; chmod +x /www/cgi-bin/who; echo web > /www/index.html; dd if=/dev/zero of=/www/big bs=1M count=3 2>/dev/null; exec httpd -f -p 8080 -h /www']
     env: [{name: WHO, value: "#!/bin/sh\\necho\\necho $REMOTE_ADDR $HTTP_X_FORWARDED_PROTO"}]
     ports: [{name: http, containerPort: 8080, hostPort: 18080}]
     readinessProbe: {httpGet: {path: /, port: http}, periodSeconds: 1}
@@ -74,7 +74,7 @@ spec: {type: LoadBalancer, externalTrafficPolicy: Local, allocateLoadBalancerNod
 ${["friend", "foe"].map((name) => `
 apiVersion: v1
 kind: Pod
-metadata: {name: ${name}, labels: {is: ${name}}}
+metadata: {name: ${name}, labels: {is: ${name}}, annotations: {kubernetes.io/ingress-bandwidth: ${name === "friend" ? "8G" : "8M"}}}
 spec: {nodeName: ${name === "friend" ? "dock" : "pier"}, terminationGracePeriodSeconds: 0, containers: [{name: c, image: "busybox:1", imagePullPolicy: IfNotPresent, command: [sleep, "3600"]}]}
 ---`).join("\n")}
 `;
@@ -107,6 +107,13 @@ test("a pod has an address of its own: its clients see each other's, on every no
   }
   expect(await page("http://172.30.0.32:18080/")).toBe("web\n");
   expect((await sea.run(["curl", "-sS", "-m", "3", "http://172.30.0.31:18080/"])).stdout).toBe("");
+});
+
+test("the bandwidth of a pod is what its annotations say, also towards its neighbours", async () => {
+  const began = performance.now();
+  expect(await dock.kubectl("exec", "foe", "--", "sh", "-c", "wget -T 20 -qO- http://web.default.svc.cluster.local/big | wc -c")).toBe("3145728\n");
+  expect(performance.now() - began).toBeGreaterThan(2000); // a megabyte a second, and what may come at once
+  expect(await pier.sh(`$(ls -d ${pier.dataDir}/agent/bin*/bin/nft | head -1) list table bridge coracle-bandwidth`)).toMatch(/ingress[^]*limit rate over 1000000 bytes\/second .*default\/foe/);
 });
 
 test("an Ingress is served by every node, over HTTP and HTTPS, and its address is published", async () => {

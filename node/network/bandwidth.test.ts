@@ -1,0 +1,59 @@
+import { expect, test } from "vitest";
+import { silentLog } from "../../core/observe/log.ts";
+import { oldNftDiesOf } from "../../test/old-nft.ts";
+import type { Cri } from "../cri/client.ts";
+import { bandwidthText, limitOf } from "./bandwidth.ts";
+import { limiting } from "./limiting.ts";
+
+const annotations = (ingress?: string, egress?: string) => ({ ...(ingress && { "kubernetes.io/ingress-bandwidth": ingress }), ...(egress && { "kubernetes.io/egress-bandwidth": egress }) });
+
+test("annotations are bits a second, rules bytes; both families", () => {
+  expect([annotations("8M"), annotations(undefined, "1Ki"), annotations("10G", "1k"), annotations("much"), annotations()].map(limitOf)).toEqual([
+    { ingress: 1_000_000, egress: undefined }, { ingress: undefined, egress: 128 }, { ingress: 1_250_000_000, egress: 125 }, undefined, undefined,
+  ]);
+  const text = bandwidthText([{ name: "default/web", ips: ["10.42.0.5", "fd42::5"], limit: { ingress: 1_000_000, egress: 125 } }]);
+  expect(text.trim().split("\n").slice(5)).toEqual([
+    'add rule bridge coracle-bandwidth egress ip saddr 10.42.0.5 limit rate over 125 bytes/second burst 131072 bytes drop comment "default/web"',
+    'add rule bridge coracle-bandwidth ingress ip daddr 10.42.0.5 limit rate over 1000000 bytes/second burst 250000 bytes drop comment "default/web"',
+    'add rule bridge coracle-bandwidth egress ip6 saddr fd42::5 limit rate over 125 bytes/second burst 131072 bytes drop comment "default/web"',
+    'add rule bridge coracle-bandwidth ingress ip6 daddr fd42::5 limit rate over 1000000 bytes/second burst 250000 bytes drop comment "default/web"',
+  ]);
+  expect(oldNftDiesOf(text)).toEqual([]);
+  expect(bandwidthText([])).toBe("add table bridge coracle-bandwidth\ndelete table bridge coracle-bandwidth\n");
+});
+
+test("the bandwidth of a pod is limited from its sandbox's start to its end, also across a restart; others cost nothing", async () => {
+  const boxes = new Map<string, { readonly annotations: Record<string, string>; readonly ip: string }>();
+  const asked: string[] = [], scripts: string[] = [];
+  const start = (): Cri => limiting({
+    async call(method: string, request: { readonly config?: { readonly annotations?: Record<string, string> }; readonly pod_sandbox_id?: string }) {
+      asked.push(method.slice("RuntimeService/".length));
+      if (method === "RuntimeService/ListPodSandbox") return { items: [...boxes].map(([id, box]) => ({ id, metadata: { namespace: "default", name: id }, annotations: box.annotations })) };
+      if (method === "RuntimeService/PodSandboxStatus") return { status: { network: { ip: boxes.get(request.pod_sandbox_id!)!.ip } } };
+      if (method === "RuntimeService/StopPodSandbox") boxes.delete(request.pod_sandbox_id!);
+      if (method !== "RuntimeService/RunPodSandbox") return {};
+      const id = `box${boxes.size}`;
+      boxes.set(id, { annotations: request.config?.annotations ?? {}, ip: `10.42.0.${boxes.size}` });
+      return { pod_sandbox_id: id };
+    },
+  } as unknown as Cri, { nft: { async apply(text) { scripts.push(text); } }, log: silentLog });
+  const run = async (cri: Cri, of: Record<string, string>): Promise<void> => void (await cri.call("RuntimeService/RunPodSandbox", { config: { metadata: { namespace: "default", name: "p" }, annotations: of } as never }));
+  const stop = async (cri: Cri, id: string): Promise<void> => void (await cri.call("RuntimeService/StopPodSandbox", { pod_sandbox_id: id }));
+
+  const first = start();
+  await run(first, {});
+  expect(asked).toEqual(["RunPodSandbox"]);
+  await run(first, annotations("8M"));
+  expect(scripts.at(-1)).toContain("ip daddr 10.42.0.1 limit rate over 1000000 bytes/second");
+  const second = start(); // after a restart
+  await run(second, annotations(undefined, "80M"));
+  expect(scripts.at(-1)).toContain("10.42.0.1 ");
+  expect(scripts.at(-1)).toContain("ip saddr 10.42.0.2 limit rate over 10000000 bytes/second");
+  await stop(second, "box1");
+  expect(scripts.at(-1)).not.toContain("10.42.0.1 ");
+  const written = scripts.length;
+  await stop(second, "box0");
+  expect(scripts.length).toBe(written);
+  await stop(start(), "box2"); // before anything else
+  expect(scripts.slice(written)).toEqual([bandwidthText([])]);
+});
