@@ -113,7 +113,7 @@ test("the bandwidth of a pod is what its annotations say, also towards its neigh
   const began = performance.now();
   expect(await dock.kubectl("exec", "foe", "--", "sh", "-c", "wget -T 20 -qO- http://web.default.svc.cluster.local/big | wc -c")).toBe("3145728\n");
   expect(performance.now() - began).toBeGreaterThan(2000); // a megabyte a second, and what may come at once
-  expect(await pier.sh(`$(ls -d ${pier.dataDir}/agent/bin*/bin/nft | head -1) list table bridge coracle-bandwidth`)).toMatch(/ingress[^]*limit rate over 1000000 bytes\/second .*default\/foe/);
+  expect(await pier.sh(`$(ls -d ${pier.dataDir}/agent/bin*/bin/nft | head -1) list table bridge coracle-bandwidth`)).toMatch(/ingress[\s\S]*limit rate over 1000000 bytes\/second .*default\/foe/);
 });
 
 test("an Ingress is served by every node, over HTTP and HTTPS, and its address is published", async () => {
