@@ -15,7 +15,7 @@ export function versionInfo(): VersionInfo {
   const { commit, dirty, date } = buildInfo();
   return {
     major: KUBERNETES_VERSION.major, minor: KUBERNETES_VERSION.minor, gitVersion: gitVersion(), gitCommit: commit, gitTreeState: dirty ? "dirty" : "clean",
-    buildDate: date, goVersion: `bun${Bun.version}`, compiler: "bun", platform: `${process.platform === "win32" ? "windows" : process.platform}/${process.arch === "x64" ? "amd64" : process.arch}`,
+    buildDate: new Date(date).toISOString().replace(/\.\d+Z$/, "Z"), goVersion: `bun${Bun.version}`, compiler: "bun", platform: `${process.platform === "win32" ? "windows" : process.platform}/${process.arch === "x64" ? "amd64" : process.arch}`,
   };
 }
 

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { ANONYMOUS } from "../api/request/user.ts";
 import { metricsRegistry } from "../observe/metrics.ts";
 import type { RawAnswer } from "./answer.ts";
-import { type HealthCheck, healthPaths } from "./health.ts";
+import { type HealthCheck, healthPaths, versionPath } from "./health.ts";
 import type { ServerRequest } from "./request.ts";
 
 const slis = metricsRegistry();
@@ -30,4 +30,12 @@ test("what the checks find can be scraped", async () => {
   const answer = (await handler({ path: "/metrics/slis", query: new URLSearchParams() } as ServerRequest, ANONYMOUS)) as RawAnswer;
   expect(answer.body).toContain('kubernetes_healthcheck{name="informer-sync",type="readyz"} 0');
   expect(answer.body).toMatch(/kubernetes_healthchecks_total\{name="ping",status="success",type="livez"\} \d/);
+});
+
+test("the version: what was built, what it behaves as, and the oldest it gets along with, in upstream's order", async () => {
+  const built = { major: "1", minor: "36", gitVersion: "v1.36.0", gitCommit: "c", gitTreeState: "clean", buildDate: "2026-01-01T00:00:00Z", goVersion: "g", compiler: "bun", platform: "linux/amd64" };
+  const answer = (await versionPath(built)({ path: "/version" } as ServerRequest, ANONYMOUS)) as RawAnswer;
+  expect(Object.entries(JSON.parse(String(answer.body)) as object).slice(0, 7)).toEqual([
+    ["major", "1"], ["minor", "36"], ["emulationMajor", "1"], ["emulationMinor", "36"], ["minCompatibilityMajor", "1"], ["minCompatibilityMinor", "35"], ["gitVersion", "v1.36.0"],
+  ]);
 });

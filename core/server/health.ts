@@ -84,7 +84,9 @@ function sliCounts(slis: Metrics): (endpoint: Endpoint, name: string, passed: bo
   };
 }
 
-export function versionPath(version: VersionInfo): PathHandler {
+/** Beside what was built: the version it behaves as, and the oldest that may share the store with it. Source: component-base/compatibility/version.go */
+export function versionPath({ major, minor, ...build }: VersionInfo): PathHandler {
+  const version = { major, minor, emulationMajor: major, emulationMinor: minor, minCompatibilityMajor: major, minCompatibilityMinor: String(Number(minor) - 1), ...build };
   return ({ path }) => (path === "/version" || path === "/version/" ? raw(JSON.stringify(version, undefined, 2), "application/json") : undefined);
 }
 
