@@ -3,15 +3,15 @@
 Makes this Windows machine a node of a Coracle cluster: installs coracle.exe as a service, and starts it. Run it again to upgrade or to change settings.
 
 .DESCRIPTION
-  .\install.ps1 -Server https://192.168.1.2:6443 -Token K10…
+  .\install.ps1 -Server https://192.168.1.2:6443 -Token K10...
 
 Nothing is downloaded: the executable, containerd and the CNI plugins are taken from where they are named, or have been installed before. What is made is recorded in
-C:\etc\coracle\installed.json, and uninstall.ps1 removes exactly that.
+C:\etc\coracle\installed.json, and uninstall.ps1 removes exactly that. A setting that is not given is what an earlier run was told.
 
 Exit code 3010: Windows' Containers feature has been switched on; restart the machine and run the script again.
 
 .PARAMETER Server
-https://host:port of the server; several, comma separated, for when one is away. Default: $env:CORACLE_URL, or what an earlier run was told.
+https://host:port of the server; several, comma separated, for when one is away. Default: $env:CORACLE_URL.
 .PARAMETER Token
 What `coracle token create` has printed on the server. Default: $env:CORACLE_TOKEN. Kept in C:\etc\coracle\config.yaml, which only administrators may read.
 .PARAMETER Binary
@@ -20,7 +20,13 @@ coracle.exe. Default: beside this script, or dist\windows-x64\coracle.exe of the
 Where containerd.exe and containerd-shim-runhcs-v1.exe are (the bin directory of its release), if containerd is not a service of this machine yet.
 .PARAMETER CniDirectory
 Where win-overlay.exe (win-bridge.exe for --overlay host-gw) and host-local.exe are, if they are not in C:\Program Files\containerd\cni\bin yet.
+.PARAMETER KubeletPort
+Port of the node's own API. Default: 10250.
+.PARAMETER SkipStart
+Installs everything, and leaves the service stopped.
 #>
+#Requires -Version 5.1
+#Requires -RunAsAdministrator
 [CmdletBinding()]
 param(
   [string] $Server = $env:CORACLE_URL,
@@ -32,7 +38,7 @@ param(
   [string] $Binary,
   [string] $ContainerdDirectory,
   [string] $CniDirectory,
-  [int] $KubeletPort = 10250,
+  [ValidateRange(0, 65535)] [int] $KubeletPort = 0,
   [switch] $SkipStart,
   [int] $TimeoutSeconds = 180
 )
@@ -48,20 +54,23 @@ $RecordFile = Join-Path $ConfigDirectory 'installed.json'
 $DataDirectory = 'C:\var\lib\coracle'
 $Containerd = Join-Path $env:ProgramFiles 'containerd'
 $CniBin = Join-Path $Containerd 'cni\bin'
+$CniConf = Join-Path $Containerd 'cni\conf'
 $BuildMinimum = 17763
+$RestartWhenFailed = @('reset=', '86400', 'actions=', 'restart/5000/restart/5000/restart/30000')
 
 function Say([string] $Text) { Write-Host "[coracle] $Text" }
 
-# Runs a program; anything but 0 is an error.
+# Runs a program and returns what it says; anything but 0 is an error. Words on stderr are none: in Windows PowerShell each is an error record, at which 'Stop' would stop.
 function Invoke-Program([string] $Program, [string[]] $Arguments) {
-  $output = & $Program @Arguments 2>&1
-  if ($LASTEXITCODE -ne 0) { throw "$Program $($Arguments -join ' '): exit code $LASTEXITCODE`n$output" }
+  $ErrorActionPreference = 'Continue'
+  $output = & $Program @Arguments 2>&1 | ForEach-Object { "$_" }
+  if ($LASTEXITCODE -ne 0) { throw "$Program $($Arguments -join ' '): exit code $LASTEXITCODE`n$($output -join "`n")" }
+  $output
 }
 
 function Test-Machine {
-  $identity = [Security.Principal.WindowsPrincipal][Security.Principal.WindowsIdentity]::GetCurrent()
-  if (-not $identity.IsInRole([Security.Principal.WindowsBuiltInRole]::Administrator)) { throw 'run it as administrator' }
   if (-not [Environment]::Is64BitOperatingSystem) { throw 'no build for this machine: 64 bits (x64) only' }
+  if (-not [Environment]::Is64BitProcess) { throw 'this is the PowerShell for 32 bits: run the one in C:\Windows\System32' }
   $build = [int](Get-ItemProperty 'HKLM:\SOFTWARE\Microsoft\Windows NT\CurrentVersion').CurrentBuildNumber
   if ($build -lt $BuildMinimum) { throw "this is build $build of Windows; Windows Server 2019 (build $BuildMinimum) or later is needed" }
 }
@@ -70,14 +79,24 @@ function Test-Machine {
 $Record = @{ firewallRules = @(); containerd = $false; cniPlugins = @(); directories = @() }
 if (Test-Path $RecordFile) { (Get-Content $RecordFile -Raw | ConvertFrom-Json).PSObject.Properties | ForEach-Object { $Record[$_.Name] = $_.Value } }
 function Save-Record { $Record | ConvertTo-Json | Set-Content -Path $RecordFile -Encoding UTF8 }
+function Add-ToRecord([string] $List, [string] $Entry) {
+  if (@($Record[$List]) -contains $Entry) { return }
+  $Record[$List] = @($Record[$List]) + $Entry
+  if (Test-Path $ConfigDirectory) { Save-Record }
+}
+
+# With the directories above it that are missing, each recorded.
+function New-Directory([string] $Path) {
+  if (Test-Path $Path) { return }
+  New-Directory (Split-Path $Path -Parent)
+  New-Item -ItemType Directory -Path $Path | Out-Null
+  Add-ToRecord 'directories' $Path
+}
 
 # Only the system and administrators may look into it.
 function New-PrivateDirectory([string] $Path) {
-  if (-not (Test-Path $Path)) {
-    New-Item -ItemType Directory -Path $Path -Force | Out-Null
-    $Record.directories = @($Record.directories) + $Path
-  }
-  Invoke-Program icacls.exe @($Path, '/inheritance:r', '/grant:r', '*S-1-5-18:(OI)(CI)F', '*S-1-5-32-544:(OI)(CI)F')
+  New-Directory $Path
+  Invoke-Program icacls.exe @($Path, '/inheritance:r', '/grant:r', '*S-1-5-18:(OI)(CI)F', '*S-1-5-32-544:(OI)(CI)F') | Out-Null
 }
 
 function Enable-Containers {
@@ -94,28 +113,33 @@ function Enable-Containers {
 function Install-Containerd {
   if (-not (Get-Service containerd -ErrorAction SilentlyContinue)) {
     if (-not $ContainerdDirectory) { throw 'containerd is not a service of this machine: install it, or name its executables with -ContainerdDirectory' }
+    if (-not (Test-Path (Join-Path $ContainerdDirectory 'containerd.exe'))) { throw "$ContainerdDirectory has no containerd.exe" }
     Say "installing containerd from $ContainerdDirectory"
-    New-Item -ItemType Directory -Path $Containerd -Force | Out-Null
+    New-Directory $Containerd
+    $Record.containerd = $true
+    Save-Record
     Copy-Item -Path (Join-Path $ContainerdDirectory '*.exe') -Destination $Containerd -Force
     $program = Join-Path $Containerd 'containerd.exe'
     & $program config default | Set-Content -Path (Join-Path $Containerd 'config.toml') -Encoding ASCII
-    Invoke-Program $program @('--register-service')
-    Invoke-Program sc.exe @('failure', 'containerd', 'reset=', '86400', 'actions=', 'restart/5000/restart/5000/restart/30000')
-    $Record.containerd = $true
-    Save-Record
+    if ($LASTEXITCODE -ne 0) { throw "$program config default: exit code $LASTEXITCODE" }
+    Invoke-Program $program @('--register-service') | Out-Null
+    Invoke-Program sc.exe (@('failure', 'containerd') + $RestartWhenFailed) | Out-Null
   }
   Start-Service containerd
-  New-Item -ItemType Directory -Path $CniBin -Force | Out-Null
+}
+
+function Install-CniPlugins {
+  New-Directory $CniBin
+  New-Directory $CniConf # the agent writes the pod network's configuration there
   if ($CniDirectory) {
     foreach ($plugin in Get-ChildItem -Path $CniDirectory -Filter '*.exe') {
-      Copy-Item -Path $plugin.FullName -Destination $CniBin -Force
-      $Record.cniPlugins = @(@($Record.cniPlugins) + (Join-Path $CniBin $plugin.Name) | Select-Object -Unique)
+      $target = Join-Path $CniBin $plugin.Name
+      if (@($Record.cniPlugins) -notcontains $target -and (Test-Path $target)) { continue } # somebody else's
+      Add-ToRecord 'cniPlugins' $target
+      Copy-Item -Path $plugin.FullName -Destination $target -Force
     }
-    Save-Record
   }
-  foreach ($needed in 'host-local.exe') {
-    if (-not (Test-Path (Join-Path $CniBin $needed))) { throw "$CniBin has no $needed`: name the CNI plugins' directory with -CniDirectory" }
-  }
+  if (-not (Test-Path (Join-Path $CniBin 'host-local.exe'))) { throw "$CniBin has no host-local.exe: name the CNI plugins' directory with -CniDirectory" }
   if (-not (Get-ChildItem -Path $CniBin -Filter 'win-*.exe')) { throw "$CniBin has neither win-overlay.exe nor win-bridge.exe: name the CNI plugins' directory with -CniDirectory" }
 }
 
@@ -135,26 +159,31 @@ function Stop-Coracle {
   }
 }
 
-function Write-Config {
-  # JSON strings are YAML strings
+# The lines of config.yaml by their names: those of an earlier run, with what this one was given. Values are JSON, which is YAML.
+function Get-Settings {
   $settings = [ordered]@{}
-  if ($Server) { $settings['server'] = $Server }
-  if ($Token) { $settings['token'] = $Token }
-  if ($NodeName) { $settings['node-name'] = $NodeName }
-  if ($NodeIp.Count) { $settings['node-ip'] = $NodeIp }
-  if ($NodeLabel.Count) { $settings['node-label'] = $NodeLabel }
-  if ($NodeTaint.Count) { $settings['node-taint'] = $NodeTaint }
-  if ($KubeletPort -ne 10250) { $settings['kubelet-port'] = $KubeletPort }
-  if ($settings.Count -eq 0 -and (Test-Path $ConfigFile)) { return } # a later run without settings keeps those of before
-  if (-not $Server) { throw 'which cluster? -Server https://host:6443 (or CORACLE_URL)' }
-  $lines = foreach ($name in $settings.Keys) { "${name}: $(ConvertTo-Json -InputObject $settings[$name] -Compress)" }
-  [IO.File]::WriteAllText($ConfigFile, (($lines -join "`n") + "`n"), (New-Object Text.UTF8Encoding $false))
+  if (Test-Path $ConfigFile) {
+    foreach ($line in Get-Content $ConfigFile -Encoding UTF8) { if ($line -match '^([a-z-]+): (.*)$') { $settings[$Matches[1]] = $Matches[2] } }
+  }
+  $given = [ordered]@{ 'server' = $Server; 'token' = $Token; 'node-name' = $NodeName; 'node-ip' = $NodeIp; 'node-label' = $NodeLabel; 'node-taint' = $NodeTaint; 'kubelet-port' = $KubeletPort }
+  foreach ($name in $given.Keys) { if ($given[$name]) { $settings[$name] = ConvertTo-Json -InputObject $given[$name] -Compress } }
+  if (-not $settings.Contains('server')) { throw 'which cluster? -Server https://host:port (or CORACLE_URL)' }
+  if (-not $settings.Contains('token')) { throw 'which token? -Token (or CORACLE_TOKEN): coracle token create prints one on the server' }
+  foreach ($url in $Server -split ',' -ne '') { if ($url.Trim() -notmatch '^https://[^/\s]+:\d+/?$') { throw "-Server ${url}: must be https://host:port" } }
+  $settings
 }
 
-function Add-FirewallRule([string] $Name, [string] $Protocol, [int] $Port) {
-  if (Get-NetFirewallRule -Name $Name -ErrorAction SilentlyContinue) { return }
+function Write-Config($Settings) {
+  $text = ($Settings.Keys | ForEach-Object { "${_}: $($Settings[$_])`n" }) -join ''
+  # not Set-Content: Windows PowerShell's UTF8 begins with a byte order mark
+  [IO.File]::WriteAllText($ExecutionContext.SessionState.Path.GetUnresolvedProviderPathFromPSPath($ConfigFile), $text, (New-Object Text.UTF8Encoding $false))
+}
+
+# Made anew each time: the port may be another one.
+function Set-FirewallRule([string] $Name, [string] $Protocol, [int] $Port) {
+  Add-ToRecord 'firewallRules' $Name
+  if (Get-NetFirewallRule -Name $Name -ErrorAction SilentlyContinue) { Remove-NetFirewallRule -Name $Name }
   New-NetFirewallRule -Name $Name -DisplayName "Coracle: $Protocol $Port" -Direction Inbound -Action Allow -Protocol $Protocol -LocalPort $Port | Out-Null
-  $Record.firewallRules = @($Record.firewallRules) + $Name
 }
 
 function Register-Coracle {
@@ -164,19 +193,26 @@ function Register-Coracle {
   } else {
     New-Service -Name $ServiceName -BinaryPathName $command -DisplayName 'Coracle agent' -Description 'Runs the pods of a Kubernetes cluster on this machine' -StartupType Automatic -DependsOn containerd | Out-Null
   }
-  Invoke-Program sc.exe @('failure', $ServiceName, 'reset=', '86400', 'actions=', 'restart/5000/restart/5000/restart/30000')
-  Invoke-Program sc.exe @('failureflag', $ServiceName, '1') # an end with an error is a failure too
+  Invoke-Program sc.exe (@('failure', $ServiceName) + $RestartWhenFailed) | Out-Null
+  Invoke-Program sc.exe @('failureflag', $ServiceName, '1') | Out-Null # an end with an error is a failure too
+}
+
+function Write-LogTail {
+  $log = Join-Path $DataDirectory 'agent\coracle.log'
+  if (-not (Test-Path $log)) { return 'it has written no log' }
+  Get-Content $log -Tail 20 | Write-Host
+  "the log is $log"
 }
 
 # The kubelet's port answers once the node has joined.
-function Wait-Node {
+function Wait-Node([int] $Port) {
   $end = (Get-Date).AddSeconds($TimeoutSeconds)
   while ((Get-Date) -lt $end) {
     if ((Get-Service $ServiceName).Status -eq 'Stopped') { break }
     $client = New-Object Net.Sockets.TcpClient
     try {
-      $client.Connect('127.0.0.1', $KubeletPort)
-      Say "the node runs; on the server: kubectl get nodes"
+      $client.Connect('127.0.0.1', $Port)
+      Say 'the node runs; on the server: kubectl get nodes'
       return
     } catch [Net.Sockets.SocketException] {
       Start-Sleep -Seconds 1
@@ -184,27 +220,33 @@ function Wait-Node {
       $client.Dispose()
     }
   }
-  $log = Join-Path $DataDirectory 'agent\coracle.log'
-  if (Test-Path $log) { Get-Content $log -Tail 20 | Write-Host }
-  throw "the node has not come up within $TimeoutSeconds s; the log is $log"
+  $where = Write-LogTail
+  throw "the node has not come up within $TimeoutSeconds s; $where"
 }
 
 Test-Machine
 $source = Find-Binary
+$settings = Get-Settings
+$port = if ($settings.Contains('kubelet-port')) { [int]$settings['kubelet-port'] } else { 10250 }
 New-PrivateDirectory $ConfigDirectory
-New-PrivateDirectory $DataDirectory
-Write-Config
 Save-Record
+New-PrivateDirectory $DataDirectory
+New-Directory 'C:\var\log' # the agent writes pods' logs there
+Write-Config $settings
 Enable-Containers
 Install-Containerd
+Install-CniPlugins
 Stop-Coracle
-if (-not (Test-Path $ProgramDirectory)) { New-Item -ItemType Directory -Path $ProgramDirectory | Out-Null }
+New-Directory $ProgramDirectory
 Copy-Item -Path $source -Destination $Executable -Force
 Say "$(& $Executable version | Select-Object -First 1) is installed"
-Add-FirewallRule 'coracle-kubelet' 'TCP' $KubeletPort
-Add-FirewallRule 'coracle-vxlan' 'UDP' 4789
-Save-Record
+Set-FirewallRule 'coracle-kubelet' 'TCP' $port
+Set-FirewallRule 'coracle-vxlan' 'UDP' 4789
 Register-Coracle
 if ($SkipStart) { return }
-Start-Service $ServiceName
-Wait-Node
+try {
+  Start-Service $ServiceName
+} catch {
+  throw "$($_.Exception.Message) $(Write-LogTail)"
+}
+Wait-Node $port

@@ -9,6 +9,8 @@ Removes what install.ps1 has put on this machine: the service, its pods' network
 Only what C:\etc\coracle\installed.json names is removed; containerd and the CNI plugins stay if they were there before. Goes on after a failure, and says at the end what
 is left. The Node stays in the cluster: kubectl delete node <name>.
 #>
+#Requires -Version 5.1
+#Requires -RunAsAdministrator
 [CmdletBinding()]
 param([switch] $KeepData)
 Set-StrictMode -Version Latest
@@ -24,15 +26,18 @@ $CniFile = Join-Path $Containerd 'cni\conf\10-coracle.conflist'
 $NetworkName = 'coracle'
 $Failures = @()
 
-$identity = [Security.Principal.WindowsPrincipal][Security.Principal.WindowsIdentity]::GetCurrent()
-if (-not $identity.IsInRole([Security.Principal.WindowsBuiltInRole]::Administrator)) { throw 'run it as administrator' }
-
 $Record = @{ firewallRules = @(); containerd = $false; cniPlugins = @(); directories = @() }
 if (Test-Path $RecordFile) { (Get-Content $RecordFile -Raw | ConvertFrom-Json).PSObject.Properties | ForEach-Object { $Record[$_.Name] = $_.Value } }
 
 # One thing to remove: what fails is told at the end.
 function Step([string] $What, [scriptblock] $Work) {
   try { & $Work } catch { $script:Failures += "$What`: $($_.Exception.Message)" }
+}
+
+# Returns what a program says on stdout. Words on stderr do not end the script, as they would under 'Stop' in Windows PowerShell.
+function Invoke-Program([string] $Program, [string[]] $Arguments) {
+  $ErrorActionPreference = 'Continue'
+  & $Program @Arguments 2>&1 | Where-Object { $_ -isnot [Management.Automation.ErrorRecord] }
 }
 
 function Remove-IfThere([string] $Path) {
@@ -46,16 +51,16 @@ Step 'the service' {
   $service = Get-Service $ServiceName -ErrorAction SilentlyContinue
   if ($service) {
     if ($service.Status -ne 'Stopped') { Stop-Service $ServiceName; $service.WaitForStatus('Stopped', [TimeSpan]::FromSeconds(60)) }
-    & sc.exe delete $ServiceName | Out-Null
+    Invoke-Program sc.exe @('delete', $ServiceName) | Out-Null
     if ($LASTEXITCODE -ne 0) { throw "sc.exe delete: exit code $LASTEXITCODE" }
   }
 }
 
 Step 'pods' {
   $ctr = Join-Path $Containerd 'ctr.exe'
-  if (Test-Path $ctr) {
-    foreach ($task in (& $ctr --namespace k8s.io tasks list --quiet)) { & $ctr --namespace k8s.io tasks kill --signal SIGKILL $task 2>&1 | Out-Null }
-    foreach ($container in (& $ctr --namespace k8s.io containers list --quiet)) { & $ctr --namespace k8s.io containers delete $container 2>&1 | Out-Null }
+  if ((Test-Path $RecordFile) -and (Test-Path $ctr)) {
+    foreach ($task in (Invoke-Program $ctr @('--namespace', 'k8s.io', 'tasks', 'list', '--quiet'))) { Invoke-Program $ctr @('--namespace', 'k8s.io', 'tasks', 'kill', '--signal', 'SIGKILL', $task) | Out-Null }
+    foreach ($container in (Invoke-Program $ctr @('--namespace', 'k8s.io', 'containers', 'list', '--quiet'))) { Invoke-Program $ctr @('--namespace', 'k8s.io', 'containers', 'delete', $container) | Out-Null }
   }
 }
 
@@ -69,29 +74,42 @@ Step 'the pod network' {
       $network | Remove-HnsNetwork
     }
   } elseif (Get-Command hnsdiag.exe -ErrorAction SilentlyContinue) {
-    $ids = & hnsdiag.exe list networks -d | ConvertFrom-Json | ForEach-Object { $_ } | Where-Object { $_.Name -eq $NetworkName } | ForEach-Object { $_.ID }
-    foreach ($id in $ids) { & hnsdiag.exe delete networks $id | Out-Null }
+    $ids = Invoke-Program hnsdiag.exe @('list', 'networks', '-d') | ConvertFrom-Json | ForEach-Object { $_ } | Where-Object { $_.Name -eq $NetworkName } | ForEach-Object { $_.ID }
+    foreach ($id in $ids) { Invoke-Program hnsdiag.exe @('delete', 'networks', $id) | Out-Null }
   }
 }
 
-foreach ($rule in $Record.firewallRules) { Step "firewall rule $rule" { Remove-NetFirewallRule -Name $rule -ErrorAction SilentlyContinue } }
+foreach ($rule in $Record.firewallRules) {
+  Step "firewall rule $rule" { if (Get-NetFirewallRule -Name $rule -ErrorAction SilentlyContinue) { Remove-NetFirewallRule -Name $rule } }
+}
 foreach ($plugin in $Record.cniPlugins) { Step $plugin { Remove-IfThere $plugin } }
 if ($Record.containerd) {
   Step 'containerd' {
-    Stop-Service containerd -ErrorAction SilentlyContinue
-    Get-Process containerd-shim-runhcs-v1 -ErrorAction SilentlyContinue | Stop-Process -Force
-    & (Join-Path $Containerd 'containerd.exe') --unregister-service
+    if (Get-Service containerd -ErrorAction SilentlyContinue) {
+      Stop-Service containerd
+      Get-Process containerd-shim-runhcs-v1 -ErrorAction SilentlyContinue | Stop-Process -Force
+      Invoke-Program (Join-Path $Containerd 'containerd.exe') @('--unregister-service') | Out-Null
+      if ($LASTEXITCODE -ne 0) { throw "containerd --unregister-service: exit code $LASTEXITCODE" }
+    }
     Remove-IfThere $Containerd
     Remove-IfThere (Join-Path $env:ProgramData 'containerd')
   }
 }
 Step $ProgramDirectory { Remove-IfThere $ProgramDirectory }
-if (-not $KeepData) {
+if ($KeepData) {
+  # another installation finds its settings, and what is still its own
+  if (Test-Path $RecordFile) { @{ firewallRules = @(); containerd = $false; cniPlugins = @(); directories = @($Record.directories) } | ConvertTo-Json | Set-Content -Path $RecordFile -Encoding UTF8 }
+} else {
+  foreach ($logs in 'C:\var\log\containers', 'C:\var\log\pods') { Step $logs { Remove-IfThere $logs } }
   foreach ($directory in @($Record.directories) | Where-Object { $_ -in $ConfigDirectory, $DataDirectory }) { Step $directory { Remove-IfThere $directory } }
+  # those around them, deepest first, unless somebody else has put something there
+  foreach ($directory in @($Record.directories) | Sort-Object -Property Length -Descending) {
+    Step $directory { if ((Test-Path $directory) -and -not (Get-ChildItem $directory -Force)) { Remove-Item $directory } }
+  }
 }
 
 if ($Failures.Count) {
   $Failures | ForEach-Object { Write-Warning $_ }
-  throw "$($Failures.Count) things are left"
+  throw "things that are left: $($Failures.Count)"
 }
 Write-Host '[coracle] 0 things are left'

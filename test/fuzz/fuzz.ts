@@ -42,12 +42,13 @@ export function tried(target: Target, value: unknown, slowMs = SLOW_MS): string 
   return took > slowMs ? `took ${Math.round(took)} ms` : undefined;
 }
 
-/** Cases from `seed` on until the time is over, or `casesMax` have been tried. */
-export function fuzz(target: Target, { seed, ms, casesMax = Number.POSITIVE_INFINITY, slowMs }: { readonly seed: number; readonly ms: number; readonly casesMax?: number; readonly slowMs?: number }): { readonly cases: number; readonly findings: readonly Finding[] } {
+/** Cases from `seed` on until the time is over, or `casesMax` have been tried; `begins` hears of each before it is made. */
+export function fuzz(target: Target, { seed, ms, casesMax = Number.POSITIVE_INFINITY, slowMs, begins }: { readonly seed: number; readonly ms: number; readonly casesMax?: number; readonly slowMs?: number; begins?(seed: number): void }): { readonly cases: number; readonly findings: readonly Finding[] } {
   const end = performance.now() + ms;
   const findings: Finding[] = [];
   let cases = 0;
   for (; performance.now() < end && cases < casesMax && findings.length < 5; cases++) {
+    begins?.(seed + cases);
     const value = target.make(new Chance(seed + cases));
     const why = tried(target, value, slowMs);
     if (why !== undefined) findings.push({ target: target.name, seed: seed + cases, value, why });
