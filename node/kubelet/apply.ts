@@ -51,6 +51,7 @@ export async function applyPlan(context: KubeletContext, facts: ApplyFacts, sign
   for (const { container, spec } of plan.update) {
     await context.cri.call("RuntimeService/UpdateContainerResources", { container_id: container.id, linux: { ...containerResources(pod, spec.container, context.machine), ...context.placement.pinning(pod.metadata.uid, spec.container.name) } }, { signal });
   }
+  if (plan.reset.length > 0) return { waiting: new Map(), started: [], retryAtMs: context.clock.nowMs() };
   const isNew = plan.createSandbox;
   const sandbox = sandboxConfigOf(context, pod, plan.attempt);
   const sandboxId = isNew ? await newSandbox(context, pod, sandbox, signal) : plan.sandboxId;
@@ -63,6 +64,10 @@ async function clearTheWay(context: KubeletContext, { pod, runtime, plan }: Appl
   const { cri, clock, events, log, settings } = context;
   const deps = { cri, clock, events, log, version: majorMinor(settings.version) };
   if (plan.createSandbox && plan.sandboxId !== "") events.event(podReference(pod), "Normal", "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.");
+  for (const { container, spec, alive } of plan.reset) {
+    if (alive) await killContainer(deps, { pod, runtime, container, spec, message: "killing", reason: "RestartAllContainers", graceSeconds: 0 }, signal);
+    await removeContainer(context, container, signal, { keepLog: true });
+  }
   if (!plan.killPod) {
     await settleAll(plan.kill.map(({ container, spec, message, reason }) => killContainer(deps, { pod, runtime, container, spec, message, reason }, signal)));
     return runtime;

@@ -6,6 +6,7 @@ import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Cri } from "../cri/client.ts";
+import type { RuntimeHandlerFeatures } from "../cri/gen/runtime.v1.ts";
 import type { Mounts } from "../os/mount.ts";
 import type { ClaimManager } from "./claims/claim-manager.ts";
 import type { DeviceManager } from "./devices/device-manager.ts";
@@ -38,6 +39,8 @@ export interface KubeletContext {
   readonly cgroups: PodCgroups;
   readonly handlers: RuntimeHandlers;
   readonly userNamespaces: UserNamespaces;
+  /** What the runtime says one of its handlers can do. */
+  readonly handlerFeatures: (handler: string) => RuntimeHandlerFeatures | undefined;
   /** Of plugins; absent where there are none. */
   readonly devices?: DeviceManager | undefined;
   readonly claims?: ClaimManager | undefined;

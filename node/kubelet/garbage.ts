@@ -37,9 +37,9 @@ export async function removeGarbage(context: Context, garbage: Garbage, signal: 
   await settleAll(garbage.sandboxes.map(({ id }) => gone(context.cri.call("RuntimeService/RemovePodSandbox", { pod_sandbox_id: id }, { signal }))));
 }
 
-/** With its log. */
-export async function removeContainer(context: Context, { id, logPath }: RuntimeContainer, signal: AbortSignal): Promise<void> {
-  await removeLogs(logPath);
+/** With its log, unless the next one of its name goes on counting from it. */
+export async function removeContainer(context: Context, { id, logPath }: RuntimeContainer, signal: AbortSignal, { keepLog = false }: { readonly keepLog?: boolean } = {}): Promise<void> {
+  if (!keepLog) await removeLogs(logPath);
   await gone(context.cri.call("RuntimeService/RemoveContainer", { container_id: id }, { signal }));
   await removeLink(context, id);
 }

@@ -10,6 +10,7 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/kubelet.go (behaviour)
  */
+import { existsSync, readFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join, posix } from "node:path";
 import type { Node, Pod, Service } from "../../core/api/gen/core.v1.ts";
@@ -57,7 +58,7 @@ import { podCgroups } from "./resources/pod-cgroups.ts";
 import type { RuntimePod } from "./runtime-pod.ts";
 import { runtimeWatch } from "./runtime-watch.ts";
 import { runtimeHandlers } from "./sandbox/runtime-handlers.ts";
-import { userNamespaces } from "./sandbox/user-namespaces.ts";
+import { subordinateIds, userNamespaces } from "./sandbox/user-namespaces.ts";
 import type { KubeletSettings } from "./settings.ts";
 import { gracefulShutdown, type ShutdownNotices } from "./shutdown/shutdown.ts";
 import { majorMinor } from "./start-container.ts";
@@ -150,7 +151,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     settings, cri, clock, random, log, events, mounts: deps.mounts, objects, services: deps.services,
     volumes: volumeManager({ dataDir: settings.dataDir, client, objects, tokens, mounts: deps.mounts, exec: deps.exec, clock, random, events, log, hostIps: settings.nodeIps, allocatable: node.allocatable, csi }),
     images: imagePuller({ cri, clock, events, serialize: settings.serializeImagePulls, parallelMax: settings.maxParallelImagePulls, records }), credentialProviders: deps.credentialProviders, pullIdentity, cgroups: podCgroups(deps.cgroups, { cgroupRoot: settings.cgroupRoot, pidsMax: settings.podPidsLimit > 0 ? settings.podPidsLimit : undefined }), handlers: runtimeHandlers(client),
-    userNamespaces: userNamespaces(settings), machine: { os: machine.os, cpus: machine.cpus, memoryBytes: machine.memoryBytes, hugepageSizes: machine.hugepages.map(({ size }) => size), countsSwap: deps.cgroups.countsSwap, podSwapBytes: deps.cgroups.version === 2 && deps.cgroups.countsSwap ? (settings.limitedSwap ? machine.swapBytes : 0) : undefined },
+    userNamespaces: userNamespaces({ ...settings, idsPerPod: settings.userNamespaceIds }), handlerFeatures: node.handlerFeatures, machine: { os: machine.os, cpus: machine.cpus, memoryBytes: machine.memoryBytes, hugepageSizes: machine.hugepages.map(({ size }) => size), countsSwap: deps.cgroups.countsSwap, podSwapBytes: deps.cgroups.version === 2 && deps.cgroups.countsSwap ? (settings.limitedSwap ? machine.swapBytes : 0) : undefined },
     devices, claims, placement: places, allocatable: node.allocatable, networkProblem: node.networkProblem, metrics: kubeletMetrics(deps.metrics),
   };
   const mirrors = new MirrorPods({ client, log, signal, node: node.current });
@@ -221,7 +222,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     name: "pods",
     async run(quit, ready) {
       context.cgroups.setUp(node.podResources());
-      context.userNamespaces.adopt(await context.volumes.leftBehind());
+      if (isLinux) context.userNamespaces.setUp(await subordinateIds({ exec: deps.exec, passwd: existsSync("/etc/passwd") ? readFileSync("/etc/passwd", "utf8") : "", signal: quit }), await context.volumes.leftBehind());
       ready();
       await manager.run(quit);
     },

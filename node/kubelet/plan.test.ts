@@ -29,10 +29,11 @@ function summary(spec: Partial<Pod["spec"]>, seen: RuntimePod, probes: Partial<P
   const plan = planPod({ pod: pod(spec), runtime: seen, probes: { ...NO_PROBES, ...probes } });
   return [
     ...(plan.killPod ? ["kill-pod"] : []), ...(plan.createSandbox ? [`sandbox#${plan.attempt}`] : []),
-    ...plan.kill.map(({ container, reason }) => `kill ${container.name}${reason && ` (${reason})`}`), ...plan.start.map(({ container }) => `start ${container.name}`),
+    ...plan.kill.map(({ container, reason }) => `kill ${container.name}${reason && ` (${reason})`}`), ...plan.reset.map(({ container, alive }) => `${alive ? "end" : "drop"} ${container.name}`), ...plan.start.map(({ container }) => `start ${container.name}`),
   ].join(", ");
 }
 
+const again = (operator: "In" | "NotIn"): Partial<Container> => ({ restartPolicy: "Never", restartPolicyRules: [{ action: "RestartAllContainers", exitCodes: { operator, values: operator === "In" ? [42] : [0] } }] });
 const init = [container("i1"), container("i2")];
 const sidecar = [container("side", { restartPolicy: "Always" }), container("i2")];
 
@@ -54,6 +55,13 @@ test.each<[string, Partial<Pod["spec"]>, RuntimePod, string]>([
   ["the sidecar fell over before the next was through", { initContainers: sidecar }, runtime("i2=running side=exited:1"), "start side"],
   ["the sidecar fell over while the app runs", { initContainers: sidecar }, runtime("app=running i2=exited:0 side=exited:1"), "start side"],
   ["the app is done, the sidecar is not", { initContainers: sidecar, restartPolicy: "Never" }, runtime("app=exited:0 i2=exited:0 side=running"), "kill-pod"],
+  ["an exit that all begin anew after", { initContainers: init, containers: [container("app", again("In")), container("b")], restartPolicy: "Never" }, runtime("app=exited:42 b=running i2=exited:0 i1=exited:0"), "end b, drop i1, drop i2, drop app"],
+  ["an init container that makes all begin anew", { initContainers: [container("i1", again("NotIn"))], restartPolicy: "Never" }, runtime("i1=exited:1"), "drop i1"],
+  ["all taken away: from the first", { initContainers: init, containers: [container("app", again("In"))], restartPolicy: "Never" }, runtime(""), "start i1"],
+  ["an exit the rule does not mean", { containers: [container("app", again("In"))], restartPolicy: "Never" }, runtime("app=exited:1"), "kill-pod"],
+  ["a rule to restart, against the policy", { containers: [container("app", { restartPolicy: "Never", restartPolicyRules: [{ action: "Restart", exitCodes: { operator: "In", values: [3] } }] })], restartPolicy: "Never" }, runtime("app=exited:3"), "start app"],
+  ["a container's own policy", { containers: [container("app", { restartPolicy: "OnFailure" })], restartPolicy: "Never" }, runtime("app=exited:3"), "start app"],
+  ["a container's own policy, the other way", { containers: [container("app", { restartPolicy: "Never" }), container("b")] }, runtime("app=exited:3 b=running"), ""],
   ["app ended, restart", {}, runtime("app=exited:0"), "start app"],
   ["app ended well, OnFailure", { restartPolicy: "OnFailure" }, runtime("app=exited:0"), "kill-pod"],
   ["app failed, OnFailure", { restartPolicy: "OnFailure" }, runtime("app=exited:1"), "start app"],

@@ -6,6 +6,7 @@
  *   app containers all at once, once the last init container is through
  *   ephemeral      once each, never again
  *
+ * A container's rule may say that all begin anew (RestartAllContainers): then every container is taken away, and the next plan starts with the first.
  * A container is restarted as its policy says, and when its hash changed or a liveness or startup probe gave up on it.
  *
  * Source: kubernetes v1.36 pkg/kubelet/kuberuntime/kuberuntime_manager.go (computePodActions), kuberuntime_container.go (computeInitContainerActions),
@@ -14,11 +15,11 @@
 import type { Container, Pod } from "../../core/api/gen/core.v1.ts";
 import { isDeleting } from "../../core/api/meta/object-meta.ts";
 import { containerHash } from "./containers/labels.ts";
-import { allContainers, isHostNetwork, isSidecar, type NamedContainer, restartsAfter } from "./pod-spec.ts";
+import { allContainers, isHostNetwork, isSidecar, mayRestartAll, type NamedContainer, restartRule, restartsAfter } from "./pod-spec.ts";
 import type { ProbeResults } from "./probes/probe-results.ts";
 import { containerNamed, type RuntimeContainer, type RuntimePod, type RuntimeSandbox } from "./runtime-pod.ts";
 
-export type KillReason = "" | "StartupProbe" | "LivenessProbe" | "Unknown";
+export type KillReason = "" | "RestartAllContainers" | "StartupProbe" | "LivenessProbe" | "Unknown";
 
 export interface ContainerToKill {
   readonly container: RuntimeContainer;
@@ -26,6 +27,8 @@ export interface ContainerToKill {
   readonly message: string;
   readonly reason: KillReason;
 }
+
+export interface ContainerToReset { readonly container: RuntimeContainer; readonly spec: NamedContainer; readonly alive: boolean }
 
 export interface PodPlan {
   /** Stop every container and sandbox, first. */
@@ -37,6 +40,8 @@ export interface PodPlan {
   readonly kill: readonly ContainerToKill[];
   /** Running containers whose limits change. */
   readonly update: readonly { readonly container: RuntimeContainer; readonly spec: NamedContainer }[];
+  /** To be ended and taken away, in this order; nothing else is done then. Those whose end asked for it come last: what is left tells us to go on. */
+  readonly reset: readonly ContainerToReset[];
   /** In this order. When a plain init container cannot be started, those after it have to wait. */
   readonly start: readonly NamedContainer[];
 }
@@ -52,11 +57,28 @@ export function planPod({ pod, runtime, probes, resize = () => "none" }: PlanFac
   const { changed, attempt, sandboxId } = sandboxChange(pod, runtime.sandboxes);
   if (changed) return planNewSandbox(pod, runtime, { attempt, sandboxId });
 
+  if (restartsAll(pod, runtime)) return { killPod: false, createSandbox: false, sandboxId, attempt, kill: [], update: [], start: [], reset: containersToReset(pod, runtime) };
   const named = allContainers(pod.spec);
   const draft: Draft = { killPod: false, kill: [], update: [], start: named.filter(({ kind, container }) => kind === "ephemeral" && !containerNamed(runtime, container.name)) };
   const initialized = planInit({ pod, runtime, probes, resize }, draft);
   if (initialized && !draft.killPod) planApp({ pod, runtime, probes, resize }, draft);
-  return { killPod: draft.killPod, createSandbox: false, sandboxId, attempt, kill: draft.kill, update: draft.update, start: draft.start };
+  return { killPod: draft.killPod, createSandbox: false, sandboxId, attempt, kill: draft.kill, update: draft.update, start: draft.start, reset: [] };
+}
+
+/** Some container has ended in a way that all are to begin anew after. */
+export function restartsAll(pod: Pod, runtime: RuntimePod): boolean {
+  return mayRestartAll(pod.spec) && [...(pod.spec.initContainers ?? []), ...pod.spec.containers].some((container) => {
+    const seen = containerNamed(runtime, container.name);
+    return seen?.state === "exited" && restartRule(container, seen.exitCode) === "RestartAllContainers";
+  });
+}
+
+function containersToReset(pod: Pod, runtime: RuntimePod): ContainerToReset[] {
+  const all = (kind: "init" | "container"): (ContainerToReset & { readonly asked: boolean })[] => allContainers(pod.spec).filter((spec) => spec.kind === kind).flatMap((spec) => runtime.containers.filter(({ name }) => name === spec.container.name).map((container) => ({
+    container, spec, alive: container.state !== "exited", asked: container.state === "exited" && restartRule(spec.container, container.exitCode) === "RestartAllContainers",
+  })));
+  const ordered = [...all("container"), ...all("init")];
+  return [...ordered.filter(({ asked }) => !asked), ...ordered.filter(({ asked }) => asked)].map(({ container, spec, alive }) => ({ container, spec, alive }));
 }
 
 /** Whether the pod needs a new sandbox, and the number it would have. */
@@ -71,7 +93,7 @@ export function sandboxChange(pod: Pod, sandboxes: readonly RuntimeSandbox[]): {
 }
 
 function planNewSandbox(pod: Pod, runtime: RuntimePod, { attempt, sandboxId }: { attempt: number; sandboxId: string }): PodPlan {
-  const kill: Omit<PodPlan, "createSandbox" | "start"> = { killPod: true, sandboxId, attempt, kill: [], update: [] };
+  const kill: Omit<PodPlan, "createSandbox" | "start"> = { killPod: true, sandboxId, attempt, kill: [], update: [], reset: [] };
   const nothing: PodPlan = { ...kill, createSandbox: false, start: [] };
   if (pod.spec.restartPolicy === "Never" && attempt !== 0 && runtime.containers.length > 0) return nothing; // it had its one run
 

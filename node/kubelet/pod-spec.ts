@@ -23,15 +23,23 @@ export function isSidecar(container: Container | EphemeralContainer): boolean {
   return container.restartPolicy === "Always";
 }
 
+/** What the container's own rules say about its end with `exitCode`: the first that fits. Source: kubernetes v1.36 pkg/api/v1/pod/util.go */
+export function restartRule({ restartPolicy, restartPolicyRules = [] }: Container | EphemeralContainer, exitCode: number): string | undefined {
+  if (restartPolicy === undefined) return undefined;
+  return restartPolicyRules.find(({ exitCodes }) => exitCodes !== undefined && (exitCodes.operator === "In" || exitCodes.operator === "NotIn") && (exitCodes.values ?? []).includes(exitCode) === (exitCodes.operator === "In"))?.action;
+}
+
 /** Whether a container that ended with `exitCode` runs again, by its own rules, its own policy, or the pod's. */
 export function restartsAfter(container: Container | EphemeralContainer, spec: PodSpec, exitCode: number): boolean {
-  for (const { action, exitCodes } of container.restartPolicyRules ?? []) {
-    const listed = exitCodes?.values?.includes(exitCode) ?? false;
-    const matches = exitCodes?.operator === "NotIn" ? !listed : listed;
-    if (matches && action === "Restart") return true;
-  }
+  const action = restartRule(container, exitCode);
+  if (action === "Restart" || action === "RestartAllContainers") return true;
   const policy = container.restartPolicy ?? spec.restartPolicy ?? "Always";
   return policy === "Always" || (policy === "OnFailure" && exitCode !== 0);
+}
+
+/** Some container's end may start them all anew. */
+export function mayRestartAll({ containers, initContainers = [] }: PodSpec): boolean {
+  return [...initContainers, ...containers].some(({ restartPolicyRules = [] }) => restartPolicyRules.some(({ action }) => action === "RestartAllContainers"));
 }
 
 export function isHostNetwork(pod: Pod): boolean {

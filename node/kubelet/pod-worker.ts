@@ -259,7 +259,7 @@ export class PodWorker {
       retryAtMs = Math.min(retryAtMs, error.retryAtMs); // it was there once: the pod goes on with what it has
     }
     const plan = planPod({ pod, runtime: this.#runtime, probes, resize: (spec, seen) => this.#resize.decide(pod, spec, seen) });
-    const changes = plan.killPod || plan.kill.length + plan.update.length + plan.start.length > 0;
+    const changes = plan.killPod || plan.kill.length + plan.update.length + plan.start.length + plan.reset.length > 0;
     if (!changes) this.#waiting.clear();
     const applied = await applyPlan(context, {
       pod, runtime: this.#runtime, plan, volumes: this.#volumes, backoff: this.#backoff,

@@ -23,6 +23,8 @@ export interface KubeletSettings {
   readonly maxPods: number;
   /** Processes and threads of one pod; -1: as many as the node may have. */
   readonly podPidsLimit: number;
+  /** User ids of a pod with a namespace of its own. */
+  readonly userNamespaceIds: number;
   /** The cgroup all pods live below, as a path in each hierarchy: "/" makes it /kubepods. */
   readonly cgroupRoot: string;
   /** As Go writes versions: v1.36.0. */
@@ -84,7 +86,7 @@ export interface ShutdownSettings {
 
 export const KUBELET_DEFAULTS: Omit<KubeletSettings, "nodeName" | "nodeIps" | "hostname" | "version"> = {
   dataDir: "/var/lib/kubelet", wellKnownDir: "", podLogsDir: "/var/log/pods", containerLogsDir: "/var/log/containers", clusterDns: [], clusterDomain: "cluster.local",
-  resolvConf: "/etc/resolv.conf", maxPods: 110, podPidsLimit: -1, cgroupRoot: "/", port: 10250, healthzAddress: "127.0.0.1", healthzPort: 10248, labels: {}, annotations: {}, taints: [], unschedulable: false, providerId: undefined, reserved: {},
+  resolvConf: "/etc/resolv.conf", maxPods: 110, podPidsLimit: -1, userNamespaceIds: 65_536, cgroupRoot: "/", port: 10250, healthzAddress: "127.0.0.1", healthzPort: 10248, labels: {}, annotations: {}, taints: [], unschedulable: false, providerId: undefined, reserved: {},
   seccompDir: "/var/lib/kubelet/seccomp", seccompDefault: false, allowedUnsafeSysctls: [], serializeImagePulls: true, containerLogMaxBytes: 10 * 1024 * 1024, containerLogMaxFiles: 5,
   staticPodDir: "", verifiesPulls: true, imageGc: { highPercent: 85, lowPercent: 80, ageMinMs: 2 * 60_000, ageMaxMs: 0 }, eviction: { thresholds: THRESHOLDS, transitionMs: 5 * 60_000, maxPodGraceSeconds: 0 }, podsPerCore: 0,
   placement: NO_PLACEMENT,

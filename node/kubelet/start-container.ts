@@ -12,6 +12,7 @@ import { isNotFound } from "../../core/api/meta/status-error.ts";
 import { CriError } from "../cri/client.ts";
 import type { ContainerConfig, Image, PodSandboxConfig } from "../cri/gen/runtime.v1.ts";
 import { containerConfig } from "./containers/container-config.ts";
+import { readEnvFile } from "./containers/env-file.ts";
 import { environmentOf } from "./containers/environment.ts";
 import { containerDevices, containerMounts, HOSTS_PATH } from "./containers/mounts.ts";
 import { containerSecurityContext, namespacesOf, verifyNonRoot } from "./containers/security-context.ts";
@@ -28,7 +29,7 @@ import { containerResources } from "./resources/linux-resources.ts";
 import { containerNamed, type RuntimePod } from "./runtime-pod.ts";
 import { managedHosts, nodeHosts, podHostname } from "./sandbox/hostname.ts";
 import { addedDevices } from "./start-devices.ts";
-import { userNamespaceOptions } from "./sandbox/sandbox-config.ts";
+import { mappedIds, userNamespaceOptions } from "./sandbox/sandbox-config.ts";
 import { podDirectory } from "./volumes/pod-directories.ts";
 import type { ReadyVolume } from "./volumes/volumes.ts";
 
@@ -151,7 +152,11 @@ async function configure(context: KubeletContext, start: ContainerStart, image: 
   if (!services.synced && !isStaticPod(pod)) throw new Error("services have not yet been read at least once, cannot construct envvars");
   const environment = await environmentOf({
     pod, container, podIps: isHostNetwork(pod) ? settings.nodeIps.slice(0, 2) : podIps, hostIps: settings.nodeIps, objects, allocatable: context.allocatable(), services: serviceEnvironment(services.list(), pod.metadata.namespace ?? "", pod.spec.enableServiceLinks ?? true),
-    readFileKey: async (volume, path, key) => readEnvFile(volumes.get(volume)?.hostPath, path, key),
+    readFileKey: async (volume, path, key) => {
+      const hostPath = volumes.get(volume)?.hostPath;
+      if (hostPath === undefined) throw new Error(`cannot find the volume "${volume}" referenced by FileKeyRef`);
+      return readEnvFile(hostPath, path, key);
+    },
   });
   const imageUser = { uid: image.username && !image.uid ? undefined : image.uid?.value ?? 0, username: image.uid ? "" : image.username ?? "" };
   if (machine.os === "windows") verifyNotAdministrator(pod, container, imageUser.username);
@@ -162,6 +167,7 @@ async function configure(context: KubeletContext, start: ContainerStart, image: 
   if (target && !targetId) throw new Error(`unable to find target container ${target}`);
   const range = userNamespaces.rangeOf(pod);
   const namespaces = { ...namespacesOf(pod, targetId), ...(range ? { userns_options: userNamespaceOptions(range) } : {}) };
+  const mapped = range ? mappedIds(range) : undefined;
   const platform = machine.os === "windows" ? { windows: windowsContainer(pod, container, { imageUser: imageUser.username, cpus: machine.cpus }) } : {
     linux: { resources: { ...containerResources(pod, container, machine), ...context.placement.pinning(pod.metadata.uid, container.name) }, security_context: containerSecurityContext({ pod, container, imageUser, namespaces, seccompDir: settings.seccompDir, seccompDefault: settings.seccompDefault }) },
   };
@@ -171,7 +177,7 @@ async function configure(context: KubeletContext, start: ContainerStart, image: 
   const config = containerConfig({
     pod, container, restartCount, imageId: image.id ?? "", environment: new Map([...environment, ...added.environment]), platform, devices: [...added.devices, ...containerDevices(container, volumes)],
     annotations: added.annotations, cdiDevices: added.CDI_devices,
-    mounts: [...added.mounts, ...containerMounts({ os: machine.os, pod, container, volumes, environment, podDir: podDirectory(settings.dataDir, pod.metadata.uid), hosts: hostsFile(context, pod, podIps), recursiveReadOnly: machine.os === "linux", mounts, random })],
+    mounts: [...added.mounts, ...containerMounts({ os: machine.os, pod, container, volumes, environment, podDir: podDirectory(settings.dataDir, pod.metadata.uid), hosts: hostsFile(context, pod, podIps), recursiveReadOnly: machine.os === "linux", mounts, random })].map((mount) => (mapped ? { ...mount, uidMappings: mapped, gidMappings: mapped } : mount)),
   });
   return { config };
 }
@@ -180,14 +186,6 @@ function hostsFile({ settings, machine: { os } }: KubeletContext, pod: Pod, podI
   if ((podIps.length === 0 && !isHostNetwork(pod)) || (os === "windows" && hasHostProcess(pod))) return undefined;
   if (isHostNetwork(pod)) return existsSync(HOSTS_PATH[os]) ? nodeHosts(readFileSync(HOSTS_PATH[os], "utf8"), pod.spec.hostAliases) : undefined;
   return managedHosts(podHostname(pod, settings.clusterDomain), podIps, pod.spec.hostAliases);
-}
-
-/** One line KEY=value of a file in a volume. */
-function readEnvFile(volumePath: string | undefined, path: string, key: string): string | undefined {
-  if (volumePath === undefined) throw new Error("cannot find the volume referenced by FileKeyRef");
-  if (path.split("/").includes("..") || !existsSync(join(volumePath, path))) return undefined;
-  const line = readFileSync(join(volumePath, path), "utf8").split("\n").map((text) => text.trim()).find((text) => text.startsWith(`${key}=`));
-  return line?.slice(key.length + 1).replace(/^(['"])(.*)\1$/, "$2");
 }
 
 /** Where no record of earlier containers is left, their logs still tell how many there were. */

@@ -4,7 +4,7 @@ import { mkdir } from "node:fs/promises";
 import type { Pod } from "../../core/api/gen/core.v1.ts";
 import type { PodSandboxConfig } from "../cri/gen/runtime.v1.ts";
 import type { KubeletContext } from "./context.ts";
-import { podReference } from "./pod-spec.ts";
+import { podReference, usesUserNamespace } from "./pod-spec.ts";
 import { parseResolvConf, podDns, type Resolver } from "./sandbox/dns.ts";
 import { podHostname } from "./sandbox/hostname.ts";
 import { sandboxConfig } from "./sandbox/sandbox-config.ts";
@@ -37,6 +37,7 @@ function hostResolver(path: string): Resolver | undefined {
 /** Throws an Error for the user; the event is recorded by the caller. */
 export async function startSandbox(context: KubeletContext, pod: Pod, config: PodSandboxConfig, signal: AbortSignal): Promise<string> {
   const handler = await context.handlers.handlerOf(pod.spec.runtimeClassName, signal);
+  if (usesUserNamespace(pod) && !context.handlerFeatures(handler)?.user_namespaces) throw new Error(`can't set \`spec.hostUsers: false\`, ${handler === "" ? "runtime does" : `RuntimeClass handler "${handler}" does`} not support user namespaces`);
   await mkdir(config.log_directory ?? "", { recursive: true, mode: 0o755 });
   context.cgroups.ensure(pod, { unlimitedCpu: context.placement.hasExclusiveCpus(pod.metadata.uid) });
   context.metrics.startedPods();

@@ -34,6 +34,7 @@ test.each([
   [{ evictionSoft: { "memory.available": "1Gi" } }, "grace period must be specified for the soft eviction threshold memory.available"],
   [{ evictionHard: { "memory.free": "1Gi" } }, "unsupported eviction signal memory.free"],
   [{ topologyManagerPolicy: "numa" }, `invalid configuration: topologyManagerPolicy (--topology-manager-policy) "numa" must be one of: ["none" "best-effort" "restricted" "single-numa-node"]`],
+  [{ userNamespaces: { idsPerPod: 70_000 } }, "invalid configuration: userNamespaces.idsPerPod must be a multiple of 65536"],
   [{ topologyManagerScope: "node" }, `invalid configuration: topologyManagerScope (--topology-manager-scope) "node" must be one of: "container", or "pod"`],
   [{ reservedSystemCPUs: "1-" }, `invalid configuration: unable to parse reservedSystemCPUs (--reserved-cpus) 1-, error: strconv.Atoi: parsing "": invalid syntax`],
   [{ reservedMemory: [{ numaNode: 0, limits: { memory: "1Gi" } }, { numaNode: 0, limits: { memory: "1Gi", cpu: "1" } }] }, `invalid configuration: the reserved memory has a duplicate value for NUMA node 0 and resource "memory", invalid configuration: the limit type "cpu" for NUMA node 0 is not supported, only [memory hugepages-<HugePageSize>] is accepted`],

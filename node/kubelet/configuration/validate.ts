@@ -57,6 +57,10 @@ export function validate(given: Values): string[] {
   check(["", "NoSwap", "LimitedSwap"].includes(swap), `memorySwap.swapBehavior "${swap}" must be one of: "", "LimitedSwap" or "NoSwap"`);
   const restart = (value<{ maxContainerRestartPeriod?: string } | undefined>("crashLoopBackOff")?.maxContainerRestartPeriod);
   if (restart !== undefined) check(parseGoDuration(restart) >= 1000 && parseGoDuration(restart) <= 300_000, `CrashLoopBackOff.MaxContainerRestartPeriod (${restart}) must be set between 1s and 300s`);
+  const ids = value<{ idsPerPod?: number } | undefined>("userNamespaces")?.idsPerPod;
+  check(ids === undefined || ids >= 65_536, "userNamespaces.idsPerPod must not be less than 65536");
+  check(ids === undefined || ids < 65_536 || ids % 65_536 === 0, "userNamespaces.idsPerPod must be a multiple of 65536");
+  check(ids === undefined || ids <= 4_294_967_295, "userNamespaces.idsPerPod must not be more than 4294967295");
   const verification = value<string>("imagePullCredentialsVerificationPolicy");
   check(["NeverVerify", "NeverVerifyPreloadedImages", "NeverVerifyAllowlistedImages", "AlwaysVerify"].includes(verification), `option "${verification}" is not supported for imagePullCredentialsVerificationPolicy`);
   for (const item of value<string[]>("enforceNodeAllocatable")) check(["", "none", "pods", "system-reserved", "kube-reserved", "system-reserved-compressible", "kube-reserved-compressible"].includes(item), `option "${item}" specified for enforceNodeAllocatable (--enforce-node-allocatable) is not supported`);

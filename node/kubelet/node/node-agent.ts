@@ -19,7 +19,7 @@ import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import type { Cri } from "../../cri/client.ts";
-import type { Image, StatusResponse, VersionResponse } from "../../cri/gen/runtime.v1.ts";
+import type { Image, RuntimeHandlerFeatures, StatusResponse, VersionResponse } from "../../cri/gen/runtime.v1.ts";
 import type { MachineInfo } from "../../os/machine.ts";
 import { SHUTTING_DOWN } from "../shutdown/shutdown.ts";
 import type { KubeletSettings } from "../settings.ts";
@@ -58,6 +58,8 @@ export interface NodeAgent {
   runtimeProblem(): string | undefined;
   /** Look at the status now rather than at the next tick. */
   refresh(): void;
+  /** What the runtime says its handler can do; undefined while it says nothing. */
+  handlerFeatures(handler: string): RuntimeHandlerFeatures | undefined;
 }
 
 const RUNTIME_CHECK_MS = 5_000;
@@ -223,6 +225,7 @@ export function nodeAgent(deps: Deps): NodeAgent {
     },
     networkProblem,
     runtimeProblem,
+    handlerFeatures: (handler) => runtimeStatus?.runtime_handlers?.find(({ name = "" }) => name === handler)?.features,
     refresh: () => woken.abort(),
   };
 }

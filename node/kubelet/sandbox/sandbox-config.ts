@@ -1,6 +1,6 @@
 /** What the runtime is told about a sandbox. Source: kubernetes v1.36 pkg/kubelet/kuberuntime/kuberuntime_sandbox.go */
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
-import type { DNSConfig, LinuxPodSandboxConfig, PodSandboxConfig, PortMapping, Protocol } from "../../cri/gen/runtime.v1.ts";
+import type { DNSConfig, IDMapping, LinuxPodSandboxConfig, PodSandboxConfig, PortMapping, Protocol, UserNamespace } from "../../cri/gen/runtime.v1.ts";
 import type { OperatingSystem } from "../../os/machine.ts";
 import { podLabels } from "../containers/labels.ts";
 import { isPrivileged, namespacesOf } from "../containers/security-context.ts";
@@ -48,9 +48,12 @@ function linuxSandbox({ pod, cgroupParent, userNamespace }: SandboxFacts): Linux
   };
 }
 
-export function userNamespaceOptions({ hostId, length }: { readonly hostId: number; readonly length: number }) {
-  const ids = [{ host_id: hostId, container_id: 0, length }];
-  return { mode: "POD" as const, uids: ids, gids: ids };
+export function mappedIds({ hostId, length }: { readonly hostId: number; readonly length: number }): IDMapping[] {
+  return [{ host_id: hostId, container_id: 0, length }];
+}
+
+export function userNamespaceOptions(range: { readonly hostId: number; readonly length: number }): UserNamespace {
+  return { mode: "POD", uids: mappedIds(range), gids: mappedIds(range) };
 }
 
 function portMappings(pod: Pod): PortMapping[] {

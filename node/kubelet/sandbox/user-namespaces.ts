@@ -1,60 +1,115 @@
 /**
- * Ranges of user and group ids for pods with a user namespace of their own: 65536 ids each, none shared, none of the host's own.
- * What is in use is remembered in pods/<uid>/userns, so that a restart gives nothing away twice.
+ * Ranges of user and group ids for pods with a user namespace of their own: none shared, none of the host's own. What is in use is remembered in pods/<uid>/userns,
+ * so that a restart gives nothing away twice.
  *
- * Source: kubernetes v1.36 pkg/kubelet/userns/userns_manager.go
+ * The ids to give away are all but the first range, or those that getsubids says the user "kubelet" has, where the machine has both.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/userns/userns_manager.go, pkg/kubelet/kubelet_pods.go (getKubeletMappings)
  */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
+import { type Exec, ExecError } from "../../os/exec.ts";
 import { usesUserNamespace } from "../pod-spec.ts";
 import { podDirectory } from "../volumes/pod-directories.ts";
 
 export interface IdRange { readonly hostId: number; readonly length: number }
 
 export interface UserNamespaces {
+  /** Finds out which ids there are to give away, and takes over what a former life of the kubelet gave out. Throws an Error for the user. */
+  setUp(ids: IdRange | undefined, podUids: Iterable<string>): void;
   /** The pod's range, newly chosen if it has none; undefined when it shares the host's ids. */
   rangeOf(pod: Pod): IdRange | undefined;
-  /** Takes over what a former life of the kubelet gave out. */
-  adopt(podUids: Iterable<string>): void;
   release(podUid: string): void;
 }
 
-const LENGTH = 65_536;
+interface Mapping { readonly hostId: number; readonly containerId: number; readonly length: number }
+interface RecordFile { readonly uidMappings: readonly Mapping[]; readonly gidMappings: readonly Mapping[] }
 
-export function userNamespaces({ dataDir, maxPods }: { readonly dataDir: string; readonly maxPods: number }): UserNamespaces {
-  const taken = new Map<string, number>(); // pod uid → number of its range
+/** Ids come in units of so many. */
+const UNIT = 65_536;
+const IDS_END = 2 ** 32;
 
-  function recordPath(uid: string): string {
-    return join(podDirectory(dataDir, uid), "userns");
+export function userNamespaces({ dataDir, maxPods, idsPerPod = UNIT }: { readonly dataDir: string; readonly maxPods: number; readonly idsPerPod?: number | undefined }): UserNamespaces {
+  const taken = new Map<string, number>(); // pod uid → its first id
+  let all: IdRange = { hostId: idsPerPod, length: IDS_END - idsPerPod }; // the first range is the host's own
+
+  const recordPath = (uid: string): string => join(podDirectory(dataDir, uid), "userns");
+
+  function recorded(uid: string): number | undefined {
+    if (!existsSync(recordPath(uid))) return undefined;
+    const { uidMappings: [uids, ...moreUids], gidMappings: [gids, ...moreGids] } = JSON.parse(readFileSync(recordPath(uid), "utf8")) as RecordFile;
+    if (!uids || !gids || moreUids.length + moreGids.length > 0 || JSON.stringify(uids) !== JSON.stringify(gids)) throw new Error("user namespace: invalid user namespace configuration: GID and UID mapping should be identical");
+    if (uids.containerId !== 0) throw new Error("user namespace: invalid user namespace configuration: UID 0 must be mapped");
+    if (uids.length !== idsPerPod) throw new Error(`user namespace: wrong user namespace length ${uids.length}`);
+    if (uids.hostId % idsPerPod !== 0) throw new Error(`user namespace: wrong user namespace offset specified ${uids.hostId}`);
+    if (uids.hostId < all.hostId || uids.hostId + uids.length > all.hostId + all.length) throw new Error(`user namespace: id ${uids.hostId} is out of range`);
+    const other = [...taken].find(([owner, hostId]) => owner !== uid && hostId === uids.hostId);
+    if (other) throw new Error(`user namespace: range picked for pod "${uid}" already taken`);
+    taken.set(uid, uids.hostId);
+    return uids.hostId;
   }
 
-  function adoptOne(uid: string): number | undefined {
-    if (!existsSync(recordPath(uid))) return undefined;
-    const { userMappings } = JSON.parse(readFileSync(recordPath(uid), "utf8")) as { readonly userMappings: readonly { readonly hostId: number }[] };
-    const slot = (userMappings[0]?.hostId ?? 0) / LENGTH;
-    taken.set(uid, slot);
-    return slot;
+  function chosen(uid: string): number {
+    const used = new Set(taken.values());
+    let hostId = all.hostId;
+    while (used.has(hostId)) hostId += idsPerPod;
+    if (hostId + idsPerPod > all.hostId + all.length) throw new Error("create user namespace: could not find an empty slot to allocate a user namespace");
+    taken.set(uid, hostId);
+    const mappings = [{ hostId, containerId: 0, length: idsPerPod }];
+    mkdirSync(podDirectory(dataDir, uid), { recursive: true, mode: 0o750 });
+    writeFileSync(`${recordPath(uid)}.tmp`, JSON.stringify({ uidMappings: mappings, gidMappings: mappings } satisfies RecordFile));
+    renameSync(`${recordPath(uid)}.tmp`, recordPath(uid)); // whole or not at all
+    return hostId;
   }
 
   return {
+    setUp(ids, podUids) {
+      all = ids ?? all;
+      check(all, { idsPerPod, maxPods });
+      for (const uid of podUids) recorded(uid);
+    },
     rangeOf(pod) {
       if (!usesUserNamespace(pod)) return undefined;
       const { uid } = pod.metadata;
-      let slot = taken.get(uid) ?? adoptOne(uid);
-      if (slot === undefined) {
-        const used = new Set(taken.values());
-        slot = 1; // 0 is the host's
-        while (used.has(slot)) slot++;
-        if (slot > 2 * maxPods) throw new Error("could not find an empty slot to allocate a user namespace");
-        taken.set(uid, slot);
-        const mapping = [{ hostId: slot * LENGTH, containerId: 0, length: LENGTH }];
-        mkdirSync(podDirectory(dataDir, uid), { recursive: true, mode: 0o750 });
-        writeFileSync(recordPath(uid), JSON.stringify({ userMappings: mapping, groupMappings: mapping }));
-      }
-      return { hostId: slot * LENGTH, length: LENGTH };
+      return { hostId: taken.get(uid) ?? recorded(uid) ?? chosen(uid), length: idsPerPod };
     },
-    adopt(podUids) { for (const uid of podUids) adoptOne(uid); },
-    release: (podUid) => void taken.delete(podUid),
+    release(podUid) {
+      if (taken.delete(podUid)) rmSync(recordPath(podUid), { force: true });
+    },
   };
+}
+
+function check({ hostId, length }: IdRange, { idsPerPod, maxPods }: { readonly idsPerPod: number; readonly maxPods: number }): void {
+  if (idsPerPod % UNIT !== 0) throw new Error(`kubelet user namespace length ${idsPerPod} is not a multiple of ${UNIT}`);
+  if (hostId % idsPerPod !== 0) throw new Error(`kubelet user assigned ID ${hostId} is not a multiple of ${idsPerPod}`);
+  if (hostId < idsPerPod) throw new Error(`kubelet user assigned ID ${hostId} must be greater or equal to ${idsPerPod}`);
+  if (length % idsPerPod !== 0) throw new Error(`kubelet user assigned IDs length ${length} is not a multiple of ${idsPerPod}`);
+  if (length / idsPerPod < maxPods) throw new Error(`kubelet user assigned IDs are not enough to support ${maxPods} pods`);
+}
+
+/** The user whose subordinate ids are ours to give away. */
+const USER = "kubelet";
+
+/** Undefined: nobody has set any aside. Throws an Error for the user when they were set aside in a way we cannot use. */
+export async function subordinateIds({ exec, passwd, signal }: { readonly exec: Exec; /** Text of /etc/passwd. */ readonly passwd: string; readonly signal: AbortSignal }): Promise<IdRange | undefined> {
+  if (!passwd.split("\n").some((line) => line.startsWith(`${USER}:`))) return undefined;
+  try {
+    const [uids, gids] = [await exec("getsubids", [USER], { signal }), await exec("getsubids", ["-g", USER], { signal })];
+    for (const [what, { exitCode, stderr }] of [["uids", uids], ["gids", gids]] as const) if (exitCode !== 0) throw new Error(`kubelet mappings: error retrieving additional ${what} for user "${USER}": ${stderr.trim() || `exit status ${exitCode}`}`);
+    if (uids.stdout !== gids.stdout) throw new Error(`kubelet mappings: mismatched subuids and subgids for user "${USER}"`);
+    return parseSubordinateIds(uids.stdout);
+  } catch (error) {
+    if (error instanceof ExecError && error.code === "not-found") return undefined;
+    throw error;
+  }
+}
+
+/** 0: kubelet 65536 2147483648 */
+export function parseSubordinateIds(text: string): IdRange {
+  const lines = text.replace(/^\n+|\n+$/g, "").split("\n");
+  if (lines.length !== 1) throw new Error(`kubelet mappings: error parsing line ${JSON.stringify(text)}: it must contain only one line`);
+  const words = lines[0]!.trim().split(/\s+/);
+  if (words.length !== 4 || !words.slice(2).every((word) => /^\d+$/.test(word))) throw new Error(`kubelet mappings: invalid line ${JSON.stringify(text)}`);
+  return { hostId: Number(words[2]), length: Number(words[3]) };
 }

@@ -1,6 +1,6 @@
 /** The conditions of a pod that are the kubelet's. Source: kubernetes v1.36 pkg/kubelet/status/generate.go, pkg/kubelet/types/pod_status.go */
 import type { ContainerStatus, Pod, PodCondition, PodPhase } from "../../../core/api/gen/core.v1.ts";
-import { isSidecar } from "../pod-spec.ts";
+import { isSidecar, mayRestartAll } from "../pod-spec.ts";
 
 type Verdict = Pick<PodCondition, "status" | "reason" | "message">;
 
@@ -11,10 +11,14 @@ export interface ConditionFacts {
   readonly containers: readonly ContainerStatus[];
   /** A sandbox with a network is there. */
   readonly sandboxReady: boolean;
+  /** It was, as far as we know; once is for ever. */
+  readonly wasInitialized: boolean;
+  /** All containers begin anew: some are there still. */
+  readonly restartingAll: boolean;
 }
 
 /** Those we write; what others put there (readiness gates, DisruptionTarget …) is theirs. */
-export const KUBELET_CONDITIONS: readonly string[] = ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled", "PodResizePending", "PodResizeInProgress"];
+export const KUBELET_CONDITIONS: readonly string[] = ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled", "AllContainersRestarting", "PodResizePending", "PodResizeInProgress"];
 
 /** Those of ours that are taken away again. */
 export const PASSING_CONDITIONS: readonly string[] = ["PodResizePending", "PodResizeInProgress"];
@@ -29,7 +33,14 @@ export function conditionsOf(facts: ConditionFacts): ReadonlyMap<string, Verdict
     ["Ready", containersReady.status === "True" ? gatesOf(facts.pod) : containersReady],
     ["ContainersReady", containersReady],
     ["PodScheduled", TRUE],
+    ...(mayRestartAll(facts.pod.spec) ? [["AllContainersRestarting", restartingOf(facts)] as const] : []),
   ]);
+}
+
+function restartingOf({ phase, restartingAll }: ConditionFacts): Verdict {
+  if (phase === "Succeeded") return { status: "False", reason: "PodCompleted" };
+  if (phase === "Failed") return { status: "False", reason: "PodFailed" };
+  return restartingAll ? { status: "True", reason: "RestartAllContainersStarted", message: "container exited with restart policy rule" } : { status: "False" };
 }
 
 function containersReadyOf({ pod, phase, init, containers }: ConditionFacts): Verdict {
@@ -45,14 +56,14 @@ function containersReadyOf({ pod, phase, init, containers }: ConditionFacts): Ve
   return message === "" ? TRUE : { status: "False", reason: "ContainersNotReady", message };
 }
 
-function initializedOf({ pod, phase, init, containers }: ConditionFacts): Verdict {
+function initializedOf({ pod, phase, init, containers, wasInitialized }: ConditionFacts): Verdict {
   const named = (pod.spec.initContainers ?? []).map((container) => ({ container, status: statusNamed(init, container.name) }));
   const unknown = named.filter(({ status }) => !status).map(({ container }) => container.name);
   const incomplete = named.filter(({ container, status }) => status && !(isSidecar(container) ? status.started === true : status.ready)).map(({ container }) => container.name);
   if (phase === "Succeeded" && unknown.length === 0) return { status: "True", reason: "PodCompleted" };
   if (containers.some(({ state, lastState, started }) => started === true || lastState?.terminated || state?.running || state?.terminated)) return TRUE; // it was, once
   const message = complaints(unknown, incomplete, "incomplete");
-  return message === "" ? TRUE : { status: "False", reason: "ContainersNotInitialized", message };
+  return message === "" || wasInitialized ? TRUE : { status: "False", reason: "ContainersNotInitialized", message };
 }
 
 function gatesOf(pod: Pod): Verdict {

@@ -10,6 +10,7 @@ import { shouldStart } from "../plan.ts";
 import type { ProbeResults } from "../probes/probe-results.ts";
 import { actualResources } from "../resources/resize.ts";
 import type { RuntimeContainer, RuntimePod } from "../runtime-pod.ts";
+import { RESTARTING_ALL } from "./phase.ts";
 
 /** Why a container could not be started: ImagePullBackOff, CrashLoopBackOff, CreateContainerConfigError … */
 export interface WaitingReason { readonly reason: string; readonly message: string }
@@ -24,6 +25,8 @@ export interface StatusFacts {
   readonly terminationMessages: ReadonlyMap<string, string>;
   /** Containers that ran before the kubelet did keep what was said of them until their probes speak. */
   readonly kubeletStartedMs: number;
+  /** All containers begin anew: those that are missing were taken away for it. */
+  readonly restartingAll: boolean;
 }
 
 const UNKNOWN_ENDED = { reason: "ContainerStatusUnknown", exitCode: 137 };
@@ -37,7 +40,13 @@ export function containerStatuses(facts: StatusFacts, kind: ContainerKind, conta
   });
 }
 
-function statusOfUnseen({ pod }: StatusFacts, container: Container | EphemeralContainer, old: ContainerStatus | undefined): ContainerStatus {
+const TAKEN_AWAY = { reason: RESTARTING_ALL, message: "The container is removed because RestartAllContainers in place" };
+
+function statusOfUnseen({ pod, restartingAll }: StatusFacts, container: Container | EphemeralContainer, old: ContainerStatus | undefined): ContainerStatus {
+  if (restartingAll && old && !old.state?.waiting) {
+    const { containerID: _, ...rest } = old;
+    return { ...rest, state: { waiting: TAKEN_AWAY }, lastState: { terminated: { ...TAKEN_AWAY, exitCode: 137 } }, restartCount: (old.restartCount ?? 0) + 1, ready: false, started: false };
+  }
   if (old?.state?.terminated) return { ...old };
   const status: ContainerStatus = {
     name: container.name, state: { waiting: { reason: pod.spec.initContainers?.length ? "PodInitializing" : "ContainerCreating" } }, lastState: old?.lastState ?? {},
@@ -52,12 +61,17 @@ function statusOfSeen(facts: StatusFacts, container: Container | EphemeralContai
   const { id, restartCount, image, imageRef, user, stopSignal } = newest!;
   const requests = container.resources?.requests;
   return {
-    name: container.name, state: stateOf(facts, newest!, old), lastState: previous ? stateOf(facts, previous, undefined) : old?.containerID === containerId(id) ? old.lastState ?? {} : {},
-    ready: false, restartCount: newest!.state === "unknown" && old?.state?.running ? old.restartCount + 1 : restartCount, image: image || (container.image ?? ""), imageID: imageRef, containerID: containerId(id), started: false,
+    name: container.name, state: stateOf(facts, newest!, old), lastState: previous ? stateOf(facts, previous, undefined) : lastOf(old, id),
+    ready: false, restartCount: newest!.state === "unknown" && old?.state?.running ? old.restartCount + 1 : Math.max(restartCount, old?.restartCount ?? 0), image: image || (container.image ?? ""), imageID: imageRef, containerID: containerId(id), started: false,
     ...(requests ? { allocatedResources: requests } : {}), ...(container.resources ? { resources: newest!.state === "running" ? actualResources(container.resources, newest!.resources) : container.resources } : {}),
     volumeMounts: mountStatuses(container), ...(stopSignal ? { stopSignal: stopSignal as never } : {}),
     ...(user ? { user: { linux: { uid: user.uid ?? 0, gid: user.gid ?? 0, ...(user.supplemental_groups?.length ? { supplementalGroups: user.supplemental_groups } : {}) } } } : {}),
   };
+}
+
+/** Of a container that the runtime has no predecessor of any more. */
+function lastOf(old: ContainerStatus | undefined, id: string): ContainerState {
+  return old?.state?.terminated && old.containerID !== containerId(id) ? { terminated: old.state.terminated } : old?.lastState ?? {};
 }
 
 export function containerId(id: string): string {

@@ -1,6 +1,9 @@
 /** The phase of a pod, from the statuses of its containers. Source: kubernetes v1.36 pkg/kubelet/kubelet_pods.go (getPhase) */
-import type { Container, ContainerStatus, Pod, PodPhase } from "../../../core/api/gen/core.v1.ts";
+import type { Container, ContainerStateTerminated, ContainerStatus, Pod, PodPhase } from "../../../core/api/gen/core.v1.ts";
 import { isSidecar, restartsAfter } from "../pod-spec.ts";
+
+/** Why a container is gone that its pod began anew without. */
+export const RESTARTING_ALL = "RestartingAllContainers";
 
 interface PhaseFacts {
   readonly pod: Pod;
@@ -21,11 +24,11 @@ export function phaseOf({ pod, containers, init, terminal, initialized }: PhaseF
     if (state?.running) count.running++;
     else if (state?.terminated) {
       count.stopped++;
-      if (!restartsAfter(container, pod.spec, state.terminated.exitCode)) count.forGood++;
+      if (isForGood(container, pod, state.terminated)) count.forGood++;
       if (state.terminated.exitCode === 0) count.succeeded++;
     } else if (state?.waiting && lastState?.terminated) {
       count.stopped++;
-      if (!restartsAfter(container, pod.spec, lastState.terminated.exitCode)) count.forGood++;
+      if (isForGood(container, pod, lastState.terminated)) count.forGood++;
     } else if (state?.waiting) count.waiting++;
     else count.unknown++;
   }
@@ -35,6 +38,10 @@ export function phaseOf({ pod, containers, init, terminal, initialized }: PhaseF
   if (count.stopped === 0) return "Pending";
   if (!terminal && count.stopped !== count.forGood) return "Running"; // about to restart
   return count.stopped === count.succeeded ? "Succeeded" : "Failed";
+}
+
+function isForGood(container: Container, pod: Pod, { exitCode, reason }: ContainerStateTerminated): boolean {
+  return reason !== RESTARTING_ALL && !restartsAfter(container, pod.spec, exitCode);
 }
 
 interface InitCounts { pending: number; failedForGood: boolean; sidecarsPending: number; running: number; waiting: number; unknown: number }
@@ -52,7 +59,7 @@ function initCounts(pod: Pod, statuses: readonly ContainerStatus[]): InitCounts 
 function countInit(counts: InitCounts, container: Container, pod: Pod, status: ContainerStatus | undefined): void {
   const ended = status?.state?.terminated ?? (status?.state?.waiting ? status.lastState?.terminated : undefined);
   if (!ended) counts.pending++;
-  else if (ended.exitCode !== 0 && !restartsAfter(container, pod.spec, ended.exitCode)) counts.failedForGood = true;
+  else if (ended.exitCode !== 0 && isForGood(container, pod, ended)) counts.failedForGood = true;
 }
 
 function countSidecar(counts: InitCounts, status: ContainerStatus | undefined): void {

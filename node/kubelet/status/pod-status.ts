@@ -8,8 +8,8 @@
  */
 import type { ContainerStatus, PodCondition, PodStatus } from "../../../core/api/gen/core.v1.ts";
 import { timestamp } from "../../../core/lifecycle/clock.ts";
-import { sandboxChange } from "../plan.ts";
-import { isHostNetwork, isTerminalPhase } from "../pod-spec.ts";
+import { restartsAll, sandboxChange } from "../plan.ts";
+import { isHostNetwork, isTerminalPhase, mayRestartAll } from "../pod-spec.ts";
 import { qosClass } from "../resources/pod-resources.ts";
 import { isAnythingRunning, podIps } from "../runtime-pod.ts";
 import { conditionsOf, KUBELET_CONDITIONS } from "./conditions.ts";
@@ -36,7 +36,9 @@ export interface PodStatusFacts extends StatusFacts {
   readonly nowMs: number;
 }
 
-export function podStatusOf(facts: PodStatusFacts): PodStatus {
+export function podStatusOf(given: Omit<PodStatusFacts, "restartingAll">): PodStatus {
+  const restartingAll = mayRestartAll(given.pod.spec) && (given.before.conditions?.some(({ type, status }) => type === "AllContainersRestarting" && status === "True") || restartsAll(given.pod, given.runtime));
+  const facts: PodStatusFacts = { ...given, restartingAll };
   const { pod, runtime, before, terminal, failure, nowMs } = facts;
   const { spec } = pod;
   const settled = [pod.status?.phase, before.phase].find(isTerminalPhase);
@@ -52,7 +54,8 @@ export function podStatusOf(facts: PodStatusFacts): PodStatus {
 
   const status: PodStatus = {
     observedGeneration: pod.metadata.generation, phase, ...explainedBy(explained),
-    conditions: mergeConditions(facts, conditionsOf({ pod, phase: settled ?? computed, init, containers, sandboxReady: !sandboxChange(pod, runtime.sandboxes).changed })),
+    conditions: mergeConditions(facts, conditionsOf({ pod, phase: settled ?? computed, init, containers, sandboxReady: !sandboxChange(pod, runtime.sandboxes).changed,
+      wasInitialized: before.conditions?.some(({ type, status: was }) => type === "Initialized" && was === "True") ?? false, restartingAll: restartingAll && runtime.containers.length > 0 })),
     startTime: before.startTime ?? pod.status?.startTime ?? timestamp(nowMs), qosClass: qosClass(pod), ...addresses(facts),
     containerStatuses: containers,
   };

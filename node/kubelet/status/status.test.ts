@@ -122,3 +122,22 @@ test("a server that does not keep what it takes is not asked for ever", async ()
   await writer.written("u");
   expect([writes, writer.get("u")?.phase]).toEqual([2, "Failed"]);
 });
+
+test("a pod whose containers all begin anew is told so, and goes on counting", () => {
+  const rule: Partial<Container> = { restartPolicy: "Never", restartPolicyRules: [{ action: "RestartAllContainers", exitCodes: { operator: "In", values: [42] } }] };
+  const spec: Partial<Pod["spec"]> = { restartPolicy: "Never", initContainers: [container("i")], containers: [container("app", rule), container("b")] };
+  const restarting = (status: PodStatus): unknown => {
+    const { status: value, reason } = status.conditions!.find(({ type }) => type === "AllContainersRestarting")!;
+    return [value, reason];
+  };
+  const running = statusOf(spec, runtime("app=running b=running i=exited:0"));
+  expect([running.phase, restarting(running)]).toEqual(["Running", ["False", undefined]]);
+  const ended = statusOf(spec, runtime("app=exited:42 b=running i=exited:0"), { before: running });
+  expect([ended.phase, restarting(ended)]).toEqual(["Running", ["True", "RestartAllContainersStarted"]]);
+  const gone = statusOf(spec, runtime(""), { before: ended });
+  expect([summary(gone), restarting(gone)]).toEqual(["Running i:RestartingAllContainers app:RestartingAllContainers b:RestartingAllContainers Initialized=True Ready=False(ContainersNotReady)", ["False", undefined]]);
+  expect(gone.containerStatuses![0]).toMatchObject({ restartCount: 3, lastState: { terminated: { reason: "RestartingAllContainers", exitCode: 137, message: "The container is removed because RestartAllContainers in place" } } });
+  const again = statusOf(spec, runtime("i=running"), { before: gone });
+  expect([again.phase, again.initContainerStatuses![0]!.restartCount, again.initContainerStatuses![0]!.lastState?.terminated?.reason]).toEqual(["Pending", 3, "RestartingAllContainers"]);
+  expect(statusOf(spec, runtime("app=exited:1 b=exited:0 i=exited:0")).phase).toBe("Failed");
+});

@@ -1,0 +1,32 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { parseEnvFile, readEnvFile } from "./env-file.ts";
+
+let directory = "";
+beforeEach(() => { directory = mkdtempSync(join(tmpdir(), "env-file-")); });
+afterEach(() => rmSync(directory, { recursive: true }));
+
+test.each<[string, string]>([
+  ["A='x'", "x"], ["  A='a b $C \\n \"q\"'  # why\n", "a b $C \\n \"q\""], ["# A='no'\n\nB='1'\nA='2'\nA='3'", "2"], ["A='one\ntwo'\n", "one\ntwo"], ["A= 'x'", ""], ["B='1'", ""],
+])("%j has A = %j", (text, value) => expect(parseEnvFile(text, "A")).toBe(value));
+
+test.each<[string, string]>([
+  ["A=x", "invalid environment variable format at line 1: value must be enclosed in single quotes"], ["\nA", "invalid environment variable format at line 2: missing '='"],
+  ["='x'", "invalid environment variable format at line 1: empty variable name"], ["A ='x'", "invalid environment variable format at line 1: whitespace before '=' is not allowed"],
+  ["B='1' 2\nA='x'", "invalid environment variable format at line 1: unexpected content after closing quote"], ["B='1'\nA='x\n", "invalid environment variable format starting at line 2: unclosed single quote"],
+])("%j is refused: %s", (text, message) => expect(() => parseEnvFile(text, "A")).toThrow(message));
+
+test("a link in the volume leads nowhere outside it", () => {
+  const volume = join(directory, "volume");
+  mkdirSync(join(volume, "etc"), { recursive: true });
+  writeFileSync(join(directory, "secret"), "A='host'\n");
+  writeFileSync(join(volume, "secret"), "A='mine'\n");
+  writeFileSync(join(volume, "etc/env"), "A='inner'\n");
+  symlinkSync("../../secret", join(volume, "up"));
+  symlinkSync("/etc/env", join(volume, "root"));
+  symlinkSync(join(directory, "secret"), join(volume, "out"));
+  expect([readEnvFile(volume, "up", "A"), readEnvFile(volume, "root", "A"), readEnvFile(volume, "../secret", "A"), readEnvFile(volume, "etc/env", "B")]).toEqual(["mine", "inner", "mine", undefined]);
+  expect(() => readEnvFile(volume, "out", "A")).toThrow("couldn't parse env file");
+});

@@ -1,0 +1,89 @@
+/**
+ * Variables in files of volumes (fileKeyRef): NAME='value', nothing expanded, nothing escaped; a value may run over several lines, a comment may follow it.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/util/env/env_util.go (what is accepted), pkg/kubelet/kubelet_pods.go (makeEnvironmentVariables)
+ */
+import { lstatSync, readFileSync, readlinkSync } from "node:fs";
+import { join } from "node:path";
+
+/** Who wrote the file is a container: what it links to is looked for within its volume. Undefined: the key is not in it, or empty. Throws an Error when it is no such file. */
+export function readEnvFile(volumePath: string, path: string, key: string): string | undefined {
+  let text: string;
+  try {
+    text = readFileSync(within(volumePath, path), "utf8");
+  } catch (cause) {
+    throw new Error("couldn't parse env file", { cause });
+  }
+  try {
+    return parseEnvFile(text, key) || undefined;
+  } catch (cause) {
+    throw new Error("couldn't parse env file", { cause });
+  }
+}
+
+/** Throws an Error with upstream's words. */
+export function parseEnvFile(text: string, key: string): string {
+  const lines = text.split("\n");
+  for (let at = 0; at < lines.length; at++) {
+    const line = lines[at]!.replace(/\r$/, "").replace(/^[ \t]+/, "");
+    const wrong = (what: string): Error => new Error(`invalid environment variable format at line ${at + 1}: ${what}`);
+    if (line === "" || line.startsWith("#")) continue;
+    const equals = line.indexOf("=");
+    if (equals < 0) throw wrong("missing '='");
+    const name = line.slice(0, equals);
+    const rest = line.slice(equals + 1);
+    if (name.trim() === "") throw wrong("empty variable name");
+    if (/[ \t]$/.test(name)) throw wrong("whitespace before '=' is not allowed");
+    if (/^[ \t]/.test(rest)) {
+      if (name === key) return ""; // as a shell reads it
+      continue;
+    }
+    if (!rest.startsWith("'")) throw wrong("value must be enclosed in single quotes");
+    const begun = at;
+    let value = rest.slice(1);
+    while (!value.includes("'")) {
+      at++;
+      if (at >= lines.length || (at === lines.length - 1 && lines[at] === "")) throw new Error(`invalid environment variable format starting at line ${begun + 1}: unclosed single quote`);
+      value += `\n${lines[at]!}`;
+    }
+    const end = value.indexOf("'");
+    if (!/^[ \t]*(#.*)?\r?$/.test(value.slice(end + 1))) throw new Error(`invalid environment variable format at line ${at + 1}: unexpected content after closing quote`);
+    if (name === key) return value.slice(0, end);
+  }
+  return "";
+}
+
+const LINKS_MAX = 255;
+
+/** The path below `root`, with every link on the way taken as if `root` were "/". */
+export function within(root: string, path: string): string {
+  let left = path.split("/");
+  let at: string[] = [];
+  for (let links = 0; left.length > 0;) {
+    const [part = "", ...rest] = left;
+    left = rest;
+    if (part === "" || part === ".") continue;
+    if (part === "..") {
+      at = at.slice(0, -1);
+      continue;
+    }
+    const target = linkAt(join(root, ...at, part));
+    if (target === undefined) {
+      at = [...at, part];
+      continue;
+    }
+    if (++links > LINKS_MAX) throw new Error(`too many links in ${path}`);
+    if (target.startsWith("/")) at = [];
+    left = [...target.split("/"), ...left];
+  }
+  return join(root, ...at);
+}
+
+function linkAt(path: string): string | undefined {
+  try {
+    return lstatSync(path).isSymbolicLink() ? readlinkSync(path) : undefined;
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return undefined; // whoever opens it will see
+    throw error;
+  }
+}

@@ -1,0 +1,56 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Pod } from "../../../core/api/gen/core.v1.ts";
+import { ExecError } from "../../os/exec.ts";
+import { subordinateIds, userNamespaces } from "./user-namespaces.ts";
+
+let dataDir = "";
+beforeEach(() => { dataDir = mkdtempSync(join(tmpdir(), "userns-")); });
+afterEach(() => rmSync(dataDir, { recursive: true }));
+
+const pod = (uid: string, hostUsers: boolean | undefined = false): Pod => ({ apiVersion: "v1", kind: "Pod", metadata: { name: uid, uid }, spec: { containers: [], hostUsers } } as unknown as Pod);
+const record = (uid: string): string => join(dataDir, "pods", uid, "userns");
+
+test("each pod has ids of its own, also after a restart, and others' once those are gone", () => {
+  const first = userNamespaces({ dataDir, maxPods: 110 });
+  first.setUp(undefined, []);
+  expect([first.rangeOf(pod("host", true)), first.rangeOf({ ...pod("said-nothing"), spec: { containers: [] } })]).toEqual([undefined, undefined]);
+  expect([first.rangeOf(pod("a")), first.rangeOf(pod("b")), first.rangeOf(pod("a"))].map((range) => range?.hostId)).toEqual([65_536, 131_072, 65_536]);
+  expect(JSON.parse(readFileSync(record("b"), "utf8"))).toEqual({ uidMappings: [{ hostId: 131_072, containerId: 0, length: 65_536 }], gidMappings: [{ hostId: 131_072, containerId: 0, length: 65_536 }] });
+  const second = userNamespaces({ dataDir, maxPods: 110 });
+  second.setUp(undefined, ["a", "b", "none"]);
+  expect(second.rangeOf(pod("c"))?.hostId).toBe(196_608);
+  second.release("a");
+  expect(existsSync(record("a"))).toBe(false);
+  expect(second.rangeOf(pod("d"))?.hostId).toBe(65_536);
+});
+
+test("only ids that were set aside, as many as a pod is to have", () => {
+  const some = userNamespaces({ dataDir, maxPods: 2, idsPerPod: 131_072 });
+  some.setUp({ hostId: 262_144, length: 262_144 }, []);
+  expect([some.rangeOf(pod("a")), some.rangeOf(pod("b"))]).toEqual([{ hostId: 262_144, length: 131_072 }, { hostId: 393_216, length: 131_072 }]);
+  expect(() => some.rangeOf(pod("c"))).toThrow("could not find an empty slot to allocate a user namespace");
+  writeFileSync(record("a"), readFileSync(record("a"), "utf8").replaceAll("262144", "65536"));
+  expect(() => userNamespaces({ dataDir, maxPods: 2, idsPerPod: 131_072 }).setUp({ hostId: 262_144, length: 262_144 }, ["a"])).toThrow("wrong user namespace offset specified 65536");
+});
+
+test.each<[object, { hostId: number; length: number }, string]>([
+  [{ maxPods: 5, idsPerPod: 1000 }, { hostId: 65_536, length: 655_360 }, "kubelet user namespace length 1000 is not a multiple of 65536"],
+  [{ maxPods: 5 }, { hostId: 100_000, length: 655_360 }, "kubelet user assigned ID 100000 is not a multiple of 65536"],
+  [{ maxPods: 5 }, { hostId: 0, length: 655_360 }, "kubelet user assigned ID 0 must be greater or equal to 65536"],
+  [{ maxPods: 5 }, { hostId: 65_536, length: 65_537 }, "kubelet user assigned IDs length 65537 is not a multiple of 65536"],
+  [{ maxPods: 5 }, { hostId: 65_536, length: 65_536 }, "kubelet user assigned IDs are not enough to support 5 pods"],
+])("%j with %j: %s", (options, ids, message) => expect(() => userNamespaces({ dataDir, maxPods: 1, ...options }).setUp(ids, [])).toThrow(message));
+
+test("subordinate ids are asked for where the user exists and the tool does", async () => {
+  const { signal } = new AbortController();
+  const says = (uids: string, gids = uids) => async (_: string, [flag]: readonly string[]) => ({ exitCode: 0, stdout: flag === "-g" ? gids : uids, stderr: "" });
+  const passwd = "root:x:0:0::/root:/bin/sh\nkubelet:x:999:999::/:/bin/false\n";
+  expect(await subordinateIds({ exec: says("0: kubelet 65536 7208960\n"), passwd, signal })).toEqual({ hostId: 65_536, length: 7_208_960 });
+  expect(await subordinateIds({ exec: says("0: kubelet 65536 7208960\n"), passwd: "root:x:0:0\n", signal })).toBeUndefined();
+  expect(await subordinateIds({ exec: async () => { throw new ExecError("not-found", "no such program"); }, passwd, signal })).toBeUndefined();
+  await expect(subordinateIds({ exec: says("0: kubelet 1 2\n", "0: kubelet 3 4\n"), passwd, signal })).rejects.toThrow('mismatched subuids and subgids for user "kubelet"');
+  await expect(subordinateIds({ exec: says("0: kubelet 1 2\n1: kubelet 3 4\n"), passwd, signal })).rejects.toThrow("it must contain only one line");
+});
