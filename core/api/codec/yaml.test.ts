@@ -46,3 +46,16 @@ b:
 `);
   expect(parseYaml(encodeYaml(value))).toEqual(value);
 });
+
+test.each([
+  `{"a":[1,1.0,1e3,12345678901234567,99999999999999999999],"b":{"yes":"no","x/y":"\\u003c\\n","1":null},"c":"a: b # c"}`,
+  `\n  {"a":\t"<<"}`, `{"<<":{"b":1},"a":2}`, `{"a":1,"a":2}`, `{"a":"x\u2028y"}`, `{"a":"\\ud83d\\ude00"}`, `{"a":true,"b":[]} `,
+])("JSON reads as the YAML it is: %s", (text) => {
+  expect(parseYaml(text)).toEqual(parseYaml(`---\n${text}`));
+  expect(yamlDuplicates(text).length).toBe(yamlDuplicates(`---\n${text}`).length);
+});
+
+test("JSON that YAML refuses is refused", () => {
+  expect(() => parseYaml(`{"a":1e999}`)).toThrow("unsupported value: +Inf");
+  expect(() => parseYaml(`{"a":1`)).toThrow("error converting YAML to JSON: yaml: line 1:");
+});
