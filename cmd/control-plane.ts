@@ -28,6 +28,7 @@ import { serviceAccountTokenAuthenticator } from "../core/authn/service-account.
 import { encodeLegacyClaims } from "../core/authn/service-account-claims.ts";
 import { staticTokenAuthenticator } from "../core/authn/static-token.ts";
 import { tokenIssuer } from "../core/authn/token-issuer.ts";
+import { revokedNodes } from "../core/authn/revoked-nodes.ts";
 import { certificateAuthenticator } from "../core/authn/x509.ts";
 import { bootstrapPolicy } from "../core/authz/bootstrap-policy.ts";
 import { escalationGuard } from "../core/authz/escalation.ts";
@@ -199,7 +200,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     log,
     authenticators: [
       requestHeaderAuthenticator({ roots: proxyCas.with(() => pki.authority("request-header-ca").bundle), clock, allowedNames: proxyNames }),
-      certificateAuthenticator({ roots: clientCas.with(() => pki.authority("client-ca").bundle), clock }),
+      certificateAuthenticator({ roots: clientCas.with(() => pki.authority("client-ca").bundle), clock, revokedNodes: revokedNodes(informers.of(refs.CONFIG_MAPS)) }),
       bearerTokenAuthenticator(tokens, apiAudiences),
     ],
   });

@@ -12,6 +12,7 @@ const COMMANDS: Readonly<Record<string, { readonly help: string; readonly load: 
   server: { help: "run the control plane, and a node unless --disable-agent", load: async () => (await import("./server.ts")).server },
   agent: { help: "join this machine to a server as a node", load: async () => (await import("./agent.ts")).agent },
   token: { help: "create, list, delete: tokens with which machines join", load: async () => (await import("./token.ts")).token },
+  node: { help: "revoke, allow, list: nodes whose machines are not to come back", load: async () => (await import("./revoke-node.ts")).node },
   simulate: { help: "join nodes without machines, to see what a large cluster asks of a server", load: async () => (await import("./simulate.ts")).simulate },
   "explain-scheduling": { help: "why a pod is where it is, or where it cannot go", load: async () => (await import("./explain-scheduling.ts")).explainScheduling },
   kubectl: { help: "the bundled kubectl", load: async () => (await import("./tools.ts")).kubectl },

@@ -27,6 +27,8 @@ export interface PeerCertificate {
 export interface Authenticated {
   readonly user: UserInfo;
   readonly audiences?: readonly string[] | undefined;
+  /** Aborts when what was shown no longer counts: what lasts ends then. */
+  readonly ends?: AbortSignal | undefined;
 }
 
 export interface Authenticator {

@@ -8,7 +8,7 @@
  *
  * Source: kubernetes v1.36 pkg/kubeapiserver/authenticator/config.go
  */
-import { statusError, unauthorized, type StatusError } from "../api/meta/status-error.ts";
+import { StatusError, statusError, unauthorized } from "../api/meta/status-error.ts";
 import { ANONYMOUS, GROUP_AUTHENTICATED, type UserInfo } from "../api/request/user.ts";
 import type { Log } from "../observe/log.ts";
 import type { Authenticated, Authenticator } from "./authenticator.ts";
@@ -34,6 +34,7 @@ export function authenticatorChain({ authenticators, anonymous, log }: Authentic
         }
       }
       const { enabled, paths } = anonymous();
+      if (refusal instanceof StatusError && refusal.message !== "Unauthorized") throw refusal; // a caller who is known, and is to know why
       if (refusal !== undefined || !enabled || (paths.length > 0 && !paths.includes(credentials.path ?? ""))) throw unauthorized();
       return { user: ANONYMOUS };
     },

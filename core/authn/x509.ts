@@ -12,6 +12,7 @@ import { chainProblem } from "../pki/verify-chain.ts";
 import { type Certificate, parseCertificate } from "../pki/x509.ts";
 import type { Authenticator, PeerCertificate } from "./authenticator.ts";
 import { refuse } from "./authn.ts";
+import type { RevokedNodes } from "./revoked-nodes.ts";
 
 export interface CertificateOptions {
   /** Asked each time: CAs can be replaced while running. */
@@ -19,16 +20,17 @@ export interface CertificateOptions {
   readonly clock: Clock;
 }
 
-export function certificateAuthenticator(options: CertificateOptions): Authenticator {
+export function certificateAuthenticator({ revokedNodes, ...options }: CertificateOptions & { readonly revokedNodes?: RevokedNodes | undefined }): Authenticator {
   const verify = certificateVerifier(options);
   return {
-    async authenticate({ peerCertificate }) {
+    async authenticate({ peerCertificate }, signal) {
       if (!peerCertificate) return undefined;
       const { subject, raw } = verify(peerCertificate);
       if (subject.commonName === "") return undefined;
       const uid = uidOf(subject.uids ?? []);
       const credential = `X509SHA256=${createHash("sha256").update(raw).digest("hex")}`;
-      return { user: { name: subject.commonName, uid, groups: subject.organizations, extra: { "authentication.kubernetes.io/credential-id": [credential] } } };
+      const user = { name: subject.commonName, uid, groups: subject.organizations, extra: { "authentication.kubernetes.io/credential-id": [credential] } };
+      return { user, ends: await revokedNodes?.check(user, raw, signal) };
     },
   };
 }

@@ -5,5 +5,8 @@ export const CLUSTER_INFO = Object.freeze({ metadata: Object.freeze({ name: "clu
 /** The settings all nodes share, by flag name; nodes may read it. */
 export const CLUSTER_SETTINGS = Object.freeze({ metadata: Object.freeze({ name: "coracle-cluster", namespace: "kube-system" }) });
 
-/** Its key for the certificates that may have signed a caller's, PEM. */
+/** By node name, what core/pki/revocation.ts says: whose certificates are no longer accepted. */
+export const REVOKED_NODES = Object.freeze({ metadata: Object.freeze({ name: "coracle-revoked-nodes", namespace: "kube-system" }) });
+
+/** The key of CLUSTER_SETTINGS for the certificates that may have signed a caller's, PEM. */
 export const CLIENT_CA_KEY = "client-ca.crt";

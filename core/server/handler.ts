@@ -10,7 +10,7 @@ import type { AdmissionRequest } from "../admission/plugin.ts";
 import { internalError, methodNotSupported, notAllowed, notFound, StatusError, statusError, statusOf, unauthorized } from "../api/meta/status-error.ts";
 import type { Attributes } from "../api/request/attributes.ts";
 import { ANONYMOUS, type UserInfo } from "../api/request/user.ts";
-import type { Authenticator } from "../authn/authenticator.ts";
+import type { Authenticated, Authenticator } from "../authn/authenticator.ts";
 import type { Authorizer } from "../authz/authorizer.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Random } from "../lifecycle/random.ts";
@@ -84,6 +84,8 @@ export type Handler = (request: ServerRequest) => Promise<Answer>;
 
 /** What a request takes with it on its way. */
 interface Flight {
+  /** Aborts when what the caller showed no longer counts. */
+  ends: AbortSignal | undefined;
   readonly auditId: string;
   readonly span: Span | undefined;
   audit: AuditRecord | undefined;
@@ -100,8 +102,9 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
       flight.audit = server.audit?.begin(request, attributesOf(info, request, { name: "", groups: [] }), flight.auditId);
       throw error;
     });
-    meter.authenticated(caller.name, server.clock.uptimeMs() - startMs);
-    return caller;
+    meter.authenticated(caller.user.name, server.clock.uptimeMs() - startMs);
+    flight.ends = caller.ends;
+    return caller.user;
   }
 
   async function answer(request: ServerRequest, info: RequestInfo, flight: Flight): Promise<Answer> {
@@ -128,7 +131,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     const served = server.registry.find(info.group, info.version, info.resource);
     if (!served) throw new NotServed();
     const handler = server.special(info) ?? genericHandler(verbs, info, served);
-    const scope: Scope = { request, info, served, user, server, signal: request.signal, warnings: [...(served.custom?.warnings ?? [])], audit: flight.audit, span: flight.span, watched: info.verb === "watch" ? meter.watchEvents(info) : undefined };
+    const scope: Scope = { request, info, served, user, server, signal: flight.ends && info.verb === "watch" ? AbortSignal.any([request.signal, flight.ends]) : request.signal, warnings: [...(served.custom?.warnings ?? [])], audit: flight.audit, span: flight.span, watched: info.verb === "watch" ? meter.watchEvents(info) : undefined };
     const found = await handler(scope);
     return scope.warnings.length > 0 ? { ...found, warnings: [...new Set(scope.warnings)] } : found;
   }
@@ -148,7 +151,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     const info = requestInfo(request.method, request.path, request.query);
     const auditId = server.audit || request.setHeader ? request.header("audit-id")?.slice(0, AUDIT_ID_LENGTH_MAX) || server.random.uuid() : "";
     request.setHeader?.("Audit-Id", auditId);
-    const flight: Flight = { auditId, span: server.tracer?.start(request, info, auditId), audit: undefined, ticket: undefined };
+    const flight: Flight = { auditId, span: server.tracer?.start(request, info, auditId), audit: undefined, ends: undefined, ticket: undefined };
     const metered = meter.begin(request, info);
     let done: (() => void) | undefined;
     let found: Answer;
@@ -195,9 +198,9 @@ function recordEnd(audit: AuditRecord, { request, info, code, found }: { readonl
   if (!request.user) request.signal.addEventListener("abort", () => audit.stage("ResponseComplete"), { once: true });
 }
 
-async function authenticate(server: ServerDeps, request: ServerRequest): Promise<UserInfo> {
+async function authenticate(server: ServerDeps, request: ServerRequest): Promise<Authenticated> {
   try {
-    return (await server.authenticator.authenticate(request, request.signal))?.user ?? ANONYMOUS;
+    return (await server.authenticator.authenticate(request, request.signal)) ?? { user: ANONYMOUS };
   } catch (error) {
     if (error instanceof StatusError) throw error;
     server.log.warn("a request could not be authenticated", { path: request.path, error });

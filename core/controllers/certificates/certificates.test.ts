@@ -3,14 +3,17 @@ import { eventually, fakeApi } from "../../../test/fake-api.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
 import type { CertificateSigningRequest } from "../../api/gen/certificates.v1.ts";
 import type { NewObject } from "../../api/meta/object-meta.ts";
-import { CERTIFICATE_SIGNING_REQUESTS, NODES } from "../../client/resources.ts";
+import { REVOKED_NODES } from "../../client/cluster-objects.ts";
+import { CERTIFICATE_SIGNING_REQUESTS, CONFIG_MAPS, NODES } from "../../client/resources.ts";
 import { clientOver } from "../../client/resource-client.ts";
+import { timestamp } from "../../lifecycle/clock.ts";
 import { systemRandom } from "../../lifecycle/random.ts";
 import { NO_ALT_NAMES } from "../../pki/alt-names.ts";
 import { authority, generateKey, keyPem, selfSign } from "../../pki/authority.ts";
 import { createCertificateRequest } from "../../pki/certificate-request.ts";
 import { MACHINE_ANNOTATION, machineAnnotations, machineName } from "../../pki/machine-key.ts";
 import { readCertificatePems } from "../../pki/pem.ts";
+import { certificateFingerprint, formatRevocation, readRevocation } from "../../pki/revocation.ts";
 import { parseCertificate } from "../../pki/x509.ts";
 import { csrApprovingController, csrEndsMs, csrSigningController } from "./certificates.ts";
 import { nodeNameProblem } from "./node-name.ts";
@@ -61,6 +64,24 @@ test("a kubelet's requests are approved and signed; others are left to the admin
     const certificate = parseCertificate(readCertificatePems(atob(issued!.status!.certificate!))[0]!);
     expect(certificate.subject).toMatchObject({ commonName: "system:node:n1", organizations: ["system:nodes"] });
     expect(Math.round((certificate.notAfterMs - certificate.notBeforeMs) / DAY)).toBe(365);
+  }, { api: reviewingApi() }));
+
+test("a revoked machine gets no certificate, under no name; what another one gets under the revoked name is noted before it has it", () =>
+  withControllers((deps) => [csrApprovingController({ ...deps, approveServing: true }), csrSigningController({ ...deps, authorityFor: () => ca })], async (api, call) => {
+    const stolen = await generateKey(), spare = await generateKey();
+    const entry = { since: "2026-01-01T00:00:00Z", machines: [machineName(stolen)], certificates: {} };
+    await api.client.resource(CONFIG_MAPS).create({ apiVersion: "v1", kind: "ConfigMap", metadata: { ...REVOKED_NODES.metadata }, data: { n1: formatRevocation(entry), gone: formatRevocation(entry) } }, call);
+    for (const [name, machine] of [["stolen", stolen], ["spare", spare]] as const) {
+      const draft = await request(name, {});
+      await api.client.resource(CERTIFICATE_SIGNING_REQUESTS).create({ ...draft, metadata: { name, annotations: machineAnnotations(atob(draft.spec.request), machine) } }, call);
+    }
+    const of = (name: string) => api.all(CERTIFICATE_SIGNING_REQUESTS).find(({ metadata }) => metadata.name === name)?.status;
+    await eventually(() => [of("stolen")?.conditions?.[0]?.type, of("spare")?.certificate !== undefined], (seen) => seen.join() === "Denied,true");
+    expect(of("stolen")?.conditions?.[0]).toMatchObject({ reason: "NodeRevoked", message: "this machine was revoked when it was node n1: to let it in again, on the server: coracle node allow n1" });
+    const der = readCertificatePems(atob(of("spare")!.certificate!))[0]!;
+    const noted = readRevocation(api.all(CONFIG_MAPS)[0]!.data!["n1"])!;
+    expect(noted).toEqual({ ...entry, certificates: { [certificateFingerprint(der)]: timestamp(parseCertificate(der).notAfterMs) } });
+    expect(readRevocation(api.all(CONFIG_MAPS)[0]!.data!["gone"])).toEqual(entry);
   }, { api: reviewingApi() }));
 
 test("a node's name is its machine's: another one is denied, the same one may come back", async () => {

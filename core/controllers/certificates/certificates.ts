@@ -20,6 +20,7 @@ import { type Controller, itself, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { NAME_TAKEN, nodeNameOf, nodeNameProblem } from "./node-name.ts";
 import { hasCondition, isApproved, KUBELET_CLIENT, KUBELET_SERVING, kubeletClientProblem, kubeletServingProblem, NODE_PREFIX, refusal, requestOf, usagesOf } from "./requests.ts";
+import { revocations } from "./revoked.ts";
 
 type Csr = Readonly<CertificateSigningRequest>;
 type Deps = Pick<ControllerDeps, "client" | "informers" | "clock">;
@@ -37,6 +38,7 @@ const SHORT_MS = 8 * HOUR_MS;
 export type AuthorityFor = (signerName: string) => Authority | undefined;
 
 export function csrApprovingController({ client, informers, clock, approveServing }: Deps & { readonly approveServing: boolean }): Controller {
+  const revoked = revocations({ client, informers, clock });
   const requests = informers.of(CERTIFICATE_SIGNING_REQUESTS);
   const nodes = informers.of(NODES);
   const requestClient = client.resource(CERTIFICATE_SIGNING_REQUESTS);
@@ -44,6 +46,7 @@ export function csrApprovingController({ client, informers, clock, approveServin
   return {
     name: "certificate",
     workers: 1,
+    reads: [revoked.reads],
     // A node's addresses may appear after its request for a serving certificate.
     watches: [itself(requests), ...(approveServing ? [mapped(nodes, () => [...requests.list()].filter((csr) => csr.spec.signerName === KUBELET_SERVING && !hasCondition(csr, "Approved")).map(keyOf))] : [])],
     async reconcile(key, { signal, log }) {
@@ -69,6 +72,8 @@ export function csrApprovingController({ client, informers, clock, approveServin
     if (kubeletClientProblem(request, usagesOf(csr)) !== undefined) return undefined;
     if (csr.spec.username === request.subject.commonName && (await mayCreate(csr, "selfnodeclient", signal))) return approved("Auto approving self kubelet client certificate after SubjectAccessReview.");
     if (!(await mayCreate(csr, "nodeclient", signal))) return undefined;
+    const denial = revoked.denial(csr);
+    if (denial) return denial;
     const problem = nodeNameProblem(csr, { node: nodes.get(objectKey("", nodeNameOf(csr))), others: requests.list(), nowMs: clock.nowMs() });
     if (problem !== undefined) return { type: "Denied", status: "True", reason: NAME_TAKEN, message: problem };
     return approved("Auto approving kubelet client certificate after SubjectAccessReview.");
@@ -101,10 +106,12 @@ export function csrApprovingController({ client, informers, clock, approveServin
 export function csrSigningController({ client, informers, clock, authorityFor, lifetimeMs = LIFETIME_MS }: Deps & { readonly authorityFor: AuthorityFor; readonly lifetimeMs?: number | undefined }): Controller {
   const requests = informers.of(CERTIFICATE_SIGNING_REQUESTS);
   const requestClient = client.resource(CERTIFICATE_SIGNING_REQUESTS);
+  const revoked = revocations({ client, informers, clock });
   return {
     name: "csrsigning",
     workers: 2,
     watches: [itself(requests)],
+    reads: [revoked.reads],
     async reconcile(key, { signal, log }) {
       const csr = requests.get(key);
       if (csr === undefined || csr.status?.certificate || !isApproved(csr) || hasCondition(csr, "Failed")) return;
@@ -116,6 +123,7 @@ export function csrSigningController({ client, informers, clock, authorityFor, l
       let status: CertificateSigningRequest["status"];
       if (problem === undefined) {
         const certificate = issue(csr, request, authority, nowMs);
+        if (csr.spec.signerName === KUBELET_CLIENT) await revoked.note(csr, certificate, signal);
         status = { ...csr.status, certificate: Buffer.from(certificate).toString("base64") };
       } else {
         const condition: CertificateSigningRequestCondition = { type: "Failed", status: "True", reason: "SignerValidationFailure", message: problem, lastUpdateTime: timestamp(nowMs) };

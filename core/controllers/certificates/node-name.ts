@@ -41,7 +41,8 @@ export function nodeNameProblem(csr: Csr, { node, others, nowMs }: { readonly no
 /** For requests of the kubelet's signers. */
 export function nodeNameOf(csr: Csr): string { return requestOf(csr).subject.commonName.slice(NODE_PREFIX.length); }
 
-function machineOfRequest({ metadata, spec }: Csr): string | undefined {
+/** By its annotations; undefined: it does not say, or not the truth. */
+export function machineOfRequest({ metadata, spec }: Csr): string | undefined {
   return machineOf(metadata.annotations, Buffer.from(spec.request, "base64").toString());
 }
 
