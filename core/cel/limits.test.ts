@@ -45,3 +45,13 @@ test("what an evaluation may cost", () => {
   expect(evaluate(compiled, {}, { costLimit: 1000 })).toMatchObject({ value: { message: "operation cancelled: actual cost limit exceeded" }, exceeded: true });
   expect(evaluate(compiled, {}, { costLimit: 100_000 })).toMatchObject({ value: true, exceeded: false });
 });
+
+test("a range is stopped before it is made", () => {
+  const run = (text: string, costLimit: number) => {
+    const compiled = compile(text, environment);
+    if (compiled.problem !== undefined) throw new Error(compiled.problem);
+    return evaluate(compiled, {}, { costLimit });
+  };
+  expect(run("lists.range(9223372036854775807).size() > 0", 10_000_000)).toMatchObject({ value: { message: "operation cancelled: actual cost limit exceeded" }, exceeded: true });
+  expect(run("lists.range(3) == [0, 1, 2] && lists.range(-1) == [] && lists.range(5)[4] == 4", 10_000)).toMatchObject({ value: true, exceeded: false });
+});

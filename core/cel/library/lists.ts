@@ -38,7 +38,7 @@ export const moreListsLibrary: Library = {
       method("list_flatten_int", [listOf(DYN), INT], listOf(DYN), ([list, depth]) => flatten(list!, depth!), flattening(([depth]) => wholeIn(depth!, LARGEST)))),
     sorting("sort", "sort", (type) => [listOf(type)], ([list]) => sortedBy(list as List, list as List), ({ target }) => target),
     sorting("@sortByAssociatedKeys", "sortByAssociatedKeys", (type) => [LIST_T, listOf(type)], ([list, keys]) => sortedBy(list as List, keys as List), ({ args }) => args[0]),
-    defineFunction("lists.range", overload("lists_range", [INT], listOf(INT), ([end]) => range(end as bigint), allocating(({ args }) => fixed(wholeIn(args[0]!, LARGEST)), (_, result) => sizeIn(result)))),
+    defineFunction("lists.range", overload("lists_range", [INT], listOf(INT), ([end]) => new Range(end as bigint), allocating(({ args }) => fixed(wholeIn(args[0]!, LARGEST)), (_, result) => sizeIn(result)))),
     defineFunction("reverse", method("list_reverse", [LIST_T], LIST_T, ([list]) => listFrom([...(list as List)].reverse()), allocating(({ target, sizeOf }) => sizeOf(target!), (_, result) => sizeIn(result)))),
     defineFunction("distinct", method("list_distinct", [LIST_T], LIST_T, ([list]) => distinct(list as List), {
       estimate: ({ target, sizeOf }) => target && listCall(2, product(sizeOf(target), sizeOf(target))), actual: ([list]) => comparingAll(list as List),
@@ -105,10 +105,11 @@ function flatten(list: Value, depth: Value): Value {
   return listFrom(flat);
 }
 
-function range(end: bigint): Value {
-  const values: Value[] = [];
-  for (let i = 0n; i < end; i++) values.push(i);
-  return listFrom(values);
+/** 0, 1, 2 …: made as they are read, so that one too long is stopped for what it costs before it has been made. */
+class Range extends List {
+  override readonly size: number;
+  constructor(end: bigint) { super(); this.size = Math.max(0, Number(end)); }
+  override at(index: number): Value { return BigInt(index); }
 }
 
 function sortedBy(list: List, keys: List): Value {
