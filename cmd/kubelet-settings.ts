@@ -22,6 +22,12 @@ const RESOLVED_CONF = "/run/systemd/resolve/resolv.conf";
 /** As upstream advises: pods that say nothing of their operating system are meant for Linux, and must not land on Windows (installers/windows/README.md). */
 const WINDOWS_TAINTS: readonly string[] = ["os=windows:NoSchedule"];
 
+/** Where what collects logs looks, in every cluster. */
+const LOGS = {
+  linux: { podLogsDir: "/var/log/pods", containerLogsDir: "/var/log/containers" },
+  windows: { podLogsDir: "C:\\var\\log\\pods", containerLogsDir: "C:\\var\\log\\containers" },
+} as const;
+
 type Writable = { -readonly [K in keyof KubeletSettings]: KubeletSettings[K] };
 
 const ARGUMENTS: Readonly<Record<string, (settings: Writable, value: string) => void>> = {
@@ -53,8 +59,7 @@ export function kubeletSettings(settings: Settings, node: ThisNode, paths: Paths
     version: gitVersion(),
     dataDir: paths.kubelet,
     wellKnownDir: process.platform === "linux" ? "/var/lib/kubelet" : "",
-    podLogsDir: paths.podLogs,
-    containerLogsDir: join(paths.agent, "container-logs"),
+    ...LOGS[process.platform === "win32" ? "windows" : "linux"],
     seccompDir: join(paths.kubelet, "seccomp"),
     clusterDns: [settings.clusterDns],
     clusterDomain: settings.clusterDomain,

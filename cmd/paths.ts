@@ -13,7 +13,6 @@ export function paths(dataDir: string) {
     kubelet: join(dataDir, "agent", "kubelet"),
     images: join(dataDir, "agent", "images"),
     nodeTls: join(dataDir, "agent", "tls"),
-    podLogs: join(dataDir, "agent", "pod-logs"),
   } as const;
 }
 

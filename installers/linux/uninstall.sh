@@ -210,6 +210,17 @@ remove_shared() {
   done
 }
 
+# Logs of pods, where collectors of logs look for them, and the links to them.
+remove_logs() {
+  for link in /var/log/containers/*.log; do
+    case $(readlink "$link") in /var/log/pods/*) remove "$link" ;; esac
+  done
+  remove /var/log/pods/*_*_*
+  for directory in /var/log/containers /var/log/pods; do
+    if [ -d "$directory" ]; then rmdir "$directory" 2>/dev/null && removed "$directory"; fi
+  done
+}
+
 # The data directory may be a disk of its own, which stays.
 remove_data() {
   if awk '{ print $5 }' /proc/self/mountinfo | grep -qxF "$data_dir"; then
@@ -224,7 +235,7 @@ remove_files() {
     [ "$(readlink "$BIN_DIR/$link" 2>/dev/null)" != coracle ] || remove "$BIN_DIR/$link"
   done
   [ "$(readlink /var/lib/kubelet 2>/dev/null)" != "$data_dir/agent/kubelet" ] || remove /var/lib/kubelet
-  [ "$KEEP_DATA" = true ] || { remove_data; remove "$kubeconfig" "$ETC"; }
+  [ "$KEEP_DATA" = true ] || { remove_data; remove_logs; remove "$kubeconfig" "$ETC"; }
   remove /var/log/coracle.log /var/log/coracle.log.1 /run/coracle.pid /run/coracle-supervisor.pid /run/coracle
   remove "$BIN_DIR/.coracle.new" "$BIN_DIR/coracle" "$BIN_DIR/coracle-uninstall" "$LIB_DIR"
 }

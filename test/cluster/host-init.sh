@@ -25,6 +25,9 @@ fi
 for d in /etc/cni /var/lib/cni /opt/cni /var/lib/kubelet /etc/coracle /var/lib/coracle; do
   mkdir -p "$d" && mount -t tmpfs tmpfs "$d"
 done
+for d in /var/log/pods /var/log/containers; do   # on the host's disk
+  mkdir -p "$d" "$DIR$d" && mount --bind "$DIR$d" "$d"
+done
 cat /proc/sys/kernel/random/uuid > "$DIR/boot_id" && mount --bind "$DIR/boot_id" /proc/sys/kernel/random/boot_id   # each start of the host is a boot
 ip link set lo up
 echo $$ > "$DIR/ready"

@@ -57,10 +57,11 @@ export function staticPods({ directory, nodeName, complete, clock, log, onChange
     name: "static-pods",
     async run(signal, ready) {
       let woken = new AbortController();
-      const watcher = watchIfThere(directory, () => woken.abort());
+      let watcher: FSWatcher | undefined;
       try {
         while (!signal.aborted) {
           woken = new AbortController();
+          watcher ??= watchIfThere(directory, () => woken.abort());
           await scan().catch((error: unknown) => log.warn("static pods not read, next try soon", { directory, error }));
           ready();
           await clock.sleep(SCAN_MS, AbortSignal.any([signal, woken.signal]));

@@ -1,0 +1,22 @@
+import { expect, test } from "vitest";
+import { KUBELET_DEFAULTS } from "../node/kubelet/settings.ts";
+import { kubeletSettings } from "./kubelet-settings.ts";
+import { paths } from "./paths.ts";
+
+const settings = (...kubeletArg: string[]) => kubeletSettings({ kubeletArg, nodeLabel: [], nodeTaint: ["dry=only:NoSchedule"], clusterDns: "10.43.0.10", clusterDomain: "cluster.local", kubeletPort: 10250 } as never, { name: "n1", ips: ["172.16.0.1"] } as never, paths("/data"));
+
+test("logs of pods are where collectors of logs look, unless a flag says otherwise", () => {
+  expect(settings()).toMatchObject({ podLogsDir: "/var/log/pods", containerLogsDir: "/var/log/containers" });
+  expect(settings("pod-logs-dir=/logs").podLogsDir).toBe("/logs");
+});
+
+test("the node's name stands for the machine's in labels and addresses; its taints are registered with it", () => {
+  expect(settings()).toMatchObject({ nodeName: "n1", hostname: "n1", taints: [{ key: "dry", value: "only", effect: "NoSchedule" }] });
+});
+
+test("what nobody has asked for is as upstream has it", () => {
+  expect(KUBELET_DEFAULTS).toMatchObject({
+    maxPods: 110, podPidsLimit: -1, serializeImagePulls: true, containerLogMaxBytes: 10 * 1024 * 1024, containerLogMaxFiles: 5, statusMs: 10_000, reportMs: 300_000, leaseSeconds: 40, crashBackoffMsMax: 300_000,
+    imageGc: { highPercent: 85, lowPercent: 80, ageMinMs: 120_000, ageMaxMs: 0 }, shutdown: { graceMs: 0, criticalMs: 0 }, seccompDefault: false, staticPodDir: "",
+  });
+});

@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import type { LifecycleHandler, Pod } from "../../core/api/gen/core.v1.ts";
+import { systemClock } from "../../core/lifecycle/clock.ts";
+import type { Cri } from "../cri/client.ts";
+import { runHook } from "./hooks.ts";
+
+const pod = { metadata: { name: "p", namespace: "n", uid: "u" }, spec: {} } as Pod;
+
+async function run(handler: LifecycleHandler, answer: object = {}): Promise<string> {
+  const asked: unknown[] = [];
+  const cri = { call: async (_: string, request: object) => { asked.push(request); return answer; } } as unknown as Cri;
+  const facts = { pod, container: { name: "c", ports: [{ name: "web", containerPort: 9 }] }, containerId: "id", podIp: "127.0.0.1", handler, timeoutMs: 1_000 };
+  return await runHook({ cri, clock: systemClock, version: "1.36" }, facts, new AbortController().signal).then(() => JSON.stringify(asked), (error: Error) => error.message);
+}
+
+test("a hook runs in its container, without parameters; its failure is told as upstream tells it", async () => {
+  expect(await run({ exec: { command: ["a", "b c"] } })).toBe(`[{"container_id":"id","cmd":["a","b c"]}]`);
+  expect(await run({ exec: { command: ["sh", "-c", "exit 3"] } }, { exit_code: 3, stdout: Buffer.from("out"), stderr: Buffer.from("err\n") }))
+    .toBe(`Exec lifecycle hook ([sh -c exit 3]) for Container "c" in Pod "p_n(u)" failed - error: command 'sh -c exit 3' exited with 3: err\n, message: "outerr\\n"`);
+  expect(await run({ httpGet: { port: "web", path: "/x" } })).toBe(`HTTP lifecycle hook (/x) for Container "c" in Pod "p_n(u)" failed - error: Get "http://127.0.0.1:9/x": dial tcp 127.0.0.1:9: connect: connection refused`);
+  expect(await run({ sleep: { seconds: 0 } })).toBe("[]");
+  expect(await run({ tcpSocket: { port: 1 } })).toMatch(/^Cannot run handler: invalid handler: /);
+});
