@@ -39,12 +39,12 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
 
   const { binDir } = runtimePaths(paths.dataDir);
   const nft = nftProgram({ path: join(binDir, "nft") });
-  const cri = settings.disable.includes("network") ? plain : limiting(plain, { nft, log: log.with({ part: "network" }) });
+  const { cri, renew } = settings.disable.includes("network") ? { cri: plain, renew: undefined } : limiting(plain, { nft, log: log.with({ part: "network" }) });
   const uplink = { interfaceName: node.interfaceName, mtu: node.mtu };
   const network = nodeNetwork({
     informers, nodeName: node.name, clusterCidrs: settings.clusterCidr.split(","), uplink,
     cniConfDir: runtime[0]?.cniConfDir ?? "/etc/cni/net.d", stateDir: join(paths.agent, "network"), nft, netlink: openNetlink, overlay: overlayOf(options, uplink),
-    addresses: external ? undefined : stableAddresses({ pluginDir, recordDir: networkPaths(join(paths.agent, "network")).addresses, isPodHere }), cpus: machine.cpus, clock, log: log.with({ part: "network" }),
+    addresses: external ? undefined : stableAddresses({ pluginDir, recordDir: networkPaths(join(paths.agent, "network")).addresses, isPodHere }), onFlushed: renew, cpus: machine.cpus, clock, log: log.with({ part: "network" }),
   });
   const proxy = serviceProxy({
     informers, nodeName: node.name, nodeIps: node.ips, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","),

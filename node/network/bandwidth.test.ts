@@ -25,10 +25,10 @@ test("annotations are bits a second, rules bytes; both families", () => {
 test("the bandwidth of a pod is limited from its sandbox's start to its end, also across a restart; others cost nothing", async () => {
   const boxes = new Map<string, { readonly annotations: Record<string, string>; readonly ip: string }>();
   const asked: string[] = [], scripts: string[] = [];
-  const start = (): Cri => limiting({
+  const begin = () => limiting({
     async call(method: string, request: { readonly config?: { readonly annotations?: Record<string, string> }; readonly pod_sandbox_id?: string }) {
       asked.push(method.slice("RuntimeService/".length));
-      if (method === "RuntimeService/ListPodSandbox") return { items: [...boxes].map(([id, box]) => ({ id, metadata: { namespace: "default", name: id }, annotations: box.annotations })) };
+      if (method === "RuntimeService/ListPodSandbox") return { items: [...boxes].map(([id, box]) => ({ id, metadata: { namespace: "default", name: "p" }, annotations: box.annotations })) };
       if (method === "RuntimeService/PodSandboxStatus") return { status: { network: { ip: boxes.get(request.pod_sandbox_id!)!.ip } } };
       if (method === "RuntimeService/StopPodSandbox") boxes.delete(request.pod_sandbox_id!);
       if (method !== "RuntimeService/RunPodSandbox") return {};
@@ -37,6 +37,7 @@ test("the bandwidth of a pod is limited from its sandbox's start to its end, als
       return { pod_sandbox_id: id };
     },
   } as unknown as Cri, { nft: { async apply(text) { scripts.push(text); } }, log: silentLog });
+  const start = (): Cri => begin().cri;
   const run = async (cri: Cri, of: Record<string, string>): Promise<void> => void (await cri.call("RuntimeService/RunPodSandbox", { config: { metadata: { namespace: "default", name: "p" }, annotations: of } as never }));
   const stop = async (cri: Cri, id: string): Promise<void> => void (await cri.call("RuntimeService/StopPodSandbox", { pod_sandbox_id: id }));
 
@@ -45,7 +46,9 @@ test("the bandwidth of a pod is limited from its sandbox's start to its end, als
   expect(asked).toEqual(["RunPodSandbox"]);
   await run(first, annotations("8M"));
   expect(scripts.at(-1)).toContain("ip daddr 10.42.0.1 limit rate over 1000000 bytes/second");
-  const second = start(); // after a restart
+  await begin().renew(); // after a restart
+  expect(scripts.at(-1)).toBe(scripts.at(-2));
+  const second = start();
   await run(second, annotations(undefined, "80M"));
   expect(scripts.at(-1)).toContain("10.42.0.1 ");
   expect(scripts.at(-1)).toContain("ip saddr 10.42.0.2 limit rate over 10000000 bytes/second");

@@ -12,7 +12,13 @@ import { type BandwidthLimit, bandwidthText, type LimitedPod, limitOf } from "./
 
 export interface LimitingOptions { readonly nft: Pick<Nft, "apply">; readonly log: Log }
 
-export function limiting(cri: Cri, { nft, log }: LimitingOptions): Cri {
+export interface Limiting {
+  readonly cri: Cri;
+  /** Writes the rules again, when somebody has removed them. */
+  renew(): Promise<void>;
+}
+
+export function limiting(cri: Cri, { nft, log }: LimitingOptions): Limiting {
   const pods = new Map<string, LimitedPod>();
   let known: Promise<void> | undefined; // sandboxes of before
   let turn: Promise<unknown> = Promise.resolve(); // one change at a time: each writes the whole table
@@ -64,7 +70,7 @@ export function limiting(cri: Cri, { nft, log }: LimitingOptions): Cri {
     }
     return response;
   };
-  return { ...cri, call };
+  return { cri: { ...cri, call }, renew: () => change(async () => pods.size > 0) };
 }
 
 function nameOf(metadata: PodSandboxMetadata | undefined): string { return `${metadata?.namespace ?? ""}/${metadata?.name ?? ""}`.slice(0, 120); }

@@ -46,6 +46,8 @@ export interface NodeNetworkOptions {
   readonly overlay: Overlay;
   /** Absent: pods that are made anew get new addresses. */
   readonly addresses?: StableAddresses | undefined;
+  /** Somebody has emptied the kernel's packet filter: what is there besides our rules is gone as well. */
+  readonly onFlushed?: (() => Promise<void>) | undefined;
   readonly cpus: number;
   /** Makes the kernel ready: host.ts. Tests leave the machine as it is. */
   readonly prepare?: typeof prepareHost | undefined;
@@ -140,6 +142,7 @@ export function nodeNetwork(options: NodeNetworkOptions): Runnable {
         if (!changed && !(await isIntact(signal))) {
           log.warn("masquerading rules are gone from the kernel, writing them again", { table: MASQUERADE_TABLE });
           masquerade = "";
+          await options.onFlushed?.();
         }
         options.addresses?.sweep();
         changed = false;
