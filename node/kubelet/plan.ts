@@ -145,12 +145,14 @@ function planInit({ pod, runtime, probes, resize }: Required<PlanFacts>, draft: 
 
     if (seen.state === "created") start.push(i);
     else if (seen.state === "running") {
-      if (sidecar) planRunningSidecar({ spec, seen, probes, through: () => through(i), replace: (message, reason) => replace(i, seen, message, reason), resize: () => {
+      const resizeIt = (): void => {
         const named = { kind: "init" as const, container: spec, index: i };
         const decision = resize(named, seen);
         if (decision === "restart") replace(i, seen, `Container ${spec.name} resize requires restart`, "");
         if (decision === "update") draft.update.push({ container: seen, spec: named });
-      } });
+      };
+      if (sidecar) planRunningSidecar({ spec, seen, probes, through: () => through(i), replace: (message, reason) => replace(i, seen, message, reason), resize: resizeIt });
+      else resizeIt();
     } else if (sidecar) {
       if (seen.state === "unknown") replace(i, seen, `Init container is in "unknown" state, try killing it before restart`, "Unknown");
       else start.push(i);

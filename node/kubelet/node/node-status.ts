@@ -29,7 +29,7 @@ export interface NodeFacts {
 }
 
 /** In order of the alphabet, as the API wants it. Pods that need another are kept away. */
-const DECLARED_FEATURES: readonly DeclaredFeature[] = ["ExtendWebSocketsToKubelet", "InPlacePodVerticalScalingInitContainers"];
+const DECLARED_FEATURES: readonly DeclaredFeature[] = ["ExtendWebSocketsToKubelet", "InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers", "RestartAllContainersOnContainerExits"];
 const IMAGES_MAX = 50;
 const IMAGE_NAMES_MAX = 5;
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Container, Pod, ResourceRequirements } from "../../../core/api/gen/core.v1.ts";
 import { containerResources } from "./linux-resources.ts";
-import { actualResources, allocationOf, judgeResize, resizeOf, withAllocation } from "./resize.ts";
+import { actualResources, allocationOf, changedResources, judgeResize, resizeOf, withAllocation } from "./resize.ts";
 
 const machine = { memoryBytes: 16 * 1024 ** 3, hugepageSizes: [], countsSwap: false };
 const of = (cpu: string, memory: string): ResourceRequirements => ({ requests: { cpu, memory }, limits: { cpu, memory } });
@@ -31,4 +31,12 @@ test("a container is updated, or restarted if it wants that", () => {
   expect(actualResources(of("1", "1Gi"), have)).toEqual({ requests: { cpu: "500m", memory: "1Gi" }, limits: { cpu: "500m", memory: "64Mi" } });
   const granted = allocationOf(pod(of("500m", "64Mi")));
   expect(withAllocation(pod(of("1", "1Gi")), granted).spec.containers[0]?.resources).toEqual(of("500m", "64Mi"));
+});
+
+test("what the pod as a whole was granted is kept like its containers' resources", () => {
+  const whole = (cpu: string): Pod => ({ apiVersion: "v1", kind: "Pod", metadata: { name: "p", uid: "u" }, spec: { resources: { requests: { cpu }, limits: { cpu } }, containers: [{ name: "a" }] } } as unknown as Pod);
+  const granted = withAllocation(whole("2"), allocationOf(whole("1")));
+  expect(granted.spec.resources?.limits).toEqual({ cpu: "1" });
+  expect(judgeResize({ os: "linux", pod: whole("3"), others: [], allocatable: { cpu: "2", memory: "1Gi" } })).toEqual({ fits: false, reason: "Infeasible", message: "Node didn't have enough capacity: cpu, requested: 3000, capacity: 2000" });
+  expect(changedResources(whole("1"), whole("2"))).toEqual([]); // no container's
 });

@@ -13,13 +13,15 @@ import { same } from "../status/status-patch.ts";
 import { QUOTA_PERIOD_US } from "./linux-resources.ts";
 import { podRequests } from "./pod-resources.ts";
 
-/** What each container was granted, by name. */
+/** What each container was granted, by name; what the pod was as a whole, under no name. */
 export type Allocation = Readonly<Record<string, ResourceRequirements>>;
+
+const POD = "";
 
 const RESIZABLE = ["cpu", "memory"] as const;
 
 export function allocationOf({ spec }: Pod): Allocation {
-  return Object.fromEntries([...spec.containers, ...(spec.initContainers ?? [])].map(({ name, resources }) => [name, resources ?? {}]));
+  return { ...Object.fromEntries([...spec.containers, ...(spec.initContainers ?? [])].map(({ name, resources }) => [name, resources ?? {}])), ...(spec.resources ? { [POD]: spec.resources } : {}) };
 }
 
 /** The pod as it was granted. */
@@ -27,7 +29,7 @@ export function withAllocation(pod: Pod, allocation: Allocation): Pod {
   if (same(allocationOf(pod), allocation)) return pod;
   const granted = (container: Container): Container => (allocation[container.name] ? { ...container, resources: allocation[container.name] } : container);
   const { containers, initContainers } = pod.spec;
-  return { ...pod, spec: { ...pod.spec, containers: containers.map(granted), ...(initContainers ? { initContainers: initContainers.map(granted) } : {}) } };
+  return { ...pod, spec: { ...pod.spec, ...(allocation[POD] ? { resources: allocation[POD] } : {}), containers: containers.map(granted), ...(initContainers ? { initContainers: initContainers.map(granted) } : {}) } };
 }
 
 interface Shortfall { readonly reason: "Infeasible" | "Deferred"; readonly message: string }
@@ -55,7 +57,7 @@ export function judgeResize({ os, pod, others, allocatable, refusal }: { readonl
 /** Of which some container asks for more or less than before. */
 export function changedResources(before: Pod, after: Pod): ("cpu" | "memory")[] {
   const [old, wished] = [allocationOf(before), allocationOf(after)];
-  return RESIZABLE.filter((name) => Object.entries(wished).some(([container, { requests }]) => parseQuantity(requests?.[name] ?? "0").scaledValue(-9) !== parseQuantity(old[container]?.requests?.[name] ?? "0").scaledValue(-9)));
+  return RESIZABLE.filter((name) => Object.entries(wished).some(([container, { requests }]) => container !== POD && parseQuantity(requests?.[name] ?? "0").scaledValue(-9) !== parseQuantity(old[container]?.requests?.[name] ?? "0").scaledValue(-9)));
 }
 
 /** What must be done to a running container so that it has what it was granted. `have`: as the runtime reports it; a runtime that does not is left alone. */

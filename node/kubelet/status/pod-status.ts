@@ -6,11 +6,11 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/kubelet_pods.go (generateAPIPodStatus), pkg/kubelet/status/status_manager.go
  */
-import type { ContainerStatus, PodCondition, PodStatus } from "../../../core/api/gen/core.v1.ts";
+import type { ContainerStatus, Pod, PodCondition, PodStatus, ResourceList } from "../../../core/api/gen/core.v1.ts";
 import { timestamp } from "../../../core/lifecycle/clock.ts";
 import { restartsAll, sandboxChange } from "../plan.ts";
 import { isHostNetwork, isTerminalPhase, mayRestartAll } from "../pod-spec.ts";
-import { qosClass } from "../resources/pod-resources.ts";
+import { podLimits, podRequests, qosClass, type Quantities } from "../resources/pod-resources.ts";
 import { isAnythingRunning, podIps } from "../runtime-pod.ts";
 import { conditionsOf, KUBELET_CONDITIONS } from "./conditions.ts";
 import { containerStatuses, type StatusFacts } from "./container-status.ts";
@@ -57,11 +57,19 @@ export function podStatusOf(given: Omit<PodStatusFacts, "restartingAll">): PodSt
     conditions: mergeConditions(facts, conditionsOf({ pod, phase: settled ?? computed, init, containers, sandboxReady: !sandboxChange(pod, runtime.sandboxes).changed,
       wasInitialized: before.conditions?.some(({ type, status: was }) => type === "Initialized" && was === "True") ?? false, restartingAll: restartingAll && runtime.containers.length > 0 })),
     startTime: before.startTime ?? pod.status?.startTime ?? timestamp(nowMs), qosClass: qosClass(pod), ...addresses(facts),
-    containerStatuses: containers,
+    containerStatuses: containers, ...resourcesOf(pod),
   };
   if (init.length > 0) status.initContainerStatuses = init;
   if (ephemeral.length > 0) status.ephemeralContainerStatuses = ephemeral;
   return status;
+}
+
+/** Of the pod as a whole, where it asks for something as a whole. */
+function resourcesOf(pod: Pod): Pick<PodStatus, "resources" | "allocatedResources"> {
+  if (!pod.spec.resources) return {};
+  const texts = (quantities: Quantities): ResourceList => Object.fromEntries([...quantities].map(([name, quantity]) => [name, quantity.toString()]));
+  const requests = texts(podRequests(pod));
+  return { resources: { ...pod.spec.resources, requests, limits: texts(podLimits(pod)) }, allocatedResources: requests };
 }
 
 /** It waits for nothing and has no containers to speak of: clients show its reason. */
