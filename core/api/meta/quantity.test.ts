@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { addQuantity, canonicalQuantity, compareQuantities, parseQuantity, subQuantity } from "./quantity.ts";
+import { addQuantity, canonicalQuantity, compareQuantities, parseQuantity, roundedToMilli, subQuantity } from "./quantity.ts";
 
 test.each([
   // written, canonical, whole units rounded up, thousandths rounded up
@@ -11,10 +11,13 @@ test.each([
   ["1Ki", "1Ki", 1024n, 1024000n], ["1024Mi", "1Gi", 2n ** 30n, 2n ** 30n * 1000n], ["100Mi", "100Mi", 104857600n, 104857600000n], ["1.5Gi", "1536Mi", 1610612736n, 1610612736000n],
   ["0.5Ki", "512", 512n, 512000n], ["0.5Mi", "512Ki", 524288n, 524288000n], ["8Ki", "8Ki", 8192n, 8192000n], ["1.1Ki", "1126400m", 1127n, 1126400n],
   ["16Ei", "9223372036854775807", 2n ** 63n - 1n, 2n ** 63n - 1n], [".5", "500m", 1n, 500n], ["5.", "5.", 5n, 5000n],
+  ["100", "100", 100n, 100000n], ["5k", "5k", 5000n, 5000000n], ["7000m", "7", 7n, 7000n], ["2048Ki", "2Mi", 2097152n, 2097152000n], ["1536Mi", "1536Mi", 1610612736n, 1610612736000n],
+  ["99999Gi", "99999Gi", 99999n * 2n ** 30n, 99999n * 2n ** 30n * 1000n], ["1000000000000000001E", "1000000000000000001E", 2n ** 63n - 1n, 2n ** 63n - 1n],
   ["123456789012345678901", "123456789012345678901", 2n ** 63n - 1n, 2n ** 63n - 1n],
 ])("%s is %s", (written, canonical, value, milli) => {
   const quantity = parseQuantity(written);
   expect([quantity.toString(), quantity.value(), quantity.milliValue()]).toEqual([canonical, value, milli]);
+  expect(canonicalQuantity(written)).toBe(canonical);
 });
 
 test.each([
@@ -39,4 +42,8 @@ test("sums keep the first's family, unless it is zero, and are exact", () => {
 test("comparison is by value, not by spelling", () => {
   expect([compareQuantities("1000m", "1"), compareQuantities("1Gi", "1G"), compareQuantities("999Ki", "1Mi")]).toEqual([0, 1, -1]);
   expect(canonicalQuantity(2.5)).toBe("2500m");
+});
+
+test("rounded up to thousandths, and left as it is where there is nothing to round", () => {
+  expect(["500u", "0.0001", "1n", "1.5", "250m", "2Gi", "1e-4", "3k"].map(roundedToMilli)).toEqual(["1m", "1m", "1m", "1.5", "250m", "2Gi", "1e-3", "3k"]);
 });

@@ -149,7 +149,28 @@ export function compareQuantity(a: Quantity, b: Quantity): -1 | 0 | 1 {
 export function compareQuantities(a: string, b: string): -1 | 0 | 1 { return a === b ? 0 : compareQuantity(parseQuantity(a), parseQuantity(b)); }
 
 /** The canonical text of what a client wrote: how the server stores it. A JSON number is read as its text. */
-export function canonicalQuantity(written: string | number): string { return parseQuantity(String(written).trim()).toString(); }
+export function canonicalQuantity(written: string | number): string {
+  const text = String(written).trim();
+  return isCanonical(text) ? text : parseQuantity(text).toString();
+}
+
+/** Whether the text is surely as it would be printed: whole numbers of modest size, as nearly all are. */
+function isCanonical(text: string): boolean {
+  if (PLAIN_DECIMAL.test(text)) return !PLAIN_THOUSANDS.test(text);
+  return PLAIN_BINARY.test(text) && Number.parseInt(text, 10) % 1024 !== 0;
+}
+const PLAIN_DECIMAL = /^[1-9]\d{0,17}[numkMGTPE]?$/;
+const PLAIN_THOUSANDS = /000[numkMGTPE]?$/;
+const PLAIN_BINARY = /^[1-9]\d{0,4}[KMG]i$/;
+/** No finer than a thousandth, as it is written. */
+const COARSE = /^\d+(?:m|[kMGTPE]|[KMGTPE]i)?$/;
+
+/** The canonical text rounded up to thousandths; the text itself where there is nothing to round. */
+export function roundedToMilli(text: string): string {
+  if (COARSE.test(text)) return text;
+  const quantity = parseQuantity(text);
+  return quantity.scale < -3 ? quantity.roundUp(-3).toString() : text;
+}
 
 function at(quantity: Quantity, scale: number): bigint {
   return quantity.scale === scale ? quantity.unscaled : quantity.unscaled * 10n ** BigInt(quantity.scale - scale);

@@ -10,15 +10,26 @@ import type { FieldInfo, StructType, Type } from "./facts.ts";
 export class DeclaredDefaults {
   /** Whether a default is declared in the type or below it. */
   readonly #reaches = new Map<StructType, boolean>();
+  /** Of types with defaults in or below them: the fields that this is about, a few of many. */
+  readonly #concerned = new Map<StructType, readonly FieldInfo[]>();
 
   /** Changes `object` in place. */
   apply(type: StructType, object: object): void {
     if (!this.#reachesAny(type)) return;
     const target = object as Record<string, unknown>;
-    for (const field of type.fields) {
-      if (field.default !== undefined && isUnset(field, target[field.name])) target[field.name] = field.default;
-      this.#descend(field.type, target[field.name]);
+    for (const field of this.#fieldsOf(type)) {
+      const value = target[field.name];
+      if (field.default !== undefined && isUnset(field, value)) target[field.name] = field.default;
+      else this.#descend(field.type, value);
     }
+  }
+
+  #fieldsOf(type: StructType): readonly FieldInfo[] {
+    const known = this.#concerned.get(type);
+    if (known) return known;
+    const fields = type.fields.filter((field) => field.default !== undefined || this.#reachesBelow(field.type));
+    this.#concerned.set(type, fields);
+    return fields;
   }
 
   #descend(type: Type, value: unknown): void {

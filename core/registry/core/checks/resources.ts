@@ -5,7 +5,7 @@
  */
 import { type FieldError, invalid, key, notSupported } from "../../../api/meta/field-error.ts";
 import { qualifiedName } from "../../../api/meta/names.ts";
-import { addQuantity, compareQuantity, maxQuantity, parseQuantity, type Quantity } from "../../../api/meta/quantity.ts";
+import { addQuantity, compareQuantity, maxQuantity, parseQuantity, roundedToMilli, type Quantity } from "../../../api/meta/quantity.ts";
 import { NOT_NEGATIVE, NOT_POSITIVE, problems } from "./values.ts";
 
 export type ResourceList = Readonly<Record<string, string>>;
@@ -95,8 +95,9 @@ export function* resourceAmounts(path: string, list: ResourceList | undefined, c
 /** No finer than a thousandth: values are stored rounded up. Mutates. */
 export function roundResourceList(list: Record<string, string> | undefined): void {
   for (const name in list) {
-    const quantity = parseQuantity(list[name]!);
-    if (quantity.scale < -3) list[name] = quantity.roundUp(-3).toString();
+    const amount = list[name]!;
+    const rounded = roundedToMilli(amount);
+    if (rounded !== amount) list[name] = rounded;
   }
 }
 

@@ -119,7 +119,8 @@ function* seccompAnnotation(path: string, profile: string): Iterable<FieldError>
 
 /** A field and the annotation it replaced may both be there, if they say the same. */
 export function* validateProfilesAgree(path: string, metadata: Readonly<TemplateMeta>, spec: Readonly<PodSpec>): Iterable<FieldError> {
-  const annotations = metadata.annotations ?? {};
+  const { annotations } = metadata;
+  if (!annotations) return;
   const podAt = child(path, "securityContext", "seccompProfile");
   yield* agree(podAt, annotations[SECCOMP_POD_ANNOTATION], spec.securityContext?.seccompProfile, "seccomp", ["runtime/default", "docker/default"]);
   for (const { container, path: at } of containersOf(spec, path))
