@@ -34,6 +34,10 @@ test("a pod that takes more disk than it may", () => {
   const limited = pod("p", undefined, { volumes: [{ name: "v", emptyDir: { sizeLimit: "10Mi" } }] });
   expect(localStorageExcess({ pod: limited, stats: uses("p", 0, 9) })).toBeUndefined();
   expect(localStorageExcess({ pod: limited, stats: uses("p", 0, 11) })).toBe(`Usage of EmptyDir volume "v" exceeds the limit "10Mi". `);
-  const container = pod("p", undefined, { containers: [{ name: "c", resources: { limits: { "ephemeral-storage": "5Mi" } } }, { name: "d" }] });
-  expect(localStorageExcess({ pod: container, stats: uses("p", 0, 6) })).toBe(`Container c exceeded its local ephemeral storage limit "5Mi". `);
+  const limits = (amount: string) => ({ resources: { limits: { "ephemeral-storage": amount } } });
+  const container = (one: string, other?: string) => pod("p", undefined, { containers: [{ name: "c", ...limits(one) }, { name: "d", ...(other === undefined ? {} : limits(other)) }] });
+  expect(localStorageExcess({ pod: container("5Mi", "5Mi"), stats: uses("p", 0, 6) })).toBe(`Container c exceeded its local ephemeral storage limit "5Mi". `);
+  expect(localStorageExcess({ pod: container("60Mi", "5Mi"), stats: uses("p", 0, 60) })).toBeUndefined();
+  expect(localStorageExcess({ pod: container("60Mi", "5Mi"), stats: uses("p", 0, 66) })).toBe("Pod ephemeral local storage usage exceeds the total limit of containers 65Mi. ");
+  expect(localStorageExcess({ pod: container("5Mi"), stats: uses("p", 0, 6) })).toBe("Pod ephemeral local storage usage exceeds the total limit of containers 5Mi. "); // volumes and logs count, whoever wrote them
 });

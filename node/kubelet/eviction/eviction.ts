@@ -14,7 +14,7 @@ import type { Pressure } from "../node/node-status.ts";
 import { podReference } from "../pod-spec.ts";
 import type { Stats } from "../stats/stats.ts";
 import type { PodFailure } from "../status/pod-status.ts";
-import { evictionMessage, localStorageExcess, type Observation, ranked, shortages, type Shortage, type EvictionSettings, type Signal, type Threshold, THRESHOLDS, WINDOWS_THRESHOLDS } from "./plan.ts";
+import { evictionMessage, limitsStorage, localStorageExcess, type Observation, ranked, shortages, type Shortage, type EvictionSettings, type Signal, type Threshold, THRESHOLDS, WINDOWS_THRESHOLDS } from "./plan.ts";
 
 interface Deps {
   readonly stats: Stats;
@@ -127,6 +127,6 @@ export function eviction({ stats, machine: { os, memoryBytes }, settings, podsMe
   };
 }
 
-function hasStorageLimit({ spec }: Pod): boolean {
-  return (spec.volumes ?? []).some(({ emptyDir }) => emptyDir?.sizeLimit !== undefined && emptyDir.medium !== "Memory") || spec.containers.some(({ resources }) => resources?.limits?.["ephemeral-storage"] !== undefined);
+function hasStorageLimit(pod: Pod): boolean {
+  return (pod.spec.volumes ?? []).some(({ emptyDir }) => emptyDir?.sizeLimit !== undefined && emptyDir.medium !== "Memory") || limitsStorage(pod);
 }

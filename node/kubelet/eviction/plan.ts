@@ -10,7 +10,7 @@ import { parseQuantity, quantityOf } from "../../../core/api/meta/quantity.ts";
 import type { PodStats } from "../kubelet-api.ts";
 import type { Pressure } from "../node/node-status.ts";
 import { isCriticalPod } from "../pod-spec.ts";
-import { podRequests } from "../resources/pod-resources.ts";
+import { podLimits, podRequests } from "../resources/pod-resources.ts";
 
 export type Signal = "memory.available" | "allocatableMemory.available" | "containerfs.available" | "containerfs.inodesFree" | "nodefs.available" | "nodefs.inodesFree" | "imagefs.available" | "imagefs.inodesFree" | "pid.available";
 export type Starved = "memory" | "ephemeral-storage" | "pids" | "inodes";
@@ -116,14 +116,17 @@ export function localStorageExcess({ pod, stats }: Candidate): string | undefine
     const used = stats?.volume?.find((volume) => volume.name === name)?.usedBytes ?? 0;
     if (emptyDir?.sizeLimit && emptyDir.medium !== "Memory" && limited(emptyDir.sizeLimit, used)) return `Usage of EmptyDir volume "${name}" exceeds the limit "${emptyDir.sizeLimit}". `;
   }
-  const limits = pod.spec.containers.map(({ resources }) => resources?.limits?.["ephemeral-storage"]);
-  const total = limits.every((limit) => limit !== undefined) ? limits.reduce((sum, limit) => sum + parseQuantity(limit).number(), 0) : 0;
-  if (total > 0 && (stats?.["ephemeral-storage"]?.usedBytes ?? 0) > total) return `Pod ephemeral local storage usage exceeds the total limit of containers ${quantityOf(total, "BinarySI").toString()}. `;
+  const total = limitsStorage(pod) ? podLimits(pod).get("ephemeral-storage") : undefined; // of those containers that have one
+  if (total && (stats?.["ephemeral-storage"]?.usedBytes ?? 0) > total.number()) return `Pod ephemeral local storage usage exceeds the total limit of containers ${total.toString()}. `;
   for (const container of stats?.containers ?? []) {
     const limit = pod.spec.containers.find(({ name }) => name === container.name)?.resources?.limits?.["ephemeral-storage"];
     if (limit && limited(limit, (container.rootfs?.usedBytes ?? 0) + (container.logs?.usedBytes ?? 0))) return `Container ${container.name} exceeded its local ephemeral storage limit "${limit}". `;
   }
   return undefined;
+}
+
+export function limitsStorage({ spec }: Pod): boolean {
+  return [...spec.containers, ...(spec.initContainers ?? [])].some(({ resources }) => resources?.limits?.["ephemeral-storage"] !== undefined);
 }
 
 function limited(limit: string, used: number): boolean {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { NodeStatus } from "../../../core/api/gen/core.v1.ts";
-import { type NodeFacts, nodeStatusOf, nodeStatusPatch } from "./node-status.ts";
+import { isSameStatus, newNode, type NodeFacts, nodeStatusOf, nodeStatusPatch } from "./node-status.ts";
 
 const facts = (before: NodeStatus | undefined): NodeFacts => ({
   before, problems: [], pressures: new Set(), runtimeVersion: undefined, runtimeStatus: undefined, images: [], nowMs: 0,
@@ -14,4 +14,30 @@ test("resources that others advertise on the node become allocatable, and go wit
   expect([written.capacity?.["example.com/dongle"], written.allocatable?.["example.com/dongle"], written.capacity?.["cpu"]]).toEqual(["4", "4", "2"]);
   const before: NodeStatus = { ...written, capacity: { cpu: "2" } };
   expect(nodeStatusPatch(before, nodeStatusOf(facts(before)))).toMatchObject({ status: { allocatable: { cpu: "2", "example.com/dongle": null } } });
+});
+
+test("conditions say how the node is, in upstream's words, and keep the time they changed", () => {
+  const [fine, ill] = [nodeStatusOf(facts(undefined)), nodeStatusOf({ ...facts(undefined), problems: ["a is not ready", "b is not ready"], pressures: new Set(["MemoryPressure", "DiskPressure", "PIDPressure"]), nowMs: 60_000 })];
+  const lines = ({ conditions }: NodeStatus) => conditions?.map(({ type, status, reason, message }) => `${type} ${status} ${reason}: ${message}`);
+  expect(lines(fine)).toEqual([
+    "MemoryPressure False KubeletHasSufficientMemory: kubelet has sufficient memory available", "DiskPressure False KubeletHasNoDiskPressure: kubelet has no disk pressure",
+    "PIDPressure False KubeletHasSufficientPID: kubelet has sufficient PID available", "Ready True KubeletReady: kubelet is posting ready status",
+  ]);
+  expect(lines(ill)).toEqual([
+    "MemoryPressure True KubeletHasInsufficientMemory: kubelet has insufficient memory available", "DiskPressure True KubeletHasDiskPressure: kubelet has disk pressure",
+    "PIDPressure True KubeletHasInsufficientPID: kubelet has insufficient PID available", "Ready False KubeletNotReady: [a is not ready, b is not ready]",
+  ]);
+  const later = nodeStatusOf({ ...facts(fine), nowMs: 120_000 });
+  expect(later.conditions?.[3]).toMatchObject({ lastHeartbeatTime: "1970-01-01T00:02:00Z", lastTransitionTime: "1970-01-01T00:00:00Z" });
+  expect([isSameStatus(fine, later), isSameStatus(fine, ill)]).toEqual([true, false]); // a heartbeat alone is no news
+});
+
+test("what a node is registered with", () => {
+  const { settings, machine } = facts(undefined);
+  const given = { ...settings, labels: { rack: "7" }, annotations: {}, taints: [{ key: "os", value: "windows", effect: "NoSchedule" as const }], unschedulable: false, providerId: undefined };
+  expect(newNode({ settings: given, machine })).toEqual({
+    apiVersion: "v1", kind: "Node", spec: { taints: [{ key: "os", value: "windows", effect: "NoSchedule" }] },
+    metadata: { name: "n", annotations: { "volumes.kubernetes.io/controller-managed-attach-detach": "true" }, labels: { "beta.kubernetes.io/arch": "amd64", "beta.kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64", "kubernetes.io/hostname": "n", "kubernetes.io/os": "linux", rack: "7" } },
+  });
+  expect(newNode({ settings: given, machine: { ...machine, os: "windows", windowsBuild: "10.0.20348" } }).metadata.labels).toMatchObject({ "kubernetes.io/os": "windows", "node.kubernetes.io/windows-build": "10.0.20348" });
 });
