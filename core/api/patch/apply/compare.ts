@@ -79,6 +79,7 @@ function compareLists(schema: ListSchema, before: unknown, after: unknown): Read
   const left = Array.isArray(before) && before.length > 0 ? before : undefined;
   const right = Array.isArray(after) && after.length > 0 ? after : undefined;
   if (schema.atomic || (left === undefined && right === undefined)) return compareWhole(before, after);
+  if (left !== undefined && right !== undefined && equalJson(left, right)) return undefined; // as nearly always: then the items need no names
   const found = new Found();
   const lefts = groupItems(schema, left);
   const rights = groupItems(schema, right);
