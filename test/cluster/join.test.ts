@@ -224,3 +224,21 @@ test("a running cluster changes from vxlan to host-gw, to none, and back; no con
   expect(await Promise.all([boss, a, b].map(hasTunnel))).toEqual([true, true, true]);
   expect(await Promise.all([a, b].map(containers))).toEqual(before);
 });
+
+test("a revoked node is refused at once, cannot join again though it has a token, and may when it is allowed to", async () => {
+  const node = async (...words: string[]): Promise<string> => await boss.ok([boss.binary, "node", ...words]);
+  expect(await boss.run([boss.binary, "node", "revoke", "boss"])).toMatchObject({ code: 2, stderr: expect.stringContaining("node boss is a server") });
+  expect(await node("revoke", "limb-b")).toBe("node limb-b revoked: its certificates are refused from now on, and its Node is deleted\n");
+  await eventually("the agent is told", async () => b.log().includes("node limb-b was revoked at "), 90_000);
+  expect(await boss.kubectl("get", "nodes", "-o", "name")).toBe("node/boss\nnode/limb-a\n");
+
+  await b.kill("TERM");
+  const again = await newToken();
+  await b.startAgent("--server", SERVER, "--token", again);
+  await eventually("its request is denied", async () => (await json<{ items: { status?: { conditions?: { reason?: string }[] } }[] }>("csr")).items.some(({ status }) => status?.conditions?.[0]?.reason === "NodeRevoked"));
+  expect(await node("allow", "limb-b")).toBe("node limb-b: a machine may join under this name again, with a token\n");
+  await b.kill("TERM");
+  await b.startAgent("--server", SERVER, "--token", again);
+  await eventually("it is a node again", async () => isReady("limb-b"));
+  expect(await node("list")).toMatch(/^limb-b +\S+Z +any machine may join +1$/m);
+});
