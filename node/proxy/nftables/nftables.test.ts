@@ -35,7 +35,7 @@ test.each([
   {
     name: "a Service reached from outside has its endpoints in a map of its own", plan: { externalIps: ["192.0.2.1"] },
     lines: [
-      "add map ip t cluster-endpoints/default/web/tcp/http { typeof numgen random mod 65536 : ip daddr . th dport; }", "flush map ip t cluster-endpoints/default/web/tcp/http",
+      "add map ip t cluster-endpoints/default/web/tcp/http { typeof numgen random mod 65536 : ip daddr . tcp dport; }", "flush map ip t cluster-endpoints/default/web/tcp/http",
       "add rule ip t cluster/default/web/tcp/http meta l4proto tcp dnat ip addr . port to numgen random mod 2 map @cluster-endpoints/default/web/tcp/http",
       "add element ip t cluster-endpoints/default/web/tcp/http { 0 : 10.42.0.1 . 8080, 1 : 10.42.0.2 . 8080 }", "add element ip t service-ips { 10.43.0.5 . tcp . 80 : goto cluster/default/web/tcp/http, 192.0.2.1 . tcp . 80 : goto external/default/web/tcp/http }",
     ],

@@ -101,7 +101,7 @@ export function renderPort(plan: PortPlan, clusterCidrs: readonly string[]): Pie
   function spread(kind: "cluster" | "local", backends: readonly Backend[]): string[] {
     const numbered = `numgen random mod ${backends.length}`;
     if (plan.affinitySeconds === 0) {
-      const map = mapOf(`${kind}-endpoints`, `${ip} daddr . th dport`, backends.map((backend) => `${backend.ip} . ${backend.port}`));
+      const map = mapOf(`${kind}-endpoints`, `${ip} daddr . ${protocol} dport`, backends.map((backend) => `${backend.ip} . ${backend.port}`));
       return [`meta l4proto ${protocol} dnat ${ip} addr . port to ${numbered} map @${map}`];
     }
     const map = mapOf(`${kind}-affinity`, "verdict", backends.map((backend) => `goto ${endpointChain(backend)}`));
