@@ -6,6 +6,7 @@
  */
 import { fieldsOf, type Kind } from "../node/kubelet/configuration/fields.ts";
 import { ConfigError } from "./config/config.ts";
+import { nodeTaint } from "./node-taint.ts";
 
 /** Fields whose flag has another name. */
 const OTHER_NAMES: Readonly<Record<string, string>> = {
@@ -59,7 +60,9 @@ function valueOf(flag: string, field: string, kind: Kind, text: string): unknown
     case "int":
       if (!/^-?\d+$/.test(text)) throw new ConfigError(`--kubelet-arg ${flag} must be a whole number, not ${JSON.stringify(text)}`);
       return Number(text);
-    case "list": return field === "reservedMemory" ? reservedMemory(flag, text) : text.split(",");
+    case "list":
+      if (field === "registerWithTaints") return text.split(",").map((taint) => nodeTaint(taint, `--kubelet-arg ${flag}`));
+      return field === "reservedMemory" ? reservedMemory(flag, text) : text.split(",");
     case "map": {
       const between = COMPARED.has(field) ? "<" : "=";
       return Object.fromEntries(text.split(",").filter((part) => part !== "").map((part) => {

@@ -12,6 +12,10 @@ test("logs of pods are where collectors of logs look, unless a flag says otherwi
 
 test("the node's name stands for the machine's in labels and addresses; its taints are registered with it", () => {
   expect(settings()).toMatchObject({ nodeName: "n1", hostname: "n1", taints: [{ key: "dry", value: "only", effect: "NoSchedule" }] });
+  expect(settings("register-with-taints=os=windows:NoSchedule,slow:NoExecute", "node-labels=rack=7,shed=")).toMatchObject({
+    taints: [{ key: "os", value: "windows", effect: "NoSchedule" }, { key: "slow", effect: "NoExecute" }], labels: { rack: "7", shed: "" },
+  });
+  expect(() => settings("register-with-taints=os=windows")).toThrow("must be key=value:Effect");
 });
 
 test("what nobody has asked for is as upstream has it", () => {

@@ -1,7 +1,6 @@
 /** The kubelet's settings from ours: flags of our own, and --kubelet-arg k=v under upstream's names. */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { Taint } from "../core/api/gen/core.v1.ts";
 import { parseQuantity } from "../core/api/meta/quantity.ts";
 import { parse } from "yaml";
 import { applyConfiguration, mergeConfigurations } from "../node/kubelet/configuration/decode.ts";
@@ -13,6 +12,7 @@ import { ConfigError } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
 import { isConfigurationFlag, kubeletFlags } from "./kubelet-flags.ts";
 import type { ThisNode } from "./node-identity.ts";
+import { nodeTaint } from "./node-taint.ts";
 import type { Paths } from "./paths.ts";
 import { gitVersion } from "./version.ts";
 
@@ -46,6 +46,7 @@ const ARGUMENTS: Readonly<Record<string, (settings: Writable, value: string) => 
   "allowed-unsafe-sysctls": (settings, value) => void (settings.allowedUnsafeSysctls = value.split(",")),
   "container-log-max-files": (settings, value) => void (settings.containerLogMaxFiles = wholeNumber("container-log-max-files", value)),
   "container-log-max-size": (settings, value) => void (settings.containerLogMaxBytes = parseQuantity(value).number()),
+  "node-labels": (settings, value) => void (settings.labels = { ...settings.labels, ...Object.fromEntries(value.split(",").map((text) => pair("--kubelet-arg node-labels", text))) }),
   "register-schedulable": (settings, value) => void (settings.unschedulable = value === "false"),
 };
 
@@ -66,7 +67,7 @@ export function kubeletSettings(settings: Settings, node: ThisNode, paths: Paths
     resolvConf: [RESOLVED_CONF, "/etc/resolv.conf"].find((path) => existsSync(path)) ?? "",
     port: settings.kubeletPort,
     labels: Object.fromEntries(settings.nodeLabel.map((text) => pair("--node-label", text))),
-    taints: (settings.nodeTaint.length === 0 && process.platform === "win32" ? WINDOWS_TAINTS : settings.nodeTaint).map(nodeTaint),
+    taints: (settings.nodeTaint.length === 0 && process.platform === "win32" ? WINDOWS_TAINTS : settings.nodeTaint).map((text) => nodeTaint(text)),
   };
   const given = settings.kubeletArg.map((argument) => pair("--kubelet-arg", argument.replace(/^--/, "")));
   const last = (wanted: string): string | undefined => given.findLast(([name]) => name === wanted)?.[1];
@@ -123,11 +124,4 @@ export function pair(flag: string, text: string): [name: string, value: string] 
 function wholeNumber(flag: string, text: string): number {
   if (!/^\d+$/.test(text)) throw new ConfigError(`--kubelet-arg ${flag} must be a whole number, not ${JSON.stringify(text)}`);
   return Number(text);
-}
-
-/** key=value:Effect, key:Effect */
-export function nodeTaint(text: string): Taint {
-  const match = /^([^=:]+)(?:=([^:]*))?:(NoSchedule|PreferNoSchedule|NoExecute)$/.exec(text);
-  if (!match) throw new ConfigError(`--node-taint ${JSON.stringify(text)}: must be key=value:Effect with NoSchedule, PreferNoSchedule or NoExecute`);
-  return { key: match[1]!, ...(match[2] ? { value: match[2] } : {}), effect: match[3] as NonNullable<Taint["effect"]> };
 }

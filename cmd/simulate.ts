@@ -24,7 +24,8 @@ import { joinCluster } from "../node/join/join.ts";
 import { serversOf } from "./agent.ts";
 import { ConfigError, helpOf, loadSettings, readText } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
-import { nodeTaint, pair } from "./kubelet-settings.ts";
+import { pair } from "./kubelet-settings.ts";
+import { nodeTaint } from "./node-taint.ts";
 import { readKubeconfig } from "./kubeconfig-file.ts";
 import { stderrLog } from "./stderr-log.ts";
 import { stopSignal } from "./stop-signal.ts";
@@ -118,5 +119,5 @@ async function inOneName(kubeconfig: string, names: readonly string[], base: Bas
 }
 
 function identityOf({ nodeLabel, nodeTaint: taints }: Settings) {
-  return { version: gitVersion(), labels: Object.fromEntries(nodeLabel.map((text) => pair("--node-label", text))), taints: taints.map(nodeTaint) };
+  return { version: gitVersion(), labels: Object.fromEntries(nodeLabel.map((text) => pair("--node-label", text))), taints: taints.map((text) => nodeTaint(text)) };
 }
