@@ -52,6 +52,7 @@ import type { Random } from "../core/lifecycle/random.ts";
 import type { Runnable } from "../core/lifecycle/run-all.ts";
 import { formatIp, nthAddress, parseCidr } from "../core/net/cidr.ts";
 import { httpsServer } from "../core/net/http-server.ts";
+import { KeptConnections } from "../core/net/kept-connections.ts";
 import type { Log } from "../core/observe/log.ts";
 import { type Metrics, metricsRegistry } from "../core/observe/metrics.ts";
 import { buildMetrics, processMetrics } from "../core/observe/process-metrics.ts";
@@ -241,10 +242,11 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const nodeProxy = nodeProxyHandlers(nodes);
   const metricsApi = metricsHandlers(nodes);
 
+  const kept = new KeptConnections(clock); // to webhooks and to servers behind this one
   const webhooks = {
     mutating: informers.of(refs.MUTATING_WEBHOOK_CONFIGURATIONS), validating: informers.of(refs.VALIDATING_WEBHOOK_CONFIGURATIONS), endpointSlices: informers.of(refs.ENDPOINT_SLICES),
     namespaces: lookup(informers.of(refs.NAMESPACES), loopbackClient().resource(refs.NAMESPACES)), services: lookup(informers.of(refs.SERVICES), loopbackClient().resource(refs.SERVICES)),
-    versions: objectVersions(registry), dialer: tunnel.dialer, authorizer, clock, random, meter: webhookMeter(metrics), log: log.with({ part: "admission webhooks" }),
+    versions: objectVersions(registry), dialer: tunnel.dialer, kept, authorizer, clock, random, meter: webhookMeter(metrics), log: log.with({ part: "admission webhooks" }),
   };
   const policyDeps = {
     client: loopbackClient(), namespaces: webhooks.namespaces, versions: webhooks.versions, authorizer, clock,
@@ -260,7 +262,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const apiServices = refs.API_SERVICES as ResourceRef<APIService>;
   const aggregation = aggregator({
     registry, apiServices: informers.of(apiServices), resource: loopbackClient().resource(apiServices), serviceCopies: informers.of(refs.SERVICES), services: webhooks.services, endpointSlices: webhooks.endpointSlices,
-    dialer: tunnel.dialer, clientTls: () => ({ cert: pki.leaf(FRONT_PROXY.name).certificatePem, key: pki.leaf(FRONT_PROXY.name).keyPem }), clock, random, metrics, log: log.with({ part: "aggregation" }),
+    dialer: tunnel.dialer, kept, clientTls: () => ({ cert: pki.leaf(FRONT_PROXY.name).certificatePem, key: pki.leaf(FRONT_PROXY.name).keyPem }), clock, random, metrics, log: log.with({ part: "aggregation" }),
   });
 
   const fairness = fairnessOf(args, { client: loopbackClient(), informers, registry: () => registry, clock, metrics, log: log.with({ part: "fairness" }) });

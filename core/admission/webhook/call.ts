@@ -5,11 +5,11 @@
  *
  * Source: kubernetes v1.36 client-go/rest/request.go, apimachinery/pkg/api/errors NewGenericServerResponse
  */
-import { type Duplex, Readable } from "node:stream";
+import { Readable } from "node:stream";
 import type { WebhookClientConfig } from "../../api/gen/admissionregistration.v1.ts";
 import { encodeJson, parseJson } from "../../api/codec/json.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
-import { http1Request } from "../../net/http1-client.ts";
+import { askKept, type Held } from "../../net/kept-connections.ts";
 import { addressOf, type DialDeps } from "./dial.ts";
 
 export interface CallDeps extends DialDeps { readonly clock: Clock }
@@ -34,7 +34,7 @@ export async function ask({ config, review, timeoutSeconds, traceparent, signal 
   const alarm = deps.clock.after(timeoutSeconds * 1000, () => late.abort());
   const either = AbortSignal.any([signal, late.signal]);
   try {
-    const { status, text } = await exchange({ target: address.path + query, host: address.host, connect: () => address.connect(either), body: encodeJson(review), traceparent }, either).catch((cause: Error) => {
+    const { status, text } = await exchange({ target: address.path + query, host: address.host, connect: (fresh) => address.connect(either, fresh), body: encodeJson(review), traceparent }, either).catch((cause: Error) => {
       const why = late.signal.aborted ? "context deadline exceeded" : signal.aborted ? "context canceled" : cause.message;
       throw new Error(`Post ${JSON.stringify(address.url + query)}: ${why}`, { cause });
     });
@@ -45,12 +45,11 @@ export async function ask({ config, review, timeoutSeconds, traceparent, signal 
   }
 }
 
-interface Exchange { readonly target: string; readonly host: string; connect(): Promise<Duplex>; readonly body: Uint8Array; readonly traceparent: string | undefined }
+interface Exchange { readonly target: string; readonly host: string; connect(fresh: boolean): Promise<Held>; readonly body: Uint8Array; readonly traceparent: string | undefined }
 
 async function exchange({ target, host, connect, body, traceparent }: Exchange, signal: AbortSignal): Promise<{ readonly status: number; readonly text: string }> {
-  const connection = await connect();
   const headers = [["Host", host], ["User-Agent", "kube-apiserver-admission"], ["Content-Length", String(body.length)], ["Accept", "application/json, */*"], ["Content-Type", "application/json"], ...(traceparent ? [["Traceparent", traceparent] as const] : [])] as const;
-  const response = await http1Request(connection, { method: "POST", target, headers, body: Readable.from([Buffer.from(body)]) }, signal);
+  const response = await askKept(connect, () => ({ method: "POST", target, headers, body: Readable.from([Buffer.from(body)]) }), signal);
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of response.body as AsyncIterable<Buffer>) {

@@ -16,6 +16,7 @@ import { notFound, serviceUnavailable } from "../../api/meta/status-error.ts";
 import type { Informer } from "../../client/informer.ts";
 import type { Lookup } from "../../client/lookup.ts";
 import type { Random } from "../../lifecycle/random.ts";
+import type { Held, KeptConnections } from "../../net/kept-connections.ts";
 
 export interface WebhookDialer {
   connect(target: { readonly nodeName: string | undefined; readonly host: string; readonly port: number; readonly signal: AbortSignal }): Promise<Duplex>;
@@ -26,6 +27,8 @@ export interface DialDeps {
   readonly services: Lookup<Service>;
   readonly endpointSlices: Informer<EndpointSlice>;
   readonly random: Random;
+  /** Absent: each request has a connection of its own. */
+  readonly kept?: KeptConnections | undefined;
 }
 
 export interface Address {
@@ -34,7 +37,8 @@ export interface Address {
   /** For the Host header. */
   readonly host: string;
   readonly path: string;
-  connect(signal: AbortSignal): Promise<Duplex>;
+  /** `fresh`: not one that was used before. */
+  connect(signal: AbortSignal, fresh: boolean): Promise<Held>;
 }
 
 const HTTPS_PORT = 443;
@@ -46,17 +50,27 @@ export function addressOf({ url, service, caBundle }: WebhookClientConfig, deps:
     const serverName = `${name}.${namespace}.svc`;
     const host = `${serverName}:${port}`;
     const full = path.startsWith("/") ? path : `/${path}`;
-    return { url: `https://${host}${full}`, host, path: full, connect: async (signal) => verified(await deps.dialer.connect({ ...(await endpointOf(deps, { name, namespace, port }, signal)), signal }), { ca, serverName, signal }) };
+    return { url: `https://${host}${full}`, host, path: full, connect: async (signal, fresh) => held(deps, await endpointOf(deps, { name, namespace, port }, signal), { ca, serverName, signal }, fresh) };
   }
   const { hostname, port, host, pathname } = new URL(url ?? "");
   const plain = hostname.replace(/^\[|\]$/g, "");
-  return { url: url!, host, path: pathname, connect: async (signal) => verified(await deps.dialer.connect({ nodeName: undefined, host: plain, port: Number(port || HTTPS_PORT), signal }), { ca, serverName: plain, signal }) };
+  return { url: url!, host, path: pathname, connect: (signal, fresh) => held(deps, { nodeName: undefined, host: plain, port: Number(port || HTTPS_PORT) }, { ca, serverName: plain, signal }, fresh) };
+}
+
+export interface Target { readonly nodeName: string | undefined; readonly host: string; readonly port: number }
+
+/** A verified connection to the target: a kept one or a new one. */
+export async function held({ dialer, kept }: Pick<DialDeps, "dialer" | "kept">, target: Target, verification: Verification, fresh: boolean): Promise<Held> {
+  const make = async (): Promise<Duplex> => verified(await dialer.connect({ ...target, signal: verification.signal }), verification);
+  if (!kept) return { connection: await make(), reused: false, release: (connection) => void connection.destroy() };
+  const { ca, serverName, client, insecure } = verification;
+  return await kept.open(JSON.stringify([target.nodeName, target.host, target.port, serverName, ca, client?.cert, insecure]), make, { fresh });
 }
 
 const SERVICE_TYPES = ["ClusterIP", "LoadBalancer", "NodePort"];
 
 /** A ready endpoint of a Service's port. Throws 404 and 503. */
-export async function endpointOf({ services, endpointSlices, random }: DialDeps, { name, namespace, port }: { readonly name: string; readonly namespace: string; readonly port: number }, signal: AbortSignal): Promise<{ readonly nodeName: string | undefined; readonly host: string; readonly port: number }> {
+export async function endpointOf({ services, endpointSlices, random }: DialDeps, { name, namespace, port }: { readonly name: string; readonly namespace: string; readonly port: number }, signal: AbortSignal): Promise<Target> {
   const service = await services.find(namespace, name, signal);
   if (!service) throw notFound({ group: "", resource: "services" }, name);
   const { type = "ClusterIP", ports = [], ipFamilies = [] } = service.spec ?? {};

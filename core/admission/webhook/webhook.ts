@@ -26,6 +26,7 @@ import type { Informer } from "../../client/informer.ts";
 import type { Lookup } from "../../client/lookup.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import type { Random } from "../../lifecycle/random.ts";
+import type { KeptConnections } from "../../net/kept-connections.ts";
 import type { Log } from "../../observe/log.ts";
 import { bindingsOf } from "../expressions/bindings.ts";
 import { ConditionError, conditionsHold } from "../expressions/conditions.ts";
@@ -49,6 +50,8 @@ export interface WebhookDeps {
   readonly endpointSlices: Informer<EndpointSlice>;
   readonly versions: ObjectVersions;
   readonly dialer: WebhookDialer;
+  /** Absent: each question has a connection of its own. */
+  readonly kept?: KeptConnections | undefined;
   /** For conditions that ask what the user may do. */
   readonly authorizer: Authorizer;
   readonly clock: Clock;

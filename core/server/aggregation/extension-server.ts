@@ -7,10 +7,10 @@
  * Source: kubernetes v1.36 kube-aggregator/pkg/controllers/status/remote/remote_available_controller.go
  */
 import { gunzipSync } from "node:zlib";
-import { type DialDeps, endpointOf, verified } from "../../admission/webhook/dial.ts";
+import { type DialDeps, endpointOf, held, type Target } from "../../admission/webhook/dial.ts";
 import type { UserInfo } from "../../api/request/user.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
-import { http1Request } from "../../net/http1-client.ts";
+import { askKept, type Held } from "../../net/kept-connections.ts";
 import type { APIServiceSpec } from "../../registry/apiregistration/api-service.ts";
 import type { Backend } from "../node-proxy/backend.ts";
 import { identityHeaders } from "./identity.ts";
@@ -25,21 +25,20 @@ const HTTPS_PORT = 443;
 /** OpenAPI documents are a few megabytes. */
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 
-export function extensionBackend({ service, caBundle, insecureSkipTLSVerify }: Readonly<APIServiceSpec>, deps: ExtensionDeps, signal: AbortSignal): Backend {
+export function extensionBackend({ service, caBundle, insecureSkipTLSVerify }: Readonly<APIServiceSpec>, deps: ExtensionDeps, signal: AbortSignal): Required<Backend> {
   const { name = "", namespace = "", port = HTTPS_PORT } = service ?? {};
   const serverName = `${name}.${namespace}.svc`;
   return {
     host: `${serverName}:${port}`, scheme: "https",
-    async connect() {
-      const target = await targetOf(deps, { name, namespace, port }, signal);
-      return await verified(await deps.dialer.connect({ ...target, signal }), {
-        ca: caBundle ? Buffer.from(caBundle, "base64").toString() : undefined, serverName, client: deps.clientTls(), insecure: insecureSkipTLSVerify, signal,
-      });
-    },
+    connect: async () => (await open(true)).connection,
+    open,
   };
-}
 
-interface Target { readonly nodeName: string | undefined; readonly host: string; readonly port: number }
+  async function open(fresh: boolean): Promise<Held> {
+    const target = await targetOf(deps, { name, namespace, port }, signal);
+    return await held(deps, target, { ca: caBundle ? Buffer.from(caBundle, "base64").toString() : undefined, serverName, client: deps.clientTls(), insecure: insecureSkipTLSVerify, signal }, fresh);
+  }
+}
 
 async function targetOf(deps: ExtensionDeps, at: { readonly name: string; readonly namespace: string; readonly port: number }, signal: AbortSignal): Promise<Target> {
   const service = await deps.services.find(at.namespace, at.name, signal);
@@ -71,9 +70,8 @@ export async function askExtension(spec: Readonly<APIServiceSpec>, { path, accep
   const either = AbortSignal.any([signal, late.signal]);
   const backend = extensionBackend(spec, deps, either);
   try {
-    const connection = await backend.connect();
     const headers = [["Host", backend.host], ["User-Agent", "kube-aggregator"], ["Accept", accept], ["Accept-Encoding", "gzip"], ...(ifNoneMatch ? [["If-None-Match", ifNoneMatch] as const] : []), ...identityHeaders(user)] as const;
-    const response = await http1Request(connection, { method: "GET", target: path, headers }, either);
+    const response = await askKept(backend.open, () => ({ method: "GET", target: path, headers }), either);
     const header = (name: string): string | undefined => response.headers.find(([given]) => given.toLowerCase() === name)?.[1];
     const body = await bytesOf(response.body);
     return { status: response.status, header, body: header("content-encoding") === "gzip" ? gunzipSync(body, { maxOutputLength: ANSWER_BYTES_MAX }) : body };

@@ -6,6 +6,7 @@ import type { Endpoints, Node, Pod, Service } from "../../api/gen/core.v1.ts";
 import { badRequest, internalError, isNotFound, serviceUnavailable } from "../../api/meta/status-error.ts";
 import type { Scope } from "../handler.ts";
 import { hostPort } from "../../net/dial-tcp.ts";
+import type { Held } from "../../net/kept-connections.ts";
 import { type NodeDialer, secure } from "./dialer.ts";
 
 export interface KubeletTls {
@@ -29,6 +30,8 @@ export interface Backend {
   readonly scheme: string;
   /** Throws an Error that reads as Go's. */
   connect(): Promise<Duplex>;
+  /** Where connections are kept between requests. `fresh`: not one that was used before. */
+  open?(fresh: boolean): Promise<Held>;
 }
 
 /** Source: --kubelet-port's default, used until the node has told its own */

@@ -7,7 +7,8 @@
  * Source: kubernetes v1.36 apimachinery/pkg/util/proxy/upgradeaware.go; Go net/http/httputil ReverseProxy
  */
 import { badRequest, internalError, serviceUnavailable } from "../../api/meta/status-error.ts";
-import { http1Request, type HeaderPairs, type Http1Response } from "../../net/http1-client.ts";
+import { http1Request, type HeaderPairs, type Http1Request, type Http1Response } from "../../net/http1-client.ts";
+import { askKept } from "../../net/kept-connections.ts";
 import { proxyBytes } from "../../net/proxy-bytes.ts";
 import type { Answer, RawAnswer, UpgradeAnswer } from "../answer.ts";
 import type { Scope } from "../handler.ts";
@@ -73,11 +74,17 @@ export async function forwardHttp({ request, signal }: Forwarded, { backend, pat
   const hasBody = request.wire && !["GET", "HEAD"].includes(request.method) && request.header("content-length") !== "0";
   const headers: HeaderPairs = [["Host", host], ...passedOn(request, ({ name }) => !HOP_BY_HOP.has(name) && !isIn(identity, name)), ["X-Forwarded-Uri", joinPath(prefix, path)], ...identity];
   const unreachable = (error: Error): never => { throw serviceUnavailable(`error trying to reach service: ${error.message}`); };
-  const connection = await backend.connect().catch(unreachable);
-  const response = await http1Request(connection, {
-    method: request.method, target: `${path === "" ? "/" : path}${query === "" ? "" : `?${query}`}`, headers, ...(hasBody ? { body: request.wire.body } : {}),
-  }, signal).catch(unreachable);
+  const asked: Http1Request = { method: request.method, target: `${path === "" ? "/" : path}${query === "" ? "" : `?${query}`}`, headers, ...(hasBody ? { body: request.wire.body } : {}) };
+  const response = await exchange(backend, asked, signal).catch(unreachable);
   return await answerOf(response, { prefix, backendHost: backend.host, requestHost: host });
+}
+
+/** What can be asked twice goes over a kept connection, all else over a new one, which is kept then. */
+async function exchange(backend: Backend, asked: Http1Request, signal: AbortSignal): Promise<Http1Response> {
+  if (!backend.open) return await http1Request(await backend.connect(), asked, signal);
+  if (asked.method === "GET" || asked.method === "HEAD") return await askKept((fresh) => backend.open!(fresh), () => asked, signal);
+  const { connection, release } = await backend.open(true);
+  return await http1Request(connection, { ...asked, release }, signal);
 }
 
 async function answerOf(response: Http1Response, rewriting: Rewriting): Promise<RawAnswer> {

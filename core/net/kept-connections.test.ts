@@ -1,0 +1,68 @@
+import { connect, createServer, type AddressInfo, type Socket } from "node:net";
+import { Readable } from "node:stream";
+import { expect, test } from "vitest";
+import { systemClock } from "../lifecycle/clock.ts";
+import { askKept, KeptConnections } from "./kept-connections.ts";
+
+/** Answers each request with how many connections it has had, and how many requests came on this one; "/close" closes it afterwards, "/hang" before. */
+async function server() {
+  const sockets: Socket[] = [];
+  const listening = createServer((socket) => {
+    const connection = sockets.push(socket);
+    let requests = 0;
+    let seen = "";
+    socket.on("error", () => undefined).on("data", (chunk) => {
+      seen += String(chunk);
+      for (let end = seen.indexOf("\r\n\r\n"); end >= 0; end = seen.indexOf("\r\n\r\n")) {
+        const [, method, path] = /^(\S+) (\S+)/.exec(seen)!;
+        const length = method === "POST" ? Number(/content-length: (\d+)/i.exec(seen)![1]) : 0;
+        if (seen.length < end + 4 + length) return;
+        seen = seen.slice(end + 4 + length);
+        requests++;
+        if (path === "/hang") return void socket.destroy();
+        const text = `${connection}.${requests}`;
+        socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${text.length}\r\n${path === "/close" ? "Connection: close\r\n" : ""}\r\n${text}`);
+      }
+    });
+  });
+  await new Promise<void>((resolve) => listening.listen(0, "127.0.0.1", resolve));
+  const { port } = listening.address() as AddressInfo;
+  return { sockets, dial: async () => connect(port, "127.0.0.1"), [Symbol.dispose]: () => { for (const socket of sockets) socket.destroy(); listening.close(); } };
+}
+
+const { signal } = new AbortController();
+
+test("one connection carries one request after another, several at once have one each, and what is closed is not used again", async () => {
+  using backend = await server();
+  const kept = new KeptConnections(systemClock);
+  const ask = async (target = "/", key = "a"): Promise<string> => {
+    const headers = [["Host", "h"], ["Content-Length", "2"]] as const;
+    const { body } = await askKept((fresh) => kept.open(key, backend.dial, { fresh }), () => ({ method: "POST", target, headers, body: Readable.from([Buffer.from("hi")]) }), signal);
+    let text = "";
+    for await (const chunk of body) text += String(chunk);
+    return text;
+  };
+  expect([await ask(), await ask(), await ask()]).toEqual(["1.1", "1.2", "1.3"]);
+  expect((await Promise.all([ask(), ask()])).sort()).toEqual(["1.4", "2.1"]);
+  expect(kept.size).toBe(2);
+  expect(await ask("/", "b")).toBe("3.1"); // another place
+  const used = (await ask("/close")).split(".")[0]!;
+  const other = used === "1" ? "2" : "1";
+  expect((await ask()).split(".")[0]).toBe(other);
+  backend.sockets[Number(other) - 1]!.destroy();
+  expect(await ask()).toBe("4.1"); // whether its end was heard of or not
+  await expect(ask("/hang")).rejects.toThrow("EOF"); // on the kept one, and on a new one
+  kept.close();
+  expect(kept.size).toBe(0);
+});
+
+test("what nobody asks for is closed after a while", async () => {
+  using backend = await server();
+  let due: (() => void) | undefined;
+  const kept = new KeptConnections({ after: (_, act) => { due = act; return { cancel: () => { due = undefined; } }; } });
+  const { connection, release } = await kept.open("a", backend.dial);
+  release(connection);
+  expect([kept.size, connection.destroyed]).toEqual([1, false]);
+  due!();
+  expect([kept.size, connection.destroyed]).toEqual([0, true]);
+});
