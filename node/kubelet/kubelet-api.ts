@@ -66,10 +66,14 @@ export interface KubeletApi {
   unhealthyReason(): string | undefined;
 }
 
-export interface CpuStats { readonly time: string; readonly usageNanoCores?: number; readonly usageCoreNanoSeconds?: number }
+export interface PsiData { readonly total: number; readonly avg10: number; readonly avg60: number; readonly avg300: number }
+export interface PsiStats { readonly full: PsiData; readonly some: PsiData }
+export interface CpuStats { readonly time: string; readonly usageNanoCores?: number; readonly usageCoreNanoSeconds?: number; readonly psi?: PsiStats | undefined }
+export interface IoStats { readonly time: string; readonly psi?: PsiStats | undefined }
+export interface SwapStats { readonly time: string; readonly swapAvailableBytes?: number; readonly swapUsageBytes?: number }
 export interface MemoryStats {
   readonly time: string; readonly availableBytes?: number; readonly usageBytes?: number; readonly workingSetBytes?: number; readonly rssBytes?: number;
-  readonly pageFaults?: number; readonly majorPageFaults?: number;
+  readonly pageFaults?: number; readonly majorPageFaults?: number; readonly psi?: PsiStats | undefined;
 }
 export interface FsStats {
   readonly time: string; readonly availableBytes?: number; readonly capacityBytes?: number; readonly usedBytes?: number;
@@ -79,16 +83,16 @@ export interface InterfaceStats { readonly name: string; readonly rxBytes?: numb
 export interface NetworkStats extends InterfaceStats { readonly time: string; readonly interfaces?: readonly InterfaceStats[] }
 export interface ContainerStats {
   readonly name: string; readonly startTime: string; readonly cpu?: CpuStats; readonly memory?: MemoryStats; readonly rootfs?: FsStats; readonly logs?: FsStats;
-  readonly swap?: { readonly time: string; readonly swapAvailableBytes?: number; readonly swapUsageBytes?: number };
+  readonly io?: IoStats; readonly swap?: SwapStats;
 }
 export interface PodStats {
   readonly podRef: { readonly name: string; readonly namespace: string; readonly uid: string };
-  readonly startTime: string; readonly containers: readonly ContainerStats[]; readonly cpu?: CpuStats; readonly memory?: MemoryStats; readonly network?: NetworkStats;
+  readonly startTime: string; readonly containers: readonly ContainerStats[]; readonly cpu?: CpuStats; readonly memory?: MemoryStats; readonly io?: IoStats; readonly network?: NetworkStats; readonly swap?: SwapStats;
   readonly volume?: readonly (FsStats & { readonly name: string; readonly pvcRef?: { readonly name: string; readonly namespace: string } })[]; readonly "ephemeral-storage"?: FsStats; readonly process_stats?: { readonly process_count: number };
 }
 export interface StatsSummary {
   readonly node: {
-    readonly nodeName: string; readonly startTime: string; readonly cpu?: CpuStats; readonly memory?: MemoryStats; readonly network?: NetworkStats; readonly fs?: FsStats;
+    readonly nodeName: string; readonly startTime: string; readonly cpu?: CpuStats; readonly memory?: MemoryStats; readonly io?: IoStats; readonly swap?: SwapStats; readonly network?: NetworkStats; readonly fs?: FsStats;
     readonly runtime?: { readonly imageFs?: FsStats; readonly containerFs?: FsStats }; readonly rlimit?: { readonly time: string; readonly maxpid?: number; readonly curproc?: number };
   };
   readonly pods: readonly PodStats[];

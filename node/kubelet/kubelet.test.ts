@@ -14,7 +14,8 @@ import { eventually, fakeApi } from "../../test/fake-api.ts";
 import { memoryRuntime } from "../cri/memory-runtime.ts";
 import type { Cgroups } from "../os/cgroup.ts";
 import type { Mounts } from "../os/mount.ts";
-import { kubelet } from "./kubelet.ts";
+import type { MachineInfo } from "../os/machine.ts";
+import { kubelet, type KubeletDeps } from "./kubelet.ts";
 import { KUBELET_DEFAULTS } from "./settings.ts";
 
 /** Time that runs fifty times as fast: a back-off of ten seconds is a fifth of one. */
@@ -281,4 +282,11 @@ test("resources change while the pod runs, when the node can afford it", async (
   await resize("3");
   expect(condition(await node.until("big", (status) => condition(status, "PodResizePending") !== undefined), "PodResizePending")?.reason).toBe("Infeasible");
   expect(node.cri.calls.filter((call) => call.startsWith("CreateContainer c0")).length).toBe(1);
+});
+
+test("on a machine that swaps the kubelet starts unless it was told not to", () => {
+  const machine = { os: "linux" as const, cpus: 1, memoryBytes: 1024 ** 3, swapBytes: 1024 ** 2, hugepages: [] } as unknown as MachineInfo;
+  const settings = { ...KUBELET_DEFAULTS, nodeName: "n", nodeIps: [], hostname: "n", version: "v1.36.0", failSwapOn: true };
+  expect(() => kubelet({ settings, machine } as unknown as KubeletDeps)).toThrow("running with swap on is not supported, please disable swap or set --fail-swap-on flag to false");
+  expect(KUBELET_DEFAULTS.failSwapOn).toBe(false);
 });

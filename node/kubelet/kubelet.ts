@@ -110,6 +110,7 @@ const RUNTIME_SILENT_MS_MAX = 15 * 60_000;
 
 export function kubelet(deps: KubeletDeps): Kubelet {
   const { settings, client, cri, clock, random, log, machine } = deps;
+  if (settings.failSwapOn && machine.swapBytes > 0) throw new Error("running with swap on is not supported, please disable swap or set --fail-swap-on flag to false");
   const life = new AbortController(); // ends with run
   const signal = life.signal;
   const kubeletStartedMs = clock.nowMs();
@@ -173,7 +174,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     worker: { context, statuses, probes, kubeletStartedMs, deleteObject, onStage: () => manager.retryResizes(), judgeResize: (wish) => manager.judgeResize(wish) },
   });
   registerRunning(deps.metrics, () => manager.workers());
-  const stats = nodeStats({ settings, cri, cgroups: deps.cgroups, clock, memoryBytes: machine.memoryBytes, pods: () => manager.workers(), claimed: (uid) => claimStats?.of(uid) ?? [] });
+  const stats = nodeStats({ settings, cri, cgroups: deps.cgroups, clock, memoryBytes: machine.memoryBytes, pods: () => manager.workers(), podGroup: (pod) => context.cgroups.pathOf(pod), claimed: (uid) => claimStats?.of(uid) ?? [] });
   const claimStats = csi && volumeStats({ volumes: csi, drivers, pods: () => [...manager.workers()].map(({ uid }) => uid), known: (path) => knownPath(path, settings.dataDir, known), clock, log, metrics: deps.metrics });
   const reference = { apiVersion: "v1", kind: "Node", name: settings.nodeName, uid: settings.nodeName };
   const imageCollector = imageGc({ cri, disk: stats.imageDisk, clock, log, events, node: reference, onRemoved: (id) => records?.forget(id) }, { ...IMAGE_GC_DEFAULTS, ...settings.imageGc });

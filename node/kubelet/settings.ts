@@ -68,6 +68,8 @@ export interface KubeletSettings {
   readonly crashBackoffMsMax: number;
   /** Burstable pods may swap, in proportion to the memory they ask for. */
   readonly limitedSwap: boolean;
+  /** Rather not start than run on a machine that swaps. */
+  readonly failSwapOn: boolean;
   readonly shutdown: ShutdownSettings;
   /** What was given as a KubeletConfiguration, for /configz. */
   readonly configuration: Readonly<Record<string, unknown>>;
@@ -90,5 +92,5 @@ export const KUBELET_DEFAULTS: Omit<KubeletSettings, "nodeName" | "nodeIps" | "h
   seccompDir: "/var/lib/kubelet/seccomp", seccompDefault: false, allowedUnsafeSysctls: [], serializeImagePulls: true, containerLogMaxBytes: 10 * 1024 * 1024, containerLogMaxFiles: 5,
   staticPodDir: "", verifiesPulls: true, imageGc: { highPercent: 85, lowPercent: 80, ageMinMs: 2 * 60_000, ageMaxMs: 0 }, eviction: { thresholds: THRESHOLDS, transitionMs: 5 * 60_000, maxPodGraceSeconds: 0 }, podsPerCore: 0,
   placement: NO_PLACEMENT,
-  statusMs: 10_000, reportMs: 300_000, leaseSeconds: 40, crashBackoffMsMax: 300_000, limitedSwap: false, shutdown: { graceMs: 0, criticalMs: 0 }, configuration: {},
+  statusMs: 10_000, reportMs: 300_000, leaseSeconds: 40, crashBackoffMsMax: 300_000, limitedSwap: false, failSwapOn: false, shutdown: { graceMs: 0, criticalMs: 0 }, configuration: {},
 };

@@ -100,6 +100,7 @@ function metadataOf({ name, namespace, labels, creationTimestamp }: ApiObject["m
   return { name, ...(namespace ? { namespace } : {}), creationTimestamp, ...(labels ? { labels } : {}) } as PodMetrics["metadata"];
 }
 
-function usageOf({ nanoCores, workingSetBytes }: Usage): Record<string, string> {
-  return { cpu: nanoCores === 0 ? "0" : `${nanoCores}n`, memory: workingSetBytes % 1024 === 0 ? `${workingSetBytes / 1024}Ki` : String(workingSetBytes) };
+function usageOf({ nanoCores, workingSetBytes, swapBytes }: Usage): Record<string, string> {
+  const bytes = (count: number): string => (count % 1024 === 0 ? `${count / 1024}Ki` : String(count));
+  return { cpu: nanoCores === 0 ? "0" : `${nanoCores}n`, memory: bytes(workingSetBytes), ...(swapBytes === undefined ? {} : { swap: bytes(swapBytes) }) };
 }

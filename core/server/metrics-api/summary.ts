@@ -8,6 +8,8 @@ export interface Usage {
   readonly time: string;
   readonly nanoCores: number;
   readonly workingSetBytes: number;
+  /** Absent where there is no swap, or nobody counts it. */
+  readonly swapBytes?: number;
 }
 
 export interface NodeSummary {
@@ -87,6 +89,7 @@ async function fetchSummary(deps: NodeProxyDeps, scope: Scope, nodeName: string)
 interface RawStats {
   readonly cpu?: { readonly time: string; readonly usageNanoCores?: number };
   readonly memory?: { readonly time: string; readonly workingSetBytes?: number };
+  readonly swap?: { readonly swapUsageBytes?: number };
 }
 
 interface RawSummary {
@@ -101,7 +104,7 @@ export function summaryOf({ node, pods = [] }: RawSummary): NodeSummary {
   };
 }
 
-function usageOf({ cpu, memory }: RawStats): Usage | undefined {
+function usageOf({ cpu, memory, swap }: RawStats): Usage | undefined {
   if (cpu?.usageNanoCores === undefined || memory?.workingSetBytes === undefined) return undefined;
-  return { time: cpu.time, nanoCores: Math.round(cpu.usageNanoCores), workingSetBytes: memory.workingSetBytes };
+  return { time: cpu.time, nanoCores: Math.round(cpu.usageNanoCores), workingSetBytes: memory.workingSetBytes, ...(swap?.swapUsageBytes === undefined ? {} : { swapBytes: swap.swapUsageBytes }) };
 }

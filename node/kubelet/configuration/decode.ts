@@ -111,6 +111,7 @@ export function applyConfiguration(base: KubeletSettings, configuration: Configu
   ms("shutdownGracePeriod", (value) => { result.shutdown = { ...result.shutdown, graceMs: value }; });
   ms("shutdownGracePeriodCriticalPods", (value) => { result.shutdown = { ...result.shutdown, criticalMs: value }; });
   read<{ priority: number; shutdownGracePeriodSeconds: number }[]>("shutdownGracePeriodByPodPriority", (value) => { result.shutdown = { ...result.shutdown, byPriority: value.map(({ priority, shutdownGracePeriodSeconds }) => ({ priority, graceMs: shutdownGracePeriodSeconds * 1000 })) }; });
+  read<boolean>("failSwapOn", (value) => { result.failSwapOn = value; });
   read<{ swapBehavior?: string }>("memorySwap", ({ swapBehavior }) => { result.limitedSwap = swapBehavior === "LimitedSwap"; });
   read<{ idsPerPod?: number }>("userNamespaces", ({ idsPerPod }) => { if (idsPerPod !== undefined) result.userNamespaceIds = idsPerPod; });
   read<{ maxContainerRestartPeriod?: string }>("crashLoopBackOff", ({ maxContainerRestartPeriod }) => { if (maxContainerRestartPeriod) result.crashBackoffMsMax = parseGoDuration(maxContainerRestartPeriod); });

@@ -8,20 +8,21 @@
  * Source: kubernetes v1.36 pkg/kubelet/server/stats/summary.go, pkg/kubelet/stats/cri_stats_provider.go
  */
 import { readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, posix } from "node:path";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
 import { type Clock, timestamp } from "../../../core/lifecycle/clock.ts";
 import type { Cri } from "../../cri/client.ts";
 import type { ContainerStats as CriContainerStats, CpuUsage, MemoryUsage, NetworkInterfaceUsage, PodSandboxStats, UInt64Value } from "../../cri/gen/runtime.v1.ts";
 import type { Cgroups } from "../../os/cgroup.ts";
-import { machineUptimeSeconds, processCount } from "../../os/machine.ts";
+import { machineUptimeSeconds, meminfo, processCount } from "../../os/machine.ts";
 import { CONTAINER_NAME, POD_NAME, POD_NAMESPACE, POD_UID } from "../containers/labels.ts";
-import type { ContainerStats, CpuStats, FsStats, InterfaceStats, MemoryStats, NetworkStats, PodStats, StatsSummary } from "../kubelet-api.ts";
+import type { ContainerStats, CpuStats, FsStats, InterfaceStats, IoStats, MemoryStats, NetworkStats, PodStats, PsiStats, StatsSummary, SwapStats } from "../kubelet-api.ts";
 import type { VolumeFigures } from "../csi/volume-stats.ts";
 import type { RuntimePod } from "../runtime-pod.ts";
 import type { KubeletSettings } from "../settings.ts";
 import { podDirectory, volumeDirectory } from "../volumes/pod-directories.ts";
 import { type DirectoryUsage, directoryUsage, fileSystemUsage, type FileSystemUsage } from "./disk-usage.ts";
+import { type Pressures, pressuresOf } from "./pressure.ts";
 import { fromWindows } from "./windows-stats.ts";
 
 interface Deps {
@@ -31,6 +32,8 @@ interface Deps {
   readonly clock: Clock;
   readonly memoryBytes: number;
   readonly pods: () => Iterable<{ readonly pod: Pod; readonly runtime: RuntimePod }>;
+  /** The pod's control group. */
+  readonly podGroup: (pod: Pod) => string;
   /** Of claims, as their drivers say. */
   readonly claimed?: ((podUid: string) => readonly VolumeFigures[]) | undefined;
 }
@@ -47,7 +50,7 @@ const DISK_AGE_MS_MAX = 60_000;
 /** A rate needs two readings; closer together it is noise. */
 const RATE_MS_MIN = 1_000;
 
-export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, claimed }: Deps): Stats {
+export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, podGroup, claimed }: Deps): Stats {
   const disks = new Map<string, { readonly atMs: number; readonly usage: DirectoryUsage }>();
   let cpuBefore: { readonly ns: number; readonly atMs: number; readonly rate: number | undefined } | undefined;
   let imagePath: string | undefined;
@@ -81,13 +84,14 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, cl
     const time = timestamp(clock.nowMs());
     const [{ stats = [] }, disk, images] = await Promise.all([cri.call("RuntimeService/ListPodSandboxStats", {}, { signal }), fileSystemUsage(settings.dataDir), imageDisk(signal)]);
     const root = cgroups.usage("/");
+    const waits = pressuresOf(cgroups, "/");
     const { current, max } = processCount();
     const known = new Map([...pods()].map((one) => [one.pod.metadata.uid, one]));
     const all = await Promise.all(stats.map((one) => podStats(one, known.get(one.attributes?.labels?.[POD_UID] ?? ""), { disk, images, signal })));
     return {
       node: {
-        nodeName: settings.nodeName, startTime: timestamp(clock.nowMs() - machineUptimeSeconds() * 1000), ...(root ? { cpu: nodeCpu(root.cpuNs) } : {}),
-        ...(root ? { memory: { time, availableBytes: memory().availableBytes, usageBytes: root.memoryBytes, workingSetBytes: root.workingSetBytes, rssBytes: root.rssBytes, pageFaults: root.pageFaults, majorPageFaults: root.majorPageFaults } } : {}),
+        nodeName: settings.nodeName, startTime: timestamp(clock.nowMs() - machineUptimeSeconds() * 1000), ...(root ? { cpu: { ...nodeCpu(root.cpuNs), ...withPsi(waits.cpu) } } : {}), ...ioStats(waits, time), ...nodeSwap(time),
+        ...(root ? { memory: { time, availableBytes: memory().availableBytes, usageBytes: root.memoryBytes, workingSetBytes: root.workingSetBytes, rssBytes: root.rssBytes, pageFaults: root.pageFaults, majorPageFaults: root.majorPageFaults, ...withPsi(waits.memory) } } : {}),
         network: hostNetwork(time), fs: { ...fsStats(disk, time), usedBytes: disk.usedBytes, inodesUsed: disk.inodes - disk.inodesFree },
         runtime: { imageFs: { ...fsStats(images, time), usedBytes: images.usedBytes, inodesUsed: images.inodes - images.inodesFree } }, rlimit: { time, maxpid: max, curproc: current },
       },
@@ -101,22 +105,26 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, cl
     const linux = own ?? (windows && fromWindows(windows));
     if (uid === undefined || !linux) return undefined;
     const time = timestamp(clock.nowMs());
+    const group = known ? podGroup(known.pod) : undefined;
+    const waits = pressuresOf(cgroups, group);
     const volumes = known ? await Promise.all(localVolumes(settings.dataDir, known.pod).map(async ({ name, path }) => ({ name, ...fsStats(disk, time), ...used(await usageOf(path, signal)) }))) : [];
-    const containers = await Promise.all((linux.containers ?? []).map((container) => containerStats(container, known?.runtime, { disk, images, signal })));
+    const containers = await Promise.all((linux.containers ?? []).map((container) => containerStats(container, known?.runtime, group, { disk, images, signal })));
     const ephemeral = [...containers.flatMap(({ rootfs, logs }) => [rootfs?.usedBytes ?? 0, logs?.usedBytes ?? 0]), ...volumes.map(({ usedBytes = 0 }) => usedBytes)].reduce((sum, bytes) => sum + bytes, 0);
     return {
       podRef: { name: labels[POD_NAME] ?? "", namespace: labels[POD_NAMESPACE] ?? "", uid }, startTime: known?.pod.status?.startTime ?? timestamp(known?.runtime.sandboxes[0]?.createdAtMs ?? clock.nowMs()), containers,
-      cpu: cpuStats(linux.cpu), memory: memoryStats(linux.memory), ...(linux.network ? { network: networkStats(linux.network.default_interface, linux.network.interfaces ?? [], time) } : {}),
+      cpu: { ...cpuStats(linux.cpu), ...withPsi(waits.cpu) }, memory: { ...memoryStats(linux.memory), ...withPsi(waits.memory) }, ...ioStats(waits, time), ...podSwap(containers, time), ...(linux.network ? { network: networkStats(linux.network.default_interface, linux.network.interfaces ?? [], time) } : {}),
       volume: [...volumes, ...(known ? claimVolumes(known.pod, claimed?.(uid) ?? [], time) : [])], "ephemeral-storage": { ...fsStats(disk, time), usedBytes: ephemeral }, process_stats: { process_count: valueOf(linux.process?.process_count) ?? 0 },
     };
   }
 
-  async function containerStats({ attributes, cpu, memory: used_, writable_layer, swap }: CriContainerStats, runtime: RuntimePod | undefined, { disk, images, signal }: { readonly disk: FileSystemUsage; readonly images: FileSystemUsage; readonly signal: AbortSignal }): Promise<ContainerStats> {
+  async function containerStats({ attributes, cpu, memory: used_, writable_layer, swap }: CriContainerStats, runtime: RuntimePod | undefined, group: string | undefined, { disk, images, signal }: { readonly disk: FileSystemUsage; readonly images: FileSystemUsage; readonly signal: AbortSignal }): Promise<ContainerStats> {
     const time = timestamp(clock.nowMs());
     const found = runtime?.containers.find(({ id }) => id === attributes?.id);
+    const below = group === undefined ? undefined : cgroups.children(group).find((name) => attributes?.id && name.includes(attributes.id));
+    const waits = pressuresOf(cgroups, below === undefined ? undefined : posix.join(group!, below));
     const logs = found?.logPath ? used(await usageOf(dirname(found.logPath), signal)) : {};
     return {
-      name: attributes?.labels?.[CONTAINER_NAME] ?? attributes?.metadata?.name ?? "", startTime: timestamp(found?.startedAtMs || clock.nowMs()), cpu: cpuStats(cpu), memory: memoryStats(used_),
+      name: attributes?.labels?.[CONTAINER_NAME] ?? attributes?.metadata?.name ?? "", startTime: timestamp(found?.startedAtMs || clock.nowMs()), cpu: { ...cpuStats(cpu), ...withPsi(waits.cpu) }, memory: { ...memoryStats(used_), ...withPsi(waits.memory) }, ...ioStats(waits, time),
       rootfs: { ...fsStats(images, time), usedBytes: valueOf(writable_layer?.used_bytes) ?? 0, inodesUsed: valueOf(writable_layer?.inodes_used) ?? 0 }, logs: { ...fsStats(disk, time), ...logs },
       ...(swap ? { swap: { time: timeOf(swap.timestamp, time), swapAvailableBytes: valueOf(swap.swap_available_bytes) ?? 0, swapUsageBytes: valueOf(swap.swap_usage_bytes) ?? 0 } } : {}),
     };
@@ -188,4 +196,26 @@ function valueOf(value: UInt64Value | undefined): number | undefined {
 
 function timeOf(ns: number | undefined, otherwise: string): string {
   return ns ? timestamp(ns / 1e6) : otherwise;
+}
+
+function withPsi(psi: PsiStats | undefined): { readonly psi?: PsiStats } {
+  return psi ? { psi } : {};
+}
+
+function ioStats({ io }: Pressures, time: string): { readonly io?: IoStats } {
+  return io ? { io: { time, psi: io } } : {};
+}
+
+/** Of the machine; none where it has no swap. */
+function nodeSwap(time: string): { readonly swap?: SwapStats } {
+  const memory = meminfo();
+  const [total = 0, free = 0] = [memory.get("SwapTotal"), memory.get("SwapFree")];
+  return total === 0 ? {} : { swap: { time, swapAvailableBytes: free, swapUsageBytes: total - free } };
+}
+
+/** What its containers have together, where the runtime tells. */
+function podSwap(containers: readonly ContainerStats[], time: string): { readonly swap?: SwapStats } {
+  const known = containers.flatMap(({ swap }) => (swap ? [swap] : []));
+  const sum = (field: "swapAvailableBytes" | "swapUsageBytes"): number => known.reduce((total, swap) => total + (swap[field] ?? 0), 0);
+  return known.length === 0 ? {} : { swap: { time, swapAvailableBytes: sum("swapAvailableBytes"), swapUsageBytes: sum("swapUsageBytes") } };
 }

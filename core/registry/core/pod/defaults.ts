@@ -20,6 +20,7 @@ export function defaultPod(pod: Pod): void {
   for (const { resources } of [...(spec.containers ?? []), ...(spec.initContainers ?? [])]) requestsFromLimits(resources);
   defaultPodResources(spec);
   spec.enableServiceLinks ??= true;
+  if ((spec.terminationGracePeriodSeconds ?? 0) < 0) spec.terminationGracePeriodSeconds = 1; // of pods only; templates are warned about
   if (spec.hostNetwork)
     for (const { ports } of [...(spec.containers ?? []), ...(spec.initContainers ?? [])]) for (const port of ports ?? []) port.hostPort ||= port.containerPort;
   for (const status of [...(pod.status?.containerStatuses ?? []), ...(pod.status?.initContainerStatuses ?? [])]) {

@@ -23,6 +23,10 @@ function errors(object: Pod, old?: Pod): string[] {
   return [...pods.validate!(object, old), ...(old ? pods.validateUpdate!(object, old) : [])].map(formatFieldError);
 }
 
+test("a negative grace period is one second, of a pod", () => {
+  expect(pod({ containers: [{ name: "c", image: "nginx" }], terminationGracePeriodSeconds: -1 }).spec.terminationGracePeriodSeconds).toBe(1);
+});
+
 test("defaults of a pod", () => {
   const { spec } = pod({
     hostNetwork: true, serviceAccountName: "sa",
@@ -211,6 +215,5 @@ test("warnings", () => {
     `spec.containers[0].resources.requests[memory]: fractional byte value "100m" is invalid, must be an integer`,
     `spec.containers[0].env[1]: hides previous definition of "A", which may be dropped when using apply`,
     "spec.containers[0].ports[1]: duplicate port definition with spec.containers[0].ports[0]",
-    "spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1",
-  ]);
+  ]); // a negative grace period is 1 by then
 });
