@@ -78,9 +78,10 @@ export async function startContainer(context: KubeletContext, start: ContainerSt
   const { container_id: id = "" } = await step("CreateContainerError", () => cri.call("RuntimeService/CreateContainer", { pod_sandbox_id: sandboxId, config, sandbox_config: sandbox }, { signal }));
   events.event(about, "Normal", "Created", "Container created");
   context.placement.starts(pod, spec.container.name);
-  await step("RunContainerError", () => cri.call("RuntimeService/StartContainer", { container_id: id }, { signal }));
+  await step("RunContainerError", () => cri.call("RuntimeService/StartContainer", { container_id: id }, {})); // not given up half-way: the container would have failed, who is deleted has not
   events.event(about, "Normal", "Started", "Container started");
   await linkLog(context, pod, spec, id, join(sandbox.log_directory ?? "", config.log_path ?? ""));
+  signal.throwIfAborted();
 
   const handler = spec.container.lifecycle?.postStart;
   if (!handler) return;
