@@ -88,6 +88,10 @@ test("PodTolerationRestriction", async () => {
   const one = pod();
   expect([await runPlugin(plugin, create(one)), one.spec.tolerations]).toEqual(["ok", [own]]);
   expect(await runPlugin(plugin, create(pod({ tolerations: [{ key: "other", operator: "Exists" }] })))).toContain("pod tolerations (possibly merged with namespace default tolerations) conflict with its namespace whitelist");
+  const free = podTolerationRestriction({ namespaces: staticInformer<Namespace>(namespace("default")), restriction: tolerationRestriction(undefined) });
+  const [best, burstable] = [pod(), pod({ containers: [{ name: "c", resources: { requests: { cpu: "1" } } }] })];
+  for (const each of [best, burstable]) expect(await runPlugin(free, create(each))).toBe("ok");
+  expect([best.spec.tolerations ?? [], burstable.spec.tolerations]).toEqual([[], [{ key: "node.kubernetes.io/memory-pressure", operator: "Exists", effect: "NoSchedule" }]]);
 });
 
 test("ClusterTrustBundleAttest", async () => {

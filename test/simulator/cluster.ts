@@ -3,11 +3,12 @@
  * that a seed owns. What can be done to it: servers crash, nodes lose their power or their way, control planes die, disks fail, the weather turns bad.
  */
 import { admissionChain } from "../../core/admission/chain.ts";
+import type { AdmissionPlugin } from "../../core/admission/plugin.ts";
 import { resourceQuotaAdmission } from "../../core/admission/resource-quota.ts";
 import { builtInResources } from "../../core/api/schema/resources.ts";
 import type { Client } from "../../core/client/client.ts";
 import { eventWriter, silentEvents } from "../../core/client/events.ts";
-import { informerFactory } from "../../core/client/informer-factory.ts";
+import { type Informers, informerFactory } from "../../core/client/informer-factory.ts";
 import { clientOver } from "../../core/client/resource-client.ts";
 import { NODES, PODS, RESOURCE_QUOTAS } from "../../core/client/resources.ts";
 import type { Informer } from "../../core/client/informer.ts";
@@ -49,12 +50,15 @@ export class SimulatedCluster {
   readonly #disk = new MemoryDisk();
   readonly #nodes = new Map<string, NodeLife | undefined>();
   readonly #planes = new Map<string, Life | undefined>();
+  readonly #plugins: (deps: { readonly client: Client; readonly informers: Pick<Informers, "of"> }) => readonly AdmissionPlugin[];
   readonly #onEvent: (prefix: string, event: CacheEvent) => void;
   readonly #ending: Promise<void>[] = [];
   #server: { readonly handler: Handler; readonly cache: WatchCache; readonly stop: AbortController } | undefined;
   readonly failures: unknown[] = [];
 
-  constructor(seed: number, onEvent: (prefix: string, event: CacheEvent) => void) {
+  /** `plugins`: admission besides that of quotas. */
+  constructor(seed: number, onEvent: (prefix: string, event: CacheEvent) => void, plugins: (deps: { readonly client: Client; readonly informers: Pick<Informers, "of"> }) => readonly AdmissionPlugin[] = () => []) {
+    this.#plugins = plugins;
     this.random = seededRandom(seed);
     this.#onEvent = onEvent;
     this.client = clientOver(this.#transport("scenario", undefined));
@@ -81,7 +85,7 @@ export class SimulatedCluster {
     }), { store, cache, clock, random, convert });
     const own = clientOver(inProcessTransport((request) => handler(request), { user: { name: "system:apiserver", groups: ["system:masters"] }, userAgent: "kube-apiserver" }));
     const informers = informerFactory({ client: own, clock, random, log: silentLog });
-    const admission = admissionChain([resourceQuotaAdmission({ quotas: informers.of(RESOURCE_QUOTAS), client: own.resource(RESOURCE_QUOTAS), clock })]);
+    const admission = admissionChain([...this.#plugins({ client: own, informers }), resourceQuotaAdmission({ quotas: informers.of(RESOURCE_QUOTAS), client: own.resource(RESOURCE_QUOTAS), clock })]);
     const handler = apiHandler({
       registry, cache, clock, random, log: silentLog, metrics: metricsRegistry(), paths: [discoveryPaths(registry, "10.0.0.1:6443")],
       authenticator: { authenticate: () => Promise.resolve(undefined) },

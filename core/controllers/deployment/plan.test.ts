@@ -105,3 +105,8 @@ test("a set that has been told to shrink does not count what it is about to lose
   const web = { ...late, kind: "Deployment", metadata: { ...late.metadata, name: "web" }, spec: { replicas: 13, selector: {}, template: set("next", { replicas: 5 }).spec.template, strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 1, maxUnavailable: 3 } } } } as unknown as Deployment;
   expect(planRolling(web, set("next", { replicas: 5, available: 3 }), [late]).map(({ set: { metadata }, to }) => `${metadata.name} ${to}`)).toEqual(["late 7"]);
 });
+
+test("of old pods those that serve nobody go first, and cost nothing", () => {
+  const resize = planRolling(deployment(4, { surge: 1, unavailable: 0 }), set("new", { replicas: 1, available: 0 }), [set("broken", { replicas: 2, available: 0 }), set("serving", { replicas: 4, available: 4 })]);
+  expect(sizes(resize)).toEqual({ broken: 0 });
+});
