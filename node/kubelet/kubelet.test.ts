@@ -16,7 +16,7 @@ import type { Cgroups } from "../os/cgroup.ts";
 import type { Mounts } from "../os/mount.ts";
 import type { MachineInfo } from "../os/machine.ts";
 import { kubelet, type KubeletDeps } from "./kubelet.ts";
-import { KUBELET_DEFAULTS } from "./settings.ts";
+import { KUBELET_DEFAULTS, type KubeletSettings } from "./settings.ts";
 
 /** Time that runs fifty times as fast: a back-off of ten seconds is a fifth of one. */
 const SPEED = 50;
@@ -47,7 +47,7 @@ beforeEach(() => {
 afterEach(() => rmSync(dataDir, { recursive: true }));
 
 /** A node: its kubelet may be stopped and started, its runtime and its API server live on. */
-async function startNode() {
+async function startNode(more: Partial<KubeletSettings> = {}) {
   const api = fakeApi({ clock: fastClock });
   const cri = memoryRuntime({ nowMs: fastClock.nowMs });
   const cgroups = memoryCgroups();
@@ -61,7 +61,7 @@ async function startNode() {
     const deps = { clock: fastClock, random: systemRandom, log: silentLog };
     const pods = watchedInformer(api.client.resource(PODS), { ...deps, query: { fieldSelector: "spec.nodeName=n1" } });
     const services = watchedInformer<Service>(api.client.resource(SERVICES), deps);
-    const settings = { ...KUBELET_DEFAULTS, nodeName: "n1", nodeIps: ["172.16.0.1"], hostname: "n1", version: "v1.36.0", dataDir, podLogsDir: join(dataDir, "logs"), containerLogsDir: join(dataDir, "links"), resolvConf: "", staticPodDir: join(dataDir, "manifests"), eviction: { ...KUBELET_DEFAULTS.eviction, thresholds: KUBELET_DEFAULTS.eviction.thresholds.filter(({ signal: of }) => of === "memory.available") } }; // how full this machine is does not matter
+    const settings = { ...KUBELET_DEFAULTS, nodeName: "n1", nodeIps: ["172.16.0.1"], hostname: "n1", version: "v1.36.0", dataDir, podLogsDir: join(dataDir, "logs"), containerLogsDir: join(dataDir, "links"), resolvConf: "", staticPodDir: join(dataDir, "manifests"), eviction: { ...KUBELET_DEFAULTS.eviction, thresholds: KUBELET_DEFAULTS.eviction.thresholds.filter(({ signal: of }) => of === "memory.available") }, ...more }; // how full this machine is does not matter
     const machine = { os: "linux" as const, cpus: 2, memoryBytes: 4 * 1024 ** 3, swapBytes: 0, hugepages: [], machineId: "", systemUuid: "", bootId: "b", kernelVersion: "", osImage: "", architecture: "amd64", hostname: "n1" };
     const node = kubelet({ ...deps, settings, client: api.client, pods, services, cri, cgroups, mounts: noMounts, exec: async () => ({ exitCode: 0, stdout: "", stderr: "" }), machine, events: { from: () => recorder }, metrics: metricsRegistry() });
     const done = Promise.all([pods, services, node].map((part) => part.run(stop.signal, () => undefined)));
@@ -116,6 +116,16 @@ test("the node is registered, reported and keeps its lease", async () => {
   const lease = await eventually(() => node.api.all(LEASES)[0], (one) => one !== undefined);
   expect(lease?.spec).toMatchObject({ holderIdentity: "n1", leaseDurationSeconds: 40 });
   await eventually(() => node.api.all(LEASES)[0]?.spec?.renewTime, (renewed) => renewed !== lease?.spec?.renewTime);
+});
+
+test("a node that does not register itself waits until somebody has made it, and leaves its labels alone", async () => {
+  await using node = await startNode({ registers: false, labels: { mine: "1" } });
+  await node.create("web", {});
+  await eventually(() => node.cri.running(), (names) => names.includes("c0"));
+  expect(node.api.all(NODES)).toEqual([]);
+  await node.api.client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n1", labels: { theirs: "2" } }, spec: {} }, { signal: new AbortController().signal });
+  const found = await eventually(() => node.api.all(NODES)[0], (one) => one?.status?.conditions?.at(-1)?.reason === "KubeletReady");
+  expect(found?.metadata.labels).toEqual({ theirs: "2" });
 });
 
 test("a container that keeps failing waits longer and longer", async () => {

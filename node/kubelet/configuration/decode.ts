@@ -91,6 +91,7 @@ export function applyConfiguration(base: KubeletSettings, configuration: Configu
   read<string[]>("clusterDNS", (value) => { result.clusterDns = value; });
   read<boolean>("seccompDefault", (value) => { result.seccompDefault = value; });
   read<string[]>("allowedUnsafeSysctls", (value) => { result.allowedUnsafeSysctls = value; });
+  read<boolean>("registerNode", (value) => { result.registers = value; });
   read<KubeletSettings["taints"]>("registerWithTaints", (value) => { result.taints = value; });
   read<boolean>("serializeImagePulls", (value) => { result.serializeImagePulls = value; });
   read<number>("maxParallelImagePulls", (value) => { result.maxParallelImagePulls = value; });

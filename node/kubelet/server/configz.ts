@@ -45,6 +45,7 @@ export function kubeletConfiguration(settings: KubeletSettings): Readonly<Record
     shutdownGracePeriod: formatGoDuration(shutdown.graceMs),
     shutdownGracePeriodCriticalPods: formatGoDuration(shutdown.criticalMs),
     ...(settings.allowedUnsafeSysctls.length === 0 ? {} : { allowedUnsafeSysctls: settings.allowedUnsafeSysctls }),
+    registerNode: settings.registers,
     ...(settings.providerId === undefined ? {} : { providerID: settings.providerId }),
     ...(settings.taints.length === 0 ? {} : { registerWithTaints: settings.taints }),
     systemReserved: settings.reserved,
