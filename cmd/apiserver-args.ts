@@ -24,13 +24,15 @@ const NAMES = [
   // traces
   "tracing-config-file",
   // metrics
-  "disabled-metrics",
+  "disabled-metrics", "show-hidden-metrics-for-version", "allow-metric-labels", "allow-metric-labels-manifest",
 ] as const;
 type Name = (typeof NAMES)[number];
 
 export interface ApiServerArgs {
   /** The last one given counts. */
   text(name: Name): string | undefined;
+  /** All that were given, as they were. */
+  texts(name: Name): readonly string[];
   /** All that were given, split at commas. */
   list(name: Name): readonly string[];
   boolean(name: Name, standard: boolean): boolean;
@@ -52,6 +54,7 @@ export function apiServerArgs(given: readonly string[]): ApiServerArgs {
   const refuse = (name: Name, wanted: string): never => { throw new ConfigError(`--kube-apiserver-arg ${name} must be ${wanted}, not ${JSON.stringify(last(name))}`); };
   return {
     text: last,
+    texts: (name) => values.get(name) ?? [],
     list: (name) => (values.get(name) ?? []).flatMap((text) => text.split(",")).filter((part) => part !== ""),
     boolean(name, standard) {
       const text = last(name);

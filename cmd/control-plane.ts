@@ -106,6 +106,7 @@ import { authenticationSettings, extraCas, reviewServer, serviceAccountSettings 
 import { authorizationSettings } from "./authorization.ts";
 import { openEncryption } from "./encryption.ts";
 import { leading, type LeadingOptions } from "./leading.ts";
+import { applyMetricsSettings } from "./metrics-settings.ts";
 import type { Paths } from "./paths.ts";
 import { schedulerSetup } from "./scheduler-settings.ts";
 import { shareKeys } from "./shared-keys.ts";
@@ -155,6 +156,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const advertise = { address: settings.advertiseAddress ?? node.ips[0]!, port: settings.httpsListenPort };
   const url = `https://${advertise.address.includes(":") ? `[${advertise.address}]` : advertise.address}:${advertise.port}`;
   const args = apiServerArgs(settings.kubeApiserverArg);
+  applyMetricsSettings(args, metrics);
   const { store: beneath, isShared, trouble, onFull } = await openDatastore({ settings, path: paths.store, clock, log, signal });
   const encryption = await openEncryption({
     beneath, isShared, clock, random, metrics, log: log.with({ part: "encryption" }), on: settings.secretsEncryption, own: paths.encryption,
@@ -271,7 +273,6 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   storageMetrics(metrics, registry);
   processMetrics(metrics, clock);
   buildMetrics(metrics, versionInfo());
-  metrics.disable(args.list("disabled-metrics"));
   const { audit, parts: auditParts } = auditOf(args, { clock, metrics, log: log.with({ part: "audit" }) });
 
   const handler = apiHandler({

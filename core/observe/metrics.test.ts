@@ -34,6 +34,27 @@ test("what is disabled is not shown, and counted", () => {
   expect(metrics.render()).toMatch(/^[\s\S]*registered_metrics_total\{deprecated_version="",stability_level="STABLE"\} 1\n[\s\S]*disabled_metrics_total 1\n# HELP kept \[ALPHA\] A\.\n# TYPE kept gauge\nkept 1\n$/);
 });
 
+test("label values that are not on the list are counted together", () => {
+  const metrics = metricsRegistry();
+  metrics.allowLabels(new Map([["a_total", new Map([["code", new Set(["200", "404"])]])], ["b_seconds", new Map([["verb", new Set(["GET"])]])]]));
+  const a = metrics.counter("a_total", "[ALPHA] A.");
+  const b = metrics.histogram("b_seconds", "[ALPHA] B.", [1]);
+  for (const code of ["200", "404", "500", "418"]) a.inc({ code, verb: "GET" });
+  a.with({ verb: "GET" }).inc(); // without the label
+  for (const verb of ["GET", "PUT", "POST"]) b.observe(0, { verb });
+  metrics.counter("c_total", "[ALPHA] C.").inc({ code: "500" });
+  const text = metrics.render();
+  for (const line of ['a_total{code="200",verb="GET"} 1', 'a_total{code="unexpected",verb="GET"} 2', 'a_total{verb="GET"} 1', 'b_seconds_count{verb="unexpected"} 2', 'b_seconds_count{verb="GET"} 1', 'c_total{code="500"} 1', "cardinality_enforcement_unexpected_categorizations_total 4"])
+    expect(text.split("\n")).toContain(line);
+});
+
+test("what is deprecated says since when, and is counted as such", () => {
+  const metrics = metricsRegistry();
+  metrics.gauge("old", "[STABLE] (Deprecated since 1.34.0) Old.").set(1);
+  metrics.gauge("new", "[STABLE] New.").set(1);
+  expect(metrics.render()).toContain('registered_metrics_total{deprecated_version="1.34.0",stability_level="STABLE"} 1\nregistered_metrics_total{deprecated_version="",stability_level="STABLE"} 1\n');
+});
+
 test("a metric has one owner", () => {
   const metrics = metricsRegistry();
   metrics.gauge("a", "");

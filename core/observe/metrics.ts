@@ -18,6 +18,8 @@ export interface Histogram {
 /** Samples that are known elsewhere: read when scraped. */
 export type ReadSamples = () => Iterable<readonly [Labels, number]>;
 
+export type LabelAllowLists = ReadonlyMap<string, ReadonlyMap<string, ReadonlySet<string>>>;
+
 export interface Metrics {
   counter(name: string, help: string): Counter;
   gauge(name: string, help: string): Gauge;
@@ -30,6 +32,8 @@ export interface Metrics {
   histogramFrom(name: string, help: string, read: () => Iterable<Observations>): void;
   /** These are not shown any more. */
   disable(names: Iterable<string>): void;
+  /** By metric, then by label, the values that are told apart; all others are counted together, as "unexpected". To be said before anything is counted. */
+  allowLabels(lists: LabelAllowLists): void;
   /** All samples, or those of the families that are `shown`, in the text exposition format 0.0.4. */
   render(shown?: (family: string) => boolean): string;
 }
@@ -37,11 +41,29 @@ export interface Metrics {
 /** Series a metric may have: past that, new label sets are folded away rather than eating memory. */
 const SERIES_MAX = 10_000;
 
+/** Source: component-base/metrics/options.go */
+const UNEXPECTED = "unexpected";
+
 interface Family { readonly name: string; readonly help: string; readonly type: string; lines(): Iterable<string> }
 
 export function metricsRegistry(): Metrics {
   const families = new Map<string, Family>();
   const disabled = new Set<string>();
+  let allowLists: LabelAllowLists = new Map();
+  let unexpected = 0;
+
+  /** The labels a sample is counted under. Source: component-base/metrics/options.go MetricLabelAllowList */
+  function folded(name: string, labels: Labels | undefined): Labels | undefined {
+    const lists = allowLists.size === 0 || labels === undefined ? undefined : allowLists.get(name);
+    if (lists === undefined) return labels;
+    const kept: Record<string, string> = { ...labels };
+    for (const [label, values] of lists) {
+      if (kept[label] === undefined || values.has(kept[label])) continue;
+      kept[label] = UNEXPECTED;
+      unexpected++;
+    }
+    return kept;
+  }
 
   function register(family: Family): void {
     if (families.has(family.name)) throw new Error(`metric ${family.name} is registered twice`);
@@ -49,7 +71,7 @@ export function metricsRegistry(): Metrics {
   }
 
   function values(name: string, help: string, type: string): Series {
-    const series = new Series();
+    const series = new Series((labels) => folded(name, labels));
     register({ name, help, type, *lines() { for (const [labels, { value }] of series.all) yield `${name}${labels} ${value}`; } });
     return series;
   }
@@ -78,7 +100,8 @@ export function metricsRegistry(): Metrics {
     histogram(name, help, buckets) {
       const series = new Map<string, Observations>();
       register({ name, help, type: "histogram", *lines() { for (const one of series.values()) yield* one.lines(name); } });
-      function of(labels: Labels): Observations {
+      function of(given: Labels): Observations {
+        const labels = folded(name, given)!;
         const key = format(labels);
         const known = series.get(key);
         if (known) return known;
@@ -93,6 +116,10 @@ export function metricsRegistry(): Metrics {
     },
     disable(names) {
       for (const name of names) disabled.add(name);
+    },
+    allowLabels(lists) {
+      allowLists = lists;
+      register({ name: "cardinality_enforcement_unexpected_categorizations_total", help: "[ALPHA] The count of unexpected categorizations during cardinality enforcement.", type: "counter", *lines() { yield `cardinality_enforcement_unexpected_categorizations_total ${unexpected}`; } });
     },
     render(shown) {
       const out: string[] = [...meta(families.values(), disabled, shown)];
@@ -110,7 +137,9 @@ export function metricsRegistry(): Metrics {
 /** How many metrics there are, by how firmly upstream stands by them. Source: component-base/metrics/registry.go */
 function* meta(families: Iterable<Family>, disabled: ReadonlySet<string>, shown: (family: string) => boolean = () => true): Iterable<string> {
   const all = [...families].filter(({ name }) => shown(name));
-  const counts = (chosen: readonly Family[]): Map<string, number> => new Map([...Map.groupBy(chosen, ({ help }) => /^\[(ALPHA|BETA|STABLE)\]/.exec(help)?.[1] ?? "")].map(([level, found]) => [level, found.length]));
+  const counts = (chosen: readonly Family[]) => [...Map.groupBy(chosen, ({ help }) => /^(?:\[(?:ALPHA|BETA|STABLE)\])?(?: ?\(Deprecated since [\d.]+\))?/.exec(help)![0])].map(([start, found]) => ({
+    stability_level: /[A-Z]{2,}/.exec(start)?.[0] ?? "", deprecated_version: /since ([\d.]+)/.exec(start)?.[1] ?? "", count: found.length,
+  }));
   for (const [name, help, chosen] of [
     ["registered_metrics_total", "[BETA] The count of registered metrics broken by stability level and deprecation version.", all],
     ["disabled_metrics_total", "[BETA] The count of disabled metrics.", all.filter((one) => disabled.has(one.name))],
@@ -119,15 +148,18 @@ function* meta(families: Iterable<Family>, disabled: ReadonlySet<string>, shown:
     yield `# HELP ${name} ${help}`;
     yield `# TYPE ${name} counter`;
     if (name === "disabled_metrics_total") yield `${name} ${chosen.length}`;
-    else for (const [level, count] of counts(chosen)) yield `${name}${format({ deprecated_version: "", stability_level: level })} ${count}`;
+    else for (const { deprecated_version, stability_level, count } of counts(chosen)) yield `${name}${format({ deprecated_version, stability_level })} ${count}`;
   }
 }
 
 class Series {
   readonly all = new Map<string, { value: number }>();
+  readonly #fold: (labels: Labels | undefined) => Labels | undefined;
+
+  constructor(fold: (labels: Labels | undefined) => Labels | undefined) { this.#fold = fold; }
 
   of(labels: Labels | undefined): { value: number } {
-    const key = format(labels);
+    const key = format(this.#fold(labels));
     const known = this.all.get(key);
     if (known) return known;
     const made = { value: 0 };

@@ -35,6 +35,7 @@ export function reusableMetrics(metrics: Metrics): Metrics {
       if (!reads) metrics.histogramFrom(name, help, () => observations.get(name)!());
     },
     disable: (names) => metrics.disable(names),
+    allowLabels: (lists) => metrics.allowLabels(lists),
     render: (shown) => metrics.render(shown),
   };
 }

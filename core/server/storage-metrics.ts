@@ -12,8 +12,8 @@ export function storageMetrics(metrics: Metrics, registry: Registry): void {
       if (store) yield [{ group, resource: plural }, store.cache.size];
     }
   }
-  metrics.gaugeFrom("apiserver_resource_objects", "[BETA] Number of stored objects at the time of last check split by kind. In case of a fetching error, the value will be -1.", counted);
-  metrics.gaugeFrom("apiserver_storage_objects", "[STABLE] Number of stored objects at the time of last check split by kind. In case of a fetching error, the value will be -1.", function* () {
+  metrics.gaugeFrom("apiserver_resource_objects", "[ALPHA] Number of stored objects at the time of last check split by kind. In case of a fetching error, the value will be -1.", counted);
+  metrics.gaugeFrom("apiserver_storage_objects", "[STABLE] (Deprecated since 1.34.0) [DEPRECATED, consider using apiserver_resource_objects instead] Number of stored objects at the time of last check split by kind. In case of a fetching error, the value will be -1.", function* () {
     for (const [{ group, resource }, count] of counted()) yield [{ resource: group === "" ? resource : `${resource}.${group}` }, count] as readonly [Labels, number];
   });
 }
