@@ -110,6 +110,7 @@ import { applyMetricsSettings } from "./metrics-settings.ts";
 import type { Paths } from "./paths.ts";
 import { schedulerSetup } from "./scheduler-settings.ts";
 import { shareKeys } from "./shared-keys.ts";
+import { snapshotPath } from "./snapshot-path.ts";
 import { clusterSecret, clusterToken, givenToken } from "./token-file.ts";
 import { serverTunnel } from "./tunnel.ts";
 import { ingressSecrets } from "./ingress-secrets.ts";
@@ -293,6 +294,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       openApiPaths({ clock, registry, version: gitVersion(), descriptions: loadDescriptions, foreign: aggregation }),
       ...fairness.paths, indexPaths({ registry, foreign: aggregation, checks }),
       openIdPaths({ issuer, advertise, jwksUri: keys.jwksUri, keys: () => keys.verifying }), explainSchedulingPath(explainer),
+      snapshotPath({ store: beneath, paths, secret: joinSecret, settings: criticalSettings(settings), random }),
     ],
     special: specialHandlers({
       tokens: tokenIssuer({ ...lookups, key: () => keys.signing, issuer, apiAudiences, clock, random, expirationSecondsMax: keys.expirationSecondsMax ?? 0, extendExpiration: keys.extendExpiration }),

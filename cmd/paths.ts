@@ -8,6 +8,7 @@ export function paths(dataDir: string) {
     tls: join(dataDir, "server", "tls"),
     encryption: join(dataDir, "server", "encryption.yaml"),
     token: join(dataDir, "server", "token"),
+    snapshots: join(dataDir, "server", "snapshots"),
     native: join(dataDir, "native"),
     agent: join(dataDir, "agent"),
     kubelet: join(dataDir, "agent", "kubelet"),

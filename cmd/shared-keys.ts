@@ -38,13 +38,13 @@ const PREFIX = "/bootstrap/";
 export async function shareKeys(options: SharedKeysOptions): Promise<void> {
   const { store, dir, secret, settings, random, log } = options;
   const key = PREFIX + (await bundleName(secret));
-  const before = await readFiles(dir);
+  const before = await readSharedFiles(dir);
   let row = await store.get(key);
   if (!row) {
     if ((await store.list({ prefix: PREFIX, limit: 1 })).rows.length > 0) throw new ConfigError("--token: the datastore is of a cluster with another token: give the one in <data-dir>/server/token of its first server");
     await ensureSharedKeys(options);
     try {
-      await store.put(key, await sealBundle({ files: await readFiles(dir), settings }, secret, random), 0);
+      await store.put(key, await sealBundle({ files: await readSharedFiles(dir), settings }, secret, random), 0);
       log.info("keys of the cluster put into the datastore");
       return;
     } catch (error) {
@@ -56,7 +56,7 @@ export async function shareKeys(options: SharedKeysOptions): Promise<void> {
     throw new ConfigError(`the keys of the cluster in the datastore (${key}) cannot be read with this token`, { cause });
   });
   refuseOtherCluster(bundle, { ...options, before });
-  await writeFiles(dir, bundle.files);
+  await writeSharedFiles(dir, bundle.files);
   log.info("keys of the cluster taken from the datastore");
 }
 
@@ -70,12 +70,13 @@ function refuseOtherCluster({ files, settings: shared }: SharedBundle, { dir, gi
   if (hash !== undefined && (!ca || certificateHash(ca) !== hash)) throw new ConfigError("--token: the CA in it is not that of the cluster in the datastore");
 }
 
-async function readFiles(dir: string): Promise<Record<string, string>> {
+/** Those of SHARED_FILES that are there. */
+export async function readSharedFiles(dir: string): Promise<Record<string, string>> {
   const found = await Promise.all(SHARED_FILES.map(async (name) => [name, await readIfExists(join(dir, name))] as const));
   return Object.fromEntries(found.flatMap(([name, text]) => (text === undefined ? [] : [[name, text]])));
 }
 
-async function writeFiles(dir: string, files: SharedBundle["files"]): Promise<void> {
+export async function writeSharedFiles(dir: string, files: SharedBundle["files"]): Promise<void> {
   await ensurePrivateDirectory(dir);
   for (const name of SHARED_FILES) {
     const text = files[name];

@@ -5,17 +5,18 @@
  *
  *   {"format":"coracle-store","version":1,"revision":4711}
  *   ["/registry/pods/default/web-0",4690,{"apiVersion":"v1",…}]        key, revision, value; in the order of keys
- *   {"rows":1,"crc32":305419896}                                       of all lines above, line feeds included
+ *   ["/snapshot/keys",0,{…}]                                           what the caller adds; no row of the store
+ *   {"rows":2,"crc32":305419896}                                       of all lines above, line feeds included
  *
  * A backup is one listing, hence the state at one revision, taken while the store works on; it is the same over LevelDB and over etcd.
  * A restored store goes on a billion revisions later, so that no client that saw the time after the backup meets one of its revisions again.
  */
-import { closeSync, createReadStream, createWriteStream, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
+import { closeSync, createReadStream, createWriteStream, existsSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { crc32, createZstdCompress, createZstdDecompress } from "node:zlib";
-import { REVISIONS_SKIPPED } from "./check.ts";
+import { checkStore, REVISIONS_SKIPPED } from "./check.ts";
 import { explain, makeDirectory, storeError, syncDirectory } from "./disk.ts";
 import type { StoreClock } from "./engine.ts";
 import { parseValueText, valueText } from "./json-text.ts";
@@ -27,30 +28,71 @@ import type { Revision, Row, Store, Value } from "./store.ts";
 
 const FORMAT = "coracle-store";
 const VERSION = 1;
+/** What the decompressor and the decoder of text say of bytes that nobody here has written. */
+const CODES_UNREADABLE = /^(Z_|ZSTD_|ERR_ENCODING_)/;
+/** Under which keys rows stand that are no rows of the store. */
+export const ALSO = "/snapshot/";
 /** Rows restored with one fsync. */
 const RESTORE_ROWS = 1000;
 
-/** The file appears under its name only once it is complete and on disk. Readable by its owner only: it holds secrets. */
-export async function backupStore(store: Pick<Store, "list">, file: string): Promise<{ readonly rows: number; readonly revision: Revision }> {
+export interface Backup { readonly rows: number; readonly revision: Revision }
+
+/** The bytes of a backup. `also`: rows that are in it and not in the store, after the others. */
+export async function backupStream(store: Pick<Store, "list">, also: readonly Row[] = []): Promise<Readable> {
   const { rows, revision } = await store.list({ prefix: "" });
+  const text = Readable.from(lines([...rows, ...also], revision));
+  const bytes = createZstdCompress();
+  text.on("error", (error) => bytes.destroy(error));
+  return text.pipe(bytes);
+}
+
+/** Writes what backupStream makes to a file, which appears under its name only once it is complete, undamaged and on disk. Readable by its owner only: it holds secrets. */
+export async function saveBackup(bytes: AsyncIterable<Uint8Array>, file: string): Promise<Backup> {
   const partial = `${file}.partial`;
   try {
     makeDirectory(dirname(file));
-    await pipeline(Readable.from(lines(rows, revision)), createZstdCompress(), createWriteStream(partial, { mode: 0o600 }));
+    await pipeline(bytes, createWriteStream(partial, { mode: 0o600 }));
+    const { rows, revision } = await inspectBackup(partial);
     syncFile(partial);
     renameSync(partial, file);
     syncDirectory(dirname(file));
+    return { rows, revision };
   } catch (error) {
     rmSync(partial, { force: true });
     throw explain(error, file);
   }
-  return { rows: rows.length, revision };
 }
 
-/** Makes a store at `path` from a backup. There must be none: move the old one away first. */
-export async function restoreStore(options: { readonly file: string; readonly path: string; readonly clock: StoreClock }): Promise<{ readonly rows: number; readonly revision: Revision }> {
-  const { file, path, clock } = options;
-  if (isLevelStore(path)) throw storeError("unavailable", { path, reason: "there is a store already" });
+export async function backupStore(store: Pick<Store, "list">, file: string): Promise<Backup> {
+  return await saveBackup(await backupStream(store), file);
+}
+
+/** Reads all of it. Throws "corrupt" unless it is complete and undamaged. */
+export async function inspectBackup(file: string): Promise<Backup & { readonly find: (key: string) => Value | undefined }> {
+  let revision = 0;
+  let rows = 0;
+  const also = new Map<string, Value>();
+  for await (const entry of readBackup(file)) {
+    if ("head" in entry) revision = entry.head;
+    else if (++rows > 0 && entry.row.key.startsWith(ALSO)) also.set(entry.row.key, entry.row.value);
+  }
+  return { rows, revision, find: (key) => also.get(key) };
+}
+
+export interface RestoreOptions {
+  readonly file: string;
+  readonly path: string;
+  readonly clock: StoreClock;
+  /** Where a store that is there is moved to. Absent: there must be none. */
+  readonly aside?: string | undefined;
+}
+
+/** Makes a store at `path` from a backup. One that is there is moved away once the new one is complete; throws "locked" if a server has it open. */
+export async function restoreStore({ file, path, clock, aside }: RestoreOptions): Promise<Backup> {
+  const before = isLevelStore(path);
+  if (before && aside === undefined) throw storeError("unavailable", { path, reason: "there is a store already" });
+  if (aside !== undefined && existsSync(aside)) throw storeError("unavailable", { path: aside, reason: "there is something already" });
+  if (before) await checkStore(path); // for its lock; damage is no reason not to replace it
   const building = `${path}.restoring`;
   rmSync(building, { recursive: true, force: true });
   const engine = await levelEngine({ path: building, clock, create: true });
@@ -64,6 +106,7 @@ export async function restoreStore(options: { readonly file: string; readonly pa
         head = entry.head + REVISIONS_SKIPPED;
         continue;
       }
+      if (entry.row.key.startsWith(ALSO)) continue;
       chunk.set(entry.row.key, entry);
       count++;
       if (chunk.size < RESTORE_ROWS) continue;
@@ -72,7 +115,9 @@ export async function restoreStore(options: { readonly file: string; readonly pa
     }
     await durable.write(chunk, { head, clean: true });
     await durable.close();
-    rmSync(path, { recursive: true, force: true }); // an empty directory at most, as checked above
+    if (before) await checkStore(path); // no server has been started meanwhile
+    if (before && aside !== undefined) renameSync(path, aside);
+    else rmSync(path, { recursive: true, force: true }); // an empty directory at most, as checked above
     renameSync(building, path);
     syncDirectory(dirname(path));
     return { rows: count, revision: head };
@@ -97,7 +142,7 @@ function* lines(rows: readonly Row[], revision: Revision): Generator<string> {
 
 /** First the head, then the rows. Throws "corrupt" unless the file is complete and undamaged; only then has all of it been right. */
 async function* readBackup(file: string): AsyncGenerator<{ readonly head: Revision } | { readonly row: Row }> {
-  const damaged = (reason: string, cause?: unknown): Error => storeError("corrupt", { file, reason, remedy: "use another backup" }, cause);
+  const damaged = (reason: string, cause?: unknown): Error => storeError("corrupt", { path: file, reason, remedy: "use another backup" }, cause);
   let crc = 0;
   let rows = -1; // the head comes first
   let complete = false;
@@ -116,7 +161,8 @@ async function* readBackup(file: string): AsyncGenerator<{ readonly head: Revisi
       else yield { row: readRow(entry as [string, Revision, Value]) };
     }
   } catch (error) {
-    throw error instanceof SyntaxError ? damaged("a line is not JSON", error) : error;
+    if (error instanceof SyntaxError) throw damaged("a line is not JSON", error);
+    throw CODES_UNREADABLE.test(String((error as { code?: unknown }).code)) ? damaged("it cannot be decompressed", error) : error;
   }
   if (!complete) throw damaged("the end is missing");
 }

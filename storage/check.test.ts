@@ -3,7 +3,7 @@ import { appendFileSync, copyFileSync, mkdirSync, mkdtempSync, readdirSync, read
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { backupStore, restoreStore } from "./backup.ts";
+import { backupStore, backupStream, inspectBackup, restoreStore, saveBackup } from "./backup.ts";
 import { checkStore, repairStore, REVISIONS_SKIPPED } from "./check.ts";
 import type { StoreClock } from "./engine.ts";
 import { openStore } from "./open.ts";
@@ -162,6 +162,25 @@ test("a backup is the state at one revision, and makes the same store again, far
   const after = await open(restored);
   expect(await after.list({ prefix: "" })).toEqual({ ...before, revision: before.revision + REVISIONS_SKIPPED });
   await after.close();
+});
+
+test("a store is replaced once nobody has it open, and kept; rows that were only added to a backup are none of the store", async () => {
+  const path = join(scratch(), "db");
+  const [file, aside] = [`${path}.zst`, `${path}-before`];
+  const store = await open(path);
+  await store.put("/a", { n: 1 }, 0);
+  await saveBackup(await backupStream(store, [{ key: "/snapshot/keys", revision: 0, value: { sealed: "x" } }]), file);
+  expect((await inspectBackup(file)).find("/snapshot/keys")).toEqual({ sealed: "x" });
+  await store.put("/b", {}, 0);
+  expect((await failure(restoreStore({ file, path, clock, aside }))).code).toBe("locked");
+  await store.close();
+  expect(await restoreStore({ file, path, clock, aside })).toMatchObject({ rows: 1 });
+  for (const [where, keys] of [[path, ["/a"]], [aside, ["/a", "/b"]]] as const) {
+    const one = await open(where);
+    expect((await one.list({ prefix: "" })).rows.map(({ key }) => key)).toEqual(keys);
+    await one.close();
+  }
+  expect((await failure(restoreStore({ file, path, clock, aside }))).fields["reason"]).toBe("there is something already");
 });
 
 test("a damaged backup makes no store at all", async () => {

@@ -1,0 +1,60 @@
+/**
+ * The keys of a cluster that a snapshot of it holds: without them nobody who trusts the cluster's CA would believe a server made from its objects.
+ *
+ * They are sealed with the cluster's token. What a server has of its own is not replaced by another cluster's.
+ */
+import { join } from "node:path";
+import { readIfExists, writeDurably } from "../core/pki/durable-file.ts";
+import { formatJoinToken } from "../core/pki/join-token.ts";
+import { openBundle, type SealedBundle } from "../core/pki/shared-bundle.ts";
+import { ConfigError } from "./config/config.ts";
+import type { Paths } from "./paths.ts";
+import { readSharedFiles, writeSharedFiles } from "./shared-keys.ts";
+import { ENCRYPTION_FILE } from "./snapshot-path.ts";
+
+export interface KeysPlan {
+  /** What is to be done with the keys, for people. */
+  readonly told: string;
+  /** Flags the server must be started with. */
+  readonly flags: readonly string[];
+  apply(): Promise<void>;
+}
+
+interface Options {
+  readonly paths: Pick<Paths, "tls" | "token" | "encryption">;
+  readonly sealed: SealedBundle | undefined;
+  /** The cluster's token, without the CA's hash. */
+  readonly secret: string | undefined;
+  /** What is kept of before gets this at the end of its name. */
+  readonly stamp: string;
+  /** Those of this machine, by flag name, that must be the cluster's. */
+  readonly settings: Readonly<Record<string, string>>;
+}
+
+/** Changes nothing yet. Throws ConfigError if the keys cannot be had, or are not those that are there. */
+export async function planKeys({ paths, sealed, secret, stamp, settings }: Options): Promise<KeysPlan> {
+  if (!sealed) throw new ConfigError("there are no keys in this file: --keep-keys restores the objects alone");
+  if (secret === undefined) throw new ConfigError("the keys in the snapshot are sealed with the cluster's token: give it with --token (it stood in <data-dir>/server/token), or restore the objects alone with --keep-keys");
+  const { files, settings: shared } = await openBundle(sealed, secret).catch((cause: unknown) => {
+    throw new ConfigError("the keys in the snapshot cannot be read with this token: --token must be that of the cluster the snapshot is of", { cause });
+  });
+  const present = await readSharedFiles(paths.tls);
+  for (const [name, text] of Object.entries(present))
+    if (files[name] !== text) throw new ConfigError(`${join(paths.tls, name)} is not the snapshot's: it is of another cluster. Move ${paths.tls} away to take the snapshot's keys, or keep these with --keep-keys`);
+  const missing = Object.keys(files).some((name) => name !== ENCRYPTION_FILE && present[name] === undefined);
+  const encryption = await readIfExists(paths.encryption);
+  const wanted = files[ENCRYPTION_FILE];
+  return {
+    told: missing ? `the cluster's keys are restored to ${paths.tls}` : "the cluster's keys were there",
+    flags: Object.entries(shared).filter(([name, value]) => settings[name] !== value).map(([name, value]) => `--${name} ${value}`),
+    async apply() {
+      await writeSharedFiles(paths.tls, files);
+      const ca = files["server-ca.crt"];
+      if (ca !== undefined && (await readIfExists(paths.token)) === undefined) await writeDurably(paths.token, `${formatJoinToken(ca, secret)}\n`);
+      if (wanted === undefined || wanted === encryption) return;
+      // the objects are encrypted under the keys of then
+      if (encryption !== undefined) await writeDurably(`${paths.encryption}.before-${stamp}`, encryption);
+      await writeDurably(paths.encryption, wanted);
+    },
+  };
+}

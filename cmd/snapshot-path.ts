@@ -1,0 +1,35 @@
+/** GET /snapshot: all objects at one revision, and the keys of the cluster, sealed with its token: storage/backup.ts. Administrators may. */
+import type { Random } from "../core/lifecycle/random.ts";
+import { readIfExists } from "../core/pki/durable-file.ts";
+import { sealBundle } from "../core/pki/shared-bundle.ts";
+import type { PathHandler } from "../core/server/handler.ts";
+import { backupStream } from "../storage/backup.ts";
+import type { Row, Store } from "../storage/store.ts";
+import type { Paths } from "./paths.ts";
+import { readSharedFiles } from "./shared-keys.ts";
+
+/** In the snapshot beside the objects. */
+export const KEYS_ROW = "/snapshot/keys";
+/** Of the bundle's files the one that is not of the directory of keys. */
+export const ENCRYPTION_FILE = "encryption.yaml";
+
+export interface SnapshotOptions {
+  /** As it lies on disk: what is encrypted at rest stays encrypted. */
+  readonly store: Pick<Store, "list">;
+  readonly paths: Pick<Paths, "tls" | "encryption">;
+  /** The cluster's token, without the CA's hash. */
+  readonly secret: string;
+  /** Settings without which the objects are of no use, by flag name. */
+  readonly settings: Readonly<Record<string, string>>;
+  readonly random: Random;
+}
+
+export function snapshotPath({ store, paths, secret, settings, random }: SnapshotOptions): PathHandler {
+  return async ({ method, path }) => {
+    if (method !== "GET" || path !== "/snapshot") return undefined;
+    const encryption = await readIfExists(paths.encryption);
+    const files = { ...(await readSharedFiles(paths.tls)), ...(encryption === undefined ? {} : { [ENCRYPTION_FILE]: encryption }) };
+    const keys: Row = { key: KEYS_ROW, revision: 0, value: await sealBundle({ files, settings }, secret, random) };
+    return { type: "raw", status: 200, headers: { "content-type": "application/zstd" }, body: await backupStream(store, [keys]) };
+  };
+}

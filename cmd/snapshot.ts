@@ -1,0 +1,149 @@
+/** `coracle snapshot save|list|delete|restore`: copies of all objects in one file each, taken while the server runs, and a server made from one: storage/backup.ts. */
+import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
+import { basename, join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { systemClock } from "../core/lifecycle/clock.ts";
+import { parseJoinToken } from "../core/pki/join-token.ts";
+import type { SealedBundle } from "../core/pki/shared-bundle.ts";
+import { readIfExists } from "../core/pki/durable-file.ts";
+import { inspectBackup, restoreStore, saveBackup } from "../storage/backup.ts";
+import { StoreError } from "../storage/store.ts";
+import { connect } from "./admin-client.ts";
+import { setNativeDirectory } from "./assets.ts";
+import { criticalSettings } from "./cluster-settings.ts";
+import { ConfigError } from "./config/config.ts";
+import { type Paths, paths as pathsIn } from "./paths.ts";
+import { planKeys } from "./snapshot-keys.ts";
+import { KEYS_ROW } from "./snapshot-path.ts";
+import { givenToken } from "./token-file.ts";
+import { machineSettings } from "./tools.ts";
+
+const USAGE = `Usage: coracle snapshot save [FILE] [--keep N]     copies all objects and the cluster's keys, while the server runs
+       coracle snapshot list                       snapshots in <data-dir>/server/snapshots
+       coracle snapshot delete NAME…               deletes some of them
+       coracle snapshot restore FILE|NAME          puts a snapshot in the place of the store; the server must be stopped
+
+  --keep           of the snapshots in <data-dir>/server/snapshots keep the newest N
+  --kubeconfig     of save: an administrator's; default: $KUBECONFIG, else the one the server wrote
+  --data-dir       of this machine's server; default: what it was told
+  --token          of restore, on a machine that has lost it: the cluster's token, as it stood in <data-dir>/server/token; or --token-file
+  --keep-keys      of restore: the objects alone; the server keeps its keys, or makes new ones
+
+A snapshot holds Secrets and, sealed with the cluster's token, the CAs' keys: keep it where only administrators look, and the token somewhere else. Nodes and clients go on
+after a restore; what was written since the snapshot is gone.`;
+
+const NAME = /^snapshot-\d{8}T\d{6}Z(-\d+)?\.zst$/;
+
+export async function snapshot(argv: readonly string[]): Promise<number> {
+  const [command, ...rest] = argv;
+  if (command === undefined || command === "help" || argv.includes("--help") || argv.includes("-h")) {
+    console.log(USAGE);
+    return command === undefined ? 2 : 0;
+  }
+  const known = { save: ["keep", "kubeconfig", "data-dir"], list: ["data-dir"], delete: ["data-dir"], restore: ["data-dir", "token", "token-file", "keep-keys"] }[command];
+  if (!known) throw new ConfigError(`unknown command ${JSON.stringify(command)}\n\n${USAGE}`);
+  const { flags, words } = readFlags(rest, known);
+  const settings = machineSettings(flags["data-dir"] === undefined ? [] : ["--data-dir", String(flags["data-dir"])]);
+  const paths = pathsIn(settings.dataDir);
+  switch (command) {
+    case "save": return await save(words, { directory: paths.snapshots, server: join(settings.dataDir, "server"), keep: flags["keep"], kubeconfig: flags["kubeconfig"] });
+    case "list": return await list(paths.snapshots);
+    case "delete": return remove(paths.snapshots, words);
+    default: {
+      if (settings.datastoreEndpoint !== undefined) throw new ConfigError("this server keeps its objects in etcd (--datastore-endpoint): restore etcd with its own tools; a snapshot becomes a store of a server without etcd");
+      return await restore(words, { paths, given: givenToken({ token: flags["token"], tokenFile: flags["token-file"] }), keepKeys: flags["keep-keys"] === true, settings: criticalSettings(settings) });
+    }
+  }
+}
+
+interface Flags { readonly [name: string]: unknown; readonly keep?: string; readonly kubeconfig?: string; readonly token?: string; readonly "token-file"?: string; readonly "data-dir"?: string; readonly "keep-keys"?: boolean }
+
+function readFlags(argv: readonly string[], known: readonly string[]): { readonly flags: Flags; readonly words: readonly string[] } {
+  try {
+    const options = Object.fromEntries(known.map((name) => [name, { type: name === "keep-keys" ? "boolean" : "string" } as const]));
+    const { values, positionals } = parseArgs({ args: [...argv], options, allowPositionals: true });
+    return { flags: values as Flags, words: positionals };
+  } catch (cause) {
+    throw new ConfigError(`${(cause as Error).message}\n\n${USAGE}`);
+  }
+}
+
+async function save(words: readonly string[], { directory, server, keep, kubeconfig }: { readonly directory: string; readonly server: string; readonly keep: string | undefined; readonly kubeconfig: string | undefined }): Promise<number> {
+  const count = keep === undefined ? undefined : Number(keep);
+  if (count !== undefined && (!Number.isInteger(count) || count < 1)) throw new ConfigError(`--keep ${JSON.stringify(keep)}: must be a number, at least 1`);
+  if (words.length > 1) throw new ConfigError("one FILE at a time");
+  if (words[0] === undefined && !existsSync(server)) throw new ConfigError("there is no server on this machine: name a FILE to write to");
+  const file = words[0] === undefined ? newName(directory) : resolve(words[0]);
+  if (existsSync(file)) throw new ConfigError(`${file}: is there already`);
+  const { rows, revision } = await saveBackup(connect(kubeconfig, "coracle-snapshot").download("/snapshot", AbortSignal.timeout(10 * 60_000)), file);
+  console.log(`${file}: ${rows} rows, revision ${revision}, ${statSync(file).size} bytes`);
+  if (count === undefined) return 0;
+  for (const name of names(directory).slice(0, -count)) {
+    rmSync(join(directory, name));
+    console.log(`${name} is deleted`);
+  }
+  return 0;
+}
+
+async function list(directory: string): Promise<number> {
+  const rows = [["NAME", "SIZE", "CREATED", "ROWS", "REVISION"]];
+  for (const name of names(directory)) {
+    const file = join(directory, name);
+    const { size, mtime } = statSync(file);
+    const read = await inspectBackup(file).catch(() => undefined); // told in the table
+    rows.push([name, String(size), mtime.toISOString().replace(/\.\d+Z$/, "Z"), String(read?.rows ?? "damaged"), String(read?.revision ?? "-")]);
+  }
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
+  for (const row of rows) console.log(row.map((cell, column) => cell.padEnd(widths[column]!)).join("   ").trimEnd());
+  return 0;
+}
+
+function remove(directory: string, words: readonly string[]): number {
+  if (words.length === 0) throw new ConfigError("which snapshot? see: coracle snapshot list");
+  for (const word of words) if (!names(directory).includes(word)) throw new ConfigError(`there is no snapshot ${JSON.stringify(word)} in ${directory}`);
+  for (const word of words) {
+    rmSync(join(directory, word));
+    console.log(`${word} is deleted`);
+  }
+  return 0;
+}
+
+interface Restoring { readonly paths: Paths; readonly given: string | undefined; readonly keepKeys: boolean; readonly settings: Readonly<Record<string, string>> }
+
+async function restore(words: readonly string[], { paths, given, keepKeys, settings }: Restoring): Promise<number> {
+  const [word, ...more] = words;
+  if (word === undefined || more.length > 0) throw new ConfigError("restore which FILE? see: coracle snapshot list");
+  const file = [resolve(word), join(paths.snapshots, word)].find((path) => existsSync(path));
+  if (file === undefined) throw new ConfigError(`${word}: no such file, and no snapshot of that name in ${paths.snapshots}`);
+  const stamp = stampNow();
+  const { find } = await inspectBackup(file);
+  const token = given ?? (await readIfExists(paths.token));
+  const keys = keepKeys ? undefined : await planKeys({ paths, sealed: find(KEYS_ROW) as SealedBundle | undefined, secret: token === undefined ? undefined : parseJoinToken(token.trim()).secret, stamp, settings });
+  setNativeDirectory(paths.native);
+  const aside = `${paths.store}-before-${stamp}`;
+  const had = existsSync(paths.store);
+  const { rows, revision } = await restoreStore({ file, path: paths.store, clock: systemClock, aside }).catch((error: unknown) => {
+    if (error instanceof StoreError && error.code === "locked") throw new ConfigError("the server is running: stop it first");
+    throw error;
+  });
+  await keys?.apply();
+  console.log(`${paths.store}: ${rows} rows of ${basename(file)}, revision ${revision}${keys ? `; ${keys.told}` : ""}`);
+  if (had && existsSync(aside)) console.log(`the store of before is kept in ${aside}: remove it when all is well`);
+  console.log(keys && keys.flags.length > 0 ? `start the server with ${keys.flags.join(" ")}, as the cluster had it` : "start the server");
+  return 0;
+}
+
+/** Oldest first. */
+function names(directory: string): string[] {
+  return existsSync(directory) ? readdirSync(directory).filter((name) => NAME.test(name)).sort() : [];
+}
+
+function newName(directory: string): string {
+  const stem = join(directory, `snapshot-${stampNow()}`);
+  for (let i = 1; ; i++) {
+    const file = i === 1 ? `${stem}.zst` : `${stem}-${i}.zst`;
+    if (!existsSync(file)) return file;
+  }
+}
+
+function stampNow(): string { return new Date(systemClock.nowMs()).toISOString().replace(/[-:]|\.\d+/g, ""); }
