@@ -1,11 +1,18 @@
-/** The scheduler of the compiled binary, with a configuration of its own, over nodes that are only said to be there: profiles, devices, and why a pod is where it is. */
-import { writeFileSync } from "node:fs";
+/** The scheduler of the compiled binary, with a configuration of its own, over nodes that are only said to be there: profiles, extenders, devices, and why a pod is where it is. */
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { eventually, Host, switchDown } from "./host.ts";
 
 const CONFIGURATION = `apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
+extenders:
+- urlPrefix: http://127.0.0.1:7799/far
+  filterVerb: filter
+  prioritizeVerb: prioritize
+  weight: 5
+  nodeCacheCapable: true
+  managedResources: [{name: example.com/cable, ignoredByScheduler: true}]
 profiles:
 - schedulerName: default-scheduler
 - schedulerName: packer
@@ -34,7 +41,7 @@ afterAll(async () => {
   await switchDown();
 });
 
-const pod = (name: string, spec: object, cpu = "1"): Promise<string> => host.apply(JSON.stringify({ apiVersion: "v1", kind: "Pod", metadata: { name }, spec: { ...spec, containers: [{ name: "c", image: "i", resources: { requests: { cpu } } }] } }));
+const pod = (name: string, spec: object, cpu = "1", more: object = {}): Promise<string> => host.apply(JSON.stringify({ apiVersion: "v1", kind: "Pod", metadata: { name }, spec: { ...spec, containers: [{ name: "c", image: "i", resources: { requests: { cpu, ...more }, limits: more } }] } }));
 const nodeOf = (name: string): Promise<string> => eventually(`${name} has a node`, async () => (await host.kubectl("get", "pod", name, "-o", "jsonpath={.spec.nodeName}")) || undefined);
 
 test("each profile places its own pods, and it is told why a pod is where it is, or nowhere", async () => {
@@ -58,6 +65,21 @@ test("each profile places its own pods, and it is told why a pod is where it is,
   expect(told).toMatch(/^a +no +- +NodeResourcesFit: Insufficient cpu$/m);
   expect(JSON.parse(await explain("first", "-o", "json"))).toMatchObject({ kind: "SchedulingExplanation", state: "Bound", nodeName: first, nodes: [{ fits: true }, { fits: true }] });
   await expect(explain("nobody")).rejects.toThrow('pods "nobody" not found');
+});
+
+test("an extender is asked about pods that want what it manages: where they may go, and where best; while it is away they wait", async () => {
+  const cable = { "example.com/cable": "1" };
+  await pod("cable-1", {}, "100m", cable);
+  await eventually("it waits", async () => (await host.kubectl("get", "events", "--field-selector=involvedObject.name=cable-1", "-o", "jsonpath={.items[*].reason}")).includes("FailedScheduling"));
+  const log = join(host.directory, "extender.log");
+  const [bun, script] = [host.bring(process.execPath), host.bring(join(import.meta.dirname, "extender.js"))];
+  await host.sh(`setsid ${bun} ${script} 7799 ${log} a </dev/null >/dev/null 2>&1 &`);
+  expect(await nodeOf("cable-1")).toBe("b");
+  const asked = readFileSync(log, "utf8").trim().split("\n").map((line) => JSON.parse(line) as { path: string; pod: string; names: string[] });
+  expect(asked.find(({ path }) => path === "/far/filter")).toEqual({ path: "/far/filter", pod: "cable-1", names: expect.arrayContaining(["a", "b"]) });
+  expect(asked.every(({ pod: name }) => name === "cable-1")).toBe(true); // the others are none of its business
+  await pod("cable-2", { nodeSelector: { "kubernetes.io/hostname": "a" } }, "100m", cable);
+  await eventually("it is told why", async () => (await host.kubectl("get", "events", "--field-selector=involvedObject.name=cable-2", "-o", "jsonpath={.items[*].message}")).includes("too far"));
 });
 
 test("a device is allocated where it is, and waited for where it is not", async () => {
