@@ -1,25 +1,24 @@
 /** The front over a real connection. */
-import { createServer, type IncomingMessage, request as ask } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type IncomingMessage, request as ask } from "node:http";
 import { afterEach, expect, test } from "vitest";
 import type { ApiObject } from "../api/meta/object-meta.ts";
 import { systemClock } from "../lifecycle/clock.ts";
+import { httpServer } from "../net/http-server.ts";
 import { silentLog } from "../observe/log.ts";
 import { Cached } from "../registry/generic/cached.ts";
 import type { ServedResource } from "../registry/registry.ts";
 import type { Answer, WatchItem } from "./answer.ts";
 import { httpFront } from "./http.ts";
 
-const ending: (() => void)[] = [];
-afterEach(() => { for (const end of ending.splice(0)) end(); });
+const ending: (() => Promise<void>)[] = [];
+afterEach(async () => { for (const end of ending.splice(0)) await end(); });
 
 async function serve(answer: Answer): Promise<IncomingMessage> {
   const stopping = new AbortController();
   const front = httpFront({ handler: () => Promise.resolve(answer), clock: systemClock, log: silentLog, stopping: () => stopping.signal, describe: undefined });
-  const server = createServer((request, response) => front.request(request, response, { protocol: "http/1.1", remoteAddress: "127.0.0.1", peerCertificate: undefined }));
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  ending.push(() => { server.closeAllConnections(); server.close(); });
-  return await new Promise((resolve, reject) => { ask({ port: (server.address() as AddressInfo).port, path: "/api/v1/configmaps?watch=1" }, resolve).on("error", reject).end(); });
+  const server = httpServer({ host: "127.0.0.1", port: 0, portFlag: "", handler: front.request, upgrade: front.upgrade, log: silentLog, clock: systemClock, limits: { drainMs: 0 } });
+  await new Promise<void>((ready) => { const ended = server.run(stopping.signal, ready); ending.push(() => { stopping.abort(); return ended; }); });
+  return await new Promise((resolve, reject) => { ask({ port: server.address()!.port, path: "/api/v1/configmaps?watch=1" }, resolve).on("error", reject).end(); });
 }
 
 const served = { row: { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps" }, apiVersion: "v1", custom: undefined, fromStorage: (object: unknown) => object } as unknown as ServedResource;
@@ -37,4 +36,17 @@ test("a watcher that reads slowly gets all there is, and what is not read yet is
   for await (const chunk of response.setEncoding("utf8") as AsyncIterable<string>) text += chunk;
   const names = text.trim().split("\n").map((line) => (JSON.parse(line) as { object: ApiObject }).object.metadata.name);
   expect(names).toEqual(Array.from({ length: count }, (_, i) => `c-${i}`));
+});
+
+test("a watch over HTTP/1.1 arrives whole, however its events are batched", async () => {
+  const events = Array.from({ length: 40 }, (_, i): WatchItem => ({ type: "ADDED", entry: new Cached(`${i}`, { apiVersion: "v1", kind: "ConfigMap", metadata: { name: `c-${i}` } } as unknown as ApiObject, i) }));
+  async function* batches(size: number): AsyncIterable<readonly WatchItem[]> {
+    for (let i = 0; i < events.length; i += size) yield events.slice(i, i + size);
+  }
+  const iterable = (size: number): Answer => ({ type: "watch", served, batches: { [Symbol.asyncIterator]: () => batches(size)[Symbol.asyncIterator]() } });
+  for (const size of [1, 7, 40]) {
+    let text = "";
+    for await (const chunk of (await serve(iterable(size))).setEncoding("utf8") as AsyncIterable<string>) text += chunk;
+    expect(text.trim().split("\n").map((line) => (JSON.parse(line) as { object: ApiObject }).object.metadata.name)).toEqual(events.map(({ entry }) => entry.object.metadata.name));
+  }
 });

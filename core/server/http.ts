@@ -3,7 +3,8 @@
  * Works for HTTP/1.1 and HTTP/2 alike.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Duplex, Readable } from "node:stream";
+import { Socket } from "node:net";
+import type { Duplex, Readable, Writable } from "node:stream";
 import { gzipSync } from "node:zlib";
 import { encodeJson } from "../api/codec/json.ts";
 import { bodyTooLarge, statusOf } from "../api/meta/status-error.ts";
@@ -11,6 +12,7 @@ import type { Clock } from "../lifecycle/clock.ts";
 import type { Connection } from "../net/http-server.ts";
 import type { Log } from "../observe/log.ts";
 import type { Answer } from "./answer.ts";
+import { ChunkFrames } from "./chunk-frames.ts";
 import { EventBytes } from "./event-bytes.ts";
 import type { Handler } from "./handler.ts";
 import type { RequestBody, ServerRequest } from "./request.ts";
@@ -33,7 +35,7 @@ interface Deps {
   readonly describe: Presentation["describe"];
 }
 
-interface Front extends Deps { readonly events: EventBytes }
+interface Front extends Deps { readonly events: EventBytes; readonly frames: ChunkFrames }
 
 /** The two functions an HttpsServer calls. */
 export interface HttpFront {
@@ -42,7 +44,7 @@ export interface HttpFront {
 }
 
 export function httpFront(given: Deps): HttpFront {
-  const deps: Front = { ...given, events: new EventBytes() };
+  const deps: Front = { ...given, events: new EventBytes(), frames: new ChunkFrames() };
   return {
     request(request, response, connection) {
       const gone = new AbortController();
@@ -73,7 +75,7 @@ async function serve(deps: Front, { request, response, connection }: Exchange, s
   for (const text of answer.warnings ?? []) response.appendHeader("warning", `299 - ${quoted(text)}`);
   const how: Presentation = { request: asked, nowMs: deps.clock.nowMs(), describe: deps.describe, events: deps.events };
   try {
-    await send(answer, how, response, signal);
+    await send(answer, how, response, deps, signal);
   } catch (error) {
     if (response.headersSent) throw error;
     const status = statusOf(error);
@@ -81,7 +83,7 @@ async function serve(deps: Front, { request, response, connection }: Exchange, s
   }
 }
 
-async function send(answer: Answer, how: Presentation, response: ServerResponse, signal: AbortSignal): Promise<void> {
+async function send(answer: Answer, how: Presentation, response: ServerResponse, { frames }: Pick<Front, "frames">, signal: AbortSignal): Promise<void> {
   switch (answer.type) {
     case "object":
     case "list": {
@@ -106,9 +108,10 @@ async function send(answer: Answer, how: Presentation, response: ServerResponse,
       response.setHeader("content-type", contentType);
       response.setHeader("cache-control", "no-cache, private");
       response.flushHeaders();
+      const { out, write } = streamOf(response, frames);
       for await (const chunk of batches) {
-        written(response, () => void response.write(chunk));
-        if (response.writableLength > WATCH_BACKLOG_BYTES_MAX) await drained(response, signal);
+        write(chunk);
+        if (out.writableLength > WATCH_BACKLOG_BYTES_MAX) await drained(out, signal);
         if (signal.aborted) break;
       }
       response.end();
@@ -148,7 +151,14 @@ function written(response: ServerResponse, write: () => void): void {
   socket.uncork();
 }
 
-async function drained(response: ServerResponse, signal: AbortSignal): Promise<void> {
+/** Where a body without end is written: over HTTP/1.1 the socket, with chunks that other watchers get too. */
+function streamOf(response: ServerResponse, frames: ChunkFrames): { readonly out: Writable; write(chunk: Uint8Array): void } {
+  const { socket, req } = response;
+  if (socket instanceof Socket && req.httpVersion === "1.1") return { out: socket, write: (chunk) => { if (chunk.length > 0 && socket.writable) socket.write(frames.of(chunk)); } };
+  return { out: response, write: (chunk) => void written(response, () => void response.write(chunk)) };
+}
+
+async function drained(response: Writable, signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const done = (): void => resolve();
   response.once("drain", done);

@@ -235,9 +235,9 @@ async function* watchBatches(scope: Scope, plan: WatchPlan): AsyncIterable<reado
       }
       if (batch.done) return;
       next = changes.next();
-      await readyToSelect(scope, plan.selection, batch.value.flatMap(({ entry, previous }) => (previous ? [entry, previous] : [entry])));
-      const items = batch.value.flatMap((event) => selected(event, plan.selection));
-      await served.ready(items.map(({ entry }) => entry.object), signal);
+      if (served.custom && plan.selection.matches) await readyToSelect(scope, plan.selection, batch.value.flatMap(({ entry, previous }) => (previous ? [entry, previous] : [entry])));
+      const items = selectedOf(batch.value, plan.selection);
+      if (served.custom) await served.ready(items.map(({ entry }) => entry.object), signal);
       if (items.length > 0) {
         scope.watched?.(items.length);
         yield items;
@@ -285,18 +285,28 @@ class BookmarkTimer {
   cancel(): void { this.#alarm?.cancel(); }
 }
 
-/** What a change looks like to a watcher who sees only a part of the resource. */
-function selected({ type, entry, previous }: CacheEvent, { namespace, name, matches }: Selection): WatchItem[] {
-  const { metadata } = entry.object;
-  if ((namespace !== "" && metadata.namespace !== namespace) || (name !== undefined && metadata.name !== name)) return [];
-  if (!matches) return [{ type, entry }];
-  const before = previous !== undefined && matches(previous.object);
-  if (type === "DELETED") return before ? [{ type, entry }] : [];
-  const now = matches(entry.object);
-  if (now) return [{ type: before ? "MODIFIED" : "ADDED", entry }];
-  return before ? [{ type: "DELETED", entry: leftBehind(previous, entry.revision) }] : [];
+/** What changes look like to a watcher who sees only a part of the resource. Events that look the same to all are handed on as they are: so watchers share them. */
+function selectedOf(events: readonly CacheEvent[], selection: Selection): readonly WatchItem[] {
+  if (selection.namespace === "" && selection.name === undefined && !selection.matches) return events;
+  const items: WatchItem[] = [];
+  for (const event of events) {
+    const item = selected(event, selection);
+    if (item) items.push(item);
+  }
+  return items;
 }
 
+function selected(event: CacheEvent, { namespace, name, matches }: Selection): WatchItem | undefined {
+  const { type, entry, previous } = event;
+  const { metadata } = entry.object;
+  if ((namespace !== "" && metadata.namespace !== namespace) || (name !== undefined && metadata.name !== name)) return undefined;
+  if (!matches) return event;
+  const before = previous !== undefined && matches(previous.object);
+  if (type === "DELETED") return before ? event : undefined;
+  const now = matches(entry.object);
+  if (now) return before === (type === "MODIFIED") ? event : { type: before ? "MODIFIED" : "ADDED", entry };
+  return before ? { type: "DELETED", entry: leftBehind(previous, entry.revision) } : undefined;
+}
 /** To a watcher whose selector an object no longer matches, it is deleted: as it was, under the revision of the change. */
 function leftBehind(previous: Cached, revision: number): Cached {
   const object = { ...previous.object, metadata: { ...previous.object.metadata, resourceVersion: String(revision) } };
