@@ -1,0 +1,51 @@
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { systemClock } from "../../../core/lifecycle/clock.ts";
+import { silentLog } from "../../../core/observe/log.ts";
+import { eventually } from "../../../test/fake-api.ts";
+import { logindNotices } from "./logind.ts";
+
+let directory = "";
+const path = process.env["PATH"];
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "logind-"));
+  process.env["PATH"] = `${directory}:${path}`;
+});
+afterEach(() => {
+  process.env["PATH"] = path;
+  rmSync(directory, { recursive: true });
+});
+
+/** A program of systemd's, as far as we use it. */
+function program(name: string, script: string): void {
+  writeFileSync(join(directory, name), `#!/bin/sh\n${script}\n`);
+  chmodSync(join(directory, name), 0o755);
+}
+
+test("logind is asked to wait, told when pods have ended, and asked again when the machine stays up", async () => {
+  const at = (name: string): string => join(directory, name);
+  program("systemd-inhibit", `echo "$*" >> ${at("locks")}; trap 'echo released >> ${at("locks")}; exit' TERM; while true; do sleep 0.02; done`);
+  program("busctl", `while [ ! -e ${at("down")} ]; do sleep 0.02; done
+echo '{"type":"signal","interface":"org.freedesktop.login1.Manager","member":"PrepareForShutdown","payload":{"type":"b","data":[true]}}'
+while [ ! -e ${at("up")} ]; do sleep 0.02; done
+echo '{"type":"signal","payload":{"type":"b","data":[false]}}'
+exec sleep 10`);
+  const locks = (): string[] => (existsSync(at("locks")) ? readFileSync(at("locks"), "utf8").trim().split("\n") : []);
+  const told: string[] = [];
+  const stop = new AbortController();
+  const exec = async () => ({ exitCode: 0, stdout: "t 5000000\n", stderr: "" }); // it waits 5 s for anybody, which is enough
+  const running = logindNotices({ exec, clock: systemClock, log: silentLog }).run(async (down) => { told.push(`${down} with ${locks().length} lines`); }, 4000, stop.signal);
+  await eventually(() => locks().length, (count) => count === 1);
+  expect(locks()[0]).toBe("--what=shutdown --mode=delay --who=kubelet --why=Kubelet needs time to handle node shutdown sleep infinity");
+  writeFileSync(at("down"), "");
+  await eventually(locks, (lines) => lines.length === 2);
+  expect([told, locks()[1]]).toEqual([["true with 1 lines"], "released"]);
+  writeFileSync(at("up"), "");
+  await eventually(locks, (lines) => lines.length === 3);
+  expect(told).toEqual(["true with 1 lines", "false with 2 lines"]);
+  stop.abort();
+  await running;
+  await eventually(locks, (lines) => lines.length === 4); // nothing holds the machine up any more
+});
