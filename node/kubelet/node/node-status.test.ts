@@ -16,6 +16,12 @@ test("resources that others advertise on the node become allocatable, and go wit
   expect(nodeStatusPatch(before, nodeStatusOf(facts(before)))).toMatchObject({ status: { allocatable: { cpu: "2", "example.com/dongle": null } } });
 });
 
+test("swap is told where there is any, and what only newer nodes can do is declared", () => {
+  const { machine } = facts(undefined);
+  expect([nodeStatusOf(facts(undefined)).nodeInfo?.swap, nodeStatusOf({ ...facts(undefined), machine: { ...machine, swapBytes: 4096 } }).nodeInfo?.swap]).toEqual([undefined, { capacity: 4096 }]);
+  expect(nodeStatusOf(facts(undefined)).declaredFeatures).toContain("RestartAllContainersOnContainerExits");
+});
+
 test("conditions say how the node is, in upstream's words, and keep the time they changed", () => {
   const [fine, ill] = [nodeStatusOf(facts(undefined)), nodeStatusOf({ ...facts(undefined), problems: ["a is not ready", "b is not ready"], pressures: new Set(["MemoryPressure", "DiskPressure", "PIDPressure"]), nowMs: 60_000 })];
   const lines = ({ conditions }: NodeStatus) => conditions?.map(({ type, status, reason, message }) => `${type} ${status} ${reason}: ${message}`);

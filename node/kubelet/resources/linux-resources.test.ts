@@ -40,6 +40,13 @@ test("what the runtime is told", () => {
   });
 });
 
+test.each<[string, Pod]>([
+  ["BestEffort", pod([{ name: "a" }])], ["Guaranteed", pod([asks("a", { cpu: "1", memory: "1Gi" }, { cpu: "1", memory: "1Gi" })])], ["critical", pod([asks("a", { memory: "1Gi" }, { memory: "2Gi" })], { priority: 2_000_000_000 })],
+  ["asking for no memory", pod([asks("a", { cpu: "1" })])],
+])("a %s pod does not swap", (_, subject) => {
+  expect(containerResources(subject, subject.spec.containers[0]!, { memoryBytes: 16 * GI, hugepageSizes: [], countsSwap: true, podSwapBytes: 8 * GI }).unified).toEqual({ "memory.swap.max": "0" });
+});
+
 test("a burstable container may swap in proportion to what it asks for", () => {
   const machine = { memoryBytes: 16 * GI, hugepageSizes: [], countsSwap: true, podSwapBytes: 8 * GI };
   const burstable = asks("a", { memory: "1Gi" }, { memory: "2Gi" });

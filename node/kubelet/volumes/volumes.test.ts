@@ -10,7 +10,9 @@ import { systemMounts } from "../../os/mount.ts";
 import { type Payload, setVolumeOwnership, writePayload } from "./atomic-writer.ts";
 import { checkHostPath } from "./host-path.ts";
 import { configMapPayload, type PayloadFacts, projectedPayload } from "./payload.ts";
+import { setUpVolume } from "./set-up.ts";
 import { bindSubPath } from "./subpath.ts";
+import type { VolumeDeps } from "./volumes.ts";
 
 let directory = "";
 beforeEach(() => { directory = realpathSync(mkdtempSync(join(tmpdir(), "volume-"))); });
@@ -94,4 +96,19 @@ test("what the files say", async () => {
   const projected = await projectedPayload(facts, { sources: [{ serviceAccountToken: { path: "token" } }, { configMap: { name: "cfg", items: [{ key: "a", path: "d/a", mode: 0o400 }] } }] });
   expect([...projected].map(([path, { mode, uid }]) => [path, mode, uid])).toEqual([["token", 0o600, 7], ["d/a", 0o400, undefined]]);
   await expect(projectedPayload(facts, { sources: [{ secret: { name: "s" } }, { configMap: { name: "x" } }] })).rejects.toThrow(`[secret "s" not found, configmap "x" not found]`);
+});
+
+test.each<[string, string | undefined, string[][]]>([
+  ["knows noswap", undefined, [["size=1048576", "noswap"]]], ["does not know it", "EINVAL", [["size=1048576", "noswap"], ["size=1048576"]]],
+])("memory-backed volumes stay out of swap where the kernel %s", async (_, code, expected) => {
+  const tried: string[][] = [];
+  const mounts = {
+    list: () => [], mount({ options }: { options: string[] }) {
+      tried.push(options);
+      if (code && options.includes("noswap")) throw Object.assign(new Error("mount"), { code });
+    },
+  };
+  const pod = { metadata: { uid: "u", name: "p", namespace: "d" }, spec: { containers: [{ name: "c" }] } } as unknown as Pod;
+  await setUpVolume({ dataDir: directory, mounts, allocatable: () => ({ memory: "1Gi" }), tokens: {}, hostIps: [] } as unknown as VolumeDeps, pod, { name: "m", emptyDir: { medium: "Memory", sizeLimit: "1Mi" } }, new AbortController().signal);
+  expect(tried).toEqual(expected);
 });
