@@ -45,7 +45,7 @@ test("a service and its endpoints become rules, a change only its difference, an
   await api.client.resource(SERVICES).create(web as never, { signal });
   await eventually(() => scripts.join(), (all) => all.includes('no-endpoint-services { 10.43.0.5 . udp . 53 comment "default/web:dns" : goto reject-chain }'));
   const made = await api.client.resource(ENDPOINT_SLICES).create(slice("10.42.1.2", "10.42.1.3") as never, { signal });
-  await eventually(() => scripts.join(), (all) => all.includes("endpoints { 10.43.0.5 . udp . 53 . 0 : 10.42.1.2 . 5353, 10.43.0.5 . udp . 53 . 1 : 10.42.1.3 . 5353 }"));
+  await eventually(() => scripts.join(), (all) => all.includes("udp-endpoints { 10.43.0.5 . 53 . 0 : 10.42.1.2 . 5353, 10.43.0.5 . 53 . 1 : 10.42.1.3 . 5353 }"));
   await eventually(() => forgotten.length, (count) => count === 1); // the first endpoints
   const before = scripts.length;
 
@@ -54,11 +54,11 @@ test("a service and its endpoints become rules, a change only its difference, an
   expect(scripts.slice(before).join("")).not.toContain("add table");
   const change = scripts.slice(before).join("");
   expect(change).toContain("numgen random mod 1 ");
-  expect(change).toContain("endpoints { 10.43.0.5 . udp . 53 . 0 : 10.42.1.3 . 5353 }");
+  expect(change).toContain("udp-endpoints { 10.43.0.5 . 53 . 0 : 10.42.1.3 . 5353 }");
   expect(forgotten[1]![0]!.servingBackends.map(({ ip }) => ip)).toEqual(["10.42.1.3"]);
 
   await api.client.resource(SERVICES).delete(web as never, {}, { signal });
-  await eventually(() => scripts.join(), (all) => all.includes("delete chain ip coracle endpoints/1\n"));
+  await eventually(() => scripts.join(), (all) => all.includes("delete chain ip coracle udp-endpoints/1\n"));
 });
 
 test("a refused transaction is tried again as a whole, and counted; the zone of the node decides about hints", async () => {
@@ -73,9 +73,9 @@ test("a refused transaction is tried again as a whole, and counted; the zone of 
 
   const hinted = slice("10.42.1.2", "10.42.1.3");
   await api.client.resource(ENDPOINT_SLICES).create({ ...hinted, endpoints: hinted.endpoints.map((one, i) => ({ ...one, hints: { forZones: [{ name: `z${i}` }] } })) } as never, { signal });
-  await eventually(() => scripts.join(), (all) => all.includes("goto endpoints/2"));
+  await eventually(() => scripts.join(), (all) => all.includes("goto udp-endpoints/2"));
   await api.client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n1", labels: { "topology.kubernetes.io/zone": "z1" } } } as never, { signal });
-  await eventually(() => scripts.join(), (all) => all.includes("add element ip coracle endpoints { 10.43.0.5 . udp . 53 . 0 : 10.42.1.3 . 5353 }"));
+  await eventually(() => scripts.join(), (all) => all.includes("add element ip coracle udp-endpoints { 10.43.0.5 . 53 . 0 : 10.42.1.3 . 5353 }"));
 });
 
 test("what the proxy tells this machine: its mode and its metrics", () => {

@@ -2,8 +2,8 @@
  * The fixed part of our table: base chains on the kernel's hooks, the empty maps, and the rules that look packets up in them. One table a family.
  *
  * Sets and maps are declared with `typeof`, and nothing but addresses, ports and the like is looked up in an anonymous one: the nft of Debian 12 (1.0.6) dies of
- * anything else that ours has written, in whatever table it is, and with it whatever an administrator uses it for. A port in what a map gives is a TCP port (or its
- * Service's protocol's): of `th dport` there nft says that it contradicts the protocols of the rule, as soon as the map is older than the rule.
+ * anything else that ours has written, in whatever table it is, and with it whatever an administrator uses it for. There is a map of endpoints for each protocol: a port
+ * in what a map gives must be one of its protocol's (nft adds that condition to the rule), for of `th dport` there it says that it contradicts the rule, if the map is older.
  *
  *   prerouting, output   source ranges are checked (before translation) ─▶ services: masquerade mark, lookup by address, lookup by node port
  *   input, forward,
@@ -45,10 +45,13 @@ export function frameText({ table, family, clusterCidrs, serviceCidrs }: FrameOp
   const at = `${ip} ${table}`;
   const notLoopback = family === 4 ? "ip daddr != 127.0.0.0/8" : "ip6 daddr != ::1";
   const destination = `${ip} daddr . meta l4proto . th dport`;
+  const endpoints = (protocol: string): string => `map ${at} ${protocol}-endpoints { typeof ${ip} daddr . ${protocol} dport . ${ENDPOINT_NUMBER} : ${ip} daddr . ${protocol} dport; }`;
   const types: Readonly<Record<ContainerName, string>> = {
     "cluster-ips": `set ${at} cluster-ips { typeof ${ip} daddr; }`,
     "hairpin-connections": `set ${at} hairpin-connections { typeof ${ip} saddr . ${destination}; }`,
-    endpoints: `map ${at} endpoints { typeof ${destination} . ${ENDPOINT_NUMBER} : ${ip} daddr . tcp dport; }`,
+    "tcp-endpoints": endpoints("tcp"),
+    "udp-endpoints": endpoints("udp"),
+    "sctp-endpoints": endpoints("sctp"),
     "service-ips": `map ${at} service-ips { typeof ${destination} : verdict; }`,
     "service-nodeports": `map ${at} service-nodeports { typeof meta l4proto . th dport : verdict; }`,
     "no-endpoint-services": `map ${at} no-endpoint-services { typeof ${destination} : verdict; }`,

@@ -20,10 +20,10 @@ const script = (plan: Partial<PortPlan>): string[] => difference("t", 4, EMPTY_R
 
 test("a cluster IP and its endpoints are elements; the rule is shared", () => {
   expect(script({})).toEqual([
-    "add rule ip t endpoints/2 dnat ip addr . port to ip daddr . meta l4proto . th dport . numgen random mod 2 map @endpoints",
+    "add rule ip t tcp-endpoints/2 dnat ip addr . port to ip daddr . tcp dport . numgen random mod 2 map @tcp-endpoints",
     "add element ip t cluster-ips { 10.43.0.5 }",
-    'add element ip t service-ips { 10.43.0.5 . tcp . 80 comment "default/web:http" : goto endpoints/2 }',
-    "add element ip t endpoints { 10.43.0.5 . tcp . 80 . 0 : 10.42.0.1 . 8080, 10.43.0.5 . tcp . 80 . 1 : 10.42.0.2 . 8080 }",
+    'add element ip t service-ips { 10.43.0.5 . tcp . 80 comment "default/web:http" : goto tcp-endpoints/2 }',
+    "add element ip t tcp-endpoints { 10.43.0.5 . 80 . 0 : 10.42.0.1 . 8080, 10.43.0.5 . 80 . 1 : 10.42.0.2 . 8080 }",
     "add element ip t hairpin-connections { 10.42.0.1 . 10.42.0.1 . tcp . 8080 }",
   ]);
 });
@@ -31,7 +31,7 @@ test("a cluster IP and its endpoints are elements; the rule is shared", () => {
 test.each([
   { name: "no endpoints anywhere: rejected", plan: { clusterBackends: [], anyBackend: false, nodePort: 30080 }, lines: ['add element ip t no-endpoint-services { 10.43.0.5 . tcp . 80 comment "default/web:http" : goto reject-chain }', 'add element ip t no-endpoint-nodeports { tcp . 30080 comment "default/web:http" : goto reject-chain }'] },
   { name: "none on this node: dropped", plan: { clusterBackends: [], internalLocal: true }, lines: ['add element ip t no-endpoint-services { 10.43.0.5 . tcp . 80 comment "default/web:http" : drop }'] },
-  { name: "internal policy Local: the endpoints of this node", plan: { internalLocal: true, localBackends: [backend(1, true)] }, lines: ["add element ip t endpoints { 10.43.0.5 . tcp . 80 . 0 : 10.42.0.1 . 8080 }"] },
+  { name: "internal policy Local: the endpoints of this node", plan: { internalLocal: true, localBackends: [backend(1, true)] }, lines: ["add element ip t tcp-endpoints { 10.43.0.5 . 80 . 0 : 10.42.0.1 . 8080 }"] },
   {
     name: "a Service reached from outside has its endpoints in a map of its own", plan: { externalIps: ["192.0.2.1"] },
     lines: [
@@ -67,11 +67,11 @@ test("only what differs is written; what is gone is emptied first and deleted la
   const { text, garbage } = difference("t", 4, before, ruleset({ nodePort: 30081, clusterBackends: [backend(2)] }, { service: "shop", clusterIp: "10.43.0.8", clusterBackends: [backend(4), backend(6)] }));
   expect(text.trim().split("\n").toSorted()).toEqual([
     "delete element ip t cluster-endpoints/default/web/tcp/http { 0, 1 }", "delete element ip t cluster-ips { 10.43.0.6 }",
-    "delete element ip t endpoints { 10.43.0.6 . tcp . 80 . 0, 10.43.0.6 . tcp . 80 . 1, 10.43.0.8 . tcp . 80 . 1 }", "delete element ip t hairpin-connections { 10.42.0.1 . 10.42.0.1 . tcp . 8080 }",
+    "delete element ip t tcp-endpoints { 10.43.0.6 . 80 . 0, 10.43.0.6 . 80 . 1, 10.43.0.8 . 80 . 1 }", "delete element ip t hairpin-connections { 10.42.0.1 . 10.42.0.1 . tcp . 8080 }",
     "delete element ip t service-ips { 10.43.0.6 . tcp . 80 }", "delete element ip t service-nodeports { tcp . 30080 }",
     "add chain ip t cluster/default/web/tcp/http", "flush chain ip t cluster/default/web/tcp/http",
     "add rule ip t cluster/default/web/tcp/http meta l4proto tcp dnat ip addr . port to numgen random mod 1 map @cluster-endpoints/default/web/tcp/http",
-    "add element ip t cluster-endpoints/default/web/tcp/http { 0 : 10.42.0.2 . 8080 }", "add element ip t endpoints { 10.43.0.8 . tcp . 80 . 1 : 10.42.0.6 . 8080 }",
+    "add element ip t cluster-endpoints/default/web/tcp/http { 0 : 10.42.0.2 . 8080 }", "add element ip t tcp-endpoints { 10.43.0.8 . 80 . 1 : 10.42.0.6 . 8080 }",
     "add element ip t service-nodeports { tcp . 30081 : goto external/default/web/tcp/http }",
   ].toSorted());
   expect(garbage).toEqual({ chains: [], sets: new Map() });
@@ -80,7 +80,7 @@ test("only what differs is written; what is gone is emptied first and deleted la
   const gone = difference("t", 4, before, EMPTY_RULESET);
   expect(gone.text).toContain("delete element ip t cluster-endpoints/default/web/tcp/http { 0, 1 }\n");
   expect(gone.text).toContain("flush chain ip t cluster/default/web/tcp/http\n");
-  expect(gone.garbage).toEqual({ chains: ["external/default/web/tcp/http", "cluster/default/web/tcp/http", "endpoints/2"], sets: new Map([["cluster-endpoints/default/web/tcp/http", "map"]]) });
+  expect(gone.garbage).toEqual({ chains: ["external/default/web/tcp/http", "cluster/default/web/tcp/http", "tcp-endpoints/2"], sets: new Map([["cluster-endpoints/default/web/tcp/http", "map"]]) });
 });
 
 test("an address two services want stays with the first", () => {

@@ -2,7 +2,7 @@
  * From a Service port to its part of the nftables ruleset. Pure.
  *
  *   service-ips, service-nodeports   address, protocol, port ─▶ one of the chains below
- *   endpoints/3                      to one of three endpoints at random, by address, port and number in the map `endpoints`: all Services that have
+ *   tcp-endpoints/3                  to one of three endpoints at random, by address, port and number in the map `tcp-endpoints`: all Services that have
  *                                    nothing but a cluster IP share these chains, and one that changes costs some elements of one map
  *   cluster/…  local/…               the same for a Service that can be reached from outside, by number in a map of its own.
  *                                    With session affinity a chain for each endpoint, which remembers the client in a set with a timeout
@@ -74,10 +74,10 @@ export function renderPort(plan: PortPlan, clusterCidrs: readonly string[]): Pie
   return { elements, chains, sets };
 
   function sharedChain(): void {
-    const count = internalBackends.length;
-    chains.set(`endpoints/${count}`, [`dnat ${ip} addr . port to ${ip} daddr . meta l4proto . th dport . numgen random mod ${count} map @endpoints`]);
-    add("service-ips", at(clusterIp), `${named} : goto endpoints/${count}`);
-    for (const [i, backend] of internalBackends.entries()) add("endpoints", `${at(clusterIp)} . ${i}`, `: ${backend.ip} . ${backend.port}`);
+    const map = `${protocol}-endpoints` as const, count = internalBackends.length;
+    chains.set(`${map}/${count}`, [`dnat ${ip} addr . port to ${ip} daddr . ${protocol} dport . numgen random mod ${count} map @${map}`]);
+    add("service-ips", at(clusterIp), `${named} : goto ${map}/${count}`);
+    for (const [i, backend] of internalBackends.entries()) add(map, `${clusterIp} . ${port} . ${i}`, `: ${backend.ip} . ${backend.port}`);
   }
 
   function externalRules(): string[] {

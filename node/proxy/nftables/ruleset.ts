@@ -8,7 +8,7 @@
 import type { Family } from "../../../core/net/cidr.ts";
 
 /** Sets and maps of the frame. */
-export type ContainerName = "cluster-ips" | "hairpin-connections" | "endpoints" | "service-ips" | "service-nodeports" | "no-endpoint-services" | "no-endpoint-nodeports" | "firewall-ips";
+export type ContainerName = "cluster-ips" | "hairpin-connections" | "tcp-endpoints" | "udp-endpoints" | "sctp-endpoints" | "service-ips" | "service-nodeports" | "no-endpoint-services" | "no-endpoint-nodeports" | "firewall-ips";
 
 /** `container`: one of the frame's, or a map among `sets`. `value` is what stands behind the key: "" in a set, `: goto chain` or `: address . port` in a map. */
 export interface Element { readonly container: string; readonly key: string; readonly value: string }
@@ -33,7 +33,7 @@ export interface Ruleset {
 /** Chains by name, sets by name and kind. */
 export interface Leftovers { readonly chains: readonly string[]; readonly sets: ReadonlyMap<string, NamedSet["kind"]> }
 
-export const CONTAINERS: readonly ContainerName[] = ["cluster-ips", "hairpin-connections", "endpoints", "service-ips", "service-nodeports", "no-endpoint-services", "no-endpoint-nodeports", "firewall-ips"];
+export const CONTAINERS: readonly ContainerName[] = ["cluster-ips", "hairpin-connections", "tcp-endpoints", "udp-endpoints", "sctp-endpoints", "service-ips", "service-nodeports", "no-endpoint-services", "no-endpoint-nodeports", "firewall-ips"];
 export const NO_LEFTOVERS: Leftovers = { chains: [], sets: new Map() };
 export const EMPTY_RULESET: Ruleset = { containers: new Map(), chains: new Map(), sets: new Map() };
 
