@@ -42,7 +42,7 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
   const { cri, renew } = settings.disable.includes("network") ? { cri: plain, renew: undefined } : limiting(plain, { nft, log: log.with({ part: "network" }) });
   const uplink = { interfaceName: node.interfaceName, mtu: node.mtu };
   const network = nodeNetwork({
-    informers, nodeName: node.name, clusterCidrs: settings.clusterCidr.split(","), uplink,
+    informers, nodeName: node.name, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","), uplink,
     cniConfDir: runtime[0]?.cniConfDir ?? "/etc/cni/net.d", stateDir: join(paths.agent, "network"), nft, netlink: openNetlink, overlay: overlayOf(options, uplink),
     addresses: external ? undefined : stableAddresses({ pluginDir, recordDir: networkPaths(join(paths.agent, "network")).addresses, isPodHere }), onFlushed: renew, cpus: machine.cpus, clock, log: log.with({ part: "network" }),
   });

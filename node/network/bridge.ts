@@ -7,7 +7,8 @@ import type { Netlink } from "../os/netlink.ts";
 import { BRIDGE } from "./cni-config.ts";
 import { macFor } from "./vxlan-plan.ts";
 
-export function ensureBridge(netlink: Netlink, { podCidrs, mtu }: { readonly podCidrs: readonly string[]; readonly mtu: number }): void {
+/** Returns its index. */
+export function ensureBridge(netlink: Netlink, { podCidrs, mtu }: { readonly podCidrs: readonly string[]; readonly mtu: number }): number {
   const gateways = podCidrs.flatMap((text) => { const cidr = parseCidr(text); return cidr ? [`${formatIp(nthAddress(cidr, 1n))}/${cidr.prefix}`] : []; });
   const found = netlink.link(BRIDGE);
   const index = found?.index ?? netlink.addBridge(BRIDGE, { mtu, mac: macFor(gateways[0]!) });
@@ -16,6 +17,7 @@ export function ensureBridge(netlink: Netlink, { podCidrs, mtu }: { readonly pod
   const has = netlink.addresses(index);
   for (const gateway of gateways) if (!has.includes(gateway)) netlink.addAddress(index, gateway);
   for (const address of has) if (!gateways.includes(address) && !address.startsWith("fe80:")) netlink.removeAddress(index, address); // of an earlier pod CIDR
+  return index;
 }
 
 /** The bridge and the pods' ends on it. */

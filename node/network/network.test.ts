@@ -32,7 +32,7 @@ test.skipIf(process.platform !== "linux")("a node with a pod CIDR gets its confi
   const informers = informerFactory({ client: api.client, clock: systemClock, random: systemRandom, log: silentLog });
   const scripts: string[] = [], synced: string[] = [];
   const network = nodeNetwork({
-    informers, nodeName: "n1", clusterCidrs: ["10.42.0.0/16"], cniConfDir: join(dir.path, "net.d"), stateDir: join(dir.path, "state"), uplink: { interfaceName: undefined, mtu: 1500 },
+    informers, nodeName: "n1", clusterCidrs: ["10.42.0.0/16"], serviceCidrs: ["10.43.0.0/16"], cniConfDir: join(dir.path, "net.d"), stateDir: join(dir.path, "state"), uplink: { interfaceName: undefined, mtu: 1500 },
     nft: { async apply(text) { scripts.push(text); }, names: async () => undefined, chain: async () => undefined },
     overlay: { ...noOverlay, overheadBytes: 50, async sync(own, others) { synced.push(`${own.name}: ${others.map((peer) => `${peer.name}=${peer.podCidrs.join()}@${peer.ips.join()}`).join(" ")}`); } },
     cpus: 1, prepare: async () => ({ bridgeNetfilter: true }), clock: systemClock, log: silentLog,
@@ -64,7 +64,7 @@ test.skipIf(process.platform !== "linux")("addresses of before a reboot are forg
   const held = join(dir.path, "ipam/coracle/10.42.1.2");
   const start = async (): Promise<void> => {
     const stop = new AbortController();
-    const network = nodeNetwork({ informers, nodeName: "n1", clusterCidrs: [], cniConfDir: dir.path, stateDir: dir.path, uplink: { interfaceName: undefined, mtu: 1500 }, nft: { async apply() {}, names: async () => undefined, chain: async () => undefined }, overlay: noOverlay, cpus: 1, prepare: async () => ({ bridgeNetfilter: true }), clock: systemClock, log: silentLog });
+    const network = nodeNetwork({ informers, nodeName: "n1", clusterCidrs: [], serviceCidrs: [], cniConfDir: dir.path, stateDir: dir.path, uplink: { interfaceName: undefined, mtu: 1500 }, nft: { async apply() {}, names: async () => undefined, chain: async () => undefined }, overlay: noOverlay, cpus: 1, prepare: async () => ({ bridgeNetfilter: true }), clock: systemClock, log: silentLog });
     await network.run(stop.signal, () => stop.abort());
   };
   mkdirSync(join(dir.path, "ipam/coracle"), { recursive: true });

@@ -28,12 +28,14 @@ import { allowForwarding } from "./forward.ts";
 import { prepareHost } from "./host.ts";
 import { MASQUERADE_TABLE, masqueradeText } from "./masquerade.ts";
 import { type Overlay, peerOf, podCidrsOf } from "./overlay.ts";
+import { ensureServiceRoutes } from "./service-routes.ts";
 import type { StableAddresses } from "./stable-addresses.ts";
 
 export interface NodeNetworkOptions {
   readonly informers: Informers;
   readonly nodeName: string;
   readonly clusterCidrs: readonly string[];
+  readonly serviceCidrs: readonly string[];
   /** Where containerd looks for the CNI configuration. */
   readonly cniConfDir: string;
   /** For our records; `networkDir` of the data directory. */
@@ -95,7 +97,9 @@ export function nodeNetwork(options: NodeNetworkOptions): Runnable {
   function makeBridge(podCidrs: readonly string[], mtu: number): void {
     if (!options.netlink) return;
     using netlink = options.netlink();
-    ensureBridge(netlink, { podCidrs, mtu });
+    const device = ensureBridge(netlink, { podCidrs, mtu });
+    const families = new Set(podCidrs.map((cidr) => parseCidr(cidr)?.family));
+    ensureServiceRoutes(netlink, { serviceCidrs: options.serviceCidrs.filter((cidr) => families.has(parseCidr(cidr)?.family)), device });
   }
 
   /** Whole or not at all: containerd reads the directory whenever it changes. */

@@ -15,6 +15,7 @@ import { CNI_FILE } from "./cni-config.ts";
 import { disallowForwarding } from "./forward.ts";
 import { MASQUERADE_TABLE } from "./masquerade.ts";
 import { networkPaths } from "./network.ts";
+import { removeServiceRoutes } from "./service-routes.ts";
 import { removeTunnel } from "./vxlan.ts";
 
 export interface RemoveNetworkOptions {
@@ -34,6 +35,7 @@ export async function removeNetwork({ cniConfDir, stateDir, nft, netlink: open, 
     using netlink = open();
     removeTunnel(netlink);
     removeBridge(netlink);
+    removeServiceRoutes(netlink);
   }
   async function files(): Promise<void> {
     rmSync(join(cniConfDir, CNI_FILE), { force: true });

@@ -15,16 +15,20 @@ test("messages and attributes are padded, nested and read back", () => {
   expect(readU32(readAttributes(attributes.get(18)!).get(2))).toBe(7);
 });
 
-test("a route, a neighbour and a forwarding entry as the kernel wants them", () => {
+test("a route, a neighbour, a forwarding entry and a rule as the kernel wants them", () => {
   const requests: string[] = [];
   const net = netlinkOver({ request: (type, flags, payload) => void requests.push(`${type} ${flags.toString(16)} ${hex(payload)}`), dump: () => [], close() {} });
   net.replaceRoute({ to: "10.42.1.0/24", via: "10.42.1.0", device: 4, onlink: true, protocol: 171 });
   net.replaceNeighbour({ device: 4, ip: "fd42::1", mac: "0a:58:0a:2a:01:00" });
   net.replaceForwarding({ device: 4, ip: "172.30.0.2", mac: "0a:58:0a:2a:01:00" });
+  net.addRule({ family: 4, table: 171, priority: 40_171 });
+  net.replaceRoute({ to: "fd43::/112", device: 4, protocol: 171, table: 171 });
   expect(requests).toEqual([
     "24 505 02180000feab000104000000" + "080001000a2a0100" + "0800040004000000" + "080005000a2a0100",
     "28 505 0a000000" + "04000000" + "80000000" + "14000100fd420000000000000000000000000001" + "0a0002000a580a2a01000000",
     "28 505 07000000" + "04000000" + "80000200" + "08000100ac1e0002" + "0a0002000a580a2a01000000",
+    "32 605 020000" + "00ab000001" + "00000000" + "08000600eb9c0000",
+    "24 505 0a700000ababfd0100000000" + "14000100fd430000000000000000000000000000" + "0800040004000000",
   ]);
 });
 

@@ -7,7 +7,7 @@
  *
  * What is asked for and there already is no error, nor is removing what is gone. Everything else throws NetlinkError.
  *
- * Linux only. Source: linux include/uapi/linux/{rtnetlink,if_link,if_addr,neighbour}.h
+ * Linux only. Source: linux include/uapi/linux/{rtnetlink,if_link,if_addr,neighbour,fib_rules}.h
  */
 import { isIPv6 } from "node:net";
 import { attribute, be16, nested, NLM, readAttributes, readText, readU32, text, u32, u8 } from "./netlink-message.ts";
@@ -15,15 +15,18 @@ import { netlinkSocket, NetlinkError, type NetlinkSocket } from "./netlink-socke
 
 export interface Link { readonly index: number; readonly name: string; readonly mac: string; readonly mtu: number; readonly up: boolean; readonly master: number; readonly kind: string; readonly vxlan: VxlanOptions | undefined }
 export interface VxlanOptions { readonly id: number; readonly local: string; readonly port: number; readonly device: number }
-export interface Route { readonly to: string; readonly via?: string | undefined; readonly device: number; readonly protocol: number; readonly onlink?: boolean | undefined }
+export interface Route { readonly to: string; readonly via?: string | undefined; readonly device: number; readonly protocol: number; readonly onlink?: boolean | undefined; /** Below 256; absent: the main one. */ readonly table?: number | undefined }
+/** Which table is asked, after all rules with a lower number had no answer. */
+export interface Rule { readonly family: 4 | 6; readonly table: number; readonly priority: number }
 export interface Neighbour { readonly device: number; readonly ip: string; readonly mac: string }
 
-const RTM = { NEWLINK: 16, DELLINK: 17, GETLINK: 18, NEWADDR: 20, DELADDR: 21, GETADDR: 22, NEWROUTE: 24, DELROUTE: 25, GETROUTE: 26, NEWNEIGH: 28, DELNEIGH: 29, GETNEIGH: 30 } as const;
+const RTM = { NEWLINK: 16, DELLINK: 17, GETLINK: 18, NEWADDR: 20, DELADDR: 21, GETADDR: 22, NEWROUTE: 24, DELROUTE: 25, GETROUTE: 26, NEWNEIGH: 28, DELNEIGH: 29, GETNEIGH: 30, NEWRULE: 32, DELRULE: 33 } as const;
 const AF = { inet: 2, inet6: 10, bridge: 7 } as const;
 const IFLA = { ADDRESS: 1, IFNAME: 3, MTU: 4, MASTER: 10, LINKINFO: 18 } as const, INFO = { KIND: 1, DATA: 2 } as const;
 const VXLAN = { ID: 1, LINK: 3, LOCAL: 4, LEARNING: 7, PORT: 15, LOCAL6: 17 } as const;
 const IFF_UP = 1, NODAD = 0x02, ONLINK = 4, PERMANENT = 0x80, SELF = 0x02, MAIN = 254, UNIVERSE = 0, LINK_SCOPE = 253, UNICAST = 1;
-const EEXIST = 17, ENODEV = 19, ESRCH = 3, ENOENT = 2, EADDRNOTAVAIL = 99;
+const TO_TABLE = 1;
+const EEXIST = 17, EOPNOTSUPP = 95, EAFNOSUPPORT = 97, ENODEV = 19, ESRCH = 3, ENOENT = 2, EADDRNOTAVAIL = 99;
 
 export interface Netlink extends Disposable {
   links(): Link[];
@@ -41,6 +44,9 @@ export interface Netlink extends Disposable {
   routes(protocol: number): Route[];
   replaceRoute(route: Route): void;
   removeRoute(route: Route): void;
+  addRule(rule: Rule): void;
+  /** Nothing, too, where the kernel does not have the family. */
+  removeRule(rule: Rule): void;
   /** Permanent ones. */
   neighbours(device: number): Neighbour[];
   replaceNeighbour(neighbour: Neighbour): void;
@@ -112,6 +118,8 @@ export function netlinkOver(socket: NetlinkSocket): Netlink {
     }),
     replaceRoute: (route) => ask(RTM.NEWROUTE, NLM.CREATE | NLM.REPLACE, ...routeMessage(route)),
     removeRoute: (route) => unless([ESRCH], () => ask(RTM.DELROUTE, 0, ...routeMessage(route))),
+    addRule: (rule) => unless([EEXIST], () => ask(RTM.NEWRULE, NLM.CREATE | NLM.EXCL, ...ruleMessage(rule))),
+    removeRule: (rule) => unless([ENOENT, EOPNOTSUPP, EAFNOSUPPORT], () => ask(RTM.DELRULE, 0, ...ruleMessage(rule))),
     neighbours: (device) => [...neighboursOf(AF.inet, device), ...neighboursOf(AF.inet6, device)],
     replaceNeighbour: (one) => ask(RTM.NEWNEIGH, NLM.CREATE | NLM.REPLACE, ...neighbourMessage(familyOf(one.ip), 0, one)),
     removeNeighbour: (one) => unless([ENOENT], () => ask(RTM.DELNEIGH, 0, ...neighbourMessage(familyOf(one.ip), 0, one))),
@@ -153,10 +161,16 @@ function addressMessage(index: number, address: string): Uint8Array[] {
   return [header, attribute(2, addressBytes(ip)), attribute(1, addressBytes(ip)), ...(v6 ? [attribute(8, u32(NODAD))] : [])];
 }
 
-function routeMessage({ to, via, device, protocol, onlink = false }: Route): Uint8Array[] {
+function ruleMessage({ family, table, priority }: Rule): Uint8Array[] {
+  const header = new Uint8Array(12);
+  header.set([family === 6 ? AF.inet6 : AF.inet, 0, 0, 0, table, 0, 0, TO_TABLE]);
+  return [header, attribute(6, u32(priority))];
+}
+
+function routeMessage({ to, via, device, protocol, onlink = false, table = MAIN }: Route): Uint8Array[] {
   const { ip, prefix } = split(to);
   const header = new Uint8Array(12);
-  header.set([isIPv6(ip) ? AF.inet6 : AF.inet, prefix, 0, 0, MAIN, protocol, via === undefined ? LINK_SCOPE : UNIVERSE, UNICAST]);
+  header.set([isIPv6(ip) ? AF.inet6 : AF.inet, prefix, 0, 0, table, protocol, via === undefined ? LINK_SCOPE : UNIVERSE, UNICAST]);
   new DataView(header.buffer).setUint32(8, onlink ? ONLINK : 0, true);
   return [header, attribute(1, addressBytes(ip)), attribute(4, u32(device)), ...(via === undefined ? [] : [attribute(5, addressBytes(via))])];
 }

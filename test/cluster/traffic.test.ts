@@ -109,6 +109,14 @@ test("a pod has an address of its own: its clients see each other's, on every no
   expect((await sea.run(["curl", "-sS", "-m", "3", "http://172.30.0.31:18080/"])).stdout).toBe("");
 });
 
+test("a machine that is on no other network reaches Services all the same", async () => {
+  const { spec } = await json<Service>("service", "web");
+  const [gone] = (await pier.ok(["ip", "route", "show", "default"])).trim().split("\n");
+  await pier.ok(["ip", "route", "del", "default"]);
+  expect((await pier.run(["curl", "-sS", "-m", "5", `http://${spec.clusterIP}/`])).stdout).toBe("web\n");
+  await pier.sh(`ip route add ${gone}`);
+});
+
 test("the bandwidth of a pod is what its annotations say, also towards its neighbours", async () => {
   const began = performance.now();
   expect(await dock.kubectl("exec", "foe", "--", "sh", "-c", "wget -T 20 -qO- http://web.default.svc.cluster.local/big | wc -c")).toBe("3145728\n");
@@ -143,7 +151,7 @@ test("a network policy lets its peers in, wherever they are, and nobody else; th
 test.skipIf(Bun.which("nft") === null)("the machine's own nft lists our tables and writes its own beside them", async () => {
   const nft = async (...args: string[]): Promise<string> => await pier.ok(["nft", ...args]);
   const listed = await nft("list", "ruleset");
-  for (const chain of ["external/default/there/tcp", "firewall/default/there/tcp", "ingress/policy/default/web", "endpoints/1"]) expect(listed).toContain(chain);
+  for (const chain of ["external/default/there/tcp", "firewall/default/there/tcp", "ingress/policy/default/web", "udp-endpoints/1"]) expect(listed).toContain(chain);
   expect(JSON.parse(await nft("-j", "list", "ruleset"))).toHaveProperty("nftables");
   await nft("add table inet mine; add chain inet mine in; add rule inet mine in tcp dport { 22, 80 } accept");
   await nft("insert", "rule", "inet", "mine", "in", "ct", "state", "established", "accept");
