@@ -1,0 +1,87 @@
+/** Processors and memory of one's own, on the compiled binary: what the kernel says a container may run on, as others come and go. */
+import { cpus } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Pod } from "../../core/api/gen/core.v1.ts";
+import { eventually, Host, switchDown } from "./host.ts";
+
+const IMAGES = process.env["TEST_IMAGES"] ?? join(import.meta.dirname, "../../dist/test-images");
+const BUSYBOX = "busybox:1";
+const MANAGERS = ["cpu-manager-policy=static", "cpu-manager-reconcile-period=1s", "reserved-cpus=0", "system-reserved=memory=412Mi", "memory-manager-policy=Static", "reserved-memory=0:memory=512Mi", "topology-manager-policy=restricted"];
+const FLAGS = MANAGERS.flatMap((one) => ["--kubelet-arg", one]);
+const ALL = cpus().length;
+let host: Host;
+
+beforeAll(async () => {
+  host = await Host.up("place", "172.30.0.62");
+  await host.start(...FLAGS);
+  await eventually("the node is Ready", async () => (await host.kubectl("get", "nodes", "--no-headers")).includes(" Ready "));
+  await host.ok([host.binary, "images", "import", host.bring(join(IMAGES, "busybox.tar"))]);
+  await eventually("the default account is there", async () => host.kubectl("get", "serviceaccount", "default"));
+});
+afterAll(async () => {
+  await host?.[Symbol.asyncDispose]();
+  await switchDown();
+});
+
+const pod = async (name: string): Promise<Pod> => JSON.parse(await host.kubectl("get", "pod", name, "-o", "json")) as Pod;
+const allowed = async (name: string): Promise<string> => (await host.kubectl("exec", name, "-c", "c", "--", "grep", "_allowed_list", "/proc/1/status")).replaceAll(/\s+/g, " ").trim();
+const ready = (name: string): Promise<string> => host.kubectl("wait", "--for=condition=Ready", `pod/${name}`, "--timeout=60s");
+const rest = ALL === 2 ? "0" : `0,2${ALL > 3 ? `-${ALL - 1}` : ""}`;
+const everything = `0-${ALL - 1}`;
+
+function sleeper(name: string, resources: string, more = ""): string {
+  return `apiVersion: v1
+kind: Pod
+metadata: {name: ${name}}
+spec:
+  terminationGracePeriodSeconds: 0
+${more}  containers: [{name: c, image: "${BUSYBOX}", command: [sleep, "9999"]${resources}}]
+---
+`;
+}
+
+test.skipIf(ALL < 2)("a Guaranteed container has a processor and memory of its own, all others move away, and back when it goes", async () => {
+  await host.apply(sleeper("shared", ""));
+  await ready("shared");
+  expect(await allowed("shared")).toContain(`Cpus_allowed_list: ${everything} `);
+  await host.apply(sleeper("own", `, resources: {limits: {cpu: "1", memory: 64Mi}}`, `  initContainers: [{name: i, image: "${BUSYBOX}", command: [sh, -c, "grep Cpus_allowed_list /proc/self/status"], resources: {limits: {cpu: "1", memory: 32Mi}}}]\n`));
+  await ready("own");
+  const [, mine] = /Cpus_allowed_list: (\d+) Mems_allowed_list: 0/.exec(await allowed("own")) ?? [];
+  expect([mine, (await host.kubectl("logs", "own", "-c", "i")).trim()]).toEqual(["1", "Cpus_allowed_list:\t1"]);
+  await eventually("the other has moved", async () => (await allowed("shared")).includes(`Cpus_allowed_list: ${rest} `));
+  await host.kill("TERM");
+  await host.start(...FLAGS);
+  await eventually("the node answers again", async () => (await allowed("own")).includes("Cpus_allowed_list: 1 "));
+  await host.kubectl("patch", "pod", "own", "--subresource", "resize", "-p", `{"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"900m"},"limits":{"cpu":"900m"}}}]}}`);
+  await eventually("it may not be resized", async () => (await pod("own")).status?.conditions?.find(({ type }) => type === "PodResizePending")?.message === 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"');
+  await host.kubectl("delete", "pod", "own");
+  await eventually("the processor is everybody's", async () => (await allowed("shared")).includes(`Cpus_allowed_list: ${everything} `));
+});
+
+test("a container's end makes all begin anew, from the first init container on, in the same pod", async () => {
+  await host.apply(`apiVersion: v1
+kind: Pod
+metadata: {name: anew}
+spec:
+  restartPolicy: Never
+  terminationGracePeriodSeconds: 0
+  hostnameOverride: a.name.of.its.own
+  volumes: [{name: e, emptyDir: {}}]
+  initContainers: [{name: i, image: "${BUSYBOX}", command: [sh, -c, "echo i >> /e/log; echo \\"RUN='$(wc -l < /e/log | tr -d ' ')'\\" > /e/env"], volumeMounts: [{name: e, mountPath: /e}]}]
+  containers:
+  - name: c
+    image: "${BUSYBOX}"
+    command: [sh, -c, "echo c$RUN $(hostname) >> /e/log; [ $RUN = 1 ] && sleep 1 && exit 42; sleep 9999"]
+    env: [{name: RUN, valueFrom: {fileKeyRef: {volumeName: e, path: env, key: RUN}}}]
+    volumeMounts: [{name: e, mountPath: /e}]
+    restartPolicy: Never
+    restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [42]}}]
+  - {name: d, image: "${BUSYBOX}", command: [sleep, "9999"]}
+`);
+  await eventually("all have run again", async () => (await pod("anew")).status?.containerStatuses?.every(({ restartCount, ready: isReady }) => restartCount === 1 && isReady));
+  expect((await host.kubectl("exec", "anew", "-c", "c", "--", "cat", "/e/log")).trim().split("\n")).toEqual(["i", "c1 a.name.of.its.own", "i", "c3 a.name.of.its.own"]);
+  const { status } = await pod("anew");
+  expect(status?.conditions?.find(({ type }) => type === "AllContainersRestarting")?.status).toBe("False");
+  expect(status?.containerStatuses?.[0]?.lastState?.terminated?.reason).toBe("RestartingAllContainers");
+});
