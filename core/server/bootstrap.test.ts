@@ -1,0 +1,34 @@
+import { expect, test } from "vitest";
+import { apiServer } from "../../test/api-server.ts";
+import { type BootstrapOptions, ensureBootstrapObjects } from "./bootstrap.ts";
+
+const OPTIONS: BootstrapOptions = {
+  serviceCidrs: ["10.43.0.0/16"], apiServiceIp: "10.43.0.1", apiServicePort: 443, apiServerPort: 6443, clusterDns: "10.43.0.10", localStorage: true, ingress: true,
+  clientCa: "client ca", requestHeaderCa: "proxy ca", proxyNames: ["front"], today: "2026-01-01",
+};
+
+test("a cluster is born with its namespaces, each with its name as a label that cannot be changed, and with the objects everybody expects", async () => {
+  await using api = await apiServer();
+  await ensureBootstrapObjects(api.client, OPTIONS, api.signal);
+  const { body } = await api.ask("GET", "/api/v1/namespaces");
+  const namespaces = body.items as { metadata: { name: string; labels: object }; status: { phase: string } }[];
+  expect(namespaces.map(({ metadata, status }) => [metadata.name, metadata.labels, status.phase])).toEqual(
+    ["default", "kube-node-lease", "kube-public", "kube-system"].map((name) => [name, { "kubernetes.io/metadata.name": name }, "Active"]));
+  const relabelled = await api.ask("PATCH", "/api/v1/namespaces/default", { headers: { "content-type": "application/merge-patch+json" }, body: { metadata: { labels: { "kubernetes.io/metadata.name": "other", own: "1" } } } });
+  expect(relabelled.body.metadata.labels).toEqual({ "kubernetes.io/metadata.name": "default", own: "1" });
+  const table = await api.ask("GET", "/api/v1/namespaces/default", { headers: { accept: "application/json;as=Table;g=meta.k8s.io;v=v1" } });
+  expect([table.body.columnDefinitions.map(({ name }: { name: string }) => name), table.body.rows[0].cells.slice(0, 2)]).toEqual([["Name", "Status", "Age"], ["default", "Active"]]);
+  expect((await api.ask("GET", "/api/v1/namespaces/default/services/kubernetes")).body.spec).toMatchObject({ clusterIP: "10.43.0.1", ports: [{ name: "https", port: 443, protocol: "TCP", targetPort: 6443 }] });
+  expect((await api.ask("GET", "/apis/scheduling.k8s.io/v1/priorityclasses/system-node-critical")).body.value).toBe(2_000_001_000);
+});
+
+test("what users changed of them stays at the next start, what they removed comes back", async () => {
+  await using api = await apiServer();
+  await ensureBootstrapObjects(api.client, OPTIONS, api.signal);
+  await api.ask("PATCH", "/apis/storage.k8s.io/v1/storageclasses/local-path", { headers: { "content-type": "application/merge-patch+json" }, body: { metadata: { annotations: { "storageclass.kubernetes.io/is-default-class": "false" } } } });
+  await api.ask("DELETE", "/apis/networking.k8s.io/v1/ingressclasses/coracle");
+  await ensureBootstrapObjects(api.client, { ...OPTIONS, today: "2026-02-02" }, api.signal);
+  expect((await api.ask("GET", "/apis/storage.k8s.io/v1/storageclasses/local-path")).body.metadata.annotations).toEqual({ "storageclass.kubernetes.io/is-default-class": "false" });
+  expect((await api.ask("GET", "/apis/networking.k8s.io/v1/ingressclasses/coracle")).code).toBe(200);
+  expect((await api.ask("GET", "/api/v1/namespaces/kube-system/configmaps/kube-apiserver-legacy-service-account-token-tracking")).body.data).toEqual({ since: "2026-01-01" });
+});
