@@ -75,7 +75,7 @@ async function clearTheWay(context: KubeletContext, { pod, runtime, plan }: Appl
   await killPod(deps, pod, runtime, { graceSeconds: undefined, signal });
   if (!plan.createSandbox) return runtime;
   const init = new Set((pod.spec.initContainers ?? []).map(({ name }) => name));
-  await settleAll(runtime.containers.filter(({ name }) => init.has(name)).map((container) => removeContainer(context, container, signal))); // they run again, from the first
+  await settleAll(runtime.containers.filter(({ name }) => init.has(name)).map((container) => removeContainer(context, container, signal, { keepLog: true }))); // they run again, from the first, and are counted on
   return runtime;
 }
 

@@ -10,6 +10,7 @@
 import { connect, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import type { Container, EphemeralContainer, HTTPGetAction } from "../../../core/api/gen/core.v1.ts";
+import { goQuote } from "../../../core/api/meta/go-quote.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 
 export interface HttpAnswer { readonly status: number; readonly body: string; /** Set when it points to another host: not followed. */ readonly location: string | undefined }
@@ -50,7 +51,7 @@ async function httpGet(get: Get): Promise<HttpAnswer> {
   const deadlineMs = get.clock.uptimeMs() + get.timeoutMs;
   let url = get.url;
   for (let redirects = 0; ; redirects++) {
-    if (redirects >= REDIRECTS_MAX) throw new Error(`Get "${url.href}": stopped after 10 redirects`);
+    if (redirects >= REDIRECTS_MAX) throw new Error(`Get "${shown(url)}": stopped after 10 redirects`);
     const answer = await once({ ...get, url, timeoutMs: Math.max(1, deadlineMs - get.clock.uptimeMs()) });
     if (answer.status < 300 || answer.status >= 400 || answer.location === undefined) return { ...answer, location: undefined };
     const next = new URL(answer.location, url);
@@ -64,17 +65,18 @@ function once({ url, headers, timeoutMs, clock, signal }: Get): Promise<HttpAnsw
   const secure = url.protocol === "https:";
   const hostname = url.hostname.replace(/^\[|\]$/g, "");
   const port = Number(url.port || (secure ? 443 : 80));
-  const hostHeader = headers.find(([name]) => name.toLowerCase() === "host")?.[1] ?? url.host;
+  const address = `${url.hostname}:${port}`;
+  const hostHeader = headers.find(([name]) => name.toLowerCase() === "host")?.[1] ?? address;
   const lines = headers.filter(([name]) => name.toLowerCase() !== "host").map(([name, value]) => `${name}: ${value}`);
   const request = `${[`GET ${url.pathname}${url.search} HTTP/1.1`, `Host: ${hostHeader}`, ...lines, "Connection: close"].join("\r\n")}\r\n\r\n`;
 
-  const failure = (text: string): void => reject(new Error(`Get "${url.href}": ${text}`));
+  const failure = (text: string): void => reject(new Error(`Get "${shown(url)}": ${text}`));
   const chunks: Buffer[] = [];
   let connected = false;
   const socket: Socket = secure
     ? connectTls({ host: hostname, port, rejectUnauthorized: false, ...(isIP(hostname) ? {} : { servername: hostname }) }, () => send())
     : connect({ host: hostname, port }, () => send());
-  const timer = clock.after(timeoutMs, () => failure(`${connected ? "" : `dial tcp ${url.host}: `}context deadline exceeded (Client.Timeout exceeded while awaiting headers)`));
+  const timer = clock.after(timeoutMs, () => failure(`${connected ? "" : `dial tcp ${address}: `}context deadline exceeded (Client.Timeout exceeded while awaiting headers)`));
   const quit = (): void => failure("context canceled");
   signal.addEventListener("abort", quit, { once: true });
 
@@ -83,7 +85,10 @@ function once({ url, headers, timeoutMs, clock, signal }: Get): Promise<HttpAnsw
     socket.write(request);
   }
   function settle(ended: boolean): void {
-    const answer = parseAnswer(Buffer.concat(chunks), ended);
+    const bytes = Buffer.concat(chunks);
+    const fault = faultOf(bytes, ended);
+    if (fault !== undefined) return failure(fault);
+    const answer = parseAnswer(bytes, ended);
     if (answer) resolve(answer);
     else if (ended) failure("EOF");
   }
@@ -93,7 +98,11 @@ function once({ url, headers, timeoutMs, clock, signal }: Get): Promise<HttpAnsw
   });
   socket.on("end", () => settle(true));
   socket.on("close", () => settle(true));
-  socket.on("error", (error: NodeJS.ErrnoException) => failure(connected ? `read tcp: ${goError(error)}` : `dial tcp ${url.host}: ${goError(error)}`));
+  socket.on("error", (error: NodeJS.ErrnoException) => {
+    if (connected) failure(`read tcp ${hostPort(socket.localAddress, socket.localPort)}->${hostPort(socket.remoteAddress, socket.remotePort)}: read: ${goError(error)}`);
+    else if (error.message.includes("WRONG_VERSION_NUMBER")) failure("http: server gave HTTP response to HTTPS client");
+    else failure(`${error.code === "ENOTFOUND" || error.code === "EAI_AGAIN" ? "dial tcp" : `dial tcp ${address}`}: ${goError(error, hostname)}`);
+  });
   return promise.finally(() => {
     timer.cancel();
     signal.removeEventListener("abort", quit);
@@ -101,13 +110,30 @@ function once({ url, headers, timeoutMs, clock, signal }: Get): Promise<HttpAnsw
   });
 }
 
+/** With its port, also where that goes without saying. */
+function shown(url: URL): string {
+  return url.port === "" ? url.href.replace(url.host, `${url.hostname}:${url.protocol === "https:" ? 443 : 80}`) : url.href;
+}
+
+function hostPort(address = "", port = 0): string {
+  return isIP(address) === 6 ? `[${address}]:${port}` : `${address}:${port}`;
+}
+
+/** Why these bytes are no beginning of an answer. */
+function faultOf(bytes: Buffer, ended: boolean): string | undefined {
+  const line = bytes.indexOf("\n");
+  if (line < 0 && bytes.length > HEAD_BYTES_MAX) return `net/http: server response headers exceeded ${HEAD_BYTES_MAX} bytes; aborted`;
+  if (line < 0 && !(ended && bytes.length > 0)) return undefined;
+  const first = bytes.toString("latin1", 0, line < 0 ? bytes.length : line).replace(/\r$/, "");
+  if (!/^HTTP\/1\.[01] \d{3}/.test(first)) return `net/http: HTTP/1.x transport connection broken: malformed HTTP response ${goQuote(first)}`;
+  if (bytes.length > HEAD_BYTES_MAX && !bytes.includes("\r\n\r\n")) return `net/http: server response headers exceeded ${HEAD_BYTES_MAX} bytes; aborted`;
+  return undefined;
+}
+
 /** The answer once enough of it is there: all of the head, and the body or as much of it as we want. */
 function parseAnswer(bytes: Buffer, ended: boolean): HttpAnswer | undefined {
   const split = bytes.indexOf("\r\n\r\n");
-  if (split < 0) {
-    if (bytes.length > HEAD_BYTES_MAX) throw new Error("the response has no end of headers");
-    return undefined;
-  }
+  if (split < 0) return undefined;
   const [first = "", ...lines] = bytes.toString("latin1", 0, split).split("\r\n");
   const status = Number(/^HTTP\/1\.[01] (\d{3})/.exec(first)?.[1] ?? 0);
   if (status >= 100 && status < 200) return parseAnswer(bytes.subarray(split + 4), ended);
@@ -136,7 +162,7 @@ const GO_ERRORS: Readonly<Record<string, string>> = {
   ECONNRESET: "connection reset by peer",
 };
 
-export function goError(error: NodeJS.ErrnoException): string {
-  if (error.code === "ENOTFOUND" || error.code === "EAI_AGAIN") return `lookup: no such host`;
+export function goError(error: NodeJS.ErrnoException, host = ""): string {
+  if (error.code === "ENOTFOUND" || error.code === "EAI_AGAIN") return `lookup ${host}: no such host`;
   return GO_ERRORS[error.code ?? ""] ?? error.message;
 }

@@ -41,7 +41,34 @@ test("http", async () => {
     server.close();
     server.closeAllConnections();
   }
+  expect(await run({ httpGet: { port: 80, host: "127.0.0.9" } })).toBe(`failure: Get "http://127.0.0.9:80/": dial tcp 127.0.0.9:80: connect: connection refused`);
   expect(await get("/ok")).toBe(`failure: Get "http://127.0.0.1:${port}/ok": dial tcp 127.0.0.1:${port}: connect: connection refused`);
+});
+
+test.each<[string, string, string]>([
+  ["no answer at all", "", "EOF"],
+  ["no HTTP", "SSH-2.0-OpenSSH\r\n", `net/http: HTTP/1.x transport connection broken: malformed HTTP response "SSH-2.0-OpenSSH"`],
+  ["a head without end", `HTTP/1.1 200 OK\r\nx: ${"y".repeat(70_000)}`, "net/http: server response headers exceeded 65536 bytes; aborted"],
+  ["a line without end", "z".repeat(70_000), "net/http: server response headers exceeded 65536 bytes; aborted"],
+])("%s is a failure, and nothing worse", async (_, answer, message) => {
+  const server = createTcp((socket) => { socket.on("error", () => undefined); socket.once("data", () => socket.end(answer)); });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  try {
+    expect(await run({ httpGet: { port } })).toBe(`failure: Get "http://127.0.0.1:${port}/": ${message}`);
+    if (answer.startsWith("SSH")) return;
+    expect(await run({ httpGet: { port, scheme: "HTTPS" } })).toMatch(/^failure: Get "https:\/\/127\.0\.0\.1:\d+\/": /);
+  } finally {
+    server.close();
+  }
+});
+
+test("HTTPS where there is only HTTP is told so", async () => {
+  const server = createServer((_, response) => response.end("x"));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  expect(await run({ httpGet: { port, scheme: "HTTPS" } })).toBe(`failure: Get "https://127.0.0.1:${port}/": http: server gave HTTP response to HTTPS client`);
+  server.close();
 });
 
 test("tcp", async () => {
