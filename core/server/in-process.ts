@@ -4,11 +4,13 @@
  */
 import type { Readable } from "node:stream";
 import type { ApiObject } from "../api/meta/object-meta.ts";
-import { type Status, StatusError, statusError, statusOf } from "../api/meta/status-error.ts";
+import { genericResponse } from "../api/meta/generic-response.ts";
+import { type Status, StatusError, statusOf } from "../api/meta/status-error.ts";
 import type { UserInfo } from "../api/request/user.ts";
 import type { ApiRequest, ApiWatchEvent, Transport } from "../client/transport.ts";
 import type { Answer, ListAnswer, RawAnswer } from "./answer.ts";
 import type { Handler } from "./handler.ts";
+import { requestInfo } from "./request-info.ts";
 import type { ServerRequest } from "./request.ts";
 
 /** `userAgent` becomes the manager in managedFields. */
@@ -16,7 +18,7 @@ export function inProcessTransport(handler: Handler, caller: { readonly user: Us
   return {
     async call(request) {
       const answer = await handler(serverRequest(request, caller));
-      return answer.type === "raw" ? await rawValue(answer) : objectOf(answer);
+      return answer.type === "raw" ? await rawValue(answer, request) : objectOf(answer);
     },
 
     async *watch(request) {
@@ -26,7 +28,7 @@ export function inProcessTransport(handler: Handler, caller: { readonly user: Us
         return;
       }
       if (answer.type !== "watch") {
-        if (answer.type === "raw") await rawValue(answer);
+        if (answer.type === "raw") await rawValue(answer, request);
         objectOf(answer);
         throw new Error(`not a watch: ${request.path}`);
       }
@@ -82,11 +84,14 @@ function objectOf(answer: Answer): unknown {
   }
 }
 
-/** What a node or a pod answers through its proxy is no Status: above 400 it becomes one with the answer's text. */
-async function rawValue({ status, headers, body }: RawAnswer): Promise<unknown> {
+/** What a node, a pod or another API server answers need not be a Status: above 400 it becomes one. */
+async function rawValue({ status, headers, body }: RawAnswer, { method, path }: ApiRequest): Promise<unknown> {
   const text = typeof body === "string" ? body : body instanceof Uint8Array ? Buffer.from(body).toString() : await textOf(body);
   if (status >= 400 && headers["content-type"]?.startsWith("application/json")) throw new StatusError(JSON.parse(text) as Status);
-  if (status >= 400) throw statusError({ code: status, reason: status === 404 ? "NotFound" : status === 503 ? "ServiceUnavailable" : status >= 500 ? "InternalError" : "", message: text.trim() || `the server answered ${status}` });
+  if (status >= 400) {
+    const info = requestInfo(method, path, new URLSearchParams());
+    throw genericResponse(status, text, info.isResource ? { verb: method, resource: info, name: info.name } : undefined);
+  }
   return headers["content-type"]?.startsWith("application/json") ? JSON.parse(text) : text;
 }
 

@@ -8,6 +8,7 @@
 import { Readable } from "node:stream";
 import type { WebhookClientConfig } from "../../api/gen/admissionregistration.v1.ts";
 import { encodeJson, parseJson } from "../../api/codec/json.ts";
+import { serverSaid } from "../../api/meta/generic-response.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import { askKept, type Held } from "../../net/kept-connections.ts";
 import { addressOf, type DialDeps } from "./dial.ts";
@@ -66,18 +67,4 @@ function parsed(text: string): unknown {
   } catch (cause) {
     throw new Error(`couldn't get version/kind; json parse error: ${(cause as Error).message}`, { cause });
   }
-}
-
-const BY_STATUS: Readonly<Record<number, string>> = {
-  400: "the server rejected our request for an unknown reason", 401: "the server has asked for the client to provide credentials", 404: "the server could not find the requested resource",
-  405: "the server does not allow this method on the requested resource", 409: "the server reported a conflict", 429: "the server has received too many requests and has asked us to try again later",
-  503: "the server is currently unable to handle the request", 504: "the server was unable to return a response in the time allotted, but may still be processing the request",
-};
-
-function serverSaid(status: number, text: string): string {
-  const told = text.trim();
-  if (status === 403) return told || "the server rejected our request due to an error in our request"; // what it says is for us
-  const known = BY_STATUS[status];
-  if (known) return known;
-  return status >= 500 ? `an error on the server (${JSON.stringify(told || "unknown")}) has prevented the request from succeeding` : `the server responded with the status code ${status} but did not return more information`;
 }
