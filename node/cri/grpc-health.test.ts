@@ -1,4 +1,5 @@
 import { Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData, status } from "@grpc/grpc-js";
+import { type AddressInfo, createServer } from "node:net";
 import { expect, test } from "vitest";
 import { checkGrpcHealth } from "./grpc-health.ts";
 
@@ -25,9 +26,20 @@ test("what a server says of itself", async () => {
     expect(await check("")).toEqual({ healthy: true, message: "service healthy" });
     expect(await check("down")).toEqual({ healthy: false, message: `service unhealthy (responded with "NOT_SERVING")` });
     expect(await check("silent")).toEqual({ healthy: false, message: "timeout: health rpc did not complete within 0.5s" });
-    expect((await check("unknown")).message).toContain("error: health rpc probe failed");
+    expect((await check("unknown")).message).toBe("error: health rpc probe failed: rpc error: code = NotFound desc = no such service");
     expect((await check("", 1)).message).toContain(`timeout: failed to connect service "127.0.0.1:1" within 0.5s`);
   } finally {
     stop();
+  }
+});
+
+test("whatever answers instead, it is a failure and nothing worse", async () => {
+  const preface = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]); // an empty SETTINGS frame
+  for (const answer of [Buffer.alloc(0), Buffer.from("HTTP/1.1 400 Bad Request\r\n\r\n"), Buffer.concat([preface, Buffer.alloc(5_000, 0xff)]), Buffer.alloc(100_000, 0x41)]) {
+    const server = createServer((socket) => { socket.on("error", () => undefined); socket.end(answer); });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { healthy } = await checkGrpcHealth({ host: "127.0.0.1", port: (server.address() as AddressInfo).port, service: "", timeoutMs: 300, userAgent: "kube-probe/1.36", nowMs: Date.now });
+    expect(healthy).toBe(false);
+    server.close();
   }
 });

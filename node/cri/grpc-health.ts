@@ -32,10 +32,15 @@ export async function checkGrpcHealth({ host, port, service, timeoutMs, userAgen
     if (typeof answer === "number") return answer === 1 ? { healthy: true, message: "service healthy" } : { healthy: false, message: `service unhealthy (responded with "${STATUS_NAMES[answer] ?? answer}")` };
     if (answer.code === status.UNIMPLEMENTED) return { healthy: false, message: `error: this server does not implement the grpc health protocol (grpc.health.v1.Health): ${answer.details}` };
     if (answer.code === status.DEADLINE_EXCEEDED) return { healthy: false, message: `timeout: health rpc did not complete within ${seconds}` };
-    return { healthy: false, message: `error: health rpc probe failed: rpc error: code = ${answer.code} desc = ${answer.details}` };
+    return { healthy: false, message: `error: health rpc probe failed: rpc error: code = ${goCode(answer.code)} desc = ${answer.details}` };
   } finally {
     client.close();
   }
+}
+
+/** RESOURCE_EXHAUSTED is ResourceExhausted in Go, which spells one of them its own way. */
+function goCode(code: status): string {
+  return code === status.CANCELLED ? "Canceled" : (status[code] ?? "UNKNOWN").toLowerCase().replace(/(^|_)([a-z])/g, (_, __, letter: string) => letter.toUpperCase());
 }
 
 /** HealthCheckRequest { string service = 1 } */

@@ -126,19 +126,26 @@ function faultOf(bytes: Buffer, ended: boolean): string | undefined {
   if (line < 0 && !(ended && bytes.length > 0)) return undefined;
   const first = bytes.toString("latin1", 0, line < 0 ? bytes.length : line).replace(/\r$/, "");
   if (!/^HTTP\/1\.[01] \d{3}/.test(first)) return `net/http: HTTP/1.x transport connection broken: malformed HTTP response ${goQuote(first)}`;
-  if (bytes.length > HEAD_BYTES_MAX && !bytes.includes("\r\n\r\n")) return `net/http: server response headers exceeded ${HEAD_BYTES_MAX} bytes; aborted`;
+  if (bytes.length > HEAD_BYTES_MAX && bodyAt(bytes) < 0) return `net/http: server response headers exceeded ${HEAD_BYTES_MAX} bytes; aborted`;
   return undefined;
+}
+
+/** Behind the empty line; -1: not there yet. Lines without a carriage return are lines too: small servers send them. */
+function bodyAt(bytes: Buffer): number {
+  const [plain, full] = [bytes.indexOf("\n\n"), bytes.indexOf("\n\r\n")];
+  if (plain < 0 || (full >= 0 && full < plain)) return full < 0 ? -1 : full + 3;
+  return plain + 2;
 }
 
 /** The answer once enough of it is there: all of the head, and the body or as much of it as we want. */
 function parseAnswer(bytes: Buffer, ended: boolean): HttpAnswer | undefined {
-  const split = bytes.indexOf("\r\n\r\n");
-  if (split < 0) return undefined;
-  const [first = "", ...lines] = bytes.toString("latin1", 0, split).split("\r\n");
+  const at = bodyAt(bytes);
+  if (at < 0) return undefined;
+  const [first = "", ...lines] = bytes.toString("latin1", 0, at).split(/\r?\n/);
   const status = Number(/^HTTP\/1\.[01] (\d{3})/.exec(first)?.[1] ?? 0);
-  if (status >= 100 && status < 200) return parseAnswer(bytes.subarray(split + 4), ended);
+  if (status >= 100 && status < 200) return parseAnswer(bytes.subarray(at), ended);
   const header = (name: string): string | undefined => lines.find((line) => line.toLowerCase().startsWith(`${name}:`))?.slice(name.length + 1).trim();
-  const raw = bytes.subarray(split + 4);
+  const raw = bytes.subarray(at);
   const chunked = header("transfer-encoding")?.toLowerCase().includes("chunked") ?? false;
   const length = header("content-length");
   const body = chunked ? unchunk(raw) : { data: raw, whole: (length !== undefined && raw.length >= Number(length)) || status === 204 || status === 304 };

@@ -63,6 +63,13 @@ test.each<[string, string, string]>([
   }
 });
 
+test("a shell that speaks HTTP is enough", async () => {
+  const server = createTcp((socket) => { socket.on("error", () => undefined); socket.once("data", () => socket.end("HTTP/1.0 200 OK\nContent-Length: 3\n\nfine")); });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  expect(await run({ httpGet: { port: (server.address() as AddressInfo).port } })).toMatch(/^success: fin/);
+  server.close();
+});
+
 test("HTTPS where there is only HTTP is told so", async () => {
   const server = createServer((_, response) => response.end("x"));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
