@@ -25,12 +25,14 @@ export class PodResize {
   #allocation: Allocation;
   #pending: { readonly reason: "Infeasible" | "Deferred"; readonly message: string } | undefined; // why the wish is not granted
   #inProgress = false; // granted, and some container does not have it yet
+  #error: string | undefined; // why it does not
 
   constructor(pod: Pod, deps: Deps) {
     this.#deps = deps;
     this.#allocation = readAllocation(deps.settings.dataDir, pod.metadata.uid) ?? allocationOf(pod);
   }
 
+  get inProgress(): boolean { return this.#inProgress; }
   get isDeferred(): boolean { return this.#pending?.reason === "Deferred"; }
 
   /** The pod with the resources it was granted. */
@@ -52,12 +54,22 @@ export class PodResize {
       this.#allocation = allocationOf(pod);
       this.#pending = undefined;
       this.#inProgress = true;
+      this.#error = undefined;
       events.event(podReference(pod), "Normal", "ResizeStarted", resizeMessage("Pod resize started", pod));
     } else {
       this.#pending = { reason: verdict.reason, message: verdict.message };
       events.event(podReference(pod), "Warning", `Resize${verdict.reason}`, resizeMessage(`Pod resize ${verdict.reason}`, pod, verdict.message));
     }
     writeAllocation(settings.dataDir, pod.metadata.uid, this.#allocation);
+    return true;
+  }
+
+  /** It cannot be carried out now. Returns whether there is something to say. */
+  failed(granted: Pod, error: string): boolean {
+    if (this.#error?.replaceAll(/\d+/g, "") === error.replaceAll(/\d+/g, "")) return false;
+    this.#inProgress = true;
+    this.#error = error;
+    this.#deps.events.event(podReference(granted), "Warning", "ResizeError", resizeMessage("Pod resize error", granted, error));
     return true;
   }
 
@@ -72,12 +84,13 @@ export class PodResize {
     const specs = new Map(allContainers(granted.spec).map((spec) => [spec.container.name, spec]));
     if (runtime.containers.some((seen) => seen.state === "running" && specs.has(seen.name) && this.decide(granted, specs.get(seen.name)!, seen) !== "none")) return false;
     this.#inProgress = false;
+    this.#error = undefined;
     this.#deps.events.event(podReference(granted), "Normal", "ResizeCompleted", resizeMessage("Pod resize completed", granted));
     return true;
   }
 
   /** For the status, while they hold. */
   conditions(): { readonly type: string; readonly reason?: string; readonly message?: string }[] {
-    return [...(this.#pending ? [{ type: "PodResizePending", ...this.#pending }] : []), ...(this.#inProgress ? [{ type: "PodResizeInProgress" }] : [])];
+    return [...(this.#pending ? [{ type: "PodResizePending", ...this.#pending }] : []), ...(this.#inProgress ? [{ type: "PodResizeInProgress", ...(this.#error === undefined ? {} : { reason: "Error", message: this.#error }) }] : [])];
   }
 }

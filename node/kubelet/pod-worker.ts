@@ -19,12 +19,14 @@ import type { KubeletContext } from "./context.ts";
 import { CRASH_BACKOFF, CrashBackoff } from "./crash-backoff.ts";
 import { garbageOf, removeGarbage, removePodLogs } from "./garbage.ts";
 import { killPod } from "./kill.ts";
-import { planPod } from "./plan.ts";
+import { planPod, type PodPlan } from "./plan.ts";
 import { AllocationRefused } from "./placement/allocation-refused.ts";
 import { isTerminalPhase, podReference } from "./pod-spec.ts";
 import type { ProbeManager } from "./probes/probe-manager.ts";
 import { PodResize } from "./pod-resize.ts";
-import type { Verdict } from "./resources/resize.ts";
+import { containerResources } from "./resources/linux-resources.ts";
+import { podCgroupLimits } from "./resources/pod-cgroups.ts";
+import { memoryShortfall, type Verdict } from "./resources/resize.ts";
 import { emptyRuntimePod, isAnythingRunning, readRuntimePod, type RuntimePod } from "./runtime-pod.ts";
 import { majorMinor } from "./start-container.ts";
 import type { WaitingReason } from "./status/container-status.ts";
@@ -240,7 +242,8 @@ export class PodWorker {
     const pod = this.granted;
     objects.retain(pod);
     probes.add(pod);
-    cgroups.ensure(pod, { unlimitedCpu: context.placement.hasExclusiveCpus(this.uid) });
+    const unlimitedCpu = context.placement.hasExclusiveCpus(this.uid);
+    cgroups.ensure(pod, { unlimitedCpu, widen: this.#resize.inProgress }); // narrower once its containers are
     try {
       await context.devices?.prepare(pod, signal);
     } catch (error) {
@@ -258,7 +261,11 @@ export class PodWorker {
       if (!this.#volumes || !(error instanceof VolumesNotReady)) throw error;
       retryAtMs = Math.min(retryAtMs, error.retryAtMs); // it was there once: the pod goes on with what it has
     }
-    const plan = planPod({ pod, runtime: this.#runtime, probes, resize: (spec, seen) => this.#resize.decide(pod, spec, seen) });
+    const wished = planPod({ pod, runtime: this.#runtime, probes, resize: (spec, seen) => this.#resize.decide(pod, spec, seen) });
+    const shortfall = this.#resize.inProgress ? this.#memoryShortfall(pod, wished) : undefined;
+    if (shortfall !== undefined) retryAtMs = Math.min(retryAtMs, clock.nowMs() + ERROR_RETRY_MS);
+    if (shortfall !== undefined && this.#resize.failed(pod, shortfall)) this.#say();
+    const plan = shortfall === undefined ? wished : { ...wished, update: [] };
     const changes = plan.killPod || plan.kill.length + plan.update.length + plan.start.length + plan.reset.length > 0;
     if (!changes) this.#waiting.clear();
     const applied = await applyPlan(context, {
@@ -271,10 +278,18 @@ export class PodWorker {
     for (const name of applied.started) this.#waiting.delete(name);
     for (const [name, reason] of applied.waiting) this.#waiting.set(name, reason);
     if (changes) await this.#observe(signal);
-    if (this.#resize.conclude(this.granted, this.#runtime)) this.#say();
+    if (this.#resize.inProgress && shortfall === undefined) cgroups.ensure(pod, { unlimitedCpu });
+    if (shortfall === undefined && this.#resize.conclude(this.granted, this.#runtime)) this.#say();
     await removeGarbage(context, garbageOf(this.#runtime, { keepNewest: true }), signal);
     if (this.#shouldTerminate()) return 0;
     return Math.max(0, Math.min(retryAtMs, applied.retryAtMs ?? retryAtMs) - clock.nowMs());
+  }
+
+  /** Whether memory limits would become less than what is used. */
+  #memoryShortfall(pod: Pod, plan: PodPlan): string | undefined {
+    const { cgroups, machine } = this.#deps.context;
+    const of = plan.update.map(({ container, spec }) => ({ container: container.name, from: container.resources?.memory_limit_in_bytes ?? 0, to: containerResources(pod, spec.container, machine).memory_limit_in_bytes ?? 0, usedBytes: cgroups.memoryBytes(pod, container.id) }));
+    return memoryShortfall([{ from: cgroups.memoryLimit(this.uid) ?? 0, to: podCgroupLimits(pod).memoryBytes ?? 0, usedBytes: cgroups.memoryBytes(pod) }, ...of]);
   }
 
   /** How long its containers have; undefined: as their spec says. */

@@ -16,3 +16,14 @@ test("each class of service has its place, each pod its limits, written when the
     ["/edge/kubepods/besteffort/pode", { cpuShares: 2, pids: 100 }],
   ]);
 });
+
+test("while containers still have more, the pod's limits only widen", () => {
+  const written: CgroupLimits[] = [];
+  const pods = podCgroups({ ensure: (_: string, limits: CgroupLimits) => void written.push(limits) } as unknown as Cgroups, { cgroupRoot: "/" });
+  const sized = (cpu: string, memory: string): Pod => pod("p", { requests: { cpu: "100m" }, limits: { cpu, memory } });
+  pods.ensure(sized("500m", "64Mi"));
+  pods.ensure(sized("200m", "128Mi"), { widen: true });
+  pods.ensure(sized("200m", "128Mi"));
+  expect(written.map(({ cpuQuotaUs, memoryBytes }) => [cpuQuotaUs, (memoryBytes ?? 0) >> 20])).toEqual([[50_000, 64], [50_000, 128], [20_000, 128]]);
+  expect(pods.memoryLimit("p")).toBe(128 << 20);
+});

@@ -24,8 +24,15 @@ export interface PodCgroups {
   pathOf(pod: Pod): string;
   /** The groups above those of pods. */
   readonly roots: readonly string[];
-  /** Makes the pod's cgroup, or brings its limits up to date. `unlimitedCpu`: it has processors for itself, and those are its limit. */
-  ensure(pod: Pod, options?: { readonly unlimitedCpu?: boolean | undefined }): void;
+  /**
+   * Makes the pod's cgroup, or brings its limits up to date. `unlimitedCpu`: it has processors for itself, and those are its limit. `widen`: no limit becomes
+   * narrower, for containers in it still have more.
+   */
+  ensure(pod: Pod, options?: { readonly unlimitedCpu?: boolean | undefined; readonly widen?: boolean | undefined }): void;
+  /** Memory that the pod, or one of its containers, uses now. */
+  memoryBytes(pod: Pod, containerId?: string): number | undefined;
+  /** The limit of its memory that was set last. */
+  memoryLimit(podUid: string): number | undefined;
   /** Removes the cgroup of the pod with this uid, wherever it is. False if something still lived in it, which is killed: containers have ended, so it is what a runtime has lost. */
   remove(podUid: string): boolean;
   /** What burstable pods may expect together, from all that run. */
@@ -36,7 +43,7 @@ export interface PodCgroups {
 export function podCgroups(cgroups: Cgroups, { cgroupRoot, pidsMax }: { readonly cgroupRoot: string; readonly pidsMax?: number | undefined }): PodCgroups {
   const root = posix.join("/", cgroupRoot, "kubepods");
   const classes = { Guaranteed: root, Burstable: posix.join(root, "burstable"), BestEffort: posix.join(root, "besteffort") };
-  const done = new Map<string, string>(); // pod uid → its limits as text, so that nothing is written twice
+  const done = new Map<string, CgroupLimits>(); // by pod uid, so that nothing is written twice
 
   return {
     roots: [root, classes.Burstable, classes.BestEffort],
@@ -46,12 +53,13 @@ export function podCgroups(cgroups: Cgroups, { cgroupRoot, pidsMax }: { readonly
       cgroups.ensure(classes.Burstable, { cpuShares: cpuShares(0) });
     },
     pathOf: (pod) => posix.join(classes[qosClass(pod)], `pod${pod.metadata.uid}`),
-    ensure(pod, { unlimitedCpu = false } = {}) {
-      const limits = { ...podCgroupLimits(pod), ...(unlimitedCpu ? { cpuQuotaUs: -1 } : {}), ...(pidsMax === undefined ? {} : { pids: pidsMax }) };
-      const text = JSON.stringify(limits);
-      if (done.get(pod.metadata.uid) === text) return;
+    ensure(pod, { unlimitedCpu = false, widen = false } = {}) {
+      const before = done.get(pod.metadata.uid);
+      const wanted = { ...podCgroupLimits(pod), ...(unlimitedCpu ? { cpuQuotaUs: -1 } : {}), ...(pidsMax === undefined ? {} : { pids: pidsMax }) };
+      const limits = widen && before ? widest(before, wanted) : wanted;
+      if (JSON.stringify(before) === JSON.stringify(limits)) return;
       cgroups.ensure(this.pathOf(pod), limits);
-      done.set(pod.metadata.uid, text);
+      done.set(pod.metadata.uid, limits);
     },
     remove(podUid) {
       done.delete(podUid);
@@ -60,11 +68,25 @@ export function podCgroups(cgroups: Cgroups, { cgroupRoot, pidsMax }: { readonly
       for (const path of left) cgroups.kill(path);
       return left.length === 0;
     },
+    memoryBytes(pod, containerId) {
+      const path = this.pathOf(pod);
+      const below = containerId === undefined ? undefined : cgroups.children(path).find((name) => name.includes(containerId));
+      if (containerId !== undefined && below === undefined) return undefined;
+      return cgroups.usage(below === undefined ? path : posix.join(path, below))?.memoryBytes;
+    },
+    memoryLimit: (podUid) => done.get(podUid)?.memoryBytes,
     balance(pods) {
       const milli = [...pods].filter((pod) => qosClass(pod) === "Burstable").reduce((sum, pod) => sum + (podRequests(pod).get("cpu")?.milliNumber() ?? 0), 0);
       cgroups.ensure(classes.Burstable, { cpuShares: cpuShares(milli) });
     },
   };
+}
+
+/** Of each the wider; none is the widest. */
+function widest(a: CgroupLimits, b: CgroupLimits): CgroupLimits {
+  const [quota, other] = [a.cpuQuotaUs ?? -1, b.cpuQuotaUs ?? -1];
+  const { memoryBytes: _, ...rest } = b;
+  return { ...rest, ...(a.cpuQuotaUs === undefined && b.cpuQuotaUs === undefined ? {} : { cpuQuotaUs: quota < 0 || other < 0 ? -1 : Math.max(quota, other) }), ...(a.memoryBytes === undefined || b.memoryBytes === undefined ? {} : { memoryBytes: Math.max(a.memoryBytes, b.memoryBytes) }) };
 }
 
 /** A limit binds the pod when all of its containers have one. */

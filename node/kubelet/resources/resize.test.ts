@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Container, Pod, ResourceRequirements } from "../../../core/api/gen/core.v1.ts";
 import { containerResources } from "./linux-resources.ts";
-import { actualResources, allocationOf, changedResources, judgeResize, resizeOf, withAllocation } from "./resize.ts";
+import { actualResources, allocationOf, changedResources, judgeResize, memoryShortfall, resizeOf, withAllocation } from "./resize.ts";
 
 const machine = { memoryBytes: 16 * 1024 ** 3, hugepageSizes: [], countsSwap: false };
 const of = (cpu: string, memory: string): ResourceRequirements => ({ requests: { cpu, memory }, limits: { cpu, memory } });
@@ -39,4 +39,10 @@ test("what the pod as a whole was granted is kept like its containers' resources
   expect(granted.spec.resources?.limits).toEqual({ cpu: "1" });
   expect(judgeResize({ os: "linux", pod: whole("3"), others: [], allocatable: { cpu: "2", memory: "1Gi" } })).toEqual({ fits: false, reason: "Infeasible", message: "Node didn't have enough capacity: cpu, requested: 3000, capacity: 2000" });
   expect(changedResources(whole("1"), whole("2"))).toEqual([]); // no container's
+});
+
+test("memory limits do not go below what is used", () => {
+  expect(memoryShortfall([{ from: 200, to: 300, usedBytes: 250 }, { container: "a", from: 200, to: 100, usedBytes: 50 }])).toBeUndefined();
+  expect(memoryShortfall([{ from: 200, to: 100, usedBytes: 150 }])).toBe("cannot decrease memory limits: attempting to set pod memory limit (100) below current usage (150)");
+  expect(memoryShortfall([{ from: 0, to: 100, usedBytes: 150 }, { container: "a", from: 200, to: 100, usedBytes: 100 }])).toBe('cannot decrease memory limits: [attempting to set pod memory limit (100) below current usage (150), attempting to set container "a" memory limit (100) below current usage (100)]');
 });

@@ -70,6 +70,17 @@ export function resizeOf({ resizePolicy = [] }: Container | EphemeralContainer, 
   return changed.some((name) => resizePolicy.find(({ resourceName }) => resourceName === name)?.restartPolicy === "RestartContainer") ? "restart" : "update";
 }
 
+export interface MemoryChange { /** Undefined: the pod. */ readonly container?: string | undefined; /** 0: no limit. */ readonly from: number; readonly to: number; readonly usedBytes: number | undefined }
+
+/** Why memory limits cannot become so low now; undefined: they can. */
+export function memoryShortfall(changes: readonly MemoryChange[]): string | undefined {
+  const errors = changes.filter(({ from, to }) => to > 0 && (from === 0 || to < from)).flatMap(({ container, to, usedBytes }) => {
+    if (usedBytes === undefined) return [container === undefined ? "missing pod memory usage" : `missing container "${container}" memory usage`];
+    return usedBytes >= to ? [`attempting to set ${container === undefined ? "pod" : `container "${container}"`} memory limit (${to}) below current usage (${usedBytes})`] : [];
+  });
+  return errors.length === 0 ? undefined : `cannot decrease memory limits: ${errors.length === 1 ? errors[0]! : `[${errors.join(", ")}]`}`;
+}
+
 /** What a running container has, in the pod's own words where they mean the same. */
 export function actualResources(granted: ResourceRequirements, have: LinuxContainerResources | undefined): ResourceRequirements {
   if (!have) return granted;
