@@ -21,6 +21,7 @@ import { registryDefinitions } from "../core/registry/definitions.ts";
 import { WatchCache } from "../core/registry/generic/watch-cache.ts";
 import { Registry } from "../core/registry/registry.ts";
 import type { Answer } from "../core/server/answer.ts";
+import { assemble } from "../core/server/assemble.ts";
 import { apiHandler, type Handler } from "../core/server/handler.ts";
 import { inProcessTransport } from "../core/server/in-process.ts";
 import type { ServerRequest } from "../core/server/request.ts";
@@ -128,6 +129,6 @@ function told(request: ServerRequest, answer: Answer, nowMs: number): Told {
   if (answer.type !== "object" && answer.type !== "list") throw new Error(`a ${answer.type} is not for ask()`);
   const how = { request, nowMs, describe: undefined };
   const { status, contentType, body } = answer.type === "list" ? encodeList(answer, how) : encodeObject(answer, how);
-  const bytes = Buffer.concat(body as readonly Uint8Array[]);
+  const bytes = assemble(body);
   return { code: status, contentType, warnings: answer.warnings ?? [], body: contentType.startsWith("application/json") ? JSON.parse(bytes.toString()) as unknown : bytes };
 }

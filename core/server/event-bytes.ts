@@ -15,17 +15,17 @@ interface Batch { readonly encoding: Encoding; readonly items: readonly WatchIte
 const EVENTS_MAX = 1_024;
 const BYTES_MAX = 8 * 1024 * 1024;
 const BATCHES_MAX = 8;
-const BATCH_ITEMS_MAX = 128;
+/** More than this are initial events: hardly two watchers begin in the same turn. */
+export const SHARED_ITEMS_MAX = 128;
 
 export class EventBytes {
   readonly #events = new Map<Cached, Map<string, Uint8Array>>();
   #bytes = 0;
   readonly #batches: Batch[] = [];
 
-  /** All `items`, one after another. */
+  /** All `items`, one after another; at most SHARED_ITEMS_MAX. */
   of(encoding: Encoding, items: readonly WatchItem[], encode: (item: WatchItem) => Uint8Array): Uint8Array {
     if (items.length === 1) return this.#one(encoding, items[0]!, encode);
-    if (items.length > BATCH_ITEMS_MAX) return Buffer.concat(items.map(encode)); // initial events: hardly two watchers begin in the same turn
     const known = this.#batches.find((batch) => batch.encoding === encoding && isSame(batch.items, items));
     if (known) return known.bytes;
     const bytes = Buffer.concat(items.map((item) => this.#one(encoding, item, encode)));

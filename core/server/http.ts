@@ -3,26 +3,34 @@
  * Works for HTTP/1.1 and HTTP/2 alike.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Http2ServerResponse } from "node:http2";
 import { Socket } from "node:net";
-import type { Duplex, Readable, Writable } from "node:stream";
-import { gzipSync } from "node:zlib";
+import { type Duplex, Readable, type Writable } from "node:stream";
+import { createGzip, gzipSync } from "node:zlib";
 import { encodeJson } from "../api/codec/json.ts";
 import { bodyTooLarge, statusOf } from "../api/meta/status-error.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Connection } from "../net/http-server.ts";
 import type { Log } from "../observe/log.ts";
 import type { Answer } from "./answer.ts";
+import { assemble, BLOCK_BYTES, blocks, lengthOf, type Piece } from "./assemble.ts";
 import { ChunkFrames } from "./chunk-frames.ts";
 import { EventBytes } from "./event-bytes.ts";
 import type { Handler } from "./handler.ts";
 import type { RequestBody, ServerRequest } from "./request.ts";
 import { canStream, streamOverWebSocket } from "./websocket-answer.ts";
-import { encodeList, encodeObject, type Presentation, watchEncoder } from "./respond.ts";
+import { type Encoded, encodeList, encodeObject, type Presentation, watchEncoder } from "./respond.ts";
 
 /** Source: apiserver MaxRequestBodyBytes */
 const BODY_BYTES_MAX = 3 * 1024 * 1024;
 /** Smaller answers are not worth compressing. Source: apiserver endpoints/handlers/responsewriters defaultGzipThresholdBytes */
 const GZIP_BYTES_MIN = 128 * 1024;
+/** Larger ones are compressed beside the event loop. */
+const GZIP_AT_ONCE_BYTES_MAX = 512 * 1024;
+/** Source: apiserver endpoints/handlers/responsewriters defaultGzipContentEncodingLevel */
+const GZIP_LEVEL = 1;
+/** Of a long list: so much waits for the client to read before more of it is put together. */
+const LIST_BACKLOG_BYTES_MAX = 2 * BLOCK_BYTES;
 /** Bytes that may wait for a watcher to read; more events are not encoded until it has. It is cut off when it does not read at all (core/net/http-server.ts), and told to list again when it lags too far behind. */
 const WATCH_BACKLOG_BYTES_MAX = 1024 * 1024;
 
@@ -79,7 +87,7 @@ async function serve(deps: Front, { request, response, connection }: Exchange, s
   } catch (error) {
     if (response.headersSent) throw error;
     const status = statusOf(error);
-    sendBytes(asked, response, status.code ?? 500, "application/json", [encodeJson(status)]);
+    await sendBytes(asked, response, { status: status.code ?? 500, contentType: "application/json", body: [encodeJson(status)] }, signal);
   }
 }
 
@@ -90,14 +98,14 @@ async function send(answer: Answer, how: Presentation, response: ServerResponse,
       const { status, contentType, body } = answer.type === "list" ? encodeList(answer, how) : encodeObject(answer, how);
       const retry = answer.type === "object" ? retryAfter(answer.object) : undefined;
       if (retry) response.setHeader("retry-after", String(retry));
-      return sendBytes(how.request, response, status, contentType, body as readonly Uint8Array[]);
+      return sendBytes(how.request, response, { status, contentType, body }, signal);
     }
     case "raw": {
       for (const [name, value] of Object.entries(answer.headers)) response.setHeader(name, value);
       if (answer.setCookies) response.setHeader("set-cookie", [...answer.setCookies]);
       const { body } = answer;
       if (typeof body === "string" || body instanceof Uint8Array)
-        return sendBytes(how.request, response, answer.status, answer.headers["content-type"] ?? "text/plain", [typeof body === "string" ? Buffer.from(body) : body]);
+        return sendBytes(how.request, response, { status: answer.status, contentType: answer.headers["content-type"] ?? "text/plain", body: [typeof body === "string" ? Buffer.from(body) : body] }, signal);
       response.statusCode = answer.status;
       response.flushHeaders(); // the first line of a log may be long in coming
       return pipe(body, response, signal);
@@ -119,27 +127,56 @@ async function send(answer: Answer, how: Presentation, response: ServerResponse,
     }
     case "upgrade": {
       const status = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message: "Upgrade request required", reason: "BadRequest", code: 400 };
-      return sendBytes(how.request, response, 400, "application/json", [encodeJson(status)]);
+      return sendBytes(how.request, response, { status: 400, contentType: "application/json", body: [encodeJson(status)] }, signal);
     }
   }
 }
 
-function sendBytes(request: ServerRequest, response: ServerResponse, status: number, contentType: string, parts: readonly Uint8Array[]): void {
+/** Short bodies at once; long ones in blocks, no faster than the client takes them. */
+async function sendBytes(request: ServerRequest, response: ServerResponse, { status, contentType, body }: Encoded, signal: AbortSignal): Promise<void> {
   response.statusCode = status;
   response.setHeader("content-type", contentType);
   if (!response.hasHeader("cache-control")) response.setHeader("cache-control", "no-cache, private");
-  const length = parts.reduce((sum, part) => sum + part.byteLength, 0);
-  if (length >= GZIP_BYTES_MIN && !response.hasHeader("content-encoding") && /\bgzip\b/.test(request.header("accept-encoding") ?? "")) {
-    const zipped = gzipSync(Buffer.concat(parts), { level: 1 });
+  const length = lengthOf(body);
+  const zips = length >= GZIP_BYTES_MIN && !response.hasHeader("content-encoding") && /\bgzip\b/.test(request.header("accept-encoding") ?? "");
+  if (zips) {
     response.setHeader("content-encoding", "gzip");
     response.setHeader("vary", "Accept-Encoding");
-    response.setHeader("content-length", zipped.length);
-    response.end(request.method === "HEAD" ? undefined : zipped);
-    return;
   }
-  response.setHeader("content-length", length);
+  const isShort = length <= (zips ? GZIP_AT_ONCE_BYTES_MAX : BLOCK_BYTES);
+  const whole = isShort || request.method === "HEAD" ? joined(body, length) : undefined;
+  const sent = whole && zips ? gzipSync(whole, { level: GZIP_LEVEL }) : whole;
+  if (sent) response.setHeader("content-length", sent.length);
+  else if (!zips) response.setHeader("content-length", length);
   if (request.method === "HEAD") response.end();
-  else written(response, () => void response.end(parts.length === 1 ? parts[0] : Buffer.concat(parts)));
+  else if (sent) written(response, () => void response.end(sent));
+  else await sendBlocks(response, zips ? zipped(blocks(body, length)) : blocks(body, length), signal);
+}
+
+function joined(body: readonly Piece[], length: number): Uint8Array {
+  const [first] = body;
+  return body.length === 1 && first instanceof Uint8Array ? first : assemble(body, length);
+}
+
+async function sendBlocks(response: ServerResponse, body: Iterable<Uint8Array> | AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
+  const out = sinkOf(response);
+  for await (const block of body) {
+    written(response, () => void response.write(block));
+    if (out.writableLength >= LIST_BACKLOG_BYTES_MAX) await drained(out, signal);
+    if (signal.aborted) return;
+  }
+  response.end();
+}
+
+/** What tells how much of a response still waits to be taken. */
+function sinkOf(response: ServerResponse): Writable {
+  if (response.req.httpVersionMajor === 2) return (response as unknown as Http2ServerResponse).stream;
+  return response.socket instanceof Socket ? response.socket : response;
+}
+
+async function* zipped(body: Iterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  const zip = createGzip({ level: GZIP_LEVEL, chunkSize: BLOCK_BYTES });
+  yield* Readable.from(body, { objectMode: true, highWaterMark: 1 }).pipe(zip) as AsyncIterable<Uint8Array>;
 }
 
 /** All that `write` writes goes out as one: head and body, or a chunk with its length, which over HTTP/1.1 would be as many TLS records and system calls. */
@@ -195,7 +232,7 @@ async function serveUpgrade(deps: Front, { request, socket, head, connection }: 
   const how: Presentation = { request: asked, nowMs: deps.clock.nowMs(), describe: deps.describe, events: deps.events };
   if ((answer.type === "watch" || (answer.type === "raw" && answer.status === 200)) && canStream(asked)) return streamOverWebSocket(answer, how, { socket, head, clock: deps.clock, signal });
   const encoded = answer.type === "object" ? encodeObject(answer, how) : undefined;
-  const body = encoded ? Buffer.concat(encoded.body as readonly Uint8Array[]) : Buffer.from("upgrade is not possible here\n");
+  const body = encoded ? assemble(encoded.body) : Buffer.from("upgrade is not possible here\n");
   const status = encoded?.status ?? 400;
   socket.end(Buffer.concat([
     Buffer.from(`HTTP/1.1 ${status} ${status === 403 ? "Forbidden" : status === 404 ? "Not Found" : "Error"}\r\ncontent-type: ${encoded?.contentType ?? "text/plain"}\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n`),

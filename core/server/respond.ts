@@ -1,5 +1,4 @@
 /** An answer in the encoding the client asked for: JSON, YAML or protobuf; the objects themselves, Tables, or only their metadata. */
-import type { Readable } from "node:stream";
 import { encodeJson, jsonText } from "../api/codec/json.ts";
 import { type Convertible, convertibleToMeta, ENCODINGS, ENCODINGS_CUSTOM, MEDIA_TYPES, negotiateOutput, negotiateStream, type Output } from "../api/codec/negotiate.ts";
 import { protobufCodec, wrapEnvelope } from "../api/codec/protobuf.ts";
@@ -14,15 +13,15 @@ import type { Cached } from "../registry/generic/cached.ts";
 import type { ServedResource } from "../registry/registry.ts";
 import type { BookmarkItem, ErrorItem, ListAnswer, ObjectAnswer, WatchAnswer, WatchItem } from "./answer.ts";
 import { assemble, type Piece } from "./assemble.ts";
-import type { EventBytes } from "./event-bytes.ts";
+import { type EventBytes, SHARED_ITEMS_MAX } from "./event-bytes.ts";
 import { bookmarkObject, listObject } from "./in-process.ts";
 import type { ServerRequest } from "./request.ts";
 
 export interface Encoded {
   readonly status: number;
   readonly contentType: string;
-  /** Parts of the body, to be sent one after another. */
-  readonly body: readonly Uint8Array[] | Readable;
+  /** Parts of the body, to be sent one after another: assemble.ts. */
+  readonly body: readonly Piece[];
 }
 
 export interface Presentation {
@@ -72,15 +71,15 @@ export function encodeList(answer: ListAnswer, how: Presentation): Encoded {
   const output = outputOf(how.request, served);
   const plain = output.encoding === "json" && !output.pretty;
   if (output.convert?.kind === "Table") {
-    if (plain && (how.request.query.get("includeObject") || "Metadata") === "Metadata") return { status: 200, contentType: output.contentType, body: [tableBytes(answer, how, output)] };
+    if (plain && (how.request.query.get("includeObject") || "Metadata") === "Metadata") return { status: 200, contentType: output.contentType, body: tablePieces(answer, how, output) };
     return whole(200, output, tableOf(served.row, entries.map(({ object }) => (served.custom ? served.fromStorage(object) : object)), metadata, how, output, served));
   }
   if (output.convert) {
-    if (plain) return { status: 200, contentType: output.contentType, body: [metadataBytes(answer, output)] };
+    if (plain) return { status: 200, contentType: output.contentType, body: metadataPieces(answer, output) };
     const items = entries.map(({ object }) => metadataOnly(served.custom ? served.fromStorage(object) : object, output));
     return whole(200, output, { kind: "PartialObjectMetadataList", apiVersion: `meta.k8s.io/${output.convert.version}`, metadata, items });
   }
-  if (plain) return { status: 200, contentType: output.contentType, body: [jsonList(served, entries, metadata)] };
+  if (plain) return { status: 200, contentType: output.contentType, body: jsonList(served, entries, metadata) };
   if (output.encoding === "protobuf") {
     const items = entries.map((entry) => messageOf(served, entry));
     return { status: 200, contentType: output.contentType, body: [protobufCodec.encodeList({ apiVersion: served.apiVersion, kind: `${served.row.kind}List`, metadata }, items)] };
@@ -92,7 +91,7 @@ export function encodeList(answer: ListAnswer, how: Presentation): Encoded {
 const NEWLINE = Buffer.from("\n");
 
 /** The items' own bytes. Upstream's typed lists leave apiVersion and kind out of the items; custom resources keep them. */
-function jsonList(served: ServedResource, entries: readonly Cached[], metadata: ListMeta): Buffer {
+function jsonList(served: ServedResource, entries: readonly Cached[], metadata: ListMeta): readonly Piece[] {
   const { kind } = served.row;
   const pieces: Piece[] = [`{"kind":${JSON.stringify(served.row.listKind ?? `${kind}List`)},"apiVersion":${JSON.stringify(served.apiVersion)},"metadata":${JSON.stringify(metadata)},"items":[`];
   const typeMeta = builtIn(served) ? Buffer.from(`{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(served.apiVersion)},`) : undefined;
@@ -104,12 +103,12 @@ function jsonList(served: ServedResource, entries: readonly Cached[], metadata: 
     before = ",";
   }
   pieces.push("]}\n");
-  return assemble(pieces);
+  return pieces;
 }
 
 function startsWith(bytes: Buffer, head: Buffer): boolean { return bytes.length > head.length && bytes.compare(head, 0, head.length, 0, head.length) === 0; }
 
-function metadataBytes({ served, entries, metadata }: ListAnswer, { convert }: Output): Buffer {
+function metadataPieces({ served, entries, metadata }: ListAnswer, { convert }: Output): readonly Piece[] {
   const version = `meta.k8s.io/${convert!.version}`;
   const head = `{"kind":"PartialObjectMetadata","apiVersion":"${version}","metadata":`;
   const pieces: Piece[] = [`{"kind":"PartialObjectMetadataList","apiVersion":"${version}","metadata":${JSON.stringify(metadata)},"items":[`];
@@ -119,23 +118,31 @@ function metadataBytes({ served, entries, metadata }: ListAnswer, { convert }: O
     before = `},${head}`;
   }
   pieces.push(entries.length > 0 ? "}]}\n" : "]}\n");
-  return assemble(pieces);
+  return pieces;
 }
 
 /** Rows with the metadata of their objects, as kubectl asks for them. */
-function tableBytes({ served, entries, metadata }: ListAnswer, how: Presentation, output: Output): Buffer {
+function tablePieces({ served, entries, metadata }: ListAnswer, how: Presentation, output: Output): readonly Piece[] {
   const version = output.convert!.version as "v1" | "v1beta1";
   const shown = new Map(entries.map((entry) => [served.custom ? served.fromStorage(entry.object) : entry.object, entry]));
   const { rows, ...head } = renderTable({ kind: served.row, printer: served.custom?.printer, objects: [...shown.keys()], listMeta: metadata, nowMs: how.nowMs, includeObject: "Object", version, describe: how.describe });
   const pieces: Piece[] = [`${jsonText(head).slice(0, -1)},"rows":[`];
   let before = "";
   for (const { cells, conditions, object } of rows) {
-    pieces.push(`${before}{"cells":${jsonText(cells)},${conditions ? `"conditions":${jsonText(conditions)},` : ""}"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/${version}","metadata":`, metadataOf(served, shown.get(object as Readonly<ApiObject>)!), "}}");
+    pieces.push(`${before}{"cells":${cellsText(cells)},${conditions ? `"conditions":${jsonText(conditions)},` : ""}"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/${version}","metadata":`, metadataOf(served, shown.get(object as Readonly<ApiObject>)!), "}}");
     before = ",";
   }
   pieces.push("]}\n");
-  return assemble(pieces);
+  return pieces;
 }
+
+/** Nearly all cells are short and plain: numbers, and strings with nothing in them that JSON must escape. */
+function cellsText(cells: readonly unknown[]): string {
+  let text = "";
+  for (const cell of cells) text += `${text === "" ? "" : ","}${typeof cell === "string" && PLAIN.test(cell) ? `"${cell}"` : jsonText(cell ?? null)}`;
+  return `[${text}]`;
+}
+const PLAIN = /^[ !#-%'-;=?-[\]-~]*$/;
 
 /** The metadata as it is served: the bytes that are kept, unless a conversion has changed it. */
 function metadataOf(served: ServedResource, entry: Cached): Piece {
@@ -227,6 +234,11 @@ export function watchEncoder(answer: WatchAnswer, how: Presentation): { readonly
     return jsonWatchEvent(type, entry.json());
   }
 
+  function piecesOf(item: WatchItem): readonly Piece[] {
+    if (output.encoding !== "json" || output.convert || !isShownAsStored(served, item.entry)) return [eventOf(item)];
+    return [`{"type":"${item.type}","object":`, item.entry.json(), "}\n"];
+  }
+
   /** Tables tell the time, and their first event has columns: they are each watcher's own. */
   const isShared = output.convert?.kind !== "Table";
   const encoding = `${output.contentType} ${served.apiVersion} ${output.convert ? `${output.convert.kind}.${output.convert.version}` : ""}`;
@@ -247,7 +259,7 @@ export function watchEncoder(answer: WatchAnswer, how: Presentation): { readonly
   async function* batches(): AsyncIterable<Uint8Array> {
     for await (const batch of answer.batches) {
       if (isShared && batch.every(isChange)) {
-        yield how.events ? how.events.of(encoding, batch, eventOf) : Buffer.concat(batch.map(eventOf));
+        yield how.events && batch.length <= SHARED_ITEMS_MAX ? how.events.of(encoding, batch, eventOf) : assemble(batch.flatMap(piecesOf));
         continue;
       }
       yield Buffer.concat(batch.map((item) => {

@@ -108,14 +108,11 @@ export class ResourceStore {
   }
 
   /** What is in the cache now, in key order. */
-  *select({ namespace, name, matches }: Selection): Iterable<Cached> {
-    if (name !== undefined && (namespace !== "" || !this.resource.namespaced)) {
-      const entry = this.cache.get(this.keyOf(namespace, name));
-      if (entry && (matches?.(entry.object) ?? true)) yield entry;
-      return;
-    }
-    for (const entry of this.cache.under(this.prefixOf(namespace)))
-      if ((name === undefined || entry.object.metadata.name === name) && (matches?.(entry.object) ?? true)) yield entry;
+  select({ namespace, name, matches }: Selection): readonly Cached[] {
+    const entry = name !== undefined && (namespace !== "" || !this.resource.namespaced) ? this.cache.get(this.keyOf(namespace, name)) : undefined;
+    const all = name === undefined || (namespace === "" && this.resource.namespaced) ? this.cache.under(this.prefixOf(namespace)) : entry ? [entry] : [];
+    const named = name === undefined || entry ? all : all.filter(({ object }) => object.metadata.name === name);
+    return matches ? named.filter(({ object }) => matches(object)) : named;
   }
 
   prefixOf(namespace: string): string {

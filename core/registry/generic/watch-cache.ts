@@ -37,7 +37,8 @@ const LAG_MAX = 4096;
 export class ResourceCache {
   readonly prefix: string;
   readonly #entries = new Map<string, Cached>();
-  #sortedKeys: string[] | undefined;
+  /** In key order; made when it is first asked for, and kept up to date from then on. */
+  #sorted: Cached[] | undefined;
   readonly #window: CacheEvent[] = [];
   #events = 0;
   #averageBytes = 0;
@@ -67,16 +68,11 @@ export class ResourceCache {
     return this.#entries.get(key);
   }
 
-  /** Entries whose key starts with `prefix`, in key order. */
-  *under(prefix: string): Iterable<Cached> {
-    this.#sortedKeys ??= [...this.#entries.keys()].sort();
-    const keys = this.#sortedKeys;
-    for (let i = prefix === this.prefix ? 0 : firstAtOrAfter(keys, prefix); i < keys.length; i++) {
-      const key = keys[i]!;
-      if (!key.startsWith(prefix)) return;
-      const entry = this.#entries.get(key);
-      if (entry) yield entry;
-    }
+  /** Entries whose key starts with `prefix`, in key order: as they are now, whatever happens while they are read. */
+  under(prefix: string): readonly Cached[] {
+    this.#sorted ??= [...this.#entries.values()].sort(byKey);
+    if (prefix === this.prefix) return this.#sorted.slice();
+    return this.#sorted.slice(firstAtOrAfter(this.#sorted, prefix), firstAtOrAfter(this.#sorted, prefix + LAST_CHARACTER));
   }
 
   values(): Iterable<Cached> {
@@ -98,7 +94,7 @@ export class ResourceCache {
 
   load(row: Row): void {
     this.#entries.set(row.key, cachedOf(row));
-    this.#sortedKeys = undefined;
+    this.#sorted = undefined;
   }
 
   /** The events that make of what is here what the store has at `revision`. */
@@ -125,10 +121,10 @@ export class ResourceCache {
     if (event.type === "delete") {
       if (!previous) return;
       this.#entries.delete(key);
-      this.#sortedKeys = undefined;
+      this.#sorted?.splice(firstAtOrAfter(this.#sorted, key), 1);
     } else {
       this.#entries.set(key, entry);
-      if (!previous) this.#sortedKeys = undefined;
+      this.#sorted?.splice(firstAtOrAfter(this.#sorted, key), previous ? 1 : 0, entry);
     }
     const change: CacheEvent = { type: event.type === "delete" ? "DELETED" : previous ? "MODIFIED" : "ADDED", entry, previous };
     this.#remember(change);
@@ -136,12 +132,17 @@ export class ResourceCache {
   }
 }
 
-function firstAtOrAfter(keys: readonly string[], wanted: string): number {
+/** Comes after every character that a key can have. */
+const LAST_CHARACTER = "\uffff";
+
+function byKey(a: Cached, b: Cached): number { return a.key < b.key ? -1 : 1; }
+
+function firstAtOrAfter(sorted: readonly Cached[], key: string): number {
   let low = 0;
-  let high = keys.length;
+  let high = sorted.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (keys[middle]! < wanted) low = middle + 1;
+    if (sorted[middle]!.key < key) low = middle + 1;
     else high = middle;
   }
   return low;

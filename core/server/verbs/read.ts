@@ -82,16 +82,10 @@ export async function listObjects(scope: Scope): Promise<ListAnswer> {
   signal.throwIfAborted();
   await readyToSelect(scope, selection, served.store!.cache.under(served.store!.prefixOf(selection.namespace)));
   const revision = server.cache.revision;
-  const entries: Cached[] = [];
-  let next: ListMeta = {};
-  for (const entry of served.store!.select(selection)) {
-    if (limit > 0 && entries.length === limit) {
-      const last = entries.at(-1)!.key;
-      next = { continue: encodeContinue(revision, last, served.store!.prefixOf(selection.namespace)), ...remaining(scope, selection, entries.length) };
-      break;
-    }
-    entries.push(entry);
-  }
+  const found = served.store!.select(selection);
+  const entries = limit > 0 ? found.slice(0, limit) : found;
+  const last = found.length > entries.length ? entries.at(-1) : undefined;
+  const next: ListMeta = last ? { continue: encodeContinue(revision, last.key, served.store!.prefixOf(selection.namespace)), ...remaining(scope, selection, entries.length) } : {};
   await served.ready(objectsOf(entries), signal);
   return { type: "list", served, entries, metadata: { resourceVersion: String(revision), ...next } };
 }
@@ -108,9 +102,7 @@ function* objectsOf(entries: Iterable<Cached>): Iterable<Readonly<ApiObject>> {
 /** Only told for lists without selectors, which can be counted without reading on. */
 function remaining({ served }: Scope, selection: Selection, sent: number): ListMeta {
   if (selection.matches || selection.name !== undefined) return {};
-  let count = 0;
-  for (const _ of served.store!.cache.under(served.store!.prefixOf(selection.namespace))) count++;
-  return { remainingItemCount: count - sent };
+  return { remainingItemCount: served.store!.cache.under(served.store!.prefixOf(selection.namespace)).length - sent };
 }
 
 /** A snapshot at a revision, page by page, from the store. */
@@ -195,7 +187,7 @@ export async function watchObjects(scope: Scope): Promise<Answer> {
   if (fromNow) await reach(scope, options.resourceVersion);
   const after = fromNow ? server.cache.revision : Number(options.resourceVersion);
   if (sendInitial) await readyToSelect(scope, selection, served.store!.cache.under(served.store!.prefixOf(selection.namespace)));
-  const initial = sendInitial ? [...served.store!.select(selection)] : [];
+  const initial = sendInitial ? served.store!.select(selection) : [];
   await served.ready(objectsOf(initial), scope.signal);
 
   const seconds = integer(query, "timeoutSeconds");
