@@ -1,9 +1,10 @@
 /** What the scheduler counts, under upstream's names. Source: kubernetes v1.36 pkg/scheduler/metrics/metrics.go */
 import type { Metrics } from "../observe/metrics.ts";
+import type { BatchMetrics } from "./batch.ts";
 import type { SchedulingQueue } from "./queue.ts";
 import type { Snapshot } from "./snapshot.ts";
 
-export interface SchedulerMetrics {
+export interface SchedulerMetrics extends BatchMetrics {
   attempt(result: "scheduled" | "unschedulable" | "error", profile: string, ms: number): void;
   algorithm(ms: number): void;
   scheduled(attempts: number, sinceAddedMs: number): void;
@@ -37,7 +38,11 @@ export function schedulerMetrics(metrics: Metrics, { queue, snapshot, bindings }
   const events = metrics.histogram("scheduler_event_handling_duration_seconds", "Event handling latency in seconds.", doubling(0.0001, 14));
   metrics.gaugeFrom("scheduler_inflight_events", "Number of events currently tracked in the scheduling queue.", () => [...queue().changesHeld()].map(([event, count]) => [{ event }, count] as const));
   metrics.gaugeFrom("scheduler_goroutines", "Number of running goroutines split by the work they do such as binding.", () => [[{ operation: "binding" }, bindings()]]);
+  const batchAttempts = metrics.counter("scheduler_batch_attempts_total", "Counts of results when we attempt to use batching.");
+  const batchFlushes = metrics.counter("scheduler_batch_cache_flushed_total", "Counts of cache flushes by reason.");
   return {
+    batchAttempt: (result, profile) => batchAttempts.inc({ result, profile }),
+    batchFlushed: (reason, profile) => batchFlushes.inc({ reason, profile }),
     evaluated(point, plugins, profile) {
       for (const [plugin, times] of plugins) if (times > 0) evaluations.inc({ plugin, extension_point: point, profile }, times);
     },

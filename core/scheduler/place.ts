@@ -12,7 +12,7 @@ import type { Candidate, LiveNode } from "./plugin.ts";
 import type { Profile } from "./plugins.ts";
 
 export type Placement =
-  | { readonly type: "node"; readonly node: string; readonly feasible: number; readonly evaluated: number; readonly evaluation: Evaluation }
+  | { readonly type: "node"; readonly node: string; readonly feasible: number; readonly evaluated: number; readonly evaluation: Evaluation; readonly others?: readonly string[] }
   | NoPlacement;
 
 export interface NoPlacement {
@@ -33,13 +33,20 @@ const PERCENTAGE_MIN = 5;
 /** Where the last search stopped. */
 export interface SearchStart { next: number }
 
-interface Options { readonly random: Random; readonly start: SearchStart }
+interface Options {
+  readonly random: Random;
+  readonly start: SearchStart;
+  /** Whether to tell the other nodes that would do, best first. */
+  readonly ranks?: boolean;
+}
 
-export function place(candidate: Candidate, cluster: Cluster, profile: Profile, { random, start }: Options): Placement {
+export function place(candidate: Candidate, cluster: Cluster, profile: Profile, { random, start, ranks = false }: Options): Placement {
   const found = search(candidate, cluster, profile, start);
   if (found.type === "none") return found;
   const { feasible, evaluated } = found;
-  return { type: "node", node: best(candidate, cluster, { feasible, scores: profile.scores, random }).name, feasible: feasible.length, evaluated, evaluation: found.evaluation };
+  const totals = totalsOf(candidate, cluster, { feasible, scores: profile.scores });
+  const node = highest(feasible, totals, random);
+  return { type: "node", node: node.name, feasible: feasible.length, evaluated, evaluation: found.evaluation, ...(ranks && { others: feasible.map((one, i) => ({ one, total: totals[i]! })).filter(({ one }) => one !== node).sort((a, b) => b.total - a.total).map(({ one }) => one.name) }) };
 }
 
 /** Nodes that passed all filters, and why others did not. */
@@ -122,11 +129,21 @@ export function scoresOf(candidate: Candidate, cluster: Cluster, { feasible, sco
 
 /** `more`: what others add to the sums, by name of node. */
 export function best(candidate: Candidate, cluster: Cluster, { feasible, scores, random, more }: { readonly feasible: readonly LiveNode[]; readonly scores: Profile["scores"]; readonly random: Random; readonly more?: ReadonlyMap<string, number> }): LiveNode {
-  if (feasible.length === 1) return feasible[0]!;
+  return highest(feasible, totalsOf(candidate, cluster, { feasible, scores, ...(more && { more }) }), random);
+}
+
+/** The sum of scores of each. One alone needs none. */
+function totalsOf(candidate: Candidate, cluster: Cluster, { feasible, scores, more }: { readonly feasible: readonly LiveNode[]; readonly scores: Profile["scores"]; readonly more?: ReadonlyMap<string, number> }): Float64Array {
   const totals = new Float64Array(feasible.length);
+  if (feasible.length === 1) return totals;
   for (const { values, weight } of scoresOf(candidate, cluster, { feasible, scores })) for (let i = 0; i < values.length; i++) totals[i]! += values[i]! * weight;
   if (more) for (const [i, { name }] of feasible.entries()) totals[i]! += more.get(name) ?? 0;
-  const highest = totals.reduce((most, total) => Math.max(most, total), -Infinity);
-  const equals = feasible.filter((_, i) => totals[i] === highest);
+  return totals;
+}
+
+function highest(feasible: readonly LiveNode[], totals: Float64Array, random: Random): LiveNode {
+  if (feasible.length === 1) return feasible[0]!;
+  const most = totals.reduce((max, total) => Math.max(max, total), -Infinity);
+  const equals = feasible.filter((_, i) => totals[i] === most);
   return equals[Math.floor(random.next() * equals.length)]!;
 }

@@ -33,6 +33,8 @@ export interface Profile {
   readonly deviceBindingTimeoutMs: number;
   /** Whether a pod waits for its scheduling gates to be opened. */
   readonly honorsGates: boolean;
+  /** Whether what was thought of a pod may be used for the next like it, and whether pods of other labels are like it. Not where pods are spread by default. */
+  readonly batching?: { readonly byLabels: boolean } | undefined;
 }
 
 export const DEFAULT_SCHEDULER = "default-scheduler";

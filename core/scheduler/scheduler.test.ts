@@ -86,6 +86,15 @@ test("a pod waits for a node, is told why, and gets it when it comes", () => wit
   expect(metrics()).toMatch(/scheduler_event_handling_duration_seconds_count\{event="NodeAdd"\} 1/);
 }));
 
+test("a node that declares a feature brings back the pod that needs it", () => withScheduler(async ({ client, call, node, pod, until }) => {
+  await node("a");
+  await pod("p", { initContainers: [{ name: "i", image: "i", restartPolicy: "Never", restartPolicyRules: [{ action: "RestartAllContainers", exitCodes: { operator: "In", values: [1] } }] }] });
+  const waiting = await until("p", ({ status }) => status?.conditions?.some(({ reason }) => reason === "Unschedulable") ?? false);
+  expect(waiting.status?.conditions?.[0]?.message).toContain("1 node(s) didn't match Pod's required features");
+  await client.resource(NODES).patch({ metadata: { name: "a" } }, "application/merge-patch+json", { status: { declaredFeatures: ["RestartAllContainersOnContainerExits"] } }, { ...call, subresource: "status" });
+  await until("p", on("a"));
+}));
+
 test("pods of other schedulers, and gated ones, are left alone", () => withScheduler(async ({ client, call, node, pod, until, get }) => {
   await node("a");
   await pod("other", { schedulerName: "mine" });

@@ -24,6 +24,7 @@ import type { Runnable } from "../lifecycle/run-all.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { EXTENDER, filterByExtenders, scoresOfExtenders, victimsByExtenders } from "./ask-extenders.ts";
+import { Batch, signatureOf } from "./batch.ts";
 import { type ClusterChange, nameOf } from "./changes.ts";
 import { type Cluster, clusterOf, OWNER_RESOURCES } from "./cluster.ts";
 import { ClaimBinder, type DeviceReservation } from "./devices/claim-binder.ts";
@@ -36,7 +37,7 @@ import type { Evaluation } from "./evaluation.ts";
 import type { SchedulingExplainer } from "./explainer.ts";
 import { type SchedulerMetrics, schedulerMetrics } from "./metrics.ts";
 import { type PlacedPod, placedPod } from "./node-info.ts";
-import { best, type NoPlacement, nowhere, place, search, type SearchStart } from "./place.ts";
+import { best, type NoPlacement, nowhere, place, type Placement, search, type SearchStart } from "./place.ts";
 import { DEFAULT_PROFILE, DEFAULT_SCHEDULER, type Profile } from "./plugins.ts";
 import { tryWritePodStatus } from "./pod-status.ts";
 import { candidatesFor, chosen, preempt, type Preemption } from "./preempt.ts";
@@ -97,6 +98,7 @@ class Scheduler {
   readonly #claims: ClaimBinder;
   readonly #metrics: SchedulerMetrics;
   readonly #extenders: readonly Extender[];
+  readonly #batch: Batch;
   readonly #start: SearchStart = { next: 0 };
   readonly #stops: (() => void)[] = [];
   readonly #writes = new Set<Promise<void>>();
@@ -114,6 +116,7 @@ class Scheduler {
     this.#claims = new ClaimBinder({ client, clock, random: deps.random, log: deps.log, devices: this.#cluster.devices });
     this.#volumes = new VolumeBinder({ client, clock, storage: this.#cluster.storage, node: (name) => snapshot.node(name) });
     this.#metrics = schedulerMetrics(metrics, { queue: () => this.#queue, snapshot, bindings: () => this.#writes.size + this.#waits.size });
+    this.#batch = new Batch(this.#metrics);
     this.#queue = new SchedulingQueue({
       clock, backoff: deps.backoff,
       isGated: (pod) => this.#isGated(pod),
@@ -191,17 +194,27 @@ class Scheduler {
   }
 
   #decide(attempt: Attempt, startMs: number, signal: AbortSignal): void | Promise<void> {
-    const { random } = this.#deps;
     const pod = this.#deps.informers.of(PODS).get(attempt.key);
     const profile = pod && this.#profileOf(pod);
     if (!pod || !profile || pod.metadata.uid !== attempt.pod.metadata.uid || !this.#isWaiting(pod) || this.#snapshot.isAssumed(pod)) return this.#queue.done(attempt);
     const candidate = placedPod(pod);
     const tried = { attempt, candidate, profile, startMs, signal };
     if (this.#extenders.some((extender) => extender.isInterestedIn(pod))) return this.#decideWithExtenders(tried);
-    const placement = place(candidate, this.#cluster, profile, { random, start: this.#start });
+    const placement = this.#place(candidate, profile);
     this.#tookToDecide(tried, placement.evaluation, placement.type);
     if (placement.type === "none") this.#nowhere(tried, placement, this.#postFilter(tried, placement, this.#makeRoom(tried, placement)));
     else this.#go(tried, placement.node);
+  }
+
+  /** As the last one like it was placed, if that still tells. */
+  #place(candidate: PlacedPod, profile: Profile): Placement {
+    const { random, clock } = this.#deps;
+    const signature = signatureOf(candidate, this.#cluster, profile);
+    const hint = this.#batch.hint(candidate, signature, { cluster: this.#cluster, profile, nowMs: clock.uptimeMs() });
+    const placement = hint ? { type: "node" as const, ...hint, feasible: 1, evaluated: 1 } : place(candidate, this.#cluster, profile, { random, start: this.#start, ranks: signature !== undefined });
+    const others = hint || placement.type === "none" ? undefined : placement.others ?? [];
+    this.#batch.decided(placement.type === "node" ? placement.node : undefined, others, { signature, profile, nowMs: clock.uptimeMs() });
+    return placement;
   }
 
   #tookToDecide({ profile, startMs }: Tried, evaluation: Evaluation | undefined, came: "node" | "none"): void {
@@ -216,6 +229,7 @@ class Scheduler {
     const { candidate, profile, signal } = tried;
     const { random, log } = this.#deps;
     const { pod } = candidate;
+    this.#batch.skip();
     const asked = { extenders: this.#extenders, log, signal };
     const found = search(candidate, this.#cluster, profile, this.#start);
     const feasible = found.type === "none" ? [] : await filterByExtenders(pod, found.feasible, found.rejections, asked);
@@ -474,7 +488,7 @@ interface Binding extends Tried {
 
 /** Heartbeats and images help no pod. */
 function hasChanged(node: Readonly<Node>, old: Readonly<Node>): boolean {
-  return !Bun.deepEquals(node.status?.allocatable, old.status?.allocatable) || !Bun.deepEquals(node.metadata.labels, old.metadata.labels) || !Bun.deepEquals(node.spec, old.spec);
+  return !Bun.deepEquals(node.status?.allocatable, old.status?.allocatable) || !Bun.deepEquals(node.status?.declaredFeatures, old.status?.declaredFeatures) || !Bun.deepEquals(node.metadata.labels, old.metadata.labels) || !Bun.deepEquals(node.spec, old.spec);
 }
 
 function note(message: string): string {

@@ -67,7 +67,13 @@ function profileOf(config: ProfileConfig, { percentageOfNodesToScore, extenders 
     bindsDevices: at.preBind.includes("DynamicResources"),
     deviceBindingTimeoutMs: parseDurationMs(bindingTimeout),
     honorsGates: at.preEnqueue.includes("SchedulingGates"),
+    batching: spreadsByDefault(config, at) ? undefined : { byLabels: at.score.includes("InterPodAffinity") && !argsOf(config, "InterPodAffinity").ignorePreferredTermsOfExistingPods },
   };
+}
+
+function spreadsByDefault(config: ProfileConfig, at: Readonly<Record<ExtensionPoint, readonly string[]>>): boolean {
+  const { defaultConstraints, defaultingType } = argsOf(config, "PodTopologySpread");
+  return (at.filter.includes("PodTopologySpread") || at.score.includes("PodTopologySpread")) && (defaultingType === "System" || (defaultConstraints?.length ?? 0) > 0);
 }
 
 /** The defaults as the profile changes them: taken away, replaced in place, added at the end. */
