@@ -15,6 +15,7 @@ import type { Methods } from "../plugins/gen/device-plugin.v1beta1.ts";
 import type { Methods as PodResources } from "../plugins/gen/pod-resources.v1.ts";
 import podResourcesText from "../plugins/pod-resources-facts.txt" with { type: "text" };
 import { candidates, chosen } from "./device-choice.ts";
+import { deviceHints } from "./device-hints.ts";
 import { type DeviceManager, deviceManager } from "./device-manager.ts";
 import { podResourcesApi } from "./pod-resources-api.ts";
 
@@ -102,4 +103,49 @@ test("what an init container has had serves those after it; devices of one NUMA 
   const lent = candidates({ ...free, count: 2, taken: new Set(["a"]), lent: new Set(["a"]) });
   expect(lent).toEqual({ must: ["a"], from: ["c", "b"] });
   expect(chosen(lent, 2, ["x", "b"])).toEqual(["a", "b"]);
+});
+
+test("devices near the processors come first, and hints say where there are enough", () => {
+  const devices = [["a", 0], ["b", 1], ["c", 1], ["d", 0], ["e", undefined]].map(([id, node]) => ({ id: id as string, healthy: true, numaNodes: node === undefined ? [] : [node as number] }));
+  const free = { resource: RESOURCE, devices, taken: new Set<string>(), lent: new Set<string>() };
+  expect(candidates({ ...free, count: 1, nodes: 2n })).toEqual({ must: [], from: ["b", "c"] });
+  expect(candidates({ ...free, count: 3, nodes: 2n })).toEqual({ must: ["b", "c"], from: ["e", "a", "d"] });
+  const wish = { devices, had: new Set<string>(), available: new Set(["a", "b", "c", "d"]), reusable: new Set<string>(), numaNodes: [0, 1] };
+  const text = (hints: ReturnType<typeof deviceHints>) => hints?.map(({ nodes, preferred }) => `${nodes}${preferred ? "+" : ""}`).join(" ");
+  expect([text(deviceHints({ ...wish, count: 2 })), text(deviceHints({ ...wish, count: 3 })), text(deviceHints({ ...wish, count: 2, available: new Set(["a", "b"]) })), text(deviceHints({ ...wish, count: 5 }))]).toEqual(["1+ 2+ 3", "3+", "3", ""]);
+  expect([text(deviceHints({ ...wish, count: 1, had: new Set(["b"]) })), text(deviceHints({ ...wish, count: 2, had: new Set(["b"]) })), text(deviceHints({ ...wish, count: 2, reusable: new Set(["b"]), available: new Set(["c"]) }))]).toEqual(["2+ 3", "", "2+ 3"]);
+  expect(deviceHints({ ...wish, devices: devices.slice(4), count: 1 })).toBeUndefined();
+});
+
+test("what a plugin says later counts, what it does not say any more is ill; sockets of a former life go", async () => {
+  const lists = [[{ ID: "a", health: "Healthy" }, { ID: "b", health: "Healthy" }], [{ ID: "a", health: "Healthy" }, { ID: "b", health: "Unhealthy" }]];
+  const next = Promise.withResolvers<void>();
+  const stream = new AbortController();
+  const changing = rpcServer<Methods>({
+    name: "plugin", socket: join(dataDir, "device-plugins", "changing.sock"), methods, log: silentLog,
+    calls: { "DevicePlugin/GetDevicePluginOptions": () => ({}) },
+    streams: { "DevicePlugin/ListAndWatch": async function* () { yield { devices: lists[0]! }; await next.promise; yield { devices: lists[1]! }; await new Promise<void>((resolve) => stream.signal.addEventListener("abort", () => resolve())); } },
+  });
+  let changes = 0;
+  const manager = deviceManager({ dataDir, clock: systemClock, log: silentLog, onChange: () => void changes++ });
+  const former = new AbortController();
+  const old = runAll([rpcServer<Methods>({ name: "old", socket: join(dataDir, "device-plugins", "old.sock"), methods, log: silentLog, calls: { "DevicePlugin/GetDevicePluginOptions": () => ({}) } })], former.signal);
+  await eventually(() => existsSync(join(dataDir, "device-plugins", "old.sock")), Boolean);
+  const stop = new AbortController();
+  const ended = runAll([...manager.parts, changing], stop.signal);
+  await eventually(() => existsSync(join(dataDir, "device-plugins", "changing.sock")), Boolean);
+  expect(existsSync(join(dataDir, "device-plugins", "old.sock"))).toBe(false);
+  const kubelet = rpcClient<Methods>({ socket: join(dataDir, "device-plugins", "kubelet.sock"), methods, nowMs: Date.now });
+  await kubelet.call("Registration/Register", { version: "v1beta1", endpoint: "changing.sock", resource_name: RESOURCE });
+  kubelet.close();
+  await eventually(() => manager.counts().get(RESOURCE)?.allocatable, (count) => count === 2);
+  const before = changes;
+  next.resolve();
+  await eventually(() => manager.counts().get(RESOURCE)?.allocatable, (count) => count === 1);
+  expect([manager.counts().get(RESOURCE)?.capacity, changes > before]).toEqual([2, true]);
+  stream.abort();
+  await eventually(() => manager.counts().get(RESOURCE)?.allocatable, (count) => count === 0);
+  stop.abort();
+  former.abort();
+  await Promise.all([ended, old]);
 });
