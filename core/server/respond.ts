@@ -136,12 +136,18 @@ function tablePieces({ served, entries, metadata }: ListAnswer, how: Presentatio
   return pieces;
 }
 
-/** Nearly all cells are short and plain: numbers, and strings with nothing in them that JSON must escape. */
+/** Nearly all cells are short and plain: strings with nothing in them that JSON must escape, or what says that there is none. */
 function cellsText(cells: readonly unknown[]): string {
   let text = "";
-  for (const cell of cells) text += `${text === "" ? "" : ","}${typeof cell === "string" && PLAIN.test(cell) ? `"${cell}"` : jsonText(cell ?? null)}`;
+  for (const cell of cells) text += text === "" ? cellText(cell) : `,${cellText(cell)}`;
   return `[${text}]`;
 }
+
+function cellText(cell: unknown): string {
+  if (typeof cell !== "string") return jsonText(cell ?? null);
+  return cell === "<none>" ? NONE : PLAIN.test(cell) ? `"${cell}"` : jsonText(cell);
+}
+const NONE = jsonText("<none>");
 const PLAIN = /^[ !#-%'-;=?-[\]-~]*$/;
 
 /** The metadata as it is served: the bytes that are kept, unless a conversion has changed it. */

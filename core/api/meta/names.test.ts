@@ -44,3 +44,13 @@ test("times are whole seconds, micro times are not; what is no date is none", ()
   expect([formatTime(ms), formatMicroTime(ms + 0.5)]).toEqual(["2026-01-02T03:04:05Z", "2026-01-02T03:04:05.678500Z"]);
   expect([parseTime("2026-01-02T04:04:05.678+01:00"), parseTime("2026-02-30T00:00:00Z"), parseTime("2026-01-02")]).toEqual([ms, undefined, undefined]);
 });
+
+test.each([
+  "0000-01-01T00:00:00Z", "0099-12-31T23:59:59Z", "0001-01-01T00:00:00Z", "1969-12-31T23:59:59Z", "2024-02-29T12:34:56Z", "2000-02-29T00:00:00Z", "9999-12-31T23:59:59Z", "2026-11-20T19:05:01Z",
+])("%s is the same time however it is spelled", (text) => {
+  expect(parseTime(text)).toBe(Date.parse(text));
+  expect(parseTime(text.replace("Z", "+00:00"))).toBe(Date.parse(text));
+});
+
+test.each(["2023-02-29T00:00:00Z", "1900-02-29T00:00:00Z", "2026-00-01T00:00:00Z", "2026-13-01T00:00:00Z", "2026-04-31T00:00:00Z", "2026-01-00T00:00:00Z", "2026-01-01T24:00:00Z", "2026-01-01T00:60:00Z", "2026-01-01T00:00:60Z"])(
+  "%s is no time", (text) => { expect([parseTime(text), parseTime(text.replace("Z", "+00:00"))]).toEqual([undefined, undefined]); });

@@ -16,10 +16,28 @@ const RFC3339 = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,]\d+)?(?:Z|[+-
 
 /** Milliseconds since 1970, or undefined if `text` is no RFC 3339 time. */
 export function parseTime(text: string): number | undefined {
+  return text.length === PLAIN_LENGTH && PLAIN.test(text) ? parsePlain(text) : parseAny(text);
+}
+
+const PLAIN = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
+const PLAIN_LENGTH = "2006-01-02T15:04:05Z".length;
+
+/** As nearly all are spelled. */
+function parsePlain(text: string): number | undefined {
+  const two = (at: number): number => text.charCodeAt(at) * 10 + text.charCodeAt(at + 1) - 528; // the digits' codes begin at 48
+  const year = two(0) * 100 + two(2), month = two(5), day = two(8), hour = two(11), minute = two(14), second = two(17);
+  if (!isDate(year, month, day) || !isTimeOfDay(hour, minute, second)) return undefined;
+  return year < 100 ? Date.parse(text) : Date.UTC(year, month - 1, day, hour, minute, second); // UTC takes 99 for 1999
+}
+
+function isDate(year: number, month: number, day: number): boolean { return month >= 1 && month <= 12 && day >= 1 && day <= daysIn(year, month); }
+function isTimeOfDay(hour: number, minute: number, second: number): boolean { return hour <= 23 && minute <= 59 && second <= 59; }
+
+function parseAny(text: string): number | undefined {
   const parts = RFC3339.exec(text);
   if (!parts) return undefined;
   const [year, month, day, hour, minute, second] = parts.slice(1).map(Number) as [number, number, number, number, number, number];
-  if (month < 1 || month > 12 || day < 1 || day > daysIn(year, month) || hour > 23 || minute > 59 || second > 59) return undefined;
+  if (!isDate(year, month, day) || !isTimeOfDay(hour, minute, second)) return undefined;
   const ms = Date.parse(text.replace(",", "."));
   return Number.isNaN(ms) ? undefined : ms;
 }
