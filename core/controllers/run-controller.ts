@@ -9,35 +9,44 @@ import { isConflict } from "../api/meta/status-error.ts";
 import { aborted } from "../lifecycle/aborted.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Runnable } from "../lifecycle/run-all.ts";
-import { type WorkQueue, workQueue } from "../lifecycle/work-queue.ts";
+import { type QueueMeter, type WorkQueue, workQueue } from "../lifecycle/work-queue.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { Controller } from "./controller.ts";
 
 /** Registered once and used by all controllers. */
 export interface ControllerMetrics {
-  added(name: string): void;
+  queue(name: string): QueueMeter;
   retried(name: string): void;
   worked(name: string, ms: number): void;
   failed(name: string): void;
-  depth(name: string, read: () => number): void;
+  /** `depth`: how many keys wait; `running`: for how long each that is worked on has been. */
+  watch(name: string, read: { depth(): number; running(): readonly number[] }): void;
 }
 
-const SECONDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60];
+const SECONDS = [1e-8, 1e-7, 1e-6, 1e-5, 0.0001, 0.001, 0.01, 0.1, 1, 10];
 
 export function controllerMetrics(metrics: Metrics): ControllerMetrics {
-  const adds = metrics.counter("workqueue_adds_total", "Total number of adds handled by workqueue");
-  const retries = metrics.counter("workqueue_retries_total", "Total number of retries handled by workqueue");
-  const work = metrics.histogram("workqueue_work_duration_seconds", "How long in seconds processing an item from workqueue takes.", SECONDS);
+  const adds = metrics.counter("workqueue_adds_total", "[BETA] Total number of adds handled by workqueue");
+  const retries = metrics.counter("workqueue_retries_total", "[BETA] Total number of retries handled by workqueue");
+  const wait = metrics.histogram("workqueue_queue_duration_seconds", "[BETA] How long in seconds an item stays in workqueue before being requested.", SECONDS);
+  const work = metrics.histogram("workqueue_work_duration_seconds", "[BETA] How long in seconds processing an item from workqueue takes.", SECONDS);
   const errors = metrics.counter("coracle_controller_errors_total", "Reconciles that failed and are tried again");
-  const depths = new Map<string, () => number>();
-  metrics.gaugeFrom("workqueue_depth", "Current depth of workqueue", () => [...depths].map(([name, read]) => [{ name }, read()] as const));
+  const queues = new Map<string, Parameters<ControllerMetrics["watch"]>[1]>();
+  const gauge = (name: string, help: string, read: (of: Parameters<ControllerMetrics["watch"]>[1]) => number): void =>
+    metrics.gaugeFrom(name, help, () => [...queues].map(([name, of]) => [{ name }, read(of)] as const));
+  gauge("workqueue_depth", "[BETA] Current depth of workqueue", ({ depth }) => depth());
+  gauge("workqueue_unfinished_work_seconds", "[BETA] How many seconds of work has done that is in progress and hasn't been observed by work_duration. Large values indicate stuck threads. One can deduce the number of stuck threads by observing the rate at which this increases.", ({ running }) => running().reduce((sum, ms) => sum + ms, 0) / 1000);
+  gauge("workqueue_longest_running_processor_seconds", "[BETA] How many seconds has the longest running processor for workqueue been running.", ({ running }) => Math.max(0, ...running()) / 1000);
   return {
-    added: (name) => adds.inc({ name }),
+    queue(name) {
+      const [added, waited] = [adds.with({ name }), wait.with({ name })];
+      return { added: () => added.inc(), waited: (ms) => waited.observe(ms / 1000) };
+    },
     retried: (name) => retries.inc({ name }),
     worked: (name, ms) => work.observe(ms / 1000, { name }),
     failed: (name) => errors.inc({ name }),
-    depth: (name, read) => void depths.set(name, read),
+    watch: (name, read) => void queues.set(name, read),
   };
 }
 
@@ -52,9 +61,12 @@ export function runController(controller: Controller, { clock, log: parentLog, m
   const { name } = controller;
   const log = parentLog.with({ controller: name });
 
+  const running = new Map<ObjectKey, number>(); // since when
+
   async function work(queue: WorkQueue<ObjectKey>, signal: AbortSignal): Promise<void> {
     for (let key = await queue.take(signal); key !== undefined; key = await queue.take(signal)) {
       const startMs = clock.uptimeMs();
+      running.set(key, startMs);
       try {
         const next = await controller.reconcile(key, { signal, log: log.with({ key }) });
         queue.forget(key);
@@ -67,6 +79,7 @@ export function runController(controller: Controller, { clock, log: parentLog, m
         metrics?.retried(name);
         queue.addRateLimited(key);
       } finally {
+        running.delete(key);
         queue.done(key);
         metrics?.worked(name, clock.uptimeMs() - startMs);
       }
@@ -76,12 +89,9 @@ export function runController(controller: Controller, { clock, log: parentLog, m
   return {
     name: `controller ${name}`,
     async run(signal, ready) {
-      const queue = workQueue<ObjectKey>(clock);
-      metrics?.depth(name, () => queue.size);
-      const unsubscribe = controller.watches.map((watch) => watch.subscribe((key, afterMs = 0) => {
-        metrics?.added(name);
-        queue.addAfter(key, afterMs);
-      }));
+      const queue = workQueue<ObjectKey>(clock, { meter: metrics?.queue(name) });
+      metrics?.watch(name, { depth: () => queue.size, running: () => [...running.values()].map((sinceMs) => clock.uptimeMs() - sinceMs) });
+      const unsubscribe = controller.watches.map((watch) => watch.subscribe((key, afterMs = 0) => queue.addAfter(key, afterMs)));
       try {
         ready(); // what it watches may come later: nobody waits for a controller
         await Promise.all([...controller.watches, ...(controller.reads ?? [])].map((source) => source.whenSynced(signal)));

@@ -7,6 +7,14 @@
 import { type BackoffOptions, backoffMs } from "./backoff.ts";
 import type { Clock } from "./clock.ts";
 
+/** Is told what the queue does. Source: client-go util/workqueue/metrics.go */
+export interface QueueMeter {
+  /** A key is to be worked on that was not already. */
+  added(): void;
+  /** It is handed out, after so long. */
+  waited(ms: number): void;
+}
+
 export interface WorkQueue<K> {
   add(key: K): void;
   addAfter(key: K, delayMs: number): void;
@@ -22,10 +30,10 @@ export interface WorkQueue<K> {
 /** Upstream's per-item limits: 5 ms doubling to 1000 s. */
 const RETRY: BackoffOptions = { minMs: 5, maxMs: 1_000_000 };
 
-export function workQueue<K>(clock: Clock, retry: BackoffOptions = RETRY): WorkQueue<K> {
-  const waiting = new Set<K>(); // insertion order is queue order
+export function workQueue<K>(clock: Clock, { retry = RETRY, meter }: { readonly retry?: BackoffOptions; readonly meter?: QueueMeter | undefined } = {}): WorkQueue<K> {
+  const waiting = new Map<K, number>(); // since when; insertion order is queue order
   const working = new Set<K>();
-  const again = new Set<K>(); // added while being worked on
+  const again = new Map<K, number>(); // added while being worked on
   const failures = new Map<K, number>();
   const takers: (() => void)[] = [];
   const delayed = new Map<K, { readonly dueMs: number; readonly timer: { cancel(): void } }>(); // the earliest add of each key
@@ -33,12 +41,12 @@ export function workQueue<K>(clock: Clock, retry: BackoffOptions = RETRY): WorkQ
   function add(key: K): void {
     delayed.get(key)?.timer.cancel();
     delayed.delete(key);
-    if (working.has(key)) {
-      again.add(key);
-      return;
+    const queue = working.has(key) ? again : waiting;
+    if (!queue.has(key)) {
+      queue.set(key, clock.uptimeMs());
+      meter?.added();
     }
-    waiting.add(key);
-    takers.shift()?.();
+    if (queue === waiting) takers.shift()?.();
   }
 
   function addAfter(key: K, delayMs: number): void {
@@ -61,10 +69,12 @@ export function workQueue<K>(clock: Clock, retry: BackoffOptions = RETRY): WorkQ
     forget: (key) => void failures.delete(key),
     async take(signal) {
       while (!signal.aborted) {
-        const [key] = waiting;
-        if (key !== undefined) {
+        const [next] = waiting;
+        if (next !== undefined) {
+          const [key, sinceMs] = next;
           waiting.delete(key);
           working.add(key);
+          meter?.waited(clock.uptimeMs() - sinceMs);
           return key;
         }
         await new Promise<void>((resolve) => {
@@ -80,7 +90,13 @@ export function workQueue<K>(clock: Clock, retry: BackoffOptions = RETRY): WorkQ
     },
     done(key) {
       working.delete(key);
-      if (again.delete(key)) add(key);
+      const sinceMs = again.get(key);
+      if (sinceMs === undefined) return;
+      again.delete(key);
+      delayed.get(key)?.timer.cancel();
+      delayed.delete(key);
+      waiting.set(key, sinceMs);
+      takers.shift()?.();
     },
     get size() {
       return waiting.size;

@@ -31,6 +31,10 @@ const SETTLE_MS = 500;
 const SYNC_MS_MAX = 30_000;
 const GONE_MAX = 500; // upstream's absentOwnerCache
 
+/** As upstream's queues are called in metrics. */
+const DELETE_QUEUE = "garbage_collector_attempt_to_delete";
+const ORPHAN_QUEUE = "garbage_collector_attempt_to_orphan";
+
 interface Deps extends ControllerDeps { readonly log: Log; readonly metrics?: ControllerMetrics | undefined }
 interface Monitor { readonly resource: ServedResource; readonly end: () => void }
 
@@ -40,8 +44,8 @@ export function garbageCollector({ client, informers, clock, events, log: parent
   const graph = new OwnerGraph();
   const resources = new ResourceMap();
   const monitors = new Map<string, Monitor>();
-  const deleteQueue = workQueue<string>(clock); // by uid
-  const orphanQueue = workQueue<string>(clock);
+  const deleteQueue = workQueue<string>(clock, { meter: metrics?.queue(DELETE_QUEUE) }); // by uid
+  const orphanQueue = workQueue<string>(clock, { meter: metrics?.queue(ORPHAN_QUEUE) });
   const gone = goneOwners();
 
   const look = (nodes: readonly GraphNode[]): void => { for (const { identity } of nodes) deleteQueue.add(identity.uid); };
@@ -97,8 +101,13 @@ export function garbageCollector({ client, informers, clock, events, log: parent
     for (const end of ends) end();
   }
 
+  const running = new Map<WorkQueue<string>, Map<string, number>>([[deleteQueue, new Map()], [orphanQueue, new Map()]]); // since when
+
   async function work(queue: WorkQueue<string>, act: (node: GraphNode) => Promise<"done" | "again">, signal: AbortSignal): Promise<void> {
+    const name = queue === deleteQueue ? DELETE_QUEUE : ORPHAN_QUEUE;
     for (let uid = await queue.take(signal); uid !== undefined; uid = await queue.take(signal)) {
+      const startMs = clock.uptimeMs();
+      running.get(queue)!.set(uid, startMs);
       try {
         const node = graph.get(uid);
         if (node === undefined || (await act(node)) === "done") queue.forget(uid);
@@ -108,9 +117,12 @@ export function garbageCollector({ client, informers, clock, events, log: parent
         const expected = error instanceof UnknownKindError;
         log[expected ? "debug" : "warn"]("collecting failed, will try again", { object: graph.get(uid)?.identity, error });
         metrics?.failed("garbagecollector");
+        metrics?.retried(name);
         queue.addRateLimited(uid);
       } finally {
+        running.get(queue)!.delete(uid);
         queue.done(uid);
+        metrics?.worked(name, clock.uptimeMs() - startMs);
       }
     }
   }
@@ -130,8 +142,8 @@ export function garbageCollector({ client, informers, clock, events, log: parent
   return {
     name: "controller garbagecollector",
     async run(signal, ready) {
-      metrics?.depth("garbage_collector_attempt_to_delete", () => deleteQueue.size);
-      metrics?.depth("garbage_collector_attempt_to_orphan", () => orphanQueue.size);
+      for (const [name, queue] of [[DELETE_QUEUE, deleteQueue], [ORPHAN_QUEUE, orphanQueue]] as const)
+        metrics?.watch(name, { depth: () => queue.size, running: () => [...running.get(queue)!.values()].map((sinceMs) => clock.uptimeMs() - sinceMs) });
       ready();
       for (let tries = 0; !signal.aborted; tries++) {
         try {

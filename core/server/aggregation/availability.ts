@@ -84,7 +84,7 @@ export function availability(deps: AvailabilityDeps): Runnable {
   return {
     name: "APIService availability",
     async run(signal, ready) {
-      const queue: WorkQueue<string> = workQueue(clock, RETRY);
+      const queue: WorkQueue<string> = workQueue(clock, { retry: RETRY });
       const ends = [
         apiServices.onChange(({ object, old, deleted }) => {
           if (!deleted && (!old || !Bun.deepEquals(old.spec, object.spec) || !object.status?.conditions?.length)) queue.add(object.metadata.name);

@@ -59,7 +59,7 @@ export class RemoteCatalog implements Runnable {
 
   async run(signal: AbortSignal, ready: () => void): Promise<void> {
     const { apiServices, clock, log } = this.#deps;
-    const queue = workQueue<string>(clock, RETRY);
+    const queue = workQueue<string>(clock, { retry: RETRY });
     const end = apiServices.onChange(({ object, old, deleted }) => {
       if (deleted || !object.spec.service) {
         if (this.#known.delete(object.metadata.name)) this.#changes++;
