@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { eventually } from "../../test/fake-api.ts";
+import type { ObjectKey } from "../api/meta/object-meta.ts";
+import { systemClock } from "../lifecycle/clock.ts";
+import { silentLog } from "../observe/log.ts";
+import { metricsRegistry } from "../observe/metrics.ts";
+import { controllerMetrics, runController } from "./run-controller.ts";
+
+test("what waits, what is worked on and what failed can be scraped under upstream's names", async () => {
+  const metrics = metricsRegistry();
+  const stop = new AbortController();
+  const hold = Promise.withResolvers<void>();
+  let tries = 0;
+  const life = runController({
+    name: "thing", workers: 1, watches: [], starts: ["a", "b"] as ObjectKey[],
+    async reconcile(key) {
+      if (key === "b") return;
+      if (tries++ === 0) throw new Error("not yet");
+      await hold.promise;
+    },
+  }, { clock: systemClock, log: silentLog, metrics: controllerMetrics(metrics) }).run(stop.signal, () => undefined);
+  const sample = (name: string): number => Number(new RegExp(`^${name}\\{name="thing"\\} (\\S+)$`, "m").exec(metrics.render())?.[1] ?? -1);
+  await eventually(() => sample("workqueue_unfinished_work_seconds"), (seconds) => seconds > 0 && sample("workqueue_longest_running_processor_seconds") > 0);
+  expect([sample("workqueue_adds_total"), sample("workqueue_retries_total"), sample("workqueue_depth"), sample("workqueue_queue_duration_seconds_count"), sample("workqueue_work_duration_seconds_count")]).toEqual([3, 1, 0, 3, 2]);
+  hold.resolve();
+  await eventually(() => sample("workqueue_work_duration_seconds_count"), (count) => count === 3);
+  expect(sample("workqueue_unfinished_work_seconds")).toBe(0);
+  stop.abort();
+  await life;
+});
