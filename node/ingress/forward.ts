@@ -7,6 +7,7 @@
  * without a body). The endpoint with fewer requests under way is taken, of two that are drawn.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Http2ServerResponse } from "node:http2";
 import type { Duplex } from "node:stream";
 import type { Endpoint, Resolved } from "../../core/ingress/endpoints.ts";
 import { type Action, type Backend, type Redirect, rewritePath, type Route, type RouteTable } from "../../core/ingress/route-table.ts";
@@ -123,9 +124,15 @@ export class Forwarder {
       return void response.end();
     }
     const { response: answer, edits } = await this.#send(request, { asked, route, action, caller, upgrade: false, signal });
+    const h2 = request.httpVersionMajor >= 2;
+    if ("headersOnly" in answer && answer.headersOnly && h2) {
+      answer.body.resume();
+      response.statusCode = answer.status;
+      return void (response as unknown as Http2ServerResponse).stream.respond({ ":status": answer.status, ...responseHeaders(answer.headers, edits) }, { endStream: true });
+    }
     response.writeHead(answer.status, responseHeaders(answer.headers, edits));
     if ("trailers" in answer) response.flushHeaders(); // a stream's client waits for them
-    await stream(answer, response, request.httpVersionMajor >= 2);
+    await stream(answer, response, h2);
   }
 
   async #send(request: IncomingMessage, call: Call): Promise<Sent<Http1Response | Http2Response>> {

@@ -14,6 +14,8 @@ export interface Http2Response {
   readonly status: number;
   readonly headers: HeaderPairs;
   readonly body: Readable;
+  /** The headers are all there is: a gRPC call that failed, whose client wants to be told by the headers' own end. */
+  readonly headersOnly: boolean;
   /** What came behind the body; complete when that has ended. */
   readonly trailers: () => http2.OutgoingHttpHeaders | undefined;
 }
@@ -23,6 +25,8 @@ interface Shared { readonly session: Promise<http2.ClientHttp2Session>; active: 
 
 /** A gRPC client that is quiet for longer makes its next call on a new connection. */
 const IDLE_MS_MAX = 60_000;
+/** Source: RFC 9113 section 6.2 */
+const END_STREAM = 1;
 
 export class H2Upstreams {
   readonly #clock: Clock;
@@ -83,7 +87,7 @@ function send(session: http2.ClientHttp2Session, { method, target, headers, body
   let trailers: http2.OutgoingHttpHeaders | undefined;
   const quit = (): void => stream.close(http2.constants.NGHTTP2_CANCEL);
   signal.addEventListener("abort", quit, { once: true });
-  stream.once("response", ({ ":status": status = 502, ...received }) => resolve({ status, headers: pairsOf(received), body: stream, trailers: () => trailers }));
+  stream.once("response", ({ ":status": status = 502, ...received }, flags) => resolve({ status, headers: pairsOf(received), body: stream, headersOnly: (flags & END_STREAM) !== 0, trailers: () => trailers }));
   stream.once("trailers", (received) => { trailers = Object.fromEntries(Object.entries(received).filter(([name]) => !name.startsWith(":"))); });
   stream.on("error", reject);
   stream.once("close", () => {

@@ -228,8 +228,8 @@ test("h2c: a gRPC call streams both ways and ends with trailers; plain requests 
   const call = (path: string): Promise<string[]> => new Promise((resolve) => {
     const seen: string[] = [];
     const stream = session.request({ ":method": "POST", ":path": path, ":authority": "grpc.test", te: "trailers", "content-type": "application/grpc" });
-    stream.on("response", (headers) => {
-      seen.push(`${headers[":status"]} ${headers["x-seen"]} ${headers["grpc-status"]}`);
+    stream.on("response", (headers, flags) => {
+      seen.push(`${headers[":status"]} ${headers["x-seen"]} ${headers["grpc-status"]}${(flags & 1) === 0 ? "" : " and that is all"}`);
       if (path === "/talk") stream.write("one"); // the headers come before anything is said
     }).on("data", (chunk: Buffer) => {
       seen.push(chunk.toString());
@@ -238,7 +238,7 @@ test("h2c: a gRPC call streams both ways and ends with trailers; plain requests 
     if (path !== "/talk") stream.end("x");
   });
   expect(await call("/talk")).toEqual(["200 grpc.test trailers https undefined", "echo one;", "echo two;", "0 fine"]);
-  expect(await call("/missing")).toEqual(["200 undefined 12"]);
+  expect(await call("/missing")).toEqual(["200 undefined 12 and that is all"]);
   expect((await call("/reset"))[0]).toMatch(/^502 /);
   expect(connections).toBe(1);
   session.close();
