@@ -111,7 +111,8 @@ stop_containers() {
   done
   for container in "$data_dir"/agent/run/runc/*/*; do
     [ -d "$container" ] || continue
-    namespace=$(basename "$(dirname "$container")") id=$(basename "$container")
+    namespace=${container%/*} id=${container##*/}
+    namespace=${namespace##*/}
     groups="$groups $(sed -n 's/.*"cgroup_paths":{\([^}]*\)}.*/\1/p' "$container/state.json" 2>/dev/null | tr ',' '\n' | sed -n 's/^"[^"]*":"\(.*\)"$/\1/p' | tr '\n' ' ')"
     [ ! -x "$TOOLS/runc" ] || "$TOOLS/runc" --root "$data_dir/agent/run/runc/$namespace" delete --force "$id" 2>/dev/null
     removed "container $id"
@@ -141,7 +142,7 @@ remove_cgroup() {
   group=$1
   while case $group in */kubepods*) true ;; *) false ;; esac; do
     if [ -d "$group" ]; then rmdir "$group" 2>/dev/null || return 0; removed "cgroup $group"; fi
-    group=$(dirname "$group")
+    group=${group%/*}
   done
 }
 
