@@ -67,7 +67,7 @@ function oidcSettings({ args, apiAudiences, issuers, clock, log, metrics }: Opti
   }
   const file = reloadedFile({
     setting: "authentication-config", path, clock, log, read: (text) => made(authenticationConfiguration(text, { disallowedIssuers: issuers })),
-    reloads: metrics.counter("apiserver_authentication_config_controller_automatic_reloads_total", "Total number of automatic reloads of authentication configuration split by status and apiserver identity."),
+    reloads: metrics.counter("apiserver_authentication_config_controller_automatic_reloads_total", "[BETA] Total number of automatic reloads of authentication configuration split by status and apiserver identity."),
   });
   const tokens: TokenAuthenticator = { authenticateToken: (token, audiences, signal) => file.current().tokens.authenticateToken(token, audiences, signal) };
   return { tokens, current: () => file.current().configuration, parts: [file.part] };

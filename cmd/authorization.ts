@@ -42,7 +42,7 @@ export function authorizationSettings({ args, node, rbac, clock, log, metrics }:
   if (modes.length > 0 || WEBHOOK_FLAGS.some((name) => args.text(name) !== undefined)) throw new ConfigError("authorization-config cannot be used together with authorization-mode or authorization-webhook-* settings");
   const file = reloadedFile({
     setting: "authorization-config", path, clock, log, read: (text) => made(authorizationConfiguration(text)),
-    reloads: metrics.counter("apiserver_authorization_config_controller_automatic_reloads_total", "Total number of automatic reloads of authorization configuration split by status and apiserver identity."),
+    reloads: metrics.counter("apiserver_authorization_config_controller_automatic_reloads_total", "[BETA] Total number of automatic reloads of authorization configuration split by status and apiserver identity."),
   });
   return { authorizer: { authorize: (attributes) => file.current().authorize(attributes), rulesFor: (user, namespace) => file.current().rulesFor(user, namespace) }, parts: [file.part] };
 }

@@ -79,7 +79,7 @@ export async function openEncryption(options: Options): Promise<Encryption> {
     if (path === own) await writeDurably(stateFile(own), JSON.stringify({ ...done, file: fileHash(text ?? ""), at: new Date(clock.nowMs()).toISOString() } satisfies EncryptionState));
   }
 
-  const reloads = metrics.counter("apiserver_encryption_config_controller_automatic_reloads_total", "Total number of reload successes and failures of encryption configuration split by apiserver identity.");
+  const reloads = metrics.counter("apiserver_encryption_config_controller_automatic_reloads_total", "[ALPHA] Total number of reload successes and failures of encryption configuration split by apiserver identity.");
 
   async function look(signal: AbortSignal): Promise<void> {
     const now = await readIfExists(path!);

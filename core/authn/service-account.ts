@@ -50,9 +50,9 @@ const LEEWAY_MS = 60_000;
 export function serviceAccountTokenAuthenticator(options: ServiceAccountTokenOptions): TokenAuthenticator {
   const { keys, issuers, apiAudiences, clock, metrics } = options;
   const counters = {
-    legacy: metrics?.counter("serviceaccount_legacy_tokens_total", "Cumulative legacy service account tokens used"),
-    stale: metrics?.counter("serviceaccount_stale_tokens_total", "Cumulative stale projected service account tokens used"),
-    valid: metrics?.counter("serviceaccount_valid_tokens_total", "Cumulative valid projected service account tokens used"),
+    legacy: metrics?.counter("serviceaccount_legacy_tokens_total", "[ALPHA] Cumulative legacy service account tokens used"),
+    stale: metrics?.counter("serviceaccount_stale_tokens_total", "[ALPHA] Cumulative stale projected service account tokens used"),
+    valid: metrics?.counter("serviceaccount_valid_tokens_total", "[ALPHA] Cumulative valid projected service account tokens used"),
   };
   const signed = new Map<string, { readonly claims: Claims; readonly keys: VerifyingKeys }>(); // in the order of use, oldest first
 

@@ -32,7 +32,7 @@ type Answer = { readonly found: Authenticated | undefined } | { readonly refused
 export function webhookTokens({ server, version = "v1beta1", cacheMs = CACHE_MS, apiAudiences, clock, metrics }: WebhookTokenOptions): TokenAuthenticator {
   const cache = new AnswerCache<Answer>({ max: CACHED_MAX, clock });
   const asking = new Map<string, Promise<Answer>>(); // many requests come with one token at once
-  const requests = metrics?.counter("apiserver_delegated_authn_request_total", "Number of HTTP requests partitioned by status code.");
+  const requests = metrics?.counter("apiserver_delegated_authn_request_total", "[ALPHA] Number of HTTP requests partitioned by status code.");
 
   async function ask(token: string, audiences: readonly string[]): Promise<Answer> {
     const review = { apiVersion: `authentication.k8s.io/${version}`, kind: "TokenReview", metadata: {}, spec: { token, ...(audiences.length > 0 ? { audiences: [...audiences] } : {}) } } as unknown as TokenReview;

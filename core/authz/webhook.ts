@@ -33,10 +33,10 @@ export interface WebhookMetrics { readonly evaluations: Counter; readonly durati
 
 export function webhookMetrics(metrics: Metrics): WebhookMetrics {
   return {
-    evaluations: metrics.counter("apiserver_authorization_webhook_evaluations_total", "Round-trips to authorization webhooks."),
-    durations: metrics.histogram("apiserver_authorization_webhook_duration_seconds", "Request latency in seconds.", [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]),
-    failOpen: metrics.counter("apiserver_authorization_webhook_evaluations_fail_open_total", "NoOpinion results due to webhook timeout or error."),
-    exclusions: metrics.counter("apiserver_authorization_match_condition_exclusions_total", "Exclusions when an authorizer webhook is skipped because match conditions exclude it."),
+    evaluations: metrics.counter("apiserver_authorization_webhook_evaluations_total", "[ALPHA] Round-trips to authorization webhooks."),
+    durations: metrics.histogram("apiserver_authorization_webhook_duration_seconds", "[ALPHA] Request latency in seconds.", [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]),
+    failOpen: metrics.counter("apiserver_authorization_webhook_evaluations_fail_open_total", "[ALPHA] NoOpinion results due to webhook timeout or error."),
+    exclusions: metrics.counter("apiserver_authorization_match_condition_exclusions_total", "[ALPHA] Exclusions when an authorizer webhook is skipped because match conditions exclude it."),
   };
 }
 

@@ -33,5 +33,5 @@ export function buildMetrics(metrics: Metrics, version: BuildLabels): void {
     build_date: version.buildDate, compiler: version.compiler, git_commit: version.gitCommit, git_tree_state: version.gitTreeState, git_version: version.gitVersion,
     go_version: version.goVersion, major: version.major, minor: version.minor, platform: version.platform,
   };
-  metrics.gaugeFrom("kubernetes_build_info", "[ALPHA] A metric with a constant '1' value labeled by major, minor, git version, git commit, git tree state, build date, Go version, and compiler from which Kubernetes was built, and platform on which it is running.", () => [[labels, 1]]);
+  metrics.gaugeFrom("kubernetes_build_info", "[BETA] A metric with a constant '1' value labeled by major, minor, git version, git commit, git tree state, build date, Go version, and compiler from which Kubernetes was built, and platform on which it is running.", () => [[labels, 1]]);
 }

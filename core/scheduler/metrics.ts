@@ -19,27 +19,27 @@ export interface SchedulerMetrics extends BatchMetrics {
 }
 
 export function schedulerMetrics(metrics: Metrics, { queue, snapshot, bindings }: { readonly queue: () => SchedulingQueue; readonly snapshot: Snapshot; readonly bindings: () => number }): SchedulerMetrics {
-  const attempts = metrics.counter("scheduler_schedule_attempts_total", "Number of attempts to schedule pods, by the result. 'unschedulable' means a pod could not be scheduled, while 'error' means an internal scheduler problem.");
-  const duration = metrics.histogram("scheduler_scheduling_attempt_duration_seconds", "Scheduling attempt latency in seconds (scheduling algorithm + binding)", doubling(0.001, 15));
-  const algorithm = metrics.histogram("scheduler_scheduling_algorithm_duration_seconds", "Scheduling algorithm latency in seconds", doubling(0.001, 15));
-  const perPod = metrics.histogram("scheduler_pod_scheduling_attempts", "Number of attempts to successfully schedule a pod.", doubling(1, 5));
-  const sli = metrics.histogram("scheduler_pod_scheduling_sli_duration_seconds", "E2e latency for a pod being scheduled, from the time the pod enters the scheduling queue and might involve multiple scheduling attempts.", doubling(0.01, 20));
-  const incoming = metrics.counter("scheduler_queue_incoming_pods_total", "Number of pods added to scheduling queues by event and queue type.");
-  const victims = metrics.histogram("scheduler_preemption_victims", "Number of selected preemption victims", doubling(1, 7));
-  const preemptions = metrics.counter("scheduler_preemption_attempts_total", "Total preemption attempts in the cluster till now");
-  metrics.gaugeFrom("scheduler_pending_pods", "Number of pending pods, by the queue type. 'active' means number of pods in activeQ; 'backoff' means number of pods in backoffQ; 'unschedulable' means number of pods in unschedulablePods that the scheduler attempted to schedule and failed; 'gated' is the number of unschedulable pods that the scheduler never attempted to schedule because they are gated.", () =>
+  const attempts = metrics.counter("scheduler_schedule_attempts_total", "[STABLE] Number of attempts to schedule pods, by the result. 'unschedulable' means a pod could not be scheduled, while 'error' means an internal scheduler problem.");
+  const duration = metrics.histogram("scheduler_scheduling_attempt_duration_seconds", "[STABLE] Scheduling attempt latency in seconds (scheduling algorithm + binding)", doubling(0.001, 15));
+  const algorithm = metrics.histogram("scheduler_scheduling_algorithm_duration_seconds", "[ALPHA] Scheduling algorithm latency in seconds", doubling(0.001, 15));
+  const perPod = metrics.histogram("scheduler_pod_scheduling_attempts", "[STABLE] Number of attempts to successfully schedule a pod.", doubling(1, 5));
+  const sli = metrics.histogram("scheduler_pod_scheduling_sli_duration_seconds", "[BETA] E2e latency for a pod being scheduled, from the time the pod enters the scheduling queue and might involve multiple scheduling attempts.", doubling(0.01, 20));
+  const incoming = metrics.counter("scheduler_queue_incoming_pods_total", "[STABLE] Number of pods added to scheduling queues by event and queue type.");
+  const victims = metrics.histogram("scheduler_preemption_victims", "[STABLE] Number of selected preemption victims", doubling(1, 7));
+  const preemptions = metrics.counter("scheduler_preemption_attempts_total", "[STABLE] Total preemption attempts in the cluster till now");
+  metrics.gaugeFrom("scheduler_pending_pods", "[STABLE] Number of pending pods, by the queue type. 'active' means number of pods in activeQ; 'backoff' means number of pods in backoffQ; 'unschedulable' means number of pods in unschedulablePods that the scheduler attempted to schedule and failed; 'gated' is the number of unschedulable pods that the scheduler never attempted to schedule because they are gated.", () =>
     Object.entries(queue().sizes()).map(([name, size]) => [{ queue: name }, size] as const));
-  metrics.gaugeFrom("scheduler_cache_size", "Number of nodes, pods, and assumed (bound) pods in the scheduler cache.", () =>
+  metrics.gaugeFrom("scheduler_cache_size", "[ALPHA] Number of nodes, pods, and assumed (bound) pods in the scheduler cache.", () =>
     Object.entries(snapshot.sizes()).map(([type, size]) => [{ type }, size] as const));
-  metrics.gaugeFrom("scheduler_unschedulable_pods", "The number of unschedulable pods broken down by plugin name. A pod will increment the gauge for all plugins that caused it to not schedule and so this metric have meaning only when broken down by plugin.", () =>
+  metrics.gaugeFrom("scheduler_unschedulable_pods", "[ALPHA] The number of unschedulable pods broken down by plugin name. A pod will increment the gauge for all plugins that caused it to not schedule and so this metric have meaning only when broken down by plugin.", () =>
     [...queue().heldBy()].map(([plugin, count]) => [{ plugin }, count] as const));
-  const evaluations = metrics.counter("scheduler_plugin_evaluation_total", "Number of attempts to schedule pods by each plugin and the extension point (available only in PreFilter, Filter, PreScore, and Score).");
-  const points = metrics.histogram("scheduler_framework_extension_point_duration_seconds", "Latency for running all plugins of a specific extension point.", doubling(0.0001, 12));
-  const events = metrics.histogram("scheduler_event_handling_duration_seconds", "Event handling latency in seconds.", doubling(0.0001, 14));
-  metrics.gaugeFrom("scheduler_inflight_events", "Number of events currently tracked in the scheduling queue.", () => [...queue().changesHeld()].map(([event, count]) => [{ event }, count] as const));
-  metrics.gaugeFrom("scheduler_goroutines", "Number of running goroutines split by the work they do such as binding.", () => [[{ operation: "binding" }, bindings()]]);
-  const batchAttempts = metrics.counter("scheduler_batch_attempts_total", "Counts of results when we attempt to use batching.");
-  const batchFlushes = metrics.counter("scheduler_batch_cache_flushed_total", "Counts of cache flushes by reason.");
+  const evaluations = metrics.counter("scheduler_plugin_evaluation_total", "[ALPHA] Number of attempts to schedule pods by each plugin and the extension point (available only in PreFilter, Filter, PreScore, and Score).");
+  const points = metrics.histogram("scheduler_framework_extension_point_duration_seconds", "[STABLE] Latency for running all plugins of a specific extension point.", doubling(0.0001, 12));
+  const events = metrics.histogram("scheduler_event_handling_duration_seconds", "[ALPHA] Event handling latency in seconds.", doubling(0.0001, 14));
+  metrics.gaugeFrom("scheduler_inflight_events", "[ALPHA] Number of events currently tracked in the scheduling queue.", () => [...queue().changesHeld()].map(([event, count]) => [{ event }, count] as const));
+  metrics.gaugeFrom("scheduler_goroutines", "[ALPHA] Number of running goroutines split by the work they do such as binding.", () => [[{ operation: "binding" }, bindings()]]);
+  const batchAttempts = metrics.counter("scheduler_batch_attempts_total", "[ALPHA] Counts of results when we attempt to use batching.");
+  const batchFlushes = metrics.counter("scheduler_batch_cache_flushed_total", "[ALPHA] Counts of cache flushes by reason.");
   return {
     batchAttempt: (result, profile) => batchAttempts.inc({ result, profile }),
     batchFlushed: (reason, profile) => batchFlushes.inc({ reason, profile }),

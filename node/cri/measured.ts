@@ -14,9 +14,9 @@ const BUCKETS = Array.from({ length: 14 }, (_, i) => 0.005 * 2.5 ** i);
 const OPERATIONS: Readonly<Record<string, string>> = { RunPodSandbox: "run_podsandbox", StopPodSandbox: "stop_podsandbox", RemovePodSandbox: "remove_podsandbox", PodSandboxStatus: "podsandbox_status", ListPodSandbox: "list_podsandbox", ListPodSandboxStats: "list_podsandbox_stats" };
 
 export function measuredCri(cri: Cri, { metrics, clock }: { readonly metrics: Metrics; readonly clock: Clock }): Cri {
-  const total = metrics.counter("kubelet_runtime_operations_total", "Cumulative number of runtime operations by operation type.");
-  const errors = metrics.counter("kubelet_runtime_operations_errors_total", "Cumulative number of runtime operation errors by operation type.");
-  const seconds = metrics.histogram("kubelet_runtime_operations_duration_seconds", "Duration in seconds of runtime operations. Broken down by operation type.", BUCKETS);
+  const total = metrics.counter("kubelet_runtime_operations_total", "[ALPHA] Cumulative number of runtime operations by operation type.");
+  const errors = metrics.counter("kubelet_runtime_operations_errors_total", "[ALPHA] Cumulative number of runtime operation errors by operation type.");
+  const seconds = metrics.histogram("kubelet_runtime_operations_duration_seconds", "[ALPHA] Duration in seconds of runtime operations. Broken down by operation type.", BUCKETS);
 
   return {
     ...cri,

@@ -152,13 +152,13 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     settings, cri, clock, random, log, events, mounts: deps.mounts, objects, services: deps.services,
     volumes: volumeManager({ dataDir: settings.dataDir, client, objects, tokens, mounts: deps.mounts, exec: deps.exec, clock, random, events, log, hostIps: settings.nodeIps, allocatable: node.allocatable, csi }),
     images: imagePuller({ cri, clock, events, serialize: settings.serializeImagePulls, parallelMax: settings.maxParallelImagePulls, records }), credentialProviders: deps.credentialProviders, pullIdentity, cgroups: podCgroups(deps.cgroups, { cgroupRoot: settings.cgroupRoot, pidsMax: settings.podPidsLimit > 0 ? settings.podPidsLimit : undefined }), handlers: runtimeHandlers(client),
-    userNamespaces: userNamespaces({ ...settings, idsPerPod: settings.userNamespaceIds }), handlerFeatures: node.handlerFeatures, machine: { os: machine.os, cpus: machine.cpus, memoryBytes: machine.memoryBytes, hugepageSizes: machine.hugepages.map(({ size }) => size), countsSwap: deps.cgroups.countsSwap, podSwapBytes: deps.cgroups.version === 2 && deps.cgroups.countsSwap ? (settings.limitedSwap ? machine.swapBytes : 0) : undefined },
+    userNamespaces: userNamespaces({ ...settings, idsPerPod: settings.userNamespaceIds }), runtimeName: node.runtimeName, handlerFeatures: node.handlerFeatures, machine: { os: machine.os, cpus: machine.cpus, memoryBytes: machine.memoryBytes, hugepageSizes: machine.hugepages.map(({ size }) => size), countsSwap: deps.cgroups.countsSwap, podSwapBytes: deps.cgroups.version === 2 && deps.cgroups.countsSwap ? (settings.limitedSwap ? machine.swapBytes : 0) : undefined },
     devices, claims, placement: places, allocatable: node.allocatable, networkProblem: node.networkProblem, metrics: kubeletMetrics(deps.metrics),
   };
   const mirrors = new MirrorPods({ client, log, signal, node: node.current });
   const statuses = statusWriter({ client, clock, log, signal, objectOf: (pod) => (isStaticPod(pod) ? mirrors.of(pod) : pod) });
   const probes = probeManager({
-    cri, clock, random, log, events, version: majorMinor(settings.version), startedMs: clock.uptimeMs(), signal, counter: deps.metrics.counter("prober_probe_total", "Cumulative number of a liveness, readiness or startup probe for a container by result."),
+    cri, clock, random, log, events, version: majorMinor(settings.version), startedMs: clock.uptimeMs(), signal, counter: deps.metrics.counter("prober_probe_total", "[BETA] Cumulative number of a liveness, readiness or startup probe for a container by result."),
     find: (uid) => {
       const worker = manager.worker(uid);
       return worker && { pod: worker.pod, status: worker.status };
@@ -248,18 +248,18 @@ export function kubelet(deps: KubeletDeps): Kubelet {
 
 /** What runs, as the runtime has it. */
 function registerRunning(metrics: Metrics, workers: () => Iterable<{ readonly runtime: RuntimePod }>): void {
-  metrics.gaugeFrom("kubelet_running_pods", "Number of pods that have a running pod sandbox", () => [[{}, [...workers()].filter(({ runtime }) => runtime.sandboxes.some(({ ready }) => ready)).length]]);
-  metrics.gaugeFrom("kubelet_running_containers", "Number of containers currently running", () => {
+  metrics.gaugeFrom("kubelet_running_pods", "[ALPHA] Number of pods that have a running pod sandbox", () => [[{}, [...workers()].filter(({ runtime }) => runtime.sandboxes.some(({ ready }) => ready)).length]]);
+  metrics.gaugeFrom("kubelet_running_containers", "[ALPHA] Number of containers currently running", () => {
     const states = [...workers()].flatMap(({ runtime }) => runtime.containers.map(({ state }) => state));
     return (["created", "exited", "running", "unknown"] as const).map((state) => [{ container_state: state }, states.filter((one) => one === state).length] as const);
   });
 }
 
 function kubeletMetrics(metrics: Metrics): KubeletMetrics {
-  const startedPods = metrics.counter("kubelet_started_pods_total", "Cumulative number of pods started");
-  const startedPodsErrors = metrics.counter("kubelet_started_pods_errors_total", "Cumulative number of errors when starting pods");
-  const startedContainers = metrics.counter("kubelet_started_containers_total", "Cumulative number of containers started");
-  const startedContainersErrors = metrics.counter("kubelet_started_containers_errors_total", "Cumulative number of errors when starting containers");
+  const startedPods = metrics.counter("kubelet_started_pods_total", "[ALPHA] Cumulative number of pods started");
+  const startedPodsErrors = metrics.counter("kubelet_started_pods_errors_total", "[ALPHA] Cumulative number of errors when starting pods");
+  const startedContainers = metrics.counter("kubelet_started_containers_total", "[ALPHA] Cumulative number of containers started");
+  const startedContainersErrors = metrics.counter("kubelet_started_containers_errors_total", "[ALPHA] Cumulative number of errors when starting containers");
   const kindOf = (kind: string): string => (kind === "init" ? "init_container" : kind === "ephemeral" ? "ephemeral_container" : "container");
   return {
     startedPods: () => startedPods.inc(),

@@ -19,19 +19,19 @@ export interface ProxyMetrics {
 }
 
 export function proxyMetrics(metrics: Metrics): ProxyMetrics {
-  const all = metrics.histogram("kubeproxy_sync_proxy_rules_duration_seconds", "SyncProxyRules latency in seconds", SYNC_BUCKETS);
-  const full = metrics.histogram("kubeproxy_sync_full_proxy_rules_duration_seconds", "SyncProxyRules latency in seconds for full resyncs", SYNC_BUCKETS);
-  const partial = metrics.histogram("kubeproxy_sync_partial_proxy_rules_duration_seconds", "SyncProxyRules latency in seconds for partial resyncs", SYNC_BUCKETS);
-  const programming = metrics.histogram("kubeproxy_network_programming_duration_seconds", "In Cluster Network Programming Latency in seconds", PROGRAMMING_BUCKETS);
-  const last = metrics.gauge("kubeproxy_sync_proxy_rules_last_timestamp_seconds", "The last time proxy rules were successfully synced");
-  const lastQueued = metrics.gauge("kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds", "The last time a sync of proxy rules was queued");
-  const noLocal = metrics.gauge("kubeproxy_sync_proxy_rules_no_local_endpoints_total", "Number of services with a Local traffic policy and no endpoints");
+  const all = metrics.histogram("kubeproxy_sync_proxy_rules_duration_seconds", "[ALPHA] SyncProxyRules latency in seconds", SYNC_BUCKETS);
+  const full = metrics.histogram("kubeproxy_sync_full_proxy_rules_duration_seconds", "[ALPHA] SyncProxyRules latency in seconds for full resyncs", SYNC_BUCKETS);
+  const partial = metrics.histogram("kubeproxy_sync_partial_proxy_rules_duration_seconds", "[ALPHA] SyncProxyRules latency in seconds for partial resyncs", SYNC_BUCKETS);
+  const programming = metrics.histogram("kubeproxy_network_programming_duration_seconds", "[ALPHA] In Cluster Network Programming Latency in seconds", PROGRAMMING_BUCKETS);
+  const last = metrics.gauge("kubeproxy_sync_proxy_rules_last_timestamp_seconds", "[ALPHA] The last time proxy rules were successfully synced");
+  const lastQueued = metrics.gauge("kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds", "[ALPHA] The last time a sync of proxy rules was queued");
+  const noLocal = metrics.gauge("kubeproxy_sync_proxy_rules_no_local_endpoints_total", "[ALPHA] Number of services with a Local traffic policy and no endpoints");
   return {
-    serviceChanges: metrics.counter("kubeproxy_sync_proxy_rules_service_changes_total", "Cumulative proxy rules Service changes"),
-    endpointChanges: metrics.counter("kubeproxy_sync_proxy_rules_endpoint_changes_total", "Cumulative proxy rules Endpoint changes"),
-    failures: metrics.counter("kubeproxy_sync_proxy_rules_nftables_sync_failures_total", "Cumulative proxy nftables sync failures"),
-    healthz: metrics.counter("kubeproxy_proxy_healthz_total", "Cumulative proxy healthz HTTP status"),
-    livez: metrics.counter("kubeproxy_proxy_livez_total", "Cumulative proxy livez HTTP status"),
+    serviceChanges: metrics.counter("kubeproxy_sync_proxy_rules_service_changes_total", "[ALPHA] Cumulative proxy rules Service changes"),
+    endpointChanges: metrics.counter("kubeproxy_sync_proxy_rules_endpoint_changes_total", "[ALPHA] Cumulative proxy rules Endpoint changes"),
+    failures: metrics.counter("kubeproxy_sync_proxy_rules_nftables_sync_failures_total", "[ALPHA] Cumulative proxy nftables sync failures"),
+    healthz: metrics.counter("kubeproxy_proxy_healthz_total", "[ALPHA] Cumulative proxy healthz HTTP status"),
+    livez: metrics.counter("kubeproxy_proxy_livez_total", "[ALPHA] Cumulative proxy livez HTTP status"),
     queued: (nowMs) => lastQueued.set(nowMs / 1000),
     synced(family, outcome, seconds) {
       const labels = { ip_family: `IPv${family}` };

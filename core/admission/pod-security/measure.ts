@@ -14,9 +14,9 @@ export interface PodSecurityMetrics {
 }
 
 export function podSecurityMetrics(metrics: Metrics | undefined): PodSecurityMetrics {
-  const evaluations = metrics?.counter("pod_security_evaluations_total", "Number of policy evaluations that occurred, not counting ignored or exempt requests.");
-  const exemptions = metrics?.counter("pod_security_exemptions_total", "Number of exempt requests, not counting ignored or out of scope requests.");
-  const errors = metrics?.counter("pod_security_errors_total", "Number of errors preventing normal evaluation. Non-fatal errors may result in the latest restricted profile being used for evaluation.");
+  const evaluations = metrics?.counter("pod_security_evaluations_total", "[ALPHA] Number of policy evaluations that occurred, not counting ignored or exempt requests.");
+  const exemptions = metrics?.counter("pod_security_exemptions_total", "[ALPHA] Number of exempt requests, not counting ignored or out of scope requests.");
+  const errors = metrics?.counter("pod_security_errors_total", "[ALPHA] Number of errors preventing normal evaluation. Non-fatal errors may result in the latest restricted profile being used for evaluation.");
   return {
     evaluation(decision, { level, version }, mode, request) {
       const told = version === "latest" || level === "privileged" ? "latest" : version <= OUR_MINOR ? `v1.${version}` : "future";

@@ -18,18 +18,18 @@ export interface PlacementMetrics {
 const ADMISSION_MS_BUCKETS = Array.from({ length: 15 }, (_, i) => 0.05 * 2 ** i);
 
 export function placementMetrics(metrics: Metrics, uptimeMs: () => number): PlacementMetrics {
-  const cpuRequests = metrics.counter("kubelet_cpu_manager_pinning_requests_total", "The number of cpu core allocations which required pinning.");
-  const cpuErrors = metrics.counter("kubelet_cpu_manager_pinning_errors_total", "The number of cpu core allocations which required pinning failed.");
-  const shared = metrics.gauge("kubelet_cpu_manager_shared_pool_size_millicores", "The size of the shared CPU pool for non-guaranteed QoS pods, in millicores.");
-  const exclusive = metrics.gauge("kubelet_cpu_manager_exclusive_cpu_allocation_count", "The total number of CPUs exclusively allocated to containers running on this node");
-  const perNuma = metrics.gauge("kubelet_cpu_manager_allocation_per_numa", "Number of CPUs allocated per NUMA node");
-  const memoryRequests = metrics.counter("kubelet_memory_manager_pinning_requests_total", "The number of memory pages allocations which required pinning.");
-  const memoryErrors = metrics.counter("kubelet_memory_manager_pinning_errors_total", "The number of memory pages allocations which required pinning that failed.");
-  const requests = metrics.counter("kubelet_topology_manager_admission_requests_total", "The number of admission requests where resources have to be aligned.");
-  const errors = metrics.counter("kubelet_topology_manager_admission_errors_total", "The number of admission request failures where resources could not be aligned.");
-  const duration = metrics.histogram("kubelet_topology_manager_admission_duration_ms", "Duration in milliseconds to serve a pod admission request.", ADMISSION_MS_BUCKETS);
-  const aligned = metrics.counter("kubelet_container_aligned_compute_resources_count", "Cumulative number of aligned compute resources allocated to containers by alignment type.");
-  const unaligned = metrics.counter("kubelet_container_aligned_compute_resources_failure_count", "Cumulative number of failures to allocate aligned compute resources to containers by alignment type.");
+  const cpuRequests = metrics.counter("kubelet_cpu_manager_pinning_requests_total", "[ALPHA] The number of cpu core allocations which required pinning.");
+  const cpuErrors = metrics.counter("kubelet_cpu_manager_pinning_errors_total", "[ALPHA] The number of cpu core allocations which required pinning failed.");
+  const shared = metrics.gauge("kubelet_cpu_manager_shared_pool_size_millicores", "[ALPHA] The size of the shared CPU pool for non-guaranteed QoS pods, in millicores.");
+  const exclusive = metrics.gauge("kubelet_cpu_manager_exclusive_cpu_allocation_count", "[ALPHA] The total number of CPUs exclusively allocated to containers running on this node");
+  const perNuma = metrics.gauge("kubelet_cpu_manager_allocation_per_numa", "[ALPHA] Number of CPUs allocated per NUMA node");
+  const memoryRequests = metrics.counter("kubelet_memory_manager_pinning_requests_total", "[ALPHA] The number of memory pages allocations which required pinning.");
+  const memoryErrors = metrics.counter("kubelet_memory_manager_pinning_errors_total", "[ALPHA] The number of memory pages allocations which required pinning that failed.");
+  const requests = metrics.counter("kubelet_topology_manager_admission_requests_total", "[ALPHA] The number of admission requests where resources have to be aligned.");
+  const errors = metrics.counter("kubelet_topology_manager_admission_errors_total", "[ALPHA] The number of admission request failures where resources could not be aligned.");
+  const duration = metrics.histogram("kubelet_topology_manager_admission_duration_ms", "[ALPHA] Duration in milliseconds to serve a pod admission request.", ADMISSION_MS_BUCKETS);
+  const aligned = metrics.counter("kubelet_container_aligned_compute_resources_count", "[ALPHA] Cumulative number of aligned compute resources allocated to containers by alignment type.");
+  const unaligned = metrics.counter("kubelet_container_aligned_compute_resources_failure_count", "[ALPHA] Cumulative number of failures to allocate aligned compute resources to containers by alignment type.");
   for (const counter of [cpuRequests, cpuErrors, memoryRequests, memoryErrors, requests, errors]) counter.inc({}, 0);
   const cores = { scope: "container", boundary: "physical_cpu" };
 

@@ -54,8 +54,8 @@ const UPGRADED: ReadonlySet<string> = new Set(["exec", "attach", "portForward"])
 export function kubeletServer({ api, host, port, tls, clientCa, client, localPath, configz, clock, exec, log, metrics }: KubeletServerOptions): HttpsServer {
   const authenticate = authentication({ client, roots: clientCa, clock });
   const authorize = authorization({ client, nodeName: api.nodeName, clock });
-  const requests = metrics.counter("kubelet_http_requests_total", "Number of the http requests received since the server started");
-  const inFlight = metrics.gauge("kubelet_http_inflight_requests", "Number of the inflight http requests");
+  const requests = metrics.counter("kubelet_http_requests_total", "[ALPHA] Number of the http requests received since the server started");
+  const inFlight = metrics.gauge("kubelet_http_inflight_requests", "[ALPHA] Number of the inflight http requests");
 
   /** Throws the answer if they may not. */
   async function check(request: IncomingMessage, { peerCertificate }: Connection, path: string, signal: AbortSignal): Promise<void> {

@@ -46,8 +46,8 @@ const LOOK_MS = 100;
 export function gracefulShutdown({ settings, notices, pods, clock, log, metrics, onChange }: Deps): Shutdown {
   const levels = shutdownLevels(settings);
   let down = false;
-  const started = metrics.gauge("kubelet_graceful_shutdown_start_time_seconds", "Last graceful shutdown start time since unix epoch in seconds");
-  const ended = metrics.gauge("kubelet_graceful_shutdown_end_time_seconds", "Last graceful shutdown end time since unix epoch in seconds");
+  const started = metrics.gauge("kubelet_graceful_shutdown_start_time_seconds", "[ALPHA] Last graceful shutdown start time since unix epoch in seconds");
+  const ended = metrics.gauge("kubelet_graceful_shutdown_end_time_seconds", "[ALPHA] Last graceful shutdown end time since unix epoch in seconds");
 
   async function end(signal: AbortSignal): Promise<void> {
     for (const { level, pods: group } of groupByLevel(levels, pods())) {
