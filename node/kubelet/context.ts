@@ -40,6 +40,7 @@ export interface KubeletContext {
   readonly handlers: RuntimeHandlers;
   readonly userNamespaces: UserNamespaces;
   /** What the runtime says one of its handlers can do. */
+  readonly runtimeName: () => { readonly name?: string | undefined; readonly version?: string | undefined };
   readonly handlerFeatures: (handler: string) => RuntimeHandlerFeatures | undefined;
   /** Of plugins; absent where there are none. */
   readonly devices?: DeviceManager | undefined;

@@ -14,7 +14,7 @@ import type { ContainerConfig, Image, PodSandboxConfig } from "../cri/gen/runtim
 import { containerConfig } from "./containers/container-config.ts";
 import { readEnvFile } from "./containers/env-file.ts";
 import { environmentOf } from "./containers/environment.ts";
-import { containerDevices, containerMounts, HOSTS_PATH } from "./containers/mounts.ts";
+import { containerDevices, containerMounts, HOSTS_PATH, mountsImageSubPaths } from "./containers/mounts.ts";
 import { containerSecurityContext, namespacesOf, verifyNonRoot } from "./containers/security-context.ts";
 import { hasHostProcess, verifyNotAdministrator, windowsContainer } from "./containers/windows-container.ts";
 import { serviceEnvironment } from "./containers/service-env.ts";
@@ -178,7 +178,7 @@ async function configure(context: KubeletContext, start: ContainerStart, image: 
   const config = containerConfig({
     pod, container, restartCount, imageId: image.id ?? "", environment: new Map([...environment, ...added.environment]), platform, devices: [...added.devices, ...containerDevices(container, volumes)],
     annotations: added.annotations, cdiDevices: added.CDI_devices,
-    mounts: [...added.mounts, ...containerMounts({ os: machine.os, pod, container, volumes, environment, podDir: podDirectory(settings.dataDir, pod.metadata.uid), hosts: hostsFile(context, pod, podIps), recursiveReadOnly: machine.os === "linux", mounts, random })].map((mount) => (mapped ? { ...mount, uidMappings: mapped, gidMappings: mapped } : mount)),
+    mounts: [...added.mounts, ...containerMounts({ os: machine.os, pod, container, volumes, environment, podDir: podDirectory(settings.dataDir, pod.metadata.uid), hosts: hostsFile(context, pod, podIps), recursiveReadOnly: machine.os === "linux", imageSubPaths: mountsImageSubPaths(context.runtimeName()), mounts, random })].map((mount) => (mapped ? { ...mount, uidMappings: mapped, gidMappings: mapped } : mount)),
   });
   return { config };
 }

@@ -3,6 +3,7 @@ import type { Container, Pod, Service } from "../../../core/api/gen/core.v1.ts";
 import { notFound } from "../../../core/api/meta/status-error.ts";
 import { environmentOf, type ObjectSource } from "./environment.ts";
 import { expand, expandStrictly } from "./expansion.ts";
+import { containerMounts, type MountFacts, mountsImageSubPaths } from "./mounts.ts";
 import { containerSecurityContext, namespacesOf, verifyNonRoot } from "./security-context.ts";
 import { serviceEnvironment } from "./service-env.ts";
 
@@ -77,4 +78,11 @@ test("who a container runs as", () => {
   expect(nonRoot(0, { uid: 7, username: "" })).toBe(`container's runAsUser breaks non-root policy (pod: "p_n(u)", container: c)`);
   expect(nonRoot(undefined, { uid: 0, username: "" })).toBe(`container has runAsNonRoot and image will run as root (pod: "p_n(u)", container: c)`);
   expect(nonRoot(undefined, { uid: undefined, username: "www" })).toBe(`container has runAsNonRoot and image has non-numeric user (www), cannot verify user is non-root (pod: "p_n(u)", container: c)`);
+});
+
+test.each<[string, string, boolean]>([["containerd", "v2.1.9", false], ["containerd", "1.7.24", false], ["containerd", "2.2.0", true], ["containerd", "v3.0.0", true], ["cri-o", "1.33.0", true]])("%s %s mounts directories of images: %s", (name, version, can) => {
+  expect(mountsImageSubPaths({ name, version })).toBe(can);
+  const facts = { os: "linux", pod: pod(), container: { name: "c", volumeMounts: [{ name: "v", mountPath: "/m", subPath: "etc" }] }, volumes: new Map([["v", { hostPath: undefined, readOnly: true, managed: false, image: { reference: "sha256:1", policy: undefined } }]]), environment: new Map(), podDir: "/p", hosts: undefined, recursiveReadOnly: true, imageSubPaths: can } as unknown as MountFacts;
+  if (can) expect(containerMounts(facts)).toMatchObject([{ container_path: "/m", image: { image: "sha256:1" }, image_sub_path: "etc", readonly: true }]);
+  else expect(() => containerMounts(facts)).toThrow('subPath of image volume "v" is not supported by the runtime: containerd can since 2.2');
 });

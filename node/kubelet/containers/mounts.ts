@@ -29,6 +29,8 @@ export interface MountFacts {
   readonly hosts: string | undefined;
   /** The runtime can make mounts read-only all the way down. */
   readonly recursiveReadOnly: boolean;
+  /** The runtime can mount a directory of an image; one that cannot would mount all of it, and say nothing. */
+  readonly imageSubPaths: boolean;
   readonly mounts: Mounts;
   readonly random: Random;
 }
@@ -67,6 +69,7 @@ function volumeMount(facts: MountFacts, mount: VolumeMount, index: number): Moun
     container_path: pathIn(os, mount.mountPath), readonly: readOnly, recursive_read_only: wantsRecursive(facts, mount),
     propagation: os === "windows" ? "PROPAGATION_PRIVATE" : PROPAGATIONS[mount.mountPropagation ?? "None"] ?? "PROPAGATION_PRIVATE",
   };
+  if (volume.image && subPath !== "" && !facts.imageSubPaths) throw new Error(`subPath of image volume "${mount.name}" is not supported by the runtime: containerd can since 2.2`);
   if (volume.image) return { ...common, image: { image: volume.image.reference }, ...(subPath === "" ? {} : { image_sub_path: subPath }) };
   const hostPath = volume.hostPath ?? "";
   if (subPath === "") return { ...common, host_path: hostPath };
@@ -76,6 +79,12 @@ function volumeMount(facts: MountFacts, mount: VolumeMount, index: number): Moun
   } catch (cause) {
     throw new Error(`failed to prepare subPath for volumeMount "${mount.name}" of container "${container.name}"`, { cause });
   }
+}
+
+/** Whether a runtime of that name and version mounts a directory of an image: https://github.com/containerd/containerd/pull/11578 */
+export function mountsImageSubPaths({ name = "", version = "" }: { readonly name?: string | undefined; readonly version?: string | undefined }): boolean {
+  const [, major = "0", minor = "0"] = /^v?(\d+)\.(\d+)/.exec(version) ?? [];
+  return name !== "containerd" || Number(major) > 2 || (Number(major) === 2 && Number(minor) >= 2);
 }
 
 function wantsRecursive({ recursiveReadOnly }: MountFacts, { name, readOnly, recursiveReadOnly: mode = "Disabled" }: VolumeMount): boolean {

@@ -59,6 +59,7 @@ export interface NodeAgent {
   /** Look at the status now rather than at the next tick. */
   refresh(): void;
   /** What the runtime says its handler can do; undefined while it says nothing. */
+  runtimeName(): { readonly name?: string | undefined; readonly version?: string | undefined };
   handlerFeatures(handler: string): RuntimeHandlerFeatures | undefined;
 }
 
@@ -226,6 +227,7 @@ export function nodeAgent(deps: Deps): NodeAgent {
     },
     networkProblem,
     runtimeProblem,
+    runtimeName: () => ({ name: runtimeVersion?.runtime_name, version: runtimeVersion?.runtime_version }),
     handlerFeatures: (handler) => runtimeStatus?.runtime_handlers?.find(({ name = "" }) => name === handler)?.features,
     refresh: () => woken.abort(),
   };
