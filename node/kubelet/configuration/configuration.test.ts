@@ -48,6 +48,7 @@ test("processors that are reserved by name are those that are kept from pods", (
   const settings = applied({ cpuManagerPolicy: "static", cpuManagerPolicyOptions: { "full-pcpus-only": "true" }, reservedSystemCPUs: "0,2-3", systemReserved: { cpu: "250m", memory: "1Gi" }, kubeReserved: { cpu: "500m", memory: "1Gi" } });
   expect(settings.placement).toMatchObject({ cpuPolicy: "static", cpuOptions: { "full-pcpus-only": "true" }, reservedCpus: "0,2-3", cpuReconcileMs: 10_000, topologyPolicy: "none" });
   expect(settings.reserved).toEqual({ cpu: "3", memory: "2147483648000m" });
+  expect(() => applyConfiguration(base, { cpuManagerPolicy: "static" }, { os: "windows" })).toThrow("are not supported by this kubelet on Windows");
 });
 
 test("Go's durations", () => {

@@ -99,6 +99,8 @@ export function applyConfiguration(base: KubeletSettings, configuration: Configu
   read<number>("containerLogMaxFiles", (value) => { result.containerLogMaxFiles = value; });
   for (const name of ["systemReserved", "kubeReserved"]) read<Record<string, string>>(name, (value) => { result.reserved = addReserved(result.reserved, value); });
   result.placement = placementSettings(configuration, base.placement);
+  const { cpuPolicy, memoryPolicy, topologyPolicy } = result.placement;
+  if (os === "windows" && !(cpuPolicy === "none" && memoryPolicy === "None" && topologyPolicy === "none")) throw new Error("invalid configuration: cpuManagerPolicy, memoryManagerPolicy and topologyManagerPolicy are not supported by this kubelet on Windows");
   const reservedCpus = parseCpuSet(result.placement.reservedCpus).size;
   if (reservedCpus > 0) result.reserved = { ...result.reserved, cpu: String(reservedCpus) };
   read<string>("imagePullCredentialsVerificationPolicy", (value) => { result.verifiesPulls = value !== "NeverVerify"; });
