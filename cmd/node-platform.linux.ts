@@ -21,6 +21,7 @@ import { decodeRegistries, NO_REGISTRIES, type Registries } from "../node/runtim
 import { containerRuntime } from "../node/runtime/runtime.ts";
 import { nodeBundle } from "./assets.ts";
 import { ConfigError } from "./config/config.ts";
+import { nodePortCidrs } from "./config/ranges.ts";
 import type { NodePlatform, PlatformOptions } from "./node-platform.ts";
 import { unpackInChild } from "./unpack.ts";
 
@@ -48,7 +49,7 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
   });
   const proxy = serviceProxy({
     informers, nodeName: node.name, nodeIps: node.ips, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","),
-    nft, conntrack: conntrackProgram({ path: join(binDir, "conntrack") }), healthz: { address: node.ips[0]?.includes(":") ? "::" : "0.0.0.0", port: PROXY_HEALTH_PORT }, status: { address: "127.0.0.1", port: PROXY_STATUS_PORT }, clock, metrics, log: log.with({ part: "proxy" }),
+    nodePortCidrs: nodePortCidrs(settings, node.ips), nft, conntrack: conntrackProgram({ path: join(binDir, "conntrack") }), healthz: { address: node.ips[0]?.includes(":") ? "::" : "0.0.0.0", port: PROXY_HEALTH_PORT }, status: { address: "127.0.0.1", port: PROXY_STATUS_PORT }, clock, metrics, log: log.with({ part: "proxy" }),
   });
   if (settings.disable.includes("network-policy") || settings.disable.includes("network")) return { cri, runtime, network, proxy, policies: [noNetworkPolicies({ nft, log })] };
   const policies = networkPolicies({ informers, nodeName: node.name, nft, clock, metrics, log: log.with({ part: "network policies" }) });

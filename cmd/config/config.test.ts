@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { loadSettings } from "./config.ts";
-import { checkRanges } from "./ranges.ts";
+import { checkRanges, nodePortCidrs } from "./ranges.ts";
 
 const nothing = { argv: [], env: {}, readFile: () => undefined };
 
@@ -42,4 +42,10 @@ test.each([
   [["--service-node-port-range", "30000"], "--service-node-port-range must be like 30000-32767"],
 ])("ranges that cannot work are refused: %j", (argv, message) => {
   expect(() => checkRanges(loadSettings("server", { ...nothing, argv }))).toThrow(message);
+});
+
+test("where NodePorts answer: everywhere, at ranges, at the node's own addresses", () => {
+  const at = (...values: string[]) => nodePortCidrs(loadSettings("agent", { ...nothing, argv: values.flatMap((value) => ["--nodeport-addresses", value]) }), ["192.0.2.1", "2001:db8::1"]);
+  expect([at(), at("10.0.0.0/8"), at("primary", "127.0.0.0/8")]).toEqual([undefined, ["10.0.0.0/8"], ["192.0.2.1/32", "2001:db8::1/128", "127.0.0.0/8"]]);
+  expect(() => at("eth0")).toThrow('--nodeport-addresses: "eth0" is no address range such as 192.168.0.0/16, nor "primary"');
 });

@@ -55,6 +55,7 @@ export const FLAGS = [
   { name: "node-ip", type: "list", commands: BOTH, help: "address of this node; default: of the interface with the default route" },
   { name: "node-label", type: "list", commands: ALL, help: "k=v, set when the node registers" },
   { name: "node-taint", type: "list", commands: ALL, help: "k=v:Effect, set when the node registers; default on Windows: os=windows:NoSchedule" },
+  { name: "nodeport-addresses", type: "list", commands: BOTH, help: "ranges of this node's addresses at which NodePorts answer, or primary: the node's own; default: all of them" },
   { name: "default-local-storage-path", type: "string", commands: BOTH, help: "where volumes of the class local-path are kept; default: storage in the data directory" },
   { name: "container-runtime-endpoint", type: "string", commands: BOTH, help: "a CRI socket to use instead of the bundled containerd" },
   { name: "private-registry", type: "string", default: `${ROOT}/etc/coracle/registries.yaml`, commands: BOTH, help: "file with mirrors, certificates and credentials of image registries; need not be there" },

@@ -16,6 +16,16 @@ export function checkRanges({ clusterCidr, serviceCidr, clusterDns, serviceNodeP
   if (advertiseAddress !== undefined && !parseIp(advertiseAddress)) throw new ConfigError(`--advertise-address: ${JSON.stringify(advertiseAddress)} is no IP address`);
 }
 
+/** Undefined: all. Throws ConfigError. */
+export function nodePortCidrs({ nodeportAddresses = [] }: Pick<Settings, "nodeportAddresses">, nodeIps: readonly string[]): readonly string[] | undefined {
+  if (nodeportAddresses.length === 0) return undefined;
+  return nodeportAddresses.flatMap((text) => {
+    if (text === "primary") return nodeIps.map((ip) => `${ip}/${ip.includes(":") ? 128 : 32}`);
+    if (!parseCidr(text)) throw new ConfigError(`--nodeport-addresses: ${JSON.stringify(text)} is no address range such as 192.168.0.0/16, nor "primary"`);
+    return [text];
+  });
+}
+
 function cidrs(flag: string, text: string) {
   return text.split(",").map((part) => {
     const cidr = parseCidr(part.trim());

@@ -41,6 +41,8 @@ export interface ServiceProxyOptions {
   readonly clusterCidrs: readonly string[];
   /** Addresses of services: packets to those nobody has are dropped. */
   readonly serviceCidrs: readonly string[];
+  /** Of this node's addresses, those at which node ports answer; absent: all. */
+  readonly nodePortCidrs?: readonly string[] | undefined;
   readonly nft: Nft;
   /** Absent: flows of UDP services live until they are quiet. */
   readonly conntrack?: Conntrack | undefined;
@@ -93,7 +95,7 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
   let wake: () => void = () => {};
 
   function tableFor(family: Family): NftTable {
-    return new NftTable({ nft, frame: { table, family, clusterCidrs: clusterCidrs[family], serviceCidrs: cidrs(options.serviceCidrs, family) }, log });
+    return new NftTable({ nft, frame: { table, family, clusterCidrs: clusterCidrs[family], serviceCidrs: cidrs(options.serviceCidrs, family), nodePortCidrs: options.nodePortCidrs && cidrs(options.nodePortCidrs, family) }, log });
   }
 
   function markDirty(key: ObjectKey): void {

@@ -22,6 +22,8 @@ export interface FrameOptions {
   /** Of this family. */
   readonly clusterCidrs: readonly string[];
   readonly serviceCidrs: readonly string[];
+  /** Where node ports answer; undefined: at all of the node's addresses but loopback. */
+  readonly nodePortCidrs?: readonly string[] | undefined;
 }
 
 const BASE_CHAINS: readonly (readonly [name: string, hook: string])[] = [
@@ -40,10 +42,11 @@ const DISPATCH_CHAINS = ["services", "cluster-ips-check", "masquerading", "servi
 export const FRAME_CHAINS: ReadonlySet<string> = new Set([...BASE_CHAINS.map(([name]) => name), ...DISPATCH_CHAINS]);
 
 /** Commands that make the frame, or make it anew around what is there already: maps are emptied, affinity sets keep their clients. */
-export function frameText({ table, family, clusterCidrs, serviceCidrs }: FrameOptions): string {
+export function frameText({ table, family, clusterCidrs, serviceCidrs, nodePortCidrs }: FrameOptions): string {
   const ip = family === 4 ? "ip" : "ip6";
   const at = `${ip} ${table}`;
   const notLoopback = family === 4 ? "ip daddr != 127.0.0.0/8" : "ip6 daddr != ::1";
+  const nodeAddresses = nodePortCidrs?.map((cidr) => `${notLoopback} ${ip} daddr ${cidr}`) ?? [notLoopback];
   const destination = `${ip} daddr . meta l4proto . th dport`;
   const endpoints = (protocol: string): string => `map ${at} ${protocol}-endpoints { typeof ${ip} daddr . ${protocol} dport . ${ENDPOINT_NUMBER} : ${ip} daddr . ${protocol} dport; }`;
   const types: Readonly<Record<ContainerName, string>> = {
@@ -70,7 +73,7 @@ export function frameText({ table, family, clusterCidrs, serviceCidrs }: FrameOp
     services: [
       ...(clusterCidrs.length > 0 ? [`${ip} daddr @cluster-ips ${ip} saddr != { ${clusterCidrs.join(", ")} } ${MASQUERADE}`] : []),
       `${destination} vmap @service-ips`,
-      `fib daddr type local ${notLoopback} meta l4proto . th dport vmap @service-nodeports`,
+      ...nodeAddresses.map((condition) => `fib daddr type local ${condition} meta l4proto . th dport vmap @service-nodeports`),
     ],
     "cluster-ips-check": [`${ip} daddr @cluster-ips reject`, ...(serviceCidrs.length > 0 ? [`${ip} daddr { ${serviceCidrs.join(", ")} } drop`] : [])],
     masquerading: [
@@ -78,7 +81,7 @@ export function frameText({ table, family, clusterCidrs, serviceCidrs }: FrameOp
       `ct status dnat ${ip} saddr . ${ip} daddr . meta l4proto . th dport @hairpin-connections masquerade fully-random`,
     ],
     "service-endpoints-check": [`${destination} vmap @no-endpoint-services`],
-    "nodeport-endpoints-check": [`${notLoopback} meta l4proto . th dport vmap @no-endpoint-nodeports`],
+    "nodeport-endpoints-check": nodeAddresses.map((condition) => `${condition} meta l4proto . th dport vmap @no-endpoint-nodeports`),
     "firewall-check": [`${destination} vmap @firewall-ips`],
     [REJECT_CHAIN]: ["reject"],
   };

@@ -62,6 +62,14 @@ test.each([
   expect(script(plan)).toEqual(expect.arrayContaining(lines));
 });
 
+test("node ports answer at all addresses but loopback, or at those that are wanted", () => {
+  const at = (nodePortCidrs?: string[]): string[] => frameText({ table: "t", family: 4, clusterCidrs: [], serviceCidrs: [], nodePortCidrs }).split("\n").filter((line) => line.includes("nodeports") && line.startsWith("add rule"));
+  const rules = (condition: string): string[] => [`add rule ip t services fib daddr type local ${condition} meta l4proto . th dport vmap @service-nodeports`, `add rule ip t nodeport-endpoints-check ${condition} meta l4proto . th dport vmap @no-endpoint-nodeports`];
+  expect(at()).toEqual(rules("ip daddr != 127.0.0.0/8"));
+  expect(at(["192.0.2.1/32"])).toEqual(rules("ip daddr != 127.0.0.0/8 ip daddr 192.0.2.1/32"));
+  expect(at([])).toEqual([]);
+});
+
 test("only what differs is written; what is gone is emptied first and deleted later", () => {
   const before = ruleset({ nodePort: 30080 }, { service: "db", clusterIp: "10.43.0.6" }, { service: "shop", clusterIp: "10.43.0.8", clusterBackends: [backend(4), backend(5)] });
   const { text, garbage } = difference("t", 4, before, ruleset({ nodePort: 30081, clusterBackends: [backend(2)] }, { service: "shop", clusterIp: "10.43.0.8", clusterBackends: [backend(4), backend(6)] }));
