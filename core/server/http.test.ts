@@ -1,7 +1,8 @@
 /** The front over a real connection. */
-import { type IncomingMessage, request as ask } from "node:http";
+import { type IncomingMessage, type OutgoingHttpHeaders, request as ask } from "node:http";
 import { afterEach, expect, test } from "vitest";
 import type { ApiObject } from "../api/meta/object-meta.ts";
+import { statusOf } from "../api/meta/status-error.ts";
 import { systemClock } from "../lifecycle/clock.ts";
 import { httpServer } from "../net/http-server.ts";
 import { silentLog } from "../observe/log.ts";
@@ -49,4 +50,40 @@ test("a watch over HTTP/1.1 arrives whole, however its events are batched", asyn
     for await (const chunk of (await serve(iterable(size))).setEncoding("utf8") as AsyncIterable<string>) text += chunk;
     expect(text.trim().split("\n").map((line) => (JSON.parse(line) as { object: ApiObject }).object.metadata.name)).toEqual(events.map(({ entry }) => entry.object.metadata.name));
   }
+});
+
+test("a body is read whole, one that is too large is refused, and the client that goes away is not waited for", async () => {
+  const stopping = new AbortController();
+  const told: string[] = [];
+  const front = httpFront({
+    async handler(request) {
+      const body = await request.body().catch((error: unknown) => { told.push(statusOf(error).message ?? ""); throw error; });
+      return { type: "raw", status: 200, headers: { "content-type": "text/plain" }, body: String((body as { bytes: Uint8Array }).bytes.length) };
+    },
+    clock: systemClock, log: silentLog, stopping: () => stopping.signal, describe: undefined,
+  });
+  const server = httpServer({ host: "127.0.0.1", port: 0, portFlag: "", handler: front.request, upgrade: front.upgrade, log: silentLog, clock: systemClock, limits: { drainMs: 0 } });
+  await new Promise<void>((ready) => { const ended = server.run(stopping.signal, ready); ending.push(() => { stopping.abort(); return ended; }); });
+  const sent = (headers: OutgoingHttpHeaders) => ask({ port: server.address()!.port, path: "/", method: "POST", headers });
+  const length = async (bytes: number): Promise<string> => {
+    const request = sent({ "transfer-encoding": "chunked" });
+    const answer = new Promise<IncomingMessage>((resolve, reject) => { request.on("response", resolve).on("error", reject); });
+    request.end(Buffer.alloc(bytes));
+    let text = "";
+    for await (const chunk of (await answer).setEncoding("utf8") as AsyncIterable<string>) text += chunk;
+    return text;
+  };
+  expect(await length(0)).toBe("0");
+  expect(await length(700_000)).toBe("700000");
+  const gone = sent({ "content-length": "1000" });
+  gone.on("error", () => undefined); // it was we who ended it
+  gone.write("x");
+  await systemClock.sleep(100, new AbortController().signal);
+  gone.destroy();
+  await expect.poll(() => told.length).toBe(1);
+  const large = sent({ "content-length": String(4 * 1024 * 1024) });
+  large.on("error", () => undefined); // the rest of it is not read
+  large.write("x");
+  await expect.poll(() => told.at(-1)).toBe("Request entity too large: limit is 3145728");
+  large.destroy();
 });

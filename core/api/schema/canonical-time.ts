@@ -8,6 +8,7 @@ import { formatTime, parseTime } from "../meta/time.ts";
 const CANONICAL = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
 const CANONICAL_MICRO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/;
 const MICRO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{6})(?:Z|[+-]\d\d:\d\d)$/;
+const SECONDS_LENGTH = "2006-01-02T15:04:05".length;
 const ZERO = "0001-01-01T00:00:00";
 
 /** undefined for what is no RFC 3339 time, and for the zero time, which is written as null. */
@@ -19,10 +20,11 @@ export function canonicalTime(text: string): string | undefined {
 
 /** Exactly six digits of fraction, as Go's layout asks for. */
 export function canonicalMicroTime(text: string): string | undefined {
+  if (CANONICAL_MICRO.test(text)) return parseTime(`${text.slice(0, SECONDS_LENGTH)}Z`) === undefined ? undefined : nonZero(text);
   const fraction = MICRO.exec(text)?.[1];
   const ms = fraction === undefined ? undefined : parseTime(text);
   if (ms === undefined) return undefined;
-  return nonZero(CANONICAL_MICRO.test(text) ? text : `${formatTime(ms).slice(0, -1)}${fraction}Z`);
+  return nonZero(`${formatTime(ms).slice(0, -1)}${fraction}Z`);
 }
 
 function nonZero(time: string): string | undefined { return time.startsWith(ZERO) ? undefined : time; }
