@@ -112,6 +112,7 @@ import { schedulerSetup } from "./scheduler-settings.ts";
 import { shareKeys } from "./shared-keys.ts";
 import { snapshotPath } from "./snapshot-path.ts";
 import { clusterSecret, clusterToken, givenToken } from "./token-file.ts";
+import { storageSize } from "./storage-size.ts";
 import { serverTunnel } from "./tunnel.ts";
 import { ingressSecrets } from "./ingress-secrets.ts";
 import { gitVersion, versionInfo } from "./version.ts";
@@ -272,6 +273,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const { tracer, parts: tracingParts } = tracingOf(args, { instance: node.name, env: process.env, clock, random, log: log.with({ part: "traces" }) });
   const slis = metricsRegistry();
   storageMetrics(metrics, registry);
+  if (!isShared) storageSize(metrics, paths.store);
   processMetrics(metrics, clock);
   buildMetrics(metrics, versionInfo());
   const { audit, parts: auditParts } = auditOf(args, { clock, metrics, log: log.with({ part: "audit" }) });

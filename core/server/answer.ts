@@ -72,7 +72,11 @@ export interface UpgradeAnswer {
   take(socket: Duplex, head: Buffer): void;
 }
 
-export type Answer = (ObjectAnswer | ListAnswer | WatchAnswer | RawAnswer | UpgradeAnswer) & { readonly warnings?: readonly string[] | undefined };
+export type Answer = (ObjectAnswer | ListAnswer | WatchAnswer | RawAnswer | UpgradeAnswer) & {
+  readonly warnings?: readonly string[] | undefined;
+  /** Is told how many bytes the answer is, once it is encoded. */
+  readonly sized?: ((bytes: number) => void) | undefined;
+};
 
 export function raw(body: string | Uint8Array, contentType = "text/plain; charset=utf-8", status = 200, headers: Readonly<Record<string, string>> = {}): RawAnswer {
   return { type: "raw", status, headers: { "content-type": contentType, ...headers }, body };

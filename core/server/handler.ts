@@ -95,6 +95,14 @@ interface Flight {
 export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, ResourceHandler>>): Handler {
   const meter = requestMetrics(server.metrics);
 
+  const deprecated = new WeakMap<ServedResource, boolean>();
+
+  function isDeprecated(served: ServedResource): boolean {
+    let is = deprecated.get(served);
+    if (is === undefined) deprecated.set(served, (is = served.custom ? served.custom.warnings.length > 0 : deprecation(served.row) !== undefined));
+    return is;
+  }
+
   async function identify(request: ServerRequest, info: RequestInfo, flight: Flight): Promise<UserInfo> {
     const startMs = server.clock.uptimeMs();
     const caller = await authenticate(server, request).catch((error: unknown) => {
@@ -132,6 +140,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     if (!served) throw new NotServed();
     const handler = server.special(info) ?? genericHandler(verbs, info, served);
     const scope: Scope = { request, info, served, user, server, signal: flight.ends && info.verb === "watch" ? AbortSignal.any([request.signal, flight.ends]) : request.signal, warnings: [...(served.custom?.warnings ?? [])], audit: flight.audit, span: flight.span, watched: info.verb === "watch" ? meter.watchEvents(info) : undefined };
+    if (isDeprecated(served)) meter.deprecated(info);
     const found = await handler(scope);
     return scope.warnings.length > 0 ? { ...found, warnings: [...new Set(scope.warnings)] } : found;
   }
@@ -169,7 +178,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     metered.end(code, server.clock.uptimeMs() - startMs);
     if (flight.audit) recordEnd(flight.audit, { request, info, code, found });
     flight.span?.end(code);
-    return found;
+    return metered.sized && !request.user && (found.type === "object" || found.type === "list") ? { ...found, sized: metered.sized } : found;
   };
 }
 

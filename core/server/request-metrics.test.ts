@@ -39,3 +39,21 @@ test("a watch is counted while it lasts, and requests while they are served", ()
   gone.abort();
   expect(shown()).toEqual(["apiserver_longrunning_requests  0", 'apiserver_current_inflight_requests request_kind="mutating" 0', 'apiserver_current_inflight_requests request_kind="readOnly" 0']);
 });
+
+test("how much is answered is counted of what is read, and what should not be asked for any more is noted", () => {
+  const metrics = metricsRegistry();
+  const meter = requestMetrics(metrics);
+  const ask = (method: string, path: string) => {
+    const request = { method, path, query: new URLSearchParams(), signal: new AbortController().signal, header: () => undefined } as unknown as ServerRequest;
+    const info = requestInfo(method, path, new URLSearchParams());
+    if (info.isResource && info.resource === "endpoints") meter.deprecated(info);
+    return meter.begin(request, info);
+  };
+  ask("GET", "/api/v1/namespaces/a/endpoints/b").sized!(900);
+  ask("GET", "/api/v1/pods").sized!(25_000_000);
+  expect(ask("POST", "/api/v1/namespaces/a/pods").sized).toBeUndefined();
+  const lines = metrics.render().split("\n");
+  expect(lines).toContain('apiserver_response_sizes_bucket{component="apiserver",group="",resource="endpoints",scope="resource",subresource="",verb="GET",version="v1",le="1000"} 1');
+  expect(lines).toContain('apiserver_response_sizes_sum{component="apiserver",group="",resource="pods",scope="cluster",subresource="",verb="LIST",version="v1"} 25000000');
+  expect(lines).toContain('apiserver_requested_deprecated_apis{group="",version="v1",resource="endpoints",subresource="",removed_release=""} 1');
+});

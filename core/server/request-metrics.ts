@@ -8,21 +8,28 @@
 import type { Labels, Metrics } from "../observe/metrics.ts";
 import { isReading } from "./fairness/max-in-flight.ts";
 import { isLasting } from "./lasting.ts";
-import type { RequestInfo } from "./request-info.ts";
+import type { RequestInfo, ResourceRequestInfo } from "./request-info.ts";
 import type { ServerRequest } from "./request.ts";
 
 const DURATION_BUCKETS = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60];
+const SIZE_BUCKETS = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
 const AUTH_BUCKETS = [0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.024, 2.048, 4.096, 8.192, 16.384];
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 const CONNECTS: ReadonlySet<string> = new Set(["attach", "exec", "portforward", "proxy"]);
 
-export interface Metered { end(code: number, durationMs: number): void }
+export interface Metered {
+  end(code: number, durationMs: number): void;
+  /** How many bytes were answered; absent: they are not counted. */
+  readonly sized?: ((bytes: number) => void) | undefined;
+}
 
 export interface RequestMeter {
   begin(request: ServerRequest, info: RequestInfo): Metered;
   /** `user` undefined: the credentials did not hold. */
   authenticated(user: string | undefined, durationMs: number): void;
   authorized(decision: "allow" | "deny" | "no-opinion", durationMs: number): void;
+  /** What is asked for is still served, but should not be used any more. */
+  deprecated(info: ResourceRequestInfo): void;
   /** Counts events that are sent to one watch. */
   watchEvents(info: RequestInfo): (count: number) => void;
 }
@@ -34,6 +41,8 @@ export function requestMetrics(metrics: Metrics): RequestMeter {
   const lasting = metrics.gauge("apiserver_longrunning_requests", "[STABLE] Gauge of all active long-running apiserver requests broken out by verb, group, version, resource, scope and component. Not all requests are tracked this way.");
   const terminations = metrics.counter("apiserver_request_terminations_total", "[ALPHA] Number of requests which apiserver terminated in self-defense.");
   const aborts = metrics.counter("apiserver_request_aborts_total", "[ALPHA] Number of requests which apiserver aborted possibly due to a timeout, for each group, version, verb, resource, subresource and scope");
+  const sizes = metrics.histogram("apiserver_response_sizes", "[STABLE] Response size distribution in bytes for each group, version, verb, resource, subresource, scope and component.", SIZE_BUCKETS);
+  const deprecated = metrics.gauge("apiserver_requested_deprecated_apis", "[STABLE] Gauge of deprecated APIs that have been requested, broken out by API group, version, resource, subresource, and removed_release.");
   const inFlight = { readOnly: 0, mutating: 0 };
   metrics.gaugeFrom("apiserver_current_inflight_requests", "[STABLE] Maximal number of currently used inflight request limit of this apiserver per request kind in last second.", () =>
     [[{ request_kind: "mutating" }, inFlight.mutating], [{ request_kind: "readOnly" }, inFlight.readOnly]]);
@@ -48,7 +57,11 @@ export function requestMetrics(metrics: Metrics): RequestMeter {
     const labels: Labels = info.isResource
       ? { component: "apiserver", dry_run: dryRun, group: info.group, resource: info.resource, scope: scopeOf(info), subresource: info.subresource, verb, version: info.version }
       : { component: "apiserver", dry_run: dryRun, group: "", resource: "", scope: "", subresource: pathOf(info.path), verb, version: "" };
-    const made: Kind = { labels, codes: new Map(), duration: duration.with(labels), sli: sli.with(withoutDryRun(labels)) };
+    const made: Kind = { labels, codes: new Map(), duration: duration.with(labels), sli: sli.with(withoutDryRun(labels)), sized: undefined };
+    if (verb === "GET" || verb === "LIST") { // of what is read alone
+      const size = sizes.with(withoutDryRun(labels));
+      made.sized = (bytes) => size.observe(bytes);
+    }
     if (kinds.size < KINDS_MAX) kinds.set(key, made);
     return made;
   }
@@ -78,6 +91,7 @@ export function requestMetrics(metrics: Metrics): RequestMeter {
       const side = isReading(info) ? "readOnly" : "mutating";
       if (!lasts) inFlight[side]++;
       return {
+        sized: kind.sized,
         end(code, durationMs) {
           count(kind, code);
           if (code === 429) terminations.inc({ ...withoutDryRun(kind.labels), code: "429" });
@@ -94,6 +108,7 @@ export function requestMetrics(metrics: Metrics): RequestMeter {
         },
       };
     },
+    deprecated: ({ group, version, resource, subresource }) => deprecated.set(1, { group, version, resource, subresource, removed_release: "" }),
     watchEvents(info) {
       if (!info.isResource) return () => undefined;
       const counter = events.with({ group: info.group, version: info.version, resource: info.resource });
@@ -117,7 +132,7 @@ export function requestMetrics(metrics: Metrics): RequestMeter {
   };
 }
 
-interface Kind { readonly labels: Labels; readonly codes: Map<number, { inc(): void }>; readonly duration: { observe(value: number): void }; readonly sli: { observe(value: number): void } }
+interface Kind { readonly labels: Labels; readonly codes: Map<number, { inc(): void }>; readonly duration: { observe(value: number): void }; readonly sli: { observe(value: number): void }; sized: ((bytes: number) => void) | undefined }
 interface Outcome { readonly attempts: { inc(): void }; readonly duration: { observe(value: number): void } }
 
 /** Whoever asks for resources that do not exist must not fill the memory. */
