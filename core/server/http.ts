@@ -98,6 +98,7 @@ async function send(answer: Answer, how: Presentation, response: ServerResponse,
       const { status, contentType, body } = answer.type === "list" ? encodeList(answer, how) : encodeObject(answer, how);
       const retry = answer.type === "object" ? retryAfter(answer.object) : undefined;
       if (retry) response.setHeader("retry-after", String(retry));
+      answer.sized?.(lengthOf(body));
       return sendBytes(how.request, response, { status, contentType, body }, signal);
     }
     case "raw": {
