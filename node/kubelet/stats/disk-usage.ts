@@ -1,9 +1,14 @@
 /** How much of a disk a directory uses, and how full a file system is. */
-import type { Dirent } from "node:fs";
-import { lstat, readdir, statfs } from "node:fs/promises";
+import { constants, type Dirent } from "node:fs";
+import { type FileHandle, lstat, open, readdir, statfs } from "node:fs/promises";
 import { join } from "node:path";
 
 export interface DirectoryUsage { readonly bytes: number; readonly inodes: number }
+
+/** The kernel takes names of 4096 bytes; whoever nests directories deeper than that is counted all the same. */
+const NAME_BYTES_LONG = 3_000;
+/** Gone meanwhile, or a file system of somebody's that does not answer: one pod's is no reason to know nothing of the others. */
+const UNCOUNTED: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP", "EACCES", "EIO", "ENOTCONN", "ESTALE", "ENAMETOOLONG"]);
 
 /** What stands below `path` on the same file system; files with several names count once. What vanishes while we look does not count. */
 export async function directoryUsage(path: string, signal: AbortSignal): Promise<DirectoryUsage> {
@@ -18,7 +23,13 @@ export async function directoryUsage(path: string, signal: AbortSignal): Promise
     seen.add(String(found.ino));
     bytes += found.blocks * 512;
     if (!found.isDirectory()) return;
-    for (const entry of await entriesOf(at)) await walk(join(at, entry.name));
+    const handle = at.length > NAME_BYTES_LONG ? await openIfThere(at) : undefined;
+    try {
+      const here = handle ? `/proc/self/fd/${handle.fd}` : at;
+      for (const entry of await entriesOf(here)) await walk(join(here, entry.name));
+    } finally {
+      await handle?.close();
+    }
   }
 
   await walk(path);
@@ -29,7 +40,16 @@ async function entriesOf(path: string): Promise<Dirent[]> {
   try {
     return await readdir(path, { withFileTypes: true });
   } catch (error) {
-    if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return [];
+    if (UNCOUNTED.has((error as NodeJS.ErrnoException).code ?? "")) return [];
+    throw error;
+  }
+}
+
+async function openIfThere(path: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  } catch (error) {
+    if (UNCOUNTED.has((error as NodeJS.ErrnoException).code ?? "")) return undefined;
     throw error;
   }
 }
@@ -38,7 +58,7 @@ async function statIfThere(path: string) {
   try {
     return await lstat(path);
   } catch (error) {
-    if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return undefined;
+    if (UNCOUNTED.has((error as NodeJS.ErrnoException).code ?? "")) return undefined;
     throw error;
   }
 }
