@@ -1,5 +1,5 @@
 /**
- * The rules of the service proxy in a real kernel, by the bundled nft: whatever a Service becomes is written as what differs, and a proxy that starts anew takes over the
+ * A cluster that knows IPv6 only, on a machine without a default route for it. And the rules of the service proxy in a real kernel, by the bundled nft: whatever a Service becomes is written as what differs, and a proxy that starts anew takes over the
  * table it finds. Where the machine has an nft of its own, that one can list what has come of it.
  */
 import { join } from "node:path";
@@ -11,11 +11,14 @@ import { NftTable } from "../../node/proxy/nftables/nftables.ts";
 import { renderPort } from "../../node/proxy/nftables/render.ts";
 import { eventually, Host, switchDown } from "./host.ts";
 
+const IMAGES = process.env["TEST_IMAGES"] ?? join(import.meta.dirname, "../../dist/test-images");
+const ADDRESS = "fd30::41";
 let wall: Host;
 let nftPath: string;
 beforeAll(async () => {
   wall = await Host.up("wall", "172.30.0.41");
-  await wall.start();
+  await wall.ok(["ip", "-6", "addr", "add", `${ADDRESS}/64`, "dev", "eth0", "nodad"]);
+  await wall.start("--cluster-cidr", "fd42::/56", "--service-cidr", "fd43::/112", "--cluster-dns", "fd43::a", "--node-ip", ADDRESS);
   nftPath = join(wall.dataDir, "agent/current/bin/nft");
   await eventually("the bundled tools are unpacked", async () => (await wall.run([nftPath, "--version"])).code === 0);
 });
@@ -67,4 +70,32 @@ test.each([4, 6] as const)("IPv%i: each change is written as what differs; a new
   const left = await nft.names(family === 4 ? "ip" : "ip6", "rehearsal", {});
   expect([...left!.chains, ...left!.sets, ...left!.maps].filter((name) => name.includes("/"))).toEqual([]);
   expect(trouble).toEqual([]);
+});
+
+test("an IPv6 cluster: pods, Services by address and by name, node ports, load balancers, host ports", async () => {
+  await wall.ok([wall.binary, "images", "import", wall.bring(join(IMAGES, "busybox.tar"))]);
+  await wall.apply(`
+apiVersion: v1
+kind: Pod
+metadata: {name: web, labels: {app: web}}
+spec:
+  terminationGracePeriodSeconds: 0
+  containers:
+  - name: httpd
+    image: busybox:1
+    imagePullPolicy: IfNotPresent
+    command: [sh, -c, "mkdir -p /www; echo six > /www/index.html; exec httpd -f -p 8080 -h /www"]
+    ports: [{name: http, containerPort: 8080, hostPort: 18080}]
+    readinessProbe: {httpGet: {path: /, port: http}, periodSeconds: 1}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {type: LoadBalancer, selector: {app: web}, ports: [{port: 8081, targetPort: http, nodePort: 30081}]}
+`);
+  await wall.kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=60s");
+  const ip = await wall.kubectl("get", "service", "web", "-o", "jsonpath={.spec.clusterIP}");
+  expect(ip).toMatch(/^fd43::/);
+  for (const at of [`${ip}]:8081`, `${ADDRESS}]:30081`, `${ADDRESS}]:8081`, `${ADDRESS}]:18080`]) await eventually(`[${at} answers`, async () => (await wall.run(["curl", "-gsS", "-m", "3", `http://[${at}/`])).stdout === "six\n");
+  expect(await wall.kubectl("exec", "web", "--", "wget", "-T", "5", "-qO-", "http://web.default.svc.cluster.local:8081/")).toBe("six\n");
 });
