@@ -1,6 +1,6 @@
 /** A whole Debian, from its installation to `coracle-uninstall`: the service manager, cgroups (version 2 under systemd, 1 under OpenRC), a plug that is pulled. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { eventually, type Kind, Machine, makePayload, obstacle } from "./machine.ts";
+import { eventually, type Kind, Machine, makePayload, obstacle, SLOWNESS } from "./machine.ts";
 
 const KINDS = (process.env["VM_KINDS"] ?? "bookworm,openrc").split(",") as Kind[];
 const why = obstacle();
@@ -77,7 +77,7 @@ describe.skipIf(why !== undefined).each(KINDS)("Debian, %s", (kind) => {
 
   test("images are imported, an application becomes ready and answers by cluster IP, node port and name", async () => {
     expect(await machine.sh("coracle images import /pay/busybox.tar /pay/redis.tar")).toMatch(/imported docker.io\/library\/busybox:[\s\S]*imported docker.io\/library\/redis:/);
-    await machine.sh("kubectl apply -f /pay/application.yaml");
+    await machine.kubectl("apply -f /pay/application.yaml");
     await machine.apply(PODS);
     for (const name of ["web", "backend"]) await eventually(`${name} is rolled out`, () => machine.kubectl(`rollout status deployment/${name} --timeout=60s`), 180_000);
     await applicationAnswers();
@@ -140,7 +140,7 @@ describe.skipIf(why !== undefined).each(KINDS)("Debian, %s", (kind) => {
   });
 
   test("coracle-uninstall leaves nothing", async () => {
-    expect(await machine.sh("coracle-uninstall")).toMatch(/Coracle is uninstalled: \d+ things removed\./);
+    expect(await machine.sh("coracle-uninstall", { timeoutMs: 120_000 * SLOWNESS })).toMatch(/Coracle is uninstalled: \d+ things removed\./);
     const left = (await machine.sh(INVENTORY)).split("\n").filter((line) => !before.split("\n").includes(line));
     expect(left).toEqual([]);
     expect(await machine.sh("nft list tables 2>/dev/null || true")).not.toMatch(/coracle|cni_/);
