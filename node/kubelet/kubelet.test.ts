@@ -171,6 +171,27 @@ test("what cannot start says why", async () => {
   await node.until("config", isReady);
 });
 
+test("what a pod took is free as soon as its object is gone, even while its containers are being stopped; not before", async () => {
+  await using node = await startNode();
+  const wants: Partial<Container> = { ports: [{ containerPort: 80, hostPort: 80 }], resources: { requests: { cpu: "2" } } };
+  const { promise: stopped, resolve: stop } = Promise.withResolvers<void>();
+  const { call } = node.cri;
+  Object.assign(node.cri, { call: async (...[method, ...rest]: Parameters<typeof call>) => {
+    if (method === "RuntimeService/StopContainer") await stopped;
+    return await call(method, ...rest);
+  } });
+  await node.create("old", {}, [wants]);
+  await node.until("old", isReady);
+  await node.delete("old");
+  await node.create("early", {}, [wants]);
+  expect(await node.until("early", (status) => status?.phase === "Failed")).toMatchObject({ reason: "OutOfcpu" });
+  await node.delete("early", 0);
+  await node.delete("old", 0);
+  await node.create("new", {}, [wants]);
+  await node.until("new", isReady);
+  stop();
+});
+
 test("probes decide", async () => {
   await using node = await startNode();
   const failing = new Set<string>();

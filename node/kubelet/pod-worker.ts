@@ -92,6 +92,8 @@ export class PodWorker {
   get granted(): Pod { return this.#resize.granted(this.#pod); }
   get isResizeDeferred(): boolean { return this.#resize.isDeferred; }
   get stage(): WorkerStage { return this.#stage; }
+  /** Its object is gone, whatever still runs. */
+  get isGone(): boolean { return this.#removed; }
   get runtime(): RuntimePod { return this.#runtime; }
   get status(): PodStatus { return this.#deps.statuses.get(this.uid) ?? this.#pod.status ?? {}; }
 
