@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Container, Pod, ResourceRequirements } from "../../../core/api/gen/core.v1.ts";
 import { containerResources } from "./linux-resources.ts";
-import { actualResources, allocationOf, changedResources, judgeResize, memoryShortfall, resizeOf, withAllocation } from "./resize.ts";
+import { actualResources, allocationOf, changedResources, judgeResize, memoryShortfall, resizeOf, swapRefusal, withAllocation } from "./resize.ts";
 
 const machine = { memoryBytes: 16 * 1024 ** 3, hugepageSizes: [], countsSwap: false };
 const of = (cpu: string, memory: string): ResourceRequirements => ({ requests: { cpu, memory }, limits: { cpu, memory } });
@@ -45,4 +45,12 @@ test("memory limits do not go below what is used", () => {
   expect(memoryShortfall([{ from: 200, to: 300, usedBytes: 250 }, { container: "a", from: 200, to: 100, usedBytes: 50 }])).toBeUndefined();
   expect(memoryShortfall([{ from: 200, to: 100, usedBytes: 150 }])).toBe("cannot decrease memory limits: attempting to set pod memory limit (100) below current usage (150)");
   expect(memoryShortfall([{ from: 0, to: 100, usedBytes: 150 }, { container: "a", from: 200, to: 100, usedBytes: 100 }])).toBe('cannot decrease memory limits: [attempting to set pod memory limit (100) below current usage (150), attempting to set container "a" memory limit (100) below current usage (100)]');
+});
+
+test("memory of a container that may swap is not resized, unless it restarts", () => {
+  const swaps = { ...machine, podSwapBytes: 1024 ** 3 };
+  const burstable = (memory: string, more: Partial<Container> = {}): Pod => pod({ requests: { memory }, limits: { memory: "1Gi" } }, more);
+  expect(swapRefusal(burstable("64Mi"), burstable("128Mi"), swaps)).toBe("In-place resize of containers with swap is not supported.");
+  const restarts: Partial<Container> = { resizePolicy: [{ resourceName: "memory", restartPolicy: "RestartContainer" }] };
+  expect([swapRefusal(burstable("64Mi"), burstable("64Mi"), swaps), swapRefusal(burstable("64Mi"), burstable("128Mi"), machine), swapRefusal(burstable("64Mi", restarts), burstable("128Mi", restarts), swaps)]).toEqual([undefined, undefined, undefined]);
 });

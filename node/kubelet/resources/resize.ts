@@ -10,7 +10,7 @@ import { milliQuantity, parseQuantity, quantityOf } from "../../../core/api/meta
 import type { LinuxContainerResources } from "../../cri/gen/runtime.v1.ts";
 import type { OperatingSystem } from "../../os/machine.ts";
 import { same } from "../status/status-patch.ts";
-import { QUOTA_PERIOD_US } from "./linux-resources.ts";
+import { QUOTA_PERIOD_US, swapLimit } from "./linux-resources.ts";
 import { podRequests } from "./pod-resources.ts";
 
 /** What each container was granted, by name; what the pod was as a whole, under no name. */
@@ -68,6 +68,18 @@ export function resizeOf({ resizePolicy = [] }: Container | EphemeralContainer, 
   ];
   if (changed.length === 0) return "none";
   return changed.some((name) => resizePolicy.find(({ resourceName }) => resourceName === name)?.restartPolicy === "RestartContainer") ? "restart" : "update";
+}
+
+/** Why memory may not be resized under containers that may swap: their share of the swap goes with their request. */
+export function swapRefusal(before: Pod, after: Pod, machine: Parameters<typeof swapLimit>[2]): string | undefined {
+  const old = new Map([...before.spec.containers, ...(before.spec.initContainers ?? [])].map((container) => [container.name, container]));
+  const memory = ({ resources }: Container): bigint => parseQuantity(resources?.requests?.["memory"] ?? "0").scaledValue(-9);
+  const refused = [...after.spec.containers, ...(after.spec.initContainers ?? [])].some((wished) => {
+    const had = old.get(wished.name);
+    if (!had || memory(had) === memory(wished) || had.resizePolicy?.find(({ resourceName }) => resourceName === "memory")?.restartPolicy === "RestartContainer") return false;
+    return swapLimit(before, had, machine) > 0 || swapLimit(after, wished, machine) > 0;
+  });
+  return refused ? "In-place resize of containers with swap is not supported." : undefined;
 }
 
 export interface MemoryChange { /** Undefined: the pod. */ readonly container?: string | undefined; /** 0: no limit. */ readonly from: number; readonly to: number; readonly usedBytes: number | undefined }
