@@ -17,6 +17,9 @@ export interface HttpAnswer { readonly status: number; readonly body: string; /*
 
 const BODY_BYTES_MAX = 10 * 1024;
 const HEAD_BYTES_MAX = 64 * 1024;
+/** More than any head, and a body of ours in the smallest of chunks. */
+const ANSWER_BYTES_MAX = 256 * 1024;
+const STATUS_LINE_BYTES = 16;
 const REDIRECTS_MAX = 10;
 
 interface Get { readonly url: URL; readonly headers: readonly (readonly [string, string])[]; readonly timeoutMs: number; readonly clock: Clock; readonly signal: AbortSignal }
@@ -73,6 +76,7 @@ function once({ url, headers, timeoutMs, clock, signal }: Get): Promise<HttpAnsw
   const failure = (text: string): void => reject(new Error(`Get "${shown(url)}": ${text}`));
   const chunks: Buffer[] = [];
   let connected = false;
+  let taken = 0;
   const socket: Socket = secure
     ? connectTls({ host: hostname, port, rejectUnauthorized: false, ...(isIP(hostname) ? {} : { servername: hostname }) }, () => send())
     : connect({ host: hostname, port }, () => send());
@@ -85,7 +89,7 @@ function once({ url, headers, timeoutMs, clock, signal }: Get): Promise<HttpAnsw
     socket.write(request);
   }
   function settle(ended: boolean): void {
-    const bytes = Buffer.concat(chunks);
+    const bytes = finalAnswer(Buffer.concat(chunks));
     const fault = faultOf(bytes, ended);
     if (fault !== undefined) return failure(fault);
     const answer = parseAnswer(bytes, ended);
@@ -94,7 +98,9 @@ function once({ url, headers, timeoutMs, clock, signal }: Get): Promise<HttpAnsw
   }
   socket.on("data", (chunk: Buffer) => {
     chunks.push(chunk);
-    settle(false);
+    taken += chunk.length;
+    if (taken > ANSWER_BYTES_MAX) failure(`net/http: server response exceeded ${ANSWER_BYTES_MAX} bytes; aborted`);
+    else settle(false);
   });
   socket.on("end", () => settle(true));
   socket.on("close", () => settle(true));
@@ -137,13 +143,23 @@ function bodyAt(bytes: Buffer): number {
   return plain + 2;
 }
 
+/** Without "100 Continue" and its like in front, which say nothing. */
+function finalAnswer(bytes: Buffer): Buffer {
+  let rest = bytes;
+  while (/^HTTP\/1\.[01] 1\d\d/.test(rest.toString("latin1", 0, STATUS_LINE_BYTES))) {
+    const at = bodyAt(rest);
+    if (at < 0) break;
+    rest = rest.subarray(at);
+  }
+  return rest;
+}
+
 /** The answer once enough of it is there: all of the head, and the body or as much of it as we want. */
 function parseAnswer(bytes: Buffer, ended: boolean): HttpAnswer | undefined {
   const at = bodyAt(bytes);
   if (at < 0) return undefined;
   const [first = "", ...lines] = bytes.toString("latin1", 0, at).split(/\r?\n/);
   const status = Number(/^HTTP\/1\.[01] (\d{3})/.exec(first)?.[1] ?? 0);
-  if (status >= 100 && status < 200) return parseAnswer(bytes.subarray(at), ended);
   const header = (name: string): string | undefined => lines.find((line) => line.toLowerCase().startsWith(`${name}:`))?.slice(name.length + 1).trim();
   const raw = bytes.subarray(at);
   const chunked = header("transfer-encoding")?.toLowerCase().includes("chunked") ?? false;

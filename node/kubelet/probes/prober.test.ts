@@ -49,6 +49,7 @@ test.each<[string, string, string]>([
   ["no answer at all", "", "EOF"],
   ["no HTTP", "SSH-2.0-OpenSSH\r\n", `net/http: HTTP/1.x transport connection broken: malformed HTTP response "SSH-2.0-OpenSSH"`],
   ["a head without end", `HTTP/1.1 200 OK\r\nx: ${"y".repeat(70_000)}`, "net/http: server response headers exceeded 65536 bytes; aborted"],
+  ["a promise without end", "HTTP/1.1 100 Continue\r\n\r\n".repeat(20_000), "net/http: server response exceeded 262144 bytes; aborted"],
   ["a line without end", "z".repeat(70_000), "net/http: server response headers exceeded 65536 bytes; aborted"],
 ])("%s is a failure, and nothing worse", async (_, answer, message) => {
   const server = createTcp((socket) => { socket.on("error", () => undefined); socket.once("data", () => socket.end(answer)); });
