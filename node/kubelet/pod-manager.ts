@@ -17,7 +17,7 @@ import { isMirrorPod, isStaticPod, isTerminalPhase, podReference } from "./pod-s
 import { AllocationRefused } from "./placement/allocation-refused.ts";
 import { PodWorker, refusedAllocation, type WorkerDeps } from "./pod-worker.ts";
 import { removePodLogs } from "./garbage.ts";
-import { changedResources, judgeResize, type Verdict } from "./resources/resize.ts";
+import { changedResources, judgeResize, swapRefusal, type Verdict } from "./resources/resize.ts";
 import { NOT_ADMITTED } from "./shutdown/shutdown.ts";
 import type { PodFailure } from "./status/pod-status.ts";
 import type { MirrorPods } from "./static-pods/mirrors.ts";
@@ -154,6 +154,7 @@ export class PodManager {
     const { node, allocatable, pressures, worker } = this.#deps;
     const refusal = refusalOf({ os: worker.context.machine.os, pod, others, node: node(), allocatable: allocatable(), pressures: pressures(), allowedUnsafeSysctls: worker.context.settings.allowedUnsafeSysctls });
     if (refusal) return refusal;
+    for (const { uid: other, isGone } of this.#workers.values()) if (isGone) worker.context.placement.release(other); // its processors and devices too
     try {
       worker.context.placement.admit(pod);
       return undefined;
@@ -181,8 +182,9 @@ export class PodManager {
   judgeResize(wish: Pod): Verdict {
     const others = [...this.#workers.values()].filter((worker) => worker.uid !== wish.metadata.uid && this.#counts(worker)).map(({ granted }) => granted);
     const granted = this.#workers.get(wish.metadata.uid)?.granted ?? wish;
-    const refusal = this.#deps.worker.context.placement.resizeRefusal(wish, changedResources(granted, wish));
-    return judgeResize({ os: this.#deps.worker.context.machine.os, pod: wish, others, allocatable: this.#deps.allocatable(), refusal });
+    const { placement, machine } = this.#deps.worker.context;
+    const refusal = swapRefusal(granted, wish, machine) ?? placement.resizeRefusal(wish, changedResources(granted, wish));
+    return judgeResize({ os: machine.os, pod: wish, others, allocatable: this.#deps.allocatable(), refusal });
   }
 
   /** Something was freed: those who wait for it look again. */
