@@ -34,18 +34,36 @@ export function admissionMeter(metrics: Metrics, clock: Clock): AdmissionMeter {
   };
 }
 
-export interface WebhookMeter { called(name: string, step: AdmissionStep, request: AdmissionRequest, outcome: "allowed" | "refused" | "failed", durationMs: number): void }
+/** `code` of HTTP, as the webhook answered or would have. `error`: why it rejected; undefined: it did not. */
+export interface WebhookOutcome {
+  readonly code: number;
+  readonly rejected: boolean;
+  readonly error?: "no_error" | "calling_webhook_error" | "apiserver_internal_error" | undefined;
+}
+
+export type WebhookType = "admit" | "validating";
+
+export interface WebhookMeter {
+  called(name: string, type: WebhookType, request: AdmissionRequest, outcome: WebhookOutcome, durationMs: number): void;
+  /** It could not be asked, and that does not matter. */
+  failedOpen(name: string, type: WebhookType): void;
+}
+
+/** More than that says that a webhook makes up codes. */
+const CODE_MAX = 600;
 
 export function webhookMeter(metrics: Metrics): WebhookMeter {
   const duration = metrics.histogram("apiserver_admission_webhook_admission_duration_seconds", "[STABLE] Admission webhook latency histogram in seconds, identified by name and broken out for each operation and API resource and type (validate or admit).", WEBHOOK_BUCKETS);
-  const rejections = metrics.counter("apiserver_admission_webhook_rejection_count", "[ALPHA] Admission webhook rejection count, identified by name and broken out for each admission type (validating or admit) and operation. Additional labels specify an error type (calling_webhook_error or apiserver_internal_error if an error occurred; no_error otherwise) and optionally a non-zero rejection code if the webhook rejects the request with an HTTP status code (honored by the apiserver when the code is greater or equal to 400).");
-  const requests = metrics.counter("apiserver_admission_webhook_request_total", "[ALPHA] Admission webhook request total, identified by name and broken out for each admission type (validating or mutating) and operation.");
+  const rejections = metrics.counter("apiserver_admission_webhook_rejection_count", "[ALPHA] Admission webhook rejection count, identified by name and broken out for each admission type (validating or admit) and operation. Additional labels specify an error type (calling_webhook_error or apiserver_internal_error if an error occurred; no_error otherwise) and optionally a non-zero rejection code if the webhook rejects the request with an HTTP status code (honored by the apiserver when the code is greater or equal to 400). Codes greater than 600 are truncated to 600, to keep the metrics cardinality bounded.");
+  const requests = metrics.counter("apiserver_admission_webhook_request_total", "[ALPHA] Admission webhook request total, identified by name and broken out for each admission type (validating or mutating) and operation. Additional labels specify whether the request was rejected or not and an HTTP status code. Codes greater than 600 are truncated to 600, to keep the metrics cardinality bounded.");
+  const open = metrics.counter("apiserver_admission_webhook_fail_open_count", "[ALPHA] Admission webhook fail open count, identified by name and broken out for each admission type (validating or admit).");
   return {
-    called(name, type, { operation }, outcome, durationMs) {
-      const rejected = String(outcome !== "allowed");
-      duration.observe(durationMs / 1000, { name, operation, rejected, type });
-      requests.inc({ code: outcome === "failed" ? "600" : "200", name, operation, rejected, type });
-      if (outcome !== "allowed") rejections.inc({ error_type: outcome === "failed" ? "calling_webhook_error" : "no_error", name, operation, rejection_code: "0", type });
+    called(name, type, { operation }, { code: given, rejected, error }, durationMs) {
+      const code = String(Math.min(given, CODE_MAX));
+      duration.observe(durationMs / 1000, { name, operation, rejected: String(rejected), type });
+      requests.inc({ code, name, operation, rejected: String(rejected), type });
+      if (error) rejections.inc({ error_type: error, name, operation, rejection_code: code, type });
     },
+    failedOpen: (name, type) => open.inc({ name, type }),
   };
 }

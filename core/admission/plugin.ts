@@ -29,6 +29,8 @@ export interface AdmissionRequest {
   warn(text: string): void;
   /** Added to the audit event. */
   annotate(key: string, value: string): void;
+  /** The same for what only a record with the request's body in it may hold. */
+  annotateInFull?(key: string, value: () => string): void;
   /** Of the trace this request is a part of; absent: it is not traced. */
   readonly span?: AdmissionSpan | undefined;
 }

@@ -39,10 +39,20 @@ export async function ask({ config, review, timeoutSeconds, traceparent, signal 
       const why = late.signal.aborted ? "context deadline exceeded" : signal.aborted ? "context canceled" : cause.message;
       throw new Error(`Post ${JSON.stringify(address.url + query)}: ${why}`, { cause });
     });
-    if (status < 200 || status > 206) throw new Error(serverSaid(status, text));
+    if (status < 200 || status > 206) throw new AnswerError(status, text);
     return parsed(text);
   } finally {
     alarm.cancel();
+  }
+}
+
+/** The webhook's server answered, and said that it could not. */
+export class AnswerError extends Error {
+  override readonly name = "AnswerError";
+  readonly code: number;
+  constructor(code: number, text: string) {
+    super(serverSaid(code, text));
+    this.code = code;
   }
 }
 

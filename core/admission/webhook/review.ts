@@ -61,11 +61,13 @@ export function checkResponse(answer: unknown, { uid, mutates }: { readonly uid:
 }
 
 /** A webhook's no, as the client is told. */
-export function rejection(webhook: string, result: AdmissionResponse["status"]): StatusError {
+export class Rejection extends StatusError {}
+
+export function rejection(webhook: string, result: AdmissionResponse["status"]): Rejection {
   const { message, reason, code = 0, details, metadata } = (result ?? {}) as Partial<Status>;
   const denied = `admission webhook ${JSON.stringify(webhook)} denied the request`;
   const told = message || reason;
-  return new StatusError({
+  return new Rejection({
     kind: "Status", apiVersion: "v1", metadata: metadata ?? {}, status: "Failure", message: told ? `${denied}: ${told}` : `${denied} without explanation`,
     ...(reason ? { reason } : {}), ...(details ? { details } : {}), code: Math.max(code, 400),
   });

@@ -269,9 +269,10 @@ test("what webhooks did is noted for the audit log, counted, and they are told o
   const metrics = metricsRegistry();
   const { port } = await webhookServer(({ path }) => (path.startsWith("/0") ? patchOf({ op: "add", path: "/data/b", value: "2" }) : { raw: "no", code: 500 }));
   const notes: Record<string, string> = {};
+  const inFull: Record<string, string> = {};
   const ended: string[] = [];
   const span: AdmissionSpan = { traceparent: "00-a-b-01", child: (name) => ({ ...span, end: () => void ended.push(name) }), end: () => undefined };
-  const request = { ...admissionRequest({ resource: "configmaps", object: configMap() }), annotate: (key: string, value: string) => void (notes[key] = value), span };
+  const request = { ...admissionRequest({ resource: "configmaps", object: configMap() }), annotate: (key: string, value: string) => void (notes[key] = value), annotateInFull: (key: string, value: () => string) => void (inFull[key] = value()), span };
   const chain = chainOf({ port, mutating: [{}, { failurePolicy: "Ignore" }], metrics });
   await chain.admit(request);
   await chain.validate(request);
@@ -280,8 +281,30 @@ test("what webhooks did is noted for the audit log, counted, and they are told o
     "failed-open.mutation.webhook.admission.k8s.io/round_0_index_1": "w1.example.com",
     "mutation.webhook.admission.k8s.io/round_0_index_1": '{"configuration":"m","webhook":"w1.example.com","mutated":false}',
   });
+  expect(inFull).toEqual({ "patch.webhook.admission.k8s.io/round_0_index_0": '{"configuration":"m","webhook":"w0.example.com","patch":[{"op":"add","path":"/data/b","value":"2"}],"patchType":"JSONPatch"}' });
   expect(ended).toEqual(["Calling webhook", "Calling webhook"]);
   const text = metrics.render();
-  expect(text).toMatch(/apiserver_admission_webhook_rejection_count\{[^}]*error_type="calling_webhook_error",name="w1\.example\.com"[^}]*\} 1/);
+  for (const line of [
+    'apiserver_admission_webhook_request_total{code="200",name="w0.example.com",operation="CREATE",rejected="false",type="admit"} 1',
+    'apiserver_admission_webhook_request_total{code="500",name="w1.example.com",operation="CREATE",rejected="false",type="admit"} 1',
+    'apiserver_admission_webhook_fail_open_count{name="w1.example.com",type="admit"} 1',
+  ]) expect(text.split("\n")).toContain(line);
+  expect(text).not.toContain("apiserver_admission_webhook_rejection_count");
   expect(text).toMatch(/apiserver_admission_step_admission_duration_seconds_count\{operation="CREATE",rejected="false",type="validate"\} 1/);
+});
+
+test("a validating webhook that refuses, one that fails, and one whose failure does not matter are told apart", async () => {
+  const metrics = metricsRegistry();
+  const { port } = await webhookServer(({ path }) => (path.startsWith("/0") ? { raw: "no", code: 404 } : path.startsWith("/1") ? { raw: "{}" } : { allowed: false, status: { code: 451, message: "no" } as never }));
+  const notes: Record<string, string> = {};
+  const request = { ...admissionRequest({ resource: "configmaps", object: configMap() }), annotate: (key: string, value: string) => void (notes[key] = value) };
+  await expect(chainOf({ port, validating: [{ failurePolicy: "Ignore" }, {}, {}], metrics }).validate(request)).rejects.toThrow("received invalid webhook response");
+  expect(notes).toEqual({ "failed-open.validating.webhook.admission.k8s.io/round_0_index_0": "w0.example.com" });
+  const lines = metrics.render().split("\n");
+  for (const line of [
+    'apiserver_admission_webhook_fail_open_count{name="w0.example.com",type="validating"} 1',
+    'apiserver_admission_webhook_rejection_count{error_type="calling_webhook_error",name="w1.example.com",operation="CREATE",rejection_code="503",type="validating"} 1',
+    'apiserver_admission_webhook_rejection_count{error_type="no_error",name="w2.example.com",operation="CREATE",rejection_code="451",type="validating"} 1',
+    'apiserver_admission_webhook_request_total{code="451",name="w2.example.com",operation="CREATE",rejected="true",type="validating"} 1',
+  ]) expect(lines).toContain(line);
 });

@@ -15,7 +15,7 @@ import type { MutatingWebhookConfiguration, ValidatingWebhookConfiguration } fro
 import type { Namespace, Service } from "../../api/gen/core.v1.ts";
 import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
 import type { AdmissionResponse, AdmissionReview } from "../../api/gen/admission.v1.ts";
-import type { WebhookMeter } from "../admission-metrics.ts";
+import type { WebhookMeter, WebhookOutcome, WebhookType } from "../admission-metrics.ts";
 import { copyOf } from "../../api/meta/copy.ts";
 import { badRequest, forbidden, internalError, StatusError, timeout } from "../../api/meta/status-error.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
@@ -35,12 +35,12 @@ import type { AdmissionPlugin, AdmissionRequest } from "../plugin.ts";
 import { sameValue } from "../refuse.ts";
 import type { Reinvocation } from "../reinvocation.ts";
 import { replaceIn, Rounds } from "../rounds.ts";
-import { ask } from "./call.ts";
+import { AnswerError, ask } from "./call.ts";
 import type { WebhookDialer } from "./dial.ts";
 import { type Hook, type HookSource, hookSource } from "./hooks.ts";
 import { type Invocation, invocationOf, isExempt, kindOf, matchesNamespace, matchesObject, resourceOf } from "./match.ts";
 import type { ObjectVersions } from "./object-versions.ts";
-import { checkResponse, rejection, reviewOf } from "./review.ts";
+import { checkResponse, Rejection, rejection, reviewOf } from "./review.ts";
 
 export interface WebhookDeps {
   readonly mutating: Informer<MutatingWebhookConfiguration>;
@@ -68,8 +68,11 @@ const NO_SIDE_EFFECTS: readonly (string | undefined)[] = ["None", "NoneOnDryRun"
 /** A webhook that could not be asked, or did not answer as it should: its failurePolicy decides. */
 class CallError extends Error {
   override readonly name = "CallError";
+  /** Of HTTP. */
+  readonly code: number;
   constructor(webhook: string, reason: string, cause?: unknown) {
     super(`failed calling webhook ${JSON.stringify(webhook)}: ${reason}`, { cause });
+    this.code = cause instanceof AnswerError ? cause.code : 503;
   }
 }
 
@@ -98,7 +101,7 @@ export function validatingWebhooks(deps: WebhookDeps): AdmissionPlugin {
         const invocation = await invocationFor(hook, request, deps);
         if (invocation) invocations.push(invocation);
       }
-      const outcomes = await Promise.allSettled(invocations.map((invocation) => validateBy(invocation, request, deps)));
+      const outcomes = await Promise.allSettled(invocations.map((invocation, index) => validateBy(invocation, request, { ...deps, index })));
       for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
     },
   };
@@ -154,8 +157,9 @@ async function mutate(hooks: readonly Hook[], request: AdmissionRequest, deps: M
   for (const [index, hook] of hooks.entries()) {
     const invocation = await invocationFor(hook, request, deps);
     if (!invocation || (reinvocation.isSecond && !rounds.isToBeAsked(hook.uid))) continue;
-    const changed = await orIgnored(hook, request, deps, () => mutateBy(invocation, request, deps));
-    noteMutation(hook, request, { changed, at: `round_${reinvocation.isSecond ? 1 : 0}_index_${index}` });
+    const at = `round_${reinvocation.isSecond ? 1 : 0}_index_${index}`;
+    const changed = await orIgnored(hook, request, { ...deps, type: "admit" }, () => mutateBy(invocation, request, { ...deps, at }));
+    noteMutation(hook, request, { changed, at });
     if (changed) {
       rounds.askAgain();
       reinvocation.ask();
@@ -171,24 +175,37 @@ function noteMutation({ uid, webhook: { name } }: Hook, request: AdmissionReques
   request.annotate(`mutation.webhook.admission.k8s.io/${at}`, JSON.stringify({ configuration: uid.split("/")[0], webhook: name, mutated: changed === true }));
 }
 
-async function validateBy(invocation: Invocation, request: AdmissionRequest, deps: WebhookDeps): Promise<void> {
-  await orIgnored(invocation.hook, request, deps, async () => {
+async function validateBy(invocation: Invocation, request: AdmissionRequest, deps: WebhookDeps & { readonly index: number }): Promise<void> {
+  const asked = await orIgnored(invocation.hook, request, { ...deps, type: "validating" }, async () => {
     await responseOf(invocation, request, { ...deps, mutates: false });
+    return true;
   });
+  if (!asked) request.annotate(`failed-open.validating.webhook.admission.k8s.io/round_0_index_${deps.index}`, invocation.hook.webhook.name);
 }
 
-/** Throws what the client is to be told; of failures to call, only where they count. */
-async function orIgnored<T>({ webhook: { name, failurePolicy } }: Hook, { signal }: AdmissionRequest, { log }: WebhookDeps, work: () => Promise<T>): Promise<T | undefined> {
+/** Throws what the client is to be told; of failures to call, only where they count: else undefined. All is counted. */
+async function orIgnored<T>({ webhook: { name, failurePolicy } }: Hook, request: AdmissionRequest, { log, meter, clock, type }: WebhookDeps & { readonly type: WebhookType }, work: () => Promise<T>): Promise<T | undefined> {
+  const { signal } = request;
+  const startMs = clock.uptimeMs();
+  const count = (outcome: WebhookOutcome): void => meter?.called(name, type, request, outcome, clock.uptimeMs() - startMs);
   try {
-    return await work();
+    const result = await work();
+    count({ code: 200, rejected: false });
+    return result;
   } catch (error) {
-    if (!(error instanceof CallError)) throw error;
-    if (failurePolicy !== "Ignore") {
+    if (!(error instanceof CallError)) {
+      count(error instanceof Rejection ? { code: error.code, rejected: true, error: "no_error" } : { code: 0, rejected: true, error: "apiserver_internal_error" });
+      throw error;
+    }
+    const closed = failurePolicy !== "Ignore";
+    count({ code: error.code, rejected: closed, error: closed && !signal.aborted ? "calling_webhook_error" : undefined });
+    if (closed) {
       log.warn("failed calling webhook, failing closed", { webhook: name, error });
       throw internalError(error);
     }
     if (signal.aborted) throw timeout("request did not complete within requested timeout");
     log.warn("failed calling webhook, failing open", { webhook: name, error });
+    meter?.failedOpen(name, type);
     return undefined;
   }
 }
@@ -202,14 +219,10 @@ async function responseOf(invocation: Invocation, request: AdmissionRequest, dep
   const uid = random.uuid();
   const review = await questionOf(invocation, request, { versions, uid });
   const span = request.span?.child("Calling webhook", 3, { "webhook": name });
-  const startMs = deps.clock.uptimeMs();
-  const called = (outcome: "allowed" | "refused" | "failed"): void => deps.meter?.called(name, mutates ? "admit" : "validate", request, outcome, deps.clock.uptimeMs() - startMs);
   const answer = await ask({ config: clientConfig, review, timeoutSeconds, traceparent: span?.traceparent, signal }, deps).catch((error: Error) => {
-    called("failed");
     throw new CallError(name, `failed to call webhook: ${error.message}`, error);
   }).finally(() => span?.end());
   const response = checked(() => checkResponse(answer, { uid, mutates }), name);
-  called(response.allowed === true ? "allowed" : "refused");
   for (const [key, value] of Object.entries(response.auditAnnotations ?? {})) request.annotate(`${name}/${key}`, value);
   for (const text of response.warnings ?? []) request.warn(text);
   if (response.allowed !== true) throw rejection(name, response.status);
@@ -225,8 +238,8 @@ function checked<T>(work: () => T, webhook: string): T {
 }
 
 /** Whether the object has changed. */
-async function mutateBy(invocation: Invocation, request: AdmissionRequest, deps: WebhookDeps): Promise<boolean> {
-  const { hook: { webhook: { name } }, resource } = invocation;
+async function mutateBy(invocation: Invocation, request: AdmissionRequest, deps: WebhookDeps & { readonly at: string }): Promise<boolean> {
+  const { hook: { uid, webhook: { name } }, resource } = invocation;
   const { response, object } = await responseOf(invocation, request, { ...deps, mutates: true });
   const patch = decodedPatch(response.patch ?? "", name);
   if (patch.length === 0) return false;
@@ -241,6 +254,7 @@ async function mutateBy(invocation: Invocation, request: AdmissionRequest, deps:
   }
   const changed = !sameValue(request.object, next);
   replaceIn(request.object, next);
+  request.annotateInFull?.(`patch.webhook.admission.k8s.io/${deps.at}`, () => JSON.stringify({ configuration: uid.split("/")[0], webhook: name, patch, patchType: "JSONPatch" }));
   return changed;
 }
 

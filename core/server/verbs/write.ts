@@ -218,6 +218,7 @@ export function admissionRequest(
     oldObject: old,
     warn: (text) => void warnings.push(text),
     annotate: (key, value) => audit?.annotate(key, value),
+    annotateInFull: (key, value) => void (audit?.wantsRequest && audit.annotate(key, value())),
     span,
   };
 }
