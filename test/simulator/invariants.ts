@@ -47,6 +47,8 @@ export class Invariants {
   readonly #lately = new Map<string, Lately>();
   /** Pods of Jobs that have succeeded, by the Job's uid: their uids. */
   readonly #succeeded = new Map<string, Set<string>>();
+  /** Those of them that were on their way out as they did: their Job may have counted them as failed by then. */
+  readonly #doomed = new Set<string>();
   readonly #wasReadyMs = new Map<string, number>(); // namespace/name of a pod → when it was ready last
   /** Deployments that were fully available, and are being looked at. */
   readonly #calm = new Set<string>();
@@ -82,6 +84,7 @@ export class Invariants {
     const key = `${pod.metadata.namespace}/${pod.metadata.name}`;
     if (type !== "DELETED" && isReady(pod)) this.#wasReadyMs.set(key, this.#nowMs);
     const job = owner === undefined ? undefined : this.objects.get("/registry/batch/jobs/")?.get(owner);
+    if (job && pod.status?.phase === "Succeeded" && pod.metadata.deletionTimestamp !== undefined && !this.#succeeded.get(owner!)?.has(pod.metadata.uid)) this.#doomed.add(pod.metadata.uid);
     if (job && pod.status?.phase === "Succeeded") this.#succeeded.set(owner!, (this.#succeeded.get(owner!) ?? new Set()).add(pod.metadata.uid));
     if (type === "ADDED") {
       this.#checkQuota(pod);
@@ -190,10 +193,10 @@ export class Invariants {
       if ((status?.readyReplicas ?? 0) !== (spec?.replicas ?? 1) || (status?.updatedReplicas ?? 0) !== (spec?.replicas ?? 1)) left.push(`StatefulSet ${metadata.name}: ${status?.readyReplicas ?? 0} of ${spec?.replicas} ready`);
     for (const { metadata, spec, status } of this.all<Job>("/registry/batch/jobs/")) {
       const completions = spec?.completions ?? 1;
-      const succeeded = this.#succeeded.get(metadata.uid)?.size ?? 0;
+      const succeeded = [...(this.#succeeded.get(metadata.uid) ?? [])].filter((uid) => !this.#doomed.has(uid)).length;
       if (!status?.conditions?.some(({ type, status: value }) => type === "Complete" && value === "True")) left.push(`Job ${metadata.name} is not complete: ${status?.succeeded ?? 0} of ${completions}`);
       else if ((status.succeeded ?? 0) < completions) left.push(`Job ${metadata.name} is complete with ${status.succeeded} of ${completions}`);
-      else if (spec?.completionMode !== "Indexed" && status.succeeded !== succeeded) left.push(`Job ${metadata.name} has lost pods: it counts ${status.succeeded} succeeded, ${succeeded} have`);
+      else if (spec?.completionMode !== "Indexed" && (status.succeeded ?? 0) < succeeded) left.push(`Job ${metadata.name} has lost pods: it counts ${status.succeeded} succeeded, ${succeeded} have`);
     }
     return left;
   }
