@@ -12,6 +12,7 @@
  * Source: kubernetes v1.36 pkg/kubelet/pod_workers.go, pkg/kubelet/kubelet.go (SyncPod, SyncTerminatingPod, SyncTerminatedPod)
  */
 import type { Pod, PodStatus } from "../../core/api/gen/core.v1.ts";
+import { backoffMs } from "../../core/lifecycle/backoff.ts";
 import { isDeleting } from "../../core/api/meta/object-meta.ts";
 import { applyPlan } from "./apply.ts";
 import { terminationMessage } from "./containers/termination-message.ts";
@@ -54,7 +55,7 @@ export interface WorkerDeps {
 const RESYNC_MS = 60_000;
 const ERROR_RETRY_MS = 10_000;
 const NETWORK_RETRY_MS = 1_000;
-const CLEANUP_RETRY_MS = 500;
+const CLEANUP_RETRY = { minMs: 500, maxMs: 10_000 };
 /** A pod that was taken from the API server at once still gets a moment. */
 const GRACE_SECONDS_REMOVED = 1;
 
@@ -150,6 +151,7 @@ export class PodWorker {
 
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#deps.context;
+    let failures = 0; // in a row
     while (!signal.aborted && this.#stage !== "finished") {
       this.#woken = Promise.withResolvers();
       const sync = new AbortController();
@@ -157,10 +159,11 @@ export class PodWorker {
       let waitMs: number;
       try {
         waitMs = await this.#once(AbortSignal.any([signal, sync.signal]));
+        failures = 0;
       } catch (error) {
         if (signal.aborted) return;
         if (sync.signal.aborted) continue; // the world changed: look again
-        waitMs = this.#stage === "running" ? this.#retryMs(error) : CLEANUP_RETRY_MS;
+        waitMs = this.#stage === "running" ? this.#retryMs(error) : backoffMs(++failures, CLEANUP_RETRY);
         if (!(error instanceof VolumesNotReady)) log.warn("pod not synced, next try soon", { pod: this.#pod.metadata.name, namespace: this.#pod.metadata.namespace, uid: this.uid, stage: this.#stage, error });
         this.#say();
       } finally {
@@ -221,6 +224,7 @@ export class PodWorker {
     for (const id of this.#messages.keys()) if (!ids.has(id)) this.#messages.delete(id);
     for (const { name, state } of runtime.containers) if (state === "running") this.#waiting.delete(name);
     this.#runtime = runtime;
+    this.#resize.observe(this.granted, runtime);
     this.#say();
   }
 
