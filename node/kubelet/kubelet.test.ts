@@ -315,6 +315,17 @@ test("resources change while the pod runs, when the node can afford it", async (
   expect(node.cri.calls.filter((call) => call.startsWith("CreateContainer c0")).length).toBe(1);
 });
 
+test("a container that would rather restart than have other memory restarts for its request too", async () => {
+  await using node = await startNode();
+  const of = (memory: string) => ({ requests: { cpu: "100m", memory }, limits: { cpu: "1", memory: "128Mi" } });
+  const resizePolicy = [{ resourceName: "memory", restartPolicy: "RestartContainer" }, { resourceName: "cpu", restartPolicy: "NotRequired" }];
+  await node.create("p", {}, [{ resources: of("32Mi"), resizePolicy }]);
+  await node.until("p", isReady);
+  await node.api.client.resource(PODS).patch({ metadata: { name: "p", namespace: "d" } }, "application/merge-patch+json", { spec: { containers: [{ name: "c0", image: "busybox:1", resources: of("64Mi"), resizePolicy }] } }, { signal: new AbortController().signal });
+  const status = await node.until("p", (now) => first(now)?.restartCount === 1 && isReady(now));
+  expect(first(status)).toMatchObject({ resources: { requests: { memory: "64Mi" } }, allocatedResources: { memory: "64Mi" } });
+});
+
 test("on a machine that swaps the kubelet starts unless it was told not to", () => {
   const machine = { os: "linux" as const, cpus: 1, memoryBytes: 1024 ** 3, swapBytes: 1024 ** 2, hugepages: [] } as unknown as MachineInfo;
   const settings = { ...KUBELET_DEFAULTS, nodeName: "n", nodeIps: [], hostname: "n", version: "v1.36.0", failSwapOn: true };

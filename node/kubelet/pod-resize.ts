@@ -8,7 +8,7 @@ import { allContainers, type NamedContainer, podReference } from "./pod-spec.ts"
 import type { Placement } from "./placement/placement.ts";
 import { readAllocation, writeAllocation } from "./resources/allocation-record.ts";
 import { containerResources, type Machine } from "./resources/linux-resources.ts";
-import { type Allocation, allocationOf, resizeMessage, resizeOf, type Verdict, withAllocation } from "./resources/resize.ts";
+import { type Allocation, allocationOf, memoryRequest, resizeMessage, resizeOf, restartsFor, type Verdict, withAllocation } from "./resources/resize.ts";
 import type { RuntimeContainer, RuntimePod } from "./runtime-pod.ts";
 import { same } from "./status/status-patch.ts";
 
@@ -26,6 +26,7 @@ export class PodResize {
   #pending: { readonly reason: "Infeasible" | "Deferred"; readonly message: string } | undefined; // why the wish is not granted
   #inProgress = false; // granted, and some container does not have it yet
   #error: string | undefined; // why it does not
+  readonly #memory = new Map<string, { readonly id: string; readonly request: bigint }>(); // by container: what it was started with, which no runtime tells
 
   constructor(pod: Pod, deps: Deps) {
     this.#deps = deps;
@@ -73,9 +74,23 @@ export class PodResize {
     return true;
   }
 
+  /** Containers are there: those that are new have what is granted now. */
+  observe(granted: Pod, runtime: RuntimePod): void {
+    for (const { container, kind } of allContainers(granted.spec)) {
+      const seen = runtime.containers.find(({ name, state }) => name === container.name && state === "running");
+      if (kind !== "ephemeral" && seen && this.#memory.get(seen.name)?.id !== seen.id) this.#memory.set(seen.name, { id: seen.id, request: memoryRequest(container) });
+    }
+  }
+
   /** What a running container of the granted pod needs. */
   decide(granted: Pod, { container, kind }: NamedContainer, seen: RuntimeContainer): "none" | "update" | "restart" {
-    return kind === "ephemeral" ? "none" : resizeOf(container, { ...containerResources(granted, container, this.#deps.machine), ...this.#deps.placement.pinning(granted.metadata.uid, container.name) }, seen.resources);
+    if (kind === "ephemeral") return "none";
+    const had = this.#memory.get(seen.name);
+    if (had?.id === seen.id && had.request !== memoryRequest(container)) {
+      if (restartsFor("memory", container)) return "restart";
+      this.#memory.set(seen.name, { id: seen.id, request: memoryRequest(container) }); // a request is no limit: there is nothing to do
+    }
+    return resizeOf(container, { ...containerResources(granted, container, this.#deps.machine), ...this.#deps.placement.pinning(granted.metadata.uid, container.name) }, seen.resources);
   }
 
   /** Returns true once, when every running container has what it was granted. */

@@ -67,16 +67,24 @@ export function resizeOf({ resizePolicy = [] }: Container | EphemeralContainer, 
     ...((want.cpu_shares ?? 0) !== (have.cpu_shares ?? 0) || (want.cpu_quota ?? 0) !== (have.cpu_quota ?? 0) ? ["cpu"] : []), ...((want.memory_limit_in_bytes ?? 0) !== (have.memory_limit_in_bytes ?? 0) ? ["memory"] : []),
   ];
   if (changed.length === 0) return "none";
-  return changed.some((name) => resizePolicy.find(({ resourceName }) => resourceName === name)?.restartPolicy === "RestartContainer") ? "restart" : "update";
+  return changed.some((name) => restartsFor(name, { resizePolicy })) ? "restart" : "update";
+}
+
+/** The container would rather be restarted than have more or less of it while it runs. */
+export function restartsFor(resource: string, { resizePolicy = [] }: Pick<Container, "resizePolicy">): boolean {
+  return resizePolicy.find(({ resourceName }) => resourceName === resource)?.restartPolicy === "RestartContainer";
+}
+
+export function memoryRequest({ resources }: Pick<Container, "resources">): bigint {
+  return parseQuantity(resources?.requests?.["memory"] ?? "0").scaledValue(-9);
 }
 
 /** Why memory may not be resized under containers that may swap: their share of the swap goes with their request. */
 export function swapRefusal(before: Pod, after: Pod, machine: Parameters<typeof swapLimit>[2]): string | undefined {
   const old = new Map([...before.spec.containers, ...(before.spec.initContainers ?? [])].map((container) => [container.name, container]));
-  const memory = ({ resources }: Container): bigint => parseQuantity(resources?.requests?.["memory"] ?? "0").scaledValue(-9);
   const refused = [...after.spec.containers, ...(after.spec.initContainers ?? [])].some((wished) => {
     const had = old.get(wished.name);
-    if (!had || memory(had) === memory(wished) || had.resizePolicy?.find(({ resourceName }) => resourceName === "memory")?.restartPolicy === "RestartContainer") return false;
+    if (!had || memoryRequest(had) === memoryRequest(wished) || restartsFor("memory", had)) return false;
     return swapLimit(before, had, machine) > 0 || swapLimit(after, wished, machine) > 0;
   });
   return refused ? "In-place resize of containers with swap is not supported." : undefined;
