@@ -39,7 +39,7 @@ test("the environment, and what is wrong with it", async () => {
   const meta = (name: string) => ({ name, uid: "", resourceVersion: "", creationTimestamp: "" });
   const objects: ObjectSource = {
     configMap: async (_, name) => { if (name !== "cfg") throw notFound({ group: "", resource: "configmap" }, name); return { apiVersion: "v1", kind: "ConfigMap", metadata: meta(name), data: { a: "1", b: "2" } }; },
-    secret: async (_, name) => ({ apiVersion: "v1", kind: "Secret", metadata: meta(name), data: { pw: Buffer.from("s3cret").toString("base64") } }),
+    secret: async (_, name) => ({ apiVersion: "v1", kind: "Secret", metadata: meta(name), data: { pw: Buffer.from("s3cret").toString("base64"), bytes: "/w==" } }),
   };
   const build = (container: Partial<Container>) => environmentOf({
     pod: pod({ containers: [{ name: "c" }, { name: "d", resources: { limits: { cpu: "3" } } }] }), container: { name: "c", ...container }, podIps: ["10.0.0.5", "fd00::5"], hostIps: ["172.16.0.1"], services: new Map([["KUBERNETES_SERVICE_HOST", "10.0.0.1"], ["A", "service"]]), objects, allocatable: { cpu: "2", memory: "1Gi" }, readFileKey: async () => undefined,
@@ -48,6 +48,7 @@ test("the environment, and what is wrong with it", async () => {
   const env = await build({ envFrom: [{ prefix: "C_", configMapRef: { name: "cfg" } }, { configMapRef: { name: "none", optional: true } }], env: [{ name: "A", value: "$(C_a)$(KUBERNETES_SERVICE_HOST)" }, { name: "E", value: "" }] });
   expect(Object.fromEntries(env)).toEqual({ KUBERNETES_SERVICE_HOST: "10.0.0.1", C_a: "1", C_b: "2", A: "110.0.0.1", E: "" });
   expect(await from({ secretKeyRef: { name: "s", key: "pw" } })).toBe("s3cret");
+  expect(await from({ secretKeyRef: { name: "s", key: "bytes" } })).toBe("grpc: error while marshaling: string field contains invalid UTF-8");
   expect(await from({ secretKeyRef: { name: "s", key: "no" } })).toBe("couldn't find key no in Secret n/s");
   expect(await from({ configMapKeyRef: { name: "none", key: "a" } })).toBe(`configmap "none" not found`);
   expect(await from({ configMapKeyRef: { name: "none", key: "a", optional: true } })).toBeUndefined();

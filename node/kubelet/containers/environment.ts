@@ -3,6 +3,7 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/kubelet_pods.go (makeEnvironmentVariables)
  */
+import { isUtf8 } from "node:buffer";
 import type { ConfigMap, Container, EnvVar, EphemeralContainer, ResourceFieldSelector, ResourceList, Secret } from "../../../core/api/gen/core.v1.ts";
 import { isNotFound } from "../../../core/api/meta/status-error.ts";
 import { expand } from "./expansion.ts";
@@ -90,6 +91,9 @@ async function unlessMissing<T>(optional: boolean | undefined, object: Promise<T
   }
 }
 
+/** Variables are text. Upstream finds out when it writes to the runtime; nothing is made of bytes that are none. */
 function decodeBase64(text: string): string {
-  return Buffer.from(text, "base64").toString("utf8");
+  const bytes = Buffer.from(text, "base64");
+  if (!isUtf8(bytes)) throw new Error("grpc: error while marshaling: string field contains invalid UTF-8");
+  return bytes.toString("utf8");
 }
