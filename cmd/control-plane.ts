@@ -6,7 +6,7 @@
  */
 import type { KeyObject } from "node:crypto";
 import { dirname, resolve } from "node:path";
-import { admissionMeter, webhookMeter } from "../core/admission/admission-metrics.ts";
+import { admissionMeter, policyMeter, webhookMeter } from "../core/admission/admission-metrics.ts";
 import { admissionChain } from "../core/admission/chain.ts";
 import { admissionConfiguration } from "../core/admission/configuration.ts";
 import { type AdmissionDeps, admissionPlugins } from "../core/admission/plugins.ts";
@@ -258,7 +258,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   };
   const policies = {
     mutating: { ...policyDeps, policies: informers.of(refs.MUTATING_ADMISSION_POLICIES), bindings: informers.of(refs.MUTATING_ADMISSION_POLICY_BINDINGS) },
-    validating: { ...policyDeps, policies: informers.of(refs.VALIDATING_ADMISSION_POLICIES), bindings: informers.of(refs.VALIDATING_ADMISSION_POLICY_BINDINGS) },
+    validating: { ...policyDeps, policies: informers.of(refs.VALIDATING_ADMISSION_POLICIES), bindings: informers.of(refs.VALIDATING_ADMISSION_POLICY_BINDINGS), meter: policyMeter(metrics) },
   };
 
   const scheduling = schedulerSetup(settings, clock);

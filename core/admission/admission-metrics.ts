@@ -67,3 +67,24 @@ export function webhookMeter(metrics: Metrics): WebhookMeter {
     failedOpen: (name, type) => open.inc({ name, type }),
   };
 }
+
+export type PolicyAction = "allow" | "deny" | "audit" | "warn";
+
+/** `message`: what a validation said that did not hold, or could not be told. */
+export interface PolicyMeter { checked(policy: string, binding: string, action: PolicyAction, message: string, seconds: number): void }
+
+const POLICY_BUCKETS = [0.0000005, 0.001, 0.01, 0.1, 1];
+
+/** Source: kubernetes v1.36 apiserver/pkg/admission/plugin/policy/validating/{metrics/metrics,errors}.go */
+export function policyMeter(metrics: Metrics): PolicyMeter {
+  const total = metrics.counter("apiserver_validating_admission_policy_check_total", "[BETA] Validation admission policy check total, labeled by policy and further identified by binding and enforcement action taken.");
+  const duration = metrics.histogram("apiserver_validating_admission_policy_check_duration_seconds", "[BETA] Validation admission latency for individual validation expressions in seconds, labeled by policy and further including binding and enforcement action taken.", POLICY_BUCKETS);
+  return {
+    checked(policy, policy_binding, enforcement_action, message, seconds) {
+      const error_type = message.startsWith("compilation") ? "compile_error" : message.startsWith("validation failed due to running out of cost budget") ? "out_of_budget" : "invalid_error";
+      const labels = { enforcement_action, error_type, policy, policy_binding };
+      total.inc(labels);
+      duration.observe(seconds, labels);
+    },
+  };
+}

@@ -16,6 +16,8 @@ import type { AdmissionRequest } from "../plugin.ts";
 import type { ObjectVersions } from "../webhook/object-versions.ts";
 import { mutatingPolicies } from "./mutating.ts";
 import { validatingPolicies } from "./validating.ts";
+import { type PolicyMeter, policyMeter } from "../admission-metrics.ts";
+import { metricsRegistry } from "../../observe/metrics.ts";
 
 const DEPLOYMENT = { group: "apps", version: "v1", kind: "Deployment" };
 const versions: ObjectVersions = {
@@ -36,7 +38,7 @@ interface World {
   readonly request?: Partial<Parameters<typeof admissionRequest>[0]>;
 }
 
-async function run({ validating = [], mutating = [], binding = {}, params = [], request = {} }: World) {
+async function run({ validating = [], mutating = [], binding = {}, params = [], request = {}, meter }: World & { readonly meter?: PolicyMeter }) {
   const GROUP = "admissionregistration.k8s.io/v1";
   const policiesOf = <P extends ApiObject>(kind: string, specs: readonly object[]) => staticInformer(...specs.map((spec, i) => stored<P>(GROUP, kind, `p${i}`, { spec: { failurePolicy: "Fail", matchConstraints, ...spec } })));
   const bindingsOf = <B extends ApiObject>(kind: string, specs: readonly object[]) => staticInformer(...specs.map((_, i) => stored<B>(GROUP, kind, `b${i}`, { spec: { policyName: `p${i}`, validationActions: ["Deny"], ...binding } })));
@@ -51,7 +53,7 @@ async function run({ validating = [], mutating = [], binding = {}, params = [], 
   };
   const chain = admissionChain([
     mutatingPolicies({ ...common, policies: policiesOf<MutatingAdmissionPolicy>("MutatingAdmissionPolicy", mutating), bindings: bindingsOf<MutatingAdmissionPolicyBinding>("MutatingAdmissionPolicyBinding", mutating) }),
-    validatingPolicies({ ...common, policies: policiesOf<ValidatingAdmissionPolicy>("ValidatingAdmissionPolicy", validating), bindings: bindingsOf<ValidatingAdmissionPolicyBinding>("ValidatingAdmissionPolicyBinding", validating) }),
+    validatingPolicies({ ...common, meter, policies: policiesOf<ValidatingAdmissionPolicy>("ValidatingAdmissionPolicy", validating), bindings: bindingsOf<ValidatingAdmissionPolicyBinding>("ValidatingAdmissionPolicyBinding", validating) }),
   ]);
   const [warnings, annotations]: [string[], Record<string, string>] = [[], {}];
   const object = copyOf(deployment()) as ApiObject;
@@ -107,6 +109,20 @@ test("a binding says what becomes of a no, and annotations are for the audit log
   expect(annotations).toEqual({
     "validation.policy.admission.k8s.io/validation_failure": '[{"message":"no","policy":"p0","binding":"b0","expressionIndex":1,"validationActions":["Warn","Audit"]}]', "p0/replicas": "there are 5",
   });
+});
+
+test("what validating policies decided is counted by policy, binding, kind of error and what became of it", async () => {
+  const counted: string[] = [];
+  const meter: PolicyMeter = { checked: (policy, binding, action, message) => void counted.push(`${policy} ${binding} ${action}: ${message}`) };
+  const validations = [{ expression: "true" }, { expression: "false", message: "no" }, { expression: "object.none == 1" }];
+  await run({ validating: [{ validations }], binding: { validationActions: ["Deny", "Audit"] }, meter });
+  await run({ validating: [{ validations: [{ expression: "true" }, { expression: "object.none == 1" }], failurePolicy: "Ignore" }], meter });
+  const missing = "expression 'object.none == 1' resulted in error: no such key: none";
+  expect(counted).toEqual(["p0 b0 deny: no", "p0 b0 audit: no", `p0 b0 deny: ${missing}`, `p0 b0 audit: ${missing}`, `p0 b0 allow: ${missing}`]);
+  const metrics = metricsRegistry();
+  const counts = policyMeter(metrics);
+  for (const [action, message] of [["deny", "no"], ["allow", "compilation failed: x"], ["warn", "validation failed due to running out of cost budget, no further validation rules will be run"]] as const) counts.checked("p", "b", action, message, 0.5);
+  expect([...metrics.render().matchAll(/check_total\{enforcement_action="(\w+)",error_type="(\w+)",policy="p",policy_binding="b"\} 1/g)].map(([, action, error]) => `${action} ${error}`)).toEqual(["deny invalid_error", "allow compile_error", "warn out_of_budget"]);
 });
 
 const apply = (expression: string) => ({ patchType: "ApplyConfiguration", applyConfiguration: { expression } });

@@ -11,7 +11,7 @@ import { ConditionError, conditionsHold } from "../expressions/conditions.ts";
 import type { CompiledValidatingPolicy, CompiledValidation } from "./compiled-policy.ts";
 
 /** Of one validation. */
-export type Decision = { readonly denied: false } | { readonly denied: true; readonly message: string; readonly reason: string };
+export type Decision = { readonly denied: false; /** Why it could not be told, which does not matter. */ readonly ignored?: string } | { readonly denied: true; readonly message: string; readonly reason: string };
 
 export type Annotation = { readonly key: string; readonly value: string } | { readonly key: string; readonly error: string };
 
@@ -28,7 +28,7 @@ const NOTHING: Verdict = { decisions: [], annotations: [] };
 
 export function verdictOf(policy: CompiledValidatingPolicy, bindings: Bindings): Verdict {
   const ignores = policy.failurePolicy === "Ignore";
-  const failed = (message: string): Decision => (ignores ? ADMITTED : { denied: true, message, reason: "" });
+  const failed = (message: string): Decision => (ignores ? { denied: false, ignored: message } : { denied: true, message, reason: "" });
   try {
     if (policy.conditions.length > 0 && !conditionsHold({ ...policy, expressions: policy.conditions }, { ...bindings, namespaceObject: null })) return NOTHING; // conditions are not told of the namespace
     const { outcomes, budget } = evaluateAll(policy.validations.map(({ expression }) => expression), bindings, policy, RUNTIME_COST_BUDGET);

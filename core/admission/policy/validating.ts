@@ -17,6 +17,7 @@ import type { Authorizer } from "../../authz/authorizer.ts";
 import type { Informer } from "../../client/informer.ts";
 import type { Lookup } from "../../client/lookup.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
+import type { PolicyAction, PolicyMeter } from "../admission-metrics.ts";
 import { bindingsOf } from "../expressions/bindings.ts";
 import { Decisions } from "../expressions/decisions.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../plugin.ts";
@@ -41,6 +42,7 @@ export interface PolicyDeps extends ParamDeps {
 export interface ValidatingPolicyDeps extends PolicyDeps {
   readonly policies: Informer<ValidatingAdmissionPolicy>;
   readonly bindings: Informer<ValidatingAdmissionPolicyBinding>;
+  readonly meter?: PolicyMeter | undefined;
 }
 
 type Policy = Readonly<ValidatingAdmissionPolicy>;
@@ -108,7 +110,10 @@ class Round {
     const namespace = await namespaceOf(this.#request, this.#deps.namespaces);
     for (const param of params) {
       const bindings = await this.#bindings(matched, param, namespace);
-      this.#note(await this.#decisions.settled(() => verdictOf(compiled, bindings)), policy, binding, annotations);
+      const startMs = this.#deps.clock.uptimeMs();
+      const verdict = await this.#decisions.settled(() => verdictOf(compiled, bindings));
+      const seconds = (this.#deps.clock.uptimeMs() - startMs) / 1000 / Math.max(1, verdict.decisions.length);
+      this.#note(verdict, { policy, binding, annotations, seconds });
     }
   }
 
@@ -133,19 +138,27 @@ class Round {
     this.#denial ??= { message: `ValidatingAdmissionPolicy '${policy.metadata.name}'${binding ? ` with binding '${binding.metadata.name}'` : ""} denied request: ${message}`, reason };
   }
 
-  #note({ decisions, annotations: told }: Verdict, policy: Policy, binding: Binding, annotations: Map<string, Set<string>>): void {
+  #note({ decisions, annotations: told }: Verdict, { policy, binding, annotations, seconds }: Omit<Asked, "matched"> & { readonly seconds: number }): void {
     const [policyName, bindingName] = [policy.metadata.name, binding.metadata.name];
+    const count = (action: PolicyAction, text: string): void => this.#deps.meter?.checked(policyName, bindingName, action, text, seconds);
     const validationActions = binding.spec.validationActions ?? [];
     for (const [expressionIndex, decision] of decisions.entries()) {
-      if (!decision.denied) continue;
+      if (!decision.denied) {
+        if (decision.ignored !== undefined) count("allow", decision.ignored);
+        continue;
+      }
       const { message, reason } = decision;
       for (const action of validationActions) {
+        count(action.toLowerCase() as PolicyAction, message);
         if (action === "Deny") this.#deny(policy, binding, message, reason);
         else if (action === "Warn") this.#request.warn(`Validation failed for ValidatingAdmissionPolicy '${policyName}' with binding '${bindingName}': ${message}`);
         else if (action === "Audit") this.#request.annotate(FAILURE_ANNOTATION, JSON.stringify([{ message, policy: policyName, binding: bindingName, expressionIndex, validationActions }]));
       }
     }
-    for (const annotation of told) this.#noteAnnotation(annotation, policy, binding, annotations);
+    for (const annotation of told) {
+      if ("error" in annotation) count("deny", annotation.error);
+      this.#noteAnnotation(annotation, policy, binding, annotations);
+    }
   }
 
   #noteAnnotation(annotation: Annotation, policy: Policy, binding: Binding, annotations: Map<string, Set<string>>): void {
