@@ -178,7 +178,7 @@ export class Registry {
         {
           group, version, plural, kind: row.kind, namespaced: row.namespaced,
           hasStatus: row.subresources.some(({ name }) => name === "status"),
-          canonical: type ? (object) => canonicalOwn(type, object) : (object) => object,
+          canonical: type ? (object, known) => canonicalOwn(type, object, known) : (object) => object,
         },
         definition,
         this.#deps,

@@ -70,3 +70,12 @@ test("a custom resource has its keys sorted and its metadata in order", () => {
   expect([jsonText(object), clean]).toEqual([`{"apiVersion":"e.com/v1","kind":"Foo","metadata":{"name":"x"},"spec":{"a":null,"b":[]}}`, true]);
   expect(canonicalCustom({ metadata: { name: 1 } }).clean).toBe(false);
 });
+
+test("what is taken over from a canonical object stays the very same, and the rest becomes canonical", () => {
+  const type = typeOf("v1", "Pod");
+  const old = canonicalOwn<Record<string, unknown>>(type, { apiVersion: "v1", kind: "Pod", metadata: { name: "a" }, spec: { containers: [{ name: "c", image: "x", resources: { limits: { cpu: "0.5" } } }] } });
+  const next = { ...structuredClone(old), spec: old["spec"], status: { podIPs: [], phase: "Running" } };
+  const result = canonicalOwn<Record<string, unknown>>(type, next, old);
+  expect(result["spec"]).toBe(old["spec"]);
+  expect(result).toEqual(canonicalOwn(type, structuredClone(next)));
+});

@@ -24,9 +24,13 @@ export function canonical(type: StructType, value: unknown): Canonical {
   return { object, clean: walk.clean };
 }
 
-/** For objects we made ourselves: throws if they do not fit their type, because that is a bug of ours. */
-export function canonicalOwn<T extends object>(type: StructType, object: T): T {
-  const result = canonical(type, object);
+/**
+ * For objects we made ourselves: throws if they do not fit their type, because that is a bug of ours. What `object` has taken over as it is from `known`, which is
+ * canonical (a status from the object that is replaced, or its spec), is not walked again.
+ */
+export function canonicalOwn<T extends object>(type: StructType, object: T, known?: Readonly<T>): T {
+  const walk = new Walk();
+  const result: Canonical = { object: walk.struct(type, object, known), clean: walk.clean };
   if (!result.clean) throw new Error(`not a valid ${type.goName}: ${JSON.stringify(object).slice(0, 500)}`);
   return result.object as unknown as T;
 }
@@ -70,7 +74,7 @@ function ascending(a: number, b: number): number { return a - b; }
 class Walk {
   clean = true;
 
-  struct(type: StructType, value: unknown): JsonObject {
+  struct(type: StructType, value: unknown, known?: object): JsonObject {
     const source = this.#objectOf(value);
     const { places, written } = layouts.of(type);
     const given: number[] = [];
@@ -93,7 +97,8 @@ class Walk {
       for (; next < written.length && written[next]! < place; next++) this.#fill(out, type.fields[written[next]!]!);
       if (written[next] === place) next++;
       const field = type.fields[place]!;
-      const result = this.#present(type, field, source[field.name]);
+      const raw = source[field.name];
+      const result = known !== undefined && typeof raw === "object" && raw === (known as JsonObject)[field.name] ? raw as JsonValue : this.#present(type, field, raw);
       if (result !== undefined) out[field.name] = result;
     }
     for (; next < written.length; next++) this.#fill(out, type.fields[written[next]!]!);

@@ -32,8 +32,8 @@ export interface StoredResource {
   readonly kind: string;
   readonly namespaced: boolean;
   readonly hasStatus: boolean;
-  /** The object in its canonical form: fields in order, empty ones gone. */
-  canonical(object: ApiObject): ApiObject;
+  /** The object in its canonical form: fields in order, empty ones gone. `known`: a canonical one, parts of which it may have. */
+  canonical(object: ApiObject, known?: Readonly<ApiObject>): ApiObject;
   /** Where objects are not stored as this store shows them: other versions, older schemas. */
   readonly form?: StoredForm | undefined;
 }
@@ -232,7 +232,7 @@ export class ResourceStore {
     const allocation = subresource ? undefined : await definition.allocate?.(draft, old, context);
     try {
       draft.metadata.resourceVersion = old.metadata.resourceVersion;
-      const next = keepTimesIfUnchanged(old, this.resource.canonical(draft));
+      const next = keepTimesIfUnchanged(old, this.resource.canonical(draft, old));
       const own = subresource ? subresource.validate?.(next, old) : [...(definition.validate?.(next, old) ?? []), ...(definition.validateUpdate?.(next, old) ?? [])];
       this.#check(next, [...this.#metaErrors(next), ...validateMetaUpdate(next, old), ...(own ?? [])]);
       if (options.warn && !subresource) for (const text of definition.warnings?.(next, old) ?? []) options.warn(text);
