@@ -110,7 +110,8 @@ import { applyMetricsSettings } from "./metrics-settings.ts";
 import type { Paths } from "./paths.ts";
 import { schedulerSetup } from "./scheduler-settings.ts";
 import { shareKeys } from "./shared-keys.ts";
-import { snapshotPath } from "./snapshot-path.ts";
+import { snapshotPath, type SnapshotOptions, takeSnapshot } from "./snapshot-path.ts";
+import { snapshotSchedule } from "./snapshot-schedule.ts";
 import { clusterSecret, clusterToken, givenToken } from "./token-file.ts";
 import { storageSize } from "./storage-size.ts";
 import { serverTunnel } from "./tunnel.ts";
@@ -174,6 +175,8 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     names: () => ({ nodeName: node.name, nodeIps: node.ips, serviceIps: [apiServiceIp], clusterDomain: settings.clusterDomain, extra: [...settings.tlsSan, ...(settings.advertiseAddress ? [settings.advertiseAddress] : [])] }),
   });
   const joinSecret = await clusterToken({ path: paths.token, given: secret, caPem: pki.authority("server-ca").bundlePem, random });
+
+  const snapshots: SnapshotOptions = { store: beneath, paths, secret: joinSecret, settings: criticalSettings(settings), random };
 
   const cache = new WatchCache(store);
   const loopbackClient = () => clientOver(transport(LOOPBACK, "kube-apiserver"));
@@ -296,7 +299,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       openApiPaths({ clock, registry, version: gitVersion(), descriptions: loadDescriptions, foreign: aggregation }),
       ...fairness.paths, indexPaths({ registry, foreign: aggregation, checks }),
       openIdPaths({ issuer, advertise, jwksUri: keys.jwksUri, keys: () => keys.verifying }), explainSchedulingPath(explainer),
-      snapshotPath({ store: beneath, paths, secret: joinSecret, settings: criticalSettings(settings), random }),
+      snapshotPath(snapshots),
     ],
     special: specialHandlers({
       tokens: tokenIssuer({ ...lookups, key: () => keys.signing, issuer, apiAudiences, clock, random, expirationSecondsMax: keys.expirationSecondsMax ?? 0, extendExpiration: keys.extendExpiration }),
@@ -369,6 +372,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       ...aggregation.parts,
       ...controllers,
       ...schedulers,
+      ...snapshotSchedule({ settings, directory: settings.snapshotDir ?? paths.snapshots, take: () => takeSnapshot(snapshots), clock, log: log.with({ part: "snapshots" }) }),
     ],
     async close() {
       await store.close();

@@ -1,4 +1,5 @@
 /** GET /snapshot: all objects at one revision, and the keys of the cluster, sealed with its token: storage/backup.ts. Administrators may. */
+import type { Readable } from "node:stream";
 import type { Random } from "../core/lifecycle/random.ts";
 import { readIfExists } from "../core/pki/durable-file.ts";
 import { sealBundle } from "../core/pki/shared-bundle.ts";
@@ -24,12 +25,17 @@ export interface SnapshotOptions {
   readonly random: Random;
 }
 
-export function snapshotPath({ store, paths, secret, settings, random }: SnapshotOptions): PathHandler {
+/** The bytes of one. */
+export async function takeSnapshot({ store, paths, secret, settings, random }: SnapshotOptions): Promise<Readable> {
+  const encryption = await readIfExists(paths.encryption);
+  const files = { ...(await readSharedFiles(paths.tls)), ...(encryption === undefined ? {} : { [ENCRYPTION_FILE]: encryption }) };
+  const keys: Row = { key: KEYS_ROW, revision: 0, value: await sealBundle({ files, settings }, secret, random) };
+  return await backupStream(store, [keys]);
+}
+
+export function snapshotPath(options: SnapshotOptions): PathHandler {
   return async ({ method, path }) => {
     if (method !== "GET" || path !== "/snapshot") return undefined;
-    const encryption = await readIfExists(paths.encryption);
-    const files = { ...(await readSharedFiles(paths.tls)), ...(encryption === undefined ? {} : { [ENCRYPTION_FILE]: encryption }) };
-    const keys: Row = { key: KEYS_ROW, revision: 0, value: await sealBundle({ files, settings }, secret, random) };
-    return { type: "raw", status: 200, headers: { "content-type": "application/zstd" }, body: await backupStream(store, [keys]) };
+    return { type: "raw", status: 200, headers: { "content-type": "application/zstd" }, body: await takeSnapshot(options) };
   };
 }

@@ -1,5 +1,5 @@
 /** `coracle snapshot save|list|delete|restore`: copies of all objects in one file each, taken while the server runs, and a server made from one: storage/backup.ts. */
-import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
+import { existsSync, rmSync, statSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { systemClock } from "../core/lifecycle/clock.ts";
@@ -13,26 +13,26 @@ import { setNativeDirectory } from "./assets.ts";
 import { criticalSettings } from "./cluster-settings.ts";
 import { ConfigError } from "./config/config.ts";
 import { type Paths, paths as pathsIn } from "./paths.ts";
+import { newSnapshotFile, pruneSnapshots, snapshotNames, stamp } from "./snapshot-files.ts";
 import { planKeys } from "./snapshot-keys.ts";
 import { KEYS_ROW } from "./snapshot-path.ts";
 import { givenToken } from "./token-file.ts";
 import { machineSettings } from "./tools.ts";
 
 const USAGE = `Usage: coracle snapshot save [FILE] [--keep N]     copies all objects and the cluster's keys, while the server runs
-       coracle snapshot list                       snapshots in <data-dir>/server/snapshots
+       coracle snapshot list                       snapshots in the server's directory of them
        coracle snapshot delete NAME…               deletes some of them
        coracle snapshot restore FILE|NAME          puts a snapshot in the place of the store; the server must be stopped
 
-  --keep           of the snapshots in <data-dir>/server/snapshots keep the newest N
+  --keep           of the snapshots in that directory keep the newest N
   --kubeconfig     of save: an administrator's; default: $KUBECONFIG, else the one the server wrote
   --data-dir       of this machine's server; default: what it was told
   --token          of restore, on a machine that has lost it: the cluster's token, as it stood in <data-dir>/server/token; or --token-file
   --keep-keys      of restore: the objects alone; the server keeps its keys, or makes new ones
 
+The directory is <data-dir>/server/snapshots, or the server's --snapshot-dir. With --snapshot-every 12h the server takes snapshots by itself.
 A snapshot holds Secrets and, sealed with the cluster's token, the CAs' keys: keep it where only administrators look, and the token somewhere else. Nodes and clients go on
 after a restore; what was written since the snapshot is gone.`;
-
-const NAME = /^snapshot-\d{8}T\d{6}Z(-\d+)?\.zst$/;
 
 export async function snapshot(argv: readonly string[]): Promise<number> {
   const [command, ...rest] = argv;
@@ -45,13 +45,14 @@ export async function snapshot(argv: readonly string[]): Promise<number> {
   const { flags, words } = readFlags(rest, known);
   const settings = machineSettings(flags["data-dir"] === undefined ? [] : ["--data-dir", String(flags["data-dir"])]);
   const paths = pathsIn(settings.dataDir);
+  const directory = settings.snapshotDir ?? paths.snapshots;
   switch (command) {
-    case "save": return await save(words, { directory: paths.snapshots, server: join(settings.dataDir, "server"), keep: flags["keep"], kubeconfig: flags["kubeconfig"] });
-    case "list": return await list(paths.snapshots);
-    case "delete": return remove(paths.snapshots, words);
+    case "save": return await save(words, { directory, server: join(settings.dataDir, "server"), keep: flags["keep"], kubeconfig: flags["kubeconfig"] });
+    case "list": return await list(directory);
+    case "delete": return remove(directory, words);
     default: {
       if (settings.datastoreEndpoint !== undefined) throw new ConfigError("this server keeps its objects in etcd (--datastore-endpoint): restore etcd with its own tools; a snapshot becomes a store of a server without etcd");
-      return await restore(words, { paths, given: givenToken({ token: flags["token"], tokenFile: flags["token-file"] }), keepKeys: flags["keep-keys"] === true, settings: criticalSettings(settings) });
+      return await restore(words, { paths, directory, given: givenToken({ token: flags["token"], tokenFile: flags["token-file"] }), keepKeys: flags["keep-keys"] === true, settings: criticalSettings(settings) });
     }
   }
 }
@@ -73,21 +74,18 @@ async function save(words: readonly string[], { directory, server, keep, kubecon
   if (count !== undefined && (!Number.isInteger(count) || count < 1)) throw new ConfigError(`--keep ${JSON.stringify(keep)}: must be a number, at least 1`);
   if (words.length > 1) throw new ConfigError("one FILE at a time");
   if (words[0] === undefined && !existsSync(server)) throw new ConfigError("there is no server on this machine: name a FILE to write to");
-  const file = words[0] === undefined ? newName(directory) : resolve(words[0]);
+  const file = words[0] === undefined ? newSnapshotFile(directory, systemClock.nowMs()) : resolve(words[0]);
   if (existsSync(file)) throw new ConfigError(`${file}: is there already`);
   const { rows, revision } = await saveBackup(connect(kubeconfig, "coracle-snapshot").download("/snapshot", AbortSignal.timeout(10 * 60_000)), file);
   console.log(`${file}: ${rows} rows, revision ${revision}, ${statSync(file).size} bytes`);
   if (count === undefined) return 0;
-  for (const name of names(directory).slice(0, -count)) {
-    rmSync(join(directory, name));
-    console.log(`${name} is deleted`);
-  }
+  for (const name of pruneSnapshots(directory, count)) console.log(`${name} is deleted`);
   return 0;
 }
 
 async function list(directory: string): Promise<number> {
   const rows = [["NAME", "SIZE", "CREATED", "ROWS", "REVISION"]];
-  for (const name of names(directory)) {
+  for (const name of snapshotNames(directory)) {
     const file = join(directory, name);
     const { size, mtime } = statSync(file);
     const read = await inspectBackup(file).catch(() => undefined); // told in the table
@@ -100,7 +98,7 @@ async function list(directory: string): Promise<number> {
 
 function remove(directory: string, words: readonly string[]): number {
   if (words.length === 0) throw new ConfigError("which snapshot? see: coracle snapshot list");
-  for (const word of words) if (!names(directory).includes(word)) throw new ConfigError(`there is no snapshot ${JSON.stringify(word)} in ${directory}`);
+  for (const word of words) if (!snapshotNames(directory).includes(word)) throw new ConfigError(`there is no snapshot ${JSON.stringify(word)} in ${directory}`);
   for (const word of words) {
     rmSync(join(directory, word));
     console.log(`${word} is deleted`);
@@ -108,19 +106,19 @@ function remove(directory: string, words: readonly string[]): number {
   return 0;
 }
 
-interface Restoring { readonly paths: Paths; readonly given: string | undefined; readonly keepKeys: boolean; readonly settings: Readonly<Record<string, string>> }
+interface Restoring { readonly paths: Paths; readonly directory: string; readonly given: string | undefined; readonly keepKeys: boolean; readonly settings: Readonly<Record<string, string>> }
 
-async function restore(words: readonly string[], { paths, given, keepKeys, settings }: Restoring): Promise<number> {
+async function restore(words: readonly string[], { paths, directory, given, keepKeys, settings }: Restoring): Promise<number> {
   const [word, ...more] = words;
   if (word === undefined || more.length > 0) throw new ConfigError("restore which FILE? see: coracle snapshot list");
-  const file = [resolve(word), join(paths.snapshots, word)].find((path) => existsSync(path));
-  if (file === undefined) throw new ConfigError(`${word}: no such file, and no snapshot of that name in ${paths.snapshots}`);
-  const stamp = stampNow();
+  const file = [resolve(word), join(directory, word)].find((path) => existsSync(path));
+  if (file === undefined) throw new ConfigError(`${word}: no such file, and no snapshot of that name in ${directory}`);
+  const at = stamp(systemClock.nowMs());
   const { find } = await inspectBackup(file);
   const token = given ?? (await readIfExists(paths.token));
-  const keys = keepKeys ? undefined : await planKeys({ paths, sealed: find(KEYS_ROW) as SealedBundle | undefined, secret: token === undefined ? undefined : parseJoinToken(token.trim()).secret, stamp, settings });
+  const keys = keepKeys ? undefined : await planKeys({ paths, sealed: find(KEYS_ROW) as SealedBundle | undefined, secret: token === undefined ? undefined : parseJoinToken(token.trim()).secret, stamp: at, settings });
   setNativeDirectory(paths.native);
-  const aside = `${paths.store}-before-${stamp}`;
+  const aside = `${paths.store}-before-${at}`;
   const had = existsSync(paths.store);
   const { rows, revision } = await restoreStore({ file, path: paths.store, clock: systemClock, aside }).catch((error: unknown) => {
     if (error instanceof StoreError && error.code === "locked") throw new ConfigError("the server is running: stop it first");
@@ -132,18 +130,3 @@ async function restore(words: readonly string[], { paths, given, keepKeys, setti
   console.log(keys && keys.flags.length > 0 ? `start the server with ${keys.flags.join(" ")}, as the cluster had it` : "start the server");
   return 0;
 }
-
-/** Oldest first. */
-function names(directory: string): string[] {
-  return existsSync(directory) ? readdirSync(directory).filter((name) => NAME.test(name)).sort() : [];
-}
-
-function newName(directory: string): string {
-  const stem = join(directory, `snapshot-${stampNow()}`);
-  for (let i = 1; ; i++) {
-    const file = i === 1 ? `${stem}.zst` : `${stem}-${i}.zst`;
-    if (!existsSync(file)) return file;
-  }
-}
-
-function stampNow(): string { return new Date(systemClock.nowMs()).toISOString().replace(/[-:]|\.\d+/g, ""); }

@@ -74,7 +74,8 @@ export async function inspectBackup(file: string): Promise<Backup & { readonly f
   const also = new Map<string, Value>();
   for await (const entry of readBackup(file)) {
     if ("head" in entry) revision = entry.head;
-    else if (++rows > 0 && entry.row.key.startsWith(ALSO)) also.set(entry.row.key, entry.row.value);
+    else if (entry.row.key.startsWith(ALSO)) also.set(entry.row.key, entry.row.value);
+    else rows++;
   }
   return { rows, revision, find: (key) => also.get(key) };
 }

@@ -1,0 +1,63 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import type { Clock } from "../core/lifecycle/clock.ts";
+import { silentLog } from "../core/observe/log.ts";
+import { backupStream } from "../storage/backup.ts";
+import { snapshotNames } from "./snapshot-files.ts";
+import { snapshotSchedule } from "./snapshot-schedule.ts";
+
+const START_MS = Date.parse("2026-03-01T12:00:00Z");
+const HOUR_MS = 3_600_000;
+
+/** Runs for so many hours of a clock that stands still but while somebody sleeps; which snapshots are there then, and how long was slept each time, in minutes. */
+async function run(hours: number, { every = "12h", keep = 3, there = [], fails = () => false }: { readonly every?: string; readonly keep?: number; readonly there?: readonly string[]; fails?(attempt: number): boolean } = {}) {
+  const directory = mkdtempSync(join(tmpdir(), "snapshots-"));
+  try {
+    for (const name of there) writeFileSync(join(directory, name), "");
+    const stop = new AbortController();
+    let nowMs = START_MS;
+    const slept: number[] = [];
+    const clock = {
+      nowMs: () => nowMs,
+      sleep(ms: number) {
+        slept.push(ms / 60_000);
+        nowMs += ms;
+        if (nowMs > START_MS + hours * HOUR_MS) stop.abort();
+        return Promise.resolve();
+      },
+    } as unknown as Clock;
+    let attempts = 0;
+    const take = async () => {
+      if (fails(++attempts)) throw new Error("no room");
+      return await backupStream({ list: async () => ({ rows: [], revision: 7 }) } as never);
+    };
+    const [part] = snapshotSchedule({ settings: { snapshotEvery: every, snapshotKeep: keep }, directory, take, clock, log: silentLog });
+    await part!.run(stop.signal, () => undefined);
+    return { names: snapshotNames(directory).map((name) => name.slice("snapshot-2026".length, -".zst".length)), slept };
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+test("the first soon after the start, then one each time; the newest are kept", async () => {
+  expect(await run(40)).toEqual({ names: ["0302T000100Z", "0302T120100Z", "0303T000100Z"], slept: [1, 720, 720, 720, 720] });
+});
+
+test("counted from the newest that is there: a restart neither adds one nor leaves one out", async () => {
+  expect((await run(8, { there: ["snapshot-20260301T080000Z.zst"] })).names).toEqual(["0301T080000Z", "0301T200000Z"]);
+  expect((await run(1, { there: ["snapshot-20260227T080000Z.zst"] })).names).toEqual(["0227T080000Z", "0301T120100Z"]);
+});
+
+test("one of a clock that was wrong keeps none away for longer than always", async () => {
+  expect((await run(13, { there: ["snapshot-20300101T000000Z.zst"] })).slept).toEqual([1, 720, 720]);
+});
+
+test("what fails is tried again after ten minutes", async () => {
+  expect(await run(1, { fails: (attempt) => attempt < 3 })).toEqual({ names: ["0301T122100Z"], slept: [1, 10, 10, 720] });
+});
+
+test.each(["often", "0", "30s", "-1h"])("--snapshot-every %s is refused", (every) => {
+  expect(() => snapshotSchedule({ settings: { snapshotEvery: every, snapshotKeep: 5 }, directory: "/nowhere", take: () => Promise.reject(new Error("not asked")), clock: {} as unknown as Clock, log: silentLog })).toThrow(/must be a time such as 30m, 12h or 7d/);
+});

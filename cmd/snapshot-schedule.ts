@@ -1,0 +1,71 @@
+/** `coracle server --snapshot-every 12h`: snapshots by itself, counted from the newest one that is there, so that a restart neither adds one nor leaves one out. */
+import type { Clock } from "../core/lifecycle/clock.ts";
+import type { Runnable } from "../core/lifecycle/run-all.ts";
+import { parseDurationMs } from "../core/api/meta/duration.ts";
+import type { Log } from "../core/observe/log.ts";
+import { saveBackup } from "../storage/backup.ts";
+import { ConfigError } from "./config/config.ts";
+import type { Settings } from "./config/flags.ts";
+import { newestSnapshotMs, newSnapshotFile, pruneSnapshots } from "./snapshot-files.ts";
+
+/** A server that has just started has better things to do. */
+const SETTLE_MS = 60_000;
+const RETRY_MS = 10 * 60_000;
+const EVERY_MS_MIN = 60_000;
+
+interface Options {
+  readonly settings: Pick<Settings, "snapshotEvery" | "snapshotKeep">;
+  readonly directory: string;
+  /** The bytes of a snapshot. */
+  take(): Promise<AsyncIterable<Uint8Array>>;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** None unless it is asked for. Throws ConfigError. */
+export function snapshotSchedule({ settings, directory, take, clock, log }: Options): Runnable[] {
+  if (settings.snapshotEvery === undefined) return [];
+  const everyMs = intervalMs(settings.snapshotEvery);
+  const keep = settings.snapshotKeep;
+  if (keep < 1) throw new ConfigError(`--snapshot-keep ${keep}: must be at least 1`);
+
+  async function snapshot(): Promise<boolean> {
+    try {
+      const nowMs = clock.nowMs();
+      const file = newSnapshotFile(directory, nowMs);
+      const { rows, revision } = await saveBackup(await take(), file);
+      log.info("a snapshot was taken", { file, rows, revision, deleted: pruneSnapshots(directory, keep) });
+      return true;
+    } catch (error) {
+      log.error("no snapshot could be taken, trying again", { directory, error, retryInMs: RETRY_MS });
+      return false;
+    }
+  }
+
+  return [{
+    name: "snapshots",
+    async run(signal, ready) {
+      ready();
+      await clock.sleep(SETTLE_MS, signal);
+      while (!signal.aborted) {
+        const newestMs = newestSnapshotMs(directory);
+        const dueInMs = newestMs === undefined ? 0 : newestMs + everyMs - clock.nowMs();
+        // one from the future was taken when the clock was wrong: wait no longer than always
+        if (dueInMs > 0) await clock.sleep(Math.min(dueInMs, everyMs), signal);
+        if (!signal.aborted && !(await snapshot())) await clock.sleep(RETRY_MS, signal);
+      }
+    },
+  }];
+}
+
+function intervalMs(text: string): number {
+  const ms = (() => {
+    try {
+      return parseDurationMs(text.replace(/^(\d+)d$/, (_, days: string) => `${Number(days) * 24}h`));
+    } catch {
+      return 0; // refused below, in our words
+    }
+  })();
+  if (ms < EVERY_MS_MIN) throw new ConfigError(`--snapshot-every ${JSON.stringify(text)}: must be a time such as 30m, 12h or 7d, at least 1m`);
+  return ms;
+}
