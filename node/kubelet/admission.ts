@@ -28,13 +28,16 @@ const SAFE_SYSCTLS: readonly string[] = [
   "net.ipv4.tcp_keepalive_time", "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl", "net.ipv4.tcp_keepalive_probes", "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem",
 ];
 
-/** Why the pod is refused; undefined: it is welcome. */
-export function refusalOf(facts: AdmissionFacts): PodFailure | undefined {
+/** What the node has too little of for the pod, in the resource's unit: milli for cpu. */
+export interface Shortfall { readonly resource: string; readonly amount: number }
+
+/** Why the pod is refused; undefined: it is welcome. `resources` false: what it asks for is made room for. */
+export function refusalOf(facts: AdmissionFacts, { resources = true }: { readonly resources?: boolean } = {}): PodFailure | undefined {
   const { pod, os } = facts;
   if (pod.spec.os && pod.spec.os.name !== os) return refuse("PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS");
   const labelled = pod.metadata.labels?.["kubernetes.io/os"];
   if (labelled !== undefined && labelled !== os) return refuse("PodOSSelectorNodeLabelDoesNotMatch", "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label");
-  return pressureRefusal(facts) ?? sysctlRefusal(facts) ?? fitRefusal(facts) ?? placeRefusal(facts);
+  return pressureRefusal(facts) ?? sysctlRefusal(facts) ?? (resources ? fitRefusal(facts) : undefined) ?? placeRefusal(facts);
 }
 
 function refuse(reason: string, message: string): PodFailure {
@@ -59,19 +62,29 @@ function sysctlRefusal({ pod, allowedUnsafeSysctls }: AdmissionFacts): PodFailur
   return undefined;
 }
 
-function fitRefusal({ pod, others, allocatable }: AdmissionFacts): PodFailure | undefined {
+interface Misfit { readonly resource: string; readonly requested: number; readonly used: number; readonly capacity: number }
+
+function* misfits({ pod, others, allocatable }: AdmissionFacts): Iterable<Misfit> {
   const slots = parseQuantity(allocatable["pods"] ?? "0").number();
-  if (others.length + 1 > slots) return outOf("pods", { requested: 1, used: others.length, capacity: slots });
+  if (others.length + 1 > slots) yield { resource: "pods", requested: 1, used: others.length, capacity: slots };
   const used = others.map(podRequests);
-  for (const [name, quantity] of podRequests(pod)) {
-    if (quantity.isZero || (allocatable[name] === undefined && name.includes("/"))) continue; // extended resources nobody offers are the device manager's
-    const measure = (text: typeof quantity): number => (name === "cpu" ? text.milliNumber() : text.number());
+  for (const [resource, quantity] of podRequests(pod)) {
+    if (quantity.isZero || (allocatable[resource] === undefined && resource.includes("/"))) continue; // extended resources nobody offers are the device manager's
+    const measure = (text: typeof quantity): number => (resource === "cpu" ? text.milliNumber() : text.number());
     const requested = measure(quantity);
-    const taken = used.reduce((sum, requests) => sum + (requests.has(name) ? measure(requests.get(name)!) : 0), 0);
-    const capacity = measure(parseQuantity(allocatable[name] ?? "0"));
-    if (taken + requested > capacity) return outOf(name, { requested, used: taken, capacity });
+    const taken = used.reduce((sum, requests) => sum + (requests.has(resource) ? measure(requests.get(resource)!) : 0), 0);
+    const capacity = measure(parseQuantity(allocatable[resource] ?? "0"));
+    if (taken + requested > capacity) yield { resource, requested, used: taken, capacity };
   }
-  return undefined;
+}
+
+export function shortfalls(facts: AdmissionFacts): Shortfall[] {
+  return [...misfits(facts)].map(({ resource, requested, used, capacity }) => ({ resource, amount: requested - (capacity - used) }));
+}
+
+function fitRefusal(facts: AdmissionFacts): PodFailure | undefined {
+  const [first] = misfits(facts);
+  return first && outOf(first.resource, first);
 }
 
 function outOf(resource: string, { requested, used, capacity }: { readonly requested: number; readonly used: number; readonly capacity: number }): PodFailure {

@@ -8,12 +8,13 @@ import type { Node, Pod, ResourceList } from "../../core/api/gen/core.v1.ts";
 import { isDeleting, keyOf } from "../../core/api/meta/object-meta.ts";
 import type { Informer } from "../../core/client/informer.ts";
 import { aborted } from "../../core/lifecycle/aborted.ts";
-import type { Clock } from "../../core/lifecycle/clock.ts";
+import { type Clock, timestamp } from "../../core/lifecycle/clock.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Cri } from "../cri/client.ts";
-import { refusalOf } from "./admission.ts";
+import { refusalOf, type Shortfall, shortfalls } from "./admission.ts";
 import { containerNamed, readRuntimePod, type RuntimePod, type RuntimeSummary } from "./runtime-pod.ts";
-import { isMirrorPod, isStaticPod, isTerminalPhase, podReference } from "./pod-spec.ts";
+import { isCriticalPod, isMirrorPod, isStaticPod, isTerminalPhase, podReference } from "./pod-spec.ts";
+import { podsToPreempt } from "./preemption.ts";
 import { AllocationRefused } from "./placement/allocation-refused.ts";
 import { PodWorker, refusedAllocation, type WorkerDeps } from "./pod-worker.ts";
 import { removePodLogs } from "./garbage.ts";
@@ -152,8 +153,17 @@ export class PodManager {
     if (this.#deps.shuttingDown?.()) return NOT_ADMITTED;
     const others = [...this.#workers.values()].filter((worker) => worker.uid !== uid && this.#counts(worker)).map((worker) => worker.granted);
     const { node, allocatable, pressures, worker } = this.#deps;
-    const refusal = refusalOf({ os: worker.context.machine.os, pod, others, node: node(), allocatable: allocatable(), pressures: pressures(), allowedUnsafeSysctls: worker.context.settings.allowedUnsafeSysctls });
+    const facts = { os: worker.context.machine.os, pod, others, node: node(), allocatable: allocatable(), pressures: pressures(), allowedUnsafeSysctls: worker.context.settings.allowedUnsafeSysctls };
+    const missing = isCriticalPod(pod) ? shortfalls(facts) : [];
+    const refusal = refusalOf(facts, { resources: missing.length === 0 });
     if (refusal) return refusal;
+    if (missing.length > 0) {
+      try {
+        this.#makeRoom(pod, others, missing);
+      } catch (error) {
+        return { reason: "UnexpectedAdmissionError", message: `Pod was rejected: Unexpected error while attempting to recover from admission failure: ${(error as Error).message}`, refused: true };
+      }
+    }
     for (const { uid: other, isGone } of this.#workers.values()) if (isGone) worker.context.placement.release(other); // its processors and devices too
     try {
       worker.context.placement.admit(pod);
@@ -175,6 +185,17 @@ export class PodManager {
   }
 
   /** A pod without an object takes no place any more: the scheduler has given it away already. Source: kubernetes v1.36 pkg/kubelet/kubelet_pods.go GetActivePods */
+  /** Ends other pods for a critical one. Throws when that would not be enough. */
+  #makeRoom(pod: Pod, others: readonly Pod[], missing: readonly Shortfall[]): void {
+    const { clock, log, worker: { context } } = this.#deps;
+    for (const victim of podsToPreempt(pod, others, missing)) {
+      const message = "Preempted in order to admit critical pod";
+      log.info("ending a pod to make room for a critical one", { pod: victim.metadata.name, namespace: victim.metadata.namespace, for: pod.metadata.name });
+      context.events.event(podReference(victim), "Warning", "Preempting", message);
+      this.#workers.get(victim.metadata.uid)?.fail({ reason: "Preempting", message, condition: { type: "DisruptionTarget", status: "True", reason: "TerminationByKubelet", message: "Pod was preempted by Kubelet to accommodate a critical pod.", lastTransitionTime: timestamp(clock.nowMs()) } });
+    }
+  }
+
   #counts({ stage, status, isGone }: PodWorker): boolean {
     return !isGone && ((stage === "running" && !isTerminalPhase(status.phase)) || stage === "terminating");
   }
