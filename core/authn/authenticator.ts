@@ -27,6 +27,9 @@ export interface PeerCertificate {
 export interface Authenticated {
   readonly user: UserInfo;
   readonly audiences?: readonly string[] | undefined;
+  /** For the Warning header, and for the audit event. */
+  readonly warnings?: readonly string[] | undefined;
+  readonly annotations?: Readonly<Record<string, string>> | undefined;
   /** Aborts when what was shown no longer counts: what lasts ends then. */
   readonly ends?: AbortSignal | undefined;
 }

@@ -84,8 +84,8 @@ export type Handler = (request: ServerRequest) => Promise<Answer>;
 
 /** What a request takes with it on its way. */
 interface Flight {
-  /** Aborts when what the caller showed no longer counts. */
-  ends: AbortSignal | undefined;
+  /** What is to be said of how the caller proved who it is. */
+  shown: Authenticated | undefined;
   readonly auditId: string;
   readonly span: Span | undefined;
   audit: AuditRecord | undefined;
@@ -111,7 +111,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
       throw error;
     });
     meter.authenticated(caller.user.name, server.clock.uptimeMs() - startMs);
-    flight.ends = caller.ends;
+    flight.shown = caller;
     return caller.user;
   }
 
@@ -120,6 +120,8 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     flight.span?.event("Authentication succeeded");
     const asCaller = attributesOf(info, request, caller);
     flight.audit = server.audit?.begin(request, asCaller, flight.auditId);
+    const { shown } = flight;
+    if (shown?.annotations) for (const [key, value] of Object.entries(shown.annotations)) flight.audit?.annotate(key, value);
     const user = request.user ? caller : await server.impersonate(asCaller, request);
     if (user !== caller) flight.audit?.impersonated(user);
     if (server.fairness && !request.user && !isLasting(info)) {
@@ -139,8 +141,11 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     const served = server.registry.find(info.group, info.version, info.resource);
     if (!served) throw new NotServed();
     const handler = server.special(info) ?? genericHandler(verbs, info, served);
-    const scope: Scope = { request, info, served, user, server, signal: flight.ends && info.verb === "watch" ? AbortSignal.any([request.signal, flight.ends]) : request.signal, warnings: [...(served.custom?.warnings ?? [])], audit: flight.audit, span: flight.span, watched: info.verb === "watch" ? meter.watchEvents(info) : undefined };
-    if (isDeprecated(served)) meter.deprecated(info);
+    const scope: Scope = { request, info, served, user, server, signal: shown?.ends && info.verb === "watch" ? AbortSignal.any([request.signal, shown.ends]) : request.signal, warnings: [...(shown?.warnings ?? []), ...(served.custom?.warnings ?? [])], audit: flight.audit, span: flight.span, watched: info.verb === "watch" ? meter.watchEvents(info) : undefined };
+    if (isDeprecated(served)) {
+      meter.deprecated(info);
+      flight.audit?.annotate("k8s.io/deprecated", "true");
+    }
     const found = await handler(scope);
     return scope.warnings.length > 0 ? { ...found, warnings: [...new Set(scope.warnings)] } : found;
   }
@@ -160,7 +165,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     const info = requestInfo(request.method, request.path, request.query);
     const auditId = server.audit || request.setHeader ? request.header("audit-id")?.slice(0, AUDIT_ID_LENGTH_MAX) || server.random.uuid() : "";
     request.setHeader?.("Audit-Id", auditId);
-    const flight: Flight = { auditId, span: server.tracer?.start(request, info, auditId), audit: undefined, ends: undefined, ticket: undefined };
+    const flight: Flight = { auditId, span: server.tracer?.start(request, info, auditId), audit: undefined, shown: undefined, ticket: undefined };
     const metered = meter.begin(request, info);
     let done: (() => void) | undefined;
     let found: Answer;
