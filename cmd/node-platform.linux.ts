@@ -12,6 +12,8 @@ import { vxlanOverlay } from "../node/network/vxlan.ts";
 import { withoutOverlay } from "../node/network/without-overlay.ts";
 import { nftProgram } from "../node/os/exec-nft.ts";
 import { openNetlink } from "../node/os/netlink.ts";
+import { netlinkSocket } from "../node/os/netlink-socket.ts";
+import { NETLINK_NETFILTER } from "../node/os/nft-batch.ts";
 import { admitting } from "../node/policy/admitting.ts";
 import { networkPolicies, noNetworkPolicies } from "../node/policy/policy.ts";
 import { conntrackProgram } from "../node/proxy/conntrack.ts";
@@ -39,7 +41,7 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
   const runtime = external ? [] : [containerRuntime({ dataDir: paths.dataDir, asset: asset!, unpack: unpackInChild, registries: registriesOf(settings.privateRegistry), cniBinDirs: [pluginDir, "/opt/cni/bin"] }, { cri: plain, mounts, clock, log })];
 
   const { binDir } = runtimePaths(paths.dataDir);
-  const nft = nftProgram({ path: join(binDir, "nft") });
+  const nft = nftProgram({ path: join(binDir, "nft"), netlink: () => netlinkSocket(NETLINK_NETFILTER) });
   const { cri, renew } = settings.disable.includes("network") ? { cri: plain, renew: undefined } : limiting(plain, { nft, log: log.with({ part: "network" }) });
   const uplink = { interfaceName: node.interfaceName, mtu: node.mtu };
   const network = nodeNetwork({

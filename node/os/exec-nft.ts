@@ -5,12 +5,16 @@
  *   await nft.apply("add table ip coracle\n", { signal });
  */
 import { type Exec, exec, ExecError } from "./exec.ts";
+import type { NetlinkSocket } from "./netlink-socket.ts";
+import { type ElementBatch, writeBatch } from "./nft-batch.ts";
 
 export type NftFamily = "ip" | "ip6" | "inet";
 
 export interface Nft {
   /** Commands as in an nft file. Throws NftError with what nft says. */
   apply(script: string, call: { readonly signal?: AbortSignal | undefined }): Promise<void>;
+  /** Elements of sets, without the program. Throws what the kernel says; nothing has changed then. Absent: only as a script. */
+  elements?(batch: ElementBatch): void;
   /** Names of what is in a table, elements not read; undefined when there is no such table. */
   names(family: NftFamily, table: string, call: { readonly signal?: AbortSignal | undefined }): Promise<NftNames | undefined>;
   /** A chain as nft prints it, with the handles of its rules; undefined when there is none. */
@@ -27,6 +31,8 @@ export class NftError extends Error {
 }
 
 interface Options {
+  /** Opens the packet filter's netlink socket: then small changes need no program. */
+  readonly netlink?: (() => NetlinkSocket) | undefined;
   /** The program, or its name. */
   readonly path: string;
   readonly env?: Readonly<Record<string, string>> | undefined;
@@ -36,7 +42,8 @@ interface Options {
 /** Of what nft says: it quotes the command it stumbles over, which may be very long. */
 const MESSAGE_LENGTH_MAX = 2000;
 
-export function nftProgram({ path, env, run = exec }: Options): Nft {
+export function nftProgram({ path, env, netlink, run = exec }: Options): Nft {
+  let socket: NetlinkSocket | undefined;
   type Call = { readonly signal?: AbortSignal | undefined };
   const options = ({ signal }: Call) => ({ ...(env && { env }), ...(signal && { signal }) });
 
@@ -48,6 +55,7 @@ export function nftProgram({ path, env, run = exec }: Options): Nft {
   }
 
   return {
+    ...(netlink && { elements: (batch) => (socket ??= netlink()).batch((sequence) => writeBatch(batch, sequence)) }),
     async apply(script, call) {
       const { exitCode, stderr } = await run(path, ["-f", "-"], { ...options(call), stdin: script });
       if (exitCode !== 0) throw new NftError(`nft refused the transaction: ${stderr.trim().slice(0, MESSAGE_LENGTH_MAX)}`);

@@ -1,5 +1,5 @@
 /**
- * A NETLINK_ROUTE socket, through the C library: neither Bun nor Node has one. Calls block, but the kernel answers a request before `send` returns.
+ * A netlink socket, through the C library: neither Bun nor Node has one. Calls block, but the kernel answers a request before `send` returns.
  */
 import { CString, dlopen, type Pointer, ptr, read } from "bun:ffi";
 import { NLM, NLMSG, readMessages, writeMessage } from "./netlink-message.ts";
@@ -7,6 +7,8 @@ import { NLM, NLMSG, readMessages, writeMessage } from "./netlink-message.ts";
 export interface NetlinkSocket {
   /** Throws NetlinkError with the kernel's errno. */
   request(type: number, flags: number, payload: Uint8Array): void;
+  /** What `write` makes of the sequence number: messages of which only the last is acknowledged. */
+  batch(write: (sequence: number) => Uint8Array): void;
   /** The payloads of all objects of a kind. */
   dump(type: number, payload: Uint8Array): Uint8Array[];
   close(): void;
@@ -28,7 +30,8 @@ const TIMEOUT_SECONDS = 5;
 /** A dump during which something changed is marked as such, and made again. */
 const DUMP_INTERRUPTED = 0x10, TRIES_MAX = 5;
 
-export function netlinkSocket(): NetlinkSocket {
+/** `protocol`: absent, the network configuration's. */
+export function netlinkSocket(protocol: number = NETLINK_ROUTE): NetlinkSocket {
   const { symbols: c } = dlopen("libc.so.6", {
     socket: { args: ["i32", "i32", "i32"], returns: "i32" },
     setsockopt: { args: ["i32", "i32", "i32", "ptr", "u32"], returns: "i32" },
@@ -40,7 +43,7 @@ export function netlinkSocket(): NetlinkSocket {
   });
   const errno = (): number => read.i32(c.__errno_location() as Pointer, 0);
   const describe = (number: number): string => new CString(c.strerror(number) as Pointer).toString();
-  const fd = c.socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+  const fd = c.socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, protocol);
   if (fd < 0) throw new NetlinkError(`netlink socket: ${describe(errno())}`, errno());
   const timeout = new BigInt64Array([BigInt(TIMEOUT_SECONDS), 0n]);
   c.setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, ptr(timeout), timeout.byteLength);
@@ -48,7 +51,10 @@ export function netlinkSocket(): NetlinkSocket {
   let sequence = 0;
 
   function send(type: number, flags: number, payload: Uint8Array): void {
-    const message = writeMessage({ type, flags, sequence: ++sequence, payload });
+    sendBytes(writeMessage({ type, flags, sequence: ++sequence, payload }));
+  }
+
+  function sendBytes(message: Uint8Array): void {
     if (Number(c.send(fd, ptr(message), message.length, 0)) < 0) throw new NetlinkError(`netlink send: ${describe(errno())}`, errno());
   }
 
@@ -84,6 +90,10 @@ export function netlinkSocket(): NetlinkSocket {
   return {
     request(type, flags, payload) {
       send(type, flags, payload);
+      collect();
+    },
+    batch(write) {
+      sendBytes(write(++sequence));
       collect();
     },
     dump(type, payload) {

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { netlinkOver } from "./netlink.ts";
 import { attribute, nested, readAttributes, readMessages, readText, readU32, text, u32, writeMessage } from "./netlink-message.ts";
 import { NetlinkError } from "./netlink-socket.ts";
+import { writeBatch } from "./nft-batch.ts";
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
 
@@ -17,7 +18,7 @@ test("messages and attributes are padded, nested and read back", () => {
 
 test("a route, a neighbour, a forwarding entry and a rule as the kernel wants them", () => {
   const requests: string[] = [];
-  const net = netlinkOver({ request: (type, flags, payload) => void requests.push(`${type} ${flags.toString(16)} ${hex(payload)}`), dump: () => [], close() {} });
+  const net = netlinkOver({ request: (type, flags, payload) => void requests.push(`${type} ${flags.toString(16)} ${hex(payload)}`), batch() {}, dump: () => [], close() {} });
   net.replaceRoute({ to: "10.42.1.0/24", via: "10.42.1.0", device: 4, onlink: true, protocol: 171 });
   net.replaceNeighbour({ device: 4, ip: "fd42::1", mac: "0a:58:0a:2a:01:00" });
   net.replaceForwarding({ device: 4, ip: "172.30.0.2", mac: "0a:58:0a:2a:01:00" });
@@ -33,8 +34,20 @@ test("a route, a neighbour, a forwarding entry and a rule as the kernel wants th
 });
 
 test("what is there already, and what is gone, are no errors; all else is", () => {
-  const failing = (errno: number) => netlinkOver({ request() { throw new NetlinkError("x", errno); }, dump: () => [], close() {} });
+  const failing = (errno: number) => netlinkOver({ request() { throw new NetlinkError("x", errno); }, batch() {}, dump: () => [], close() {} });
   expect(() => failing(17).addAddress(1, "10.0.0.1/24")).not.toThrow();
   expect(() => failing(3).removeRoute({ to: "10.0.0.0/8", device: 1, protocol: 171 })).not.toThrow();
   expect(() => failing(1).addAddress(1, "10.0.0.1/24")).toThrow(NetlinkError);
+});
+
+test("elements of the packet filter's sets: one batch, of which the last change is acknowledged", () => {
+  const messages = readMessages(writeBatch({ family: "ip", table: "t", remove: [{ set: "s", key: Uint8Array.of(10, 0, 0, 1) }], add: [{ set: "m", key: Uint8Array.of(10, 0, 0, 2), value: { verdict: "goto", chain: "c" }, comment: "x" }, { set: "d", key: u32(1), value: u32(2) }] }, 7));
+  expect(messages.map(({ type, flags, sequence }) => `${type.toString(16)} ${flags.toString(16)} ${sequence}`)).toEqual(["10 1 7", "a0e 1 7", "a0c 401 7", "a0c 405 7", "11 1 7"]);
+  expect(messages.map(({ payload }) => hex(payload))).toEqual([
+    "0000000a",
+    "02000000" + "0600010074000000" + "0600020073000000" + "14000380" + "10000180" + "0c000180" + "08000100" + "0a000001",
+    "02000000" + "0600010074000000" + "060002006d000000" + "34000380" + "30000180" + "0c000180" + "08000100" + "0a000002" + "18000280" + "14000280" + "08000100fffffffc" + "0600020063000000" + "08000600" + "00027800",
+    "02000000" + "0600010074000000" + "0600020064000000" + "20000380" + "1c000180" + "0c000180" + "08000100" + "01000000" + "0c000280" + "08000100" + "02000000",
+    "0000000a",
+  ]);
 });

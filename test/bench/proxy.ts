@@ -16,6 +16,8 @@ import { systemClock as clock } from "../../core/lifecycle/clock.ts";
 import { silentLog as log } from "../../core/observe/log.ts";
 import { metricsRegistry } from "../../core/observe/metrics.ts";
 import { type Nft, nftProgram } from "../../node/os/exec-nft.ts";
+import { netlinkSocket } from "../../node/os/netlink-socket.ts";
+import { NETLINK_NETFILTER } from "../../node/os/nft-batch.ts";
 import { serviceProxy } from "../../node/proxy/proxy.ts";
 
 const [services = 10_000, endpoints = 10] = process.argv.slice(2, 4).map(Number);
@@ -71,12 +73,16 @@ for (let i = 0; i < services; i++) {
   worldOf("endpointslices").put(slice(i));
 }
 
-const real = nftProgram({ path });
+const real = nftProgram({ path, netlink: () => netlinkSocket(NETLINK_NETFILTER) });
 let firstInNft = 0;
 let onApplied = (ms: number): void => void (firstInNft += ms);
 const nft: Nft = { ...real, async apply(script, call) {
   const beganMs = performance.now();
   await real.apply(script, call);
+  onApplied(performance.now() - beganMs);
+}, elements(batch) {
+  const beganMs = performance.now();
+  real.elements!(batch);
   onApplied(performance.now() - beganMs);
 } };
 const stop = new AbortController();

@@ -99,3 +99,14 @@ spec: {type: LoadBalancer, selector: {app: web}, ports: [{port: 8081, targetPort
   for (const at of [`${ip}]:8081`, `${ADDRESS}]:30081`, `${ADDRESS}]:8081`, `${ADDRESS}]:18080`]) await eventually(`[${at} answers`, async () => (await wall.run(["curl", "-gsS", "-m", "3", `http://[${at}/`])).stdout === "six\n");
   expect(await wall.kubectl("exec", "web", "--", "wget", "-T", "5", "-qO-", "http://web.default.svc.cluster.local:8081/")).toBe("six\n");
 });
+
+test("endpoints that change are in the kernel as nft reads them", async () => {
+  const endpoints = (address: string): string => `{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: far, labels: {kubernetes.io/service-name: far}}, addressType: IPv6, ports: [{name: "", port: 9376}], endpoints: [{addresses: ["${address}"]}]}`;
+  await wall.apply(`{apiVersion: v1, kind: Service, metadata: {name: far}, spec: {clusterIP: "fd43::99", ports: [{port: 80}]}}\n---\n${endpoints("2001:db8::7")}`);
+  const held = (address: string) => async () => (await wall.ok([nftPath, "list", "map", "ip6", "coracle", "tcp-endpoints"])).includes(`fd43::99 . 80 . 0 : ${address} . 9376`);
+  await eventually("the endpoint is there", held("2001:db8::7"));
+  await wall.apply(endpoints("2001:db8::8"));
+  await eventually("the other is in its place", held("2001:db8::8"));
+  await wall.kubectl("delete", "endpointslice", "far");
+  await eventually("there is none", async () => (await wall.ok([nftPath, "list", "map", "ip6", "coracle", "no-endpoint-services"])).includes('fd43::99 . tcp . 80 comment "default/far" : goto reject-chain'));
+});

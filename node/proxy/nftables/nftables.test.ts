@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
 import { silentLog } from "../../../core/observe/log.ts";
 import type { Nft, NftNames } from "../../os/exec-nft.ts";
+import type { ElementBatch } from "../../os/nft-batch.ts";
 import type { PortPlan } from "../desired.ts";
 import { oldNftDiesOf } from "../../../test/old-nft.ts";
+import { elementBytes } from "./elements.ts";
 import { frameText } from "./frame.ts";
 import { LiveRuleset } from "./live-ruleset.ts";
 import { NftTable } from "./nftables.ts";
@@ -91,6 +93,25 @@ test("only what differs is written; what is gone is emptied first and deleted la
   expect(gone.garbage).toEqual({ chains: ["external/default/web/tcp/http", "cluster/default/web/tcp/http", "tcp-endpoints/2"], sets: new Map([["cluster-endpoints/default/web/tcp/http", "map"]]) });
 });
 
+test("what differs in elements alone is also told as elements, as the kernel has them", () => {
+  const before = ruleset({}), { elements } = difference("t", 4, before, ruleset({ clusterBackends: [backend(1, true), backend(3)] }));
+  expect(elements).toEqual({ remove: [{ container: "tcp-endpoints", key: "10.43.0.5 . 80 . 1", value: "" }], add: [{ container: "tcp-endpoints", key: "10.43.0.5 . 80 . 1", value: ": 10.42.0.3 . 8080" }] });
+  expect(difference("t", 4, before, ruleset({ clusterBackends: [backend(1, true)] })).elements).toBeUndefined(); // another chain
+  expect(difference("t", 4, ruleset({ nodePort: 30080 }), ruleset({})).elements).toBeUndefined();
+
+  const hex = (bytes: unknown): string => Buffer.from(bytes as Uint8Array).toString("hex");
+  const said = (container: string, key: string, value = ""): unknown => {
+    const { set: _, key: bytes, ...rest } = elementBytes({ container, key, value }) ?? { set: "", key: new Uint8Array() };
+    return [hex(bytes), rest.value instanceof Uint8Array ? hex(rest.value) : rest.value, rest.comment];
+  };
+  expect(said("tcp-endpoints", "10.43.0.5 . 80 . 258", ": 10.42.0.3 . 8080")).toEqual(["0a2b00050050000002010000", "0a2a00031f900000", undefined]);
+  expect(said("udp-endpoints", "fd43::5 . 53 . 0", ": fd42::3 . 5353")).toEqual(["fd430000000000000000000000000005" + "00350000" + "00000000", "fd420000000000000000000000000003" + "14e90000", undefined]);
+  expect(said("service-ips", "10.43.0.5 . sctp . 80", 'comment "default/web:http" : goto sctp-endpoints/2')).toEqual(["0a2b00058400000000500000", { verdict: "goto", chain: "sctp-endpoints/2" }, "default/web:http"]);
+  expect(said("no-endpoint-nodeports", "udp . 30080", 'comment "a" : drop')).toEqual(["1100000075800000", { verdict: "drop", chain: undefined }, "a"]);
+  expect(said("hairpin-connections", "10.42.0.1 . 10.42.0.1 . tcp . 8080")).toEqual(["0a2a00010a2a0001060000001f900000", undefined, undefined]);
+  expect([elementBytes({ container: "cluster-endpoints/a/b/tcp", key: "0", value: ": 10.0.0.1 . 80" }), elementBytes({ container: "cluster-ips", key: "nonsense", value: "" })]).toEqual([undefined, undefined]);
+});
+
 test("an address two services want stays with the first", () => {
   const shared = ruleset({ externalIps: ["192.0.2.1"] }, { service: "late", clusterIp: "10.43.0.7", externalIps: ["192.0.2.1"] });
   expect(shared.containers.get("service-ips")!.get("192.0.2.1 . tcp . 80")).toBe(": goto external/default/web/tcp/http");
@@ -106,7 +127,7 @@ test("one service at a time comes to the same as all at once, and the delta is w
   live.set("default/db", pieces(db));
   expect(plain(live)).toEqual(plain(ruleset({ externalIps: ["192.0.2.1"] }, late, db)));
   live.commit();
-  expect(difference("t", 4, live.delta().before, live.delta().after)).toEqual({ text: "", garbage: { chains: [], sets: new Map() } });
+  expect(difference("t", 4, live.delta().before, live.delta().after)).toMatchObject({ text: "", garbage: { chains: [], sets: new Map() } });
 
   const before = merge([...pieces({ externalIps: ["192.0.2.1"] }), ...pieces(late), ...pieces(db)]);
   live.set("default/web", undefined);
@@ -172,4 +193,25 @@ test("what is written can be listed by the nft of Debian 12", () => {
   const text = frameText({ table: "t", family: 4, clusterCidrs: CLUSTER, serviceCidrs: ["10.43.0.0/16"] }) + difference("t", 4, EMPTY_RULESET, all).text;
   expect(text).toContain("affinity");
   expect(oldNftDiesOf(text)).toEqual([]);
+});
+
+test("elements go to the kernel directly where that is possible; what it refuses is nft's", async () => {
+  const { signal } = new AbortController();
+  const scripts: string[] = [], batches: ElementBatch[] = [];
+  let refuse = false;
+  const nft: Nft = {
+    apply: async (text) => void scripts.push(text), names: async () => undefined, chain: async () => undefined,
+    elements(batch) { if (refuse) throw new Error("no such file or directory"); batches.push(batch); },
+  };
+  const table = new NftTable({ nft, frame: { table: "t", family: 4, clusterCidrs: CLUSTER, serviceCidrs: [] }, log: silentLog });
+  await table.sync(ruleset({}), signal);
+  const written = scripts.length;
+  expect(await table.sync(ruleset({ clusterBackends: [backend(1, true), backend(3)] }), signal)).toBe("partial");
+  expect([scripts.length, batches.map(({ table: name, remove, add }) => [name, remove.length, add.length])]).toEqual([written, [["t", 1, 1]]]);
+  await table.sync(ruleset({ clusterBackends: [backend(3)] }), signal); // another chain
+  expect(scripts.length).toBeGreaterThan(written);
+  refuse = true;
+  await table.sync(ruleset({ clusterBackends: [backend(4)] }), signal);
+  expect(scripts.at(-1)).toContain("add element ip t tcp-endpoints { 10.43.0.5 . 80 . 0 : 10.42.0.4 . 8080 }");
+  expect(batches).toHaveLength(1);
 });

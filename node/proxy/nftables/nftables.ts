@@ -8,8 +8,12 @@
 import type { Family } from "../../../core/net/cidr.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import type { Nft } from "../../os/exec-nft.ts";
+import { elementBytes } from "./elements.ts";
 import { FRAME_CHAINS, frameText, type FrameOptions } from "./frame.ts";
-import { CONTAINERS, deletion, difference, EMPTY_RULESET, NO_LEFTOVERS, type Ruleset } from "./ruleset.ts";
+import { CONTAINERS, deletion, difference, EMPTY_RULESET, NO_LEFTOVERS, type Ruleset, type Transaction } from "./ruleset.ts";
+
+/** What fits into the socket's buffer, whatever the kernel's settings; more is seldom, and then nft is no matter. */
+const ELEMENTS_MAX = 200;
 
 export type SyncOutcome = "unchanged" | "partial" | "full";
 
@@ -40,17 +44,31 @@ export class NftTable {
       await this.#collect(ruleset, signal);
       return "full";
     }
-    const { text, garbage } = difference(table, family, delta?.before ?? before, delta?.after ?? ruleset);
+    const { text, elements, garbage } = difference(table, family, delta?.before ?? before, delta?.after ?? ruleset);
     if (text === "" && garbage.chains.length + garbage.sets.size === 0) {
       this.#applied = ruleset;
       return "unchanged";
     }
     this.#applied = undefined;
-    if (text !== "") await this.#nft.apply(text, { signal });
+    if (text !== "" && !this.#change(elements)) await this.#nft.apply(text, { signal });
     this.#applied = ruleset;
     this.#garbage = { chains: [...this.#garbage.chains, ...garbage.chains], sets: new Map([...this.#garbage.sets, ...garbage.sets]) };
     await this.#collect(ruleset, signal);
     return "partial";
+  }
+
+  /** Without the nft program, if that is possible; true if it was. */
+  #change(elements: Transaction["elements"]): boolean {
+    if (!elements || !this.#nft.elements || elements.remove.length + elements.add.length > ELEMENTS_MAX) return false;
+    const remove = elements.remove.map(elementBytes), add = elements.add.map(elementBytes);
+    if (!remove.every((one) => one !== undefined) || !add.every((one) => one !== undefined)) return false;
+    try {
+      this.#nft.elements({ family: this.#family, table: this.#frame.table, remove, add });
+      return true;
+    } catch (error) {
+      this.#log.debug("the kernel refuses elements, nft is asked", { family: this.#family, error });
+      return false;
+    }
   }
 
   /** Looks whether the table is still there; if it is not, the next sync writes everything. True if it is. */

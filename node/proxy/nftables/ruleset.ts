@@ -59,6 +59,8 @@ export function merge(pieces: Iterable<Piece>): Ruleset {
 }
 
 export interface Transaction {
+  /** The same as `text`, where elements are all that differs. */
+  readonly elements: { readonly remove: readonly Element[]; readonly add: readonly Element[] } | undefined;
   /** Commands for `nft -f`; "" when nothing differs. */
   readonly text: string;
   /** What is empty and unused once `text` has been applied. */
@@ -69,13 +71,18 @@ export function difference(table: string, family: Family, before: Ruleset, after
   const at = `${family === 4 ? "ip" : "ip6"} ${table}`;
   const lines: string[] = [];
   const added: string[] = [];
+  const remove: Element[] = [], add: Element[] = [];
   for (const container of new Set([...before.containers.keys(), ...after.containers.keys()])) {
     const old = before.containers.get(container) ?? NOTHING, now = after.containers.get(container) ?? NOTHING;
     const gone = [...old].filter(([key, value]) => now.get(key) !== value).map(([key]) => key);
-    const fresh = [...now].filter(([key, value]) => old.get(key) !== value).map(([key, value]) => (value === "" ? key : `${key} ${value}`));
+    const next = [...now].filter(([key, value]) => old.get(key) !== value);
+    const fresh = next.map(([key, value]) => (value === "" ? key : `${key} ${value}`));
+    for (const key of gone) remove.push({ container, key, value: "" });
+    for (const [key, value] of next) add.push({ container, key, value });
     lines.push(...inBatches(gone, (list) => `delete element ${at} ${container} { ${list} }`));
     added.push(...inBatches(fresh, (list) => `add element ${at} ${container} { ${list} }`));
   }
+  const others = lines.length;
   for (const [name, { kind, definition }] of after.sets) {
     if (before.sets.has(name)) continue;
     lines.push(`add ${kind} ${at} ${name} { ${definition} }`);
@@ -88,12 +95,14 @@ export function difference(table: string, family: Family, before: Ruleset, after
     lines.push(`add chain ${at} ${name}`, `flush chain ${at} ${name}`);
     changed.push([name, rules]);
   }
+  let onlyElements = lines.length === others;
   for (const [name, rules] of changed) for (const rule of rules) lines.push(`add rule ${at} ${name} ${rule}`);
   lines.push(...added);
   const chains = [...before.chains.keys()].filter((name) => !after.chains.has(name));
   const sets = new Map([...before.sets].flatMap(([name, { kind }]) => (after.sets.has(name) ? [] : [[name, kind] as const])));
   lines.push(...chains.map((name) => `flush chain ${at} ${name}`));
-  return { text: lines.length === 0 ? "" : `${lines.join("\n")}\n`, garbage: { chains, sets } };
+  onlyElements &&= chains.length === 0;
+  return { elements: onlyElements ? { remove, add } : undefined, text: lines.length === 0 ? "" : `${lines.join("\n")}\n`, garbage: { chains, sets } };
 }
 
 export function deletion(table: string, family: Family, { chains, sets }: Leftovers): string {
