@@ -192,6 +192,20 @@ test("what a pod took is free as soon as its object is gone, even while its cont
   stop();
 });
 
+test("a critical pod drives out one that is not, where the node is too full for both", async () => {
+  await using node = await startNode();
+  const asks = (cpu: string) => [{ resources: { requests: { cpu } } }];
+  await node.create("plain", { priority: 0 }, asks("1500m"));
+  await node.create("small", { priority: 0 }, asks("100m"));
+  await node.until("plain", isReady);
+  await node.create("critical", { priority: 2_000_001_000 }, [{ name: "x", ...asks("1")[0] }]);
+  await node.until("critical", isReady);
+  const gone = await node.until("plain", (status) => status?.phase === "Failed");
+  expect(gone).toMatchObject({ reason: "Preempting", message: "Preempted in order to admit critical pod", conditions: expect.arrayContaining([expect.objectContaining({ type: "DisruptionTarget", reason: "TerminationByKubelet" })]) });
+  expect(isReady(node.status("small"))).toBe(true);
+  expect(node.told).toContain("plain Preempting: Preempted in order to admit critical pod");
+});
+
 test("probes decide", async () => {
   await using node = await startNode();
   const failing = new Set<string>();
