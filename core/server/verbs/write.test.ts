@@ -167,3 +167,10 @@ test("a collection is deleted as far as its selectors reach, and shown as it was
   expect([body.kind, body.items.map((item: { metadata: { name: string } }) => item.metadata.name)]).toEqual(["ConfigMapList", ["c1", "c2"]]);
   expect((await api.ask("GET", "/api/v1/namespaces/c/configmaps")).body.items.map((item: { metadata: { name: string } }) => item.metadata.name)).toEqual(["c3"]);
 });
+
+test("replacements that race without naming a version all happen, each as it was sent", async () => {
+  await api.ask("POST", MAPS, { body: { metadata: { name: "racing" } } });
+  const told = await Promise.all(Array.from({ length: 12 }, (_, i) => api.ask("PUT", `${MAPS}/racing`, { body: { metadata: { name: "racing", labels: { i: String(i) } }, data: { i: String(i), [`only-${i}`]: "x" } } })));
+  expect(told.map(({ code, body }) => [code, body.metadata.labels, body.data])).toEqual(told.map((_, i) => [200, { i: String(i) }, { i: String(i), [`only-${i}`]: "x" }]));
+  expect(new Set(told.map(({ body }) => body.metadata.resourceVersion)).size).toBe(told.length);
+});

@@ -13,7 +13,7 @@ import type { WriteContext } from "../../registry/generic/resource.ts";
 import type { UpdateOptions, WriteOptions } from "../../registry/generic/store.ts";
 import { type Answer, stored } from "../answer.ts";
 import { authorize, type Scope } from "../handler.ts";
-import { decodeObject } from "./body.ts";
+import { bodyReader, decodeObject } from "./body.ts";
 import { managedFieldsWithView, recordOwner, viewManagedFields } from "./managed-fields.ts";
 import { checkName, dropRepeatedOwners, placeInNamespace } from "./incoming.ts";
 import { patcherOf } from "./patch.ts";
@@ -41,18 +41,28 @@ export async function updateObject(scope: Scope): Promise<Answer> {
   const { served, info } = scope;
   const subresource = subresourceOf(scope);
   const query = writeQueryOf(scope, "UpdateOptions");
-  const object = await decodeObject(scope);
-  placeInNamespace(scope, object);
-  checkName(scope, object);
-  dropRepeatedOwners(scope, object, "request");
-  if (subresource?.type === "view") return writeView(scope, query, { change: () => object, ownsFields: false });
+  const read = await bodyReader(scope);
+  const replacement = (): ApiObject => {
+    const object = read();
+    placeInNamespace(scope, object);
+    checkName(scope, object);
+    dropRepeatedOwners(scope, object, "request");
+    return object;
+  };
+  let prepared: ApiObject | undefined = replacement(); // what is wrong with it is said before anything else is looked at
+  const next = (): ApiObject => {
+    const object = prepared ?? replacement();
+    prepared = undefined;
+    return object;
+  };
+  if (subresource?.type === "view") return writeView(scope, query, { change: next, ownsFields: false });
   const { admit, ...options } = writeOptions(scope, "UPDATE", query);
   const { entry, created } = await traced(scope, "GuaranteedUpdate", () => served.store!.update(info.namespace, info.name, async (old) => {
     if (!old) await authorizeCreate(scope);
-    const next = copyOf(object);
-    recordOwner(scope, next, old, options.context.nowMs);
-    await admit(next, old);
-    return next;
+    const object = next();
+    recordOwner(scope, object, old, options.context.nowMs);
+    await admit(object, old);
+    return object;
   }, { ...options, isReplacement: true, createMissing: served.definition.createOnUpdate === true && info.subresource === "" }));
   await served.ready([entry.object], scope.signal);
   return stored(created ? 201 : 200, served, entry);

@@ -68,3 +68,11 @@ test("custom resources: without a definition anything goes, with one only what i
   const strict = customResourceSchema({ type: "object", properties: { spec: { type: "object", properties: { port: { "x-kubernetes-int-or-string": true } } } } }, { apiVersion: "e/v1", kind: "K" }).root.map!;
   expect([strict.element, strict.field("spec")?.node.map?.element, strict.field("spec")?.node.map?.field("port")?.node.scalar]).toEqual([undefined, undefined, "untyped"]);
 });
+
+test("keyed items are in the order of their keys' values, however those are spelled", () => {
+  const ordered = ["", " a", "!", "a", "a b", "a-b", "a.b", "ab", "b\"c", "b\\c", "é"].map((name) => `k:${JSON.stringify({ name })}`);
+  const shuffled = ordered.toSorted((a, b) => (Buffer.from(a).toString("hex") < Buffer.from(b).toString("hex") ? 1 : -1));
+  expect(Object.keys(parseFieldSet(Object.fromEntries(shuffled.map((key) => [key, {}]))))).toEqual(ordered);
+  expect(Object.keys(parseFieldSet({ "k:{\"type\":\"a\"}": {}, "k:{\"name\":\"z\"}": {}, "f:x": {}, "k:{\"name\":\"a\",\"port\":9}": {}, "k:{\"name\":\"a\"}": {}, ".": {} }))).toEqual(
+    [".", "f:x", "k:{\"name\":\"a\"}", "k:{\"name\":\"a\",\"port\":9}", "k:{\"name\":\"z\"}", "k:{\"type\":\"a\"}"]);
+});

@@ -105,12 +105,15 @@ function formatValue(value: unknown): string {
 
 const KIND_RANKS: Readonly<Record<string, number>> = { ".": 0, f: 1, k: 2, v: 3, i: 4 };
 
+/** One key whose value is a string of characters that come after the quote which ends it: then the texts are in the order of what they mean. */
+const PLAIN_KEY = /^k:\{"[A-Za-z]+":"[#-[\]-~]*"\}$/;
+
 /** Fields before keyed items before set items before indices; numbers by size. `.` comes first. */
 export function compareElements(a: PathElement, b: PathElement): number {
   if (a === b) return 0;
   const ranks = KIND_RANKS[a[0]!]! - KIND_RANKS[b[0]!]!;
   if (ranks !== 0) return ranks;
-  if (a[0] === "f") return a < b ? -1 : 1;
+  if (a[0] === "f" || (PLAIN_KEY.test(a) && PLAIN_KEY.test(b))) return a < b ? -1 : 1;
   return compareValues(parseJson(a.slice(2)).value, parseJson(b.slice(2)).value);
 }
 
