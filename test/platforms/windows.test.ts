@@ -95,8 +95,9 @@ describe.skipIf(process.arch !== "x64" || process.getuid?.() !== 0)("Windows", (
 
 test("the installer's settings are the agent's flags", () => {
   const script = readFileSync(join(import.meta.dirname, "../../installers/windows/install.ps1"), "utf8");
-  const names = [...script.matchAll(/\$settings\['([a-z-]+)'\]/g)].map(([, name]) => name);
-  expect(names).toContain("server");
+  const given = /\$given = \[ordered\]@\{(.*)\}/.exec(script)?.[1] ?? "";
+  const names = [...given.matchAll(/'([a-z-]+)' = \$/g)].map(([, name]) => name);
+  expect(names).toEqual(expect.arrayContaining(["server", "token", "kubelet-port"]));
   const known: string[] = FLAGS.filter(({ commands }) => (commands as readonly string[]).includes("agent")).map(({ name }) => name);
   for (const name of [...names, "windows-service"]) expect(known).toContain(name);
 });
