@@ -86,6 +86,7 @@ import type { NodeProxyDeps } from "../core/server/node-proxy/backend.ts";
 import { nodeProxyHandlers } from "../core/server/special/node-proxy.ts";
 import { ensureJoinObjects } from "../core/server/join-objects.ts";
 import { specialHandlers } from "../core/server/special/special.ts";
+import { podResourceMetrics } from "../core/server/pod-resource-metrics.ts";
 import { storageMetrics } from "../core/server/storage-metrics.ts";
 import { VERBS } from "../core/server/verbs/all.ts";
 import { zpages } from "../core/server/zpages.ts";
@@ -295,7 +296,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       metrics, reviewServer, ...admissionSettings(args),
     }), admissionMeter(metrics, clock)),
     paths: [
-      healthPaths(checks, slis), zpages({ flags: shownFlags(settings), version: versionInfo(), clock }), versionPath(versionInfo()), metricsPath(metrics), discoveryPaths(registry, `${advertise.address}:${advertise.port}`, aggregation),
+      healthPaths(checks, slis), zpages({ flags: shownFlags(settings), version: versionInfo(), clock }), versionPath(versionInfo()), metricsPath(metrics), podResourceMetrics(() => informers.of(refs.PODS).list()), discoveryPaths(registry, `${advertise.address}:${advertise.port}`, aggregation),
       openApiPaths({ clock, registry, version: gitVersion(), descriptions: loadDescriptions, foreign: aggregation }),
       ...fairness.paths, indexPaths({ registry, foreign: aggregation, checks }),
       openIdPaths({ issuer, advertise, jwksUri: keys.jwksUri, keys: () => keys.verifying }), explainSchedulingPath(explainer),

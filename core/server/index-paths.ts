@@ -11,7 +11,7 @@ interface Deps {
   readonly checks: readonly HealthCheck[];
 }
 
-const FIXED = ["/.well-known/openid-configuration", "/api", "/api/v1", "/apis", "/apis/", "/flagz", "/healthz", "/livez", "/metrics", "/metrics/slis", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/openid/v1/jwks", "/readyz", "/statusz", "/version"];
+const FIXED = ["/.well-known/openid-configuration", "/api", "/api/v1", "/apis", "/apis/", "/flagz", "/healthz", "/livez", "/metrics", "/metrics/resources", "/metrics/slis", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/openid/v1/jwks", "/readyz", "/statusz", "/version"];
 
 export function indexPaths({ registry, foreign, checks }: Deps): PathHandler {
   return ({ path }) => {
