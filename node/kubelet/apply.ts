@@ -14,7 +14,7 @@ import { removeContainer } from "./garbage.ts";
 import { ImageError } from "./images/puller.ts";
 import { killContainer, killPod } from "./kill.ts";
 import type { PodPlan } from "./plan.ts";
-import { containerReference, formatPod, isHostNetwork, isSidecar, type NamedContainer, podReference } from "./pod-spec.ts";
+import { containerReference, formatPod, isHostNetwork, isSidecar, type NamedContainer, podReference, usesUserNamespace } from "./pod-spec.ts";
 import { containerResources } from "./resources/linux-resources.ts";
 import { podIps, readRuntimePod, type RuntimePod } from "./runtime-pod.ts";
 import { ensureImage, majorMinor, startContainer, StartError } from "./start-container.ts";
@@ -89,7 +89,7 @@ async function newSandbox(context: KubeletContext, pod: Pod, config: PodSandboxC
     return await startSandbox(context, pod, config, signal);
   } catch (cause) {
     signal.throwIfAborted();
-    context.metrics.startedPodsError();
+    context.metrics.startedPodsError(usesUserNamespace(pod));
     const { message } = cause as Error;
     if (!message.startsWith("network is not ready")) context.events.event(podReference(pod), "Warning", "FailedCreatePodSandBox", `Failed to create pod sandbox: ${message}`);
     throw new Error(`failed to "CreatePodSandbox" for "${formatPod(pod)}" with CreatePodSandboxError: "Failed to create sandbox for pod \\"${formatPod(pod)}\\": ${message}"`, { cause });
@@ -116,7 +116,7 @@ async function startAll(context: KubeletContext, { pod, runtime, plan, volumes, 
     try {
       context.metrics.startedContainers(kind);
       const ready = await withImages(context, { pod, spec, sandbox }, volumes, signal);
-      await startContainer(context, { pod, spec, runtime, sandboxId, sandbox, podIps: podIps(runtime), volumes: ready }, signal);
+      await countingImageVolumes(context, container, ready, async () => await startContainer(context, { pod, spec, runtime, sandboxId, sandbox, podIps: podIps(runtime), volumes: ready }, signal));
       started.push(container.name);
     } catch (error) {
       if (!(error instanceof StartError)) throw error;
@@ -148,6 +148,18 @@ function crashWait({ clock, events }: KubeletContext, pod: Pod, spec: NamedConta
   }
   events.event(containerReference(pod, spec), "Warning", "BackOff", `Back-off restarting failed container ${container.name} in pod ${formatPod(pod)}`);
   return { message: `back-off ${formatSeconds(wait.delayMs)} restarting failed container=${container.name} pod=${formatPod(pod)}`, untilMs: wait.untilMs };
+}
+
+async function countingImageVolumes({ metrics }: KubeletContext, { volumeMounts = [] }: NamedContainer["container"], volumes: ReadonlyMap<string, ReadyVolume>, start: () => Promise<void>): Promise<void> {
+  const mounts = volumeMounts.filter(({ name }) => volumes.get(name)?.image);
+  const count = (failed: boolean): void => metrics.imageVolumes({ requested: new Set(mounts.map(({ name }) => name)).size, mounted: mounts.length, failed });
+  try {
+    await start();
+    count(false);
+  } catch (error) {
+    count(error instanceof StartError && error.reason === "CreateContainerError" && error.message.startsWith("ImageVolumeMountFailed"));
+    throw error;
+  }
 }
 
 /** Pulls what this container mounts as image volumes; from then on they are named by id. */

@@ -55,8 +55,10 @@ export interface KubeletContext {
 
 /** Upstream's names. Counted where it happens. */
 export interface KubeletMetrics {
-  startedPods(): void;
-  startedPodsError(): void;
+  startedPods(userNamespace: boolean): void;
+  startedPodsError(userNamespace: boolean): void;
   startedContainers(kind: string): void;
   startedContainersError(kind: string, reason: string): void;
+  /** `requested`: of the pod, `mounted`: by the container that starts. */
+  imageVolumes(volumes: { readonly requested: number; readonly mounted: number; readonly failed: boolean }): void;
 }

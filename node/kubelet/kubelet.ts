@@ -258,12 +258,28 @@ function registerRunning(metrics: Metrics, workers: () => Iterable<{ readonly ru
 function kubeletMetrics(metrics: Metrics): KubeletMetrics {
   const startedPods = metrics.counter("kubelet_started_pods_total", "[ALPHA] Cumulative number of pods started");
   const startedPodsErrors = metrics.counter("kubelet_started_pods_errors_total", "[ALPHA] Cumulative number of errors when starting pods");
+  const startedNamespaced = metrics.counter("kubelet_started_user_namespaced_pods_total", "[ALPHA] Cumulative number of pods with user namespaces started. This metric will only be collected on Linux.");
+  const startedNamespacedErrors = metrics.counter("kubelet_started_user_namespaced_pods_errors_total", "[ALPHA] Cumulative number of errors when starting pods with user namespaces. This metric will only be collected on Linux.");
+  const volumesRequested = metrics.counter("kubelet_image_volume_requested_total", "[BETA] Number of requested image volumes.");
+  const volumesMounted = metrics.counter("kubelet_image_volume_mounted_succeed_total", "[BETA] Number of successful image volume mounts.");
+  const volumesFailed = metrics.counter("kubelet_image_volume_mounted_errors_total", "[BETA] Number of failed image volume mounts.");
+  for (const counter of [startedNamespaced, startedNamespacedErrors, volumesRequested, volumesMounted, volumesFailed]) counter.inc({}, 0);
   const startedContainers = metrics.counter("kubelet_started_containers_total", "[ALPHA] Cumulative number of containers started");
   const startedContainersErrors = metrics.counter("kubelet_started_containers_errors_total", "[ALPHA] Cumulative number of errors when starting containers");
   const kindOf = (kind: string): string => (kind === "init" ? "init_container" : kind === "ephemeral" ? "ephemeral_container" : "container");
   return {
-    startedPods: () => startedPods.inc(),
-    startedPodsError: () => startedPodsErrors.inc(),
+    startedPods(userNamespace) {
+      startedPods.inc();
+      if (userNamespace) startedNamespaced.inc();
+    },
+    startedPodsError(userNamespace) {
+      startedPodsErrors.inc();
+      if (userNamespace) startedNamespacedErrors.inc();
+    },
+    imageVolumes({ requested, mounted, failed }) {
+      volumesRequested.inc({}, requested);
+      (failed ? volumesFailed : volumesMounted).inc({}, mounted);
+    },
     startedContainers: (kind) => startedContainers.inc({ container_type: kindOf(kind) }),
     startedContainersError: (kind, code) => startedContainersErrors.inc({ container_type: kindOf(kind), code }),
   };

@@ -40,7 +40,7 @@ export async function startSandbox(context: KubeletContext, pod: Pod, config: Po
   if (usesUserNamespace(pod) && !context.handlerFeatures(handler)?.user_namespaces) throw new Error(`can't set \`spec.hostUsers: false\`, ${handler === "" ? "runtime does" : `RuntimeClass handler "${handler}" does`} not support user namespaces`);
   await mkdir(config.log_directory ?? "", { recursive: true, mode: 0o755 });
   context.cgroups.ensure(pod, { unlimitedCpu: context.placement.hasExclusiveCpus(pod.metadata.uid) });
-  context.metrics.startedPods();
+  context.metrics.startedPods(usesUserNamespace(pod));
   const { pod_sandbox_id = "" } = await context.cri.call("RuntimeService/RunPodSandbox", { config, runtime_handler: handler }, { signal, timeoutMs: SANDBOX_TIMEOUT_MS });
   return pod_sandbox_id;
 }

@@ -64,12 +64,12 @@ export function podStatusOf(given: Omit<PodStatusFacts, "restartingAll">): PodSt
   return status;
 }
 
-/** Of the pod as a whole, where it asks for something as a whole. */
+/** Of the pod as a whole. */
 function resourcesOf(pod: Pod): Pick<PodStatus, "resources" | "allocatedResources"> {
-  if (!pod.spec.resources) return {};
-  const texts = (quantities: Quantities): ResourceList => Object.fromEntries([...quantities].map(([name, quantity]) => [name, quantity.toString()]));
+  const texts = (quantities: Quantities): ResourceList | undefined => (quantities.size > 0 ? Object.fromEntries([...quantities].map(([name, quantity]) => [name, quantity.toString()])) : undefined);
   const requests = texts(podRequests(pod));
-  return { resources: { ...pod.spec.resources, requests, limits: texts(podLimits(pod)) }, allocatedResources: requests };
+  const limits = texts(podLimits(pod));
+  return { resources: { ...pod.spec.resources, ...(requests && { requests }), ...(limits && { limits }) }, ...(requests && { allocatedResources: requests }) };
 }
 
 /** It waits for nothing and has no containers to speak of: clients show its reason. */

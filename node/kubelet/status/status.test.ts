@@ -90,6 +90,16 @@ test("addresses, times and history", () => {
   expect(unseen.containerStatuses?.[0]).toMatchObject({ restartCount: 3, lastState: { terminated: { exitCode: 137, reason: "ContainerStatusUnknown" } } });
 });
 
+test.each<[string, Partial<Pod["spec"]>, Pick<PodStatus, "resources" | "allocatedResources">]>([
+  ["nothing", {}, { resources: {} }],
+  ["containers", { containers: [container("app", { resources: { requests: { cpu: "100m" }, limits: { memory: "64Mi" } } }), container("b", { resources: { requests: { cpu: "200m" } } })] },
+    { resources: { requests: { cpu: "300m", memory: "64Mi" }, limits: { memory: "64Mi" } }, allocatedResources: { cpu: "300m", memory: "64Mi" } }],
+  ["the pod itself", { resources: { requests: { cpu: "1" } }, containers: [container("app", { resources: { requests: { cpu: "200m" } } })] }, { resources: { requests: { cpu: "1" } }, allocatedResources: { cpu: "1" } }],
+])("a pod's own resources, asked for by %s", (_, spec, wanted) => {
+  const { resources, allocatedResources } = statusOf(spec, runtime("app=running"));
+  expect({ resources, ...(allocatedResources && { allocatedResources }) }).toEqual(wanted);
+});
+
 test("what was never taken in has no containers, not even after a restart: clients show its reason", () => {
   const scheduled = { conditions: [{ type: "PodScheduled", status: "True" }] };
   const refused = statusOf({}, { ...runtime(""), sandboxes: [] }, { failure: { reason: "NodeAffinity", message: "Pod was rejected: no", refused: true }, status: scheduled });
