@@ -56,6 +56,15 @@ test("while a container is resized the most of what it has and wants counts, unl
   expect(podRequests(pod("p", { cpu: "500m", status: { ...status, conditions: [{ type: "PodResizePending", status: "True", reason: "Infeasible" }] } }))["cpu"]).toBe(200);
 });
 
+test("so it does while the pod as a whole is", () => {
+  const sized = (cpu: string, status: Pod["status"]): Pod => pod("p", { cpu: "10m", resources: { requests: { cpu } }, status });
+  const status: Pod["status"] = { resources: { requests: { cpu: "200m" } }, allocatedResources: { cpu: "300m" } };
+  expect(podRequests(sized("500m", status))["cpu"]).toBe(500);
+  expect(podRequests(sized("100m", status))["cpu"]).toBe(300);
+  expect(podRequests(sized("500m", { ...status, conditions: [{ type: "PodResizePending", status: "True", reason: "Infeasible" }] }))["cpu"]).toBe(300);
+  expect(podRequests(pod("p", { cpu: "10m", status }))["cpu"]).toBe(10);
+});
+
 test("no nodes at all", () => {
   expect(placed(pod("p"), [])).toBe("no nodes available to schedule pods");
 });

@@ -1,7 +1,7 @@
 /**
  * What a pod asks of a node: the sum of its containers, or the most any init container needs while it runs, whichever is more; plus overhead.
- * Sidecars (init containers that restart always) count with the containers and with the init containers started after them. While a container is
- * being resized, the most of what it has, was promised and wants counts. Requests of the pod as a whole replace those of its containers.
+ * Sidecars (init containers that restart always) count with the containers and with the init containers started after them. While a container
+ * or the pod is being resized, the most of what it has, was promised and wants counts. Requests of the pod as a whole replace those of its containers.
  *
  * Source: kubernetes v1.36 component-helpers/resource/helpers.go
  */
@@ -32,13 +32,17 @@ export function podRequests({ spec, status }: Readonly<Pod>): Requests {
     }
   }
   raise(running, starting);
-  for (const [name, quantity] of Object.entries(spec.resources?.requests ?? {})) running[name] = amount(name, quantity);
+  const whole = effective(amounts(spec.resources?.requests), status?.resources ? status : undefined, infeasible);
+  for (const name of Object.keys(spec.resources?.requests ?? {})) running[name] = whole[name] ?? 0;
   for (const [name, quantity] of Object.entries(spec.overhead ?? {})) running[name] = (running[name] ?? 0) + amount(name, quantity);
   return running;
 }
 
 function containerRequests({ resources }: Container, status: ContainerStatus | undefined, infeasible: boolean): Requests {
-  const wanted = amounts(resources?.requests);
+  return effective(amounts(resources?.requests), status, infeasible);
+}
+
+function effective(wanted: Record<string, number>, status: Pick<ContainerStatus, "resources" | "allocatedResources"> | undefined, infeasible: boolean): Requests {
   if (!status?.resources && !status?.allocatedResources) return wanted;
   const most = infeasible ? {} : wanted;
   raise(most, amounts(status.resources?.requests));

@@ -155,8 +155,8 @@ export function countsTheSame(before: Readonly<Pod>, after: Readonly<Pod>): bool
     && Bun.deepEquals(resizing(before), resizing(after));
 }
 
-function resizing({ status }: Readonly<Pod>): unknown {
-  return (status?.containerStatuses ?? []).map(({ allocatedResources, resources }) => [allocatedResources, resources?.requests]);
+function resizing({ spec, status }: Readonly<Pod>): unknown {
+  return [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? []), ...(spec.resources && status ? [status] : [])].map(({ allocatedResources, resources }) => [allocatedResources, resources?.requests]);
 }
 
 /** Z1: a b c, Z2: d e → a d b e c. Source: backend/cache/node_tree.go */
