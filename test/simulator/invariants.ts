@@ -5,14 +5,15 @@
  *   a quota is never exceeded                                         a rollout in fair weather leaves no fewer available than maxUnavailable allows
  *   a StatefulSet's ordinal runs on one machine at a time, and starts when those before it were ready
  *   a Job runs no more pods at once than it may, counts each pod that has succeeded once, and loses none
+ *   a DaemonSet has one pod on a node     evictions alone leave as many as their budget wants
  *
  * Where an answer was lost its client may do again what was done: such writes are allowed for, as many as there were.
  */
-import type { Deployment } from "../../core/api/gen/apps.v1.ts";
-import type { ReplicaSet, StatefulSet } from "../../core/api/gen/apps.v1.ts";
+import type { DaemonSet, Deployment, ReplicaSet, StatefulSet } from "../../core/api/gen/apps.v1.ts";
 import type { Job } from "../../core/api/gen/batch.v1.ts";
 import type { Pod, ResourceQuota } from "../../core/api/gen/core.v1.ts";
 import type { ApiObject } from "../../core/api/meta/object-meta.ts";
+import { targetNode } from "../../core/controllers/daemonset/pods.ts";
 import type { CacheEvent } from "../../core/registry/generic/watch-cache.ts";
 import type { SimulatedCluster } from "./cluster.ts";
 
@@ -52,6 +53,8 @@ export class Invariants {
   readonly #wasReadyMs = new Map<string, number>(); // namespace/name of a pod → when it was ready last
   /** Deployments that were fully available, and are being looked at. */
   readonly #calm = new Set<string>();
+  /** Deployments from which pods are evicted, and nothing else happens to: how many have to stay. */
+  readonly #budgets = new Map<string, number>();
   #cluster: SimulatedCluster | undefined;
 
   of(cluster: SimulatedCluster): void { this.#cluster = cluster; }
@@ -63,6 +66,9 @@ export class Invariants {
   /** From now on nothing but rollouts takes this Deployment's pods. */
   watchAvailability(uid: string): void { this.#calm.add(uid); }
   forgetAvailability(): void { this.#calm.clear(); }
+  /** From now on nothing but evictions takes this Deployment's pods. */
+  watchBudget(uid: string, least: number): void { this.#budgets.set(uid, least); }
+  forgetBudgets(): void { this.#budgets.clear(); }
 
   onEvent(prefix: string, { type, entry }: CacheEvent): void {
     const object = entry.object;
@@ -100,6 +106,12 @@ export class Invariants {
     if (set && active > this.#of(owner).max + slack) this.#violated(`ReplicaSet ${set.metadata.name} has ${active} pods; it was to have at most ${this.#of(owner).max} (and ${slack} answers were lost)`);
     const job = this.objects.get("/registry/batch/jobs/")?.get(owner) as Readonly<Job> | undefined;
     if (job && active > this.#of(owner).max + slack) this.#violated(`Job ${job.metadata.name} runs ${active} pods; its parallelism is at most ${this.#of(owner).max} (and ${slack} answers were lost)`);
+    const daemon = this.objects.get("/registry/apps/daemonsets/")?.get(owner);
+    if (daemon) {
+      const on = targetNode(pod);
+      const there = this.podsOf(owner).filter((one) => isActive(one) && targetNode(one) === on).length;
+      if (there > 1 + slack) this.#violated(`DaemonSet ${daemon.metadata.name} has ${there} pods on ${on} (and ${slack} answers were lost)`);
+    }
     const stateful = this.objects.get("/registry/apps/statefulsets/")?.get(owner) as Readonly<StatefulSet> | undefined;
     if (stateful) this.#checkOrder(stateful, pod);
   }
@@ -142,6 +154,15 @@ export class Invariants {
 
   #checkAvailable(set: string): void {
     const owner = controllerOf(this.objects.get("/registry/apps/replicasets/")?.get(set) ?? { metadata: {} } as ApiObject);
+    const least = owner === undefined ? undefined : this.#budgets.get(owner);
+    if (least !== undefined) {
+      const healthy = this.all<ReplicaSet>("/registry/apps/replicasets/").filter((one) => controllerOf(one) === owner).flatMap(({ metadata }) => this.podsOf(metadata.uid)).filter((pod) => isActive(pod) && isReady(pod)).length;
+      if (healthy < least) this.#violated(`evictions left ${healthy} pods; their budget wants ${least}`);
+    }
+    this.#checkRollout(owner);
+  }
+
+  #checkRollout(owner: string | undefined): void {
     if (owner === undefined || !this.#calm.has(owner)) return;
     const deployment = this.all<Deployment>("/registry/apps/deployments/").find(({ metadata }) => metadata.uid === owner);
     if (!deployment) return;
@@ -191,6 +212,8 @@ export class Invariants {
       if (metadata.namespace !== "limited" && (status?.availableReplicas ?? 0) !== (spec?.replicas ?? 1)) left.push(`Deployment ${metadata.name}: ${status?.availableReplicas ?? 0} of ${spec?.replicas} available`);
     for (const { metadata, spec, status } of this.all<StatefulSet>("/registry/apps/statefulsets/"))
       if ((status?.readyReplicas ?? 0) !== (spec?.replicas ?? 1) || (status?.updatedReplicas ?? 0) !== (spec?.replicas ?? 1)) left.push(`StatefulSet ${metadata.name}: ${status?.readyReplicas ?? 0} of ${spec?.replicas} ready`);
+    for (const { metadata, status } of this.all<DaemonSet>("/registry/apps/daemonsets/"))
+      if (status?.numberAvailable !== this.#cluster!.nodeNames.length || status.updatedNumberScheduled !== status.numberAvailable) left.push(`DaemonSet ${metadata.name}: ${status?.numberAvailable ?? 0} of ${this.#cluster!.nodeNames.length} available`);
     for (const { metadata, spec, status } of this.all<Job>("/registry/batch/jobs/")) {
       const completions = spec?.completions ?? 1;
       const succeeded = [...(this.#succeeded.get(metadata.uid) ?? [])].filter((uid) => !this.#doomed.has(uid)).length;

@@ -9,13 +9,13 @@
  * The same seed is the same run, to the last event: `digest` tells.
  */
 import { createHash } from "node:crypto";
-import type { Deployment, StatefulSet } from "../../core/api/gen/apps.v1.ts";
+import type { DaemonSet, Deployment, StatefulSet } from "../../core/api/gen/apps.v1.ts";
 import type { Job } from "../../core/api/gen/batch.v1.ts";
 import type { ResourceQuota } from "../../core/api/gen/core.v1.ts";
 import type { ApiObject, NewObject } from "../../core/api/meta/object-meta.ts";
 import { StatusError } from "../../core/api/meta/status-error.ts";
 import type { ResourceRef } from "../../core/client/client.ts";
-import { DEPLOYMENTS, JOBS, PODS, RESOURCE_QUOTAS, STATEFUL_SETS } from "../../core/client/resources.ts";
+import { DAEMON_SETS, DEPLOYMENTS, JOBS, POD_DISRUPTION_BUDGETS, PODS, RESOURCE_QUOTAS, STATEFUL_SETS } from "../../core/client/resources.ts";
 import { SimulatedCluster } from "./cluster.ts";
 import { FAIR, type Weather } from "./faults.ts";
 import { Invariants } from "./invariants.ts";
@@ -93,16 +93,37 @@ export async function simulateCluster(seed: number, { nodes = 50, foulMs = FOUL_
   for (const name of ["web", "api"]) await create<Deployment>(DEPLOYMENTS, deployment(name, random.integer(4, 20)));
   await create<Deployment>(DEPLOYMENTS, deployment("greedy", 9, "limited"));
   await create<StatefulSet>(STATEFUL_SETS, stateful("db"));
+  await create<DaemonSet>(DAEMON_SETS, { apiVersion: "apps/v1", kind: "DaemonSet", metadata: { name: "agent", namespace: "default" }, spec: { selector: { matchLabels: { app: "agent" } }, template: { ...template("agent"), spec: { ...template("agent").spec, tolerations: [{ operator: "Exists" }] } } } });
   for (let i = 0; i < 2; i++) await create<Job>(JOBS, job());
   await clock.run(60_000);
 
   cluster.weather = SHOWERS;
+  await evictWithinBudget();
   for (const { metadata, spec, status } of invariants.all<Deployment>(DEPLOYMENT_PREFIX)) if (status?.availableReplicas === spec?.replicas) invariants.watchAvailability(metadata.uid);
   for (const object of invariants.all<Deployment>(DEPLOYMENT_PREFIX)) await change(DEPLOYMENTS, object, { spec: { template: template(`${object.metadata.name}`) } });
   images++;
   for (const object of invariants.all<Deployment>(DEPLOYMENT_PREFIX)) await change(DEPLOYMENTS, object, { spec: { template: template(`${object.metadata.name}`) } });
   await clock.run(60_000);
   invariants.forgetAvailability();
+
+  /** A machine is emptied, say: pods are evicted as fast as their budget allows. */
+  async function evictWithinBudget(): Promise<void> {
+    const web = invariants.all<Deployment>(DEPLOYMENT_PREFIX).find(({ metadata }) => metadata.name === "web");
+    const { replicas = 0 } = web?.spec ?? {};
+    if (!web || replicas < 2 || web.status?.availableReplicas !== replicas) return;
+    const least = random.integer(1, replicas - 1);
+    await create(POD_DISRUPTION_BUDGETS, { apiVersion: "policy/v1", kind: "PodDisruptionBudget", metadata: { name: "web", namespace: "default" }, spec: { minAvailable: least, selector: { matchLabels: { app: "web" } } } });
+    await clock.run(10_000);
+    invariants.watchBudget(web.metadata.uid, least);
+    for (let i = 0; i < 20; i++) {
+      const pods = invariants.pods().filter(({ metadata }) => metadata.labels?.["app"] === "web" && metadata.deletionTimestamp === undefined);
+      const metadata = { name: random.pick(pods).metadata.name, namespace: "default" };
+      await attempt(`pod ${metadata.name} is evicted`, () => client.request({ method: "POST", path: `/api/v1/namespaces/default/pods/${metadata.name}/eviction`, body: { apiVersion: "policy/v1", kind: "Eviction", metadata }, signal }));
+      await clock.run(random.integer(0, 2_000));
+    }
+    await clock.run(10_000);
+    invariants.forgetBudgets();
+  }
 
   const actions: readonly (readonly [weight: number, act: () => Promise<void> | void])[] = [
     [3, () => change(DEPLOYMENTS, random.pick(invariants.all<Deployment>(DEPLOYMENT_PREFIX)), { spec: { replicas: random.integer(0, 20) } })],
@@ -111,6 +132,7 @@ export async function simulateCluster(seed: number, { nodes = 50, foulMs = FOUL_
     [2, () => create<Job>(JOBS, job())],
     [2, () => { const pod = random.pick(invariants.pods()); return attempt(`pod ${pod.metadata.name} is deleted`, () => client.resource(PODS).delete(pod, {}, { signal })); }],
     [1, () => { const all = invariants.all<Deployment>(DEPLOYMENT_PREFIX).filter(({ metadata }) => metadata.namespace === "default"); if (all.length === 0) return; const object = random.pick(all); return attempt(`deployment ${object.metadata.name} is deleted`, () => client.resource(DEPLOYMENTS).delete(object, { propagationPolicy: random.pick(["Background", "Foreground"] as const) }, { signal })); }],
+    [1, () => { images++; return change(DAEMON_SETS, invariants.all<DaemonSet>(DAEMON_PREFIX)[0]!, { spec: { template: { spec: template("agent").spec } } }); }],
     [1, () => create<Deployment>(DEPLOYMENTS, deployment(random.pick(["web", "api", "more"]), random.integer(2, 15)))],
     [2, () => nodeLosesPower()],
     [2, () => nodeLosesWay()],
@@ -184,4 +206,5 @@ export async function simulateCluster(seed: number, { nodes = 50, foulMs = FOUL_
 }
 
 const DEPLOYMENT_PREFIX = "/registry/apps/deployments/";
+const DAEMON_PREFIX = "/registry/apps/daemonsets/";
 const STATEFUL_PREFIX = "/registry/apps/statefulsets/";
