@@ -6,7 +6,7 @@ import { lookup } from "node:dns/promises";
 import type { Socket } from "node:net";
 import type { Endpoint } from "../../core/ingress/endpoints.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
-import { cidrContains, parseCidr, parseIp } from "../../core/net/cidr.ts";
+import { cidrContains, type Ip, parseCidr, parseIp } from "../../core/net/cidr.ts";
 import { dialTcp } from "../../core/net/dial-tcp.ts";
 
 const DIAL_MS = 5_000;
@@ -26,6 +26,7 @@ async function resolveName(name: string): Promise<string> {
 
 /** Pure. An IPv4 address in IPv6 form is what it stands for. */
 export function mayBeDialled(address: string): boolean {
-  const ip = parseIp(address.replace(/^::ffff:(?=\d+\.)/i, ""));
+  const given = parseIp(address.replace(/^::ffff:(?=\d+\.)/i, ""));
+  const ip: Ip | undefined = given?.family === 6 && given.value >> 32n === 0xffffn ? { family: 4, value: given.value & 0xffff_ffffn } : given;
   return ip !== undefined && !FORBIDDEN.some((range) => range.family === ip.family && cidrContains(range, ip));
 }

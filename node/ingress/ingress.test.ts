@@ -247,7 +247,7 @@ test("h2c: a gRPC call streams both ways and ends with trailers; plain requests 
 
 test("an alias: a Service of type ExternalName is reached by its name, but for what is this machine's own", async () => {
   expect(["192.0.2.1", "10.0.0.1", "2001:db8::1", "::ffff:10.0.0.1"].map(mayBeDialled)).toEqual([true, true, true, true]);
-  expect(["127.0.0.1", "::1", "::ffff:127.0.0.1", "::", "0.0.0.0", "169.254.169.254", "fe80::1", "224.0.0.1", "nonsense"].some(mayBeDialled)).toBe(false);
+  expect(["127.0.0.1", "::1", "::ffff:127.0.0.1", "::ffff:7f00:1", "::", "0.0.0.0", "169.254.169.254", "fe80::1", "224.0.0.1", "nonsense"].some(mayBeDialled)).toBe(false);
   await api.client.resource(SERVICES).create({ apiVersion: "v1", kind: "Service", metadata: { name: "alias", namespace: "default" }, spec: { type: "ExternalName", externalName: "localhost" } } as NewObject<Service>, call);
   await ingress("alias", { rules: [{ host: "alias.test", http: { paths: [{ path: "/", pathType: "Prefix", backend: { service: { name: "alias", port: { number: portOf(servers[0]!) } } } }] } }] });
   await eventually(() => ask("alias.test", "/"), ({ status }) => status === 502);
