@@ -174,7 +174,15 @@ export async function simulateCluster(seed: number, { nodes = 50, foulMs = FOUL_
     if (!cluster.isServerUp) return;
     tell("the API server crashes");
     cluster.crashServer();
-    clock.after(random.integer(100, 15_000), () => { cluster.startServer().catch((error: unknown) => cluster.failures.push(error)); });
+    clock.after(random.integer(100, 15_000), startServer);
+  }
+
+  /** Its disk may fail just then: whoever watches over it tries again. */
+  function startServer(): void {
+    cluster.startServer().catch((error: unknown) => {
+      if (String(error).includes("bad weather")) clock.after(1_000, startServer);
+      else cluster.failures.push(error);
+    });
   }
 
   const weights = actions.flatMap(([weight, act]) => Array.from({ length: weight }, () => act));
@@ -188,7 +196,7 @@ export async function simulateCluster(seed: number, { nodes = 50, foulMs = FOUL_
 
   tell("quiet");
   cluster.weather = FAIR;
-  await clock.run(15_000); // the server is up again by now
+  await clock.run(25_000); // the server is up again by now
   for (const name of cluster.planeNames) if (!cluster.isPlaneUp(name)) cluster.startPlane(name);
   for (const name of cluster.nodeNames) {
     if (!cluster.isNodeUp(name)) cluster.startNode(name);
