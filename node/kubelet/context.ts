@@ -54,11 +54,19 @@ export interface KubeletContext {
 }
 
 /** Upstream's names. Counted where it happens. */
+export type PodOperation = "create" | "update" | "sync" | "kill" | "terminated";
+
 export interface KubeletMetrics {
   startedPods(userNamespace: boolean): void;
   startedPodsError(userNamespace: boolean): void;
   startedContainers(kind: string): void;
   startedContainersError(kind: string, reason: string): void;
+  /** A pod was looked at once, to create, update, sync or kill it, or to tidy up after it (terminated). */
+  synced(operation: PodOperation, seconds: number): void;
+  /** A pod that was pending when it was first seen, `seconds` ago, runs. */
+  podRunning(seconds: number): void;
+  /** The runtime was asked for all pods. `sinceLastSeconds`: absent the first time. */
+  relisted(seconds: number, sinceLastSeconds: number | undefined): void;
   /** `requested`: of the pod, `mounted`: by the container that starts. */
   imageVolumes(volumes: { readonly requested: number; readonly mounted: number; readonly failed: boolean }): void;
 }

@@ -52,18 +52,20 @@ async function startNode(more: Partial<KubeletSettings> = {}) {
   const cri = memoryRuntime({ nowMs: fastClock.nowMs });
   const cgroups = memoryCgroups();
   const told: string[] = [];
+  let metrics = metricsRegistry();
   const recorder: EventRecorder = { event: (about, _, reason, message) => void told.push(`${"metadata" in about ? about.metadata?.name : about.name} ${reason}: ${message}`) };
   const signal = new AbortController().signal;
   cri.images.add("busybox:1");
 
   function startKubelet() {
     const stop = new AbortController();
+    metrics = metricsRegistry();
     const deps = { clock: fastClock, random: systemRandom, log: silentLog };
     const pods = watchedInformer(api.client.resource(PODS), { ...deps, query: { fieldSelector: "spec.nodeName=n1" } });
     const services = watchedInformer<Service>(api.client.resource(SERVICES), deps);
     const settings = { ...KUBELET_DEFAULTS, nodeName: "n1", nodeIps: ["172.16.0.1"], hostname: "n1", version: "v1.36.0", dataDir, podLogsDir: join(dataDir, "logs"), containerLogsDir: join(dataDir, "links"), resolvConf: "", staticPodDir: join(dataDir, "manifests"), eviction: { ...KUBELET_DEFAULTS.eviction, thresholds: KUBELET_DEFAULTS.eviction.thresholds.filter(({ signal: of }) => of === "memory.available") }, ...more }; // how full this machine is does not matter
     const machine = { os: "linux" as const, cpus: 2, memoryBytes: 4 * 1024 ** 3, swapBytes: 0, hugepages: [], machineId: "", systemUuid: "", bootId: "b", kernelVersion: "", osImage: "", architecture: "amd64", hostname: "n1" };
-    const node = kubelet({ ...deps, settings, client: api.client, pods, services, cri, cgroups, mounts: noMounts, exec: async () => ({ exitCode: 0, stdout: "", stderr: "" }), machine, events: { from: () => recorder }, metrics: metricsRegistry() });
+    const node = kubelet({ ...deps, settings, client: api.client, pods, services, cri, cgroups, mounts: noMounts, exec: async () => ({ exitCode: 0, stdout: "", stderr: "" }), machine, events: { from: () => recorder }, metrics });
     const done = Promise.all([pods, services, node].map((part) => part.run(stop.signal, () => undefined)));
     return { api: node.api, stop: async () => { stop.abort(); await done; } };
   }
@@ -73,6 +75,7 @@ async function startNode(more: Partial<KubeletSettings> = {}) {
   return {
     api, cri, cgroups, told,
     get kubelet() { return running.api; },
+    counted: (series: string): number => Number(metrics.render().split("\n").find((line) => line.startsWith(`${series} `))?.split(" ")[1] ?? Number.NaN),
     status: (name: string): PodStatus | undefined => api.all<Pod>(PODS).find(({ metadata }) => metadata.name === name)?.status,
     async create(name: string, spec: Partial<Pod["spec"]>, containers: Partial<Container>[] = [{}]): Promise<void> {
       const all = containers.map((container, i) => ({ name: `c${i}`, image: "busybox:1", ...container }));
@@ -101,8 +104,12 @@ test("a pod runs, is reported, and leaves nothing behind", async () => {
   expect([...node.cgroups.paths].filter((path) => path.includes("/pod")).length).toBe(1);
   expect(readdirSync(join(dataDir, "pods")).length).toBe(1);
 
+  expect(["kubelet_node_name{node=\"n1\"}", "kubelet_pod_start_duration_seconds_count", "kubelet_pod_worker_duration_seconds_count{operation_type=\"create\"}", "kubelet_pleg_relist_duration_seconds_count"].map(node.counted)).toEqual([1, 1, 1, 1]);
+  expect(node.counted("kubelet_pod_worker_duration_seconds_count{operation_type=\"sync\"}")).toBeGreaterThan(0);
+
   await node.delete("web");
   await node.until("web", (gone) => gone === undefined);
+  await eventually(() => node.counted("kubelet_pod_worker_duration_seconds_count{operation_type=\"kill\"}"), (count) => count > 0);
   await eventually(() => [...node.cgroups.paths].filter((path) => path.includes("/pod")).length + readdirSync(join(dataDir, "pods")).length + readdirSync(join(dataDir, "logs")).length, (left) => left === 0);
   expect(node.cri.calls.filter((call) => /^StopContainer c/.test(call)).toSorted()).toEqual(["StopContainer c0 30s", "StopContainer c1 30s"]);
   expect(node.told).toContain("web Killing: Stopping container c1");

@@ -31,7 +31,7 @@ import type { MachineInfo } from "../os/machine.ts";
 import type { Mounts } from "../os/mount.ts";
 import { kubeletApi } from "./api.ts";
 import { claimManager } from "./claims/claim-manager.ts";
-import type { KubeletContext, KubeletMetrics } from "./context.ts";
+import type { KubeletContext } from "./context.ts";
 import { csiNodeWriter } from "./csi/csi-node.ts";
 import { csiVolumes } from "./csi/csi-volumes.ts";
 import { csiDrivers } from "./csi/drivers.ts";
@@ -45,6 +45,7 @@ import type { CredentialProviders, Puller } from "./images/credential-provider.t
 import { pullRecords } from "./images/pull-records.ts";
 import { imagePuller } from "./images/puller.ts";
 import type { KubeletApi } from "./kubelet-api.ts";
+import { kubeletMetrics, registerRunning } from "./kubelet-metrics.ts";
 import { logRotation } from "./logs/rotation.ts";
 import { reservationOf } from "./node/capacity.ts";
 import { nodeAgent } from "./node/node-agent.ts";
@@ -55,7 +56,6 @@ import { pluginWatcher } from "./plugins/plugin-watcher.ts";
 import { PodManager } from "./pod-manager.ts";
 import { probeManager } from "./probes/probe-manager.ts";
 import { podCgroups } from "./resources/pod-cgroups.ts";
-import type { RuntimePod } from "./runtime-pod.ts";
 import { runtimeWatch } from "./runtime-watch.ts";
 import { runtimeHandlers } from "./sandbox/runtime-handlers.ts";
 import { subordinateIds, userNamespaces } from "./sandbox/user-namespaces.ts";
@@ -153,7 +153,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     volumes: volumeManager({ dataDir: settings.dataDir, client, objects, tokens, mounts: deps.mounts, exec: deps.exec, clock, random, events, log, hostIps: settings.nodeIps, allocatable: node.allocatable, csi }),
     images: imagePuller({ cri, clock, events, serialize: settings.serializeImagePulls, parallelMax: settings.maxParallelImagePulls, records }), credentialProviders: deps.credentialProviders, pullIdentity, cgroups: podCgroups(deps.cgroups, { cgroupRoot: settings.cgroupRoot, pidsMax: settings.podPidsLimit > 0 ? settings.podPidsLimit : undefined }), handlers: runtimeHandlers(client),
     userNamespaces: userNamespaces({ ...settings, idsPerPod: settings.userNamespaceIds }), runtimeName: node.runtimeName, handlerFeatures: node.handlerFeatures, machine: { os: machine.os, cpus: machine.cpus, memoryBytes: machine.memoryBytes, hugepageSizes: machine.hugepages.map(({ size }) => size), countsSwap: deps.cgroups.countsSwap, podSwapBytes: deps.cgroups.version === 2 && deps.cgroups.countsSwap ? (settings.limitedSwap ? machine.swapBytes : 0) : undefined },
-    devices, claims, placement: places, allocatable: node.allocatable, networkProblem: node.networkProblem, metrics: kubeletMetrics(deps.metrics),
+    devices, claims, placement: places, allocatable: node.allocatable, networkProblem: node.networkProblem, metrics: kubeletMetrics(deps.metrics, settings.nodeName),
   };
   const mirrors = new MirrorPods({ client, log, signal, node: node.current });
   const statuses = statusWriter({ client, clock, log, signal, objectOf: (pod) => (isStaticPod(pod) ? mirrors.of(pod) : pod) });
@@ -184,7 +184,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
   });
   const shutdown = deps.shutdownNotices && gracefulShutdown({ settings: settings.shutdown, notices: deps.shutdownNotices, pods: () => [...manager.workers()].filter(({ stage }) => stage === "running"), clock, log, metrics: deps.metrics, onChange: node.refresh });
   const rotation = logRotation({ cri, clock, log, running: () => manager.runningLogs(), bytesMax: settings.containerLogMaxBytes, filesMax: settings.containerLogMaxFiles });
-  const watch = runtimeWatch({ cri, clock, log, onChange: (uid) => manager.onRuntimeChange(uid), onList: (list) => manager.onRuntimeList(list) });
+  const watch = runtimeWatch({ cri, clock, log, onChange: (uid) => manager.onRuntimeChange(uid), onList: (list) => manager.onRuntimeList(list), metrics: context.metrics });
 
   const manifests = settings.staticPodDir === "" ? [] : [staticPods({ directory: settings.staticPodDir, nodeName: settings.nodeName, complete: deps.completePod ?? (() => undefined), clock, log, onChange: (list) => manager.setStatic(list) })];
 
@@ -243,44 +243,5 @@ export function kubelet(deps: KubeletDeps): Kubelet {
         objects.close();
       }
     },
-  };
-}
-
-/** What runs, as the runtime has it. */
-function registerRunning(metrics: Metrics, workers: () => Iterable<{ readonly runtime: RuntimePod }>): void {
-  metrics.gaugeFrom("kubelet_running_pods", "[ALPHA] Number of pods that have a running pod sandbox", () => [[{}, [...workers()].filter(({ runtime }) => runtime.sandboxes.some(({ ready }) => ready)).length]]);
-  metrics.gaugeFrom("kubelet_running_containers", "[ALPHA] Number of containers currently running", () => {
-    const states = [...workers()].flatMap(({ runtime }) => runtime.containers.map(({ state }) => state));
-    return (["created", "exited", "running", "unknown"] as const).map((state) => [{ container_state: state }, states.filter((one) => one === state).length] as const);
-  });
-}
-
-function kubeletMetrics(metrics: Metrics): KubeletMetrics {
-  const startedPods = metrics.counter("kubelet_started_pods_total", "[ALPHA] Cumulative number of pods started");
-  const startedPodsErrors = metrics.counter("kubelet_started_pods_errors_total", "[ALPHA] Cumulative number of errors when starting pods");
-  const startedNamespaced = metrics.counter("kubelet_started_user_namespaced_pods_total", "[ALPHA] Cumulative number of pods with user namespaces started. This metric will only be collected on Linux.");
-  const startedNamespacedErrors = metrics.counter("kubelet_started_user_namespaced_pods_errors_total", "[ALPHA] Cumulative number of errors when starting pods with user namespaces. This metric will only be collected on Linux.");
-  const volumesRequested = metrics.counter("kubelet_image_volume_requested_total", "[BETA] Number of requested image volumes.");
-  const volumesMounted = metrics.counter("kubelet_image_volume_mounted_succeed_total", "[BETA] Number of successful image volume mounts.");
-  const volumesFailed = metrics.counter("kubelet_image_volume_mounted_errors_total", "[BETA] Number of failed image volume mounts.");
-  for (const counter of [startedNamespaced, startedNamespacedErrors, volumesRequested, volumesMounted, volumesFailed]) counter.inc({}, 0);
-  const startedContainers = metrics.counter("kubelet_started_containers_total", "[ALPHA] Cumulative number of containers started");
-  const startedContainersErrors = metrics.counter("kubelet_started_containers_errors_total", "[ALPHA] Cumulative number of errors when starting containers");
-  const kindOf = (kind: string): string => (kind === "init" ? "init_container" : kind === "ephemeral" ? "ephemeral_container" : "container");
-  return {
-    startedPods(userNamespace) {
-      startedPods.inc();
-      if (userNamespace) startedNamespaced.inc();
-    },
-    startedPodsError(userNamespace) {
-      startedPodsErrors.inc();
-      if (userNamespace) startedNamespacedErrors.inc();
-    },
-    imageVolumes({ requested, mounted, failed }) {
-      volumesRequested.inc({}, requested);
-      (failed ? volumesFailed : volumesMounted).inc({}, mounted);
-    },
-    startedContainers: (kind) => startedContainers.inc({ container_type: kindOf(kind) }),
-    startedContainersError: (kind, code) => startedContainersErrors.inc({ container_type: kindOf(kind), code }),
   };
 }

@@ -16,7 +16,7 @@ import { backoffMs } from "../../core/lifecycle/backoff.ts";
 import { isDeleting } from "../../core/api/meta/object-meta.ts";
 import { applyPlan } from "./apply.ts";
 import { terminationMessage } from "./containers/termination-message.ts";
-import type { KubeletContext } from "./context.ts";
+import type { KubeletContext, PodOperation } from "./context.ts";
 import { CRASH_BACKOFF, CrashBackoff } from "./crash-backoff.ts";
 import { garbageOf, removeGarbage, removePodLogs } from "./garbage.ts";
 import { killPod } from "./kill.ts";
@@ -76,6 +76,10 @@ export class PodWorker {
   #sync: AbortController | undefined; // what is being done now
   #killGraceSeconds: number | undefined; // what it was begun with
   readonly #resize: PodResize;
+  /** What the next look at it is for. */
+  #operation: PodOperation = "create";
+  /** When it was first seen, until it has run. */
+  #pendingMs: number | undefined;
 
   constructor(pod: Pod, deps: WorkerDeps) {
     this.uid = pod.metadata.uid;
@@ -85,6 +89,7 @@ export class PodWorker {
     this.#backoff = new CrashBackoff({ minMs: Math.min(CRASH_BACKOFF.minMs, maxMs), maxMs });
     this.#resize = new PodResize(pod, { ...deps.context, judge: deps.judgeResize });
     this.#runtime = emptyRuntimePod(this.uid, pod.metadata.name, pod.metadata.namespace);
+    if ((pod.status?.phase ?? "Pending") === "Pending") this.#pendingMs = deps.context.clock.uptimeMs();
   }
 
   /** As the API server has it. */
@@ -104,7 +109,10 @@ export class PodWorker {
     this.#pod = pod;
     if (isDeleting(pod)) this.#hurry();
     else if (this.#stage === "running") this.#resize.consider(pod); // before anything is said of this generation
-    if (isWantedOtherwise(before, pod)) this.wake();
+    if (isWantedOtherwise(before, pod)) {
+      if (this.#operation === "sync") this.#operation = "update";
+      this.wake();
+    }
     else if (pod.spec.readinessGates?.length) this.publish();
     else this.#deps.statuses.reconcile(pod);
   }
@@ -150,12 +158,15 @@ export class PodWorker {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, log } = this.#deps.context;
+    const { clock, log, metrics } = this.#deps.context;
     let failures = 0; // in a row
     while (!signal.aborted && this.#stage !== "finished") {
       this.#woken = Promise.withResolvers();
       const sync = new AbortController();
       this.#sync = sync;
+      const [stage, operation] = [this.#stage, this.#operation];
+      this.#operation = "sync";
+      const beganMs = clock.uptimeMs();
       let waitMs: number;
       try {
         waitMs = await this.#once(AbortSignal.any([signal, sync.signal]));
@@ -168,6 +179,7 @@ export class PodWorker {
         this.#say();
       } finally {
         this.#sync = undefined;
+        metrics.synced(stage === "terminated" ? "terminated" : this.#stage === "running" ? operation : "kill", (clock.uptimeMs() - beganMs) / 1000);
       }
       if (this.#isFinished()) break;
       const idle = new AbortController();
@@ -237,6 +249,10 @@ export class PodWorker {
       terminal: this.#stage === "terminated", failure: this.#failure, hostIps: context.settings.nodeIps, nowMs: context.clock.nowMs(),
     });
     statuses.set(this.#pod, status);
+    if (this.#pendingMs !== undefined && status.phase === "Running") {
+      context.metrics.podRunning((context.clock.uptimeMs() - this.#pendingMs) / 1000);
+      this.#pendingMs = undefined;
+    }
     for (const { name, started, ready, state } of [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])]) if (started && !ready && state?.running) probes.trigger(this.uid, name);
     return status;
   }

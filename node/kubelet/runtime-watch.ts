@@ -10,12 +10,14 @@ import { aborted } from "../../core/lifecycle/aborted.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Cri } from "../cri/client.ts";
 import { POD_UID } from "./containers/labels.ts";
+import type { KubeletMetrics } from "./context.ts";
 import { type RuntimeSummary, summarizeRuntime } from "./runtime-pod.ts";
 
 export interface RuntimeWatchDeps {
   readonly cri: Cri;
   readonly clock: Clock;
   readonly log: Log;
+  readonly metrics: Pick<KubeletMetrics, "relisted">;
   readonly onChange: (podUid: string) => void;
   /** After each relist, with all pods the runtime has. */
   readonly onList: (pods: ReadonlyMap<string, RuntimeSummary>) => void;
@@ -29,15 +31,19 @@ export interface RuntimeWatch extends Runnable {
 const RELIST_MS = 300_000;
 const RETRY_MS = 1_000;
 
-export function runtimeWatch({ cri, clock, log, onChange, onList }: RuntimeWatchDeps): RuntimeWatch {
+export function runtimeWatch({ cri, clock, log, metrics, onChange, onList }: RuntimeWatchDeps): RuntimeWatch {
   let before: ReadonlyMap<string, RuntimeSummary> = new Map();
   let listedMs = clock.uptimeMs();
+  let askedMs: number | undefined;
 
   async function relist(signal: AbortSignal): Promise<void> {
+    const beganMs = clock.uptimeMs();
     const now = await summarizeRuntime(cri, signal);
     for (const uid of new Set([...before.keys(), ...now.keys()])) if (before.get(uid)?.states !== now.get(uid)?.states) onChange(uid);
     before = now;
     listedMs = clock.uptimeMs();
+    metrics.relisted((listedMs - beganMs) / 1000, askedMs === undefined ? undefined : (beganMs - askedMs) / 1000);
+    askedMs = beganMs;
     onList(now);
   }
 
