@@ -139,7 +139,10 @@ class Walk {
   }
 
   value(type: Type, raw: unknown): JsonValue {
-    if (raw === null || raw === undefined) return type.kind === "struct" ? this.struct(type, {}) : zeroOf(type);
+    if (raw === null || raw === undefined) { // of a list or a map: a field that is null is one that is not there
+      if (type.kind === "struct") return this.struct(type, {});
+      return type.kind === "scalar" && type.scalar === "bytes" ? "" : zeroOf(type); // no bytes come back from the store as such
+    }
     switch (type.kind) {
       case "scalar": return scalar(type.scalar, raw);
       case "struct": return typeof raw === "object" && !Array.isArray(raw) ? this.struct(type, raw) : WRONG;

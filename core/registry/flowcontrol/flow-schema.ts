@@ -88,7 +88,8 @@ function* validateVerbs(path: string, given: readonly string[] | null): Iterable
   } else if (!verbs.every((verb) => VERBS.includes(verb))) yield notSupported(path, verbs, VERBS);
 }
 
-function* validateResourceRule(path: string, { verbs, apiGroups, resources, clusterScope, namespaces = [] }: ResourcePolicyRule): Iterable<FieldError> {
+function* validateResourceRule(path: string, { verbs, apiGroups, resources, clusterScope, namespaces: given }: ResourcePolicyRule): Iterable<FieldError> {
+  const namespaces = given ?? []; // null is what Go writes for none
   yield* validateVerbs(child(path, "verbs"), verbs);
   for (const [name, list, one, others] of [["apiGroups", apiGroups ?? [], "api group", "api groups"], ["resources", resources ?? [], "resource", "resources"]] as const) {
     if (list.length === 0) yield required(child(path, name), `resource rules must supply at least one ${one}`);
