@@ -253,7 +253,10 @@ try {
   function Remove-HnsNetwork { param([Parameter(ValueFromPipeline)] $InputObject) process { throw 'HNS failed with error: the parameter is incorrect' } }
   $Machine.networks = @('coracle')
   $said = Uninstall
-  Assert-That 'uninstall goes on after a failure, and says what is left' ($said -match 'the pod network: HNS failed' -and $said -match 'things that are left: 1' -and -not $Machine.services.ContainsKey('coracle')) $said
+  Assert-That 'uninstall goes on after a failure, and says what is left' ((Test-Path 'C:\etc\coracle\installed.json') -and $said -match 'the pod network: HNS failed' -and $said -match 'things that are left: 1' -and -not $Machine.services.ContainsKey('coracle')) $said
+  function Remove-HnsNetwork { param([Parameter(ValueFromPipeline)] $InputObject) process { $Machine.networks = @() } }
+  $said = Uninstall
+  Assert-That 'and can be run again' ($said -match '0 things are left' -and -not (Test-Path 'C:\etc') -and -not (Test-Path 'C:\var')) $said
 } finally {
   Stop-Listening
   Remove-PSDrive C

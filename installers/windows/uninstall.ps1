@@ -6,8 +6,8 @@ Removes what install.ps1 has put on this machine: the service, its pods' network
   .\uninstall.ps1               everything
   .\uninstall.ps1 -KeepData     leaves C:\var\lib\coracle and C:\etc\coracle, for another installation
 
-Only what C:\etc\coracle\installed.json names is removed; containerd and the CNI plugins stay if they were there before. Goes on after a failure, and says at the end what
-is left. The Node stays in the cluster: kubectl delete node <name>.
+containerd, the CNI plugins and directories stay if they were there before: C:\etc\coracle\installed.json says what was made. Goes on after a failure, and says at the end what
+is left; C:\etc\coracle then stays, too, and the script can be run again. The Node stays in the cluster: kubectl delete node <name>.
 #>
 #Requires -Version 5.1
 #Requires -RunAsAdministrator
@@ -98,10 +98,11 @@ if ($Record.containerd) {
 Step $ProgramDirectory { Remove-IfThere $ProgramDirectory }
 if ($KeepData) {
   # another installation finds its settings, and what is still its own
-  if (Test-Path $RecordFile) { @{ firewallRules = @(); containerd = $false; cniPlugins = @(); directories = @($Record.directories) } | ConvertTo-Json | Set-Content -Path $RecordFile -Encoding UTF8 }
+  if ((Test-Path $RecordFile) -and -not $Failures.Count) { @{ firewallRules = @(); containerd = $false; cniPlugins = @(); directories = @($Record.directories) } | ConvertTo-Json | Set-Content -Path $RecordFile -Encoding UTF8 }
 } else {
-  foreach ($logs in 'C:\var\log\containers', 'C:\var\log\pods') { Step $logs { Remove-IfThere $logs } }
-  foreach ($directory in @($Record.directories) | Where-Object { $_ -in $ConfigDirectory, $DataDirectory }) { Step $directory { Remove-IfThere $directory } }
+  foreach ($path in 'C:\var\log\containers', 'C:\var\log\pods', $DataDirectory) { Step $path { Remove-IfThere $path } }
+  # with the record: what has failed can be tried again
+  if (-not $Failures.Count) { Step $ConfigDirectory { Remove-IfThere $ConfigDirectory } }
   # those around them, deepest first, unless somebody else has put something there
   foreach ($directory in @($Record.directories) | Sort-Object -Property Length -Descending) {
     Step $directory { if ((Test-Path $directory) -and -not (Get-ChildItem $directory -Force)) { Remove-Item $directory } }
