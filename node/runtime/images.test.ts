@@ -44,6 +44,18 @@ test("an import answers with the images' names, or why there are none", async ()
   rmSync(paths.imagesDir, { recursive: true });
 });
 
+test("an import of which ctr says nothing is asked for again", async () => {
+  const calls: string[] = [];
+  const run = ctr(calls);
+  const silentAtFirst: Exec = async (...asked) => {
+    const answer = await run(...asked);
+    return calls.length === 1 && !answer.stdout.startsWith("REF") ? { ...answer, stdout: "Importing\telapsed: 4.0 s\n" } : answer;
+  };
+  expect(await importImages(paths, put("a.tar", "docker.io/library/a:1"), { run: silentAtFirst })).toContain("docker.io/library/a:1");
+  expect(calls).toEqual(["a.tar", "a.tar"]);
+  rmSync(paths.imagesDir, { recursive: true });
+});
+
 test("at start, archives are imported that are new, changed, or whose images are gone; a broken one harms no other", async () => {
   const round = async (present: readonly string[]): Promise<string[]> => {
     const calls: string[] = [];

@@ -64,14 +64,20 @@ async function silence({ binDir, socket }: Pick<RuntimePaths, "binDir" | "socket
   return exitCode === 0 ? undefined : reason(stderr);
 }
 
+/** ctr prints what it has been told of its progress when the import ends, and on a busy machine the end overtakes the rest. Asked again it has nothing left to copy. */
+const IMPORT_TRIES_MAX = 3;
+
 /** Imports the archive and returns the names of its images. */
 export async function importImages(paths: Pick<RuntimePaths, "binDir" | "socket">, file: string, { pin = false, signal, run = exec }: ImportOptions = {}): Promise<string[]> {
   if (!existsSync(file)) throw new ImportError(file, "no such file");
   const args = ["--address", paths.socket, "--namespace", NAMESPACE, "images", "import", "--sync-fs", ...(pin ? ["--label", PINNED] : []), file];
-  const result = await run(join(paths.binDir, "ctr"), args, { timeoutMs: IMPORT_TIMEOUT_MS, ...(signal && { signal }) });
-  if (result.exitCode !== 0) throw new ImportError(file, reason(result.stderr));
-  // by digest: the names it prints are not always whole
-  const digests = new Set([...result.stdout.matchAll(/^application\/\S+ (sha256:[0-9a-f]+)\s*$/gm)].map(([, digest]) => digest));
+  let digests: ReadonlySet<string> = new Set();
+  for (let tries = 0; digests.size === 0 && tries < IMPORT_TRIES_MAX; tries++) {
+    const result = await run(join(paths.binDir, "ctr"), args, { timeoutMs: IMPORT_TIMEOUT_MS, ...(signal && { signal }) });
+    if (result.exitCode !== 0) throw new ImportError(file, reason(result.stderr));
+    // by digest: the names it prints are not always whole
+    digests = new Set([...result.stdout.matchAll(/^application\/\S+ (sha256:[0-9a-f]+)\s*$/gm)].map(([, digest]) => digest!));
+  }
   const names = digests.size === 0 ? [] : (await listImages(paths, { run, ...(signal && { signal }) })).filter(({ digest }) => digests.has(digest)).map(({ name }) => name);
   if (names.length === 0) throw new ImportError(file, "no image in it has a name: save it with one (docker save NAME:TAG)");
   return names;
