@@ -86,12 +86,13 @@ function onlyHugepage(pod: Pod): string {
 
 /** Files from the API: small, replaced as a whole; secrets never touch the disk. */
 async function setUpFiles({ mounts, clock, random }: VolumeDeps, pod: Pod, directory: string, payload: Payload, { memory }: { readonly memory: boolean }): Promise<ReadyVolume> {
-  if (!memory || !mountAt(mounts.list(), directory)) await makeDirectory(directory, 0o777);
   if (memory && !mountAt(mounts.list(), directory)) {
+    await makeDirectory(directory, 0o777);
     mountTmpfs(mounts, directory, []);
     await makeDirectory(directory, 0o777);
-  }
-  await writePayload(directory, payload, { clock, random, prepare: (path) => giveToGroup(pod, path, { readOnly: true }) });
+  } else if (!existsSync(directory)) await makeDirectory(directory, 0o777); // once: its group may have been given it since
+  const changed = await writePayload(directory, payload, { clock, random, prepare: (path) => giveToGroup(pod, path, { readOnly: true }) });
+  if (changed) await giveToGroup(pod, directory, { readOnly: true }); // the links too
   return { hostPath: directory, readOnly: true, managed: true };
 }
 
