@@ -36,8 +36,10 @@ const WITHOUT_VALUE: ReadonlySet<FieldErrorType> = new Set<FieldErrorType>([
   "FieldValueRequired", "FieldValueForbidden", "FieldValueTooLong", "FieldValueTooShort", "InternalError",
 ]);
 
-export function child(path: string, ...names: readonly string[]): string {
-  return names.reduce((parent, name) => (parent === "" ? name : `${parent}.${name}`), path);
+export function child(path: string, name: string, ...below: readonly string[]): string {
+  let at = path === "" ? name : `${path}.${name}`;
+  for (let i = 0; i < below.length; i++) at = `${at}.${below[i]}`;
+  return at;
 }
 export function index(path: string, at: number): string { return `${path}[${at}]`; }
 export function key(path: string, name: string): string { return `${path}[${name}]`; }

@@ -6,11 +6,18 @@ export type AnyContainer = Container & Pick<EphemeralContainer, "targetContainer
 
 export interface ContainerAt { readonly container: AnyContainer; readonly path: string; readonly kind: "init" | "main" | "ephemeral" }
 
-/** Init containers, then containers, then ephemeral ones. */
-export function* containersOf(spec: Readonly<PodSpec>, path = "spec"): Iterable<ContainerAt> {
-  for (const [i, container] of (spec.initContainers ?? []).entries()) yield { container, path: index(child(path, "initContainers"), i), kind: "init" };
-  for (const [i, container] of (spec.containers ?? []).entries()) yield { container, path: index(child(path, "containers"), i), kind: "main" };
-  for (const [i, container] of (spec.ephemeralContainers ?? []).entries()) yield { container, path: index(child(path, "ephemeralContainers"), i), kind: "ephemeral" };
+/** Init containers, then containers, then ephemeral ones. A list, not a generator: it is asked for a dozen times for each pod that is written. */
+export function containersOf(spec: Readonly<PodSpec>, path = "spec"): readonly ContainerAt[] {
+  const found: ContainerAt[] = [];
+  add(found, spec.initContainers, { path: child(path, "initContainers"), kind: "init" });
+  add(found, spec.containers, { path: child(path, "containers"), kind: "main" });
+  add(found, spec.ephemeralContainers, { path: child(path, "ephemeralContainers"), kind: "ephemeral" });
+  return found;
+}
+
+function add(found: ContainerAt[], containers: readonly AnyContainer[] | undefined, { path, kind }: Omit<ContainerAt, "container">): void {
+  if (!containers) return;
+  for (let i = 0; i < containers.length; i++) found.push({ container: containers[i]!, path: index(path, i), kind });
 }
 
 /** An init container that goes on running beside the others. */
