@@ -6,9 +6,7 @@
  *
  * Source: kubernetes v1.36 apiserver/pkg/util/{webhook/client.go,proxy/proxy.go}
  */
-import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
-import { checkServerIdentity, connect as connectTls, type TLSSocket } from "node:tls";
 import type { WebhookClientConfig } from "../../api/gen/admissionregistration.v1.ts";
 import type { Service } from "../../api/gen/core.v1.ts";
 import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
@@ -16,6 +14,7 @@ import { notFound, serviceUnavailable } from "../../api/meta/status-error.ts";
 import type { Informer } from "../../client/informer.ts";
 import type { Lookup } from "../../client/lookup.ts";
 import type { Random } from "../../lifecycle/random.ts";
+import { dialTls, type Verification } from "../../net/dial-tls.ts";
 import type { Held, KeptConnections } from "../../net/kept-connections.ts";
 
 export interface WebhookDialer {
@@ -61,7 +60,7 @@ export interface Target { readonly nodeName: string | undefined; readonly host: 
 
 /** A verified connection to the target: a kept one or a new one. */
 export async function held({ dialer, kept }: Pick<DialDeps, "dialer" | "kept">, target: Target, verification: Verification, fresh: boolean): Promise<Held> {
-  const make = async (): Promise<Duplex> => verified(await dialer.connect({ ...target, signal: verification.signal }), verification);
+  const make = async (): Promise<Duplex> => dialTls(await dialer.connect({ ...target, signal: verification.signal }), verification);
   if (!kept) return { connection: await make(), reused: false, release: (connection) => void connection.destroy() };
   const { ca, serverName, client, insecure } = verification;
   return await kept.open(JSON.stringify([target.nodeName, target.host, target.port, serverName, ca, client?.cert, insecure]), make, { fresh });
@@ -87,61 +86,4 @@ export async function endpointOf({ services, endpointSlices, random }: DialDeps,
   const chosen = pool[Math.floor(random.next() * pool.length)];
   if (!chosen) throw serviceUnavailable(`no endpoints available for service ${JSON.stringify(name)}`);
   return chosen;
-}
-
-export interface Verification {
-  /** PEM. Without: whom this machine trusts. */
-  readonly ca: string | undefined;
-  readonly serverName: string;
-  /** What we show of ourselves, PEM. */
-  readonly client?: { readonly cert: string; readonly key: string } | undefined;
-  /** Any certificate will do. */
-  readonly insecure?: boolean | undefined;
-  readonly signal: AbortSignal;
-}
-
-/** TLS over a connection. Closes it when it cannot be trusted. */
-export async function verified(connection: Duplex, { ca, serverName, client = undefined, insecure = false, signal }: Verification): Promise<Duplex> {
-  const { promise, resolve, reject } = Promise.withResolvers<TLSSocket>();
-  const socket = connectTls({
-    socket: connection, ALPNProtocols: ["http/1.1"], rejectUnauthorized: !insecure, ...(ca === undefined ? {} : { ca }), ...client, ...(isIP(serverName) ? {} : { servername: serverName }),
-    checkServerIdentity: () => undefined, // below, for names and addresses alike
-  });
-  const onError = (error: NodeJS.ErrnoException): void => reject(new Error(tlsReason(error), { cause: error }));
-  const onClose = (): void => reject(new Error("EOF"));
-  const quit = (): void => reject(new Error("context canceled"));
-  socket.once("secureConnect", () => {
-    const wrong = insecure ? undefined : checkServerIdentity(serverName, socket.getPeerCertificate());
-    if (insecure) resolve(socket);
-    else if (wrong) reject(new Error(`tls: failed to verify certificate: x509: ${namesOf(socket)}, not ${serverName}`, { cause: wrong }));
-    else if (!socket.authorized) onError(Object.assign(new Error(String(socket.authorizationError)), { code: String(socket.authorizationError) }));
-    else resolve(socket);
-  }).on("error", onError).on("close", onClose);
-  signal.addEventListener("abort", quit, { once: true });
-  if (signal.aborted) quit();
-  try {
-    return await promise;
-  } catch (error) {
-    socket.on("error", () => undefined); // what comes now comes after the end
-    socket.destroy();
-    connection.destroy();
-    throw error;
-  } finally {
-    signal.removeEventListener("abort", quit);
-    socket.off("error", onError).off("close", onClose);
-  }
-}
-
-function namesOf(socket: TLSSocket): string {
-  const names = (socket.getPeerCertificate().subjectaltname ?? "").split(", ").map((one) => one.replace(/^(DNS|IP Address):/, "")).filter((one) => one !== "");
-  return names.length > 0 ? `certificate is valid for ${names.join(", ")}` : "certificate is not valid for any names";
-}
-
-const UNKNOWN_AUTHORITY: ReadonlySet<string> = new Set(["UNABLE_TO_VERIFY_LEAF_SIGNATURE", "UNABLE_TO_GET_ISSUER_CERT", "UNABLE_TO_GET_ISSUER_CERT_LOCALLY", "SELF_SIGNED_CERT_IN_CHAIN", "DEPTH_ZERO_SELF_SIGNED_CERT", "CERT_SIGNATURE_FAILURE"]);
-
-/** As Go tells it. */
-function tlsReason({ code = "", message }: NodeJS.ErrnoException): string {
-  if (UNKNOWN_AUTHORITY.has(code)) return "tls: failed to verify certificate: x509: certificate signed by unknown authority";
-  if (code === "CERT_HAS_EXPIRED" || code === "CERT_NOT_YET_VALID") return "tls: failed to verify certificate: x509: certificate has expired or is not yet valid";
-  return `tls: ${message}`;
 }

@@ -48,7 +48,7 @@ export async function kubeletBackend(deps: NodeProxyDeps, scope: Scope, nodeName
     host: hostPort(host, port), scheme: "https",
     async connect() {
       const { ca, cert, key } = deps.kubeletTls();
-      return await secure(await deps.dialer.connect({ nodeName, host, port, signal }), { ca: verify ? ca : undefined, cert, key, serverName: nodeName }, { clock, signal });
+      return await secure(await deps.dialer.connect({ nodeName, host, port, signal }), { ca: verify ? ca : undefined, client: { cert, key }, serverName: nodeName }, { clock, signal });
     },
   };
 }

@@ -1,0 +1,60 @@
+/** TLS over a connection that somebody else made, verified or not; what goes wrong is told in Go's words. */
+import { isIP } from "node:net";
+import type { Duplex } from "node:stream";
+import { checkServerIdentity, connect, type TLSSocket } from "node:tls";
+import type { Clock } from "../lifecycle/clock.ts";
+import { whenConnected } from "./when-connected.ts";
+
+export interface Verification {
+  /** PEM. Without: whom this machine trusts. */
+  readonly ca: string | undefined;
+  /** The name the certificate must carry. */
+  readonly serverName: string;
+  /** What we show of ourselves, PEM. */
+  readonly client?: { readonly cert: string; readonly key: string } | undefined;
+  /** Any certificate will do. */
+  readonly insecure?: boolean | undefined;
+  readonly signal: AbortSignal;
+  /** How long it may take. Absent: as long as the signal lets it. */
+  readonly limit?: { readonly clock: Clock; readonly ms: number } | undefined;
+}
+
+/** Closes the connection when it cannot be trusted. */
+export async function dialTls(connection: Duplex, { ca, serverName, client, insecure = false, signal, limit }: Verification): Promise<Duplex> {
+  const socket: TLSSocket = connect({
+    socket: connection, ALPNProtocols: ["http/1.1"], rejectUnauthorized: !insecure, ...(ca === undefined ? {} : { ca }), ...client, ...(isIP(serverName) ? {} : { servername: serverName }),
+    checkServerIdentity: () => undefined, // below, for names and addresses alike
+  });
+  try {
+    return await whenConnected(socket, {
+      event: "secureConnect", signal,
+      failure: (error) => (error ? new Error(tlsReason(error), { cause: error }) : new Error("EOF")),
+      refusal: () => (insecure ? undefined : mistrust(socket, serverName)),
+      limit: limit && { ...limit, error: () => new Error("tls: i/o timeout") },
+    });
+  } catch (error) {
+    connection.destroy();
+    throw error;
+  }
+}
+
+function mistrust(socket: TLSSocket, serverName: string): Error | undefined {
+  const wrong = checkServerIdentity(serverName, socket.getPeerCertificate());
+  if (wrong) return new Error(`tls: failed to verify certificate: x509: ${namesOf(socket)}, not ${serverName}`, { cause: wrong });
+  if (socket.authorized) return undefined;
+  const code = String(socket.authorizationError);
+  return new Error(tlsReason({ code, message: code }));
+}
+
+function namesOf(socket: TLSSocket): string {
+  const names = (socket.getPeerCertificate().subjectaltname ?? "").split(", ").map((one) => one.replace(/^(DNS|IP Address):/, "")).filter((one) => one !== "");
+  return names.length > 0 ? `certificate is valid for ${names.join(", ")}` : "certificate is not valid for any names";
+}
+
+const UNKNOWN_AUTHORITY: ReadonlySet<string> = new Set(["UNABLE_TO_VERIFY_LEAF_SIGNATURE", "UNABLE_TO_GET_ISSUER_CERT", "UNABLE_TO_GET_ISSUER_CERT_LOCALLY", "SELF_SIGNED_CERT_IN_CHAIN", "DEPTH_ZERO_SELF_SIGNED_CERT", "CERT_SIGNATURE_FAILURE"]);
+
+function tlsReason({ code = "", message }: Pick<NodeJS.ErrnoException, "code" | "message">): string {
+  if (UNKNOWN_AUTHORITY.has(code)) return "tls: failed to verify certificate: x509: certificate signed by unknown authority";
+  if (code === "CERT_HAS_EXPIRED" || code === "CERT_NOT_YET_VALID") return "tls: failed to verify certificate: x509: certificate has expired or is not yet valid";
+  return `tls: ${message}`;
+}
