@@ -6,7 +6,7 @@
  *
  * Source: kubernetes v1.36 pkg/volume/*, pkg/kubelet/volumemanager
  */
-import { chmod, mkdir, readdir, rm, stat } from "node:fs/promises";
+import { chmod, mkdir, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Pod, ResourceList, Volume } from "../../../core/api/gen/core.v1.ts";
 import type { Client } from "../../../core/client/client.ts";
@@ -23,6 +23,7 @@ import type { CsiVolumes } from "../csi/csi-volumes.ts";
 import { setVolumeOwnership } from "./atomic-writer.ts";
 import { MountFailure, VolumePending } from "./mount-failure.ts";
 import { podDirectories, podDirectory } from "./pod-directories.ts";
+import { removeTree } from "./remove-tree.ts";
 import type { TokenSource } from "./service-account-token.ts";
 import { setUpVolume } from "./set-up.ts";
 
@@ -142,7 +143,7 @@ export function volumeManager(deps: VolumeDeps): Volumes {
       mounts.unmountAll(podDir);
       const left = mounts.list().filter(({ target }) => target.startsWith(`${podDir}/`));
       if (left.length > 0) throw new Error(`still mounted: ${left.map(({ target }) => target).join(", ")}`); // never delete through a mount
-      await rm(podDir, { recursive: true, force: true });
+      await removeTree(podDir);
     },
 
     async leftBehind() {

@@ -1,0 +1,47 @@
+/**
+ * Removes a directory that a pod has had, however it was filled. Names never get long: a directory that lies too deep is first moved up to the top, so
+ * that nesting a hundred thousand levels costs no more than as many directories side by side. Links are removed, not followed.
+ */
+import { readdir, rename, rm, rmdir, unlink } from "node:fs/promises";
+import { join } from "node:path";
+
+/** Half of what the kernel takes: what stands in a directory of this depth still has a name. */
+const NAME_BYTES_LONG = 2_000;
+
+/** What is not there is gone. Nothing may be mounted below it, and nobody may be at work in it. */
+export async function removeTree(root: string): Promise<void> {
+  if (process.platform === "win32") return await rm(root, { recursive: true, force: true }); // which knows of junctions
+  const raised: string[] = [root];
+  let count = 0;
+
+  /** Everything in it, but for what is moved up. */
+  async function empty(directory: string): Promise<void> {
+    for (const entry of (await unlessGone(readdir(directory, { withFileTypes: true }))) ?? []) {
+      const path = join(directory, entry.name);
+      if (!entry.isDirectory()) await unlessGone(unlink(path));
+      else if (Buffer.byteLength(path) > NAME_BYTES_LONG) {
+        const top = join(root, `.removed-${count++}`);
+        await unlessGone(rename(path, top));
+        raised.push(top);
+      } else {
+        await empty(path);
+        await unlessGone(rmdir(path));
+      }
+    }
+  }
+
+  for (let at = 0; at < raised.length; at++) {
+    await empty(raised[at]!);
+    if (at > 0) await unlessGone(rmdir(raised[at]!));
+  }
+  await unlessGone(rmdir(root));
+}
+
+async function unlessGone<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
