@@ -4,9 +4,10 @@
  *
  * A directory that is said to be made has reached the disk: a volume must not be there while what it stands on is lost to a power cut.
  */
-import { chmod, mkdir, open, rm } from "node:fs/promises";
+import { chmod, mkdir, open } from "node:fs/promises";
 import { join } from "node:path";
 import type { Mounts } from "../../os/mount.ts";
+import { removeTree } from "./remove-tree.ts";
 
 export interface LocalPathDirectories {
   /** Its path; made unless it is there. Throws BadName. */
@@ -47,7 +48,7 @@ export function localPathDirectories({ root, mounts }: { readonly root: string; 
       const path = pathOf(name);
       const mounted = mounts.list().find(({ target }) => target === path || target.startsWith(`${path}/`));
       if (mounted) throw new Error(`still mounted: ${mounted.target}`); // never delete through a mount
-      await rm(path, { recursive: true, force: true });
+      await removeTree(path);
     },
   };
 }

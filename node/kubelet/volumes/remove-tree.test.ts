@@ -11,7 +11,8 @@ test("a directory goes with all that is in it, however deep, and nothing else", 
   mkdirSync(join(root, "a/b"), { recursive: true });
   mkdirSync(join(directory, "kept"));
   writeFileSync(join(directory, "kept/file"), "x");
-  writeFileSync(join(root, ".removed-0"), "a name of ours");
+  mkdirSync(join(root, "z"));
+  for (let i = 0; i < 3; i++) mkdirSync(join(root, `.removed-${i}/full`), { recursive: true }); // names of ours
   symlinkSync(join(directory, "kept"), join(root, "a/link"));
   const name = "d".repeat(200);
   spawnSync("sh", ["-c", `cd "$1"; i=0; while [ $i -lt 60 ]; do mkdir ${name} && cd -P ${name} || exit 1; i=$((i + 1)); done; echo x > deep`, "sh", join(root, "a/b")]);

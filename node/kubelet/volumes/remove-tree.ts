@@ -8,22 +8,34 @@ import { join } from "node:path";
 /** Half of what the kernel takes: what stands in a directory of this depth still has a name. */
 const NAME_BYTES_LONG = 2_000;
 
+/** Somebody has thought of our names. */
+const TAKEN: ReadonlySet<string> = new Set(["EEXIST", "ENOTEMPTY", "ENOTDIR"]);
+
 /** What is not there is gone. Nothing may be mounted below it, and nobody may be at work in it. */
 export async function removeTree(root: string): Promise<void> {
   if (process.platform === "win32") return await rm(root, { recursive: true, force: true }); // which knows of junctions
   const raised: string[] = [root];
   let count = 0;
 
+  async function raise(path: string): Promise<string> {
+    for (;;) {
+      const top = join(root, `.removed-${count++}`);
+      try {
+        await unlessGone(rename(path, top));
+        return top;
+      } catch (error) {
+        if (!TAKEN.has((error as NodeJS.ErrnoException).code ?? "")) throw error;
+      }
+    }
+  }
+
   /** Everything in it, but for what is moved up. */
   async function empty(directory: string): Promise<void> {
     for (const entry of (await unlessGone(readdir(directory, { withFileTypes: true }))) ?? []) {
       const path = join(directory, entry.name);
       if (!entry.isDirectory()) await unlessGone(unlink(path));
-      else if (Buffer.byteLength(path) > NAME_BYTES_LONG) {
-        const top = join(root, `.removed-${count++}`);
-        await unlessGone(rename(path, top));
-        raised.push(top);
-      } else {
+      else if (Buffer.byteLength(path) > NAME_BYTES_LONG) raised.push(await raise(path));
+      else {
         await empty(path);
         await unlessGone(rmdir(path));
       }
