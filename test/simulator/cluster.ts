@@ -69,6 +69,7 @@ export class SimulatedCluster {
   isNodeUp(name: string): boolean { return this.#nodes.get(name) !== undefined; }
   isPlaneUp(name: string): boolean { return this.#planes.get(name) !== undefined; }
   lineOf(node: string): Line | undefined { return this.#nodes.get(node)?.line; }
+  lineOfPlane(name: string): Line | undefined { return this.#planes.get(name)?.line; }
   /** What runs on a node, as far as the node itself knows: it is not reached by what happens while its line is cut. */
   podsOn(node: string): readonly Readonly<Pod>[] { return [...(this.#nodes.get(node)?.pods.list() ?? [])]; }
 

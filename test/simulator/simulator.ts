@@ -137,6 +137,7 @@ export async function simulateCluster(seed: number, { nodes = 50, foulMs = FOUL_
     [2, () => nodeLosesPower()],
     [2, () => nodeLosesWay()],
     [2, () => leaderDies()],
+    [2, () => planeLosesWay()],
     [1, () => serverCrashes()],
     [1, () => { tell("the disk fails"); cluster.failDisk(random.integer(500, 8_000)); }],
     [2, () => { tell("storm"); cluster.weather = STORM; clock.after(random.integer(2_000, 20_000), () => { cluster.weather = SHOWERS; }); }],
@@ -170,6 +171,17 @@ export async function simulateCluster(seed: number, { nodes = 50, foulMs = FOUL_
     clock.after(random.integer(1_000, 60_000), () => { if (!cluster.isPlaneUp(name)) cluster.startPlane(name); });
   }
 
+  /** Long enough that another leads meanwhile, or not: it must find out by itself. */
+  function planeLosesWay(): void {
+    const up = cluster.planeNames.filter((plane) => cluster.isPlaneUp(plane));
+    if (up.length === 0) return;
+    const name = random.pick(up);
+    tell(`${name} loses its way to the server`);
+    const line = cluster.lineOfPlane(name)!;
+    line.cut();
+    clock.after(random.integer(1_000, 60_000), () => line.heal());
+  }
+
   function serverCrashes(): void {
     if (!cluster.isServerUp) return;
     tell("the API server crashes");
@@ -197,7 +209,10 @@ export async function simulateCluster(seed: number, { nodes = 50, foulMs = FOUL_
   tell("quiet");
   cluster.weather = FAIR;
   await clock.run(25_000); // the server is up again by now
-  for (const name of cluster.planeNames) if (!cluster.isPlaneUp(name)) cluster.startPlane(name);
+  for (const name of cluster.planeNames) {
+    if (!cluster.isPlaneUp(name)) cluster.startPlane(name);
+    cluster.lineOfPlane(name)!.heal();
+  }
   for (const name of cluster.nodeNames) {
     if (!cluster.isNodeUp(name)) cluster.startNode(name);
     cluster.lineOf(name)!.heal();
