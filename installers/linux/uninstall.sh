@@ -211,12 +211,16 @@ remove_shared() {
   done
 }
 
-# Logs of pods, where collectors of logs look for them, and the links to them.
+# Logs of our pods, where collectors of logs look for them, and the links to them. Which are ours stands in the kubelet's directory.
 remove_logs() {
-  for link in /var/log/containers/*.log; do
-    case $(readlink "$link") in /var/log/pods/*) remove "$link" ;; esac
+  for note in "$data_dir"/agent/kubelet/pod-logs/*; do
+    [ -f "$note" ] || continue
+    directory=/var/log/pods/$(cat "$note")
+    for link in /var/log/containers/*.log; do
+      case $(readlink "$link") in "$directory"/*) remove "$link" ;; esac
+    done
+    remove "$directory"
   done
-  remove /var/log/pods/*_*_*
   for directory in /var/log/containers /var/log/pods; do
     if [ -d "$directory" ]; then rmdir "$directory" 2>/dev/null && removed "$directory"; fi
   done
@@ -236,7 +240,7 @@ remove_files() {
     [ "$(readlink "$BIN_DIR/$link" 2>/dev/null)" != coracle ] || remove "$BIN_DIR/$link"
   done
   [ "$(readlink /var/lib/kubelet 2>/dev/null)" != "$data_dir/agent/kubelet" ] || remove /var/lib/kubelet
-  [ "$KEEP_DATA" = true ] || { remove_data; remove_logs; remove "$kubeconfig" "$ETC"; }
+  [ "$KEEP_DATA" = true ] || { remove_logs; remove_data; remove "$kubeconfig" "$ETC"; }
   remove /var/log/coracle.log /var/log/coracle.log.1 /run/coracle.pid /run/coracle-supervisor.pid /run/coracle
   remove "$BIN_DIR/.coracle.new" "$BIN_DIR/coracle" "$BIN_DIR/coracle-uninstall" "$LIB_DIR"
 }

@@ -9,6 +9,7 @@ import { basename, dirname, join } from "node:path";
 import { settleAll } from "../../core/lifecycle/settle-all.ts";
 import { isCriNotFound } from "../cri/client.ts";
 import type { KubeletContext } from "./context.ts";
+import { forgetLogDirectory, type LogOwner } from "./logs/log-directories.ts";
 import type { RuntimeContainer, RuntimePod, RuntimeSandbox } from "./runtime-pod.ts";
 import { logLinkName } from "./start-container.ts";
 import { podLogDirectory } from "./volumes/pod-directories.ts";
@@ -56,9 +57,10 @@ async function removeLink({ settings: { containerLogsDir } }: Context, id: strin
 }
 
 /** All the logs of a pod that is gone, and the links that led to them. */
-export async function removePodLogs({ settings: { podLogsDir, containerLogsDir } }: Context, pod: { readonly namespace: string; readonly name: string; readonly uid: string }): Promise<void> {
+export async function removePodLogs({ settings: { dataDir, podLogsDir, containerLogsDir } }: Context, pod: LogOwner): Promise<void> {
   const directory = podLogDirectory(podLogsDir, pod);
   await rm(directory, { recursive: true, force: true });
+  await forgetLogDirectory(dataDir, pod.uid);
   if (containerLogsDir === "") return;
   const prefix = logLinkName({ metadata: pod }, "", "").replace(/-\.log$/, "");
   for (const name of await namesIn(containerLogsDir)) {

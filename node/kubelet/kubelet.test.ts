@@ -243,6 +243,9 @@ test("a restarted kubelet takes over what runs, and ends what was deleted meanwh
   await node.until("stays", isReady);
   await node.until("goes", isReady);
   await node.stopKubelet();
+  mkdirSync(join(dataDir, "logs/d_foreign_uid"), { recursive: true }); // another kubelet's, perhaps
+  const logs = readdirSync(join(dataDir, "logs")).filter((name) => name.includes("_goes_"));
+  expect(logs).toHaveLength(1);
   await node.delete("goes", 0);
   const [before, done] = [node.status("stays"), node.cri.calls.length];
   node.startKubelet();
@@ -251,6 +254,7 @@ test("a restarted kubelet takes over what runs, and ends what was deleted meanwh
   expect(node.cri.running()).toEqual(["c0"]);
   expect(node.cri.calls.slice(done).filter((call) => call.endsWith("c0") && !call.startsWith("ExecSync"))).toEqual([]);
   expect(node.status("stays")).toEqual(before);
+  await eventually(() => readdirSync(join(dataDir, "logs")).map((name) => name.split("_")[1]).toSorted().join(), (names) => names === "foreign,stays");
 });
 
 test("without an API server pods go on, restarts too; it hears of it later", async () => {

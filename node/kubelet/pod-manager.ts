@@ -3,7 +3,6 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/kubelet.go (HandlePodAdditions), pkg/kubelet/kubelet_pods.go (HandlePodCleanups)
  */
-import { readdir } from "node:fs/promises";
 import type { Node, Pod, ResourceList } from "../../core/api/gen/core.v1.ts";
 import { isDeleting, keyOf } from "../../core/api/meta/object-meta.ts";
 import type { Informer } from "../../core/client/informer.ts";
@@ -18,6 +17,7 @@ import { podsToPreempt } from "./preemption.ts";
 import { AllocationRefused } from "./placement/allocation-refused.ts";
 import { PodWorker, refusedAllocation, type WorkerDeps } from "./pod-worker.ts";
 import { removePodLogs } from "./garbage.ts";
+import { notedLogDirectories } from "./logs/log-directories.ts";
 import { changedResources, judgeResize, swapRefusal, type Verdict } from "./resources/resize.ts";
 import { NOT_ADMITTED } from "./shutdown/shutdown.ts";
 import type { PodFailure } from "./status/pod-status.ts";
@@ -259,7 +259,7 @@ export class PodManager {
         context.cgroups.remove(uid);
       }
       await context.volumes.sweep(signal);
-      for (const directory of await logDirectories(context.settings.podLogsDir)) if (!this.#workers.has(directory.uid)) await removePodLogs(context, directory);
+      for (const directory of await notedLogDirectories(context.settings.dataDir)) if (!this.#workers.has(directory.uid)) await removePodLogs(context, directory);
     } catch (error) {
       if (!signal.aborted) log.warn("leftovers of pods not removed, next try at the next list", { error });
     }
@@ -284,17 +284,4 @@ function rememberedPod(runtime: RuntimePod): Pod {
       ...(grace.length > 0 ? { terminationGracePeriodSeconds: Math.max(...grace) } : {}),
     },
   };
-}
-
-/** <namespace>_<name>_<uid> */
-async function logDirectories(root: string): Promise<{ readonly namespace: string; readonly name: string; readonly uid: string }[]> {
-  try {
-    return (await readdir(root)).flatMap((entry) => {
-      const [namespace, name, uid] = entry.split("_");
-      return namespace && name && uid ? [{ namespace, name, uid }] : [];
-    });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-    throw error;
-  }
 }

@@ -7,6 +7,7 @@ import type { KubeletContext } from "./context.ts";
 import { podReference, usesUserNamespace } from "./pod-spec.ts";
 import { parseResolvConf, podDns, type Resolver } from "./sandbox/dns.ts";
 import { podHostname } from "./sandbox/hostname.ts";
+import { noteLogDirectory } from "./logs/log-directories.ts";
 import { sandboxConfig } from "./sandbox/sandbox-config.ts";
 import { podLogDirectory } from "./volumes/pod-directories.ts";
 
@@ -38,6 +39,8 @@ function hostResolver(path: string): Resolver | undefined {
 export async function startSandbox(context: KubeletContext, pod: Pod, config: PodSandboxConfig, signal: AbortSignal): Promise<string> {
   const handler = await context.handlers.handlerOf(pod.spec.runtimeClassName, signal);
   if (usesUserNamespace(pod) && !context.handlerFeatures(handler)?.user_namespaces) throw new Error(`can't set \`spec.hostUsers: false\`, ${handler === "" ? "runtime does" : `RuntimeClass handler "${handler}" does`} not support user namespaces`);
+  const { namespace = "", name, uid } = pod.metadata;
+  await noteLogDirectory(context.settings.dataDir, { namespace, name, uid });
   await mkdir(config.log_directory ?? "", { recursive: true, mode: 0o755 });
   context.cgroups.ensure(pod, { unlimitedCpu: context.placement.hasExclusiveCpus(pod.metadata.uid) });
   context.metrics.startedPods(usesUserNamespace(pod));

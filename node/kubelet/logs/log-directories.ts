@@ -1,0 +1,37 @@
+/**
+ * Which directories of logs are this kubelet's: a note for each, in its own directory. /var/log/pods is everybody's, and what another kubelet or program
+ * has left there is not ours to remove.
+ */
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+export interface LogOwner { readonly namespace: string; readonly name: string; readonly uid: string }
+
+/** Before the directory is made. */
+export async function noteLogDirectory(dataDir: string, { namespace, name, uid }: LogOwner): Promise<void> {
+  await mkdir(notes(dataDir), { recursive: true, mode: 0o750 });
+  await writeFile(join(notes(dataDir), uid), `${namespace}_${name}_${uid}`);
+}
+
+/** After it was removed. */
+export async function forgetLogDirectory(dataDir: string, uid: string): Promise<void> {
+  await rm(join(notes(dataDir), uid), { force: true });
+}
+
+export async function notedLogDirectories(dataDir: string): Promise<LogOwner[]> {
+  const uids = await readdir(notes(dataDir)).catch(nothingThere<string[]>([]));
+  const names = await Promise.all(uids.map((uid) => readFile(join(notes(dataDir), uid), "utf8").catch(nothingThere(""))));
+  return names.flatMap((text) => {
+    const [namespace, name, uid] = text.split("_");
+    return namespace && name && uid ? [{ namespace, name, uid }] : [];
+  });
+}
+
+function notes(dataDir: string): string { return join(dataDir, "pod-logs"); }
+
+function nothingThere<T>(value: T): (error: NodeJS.ErrnoException) => T {
+  return (error) => {
+    if (error.code === "ENOENT") return value;
+    throw error;
+  };
+}
