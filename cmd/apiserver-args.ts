@@ -21,6 +21,8 @@ const NAMES = [
   // audit
   "audit-policy-file", "audit-log-path", "audit-log-format", "audit-log-maxage", "audit-log-maxbackup", "audit-log-maxsize", "audit-webhook-config-file", "audit-webhook-initial-backoff", "audit-webhook-batch-max-size",
   "audit-webhook-batch-buffer-size", "audit-webhook-batch-max-wait", "audit-webhook-batch-throttle-enable", "audit-webhook-batch-throttle-qps", "audit-webhook-batch-throttle-burst",
+  // features
+  "feature-gates",
   // traces
   "tracing-config-file",
   // metrics

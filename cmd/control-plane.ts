@@ -79,6 +79,7 @@ import { httpFront } from "../core/server/http.ts";
 import { inProcessTransport } from "../core/server/in-process.ts";
 import { kubernetesEndpoints } from "../core/server/kubernetes-endpoints.ts";
 import { objectVersions } from "../core/server/object-versions.ts";
+import { featureGateProblem, featureMetrics } from "../core/server/feature-gates.ts";
 import { indexPaths } from "../core/server/index-paths.ts";
 import { openApiPaths } from "../core/server/openapi.ts";
 import { METRICS_ROWS, metricsHandlers } from "../core/server/metrics-api/metrics-api.ts";
@@ -98,7 +99,7 @@ import { healthChecks } from "./health-checks.ts";
 import { shownFlags } from "./shown-flags.ts";
 import { tracingOf } from "./tracing.ts";
 import { buildInfo, descriptionsPath } from "./assets.ts";
-import { fromFile, requiredText } from "./config/config.ts";
+import { ConfigError, fromFile, requiredText } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
 import { criticalSettings, sharedSettings } from "./cluster-settings.ts";
 import { openDatastore } from "./datastore.ts";
@@ -153,6 +154,12 @@ export interface ControlPlane {
   close(): Promise<void>;
 }
 
+/** Throws ConfigError, unless it says how things are. */
+function refuseGate(gate: string): void {
+  const problem = featureGateProblem(gate);
+  if (problem !== undefined) throw new ConfigError(`--kube-apiserver-arg feature-gates: ${problem}`);
+}
+
 export async function controlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
   const { settings, paths, node, clock, random, log, metrics, signal } = options;
   const serviceCidr = parseCidr(settings.serviceCidr.split(",")[0]!)!; // of the primary family
@@ -161,6 +168,8 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const url = `https://${advertise.address.includes(":") ? `[${advertise.address}]` : advertise.address}:${advertise.port}`;
   const args = apiServerArgs(settings.kubeApiserverArg);
   applyMetricsSettings(args, metrics);
+  for (const gate of args.list("feature-gates")) refuseGate(gate);
+  featureMetrics(metrics);
   const { store: beneath, isShared, trouble, onFull } = await openDatastore({ settings, path: paths.store, clock, log, signal });
   const encryption = await openEncryption({
     beneath, isShared, clock, random, metrics, log: log.with({ part: "encryption" }), on: settings.secretsEncryption, own: paths.encryption,

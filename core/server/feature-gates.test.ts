@@ -1,0 +1,21 @@
+import { expect, test } from "vitest";
+import { metricsRegistry } from "../observe/metrics.ts";
+import { featureGateProblem, featureGates, featureMetrics } from "./feature-gates.ts";
+
+test.each<[string, string | undefined]>([
+  ["WatchList=true", undefined], ["CBORServingAndStorage=false", undefined], ["AllAlpha=false", undefined], ["NodeSwap = True", undefined],
+  ["CBORServingAndStorage=true", "cannot set feature gate CBORServingAndStorage to true: this server behaves as v1.36 does with it off"],
+  ["NodeSwap=false", "cannot set feature gate NodeSwap to false, feature is locked to true"],
+  ["CronJobTimeZone=true", "unrecognized feature gate: CronJobTimeZone"],
+  ["WatchList", "missing bool value for WatchList"],
+  ["WatchList=maybe", 'invalid value of WatchList=maybe, err: strconv.ParseBool: parsing "maybe": invalid syntax'],
+])("%s: %s", (text, problem) => expect(featureGateProblem(text)).toBe(problem));
+
+test("each feature is shown with its stage, and whether it is on", () => {
+  const metrics = metricsRegistry();
+  featureMetrics(metrics);
+  const lines = metrics.render().split("\n");
+  for (const line of ['kubernetes_feature_enabled{name="AllAlpha",stage="ALPHA"} 0', 'kubernetes_feature_enabled{name="WatchList",stage="BETA"} 1', 'kubernetes_feature_enabled{name="NodeSwap",stage=""} 1'])
+    expect(lines).toContain(line);
+  expect(featureGates().length).toBeGreaterThan(200);
+});
