@@ -82,7 +82,7 @@ export function encodeList(answer: ListAnswer, how: Presentation): Encoded {
   if (plain) return { status: 200, contentType: output.contentType, body: jsonList(served, entries, metadata) };
   if (output.encoding === "protobuf") {
     const items = entries.map((entry) => messageOf(served, entry));
-    return { status: 200, contentType: output.contentType, body: [protobufCodec.encodeList({ apiVersion: served.apiVersion, kind: `${served.row.kind}List`, metadata }, items)] };
+    return { status: 200, contentType: output.contentType, body: protobufCodec.listPieces({ apiVersion: served.apiVersion, kind: `${served.row.kind}List`, metadata }, items) };
   }
   const list = listObject(answer);
   return whole(200, output, builtIn(served) ? { ...list, items: list.items.map(withoutType) } : list);

@@ -203,9 +203,14 @@ async function watches(): Promise<void> {
   const counts = new Array<number>(watcherCount).fill(0);
   let waiting: { readonly each: number; readonly resolve: () => void } | undefined;
   let behind = 0;
-  const sockets = await Promise.all(Array.from({ length: watcherCount }, (_, k) => watch(`?watch=1&resourceVersion=${metadata.resourceVersion}`, (chunk) => {
-    for (let at = chunk.indexOf('{"type":"'); at >= 0; at = chunk.indexOf('{"type":"', at + 9)) if (++counts[k]! === waiting?.each && --behind === 0) waiting.resolve();
-  })));
+  const sockets = await Promise.all(Array.from({ length: watcherCount }, (_, k) => {
+    let before = 0; // the last byte of what came before
+    return watch(`?watch=1&resourceVersion=${metadata.resourceVersion}`, (chunk) => {
+      for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, at + 1)) // an event ends with a newline; those of HTTP follow a carriage return
+        if ((at > 0 ? chunk[at - 1] : before) !== 13 && ++counts[k]! === waiting?.each && --behind === 0) waiting.resolve();
+      before = chunk.at(-1) ?? before;
+    });
+  }));
   await Bun.sleep(2_000);
   console.log(`${watcherCount} watchers: ${((pssMb() - beforeMb) * 1024 / watcherCount).toFixed(0)} kB each (connection included); upstream 84 kB`);
   const all = (each: number): Promise<void> => new Promise((resolve) => { behind = counts.filter((count) => count < each).length; waiting = { each, resolve }; });

@@ -43,7 +43,7 @@ export class ProtobufCodec {
     return wrapEnvelope(gvkOf(object), this.encodeMessage(this.#typeOf(gvkOf(object)), object));
   }
 
-  /** The object's own message. Messages of items make up a list: see encodeList. */
+  /** The object's own message. Messages of items make up a list: see listPieces. */
   encodeMessage(type: StructType, object: object): Uint8Array {
     const writer = this.#writer;
     writer.clear();
@@ -51,25 +51,24 @@ export class ProtobufCodec {
     return writer.take();
   }
 
-  /** A list out of the messages of its items, so that a message encoded once serves every list. Each byte is copied once. */
-  encodeList({ apiVersion, kind, metadata }: { readonly apiVersion: string; readonly kind: string; readonly metadata: object }, items: readonly Uint8Array[]): Uint8Array {
+  /** A list out of the messages of its items, in pieces, so that a message encoded once serves every list and is not copied to make one. */
+  listPieces({ apiVersion, kind, metadata }: { readonly apiVersion: string; readonly kind: string; readonly metadata: object }, items: readonly Uint8Array[]): readonly Uint8Array[] {
     const meta = this.encodeMessage(this.#facts.structNamed("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta")!, metadata);
     let length = 1 + varintBytes(meta.length) + meta.length;
     for (const item of items) length += 1 + varintBytes(item.length) + item.length;
     const { head, tail } = envelopeAround(gvkOf({ apiVersion, kind }), length);
-    const out = Buffer.allocUnsafeSlow(head.length + length + tail.length);
-    out.set(head);
-    let at = head.length;
-    const put = (tag: number, message: Uint8Array): void => {
-      out[at] = tag;
-      at = putVarint(out, message.length, at + 1);
-      out.set(message, at);
-      at += message.length;
+    const marks = Buffer.allocUnsafeSlow((items.length + 1) * MARK_BYTES_MAX);
+    let at = 0;
+    const mark = (tag: number, message: Uint8Array): Uint8Array => {
+      const start = at;
+      marks[at] = tag;
+      at = putVarint(marks, message.length, at + 1);
+      return marks.subarray(start, at);
     };
-    put(LIST_METADATA, meta);
-    for (const item of items) put(LIST_ITEM, item);
-    out.set(tail, at);
-    return out;
+    const pieces: Uint8Array[] = [head, mark(LIST_METADATA, meta), meta];
+    for (const item of items) pieces.push(mark(LIST_ITEM, item), item);
+    pieces.push(tail);
+    return pieces;
   }
 
   /** The object in the envelope, with apiVersion and kind set from it. */
@@ -295,6 +294,8 @@ export function wrapEnvelope(gvk: GroupVersionKind, raw: Uint8Array): Uint8Array
 
 /** contentType and contentEncoding, both empty. */
 const ENVELOPE_TAIL = Uint8Array.of(3 * 8 + LENGTH_DELIMITED, 0, 4 * 8 + LENGTH_DELIMITED, 0);
+/** A tag of one byte, and a length of up to five: no message is longer than 4 GB. */
+const MARK_BYTES_MAX = 6;
 const LIST_METADATA = 1 * 8 + LENGTH_DELIMITED, LIST_ITEM = 2 * 8 + LENGTH_DELIMITED;
 
 /** What comes before and after a message of so many bytes. */
