@@ -22,7 +22,7 @@ const NAMES = [
   "audit-policy-file", "audit-log-path", "audit-log-format", "audit-log-maxage", "audit-log-maxbackup", "audit-log-maxsize", "audit-webhook-config-file", "audit-webhook-initial-backoff", "audit-webhook-batch-max-size",
   "audit-webhook-batch-buffer-size", "audit-webhook-batch-max-wait", "audit-webhook-batch-throttle-enable", "audit-webhook-batch-throttle-qps", "audit-webhook-batch-throttle-burst",
   // features
-  "feature-gates",
+  "feature-gates", "runtime-config",
   // traces
   "tracing-config-file",
   // metrics

@@ -87,6 +87,7 @@ import type { NodeProxyDeps } from "../core/server/node-proxy/backend.ts";
 import { nodeProxyHandlers } from "../core/server/special/node-proxy.ts";
 import { ensureJoinObjects } from "../core/server/join-objects.ts";
 import { specialHandlers } from "../core/server/special/special.ts";
+import { runtimeConfigProblem } from "../core/server/runtime-config.ts";
 import { podResourceMetrics } from "../core/server/pod-resource-metrics.ts";
 import { storageMetrics } from "../core/server/storage-metrics.ts";
 import { VERBS } from "../core/server/verbs/all.ts";
@@ -154,10 +155,9 @@ export interface ControlPlane {
   close(): Promise<void>;
 }
 
-/** Throws ConfigError, unless it says how things are. */
-function refuseGate(gate: string): void {
-  const problem = featureGateProblem(gate);
-  if (problem !== undefined) throw new ConfigError(`--kube-apiserver-arg feature-gates: ${problem}`);
+/** Throws ConfigError if there is a problem. */
+function refuseUnless(name: string, problem: string | undefined): void {
+  if (problem !== undefined) throw new ConfigError(`--kube-apiserver-arg ${name}: ${problem}`);
 }
 
 export async function controlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
@@ -168,7 +168,8 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const url = `https://${advertise.address.includes(":") ? `[${advertise.address}]` : advertise.address}:${advertise.port}`;
   const args = apiServerArgs(settings.kubeApiserverArg);
   applyMetricsSettings(args, metrics);
-  for (const gate of args.list("feature-gates")) refuseGate(gate);
+  for (const [name, check] of [["feature-gates", featureGateProblem], ["runtime-config", runtimeConfigProblem]] as const)
+    for (const one of args.list(name)) refuseUnless(name, check(one));
   featureMetrics(metrics);
   const { store: beneath, isShared, trouble, onFull } = await openDatastore({ settings, path: paths.store, clock, log, signal });
   const encryption = await openEncryption({
