@@ -203,7 +203,9 @@ export class ResourceStore {
       if (!current) {
         if (!options.createMissing) throw notFound(this.#groupResource, name);
         try {
-          return { entry: await this.create(await transform(undefined), options), created: true };
+          const draft = await transform(undefined);
+          if (options.isReplacement) this.#replacesNothing(key, draft);
+          return { entry: await this.create(draft, options), created: true };
         } catch (error) {
           if (!isAlreadyExists(error)) throw error;
           current = await this.get(namespace, name, options.signal);
@@ -344,7 +346,14 @@ export class ResourceStore {
   }
 
   /** Throws 409 when the object is not the one that was meant. */
-  #checkPreconditions({ key, object: { metadata } }: Cached, preconditions: DeleteOptions["preconditions"]): void {
+  /** A replacement of what is not there: of one object in particular it is refused, of a version of it it is a new object. */
+  #replacesNothing(key: string, draft: ApiObject): void {
+    const { uid, name } = draft.metadata;
+    if (uid) this.#checkPreconditions({ key, object: { metadata: { name, uid: "", resourceVersion: "" } } }, { uid });
+    draft.metadata.resourceVersion = "";
+  }
+
+  #checkPreconditions({ key, object: { metadata } }: { readonly key: string; readonly object: { readonly metadata: Pick<ApiObject["metadata"], "name" | "uid" | "resourceVersion"> } }, preconditions: DeleteOptions["preconditions"]): void {
     for (const [name, field] of [["UID", "uid"], ["ResourceVersion", "resourceVersion"]] as const) {
       const wanted = preconditions?.[field];
       if (wanted === undefined || wanted === metadata[field]) continue;

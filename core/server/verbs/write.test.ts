@@ -77,6 +77,16 @@ test("a dry run does everything but the write", async () => {
   expect((await api.ask("GET", `${MAPS}/dry`)).body.data).toEqual({ a: "1" });
 });
 
+test("a replacement may create, whatever version it names; of an object that is gone it is refused", async () => {
+  const put = (metadata: object) => api.ask("PUT", "/apis/coordination.k8s.io/v1/namespaces/a/leases/l", { body: { metadata: { name: "l", namespace: "a", ...metadata }, spec: { holderIdentity: "h" } } });
+  const gone = await put({ uid: "u1", resourceVersion: "5" });
+  expect([gone.code, gone.body.reason]).toEqual([409, "Conflict"]);
+  expect(gone.body.message).toMatch(/^Operation cannot be fulfilled on leases\.coordination\.k8s\.io "l": StorageError: invalid object, Code: 4, Key: .*, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: u1, UID in object meta: $/);
+  const made = await put({ resourceVersion: "5" });
+  expect([made.code, made.body.metadata.uid]).toEqual([201, expect.stringMatching(/^[0-9a-f-]{36}$/)]);
+  expect((await put({ uid: made.body.metadata.uid, resourceVersion: made.body.metadata.resourceVersion })).code).toBe(200);
+});
+
 test("who names a version replaces that one or none; who names none replaces what there is", async () => {
   const { body: first } = await api.ask("POST", MAPS, { body: { metadata: { name: "raced" } } });
   const put = (metadata: object) => api.ask("PUT", `${MAPS}/raced`, { body: { metadata: { name: "raced", ...metadata }, data: { n: String(Math.random()) } } });
