@@ -246,7 +246,7 @@ export class PodWorker {
     if (this.#removed) return this.status; // nobody is left to be told
     const status = podStatusOf({
       pod: this.granted, resize: this.#resize.conditions(), runtime: this.#runtime, probes, waiting: this.#waiting, terminationMessages: this.#messages, kubeletStartedMs, before: this.status,
-      terminal: this.#stage === "terminated", failure: this.#failure, hostIps: context.settings.nodeIps, nowMs: context.clock.nowMs(),
+      terminal: this.#stage === "terminated", failure: this.#failure, hostIps: context.settings.nodeIps, cgroup: context.cgroups.limits(this.uid), nowMs: context.clock.nowMs(),
     });
     statuses.set(this.#pod, status);
     if (this.#pendingMs !== undefined && status.phase === "Running") {
@@ -311,7 +311,7 @@ export class PodWorker {
   #memoryShortfall(pod: Pod, plan: PodPlan): string | undefined {
     const { cgroups, machine } = this.#deps.context;
     const of = plan.update.map(({ container, spec }) => ({ container: container.name, from: container.resources?.memory_limit_in_bytes ?? 0, to: containerResources(pod, spec.container, machine).memory_limit_in_bytes ?? 0, usedBytes: cgroups.memoryBytes(pod, container.id) }));
-    return memoryShortfall([{ from: cgroups.memoryLimit(this.uid) ?? 0, to: podCgroupLimits(pod).memoryBytes ?? 0, usedBytes: cgroups.memoryBytes(pod) }, ...of]);
+    return memoryShortfall([{ from: cgroups.limits(this.uid)?.memoryBytes ?? 0, to: podCgroupLimits(pod).memoryBytes ?? 0, usedBytes: cgroups.memoryBytes(pod) }, ...of]);
   }
 
   /** How long its containers have; undefined: as their spec says. */

@@ -25,5 +25,5 @@ test("while containers still have more, the pod's limits only widen", () => {
   pods.ensure(sized("200m", "128Mi"), { widen: true });
   pods.ensure(sized("200m", "128Mi"));
   expect(written.map(({ cpuQuotaUs, memoryBytes }) => [cpuQuotaUs, (memoryBytes ?? 0) >> 20])).toEqual([[50_000, 64], [50_000, 128], [20_000, 128]]);
-  expect(pods.memoryLimit("p")).toBe(128 << 20);
+  expect(pods.limits("p")?.memoryBytes).toBe(128 << 20);
 });

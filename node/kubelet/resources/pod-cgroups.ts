@@ -31,8 +31,8 @@ export interface PodCgroups {
   ensure(pod: Pod, options?: { readonly unlimitedCpu?: boolean | undefined; readonly widen?: boolean | undefined }): void;
   /** Memory that the pod, or one of its containers, uses now. */
   memoryBytes(pod: Pod, containerId?: string): number | undefined;
-  /** The limit of its memory that was set last. */
-  memoryLimit(podUid: string): number | undefined;
+  /** Those that were set last. */
+  limits(podUid: string): CgroupLimits | undefined;
   /** Removes the cgroup of the pod with this uid, wherever it is. False if something still lived in it, which is killed: containers have ended, so it is what a runtime has lost. */
   remove(podUid: string): boolean;
   /** What burstable pods may expect together, from all that run. */
@@ -74,7 +74,7 @@ export function podCgroups(cgroups: Cgroups, { cgroupRoot, pidsMax }: { readonly
       if (containerId !== undefined && below === undefined) return undefined;
       return cgroups.usage(below === undefined ? path : posix.join(path, below))?.memoryBytes;
     },
-    memoryLimit: (podUid) => done.get(podUid)?.memoryBytes,
+    limits: (podUid) => done.get(podUid),
     balance(pods) {
       const milli = [...pods].filter((pod) => qosClass(pod) === "Burstable").reduce((sum, pod) => sum + (podRequests(pod).get("cpu")?.milliNumber() ?? 0), 0);
       cgroups.ensure(classes.Burstable, { cpuShares: cpuShares(milli) });

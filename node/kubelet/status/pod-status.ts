@@ -8,9 +8,11 @@
  */
 import type { ContainerStatus, Pod, PodCondition, PodStatus, ResourceList } from "../../../core/api/gen/core.v1.ts";
 import { timestamp } from "../../../core/lifecycle/clock.ts";
+import type { CgroupLimits } from "../../os/cgroup.ts";
 import { restartsAll, sandboxChange } from "../plan.ts";
 import { isHostNetwork, isTerminalPhase, mayRestartAll } from "../pod-spec.ts";
 import { podLimits, podRequests, qosClass, type Quantities } from "../resources/pod-resources.ts";
+import { actualResources } from "../resources/resize.ts";
 import { isAnythingRunning, podIps } from "../runtime-pod.ts";
 import { conditionsOf, KUBELET_CONDITIONS } from "./conditions.ts";
 import { containerStatuses, type StatusFacts } from "./container-status.ts";
@@ -33,6 +35,8 @@ export interface PodStatusFacts extends StatusFacts {
   readonly hostIps: readonly string[];
   /** PodResizePending, PodResizeInProgress: while they hold. */
   readonly resize?: readonly Pick<PodCondition, "type" | "reason" | "message">[];
+  /** What binds the pod as a whole now; absent: not known. */
+  readonly cgroup?: CgroupLimits | undefined;
   readonly nowMs: number;
 }
 
@@ -57,19 +61,34 @@ export function podStatusOf(given: Omit<PodStatusFacts, "restartingAll">): PodSt
     conditions: mergeConditions(facts, conditionsOf({ pod, phase: settled ?? computed, init, containers, sandboxReady: !sandboxChange(pod, runtime.sandboxes).changed,
       wasInitialized: before.conditions?.some(({ type, status: was }) => type === "Initialized" && was === "True") ?? false, restartingAll: restartingAll && runtime.containers.length > 0 })),
     startTime: before.startTime ?? pod.status?.startTime ?? timestamp(nowMs), qosClass: qosClass(pod), ...addresses(facts),
-    containerStatuses: containers, ...resourcesOf(pod),
+    containerStatuses: containers, ...resourcesOf(pod, phase === "Running" ? facts.cgroup : undefined),
   };
   if (init.length > 0) status.initContainerStatuses = init;
   if (ephemeral.length > 0) status.ephemeralContainerStatuses = ephemeral;
   return status;
 }
 
-/** Of the pod as a whole. */
-function resourcesOf(pod: Pod): Pick<PodStatus, "resources" | "allocatedResources"> {
-  const texts = (quantities: Quantities): ResourceList | undefined => (quantities.size > 0 ? Object.fromEntries([...quantities].map(([name, quantity]) => [name, quantity.toString()])) : undefined);
-  const requests = texts(podRequests(pod));
-  const limits = texts(podLimits(pod));
-  return { resources: { ...pod.spec.resources, ...(requests && { requests }), ...(limits && { limits }) }, ...(requests && { allocatedResources: requests }) };
+/** Of the pod as a whole. `cgroup`: what it really has, while it runs. */
+function resourcesOf(pod: Pod, cgroup: CgroupLimits | undefined): Pick<PodStatus, "resources" | "allocatedResources"> {
+  const own = pod.spec.resources;
+  const requests = podRequests(pod);
+  const allocatedResources = texts(requests);
+  if (!cgroup) return { resources: { ...own, ...named("requests", allocatedResources), ...named("limits", texts(podLimits(pod))) }, ...named("allocatedResources", allocatedResources) };
+  const { cpuShares, cpuQuotaUs, cpuPeriodUs, memoryBytes } = cgroup;
+  const bound = { cpu: cpuQuotaUs !== undefined, memory: memoryBytes !== undefined };
+  const granted = {
+    ...own, ...named("requests", texts(requests, (name) => name === "cpu" || name === "memory" || own?.requests?.[name] !== undefined)),
+    ...named("limits", texts(podLimits(pod), (name) => bound[name as "cpu" | "memory"] || own?.limits?.[name] !== undefined)),
+  };
+  return { resources: actualResources(granted, { cpu_shares: cpuShares ?? 0, cpu_quota: cpuQuotaUs ?? 0, cpu_period: cpuPeriodUs ?? 0, memory_limit_in_bytes: memoryBytes ?? 0 }), ...named("allocatedResources", allocatedResources) };
+}
+
+function texts(quantities: Quantities, wanted: (name: string) => boolean = () => true): ResourceList {
+  return Object.fromEntries([...quantities].filter(([name]) => wanted(name)).map(([name, quantity]) => [name, quantity.toString()]));
+}
+
+function named<K extends string>(key: K, list: ResourceList): { [key in K]?: ResourceList } {
+  return (Object.keys(list).length > 0 ? { [key]: list } : {}) as { [key in K]?: ResourceList };
 }
 
 /** It waits for nothing and has no containers to speak of: clients show its reason. */

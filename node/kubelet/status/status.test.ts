@@ -33,11 +33,11 @@ function runtime(text: string): RuntimePod {
   return { uid: "u", name: "p", namespace: "default", sandboxes: [{ id: "s", attempt: 0, ready: true, createdAtMs: 0, ips: ["fd00::5", "10.0.0.5"], hostNetwork: false, runtimeHandler: "" }], containers };
 }
 
-interface More { before?: PodStatus; terminal?: boolean; failure?: PodStatusFacts["failure"]; probes?: Partial<ProbeResults>; waiting?: [string, WaitingReason][]; metadata?: Partial<Pod["metadata"]>; status?: PodStatus }
+interface More { before?: PodStatus; terminal?: boolean; failure?: PodStatusFacts["failure"]; probes?: Partial<ProbeResults>; waiting?: [string, WaitingReason][]; metadata?: Partial<Pod["metadata"]>; status?: PodStatus; cgroup?: PodStatusFacts["cgroup"] }
 
-function statusOf(spec: Partial<Pod["spec"]>, seen: RuntimePod, { before = {}, terminal = false, failure, probes = {}, waiting = [], metadata = {}, status }: More = {}): PodStatus {
+function statusOf(spec: Partial<Pod["spec"]>, seen: RuntimePod, { before = {}, terminal = false, failure, probes = {}, waiting = [], metadata = {}, status, cgroup }: More = {}): PodStatus {
   return podStatusOf({
-    pod: { ...pod(spec, metadata), ...(status ? { status } : {}) }, runtime: seen, probes: { ...NO_PROBES, ...probes }, waiting: new Map(waiting), terminationMessages: new Map(), kubeletStartedMs: 0, before, terminal, failure, hostIps: ["172.16.0.1"], nowMs: NOW,
+    pod: { ...pod(spec, metadata), ...(status ? { status } : {}) }, runtime: seen, probes: { ...NO_PROBES, ...probes }, waiting: new Map(waiting), terminationMessages: new Map(), kubeletStartedMs: 0, before, terminal, failure, hostIps: ["172.16.0.1"], cgroup, nowMs: NOW,
   });
 }
 
@@ -98,6 +98,15 @@ test.each<[string, Partial<Pod["spec"]>, Pick<PodStatus, "resources" | "allocate
 ])("a pod's own resources, asked for by %s", (_, spec, wanted) => {
   const { resources, allocatedResources } = statusOf(spec, runtime("app=running"));
   expect({ resources, ...(allocatedResources && { allocatedResources }) }).toEqual(wanted);
+});
+
+test("while a pod runs, what it has as a whole is what binds it, not what it was granted", () => {
+  const given = { requests: { cpu: "1", memory: "10Ki" }, limits: { cpu: "1", memory: "10Ki" } };
+  const cgroup = { cpuShares: 512, cpuQuotaUs: 50_000, cpuPeriodUs: 100_000, memoryBytes: 30 << 20 };
+  expect(statusOf({ resources: given }, runtime("app=running"), { cgroup })).toMatchObject({ resources: { requests: { cpu: "500m", memory: "10Ki" }, limits: { cpu: "500m", memory: "30Mi" } }, allocatedResources: given.requests });
+  expect(statusOf({ resources: given }, runtime(""), { cgroup }).resources).toEqual(given);
+  const containers = [container("app", { resources: { requests: { "ephemeral-storage": "1Gi" }, limits: { cpu: "1" } } }), container("b")];
+  expect(statusOf({ containers }, runtime("app=running b=running"), { cgroup: { cpuShares: 1024 } })).toMatchObject({ resources: { requests: { cpu: "1" } }, allocatedResources: { cpu: "1", "ephemeral-storage": "1Gi" } });
 });
 
 test("what was never taken in has no containers, not even after a restart: clients show its reason", () => {
