@@ -47,6 +47,7 @@ import { serviceAddressController } from "./servicecidr/ipaddresses.ts";
 import { serviceCidrController } from "./servicecidr/servicecidr.ts";
 import { statefulSetController } from "./statefulset/statefulset.ts";
 import { taintEvictionController } from "./tainteviction/tainteviction.ts";
+import { ttlController } from "./ttl/ttl.ts";
 import { ttlAfterFinishedController } from "./ttlafterfinished/ttlafterfinished.ts";
 import { validatingAdmissionPolicyStatusController } from "./validatingadmissionpolicystatus/validatingadmissionpolicystatus.ts";
 import { volumeBinder } from "./volume/volume.ts";
@@ -62,6 +63,8 @@ export interface AllControllersDeps extends ControllerDeps {
   /** --node-monitor-grace-period, --terminated-pod-gc-threshold */
   readonly nodeGraceMs?: number | undefined;
   readonly terminatedPodsMax?: number | undefined;
+  /** Not --disable-force-detach-on-timeout; default: true. */
+  readonly forceDetach?: boolean | undefined;
   /** Provisions volumes of the class local-path. */
   readonly localStorage?: boolean | undefined;
   /** Serves Services of type LoadBalancer at the nodes' addresses, except at these ports; absent: somebody else does. */
@@ -86,7 +89,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
     namespaceController(deps), serviceAccountController(deps), rootCaController({ ...deps, rootCa }), tokenCleanerController(deps), legacyTokenCleanerController(deps),
     ...nodeLifecycleControllers({ ...deps, graceMs: deps.nodeGraceMs }), taintEvictionController(deps), podGcController({ ...deps, terminatedMax: deps.terminatedPodsMax }),
     ...(nodeIpam === undefined ? [] : [nodeIpamController({ ...deps, config: nodeIpam })]),
-    clusterRoleAggregationController(deps),
+    ttlController(deps), clusterRoleAggregationController(deps),
     validatingAdmissionPolicyStatusController(deps),
     csrApprovingController({ ...deps, approveServing }), csrCleanerController(deps), ...(authorityFor === undefined ? [] : [csrSigningController({ ...deps, authorityFor })]),
     horizontalPodAutoscalingController(deps), ...disruptionControllers(deps), resourceQuotaController(deps), ...resourceClaimControllers(deps), deviceTaintEvictionController(deps), serviceCidrController(deps), serviceAddressController(deps),

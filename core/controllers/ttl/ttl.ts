@@ -1,0 +1,37 @@
+/**
+ * Tells each node for how long it may use its copies of Secrets and ConfigMaps, as an annotation of the Node.
+ *
+ * API:    https://kubernetes.io/docs/reference/labels-annotations-taints/#node-alpha-kubernetes-io-ttl
+ * Source: kubernetes v1.36 pkg/controller/ttl/ttl_controller.go
+ */
+import { annotationsOf, isDeleting } from "../../api/meta/object-meta.ts";
+import { isNotFound } from "../../api/meta/status-error.ts";
+import { NODES } from "../../client/resources.ts";
+import { type Controller, itself } from "../controller.ts";
+import type { ControllerDeps } from "../deps.ts";
+import { stepFor, ttlSecondsOf } from "./plan.ts";
+
+const TTL = "node.alpha.kubernetes.io/ttl";
+
+export function ttlController({ client, informers }: Pick<ControllerDeps, "client" | "informers">): Controller {
+  const nodes = informers.of(NODES);
+  const nodeClient = client.resource(NODES);
+  let step = 0;
+  return {
+    name: "ttl",
+    workers: 1,
+    watches: [itself(nodes)],
+    async reconcile(key, { signal }) {
+      const all = [...nodes.list()];
+      step = stepFor(step, all.length);
+      const ttl = String(ttlSecondsOf(step));
+      const node = nodes.get(key);
+      if (node === undefined || isDeleting(node) || annotationsOf(node)[TTL] === ttl) return;
+      try {
+        await nodes.caughtUp([await nodeClient.patch(node, "application/merge-patch+json", { metadata: { annotations: { [TTL]: ttl } } }, { signal })], signal);
+      } catch (error) {
+        if (!isNotFound(error)) throw error; // the node went meanwhile
+      }
+    },
+  };
+}
