@@ -111,6 +111,7 @@ import { openEncryption } from "./encryption.ts";
 import { leading, type LeadingOptions } from "./leading.ts";
 import { applyMetricsSettings } from "./metrics-settings.ts";
 import type { Paths } from "./paths.ts";
+import { controllerSettings } from "./controller-settings.ts";
 import { schedulerSetup } from "./scheduler-settings.ts";
 import { shareKeys } from "./shared-keys.ts";
 import { snapshotPath, type SnapshotOptions, takeSnapshot } from "./snapshot-path.ts";
@@ -276,6 +277,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   };
 
   const scheduling = schedulerSetup(settings, clock);
+  const controlling = controllerSettings(settings.kubeControllerManagerArg);
   const explainer = new SchedulingExplainer({ informers, profiles: scheduling.profiles, clock });
   const apiServices = refs.API_SERVICES as ResourceRef<APIService>;
   const aggregation = aggregator({
@@ -342,7 +344,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const controllerClient = clientOver(transport(LOOPBACK, "kube-controller-manager"));
   const leader: LeadingOptions = { isShared, nodeName: node.name, client: controllerClient, informers, events, clock, random, metrics, log };
   const controllers = leading(leader, "kube-controller-manager", ({ informers, metrics }) => [...(enabled("controllers") ? allControllers({
-    client: controllerClient, informers, events, clock, random, metrics,
+    ...controlling, client: controllerClient, informers, events, clock, random, metrics,
     log: log.with({ part: "controllers" }),
     rootCa: () => pki.authority("server-ca").bundlePem,
     nodeIpam: { clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(",") },

@@ -4,7 +4,7 @@
  *   pods on a node ─▶ plan.ts ─▶ VolumeAttachment made ─▶ attacher: status.attached ─▶ Node status.volumesAttached ─▶ the kubelet mounts
  *   last pod gone, nothing mounted (Node status.volumesInUse) ─▶ off the Node's status, then deleted
  *
- * A node that does not answer keeps a volume for six minutes; one with the taint out-of-service, or that is gone, loses it at once.
+ * A node that does not answer keeps a volume for six minutes, or with --disable-force-detach-on-timeout for good; one with the taint out-of-service, or that is gone, loses it at once.
  *
  * API:    https://kubernetes.io/docs/reference/kubernetes-api/config-and-storage-resources/volume-attachment-v1/
  * Source: kubernetes v1.36 pkg/controller/volume/attachdetach, pkg/volume/csi/csi_attacher.go
@@ -30,7 +30,7 @@ const ATTACHMENTS_BY_VOLUME: Index<VolumeAttachment> = { name: "volume", valuesO
 const PODS_BY_CLAIM: Index<Pod> = { name: "mounted claim", valuesOf: claimsOf };
 
 /** Keys are those of nodes. */
-export function attachDetachController({ client, informers, events, clock }: Pick<ControllerDeps, "client" | "informers" | "events" | "clock">): Controller {
+export function attachDetachController({ client, informers, events, clock, forceDetach }: Pick<ControllerDeps, "client" | "informers" | "events" | "clock"> & { readonly forceDetach?: boolean | undefined }): Controller {
   const pods = informers.of(PODS);
   const nodes = informers.of(NODES);
   const claims = informers.of(PERSISTENT_VOLUME_CLAIMS);
@@ -62,7 +62,7 @@ export function attachDetachController({ client, informers, events, clock }: Pic
       const wanted = node ? wantedOn(key) : [];
       const here = attachments.by(ATTACHMENTS_BY_NODE, key);
       const { attach, blocked, detach, attached, waiting } = planNode({
-        node, wanted, attachments: here, volume, idleMs,
+        node, wanted, attachments: here, volume, idleMs, forceDetach,
         elsewhere: (name) => attachments.by(ATTACHMENTS_BY_VOLUME, name).filter(({ spec }) => spec.nodeName !== key),
       });
       if (node) await report(node, attached, signal); // before the volume goes

@@ -24,6 +24,8 @@ export interface NodeFacts {
   readonly volume: (name: string) => Readonly<PersistentVolume> | undefined;
   /** Since when the attachment is not wanted any more. */
   readonly idleMs: (attachment: string) => number;
+  /** Whether a node that does not answer loses its volumes after a while; default: true. */
+  readonly forceDetach?: boolean | undefined;
 }
 
 export interface NodePlan {
@@ -40,7 +42,7 @@ export interface NodePlan {
 /** A node that does not answer keeps its volumes so long. Source: maxWaitForUnmountDuration */
 export const FORCE_AFTER_MS = 6 * 60_000;
 
-export function planNode({ node, wanted, attachments, elsewhere, volume, idleMs }: NodeFacts): NodePlan {
+export function planNode({ node, wanted, attachments, elsewhere, volume, idleMs, forceDetach = true }: NodeFacts): NodePlan {
   const wantedNames = new Set(wanted.map((one) => one.volume.metadata.name));
   const here = new Map(attachments.map((one) => [one.spec.source.persistentVolumeName ?? "", one]));
   const attach: Wanted[] = [];
@@ -59,7 +61,7 @@ export function planNode({ node, wanted, attachments, elsewhere, volume, idleMs 
     const name = uniqueName(one, volume);
     return name !== undefined && inUse.has(name);
   };
-  const detach = idle.filter((one) => node === undefined || outOfService || !isMounted(one) || (!isHealthy && idleMs(one.metadata.name) > FORCE_AFTER_MS));
+  const detach = idle.filter((one) => node === undefined || outOfService || !isMounted(one) || (forceDetach && !isHealthy && idleMs(one.metadata.name) > FORCE_AFTER_MS));
   const attached = attachments.filter((one) => one.status?.attached && !isDeleting(one) && !detach.includes(one)).flatMap((one): AttachedVolume[] => {
     const name = uniqueName(one, volume);
     return name === undefined ? [] : [{ name, devicePath: "" }];
