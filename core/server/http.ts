@@ -30,7 +30,7 @@ const GZIP_AT_ONCE_BYTES_MAX = 512 * 1024;
 /** Source: apiserver endpoints/handlers/responsewriters defaultGzipContentEncodingLevel */
 const GZIP_LEVEL = 1;
 /** Of a long list: so much waits for the client to read before more of it is put together. */
-const LIST_BACKLOG_BYTES_MAX = 2 * BLOCK_BYTES;
+const LIST_BACKLOG_BYTES_MAX = 4 * BLOCK_BYTES;
 /** Bytes that may wait for a watcher to read; more events are not encoded until it has. It is cut off when it does not read at all (core/net/http-server.ts), and told to list again when it lags too far behind. */
 const WATCH_BACKLOG_BYTES_MAX = 1024 * 1024;
 

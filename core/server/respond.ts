@@ -124,15 +124,17 @@ function metadataPieces({ served, entries, metadata }: ListAnswer, { convert }: 
 /** Rows with the metadata of their objects, as kubectl asks for them. */
 function tablePieces({ served, entries, metadata }: ListAnswer, how: Presentation, output: Output): readonly Piece[] {
   const version = output.convert!.version as "v1" | "v1beta1";
-  const shown = new Map(entries.map((entry) => [served.custom ? served.fromStorage(entry.object) : entry.object, entry]));
-  const { rows, ...head } = renderTable({ kind: served.row, printer: served.custom?.printer, objects: [...shown.keys()], listMeta: metadata, nowMs: how.nowMs, includeObject: "Object", version, describe: how.describe });
+  const objects = entries.map((entry) => (served.custom ? served.fromStorage(entry.object) : entry.object));
+  let sorted: Map<unknown, Cached> | undefined; // of the few kinds whose rows have an order of their own
+  const entryOf = (object: unknown, at: number): Cached => (object === objects[at] ? entries[at] : (sorted ??= new Map(objects.map((one, i) => [one, entries[i]!]))).get(object))!;
+  const { rows, ...head } = renderTable({ kind: served.row, printer: served.custom?.printer, objects, listMeta: metadata, nowMs: how.nowMs, includeObject: "Object", version, describe: how.describe });
   const pieces: Piece[] = [`${jsonText(head).slice(0, -1)},"rows":[`];
   let before = "";
-  for (const { cells, conditions, object } of rows) {
-    pieces.push(`${before}{"cells":${cellsText(cells)},${conditions ? `"conditions":${jsonText(conditions)},` : ""}"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/${version}","metadata":`, metadataOf(served, shown.get(object as Readonly<ApiObject>)!), "}}");
-    before = ",";
+  for (const [i, { cells, conditions, object }] of rows.entries()) {
+    pieces.push(`${before}{"cells":${cellsText(cells)},${conditions ? `"conditions":${jsonText(conditions)},` : ""}"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/${version}","metadata":`, metadataOf(served, entryOf(object, i)));
+    before = "}},";
   }
-  pieces.push("]}\n");
+  pieces.push(rows.length > 0 ? "}}]}\n" : "]}\n");
   return pieces;
 }
 

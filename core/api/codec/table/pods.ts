@@ -68,7 +68,7 @@ function summarize(pod: Readonly<Pod>): Summary {
     if (pod.status?.reason === NODE_LOST) reason = "Unknown";
     else if (phase !== "Failed" && phase !== "Succeeded") reason = "Terminating";
   }
-  const sidecars = (pod.spec?.initContainers ?? []).filter(isSidecar).length;
+  const sidecars = pod.spec?.initContainers?.filter(isSidecar).length ?? 0;
   return { ready, total: (pod.spec?.containers ?? []).length + sidecars, reason, restarts: restarts.count, lastRestartMs: restarts.lastMs };
 }
 
@@ -80,7 +80,10 @@ interface InitSummary {
   readonly reason: string | undefined;
 }
 
+const NOTHING_TO_INITIALIZE: InitSummary = { ready: 0, restarts: { count: 0, lastMs: undefined }, sidecarRestarts: { count: 0, lastMs: undefined }, reason: undefined };
+
 function summarizeInit(pod: Readonly<Pod>): InitSummary {
+  if (!pod.status?.initContainerStatuses) return NOTHING_TO_INITIALIZE;
   const declared = new Map((pod.spec?.initContainers ?? []).map((container) => [container.name, container]));
   const restarts: Restarts = { count: 0, lastMs: undefined };
   const sidecarRestarts: Restarts = { count: 0, lastMs: undefined };
@@ -138,8 +141,7 @@ function countRestarts(into: Restarts, { restartCount, lastState }: ContainerSta
 }
 
 function merged(a: Restarts, b: Restarts): Restarts {
-  const times = [a.lastMs, b.lastMs].filter((ms) => ms !== undefined);
-  return { count: a.count + b.count, lastMs: times.length > 0 ? Math.max(...times) : undefined };
+  return { count: a.count + b.count, lastMs: a.lastMs === undefined || b.lastMs === undefined ? a.lastMs ?? b.lastMs : Math.max(a.lastMs, b.lastMs) };
 }
 
 function isSidecar(container: Readonly<Container> | undefined): boolean { return container?.restartPolicy === "Always"; }
