@@ -44,6 +44,20 @@ test("the endpoints are the servers that live: one joins, one dies, one leaves",
   await stopB();
 });
 
+test("the Lease of a server that has been silent for an hour goes; leases that are no server's stay", async () => {
+  const api = fakeApi();
+  const call = { signal: AbortSignal.timeout(10_000) };
+  const lease = (name: string, labels: Record<string, string>) => api.client.resource(LEASES).create({ apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { namespace: "kube-system", name, labels }, spec: { leaseDurationSeconds: 3600 } }, call);
+  await lease("apiserver-old", { "apiserver.kubernetes.io/identity": "kube-apiserver" });
+  await lease("kube-scheduler", {});
+  const stop = new AbortController();
+  const clock = { ...systemClock, every: (_: number, signal: AbortSignal) => systemClock.every(10, signal) }; // as if 20 minutes went by each time
+  const life = kubernetesEndpoints({ client: api.client, clock, random: systemRandom, log: silentLog, nodeName: "a", advertise: { address: "10.0.0.1", port: 6443 }, renewMs: 1_200_000 }).run(stop.signal, () => undefined);
+  await eventually(() => api.all(LEASES).map(({ metadata }) => metadata.name).sort(), (names) => names.join() === [apiServerId("a"), "kube-scheduler"].join());
+  stop.abort();
+  await life;
+});
+
 /** Looks at every call anew, so that a client can die. */
 function lazily<T extends object>(of: () => T): T {
   return new Proxy({} as T, { get: (_, name) => (...args: unknown[]) => (of() as Record<string | symbol, (...args: unknown[]) => unknown>)[name]!(...args) });
