@@ -133,6 +133,7 @@ test("a queue holds so many and no more", () => {
   const text = metrics.render();
   for (const line of [
     'apiserver_flowcontrol_current_inqueue_requests{priority_level="small",flow_schema="all"} 2', 'apiserver_flowcontrol_current_executing_seats{priority_level="small",flow_schema="all"} 1',
+    'apiserver_flowcontrol_request_dispatch_no_accommodation_total{priority_level="small",flow_schema="all"} 2',
     'apiserver_flowcontrol_rejected_requests_total{priority_level="small",flow_schema="all",reason="queue-full"} 1', 'apiserver_flowcontrol_nominal_limit_seats{priority_level="small"} 1',
   ]) expect(text).toContain(line);
 });

@@ -73,7 +73,7 @@ export class Fairness {
     request.setHeader?.("X-Kubernetes-PF-PriorityLevel-UID", level.uid);
     const nowMs = this.#deps.clock.uptimeMs();
     const work = estimateWork(info, request.query, this.#deps.sizeOf, level.seatsMax);
-    const seating: Seating = { seats: work.seats, arrivedMs: nowMs, queue: undefined, startedMs: nowMs };
+    const seating: Seating = { seats: work.seats, arrivedMs: nowMs, queue: undefined, startedMs: nowMs, unaccommodated: () => void flow.unaccommodated++ };
     flow.estimated(work.seats);
     if (level.isExempt) return level.take(flow, seating, { afterMs: 0, info, user });
     level.demand.add(seating.seats, nowMs);

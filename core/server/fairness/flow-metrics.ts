@@ -34,9 +34,7 @@ export function flowMetrics(metrics: Metrics, fairness: Fairness): void {
   byLevel("demand_seats_stdev", "[ALPHA] Time-weighted standard deviation, over last adjustment period, of demand_seats", ({ deviation }) => deviation);
   byLevel("demand_seats_smoothed", "[ALPHA] Smoothed seat demands", ({ smoothed }) => smoothed);
   byLevel("target_seats", "[ALPHA] Seat allocation targets", ({ target }) => target);
-  metrics.counterFrom(`${PREFIX}request_dispatch_no_accommodation_total`, "[ALPHA] Number of times a dispatch attempt resulted in a non accommodation due to lack of available seats", function* () {
-    for (const { name, queues } of fairness.levels.values()) yield [{ priority_level: name }, queues.unaccommodated] as const;
-  });
+  byFlow("counterFrom", "request_dispatch_no_accommodation_total", "[ALPHA] Number of times a dispatch attempt resulted in a non accommodation due to lack of available seats", ({ unaccommodated }) => unaccommodated);
   byLevel("current_r", "[ALPHA] R(time of last change)", ({ queues }) => queues.currentR);
   metrics.gaugeFrom(`${PREFIX}seat_fair_frac`, "[ALPHA] Fair fraction of server's concurrency to allocate to each priority level that can use it", () => [[{}, fairness.fraction]]);
   histogram("request_wait_duration_seconds", "[BETA] Length of time a request spent waiting in its queue", () => fairness.flows.flatMap(({ waited }) => [waited.true, waited.false]));

@@ -125,6 +125,8 @@ export class Flow {
   seats = 0;
   waiting = 0;
   waitingSeats = 0;
+  /** How often it was a request's turn, and there was no seat. */
+  unaccommodated = 0;
   readonly rejected = new Map<Refusal, number>();
   readonly waited: Readonly<Record<"true" | "false", Observations>>;
   readonly regular: Observations;

@@ -27,6 +27,8 @@ export interface Seating {
   readonly arrivedMs: number;
   queue: Queue | undefined;
   startedMs: number;
+  /** Is told each time it was its turn and there was no seat. */
+  readonly unaccommodated?: (() => void) | undefined;
   /** Ends the wait, one way or the other. */
   settle?: ((refusal: Refusal | undefined) => void) | undefined;
 }
@@ -44,8 +46,6 @@ export class QueueSet {
   #r = 0;
   #rAtMs: number;
   #lastServed = -1;
-  /** Requests that found no seat when they came, or when it was their turn. */
-  unaccommodated = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -192,7 +192,7 @@ export class QueueSet {
       const first = queue?.waiting[0];
       if (!queue || !first) return;
       if (!this.#fits(first.seats)) {
-        this.unaccommodated++;
+        first.unaccommodated?.();
         return;
       }
       queue.waiting.shift();
