@@ -1,4 +1,5 @@
 /** A server and an agent on one cable, both installed by install.sh: pods of one reach those of the other, and Services do. */
+import { rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -59,6 +60,7 @@ describe.skipIf(why !== undefined).each(["vxlan", "host-gw"])("two machines, %s"
       }
       expect(await agent.sh("ip route show table all | grep 10.42.0.0/24")).toMatch(overlay === "vxlan" ? /dev coracle/ : /via 10\.77\.0\.1 dev eth1/);
     } finally {
+      for (const end of ["a", "b"]) rmSync(`${path}-${end}`, { force: true });
       payload.remove();
     }
   });
