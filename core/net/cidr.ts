@@ -108,6 +108,14 @@ export function cidrsOverlap(a: Cidr, b: Cidr): boolean {
   return a.family === b.family && a.base < b.base + cidrSize(b) && b.base < a.base + cidrSize(a);
 }
 
+/** Ranges as they are written without host bits, none inside another (nft refuses such a set), the widest first. What is no range is left out. */
+export function withoutOverlaps(cidrs: readonly string[]): string[] {
+  const parsed = cidrs.flatMap((text) => parseCidr(text) ?? []).sort((a, b) => a.prefix - b.prefix || Number(a.base - b.base > 0n) - Number(a.base - b.base < 0n));
+  const kept: Cidr[] = [];
+  for (const one of parsed) if (!kept.some((other) => cidrContains(other, { family: one.family, value: one.base }))) kept.push(one);
+  return kept.map(formatCidr);
+}
+
 /** Throws when the range has fewer than `n + 1` addresses. Negative `n` counts from the end: -1n is the last address. */
 export function nthAddress(range: Cidr, n: bigint): Ip {
   const size = cidrSize(range);

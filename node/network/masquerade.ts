@@ -9,7 +9,7 @@
  * Without br_netfilter the answer of one pod of this bridge to another would not pass the host, and so would not be translated back from a Service's address:
  * there such connections are masqueraded too.
  */
-import { type Family, parseCidr } from "../../core/net/cidr.ts";
+import { type Family, parseCidr, withoutOverlaps } from "../../core/net/cidr.ts";
 
 export const MASQUERADE_TABLE = "coracle-masq";
 
@@ -41,16 +41,3 @@ export function masqueradeText({ clusterCidrs, podCidrs, bridgeNetfilter }: Masq
     ];
   }).map((line) => `${line}\n`).join("");
 }
-
-/** nft refuses a set with one range inside another. */
-function withoutOverlaps(cidrs: readonly string[]): string[] {
-  const parsed = cidrs.map((text) => ({ text, range: parseCidr(text)! })).sort((a, b) => a.range.prefix - b.range.prefix);
-  const kept: typeof parsed = [];
-  for (const one of parsed) {
-    const inside = kept.some(({ range }) => one.range.base >> BigInt(bits(range.family) - range.prefix) === range.base >> BigInt(bits(range.family) - range.prefix));
-    if (!inside) kept.push(one);
-  }
-  return kept.map(({ text }) => text);
-}
-
-function bits(family: Family): number { return family === 4 ? 32 : 128; }

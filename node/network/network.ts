@@ -4,6 +4,7 @@
  *   Node.spec.podCIDRs ─▶ CNI configuration (cni-config.ts) ─▶ containerd: the node becomes ready
  *                     └─▶ masquerading (masquerade.ts)
  *   all Nodes ─▶ overlay (overlay.ts): routes to their pods
+ *   ServiceCIDRs ─▶ routes to Services (service-routes.ts)
  *
  * What is written stays when the process ends: pods keep their network while coracle is upgraded, and an agent that starts without its server has the
  * configuration of last time. Addresses given out before a reboot are forgotten, since their pods are gone. `removeNetwork` removes everything.
@@ -14,6 +15,7 @@ import type { Node } from "../../core/api/gen/core.v1.ts";
 import { objectKey } from "../../core/api/meta/object-meta.ts";
 import type { Informers } from "../../core/client/informer-factory.ts";
 import { NODES } from "../../core/client/resources.ts";
+import { serviceRanges } from "../../core/client/service-ranges.ts";
 import { backoffMs } from "../../core/lifecycle/backoff.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
@@ -35,6 +37,7 @@ export interface NodeNetworkOptions {
   readonly informers: Informers;
   readonly nodeName: string;
   readonly clusterCidrs: readonly string[];
+  /** Until the ServiceCIDRs have been heard of. */
   readonly serviceCidrs: readonly string[];
   /** Where containerd looks for the CNI configuration. */
   readonly cniConfDir: string;
@@ -68,6 +71,7 @@ export function networkPaths(stateDir: string) {
 export function nodeNetwork(options: NodeNetworkOptions): Runnable {
   const { informers, nodeName, clusterCidrs, nft, overlay, clock, log, uplink } = options;
   const nodes = informers.of(NODES);
+  const ranges = serviceRanges(informers, options.serviceCidrs);
   const paths = networkPaths(options.stateDir);
   const usesV6 = clusterCidrs.some((cidr) => parseCidr(cidr)?.family === 6);
   const sysctl = sysctlKeeper({ recordFile: paths.sysctls, log });
@@ -98,8 +102,8 @@ export function nodeNetwork(options: NodeNetworkOptions): Runnable {
     if (!options.netlink) return;
     using netlink = options.netlink();
     const device = ensureBridge(netlink, { podCidrs, mtu });
-    const families = new Set(podCidrs.map((cidr) => parseCidr(cidr)?.family));
-    ensureServiceRoutes(netlink, { serviceCidrs: options.serviceCidrs.filter((cidr) => families.has(parseCidr(cidr)?.family)), device });
+    const families = new Set(podCidrs.flatMap((cidr) => parseCidr(cidr)?.family ?? []));
+    ensureServiceRoutes(netlink, { serviceCidrs: [...families].flatMap((family) => ranges.of(family)), device });
   }
 
   /** Whole or not at all: containerd reads the directory whenever it changes. */
@@ -172,11 +176,13 @@ export function nodeNetwork(options: NodeNetworkOptions): Runnable {
         const facts = (node: Readonly<Node> | undefined): string => (node ? JSON.stringify([podCidrsOf(node), peerOf(node)]) : "");
         if (facts(old) !== facts(deleted ? undefined : object)) wake(); // heartbeats are no news
       });
+      const unwatchRanges = ranges.onChange(() => wake());
       ready(); // containerd waits for the configuration; nothing else has to
       try {
         await keep(signal);
       } finally {
         unwatch();
+        unwatchRanges();
       }
     },
   };

@@ -10,7 +10,8 @@ import { ROUTE_PROTOCOL } from "./vxlan.ts";
 const RULE = { table: ROUTE_PROTOCOL, priority: 40_000 + ROUTE_PROTOCOL } as const;
 
 /** `device`: the pods' bridge, whose address such packets have until they are translated. */
-export function ensureServiceRoutes(netlink: Pick<Netlink, "addRule" | "replaceRoute">, { serviceCidrs, device }: { readonly serviceCidrs: readonly string[]; readonly device: number }): void {
+export function ensureServiceRoutes(netlink: Pick<Netlink, "addRule" | "replaceRoute" | "removeRoute" | "routes">, { serviceCidrs, device }: { readonly serviceCidrs: readonly string[]; readonly device: number }): void {
+  for (const route of netlink.routes(ROUTE_PROTOCOL, RULE.table)) if (!serviceCidrs.includes(route.to)) netlink.removeRoute({ ...route, table: RULE.table }); // of a range that is gone
   for (const to of serviceCidrs) {
     const family = parseCidr(to)?.family;
     if (family === undefined) continue;

@@ -40,8 +40,8 @@ export interface Netlink extends Disposable {
   addresses(index: number): string[];
   addAddress(index: number, address: string): void;
   removeAddress(index: number, address: string): void;
-  /** Of the main table, both families, made under `protocol`. */
-  routes(protocol: number): Route[];
+  /** Both families, made under `protocol`, of that table; absent: the main one. */
+  routes(protocol: number, table?: number): Route[];
   replaceRoute(route: Route): void;
   removeRoute(route: Route): void;
   addRule(rule: Rule): void;
@@ -109,11 +109,11 @@ export function netlinkOver(socket: NetlinkSocket): Netlink {
     }),
     addAddress: (index, address) => unless([EEXIST], () => ask(RTM.NEWADDR, NLM.CREATE | NLM.EXCL, ...addressMessage(index, address))),
     removeAddress: (index, address) => unless([EADDRNOTAVAIL, ENODEV], () => ask(RTM.DELADDR, 0, ...addressMessage(index, address))),
-    routes: (protocol) => dump(RTM.GETROUTE, new Uint8Array(12)).flatMap((payload) => {
+    routes: (protocol, wanted = MAIN) => dump(RTM.GETROUTE, new Uint8Array(12)).flatMap((payload) => {
       const attributes = readAttributes(payload.slice(12));
       const to = attributes.get(1), device = readU32(attributes.get(4)), via = attributes.get(5);
       const table = readU32(attributes.get(15)) ?? payload[4];
-      if (payload[5] !== protocol || table !== MAIN || !to || device === undefined) return [];
+      if (payload[5] !== protocol || table !== wanted || !to || device === undefined) return [];
       return [{ to: `${addressText(to)}/${payload[1]}`, via: via && addressText(via), device, protocol, onlink: ((readU32(payload.slice(8, 12)) ?? 0) & ONLINK) !== 0 }];
     }),
     replaceRoute: (route) => ask(RTM.NEWROUTE, NLM.CREATE | NLM.REPLACE, ...routeMessage(route)),

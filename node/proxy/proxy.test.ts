@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { informerFactory } from "../../core/client/informer-factory.ts";
-import { ENDPOINT_SLICES, NODES, SERVICES } from "../../core/client/resources.ts";
+import { ENDPOINT_SLICES, NODES, SERVICE_CIDRS, SERVICES } from "../../core/client/resources.ts";
 import { systemClock } from "../../core/lifecycle/clock.ts";
 import { systemRandom } from "../../core/lifecycle/random.ts";
 import { silentLog } from "../../core/observe/log.ts";
@@ -56,6 +56,9 @@ test("a service and its endpoints become rules, a change only its difference, an
   expect(change).toContain("numgen random mod 1 ");
   expect(change).toContain("udp-endpoints { 10.43.0.5 . 53 . 0 : 10.42.1.3 . 5353 }");
   expect(forgotten[1]![0]!.servingBackends.map(({ ip }) => ip)).toEqual(["10.42.1.3"]);
+
+  await api.client.resource(SERVICE_CIDRS).create({ apiVersion: "networking.k8s.io/v1", kind: "ServiceCIDR", metadata: { name: "more" }, spec: { cidrs: ["10.44.0.0/24", "10.43.0.0/16"] } } as never, { signal });
+  await eventually(() => scripts.at(-1) ?? "", (last) => last.includes("cluster-ips-check ip daddr { 10.43.0.0/16, 10.44.0.0/24 } drop") && last.includes("10.42.1.3 . 5353"));
 
   await api.client.resource(SERVICES).delete(web as never, {}, { signal });
   await eventually(() => scripts.join(), (all) => all.includes("delete chain ip coracle udp-endpoints/1\n"));

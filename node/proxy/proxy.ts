@@ -18,6 +18,7 @@ import { keyOf, objectKey, type ObjectKey } from "../../core/api/meta/object-met
 import type { Index } from "../../core/client/informer.ts";
 import type { Informers } from "../../core/client/informer-factory.ts";
 import { ENDPOINT_SLICES, NODES, SERVICES } from "../../core/client/resources.ts";
+import { serviceRanges } from "../../core/client/service-ranges.ts";
 import { backoffMs } from "../../core/lifecycle/backoff.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
@@ -39,7 +40,7 @@ export interface ServiceProxyOptions {
   readonly nodeIps: readonly string[];
   /** Addresses of pods, of one or both families: packets from elsewhere to a cluster IP are masqueraded. */
   readonly clusterCidrs: readonly string[];
-  /** Addresses of services: packets to those nobody has are dropped. */
+  /** Addresses of services, until the ServiceCIDRs have been heard of: packets to those nobody has are dropped. */
   readonly serviceCidrs: readonly string[];
   /** Of this node's addresses, those at which node ports answer; absent: all. */
   readonly nodePortCidrs?: readonly string[] | undefined;
@@ -80,14 +81,15 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
   const serviceHealth = new ServiceHealth({ log, healthy: () => health.healthy });
   const cidrs = (texts: readonly string[], family: Family): string[] => texts.filter((text) => parseCidr(text)?.family === family);
   const clusterCidrs: Readonly<Record<Family, readonly string[]>> = { 4: cidrs(options.clusterCidrs, 4), 6: cidrs(options.clusterCidrs, 6) };
+  const ranges = serviceRanges(informers, options.serviceCidrs);
   const tables: Readonly<Record<Family, NftTable>> = { 4: tableFor(4), 6: tableFor(6) };
-  const usesV6 = clusterCidrs[6].length > 0 || cidrs(options.serviceCidrs, 6).length > 0;
 
   const rulesets: Readonly<Record<Family, LiveRuleset>> = { 4: new LiveRuleset(), 6: new LiveRuleset() };
   const planned = new Map<ObjectKey, ServicePlan>();
   const withLocal = new Map<ObjectKey, ServicePlan>(); // those of them with a Local policy
   const dirty = new Set<ObjectKey>();
   const staleFlows = new Set<Family>();
+  let rangesChanged = false;
   const triggersMs: number[] = []; // of the endpoint changes that wait
   let node: ProxyNode = { name: nodeName, ips: nodeIps, zone: undefined };
   const startMs = clock.nowMs();
@@ -95,8 +97,10 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
   let wake: () => void = () => {};
 
   function tableFor(family: Family): NftTable {
-    return new NftTable({ nft, frame: { table, family, clusterCidrs: clusterCidrs[family], serviceCidrs: cidrs(options.serviceCidrs, family), nodePortCidrs: options.nodePortCidrs && cidrs(options.nodePortCidrs, family) }, log });
+    return new NftTable({ nft, frame: { table, family, clusterCidrs: clusterCidrs[family], serviceCidrs: ranges.of(family), nodePortCidrs: options.nodePortCidrs && cidrs(options.nodePortCidrs, family) }, log });
   }
+
+  function usesV6(): boolean { return clusterCidrs[6].length > 0 || ranges.of(6).length > 0; }
 
   function markDirty(key: ObjectKey): void {
     dirty.add(key);
@@ -111,6 +115,10 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
 
   function watch(): readonly (() => void)[] {
     return [
+      ranges.onChange(() => {
+        rangesChanged = true;
+        queue();
+      }),
       services.onChange(({ object }) => {
         metrics.serviceChanges.inc();
         markDirty(keyOf(object));
@@ -151,9 +159,11 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
   async function sync(signal: AbortSignal): Promise<void> {
     const triggered = triggersMs.splice(0);
     plan();
+    if (rangesChanged) for (const family of [4, 6] as const) tables[family].reframe({ serviceCidrs: ranges.of(family) });
+    rangesChanged = false;
     for (const family of [4, 6] as const) {
       const ruleset = rulesets[family];
-      if (family === 6 && !usesV6 && ruleset.size === 0) continue;
+      if (family === 6 && !usesV6() && ruleset.size === 0) continue;
       const beganMs = clock.uptimeMs();
       try {
         metrics.synced(family, await tables[family].sync(ruleset, signal, ruleset.delta()), (clock.uptimeMs() - beganMs) / 1000);
@@ -188,7 +198,7 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
     const stop = (): void => woken.resolve(false);
     const alarm = clock.after(VERIFY_MS, stop);
     signal.addEventListener("abort", stop, { once: true });
-    if (dirty.size > 0) wake();
+    if (dirty.size > 0 || rangesChanged) wake();
     if (signal.aborted) stop();
     try {
       return await woken.promise;
@@ -199,7 +209,7 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
   }
 
   async function isIntact(signal: AbortSignal): Promise<boolean> {
-    const intact = (await tables[4].verify(signal)) && (!usesV6 || (await tables[6].verify(signal)));
+    const intact = (await tables[4].verify(signal)) && (!usesV6() || (await tables[6].verify(signal)));
     if (!intact && !signal.aborted) log.warn("the service rules are gone from the kernel, writing them again", { table });
     return intact;
   }

@@ -109,11 +109,16 @@ test("a pod has an address of its own: its clients see each other's, on every no
   expect((await sea.run(["curl", "-sS", "-m", "3", "http://172.30.0.31:18080/"])).stdout).toBe("");
 });
 
-test("a machine that is on no other network reaches Services all the same", async () => {
+test("a machine that is on no other network reaches Services all the same, also those of a range that was added since", async () => {
   const { spec } = await json<Service>("service", "web");
+  await dock.apply("{apiVersion: networking.k8s.io/v1, kind: ServiceCIDR, metadata: {name: more}, spec: {cidrs: [10.44.7.0/24]}}");
+  await dock.kubectl("wait", "--for=condition=Ready", "servicecidr", "more", "--timeout=30s");
+  await dock.apply("{apiVersion: v1, kind: Service, metadata: {name: more}, spec: {clusterIP: 10.44.7.9, selector: {app: web}, ports: [{port: 80, targetPort: http}]}}");
   const [gone] = (await pier.ok(["ip", "route", "show", "default"])).trim().split("\n");
   await pier.ok(["ip", "route", "del", "default"]);
   expect((await pier.run(["curl", "-sS", "-m", "5", `http://${spec.clusterIP}/`])).stdout).toBe("web\n");
+  await eventually("the new range is reached", async () => (await pier.run(["curl", "-sS", "-m", "2", "http://10.44.7.9/"])).stdout === "web\n");
+  expect(await dock.kubectl("exec", "foe", "--", "wget", "-T", "5", "-qO-", "http://10.44.7.9/")).toBe("web\n");
   await pier.sh(`ip route add ${gone}`);
 });
 

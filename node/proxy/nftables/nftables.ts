@@ -19,7 +19,7 @@ export type SyncOutcome = "unchanged" | "partial" | "full";
 
 export class NftTable {
   readonly #nft: Nft;
-  readonly #frame: FrameOptions;
+  #frame: FrameOptions;
   readonly #log: Log;
   #applied: Ruleset | undefined; // undefined: what the kernel has is not known
   #garbage = NO_LEFTOVERS;
@@ -28,6 +28,12 @@ export class NftTable {
     this.#nft = nft;
     this.#frame = frame;
     this.#log = log;
+  }
+
+  /** The next sync writes everything, with this frame. */
+  reframe(change: Partial<Pick<FrameOptions, "serviceCidrs">>): void {
+    this.#frame = { ...this.#frame, ...change };
+    this.#applied = undefined;
   }
 
   get #family(): "ip" | "ip6" { return this.#frame.family === 4 ? "ip" : "ip6"; }
