@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { parse } from "yaml";
 import { criClient } from "../node/cri/client.ts";
 import { hostGatewayOverlay } from "../node/network/host-gw.ts";
+import { CNI_NETWORK } from "../node/network/cni-config.ts";
+import { ensureHostPorts } from "../node/network/host-ports.ts";
 import { limiting } from "../node/network/limiting.ts";
 import { networkPaths, nodeNetwork } from "../node/network/network.ts";
 import type { Overlay } from "../node/network/overlay.ts";
@@ -40,14 +42,15 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
   const pluginDir = join(paths.agent, "network", "plugins");
   const runtime = external ? [] : [containerRuntime({ dataDir: paths.dataDir, asset: asset!, unpack: unpackInChild, registries: registriesOf(settings.privateRegistry), cniBinDirs: [pluginDir, "/opt/cni/bin"] }, { cri: plain, mounts, clock, log })];
 
-  const { binDir } = runtimePaths(paths.dataDir);
+  const { binDir, cniBinDir } = runtimePaths(paths.dataDir);
   const nft = nftProgram({ path: join(binDir, "nft"), netlink: () => netlinkSocket(NETLINK_NETFILTER) });
   const { cri, renew } = settings.disable.includes("network") ? { cri: plain, renew: undefined } : limiting(plain, { nft, log: log.with({ part: "network" }) });
   const uplink = { interfaceName: node.interfaceName, mtu: node.mtu };
   const network = nodeNetwork({
     informers, nodeName: node.name, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","), uplink,
     cniConfDir: runtime[0]?.cniConfDir ?? "/etc/cni/net.d", stateDir: join(paths.agent, "network"), nft, netlink: openNetlink, overlay: overlayOf(options, uplink),
-    addresses: external ? undefined : stableAddresses({ pluginDir, recordDir: networkPaths(join(paths.agent, "network")).addresses, isPodHere }), onFlushed: renew, cpus: machine.cpus, clock, log: log.with({ part: "network" }),
+    addresses: external ? undefined : stableAddresses({ pluginDir, recordDir: networkPaths(join(paths.agent, "network")).addresses, isPodHere }), onFlushed: renew,
+    ensureHostPorts: (signal) => ensureHostPorts({ network: CNI_NETWORK, cniBinDir: external ? "/opt/cni/bin" : cniBinDir, binDir, nft, log: log.with({ part: "network" }) }, signal), cpus: machine.cpus, clock, log: log.with({ part: "network" }),
   });
   const proxy = serviceProxy({
     informers, nodeName: node.name, nodeIps: node.ips, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","),

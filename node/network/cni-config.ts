@@ -8,6 +8,8 @@
 import { type Family, parseCidr } from "../../core/net/cidr.ts";
 
 export const BRIDGE = "cni0";
+/** The network's name, by which libcni files what it did. */
+export const CNI_NETWORK = "coracle";
 export const CNI_FILE = "10-coracle.conflist";
 
 export interface CniOptions {
@@ -23,7 +25,7 @@ export interface CniOptions {
 export function cniConfig({ podCidrs, mtu, ipamDir, ipam = "host-local" }: CniOptions): string {
   const families = podCidrs.flatMap((cidr): Family[] => { const family = parseCidr(cidr)?.family; return family === undefined ? [] : [family]; });
   const config = {
-    cniVersion: "1.0.0", name: "coracle",
+    cniVersion: "1.0.0", name: CNI_NETWORK,
     plugins: [
       {
         type: "bridge", bridge: BRIDGE, mtu, isGateway: true, hairpinMode: true, ipMasq: false,

@@ -4,6 +4,7 @@
  *   Node.spec.podCIDRs ─▶ CNI configuration (cni-config.ts) ─▶ containerd: the node becomes ready
  *                     └─▶ masquerading (masquerade.ts)
  *   all Nodes ─▶ overlay (overlay.ts): routes to their pods
+ *   pods' host ports, should they be gone (host-ports.ts)
  *   ServiceCIDRs ─▶ routes to Services (service-routes.ts)
  *
  * What is written stays when the process ends: pods keep their network while coracle is upgraded, and an agent that starts without its server has the
@@ -53,6 +54,8 @@ export interface NodeNetworkOptions {
   readonly addresses?: StableAddresses | undefined;
   /** Somebody has emptied the kernel's packet filter: what is there besides our rules is gone as well. */
   readonly onFlushed?: (() => Promise<void>) | undefined;
+  /** Puts back pods' ports on this machine (host-ports.ts), if they are gone. */
+  readonly ensureHostPorts?: ((signal: AbortSignal) => Promise<void>) | undefined;
   readonly cpus: number;
   /** Makes the kernel ready: host.ts. Tests leave the machine as it is. */
   readonly prepare?: typeof prepareHost | undefined;
@@ -61,7 +64,7 @@ export interface NodeNetworkOptions {
 }
 
 /** How often the tables are looked after: somebody may have flushed them. */
-const VERIFY_MS = 60_000;
+const VERIFY_MS = 30_000;
 const RETRY = { minMs: 1000, maxMs: 60_000 };
 
 export function networkPaths(stateDir: string) {
@@ -155,6 +158,7 @@ export function nodeNetwork(options: NodeNetworkOptions): Runnable {
         options.addresses?.sweep();
         changed = false;
         await apply(signal);
+        await options.ensureHostPorts?.(signal).catch((error: unknown) => { if (!signal.aborted) log.warn("host ports cannot be written", { error }); });
         failures = 0;
         if (!changed) await untilWoken(VERIFY_MS);
       } catch (error) {

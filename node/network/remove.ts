@@ -13,6 +13,7 @@ import { bandwidthText } from "./bandwidth.ts";
 import { removeBridge } from "./bridge.ts";
 import { CNI_FILE } from "./cni-config.ts";
 import { disallowForwarding } from "./forward.ts";
+import { HOST_PORT_TABLE } from "./host-ports.ts";
 import { MASQUERADE_TABLE } from "./masquerade.ts";
 import { networkPaths } from "./network.ts";
 import { removeServiceRoutes } from "./service-routes.ts";
@@ -25,9 +26,6 @@ export interface RemoveNetworkOptions {
   readonly netlink: () => Netlink;
   readonly log: Log;
 }
-
-/** What the portmap plugin makes. */
-const HOST_PORT_TABLE = "cni_hostport";
 
 export async function removeNetwork({ cniConfDir, stateDir, nft, netlink: open, log }: RemoveNetworkOptions, signal: AbortSignal): Promise<void> {
   const paths = networkPaths(stateDir);

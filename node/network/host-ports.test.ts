@@ -1,0 +1,52 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { silentLog } from "../../core/observe/log.ts";
+import type { Exec } from "../os/exec.ts";
+import { cniConfig } from "./cni-config.ts";
+import { ensureHostPorts, portmapCall } from "./host-ports.ts";
+
+const config = Buffer.from(cniConfig({ podCidrs: ["10.42.0.0/24"], mtu: 1450, ipamDir: "/ipam" })).toString("base64");
+const PORTS = [{ HostPort: 18080, ContainerPort: 8080, Protocol: "tcp", HostIP: "" }];
+const record = (id: string, netns: string, more: object = {}): string => JSON.stringify({
+  kind: "cniCacheV1", containerId: id, config, ifName: "eth0", networkName: "coracle", capabilityArgs: { portMappings: PORTS },
+  result: { cniVersion: "1.0.0", interfaces: [{ name: "cni0" }, { name: "eth0", sandbox: netns }], ips: [{ address: "10.42.0.2/24", interface: 1 }] }, ...more,
+});
+
+test("what the plugin was told when the pod started; nothing for pods without ports here and for those of other networks", () => {
+  const call = portmapCall(record("a1", "/run/netns/a1"), "coracle");
+  expect(call).toMatchObject({ id: "a1", netns: "/run/netns/a1", env: { CNI_CONTAINERID: "a1", CNI_NETNS: "/run/netns/a1", CNI_IFNAME: "eth0" } });
+  expect(JSON.parse(call!.config)).toMatchObject({ cniVersion: "1.0.0", name: "coracle", type: "portmap", backend: "nftables", snat: true, runtimeConfig: { portMappings: PORTS }, prevResult: { ips: [{ address: "10.42.0.2/24" }] } });
+  expect(portmapCall(record("a1", "/run/netns/a1", { capabilityArgs: {} }), "coracle")).toBeUndefined();
+  expect(portmapCall(record("a1", "/run/netns/a1", { networkName: "other" }), "coracle")).toBeUndefined();
+});
+
+test("only pods whose rules are gone are written again, after what is left of them was removed; pods that are gone are not", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "host-ports-"));
+  try {
+    const results = join(dir, "results");
+    mkdirSync(results);
+    const put = (id: string, netns: string): void => writeFileSync(join(results, `coracle-${id}-eth0`), record(id, netns));
+    const runs: string[] = [];
+    let asked = 0;
+    const run: Exec = async (command, _args, options) => {
+      runs.push(`${command} ${options?.env?.["CNI_COMMAND"]} ${options?.env?.["CNI_CONTAINERID"]} ${options?.env?.["PATH"]?.split(":")[0]} ${String(options?.stdin).includes('"HostPort":18080')}`);
+      return { exitCode: 0, stdout: "", stderr: "" };
+    };
+    const ensure = (): Promise<void> => ensureHostPorts({
+      network: "coracle", cniBinDir: "/cni", binDir: "/bin-of-ours", log: silentLog, resultsDir: results, run,
+      nft: { chain: async (family, _table, chain) => { asked++; return family === "ip" && chain === "hostports" ? 'tcp dport 81 dnat to 10.42.0.3:80 comment "there"' : undefined; } },
+    }, new AbortController().signal);
+    await ensure();
+    expect(asked).toBe(0);
+    put("there", dir);
+    put("lost", dir);
+    put("ended", join(dir, "no-such-namespace"));
+    writeFileSync(join(results, "coracle-half-eth0"), "{");
+    await ensure();
+    expect(runs).toEqual(["/cni/portmap DEL lost /bin-of-ours true", "/cni/portmap ADD lost /bin-of-ours true"]);
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+});
