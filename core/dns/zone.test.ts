@@ -17,6 +17,7 @@ const zone = new Zone({
   domain: "cluster.local", cidrs: [parseCidr("10.42.0.0/16")!, parseCidr("10.43.0.0/16")!, parseCidr("fd42::/48")!],
   namespaces: staticInformer(stored<Namespace>("v1", "Namespace", "default")),
   services: staticInformer(
+    stored<Service>("v1", "Service", "kube-system/kube-dns", { spec: { clusterIP: "10.43.0.10", clusterIPs: ["10.43.0.10"] } }),
     service("web", { clusterIP: "10.43.0.5", clusterIPs: ["10.43.0.5", "fd43::5"] }), service("db", { clusterIP: "None" }), service("empty", { clusterIP: "None" }),
     service("ext", { type: "ExternalName", externalName: "Example.test." }), service("extip", { type: "ExternalName", externalName: "1.2.3.4" }),
   ),
@@ -41,6 +42,7 @@ function ask(question: string): string {
   const answer = zone.answer(name, TYPE[type as keyof typeof TYPE]);
   if (!answer) return "?";
   if (answer.answers.length === 0) expect(answer.authorities.map(({ type: of }) => of)).toEqual(["SOA"]);
+  for (const { type: of, ttl } of [...answer.answers, ...answer.authorities, ...answer.additionals]) expect(ttl).toBe(of === "TXT" ? 28_800 : 30);
   if (answer.answers.length === 0) return answer.rcode === 3 ? "NXDOMAIN" : "NODATA";
   return [...answer.answers.map(text), ...answer.additionals.map((record) => `+ ${text(record)}`)].join(", ");
 }
@@ -51,9 +53,19 @@ test.each([
   ["web.default.svc.cluster.local TXT", "NODATA"],
   ["web.default.svc.cluster.local SRV", "SRV 100 80 web.default.svc.cluster.local, + A 10.43.0.5, + AAAA fd43::5"],
   ["_http._tcp.web.default.svc.cluster.local SRV", "SRV 100 80 web.default.svc.cluster.local, + A 10.43.0.5, + AAAA fd43::5"],
-  ["_http._tcp.web.default.svc.cluster.local A", "NODATA"],
+  ["_http._tcp.web.default.svc.cluster.local A", "A 10.43.0.5"],
+  ["http.tcp.web.default.svc.cluster.local AAAA", "AAAA fd43::5"],
+  ["_http._tcp.web.default.svc.cluster.local TXT", "NODATA"],
+  ["_http._tcp.db.default.svc.cluster.local A", "A 10.42.0.2, A 10.42.0.3"],
+  ["_http._tcp.empty.default.svc.cluster.local A", "NXDOMAIN"],
+  ["web.default.svc.cluster.local ANY", "NODATA"],
+  ["_http._tcp.web.default.svc.cluster.local ANY", "NODATA"],
+  ["_tcp.web.default.svc.cluster.local ANY", "NXDOMAIN"],
+  ["ext.default.svc.cluster.local ANY", "NODATA"],
+  ["nope.default.svc.cluster.local ANY", "NXDOMAIN"],
+  ["cluster.local ANY", "NODATA"],
   ["_http._udp.web.default.svc.cluster.local SRV", "NXDOMAIN"],
-  ["_tcp.web.default.svc.cluster.local", "NODATA"],
+  ["_tcp.web.default.svc.cluster.local", "NXDOMAIN"],
   ["10-42-0-9.web.default.svc.cluster.local", "A 10.42.0.9"],
   ["db.default.svc.cluster.local", "A 10.42.0.2, A 10.42.0.3"],
   ["db-0.db.default.svc.cluster.local", "A 10.42.0.2"],
@@ -63,7 +75,9 @@ test.each([
   ["_http._tcp.db.default.svc.cluster.local SRV", "SRV 33 8080 db-0.db.default.svc.cluster.local, SRV 33 8080 10-42-0-3.db.default.svc.cluster.local, + A 10.42.0.2, + A 10.42.0.3, + AAAA fd42::2"],
   ["empty.default.svc.cluster.local", "NXDOMAIN"],
   ["ext.default.svc.cluster.local", "CNAME example.test"],
-  ["extip.default.svc.cluster.local", "NODATA"],
+  ["ext.default.svc.cluster.local CNAME", "CNAME example.test"],
+  ["ext.default.svc.cluster.local SRV", "NODATA"],
+  ["extip.default.svc.cluster.local", "NXDOMAIN"],
   ["nope.default.svc.cluster.local", "NXDOMAIN"],
   ["a.b.web.default.svc.cluster.local", "NXDOMAIN"],
   ["web.nowhere.svc.cluster.local", "NXDOMAIN"],
@@ -71,6 +85,9 @@ test.each([
   ["nowhere.svc.cluster.local", "NXDOMAIN"],
   ["svc.cluster.local", "NODATA"],
   ["cluster.local SOA", "SOA ns.dns.cluster.local"],
+  ["cluster.local NS", "NS kube-dns.kube-system.svc.cluster.local, + A 10.43.0.10"],
+  ["ns.dns.cluster.local", "A 10.43.0.10"],
+  ["dns.cluster.local", "NXDOMAIN"],
   ["other.cluster.local", "NXDOMAIN"],
   ["dns-version.cluster.local TXT", "TXT 1.1.0"],
   ["10-42-0-77.default.pod.cluster.local", "A 10.42.0.77"],

@@ -7,6 +7,7 @@
  *   1-2-3-4.<ns>.pod.<domain>                   that address, if the namespace exists
  *   4.3.2.1.in-addr.arpa                        PTR, for cluster IPs and endpoints
  *   dns-version.<domain>                        TXT "1.1.0"
+ *   <domain>, ns.dns.<domain>                   SOA and NS; the addresses of kube-dns
  *
  * Pure but for reading the copies.
  *
@@ -19,10 +20,10 @@ import type { Index, Informer } from "../client/informer.ts";
 import { type Cidr, cidrContains, formatIp, type Ip, ipBytes, ipFromBytes, parseIp } from "../net/cidr.ts";
 import { RCODE, type Reply, type ResourceRecord, TYPE } from "./wire.ts";
 
-/** For what changes with a Service: clients may keep it. */
-const SERVICE_TTL = 30;
-/** For endpoints, and for "there is no such name": pods come and go. */
-const ENDPOINT_TTL = 5;
+/** How long clients may keep an answer, and that there is none. As kubeadm sets CoreDNS. */
+const TTL = 30;
+const VERSION_TTL = 28_800;
+const DNS_SERVICE = { namespace: "kube-system", name: "kube-dns" } as const;
 const SPEC_VERSION = "1.1.0";
 
 export interface ZoneSources {
@@ -67,7 +68,9 @@ export class Zone {
   answer(name: string, type: number): ZoneAnswer | undefined {
     if (name === this.#domain || name.endsWith(`.${this.#domain}`)) {
       const labels = name.slice(0, Math.max(0, name.length - this.#domain.length - 1)).split(".").filter((label) => label !== "");
-      return this.#inDomain(name, labels, type);
+      if (type !== TYPE.ANY) return this.#inDomain(name, labels, type);
+      const { rcode } = this.#inDomain(name, labels, TYPE.A); // whether there is such a name, and no more: "any" is mostly asked by who abuses servers
+      return this.#reply(rcode, []);
     }
     const ip = reverseAddress(name);
     return ip && this.#reverse(name, ip, type);
@@ -76,7 +79,8 @@ export class Zone {
   #inDomain(name: string, labels: readonly string[], type: number): ZoneAnswer {
     const kind = labels.at(-1), namespace = labels.at(-2), service = labels.at(-3), rest = labels.slice(0, -3);
     if (kind === undefined) return this.#apex(name, type);
-    if (kind === "dns-version" && labels.length === 1) return this.#found(type, [{ type: "TXT", name, ttl: SERVICE_TTL, texts: [SPEC_VERSION] }]);
+    if (kind === "dns" && labels.length === 2 && labels[0] === "ns") return this.#found(type, this.#servers(name));
+    if (kind === "dns-version" && labels.length === 1) return this.#found(type, [{ type: "TXT", name, ttl: VERSION_TTL, texts: [SPEC_VERSION] }]);
     if (kind !== "svc" && kind !== "pod") return this.#noName();
     if (namespace === undefined) return this.#found(type, []);
     if (!this.#sources.namespaces.get(objectKey("", namespace))) return this.#noName();
@@ -86,68 +90,80 @@ export class Zone {
     if (!found) return this.#noName();
     if (found.spec?.type === "ExternalName") return rest.length === 0 ? this.#alias(name, found.spec.externalName ?? "", type) : this.#noName();
     if (rest.length === 0) return this.#service(name, found, type);
-    if (rest.length === 1 && !rest[0]!.startsWith("_")) return this.#endpoint(name, found, rest[0]!, type);
-    if (rest.length === 1) return portsOf(found).some(({ protocol }) => `_${protocol}` === rest[0]) ? this.#found(type, []) : this.#noName();
-    if (rest.length === 2 && rest[0]!.startsWith("_") && rest[1]!.startsWith("_")) return this.#port(name, found, rest[0]!.slice(1), rest[1]!.slice(1), type);
+    if (rest.length === 1) return this.#endpoint(name, found, rest[0]!, type); // "_tcp" is none, and no name
+    if (rest.length === 2) return this.#port(name, found, { name: rest[0]!.replace(/^_/, ""), protocol: rest[1]!.replace(/^_/, "") }, type);
     return this.#noName();
   }
 
   #apex(name: string, type: number): ZoneAnswer {
-    return this.#found(type, [this.#soa(), { type: "NS", name, ttl: SERVICE_TTL, target: `kube-dns.kube-system.svc.${this.#domain}` }]);
+    const target = `${DNS_SERVICE.name}.${DNS_SERVICE.namespace}.svc.${this.#domain}`;
+    const answer = this.#found(type, [this.#soa(), { type: "NS", name, ttl: TTL, target }]);
+    return type === TYPE.NS ? { ...answer, additionals: this.#servers(target) } : answer;
+  }
+
+  /** Addresses of the cluster's DNS service, under that name. */
+  #servers(name: string): ResourceRecord[] {
+    const service = this.#sources.services.get(objectKey(DNS_SERVICE.namespace, DNS_SERVICE.name));
+    return service ? clusterIps(service).map((ip) => address(name, ip)) : [];
   }
 
   #service(name: string, service: Readonly<Service>, type: number): ZoneAnswer {
     if (type === TYPE.SRV) return this.#srv(name, service, portsOf(service));
-    if (!isHeadless(service)) return this.#found(type, clusterIps(service).map((ip) => address(name, ip, SERVICE_TTL)));
+    if (!isHeadless(service)) return this.#found(type, clusterIps(service).map((ip) => address(name, ip)));
     const hosts = this.#hosts(service);
-    return hosts.length === 0 ? this.#noName() : this.#found(type, unique(hosts.map(({ ip }) => address(name, ip, ENDPOINT_TTL))));
+    return hosts.length === 0 ? this.#noName() : this.#found(type, unique(hosts.map(({ ip }) => address(name, ip))));
   }
 
   #endpoint(name: string, service: Readonly<Service>, host: string, type: number): ZoneAnswer {
     const hosts = this.#hosts(service).filter((one) => one.name === host);
     if (hosts.length === 0) return this.#noName();
     if (type === TYPE.SRV) return this.#srvOf(name, service, portsOf(service), hosts);
-    return this.#found(type, unique(hosts.map(({ ip }) => address(name, ip, ENDPOINT_TTL))));
+    return this.#found(type, unique(hosts.map(({ ip }) => address(name, ip))));
   }
 
-  #port(name: string, service: Readonly<Service>, port: string, protocol: string, type: number): ZoneAnswer {
-    const ports = portsOf(service).filter((one) => one.name === port && one.protocol === protocol);
+  /** The addresses of a port's name are those of what has the port. */
+  #port(name: string, service: Readonly<Service>, wanted: Pick<PortName, "name" | "protocol">, type: number): ZoneAnswer {
+    const ports = portsOf(service).filter((one) => one.name === wanted.name && one.protocol === wanted.protocol);
     if (ports.length === 0) return this.#noName();
-    return type === TYPE.SRV || type === TYPE.ANY ? this.#srv(name, service, ports) : this.#found(type, []);
+    if (type === TYPE.SRV) return this.#srv(name, service, ports);
+    if (!isHeadless(service)) return this.#found(type, clusterIps(service).map((ip) => address(name, ip)));
+    const hosts = this.#hosts(service).filter(({ slice }) => portNumber(slice, wanted) !== undefined);
+    return hosts.length === 0 ? this.#noName() : this.#found(type, unique(hosts.map(({ ip }) => address(name, ip))));
   }
 
   #srv(name: string, service: Readonly<Service>, ports: readonly PortName[]): ZoneAnswer {
     if (isHeadless(service)) return this.#srvOf(name, service, ports, this.#hosts(service));
     const target = this.#nameOf(service);
     return {
-      ...this.#reply(RCODE.NOERROR, ports.map(({ port }) => ({ type: "SRV", name, ttl: SERVICE_TTL, priority: 0, weight: Math.max(1, Math.floor(100 / ports.length)), port, target }))),
-      additionals: clusterIps(service).map((ip) => address(target, ip, SERVICE_TTL)),
+      ...this.#reply(RCODE.NOERROR, ports.map(({ port }) => ({ type: "SRV", name, ttl: TTL, priority: 0, weight: Math.max(1, Math.floor(100 / ports.length)), port, target }))),
+      additionals: clusterIps(service).map((ip) => address(target, ip)),
     };
   }
 
   /** Endpoints may listen on another port than the Service names, and not all of them on the same. */
   #srvOf(name: string, service: Readonly<Service>, ports: readonly PortName[], hosts: readonly Host[]): ZoneAnswer {
     const targets = hosts.flatMap((host) => ports.flatMap((port) => {
-      const number = host.slice.ports?.find((one) => (one.name ?? "") === port.name && (one.protocol ?? "TCP").toLowerCase() === port.protocol)?.port;
-      return number == null ? [] : [{ host, number, target: `${host.name}.${this.#nameOf(service)}` }];
+      const number = portNumber(host.slice, port);
+      return number === undefined ? [] : [{ host, number, target: `${host.name}.${this.#nameOf(service)}` }];
     }));
     if (targets.length === 0) return this.#noName();
     const weight = Math.max(1, Math.floor(100 / targets.length));
     return {
-      ...this.#reply(RCODE.NOERROR, unique(targets.map(({ number, target }) => ({ type: "SRV", name, ttl: ENDPOINT_TTL, priority: 0, weight, port: number, target })))),
-      additionals: unique(targets.map(({ host, target }) => address(target, host.ip, ENDPOINT_TTL))),
+      ...this.#reply(RCODE.NOERROR, unique(targets.map(({ number, target }) => ({ type: "SRV", name, ttl: TTL, priority: 0, weight, port: number, target })))),
+      additionals: unique(targets.map(({ host, target }) => address(target, host.ip))),
     };
   }
 
   #pod(name: string, label: string, type: number): ZoneAnswer {
     const ip = parseIp(/^\d+-\d+-\d+-\d+$/.test(label) ? label.replaceAll("-", ".") : label.replaceAll("-", ":"));
-    return ip ? this.#found(type, [address(name, ip, ENDPOINT_TTL)]) : this.#noName();
+    return ip ? this.#found(type, [address(name, ip)]) : this.#noName();
   }
 
   #alias(name: string, externalName: string, type: number): ZoneAnswer {
     const target = externalName.toLowerCase().replace(/\.$/, "");
-    if (parseIp(target) || target === "") return this.#found(type, []); // an address is no name
-    return { ...this.#reply(RCODE.NOERROR, [{ type: "CNAME", name, ttl: SERVICE_TTL, target }]), chase: type === TYPE.CNAME ? undefined : target };
+    if (parseIp(target) || target === "") return this.#noName(); // an address is no name
+    if (type !== TYPE.A && type !== TYPE.AAAA && type !== TYPE.CNAME) return this.#found(type, []);
+    return { ...this.#reply(RCODE.NOERROR, [{ type: "CNAME", name, ttl: TTL, target }]), chase: type === TYPE.CNAME ? undefined : target };
   }
 
   #reverse(name: string, ip: Ip, type: number): ZoneAnswer | undefined {
@@ -159,7 +175,7 @@ export class Zone {
       return service ? hostsOf(slice).filter((host) => formatIp(host.ip) === text).map((host) => `${host.name}.${this.#nameOf(service)}`) : [];
     });
     const targets = [...new Set([...services, ...endpoints])];
-    if (targets.length > 0) return this.#found(type, targets.map((target) => ({ type: "PTR", name, ttl: services.length > 0 ? SERVICE_TTL : ENDPOINT_TTL, target })));
+    if (targets.length > 0) return this.#found(type, targets.map((target) => ({ type: "PTR", name, ttl: TTL, target })));
     return this.#cidrs.some((cidr) => cidrContains(cidr, ip)) ? this.#noName() : undefined;
   }
 
@@ -171,7 +187,7 @@ export class Zone {
 
   /** The name exists: those records of it that were asked for, perhaps none. */
   #found(type: number, records: readonly ResourceRecord[]): ZoneAnswer {
-    return this.#reply(RCODE.NOERROR, records.filter((record) => type === TYPE.ANY || TYPE[record.type] === type));
+    return this.#reply(RCODE.NOERROR, records.filter((record) => TYPE[record.type] === type));
   }
 
   #noName(): ZoneAnswer { return this.#reply(RCODE.NXDOMAIN, []); }
@@ -181,7 +197,7 @@ export class Zone {
   }
 
   #soa(): ResourceRecord {
-    return { type: "SOA", name: this.#domain, ttl: ENDPOINT_TTL, primary: `ns.dns.${this.#domain}`, mailbox: `hostmaster.${this.#domain}`, serial: 1, refresh: 7200, retry: 1800, expire: 86_400, minimum: ENDPOINT_TTL };
+    return { type: "SOA", name: this.#domain, ttl: TTL, primary: `ns.dns.${this.#domain}`, mailbox: `hostmaster.${this.#domain}`, serial: 1, refresh: 7200, retry: 1800, expire: 86_400, minimum: TTL };
   }
 }
 
@@ -189,6 +205,10 @@ interface PortName { readonly name: string; readonly protocol: string; readonly 
 
 function portsOf({ spec }: Readonly<Service>): PortName[] {
   return (spec?.ports ?? []).map(({ name = "", protocol = "TCP", port }) => ({ name, protocol: protocol.toLowerCase(), port }));
+}
+
+function portNumber({ ports }: Readonly<EndpointSlice>, wanted: Pick<PortName, "name" | "protocol">): number | undefined {
+  return ports?.find(({ name, protocol }) => (name ?? "") === wanted.name && (protocol ?? "TCP").toLowerCase() === wanted.protocol)?.port ?? undefined;
 }
 
 function isHeadless({ spec }: Readonly<Service>): boolean { return spec?.clusterIP === "None"; }
@@ -209,15 +229,13 @@ function hostsOf(slice: Readonly<EndpointSlice>): Host[] {
   });
 }
 
-function address(name: string, ip: Ip, ttl: number): ResourceRecord {
-  return { type: ip.family === 4 ? "A" : "AAAA", name, ttl, address: ipBytes(ip) };
+function address(name: string, ip: Ip): ResourceRecord {
+  return { type: ip.family === 4 ? "A" : "AAAA", name, ttl: TTL, address: ipBytes(ip) };
 }
 
 function unique(records: readonly ResourceRecord[]): ResourceRecord[] {
   return [...new Map(records.map((record) => [JSON.stringify({ ...record, address: "address" in record ? [...record.address] : undefined }), record])).values()];
 }
-
-
 
 /** The address a name in in-addr.arpa or ip6.arpa stands for. */
 function reverseAddress(name: string): Ip | undefined {
