@@ -153,11 +153,12 @@ test("a network policy lets its peers in, wherever they are, and nobody else; th
   expect((await dock.kubectl("get", "pod", "web", "--no-headers")).split(/ +/)[1]).toBe("1/1");
 });
 
-test("after the kernel's packet filter was emptied, host ports and Services come back", async () => {
+test("after the kernel's packet filter was emptied, host ports, Services and policies come back", async () => {
   await pier.sh(`$(ls -d ${pier.dataDir}/agent/bin*/bin/nft | head -1) flush ruleset`);
   expect((await sea.run(["curl", "-sS", "-m", "1", "http://172.30.0.32:18080/"])).stdout).toBe("");
   await eventually("the host port answers", async () => (await page("http://172.30.0.32:18080/")) === "web\n", 45_000);
   await eventually("the load balancer answers", async () => (await page("http://172.30.0.32:8081/")) === "web\n", 45_000);
+  await eventually("the policy holds", async () => (await pier.sh(`$(ls -d ${pier.dataDir}/agent/bin*/bin/nft | head -1) list ruleset`)).includes("ingress/policy/default/web"), 45_000);
   const { stdout } = await pier.run(["sh", "-c", `$(ls -d ${pier.dataDir}/agent/bin*/bin/nft | head -1) list chain ip cni_hostport hostports`]);
   expect(stdout.match(/dport 18080 /g)).toHaveLength(1);
 });
