@@ -28,6 +28,7 @@ import { agentOnWindows } from "./agent.windows.ts";
 import { withShared } from "./cluster-settings.ts";
 import { ConfigError, helpOf, loadSettings, readText } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
+import { lastWords } from "./last-words.ts";
 import { thisNode } from "./node-identity.ts";
 import { type NodeOptions, nodeParts } from "./node.ts";
 import { paths } from "./paths.ts";
@@ -51,6 +52,7 @@ export async function agent(argv: readonly string[]): Promise<number> {
 }
 
 async function runAgent(settings: Settings, log: Log, { signal, reason }: StopSignal): Promise<number> {
+  lastWords(process, log);
   const servers = serversOf(settings);
   const token = givenToken(settings);
   const where = paths(settings.dataDir);

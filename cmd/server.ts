@@ -13,6 +13,7 @@ import { checkRanges } from "./config/ranges.ts";
 import { type ControlPlane, controlPlane } from "./control-plane.ts";
 import { thisNode } from "./node-identity.ts";
 import { type NodeOptions, nodeParts } from "./node.ts";
+import { lastWords } from "./last-words.ts";
 import { paths } from "./paths.ts";
 import { stderrLog } from "./stderr-log.ts";
 import { stopSignal } from "./stop-signal.ts";
@@ -30,6 +31,7 @@ export async function server(argv: readonly string[]): Promise<number> {
   setNativeDirectory(where.native);
 
   const log = stderrLog(settings.logLevel);
+  lastWords(process, log);
   const { signal, reason } = stopSignal(process);
   const common = { settings, paths: where, clock: systemClock, random: systemRandom, log, metrics: metricsRegistry() };
   const node = thisNode(settings);

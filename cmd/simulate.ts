@@ -25,6 +25,7 @@ import { serversOf } from "./agent.ts";
 import { ConfigError, helpOf, loadSettings, readText } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
 import { pair } from "./kubelet-settings.ts";
+import { lastWords } from "./last-words.ts";
 import { nodeTaint } from "./node-taint.ts";
 import { readKubeconfig } from "./kubeconfig-file.ts";
 import { stderrLog } from "./stderr-log.ts";
@@ -46,6 +47,7 @@ export async function simulate(argv: readonly string[]): Promise<number> {
   const { nodes: count, kubeconfig } = settings;
   if (count < 1 || count > HOLLOW_NODES_MAX) throw new ConfigError(`--nodes must be between 1 and ${HOLLOW_NODES_MAX}, not ${count}`);
   const log = stderrLog(settings.logLevel);
+  lastWords(process, log);
   const { signal, reason } = stopSignal(process);
   const base: Base = { settings, clock: systemClock, random: systemRandom, log, userAgent: `coracle-simulate/${gitVersion()}` };
   const names = Array.from({ length: count }, (_, index) => `${settings.nodePrefix}-${index}`);

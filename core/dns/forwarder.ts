@@ -183,25 +183,27 @@ function rcodeOf(message: Uint8Array): number { return message[3]! & 0xf; }
 function overUdp(server: string, port: number, question: Uint8Array, isAnswer: (message: Uint8Array) => boolean, signal: AbortSignal): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const socket = createSocket(isIPv6(server.split("%")[0]!) ? "udp6" : "udp4");
+    let over = false; // a socket can be closed but once, and more than one thing may go wrong
     const end = (): void => {
       signal.removeEventListener("abort", abort);
-      socket.close();
+      if (!over) socket.close();
+      over = true;
     };
     const fail = (error: unknown): void => { end(); reject(error instanceof Error ? error : new Error(String(error))); };
     const abort = (): void => fail(signal.reason);
     socket.on("error", fail);
     socket.on("message", (message) => {
       const bytes = Uint8Array.from(message);
-      if (!isAnswer(bytes)) return;
+      if (over || !isAnswer(bytes)) return;
       end();
       resolve(bytes);
     });
     signal.addEventListener("abort", abort, { once: true });
     if (signal.aborted) return abort();
     socket.connect(port, server, (error?: Error) => {
-      if (signal.aborted) return;
+      if (over) return;
       if (error) return fail(error);
-      socket.send(question, (problem) => { if (problem && !signal.aborted) fail(problem); });
+      socket.send(question, (problem) => { if (problem) fail(problem); });
     });
   });
 }

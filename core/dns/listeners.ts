@@ -42,14 +42,22 @@ export function listeners({ clock, log, signal, mayAsk, respond }: ListenerDeps)
     }
   }
 
+  function send(udp: UdpSocket, reply: Uint8Array, to: { readonly address: string; readonly port: number }): void {
+    try {
+      udp.send(reply, to.port, to.address, () => undefined); // the client may be gone
+    } catch (error) {
+      log.debug("the DNS socket was closed before its answer was there", { error });
+    }
+  }
+
   async function listen({ address, port }: Address): Promise<Open> {
     const udp = createSocket(isIPv6(address) ? "udp6" : "udp4");
     udp.on("message", (message, from) => {
-      if (!mayAsk(from.address) || busy >= DATAGRAMS_MAX) return;
+      if (from.port === 0 || !mayAsk(from.address) || busy >= DATAGRAMS_MAX) return; // port 0: an answer could go nowhere
       busy++;
       void answer(Uint8Array.from(message), "udp").then((reply) => {
         busy--;
-        if (reply && !signal.aborted) udp.send(reply, from.port, from.address, () => undefined); // the client may be gone
+        if (reply && !signal.aborted) send(udp, reply, from);
       });
     });
     const connections = new Set<Socket>();

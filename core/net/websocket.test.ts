@@ -42,6 +42,19 @@ test("messages arrive whole, however they are cut, with pings between the fragme
   await expect.poll(() => link.messages).toEqual(["binary one", "text two", `binary ${"x".repeat(300)}`, "binary "]);
 });
 
+test("what came with the upgrade is read when there is somebody to answer it, and before all else", async () => {
+  const server = createServer((socket) => {
+    const peer = webSocket(socket, { early: frame(2, "early"), clock: systemClock, message: (data) => void peer.send([data]), closed: () => undefined });
+  });
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  const client = connect((server.address() as AddressInfo).port, "127.0.0.1", () => client.write(frame(2, "later")));
+  let got = "";
+  client.on("data", (chunk) => { got += chunk.toString("latin1"); });
+  await expect.poll(() => got).toBe("\x82\x05early\x82\x05later");
+  client.destroy();
+  server.close();
+});
+
 test.each([
   ["a frame that is not masked", frame(2, "x", { masked: false }), 1002],
   ["a continuation of nothing", frame(0, "x"), 1002],

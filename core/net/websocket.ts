@@ -114,12 +114,12 @@ export function webSocket(socket: Duplex, { early, clock, ...events }: WebSocket
     }
   }
 
+  if (early.length > 0) socket.unshift(early); // read like all else, once the caller has what is returned here
   socket.on("data", onData);
   socket.on("drain", () => events.drain?.());
   socket.on("error", () => socket.destroy()); // its close follows
   socket.on("end", () => { end(); socket.end(); });
   socket.on("close", end);
-  if (early.length > 0) onData(Buffer.from(early));
   socket.resume();
 
   return {

@@ -6,6 +6,7 @@
  * Source: kubernetes v1.36 pkg/probe/grpc/grpc.go
  */
 import { Client, credentials, Metadata, type ServiceError, status } from "@grpc/grpc-js";
+import "../../core/net/unasked-streams.ts";
 
 export interface HealthCheck {
   readonly host: string;

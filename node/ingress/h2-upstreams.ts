@@ -8,6 +8,7 @@ import type { Readable } from "node:stream";
 import type { Endpoint } from "../../core/ingress/endpoints.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { HeaderPairs } from "../../core/net/http1-client.ts";
+import "../../core/net/unasked-streams.ts";
 import { dialEndpoint } from "./dial-endpoint.ts";
 
 export interface Http2Response {

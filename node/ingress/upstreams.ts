@@ -58,6 +58,7 @@ export class Upstreams {
     if (connection.destroyed || !connection.writable || idle.length >= IDLE_PER_ENDPOINT_MAX) return void connection.destroy();
     const drop = (): void => {
       entry.forget();
+      connection.on("error", () => undefined); // it is given up
       connection.destroy();
       const at = idle.indexOf(entry);
       if (at >= 0) idle.splice(at, 1);
@@ -85,13 +86,19 @@ function keyOf({ address, port }: Endpoint, secure = false): string { return `${
 async function encrypted(socket: tls.TLSSocket, signal: AbortSignal): Promise<Duplex> {
   const { promise, resolve, reject } = Promise.withResolvers<Duplex>();
   const connection = tls.connect({ socket, rejectUnauthorized: false, ALPNProtocols: ["http/1.1"] }, () => resolve(connection));
-  const quit = (): void => void connection.destroy(new Error("context canceled"));
-  connection.once("error", reject);
+  const quit = (): void => reject(new Error("context canceled"));
+  const closed = (): void => reject(new Error("EOF"));
+  connection.on("error", reject).on("close", closed);
   signal.addEventListener("abort", quit, { once: true });
   try {
     return await promise;
+  } catch (error) {
+    connection.on("error", () => undefined); // what comes now comes after the end
+    connection.destroy();
+    socket.destroy();
+    throw error;
   } finally {
     signal.removeEventListener("abort", quit);
-    connection.off("error", reject);
+    connection.off("error", reject).off("close", closed);
   }
 }

@@ -173,7 +173,8 @@ function unchunk(bytes: Buffer): { readonly data: Buffer; readonly whole: boolea
   const parts: Buffer[] = [];
   for (let at = 0; ; ) {
     const line = bytes.indexOf("\r\n", at);
-    const size = line < 0 ? Number.NaN : Number.parseInt(bytes.toString("latin1", at, line), 16);
+    const digits = line < 0 ? undefined : /^[0-9a-f]+/i.exec(bytes.toString("latin1", at, line))?.[0]; // no sign: backwards there is no end
+    const size = digits === undefined ? Number.NaN : Number.parseInt(digits, 16);
     if (size === 0 || Number.isNaN(size)) return { data: Buffer.concat(parts), whole: size === 0 };
     parts.push(bytes.subarray(line + 2, line + 2 + size));
     at = line + 2 + size + 2;

@@ -28,6 +28,7 @@ test("whoever is on this machine may ask whether the kubelet runs; a port in use
   await expect.poll(() => ask(port, "/healthz").catch(() => "nobody")).toBe("200 ok");
   expect(await ask(port, "/healthz?verbose")).toBe("200 [+]ping ok\nhealthz check passed\n");
   expect(await ask(port, "/metrics")).toBe("404 404 page not found\n");
+  expect(await ask(port, "//[")).toBe("404 404 page not found\n"); // no URL
   stop.abort();
   await running;
   await expect(ask(port, "/healthz")).rejects.toThrow();

@@ -52,9 +52,9 @@ export function healthzServer({ address, port, clock, log }: { readonly address:
 /** Until `signal` aborts, or with what is wrong. */
 async function serve(address: string, port: number, signal: AbortSignal): Promise<Error | undefined> {
   const server = createServer((request, response) => {
-    const { pathname, searchParams } = new URL(request.url ?? "/", "http://kubelet");
-    const [root, ...rest] = pathname.split("/").filter((part) => part !== "");
-    const { status, contentType, body } = root === "healthz" ? healthz([PING], rest, searchParams.has("verbose")) : text(404, "404 page not found\n");
+    const [path = "", query = ""] = (request.url ?? "/").split("?"); // not as a URL: it need not be one
+    const [root, ...rest] = path.split("/").filter((part) => part !== "");
+    const { status, contentType, body } = root === "healthz" ? healthz([PING], rest, new URLSearchParams(query).has("verbose")) : text(404, "404 page not found\n");
     response.writeHead(status, { "Content-Type": contentType, "X-Content-Type-Options": "nosniff" }).end(body as string);
   });
   const failed = Promise.withResolvers<Error>();
