@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Node } from "../../../core/api/gen/core.v1.ts";
 import { informerFactory } from "../../../core/client/informer-factory.ts";
-import { NODES } from "../../../core/client/resources.ts";
+import { NODES, SERVICE_CIDRS } from "../../../core/client/resources.ts";
 import { systemClock } from "../../../core/lifecycle/clock.ts";
 import { systemRandom } from "../../../core/lifecycle/random.ts";
 import { runAll } from "../../../core/lifecycle/run-all.ts";
@@ -111,6 +111,8 @@ test("an overlay comes with the node's range, follows the other nodes, and comes
   expect(at.hcn.calls).toEqual(["createNetwork coracle", "addPolicy RemoteSubnetRoute 10.42.1.0/24", "addPolicy HostRoute"]);
   expect(at.network.state()).toMatchObject({ type: "Overlay", sourceVip: "10.42.7.254", remoteSubnets: [{ prefix: "10.42.1.0/24", providerAddress: "192.168.1.11", mac: "0a:58:0a:2a:01:00" }] });
   expect(JSON.parse(readFileSync(join(at.directory, "cni", "10-coracle.conflist"), "utf8"))).toMatchObject({ plugins: [{ type: "win-overlay" }] });
+  await at.api.client.resource(SERVICE_CIDRS).create({ apiVersion: "networking.k8s.io/v1", kind: "ServiceCIDR", metadata: { name: "more" }, spec: { cidrs: ["10.43.0.0/16", "10.44.7.0/24"] } } as never, { signal: new AbortController().signal });
+  await eventually(() => readFileSync(join(at.directory, "cni", "10-coracle.conflist"), "utf8"), (text) => text.includes('"DestinationPrefix": "10.44.7.0/24"') && text.includes('"10.43.0.0/16"'));
   await eventually(() => at.api.all(NODES).find(({ metadata }) => metadata.name === "win")?.metadata.annotations?.[ROUTER_MAC_ANNOTATION], (mac) => mac === "00:15:5d:aa:bb:cc");
 
   at.hcn.deleteNetwork(at.hcn.networks()[0]!.ID); // the machine has been started anew

@@ -2,6 +2,7 @@
  * The pod network of a Windows node (hns-settings.ts):
  *
  *   Node.spec.podCIDRs ─▶ HNS network, CNI configuration ─▶ containerd: the node becomes ready
+ *   ServiceCIDRs ─▶ CNI configuration: what pods made from then on reach through the network
  *   all Nodes ─▶ the ways to their pods: RemoteSubnetRoute policies (vxlan) or routes (host-gw)
  *   the overlay's router ─▶ annotation on this Node: what the others send to
  *
@@ -15,6 +16,7 @@ import { objectKey } from "../../../core/api/meta/object-meta.ts";
 import type { Client } from "../../../core/client/client.ts";
 import type { Informers } from "../../../core/client/informer-factory.ts";
 import { NODES } from "../../../core/client/resources.ts";
+import { serviceRanges } from "../../../core/client/service-ranges.ts";
 import { backoffMs } from "../../../core/lifecycle/backoff.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
@@ -37,6 +39,7 @@ export interface WindowsNetworkOptions {
   readonly adapter: string | undefined;
   readonly overlay: "vxlan" | "host-gw";
   readonly clusterCidrs: readonly string[];
+  /** Until the ServiceCIDRs have been heard of. */
   readonly serviceCidrs: readonly string[];
   readonly clusterDns: string;
   readonly clusterDomain: string;
@@ -67,6 +70,7 @@ const SETTLE = { everyMs: 500, withinMs: 30_000 };
 export function windowsNetwork(options: WindowsNetworkOptions): WindowsNetwork {
   const { informers, client, nodeName, overlay, clusterCidrs, hcn: open, exec, clock, log } = options;
   const nodes = informers.of(NODES);
+  const ranges = serviceRanges(informers, options.serviceCidrs);
   const handlers: (() => void)[] = [];
   let state: HnsNetworkState | undefined;
   let wake: () => void = () => {};
@@ -142,7 +146,7 @@ export function windowsNetwork(options: WindowsNetworkOptions): WindowsNetwork {
   /** Whole or not at all: containerd reads the directory whenever it changes. */
   function writeConfig(podCidr: string): void {
     const { clusterCidrs: _, ...rest } = options;
-    const text = windowsCniConfig({ ...rest, clusterCidrs, type: overlay === "vxlan" ? "Overlay" : "L2Bridge", podCidr, ipamDir: join(options.stateDir, "ipam") });
+    const text = windowsCniConfig({ ...rest, clusterCidrs, serviceCidrs: ranges.of(4), type: overlay === "vxlan" ? "Overlay" : "L2Bridge", podCidr, ipamDir: join(options.stateDir, "ipam") });
     const path = join(options.cniConfDir, CNI_FILE);
     if (existsSync(path) && readFileSync(path, "utf8") === text) return;
     mkdirSync(options.cniConfDir, { recursive: true });
@@ -169,6 +173,10 @@ export function windowsNetwork(options: WindowsNetworkOptions): WindowsNetwork {
         changed = true;
         wake();
       });
+      const unwatchRanges = ranges.onChange(() => {
+        changed = true;
+        wake();
+      });
       ready();
       try {
         for (let failures = 0; !signal.aborted; ) {
@@ -187,6 +195,7 @@ export function windowsNetwork(options: WindowsNetworkOptions): WindowsNetwork {
         }
       } finally {
         unwatch();
+        unwatchRanges();
       }
     },
   };
