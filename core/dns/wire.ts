@@ -179,7 +179,7 @@ export function writeReply(query: Query, reply: Reply, bytesMax: number): Uint8A
   }
   const view = viewOf(out);
   view.setUint16(0, query.id);
-  view.setUint16(2, 0x8000 | (query.opcode << 11) | (reply.authoritative ? 0x0400 : 0) | (truncated ? 0x0200 : 0) | (query.recursionDesired ? 0x0100 : 0) | (query.checkingDisabled ? 0x0010 : 0) | (reply.rcode & 0xf));
+  view.setUint16(2, 0x8000 | (query.opcode << 11) | (reply.authoritative ? 0x0400 : 0) | (truncated ? 0x0200 : 0) | (query.recursionDesired ? 0x0100 : 0) | 0x0080 | (query.checkingDisabled ? 0x0010 : 0) | (reply.rcode & 0xf));
   view.setUint16(4, 1);
   for (const [i, count] of counts.entries()) view.setUint16(6 + 2 * i, count);
   return out.slice(0, writer.at);
