@@ -79,7 +79,7 @@ export class H2Upstreams {
 
 function send(session: http2.ClientHttp2Session, { method, target, headers, body }: Request, signal: AbortSignal, done: () => void): Promise<Http2Response> {
   const { promise, resolve, reject } = Promise.withResolvers<Http2Response>();
-  const sent: Record<string, string | string[]> = { ":method": method, ":path": target, ":scheme": "http" };
+  const sent = Object.assign(Object.create(null) as Record<string, string | string[]>, { ":method": method, ":path": target, ":scheme": "http" }); // "constructor" is a name like any
   for (const [name, value] of headers) {
     const to = name === "host" ? ":authority" : name, before = sent[to];
     sent[to] = before === undefined ? value : [...(Array.isArray(before) ? before : [before]), value];

@@ -73,7 +73,7 @@ export function responseHeaders(headers: HeaderPairs, edits: readonly HeaderEdit
     const name = given.toLowerCase();
     return HOP_BY_HOP.has(name) || named?.has(name) ? [] : [[name, value]];
   });
-  const result: Record<string, string | string[]> = {};
+  const result = Object.create(null) as Record<string, string | string[]>; // "constructor" is a name like any
   for (const [name, value] of edit(pairs, edits, "response")) {
     const before = result[name];
     result[name] = before === undefined ? value : Array.isArray(before) ? [...before, value] : [before, value];

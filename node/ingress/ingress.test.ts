@@ -207,6 +207,16 @@ test("HTTPS: certificates by name, renewed ones at once; HTTP/2", async () => {
   for (const [i, text] of answers.entries()) expect(JSON.parse(text)).toMatchObject({ method: "POST", url: `/h2/${i}`, body: "body", headers: { host: "tls.test", "x-forwarded-proto": "https", "x-forwarded-port": "443" } });
 });
 
+test("names that every object has are headers like any, on the way there and back", async () => {
+  const server = http2.createServer((request, response) => void response.writeHead(200, { constructor: String(request.headers["constructor"]) }).end("ok"));
+  await new Promise<void>((done) => void server.listen(0, "127.0.0.1", done));
+  await service("odd", [(server.address() as AddressInfo).port], "kubernetes.io/h2c");
+  await ingress("odd", { rules: [rule("odd.example", "odd")] });
+  const { body, headers } = await eventually(() => ask("odd.example", "/", { headers: { constructor: "a" } }), ({ status }) => status === 200);
+  expect([body, headers["constructor"]]).toEqual(["ok", "a"]);
+  server.close();
+});
+
 test("h2c: a gRPC call streams both ways and ends with trailers; plain requests are carried too", async () => {
   const server = http2.createServer();
   let connections = 0;

@@ -95,7 +95,7 @@ async function answerOf(response: Http1Response, rewriting: Rewriting): Promise<
     const name = given.toLowerCase();
     if (HOP_BY_HOP.has(name) || named.has(name) || CORS.has(name)) continue;
     if (name === "set-cookie") setCookies.push(value);
-    else headers[name] = name in headers ? `${headers[name]}, ${value}` : value;
+    else headers[name] = Object.hasOwn(headers, name) ? `${headers[name]}, ${value}` : value;
   }
   const answer = { type: "raw", status: response.status, headers, ...(setCookies.length > 0 ? { setCookies } : {}) } as const;
   const location = headers["location"];

@@ -1,5 +1,6 @@
 import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer as createHttpServer } from "node:http";
+import { connect as connectHttp2 } from "node:http2";
 import { request as httpsRequest } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -55,6 +56,7 @@ const client = {
   },
 } as unknown as Client;
 
+const metrics = metricsRegistry();
 beforeAll(async () => {
   const open = (name: string): Promise<Pki> => openPki({ dir: join(dir, name), clock: systemClock, random: systemRandom, log: silentLog, releasedMs: 0, names: () => ({ nodeName: "n1", nodeIps: ["127.0.0.1"], serviceIps: [], clusterDomain: "cluster.local", extra: [] }) });
   pki = await open("tls");
@@ -65,7 +67,7 @@ beforeAll(async () => {
   const { keyPem, certificatePem } = pki.leaf("serving-kubelet");
   server = kubeletServer({
     api, host: "127.0.0.1", port: 0, tls: () => ({ key: keyPem, cert: certificatePem, clientCas: [pki.authority("client-ca").bundlePem] }), clientCa: () => pki.authority("client-ca").bundle,
-    client, configz: () => ({ port: 10250 }), clock: systemClock, exec: async () => ({ exitCode: 0, stdout: "", stderr: "" }), log: silentLog, metrics: metricsRegistry(),
+    client, configz: () => ({ port: 10250 }), clock: systemClock, exec: async () => ({ exitCode: 0, stdout: "", stderr: "" }), log: silentLog, metrics,
   });
   await new Promise<void>((ready, failed) => { ended = server.run(quit.signal, ready); ended.catch(failed); });
 });
@@ -108,6 +110,15 @@ test("who may what", async () => {
   const before = asked.length;
   await get("/healthz", { pki });
   expect(asked.length).toBe(before); // decisions are kept for a while
+});
+
+test("methods that are none are not counted one by one", async () => {
+  const session = connectHttp2(`https://127.0.0.1:${server.address()!.port}`, { ca: pki.authority("server-ca").bundlePem, servername: "n1" });
+  for (const method of ["BREW", "WHEN"]) await new Promise<void>((resolve, reject) => void session.request({ ":method": method, ":path": "/pods" }).on("error", reject).resume().on("end", resolve));
+  session.destroy();
+  const lines = metrics.render().split("\n").filter((line) => line.startsWith("kubelet_http_requests_total"));
+  expect(lines.filter((line) => line.includes('method="other"'))).toEqual([expect.stringMatching(/method="other".* 2$/)]);
+  expect(lines.filter((line) => /BREW|WHEN/.test(line))).toEqual([]);
 });
 
 test("logs, and why there are none", async () => {

@@ -169,11 +169,14 @@ function targetOf({ url = "/" }: IncomingMessage): Target {
 
 const ROOTS: ReadonlySet<string> = new Set(["healthz", "pods", "stats", "metrics", "metrics/cadvisor", "metrics/probes", "metrics/resource", "run", "exec", "attach", "portForward", "containerLogs", "configz", "runningpods", "logs", "checkpoint"]);
 
+/** Anyone can make up methods over HTTP/2, and is counted before it is known who that is. */
+const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"]);
+
 function labelsOf({ method = "GET", url = "/" }: IncomingMessage): Record<string, string> {
   const parts = url.split("?")[0]!.split("/");
   const root = parts[1] === "metrics" && parts[2] ? `metrics/${parts[2]}` : parts[1] ?? "";
   const path = ROOTS.has(root) ? root : "other";
-  return { method, path, server_type: "readwrite", long_running: String(path === "exec" || path === "attach") };
+  return { method: METHODS.has(method) ? method : "other", path, server_type: "readwrite", long_running: String(path === "exec" || path === "attach") };
 }
 
 function answerOf(error: unknown, log: Log): Answer {
