@@ -27,6 +27,7 @@ import type { Settings } from "./config/flags.ts";
 import { pair } from "./kubelet-settings.ts";
 import { lastWords } from "./last-words.ts";
 import { nodeTaint } from "./node-taint.ts";
+import { ownCommand } from "./own-command.ts";
 import { readKubeconfig } from "./kubeconfig-file.ts";
 import { stderrLog } from "./stderr-log.ts";
 import { stopSignal } from "./stop-signal.ts";
@@ -35,6 +36,9 @@ import { gitVersion } from "./version.ts";
 
 /** So many join at a time: each waits for the server's controllers to sign its certificate. */
 const JOINING_MAX = 8;
+/** Bun keeps so many requests open at once, watches among them, unless the environment it starts with says otherwise; a node has two watches. */
+const REQUESTS_DEFAULT = 256, REQUESTS_PER_NODE = 3;
+const REQUESTS_VARIABLE = "BUN_CONFIG_MAX_HTTP_REQUESTS";
 
 interface Base { readonly settings: Settings; readonly clock: typeof systemClock; readonly random: typeof systemRandom; readonly log: Log; readonly userAgent: string }
 
@@ -46,6 +50,7 @@ export async function simulate(argv: readonly string[]): Promise<number> {
   const settings = loadSettings("simulate", { argv, env: process.env, readFile: readText });
   const { nodes: count, kubeconfig } = settings;
   if (count < 1 || count > HOLLOW_NODES_MAX) throw new ConfigError(`--nodes must be between 1 and ${HOLLOW_NODES_MAX}, not ${count}`);
+  if (kubeconfig === undefined && process.env[REQUESTS_VARIABLE] === undefined && count * REQUESTS_PER_NODE > REQUESTS_DEFAULT) return await inProcessOfManyRequests(argv);
   const log = stderrLog(settings.logLevel);
   lastWords(process, log);
   const { signal, reason } = stopSignal(process);
@@ -55,6 +60,13 @@ export async function simulate(argv: readonly string[]): Promise<number> {
   await (kubeconfig === undefined ? inOwnNames(names, base, signal) : inOneName(kubeconfig, names, base, signal));
   log.info("hollow nodes have ended", { reason: reason() });
   return 0;
+}
+
+/** The same command in a process that may keep more requests open. Its signals and its exit code are ours. */
+async function inProcessOfManyRequests(argv: readonly string[]): Promise<number> {
+  const child = Bun.spawn([...ownCommand(), "simulate", ...argv], { stdio: ["inherit", "inherit", "inherit"], env: { ...process.env, [REQUESTS_VARIABLE]: "60000" } });
+  for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, () => child.kill(name));
+  return await child.exited;
 }
 
 /** Every node joins, and runs from then on. */

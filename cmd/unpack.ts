@@ -5,6 +5,7 @@
 import { unpackArchive } from "../node/runtime/unpack.ts";
 import { execOk } from "../node/os/exec.ts";
 import { ConfigError } from "./config/config.ts";
+import { ownCommand } from "./own-command.ts";
 
 /** 130 MB, each file brought to disk, on the slowest card. */
 const UNPACK_MS_MAX = 600_000;
@@ -17,8 +18,6 @@ export async function unpack([archive, directory]: readonly string[]): Promise<n
 
 /** The same in a process of its own. */
 export async function unpackInChild(archive: string, directory: string): Promise<void> {
-  await execOk(process.execPath, [...(isCompiled() ? [] : [Bun.main]), "unpack", archive, directory], { timeoutMs: UNPACK_MS_MAX });
+  const [command = "", ...rest] = ownCommand();
+  await execOk(command, [...rest, "unpack", archive, directory], { timeoutMs: UNPACK_MS_MAX });
 }
-
-/** Of a run from source, argv[0] is Bun, and the first argument a file. */
-function isCompiled(): boolean { return Bun.main.startsWith("/$bunfs/"); }

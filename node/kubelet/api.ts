@@ -75,7 +75,7 @@ export function kubeletApi({ context: { settings, cri, clock }, manager, statsSu
     },
     async runningPods(signal) {
       return [...(await summarizeRuntime(cri, signal)).values()].filter(({ running }) => running).map(({ uid, name, namespace }) => ({
-        apiVersion: "v1", kind: "Pod", metadata: { name, namespace, uid, resourceVersion: "", creationTimestamp: "" },
+        apiVersion: "v1", kind: "Pod", metadata: { name, namespace, uid, creationTimestamp: null },
         spec: { containers: (manager.worker(uid)?.runtime.containers ?? []).filter(({ state }) => state === "running").map((container) => ({ name: container.name, image: container.image })) }, status: {},
       }));
     },

@@ -39,6 +39,15 @@ export interface StreamOptions {
 
 export interface ExecResult { readonly stdout: Uint8Array; readonly stderr: Uint8Array; readonly exitCode: number }
 
+/** Nobody but the API server knows when it was made. */
+export interface RunningPod {
+  readonly apiVersion: "v1";
+  readonly kind: "Pod";
+  readonly metadata: { readonly name: string; readonly namespace: string; readonly uid: string; readonly creationTimestamp: null };
+  readonly spec: { readonly containers: readonly { readonly name: string; readonly image: string }[] };
+  readonly status: Readonly<Record<string, never>>;
+}
+
 export interface KubeletApi {
   readonly nodeName: string;
   /** The directory served as /logs/: /var/log. */
@@ -47,7 +56,7 @@ export interface KubeletApi {
   pods(): readonly Readonly<Pod>[];
   pod(name: PodName): Readonly<Pod> | undefined;
   /** What the runtime runs, as pods with nothing but names, uid and container names: /runningpods/. */
-  runningPods(signal: AbortSignal): Promise<readonly Pod[]>;
+  runningPods(signal: AbortSignal): Promise<readonly RunningPod[]>;
   /** Where the log of `container` (default: the only one) is; `previous`: of its terminated predecessor. */
   logFile(pod: PodName, container: string, options: { readonly previous?: boolean }): LogFile;
   /** URLs at the runtime's streaming server, good for one use: whoever opens it speaks SPDY/3.1 or WebSocket v4 with the container. */

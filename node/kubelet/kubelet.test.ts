@@ -264,6 +264,7 @@ test("without an API server pods go on, restarts too; it hears of it later", asy
   node.api.fail = () => new Error("no route to host");
   node.cri.exit("c0", 1);
   await eventually(() => node.kubelet.pod({ namespace: "d", name: "web" })?.status, (status) => first(status)?.restartCount === 1 && isReady(status));
+  expect(await node.kubelet.runningPods(new AbortController().signal)).toMatchObject([{ metadata: { name: "web", namespace: "d", creationTimestamp: null }, spec: { containers: [{ name: "c0" }] } }]); // clients read "" as a time, and fail
   expect(first(node.status("web"))?.restartCount).toBe(0);
   node.api.fail = undefined;
   await node.until("web", (status) => first(status)?.restartCount === 1 && isReady(status));

@@ -29,7 +29,7 @@ const quit = new AbortController(), { signal } = quit;
 
 const started: { readonly name: string; readonly child: Bun.Subprocess }[] = [];
 function start(name: string, args: readonly string[]): Bun.Subprocess {
-  const child = Bun.spawn([binary, ...args], { stdout: "ignore", stderr: Bun.file(join(directory, `${name}.log`)), env: { ...process.env, CORACLE_DATA_DIR: join(directory, name) } });
+  const child = Bun.spawn([binary, ...args], { stdout: "ignore", stderr: Bun.file(join(directory, `${name}.log`)), env: { ...process.env, BUN_CONFIG_MAX_HTTP_REQUESTS: "60000", CORACLE_DATA_DIR: join(directory, name) } });
   started.unshift({ name, child });
   return child;
 }
