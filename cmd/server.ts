@@ -10,7 +10,7 @@ import { setNativeDirectory } from "./assets.ts";
 import { ConfigError, helpOf, loadSettings, readText } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
 import { checkRanges } from "./config/ranges.ts";
-import { type ControlPlane, controlPlane } from "./control-plane.ts";
+import { type ControlPlane, controlPlane } from "./control-plane/control-plane.ts";
 import { thisNode } from "./node-identity.ts";
 import { type NodeOptions, nodeParts } from "./node.ts";
 import { lastWords } from "./last-words.ts";

@@ -1,0 +1,275 @@
+/**
+ * The control plane of one server, in data-flow order:
+ *
+ *   state.ts: store, keys → watch cache → registry → identity.ts, permission.ts, admission.ts → handler → HTTPS
+ *   then, as clients of the handler: first-objects.ts, loops.ts (controllers, scheduler)
+ */
+import { conversionBy } from "../../core/admission/webhook/conversion.ts";
+import type { Descriptions } from "../../core/api/openapi/schema.ts";
+import type { UserInfo } from "../../core/api/request/user.ts";
+import { builtInResources } from "../../core/api/schema/resources.ts";
+import { impersonate, impersonationOf } from "../../core/authz/impersonate.ts";
+import { type AccessReviewKind, evaluateReview } from "../../core/authz/reviews.ts";
+import type { Client, ResourceRef } from "../../core/client/client.ts";
+import { eventWriter } from "../../core/client/events.ts";
+import { informerFactory } from "../../core/client/informer-factory.ts";
+import { clientOver } from "../../core/client/resource-client.ts";
+import * as refs from "../../core/client/resources.ts";
+import type { Transport } from "../../core/client/transport.ts";
+import { aborted } from "../../core/lifecycle/aborted.ts";
+import type { Clock } from "../../core/lifecycle/clock.ts";
+import type { Random } from "../../core/lifecycle/random.ts";
+import type { Runnable } from "../../core/lifecycle/run-all.ts";
+import { formatIp, nthAddress, parseCidr } from "../../core/net/cidr.ts";
+import { httpsServer } from "../../core/net/http-server.ts";
+import { KeptConnections } from "../../core/net/kept-connections.ts";
+import type { Log } from "../../core/observe/log.ts";
+import { type Metrics, metricsRegistry } from "../../core/observe/metrics.ts";
+import { buildMetrics, processMetrics } from "../../core/observe/process-metrics.ts";
+import { FRONT_PROXY, SERVING_NAME } from "../../core/pki/identities.ts";
+import type { Pki } from "../../core/pki/pki.ts";
+import { certificateRotation } from "../../core/pki/rotate.ts";
+import { crdController } from "../../core/registry/apiextensions/crd-controller.ts";
+import type { APIService } from "../../core/registry/apiregistration/api-service.ts";
+import { convert } from "../../core/registry/conversions.ts";
+import type { Claims } from "../../core/registry/core/service/allocator/claims.ts";
+import { registryDefinitions } from "../../core/registry/definitions.ts";
+import { WatchCache } from "../../core/registry/generic/watch-cache.ts";
+import { Registry } from "../../core/registry/registry.ts";
+import { SchedulingExplainer } from "../../core/scheduler/explainer.ts";
+import { aggregator } from "../../core/server/aggregation/aggregator.ts";
+import { discoveryPaths } from "../../core/server/discovery.ts";
+import { featureGateProblem, featureMetrics } from "../../core/server/feature-gates.ts";
+import { apiHandler } from "../../core/server/handler.ts";
+import { type HealthCheck, healthPaths, metricsPath, versionPath } from "../../core/server/health.ts";
+import { httpFront } from "../../core/server/http.ts";
+import { inProcessTransport } from "../../core/server/in-process.ts";
+import { indexPaths } from "../../core/server/index-paths.ts";
+import { kubernetesEndpoints } from "../../core/server/kubernetes-endpoints.ts";
+import { METRICS_ROWS, metricsHandlers } from "../../core/server/metrics-api/metrics-api.ts";
+import type { NodeProxyDeps } from "../../core/server/node-proxy/backend.ts";
+import { openApiPaths } from "../../core/server/openapi.ts";
+import { podResourceMetrics } from "../../core/server/pod-resource-metrics.ts";
+import { runtimeConfigProblem } from "../../core/server/runtime-config.ts";
+import { nodeProxyHandlers } from "../../core/server/special/node-proxy.ts";
+import { specialHandlers } from "../../core/server/special/special.ts";
+import { storageMetrics } from "../../core/server/storage-metrics.ts";
+import { VERBS } from "../../core/server/verbs/all.ts";
+import { zpages } from "../../core/server/zpages.ts";
+import type { Store } from "../../storage/store.ts";
+import { type ApiServerArgs, apiServerArgs } from "../apiserver-args.ts";
+import { descriptionsPath } from "../assets.ts";
+import { auditOf } from "../audit.ts";
+import { ConfigError } from "../config/config.ts";
+import type { Settings } from "../config/flags.ts";
+import { controllerSettings } from "../controller-settings.ts";
+import { explainSchedulingPath } from "../explain-scheduling.ts";
+import { fairnessOf } from "../fairness.ts";
+import { healthChecks } from "../health-checks.ts";
+import { applyMetricsSettings } from "../metrics-settings.ts";
+import type { Paths } from "../paths.ts";
+import { schedulerSetup } from "../scheduler-settings.ts";
+import { shownFlags } from "../shown-flags.ts";
+import { snapshotPath, takeSnapshot } from "../snapshot-path.ts";
+import { snapshotSchedule } from "../snapshot-schedule.ts";
+import { storageSize } from "../storage-size.ts";
+import { tracingOf } from "../tracing.ts";
+import { serverTunnel } from "../tunnel.ts";
+import { gitVersion, versionInfo } from "../version.ts";
+import { admissionOf } from "./admission.ts";
+import { firstObjects } from "./first-objects.ts";
+import { identityOf } from "./identity.ts";
+import { loopsOf } from "./loops.ts";
+import { permissionOf } from "./permission.ts";
+import { openState } from "./state.ts";
+
+/** The identity in whose name this process does what upstream's API server does to itself. */
+const LOOPBACK: UserInfo = { name: "system:apiserver", groups: ["system:masters"] };
+/** Longer than a write may take, admission webhooks (30 s) included. */
+const CLAIM_SECONDS = 60;
+
+export interface ControlPlaneOptions {
+  readonly settings: Settings;
+  readonly paths: Paths;
+  /** Of this machine. */
+  readonly node: { readonly name: string; readonly ips: readonly string[] };
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** Ends waiting for the datastore. */
+  readonly signal: AbortSignal;
+}
+
+export interface ControlPlane {
+  readonly pki: Pki;
+  readonly parts: readonly Runnable[];
+  /** A client in this process with its own identity. */
+  transport(user: UserInfo, userAgent: string): Transport;
+  /** https://address:port of this server. */
+  readonly url: string;
+  /** After all parts have ended. */
+  close(): Promise<void>;
+}
+
+export async function controlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
+  const { settings, paths, node, clock, random, log, metrics, signal } = options;
+  const serviceCidr = parseCidr(settings.serviceCidr.split(",")[0]!)!; // of the primary family
+  const apiServiceIp = formatIp(nthAddress(serviceCidr, 1n));
+  const advertise = { address: settings.advertiseAddress ?? node.ips[0]!, port: settings.httpsListenPort };
+  const url = `https://${advertise.address.includes(":") ? `[${advertise.address}]` : advertise.address}:${advertise.port}`;
+  const args = apiServerArgs(settings.kubeApiserverArg);
+  applyMetricsSettings(args, metrics);
+  checkGates(args);
+  featureMetrics(metrics);
+
+  const { store, datastore, encryption, pki, joinSecret, snapshots } = await openState({ settings, args, paths, node, apiServiceIp, clock, random, log, metrics, signal });
+  const cache = new WatchCache(store);
+  const loopbackClient = (): Client => clientOver(transport(LOOPBACK, "kube-apiserver"));
+  const informers = informerFactory({ client: loopbackClient(), clock, random, log: log.with({ part: "informers" }) });
+  const registry: Registry = new Registry([...builtInResources.rows(), ...METRICS_ROWS], registryDefinitions({ serviceCidrs: settings.serviceCidr.split(","), nodePortRange: settings.serviceNodePortRange, storeOf: (group, plural) => registry.storeOf(group, plural), random, claims: claimsOf(store, cache, signal) }), { store, cache, clock, random, convert });
+
+  const identity = identityOf({ args, pki, joinSecret, clusterDomain: settings.clusterDomain, url, client: loopbackClient(), informers, clock, random, log, metrics });
+  const { authenticator, serviceAccounts, extraCas, tokens } = identity;
+  const permission = permissionOf({ args, informers, clock, log, metrics });
+  const { authorizer } = permission;
+
+  const endpoints = kubernetesEndpoints({ client: loopbackClient(), clock, random, log, nodeName: node.name, advertise });
+  const tunnel = serverTunnel({ nodeName: node.name, serverCount: () => endpoints.serverCount(), informers, authenticator, stopping: () => server.stopping, clock, random, metrics, log: log.with({ part: "tunnel" }) });
+  const nodes: NodeProxyDeps = {
+    dialer: tunnel.dialer,
+    kubeletTls: () => ({ ca: pki.authority("server-ca").bundlePem, cert: pki.leaf("client-kube-apiserver").certificatePem, key: pki.leaf("client-kube-apiserver").keyPem }),
+  };
+  const nodeProxy = nodeProxyHandlers(nodes);
+  const metricsApi = metricsHandlers(nodes);
+
+  const kept = new KeptConnections(clock); // to webhooks and to servers behind this one
+  const { chain: admission, webhooks } = admissionOf({ args, registry, client: loopbackClient(), informers, ...permission, dialer: tunnel.dialer, kept, clock, random, log, metrics });
+  const apiServices = refs.API_SERVICES as ResourceRef<APIService>;
+  const aggregation = aggregator({
+    registry, apiServices: informers.of(apiServices), resource: loopbackClient().resource(apiServices), serviceCopies: informers.of(refs.SERVICES), services: webhooks.services, endpointSlices: webhooks.endpointSlices,
+    dialer: tunnel.dialer, kept, clientTls: () => ({ cert: pki.leaf(FRONT_PROXY.name).certificatePem, key: pki.leaf(FRONT_PROXY.name).keyPem }), clock, random, metrics, log: log.with({ part: "aggregation" }),
+  });
+
+  const fairness = fairnessOf(args, { client: loopbackClient(), informers, registry: () => registry, clock, metrics, log: log.with({ part: "fairness" }) });
+  const { tracer, parts: tracingParts } = tracingOf(args, { instance: node.name, env: process.env, clock, random, log: log.with({ part: "traces" }) });
+  const { audit, parts: auditParts } = auditOf(args, { clock, metrics, log: log.with({ part: "audit" }) });
+  storageMetrics(metrics, registry);
+  if (!datastore.isShared) storageSize(metrics, paths.store);
+  processMetrics(metrics, clock);
+  buildMetrics(metrics, versionInfo());
+
+  const scheduling = schedulerSetup(settings, clock);
+  const explainer = new SchedulingExplainer({ informers, profiles: scheduling.profiles, clock });
+  const bootstrap = firstObjects({ settings, client: loopbackClient(), pki, apiServiceIp, advertisePort: advertise.port, url, extraCas, proxyNames: identity.proxyNames, clock, log });
+  let customResourcesServed = false;
+  const known = (...all: readonly { readonly synced: boolean }[]): boolean => all.every(({ synced }) => synced);
+  const checks: HealthCheck[] = [
+    ...healthChecks({
+      storeTrouble: datastore.trouble, isStopping: () => server.stopping.aborted,
+      steps: {
+        store: () => cache.revision > 0, bootstrap: () => bootstrap.done, customResources: () => customResourcesServed,
+        informers: permission.synced, webhooks: () => known(webhooks.mutating, webhooks.validating),
+        fairness: () => known(informers.of(refs.FLOW_SCHEMAS), informers.of(refs.PRIORITY_LEVEL_CONFIGURATIONS)), aggregation: () => known(informers.of(refs.API_SERVICES)),
+      },
+    }),
+    ...(encryption.trouble ? [{ name: "kms-providers", endpoints: ["livez", "readyz"] as const, check: encryption.trouble }] : []),
+  ];
+
+  const handler = apiHandler({
+    aggregation, fairness: fairness.enter, audit, tracer,
+    registry, cache, authenticator, authorizer, admission, clock, random, metrics,
+    log: log.with({ part: "server" }),
+    async impersonate(attributes, request) {
+      const wanted = impersonationOf(request.headers());
+      return wanted ? impersonate(wanted, attributes, authorizer) : attributes.user;
+    },
+    paths: [
+      healthPaths(checks, metricsRegistry()), zpages({ flags: shownFlags(settings), version: versionInfo(), clock }), versionPath(versionInfo()), metricsPath(metrics), podResourceMetrics(() => informers.of(refs.PODS).list()), discoveryPaths(registry, `${advertise.address}:${advertise.port}`, aggregation),
+      openApiPaths({ clock, registry, version: gitVersion(), descriptions: loadDescriptions, foreign: aggregation }),
+      ...fairness.paths, indexPaths({ registry, foreign: aggregation, checks }),
+      identity.paths, explainSchedulingPath(explainer),
+      snapshotPath(snapshots),
+    ],
+    special: specialHandlers({
+      tokens: identity.tokenIssuer,
+      tokenReviews: { tokens, apiAudiences: serviceAccounts.apiAudiences },
+      review: async ({ kind, object, namespace, user }) => (await evaluateReview(kind as AccessReviewKind, object as never, authorizer, { user, namespace })) as never,
+      connections: (info) => nodeProxy(info) ?? metricsApi(info),
+      components: [...["scheduler", "controller-manager"].map((name) => ({ name, check: () => undefined })), { name: "etcd-0", check: datastore.trouble }], // the first two live and die with this process
+    }),
+  }, VERBS);
+
+  function transport(user: UserInfo, userAgent: string): Transport {
+    return inProcessTransport((request) => handler(request), { user, userAgent });
+  }
+
+  const front = httpFront({ handler, clock, log: log.with({ part: "server" }), stopping: () => server.stopping, describe: undefined });
+  const server = httpsServer({
+    host: settings.bindAddress, port: settings.httpsListenPort, portFlag: "--https-listen-port",
+    tls: () => {
+      const { keyPem, certificatePem } = pki.leaf(SERVING_NAME);
+      return { key: keyPem, cert: certificatePem, clientCas: [pki.authority("client-ca").bundlePem, pki.authority("request-header-ca").bundlePem, ...extraCas.clients, ...extraCas.proxies] };
+    },
+    handler: tunnel.handler(front.request), upgrade: front.upgrade, log: log.with({ part: "https" }), clock,
+  });
+
+  const events = eventWriter({ client: loopbackClient(), clock, random, log });
+  datastore.onFull((message) => events.from({ component: "coracle", host: node.name }).event({ kind: "Node", apiVersion: "v1", name: node.name, uid: node.name }, "Warning", "DatastoreFull", message));
+  const loops = loopsOf({
+    settings, controlling: controllerSettings(settings.kubeControllerManagerArg), scheduling, explainer, isShared: datastore.isShared, nodeName: node.name, pki, serviceAccounts, informers, events, clock, random, log, metrics,
+    clients: {
+      loopback: loopbackClient(), controllers: clientOver(transport(LOOPBACK, "kube-controller-manager")),
+      scheduler: clientOver(transport({ name: "system:kube-scheduler", groups: ["system:authenticated"] }, "kube-scheduler")),
+    },
+  });
+
+  return {
+    pki,
+    transport,
+    url,
+    parts: [
+      { name: "watch cache", run: (signal, ready) => cache.run(signal, ready, log) },
+      ...encryption.parts,
+      ...identity.parts,
+      ...permission.parts,
+      crdController({ registry, remoteConversion: (crd) => conversionBy(crd, webhooks), clock, random, log: log.with({ part: "custom resources" }) }),
+      { name: "custom resources are served", run: (signal, ready) => { customResourcesServed = true; ready(); return aborted(signal); } },
+      informers,
+      ...auditParts, ...tracingParts,
+      server,
+      certificateRotation({ pki, clock, log, onRenewed: () => server.reloadCertificates() }),
+      bootstrap,
+      endpoints,
+      events,
+      ...fairness.parts,
+      ...aggregation.parts,
+      ...loops,
+      ...snapshotSchedule({ settings, directory: settings.snapshotDir ?? paths.snapshots, take: () => takeSnapshot(snapshots), clock, log: log.with({ part: "snapshots" }) }),
+    ],
+    async close() {
+      await store.close();
+      encryption.close();
+    },
+  };
+}
+
+/** Throws ConfigError for gates and API versions that are not as they are said to be. */
+function checkGates(args: ApiServerArgs): void {
+  for (const [name, check] of [["feature-gates", featureGateProblem], ["runtime-config", runtimeConfigProblem]] as const)
+    for (const one of args.list(name)) {
+      const problem = check(one);
+      if (problem !== undefined) throw new ConfigError(`--kube-apiserver-arg ${name}: ${problem}`);
+    }
+}
+
+/** Service addresses and node ports that are being given out: no other server may give them out meanwhile. */
+function claimsOf(store: Store, cache: WatchCache, signal: AbortSignal): Claims | undefined {
+  return store.claim && { claim: async (name) => await store.claim?.(`/claims/services/${name}`, { ttlSeconds: CLAIM_SECONDS }), fresh: () => cache.fresh(signal) };
+}
+
+async function loadDescriptions(): Promise<Descriptions> {
+  const path = descriptionsPath();
+  if (!path) return {};
+  return JSON.parse(Buffer.from(Bun.zstdDecompressSync(await Bun.file(path).bytes())).toString()) as Descriptions;
+}

@@ -1,0 +1,47 @@
+/** What every cluster has from the start, made or brought up to date at each start of a server: roles, namespaces, the Service `kubernetes`, and what machines need to join. */
+import { ensureBootstrapPolicy } from "../../core/authz/reconcile-policy.ts";
+import type { Client } from "../../core/client/client.ts";
+import { aborted } from "../../core/lifecycle/aborted.ts";
+import { type Clock, timestamp } from "../../core/lifecycle/clock.ts";
+import type { Runnable } from "../../core/lifecycle/run-all.ts";
+import type { Log } from "../../core/observe/log.ts";
+import type { Pki } from "../../core/pki/pki.ts";
+import { ensureBootstrapObjects } from "../../core/server/bootstrap.ts";
+import { ensureJoinObjects } from "../../core/server/join-objects.ts";
+import { sharedSettings } from "../cluster-settings.ts";
+import type { Settings } from "../config/flags.ts";
+import type { Identity } from "./identity.ts";
+
+interface Options extends Pick<Identity, "extraCas" | "proxyNames"> {
+  readonly settings: Settings;
+  readonly client: Client;
+  readonly pki: Pki;
+  readonly apiServiceIp: string;
+  readonly advertisePort: number;
+  /** https://address:port of this server. */
+  readonly url: string;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** `done` once all are there. */
+export function firstObjects({ settings, client, pki, apiServiceIp, advertisePort, url, extraCas, proxyNames, clock, log }: Options): Runnable & { readonly done: boolean } {
+  let done = false;
+  const controlled = (part: string): boolean => !settings.disable.includes(part) && !settings.disable.includes("controllers");
+  return {
+    name: "bootstrap",
+    get done() { return done; },
+    async run(signal, ready) {
+      const [serverCa, clientCa, proxyCa] = (["server-ca", "client-ca", "request-header-ca"] as const).map((name) => pki.authority(name).bundlePem) as [string, string, string];
+      await ensureBootstrapPolicy(client, { signal, log });
+      await ensureBootstrapObjects(client, {
+        serviceCidrs: settings.serviceCidr.split(","), apiServiceIp, apiServicePort: 443, apiServerPort: advertisePort, clusterDns: settings.clusterDns, localStorage: controlled("local-storage"), ingress: controlled("ingress"),
+        clientCa: [clientCa, ...extraCas.clients].join("\n"), requestHeaderCa: [proxyCa, ...extraCas.proxies].join("\n"), proxyNames, today: timestamp(clock.nowMs()).slice(0, 10),
+      }, signal);
+      await ensureJoinObjects(client, { server: url, serverCa, clientCa, settings: sharedSettings(settings) }, signal);
+      done = true;
+      ready();
+      await aborted(signal);
+    },
+  };
+}

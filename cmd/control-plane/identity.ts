@@ -1,0 +1,106 @@
+/** Who callers are, in all the ways the cluster and kube-apiserver's settings allow, and the ServiceAccount tokens that we issue and let others verify. */
+import { authenticatorChain } from "../../core/authn/authn.ts";
+import type { Authenticator } from "../../core/authn/authenticator.ts";
+import { bearerTokenAuthenticator, type TokenAuthenticator, tokenUnion } from "../../core/authn/bearer-token.ts";
+import { bootstrapTokenAuthenticator } from "../../core/authn/bootstrap-token.ts";
+import { legacyTokenUse } from "../../core/authn/legacy-token-use.ts";
+import { JWKS_PATH, jsonWebKeySet, OPENID_CONFIG_PATH, openIdConfiguration } from "../../core/authn/openid.ts";
+import { requestHeaderAuthenticator } from "../../core/authn/request-header.ts";
+import { revokedNodes } from "../../core/authn/revoked-nodes.ts";
+import { serviceAccountTokenAuthenticator } from "../../core/authn/service-account.ts";
+import { staticTokenAuthenticator } from "../../core/authn/static-token.ts";
+import { type TokenIssuer, tokenIssuer } from "../../core/authn/token-issuer.ts";
+import { certificateAuthenticator } from "../../core/authn/x509.ts";
+import type { Client } from "../../core/client/client.ts";
+import type { Informers } from "../../core/client/informer-factory.ts";
+import { lookup } from "../../core/client/lookup.ts";
+import { CONFIG_MAPS, NODES, PODS, SECRETS, SERVICE_ACCOUNTS } from "../../core/client/resources.ts";
+import type { Clock } from "../../core/lifecycle/clock.ts";
+import type { Random } from "../../core/lifecycle/random.ts";
+import type { Runnable } from "../../core/lifecycle/run-all.ts";
+import type { Log } from "../../core/observe/log.ts";
+import type { Metrics } from "../../core/observe/metrics.ts";
+import { verifyingKeys } from "../../core/pki/jwt.ts";
+import type { Pki } from "../../core/pki/pki.ts";
+import { raw } from "../../core/server/answer.ts";
+import type { PathHandler } from "../../core/server/handler.ts";
+import type { ApiServerArgs } from "../apiserver-args.ts";
+import { authenticationSettings, extraCas, type ServiceAccountSettings, serviceAccountSettings } from "../authentication.ts";
+
+/** The common name this server shows to servers behind it. */
+const OUR_PROXY = "system:auth-proxy";
+const ISSUER_PATH = "https://kubernetes.default.svc";
+
+interface Options {
+  readonly args: ApiServerArgs;
+  readonly pki: Pki;
+  /** The cluster's token, which joining machines show. */
+  readonly joinSecret: string;
+  readonly clusterDomain: string;
+  /** https://address:port of this server. */
+  readonly url: string;
+  readonly client: Client;
+  readonly informers: Informers;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+export interface Identity {
+  readonly authenticator: Authenticator;
+  readonly tokens: TokenAuthenticator;
+  readonly tokenIssuer: TokenIssuer;
+  readonly serviceAccounts: ServiceAccountSettings;
+  /** OpenID discovery: lets others verify our ServiceAccount tokens. */
+  readonly paths: PathHandler;
+  /** Authorities trusted beside our own, of callers and of front proxies. */
+  readonly extraCas: { readonly clients: readonly string[]; readonly proxies: readonly string[] };
+  /** Common names of front proxies that may say who a caller is. */
+  readonly proxyNames: readonly string[];
+  readonly parts: readonly Runnable[];
+}
+
+/** Throws ConfigError. */
+export function identityOf({ args, pki, joinSecret, clusterDomain, url, client, informers, clock, random, log, metrics }: Options): Identity {
+  const serviceAccounts = serviceAccountSettings(args, { ...pki.serviceAccountKeys, issuer: `${ISSUER_PATH}.${clusterDomain}` });
+  const { apiAudiences, issuers, signing, verifying, expirationSecondsMax = 0, extendExpiration, jwksUri = `${url}${JWKS_PATH}` } = serviceAccounts;
+  const issuer = issuers[0]!;
+  const keys = verifyingKeys(verifying);
+  const secrets = client.resource(SECRETS);
+  const lookups = {
+    serviceAccounts: lookup(informers.of(SERVICE_ACCOUNTS), client.resource(SERVICE_ACCOUNTS)),
+    pods: lookup(informers.of(PODS), client.resource(PODS)),
+    secrets: lookup(informers.of(SECRETS), secrets),
+    nodes: lookup(informers.of(NODES), client.resource(NODES)),
+  };
+  const settings = authenticationSettings({ args, apiAudiences, issuers, clock, metrics, log: log.with({ part: "authentication" }) });
+  const tokens = tokenUnion([
+    ...settings.before,
+    staticTokenAuthenticator([{ token: joinSecret, user: { name: "system:bootstrap:token", groups: ["system:bootstrappers", "system:bootstrappers:coracle"] } }], apiAudiences),
+    serviceAccountTokenAuthenticator({ ...lookups, keys: () => keys, issuers, apiAudiences, clock, metrics, markUsed: legacyTokenUse({ secrets, clock, log }) }),
+    bootstrapTokenAuthenticator({ secrets: lookups.secrets, apiAudiences, clock, log }),
+    ...settings.after,
+  ]);
+  const [clientCas, proxyCas] = [extraCas(args, "client-ca-file"), extraCas(args, "requestheader-client-ca-file")];
+  const proxyNames = [OUR_PROXY, ...args.list("requestheader-allowed-names")];
+  return {
+    tokens, serviceAccounts, proxyNames,
+    extraCas: { clients: clientCas.pem, proxies: proxyCas.pem },
+    authenticator: authenticatorChain({
+      anonymous: settings.anonymous,
+      log,
+      authenticators: [
+        requestHeaderAuthenticator({ roots: proxyCas.with(() => pki.authority("request-header-ca").bundle), clock, allowedNames: proxyNames }),
+        certificateAuthenticator({ roots: clientCas.with(() => pki.authority("client-ca").bundle), clock, revokedNodes: revokedNodes(informers.of(CONFIG_MAPS)) }),
+        bearerTokenAuthenticator(tokens, apiAudiences),
+      ],
+    }),
+    tokenIssuer: tokenIssuer({ ...lookups, key: () => signing, issuer, apiAudiences, clock, random, expirationSecondsMax, extendExpiration }),
+    paths({ path }) {
+      const found = path === OPENID_CONFIG_PATH ? openIdConfiguration({ issuer, jwksUri, keys: verifying }) : path === JWKS_PATH ? jsonWebKeySet(verifying) : undefined;
+      return found && raw(found.body, found.contentType, 200, { "cache-control": found.cacheControl });
+    },
+    parts: settings.parts,
+  };
+}

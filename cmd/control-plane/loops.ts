@@ -1,0 +1,71 @@
+/** What works on the cluster all the time, as a client of this server: controllers and the scheduler. Of several servers one does it at a time. */
+import { encodeLegacyClaims } from "../../core/authn/service-account-claims.ts";
+import type { Client } from "../../core/client/client.ts";
+import type { Events } from "../../core/client/events.ts";
+import type { Informers } from "../../core/client/informer-factory.ts";
+import { allControllers } from "../../core/controllers/all.ts";
+import type { ReservedPort } from "../../core/controllers/servicelb/plan.ts";
+import { dnsEndpoints } from "../../core/dns/dns-endpoints.ts";
+import type { Clock } from "../../core/lifecycle/clock.ts";
+import type { Random } from "../../core/lifecycle/random.ts";
+import type { Runnable } from "../../core/lifecycle/run-all.ts";
+import type { Log } from "../../core/observe/log.ts";
+import type { Metrics } from "../../core/observe/metrics.ts";
+import { signJwt } from "../../core/pki/jwt.ts";
+import type { Pki } from "../../core/pki/pki.ts";
+import type { SchedulingExplainer } from "../../core/scheduler/explainer.ts";
+import { scheduler } from "../../core/scheduler/scheduler.ts";
+import { VXLAN_PORT } from "../../node/network/vxlan.ts";
+import type { ServiceAccountSettings } from "../authentication.ts";
+import type { Settings } from "../config/flags.ts";
+import type { ControllerSettings } from "../controller-settings.ts";
+import { leading, type LeadingOptions } from "../leading.ts";
+import type { SchedulerSetup } from "../scheduler-settings.ts";
+
+interface Options {
+  readonly settings: Settings;
+  readonly controlling: ControllerSettings;
+  readonly scheduling: SchedulerSetup;
+  readonly explainer: SchedulingExplainer;
+  /** Other servers do the same work, too. */
+  readonly isShared: boolean;
+  readonly nodeName: string;
+  readonly pki: Pki;
+  readonly serviceAccounts: Pick<ServiceAccountSettings, "signing">;
+  /** In whose names they work. */
+  readonly clients: { readonly loopback: Client; readonly controllers: Client; readonly scheduler: Client };
+  readonly informers: Informers;
+  readonly events: Events;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+export function loopsOf(options: Options): readonly Runnable[] {
+  const { settings, controlling, scheduling, explainer, isShared, nodeName, pki, serviceAccounts, clients, informers, events, clock, random, log, metrics } = options;
+  const enabled = (part: string): boolean => !settings.disable.includes(part);
+  const leader: LeadingOptions = { isShared, nodeName, client: clients.controllers, informers, events, clock, random, metrics, log };
+
+  const controllers = leading(leader, "kube-controller-manager", ({ informers, metrics }) => [
+    ...(enabled("controllers") ? allControllers({
+      ...controlling, client: clients.controllers, informers, events, clock, random, metrics,
+      log: log.with({ part: "controllers" }),
+      rootCa: () => pki.authority("server-ca").bundlePem,
+      nodeIpam: { clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(",") },
+      approveServing: true, localStorage: enabled("local-storage"), ingress: enabled("ingress"), serviceLb: enabled("servicelb") ? { reserved: reservedPorts(settings) } : undefined,
+      tokenFor: ({ metadata: { name, namespace = "", uid } }, secret) => signJwt(encodeLegacyClaims({ namespace, secretName: secret.metadata.name, serviceAccount: { name, uid } }), serviceAccounts.signing),
+      authorityFor: (signer) => (signer === "kubernetes.io/kubelet-serving" ? pki.authority("server-ca") : signer.startsWith("kubernetes.io/kube-apiserver-client") ? pki.authority("client-ca") : undefined),
+    }) : []),
+    ...(enabled("dns") ? [dnsEndpoints({ client: clients.loopback, informers, clock, log: log.with({ part: "dns" }) })] : []),
+  ]);
+  if (!enabled("scheduler")) return controllers;
+  return [...controllers, ...leading({ ...leader, client: clients.scheduler }, "kube-scheduler", (deps) => [
+    scheduler({ ...deps, client: clients.scheduler, events, clock, random, log: log.with({ part: "scheduler" }), explainer, ...scheduling }),
+  ])];
+}
+
+/** What the nodes themselves are reached at: no Service of type LoadBalancer gets it. */
+function reservedPorts({ httpsListenPort, kubeletPort }: Settings): ReservedPort[] {
+  return [{ protocol: "TCP", port: httpsListenPort, why: "the API server's" }, { protocol: "TCP", port: kubeletPort, why: "the kubelet's" }, { protocol: "UDP", port: VXLAN_PORT, why: "the pod network's" }];
+}

@@ -1,0 +1,62 @@
+/** What one server keeps, or shares with the others: the store and how it is sealed, the authorities and their keys, the cluster's token. */
+import type { Clock } from "../../core/lifecycle/clock.ts";
+import type { Random } from "../../core/lifecycle/random.ts";
+import type { Log } from "../../core/observe/log.ts";
+import type { Metrics } from "../../core/observe/metrics.ts";
+import { openPki, type Pki } from "../../core/pki/pki.ts";
+import type { Store } from "../../storage/store.ts";
+import type { ApiServerArgs } from "../apiserver-args.ts";
+import { buildInfo } from "../assets.ts";
+import { criticalSettings } from "../cluster-settings.ts";
+import type { Settings } from "../config/flags.ts";
+import { type Datastore, openDatastore } from "../datastore.ts";
+import { type Encryption, openEncryption } from "../encryption.ts";
+import type { Paths } from "../paths.ts";
+import { shareKeys } from "../shared-keys.ts";
+import type { SnapshotOptions } from "../snapshot-path.ts";
+import { clusterSecret, clusterToken, givenToken } from "../token-file.ts";
+
+interface Options {
+  readonly settings: Settings;
+  readonly args: ApiServerArgs;
+  readonly paths: Paths;
+  readonly node: { readonly name: string; readonly ips: readonly string[] };
+  /** The Service `kubernetes`, which the serving certificate names. */
+  readonly apiServiceIp: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** Ends waiting for the datastore. */
+  readonly signal: AbortSignal;
+}
+
+export interface State {
+  readonly store: Store;
+  readonly datastore: Datastore;
+  readonly encryption: Encryption;
+  readonly pki: Pki;
+  /** Of the cluster's token, without the CA's hash. */
+  readonly joinSecret: string;
+  readonly snapshots: SnapshotOptions;
+}
+
+export async function openState({ settings, args, paths, node, apiServiceIp, clock, random, log, metrics, signal }: Options): Promise<State> {
+  const datastore = await openDatastore({ settings, path: paths.store, clock, log, signal });
+  const { store: beneath, isShared } = datastore;
+  const encryption = await openEncryption({
+    beneath, isShared, clock, random, metrics, log: log.with({ part: "encryption" }), on: settings.secretsEncryption, own: paths.encryption,
+    given: args.text("encryption-provider-config"), reload: args.boolean("encryption-provider-config-automatic-reload", false),
+  });
+  const { store } = encryption;
+  const given = givenToken(settings);
+  const secret = await clusterSecret({ path: paths.token, given, random });
+  const releasedMs = Date.parse(buildInfo().date);
+  if (isShared) await shareKeys({ store, dir: paths.tls, secret, given, settings: criticalSettings(settings), clock, random, log, releasedMs });
+  const pki = await openPki({
+    dir: paths.tls, clock, random, log, releasedMs,
+    names: () => ({ nodeName: node.name, nodeIps: node.ips, serviceIps: [apiServiceIp], clusterDomain: settings.clusterDomain, extra: [...settings.tlsSan, ...(settings.advertiseAddress ? [settings.advertiseAddress] : [])] }),
+  });
+  const joinSecret = await clusterToken({ path: paths.token, given: secret, caPem: pki.authority("server-ca").bundlePem, random });
+  return { store, datastore, encryption, pki, joinSecret, snapshots: { store: beneath, paths, secret: joinSecret, settings: criticalSettings(settings), random } };
+}
