@@ -1,6 +1,7 @@
 import { rmSync } from "node:fs";
 import * as http2 from "node:http2";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import * as net from "node:net";
 import { join } from "node:path";
 import * as tls from "node:tls";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
@@ -229,6 +230,25 @@ describe("deadlines", () => {
     await Bun.sleep(50);
     await sweep(1_000);
     expect(server.connectionCount).toBe(0);
+  });
+});
+
+describe("HTTP in the clear", () => {
+  const clear = (port: number, text: string): Promise<string> => new Promise((resolve) => {
+    const socket = net.connect({ port, host: "127.0.0.1" }, () => socket.write(text));
+    let got = "";
+    socket.on("data", (chunk) => { got += chunk.toString("latin1"); });
+    socket.on("error", () => undefined);
+    socket.on("close", () => resolve(got));
+  });
+
+  test("is told that this is an HTTPS server; noise is told nothing; others go on", async () => {
+    const { port } = await start({});
+    const answer = "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
+    for (const method of ["GET", "HEAD", "POST", "PUT"]) expect(await clear(port, `${method} /version HTTP/1.1\r\nHost: x\r\n\r\n`)).toBe(answer);
+    expect(await clear(port, "nothing of the kind\r\n\r\n")).not.toContain("HTTP"); // an alert of TLS, if anything
+    expect(await Promise.all(Array.from({ length: 20 }, async () => await clear(port, GET)))).toEqual(Array.from({ length: 20 }, () => answer));
+    expect(await raw(port, GET, { until: END })).toContain("ok");
   });
 });
 

@@ -22,6 +22,7 @@ import { aborted } from "../lifecycle/aborted.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Runnable } from "../lifecycle/run-all.ts";
 import type { Log } from "../observe/log.ts";
+import { notTls } from "./not-tls.ts";
 import { type PeerCertificate, peerCertificateOf, plainAddress, tlsOptions, type TlsMaterial } from "./tls.ts";
 
 /** What is known of a connection, the same object for all its requests. */
@@ -123,7 +124,9 @@ function makeServer({ host, port, portFlag, handler, upgrade, log, clock, limits
   function secureListener({ tls: material, certificateFor }: Pick<HttpsServerOptions, "tls" | "certificateFor">): tls.Server {
     const chosen = certificateFor && { SNICallback: (name: string, done: (error: Error | null, context?: tls.SecureContext) => void) => done(null, certificateFor(name)) };
     const made = tls.createServer({ ...tlsOptions(material()), ...chosen, ALPNProtocols: ["h2", "http/1.1"], handshakeTimeout: HANDSHAKE_MS }, accept);
+    const tellNotTls = notTls(made);
     made.on("tlsClientError", (error, socket) => {
+      tellNotTls(error, socket);
       log.debug("TLS handshake failed", { remoteAddress: plainAddress(socket.remoteAddress), error: error.message });
       socket.destroy();
     });
