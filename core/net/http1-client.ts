@@ -7,6 +7,7 @@
  *   if (response.upgraded) …           the connection is the caller's again
  */
 import { type Duplex, Readable } from "node:stream";
+import { headEnd } from "./head-end.ts";
 
 export type HeaderPairs = readonly (readonly [name: string, value: string])[];
 
@@ -140,13 +141,6 @@ function staysOpen(head: Buffer, { headers }: Head): boolean {
 }
 
 interface Head { readonly status: number; readonly statusText: string; readonly headers: HeaderPairs }
-
-/** Where the body begins; -1: not yet. Like Go's client we take lines without a carriage return: small servers send them. */
-function headEnd(bytes: Buffer): number {
-  const [plain, full] = [bytes.indexOf("\n\n"), bytes.indexOf("\n\r\n")];
-  if (plain < 0 || (full >= 0 && full < plain)) return full < 0 ? -1 : full + 3;
-  return plain + 2;
-}
 
 function parseHead(text: string): Head {
   const [first = "", ...lines] = text.split(/\r?\n/);

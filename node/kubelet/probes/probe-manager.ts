@@ -13,7 +13,7 @@ import type { Log } from "../../../core/observe/log.ts";
 import type { Counter } from "../../../core/observe/metrics.ts";
 import { containerReference, isSidecar, isTerminalPhase, type NamedContainer, restartsAfter } from "../pod-spec.ts";
 import type { ProbeKind, ProbeResult, ProbeResults } from "./probe-results.ts";
-import { type ProbeDeps, runProbe } from "./prober.ts";
+import { FailedProbeError, type ProbeDeps, runProbe } from "./prober.ts";
 
 /** The pod as it is now, and what was last said of it. */
 export interface ProbedPod { readonly pod: Pod; readonly status: PodStatus }
@@ -188,7 +188,7 @@ class ContainerWatch {
       result = verdict.result === "failure" ? "failure" : "success";
     } catch (error) {
       if (signal.aborted) return;
-      this.#deps.events.event(about, "Warning", "Unhealthy", `${TITLES[kind]} probe errored and resulted in unknown state: ${(error as Error).message}`);
+      this.#deps.events.event(about, "Warning", "Unhealthy", `${TITLES[kind]} probe errored and resulted in ${error instanceof FailedProbeError ? "failure" : "unknown"} state: ${(error as Error).message}`);
       this.#deps.counter.inc({ ...labels, result: "unknown" });
       return;
     }

@@ -50,6 +50,7 @@ test.each<[string, string, string]>([
   ["no HTTP", "SSH-2.0-OpenSSH\r\n", `net/http: HTTP/1.x transport connection broken: malformed HTTP response "SSH-2.0-OpenSSH"`],
   ["a head without end", `HTTP/1.1 200 OK\r\nx: ${"y".repeat(70_000)}`, "net/http: server response headers exceeded 65536 bytes; aborted"],
   ["a promise without end", "HTTP/1.1 100 Continue\r\n\r\n".repeat(20_000), "net/http: server response exceeded 262144 bytes; aborted"],
+  ["a length that is none", "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", `net/http: HTTP/1.x transport connection broken: bad Content-Length "x"`],
   ["a line without end", "z".repeat(70_000), "net/http: server response headers exceeded 65536 bytes; aborted"],
 ])("%s is a failure, and nothing worse", async (_, answer, message) => {
   const server = createTcp((socket) => { socket.on("error", () => undefined); socket.once("data", () => socket.end(answer)); });
@@ -62,6 +63,37 @@ test.each<[string, string, string]>([
   } finally {
     server.close();
   }
+});
+
+const CHUNKED = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+test.each<[string, string, string]>([
+  ["a body that ends early", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nfour", "error: unexpected EOF"],
+  ["a status of failure makes no difference", "HTTP/1.1 500 No\r\nContent-Length: 9\r\n\r\nfour", "error: unexpected EOF"],
+  ["a chunk that ends early", `${CHUNKED}9\r\nfour`, "error: unexpected EOF"],
+  ["chunks that do not end", `${CHUNKED}4\r\nfour\r\n`, "error: unexpected EOF"],
+  ["no empty line behind them", `${CHUNKED}4\r\nfour\r\n0\r\n`, "error: unexpected EOF"],
+  ["a chunk without a size", `${CHUNKED}\r\nfour`, "error: empty hex number for chunk length"],
+  ["a chunk of a size that is none", `${CHUNKED}-4\r\nfour\r\n`, "error: invalid byte in chunk length"],
+  ["a chunk of more than there is", `${CHUNKED}${"f".repeat(17)}\r\n`, "error: http chunk length too large"],
+  ["a chunk longer than it says", `${CHUNKED}2\r\nfour\r\n0\r\n\r\n`, "error: malformed chunked encoding"],
+  ["a chunk's line without a carriage return", `${CHUNKED}4\nfour\r\n0\r\n\r\n`, "error: chunked line ends with bare LF"],
+  ["a chunk's line without end", `${CHUNKED}4;${"x".repeat(5_000)}`, "error: header line too long"],
+  ["extensions and trailers", `${CHUNKED}4 ;a=b\r\nfour\r\n0\r\nX: y\r\n\r\n`, "success: four"],
+  ["what is wrong behind the first 10 kB", `${CHUNKED}2800\r\n${"x".repeat(0x2800)}\r\nnone`, `success: ${"x".repeat(0x2800)}`],
+  ["no length, no chunks", "HTTP/1.1 200 OK\r\n\r\nfour", "success: four"],
+  ["less than what was promised, in a redirect that is followed nowhere", "HTTP/1.1 302 F\r\nLocation: http://example.com/\r\nContent-Length: 9\r\n\r\nfour", "error: unexpected EOF"],
+])("%s", async (_, answer, verdict) => {
+  const server = createTcp((socket) => { socket.on("error", () => undefined); socket.once("data", () => socket.end(answer)); });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  expect(await run({ httpGet: { port: (server.address() as AddressInfo).port } })).toBe(verdict);
+  server.close();
+});
+
+test("a body that comes too slowly", async () => {
+  const server = createTcp((socket) => { socket.on("error", () => undefined); socket.once("data", () => socket.write("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nfour")); });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  expect(await run({ httpGet: { port: (server.address() as AddressInfo).port }, timeoutSeconds: 0.1 })).toBe("error: context deadline exceeded (Client.Timeout or context cancellation while reading body)");
+  server.close();
 });
 
 test("a shell that speaks HTTP is enough", async () => {

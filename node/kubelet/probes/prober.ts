@@ -24,6 +24,9 @@ export interface ProbeRun {
 
 export interface ProbeDeps { readonly cri: Pick<Cri, "call">; readonly clock: Clock; /** "1.36" */ readonly version: string }
 
+/** It could not be done, but what there was of it counts as a failure, not as unknown. */
+export class FailedProbeError extends Error { override readonly name = "FailedProbeError"; }
+
 const TRIES = 3;
 const OUTPUT_BYTES_MAX = 10 * 1024;
 /** The runtime ends the command at the limit; we wait this much longer for it to say so. */
@@ -66,14 +69,13 @@ async function execProbe({ cri }: ProbeDeps, { probe, container, containerId }: 
 
 async function httpProbe({ clock, version }: ProbeDeps, { probe, container, podIp }: ProbeRun, timeoutMs: number, signal: AbortSignal): Promise<Verdict> {
   containerPort(probe.httpGet!.port, container); // a port nobody knows is an error, not a verdict
-  try {
-    const { status, body, location } = await httpGetAction(probe.httpGet!, container, { podIp, purpose: "probe", version, timeoutMs, clock, signal });
-    if (location !== undefined) return { result: "warning", output: `Probe terminated redirects, Response body: ${body}` };
-    if (status >= 200 && status < 400) return { result: "success", output: body };
-    return { result: "failure", output: `HTTP probe failed with statuscode: ${status}` };
-  } catch (error) {
-    return { result: "failure", output: (error as Error).message };
-  }
+  const answer = await httpGetAction(probe.httpGet!, container, { podIp, purpose: "probe", version, timeoutMs, clock, signal }).catch((error: Error) => error);
+  if (answer instanceof Error) return { result: "failure", output: answer.message };
+  const { status, body, location, bodyFault } = answer;
+  if (bodyFault !== undefined) throw new FailedProbeError(bodyFault);
+  if (location !== undefined) return { result: "warning", output: `Probe terminated redirects, Response body: ${body}` };
+  if (status >= 200 && status < 400) return { result: "success", output: body };
+  return { result: "failure", output: `HTTP probe failed with statuscode: ${status}` };
 }
 
 async function tcpProbe({ clock }: ProbeDeps, { host, port }: { readonly host: string; readonly port: number }, timeoutMs: number): Promise<Verdict> {
