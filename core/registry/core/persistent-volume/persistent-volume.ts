@@ -6,6 +6,7 @@ import { defineResource } from "../../generic/resource.ts";
 import { roundResourceList } from "../checks/resources.ts";
 import { nodeTermWarnings } from "../pod/warnings.ts";
 import { statusPart } from "../status-part.ts";
+import { defaultVolumeSource } from "../volume-source.ts";
 import { validateVolumeSpec, validateVolumeUpdate } from "./validation.ts";
 
 const ANNOTATIONS_DEPRECATED: Readonly<Record<string, string>> = {
@@ -28,7 +29,7 @@ export const persistentVolumes = defineResource<PersistentVolume>({
     spec.persistentVolumeReclaimPolicy ||= "Retain";
     spec.volumeMode ??= "Filesystem";
     roundResourceList(spec.capacity);
-    defaultSource(spec);
+    defaultVolumeSource(spec);
   },
   prepareForCreate(volume, { nowMs }) { volume.status = { phase: "Pending", lastPhaseTransitionTime: timestamp(nowMs) }; },
   validate: ({ spec, metadata }, old) => validateVolumeSpec("spec", spec, metadata.name, old?.spec),
@@ -52,23 +53,3 @@ export const persistentVolumes = defineResource<PersistentVolume>({
     }),
   },
 });
-
-function defaultSource({ hostPath, iscsi, azureDisk, rbd, scaleIO }: PersistentVolumeSpec): void {
-  if (hostPath) hostPath.type ??= "";
-  if (iscsi) iscsi.iscsiInterface ||= "default";
-  if (azureDisk) {
-    azureDisk.cachingMode ??= "ReadWrite";
-    azureDisk.kind ??= "Shared";
-    azureDisk.fsType ??= "ext4";
-    azureDisk.readOnly ??= false;
-  }
-  if (rbd) {
-    rbd.pool ||= "rbd";
-    rbd.user ||= "admin";
-    rbd.keyring ||= "/etc/ceph/keyring";
-  }
-  if (scaleIO) {
-    scaleIO.storageMode ||= "ThinProvisioned";
-    scaleIO.fsType ||= "xfs";
-  }
-}

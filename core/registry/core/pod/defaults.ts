@@ -8,6 +8,7 @@
 import type { Container, EphemeralContainer, Pod, PodSpec, PodTemplateSpec, Probe, ResourceRequirements, Volume } from "../../../api/gen/core.v1.ts";
 import { isHugePage, isOvercommitAllowed, isPodLevelResource, roundResourceList } from "../checks/resources.ts";
 import { defaultClaimSpec } from "../persistent-volume-claim/defaults.ts";
+import { defaultVolumeSource } from "../volume-source.ts";
 import { containerLimits, containerRequests } from "./aggregate.ts";
 
 const FILE_MODE_DEFAULT = 0o644;
@@ -107,15 +108,13 @@ function defaultVolume(volume: Volume): void {
   if (volume.configMap) volume.configMap.defaultMode ??= FILE_MODE_DEFAULT;
   if (volume.downwardAPI) volume.downwardAPI.defaultMode ??= FILE_MODE_DEFAULT;
   for (const { fieldRef } of volume.downwardAPI?.items ?? []) if (fieldRef) fieldRef.apiVersion ||= "v1";
-  if (volume.hostPath) volume.hostPath.type ??= "";
   if (volume.image) volume.image.pullPolicy ||= pullPolicyFor(volume.image.reference ?? "");
-  if (volume.iscsi) volume.iscsi.iscsiInterface ||= "default";
   if (volume.ephemeral?.volumeClaimTemplate) {
     volume.ephemeral.volumeClaimTemplate.metadata ??= {};
     defaultClaimSpec(volume.ephemeral.volumeClaimTemplate.spec);
   }
   if (volume.projected) defaultProjected(volume.projected);
-  defaultLegacyVolume(volume);
+  defaultVolumeSource(volume);
 }
 
 function defaultProjected(projected: NonNullable<Volume["projected"]>): void {
@@ -123,25 +122,6 @@ function defaultProjected(projected: NonNullable<Volume["projected"]>): void {
   for (const { downwardAPI, serviceAccountToken } of projected.sources ?? []) {
     for (const { fieldRef } of downwardAPI?.items ?? []) if (fieldRef) fieldRef.apiVersion ||= "v1";
     if (serviceAccountToken) serviceAccountToken.expirationSeconds ??= TOKEN_SECONDS_DEFAULT;
-  }
-}
-
-/** Kinds of volume that nothing mounts any more, and that still are what they were. */
-function defaultLegacyVolume({ azureDisk, rbd, scaleIO }: Volume): void {
-  if (azureDisk) {
-    azureDisk.cachingMode ??= "ReadWrite";
-    azureDisk.kind ??= "Shared";
-    azureDisk.fsType ??= "ext4";
-    azureDisk.readOnly ??= false;
-  }
-  if (rbd) {
-    rbd.pool ||= "rbd";
-    rbd.user ||= "admin";
-    rbd.keyring ||= "/etc/ceph/keyring";
-  }
-  if (scaleIO) {
-    scaleIO.storageMode ||= "ThinProvisioned";
-    scaleIO.fsType ||= "xfs";
   }
 }
 
