@@ -13,7 +13,7 @@
 #   INSTALL_CORACLE_BINARY       install this executable instead of dist/coracle
 #   INSTALL_CORACLE_BIN_DIR      default /usr/local/bin
 #   INSTALL_CORACLE_SKIP_START   "true": install only
-#   INSTALL_CORACLE_TIMEOUT      seconds to wait for Ready, default 180
+#   INSTALL_CORACLE_TIMEOUT      seconds to wait for the node to be Ready, default 180
 #
 # Without settings of its own, a later run keeps those of the run before.
 set -eu
@@ -159,6 +159,7 @@ configure() {
   NODE_NAME=$(setting node-name "$(uname -n | tr '[:upper:]' '[:lower:]')" "$@")
   DISABLE_AGENT=$(setting disable-agent false "$@")
   RUNTIME=$(setting container-runtime-endpoint '' "$@")
+  SERVERS=$(setting server '' "$@")
   printf 'data_dir=%s\nkubeconfig=%s\n' "$(quote "$DATA_DIR")" "$(quote "$KUBECONFIG_FILE")" >"$STATE_FILE"
 }
 
@@ -268,49 +269,69 @@ start() {
   else start_background; fi
 }
 
-# wait_for WHAT COMMAND…: until the command succeeds.
+# wait_for COMPLAINT COMMAND…: until the command succeeds.
 wait_for() {
-  what=$1
+  complaint=$1
   shift
   until "$@" >/dev/null 2>&1; do
     [ -z "${REFUSED:-}" ] || fail "$REFUSED"
-    [ "$(date +%s)" -lt "$DEADLINE" ] || { FAILED=$what; return 1; }
+    [ "$(date +%s)" -lt "$DEADLINE" ] || { FAILED=$complaint; return 1; }
     sleep 0.3 2>/dev/null || sleep 1
   done
 }
 
 # Once the node has unpacked it, without a detour: a slow machine has better to do now.
-kubectl_() {
+run_kubectl() {
   kubectl=$DATA_DIR/agent/current/bin/kubectl
-  if [ -x "$kubectl" ]; then "$kubectl" --kubeconfig "$KUBECONFIG_FILE" --request-timeout 5s "$@"
-  else "$BIN_DIR/coracle" kubectl --kubeconfig "$KUBECONFIG_FILE" --request-timeout 5s "$@"; fi
+  if [ -x "$kubectl" ]; then "$kubectl" --request-timeout 5s "$@"
+  else "$BIN_DIR/coracle" kubectl --request-timeout 5s "$@"; fi
 }
+
+# On a server in the administrator's name, on an agent in the node's, which may read its own Node, at the first server that answers.
+kubectl_() {
+  [ "$MODE" = agent ] || { run_kubectl --kubeconfig "$KUBECONFIG_FILE" "$@"; return; }
+  tls=$DATA_DIR/agent/tls
+  for server in $(printf '%s' "$SERVERS" | tr ',' ' '); do
+    run_kubectl --kubeconfig /dev/null --server "$server" --certificate-authority "$tls/server-ca.crt" --client-certificate "$tls/client-kubelet.crt" --client-key "$tls/client-kubelet.key" "$@" && return
+  done
+  return 1
+}
+
 # A node with a runtime of its own unpacks it, and kubectl with it.
 tools_ready() { [ "$DISABLE_AGENT" = true ] || [ -n "$RUNTIME" ] || [ -x "$DATA_DIR/agent/current/bin/kubectl" ]; }
 server_ready() { [ -s "$KUBECONFIG_FILE" ] && [ "$(kubectl_ get --raw /readyz)" = ok ]; }
-node_ready() { [ "$(kubectl_ get node "$NODE_NAME" -o 'jsonpath={.status.conditions[?(@.type=="Ready")].status}')" = True ]; }
+# node_condition FIELD: of the condition Ready.
+node_condition() { kubectl_ get node "$NODE_NAME" -o "jsonpath={.status.conditions[?(@.type==\"Ready\")].$1}"; }
+node_ready() { [ "$(node_condition status)" = True ]; }
 
 # An agent that cannot join ends at once, saying why: a wrong token, a name that is taken.
-agent_ready() {
-  [ ! -S "$DATA_DIR/agent/run/containerd.sock" ] || return 0
+unless_refused() {
+  "$@" && return
   REFUSED=$(log_since_start | sed -n 's/^coracle: //p' | tail -n 1)
   return 1
 }
+runtime_ready() { [ -n "$RUNTIME" ] || [ -S "$DATA_DIR/agent/run/containerd.sock" ]; }
+node_registered() { [ -s "$DATA_DIR/agent/tls/client-kubelet.crt" ] && [ "$(kubectl_ get node "$NODE_NAME" -o name)" = "node/$NODE_NAME" ]; }
 
 log_since_start() {
   if [ -d /run/systemd/system ]; then journalctl -q -u coracle -o cat --since "@$STARTED"
   elif [ -f "$LOG_FILE" ]; then tail -c "+$((LOG_BYTES + 1))" "$LOG_FILE"; fi
 }
 
+wait_for_agent() {
+  wait_for "the container runtime is not ready" unless_refused runtime_ready && wait_for "the node $NODE_NAME is not registered at $SERVERS" unless_refused node_registered && wait_for "the node $NODE_NAME is not Ready" unless_refused node_ready
+}
+
+wait_for_server() {
+  wait_for "what is being unpacked is not ready" tools_ready && wait_for "the API server is not ready" server_ready && { [ "$DISABLE_AGENT" = true ] || wait_for "the node $NODE_NAME is not Ready" node_ready; }
+}
+
 wait_until_ready() {
   started=$(date +%s)
   DEADLINE=$((started + TIMEOUT)) FAILED=
-  if [ "$MODE" = agent ]; then
-    wait_for "the container runtime" agent_ready
-  else
-    wait_for "what is being unpacked" tools_ready && wait_for "the API server" server_ready && { [ "$DISABLE_AGENT" = true ] || wait_for "the node $NODE_NAME" node_ready; }
-  fi || {
-    say "$FAILED is not ready after $TIMEOUT s. Look at: $FOLLOW"
+  if [ "$MODE" = agent ]; then wait_for_agent; else wait_for_server; fi || {
+    say "$FAILED after $TIMEOUT s. Look at: $FOLLOW"
+    case $FAILED in *' Ready') say "it says: $(node_condition message 2>/dev/null)" ;; esac
     [ ! -f "$LOG_FILE" ] || tail -n 20 "$LOG_FILE" >&2
     exit 1
   }
@@ -318,7 +339,7 @@ wait_until_ready() {
 
 report() {
   if [ "$MODE" = agent ]; then
-    say "the agent runs. On the server: coracle kubectl get nodes"
+    say "the node $NODE_NAME is Ready after $(($(date +%s) - started)) s. On the server: coracle kubectl get nodes"
   else
     say "ready after $(($(date +%s) - started)) s"
     [ "$DISABLE_AGENT" = true ] || kubectl_ get nodes -o wide || true # it was ready: a slow answer is no failure

@@ -71,6 +71,40 @@ cat /etc/coracle/coracle.args /etc/coracle/coracle.env
   expect(out).toContain("'agent' \nCORACLE_TOKEN='abc'\nCORACLE_SERVER='https://10.0.0.1:6443'\n");
 });
 
+/** An agent whose node is registered with the third question, and Ready with the third after that, at the second of two servers. */
+const AGENT = `#!/bin/sh
+A=/var/lib/coracle/agent
+case $1 in
+  version) echo 0 ;;
+  kubectl)
+    case "$*" in *"--server https://b:6443 --certificate-authority $A/tls/server-ca.crt --client-certificate $A/tls/client-kubelet.crt --client-key $A/tls/client-kubelet.key get node edge-2 "*) ;; *) exit 1 ;; esac
+    n=$(($(cat /run/asked 2>/dev/null || echo 0) + 1)); echo $n >/run/asked
+    [ $n -ge 3 ] || exit 1
+    case "$*" in *"-o name") echo node/edge-2 ;; *message*) echo "no network yet" ;; *status*) [ $n -ge \${READY_AT:-6} ] && echo True || echo False ;; esac ;;
+  *) echo "coracle starts"; [ "\${CORACLE_TOKEN:-}" != wrong ] || { echo "coracle: the token is wrong"; exit 1; }
+     mkdir -p $A/run $A/tls; echo x >$A/tls/client-kubelet.crt
+     trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done ;;
+esac
+`;
+
+test.skipIf(!canOverlay)("an agent's installer waits for its node to be registered and Ready, and says what is the matter where it is not", () => {
+  const out = onMachine(`
+cat >"$1/coracle" <<'FAKE'
+${AGENT}FAKE
+export INSTALL_CORACLE_BINARY="$1/coracle" CORACLE_URL=https://a:6443,https://b:6443 CORACLE_NODE_NAME=edge-2 CORACLE_TOKEN=abc CORACLE_CONTAINER_RUNTIME_ENDPOINT=/run/other.sock
+sh installers/linux/install.sh; cat /run/asked
+echo "== not Ready"; rm /run/asked; READY_AT=99999 INSTALL_CORACLE_TIMEOUT=2 sh installers/linux/install.sh || echo "status $?"
+echo "== not registered"; CORACLE_NODE_NAME=edge-3 INSTALL_CORACLE_TIMEOUT=1 sh installers/linux/install.sh || echo "status $?"
+echo "== refused"; rm -r /var/lib/coracle/agent/tls; CORACLE_TOKEN=wrong sh installers/linux/install.sh 2>&1 || echo "status $?"
+/usr/local/lib/coracle/service stop
+`);
+  const [ready, notReady, notRegistered, refused] = out.split(/^== .*$/m);
+  expect(ready).toMatch(/the node edge-2 is Ready after \d+ s[\s\S]*\n6\n$/);
+  expect(notReady).toContain("the node edge-2 is not Ready after 2 s. Look at: tail -f /var/log/coracle.log\n[coracle] it says: no network yet\nstatus 1");
+  expect(notRegistered).toContain("the node edge-3 is not registered at https://a:6443,https://b:6443 after 1 s.");
+  expect(refused).toContain("[coracle] the token is wrong\nstatus 1");
+}, 60_000);
+
 test.skipIf(!has("shellcheck"))("shellcheck has nothing to say", () => {
   expect(spawnSync("shellcheck", ["-s", "sh", "installers/linux/install.sh", "installers/linux/service.sh", "installers/linux/uninstall.sh"], { encoding: "utf8" }).stdout).toBe("");
 });
