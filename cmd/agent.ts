@@ -9,6 +9,7 @@ import { openJournal } from "../core/client/checkpoint/journal.ts";
 import { reachability } from "../core/client/checkpoint/reachability.ts";
 import { CLIENT_CA_KEY } from "../core/client/cluster-objects.ts";
 import { httpTransport } from "../core/client/http-transport.ts";
+import { refusals } from "../core/client/refusals.ts";
 import { clientOver } from "../core/client/resource-client.ts";
 import { ENDPOINT_SLICES } from "../core/client/resources.ts";
 import { systemClock } from "../core/lifecycle/clock.ts";
@@ -59,7 +60,8 @@ async function runAgent(settings: Settings, log: Log, { signal, reason }: StopSi
   const node = thisNode(settings);
   const checkpoint = join(where.agent, "checkpoint");
   const userAgent = `coracle-agent/${gitVersion()}`;
-  const base = { clock: systemClock, random: systemRandom, log };
+  const { log: partsLog, heard } = refusals({ log, clock: systemClock });
+  const base = { clock: systemClock, random: systemRandom, log: partsLog };
   log.info("coracle agent starts", { node: node.name, addresses: node.ips, dataDir: settings.dataDir, servers });
 
   let identity: JoinedIdentity;
@@ -74,7 +76,7 @@ async function runAgent(settings: Settings, log: Log, { signal, reason }: StopSi
   const reach = reachability({ ...base, servers: allServers, probe: (server, quit) => probe(server, identity, quit) });
   const server = (): string => reach.server();
   const inOwnName = () => ({ ca: identity.ca, cert: identity.client.certificatePem, key: identity.client.keyPem });
-  const transport = checkpointed(httpTransport({ server, credentials: inOwnName, clock: systemClock, userAgent }), { journal, reach, clock: systemClock });
+  const transport = checkpointed(heard(httpTransport({ server, credentials: inOwnName, clock: systemClock, userAgent })), { journal, reach, clock: systemClock });
 
   const temporary = await temporaryServing(node.name, systemRandom, systemClock.nowMs());
   let reload = (): void => {};
@@ -87,8 +89,8 @@ async function runAgent(settings: Settings, log: Log, { signal, reason }: StopSi
     ...base, settings: withShared(settings, identity.cluster.settings), paths: where, node, metrics, transport: () => transport, machine: machineName(identity.machineKey),
     kubeletTls: kubeletTls(identity, temporary, (call) => { reload = call; }),
   });
-  const tunnel = nodeTunnel({ ...base, node, kubeletPort: settings.kubeletPort, informers, servers: allServers, credentials: inOwnName, metrics, log: log.with({ part: "tunnel" }) });
-  const others = learnServers({ slices: informers.of(ENDPOINT_SLICES), identity, log });
+  const tunnel = nodeTunnel({ ...base, node, kubeletPort: settings.kubeletPort, informers, servers: allServers, credentials: inOwnName, metrics, log: partsLog.with({ part: "tunnel" }) });
+  const others = learnServers({ slices: informers.of(ENDPOINT_SLICES), identity, log: partsLog });
   await runAll([...early, journal, reach, transport, certificates, ...parts, tunnel, others], signal);
   log.info("coracle agent has ended", { reason: reason() });
   return 0;

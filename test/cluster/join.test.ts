@@ -230,6 +230,9 @@ test("a revoked node is refused at once, cannot join again though it has a token
   expect(await boss.run([boss.binary, "node", "revoke", "boss"])).toMatchObject({ code: 2, stderr: expect.stringContaining("node boss is a server") });
   expect(await node("revoke", "limb-b")).toBe("node limb-b revoked: its certificates are refused from now on, and its Node is deleted\n");
   await eventually("the agent is told", async () => b.log().includes("node limb-b was revoked at "), 90_000);
+  await Bun.sleep(15_000); // informers ask again by then
+  const told = b.log().split("\n").filter((line) => line.includes("node limb-b was revoked at "));
+  expect(told).toMatchObject([expect.stringContaining('"msg":"the API server does not accept this node"')]);
   expect(await boss.kubectl("get", "nodes", "-o", "name")).toBe("node/boss\nnode/limb-a\n");
 
   await b.kill("TERM");

@@ -249,6 +249,7 @@ export function isNotFound(error: unknown): boolean { return reasonOf(error) ===
 export function isAlreadyExists(error: unknown): boolean { return reasonOf(error) === "AlreadyExists"; }
 export function isConflict(error: unknown): boolean { return reasonOf(error) === "Conflict"; }
 export function isInvalid(error: unknown): boolean { return reasonOf(error) === "Invalid"; }
+export function isUnauthorized(error: unknown): boolean { return reasonOf(error) === "Unauthorized"; }
 export function isForbidden(error: unknown): boolean { return reasonOf(error) === "Forbidden"; }
 export function isTooManyRequests(error: unknown): boolean { return reasonOf(error) === "TooManyRequests"; }
 /** The watch or list must start again from the newest state. */
