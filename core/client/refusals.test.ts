@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { unauthorized } from "../api/meta/status-error.ts";
+import { GrpcError } from "../net/grpc/status.ts";
 import type { Log } from "../observe/log.ts";
 import { refusals } from "./refusals.ts";
 import type { Transport } from "./transport.ts";
@@ -16,6 +17,7 @@ test("a refusal is said once, and again every ten minutes, by one only; so is it
   const request = { method: "GET", path: "/", signal: new AbortController().signal } as const;
   const ask = async (): Promise<void> => {
     await transport.call(request).catch((error: unknown) => part.warn("list failed", { error: new Error("list failed", { cause: error }) }));
+    part.warn("no tunnel", { error: new GrpcError("unauthenticated", "node a was revoked") });
     try { for await (const _ of transport.watch(request)); } catch (error) { part.error("watch failed", { error }); }
   };
   await ask();
@@ -25,8 +27,8 @@ test("a refusal is said once, and again every ten minutes, by one only; so is it
   await ask();
   expect(lines.splice(0)).toEqual(['error the API server does not accept this node {"reason":"node a was revoked"}']);
   revoked = false;
-  await ask();
-  await ask();
+  await transport.call(request);
+  await transport.call(request);
   part.warn("list failed", { error: new Error("for another reason") });
   expect(lines).toEqual(["info the API server accepts this node again {}", 'warn list failed {"error":{}}']);
 });

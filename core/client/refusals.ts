@@ -8,6 +8,7 @@
  */
 import { isUnauthorized } from "../api/meta/status-error.ts";
 import type { Clock } from "../lifecycle/clock.ts";
+import { GrpcError } from "../net/grpc/status.ts";
 import type { Log } from "../observe/log.ts";
 import type { Transport } from "./transport.ts";
 
@@ -66,6 +67,8 @@ export function refusals({ log, clock }: { readonly log: Log; readonly clock: Pi
 
 /** What went wrong only because of a refusal is said at the debug level. */
 function quietened(log: Log): Log {
-  const level = (loud: "warn" | "error") => (message: string, fields?: Record<string, unknown>): void => log[isUnauthorized(fields?.["error"]) ? "debug" : loud](message, fields);
+  const level = (loud: "warn" | "error") => (message: string, fields?: Record<string, unknown>): void => log[isRefusal(fields?.["error"]) ? "debug" : loud](message, fields);
   return { debug: log.debug, info: log.info, warn: level("warn"), error: level("error"), with: (fields) => quietened(log.with(fields)) };
 }
+
+function isRefusal(error: unknown): boolean { return isUnauthorized(error) || (error instanceof GrpcError && error.code === "unauthenticated"); }
