@@ -7,6 +7,7 @@ export function paths(dataDir: string) {
     store: join(dataDir, "server", "db"),
     tls: join(dataDir, "server", "tls"),
     encryption: join(dataDir, "server", "encryption.yaml"),
+    restoredProviders: join(dataDir, "server", "encryption-provider-config.yaml"),
     token: join(dataDir, "server", "token"),
     snapshots: join(dataDir, "server", "snapshots"),
     native: join(dataDir, "native"),

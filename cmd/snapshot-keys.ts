@@ -10,7 +10,7 @@ import { openBundle, type SealedBundle } from "../core/pki/shared-bundle.ts";
 import { ConfigError } from "./config/config.ts";
 import type { Paths } from "./paths.ts";
 import { readSharedFiles, writeSharedFiles } from "./shared-keys.ts";
-import { ENCRYPTION_FILE } from "./snapshot-path.ts";
+import { ENCRYPTION_FILE, PROVIDER_FILE } from "./snapshot-path.ts";
 
 export interface KeysPlan {
   /** What is to be done with the keys, for people. */
@@ -21,7 +21,9 @@ export interface KeysPlan {
 }
 
 interface Options {
-  readonly paths: Pick<Paths, "tls" | "token" | "encryption">;
+  readonly paths: Pick<Paths, "tls" | "token" | "encryption" | "restoredProviders">;
+  /** The file of encryption-provider-config as this machine's server is told. */
+  readonly providerFile: string | undefined;
   readonly sealed: SealedBundle | undefined;
   /** The cluster's token, without the CA's hash. */
   readonly secret: string | undefined;
@@ -31,8 +33,10 @@ interface Options {
   readonly settings: Readonly<Record<string, string>>;
 }
 
+const BESIDE: ReadonlySet<string> = new Set([ENCRYPTION_FILE, PROVIDER_FILE]);
+
 /** Changes nothing yet. Throws ConfigError if the keys cannot be had, or are not those that are there. */
-export async function planKeys({ paths, sealed, secret, stamp, settings }: Options): Promise<KeysPlan> {
+export async function planKeys({ paths, providerFile, sealed, secret, stamp, settings }: Options): Promise<KeysPlan> {
   if (!sealed) throw new ConfigError("there are no keys in this file: --keep-keys restores the objects alone");
   if (secret === undefined) throw new ConfigError("the keys in the snapshot are sealed with the cluster's token: give it with --token (it stood in <data-dir>/server/token), or restore the objects alone with --keep-keys");
   const { files, settings: shared } = await openBundle(sealed, secret).catch((cause: unknown) => {
@@ -41,20 +45,28 @@ export async function planKeys({ paths, sealed, secret, stamp, settings }: Optio
   const present = await readSharedFiles(paths.tls);
   for (const [name, text] of Object.entries(present))
     if (files[name] !== text) throw new ConfigError(`${join(paths.tls, name)} is not the snapshot's: it is of another cluster. Move ${paths.tls} away to take the snapshot's keys, or keep these with --keep-keys`);
-  const missing = Object.keys(files).some((name) => name !== ENCRYPTION_FILE && present[name] === undefined);
-  const encryption = await readIfExists(paths.encryption);
+  const missing = Object.keys(files).some((name) => !BESIDE.has(name) && present[name] === undefined);
   const wanted = files[ENCRYPTION_FILE];
+  const providers = files[PROVIDER_FILE];
+  const ownProviders = providers === undefined || (providerFile !== undefined && (await readIfExists(providerFile)) === providers);
   return {
     told: missing ? `the cluster's keys are restored to ${paths.tls}` : "the cluster's keys were there",
-    flags: Object.entries(shared).filter(([name, value]) => settings[name] !== value).map(([name, value]) => `--${name} ${value}`),
+    flags: Object.entries(shared).filter(([name, value]) => settings[name] !== value).map(([name, value]) => `--${name} ${value}`).concat(ownProviders ? [] : [`--kube-apiserver-arg encryption-provider-config=${paths.restoredProviders}`]),
     async apply() {
       await writeSharedFiles(paths.tls, files);
       const ca = files["server-ca.crt"];
       if (ca !== undefined && (await readIfExists(paths.token)) === undefined) await writeDurably(paths.token, `${formatJoinToken(ca, secret)}\n`);
-      if (wanted === undefined || wanted === encryption) return;
       // the objects are encrypted under the keys of then
-      if (encryption !== undefined) await writeDurably(`${paths.encryption}.before-${stamp}`, encryption);
-      await writeDurably(paths.encryption, wanted);
+      if (wanted !== undefined) await replace(paths.encryption, wanted, stamp);
+      if (!ownProviders) await replace(paths.restoredProviders, providers, stamp);
     },
   };
+}
+
+/** What was there is kept beside it. */
+async function replace(path: string, text: string, stamp: string): Promise<void> {
+  const before = await readIfExists(path);
+  if (before === text) return;
+  if (before !== undefined) await writeDurably(`${path}.before-${stamp}`, before);
+  await writeDurably(path, text);
 }

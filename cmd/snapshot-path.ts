@@ -11,13 +11,16 @@ import { readSharedFiles } from "./shared-keys.ts";
 
 /** In the snapshot beside the objects. */
 export const KEYS_ROW = "/snapshot/keys";
-/** Of the bundle's files the one that is not of the directory of keys. */
+/** The bundle's files that are not of the directory of keys: what is encrypted at rest, and how, by our own file and by the one an administrator gave. */
 export const ENCRYPTION_FILE = "encryption.yaml";
+export const PROVIDER_FILE = "encryption-provider-config.yaml";
 
 export interface SnapshotOptions {
   /** As it lies on disk: what is encrypted at rest stays encrypted. */
   readonly store: Pick<Store, "list">;
   readonly paths: Pick<Paths, "tls" | "encryption">;
+  /** The file of encryption-provider-config. */
+  readonly providerFile: string | undefined;
   /** The cluster's token, without the CA's hash. */
   readonly secret: string;
   /** Settings without which the objects are of no use, by flag name. */
@@ -26,9 +29,14 @@ export interface SnapshotOptions {
 }
 
 /** The bytes of one. */
-export async function takeSnapshot({ store, paths, secret, settings, random }: SnapshotOptions): Promise<Readable> {
+export async function takeSnapshot({ store, paths, providerFile, secret, settings, random }: SnapshotOptions): Promise<Readable> {
   const encryption = await readIfExists(paths.encryption);
-  const files = { ...(await readSharedFiles(paths.tls)), ...(encryption === undefined ? {} : { [ENCRYPTION_FILE]: encryption }) };
+  const providers = providerFile === undefined ? undefined : await readIfExists(providerFile);
+  const files = {
+    ...(await readSharedFiles(paths.tls)),
+    ...(encryption === undefined ? {} : { [ENCRYPTION_FILE]: encryption }),
+    ...(providers === undefined ? {} : { [PROVIDER_FILE]: providers }),
+  };
   const keys: Row = { key: KEYS_ROW, revision: 0, value: await sealBundle({ files, settings }, secret, random) };
   return await backupStream(store, [keys]);
 }

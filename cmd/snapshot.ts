@@ -9,6 +9,7 @@ import { readIfExists } from "../core/pki/durable-file.ts";
 import { inspectBackup, restoreStore, saveBackup } from "../storage/backup.ts";
 import { StoreError } from "../storage/store.ts";
 import { connect } from "./admin-client.ts";
+import { apiServerArgs } from "./apiserver-args.ts";
 import { setNativeDirectory } from "./assets.ts";
 import { criticalSettings } from "./cluster-settings.ts";
 import { ConfigError } from "./config/config.ts";
@@ -31,8 +32,8 @@ const USAGE = `Usage: coracle snapshot save [FILE] [--keep N]     copies all obj
   --keep-keys      of restore: the objects alone; the server keeps its keys, or makes new ones
 
 The directory is <data-dir>/server/snapshots, or the server's --snapshot-dir. With --snapshot-every 12h the server takes snapshots by itself.
-A snapshot holds Secrets and, sealed with the cluster's token, the CAs' keys: keep it where only administrators look, and the token somewhere else. Nodes and clients go on
-after a restore; what was written since the snapshot is gone.`;
+A snapshot holds Secrets and, sealed with the cluster's token, the CAs' keys and those of encryption at rest (not what a key service holds): keep it where only administrators
+look, and the token somewhere else. Nodes and clients go on after a restore; what was written since the snapshot is gone.`;
 
 export async function snapshot(argv: readonly string[]): Promise<number> {
   const [command, ...rest] = argv;
@@ -52,7 +53,7 @@ export async function snapshot(argv: readonly string[]): Promise<number> {
     case "delete": return remove(directory, words);
     default: {
       if (settings.datastoreEndpoint !== undefined) throw new ConfigError("this server keeps its objects in etcd (--datastore-endpoint): restore etcd with its own tools; a snapshot becomes a store of a server without etcd");
-      return await restore(words, { paths, directory, given: givenToken({ token: flags["token"], tokenFile: flags["token-file"] }), keepKeys: flags["keep-keys"] === true, settings: criticalSettings(settings) });
+      return await restore(words, { paths, directory, given: givenToken({ token: flags["token"], tokenFile: flags["token-file"] }), keepKeys: flags["keep-keys"] === true, providerFile: apiServerArgs(settings.kubeApiserverArg).text("encryption-provider-config"), settings: criticalSettings(settings) });
     }
   }
 }
@@ -106,9 +107,9 @@ function remove(directory: string, words: readonly string[]): number {
   return 0;
 }
 
-interface Restoring { readonly paths: Paths; readonly directory: string; readonly given: string | undefined; readonly keepKeys: boolean; readonly settings: Readonly<Record<string, string>> }
+interface Restoring { readonly paths: Paths; readonly directory: string; readonly given: string | undefined; readonly keepKeys: boolean; readonly providerFile: string | undefined; readonly settings: Readonly<Record<string, string>> }
 
-async function restore(words: readonly string[], { paths, directory, given, keepKeys, settings }: Restoring): Promise<number> {
+async function restore(words: readonly string[], { paths, directory, given, keepKeys, providerFile, settings }: Restoring): Promise<number> {
   const [word, ...more] = words;
   if (word === undefined || more.length > 0) throw new ConfigError("restore which FILE? see: coracle snapshot list");
   const file = [resolve(word), join(directory, word)].find((path) => existsSync(path));
@@ -116,7 +117,7 @@ async function restore(words: readonly string[], { paths, directory, given, keep
   const at = stamp(systemClock.nowMs());
   const { find } = await inspectBackup(file);
   const token = given ?? (await readIfExists(paths.token));
-  const keys = keepKeys ? undefined : await planKeys({ paths, sealed: find(KEYS_ROW) as SealedBundle | undefined, secret: token === undefined ? undefined : parseJoinToken(token.trim()).secret, stamp: at, settings });
+  const keys = keepKeys ? undefined : await planKeys({ paths, providerFile, sealed: find(KEYS_ROW) as SealedBundle | undefined, secret: token === undefined ? undefined : parseJoinToken(token.trim()).secret, stamp: at, settings });
   setNativeDirectory(paths.native);
   const aside = `${paths.store}-before-${at}`;
   const had = existsSync(paths.store);

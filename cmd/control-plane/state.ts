@@ -44,9 +44,10 @@ export interface State {
 export async function openState({ settings, args, paths, node, apiServiceIp, clock, random, log, metrics, signal }: Options): Promise<State> {
   const datastore = await openDatastore({ settings, path: paths.store, clock, log, signal });
   const { store: beneath, isShared } = datastore;
+  const providerFile = args.text("encryption-provider-config");
   const encryption = await openEncryption({
     beneath, isShared, clock, random, metrics, log: log.with({ part: "encryption" }), on: settings.secretsEncryption, own: paths.encryption,
-    given: args.text("encryption-provider-config"), reload: args.boolean("encryption-provider-config-automatic-reload", false),
+    given: providerFile, reload: args.boolean("encryption-provider-config-automatic-reload", false),
   });
   const { store } = encryption;
   const given = givenToken(settings);
@@ -58,5 +59,5 @@ export async function openState({ settings, args, paths, node, apiServiceIp, clo
     names: () => ({ nodeName: node.name, nodeIps: node.ips, serviceIps: [apiServiceIp], clusterDomain: settings.clusterDomain, extra: [...settings.tlsSan, ...(settings.advertiseAddress ? [settings.advertiseAddress] : [])] }),
   });
   const joinSecret = await clusterToken({ path: paths.token, given: secret, caPem: pki.authority("server-ca").bundlePem, random });
-  return { store, datastore, encryption, pki, joinSecret, snapshots: { store: beneath, paths, secret: joinSecret, settings: criticalSettings(settings), random } };
+  return { store, datastore, encryption, pki, joinSecret, snapshots: { store: beneath, paths, providerFile, secret: joinSecret, settings: criticalSettings(settings), random } };
 }
