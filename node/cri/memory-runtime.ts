@@ -145,6 +145,10 @@ export function memoryRuntime({ nowMs }: { readonly nowMs: () => number }): Memo
     "ImageService/PullImage": ({ image }) => {
       throw new CriError({ method: "ImageService/PullImage", code: "NotFound", detail: `no image ${image?.image ?? ""}` });
     },
+    "ImageService/RemoveImage"({ image }) {
+      images.delete((image?.image ?? "").replace("sha256:", ""));
+      return {};
+    },
     "ImageService/ImageFsInfo": () => ({ image_filesystems: [] }),
   };
 

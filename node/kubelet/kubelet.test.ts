@@ -213,6 +213,35 @@ test("a critical pod drives out one that is not, where the node is too full for 
   expect(node.told).toContain("plain Preempting: Preempted in order to admit critical pod");
 });
 
+test("a node short of disk clears away what nobody needs, then ends pods with all they have, the least important first", async () => {
+  const settings: Partial<KubeletSettings> = {};
+  await using node = await startNode(settings);
+  await node.create("done", { restartPolicy: "Never" }, [{ name: "d" }]);
+  await node.create("low", { priority: 1 }, [{ name: "l" }]);
+  await node.create("high", { priority: 2 }, [{ name: "h" }]);
+  await node.create("critical", { priority: 2_000_000_000 }, [{ name: "c" }]);
+  for (const name of ["done", "low", "high", "critical"]) await node.until(name, isReady);
+  node.cri.exit("d", 0);
+  await node.until("done", (status) => status?.phase === "Succeeded");
+  node.cri.images.add("unused:1");
+  await node.stopKubelet();
+  Object.assign(settings, { eviction: { ...KUBELET_DEFAULTS.eviction, thresholds: [{ signal: "nodefs.available", value: { bytes: 1e18 } }] } } satisfies Partial<KubeletSettings>);
+  node.startKubelet();
+  const gone = await node.until("low", (status) => status?.phase === "Failed");
+  expect(gone).toMatchObject({ reason: "Evicted", message: expect.stringMatching(/^The node was low on resource: ephemeral-storage. Threshold quantity: \d+Ki, available: \d+Ki. $/), conditions: expect.arrayContaining([expect.objectContaining({ type: "DisruptionTarget", reason: "TerminationByKubelet" })]) });
+  await node.until("high", (status) => status?.phase === "Failed");
+  expect(first(node.status("done"))?.state?.terminated?.reason).toBe("Completed");
+  expect(node.told.filter((line) => / Evicted: /.test(line)).map((line) => line.split(" ")[0])).toEqual(["low", "high"]);
+  expect(node.cri.images.has("unused:1")).toBe(false);
+  await eventually(() => node.cri.calls.filter((call) => call.startsWith("RemoveContainer")).toSorted(), (calls) => calls.join() === "RemoveContainer d,RemoveContainer h,RemoveContainer l");
+  await eventually(() => readdirSync(join(dataDir, "logs")).map((name) => name.split("_")[1]).toSorted(), (names) => names.join() === "critical,done");
+  expect(first(await node.until("low", (status) => first(status)?.state?.terminated !== undefined))?.state?.terminated).toMatchObject({ exitCode: expect.any(Number) });
+  expect(node.counted("kubelet_evictions{eviction_signal=\"nodefs.available\"}")).toBe(2);
+  await node.create("late", {});
+  expect(await node.until("late", (status) => status?.phase === "Failed")).toMatchObject({ reason: "Evicted", message: "Pod was rejected: The node had condition: [DiskPressure]. " });
+  expect(isReady(node.status("critical"))).toBe(true);
+});
+
 test("probes decide", async () => {
   await using node = await startNode();
   const failing = new Set<string>();

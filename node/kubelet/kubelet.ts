@@ -22,6 +22,7 @@ import { PODS, SERVICE_ACCOUNTS } from "../../core/client/resources.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
 import { type Runnable, runAll } from "../../core/lifecycle/run-all.ts";
+import { settleAll } from "../../core/lifecycle/settle-all.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Metrics } from "../../core/observe/metrics.ts";
 import type { Cri } from "../cri/client.ts";
@@ -179,7 +180,8 @@ export function kubelet(deps: KubeletDeps): Kubelet {
   const reference = { apiVersion: "v1", kind: "Node", name: settings.nodeName, uid: settings.nodeName };
   const imageCollector = imageGc({ cri, disk: stats.imageDisk, clock, log, events, node: reference, onRemoved: (id) => records?.forget(id) }, { ...IMAGE_GC_DEFAULTS, ...settings.imageGc });
   const guard = eviction({
-    stats, machine, settings: settings.eviction, clock, log, events, podsMemory, removeUnusedImages: imageCollector.removeUnused, onPressure: node.refresh,
+    stats, machine, settings: settings.eviction, clock, log, events, metrics: deps.metrics, podsMemory, onPressure: node.refresh,
+    reclaim: async (what, quit) => await (what === "images" ? imageCollector.removeUnused(quit) : settleAll([...manager.workers()].map((worker) => worker.discardDead(quit)))),
     pods: () => [...manager.workers()].filter(({ stage }) => stage === "running"),
   });
   const shutdown = deps.shutdownNotices && gracefulShutdown({ settings: settings.shutdown, notices: deps.shutdownNotices, pods: () => [...manager.workers()].filter(({ stage }) => stage === "running"), clock, log, metrics: deps.metrics, onChange: node.refresh });

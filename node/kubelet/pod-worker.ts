@@ -58,6 +58,8 @@ const NETWORK_RETRY_MS = 1_000;
 const CLEANUP_RETRY = { minMs: 500, maxMs: 10_000 };
 /** A pod that was taken from the API server at once still gets a moment. */
 const GRACE_SECONDS_REMOVED = 1;
+/** Such a pod ended because the node needed what it had: that goes at once. */
+const EVICTED = "Evicted";
 
 export class PodWorker {
   readonly uid: string;
@@ -69,6 +71,7 @@ export class PodWorker {
   #runtime: RuntimePod;
   #stage: WorkerStage = "running";
   #removed = false;
+  #isReclaimed = false;
   #failure: PodFailure | undefined;
   #graceSeconds: number | undefined; // of an eviction
   #volumes: ReadonlyMap<string, ReadyVolume> | undefined;
@@ -98,6 +101,8 @@ export class PodWorker {
   get granted(): Pod { return this.#resize.granted(this.#pod); }
   get isResizeDeferred(): boolean { return this.#resize.isDeferred; }
   get stage(): WorkerStage { return this.#stage; }
+  /** Nothing of it runs, and its volumes and control groups are gone. */
+  get isReclaimed(): boolean { return this.#isReclaimed; }
   /** Its object is gone, whatever still runs. */
   get isGone(): boolean { return this.#removed; }
   get runtime(): RuntimePod { return this.#runtime; }
@@ -143,6 +148,11 @@ export class PodWorker {
   async notice(signal: AbortSignal): Promise<void> {
     this.wake();
     if (this.#sync && this.#stage === "terminating") await this.#observe(signal);
+  }
+
+  /** Takes away the dead containers of a pod that has ended, before somebody deletes it. */
+  async discardDead(signal: AbortSignal): Promise<void> {
+    if (this.#stage === "terminated") await removeGarbage(this.#deps.context, garbageOf(this.#runtime, { keepNewest: false }), signal);
   }
 
   /** A probe found something out. */
@@ -352,10 +362,12 @@ export class PodWorker {
       await statuses.written(this.uid);
       await this.#deps.deleteObject(this.#pod, signal);
     }
-    if (!this.#removed) return RESYNC_MS; // its object stays until someone deletes it; its logs stay with it
+    this.#isReclaimed = true;
+    if (!this.#removed && this.status.reason !== EVICTED) return RESYNC_MS; // its object stays until someone deletes it; its logs stay with it
     await removeGarbage(context, garbageOf(this.#runtime, { keepNewest: false }), signal);
     const { name, namespace = "" } = this.#pod.metadata;
     await removePodLogs(context, { name, namespace, uid: this.uid });
+    if (!this.#removed) return RESYNC_MS;
     statuses.forget(this.uid);
     this.#enter("finished");
     return 0;

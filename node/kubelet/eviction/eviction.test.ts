@@ -1,7 +1,13 @@
 import { expect, test } from "vitest";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
+import { systemClock } from "../../../core/lifecycle/clock.ts";
+import { silentLog } from "../../../core/observe/log.ts";
+import { metricsRegistry } from "../../../core/observe/metrics.ts";
 import type { PodStats } from "../kubelet-api.ts";
-import { evictionMessage, localStorageExcess, type Observation, ranked, shortages, type Signal } from "./plan.ts";
+import { eviction } from "./eviction.ts";
+import { localStorageExcess } from "./local-storage.ts";
+import { type EvictionSettings, type Observation, reclaims, shortages, type Signal } from "./plan.ts";
+import { type Candidate, evictionMessage, ranked } from "./ranking.ts";
 
 const MI = 1024 * 1024;
 const pod = (name: string, memory: string | undefined, more: Partial<Pod["spec"]> = {}): Pod => ({
@@ -13,31 +19,127 @@ const uses = (name: string, memoryMi: number, diskMi = 0): PodStats => ({
   memory: { time: "", workingSetBytes: memoryMi * MI }, "ephemeral-storage": { time: "", usedBytes: diskMi * MI }, volume: [{ name: "v", time: "", usedBytes: diskMi * MI }],
 });
 
+const order = (shortage: Parameters<typeof ranked>[0], candidates: readonly Candidate[], layout: Parameters<typeof ranked>[1] = "one") => ranked(shortage, layout, candidates).map((one) => one.pod.metadata.name);
+
 test("who goes first when memory runs out", () => {
   const candidates = [
     { pod: pod("within", "200Mi"), stats: uses("within", 100) }, { pod: pod("greedy", "100Mi"), stats: uses("greedy", 300) }, { pod: pod("greedier", undefined), stats: uses("greedier", 400) },
     { pod: pod("important", undefined, { priority: 1000 }), stats: uses("important", 900) }, { pod: pod("critical", undefined, { priority: 2_000_000_000 }), stats: uses("critical", 999) },
   ];
-  expect(ranked("memory", candidates).map((one) => one.pod.metadata.name)).toEqual(["greedier", "greedy", "important", "within"]);
+  expect(order({ signal: "memory.available", starved: "memory" }, candidates)).toEqual(["greedier", "greedy", "important", "within"]);
+  expect(order({ signal: "memory.available", starved: "memory" }, [...candidates, { pod: pod("unknown", "1Gi", { priority: 9 }), stats: undefined }])[0]).toBe("unknown");
+});
+
+test("process ids: by priority, then by their number, whatever was asked for", () => {
+  const forks = (name: string, count: number, priority = 0): Candidate => ({ pod: pod(name, undefined, { priority }), stats: { ...uses(name, 0), process_stats: { process_count: count } } });
+  expect(order({ signal: "pid.available", starved: "pids" }, [forks("few", 2), forks("many", 900), forks("dear", 5000, 1), forks("none", 0)])).toEqual(["many", "few", "none", "dear"]);
+});
+
+test.each([
+  ["one", "nodefs.available", ["containers", "images"], ["writer", "logger", "filler"]],
+  ["one", "imagefs.available", ["containers", "images"], ["writer", "logger", "filler"]],
+  ["images and containers apart", "nodefs.available", [], ["logger", "filler", "writer"]],
+  ["images and containers apart", "imagefs.inodesFree", ["containers", "images"], ["writer", "filler", "logger"]],
+  ["images apart", "nodefs.inodesFree", ["containers"], ["writer", "logger", "filler"]],
+  ["images apart", "imagefs.available", ["images"], ["filler", "logger", "writer"]],
+] as const)("disks laid out as %s, %s: what goes first, and which pods", (layout, signal, first, pods) => {
+  const at = (name: string, { root = 0, logs = 0, volume = 0 }): Candidate => {
+    const used = (amount: number) => ({ time: "", usedBytes: amount * MI, inodesUsed: amount });
+    return { pod: pod(name, undefined, { volumes: [{ name: "v", emptyDir: {} }, { name: "m", emptyDir: { medium: "Memory" } }] }), stats: {
+      podRef: { name, namespace: "d", uid: name }, startTime: "", containers: [{ name: "c", startTime: "", rootfs: used(root), logs: used(logs) }], volume: [{ name: "v", ...used(volume) }, { name: "m", ...used(1000) }] } };
+  };
+  expect(reclaims({ signal, pressure: "DiskPressure" }, layout)).toEqual(first);
+  const starved = signal.endsWith("inodesFree") ? "inodes" : "ephemeral-storage";
+  expect(order({ signal, starved }, [at("filler", { volume: 10 }), at("logger", { logs: 20 }), at("writer", { root: 30 })], layout)).toEqual(pods);
+});
+
+test("nothing is taken away for memory, and requests for the disk count", () => {
+  expect(reclaims({ signal: "memory.available", pressure: "MemoryPressure" }, "one")).toEqual([]);
+  const asking = pod("asking", undefined, { containers: [{ name: "c", resources: { requests: { "ephemeral-storage": "1Gi" } } }] });
+  expect(order({ signal: "nodefs.available", starved: "ephemeral-storage" }, [{ pod: asking, stats: uses("asking", 0, 900) }, { pod: pod("plain", undefined), stats: uses("plain", 0, 1) }])).toEqual(["plain", "asking"]);
 });
 
 test("what the user is told", () => {
   const seen = new Map<Signal, Observation>([["memory.available", { available: 50 * MI, capacity: 1000 * MI }], ["nodefs.available", { available: 90, capacity: 1000 }], ["nodefs.inodesFree", { available: 0, capacity: 0 }]]);
   const short = shortages(seen);
   expect(short.map(({ signal, pressure }) => [signal, pressure])).toEqual([["memory.available", "MemoryPressure"], ["nodefs.available", "DiskPressure"]]);
-  expect(evictionMessage(short[0]!, { pod: pod("greedy", "100Mi"), stats: uses("greedy", 300) })).toBe(
-    "The node was low on resource: memory. Threshold quantity: 100Mi, available: 50Mi. Container c was using 300Mi, request is 100Mi, has larger consumption of memory. ",
-  );
+  expect(evictionMessage(short[0]!, { pod: pod("greedy", "100Mi"), stats: uses("greedy", 300) })).toEqual({
+    message: "The node was low on resource: memory. Threshold quantity: 100Mi, available: 50Mi. Container c was using 300Mi, request is 100Mi, has larger consumption of memory. ",
+    annotations: { offending_containers: "c", offending_containers_usage: "300Mi", starved_resource: "memory" },
+  });
+  const whole = pod("whole", "100Mi", { resources: { requests: { memory: "200Mi" } } });
+  expect(evictionMessage(short[0]!, { pod: whole, stats: uses("whole", 300) }).message).toContain("available: 50Mi. Pod whole was using 300Mi, request is 200Mi, has larger consumption of memory. Container c was");
 });
 
 test("a pod that takes more disk than it may", () => {
+  const excess = (of: Pod, stats: PodStats, layout: Parameters<typeof localStorageExcess>[1] = "one") => localStorageExcess({ pod: of, stats }, layout);
   const limited = pod("p", undefined, { volumes: [{ name: "v", emptyDir: { sizeLimit: "10Mi" } }] });
-  expect(localStorageExcess({ pod: limited, stats: uses("p", 0, 9) })).toBeUndefined();
-  expect(localStorageExcess({ pod: limited, stats: uses("p", 0, 11) })).toBe(`Usage of EmptyDir volume "v" exceeds the limit "10Mi". `);
+  expect(excess(limited, uses("p", 0, 9))).toBeUndefined();
+  expect(excess(limited, uses("p", 0, 11))).toEqual({ signal: "emptydirfs.limit", message: `Usage of EmptyDir volume "v" exceeds the limit "10Mi". ` });
+  expect(excess(pod("p", undefined, { volumes: [{ name: "v", emptyDir: { sizeLimit: "10Mi", medium: "Memory" } }] }), uses("p", 0, 11))).toBeUndefined();
   const limits = (amount: string) => ({ resources: { limits: { "ephemeral-storage": amount } } });
   const container = (one: string, other?: string) => pod("p", undefined, { containers: [{ name: "c", ...limits(one) }, { name: "d", ...(other === undefined ? {} : limits(other)) }] });
-  expect(localStorageExcess({ pod: container("5Mi", "5Mi"), stats: uses("p", 0, 6) })).toBe(`Container c exceeded its local ephemeral storage limit "5Mi". `);
-  expect(localStorageExcess({ pod: container("60Mi", "5Mi"), stats: uses("p", 0, 60) })).toBeUndefined();
-  expect(localStorageExcess({ pod: container("60Mi", "5Mi"), stats: uses("p", 0, 66) })).toBe("Pod ephemeral local storage usage exceeds the total limit of containers 65Mi. ");
-  expect(localStorageExcess({ pod: container("5Mi"), stats: uses("p", 0, 6) })).toBe("Pod ephemeral local storage usage exceeds the total limit of containers 5Mi. "); // volumes and logs count, whoever wrote them
+  expect(excess(container("5Mi", "5Mi"), uses("p", 0, 6))).toEqual({ signal: "ephemeralcontainerfs.limit", message: `Container c exceeded its local ephemeral storage limit "5Mi". ` });
+  expect(excess(container("60Mi", "5Mi"), uses("p", 0, 60))).toBeUndefined();
+  expect(excess(container("60Mi", "5Mi"), uses("p", 0, 66))).toEqual({ signal: "ephemeralpodfs.limit", message: "Pod ephemeral local storage usage exceeds the total limit of containers 65Mi. " });
+  expect(excess(container("5Mi"), uses("p", 0, 6))).toEqual({ signal: "ephemeralpodfs.limit", message: "Pod ephemeral local storage usage exceeds the total limit of containers 5Mi. " }); // volumes and logs count, whoever wrote them
+  expect(excess(container("5Mi", "5Mi"), uses("p", 0, 6), "images and containers apart")).toBeUndefined(); // what it writes is on the other disk
+});
+
+/** Looks every ten seconds, `seconds` long; `available` says how much memory there is of 1000 Mi. Returns what became of the pods, and the conditions at each look. */
+async function watched({ settings, available, pods, seconds }: { readonly settings: Partial<EvictionSettings>; readonly available: (second: number) => number; readonly pods: readonly Pod[]; readonly seconds: number }) {
+  let nowMs = 0;
+  const ended: string[] = [];
+  const conditions: string[] = [];
+  const left = new Set(pods);
+  const disk = { capacityBytes: 1000, availableBytes: 1000, usedBytes: 0, inodes: 1000, inodesFree: 1000 };
+  const guard = eviction({
+    settings: { thresholds: [], transitionMs: 300_000, maxPodGraceSeconds: 0, ...settings }, machine: { os: "linux", memoryBytes: 1000 * MI }, log: silentLog, metrics: metricsRegistry(), podsMemory: () => undefined, onPressure: () => undefined, reclaim: async () => undefined,
+    stats: { memory: () => ({ availableBytes: available(nowMs / 1000) * MI, workingSetBytes: 0 }), nodeDisk: async () => disk, imageDisk: async () => disk, diskLayout: async () => "one", summary: async () => ({ node: { nodeName: "n", startTime: "" }, pods: pods.map(({ metadata }) => uses(metadata.name, 300)) }) },
+    events: { event: () => undefined }, pods: () => [...left].map((one) => ({ pod: one, isReclaimed: true, fail: (_, grace) => {
+      left.delete(one);
+      ended.push(`${nowMs / 1000} s: ${one.metadata.name}, ${grace} s`);
+    } })),
+    clock: { ...systemClock, nowMs: () => nowMs, uptimeMs: () => nowMs, async *every() {
+      for (; nowMs <= seconds * 1000; nowMs += 10_000) {
+        yield;
+        conditions.push([...guard.pressures()].join());
+      }
+    } },
+  });
+  await guard.run(new AbortController().signal, () => undefined);
+  return { ended, conditions };
+}
+
+const memoryBelow = (mi: number, more: Partial<EvictionSettings["thresholds"][number]> = {}) => ({ signal: "memory.available" as const, value: { bytes: mi * MI }, ...more });
+
+test("a hard threshold ends pods at once, as many as it takes, whatever grace they have", async () => {
+  const pods = [pod("a", undefined, { terminationGracePeriodSeconds: 60 }), pod("b", undefined, { terminationGracePeriodSeconds: 60, priority: 1 }), pod("c", "400Mi")];
+  let short = 2;
+  const { ended } = await watched({ settings: { thresholds: [memoryBelow(100)] }, available: (second) => (second >= 10 && short-- > 0 ? 50 : 500), pods, seconds: 30 });
+  expect(ended).toEqual(["10 s: a, 1 s", "10 s: b, 1 s"]);
+});
+
+test("a soft threshold tells at once and ends pods after its grace, each within the longest grace that is allowed", async () => {
+  const soft = { thresholds: [memoryBelow(100, { graceMs: 30_000 })], maxPodGraceSeconds: 20 };
+  const short = await watched({ settings: soft, available: (second) => (second < 40 ? 50 : 500), pods: [pod("p", undefined, { terminationGracePeriodSeconds: 60 })], seconds: 40 });
+  expect(short).toEqual({ ended: ["30 s: p, 20 s"], conditions: ["MemoryPressure", "MemoryPressure", "MemoryPressure", "MemoryPressure", "MemoryPressure"] });
+  expect((await watched({ settings: soft, available: () => 50, pods: [pod("p", undefined, { terminationGracePeriodSeconds: 5 })], seconds: 30 })).ended).toEqual(["30 s: p, 5 s"]);
+  expect((await watched({ settings: soft, available: (second) => (second === 20 ? 500 : 50), pods: [pod("p", undefined)], seconds: 40 })).ended).toEqual([]); // it was over in between
+});
+
+test("a condition stays for a while after its cause is gone", async () => {
+  const { conditions } = await watched({ settings: { thresholds: [memoryBelow(100)], transitionMs: 20_000 }, available: (second) => (second === 10 ? 50 : 500), pods: [], seconds: 40 });
+  expect(conditions).toEqual(["", "MemoryPressure", "MemoryPressure", "", ""]);
+});
+
+test("with a minimum to reclaim pods end until that is free, too", async () => {
+  const pods = ["a", "b", "c"].map((name) => pod(name, undefined));
+  let looks = 0;
+  const { ended } = await watched({ settings: { thresholds: [memoryBelow(100, { minReclaim: { bytes: 50 * MI } })] }, available: () => [90, 140, 160, 140][looks++] ?? 140, pods, seconds: 20 });
+  expect(ended).toEqual(["0 s: a, 1 s", "0 s: b, 1 s"]); // 140 is too little after 90, enough after 160
+});
+
+test("thresholds of containerfs are those of the file system it is on", async () => {
+  expect(await watched({ settings: { thresholds: [{ signal: "containerfs.available", value: { bytes: 1e9 } }] }, available: () => 500, pods: [pod("p", undefined)], seconds: 10 })).toEqual({ ended: [], conditions: ["", ""] });
 });

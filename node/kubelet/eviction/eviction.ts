@@ -1,20 +1,30 @@
 /**
  * Keeps the node alive when memory or disk runs out: it says so in the node's conditions, cleans up what nobody uses, and ends pods, one at a
- * time, until there is enough again.
+ * time, until there is enough again. Pods that use more of the disk than they may end whatever there is.
  *
  * Source: kubernetes v1.36 pkg/kubelet/eviction/eviction_manager.go
  */
-import type { Pod } from "../../../core/api/gen/core.v1.ts";
+import type { Pod, PodCondition } from "../../../core/api/gen/core.v1.ts";
 import type { EventRecorder } from "../../../core/client/events.ts";
 import { type Clock, timestamp } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
+import type { Metrics } from "../../../core/observe/metrics.ts";
 import { type MachineInfo, processCount } from "../../os/machine.ts";
 import type { Pressure } from "../node/node-status.ts";
-import { podReference } from "../pod-spec.ts";
+import { isCriticalPod, podReference } from "../pod-spec.ts";
 import type { Stats } from "../stats/stats.ts";
 import type { PodFailure } from "../status/pod-status.ts";
-import { evictionMessage, limitsStorage, localStorageExcess, type Observation, ranked, shortages, type Shortage, type EvictionSettings, type Signal, type Threshold, THRESHOLDS, WINDOWS_THRESHOLDS } from "./plan.ts";
+import { hasStorageLimit, localStorageExcess } from "./local-storage.ts";
+import { type EvictionSettings, type Observation, type Reclaim, reclaims, shortages, type Shortage, type Signal, type Threshold, THRESHOLDS, WINDOWS_THRESHOLDS } from "./plan.ts";
+import { evictionMessage, ranked, type Told } from "./ranking.ts";
+
+export interface Evictable {
+  readonly pod: Pod;
+  /** Nothing of it runs any more, and what it had of the node is free. */
+  readonly isReclaimed: boolean;
+  fail(failure: PodFailure, graceSeconds: number): void;
+}
 
 interface Deps {
   readonly stats: Stats;
@@ -25,8 +35,10 @@ interface Deps {
   readonly clock: Clock;
   readonly log: Log;
   readonly events: EventRecorder;
-  readonly pods: () => readonly { readonly pod: Pod; fail(failure: PodFailure, graceSeconds: number): void }[];
-  readonly removeUnusedImages: (signal: AbortSignal) => Promise<unknown>;
+  readonly metrics: Metrics;
+  readonly pods: () => readonly Evictable[];
+  /** Takes away what nobody needs. */
+  readonly reclaim: (what: Reclaim, signal: AbortSignal) => Promise<unknown>;
   /** The node's conditions changed. */
   readonly onPressure: () => void;
 }
@@ -36,19 +48,22 @@ export interface Eviction extends Runnable {
 }
 
 const PERIOD_MS = 10_000;
-/** After a pod was ended the node needs a moment to feel it. */
-const SETTLE_MS = 30_000;
+/** So long the end of a pod is waited for before another one has to go, looking so often. */
+const RECLAIMED_MS_MAX = 30_000;
+const RECLAIMED_POLL_MS = 1_250;
 /** Of a hard threshold. */
 const GRACE_SECONDS = 1;
 
-export function eviction({ stats, machine: { os, memoryBytes }, settings, podsMemory, clock, log, events, pods, removeUnusedImages, onPressure }: Deps): Eviction {
-  const configured = settings.thresholds === THRESHOLDS && os === "windows" ? WINDOWS_THRESHOLDS : settings.thresholds;
+export function eviction({ stats, machine: { os, memoryBytes }, settings, podsMemory, clock, log, events, metrics, pods, reclaim, onPressure }: Deps): Eviction {
+  const evictions = metrics.counter("kubelet_evictions", "[ALPHA] Cumulative number of pod evictions by eviction signal");
+  const given = settings.thresholds === THRESHOLDS && os === "windows" ? WINDOWS_THRESHOLDS : settings.thresholds;
+  const configured = given.filter(({ signal }) => !signal.startsWith("containerfs.")); // it is one of the others' file systems, with their thresholds
+  if (configured.length < given.length) log.warn("eviction thresholds of containerfs are those of nodefs or imagefs, what is set is ignored");
   const memory = configured.filter(({ signal, graceMs }) => signal === "memory.available" && graceMs === undefined);
   const thresholds: readonly Threshold[] = [...configured, ...memory.map((threshold) => ({ ...threshold, signal: "allocatableMemory.available" as const }))];
   const crossed = new Map<Threshold, number>(); // since when
   const lastSeenMs = new Map<Pressure, number>();
   let current: ReadonlySet<Pressure> = new Set();
-  let quietUntilMs = 0;
 
   async function observe(signal: AbortSignal): Promise<ReadonlyMap<Signal, Observation>> {
     const [node, images] = await Promise.all([stats.nodeDisk(), stats.imageDisk(signal)]);
@@ -56,8 +71,7 @@ export function eviction({ stats, machine: { os, memoryBytes }, settings, podsMe
     return new Map<Signal, Observation>([
       ["memory.available", { available: stats.memory().availableBytes, capacity: memoryBytes }], ["nodefs.available", { available: node.availableBytes, capacity: node.capacityBytes }],
       ["nodefs.inodesFree", { available: node.inodesFree, capacity: node.inodes }], ["imagefs.available", { available: images.availableBytes, capacity: images.capacityBytes }],
-      ["imagefs.inodesFree", { available: images.inodesFree, capacity: images.inodes }], ["containerfs.available", { available: images.availableBytes, capacity: images.capacityBytes }],
-      ["containerfs.inodesFree", { available: images.inodesFree, capacity: images.inodes }], ["allocatableMemory.available", podsMemory() ?? { available: 0, capacity: 0 }], ["pid.available", { available: max - processes, capacity: max }],
+      ["imagefs.inodesFree", { available: images.inodesFree, capacity: images.inodes }], ["allocatableMemory.available", podsMemory() ?? { available: 0, capacity: 0 }], ["pid.available", { available: max - processes, capacity: max }],
     ]);
   }
 
@@ -79,38 +93,57 @@ export function eviction({ stats, machine: { os, memoryBytes }, settings, podsMe
     return short.filter(({ threshold }) => nowMs - crossed.get(threshold)! >= (threshold.graceMs ?? 0));
   }
 
-  function evict(one: ReturnType<typeof pods>[number], message: string, graceSeconds = GRACE_SECONDS): void {
+  function evict(one: Evictable, { message, annotations }: Told, { signal, graceSeconds, condition }: { readonly signal: string; readonly graceSeconds: number; readonly condition?: PodCondition }): void {
     log.warn("pod evicted", { pod: one.pod.metadata.name, namespace: one.pod.metadata.namespace, message });
-    events.event(podReference(one.pod), "Warning", "Evicted", message);
-    const nowTime = timestamp(clock.nowMs());
-    one.fail({ reason: "Evicted", message, condition: { type: "DisruptionTarget", status: "True", reason: "TerminationByKubelet", message, lastTransitionTime: nowTime } }, graceSeconds);
+    events.event(podReference(one.pod), "Warning", "Evicted", message, annotations);
+    evictions.inc({ eviction_signal: signal });
+    one.fail({ reason: "Evicted", message, ...(condition ? { condition } : {}) }, graceSeconds);
   }
 
-  async function tick(signal: AbortSignal): Promise<void> {
+  /** Looks at the node once; returns whom it ended. */
+  async function look(signal: AbortSignal): Promise<readonly Evictable[]> {
     const everything = shortages(await observe(signal), thresholds, new Set(crossed.keys()));
     note(everything);
     const short = due(everything);
     const all = pods();
-    const summary = short.length > 0 || all.some(({ pod }) => hasStorageLimit(pod)) ? await stats.summary(signal) : undefined;
-    if (!summary) return;
-    const candidates = all.map((one) => ({ ...one, pod: one.pod, fail: one.fail.bind(one), stats: summary.pods.find(({ podRef }) => podRef.uid === one.pod.metadata.uid) }));
-    for (const candidate of candidates) {
-      const excess = localStorageExcess(candidate);
-      if (excess !== undefined) evict(candidate, excess);
-    }
+    if (short.length === 0 && !all.some(({ pod }) => hasStorageLimit(pod))) return [];
+    const [summary, layout] = await Promise.all([stats.summary(signal), stats.diskLayout(signal)]);
+    const candidates = all.map((one) => ({ one, pod: one.pod, stats: summary.pods.find(({ podRef }) => podRef.uid === one.pod.metadata.uid) }));
+    const greedy = candidates.flatMap((candidate) => {
+      const excess = isCriticalPod(candidate.pod) ? undefined : localStorageExcess(candidate, layout);
+      if (!excess) return [];
+      evict(candidate.one, { message: excess.message, annotations: {} }, { signal: excess.signal, graceSeconds: GRACE_SECONDS });
+      return [candidate.one];
+    });
     const [first] = short;
-    if (!first || clock.uptimeMs() < quietUntilMs) return;
+    if (greedy.length > 0 || !first) return greedy;
     events.event({ kind: "Node", apiVersion: "v1", name: summary.node.nodeName, uid: summary.node.nodeName }, "Warning", "EvictionThresholdMet", `Attempting to reclaim ${first.starved}`);
-    if (first.pressure === "DiskPressure") {
-      await removeUnusedImages(signal);
-      if (!shortages(await observe(signal), thresholds, new Set(crossed.keys())).some(({ signal: name }) => name === first.signal)) return;
+    if (await isReclaimedOtherwise(first, reclaims(first, layout), signal)) return [];
+    const [victim] = ranked(first, layout, candidates);
+    if (!victim) {
+      log.error("the node is short of a resource and there is no pod to evict", { resource: first.starved });
+      return [];
     }
-    const [victim] = ranked(first.starved, candidates);
-    if (!victim) return void log.error("the node is short of a resource and there is no pod to evict", { resource: first.starved });
-    const chosen = candidates.find(({ pod }) => pod.metadata.uid === victim.pod.metadata.uid)!;
+    const told = evictionMessage(first, victim);
     const soft = first.threshold.graceMs !== undefined;
-    evict(chosen, evictionMessage(first, victim), soft ? Math.max(GRACE_SECONDS, Math.min(settings.maxPodGraceSeconds, victim.pod.spec.terminationGracePeriodSeconds ?? 30)) : GRACE_SECONDS);
-    quietUntilMs = clock.uptimeMs() + SETTLE_MS;
+    const condition: PodCondition = { type: "DisruptionTarget", status: "True", reason: "TerminationByKubelet", message: told.message, lastTransitionTime: timestamp(clock.nowMs()), ...observed(victim.pod) };
+    evict(victim.one, told, { signal: first.signal, graceSeconds: soft ? Math.max(GRACE_SECONDS, Math.min(settings.maxPodGraceSeconds, victim.pod.spec.terminationGracePeriodSeconds ?? 30)) : GRACE_SECONDS, condition });
+    return [victim.one];
+  }
+
+  async function isReclaimedOtherwise({ signal: name }: Shortage, steps: readonly Reclaim[], signal: AbortSignal): Promise<boolean> {
+    if (steps.length === 0) return false;
+    for (const what of steps) await reclaim(what, signal).catch((error: unknown) => log.warn("what nobody needs could not be taken away", { what, error }));
+    return !shortages(await observe(signal), thresholds, new Set(crossed.keys())).some((still) => still.signal === name);
+  }
+
+  async function reclaimed(ended: readonly Evictable[], signal: AbortSignal): Promise<void> {
+    const endMs = clock.uptimeMs() + RECLAIMED_MS_MAX;
+    while (ended.some(({ isReclaimed }) => !isReclaimed) && clock.uptimeMs() < endMs) await clock.sleep(RECLAIMED_POLL_MS, signal);
+  }
+
+  async function tick(signal: AbortSignal): Promise<void> {
+    for (let ended = await look(signal); ended.length > 0; ended = await look(signal)) await reclaimed(ended, signal);
   }
 
   return {
@@ -127,6 +160,6 @@ export function eviction({ stats, machine: { os, memoryBytes }, settings, podsMe
   };
 }
 
-function hasStorageLimit(pod: Pod): boolean {
-  return (pod.spec.volumes ?? []).some(({ emptyDir }) => emptyDir?.sizeLimit !== undefined && emptyDir.medium !== "Memory") || limitsStorage(pod);
+function observed({ metadata: { generation } }: Pod): { readonly observedGeneration?: number } {
+  return generation === undefined ? {} : { observedGeneration: generation };
 }

@@ -1,16 +1,10 @@
 /**
- * Which shortage the node has, and which pod ends for it. Pure.
+ * Which shortage the node has, and what can be done about it before a pod has to end. Pure.
  *
- * Ranking: first those that use more than they asked for, then lower priority, then the larger excess. Critical pods are spared.
- *
- * Source: kubernetes v1.36 pkg/kubelet/eviction/{eviction_manager,helpers}.go
+ * Source: kubernetes v1.36 pkg/kubelet/eviction/helpers.go
  */
-import type { Pod } from "../../../core/api/gen/core.v1.ts";
-import { parseQuantity, quantityOf } from "../../../core/api/meta/quantity.ts";
-import type { PodStats } from "../kubelet-api.ts";
 import type { Pressure } from "../node/node-status.ts";
-import { isCriticalPod } from "../pod-spec.ts";
-import { podLimits, podRequests } from "../resources/pod-resources.ts";
+import type { DiskLayout } from "../stats/disk-usage.ts";
 
 export type Signal = "memory.available" | "allocatableMemory.available" | "containerfs.available" | "containerfs.inodesFree" | "nodefs.available" | "nodefs.inodesFree" | "imagefs.available" | "imagefs.inodesFree" | "pid.available";
 export type Starved = "memory" | "ephemeral-storage" | "pids" | "inodes";
@@ -77,59 +71,16 @@ export function shortages(observed: ReadonlyMap<Signal, Observation>, thresholds
   });
 }
 
-export interface Candidate { readonly pod: Pod; readonly stats: PodStats | undefined }
+/** What the kubelet may take away first. */
+export type Reclaim = "containers" | "images";
 
-/** The pods that may be ended for it, the first one first. */
-export function ranked(starved: Starved, candidates: readonly Candidate[]): Candidate[] {
-  const scored = candidates.filter(({ pod }) => !isCriticalPod(pod)).map((candidate) => {
-    const usage = usageOf(starved, candidate.stats);
-    const request = starved === "memory" || starved === "ephemeral-storage" ? podRequests(candidate.pod).get(starved)?.number() ?? 0 : 0;
-    return { candidate, excess: usage - request, exceeds: usage > request, priority: candidate.pod.spec.priority ?? 0 };
-  });
-  return scored.toSorted((a, b) => Number(b.exceeds) - Number(a.exceeds) || a.priority - b.priority || b.excess - a.excess).map(({ candidate }) => candidate);
-}
-
-function usageOf(starved: Starved, stats: PodStats | undefined): number {
-  switch (starved) {
-    case "memory": return stats?.memory?.workingSetBytes ?? 0;
-    case "ephemeral-storage": return stats?.["ephemeral-storage"]?.usedBytes ?? 0;
-    case "pids": return stats?.process_stats?.process_count ?? 0;
-    case "inodes": return [...(stats?.containers ?? []).flatMap(({ rootfs, logs }) => [rootfs?.inodesUsed ?? 0, logs?.inodesUsed ?? 0]), ...(stats?.volume ?? []).map(({ inodesUsed = 0 }) => inodesUsed)].reduce((sum, count) => sum + count, 0);
+/** On the disk that is full, as it is laid out: dead containers lie where those that run write, images where images lie. */
+export function reclaims({ signal, pressure }: Pick<Shortage, "signal" | "pressure">, layout: DiskLayout): readonly Reclaim[] {
+  if (pressure !== "DiskPressure") return [];
+  const isImageDisk = signal.startsWith("imagefs.");
+  switch (layout) {
+    case "one": return ["containers", "images"];
+    case "images and containers apart": return isImageDisk ? ["containers", "images"] : [];
+    case "images apart": return isImageDisk ? ["images"] : ["containers"];
   }
-}
-
-export function evictionMessage({ starved, quantity, available }: Shortage, { pod, stats }: Candidate): string {
-  const inBytes = starved === "memory" || starved === "ephemeral-storage";
-  const show = (amount: number): string => quantityOf(Math.floor(amount), inBytes ? "BinarySI" : "DecimalSI").toString();
-  const greedy = (stats?.containers ?? []).flatMap(({ name, memory, rootfs, logs }) => {
-    const spec = [...pod.spec.containers, ...(pod.spec.initContainers ?? [])].find((container) => container.name === name);
-    const usage = starved === "memory" ? memory?.workingSetBytes : starved === "ephemeral-storage" ? (rootfs?.usedBytes ?? 0) + (logs?.usedBytes ?? 0) : undefined;
-    const request = spec?.resources?.requests?.[starved] ?? "0";
-    return spec && usage !== undefined && usage > parseQuantity(request).number() ? [`Container ${name} was using ${show(usage)}, request is ${request}, has larger consumption of ${starved}. `] : [];
-  });
-  return `The node was low on resource: ${starved}. Threshold quantity: ${show(quantity)}, available: ${show(available)}. ${greedy.join("")}`;
-}
-
-/** Why a pod must end although the node has enough: it uses more disk than it may. */
-export function localStorageExcess({ pod, stats }: Candidate): string | undefined {
-  for (const { name, emptyDir } of pod.spec.volumes ?? []) {
-    const used = stats?.volume?.find((volume) => volume.name === name)?.usedBytes ?? 0;
-    if (emptyDir?.sizeLimit && emptyDir.medium !== "Memory" && limited(emptyDir.sizeLimit, used)) return `Usage of EmptyDir volume "${name}" exceeds the limit "${emptyDir.sizeLimit}". `;
-  }
-  const total = limitsStorage(pod) ? podLimits(pod).get("ephemeral-storage") : undefined; // of those containers that have one
-  if (total && (stats?.["ephemeral-storage"]?.usedBytes ?? 0) > total.number()) return `Pod ephemeral local storage usage exceeds the total limit of containers ${total.toString()}. `;
-  for (const container of stats?.containers ?? []) {
-    const limit = pod.spec.containers.find(({ name }) => name === container.name)?.resources?.limits?.["ephemeral-storage"];
-    if (limit && limited(limit, (container.rootfs?.usedBytes ?? 0) + (container.logs?.usedBytes ?? 0))) return `Container ${container.name} exceeded its local ephemeral storage limit "${limit}". `;
-  }
-  return undefined;
-}
-
-export function limitsStorage({ spec }: Pod): boolean {
-  return [...spec.containers, ...(spec.initContainers ?? [])].some(({ resources }) => resources?.limits?.["ephemeral-storage"] !== undefined);
-}
-
-function limited(limit: string, used: number): boolean {
-  const bytes = parseQuantity(limit).number();
-  return bytes > 0 && used > bytes;
 }

@@ -16,13 +16,14 @@ test("longest unused first, and only as many as needed", () => {
   expect(victims(all, seen, 9999, 15).map(({ id }) => id)).toEqual(["older", "old"]);
 });
 
-test("a full disk is brought down to the low mark, on the third tick when images are old enough", async () => {
+test("a full disk is brought down to the low mark, on the third tick when images are old enough, also if one of them cannot be removed", async () => {
   const removed: (string | undefined)[] = [];
   const told: string[] = [];
   let nowMs = 0;
   const cri = { call: async (method: string, request: { image?: { image?: string } }) => {
+    if (method === "ImageService/RemoveImage" && request.image?.image === "stuck") throw new Error("device or resource busy");
     if (method === "ImageService/RemoveImage") removed.push(request.image?.image);
-    return method === "ImageService/ListImages" ? { images: [{ id: "a", size: 60 }, { id: "b", size: 60 }] } : { containers: [{ image_id: "b" }] };
+    return method === "ImageService/ListImages" ? { images: [{ id: "stuck", size: 60 }, { id: "a", size: 60 }, { id: "b", size: 60 }] } : { containers: [{ image_id: "b" }] };
   } } as unknown as Cri;
   const gc = imageGc({
     cri, disk: async () => ({ usedBytes: 900, capacityBytes: 1000 }), log: silentLog, node: {}, events: { event: (_, __, reason) => void told.push(reason) },

@@ -45,9 +45,14 @@ export function imageGc({ cri, disk, clock, log, events, node, onRemoved }: Deps
     let freedBytes = 0;
     for (const { id, sizeBytes } of chosen) {
       log.info("removing image", { id, sizeBytes });
-      await cri.call("ImageService/RemoveImage", { image: { image: id } }, { signal });
-      onRemoved?.(id);
-      freedBytes += sizeBytes;
+      try {
+        await cri.call("ImageService/RemoveImage", { image: { image: id } }, { signal });
+        onRemoved?.(id);
+        freedBytes += sizeBytes;
+      } catch (error) {
+        if (signal.aborted) throw error;
+        log.warn("image could not be removed", { id, error }); // the next one may be
+      }
     }
     return freedBytes;
   }

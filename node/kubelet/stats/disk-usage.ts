@@ -3,6 +3,15 @@ import { constants, type Dirent } from "node:fs";
 import { type FileHandle, lstat, open, readdir, statfs } from "node:fs/promises";
 import { join } from "node:path";
 
+/** Images and what containers write are on the node's own disk, both on another, or the images alone are. */
+export type DiskLayout = "one" | "images and containers apart" | "images apart";
+
+export async function diskLayout({ node, images, containers }: Readonly<Record<"node" | "images" | "containers", string>>): Promise<DiskLayout> {
+  const [own, imageDisk, containerDisk] = await Promise.all([node, images, containers].map(async (path) => (await lstat(path)).dev));
+  if (own === imageDisk) return "one";
+  return imageDisk === containerDisk ? "images and containers apart" : "images apart";
+}
+
 export interface DirectoryUsage { readonly bytes: number; readonly inodes: number }
 
 /** The kernel takes names of 4096 bytes; whoever nests directories deeper than that is counted all the same. */

@@ -21,7 +21,8 @@ import type { VolumeFigures } from "../csi/volume-stats.ts";
 import type { RuntimePod } from "../runtime-pod.ts";
 import type { KubeletSettings } from "../settings.ts";
 import { podDirectory, volumeDirectory } from "../volumes/pod-directories.ts";
-import { type DirectoryUsage, directoryUsage, fileSystemUsage, type FileSystemUsage } from "./disk-usage.ts";
+import { diskVolumes } from "../eviction/local-storage.ts";
+import { type DirectoryUsage, directoryUsage, type DiskLayout, diskLayout, fileSystemUsage, type FileSystemUsage } from "./disk-usage.ts";
 import { type Pressures, pressuresOf } from "./pressure.ts";
 import { fromWindows } from "./windows-stats.ts";
 
@@ -44,6 +45,7 @@ export interface Stats {
   memory(): { readonly availableBytes: number; readonly workingSetBytes: number };
   nodeDisk(): Promise<FileSystemUsage>;
   imageDisk(signal: AbortSignal): Promise<FileSystemUsage>;
+  diskLayout(signal: AbortSignal): Promise<DiskLayout>;
 }
 
 const DISK_AGE_MS_MAX = 60_000;
@@ -53,7 +55,7 @@ const RATE_MS_MIN = 1_000;
 export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, podGroup, claimed }: Deps): Stats {
   const disks = new Map<string, { readonly atMs: number; readonly usage: DirectoryUsage }>();
   let cpuBefore: { readonly ns: number; readonly atMs: number; readonly rate: number | undefined } | undefined;
-  let imagePath: string | undefined;
+  let paths: { readonly images: string; readonly containers: string } | undefined;
 
   async function usageOf(path: string, signal: AbortSignal): Promise<DirectoryUsage> {
     const known = disks.get(path);
@@ -69,9 +71,16 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, po
     return { workingSetBytes, availableBytes: Math.max(0, memoryBytes - workingSetBytes) };
   }
 
+  /** Where the runtime has images, and what containers write. */
+  async function runtimePaths(signal: AbortSignal): Promise<{ readonly images: string; readonly containers: string }> {
+    if (paths) return paths;
+    const { image_filesystems, container_filesystems } = await cri.call("ImageService/ImageFsInfo", {}, { signal });
+    const images = image_filesystems?.[0]?.fs_id?.mountpoint ?? settings.dataDir;
+    return (paths = { images, containers: container_filesystems?.[0]?.fs_id?.mountpoint ?? images });
+  }
+
   async function imageDisk(signal: AbortSignal): Promise<FileSystemUsage> {
-    imagePath ??= (await cri.call("ImageService/ImageFsInfo", {}, { signal })).image_filesystems?.[0]?.fs_id?.mountpoint;
-    return await fileSystemUsage(imagePath ?? settings.dataDir);
+    return await fileSystemUsage((await runtimePaths(signal)).images);
   }
 
   function nodeCpu(ns: number): CpuStats {
@@ -109,7 +118,7 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, po
     const waits = pressuresOf(cgroups, group);
     const volumes = known ? await Promise.all(localVolumes(settings.dataDir, known.pod).map(async ({ name, path }) => ({ name, ...fsStats(disk, time), ...used(await usageOf(path, signal)) }))) : [];
     const containers = await Promise.all((linux.containers ?? []).map((container) => containerStats(container, known?.runtime, group, { disk, images, signal })));
-    const ephemeral = [...containers.flatMap(({ rootfs, logs }) => [rootfs?.usedBytes ?? 0, logs?.usedBytes ?? 0]), ...volumes.map(({ usedBytes = 0 }) => usedBytes)].reduce((sum, bytes) => sum + bytes, 0);
+    const ephemeral = [...containers.flatMap(({ rootfs, logs }) => [rootfs?.usedBytes ?? 0, logs?.usedBytes ?? 0]), ...(known ? diskVolumes(known.pod, volumes) : []).map(({ usedBytes = 0 }) => usedBytes)].reduce((sum, bytes) => sum + bytes, 0);
     return {
       podRef: { name: labels[POD_NAME] ?? "", namespace: labels[POD_NAMESPACE] ?? "", uid }, startTime: known?.pod.status?.startTime ?? timestamp(known?.runtime.sandboxes[0]?.createdAtMs ?? clock.nowMs()), containers,
       cpu: { ...cpuStats(linux.cpu), ...withPsi(waits.cpu) }, memory: { ...memoryStats(linux.memory), ...withPsi(waits.memory) }, ...ioStats(waits, time), ...podSwap(containers, time), ...(linux.network ? { network: networkStats(linux.network.default_interface, linux.network.interfaces ?? [], time) } : {}),
@@ -142,15 +151,15 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, po
     };
   }
 
-  return { summary, memory, nodeDisk: () => fileSystemUsage(settings.dataDir), imageDisk };
+  return { summary, memory, nodeDisk: () => fileSystemUsage(settings.dataDir), imageDisk, diskLayout: async (signal) => await diskLayout({ node: settings.dataDir, ...await runtimePaths(signal) }) };
 }
 
-/** Volumes whose content is the node's disk and the pod's fault. */
-export function localVolumes(dataDir: string, { metadata, spec }: Pod): { readonly name: string; readonly path: string; readonly sizeLimit: string | undefined }[] {
+/** Volumes whose content is the pod's: on the node's disk, or in its memory. */
+function localVolumes(dataDir: string, { metadata, spec }: Pod): { readonly name: string; readonly path: string }[] {
   const podDir = podDirectory(dataDir, metadata.uid);
   return (spec.volumes ?? []).flatMap(({ name, emptyDir, configMap, downwardAPI }) => {
     const plugin = emptyDir ? "kubernetes.io/empty-dir" : configMap ? "kubernetes.io/configmap" : downwardAPI ? "kubernetes.io/downward-api" : undefined;
-    return plugin ? [{ name, path: volumeDirectory(podDir, plugin, name), sizeLimit: emptyDir?.sizeLimit }] : [];
+    return plugin ? [{ name, path: volumeDirectory(podDir, plugin, name) }] : [];
   });
 }
 
