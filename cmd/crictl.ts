@@ -2,8 +2,7 @@
 import { systemClock } from "../core/lifecycle/clock.ts";
 import { criClient } from "../node/cri/client.ts";
 import type { Container, PodSandbox } from "../node/cri/gen/runtime.v1.ts";
-import { runtimePaths } from "../node/runtime/paths.ts";
-import { machineSettings } from "./tools.ts";
+import { machineSettings, runtimeSocket } from "./tools.ts";
 
 type Row = readonly string[];
 
@@ -23,9 +22,7 @@ export async function crictl(argv: readonly string[]): Promise<number> {
     console.log(["Usage: coracle crictl COMMAND", "", ...Object.entries(COMMANDS).map(([name, help]) => `  ${name.padEnd(10)}${help}`)].join("\n"));
     return command === "--help" || command === "help" ? 0 : 2;
   }
-  const { dataDir, containerRuntimeEndpoint } = machineSettings();
-  const socket = containerRuntimeEndpoint?.replace(/^unix:\/\//, "") ?? runtimePaths(dataDir).socket;
-  const cri = criClient({ socket, nowMs: systemClock.nowMs });
+  const cri = criClient({ socket: runtimeSocket(machineSettings()), nowMs: systemClock.nowMs });
   const call = { signal: AbortSignal.timeout(10_000) };
   try {
     switch (command as keyof typeof COMMANDS) {

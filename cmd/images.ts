@@ -3,7 +3,8 @@ import { systemClock } from "../core/lifecycle/clock.ts";
 import { runtimePaths } from "../node/runtime/paths.ts";
 import { importImages, listImages, waitForRuntime } from "../node/runtime/images.ts";
 import { ConfigError } from "./config/config.ts";
-import { machineSettings } from "./tools.ts";
+import type { Settings } from "./config/flags.ts";
+import { machineSettings, runtimeSocket } from "./tools.ts";
 
 const USAGE = "Usage: coracle images import FILE…    archives of images (OCI layout or docker save; .tar, .tar.gz, .tar.zst)\n       coracle images list\n\n  --data-dir DIR    of which server or agent; default: the one that is installed here";
 /** A first start unpacks the runtime and starts it: seconds, on a small machine many. */
@@ -15,20 +16,20 @@ export async function images(argv: readonly string[]): Promise<number> {
     console.log(USAGE);
     return action === "--help" ? 0 : 2;
   }
-  const { dataDir, files } = read(rest);
+  const { settings, files } = read(rest);
   if (action === "import" && files.length === 0) throw new ConfigError(`images import needs the archive to import\n${USAGE}`);
-  const paths = runtimePaths(dataDir);
+  const paths = { binDir: runtimePaths(settings.dataDir).binDir, socket: runtimeSocket(settings) };
   await waitForRuntime(paths, { clock: systemClock, waitMs: WAIT_MS, waiting: (what) => console.error(what) });
   if (action === "list") for (const { name, digest, pinned } of await listImages(paths)) console.log(`${name}\t${digest}${pinned ? "\tpinned" : ""}`);
-  else for (const file of files) for (const name of await importImages(paths, file)) console.log(`imported ${name}`);
+  else for (const file of files) for (const name of await importImages(paths, file, { local: settings.containerRuntimeEndpoint !== undefined })) console.log(`imported ${name}`);
   return 0;
 }
 
-function read(words: readonly string[]): { readonly dataDir: string; readonly files: readonly string[] } {
+function read(words: readonly string[]): { readonly settings: Settings; readonly files: readonly string[] } {
   const flags: string[] = [], files: string[] = [];
   for (let i = 0; i < words.length; i++) {
     if (words[i] === "--data-dir") flags.push(words[i]!, ...words.slice(++i, i + 1));
     else (words[i]!.startsWith("--") ? flags : files).push(words[i]!);
   }
-  return { dataDir: machineSettings(flags).dataDir, files };
+  return { settings: machineSettings(flags), files };
 }

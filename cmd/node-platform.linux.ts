@@ -22,6 +22,7 @@ import { conntrackProgram } from "../node/proxy/conntrack.ts";
 import { serviceProxy } from "../node/proxy/proxy.ts";
 import { runtimePaths } from "../node/runtime/paths.ts";
 import { decodeRegistries, NO_REGISTRIES, type Registries } from "../node/runtime/registries.ts";
+import { externalRuntime } from "../node/runtime/external.ts";
 import { containerRuntime } from "../node/runtime/runtime.ts";
 import { nodeBundle } from "./assets.ts";
 import { ConfigError } from "./config/config.ts";
@@ -40,7 +41,8 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
   const asset = nodeBundle();
   if (!external && !asset) throw new ConfigError("this build of coracle brings no container runtime for this machine: name one with --container-runtime-endpoint, or run with --disable-agent");
   const pluginDir = join(paths.agent, "network", "plugins");
-  const runtime = external ? [] : [containerRuntime({ dataDir: paths.dataDir, asset: asset!, unpack: unpackInChild, registries: registriesOf(settings.privateRegistry), cniBinDirs: [pluginDir, "/opt/cni/bin"] }, { cri: plain, mounts, clock, log })];
+  const foreign = external ? externalRuntime({ dataDir: paths.dataDir, asset, unpack: unpackInChild }, { cri: plain, log }) : undefined;
+  const runtime = foreign ?? containerRuntime({ dataDir: paths.dataDir, asset: asset!, unpack: unpackInChild, registries: registriesOf(settings.privateRegistry), cniBinDirs: [pluginDir, "/opt/cni/bin"] }, { cri: plain, mounts, clock, log });
 
   const { binDir, cniBinDir } = runtimePaths(paths.dataDir);
   const nft = nftProgram({ path: join(binDir, "nft"), netlink: () => netlinkSocket(NETLINK_NETFILTER) });
@@ -48,17 +50,20 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
   const uplink = { interfaceName: node.interfaceName, mtu: node.mtu };
   const network = nodeNetwork({
     informers, nodeName: node.name, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","), uplink,
-    cniConfDir: runtime[0]?.cniConfDir ?? "/etc/cni/net.d", stateDir: join(paths.agent, "network"), nft, netlink: openNetlink, overlay: overlayOf(options, uplink),
+    cniConfDir: runtime.cniConfDir, stateDir: join(paths.agent, "network"), nft, netlink: openNetlink, overlay: overlayOf(options, uplink),
     addresses: external ? undefined : stableAddresses({ pluginDir, recordDir: networkPaths(join(paths.agent, "network")).addresses, isPodHere }), onFlushed: renew,
-    ensureHostPorts: (signal) => ensureHostPorts({ network: CNI_NETWORK, cniBinDir: external ? "/opt/cni/bin" : cniBinDir, binDir, nft, log: log.with({ part: "network" }) }, signal), cpus: machine.cpus, clock, log: log.with({ part: "network" }),
+    ensureHostPorts: async (signal) => {
+      if (foreign?.hasOurs("portmap") !== false) await ensureHostPorts({ network: CNI_NETWORK, cniBinDir, binDir, nft, log: log.with({ part: "network" }) }, signal);
+    },
+    cpus: machine.cpus, clock, log: log.with({ part: "network" }),
   });
   const proxy = serviceProxy({
     informers, nodeName: node.name, nodeIps: node.ips, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","),
     nodePortCidrs: nodePortCidrs(settings, node.ips), nft, conntrack: conntrackProgram({ path: join(binDir, "conntrack") }), healthz: { address: node.ips[0]?.includes(":") ? "::" : "0.0.0.0", port: PROXY_HEALTH_PORT }, status: { address: "127.0.0.1", port: PROXY_STATUS_PORT }, clock, metrics, log: log.with({ part: "proxy" }),
   });
-  if (settings.disable.includes("network-policy") || settings.disable.includes("network")) return { cri, runtime, network, proxy, policies: [noNetworkPolicies({ nft, log })] };
+  if (settings.disable.includes("network-policy") || settings.disable.includes("network")) return { cri, runtime: [runtime], network, proxy, policies: [noNetworkPolicies({ nft, log })] };
   const policies = networkPolicies({ informers, nodeName: node.name, nft, clock, metrics, log: log.with({ part: "network policies" }) });
-  return { cri: admitting(cri, policies), runtime, network, proxy, policies: [policies] };
+  return { cri: admitting(cri, policies), runtime: [runtime], network, proxy, policies: [policies] };
 }
 
 function registriesOf(path: string): Registries {

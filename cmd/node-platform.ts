@@ -29,7 +29,7 @@ export interface PlatformOptions {
 
 export interface NodePlatform {
   readonly cri: Cri;
-  /** The container runtime, unless somebody else runs it. */
+  /** The container runtime, or what the node needs beside one that somebody else runs. */
   readonly runtime: readonly Runnable[];
   readonly network: Runnable;
   readonly proxy: Runnable;

@@ -6,6 +6,7 @@ import { runtimePaths } from "../node/runtime/paths.ts";
 import { unpackBundle } from "../node/runtime/unpack.ts";
 import { nodeBundle } from "./assets.ts";
 import { ConfigError, readText } from "./config/config.ts";
+import type { Settings } from "./config/flags.ts";
 import { installedSettings } from "./config/installed.ts";
 
 export const kubectl = (argv: readonly string[]): Promise<number> => {
@@ -15,8 +16,7 @@ export const kubectl = (argv: readonly string[]): Promise<number> => {
 };
 
 export const ctr = (argv: readonly string[]): Promise<number> => {
-  const { dataDir } = machineSettings();
-  const address = hasFlag(argv, "--address") || hasFlag(argv, "-a") ? [] : ["--address", runtimePaths(dataDir).socket];
+  const address = hasFlag(argv, "--address") || hasFlag(argv, "-a") ? [] : ["--address", runtimeSocket(machineSettings())];
   const namespace = hasFlag(argv, "--namespace") || hasFlag(argv, "-n") ? [] : ["--namespace", "k8s.io"];
   return run("ctr", [...address, ...namespace, ...argv], {});
 };
@@ -24,6 +24,11 @@ export const ctr = (argv: readonly string[]): Promise<number> => {
 /** What the server or agent of this machine was told. `argv`: flags of `coracle server` that go before it. */
 export function machineSettings(argv: readonly string[] = []) {
   return installedSettings({ argv, env: process.env, readFile: readText });
+}
+
+/** Where the node's container runtime listens. */
+export function runtimeSocket({ dataDir, containerRuntimeEndpoint }: Pick<Settings, "dataDir" | "containerRuntimeEndpoint">): string {
+  return containerRuntimeEndpoint?.replace(/^unix:\/\//, "") ?? runtimePaths(dataDir).socket;
 }
 
 function hasFlag(argv: readonly string[], name: string): boolean {

@@ -1,6 +1,6 @@
 /**
  * Tells which pods something happened to in the runtime: by its event stream, and by comparing lists when the stream cannot be trusted (at the
- * start, after it broke, and now and then).
+ * start, after it broke, and now and then). containerd before 1.7 has no such stream: there the lists are all there is.
  *
  * Source: kubernetes v1.36 pkg/kubelet/pleg/{evented,generic}.go (semantics)
  */
@@ -8,7 +8,7 @@ import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import { aborted } from "../../core/lifecycle/aborted.ts";
 import type { Log } from "../../core/observe/log.ts";
-import type { Cri } from "../cri/client.ts";
+import { type Cri, CriError } from "../cri/client.ts";
 import { POD_UID } from "./containers/labels.ts";
 import type { KubeletMetrics } from "./context.ts";
 import { type RuntimeSummary, summarizeRuntime } from "./runtime-pod.ts";
@@ -29,6 +29,8 @@ export interface RuntimeWatch extends Runnable {
 }
 
 const RELIST_MS = 300_000;
+/** Without a stream. */
+const RELIST_ALONE_MS = 1_000; // kubernetes v1.36 pkg/kubelet/kubelet.go genericPlegRelistPeriod
 const RETRY_MS = 1_000;
 
 export function runtimeWatch({ cri, clock, log, metrics, onChange, onList }: RuntimeWatchDeps): RuntimeWatch {
@@ -68,16 +70,32 @@ export function runtimeWatch({ cri, clock, log, metrics, onChange, onList }: Run
     }
   }
 
+  /** Lists only. Ends after a while: by then the runtime may have been exchanged for one with a stream. */
+  async function listAlone(signal: AbortSignal): Promise<void> {
+    const endMs = clock.uptimeMs() + RELIST_MS;
+    for await (const _ of clock.every(RELIST_ALONE_MS, signal)) {
+      await relist(signal);
+      if (clock.uptimeMs() >= endMs) return;
+    }
+  }
+
   return {
     name: "runtime-watch",
     lastListMs: () => listedMs,
     async run(signal, ready) {
       ready();
-      for (let failures = 0; !signal.aborted; ) {
+      for (let failures = 0, alone = false, told = false; !signal.aborted; ) {
         const listedBeforeMs = listedMs;
         try {
-          await follow(signal);
+          await (alone ? listAlone(signal) : follow(signal));
+          alone = false;
         } catch (error) {
+          alone = error instanceof CriError && error.code === "Unimplemented";
+          if (alone) {
+            if (!told) log.info("the runtime tells no events, asking it every second instead");
+            told = true;
+            continue;
+          }
           failures = listedMs > listedBeforeMs ? 1 : failures + 1;
           if (!signal.aborted) log[failures === 1 ? "warn" : "debug"]("the runtime's events broke off, listing again", { error });
         }

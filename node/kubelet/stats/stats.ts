@@ -24,6 +24,7 @@ import { podDirectory, volumeDirectory } from "../volumes/pod-directories.ts";
 import { diskVolumes } from "../eviction/local-storage.ts";
 import { type DirectoryUsage, directoryUsage, type DiskLayout, diskLayout, fileSystemUsage, type FileSystemUsage } from "./disk-usage.ts";
 import { type Pressures, pressuresOf } from "./pressure.ts";
+import { runtimeStats } from "./runtime-stats.ts";
 import { fromWindows } from "./windows-stats.ts";
 
 interface Deps {
@@ -91,11 +92,17 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, po
 
   async function summary(signal: AbortSignal): Promise<StatsSummary> {
     const time = timestamp(clock.nowMs());
-    const [{ stats = [] }, disk, images] = await Promise.all([cri.call("RuntimeService/ListPodSandboxStats", {}, { signal }), fileSystemUsage(settings.dataDir), imageDisk(signal)]);
+    const known = new Map([...pods()].map((one) => [one.pod.metadata.uid, one]));
+    const [stats, disk, images] = await Promise.all([
+      runtimeStats({
+        cri, cgroups, sandboxes: () => [...known.values()].flatMap(({ runtime }) => runtime.sandboxes.filter(({ ready }) => ready).map(({ id }) => id)),
+        podGroup: (uid) => { const one = known.get(uid); return one && podGroup(one.pod); },
+      }, signal),
+      fileSystemUsage(settings.dataDir), imageDisk(signal),
+    ]);
     const root = cgroups.usage("/");
     const waits = pressuresOf(cgroups, "/");
     const { current, max } = processCount();
-    const known = new Map([...pods()].map((one) => [one.pod.metadata.uid, one]));
     const all = await Promise.all(stats.map((one) => podStats(one, known.get(one.attributes?.labels?.[POD_UID] ?? ""), { disk, images, signal })));
     return {
       node: {

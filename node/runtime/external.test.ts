@@ -1,0 +1,32 @@
+import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { cniBinDirOf, installPlugins } from "./external.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "external-"));
+afterAll(() => rmSync(directory, { recursive: true }));
+
+test("where the runtime looks for CNI plug-ins: containerd says so, in each of its versions; others do not", () => {
+  expect(cniBinDirOf(`{"cni":{"binDir":"/usr/lib/cni","confDir":"/etc/cni/net.d"}}`)).toBe("/usr/lib/cni");
+  expect(cniBinDirOf(`{"cni":{"binDir":"","binDirs":["/a","/b"]}}`)).toBe("/a");
+  expect([cniBinDirOf(`{"cni":{"binDir":""}}`), cniBinDirOf("{}"), cniBinDirOf("[crio]\n"), cniBinDirOf("")]).toEqual(Array(4).fill("/opt/cni/bin"));
+});
+
+test.skipIf(process.platform !== "linux")("plug-ins find our tools; those that are there stay; loopback answers in the version it is asked in", () => {
+  const [own, cniBinDir, binDir] = ["its own", "cni", "it's ours"].map((name) => join(directory, name)) as [string, string, string];
+  for (const path of [own, cniBinDir, binDir]) mkdirSync(path);
+  const program = (path: string, text: string) => writeFileSync(path, `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+  program(join(own, "bridge"), "echo its own");
+  program(join(cniBinDir, "bridge"), "echo ours");
+  program(join(cniBinDir, "portmap"), "nft");
+  program(join(binDir, "nft"), "cat");
+  program(join(binDir, "ip"), `printf '%s\\n' "$*" > '${directory}/ip'`);
+  expect(installPlugins(own, { cniBinDir, binDir })).toEqual(["portmap", "loopback"]);
+  expect(installPlugins(own, { cniBinDir, binDir })).toEqual([]);
+  const call = (name: string, input: string) => spawnSync(join(own, name), { input, encoding: "utf8", env: { PATH: process.env["PATH"], CNI_COMMAND: "ADD", CNI_NETNS: "/run/netns/cni-1" } }).stdout;
+  expect([call("bridge", ""), call("portmap", "asked")]).toEqual(["its own\n", "asked"]);
+  expect(JSON.parse(call("loopback", `{"cniVersion":"0.3.1","name":"cni-loopback","type":"loopback"}`))).toEqual({ cniVersion: "0.3.1", interfaces: [{ name: "lo", mac: "00:00:00:00:00:00", sandbox: "/run/netns/cni-1" }], dns: {} });
+  expect(readFileSync(join(directory, "ip"), "utf8")).toBe("-n ../../../run/netns/cni-1 link set lo up\n");
+});

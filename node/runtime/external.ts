@@ -1,0 +1,90 @@
+/**
+ * A container runtime that somebody else runs (--container-runtime-endpoint). Of the bundle, the node needs all but the runtime itself: nft, conntrack, ip, ctr, kubectl,
+ * and the CNI plug-ins of the pod network. Those are put where the runtime looks for plug-ins; what it has there stays.
+ *
+ *   <dir>/bridge, host-local, portmap   scripts that start <agent>/current/cni/… with the bundle's tools at hand
+ *   <dir>/loopback                      a script (loopback-plugin.txt): our own runtime has no need of one
+ */
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { aborted } from "../../core/lifecycle/aborted.ts";
+import type { Runnable } from "../../core/lifecycle/run-all.ts";
+import type { Log } from "../../core/observe/log.ts";
+import type { Cri } from "../cri/client.ts";
+import loopback from "./loopback-plugin.txt" with { type: "text" };
+import { runtimePaths } from "./paths.ts";
+import { type BundleAsset, type UnpackArchive, unpackBundle } from "./unpack.ts";
+
+export interface ExternalRuntimeOptions {
+  readonly dataDir: string;
+  /** The node components; a build without them leaves it to the machine to have those programs. */
+  readonly asset: BundleAsset | undefined;
+  readonly unpack?: UnpackArchive | undefined;
+}
+
+/** CNI's own default, and that of containerd. */
+const CNI_BIN_DIR = "/opt/cni/bin";
+const LOOPBACK = "loopback";
+
+interface Directories { readonly cniBinDir: string; readonly binDir: string }
+
+export interface ExternalRuntime extends Runnable {
+  /** Where it looks for the network's configuration, as all do. */
+  readonly cniConfDir: string;
+  /** The runtime uses our plug-in of that name, not one of its own. Known once ready. */
+  hasOurs(plugin: string): boolean;
+}
+
+/** Ready when the runtime has answered. */
+export function externalRuntime({ dataDir, asset, unpack }: ExternalRuntimeOptions, { cri, log }: { readonly cri: Pick<Cri, "call">; readonly log: Log }): ExternalRuntime {
+  const { agent, binDir, cniBinDir } = runtimePaths(dataDir);
+  let directory = CNI_BIN_DIR;
+  return {
+    name: "container-runtime", cniConfDir: "/etc/cni/net.d",
+    hasOurs: (plugin) => existsSync(join(directory, plugin)) && readFileSync(join(directory, plugin), "utf8") === pluginScript(plugin, { cniBinDir, binDir }),
+    async run(signal, ready) {
+      if (asset) {
+        await unpackBundle({ asset, agentDir: agent, log, unpack });
+        const { info = {} } = await cri.call("RuntimeService/Status", { verbose: true }, { signal, timeoutMs: 0 });
+        directory = cniBinDirOf(info["config"]);
+        const installed = installPlugins(directory, { cniBinDir, binDir });
+        if (installed.length > 0) log.info("CNI plug-ins installed for the container runtime", { directory, installed });
+      }
+      ready();
+      await aborted(signal);
+    },
+  };
+}
+
+/** `config`: what containerd tells of its configuration as JSON, in its versions 1 and 2. Other runtimes tell nothing, or in a language of their own. */
+export function cniBinDirOf(config = ""): string {
+  try {
+    const { cni = {} } = JSON.parse(config) as { readonly cni?: { readonly binDirs?: readonly string[]; readonly binDir?: string } };
+    return cni.binDirs?.[0] ?? (cni.binDir || CNI_BIN_DIR);
+  } catch (error) {
+    if (error instanceof SyntaxError) return CNI_BIN_DIR;
+    throw error;
+  }
+}
+
+/** With the tools that a plug-in starts (portmap: nft). */
+function pluginScript(name: string, { cniBinDir, binDir }: Directories): string {
+  return name === LOOPBACK ? loopback.replace("TOOLS", quoted(binDir)) : `#!/bin/sh\nPATH=${quoted(binDir)}:$PATH exec ${quoted(join(cniBinDir, name))}\n`;
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** Puts those in `directory` that are not there, and returns their names. */
+export function installPlugins(directory: string, directories: Directories): string[] {
+  mkdirSync(directory, { recursive: true });
+  const missing = [...readdirSync(directories.cniBinDir), LOOPBACK].filter((name) => !existsSync(join(directory, name)));
+  for (const name of missing) {
+    const path = join(directory, name);
+    writeFileSync(`${path}.new`, pluginScript(name, directories));
+    chmodSync(`${path}.new`, 0o755);
+    renameSync(`${path}.new`, path);
+  }
+  return missing;
+}
