@@ -9,6 +9,7 @@ import { openJournal } from "../core/client/checkpoint/journal.ts";
 import { reachability } from "../core/client/checkpoint/reachability.ts";
 import { CLIENT_CA_KEY } from "../core/client/cluster-objects.ts";
 import { httpTransport } from "../core/client/http-transport.ts";
+import { measuredTransport } from "../core/client/measured-transport.ts";
 import { refusals } from "../core/client/refusals.ts";
 import { clientOver } from "../core/client/resource-client.ts";
 import { ENDPOINT_SLICES } from "../core/client/resources.ts";
@@ -61,6 +62,7 @@ async function runAgent(settings: Settings, log: Log, { signal, reason }: StopSi
   const checkpoint = join(where.agent, "checkpoint");
   const userAgent = `coracle-agent/${gitVersion()}`;
   const { log: partsLog, heard } = refusals({ log, clock: systemClock });
+  const metrics = metricsRegistry();
   const base = { clock: systemClock, random: systemRandom, log: partsLog };
   log.info("coracle agent starts", { node: node.name, addresses: node.ips, dataDir: settings.dataDir, servers });
 
@@ -76,7 +78,7 @@ async function runAgent(settings: Settings, log: Log, { signal, reason }: StopSi
   const reach = reachability({ ...base, servers: allServers, probe: (server, quit) => probe(server, identity, quit) });
   const server = (): string => reach.server();
   const inOwnName = () => ({ ca: identity.ca, cert: identity.client.certificatePem, key: identity.client.keyPem });
-  const transport = checkpointed(heard(httpTransport({ server, credentials: inOwnName, clock: systemClock, userAgent })), { journal, reach, clock: systemClock });
+  const transport = checkpointed(heard(measuredTransport(httpTransport({ server, credentials: inOwnName, clock: systemClock, userAgent }), { metrics, clock: systemClock, host: () => new URL(server()).host })), { journal, reach, clock: systemClock });
 
   const temporary = await temporaryServing(node.name, systemRandom, systemClock.nowMs());
   let reload = (): void => {};
@@ -84,7 +86,6 @@ async function runAgent(settings: Settings, log: Log, { signal, reason }: StopSi
     ...base, identity, client: clientOver(transport), nodeIps: () => node.ips, onServing: () => reload(),
     bootstrap: token === undefined ? undefined : clientOver(httpTransport({ server, credentials: () => ({ ca: identity.ca, token: parseJoinToken(token).secret }), clock: systemClock, userAgent })),
   });
-  const metrics = metricsRegistry();
   const { early, parts, informers } = nodeParts({
     ...base, settings: withShared(settings, identity.cluster.settings), paths: where, node, metrics, transport: () => transport, machine: machineName(identity.machineKey),
     kubeletTls: kubeletTls(identity, temporary, (call) => { reload = call; }),
@@ -108,6 +109,7 @@ export function serversOf({ server }: Pick<Settings, "server">): string[] {
 function kubeletTls(identity: JoinedIdentity, temporary: { readonly keyPem: string; readonly certificatePem: string }, onReload: (reload: () => void) => void): NodeOptions["kubeletTls"] {
   const clientCa = (): string => identity.cluster.settings[CLIENT_CA_KEY] ?? "";
   return {
+    client: () => identity.client.certificatePem,
     material: () => {
       const { keyPem, certificatePem } = identity.serving ?? temporary;
       return { key: keyPem, cert: certificatePem, clientCas: [clientCa()] };

@@ -32,9 +32,11 @@ import { nodeIngress } from "../node/ingress/ingress.ts";
 import { kubeletConfiguration } from "../node/kubelet/server/configz.ts";
 import { podDirectory } from "../node/kubelet/volumes/pod-directories.ts";
 import { measuredCri } from "../node/cri/measured.ts";
+import { certificateMetrics } from "../node/kubelet/server/certificate-metrics.ts";
 import { healthzServer } from "../node/kubelet/server/healthz.ts";
 import { kubeletServer } from "../node/kubelet/server/server.ts";
 import { kubelet } from "../node/kubelet/kubelet.ts";
+import { measuredCgroups } from "../node/kubelet/resources/measured-cgroups.ts";
 import { hasLogind, logindNotices } from "../node/kubelet/shutdown/logind.ts";
 import { localPathDirectories } from "../node/kubelet/volumes/local-path.ts";
 import { systemCgroups } from "../node/os/cgroup.ts";
@@ -57,7 +59,7 @@ export interface NodeOptions {
   /** The way to the API server in somebody's name. */
   readonly transport: (user: UserInfo, userAgent: string) => Transport;
   /** What the kubelet's own server presents, and who may have signed a caller's certificate. */
-  readonly kubeletTls: { readonly material: () => TlsMaterial; readonly clientCa: () => readonly Certificate[]; /** Is given what to call when `material` has changed. */ readonly onReload?: ((reload: () => void) => void) | undefined };
+  readonly kubeletTls: { /** PEM: what the node calls the API server with; absent: it calls within this process. */ readonly client?: (() => string | undefined) | undefined; readonly material: () => TlsMaterial; readonly clientCa: () => readonly Certificate[]; /** Is given what to call when `material` has changed. */ readonly onReload?: ((reload: () => void) => void) | undefined };
   /** Which machine it is, for its Node: core/pki/machine-key.ts. */
   readonly machine?: string | undefined;
   readonly clock: Clock;
@@ -96,7 +98,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
     pods: informers.of(PODS, { fieldSelector: `spec.nodeName=${node.name}` }),
     services: informers.of(SERVICES),
     nodes: informers.of(NODES),
-    cgroups: systemCgroups(),
+    cgroups: measuredCgroups(systemCgroups(), { metrics, clock }),
     machine,
     completePod,
     credentialProviders: providersOf(settings, { clock, log: log.with({ part: "node" }) }),
@@ -107,6 +109,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
     localPath: localPathDirectories({ root: settings.defaultLocalStoragePath ?? join(paths.dataDir, "storage"), mounts }),
     configz: () => (kubeletConfiguration(agentSettings)), clock, exec, metrics, log: log.with({ part: "kubelet server" }),
   });
+  certificateMetrics({ metrics, clock, serving: () => options.kubeletTls.material().cert, client: options.kubeletTls.client });
   options.kubeletTls.onReload?.(() => agentServer.reloadCertificates());
   const dns = dnsServer({
     informers, clusterDomain: settings.clusterDomain, cidrs: [...settings.clusterCidr.split(","), ...settings.serviceCidr.split(",")], clients: () => node.ips,

@@ -1,6 +1,7 @@
 /** `coracle server`: the control plane, and unless --disable-agent a node, in one process. */
 import { chmodSync, existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
+import { measuredTransport } from "../core/client/measured-transport.ts";
 import { systemClock } from "../core/lifecycle/clock.ts";
 import { systemRandom } from "../core/lifecycle/random.ts";
 import { runAll } from "../core/lifecycle/run-all.ts";
@@ -40,7 +41,7 @@ export async function server(argv: readonly string[]): Promise<number> {
   const plane = await controlPlane({ ...common, node, signal });
   try {
     await writeAdminKubeconfig(plane, settings, mode);
-    const agent = settings.disableAgent ? undefined : nodeParts({ ...common, node, transport: plane.transport, kubeletTls: kubeletTls(plane) });
+    const agent = settings.disableAgent ? undefined : nodeParts({ ...common, node, transport: (user, userAgent) => measuredTransport(plane.transport(user, userAgent), { ...common, host: () => "in-process" }), kubeletTls: kubeletTls(plane) });
     await runAll([...(agent?.early ?? []), ...plane.parts, ...(agent?.parts ?? [])], signal);
   } finally {
     await plane.close();

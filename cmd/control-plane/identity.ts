@@ -92,7 +92,7 @@ export function identityOf({ args, pki, joinSecret, clusterDomain, url, client, 
       log,
       authenticators: [
         requestHeaderAuthenticator({ roots: proxyCas.with(() => pki.authority("request-header-ca").bundle), clock, allowedNames: proxyNames }),
-        certificateAuthenticator({ roots: clientCas.with(() => pki.authority("client-ca").bundle), clock, revokedNodes: revokedNodes(informers.of(CONFIG_MAPS)) }),
+        certificateAuthenticator({ roots: clientCas.with(() => pki.authority("client-ca").bundle), clock, metrics, revokedNodes: revokedNodes(informers.of(CONFIG_MAPS)) }),
         bearerTokenAuthenticator(tokens, apiAudiences),
       ],
     }),

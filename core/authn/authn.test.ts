@@ -5,6 +5,7 @@ import type { Secret } from "../api/gen/core.v1.ts";
 import type { StatusError } from "../api/meta/status-error.ts";
 import { type Clock, systemClock } from "../lifecycle/clock.ts";
 import { silentLog } from "../observe/log.ts";
+import { metricsRegistry } from "../observe/metrics.ts";
 import { generateKey } from "../pki/authority.ts";
 import { readCertificatePems } from "../pki/pem.ts";
 import type { Pki } from "../pki/pki.ts";
@@ -85,6 +86,15 @@ describe("client certificates", () => {
     expect(await who({ certificate: "client-admin" })).toBe("system:admin [system:masters system:authenticated]");
     const { user } = (await chain().authenticate(credentials({ certificate: "client-admin" }), signal))!;
     expect(user.extra?.["authentication.kubernetes.io/credential-id"]?.[0]).toMatch(/^X509SHA256=[0-9a-f]{64}$/);
+  });
+
+  test("how long they still last is counted", async () => {
+    const metrics = metricsRegistry();
+    const spki = spkiOf(await generateKey());
+    const authenticator = certificateAuthenticator({ roots: () => pki.authority("client-ca").bundle, clock, metrics });
+    await authenticator.authenticate(credentials({ certificate: issue({ commonName: "jane", organizations: [] }, { spki, notAfterMs: NOW_MS + 3_000_000 }) }), signal);
+    const lines = metrics.render().split("\n").filter((line) => line.startsWith("apiserver_client_certificate_expiration_seconds_bucket"));
+    expect(lines.slice(1, 3)).toEqual(['apiserver_client_certificate_expiration_seconds_bucket{le="1800"} 0', 'apiserver_client_certificate_expiration_seconds_bucket{le="3600"} 1']);
   });
 
   test("what does not hold is 401, unless something else does", async () => {

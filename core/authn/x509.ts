@@ -8,6 +8,7 @@
  */
 import { createHash } from "node:crypto";
 import type { Clock } from "../lifecycle/clock.ts";
+import type { Metrics } from "../observe/metrics.ts";
 import { chainProblem } from "../pki/verify-chain.ts";
 import { type Certificate, parseCertificate } from "../pki/x509.ts";
 import type { Authenticator, PeerCertificate } from "./authenticator.ts";
@@ -20,12 +21,23 @@ export interface CertificateOptions {
   readonly clock: Clock;
 }
 
-export function certificateAuthenticator({ revokedNodes, ...options }: CertificateOptions & { readonly revokedNodes?: RevokedNodes | undefined }): Authenticator {
+interface AuthenticatorOptions extends CertificateOptions {
+  readonly revokedNodes?: RevokedNodes | undefined;
+  readonly metrics?: Metrics | undefined;
+}
+
+const HOUR = 3600;
+const DAY = 24 * HOUR;
+const LEFT_SECONDS = [0, HOUR / 2, HOUR, 2 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 4 * DAY, 7 * DAY, 30 * DAY, 90 * DAY, 180 * DAY, 360 * DAY];
+
+export function certificateAuthenticator({ revokedNodes, metrics, ...options }: AuthenticatorOptions): Authenticator {
+  const left = metrics?.histogram("apiserver_client_certificate_expiration_seconds", "[ALPHA] Distribution of the remaining lifetime on the certificate used to authenticate a request.", LEFT_SECONDS).with({});
   const verify = certificateVerifier(options);
   return {
     async authenticate({ peerCertificate }, signal) {
       if (!peerCertificate) return undefined;
-      const { subject, raw } = verify(peerCertificate);
+      const { subject, raw, notAfterMs } = verify(peerCertificate);
+      left?.observe((notAfterMs - options.clock.nowMs()) / 1000);
       if (subject.commonName === "") return undefined;
       const uid = uidOf(subject.uids ?? []);
       const credential = `X509SHA256=${createHash("sha256").update(raw).digest("hex")}`;

@@ -72,12 +72,12 @@ export function metricsRegistry(): Metrics {
 
   function values(name: string, help: string, type: string): Series {
     const series = new Series((labels) => folded(name, labels));
-    register({ name, help, type, *lines() { for (const [labels, { value }] of series.all) yield `${name}${labels} ${value}`; } });
+    register({ name, help, type, *lines() { for (const [labels, { value }] of series.all) yield `${name}${labels} ${sample(value)}`; } });
     return series;
   }
 
   function from(type: string): Metrics["gaugeFrom"] {
-    return (name, help, read) => register({ name, help, type, *lines() { for (const [labels, value] of read()) yield `${name}${format(labels)} ${value}`; } });
+    return (name, help, read) => register({ name, help, type, *lines() { for (const [labels, value] of read()) yield `${name}${format(labels)} ${sample(value)}`; } });
   }
 
   return {
@@ -197,6 +197,9 @@ export class Observations {
     yield `${name}_count${format(this.#labels)} ${count}`;
   }
 }
+
+/** As the format writes what has no digits. */
+function sample(value: number): string { return value === Number.POSITIVE_INFINITY ? "+Inf" : value === Number.NEGATIVE_INFINITY ? "-Inf" : String(value); }
 
 const ESCAPED = /[\\"\n]/;
 const ESCAPED_ALL = /[\\"\n]/g;

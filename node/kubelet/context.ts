@@ -61,6 +61,8 @@ export interface KubeletMetrics {
   startedPodsError(userNamespace: boolean): void;
   startedContainers(kind: string): void;
   startedContainersError(kind: string, reason: string): void;
+  /** A pod was ended to make room for a critical one that lacks `resource`. */
+  preempted(resource: string): void;
   /** A pod was looked at once, to create, update, sync or kill it, or to tidy up after it (terminated). */
   synced(operation: PodOperation, seconds: number): void;
   /** A pod that was pending when it was first seen, `seconds` ago, runs. */

@@ -35,6 +35,7 @@ export function kubeletMetrics(metrics: Metrics, nodeName: string): KubeletMetri
   const started = metrics.histogram("kubelet_pod_start_duration_seconds", "[ALPHA] Duration in seconds from kubelet seeing a pod for the first time to the pod starting to run", START_SECONDS);
   const relisted = metrics.histogram("kubelet_pleg_relist_duration_seconds", "[ALPHA] Duration in seconds for relisting pods in PLEG.", SECONDS);
   const interval = metrics.histogram("kubelet_pleg_relist_interval_seconds", "[ALPHA] Interval in seconds between relisting in PLEG.", SECONDS);
+  const preemptions = metrics.counter("kubelet_preemptions", "[ALPHA] Cumulative number of pod preemptions by preemption resource");
   const kindOf = (kind: string): string => (kind === "init" ? "init_container" : kind === "ephemeral" ? "ephemeral_container" : "container");
   return {
     startedPods(userNamespace) {
@@ -50,6 +51,7 @@ export function kubeletMetrics(metrics: Metrics, nodeName: string): KubeletMetri
       (failed ? volumesFailed : volumesMounted).inc({}, mounted);
     },
     startedContainers: (kind) => startedContainers.inc({ container_type: kindOf(kind) }),
+    preempted: (resource) => preemptions.inc({ preemption_signal: resource }),
     synced: (operation, seconds) => synced.observe(seconds, { operation_type: operation }),
     podRunning: (seconds) => started.observe(seconds),
     relisted(seconds, sinceLastSeconds) {

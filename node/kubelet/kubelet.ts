@@ -72,6 +72,7 @@ import { cgroupRows } from "./stats/cgroup-rows.ts";
 import { nodeStats } from "./stats/stats.ts";
 import { statusWriter } from "./status/status-writer.ts";
 import { tokenSource } from "./volumes/service-account-token.ts";
+import { volumeMetrics } from "./volumes/volume-metrics.ts";
 import { volumeManager } from "./volumes/volumes.ts";
 import { knownPath, wellKnownDirectory } from "./well-known-directory.ts";
 
@@ -151,7 +152,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
   const records = settings.verifiesPulls ? pullRecords({ dataDir: settings.dataDir, nowMs: clock.nowMs }) : undefined;
   const context: KubeletContext = {
     settings, cri, clock, random, log, events, mounts: deps.mounts, objects, services: deps.services,
-    volumes: volumeManager({ dataDir: settings.dataDir, client, objects, tokens, mounts: deps.mounts, exec: deps.exec, clock, random, events, log, hostIps: settings.nodeIps, allocatable: node.allocatable, csi }),
+    volumes: volumeManager({ dataDir: settings.dataDir, client, objects, tokens, mounts: deps.mounts, exec: deps.exec, clock, random, events, log, hostIps: settings.nodeIps, allocatable: node.allocatable, csi, metrics: volumeMetrics(deps.metrics) }),
     images: imagePuller({ cri, clock, events, serialize: settings.serializeImagePulls, parallelMax: settings.maxParallelImagePulls, records }), credentialProviders: deps.credentialProviders, pullIdentity, cgroups: podCgroups(deps.cgroups, { cgroupRoot: settings.cgroupRoot, pidsMax: settings.podPidsLimit > 0 ? settings.podPidsLimit : undefined }), handlers: runtimeHandlers(client),
     userNamespaces: userNamespaces({ ...settings, idsPerPod: settings.userNamespaceIds }), runtimeName: node.runtimeName, handlerFeatures: node.handlerFeatures, machine: { os: machine.os, cpus: machine.cpus, memoryBytes: machine.memoryBytes, hugepageSizes: machine.hugepages.map(({ size }) => size), countsSwap: deps.cgroups.countsSwap, podSwapBytes: deps.cgroups.version === 2 && deps.cgroups.countsSwap ? (settings.limitedSwap ? machine.swapBytes : 0) : undefined },
     devices, claims, placement: places, allocatable: node.allocatable, networkProblem: node.networkProblem, metrics: kubeletMetrics(deps.metrics, settings.nodeName),

@@ -192,6 +192,7 @@ export class PodManager {
       const message = "Preempted in order to admit critical pod";
       log.info("ending a pod to make room for a critical one", { pod: victim.metadata.name, namespace: victim.metadata.namespace, for: pod.metadata.name });
       context.events.event(podReference(victim), "Warning", "Preempting", message);
+      context.metrics.preempted(missing[0]?.resource ?? "");
       this.#workers.get(victim.metadata.uid)?.fail({ reason: "Preempting", message, condition: { type: "DisruptionTarget", status: "True", reason: "TerminationByKubelet", message: "Pod was preempted by Kubelet to accommodate a critical pod.", lastTransitionTime: timestamp(clock.nowMs()) } });
     }
   }

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { EmptyDirVolumeSource, NFSVolumeSource, Pod, Volume } from "../../../core/api/gen/core.v1.ts";
+import type { EmptyDirVolumeSource, NFSVolumeSource, PersistentVolume, Pod, Volume } from "../../../core/api/gen/core.v1.ts";
 import { parseQuantity } from "../../../core/api/meta/quantity.ts";
 import type { MountPoint } from "../../os/mount.ts";
 import type { Claimed } from "../csi/csi-volumes.ts";
@@ -18,8 +18,15 @@ import { giveToGroup, makeDirectory, type ReadyVolume, type VolumeDeps } from ".
 const MODE_DEFAULT = 0o644;
 const NFS_TIMEOUT_MS = 120_000;
 
+export interface SetUpCall {
+  readonly signal: AbortSignal;
+  /** Is told what a claim stands for. */
+  readonly onBound: (volume: Readonly<PersistentVolume>) => void;
+}
+
 /** Throws an Error for the user. */
-export async function setUpVolume(deps: VolumeDeps, pod: Pod, volume: Volume, signal: AbortSignal): Promise<ReadyVolume> {
+export async function setUpVolume(deps: VolumeDeps, pod: Pod, volume: Volume, call: SetUpCall): Promise<ReadyVolume> {
+  const { signal } = call;
   const directory = (plugin: string, name = volume.name): string => volumeDirectory(podDirectory(deps.dataDir, pod.metadata.uid), plugin, name);
   const facts = { pod, objects: deps.objects, hostIps: deps.hostIps, allocatable: deps.allocatable(), token: deps.tokens.token };
   const { emptyDir, hostPath, configMap, secret, projected, downwardAPI, persistentVolumeClaim, ephemeral, image, nfs, csi } = volume;
@@ -40,7 +47,7 @@ export async function setUpVolume(deps: VolumeDeps, pod: Pod, volume: Volume, si
   if (projected) return await setUpFiles(deps, pod, directory("kubernetes.io/projected"), await projectedPayload(facts, projected), { memory: true });
   if (downwardAPI) return await setUpFiles(deps, pod, directory("kubernetes.io/downward-api"), downwardPayload(facts, downwardAPI.items ?? [], downwardAPI.defaultMode ?? MODE_DEFAULT), { memory: false });
   if (image) return { hostPath: undefined, readOnly: true, managed: false, image: { reference: image.reference ?? "", policy: image.pullPolicy } };
-  if (persistentVolumeClaim || ephemeral) return await setUpPersistent(deps, pod, volume, signal);
+  if (persistentVolumeClaim || ephemeral) return await setUpPersistent(deps, pod, volume, call);
   if (nfs) return await setUpNfs(deps, nfs, directory("kubernetes.io/nfs"), { readOnly: nfs.readOnly ?? false, options: [] }, signal);
   if (csi) return await setUpCsi(deps, pod, inlineVolume(pod, volume, csi), undefined, signal);
   throw new Error(`no volume plugin matched: volume "${volume.name}" is of a kind this node does not support`);
@@ -106,8 +113,9 @@ function mountTmpfs(mounts: VolumeDeps["mounts"], target: string, options: reado
   }
 }
 
-async function setUpPersistent(deps: VolumeDeps, pod: Pod, volume: Volume, signal: AbortSignal): Promise<ReadyVolume> {
+async function setUpPersistent(deps: VolumeDeps, pod: Pod, volume: Volume, { signal, onBound }: SetUpCall): Promise<ReadyVolume> {
   const bound = await boundVolume({ client: deps.client, signal }, pod, volume);
+  onBound(bound.volume);
   const { volume: { metadata, spec }, readOnly, block } = bound;
   if (spec.csi) return await setUpCsi(deps, pod, persistentVolume(bound.volume, { readOnly, block }), bound, signal);
   const podDir = podDirectory(deps.dataDir, pod.metadata.uid);

@@ -109,9 +109,9 @@ test.each<[string, string | undefined, string[][]]>([
     },
   };
   const pod = { metadata: { uid: "u", name: "p", namespace: "d" }, spec: { containers: [{ name: "c" }] } } as unknown as Pod;
-  await setUpVolume({ dataDir: directory, mounts, allocatable: () => ({ memory: "1Gi" }), tokens: {}, hostIps: [] } as unknown as VolumeDeps, pod, { name: "m", emptyDir: { medium: "Memory", sizeLimit: "1Mi" } }, new AbortController().signal);
+  await setUpVolume({ dataDir: directory, mounts, allocatable: () => ({ memory: "1Gi" }), tokens: {}, hostIps: [] } as unknown as VolumeDeps, pod, { name: "m", emptyDir: { medium: "Memory", sizeLimit: "1Mi" } }, { signal: new AbortController().signal, onBound: () => undefined });
   expect(tried).toEqual(expected);
   tried.length = 0;
-  await setUpVolume({ dataDir: directory, mounts, allocatable: () => ({}), tokens: {}, hostIps: [], clock: systemClock, random: systemRandom, objects: { secret: async () => ({ data: { key: "dmFsdWU=" } }) } } as unknown as VolumeDeps, pod, { name: "s", secret: { secretName: "s" } }, new AbortController().signal);
+  await setUpVolume({ dataDir: directory, mounts, allocatable: () => ({}), tokens: {}, hostIps: [], clock: systemClock, random: systemRandom, objects: { secret: async () => ({ data: { key: "dmFsdWU=" } }) } } as unknown as VolumeDeps, pod, { name: "s", secret: { secretName: "s" } }, { signal: new AbortController().signal, onBound: () => undefined });
   expect(tried).toEqual(code ? [["noswap"], []] : [["noswap"]]); // a Secret is in memory too
 });

@@ -26,6 +26,7 @@ import { podDirectories, podDirectory } from "./pod-directories.ts";
 import { removeTree } from "./remove-tree.ts";
 import type { TokenSource } from "./service-account-token.ts";
 import { setUpVolume } from "./set-up.ts";
+import { pluginOf, type VolumeMetrics } from "./volume-metrics.ts";
 
 /** A volume as containers can mount it. */
 export interface ReadyVolume {
@@ -63,6 +64,7 @@ export interface VolumeDeps {
   readonly allocatable: () => ResourceList;
   /** Absent: this node has no CSI drivers. */
   readonly csi?: CsiVolumes | undefined;
+  readonly metrics: VolumeMetrics;
 }
 
 export interface Volumes {
@@ -85,7 +87,7 @@ const PENDING = { minMs: 100, maxMs: 2_000 };
 const PENDING_MS_MAX = 123_000;
 
 export function volumeManager(deps: VolumeDeps): Volumes {
-  const { dataDir, mounts, clock, events, log } = deps;
+  const { dataDir, mounts, clock, events, log, metrics } = deps;
   const failures = new Map<string, { readonly count: number; readonly untilMs: number; readonly message: string }>(); // by uid/volume
   const pending = new Map<string, { readonly count: number; readonly toldMs: number }>(); // likewise
 
@@ -93,14 +95,19 @@ export function volumeManager(deps: VolumeDeps): Volumes {
     const key = `${pod.metadata.uid}/${volume.name}`;
     const failed = failures.get(key);
     if (failed && clock.nowMs() < failed.untilMs) throw new VolumesNotReady(failed.message, failed.untilMs);
+    const startMs = clock.uptimeMs();
+    let plugin = pluginOf(volume);
+    const looked = (failed: boolean): void => { if (plugin !== undefined) metrics.setUp(pod.metadata.uid, volume, { plugin, seconds: (clock.uptimeMs() - startMs) / 1000, failed }); };
     try {
-      const ready = await setUpVolume(deps, pod, volume, signal);
+      const ready = await setUpVolume(deps, pod, volume, { signal, onBound: ({ spec }) => { plugin = pluginOf(spec); } });
+      looked(false);
       failures.delete(key);
       pending.delete(key);
       return ready;
     } catch (cause) {
       signal.throwIfAborted();
       if (cause instanceof VolumePending) throw wait(pod, volume, key, cause);
+      looked(true);
       const count = (failed?.count ?? 0) + 1;
       const message = cause instanceof MountFailure ? cause.message : `MountVolume.SetUp failed for volume "${volume.name}" : ${(cause as Error).message}`;
       const untilMs = clock.nowMs() + backoffMs(count, RETRY);
@@ -119,12 +126,24 @@ export function volumeManager(deps: VolumeDeps): Volumes {
     return new VolumesNotReady(cause.message, clock.nowMs() + backoffMs(count + 1, PENDING));
   }
 
+  async function release(podUid: string, signal: AbortSignal): Promise<void> {
+    const podDir = podDirectory(dataDir, podUid);
+    for (const table of [failures, pending]) for (const key of table.keys()) if (key.startsWith(`${podUid}/`)) table.delete(key);
+    await deps.csi?.tearDown(podUid, signal);
+    deps.tokens.forget(podUid);
+    mounts.unmountAll(podDir);
+    const left = mounts.list().filter(({ target }) => target.startsWith(`${podDir}/`));
+    if (left.length > 0) throw new Error(`still mounted: ${left.map(({ target }) => target).join(", ")}`); // never delete through a mount
+    await removeTree(podDir);
+  }
+
   return {
     async prepare(pod, signal) {
       const podDir = podDirectory(dataDir, pod.metadata.uid);
       await mkdir(join(podDir, "volumes"), { recursive: true, mode: 0o750 });
       await mkdir(join(podDir, "plugins"), { recursive: true, mode: 0o750 });
       const wanted = (pod.spec.volumes ?? []).filter(({ name }) => isUsed(pod, name));
+      metrics.wanted(pod.metadata.uid, wanted);
       const results = await Promise.allSettled(wanted.map((volume) => one(pod, volume, signal)));
       const problems = results.flatMap((result) => (result.status === "rejected" ? [result.reason as VolumesNotReady] : []));
       signal.throwIfAborted();
@@ -136,14 +155,14 @@ export function volumeManager(deps: VolumeDeps): Volumes {
     sweep: async (signal) => await deps.csi?.sweep(signal),
 
     async release(podUid, signal) {
-      const podDir = podDirectory(dataDir, podUid);
-      for (const table of [failures, pending]) for (const key of table.keys()) if (key.startsWith(`${podUid}/`)) table.delete(key);
-      await deps.csi?.tearDown(podUid, signal);
-      deps.tokens.forget(podUid);
-      mounts.unmountAll(podDir);
-      const left = mounts.list().filter(({ target }) => target.startsWith(`${podDir}/`));
-      if (left.length > 0) throw new Error(`still mounted: ${left.map(({ target }) => target).join(", ")}`); // never delete through a mount
-      await removeTree(podDir);
+      const startMs = clock.uptimeMs();
+      let failed = true;
+      try {
+        await release(podUid, signal);
+        failed = false;
+      } finally {
+        metrics.released(podUid, { seconds: (clock.uptimeMs() - startMs) / 1000, failed });
+      }
     },
 
     async leftBehind() {

@@ -1,0 +1,64 @@
+/**
+ * A transport whose requests are counted as client-go's clients count theirs: how many, with which code, how long they took.
+ *
+ * An answer says no more than that it was a good one, so its code is the usual one: 201 for POST, else 200. Without an answer it is "<error>".
+ *
+ * Source: kubernetes v1.36 component-base/metrics/prometheus/restclient/metrics.go, client-go/rest/request.go
+ */
+import { StatusError } from "../api/meta/status-error.ts";
+import type { Clock } from "../lifecycle/clock.ts";
+import type { Metrics } from "../observe/metrics.ts";
+import type { ApiRequest, Transport } from "./transport.ts";
+
+const SECONDS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60];
+
+interface Deps {
+  readonly metrics: Metrics;
+  readonly clock: Pick<Clock, "uptimeMs">;
+  /** Whom it asks. */
+  readonly host: () => string;
+}
+
+export function measuredTransport(transport: Transport, { metrics, clock, host }: Deps): Transport {
+  const requests = metrics.counter("rest_client_requests_total", "[ALPHA] Number of HTTP requests, partitioned by status code, method, and host.");
+  const seconds = metrics.histogram("rest_client_request_duration_seconds", "[ALPHA] Request latency in seconds. Broken down by verb, and host.", SECONDS);
+  const count = ({ method }: ApiRequest, error?: unknown): void => requests.inc({ code: error === undefined ? (method === "POST" ? "201" : "200") : codeOf(error), method, host: host() });
+
+  return {
+    async call(request) {
+      const startMs = clock.uptimeMs();
+      try {
+        const answer = await transport.call(request);
+        count(request);
+        return answer;
+      } catch (error) {
+        count(request, error);
+        throw error;
+      } finally {
+        seconds.observe((clock.uptimeMs() - startMs) / 1000, { verb: request.method, host: host() });
+      }
+    },
+    async *watch(request) {
+      let counted = false;
+      const once = (error?: unknown): void => {
+        if (!counted) count(request, error);
+        counted = true;
+      };
+      try {
+        for await (const event of transport.watch(request)) {
+          once();
+          yield event;
+        }
+        once();
+      } catch (error) {
+        once(error);
+        throw error;
+      }
+    },
+  };
+}
+
+/** A StatusError with a cause was made here, for want of an answer. */
+function codeOf(error: unknown): string {
+  return error instanceof StatusError && error.cause === undefined ? String(error.code) : "<error>";
+}

@@ -1,0 +1,42 @@
+/**
+ * How long the node's certificates last: alerts of Kubernetes read it.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/certificate/kubelet.go, cmd/kubelet/app/server.go
+ */
+import type { Clock } from "../../../core/lifecycle/clock.ts";
+import type { Metrics } from "../../../core/observe/metrics.ts";
+import { readCertificatePems } from "../../../core/pki/pem.ts";
+import { parseCertificate } from "../../../core/pki/x509.ts";
+
+interface Options {
+  readonly metrics: Metrics;
+  readonly clock: Pick<Clock, "nowMs">;
+  /** PEM, the leaf first. */
+  readonly serving: () => string;
+  /** Absent: the node needs none to call the API server. */
+  readonly client?: (() => string | undefined) | undefined;
+}
+
+export function certificateMetrics({ metrics, clock, serving, client = () => undefined }: Options): void {
+  const ends = [serving, client].map(lasting);
+  const seconds = (endMs: number): number => (endMs - clock.nowMs()) / 1000;
+  const gauge = (name: string, whose: string, end: () => number): void =>
+    metrics.gaugeFrom(`kubelet_certificate_manager_${name}_ttl_seconds`, `[ALPHA] Gauge of the TTL (time-to-live) of the Kubelet's ${whose} certificate. The value is in seconds until certificate expiry (negative if already expired). If ${whose} certificate is invalid or unused, the value will be +INF.`, () => [[{}, seconds(end())]]);
+  gauge("server", "serving", ends[0]!);
+  gauge("client", "client", ends[1]!);
+}
+
+/** When it ends, read once for each certificate. */
+function lasting(pemOf: () => string | undefined): () => number {
+  let read: string | undefined;
+  let endMs = Number.POSITIVE_INFINITY;
+  return () => {
+    const pem = pemOf();
+    if (pem !== read) {
+      const [leaf] = readCertificatePems(pem ?? "");
+      endMs = leaf === undefined ? Number.POSITIVE_INFINITY : parseCertificate(leaf).notAfterMs;
+      read = pem;
+    }
+    return endMs;
+  };
+}
