@@ -10,7 +10,7 @@ import { priorityAdmission } from "../../core/admission/priority.ts";
 import type { Pod } from "../../core/api/gen/core.v1.ts";
 import { type ApiObject, namespaceOf, type NewObject } from "../../core/api/meta/object-meta.ts";
 import type { ResourceRef } from "../../core/client/client.ts";
-import type { CacheEvent } from "../../core/registry/generic/watch-cache.ts";
+import type { CacheEvent } from "../../core/registry/generic/audience.ts";
 import { lookup } from "../../core/client/lookup.ts";
 import { EVENTS, PRIORITY_CLASSES } from "../../core/client/resources.ts";
 import { SimulatedCluster } from "./cluster.ts";

@@ -14,7 +14,7 @@ import type { Job } from "../../core/api/gen/batch.v1.ts";
 import type { Pod, ResourceQuota } from "../../core/api/gen/core.v1.ts";
 import type { ApiObject } from "../../core/api/meta/object-meta.ts";
 import { targetNode } from "../../core/controllers/daemonset/pods.ts";
-import type { CacheEvent } from "../../core/registry/generic/watch-cache.ts";
+import type { CacheEvent } from "../../core/registry/generic/audience.ts";
 import type { SimulatedCluster } from "./cluster.ts";
 
 /** Who acts may have looked so long ago. */

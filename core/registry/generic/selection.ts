@@ -7,6 +7,8 @@ export interface Selection {
   readonly namespace: string;
   /** From fieldSelector metadata.name=…: at most one object. */
   readonly name?: string | undefined;
+  /** From fieldSelector spec.nodeName=…, which `matches` looks at too. */
+  readonly nodeName?: string | undefined;
   /** Undefined: everything matches. */
   readonly matches?: ((object: Readonly<ApiObject>) => boolean) | undefined;
 }

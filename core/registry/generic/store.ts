@@ -21,6 +21,7 @@ import { Cached, cachedOf, deepFreeze, storedOf } from "./cached.ts";
 import { checkDeletePreconditions, type DeleteOptions, finishedBy, planDelete } from "./deletion.ts";
 import { fillForCreate, keepForUpdate, validateMeta, validateMetaUpdate } from "./object-meta.ts";
 import type { Resource, Subresource, WriteContext } from "./resource.ts";
+import type { Topic } from "./audience.ts";
 import type { Selection } from "./selection.ts";
 import { ROOT, type ResourceCache, type WatchCache } from "./watch-cache.ts";
 
@@ -113,6 +114,13 @@ export class ResourceStore {
     const all = name === undefined || (namespace === "" && this.resource.namespaced) ? this.cache.under(this.prefixOf(namespace)) : entry ? [entry] : [];
     const named = name === undefined || entry ? all : all.filter(({ object }) => object.metadata.name === name);
     return matches ? named.filter(({ object }) => matches(object)) : named;
+  }
+
+  /** What a watcher of `selection` needs to hear of; undefined: everything. */
+  topicOf({ namespace, name, nodeName }: Selection): Topic | undefined {
+    if (name !== undefined && (namespace !== "" || !this.resource.namespaced)) return { of: "key", value: this.keyOf(namespace, name) };
+    if (nodeName !== undefined) return { of: "node", value: nodeName };
+    return namespace === "" || !this.resource.namespaced ? undefined : { of: "prefix", value: this.prefixOf(namespace) };
   }
 
   prefixOf(namespace: string): string {

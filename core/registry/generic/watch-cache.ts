@@ -12,17 +12,10 @@ import { jsonText } from "../../api/codec/json.ts";
 import { resourceVersionTooOld, serviceUnavailable } from "../../api/meta/status-error.ts";
 import type { Log } from "../../observe/log.ts";
 import { type Revision, type Row, type Store, StoreError, type StoreEvent } from "../../../storage/store.ts";
+import { Audience, type CacheEvent, type Listener, type Topic } from "./audience.ts";
 import { type Cached, cachedOf } from "./cached.ts";
 
 export const ROOT = "/registry/";
-
-export interface CacheEvent {
-  readonly type: "ADDED" | "MODIFIED" | "DELETED";
-  /** As it is now; for DELETED the last state, under the revision of the delete. */
-  readonly entry: Cached;
-  /** As it was before; absent for ADDED. */
-  readonly previous: Cached | undefined;
-}
 
 /** Events a resource remembers. Upstream's watch cache grows from 100 to 100 k; an edge cluster's informers reconnect within this. */
 const WINDOW_MAX = 1024;
@@ -44,7 +37,7 @@ export class ResourceCache {
   #averageBytes = 0;
   /** Watches may start after any revision ≥ this one. */
   #oldest: Revision;
-  readonly #listeners = new Set<(event: CacheEvent) => void>();
+  readonly #audience = new Audience();
 
   constructor(prefix: string, revision: Revision) {
     this.prefix = prefix;
@@ -61,7 +54,7 @@ export class ResourceCache {
 
   /** Who is told of changes now: watches, informers of this process among them. */
   get listenerCount(): number {
-    return this.#listeners.size;
+    return this.#audience.size;
   }
 
   get(key: string): Cached | undefined {
@@ -87,10 +80,8 @@ export class ResourceCache {
     return this.#window.slice(from);
   }
 
-  listen(listener: (event: CacheEvent) => void): () => void {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
-  }
+  /** With a topic: hears of that alone. */
+  listen(listener: Listener, topic?: Topic): () => void { return this.#audience.add(listener, topic); }
 
   load(row: Row): void {
     this.#entries.set(row.key, cachedOf(row));
@@ -128,7 +119,7 @@ export class ResourceCache {
     }
     const change: CacheEvent = { type: event.type === "delete" ? "DELETED" : previous ? "MODIFIED" : "ADDED", entry, previous };
     this.#remember(change);
-    for (const listener of this.#listeners) listener(change);
+    this.#audience.tell(change);
   }
 }
 
@@ -265,15 +256,15 @@ export class WatchCache {
   }
 }
 
-/** The events of `cache` after `revision`, in batches as they come. Throws 410 for a forgotten revision and for a consumer that lags too far behind. */
-export async function* follow(cache: ResourceCache, revision: Revision, signal: AbortSignal): AsyncIterable<readonly CacheEvent[]> {
+/** The events of `cache` after `revision`, in batches as they come; with a topic those of it, and perhaps others that had happened already. Throws 410 for a forgotten revision and for a consumer that lags too far behind. */
+export async function* follow(cache: ResourceCache, revision: Revision, signal: AbortSignal, topic?: Topic): AsyncIterable<readonly CacheEvent[]> {
   let pending: CacheEvent[] = [...cache.after(revision)];
   let wake: (() => void) | undefined;
   const stop = cache.listen((event) => {
     if (event.entry.revision <= revision) return; // of a watch that starts in the future
     pending.push(event);
     wake?.();
-  });
+  }, topic);
   const onAbort = (): void => wake?.();
   signal.addEventListener("abort", onAbort, { once: true });
   try {

@@ -20,12 +20,13 @@ export function selectionOf({ request, served, info }: Scope): Selection {
   const namespace = served.row.namespaced ? info.namespace : "";
   const name = info.name || undefined; // of a path that names one object, or of the only field asked for
   if (fields) checkFieldsSupported(fields, served.definition.fields && Object.keys(fieldsOf(served, emptyOf(served))));
-  const selected = fields?.requirements.find(({ field, operator }) => field === "metadata.name" && operator === "=")?.value;
+  const selected = fields?.exactMatch("metadata.name");
   if (name !== undefined && fields && selected !== name) throw badRequest("fieldSelector metadata.name doesn't match requested name");
   if (!labels && (fields?.requirements.length ?? 0) === (selected === undefined ? 0 : 1)) return { namespace, name: selected ?? name };
   return {
     namespace,
     name: selected ?? name,
+    nodeName: served.custom ? undefined : fields?.exactMatch("spec.nodeName"),
     matches(stored) {
       const object = served.custom ? served.fromStorage(stored) : stored;
       return (labels?.matches(object.metadata.labels ?? {}) ?? true) && (fields?.matches(fieldsOf(served, object)) ?? true);

@@ -9,7 +9,8 @@ import type { Subresource } from "../../registry/generic/resource.ts";
 import type { Selection } from "../../registry/generic/selection.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import { STATUS_PART } from "../../registry/generic/status-part.ts";
-import { type CacheEvent, follow } from "../../registry/generic/watch-cache.ts";
+import type { CacheEvent } from "../../registry/generic/audience.ts";
+import { follow } from "../../registry/generic/watch-cache.ts";
 import { type Answer, type BookmarkItem, type ErrorItem, type ListAnswer, stored, type WatchItem } from "../answer.ts";
 import type { Scope } from "../handler.ts";
 import { NotServed } from "../not-served.ts";
@@ -206,13 +207,13 @@ interface WatchPlan {
 
 async function* watchBatches(scope: Scope, plan: WatchPlan): AsyncIterable<readonly (WatchItem | BookmarkItem | ErrorItem)[]> {
   const { served, server } = scope;
-  const { cache } = served.store!;
+  const { cache } = served.store!, topic = served.store!.topicOf(plan.selection);
   const ended = new AbortController();
   const signal = AbortSignal.any([scope.signal, ended.signal, ...(served.custom ? [served.custom.retired] : [])]);
   const timer = server.clock.after(plan.timeoutMs, () => ended.abort());
   const bookmark = new BookmarkTimer(server.clock);
   try {
-    const changes = follow(cache, plan.after, signal)[Symbol.asyncIterator]();
+    const changes = follow(cache, plan.after, signal, topic)[Symbol.asyncIterator]();
     let next = changes.next(); // from here on nothing is missed, however long it takes to send what there is already
     next.catch(() => undefined); // is told below
     for (let i = 0; i < plan.initial.length; i += INITIAL_EVENTS_MAX) yield plan.initial.slice(i, i + INITIAL_EVENTS_MAX).map((entry) => ({ type: "ADDED", entry }) as const);

@@ -1,0 +1,71 @@
+/**
+ * Who is told of a change of a resource. Most watchers in a large cluster are nodes, each with eyes for its own pods and for single ConfigMaps and Secrets: telling each of
+ * every change would cost changes times nodes. So a listener may name a topic, and hears only of objects that are, or were, of it.
+ *
+ * Source: kubernetes v1.36 staging/src/k8s.io/apiserver/pkg/storage/cacher/cacher.go (watchers by trigger and by scope)
+ */
+import type { Cached } from "./cached.ts";
+
+export interface CacheEvent {
+  readonly type: "ADDED" | "MODIFIED" | "DELETED";
+  /** As it is now; for DELETED the last state, under the revision of the delete. */
+  readonly entry: Cached;
+  /** As it was before; absent for ADDED. */
+  readonly previous: Cached | undefined;
+}
+
+/** One object, by its key; all under a prefix that ends in a slash, as a namespace's do; or those whose spec.nodeName is `value`. */
+export interface Topic { readonly of: "key" | "prefix" | "node"; readonly value: string }
+
+export type Listener = (event: CacheEvent) => void;
+
+const VALUES: Readonly<Record<Topic["of"], (entry: Cached) => string>> = {
+  key: ({ key }) => key,
+  prefix: ({ key }) => key.slice(0, key.lastIndexOf("/") + 1),
+  node: ({ object }) => (object as { readonly spec?: { readonly nodeName?: string } }).spec?.nodeName ?? "",
+};
+
+export class Audience {
+  readonly #general = new Set<Listener>();
+  readonly #byTopic = new Map<Topic["of"], Map<string, Set<Listener>>>();
+  #size = 0;
+
+  get size(): number { return this.#size; }
+
+  /** Returns what takes the listener away again. */
+  add(listener: Listener, topic: Topic | undefined): () => void {
+    const own: Listener = (event) => listener(event); // one function may listen twice
+    const listeners = topic ? this.#of(topic) : this.#general;
+    listeners.add(own);
+    this.#size++;
+    return () => {
+      if (!listeners.delete(own)) return;
+      this.#size--;
+      if (topic && listeners.size === 0) this.#drop(topic);
+    };
+  }
+
+  tell(event: CacheEvent): void {
+    for (const listener of this.#general) listener(event);
+    for (const [of, byValue] of this.#byTopic) {
+      const now = VALUES[of](event.entry);
+      const before = event.previous ? VALUES[of](event.previous) : now;
+      for (const listener of byValue.get(now) ?? []) listener(event);
+      if (before !== now) for (const listener of byValue.get(before) ?? []) listener(event);
+    }
+  }
+
+  #of({ of, value }: Topic): Set<Listener> {
+    const byValue = this.#byTopic.get(of) ?? new Map<string, Set<Listener>>();
+    this.#byTopic.set(of, byValue);
+    const listeners = byValue.get(value) ?? new Set<Listener>();
+    byValue.set(value, listeners);
+    return listeners;
+  }
+
+  #drop({ of, value }: Topic): void {
+    const byValue = this.#byTopic.get(of);
+    byValue?.delete(value);
+    if (byValue?.size === 0) this.#byTopic.delete(of);
+  }
+}
