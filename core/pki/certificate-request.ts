@@ -20,7 +20,7 @@ export interface CertificateRequest {
   readonly subjectRaw: Uint8Array;
   readonly altNames: AltNames;
   readonly spki: Uint8Array;
-  /** Whether the sender holds the private key. */
+  /** Whether the sender holds the private key; computed when asked for. */
   readonly signatureValid: boolean;
 }
 
@@ -39,9 +39,10 @@ export function parseCertificateRequest(pem: string): CertificateRequest {
   }
   const spkiRaw = expectTag(spki, TAG.sequence, "public key").raw;
   const signatureOid = readOid(readChildren(expectTag(algorithm, TAG.sequence, "algorithm"))[0]);
+  const signed = { spki: spkiRaw, signature: readBitString(signature) };
   return {
     raw: block.der, subject: decodeSubject(expectTag(subject, TAG.sequence, "subject")), subjectRaw: subject!.raw, altNames, spki: spkiRaw,
-    signatureValid: verifyDer(signatureOid, info!.raw, { spki: spkiRaw, signature: readBitString(signature) }),
+    get signatureValid() { return verifyDer(signatureOid, info!.raw, signed); },
   };
 }
 

@@ -16,7 +16,7 @@ import { readCertificatePems } from "../../pki/pem.ts";
 import { certificateFingerprint, formatRevocation, readRevocation } from "../../pki/revocation.ts";
 import { parseCertificate } from "../../pki/x509.ts";
 import { csrApprovingController, csrEndsMs, csrSigningController } from "./certificates.ts";
-import { nodeNameProblem } from "./node-name.ts";
+import { BY_NODE_NAME, nodeNameProblem } from "./node-name.ts";
 import { KUBELET_CLIENT, KUBELET_SERVING } from "./requests.ts";
 
 const DAY = 86_400_000;
@@ -106,6 +106,13 @@ test("a node's name is its machine's: another one is denied, the same one may co
   expect(told(await csr(mine, "a"), { others: [await csr(other, "b", approved)] })).toBe("another machine is just joining as node n1");
   expect(told(await csr(mine, "a"), { others: [await csr(mine, "b", approved), await csr(other, "c")] })).toBeUndefined();
   expect(told(await csr(mine, "a"), { others: [await csr(other, "b", approved)], nowMs: nowMs + 120_000 })).toBeUndefined();
+});
+
+test("requests are found by the node they are for: what others ask is not read for each", async () => {
+  const values = async (spec: Parameters<typeof request>[1]) => [...BY_NODE_NAME.valuesOf((await request("r", spec)) as never)];
+  expect(await values({})).toEqual(["n1"]);
+  expect(await values({ signerName: KUBELET_SERVING })).toEqual([]);
+  expect(await values({ signerName: "example.com/theirs", request: btoa("of another form") })).toEqual([]);
 });
 
 test.each([

@@ -18,7 +18,7 @@ import { readCertificatePems } from "../../pki/pem.ts";
 import { isUsage, parseCertificate } from "../../pki/x509.ts";
 import { type Controller, itself, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
-import { NAME_TAKEN, nodeNameOf, nodeNameProblem } from "./node-name.ts";
+import { BY_NODE_NAME, NAME_TAKEN, nodeNameOf, nodeNameProblem } from "./node-name.ts";
 import { hasCondition, isApproved, KUBELET_CLIENT, KUBELET_SERVING, kubeletClientProblem, kubeletServingProblem, NODE_PREFIX, refusal, requestOf, usagesOf } from "./requests.ts";
 import { revocations } from "./revoked.ts";
 
@@ -74,7 +74,7 @@ export function csrApprovingController({ client, informers, clock, approveServin
     if (!(await mayCreate(csr, "nodeclient", signal))) return undefined;
     const denial = revoked.denial(csr);
     if (denial) return denial;
-    const problem = nodeNameProblem(csr, { node: nodes.get(objectKey("", nodeNameOf(csr))), others: requests.list(), nowMs: clock.nowMs() });
+    const problem = nodeNameProblem(csr, { node: nodes.get(objectKey("", nodeNameOf(csr))), others: requests.by(BY_NODE_NAME, nodeNameOf(csr)), nowMs: clock.nowMs() });
     if (problem !== undefined) return { type: "Denied", status: "True", reason: NAME_TAKEN, message: problem };
     return approved("Auto approving kubelet client certificate after SubjectAccessReview.");
   }

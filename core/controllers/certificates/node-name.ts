@@ -10,8 +10,9 @@
 import type { CertificateSigningRequest } from "../../api/gen/certificates.v1.ts";
 import type { Node } from "../../api/gen/core.v1.ts";
 import { parseTime } from "../../api/meta/time.ts";
+import type { Index } from "../../client/informer.ts";
 import { MACHINE_ANNOTATION, machineOf } from "../../pki/machine-key.ts";
-import { isApproved, NODE_PREFIX, requestOf } from "./requests.ts";
+import { isApproved, KUBELET_CLIENT, NODE_PREFIX, requestOf } from "./requests.ts";
 
 type Csr = Readonly<CertificateSigningRequest>;
 
@@ -20,7 +21,10 @@ const JOINING_MS = 120_000;
 
 export const NAME_TAKEN = "NodeNameTaken";
 
-/** Why the request's node name is not to be had, for who started the machine; undefined: it is. `others`: all other requests. */
+/** Requests for a kubelet's client certificate, by the node it is for: among the hundreds of a cluster that starts, reading all for each would take minutes. */
+export const BY_NODE_NAME: Index<CertificateSigningRequest> = { name: "node name", valuesOf: (csr) => (csr.spec.signerName === KUBELET_CLIENT ? [nodeNameOf(csr)] : []) };
+
+/** Why the request's node name is not to be had, for who started the machine; undefined: it is. `others`: all other requests for that name, at least. */
 export function nodeNameProblem(csr: Csr, { node, others, nowMs }: { readonly node: Readonly<Node> | undefined; readonly others: Iterable<Csr>; readonly nowMs: number }): string | undefined {
   const name = nodeNameOf(csr);
   const machine = machineOfRequest(csr);
