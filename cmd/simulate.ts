@@ -1,7 +1,7 @@
 /**
  * `coracle simulate`: nodes without machines (node/hollow) join a cluster, for as long as this process runs.
  *
- *   --server, --token   each joins as a real agent does and speaks in its own name, with a connection and watches of its own; who they are is kept in --data-dir
+ *   --server, --token   each joins as a real agent does and speaks in its own name, with a connection (HTTP/2) and watches of its own; who they are is kept in --data-dir
  *   --kubeconfig        all speak in that file's name through one set of watches: costs the server least, and is for large numbers
  *
  * Their Nodes stay behind when it ends, and become NotReady: `kubectl delete node -l coracle.local/simulated=true`.
@@ -16,6 +16,7 @@ import { systemClock } from "../core/lifecycle/clock.ts";
 import { systemRandom } from "../core/lifecycle/random.ts";
 import { type Runnable, runAll } from "../core/lifecycle/run-all.ts";
 import { settleAll } from "../core/lifecycle/settle-all.ts";
+import { http2Fetch } from "../core/net/http2-fetch.ts";
 import type { Log } from "../core/observe/log.ts";
 import { MACHINE_ANNOTATION, machineName } from "../core/pki/machine-key.ts";
 import { memoryRuntime } from "../node/cri/memory-runtime.ts";
@@ -27,7 +28,6 @@ import type { Settings } from "./config/flags.ts";
 import { pair } from "./kubelet-settings.ts";
 import { lastWords } from "./last-words.ts";
 import { nodeTaint } from "./node-taint.ts";
-import { ownCommand } from "./own-command.ts";
 import { readKubeconfig } from "./kubeconfig-file.ts";
 import { stderrLog } from "./stderr-log.ts";
 import { stopSignal } from "./stop-signal.ts";
@@ -35,10 +35,7 @@ import { givenToken } from "./token-file.ts";
 import { gitVersion } from "./version.ts";
 
 /** So many join at a time: each waits for the server's controllers to sign its certificate. */
-const JOINING_MAX = 8;
-/** Bun keeps so many requests open at once, watches among them, unless the environment it starts with says otherwise; a node has two watches. */
-const REQUESTS_DEFAULT = 256, REQUESTS_PER_NODE = 3;
-const REQUESTS_VARIABLE = "BUN_CONFIG_MAX_HTTP_REQUESTS";
+const JOINING_MAX = 32;
 
 interface Base { readonly settings: Settings; readonly clock: typeof systemClock; readonly random: typeof systemRandom; readonly log: Log; readonly userAgent: string }
 
@@ -50,7 +47,6 @@ export async function simulate(argv: readonly string[]): Promise<number> {
   const settings = loadSettings("simulate", { argv, env: process.env, readFile: readText });
   const { nodes: count, kubeconfig } = settings;
   if (count < 1 || count > HOLLOW_NODES_MAX) throw new ConfigError(`--nodes must be between 1 and ${HOLLOW_NODES_MAX}, not ${count}`);
-  if (kubeconfig === undefined && process.env[REQUESTS_VARIABLE] === undefined && count * REQUESTS_PER_NODE > REQUESTS_DEFAULT) return await inProcessOfManyRequests(argv);
   const log = stderrLog(settings.logLevel);
   lastWords(process, log);
   const { signal, reason } = stopSignal(process);
@@ -62,13 +58,6 @@ export async function simulate(argv: readonly string[]): Promise<number> {
   return 0;
 }
 
-/** The same command in a process that may keep more requests open. Its signals and its exit code are ours. */
-async function inProcessOfManyRequests(argv: readonly string[]): Promise<number> {
-  const child = Bun.spawn([...ownCommand(), "simulate", ...argv], { stdio: ["inherit", "inherit", "inherit"], env: { ...process.env, [REQUESTS_VARIABLE]: "60000" } });
-  for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, () => child.kill(name));
-  return await child.exited;
-}
-
 /** Every node joins, and runs from then on. */
 async function inOwnNames(names: readonly string[], base: Base, signal: AbortSignal): Promise<void> {
   const { settings, clock, random, log, userAgent } = base;
@@ -77,11 +66,12 @@ async function inOwnNames(names: readonly string[], base: Base, signal: AbortSig
   const waiting = [...names.entries()].values();
   const failed = new AbortController();
   const quit = AbortSignal.any([signal, failed.signal]);
+  const fetch = http2Fetch({ clock, signal: quit });
   const running: Promise<void>[] = [];
 
   async function start(index: number, name: string): Promise<void> {
-    const identity = await joinCluster({ clock, random, log: log.with({ node: name }), servers, token, nodeName: name, dir: join(settings.dataDir, "simulate", name), remembered: [], userAgent }, quit);
-    const client = clientOver(httpTransport({ server: servers[0]!, credentials: () => ({ ca: identity.ca, cert: identity.client.certificatePem, key: identity.client.keyPem }), clock, userAgent }));
+    const identity = await joinCluster({ clock, random, log: log.with({ node: name }), servers, token, nodeName: name, dir: join(settings.dataDir, "simulate", name), remembered: [], userAgent, fetch }, quit);
+    const client = clientOver(httpTransport({ server: servers[0]!, credentials: () => ({ ca: identity.ca, cert: identity.client.certificatePem, key: identity.client.keyPem }), clock, userAgent, fetch }));
     const informers = informerFactory({ client, clock, random, log });
     const events = eventWriter({ client, clock, random, log });
     const parts = hollowNode({

@@ -35,7 +35,7 @@ export const LAYERS: Record<string, readonly string[]> = {
   "node/ingress":     [...caller, "core/net", "core/pki", "core/ingress"],
   "node/tunnel":      [...base, "core/net", "core/tunnel"],
   "node/kubelet":     [...caller, "core/net", "core/pki", "node/os", "node/cri"],
-  "node/join":        [...caller, "core/pki"],
+  "node/join":        [...caller, "core/net", "core/pki"],
   "node/hollow":      [...caller, "core/net", "node/os", "node/cri", "node/kubelet"],
   "installers":       [],
   "cmd":              [ // the composition roots: the only places that see everything

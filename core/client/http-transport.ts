@@ -9,6 +9,7 @@
  */
 import { type Status, StatusError, serviceUnavailable, statusError, type StatusReason, timeout } from "../api/meta/status-error.ts";
 import type { Clock } from "../lifecycle/clock.ts";
+import type { Fetch, FetchInit } from "../net/http2-fetch.ts";
 import { jsonLines } from "./json-lines.ts";
 import type { ApiRequest, ApiWatchEvent, Transport } from "./transport.ts";
 
@@ -31,12 +32,14 @@ interface Options {
   readonly clock: Clock;
   readonly userAgent?: string | undefined;
   readonly requestTimeoutMs?: number | undefined;
+  /** Absent: the engine's own, over HTTP/1.1. */
+  readonly fetch?: Fetch | undefined;
 }
 
 const RETRIES_MAX = 10; // client-go rest.Request maxRetries
 const REQUEST_TIMEOUT_MS = 60_000; // the server's own --request-timeout
 
-export function httpTransport({ server, credentials, clock, userAgent = "coracle", requestTimeoutMs = REQUEST_TIMEOUT_MS }: Options): Transport {
+export function httpTransport({ server, credentials, clock, userAgent = "coracle", requestTimeoutMs = REQUEST_TIMEOUT_MS, fetch = ownFetch }: Options): Transport {
   const rootNow = (): string => (typeof server === "string" ? server : server()).replace(/\/+$/, "");
 
   async function send(request: ApiRequest, signal: AbortSignal): Promise<Response> {
@@ -48,11 +51,10 @@ export function httpTransport({ server, credentials, clock, userAgent = "coracle
     const tls = { ...(ca === undefined ? {} : { ca }), ...(cert === undefined ? {} : { cert }), ...(key === undefined ? {} : { key }), ...(serverName === undefined ? {} : { serverName }) };
     try {
       return await fetch(`${root}${request.path}${queryText(request.query)}`, {
-        method: request.method, headers, signal, redirect: "manual",
+        method: request.method, headers, signal,
         ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
         ...(Object.keys(tls).length === 0 ? {} : { tls }),
-        timeout: false, // Bun's own limit of five minutes would end quiet watches
-      } as RequestInit);
+      });
     } catch (cause) {
       if (signal.aborted) throw signal.reason;
       throw unreachable(root, cause);
@@ -110,6 +112,10 @@ export function httpTransport({ server, credentials, clock, userAgent = "coracle
       }
     },
   };
+}
+
+async function ownFetch(url: string, init: FetchInit): Promise<Response> {
+  return await fetch(url, { ...init, redirect: "manual", timeout: false } as RequestInit); // Bun's own limit of five minutes would end quiet watches
 }
 
 function unreachable(root: string, cause: unknown): StatusError {

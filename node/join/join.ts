@@ -18,6 +18,7 @@ import { CONFIG_MAPS } from "../../core/client/resources.ts";
 import { backoffMs } from "../../core/lifecycle/backoff.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
+import type { Fetch } from "../../core/net/http2-fetch.ts";
 import type { Log } from "../../core/observe/log.ts";
 import { NO_ALT_NAMES } from "../../core/pki/alt-names.ts";
 import { kubeletSubject } from "../../core/pki/identities.ts";
@@ -39,6 +40,8 @@ export interface JoinOptions {
   /** What else is remembered of the cluster, and must go when it becomes another one. */
   readonly remembered: readonly string[];
   readonly userAgent: string;
+  /** Absent: the engine's own. */
+  readonly fetch?: Fetch | undefined;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -143,8 +146,8 @@ async function refresh(attempt: Attempt, signal: AbortSignal): Promise<void> {
   }
 }
 
-function clientAt(server: string, { clock, userAgent }: Attempt, credentials: Credentials): Client {
-  return clientOver(httpTransport({ server, credentials: () => credentials, clock, userAgent }));
+function clientAt(server: string, { clock, userAgent, fetch }: Attempt, credentials: Credentials): Client {
+  return clientOver(httpTransport({ server, credentials: () => credentials, clock, userAgent, ...(fetch ? { fetch } : {}) }));
 }
 
 /** What an answer of the API server means for who waits to join. */
