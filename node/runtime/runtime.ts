@@ -9,6 +9,7 @@
  *   containerd-config.ts  config.toml; host-facts.ts what it must be told about the machine
  *   registries.ts         mirrors, certificates and credentials of registries
  *   containerd.ts         start, take over, restart; it outlives `coracle`
+ *   stray-shims.ts        ends shims that containerd has forgotten
  *   images.ts             images from archives
  *   leftovers.ts          what all this leaves on a machine, and how to remove it
  *
@@ -19,6 +20,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, realpathSync, renameSyn
 import { dirname, join } from "node:path";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
+import { settleAll } from "../../core/lifecycle/settle-all.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Cri } from "../cri/client.ts";
 import type { Mounts } from "../os/mount.ts";
@@ -28,6 +30,7 @@ import { bootId, canLowerOomScore, canOverlay, hasApparmor } from "./host-facts.
 import { importDirectory, importImages } from "./images.ts";
 import { type RuntimePaths, runtimePaths } from "./paths.ts";
 import { hostsFiles, NO_REGISTRIES, type Registries, registryAuths, writeHostsFiles } from "./registries.ts";
+import { endStrayShims } from "./stray-shims.ts";
 import { type BundleAsset, type UnpackArchive, unpackBundle } from "./unpack.ts";
 
 export interface ContainerRuntimeOptions {
@@ -119,7 +122,7 @@ export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts
       const config = prepare();
       const env = { ...environment, PATH: searchPath };
       const fingerprint = createHash("sha256").update(JSON.stringify([asset.hash, config, env])).digest("hex");
-      await superviseContainerd({
+      const supervising = superviseContainerd({
         program: join(paths.binDir, "containerd"), configFile: paths.config, logFile: paths.logFile, processFile: paths.processFile, fingerprint, environment: env,
         answers: async (stop) => void (await cri.call("RuntimeService/Version", {}, { signal: stop, timeoutMs: 0 })),
         prepare: async (stop) => {
@@ -129,6 +132,7 @@ export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts
           await importDirectory(paths, present, { log, signal: stop });
         },
       }, { clock, log }, signal, ready);
+      await settleAll([supervising, endStrayShims({ socket: paths.socket }, { clock, log }, signal)]);
     },
   };
 }

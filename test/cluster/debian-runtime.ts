@@ -1,13 +1,14 @@
 /**
  * containerd with an OCI runtime, as a Debian release brings them: run on a test host as a machine's own, for --container-runtime-endpoint.
  *
- * The programs come from the mirror, once, into the cache. They are dynamically linked against that release's C library, which a test machine need not have: they are given their own
- * loader and libraries, at a path short enough to stand in the program in place of the usual one.
+ * The programs come from the mirror, once, into the cache. runc and crun want that release's C library, which a test machine need not have: runc is content with an older one
+ * (installers/bundle/glibc.ts), crun is given its own loader and libraries, at a path short enough to stand in the program in place of the usual one.
  */
-import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { cacheDirectory, scratchDirectory } from "../../installers/bundle/cache.ts";
 import { Apt } from "../../installers/bundle/debian.ts";
+import { lowerGlibc } from "../../installers/bundle/glibc.ts";
 import { run } from "../../installers/bundle/run.ts";
 import { ARCHITECTURES } from "../../installers/bundle/versions.ts";
 import { eventually, type Host } from "./host.ts";
@@ -41,11 +42,9 @@ function programs(suite: DebianRuntime["suite"]): string {
   for (const libraries of [`usr/lib/${triplet}`, `lib/${triplet}`].map((path) => join(root, path)).filter(existsSync))
     for (const name of readdirSync(libraries)) if (/\.so\.\d/.test(name) || name === "libc.so.6") cpSync(realpathSync(join(libraries, name)), join(made, name));
   renameSync(join(made, loader), join(made, "ld.so"));
-  for (const name of ["runc", "crun"]) {
-    writeFileSync(join(made, `${name}.own`), withLoader(readFileSync(join(made, name))), { mode: 0o755 });
-    writeFileSync(join(made, name), `#!/bin/sh\nLD_LIBRARY_PATH=${HERE} exec ${HERE}/${name}.own "$@"\n`);
-    chmodSync(join(made, name), 0o755);
-  }
+  writeFileSync(join(made, "runc"), lowerGlibc(readFileSync(join(made, "runc"))).program); // it starts itself again without variables: no libraries of its own
+  writeFileSync(join(made, "crun.own"), withLoader(readFileSync(join(made, "crun"))), { mode: 0o755 });
+  writeFileSync(join(made, "crun"), `#!/bin/sh\nLD_LIBRARY_PATH=${HERE} exec ${HERE}/crun.own "$@"\n`);
   rmSync(directory, { recursive: true, force: true });
   mkdirSync(cacheDirectory("runtimes"), { recursive: true });
   renameSync(made, directory);
