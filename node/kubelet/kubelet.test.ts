@@ -6,6 +6,7 @@ import type { Container, Pod, PodStatus, Service } from "../../core/api/gen/core
 import type { EventRecorder } from "../../core/client/events.ts";
 import { CONFIG_MAPS, LEASES, NODES, PODS, SERVICES } from "../../core/client/resources.ts";
 import { watchedInformer } from "../../core/client/watched-informer.ts";
+import { aborted } from "../../core/lifecycle/aborted.ts";
 import { type Clock, systemClock } from "../../core/lifecycle/clock.ts";
 import { systemRandom } from "../../core/lifecycle/random.ts";
 import { silentLog } from "../../core/observe/log.ts";
@@ -47,7 +48,7 @@ beforeEach(() => {
 afterEach(() => rmSync(dataDir, { recursive: true }));
 
 /** A node: its kubelet may be stopped and started, its runtime and its API server live on. */
-async function startNode(more: Partial<KubeletSettings> = {}) {
+async function startNode(more: Partial<KubeletSettings> = {}, others: Partial<KubeletDeps> = {}) {
   const api = fakeApi({ clock: fastClock });
   const cri = memoryRuntime({ nowMs: fastClock.nowMs });
   const cgroups = memoryCgroups();
@@ -65,7 +66,7 @@ async function startNode(more: Partial<KubeletSettings> = {}) {
     const services = watchedInformer<Service>(api.client.resource(SERVICES), deps);
     const settings = { ...KUBELET_DEFAULTS, nodeName: "n1", nodeIps: ["172.16.0.1"], hostname: "n1", version: "v1.36.0", dataDir, podLogsDir: join(dataDir, "logs"), containerLogsDir: join(dataDir, "links"), resolvConf: "", staticPodDir: join(dataDir, "manifests"), eviction: { ...KUBELET_DEFAULTS.eviction, thresholds: KUBELET_DEFAULTS.eviction.thresholds.filter(({ signal: of }) => of === "memory.available") }, ...more }; // how full this machine is does not matter
     const machine = { os: "linux" as const, cpus: 2, memoryBytes: 4 * 1024 ** 3, swapBytes: 0, hugepages: [], machineId: "", systemUuid: "", bootId: "b", kernelVersion: "", osImage: "", architecture: "amd64", hostname: "n1" };
-    const node = kubelet({ ...deps, settings, client: api.client, pods, services, cri, cgroups, mounts: noMounts, exec: async () => ({ exitCode: 0, stdout: "", stderr: "" }), machine, events: { from: () => recorder }, metrics });
+    const node = kubelet({ ...deps, settings, client: api.client, pods, services, cri, cgroups, mounts: noMounts, exec: async () => ({ exitCode: 0, stdout: "", stderr: "" }), machine, events: { from: () => recorder }, metrics, ...others });
     const done = Promise.all([pods, services, node].map((part) => part.run(stop.signal, () => undefined)));
     return { api: node.api, stop: async () => { stop.abort(); await done; } };
   }
@@ -240,6 +241,25 @@ test("a node short of disk clears away what nobody needs, then ends pods with al
   await node.create("late", {});
   expect(await node.until("late", (status) => status?.phase === "Failed")).toMatchObject({ reason: "Evicted", message: "Pod was rejected: The node had condition: [DiskPressure]. " });
   expect(isReady(node.status("critical"))).toBe(true);
+});
+
+test("a machine that goes down: the node is not Ready, its pods end and say why, and none comes any more", async () => {
+  const { promise: goingDown, resolve: goDown } = Promise.withResolvers<void>();
+  await using node = await startNode({ shutdown: { graceMs: 30_000, criticalMs: 10_000 } }, { shutdownNotices: { run: async (on, _, signal) => { await goingDown; await on(true); await aborted(signal); } } });
+  await node.create("web", { volumes: [{ name: "e", emptyDir: {} }] });
+  await node.create("critical", { priority: 2_000_000_000, terminationGracePeriodSeconds: 5 });
+  for (const name of ["web", "critical"]) await node.until(name, isReady);
+  goDown();
+  for (const name of ["web", "critical"]) {
+    expect(await node.until(name, (status) => status?.phase === "Failed")).toMatchObject({ reason: "Terminated", message: "Pod was terminated in response to imminent node shutdown.", conditions: expect.arrayContaining([expect.objectContaining({ type: "DisruptionTarget", reason: "TerminationByKubelet" })]) });
+  }
+  expect(node.cri.calls.filter((call) => call.startsWith("StopContainer"))).toEqual(["StopContainer c0 20s", "StopContainer c0 5s"]);
+  const ready = await eventually(() => node.api.all(NODES)[0]?.status?.conditions?.find(({ type }) => type === "Ready"), (condition) => condition?.status === "False");
+  expect(ready).toMatchObject({ reason: "KubeletNotReady", message: expect.stringContaining("node is shutting down") });
+  await node.create("late", { tolerations: [{ operator: "Exists" }] });
+  expect(await node.until("late", (status) => status?.phase === "Failed")).toMatchObject({ reason: "NodeShutdown", message: "Pod was rejected: Pod was rejected as the node is shutting down." });
+  expect(node.counted("kubelet_graceful_shutdown_start_time_seconds")).toBeGreaterThan(0);
+  await eventually(() => node.counted("kubelet_graceful_shutdown_end_time_seconds"), (seconds) => seconds >= node.counted("kubelet_graceful_shutdown_start_time_seconds"));
 });
 
 test("probes decide", async () => {

@@ -15,7 +15,7 @@ export interface Level { readonly priority: number; readonly graceMs: number }
 /** Lowest first; pods below the first belong to it too. Empty: pods are not waited for. */
 export function shutdownLevels({ graceMs, criticalMs, byPriority }: ShutdownSettings): readonly Level[] {
   if (byPriority?.length) return byPriority.toSorted((a, b) => a.priority - b.priority);
-  if (graceMs === 0 || criticalMs === 0) return []; // upstream wants both
+  if (graceMs === 0) return [];
   return [{ priority: 0, graceMs: graceMs - criticalMs }, { priority: CRITICAL_PRIORITY, graceMs: criticalMs }];
 }
 

@@ -18,13 +18,14 @@ test("critical pods come last, within the time that is theirs", () => {
 test("levels by priority replace the two", () => {
   const levels = shutdownLevels({ graceMs: 0, criticalMs: 0, byPriority: [{ priority: 100_000, graceMs: 10_000 }, { priority: 0, graceMs: 60_000 }, { priority: 10_000, graceMs: 180_000 }] });
   expect([levels.map(({ priority }) => priority), totalMs(levels)]).toEqual([[0, 10_000, 100_000], 250_000]);
-  expect([shutdownLevels({ graceMs: 0, criticalMs: 0 }), shutdownLevels({ graceMs: 5000, criticalMs: 0 })]).toEqual([[], []]);
+  expect(shutdownLevels({ graceMs: 0, criticalMs: 0 })).toEqual([]);
+  expect(shutdownLevels({ graceMs: 5000, criticalMs: 0 }).map(({ graceMs }) => graceMs)).toEqual([5000, 0]);
 });
 
 test("when the machine goes down its pods end, one level after the other", async () => {
   const told: string[] = [];
   const victim = (one: Pod) => {
-    const self = { pod: one, stage: "running", fail({ reason }: { reason: string }, graceSeconds: number) { told.push(`${one.metadata.name} ${reason} ${graceSeconds}s`); systemClock.after(10, () => { told.push(`${one.metadata.name} gone`); self.stage = "terminated"; }); } };
+    const self = { pod: one, isReclaimed: false, fail({ reason }: { reason: string }, graceSeconds: number) { told.push(`${one.metadata.name} ${reason} ${graceSeconds}s`); systemClock.after(10, () => { told.push(`${one.metadata.name} unmounted`); self.isReclaimed = true; }); } };
     return self;
   };
   const all = [victim(pod("critical", 2_000_000_000)), victim(pod("app", 0, 1))];
@@ -35,6 +36,6 @@ test("when the machine goes down its pods end, one level after the other", async
     notices: { run: async (on, delayMs) => { told.push(`waits ${delayMs}`); await on(true); await on(true); } },
   });
   await shutdown.run(stop.signal, () => undefined);
-  expect(told).toEqual(["waits 4000", "app Terminated 1s", "app gone", "critical Terminated 2s", "critical gone"]);
+  expect(told).toEqual(["waits 4000", "app Terminated 1s", "app unmounted", "critical Terminated 2s", "critical unmounted"]);
   expect([shutdown.isDown(), changes]).toEqual([true, 1]);
 });

@@ -25,7 +25,8 @@ export interface Shutdown extends Runnable {
   readonly isDown: () => boolean;
 }
 
-interface Victim { readonly pod: Pod; readonly stage: string; fail(failure: PodFailure, graceSeconds: number): void }
+/** `isReclaimed`: nothing of it runs, and its volumes are unmounted. */
+interface Victim { readonly pod: Pod; readonly isReclaimed: boolean; fail(failure: PodFailure, graceSeconds: number): void }
 
 interface Deps {
   readonly settings: ShutdownSettings;
@@ -56,9 +57,9 @@ export function gracefulShutdown({ settings, notices, pods, clock, log, metrics,
       const time = timestamp(clock.nowMs());
       for (const one of group) one.fail({ reason: "Terminated", message: MESSAGE, condition: { type: "DisruptionTarget", status: "True", reason: "TerminationByKubelet", message: MESSAGE, lastTransitionTime: time } }, graceSecondsOf(one.pod, level));
       const untilMs = clock.uptimeMs() + level.graceMs;
-      const isOver = (): boolean => group.every(({ stage }) => stage !== "running" && stage !== "terminating");
+      const isOver = (): boolean => group.every(({ isReclaimed }) => isReclaimed); // drivers of volumes may be pods of a later level
       while (!isOver() && clock.uptimeMs() < untilMs && !signal.aborted) await clock.sleep(LOOK_MS, signal);
-      if (!isOver()) log.warn("pods did not end in time, the machine goes down", { priority: level.priority, pods: group.filter(({ stage }) => stage === "running" || stage === "terminating").map(({ pod }) => pod.metadata.name) });
+      if (!isOver()) log.warn("pods did not end in time, the machine goes down", { priority: level.priority, pods: group.filter(({ isReclaimed }) => !isReclaimed).map(({ pod }) => pod.metadata.name) });
     }
   }
 
