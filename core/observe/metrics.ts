@@ -9,11 +9,14 @@ export type Labels = Readonly<Record<string, string>>;
 export interface Counter {
   inc(labels?: Labels, by?: number): void;
   with(labels: Labels): { inc(by?: number): void };
+  /** What it counted is gone: the series is not shown any more. */
+  remove(labels: Labels): void;
 }
 export interface Gauge { set(value: number, labels?: Labels): void; add(by: number, labels?: Labels): void }
 export interface Histogram {
   observe(value: number, labels?: Labels): void;
   with(labels: Labels): { observe(value: number): void };
+  remove(labels: Labels): void;
 }
 /** Samples that are known elsewhere: read when scraped. */
 export type ReadSamples = () => Iterable<readonly [Labels, number]>;
@@ -89,6 +92,7 @@ export function metricsRegistry(): Metrics {
           const one = series.of(labels);
           return { inc(by = 1) { one.value += by; } };
         },
+        remove: (labels) => series.remove(labels),
       };
     },
     gauge(name, help) {
@@ -109,7 +113,7 @@ export function metricsRegistry(): Metrics {
         if (series.size < SERIES_MAX) series.set(key, made);
         return made;
       }
-      return { observe: (value, labels = {}) => of(labels).observe(value), with: of };
+      return { observe: (value, labels = {}) => of(labels).observe(value), with: of, remove: (labels) => void series.delete(format(folded(name, labels))) };
     },
     histogramFrom(name, help, read) {
       register({ name, help, type: "histogram", *lines() { for (const one of read()) yield* one.lines(name); } });
@@ -165,6 +169,10 @@ class Series {
     const made = { value: 0 };
     if (this.all.size < SERIES_MAX) this.all.set(key, made);
     return made;
+  }
+
+  remove(labels: Labels): void {
+    this.all.delete(format(this.#fold(labels)));
   }
 }
 

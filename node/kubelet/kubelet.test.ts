@@ -285,6 +285,19 @@ test("probes decide", async () => {
   expect(node.cri.calls).toContain("StopContainer c0 7s");
 });
 
+test("probes are counted and timed as long as there is something to probe", async () => {
+  await using node = await startNode();
+  await node.create("probed", {}, [{ livenessProbe: { exec: { command: ["alive"] }, periodSeconds: 1 } }]);
+  const { uid } = (await eventually(() => node.api.all<Pod>(PODS)[0], (pod) => pod !== undefined))!.metadata;
+  const probes = () => node.counted(`prober_probe_total{probe_type="Liveness",container="c0",pod="probed",namespace="d",pod_uid="${uid}",result="successful"}`);
+  const took = () => node.counted(`prober_probe_duration_seconds_count{probe_type="Liveness",container="c0",pod="probed",namespace="d"}`);
+  await eventually(() => probes(), (count) => count > 1);
+  expect(took()).toBeGreaterThan(1);
+  await node.delete("probed");
+  await node.until("probed", (gone) => gone === undefined);
+  await eventually(() => [probes(), took()], (counts) => counts.every(Number.isNaN));
+});
+
 test("a restarted kubelet takes over what runs, and ends what was deleted meanwhile", async () => {
   await using node = await startNode();
   await node.create("stays", {}, [{ readinessProbe: { exec: { command: ["true"] }, periodSeconds: 30 } }]);

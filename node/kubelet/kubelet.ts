@@ -160,7 +160,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
   const mirrors = new MirrorPods({ client, log, signal, node: node.current });
   const statuses = statusWriter({ client, clock, log, signal, objectOf: (pod) => (isStaticPod(pod) ? mirrors.of(pod) : pod) });
   const probes = probeManager({
-    cri, clock, random, log, events, version: majorMinor(settings.version), startedMs: clock.uptimeMs(), signal, counter: deps.metrics.counter("prober_probe_total", "[BETA] Cumulative number of a liveness, readiness or startup probe for a container by result."),
+    cri, clock, random, log, events, version: majorMinor(settings.version), startedMs: clock.uptimeMs(), signal, metrics: deps.metrics,
     find: (uid) => {
       const worker = manager.worker(uid);
       return worker && { pod: worker.pod, status: worker.status };

@@ -10,7 +10,7 @@ import type { Container, ContainerStatus, Pod, PodStatus, Probe } from "../../..
 import type { EventRecorder } from "../../../core/client/events.ts";
 import type { Random } from "../../../core/lifecycle/random.ts";
 import type { Log } from "../../../core/observe/log.ts";
-import type { Counter } from "../../../core/observe/metrics.ts";
+import type { Counter, Histogram, Labels, Metrics } from "../../../core/observe/metrics.ts";
 import { containerReference, isSidecar, isTerminalPhase, type NamedContainer, restartsAfter } from "../pod-spec.ts";
 import type { ProbeKind, ProbeResult, ProbeResults } from "./probe-results.ts";
 import { FailedProbeError, type ProbeDeps, runProbe } from "./prober.ts";
@@ -36,25 +36,28 @@ interface Deps extends ProbeDeps {
   readonly signal: AbortSignal;
   readonly find: (podUid: string) => ProbedPod | undefined;
   readonly onResult: (podUid: string, kind: ProbeKind, result: ProbeResult) => void;
-  /** prober_probe_total */
-  readonly counter: Counter;
+  readonly metrics: Pick<Metrics, "counter" | "histogram">;
 }
 
 const KINDS: readonly ProbeKind[] = ["startup", "liveness", "readiness"];
 const TITLES: Readonly<Record<ProbeKind, string>> = { startup: "Startup", liveness: "Liveness", readiness: "Readiness" };
+const OUTCOMES = ["successful", "failed", "unknown"] as const;
+const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const INITIAL: Readonly<Record<ProbeKind, ProbeResult>> = { startup: "unknown", liveness: "success", readiness: "failure" };
 
 interface Worker { readonly stop: AbortController; trigger: () => void }
 
 export function probeManager(deps: Deps): ProbeManager {
-  const { clock, random, signal, log } = deps;
+  const { clock, random, signal, log, metrics } = deps;
+  const counted = metrics.counter("prober_probe_total", "[BETA] Cumulative number of a liveness, readiness or startup probe for a container by result.");
+  const took = metrics.histogram("prober_probe_duration_seconds", "[ALPHA] Duration in seconds for a probe response.", SECONDS);
   const results: Readonly<Record<ProbeKind, Map<string, ProbeResult>>> = { startup: new Map(), liveness: new Map(), readiness: new Map() }; // by container id
   const workers = new Map<string, Worker>(); // by uid/container/kind
 
   async function runWorker(key: string, podUid: string, spec: NamedContainer, kind: ProbeKind, probe: Probe, worker: Worker): Promise<void> {
     const quit = AbortSignal.any([signal, worker.stop.signal]);
     const periodMs = (probe.periodSeconds ?? 10) * 1000;
-    const watch = new ContainerWatch(deps, results[kind], { podUid, spec, kind, probe });
+    const watch = new ContainerWatch({ ...deps, counted, took }, results[kind], { podUid, spec, kind, probe });
     if (clock.uptimeMs() - deps.startedMs < periodMs) await clock.sleep(random.next() * periodMs, quit);
     while (!quit.aborted) {
       const goOn = await watch.tick(quit).catch((error: unknown) => {
@@ -67,6 +70,7 @@ export function probeManager(deps: Deps): ProbeManager {
       await clock.sleep(periodMs, AbortSignal.any([quit, triggered.signal]));
     }
     watch.forget();
+    watch.uncount();
     if (workers.get(key) === worker) workers.delete(key);
   }
 
@@ -114,17 +118,20 @@ export function probeManager(deps: Deps): ProbeManager {
 
 interface Watched { readonly podUid: string; readonly spec: NamedContainer; readonly kind: ProbeKind; readonly probe: Probe }
 
+interface Counts { readonly counted: Counter; readonly took: Histogram }
+
 /** The container a worker looks at: a new one, with a new id, after each restart. */
 class ContainerWatch {
-  readonly #deps: Deps;
+  readonly #deps: Deps & Counts;
   readonly #results: Map<string, ProbeResult>;
   readonly #watched: Watched;
   #containerId = "";
   #last: ProbeResult | undefined;
   #run = 0;
   #onHold = false;
+  #labels: Labels | undefined;
 
-  constructor(deps: Deps, results: Map<string, ProbeResult>, watched: Watched) {
+  constructor(deps: Deps & Counts, results: Map<string, ProbeResult>, watched: Watched) {
     this.#deps = deps;
     this.#results = results;
     this.#watched = watched;
@@ -160,6 +167,20 @@ class ContainerWatch {
     this.#results.delete(this.#containerId);
   }
 
+  /** Nobody probes it any more: its series go, too. */
+  uncount(): void {
+    if (this.#labels === undefined) return;
+    const { counted, took } = this.#deps;
+    for (const result of OUTCOMES) counted.remove({ ...this.#labels, result });
+    took.remove(withoutUid(this.#labels));
+  }
+
+  #count(result: (typeof OUTCOMES)[number], seconds: number): void {
+    const { counted, took } = this.#deps;
+    counted.inc({ ...this.#labels, result });
+    if (result !== "failed") took.observe(seconds, withoutUid(this.#labels ?? {}));
+  }
+
   #follow({ containerID = "", state, started }: ContainerStatus): void {
     const id = containerID.replace(/^.*:\/\//, "");
     if (id === this.#containerId) return;
@@ -177,8 +198,10 @@ class ContainerWatch {
 
   async #probe(pod: Pod, status: PodStatus, signal: AbortSignal): Promise<void> {
     const { spec, kind, probe } = this.#watched;
-    const labels = { probe_type: TITLES[kind], container: spec.container.name, pod: pod.metadata.name, namespace: pod.metadata.namespace ?? "", pod_uid: pod.metadata.uid };
+    this.#labels = { probe_type: TITLES[kind], container: spec.container.name, pod: pod.metadata.name, namespace: pod.metadata.namespace ?? "", pod_uid: pod.metadata.uid };
     const about = containerReference(pod, spec);
+    const beganMs = this.#deps.clock.uptimeMs();
+    const seconds = (): number => (this.#deps.clock.uptimeMs() - beganMs) / 1000;
     let result: ProbeResult;
     try {
       const verdict = await runProbe(this.#deps, { probe, pod, container: spec.container, containerId: this.#containerId, podIp: status.podIP ?? "" }, signal);
@@ -189,10 +212,10 @@ class ContainerWatch {
     } catch (error) {
       if (signal.aborted) return;
       this.#deps.events.event(about, "Warning", "Unhealthy", `${TITLES[kind]} probe errored and resulted in ${error instanceof FailedProbeError ? "failure" : "unknown"} state: ${(error as Error).message}`);
-      this.#deps.counter.inc({ ...labels, result: "unknown" });
+      this.#count("unknown", seconds());
       return;
     }
-    this.#deps.counter.inc({ ...labels, result: result === "success" ? "successful" : "failed" });
+    this.#count(result === "success" ? "successful" : "failed", seconds());
     this.#run = this.#last === result ? this.#run + 1 : 1;
     this.#last = result;
     if (this.#run < (result === "failure" ? probe.failureThreshold ?? 3 : probe.successThreshold ?? 1)) return;
@@ -208,4 +231,8 @@ class ContainerWatch {
     this.#results.set(this.#containerId, result);
     if (before !== result) this.#deps.onResult(this.#watched.podUid, this.#watched.kind, result);
   }
+}
+
+function withoutUid({ pod_uid: _, ...labels }: Labels): Labels {
+  return labels;
 }
