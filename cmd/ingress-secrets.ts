@@ -20,7 +20,7 @@ export function ingressSecrets(informers: Informers): (namespace: string, secret
   function read(): ReadonlySet<string> {
     const objects = gateways.objects();
     if (!objects) return new Set();
-    const { certificates } = planGateways({ ...objects, routes: [], namespaces: new Map(), addresses: [], serviceExists: () => true, secretExists: () => true, isGranted: grants(objects.grants) });
+    const { certificates } = planGateways({ ...objects, routes: [], namespaces: new Map(), addresses: [], serviceExists: () => true, certificateProblem: () => undefined, isGranted: grants(objects.grants) });
     return new Set(certificates.map(({ namespace, secret }) => `${namespace}/${secret}`));
   }
 

@@ -10,7 +10,9 @@ import type { ResourceRef } from "../client/client.ts";
 export const GATEWAY_GROUP = "gateway.networking.k8s.io";
 export const GATEWAY_CONTROLLER = "coracle.io/gateway-controller";
 
-export interface GatewayClass extends ApiObject { readonly spec: { readonly controllerName: string }; readonly status?: { readonly conditions?: readonly Condition[] } }
+export interface ParametersRef { readonly group: string; readonly kind: string; readonly name: string }
+
+export interface GatewayClass extends ApiObject { readonly spec: { readonly controllerName: string; readonly parametersRef?: ParametersRef }; readonly status?: { readonly conditions?: readonly Condition[] } }
 
 export interface ObjectRef { readonly group?: string; readonly kind?: string; readonly name: string; readonly namespace?: string }
 
@@ -25,7 +27,7 @@ export interface Listener {
 
 export interface ListenerStatus { readonly name: string; readonly supportedKinds: readonly { readonly group: string; readonly kind: string }[]; readonly attachedRoutes: number; readonly conditions: readonly Condition[] }
 export interface GatewayStatus { readonly addresses?: readonly { readonly type: string; readonly value: string }[]; readonly conditions?: readonly Condition[]; readonly listeners?: readonly ListenerStatus[] }
-export interface Gateway extends ApiObject { readonly spec: { readonly gatewayClassName: string; readonly listeners: readonly Listener[] }; readonly status?: GatewayStatus }
+export interface Gateway extends ApiObject { readonly spec: { readonly gatewayClassName: string; readonly listeners: readonly Listener[]; readonly infrastructure?: { readonly parametersRef?: ParametersRef } }; readonly status?: GatewayStatus }
 
 export interface ParentRef extends ObjectRef { readonly sectionName?: string; readonly port?: number }
 export interface HeaderValue { readonly name: string; readonly value: string }

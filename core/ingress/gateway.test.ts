@@ -10,7 +10,7 @@ const route = (spec: HttpRoute["spec"], namespace = "default"): HttpRoute => ({ 
 const rules = (rule: HttpRouteRule): HttpRoute["spec"] => ({ rules: [{ backendRefs: [{ name: "web", port: 80 }], ...rule }] });
 const classes = [{ apiVersion: "", kind: "GatewayClass", metadata: meta("coracle"), spec: { controllerName: "coracle.io/gateway-controller" } }] as GatewayClass[];
 const plan = (gateways: Gateway[], routes: HttpRoute[], rest: Partial<GatewayWorld> = {}) => planGateways({
-  classes, gateways, routes, namespaces: new Map([["default", {}], ["b", { team: "b" }]]), addresses: ["10.0.0.1"], serviceExists: (_, name) => name === "web", secretExists: () => true, isGranted: () => false, ...rest,
+  classes, gateways, routes, namespaces: new Map([["default", {}], ["b", { team: "b" }]]), addresses: ["10.0.0.1"], serviceExists: (_, name) => name === "web", certificateProblem: () => undefined, isGranted: () => false, ...rest,
 });
 const conditionsOf = (list: readonly { readonly type: string; readonly status: string; readonly reason: string }[]): string[] => list.map(({ type, status, reason }) => `${type} ${status} ${reason}`);
 const routeConditions = (spec: HttpRoute["spec"], world: Gateway = gateway({}), namespace?: string): string[] => [...plan([world], [route(spec, namespace)]).routeStatus.values()].flat().flatMap(({ conditions }) => conditionsOf(conditions));
@@ -69,6 +69,23 @@ test("a Gateway is told which listeners are served, with how many routes, and wh
     [1, "Accepted True Accepted", "Programmed False Invalid", "ResolvedRefs False InvalidCertificateRef"],
     [0, "Accepted False UnsupportedProtocol", "Programmed False Invalid", "ResolvedRefs True ResolvedRefs"],
   ]);
+  expect(status!.listeners.map(({ supportedKinds }) => supportedKinds.map(({ kind }) => kind))).toEqual([["HTTPRoute"], ["HTTPRoute"], ["HTTPRoute"], []]);
   expect(status!.addresses).toEqual([{ type: "IPAddress", value: "10.0.0.1" }]);
   expect(plan([gateway({})], [], { classes: [] }).gatewayStatus.size).toBe(0);
+});
+
+test("a Gateway with parameters is refused and not served, a class with parameters is nobody's", () => {
+  const parametersRef = { group: "example.io", kind: "Parameters", name: "p" };
+  const { spec, ...rest } = gateway({}, { protocol: "HTTPS", port: 443, tls: { certificateRefs: [{ name: "cert" }] } });
+  const refused = plan([{ ...rest, spec: { ...spec, infrastructure: { parametersRef } } }], [route(rules({}))]);
+  const [status] = [...refused.gatewayStatus.values()];
+  expect(conditionsOf(status!.conditions)).toEqual(["Accepted False InvalidParameters", "Programmed False Invalid"]);
+  expect(status!.listeners.map(({ conditions }) => conditionsOf(conditions).slice(0, 2))).toEqual([["Accepted True Accepted", "Programmed False Invalid"], ["Accepted True Accepted", "Programmed False Invalid"]]);
+  expect([refused.http.length, refused.https.length, refused.certificates.length]).toEqual([0, 0, 0]);
+  expect(plan([gateway({})], [], { classes: classes.map((one) => ({ ...one, spec: { ...one.spec, parametersRef } })) }).gatewayStatus.size).toBe(0);
+});
+
+test("a certificate that cannot be used is told at its listener", () => {
+  const [status] = [...plan([gateway({ protocol: "HTTPS", port: 443, tls: { certificateRefs: [{ name: "cert" }] } })], [], { certificateProblem: (namespace, name) => `secret ${namespace}/${name} has no certificate in tls.crt` }).gatewayStatus.values()];
+  expect(status!.listeners[0]!.conditions[2]).toMatchObject({ type: "ResolvedRefs", status: "False", reason: "InvalidCertificateRef", message: "secret default/cert has no certificate in tls.crt" });
 });

@@ -3,15 +3,15 @@
  *
  *   GatewayClass (ours) ← Gateway: listeners on port 80 (HTTP) and 443 (HTTPS) ← HTTPRoute, if its namespace and a host of its are welcome there
  *
- * A Gateway is served where Ingresses are: by every node. Other ports and protocols are refused in the status; so are RegularExpression matches and filters other than
- * RequestHeaderModifier, ResponseHeaderModifier, RequestRedirect and URLRewrite.
+ * A Gateway is served where Ingresses are: by every node. Other ports and protocols are refused in the status; so are parameters (there is no kind of them),
+ * RegularExpression matches, and filters other than RequestHeaderModifier, ResponseHeaderModifier, RequestRedirect and URLRewrite.
  *
  * API: https://gateway-api.sigs.k8s.io/reference/spec/
  */
 import type { Condition } from "../api/gen/meta.v1.ts";
 import { labelSelector, type Labels } from "../api/meta/label-selector.ts";
 import { keyOf, type ObjectKey } from "../api/meta/object-meta.ts";
-import { GATEWAY_CONTROLLER, GATEWAY_GROUP, type Gateway, type GatewayClass, type GatewayStatus, type HttpRoute, type Listener, type ListenerStatus, type ParentRef, type ParentStatus } from "./gateway-types.ts";
+import { GATEWAY_CONTROLLER, GATEWAY_GROUP, type Gateway, type GatewayClass, type GatewayStatus, type HttpRoute, type Listener, type ListenerStatus, type ParametersRef, type ParentRef, type ParentStatus } from "./gateway-types.ts";
 import { type Problem, type References, ruleSet } from "./http-route-rules.ts";
 import type { CertificateUse } from "./ingress-routes.ts";
 import type { Route } from "./route-table.ts";
@@ -23,7 +23,8 @@ export interface GatewayWorld extends References {
   readonly namespaces: ReadonlyMap<string, Labels>;
   /** Where the nodes' ingress is reached. */
   readonly addresses: readonly string[];
-  readonly secretExists: (namespace: string, name: string) => boolean;
+  /** Why nobody can be shown this Secret's certificate. */
+  readonly certificateProblem: (namespace: string, name: string) => string | undefined;
 }
 
 export type StatusCondition = Omit<Condition, "lastTransitionTime">;
@@ -37,11 +38,27 @@ export interface GatewayPlan {
   readonly routeStatus: ReadonlyMap<ObjectKey, readonly (Omit<ParentStatus, "conditions"> & { readonly conditions: readonly StatusCondition[] })[]>;
 }
 
-interface Accepted { readonly gateway: Gateway; readonly listener: Listener; readonly secure: boolean; attached: number; readonly invalid: Problem | undefined; readonly unresolved: Problem | undefined }
+interface Accepted {
+  readonly gateway: Gateway;
+  readonly listener: Listener;
+  readonly secure: boolean;
+  attached: number;
+  /** Of the whole Gateway, of the listener, of what it refers to: with either of the first two nothing is served. */
+  readonly refused: Problem | undefined;
+  readonly invalid: Problem | undefined;
+  readonly unresolved: Problem | undefined;
+}
+
+const PROTOCOLS: ReadonlySet<string> = new Set(["HTTP", "HTTPS"]);
 
 export function ourGateways(classes: readonly GatewayClass[], gateways: readonly Gateway[]): Gateway[] {
-  const ours = new Set(classes.filter(({ spec }) => spec.controllerName === GATEWAY_CONTROLLER).map(({ metadata }) => metadata.name));
+  const ours = new Set(classes.filter((one) => one.spec.controllerName === GATEWAY_CONTROLLER && !parametersProblem(one.spec.parametersRef)).map(({ metadata }) => metadata.name));
   return gateways.filter(({ spec, metadata }) => ours.has(spec.gatewayClassName) && metadata.deletionTimestamp === undefined);
+}
+
+/** What is wrong with parameters of a GatewayClass or a Gateway: that there are any. */
+export function parametersProblem(ref: ParametersRef | undefined): Problem | undefined {
+  return ref && { reason: "InvalidParameters", message: `parameters of kind ${ref.kind} in group ${JSON.stringify(ref.group)} are not supported` };
 }
 
 export function planGateways(world: GatewayWorld): GatewayPlan {
@@ -50,8 +67,8 @@ export function planGateways(world: GatewayWorld): GatewayPlan {
   const listeners = new Map<ObjectKey, Accepted[]>();
   for (const [key, gateway] of gateways) listeners.set(key, gateway.spec.listeners.map((listener) => acceptedOf(gateway, listener, world)));
   for (const all of listeners.values())
-    for (const { listener, gateway, secure, invalid } of all)
-      if (secure && !invalid) for (const ref of listener.tls?.certificateRefs ?? []) if (isCertificate(ref, gateway, world) === undefined) certificates.push({ host: (listener.hostname ?? "").toLowerCase(), namespace: ref.namespace ?? gateway.metadata.namespace ?? "", secret: ref.name });
+    for (const { listener, gateway, secure, refused, invalid } of all)
+      if (secure && !refused && !invalid) for (const ref of listener.tls?.certificateRefs ?? []) if (isCertificate(ref, gateway, world) === undefined) certificates.push({ host: (listener.hostname ?? "").toLowerCase(), namespace: ref.namespace ?? gateway.metadata.namespace ?? "", secret: ref.name });
 
   const routeStatus = new Map<ObjectKey, GatewayPlan["routeStatus"] extends ReadonlyMap<ObjectKey, infer V> ? V : never>();
   for (const route of world.routes) {
@@ -85,13 +102,13 @@ function isGatewayRef({ group = GATEWAY_GROUP, kind = "Gateway" }: ParentRef): b
 function acceptedOf(gateway: Gateway, listener: Listener, world: GatewayWorld): Accepted {
   const { protocol, port, tls } = listener;
   const secure = protocol === "HTTPS";
-  const invalid: Problem | undefined = protocol !== "HTTP" && protocol !== "HTTPS" ? { reason: "UnsupportedProtocol", message: `protocol ${protocol} is not supported` }
+  const invalid: Problem | undefined = !PROTOCOLS.has(protocol) ? { reason: "UnsupportedProtocol", message: `protocol ${protocol} is not supported` }
     : port !== (secure ? 443 : 80) ? { reason: "PortUnavailable", message: `port ${port} is not available for ${protocol}: there are 80 for HTTP and 443 for HTTPS` }
     : secure && (tls?.mode ?? "Terminate") !== "Terminate" ? { reason: "UnsupportedProtocol", message: `TLS mode ${tls?.mode} is not supported` } : undefined;
   const kinds = listener.allowedRoutes?.kinds ?? [];
   const badKind = kinds.find(({ group = GATEWAY_GROUP, kind }) => group !== GATEWAY_GROUP || kind !== "HTTPRoute");
   const badCertificate = secure ? (tls?.certificateRefs?.length ? tls.certificateRefs : [undefined]).map((ref) => (ref ? isCertificate(ref, gateway, world) : { reason: "InvalidCertificateRef", message: "the listener names no certificate" })).find((problem) => problem !== undefined) : undefined;
-  return { gateway, listener, secure, attached: 0, invalid, unresolved: badKind ? { reason: "InvalidRouteKinds", message: `routes of kind ${badKind.kind} are not supported` } : badCertificate };
+  return { gateway, listener, secure, attached: 0, refused: parametersProblem(gateway.spec.infrastructure?.parametersRef), invalid, unresolved: badKind ? { reason: "InvalidRouteKinds", message: `routes of kind ${badKind.kind} are not supported` } : badCertificate };
 }
 
 /** What is wrong with a reference to a certificate. */
@@ -99,7 +116,8 @@ function isCertificate({ group = "", kind = "Secret", name, namespace }: { reado
   const own = metadata.namespace ?? "", at = namespace ?? own;
   if (group !== "" || kind !== "Secret") return { reason: "InvalidCertificateRef", message: `certificates of kind ${kind} are not supported` };
   if (at !== own && !world.isGranted({ kind: "Gateway", namespace: own }, { kind: "Secret", namespace: at, name })) return { reason: "RefNotPermitted", message: `namespace ${at} has no ReferenceGrant for Secret ${name}` };
-  return world.secretExists(at, name) ? undefined : { reason: "InvalidCertificateRef", message: `secret ${at}/${name} not found` };
+  const message = world.certificateProblem(at, name);
+  return message === undefined ? undefined : { reason: "InvalidCertificateRef", message };
 }
 
 function attach(route: HttpRoute, { sectionName, port }: ParentRef, all: readonly Accepted[], { namespaces }: GatewayWorld): { readonly hosts: readonly { readonly accepted: Accepted; readonly hostnames: readonly string[] }[]; readonly problem: Problem | undefined } {
@@ -112,7 +130,7 @@ function attach(route: HttpRoute, { sectionName, port }: ParentRef, all: readonl
     return hostnames.length === 0 ? [] : [{ accepted, hostnames }];
   });
   if (hosts.length === 0) return { hosts: [], problem: { reason: "NoMatchingListenerHostname", message: "no listener has a hostname of this route" } };
-  return { hosts: hosts.filter(({ accepted }) => !accepted.invalid), problem: undefined };
+  return { hosts: hosts.filter(({ accepted }) => !accepted.refused && !accepted.invalid), problem: undefined };
 }
 
 function welcomes({ gateway, listener }: Accepted, { metadata }: HttpRoute, namespaces: ReadonlyMap<string, Labels>): boolean {
@@ -137,10 +155,10 @@ export function intersection(hostnames: readonly string[], listener: string | un
   });
 }
 
-function gatewayStatus({ metadata: { generation = 0 } }: Gateway, listeners: readonly Accepted[], { addresses }: GatewayWorld) {
+function gatewayStatus({ metadata: { generation = 0 }, spec }: Gateway, listeners: readonly Accepted[], { addresses }: GatewayWorld) {
   const observedGeneration = generation;
   const broken = listeners.some(({ invalid }) => invalid), working = listeners.some(({ invalid }) => !invalid);
-  const refused = working ? undefined : { reason: "ListenersNotValid", message: "no listener can be served" };
+  const refused = parametersProblem(spec.infrastructure?.parametersRef) ?? (working ? undefined : { reason: "ListenersNotValid", message: "no listener can be served" });
   const homeless = addresses.length > 0 ? undefined : { reason: "AddressNotAssigned", message: "the Service kube-system/coracle-ingress has no address yet" };
   return {
     addresses: addresses.map((value) => ({ type: /^[\d.]+$|:/.test(value) ? "IPAddress" : "Hostname", value })),
@@ -148,12 +166,12 @@ function gatewayStatus({ metadata: { generation = 0 } }: Gateway, listeners: rea
       condition("Accepted", refused, { reason: broken ? "ListenersNotValid" : "Accepted", message: broken ? "some listeners cannot be served" : "Gateway is accepted", observedGeneration }),
       condition("Programmed", refused ? { reason: "Invalid", message: refused.message } : homeless, { reason: "Programmed", message: "every node serves the Gateway", observedGeneration }),
     ],
-    listeners: listeners.map(({ listener: { name, allowedRoutes }, attached, invalid, unresolved }) => ({
+    listeners: listeners.map(({ listener: { name, allowedRoutes, protocol }, attached, refused: whole, invalid, unresolved }) => ({
       name, attachedRoutes: attached,
-      supportedKinds: allowedRoutes?.kinds?.length && !allowedRoutes.kinds.some(({ group = GATEWAY_GROUP, kind }) => group === GATEWAY_GROUP && kind === "HTTPRoute") ? [] : [{ group: GATEWAY_GROUP, kind: "HTTPRoute" }],
+      supportedKinds: !PROTOCOLS.has(protocol) || allowedRoutes?.kinds?.length && !allowedRoutes.kinds.some(({ group = GATEWAY_GROUP, kind }) => group === GATEWAY_GROUP && kind === "HTTPRoute") ? [] : [{ group: GATEWAY_GROUP, kind: "HTTPRoute" }],
       conditions: [
         condition("Accepted", invalid, { reason: "Accepted", message: "Listener is accepted", observedGeneration }),
-        condition("Programmed", invalid ?? unresolved ? { reason: "Invalid", message: (invalid ?? unresolved)!.message } : undefined, { reason: "Programmed", message: "every node serves the listener", observedGeneration }),
+        condition("Programmed", whole ?? invalid ?? unresolved ? { reason: "Invalid", message: (whole ?? invalid ?? unresolved)!.message } : undefined, { reason: "Programmed", message: "every node serves the listener", observedGeneration }),
         condition("ResolvedRefs", unresolved, { reason: "ResolvedRefs", message: "All references resolved", observedGeneration }),
         { type: "Conflicted", status: "False" as const, reason: "NoConflicts", message: "", observedGeneration },
       ],
@@ -161,6 +179,6 @@ function gatewayStatus({ metadata: { generation = 0 } }: Gateway, listeners: rea
   };
 }
 
-function condition(type: string, problem: Problem | undefined, { reason, message, observedGeneration }: { readonly reason: string; readonly message: string; readonly observedGeneration: number }): StatusCondition {
+export function condition(type: string, problem: Problem | undefined, { reason, message, observedGeneration }: { readonly reason: string; readonly message: string; readonly observedGeneration: number }): StatusCondition {
   return problem ? { type, status: "False", observedGeneration, ...problem } : { type, status: "True", reason, message, observedGeneration };
 }

@@ -81,7 +81,7 @@ export function nodeIngress(options: NodeIngressOptions): Runnable {
     const objects = gateways.objects();
     if (!objects) return { http: [], https: [], certificates: [] };
     const spaces = new Map([...informers.of(NAMESPACES).list()].map((one) => [one.metadata.name, labelsOf(one)]));
-    return planGateways({ ...objects, namespaces: spaces, addresses: [], serviceExists: (namespace, name) => services.get(objectKey(namespace, name)) !== undefined, secretExists: () => true, isGranted: grants(objects.grants) });
+    return planGateways({ ...objects, namespaces: spaces, addresses: [], serviceExists: (namespace, name) => services.get(objectKey(namespace, name)) !== undefined, certificateProblem: () => undefined, isGranted: grants(objects.grants) });
   }
 
   function compile(): void {

@@ -9,11 +9,12 @@ import { type ApiObject, keyOf, labelsOf, type NewObject, objectKey } from "../.
 import { isAlreadyExists, isNotFound } from "../../api/meta/status-error.ts";
 import type { ResourceClient } from "../../client/client.ts";
 import { NAMESPACES, SECRETS, SERVICES } from "../../client/resources.ts";
-import { planGateways, type StatusCondition } from "../../ingress/gateway.ts";
+import { condition, parametersProblem, planGateways, type StatusCondition } from "../../ingress/gateway.ts";
 import type { GatewaySource } from "../../ingress/gateway-source.ts";
 import { GATEWAY_CLASSES, GATEWAY_CONTROLLER, GATEWAY_GROUP, GATEWAYS, type Gateway, type GatewayClass, HTTP_ROUTES, type HttpRoute, type ListenerStatus, type ParentStatus } from "../../ingress/gateway-types.ts";
 import { grants } from "../../ingress/http-route-rules.ts";
 import { INGRESS_SERVICE } from "../../ingress/ingress-class.ts";
+import { keyPairProblem } from "../../ingress/key-pair.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import { type Controller, mapped, type Watch } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
@@ -27,6 +28,16 @@ export function gatewayController({ client, informers, clock, source }: GatewayC
   const services = informers.of(SERVICES), namespaces = informers.of(NAMESPACES), secrets = informers.of(SECRETS);
   const classClient = client.resource(GATEWAY_CLASSES), gatewayClient = client.resource(GATEWAYS), routeClient = client.resource(HTTP_ROUTES);
   let offered = false; // the class: once in this process, so that who deletes it is rid of it
+
+  const checked = new WeakMap<object, { readonly problem: string | undefined }>(); // a Secret that changes is another object
+
+  function certificateProblem(namespace: string, name: string): string | undefined {
+    const secret = secrets.get(objectKey(namespace, name));
+    if (!secret) return `secret ${namespace}/${name} not found`;
+    let found = checked.get(secret);
+    if (!found) checked.set(secret, (found = { problem: keyPairProblem(secret.data) }));
+    return found.problem && `secret ${namespace}/${name} ${found.problem}`;
+  }
 
   async function write<T extends ApiObject>(resource: ResourceClient<T>, object: T, status: unknown, signal: AbortSignal): Promise<void> {
     const before = (object as { readonly status?: unknown }).status;
@@ -50,7 +61,7 @@ export function gatewayController({ client, informers, clock, source }: GatewayC
       watchOf(source),
       mapped(services, ({ object, old, deleted }) => (deleted || old === undefined || object.metadata.name === INGRESS_SERVICE.name ? [ALL] : [])),
       mapped(namespaces, ({ object, old, deleted }) => (deleted || old === undefined || !Bun.deepEquals(object.metadata.labels, old.metadata.labels) ? [ALL] : [])),
-      mapped(secrets, ({ object, old, deleted }) => (object.type === "kubernetes.io/tls" && (deleted || old === undefined) ? [ALL] : [])),
+      mapped(secrets, ({ object, old, deleted }) => (object.type === "kubernetes.io/tls" && (deleted || old === undefined || !Bun.deepEquals(object.data, old.data)) ? [ALL] : [])),
     ],
     async reconcile(_key, { signal }) {
       const objects = source.objects();
@@ -60,10 +71,13 @@ export function gatewayController({ client, informers, clock, source }: GatewayC
       const balancer = services.get(objectKey(INGRESS_SERVICE.namespace, INGRESS_SERVICE.name))?.status?.loadBalancer?.ingress ?? [];
       const plan = planGateways({
         ...objects, namespaces: new Map([...namespaces.list()].map((one) => [one.metadata.name, labelsOf(one)])), addresses: balancer.flatMap(({ ip, hostname }) => ip ?? hostname ?? []),
-        serviceExists: (namespace, name) => services.get(objectKey(namespace, name)) !== undefined, secretExists: (namespace, name) => secrets.get(objectKey(namespace, name)) !== undefined, isGranted: grants(objects.grants),
+        serviceExists: (namespace, name) => services.get(objectKey(namespace, name)) !== undefined, certificateProblem, isGranted: grants(objects.grants),
       });
       for (const one of objects.classes)
-        if (one.spec.controllerName === GATEWAY_CONTROLLER) await write<GatewayClass>(classClient, one, { ...one.status, conditions: dated([{ type: "Accepted", status: "True", reason: "Accepted", message: "Handled by coracle", observedGeneration: one.metadata.generation }], one.status?.conditions) }, signal);
+        if (one.spec.controllerName === GATEWAY_CONTROLLER) {
+          const accepted = condition("Accepted", parametersProblem(one.spec.parametersRef), { reason: "Accepted", message: "Handled by coracle", observedGeneration: one.metadata.generation ?? 0 });
+          await write<GatewayClass>(classClient, one, { ...one.status, conditions: dated([accepted], one.status?.conditions) }, signal);
+        }
       for (const gateway of objects.gateways) {
         const status = plan.gatewayStatus.get(keyOf(gateway));
         if (status) await write<Gateway>(gatewayClient, gateway, { ...status, conditions: dated(status.conditions, gateway.status?.conditions), listeners: status.listeners.map((one): ListenerStatus => ({ ...one, conditions: dated(one.conditions, gateway.status?.listeners?.find(({ name }) => name === one.name)?.conditions) })) }, signal);
