@@ -1,9 +1,10 @@
 /**
  * --kube-apiserver-arg name=value: settings of the API server under upstream's names, as in kubeadm's and k3s's files.
  *
- * A name that is not in the table is refused: a setting that does nothing would be believed to do something.
+ * Names of upstream's that are not here: other-settings.ts.
  */
 import { ConfigError } from "./config/config.ts";
+import { argumentOf, checkOther, OTHER_API_SERVER_SETTINGS } from "./other-settings.ts";
 
 const NAMES = [
   // admission
@@ -16,6 +17,8 @@ const NAMES = [
   "authorization-mode", "authorization-config", "authorization-webhook-config-file", "authorization-webhook-version", "authorization-webhook-cache-authorized-ttl", "authorization-webhook-cache-unauthorized-ttl",
   // encryption at rest
   "encryption-provider-config", "encryption-provider-config-automatic-reload",
+  // what is kept, and how long
+  "event-ttl",
   // overload
   "max-requests-inflight", "max-mutating-requests-inflight", "enable-priority-and-fairness",
   // audit
@@ -47,10 +50,9 @@ export interface ApiServerArgs {
 export function apiServerArgs(given: readonly string[]): ApiServerArgs {
   const values = new Map<string, string[]>();
   for (const text of given) {
-    const match = /^(?:--)?([a-z0-9-]+)(?:=([\s\S]*))?$/.exec(text);
-    const name = match?.[1];
-    if (name === undefined || !NAMES.includes(name as Name)) throw new ConfigError(`--kube-apiserver-arg ${text}: not a setting we have; there are ${NAMES.join(", ")}`);
-    values.set(name, [...(values.get(name) ?? []), match![2] ?? "true"]);
+    const { name, value } = argumentOf(text) ?? { name: "", value: "" };
+    if (NAMES.includes(name as Name)) values.set(name, [...(values.get(name) ?? []), value]);
+    else checkOther("kube-apiserver-arg", text, { others: OTHER_API_SERVER_SETTINGS, known: NAMES });
   }
   const last = (name: Name): string | undefined => values.get(name)?.at(-1);
   const refuse = (name: Name, wanted: string): never => { throw new ConfigError(`--kube-apiserver-arg ${name} must be ${wanted}, not ${JSON.stringify(last(name))}`); };

@@ -32,6 +32,7 @@ import { certificateRotation } from "../../core/pki/rotate.ts";
 import { crdController } from "../../core/registry/apiextensions/crd-controller.ts";
 import type { APIService } from "../../core/registry/apiregistration/api-service.ts";
 import { convert } from "../../core/registry/conversions.ts";
+import { EVENT_TTL_MS, eventExpiry } from "../../core/registry/core/event-expiry.ts";
 import type { Claims } from "../../core/registry/core/service/allocator/claims.ts";
 import { registryDefinitions } from "../../core/registry/definitions.ts";
 import { WatchCache } from "../../core/registry/generic/watch-cache.ts";
@@ -217,7 +218,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const events = eventWriter({ client: loopbackClient(), clock, random, log });
   datastore.onFull((message) => events.from({ component: "coracle", host: node.name }).event({ kind: "Node", apiVersion: "v1", name: node.name, uid: node.name }, "Warning", "DatastoreFull", message));
   const loops = loopsOf({
-    settings, controlling: controllerSettings(settings.kubeControllerManagerArg), scheduling, explainer, isShared: datastore.isShared, nodeName: node.name, pki, serviceAccounts, informers, events, clock, random, log, metrics,
+    settings, controlling: controllerSettings(settings.kubeControllerManagerArg, { clusterCidrs: settings.clusterCidr.split(",") }), scheduling, explainer, isShared: datastore.isShared, nodeName: node.name, pki, serviceAccounts, informers, events, clock, random, log, metrics,
     clients: {
       loopback: loopbackClient(), controllers: clientOver(transport(LOOPBACK, "kube-controller-manager")),
       scheduler: clientOver(transport({ name: "system:kube-scheduler", groups: ["system:authenticated"] }, "kube-scheduler")),
@@ -242,6 +243,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       bootstrap,
       endpoints,
       events,
+      ...eventExpiryOf(args, { store, cache, clock, log }),
       ...fairness.parts,
       ...aggregation.parts,
       ...loops,
@@ -261,6 +263,12 @@ function checkGates(args: ApiServerArgs): void {
       const problem = check(one);
       if (problem !== undefined) throw new ConfigError(`--kube-apiserver-arg ${name}: ${problem}`);
     }
+}
+
+/** None for a time of nothing. */
+function eventExpiryOf(args: ApiServerArgs, deps: Omit<Parameters<typeof eventExpiry>[0], "ttlMs">): Runnable[] {
+  const ttlMs = args.durationMs("event-ttl") ?? EVENT_TTL_MS;
+  return ttlMs === 0 ? [] : [eventExpiry({ ...deps, ttlMs })];
 }
 
 /** Service addresses and node ports that are being given out: no other server may give them out meanwhile. */

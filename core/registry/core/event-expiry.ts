@@ -1,0 +1,71 @@
+/**
+ * Events are forgotten some time after they were last written, an hour unless --event-ttl says otherwise. Nobody is asked and nothing is recorded: it is the store that lets go of them.
+ *
+ * How long ago that was is told by our own clock from when a revision was first seen; for what was there before us, by the times the server wrote into it.
+ *
+ * Source: kubernetes v1.36 pkg/registry/core/event/storage/storage.go, apiserver/pkg/storage/etcd3 (leases of keys, shared by those of a minute)
+ */
+import { parseTime } from "../../api/meta/time.ts";
+import type { ApiObject } from "../../api/meta/object-meta.ts";
+import type { Clock } from "../../lifecycle/clock.ts";
+import type { Runnable } from "../../lifecycle/run-all.ts";
+import type { Log } from "../../observe/log.ts";
+import { type Revision, type Store, StoreError } from "../../../storage/store.ts";
+import type { WatchCache } from "../generic/watch-cache.ts";
+
+export const EVENT_TTL_MS = 3_600_000;
+
+const PREFIX = "/registry/core/events/";
+const LOOK_MS_MAX = 60_000;
+/** At once; many more may have come together. */
+const DELETES_MAX = 100;
+
+interface Deps {
+  readonly store: Pick<Store, "delete">;
+  readonly cache: Pick<WatchCache, "resource">;
+  readonly ttlMs: number;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Several servers of one store may do it at the same time. */
+export function eventExpiry({ store, cache, ttlMs, clock, log }: Deps): Runnable {
+  let seen = new Map<string, { readonly revision: Revision; readonly writtenMs: number }>(); // by key; the uptime at which that revision was written
+  let first = true; // look: what is there may have been there for long
+
+  /** Keys that are due, with their revisions. */
+  function due(): (readonly [key: string, revision: Revision])[] {
+    const nowMs = clock.uptimeMs();
+    const next: typeof seen = new Map();
+    for (const { key, revision, object } of cache.resource(PREFIX).values()) {
+      const before = seen.get(key);
+      next.set(key, before?.revision === revision ? before : { revision, writtenMs: nowMs - (first ? ageMs(object, clock.nowMs()) : 0) });
+    }
+    seen = next;
+    first = false;
+    return [...next].flatMap(([key, { revision, writtenMs }]) => (nowMs - writtenMs >= ttlMs ? [[key, revision] as const] : []));
+  }
+
+  async function forget(keys: readonly (readonly [string, Revision])[], signal: AbortSignal): Promise<void> {
+    for (let at = 0; at < keys.length && !signal.aborted; at += DELETES_MAX)
+      await Promise.all(keys.slice(at, at + DELETES_MAX).map(async ([key, revision]) => await store.delete(key, revision).catch((error: unknown) => {
+        if (!(error instanceof StoreError) || error.code !== "conflict") throw error; // written again, or forgotten by another server
+      })));
+  }
+
+  return {
+    name: "events expire",
+    async run(signal, ready) {
+      ready();
+      for await (const _ of clock.every(Math.min(LOOK_MS_MAX, ttlMs), signal)) {
+        await forget(due(), signal).catch((error: unknown) => { if (!signal.aborted) log.warn("old events could not be forgotten, next try soon", { error }); });
+      }
+    },
+  };
+}
+
+/** Since the server wrote it last; not less than nothing, should the clock have been set back. */
+function ageMs({ metadata: { creationTimestamp, managedFields = [] } }: Readonly<ApiObject>, nowMs: number): number {
+  const times = [creationTimestamp, ...managedFields.map(({ time }) => time)].flatMap((text) => parseTime(text ?? "") ?? []);
+  return Math.max(0, nowMs - Math.max(...times));
+}
