@@ -17,3 +17,9 @@ test("values of other types are refused", () => {
   expect(() => args.boolean("default-not-ready-toleration-seconds", true)).toThrow("must be true or false");
   expect(args.durationMs("default-not-ready-toleration-seconds")).toBe(90_000);
 });
+
+test("of upstream's settings that are none here, those that say what is so are taken, the others are refused with what to do instead", () => {
+  expect(() => apiServerArgs(["profiling=false", "allow-privileged", "storage-backend=etcd3", "request-timeout=1m0s"])).not.toThrow();
+  for (const [text, told] of [["etcd-servers=https://a:2379", "give --datastore-endpoint"], ["secure-port=443", "give --https-listen-port instead"], ["allow-privileged=false", "that is how it is: only true"], ["emulated-version=1.35", "is v1.36 and emulates no other"]] as const)
+    expect(() => apiServerArgs([text])).toThrow(`--kube-apiserver-arg ${text}: ${told.startsWith("is") ? `this server ${told}` : told}`);
+});

@@ -1,15 +1,34 @@
 import { expect, test } from "vitest";
 import { controllerSettings } from "./controller-settings.ts";
 
-test("settings of the controllers have upstream's names; the last one counts", () => {
+test("settings of the controllers have upstream's names; the last one counts, and groups keep what was said before", () => {
   expect(controllerSettings([])).toEqual({});
-  expect(controllerSettings(["node-monitor-grace-period=1m30s", "--terminated-pod-gc-threshold=7", "terminated-pod-gc-threshold=-1", "disable-force-detach-on-timeout"])).toEqual({ nodeGraceMs: 90_000, terminatedPodsMax: -1, forceDetach: false });
-  expect(controllerSettings(["disable-force-detach-on-timeout=false"])).toEqual({ forceDetach: true });
+  expect(controllerSettings(["node-monitor-grace-period=1m30s", "--terminated-pod-gc-threshold=7", "terminated-pod-gc-threshold=-1", "disable-force-detach-on-timeout", "node-eviction-rate=.5"])).toEqual({
+    nodeLifecycle: { graceMs: 90_000, rate: 0.5 }, terminatedPodsMax: -1, forceDetach: false,
+  });
+  expect(controllerSettings(["disable-force-detach-on-timeout=false", "horizontal-pod-autoscaler-downscale-stabilization=1m", "horizontal-pod-autoscaler-tolerance=0", "cluster-signing-duration=72h", "max-endpoints-per-slice=1000"])).toEqual({
+    forceDetach: true, autoscaling: { downscaleSeconds: 60, tolerance: 0 }, signingMs: 259_200_000, perSliceMax: 1000,
+  });
+  expect(controllerSettings(["concurrent-deployment-syncs=9", "concurrent-resourceclaim-syncs=3", "concurrent-gc-syncs=1"]).workers).toEqual({ deployment: 9, resource_claim: 3, pod_resource_claim: 3, garbage_collector: 1 });
+});
+
+test("ranges of nodes are cut from the cluster's", () => {
+  const settings = (text: string, clusterCidrs: string[]) => controllerSettings([text], { clusterCidrs }).nodeMasks;
+  expect(settings("node-cidr-mask-size=26", ["10.42.0.0/16"])).toMatchObject({ maskSizeIpv4: 26 });
+  expect(settings("node-cidr-mask-size-ipv6=80", ["10.42.0.0/16", "fd00::/56"])).toEqual({ maskSizeIpv6: 80 });
+  expect(() => settings("node-cidr-mask-size=15", ["10.42.0.0/16"])).toThrow("ranges of /15 cannot be cut from --cluster-cidr 10.42.0.0/16");
+  expect(() => settings("node-cidr-mask-size=24", ["10.42.0.0/16", "fd00::/56"])).toThrow("ranges of /24 cannot be cut from --cluster-cidr fd00::/56");
+});
+
+test.each([["allocate-node-cidrs=true"], ["use-service-account-credentials=false"], ["controllers=*,bootstrapsigner,tokencleaner"], ["leader-elect=true"], ["profiling=false"]])("--kube-controller-manager-arg %s says what is so", (text) => {
+  expect(controllerSettings([text])).toEqual({});
 });
 
 test.each([
   ["node-monitor-grace-period=50", 'must be a duration such as 50s, not "50"'], ["node-monitor-grace-period=0s", "must be a duration"], ["terminated-pod-gc-threshold=many", "must be a whole number"],
-  ["disable-force-detach-on-timeout=no", "must be true or false"], ["make-coffee=true", "not a setting we have; there are node-monitor-grace-period"], ["toString=1", "not a setting we have"],
+  ["disable-force-detach-on-timeout=no", "must be true or false"], ["make-coffee=true", "not a setting we have; there are node-monitor-period"], ["toString=1", "not a setting we have"],
+  ["concurrent-job-syncs=0", "must be a whole number above 0"], ["unhealthy-zone-threshold=55", "must be a number from 0 to 1"], ["pod-eviction-timeout=1m", "v1.36 knows no such setting: pods leave a silent node by their own tolerations"],
+  ["cluster-cidr=10.0.0.0/8", "give --cluster-cidr instead"], ["bind-address=0.0.0.0", "its metrics are the API server's"], ["profiling=true", "cannot be profiled"],
 ])("--kube-controller-manager-arg %s is refused", (text, why) => {
   expect(() => controllerSettings([text])).toThrow(why);
 });

@@ -1,33 +1,116 @@
 /**
  * --kube-controller-manager-arg name=value: settings of the controllers under upstream's names.
  *
- * A name that is not here is refused: a setting that does nothing would be believed to do something.
+ * Names of upstream's that are not here: other-settings.ts.
  */
 import { parseDurationMs } from "../core/api/meta/duration.ts";
 import type { AllControllersDeps } from "../core/controllers/all.ts";
+import type { NodeIpamConfig } from "../core/controllers/nodeipam/nodeipam.ts";
+import { parseCidr } from "../core/net/cidr.ts";
 import { ConfigError } from "./config/config.ts";
+import { argumentOf, checkOther, OTHER_CONTROLLER_SETTINGS } from "./other-settings.ts";
 
-export type ControllerSettings = Pick<AllControllersDeps, "nodeGraceMs" | "terminatedPodsMax" | "forceDetach">;
+export interface ControllerSettings extends Pick<AllControllersDeps, "nodeLifecycle" | "autoscaling" | "terminatedPodsMax" | "forceDetach" | "signingMs" | "perSliceMax" | "quotaResyncMs" | "workers"> {
+  readonly nodeMasks?: Pick<NodeIpamConfig, "maskSizeIpv4" | "maskSizeIpv6"> | undefined;
+}
 
 /** What each makes of its value; undefined: not a value of its kind. */
-const SETTINGS: Readonly<Record<string, { readonly wanted: string; readonly read: (text: string) => ControllerSettings | undefined }>> = {
-  "node-monitor-grace-period": { wanted: "a duration such as 50s", read: (text) => { const nodeGraceMs = durationOf(text); return nodeGraceMs === undefined ? undefined : { nodeGraceMs }; } },
-  "terminated-pod-gc-threshold": { wanted: "a whole number", read: (text) => (/^-?\d{1,9}$/.test(text) ? { terminatedPodsMax: Number(text) } : undefined) },
-  "disable-force-detach-on-timeout": { wanted: "true or false", read: (text) => (text === "true" || text === "false" ? { forceDetach: text === "false" } : undefined) },
+interface Setting { readonly wanted: string; readonly read: (text: string) => ControllerSettings | undefined }
+
+function setting<T>(wanted: string, parse: (text: string) => T | undefined): (make: (value: T) => ControllerSettings) => Setting {
+  return (make) => ({
+    wanted,
+    read(text) {
+      const value = parse(text);
+      return value === undefined ? undefined : make(value);
+    },
+  });
+}
+
+const duration = setting("a duration such as 50s", durationOf);
+const count = setting("a whole number above 0", (text) => (/^[1-9]\d{0,8}$/.test(text) ? Number(text) : undefined));
+const bits = (most: number) => setting(`a number of bits from 1 to ${most}`, (text) => (/^\d{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= most ? Number(text) : undefined));
+const share = setting("a number from 0 to 1", (text) => (/^\d*\.?\d+$/.test(text) && Number(text) <= 1 ? Number(text) : undefined));
+const rate = setting("a number, not below 0", (text) => (/^\d*\.?\d+$/.test(text) ? Number(text) : undefined));
+const workersOf = (...names: readonly string[]): Setting => count((value) => ({ workers: Object.fromEntries(names.map((name) => [name, value])) }));
+
+const SETTINGS: Readonly<Record<string, Setting>> = {
+  "node-monitor-period": duration((periodMs) => ({ nodeLifecycle: { periodMs } })),
+  "node-monitor-grace-period": duration((graceMs) => ({ nodeLifecycle: { graceMs } })),
+  "node-startup-grace-period": duration((startupGraceMs) => ({ nodeLifecycle: { startupGraceMs } })),
+  "node-eviction-rate": rate((value) => ({ nodeLifecycle: { rate: value } })),
+  "secondary-node-eviction-rate": rate((rateSecondary) => ({ nodeLifecycle: { rateSecondary } })),
+  "unhealthy-zone-threshold": share((unhealthyShare) => ({ nodeLifecycle: { unhealthyShare } })),
+  "large-cluster-size-threshold": setting("a whole number", (text) => (/^\d{1,9}$/.test(text) ? Number(text) : undefined))((largeZone) => ({ nodeLifecycle: { largeZone } })),
+  "horizontal-pod-autoscaler-sync-period": duration((periodMs) => ({ autoscaling: { periodMs } })),
+  "horizontal-pod-autoscaler-downscale-stabilization": duration((ms) => ({ autoscaling: { downscaleSeconds: ms / 1000 } })),
+  "horizontal-pod-autoscaler-tolerance": rate((tolerance) => ({ autoscaling: { tolerance } })),
+  "horizontal-pod-autoscaler-cpu-initialization-period": duration((cpuInitializationMs) => ({ autoscaling: { cpuInitializationMs } })),
+  "horizontal-pod-autoscaler-initial-readiness-delay": duration((initialReadinessMs) => ({ autoscaling: { initialReadinessMs } })),
+  "terminated-pod-gc-threshold": setting("a whole number", (text) => (/^-?\d{1,9}$/.test(text) ? Number(text) : undefined))((terminatedPodsMax) => ({ terminatedPodsMax })),
+  "disable-force-detach-on-timeout": setting("true or false", (text) => (text === "true" || text === "false" ? text : undefined))((text) => ({ forceDetach: text === "false" })),
+  "cluster-signing-duration": duration((signingMs) => ({ signingMs })),
+  "resource-quota-sync-period": duration((quotaResyncMs) => ({ quotaResyncMs })),
+  "max-endpoints-per-slice": setting("a whole number from 1 to 1000", (text) => (/^[1-9]\d{0,3}$/.test(text) && Number(text) <= 1000 ? Number(text) : undefined))((perSliceMax) => ({ perSliceMax })),
+  "node-cidr-mask-size": bits(128)((size) => ({ nodeMasks: { maskSizeIpv4: size, maskSizeIpv6: size } })),
+  "node-cidr-mask-size-ipv4": bits(32)((maskSizeIpv4) => ({ nodeMasks: { maskSizeIpv4 } })),
+  "node-cidr-mask-size-ipv6": bits(128)((maskSizeIpv6) => ({ nodeMasks: { maskSizeIpv6 } })),
+  "concurrent-cron-job-syncs": workersOf("cronjob"),
+  "concurrent-daemonset-syncs": workersOf("daemonset"),
+  "concurrent-deployment-syncs": workersOf("deployment"),
+  "concurrent-device-taint-eviction-syncs": workersOf("device-taint-eviction"),
+  "concurrent-endpoint-syncs": workersOf("endpoint"),
+  "concurrent-ephemeralvolume-syncs": workersOf("ephemeral_volume"),
+  "concurrent-gc-syncs": workersOf("garbage_collector"),
+  "concurrent-horizontal-pod-autoscaler-syncs": workersOf("horizontalpodautoscaler"),
+  "concurrent-job-syncs": workersOf("job"),
+  "concurrent-namespace-syncs": workersOf("namespace"),
+  "concurrent-rc-syncs": workersOf("replicationmanager"),
+  "concurrent-replicaset-syncs": workersOf("replicaset"),
+  "concurrent-resource-quota-syncs": workersOf("resource_quota_controller"),
+  "concurrent-resourceclaim-syncs": workersOf("resource_claim", "pod_resource_claim"),
+  "concurrent-service-endpoint-syncs": workersOf("endpoint_slice"),
+  "concurrent-serviceaccount-token-syncs": workersOf("serviceaccount_tokens_secret"),
+  "concurrent-statefulset-syncs": workersOf("statefulset"),
+  "concurrent-ttl-after-finished-syncs": workersOf("ttl_jobs_to_delete"),
+  "concurrent-validating-admission-policy-status-syncs": workersOf("validatingadmissionpolicy-status"),
+  "mirroring-concurrent-service-endpoint-syncs": workersOf("endpoint_slice_mirroring"),
 };
 
-/** Of a name given twice, the last counts. Throws ConfigError. */
-export function controllerSettings(given: readonly string[]): ControllerSettings {
+/** Of a name given twice, the last counts. `clusterCidrs`: what nodes' ranges are cut from. Throws ConfigError. */
+export function controllerSettings(given: readonly string[], { clusterCidrs = [] }: { readonly clusterCidrs?: readonly string[] } = {}): ControllerSettings {
   let settings: ControllerSettings = {};
   for (const text of given) {
-    const [, name = "", value = "true"] = /^(?:--)?([a-z0-9-]+)(?:=([\s\S]*))?$/.exec(text) ?? [];
-    const setting = Object.hasOwn(SETTINGS, name) ? SETTINGS[name] : undefined;
-    if (setting === undefined) throw new ConfigError(`--kube-controller-manager-arg ${text}: not a setting we have; there are ${Object.keys(SETTINGS).join(", ")}`);
-    const found = setting.read(value);
-    if (found === undefined) throw new ConfigError(`--kube-controller-manager-arg ${name} must be ${setting.wanted}, not ${JSON.stringify(value)}`);
-    settings = { ...settings, ...found };
+    const { name, value } = argumentOf(text) ?? { name: "", value: "" };
+    const found = Object.hasOwn(SETTINGS, name) ? SETTINGS[name] : undefined;
+    if (found === undefined) {
+      checkOther("kube-controller-manager-arg", text, { others: OTHER_CONTROLLER_SETTINGS, known: Object.keys(SETTINGS) });
+      continue;
+    }
+    const made = found.read(value);
+    if (made === undefined) throw new ConfigError(`--kube-controller-manager-arg ${name} must be ${found.wanted}, not ${JSON.stringify(value)}`);
+    settings = merged(settings, made);
   }
+  for (const text of clusterCidrs) checkMask(text, settings);
   return settings;
+}
+
+/** What is cut must be a part, and have room for addresses. */
+function checkMask(text: string, { nodeMasks = {} }: ControllerSettings): void {
+  const cidr = parseCidr(text);
+  const size = cidr?.family === 4 ? nodeMasks.maskSizeIpv4 : nodeMasks.maskSizeIpv6;
+  if (cidr === undefined || size === undefined || (size >= cidr.prefix && size <= (cidr.family === 4 ? 32 : 128))) return;
+  throw new ConfigError(`--kube-controller-manager-arg node-cidr-mask-size: ranges of /${size} cannot be cut from --cluster-cidr ${text}`);
+}
+
+/** Groups of settings keep what was said of them before. */
+function merged(before: ControllerSettings, more: ControllerSettings): ControllerSettings {
+  const { nodeLifecycle, autoscaling, workers, nodeMasks, ...rest } = more;
+  return {
+    ...before, ...rest,
+    ...(nodeLifecycle && { nodeLifecycle: { ...before.nodeLifecycle, ...nodeLifecycle } }), ...(autoscaling && { autoscaling: { ...before.autoscaling, ...autoscaling } }),
+    ...(workers && { workers: { ...before.workers, ...workers } }), ...(nodeMasks && { nodeMasks: { ...before.nodeMasks, ...nodeMasks } }),
+  };
 }
 
 /** Undefined: none, or not more than nothing. */

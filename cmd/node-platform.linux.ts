@@ -28,11 +28,8 @@ import { nodeBundle } from "./assets.ts";
 import { ConfigError } from "./config/config.ts";
 import { nodePortCidrs } from "./config/ranges.ts";
 import type { NodePlatform, PlatformOptions } from "./node-platform.ts";
+import { proxySettings } from "./proxy-settings.ts";
 import { unpackInChild } from "./unpack.ts";
-
-/** kube-proxy's. */
-const PROXY_HEALTH_PORT = 10_256;
-const PROXY_STATUS_PORT = 10_249;
 
 export function linuxPlatform(options: PlatformOptions): NodePlatform {
   const { settings, paths, node, informers, mounts, machine, isPodHere, clock, metrics, log } = options;
@@ -47,6 +44,7 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
   const { binDir, cniBinDir } = runtimePaths(paths.dataDir);
   const nft = nftProgram({ path: join(binDir, "nft"), netlink: () => netlinkSocket(NETLINK_NETFILTER) });
   const { cri, renew } = settings.disable.includes("network") ? { cri: plain, renew: undefined } : limiting(plain, { nft, log: log.with({ part: "network" }) });
+  const proxying = proxySettings(settings.kubeProxyArg, { ipv6: node.ips[0]?.includes(":") ?? false });
   const uplink = { interfaceName: node.interfaceName, mtu: node.mtu };
   const network = nodeNetwork({
     informers, nodeName: node.name, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","), uplink,
@@ -55,11 +53,11 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
     ensureHostPorts: async (signal) => {
       if (foreign?.hasOurs("portmap") !== false) await ensureHostPorts({ network: CNI_NETWORK, cniBinDir, binDir, nft, log: log.with({ part: "network" }) }, signal);
     },
-    cpus: machine.cpus, clock, log: log.with({ part: "network" }),
+    cpus: machine.cpus, conntrack: proxying.conntrack, clock, log: log.with({ part: "network" }),
   });
   const proxy = serviceProxy({
     informers, nodeName: node.name, nodeIps: node.ips, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","),
-    nodePortCidrs: nodePortCidrs(settings, node.ips), nft, conntrack: conntrackProgram({ path: join(binDir, "conntrack") }), healthz: { address: node.ips[0]?.includes(":") ? "::" : "0.0.0.0", port: PROXY_HEALTH_PORT }, status: { address: "127.0.0.1", port: PROXY_STATUS_PORT }, clock, metrics, log: log.with({ part: "proxy" }),
+    nodePortCidrs: nodePortCidrs(settings, node.ips), nft, conntrack: conntrackProgram({ path: join(binDir, "conntrack") }), healthz: proxying.healthz, status: proxying.status, clock, metrics, log: log.with({ part: "proxy" }),
   });
   if (settings.disable.includes("network-policy") || settings.disable.includes("network")) return { cri, runtime: [runtime], network, proxy, policies: [noNetworkPolicies({ nft, log })] };
   const policies = networkPolicies({ informers, nodeName: node.name, nft, clock, metrics, log: log.with({ part: "network policies" }) });

@@ -20,6 +20,7 @@ export function windowsPlatform({ settings, paths, node, client, informers, cloc
   let opened: Hcn | undefined;
   const hcn = (): Hcn => (opened ??= openHcn()); // not before the first use: where there is no Containers feature the rest of the node still says so in its status
   if (settings.overlay === "none") return { cri, runtime: [], network: nothing("network"), proxy: nothing("service-proxy"), policies: [] };
+  if (settings.kubeProxyArg.length > 0) throw new ConfigError("--kube-proxy-arg: on Windows there is nothing of the proxy to set");
   if (settings.nodeportAddresses?.length) throw new ConfigError("--nodeport-addresses: on Windows NodePorts answer at all of the node's addresses");
   if (settings.overlay !== "vxlan" && settings.overlay !== "host-gw") throw new ConfigError(`--overlay must be vxlan, host-gw or none, not ${JSON.stringify(settings.overlay)}`);
   const nodeIp = node.ips.find((ip) => !ip.includes(":"));

@@ -7,6 +7,7 @@ import type { BackoffOptions } from "../core/lifecycle/backoff.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import { ConfigError, readText } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
+import { argumentOf, checkOther, OTHER_SCHEDULER_SETTINGS } from "./other-settings.ts";
 
 export interface SchedulerSetup {
   readonly profiles: readonly Profile[];
@@ -18,9 +19,9 @@ export interface SchedulerSetup {
 export function schedulerSetup({ schedulerConfig, kubeSchedulerArg }: Pick<Settings, "schedulerConfig" | "kubeSchedulerArg">, clock: Clock): SchedulerSetup {
   let path = schedulerConfig;
   for (const text of kubeSchedulerArg) {
-    const [, name, value] = /^(?:--)?([^=]+)=([\s\S]*)$/.exec(text) ?? [];
-    if (name !== "config" || !value) throw new ConfigError(`--kube-scheduler-arg ${text}: not a setting we have; there is config=FILE, a KubeSchedulerConfiguration`);
-    path ??= value;
+    const { name, value } = argumentOf(text) ?? { name: "", value: "" };
+    if (name === "config") path ??= value;
+    else checkOther("kube-scheduler-arg", text, { others: OTHER_SCHEDULER_SETTINGS, known: ["config=FILE, a KubeSchedulerConfiguration"] });
   }
   if (path === undefined) return { profiles: [DEFAULT_PROFILE], extenders: [] };
   const text = readText(path);

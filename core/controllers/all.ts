@@ -22,6 +22,7 @@ import { endpointSliceMirroringController } from "./endpointslicemirroring/endpo
 import { ephemeralVolumeController } from "./ephemeralvolume/ephemeralvolume.ts";
 import { garbageCollector } from "./garbagecollector/garbagecollector.ts";
 import { horizontalPodAutoscalingController } from "./horizontalpodautoscaling/horizontalpodautoscaling.ts";
+import { AUTOSCALING, type AutoscalingSettings } from "./horizontalpodautoscaling/settings.ts";
 import { gatewaySource } from "../ingress/gateway-source.ts";
 import { gatewayController } from "./ingress/gateway.ts";
 import { ingressController } from "./ingress/ingress.ts";
@@ -30,6 +31,7 @@ import { localStorageController } from "./localstorage/localstorage.ts";
 import { namespaceController } from "./namespace/namespace.ts";
 import { type NodeIpamConfig, nodeIpamController } from "./nodeipam/nodeipam.ts";
 import { nodeLifecycleControllers } from "./nodelifecycle/nodelifecycle.ts";
+import { NODE_LIFECYCLE, type NodeLifecycleSettings } from "./nodelifecycle/plan.ts";
 import { podGcController } from "./podgc/podgc.ts";
 import { claimProtectionController, classProtectionController, volumeProtectionController } from "./protection/protection.ts";
 import { replicaSetController, replicationController } from "./replicaset/replicaset.ts";
@@ -60,9 +62,18 @@ export interface AllControllersDeps extends ControllerDeps {
   readonly rootCa: () => string;
   /** Absent: nodes get no pod addresses from us. */
   readonly nodeIpam?: NodeIpamConfig | undefined;
-  /** --node-monitor-grace-period, --terminated-pod-gc-threshold */
-  readonly nodeGraceMs?: number | undefined;
+  readonly nodeLifecycle?: Partial<NodeLifecycleSettings> | undefined;
+  readonly autoscaling?: Partial<AutoscalingSettings> | undefined;
+  /** --terminated-pod-gc-threshold */
   readonly terminatedPodsMax?: number | undefined;
+  /** --cluster-signing-duration */
+  readonly signingMs?: number | undefined;
+  /** --max-endpoints-per-slice */
+  readonly perSliceMax?: number | undefined;
+  /** --resource-quota-sync-period */
+  readonly quotaResyncMs?: number | undefined;
+  /** How many keys controllers work on at once, by their names: --concurrent-*-syncs. */
+  readonly workers?: Readonly<Record<string, number>> | undefined;
   /** Not --disable-force-detach-on-timeout; default: true. */
   readonly forceDetach?: boolean | undefined;
   /** Provisions volumes of the class local-path. */
@@ -87,16 +98,17 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
     daemonSetController(deps), statefulSetController(deps), cronJobController(deps), ...jobControllers(deps), ttlAfterFinishedController(deps),
     endpointsController(deps), endpointSliceController(deps), endpointSliceMirroringController(deps), ...(serviceLb === undefined ? [] : [serviceLbController({ ...deps, ...serviceLb })]), ...(ingress ? ingressControllers(deps) : []),
     namespaceController(deps), serviceAccountController(deps), rootCaController({ ...deps, rootCa }), tokenCleanerController(deps), legacyTokenCleanerController(deps),
-    ...nodeLifecycleControllers({ ...deps, graceMs: deps.nodeGraceMs }), taintEvictionController(deps), podGcController({ ...deps, terminatedMax: deps.terminatedPodsMax }),
+    ...nodeLifecycleControllers({ ...deps, settings: { ...NODE_LIFECYCLE, ...deps.nodeLifecycle } }), taintEvictionController(deps), podGcController({ ...deps, terminatedMax: deps.terminatedPodsMax }),
     ...(nodeIpam === undefined ? [] : [nodeIpamController({ ...deps, config: nodeIpam })]),
     ttlController(deps), clusterRoleAggregationController(deps),
     validatingAdmissionPolicyStatusController(deps),
-    csrApprovingController({ ...deps, approveServing }), csrCleanerController(deps), ...(authorityFor === undefined ? [] : [csrSigningController({ ...deps, authorityFor })]),
-    horizontalPodAutoscalingController(deps), ...disruptionControllers(deps), resourceQuotaController(deps), ...resourceClaimControllers(deps), deviceTaintEvictionController(deps), serviceCidrController(deps), serviceAddressController(deps),
+    csrApprovingController({ ...deps, approveServing }), csrCleanerController(deps), ...(authorityFor === undefined ? [] : [csrSigningController({ ...deps, authorityFor, lifetimeMs: deps.signingMs })]),
+    horizontalPodAutoscalingController({ ...deps, autoscaling: { ...AUTOSCALING, ...deps.autoscaling } }), ...disruptionControllers(deps), resourceQuotaController({ ...deps, resyncMs: deps.quotaResyncMs }), ...resourceClaimControllers(deps), deviceTaintEvictionController(deps), serviceCidrController(deps), serviceAddressController(deps),
     volumeBinder(deps), attachDetachController(deps), volumeExpandController(deps), ephemeralVolumeController(deps), ...(localStorage ? [localStorageController(deps)] : []), claimProtectionController(deps), volumeProtectionController(deps), classProtectionController(deps),
     ...(tokenFor === undefined ? [] : [serviceAccountTokensController({ ...deps, rootCa, tokenFor })]),
   ];
-  return [garbageCollector({ ...deps, metrics }), ...controllers.map((controller) => runController(controller, { clock, log, metrics }))];
+  const { workers = {} } = deps;
+  return [garbageCollector({ ...deps, metrics, workers: workers["garbage_collector"] }), ...controllers.map((controller) => runController({ ...controller, workers: workers[controller.name] ?? controller.workers }, { clock, log, metrics }))];
 }
 
 function ingressControllers(deps: ControllerDeps): Controller[] {

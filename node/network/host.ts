@@ -9,7 +9,18 @@ import { exec } from "../os/exec.ts";
 import type { SysctlKeeper } from "../os/sysctl.ts";
 
 const MODULES = ["br_netfilter", "nf_conntrack", "nf_tables", "vxlan"];
-const CONNTRACK_PER_CPU = 32_768, CONNTRACK_MIN = 131_072;
+
+/** How many connections the kernel remembers, and for how long: never less than it does by itself. */
+export interface Conntracking {
+  /** 0: as many as the kernel wants. */
+  readonly perCpu: number;
+  readonly min: number;
+  /** Of TCP; 0: as long as the kernel wants. */
+  readonly establishedSeconds: number;
+  readonly closeWaitSeconds: number;
+}
+
+export const CONNTRACKING: Conntracking = { perCpu: 32_768, min: 131_072, establishedSeconds: 86_400, closeWaitSeconds: 3_600 };
 
 export interface HostOptions {
   readonly sysctl: SysctlKeeper;
@@ -17,11 +28,12 @@ export interface HostOptions {
   /** The one with the default route: on it, router advertisements go on being heard although the host forwards. */
   readonly interfaceName: string | undefined;
   readonly cpus: number;
+  readonly conntrack?: Conntracking | undefined;
   readonly log: Log;
 }
 
 /** `bridgeNetfilter`: whether packets between pods of this node pass the packet filter. */
-export async function prepareHost({ sysctl, usesV6, interfaceName, cpus, log }: HostOptions, signal: AbortSignal): Promise<{ readonly bridgeNetfilter: boolean }> {
+export async function prepareHost({ sysctl, usesV6, interfaceName, cpus, conntrack = CONNTRACKING, log }: HostOptions, signal: AbortSignal): Promise<{ readonly bridgeNetfilter: boolean }> {
   for (const module of MODULES) await loadModule(module, log, signal);
   if (!sysctl.set("net.ipv4.ip_forward", "1")) log.error("the kernel does not forward packets: pods will reach nothing beyond this node");
   if (usesV6) {
@@ -30,9 +42,9 @@ export async function prepareHost({ sysctl, usesV6, interfaceName, cpus, log }: 
   }
   const bridgeNetfilter = sysctl.set("net.bridge.bridge-nf-call-iptables", "1") && (!usesV6 || sysctl.set("net.bridge.bridge-nf-call-ip6tables", "1"));
   if (!bridgeNetfilter) log.warn("no br_netfilter: between pods of this node, connections to services show the node's address");
-  sysctl.raise("net.netfilter.nf_conntrack_max", Math.max(CONNTRACK_MIN, cpus * CONNTRACK_PER_CPU));
-  sysctl.raise("net.netfilter.nf_conntrack_tcp_timeout_established", 86_400);
-  sysctl.raise("net.netfilter.nf_conntrack_tcp_timeout_close_wait", 3_600);
+  if (conntrack.perCpu > 0) sysctl.raise("net.netfilter.nf_conntrack_max", Math.max(conntrack.min, cpus * conntrack.perCpu));
+  if (conntrack.establishedSeconds > 0) sysctl.raise("net.netfilter.nf_conntrack_tcp_timeout_established", conntrack.establishedSeconds);
+  if (conntrack.closeWaitSeconds > 0) sysctl.raise("net.netfilter.nf_conntrack_tcp_timeout_close_wait", conntrack.closeWaitSeconds);
   return { bridgeNetfilter };
 }
 

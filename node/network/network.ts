@@ -28,7 +28,7 @@ import type { Netlink } from "../os/netlink.ts";
 import { ensureBridge } from "./bridge.ts";
 import { CNI_FILE, cniConfig } from "./cni-config.ts";
 import { allowForwarding } from "./forward.ts";
-import { prepareHost } from "./host.ts";
+import { type Conntracking, prepareHost } from "./host.ts";
 import { MASQUERADE_TABLE, masqueradeText } from "./masquerade.ts";
 import { type Overlay, peerOf, podCidrsOf } from "./overlay.ts";
 import { ensureServiceRoutes } from "./service-routes.ts";
@@ -57,6 +57,7 @@ export interface NodeNetworkOptions {
   /** Puts back pods' ports on this machine (host-ports.ts), if they are gone. */
   readonly ensureHostPorts?: ((signal: AbortSignal) => Promise<void>) | undefined;
   readonly cpus: number;
+  readonly conntrack?: Conntracking | undefined;
   /** Makes the kernel ready: host.ts. Tests leave the machine as it is. */
   readonly prepare?: typeof prepareHost | undefined;
   readonly clock: Clock;
@@ -175,7 +176,7 @@ export function nodeNetwork(options: NodeNetworkOptions): Runnable {
     async run(signal, ready) {
       forgetOldBoot();
       options.addresses?.install();
-      ({ bridgeNetfilter } = await (options.prepare ?? prepareHost)({ sysctl, usesV6, interfaceName: uplink.interfaceName, cpus: options.cpus, log }, signal));
+      ({ bridgeNetfilter } = await (options.prepare ?? prepareHost)({ sysctl, usesV6, interfaceName: uplink.interfaceName, cpus: options.cpus, conntrack: options.conntrack, log }, signal));
       const unwatch = nodes.onChange(({ object, old, deleted }) => {
         const facts = (node: Readonly<Node> | undefined): string => (node ? JSON.stringify([podCidrsOf(node), peerOf(node)]) : "");
         if (facts(old) !== facts(deleted ? undefined : object)) wake(); // heartbeats are no news

@@ -23,7 +23,7 @@ export const MANAGED_BY_LABEL = "endpointslice.kubernetes.io/managed-by";
 const MANAGER = "endpointslice-controller.k8s.io";
 const RESERVED = new Set([SERVICE_NAME_LABEL, MANAGED_BY_LABEL, HEADLESS_LABEL]);
 
-/** --max-endpoints-per-slice */
+/** --max-endpoints-per-slice, unless something else is asked for. */
 const PER_SLICE_MAX = 100;
 
 /** By the service a slice is for. */
@@ -32,7 +32,7 @@ export const SLICES_BY_SERVICE: Index<EndpointSlice> = {
   valuesOf: (slice) => [`${namespaceOf(slice)}/${labelsOf(slice)[SERVICE_NAME_LABEL] ?? ""}`],
 };
 
-export function endpointSliceController({ client, informers, events }: Pick<ControllerDeps, "client" | "informers" | "events">): Controller {
+export function endpointSliceController({ client, informers, events, perSliceMax = PER_SLICE_MAX }: Pick<ControllerDeps, "client" | "informers" | "events"> & { readonly perSliceMax?: number | undefined }): Controller {
   const services = informers.of(SERVICES);
   const pods = informers.of(PODS);
   const slices = informers.of(ENDPOINT_SLICES);
@@ -73,7 +73,7 @@ export function endpointSliceController({ client, informers, events }: Pick<Cont
           const { groups: found, skipped } = groupsFor(service, selected, addressType, (name) => nodes.get(objectKey("", name)));
           for (const pod of skipped) missing.push(`skipping Pod ${pod.metadata.name} for Service ${key}: Node ${pod.spec.nodeName ?? ""} Not Found`);
           const groups = hintZones(service, key, { found, existing, addressType });
-          const plan = planSlices(existing, { addressType, groups, metadata, perSliceMax: PER_SLICE_MAX, placeholder: true, triggerTime });
+          const plan = planSlices(existing, { addressType, groups, metadata, perSliceMax, placeholder: true, triggerTime });
           await writeSlices(plan, { client: sliceClient, slices, owner, mayCreate: !isDeleting(service), signal });
         }
         const remove = ours.filter((slice) => !addressTypes.includes(slice.addressType));

@@ -35,10 +35,10 @@ const GONE_MAX = 500; // upstream's absentOwnerCache
 const DELETE_QUEUE = "garbage_collector_attempt_to_delete";
 const ORPHAN_QUEUE = "garbage_collector_attempt_to_orphan";
 
-interface Deps extends ControllerDeps { readonly log: Log; readonly metrics?: ControllerMetrics | undefined }
+interface Deps extends ControllerDeps { readonly log: Log; readonly metrics?: ControllerMetrics | undefined; readonly workers?: number | undefined }
 interface Monitor { readonly resource: ServedResource; readonly end: () => void }
 
-export function garbageCollector({ client, informers, clock, events, log: parentLog, metrics }: Deps): Runnable {
+export function garbageCollector({ client, informers, clock, events, log: parentLog, metrics, workers = WORKERS }: Deps): Runnable {
   const log = parentLog.with({ controller: "garbagecollector" });
   const recorder = events.from({ component: "garbage-collector-controller" });
   const graph = new OwnerGraph();
@@ -163,8 +163,8 @@ export function garbageCollector({ client, informers, clock, events, log: parent
       alarm.cancel();
       await Promise.all([
         keepDiscovering(signal),
-        ...Array.from({ length: WORKERS }, () => work(deleteQueue, (node) => tryToDelete(node, signal), signal)),
-        ...Array.from({ length: WORKERS }, () => work(orphanQueue, async (node) => { await orphan(node, deps, signal); return "done"; }, signal)),
+        ...Array.from({ length: workers }, () => work(deleteQueue, (node) => tryToDelete(node, signal), signal)),
+        ...Array.from({ length: workers }, () => work(orphanQueue, async (node) => { await orphan(node, deps, signal); return "done"; }, signal)),
       ]);
       for (const { end } of monitors.values()) end();
     },

@@ -34,3 +34,8 @@ test("after a restart what there is counts as wanted; changes are remembered as 
   const first = withScaleEvent(newHistory(1, 0), { from: 1, to: 3, behavior, nowMs: ago(90) });
   expect(withScaleEvent(first, { from: 3, to: 4, behavior, nowMs: NOW }).ups).toEqual([{ change: 1, atMs: NOW }]);
 });
+
+test("how long a fall is held back may be set for all", () => {
+  const after = (downscaleSeconds: number | undefined) => normalize({ current: 6, desired: 2, min: 1, max: 9, history: newHistory(6, ago(100)), nowMs: NOW, downscaleSeconds }).replicas;
+  expect([after(undefined), after(60)]).toEqual([6, 2]);
+});

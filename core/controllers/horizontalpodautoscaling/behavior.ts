@@ -4,6 +4,7 @@
  * Source: kubernetes v1.36 pkg/controller/podautoscaler/horizontal.go (normalizeDesiredReplicas…)
  */
 import type { HPAScalingRules } from "../../api/gen/autoscaling.v2.ts";
+import { AUTOSCALING } from "./settings.ts";
 
 /** What an autoscaler has recommended and done lately. Kept in memory: after a restart it begins anew, from the replicas there are. */
 export interface History {
@@ -24,11 +25,10 @@ interface Wanted {
   /** Absent: the rules of before there were behaviors. */
   readonly behavior?: { readonly scaleUp?: HPAScalingRules | undefined; readonly scaleDown?: HPAScalingRules | undefined } | undefined;
   readonly history: History;
+  readonly downscaleSeconds?: number | undefined;
   readonly nowMs: number;
 }
 
-/** --horizontal-pod-autoscaler-downscale-stabilization */
-const DOWNSCALE_STABILIZATION_SECONDS = 300;
 const UP_DEFAULT: HPAScalingRules = { stabilizationWindowSeconds: 0, selectPolicy: "Max", policies: [{ type: "Pods", value: 4, periodSeconds: 15 }, { type: "Percent", value: 100, periodSeconds: 15 }] };
 const DOWN_DEFAULT: HPAScalingRules = { selectPolicy: "Max", policies: [{ type: "Percent", value: 100, periodSeconds: 15 }] };
 const REPLICAS_MAX = 2 ** 31 - 1;
@@ -38,7 +38,7 @@ export function newHistory(replicas: number, nowMs: number): History { return { 
 export function normalize(wanted: Wanted): Normalized {
   const up = { ...UP_DEFAULT, ...wanted.behavior?.scaleUp };
   const down = { ...DOWN_DEFAULT, ...wanted.behavior?.scaleDown };
-  const downSeconds = down.stabilizationWindowSeconds ?? DOWNSCALE_STABILIZATION_SECONDS;
+  const downSeconds = down.stabilizationWindowSeconds ?? wanted.downscaleSeconds ?? AUTOSCALING.downscaleSeconds;
   const { replicas: stable, history } = wanted.behavior ? stabilize(wanted, { upSeconds: up.stabilizationWindowSeconds ?? 0, downSeconds }) : stabilizeDown(wanted);
   const { replicas, reason, message } = wanted.behavior ? limitByRules({ ...wanted, desired: stable }, up, down) : limit({ ...wanted, desired: stable });
   return { replicas, history, able: stable === wanted.desired ? READY : heldBack(wanted), limited: { status: replicas === stable ? "False" : "True", reason, message } };
@@ -55,8 +55,8 @@ function heldBack({ behavior, desired, current }: Wanted): Said {
 interface Stable { readonly replicas: number; readonly history: History }
 
 /** The highest of the window. */
-function stabilizeDown({ desired, history, nowMs }: Wanted): Stable {
-  const recent = history.recommendations.filter(({ atMs }) => atMs >= nowMs - DOWNSCALE_STABILIZATION_SECONDS * 1000);
+function stabilizeDown({ desired, history, downscaleSeconds = AUTOSCALING.downscaleSeconds, nowMs }: Wanted): Stable {
+  const recent = history.recommendations.filter(({ atMs }) => atMs >= nowMs - downscaleSeconds * 1000);
   return { replicas: Math.max(desired, ...recent.map(({ replicas }) => replicas)), history: { ...history, recommendations: [...recent, { replicas: desired, atMs: nowMs }] } };
 }
 

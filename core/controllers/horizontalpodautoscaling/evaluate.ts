@@ -11,9 +11,7 @@ import { formatSelector } from "../format-selector.ts";
 import { messageOf } from "../pod-control.ts";
 import type { MetricsSource } from "./metrics-source.ts";
 import { byAverage, byShare, byTotal, byUtilization, type PodsState, type Tolerances } from "./replicas.ts";
-
-/** --horizontal-pod-autoscaler-tolerance */
-const TOLERANCE = 0.1;
+import type { AutoscalingSettings } from "./settings.ts";
 
 export interface Target {
   readonly specReplicas: number;
@@ -34,7 +32,7 @@ export interface Evaluated {
 }
 
 interface One { readonly replicas: number; readonly name: string; readonly status: MetricStatus }
-interface Deps { readonly source: MetricsSource; readonly nowMs: number; readonly signal: AbortSignal }
+interface Deps { readonly source: MetricsSource; readonly settings: AutoscalingSettings; readonly nowMs: number; readonly signal: AbortSignal }
 
 /** An Error with the reason for the condition. */
 class MetricFailure extends Error {
@@ -71,16 +69,16 @@ export async function evaluate(autoscaler: Readonly<HorizontalPodAutoscaler>, ta
   return { replicas: isKnown ? most!.replicas : undefined, metric: most?.name ?? "", statuses, failures: failures.map(({ reason, told }) => ({ reason, message: told })), error };
 }
 
-function tolerancesOf({ spec: { behavior } }: Readonly<HorizontalPodAutoscaler>): Tolerances {
-  const of = (tolerance: string | undefined): number => (tolerance === undefined ? TOLERANCE : parseQuantity(tolerance).approximate());
+function tolerancesOf({ spec: { behavior } }: Readonly<HorizontalPodAutoscaler>, standard: number): Tolerances {
+  const of = (tolerance: string | undefined): number => (tolerance === undefined ? standard : parseQuantity(tolerance).approximate());
   return { up: of(behavior?.scaleUp?.tolerance), down: of(behavior?.scaleDown?.tolerance) };
 }
 
-async function evaluateOne(autoscaler: Readonly<HorizontalPodAutoscaler>, spec: MetricSpec, target: Target, { source, nowMs, signal }: Deps): Promise<One> {
+async function evaluateOne(autoscaler: Readonly<HorizontalPodAutoscaler>, spec: MetricSpec, target: Target, { source, settings, nowMs, signal }: Deps): Promise<One> {
   const namespace = namespaceOf(autoscaler);
-  const tolerances = tolerancesOf(autoscaler);
+  const tolerances = tolerancesOf(autoscaler, settings.tolerance);
   const { selector, pods, specReplicas: currentReplicas, statusReplicas } = target;
-  const state = (resource: string): Omit<PodsState, "metrics"> => ({ pods, currentReplicas, tolerances, resource, nowMs });
+  const state = (resource: string): Omit<PodsState, "metrics"> => ({ pods, currentReplicas, tolerances, resource, settings, nowMs });
   const failing = async <T>(reason: string, { told, around }: { readonly told: (message: string) => string; readonly around: string }, work: () => Promise<T>): Promise<T> => {
     try {
       return await work();

@@ -20,12 +20,11 @@ import { messageOf } from "../pod-control.ts";
 import { type History, newHistory, normalize, type Said, withScaleEvent } from "./behavior.ts";
 import { evaluate } from "./evaluate.ts";
 import { type MetricsSource, metricsSource, pluralOf } from "./metrics-source.ts";
+import { AUTOSCALING, type AutoscalingSettings } from "./settings.ts";
 
 type Autoscaler = Readonly<HorizontalPodAutoscaler>;
-type Deps = Pick<ControllerDeps, "client" | "informers" | "events" | "clock"> & { readonly source?: MetricsSource };
+type Deps = Pick<ControllerDeps, "client" | "informers" | "events" | "clock"> & { readonly source?: MetricsSource; readonly autoscaling?: AutoscalingSettings | undefined };
 
-/** --horizontal-pod-autoscaler-sync-period */
-const PERIOD_MS = 15_000;
 /** Source: retry.DefaultRetry */
 const WRITES_MAX = 5;
 
@@ -37,7 +36,7 @@ interface Scale {
 /** What the status is made of while the autoscaler is looked at. */
 interface Draft { readonly autoscaler: Autoscaler; conditions: HorizontalPodAutoscalerCondition[] }
 
-export function horizontalPodAutoscalingController({ client, informers, events, clock, source = metricsSource(client) }: Deps): Controller {
+export function horizontalPodAutoscalingController({ client, informers, events, clock, source = metricsSource(client), autoscaling = AUTOSCALING }: Deps): Controller {
   const autoscalers = informers.of(HORIZONTAL_POD_AUTOSCALERS);
   const pods = informers.of(PODS);
   const autoscalerClient = client.resource(HORIZONTAL_POD_AUTOSCALERS);
@@ -65,7 +64,7 @@ export function horizontalPodAutoscalingController({ client, informers, events, 
         signal.throwIfAborted();
         log.info("could not scale", { error: messageOf(error) }); // the user is told by conditions and events
       }
-      return { againInMs: PERIOD_MS };
+      return { againInMs: autoscaling.periodMs };
     },
   };
 
@@ -95,7 +94,7 @@ export function horizontalPodAutoscalingController({ client, informers, events, 
     else if (current < min) [desired, reason] = [min, "Current number of replicas below Spec.MinReplicas"];
     else {
       const selected = await selectedPods(draft, key, scale, signal);
-      const found = await evaluate(autoscaler, { specReplicas: current, statusReplicas: scale.object.status?.replicas ?? 0, ...selected }, { source, nowMs: clock.nowMs(), signal });
+      const found = await evaluate(autoscaler, { specReplicas: current, statusReplicas: scale.object.status?.replicas ?? 0, ...selected }, { source, settings: autoscaling, nowMs: clock.nowMs(), signal });
       statuses = found.statuses;
       for (const failure of found.failures) warn(autoscaler, failure.reason, failure.message);
       if (found.replicas === undefined) {
@@ -106,7 +105,7 @@ export function horizontalPodAutoscalingController({ client, informers, events, 
       say(draft, "ScalingActive", { status: "True", reason: "ValidMetricFound", message: `the HPA was able to successfully calculate a replica count from ${found.metric}` });
       if (found.replicas! > current) reason = `${found.metric} above target`;
       else if (found.replicas! < current) reason = "All metrics below target";
-      const normal = normalize({ current, desired: found.replicas!, min, max, behavior, history: histories.get(key)!, nowMs: clock.nowMs() });
+      const normal = normalize({ current, desired: found.replicas!, min, max, behavior, history: histories.get(key)!, downscaleSeconds: autoscaling.downscaleSeconds, nowMs: clock.nowMs() });
       histories.set(key, normal.history);
       say(draft, "AbleToScale", normal.able);
       say(draft, "ScalingLimited", normal.limited);

@@ -9,6 +9,7 @@ import { isDeleting } from "../../api/meta/object-meta.ts";
 import { parseQuantity } from "../../api/meta/quantity.ts";
 import { parseTime } from "../../api/meta/time.ts";
 import { isReady, podCondition } from "../pod-state.ts";
+import { AUTOSCALING, type AutoscalingSettings } from "./settings.ts";
 
 export interface PodMetric { readonly value: number; readonly timeMs: number; readonly windowMs: number }
 /** By name of the pod. */
@@ -16,9 +17,6 @@ export type PodMetrics = ReadonlyMap<string, PodMetric>;
 export interface Tolerances { readonly up: number; readonly down: number }
 
 const REPLICAS_MAX = 2 ** 31 - 1;
-/** --horizontal-pod-autoscaler-cpu-initialization-period, --horizontal-pod-autoscaler-initial-readiness-delay */
-const CPU_INITIALIZATION_MS = 300_000;
-const INITIAL_READINESS_MS = 30_000;
 
 export interface PodsState {
   readonly pods: readonly Readonly<Pod>[];
@@ -27,6 +25,7 @@ export interface PodsState {
   readonly tolerances: Tolerances;
   /** "cpu" has pods start up undisturbed; "" for what is no resource. */
   readonly resource: string;
+  readonly settings?: Pick<AutoscalingSettings, "cpuInitializationMs" | "initialReadinessMs"> | undefined;
   readonly nowMs: number;
 }
 
@@ -115,7 +114,7 @@ function averageOf(metrics: ReadonlyMap<string, number>, target: number): Ratio 
 
 interface Groups { readonly ready: number; readonly unready: ReadonlySet<string>; readonly missing: ReadonlySet<string>; readonly ignored: ReadonlySet<string> }
 
-function groupPods({ pods, metrics, resource, nowMs }: PodsState): Groups {
+function groupPods({ pods, metrics, resource, settings = AUTOSCALING, nowMs }: PodsState): Groups {
   const [unready, missing, ignored] = [new Set<string>(), new Set<string>(), new Set<string>()];
   let ready = 0;
   for (const pod of pods) {
@@ -124,20 +123,20 @@ function groupPods({ pods, metrics, resource, nowMs }: PodsState): Groups {
     if (isDeleting(pod) || pod.status?.phase === "Failed") ignored.add(name);
     else if (pod.status?.phase === "Pending") unready.add(name);
     else if (metric === undefined) missing.add(name);
-    else if (resource === "cpu" && isStarting(pod, metric, nowMs)) unready.add(name);
+    else if (resource === "cpu" && isStarting(pod, metric, { ...settings, nowMs })) unready.add(name);
     else ready++;
   }
   return { ready, unready, missing, ignored };
 }
 
 /** What it uses now is the work of starting. */
-function isStarting(pod: Readonly<Pod>, { timeMs, windowMs }: PodMetric, nowMs: number): boolean {
+function isStarting(pod: Readonly<Pod>, { timeMs, windowMs }: PodMetric, { cpuInitializationMs, initialReadinessMs, nowMs }: NonNullable<PodsState["settings"]> & { readonly nowMs: number }): boolean {
   const condition = podCondition(pod, "Ready");
   const startMs = pod.status?.startTime === undefined ? undefined : parseTime(pod.status.startTime);
   if (condition === undefined || startMs === undefined) return true;
   const sinceMs = parseTime(condition.lastTransitionTime ?? "") ?? 0;
-  if (startMs + CPU_INITIALIZATION_MS > nowMs) return condition.status === "False" || timeMs < sinceMs + windowMs;
-  return condition.status === "False" && startMs + INITIAL_READINESS_MS > sinceMs;
+  if (startMs + cpuInitializationMs > nowMs) return condition.status === "False" || timeMs < sinceMs + windowMs;
+  return condition.status === "False" && startMs + initialReadinessMs > sinceMs;
 }
 
 function requestOf({ spec, metadata: { name: pod } }: Readonly<Pod>, resource: string, container: string): number {

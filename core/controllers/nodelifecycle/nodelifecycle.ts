@@ -20,18 +20,16 @@ import { findCondition } from "../conditions.ts";
 import { type Controller, itself, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { podCondition } from "../pod-state.ts";
-import { betaLabels, evictionFor, GRACE_MS, type Health, healthAfter, isExcludedFromDisruption, isSilent, scheduleTaints, taintsPerSecond, unknownConditions, zoneOf, zoneState, type ZoneState } from "./plan.ts";
+import { betaLabels, evictionFor, type Health, healthAfter, isExcludedFromDisruption, isSilent, NODE_LIFECYCLE, type NodeLifecycleSettings, scheduleTaints, taintsPerSecond, unknownConditions, zoneOf, zoneState, type ZoneState } from "./plan.ts";
 
-/** --node-monitor-period */
-const PERIOD_MS = 5_000;
 const NODE_LEASES = "kube-node-lease";
 
 export const PODS_BY_NODE: Index<Pod> = { name: "node", valuesOf: ({ spec }) => (spec.nodeName ? [spec.nodeName] : []) };
 
 interface Zone { readonly state: ZoneState; readonly nodes: number; tokens: number; filledMs: number }
-interface Deps extends Pick<ControllerDeps, "client" | "informers" | "events" | "clock"> { readonly graceMs?: number | undefined }
+interface Deps extends Pick<ControllerDeps, "client" | "informers" | "events" | "clock"> { readonly settings?: NodeLifecycleSettings | undefined }
 
-export function nodeLifecycleControllers({ client, informers, events, clock, graceMs = GRACE_MS }: Deps): Controller[] {
+export function nodeLifecycleControllers({ client, informers, events, clock, settings = NODE_LIFECYCLE }: Deps): Controller[] {
   const nodes = informers.of(NODES);
   const pods = informers.of(PODS);
   const leases = informers.of(LEASES, { namespace: NODE_LEASES });
@@ -80,7 +78,7 @@ export function nodeLifecycleControllers({ client, informers, events, clock, gra
     health.set(name, now);
     const wasReady = readyStatus(node) === "True";
     let current = node;
-    if (isSilent(now, node, nowMs, graceMs)) {
+    if (isSilent(now, node, nowMs, settings)) {
       const conditions = unknownConditions(node, nowMs);
       if (conditions !== node.status?.conditions) {
         try {
@@ -120,9 +118,9 @@ export function nodeLifecycleControllers({ client, informers, events, clock, gra
     const next = new Map<string, Zone>();
     for (const [name, members] of counted) {
       const ready = members.filter((node) => readyStatus(node) === "True").length;
-      const state = zoneState(ready, members.length - ready);
+      const state = zoneState(ready, members.length - ready, settings);
       const { tokens = 1, filledMs = nowMs } = zones.get(name) ?? {};
-      const rate = taintsPerSecond(state, members.length);
+      const rate = taintsPerSecond(state, members.length, settings);
       next.set(name, { state, nodes: members.length, tokens: Math.min(1, tokens + (rate * (nowMs - filledMs)) / 1000), filledMs: nowMs });
     }
     zones = next;
@@ -135,7 +133,7 @@ export function nodeLifecycleControllers({ client, informers, events, clock, gra
       if (step.do === "set") await setTaints(node, step.taints, signal);
       if (step.do !== "taint") continue;
       const zone = zones.get(zoneOf(node)) ?? { state: "Normal", nodes: 1, tokens: 1, filledMs: 0 };
-      if (zone.tokens < 1 || taintsPerSecond(zone.state, zone.nodes) === 0) continue;
+      if (zone.tokens < 1 || taintsPerSecond(zone.state, zone.nodes, settings) === 0) continue;
       if (await setTaints(node, step.taints, signal)) zone.tokens -= 1;
     }
   }
@@ -154,7 +152,7 @@ export function nodeLifecycleControllers({ client, informers, events, clock, gra
       for (const result of results) if (result.status === "rejected" && !signal.aborted) log.warn("node could not be examined", { error: result.reason });
       judgeZones(examined);
       await taintAll(examined, signal).catch((error: unknown) => { if (!signal.aborted) log.warn("node could not be tainted", { error }); });
-      return { againInMs: PERIOD_MS };
+      return { againInMs: settings.periodMs };
     },
   };
 

@@ -71,3 +71,8 @@ test.each<[string, Toleration[], number]>([
   ["an empty value is a value", [{ key: unreachable.key, operator: "Equal" }], Number.POSITIVE_INFINITY],
   ["negative", [{ operator: "Exists", tolerationSeconds: -1 }], 0],
 ])("a pod tolerates: %s", (_, tolerations, ms) => expect(staysForMs({ spec: { tolerations } } as Pod, [unreachable])).toBe(ms));
+
+test("an administrator may set what a silent node and a disturbed zone are", () => {
+  expect([zoneState(5, 5), zoneState(5, 5, { unhealthyShare: 0.5 })]).toEqual(["Normal", "PartialDisruption"]);
+  expect([taintsPerSecond("PartialDisruption", 10), taintsPerSecond("PartialDisruption", 10, { rate: 1, rateSecondary: 0.5, largeZone: 9 })]).toEqual([0, 0.5]);
+});

@@ -13,9 +13,23 @@ import { timestamp } from "../../lifecycle/clock.ts";
 import { findCondition } from "../conditions.ts";
 import { sameTaint, TAINT } from "../taints.ts";
 
-/** How long a node may be silent: --node-monitor-grace-period; a new one that has never reported: --node-startup-grace-period. */
-export const GRACE_MS = 50_000;
-export const STARTUP_GRACE_MS = 60_000;
+/** What an administrator may set, under kube-controller-manager's names. */
+export interface NodeLifecycleSettings {
+  /** How long a node may be silent: --node-monitor-grace-period; a new one that has never reported: --node-startup-grace-period. */
+  readonly graceMs: number;
+  readonly startupGraceMs: number;
+  /** How often all are looked at: --node-monitor-period */
+  readonly periodMs: number;
+  /** From which share of silent nodes on a zone is disturbed: --unhealthy-zone-threshold */
+  readonly unhealthyShare: number;
+  /** Nodes tainted in a second: --node-eviction-rate; in a large disturbed zone: --secondary-node-eviction-rate, --large-cluster-size-threshold */
+  readonly rate: number;
+  readonly rateSecondary: number;
+  readonly largeZone: number;
+}
+
+/** Source: kubernetes v1.36 pkg/controller/nodelifecycle/config/v1alpha1/defaults.go, cmd/kube-controller-manager/app/options/nodelifecyclecontroller.go */
+export const NODE_LIFECYCLE: NodeLifecycleSettings = { graceMs: 50_000, startupGraceMs: 60_000, periodMs: 5_000, unhealthyShare: 0.55, rate: 0.1, rateSecondary: 0.01, largeZone: 50 };
 
 /** The last signs of life, and when we saw them come. */
 export interface Health { readonly seenMs: number; readonly heartbeat: string | undefined; readonly renewTime: string | undefined }
@@ -32,8 +46,8 @@ export function healthAfter(before: Health | undefined, node: Readonly<Node>, le
   return renewed || posted ? { heartbeat, renewTime, seenMs: nowMs } : before;
 }
 
-export function isSilent(health: Health, node: Readonly<Node>, nowMs: number, graceMs = GRACE_MS): boolean {
-  const grace = findCondition(node.status?.conditions, "Ready") === undefined ? STARTUP_GRACE_MS : graceMs;
+export function isSilent(health: Health, node: Readonly<Node>, nowMs: number, { graceMs, startupGraceMs }: Pick<NodeLifecycleSettings, "graceMs" | "startupGraceMs"> = NODE_LIFECYCLE): boolean {
+  const grace = findCondition(node.status?.conditions, "Ready") === undefined ? startupGraceMs : graceMs;
   return nowMs > health.seenMs + grace;
 }
 
@@ -106,20 +120,14 @@ export function evictionFor(node: Readonly<Node>, ready: string | undefined, now
 
 export type ZoneState = "Normal" | "PartialDisruption" | "FullDisruption";
 
-/** --unhealthy-zone-threshold, --node-eviction-rate, --secondary-node-eviction-rate, --large-cluster-size-threshold */
-const UNHEALTHY_SHARE = 0.55;
-const RATE = 0.1;
-const RATE_SECONDARY = 0.01;
-const LARGE_ZONE = 50;
-
-export function zoneState(ready: number, notReady: number): ZoneState {
+export function zoneState(ready: number, notReady: number, { unhealthyShare }: Pick<NodeLifecycleSettings, "unhealthyShare"> = NODE_LIFECYCLE): ZoneState {
   if (ready === 0 && notReady > 0) return "FullDisruption";
-  return notReady > 2 && notReady / (ready + notReady) >= UNHEALTHY_SHARE ? "PartialDisruption" : "Normal";
+  return notReady > 2 && notReady / (ready + notReady) >= unhealthyShare ? "PartialDisruption" : "Normal";
 }
 
 /** Nodes tainted in a second. In a small zone that is mostly down it is more likely the network than the nodes. */
-export function taintsPerSecond(state: ZoneState, nodes: number): number {
-  return state === "PartialDisruption" ? (nodes > LARGE_ZONE ? RATE_SECONDARY : 0) : RATE;
+export function taintsPerSecond(state: ZoneState, nodes: number, { rate, rateSecondary, largeZone }: Pick<NodeLifecycleSettings, "rate" | "rateSecondary" | "largeZone"> = NODE_LIFECYCLE): number {
+  return state === "PartialDisruption" ? (nodes > largeZone ? rateSecondary : 0) : rate;
 }
 
 export function zoneOf(node: Readonly<Node>): string {

@@ -28,7 +28,7 @@ const DISCOVERY_MS = 30_000;
 
 interface Counted { readonly informer: Informer<ApiObject>; readonly unsubscribe: () => void }
 
-export function resourceQuotaController({ client, informers, clock }: Pick<ControllerDeps, "client" | "informers" | "clock">): Controller {
+export function resourceQuotaController({ client, informers, clock, resyncMs = RESYNC_MS }: Pick<ControllerDeps, "client" | "informers" | "clock"> & { readonly resyncMs?: number | undefined }): Controller {
   const quotas = informers.of(RESOURCE_QUOTAS);
   const quotaClient = client.resource(RESOURCE_QUOTAS);
   const counted = new Map<string, Counted>();
@@ -65,7 +65,7 @@ export function resourceQuotaController({ client, informers, clock }: Pick<Contr
       const quota = quotas.get(key);
       if (quota === undefined || isDeleting(quota)) return;
       const copies = new Map<string, Informer<ApiObject>>();
-      let againInMs = RESYNC_MS;
+      let againInMs = resyncMs;
       for (const resource of resourcesOf(quota)) {
         const informer = await informerOf(resource, signal);
         if (informer === undefined) againInMs = DISCOVERY_MS;

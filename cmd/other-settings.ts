@@ -1,0 +1,97 @@
+/**
+ * Upstream's settings that are none here, in the files and command lines of kubeadm and k3s: what says what is so anyway is taken, the rest is refused with what to do instead.
+ * A setting that does nothing would be believed to do something.
+ */
+import { ConfigError } from "./config/config.ts";
+
+export interface OtherSetting {
+  /** Values that say what is so; "*": all do, there is nothing it could change. */
+  readonly is?: readonly string[];
+  /** After "…: ". */
+  readonly instead: string;
+}
+export type OtherSettings = Readonly<Record<string, OtherSetting>>;
+
+export interface Argument { readonly name: string; readonly value: string }
+
+/** name=value, or name for "true"; with or without dashes in front. Undefined: none of these. */
+export function argumentOf(text: string): Argument | undefined {
+  const match = /^(?:--)?([a-z0-9-]+)(?:=([\s\S]*))?$/.exec(text);
+  return match ? { name: match[1]!, value: match[2] ?? "true" } : undefined;
+}
+
+/** Throws ConfigError unless it says what is so. `known`: what there is instead. */
+export function checkOther(flag: string, text: string, { others, known }: { readonly others: OtherSettings; readonly known: readonly string[] }): void {
+  const { name, value } = argumentOf(text) ?? { name: "", value: "" };
+  const other = Object.hasOwn(others, name) ? others[name]! : undefined;
+  if (other?.is?.some((one) => one === "*" || one === value)) return;
+  throw new ConfigError(`--${flag} ${text}: ${other?.instead ?? `not a setting we have; there are ${known.join(", ")}`}`);
+}
+
+const own = (flag: string): OtherSetting => ({ instead: `give --${flag} instead` });
+const always = (...is: readonly string[]): OtherSetting => ({ is, instead: `that is how it is: only ${is.join(" or ")}` });
+const nothing = (why: string, ...is: readonly string[]): OtherSetting => ({ is, instead: `there is no such thing here: ${why}` });
+const several = (names: readonly string[], setting: OtherSetting): OtherSettings => Object.fromEntries(names.map((name) => [name, setting]));
+
+const IN_PROCESS = nothing("it runs within the server, which it reaches without a file and without limits");
+const LOGGING: OtherSettings = { ...several(["v", "vmodule", "log-level"], own("log-level")), "logging-format": { is: ["json"], instead: "logs are JSON" } };
+const PROFILING: OtherSettings = several(["profiling", "contention-profiling"], nothing("this program cannot be profiled over HTTP", "false"));
+/** Of what runs within the server. */
+const WITHIN: OtherSettings = {
+  ...LOGGING, ...PROFILING, ...several(["kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig", "master", "kube-api-qps", "kube-api-burst", "kube-api-content-type"], IN_PROCESS),
+  ...several(["bind-address", "secure-port", "port", "tls-cert-file", "tls-private-key-file", "tls-cipher-suites", "tls-min-version", "cert-dir", "authorization-always-allow-paths"], nothing("it listens nowhere by itself; its metrics are the API server's, at /metrics of --https-listen-port")),
+  "leader-elect": { is: ["true"], instead: "servers that share a datastore elect a leader, a server alone needs none" },
+  ...several(["leader-elect-lease-duration", "leader-elect-renew-deadline", "leader-elect-retry-period", "leader-elect-resource-lock", "leader-elect-resource-name", "leader-elect-resource-namespace"], nothing("leaders are elected with upstream's times: 15s, 10s, 2s")),
+  "feature-gates": { instead: "give --kube-apiserver-arg feature-gates=… instead: they are the same for all components" },
+};
+
+const OUR_KEYS = { instead: "the cluster's keys are in <data-dir>/server/tls; put yours there before the first start" };
+
+export const OTHER_CONTROLLER_SETTINGS: OtherSettings = {
+  ...WITHIN,
+  "allocate-node-cidrs": always("true"), "cluster-cidr": own("cluster-cidr"), "service-cluster-ip-range": own("service-cidr"), "cidr-allocator-type": always("RangeAllocator"),
+  "use-service-account-credentials": nothing("controllers work in the server's own name", "false"),
+  "enable-garbage-collector": always("true"), "enable-dynamic-provisioning": always("true"), "enable-hostpath-provisioner": always("false"), "configure-cloud-routes": always("false"),
+  "pod-eviction-timeout": { instead: "v1.36 knows no such setting: pods leave a silent node by their own tolerations; see --kube-apiserver-arg default-not-ready-toleration-seconds and default-unreachable-toleration-seconds" },
+  controllers: { is: ["*", "*,bootstrapsigner,tokencleaner", "*,bootstrap-signer-controller,token-cleaner-controller"], instead: "parts that can be switched off are those of --disable" },
+  ...several(["cloud-provider", "cloud-config", "external-cloud-volume-plugin", "route-reconciliation-period", "node-sync-period", "concurrent-service-syncs", "concurrent-node-syncs"], nothing("there are no cloud providers in it; one of its own runs as a pod", "")),
+  ...several(["root-ca-file", "service-account-private-key-file", "cluster-signing-cert-file", "cluster-signing-key-file", "client-ca-file", "requestheader-client-ca-file"], OUR_KEYS),
+  ...several(["attach-detach-reconcile-sync-period", "pvclaimbinder-sync-period", "namespace-sync-period", "min-resync-period", "endpoint-updates-batch-period", "endpointslice-updates-batch-period", "mirroring-endpointslice-updates-batch-period"], nothing("it works by what changes, not by the clock")),
+  ...several(["flex-volume-plugin-dir", "pv-recycler-pod-template-filepath-nfs", "pv-recycler-pod-template-filepath-hostpath"], nothing("volumes come by CSI")),
+  "cluster-name": nothing("only cloud providers read it", "*"), "controller-start-interval": nothing("controllers start at once", "0s", "0"),
+};
+
+export const OTHER_SCHEDULER_SETTINGS: OtherSettings = { ...WITHIN, "pod-max-in-unschedulable-pods-duration": nothing("pods are looked at again after 5m, as upstream does", "5m", "5m0s") };
+
+const ETCD = { instead: "give --datastore-endpoint, --datastore-cafile, --datastore-certfile and --datastore-keyfile for an etcd of yours" };
+const NODES_TLS = { instead: "how nodes are reached is settled with their joining: by the tunnel they hold open, under the cluster's own CA" };
+
+export const OTHER_API_SERVER_SETTINGS: OtherSettings = {
+  ...LOGGING, ...PROFILING,
+  "secure-port": own("https-listen-port"), "bind-address": own("bind-address"), "advertise-address": own("advertise-address"), "external-hostname": own("tls-san"),
+  "service-cluster-ip-range": own("service-cidr"), "service-node-port-range": own("service-node-port-range"), "cert-dir": own("data-dir"),
+  ...several(["tls-cert-file", "tls-private-key-file", "tls-sni-cert-key", "proxy-client-cert-file", "proxy-client-key-file"], { instead: "the server's certificates are its own, renewed by itself; further names are given with --tls-san" }),
+  ...several(["etcd-servers", "etcd-cafile", "etcd-certfile", "etcd-keyfile", "etcd-prefix", "etcd-servers-overrides", "etcd-compaction-interval"], ETCD),
+  "storage-backend": nothing("the store is built in, or --datastore-endpoint", "etcd3"), "storage-media-type": nothing("the store has a format of its own", "*"),
+  ...several(["kubelet-certificate-authority", "kubelet-client-certificate", "kubelet-client-key", "kubelet-preferred-address-types", "kubelet-timeout", "kubelet-port"], NODES_TLS),
+  "allow-privileged": always("true"), "enable-bootstrap-token-auth": always("true"), "service-account-lookup": always("true"), "enable-garbage-collector": always("true"), "enable-aggregator-routing": always("true"),
+  "watch-cache": always("true"), "enable-logs-handler": nothing("/logs is the kubelet's", "false"), "endpoint-reconciler-type": always("lease"), "permit-port-sharing": always("false"), "permit-address-sharing": always("false"),
+  "requestheader-username-headers": always("X-Remote-User"), "requestheader-group-headers": always("X-Remote-Group"), "requestheader-uid-headers": always("X-Remote-Uid"), "requestheader-extra-headers-prefix": always("X-Remote-Extra-"),
+  "audit-log-mode": always("blocking"), "audit-webhook-mode": always("batch"), "audit-log-compress": always("false"), "audit-log-version": always("audit.k8s.io/v1"), "audit-webhook-version": always("audit.k8s.io/v1"),
+  ...several(["default-watch-cache-size", "watch-cache-sizes", "delete-collection-workers"], nothing("it sizes itself")),
+  "request-timeout": always("60s", "1m", "1m0s"), "min-request-timeout": always("1800"), "goaway-chance": always("0"), "apiserver-count": nothing("servers count themselves"), "shutdown-delay-duration": always("0", "0s"),
+  "kubernetes-service-node-port": always("0"), "insecure-port": always("0"), "cors-allowed-origins": nothing("no browser of another origin is let in"),
+  "emulated-version": { instead: "this server is v1.36 and emulates no other version" }, "min-compatibility-version": { instead: "this server is v1.36 and emulates no other version" },
+  "cloud-provider": nothing("there are no cloud providers in it", ""), "egress-selector-config-file": { instead: "nodes and pods are reached by the tunnels nodes hold open, without a setting" },
+};
+
+export const OTHER_PROXY_SETTINGS: OtherSettings = {
+  ...LOGGING, ...PROFILING, ...several(["kubeconfig", "master", "kube-api-qps", "kube-api-burst", "kube-api-content-type"], IN_PROCESS),
+  "proxy-mode": { is: ["nftables", ""], instead: "services are rules of nftables here; there is no iptables and no ipvs" },
+  "cluster-cidr": own("cluster-cidr"), "nodeport-addresses": own("nodeport-addresses"), "hostname-override": own("node-name"), "bind-address": own("node-ip"),
+  "detect-local-mode": always("ClusterCIDR"), "masquerade-all": always("false"), "iptables-localhost-nodeports": always("true"), "oom-score-adj": nothing("it lives in this process"),
+  ...several(["iptables-masquerade-bit", "iptables-sync-period", "iptables-min-sync-period", "ipvs-scheduler", "ipvs-strict-arp", "ipvs-sync-period", "ipvs-min-sync-period", "ipvs-exclude-cidrs", "ipvs-tcp-timeout", "ipvs-tcpfin-timeout", "ipvs-udp-timeout"], { instead: "services are rules of nftables here; there is no iptables and no ipvs" }),
+  ...several(["nftables-sync-period", "nftables-min-sync-period", "config-sync-period"], nothing("it works by what changes, not by the clock")),
+  config: { instead: "give the settings themselves: a KubeProxyConfiguration is not read" },
+  "feature-gates": { instead: "give --kube-apiserver-arg feature-gates=… on the server instead: they are the same for all components" },
+};
