@@ -21,7 +21,7 @@ import { registryDefinitions } from "../core/registry/definitions.ts";
 import { WatchCache } from "../core/registry/generic/watch-cache.ts";
 import { Registry } from "../core/registry/registry.ts";
 import type { Answer } from "../core/server/answer.ts";
-import { assemble } from "../core/server/assemble.ts";
+import { assemble } from "../core/api/codec/pieces.ts";
 import { apiHandler, type Handler } from "../core/server/handler.ts";
 import { inProcessTransport } from "../core/server/in-process.ts";
 import type { ServerRequest } from "../core/server/request.ts";

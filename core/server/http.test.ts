@@ -52,6 +52,18 @@ test("a watch over HTTP/1.1 arrives whole, however its events are batched", asyn
   }
 });
 
+test("a long body over HTTP/1.1 arrives whole at a client that reads slowly, though one block of it is in memory at a time", async () => {
+  const body = Buffer.alloc(6_000_000);
+  for (let i = 0; i < body.length; i += 4) body.writeUInt32LE(i, i);
+  const response = await serve({ type: "raw", status: 200, headers: {}, body });
+  const chunks: Buffer[] = [];
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    if (chunks.length < 10) await systemClock.sleep(20, new AbortController().signal);
+    chunks.push(chunk);
+  }
+  expect(Buffer.concat(chunks).equals(body)).toBe(true);
+});
+
 test("a body is read whole, one that is too large is refused, and the client that goes away is not waited for", async () => {
   const stopping = new AbortController();
   const told: string[] = [];

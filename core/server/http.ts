@@ -5,15 +5,15 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerResponse } from "node:http2";
 import { Socket } from "node:net";
-import { type Duplex, Readable, type Writable } from "node:stream";
+import type { Duplex, Readable, Writable } from "node:stream";
 import { createGzip, gzipSync } from "node:zlib";
 import { encodeJson } from "../api/codec/json.ts";
+import { assemble, BLOCK_BYTES, blocks, lengthOf, type Piece } from "../api/codec/pieces.ts";
 import { bodyTooLarge, statusOf } from "../api/meta/status-error.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Connection } from "../net/http-server.ts";
 import type { Log } from "../observe/log.ts";
 import type { Answer } from "./answer.ts";
-import { assemble, BLOCK_BYTES, blocks, lengthOf, type Piece } from "./assemble.ts";
 import { ChunkFrames } from "./chunk-frames.ts";
 import { EventBytes } from "./event-bytes.ts";
 import type { Handler } from "./handler.ts";
@@ -29,7 +29,7 @@ const GZIP_BYTES_MIN = 128 * 1024;
 const GZIP_AT_ONCE_BYTES_MAX = 512 * 1024;
 /** Source: apiserver endpoints/handlers/responsewriters defaultGzipContentEncodingLevel */
 const GZIP_LEVEL = 1;
-/** Of a long list: so much waits for the client to read before more of it is put together. */
+/** Of a long list that is compressed: so much waits for the client to read before more of it is put together. */
 const LIST_BACKLOG_BYTES_MAX = 4 * BLOCK_BYTES;
 /** Bytes that may wait for a watcher to read; more events are not encoded until it has. It is cut off when it does not read at all (core/net/http-server.ts), and told to list again when it lags too far behind. */
 const WATCH_BACKLOG_BYTES_MAX = 1024 * 1024;
@@ -151,7 +151,7 @@ async function sendBytes(request: ServerRequest, response: ServerResponse, { sta
   else if (!zips) response.setHeader("content-length", length);
   if (request.method === "HEAD") response.end();
   else if (sent) written(response, () => void response.end(sent));
-  else await sendBlocks(response, zips ? zipped(blocks(body, length)) : blocks(body, length), signal);
+  else await (zips ? sendZipped : sendBlocks)(response, body, signal);
 }
 
 function joined(body: readonly Piece[], length: number): Uint8Array {
@@ -159,25 +159,56 @@ function joined(body: readonly Piece[], length: number): Uint8Array {
   return body.length === 1 && first instanceof Uint8Array ? first : assemble(body, length);
 }
 
-async function sendBlocks(response: ServerResponse, body: Iterable<Uint8Array> | AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
-  const out = sinkOf(response);
-  for await (const block of body) {
-    written(response, () => void response.write(block));
-    if (out.writableLength >= LIST_BACKLOG_BYTES_MAX) await drained(out, signal);
+/** One block at a time: the next one is put together when this one has been taken. More of them would be copied into one for the socket. */
+async function sendBlocks(response: ServerResponse, body: readonly Piece[], signal: AbortSignal): Promise<void> {
+  const block = Buffer.allocUnsafeSlow(BLOCK_BYTES);
+  for (const part of blocks(body, () => block)) {
+    await taken(signal, (done) => {
+      if (response.headersSent) response.write(part, done);
+      else written(response, () => void response.write(part, done));
+    });
     if (signal.aborted) return;
   }
   response.end();
+}
+
+/** Resolves when what `write` writes is no longer ours to keep, or nobody wants it any more. */
+async function taken(signal: AbortSignal, write: (done: () => void) => void): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const done = (): void => resolve();
+  signal.addEventListener("abort", done, { once: true });
+  write(done);
+  if (signal.aborted) done();
+  await promise;
+  signal.removeEventListener("abort", done);
+}
+
+/** Compressed beside the event loop, block by block. */
+async function sendZipped(response: ServerResponse, body: readonly Piece[], signal: AbortSignal): Promise<void> {
+  const out = sinkOf(response);
+  const block = Buffer.allocUnsafeSlow(BLOCK_BYTES);
+  const zip = createGzip({ level: GZIP_LEVEL, chunkSize: BLOCK_BYTES });
+  try {
+    const ended = new Promise<void>((resolve, reject) => void zip.on("end", resolve).on("error", reject));
+    ended.catch(() => undefined); // is told below
+    zip.on("data", (bytes: Buffer) => void written(response, () => void response.write(bytes)));
+    for (const part of blocks(body, () => block)) {
+      await taken(signal, (done) => void zip.write(part, done));
+      if (out.writableLength >= LIST_BACKLOG_BYTES_MAX) await drained(out, signal);
+      if (signal.aborted) return;
+    }
+    zip.end();
+    await ended;
+    response.end();
+  } finally {
+    zip.destroy();
+  }
 }
 
 /** What tells how much of a response still waits to be taken. */
 function sinkOf(response: ServerResponse): Writable {
   if (response.req.httpVersionMajor === 2) return (response as unknown as Http2ServerResponse).stream;
   return response.socket instanceof Socket ? response.socket : response;
-}
-
-async function* zipped(body: Iterable<Uint8Array>): AsyncIterable<Uint8Array> {
-  const zip = createGzip({ level: GZIP_LEVEL, chunkSize: BLOCK_BYTES });
-  yield* Readable.from(body, { objectMode: true, highWaterMark: 1 }).pipe(zip) as AsyncIterable<Uint8Array>;
 }
 
 /** All that `write` writes goes out as one: head and body, or a chunk with its length, which over HTTP/1.1 would be as many TLS records and system calls. */

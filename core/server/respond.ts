@@ -1,6 +1,7 @@
 /** An answer in the encoding the client asked for: JSON, YAML or protobuf; the objects themselves, Tables, or only their metadata. */
 import { encodeJson, jsonText } from "../api/codec/json.ts";
 import { type Convertible, convertibleToMeta, ENCODINGS, ENCODINGS_CUSTOM, MEDIA_TYPES, negotiateOutput, negotiateStream, type Output } from "../api/codec/negotiate.ts";
+import { assemble, type Piece } from "../api/codec/pieces.ts";
 import { protobufCodec, wrapEnvelope } from "../api/codec/protobuf.ts";
 import { renderTable } from "../api/codec/table/table.ts";
 import { jsonWatchEvent, protobufWatchEvent, type WatchEventType } from "../api/codec/watch-frames.ts";
@@ -12,7 +13,6 @@ import { builtInFacts } from "../api/schema/facts.ts";
 import type { Cached } from "../registry/generic/cached.ts";
 import type { ServedResource } from "../registry/registry.ts";
 import type { BookmarkItem, ErrorItem, ListAnswer, ObjectAnswer, WatchAnswer, WatchItem } from "./answer.ts";
-import { assemble, type Piece } from "./assemble.ts";
 import { type EventBytes, SHARED_ITEMS_MAX } from "./event-bytes.ts";
 import { bookmarkObject, listObject } from "./in-process.ts";
 import type { ServerRequest } from "./request.ts";
@@ -20,7 +20,7 @@ import type { ServerRequest } from "./request.ts";
 export interface Encoded {
   readonly status: number;
   readonly contentType: string;
-  /** Parts of the body, to be sent one after another: assemble.ts. */
+  /** Parts of the body, to be sent one after another: api/codec/pieces.ts. */
   readonly body: readonly Piece[];
 }
 
@@ -94,29 +94,24 @@ const NEWLINE = Buffer.from("\n");
 function jsonList(served: ServedResource, entries: readonly Cached[], metadata: ListMeta): readonly Piece[] {
   const { kind } = served.row;
   const pieces: Piece[] = [`{"kind":${JSON.stringify(served.row.listKind ?? `${kind}List`)},"apiVersion":${JSON.stringify(served.apiVersion)},"metadata":${JSON.stringify(metadata)},"items":[`];
-  const typeMeta = builtIn(served) ? Buffer.from(`{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(served.apiVersion)},`) : undefined;
+  const isTyped = builtIn(served);
   let before = "";
   for (const entry of entries) {
-    const bytes = jsonOf(served, entry);
-    if (typeMeta && startsWith(bytes, typeMeta)) pieces.push(`${before}{`, bytes.subarray(typeMeta.length));
-    else pieces.push(before, bytes);
+    if (!isTyped) pieces.push(before, jsonOf(served, entry));
+    else if (isShownAsStored(served, entry)) pieces.push(`${before}{`, entry.itemJson());
+    else pieces.push(before, jsonText(withoutType(served.fromStorage(entry.object))));
     before = ",";
   }
   pieces.push("]}\n");
   return pieces;
 }
 
-function startsWith(bytes: Buffer, head: Buffer): boolean { return bytes.length > head.length && bytes.compare(head, 0, head.length, 0, head.length) === 0; }
-
 function metadataPieces({ served, entries, metadata }: ListAnswer, { convert }: Output): readonly Piece[] {
   const version = `meta.k8s.io/${convert!.version}`;
   const head = `{"kind":"PartialObjectMetadata","apiVersion":"${version}","metadata":`;
+  const between = Buffer.from(`},${head}`);
   const pieces: Piece[] = [`{"kind":"PartialObjectMetadataList","apiVersion":"${version}","metadata":${JSON.stringify(metadata)},"items":[`];
-  let before = head;
-  for (const entry of entries) {
-    pieces.push(before, metadataOf(served, entry));
-    before = `},${head}`;
-  }
+  for (const [i, entry] of entries.entries()) pieces.push(i === 0 ? head : between, metadataOf(served, entry));
   pieces.push(entries.length > 0 ? "}]}\n" : "]}\n");
   return pieces;
 }
@@ -128,23 +123,45 @@ function tablePieces({ served, entries, metadata }: ListAnswer, how: Presentatio
   let sorted: Map<unknown, Cached> | undefined; // of the few kinds whose rows have an order of their own
   const entryOf = (object: unknown, at: number): Cached => (object === objects[at] ? entries[at] : (sorted ??= new Map(objects.map((one, i) => [one, entries[i]!]))).get(object))!;
   const { rows, ...head } = renderTable({ kind: served.row, printer: served.custom?.printer, objects, listMeta: metadata, nowMs: how.nowMs, includeObject: "Object", version, describe: how.describe });
+  const cellsOf = cellsEncoder();
+  const texts = encodedAtOnce(rows.map(({ cells, conditions }) => `${cellsOf(cells)}${conditions ? `,"conditions":${jsonText(conditions)}` : ""}`));
+  const object = Buffer.from(`,"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/${version}","metadata":`);
+  const between = Buffer.from('}},{"cells":');
   const pieces: Piece[] = [`${jsonText(head).slice(0, -1)},"rows":[`];
-  let before = "";
-  for (const [i, { cells, conditions, object }] of rows.entries()) {
-    pieces.push(`${before}{"cells":${cellsText(cells)},${conditions ? `"conditions":${jsonText(conditions)},` : ""}"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/${version}","metadata":`, metadataOf(served, entryOf(object, i)));
-    before = "}},";
-  }
+  for (const [i, text] of texts.entries()) pieces.push(i === 0 ? '{"cells":' : between, text, object, metadataOf(served, entryOf(rows[i]!.object, i)));
   pieces.push(rows.length > 0 ? "}}]}\n" : "]}\n");
   return pieces;
 }
 
-/** Nearly all cells are short and plain: strings with nothing in them that JSON must escape, or what says that there is none. */
-function cellsText(cells: readonly unknown[]): string {
-  let text = "";
-  for (const cell of cells) text += text === "" ? cellText(cell) : `,${cellText(cell)}`;
-  return `[${text}]`;
+/** Thousands of short texts cost less as one. Parts of its bytes are parts of its text as long as all of it is ASCII. */
+function encodedAtOnce(texts: readonly string[]): readonly Piece[] {
+  const whole = texts.join("");
+  const bytes = Buffer.from(whole);
+  if (bytes.length !== whole.length) return texts;
+  let end = 0;
+  return texts.map(({ length }) => ({ bytes, start: end, end: (end += length) }));
 }
 
+/** Cells as JSON, row by row. Most are what they were in the row before, and after the name often all are. */
+function cellsEncoder(): (cells: readonly unknown[]) => string {
+  let before: readonly unknown[] = [];
+  let texts: string[] = [];
+  let afterFirst = "";
+  return (cells) => {
+    let isNew = texts.length !== cells.length;
+    if (isNew) texts = new Array<string>(cells.length).fill("");
+    for (let i = 1; i < cells.length; i++) {
+      if (texts[i] !== "" && cells[i] === before[i]) continue;
+      texts[i] = cellText(cells[i]);
+      isNew = true;
+    }
+    if (isNew) afterFirst = texts.slice(1).map((text) => `,${text}`).join("");
+    before = cells;
+    return cells.length === 0 ? "[]" : `[${cellText(cells[0])}${afterFirst}]`;
+  };
+}
+
+/** Nearly all cells are short and plain: strings with nothing in them that JSON must escape, or what says that there is none. */
 function cellText(cell: unknown): string {
   if (typeof cell !== "string") return jsonText(cell ?? null);
   return cell === "<none>" ? NONE : PLAIN.test(cell) ? `"${cell}"` : jsonText(cell);

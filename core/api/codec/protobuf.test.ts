@@ -3,6 +3,7 @@ import { canonical } from "../schema/canonical.ts";
 import { builtInFacts, type Scalar, type StructType, type Type } from "../schema/facts.ts";
 import type { JsonObject, JsonValue } from "./json-document.ts";
 import { jsonText } from "./json.ts";
+import { assemble } from "./pieces.ts";
 import { protobufCodec, unwrapEnvelope } from "./protobuf.ts";
 import { jsonWatchEvent, protobufWatchEvent } from "./watch-frames.ts";
 
@@ -49,7 +50,7 @@ test("a list is its items' messages in one envelope", () => {
   const items = ["a", "b", "c".repeat(300)].map((name) => ({ metadata: { name } }));
   const type = builtInFacts.typeOf({ group: "", version: "v1", kind: "ConfigMap" })!;
   const list = { apiVersion: "v1", kind: "ConfigMapList", metadata: { resourceVersion: "7" } };
-  const joined = Buffer.concat(protobufCodec.listPieces(list, items.map((item) => protobufCodec.encodeMessage(type, item))));
+  const joined = assemble(protobufCodec.listPieces(list, items.map((item) => protobufCodec.encodeMessage(type, item))));
   expect(joined.equals(protobufCodec.encode({ ...list, items } as never))).toBe(true);
 });
 

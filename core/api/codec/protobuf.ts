@@ -10,6 +10,7 @@ import { formatApiVersion, gvkOf, type GroupVersionKind } from "../meta/gvk.ts";
 import { canonical } from "../schema/canonical.ts";
 import { builtInFacts, type Facts, type FieldInfo, type Scalar, type SpecialType, type StructType, type Type } from "../schema/facts.ts";
 import { setKey, type JsonObject, type JsonValue } from "./json-document.ts";
+import type { Part, Piece } from "./pieces.ts";
 import { isPlainSpecial, readRawJson, readSpecial, writeSpecial } from "./protobuf-special.ts";
 import { BackwardWriter, FIXED64, LENGTH_DELIMITED, ProtobufError, putVarint, VARINT, varintBytes, WireReader } from "./protobuf-wire.ts";
 
@@ -52,20 +53,20 @@ export class ProtobufCodec {
   }
 
   /** A list out of the messages of its items, in pieces, so that a message encoded once serves every list and is not copied to make one. */
-  listPieces({ apiVersion, kind, metadata }: { readonly apiVersion: string; readonly kind: string; readonly metadata: object }, items: readonly Uint8Array[]): readonly Uint8Array[] {
+  listPieces({ apiVersion, kind, metadata }: { readonly apiVersion: string; readonly kind: string; readonly metadata: object }, items: readonly Uint8Array[]): readonly Piece[] {
     const meta = this.encodeMessage(this.#facts.structNamed("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta")!, metadata);
     let length = 1 + varintBytes(meta.length) + meta.length;
     for (const item of items) length += 1 + varintBytes(item.length) + item.length;
     const { head, tail } = envelopeAround(gvkOf({ apiVersion, kind }), length);
     const marks = Buffer.allocUnsafeSlow((items.length + 1) * MARK_BYTES_MAX);
     let at = 0;
-    const mark = (tag: number, message: Uint8Array): Uint8Array => {
+    const mark = (tag: number, message: Uint8Array): Part => {
       const start = at;
       marks[at] = tag;
       at = putVarint(marks, message.length, at + 1);
-      return marks.subarray(start, at);
+      return { bytes: marks, start, end: at };
     };
-    const pieces: Uint8Array[] = [head, mark(LIST_METADATA, meta), meta];
+    const pieces: Piece[] = [head, mark(LIST_METADATA, meta), meta];
     for (const item of items) pieces.push(mark(LIST_ITEM, item), item);
     pieces.push(tail);
     return pieces;

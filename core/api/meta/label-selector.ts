@@ -41,10 +41,10 @@ export class LabelSelector {
     return true;
   }
 
-  /** The single value `key` must have, if there is one: lets an index answer. */
-  exactMatch(key: string): string | undefined {
-    const first = this.requirements.find((requirement) => requirement.key === key);
-    return first && first.values.length === 1 && (first.operator === "=" || first.operator === "==" || first.operator === "in") ? first.values[0] : undefined;
+  /** A label that must have one value, if there is such a requirement: lets an index answer. */
+  exactLabel(): { readonly key: string; readonly value: string } | undefined {
+    const exact = this.requirements.find(({ operator, values }) => values.length === 1 && (operator === "=" || operator === "==" || operator === "in"));
+    return exact && { key: exact.key, value: exact.values[0]! };
   }
 
   toString(): string { return this.requirements.map(formatRequirement).join(","); }
@@ -53,7 +53,8 @@ export class LabelSelector {
 const INT64_MAX = 2n ** 63n - 1n;
 
 function meets({ key, operator, values }: LabelRequirement, labels: Labels): boolean {
-  const value = Object.hasOwn(labels, key) ? labels[key] : undefined;
+  const found: unknown = labels[key];
+  const value = typeof found === "string" ? found : undefined; // "constructor" finds what is nobody's label
   switch (operator) {
     case "=": case "==": return value !== undefined && value === values[0];
     case "in": return value !== undefined && values.includes(value);

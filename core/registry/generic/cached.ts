@@ -1,8 +1,9 @@
 /**
- * One object of the world, held once: frozen, with its bytes (JSON, protobuf) beside it once somebody has asked for them.
+ * One object of the world, held once: frozen, with its bytes (JSON, protobuf) beside it once somebody has asked for them, and as long as somebody does.
  * Lists are concatenations of those bytes; watchers and in-process informers share the object.
  */
 import { jsonText } from "../../api/codec/json.ts";
+import type { Part } from "../../api/codec/pieces.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import type { Revision, Row } from "../../../storage/store.ts";
 
@@ -11,8 +12,10 @@ export class Cached {
   readonly object: Readonly<ApiObject>;
   readonly revision: Revision;
   #json: Buffer | undefined;
-  #metadata: Buffer | undefined;
+  #typeEnd = 1; // of #json: where its other members begin, if kind and apiVersion come first
+  #metadata: Part | undefined; // of #json, if that was there
   #protobuf: Uint8Array | undefined;
+  #used = false; // since forgetUnused was last called
 
   constructor(key: string, object: Readonly<ApiObject>, revision: Revision) {
     this.key = key;
@@ -22,26 +25,54 @@ export class Cached {
 
   /** The object as the API writes it, in the version it is stored in. */
   json(): Buffer {
-    return (this.#json ??= Buffer.from(jsonText(this.object)));
+    this.#used = true;
+    return (this.#json ??= this.#encode());
+  }
+
+  /** Its JSON as it stands in a list that says for all items what they are: without kind, apiVersion and the brace before them. */
+  itemJson(): Part {
+    const bytes = this.json();
+    return { bytes, start: this.#typeEnd, end: bytes.length };
   }
 
   /** Its metadata as the API writes it. */
-  metadataJson(): Buffer {
+  metadataJson(): Part {
+    this.#used = true;
     return (this.#metadata ??= this.#cutMetadata());
   }
 
   /** The message of the object, in the version it is stored in, which `encode` makes of it the first time. */
   protobuf(encode: (object: Readonly<ApiObject>) => Uint8Array): Uint8Array {
+    this.#used = true;
     return (this.#protobuf ??= encode(this.object));
   }
 
+  /** Lets go of the bytes, if nobody has asked for any since this was last called. Returns how many that were. */
+  forgetUnused(): number {
+    const wasUsed = this.#used;
+    this.#used = false;
+    if (wasUsed) return 0;
+    const bytes = (this.#json?.length ?? 0) + (this.#protobuf?.length ?? 0) + (this.#metadata && this.#metadata.bytes !== this.#json ? this.#metadata.end : 0);
+    this.#json = this.#metadata = this.#protobuf = undefined;
+    return bytes;
+  }
+
+  #encode(): Buffer {
+    const { kind, apiVersion } = this.object;
+    const text = jsonText(this.object);
+    const start = `{"kind":"${kind}","apiVersion":"${apiVersion}",`;
+    this.#typeEnd = text.startsWith(start) ? start.length : 1;
+    return Buffer.from(text);
+  }
+
   /** A part of the object's own bytes where those are at hand: then it costs nothing to keep. */
-  #cutMetadata(): Buffer {
+  #cutMetadata(): Part {
     const bytes = Buffer.from(jsonText(this.object.metadata));
-    if (!this.#json) return bytes;
+    const own = { bytes, start: 0, end: bytes.length };
+    if (!this.#json) return own;
     const start = this.#json.indexOf(METADATA) + METADATA.length;
-    const part = this.#json.subarray(start, start + bytes.length);
-    return part.equals(bytes) ? part : bytes;
+    const end = start + bytes.length;
+    return this.#json.compare(bytes, 0, bytes.length, start, Math.min(end, this.#json.length)) === 0 ? { bytes: this.#json, start, end } : own;
   }
 }
 

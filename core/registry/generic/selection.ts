@@ -9,6 +9,8 @@ export interface Selection {
   readonly name?: string | undefined;
   /** From fieldSelector spec.nodeName=…, which `matches` looks at too. */
   readonly nodeName?: string | undefined;
+  /** A label that whatever matches has. Says nothing that `matches` does not say; it is there to find it by. */
+  readonly label?: { readonly key: string; readonly value: string } | undefined;
   /** Undefined: everything matches. */
   readonly matches?: ((object: Readonly<ApiObject>) => boolean) | undefined;
 }

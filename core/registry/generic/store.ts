@@ -109,7 +109,8 @@ export class ResourceStore {
   }
 
   /** What is in the cache now, in key order. */
-  select({ namespace, name, matches }: Selection): readonly Cached[] {
+  select({ namespace, name, label, matches }: Selection): readonly Cached[] {
+    if (label && matches && name === undefined) return this.cache.labelled(this.prefixOf(namespace), label.key, label.value).filter(({ object }) => matches(object));
     const entry = name !== undefined && (namespace !== "" || !this.resource.namespaced) ? this.cache.get(this.keyOf(namespace, name)) : undefined;
     const all = name === undefined || (namespace === "" && this.resource.namespaced) ? this.cache.under(this.prefixOf(namespace)) : entry ? [entry] : [];
     const named = name === undefined || entry ? all : all.filter(({ object }) => object.metadata.name === name);

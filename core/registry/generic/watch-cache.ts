@@ -14,6 +14,7 @@ import type { Log } from "../../observe/log.ts";
 import { type Revision, type Row, type Store, StoreError, type StoreEvent } from "../../../storage/store.ts";
 import { Audience, type CacheEvent, type Listener, type Topic } from "./audience.ts";
 import { type Cached, cachedOf } from "./cached.ts";
+import { LabelIndex } from "./label-index.ts";
 
 export const ROOT = "/registry/";
 
@@ -32,6 +33,7 @@ export class ResourceCache {
   readonly #entries = new Map<string, Cached>();
   /** In key order; made when it is first asked for, and kept up to date from then on. */
   #sorted: Cached[] | undefined;
+  readonly #byLabel = new LabelIndex();
   readonly #window: CacheEvent[] = [];
   #events = 0;
   #averageBytes = 0;
@@ -68,6 +70,13 @@ export class ResourceCache {
     return this.#sorted.slice(firstAtOrAfter(this.#sorted, prefix), firstAtOrAfter(this.#sorted, prefix + LAST_CHARACTER));
   }
 
+  /** Those of `under` whose label `key` is `value`. */
+  labelled(prefix: string, key: string, value: string): readonly Cached[] {
+    const all = [...this.#byLabel.find(key, value, () => this.under(this.prefix))];
+    const found = prefix === this.prefix ? all : all.filter((entry) => entry.key.startsWith(prefix));
+    return found.every((entry, i) => i === 0 || byKey(found[i - 1]!, entry) < 0) ? found : found.sort(byKey); // mostly they were found in order
+  }
+
   values(): Iterable<Cached> {
     return this.#entries.values();
   }
@@ -84,14 +93,28 @@ export class ResourceCache {
   listen(listener: Listener, topic?: Topic): () => void { return this.#audience.add(listener, topic); }
 
   load(row: Row): void {
-    this.#entries.set(row.key, cachedOf(row));
+    const entry = cachedOf(row);
+    this.#entries.set(row.key, entry);
     this.#sorted = undefined;
+    this.#byLabel.replace(undefined, entry);
   }
 
   /** The events that make of what is here what the store has at `revision`. */
   *difference(rows: ReadonlyMap<string, Row>, revision: Revision): Iterable<StoreEvent> {
     for (const row of rows.values()) if (this.#entries.get(row.key)?.revision !== row.revision) yield { type: "put", row };
     for (const { key, object } of this.#entries.values()) if (!rows.has(key)) yield { type: "delete", row: { key, value: object as unknown as Row["value"], revision } };
+  }
+
+  /** Lets go of what was made for reads and has not been asked for since this was last called: bytes of objects, labels to find them by. Returns how many bytes. */
+  forgetUnused(): number {
+    let bytes = 0;
+    for (const entry of this.#entries.values()) bytes += entry.forgetUnused();
+    for (const { entry, previous } of this.#window) {
+      if (this.#entries.get(entry.key) !== entry) bytes += entry.forgetUnused();
+      if (previous) bytes += previous.forgetUnused();
+    }
+    this.#byLabel.forgetUnused();
+    return bytes;
   }
 
   #remember(change: CacheEvent): void {
@@ -117,6 +140,7 @@ export class ResourceCache {
       this.#entries.set(key, entry);
       this.#sorted?.splice(firstAtOrAfter(this.#sorted, key), previous ? 1 : 0, entry);
     }
+    this.#byLabel.replace(previous, event.type === "delete" ? undefined : entry);
     const change: CacheEvent = { type: event.type === "delete" ? "DELETED" : previous ? "MODIFIED" : "ADDED", entry, previous };
     this.#remember(change);
     this.#audience.tell(change);
@@ -209,6 +233,13 @@ export class WatchCache {
     const made = new ResourceCache(prefix, this.#revision);
     this.#resources.set(prefix, made);
     return made;
+  }
+
+  /** Of all resources: see ResourceCache.forgetUnused. */
+  forgetUnused(): number {
+    let bytes = 0;
+    for (const cache of this.#resources.values()) bytes += cache.forgetUnused();
+    return bytes;
   }
 
   /** Resolves once everything up to `revision` is in the cache, or rejects with the signal's reason. */

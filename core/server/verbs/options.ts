@@ -27,6 +27,7 @@ export function selectionOf({ request, served, info }: Scope): Selection {
     namespace,
     name: selected ?? name,
     nodeName: served.custom ? undefined : fields?.exactMatch("spec.nodeName"),
+    label: served.custom ? undefined : labels?.exactLabel(), // a conversion may change labels
     matches(stored) {
       const object = served.custom ? served.fromStorage(stored) : stored;
       return (labels?.matches(object.metadata.labels ?? {}) ?? true) && (fields?.matches(fieldsOf(served, object)) ?? true);

@@ -58,12 +58,10 @@ export function renderTable(request: TableRequest): Table {
     metadata: { ...(request.listMeta ?? { resourceVersion: objects[0]?.metadata.resourceVersion }) },
     columnDefinitions: noHeaders ? null : printer.columns.map((column) => tableColumn(column, describe)),
     rows: objects.map((object) => {
-      const conditions = printer.conditions?.(object) ?? [];
-      return {
-        cells: printer.cells(object, nowMs),
-        ...(conditions.length > 0 ? { conditions } : {}),
-        object: included(object, include, version, request.present),
-      };
+      const conditions = printer.conditions?.(object);
+      const cells = printer.cells(object, nowMs);
+      const shown = included(object, include, version, request.present);
+      return conditions && conditions.length > 0 ? { cells, conditions, object: shown } : { cells, object: shown };
     }),
   };
 }

@@ -1,0 +1,43 @@
+import { expect, test } from "vitest";
+import type { ApiObject } from "../../api/meta/object-meta.ts";
+import { Cached } from "./cached.ts";
+import { LabelIndex } from "./label-index.ts";
+
+let revision = 0;
+const entry = (name: string, labels?: Record<string, string>): Cached => new Cached(`/registry/core/pods/a/${name}`, { apiVersion: "v1", kind: "Pod", metadata: { name, labels } } as unknown as ApiObject, ++revision);
+const names = (found: Iterable<Cached>): string[] => [...found].map(({ object }) => object.metadata.name).sort();
+
+test("what has a label is found, as it is now", () => {
+  const [web, db, plain] = [entry("web", { app: "web", tier: "front" }), entry("db", { app: "db" }), entry("plain")];
+  const index = new LabelIndex();
+  const all = (): Cached[] => [web, db, plain];
+  expect(names(index.find("app", "web", all))).toEqual(["web"]);
+  expect(names(index.find("constructor", "web", all))).toEqual([]);
+
+  const moved = entry("db", { app: "web" });
+  index.replace(db, moved);
+  expect(names(index.find("app", "web", all))).toEqual(["db", "web"]);
+  expect(names(index.find("app", "db", all))).toEqual([]);
+  index.replace(web, undefined);
+  index.replace(undefined, entry("new", { app: "web" }));
+  expect(names(index.find("app", "web", all))).toEqual(["db", "new"]);
+});
+
+test("few labels are kept, and none that nobody asks for", () => {
+  const index = new LabelIndex();
+  let read = 0;
+  const all = (): Cached[] => { read++; return []; };
+  const ask = (key: string): void => void index.find(key, "x", all);
+  for (const key of ["a", "b", "c", "d", "a", "d"]) ask(key);
+  expect(read).toBe(4);
+  ask("e");
+  ask("a");
+  expect(read).toBe(6);
+  index.forgetUnused();
+  ask("e");
+  index.forgetUnused();
+  ask("e");
+  expect(read).toBe(6);
+  ask("a");
+  expect(read).toBe(7);
+});
