@@ -7,6 +7,7 @@
  * Source: kubernetes v1.36 staging/src/k8s.io/apiserver/pkg/authentication/request/x509/x509.go
  */
 import { createHash } from "node:crypto";
+import type { UserInfo } from "../api/request/user.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { chainProblem } from "../pki/verify-chain.ts";
@@ -33,18 +34,23 @@ const LEFT_SECONDS = [0, HOUR / 2, HOUR, 2 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 *
 export function certificateAuthenticator({ revokedNodes, metrics, ...options }: AuthenticatorOptions): Authenticator {
   const left = metrics?.histogram("apiserver_client_certificate_expiration_seconds", "[ALPHA] Distribution of the remaining lifetime on the certificate used to authenticate a request.", LEFT_SECONDS).with({});
   const verify = certificateVerifier(options);
+  const users = new WeakMap<Certificate, UserInfo>(); // all requests of a connection show the same one
   return {
     async authenticate({ peerCertificate }, signal) {
       if (!peerCertificate) return undefined;
-      const { subject, raw, notAfterMs } = verify(peerCertificate);
-      left?.observe((notAfterMs - options.clock.nowMs()) / 1000);
-      if (subject.commonName === "") return undefined;
-      const uid = uidOf(subject.uids ?? []);
-      const credential = `X509SHA256=${createHash("sha256").update(raw).digest("hex")}`;
-      const user = { name: subject.commonName, uid, groups: subject.organizations, extra: { "authentication.kubernetes.io/credential-id": [credential] } };
-      return { user, ends: await revokedNodes?.check(user, raw, signal) };
+      const certificate = verify(peerCertificate);
+      left?.observe((certificate.notAfterMs - options.clock.nowMs()) / 1000);
+      if (certificate.subject.commonName === "") return undefined;
+      let user = users.get(certificate);
+      if (!user) users.set(certificate, (user = userOf(certificate)));
+      return { user, ends: await revokedNodes?.check(user, certificate.raw, signal) };
     },
   };
+}
+
+function userOf({ subject, raw }: Certificate): UserInfo {
+  const credential = `X509SHA256=${createHash("sha256").update(raw).digest("hex")}`;
+  return { name: subject.commonName, uid: uidOf(subject.uids ?? []), groups: subject.organizations, extra: { "authentication.kubernetes.io/credential-id": [credential] } };
 }
 
 function uidOf(uids: readonly string[]): string | undefined {

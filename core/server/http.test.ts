@@ -99,3 +99,29 @@ test("a body is read whole, one that is too large is refused, and the client tha
   await expect.poll(() => told.at(-1)).toBe("Request entity too large: limit is 3145728");
   large.destroy();
 });
+
+test("what waits for a request is told when its client goes, and when the server stops", async () => {
+  const stopping = new AbortController();
+  const ended: string[] = [];
+  const front = httpFront({
+    handler: ({ path, signal }) => new Promise<Answer>((resolve) => {
+      const end = (): void => { ended.push(`${path} ${(signal.reason as Error).message}`); resolve({ type: "raw", status: 200, headers: {}, body: "" }); };
+      if (signal.aborted) end();
+      else signal.addEventListener("abort", end, { once: true });
+    }),
+    clock: systemClock, log: silentLog, stopping: () => stopping.signal, describe: undefined,
+  });
+  const server = httpServer({ host: "127.0.0.1", port: 0, portFlag: "", handler: front.request, upgrade: front.upgrade, log: silentLog, clock: systemClock, limits: { drainMs: 0 } });
+  const stop = new AbortController();
+  await new Promise<void>((ready) => { const run = server.run(stop.signal, ready); ending.push(() => { stop.abort(); return run; }); });
+  const begin = (path: string) => ask({ port: server.address()!.port, path }, () => undefined).on("error", () => undefined).end();
+  const gone = begin("/gone");
+  begin("/waits");
+  await systemClock.sleep(100, new AbortController().signal);
+  gone.destroy();
+  await expect.poll(() => ended).toEqual(["/gone the request is over"]);
+  stopping.abort();
+  expect(ended.slice(1)).toEqual(["/waits the server is stopping"]);
+  begin("/late");
+  await expect.poll(() => ended.slice(2)).toEqual(["/late the server is stopping"]);
+});

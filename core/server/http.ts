@@ -53,12 +53,17 @@ export interface HttpFront {
 
 export function httpFront(given: Deps): HttpFront {
   const deps: Front = { ...given, events: new EventBytes(), frames: new ChunkFrames() };
+  const requests = new Requests(given.stopping);
   return {
     request(request, response, connection) {
-      const gone = new AbortController();
-      response.on("close", () => gone.abort());
-      void serve(deps, { request, response, connection }, AbortSignal.any([gone.signal, deps.stopping()])).catch((error: unknown) => {
-        if (!gone.signal.aborted) deps.log.error("a response failed", { path: request.url, error });
+      const { signal, end } = requests.begin();
+      let isGone = false;
+      response.on("close", () => {
+        isGone = true;
+        end();
+      });
+      void serve(deps, { request, response, connection }, signal).catch((error: unknown) => {
+        if (!isGone) deps.log.error("a response failed", { path: request.url, error });
         response.destroy();
       });
     },
@@ -73,6 +78,43 @@ export function httpFront(given: Deps): HttpFront {
     },
   };
 }
+
+/** The signals of all requests under way: each aborts when its request is over, and all of them when the server stops. One controller each, because AbortSignal.any costs as much again. */
+class Requests {
+  readonly #controllers = new Set<AbortController>();
+  readonly #stopping: () => AbortSignal;
+  #follows = false; // of `stopping`, which is not there before the first request
+
+  constructor(stopping: () => AbortSignal) {
+    this.#stopping = stopping;
+  }
+
+  begin(): { readonly signal: AbortSignal; end(): void } {
+    if (!this.#follows) this.#follow();
+    const controller = new AbortController();
+    if (this.#stopping().aborted) controller.abort(STOPPING);
+    else this.#controllers.add(controller);
+    return {
+      signal: controller.signal,
+      end: () => {
+        this.#controllers.delete(controller);
+        controller.abort(OVER);
+      },
+    };
+  }
+
+  #follow(): void {
+    this.#follows = true;
+    this.#stopping().addEventListener("abort", () => {
+      for (const controller of this.#controllers) controller.abort(STOPPING);
+      this.#controllers.clear();
+    }, { once: true });
+  }
+}
+
+/** Made once: an error of its own for each request that ends would be most of what its signal costs. */
+const OVER = new DOMException("the request is over", "AbortError");
+const STOPPING = new DOMException("the server is stopping", "AbortError");
 
 interface Exchange { readonly request: IncomingMessage; readonly response: ServerResponse; readonly connection: Connection }
 

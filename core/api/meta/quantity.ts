@@ -74,8 +74,29 @@ export class Quantity {
   toJSON(): string { return this.toString(); }
 }
 
+/** What was parsed lately: nearly all quantities of a cluster are a few dozen texts. */
+class Parsed {
+  static readonly #SIZE_MAX = 1024;
+  static readonly #TEXT_LENGTH_MAX = 16;
+  readonly #known = new Map<string, Quantity>();
+
+  of(text: string): Quantity {
+    const before = this.#known.get(text);
+    if (before) return before;
+    const quantity = parse(text);
+    if (text.length > Parsed.#TEXT_LENGTH_MAX) return quantity;
+    if (this.#known.size >= Parsed.#SIZE_MAX) this.#known.clear();
+    this.#known.set(text, quantity);
+    return quantity;
+  }
+}
+
+const parsed = new Parsed();
+
 /** Throws an Error with upstream's text. Blanks around it are the caller's to trim (JSON decoding does). */
-export function parseQuantity(text: string): Quantity {
+export function parseQuantity(text: string): Quantity { return parsed.of(text); }
+
+function parse(text: string): Quantity {
   if (text === "0") return new Quantity(0n, { text });
   const parts = text.length > LENGTH_MAX ? null : SHAPE.exec(text);
   if (!parts || text === "") throw new Error(text.length > LENGTH_MAX ? NUMERIC_WRONG : FORMAT_WRONG);

@@ -36,6 +36,9 @@ export const BEFORE_FIRST_APPLY = "before-first-apply";
 /** kubernetes v1.36 apimachinery/pkg/apis/meta/v1/validation FieldManagerMaxLength */
 const NAME_BYTES_MAX = 128;
 
+/** Printable, and as many bytes as characters. */
+const PLAIN = /^[\x20-\x7e]*$/;
+
 type Identity = Pick<Manager, "name" | "operation" | "apiVersion" | "subresource">;
 
 export function identifierOf({ name, operation, apiVersion, subresource }: Identity): string {
@@ -45,8 +48,10 @@ export function identifierOf({ name, operation, apiVersion, subresource }: Ident
 /** Who a write is by: what the client says, or the program in its User-Agent. Empty for neither. */
 export function managerName(fieldManager: string | undefined, userAgent: string | undefined): string {
   if (fieldManager !== undefined && fieldManager !== "") return fieldManager;
+  const program = (userAgent ?? "").split("/", 1)[0]!;
+  if (program.length <= NAME_BYTES_MAX && PLAIN.test(program)) return program;
   let name = "";
-  for (const rune of (userAgent ?? "").split("/", 1)[0]!) {
+  for (const rune of program) {
     if (!/^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u.test(rune)) continue;
     if (byteLength(name + rune) > NAME_BYTES_MAX) break;
     name += rune;
