@@ -182,7 +182,7 @@ export class ResourceStore {
       this.#check(object, [...this.#metaErrors(object), ...(definition.validate?.(object) ?? [])]);
       if (warn) for (const text of definition.warnings?.(object, undefined) ?? []) warn(text);
       await validate?.(deepFreeze(object), undefined);
-      if (given && given !== "0") throw statusError({ code: 500, reason: "", message: "resourceVersion should not be set on objects to be created" });
+      if (given && given !== "0" && !context.dryRun) throw statusError({ code: 500, reason: "", message: "resourceVersion should not be set on objects to be created" });
       const key = this.keyOf(object.metadata.namespace ?? "", object.metadata.name);
       const entry = context.dryRun ? this.#dryRun(key, object, this.cache.get(key) !== undefined) : await this.#put(key, await this.#stored(object, signal), 0, signal);
       if (context.dryRun) allocation?.rollback();
