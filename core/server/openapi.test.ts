@@ -45,7 +45,9 @@ test("v3 is an index of documents, each at a URL with its hash, which may be kep
   expect(await ask(openApi, "/openapi/v3/apis/apps/v1?hash=OLD")).toMatchObject({ status: 301, headers: { location: serverRelativeURL } });
   expect(await ask(openApi, serverRelativeURL, { "if-none-match": kept!.headers["etag"]! })).toMatchObject({ status: 304, text: "" });
   expect((await ask(openApi, serverRelativeURL, { "accept-encoding": "gzip" }))!.headers["content-encoding"]).toBe("gzip");
-  expect(await ask(openApi, serverRelativeURL, { accept: "application/com.github.proto-openapi.spec.v3@v1.0+protobuf" })).toMatchObject({ status: 406 });
+  const PROTOBUF_V3 = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
+  for (const accept of ["application/com.github.proto-openapi.spec.v3@v1.0+protobuf", PROTOBUF_V3]) expect(await ask(openApi, serverRelativeURL, { accept })).toMatchObject({ status: 200, headers: { "content-type": PROTOBUF_V3, etag: kept!.headers["etag"] } });
+  expect(await ask(openApi, serverRelativeURL, { accept: "text/html" })).toMatchObject({ status: 406 });
   expect(await ask(openApi, "/openapi/v3/apis/example.com/v1")).toBeUndefined();
 });
 

@@ -1,5 +1,5 @@
 /**
- * /openapi/v2 and /openapi/v3: documents made when asked for and kept compressed. v3 is told as JSON alone: who wants nothing but protobuf is told so.
+ * /openapi/v2 and /openapi/v3: documents made when asked for and kept compressed.
  *
  * Source: kubernetes v1.36 kube-openapi/pkg/{handler,handler3}
  */
@@ -9,6 +9,7 @@ import { parseAccept } from "../api/codec/negotiate.ts";
 import { type OpenApiDocument, OpenApiDocuments } from "../api/openapi/documents.ts";
 import type { Descriptions } from "../api/openapi/schema.ts";
 import { OPENAPI_V2_PROTOBUF, OPENAPI_V2_PROTOBUF_OLD } from "../api/openapi/v2-protobuf.ts";
+import { OPENAPI_V3_PROTOBUF, OPENAPI_V3_PROTOBUF_OLD } from "../api/openapi/v3-protobuf.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { Aggregation } from "./aggregation/aggregator.ts";
@@ -31,6 +32,7 @@ const V3 = "/openapi/v3";
 
 /** In which forms a document is told, the preferred one first, and what a client may ask for it by. */
 const JSON_FORM = ["json", "application/json"] as const;
+const FORMS_V3 = [JSON_FORM, ["protobuf", OPENAPI_V3_PROTOBUF], ["protobuf", OPENAPI_V3_PROTOBUF_OLD]] as const;
 const FORMS_V2 = [JSON_FORM, ["protobuf", OPENAPI_V2_PROTOBUF_OLD], ["protobuf", OPENAPI_V2_PROTOBUF]] as const;
 
 export function openApiPaths({ clock, registry, version, descriptions, foreign }: Deps): PathHandler {
@@ -50,9 +52,10 @@ export function openApiPaths({ clock, registry, version, descriptions, foreign }
     if (path === V3 || path === `${V3}/`) return json(current().index(foreign?.openApiIndex()));
     if (path.startsWith(`${V3}/`)) {
       const place = path.slice(V3.length + 1);
-      const document = await current().v3(place);
+      const form = formOf(request, FORMS_V3);
+      const document = await current().v3(place, form ?? "json");
       if (!document) return undefined;
-      return formOf(request, [JSON_FORM]) === undefined ? notAcceptable() : answer(request, document, { place, nowMs: clock.nowMs() });
+      return form === undefined ? notAcceptable() : answer(request, document, { place, nowMs: clock.nowMs() });
     }
     if (path !== V2) return undefined;
     const form = formOf(request, FORMS_V2);

@@ -3,7 +3,7 @@
  *
  *   documents.update({ versions, rows, custom });       when a custom resource comes or goes
  *   documents.index()                                   GET /openapi/v3
- *   await documents.v3("apis/apps/v1")                  GET /openapi/v3/apis/apps/v1
+ *   await documents.v3("apis/apps/v1", "json")          GET /openapi/v3/apis/apps/v1
  *   await documents.v2("protobuf")                      GET /openapi/v2
  *
  * The core group's document is 1.4 MB of JSON and 80 kB gzipped; nobody may ever ask for it. Hashes come from what goes into a document, not from
@@ -20,6 +20,7 @@ import { rootDocuments } from "./root-operations.ts";
 import type { Descriptions } from "./schema.ts";
 import { encodeOpenApiV2, OPENAPI_V2_PROTOBUF } from "./v2-protobuf.ts";
 import { openApiV2, type Swagger } from "./v2.ts";
+import { encodeOpenApiV3, OPENAPI_V3_PROTOBUF } from "./v3-protobuf.ts";
 import { openApiV3, openApiV3Index } from "./v3.ts";
 
 export interface ServedApi {
@@ -41,13 +42,20 @@ export interface OpenApiOptions {
 
 const HASH_LENGTH = 128;
 const JSON_TYPE = "application/json";
+const V2 = "v2"; // among the paths of documents
+
+export type Encoding = "json" | "protobuf";
+const ENCODINGS: readonly Encoding[] = ["json", "protobuf"];
+
+function keyOf(path: string, encoding: Encoding): string { return `${path} ${encoding}`; }
+function pathOfKey(key: string): string { return key.slice(0, key.lastIndexOf(" ")); }
 
 export class OpenApiDocuments {
   readonly #version: string;
   readonly #descriptions: () => Promise<Descriptions>;
   readonly #facts: Facts;
   #api: ServedApi;
-  readonly #made = new Map<string, Promise<OpenApiDocument>>();
+  readonly #made = new Map<string, Promise<OpenApiDocument>>(); // by keyOf
   #hashes: ReadonlyMap<string, string> | undefined;
   #foreign: string | undefined;
 
@@ -61,25 +69,28 @@ export class OpenApiDocuments {
     this.#api = api;
     this.#hashes = undefined;
     const after = this.#hashesNow();
-    for (const key of this.#made.keys()) if (before.get(key) !== after.get(key)) this.#made.delete(key);
+    for (const key of this.#made.keys()) if (before.get(pathOfKey(key)) !== after.get(pathOfKey(key))) this.#made.delete(key);
   }
 
   /** `extra`: documents served elsewhere, by aggregated servers. */
   index(extra: readonly { readonly path: string; readonly hash: string }[] = []): object {
-    return openApiV3Index([...[...this.#hashesNow()].filter(([path]) => !path.startsWith("v2/")).map(([path, hash]) => ({ path, hash })), ...extra]);
+    return openApiV3Index([...[...this.#hashesNow()].filter(([path]) => path !== V2).map(([path, hash]) => ({ path, hash })), ...extra]);
   }
 
   /** `path` as in the index; undefined if there is no such document. */
-  v3(path: string): Promise<OpenApiDocument> | undefined {
+  v3(path: string, encoding: Encoding): Promise<OpenApiDocument> | undefined {
     const make = this.#maker(path);
-    return make && this.#keep(path, async () => ({ bytes: Buffer.from(JSON.stringify(make(await this.#descriptions()))), contentType: JSON_TYPE }));
+    return make && this.#keep(path, encoding, async () => {
+      const document = make(await this.#descriptions());
+      return encoding === "json" ? { bytes: Buffer.from(JSON.stringify(document)), contentType: JSON_TYPE } : { bytes: encodeOpenApiV3(document), contentType: OPENAPI_V3_PROTOBUF };
+    });
   }
 
   /** `foreign` adds what other servers tell of themselves; its hash tells one addition from another. */
-  async v2(encoding: "json" | "protobuf", foreign?: { readonly hash: string; add(document: Swagger): Swagger }): Promise<OpenApiDocument> {
-    if (this.#foreign !== foreign?.hash) for (const one of ["json", "protobuf"]) this.#made.delete(`v2/${one}`);
+  async v2(encoding: Encoding, foreign?: { readonly hash: string; add(document: Swagger): Swagger }): Promise<OpenApiDocument> {
+    if (this.#foreign !== foreign?.hash) for (const one of ENCODINGS) this.#made.delete(keyOf(V2, one));
     this.#foreign = foreign?.hash;
-    const made = await this.#keep(`v2/${encoding}`, async () => {
+    const made = await this.#keep(V2, encoding, async () => {
       const own = openApiV2({ ...this.#api, descriptions: await this.#descriptions(), facts: this.#facts }, { version: this.#version });
       const document = foreign ? foreign.add(own) : own;
       return encoding === "json" ? { bytes: Buffer.from(JSON.stringify(document)), contentType: JSON_TYPE } : { bytes: encodeOpenApiV2(document), contentType: OPENAPI_V2_PROTOBUF };
@@ -97,10 +108,11 @@ export class OpenApiDocuments {
     return (descriptions) => rootDocuments(this.#groups(), { facts: this.#facts, descriptions, version: this.#version }).get(path)!();
   }
 
-  #keep(key: string, make: () => Promise<{ readonly bytes: Uint8Array; readonly contentType: string }>): Promise<OpenApiDocument> {
+  #keep(path: string, encoding: Encoding, make: () => Promise<{ readonly bytes: Uint8Array; readonly contentType: string }>): Promise<OpenApiDocument> {
+    const key = keyOf(path, encoding);
     const known = this.#made.get(key);
     if (known) return known;
-    const etag = `"${this.#hashesNow().get(key) ?? ""}"`;
+    const etag = `"${this.#hashesNow().get(path) ?? ""}"`;
     const made = make().then(({ bytes, contentType }) => ({ gzip: gzipSync(bytes), contentType, etag }));
     this.#made.set(key, made);
     made.catch(() => this.#made.delete(key)); // the caller has the error; the next one may try again
@@ -112,8 +124,7 @@ export class OpenApiDocuments {
     const hashes = new Map<string, string>();
     for (const groupVersion of this.#api.versions) hashes.set(pathOf(groupVersion), this.#hash({ groupVersion, rows: this.#rowsOf(groupVersion), custom: [...this.#customOf(groupVersion)] }));
     for (const path of rootDocuments(this.#groups(), { facts: this.#facts, descriptions: {}, version: this.#version }).keys()) hashes.set(path, this.#hash(path));
-    const all = this.#hash([...hashes]);
-    for (const encoding of ["json", "protobuf"]) hashes.set(`v2/${encoding}`, all);
+    hashes.set(V2, this.#hash([...hashes]));
     return (this.#hashes = hashes);
   }
 

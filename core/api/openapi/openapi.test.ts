@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { builtInResources, type ResourceRow } from "../schema/resources.ts";
 import { OpenApiDocuments } from "./documents.ts";
 import { encodeOpenApiV2 } from "./v2-protobuf.ts";
+import { encodeOpenApiV3 } from "./v3-protobuf.ts";
 import { openApiV2 } from "./v2.ts";
 import { openApiV3 } from "./v3.ts";
 
@@ -85,6 +86,18 @@ function lengthAndDefinitions(): string {
   return (named.length / 2).toString(16).padStart(2, "0") + named + "6a00";
 }
 
+test("v3 as protobuf: what refers, what is one of several, and defaults that are no scalars", () => {
+  const { paths, components } = openApiV3({ groupVersion: CRONTAB_VERSION, rows: [CRONTABS], custom: new Map([["CronTab", CRONTAB_SCHEMA]]) }, SERVER) as Document;
+  expect(encodeOpenApiV3({ openapi: "3.0.0", info: {}, paths, components }).length).toBeGreaterThan(10_000);
+  const schemas = { A: { type: "object", properties: { b: { $ref: "#/b" }, c: { default: {}, nullable: true }, d: { default: 2, items: { type: "string" } } }, additionalProperties: true, "x-y": [1] } };
+  const hex = (number: number, content: string): string => Buffer.from([...(number > 15 ? [((number & 15) << 3) | 0x82, number >> 4] : [(number << 3) | 2]), content.length / 2]).toString("hex") + content;
+  const text = (number: number, value: string): string => hex(number, Buffer.from(value).toString("hex"));
+  const named = (name: string, value: string): string => text(1, name) + hex(2, value);
+  const properties = hex(1, named("b", hex(2, text(1, "#/b")))) + hex(1, named("c", hex(1, `0801${hex(33, "")}`))) + hex(1, named("d", hex(1, hex(30, hex(1, hex(1, text(25, "string")))) + hex(33, "090000000000000040"))));
+  const schema = text(25, "object") + hex(31, properties) + hex(32, "1001") + hex(36, named("x-y", text(2, "[1]")));
+  expect(Buffer.from(encodeOpenApiV3({ openapi: "3", info: {}, paths: {}, components: { schemas } })).toString("hex")).toBe(text(1, "3") + hex(2, "") + hex(4, "") + hex(5, hex(1, hex(1, named("A", hex(1, schema))))));
+});
+
 test("documents are made once, and again only when what they say has changed", async () => {
   let loads = 0;
   const api = { versions: [...builtInResources.groupVersions()], rows: [...builtInResources.rows()], custom: new Map() };
@@ -92,13 +105,13 @@ test("documents are made once, and again only when what they say has changed", a
   const index = documents.index() as { paths: Record<string, { serverRelativeURL: string }> };
   expect(Object.keys(index.paths)).toContain("apis/apps");
   expect(index.paths["apis/apps/v1"]!.serverRelativeURL).toMatch(/^\/openapi\/v3\/apis\/apps\/v1\?hash=[0-9A-F]{128}$/);
-  const first = await documents.v3("apis/apps/v1")!;
+  const first = await documents.v3("apis/apps/v1", "json")!;
   expect(JSON.parse(gunzipSync(first.gzip).toString())).toMatchObject({ openapi: "3.0.0", info: { version: "v1.36.4" } });
-  expect(JSON.parse(gunzipSync((await documents.v3("apis")!).gzip).toString())).toMatchObject({ paths: { "/apis/": {} } });
+  expect(JSON.parse(gunzipSync((await documents.v3("apis", "json")!).gzip).toString())).toMatchObject({ paths: { "/apis/": {} } });
   const v2 = await documents.v2("json");
   documents.update({ versions: [...api.versions, CRONTAB_VERSION], rows: [...api.rows, CRONTABS], custom: new Map() });
-  expect(await documents.v3("apis/apps/v1")).toBe(first);
+  expect(await documents.v3("apis/apps/v1", "json")).toBe(first);
   expect(await documents.v2("json")).not.toBe(v2);
   expect(loads).toBe(4);
-  expect(documents.v3("apis/nothing/v1")).toBeUndefined();
+  expect(documents.v3("apis/nothing/v1", "json")).toBeUndefined();
 });

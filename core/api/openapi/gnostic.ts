@@ -1,0 +1,60 @@
+/**
+ * How gnostic's messages follow an OpenAPI document in JSON: field by field, except that maps are lists of named values, that "one of" is a message around the choice, and that
+ * values of any shape (extensions, enums) are YAML text, for which JSON will do.
+ *
+ * Source: github.com/google/gnostic-models openapiv2/OpenAPIv2.proto, openapiv3/OpenAPIv3.proto
+ */
+import { type BackwardWriter, FIXED64, LENGTH_DELIMITED, VARINT } from "../codec/protobuf-wire.ts";
+
+export type Json = Readonly<Record<string, unknown>>;
+/** Writes the content of a message. */
+export type Message = (writer: BackwardWriter, value: unknown) => void;
+/** One field of a message: its number, where it is in JSON, and what it is. */
+export interface Field { readonly number: number; readonly key: string; readonly type: "string" | "bool" | "int64" | "double" | Message; readonly repeated?: boolean }
+
+export function field(number: number, key: string, type: Field["type"]): Field { return { number, key, type }; }
+export function many(number: number, key: string, type: Field["type"]): Field { return { number, key, type, repeated: true }; }
+
+/** `extensions` is the number of the field that takes every x-… key. */
+export function message(fields: readonly Field[], extensions?: number): Message {
+  const descending = [...fields].sort((a, b) => b.number - a.number);
+  return (writer, value) => {
+    const json = value as Json;
+    if (extensions !== undefined) {
+      for (const key of Object.keys(json).filter((name) => name.startsWith("x-")).reverse()) nest(writer, extensions, () => named(writer, key, () => anyValue(writer, json[key])));
+    }
+    for (const { number, key, type, repeated } of descending) {
+      const found = json[key];
+      if (found === undefined) continue;
+      for (const item of repeated ? (found as unknown[]).toReversed() : [found]) writeField(writer, number, type, item);
+    }
+  };
+}
+
+export function writeField(writer: BackwardWriter, number: number, type: Field["type"], value: unknown): void {
+  if (type === "string") { writer.text(value as string); writer.tag(number, LENGTH_DELIMITED); }
+  else if (type === "bool") { writer.varint(value === true ? 1 : 0); writer.tag(number, VARINT); }
+  else if (type === "int64") { writer.int64(value as number); writer.tag(number, VARINT); }
+  else if (type === "double") { writer.double(value as number); writer.tag(number, FIXED64); }
+  else nest(writer, number, () => type(writer, value));
+}
+
+export function nest(writer: BackwardWriter, number: number, write: () => void): void {
+  const before = writer.length;
+  write();
+  writer.close(number, before);
+}
+
+/** { name = 1, value = 2 } */
+export function named(writer: BackwardWriter, name: string, writeValue: () => void): void {
+  nest(writer, 2, writeValue);
+  writer.text(name); writer.tag(1, LENGTH_DELIMITED);
+}
+
+/** A map: repeated named values in field `number`. */
+export function mapOf(number: number, value: Message): Message {
+  return (writer, map) => { for (const [key, item] of Object.entries(map as Json).reverse()) nest(writer, number, () => named(writer, key, () => value(writer, item))); };
+}
+
+/** Any { yaml = 2 } */
+export function anyValue(writer: BackwardWriter, value: unknown): void { writer.text(JSON.stringify(value)); writer.tag(2, LENGTH_DELIMITED); }
