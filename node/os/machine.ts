@@ -27,6 +27,8 @@ export interface MachineInfo {
   /** Go's names: amd64, arm64. */
   readonly architecture: string;
   readonly hostname: string;
+  /** Where the processors tell how hot they are: containers could learn from it what their neighbours do. */
+  readonly throttlePaths?: readonly string[] | undefined;
 }
 
 export function machineInfo(): MachineInfo {
@@ -37,7 +39,7 @@ function linuxMachineInfo(): MachineInfo {
   const memory = meminfo();
   return {
     os: "linux", cpus: cpus().length, memoryBytes: memory.get("MemTotal") ?? 0, swapBytes: memory.get("SwapTotal") ?? 0, hugepages: hugepages(), machineId: firstOf(["/etc/machine-id", "/var/lib/dbus/machine-id"]),
-    systemUuid: firstOf(["/sys/class/dmi/id/product_uuid", "/proc/device-tree/vm,uuid", "/etc/machine-id"]), bootId: firstOf(["/proc/sys/kernel/random/boot_id"]), kernelVersion: release(), osImage: osImage(), architecture: arch() === "x64" ? "amd64" : arch(), hostname: hostname().toLowerCase(),
+    systemUuid: firstOf(["/sys/class/dmi/id/product_uuid", "/proc/device-tree/vm,uuid", "/etc/machine-id"]), bootId: firstOf(["/proc/sys/kernel/random/boot_id"]), kernelVersion: release(), osImage: osImage(), architecture: arch() === "x64" ? "amd64" : arch(), hostname: hostname().toLowerCase(), throttlePaths: throttlePaths(),
   };
 }
 
@@ -74,6 +76,11 @@ function hugepages(): MachineInfo["hugepages"] {
     const [unit, by] = SIZE_UNITS.find(([, size]) => pageBytes >= size)!;
     return [{ size: `${pageBytes / by}${unit}`, pageBytes, bytes: Number(readIfThere(`${HUGEPAGES}/${name}/nr_hugepages`)) * pageBytes }];
   });
+}
+
+export function throttlePaths(root = "/sys/devices/system/cpu"): string[] {
+  if (!existsSync(root)) return [];
+  return readdirSync(root).filter((name) => /^cpu\d+$/.test(name)).map((name) => `${root}/${name}/thermal_throttle`).filter((path) => existsSync(path));
 }
 
 function osImage(): string {

@@ -24,6 +24,8 @@ export interface SecurityFacts {
   readonly namespaces: NamespaceOption;
   readonly seccompDir: string;
   readonly seccompDefault: boolean;
+  /** What containers do not see on this machine, besides what they see on none. */
+  readonly maskedPaths: readonly string[];
 }
 
 export function effectiveSecurityContext(pod: Pod, container: Container | EphemeralContainer): SecurityContext {
@@ -45,7 +47,7 @@ export function containerSecurityContext(facts: SecurityFacts): LinuxContainerSe
     ...(runAsUser === undefined ? { ...(imageUser.uid === undefined ? {} : { run_as_user: { value: imageUser.uid } }), run_as_username: imageUser.username } : { run_as_user: { value: runAsUser } }),
     ...(runAsGroup === undefined ? {} : { run_as_group: { value: runAsGroup } }), ...(seLinuxOptions ? { selinux_options: seLinuxOptions } : {}),
     supplemental_groups: [...(fsGroup === undefined ? [] : [fsGroup]), ...supplementalGroups], supplemental_groups_policy: supplementalGroupsPolicy,
-    no_new_privs: allowPrivilegeEscalation === false, masked_paths: unmasked ? [] : [...MASKED_PATHS], readonly_paths: unmasked ? [] : [...READONLY_PATHS],
+    no_new_privs: allowPrivilegeEscalation === false, masked_paths: unmasked ? [] : [...MASKED_PATHS, ...facts.maskedPaths], readonly_paths: unmasked ? [] : [...READONLY_PATHS],
     seccomp: seccompProfile(facts), ...(apparmor ? { apparmor } : {}),
   };
 }

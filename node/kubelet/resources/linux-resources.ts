@@ -29,6 +29,7 @@ export function cpuQuota(milliCpu: number): number {
 export interface Machine extends LinuxMachine {
   readonly os: OperatingSystem;
   readonly cpus: number;
+  readonly throttlePaths?: readonly string[] | undefined;
 }
 
 interface LinuxMachine {
