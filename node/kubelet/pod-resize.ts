@@ -4,6 +4,7 @@
  */
 import type { Pod } from "../../core/api/gen/core.v1.ts";
 import type { EventRecorder } from "../../core/client/events.ts";
+import type { Log } from "../../core/observe/log.ts";
 import { allContainers, type NamedContainer, podReference } from "./pod-spec.ts";
 import type { Placement } from "./placement/placement.ts";
 import { readAllocation, writeAllocation } from "./resources/allocation-record.ts";
@@ -16,6 +17,7 @@ interface Deps {
   readonly settings: { readonly dataDir: string };
   readonly machine: Machine;
   readonly events: EventRecorder;
+  readonly log: Log;
   readonly placement: Pick<Placement, "pinning">;
   readonly judge: (wish: Pod) => Verdict;
 }
@@ -30,7 +32,7 @@ export class PodResize {
 
   constructor(pod: Pod, deps: Deps) {
     this.#deps = deps;
-    this.#allocation = readAllocation(deps.settings.dataDir, pod.metadata.uid) ?? allocationOf(pod);
+    this.#allocation = readAllocation(deps.settings.dataDir, pod.metadata.uid, deps.log) ?? allocationOf(pod);
   }
 
   get inProgress(): boolean { return this.#inProgress; }

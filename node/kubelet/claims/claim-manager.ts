@@ -6,8 +6,7 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/cm/dra, pkg/kubelet/cm/dra/plugin
  */
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
 import type { ResourceClaim } from "../../../core/api/gen/resource.v1.ts";
 import type { Client } from "../../../core/client/client.ts";
@@ -18,6 +17,7 @@ import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import { serviceMethods } from "../../cri/facts.ts";
+import { readStateFile, writeStateFile } from "../../os/state-file.ts";
 import { type RpcClient, rpcClient } from "../../cri/rpc-client.ts";
 import { keyedTurns } from "../csi/keyed-turns.ts";
 import text from "../plugins/dra-facts.txt" with { type: "text" };
@@ -53,7 +53,7 @@ const PREPARE_MS = 45_000;
 
 export function claimManager({ dataDir, nodeName, client, clock, log, events, onRegistered }: Deps): ClaimManager {
   const path = join(dataDir, "dra_manager_state");
-  const claims = new Map<string, PreparedClaim>((existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as { claims: PreparedClaim[] }).claims : []).map((claim) => [`${claim.namespace}/${claim.name}`, claim]));
+  const claims = new Map<string, PreparedClaim>((readStateFile<{ readonly claims: PreparedClaim[] }>(path, log)?.claims ?? []).map((claim) => [`${claim.namespace}/${claim.name}`, claim]));
   const drivers = new Map<string, { readonly endpoint: string; readonly client: RpcClient<Methods> }>();
   const wipes = new Map<string, AbortController>(); // by driver
   const inTurn = keyedTurns();
@@ -62,9 +62,7 @@ export function claimManager({ dataDir, nodeName, client, clock, log, events, on
   function remember(claim: PreparedClaim | undefined, key: string): void {
     if (claim) claims.set(key, claim);
     else claims.delete(key);
-    mkdirSync(dirname(path), { recursive: true, mode: 0o750 });
-    writeFileSync(`${path}.tmp`, JSON.stringify({ claims: [...claims.values()] }), { mode: 0o600 });
-    renameSync(`${path}.tmp`, path); // whole or not at all
+    writeStateFile(path, { claims: [...claims.values()] });
   }
 
   function driver(name: string): RpcClient<Methods> {

@@ -1,6 +1,6 @@
 /** Which container has which devices, on disk: a kubelet that starts anew gives away nothing twice. Under upstream's name, in its form. */
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import type { Log } from "../../../core/observe/log.ts";
+import { readStateFile, writeStateFile } from "../../os/state-file.ts";
 import type { ContainerAllocateResponse } from "../plugins/gen/device-plugin.v1beta1.ts";
 
 export interface Allocation {
@@ -23,9 +23,10 @@ interface Stored {
   };
 }
 
-export function readCheckpoint(path: string): DeviceCheckpoint {
-  if (!existsSync(path)) return { allocations: [], resources: [] };
-  const { Data } = JSON.parse(readFileSync(path, "utf8")) as Stored;
+export function readCheckpoint(path: string, log: Log): DeviceCheckpoint {
+  const stored = readStateFile<Stored>(path, log);
+  if (!stored) return { allocations: [], resources: [] };
+  const { Data } = stored;
   return {
     allocations: (Data.PodDeviceEntries ?? []).map(({ PodUID, ContainerName, ResourceName, DeviceIDs, AllocResp }) => ({ podUid: PodUID, container: ContainerName, resource: ResourceName, ids: DeviceIDs, response: AllocResp })),
     resources: Object.keys(Data.RegisteredDevices ?? {}),
@@ -34,7 +35,5 @@ export function readCheckpoint(path: string): DeviceCheckpoint {
 
 export function writeCheckpoint(path: string, { allocations, devices }: { readonly allocations: readonly Allocation[]; readonly devices: Readonly<Record<string, readonly string[]>> }): void {
   const stored: Stored = { Data: { PodDeviceEntries: allocations.map(({ podUid, container, resource, ids, response }) => ({ PodUID: podUid, ContainerName: container, ResourceName: resource, DeviceIDs: ids, ...(response ? { AllocResp: response } : {}) })), RegisteredDevices: devices } };
-  mkdirSync(dirname(path), { recursive: true, mode: 0o750 });
-  writeFileSync(`${path}.tmp`, JSON.stringify(stored), { mode: 0o600 });
-  renameSync(`${path}.tmp`, path); // whole or not at all
+  writeStateFile(path, stored);
 }

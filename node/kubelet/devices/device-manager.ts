@@ -47,7 +47,7 @@ interface Deps {
 
 export function deviceManager({ dataDir, clock, log, onChange, numaNodes: machineNodes = () => [] }: Deps): DeviceManager {
   const path = join(dataDir, DEVICE_PLUGINS, "kubelet_internal_checkpoint");
-  const before = readCheckpoint(path);
+  const before = readCheckpoint(path, log);
   let allocations: readonly Allocation[] = before.allocations;
   const plugins = devicePlugins({ dataDir, clock, log, known: before.resources, onChange() { save(); onChange(); } });
   const inTurn = keyedTurns();

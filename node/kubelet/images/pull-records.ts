@@ -8,9 +8,10 @@
  * Source: kubernetes v1.36 pkg/kubelet/images/pullmanager, imagePullCredentialsVerificationPolicy: NeverVerifyPreloadedImages
  */
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
 import type { AuthConfig } from "../../cri/gen/runtime.v1.ts";
+import { CorruptStateError, parseStateFile, writeStateFile } from "../../os/state-file.ts";
 
 /** One that was tried, and the Secret it came from, if it did. */
 export interface PullCredential { readonly auth: AuthConfig; readonly secret?: { readonly namespace: string; readonly name: string; readonly uid: string } | undefined }
@@ -38,14 +39,18 @@ export function pullRecords({ dataDir, nowMs }: { readonly dataDir: string; read
   const pulledPath = (imageRef: string): string => join(root, "pulled", `sha256-${hash(imageRef)}`);
 
   function write(path: string, value: object): void {
-    mkdirSync(join(path, ".."), { recursive: true, mode: 0o700 });
-    writeFileSync(`${path}.tmp`, JSON.stringify(value), { mode: 0o600 });
-    renameSync(`${path}.tmp`, path); // whole or not at all
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    writeStateFile(path, value);
   }
 
-  function read(imageRef: string): Pulled | undefined {
-    const path = pulledPath(imageRef);
-    return existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as Pulled) : undefined;
+  /** One that is corrupted is that of an image which somebody has pulled, nobody knows with what. */
+  function read(imageRef: string): Pick<Pulled, "credentialMapping"> | undefined {
+    try {
+      return parseStateFile<Pulled>(pulledPath(imageRef));
+    } catch (error) {
+      if (error instanceof CorruptStateError) return { credentialMapping: {} };
+      throw error;
+    }
   }
 
   return {

@@ -5,8 +5,7 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/cm/{cpumanager,memorymanager}/state/{checkpoint,state_checkpoint}.go, pkg/kubelet/checkpointmanager/checksum; k8s.io/utils/dump
  */
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { CorruptStateError, parseStateFile, writeStateFile } from "../../os/state-file.ts";
 import type { CpuState } from "./cpu-policy.ts";
 import { formatCpuSet, parseCpuSet } from "./cpu-set.ts";
 import type { Block, MemoryState, MemoryTable, NodeState } from "./memory-policy.ts";
@@ -17,9 +16,9 @@ export interface MemoryCheckpoint { readonly policy: string; readonly state: Mem
 interface StoredCpus { readonly policyName: string; readonly defaultCpuSet: string; readonly entries?: Readonly<Record<string, Readonly<Record<string, string>>>>; readonly checksum: number }
 interface StoredMemory { readonly policyName: string; readonly machineState: Record<string, NodeState>; readonly entries?: Record<string, Record<string, Block[]>>; readonly checksum: number }
 
-/** Undefined: there is none. Throws an Error when it was not written whole, or by somebody else. */
+/** Undefined: there is none. Throws CorruptStateError when it was not written whole. */
 export function readCpus(path: string): CpuCheckpoint | undefined {
-  const stored = readJson<StoredCpus>(path);
+  const stored = parseStateFile<StoredCpus>(path);
   if (!stored) return undefined;
   const { policyName, defaultCpuSet, entries = {}, checksum } = stored;
   verify(checksum, dumpCpus({ policyName, defaultCpuSet, entries }));
@@ -31,11 +30,11 @@ export function writeCpus(path: string, { policy, state }: CpuCheckpoint): void 
   const entries = Object.fromEntries([...state.owned].toSorted(byName).map(([pod, containers]) => [pod, Object.fromEntries([...containers].toSorted(byName).map(([name, cpus]) => [name, formatCpuSet(cpus)]))]));
   const body = { policyName: policy, defaultCpuSet: formatCpuSet(state.shared), entries };
   const { entries: _, ...bare } = body;
-  writeJson(path, { ...(state.owned.size > 0 ? body : bare), checksum: fnv32a(dumpCpus(body)) });
+  writeStateFile(path, { ...(state.owned.size > 0 ? body : bare), checksum: fnv32a(dumpCpus(body)) });
 }
 
 export function readMemory(path: string): MemoryCheckpoint | undefined {
-  const stored = readJson<StoredMemory>(path);
+  const stored = parseStateFile<StoredMemory>(path);
   if (!stored) return undefined;
   const { policyName, machineState, entries = {}, checksum } = stored;
   verify(checksum, dumpMemory({ policyName, machineState, entries }));
@@ -44,12 +43,12 @@ export function readMemory(path: string): MemoryCheckpoint | undefined {
 
 export function writeMemory(path: string, { policy, state: { machineState, entries } }: MemoryCheckpoint): void {
   const checksum = fnv32a(dumpMemory({ policyName: policy, machineState, entries }));
-  writeJson(path, { policyName: policy, machineState, ...(Object.keys(entries).length > 0 ? { entries } : {}), checksum });
+  writeStateFile(path, { policyName: policy, machineState, ...(Object.keys(entries).length > 0 ? { entries } : {}), checksum });
 }
 
 function verify(checksum: number, text: string): void {
   const actual = fnv32a(text);
-  if (checksum !== 0 && checksum !== actual) throw new Error(`checkpoint is corrupted: actualCS ${actual}, expectedCS ${checksum}`);
+  if (checksum !== 0 && checksum !== actual) throw new CorruptStateError(`checkpoint is corrupted: actualCS ${actual}, expectedCS ${checksum}`);
 }
 
 function byName([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
@@ -92,12 +91,3 @@ function fnv32a(text: string): number {
   return hash >>> 0;
 }
 
-function readJson<T>(path: string): T | undefined {
-  return existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as T) : undefined;
-}
-
-function writeJson(path: string, value: object): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o750 });
-  writeFileSync(`${path}.tmp`, JSON.stringify(value), { mode: 0o600 });
-  renameSync(`${path}.tmp`, path); // whole or not at all
-}

@@ -10,6 +10,7 @@ import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import type { Cri } from "../../cri/client.ts";
+import { readStateFile } from "../../os/state-file.ts";
 import { isSidecar } from "../pod-spec.ts";
 import type { RuntimePod } from "../runtime-pod.ts";
 import { readCpus, writeCpus } from "./checkpoint.ts";
@@ -59,7 +60,7 @@ export function cpuManager({ dataDir, policy, reconcileMs, cri, runtimes, metric
 
   function restored(): CpuState {
     try {
-      const found = readCpus(path);
+      const found = readStateFile(path, log, readCpus);
       const differs = found !== undefined && found.policy !== name;
       if (differs && found.state.owned.size > 0) throw new Error(`configured policy "${name}" differs from state checkpoint policy "${found.policy}"`);
       return policy ? validState(policy, differs ? NOTHING : (found?.state ?? NOTHING)) : NOTHING;

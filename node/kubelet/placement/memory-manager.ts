@@ -5,6 +5,8 @@
  */
 import { join } from "node:path";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
+import type { Log } from "../../../core/observe/log.ts";
+import { readStateFile } from "../../os/state-file.ts";
 import { isSidecar } from "../pod-spec.ts";
 import { readMemory, writeMemory } from "./checkpoint.ts";
 import { type Block, hintsOfBlocks, isPinned, memoryHints, memoryOfPod, type MemoryState, type NodeState, type Reusable, validMemory, wantedMemory, withMemory, withoutMemory } from "./memory-policy.ts";
@@ -30,10 +32,11 @@ interface Deps {
   /** With nothing given out; undefined: memory is not placed. */
   readonly machine: Record<string, NodeState> | undefined;
   readonly metrics: PlacementMetrics;
+  readonly log: Log;
 }
 
 /** Throws an Error for the user when the state file does not fit the policy or the machine. */
-export function memoryManager({ dataDir, machine, metrics }: Deps): MemoryManager {
+export function memoryManager({ dataDir, machine, metrics, log }: Deps): MemoryManager {
   const path = join(dataDir, MEMORY_STATE_FILE);
   const name = machine ? "Static" : "None";
   let state = restored();
@@ -41,7 +44,7 @@ export function memoryManager({ dataDir, machine, metrics }: Deps): MemoryManage
 
   function restored(): MemoryState {
     try {
-      const found = readMemory(path);
+      const found = readStateFile(path, log, readMemory);
       const differs = found !== undefined && found.policy !== name;
       if (differs && Object.keys(found.state.entries).length > 0) throw new Error(`[memorymanager] configured policy "${name}" differs from state checkpoint policy "${found.policy}"`);
       return machine ? validMemory(machine, differs ? NOTHING : (found?.state ?? NOTHING)) : NOTHING;

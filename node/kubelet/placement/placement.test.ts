@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -263,7 +263,12 @@ test("what runs is moved when the shared processors change", async () => {
   await ended;
 });
 
-test("a state file that was cut short stops the kubelet rather than being forgotten", () => {
-  writeFileSync(join(dataDir, "cpu_manager_state"), '{"policyName":"static"');
-  expect(() => place()).toThrow("could not restore state from checkpoint");
+test("state files that were cut short are put aside; whoever is still here gets processors and memory anew", () => {
+  const settings = { memoryPolicy: "Static", reservedMemory: [{ numaNode: 0, limits: { memory: "128Mi" } }] } as const;
+  place({ settings }).made.admit(pod("g", [container("a", "2")]));
+  for (const name of ["cpu_manager_state", "memory_manager_state"]) writeFileSync(join(dataDir, name), readFileSync(join(dataDir, name), "utf8").slice(0, 40));
+  const { made } = place({ settings });
+  expect([existsSync(join(dataDir, "cpu_manager_state.corrupt")), existsSync(join(dataDir, "memory_manager_state.corrupt"))]).toEqual([true, true]);
+  made.admit(pod("g", [container("a", "2")]));
+  expect([JSON.parse(readFileSync(join(dataDir, "cpu_manager_state"), "utf8")).entries, memoryNow()]).toEqual([{ g: { a: expect.any(String) } }, expect.stringContaining("g/a:memory")]);
 });

@@ -75,7 +75,7 @@ export function placement({ dataDir, settings, reservation, memoryBytes, topolog
   const counts = placementMetrics(metrics, clock.uptimeMs);
   const merge = mergeOptions(settings, machine);
   const cpus: CpuManager = cpuManager({ dataDir, policy: cpuPolicyOf(settings, machine, reservation), reconcileMs: settings.cpuReconcileMs, cri, runtimes, metrics: counts, clock, log });
-  const memory: MemoryManager = memoryManager({ dataDir, machine: memoryOf(settings, machine, reservation), metrics: counts });
+  const memory: MemoryManager = memoryManager({ dataDir, machine: memoryOf(settings, machine, reservation), metrics: counts, log });
   const providers: readonly Provider[] = [...(devices ? [devices] : []), cpus, memory];
 
   function place(pod: Pod, admissions: readonly PodAdmission[]): void {
