@@ -2,7 +2,7 @@
  * `coracle simulate`: nodes without machines (node/hollow) join a cluster, for as long as this process runs.
  *
  *   --server, --token   each joins as a real agent does and speaks in its own name, with a connection (HTTP/2) and watches of its own; who they are is kept in --data-dir
- *   --kubeconfig        all speak in that file's name through one set of watches: costs the server least, and is for large numbers
+ *   --kubeconfig        all speak in that file's name through one connection and one set of watches: costs the server least, and is for large numbers
  *
  * Their Nodes stay behind when it ends, and become NotReady: `kubectl delete node -l coracle.local/simulated=true`.
  */
@@ -36,6 +36,8 @@ import { gitVersion } from "./version.ts";
 
 /** So many join at a time: each waits for the server's controllers to sign its certificate. */
 const JOINING_MAX = 32;
+/** Events under way at once where one writer has those of all nodes. */
+const EVENT_WRITES_MAX = 64;
 
 interface Base { readonly settings: Settings; readonly clock: typeof systemClock; readonly random: typeof systemRandom; readonly log: Log; readonly userAgent: string }
 
@@ -107,9 +109,9 @@ async function inOwnNames(names: readonly string[], base: Base, signal: AbortSig
 async function inOneName(kubeconfig: string, names: readonly string[], base: Base, signal: AbortSignal): Promise<void> {
   const { settings, clock, random, log, userAgent } = base;
   const { server, credentials } = readKubeconfig(kubeconfig);
-  const client = clientOver(httpTransport({ server, credentials: () => credentials, clock, userAgent }));
+  const client = clientOver(httpTransport({ server, credentials: () => credentials, clock, userAgent, fetch: http2Fetch({ clock, signal }) }));
   const informers = informerFactory({ client, clock, random, log });
-  const events = eventWriter({ client, clock, random, log });
+  const events = eventWriter({ client, clock, random, log, writesMax: EVENT_WRITES_MAX });
   const cri = memoryRuntime({ nowMs: clock.nowMs });
   const pods = informers.of(PODS), nodes = informers.of(NODES);
   const together: Runnable = {

@@ -67,7 +67,7 @@ export const FLAGS = [
   { name: "kubelet-arg", type: "list", commands: BOTH, help: "k=v, a setting of the kubelet under upstream's name" },
   { name: "kube-proxy-arg", type: "list", commands: BOTH, help: "k=v, a setting of the service proxy under upstream's name: metrics-bind-address, conntrack-max-per-core …" },
   { name: "windows-service", type: "boolean", default: false, commands: ["agent"], help: "Windows only: this process was started by the service manager; it logs to <data-dir>/agent/coracle.log" },
-  { name: "kubeconfig", type: "string", commands: ["simulate"], help: "instead of --server and --token: all hollow nodes speak in this file's name, over few connections" },
+  { name: "kubeconfig", type: "string", commands: ["simulate"], help: "instead of --server and --token: all hollow nodes speak in this file's name, over one connection" },
   { name: "node-prefix", type: "string", default: "hollow", commands: ["simulate"], help: "hollow nodes are named <prefix>-0, <prefix>-1 …" },
   { name: "nodes", type: "integer", default: 1, commands: ["simulate"], help: "how many hollow nodes to join" },
 ] as const satisfies readonly Flag[];

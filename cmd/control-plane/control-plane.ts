@@ -88,6 +88,8 @@ import { openState } from "./state.ts";
 const LOOPBACK: UserInfo = { name: "system:apiserver", groups: ["system:masters"] };
 /** Longer than a write may take, admission webhooks (30 s) included. */
 const CLAIM_SECONDS = 60;
+/** Events under way at once, of all controllers and the scheduler: one after the other they would fall behind a thousand pods a second, and most would be dropped. */
+const EVENT_WRITES_MAX = 64;
 
 export interface ControlPlaneOptions {
   readonly settings: Settings;
@@ -215,7 +217,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     handler: tunnel.handler(front.request), upgrade: front.upgrade, log: log.with({ part: "https" }), clock,
   });
 
-  const events = eventWriter({ client: loopbackClient(), clock, random, log });
+  const events = eventWriter({ client: loopbackClient(), clock, random, log, writesMax: EVENT_WRITES_MAX });
   datastore.onFull((message) => events.from({ component: "coracle", host: node.name }).event({ kind: "Node", apiVersion: "v1", name: node.name, uid: node.name }, "Warning", "DatastoreFull", message));
   const loops = loopsOf({
     settings, controlling: controllerSettings(settings.kubeControllerManagerArg, { clusterCidrs: settings.clusterCidr.split(",") }), scheduling, explainer, isShared: datastore.isShared, nodeName: node.name, pki, serviceAccounts, informers, events, clock, random, log, metrics,

@@ -5,7 +5,9 @@ import { systemRandom } from "../lifecycle/random.ts";
 import { silentLog } from "../observe/log.ts";
 import { EventCorrelator, type EventDraft } from "./event-correlator.ts";
 import { eventWriter } from "./events.ts";
+import { clientOver } from "./resource-client.ts";
 import { EVENTS, PODS } from "./resources.ts";
+import type { Transport } from "./transport.ts";
 
 function draft(message: string, reason = "Killing"): EventDraft {
   return { apiVersion: "v1", kind: "Event", metadata: { name: `pod.${message}`, namespace: "default" }, involvedObject: { kind: "Pod", name: "pod", uid: "u" }, reason, message, type: "Normal", count: 1, firstTimestamp: "first", lastTimestamp: "last", source: { component: "kubelet" } };
@@ -46,6 +48,32 @@ test("events are written beside their object, and again once they have expired",
   await api.client.resource(EVENTS).delete(event!, {}, { signal });
   recorder.event(pod, "Warning", "Failed", "no");
   await eventually(() => api.all(EVENTS), (all) => all[0]?.count === 3);
+  stop.abort();
+  await life;
+});
+
+test("many events are written at a time, but what counts one up comes after what made it", async () => {
+  const api = fakeApi();
+  const asked: string[] = [];
+  const answer = Promise.withResolvers<void>();
+  const slow: Transport = {
+    async call(request) {
+      asked.push(`${request.method} ${(request.body as EventDraft).reason ?? "again"}`);
+      await answer.promise;
+      return await api.call(request);
+    },
+    watch: (request) => api.watch(request),
+  };
+  const stop = new AbortController();
+  const events = eventWriter({ client: clientOver(slow), clock: systemClock, log: silentLog, random: systemRandom, writesMax: 3 });
+  const life = events.run(stop.signal, () => {});
+  const recorder = events.from({ component: "test-controller" });
+  for (const reason of ["A", "A", "B", "C", "D"]) recorder.event({ apiVersion: "v1", kind: "Pod", namespace: "apps", name: "web", uid: "u" }, "Normal", reason, "told");
+  await eventually(() => asked, (all) => all.length === 2); // the second of A waits for the first
+  expect(asked).toEqual(["POST A", "POST B"]);
+  answer.resolve();
+  const told = await eventually(() => api.all(EVENTS).map(({ reason, count }) => `${reason} ×${count}`).sort(), (all) => all.join() === "A ×2,B ×1,C ×1,D ×1");
+  expect(told).toHaveLength(4);
   stop.abort();
   await life;
 });

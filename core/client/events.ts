@@ -1,7 +1,7 @@
 /**
  * Telling users what happened to their objects: core/v1 Events, as `kubectl describe` shows them.
  *
- *   const events = eventWriter({ client, clock, log, random });   // a Runnable that writes them, one after the other
+ *   const events = eventWriter({ client, clock, log, random });   // a Runnable that writes them, many at a time
  *   const recorder = events.from({ component: "deployment-controller" });
  *   recorder.event(deployment, "Normal", "ScalingReplicaSet", "Scaled up replica set web-5d4 from 0 to 3");
  *
@@ -31,16 +31,28 @@ export interface Events {
   from(source: { readonly component: string; readonly host?: string | undefined }): EventRecorder;
 }
 
-interface Deps { readonly client: Client; readonly clock: Clock; readonly log: Log; readonly random: Random }
+interface Deps {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: Random;
+  /** So many are written at a time. */
+  readonly writesMax?: number | undefined;
+}
 
 const QUEUE_MAX = 1000; // client-go watch.Broadcaster queueLength
+/** Under way at once, from a node: each is a connection. */
+const WRITES_MAX = 8;
 const TRIES_MAX = 12;
 const RETRY_MS = 10_000;
 
-export function eventWriter({ client, clock, log, random }: Deps): Events & Runnable {
+export function eventWriter({ client, clock, log, random, writesMax = WRITES_MAX }: Deps): Events & Runnable {
   const events = client.resource(EVENTS);
   const correlator = new EventCorrelator();
   const queue: EventDraft[] = [];
+  /** The last write under way of each event, by its namespace and name: what counts it up comes after what creates it. */
+  const writing = new Map<string, Promise<void>>();
+  let underWay = 0;
   let wake: () => void = () => {};
   let sequence = 0;
 
@@ -56,9 +68,22 @@ export function eventWriter({ client, clock, log, random }: Deps): Events & Runn
     wake();
   }
 
-  async function write(draft: EventDraft, signal: AbortSignal): Promise<void> {
+  function begin(draft: EventDraft, signal: AbortSignal): void {
     const correlated = correlator.correlate(draft, clock.nowMs(), nameFor(draft.involvedObject.name ?? ""));
     if (correlated === undefined) return;
+    const { name, namespace } = correlated.event.metadata;
+    const key = `${namespace}/${name}`;
+    underWay++;
+    const before = writing.get(key) ?? Promise.resolve();
+    const own = before.then(() => write(correlated, draft, signal)).finally(() => {
+      underWay--;
+      if (writing.get(key) === own) writing.delete(key);
+      wake();
+    });
+    writing.set(key, own);
+  }
+
+  async function write(correlated: Correlated, draft: EventDraft, signal: AbortSignal): Promise<void> {
     for (let tries = 1; !signal.aborted; tries++) {
       try {
         await send(correlated, signal);
@@ -108,10 +133,11 @@ export function eventWriter({ client, clock, log, random }: Deps): Events & Runn
       signal.addEventListener("abort", stop, { once: true });
       ready();
       while (!signal.aborted) {
-        const draft = queue.shift();
-        if (draft !== undefined) await write(draft, signal);
+        const draft = underWay < writesMax ? queue.shift() : undefined;
+        if (draft !== undefined) begin(draft, signal);
         else await new Promise<void>((resolve) => { wake = resolve; if (signal.aborted) resolve(); });
       }
+      await Promise.all(writing.values());
       signal.removeEventListener("abort", stop);
     },
   };
