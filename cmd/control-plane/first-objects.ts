@@ -27,7 +27,8 @@ interface Options extends Pick<Identity, "extraCas" | "proxyNames"> {
 /** `done` once all are there. */
 export function firstObjects({ settings, client, pki, apiServiceIp, advertisePort, url, extraCas, proxyNames, clock, log }: Options): Runnable & { readonly done: boolean } {
   let done = false;
-  const controlled = (part: string): boolean => !settings.disable.includes(part) && !settings.disable.includes("controllers");
+  const enabled = (part: string): boolean => !settings.disable.includes(part);
+  const controlled = (part: string): boolean => enabled(part) && enabled("controllers");
   return {
     name: "bootstrap",
     get done() { return done; },
@@ -35,7 +36,7 @@ export function firstObjects({ settings, client, pki, apiServiceIp, advertisePor
       const [serverCa, clientCa, proxyCa] = (["server-ca", "client-ca", "request-header-ca"] as const).map((name) => pki.authority(name).bundlePem) as [string, string, string];
       await ensureBootstrapPolicy(client, { signal, log });
       await ensureBootstrapObjects(client, {
-        serviceCidrs: settings.serviceCidr.split(","), apiServiceIp, apiServicePort: 443, apiServerPort: advertisePort, clusterDns: settings.clusterDns, localStorage: controlled("local-storage"), ingress: controlled("ingress"),
+        serviceCidrs: settings.serviceCidr.split(","), apiServiceIp, apiServicePort: 443, apiServerPort: advertisePort, clusterDns: enabled("dns") ? settings.clusterDns : undefined, localStorage: controlled("local-storage"), ingress: controlled("ingress"),
         clientCa: [clientCa, ...extraCas.clients].join("\n"), requestHeaderCa: [proxyCa, ...extraCas.proxies].join("\n"), proxyNames, today: timestamp(clock.nowMs()).slice(0, 10),
       }, signal);
       await ensureJoinObjects(client, { server: url, serverCa, clientCa, settings: sharedSettings(settings) }, signal);

@@ -32,3 +32,13 @@ test("what users changed of them stays at the next start, what they removed come
   expect((await api.ask("GET", "/apis/networking.k8s.io/v1/ingressclasses/coracle")).code).toBe(200);
   expect((await api.ask("GET", "/api/v1/namespaces/kube-system/configmaps/kube-apiserver-legacy-service-account-token-tracking")).body.data).toEqual({ since: "2026-01-01" });
 });
+
+test("where names are somebody else's to answer, their Service is too: its address is free", async () => {
+  await using api = await apiServer();
+  const { clusterDns, ...withoutDns } = OPTIONS;
+  await ensureBootstrapObjects(api.client, withoutDns, api.signal);
+  expect((await api.ask("GET", "/api/v1/namespaces/kube-system/services/kube-dns")).code).toBe(404);
+  const made = await api.ask("POST", "/api/v1/namespaces/kube-system/services", { body: { metadata: { name: "coredns" }, spec: { clusterIP: clusterDns, selector: { "k8s-app": "coredns" }, ports: [{ port: 53, protocol: "UDP" }] } } });
+  expect(made.code).toBe(201);
+  await ensureBootstrapObjects(api.client, withoutDns, api.signal); // and at the next start
+});

@@ -20,7 +20,8 @@ export interface BootstrapOptions {
   readonly apiServicePort: number;
   /** The port servers listen on. */
   readonly apiServerPort: number;
-  readonly clusterDns: string;
+  /** The address of the Service kube-dns; undefined: there is none, for whoever answers names here makes the Service too. */
+  readonly clusterDns?: string | undefined;
   /** Whether there is the class local-path. */
   readonly localStorage: boolean;
   /** Whether there is the class coracle, for Ingresses. */
@@ -60,7 +61,7 @@ export async function ensureBootstrapObjects(client: Client, options: BootstrapO
   if (options.ingress) await ensure(client, ingressClasses, INGRESS_CLASS, signal);
   await ensureServiceRange(client, options, signal);
   await ensure(client, services, apiService(options), signal);
-  await ensure(client, services, dnsService(options), signal);
+  if (options.clusterDns !== undefined) await ensure(client, services, dnsService(options.clusterDns), signal);
   await replace(client, configMaps, authenticationConfig(options), signal);
   if (options.today !== undefined) await ensure(client, configMaps, { apiVersion: "v1", kind: "ConfigMap", metadata: { name: LEGACY_TOKENS, namespace: "kube-system" }, data: { since: options.today } }, signal);
 }
@@ -120,7 +121,7 @@ function apiService({ apiServiceIp, apiServicePort, apiServerPort }: BootstrapOp
 }
 
 /** Every node answers for itself: the endpoints are the nodes, and traffic stays on the node it comes from. */
-function dnsService({ clusterDns }: BootstrapOptions): NewObject<Service> {
+function dnsService(clusterDns: string): NewObject<Service> {
   return {
     apiVersion: "v1", kind: "Service",
     metadata: { name: "kube-dns", namespace: "kube-system", labels: { "k8s-app": "kube-dns", "kubernetes.io/cluster-service": "true", "kubernetes.io/name": "CoreDNS" } },
