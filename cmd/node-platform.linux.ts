@@ -45,11 +45,12 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
   const nft = nftProgram({ path: join(binDir, "nft"), netlink: () => netlinkSocket(NETLINK_NETFILTER) });
   const { cri, renew } = settings.disable.includes("network") ? { cri: plain, renew: undefined } : limiting(plain, { nft, log: log.with({ part: "network" }) });
   const proxying = proxySettings(settings.kubeProxyArg, { ipv6: node.ips[0]?.includes(":") ?? false });
+  const { addresses, ipam } = networkPaths(join(paths.agent, "network"));
   const uplink = { interfaceName: node.interfaceName, mtu: node.mtu };
   const network = nodeNetwork({
     informers, nodeName: node.name, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","), uplink,
     cniConfDir: runtime.cniConfDir, stateDir: join(paths.agent, "network"), nft, netlink: openNetlink, overlay: overlayOf(options, uplink),
-    addresses: external ? undefined : stableAddresses({ pluginDir, recordDir: networkPaths(join(paths.agent, "network")).addresses, isPodHere }), onFlushed: renew,
+    addresses: external ? undefined : stableAddresses({ pluginDir, recordDir: addresses, ipamDir: ipam, isPodHere }), onFlushed: renew,
     ensureHostPorts: async (signal) => {
       if (foreign?.hasOurs("portmap") !== false) await ensureHostPorts({ network: CNI_NETWORK, cniBinDir, binDir, nft, log: log.with({ part: "network" }) }, signal);
     },

@@ -18,7 +18,7 @@ import type { Nft } from "../os/exec-nft.ts";
 export const HOST_PORT_TABLE = "cni_hostport";
 const CHAINS = ["hostports", "hostip_hostports"];
 /** Fixed in libcni. */
-const CNI_RESULTS = "/var/lib/cni/results";
+export const CNI_RESULTS = "/var/lib/cni/results";
 const KIND = "cniCacheV1";
 
 export interface HostPortsOptions {

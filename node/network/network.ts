@@ -156,6 +156,7 @@ export function nodeNetwork(options: NodeNetworkOptions): Runnable {
           masquerade = "";
           await options.onFlushed?.();
         }
+        options.addresses?.install();
         options.addresses?.sweep();
         changed = false;
         await apply(signal);

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -18,7 +18,7 @@ printf '{\\n  "cniVersion": "1.0.0",\\n  "ips": [ { "address": "%s/24", "gateway
 test.skipIf(process.platform !== "linux")("a pod gets the addresses it had, unless somebody has them by now", () => {
   const dir = mkdtempSync(join(tmpdir(), "addresses-"));
   const here = new Set(["uid-1"]);
-  const addresses = stableAddresses({ pluginDir: join(dir, "plug'ins"), recordDir: join(dir, "rec'ords"), isPodHere: (uid) => here.has(uid) });
+  const addresses = stableAddresses({ pluginDir: join(dir, "plug'ins"), recordDir: join(dir, "rec'ords"), ipamDir: join(dir, "ipam"), resultsDir: join(dir, "results"), isPodHere: (uid) => here.has(uid) });
   addresses.install();
   mkdirSync(join(dir, "cni"));
   writeFileSync(join(dir, "cni/host-local"), HOST_LOCAL);
@@ -43,4 +43,22 @@ test.skipIf(process.platform !== "linux")("a pod gets the addresses it had, unle
   expect(call("ADD", "uid-1")).toBe("10.42.1.4/24,fd00::4/64");
   addresses.sweep();
   expect(["uid-1", "uid-2"].map((uid) => existsSync(join(dir, "rec'ords", uid)))).toEqual([true, false]);
+});
+
+test.skipIf(process.platform !== "linux")("addresses that are held stay held when host-local's directory is lost", () => {
+  const dir = mkdtempSync(join(tmpdir(), "addresses-"));
+  const addresses = stableAddresses({ pluginDir: join(dir, "plugins"), recordDir: join(dir, "records"), ipamDir: join(dir, "ipam"), resultsDir: join(dir, "results"), isPodHere: () => true });
+  addresses.install();
+  for (const name of ["cni", "results"]) mkdirSync(join(dir, name));
+  writeFileSync(join(dir, "cni/host-local"), "#!/bin/sh\ncat > /dev/null\n", { mode: 0o755 });
+  /** As libcni writes it. */
+  const result = (id: string, sandbox: string, ...ips: string[]) => writeFileSync(join(dir, "results", `coracle-${id}-eth0`), JSON.stringify({
+    kind: "cniCacheV1", containerId: id, config: "eyJjbmlWZXJzaW9uIjoi", ifName: "eth0", networkName: "coracle",
+    result: { cniVersion: "1.0.0", dns: {}, interfaces: [{ mac: "a", name: "cni0" }, { mac: "b", name: "eth0", sandbox }], ips: ips.map((address) => ({ address, gateway: "10.42.0.1", interface: 1 })), routes: [{ dst: "0.0.0.0/0" }] },
+  }));
+  result("abc", dir, "10.42.0.7/24", "fd00::7/64");
+  result("old", join(dir, "gone"), "10.42.0.8/24");
+  const { status } = spawnSync(join(dir, "plugins", ADDRESS_PLUGIN), { input: "{}", env: { PATH: process.env["PATH"], CNI_COMMAND: "ADD", CNI_PATH: join(dir, "cni") } });
+  const held = () => readdirSync(join(dir, "ipam/coracle")).toSorted().map((name) => [name, readFileSync(join(dir, "ipam/coracle", name), "utf8")]);
+  expect([status, held(), readdirSync(join(dir, "ipam"))]).toEqual([0, [["10.42.0.7", "abc\r\neth0"], ["fd00::7", "abc\r\neth0"]], ["coracle"]]);
 });

@@ -5,6 +5,8 @@
  */
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { CNI_NETWORK } from "./cni-config.ts";
+import { CNI_RESULTS } from "./host-ports.ts";
 import script from "./address-plugin.txt" with { type: "text" };
 
 export const ADDRESS_PLUGIN = "coracle-ipam";
@@ -12,19 +14,30 @@ export const ADDRESS_PLUGIN = "coracle-ipam";
 export interface StableAddresses {
   /** The plug-in's name, for the CNI configuration. */
   readonly plugin: string;
-  /** Call it before the first pod is made. */
+  /** Call it before the first pod is made, and now and then: it does nothing where nothing is missing. */
   install(): void;
   /** Forgets the addresses of pods that are no more. */
   sweep(): void;
 }
 
-/** `pluginDir`: one of those where containerd looks for plug-ins. `isPodHere`: whether the pod with this uid has, or had a moment ago, anything on this node. */
-export function stableAddresses({ pluginDir, recordDir, isPodHere }: { readonly pluginDir: string; readonly recordDir: string; readonly isPodHere: (uid: string) => boolean }): StableAddresses {
+export interface StableAddressesOptions {
+  /** One of those where containerd looks for plug-ins. */
+  readonly pluginDir: string;
+  readonly recordDir: string;
+  /** Where host-local keeps which addresses are held. */
+  readonly ipamDir: string;
+  /** The pod with this uid has, or had a moment ago, anything on this node. */
+  readonly isPodHere: (uid: string) => boolean;
+  readonly resultsDir?: string | undefined;
+}
+
+export function stableAddresses({ pluginDir, recordDir, ipamDir, isPodHere, resultsDir = CNI_RESULTS }: StableAddressesOptions): StableAddresses {
+  const values: Readonly<Record<string, string>> = { RECORDS: recordDir, HELD: join(ipamDir, CNI_NETWORK), RESULTS: join(resultsDir, CNI_NETWORK) };
   return {
     plugin: ADDRESS_PLUGIN,
     install() {
       const path = join(pluginDir, ADDRESS_PLUGIN);
-      const text = script.replace("=RECORDS\n", `='${recordDir.replaceAll("'", "'\\''")}'\n`);
+      const text = script.replaceAll(/=([A-Z]+)$/gm, (all, name: string) => (values[name] === undefined ? all : `='${values[name].replaceAll("'", "'\\''")}'`));
       if (existsSync(path) && readFileSync(path, "utf8") === text) return;
       mkdirSync(pluginDir, { recursive: true });
       writeFileSync(`${path}.new`, text);

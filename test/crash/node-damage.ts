@@ -68,17 +68,17 @@ const PODS = 6;
 
 let serial = 0;
 
-/** All is as it should be, and stays so for somebody new. */
+/** All is as it should be, and stays so for newcomers: as many as there are pods, so that one of them gets what one of these has, should it be free for all. */
 async function well({ host, ready, lines }: FaultyNode): Promise<void> {
   await ready();
   await eventually("all pods run", async () => (await lines(`${host.binary} kubectl get pods --no-headers | grep -v '^new-' | grep -cE ' (1/1|2/2) +Running '`))[0] === String(PODS), 180_000);
-  const name = `new-${serial++}`;
-  await host.apply(pod(name));
-  await eventually("a new pod runs", async () => (await host.kubectl("get", "pod", name, "--no-headers")).includes("1/1 "), 120_000);
+  const names = Array.from({ length: PODS }, () => `new-${serial++}`);
+  await host.apply(names.map(pod).join("\n---\n"));
+  await eventually("new pods run", async () => (await lines(`${host.binary} kubectl get pods ${names.join(" ")} --no-headers | grep -c ' 1/1 '`))[0] === String(PODS), 120_000);
   const addresses = (await host.kubectl("get", "pods", "-o", "jsonpath={range .items[?(@.spec.hostNetwork!=true)]}{.status.podIP}{'\\n'}{end}")).split("\n").filter(Boolean);
   if (new Set(addresses).size !== addresses.length) throw new Error(`an address was given twice: ${addresses.join()}`);
   await eventually("the Service answers", () => host.sh("curl -sf -m 2 http://10.43.7.7/etc/ -o /dev/null || curl -s -m 2 -o /dev/null -w '%{http_code}' http://10.43.7.7/ | grep 404"));
-  await host.kubectl("delete", "pod", name, "--wait=true", "--timeout=60s");
+  await host.kubectl("delete", "pod", ...names, "--wait=true", "--timeout=60s");
 }
 
 const stopAll = async ({ host, containerd }: FaultyNode): Promise<void> => {
