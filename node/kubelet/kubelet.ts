@@ -36,7 +36,7 @@ import type { KubeletContext } from "./context.ts";
 import { csiNodeWriter } from "./csi/csi-node.ts";
 import { csiVolumes } from "./csi/csi-volumes.ts";
 import { csiDrivers } from "./csi/drivers.ts";
-import { volumeStats } from "./csi/volume-stats.ts";
+import { type LocalVolume, volumeStats } from "./csi/volume-stats.ts";
 import { type DeviceManager, deviceManager } from "./devices/device-manager.ts";
 import { podResourcesApi } from "./devices/pod-resources-api.ts";
 import { eviction } from "./eviction/eviction.ts";
@@ -55,6 +55,7 @@ import { type Placement, placement, unplaced } from "./placement/placement.ts";
 import { isStaticPod } from "./pod-spec.ts";
 import { pluginWatcher } from "./plugins/plugin-watcher.ts";
 import { PodManager } from "./pod-manager.ts";
+import type { PodWorker } from "./pod-worker.ts";
 import { probeManager } from "./probes/probe-manager.ts";
 import { podCgroups } from "./resources/pod-cgroups.ts";
 import { runtimeWatch } from "./runtime-watch.ts";
@@ -177,7 +178,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
   });
   registerRunning(deps.metrics, () => manager.workers());
   const stats = nodeStats({ settings, cri, cgroups: deps.cgroups, clock, memoryBytes: machine.memoryBytes, pods: () => manager.workers(), podGroup: (pod) => context.cgroups.pathOf(pod), claimed: (uid) => claimStats?.of(uid) ?? [] });
-  const claimStats = csi && volumeStats({ volumes: csi, drivers, pods: () => [...manager.workers()].map(({ uid }) => uid), known: (path) => knownPath(path, settings.dataDir, known), clock, log, metrics: deps.metrics });
+  const claimStats = csi && volumeStats({ volumes: csi, drivers, pods: () => [...manager.workers()].map(({ uid }) => uid), locals: () => localVolumes(manager.workers()), known: (path) => knownPath(path, settings.dataDir, known), clock, log, metrics: deps.metrics });
   const reference = { apiVersion: "v1", kind: "Node", name: settings.nodeName, uid: settings.nodeName };
   const imageCollector = imageGc({ cri, disk: stats.imageDisk, clock, log, events, node: reference, onRemoved: (id) => records?.forget(id) }, { ...IMAGE_GC_DEFAULTS, ...settings.imageGc });
   const guard = eviction({
@@ -247,4 +248,8 @@ export function kubelet(deps: KubeletDeps): Kubelet {
       }
     },
   };
+}
+
+function localVolumes(workers: Iterable<PodWorker>): LocalVolume[] {
+  return [...workers].flatMap(({ uid, volumes }) => [...volumes.values()].flatMap(({ hostPath, claim }) => (claim && hostPath !== undefined ? [{ podUid: uid, ...claim, path: hostPath }] : [])));
 }

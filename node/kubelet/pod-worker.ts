@@ -58,6 +58,7 @@ const NETWORK_RETRY_MS = 1_000;
 const CLEANUP_RETRY = { minMs: 500, maxMs: 10_000 };
 /** A pod that was taken from the API server at once still gets a moment. */
 const GRACE_SECONDS_REMOVED = 1;
+const NO_VOLUMES: ReadonlyMap<string, ReadyVolume> = new Map();
 /** Such a pod ended because the node needed what it had: that goes at once. */
 const EVICTED = "Evicted";
 
@@ -106,6 +107,8 @@ export class PodWorker {
   /** Its object is gone, whatever still runs. */
   get isGone(): boolean { return this.#removed; }
   get runtime(): RuntimePod { return this.#runtime; }
+  /** By name, once they are there. */
+  get volumes(): ReadonlyMap<string, ReadyVolume> { return this.#volumes ?? NO_VOLUMES; }
   get status(): PodStatus { return this.#deps.statuses.get(this.uid) ?? this.#pod.status ?? {}; }
 
   /** The pod's object changed. What is only its status (our own writing, mostly) is nothing to act upon. */

@@ -143,7 +143,7 @@ test("a driver that may still be at it is asked to end it; one that has refused 
   expect(existsSync(publishTarget(dataDir, "u1", volume).note)).toBe(false);
 });
 
-test("a volume that has grown is expanded on the node, its claim says so, and its driver is asked how full it is", async () => {
+test("a volume that has grown is expanded on the node, its claim says so, and its driver is asked how full it is; a local one's file system is", async () => {
   await using node = await startNode();
   const { client } = node.api;
   await client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: { attachRequired: false } }, { signal });
@@ -154,12 +154,16 @@ test("a volume that has grown is expanded on the node, its claim says so, and it
   await node.volumes.setUp(pod("u1"), volume, { claim, volume: pv }, signal);
   expect(node.calls).toEqual(["stage", "publish", "expand"]);
   const metrics = metricsRegistry();
-  const figures = volumeStats({ volumes: node.volumes, drivers: node.drivers, pods: () => ["u1"], known: (path) => path, clock: systemClock, log: silentLog, metrics });
+  const figures = volumeStats({ volumes: node.volumes, drivers: node.drivers, pods: () => ["u1"], locals: () => [{ podUid: "u2", namespace: "d", claim: "mine", path: dataDir }, { podUid: "u3", namespace: "d", claim: "gone", path: join(dataDir, "gone") }], known: (path) => path, clock: systemClock, log: silentLog, metrics });
   const stop = new AbortController();
   const ended = figures.run(stop.signal, () => undefined);
   await eventually(() => figures.of("u1").length, (count) => count === 1);
   expect(figures.of("u1")).toEqual([{ podUid: "u1", namespace: "d", claim: "c", availableBytes: 60, capacityBytes: 100, usedBytes: 40, inodesFree: 9, inodes: 10, inodesUsed: 1, abnormal: true }]);
   expect(metrics.render()).toMatch(/kubelet_volume_stats_available_bytes\{namespace="d",persistentvolumeclaim="c"\} 60/);
+  const [local] = figures.of("u2");
+  expect([local?.claim, local!.capacityBytes! >= local!.availableBytes!, local!.inodes! - local!.inodesFree! === local!.inodesUsed]).toEqual(["mine", true, true]);
+  expect(figures.of("u3")).toEqual([]);
+  expect(metrics.render()).toContain(`kubelet_volume_stats_capacity_bytes{namespace="d",persistentvolumeclaim="mine"} ${local?.capacityBytes}`);
   stop.abort();
   await ended;
   expect(node.requests[2]).toMatchObject({ capacity_range: { required_bytes: 2 * 1024 ** 3 }, volume_path: publishTarget(dataDir, "u1", volume).target });

@@ -1,13 +1,16 @@
 /**
- * How full the volumes of claims are, and how they are, as their drivers say: for the summary and as kubelet_volume_stats_*.
+ * How full the volumes of claims are, and how they are: of local ones as their file systems say, of others as their drivers do. For the summary and as
+ * kubelet_volume_stats_*.
  *
- * Source: kubernetes v1.36 pkg/kubelet/server/stats/volume_stat_calculator.go, pkg/kubelet/metrics/collectors/volume_stats.go, pkg/volume/csi/csi_metrics.go
+ * Source: kubernetes v1.36 pkg/kubelet/server/stats/volume_stat_calculator.go, pkg/kubelet/metrics/collectors/volume_stats.go, pkg/volume/csi/csi_metrics.go,
+ * pkg/volume/metrics_statfs.go
  */
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import type { Metrics } from "../../../core/observe/metrics.ts";
 import type { NodeGetVolumeStatsResponse } from "../plugins/gen/csi.v1.ts";
+import { fileSystemUsage } from "../stats/disk-usage.ts";
 import type { CsiVolumes } from "./csi-volumes.ts";
 import type { CsiDrivers } from "./drivers.ts";
 
@@ -29,6 +32,9 @@ export interface VolumeStats extends Runnable {
   of(podUid: string): readonly VolumeFigures[];
 }
 
+/** A claim's volume that is mounted here without a driver. */
+export interface LocalVolume { readonly podUid: string; readonly namespace: string; readonly claim: string; readonly path: string }
+
 /** Upstream's volumeStatsAggPeriod. */
 const PERIOD_MS = 60_000;
 const CALL_MS = 10_000;
@@ -37,17 +43,19 @@ interface Deps {
   readonly volumes: CsiVolumes;
   readonly drivers: CsiDrivers;
   readonly pods: () => Iterable<string>;
+  readonly locals: () => Iterable<LocalVolume>;
   readonly known: (path: string) => string;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
 }
 
-export function volumeStats({ volumes, drivers, pods, known, clock, log, metrics }: Deps): VolumeStats {
+export function volumeStats({ volumes, drivers, pods, locals, known, clock, log, metrics }: Deps): VolumeStats {
   let figures: readonly VolumeFigures[] = [];
 
   async function look(signal: AbortSignal): Promise<void> {
     const wanted = [...pods()].flatMap((podUid) => volumes.published(podUid).flatMap(({ volume, target, claim }) => (claim && !volume.block ? [{ podUid, volume, target, claim }] : [])));
+    const local = Promise.all([...locals()].map(localFigures));
     const answers = await Promise.all(wanted.map(async ({ podUid, volume, target, claim }): Promise<VolumeFigures[]> => {
       try {
         const driver = drivers.get(volume.driver);
@@ -59,7 +67,17 @@ export function volumeStats({ volumes, drivers, pods, known, clock, log, metrics
         return [];
       }
     }));
-    figures = answers.flat();
+    figures = [...answers, ...await local].flat();
+  }
+
+  async function localFigures({ path, ...of }: LocalVolume): Promise<VolumeFigures[]> {
+    try {
+      const { inodes, inodesFree, ...bytes } = await fileSystemUsage(path);
+      return [{ ...of, ...bytes, inodes, inodesFree, inodesUsed: inodes - inodesFree }];
+    } catch (error) {
+      log.debug("no figures of a volume", { path, error }); // unmounted meanwhile
+      return [];
+    }
   }
 
   for (const [name, help, value] of [

@@ -136,7 +136,7 @@ async function setUpPersistent(deps: VolumeDeps, pod: Pod, volume: Volume, { sig
       deps.mounts.bind(spec.local.path, directory, { recursive: true, readOnly });
       if (!readOnly) await giveToGroup(pod, directory, { readOnly: false });
     }
-    return { hostPath: directory, readOnly, managed: true };
+    return { hostPath: directory, readOnly, managed: true, claim: { namespace: bound.claim.metadata.namespace ?? "", claim: bound.claim.metadata.name } };
   }
   if (spec.nfs) return await setUpNfs(deps, spec.nfs, volumeDirectory(podDir, "kubernetes.io/nfs", metadata.name), { readOnly: readOnly || (spec.nfs.readOnly ?? false), options: spec.mountOptions ?? [] }, signal);
   throw new Error(`no volume plugin matched: persistent volume "${metadata.name}" is of a kind this node does not support`);

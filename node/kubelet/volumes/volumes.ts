@@ -37,6 +37,8 @@ export interface ReadyVolume {
   readonly block?: boolean | undefined;
   /** fsGroup applies: it is this pod's to give away. */
   readonly managed: boolean;
+  /** Whose file system it is: how full that is can be told. */
+  readonly claim?: { readonly namespace: string; readonly claim: string } | undefined;
 }
 
 /** Some volume is not there yet; it is worth trying again at `retryAtMs`. */
