@@ -1,7 +1,10 @@
 /**
  * What NetworkPolicies ask of this node, as an nftables ruleset. Pure.
  *
- *   NetworkPolicies, Namespaces, Pods ─▶ planPolicies ─▶ PolicyRuleset ─▶ table.ts
+ *   NetworkPolicies, Namespaces, Pods ─▶ planPolicies ─▶ PolicyRuleset ─▶ ruleset.ts
+ *
+ * A planner remembers from one plan to the next what was made of the same objects (memory.ts): a pod that comes or goes costs its namespace and the sets it is
+ * in, and sets that are the same objects are the same sets.
  *
  * A policy is enforced where its pod is: what a pod may receive by the node it runs on, what it may send likewise. So there is a chain for each policy that
  * selects a pod of this node; a chain for each combination of policies that pods have, which asks them one after the other and drops what none allows; and maps
@@ -15,7 +18,8 @@ import { createHash } from "node:crypto";
 import type { LabelSelector } from "../../core/api/gen/meta.v1.ts";
 import type { NetworkPolicy, NetworkPolicyPeer, NetworkPolicyPort } from "../../core/api/gen/networking.v1.ts";
 import { labelSelector, type Labels } from "../../core/api/meta/label-selector.ts";
-import { cidrContains, type Family, formatCidr, parseCidr, parseIp } from "../../core/net/cidr.ts";
+import { cidrContains, type Family, formatCidr, parseCidr } from "../../core/net/cidr.ts";
+import { Memory } from "./memory.ts";
 import { type NamedSet, type PolicyRuleset, rulesetOf } from "./ruleset.ts";
 
 export interface PolicyPod {
@@ -40,15 +44,37 @@ interface Match { readonly text: string; readonly family: Family | undefined }
 
 /** The kernel's limit is 255. */
 const NAME_LENGTH_MAX = 200;
+const EVERYTHING: LabelSelector = {};
+const NOBODY: readonly PolicyPod[] = [];
 const ANYTHING: readonly Match[] = [{ text: "", family: undefined }];
 /** Where an allowed packet goes on: what the sender may send, the receiver may still not receive. */
 const ALLOWED: Readonly<Record<Direction, string>> = { ingress: "accept", egress: "goto check-ingress" };
 
-export function planPolicies({ policies, namespaces, pods }: PolicyWorld): PolicyRuleset {
+export function policyPlanner(): (world: PolicyWorld) => PolicyRuleset {
+  const memory = new Memory();
+  const selectors = new WeakMap<LabelSelector, Selector>();
+  const keys: Known["keys"] = new WeakMap();
+  return (world) => {
+    const ruleset = plan(world, { memory, selectors, keys });
+    memory.turn();
+    return ruleset;
+  };
+}
+
+/** Once, for want of a plan before. */
+export function planPolicies(world: PolicyWorld): PolicyRuleset { return policyPlanner()(world); }
+
+type Selector = ReturnType<typeof labelSelector>;
+interface Known { readonly memory: Memory; readonly selectors: WeakMap<LabelSelector, Selector>; readonly keys: WeakMap<NetworkPolicyPeer, { readonly namespace: string; readonly key: string }> }
+
+function plan({ policies, namespaces, pods }: PolicyWorld, { memory, selectors, keys }: Known): PolicyRuleset {
   const sets = new Map<string, NamedSet>();
   const chains = new Map<string, readonly string[]>();
-  const podsOf = new Map<string, PolicyPod[]>();
-  for (const pod of pods) append(podsOf, pod.namespace, pod);
+  const grouped = new Map<string, PolicyPod[]>();
+  for (const pod of pods) append(grouped, pod.namespace, pod);
+  const podsOf = new Map<string, readonly PolicyPod[]>();
+  for (const [namespace, list] of grouped) podsOf.set(namespace, memory.recall(`pods ${namespace}`, list, () => list));
+  const spaces = memory.recall("namespaces", [...namespaces].flat(), () => [...namespaces]);
   const policiesOf = new Map<string, Readonly<NetworkPolicy>[]>();
   for (const policy of policies.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))) append(policiesOf, policy.metadata.namespace ?? "", policy);
   const ruleset = rulesetOf(sets, chains);
@@ -57,11 +83,11 @@ export function planPolicies({ policies, namespaces, pods }: PolicyWorld): Polic
 
   /** Of one namespace: its pods here that any of its policies selects. */
   function isolate(namespace: string, own: readonly Readonly<NetworkPolicy>[], direction: Direction): void {
-    const selectors = own.map(({ spec }) => labelSelector(spec.podSelector ?? {}));
+    const wanted = own.map(({ spec }) => selectorOf(spec.podSelector ?? EVERYTHING));
     const selected = new Map<Readonly<NetworkPolicy>, PolicyPod[]>();
     for (const pod of podsOf.get(namespace) ?? []) {
       if (!pod.local || pod.ips.length === 0) continue;
-      const applying = own.filter((_, i) => selectors[i]!.matches(pod.labels));
+      const applying = own.filter((_, i) => wanted[i]!.matches(pod.labels));
       if (applying.length === 0) continue;
       for (const policy of applying) append(selected, policy, pod);
       const chain = nameOf(direction, "pods", namespace, digest(applying.map(({ metadata }) => metadata.name)));
@@ -81,7 +107,7 @@ export function planPolicies({ policies, namespaces, pods }: PolicyWorld): Polic
     const side = direction === "ingress" ? "saddr" : "daddr";
     return rules.flatMap(({ peers, ports }) => {
       const from = peers.length === 0 ? ANYTHING : peers.flatMap((peer) => matchPeer(peer, namespace, side));
-      const receivers = direction === "ingress" ? here : peers.length === 0 ? pods : peers.flatMap((peer) => podsOfPeer(peer, namespace));
+      const receivers = (): readonly (readonly PolicyPod[])[] => (direction === "ingress" ? [here] : peers.length === 0 ? [...podsOf.values()] : peers.map((peer) => podsOfPeer(peer, namespace)));
       const at = ports.length === 0 ? ANYTHING : matchPorts(ports, receivers);
       return from.flatMap((one) => at.filter(({ family }) => family === undefined || one.family === undefined || family === one.family).map((other) => [one.text, other.text, ALLOWED[direction]].filter((text) => text !== "").join(" ")));
     });
@@ -89,27 +115,47 @@ export function planPolicies({ policies, namespaces, pods }: PolicyWorld): Polic
 
   function matchPeer(peer: NetworkPolicyPeer, namespace: string, side: "saddr" | "daddr"): Match[] {
     if (peer.ipBlock) return matchBlock(peer.ipBlock.cidr, peer.ipBlock.except ?? [], side);
-    const key = digest([namespaceScope(peer, namespace), canonical(peer.podSelector ?? {})]);
+    const key = keyOf(peer, namespace);
     return ([4, 6] as const).map((family) => {
       const name = `pods${family}/${key}`;
-      if (!sets.has(name)) sets.set(name, { kind: "set", definition: `typeof ${ipOf(family)} saddr;`, elements: new Map(podsOfPeer(peer, namespace).flatMap(({ ips }) => ips.filter((ip) => familyOf(ip) === family).map((ip): [string, string] => [ip, ""]))) });
+      if (!sets.has(name)) {
+        const members = podsOfPeer(peer, namespace);
+        sets.set(name, memory.recall(name, [members], () => ({ kind: "set", definition: `typeof ${ipOf(family)} saddr;`, elements: new Map(members.flatMap(({ ips }) => ips.filter((ip) => familyOf(ip) === family).map((ip): [string, string] => [ip, ""]))) })));
+      }
       return { text: `${ipOf(family)} ${side} @${name}`, family };
     });
   }
 
-  function podsOfPeer({ ipBlock, podSelector, namespaceSelector }: NetworkPolicyPeer, namespace: string): PolicyPod[] {
-    if (ipBlock) return [];
-    const wanted = labelSelector(podSelector ?? {});
-    const spaces = namespaceSelector === undefined ? [namespace] : selectedNamespaces(namespaceSelector);
-    return spaces.flatMap((space) => (podsOf.get(space) ?? []).filter(({ labels }) => wanted.matches(labels)));
+  function podsOfPeer(peer: NetworkPolicyPeer, namespace: string): readonly PolicyPod[] {
+    const { ipBlock, podSelector = EVERYTHING, namespaceSelector } = peer;
+    if (ipBlock) return NOBODY;
+    const key = keyOf(peer, namespace), wanted = selectorOf(podSelector);
+    const from = (namespaceSelector === undefined ? [namespace] : selectedNamespaces(namespaceSelector)).flatMap((name) => { const list = podsOf.get(name); return list ? [list] : []; });
+    const parts = from.map((list) => memory.recall(`of ${key} in ${list[0]!.namespace}`, [list], () => list.filter(({ labels }) => wanted.matches(labels))));
+    return memory.recall(`of ${key}`, parts, () => parts.flat());
   }
 
-  function selectedNamespaces(selector: LabelSelector): string[] {
-    const wanted = labelSelector(selector);
-    return [...namespaces].filter(([, labels]) => wanted.matches(labels)).map(([name]) => name);
+  function selectedNamespaces(selector: LabelSelector): readonly string[] {
+    const wanted = selectorOf(selector);
+    return memory.recall(`namespaces ${canonical(selector)}`, [spaces], () => spaces.filter(([, labels]) => wanted.matches(labels)).map(([name]) => name));
   }
 
-  function matchPorts(ports: readonly NetworkPolicyPort[], receivers: readonly PolicyPod[]): Match[] {
+  function selectorOf(selector: LabelSelector): Selector {
+    const known = selectors.get(selector) ?? labelSelector(selector);
+    selectors.set(selector, known);
+    return known;
+  }
+
+  /** One for each pair of selectors. */
+  function keyOf(peer: NetworkPolicyPeer, namespace: string): string {
+    const known = keys.get(peer);
+    if (known?.namespace === namespace) return known.key;
+    const key = digest([namespaceScope(peer, namespace), canonical(peer.podSelector ?? EVERYTHING)]);
+    keys.set(peer, { namespace, key });
+    return key;
+  }
+
+  function matchPorts(ports: readonly NetworkPolicyPort[], receivers: () => readonly (readonly PolicyPod[])[]): Match[] {
     const numbers = new Map<string, string[]>();
     const whole = new Set<string>();
     const named = new Map<string, NetworkPolicyPort>();
@@ -121,25 +167,34 @@ export function planPolicies({ policies, namespaces, pods }: PolicyWorld): Polic
     }
     const plain = [...whole].map((protocol): Match => ({ text: `meta l4proto ${protocol}`, family: undefined }));
     for (const [protocol, list] of numbers) if (!whole.has(protocol)) plain.push({ text: `meta l4proto ${protocol} th dport { ${withoutOverlaps(list).join(", ")} }`, family: undefined });
-    return [...plain, ...(named.size === 0 ? [] : matchNamed([...named.values()], receivers))];
+    return [...plain, ...(named.size === 0 ? [] : matchNamed([...named.values()], receivers()))];
   }
 
   /** A name means another number on each pod: pairs of address and port. */
-  function matchNamed(ports: readonly NetworkPolicyPort[], receivers: readonly PolicyPod[]): Match[] {
-    const found: Record<Family, Map<string, string>> = { 4: new Map(), 6: new Map() };
-    for (const pod of receivers)
-      for (const { name, protocol, port } of pod.ports) {
-        if (!ports.some((one) => one.port === name && (one.protocol ?? "TCP") === protocol)) continue;
-        for (const ip of pod.ips) found[familyOf(ip)].set(`${ip} . ${protocol.toLowerCase()} . ${port}`, "");
-      }
+  function matchNamed(ports: readonly NetworkPolicyPort[], receivers: readonly (readonly PolicyPod[])[]): Match[] {
+    const wanted = ports.map(({ port, protocol = "TCP" }) => `${protocol} ${port}`);
+    // keys that tell lists apart well enough: what a result is of is compared in any case
+    const parts = receivers.map((list) => memory.recall(`ports ${wanted.join()} of ${list[0]?.namespace} ${list.length}`, list, () => elementsOf(wanted, list)));
     return ([4, 6] as const).flatMap((family) => {
-      const elements = found[family];
-      if (elements.size === 0) return [];
-      const name = `ports${family}/${digest([...elements.keys()].toSorted())}`;
-      sets.set(name, { kind: "set", definition: `typeof ${ipOf(family)} daddr . meta l4proto . th dport;`, elements });
-      return [{ text: `${ipOf(family)} daddr . meta l4proto . th dport @${name}`, family }];
+      const found = memory.recall(`ports${family} ${wanted.join()} of ${parts.length} ${parts.reduce((sum, part) => sum + part[family].length, 0)}`, parts, () => {
+        const elements = new Map(parts.flatMap((part) => part[family].map((element): [string, string] => [element, ""])));
+        return { name: `ports${family}/${digest([...elements.keys()].toSorted())}`, set: { kind: "set", definition: `typeof ${ipOf(family)} daddr . meta l4proto . th dport;`, elements } as const };
+      });
+      if (found.set.elements.size === 0) return [];
+      sets.set(found.name, found.set);
+      return [{ text: `${ipOf(family)} daddr . meta l4proto . th dport @${found.name}`, family }];
     });
   }
+}
+
+function elementsOf(wanted: readonly string[], pods: readonly PolicyPod[]): Readonly<Record<Family, readonly string[]>> {
+  const found: Record<Family, string[]> = { 4: [], 6: [] };
+  for (const pod of pods)
+    for (const { name, protocol, port } of pod.ports) {
+      if (!wanted.includes(`${protocol} ${name}`)) continue;
+      for (const ip of pod.ips) found[familyOf(ip)].push(`${ip} . ${protocol.toLowerCase()} . ${port}`);
+    }
+  return found;
 }
 
 /** Policies from before there were types are about what pods receive, and about what they send if they say anything of it. */
@@ -187,5 +242,5 @@ function append<K, V>(map: Map<K, V[]>, key: K, value: V): void {
 }
 
 function digest(parts: readonly string[]): string { return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 16); }
-function familyOf(ip: string): Family { return parseIp(ip)?.family ?? 4; }
+function familyOf(ip: string): Family { return ip.includes(":") ? 6 : 4; }
 function ipOf(family: Family): string { return family === 4 ? "ip" : "ip6"; }

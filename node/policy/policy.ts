@@ -19,7 +19,7 @@ import { formatIp, parseIp } from "../../core/net/cidr.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Metrics } from "../../core/observe/metrics.ts";
 import type { Nft } from "../os/exec-nft.ts";
-import { planPolicies, type PolicyPod } from "./plan.ts";
+import { type PolicyPod, policyPlanner } from "./plan.ts";
 import { differenceText, POLICY_TABLE, type PolicyRuleset, REMOVE_TEXT, wholeText } from "./ruleset.ts";
 
 export interface NetworkPoliciesOptions {
@@ -39,6 +39,8 @@ export interface NetworkPolicies extends Runnable {
   admit(pod: NewPod, signal: AbortSignal): Promise<void>;
 }
 
+const NONE: readonly string[] = [];
+const NO_LABELS = {};
 /** A rollout changes many pods within milliseconds. */
 const GATHER_MS = 20;
 const VERIFY_MS = 30_000;
@@ -50,7 +52,9 @@ const SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5];
 
 export function networkPolicies({ informers, nodeName, nft, clock, log, metrics }: NetworkPoliciesOptions): NetworkPolicies {
   const policies = informers.of(NETWORK_POLICIES), namespaces = informers.of(NAMESPACES);
-  const admitted = new Map<string, NewPod & { readonly atMs: number }>();
+  const admitted = new Map<string, NewPod & { readonly atMs: number; readonly stray: PolicyPod }>();
+  const seen = new WeakMap<Readonly<Pod>, { readonly ips: readonly string[]; readonly made: PolicyPod | undefined }>(); // what was made of it, with which addresses
+  const plan = policyPlanner();
   const syncSeconds = metrics.histogram("coracle_network_policy_sync_duration_seconds", "How long it took to bring the kernel's rules up to date", SECONDS);
   let applied: PolicyRuleset | undefined; // what the kernel has; undefined: unknown, or nothing
   let hasTable = true; // perhaps one from before
@@ -79,17 +83,28 @@ export function networkPolicies({ informers, nodeName, nft, clock, log, metrics 
     const result: PolicyPod[] = [];
     for (const pod of informers.of(PODS).list()) {
       known.add(pod.metadata.uid);
-      const local = pod.spec.nodeName === nodeName;
-      const ips = (local ? admitted.get(pod.metadata.uid)?.ips : undefined) ?? addressesOf(pod);
-      if (pod.spec.hostNetwork || ips.length === 0 || pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed") continue;
-      result.push({ namespace: namespaceOf(pod), labels: labelsOf(pod), ips: canonical(ips), ports: portsOf(pod), local });
+      const made = policyPod(pod);
+      if (made) result.push(made);
     }
     for (const [uid, pod] of admitted) {
       if (known.has(uid)) continue;
       if (clock.uptimeMs() - pod.atMs > STRAY_MS) admitted.delete(uid);
-      else result.push({ namespace: pod.namespace, labels: pod.labels, ips: canonical(pod.ips), ports: [], local: true });
+      else result.push(pod.stray);
     }
     return result;
+  }
+
+  /** The same one for the same pod. Undefined: it has no address, or none of its own any more. */
+  function policyPod(pod: Readonly<Pod>): PolicyPod | undefined {
+    const local = pod.spec.nodeName === nodeName;
+    const given = local ? admitted.get(pod.metadata.uid)?.ips : undefined;
+    const before = seen.get(pod);
+    if (before && before.ips === (given ?? NONE)) return before.made;
+    const ips = given ?? addressesOf(pod);
+    const isNone = pod.spec.hostNetwork || ips.length === 0 || pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed";
+    const made = isNone ? undefined : { namespace: namespaceOf(pod), labels: labelsOf(pod), ips: canonical(ips), ports: portsOf(pod), local };
+    seen.set(pod, { ips: given ?? NONE, made });
+    return made;
   }
 
   async function sync(signal: AbortSignal): Promise<void> {
@@ -101,7 +116,7 @@ export function networkPolicies({ informers, nodeName, nft, clock, log, metrics 
       return;
     }
     await watchPods(signal);
-    const ruleset = planPolicies({ policies: all, namespaces: new Map([...namespaces.list()].map((one) => [one.metadata.name, { ...labelsOf(one) }])), pods: world() });
+    const ruleset = plan({ policies: all, namespaces: new Map([...namespaces.list()].map((one) => [one.metadata.name, one.metadata.labels ?? NO_LABELS])), pods: world() });
     const before = applied;
     applied = undefined; // until we know better
     hasTable = true;
@@ -163,7 +178,7 @@ export function networkPolicies({ informers, nodeName, nft, clock, log, metrics 
   return {
     name: "network-policies",
     async admit(pod, signal) {
-      admitted.set(pod.uid, { ...pod, atMs: clock.uptimeMs() });
+      admitted.set(pod.uid, { ...pod, atMs: clock.uptimeMs(), stray: { namespace: pod.namespace, labels: pod.labels, ips: canonical(pod.ips), ports: [], local: true } });
       if (policies.synced && done > 0 && !hasTable && [...policies.list()].length === 0) return;
       const { promise, resolve, reject } = Promise.withResolvers<void>();
       changed();

@@ -66,6 +66,7 @@ export function differenceText(before: PolicyRuleset, after: PolicyRuleset): Pol
   for (const name of after.chains.keys()) if (!before.chains.has(name)) lines.push(`add chain ${AT} ${name}`);
   for (const [name, set] of after.sets) {
     const old = before.sets.get(name);
+    if (old === set) continue;
     if (!old) lines.push(`add ${set.kind} ${AT} ${name} { ${set.definition} }`);
     lines.push(...elementLines("delete", name, [...(old?.elements ?? [])].filter(([key, value]) => set.elements.get(key) !== value)));
     late.push(...elementLines("add", name, [...set.elements].filter(([key, value]) => old?.elements.get(key) !== value)));
