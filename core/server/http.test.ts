@@ -1,10 +1,13 @@
 /** The front over a real connection. */
+import { rmSync } from "node:fs";
 import { type IncomingMessage, type OutgoingHttpHeaders, request as ask } from "node:http";
+import * as http2 from "node:http2";
 import { afterEach, expect, test } from "vitest";
+import { servingMaterial, testPki } from "../../test/certificates.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
 import { statusOf } from "../api/meta/status-error.ts";
 import { systemClock } from "../lifecycle/clock.ts";
-import { httpServer } from "../net/http-server.ts";
+import { httpServer, httpsServer } from "../net/http-server.ts";
 import { silentLog } from "../observe/log.ts";
 import { Cached } from "../registry/generic/cached.ts";
 import type { ServedResource } from "../registry/registry.ts";
@@ -124,4 +127,35 @@ test("what waits for a request is told when its client goes, and when the server
   expect(ended.slice(1)).toEqual(["/waits the server is stopping"]);
   begin("/late");
   await expect.poll(() => ended.slice(2)).toEqual(["/late the server is stopping"]);
+});
+
+test("over HTTP/2, too, an answer has its head and its body, or none", async () => {
+  const pki = await testPki();
+  const stopping = new AbortController();
+  const front = httpFront({
+    async handler({ path, setHeader }) {
+      setHeader?.("Audit-Id", path.slice(1));
+      if (path === "/late") await systemClock.sleep(200, stopping.signal);
+      return { type: "raw", status: path === "/nothing" ? 204 : path === "/refused" ? 403 : 200, headers: { "content-type": "text/plain" }, body: path === "/nothing" || path === "/empty" ? "" : path.repeat(2), warnings: ["old"] };
+    },
+    clock: systemClock, log: silentLog, stopping: () => stopping.signal, describe: undefined,
+  });
+  const server = httpsServer({ host: "127.0.0.1", port: 0, portFlag: "", tls: () => servingMaterial(pki), handler: front.request, upgrade: front.upgrade, log: silentLog, clock: systemClock, limits: { drainMs: 0 } });
+  await new Promise<void>((ready) => { const ended = server.run(stopping.signal, ready); ending.push(() => { stopping.abort(); return ended; }); });
+  const client = http2.connect(`https://localhost:${server.address()!.port}`, { ca: pki.authority("server-ca").bundlePem });
+  const answer = (path: string, method = "GET"): Promise<string> => new Promise((resolve, reject) => {
+    const stream = client.request({ ":path": path, ":method": method }).setEncoding("utf8").on("error", reject);
+    let head = "", body = "";
+    stream.on("response", (headers) => { head = [":status", "audit-id", "content-type", "content-length", "cache-control", "warning", "date"].map((name) => (name === "date" ? typeof headers[name] : headers[name])).join(" "); });
+    stream.on("data", (chunk: string) => { body += chunk; }).on("close", () => resolve(`${head} | ${body}`));
+  });
+  const gone = client.request({ ":path": "/late" });
+  gone.on("error", () => undefined).close(http2.constants.NGHTTP2_CANCEL); // an answer that comes to a stream that is no more harms nobody
+  const warned = 'no-cache, private 299 - "old" string';
+  expect(await Promise.all(["/a", "/refused", "/late", "/empty", "/nothing"].map((path) => answer(path)))).toEqual([
+    `200 a text/plain 4 ${warned} | /a/a`, `403 refused text/plain 16 ${warned} | /refused/refused`, `200 late text/plain 10 ${warned} | /late/late`, `200 empty text/plain 0 ${warned} | `, `204 nothing text/plain 0 ${warned} | `,
+  ]);
+  expect(await answer("/a", "HEAD")).toBe(`200 a text/plain 4 ${warned} | `);
+  client.destroy();
+  rmSync(pki.dir, { recursive: true, force: true });
 });

@@ -192,7 +192,7 @@ async function sendBytes(request: ServerRequest, response: ServerResponse, { sta
   if (sent) response.setHeader("content-length", sent.length);
   else if (!zips) response.setHeader("content-length", length);
   if (request.method === "HEAD") response.end();
-  else if (sent) written(response, () => void response.end(sent));
+  else if (sent) endWith(response, sent);
   else await (zips ? sendZipped : sendBlocks)(response, body, signal);
 }
 
@@ -252,6 +252,18 @@ function sinkOf(response: ServerResponse): Writable {
   if (response.req.httpVersionMajor === 2) return (response as unknown as Http2ServerResponse).stream;
   return response.socket instanceof Socket ? response.socket : response;
 }
+
+/** Sends the head and all of the body. Over HTTP/2 not by node's response, which leaves room for trailers: a frame more, and a third of the time that it takes. */
+function endWith(response: ServerResponse, body: Uint8Array): void {
+  if (response.req.httpVersionMajor !== 2 || body.length === 0 || WITHOUT_BODY.has(response.statusCode)) return written(response, () => void response.end(body));
+  const { stream } = response as unknown as Http2ServerResponse;
+  if (stream.closed || stream.destroyed) return;
+  stream.respond({ ":status": response.statusCode, ...response.getHeaders() });
+  stream.end(body);
+}
+
+/** With these, HTTP/2's streams end with the head. */
+const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 205, 304]);
 
 /** All that `write` writes goes out as one: head and body, or a chunk with its length, which over HTTP/1.1 would be as many TLS records and system calls. */
 function written(response: ServerResponse, write: () => void): void {
