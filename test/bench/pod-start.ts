@@ -1,9 +1,12 @@
 /**
- * How long a pod takes from bound to Running: `bun test/bench/pod-start.ts [pods] [at once]` on the compiled binary, on a machine made of namespaces.
+ * How long a pod takes from bound to Running, and what it costs while it does nothing: `bun test/bench/pod-start.ts [pods] [at once] [idle seconds]` on the compiled binary, on a machine
+ * made of namespaces.
  *
  * Prints p50 and p99 of pods started one after the other, as a watcher of the API sees them, beside what the bare calls to the runtime (RunPodSandbox, CreateContainer, StartContainer) take
- * in the same run; and how long it takes until as many pods as asked for run that were applied at once.
+ * in the same run; how long it takes until as many pods as asked for run that were applied at once; and then memory (PSS) and CPU of an idle node for each of them, by process, the same
+ * node's without pods taken off.
  */
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { criClient } from "../../node/cri/client.ts";
 import { eventually, Host, switchDown } from "../cluster/host.ts";
@@ -11,6 +14,9 @@ import { eventually, Host, switchDown } from "../cluster/host.ts";
 const count = Number(process.argv[2] ?? 30);
 const atOnce = Number(process.argv[3] ?? 100);
 const images = process.env["TEST_IMAGES"] ?? join(import.meta.dirname, "../../dist/test-images");
+const idleSeconds = Number(process.argv[4] ?? 60);
+/** After a change, until nothing that came of it is going on. */
+const SETTLE_MS = 20_000;
 const IMAGE = "busybox:1";
 
 const pod = (name: string) => JSON.stringify({
@@ -45,6 +51,24 @@ async function follow(): Promise<{ stop(): void }> {
   return { stop: () => child.kill() };
 }
 
+/** Of the node's processes, without those of containers. CPU with that of children that have ended. */
+function usage(): Readonly<Record<"coracle" | "containerd" | "shims", { readonly pssMb: number; readonly cpuMs: number }>> {
+  const of = (pattern: string) => Bun.spawnSync(["pgrep", "-f", pattern]).stdout.toString().split("\n").filter(Boolean).map((pid) => {
+    const times = readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\) /s, "").split(" ").slice(11, 15).map(Number);
+    return { pssMb: Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, "utf8"))![1]) / 1024, cpuMs: times.reduce((sum, ticks) => sum + ticks * 10, 0) };
+  }).reduce((sum, { pssMb, cpuMs }) => ({ pssMb: sum.pssMb + pssMb, cpuMs: sum.cpuMs + cpuMs }), { pssMb: 0, cpuMs: 0 });
+  return { coracle: of(`^${host.binary} server`), containerd: of(`^${host.dataDir}/agent/.*/containerd --config`), shims: of(`^${host.dataDir}/agent/.*containerd-shim-runc-v2 `) };
+}
+
+async function idle(): Promise<ReturnType<typeof usage>> {
+  await Bun.sleep(SETTLE_MS);
+  const first = usage();
+  await Bun.sleep(idleSeconds * 1000);
+  const last = usage();
+  const between = (of: keyof typeof first) => ({ pssMb: last[of].pssMb, cpuMs: (last[of].cpuMs - first[of].cpuMs) * (60 / idleSeconds) });
+  return { coracle: between("coracle"), containerd: between("containerd"), shims: between("shims") };
+}
+
 try {
   await host.start("--kubelet-arg", "max-pods=250");
   await eventually("the node is Ready", async () => (await host.kubectl("get", "nodes", "--no-headers")).includes(" Ready "));
@@ -75,6 +99,7 @@ try {
   show("bare calls to the runtime", raw);
 
   await host.kubectl("delete", "pod", "--all", "--wait=true");
+  const empty = await idle();
   const names = Array.from({ length: atOnce }, (_, i) => `many-${i}`);
   const startMs = performance.now();
   await host.apply(names.map(pod).join("\n---\n"));
@@ -82,6 +107,10 @@ try {
   const lastMs = Math.max(...names.map((name) => running.get(name)!));
   console.log(`${atOnce} pods applied at once, all Running: ${((lastMs - startMs) / 1000).toFixed(1)} s`);
   watcher.stop();
+
+  const full = await idle();
+  for (const of of ["coracle", "containerd", "shims"] as const)
+    console.log(`${of.padEnd(12)} idle: ${empty[of].pssMb.toFixed(0)} MB, ${empty[of].cpuMs.toFixed(0)} ms of CPU a minute; for each of ${atOnce} pods: ${((full[of].pssMb - empty[of].pssMb) / atOnce).toFixed(2)} MB, ${((full[of].cpuMs - empty[of].cpuMs) / atOnce).toFixed(1)} ms a minute`);
 } finally {
   await host[Symbol.asyncDispose]();
   await switchDown();

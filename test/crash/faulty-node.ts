@@ -49,7 +49,7 @@ export async function faultyNode(name: string, address: string, { flags = [], pr
     const ctr = `${agent}/current/bin/ctr -a ${agent}/run/containerd.sock -n k8s.io`;
     return (await Promise.all([
       `cut -d' ' -f5 /proc/self/mountinfo | grep '^${host.dataDir}/'`, "ls /sys/class/net | grep '^veth'", "find /sys/fs/cgroup -type d -path '*kubepods*' -name 'pod*'",
-      `find ${agent}/network/ipam ${agent}/network/addresses /var/lib/cni/results /run/netns /run/containerd/s /run/containerd/fifo /var/log/pods /var/log/containers -mindepth 1 2>/dev/null | grep -v last_reserved_ip | grep -v lock`,
+      `find ${agent}/network/ipam ${agent}/network/addresses /var/lib/cni/results /run/netns /run/containerd/s /run/containerd/fifo /var/log/pods /var/log/containers -mindepth 1 2>/dev/null | grep -vE '/(last_reserved_ip.*|lock|ipam/coracle)$'`,
       `pgrep -a -f '[c]ontainerd-shim.*${host.dataDir}'`, `ls ${agent}/kubelet/pods`, `${agent}/current/bin/nft list ruleset | grep -oE '10[.]42[.]0[.][0-9]+ [.:].*'`,
       `${ctr} containers ls -q`, `${ctr} snapshots ls | tail -n +2 | cut -c1-64`, `${ctr} leases ls -q`,
     ].map(lines))).flat();

@@ -3,9 +3,10 @@
  *
  * Every one of them ends the same way: the node is Ready, pods of every kind run, new ones start, and none has an address twice. Exits with 1 otherwise.
  */
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { eventually, type Host, LAB, switchDown } from "../cluster/host.ts";
+import { run } from "../../installers/bundle/run.ts";
 import { faultyNode, type FaultyNode, pod } from "./faulty-node.ts";
 
 const DISK = { megabytes: 1500, files: 30_000 };
@@ -174,7 +175,40 @@ const DAMAGE: Readonly<Record<string, (node: FaultyNode, start: () => Promise<vo
     await mountDisk(host);
     await start();
   },
+  "the clock goes forward by a year": ({ host }) => live(host, YEAR_S),
+  "the clock goes back by two years": ({ host }) => live(host, -YEAR_S),
+  async "Coracle starts while the clock is a year behind, and then it is set"({ host, ready }, start) {
+    await host.kill("KILL");
+    await start();
+    await ready();
+    await live(host, 0);
+  },
 };
+
+const YEAR_S = 366 * 24 * 3600;
+
+/** Coracle's clock, not the machine's: the other programs have the machine's (stepped-clock.c). */
+async function stepClock(host: Host, seconds: number): Promise<void> {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigInt64LE(BigInt(seconds));
+  const file = join(host.directory, "clock");
+  writeFileSync(file, bytes, { flag: existsSync(file) ? "r+" : "w" }); // in place: it is mapped
+}
+
+async function giveClock(host: Host): Promise<void> {
+  await stepClock(host, 0);
+  const library = join(host.directory, "stepped-clock.so"), program = join(host.directory, "coracle");
+  run("cc", ["-shared", "-fPIC", "-O2", "-o", library, join(import.meta.dirname, "stepped-clock.c")]);
+  renameSync(host.binary, program);
+  writeFileSync(host.binary, `#!/bin/sh\nCLOCK_OFFSET=${join(host.directory, "clock")} LD_PRELOAD=${library} exec ${program} "$@"\n`, { mode: 0o755 });
+}
+
+/** The clock is moved so far from the machine's; then the node says by its Lease that it is there, at the time that it is now for it. Certificates that are no longer valid are renewed within a minute. */
+async function live(host: Host, seconds: number): Promise<void> {
+  await stepClock(host, seconds);
+  const renewed = (): Promise<string> => host.kubectl("get", "lease", "-n", "kube-node-lease", "damage", "-o", "jsonpath={.spec.renewTime}");
+  await eventually("the Lease is renewed", async () => Math.abs(Date.parse(await renewed()) / 1000 - (Date.now() / 1000 + seconds)) < 24 * 3600, 180_000);
+}
 
 /** The disk: a file with a file system in it. */
 const disk = (host: Host): string => `${host.directory}/disk`;
@@ -200,6 +234,7 @@ const manifests = join(LAB, "damage/manifests");
 const flags = ["--kubelet-arg", `pod-manifest-path=${manifests}`];
 /** The image is there as on a device that sees no registry: pinned, and imported again should it be gone. */
 const prepare = async (host: Host): Promise<void> => {
+  await giveClock(host);
   await makeDisk(host);
   mkdirSync(manifests, { recursive: true });
   await host.sh(`mkdir -p ${host.dataDir}/agent/images && cp ${host.bring(join(IMAGES, "busybox.tar"))} ${host.dataDir}/agent/images/`);
