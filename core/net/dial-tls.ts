@@ -3,6 +3,7 @@ import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import { checkServerIdentity, connect, type TLSSocket } from "node:tls";
 import type { Clock } from "../lifecycle/clock.ts";
+import { ANCHORS } from "./tls.ts";
 import { whenConnected } from "./when-connected.ts";
 
 export interface Verification {
@@ -22,7 +23,7 @@ export interface Verification {
 /** Closes the connection when it cannot be trusted. */
 export async function dialTls(connection: Duplex, { ca, serverName, client, insecure = false, signal, limit }: Verification): Promise<Duplex> {
   const socket: TLSSocket = connect({
-    socket: connection, ALPNProtocols: ["http/1.1"], rejectUnauthorized: !insecure, ...(ca === undefined ? {} : { ca }), ...client, ...(isIP(serverName) ? {} : { servername: serverName }),
+    socket: connection, ALPNProtocols: ["http/1.1"], rejectUnauthorized: !insecure, ...(ca === undefined ? {} : { ca, ...ANCHORS }), ...client, ...(isIP(serverName) ? {} : { servername: serverName }),
     checkServerIdentity: () => undefined, // below, for names and addresses alike
   });
   try {

@@ -4,6 +4,7 @@
  *   const { status, text } = await httpsFetch({ url, tls: { ca }, timeoutMs: 10_000 }, clock, signal);
  */
 import type { Clock } from "../lifecycle/clock.ts";
+import { ANCHORS } from "./tls.ts";
 
 export interface OutboundTls {
   /** PEM. Absent: whom the system trusts. */
@@ -31,7 +32,7 @@ const BYTES_MAX = 3 * 1024 * 1024;
 export async function httpsFetch({ url, post, token, tls: { ca, cert, key, serverName, insecure }, timeoutMs, bytesMax = BYTES_MAX }: HttpsCall, clock: Pick<Clock, "after">, signal: AbortSignal): Promise<{ readonly status: number; readonly text: string; readonly maxAgeSeconds: number }> {
   const late = new AbortController();
   const alarm = clock.after(timeoutMs, () => late.abort(new Error("context deadline exceeded")));
-  const tls = { ...(ca === undefined ? {} : { ca }), ...(cert === undefined ? {} : { cert }), ...(key === undefined ? {} : { key }), ...(serverName === undefined ? {} : { serverName }), ...(insecure ? { rejectUnauthorized: false } : {}) };
+  const tls = { ...(ca === undefined ? {} : { ca, ...ANCHORS }), ...(cert === undefined ? {} : { cert }), ...(key === undefined ? {} : { key }), ...(serverName === undefined ? {} : { serverName }), ...(insecure ? { rejectUnauthorized: false } : {}) };
   try {
     const response = await fetch(url, {
       method: post ? "POST" : "GET", signal: AbortSignal.any([signal, late.signal]), redirect: post ? "manual" : "follow",

@@ -9,9 +9,12 @@ export interface TlsMaterial {
   readonly clientCas: readonly string[];
 }
 
+/** Whoever a bundle names is trusted: a root, an intermediate, or the very certificate that is shown. As in Go, where a pool has no other kind. */
+export const ANCHORS = { allowPartialTrustChain: true } as const;
+
 /** A client without a certificate, or with one we do not know, gets its connection all the same: who it is, is decided per request. Without client CAs none is asked for. */
 export function tlsOptions({ key, cert, clientCas }: TlsMaterial): TlsOptions {
-  return { key, cert, ca: [...clientCas], requestCert: clientCas.length > 0, rejectUnauthorized: false, minVersion: "TLSv1.2" };
+  return { key, cert, ca: [...clientCas], ...ANCHORS, requestCert: clientCas.length > 0, rejectUnauthorized: false, minVersion: "TLSv1.2" };
 }
 
 /**

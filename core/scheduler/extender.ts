@@ -111,7 +111,7 @@ export class Extender {
     const alarm = this.#deps.clock.after(httpTimeout ? parseDurationMs(httpTimeout) : TIMEOUT_MS, () => late.abort(new Error(`Post "${url}": context deadline exceeded`)));
     const { ca, cert, key } = this.#deps.tls ?? {};
     const insecure = tlsConfig?.insecure || (enableHTTPS && !ca);
-    const tls = { ...(ca ? { ca } : {}), ...(cert ? { cert } : {}), ...(key ? { key } : {}), ...(tlsConfig?.serverName ? { serverName: tlsConfig.serverName } : {}), ...(insecure ? { rejectUnauthorized: false } : {}) };
+    const tls = { ...(ca ? { ca, allowPartialTrustChain: true } : {}), ...(cert ? { cert } : {}), ...(key ? { key } : {}), ...(tlsConfig?.serverName ? { serverName: tlsConfig.serverName } : {}), ...(insecure ? { rejectUnauthorized: false } : {}) };
     try {
       const response = await fetch(url, {
         method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body), signal: AbortSignal.any([signal, late.signal]), ...(Object.keys(tls).length > 0 ? { tls } : {}),

@@ -1,4 +1,6 @@
 /** POSTs lists of audit events to where a kubeconfig says. */
+import { ANCHORS } from "../../net/tls.ts";
+
 export interface WebhookTarget {
   readonly url: string;
   /** PEM. */
@@ -17,7 +19,7 @@ export function webhookPost({ url, ca, cert, key, token, serverName }: WebhookTa
     const response = await fetch(url, {
       method: "POST", body: JSON.stringify(list), signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
       headers: { "content-type": "application/json", accept: "application/json", "user-agent": "kube-apiserver-audit", ...(token ? { authorization: `Bearer ${token}` } : {}) },
-      ...(url.startsWith("https:") ? { tls: { ...(ca ? { ca } : {}), ...(cert ? { cert } : {}), ...(key ? { key } : {}), ...(serverName ? { serverName } : {}) } } : {}),
+      ...(url.startsWith("https:") ? { tls: { ...(ca ? { ca, ...ANCHORS } : {}), ...(cert ? { cert } : {}), ...(key ? { key } : {}), ...(serverName ? { serverName } : {}) } } : {}),
     } as BunFetchRequestInit);
     await response.arrayBuffer(); // so that the connection can be used again
     if (!response.ok) throw new Error(`the audit webhook answered ${response.status}`);
