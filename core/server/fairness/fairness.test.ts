@@ -9,6 +9,7 @@ import { AUTO_UPDATE, MANDATORY_SCHEMAS, SUGGESTED_LEVELS, SUGGESTED_SCHEMAS } f
 import { allocate, limitsOf } from "./borrowing.ts";
 import { Fairness } from "./fairness.ts";
 import { flowMetrics } from "./flow-metrics.ts";
+import { maxInFlight } from "./max-in-flight.ts";
 import { dealHand } from "./shuffle-shard.ts";
 import type { Ticket } from "./too-many-requests.ts";
 import { dangling } from "./upkeep.ts";
@@ -202,4 +203,23 @@ test("a schema whose level is missing dangles, and says so once", () => {
   expect(told).toEqual({ type: "Dangling", status: "True", reason: "NotFound", message: 'This FlowSchema references the PriorityLevelConfiguration object named "system" but there is no such object' });
   expect(dangling({ ...schema, status: { conditions: [told as never] } }, new Set())).toBeUndefined();
   expect(dangling(schema, new Set(["system"]))?.reason).toBe("Found");
+});
+
+test("without it so many requests read and so many write at once, whoever sends them; administrators and watches always do", () => {
+  const enter = maxInFlight({ reading: 2, writing: 1 });
+  const anybody = user("anybody");
+  const ask = (one: RequestInfo, who = anybody): Ticket => enter(request(), one, who);
+  const write = info("/api/v1/namespaces/a/pods", "POST");
+  const first = ask(POD);
+  ask(info("/readyz"));
+  expect(() => ask(POD)).toThrow("too many requests: concurrency-limit");
+  for (const free of [info("/api/v1/pods", "GET", "watch=true")]) expect(() => ask(free)).not.toThrow();
+  expect(() => ask(POD, user("admin", "system:masters"))).not.toThrow();
+  ask(write);
+  const refused = (() => { try { return ask(write); } catch (error) { return error; } })();
+  expect(refused).toMatchObject({ retryAfter: 1, answer: expect.objectContaining({ status: 429 }) });
+  first.done();
+  expect(() => ask(POD)).not.toThrow();
+  const unlimited = maxInFlight({ reading: 0, writing: 0 });
+  for (let i = 0; i < 1000; i++) expect(() => unlimited(request(), write, anybody)).not.toThrow();
 });
