@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { Cached } from "./cached.ts";
-import { LabelIndex } from "./label-index.ts";
+import { LabelIndex, ON_NODE } from "./label-index.ts";
 
 let revision = 0;
 const entry = (name: string, labels?: Record<string, string>): Cached => new Cached(`/registry/core/pods/a/${name}`, { apiVersion: "v1", kind: "Pod", metadata: { name, labels } } as unknown as ApiObject, ++revision);
@@ -21,6 +21,18 @@ test("what has a label is found, as it is now", () => {
   index.replace(web, undefined);
   index.replace(undefined, entry("new", { app: "web" }));
   expect(names(index.find("app", "web", all))).toEqual(["db", "new"]);
+});
+
+test("pods are found by their node, and those without one, too", () => {
+  const on = (name: string, nodeName?: string): Cached => new Cached(`/registry/core/pods/a/${name}`, { apiVersion: "v1", kind: "Pod", metadata: { name, labels: { [ON_NODE]: "n1" } }, spec: { nodeName } } as unknown as ApiObject, ++revision);
+  const [placed, waiting] = [on("placed", "n1"), on("waiting")];
+  const index = new LabelIndex();
+  const all = (): Cached[] => [placed, waiting];
+  expect(names(index.find(ON_NODE, "n1", all))).toEqual(["placed"]);
+  expect(names(index.find(ON_NODE, "", all))).toEqual(["waiting"]);
+  index.replace(waiting, on("waiting", "n1"));
+  expect(names(index.find(ON_NODE, "n1", all))).toEqual(["placed", "waiting"]);
+  expect(names(index.find(ON_NODE, "", all))).toEqual([]);
 });
 
 test("few labels are kept, and none that nobody asks for", () => {

@@ -1,8 +1,12 @@
 /**
  * Which entries of a resource have which value of a label, for those labels that lists are selected by: a list of a hundred pods out of ten thousand
- * need not look at the others.
+ * need not look at the others. The node a pod is on is found like a label: when a server starts again, each node lists its own pods.
  */
+import type { ApiObject } from "../../api/meta/object-meta.ts";
 import type { Cached } from "./cached.ts";
+
+/** For spec.nodeName. No label is called this. */
+export const ON_NODE = "/spec.nodeName";
 
 /** Labels kept at a time. Whoever selects selects by few. */
 const KEYS_MAX = 4;
@@ -21,13 +25,13 @@ export class LabelIndex {
 
   replace(previous: Cached | undefined, entry: Cached | undefined): void {
     for (const [key, { values }] of this.#keys) {
-      const before = previous?.object.metadata.labels?.[key];
+      const before = previous && valueOf(key, previous.object);
       if (previous && before !== undefined) {
         const having = values.get(before);
         having?.delete(previous);
         if (having?.size === 0) values.delete(before);
       }
-      if (entry) put(values, entry.object.metadata.labels?.[key], entry);
+      if (entry) put(values, valueOf(key, entry.object), entry);
     }
   }
 
@@ -41,7 +45,7 @@ export class LabelIndex {
 
   #add(key: string, all: Iterable<Cached>): Key {
     const made: Key = { values: new Map(), used: true };
-    for (const entry of all) put(made.values, entry.object.metadata.labels?.[key], entry);
+    for (const entry of all) put(made.values, valueOf(key, entry.object), entry);
     if (this.#keys.size >= KEYS_MAX) this.#keys.delete(this.#keys.keys().next().value!);
     this.#keys.set(key, made);
     return made;
@@ -50,8 +54,14 @@ export class LabelIndex {
 
 const NONE: ReadonlySet<Cached> = new Set();
 
-function put(values: Map<string, Set<Cached>>, value: unknown, entry: Cached): void {
-  if (typeof value !== "string") return; // "constructor" finds what is nobody's label
+function valueOf(key: string, object: Readonly<ApiObject>): string | undefined {
+  if (key === ON_NODE) return (object as { readonly spec?: { readonly nodeName?: string } }).spec?.nodeName ?? "";
+  const value: unknown = object.metadata.labels?.[key];
+  return typeof value === "string" ? value : undefined; // "constructor" finds what is nobody's label
+}
+
+function put(values: Map<string, Set<Cached>>, value: string | undefined, entry: Cached): void {
+  if (value === undefined) return;
   const having = values.get(value);
   if (having) having.add(entry);
   else values.set(value, new Set([entry]));

@@ -22,6 +22,7 @@ import { checkDeletePreconditions, type DeleteOptions, finishedBy, planDelete } 
 import { fillForCreate, keepForUpdate, validateMeta, validateMetaUpdate } from "./object-meta.ts";
 import type { Resource, Subresource, WriteContext } from "./resource.ts";
 import type { Topic } from "./audience.ts";
+import { ON_NODE } from "./label-index.ts";
 import type { Selection } from "./selection.ts";
 import { ROOT, type ResourceCache, type WatchCache } from "./watch-cache.ts";
 
@@ -109,7 +110,8 @@ export class ResourceStore {
   }
 
   /** What is in the cache now, in key order. */
-  select({ namespace, name, label, matches }: Selection): readonly Cached[] {
+  select({ namespace, name, nodeName, label: wanted, matches }: Selection): readonly Cached[] {
+    const label = nodeName === undefined ? wanted : { key: ON_NODE, value: nodeName };
     if (label && matches && name === undefined) return this.cache.labelled(this.prefixOf(namespace), label.key, label.value).filter(({ object }) => matches(object));
     const entry = name !== undefined && (namespace !== "" || !this.resource.namespaced) ? this.cache.get(this.keyOf(namespace, name)) : undefined;
     const all = name === undefined || (namespace === "" && this.resource.namespaced) ? this.cache.under(this.prefixOf(namespace)) : entry ? [entry] : [];
