@@ -262,6 +262,14 @@ test("a machine that goes down: the node is not Ready, its pods end and say why,
   await eventually(() => node.counted("kubelet_graceful_shutdown_end_time_seconds"), (seconds) => seconds >= node.counted("kubelet_graceful_shutdown_start_time_seconds"));
 });
 
+test("where nobody tells that the machine goes down, a grace period for that is told to have no effect, and the node starts", async () => {
+  const errors: string[] = [];
+  const log = { ...silentLog, error: (message: string) => void errors.push(message) };
+  await using node = await startNode({ shutdown: { graceMs: 30_000, criticalMs: 10_000 } }, { log });
+  await eventually(() => node.api.all(NODES)[0], (one) => one?.status?.conditions?.at(-1)?.reason === "KubeletReady");
+  expect(errors).toEqual([expect.stringContaining("whatever shutdownGracePeriod says")]);
+});
+
 test("probes decide", async () => {
   await using node = await startNode();
   const failing = new Set<string>();

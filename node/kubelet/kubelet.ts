@@ -62,6 +62,7 @@ import { runtimeWatch } from "./runtime-watch.ts";
 import { runtimeHandlers } from "./sandbox/runtime-handlers.ts";
 import { subordinateIds, userNamespaces } from "./sandbox/user-namespaces.ts";
 import type { KubeletSettings } from "./settings.ts";
+import { shutdownLevels } from "./shutdown/plan.ts";
 import { gracefulShutdown, type ShutdownNotices } from "./shutdown/shutdown.ts";
 import { majorMinor } from "./start-container.ts";
 import { MirrorPods } from "./static-pods/mirrors.ts";
@@ -186,6 +187,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     reclaim: async (what, quit) => await (what === "images" ? imageCollector.removeUnused(quit) : settleAll([...manager.workers()].map((worker) => worker.discardDead(quit)))),
     pods: () => [...manager.workers()].filter(({ stage }) => stage === "running"),
   });
+  if (!deps.shutdownNotices && shutdownLevels(settings.shutdown).length > 0) log.error("nobody tells this kubelet that the machine goes down: its pods are not waited for, whatever shutdownGracePeriod says");
   const shutdown = deps.shutdownNotices && gracefulShutdown({ settings: settings.shutdown, notices: deps.shutdownNotices, pods: () => [...manager.workers()].filter(({ stage }) => stage === "running"), clock, log, metrics: deps.metrics, onChange: node.refresh });
   const rotation = logRotation({ cri, clock, log, running: () => manager.runningLogs(), bytesMax: settings.containerLogMaxBytes, filesMax: settings.containerLogMaxFiles });
   const watch = runtimeWatch({ cri, clock, log, onChange: (uid) => manager.onRuntimeChange(uid), onList: (list) => manager.onRuntimeList(list), metrics: context.metrics });
