@@ -48,13 +48,20 @@ export function addressOf({ url, service, caBundle }: WebhookClientConfig, deps:
     const { name, namespace, path = "", port = HTTPS_PORT } = service;
     const serverName = `${name}.${namespace}.svc`;
     const host = `${serverName}:${port}`;
-    const full = path.startsWith("/") ? path : `/${path}`;
+    const full = joined(path);
     return { url: `https://${host}${full}`, host, path: full, connect: async (signal, fresh) => held(deps, await endpointOf(deps, { name, namespace, port }, signal), { ca, serverName, signal }, fresh) };
   }
   const { hostname, port, host, pathname } = new URL(url ?? "");
   const plain = hostname.replace(/^\[|\]$/g, "");
-  return { url: url!, host, path: pathname, connect: (signal, fresh) => held(deps, { nodeName: undefined, host: plain, port: Number(port || HTTPS_PORT) }, { ca, serverName: plain, signal }, fresh) };
+  const full = joined(pathname);
+  return { url: `https://${authorityOf(url ?? "")}${full}`, host, path: full, connect: (signal, fresh) => held(deps, { nodeName: undefined, host: plain, port: Number(port || HTTPS_PORT) }, { ca, serverName: plain, signal }, fresh) };
 }
+
+/** A path as the client of upstream's server asks for it, which joins its elements anew: no empty one, and no slash at the end. */
+function joined(path: string): string { return `/${path.split("/").filter((element) => element !== "").join("/")}`; }
+
+/** Host and port as they are written: also a port that goes without saying. */
+function authorityOf(url: string): string { return /^[^/]*\/\/([^/?#]*)/.exec(url)?.[1] ?? ""; }
 
 export interface Target { readonly nodeName: string | undefined; readonly host: string; readonly port: number }
 

@@ -167,6 +167,7 @@ describe("reaching a webhook", () => {
   const FAILED = '500 InternalError: Internal error occurred: failed calling webhook "w0.example.com": failed to call webhook: ';
   test.each<[string, (port: number) => WebhookClientConfig, string]>([
     ["at its URL", (port) => ({ url: `https://127.0.0.1:${port}/x`, caBundle: caOf(pki.authority("server-ca").bundlePem) }), "ok"],
+    ["whose path has slashes that name nothing", () => ({ url: "https://127.0.0.1:1//x/" }), `${FAILED}Post "https://127.0.0.1:1/x?timeout=5s": dial tcp 127.0.0.1:1: connect: connection refused`],
     ["whose CA we were not told", (port) => ({ url: `https://127.0.0.1:${port}/x` }), `${FAILED}Post "https://127.0.0.1:PORT/x?timeout=5s": tls: failed to verify certificate: x509: certificate signed by unknown authority`],
     ["whose CA is another", (port) => ({ url: `https://127.0.0.1:${port}/x`, caBundle: caOf(pki.authority("client-ca").bundlePem) }), `${FAILED}Post "https://127.0.0.1:PORT/x?timeout=5s": tls: failed to verify certificate: x509: certificate signed by unknown authority`],
     ["by a name its certificate is not for", (port) => ({ url: `https://localhost:${port}/x`, caBundle: caOf(pki.authority("server-ca").bundlePem) }), `${FAILED}Post "https://localhost:PORT/x?timeout=5s": tls: failed to verify certificate: x509: certificate is valid for hook.hooks.svc, 127.0.0.1, not localhost`],
