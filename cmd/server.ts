@@ -38,9 +38,9 @@ export async function server(argv: readonly string[]): Promise<number> {
   const node = thisNode(settings);
   log.info("coracle server starts", { node: node.name, addresses: node.ips, dataDir: settings.dataDir });
 
-  const plane = await controlPlane({ ...common, node, signal });
+  const plane = await controlPlane({ ...common, node, signal, onRenewed: (pki) => writeAdminKubeconfig(pki, settings, mode) });
   try {
-    await writeAdminKubeconfig(plane, settings, mode);
+    await writeAdminKubeconfig(plane.pki, settings, mode);
     const agent = settings.disableAgent ? undefined : nodeParts({ ...common, node, transport: (user, userAgent) => measuredTransport(plane.transport(user, userAgent), { ...common, host: () => "in-process" }), kubeletTls: kubeletTls(plane) });
     await runAll([...(agent?.early ?? []), ...plane.parts, ...(agent?.parts ?? [])], signal);
   } finally {
@@ -74,7 +74,7 @@ function kubeconfigMode({ writeKubeconfigMode: text }: Settings): number {
   return Number.parseInt(text, 8);
 }
 
-async function writeAdminKubeconfig({ pki }: ControlPlane, settings: Settings, mode: number): Promise<void> {
+async function writeAdminKubeconfig(pki: ControlPlane["pki"], settings: Settings, mode: number): Promise<void> {
   const path = settings.writeKubeconfig;
   if (!existsSync(dirname(path))) mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
   await writeKubeconfig(path, {

@@ -102,6 +102,8 @@ export interface ControlPlaneOptions {
   readonly metrics: Metrics;
   /** Ends waiting for the datastore. */
   readonly signal: AbortSignal;
+  /** Certificates of this server were renewed; asked again a minute later when it fails. */
+  readonly onRenewed?: ((pki: Pki) => Promise<void>) | undefined;
 }
 
 export interface ControlPlane {
@@ -241,7 +243,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       informers,
       ...auditParts, ...tracingParts,
       server,
-      certificateRotation({ pki, clock, log, onRenewed: () => server.reloadCertificates() }),
+      certificateRotation({ pki, clock, log, async onRenewed() { server.reloadCertificates(); await options.onRenewed?.(pki); } }),
       bootstrap,
       endpoints,
       events,

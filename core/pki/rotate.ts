@@ -14,7 +14,8 @@ export interface RotationOptions {
   readonly pki: Pick<Pki, "renew">;
   readonly clock: Clock;
   readonly log: Log;
-  readonly onRenewed: (names: readonly string[]) => void;
+  /** Called again with the next check when it fails. */
+  readonly onRenewed: (names: readonly string[]) => void | Promise<void>;
 }
 
 export function certificateRotation({ pki, clock, log, onRenewed }: RotationOptions): Runnable {
@@ -22,10 +23,12 @@ export function certificateRotation({ pki, clock, log, onRenewed }: RotationOpti
     name: "certificate rotation",
     async run(signal, ready) {
       ready();
+      let renewed: readonly string[] = [];
       for await (const _ of clock.every(CHECK_MS, signal)) {
         try {
-          const names = await pki.renew();
-          if (names.length > 0) onRenewed(names);
+          renewed = [...renewed, ...await pki.renew()];
+          if (renewed.length > 0) await onRenewed(renewed);
+          renewed = [];
         } catch (error) {
           log.error("certificates could not be renewed", { error }); // a full disk passes: the next check tries again
         }
