@@ -1,10 +1,10 @@
 /**
- * Requests per second through a node's ingress to one endpoint, beside going there directly and, if its program is given, beside nginx as a reverse proxy with
- * connections kept open, in the same run. Client, endpoint and each proxy are processes of their own.
+ * Requests per second through a node's ingress to one endpoint, beside going there directly and beside Debian's nginx as a reverse proxy with connections kept open, in the same run.
+ * Client, endpoint and each proxy are processes of their own; nginx comes from the mirror into the cache, once.
  *
- *   bun test/bench/ingress.ts [seconds for each=5] [connections=32] [path of nginx]
+ *   bun test/bench/ingress.ts [seconds for each=5] [connections=32] [nginx=Debian's, or the path of one, or none]
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,6 +15,10 @@ import { systemRandom as random } from "../../core/lifecycle/random.ts";
 import { silentLog as log } from "../../core/observe/log.ts";
 import { metricsRegistry } from "../../core/observe/metrics.ts";
 import { fallbackCertificate } from "../../node/ingress/fallback-certificate.ts";
+import { cacheDirectory, scratchDirectory } from "../../installers/bundle/cache.ts";
+import { Apt } from "../../installers/bundle/debian.ts";
+import { run } from "../../installers/bundle/run.ts";
+import { ARCHITECTURES } from "../../installers/bundle/versions.ts";
 import { nodeIngress } from "../../node/ingress/ingress.ts";
 import { fakeApi } from "../fake-api.ts";
 
@@ -83,17 +87,37 @@ function cpuSeconds(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / 100;
 }
 
-async function main(seconds: number, connections: number, nginx: string | undefined): Promise<void> {
+/** The command that starts Debian's nginx, with its own libraries: nothing is installed. */
+function debianNginx(): string[] {
+  const architecture = process.arch === "arm64" ? "arm64" : "amd64", suite = "bookworm";
+  const directory = cacheDirectory("nginx", `${suite}-${architecture}`);
+  if (!existsSync(directory)) {
+    using scratch = scratchDirectory("nginx");
+    const root = join(scratch.path, "root");
+    mkdirSync(root);
+    const apt = new Apt(architecture, [suite]);
+    apt.update();
+    for (const deb of apt.downloadClosure(["nginx-light"])) run("sh", ["-c", `dpkg-deb --fsys-tarfile "$1" | tar -x -C "$2" --keep-directory-symlink`, "sh", deb, root]);
+    apt.clean();
+    mkdirSync(cacheDirectory("nginx"), { recursive: true });
+    renameSync(root, directory);
+  }
+  const { triplet, loader } = ARCHITECTURES[architecture];
+  const libraries = ["lib", "usr/lib"].map((path) => join(directory, path, triplet));
+  return [join(libraries[0]!, loader), "--library-path", libraries.join(":"), join(directory, "usr/sbin/nginx")];
+}
+
+async function main(seconds: number, connections: number, nginx: readonly string[]): Promise<void> {
   const spawn = (...args: string[]) => Bun.spawn([process.execPath, import.meta.path, ...args], { stdout: "pipe", stderr: "inherit" });
   const directory = mkdtempSync(join(tmpdir(), "bench-ingress-"));
   const servers = [spawn("endpoint"), spawn("ingress")];
   const subjects: [name: string, port: number, pid: number][] = [["direct", PORTS.endpoint, servers[0]!.pid], ["ingress", PORTS.http, servers[1]!.pid]];
-  if (nginx !== undefined) {
+  if (nginx.length > 0) {
     writeFileSync(join(directory, "nginx.conf"), `daemon off; master_process off; worker_processes 1; pid ${directory}/pid; error_log ${directory}/error.log; events { worker_connections 1024; }
 http { access_log off; client_body_temp_path ${directory}; proxy_temp_path ${directory}; fastcgi_temp_path ${directory}; uwsgi_temp_path ${directory}; scgi_temp_path ${directory}; keepalive_requests 1000000000;
 upstream web { server 127.0.0.1:${PORTS.endpoint}; keepalive 64; keepalive_requests 1000000000; }
 server { listen 127.0.0.1:${PORTS.nginx}; location / { proxy_pass http://web; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $host; proxy_set_header X-Forwarded-For $remote_addr; } } }`);
-    const child = Bun.spawn([nginx, "-c", join(directory, "nginx.conf"), "-p", directory], { stdout: "ignore", stderr: "ignore" });
+    const child = Bun.spawn([...nginx, "-c", join(directory, "nginx.conf"), "-p", directory], { stdout: "ignore", stderr: "ignore" });
     servers.push(child as never);
     subjects.push(["nginx", PORTS.nginx, child.pid]);
   }
@@ -112,4 +136,4 @@ const [role, ...rest] = process.argv.slice(2);
 if (role === "endpoint") endpoint();
 else if (role === "ingress") await ingress();
 else if (role === "client") await client(Number(rest[0]), Number(rest[1]), Number(rest[2]));
-else await main(Number(role ?? 5), Number(rest[0] ?? 32), rest[1]);
+else await main(Number(role ?? 5), Number(rest[0] ?? 32), rest[1] === "none" ? [] : rest[1] === undefined ? debianNginx() : [rest[1]]);

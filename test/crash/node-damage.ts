@@ -177,10 +177,9 @@ const DAMAGE: Readonly<Record<string, (node: FaultyNode, start: () => Promise<vo
   },
   "the clock goes forward by a year": ({ host }) => live(host, YEAR_S),
   "the clock goes back by two years": ({ host }) => live(host, -YEAR_S),
-  async "Coracle starts while the clock is a year behind, and then it is set"({ host, ready }, start) {
+  async "Coracle starts while the clock is a year behind, and then it is set"({ host }, start) {
     await host.kill("KILL");
     await start();
-    await ready();
     await live(host, 0);
   },
 };
@@ -246,7 +245,10 @@ try {
   await host.apply(WORKLOADS);
   await well(node);
   say("pods of every kind run");
-  const start = async (): Promise<void> => { await host.start(...flags); };
+  const start = async (): Promise<void> => {
+    await host.start(...flags);
+    await node.ready();
+  };
   for (const [what, damage] of Object.entries(DAMAGE).filter(([name]) => chosen.length === 0 || chosen.some((part) => name.includes(part)))) {
     try {
       await damage(node, start);
