@@ -164,7 +164,7 @@ describe("wrong clocks", () => {
     let turn = 0;
     const clock: Clock = { ...systemClock, async *every() { for (let i = 0; i < 3; i++) yield; } };
     const pki = { renew: async () => { if (turn++ === 0) throw new Error("disk full"); return turn === 2 ? ["a"] : []; } };
-    await certificateRotation({ pki, clock, log: silentLog, onRenewed: (names) => told.push([...names]) }).run(stop.signal, () => {});
+    await certificateRotation({ pki, clock, log: silentLog, onRenewed: (names) => void told.push([...names]) }).run(stop.signal, () => {});
     expect(told).toEqual([["a"]]);
   });
 });
