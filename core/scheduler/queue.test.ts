@@ -124,3 +124,19 @@ test("a pod that was deleted while it was tried does not come back; its successo
   queue.add(pod("p", { metadata: { uid: "second" } }));
   expect((await take()).pod.metadata.uid).toBe("second");
 });
+
+test("who waits for pods again and again leaves nothing behind on a signal that lives long", async () => {
+  const { queue } = setUp();
+  const { signal } = new AbortController();
+  const listening = new Set<unknown>();
+  const [add, remove] = [signal.addEventListener.bind(signal), signal.removeEventListener.bind(signal)];
+  signal.addEventListener = ((type: string, listener: never, options?: never) => { listening.add(listener); add(type, listener, options); }) as never;
+  signal.removeEventListener = ((type: string, listener: never) => { listening.delete(listener); remove(type, listener); }) as never;
+  for (let i = 0; i < 20; i++) {
+    const next = queue.take(signal);
+    await Promise.resolve();
+    queue.add(pod(`p${i}`));
+    queue.done((await next)!);
+  }
+  expect(listening.size).toBe(0);
+});

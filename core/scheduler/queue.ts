@@ -156,8 +156,12 @@ export class SchedulingQueue {
         return next;
       }
       await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-        signal.addEventListener("abort", () => resolve(), { once: true });
+        const wake = (): void => {
+          signal.removeEventListener("abort", wake); // it lives as long as the scheduler: one more for each pod would stay
+          resolve();
+        };
+        this.#wake = wake;
+        signal.addEventListener("abort", wake, { once: true });
       });
     }
     return undefined;

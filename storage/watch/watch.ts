@@ -47,10 +47,12 @@ export class Watchers {
   async next(signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
     const { promise, resolve } = Promise.withResolvers<void>();
-    signal.addEventListener("abort", () => resolve(), { once: true });
-    this.#waiting.add(resolve);
+    const resume = (): void => resolve();
+    signal.addEventListener("abort", resume, { once: true });
+    this.#waiting.add(resume);
     await promise;
-    this.#waiting.delete(resolve);
+    this.#waiting.delete(resume);
+    signal.removeEventListener("abort", resume);
   }
 
   async *watch({ prefix, after }: WatchOptions, signal: AbortSignal): AsyncGenerator<WatchBatch, void, void> {

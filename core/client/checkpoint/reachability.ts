@@ -128,13 +128,14 @@ export function reachability({ servers, probe, clock, random, log }: Reachabilit
     async run(signal, ready) {
       ready();
       let failures = 0;
+      signal.addEventListener("abort", () => suspected.resolve(), { once: true });
       while (!signal.aborted) {
         suspected = Promise.withResolvers();
         const problem = await look(signal);
         failures = problem === undefined ? 0 : failures + 1;
         if (signal.aborted) break;
         if (failures > 0) await clock.sleep(backoffMs(failures, RETRY) * (1 + random.next()), signal);
-        else await Promise.race([suspected.promise, new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }))]);
+        else await suspected.promise;
       }
     },
   };

@@ -54,17 +54,14 @@ export function webhookSink(options: WebhookSinkOptions): AuditSink {
   }
 
   async function filled(signal: AbortSignal): Promise<void> {
-    if (buffer.length === 0) await new Promise<void>((resolve) => { wake = resolve; signal.addEventListener("abort", () => resolve(), { once: true }); });
+    if (buffer.length === 0) await until(signal, (done) => { wake = done; });
     if (signal.aborted || buffer.length >= batchSizeMax) return;
-    await new Promise<void>((resolve) => {
-      const alarm = clock.after(batchWaitMs, resolve);
-      wake = () => {
-        if (buffer.length < batchSizeMax) return;
-        alarm.cancel();
-        resolve();
-      };
-      signal.addEventListener("abort", () => { alarm.cancel(); resolve(); }, { once: true });
+    let alarm: { cancel(): void } | undefined;
+    await until(signal, (done) => {
+      alarm = clock.after(batchWaitMs, done);
+      wake = () => { if (buffer.length >= batchSizeMax) done(); };
     });
+    alarm?.cancel();
   }
 
   return {
@@ -113,4 +110,15 @@ function tokens({ throttleQps, throttleBurst, clock }: WebhookSinkOptions): (sig
     }
     left--;
   };
+}
+
+/** Resolves when what `begin` is given is called, or `signal` aborts; leaves nothing on the signal, which lives as long as the server. */
+async function until(signal: AbortSignal, begin: (done: () => void) => void): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const done = (): void => resolve();
+  signal.addEventListener("abort", done, { once: true });
+  begin(done);
+  if (signal.aborted) done();
+  await promise;
+  signal.removeEventListener("abort", done);
 }
