@@ -62,6 +62,9 @@ export class Multiplexer implements Line {
   /** Packets received so far. */
   get packetCount(): number { return this.#stream.packetCount; }
 
+  has(connectId: number): boolean { return this.#connections.has(connectId); }
+
+  /** One whose number nobody else has. */
   add(connectId: number): TunnelConnection {
     const { peerWindowBytes, windows = WINDOW_LIMITS, clock } = this.#options;
     const connection = new TunnelConnection(connectId, this, peerWindowBytes ?? Number.POSITIVE_INFINITY);

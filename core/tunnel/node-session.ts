@@ -126,7 +126,12 @@ export class NodeSession {
     this.#dials.delete(random);
     if (error !== "") dial?.reject(new TunnelError(error.startsWith(NOT_ALLOWED) ? "not-allowed" : "failed", error));
     else if (!dial) this.#multiplexer.send({ type: "CLOSE_REQ", connectId }); // nobody waits any more
-    else dial.resolve(this.#multiplexer.add(connectId)); // at once: its first data may be in the next packet
+    else if (this.#multiplexer.has(connectId)) dial.reject(new TunnelError("failed", "the agent gave two connections the same number"));
+    else {
+      const connection = this.#multiplexer.add(connectId); // at once: its first data may be in the next packet
+      connection.on("error", () => undefined); // so may be the tunnel's end, before whoever dialled can listen
+      dial.resolve(connection);
+    }
   }
 
   /** What still comes for a connection closed here is part of its end. */

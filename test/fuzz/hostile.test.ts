@@ -2,7 +2,7 @@ import { rmSync } from "node:fs";
 import * as net from "node:net";
 import * as tls from "node:tls";
 import { createSocket } from "node:dgram";
-import { PassThrough } from "node:stream";
+import { Duplex, PassThrough } from "node:stream";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { listeners } from "../../core/dns/listeners.ts";
 import { forwarder } from "../../core/dns/forwarder.ts";
@@ -23,6 +23,8 @@ import { Upstreams } from "../../node/ingress/upstreams.ts";
 import { httpGetAction } from "../../node/kubelet/probes/http-get.ts";
 import { translateStreams } from "../../node/kubelet/server/stream-translator.ts";
 import { AgentSession } from "../../node/tunnel/agent-session.ts";
+import { spdyClient } from "../../core/net/spdy/spdy.ts";
+import { NodeSession } from "../../core/tunnel/node-session.ts";
 import { encodePacket } from "../../core/tunnel/packet.ts";
 import { servingMaterial, testPki } from "../certificates.ts";
 import { garbledBytes } from "./chance.ts";
@@ -38,6 +40,9 @@ beforeAll(async () => {
   identity = servingMaterial(pki);
 });
 afterAll(() => rmSync(pki.dir, { recursive: true, force: true }));
+
+/** A connection whose other end says nothing by itself: a PassThrough would say everything again. */
+function sink(): Duplex { return new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() }); }
 
 async function bytesOf(body: AsyncIterable<Uint8Array>): Promise<void> { for await (const _ of body); }
 
@@ -215,6 +220,76 @@ test("packets of the tunnel", async () => {
     await Bun.sleep(5);
     session.destroy();
     await promise;
+  });
+  expect(seen.errors).toEqual([]);
+});
+
+test("what agents of nodes answer over the tunnel: every dial comes to an end, and no connection is left", async () => {
+  using seen = unhandled();
+  const answers = [
+    { type: "DIAL_RSP", random: 0n, connectId: 1, error: "" }, { type: "DIAL_RSP", random: 1n, connectId: 1, error: "" }, { type: "DIAL_RSP", random: 2n, connectId: 2, error: "refused" }, { type: "DIAL_RSP", random: 7n, connectId: 9, error: "" },
+    { type: "DATA", connectId: 1, error: "", data: Buffer.from("x".repeat(200)) }, { type: "DATA", connectId: 1, error: "reset", data: Buffer.alloc(0) }, { type: "DATA", connectId: 77, error: "", data: Buffer.from("y") },
+    { type: "FLOW", connectId: 1, credit: 9, end: false }, { type: "FLOW", connectId: 1, credit: 0, end: true }, { type: "CLOSE_RSP", connectId: 1, error: "" }, { type: "CLOSE_REQ", connectId: 1 }, { type: "DIAL_CLS", random: 3n }, { type: "DRAIN" },
+    { type: "DIAL_REQ", protocol: "tcp", address: "127.0.0.1:1", random: 5n },
+  ] as const;
+  await rounds(SEED, 128, async (chance) => {
+    const stream = sink();
+    const closed = Promise.withResolvers<unknown>();
+    let asked = 0n; // the ids of dials are known to who answers them
+    const session = new NodeSession({
+      nodeName: "n", stream, peerWindowBytes: chance.is(0.5) ? 1000 : undefined, onClose: closed.resolve, clock, random: { ...random, bytes: () => { const id = Buffer.alloc(8); id.writeBigUInt64BE(asked++ << 1n); return id; } },
+    });
+    const ends: Promise<unknown>[] = [];
+    const dials = Array.from({ length: 4 }, async () => {
+      const connection = await session.dial({ host: "10.0.0.1", port: 80, signal: AbortSignal.timeout(chance.below(20) + 1) });
+      if (!connection.closed) ends.push(new Promise((resolve) => connection.on("close", resolve)));
+      connection.on("error", () => undefined).on("data", () => undefined).write("hello");
+      if (chance.is(0.3)) connection.end("bye");
+      else if (chance.is(0.3)) connection.destroy();
+    }).map(async (dial) => await dial.catch(() => undefined));
+    const packets = Array.from({ length: 1 + chance.below(12) }, () => Buffer.from(encodePacket(chance.one(answers) as never)));
+    stream.push(chance.is(0.4) ? Buffer.concat(packets) : garbledSeed(chance, [Buffer.concat(packets)]));
+    await Bun.sleep(5);
+    if (chance.is(0.3)) stream.destroy();
+    else session.destroy();
+    await closed.promise;
+    await Promise.all(dials);
+    await Promise.all(ends);
+    expect([session.dialCount, session.connectionCount]).toEqual([0, 0]);
+  });
+  expect(seen.errors).toEqual([]);
+});
+
+test("what runtimes answer over SPDY", async () => {
+  using seen = unhandled();
+  const frame = (type: number, flags: number, payload: readonly number[]): number[] => [0x80, 3, 0, type, flags, 0, 0, payload.length, ...payload];
+  const data = (stream: number, flags: number, content: string): number[] => [0, 0, 0, stream, flags, 0, 0, content.length, ...Buffer.from(content)];
+  const seeds = [
+    [...frame(2, 0, [0, 0, 0, 1, 0, 0, 0, 0]), ...data(1, 0, "out"), ...data(3, 1, "error"), ...data(1, 1, "")], [...frame(3, 0, [0, 0, 0, 1, 0, 0, 0, 5]), ...frame(3, 0, [0, 0])], [...frame(6, 0, [0, 0, 0, 2]), ...frame(6, 0, []), ...frame(7, 0, [])],
+    [...frame(1, 0, [0, 0, 0, 2, 0, 0, 0, 0]), ...frame(1, 2, [0x80])], [...frame(8, 1, [0, 0, 0, 3]), ...frame(2, 1, [0, 0, 0, 99])], [...data(0, 1, "nobody's"), ...data(127, 0, "nor this")], [0x80, 2, 0, 1, 0, 0xff, 0xff, 0xff],
+  ].map((bytes) => Uint8Array.from(bytes));
+  await rounds(SEED, 128, async (chance) => {
+    const runtime = sink(), client = sink();
+    let ended = 0;
+    const spdy = spdyClient(runtime, { early: chance.is(0.2) ? garbledSeed(chance, seeds) : new Uint8Array(0), drain: () => undefined, closed: () => ended++ });
+    const told = new Map<number, string[]>();
+    const streams = [0, 1, 2].map((i) => {
+      const events: string[] = [];
+      told.set(i, events);
+      return spdy.open({ streamtype: "stdin" }, { data: () => void events.push("data"), end: () => void events.push("end"), reset: () => void events.push("end") });
+    });
+    runtime.resume();
+    for (let k = 0; k < 3; k++) runtime.push(garbledSeed(chance, seeds));
+    streams[0]!.write(Buffer.from("x"));
+    streams[1]!.end();
+    streams[2]!.reset();
+    if (chance.is(0.5)) void translateStreams({ client: { socket: client, early: Buffer.from("garbage") }, runtime: { socket: sink(), early: garbledSeed(chance, seeds) }, options: { stdin: true, stdout: true, stderr: true, tty: chance.is(0.5) }, clock });
+    await Bun.sleep(5);
+    spdy.close();
+    for (const one of [runtime, client]) one.destroy();
+    await Bun.sleep(5);
+    expect(ended).toBe(1);
+    for (const events of told.values()) expect(events.indexOf("end") < 0 || events.indexOf("end") === events.length - 1, "nothing comes after a stream's end").toBe(true);
   });
   expect(seen.errors).toEqual([]);
 });
