@@ -31,6 +31,9 @@ import type { NodePlatform, PlatformOptions } from "./node-platform.ts";
 import { proxySettings } from "./proxy-settings.ts";
 import { unpackInChild } from "./unpack.ts";
 
+/** Where others' pod networks put their configuration, and have to be found when ours is switched off. */
+const OTHERS_CNI_CONF_DIR = "/etc/cni/net.d";
+
 export function linuxPlatform(options: PlatformOptions): NodePlatform {
   const { settings, paths, node, informers, mounts, machine, isPodHere, clock, metrics, log } = options;
   const external = settings.containerRuntimeEndpoint?.replace(/^unix:\/\//, "");
@@ -39,7 +42,7 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
   if (!external && !asset) throw new ConfigError("this build of coracle brings no container runtime for this machine: name one with --container-runtime-endpoint, or run with --disable-agent");
   const pluginDir = join(paths.agent, "network", "plugins");
   const foreign = external ? externalRuntime({ dataDir: paths.dataDir, asset, unpack: unpackInChild }, { cri: plain, log }) : undefined;
-  const runtime = foreign ?? containerRuntime({ dataDir: paths.dataDir, asset: asset!, unpack: unpackInChild, registries: registriesOf(settings.privateRegistry), cniBinDirs: [pluginDir, "/opt/cni/bin"] }, { cri: plain, mounts, clock, log });
+  const runtime = foreign ?? containerRuntime({ dataDir: paths.dataDir, asset: asset!, unpack: unpackInChild, registries: registriesOf(settings.privateRegistry), cniBinDirs: [pluginDir, "/opt/cni/bin"], ...(settings.disable.includes("network") ? { cniConfDir: OTHERS_CNI_CONF_DIR } : {}) }, { cri: plain, mounts, clock, log });
 
   const { binDir, cniBinDir } = runtimePaths(paths.dataDir);
   const nft = nftProgram({ path: join(binDir, "nft"), netlink: () => netlinkSocket(NETLINK_NETFILTER) });

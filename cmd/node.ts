@@ -113,7 +113,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
   options.kubeletTls.onReload?.(() => agentServer.reloadCertificates());
   const dns = dnsServer({
     informers, clusterDomain: settings.clusterDomain, cidrs: [...settings.clusterCidr.split(","), ...settings.serviceCidr.split(",")], clients: () => node.ips,
-    listen: () => dnsAddresses(informers.of(NODES).get(objectKey("", node.name)) ?? { metadata: {}, spec: {} }).map((address) => ({ address, port: DNS_PORT })),
+    listen: () => dnsAddresses(informers.of(NODES).get(objectKey("", node.name)) ?? { metadata: {}, spec: {} }, { ownNetwork: enabled("network") }).map((address) => ({ address, port: DNS_PORT })),
     upstreams: hostUpstreams({ exclude: () => [...node.ips, settings.clusterDns], clock }), clock, random, metrics, log: log.with({ part: "dns" }),
   });
   const ingress = nodeIngress({ client, informers, addresses: node.ips, fallbackCertificate: () => fallbackCertificate(random, clock.nowMs()), clock, random, metrics, log: log.with({ part: "ingress" }) });

@@ -57,7 +57,7 @@ export function loopsOf(options: Options): readonly Runnable[] {
       tokenFor: ({ metadata: { name, namespace = "", uid } }, secret) => signJwt(encodeLegacyClaims({ namespace, secretName: secret.metadata.name, serviceAccount: { name, uid } }), serviceAccounts.signing),
       authorityFor: (signer) => (signer === "kubernetes.io/kubelet-serving" ? pki.authority("server-ca") : signer.startsWith("kubernetes.io/kube-apiserver-client") ? pki.authority("client-ca") : undefined),
     }) : []),
-    ...(enabled("dns") ? [dnsEndpoints({ client: clients.loopback, informers, clock, log: log.with({ part: "dns" }) })] : []),
+    ...(enabled("dns") ? [dnsEndpoints({ client: clients.loopback, informers, ownNetwork: enabled("network"), clock, log: log.with({ part: "dns" }) })] : []),
   ]);
   if (!enabled("scheduler")) return controllers;
   return [...controllers, ...leading({ ...leader, client: clients.scheduler }, "kube-scheduler", (deps) => [

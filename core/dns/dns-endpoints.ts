@@ -4,6 +4,8 @@
  *
  *   Node (its pod CIDR) ─▶ EndpointSlice kube-system/kube-dns-<node>: the gateway of its pods, port 10053
  *
+ * Where the pod network is somebody else's, nobody has to have that gateway: there it is the node's own address.
+ *
  * The Service has internalTrafficPolicy Local, so a node's proxy uses only that node's.
  */
 import { createHash } from "node:crypto";
@@ -25,21 +27,22 @@ import { DNS_PORT } from "./dns.ts";
 const NAMESPACE = "kube-system", SERVICE = "kube-dns", MANAGER = "coracle-dns";
 const NAME_LENGTH_MAX = 253;
 
-export interface DnsEndpointsOptions { readonly client: Client; readonly informers: Informers; readonly clock: Clock; readonly log: Log }
+export interface DnsEndpointsOptions { readonly client: Client; readonly informers: Informers; readonly ownNetwork: boolean; readonly clock: Clock; readonly log: Log }
 
 /** What decides where DNS listens on a node. */
 export interface DnsNode { readonly metadata: { readonly labels?: Readonly<Record<string, string>> | undefined }; readonly spec?: Node["spec"] | undefined; readonly status?: Node["status"] | undefined }
 
-/** Where DNS listens on a node: its pods' gateway, of each family it has. On Windows that is nobody's address, and the node's own are taken. */
-export function dnsAddresses({ metadata, spec = {}, status }: DnsNode): string[] {
-  if (metadata.labels?.["kubernetes.io/os"] === "windows") return (status?.addresses ?? []).filter(({ type, address }) => type === "InternalIP" && parseCidr(`${address}/32`)?.family === 4).map(({ address }) => address);
+/** Where DNS listens on a node: its pods' gateway, of each family it has. On Windows, and unless the network is ours, that is nobody's address, and the node's own are taken. */
+export function dnsAddresses({ metadata, spec = {}, status }: DnsNode, { ownNetwork }: { readonly ownNetwork: boolean }): string[] {
+  const isWindows = metadata.labels?.["kubernetes.io/os"] === "windows";
+  if (isWindows || !ownNetwork) return (status?.addresses ?? []).filter(({ type, address }) => type === "InternalIP" && (!isWindows || !address.includes(":"))).map(({ address }) => address);
   return (spec.podCIDRs?.length ? spec.podCIDRs : spec.podCIDR ? [spec.podCIDR] : []).flatMap((text) => {
     const cidr = parseCidr(text);
     return cidr ? [formatIp(nthAddress(cidr, 1n))] : [];
   });
 }
 
-export function dnsEndpoints({ client, informers, clock, log }: DnsEndpointsOptions): Runnable {
+export function dnsEndpoints({ client, informers, ownNetwork, clock, log }: DnsEndpointsOptions): Runnable {
   const nodes = informers.of(NODES);
   const slices = informers.of(ENDPOINT_SLICES);
   const resource = client.resource(ENDPOINT_SLICES);
@@ -48,7 +51,7 @@ export function dnsEndpoints({ client, informers, clock, log }: DnsEndpointsOpti
   async function reconcile(nodeName: string, signal: AbortSignal): Promise<void> {
     const node = nodes.get(objectKey("", nodeName));
     if (!node || node.metadata.deletionTimestamp !== undefined) return; // the garbage collector takes its slices
-    for (const wanted of slicesOf(node)) {
+    for (const wanted of slicesOf(node, dnsAddresses(node, { ownNetwork }))) {
       const found = slices.get(objectKey(NAMESPACE, wanted.metadata.name!));
       if (!found) await resource.create(wanted, { signal });
       else if (differs(found, wanted)) await resource.update({ ...wanted, metadata: { ...found.metadata, ...wanted.metadata } } as EndpointSlice, { signal });
@@ -84,8 +87,8 @@ export function dnsEndpoints({ client, informers, clock, log }: DnsEndpointsOpti
   };
 }
 
-function slicesOf(node: Readonly<Node>): NewObject<EndpointSlice>[] {
-  return dnsAddresses(node).map((address) => {
+function slicesOf(node: Readonly<Node>, addresses: readonly string[]): NewObject<EndpointSlice>[] {
+  return addresses.map((address) => {
     const v6 = address.includes(":");
     return {
       apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice",

@@ -9,7 +9,7 @@ import { silentLog } from "../observe/log.ts";
 import { metricsRegistry } from "../observe/metrics.ts";
 import { eventually, fakeApi } from "../../test/fake-api.ts";
 import { dnsServer } from "./dns.ts";
-import { dnsEndpoints } from "./dns-endpoints.ts";
+import { dnsAddresses, dnsEndpoints } from "./dns-endpoints.ts";
 import { addressRecords, nameBytes, TYPE, writeQuery } from "./wire.ts";
 
 const { signal } = new AbortController();
@@ -83,7 +83,7 @@ test("every node with a pod CIDR has an endpoint, which follows the node and com
   const api = fakeApi();
   const stop = new AbortController();
   const informers = informerFactory({ client: api.client, clock: systemClock, random: systemRandom, log: silentLog });
-  const ended = Promise.all([informers.run(stop.signal, () => {}), dnsEndpoints({ client: api.client, informers, clock: systemClock, log: silentLog }).run(stop.signal, () => {})]);
+  const ended = Promise.all([informers.run(stop.signal, () => {}), dnsEndpoints({ client: api.client, informers, ownNetwork: true, clock: systemClock, log: silentLog }).run(stop.signal, () => {})]);
   const found = () => api.all(ENDPOINT_SLICES).map(({ metadata, endpoints }) => `${metadata.name} ${endpoints![0]!.addresses.join()} ${endpoints![0]!.nodeName}`);
 
   const node = await api.client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n1" }, spec: {} } as never, { signal });
@@ -96,4 +96,11 @@ test("every node with a pod CIDR has an endpoint, which follows the node and com
   await eventually(found, (all) => all.length === 2);
   stop.abort();
   await ended;
+});
+
+test("where the pod network is somebody else's, or Windows', DNS is at the node's own addresses", () => {
+  const node = (os: string) => ({ metadata: { labels: { "kubernetes.io/os": os } }, spec: { podCIDR: "10.42.3.0/24" }, status: { addresses: [{ type: "InternalIP", address: "172.16.0.1" }, { type: "InternalIP", address: "fd00::1" }, { type: "Hostname", address: "n1" }] } });
+  expect(dnsAddresses(node("linux"), { ownNetwork: true })).toEqual(["10.42.3.1"]);
+  expect(dnsAddresses(node("linux"), { ownNetwork: false })).toEqual(["172.16.0.1", "fd00::1"]);
+  for (const ownNetwork of [true, false]) expect(dnsAddresses(node("windows"), { ownNetwork })).toEqual(["172.16.0.1"]);
 });
