@@ -48,7 +48,7 @@ const serverArgs = ["server", "--disable-agent", "--write-kubeconfig", kubeconfi
 let server = bench.start("server", serverArgs);
 await bench.until("the server writes its kubeconfig", () => existsSync(kubeconfig));
 const { server: url, credentials } = readKubeconfig(kubeconfig);
-const client = clientOver(httpTransport({ server: url, credentials: () => credentials, clock }));
+const client = clientOver(httpTransport({ server: url, credentials: () => credentials, clock, requestTimeoutMs: 600_000 })); // where others keep the processors busy, a collection takes its time
 const quit = new AbortController(), { signal } = quit;
 const ready = (): Promise<boolean> => client.request({ method: "GET", path: "/readyz", signal }).then((answer) => answer === "ok", () => false);
 await bench.until("the server is ready", ready);

@@ -7,7 +7,7 @@ import { type ApiObject, hasFinalizer, isDeleting, type OwnerReference } from ".
 import { isConflict, isNotFound, reasonOf } from "../../api/meta/status-error.ts";
 import type { Client, ResourceClient } from "../../client/client.ts";
 import type { ServedResource } from "../../client/discovery.ts";
-import { settleAll } from "../../lifecycle/settle-all.ts";
+import { settleEach } from "../../lifecycle/settle-all.ts";
 import { canonical } from "../template-hash.ts";
 import { blockingDependents, FOREGROUND, type GraphNode, type Identity, ORPHAN, ownerIdentity } from "./graph.ts";
 import type { ResourceMap } from "./resource-map.ts";
@@ -132,6 +132,9 @@ export async function collect(node: GraphNode, { client, resources, gone, look }
   }
 }
 
+/** An owner may have ten thousand dependents: patching all at once would fill the memory with half-done requests. */
+const DISOWNED_AT_ONCE = 64;
+
 /** Sets the dependents of an owner free, then lets it go. */
 export async function orphan(node: GraphNode, { client, resources }: Pick<CollectDeps, "client" | "resources">, signal: AbortSignal): Promise<void> {
   const clientOf = (identity: Identity): ResourceClient<ApiObject> => {
@@ -139,13 +142,13 @@ export async function orphan(node: GraphNode, { client, resources }: Pick<Collec
     if (resource === undefined) throw new UnknownKindError(identity);
     return client.resource<ApiObject>(resource);
   };
-  await settleAll([...node.dependents].map(async ({ identity }) => {
+  await settleEach(node.dependents, DISOWNED_AT_ONCE, async ({ identity }) => {
     try {
       await disown(clientOf(identity), identity, [node.identity.uid], signal);
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }
-  }));
+  });
   await removeFinalizer(clientOf(node.identity), node.identity, ORPHAN, signal);
 }
 

@@ -15,13 +15,17 @@ import { isConflict, isNotFound } from "../../api/meta/status-error.ts";
 import type { Index } from "../../client/informer.ts";
 import { LEASES, NODES, PODS } from "../../client/resources.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
-import { settleAll } from "../../lifecycle/settle-all.ts";
+import { settleAll, settleEach } from "../../lifecycle/settle-all.ts";
 import { findCondition } from "../conditions.ts";
 import { type Controller, itself, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { podCondition } from "../pod-state.ts";
 import { betaLabels, evictionFor, type Health, healthAfter, isExcludedFromDisruption, isSilent, NODE_LIFECYCLE, type NodeLifecycleSettings, scheduleTaints, taintsPerSecond, unknownConditions, zoneOf, zoneState, type ZoneState } from "./plan.ts";
 
+/** Of each the pods are marked at once: when a thousand nodes fall silent together, theirs must not all be. Source: node_lifecycle_controller.go nodeUpdateWorkerSize */
+const EXAMINED_AT_ONCE = 8;
+/** What somebody else wrote meanwhile is here by then. */
+const CHANGED_MS = 50;
 const NODE_LEASES = "kube-node-lease";
 
 export const PODS_BY_NODE: Index<Pod> = { name: "node", valuesOf: ({ spec }) => (spec.nodeName ? [spec.nodeName] : []) };
@@ -147,9 +151,10 @@ export function nodeLifecycleControllers({ client, informers, events, clock, set
     async reconcile(_key, { signal, log }): Promise<Next> {
       const all = [...nodes.list()];
       register(all);
-      const results = await Promise.allSettled(all.map((node) => examine(node, signal)));
-      const examined = results.map((result, i) => (result.status === "fulfilled" ? result.value : all[i]!));
-      for (const result of results) if (result.status === "rejected" && !signal.aborted) log.warn("node could not be examined", { error: result.reason });
+      const examined = await settleEach(all, EXAMINED_AT_ONCE, (node) => examine(node, signal).catch((error: unknown) => {
+        if (!signal.aborted) log.warn("node could not be examined", { error });
+        return node;
+      }));
       judgeZones(examined);
       await taintAll(examined, signal).catch((error: unknown) => { if (!signal.aborted) log.warn("node could not be tainted", { error }); });
       return { againInMs: settings.periodMs };
@@ -160,11 +165,11 @@ export function nodeLifecycleControllers({ client, informers, events, clock, set
     name: "node_lifecycle_controller",
     workers: 2,
     watches: [itself(nodes)],
-    async reconcile(key, { signal }) {
+    async reconcile(key, { signal }): Promise<Next> {
       const node = nodes.get(key);
       if (node === undefined) return;
       const wanted = scheduleTaints(node, clock.nowMs());
-      if (wanted !== undefined && !(await setTaints(node, wanted, signal))) throw new Error("the node has changed meanwhile");
+      if (wanted !== undefined && !(await setTaints(node, wanted, signal))) return { againInMs: CHANGED_MS }; // nodes that start write much
       const labels = betaLabels(node);
       if (labels !== undefined) await nodeClient.patch(node, "application/merge-patch+json", { metadata: { labels } }, { signal });
     },

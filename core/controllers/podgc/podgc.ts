@@ -9,7 +9,7 @@ import { isDeleting, type ObjectKey, objectKey } from "../../api/meta/object-met
 import { isNotFound } from "../../api/meta/status-error.ts";
 import { NODES, PODS } from "../../client/resources.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
-import { settleAll } from "../../lifecycle/settle-all.ts";
+import { settleEach } from "../../lifecycle/settle-all.ts";
 import { findCondition } from "../conditions.ts";
 import type { Controller, Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
@@ -21,6 +21,8 @@ const PERIOD_MS = 20_000;
 const QUARANTINE_MS = 40_000;
 /** --terminated-pod-gc-threshold */
 const TERMINATED_MAX = 12_500;
+/** A node that is gone leaves a hundred pods behind, and a thousand may go together. */
+const REMOVED_AT_ONCE = 64;
 
 /** Finished pods beyond `max`: evicted ones first, then the oldest. */
 export function terminatedBeyond(pods: readonly Readonly<Pod>[], max: number): Readonly<Pod>[] {
@@ -61,10 +63,10 @@ export function podGcController({ client, informers, clock, terminatedMax = TERM
         else if (isDeleting(pod) && node === "") add(pod, "deleted before it was scheduled");
         else if (isDeleting(pod) && isOutOfService(nodes.get(objectKey("", node)))) add(pod, "node is out of service");
       }
-      await settleAll([...doomed.values()].map(async ({ pod, why, condition }) => {
+      await settleEach(doomed.values(), REMOVED_AT_ONCE, async ({ pod, why, condition }) => {
         log.info("removing pod", { pod: `${pod.metadata.namespace}/${pod.metadata.name}`, why });
         await remove(pod, condition, signal);
-      })).catch((error: unknown) => { if (!signal.aborted) log.warn("pods could not be removed, will try again", { error }); });
+      }).catch((error: unknown) => { if (!signal.aborted) log.warn("pods could not be removed, will try again", { error }); });
       return { againInMs: PERIOD_MS };
     },
   };
