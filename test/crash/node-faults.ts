@@ -60,16 +60,16 @@ try {
     say(`coracle was killed ${momentMs} ms after a pod's start, and after its deletion`);
   }
 
-  let first = await node.usage();
+  const used = [await node.usage()];
   for (let from = 0; from < pods; from += BATCH) {
     const names = Array.from({ length: Math.min(BATCH, pods - from) }, (_, i) => `churn-${from + i}`);
     await host.apply(names.map(pod).join("\n---\n"));
     await eventually("all of them run", async () => (await lines(`${host.binary} kubectl get pods --no-headers | grep '^churn-' | grep -c 1/1`))[0] === String(names.length), 120_000);
     await host.kubectl("delete", "pod", ...names, "--wait=true", "--timeout=120s");
-    if (from === 0) first = await node.usage(); // by then everything has been used once
+    used.push(await node.usage());
   }
-  const last = await node.usage();
-  say(`${pods} pods have come and gone; descriptors ${first.files} → ${last.files}, memory ${first.megabytes} → ${last.megabytes} MB`);
+  const first = used[Math.min(1, used.length - 1)]!, last = used.at(-1)!; // after one batch everything has been used once
+  say(`${pods} pods have come and gone; descriptors ${used.map(({ files }) => files).join(" ")}; memory ${used.map(({ megabytes }) => megabytes).join(" ")} MB`);
 
   const [id, restarts] = (await host.kubectl("get", "pod", "steady", "-o", "jsonpath={.status.containerStatuses[0].containerID} {.status.containerStatuses[0].restartCount}")).split(" ");
   if (id !== before || restarts !== "0") throw new Error(`the pod of the beginning was restarted: ${before} is ${id}, ${restarts} restarts`);
