@@ -206,6 +206,11 @@ remove_shared() {
   for id in $CONTAINERS; do
     remove /var/lib/cni/results/*"$id"*
   done
+  # what another container runtime was given (node/runtime/external.ts)
+  if grep -qsF "$data_dir/" /etc/cni/net.d/10-coracle.conflist; then remove /etc/cni/net.d/10-coracle.conflist; fi
+  for plugin in /opt/cni/bin/* /usr/lib/cni/*; do
+    if grep -qsF "'$data_dir/agent/current/bin'" "$plugin"; then remove "$plugin"; fi
+  done
   for directory in /run/containerd/s /run/containerd/fifo /run/containerd /var/lib/cni/results /var/lib/cni/cache /var/lib/cni; do
     if [ -d "$directory" ]; then rmdir "$directory" 2>/dev/null && removed "$directory"; fi
   done
