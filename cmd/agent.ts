@@ -14,6 +14,7 @@ import { refusals } from "../core/client/refusals.ts";
 import { clientOver } from "../core/client/resource-client.ts";
 import { ENDPOINT_SLICES } from "../core/client/resources.ts";
 import { systemClock } from "../core/lifecycle/clock.ts";
+import { giveBack } from "../core/lifecycle/give-back.ts";
 import { systemRandom } from "../core/lifecycle/random.ts";
 import { runAll } from "../core/lifecycle/run-all.ts";
 import type { Log } from "../core/observe/log.ts";
@@ -30,6 +31,7 @@ import { agentOnWindows } from "./agent.windows.ts";
 import { withShared } from "./cluster-settings.ts";
 import { ConfigError, helpOf, loadSettings, readText } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
+import { engineMemory } from "./engine-memory.ts";
 import { lastWords } from "./last-words.ts";
 import { thisNode } from "./node-identity.ts";
 import { type NodeOptions, nodeParts } from "./node.ts";
@@ -92,7 +94,7 @@ async function runAgent(settings: Settings, log: Log, { signal, reason }: StopSi
   });
   const tunnel = nodeTunnel({ ...base, node, kubeletPort: settings.kubeletPort, informers, servers: allServers, credentials: inOwnName, metrics, log: partsLog.with({ part: "tunnel" }) });
   const others = learnServers({ slices: informers.of(ENDPOINT_SLICES), identity, log: partsLog });
-  await runAll([...early, journal, reach, transport, certificates, ...parts, tunnel, others], signal);
+  await runAll([...early, journal, reach, transport, certificates, ...parts, tunnel, others, giveBack({ clock: systemClock, ...engineMemory, forget: () => 0 })], signal);
   log.info("coracle agent has ended", { reason: reason() });
   return 0;
 }

@@ -3,6 +3,7 @@ import { chmodSync, existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { measuredTransport } from "../core/client/measured-transport.ts";
 import { systemClock } from "../core/lifecycle/clock.ts";
+import { giveBack } from "../core/lifecycle/give-back.ts";
 import { systemRandom } from "../core/lifecycle/random.ts";
 import { runAll } from "../core/lifecycle/run-all.ts";
 import { metricsRegistry } from "../core/observe/metrics.ts";
@@ -12,6 +13,7 @@ import { ConfigError, helpOf, loadSettings, readText } from "./config/config.ts"
 import type { Settings } from "./config/flags.ts";
 import { checkRanges } from "./config/ranges.ts";
 import { type ControlPlane, controlPlane } from "./control-plane/control-plane.ts";
+import { engineMemory } from "./engine-memory.ts";
 import { thisNode } from "./node-identity.ts";
 import { type NodeOptions, nodeParts } from "./node.ts";
 import { lastWords } from "./last-words.ts";
@@ -42,7 +44,7 @@ export async function server(argv: readonly string[]): Promise<number> {
   try {
     await writeAdminKubeconfig(plane.pki, settings, mode);
     const agent = settings.disableAgent ? undefined : nodeParts({ ...common, node, transport: (user, userAgent) => measuredTransport(plane.transport(user, userAgent), { ...common, host: () => "in-process" }), kubeletTls: kubeletTls(plane) });
-    await runAll([...(agent?.early ?? []), ...plane.parts, ...(agent?.parts ?? [])], signal);
+    await runAll([...(agent?.early ?? []), ...plane.parts, ...(agent?.parts ?? []), giveBack({ clock: systemClock, ...engineMemory, forget: () => plane.forgetUnused() })], signal);
   } finally {
     await plane.close();
   }

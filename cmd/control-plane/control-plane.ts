@@ -113,6 +113,8 @@ export interface ControlPlane {
   transport(user: UserInfo, userAgent: string): Transport;
   /** https://address:port of this server. */
   readonly url: string;
+  /** Lets go of what reads have left in memory and nobody has asked for since this was last called. Returns about how many bytes. */
+  forgetUnused(): number;
   /** After all parts have ended. */
   close(): Promise<void>;
 }
@@ -233,6 +235,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     pki,
     transport,
     url,
+    forgetUnused: () => cache.forgetUnused(),
     parts: [
       { name: "watch cache", run: (signal, ready) => cache.run(signal, ready, log) },
       ...encryption.parts,

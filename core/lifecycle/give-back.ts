@@ -1,0 +1,56 @@
+/**
+ * Memory that work leaves behind and nobody needs any more: what was kept in case it is asked for again, garbage that the engine would keep until it wants the room, and the
+ * machine code of what ran often for a while, starting up above all. It is given back when the process has next to nothing else to do.
+ */
+import type { Clock } from "./clock.ts";
+import type { Runnable } from "./run-all.ts";
+
+export interface GiveBackOptions {
+  readonly clock: Clock;
+  /** Processor time of all threads of this process so far. */
+  readonly cpuMs: () => number;
+  /** Lets go of what has not been asked for since this was last called. Returns about how many bytes. */
+  readonly forget: () => number;
+  /** Takes garbage away now; some ten milliseconds for each 100 MB. */
+  readonly collect: () => void;
+  /** The same for compiled code too, which is compiled again when it is needed. */
+  readonly shrink: () => void;
+}
+
+const PERIOD_MS = 10_000;
+const FORGET_EVERY = 3;
+/** A node with a few pods takes one to three per cent of a processor. */
+const QUIET_CPU = 0.05;
+/** So much work makes garbage worth looking for. */
+const COLLECT_CPU_MS = 4_000;
+const COLLECT_BYTES = 4 * 1024 * 1024;
+/** What has just started is not over with it. */
+const STARTED_MS = 60_000;
+/** So much work was worth being compiled for: to do that again must not be what all time goes into. */
+const SHRINK_CPU_MS = 60_000;
+
+export function giveBack({ clock, cpuMs, forget, collect, shrink }: GiveBackOptions): Runnable {
+  async function run(signal: AbortSignal, ready: () => void): Promise<void> {
+    ready();
+    const startMs = clock.uptimeMs();
+    let seenMs = cpuMs(), collectedMs = 0, shrunkMs: number | undefined;
+    let bytes = 0, tick = 0;
+    for await (const _ of clock.every(PERIOD_MS, signal)) {
+      if (tick++ % FORGET_EVERY === 0) bytes += forget();
+      const nowMs = cpuMs();
+      const isQuiet = nowMs - seenMs < PERIOD_MS * QUIET_CPU;
+      seenMs = nowMs;
+      if (!isQuiet || tick === 1) continue;
+      if (shrunkMs === undefined ? clock.uptimeMs() - startMs >= STARTED_MS : nowMs - shrunkMs >= SHRINK_CPU_MS) {
+        shrink();
+        shrunkMs = collectedMs = nowMs;
+        bytes = 0;
+      } else if (nowMs - collectedMs >= COLLECT_CPU_MS || bytes >= COLLECT_BYTES) {
+        collect();
+        collectedMs = nowMs;
+        bytes = 0;
+      }
+    }
+  }
+  return { name: "memory given back", run };
+}
