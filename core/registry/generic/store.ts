@@ -24,6 +24,7 @@ import type { Resource, Subresource, WriteContext } from "./resource.ts";
 import type { Topic } from "./audience.ts";
 import { ON_NODE } from "./label-index.ts";
 import type { Selection } from "./selection.ts";
+import { SharedParts } from "./shared-parts.ts";
 import { ROOT, type ResourceCache, type WatchCache } from "./watch-cache.ts";
 
 /** What the store must know of a resource's row. */
@@ -87,6 +88,7 @@ export class ResourceStore {
   readonly definition: Resource;
   readonly cache: ResourceCache;
   readonly #prefix: string;
+  readonly #shared = new SharedParts();
   readonly #deps: Deps;
   readonly #groupResource: GroupResource;
 
@@ -342,7 +344,7 @@ export class ResourceStore {
 
   async #put(key: string, object: ApiObject, expected: Revision, signal: AbortSignal): Promise<Cached> {
     try {
-      const value = storedOf(object);
+      const value = storedOf(this.#shared.share(object));
       const revision = await this.#deps.store.put(key, value, expected);
       await this.#deps.cache.reach(revision, signal);
       const entry = this.cache.get(key);

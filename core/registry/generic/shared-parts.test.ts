@@ -1,0 +1,40 @@
+import { expect, test } from "vitest";
+import type { ApiObject } from "../../api/meta/object-meta.ts";
+import { SharedParts } from "./shared-parts.ts";
+
+interface Made extends ApiObject { readonly spec: { readonly containers: { readonly name: string; readonly env: object[]; readonly resources: object }[]; readonly tolerations: object[]; readonly odd?: unknown } }
+
+const pod = (name: string, value: string, odd?: unknown) => ({
+  apiVersion: "v1", kind: "Pod",
+  metadata: { name, managedFields: [{ manager: "m", time: name, fieldsV1: { "f:spec": { "f:containers": { 'k:{"name":"app"}': { ".": {} } } } } }] },
+  spec: { containers: [{ name: "app", env: [{ name: "A", value }], resources: { limits: { cpu: "1" } } }], tolerations: [{ key: "k", operator: "Exists" }], ...(odd !== undefined && { odd }) },
+}) as unknown as Made;
+
+test("what is equal in two objects is one, and both are what they were", () => {
+  const parts = new SharedParts();
+  const [a, b] = [parts.share(pod("a", "1")), parts.share(pod("b", "2"))];
+  expect([JSON.stringify(a), JSON.stringify(b)]).toEqual([JSON.stringify(pod("a", "1")), JSON.stringify(pod("b", "2"))]);
+  expect(b.spec.tolerations).toBe(a.spec.tolerations);
+  expect(b.spec.containers[0]!.resources).toBe(a.spec.containers[0]!.resources);
+  expect(b.spec.containers[0]!.env).not.toBe(a.spec.containers[0]!.env);
+  expect(b.metadata.managedFields![0]!.fieldsV1).toBe(a.metadata.managedFields![0]!.fieldsV1);
+  expect(b.metadata.managedFields![0]!.time).toBe("b");
+  expect(parts.share(pod("c", "2")).spec.containers).toBe(b.spec.containers);
+});
+
+test("order counts, integers that JSON does not know stay, and so does a key named __proto__", () => {
+  const parts = new SharedParts();
+  expect(Object.keys(parts.share(pod("a", "1", { x: 1, y: 2 })).spec.odd as object)).toEqual(["x", "y"]);
+  expect(Object.keys(parts.share(pod("b", "1", { y: 2, x: 1 })).spec.odd as object)).toEqual(["y", "x"]);
+  expect(parts.share(pod("c", "1", { big: 2n ** 60n })).spec.odd).toEqual({ big: 2n ** 60n });
+  const proto = JSON.parse('{"__proto__":{"a":{"b":1}},"c":{"d":1}}') as object;
+  for (const name of ["d", "e"]) expect(JSON.stringify(parts.share(pod(name, "1", { proto })).spec.odd)).toBe(JSON.stringify({ proto }));
+});
+
+test("what has not been met for long is forgotten", () => {
+  const parts = new SharedParts();
+  const first = parts.share(pod("a", "1"));
+  for (let i = 0; i < 1_000; i++) parts.share(pod(`b-${i}`, String(i + 10)));
+  expect(parts.share(pod("c", "1")).spec.tolerations).toBe(first.spec.tolerations);
+  expect(parts.share(pod("d", "1")).spec.containers[0]!.env).not.toBe(first.spec.containers[0]!.env);
+});

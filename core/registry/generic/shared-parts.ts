@@ -1,0 +1,72 @@
+/**
+ * Equal parts of objects, held once: pods of one template differ in little more than their names, and who owns which of their fields is the same for all of them.
+ *
+ * Only what was stored lately is looked at: pods that are alike are made one after another.
+ */
+import type { ApiObject } from "../../api/meta/object-meta.ts";
+import { deepFreeze } from "./cached.ts";
+
+/** Parts known at a time, twice: when so many are new, those that have not been met since go. */
+const PARTS_MAX = 400;
+/** Longer ones (scripts, certificates) are compared in their parts. */
+const TEXT_MAX = 2_048;
+/** A spec's members, their items, and what is in those: a container's resources. */
+const DEPTH_MAX = 4;
+
+type Part = Readonly<Record<string, unknown>> | readonly unknown[];
+
+export class SharedParts {
+  #lately = new Map<string, Part>();
+  #before = new Map<string, Part>();
+
+  /** `object`, or an equal one of which parts of spec and managedFields are those of objects that were passed before. */
+  share<T extends Pick<ApiObject, "metadata">>(object: T): T {
+    const { spec } = object as { readonly spec?: unknown };
+    const { managedFields } = object.metadata;
+    const shared = isPart(spec) ? this.#within(spec, DEPTH_MAX) : spec;
+    const entries = managedFields?.map((entry) => {
+      const fieldsV1 = isPart(entry.fieldsV1) ? this.#part(entry.fieldsV1, 2) : entry.fieldsV1;
+      return fieldsV1 === entry.fieldsV1 ? entry : { ...entry, fieldsV1 };
+    });
+    const owned = entries?.some((entry, i) => entry !== managedFields![i]) ? { ...object.metadata, managedFields: entries } : object.metadata;
+    if (shared === spec && owned === object.metadata) return object;
+    return { ...object, metadata: owned, ...(shared !== spec && { spec: shared }) };
+  }
+
+  #within<T extends Part>(whole: T, depth: number): T {
+    let copy: Record<string, unknown> | undefined;
+    for (const key in whole) {
+      const member = (whole as Record<string, unknown>)[key];
+      if (!isPart(member) || key === "__proto__") continue; // which would be set, not put
+      const part = this.#part(member, depth - 1);
+      if (part === member) continue;
+      copy ??= (Array.isArray(whole) ? [...whole] : { ...whole }) as Record<string, unknown>;
+      copy[key] = part;
+    }
+    return (copy as T | undefined) ?? whole;
+  }
+
+  #part(part: Part, depth: number): Part {
+    const text = textOf(part);
+    if (text === undefined) return part;
+    if (text.length > TEXT_MAX) return depth > 0 ? this.#within(part, depth) : part;
+    const known = this.#lately.get(text) ?? this.#before.get(text) ?? deepFreeze(depth > 0 ? this.#within(part, depth) : part);
+    if (this.#lately.size >= PARTS_MAX) {
+      this.#before = this.#lately;
+      this.#lately = new Map();
+    }
+    this.#lately.set(text, known);
+    return known;
+  }
+}
+
+function isPart(value: unknown): value is Part { return typeof value === "object" && value !== null; }
+
+/** Of equal texts the values are equal, and in the same order. Undefined: it has integers that JSON.stringify does not know. */
+function textOf(part: Part): string | undefined {
+  try {
+    return JSON.stringify(part);
+  } catch {
+    return undefined;
+  }
+}
