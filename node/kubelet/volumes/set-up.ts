@@ -1,15 +1,18 @@
 /** How each kind of volume comes to be. Called again at every sync: what is there already stays as it is. */
 import { existsSync } from "node:fs";
-import { statfs, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { EmptyDirVolumeSource, NFSVolumeSource, PersistentVolume, Pod, Volume } from "../../../core/api/gen/core.v1.ts";
 import { parseQuantity } from "../../../core/api/meta/quantity.ts";
 import type { MountPoint } from "../../os/mount.ts";
 import type { Claimed } from "../csi/csi-volumes.ts";
 import { type CsiVolume, inlineVolume, persistentVolume } from "../csi/csi-volume.ts";
+import { allContainers } from "../pod-spec.ts";
 import { podLimits } from "../resources/pod-resources.ts";
 import { type Payload, writePayload } from "./atomic-writer.ts";
 import { checkHostPath } from "./host-path.ts";
+import { type LocalDevices, localKind } from "./local-devices.ts";
+import { MountFailure } from "./mount-failure.ts";
 import { configMapPayload, downwardPayload, projectedPayload, secretPayload } from "./payload.ts";
 import { boundVolume } from "./persistent-volume.ts";
 import { podDirectory, volumeDirectory } from "./pod-directories.ts";
@@ -24,8 +27,12 @@ export interface SetUpCall {
   readonly onBound: (volume: Readonly<PersistentVolume>) => void;
 }
 
+export interface SetUpDeps extends VolumeDeps {
+  readonly devices: LocalDevices;
+}
+
 /** Throws an Error for the user. */
-export async function setUpVolume(deps: VolumeDeps, pod: Pod, volume: Volume, call: SetUpCall): Promise<ReadyVolume> {
+export async function setUpVolume(deps: SetUpDeps, pod: Pod, volume: Volume, call: SetUpCall): Promise<ReadyVolume> {
   const { signal } = call;
   const directory = (plugin: string, name = volume.name): string => volumeDirectory(podDirectory(deps.dataDir, pod.metadata.uid), plugin, name);
   const facts = { pod, objects: deps.objects, hostIps: deps.hostIps, allocatable: deps.allocatable(), token: deps.tokens.token };
@@ -113,9 +120,10 @@ function mountTmpfs(mounts: VolumeDeps["mounts"], target: string, options: reado
   }
 }
 
-async function setUpPersistent(deps: VolumeDeps, pod: Pod, volume: Volume, { signal, onBound }: SetUpCall): Promise<ReadyVolume> {
+async function setUpPersistent(deps: SetUpDeps, pod: Pod, volume: Volume, { signal, onBound }: SetUpCall): Promise<ReadyVolume> {
   const bound = await boundVolume({ client: deps.client, signal }, pod, volume);
   onBound(bound.volume);
+  checkVolumeMode(pod, volume, bound);
   const { volume: { metadata, spec }, readOnly, block } = bound;
   if (spec.csi) return await setUpCsi(deps, pod, persistentVolume(bound.volume, { readOnly, block }), bound, signal);
   const podDir = podDirectory(deps.dataDir, pod.metadata.uid);
@@ -131,9 +139,11 @@ async function setUpPersistent(deps: VolumeDeps, pod: Pod, volume: Volume, { sig
   if (spec.local) {
     const directory = volumeDirectory(podDir, "kubernetes.io/local-volume", metadata.name);
     if (!mountAt(deps.mounts.list(), directory)) {
-      await checkLocalPath(spec.local.path);
+      const { path, fsType = "ext4" } = spec.local;
+      const kind = await localKind(path);
       await makeDirectory(directory, 0o750);
-      deps.mounts.bind(spec.local.path, directory, { recursive: true, readOnly });
+      if (kind === "directory") deps.mounts.bind(path, directory, { recursive: true, readOnly });
+      else await deps.devices.show({ name: metadata.name, device: path, fsType, options: spec.mountOptions ?? [], readOnly }, directory, signal).catch((cause: Error) => { throw new MountFailure("MountVolume.MountDevice", metadata.name, cause); });
       if (!readOnly) await giveToGroup(pod, directory, { readOnly: false });
     }
     return { hostPath: directory, readOnly, managed: true, claim: { namespace: bound.claim.metadata.namespace ?? "", claim: bound.claim.metadata.name } };
@@ -142,12 +152,11 @@ async function setUpPersistent(deps: VolumeDeps, pod: Pod, volume: Volume, { sig
   throw new Error(`no volume plugin matched: persistent volume "${metadata.name}" is of a kind this node does not support`);
 }
 
-async function checkLocalPath(path: string): Promise<void> {
-  try {
-    await statfs(path);
-  } catch (cause) {
-    throw new Error(`path "${path}" does not exist`, { cause });
-  }
+/** A claim is used as what it is: a file system, or a device. */
+function checkVolumeMode(pod: Pod, { name }: Volume, { block }: { readonly block: boolean }): void {
+  const containers = allContainers(pod.spec).map(({ container }) => container);
+  if (block && containers.some(({ volumeMounts }) => volumeMounts?.some((mount) => mount.name === name))) throw new Error(`volume ${name} has volumeMode Block, but is specified in volumeMounts`);
+  if (!block && containers.some(({ volumeDevices }) => volumeDevices?.some((device) => device.name === name))) throw new Error(`volume ${name} has volumeMode Filesystem, but is specified in volumeDevices`);
 }
 
 /** By the host's mount program, as it needs its helper (mount.nfs). */

@@ -10,9 +10,8 @@ import { systemMounts } from "../../os/mount.ts";
 import { type Payload, setVolumeOwnership, writePayload } from "./atomic-writer.ts";
 import { checkHostPath } from "./host-path.ts";
 import { configMapPayload, type PayloadFacts, projectedPayload } from "./payload.ts";
-import { setUpVolume } from "./set-up.ts";
+import { type SetUpDeps, setUpVolume } from "./set-up.ts";
 import { bindSubPath } from "./subpath.ts";
-import type { VolumeDeps } from "./volumes.ts";
 
 let directory = "";
 beforeEach(() => { directory = realpathSync(mkdtempSync(join(tmpdir(), "volume-"))); });
@@ -109,9 +108,9 @@ test.each<[string, string | undefined, string[][]]>([
     },
   };
   const pod = { metadata: { uid: "u", name: "p", namespace: "d" }, spec: { containers: [{ name: "c" }] } } as unknown as Pod;
-  await setUpVolume({ dataDir: directory, mounts, allocatable: () => ({ memory: "1Gi" }), tokens: {}, hostIps: [] } as unknown as VolumeDeps, pod, { name: "m", emptyDir: { medium: "Memory", sizeLimit: "1Mi" } }, { signal: new AbortController().signal, onBound: () => undefined });
+  await setUpVolume({ dataDir: directory, mounts, allocatable: () => ({ memory: "1Gi" }), tokens: {}, hostIps: [] } as unknown as SetUpDeps, pod, { name: "m", emptyDir: { medium: "Memory", sizeLimit: "1Mi" } }, { signal: new AbortController().signal, onBound: () => undefined });
   expect(tried).toEqual(expected);
   tried.length = 0;
-  await setUpVolume({ dataDir: directory, mounts, allocatable: () => ({}), tokens: {}, hostIps: [], clock: systemClock, random: systemRandom, objects: { secret: async () => ({ data: { key: "dmFsdWU=" } }) } } as unknown as VolumeDeps, pod, { name: "s", secret: { secretName: "s" } }, { signal: new AbortController().signal, onBound: () => undefined });
+  await setUpVolume({ dataDir: directory, mounts, allocatable: () => ({}), tokens: {}, hostIps: [], clock: systemClock, random: systemRandom, objects: { secret: async () => ({ data: { key: "dmFsdWU=" } }) } } as unknown as SetUpDeps, pod, { name: "s", secret: { secretName: "s" } }, { signal: new AbortController().signal, onBound: () => undefined });
   expect(tried).toEqual(code ? [["noswap"], []] : [["noswap"]]); // a Secret is in memory too
 });

@@ -21,6 +21,7 @@ import type { EventRecorder } from "../../../core/client/events.ts";
 import { allContainers, podReference } from "../pod-spec.ts";
 import type { CsiVolumes } from "../csi/csi-volumes.ts";
 import { setVolumeOwnership } from "./atomic-writer.ts";
+import { localDevices } from "./local-devices.ts";
 import { MountFailure, VolumePending } from "./mount-failure.ts";
 import { podDirectories, podDirectory } from "./pod-directories.ts";
 import { removeTree } from "./remove-tree.ts";
@@ -90,6 +91,7 @@ const PENDING_MS_MAX = 123_000;
 
 export function volumeManager(deps: VolumeDeps): Volumes {
   const { dataDir, mounts, clock, events, log, metrics } = deps;
+  const devices = localDevices(deps);
   const failures = new Map<string, { readonly count: number; readonly untilMs: number; readonly message: string }>(); // by uid/volume
   const pending = new Map<string, { readonly count: number; readonly toldMs: number }>(); // likewise
 
@@ -101,7 +103,7 @@ export function volumeManager(deps: VolumeDeps): Volumes {
     let plugin = pluginOf(volume);
     const looked = (failed: boolean): void => { if (plugin !== undefined) metrics.setUp(pod.metadata.uid, volume, { plugin, seconds: (clock.uptimeMs() - startMs) / 1000, failed }); };
     try {
-      const ready = await setUpVolume(deps, pod, volume, { signal, onBound: ({ spec }) => { plugin = pluginOf(spec); } });
+      const ready = await setUpVolume({ ...deps, devices }, pod, volume, { signal, onBound: ({ spec }) => { plugin = pluginOf(spec); } });
       looked(false);
       failures.delete(key);
       pending.delete(key);
@@ -137,6 +139,7 @@ export function volumeManager(deps: VolumeDeps): Volumes {
     const left = mounts.list().filter(({ target }) => target.startsWith(`${podDir}/`));
     if (left.length > 0) throw new Error(`still mounted: ${left.map(({ target }) => target).join(", ")}`); // never delete through a mount
     await removeTree(podDir);
+    await devices.sweep();
   }
 
   return {
@@ -154,7 +157,11 @@ export function volumeManager(deps: VolumeDeps): Volumes {
     },
 
     retryNow: () => failures.clear(),
-    sweep: async (signal) => await deps.csi?.sweep(signal),
+
+    async sweep(signal) {
+      await deps.csi?.sweep(signal);
+      await devices.sweep();
+    },
 
     async release(podUid, signal) {
       const startMs = clock.uptimeMs();

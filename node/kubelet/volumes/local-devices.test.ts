@@ -1,0 +1,94 @@
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Pod } from "../../../core/api/gen/core.v1.ts";
+import type { Client } from "../../../core/client/client.ts";
+import type { ExecResult } from "../../os/exec.ts";
+import type { Mounts } from "../../os/mount.ts";
+import { localDevices, localKind } from "./local-devices.ts";
+import { type SetUpDeps, setUpVolume } from "./set-up.ts";
+
+let dataDir = "";
+beforeEach(() => { dataDir = mkdtempSync(join(tmpdir(), "local-devices-")); });
+afterEach(() => rmSync(dataDir, { recursive: true }));
+
+const { signal } = new AbortController();
+const volume = { name: "pv", device: "/dev/sdz", fsType: "ext4", options: ["noatime"], readOnly: false };
+
+/** A machine on which programs answer as told. */
+function machine(answers: Record<string, Partial<ExecResult>>) {
+  const did: string[] = [];
+  const table: { source: string; target: string }[] = [];
+  const mounts = {
+    list: () => table,
+    mount({ source, target, fsType, options }: { source: string; target: string; fsType: string; options: string[] }) {
+      did.push(`mount -t ${fsType} -o ${options.join(",")} ${source}`);
+      table.push({ source, target });
+    },
+    bind(from: string, target: string) { table.push({ source: table.find((mounted) => mounted.target === from)!.source, target }); },
+    unmount(target: string) { table.splice(table.findIndex((mounted) => mounted.target === target), 1); },
+  } as unknown as Mounts;
+  const exec = async (program: string, args: readonly string[]): Promise<ExecResult> => {
+    did.push([program, ...args].join(" "));
+    return { exitCode: 0, stdout: "", stderr: "", ...answers[program] };
+  };
+  return { did, table, devices: localDevices({ dataDir, mounts, exec }) };
+}
+const probe = "blkid -p -s TYPE -s PTTYPE -o export /dev/sdz";
+const mount = "mount -t ext4 -o noatime /dev/sdz";
+
+test.each<[string, Partial<ExecResult>, string[]]>([
+  ["blank is formatted", { exitCode: 2 }, [probe, "mkfs.ext4 -F -m0 /dev/sdz", mount]],
+  ["with a file system is looked through", { stdout: "TYPE=ext4\n" }, [probe, "fsck -a /dev/sdz", mount]],
+  ["with partitions is not formatted", { stdout: "PTTYPE=gpt\n" }, [probe, "fsck -a /dev/sdz", mount]],
+])("a device %s", async (_, blkid, expected) => {
+  const { did, devices } = machine({ blkid });
+  await devices.show(volume, join(dataDir, "pods/a/volumes/v"), signal);
+  expect(did).toEqual(expected);
+});
+
+test("a device that several pods use is mounted once, until the last of them is gone", async () => {
+  const { did, table, devices } = machine({ blkid: { stdout: "TYPE=ext4\n" } });
+  const [a, b] = ["a", "b"].map((pod) => join(dataDir, "pods", pod, "volumes/v"));
+  await Promise.all([devices.show(volume, a!, signal), devices.show(volume, b!, signal)]);
+  expect(did.filter((line) => line === mount)).toHaveLength(1);
+  const shared = join(dataDir, "plugins/kubernetes.io/local-volume/mounts/pv");
+  table.splice(table.findIndex(({ target }) => target === a), 1);
+  await devices.sweep();
+  expect(table.map(({ target }) => target)).toEqual([shared, b]);
+  table.pop();
+  await devices.sweep();
+  expect([table, existsSync(shared)]).toEqual([[], false]);
+});
+
+test.each<[string, Record<string, Partial<ExecResult>>, boolean, string]>([
+  ["a blank device is not for reading", { blkid: { exitCode: 2 } }, true, "cannot mount unformatted disk /dev/sdz as we are manipulating it in read-only mode"],
+  ["what cannot be read is not taken for blank", { blkid: { exitCode: 4, stderr: "I/O" } }, false, "failed to get disk format of disk /dev/sdz: exit status 4: I/O"],
+  ["what cannot be repaired is not mounted", { blkid: { stdout: "TYPE=ext4\n" }, fsck: { exitCode: 4, stderr: "run it by hand" } }, false, "'fsck' found errors on device /dev/sdz but could not correct them: run it by hand"],
+  ["what cannot be formatted is not mounted", { blkid: { exitCode: 2 }, "mkfs.ext4": { exitCode: 1, stderr: "no" } }, false, 'format of disk "/dev/sdz" failed: type:("ext4")'],
+])("%s", async (_, answers, readOnly, message) => {
+  const { table, devices } = machine(answers);
+  await expect(devices.show({ ...volume, readOnly }, join(dataDir, "pods/a/volumes/v"), signal)).rejects.toThrow(message);
+  expect([table, existsSync(join(dataDir, "plugins/kubernetes.io/local-volume/mounts/pv"))]).toEqual([[], false]);
+});
+
+test("a local volume is a directory or a device", async () => {
+  const file = join(dataDir, "file");
+  writeFileSync(file, "");
+  expect(await localKind(dataDir)).toBe("directory");
+  await expect(localKind(file)).rejects.toThrow("only directory and block device are supported");
+  await expect(localKind(join(dataDir, "none"))).rejects.toThrow("does not exist");
+});
+
+test.each([
+  ["Block", { volumeMounts: [{ name: "v", mountPath: "/v" }] }, "volume v has volumeMode Block, but is specified in volumeMounts"],
+  ["Filesystem", { volumeDevices: [{ name: "v", devicePath: "/dev/v" }] }, "volume v has volumeMode Filesystem, but is specified in volumeDevices"],
+])("a claim of mode %s is used as that", async (volumeMode, use, message) => {
+  const claim = { metadata: { name: "claim", namespace: "n", uid: "claim-uid" }, spec: { volumeName: "pv", volumeMode }, status: { phase: "Bound" } };
+  const bound = { metadata: { name: "pv" }, spec: { claimRef: { uid: "claim-uid" }, volumeMode, local: { path: dataDir } } };
+  const client = { resource: () => ({ get: async ({ metadata: { name } }: { metadata: { name: string } }) => (name === "pv" ? bound : claim) }) } as unknown as Client;
+  const pod = { metadata: { uid: "u", name: "p", namespace: "n" }, spec: { containers: [{ name: "c", ...use }] } } as unknown as Pod;
+  const deps = { dataDir, client, hostIps: [], allocatable: () => ({}), tokens: {} } as unknown as SetUpDeps;
+  await expect(setUpVolume(deps, pod, { name: "v", persistentVolumeClaim: { claimName: "claim" } }, { signal, onBound: () => undefined })).rejects.toThrow(message);
+});
