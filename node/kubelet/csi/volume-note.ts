@@ -1,6 +1,7 @@
 /** vol_data.json: what stands in a directory of a CSI volume, so that a kubelet that starts anew (or another one) can take it apart. Upstream's keys. */
-import { mkdir, readdir, readFile, rename, rm, rmdir, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rm, rmdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { CorruptStateError, parseStateFile, writeStateFile } from "../../os/state-file.ts";
 
 export interface VolumeNote {
   readonly driverName: string;
@@ -15,16 +16,15 @@ export const NOTE = "vol_data.json";
 
 export async function writeNote(directory: string, note: VolumeNote): Promise<void> {
   await mkdir(directory, { recursive: true, mode: 0o750 });
-  const path = join(directory, NOTE);
-  await writeFile(`${path}.tmp`, JSON.stringify(note));
-  await rename(`${path}.tmp`, path); // whole or not at all
+  writeStateFile(join(directory, NOTE), note);
 }
 
+/** Undefined also for one that was cut short: what it was about to tell of had not been done. */
 export async function readNote(directory: string): Promise<VolumeNote | undefined> {
   try {
-    return JSON.parse(await readFile(join(directory, NOTE), "utf8")) as VolumeNote;
+    return parseStateFile<VolumeNote>(join(directory, NOTE));
   } catch (error) {
-    if (isNotThere(error)) return undefined;
+    if (isNotThere(error) || error instanceof CorruptStateError) return undefined;
     throw error;
   }
 }

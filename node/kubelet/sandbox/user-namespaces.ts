@@ -6,10 +6,12 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/userns/userns_manager.go, pkg/kubelet/kubelet_pods.go (getKubeletMappings)
  */
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
+import type { Log } from "../../../core/observe/log.ts";
 import { type Exec, ExecError } from "../../os/exec.ts";
+import { readStateFile, writeStateFile } from "../../os/state-file.ts";
 import { usesUserNamespace } from "../pod-spec.ts";
 import { podDirectory } from "../volumes/pod-directories.ts";
 
@@ -30,15 +32,16 @@ interface RecordFile { readonly uidMappings: readonly Mapping[]; readonly gidMap
 const UNIT = 65_536;
 const IDS_END = 2 ** 32;
 
-export function userNamespaces({ dataDir, maxPods, idsPerPod = UNIT }: { readonly dataDir: string; readonly maxPods: number; readonly idsPerPod?: number | undefined }): UserNamespaces {
+export function userNamespaces({ dataDir, maxPods, idsPerPod = UNIT, log }: { readonly dataDir: string; readonly maxPods: number; readonly idsPerPod?: number | undefined; readonly log: Log }): UserNamespaces {
   const taken = new Map<string, number>(); // pod uid → its first id
   let all: IdRange = { hostId: idsPerPod, length: IDS_END - idsPerPod }; // the first range is the host's own
 
   const recordPath = (uid: string): string => join(podDirectory(dataDir, uid), "userns");
 
   function recorded(uid: string): number | undefined {
-    if (!existsSync(recordPath(uid))) return undefined;
-    const { uidMappings: [uids, ...moreUids], gidMappings: [gids, ...moreGids] } = JSON.parse(readFileSync(recordPath(uid), "utf8")) as RecordFile;
+    const record = readStateFile<RecordFile>(recordPath(uid), log);
+    if (!record) return undefined;
+    const { uidMappings: [uids, ...moreUids], gidMappings: [gids, ...moreGids] } = record;
     if (!uids || !gids || moreUids.length + moreGids.length > 0 || JSON.stringify(uids) !== JSON.stringify(gids)) throw new Error("user namespace: invalid user namespace configuration: GID and UID mapping should be identical");
     if (uids.containerId !== 0) throw new Error("user namespace: invalid user namespace configuration: UID 0 must be mapped");
     if (uids.length !== idsPerPod) throw new Error(`user namespace: wrong user namespace length ${uids.length}`);
@@ -57,9 +60,7 @@ export function userNamespaces({ dataDir, maxPods, idsPerPod = UNIT }: { readonl
     if (hostId + idsPerPod > all.hostId + all.length) throw new Error("create user namespace: could not find an empty slot to allocate a user namespace");
     taken.set(uid, hostId);
     const mappings = [{ hostId, containerId: 0, length: idsPerPod }];
-    mkdirSync(podDirectory(dataDir, uid), { recursive: true, mode: 0o750 });
-    writeFileSync(`${recordPath(uid)}.tmp`, JSON.stringify({ uidMappings: mappings, gidMappings: mappings } satisfies RecordFile));
-    renameSync(`${recordPath(uid)}.tmp`, recordPath(uid)); // whole or not at all
+    writeStateFile(recordPath(uid), { uidMappings: mappings, gidMappings: mappings } satisfies RecordFile);
     return hostId;
   }
 
