@@ -5,7 +5,7 @@
  *   const server = bench.start("server", ["server", …]);
  *   await bench.until("the server is ready", async () => …);
  */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -86,6 +86,9 @@ function processOf(name: string, child: Bun.Subprocess, logFile: string): Proces
     log: () => readFileSync(logFile, "utf8"),
   };
 }
+
+/** Whether the file is there, and not empty. */
+export function isWritten(path: string): boolean { return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0; }
 
 /** Of numbers in ascending order. */
 export function percentile(sorted: readonly number[], p: number): number { return sorted[Math.min(sorted.length - 1, Math.floor((sorted.length * p) / 100))] ?? 0; }

@@ -14,7 +14,6 @@
  *   restart      the server is killed and started again under all these nodes
  *   lost         all nodes fall silent, are found NotReady, and come back
  */
-import { existsSync } from "node:fs";
 import { cpus, loadavg } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -28,8 +27,9 @@ import { clientOver } from "../../core/client/resource-client.ts";
 import { CONFIG_MAPS, DEPLOYMENTS, NODES, PODS, REPLICA_SETS } from "../../core/client/resources.ts";
 import { systemClock as clock } from "../../core/lifecycle/clock.ts";
 import { systemRandom as random } from "../../core/lifecycle/random.ts";
+import { http2Fetch } from "../../core/net/http2-fetch.ts";
 import { silentLog as log } from "../../core/observe/log.ts";
-import { compiledBench, percentile, type Process } from "./compiled.ts";
+import { compiledBench, isWritten, percentile, type Process } from "./compiled.ts";
 
 const { values } = parseArgs({
   options: {
@@ -46,10 +46,10 @@ await using bench = compiledBench();
 const kubeconfig = join(bench.directory, "kubeconfig");
 const serverArgs = ["server", "--disable-agent", "--write-kubeconfig", kubeconfig, "--https-listen-port", values.port, "--bind-address", "127.0.0.1", "--node-name", "bench", "--log-level", "warn", "--cluster-cidr", "10.0.0.0/12"];
 let server = bench.start("server", serverArgs);
-await bench.until("the server writes its kubeconfig", () => existsSync(kubeconfig));
+await bench.until("the server writes its kubeconfig", () => isWritten(kubeconfig));
 const { server: url, credentials } = readKubeconfig(kubeconfig);
-const client = clientOver(httpTransport({ server: url, credentials: () => credentials, clock, requestTimeoutMs: 600_000 })); // where others keep the processors busy, a collection takes its time
 const quit = new AbortController(), { signal } = quit;
+const client = clientOver(httpTransport({ server: url, credentials: () => credentials, clock, requestTimeoutMs: 600_000, fetch: http2Fetch({ clock, signal }) })); // where others keep the processors busy, a collection takes its time
 const ready = (): Promise<boolean> => client.request({ method: "GET", path: "/readyz", signal }).then((answer) => answer === "ok", () => false);
 await bench.until("the server is ready", ready);
 

@@ -5,8 +5,6 @@
  * Prints: time until all nodes are Ready and all pods Running; then quiet, a minute of it; then while one pod after another is replaced: the server's CPU (percent of one
  * processor) and memory (PSS), and latencies of API calls, as a client beside them measures and as the server's own histogram says (upper bound of the bucket).
  */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { readKubeconfig } from "../../cmd/kubeconfig-file.ts";
@@ -18,44 +16,20 @@ import { CONFIG_MAPS, DEPLOYMENTS, NODES, PODS } from "../../core/client/resourc
 import { systemClock } from "../../core/lifecycle/clock.ts";
 import { systemRandom } from "../../core/lifecycle/random.ts";
 import { silentLog } from "../../core/observe/log.ts";
+import { compiledBench, isWritten, percentile } from "./compiled.ts";
 
 const { values } = parseArgs({ options: { nodes: { type: "string", default: "100" }, pods: { type: "string", default: "3000" }, seconds: { type: "string", default: "60" }, "one-name": { type: "boolean", default: false }, port: { type: "string", default: "16463" } } });
 const nodeCount = Number(values.nodes), podCount = Number(values.pods), seconds = Number(values.seconds);
 const DEPLOYMENTS_OF = 100; // pods in each Deployment
-const binary = process.env["CORACLE_BINARY"] ?? join(import.meta.dirname, "../../dist/coracle");
-const directory = mkdtempSync(join(tmpdir(), "coracle-bench-"));
+await using bench = compiledBench();
+const { directory, until } = bench;
 const kubeconfig = join(directory, "kubeconfig");
 const quit = new AbortController(), { signal } = quit;
-
-const started: { readonly name: string; readonly child: Bun.Subprocess }[] = [];
-function start(name: string, args: readonly string[]): Bun.Subprocess {
-  const child = Bun.spawn([binary, ...args], { stdout: "ignore", stderr: Bun.file(join(directory, `${name}.log`)), env: { ...process.env, BUN_CONFIG_MAX_HTTP_REQUESTS: "60000", CORACLE_DATA_DIR: join(directory, name) } });
-  started.unshift({ name, child });
-  return child;
-}
-
-const pssMb = (pid: number): number => Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, "utf8"))![1]) / 1024;
-function cpuMs(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\) /, "").split(" ");
-  return (Number(fields[11]) + Number(fields[12])) * 10;
-}
-const writtenMb = (pid: number): number => Number(/^write_bytes: (\d+)/m.exec(readFileSync(`/proc/${pid}/io`, "utf8"))![1]) / 1e6;
 const secondsSince = (ms: number): string => `${((performance.now() - ms) / 1000).toFixed(1)} s`;
-const percentile = (sorted: readonly number[], p: number): number => sorted[Math.min(sorted.length - 1, Math.floor((sorted.length * p) / 100))] ?? 0;
-
-async function until(what: string, holds: () => boolean | Promise<boolean>, withinMs = 600_000): Promise<void> {
-  const endMs = performance.now() + withinMs;
-  while (!(await holds())) {
-    for (const { name, child } of started) if (child.exitCode !== null) throw new Error(`${name} ended before ${what}: ${readFileSync(join(directory, `${name}.log`), "utf8").slice(-2000)}`);
-    if (performance.now() > endMs) throw new Error(`not within ${withinMs / 1000} s: ${what}`);
-    await Bun.sleep(100);
-  }
-}
 
 try {
-  const server = start("server", ["server", "--disable-agent", "--write-kubeconfig", kubeconfig, "--https-listen-port", values.port, "--bind-address", "127.0.0.1", "--node-name", "bench", "--log-level", "warn", "--cluster-cidr", "10.0.0.0/12"]);
-  const exists = (path: string): boolean => Bun.spawnSync(["test", "-s", path]).exitCode === 0;
-  await until("the server's kubeconfig", () => exists(kubeconfig));
+  const server = bench.start("server", ["server", "--disable-agent", "--write-kubeconfig", kubeconfig, "--https-listen-port", values.port, "--bind-address", "127.0.0.1", "--node-name", "bench", "--log-level", "warn", "--cluster-cidr", "10.0.0.0/12"]);
+  await until("the server's kubeconfig", () => isWritten(kubeconfig));
   const { server: url, credentials } = readKubeconfig(kubeconfig);
   const client = clientOver(httpTransport({ server: url, credentials: () => credentials, clock: systemClock }));
   const ready = (): Promise<boolean> => client.request({ method: "GET", path: "/readyz", signal }).then((answer) => answer === "ok", () => false);
@@ -64,16 +38,16 @@ try {
   const nodes = informers.of(NODES), pods = informers.of(PODS);
   const watching = informers.run(signal, () => {});
   await Promise.all([nodes.whenSynced(signal), pods.whenSynced(signal)]);
-  console.log(`server alone: ${pssMb(server.pid).toFixed(0)} MB`);
+  console.log(`server alone: ${server.memoryMb().toFixed(0)} MB`);
 
   const who = values["one-name"] ? ["--kubeconfig", kubeconfig] : ["--server", url, "--token-file", join(directory, "server/server/token")];
   const beganMs = performance.now();
-  const simulator = start("simulate", ["simulate", ...who, "--nodes", String(nodeCount), "--log-level", "warn"]);
+  const simulator = bench.start("simulate", ["simulate", ...who, "--nodes", String(nodeCount), "--log-level", "warn"]);
   const isReady = ({ status }: Readonly<Node>): boolean => status?.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True") ?? false;
   await until("all nodes Ready", () => [...nodes.list()].filter(isReady).length === nodeCount);
-  console.log(`${nodeCount} nodes Ready: ${secondsSince(beganMs)}; server ${pssMb(server.pid).toFixed(0)} MB, ${(cpuMs(server.pid) / 1000).toFixed(1)} s of CPU so far`);
+  console.log(`${nodeCount} nodes Ready: ${secondsSince(beganMs)}; server ${server.memoryMb().toFixed(0)} MB, ${(server.cpuMs() / 1000).toFixed(1)} s of CPU so far`);
 
-  const fillMs = performance.now(), fillCpuMs = cpuMs(server.pid);
+  const fillMs = performance.now(), fillCpuMs = server.cpuMs();
   const names = Array.from({ length: Math.ceil(podCount / DEPLOYMENTS_OF) }, (_, i) => `web-${i}`);
   for (const name of names) {
     const labels = { app: name };
@@ -84,7 +58,7 @@ try {
   const running = (): Readonly<Pod>[] => [...pods.list()].filter(({ status }) => status?.phase === "Running");
   await until("all pods Running", () => running().length >= names.length * Math.min(DEPLOYMENTS_OF, podCount));
   const tookSeconds = (performance.now() - fillMs) / 1000;
-  console.log(`${running().length} pods Running: ${tookSeconds.toFixed(1)} s (${(running().length / tookSeconds).toFixed(0)} a second, create to Running); server ${((cpuMs(server.pid) - fillCpuMs) / tookSeconds / 10).toFixed(0)} % CPU, ${pssMb(server.pid).toFixed(0)} MB`);
+  console.log(`${running().length} pods Running: ${tookSeconds.toFixed(1)} s (${(running().length / tookSeconds).toFixed(0)} a second, create to Running); server ${((server.cpuMs() - fillCpuMs) / tookSeconds / 10).toFixed(0)} % CPU, ${server.memoryMb().toFixed(0)} MB`);
   await Bun.sleep(10_000);
 
   await observe("quiet", async () => {});
@@ -96,7 +70,7 @@ try {
 
   /** Measures for a while, doing `work` once a second. */
   async function observe(label: string, work: () => Promise<void>): Promise<void> {
-    const before = { ms: performance.now(), server: cpuMs(server.pid), simulator: cpuMs(simulator.pid), written: writtenMb(server.pid), histogram: await durations() };
+    const before = { ms: performance.now(), server: server.cpuMs(), simulator: simulator.cpuMs(), written: server.writtenMb(), histogram: await durations() };
     const latencies = new Map<string, number[]>();
     const timed = async (name: string, call: () => Promise<unknown>): Promise<void> => {
       const callMs = performance.now();
@@ -114,7 +88,7 @@ try {
       await Bun.sleep(100);
     }
     const took = performance.now() - before.ms;
-    console.log(`${label}, ${(took / 1000).toFixed(0)} s: server ${((cpuMs(server.pid) - before.server) / took * 100).toFixed(1)} % CPU, ${pssMb(server.pid).toFixed(0)} MB PSS, ${((writtenMb(server.pid) - before.written) / took * 60_000).toFixed(1)} MB/min written; simulator ${((cpuMs(simulator.pid) - before.simulator) / took * 100).toFixed(1)} % CPU, ${pssMb(simulator.pid).toFixed(0)} MB`);
+    console.log(`${label}, ${(took / 1000).toFixed(0)} s: server ${((server.cpuMs() - before.server) / took * 100).toFixed(1)} % CPU, ${server.memoryMb().toFixed(0)} MB PSS, ${((server.writtenMb() - before.written) / took * 60_000).toFixed(1)} MB/min written; simulator ${((simulator.cpuMs() - before.simulator) / took * 100).toFixed(1)} % CPU, ${simulator.memoryMb().toFixed(0)} MB`);
     for (const [name, all] of latencies) {
       const sorted = all.toSorted((a, b) => a - b);
       console.log(`  ${name.padEnd(14)} n=${String(all.length).padEnd(4)} p50 ${percentile(sorted, 50).toFixed(1)} ms, p99 ${percentile(sorted, 99).toFixed(1)} ms, max ${sorted.at(-1)!.toFixed(1)} ms`);
@@ -143,11 +117,6 @@ try {
   await Promise.race([watching, Bun.sleep(0)]);
 } finally {
   quit.abort();
-  for (const { child } of started) {
-    child.kill("SIGTERM");
-    await child.exited;
-  }
-  rmSync(directory, { recursive: true, force: true });
 }
 
 interface Histogram { readonly buckets: Map<number, number>; readonly total: number }
