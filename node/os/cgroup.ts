@@ -113,7 +113,8 @@ function legacyCgroups(hierarchies: readonly Hierarchy[], hybrid: string | undef
   };
 }
 
-function unifiedCgroups(mountPoint: string): Cgroups {
+/** Version 2's, as they stand below `mountPoint`. */
+export function unifiedCgroups(mountPoint: string): Cgroups {
   function make(path: string): void {
     if (path !== "/") make(dirname(path));
     const directory = join(mountPoint, path);
@@ -143,8 +144,8 @@ function unifiedCgroups(mountPoint: string): Cgroups {
       const stat = keyValues(join(mountPoint, path, "memory.stat"));
       if (!stat) return undefined;
       const cpu = keyValues(join(mountPoint, path, "cpu.stat"));
-      const counted = readNumber(join(mountPoint, path, "memory.current"));
-      const memoryBytes = counted > 0 ? counted : rootMemoryBytes(); // the root group has no memory.current
+      const counted = textOf(join(mountPoint, path, "memory.current"));
+      const memoryBytes = counted === undefined ? rootMemoryBytes() : Number(counted); // the root group has no memory.current; 0 is a group without processes
       return {
         cpuNs: (cpu?.get("usage_usec") ?? 0) * 1000, memoryBytes, workingSetBytes: Math.max(0, memoryBytes - (stat.get("inactive_file") ?? 0)), rssBytes: stat.get("anon") ?? 0,
         pageFaults: stat.get("pgfault") ?? 0, majorPageFaults: stat.get("pgmajfault") ?? 0,
