@@ -122,6 +122,7 @@ export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts
       const config = prepare();
       const env = { ...environment, PATH: searchPath };
       const fingerprint = createHash("sha256").update(JSON.stringify([asset.hash, config, env])).digest("hex");
+      const over = new AbortController();
       const supervising = superviseContainerd({
         program: join(paths.binDir, "containerd"), configFile: paths.config, logFile: paths.logFile, processFile: paths.processFile, fingerprint, environment: env,
         answers: async (stop) => void (await cri.call("RuntimeService/Version", {}, { signal: stop, timeoutMs: 0 })),
@@ -131,8 +132,8 @@ export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts
           if (!present.has(PAUSE_IMAGE)) await importImages(paths, join(paths.current, "images/pause.tar"), { pin: true, signal: stop });
           await importDirectory(paths, present, { log, signal: stop });
         },
-      }, { clock, log }, signal, ready);
-      await settleAll([supervising, endStrayShims({ socket: paths.socket }, { clock, log }, signal)]);
+      }, { clock, log }, signal, ready).finally(() => over.abort());
+      await settleAll([supervising, endStrayShims({ socket: paths.socket }, { clock, log }, AbortSignal.any([signal, over.signal]))]);
     },
   };
 }

@@ -94,6 +94,12 @@ const DAMAGE: Readonly<Record<string, (node: FaultyNode, start: () => Promise<vo
     await eventually("it is made anew", async () => Number((await host.kubectl("get", "pod", "bare", "-o", "jsonpath={.status.containerStatuses[0].restartCount}"))) > 0, 120_000);
     if (!before) throw new Error("the pod had no address");
   },
+  async "the image of running pods is removed, and one of them has to start again"({ host }) {
+    const ctr = `${host.dataDir}/agent/current/bin/ctr -a ${host.dataDir}/agent/run/containerd.sock -n k8s.io`;
+    await host.sh(`${ctr} images rm --sync docker.io/library/busybox:1; kill -9 $(pgrep -fx 'sleep 100000' | head -n 1)`);
+    await eventually("a pod misses its image", async () => /Err(ImagePull|ImageNeverPull)|ImagePullBackOff/.test(await host.kubectl("get", "pods", "--no-headers")), 120_000);
+    await host.ok([host.binary, "images", "import", `${host.dataDir}/agent/images/busybox.tar`]);
+  },
   async "the records of addresses are removed"({ host }) {
     await host.sh(`rm -rf ${host.dataDir}/agent/network/ipam`);
   },
