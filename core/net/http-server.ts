@@ -30,6 +30,8 @@ export interface Connection {
   readonly protocol: "http/1.1" | "h2";
   readonly remoteAddress: string;
   readonly peerCertificate: PeerCertificate | undefined;
+  /** It takes no more requests than those under way. Absent: one after the other is all there can be. */
+  readonly takeNoMore?: (() => void) | undefined;
 }
 
 export interface ServerLimits {
@@ -144,8 +146,8 @@ function makeServer({ host, port, portFlag, handler, upgrade, log, clock, limits
     socket.setKeepAlive(true, KEEP_ALIVE_MS);
     const encrypted = secure ? (socket as tls.TLSSocket) : undefined;
     const protocol = encrypted?.alpnProtocol === "h2" ? "h2" : "http/1.1";
-    opening = {
-      socket, protocol, remoteAddress: plainAddress(socket.remoteAddress), peerCertificate: encrypted && peerCertificateOf(encrypted),
+    const connection: Tracked = opening = {
+      ...(protocol === "h2" ? { takeNoMore: () => connection.session?.close() } : {}), socket, protocol, remoteAddress: plainAddress(socket.remoteAddress), peerCertificate: encrypted && peerCertificateOf(encrypted),
       requests: 0, active: 0, upgraded: false, quietSinceMs: clock.uptimeMs(), resets: 0, written: 0, stalledSinceMs: undefined,
     };
     connections.set(socket, opening);

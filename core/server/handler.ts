@@ -106,12 +106,14 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
   async function identify(request: ServerRequest, info: RequestInfo, flight: Flight): Promise<UserInfo> {
     const startMs = server.clock.uptimeMs();
     const caller = await authenticate(server, request).catch((error: unknown) => {
+      request.takeNoMore?.();
       meter.authenticated(undefined, server.clock.uptimeMs() - startMs);
       flight.audit = server.audit?.begin(request, attributesOf(info, request, { name: "", groups: [] }), flight.auditId);
       throw error;
     });
     meter.authenticated(caller.user.name, server.clock.uptimeMs() - startMs);
     flight.shown = caller;
+    if (caller.user.name === ANONYMOUS.name) request.takeNoMore?.(); // strangers get no more of HTTP/2 than of HTTP/1.1: kubernetes v1.36 apiserver/pkg/endpoints/filters/authentication.go
     return caller.user;
   }
 

@@ -159,3 +159,29 @@ test("over HTTP/2, too, an answer has its head and its body, or none", async () 
   client.destroy();
   rmSync(pki.dir, { recursive: true, force: true });
 });
+
+test("a connection that is to take no more requests ends with those under way", async () => {
+  const pki = await testPki();
+  const stopping = new AbortController();
+  const late = Promise.withResolvers<void>();
+  const front = httpFront({
+    async handler({ path, takeNoMore }) {
+      if (path === "/stranger") takeNoMore?.();
+      else await late.promise;
+      return { type: "raw", status: 200, headers: { "content-type": "text/plain" }, body: path };
+    },
+    clock: systemClock, log: silentLog, stopping: () => stopping.signal, describe: undefined,
+  });
+  const server = httpsServer({ host: "127.0.0.1", port: 0, portFlag: "", tls: () => servingMaterial(pki), handler: front.request, upgrade: front.upgrade, log: silentLog, clock: systemClock, limits: { drainMs: 0 } });
+  await new Promise<void>((ready) => { const ended = server.run(stopping.signal, ready); ending.push(() => { stopping.abort(); return ended; }); });
+  const client = http2.connect(`https://localhost:${server.address()!.port}`, { ca: pki.authority("server-ca").bundlePem });
+  const goaway = new Promise((resolve) => client.on("goaway", resolve)), closed = new Promise((resolve) => client.on("close", resolve));
+  const body = async (path: string): Promise<string> => await new Response(client.request({ ":path": path }) as never).text();
+  const first = body("/friend");
+  expect(await body("/stranger")).toBe("/stranger");
+  await goaway;
+  late.resolve();
+  expect(await first).toBe("/friend");
+  await closed;
+  rmSync(pki.dir, { recursive: true, force: true });
+});

@@ -326,7 +326,7 @@ async function serveUpgrade(deps: Front, { request, socket, head, connection }: 
   ]));
 }
 
-function serverRequest(request: IncomingMessage, { peerCertificate, remoteAddress }: Connection, signal: AbortSignal, setHeader?: ServerRequest["setHeader"]): ServerRequest {
+function serverRequest(request: IncomingMessage, { peerCertificate, remoteAddress, takeNoMore }: Connection, signal: AbortSignal, setHeader?: ServerRequest["setHeader"]): ServerRequest {
   const url = request.url ?? "/";
   const mark = url.indexOf("?");
   const protocols = headerOf(request, "sec-websocket-protocol");
@@ -340,6 +340,7 @@ function serverRequest(request: IncomingMessage, { peerCertificate, remoteAddres
     peerCertificate,
     remoteAddress,
     setHeader,
+    takeNoMore,
     wire: { body: request, rawQuery: mark < 0 ? "" : url.slice(mark + 1) },
     body: () => readBody(request),
     signal,

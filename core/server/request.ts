@@ -25,6 +25,8 @@ export interface ServerRequest {
   readonly user?: UserInfo | undefined;
   /** Sets a header of the answer, whatever that will be. Absent for callers in this process. */
   readonly setHeader?: ((name: string, value: string) => void) | undefined;
+  /** The connection takes no further requests. Absent where there is at most one at a time. */
+  readonly takeNoMore?: (() => void) | undefined;
   /** What a proxy passes on as it came: absent for callers in this process. Whoever takes the body must not call `body()`. */
   readonly wire?: { readonly body: Readable; readonly rawQuery: string } | undefined;
   /** Reads the body; throws 413 when it is too large. */
