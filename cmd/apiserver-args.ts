@@ -19,6 +19,8 @@ const NAMES = [
   "encryption-provider-config", "encryption-provider-config-automatic-reload",
   // what is kept, and how long
   "event-ttl",
+  // TLS
+  "tls-min-version", "tls-cipher-suites",
   // overload
   "max-requests-inflight", "max-mutating-requests-inflight", "enable-priority-and-fairness",
   // audit

@@ -105,7 +105,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
     ...(process.platform === "linux" ? { shutdownNotices: hasLogind() ? logindNotices({ exec, clock, log }) : shutdownSignal(process) } : {}),
   });
   const agentServer = kubeletServer({
-    api: agent.api, host: "::", port: agentSettings.port, tls: options.kubeletTls.material, clientCa: options.kubeletTls.clientCa, client,
+    api: agent.api, host: "::", port: agentSettings.port, tls: () => ({ ...options.kubeletTls.material(), policy: agentSettings.tls }), clientCa: options.kubeletTls.clientCa, client,
     localPath: localPathDirectories({ root: settings.defaultLocalStoragePath ?? join(paths.dataDir, "storage"), mounts }),
     configz: () => (kubeletConfiguration(agentSettings)), clock, exec, metrics, log: log.with({ part: "kubelet server" }),
   });

@@ -22,6 +22,7 @@ import type { Random } from "../../core/lifecycle/random.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import { formatIp, nthAddress, parseCidr } from "../../core/net/cidr.ts";
 import { httpsServer } from "../../core/net/http-server.ts";
+import { type TlsPolicy, tlsPolicy } from "../../core/net/tls-policy.ts";
 import { KeptConnections } from "../../core/net/kept-connections.ts";
 import type { Log } from "../../core/observe/log.ts";
 import { type Metrics, metricsRegistry } from "../../core/observe/metrics.ts";
@@ -211,12 +212,13 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     return inProcessTransport((request) => handler(request), { user, userAgent });
   }
 
+  const policy = tlsPolicyOf(args);
   const front = httpFront({ handler, clock, log: log.with({ part: "server" }), stopping: () => server.stopping, describe: undefined });
   const server = httpsServer({
     host: settings.bindAddress, port: settings.httpsListenPort, portFlag: "--https-listen-port",
     tls: () => {
       const { keyPem, certificatePem } = pki.leaf(SERVING_NAME);
-      return { key: keyPem, cert: certificatePem, clientCas: [pki.authority("client-ca").bundlePem, pki.authority("request-header-ca").bundlePem, ...extraCas.clients, ...extraCas.proxies] };
+      return { key: keyPem, cert: certificatePem, clientCas: [pki.authority("client-ca").bundlePem, pki.authority("request-header-ca").bundlePem, ...extraCas.clients, ...extraCas.proxies], policy };
     },
     handler: tunnel.handler(front.request), upgrade: front.upgrade, log: log.with({ part: "https" }), clock,
   });
@@ -270,6 +272,15 @@ function checkGates(args: ApiServerArgs): void {
       const problem = check(one);
       if (problem !== undefined) throw new ConfigError(`--kube-apiserver-arg ${name}: ${problem}`);
     }
+}
+
+/** Throws ConfigError. */
+function tlsPolicyOf(args: ApiServerArgs): TlsPolicy | undefined {
+  try {
+    return tlsPolicy({ minVersion: args.text("tls-min-version"), cipherSuites: args.list("tls-cipher-suites") });
+  } catch (cause) {
+    throw new ConfigError(`--kube-apiserver-arg: ${(cause as Error).message}`, { cause });
+  }
 }
 
 /** None for a time of nothing. */

@@ -9,6 +9,7 @@ import { servingMaterial, testPki } from "../../test/certificates.ts";
 import { type Clock, systemClock } from "../lifecycle/clock.ts";
 import { silentLog } from "../observe/log.ts";
 import { type BodyError, readBody, writeBounded } from "./http-body.ts";
+import type { TlsPolicy } from "./tls-policy.ts";
 import { type Connection, httpsServer, type HttpsServer, type HttpsServerOptions } from "./http-server.ts";
 
 let pki: Awaited<ReturnType<typeof testPki>>;
@@ -252,6 +253,19 @@ describe("HTTP in the clear", () => {
   });
 });
 
+test("versions and ciphers are those that were asked for", async () => {
+  const offered = async (policy: TlsPolicy, client: tls.ConnectionOptions): Promise<string> => {
+    const { port } = await start({ tls: () => ({ ...servingMaterial(pki), policy }) });
+    return await new Promise((resolve) => {
+      const socket = tls.connect({ port, host: "127.0.0.1", ...trust(), ...client }, () => { resolve(`${socket.getProtocol()} ${socket.getCipher().name}`); socket.destroy(); });
+      socket.on("error", () => resolve("refused"));
+    });
+  };
+  expect(await offered({ minVersion: "TLSv1.3" }, { maxVersion: "TLSv1.2" })).toBe("refused");
+  expect(await offered({ minVersion: "TLSv1.2", ciphers: "ECDHE-ECDSA-AES256-GCM-SHA384" }, { maxVersion: "TLSv1.2" })).toBe("TLSv1.2 ECDHE-ECDSA-AES256-GCM-SHA384");
+  expect(await offered({ minVersion: "TLSv1.2", ciphers: "ECDHE-ECDSA-AES256-GCM-SHA384" }, { maxVersion: "TLSv1.2", ciphers: "ECDHE-ECDSA-AES128-GCM-SHA256" })).toBe("refused");
+});
+
 describe("the end", () => {
   test("a port in use is told with the flag that changes it", async () => {
     const { port } = await start({});
@@ -259,9 +273,11 @@ describe("the end", () => {
   });
 
   test("requests under way finish, watches are told, idle connections close, nobody new gets in", async () => {
+    let seen = 0;
     const release = Promise.withResolvers<void>();
     const one = await start({
       handler(request, response) {
+        seen++;
         if (request.url === "/watch") { response.write("x"); one.server.stopping.addEventListener("abort", () => response.end(" bye")); }
         else if (request.url === "/slow") void release.promise.then(() => response.end("slow ok"));
         else response.end("ok");
@@ -273,7 +289,8 @@ describe("the end", () => {
     const watch = ask(client, "/watch");
     const slow = raw(port, "GET /slow HTTP/1.1\r\nHost: x\r\n\r\n");
     const idle = raw(port, GET);
-    await Bun.sleep(100);
+    while (seen < 3) await Bun.sleep(10);
+    await Bun.sleep(50);
     const stopped = one.stop();
     await goaway;
     expect(await watch).toBe("200 x bye");

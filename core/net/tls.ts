@@ -1,5 +1,6 @@
 /** What a TLS server of ours presents and accepts, and what it learns of its peers. */
 import type { TLSSocket, TlsOptions } from "node:tls";
+import type { TlsPolicy } from "./tls-policy.ts";
 
 export interface TlsMaterial {
   /** PEM: the key, and its certificate followed by intermediates. */
@@ -7,14 +8,16 @@ export interface TlsMaterial {
   readonly cert: string;
   /** PEM bundles a client's certificate may lead to. */
   readonly clientCas: readonly string[];
+  /** Absent: TLS 1.2 and newer, with the library's ciphers. */
+  readonly policy?: TlsPolicy | undefined;
 }
 
 /** Whoever a bundle names is trusted: a root, an intermediate, or the very certificate that is shown. As in Go, where a pool has no other kind. */
 export const ANCHORS = { allowPartialTrustChain: true } as const;
 
 /** A client without a certificate, or with one we do not know, gets its connection all the same: who it is, is decided per request. Without client CAs none is asked for. */
-export function tlsOptions({ key, cert, clientCas }: TlsMaterial): TlsOptions {
-  return { key, cert, ca: [...clientCas], ...ANCHORS, requestCert: clientCas.length > 0, rejectUnauthorized: false, minVersion: "TLSv1.2" };
+export function tlsOptions({ key, cert, clientCas, policy }: TlsMaterial): TlsOptions {
+  return { key, cert, ca: [...clientCas], ...ANCHORS, requestCert: clientCas.length > 0, rejectUnauthorized: false, minVersion: policy?.minVersion ?? "TLSv1.2", ...(policy?.ciphers === undefined ? {} : { ciphers: policy.ciphers }) };
 }
 
 /**

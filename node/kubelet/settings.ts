@@ -1,5 +1,6 @@
 /** What the composition root decides about the kubelet: fixed for its life. */
 import type { Taint } from "../../core/api/gen/core.v1.ts";
+import type { TlsPolicy } from "../../core/net/tls-policy.ts";
 import { type EvictionSettings, THRESHOLDS } from "./eviction/plan.ts";
 import { NO_PLACEMENT, type PlacementSettings } from "./placement/settings.ts";
 
@@ -72,6 +73,8 @@ export interface KubeletSettings {
   readonly limitedSwap: boolean;
   /** Rather not start than run on a machine that swaps. */
   readonly failSwapOn: boolean;
+  /** Of the node's own API. */
+  readonly tls?: TlsPolicy | undefined;
   readonly shutdown: ShutdownSettings;
   /** What was given as a KubeletConfiguration, for /configz. */
   readonly configuration: Readonly<Record<string, unknown>>;

@@ -9,6 +9,7 @@
  * Source: kubernetes v1.36 pkg/kubelet/apis/config/{types,validation/validation}.go, pkg/kubelet/apis/config/v1beta1/defaults.go
  */
 import { isQuantity, parseQuantity } from "../../../core/api/meta/quantity.ts";
+import { tlsPolicy } from "../../../core/net/tls-policy.ts";
 import { parseCpuSet } from "../placement/cpu-set.ts";
 import type { PlacementSettings } from "../placement/settings.ts";
 import type { KubeletSettings } from "../settings.ts";
@@ -114,6 +115,8 @@ export function applyConfiguration(base: KubeletSettings, configuration: Configu
   ms("shutdownGracePeriod", (value) => { result.shutdown = { ...result.shutdown, graceMs: value }; });
   ms("shutdownGracePeriodCriticalPods", (value) => { result.shutdown = { ...result.shutdown, criticalMs: value }; });
   read<{ priority: number; shutdownGracePeriodSeconds: number }[]>("shutdownGracePeriodByPodPriority", (value) => { result.shutdown = { ...result.shutdown, byPriority: value.map(({ priority, shutdownGracePeriodSeconds }) => ({ priority, graceMs: shutdownGracePeriodSeconds * 1000 })) }; });
+  const tls = tlsPolicy({ minVersion: configuration["tlsMinVersion"] as string | undefined, cipherSuites: configuration["tlsCipherSuites"] as string[] | undefined });
+  if (tls) result.tls = tls;
   read<boolean>("failSwapOn", (value) => { result.failSwapOn = value; });
   read<{ swapBehavior?: string }>("memorySwap", ({ swapBehavior }) => { result.limitedSwap = swapBehavior === "LimitedSwap"; });
   read<{ idsPerPod?: number }>("userNamespaces", ({ idsPerPod }) => { if (idsPerPod !== undefined) result.userNamespaceIds = idsPerPod; });

@@ -99,7 +99,7 @@ function checkPlacement(value: <T>(name: string) => T, check: (good: boolean, me
 /** Values we have no part for: better refused than not obeyed. */
 const ONLY: Readonly<Record<string, readonly unknown[]>> = {
   memoryReservationPolicy: ["None"], cgroupDriver: ["cgroupfs"], cgroupsPerQOS: [true], enableServer: [true], enableControllerAttachDetach: [true], cpuCFSQuota: [true],
-  cpuCFSQuotaPeriod: ["100ms", "100000us"], readOnlyPort: [0], staticPodURL: [""], runOnce: [false], systemReservedCgroup: [""], kubeReservedCgroup: [""], configMapAndSecretChangeDetectionStrategy: ["Watch", "Cache" /* a watch is never older than what a cache may hold */],
+  cpuCFSQuotaPeriod: ["100ms", "100000us"], readOnlyPort: [0], tlsCertFile: [""], tlsPrivateKeyFile: [""], staticPodURL: [""], runOnce: [false], systemReservedCgroup: [""], kubeReservedCgroup: [""], configMapAndSecretChangeDetectionStrategy: ["Watch", "Cache" /* a watch is never older than what a cache may hold */],
   imagePullCredentialsVerificationPolicy: ["NeverVerify", "NeverVerifyPreloadedImages"], containerRuntimeEndpoint: [""], imageServiceEndpoint: [""],
 };
 
