@@ -188,7 +188,7 @@ test("a debugging container sees its target, runs once, and stays as it is", asy
 test("on the node's network a pod is where the node is; attached, a terminal answers; in a pod that is not running nothing does", async () => {
   expect((await pod("chatty")).status).toMatchObject({ podIP: "172.30.0.61", hostIP: "172.30.0.61" });
   expect(await inside("chatty", "hostname")).toBe("pods\n");
-  expect(await host.sh(`(echo 'echo sum $((20+3))'; sleep 1) | timeout 10 ${host.binary} kubectl attach -q -i chatty -c b 2>&1; true`)).toContain("sum 23");
+  await eventually("a terminal answers", async () => (await host.sh(`(echo 'echo sum $((20+3))'; sleep 1) | timeout 10 ${host.binary} kubectl attach -q -i chatty -c b 2>&1; true`)).includes("sum 23"), 120_000);
   expect(await failing("exec", "bad-map", "--", "true")).toContain(`container not found ("c")`);
   expect(await failing("exec", "end-well", "-c", "own", "--", "true")).toContain("cannot exec into a container in a completed pod; current phase is Succeeded");
   const pid = async () => (await pod("files")).status?.podIP;
