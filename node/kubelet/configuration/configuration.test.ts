@@ -15,6 +15,11 @@ test("drop-ins lie over the file: maps are merged, lists and scalars replaced", 
   expect(kubeletConfiguration(settings)).toMatchObject({ maxPods: 60, evictionHard: { "memory.available": "200Mi", "nodefs.available": "5%" }, syncFrequency: "1m0s", imageGCHighThresholdPercent: 85 });
 });
 
+test("of a container that takes too much memory one process may end, or all", () => {
+  expect([applied({}).singleProcessOomKill, applied({ singleProcessOOMKill: false }).singleProcessOomKill]).toEqual([false, false]);
+  expect(kubeletConfiguration(applied({ singleProcessOOMKill: true }))).toMatchObject({ singleProcessOOMKill: true });
+});
+
 test("soft thresholds, their grace, and what must be reclaimed", () => {
   const { eviction } = applied({ mergeDefaultEvictionSettings: true, evictionHard: { "memory.available": "0%" }, evictionSoft: { "memory.available": "1.5Gi" }, evictionSoftGracePeriod: { "memory.available": "1m30s" }, evictionMinimumReclaim: { "nodefs.available": "500Mi" }, evictionMaxPodGracePeriod: 30 });
   expect(eviction.thresholds.find(({ graceMs }) => graceMs !== undefined)).toEqual({ signal: "memory.available", value: { bytes: 1.5 * 1024 ** 3 }, graceMs: 90_000 });

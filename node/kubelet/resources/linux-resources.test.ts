@@ -40,6 +40,14 @@ test("what the runtime is told", () => {
   });
 });
 
+test("where a group can end as a whole, a container that takes too much memory does, besides what it may swap", () => {
+  const container = asks("a", { memory: "1Gi" }, { memory: "2Gi" });
+  const told = (more: object) => containerResources(pod([container]), container, { memoryBytes: 16 * GI, hugepageSizes: [], countsSwap: true, ...more }).unified;
+  expect(told({})).toBeUndefined();
+  expect(told({ killsWholeContainer: true })).toEqual({ "memory.oom.group": "1" });
+  expect(told({ killsWholeContainer: true, podSwapBytes: 0 })).toEqual({ "memory.oom.group": "1", "memory.swap.max": "0" });
+});
+
 test.each<[string, Pod]>([
   ["BestEffort", pod([{ name: "a" }])], ["Guaranteed", pod([asks("a", { cpu: "1", memory: "1Gi" }, { cpu: "1", memory: "1Gi" })])], ["critical", pod([asks("a", { memory: "1Gi" }, { memory: "2Gi" })], { priority: 2_000_000_000 })],
   ["asking for no memory", pod([asks("a", { cpu: "1" })])],

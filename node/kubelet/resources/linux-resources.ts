@@ -40,6 +40,8 @@ interface LinuxMachine {
   readonly countsSwap: boolean;
   /** Where each group has a limit of its own for swap (cgroup v2): what pods may use of it together. 0: nothing. */
   readonly podSwapBytes?: number | undefined;
+  /** A container that takes too much memory ends as a whole. */
+  readonly killsWholeContainer?: boolean | undefined;
 }
 
 export function containerResources(pod: Pod, container: Container | EphemeralContainer, machine: LinuxMachine): LinuxContainerResources {
@@ -47,10 +49,11 @@ export function containerResources(pod: Pod, container: Container | EphemeralCon
   const podLevel = pod.spec.resources?.limits;
   const cpuLimit = milli(limits["cpu"] ?? podLevel?.["cpu"]);
   const memory = whole(limits["memory"] ?? podLevel?.["memory"]);
+  const unified = { ...(machine.killsWholeContainer ? { "memory.oom.group": "1" } : {}), ...(machine.podSwapBytes === undefined ? {} : { "memory.swap.max": String(swapLimit(pod, container, machine)) }) };
   return {
     cpu_shares: cpuShares(requests["cpu"] === undefined && cpuLimit > 0 ? cpuLimit : milli(requests["cpu"])), cpu_quota: cpuQuota(cpuLimit), cpu_period: QUOTA_PERIOD_US,
     ...(memory > 0 ? { memory_limit_in_bytes: memory, ...(machine.countsSwap ? { memory_swap_limit_in_bytes: memory + swapLimit(pod, container, machine) } : {}) } : {}),
-    ...(machine.podSwapBytes === undefined ? {} : { unified: { "memory.swap.max": String(swapLimit(pod, container, machine)) } }), oom_score_adj: oomScoreAdj(pod, container, machine.memoryBytes), hugepage_limits: hugepages({ ...podLevel, ...limits }, machine),
+    ...(Object.keys(unified).length === 0 ? {} : { unified }), oom_score_adj: oomScoreAdj(pod, container, machine.memoryBytes), hugepage_limits: hugepages({ ...podLevel, ...limits }, machine),
   };
 }
 
