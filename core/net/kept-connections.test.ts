@@ -59,10 +59,28 @@ test("one connection carries one request after another, several at once have one
 test("what nobody asks for is closed after a while", async () => {
   using backend = await server();
   let due: (() => void) | undefined;
-  const kept = new KeptConnections({ after: (_, act) => { due = act; return { cancel: () => { due = undefined; } }; } });
+  const kept = new KeptConnections({ uptimeMs: () => 0, after: (_, act) => { due = act; return { cancel: () => { due = undefined; } }; } });
   const { connection, release } = await kept.open("a", backend.dial);
   release(connection);
   expect([kept.size, connection.destroyed]).toEqual([1, false]);
   due!();
   expect([kept.size, connection.destroyed]).toEqual([0, true]);
+});
+
+test("who must not be kept waiting for an end is given none that has been quiet for long", async () => {
+  using backend = await server();
+  let nowMs = 0;
+  const kept = new KeptConnections({ ...systemClock, uptimeMs: () => nowMs }, { idleMs: 1_000_000, perKey: 1, all: 9 });
+  const first = await kept.open("a", backend.dial), second = await kept.open("a", backend.dial);
+  for (const { connection, release } of [first, second]) release(connection);
+  expect([kept.size, second.connection.destroyed]).toEqual([1, true]); // one for each key
+  nowMs = 999;
+  const again = await kept.open("a", backend.dial, { quietMs: 1_000 });
+  expect(again).toMatchObject({ connection: first.connection, reused: true });
+  again.release(again.connection);
+  nowMs = 1_999;
+  const anew = await kept.open("a", backend.dial, { quietMs: 1_000 });
+  expect(anew.reused).toBe(false);
+  anew.connection.on("error", () => undefined).destroy();
+  kept.close();
 });

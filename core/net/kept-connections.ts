@@ -18,29 +18,40 @@ export interface Held {
   release(connection: Duplex): void;
 }
 
-interface Idle { readonly connection: Duplex; readonly drop: () => void; readonly forget: () => void }
+interface Idle { readonly connection: Duplex; readonly sinceMs: number; readonly drop: () => void; readonly forget: () => void }
 
-/** Shorter than what servers in Go wait (90 s and more). Others close sooner: askKept asks again. */
-const IDLE_MS_MAX = 30_000;
-/** As many as are asked at once, again and again; the rest are made anew. Go keeps 25 for each host. */
-const IDLE_PER_KEY_MAX = 25;
-const IDLE_MAX = 200;
+export interface KeptLimits {
+  /** How long one is kept that nobody asks for. */
+  readonly idleMs: number;
+  readonly perKey: number;
+  readonly all: number;
+}
+
+/**
+ * Shorter than what servers in Go wait (90 s and more). Others close sooner: askKept asks again.
+ * As many as are asked at once, again and again; the rest are made anew. Go keeps 25 for each host.
+ */
+const LIMITS: KeptLimits = { idleMs: 30_000, perKey: 25, all: 200 };
 
 export class KeptConnections {
-  readonly #clock: Pick<Clock, "after">;
+  readonly #clock: Pick<Clock, "after" | "uptimeMs">;
+  readonly #limits: KeptLimits;
   readonly #idle = new Map<string, Idle[]>();
   #count = 0;
 
-  constructor(clock: Pick<Clock, "after">) { this.#clock = clock; }
+  constructor(clock: Pick<Clock, "after" | "uptimeMs">, limits: KeptLimits = LIMITS) {
+    this.#clock = clock;
+    this.#limits = limits;
+  }
 
   /** How many are idle. */
   get size(): number { return this.#count; }
 
-  /** One that is idle, unless a `fresh` one is asked for, else a new one. Throws what `make` throws. */
-  async open(key: string, make: () => Promise<Duplex>, { fresh = false }: { readonly fresh?: boolean } = {}): Promise<Held> {
+  /** One that is idle, and has been for less than `quietMs`, unless a `fresh` one is asked for, else a new one. Throws what `make` throws. */
+  async open(key: string, make: () => Promise<Duplex>, { fresh = false, quietMs }: { readonly fresh?: boolean; readonly quietMs?: number | undefined } = {}): Promise<Held> {
     const release = (connection: Duplex): void => this.#keep(key, connection);
     const idle = fresh ? undefined : this.#idle.get(key)?.at(-1);
-    if (!idle) return { connection: await make(), reused: false, release };
+    if (!idle || (quietMs !== undefined && this.#clock.uptimeMs() - idle.sinceMs >= quietMs)) return { connection: await make(), reused: false, release };
     idle.forget();
     return { connection: idle.connection, reused: true, release };
   }
@@ -52,13 +63,13 @@ export class KeptConnections {
 
   #keep(key: string, connection: Duplex): void {
     const list = this.#idle.get(key) ?? [];
-    if (connection.destroyed || !connection.writable || list.length >= IDLE_PER_KEY_MAX || this.#count >= IDLE_MAX) return void connection.destroy();
+    if (connection.destroyed || !connection.writable || list.length >= this.#limits.perKey || this.#count >= this.#limits.all) return void connection.destroy();
     const drop = (): void => {
       forget();
       connection.on("error", () => undefined); // it is given up
       connection.destroy();
     };
-    const alarm = this.#clock.after(IDLE_MS_MAX, drop);
+    const alarm = this.#clock.after(this.#limits.idleMs, drop);
     const forget = (): void => {
       alarm.cancel();
       connection.off("data", drop).off("end", drop).off("close", drop).off("error", drop);
@@ -66,7 +77,7 @@ export class KeptConnections {
       if (list.length === 0) this.#idle.delete(key);
       this.#count--;
     };
-    const entry: Idle = { connection, drop, forget };
+    const entry: Idle = { connection, sinceMs: this.#clock.uptimeMs(), drop, forget };
     connection.on("data", drop).on("end", drop).on("close", drop).on("error", drop); // nobody has asked anything: whatever comes is its end
     list.push(entry);
     this.#idle.set(key, list);

@@ -170,10 +170,9 @@ export class Forwarder {
           response.body.once("close", end);
           return { response, edits };
         }
-        const { connection } = await upstreams.acquire(endpoint, { secure, fresh: !safe || tries > 0, signal });
+        const { connection, release } = await upstreams.acquire(endpoint, { secure, fresh: !safe || tries > 0, signal });
         sent = true;
-        const release = upgrade ? undefined : (one: Duplex): void => upstreams.release(endpoint, secure, one);
-        const response = await http1Request(connection, { method: asked.method, target, headers, body, release }, signal);
+        const response = await http1Request(connection, { method: asked.method, target, headers, body, release: upgrade ? undefined : release }, signal);
         response.body.once("close", end);
         if (response.upgraded) response.upgraded.connection.once("close", end);
         return { response, edits };

@@ -116,11 +116,12 @@ export function nodeIngress(options: NodeIngressOptions): Runnable {
       }
       const changed = untilWoken(signal, listening ? TICK_MS : 2_147_483_647);
       await changed;
-      if (listening) for (const one of [upstreams, h2Upstreams]) one.sweep();
+      if (listening) h2Upstreams.sweep();
       if (!signal.aborted) await clock.sleep(GATHER_MS, signal);
     }
     await listening?.close();
-    for (const one of [upstreams, h2Upstreams]) one.sweep(0);
+    upstreams.close();
+    h2Upstreams.sweep(0);
     await certificates.close();
   }
 

@@ -8,27 +8,22 @@ import type { Duplex } from "node:stream";
 import * as tls from "node:tls";
 import type { Endpoint } from "../../core/ingress/endpoints.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
+import { type Held, KeptConnections } from "../../core/net/kept-connections.ts";
 import { dialEndpoint } from "./dial-endpoint.ts";
 
-export interface Upstream {
-  readonly connection: Duplex;
-  /** It has carried another request before. */
-  readonly reused: boolean;
-}
-
-interface Idle { readonly connection: Duplex; readonly sinceMs: number; readonly forget: () => void }
-
 /** Most servers close what has been quiet for 5 s and more. */
-const IDLE_MS_MAX = 4_000;
+const KEPT = { idleMs: 4_000, perKey: 64, all: 4_096 };
 const FRESH_MS = 1_000;
-const IDLE_PER_ENDPOINT_MAX = 64;
 
 export class Upstreams {
   readonly #clock: Clock;
-  readonly #idle = new Map<string, Idle[]>();
+  readonly #kept: KeptConnections;
   readonly #active = new Map<string, number>();
 
-  constructor(clock: Clock) { this.#clock = clock; }
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#kept = new KeptConnections(clock, KEPT);
+  }
 
   /** Requests under way. */
   load(endpoint: Endpoint): number { return this.#active.get(keyOf(endpoint)) ?? 0; }
@@ -40,45 +35,15 @@ export class Upstreams {
   }
 
   /** `secure`: with TLS; pods have no certificates anyone could check. `fresh`: one that surely is still open. */
-  async acquire(endpoint: Endpoint, { secure, fresh, signal }: { readonly secure: boolean; readonly fresh: boolean; readonly signal: AbortSignal }): Promise<Upstream> {
-    const idle = this.#idle.get(keyOf(endpoint, secure)) ?? [];
-    for (let last = idle.pop(); last !== undefined; last = idle.pop()) {
-      last.forget();
-      const ageMs = this.#clock.uptimeMs() - last.sinceMs;
-      if (!last.connection.destroyed && ageMs < (fresh ? FRESH_MS : IDLE_MS_MAX)) return { connection: last.connection, reused: true };
-      last.connection.destroy();
-    }
-    const socket = await dialEndpoint(endpoint, { clock: this.#clock, signal });
-    return { connection: secure ? await encrypted(socket as unknown as tls.TLSSocket, signal) : socket, reused: false };
+  async acquire(endpoint: Endpoint, { secure, fresh, signal }: { readonly secure: boolean; readonly fresh: boolean; readonly signal: AbortSignal }): Promise<Held> {
+    return await this.#kept.open(keyOf(endpoint, secure), async () => {
+      const socket = await dialEndpoint(endpoint, { clock: this.#clock, signal });
+      return secure ? await encrypted(socket as unknown as tls.TLSSocket, signal) : socket;
+    }, { quietMs: fresh ? FRESH_MS : undefined });
   }
 
-  release(endpoint: Endpoint, secure: boolean, connection: Duplex): void {
-    const key = keyOf(endpoint, secure);
-    const idle = this.#idle.get(key) ?? [];
-    if (connection.destroyed || !connection.writable || idle.length >= IDLE_PER_ENDPOINT_MAX) return void connection.destroy();
-    const drop = (): void => {
-      entry.forget();
-      connection.on("error", () => undefined); // it is given up
-      connection.destroy();
-      const at = idle.indexOf(entry);
-      if (at >= 0) idle.splice(at, 1);
-    };
-    const entry: Idle = { connection, sinceMs: this.#clock.uptimeMs(), forget: () => void connection.off("data", drop).off("end", drop).off("close", drop).off("error", drop) };
-    connection.on("data", drop).on("end", drop).on("close", drop).on("error", drop);
-    idle.push(entry);
-    this.#idle.set(key, idle);
-  }
-
-  /** Closes what has been idle for too long, or everything. */
-  sweep(olderThanMs: number = IDLE_MS_MAX): void {
-    const nowMs = this.#clock.uptimeMs();
-    for (const [key, idle] of this.#idle) {
-      for (const one of [...idle]) if (nowMs - one.sinceMs >= olderThanMs) one.connection.destroy();
-      const left = idle.filter(({ connection }) => !connection.destroyed);
-      if (left.length === 0) this.#idle.delete(key);
-      else idle.splice(0, idle.length, ...left);
-    }
-  }
+  /** Those that are idle. */
+  close(): void { this.#kept.close(); }
 }
 
 function keyOf({ address, port }: Endpoint, secure = false): string { return `${address} ${port}${secure ? " tls" : ""}`; }

@@ -61,9 +61,9 @@ describe("answers of pods", () => {
   const request = { method: "GET", target: "/", headers: [["Host", "x"]] } as const;
   const throughIngress = (secure: boolean) => async (port: number, signal: AbortSignal) => {
     const upstreams = new Upstreams(clock), endpoint = { address: "127.0.0.1", port } as never;
-    const { connection } = await upstreams.acquire(endpoint, { secure, fresh: true, signal });
-    await bytesOf((await http1Request(connection, { ...request, release: (one) => upstreams.release(endpoint, secure, one) }, signal)).body);
-    setTimeout(() => upstreams.sweep(0), 3);
+    const { connection, release } = await upstreams.acquire(endpoint, { secure, fresh: true, signal });
+    await bytesOf((await http1Request(connection, { ...request, release }, signal)).body);
+    setTimeout(() => upstreams.close(), 3);
   };
 
   test.each<[string, readonly Buffer[], boolean, (port: number, signal: AbortSignal) => Promise<unknown>]>([
