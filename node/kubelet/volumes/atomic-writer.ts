@@ -21,12 +21,21 @@ export type Payload = ReadonlyMap<string, PayloadFile>;
 const DATA = "..data";
 const DATA_NEXT = "..data_tmp";
 
-/** Returns whether anything had to be written. `prepare` is called on the directory of the new files before they show. */
-export async function writePayload(directory: string, payload: Payload, { clock, random, prepare }: { readonly clock: Clock; readonly random: Random; readonly prepare: (path: string) => Promise<void> }): Promise<boolean> {
+export interface WriteOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Called on the directory of the new files before they show. */
+  readonly prepare: (path: string) => Promise<void>;
+  /** Names that are others' mount points: neither linked nor removed. */
+  readonly taken?: ReadonlySet<string> | undefined;
+}
+
+/** Returns whether anything had to be written. */
+export async function writePayload(directory: string, payload: Payload, { clock, random, prepare, taken = new Set() }: WriteOptions): Promise<boolean> {
   for (const path of payload.keys()) validatePath(path);
   const current = await readlinkIfThere(join(directory, DATA));
   if (current !== undefined && (await holds(join(directory, current), payload))) {
-    await syncLinks(directory, payload); // a crash may have come between the swap and the links
+    await syncLinks(directory, payload, taken); // a crash may have come between the swap and the links
     return false;
   }
   const fresh = `..${timestampName(clock.nowMs())}.${Math.floor(random.next() * 1e10)}`;
@@ -42,7 +51,7 @@ export async function writePayload(directory: string, payload: Payload, { clock,
   }
   await prepare(freshPath);
   await swapData(directory, fresh);
-  await syncLinks(directory, payload);
+  await syncLinks(directory, payload, taken);
   for (const { name } of await readdir(directory, { withFileTypes: true })) {
     if (name.startsWith("..") && name !== DATA && name !== fresh) await rm(join(directory, name), { recursive: true, force: true });
   }
@@ -62,11 +71,11 @@ function validatePath(path: string): void {
 }
 
 /** The user's links, one for each first component; those of files that are gone go. */
-async function syncLinks(directory: string, payload: Payload): Promise<void> {
-  const wanted = new Set([...payload.keys()].map((path) => path.split("/")[0]!));
+async function syncLinks(directory: string, payload: Payload, taken: ReadonlySet<string>): Promise<void> {
+  const wanted = new Set([...payload.keys()].map((path) => path.split("/")[0]!).filter((name) => !taken.has(name)));
   const typeOf = (name: string): "dir" | "file" => (payload.has(name) ? "file" : "dir");
   for (const name of wanted) if ((await readlinkIfThere(join(directory, name))) !== join(DATA, name)) await symlinkAnew(join(DATA, name), join(directory, name), typeOf(name));
-  for (const { name } of await readdir(directory, { withFileTypes: true })) if (!name.startsWith("..") && !wanted.has(name)) await rm(join(directory, name), { recursive: true, force: true });
+  for (const { name } of await readdir(directory, { withFileTypes: true })) if (!name.startsWith("..") && !wanted.has(name) && !taken.has(name)) await rm(join(directory, name), { recursive: true, force: true });
 }
 
 async function holds(directory: string, payload: Payload): Promise<boolean> {

@@ -14,7 +14,7 @@ beforeEach(() => { dataDir = mkdtempSync(join(tmpdir(), "local-devices-")); });
 afterEach(() => rmSync(dataDir, { recursive: true }));
 
 const { signal } = new AbortController();
-const volume = { name: "pv", device: "/dev/sdz", fsType: "ext4", options: ["noatime"], readOnly: false };
+const volume = { name: "pv", device: "/dev/sdz", fsType: "", options: ["noatime"], readOnly: false };
 
 /** A machine on which programs answer as told. */
 function machine(answers: Record<string, Partial<ExecResult>>) {
@@ -38,13 +38,14 @@ function machine(answers: Record<string, Partial<ExecResult>>) {
 const probe = "blkid -p -s TYPE -s PTTYPE -o export /dev/sdz";
 const mount = "mount -t ext4 -o noatime /dev/sdz";
 
-test.each<[string, Partial<ExecResult>, string[]]>([
+test.each<[string, Partial<ExecResult>, string[], string?]>([
+  ["blank is formatted as asked", { exitCode: 2 }, [probe, "mkfs.xfs -f /dev/sdz", "mount -t xfs -o noatime /dev/sdz"], "xfs"],
   ["blank is formatted", { exitCode: 2 }, [probe, "mkfs.ext4 -F -m0 /dev/sdz", mount]],
   ["with a file system is looked through", { stdout: "TYPE=ext4\n" }, [probe, "fsck -a /dev/sdz", mount]],
   ["with partitions is not formatted", { stdout: "PTTYPE=gpt\n" }, [probe, "fsck -a /dev/sdz", mount]],
-])("a device %s", async (_, blkid, expected) => {
+])("a device %s", async (_, blkid, expected, fsType = "") => {
   const { did, devices } = machine({ blkid });
-  await devices.show(volume, join(dataDir, "pods/a/volumes/v"), signal);
+  await devices.show({ ...volume, fsType }, join(dataDir, "pods/a/volumes/v"), signal);
   expect(did).toEqual(expected);
 });
 

@@ -17,6 +17,7 @@ export interface LocalDevice {
   /** Of the PersistentVolume. */
   readonly name: string;
   readonly device: string;
+  /** Empty: ext4. */
   readonly fsType: string;
   readonly options: readonly string[];
   readonly readOnly: boolean;
@@ -41,13 +42,16 @@ export async function localKind(path: string): Promise<"directory" | "device"> {
   throw new Error("only directory and block device are supported");
 }
 
+const FS_TYPE_DEFAULT = "ext4";
+
 export function localDevices({ dataDir, mounts, exec }: { readonly dataDir: string; readonly mounts: Mounts; readonly exec: Exec }): LocalDevices {
   const root = join(dataDir, "plugins/kubernetes.io/local-volume/mounts");
   const inTurn = keyedTurns();
   const isUsed = ({ source }: MountPoint): boolean => mounts.list().some((other) => other.source === source && other.target.startsWith(`${podDirectories(dataDir)}/`));
 
   return {
-    show: (volume, directory, signal) => inTurn(volume.name, async () => {
+    show: ({ fsType, ...rest }, directory, signal) => inTurn(rest.name, async () => {
+      const volume = { ...rest, fsType: fsType || FS_TYPE_DEFAULT };
       const target = join(root, volume.name);
       if (!mounts.list().some((mounted) => mounted.target === target)) {
         await makeDirectory(target, 0o750);

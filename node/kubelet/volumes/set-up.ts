@@ -14,6 +14,7 @@ import { checkHostPath } from "./host-path.ts";
 import { type LocalDevices, localKind } from "./local-devices.ts";
 import { MountFailure } from "./mount-failure.ts";
 import { configMapPayload, downwardPayload, projectedPayload, secretPayload } from "./payload.ts";
+import { makeMountPoints, nestedMountPoints } from "./nested-mounts.ts";
 import { boundVolume } from "./persistent-volume.ts";
 import { podDirectory, volumeDirectory } from "./pod-directories.ts";
 import { giveToGroup, makeDirectory, type ReadyVolume, type VolumeDeps } from "./volumes.ts";
@@ -45,14 +46,14 @@ export async function setUpVolume(deps: SetUpDeps, pod: Pod, volume: Volume, cal
   }
   if (configMap) {
     const mode = configMap.defaultMode ?? MODE_DEFAULT;
-    return await setUpFiles(deps, pod, directory("kubernetes.io/configmap"), await configMapPayload(facts, configMap.name ?? "", { items: configMap.items, optional: configMap.optional, mode }), { memory: false });
+    return await setUpFiles(deps, { pod, volume }, directory("kubernetes.io/configmap"), await configMapPayload(facts, configMap.name ?? "", { items: configMap.items, optional: configMap.optional, mode }), { memory: false });
   }
   if (secret) {
     const mode = secret.defaultMode ?? MODE_DEFAULT;
-    return await setUpFiles(deps, pod, directory("kubernetes.io/secret"), await secretPayload(facts, secret.secretName ?? "", { items: secret.items, optional: secret.optional, mode }), { memory: true });
+    return await setUpFiles(deps, { pod, volume }, directory("kubernetes.io/secret"), await secretPayload(facts, secret.secretName ?? "", { items: secret.items, optional: secret.optional, mode }), { memory: true });
   }
-  if (projected) return await setUpFiles(deps, pod, directory("kubernetes.io/projected"), await projectedPayload(facts, projected), { memory: true });
-  if (downwardAPI) return await setUpFiles(deps, pod, directory("kubernetes.io/downward-api"), downwardPayload(facts, downwardAPI.items ?? [], downwardAPI.defaultMode ?? MODE_DEFAULT), { memory: false });
+  if (projected) return await setUpFiles(deps, { pod, volume }, directory("kubernetes.io/projected"), await projectedPayload(facts, projected), { memory: true });
+  if (downwardAPI) return await setUpFiles(deps, { pod, volume }, directory("kubernetes.io/downward-api"), downwardPayload(facts, downwardAPI.items ?? [], downwardAPI.defaultMode ?? MODE_DEFAULT), { memory: false });
   if (image) return { hostPath: undefined, readOnly: true, managed: false, image: { reference: image.reference ?? "", policy: image.pullPolicy } };
   if (persistentVolumeClaim || ephemeral) return await setUpPersistent(deps, pod, volume, call);
   if (nfs) return await setUpNfs(deps, nfs, directory("kubernetes.io/nfs"), { readOnly: nfs.readOnly ?? false, options: [] }, signal);
@@ -99,13 +100,14 @@ function onlyHugepage(pod: Pod): string {
 }
 
 /** Files from the API: small, replaced as a whole; secrets never touch the disk. */
-async function setUpFiles({ mounts, clock, random }: VolumeDeps, pod: Pod, directory: string, payload: Payload, { memory }: { readonly memory: boolean }): Promise<ReadyVolume> {
+async function setUpFiles({ mounts, clock, random }: VolumeDeps, { pod, volume }: { readonly pod: Pod; readonly volume: Volume }, directory: string, payload: Payload, { memory }: { readonly memory: boolean }): Promise<ReadyVolume> {
   if (memory && !mountAt(mounts.list(), directory)) {
     await makeDirectory(directory, 0o777);
     mountTmpfs(mounts, directory, []);
     await makeDirectory(directory, 0o777);
   } else if (!existsSync(directory)) await makeDirectory(directory, 0o777); // once: its group may have been given it since
-  const changed = await writePayload(directory, payload, { clock, random, prepare: (path) => giveToGroup(pod, path, { readOnly: true }) });
+  const taken = await makeMountPoints(directory, nestedMountPoints(pod, volume.name), (name) => [...payload.keys()].some((path) => path.split("/", 1)[0] === name));
+  const changed = await writePayload(directory, payload, { clock, random, taken, prepare: (path) => giveToGroup(pod, path, { readOnly: true }) });
   if (changed) await giveToGroup(pod, directory, { readOnly: true }); // the links too
   return { hostPath: directory, readOnly: true, managed: true };
 }
@@ -139,7 +141,7 @@ async function setUpPersistent(deps: SetUpDeps, pod: Pod, volume: Volume, { sign
   if (spec.local) {
     const directory = volumeDirectory(podDir, "kubernetes.io/local-volume", metadata.name);
     if (!mountAt(deps.mounts.list(), directory)) {
-      const { path, fsType = "ext4" } = spec.local;
+      const { path, fsType = "" } = spec.local;
       const kind = await localKind(path);
       await makeDirectory(directory, 0o750);
       if (kind === "directory") deps.mounts.bind(path, directory, { recursive: true, readOnly });

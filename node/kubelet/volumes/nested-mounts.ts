@@ -1,0 +1,50 @@
+/**
+ * Where other volumes are mounted within one: directories that must be in it before a container starts, for what is mounted read-only can be given none later.
+ * Of what is mounted within such a place nothing need be made: it is the other volume's.
+ *
+ * Source: kubernetes v1.36 pkg/volume/util/nested_volumes.go
+ */
+import { lstat, mkdir } from "node:fs/promises";
+import { join, posix } from "node:path";
+import type { Pod } from "../../../core/api/gen/core.v1.ts";
+import { allContainers } from "../pod-spec.ts";
+
+/** Paths relative to the volume, each once. */
+export function nestedMountPoints({ spec }: Pick<Pod, "spec">, volume: string): string[] {
+  const found = allContainers(spec).flatMap(({ container: { volumeMounts = [] } }) => {
+    const all = volumeMounts.map(({ mountPath }) => clean(mountPath));
+    return volumeMounts.filter(({ name }) => name === volume).flatMap(({ mountPath }) => {
+      const base = clean(mountPath);
+      const below = all.filter((path) => path.startsWith(`${base}/`));
+      return below.filter((path) => !below.some((other) => path.startsWith(`${other}/`))).map((path) => path.slice(base.length + 1));
+    });
+  });
+  return [...new Set(found)];
+}
+
+/** Without a slash at its end: "" is the root. */
+function clean(path: string): string { return posix.normalize(path).replace(/\/$/, ""); }
+
+/**
+ * Makes them in `directory`, but for those where the volume has something of its own by that name. Returns the names there that are taken: whoever removes such a
+ * directory takes the mount from the container.
+ */
+export async function makeMountPoints(directory: string, paths: readonly string[], isOwn: (name: string) => boolean): Promise<ReadonlySet<string>> {
+  const taken = new Set<string>();
+  for (const path of paths) {
+    const name = path.split("/", 1)[0]!;
+    if (isOwn(name) && !(await isDirectory(join(directory, name)))) continue;
+    await mkdir(join(directory, path), { recursive: true, mode: 0o755 });
+    taken.add(name);
+  }
+  return taken;
+}
+
+async function isDirectory(path: string): Promise<boolean> {
+  try {
+    return (await lstat(path)).isDirectory();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
+    throw error;
+  }
+}
