@@ -48,6 +48,8 @@ export interface KubeletSettings {
   readonly seccompDir: string;
   /** Of a container that takes too much memory only the process that wanted more ends, not all (cgroup v2; version 1 knows nothing else). */
   readonly singleProcessOomKill: boolean;
+  /** How many images the node's status tells of, the largest; -1: all. */
+  readonly statusImagesMax: number;
   /** RuntimeDefault where a pod says nothing. */
   readonly seccompDefault: boolean;
   /** Sysctls a pod may set beyond the safe ones; a trailing * matches. */
@@ -96,7 +98,7 @@ export interface ShutdownSettings {
 export const KUBELET_DEFAULTS: Omit<KubeletSettings, "nodeName" | "nodeIps" | "hostname" | "version"> = {
   dataDir: "/var/lib/kubelet", wellKnownDir: "", podLogsDir: "/var/log/pods", containerLogsDir: "/var/log/containers", clusterDns: [], clusterDomain: "cluster.local",
   resolvConf: "/etc/resolv.conf", maxPods: 110, podPidsLimit: -1, userNamespaceIds: 65_536, cgroupRoot: "/", port: 10250, healthzAddress: "127.0.0.1", healthzPort: 10248, labels: {}, annotations: {}, taints: [], unschedulable: false, registers: true, providerId: undefined, reserved: {},
-  seccompDir: "/var/lib/kubelet/seccomp", seccompDefault: false, singleProcessOomKill: false, allowedUnsafeSysctls: [], serializeImagePulls: true, containerLogMaxBytes: 10 * 1024 * 1024, containerLogMaxFiles: 5,
+  seccompDir: "/var/lib/kubelet/seccomp", seccompDefault: false, singleProcessOomKill: false, statusImagesMax: 50, allowedUnsafeSysctls: [], serializeImagePulls: true, containerLogMaxBytes: 10 * 1024 * 1024, containerLogMaxFiles: 5,
   staticPodDir: "", verifiesPulls: true, imageGc: { highPercent: 85, lowPercent: 80, ageMinMs: 2 * 60_000, ageMaxMs: 0 }, eviction: { thresholds: THRESHOLDS, transitionMs: 5 * 60_000, maxPodGraceSeconds: 0 }, podsPerCore: 0,
   placement: NO_PLACEMENT,
   statusMs: 10_000, reportMs: 300_000, leaseSeconds: 40, crashBackoffMsMax: 300_000, limitedSwap: false, failSwapOn: false, shutdown: { graceMs: 0, criticalMs: 0 }, configuration: {},

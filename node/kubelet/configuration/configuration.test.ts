@@ -20,6 +20,10 @@ test("of a container that takes too much memory one process may end, or all", ()
   expect(kubeletConfiguration(applied({ singleProcessOOMKill: true }))).toMatchObject({ singleProcessOOMKill: true });
 });
 
+test("what is as it is with us may be said", () => {
+  expect(() => applied({ authentication: { anonymous: { enabled: false }, webhook: { enabled: true, cacheTTL: "2m0s" }, x509: { clientCAFile: "/etc/kubernetes/pki/ca.crt" } }, authorization: { mode: "Webhook" }, address: "0.0.0.0", enableDebuggingHandlers: true })).not.toThrow();
+});
+
 test("soft thresholds, their grace, and what must be reclaimed", () => {
   const { eviction } = applied({ mergeDefaultEvictionSettings: true, evictionHard: { "memory.available": "0%" }, evictionSoft: { "memory.available": "1.5Gi" }, evictionSoftGracePeriod: { "memory.available": "1m30s" }, evictionMinimumReclaim: { "nodefs.available": "500Mi" }, evictionMaxPodGracePeriod: 30 });
   expect(eviction.thresholds.find(({ graceMs }) => graceMs !== undefined)).toEqual({ signal: "memory.available", value: { bytes: 1.5 * 1024 ** 3 }, graceMs: 90_000 });
@@ -44,6 +48,11 @@ test.each([
   [{ reservedSystemCPUs: "1-" }, `invalid configuration: unable to parse reservedSystemCPUs (--reserved-cpus) 1-, error: strconv.Atoi: parsing "": invalid syntax`],
   [{ reservedMemory: [{ numaNode: 0, limits: { memory: "1Gi" } }, { numaNode: 0, limits: { memory: "1Gi", cpu: "1" } }] }, `invalid configuration: the reserved memory has a duplicate value for NUMA node 0 and resource "memory", invalid configuration: the limit type "cpu" for NUMA node 0 is not supported, only [memory hugepages-<HugePageSize>] is accepted`],
   [{ cgroupDriver: "systemd" }, `cgroupDriver "systemd" is not supported by this kubelet: it must be "cgroupfs"`],
+  [{ authentication: { anonymous: { enabled: true } } }, "invalid configuration: authentication.anonymous.enabled true is not supported by this kubelet: it must be false"],
+  [{ authorization: { mode: "AlwaysAllow" } }, `authorization.mode "AlwaysAllow" is not supported by this kubelet: it must be "Webhook"`],
+  [{ enableDebuggingHandlers: false }, "enableDebuggingHandlers false is not supported by this kubelet: it must be true"],
+  [{ address: "127.0.0.1" }, `address "127.0.0.1" is not supported by this kubelet: it must be "0.0.0.0" or "::"`],
+  [{ nodeStatusMaxImages: -2 }, "invalid configuration: nodeStatusMaxImages (--node-status-max-images) -2 must be -1 or greater"],
   [{ kind: "Pod" }, `no kind "Pod" is registered for version "kubelet.config.k8s.io/v1beta1"`],
 ])("%j is refused: %s", (value, message) => {
   expect(() => applied(value)).toThrow(message);

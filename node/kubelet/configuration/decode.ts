@@ -90,6 +90,7 @@ export function applyConfiguration(base: KubeletSettings, configuration: Configu
   read<string>("providerID", (value) => { result.providerId = value; });
   read<string>("clusterDomain", (value) => { result.clusterDomain = value; });
   read<string[]>("clusterDNS", (value) => { result.clusterDns = value; });
+  read<number>("nodeStatusMaxImages", (value) => { result.statusImagesMax = value; });
   read<boolean>("singleProcessOOMKill", (value) => { result.singleProcessOomKill = value; });
   read<boolean>("seccompDefault", (value) => { result.seccompDefault = value; });
   read<string[]>("allowedUnsafeSysctls", (value) => { result.allowedUnsafeSysctls = value; });

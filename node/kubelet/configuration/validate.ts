@@ -45,6 +45,7 @@ export function validate(given: Values): string[] {
   check(!(value<boolean>("serializeImagePulls") && parallel !== undefined && parallel > 1), "maxParallelImagePulls cannot be larger than 1 unless SerializeImagePulls (--serialize-image-pulls) is set to false");
   check(number("containerLogMaxFiles") > 1, `containerLogMaxFiles ${number("containerLogMaxFiles")} must be greater than 1`);
   check(isQuantity(value<string>("containerLogMaxSize")) && parseQuantity(value<string>("containerLogMaxSize")).sign > 0, `containerLogMaxSize ${value<string>("containerLogMaxSize")} must be a positive quantity`);
+  check(number("nodeStatusMaxImages") >= -1, `nodeStatusMaxImages (--node-status-max-images) ${number("nodeStatusMaxImages")} must be -1 or greater`);
   check(number("evictionMaxPodGracePeriod") >= 0, `evictionMaxPodGracePeriod (--eviction-max-pod-grace-period) ${number("evictionMaxPodGracePeriod")} must not be a negative number`);
 
   const [grace, critical] = [ms("shutdownGracePeriod"), ms("shutdownGracePeriodCriticalPods")];
@@ -101,8 +102,11 @@ const ONLY: Readonly<Record<string, readonly unknown[]>> = {
   memoryReservationPolicy: ["None"], cgroupDriver: ["cgroupfs"], cgroupsPerQOS: [true], enableServer: [true], enableControllerAttachDetach: [true], cpuCFSQuota: [true],
   cpuCFSQuotaPeriod: ["100ms", "100000us"], readOnlyPort: [0], tlsCertFile: [""], tlsPrivateKeyFile: [""], staticPodURL: [""], runOnce: [false], systemReservedCgroup: [""], kubeReservedCgroup: [""], configMapAndSecretChangeDetectionStrategy: ["Watch", "Cache" /* a watch is never older than what a cache may hold */],
   imagePullCredentialsVerificationPolicy: ["NeverVerify", "NeverVerifyPreloadedImages"], containerRuntimeEndpoint: [""], imageServiceEndpoint: [""],
+  address: ["0.0.0.0", "::"], enableDebuggingHandlers: [true], protectKernelDefaults: [false], localStorageCapacityIsolation: [true],
+  "authentication.anonymous.enabled": [false], "authentication.webhook.enabled": [true], "authorization.mode": ["Webhook"],
 };
 
 function notDone(given: Values): string[] {
-  return Object.entries(ONLY).flatMap(([name, allowed]) => (given[name] === undefined || allowed.includes(given[name]) ? [] : [`invalid configuration: ${name} ${JSON.stringify(given[name])} is not supported by this kubelet: it must be ${allowed.map((one) => JSON.stringify(one)).join(" or ")}`]));
+  const at = (path: string): unknown => path.split(".").reduce<unknown>((found, name) => (found as Values | null | undefined)?.[name], given);
+  return Object.entries(ONLY).flatMap(([name, allowed]) => (at(name) === undefined || allowed.includes(at(name)) ? [] : [`invalid configuration: ${name} ${JSON.stringify(at(name))} is not supported by this kubelet: it must be ${allowed.map((one) => JSON.stringify(one)).join(" or ")}`]));
 }

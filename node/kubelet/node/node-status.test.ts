@@ -47,3 +47,9 @@ test("what a node is registered with", () => {
   });
   expect(newNode({ settings: given, machine: { ...machine, os: "windows", windowsBuild: "10.0.20348" } }).metadata.labels).toMatchObject({ "kubernetes.io/os": "windows", "node.kubernetes.io/windows-build": "10.0.20348" });
 });
+
+test("of so many images as are wanted the largest are told, or all", () => {
+  const image = (name: string, size: number) => ({ repo_tags: [name], size });
+  const told = (statusImagesMax: number) => nodeStatusOf({ ...facts(undefined), settings: { ...facts(undefined).settings, statusImagesMax }, images: [image("small", 1), image("large", 3), image("middle", 2)] }).images?.map(({ names }) => names?.[0]);
+  expect([told(2), told(-1), told(0)]).toEqual([["large", "middle"], ["large", "middle", "small"], []]);
+});

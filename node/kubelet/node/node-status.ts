@@ -30,7 +30,6 @@ export interface NodeFacts {
 
 /** In order of the alphabet, as the API wants it. Pods that need another are kept away. */
 const DECLARED_FEATURES: readonly DeclaredFeature[] = ["ExtendWebSocketsToKubelet", "InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers", "RestartAllContainersOnContainerExits"];
-const IMAGES_MAX = 50;
 const IMAGE_NAMES_MAX = 5;
 
 export function nodeStatusOf(facts: NodeFacts): NodeStatus {
@@ -45,7 +44,7 @@ export function nodeStatusOf(facts: NodeFacts): NodeStatus {
       containerRuntimeVersion: `${runtimeVersion?.runtime_name ?? "containerd"}://${runtimeVersion?.runtime_version?.replace(/^v/, "") ?? ""}`, kubeletVersion: settings.version, kubeProxyVersion: "", operatingSystem: machine.os, architecture: machine.architecture,
       ...(machine.swapBytes > 0 ? { swap: { capacity: machine.swapBytes } } : {}),
     },
-    images: imagesOf(facts.images),
+    images: imagesOf(facts.images, facts.settings.statusImagesMax),
     ...(facts.volumesInUse?.length || facts.before?.volumesInUse?.length ? { volumesInUse: [...(facts.volumesInUse ?? [])] } : {}),
     runtimeHandlers: (runtimeStatus?.runtime_handlers ?? []).map(({ name, features }) => ({ name: name ?? "", features: { recursiveReadOnlyMounts: features?.recursive_read_only_mounts ?? false, userNamespaces: features?.user_namespaces ?? false } })),
     declaredFeatures: [...DECLARED_FEATURES],
@@ -66,8 +65,8 @@ function addressesOf({ nodeIps, hostname }: KubeletSettings): NodeAddress[] {
   return [...nodeIps.map((address) => ({ type: "InternalIP", address })), { type: "Hostname", address: hostname }];
 }
 
-function imagesOf(images: readonly Image[]): ContainerImage[] {
-  return images.toSorted((a, b) => (b.size ?? 0) - (a.size ?? 0)).slice(0, IMAGES_MAX)
+function imagesOf(images: readonly Image[], max: number): ContainerImage[] {
+  return images.toSorted((a, b) => (b.size ?? 0) - (a.size ?? 0)).slice(0, max < 0 ? images.length : max)
     .map(({ repo_tags = [], repo_digests = [], size = 0 }) => ({ names: [...repo_digests, ...repo_tags].slice(0, IMAGE_NAMES_MAX), sizeBytes: size })).filter(({ names }) => names.length > 0);
 }
 

@@ -40,6 +40,7 @@ export function kubeletConfiguration(settings: KubeletSettings): Readonly<Record
     containerLogMaxFiles: settings.containerLogMaxFiles,
     podLogsDir: settings.podLogsDir,
     seccompDefault: settings.seccompDefault,
+    nodeStatusMaxImages: settings.statusImagesMax,
     ...(settings.singleProcessOomKill ? { singleProcessOOMKill: true } : {}),
     memorySwap: settings.limitedSwap ? { swapBehavior: "LimitedSwap" } : {},
     crashLoopBackOff: settings.crashBackoffMsMax === 300_000 ? {} : { maxContainerRestartPeriod: formatGoDuration(settings.crashBackoffMsMax) },
