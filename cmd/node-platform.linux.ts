@@ -46,7 +46,7 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
 
   const { binDir, cniBinDir } = runtimePaths(paths.dataDir);
   const nft = nftProgram({ path: join(binDir, "nft"), netlink: () => netlinkSocket(NETLINK_NETFILTER) });
-  const { cri, renew } = settings.disable.includes("network") ? { cri: plain, renew: undefined } : limiting(plain, { nft, log: log.with({ part: "network" }) });
+  const { cri, renew } = settings.disable.includes("network") ? { cri: foreign?.cri ?? plain, renew: undefined } : limiting(foreign?.cri ?? plain, { nft, log: log.with({ part: "network" }) });
   const proxying = proxySettings(settings.kubeProxyArg, { ipv6: node.ips[0]?.includes(":") ?? false });
   const { addresses, ipam } = networkPaths(join(paths.agent, "network"));
   const uplink = { interfaceName: node.interfaceName, mtu: node.mtu };

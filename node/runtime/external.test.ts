@@ -3,15 +3,24 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { cniBinDirOf, installPlugins } from "./external.ts";
+import { memoryRuntime } from "../cri/memory-runtime.ts";
+import { cniBinDirOf, decodeConfig, installPlugins, pinning } from "./external.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "external-"));
 afterAll(() => rmSync(directory, { recursive: true }));
 
 test("where the runtime looks for CNI plug-ins: containerd says so, in each of its versions; others do not", () => {
-  expect(cniBinDirOf(`{"cni":{"binDir":"/usr/lib/cni","confDir":"/etc/cni/net.d"}}`)).toBe("/usr/lib/cni");
-  expect(cniBinDirOf(`{"cni":{"binDir":"","binDirs":["/a","/b"]}}`)).toBe("/a");
-  expect([cniBinDirOf(`{"cni":{"binDir":""}}`), cniBinDirOf("{}"), cniBinDirOf("[crio]\n"), cniBinDirOf("")]).toEqual(Array(4).fill("/opt/cni/bin"));
+  const where = (text: string | undefined) => cniBinDirOf(decodeConfig(text));
+  expect(where(`{"cni":{"binDir":"/usr/lib/cni","confDir":"/etc/cni/net.d"}}`)).toBe("/usr/lib/cni");
+  expect(where(`{"cni":{"binDir":"","binDirs":["/a","/b"]}}`)).toBe("/a");
+  expect([where(`{"cni":{"binDir":""}}`), where("{}"), where("[crio]\n"), where(undefined)]).toEqual(Array(4).fill("/opt/cni/bin"));
+});
+
+test("the image of sandboxes is shown as pinned, so that nobody collects it", async () => {
+  const runtime = memoryRuntime({ nowMs: () => 0 });
+  for (const name of ["pause:1", "web:1"]) runtime.images.add(name);
+  const { images = [] } = await pinning(runtime, () => "pause:1").call("ImageService/ListImages", {});
+  expect(images.map(({ repo_tags, pinned }) => [repo_tags?.[0], pinned ?? false])).toEqual([["pause:1", true], ["web:1", false]]);
 });
 
 test.skipIf(process.platform !== "linux")("plug-ins find our tools; those that are there stay; loopback answers in the version it is asked in", () => {

@@ -4,6 +4,8 @@
  *
  *   <dir>/bridge, host-local, portmap   scripts that start <agent>/current/cni/… with the bundle's tools at hand
  *   <dir>/loopback                      a script (loopback-plugin.txt): our own runtime has no need of one
+ *
+ * containerd 1.6 does not say that the image of its sandboxes is pinned; the garbage collection of images is told so here.
  */
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,6 +13,7 @@ import { aborted } from "../../core/lifecycle/aborted.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Cri } from "../cri/client.ts";
+import type { ListImagesResponse } from "../cri/gen/runtime.v1.ts";
 import loopback from "./loopback-plugin.txt" with { type: "text" };
 import { runtimePaths } from "./paths.ts";
 import { type BundleAsset, type UnpackArchive, unpackBundle } from "./unpack.ts";
@@ -33,20 +36,25 @@ export interface ExternalRuntime extends Runnable {
   readonly cniConfDir: string;
   /** The runtime uses our plug-in of that name, not one of its own. Known once ready. */
   hasOurs(plugin: string): boolean;
+  readonly cri: Cri;
 }
 
 /** Ready when the runtime has answered. */
-export function externalRuntime({ dataDir, asset, unpack }: ExternalRuntimeOptions, { cri, log }: { readonly cri: Pick<Cri, "call">; readonly log: Log }): ExternalRuntime {
+export function externalRuntime({ dataDir, asset, unpack }: ExternalRuntimeOptions, { cri, log }: { readonly cri: Cri; readonly log: Log }): ExternalRuntime {
   const { agent, binDir, cniBinDir } = runtimePaths(dataDir);
   let directory = CNI_BIN_DIR;
+  let sandboxImage = "";
   return {
     name: "container-runtime", cniConfDir: "/etc/cni/net.d",
+    cri: pinning(cri, () => sandboxImage),
     hasOurs: (plugin) => existsSync(join(directory, plugin)) && readFileSync(join(directory, plugin), "utf8") === pluginScript(plugin, { cniBinDir, binDir }),
     async run(signal, ready) {
       if (asset) {
         await unpackBundle({ asset, agentDir: agent, log, unpack });
         const { info = {} } = await cri.call("RuntimeService/Status", { verbose: true }, { signal, timeoutMs: 0 });
-        directory = cniBinDirOf(info["config"]);
+        const config = decodeConfig(info["config"]);
+        directory = cniBinDirOf(config);
+        sandboxImage = config.sandboxImage ?? "";
         const installed = installPlugins(directory, { cniBinDir, binDir });
         if (installed.length > 0) log.info("CNI plug-ins installed for the container runtime", { directory, installed });
       }
@@ -56,15 +64,36 @@ export function externalRuntime({ dataDir, asset, unpack }: ExternalRuntimeOptio
   };
 }
 
-/** `config`: what containerd tells of its configuration as JSON, in its versions 1 and 2. Other runtimes tell nothing, or in a language of their own. */
-export function cniBinDirOf(config = ""): string {
+/** What containerd tells of its configuration, in its versions 1 and 2. */
+interface RuntimeConfig {
+  readonly cni?: { readonly binDirs?: readonly string[]; readonly binDir?: string };
+  readonly sandboxImage?: string;
+}
+
+/** Other runtimes tell nothing, or in a language of their own. */
+export function decodeConfig(text = ""): RuntimeConfig {
   try {
-    const { cni = {} } = JSON.parse(config) as { readonly cni?: { readonly binDirs?: readonly string[]; readonly binDir?: string } };
-    return cni.binDirs?.[0] ?? (cni.binDir || CNI_BIN_DIR);
+    return JSON.parse(text) as RuntimeConfig;
   } catch (error) {
-    if (error instanceof SyntaxError) return CNI_BIN_DIR;
+    if (error instanceof SyntaxError) return {};
     throw error;
   }
+}
+
+export function cniBinDirOf({ cni = {} }: RuntimeConfig): string {
+  return cni.binDirs?.[0] ?? (cni.binDir || CNI_BIN_DIR);
+}
+
+/** The same, but that lists of images show `image` as pinned. */
+export function pinning(cri: Cri, image: () => string): Cri {
+  const pinned = ({ images = [], ...rest }: ListImagesResponse): ListImagesResponse => ({ ...rest, images: images.map((one) => (one.repo_tags?.includes(image()) ? { ...one, pinned: true } : one)) });
+  return {
+    ...cri,
+    call: async (method, request, call) => {
+      const answer = await cri.call(method, request, call);
+      return method === "ImageService/ListImages" ? pinned(answer as ListImagesResponse) as typeof answer : answer;
+    },
+  };
 }
 
 /** With the tools that a plug-in starts (portmap: nft). */
