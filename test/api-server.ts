@@ -61,7 +61,7 @@ export interface ApiServer extends AsyncDisposable {
 
 const ADMIN: UserInfo = { name: "admin", groups: ["system:masters"] };
 
-export async function apiServer({ admit, clock = systemClock }: { readonly admit?: (request: AdmissionRequest) => void; readonly clock?: Clock } = {}): Promise<ApiServer> {
+export async function apiServer({ admit, clock = systemClock }: { readonly admit?: (request: AdmissionRequest) => void | Promise<void>; readonly clock?: Clock } = {}): Promise<ApiServer> {
   const stop = new AbortController();
   const { signal } = stop;
   const store = await memoryStore();

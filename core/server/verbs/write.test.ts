@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { apiServer, type ApiServer, type Asked } from "../../../test/api-server.ts";
+import type { AdmissionRequest } from "../../admission/plugin.ts";
+import { statusError } from "../../api/meta/status-error.ts";
 
 let api: ApiServer;
 beforeAll(async () => void (api = await apiServer()));
@@ -177,6 +179,26 @@ test("a collection is deleted as far as its selectors reach, and shown as it was
   const { body } = await api.ask("DELETE", "/api/v1/namespaces/c/configmaps", { query: { labelSelector: "of=it" } });
   expect([body.kind, body.items.map((item: { metadata: { name: string } }) => item.metadata.name)]).toEqual(["ConfigMapList", ["c1", "c2"]]);
   expect((await api.ask("GET", "/api/v1/namespaces/c/configmaps")).body.items.map((item: { metadata: { name: string } }) => item.metadata.name)).toEqual(["c3"]);
+});
+
+test("a collection is deleted many at a time, and the first that is refused ends it", async () => {
+  let now = 0, most = 0, refusing = true;
+  const admit = async ({ operation, oldObject }: AdmissionRequest): Promise<void> => {
+    if (operation !== "DELETE") return;
+    most = Math.max(most, ++now);
+    await Bun.sleep(1);
+    now--;
+    if (refusing && oldObject?.metadata.name === "m05") throw statusError({ code: 403, reason: "Forbidden", message: "not this one" });
+  };
+  await using own = await apiServer({ admit });
+  for (let i = 0; i < 60; i++) await own.ask("POST", MAPS, { body: { metadata: { name: `m${String(i).padStart(2, "0")}` } } });
+  const left = async (): Promise<string[]> => (await own.ask("GET", MAPS)).body.items.map(({ metadata }: { metadata: { name: string } }) => metadata.name);
+  expect(await own.ask("DELETE", MAPS)).toMatchObject({ code: 403, body: { message: "not this one" } });
+  expect(await left()).toEqual(expect.arrayContaining(["m05", "m40", "m59"]));
+  refusing = false;
+  expect(await own.ask("DELETE", MAPS)).toMatchObject({ code: 200 });
+  expect(await left()).toEqual([]);
+  expect([most > 1, now]).toEqual([true, 0]);
 });
 
 test("replacements that race without naming a version all happen, each as it was sent", async () => {
