@@ -29,6 +29,8 @@ const GZIP_BYTES_MIN = 128 * 1024;
 const GZIP_AT_ONCE_BYTES_MAX = 512 * 1024;
 /** Source: apiserver endpoints/handlers/responsewriters defaultGzipContentEncodingLevel */
 const GZIP_LEVEL = 1;
+/** What the compressor is given at a time: handing a block over and back costs as much as compressing some 100 kB. */
+const GZIP_BLOCK_BYTES = 4 * BLOCK_BYTES;
 /** Of a long list that is compressed: so much waits for the client to read before more of it is put together. */
 const LIST_BACKLOG_BYTES_MAX = 4 * BLOCK_BYTES;
 /** Bytes that may wait for a watcher to read; more events are not encoded until it has. It is cut off when it does not read at all (core/net/http-server.ts), and told to list again when it lags too far behind. */
@@ -228,8 +230,8 @@ async function taken(signal: AbortSignal, write: (done: () => void) => void): Pr
 /** Compressed beside the event loop, block by block. */
 async function sendZipped(response: ServerResponse, body: readonly Piece[], signal: AbortSignal): Promise<void> {
   const out = sinkOf(response);
-  const block = Buffer.allocUnsafeSlow(BLOCK_BYTES);
-  const zip = createGzip({ level: GZIP_LEVEL, chunkSize: BLOCK_BYTES });
+  const block = Buffer.allocUnsafeSlow(GZIP_BLOCK_BYTES);
+  const zip = createGzip({ level: GZIP_LEVEL, chunkSize: BLOCK_BYTES / 4 });
   try {
     const ended = new Promise<void>((resolve, reject) => void zip.on("end", resolve).on("error", reject));
     ended.catch(() => undefined); // is told below

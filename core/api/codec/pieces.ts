@@ -51,7 +51,7 @@ function put(piece: Piece, block: Buffer, at: number): number {
   return at + piece.length;
 }
 
-/** `take` gives a block of BLOCK_BYTES, perhaps one that was yielded before and is of no use to anyone any more. */
+/** `take` gives a block, perhaps one that was yielded before and is of no use to anyone any more. */
 export function* blocks(pieces: readonly Piece[], take: () => Buffer = () => Buffer.allocUnsafeSlow(BLOCK_BYTES)): Iterable<Buffer> {
   let block = take();
   let at = 0;
