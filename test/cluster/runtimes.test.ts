@@ -44,7 +44,7 @@ test.concurrent.for(CHOSEN.map(([suite, oci], i) => ({ suite, oci, address: `172
   const service = (await kubectl("get", "service", "web", "-o", "jsonpath={.spec.clusterIP}")).trim();
   for (const url of [`http://${ip}/`, `http://${service}/`, `http://${address}:30081/`, `http://${address}:8081/`]) expect(await get(url)).toBe("first\nside\n");
   expect((await kubectl("logs", "web", "-c", "c")).split("\n").toSorted()).toEqual(["", "err", "out"]);
-  expect(await host.sh(`${host.binary} kubectl port-forward pod/web 18080:80 >/dev/null 2>&1 & sleep 3; curl -sf -m 5 http://127.0.0.1:18080/; kill $!`)).toBe("first\nside\n");
+  expect(await host.sh(`${host.binary} kubectl port-forward pod/web 18080:80 >/dev/null 2>&1 & for _ in $(seq 60); do curl -sf -m 5 http://127.0.0.1:18080/ && break; sleep 0.5; done; kill $!`)).toBe("first\nside\n");
   await eventually("a terminal answers", async () => (await host.sh(`(echo 'echo sum $((20+3))'; sleep 1) | timeout 20 ${host.binary} kubectl attach -q -i terminal -c c 2>&1; true`)).includes("sum 23"), 120_000);
   expect((await host.run([host.binary, "kubectl", "exec", "web", "-c", "c", "--", "sh", "-c", "exit 9"])).code).toBe(9);
 
