@@ -206,15 +206,15 @@ describe("deadlines", () => {
     expect(await ask(idle2, "/")).toBe("200 ok");
     const watch = session(port);
     await new Promise((resolve) => watch.request({ ":path": "/watch" }).once("data", resolve));
-    expect(server.connectionCount).toBe(4);
+    await expect.poll(() => server.connectionCount).toBe(4);
     await sweep(31_000);
     expect(server.connectionCount).toBe(4);
     await sweep(33_000);
     expect(await half).toBe("");
-    expect(server.connectionCount).toBe(3);
+    await expect.poll(() => server.connectionCount).toBe(3);
     await sweep(91_000);
     expect(await idle).toContain("ok");
-    expect(server.connectionCount).toBe(1);
+    await expect.poll(() => server.connectionCount).toBe(1);
     expect(watch.destroyed).toBe(false);
     watch.destroy();
   });
@@ -276,6 +276,7 @@ describe("the end", () => {
     let seen = 0;
     const release = Promise.withResolvers<void>();
     const one = await start({
+      limits: { drainMs: 20_000 },
       handler(request, response) {
         seen++;
         if (request.url === "/watch") { response.write("x"); one.server.stopping.addEventListener("abort", () => response.end(" bye")); }
@@ -311,4 +312,16 @@ describe("the end", () => {
     await closed;
     expect(one.server.connectionCount).toBe(0);
   });
+});
+
+test("a handshake has as long as a first request", async () => {
+  const connect = async (firstRequestMs: number): Promise<{ readonly socket: net.Socket; readonly closed: Promise<void> }> => {
+    const { port } = await start({ limits: { firstRequestMs } });
+    const socket = net.connect(port, "127.0.0.1").on("error", () => undefined);
+    return { socket, closed: new Promise((resolve) => socket.on("close", () => resolve())) };
+  };
+  const patient = await connect(60_000);
+  const hasty = await connect(500);
+  expect(await Promise.race([patient.closed.then(() => "patient"), hasty.closed.then(() => "hasty")])).toBe("hasty");
+  patient.socket.destroy();
 });

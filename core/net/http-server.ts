@@ -36,7 +36,7 @@ export interface Connection {
 
 export interface ServerLimits {
   readonly connectionsMax: number;
-  /** Handshake and first request: upstream's ReadHeaderTimeout. */
+  /** For the handshake, and then for the first request: upstream's ReadHeaderTimeout. On a machine that is too busy many handshakes at once take long. */
   readonly firstRequestMs: number;
   /** Between requests: upstream's IdleTimeout. */
   readonly idleMs: number;
@@ -55,7 +55,6 @@ export const SERVER_LIMITS: ServerLimits = {
 };
 
 const SWEEP_MS = 5_000;
-const HANDSHAKE_MS = 10_000;
 /** Probes find peers that vanished without a word: a watch has nothing else to notice it by. */
 const KEEP_ALIVE_MS = 30_000;
 const UPGRADES: ReadonlySet<string> = new Set(["websocket", "spdy/3.1"]);
@@ -125,7 +124,7 @@ function makeServer({ host, port, portFlag, handler, upgrade, log, clock, limits
 
   function secureListener({ tls: material, certificateFor }: Pick<HttpsServerOptions, "tls" | "certificateFor">): tls.Server {
     const chosen = certificateFor && { SNICallback: (name: string, done: (error: Error | null, context?: tls.SecureContext) => void) => done(null, certificateFor(name)) };
-    const made = tls.createServer({ ...tlsOptions(material()), ...chosen, ALPNProtocols: ["h2", "http/1.1"], handshakeTimeout: HANDSHAKE_MS }, accept);
+    const made = tls.createServer({ ...tlsOptions(material()), ...chosen, ALPNProtocols: ["h2", "http/1.1"], handshakeTimeout: limits.firstRequestMs }, accept);
     const tellNotTls = notTls(made);
     made.on("tlsClientError", (error, socket) => {
       tellNotTls(error, socket);
