@@ -30,6 +30,12 @@ test("a cluster IP and its endpoints are elements; the rule is shared", () => {
   ]);
 });
 
+test.each<[string, Partial<PortPlan>]>([["a cluster IP", {}], ["a node port", { nodePort: 30080 }], ["no endpoints", { clusterBackends: [], anyBackend: false, nodePort: 30080 }], ["affinity, from outside", { affinitySeconds: 60, externalIps: ["192.0.2.1"] }]])("SCTP is like TCP: %s", (_, plan) => {
+  const like = (protocol: "tcp" | "sctp"): string[] => script({ ...plan, protocol });
+  expect(like("sctp").length).toBeGreaterThan(0);
+  expect(like("sctp")).toEqual(like("tcp").map((line) => line.replaceAll("tcp", "sctp")));
+});
+
 test.each([
   { name: "no endpoints anywhere: rejected", plan: { clusterBackends: [], anyBackend: false, nodePort: 30080 }, lines: ['add element ip t no-endpoint-services { 10.43.0.5 . tcp . 80 comment "default/web:http" : goto reject-chain }', 'add element ip t no-endpoint-nodeports { tcp . 30080 comment "default/web:http" : goto reject-chain }'] },
   { name: "none on this node: dropped", plan: { clusterBackends: [], internalLocal: true }, lines: ['add element ip t no-endpoint-services { 10.43.0.5 . tcp . 80 comment "default/web:http" : drop }'] },
