@@ -15,6 +15,10 @@ test.each([["max-pods", "many", "must be a whole number"], ["eviction-hard", "me
   expect(() => kubeletFlags([[flag, value]])).toThrow(why);
 });
 
+test("names with capitals in a row are written as upstream writes them", () => {
+  expect(kubeletFlags([["cluster-dns", "10.0.0.10"], ["cgroups-per-qos", "true"], ["cpu-cfs-quota", "true"]])).toMatchObject({ clusterDNS: ["10.0.0.10"], cgroupsPerQOS: true, cpuCFSQuota: true });
+});
+
 test("what is no flag of the kubelet is none here", () => {
   expect(isConfigurationFlag("eviction-hard")).toBe(true);
   expect(isConfigurationFlag("make-coffee")).toBe(false);

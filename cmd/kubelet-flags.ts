@@ -39,8 +39,11 @@ function fieldOfFlag(flag: string): string | undefined {
 
 /** flag → field */
 function kubeletFlagNames(): ReadonlyMap<string, string> {
-  return new Map([...[...fieldsOf().keys()].map((field) => [field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`), field] as const), ...Object.entries(OTHER_NAMES)]);
+  return new Map([...[...fieldsOf().keys()].map((field) => [flagOf(field), field] as const), ...Object.entries(OTHER_NAMES)]);
 }
+
+/** clusterDNS is cluster-dns. */
+function flagOf(field: string): string { return field.replace(/([a-z0-9])([A-Z])/g, "$1-$2").replace(/([A-Z])([A-Z][a-z])/g, "$1-$2").toLowerCase(); }
 
 /** 0:memory=1Gi,hugepages-2Mi=64Mi;1:memory=1Gi */
 function reservedMemory(flag: string, text: string): { readonly numaNode: number; readonly limits: Readonly<Record<string, string>> }[] {

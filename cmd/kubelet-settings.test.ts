@@ -24,3 +24,10 @@ test("what nobody has asked for is as upstream has it", () => {
     imageGc: { highPercent: 85, lowPercent: 80, ageMinMs: 120_000, ageMaxMs: 0 }, shutdown: { graceMs: 0, criticalMs: 0 }, seccompDefault: false, staticPodDir: "",
   });
 });
+
+test.each([["anonymous-auth=false"], ["authorization-mode=Webhook"], ["container-runtime=remote"]])("--kubelet-arg %s says what is so", (text) => expect(() => settings(text)).not.toThrow());
+
+test.each([
+  ["anonymous-auth=true", "that is how it is: only false"], ["hostname-override=a", "give --node-name instead"], ["v=4", "give --log-level instead"], ["cloud-provider=external", "give --node-taint node.cloudprovider.kubernetes.io/uninitialized"],
+  ["make-coffee=1", "not a setting we have; there are max-pods"],
+])("--kubelet-arg %s is refused", (text, why) => expect(() => settings(text)).toThrow(`--kubelet-arg ${text}: ${why}`));

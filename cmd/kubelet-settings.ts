@@ -12,6 +12,7 @@ import { ConfigError } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
 import { isConfigurationFlag, kubeletFlags } from "./kubelet-flags.ts";
 import type { ThisNode } from "./node-identity.ts";
+import { checkOther, OTHER_KUBELET_SETTINGS } from "./other-settings.ts";
 import { nodeTaint } from "./node-taint.ts";
 import type { Paths } from "./paths.ts";
 import { gitVersion } from "./version.ts";
@@ -75,8 +76,8 @@ export function kubeletSettings(settings: Settings, node: ThisNode, paths: Paths
   for (const [name, value] of given) {
     const set = ARGUMENTS[name];
     if (!set && (CONFIGURATION.includes(name) || isConfigurationFlag(name))) continue;
-    if (!set) throw new ConfigError(`--kubelet-arg ${name}: not a setting of the kubelet`);
-    set(configured, value); // a flag wins over the file
+    if (set) set(configured, value); // a flag wins over the file
+    else checkOther("kubelet-arg", `${name}=${value}`, { others: OTHER_KUBELET_SETTINGS, known: [...Object.keys(ARGUMENTS), ...CONFIGURATION, "fields of KubeletConfiguration"] });
   }
   return configured;
 }

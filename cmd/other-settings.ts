@@ -95,3 +95,14 @@ export const OTHER_PROXY_SETTINGS: OtherSettings = {
   config: { instead: "give the settings themselves: a KubeProxyConfiguration is not read" },
   "feature-gates": { instead: "give --kube-apiserver-arg feature-gates=… on the server instead: they are the same for all components" },
 };
+
+export const OTHER_KUBELET_SETTINGS: OtherSettings = {
+  ...LOGGING,
+  "anonymous-auth": always("false"), "authentication-token-webhook": always("true"), "authorization-mode": always("Webhook"), "make-iptables-util-chains": nothing("there is no iptables; the node keeps its rules of nftables by itself", "true"),
+  "container-runtime": always("remote"), "container-runtime-endpoint": own("container-runtime-endpoint"), "hostname-override": own("node-name"), "node-ip": own("node-ip"), "cert-dir": own("data-dir"),
+  "cloud-provider": { is: [""], instead: "give --node-taint node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule instead, which a cloud's controller manager takes away" },
+  ...several(["kubeconfig", "bootstrap-kubeconfig"], { instead: "how the node reaches its server is settled with its joining: --server, --token" }), "client-ca-file": OUR_KEYS,
+  "pod-infra-container-image": { instead: "the image of sandboxes is the container runtime's to choose" },
+  ...several(["housekeeping-interval", "global-housekeeping-interval"], nothing("control groups are read when somebody asks")),
+  ...several(["runtime-cgroups", "containerd", "containerd-namespace", "lock-file", "exit-on-lock-contention", "docker-endpoint"], nothing("it is none of the kubelet's here")),
+};

@@ -244,8 +244,9 @@ test("what agents of nodes answer over the tunnel: every dial comes to an end, a
       const connection = await session.dial({ host: "10.0.0.1", port: 80, signal: AbortSignal.timeout(chance.below(20) + 1) });
       if (!connection.closed) ends.push(new Promise((resolve) => connection.on("close", resolve)));
       connection.on("error", () => undefined).on("data", () => undefined).write("hello");
-      if (chance.is(0.3)) connection.end("bye");
-      else if (chance.is(0.3)) connection.destroy();
+      const how = chance.below(4);
+      if (how === 0) connection.end("bye");
+      else if (how === 1) connection.destroy();
     }).map(async (dial) => await dial.catch(() => undefined));
     const packets = Array.from({ length: 1 + chance.below(12) }, () => Buffer.from(encodePacket(chance.one(answers) as never)));
     stream.push(chance.is(0.4) ? Buffer.concat(packets) : garbledSeed(chance, [Buffer.concat(packets)]));
