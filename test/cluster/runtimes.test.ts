@@ -13,6 +13,9 @@ const IMAGES = process.env["TEST_IMAGES"] ?? join(import.meta.dirname, "../../di
 const VERSIONS = { bookworm: "containerd://1.6.", trixie: "containerd://1.7.", sid: "containerd://2." } as const;
 const CHOSEN = (process.env["RUNTIMES"] ?? "bookworm-runc,trixie-crun").split(",").map((name) => name.split("-") as [DebianRuntime["suite"], DebianRuntime["oci"]]);
 
+/** One long story, on a machine that may be busy with others. */
+const LONG_MS = 600_000;
+
 afterAll(switchDown);
 
 test.concurrent.for(CHOSEN.map(([suite, oci], i) => ({ suite, oci, address: `172.30.0.${71 + i}` })))("a node on $suite's containerd with $oci", async ({ suite, oci, address }, { expect }) => {
@@ -89,4 +92,4 @@ test.concurrent.for(CHOSEN.map(([suite, oci], i) => ({ suite, oci, address: `172
   expect(await log).toMatch(/PRE\n(TERM\n)?$/);
   await eventually("nothing is left", async () => (await host.sh(`pgrep -f '[c]ontainerd-shim'; ls /sys/class/net | grep '^veth'; grep -o '${host.dataDir}/agent/kubelet/pods/[^ ]*' /proc/self/mountinfo; find /sys/fs/cgroup -type d -path '*kubepods*' -name 'pod*'; true`)) === "");
   expect(host.log()).not.toMatch(/"level":"(fatal|error)"/);
-});
+}, LONG_MS);
