@@ -18,7 +18,7 @@ const LONG_MS = 600_000;
 
 afterAll(switchDown);
 
-test.concurrent.for(CHOSEN.map(([suite, oci], i) => ({ suite, oci, address: `172.30.0.${71 + i}` })))("a node on $suite's containerd with $oci", async ({ suite, oci, address }, { expect }) => {
+test.concurrent.for(CHOSEN.map(([suite, oci], i) => ({ suite, oci, address: `172.30.0.${71 + i}` })))("a node on $suite's containerd with $oci", { timeout: LONG_MS }, async ({ suite, oci, address }, { expect }) => {
   await using host = await Host.up(`${suite.slice(0, 3)}-${oci}`, address);
   const endpoint = await startDebianRuntime(host, { suite, oci });
   await host.start("--container-runtime-endpoint", endpoint);
@@ -92,4 +92,4 @@ test.concurrent.for(CHOSEN.map(([suite, oci], i) => ({ suite, oci, address: `172
   expect(await log).toMatch(/PRE\n(TERM\n)?$/);
   await eventually("nothing is left", async () => (await host.sh(`pgrep -f '[c]ontainerd-shim'; ls /sys/class/net | grep '^veth'; grep -o '${host.dataDir}/agent/kubelet/pods/[^ ]*' /proc/self/mountinfo; find /sys/fs/cgroup -type d -path '*kubepods*' -name 'pod*'; true`)) === "");
   expect(host.log()).not.toMatch(/"level":"(fatal|error)"/);
-}, LONG_MS);
+});
