@@ -112,15 +112,19 @@ test("scaling, and a rollout that is undone", async () => {
 });
 
 test("a watch tells what happens", async () => {
-  const watching = host.sh(`timeout 8 ${host.binary} kubectl get configmaps -w --no-headers --output-watch-events; true`);
-  await Bun.sleep(2000);
+  const told = `${host.directory}/watch`;
+  const watching = host.sh(`timeout 60 ${host.binary} kubectl get configmaps -w --no-headers --output-watch-events > ${told} & echo $! > ${told}.pid; wait $! || true`);
+  await eventually("the watch has begun", async () => (await host.sh(`cat ${told}`)).includes("kube-root-ca.crt"));
   await host.kubectl("create", "configmap", "seen");
   await host.kubectl("delete", "configmap", "seen");
-  expect(await watching).toMatch(/ADDED\s+seen\s[\s\S]*DELETED\s+seen\s/);
+  await eventually("both are told", async () => /ADDED\s+seen\s[\s\S]*DELETED\s+seen\s/.test(await host.sh(`cat ${told}`)));
+  await host.sh(`kill $(cat ${told}.pid)`);
+  await watching;
 });
 
 test("a restart of coracle leaves containers alone", async () => {
   const started = async () => (await json("pods")).items.flatMap(({ status }: { status: { containerStatuses: { containerID: string; state: { running?: { startedAt: string } } }[] } }) => status.containerStatuses.map(({ containerID, state }) => `${containerID} ${state.running?.startedAt}`)).sort();
+  await eventually("no pod of the rollout is left", async () => (await json("pods")).items.every(({ metadata }: { metadata: { deletionTimestamp?: string } }) => metadata.deletionTimestamp === undefined));
   const before = await started();
   await host.kill("TERM");
   await host.start();
