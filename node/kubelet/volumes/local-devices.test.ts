@@ -85,6 +85,7 @@ test("a local volume is a directory or a device", async () => {
 test.each([
   ["Block", { volumeMounts: [{ name: "v", mountPath: "/v" }] }, "volume v has volumeMode Block, but is specified in volumeMounts"],
   ["Filesystem", { volumeDevices: [{ name: "v", devicePath: "/dev/v" }] }, "volume v has volumeMode Filesystem, but is specified in volumeDevices"],
+  ["Block", { volumeDevices: [{ name: "v", devicePath: "/dev/v" }] }, "is not a block device"], // its volume is a directory
 ])("a claim of mode %s is used as that", async (volumeMode, use, message) => {
   const claim = { metadata: { name: "claim", namespace: "n", uid: "claim-uid" }, spec: { volumeName: "pv", volumeMode }, status: { phase: "Bound" } };
   const bound = { metadata: { name: "pv" }, spec: { claimRef: { uid: "claim-uid" }, volumeMode, local: { path: dataDir } } };

@@ -132,6 +132,7 @@ async function setUpPersistent(deps: SetUpDeps, pod: Pod, volume: Volume, { sign
   if (block) {
     const device = spec.local?.path ?? spec.hostPath?.path;
     if (device === undefined) throw new Error(`volume "${metadata.name}" cannot be used as a block device`);
+    if (spec.local && (await localKind(device)) !== "device") throw new MountFailure("MapVolume.MapBlockVolume", metadata.name, new Error(`${device} is not a block device`));
     return { hostPath: device, readOnly, block: true, managed: false };
   }
   if (spec.hostPath) {
