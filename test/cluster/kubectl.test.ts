@@ -11,6 +11,8 @@ import { differs, scenario } from "./kubectl/scenario.ts";
 const IMAGES = process.env["TEST_IMAGES"] ?? join(import.meta.dirname, "../../dist/test-images");
 const CLOUD = "/usr/lib/google-cloud-sdk/bin/kubectl.1.";
 const others = process.env["KUBECTLS"]?.split(":").filter((path) => path !== "") ?? [27, 30, 32, 33].map((minor) => `${CLOUD}${minor}`).filter((path) => existsSync(path));
+/** kubectl before 1.34 reads before it has made its streams: it then says so of the empty message by which a server shows that the way is open. */
+const TOO_EARLY = /^E\d{4} .*\] Unknown stream id 1, discarding message\n/gm;
 let host: Host;
 
 beforeAll(async () => {
@@ -36,7 +38,7 @@ describe.each(["coracle kubectl", ...others])("%s", (kubectl) => {
       const differences: string[] = [];
       for (const step of scenario(readFileSync(join(import.meta.dirname, `kubectl/${name}.txt`), "utf8"), [Number(clientVersion.major), parseInt(clientVersion.minor)])) {
         const { code, stdout } = await host.run(["env", `HOME=${home}`, `KUBECONFIG=${home}/config`, `PATH=${directory}:/usr/sbin:/usr/bin:/sbin:/bin`, "sh", "-c", `exec 2>&1; ${step.command}`], step.input === undefined ? {} : { input: step.input });
-        const difference = differs(step, { text: stdout, code });
+        const difference = differs(step, { text: stdout.replace(TOO_EARLY, ""), code });
         if (difference) differences.push(`${name} ${difference}`);
       }
       return differences;
