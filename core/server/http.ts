@@ -11,6 +11,7 @@ import { encodeJson } from "../api/codec/json.ts";
 import { assemble, BLOCK_BYTES, blocks, lengthOf, type Piece } from "../api/codec/pieces.ts";
 import { bodyTooLarge, statusOf } from "../api/meta/status-error.ts";
 import type { Clock } from "../lifecycle/clock.ts";
+import { until } from "../lifecycle/until.ts";
 import type { Connection } from "../net/http-server.ts";
 import type { Log } from "../observe/log.ts";
 import type { Answer } from "./answer.ts";
@@ -207,24 +208,13 @@ function joined(body: readonly Piece[], length: number): Uint8Array {
 async function sendBlocks(response: ServerResponse, body: readonly Piece[], signal: AbortSignal): Promise<void> {
   const block = Buffer.allocUnsafeSlow(BLOCK_BYTES);
   for (const part of blocks(body, () => block)) {
-    await taken(signal, (done) => {
+    await until(signal, (done) => {
       if (response.headersSent) response.write(part, done);
       else written(response, () => void response.write(part, done));
     });
     if (signal.aborted) return;
   }
   response.end();
-}
-
-/** Resolves when what `write` writes is no longer ours to keep, or nobody wants it any more. */
-async function taken(signal: AbortSignal, write: (done: () => void) => void): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const done = (): void => resolve();
-  signal.addEventListener("abort", done, { once: true });
-  write(done);
-  if (signal.aborted) done();
-  await promise;
-  signal.removeEventListener("abort", done);
 }
 
 /** Compressed beside the event loop, block by block. */
@@ -237,7 +227,7 @@ async function sendZipped(response: ServerResponse, body: readonly Piece[], sign
     ended.catch(() => undefined); // is told below
     zip.on("data", (bytes: Buffer) => void written(response, () => void response.write(bytes)));
     for (const part of blocks(body, () => block)) {
-      await taken(signal, (done) => void zip.write(part, done));
+      await until(signal, (done) => void zip.write(part, done));
       if (out.writableLength >= LIST_BACKLOG_BYTES_MAX) await drained(out, signal);
       if (signal.aborted) return;
     }

@@ -5,6 +5,7 @@
  * Source: kubernetes v1.36 apiserver/plugin/pkg/audit/{buffered/buffered,webhook/webhook}.go, apiserver/pkg/server/options/audit.go
  */
 import type { Clock } from "../../lifecycle/clock.ts";
+import { until } from "../../lifecycle/until.ts";
 import type { Log } from "../../observe/log.ts";
 import type { Counter, Metrics } from "../../observe/metrics.ts";
 import type { AuditSink } from "./auditor.ts";
@@ -110,15 +111,4 @@ function tokens({ throttleQps, throttleBurst, clock }: WebhookSinkOptions): (sig
     }
     left--;
   };
-}
-
-/** Resolves when what `begin` is given is called, or `signal` aborts; leaves nothing on the signal, which lives as long as the server. */
-async function until(signal: AbortSignal, begin: (done: () => void) => void): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const done = (): void => resolve();
-  signal.addEventListener("abort", done, { once: true });
-  begin(done);
-  if (signal.aborted) done();
-  await promise;
-  signal.removeEventListener("abort", done);
 }
