@@ -5,12 +5,10 @@
  * CPU of both, and bytes written to disk by both. Memory is also given as a share of what upstream's eight processes use on such a machine (785 MB).
  */
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { Host, switchDown } from "../cluster/host.ts";
 
 const UPSTREAM_PSS_MB = 785;
 const idleSeconds = Number(process.argv[2] ?? 60);
-const images = process.env["TEST_IMAGES"] ?? join(import.meta.dirname, "../../dist/test-images");
 
 async function until(ask: () => Promise<boolean>): Promise<number> {
   const startMs = performance.now();
@@ -51,7 +49,7 @@ await starts("first start");
 await host.kill("TERM");
 await starts("later start (the node was Ready before)");
 
-await host.ok([host.binary, "images", "import", host.bring(join(images, "busybox.tar"))]);
+await host.importImage("busybox");
 await Bun.sleep(3000);
 const times: number[] = [];
 for (let i = 0; i < 5; i++) {

@@ -13,7 +13,6 @@ import { eventually, Host, switchDown } from "../cluster/host.ts";
 
 const count = Number(process.argv[2] ?? 30);
 const atOnce = Number(process.argv[3] ?? 100);
-const images = process.env["TEST_IMAGES"] ?? join(import.meta.dirname, "../../dist/test-images");
 const idleSeconds = Number(process.argv[4] ?? 60);
 /** After a change, until nothing that came of it is going on. */
 const SETTLE_MS = 20_000;
@@ -71,8 +70,8 @@ async function idle(): Promise<ReturnType<typeof usage>> {
 
 try {
   await host.start("--kubelet-arg", "max-pods=250");
-  await eventually("the node is Ready", async () => (await host.kubectl("get", "nodes", "--no-headers")).includes(" Ready "));
-  await host.ok([host.binary, "images", "import", host.bring(join(images, "busybox.tar"))]);
+  await host.nodeReady();
+  await host.importImage("busybox");
   await eventually("the service account is there", () => host.kubectl("get", "serviceaccount", "default"));
   const watcher = await follow();
   await Bun.sleep(1_000);

@@ -9,7 +9,6 @@ import { etcdDirectory } from "../etcd.ts";
 import { eventually, Host, switchDown } from "./host.ts";
 
 const TOKEN = "the-cluster-token";
-const IMAGES = process.env["TEST_IMAGES"] ?? join(import.meta.dirname, "../../dist/test-images");
 const [FIRST, SECOND, LIMB] = ["172.30.0.51", "172.30.0.52", "172.30.0.53"];
 const ETCD = `https://${SECOND}:2379`;
 const NOBODY = `https://${SECOND}:2399`; // the first endpoint does not answer
@@ -88,7 +87,7 @@ test("an agent that no server can dial joins one, and logs and exec reach it thr
   await limb.startAgent("--server", `https://${FIRST}:6443`, "--token", TOKEN);
   await eventually("the agent is Ready", () => isReady(second));
   await limb.ok([join(limb.dataDir, "agent/current/bin/nft"), "add table inet wall; add chain inet wall in { type filter hook input priority 0; }; add rule inet wall in iifname eth0 tcp flags & (syn | ack) == syn drop"]);
-  await limb.ok([limb.binary, "images", "import", limb.bring(join(IMAGES, "busybox.tar"))]);
+  await limb.importImage("busybox");
   await second.apply(POD);
   await second.kubectl("wait", "--for=condition=Ready", "pod/far", "--timeout=60s");
   for (const server of [first, second]) {

@@ -1,9 +1,7 @@
 /** Somebody else's pod network, installed as theirs are: a configuration in /etc/cni/net.d, plug-ins in /opt/cni/bin. Services and names work over it. */
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { eventually, Host, switchDown } from "./host.ts";
 
-const IMAGES = process.env["TEST_IMAGES"] ?? join(import.meta.dirname, "../../dist/test-images");
 const CONFLIST = {
   cniVersion: "1.0.0", name: "theirs",
   plugins: [
@@ -32,7 +30,7 @@ test("without a network the node is not Ready, and says why; with one it is", as
 });
 
 test("pods have its addresses, Services reach them, names are answered, host ports are forwarded", async () => {
-  await host.ok([host.binary, "images", "import", host.bring(join(IMAGES, "busybox.tar"))]);
+  await host.importImage("busybox");
   await host.apply(`{apiVersion: v1, kind: Pod, metadata: {name: web, labels: {app: web}}, spec: {terminationGracePeriodSeconds: 1, containers: [{name: c, image: "busybox:1", command: [sh, -c, "echo theirs > /index.html; httpd -f -p 80 -h /"], ports: [{containerPort: 80, hostPort: 8088}]}]}}`);
   await host.apply(`{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {selector: {app: web}, ports: [{port: 80}]}}`);
   await host.kubectl("wait", "pod/web", "--for=condition=Ready", "--timeout=60s");

@@ -6,6 +6,8 @@ const HERE = import.meta.dirname;
 const CHECKOUT = join(HERE, "../..");
 export const LAB = process.env["LAB"] ?? "/tmp/coracle-lab";
 export const BINARY = process.env["CORACLE_BINARY"] ?? join(CHECKOUT, "dist/coracle");
+/** Where test/images/build.ts put its archives. */
+export const IMAGES = process.env["TEST_IMAGES"] ?? join(CHECKOUT, "dist/test-images");
 
 export interface Finished {
   readonly code: number;
@@ -83,6 +85,16 @@ export class Host implements AsyncDisposable {
     const path = join(this.directory, basename(file));
     cpSync(file, path);
     return path;
+  }
+
+  /** Gives the node an image of `IMAGES`; returns what was said of it. */
+  importImage(name: string): Promise<string> {
+    return this.ok([this.binary, "images", "import", this.bring(join(IMAGES, `${name}.tar`))]);
+  }
+
+  /** Waits until this server says that a node, its own unless named, is Ready. */
+  async nodeReady(node = this.name, timeoutMs?: number): Promise<void> {
+    await eventually(`node ${node} is Ready`, async () => / Ready /.test(await this.kubectl("get", "node", node, "--no-headers")), timeoutMs);
   }
 
   /** Starts the server in the background; its log is in `directory`. */

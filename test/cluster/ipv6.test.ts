@@ -11,7 +11,6 @@ import { NftTable } from "../../node/proxy/nftables/nftables.ts";
 import { renderPort } from "../../node/proxy/nftables/render.ts";
 import { eventually, Host, switchDown } from "./host.ts";
 
-const IMAGES = process.env["TEST_IMAGES"] ?? join(import.meta.dirname, "../../dist/test-images");
 const ADDRESS = "fd30::41";
 let wall: Host;
 let nftPath: string;
@@ -73,7 +72,7 @@ test.each([4, 6] as const)("IPv%i: each change is written as what differs; a new
 });
 
 test("an IPv6 cluster: pods, Services by address and by name, node ports, load balancers, host ports", async () => {
-  await wall.ok([wall.binary, "images", "import", wall.bring(join(IMAGES, "busybox.tar"))]);
+  await wall.importImage("busybox");
   await wall.apply(`
 apiVersion: v1
 kind: Pod

@@ -5,7 +5,6 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Pod } from "../../core/api/gen/core.v1.ts";
 import { eventually, Host, switchDown } from "./host.ts";
 
-const IMAGES = process.env["TEST_IMAGES"] ?? join(import.meta.dirname, "../../dist/test-images");
 const SERVER = "https://172.30.0.21:6443";
 let boss: Host;
 let a: Host;
@@ -15,7 +14,7 @@ let token: string;
 beforeAll(async () => {
   [boss, a, b] = await Promise.all([Host.up("boss", "172.30.0.21"), Host.up("limb-a", "172.30.0.22"), Host.up("limb-b", "172.30.0.23")]);
   await boss.start();
-  await eventually("the server is ready", async () => (await boss.kubectl("get", "nodes", "--no-headers")).includes(" Ready "));
+  await boss.nodeReady();
   token = await newToken();
 });
 afterAll(async () => {
@@ -135,7 +134,7 @@ async function reaches(host: Host, other: Host): Promise<void> {
 test("pods, Services, DNS and NodePorts work from and to every node; logs and exec reach agents", async () => {
   for (const host of [a, b]) {
     mkdirSync(join(host.directory, "told"), { recursive: true });
-    await host.ok([host.binary, "images", "import", host.bring(join(IMAGES, "busybox.tar"))]);
+    await host.importImage("busybox");
   }
   await boss.kubectl("create", "configmap", "page", "--from-literal=index.html=hello ");
   await boss.kubectl("create", "secret", "generic", "door", "--from-literal=password=open-sesame");

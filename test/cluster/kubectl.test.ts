@@ -5,10 +5,9 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { eventually, Host, switchDown } from "./host.ts";
+import { Host, switchDown } from "./host.ts";
 import { differs, scenario } from "./kubectl/scenario.ts";
 
-const IMAGES = process.env["TEST_IMAGES"] ?? join(import.meta.dirname, "../../dist/test-images");
 const CLOUD = "/usr/lib/google-cloud-sdk/bin/kubectl.1.";
 const others = process.env["KUBECTLS"]?.split(":").filter((path) => path !== "") ?? [27, 30, 32, 33].map((minor) => `${CLOUD}${minor}`).filter((path) => existsSync(path));
 /** kubectl before 1.34 reads before it has made its streams: it then says so of the empty message by which a server shows that the way is open. */
@@ -18,8 +17,8 @@ let host: Host;
 beforeAll(async () => {
   host = await Host.up("kubectl", "172.30.0.12");
   await host.start();
-  await eventually("the node is Ready", async () => (await host.kubectl("get", "nodes", "--no-headers")).includes(" Ready "));
-  await host.ok([host.binary, "images", "import", host.bring(join(IMAGES, "busybox.tar"))]);
+  await host.nodeReady();
+  await host.importImage("busybox");
 });
 afterAll(async () => {
   await host?.[Symbol.asyncDispose]();

@@ -1,16 +1,14 @@
 /** Seen from outside, on the compiled binary: what pods write wherever they write it, whom a proxy reaches, and a Deployment that grows with its use. */
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { eventually, Host, switchDown } from "./host.ts";
 
-const IMAGES = process.env["TEST_IMAGES"] ?? join(import.meta.dirname, "../../dist/test-images");
 let host: Host;
 
 beforeAll(async () => {
   host = await Host.up("observed", "172.30.0.26");
   await host.start();
-  await eventually("the node is Ready", async () => (await host.kubectl("get", "nodes", "--no-headers")).includes(" Ready "));
-  await host.ok([host.binary, "images", "import", host.bring(join(IMAGES, "busybox.tar"))]);
+  await host.nodeReady();
+  await host.importImage("busybox");
 });
 afterAll(async () => {
   await host?.[Symbol.asyncDispose]();

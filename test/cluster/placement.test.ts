@@ -1,11 +1,9 @@
 /** Processors and memory of one's own, on the compiled binary: what the kernel says a container may run on, as others come and go. */
 import { cpus } from "node:os";
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Pod } from "../../core/api/gen/core.v1.ts";
 import { eventually, Host, switchDown } from "./host.ts";
 
-const IMAGES = process.env["TEST_IMAGES"] ?? join(import.meta.dirname, "../../dist/test-images");
 const BUSYBOX = "busybox:1";
 const MANAGERS = ["cpu-manager-policy=static", "cpu-manager-reconcile-period=1s", "reserved-cpus=0", "system-reserved=memory=412Mi", "memory-manager-policy=Static", "reserved-memory=0:memory=512Mi", "topology-manager-policy=restricted"];
 const FLAGS = MANAGERS.flatMap((one) => ["--kubelet-arg", one]);
@@ -15,8 +13,8 @@ let host: Host;
 beforeAll(async () => {
   host = await Host.up("place", "172.30.0.62");
   await host.start(...FLAGS);
-  await eventually("the node is Ready", async () => (await host.kubectl("get", "nodes", "--no-headers")).includes(" Ready "));
-  await host.ok([host.binary, "images", "import", host.bring(join(IMAGES, "busybox.tar"))]);
+  await host.nodeReady();
+  await host.importImage("busybox");
   await eventually("the default account is there", async () => host.kubectl("get", "serviceaccount", "default"));
 });
 afterAll(async () => {

@@ -5,7 +5,6 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { ContainerStatus, Pod } from "../../core/api/gen/core.v1.ts";
 import { eventually, Host, switchDown } from "./host.ts";
 
-const IMAGES = process.env["TEST_IMAGES"] ?? join(import.meta.dirname, "../../dist/test-images");
 const STATIC = (image: string, seconds: number) => `apiVersion: v1\nkind: Pod\nmetadata: {name: still}\nspec:\n  terminationGracePeriodSeconds: 1\n  containers: [{name: c, image: "${image}", command: [sleep, "${seconds}"]}]\n`;
 let host: Host;
 
@@ -13,8 +12,8 @@ beforeAll(async () => {
   host = await Host.up("pods", "172.30.0.61");
   await host.sh(`mkdir -p ${host.directory}/manifests`);
   await host.start("--kubelet-arg", `pod-manifest-path=${host.directory}/manifests`);
-  await eventually("the node is Ready", async () => (await host.kubectl("get", "nodes", "--no-headers")).includes(" Ready "));
-  await host.ok([host.binary, "images", "import", host.bring(join(IMAGES, "busybox.tar"))]);
+  await host.nodeReady();
+  await host.importImage("busybox");
   await eventually("the default account is there", async () => host.kubectl("get", "serviceaccount", "default"));
   await host.apply(readFileSync(join(import.meta.dirname, "pods.yaml"), "utf8"));
 });

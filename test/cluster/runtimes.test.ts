@@ -7,9 +7,8 @@ import { join } from "node:path";
 import { afterAll, test } from "vitest";
 import type { ContainerStatus, Pod } from "../../core/api/gen/core.v1.ts";
 import { type DebianRuntime, startDebianRuntime } from "./debian-runtime.ts";
-import { eventually, Host, switchDown } from "./host.ts";
+import { eventually, Host, IMAGES, switchDown } from "./host.ts";
 
-const IMAGES = process.env["TEST_IMAGES"] ?? join(import.meta.dirname, "../../dist/test-images");
 const VERSIONS = { bookworm: "containerd://1.6.", trixie: "containerd://1.7.", sid: "containerd://2." } as const;
 const CHOSEN = (process.env["RUNTIMES"] ?? "bookworm-runc,trixie-crun").split(",").map((name) => name.split("-") as [DebianRuntime["suite"], DebianRuntime["oci"]]);
 

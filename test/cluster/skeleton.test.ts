@@ -4,14 +4,13 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { eventually, Host, switchDown } from "./host.ts";
 
-const IMAGES = process.env["TEST_IMAGES"] ?? join(import.meta.dirname, "../../dist/test-images");
 const APPLICATION = readFileSync(join(import.meta.dirname, "application.yaml"), "utf8");
 let host: Host;
 
 beforeAll(async () => {
   host = await Host.up("skeleton", "172.30.0.11");
   await host.start();
-  await eventually("the node is Ready", async () => (await host.kubectl("get", "nodes", "--no-headers")).includes(" Ready "));
+  await host.nodeReady();
 });
 afterAll(async () => {
   await host?.[Symbol.asyncDispose]();
@@ -31,8 +30,7 @@ test("nothing is served to strangers but health and version", async () => {
 
 test("images come from archives", async () => {
   for (const image of ["busybox", "redis"]) {
-    const archive = host.bring(join(IMAGES, `${image}.tar`));
-    expect(await host.ok([host.binary, "images", "import", archive])).toContain(`imported docker.io/library/${image}:`);
+    expect(await host.importImage(image)).toContain(`imported docker.io/library/${image}:`);
   }
 });
 

@@ -1,16 +1,14 @@
 /** Volumes that outlive pods, on the compiled binary: claimed, filled, kept, given back; and pods that write more than they may. */
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { eventually, Host, switchDown } from "./host.ts";
 
-const IMAGES = process.env["TEST_IMAGES"] ?? join(import.meta.dirname, "../../dist/test-images");
 let host: Host;
 
 beforeAll(async () => {
   host = await Host.up("storage", "172.30.0.24");
   await host.start();
-  await eventually("the node is Ready", async () => (await host.kubectl("get", "nodes", "--no-headers")).includes(" Ready "));
-  await host.ok([host.binary, "images", "import", host.bring(join(IMAGES, "busybox.tar"))]);
+  await host.nodeReady();
+  await host.importImage("busybox");
 });
 afterAll(async () => {
   await host?.[Symbol.asyncDispose]();

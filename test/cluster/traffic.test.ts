@@ -10,7 +10,6 @@ import { authority, generateKey, keyPem, selfSign } from "../../core/pki/authori
 import { spkiOf } from "../../core/pki/signature.ts";
 import { eventually, Host, switchDown } from "./host.ts";
 
-const IMAGES = process.env["TEST_IMAGES"] ?? join(import.meta.dirname, "../../dist/test-images");
 let dock: Host;
 let pier: Host;
 let sea: Host; // no node: where clients come from
@@ -18,10 +17,10 @@ let sea: Host; // no node: where clients come from
 beforeAll(async () => {
   [dock, pier, sea] = await Promise.all([Host.up("dock", "172.30.0.31"), Host.up("pier", "172.30.0.32"), Host.up("sea", "172.30.0.33")]);
   await dock.start();
-  await eventually("the server is ready", async () => (await dock.kubectl("get", "nodes", "--no-headers")).includes(" Ready "));
+  await dock.nodeReady();
   await pier.startAgent("--server", "https://172.30.0.31:6443", "--token", (await dock.ok([dock.binary, "token", "create"])).trim());
-  await eventually("the agent is ready", async () => / Ready /.test(await dock.kubectl("get", "node", "pier", "--no-headers")));
-  await Promise.all([dock, pier].map((host) => host.ok([host.binary, "images", "import", host.bring(join(IMAGES, "busybox.tar"))])));
+  await dock.nodeReady("pier");
+  await Promise.all([dock, pier].map((host) => host.importImage("busybox")));
 });
 afterAll(async () => {
   await Promise.all([dock, pier, sea].map((host) => host?.[Symbol.asyncDispose]()));

@@ -8,7 +8,6 @@ import { authority, generateKey, keyPem, selfSign } from "../../core/pki/authori
 import { spkiOf } from "../../core/pki/signature.ts";
 import { eventually, Host, switchDown } from "./host.ts";
 
-const IMAGES = process.env["TEST_IMAGES"] ?? join(import.meta.dirname, "../../dist/test-images");
 const SERVER = "https://172.30.0.31:6443";
 let boss: Host;
 let far: Host;
@@ -17,11 +16,11 @@ beforeAll(async () => {
   boss = await Host.up("near", "172.30.0.31");
   far = await Host.up("far", "172.30.0.32");
   await boss.start();
-  await eventually("the server is ready", async () => (await boss.kubectl("get", "nodes", "--no-headers")).includes(" Ready "));
+  await boss.nodeReady();
   await far.startAgent("--server", SERVER, "--token", (await boss.ok([boss.binary, "token", "create"])).trim());
-  await eventually("the agent is Ready", async () => / Ready /.test(await boss.kubectl("get", "node", "far", "--no-headers")));
+  await boss.nodeReady("far");
   await far.ok([join(far.dataDir, "agent/current/bin/nft"), `add table inet wall; add chain inet wall in { type filter hook input priority 0; }; add rule inet wall in ip saddr ${boss.address} tcp flags & (syn | ack) == syn drop; add rule inet wall in ip saddr ${boss.address} meta l4proto != tcp drop`]);
-  await far.ok([far.binary, "images", "import", far.bring(join(IMAGES, "busybox.tar"))]);
+  await far.importImage("busybox");
   await boss.apply(WEB);
   await boss.kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=60s");
 });
@@ -193,6 +192,6 @@ test("after the server's restart, and after the agent's, it is all there again",
 test("a Node that is deleted loses its tunnel; it gets one again once the machine has registered anew", async () => {
   await boss.kubectl("delete", "node", "far");
   await eventually("the tunnel is closed", async () => boss.log().includes("the node was deleted"));
-  await eventually("it is a node again", async () => / Ready /.test(await boss.kubectl("get", "node", "far", "--no-headers")));
+  await boss.nodeReady("far");
   await eventually("and can be reached", async () => (await boss.kubectl("get", "--raw", "/api/v1/nodes/far/proxy/healthz")) === "ok");
 });

@@ -1,8 +1,5 @@
 /** A node that is about to be mistreated: its pods, and all they leave on the machine. */
-import { join } from "node:path";
 import { eventually, Host } from "../cluster/host.ts";
-
-const IMAGES = process.env["TEST_IMAGES"] ?? join(import.meta.dirname, "../../dist/test-images");
 
 /** A pod with something of everything that is made on a machine for a pod. */
 export const pod = (name: string): string => JSON.stringify({
@@ -42,7 +39,7 @@ export async function faultyNode(name: string, address: string, { flags = [], pr
   const begin = performance.now();
   const agent = `${host.dataDir}/agent`;
   const lines = async (script: string): Promise<string[]> => (await host.sh(`${script} || true`)).split("\n").filter(Boolean);
-  const ready = () => eventually("the node is Ready", async () => (await host.kubectl("get", "nodes", "--no-headers")).includes(" Ready "), 120_000);
+  const ready = () => host.nodeReady(undefined, 120_000);
   let before: ReadonlySet<string> = new Set();
 
   async function traces(): Promise<string[]> {
@@ -90,7 +87,7 @@ export async function faultyNode(name: string, address: string, { flags = [], pr
     await prepare?.(host);
     await host.start(...flags);
     await ready();
-    await host.ok([host.binary, "images", "import", host.bring(join(IMAGES, "busybox.tar"))]);
+    await host.importImage("busybox");
     await eventually("the service account is there", () => host.kubectl("get", "serviceaccount", "default"));
     before = new Set(await traces());
     return node;

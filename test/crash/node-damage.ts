@@ -5,7 +5,7 @@
  */
 import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { eventually, type Host, LAB, switchDown } from "../cluster/host.ts";
+import { eventually, type Host, IMAGES, LAB, switchDown } from "../cluster/host.ts";
 import { run } from "../../installers/bundle/run.ts";
 import { faultyNode, type FaultyNode, pod } from "./faulty-node.ts";
 
@@ -61,7 +61,6 @@ spec:
 ---
 ${pod("bare")}
 `;
-const IMAGES = process.env["TEST_IMAGES"] ?? join(import.meta.dirname, "../../dist/test-images");
 const REDIS = "docker.io/library/redis:8";
 const STATIC = `apiVersion: v1\nkind: Pod\nmetadata: {name: still}\nspec: {terminationGracePeriodSeconds: 1, containers: [{name: c, image: "busybox:1", command: [sleep, "100000"]}]}\n`;
 /** bare, still, db-0, agent, web twice. */
@@ -135,11 +134,11 @@ const DAMAGE: Readonly<Record<string, (node: FaultyNode, start: () => Promise<vo
   async "the plug is pulled while an image is imported, at several moments"({ host, lines }, start) {
     for (const momentMs of [50, 150, 300, 500]) {
       await host.ok([`${host.dataDir}/agent/current/bin/ctr`, "-a", `${host.dataDir}/agent/run/containerd.sock`, "-n", "k8s.io", "images", "rm", "--sync", REDIS]).catch(() => undefined);
-      void host.run([host.binary, "images", "import", host.bring(join(IMAGES, "redis.tar"))]).catch(() => undefined);
+      void host.importImage("redis").catch(() => undefined);
       await Bun.sleep(momentMs);
       await powerCut(host);
       await start();
-      await eventually("the image can be imported", () => host.ok([host.binary, "images", "import", host.bring(join(IMAGES, "redis.tar"))]));
+      await eventually("the image can be imported", () => host.importImage("redis"));
       await host.apply(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"new-redis"},"spec":{"terminationGracePeriodSeconds":1,"containers":[{"name":"c","image":"redis:8","imagePullPolicy":"Never","command":["redis-server"]}]}}`);
       await eventually("it runs", async () => (await lines(`${host.binary} kubectl exec new-redis -- redis-cli ping`))[0] === "PONG", 120_000);
       await host.kubectl("delete", "pod", "new-redis", "--wait=true", "--timeout=60s");
