@@ -18,7 +18,7 @@ const COMMANDS = {
 
 export async function crictl(argv: readonly string[]): Promise<number> {
   const [command = "", ...rest] = argv;
-  if (!(command in COMMANDS)) {
+  if (!Object.hasOwn(COMMANDS, command)) {
     console.log(["Usage: coracle crictl COMMAND", "", ...Object.entries(COMMANDS).map(([name, help]) => `  ${name.padEnd(10)}${help}`)].join("\n"));
     return command === "--help" || command === "help" ? 0 : 2;
   }

@@ -32,7 +32,7 @@ const USAGE_OIDS: Readonly<Partial<Record<Usage, string>>> = {
   "netscape sgc": "2.16.840.1.113730.4.1",
 };
 
-export function isUsage(text: string): text is Usage { return text in USAGE_BITS || text in USAGE_OIDS; }
+export function isUsage(text: string): text is Usage { return Object.hasOwn(USAGE_BITS, text) || Object.hasOwn(USAGE_OIDS, text); }
 
 const OID_SKI = "2.5.29.14";
 const OID_KEY_USAGE = "2.5.29.15";

@@ -42,6 +42,7 @@ test.each([
   [{ maxPods: "3" }, "json: cannot unmarshal string into Go struct field KubeletConfiguration.maxPods of type int"],
   [{ evictionSoft: { "memory.available": "1Gi" } }, "grace period must be specified for the soft eviction threshold memory.available"],
   [{ evictionHard: { "memory.free": "1Gi" } }, "unsupported eviction signal memory.free"],
+  [{ evictionHard: { constructor: "1Gi" } }, "unsupported eviction signal constructor"],
   [{ topologyManagerPolicy: "numa" }, `invalid configuration: topologyManagerPolicy (--topology-manager-policy) "numa" must be one of: ["none" "best-effort" "restricted" "single-numa-node"]`],
   [{ userNamespaces: { idsPerPod: 70_000 } }, "invalid configuration: userNamespaces.idsPerPod must be a multiple of 65536"],
   [{ topologyManagerScope: "node" }, `invalid configuration: topologyManagerScope (--topology-manager-scope) "node" must be one of: "container", or "pod"`],

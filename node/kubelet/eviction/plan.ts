@@ -52,7 +52,7 @@ const STARVED: Readonly<Record<Signal, Starved>> = {
 };
 
 export function isSignal(name: string): name is Signal {
-  return name in CONDITION;
+  return Object.hasOwn(CONDITION, name);
 }
 
 export interface Shortage { readonly signal: Signal; readonly threshold: Threshold; readonly pressure: Pressure; readonly starved: Starved; readonly quantity: number; readonly available: number }
