@@ -41,9 +41,9 @@ export function fairnessOf(args: ApiServerArgs, { client, informers, registry, c
   const levels = informers.of(PRIORITY_LEVEL_CONFIGURATIONS);
   const fairness = new Fairness({
     seats: reading + writing, schemas: () => schemas.list(), levels: () => levels.list(), clock,
-    sizeOf(group, resource) {
-      const cache = registry().storeOf(group, resource)?.cache;
-      return cache && { objects: cache.size, watchers: cache.listenerCount };
+    sizeOf({ group, resource, namespace, name }) {
+      const store = registry().storeOf(group, resource);
+      return store && { objects: store.cache.size, watchers: store.cache.listenersOf(store.keyOf(namespace, name)) };
     },
   });
   flowMetrics(metrics, fairness);

@@ -23,10 +23,21 @@ test("a listener with a topic hears of what is of it, or was, and of nothing els
   expect(heard.splice(0).sort()).toEqual(["all: b", "default: b", "n2: b"]);
   audience.tell(modified(pod("b", "n1"), pod("b", "n2"))); // not through the API, but whoever had it must hear
   expect(heard.splice(0).sort()).toEqual(["all: b", "default: b", "n1: b", "n2: b"]);
-  expect(audience.size).toBe(7);
+  expect(audience.listenersOf("/registry/core/pods/elsewhere/a")).toBe(3);
   stop();
   stop();
-  expect(audience.size).toBe(6);
+  expect(audience.listenersOf("/registry/core/pods/elsewhere/a")).toBe(2);
+});
+
+test("a write is charged for those who hear of what is written, not for other nodes', other namespaces' and other objects' watchers", () => {
+  const audience = new Audience();
+  const listen = (topic?: Topic) => audience.add(() => {}, topic);
+  listen();
+  for (let i = 0; i < 1000; i++) listen({ of: "node", value: `n${i}` });
+  listen({ of: "node", value: "" });
+  for (const name of ["default", "elsewhere"]) listen({ of: "prefix", value: `/registry/core/pods/${name}/` });
+  for (const name of ["a", "a", "b"]) listen({ of: "key", value: `/registry/core/pods/default/${name}` });
+  expect(["default/a", "default/b", "default/", "third/a"].map((key) => audience.listenersOf(`/registry/core/pods/${key}`))).toEqual([5, 4, 3, 2]);
 });
 
 test("a thousand nodes that watch their own pods cost a change of one pod no more than one does", () => {

@@ -28,21 +28,21 @@ const VALUES: Readonly<Record<Topic["of"], (entry: Cached) => string>> = {
 export class Audience {
   readonly #general = new Set<Listener>();
   readonly #byTopic = new Map<Topic["of"], Map<string, Set<Listener>>>();
-  #size = 0;
-
-  get size(): number { return this.#size; }
 
   /** Returns what takes the listener away again. */
   add(listener: Listener, topic: Topic | undefined): () => void {
     const own: Listener = (event) => listener(event); // one function may listen twice
     const listeners = topic ? this.#of(topic) : this.#general;
     listeners.add(own);
-    this.#size++;
     return () => {
-      if (!listeners.delete(own)) return;
-      this.#size--;
-      if (topic && listeners.size === 0) this.#drop(topic);
+      if (listeners.delete(own) && topic && listeners.size === 0) this.#drop(topic);
     };
+  }
+
+  /** How many hear of every change of the object at `key`, or of every object that is made under it when it ends in a slash. Nodes, which hear of their own pods alone, are none of them. */
+  listenersOf(key: string): number {
+    const told = (of: Topic["of"], value: string): number => this.#byTopic.get(of)?.get(value)?.size ?? 0;
+    return this.#general.size + told("prefix", key.slice(0, key.lastIndexOf("/") + 1)) + told("key", key) + told("node", "");
   }
 
   tell(event: CacheEvent): void {

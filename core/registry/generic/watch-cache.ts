@@ -54,9 +54,9 @@ export class ResourceCache {
     return this.#oldest;
   }
 
-  /** Who is told of changes now: watches, informers of this process among them. */
-  get listenerCount(): number {
-    return this.#audience.size;
+  /** How many are told of changes of the object at `key` (Audience.listenersOf): watches, informers of this process among them. */
+  listenersOf(key: string): number {
+    return this.#audience.listenersOf(key);
   }
 
   get(key: string): Cached | undefined {

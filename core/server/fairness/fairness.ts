@@ -15,7 +15,7 @@ import { StatusError } from "../../api/meta/status-error.ts";
 import type { UserInfo } from "../../api/request/user.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import type { ServerRequest } from "../request.ts";
-import type { RequestInfo } from "../request-info.ts";
+import type { RequestInfo, ResourceRequestInfo } from "../request-info.ts";
 import { MANDATORY_LEVELS, MANDATORY_SCHEMAS } from "./bootstrap-objects.ts";
 import { allocate, claimOf, limitsOf, sharesOf } from "./borrowing.ts";
 import { inOrder, matches } from "./match.ts";
@@ -30,7 +30,7 @@ export interface FairnessDeps {
   readonly seats: number;
   readonly schemas: () => Iterable<Readonly<FlowSchema>>;
   readonly levels: () => Iterable<Readonly<PriorityLevelConfiguration>>;
-  readonly sizeOf: (group: string, resource: string) => ResourceSize | undefined;
+  readonly sizeOf: (info: ResourceRequestInfo) => ResourceSize | undefined;
   readonly clock: Clock;
 }
 

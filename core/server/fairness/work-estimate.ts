@@ -1,9 +1,9 @@
 /**
- * How many seats a request takes: a list one for each hundred objects it may go through, a write one, and one more for a while if many watch.
+ * How many seats a request takes: a list one for each hundred objects it may go through, a write one, and one more for a while if many watch what is written.
  *
- * Source: kubernetes v1.36 apiserver/pkg/util/flowcontrol/request/{width,list_work_estimator,mutating_work_estimator,config}.go
+ * Source: kubernetes v1.36 apiserver/pkg/util/flowcontrol/{watch_tracker.go,request/{width,list_work_estimator,mutating_work_estimator,config}.go}
  */
-import type { RequestInfo } from "../request-info.ts";
+import type { RequestInfo, ResourceRequestInfo } from "../request-info.ts";
 import { isTrue } from "../request-info.ts";
 
 export interface WorkEstimate {
@@ -12,7 +12,11 @@ export interface WorkEstimate {
   readonly afterMs: number;
 }
 
-export interface ResourceSize { readonly objects: number; readonly watchers: number }
+export interface ResourceSize {
+  readonly objects: number;
+  /** Of what the request is about: all of the resource, its namespace, or the object itself. Not those of one node's pods, of whom a change reaches one. */
+  readonly watchers: number;
+}
 
 const OBJECTS_PER_SEAT = 100;
 const SEATS_MAX = 10;
@@ -21,13 +25,13 @@ const EVENT_MS = 5;
 const ONE: WorkEstimate = { seats: 1, afterMs: 0 };
 
 /** `seatsMax`: a share of the level's seats, so that no request takes all. */
-export function estimateWork(info: RequestInfo, query: URLSearchParams, sizeOf: (group: string, resource: string) => ResourceSize | undefined, seatsMax: number): WorkEstimate {
+export function estimateWork(info: RequestInfo, query: URLSearchParams, sizeOf: (info: ResourceRequestInfo) => ResourceSize | undefined, seatsMax: number): WorkEstimate {
   if (!info.isResource || info.subresource === "token" || (info.resource === "leases" && info.group === "coordination.k8s.io")) return ONE;
   switch (info.verb) {
     case "list":
     case "watch": {
       if (info.name !== "" || (info.verb === "watch" && !sendsInitialEvents(query))) return ONE;
-      const objects = sizeOf(info.group, info.resource)?.objects ?? 0;
+      const objects = sizeOf(info)?.objects ?? 0;
       if (objects <= OBJECTS_PER_SEAT) return ONE;
       return { seats: Math.max(1, Math.min(seatsMax || SEATS_MAX, SEATS_MAX, Math.ceil(throughStore(info.verb, query) ? perPage(objects, query) / OBJECTS_PER_SEAT : objects / OBJECTS_PER_SEAT))), afterMs: 0 };
     }
@@ -35,7 +39,7 @@ export function estimateWork(info: RequestInfo, query: URLSearchParams, sizeOf: 
     case "update":
     case "patch":
     case "delete": {
-      const watchers = sizeOf(info.group, info.resource)?.watchers ?? 0;
+      const watchers = sizeOf(info)?.watchers ?? 0;
       return watchers < WATCHES_PER_SEAT ? ONE : { seats: 1, afterMs: Math.ceil(watchers / WATCHES_PER_SEAT) * EVENT_MS };
     }
     default: return ONE;
