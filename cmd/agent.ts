@@ -17,6 +17,7 @@ import { systemClock } from "../core/lifecycle/clock.ts";
 import { giveBack } from "../core/lifecycle/give-back.ts";
 import { systemRandom } from "../core/lifecycle/random.ts";
 import { runAll } from "../core/lifecycle/run-all.ts";
+import { http2Fetch } from "../core/net/http2-fetch.ts";
 import type { Log } from "../core/observe/log.ts";
 import { metricsRegistry } from "../core/observe/metrics.ts";
 import { parseJoinToken } from "../core/pki/join-token.ts";
@@ -77,10 +78,12 @@ async function runAgent(settings: Settings, log: Log, { signal, reason }: StopSi
   }
   const journal = openJournal({ ...base, path: join(checkpoint, "journal") });
   const allServers = (): readonly string[] => [...servers, ...identity.cluster.servers.filter((one) => !servers.includes(one))];
-  const reach = reachability({ ...base, servers: allServers, probe: (server, quit) => probe(server, identity, quit) });
+  const end = new AbortController();
+  const http2 = throughProxy(process.env) ? undefined : http2Fetch({ clock: systemClock, signal: end.signal });
+  const reach = reachability({ ...base, servers: allServers, probe: (server, quit) => probe(server, identity, quit), onLost: (server) => http2?.reconnect(`the connection to ${server} is lost`) });
   const server = (): string => reach.server();
   const inOwnName = () => ({ ca: identity.ca, cert: identity.client.certificatePem, key: identity.client.keyPem });
-  const transport = checkpointed(heard(measuredTransport(httpTransport({ server, credentials: inOwnName, clock: systemClock, userAgent }), { metrics, clock: systemClock, host: () => new URL(server()).host })), { journal, reach, clock: systemClock });
+  const transport = checkpointed(heard(measuredTransport(httpTransport({ server, credentials: inOwnName, clock: systemClock, userAgent, fetch: http2 }), { metrics, clock: systemClock, host: () => new URL(server()).host })), { journal, reach, clock: systemClock });
 
   const temporary = await temporaryServing(node.name, systemRandom, systemClock.nowMs());
   let reload = (): void => {};
@@ -95,6 +98,7 @@ async function runAgent(settings: Settings, log: Log, { signal, reason }: StopSi
   const tunnel = nodeTunnel({ ...base, node, kubeletPort: settings.kubeletPort, informers, servers: allServers, credentials: inOwnName, metrics, log: partsLog.with({ part: "tunnel" }) });
   const others = learnServers({ slices: informers.of(ENDPOINT_SLICES), identity, log: partsLog });
   await runAll([...early, journal, reach, transport, certificates, ...parts, tunnel, others, giveBack({ clock: systemClock, ...engineMemory, forget: () => 0 })], signal);
+  end.abort(new Error("the agent ends"));
   log.info("coracle agent has ended", { reason: reason() });
   return 0;
 }
@@ -106,6 +110,9 @@ export function serversOf({ server }: Pick<Settings, "server">): string[] {
   for (const one of servers) if (!/^https:\/\/[^/]+$/.test(one) || !URL.canParse(one)) throw new ConfigError(`--server ${JSON.stringify(one)}: must be https://host:port`);
   return servers;
 }
+
+/** Then the engine's own fetch, which knows how to go through one, has the connections. */
+function throughProxy(env: Readonly<Record<string, string | undefined>>): boolean { return (env["HTTPS_PROXY"] ?? env["https_proxy"] ?? "") !== ""; }
 
 /** Until the cluster has signed a certificate, the kubelet's server shows one that nobody believes. */
 function kubeletTls(identity: JoinedIdentity, temporary: { readonly keyPem: string; readonly certificatePem: string }, onReload: (reload: () => void) => void): NodeOptions["kubeletTls"] {

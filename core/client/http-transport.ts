@@ -9,7 +9,7 @@
  */
 import { type Status, StatusError, serviceUnavailable, statusError, type StatusReason, timeout } from "../api/meta/status-error.ts";
 import type { Clock } from "../lifecycle/clock.ts";
-import type { Fetch, FetchInit } from "../net/http2-fetch.ts";
+import { engineFetch, type Fetch } from "../net/http2-fetch.ts";
 import { jsonLines } from "./json-lines.ts";
 import type { ApiRequest, ApiWatchEvent, Transport } from "./transport.ts";
 
@@ -39,7 +39,7 @@ interface Options {
 const RETRIES_MAX = 10; // client-go rest.Request maxRetries
 const REQUEST_TIMEOUT_MS = 60_000; // the server's own --request-timeout
 
-export function httpTransport({ server, credentials, clock, userAgent = "coracle", requestTimeoutMs = REQUEST_TIMEOUT_MS, fetch = ownFetch }: Options): Transport {
+export function httpTransport({ server, credentials, clock, userAgent = "coracle", requestTimeoutMs = REQUEST_TIMEOUT_MS, fetch = engineFetch }: Options): Transport {
   const rootNow = (): string => (typeof server === "string" ? server : server()).replace(/\/+$/, "");
 
   async function send(request: ApiRequest, signal: AbortSignal): Promise<Response> {
@@ -112,10 +112,6 @@ export function httpTransport({ server, credentials, clock, userAgent = "coracle
       }
     },
   };
-}
-
-async function ownFetch(url: string, init: FetchInit): Promise<Response> {
-  return await fetch(url, { ...init, redirect: "manual", timeout: false } as RequestInit); // Bun's own limit of five minutes would end quiet watches
 }
 
 function unreachable(root: string, cause: unknown): StatusError {

@@ -142,6 +142,15 @@ describe("requests", () => {
   });
 });
 
+test("a peer that has much to read on one connection is answered on it all the same", async () => {
+  const { port } = await start({ handler: (request, response) => void response.writeHead(200).end(request.url === "/large" ? Buffer.alloc(3_000_000) : "ok") });
+  const client = session(port);
+  const unread = Array.from({ length: 8 }, () => client.request({ ":path": "/large" }));
+  await Promise.all(unread.map((stream) => new Promise((resolve) => stream.once("response", resolve))));
+  expect(await ask(client, "/")).toBe("200 ok");
+  client.destroy();
+});
+
 test.each(["websocket", "SPDY/3.1"])("upgrade to %s, with bytes that came along", async (protocol) => {
   const { port } = await start({
     upgrade(request, socket, { head, connection }) {

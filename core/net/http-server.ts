@@ -54,6 +54,8 @@ export const SERVER_LIMITS: ServerLimits = {
   connectionsMax: 10_000, firstRequestMs: 32_000, idleMs: 90_000, stalledMs: 60_000, headerBytesMax: 64 * 1024, streamsMax: 250, resetsMax: 1_000, drainMs: 5_000,
 };
 
+/** MiB that may wait for one HTTP/2 peer before its next request is refused, whose default of 10 a few lists are: they are in memory anyway, and whoever takes nothing is cut off. */
+const SESSION_MIB_MAX = 1024;
 const SWEEP_MS = 5_000;
 /** Probes find peers that vanished without a word: a watch has nothing else to notice it by. */
 const KEEP_ALIVE_MS = 30_000;
@@ -118,7 +120,7 @@ function makeServer({ host, port, portFlag, handler, upgrade, log, clock, limits
     maxHeaderSize: limits.headerBytesMax, keepAliveTimeout: 0, headersTimeout: 0, requestTimeout: 0,
     shouldUpgradeCallback: (request) => UPGRADES.has((request.headers.upgrade ?? "").toLowerCase()), // others are requests like any
   });
-  const h2 = http2.createServer({ settings: { maxConcurrentStreams: limits.streamsMax, maxHeaderListSize: limits.headerBytesMax } });
+  const h2 = http2.createServer({ settings: { maxConcurrentStreams: limits.streamsMax, maxHeaderListSize: limits.headerBytesMax }, maxSessionMemory: SESSION_MIB_MAX });
   const secure = security && secureListener(security);
   const listener: net.Server = secure ?? net.createServer(accept);
 

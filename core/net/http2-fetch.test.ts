@@ -1,6 +1,10 @@
 import { rmSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import * as http2 from "node:http2";
+import * as https from "node:https";
 import * as net from "node:net";
+import * as tls from "node:tls";
+import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { servingMaterial, testPki } from "../../test/certificates.ts";
 import { systemClock as clock } from "../lifecycle/clock.ts";
@@ -13,7 +17,7 @@ beforeAll(async () => { pki = await testPki(); });
 afterAll(() => rmSync(pki.dir, { recursive: true, force: true }));
 
 /** Runs `work` beside a server that has `handler`; `trust`: what the client shows and believes. */
-async function withServer(handler: (request: IncomingMessage, response: ServerResponse, connection: Connection) => void, work: (at: { url: string; port: number; tls: { ca: string; cert: string; key: string; serverName: string }; signal: AbortSignal; stop(): Promise<void> }) => Promise<void>): Promise<void> {
+async function withServer(handler: (request: IncomingMessage, response: ServerResponse, connection: Connection) => void, work: (at: { url: string; port: number; tls: { ca: string; cert: string; key: string; serverName: string }; signal: AbortSignal; connectionCount(): number; stop(): Promise<void> }) => Promise<void>): Promise<void> {
   const quit = new AbortController();
   const server = httpsServer({ host: "127.0.0.1", port: 0, portFlag: "--port", tls: () => servingMaterial(pki), log, clock, handler, upgrade: (_request, socket) => void socket.destroy(), limits: { drainMs: 100 } });
   const listening = Promise.withResolvers<void>();
@@ -22,7 +26,7 @@ async function withServer(handler: (request: IncomingMessage, response: ServerRe
   const leaf = pki.leaf("client-admin");
   const { port } = server.address()!;
   const stop = async (): Promise<void> => { quit.abort(); await ended; };
-  await work({ url: `https://127.0.0.1:${port}`, port, tls: { ca: pki.authority("server-ca").bundlePem, cert: leaf.certificatePem, key: leaf.keyPem, serverName: "localhost" }, signal: quit.signal, stop });
+  await work({ url: `https://127.0.0.1:${port}`, port, tls: { ca: pki.authority("server-ca").bundlePem, cert: leaf.certificatePem, key: leaf.keyPem, serverName: "localhost" }, signal: quit.signal, connectionCount: () => server.connectionCount, stop });
   await stop();
 }
 
@@ -81,6 +85,128 @@ test("what is given up ends with the signal's reason, before the answer and whil
     await expect(never).rejects.toThrow("enough");
     await expect(begun.text()).rejects.toThrow();
     await expect(fetch(`${url}/never`, { method: "GET", headers: {}, signal: quit.signal, tls })).rejects.toThrow("enough");
+  });
+});
+
+const NEVER = { signal: new AbortController().signal };
+const get = { method: "GET", headers: {} };
+
+/** A server of the engine's, without what ours does for it. */
+async function withOther(server: tls.Server, work: (url: string, tls: { ca: string }) => Promise<void>): Promise<void> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await work(`https://127.0.0.1:${(server.address() as net.AddressInfo).port}`, { ca: pki.authority("server-ca").bundlePem });
+  server.close();
+}
+
+test("more than a connection takes go on another one, and none waits", async () => {
+  const seen = new Set<Connection>();
+  const watch = (_request: IncomingMessage, response: ServerResponse, connection: Connection): void => {
+    seen.add(connection);
+    response.writeHead(200).write("x");
+  };
+  await withServer(watch, async ({ url, tls, signal }) => {
+    const fetch = http2Fetch({ clock, signal });
+    for (let n = 0; n < 300; n++) expect((await fetch(url, { ...get, signal, tls })).status).toBe(200);
+    expect(seen.size).toBe(2); // 250 at once is what the server takes
+  });
+});
+
+test("an answer that is packed is unpacked", async () => {
+  const packed = (request: IncomingMessage, response: ServerResponse): void => void response.writeHead(200, { "content-encoding": "gzip" }).end(gzipSync(`for ${String(request.headers["accept-encoding"])}`));
+  await withServer(packed, async ({ url, tls, signal }) => {
+    const answer = await http2Fetch({ clock, signal })(url, { ...get, signal, tls });
+    expect([await answer.text(), answer.headers.get("content-encoding")]).toEqual(["for gzip", null]);
+  });
+});
+
+test("a connection that nobody uses ends; one that is left fails what is under way, and the next request has another", async () => {
+  const seen = new Set<Connection>();
+  const answer = (request: IncomingMessage, response: ServerResponse, connection: Connection): void => {
+    seen.add(connection);
+    response.writeHead(200).write("x");
+    if (request.url === "/once") response.end();
+  };
+  await withServer(answer, async ({ url, tls, signal, connectionCount }) => {
+    const fetch = http2Fetch({ clock, signal, idleMs: 50 });
+    expect(await (await fetch(`${url}/once`, { ...get, signal, tls })).text()).toBe("x");
+    await expect.poll(connectionCount).toBe(0);
+    const watch = await fetch(`${url}/watch`, { ...get, signal, tls });
+    await Bun.sleep(200); // is in use
+    expect([seen.size, new TextDecoder().decode((await watch.body!.getReader().read()).value)]).toEqual([2, "x"]);
+    const lost = (await fetch(`${url}/watch`, { ...get, signal, tls })).text();
+    const why = lost.catch((error: unknown) => error);
+    fetch.reconnect("the server was away");
+    expect(await why).toBeInstanceOf(Error);
+    expect(await (await fetch(`${url}/once`, { ...get, signal, tls })).text()).toBe("x");
+    expect(seen.size).toBe(3);
+  });
+});
+
+/** HTTP/2 at its barest: answers the n-th request there is, on whichever connection, with the frame that `answer` gives. */
+function bareServer(answer: (n: number, stream: number) => Buffer): { server: tls.Server; asked(): number } {
+  const { key, cert } = servingMaterial(pki);
+  let asked = 0;
+  const server = tls.createServer({ key, cert, ALPNProtocols: ["h2"] }, (socket) => {
+    let pending = Buffer.alloc(0);
+    let skip = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".length;
+    socket.write(frame(SETTINGS, 0, Buffer.alloc(0)));
+    socket.on("error", () => undefined).on("data", (bytes: Buffer) => {
+      pending = Buffer.concat([pending, bytes]);
+      if (skip > 0 && pending.length >= skip) [pending, skip] = [pending.subarray(skip), 0];
+      while (skip === 0 && pending.length >= 9 && pending.length >= 9 + pending.readUIntBE(0, 3)) {
+        if (pending[3] === HEADERS) socket.write(answer(++asked, pending.readUInt32BE(5)));
+        pending = pending.subarray(9 + pending.readUIntBE(0, 3));
+      }
+    });
+  });
+  return { server, asked: () => asked };
+}
+
+const HEADERS = 1, RST_STREAM = 3, SETTINGS = 4, GOAWAY = 7;
+
+function frame(type: number, stream: number, payload: Buffer, flags = 0): Buffer {
+  const head = Buffer.alloc(9);
+  head.writeUIntBE(payload.length, 0, 3);
+  head[3] = type;
+  head[4] = flags;
+  head.writeUInt32BE(stream, 5);
+  return Buffer.concat([head, payload]);
+}
+
+test("a request that the server has not begun is sent again, and not for ever", async () => {
+  const refused = Buffer.from([0, 0, 0, http2.constants.NGHTTP2_REFUSED_STREAM]);
+  const { server, asked } = bareServer((n, stream) => {
+    if (n === 1 || n > 3) return frame(RST_STREAM, stream, refused);
+    if (n === 2) return frame(GOAWAY, 0, Buffer.alloc(8)); // the last one it has begun: none
+    return frame(HEADERS, stream, Buffer.from([0x88]), 0x5); // 200, and that is all
+  });
+  await withOther(server, async (url, tls) => {
+    const fetch = http2Fetch({ clock, ...NEVER });
+    expect((await fetch(url, { method: "POST", headers: {}, body: "hello", ...NEVER, tls })).status).toBe(200);
+    expect(asked()).toBe(3);
+    await expect(fetch(url, { ...get, ...NEVER, tls })).rejects.toThrow("the server refuses the stream");
+    expect(asked()).toBe(3 + 7);
+    fetch.reconnect("over");
+  });
+});
+
+test("a server that has no HTTP/2 is asked as it can be", async () => {
+  const { key, cert } = servingMaterial(pki);
+  await withOther(https.createServer({ key, cert }, (request, response) => void response.end(request.httpVersion)), async (url, tls) => {
+    const fetch = http2Fetch({ clock, ...NEVER });
+    for (const _ of "ab") expect(await (await fetch(url, { ...get, ...NEVER, tls })).text()).toBe("1.1");
+  });
+});
+
+test("who gives up while the connection is made takes it from nobody else", async () => {
+  await withServer((_request, response) => void response.end("x"), async ({ url, tls, signal }) => {
+    const fetch = http2Fetch({ clock, signal });
+    const quit = new AbortController();
+    const first = fetch(url, { ...get, signal: quit.signal, tls });
+    const second = fetch(url, { ...get, signal, tls });
+    quit.abort(new Error("enough"));
+    await expect(first).rejects.toThrow("enough");
+    expect(await (await second).text()).toBe("x");
   });
 });
 

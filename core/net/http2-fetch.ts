@@ -1,15 +1,22 @@
 /**
- * `fetch` over HTTP/2 where one process speaks for many: all requests that show the same certificate share one connection, as those of a client in Go do.
- * (The engine's own keeps no more than 64 connections idle, whoever they are of: beyond, each request costs a TLS handshake on both sides.)
+ * `fetch` over HTTP/2 where one process sends many requests and holds many watches: all that show the same certificate share a connection, as those of a client in Go do.
+ * (The engine's own opens one for each request under way, and keeps no more than 64 of them idle.)
  *
- *   const transport = httpTransport({ server, credentials, clock, fetch: http2Fetch({ clock, signal }) });
+ *   const fetch = http2Fetch({ clock, signal });
+ *   const transport = httpTransport({ server, credentials, clock, fetch });
+ *   fetch.reconnect("the server was away");     what is under way fails, what comes next has a new connection
  *
- * A connection ends with `signal`, when the server ends it, or when nothing has come for a while and a ping is not answered.
+ * A connection takes as many requests at once as its server allows; beyond, there is another one. It ends with `signal`, when the server ends it, when nothing has
+ * come for a while and a ping is not answered, or when nobody has used it for a while: that of a certificate that was renewed, for one. A request that the server says
+ * it has not begun is sent again. With a server that has no HTTP/2 the engine's own fetch talks.
  *
- * Source: golang.org/x/net/http2 transport.go; kubernetes v1.36 apimachinery/pkg/util/net/http.go (ReadIdleTimeout, PingTimeout)
+ * Source: golang.org/x/net/http2 transport.go; kubernetes v1.36 apimachinery/pkg/util/net/http.go (ReadIdleTimeout, PingTimeout, IdleConnTimeout, the dialer's timeout)
  */
 import * as http2 from "node:http2";
+import * as tls from "node:tls";
 import type { Clock } from "../lifecycle/clock.ts";
+import { bodyOf } from "./http2-body.ts";
+import { whenConnected } from "./when-connected.ts";
 
 export interface FetchInit {
   readonly method: string;
@@ -23,103 +30,195 @@ export interface FetchInit {
 /** Throws what kept the answer from coming, and the signal's reason once it has aborted. */
 export type Fetch = (url: string, init: FetchInit) => Promise<Response>;
 
-interface Open { readonly session: http2.ClientHttp2Session; heardMs: number }
+export interface Http2Fetch extends Fetch {
+  /** Leaves all connections: what is under way on them fails with `reason`. */
+  reconnect(reason: string): void;
+}
+
+export interface Http2FetchOptions {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Nothing came for so long: a ping is sent. */
+  readonly readIdleMs?: number;
+  readonly pingMsMax?: number;
+  /** No request was under way for so long: the connection ends. */
+  readonly idleMs?: number;
+}
+
+/** A connection, or one that is being made: requests that wait for it count already. */
+interface Open { readonly session: Promise<http2.ClientHttp2Session | undefined>; streams: number; streamsMax: number; heardMs: number; usedMs: number; ended: boolean; end(error: Error): void }
 
 const READ_IDLE_MS = 30_000;
 const PING_MS_MAX = 15_000;
-/** An answer without a body: Response insists on it. */
-const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
+const IDLE_MS = 90_000;
+const DIAL_MS_MAX = 30_000;
+/** Until the server has said how many it takes. */
+const STREAMS_FIRST = 100;
+/** A request that a server has refused so often is not sent again. */
+const REFUSALS_MAX = 6;
 
-export function http2Fetch({ clock, signal: life, readIdleMs = READ_IDLE_MS, pingMsMax = PING_MS_MAX }: { readonly clock: Clock; readonly signal: AbortSignal; readonly readIdleMs?: number; readonly pingMsMax?: number }): Fetch {
-  const open = new Map<string, Open>();
+export async function engineFetch(url: string, init: FetchInit): Promise<Response> {
+  return await fetch(url, { ...init, redirect: "manual", timeout: false } as RequestInit); // Bun's own limit of five minutes would end quiet watches
+}
 
-  function connection(origin: string, tls: FetchInit["tls"] = {}): Open {
-    const key = [origin, tls.serverName, tls.cert, tls.ca].join("\n");
-    const known = open.get(key);
-    if (known && !known.session.closed && !known.session.destroyed) return known;
-    const { serverName, ...material } = tls;
-    const session = http2.connect(origin, { ...material, ...(serverName === undefined ? {} : { servername: serverName }), settings: { enablePush: false } });
-    const made: Open = { session, heardMs: clock.uptimeMs() };
-    let alarm = clock.after(readIdleMs, look);
-    const end = (): void => session.destroy();
-    const forget = (): void => {
-      alarm.cancel();
-      life.removeEventListener("abort", end);
-      if (open.get(key) === made) open.delete(key);
+export function http2Fetch({ clock, signal: life, readIdleMs = READ_IDLE_MS, pingMsMax = PING_MS_MAX, idleMs = IDLE_MS }: Http2FetchOptions): Http2Fetch {
+  const connections = new Map<string, Open[]>(); // by whom they are to, and who is shown
+  const older = new Set<string>(); // origins without HTTP/2
+
+  /** One with room for another request, made if need be. */
+  function connection(origin: string, material: FetchInit["tls"] = {}): Open {
+    const key = [origin, material.serverName, material.cert, material.ca].join("\n");
+    const those = connections.get(key) ?? [];
+    const free = those.find(({ streams, streamsMax }) => streams < streamsMax);
+    if (free) return free;
+    const made = open(origin, material, () => {
+      const left = (connections.get(key) ?? []).filter((one) => one !== made);
+      if (left.length > 0) connections.set(key, left);
+      else connections.delete(key);
+    });
+    connections.set(key, [...those, made]);
+    return made;
+  }
+
+  function open(origin: string, material: NonNullable<FetchInit["tls"]>, forget: () => void): Open {
+    const quit = new AbortController();
+    let session: http2.ClientHttp2Session | undefined;
+    const end = (error: Error): void => {
+      leave();
+      quit.abort(error);
+      session?.destroy(error);
     };
-    session.setMaxListeners(0); // one for each request under way
-    session.on("error", forget).on("goaway", forget).on("close", forget); // its streams say why
-    life.addEventListener("abort", end, { once: true });
-    open.set(key, made);
+    const leave = (): void => {
+      if (made.ended) return;
+      made.ended = true;
+      alarm.cancel();
+      life.removeEventListener("abort", stop);
+      forget();
+    };
+    const stop = (): void => end(life.reason instanceof Error ? life.reason : new Error("http2: client connection force closed"));
+    const made: Open = { session: connect(), streams: 0, streamsMax: STREAMS_FIRST, heardMs: clock.uptimeMs(), usedMs: clock.uptimeMs(), ended: false, end };
+    let alarm = clock.after(Math.min(readIdleMs, idleMs), look);
+    life.addEventListener("abort", stop, { once: true });
+    made.session.catch(leave);
     return made;
 
+    async function connect(): Promise<http2.ClientHttp2Session | undefined> {
+      const socket = await dial(origin, material, { clock, signal: quit.signal });
+      if (socket.alpnProtocol !== "h2") {
+        socket.destroy();
+        leave();
+        return undefined;
+      }
+      session = http2.connect(origin, { createConnection: () => socket, settings: { enablePush: false } });
+      session.setMaxListeners(0); // one for each request under way
+      session.on("error", leave).on("goaway", leave).on("close", leave); // its streams say why
+      session.on("remoteSettings", ({ maxConcurrentStreams }) => { made.streamsMax = maxConcurrentStreams ?? made.streamsMax; });
+      return session;
+    }
+
     function look(): void {
-      const leftMs = made.heardMs + readIdleMs - clock.uptimeMs();
-      if (leftMs > 0) return void (alarm = clock.after(leftMs, look));
-      alarm = clock.after(pingMsMax, () => session.destroy(new Error("http2: client connection lost")));
-      if (session.connecting) return;
+      const nowMs = clock.uptimeMs();
+      const unusedMs = made.streams > 0 ? 0 : nowMs - made.usedMs;
+      if (unusedMs >= idleMs) return void leaveQuietly();
+      const leftMs = made.heardMs + readIdleMs - nowMs;
+      if (leftMs > 0 || !session || made.streams === 0) return void (alarm = clock.after(Math.max(1, Math.min(leftMs > 0 ? leftMs : readIdleMs, idleMs - unusedMs)), look));
+      alarm = clock.after(pingMsMax, () => end(new Error("http2: client connection lost")));
       session.ping((error) => {
-        if (error) return;
+        if (error || made.ended) return;
         made.heardMs = clock.uptimeMs();
         alarm.cancel();
         alarm = clock.after(readIdleMs, look);
       });
     }
+
+    function leaveQuietly(): void {
+      leave();
+      session?.close();
+    }
   }
 
-  return async (url, { method, headers, body, signal, tls }) => {
-    signal.throwIfAborted();
-    const { origin, pathname, search } = new URL(url);
-    const on = connection(origin, tls);
-    const stream = on.session.request({ ":method": method, ":path": pathname + search, ...headers }, { endStream: body === undefined });
-    const { promise, resolve, reject } = Promise.withResolvers<Response>();
+  /** The answer; "refused": the server has not begun with it; "http/1.1": it cannot be asked so. */
+  async function ask(on: Open, url: URL, { method, headers, body, signal }: FetchInit): Promise<Response | "refused" | "http/1.1"> {
+    on.streams++;
+    const free = (): void => {
+      on.streams--;
+      on.usedMs = clock.uptimeMs();
+    };
+    let session: http2.ClientHttp2Session | undefined;
+    try {
+      session = await unlessAborted(on.session, signal);
+    } catch (error) {
+      free();
+      throw error;
+    }
+    if (!session || session.closed || session.destroyed) {
+      free();
+      return session ? "refused" : "http/1.1";
+    }
+    const stream = session.request({ ":method": method, ":path": url.pathname + url.search, "accept-encoding": "gzip", ...headers }, { endStream: body === undefined });
+    const { promise, resolve, reject } = Promise.withResolvers<Response | "refused">();
     const quit = (): void => stream.close(http2.constants.NGHTTP2_CANCEL);
     const failure = (): unknown => (signal.aborted ? signal.reason : stream.rstCode ? new Error(`http2: the stream was closed (${stream.rstCode})`) : undefined);
+    const heard = (): void => { on.heardMs = clock.uptimeMs(); };
     signal.addEventListener("abort", quit, { once: true });
-    on.session.once("error", reject); // it could not connect: its streams only end
-    stream.on("response", ({ ":status": status = 502, ...received }) => {
-      on.heardMs = clock.uptimeMs();
-      resolve(new Response(BODILESS.has(status) ? null : bodyOf(stream, { heard: () => { on.heardMs = clock.uptimeMs(); }, failure }), { status, headers: pairsOf(received) }));
+    stream.on("response", (received) => {
+      heard();
+      resolve(bodyOf(stream, received, { heard, failure }));
     });
-    stream.on("error", reject);
+    stream.on("error", (error) => (stream.rstCode === http2.constants.NGHTTP2_REFUSED_STREAM ? resolve("refused") : reject(error)));
     stream.once("close", () => {
       signal.removeEventListener("abort", quit);
-      on.session.off("error", reject);
+      free();
+      if (stream.rstCode === http2.constants.NGHTTP2_REFUSED_STREAM) resolve("refused");
       reject(failure() ?? new Error("http2: the stream ended without an answer"));
     });
     if (body !== undefined) stream.end(body);
     return await promise;
-  };
-}
+  }
 
-/** Reads no faster than its reader. `heard` is called for each piece; `failure` says why it ended early, if it did. */
-function bodyOf(stream: http2.ClientHttp2Stream, { heard, failure }: { readonly heard: () => void; readonly failure: () => unknown }): ReadableStream<Uint8Array> {
-  let ended = false;
-  return new ReadableStream<Uint8Array>({
-    start(controller) {
-      const end = (error: unknown): void => {
-        if (ended) return;
-        ended = true;
-        if (error === undefined) controller.close();
-        else controller.error(error);
-      };
-      stream.on("data", (piece: Uint8Array) => {
-        heard();
-        if (ended) return;
-        controller.enqueue(piece);
-        if ((controller.desiredSize ?? 0) <= 0) stream.pause();
-      });
-      stream.on("end", () => end(failure()));
-      stream.on("close", () => end(failure() ?? new Error("http2: unexpected end of the stream")));
-    },
-    pull: () => void stream.resume(),
-    cancel() {
-      ended = true;
-      stream.close(http2.constants.NGHTTP2_CANCEL);
+  async function request(url: string, init: FetchInit): Promise<Response> {
+    const parsed = new URL(url);
+    for (let refusals = 0; !older.has(parsed.origin); refusals++) {
+      init.signal.throwIfAborted();
+      life.throwIfAborted();
+      const answer = await ask(connection(parsed.origin, init.tls), parsed, init);
+      if (answer === "http/1.1") older.add(parsed.origin);
+      else if (answer !== "refused") return answer;
+      if (refusals === REFUSALS_MAX) throw new Error("http2: the server refuses the stream");
+    }
+    return await engineFetch(url, init);
+  }
+
+  return Object.assign(request, {
+    reconnect(reason: string): void {
+      older.clear();
+      for (const one of [...connections.values()].flat()) one.end(new Error(reason));
     },
   });
 }
 
-function pairsOf(headers: http2.IncomingHttpHeaders): [string, string][] {
-  return Object.entries(headers).flatMap(([name, value]): [string, string][] => (name.startsWith(":") || value === undefined ? [] : [[name, Array.isArray(value) ? value.join(", ") : value]]));
+/** TLS that offers both: what the server has chosen is the socket's `alpnProtocol`. */
+async function dial(origin: string, { serverName, ...material }: NonNullable<FetchInit["tls"]>, { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal }): Promise<tls.TLSSocket> {
+  const { hostname, port } = new URL(origin);
+  const host = hostname.replace(/^\[|\]$/g, "");
+  const socket = tls.connect({ host, port: Number(port || 443), ...material, ...(serverName === undefined ? {} : { servername: serverName }), ALPNProtocols: ["h2", "http/1.1"] });
+  socket.setNoDelay(true);
+  return await whenConnected(socket, {
+    event: "secureConnect", signal,
+    failure: (error) => error ?? new Error("EOF"),
+    limit: { clock, ms: DIAL_MS_MAX, error: () => new Error(`no connection within ${DIAL_MS_MAX / 1000}s`) },
+  });
+}
+
+/** What others wait for as well goes on without who gives up. */
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const quit = (): void => reject(signal.reason);
+  signal.addEventListener("abort", quit, { once: true });
+  if (signal.aborted) quit();
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    signal.removeEventListener("abort", quit);
+  }
 }

@@ -37,6 +37,8 @@ export interface ReachabilityDeps {
   readonly servers: () => readonly string[];
   /** Throws, with the reason, if there is no answer. */
   readonly probe: (server: string, signal: AbortSignal) => Promise<void>;
+  /** The server in use is lost, or has been left for another. */
+  readonly onLost?: ((server: string) => void) | undefined;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -45,7 +47,7 @@ export interface ReachabilityDeps {
 const PROBE_MS_MAX = 5_000;
 const RETRY = { minMs: 500, maxMs: 5_000 }; // and up to as much again, at random: all agents notice a return at the same time
 
-export function reachability({ servers, probe, clock, random, log }: ReachabilityDeps): Reachability & Runnable {
+export function reachability({ servers, probe, onLost, clock, random, log }: ReachabilityDeps): Reachability & Runnable {
   let state: Reach = "unknown";
   let current = servers()[0]!;
   let connection = new AbortController();
@@ -54,15 +56,17 @@ export function reachability({ servers, probe, clock, random, log }: Reachabilit
   let changed = Promise.withResolvers<void>();
 
   function become(next: Reach, server = current): void {
-    const lost = state === "online" && (next === "offline" || server !== current);
+    const before = current;
+    const lost = state === "online" && (next === "offline" || server !== before);
     const same = next === state && server === current;
     state = next;
     current = server;
     offlineSinceMs = next === "offline" ? offlineSinceMs ?? clock.uptimeMs() : undefined;
     if (same) return;
     if (lost) {
-      connection.abort(new Error(`the connection to ${current} is lost`));
+      connection.abort(new Error(`the connection to ${before} is lost`));
       connection = new AbortController();
+      onLost?.(before);
     }
     const told = changed;
     changed = Promise.withResolvers();
