@@ -18,6 +18,9 @@ export interface Cidr { readonly family: Family; readonly base: bigint; readonly
 const BITS: Readonly<Record<Family, number>> = { 4: 32, 6: 128 };
 const MAPPED = 0xffffn << 32n;
 
+/** How long an address is. */
+export function addressBits(family: Family): number { return BITS[family]; }
+
 export function parseIp(text: string): Ip | undefined {
   if (!text.includes(":")) {
     const value = parseIpv4(text);

@@ -5,9 +5,7 @@ import type { Node, Pod } from "../../api/gen/core.v1.ts";
 import type { NewObject } from "../../api/meta/object-meta.ts";
 import { CLUSTER_ROLES, EVENTS, NODES, PODS } from "../../client/resources.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
-import { cidrsOverlap, formatCidr, parseCidr } from "../../net/cidr.ts";
 import { clusterRoleAggregationController } from "../clusterroleaggregation/clusterroleaggregation.ts";
-import { nextFree, nodeIpamController } from "../nodeipam/nodeipam.ts";
 import { podGcController, terminatedBeyond } from "../podgc/podgc.ts";
 import { taintEvictionController } from "../tainteviction/tainteviction.ts";
 import { nodeLifecycleControllers } from "./nodelifecycle.ts";
@@ -96,29 +94,6 @@ test("finished pods beyond the limit: evicted ones first, then the oldest", () =
   const one = (name: string, phase: "Succeeded" | "Failed" | "Running", creationTimestamp: string, reason?: string) => ({ metadata: { name, creationTimestamp }, status: { phase, reason } }) as Pod;
   const all = [one("new", "Succeeded", "3"), one("old", "Failed", "1"), one("evicted", "Failed", "4", "Evicted"), one("running", "Running", "0")];
   expect(terminatedBeyond(all, 1).map(({ metadata }) => metadata.name)).toEqual(["evicted", "old"]);
-});
-
-test("nodes get ranges of both families, none twice, none of the services'", () =>
-  withControllers((deps) => [nodeIpamController({ ...deps, config: { clusterCidrs: ["10.42.0.0/22", "fd00:42::/62"], serviceCidrs: ["10.42.1.0/25"] } })], async (api, call) => {
-    const nodes = api.client.resource(NODES);
-    await nodes.create({ ...node("old"), spec: { podCIDR: "10.42.0.0/24", podCIDRs: ["10.42.0.0/24", "fd00:42::/64"] } }, call);
-    for (const name of ["a", "b"]) await nodes.create(node(name), call);
-    await eventually(() => api.all(NODES).map(({ spec }) => spec?.podCIDRs?.join()).sort(), (seen) => seen.join(" ") === "10.42.0.0/24,fd00:42::/64 10.42.2.0/24,fd00:42:0:1::/64 10.42.3.0/24,fd00:42:0:2::/64");
-    await nodes.create(node("c"), call);
-    await eventually(() => api.all(EVENTS), (all) => all.some(({ reason, message }) => reason === "CIDRNotAvailable" && message === "Node c status is now: CIDRNotAvailable"));
-  }));
-
-test("a range is found if there is one, and overlaps none in use", () => {
-  const range = parseCidr("10.0.0.0/20")!;
-  for (let seed = 1; seed < 200; seed++) {
-    let state = seed;
-    const pick = (n: number): number => { state = (Math.imul(state, 1664525) + 1013904223) >>> 0; return (state >>> 10) % n; };
-    const used = Array.from({ length: pick(18) }, () => parseCidr(pick(4) ? `10.0.${pick(16)}.0/24` : `10.0.${pick(4) * 4}.0/22`)!);
-    const free = Array.from({ length: 16 }, (_, i) => parseCidr(`10.0.${i}.0/24`)!).filter((one) => !used.some((other) => cidrsOverlap(one, other)));
-    const found = nextFree(range, 24, used, BigInt(pick(16)));
-    if (free.length === 0) expect(found).toBeUndefined();
-    else expect(free.map(formatCidr)).toContain(formatCidr(found!.cidr));
-  }
 });
 
 test("a ClusterRole that is a sum follows its parts", () =>
