@@ -71,9 +71,23 @@ export interface HttpServerOptions {
   readonly handler: (request: http.IncomingMessage, response: http.ServerResponse, connection: Connection) => void;
   /** For `Upgrade: websocket` and `Upgrade: SPDY/3.1`. The socket is the callee's from here on. */
   readonly upgrade: (request: http.IncomingMessage, socket: Duplex, upgrade: { readonly head: Buffer; readonly connection: Connection }) => void;
+  /** Serves connections over HTTP/1.1 instead of node's server: for whoever does no more than pass them on. */
+  readonly http1?: ((socket: net.Socket, seat: Http1Seat) => void) | undefined;
   readonly log: Log;
   readonly clock: Clock;
   readonly limits?: Partial<ServerLimits>;
+}
+
+/** A connection that somebody else serves, as this server goes on to see it: it is closed when it is idle, when the end comes, and when its peer takes nothing. */
+export interface Http1Seat {
+  readonly connection: Connection;
+  readonly headerBytesMax: number;
+  /** Aborts when the end begins: the answer under way is the last. */
+  readonly stopping: AbortSignal;
+  began(): void;
+  ended(): void;
+  /** Node's own server has it from here on, beginning with what has come. Not while a request is under way. */
+  handOver(to: "http/1.1" | "h2", came: Buffer): void;
 }
 
 export interface HttpsServerOptions extends HttpServerOptions {
@@ -92,6 +106,8 @@ export interface HttpsServer extends Runnable {
 }
 
 interface Tracked extends Connection {
+  protocol: "http/1.1" | "h2";
+  takeNoMore?: (() => void) | undefined;
   readonly socket: net.Socket;
   session?: http2.ServerHttp2Session;
   requests: number;
@@ -108,7 +124,7 @@ export function httpsServer(options: HttpsServerOptions): HttpsServer { return m
 /** Without TLS: HTTP/1.1 only. */
 export function httpServer(options: HttpServerOptions): HttpsServer { return makeServer(options, undefined); }
 
-function makeServer({ host, port, portFlag, handler, upgrade, log, clock, limits: given = {} }: HttpServerOptions, security: Pick<HttpsServerOptions, "tls" | "certificateFor"> | undefined): HttpsServer {
+function makeServer({ host, port, portFlag, handler, upgrade, log, clock, http1, limits: given = {} }: HttpServerOptions, security: Pick<HttpsServerOptions, "tls" | "certificateFor"> | undefined): HttpsServer {
   const limits = { ...SERVER_LIMITS, ...given };
   const connections = new Map<Duplex, Tracked>();
   const sessions = new WeakMap<http2.Http2Session, Tracked>();
@@ -146,29 +162,53 @@ function makeServer({ host, port, portFlag, handler, upgrade, log, clock, limits
     socket.setNoDelay(true);
     socket.setKeepAlive(true, KEEP_ALIVE_MS);
     const encrypted = secure ? (socket as tls.TLSSocket) : undefined;
-    const protocol = encrypted?.alpnProtocol === "h2" ? "h2" : "http/1.1";
-    const connection: Tracked = opening = {
-      ...(protocol === "h2" ? { takeNoMore: () => connection.session?.close() } : {}), socket, protocol, remoteAddress: plainAddress(socket.remoteAddress), peerCertificate: encrypted && peerCertificateOf(encrypted),
+    const connection: Tracked = {
+      socket, protocol: "http/1.1", remoteAddress: plainAddress(socket.remoteAddress), peerCertificate: encrypted && peerCertificateOf(encrypted),
       requests: 0, active: 0, upgraded: false, quietSinceMs: clock.uptimeMs(), resets: 0, written: 0, stalledSinceMs: undefined,
     };
-    connections.set(socket, opening);
+    connections.set(socket, connection);
     socket.on("close", () => {
       connections.delete(socket);
       if (stopping.signal.aborted && connections.size === 0) emptied.resolve();
     });
-    (protocol === "h2" ? h2 : h1).emit("connection", socket);
+    if (encrypted?.alpnProtocol === "h2") serve(connection, "h2");
+    else if (http1) http1(socket, seatOf(connection));
+    else serve(connection, "http/1.1");
+  }
+
+  function serve(connection: Tracked, protocol: Connection["protocol"]): void {
+    connection.protocol = protocol;
+    if (protocol === "h2") connection.takeNoMore = () => connection.session?.close();
+    opening = connection;
+    (protocol === "h2" ? h2 : h1).emit("connection", connection.socket);
     opening = undefined;
   }
 
-  function begin(connection: Tracked, response: http.ServerResponse | http2.Http2ServerResponse): void {
+  function seatOf(connection: Tracked): Http1Seat {
+    return {
+      connection, headerBytesMax: limits.headerBytesMax, stopping: stopping.signal, began: () => count(connection), ended: () => uncount(connection),
+      handOver(to, came) {
+        serve(connection, to);
+        connection.socket.emit("data", came); // what is pushed back (unshift) does not reach them in Bun
+      },
+    };
+  }
+
+  function count(connection: Tracked): void {
     connection.requests++;
     connection.active++;
+  }
+
+  function uncount(connection: Tracked): void {
+    connection.active--;
+    connection.quietSinceMs = clock.uptimeMs();
+    if (stopping.signal.aborted && connection.protocol === "http/1.1" && connection.active === 0) connection.socket.end();
+  }
+
+  function begin(connection: Tracked, response: http.ServerResponse | http2.Http2ServerResponse): void {
+    count(connection);
     if (stopping.signal.aborted && connection.protocol === "http/1.1") response.setHeader("Connection", "close");
-    response.once("close", () => {
-      connection.active--;
-      connection.quietSinceMs = clock.uptimeMs();
-      if (stopping.signal.aborted && connection.protocol === "http/1.1" && connection.active === 0) connection.socket.end();
-    });
+    response.once("close", () => uncount(connection));
   }
 
   h1.on("request", (request, response) => {

@@ -1,12 +1,15 @@
 /** What becomes of a request's and an answer's headers on their way. Pure. */
 import type { IncomingHttpHeaders } from "node:http";
 import type { HeaderEdit, RoutedRequest } from "../../core/ingress/route-table.ts";
+import type { Field, Framing, RequestHead, ResponseHead } from "../../core/net/http1-head.ts";
 import type { HeaderPairs } from "../../core/net/http1-client.ts";
 
 /** Source: RFC 9110 section 7.6.1 */
 const HOP_BY_HOP: ReadonlySet<string> = new Set(["connection", "proxy-connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "http2-settings"]);
 /** What a client says of itself and we know better. Trusting it would let everyone choose the address they come from. */
 const OURS: ReadonlySet<string> = new Set(["host", "expect", "forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-port", "x-forwarded-proto", "x-forwarded-server", "x-real-ip"]);
+
+export function isHopByHop(name: string): boolean { return HOP_BY_HOP.has(name); }
 
 export interface Caller { readonly remoteAddress: string; readonly secure: boolean }
 
@@ -19,19 +22,33 @@ export interface Asked extends RoutedRequest {
 
 /** Undefined: such a request makes no sense. */
 export function askedOf({ method = "GET", url = "/", headers }: { readonly method?: string | undefined; readonly url?: string | undefined; readonly headers: IncomingHttpHeaders }): Asked | undefined {
-  const authority = (headers[":authority"] as string | undefined) ?? headers.host ?? "";
-  const host = /^(\[[0-9a-f:.]+\]|[^:/?#@\s]*)(?::\d*)?$/i.exec(authority)?.[1]?.toLowerCase().replace(/\.$/, "");
-  if (host === undefined || !url.startsWith("/")) return undefined;
-  const question = url.indexOf("?");
-  const rawPath = question < 0 ? url : url.slice(0, question);
+  return makeAsked({ method, target: url, authority: (headers[":authority"] as string | undefined) ?? headers.host ?? "" }, (name) => {
+    const value = headers[name];
+    return Array.isArray(value) ? value.join(",") : value;
+  });
+}
+
+/** The same of a head as it came over HTTP/1. A target with a host, as proxies are asked, means that host. */
+export function askedByHead({ method, target, host = "", fields }: Pick<RequestHead, "method" | "target" | "host" | "fields">): Asked | undefined {
+  const absolute = target.startsWith("/") ? undefined : /^https?:\/\/([^/?#]*)(.*)$/i.exec(target);
+  const path = absolute?.[2] ?? target;
+  return makeAsked({ method, target: absolute && !path.startsWith("/") ? `/${path}` : path, authority: absolute?.[1] ?? host }, (name) => {
+    const values = fields.filter((one) => one.name === name);
+    return values.length === 0 ? undefined : values.map(({ value }) => value).join(",");
+  });
+}
+
+const AUTHORITY = /^(\[[0-9a-f:.]+\]|[^:/?#@\s]*)(?::\d*)?$/i;
+
+function makeAsked({ method, target, authority }: Pick<Asked, "method" | "target" | "authority">, header: Asked["header"]): Asked | undefined {
+  const host = AUTHORITY.exec(authority)?.[1]?.toLowerCase().replace(/\.$/, "");
+  if (host === undefined || !target.startsWith("/")) return undefined;
+  const question = target.indexOf("?");
+  const rawPath = question < 0 ? target : target.slice(0, question);
   let parameters: URLSearchParams | undefined;
   return {
-    host, authority, target: url, method, path: /\/\.|%2e/i.test(rawPath) ? withoutDots(rawPath) : rawPath,
-    header(name) {
-      const value = headers[name];
-      return Array.isArray(value) ? value.join(",") : value;
-    },
-    query: (name) => (parameters ??= new URLSearchParams(question < 0 ? "" : url.slice(question + 1))).get(name) ?? undefined,
+    host, authority, target, method, path: /\/\.|%2e/i.test(rawPath) ? withoutDots(rawPath) : rawPath, header,
+    query: (name) => (parameters ??= new URLSearchParams(question < 0 ? "" : target.slice(question + 1))).get(name) ?? undefined,
   };
 }
 
@@ -61,10 +78,44 @@ export function requestHeaders(headers: IncomingHttpHeaders, { remoteAddress, se
   if (/\btrailers\b/i.test(String(headers["te"] ?? ""))) pairs.push(["te", "trailers"]);
   if (upgrade) pairs.push(["connection", "Upgrade"], ["upgrade", headers.upgrade ?? ""]);
   const edited = edit(pairs, edits, "request");
-  const port = /:(\d+)$/.exec(authority.replace(/^\[.*\]/, ""))?.[1] ?? (secure ? "443" : "80");
-  edited.push(["x-forwarded-for", remoteAddress], ["x-forwarded-host", authority], ["x-forwarded-port", port], ["x-forwarded-proto", secure ? "https" : "http"], ["x-real-ip", remoteAddress]);
+  edited.push(["x-forwarded-for", remoteAddress], ["x-forwarded-host", authority], ["x-forwarded-port", portOf(authority, secure)], ["x-forwarded-proto", secure ? "https" : "http"], ["x-real-ip", remoteAddress]);
   return edited;
 }
+
+/** The head that an endpoint is sent, as bytes of Latin-1. */
+export function requestText({ method, fields, named, framing, length }: RequestHead, { remoteAddress, secure }: Caller, { authority, host, target, edits }: { readonly authority: string; readonly host: string; readonly target: string; readonly edits: readonly HeaderEdit[] }): string {
+  let trailers = "";
+  const lines = passedOn(fields, edits, "request", ({ name, value }) => {
+    if (name === "te" && /\btrailers\b/i.test(value)) trailers = "te: trailers\r\n";
+    return !OURS.has(name) && !named?.has(name);
+  });
+  return `${method} ${target} HTTP/1.1\r\nhost: ${host}\r\n${lines}${trailers}${framingLine(framing, length)}x-forwarded-for: ${remoteAddress}\r\nx-forwarded-host: ${authority}\r\nx-forwarded-port: ${portOf(authority, secure)}\r\nx-forwarded-proto: ${secure ? "https" : "http"}\r\nx-real-ip: ${remoteAddress}\r\n\r\n`;
+}
+
+/** The head that the client is sent. `date`: for an answer that has none. */
+export function responseText({ status, statusText, fields, named, framing, length }: Omit<ResponseHead, "closes">, { edits, date, close }: { readonly edits: readonly HeaderEdit[]; readonly date: string; readonly close: boolean }): string {
+  let dated = false;
+  const lines = passedOn(fields, edits, "response", ({ name }) => {
+    if (name === "date") dated = true;
+    return !named?.has(name);
+  });
+  return `HTTP/1.1 ${status} ${statusText}\r\n${lines}${framingLine(framing, length)}${dated ? "" : `date: ${date}\r\n`}${close ? "connection: close\r\n" : ""}\r\n`;
+}
+
+/** What neither `Connection` nor an edit may take away or change: the other side would see another end of the body than we do. */
+function framingLine(framing: Framing, length: string | undefined): string {
+  return framing === "chunked" ? "transfer-encoding: chunked\r\n" : length === undefined ? "" : `content-length: ${length}\r\n`;
+}
+
+function passedOn(fields: readonly Field[], edits: readonly HeaderEdit[], on: HeaderEdit["on"], passes: (field: Field) => boolean): string {
+  const own = (field: Field): boolean => passes(field) && !HOP_BY_HOP.has(field.name) && field.name !== "content-length";
+  let text = "";
+  if (edits.length === 0) for (const one of fields) text += own(one) ? `${one.line}\r\n` : "";
+  else for (const [name, value] of edit(fields.filter(own).map((one) => [one.name, one.value]), edits, on)) if (!HOP_BY_HOP.has(name) && name !== "content-length") text += `${name}: ${value}\r\n`;
+  return text;
+}
+
+function portOf(authority: string, secure: boolean): string { return /:(\d+)$/.exec(authority)?.[1] ?? (secure ? "443" : "80"); }
 
 /** As node's servers take them: a list where a name comes more than once. */
 export function responseHeaders(headers: HeaderPairs, edits: readonly HeaderEdit[] = []): Record<string, string | string[]> {

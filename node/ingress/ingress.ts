@@ -24,13 +24,16 @@ import { type Backend, routeTable } from "../../core/ingress/route-table.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
+import { fieldReader } from "../../core/net/http1-head.ts";
 import type { TlsMaterial } from "../../core/net/tls.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Metrics } from "../../core/observe/metrics.ts";
 import { Certificates } from "./certificates.ts";
 import { Forwarder } from "./forward.ts";
 import { H2Upstreams } from "./h2-upstreams.ts";
+import { type Http1FrontDeps, httpDate } from "./http1-front.ts";
 import { type Listening, listen } from "./listen.ts";
+import { Router } from "./router.ts";
 import { Upstreams } from "./upstreams.ts";
 
 export interface NodeIngressOptions {
@@ -64,11 +67,13 @@ export function nodeIngress(options: NodeIngressOptions): Runnable {
   const gateways = gatewaySource(informers);
   let tables = { http: routeTable([]), https: routeTable([]) };
   let wake: () => void = () => {};
-  const forwarder = new Forwarder({
-    table: (secure) => (secure ? tables.https : tables.http), resolve, upstreams, h2Upstreams, clock, random, log,
+  const router = new Router({ table: ({ secure }) => (secure ? tables.https : tables.http), resolve, load: (endpoint) => upstreams.load(endpoint), random });
+  const served = {
     requests: options.metrics.counter("coracle_ingress_requests_total", "Requests the ingress of this node has answered, by status code and method"),
     seconds: options.metrics.histogram("coracle_ingress_request_duration_seconds", "How long they took", SECONDS),
-  });
+  };
+  const forwarder = new Forwarder({ ...served, router, upstreams, h2Upstreams, clock, log });
+  const front: Http1FrontDeps = { ...served, router, upstreams, readFields: fieldReader(), date: httpDate(clock), clock, log };
 
   function resolve({ namespace, service, port, mayBeAlias }: Backend): Resolved | undefined {
     const key = objectKey(namespace, service);
@@ -107,7 +112,7 @@ export function nodeIngress(options: NodeIngressOptions): Runnable {
       compile();
       if (tables.http.size + tables.https.size > 0 && !listening) {
         const material = await options.fallbackCertificate();
-        listening = listen({ addresses, ports, material, certificates, forwarder, clock, log });
+        listening = listen({ addresses, ports, material, certificates, forwarder, front, clock, log });
         log.info("the ingress listens", { addresses, ...ports });
       } else if (tables.http.size + tables.https.size === 0 && listening) {
         await listening.close();

@@ -4,10 +4,9 @@
  * A kept connection may be closed by the endpoint just as the next request is sent, and then nobody knows whether that was heard. So requests that may not be
  * sent twice only get connections that were in use a moment ago, or new ones.
  */
-import type { Duplex } from "node:stream";
-import * as tls from "node:tls";
 import type { Endpoint } from "../../core/ingress/endpoints.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
+import { dialTls } from "../../core/net/dial-tls.ts";
 import { type Held, KeptConnections } from "../../core/net/kept-connections.ts";
 import { dialEndpoint } from "./dial-endpoint.ts";
 
@@ -38,7 +37,7 @@ export class Upstreams {
   async acquire(endpoint: Endpoint, { secure, fresh, signal }: { readonly secure: boolean; readonly fresh: boolean; readonly signal: AbortSignal }): Promise<Held> {
     return await this.#kept.open(keyOf(endpoint, secure), async () => {
       const socket = await dialEndpoint(endpoint, { clock: this.#clock, signal });
-      return secure ? await encrypted(socket as unknown as tls.TLSSocket, signal) : socket;
+      return secure ? await dialTls(socket, { ca: undefined, serverName: endpoint.address, insecure: true, signal }) : socket;
     }, { quietMs: fresh ? FRESH_MS : undefined });
   }
 
@@ -47,23 +46,3 @@ export class Upstreams {
 }
 
 function keyOf({ address, port }: Endpoint, secure = false): string { return `${address} ${port}${secure ? " tls" : ""}`; }
-
-async function encrypted(socket: tls.TLSSocket, signal: AbortSignal): Promise<Duplex> {
-  const { promise, resolve, reject } = Promise.withResolvers<Duplex>();
-  const connection = tls.connect({ socket, rejectUnauthorized: false, ALPNProtocols: ["http/1.1"] }, () => resolve(connection));
-  const quit = (): void => reject(new Error("context canceled"));
-  const closed = (): void => reject(new Error("EOF"));
-  connection.on("error", reject).on("close", closed);
-  signal.addEventListener("abort", quit, { once: true });
-  try {
-    return await promise;
-  } catch (error) {
-    connection.on("error", () => undefined); // what comes now comes after the end
-    connection.destroy();
-    socket.destroy();
-    throw error;
-  } finally {
-    signal.removeEventListener("abort", quit);
-    connection.off("error", reject).off("close", closed);
-  }
-}

@@ -27,6 +27,7 @@ import { spdyClient } from "../../core/net/spdy/spdy.ts";
 import { NodeSession } from "../../core/tunnel/node-session.ts";
 import { encodePacket } from "../../core/tunnel/packet.ts";
 import { servingMaterial, testPki } from "../certificates.ts";
+import { ingressFront, talk } from "../ingress-front.ts";
 import { garbledBytes } from "./chance.ts";
 import { askHostile, garbledSeed, h2Frame, rounds, sendHostile, unhandled } from "./hostile.ts";
 
@@ -80,6 +81,10 @@ describe("answers of pods", () => {
       const upstreams = new H2Upstreams(clock);
       const ask = await upstreams.connect({ address: "127.0.0.1", port } as never);
       await bytesOf((await ask({ ...request, headers: [["host", "x"]] }, signal)).body).finally(() => upstreams.sweep(0));
+    }],
+    ["the ingress, whose client is served", HTTP1, false, async (port) => {
+      const { port: to, close } = await ingressFront({ ports: [port] });
+      await talk(to, "GET / HTTP/1.1\r\nHost: x\r\n\r\nPOST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n").finally(close);
     }],
   ])("%s fails, or does not", async (_, seeds, secure, ask) => {
     using seen = unhandled();
@@ -155,6 +160,30 @@ describe("what clients send to the servers of HTTP", () => {
     const { port } = secure.address()!;
     expect(await fetch(`https://127.0.0.1:${port}/`, { tls: { rejectUnauthorized: false } }).then((answer) => answer.status)).toBe(200);
   });
+});
+
+test("what clients send to the ingress: others are served as before, and endpoints are asked only what has a meaning", async () => {
+  using seen = unhandled();
+  const heads: string[] = [];
+  const server = net.createServer((socket) => void socket.on("error", () => undefined).on("data", (chunk) => {
+    heads.push(chunk.toString("latin1"));
+    socket.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+  }));
+  await new Promise<void>((done) => void server.listen(0, "127.0.0.1", done));
+  const { port, close } = await ingressFront({ ports: [(server.address() as net.AddressInfo).port] });
+  const h2c = text("GET / HTTP/1.1", "Host: x", "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABk", "", "");
+  const preface = Buffer.concat([text("PRI * HTTP/2.0", "", "SM", "", ""), h2Frame(4, 0, 0), h2Frame(1, 5, 3, [0x82, 0x84, 0x86, 0x41, 1, 0x78])]);
+  const seeds = [
+    text("GET /a HTTP/1.1", "Host: x", "", "POST /b HTTP/1.1", "Host: x", "Content-Length: 4", "", "bodyGET /c HTTP/1.1", "Host: x", "", ""), text("POST /smuggled HTTP/1.1", "Host: x", "Transfer-Encoding: chunked", "Content-Length: 3", "", "4", "body", "0", "t: u", "", ""),
+    text("POST / HTTP/1.1", "Host: x", "Transfer-Encoding: chunked", "Expect: 100-continue", "", "4", "body", "0", "t: u", "", "GET / HTTP/1.0", "", ""), text("GET / HTTP/1.1", "Host: x", `X: ${"a".repeat(70_000)}`, "", ""), text("GET / HTTP/1.1", "Host: x", "Connection: Upgrade", "Upgrade: websocket", "", "abc"),
+    h2c, Buffer.concat([h2c, preface]), preface,
+  ];
+  await rounds(SEED, 192, async (chance) => await sendHostile(chance, garbledSeed(chance, seeds), () => net.connect(port, "127.0.0.1"), "connect"));
+  expect(seen.errors).toEqual([]);
+  expect(await talk(port, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")).toMatch(/^HTTP\/1\.1 200 OK\r\n[\s\S]*ok$/);
+  expect(heads.filter((head) => /content-length[\s\S]*transfer-encoding: chunked/i.test(head.split("\r\n\r\n")[0]!)), "one length or the other").toEqual([]);
+  await close();
+  server.close();
 });
 
 describe("DNS", () => {

@@ -1,0 +1,255 @@
+import { createServer, type Server } from "node:http";
+import * as http2 from "node:http2";
+import * as net from "node:net";
+import { afterEach, describe, expect, test } from "vitest";
+import { h2Frame } from "../../test/fuzz/hostile.ts";
+import { ingressFront, talk } from "../../test/ingress-front.ts";
+
+const closing: (() => unknown)[] = [];
+afterEach(async () => { for (const close of closing.splice(0).reverse()) await close(); });
+
+/** An endpoint that speaks for itself; what each of its connections is told is kept. */
+async function endpoint(say: (text: string, socket: net.Socket) => void): Promise<{ readonly port: number; readonly heard: string[] }> {
+  const heard: string[] = [], sockets = new Set<net.Socket>();
+  const server = net.createServer((socket) => {
+    const own = heard.push("") - 1;
+    sockets.add(socket.on("error", () => undefined).on("data", (chunk) => {
+      heard[own] += chunk.toString("latin1");
+      say(heard[own]!, socket);
+    }));
+  });
+  await new Promise<void>((done) => void server.listen(0, "127.0.0.1", done));
+  closing.push(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return { port: (server.address() as net.AddressInfo).port, heard };
+}
+const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+const answering = (answer = OK) => endpoint((text, socket) => { if (text.endsWith("\r\n\r\n")) socket.write(answer); });
+
+async function front(options: Parameters<typeof ingressFront>[0]): Promise<number> {
+  const { port, close } = await ingressFront(options);
+  closing.push(close);
+  return port;
+}
+async function http(listener: Parameters<typeof createServer>[1]): Promise<Server & { readonly port: number }> {
+  const server = createServer(listener!);
+  await new Promise<void>((done) => void server.listen(0, "127.0.0.1", done));
+  closing.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return Object.assign(server, { port: (server.address() as net.AddressInfo).port });
+}
+const twice = (mark: string) => (text: string): boolean => text.split(mark).length > 2;
+
+describe("one connection, many requests", () => {
+  test("sent ahead they are answered in their order, over one connection to the endpoint; heads are ours, bodies as they came", async () => {
+    const { port, heard } = await answering();
+    const said = await talk(await front({ ports: [port] }), "GET /1 HTTP/1.1\r\nHost: a.b:81\r\nX-Kept: \xe4\r\nConnection: x-own\r\nX-Own: 1\r\nX-Forwarded-For: 6.6.6.6\r\n\r\n\r\nGET /2 HTTP/1.1\r\nHost: c\r\n\r\nGET http://other/3?x HTTP/1.1\r\nHost: none\r\nConnection: close\r\n\r\n");
+    expect(said.split("ok").length).toBe(4);
+    expect(heard).toEqual([
+      "GET /1 HTTP/1.1\r\nhost: a.b:81\r\nX-Kept: \xe4\r\nx-forwarded-for: 127.0.0.1\r\nx-forwarded-host: a.b:81\r\nx-forwarded-port: 81\r\nx-forwarded-proto: http\r\nx-real-ip: 127.0.0.1\r\n\r\n"
+      + "GET /2 HTTP/1.1\r\nhost: c\r\nx-forwarded-for: 127.0.0.1\r\nx-forwarded-host: c\r\nx-forwarded-port: 80\r\nx-forwarded-proto: http\r\nx-real-ip: 127.0.0.1\r\n\r\n"
+      + "GET /3?x HTTP/1.1\r\nhost: other\r\nx-forwarded-for: 127.0.0.1\r\nx-forwarded-host: other\r\nx-forwarded-port: 80\r\nx-forwarded-proto: http\r\nx-real-ip: 127.0.0.1\r\n\r\n",
+    ]);
+    expect(said).toMatch(/^HTTP\/1\.1 200 OK\r\ncontent-length: 2\r\ndate: \w{3}, [^\r]* GMT\r\n\r\nok/);
+    expect(said).toMatch(/connection: close\r\n\r\nok$/);
+  });
+
+  test("bodies both ways, sized and in chunks, byte by byte; nothing of one request is another's", async () => {
+    const { port, heard } = await endpoint((text, socket) => { if (/(body|0\r\n\r\n)$/.test(text)) socket.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: x\r\n\r\n2\r\nok\r\n0\r\nx: y\r\n\r\n"); });
+    const to = await front({ ports: [port] });
+    const bytes = "POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbodyPOST /b HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nGET \r\n0\r\n\r\n";
+    const socket = net.connect(to, "127.0.0.1");
+    let said = "";
+    const done = new Promise<void>((resolve) => void socket.on("data", (chunk) => { if (twice("x: y\r\n\r\n")(said += chunk.toString())) resolve(); }));
+    for (const byte of Buffer.from(bytes)) {
+      socket.write(Buffer.of(byte));
+      if (byte === 10) await Bun.sleep(1);
+    }
+    await done;
+    socket.destroy();
+    expect(said.split("\r\n\r\n2\r\nok\r\n0\r\nx: y\r\n\r\n").length).toBe(3);
+    expect(heard.join("")).toMatch(/^POST \/a [\s\S]*\r\ncontent-length: 4\r\n[\s\S]*\r\n\r\nbodyPOST \/b [\s\S]*\r\ntransfer-encoding: chunked\r\n[\s\S]*\r\n\r\n4\r\nGET \r\n0\r\n\r\n$/);
+  });
+
+  test("a body nobody wants is thrown away, and the next request served", async () => {
+    const { port } = await answering();
+    const said = await talk(await front({ ports: [port] }), `POST / HTTP/1.1\r\nHost: none\r\nContent-Length: 100000\r\n\r\n${"x".repeat(100_000)}GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+    expect(said).toMatch(/^HTTP\/1\.1 404 Not Found\r\n[\s\S]*404 page not found\nHTTP\/1\.1 200 OK\r\n[\s\S]*ok$/);
+  });
+
+  test("an answer before the body is whole is passed on, and the endpoint's connection not used again", async () => {
+    const { port, heard } = await endpoint((text, socket) => { if (text.includes("\r\n\r\n")) socket.write("HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n"); });
+    const said = await talk(await front({ ports: [port] }), "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf", (text, socket) => {
+      if (!text.includes("413")) return false;
+      socket.write("-whole");
+      socket.write("GET /next HTTP/1.1\r\nHost: x\r\n\r\n");
+      return twice("413")(text);
+    });
+    expect(said.split("413 Too Large").length).toBe(3);
+    expect(heard.length).toBe(2);
+  });
+});
+
+describe("what could be read in two ways", () => {
+  test.each([
+    ["GET / HTTP/1.1\r\n\r\n", 400], ["POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400], ["GET / HTTP/1.1\nHost: x\n\n", 400], ["POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked, identity\r\n\r\n", 501],
+    [`GET / HTTP/1.1\r\nHost: x\r\nX: ${"a".repeat(70_000)}\r\n\r\n`, 431], ["GET / HTTP/1.1\r\nHost: x\r\nExpect: y\r\n\r\n", 417], ["GET x HTTP/1.1\r\nHost: x\r\n\r\n", 400], ["OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 400], ["CONNECT x:1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 400],
+  ])("%j is refused, and nothing behind it is read", async (bytes, status) => {
+    const { port, heard } = await answering();
+    const said = await talk(await front({ ports: [port] }), `${bytes}GET /smuggled HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`, (text) => text.includes("smuggled"));
+    expect(said.startsWith(`HTTP/1.1 ${status} `)).toBe(true);
+    expect(said.split("HTTP/1.1 ").length === 2 || status === 400).toBe(true);
+    expect(heard.filter((text) => text.includes("smuggled") && !/^(GET x|OPTIONS|CONNECT)/.test(bytes))).toEqual([]);
+  });
+
+  test("Connection cannot take the length from a body", async () => {
+    const { port, heard } = await endpoint((text, socket) => { if (text.endsWith("GET / ")) socket.write(OK); });
+    await talk(await front({ ports: [port] }), "POST / HTTP/1.1\r\nHost: x\r\nConnection: content-length\r\nContent-Length: 6\r\n\r\nGET / ", (text) => text.endsWith("ok"));
+    expect(heard.join("")).toMatch(/\r\ncontent-length: 6\r\n[\s\S]*\r\n\r\nGET \/ $/);
+  });
+
+  test("chunks that are none end both connections", async () => {
+    const { port, heard } = await endpoint(() => undefined);
+    expect(await talk(await front({ ports: [port] }), "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\nabcGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n")).toBe("");
+    expect(heard.join("")).not.toContain("smuggled");
+  });
+
+  test.each(["HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", "nonsense\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n"])("an endpoint that answers %j has not answered", async (answer) => {
+    const { port } = await answering(answer);
+    expect(await talk(await front({ ports: [port] }), "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\n[\s\S]*502 bad gateway\n$/);
+  });
+
+  test("what an endpoint says behind its answer is nobody's", async () => {
+    const { port } = await answering(`${OK}HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil`);
+    const said = await talk(await front({ ports: [port] }), "GET / HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    expect([said.split("ok").length, said.includes("evil")]).toEqual([3, false]);
+  });
+});
+
+test("who waits to be told to go on is told so once an endpoint is there; a refusal ends the connection", async () => {
+  const { port, heard } = await endpoint((text, socket) => { if (text.endsWith("body")) socket.write(OK); });
+  const to = await front({ ports: [port] });
+  const ask = (host: string): Promise<string> => talk(to, `PUT / HTTP/1.1\r\nHost: ${host}\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n`, (text, socket) => {
+    if (text === "HTTP/1.1 100 Continue\r\n\r\n") socket.write("body");
+    return text.endsWith("ok");
+  });
+  expect(await ask("x")).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK\r\n/);
+  expect(heard.join("")).not.toMatch(/expect/i);
+  expect(await ask("none")).toMatch(/^HTTP\/1\.1 404 Not Found\r\n[\s\S]*\r\nconnection: close\r\n/);
+});
+
+test("an answer that ends with its connection does so here too; half of one ends the client's without an end", async () => {
+  const whole = await endpoint((_, socket) => void socket.end("HTTP/1.1 200 OK\r\n\r\nall"));
+  expect(await talk(await front({ ports: [whole.port] }), "GET / HTTP/1.1\r\nHost: x\r\n\r\n")).toMatch(/\r\nconnection: close\r\n\r\nall$/);
+  const half = await endpoint((_, socket) => void socket.end("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"));
+  expect(await talk(await front({ ports: [half.port] }), "GET / HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n")).toMatch(/half$/);
+});
+
+test("no faster than the slower side, either way, and nothing is lost", async () => {
+  const SIZE = 20_000_000;
+  let got = 0;
+  const server = await http((request, response) => {
+    if (request.method === "GET") return void response.end(Buffer.alloc(SIZE, "d"));
+    request.on("data", (chunk: Buffer) => {
+      got += chunk.length;
+      request.pause();
+      setTimeout(() => request.resume(), 1);
+    }).on("end", () => response.end("ok"));
+  });
+  const to = await front({ ports: [server.port] });
+  const up = net.connect(to, "127.0.0.1");
+  const answered = new Promise((resolve) => up.once("data", resolve));
+  up.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${SIZE}\r\n\r\n`);
+  up.write(Buffer.alloc(SIZE, "u"));
+  await answered;
+  up.destroy();
+  expect(got).toBe(SIZE);
+
+  let bytes = 0;
+  const down = net.connect(to, "127.0.0.1", () => void down.write("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
+  down.on("data", (chunk) => {
+    bytes += chunk.length;
+    down.pause();
+    setTimeout(() => down.resume(), 1);
+  });
+  await new Promise((resolve) => void down.on("close", resolve));
+  expect(bytes).toBeGreaterThan(SIZE);
+});
+
+test("a client that goes takes its request along; a route's time is one for all tries", async () => {
+  const gone = Promise.withResolvers<void>();
+  const { port } = await endpoint((_, socket) => void socket.on("close", () => gone.resolve()));
+  const to = await front({ ports: [port] });
+  const socket = net.connect(to, "127.0.0.1", () => void socket.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n"));
+  await Bun.sleep(50);
+  socket.destroy();
+  await gone.promise;
+  expect(await talk(await front({ ports: [port, port], timeoutMs: 50 }), "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")).toMatch(/^HTTP\/1\.1 504 /);
+});
+
+describe("HTTP/2 without TLS", () => {
+  const h2 = async (listener: (request: http2.Http2ServerRequest, response: http2.Http2ServerResponse) => void): Promise<number> => {
+    const server = http2.createServer(listener);
+    await new Promise<void>((done) => void server.listen(0, "127.0.0.1", done));
+    closing.push(() => server.close());
+    return (server.address() as net.AddressInfo).port;
+  };
+  const ask = (session: http2.ClientHttp2Session, path: string, body?: string): Promise<string> => new Promise((resolve, reject) => {
+    const stream = session.request({ ":method": body === undefined ? "GET" : "POST", ":path": path, ":authority": "x" }, { endStream: body === undefined });
+    let text = "";
+    stream.on("data", (chunk: Buffer) => (text += chunk.toString())).on("end", () => resolve(text)).on("error", reject);
+    if (body !== undefined) stream.end(body);
+  });
+
+  test.each(["http", "h2c"])("a client that knows begins with it; the endpoint speaks %s", async (protocol) => {
+    const say = (request: { readonly url?: string | undefined; readonly httpVersion: string }, response: { end(text: string): unknown }): void => void response.end(`${request.httpVersion} ${request.url}`);
+    const port = protocol === "h2c" ? await h2(say) : (await http((request, response) => say(request, response))).port;
+    const to = await front({ ports: [port], appProtocol: protocol === "h2c" ? "kubernetes.io/h2c" : undefined });
+    const session = http2.connect(`http://127.0.0.1:${to}`);
+    const version = protocol === "h2c" ? "2.0" : "1.1";
+    expect(await Promise.all(["/1", "/2", "/3"].map((path) => ask(session, path)))).toEqual(["/1", "/2", "/3"].map((path) => `${version} ${path}`));
+    expect(await ask(session, "/4", "body")).toBe(`${version} /4`);
+    session.close();
+  });
+
+  test("a client that asks for it is answered over it, and goes on", async () => {
+    const server = await http((request, response) => void response.end(`${request.method} ${request.url} ${request.headers["x-kept"]} ${request.headers["http2-settings"]} ${request.headers.upgrade}`));
+    const to = await front({ ports: [server.port] });
+    const socket = net.connect(to, "127.0.0.1", () => void socket.write("GET /first HTTP/1.1\r\nHost: x\r\nX-Kept: 1\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n"));
+    const first = await new Promise<Buffer>((resolve) => void socket.once("data", resolve));
+    expect(first.toString()).toBe("HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: h2c\r\n\r\n");
+    const frames: [type: number, stream: number, text: string][] = [];
+    const done = Promise.withResolvers<void>();
+    let came: Buffer = Buffer.alloc(0);
+    socket.on("data", (chunk: Buffer) => {
+      came = Buffer.concat([came, chunk]);
+      while (came.length >= 9 && came.length >= 9 + came.readUIntBE(0, 3)) {
+        const length = came.readUIntBE(0, 3);
+        frames.push([came[3]!, came.readUInt32BE(5), came.toString("latin1", 9, 9 + length)]);
+        if (came[3] === 0 && came.readUInt32BE(5) === 3 && (came[4]! & 1) === 1) done.resolve();
+        came = came.subarray(9 + length);
+      }
+    });
+    socket.write(Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), h2Frame(4, 0, 0), h2Frame(1, 5, 3, [0x82, 0x84, 0x86, 0x41, 1, 0x78])]));
+    await done.promise;
+    socket.destroy();
+    const bodies = (stream: number): string => frames.filter(([type, id]) => type === 0 && id === stream).map(([, , text]) => text).join("");
+    expect([bodies(1), bodies(3)]).toEqual(["GET /first 1 undefined undefined", "GET / undefined undefined undefined"]);
+    expect(frames.filter(([type]) => type === 7)).toEqual([]);
+  });
+
+  test("a client of HTTP/1.1 and one of HTTP/1.0 reach an endpoint that speaks it", async () => {
+    const port = await h2((request, response) => {
+      let text = "";
+      request.on("data", (chunk: Buffer) => (text += chunk.toString())).on("end", () => response.end(`${request.httpVersion} ${text}`));
+    });
+    const to = await front({ ports: [port], appProtocol: "kubernetes.io/h2c" });
+    const said = await talk(to, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\naPOST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nConnection: close\r\n\r\nb");
+    expect(said).toMatch(/2\.0 a[\s\S]*2\.0 b/);
+    expect(await talk(to, "GET / HTTP/1.0\r\n\r\n")).toMatch(/^HTTP\/1\.[01] 200 OK\r\n[\s\S]*2\.0 $/);
+  });
+});

@@ -1,0 +1,105 @@
+/**
+ * What becomes of a request, before anything is sent: its route, one of the route's backends as often as its weight says, and that backend's endpoints.
+ *
+ *   no route 404 · a reference that leads nowhere 500 · no endpoint 503
+ */
+import type { Endpoint, Resolved } from "../../core/ingress/endpoints.ts";
+import { type Action, type Backend, type HeaderEdit, type Redirect, rewritePath, type Route, type RouteTable } from "../../core/ingress/route-table.ts";
+import type { Random } from "../../core/lifecycle/random.ts";
+import type { Asked, Caller } from "./headers.ts";
+
+export interface RouterDeps {
+  readonly table: (caller: Caller) => RouteTable;
+  /** Undefined: there is no such Service, or it has no such port. */
+  readonly resolve: (backend: Backend) => Resolved | undefined;
+  /** Requests under way. */
+  readonly load: (endpoint: Endpoint) => number;
+  readonly random: Random;
+}
+
+export interface Forwarding {
+  readonly type: "forward";
+  readonly endpoints: readonly Endpoint[];
+  /** How the endpoints are spoken to. */
+  readonly protocol: "http" | "https" | "h2c";
+  /** Path and query, and the host, as the endpoint is asked. */
+  readonly target: string;
+  readonly host: string;
+  readonly edits: readonly HeaderEdit[];
+  readonly timeoutMs: number | undefined;
+}
+
+export type Planned = Forwarding | { readonly type: "redirect"; readonly statusCode: number; readonly location: string; readonly edits: readonly HeaderEdit[] } | { readonly type: "fail"; readonly status: number };
+
+export const TRIES_MAX = 3;
+/** Asking twice changes nothing. */
+export const SAFE: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
+export const TEXTS: Readonly<Record<number, string>> = {
+  400: "400 bad request\n", 404: "404 page not found\n", 417: "417 expectation failed\n", 431: "431 request header fields too large\n", 500: "500 internal server error\n", 501: "501 not implemented\n",
+  502: "502 bad gateway\n", 503: "503 no available server\n", 504: "504 gateway timeout\n", 505: "505 http version not supported\n",
+};
+
+const NONE: readonly HeaderEdit[] = [];
+
+export class Router {
+  readonly #deps: RouterDeps;
+  constructor(deps: RouterDeps) { this.#deps = deps; }
+
+  plan(asked: Asked | undefined, caller: Caller): Planned {
+    if (!asked) return { type: "fail", status: 400 };
+    const route = this.#deps.table(caller).find(asked);
+    if (!route) return { type: "fail", status: 404 };
+    const { action } = route;
+    if (action.type === "fail") return action;
+    if (action.type === "redirect") return { type: "redirect", statusCode: action.redirect.statusCode, location: locationOf(action.redirect, asked, route, caller), edits: action.edits ?? NONE };
+    return this.#forwarding(asked, route, action);
+  }
+
+  /** The one with fewer requests under way, of two that are drawn. */
+  pick(endpoints: readonly Endpoint[]): Endpoint {
+    const draw = (): Endpoint => endpoints[Math.floor(this.#deps.random.next() * endpoints.length)]!;
+    if (endpoints.length === 1) return endpoints[0]!;
+    const a = draw(), b = draw();
+    return this.#deps.load(b) < this.#deps.load(a) ? b : a;
+  }
+
+  #forwarding(asked: Asked, route: Route, { backends, edits = NONE, rewrite, timeoutMs }: Extract<Action, { type: "forward" }>): Planned {
+    const backend = this.#choose(backends);
+    if (!backend || backend.invalid) return { type: "fail", status: 500 };
+    const found = this.#deps.resolve(backend);
+    if (!found || found.endpoints.length === 0) return { type: "fail", status: 503 };
+    return {
+      type: "forward", endpoints: found.endpoints, protocol: protocolOf(found.appProtocol), timeoutMs,
+      target: rewrite?.path ? withPath(asked.target, (path) => rewritePath(path, rewrite.path!, route.match.path.value)) : asked.target,
+      host: rewrite?.hostname ?? asked.authority, edits: backend.edits?.length ? [...edits, ...backend.edits] : edits,
+    };
+  }
+
+  #choose(backends: readonly Backend[]): Backend | undefined {
+    if (backends.length === 1) return backends[0]!.weight > 0 ? backends[0] : undefined;
+    let left = this.#deps.random.next() * backends.reduce((sum, { weight }) => sum + weight, 0);
+    return backends.find(({ weight }) => weight > 0 && (left -= weight) < 0);
+  }
+}
+
+/** Anyone can make up methods; not so label values. */
+export function methodLabel(method = "GET"): string { return /^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|CONNECT|TRACE)$/.test(method) ? method : "other"; }
+
+/** Source: https://kubernetes.io/docs/reference/networking/service-protocols/ */
+function protocolOf(appProtocol: string | undefined): Forwarding["protocol"] {
+  if (appProtocol === undefined) return "http";
+  return /^(kubernetes\.io\/)?(https|wss)$/i.test(appProtocol) ? "https" : /^(kubernetes\.io\/h2c|h2c|grpc)$/i.test(appProtocol) ? "h2c" : "http";
+}
+
+function withPath(target: string, change: (path: string) => string): string {
+  const question = target.indexOf("?");
+  return question < 0 ? change(target) : change(target.slice(0, question)) + target.slice(question);
+}
+
+function locationOf({ scheme, hostname, port, path }: Redirect, { authority, host, target }: Asked, { match }: Route, { secure }: Caller): string {
+  const to = scheme ?? (secure ? "https" : "http");
+  const given = /:(\d+)$/.exec(authority.replace(/^\[.*\]/, ""))?.[1];
+  const number = port ?? (scheme === undefined && given !== undefined ? Number(given) : undefined);
+  const usual = number === undefined || number === (to === "https" ? 443 : 80);
+  return `${to}://${hostname ?? host}${usual ? "" : `:${number}`}${path ? withPath(target, (one) => rewritePath(one, path, match.path.value)) : target}`;
+}

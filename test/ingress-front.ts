@@ -1,0 +1,67 @@
+/** A listener of the ingress with one route: to an endpoint that says what a test has it say. */
+import * as net from "node:net";
+import { routeTable } from "../core/ingress/route-table.ts";
+import { systemClock as clock } from "../core/lifecycle/clock.ts";
+import { systemRandom as random } from "../core/lifecycle/random.ts";
+import { fieldReader } from "../core/net/http1-head.ts";
+import { httpServer } from "../core/net/http-server.ts";
+import { silentLog as log } from "../core/observe/log.ts";
+import { metricsRegistry } from "../core/observe/metrics.ts";
+import { Forwarder } from "../node/ingress/forward.ts";
+import { H2Upstreams } from "../node/ingress/h2-upstreams.ts";
+import { Http1Front, httpDate } from "../node/ingress/http1-front.ts";
+import { Router } from "../node/ingress/router.ts";
+import { Upstreams } from "../node/ingress/upstreams.ts";
+
+export interface FrontOptions {
+  readonly ports: readonly number[];
+  readonly appProtocol?: string | undefined;
+  readonly timeoutMs?: number | undefined;
+}
+
+/** All hosts but "none" are the endpoints'. */
+export async function ingressFront({ ports, appProtocol, timeoutMs }: FrontOptions): Promise<{ readonly port: number; readonly close: () => Promise<void> }> {
+  const upstreams = new Upstreams(clock), h2Upstreams = new H2Upstreams(clock), metrics = metricsRegistry();
+  const route = { labels: "one", match: { path: { type: "Prefix", value: "/" } }, fallback: false, source: "", age: "" } as const;
+  const table = routeTable([
+    { ...route, host: "", action: { type: "forward", timeoutMs, backends: [{ namespace: "default", service: "x", port: 80, weight: 1 }] } },
+    { ...route, host: "none", action: { type: "fail", status: 404 } },
+  ]);
+  const endpoints = ports.map((port) => ({ address: "127.0.0.1", port }));
+  const router = new Router({ table: () => table, resolve: () => ({ endpoints, appProtocol }), load: (endpoint) => upstreams.load(endpoint), random });
+  const counted = { requests: metrics.counter("a", ""), seconds: metrics.histogram("b", "", [1]) };
+  const forwarder = new Forwarder({ ...counted, router, upstreams, h2Upstreams, clock, log });
+  const front = { ...counted, router, upstreams, readFields: fieldReader(), date: httpDate(clock), clock, log };
+  const stop = new AbortController();
+  const server = httpServer({
+    host: "127.0.0.1", port: 0, portFlag: "x", log, clock, limits: { drainMs: 100 },
+    http1: (socket, seat) => void new Http1Front(socket, seat, { remoteAddress: seat.connection.remoteAddress, secure: false }, front),
+    handler: (request, response, { remoteAddress }) => void forwarder.handle(request, response, { remoteAddress, secure: false }),
+    upgrade: (request, socket, { head, connection: { remoteAddress } }) => void forwarder.upgrade(request, socket, { head, caller: { remoteAddress, secure: false } }),
+  });
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const life = server.run(stop.signal, resolve);
+  await promise;
+  return {
+    port: server.address()!.port,
+    async close() {
+      stop.abort();
+      await life;
+      upstreams.close();
+      h2Upstreams.sweep(0);
+    },
+  };
+}
+
+/** What a server answers to these bytes until it ends, or `enough` has come; then this side ends. */
+export async function talk(port: number, bytes: string | Buffer, enough: (text: string, socket: net.Socket) => boolean = () => false): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  let text = "";
+  const socket = net.connect(port, "127.0.0.1", () => void socket.write(typeof bytes === "string" ? Buffer.from(bytes, "latin1") : bytes));
+  const late = setTimeout(() => socket.destroy(), 5_000);
+  socket.on("data", (chunk) => {
+    text += chunk.toString("latin1");
+    if (enough(text, socket)) socket.destroy();
+  }).on("error", () => undefined).on("close", () => resolve(text));
+  return await promise.finally(() => clearTimeout(late));
+}
