@@ -23,15 +23,20 @@ const SIMILAR_MAX = 10;
 const SIMILAR_MS = 600_000;
 const SPAM_BURST = 25;
 const SPAM_REFILL_MS = 300_000;
+/** Events that are told again later than this have expired meanwhile. */
+const TOLD_MS = 3_600_000;
 
 interface Similar { messages: Set<string>; lastMs: number }
 interface Told { readonly name: string; readonly count: number; readonly firstTimestamp: string }
 interface Bucket { tokens: number; filledMs: number }
 
 export class EventCorrelator {
-  readonly #similar = new Recent<Similar>();
-  readonly #told = new Recent<Told>();
-  readonly #buckets = new Recent<Bucket>();
+  readonly #similar = new Recent<Similar>(SIMILAR_MS);
+  readonly #told = new Recent<Told>(TOLD_MS);
+  readonly #buckets = new Recent<Bucket>(SPAM_BURST * SPAM_REFILL_MS); // full again by then
+
+  /** How much is remembered. */
+  get size(): number { return this.#similar.size + this.#told.size + this.#buckets.size; }
 
   /** What to write for `draft`; undefined: nothing. `freshName` names an aggregate. */
   correlate(draft: EventDraft, nowMs: number, freshName: string): Correlated | undefined {
@@ -39,7 +44,7 @@ export class EventCorrelator {
     const told = this.#told.get(key);
     const count = (told?.count ?? 0) + 1;
     const observed: EventDraft = told === undefined ? event : { ...event, count, firstTimestamp: told.firstTimestamp, metadata: { ...event.metadata, name: told.name } };
-    this.#told.set(key, { name: observed.metadata.name ?? "", count, firstTimestamp: observed.firstTimestamp ?? "" });
+    this.#told.set(key, { name: observed.metadata.name ?? "", count, firstTimestamp: observed.firstTimestamp ?? "" }, nowMs);
     if (!this.#spend(spamKey(draft), nowMs)) return undefined;
     if (told === undefined) return { event: observed };
     return { event: observed, patch: { count, lastTimestamp: observed.lastTimestamp ?? "", message: observed.message ?? "" } };
@@ -51,7 +56,7 @@ export class EventCorrelator {
     const similar = before !== undefined && nowMs - before.lastMs <= SIMILAR_MS ? before : { messages: new Set<string>(), lastMs: nowMs };
     similar.messages.add(draft.message ?? "");
     similar.lastMs = nowMs;
-    this.#similar.set(aggregateKey, similar);
+    this.#similar.set(aggregateKey, similar, nowMs);
     if (similar.messages.size < SIMILAR_MAX) {
       return { event: draft, key: keyFrom(draft, [draft.involvedObject.fieldPath, draft.type, draft.reason, draft.message]) };
     }
@@ -69,7 +74,7 @@ export class EventCorrelator {
     const bucket = this.#buckets.get(key) ?? { tokens: SPAM_BURST, filledMs: nowMs };
     bucket.tokens = Math.min(SPAM_BURST, bucket.tokens + Math.max(0, nowMs - bucket.filledMs) / SPAM_REFILL_MS);
     bucket.filledMs = nowMs;
-    this.#buckets.set(key, bucket);
+    this.#buckets.set(key, bucket, nowMs);
     if (bucket.tokens < 1) return false;
     bucket.tokens -= 1;
     return true;
@@ -83,21 +88,25 @@ function keyFrom({ source, involvedObject }: EventDraft, more: readonly (string 
   return [source?.component, source?.host, kind, namespace, name, uid, apiVersion, ...more].join("\n");
 }
 
-/** A map that forgets what has not been used for the longest time. */
+/** A map that forgets what has not been set for so long, and beyond `ENTRIES_MAX` what has not been for the longest time. */
 class Recent<V> {
-  readonly #entries = new Map<string, V>();
+  readonly #entries = new Map<string, { readonly value: V; readonly setMs: number }>(); // in the order in which they were set
+  readonly #keptMs: number;
 
-  get(key: string): V | undefined {
-    const value = this.#entries.get(key);
-    if (value !== undefined) this.set(key, value);
-    return value;
+  constructor(keptMs: number) {
+    this.#keptMs = keptMs;
   }
 
-  set(key: string, value: V): void {
+  get size(): number { return this.#entries.size; }
+
+  get(key: string): V | undefined { return this.#entries.get(key)?.value; }
+
+  set(key: string, value: V, nowMs: number): void {
     this.#entries.delete(key);
-    this.#entries.set(key, value);
-    if (this.#entries.size <= ENTRIES_MAX) return;
-    const [oldest] = this.#entries.keys();
-    if (oldest !== undefined) this.#entries.delete(oldest);
+    this.#entries.set(key, { value, setMs: nowMs });
+    for (const [oldest, { setMs }] of this.#entries) {
+      if (this.#entries.size <= ENTRIES_MAX && nowMs - setMs <= this.#keptMs) return;
+      this.#entries.delete(oldest);
+    }
   }
 }

@@ -33,6 +33,17 @@ test("a source tells 25 events about an object, then one every five minutes", ()
   expect(reasons.filter((reason) => correlator.correlate(draft("m", `${reason}b`), 600_000, "f")).length).toBe(2);
 });
 
+test("what is remembered of an object's events goes, some hours after the last of them", () => {
+  const correlator = new EventCorrelator();
+  const about = (name: string): EventDraft => { const one = draft("m"); return { ...one, involvedObject: { ...one.involvedObject, name } }; };
+  for (let i = 0; i < 500; i++) correlator.correlate(about(`pod-${i}`), 0, "f");
+  expect(correlator.size).toBe(1500);
+  correlator.correlate(about("other"), 3_600_001, "f");
+  expect(correlator.size).toBe(503);
+  correlator.correlate(about("other"), 3 * 3_600_000, "f");
+  expect(correlator.size).toBe(3);
+});
+
 test("events are written beside their object, and again once they have expired", async () => {
   const api = fakeApi();
   const { signal } = new AbortController();
