@@ -27,6 +27,7 @@ import { parseCertificate } from "../core/pki/x509.ts";
 import { joinCluster, type JoinedIdentity } from "../node/join/join.ts";
 import { nodeCertificates } from "../node/join/node-certificates.ts";
 import { learnServers } from "../node/join/servers.ts";
+import { addressWatch } from "../node/network/address-watch.ts";
 import { temporaryServing } from "../node/join/temporary-serving.ts";
 import { agentOnWindows } from "./agent.windows.ts";
 import { withShared } from "./cluster-settings.ts";
@@ -61,7 +62,7 @@ async function runAgent(settings: Settings, log: Log, { signal, reason }: StopSi
   const servers = serversOf(settings);
   const token = givenToken(settings);
   const where = paths(settings.dataDir);
-  const node = thisNode(settings);
+  const node = await thisNode(settings, { log });
   const checkpoint = join(where.agent, "checkpoint");
   const userAgent = `coracle-agent/${gitVersion()}`;
   const { log: partsLog, heard } = refusals({ log, clock: systemClock });
@@ -97,7 +98,7 @@ async function runAgent(settings: Settings, log: Log, { signal, reason }: StopSi
   });
   const tunnel = nodeTunnel({ ...base, node, kubeletPort: settings.kubeletPort, informers, servers: allServers, credentials: inOwnName, metrics, log: partsLog.with({ part: "tunnel" }) });
   const others = learnServers({ slices: informers.of(ENDPOINT_SLICES), identity, log: partsLog });
-  await runAll([...early, journal, reach, transport, certificates, ...parts, tunnel, others, giveBack({ clock: systemClock, ...engineMemory, forget: () => 0 })], signal);
+  await runAll([...early, journal, reach, transport, certificates, ...parts, tunnel, others, ...(settings.nodeIp.length > 0 ? [] : [addressWatch({ own: node, clock: systemClock })]), giveBack({ clock: systemClock, ...engineMemory, forget: () => 0 })], signal);
   end.abort(new Error("the agent ends"));
   log.info("coracle agent has ended", { reason: reason() });
   return 0;

@@ -55,7 +55,7 @@ export const FLAGS = [
   { name: "kube-scheduler-arg", type: "list", commands: SERVER, help: "k=v, a setting of the scheduler under upstream's name: config=FILE" },
   { name: "scheduler-config", type: "string", commands: SERVER, help: "file with a KubeSchedulerConfiguration: profiles, plugins, extenders" },
   { name: "server", type: "string", commands: ["agent", "simulate"], help: "https://host:port of the server to join; several, comma separated, for when one is away" },
-  { name: "node-name", type: "string", commands: BOTH, help: "default: the host name" },
+  { name: "node-name", type: "string", commands: BOTH, help: "default: the host name at the first start" },
   { name: "node-ip", type: "list", commands: BOTH, help: "address of this node; default: of the interface with the default route" },
   { name: "node-label", type: "list", commands: ALL, help: "k=v, set when the node registers" },
   { name: "node-taint", type: "list", commands: ALL, help: "k=v:Effect, set when the node registers; default on Windows: os=windows:NoSchedule" },

@@ -156,7 +156,7 @@ configure() {
   MODE=$1
   DATA_DIR=$(setting data-dir /var/lib/coracle "$@")
   KUBECONFIG_FILE=$(setting write-kubeconfig "$KUBECONFIG_FILE" "$@")
-  NODE_NAME=$(setting node-name "$(uname -n | tr '[:upper:]' '[:lower:]')" "$@")
+  NODE_NAME=$(setting node-name "$(cat "$DATA_DIR/node-name" 2>/dev/null || uname -n)" "$@" | tr '[:upper:]' '[:lower:]')
   DISABLE_AGENT=$(setting disable-agent false "$@")
   RUNTIME=$(setting container-runtime-endpoint '' "$@")
   SERVERS=$(setting server '' "$@")

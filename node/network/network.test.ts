@@ -4,17 +4,18 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { informerFactory } from "../../core/client/informer-factory.ts";
 import { NODES } from "../../core/client/resources.ts";
-import { systemClock } from "../../core/lifecycle/clock.ts";
+import { type Clock, systemClock } from "../../core/lifecycle/clock.ts";
 import { systemRandom } from "../../core/lifecycle/random.ts";
 import { silentLog } from "../../core/observe/log.ts";
 import { eventually, fakeApi } from "../../test/fake-api.ts";
 import { oldNftDiesOf } from "../../test/old-nft.ts";
 import { sysctlKeeper } from "../os/sysctl.ts";
+import { addressWatch } from "./address-watch.ts";
 import { forwardingText, withdrawalText } from "./forward.ts";
 import { planHostGateway } from "./host-gw.ts";
 import { masqueradeText } from "./masquerade.ts";
 import { nodeNetwork } from "./network.ts";
-import { type NetworkFacts, nodeAddresses } from "./node-ip.ts";
+import { movedTo, type NetworkFacts, nodeAddresses } from "./node-ip.ts";
 import { noOverlay, type Peer } from "./overlay.ts";
 import { macFor, planVxlan } from "./vxlan-plan.ts";
 
@@ -106,6 +107,34 @@ test.each([
   { name: "no network at all", given: [], change: { route4: "", route6: "", addresses4: [], addresses6: "" }, ips: ["127.0.0.1"], interfaceName: undefined, mtu: 1500 },
 ])("node address: $name", ({ given, change, ips, interfaceName, mtu }) => {
   expect(nodeAddresses(given, { ...facts, ...change })).toEqual({ ips, interfaceName, mtu });
+});
+
+const at = (interfaceName: string, address: string) => ({ interfaceName, address });
+const OFFLINE = { route4: "", route6: "", addresses4: [], addresses6: "" };
+test.each([
+  { name: "it is where it was", own: ["192.168.0.5", "2001:db8::5"], change: {}, to: undefined },
+  { name: "and on another network too", own: ["192.168.1.5"], change: {}, to: undefined },
+  { name: "another lease", own: ["192.168.0.4"], change: {}, to: ["192.168.0.5", "2001:db8::5"] },
+  { name: "another prefix", own: ["192.168.0.5", "2001:db8:0:1::5"], change: {}, to: ["192.168.0.5", "2001:db8::5"] },
+  { name: "its cable is out", own: ["192.168.0.5"], change: OFFLINE, to: undefined },
+  { name: "its cable is out, and a tunnel still has an address", own: ["192.168.0.5"], change: { ...OFFLINE, addresses4: [at("wg0", "10.9.0.2")] }, to: undefined },
+  { name: "another address where there is no router", own: ["192.168.0.5"], change: { ...OFFLINE, addresses4: [at("eth0", "192.168.0.6")] }, to: ["192.168.0.6"] },
+  { name: "IPv6 has come, IPv4 has not yet", own: ["192.168.0.5"], change: { route4: "", addresses4: [] }, to: undefined },
+  { name: "it was started on no network", own: ["127.0.0.1"], change: {}, to: ["192.168.0.5", "2001:db8::5"] },
+  { name: "and is on none", own: ["127.0.0.1"], change: OFFLINE, to: undefined },
+  { name: "it was given no address, and now is", own: ["169.254.7.7"], change: { addresses4: [at("eth0", "192.168.0.5"), at("eth0", "169.254.7.7")], addresses6: "" }, to: ["192.168.0.5"] },
+  { name: "it is given no address", own: ["169.254.7.7"], change: { ...OFFLINE, addresses4: [at("eth0", "169.254.7.7")] }, to: undefined },
+])("a node that moves: $name", ({ own, change, to }) => {
+  expect(movedTo({ ips: own, interfaceName: "eth0", mtu: 1400 }, { ...facts, ...change })?.ips).toEqual(to);
+});
+
+test("a node that has moved ends, once it has looked the same twice", async () => {
+  const looks = [undefined, ["10.0.0.2"], undefined, ["10.0.0.2"], ["10.0.0.2", "fd00::2"], ["10.0.0.2", "fd00::2"], ["never"]];
+  const own = { ips: ["10.0.0.1"], interfaceName: "eth0", mtu: 1500 };
+  const clock: Clock = { ...systemClock, async *every() { while (looks.length > 0) yield; } };
+  const watch = addressWatch({ own, clock, look: () => { const ips = looks.shift(); return ips && { ...own, ips }; } });
+  await expect(watch.run(new AbortController().signal, () => {})).rejects.toThrow("this machine was 10.0.0.1 and is 10.0.0.2, fd00::2 now: Coracle ends, to be started again with that");
+  expect(looks).toEqual([["never"]]);
 });
 
 const peers: Peer[] = [

@@ -19,7 +19,7 @@ export interface NodeAddresses {
 export interface NetworkFacts {
   readonly route4: string;
   /** Where there is no such file: the interface of the IPv4 default route. */
-  readonly default4?: string | undefined;
+  readonly default4?: (() => string | undefined) | undefined;
   readonly route6: string;
   readonly addresses6: string;
   readonly addresses4: readonly { readonly interfaceName: string; readonly address: string }[];
@@ -29,26 +29,43 @@ export interface NetworkFacts {
 const MTU_DEFAULT = 1500;
 /** Made by container software: their addresses are not the node's. */
 const VIRTUAL = /^(Loopback|vEthernet \((nat|Default Switch)\)|lo|cni|docker|br-|veth|flannel|cali|coracle|tunl|kube|virbr|podman)/;
+/** Of a machine that has asked for an address and got none. */
+const LINK_LOCAL = /^169\.254\./;
 const TEMPORARY = 0x01, DEPRECATED = 0x20, TENTATIVE = 0x40; // linux/if_addr.h
 
 /** `given`: what the user has chosen, which is taken as it is. */
 export function nodeAddresses(given: readonly string[] = [], facts: NetworkFacts = readFacts()): NodeAddresses {
-  const six = addressesV6(facts.addresses6);
-  if (given.length > 0) {
-    const interfaceName = [...facts.addresses4, ...six].find(({ address }) => given.includes(address))?.interfaceName;
-    return { ips: given, interfaceName, mtu: mtuOf(interfaceName) };
-  }
-  const default4 = facts.default4 ?? defaultInterfaceV4(facts.route4), default6 = defaultInterfaceV6(facts.route6);
-  const pick = (addresses: readonly { interfaceName: string; address: string }[], preferred: string | undefined) => addresses.find(({ interfaceName }) => interfaceName === preferred);
-  const v4 = pick(facts.addresses4, default4), v6 = pick(six, default6);
-  const found = [v4, v6].flatMap((one) => one ?? []);
-  if (found.length > 0) return { ips: found.map(({ address }) => address), interfaceName: found[0]!.interfaceName, mtu: mtuOf(found[0]!.interfaceName) };
-  const any = [...facts.addresses4, ...six].find(({ interfaceName }) => !VIRTUAL.test(interfaceName));
-  return { ips: [any?.address ?? "127.0.0.1"], interfaceName: any?.interfaceName, mtu: mtuOf(any?.interfaceName) };
+  const all = [...facts.addresses4, ...addressesV6(facts.addresses6)];
+  if (given.length > 0) return addressesOn(all.find(({ address }) => given.includes(address))?.interfaceName, given, facts);
+  const routed = routedAddresses(facts);
+  if (routed) return routed;
+  const any = all.find(({ interfaceName }) => !VIRTUAL.test(interfaceName));
+  return addressesOn(any?.interfaceName, [any?.address ?? "127.0.0.1"], facts);
+}
 
-  function mtuOf(interfaceName: string | undefined): number {
-    return (interfaceName === undefined ? undefined : facts.mtuOf(interfaceName)) ?? MTU_DEFAULT;
-  }
+/**
+ * Where a machine is now that was at `own`; undefined while it still is, or is nowhere: whose cable is out comes back to where it was. A family of addresses that is there no
+ * more counts only when another of the same has come, so that a network that gives IPv6 sooner than IPv4 is waited for.
+ */
+export function movedTo(own: NodeAddresses, facts: NetworkFacts = readFacts()): NodeAddresses | undefined {
+  const present = new Set([...facts.addresses4, ...addressesV6(facts.addresses6)].map(({ address }) => address));
+  const gone = own.ips.filter((ip) => !present.has(ip) || LINK_LOCAL.test(ip));
+  if (gone.length === 0) return undefined;
+  const found = routedAddresses(facts) ?? nodeAddresses([], facts);
+  if (found.ips.join() === own.ips.join() || (found.interfaceName !== own.interfaceName && !routedAddresses(facts))) return undefined;
+  const families = (ips: readonly string[]): readonly (number | undefined)[] => ips.map((ip) => parseIp(ip)?.family);
+  return families(gone).some((family) => families(found.ips).includes(family)) ? found : undefined;
+}
+
+/** On the interfaces of the default routes. */
+function routedAddresses(facts: NetworkFacts): NodeAddresses | undefined {
+  const default4 = facts.default4 ? facts.default4() : defaultInterfaceV4(facts.route4), default6 = defaultInterfaceV6(facts.route6);
+  const found = [facts.addresses4.find(({ interfaceName }) => interfaceName === default4), addressesV6(facts.addresses6).find(({ interfaceName }) => interfaceName === default6)].flatMap((one) => one ?? []);
+  return found.length === 0 ? undefined : addressesOn(found[0]!.interfaceName, found.map(({ address }) => address), facts);
+}
+
+function addressesOn(interfaceName: string | undefined, ips: readonly string[], { mtuOf }: NetworkFacts): NodeAddresses {
+  return { ips, interfaceName, mtu: (interfaceName === undefined ? undefined : mtuOf(interfaceName)) ?? MTU_DEFAULT };
 }
 
 function readFacts(): NetworkFacts {
@@ -56,7 +73,7 @@ function readFacts(): NetworkFacts {
   const addresses4 = Object.entries(networkInterfaces()).flatMap(([interfaceName, list]) =>
     (list ?? []).filter(({ family, internal }) => family === "IPv4" && !internal).map(({ address }) => ({ interfaceName, address })));
   return {
-    route4: read("/proc/net/route"), default4: process.platform === "win32" ? defaultInterfaceOfWindows() : undefined, route6: read("/proc/net/ipv6_route"), addresses6: read("/proc/net/if_inet6"), addresses4,
+    route4: read("/proc/net/route"), default4: process.platform === "win32" ? defaultInterfaceOfWindows : undefined, route6: read("/proc/net/ipv6_route"), addresses6: read("/proc/net/if_inet6"), addresses4,
     mtuOf: (interfaceName) => Number(read(`/sys/class/net/${interfaceName}/mtu`)) || undefined,
   };
 }

@@ -1,0 +1,24 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { silentLog } from "../core/observe/log.ts";
+import { thisNode } from "./node-identity.ts";
+
+test("a node keeps its name when its machine gets another one, unless it is given one", async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), "node-identity-"));
+  const told: string[] = [];
+  const log = { ...silentLog, info: (message: string) => void told.push(message) };
+  const name = async (machine: string, nodeName?: string): Promise<string> => (await thisNode({ nodeName, nodeIp: [], dataDir }, { log, machine })).name;
+  expect(await name("Shed")).toBe("shed");
+  expect(told).toEqual([]);
+  expect(await name("raspberrypi")).toBe("shed");
+  expect(told).toEqual(["this machine has another name than its node, which keeps its own; --node-name makes it another node"]);
+  expect(await name("raspberrypi", "barn")).toBe("barn");
+  expect(await name("raspberrypi")).toBe("barn");
+  expect(readFileSync(join(dataDir, "node-name"), "utf8")).toBe("barn\n");
+  writeFileSync(join(dataDir, "node-name"), ""); // as a broken disk leaves it
+  expect(await name("raspberrypi")).toBe("raspberrypi");
+  await expect(name("not_a_name", "also_not")).rejects.toThrow('"also_not" cannot be a node name');
+  rmSync(dataDir, { recursive: true });
+});
