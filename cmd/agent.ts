@@ -35,7 +35,7 @@ import { ConfigError, helpOf, loadSettings, readText } from "./config/config.ts"
 import type { Settings } from "./config/flags.ts";
 import { engineMemory } from "./engine-memory.ts";
 import { lastWords } from "./last-words.ts";
-import { thisNode } from "./node-identity.ts";
+import { mustBeRoot, thisNode } from "./node-identity.ts";
 import { type NodeOptions, nodeParts } from "./node.ts";
 import { paths } from "./paths.ts";
 import { stderrLog } from "./stderr-log.ts";
@@ -54,6 +54,7 @@ export async function agent(argv: readonly string[]): Promise<number> {
   }
   const settings = loadSettings("agent", { argv, env: process.env, readFile: readText });
   if (process.platform === "win32") return await agentOnWindows(settings, (log, stop) => runAgent(settings, log, stop));
+  mustBeRoot("agent");
   return await runAgent(settings, stderrLog(settings.logLevel), stopSignal(process));
 }
 

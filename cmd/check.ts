@@ -1,14 +1,24 @@
-/** `coracle check [--data-dir DIR] [--repair]`: looks for damage in a data directory, that of the installed server if none is named. The server must not be running. */
+/** `coracle check`: looks for damage in a data directory. The server must not be running. */
 import { existsSync } from "node:fs";
+import { parseArgs } from "node:util";
 import { checkStore, repairStore } from "../storage/check.ts";
 import { setNativeDirectory } from "./assets.ts";
 import { ConfigError } from "./config/config.ts";
 import { paths } from "./paths.ts";
 import { machineSettings } from "./tools.ts";
 
+const USAGE = `Usage: coracle check [--repair] [--data-dir DIR]   looks for damage in a server's store; the server must be stopped
+
+  --repair      drops what cannot be read, if there is damage
+  --data-dir    of which server; default: the one that is installed here`;
+
 export async function check(argv: readonly string[]): Promise<number> {
-  const repair = argv.includes("--repair");
-  const { dataDir } = machineSettings(argv.filter((word) => word !== "--repair"));
+  const { help, repair, dataDir: given } = readFlags(argv);
+  if (help) {
+    console.log(USAGE);
+    return 0;
+  }
+  const { dataDir } = machineSettings(given === undefined ? [] : ["--data-dir", given]);
   const { store: path, native } = paths(dataDir);
   if (!existsSync(path)) throw new ConfigError(`${path}: there is no store; is --data-dir right?`);
   setNativeDirectory(native);
@@ -26,4 +36,13 @@ export async function check(argv: readonly string[]): Promise<number> {
   const repaired = await repairStore(path);
   console.log(`repaired: ${repaired.rows} rows kept`);
   return 0;
+}
+
+function readFlags(argv: readonly string[]): { readonly help: boolean; readonly repair: boolean; readonly dataDir: string | undefined } {
+  try {
+    const { values } = parseArgs({ args: [...argv], options: { "data-dir": { type: "string" }, repair: { type: "boolean" }, help: { type: "boolean", short: "h" } } });
+    return { help: values.help === true, repair: values.repair === true, dataDir: values["data-dir"] };
+  } catch (cause) {
+    throw new ConfigError(`${(cause as Error).message}\n\n${USAGE}`, { cause });
+  }
 }

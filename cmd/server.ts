@@ -5,17 +5,17 @@ import { measuredTransport } from "../core/client/measured-transport.ts";
 import { systemClock } from "../core/lifecycle/clock.ts";
 import { giveBack } from "../core/lifecycle/give-back.ts";
 import { systemRandom } from "../core/lifecycle/random.ts";
-import { runAll } from "../core/lifecycle/run-all.ts";
+import { aborted } from "../core/lifecycle/aborted.ts";
+import { type Runnable, runAll } from "../core/lifecycle/run-all.ts";
 import { metricsRegistry } from "../core/observe/metrics.ts";
 import { writeKubeconfig } from "../core/pki/kubeconfig.ts";
-import { addressWatch } from "../node/network/address-watch.ts";
 import { setNativeDirectory } from "./assets.ts";
 import { ConfigError, helpOf, loadSettings, readText } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
 import { checkRanges } from "./config/ranges.ts";
 import { type ControlPlane, controlPlane } from "./control-plane/control-plane.ts";
 import { engineMemory } from "./engine-memory.ts";
-import { thisNode } from "./node-identity.ts";
+import { mustBeRoot, thisNode } from "./node-identity.ts";
 import { type NodeOptions, nodeParts } from "./node.ts";
 import { lastWords } from "./last-words.ts";
 import { paths } from "./paths.ts";
@@ -29,6 +29,7 @@ export async function server(argv: readonly string[]): Promise<number> {
   }
   const settings = loadSettings("server", { argv, env: process.env, readFile: readText });
   checkRanges(settings);
+  if (!settings.disableAgent) mustBeRoot("server");
   const mode = kubeconfigMode(settings);
   const where = paths(settings.dataDir);
   makeDataDirectory(settings.dataDir, where.native);
@@ -38,14 +39,13 @@ export async function server(argv: readonly string[]): Promise<number> {
   lastWords(process, log);
   const { signal, reason } = stopSignal(process);
   const common = { settings, paths: where, clock: systemClock, random: systemRandom, log, metrics: metricsRegistry() };
-  const node = await thisNode(settings, { log });
+  const node = thisNode(settings);
   log.info("coracle server starts", { node: node.name, addresses: node.ips, dataDir: settings.dataDir });
 
   const plane = await controlPlane({ ...common, node, signal, onRenewed: (pki) => writeAdminKubeconfig(pki, settings, mode) });
   try {
-    await writeAdminKubeconfig(plane.pki, settings, mode);
     const agent = settings.disableAgent ? undefined : nodeParts({ ...common, node, transport: (user, userAgent) => measuredTransport(plane.transport(user, userAgent), { ...common, host: () => "in-process" }), kubeletTls: kubeletTls(plane) });
-    await runAll([...(agent?.early ?? []), ...plane.parts, ...(agent?.parts ?? []), ...(settings.nodeIp.length > 0 ? [] : [addressWatch({ own: node, clock: systemClock })]), giveBack({ clock: systemClock, ...engineMemory, forget: () => plane.forgetUnused() })], signal);
+    await runAll([...(agent?.early ?? []), ...plane.parts, adminKubeconfig(plane.pki, settings, mode), ...(agent?.parts ?? []), giveBack({ clock: systemClock, ...engineMemory, forget: () => plane.forgetUnused() })], signal);
   } finally {
     await plane.close();
   }
@@ -77,13 +77,29 @@ function kubeconfigMode({ writeKubeconfigMode: text }: Settings): number {
   return Number.parseInt(text, 8);
 }
 
+/** Written once this server listens: one that cannot leaves the file of another that does. */
+function adminKubeconfig(pki: ControlPlane["pki"], settings: Settings, mode: number): Runnable {
+  return {
+    name: "administrator's kubeconfig",
+    async run(signal, ready) {
+      await writeAdminKubeconfig(pki, settings, mode);
+      ready();
+      await aborted(signal);
+    },
+  };
+}
+
 async function writeAdminKubeconfig(pki: ControlPlane["pki"], settings: Settings, mode: number): Promise<void> {
   const path = settings.writeKubeconfig;
-  if (!existsSync(dirname(path))) mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
-  await writeKubeconfig(path, {
-    server: `https://127.0.0.1:${settings.httpsListenPort}`,
-    certificateAuthorityPem: pki.authority("server-ca").bundlePem,
-    user: pki.leaf("client-admin"),
-  });
-  chmodSync(path, mode);
+  try {
+    if (!existsSync(dirname(path))) mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
+    await writeKubeconfig(path, {
+      server: `https://127.0.0.1:${settings.httpsListenPort}`,
+      certificateAuthorityPem: pki.authority("server-ca").bundlePem,
+      user: pki.leaf("client-admin"),
+    });
+    chmodSync(path, mode);
+  } catch (cause) {
+    throw new ConfigError(`the administrator's kubeconfig cannot be written to ${path}: choose another place with --write-kubeconfig`, { cause });
+  }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { loadSettings } from "./config.ts";
+import { helpOf, loadSettings } from "./config.ts";
 import { checkRanges, nodePortCidrs } from "./ranges.ts";
 
 const nothing = { argv: [], env: {}, readFile: () => undefined };
@@ -26,6 +26,8 @@ test("the installer's variables", () => {
 
 test.each([
   [{ argv: ["--nope"] }, 'unknown flag --nope for "coracle server"'],
+  [{ argv: ["start"] }, '"coracle server" takes flags alone, and "start" is none'],
+  [{ argv: ["--disable", "dns,traefik"] }, '--disable: "traefik" is no part of it; there are dns, proxy, network,'],
   [{ argv: ["--https-listen-port", "x"] }, '--https-listen-port must be a whole number, not "x"'],
   [{ argv: ["--token"] }, "--token needs a value"],
   [{ argv: ["--config", "/none"] }, "--config /none: no such file"],
@@ -48,4 +50,11 @@ test("where NodePorts answer: everywhere, at ranges, at the node's own addresses
   const at = (...values: string[]) => nodePortCidrs(loadSettings("agent", { ...nothing, argv: values.flatMap((value) => ["--nodeport-addresses", value]) }), ["192.0.2.1", "2001:db8::1"]);
   expect([at(), at("10.0.0.0/8"), at("primary", "127.0.0.0/8")]).toEqual([undefined, ["10.0.0.0/8"], ["192.0.2.1/32", "2001:db8::1/128", "127.0.0.0/8"]]);
   expect(() => at("eth0")).toThrow('--nodeport-addresses: "eth0" is no address range such as 192.168.0.0/16, nor "primary"');
+});
+
+test("--help has each flag's words apart from its name", () => {
+  for (const command of ["server", "agent", "simulate"] as const) {
+    const rows = helpOf(command).split("\n").filter((line) => line.startsWith("  --"));
+    expect(new Set(rows.map((row) => row.search(/(?<=  )[^ -]/)))).toHaveProperty("size", 1);
+  }
 });

@@ -1,7 +1,7 @@
 /** The only reader of argv, the environment and config.yaml: all three become one frozen, typed Settings. */
 import { readFileSync } from "node:fs";
 import { parse } from "yaml";
-import { camelCase, CONFIG_FILE, type Flag, FLAGS, type Settings, variableOf } from "./flags.ts";
+import { camelCase, CONFIG_FILE, type Flag, FLAGS, PARTS, type Settings, variableOf } from "./flags.ts";
 
 /** Something the user wrote cannot be used. The message names it and says what would do. */
 export class ConfigError extends Error {
@@ -36,7 +36,9 @@ export function loadSettings(command: "server" | "agent" | "simulate", { argv, e
     const values = file?.adds && chosen !== file.values ? [...file.values, ...(chosen ?? [])] : chosen;
     settings[camelCase(flag.name)] = convert(flag, values);
   }
-  return Object.freeze(settings) as unknown as Settings;
+  const all = Object.freeze(settings) as unknown as Settings;
+  for (const part of all.disable) if (!PARTS.includes(part as (typeof PARTS)[number])) throw new ConfigError(`--disable: ${JSON.stringify(part)} is no part of it; there are ${PARTS.join(", ")}`);
+  return all;
 }
 
 function readArgs(argv: readonly string[], known: ReadonlyMap<string, Flag>, command: string): Raw {
@@ -45,7 +47,7 @@ function readArgs(argv: readonly string[], known: ReadonlyMap<string, Flag>, com
     const word = argv[i]!;
     const match = /^--?([a-z][a-z-]*)(?:=([\s\S]*))?$/.exec(word);
     const flag = match ? known.get(match[1]!) : undefined;
-    if (!flag) throw new ConfigError(`unknown flag ${word} for "coracle ${command}"; see "coracle ${command} --help"`);
+    if (!flag) throw new ConfigError(word.startsWith("-") ? `unknown flag ${word} for "coracle ${command}"; see "coracle ${command} --help"` : `"coracle ${command}" takes flags alone, and ${JSON.stringify(word)} is none; see "coracle ${command} --help"`);
     let value = match![2];
     if (value === undefined) value = flag.type === "boolean" ? "true" : argv[++i];
     if (value === undefined) throw new ConfigError(`--${flag.name} needs a value`);
@@ -139,7 +141,8 @@ export function helpOf(command: "server" | "agent" | "simulate"): string {
   const rows = (FLAGS as readonly Flag[]).filter((flag) => flag.commands.includes(command)).map((flag) => {
     const value = flag.type === "boolean" ? "" : flag.type === "list" ? " VALUE…" : " VALUE";
     const standard = flag.default === undefined || flag.default === false ? "" : ` (default ${String(flag.default)})`;
-    return `  --${flag.name}${value}`.padEnd(38) + flag.help + standard;
+    return [`  --${flag.name}${value}`, flag.help + standard] as const;
   });
-  return [`Usage: coracle ${command} [flags]`, "", ...rows, "", "Flags can also be given as CORACLE_* variables, or as keys of the config file."].join("\n");
+  const width = Math.max(...rows.map(([flag]) => flag.length)) + 2;
+  return [`Usage: coracle ${command} [flags]`, "", ...rows.map(([flag, help]) => flag.padEnd(width) + help), "", "Flags can also be given as CORACLE_* variables, or as keys of the config file."].join("\n");
 }

@@ -22,6 +22,9 @@ const ROOT = process.platform === "win32" ? "C:" : "";
 export const CONFIG_FILE = `${ROOT}/etc/coracle/config.yaml`;
 
 
+/** What --disable takes. */
+export const PARTS = ["dns", "proxy", "network", "network-policy", "servicelb", "ingress", "scheduler", "controllers", "local-storage"] as const;
+
 export const FLAGS = [
   { name: "data-dir", type: "string", default: `${ROOT}/var/lib/coracle`, commands: ALL, help: "where everything is kept" },
   { name: "config", type: "string", default: CONFIG_FILE, commands: ALL, help: "file with the same keys as these flags" },
@@ -38,7 +41,7 @@ export const FLAGS = [
   { name: "cluster-domain", type: "string", default: "cluster.local", commands: SERVER, help: "the cluster's domain" },
   { name: "overlay", type: "string", default: "vxlan", commands: SERVER, help: "how pods reach those of other nodes: vxlan; host-gw, if all nodes are in one segment; none, if something else sees to it" },
   { name: "service-node-port-range", type: "string", default: "30000-32767", commands: SERVER, help: "ports for NodePort services" },
-  { name: "disable", type: "list", commands: SERVER, help: "parts not to run, comma separated: dns, proxy, network, network-policy, servicelb, ingress, scheduler, controllers, local-storage" },
+  { name: "disable", type: "list", commands: SERVER, help: `parts not to run, comma separated: ${PARTS.join(", ")}` },
   { name: "disable-agent", type: "boolean", default: false, commands: SERVER, help: "no node on this machine: only the control plane" },
   { name: "datastore-endpoint", type: "string", commands: SERVER, help: "etcd endpoints, comma separated, instead of the built-in store: https://host:port, http://host:port or unix:///path" },
   { name: "datastore-cafile", type: "string", commands: SERVER, help: "PEM file: who signs etcd's certificates; default: whom the system trusts" },

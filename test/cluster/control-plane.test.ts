@@ -131,3 +131,13 @@ test("what the server tells of itself", async () => {
   await expect(raw("/apis/batch/v1beta1/cronjobs")).rejects.toThrow("the server could not find the requested resource");
   expect(host.log()).toContain("traces cannot be exported");
 });
+
+test("a second server on this machine says why it cannot be, and takes nothing from the first", async () => {
+  const before = readFileSync(host.kubeconfig, "utf8");
+  const sameStore = await host.run([host.binary, "server", "--disable-agent"]);
+  expect([sameStore.code, sameStore.stderr]).toEqual([1, expect.stringContaining("/server/db: another process has the store open; stop that first")]);
+  const samePort = await host.run([host.binary, "server", "--disable-agent", "--data-dir", path("other")]);
+  expect([samePort.code, samePort.stderr]).toEqual([1, expect.stringContaining("port 6443 on :: is in use by another program: stop that, or choose another port with --https-listen-port")]);
+  expect(readFileSync(host.kubeconfig, "utf8")).toBe(before);
+  expect(await raw("/readyz")).toBe("ok");
+});
