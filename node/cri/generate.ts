@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 const PLUGINS = "node/kubelet/plugins";
 const TABLES: readonly (readonly [facts: string, types: string])[] = [
   ["node/cri/cri-facts.txt", "node/cri/gen/runtime.v1.ts"],
-  ...([["csi", "csi.v1"], ["device-plugin", "device-plugin.v1beta1"], ["dra", "dra.v1"], ["pod-resources", "pod-resources.v1"], ["registration", "registration.v1"]] as const)
+  ...([["csi", "csi.v1"], ["device-plugin", "device-plugin.v1beta1"], ["dra", "dra.v1"], ["dra-health", "dra-health.v1alpha1"], ["pod-resources", "pod-resources.v1"], ["registration", "registration.v1"]] as const)
     .map(([facts, types]) => [`${PLUGINS}/${facts}-facts.txt`, `${PLUGINS}/gen/${types}.ts`] as const),
 ];
 

@@ -47,7 +47,7 @@ export function rpcServer<M extends MethodTypes<M>>({ name, socket, methods, cal
         Object.fromEntries(streaming.map(([method]) => [method, definitionOf(methods.get(method)!)])),
         Object.fromEntries(streaming.map(([method, answers]) => [method, (call: ServerWritableStream<object, object>) => void relay(call, answers)])),
       );
-      server.addService(
+      if (named.length > 0) server.addService(
         Object.fromEntries(named.map(([method]) => [method, definitionOf(methods.get(method)!)])),
         Object.fromEntries(named.map(([method, answer]) => [method, (call: ServerUnaryCall<object, object>, done: sendUnaryData<object>) => {
           Promise.resolve(call.request).then(answer).then((response) => done(null, response), (error: Error) => {

@@ -133,8 +133,8 @@ export function kubelet(deps: KubeletDeps): Kubelet {
       wakeAll();
     },
   });
-  const devices: DeviceManager | undefined = isLinux ? deviceManager({ dataDir: settings.dataDir, clock, log, onChange: () => node.refresh(), numaNodes: () => places.numaNodes }) : undefined;
-  const claims = isLinux ? claimManager({ dataDir: settings.dataDir, nodeName: settings.nodeName, client, clock, log, events, onRegistered: wakeAll }) : undefined;
+  const devices: DeviceManager | undefined = isLinux ? deviceManager({ dataDir: settings.dataDir, clock, log, onChange() { node.refresh(); tellHealth(); }, numaNodes: () => places.numaNodes }) : undefined;
+  const claims = isLinux ? claimManager({ dataDir: settings.dataDir, nodeName: settings.nodeName, client, clock, log, events, onRegistered: wakeAll, onHealth: tellHealth }) : undefined;
   const csi = isLinux ? csiVolumes({ dataDir: settings.dataDir, nodeName: settings.nodeName, client, drivers, mounts: deps.mounts, tokens, events, clock, log, signal, known: (path) => knownPath(path, settings.dataDir, known), onInUse: () => node.refresh() }) : undefined;
   const places: Placement = !isLinux ? unplaced() : placement({
     dataDir: settings.dataDir, settings: settings.placement, reservation: reservationOf({ machine, diskBytes: 0, maxPods: 0, reserved: settings.reserved, thresholds: settings.eviction.thresholds }), memoryBytes: machine.memoryBytes,
@@ -217,6 +217,11 @@ export function kubelet(deps: KubeletDeps): Kubelet {
 
   function wakeAll(): void {
     for (const worker of manager.workers()) worker.wake();
+  }
+
+  /** To those whose status tells how their devices are. */
+  function tellHealth(): void {
+    for (const worker of manager.workers()) if (worker.status.containerStatuses?.some(({ allocatedResourcesStatus }) => allocatedResourcesStatus)) worker.publish();
   }
 
   /** Without control groups: from what the runtime says. */

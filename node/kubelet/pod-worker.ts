@@ -260,6 +260,7 @@ export class PodWorker {
     const status = podStatusOf({
       pod: this.granted, resize: this.#resize.conditions(), runtime: this.#runtime, probes, waiting: this.#waiting, terminationMessages: this.#messages, kubeletStartedMs, before: this.status,
       terminal: this.#stage === "terminated", failure: this.#failure, hostIps: context.settings.nodeIps, cgroup: context.cgroups.limits(this.uid), nowMs: context.clock.nowMs(),
+      health: (container) => [...(context.devices?.healthOf(this.uid, container) ?? []), ...(context.claims?.healthOf(this.#pod, container) ?? [])],
     });
     statuses.set(this.#pod, status);
     if (this.#pendingMs !== undefined && status.phase === "Running") {

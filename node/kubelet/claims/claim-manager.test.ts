@@ -14,7 +14,11 @@ import { serviceMethods } from "../../cri/facts.ts";
 import { rpcServer } from "../../cri/rpc-server.ts";
 import text from "../plugins/dra-facts.txt" with { type: "text" };
 import type { Methods } from "../plugins/gen/dra.v1.ts";
+import healthText from "../plugins/dra-health-facts.txt" with { type: "text" };
+import type { DeviceHealth, Methods as HealthMethods } from "../plugins/gen/dra-health.v1alpha1.ts";
 import { claimManager } from "./claim-manager.ts";
+import { claimHealth, type PreparedClaim } from "./claim-plan.ts";
+import { deviceHealths } from "./device-health.ts";
 
 const DRIVER = "gpu.example.com";
 const signal = new AbortController().signal;
@@ -42,7 +46,7 @@ test("a claim is prepared once for all its pods, given to the containers that as
       "DRAPlugin/NodeUnprepareResources": ({ claims = [] }) => { calls.push("unprepare"); return { claims: Object.fromEntries(claims.map(({ uid = "" }) => [uid, {}])) }; },
     },
   });
-  const manager = () => claimManager({ dataDir, nodeName: "n1", client: api.client, clock: systemClock, log: silentLog, events: { event: (_, __, reason, message) => void events.push(`${reason}: ${message}`) }, onRegistered: () => undefined });
+  const manager = () => claimManager({ dataDir, nodeName: "n1", client: api.client, clock: systemClock, log: silentLog, events: { event: (_, __, reason, message) => void events.push(`${reason}: ${message}`) }, onRegistered: () => undefined, onHealth: () => undefined });
   const first = manager();
   const stop = new AbortController();
   const ended = runAll([driver, first], stop.signal);
@@ -70,4 +74,38 @@ test("a claim is prepared once for all its pods, given to the containers that as
   expect(calls).toEqual(["prepare", "unprepare"]);
   stop.abort();
   await ended;
+});
+
+test("a driver that watches its devices tells how they are, until it has been silent for too long", async () => {
+  const socket = join(dataDir, "health.sock");
+  const told: DeviceHealth[][] = [[
+    { device: { pool_name: "n1", device_name: "gpu-0" }, health: "HEALTHY" },
+    { device: { pool_name: "n1", device_name: "gpu-1" }, health: "UNHEALTHY", message: "x".repeat(2000), health_check_timeout_seconds: 3600 },
+  ]];
+  const server = rpcServer<HealthMethods>({
+    name: "health", socket, methods: serviceMethods(healthText, "v1alpha1"), log: silentLog, calls: {},
+    streams: { "DRAResourceHealth/NodeWatchResources": async function* () { for (const devices of told) yield { devices }; await new Promise(() => undefined); } },
+  });
+  let sinceMs = 0;
+  let changes = 0;
+  const healths = deviceHealths({ clock: { ...systemClock, uptimeMs: () => systemClock.uptimeMs() + sinceMs }, log: silentLog, onChange: () => void changes++ });
+  const stop = new AbortController();
+  const ended = runAll([server, { name: "follow", async run(quit, ready) { ready(); await healths.follow(DRIVER, socket, quit); } }], stop.signal);
+  await eventually(() => changes, (count) => count === 1);
+  const all = () => ["gpu-0", "gpu-1", "gpu-2"].map((device) => healths.of(DRIVER, "n1", device));
+  expect(all()).toEqual([{ health: "Healthy" }, { health: "Unhealthy", message: `${"x".repeat(1021)}...` }, { health: "Unknown" }]);
+  sinceMs = 31_000;
+  expect(all().map(({ health }) => health)).toEqual(["Unknown", "Unhealthy", "Unknown"]);
+  stop.abort();
+  await ended;
+});
+
+test("a container's status tells of what it has of its claims, as its spec names them", () => {
+  const prepared: PreparedClaim = { namespace: "d", name: "shared", uid: "c", drivers: [DRIVER], pods: ["u1"], devices: [
+    { driver: DRIVER, pool: "n1", device: "gpu-0", requests: ["big"], cdiIds: ["example.com/gpu=0", "example.com/more=0"] }, { driver: DRIVER, pool: "n1", device: "gpu-1", requests: ["small/alt"], cdiIds: [] },
+  ] };
+  const health = (container: string) => claimHealth(pod("u1"), container, { preparedAs: (name) => (name === "shared" ? prepared : undefined), healthOf: ({ device }) => ({ health: device === "gpu-0" ? "Healthy" : "Unknown" }) });
+  expect(health("all")).toEqual([{ name: "claim:gpu", resources: [{ resourceID: "example.com/gpu=0", health: "Healthy" }, { resourceID: `${DRIVER}/n1/gpu-1`, health: "Unknown" }] }]);
+  expect(health("one")).toEqual([{ name: "claim:gpu/big", resources: [{ resourceID: "example.com/gpu=0", health: "Healthy" }] }]);
+  expect(health("none")).toEqual([]);
 });

@@ -7,7 +7,7 @@
  * Source: kubernetes v1.36 pkg/kubelet/cm/dra, pkg/kubelet/cm/dra/plugin
  */
 import { join } from "node:path";
-import type { Pod } from "../../../core/api/gen/core.v1.ts";
+import type { Pod, ResourceStatus } from "../../../core/api/gen/core.v1.ts";
 import type { ResourceClaim } from "../../../core/api/gen/resource.v1.ts";
 import type { Client } from "../../../core/client/client.ts";
 import type { EventRecorder } from "../../../core/client/events.ts";
@@ -24,13 +24,16 @@ import text from "../plugins/dra-facts.txt" with { type: "text" };
 import type { Methods } from "../plugins/gen/dra.v1.ts";
 import type { PluginHandler } from "../plugins/plugin-watcher.ts";
 import { podReference } from "../pod-spec.ts";
-import { checkClaim, claimsOfPod, devicesOfContainer, driversOf, type PreparedClaim, type PreparedDevice } from "./claim-plan.ts";
+import { checkClaim, claimHealth, claimsOfPod, devicesOfContainer, driversOf, type PreparedClaim, type PreparedDevice } from "./claim-plan.ts";
+import { deviceHealths } from "./device-health.ts";
 
 export interface ClaimManager extends Runnable {
   readonly handler: PluginHandler;
   /** Throws while something is missing: tried again. */
   prepare(pod: Pod, signal: AbortSignal): Promise<void>;
   devicesOf(pod: Pod, container: string): ReturnType<typeof devicesOfContainer>;
+  /** How what the container has is, for its status. */
+  healthOf(pod: Pod, container: string): ResourceStatus[];
   /** The pod's containers are gone. Throws while a driver cannot do its part. */
   release(podUid: string, signal: AbortSignal): Promise<void>;
 }
@@ -43,6 +46,8 @@ interface Deps {
   readonly log: Log;
   readonly events: EventRecorder;
   readonly onRegistered: () => void;
+  /** Drivers say that devices are otherwise. */
+  readonly onHealth: () => void;
 }
 
 /** As drivers name them when they register; the newest first. */
@@ -51,12 +56,13 @@ const SERVICES = [["v1.DRAPlugin", "k8s.io.kubelet.pkg.apis.dra.v1"], ["v1beta1.
 const WIPE_MS = 30_000;
 const PREPARE_MS = 45_000;
 
-export function claimManager({ dataDir, nodeName, client, clock, log, events, onRegistered }: Deps): ClaimManager {
+export function claimManager({ dataDir, nodeName, client, clock, log, events, onRegistered, onHealth }: Deps): ClaimManager {
   const path = join(dataDir, "dra_manager_state");
   const claims = new Map<string, PreparedClaim>((readStateFile<{ readonly claims: PreparedClaim[] }>(path, log)?.claims ?? []).map((claim) => [`${claim.namespace}/${claim.name}`, claim]));
-  const drivers = new Map<string, { readonly endpoint: string; readonly client: RpcClient<Methods> }>();
+  const drivers = new Map<string, { readonly endpoint: string; readonly client: RpcClient<Methods>; stop(): void }>();
   const wipes = new Map<string, AbortController>(); // by driver
   const inTurn = keyedTurns();
+  const healths = deviceHealths({ clock, log, onChange: onHealth });
   const life = new AbortController();
 
   function remember(claim: PreparedClaim | undefined, key: string): void {
@@ -118,14 +124,17 @@ export function claimManager({ dataDir, nodeName, client, clock, log, events, on
     async register({ name, endpoint, versions }) {
       const [, protoPackage] = SERVICES.find(([service]) => versions.includes(service))!;
       wipes.get(name)?.abort();
-      drivers.get(name)?.client.close();
-      drivers.set(name, { endpoint, client: rpcClient<Methods>({ socket: endpoint, methods: serviceMethods(text, protoPackage), nowMs: clock.nowMs }) });
+      drivers.get(name)?.stop();
+      const quit = new AbortController();
+      const rpc = rpcClient<Methods>({ socket: endpoint, methods: serviceMethods(text, protoPackage), nowMs: clock.nowMs });
+      drivers.set(name, { endpoint, client: rpc, stop() { quit.abort(); rpc.close(); } });
+      void healths.follow(name, endpoint, AbortSignal.any([quit.signal, life.signal]));
       onRegistered();
     },
     async deregister({ name, endpoint }) {
       const gone = drivers.get(name);
       if (gone?.endpoint !== endpoint) return;
-      gone.client.close();
+      gone.stop();
       drivers.delete(name);
       wipeLater(name).catch((error: unknown) => { if (!life.signal.aborted) log.warn("resource slices of a driver that is gone not deleted", { driver: name, error }); });
     },
@@ -139,7 +148,7 @@ export function claimManager({ dataDir, nodeName, client, clock, log, events, on
       await wipe(`spec.nodeName=${nodeName}`, signal).catch((error: unknown) => { if (!signal.aborted) log.warn("resource slices of before not deleted: drivers will write them anew", { error }); });
       await aborted(signal);
       life.abort();
-      for (const { client: one } of drivers.values()) one.close();
+      for (const one of drivers.values()) one.stop();
     },
 
     async prepare(pod, signal) {
@@ -162,6 +171,8 @@ export function claimManager({ dataDir, nodeName, client, clock, log, events, on
     },
 
     devicesOf: (pod, container) => devicesOfContainer(pod, container, (name) => claims.get(`${pod.metadata.namespace ?? ""}/${name}`)),
+
+    healthOf: (pod, container) => claimHealth(pod, container, { preparedAs: (name) => claims.get(`${pod.metadata.namespace ?? ""}/${name}`), healthOf: ({ driver: name, pool, device }) => healths.of(name, pool, device) }),
 
     async release(podUid, signal) {
       for (const [key, { pods }] of [...claims]) {

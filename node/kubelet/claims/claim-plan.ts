@@ -3,7 +3,7 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/cm/dra/manager.go, staging/src/k8s.io/dynamic-resource-allocation/resourceclaim
  */
-import type { Pod } from "../../../core/api/gen/core.v1.ts";
+import type { Pod, ResourceHealth, ResourceStatus } from "../../../core/api/gen/core.v1.ts";
 import type { ResourceClaim } from "../../../core/api/gen/resource.v1.ts";
 import { allContainers } from "../pod-spec.ts";
 
@@ -68,5 +68,20 @@ export function devicesOfContainer(pod: Pod, container: string, preparedAs: (obj
     if (!claim) return [];
     const devices = (claim.devices ?? []).filter((device) => requests === undefined || device.requests.length === 0 || device.requests.some((one) => requests.includes(one) || requests.includes(one.split("/")[0]!)));
     return [{ claim, devices }];
+  });
+}
+
+/** For the container's status: how what it has of its claims is, under upstream's names. Claims of the scheduler's making are the extended resources', and not told of. */
+export function claimHealth(pod: Pod, container: string, { preparedAs, healthOf }: { readonly preparedAs: (objectName: string) => PreparedClaim | undefined; readonly healthOf: (device: PreparedDevice) => Pick<ResourceHealth, "health" | "message"> }): ResourceStatus[] {
+  const wanted = pod.spec.containers.find(({ name }) => name === container)?.resources?.claims ?? [];
+  if (wanted.length === 0) return [];
+  const named = new Map(claimsOfPod(pod).map((claim) => [claim.podName, claim.name]));
+  return wanted.flatMap(({ name, request }) => {
+    const prepared = named.has(name) ? preparedAs(named.get(name)!) : undefined;
+    const base = request?.split("/")[0];
+    const devices = (prepared?.devices ?? []).filter(({ requests }) => base === undefined || requests.length === 0 || requests.some((one) => one.split("/")[0] === base));
+    const resources = new Map(devices.map((device) => [device.cdiIds[0] ?? `${device.driver}/${device.pool}/${device.device}`, device]));
+    if (resources.size === 0) return [];
+    return [{ name: request ? `claim:${name}/${request}` : `claim:${name}`, resources: [...resources].map(([resourceID, device]) => ({ resourceID, ...healthOf(device) })) }];
   });
 }

@@ -38,7 +38,7 @@ function admit(manager: DeviceManager, one: Pod, nodes?: bigint): void {
 }
 
 /** A plugin with three devices, one of them ill; it prefers the last ones. */
-function plugin(calls: object[]) {
+function plugin(calls: object[], changed: Promise<void> = new Promise(() => undefined)) {
   const server = rpcServer<Methods>({
     name: "plugin", socket: join(dataDir, "device-plugins", "dongle.sock"), methods, log: silentLog,
     calls: {
@@ -50,7 +50,7 @@ function plugin(calls: object[]) {
       },
       "DevicePlugin/PreStartContainer": (request) => { calls.push({ preStart: request.devices_ids }); return {}; },
     },
-    streams: { "DevicePlugin/ListAndWatch": async function* () { yield { devices: [{ ID: "a", health: "Healthy", topology: { nodes: [{ ID: 1 }] } }, { ID: "b", health: "Healthy" }, { ID: "c", health: "Unhealthy" }] }; await new Promise(() => undefined); } },
+    streams: { "DevicePlugin/ListAndWatch": async function* () { yield { devices: [{ ID: "a", health: "Healthy", topology: { nodes: [{ ID: 1 }] } }, { ID: "b", health: "Healthy" }, { ID: "c", health: "Unhealthy" }] }; await changed; yield { devices: [{ ID: "b", health: "Unhealthy" }] }; await new Promise(() => undefined); } },
   });
   return server;
 }
@@ -60,7 +60,8 @@ test("a plugin registers, its devices are counted, given to containers, and know
   const first = deviceManager({ dataDir, clock: systemClock, log: silentLog, onChange: () => undefined });
   const stop = new AbortController();
   const api = podResourcesApi({ dataDir, log: silentLog, pods: () => [pod("u1", [1])], devicesOf: first.devicesOf, claimsOf: () => [], allDevices: first.all, cpuIds: () => [0, 1], exclusiveCpus: () => [], memoryOf: () => [{ type: "memory", size: 4096, numaAffinity: [1] }], allocatableMemory: () => [] });
-  const ended = runAll([...first.parts, plugin(calls), api], stop.signal);
+  const { promise: changed, resolve: fallIll } = Promise.withResolvers<void>();
+  const ended = runAll([...first.parts, plugin(calls, changed), api], stop.signal);
   const socket = join(dataDir, "device-plugins", "kubelet.sock");
   await eventually(() => existsSync(join(dataDir, "device-plugins", "dongle.sock")), Boolean);
   const kubelet = rpcClient<Methods>({ socket, methods, nowMs: Date.now });
@@ -84,6 +85,10 @@ test("a plugin registers, its devices are counted, given to containers, and know
   expect(await agent.call("PodResourcesLister/GetAllocatableResources", {})).toMatchObject({ cpu_ids: [0, 1], devices: [{ device_ids: ["a"], topology: { nodes: [{ ID: 1 }] } }, { device_ids: ["b"] }] });
   await expect(agent.call("PodResourcesLister/Get", { pod_name: "x", pod_namespace: "d" })).rejects.toThrow("pod x in namespace d not found");
   agent.close();
+  expect(first.healthOf("u1", "c0")).toEqual([{ name: RESOURCE, resources: [{ resourceID: "b", health: "Healthy" }] }]);
+  fallIll();
+  await eventually(() => first.healthOf("u1", "c0"), ([of]) => of?.resources?.[0]?.health === "Unhealthy");
+  expect(first.healthOf("u1", "c1")).toEqual([]);
   stop.abort();
   await ended;
 

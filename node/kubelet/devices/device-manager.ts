@@ -5,7 +5,7 @@
  * Source: kubernetes v1.36 pkg/kubelet/cm/devicemanager/manager.go
  */
 import { join } from "node:path";
-import type { Pod } from "../../../core/api/gen/core.v1.ts";
+import type { Pod, ResourceStatus } from "../../../core/api/gen/core.v1.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
@@ -34,6 +34,8 @@ export interface DeviceManager extends Provider {
   startOptions(podUid: string, container: string, signal: AbortSignal): Promise<readonly ContainerAllocateResponse[]>;
   devicesOf(podUid: string, container: string): readonly ContainerDevice[];
   all(): readonly ContainerDevice[];
+  /** How what the container has is, for its status. */
+  healthOf(podUid: string, container: string): ResourceStatus[];
 }
 
 interface Deps {
@@ -118,6 +120,10 @@ export function deviceManager({ dataDir, clock, log, onChange, numaNodes: machin
 
     devicesOf: (podUid, container) => of(podUid, container).map(({ resource, ids }) => ({ resource, ids, numaNodes: numaNodes(resource, ids) })),
     all: () => plugins.resources().flatMap((resource) => plugins.devices(resource).filter(({ healthy }) => healthy).map(({ id, numaNodes: nodes }) => ({ resource, ids: [id], numaNodes: nodes }))),
+    healthOf: (podUid, container) => of(podUid, container).map(({ resource, ids }) => {
+      const ill = new Set(plugins.devices(resource).filter(({ healthy }) => !healthy).map(({ id }) => id));
+      return { name: resource, resources: ids.map((id) => ({ resourceID: id, health: ill.has(id) ? "Unhealthy" : "Healthy" })) };
+    }),
   };
 
   function admission(pod: Pod): PodAdmission {

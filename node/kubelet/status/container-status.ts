@@ -3,7 +3,7 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/kubelet_pods.go (convertToAPIContainerStatuses), pkg/kubelet/prober/prober_manager.go (UpdatePodStatus)
  */
-import type { Container, ContainerState, ContainerStatus, EphemeralContainer, Pod, VolumeMountStatus } from "../../../core/api/gen/core.v1.ts";
+import type { Container, ContainerState, ContainerStatus, EphemeralContainer, Pod, ResourceStatus, VolumeMountStatus } from "../../../core/api/gen/core.v1.ts";
 import { timestamp } from "../../../core/lifecycle/clock.ts";
 import { type ContainerKind, isSidecar } from "../pod-spec.ts";
 import { shouldStart } from "../plan.ts";
@@ -25,6 +25,8 @@ export interface StatusFacts {
   readonly terminationMessages: ReadonlyMap<string, string>;
   /** Containers that ran before the kubelet did keep what was said of them until their probes speak. */
   readonly kubeletStartedMs: number;
+  /** How the devices of a container are. */
+  readonly health?: ((container: string) => readonly ResourceStatus[]) | undefined;
   /** All containers begin anew: those that are missing were taken away for it. */
   readonly restartingAll: boolean;
 }
@@ -36,8 +38,13 @@ export function containerStatuses(facts: StatusFacts, kind: ContainerKind, conta
     const old = before.find(({ name }) => name === container.name);
     const seen = facts.runtime.containers.filter(({ name }) => name === container.name);
     const status = seen.length > 0 ? statusOfSeen(facts, container, seen, old) : statusOfUnseen(facts, container, old);
-    return withProbes(facts, { kind, container }, withWaiting(facts, { kind, container }, status, seen[0]), old);
+    return withHealth(facts, kind, withProbes(facts, { kind, container }, withWaiting(facts, { kind, container }, status, seen[0]), old));
   });
+}
+
+function withHealth({ health }: StatusFacts, kind: ContainerKind, { allocatedResourcesStatus: _, ...status }: ContainerStatus): ContainerStatus {
+  const resources = kind === "container" ? (health?.(status.name) ?? []) : [];
+  return resources.length === 0 ? status : { ...status, allocatedResourcesStatus: resources.toSorted((a, b) => (a.name < b.name ? -1 : 1)) };
 }
 
 const TAKEN_AWAY = { reason: RESTARTING_ALL, message: "The container is removed because RestartAllContainers in place" };

@@ -160,3 +160,12 @@ test("a pod whose containers all begin anew is told so, and goes on counting", (
   expect([again.phase, again.initContainerStatuses![0]!.restartCount, again.initContainerStatuses![0]!.lastState?.terminated?.reason]).toEqual(["Pending", 3, "RestartingAllContainers"]);
   expect(statusOf(spec, runtime("app=exited:1 b=exited:0 i=exited:0")).phase).toBe("Failed");
 });
+
+test("a status tells how the devices of its containers are, by name, and no longer once there are none", () => {
+  const facts = { pod: pod({ initContainers: [container("first")] }), runtime: runtime("app=running"), probes: NO_PROBES, waiting: new Map(), terminationMessages: new Map(), kubeletStartedMs: 0, before: {}, terminal: false, failure: undefined, hostIps: ["172.16.0.1"], nowMs: NOW };
+  const health = () => [{ name: "z/z", resources: [] }, { name: "a/a", resources: [{ resourceID: "0", health: "Unhealthy" }] }];
+  const told = podStatusOf({ ...facts, health });
+  expect(told.containerStatuses?.map(({ allocatedResourcesStatus }) => allocatedResourcesStatus)).toEqual([[{ name: "a/a", resources: [{ resourceID: "0", health: "Unhealthy" }] }, { name: "z/z", resources: [] }]]);
+  expect(told.initContainerStatuses?.[0]).not.toHaveProperty("allocatedResourcesStatus"); // init containers: as upstream, nothing
+  expect(podStatusOf({ ...facts, before: told, health: () => [] }).containerStatuses?.[0]).not.toHaveProperty("allocatedResourcesStatus");
+});
