@@ -1,7 +1,10 @@
 /** Which node this machine is: its name and addresses, from the flags or from the machine. */
 import { hostname } from "node:os";
+import { join } from "node:path";
 import { dns1123Subdomain } from "../core/api/meta/names.ts";
 import { parseIp } from "../core/net/cidr.ts";
+import type { Log } from "../core/observe/log.ts";
+import { ensurePrivateDirectory, readIfExists, writeDurably } from "../core/pki/durable-file.ts";
 import { type NodeAddresses, nodeAddresses } from "../node/network/node-ip.ts";
 import { ConfigError } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
@@ -11,10 +14,20 @@ export interface ThisNode extends NodeAddresses {
   readonly name: string;
 }
 
-export function thisNode({ nodeName, nodeIp }: Settings): ThisNode {
-  const name = (nodeName ?? hostname()).toLowerCase();
+type NodeSettings = Pick<Settings, "nodeName" | "nodeIp" | "dataDir">;
+
+/** Throws ConfigError. */
+export async function thisNode({ nodeName, nodeIp, dataDir }: NodeSettings, { log, machine = hostname() }: { readonly log: Log; readonly machine?: string }): Promise<ThisNode> {
+  const file = join(dataDir, "node-name");
+  const remembered = await readName(file);
+  const name = (nodeName ?? remembered ?? machine).toLowerCase();
   for (const text of dns1123Subdomain(name)) throw new ConfigError(`${JSON.stringify(name)} cannot be a node name: ${text}; choose one with --node-name`);
   for (const ip of nodeIp) if (!parseIp(ip)) throw new ConfigError(`--node-ip: ${JSON.stringify(ip)} is no IP address`);
+  if (nodeName === undefined && name !== machine.toLowerCase()) log.info("this machine has another name than its node, which keeps its own; --node-name makes it another node", { node: name, machine });
+  if (name !== remembered) {
+    await ensurePrivateDirectory(dataDir);
+    await writeDurably(file, `${name}\n`);
+  }
   return { name, ...nodeAddresses(nodeIp) };
 }
 
@@ -22,4 +35,10 @@ export function thisNode({ nodeName, nodeIp }: Settings): ThisNode {
 export function mustBeRoot(command: "server" | "agent"): void {
   if (process.platform !== "linux" || process.geteuid?.() === 0) return;
   throw new ConfigError(`a node needs root: run it as root${command === "server" ? ", or give --disable-agent, a --data-dir and a --write-kubeconfig of yours for a control plane alone" : ""}`);
+}
+
+/** Under which this machine became a node: its pods, volumes and certificates name it, whatever the machine is called later. */
+async function readName(file: string): Promise<string | undefined> {
+  const name = (await readIfExists(file))?.trim() ?? "";
+  return dns1123Subdomain(name).length === 0 ? name : undefined;
 }
