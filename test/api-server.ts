@@ -111,7 +111,7 @@ export async function apiServer({ admit, clock = systemClock }: { readonly admit
       if (answer.type !== "watch") throw new Error(JSON.stringify(told(asking, answer, clock.nowMs()).body));
       const events: unknown[] = [];
       for await (const chunk of watchEncoder(answer, { request: asking, nowMs: clock.nowMs(), describe: undefined, events: shared }).batches) {
-        events.push(...Buffer.from(chunk).toString().trim().split("\n").map((line) => JSON.parse(line) as unknown));
+        events.push(...(chunk instanceof Uint8Array ? Buffer.from(chunk) : assemble(chunk)).toString().trim().split("\n").map((line) => JSON.parse(line) as unknown));
         if (events.length >= count) break;
       }
       return events;

@@ -1,5 +1,5 @@
 /**
- * Chunks of HTTP/1.1 bodies with their length before them, made once for all watchers that are sent the same bytes one after another:
+ * Chunks of HTTP/1.1 bodies with their length before them. Those of watchers are made once for all that are sent the same bytes one after another:
  * five hundred watchers then cost five hundred writes, and no copy each.
  */
 interface Framed { readonly bytes: Uint8Array; readonly frame: Buffer }
@@ -22,4 +22,17 @@ export class ChunkFrames {
     if (this.#latest.length > FRAMES_MAX) this.#latest.pop();
     return frame;
   }
+}
+
+const LENGTH_DIGITS = 8;
+
+/** What a block needs around the bytes that `framedInPlace` makes a chunk of. */
+export const CHUNK_ROOM = { before: LENGTH_DIGITS + 2, after: 2 } as const;
+
+/** The chunk of `length` bytes that lie in `block` after the room before them. */
+export function framedInPlace(block: Buffer, length: number): Buffer {
+  const end = CHUNK_ROOM.before + length;
+  block.write(`${length.toString(16).padStart(LENGTH_DIGITS, "0")}\r\n`, "latin1");
+  block.write("\r\n", end, "latin1");
+  return block.subarray(0, end + CHUNK_ROOM.after);
 }

@@ -2,9 +2,9 @@
 import { encodeJson, jsonText } from "../api/codec/json.ts";
 import { type Convertible, convertibleToMeta, ENCODINGS, ENCODINGS_CUSTOM, MEDIA_TYPES, negotiateOutput, negotiateStream, type Output } from "../api/codec/negotiate.ts";
 import { assemble, type Piece } from "../api/codec/pieces.ts";
-import { protobufCodec, wrapEnvelope } from "../api/codec/protobuf.ts";
+import { envelopePieces, protobufCodec } from "../api/codec/protobuf.ts";
 import { renderTable } from "../api/codec/table/table.ts";
-import { jsonWatchEvent, protobufWatchEvent, type WatchEventType } from "../api/codec/watch-frames.ts";
+import { jsonWatchPieces, protobufWatchPieces, type WatchEventType } from "../api/codec/watch-frames.ts";
 import { encodeYaml } from "../api/codec/yaml.ts";
 import { type GroupKind, gvkOf } from "../api/meta/gvk.ts";
 import type { ApiObject, ListMeta } from "../api/meta/object-meta.ts";
@@ -45,7 +45,7 @@ export function encodeObject(answer: ObjectAnswer, how: Presentation): Encoded {
   }
   if (stored && !output.pretty && isShownAsStored(stored.served, stored.entry)) {
     if (output.encoding === "json") return { status, contentType: output.contentType, body: [stored.entry.json(), NEWLINE] };
-    if (output.encoding === "protobuf") return { status, contentType: output.contentType, body: [wrapEnvelope(gvkOf(stored.entry.object), messageOf(stored.served, stored.entry))] };
+    if (output.encoding === "protobuf") return { status, contentType: output.contentType, body: envelopePieces(gvkOf(stored.entry.object), messageOf(stored.served, stored.entry)) };
   }
   return whole(status, output, object as object);
 }
@@ -240,29 +240,29 @@ function metadataOnly({ metadata }: Readonly<ApiObject>, { convert }: Output): o
 
 function isChange(item: WatchItem | BookmarkItem | ErrorItem): item is WatchItem { return item.type !== "BOOKMARK" && item.type !== "ERROR"; }
 
+/** Events one after another: bytes that other watchers are sent too, or pieces for this one. */
+export type EventBatch = Uint8Array | readonly Piece[];
+
 /** What each event of a watch is sent as. Throws 406. */
-export function watchEncoder(answer: WatchAnswer, how: Presentation): { readonly contentType: string; readonly batches: AsyncIterable<Uint8Array> } {
+export function watchEncoder(answer: WatchAnswer, how: Presentation): { readonly contentType: string; readonly batches: AsyncIterable<EventBatch> } {
   const { served } = answer;
   const custom = !builtIn(served);
   const output = negotiateStream({ accept: how.request.header("accept"), encodings: custom ? ENCODINGS_CUSTOM : ENCODINGS });
   let headersSent = false;
 
-  function frame(type: WatchEventType, object: object): Uint8Array {
-    if (output.encoding === "protobuf") return protobufWatchEvent(type, protobufCodec.encode(object as { apiVersion: string; kind: string }));
-    return jsonWatchEvent(type, encodeJson(object));
+  function frame(type: WatchEventType, object: object): readonly Piece[] {
+    if (output.encoding === "protobuf") return protobufWatchPieces(type, [protobufCodec.encode(object as { apiVersion: string; kind: string })]);
+    return jsonWatchPieces(type, Buffer.from(jsonText(object)));
   }
 
   /** One event, from the object's own bytes where they are at hand. */
-  function eventOf({ type, entry }: WatchItem): Uint8Array {
+  function piecesOf({ type, entry }: WatchItem): readonly Piece[] {
     if (output.convert || !isShownAsStored(served, entry)) return frame(type, shown(entry.object));
-    if (output.encoding === "protobuf") return protobufWatchEvent(type, wrapEnvelope(gvkOf(entry.object), messageOf(served, entry)));
-    return jsonWatchEvent(type, entry.json());
+    if (output.encoding === "protobuf") return protobufWatchPieces(type, envelopePieces(gvkOf(entry.object), messageOf(served, entry)));
+    return jsonWatchPieces(type, entry.json());
   }
 
-  function piecesOf(item: WatchItem): readonly Piece[] {
-    if (output.encoding !== "json" || output.convert || !isShownAsStored(served, item.entry)) return [eventOf(item)];
-    return [`{"type":"${item.type}","object":`, item.entry.json(), "}\n"];
-  }
+  function eventOf(item: WatchItem): Uint8Array { return assemble(piecesOf(item)); }
 
   /** Tables tell the time, and their first event has columns: they are each watcher's own. */
   const isShared = output.convert?.kind !== "Table";
@@ -281,18 +281,18 @@ export function watchEncoder(answer: WatchAnswer, how: Presentation): { readonly
     return output.convert ? metadataOnly(served.custom ? served.fromStorage(object) : object, output) : served.fromStorage(object);
   }
 
-  async function* batches(): AsyncIterable<Uint8Array> {
+  async function* batches(): AsyncIterable<EventBatch> {
     for await (const batch of answer.batches) {
       if (isShared && batch.every(isChange)) {
-        yield how.events && batch.length <= SHARED_ITEMS_MAX ? how.events.of(encoding, batch, eventOf) : assemble(batch.flatMap(piecesOf));
+        yield how.events && batch.length <= SHARED_ITEMS_MAX ? how.events.of(encoding, batch, eventOf) : batch.flatMap(piecesOf);
         continue;
       }
-      yield Buffer.concat(batch.map((item) => {
+      yield batch.flatMap((item) => {
         if (item.type === "ERROR") return frame("ERROR", statusOf(item.error));
-        if (item.type !== "BOOKMARK") return eventOf(item);
+        if (item.type !== "BOOKMARK") return piecesOf(item);
         const object = bookmarkObject(served.apiVersion, served.row.kind, item.resourceVersion, item.initialEventsEnd);
         return frame("BOOKMARK", output.convert?.kind === "Table" ? emptyTable(object) : output.convert ? metadataOnly(object, output) : object);
-      }));
+      });
     }
   }
 

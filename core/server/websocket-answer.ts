@@ -4,6 +4,7 @@
  * Source: kubernetes v1.36 apiserver/pkg/endpoints/handlers/watch.go, apimachinery/pkg/util/httpstream/wsstream/stream.go
  */
 import type { Duplex } from "node:stream";
+import { assemble } from "../api/codec/pieces.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import { webSocket, webSocketAnswer, webSocketProblem } from "../net/websocket.ts";
 import type { RawAnswer, WatchAnswer } from "./answer.ts";
@@ -52,9 +53,13 @@ export async function streamOverWebSocket(answer: RawAnswer | WatchAnswer, how: 
 }
 
 function chunksOf(answer: RawAnswer | WatchAnswer, how: Presentation): AsyncIterable<Uint8Array> {
-  if (answer.type === "watch") return watchEncoder(answer, how).batches;
+  if (answer.type === "watch") return wholeBatches(answer, how);
   const { body } = answer;
   return typeof body === "string" ? once(Buffer.from(body)) : body instanceof Uint8Array ? once(body) : body;
+}
+
+async function* wholeBatches(answer: WatchAnswer, how: Presentation): AsyncIterable<Uint8Array> {
+  for await (const batch of watchEncoder(answer, how).batches) yield batch instanceof Uint8Array ? batch : assemble(batch);
 }
 
 async function* once(bytes: Uint8Array): AsyncIterable<Uint8Array> {

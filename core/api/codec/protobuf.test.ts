@@ -5,7 +5,7 @@ import type { JsonObject, JsonValue } from "./json-document.ts";
 import { jsonText } from "./json.ts";
 import { assemble } from "./pieces.ts";
 import { protobufCodec, unwrapEnvelope } from "./protobuf.ts";
-import { jsonWatchEvent, protobufWatchEvent } from "./watch-frames.ts";
+import { jsonWatchPieces, protobufWatchPieces } from "./watch-frames.ts";
 
 /** Bytes put together by hand from the .proto files: tag, length, content. */
 const GOLDENS: readonly [what: string, object: JsonObject, hex: string][] = [
@@ -66,9 +66,12 @@ test("cut off or nonsensical bytes are an error, never a hang or a crash", () =>
 });
 
 test("watch events are framed", () => {
-  const object = Uint8Array.of(1, 2, 3);
-  expect(Buffer.from(protobufWatchEvent("ADDED", object)).toString("hex")).toBe("0000000e" + "0a05" + "4144444544" + "1205" + "0a03010203");
-  expect(new TextDecoder().decode(jsonWatchEvent("DELETED", new TextEncoder().encode(`{"a":1}\n`)))).toBe(`{"type":"DELETED","object":{"a":1}}\n`);
+  const event = assemble(protobufWatchPieces("ADDED", [Uint8Array.of(1), Uint8Array.of(2, 3)]));
+  expect(event.toString("hex")).toBe("0000000e" + "0a05" + "4144444544" + "1205" + "0a03010203");
+  const large = assemble(protobufWatchPieces("MODIFIED", [new Uint8Array(70_000)]));
+  expect(large.subarray(0, 22).toString("hex")).toBe("00011182" + "0a08" + "4d4f444946494544" + "12f4a204" + "0af0a204");
+  expect(large.length).toBe(4 + 0x11182);
+  expect(assemble(jsonWatchPieces("DELETED", new TextEncoder().encode(`{"a":1}`))).toString()).toBe(`{"type":"DELETED","object":{"a":1}}\n`);
 });
 
 /** A value for every field; types that hold themselves end after a few levels. */

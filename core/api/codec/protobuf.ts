@@ -10,7 +10,7 @@ import { formatApiVersion, gvkOf, type GroupVersionKind } from "../meta/gvk.ts";
 import { canonical } from "../schema/canonical.ts";
 import { builtInFacts, type Facts, type FieldInfo, type Scalar, type SpecialType, type StructType, type Type } from "../schema/facts.ts";
 import { setKey, type JsonObject, type JsonValue } from "./json-document.ts";
-import type { Part, Piece } from "./pieces.ts";
+import { assemble, type Part, type Piece } from "./pieces.ts";
 import { isPlainSpecial, readRawJson, readSpecial, writeSpecial } from "./protobuf-special.ts";
 import { BackwardWriter, FIXED64, LENGTH_DELIMITED, ProtobufError, putVarint, VARINT, varintBytes, WireReader } from "./protobuf-wire.ts";
 
@@ -41,7 +41,7 @@ export class ProtobufCodec {
 
   /** The complete body of a response. Throws ProtobufError for a kind that has no message. */
   encode(object: { readonly apiVersion: string; readonly kind: string }): Uint8Array {
-    return wrapEnvelope(gvkOf(object), this.encodeMessage(this.#typeOf(gvkOf(object)), object));
+    return assemble(envelopePieces(gvkOf(object), this.encodeMessage(this.#typeOf(gvkOf(object)), object)));
   }
 
   /** The object's own message. Messages of items make up a list: see listPieces. */
@@ -283,14 +283,10 @@ function expectWire(actual: number, expected: number, { field }: Slot): void {
 
 function hasPrefix(bytes: Uint8Array): boolean { return bytes.length >= PREFIX.length && PREFIX.every((byte, i) => bytes[i] === byte); }
 
-/** A message of kind `gvk` as a response body. */
-export function wrapEnvelope(gvk: GroupVersionKind, raw: Uint8Array): Uint8Array {
+/** A message of kind `gvk` as a response body, in pieces: it is not copied to make one. */
+export function envelopePieces(gvk: GroupVersionKind, raw: Uint8Array): readonly Uint8Array[] {
   const { head, tail } = envelopeAround(gvk, raw.length);
-  const out = new Uint8Array(head.length + raw.length + tail.length);
-  out.set(head);
-  out.set(raw, head.length);
-  out.set(tail, head.length + raw.length);
-  return out;
+  return [head, raw, tail];
 }
 
 /** contentType and contentEncoding, both empty. */

@@ -1,0 +1,63 @@
+/** A request of node's, over HTTP/1.1 or HTTP/2, as the chain sees it. */
+import type { IncomingMessage } from "node:http";
+import { bodyTooLarge } from "../api/meta/status-error.ts";
+import type { Connection } from "../net/http-server.ts";
+import type { RequestBody, ServerRequest } from "./request.ts";
+
+/** Source: apiserver MaxRequestBodyBytes */
+const BODY_BYTES_MAX = 3 * 1024 * 1024;
+
+export function serverRequest(request: IncomingMessage, { peerCertificate, remoteAddress, takeNoMore }: Connection, signal: AbortSignal, setHeader?: ServerRequest["setHeader"]): ServerRequest {
+  const url = request.url ?? "/";
+  const mark = url.indexOf("?");
+  const protocols = headerOf(request, "sec-websocket-protocol");
+  return {
+    method: request.method ?? "GET",
+    path: mark < 0 ? url : url.slice(0, mark),
+    query: new URLSearchParams(mark < 0 ? "" : url.slice(mark + 1)),
+    header: (name) => headerOf(request, name),
+    headers: () => headersOf(request),
+    webSocketProtocols: protocols?.split(",").map((part) => part.trim()) ?? [],
+    peerCertificate,
+    remoteAddress,
+    setHeader,
+    takeNoMore,
+    wire: { body: request, rawQuery: mark < 0 ? "" : url.slice(mark + 1) },
+    body: () => readBody(request),
+    signal,
+  };
+}
+
+function headerOf(request: IncomingMessage, name: string): string | undefined {
+  const value = request.headers[name];
+  return Array.isArray(value) ? value.join(", ") : value;
+}
+
+function* headersOf({ rawHeaders }: IncomingMessage): Iterable<readonly [string, string]> {
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) yield [rawHeaders[i]!.toLowerCase(), rawHeaders[i + 1]!];
+}
+
+/** Throws 413 once the body is longer than allowed, without reading the rest. Not by iteration over the stream, which costs as much as all that is done with a small body. */
+function readBody(request: IncomingMessage): Promise<RequestBody> {
+  const { promise, resolve, reject } = Promise.withResolvers<RequestBody>();
+  const chunks: Buffer[] = [];
+  let length = 0;
+  let isComplete = false;
+  const tooLong = (): void => {
+    request.pause();
+    reject(bodyTooLarge(BODY_BYTES_MAX));
+  };
+  if (Number(request.headers["content-length"] ?? 0) > BODY_BYTES_MAX) tooLong();
+  else request.on("data", (chunk: Buffer) => {
+    length += chunk.length;
+    if (length > BODY_BYTES_MAX) tooLong();
+    else chunks.push(chunk);
+  });
+  request.on("end", () => {
+    isComplete = true;
+    resolve({ type: "bytes", contentType: headerOf(request, "content-type") ?? "", bytes: chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks) });
+  });
+  request.on("error", reject);
+  request.on("close", () => { if (!isComplete) reject(new Error("the client went away before its request was complete")); });
+  return promise;
+}
