@@ -80,6 +80,7 @@ async function build({ target, entry, out, aliases, flavour, accept }: Build): P
   if (!result.success) throw new AggregateError(result.logs, `${target} does not build`);
   log(`${relative(process.cwd(), out) || executable}  ${target}, ${megabytes(statSync(out).size)}${node ? `, node components ${node.flavour} ${megabytes(statSync(node.path).size)}` : ""}, ${((performance.now() - startMs) / 1000).toFixed(1)} s`);
   if (isOwn && node) writeWhole(join(ROOT, "dist/assets.json"), JSON.stringify({ node })); // for a run from source
+  if (out === join(ROOT, "dist/coracle")) writeWhole(join(ROOT, "dist/sources"), run("sh", [join(import.meta.dirname, "sources.sh")])); // for install.sh
 }
 
 function defaultFlavour(architecture: Architecture, accept: readonly string[]): Flavour {

@@ -5,7 +5,7 @@
 #   sh installers/linux/install.sh --node-name edge-1 …        the same, with flags of `coracle server`
 #   CORACLE_URL=https://host:6443 CORACLE_TOKEN=… sh installers/linux/install.sh    an agent of that server
 #
-# It builds dist/coracle if there is none. What building needs (node, npm, g++) is installed from Debian's archive if it is missing; a machine that only
+# It builds dist/coracle if there is none, or one of other sources than are there now. What building needs (node, npm, g++) is installed from Debian's archive if it is missing; a machine that only
 # runs Coracle needs nothing. The service is systemd's or OpenRC's where one of them runs, otherwise a supervised background process.
 #
 #   CORACLE_*                    settings, as `coracle server --help` lists them; kept in /etc/coracle/coracle.env (mode 0600)
@@ -66,7 +66,7 @@ build() {
   [ -d /etc/ssl/certs ] || missing="$missing ca-certificates"
   # shellcheck disable=SC2086 # a list of words
   [ -z "$missing" ] || apt_install $missing
-  say "building dist/coracle"
+  say "building dist/coracle; the first time, what goes into it is downloaded, which can take minutes"
   (
     cd "$ROOT"
     # what npm ci leaves there says from which lock file
@@ -75,12 +75,17 @@ build() {
   ) || fail "the build failed, see above"
 }
 
+# dist/coracle is there, and of these sources as far as anybody can tell.
+is_built() {
+  [ -x "$ROOT/dist/coracle" ] || return 1
+  [ -f "$ROOT/dist/sources" ] && [ -f "$ROOT/package.json" ] || return 0
+  [ "$(sh "$ROOT/installers/bundle/sources.sh")" = "$(cat "$ROOT/dist/sources")" ]
+}
+
 install_binary() {
   binary=${INSTALL_CORACLE_BINARY:-$ROOT/dist/coracle}
-  if [ ! -x "$binary" ]; then
-    [ -z "${INSTALL_CORACLE_BINARY:-}" ] || fail "$binary is not an executable"
-    build
-  fi
+  if [ -z "${INSTALL_CORACLE_BINARY:-}" ]; then is_built || build
+  elif [ ! -x "$binary" ]; then fail "$binary is not an executable"; fi
   mkdir -p "$BIN_DIR"
   if cmp -s "$binary" "$BIN_DIR/coracle"; then
     say "$BIN_DIR/coracle is up to date"
@@ -194,6 +199,9 @@ systemd_command() {
   for word in "$@"; do printf ' %s' "$(systemd_quote "$word")"; done
 }
 
+# A server says when it is ready, to units that come after it. An agent may wait for its server for as long as it takes.
+systemd_type() { if [ "$MODE" = agent ]; then echo exec; else echo notify; fi; }
+
 start_systemd() {
   # shellcheck disable=SC2119
   cat >"$UNIT" <<UNIT
@@ -203,7 +211,7 @@ Wants=network-online.target
 After=network-online.target
 
 [Service]
-Type=exec
+Type=$(systemd_type)
 EnvironmentFile=-$ENV_FILE
 ExecStartPre=-/bin/sh -c 'for module in overlay br_netfilter nf_tables; do modprobe -q "\$\$module" || true; done'
 ExecStart=$(systemd_command)
@@ -223,7 +231,7 @@ WantedBy=multi-user.target
 UNIT
   systemctl daemon-reload
   systemctl --quiet enable coracle
-  systemctl restart coracle
+  systemctl --no-block restart coracle
   FOLLOW="journalctl -fu coracle" RESTART="systemctl restart coracle" STOP="systemctl stop coracle"
   say "started the systemd service coracle"
 }
@@ -337,19 +345,31 @@ wait_until_ready() {
   }
 }
 
+# A node that is Ready may still take no pods.
+tell_pressure() {
+  kubectl_ get node "$NODE_NAME" -o 'jsonpath={range .status.conditions[?(@.status=="True")]}{.type}{"\n"}{end}' 2>/dev/null | while read -r condition; do
+    case $condition in
+      DiskPressure) say "the disk is too full for pods: nothing is started on this node, and images go. Free some, or give the kubelet other limits: --kubelet-arg 'eviction-hard=nodefs.available<5%,imagefs.available<5%,memory.available<100Mi'" ;;
+      MemoryPressure | PIDPressure) say "the node reports $condition: nothing is started on it until there is more" ;;
+    esac
+  done
+}
+
 report() {
   if [ "$MODE" = agent ]; then
     say "the node $NODE_NAME is Ready after $(($(date +%s) - started)) s. On the server: coracle kubectl get nodes"
+    tell_pressure
   else
     say "ready after $(($(date +%s) - started)) s"
     [ "$DISABLE_AGENT" = true ] || kubectl_ get nodes -o wide || true # it was ready: a slow answer is no failure
+    [ "$DISABLE_AGENT" = true ] || tell_pressure
     cat <<NEXT
 
 What next:
   export KUBECONFIG=$KUBECONFIG_FILE
   coracle kubectl get pods -A                      a kubectl of your own works as well
   coracle kubectl apply -f FILE
-  coracle images import FILE.tar                   images without a registry; or put archives in $DATA_DIR/agent/images/
+  coracle images import FILE.tar                   images without a registry, on each machine; or put archives in $DATA_DIR/agent/images/
   coracle token create                             a token, to join other machines:
       CORACLE_URL=https://<this machine>:6443 CORACLE_TOKEN=… sh installers/linux/install.sh
 NEXT

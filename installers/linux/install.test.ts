@@ -63,6 +63,25 @@ sh installers/linux/uninstall.sh
   expect(left!.trim()).toBe("Coracle is uninstalled: 0 things removed.");
 }, 60_000);
 
+test.skipIf(!canOverlay)("what was built of other sources is built again, what somebody gives is taken, and a full disk is told", () => {
+  const out = onMachine(`
+mkdir -p /run/checkout/bin && cp -r installers package.json package-lock.json tsconfig.json /run/checkout && cd /run/checkout && mkdir cmd core node storage dist node_modules
+touch node_modules/.package-lock.json; echo 1 >cmd/main.ts
+printf '#!/bin/sh\\necho "npm $*"; cp "%s" dist/coracle; sh installers/bundle/sources.sh >dist/sources\\n' "$1/coracle" >bin/npm; chmod +x bin/npm; PATH=/run/checkout/bin:$PATH
+sed -i 's/\\*jsonpath\\*) echo True/*jsonpath*range*) echo Ready; echo DiskPressure ;; &/' "$1/coracle"
+export INSTALL_CORACLE_SKIP_START=true
+for file in cmd/main.ts cmd/main.test.ts cmd/main.ts; do echo "== $file"; echo 2 >>$file; sh installers/linux/install.sh; done
+echo "== given"; echo 3 >>cmd/main.ts; INSTALL_CORACLE_BINARY=$1/coracle INSTALL_CORACLE_SKIP_START= sh installers/linux/install.sh
+/usr/local/lib/coracle/service stop
+`);
+  const [, first, testOnly, again, given] = out.split(/^== .*$/m);
+  expect(first).toContain("npm run --silent build");
+  expect(testOnly).not.toContain("npm");
+  expect(again).toContain("npm run --silent build");
+  expect(given).not.toContain("npm");
+  expect(given).toContain("the disk is too full for pods");
+}, 60_000);
+
 test.skipIf(!canOverlay)("an agent is told by its variables", () => {
   const out = onMachine(`
 env "INSTALL_CORACLE_BINARY=$1/coracle" INSTALL_CORACLE_SKIP_START=true CORACLE_URL=https://10.0.0.1:6443 CORACLE_TOKEN=abc sh installers/linux/install.sh
@@ -71,7 +90,7 @@ cat /etc/coracle/coracle.args /etc/coracle/coracle.env
   expect(out).toContain("'agent' \nCORACLE_TOKEN='abc'\nCORACLE_SERVER='https://10.0.0.1:6443'\n");
 });
 
-/** An agent whose node is registered with the third question, and Ready with the third after that, at the second of two servers. */
+/** An agent whose node is registered with the third question, and Ready with the third after that, at the second of two servers. One more is whether it is short of anything. */
 const AGENT = `#!/bin/sh
 A=/var/lib/coracle/agent
 case $1 in
@@ -99,7 +118,7 @@ echo "== refused"; rm -r /var/lib/coracle/agent/tls; CORACLE_TOKEN=wrong sh inst
 /usr/local/lib/coracle/service stop
 `);
   const [ready, notReady, notRegistered, refused] = out.split(/^== .*$/m);
-  expect(ready).toMatch(/the node edge-2 is Ready after \d+ s[\s\S]*\n6\n$/);
+  expect(ready).toMatch(/the node edge-2 is Ready after \d+ s[\s\S]*\n7\n$/);
   expect(notReady).toContain("the node edge-2 is not Ready after 2 s. Look at: tail -f /var/log/coracle.log\n[coracle] it says: no network yet\nstatus 1");
   expect(notRegistered).toContain("the node edge-3 is not registered at https://a:6443,https://b:6443 after 1 s.");
   expect(refused).toContain("[coracle] the token is wrong\nstatus 1");
