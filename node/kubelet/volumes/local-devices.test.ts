@@ -82,13 +82,14 @@ test("a local volume is a directory or a device", async () => {
   await expect(localKind(join(dataDir, "none"))).rejects.toThrow("does not exist");
 });
 
-test.each([
+test.each<[string, object, string, string?]>([
   ["Block", { volumeMounts: [{ name: "v", mountPath: "/v" }] }, "volume v has volumeMode Block, but is specified in volumeMounts"],
   ["Filesystem", { volumeDevices: [{ name: "v", devicePath: "/dev/v" }] }, "volume v has volumeMode Filesystem, but is specified in volumeDevices"],
   ["Block", { volumeDevices: [{ name: "v", devicePath: "/dev/v" }] }, "is not a block device"], // its volume is a directory
-])("a claim of mode %s is used as that", async (volumeMode, use, message) => {
+  ["Block", { volumeDevices: [{ name: "v", devicePath: "/dev/v" }] }, "failed to find BlockVolumeMapper plugin. Volume plugin is nil.", "hostPath"], // which is none of a device anywhere
+])("a claim of mode %s is used as that", async (volumeMode, use, message, kind = "local") => {
   const claim = { metadata: { name: "claim", namespace: "n", uid: "claim-uid" }, spec: { volumeName: "pv", volumeMode }, status: { phase: "Bound" } };
-  const bound = { metadata: { name: "pv" }, spec: { claimRef: { uid: "claim-uid" }, volumeMode, local: { path: dataDir } } };
+  const bound = { metadata: { name: "pv" }, spec: { claimRef: { uid: "claim-uid" }, volumeMode, [kind]: { path: dataDir } } };
   const client = { resource: () => ({ get: async ({ metadata: { name } }: { metadata: { name: string } }) => (name === "pv" ? bound : claim) }) } as unknown as Client;
   const pod = { metadata: { uid: "u", name: "p", namespace: "n" }, spec: { containers: [{ name: "c", ...use }] } } as unknown as Pod;
   const deps = { dataDir, client, hostIps: [], allocatable: () => ({}), tokens: {} } as unknown as SetUpDeps;

@@ -11,6 +11,8 @@ import { allContainers } from "../pod-spec.ts";
 import { podLimits } from "../resources/pod-resources.ts";
 import { type Payload, writePayload } from "./atomic-writer.ts";
 import { checkHostPath } from "./host-path.ts";
+import type { IscsiVolumes } from "./iscsi/iscsi-volumes.ts";
+import { setUpIscsi } from "./iscsi/set-up-iscsi.ts";
 import { type LocalDevices, localKind } from "./local-devices.ts";
 import { MountFailure } from "./mount-failure.ts";
 import { configMapPayload, downwardPayload, projectedPayload, secretPayload } from "./payload.ts";
@@ -30,6 +32,7 @@ export interface SetUpCall {
 
 export interface SetUpDeps extends VolumeDeps {
   readonly devices: LocalDevices;
+  readonly iscsi: IscsiVolumes;
 }
 
 /** Throws an Error for the user. */
@@ -37,7 +40,7 @@ export async function setUpVolume(deps: SetUpDeps, pod: Pod, volume: Volume, cal
   const { signal } = call;
   const directory = (plugin: string, name = volume.name): string => volumeDirectory(podDirectory(deps.dataDir, pod.metadata.uid), plugin, name);
   const facts = { pod, objects: deps.objects, hostIps: deps.hostIps, allocatable: deps.allocatable(), token: deps.tokens.token };
-  const { emptyDir, hostPath, configMap, secret, projected, downwardAPI, persistentVolumeClaim, ephemeral, image, nfs, csi } = volume;
+  const { emptyDir, hostPath, configMap, secret, projected, downwardAPI, persistentVolumeClaim, ephemeral, image, nfs, iscsi, csi } = volume;
 
   if (emptyDir) return await setUpEmptyDir(deps, pod, emptyDir, directory("kubernetes.io/empty-dir"));
   if (hostPath) {
@@ -57,6 +60,7 @@ export async function setUpVolume(deps: SetUpDeps, pod: Pod, volume: Volume, cal
   if (image) return { hostPath: undefined, readOnly: true, managed: false, image: { reference: image.reference ?? "", policy: image.pullPolicy } };
   if (persistentVolumeClaim || ephemeral) return await setUpPersistent(deps, pod, volume, call);
   if (nfs) return await setUpNfs(deps, nfs, directory("kubernetes.io/nfs"), { readOnly: nfs.readOnly ?? false, options: [] }, signal);
+  if (iscsi) return await setUpIscsi(deps, pod, iscsi, { name: volume.name, options: [], readOnly: iscsi.readOnly ?? false, block: false }, signal);
   if (csi) return await setUpCsi(deps, pod, inlineVolume(pod, volume, csi), undefined, signal);
   throw new Error(`no volume plugin matched: volume "${volume.name}" is of a kind this node does not support`);
 }
@@ -129,10 +133,15 @@ async function setUpPersistent(deps: SetUpDeps, pod: Pod, volume: Volume, { sign
   const { volume: { metadata, spec }, readOnly, block } = bound;
   if (spec.csi) return await setUpCsi(deps, pod, persistentVolume(bound.volume, { readOnly, block }), bound, signal);
   const podDir = podDirectory(deps.dataDir, pod.metadata.uid);
+  const claim = { namespace: bound.claim.metadata.namespace ?? "", claim: bound.claim.metadata.name };
+  if (spec.iscsi) {
+    const ready = await setUpIscsi(deps, pod, spec.iscsi, { name: metadata.name, options: spec.mountOptions ?? [], readOnly: readOnly || (spec.iscsi.readOnly ?? false), block }, signal);
+    return block ? ready : { ...ready, claim };
+  }
   if (block) {
-    const device = spec.local?.path ?? spec.hostPath?.path;
-    if (device === undefined) throw new Error(`volume "${metadata.name}" cannot be used as a block device`);
-    if (spec.local && (await localKind(device)) !== "device") throw new MountFailure("MapVolume.MapBlockVolume", metadata.name, new Error(`${device} is not a block device`));
+    const device = spec.local?.path;
+    if (device === undefined) throw new MountFailure("MapVolume.FindMapperPluginBySpec", metadata.name, new Error("failed to find BlockVolumeMapper plugin. Volume plugin is nil."));
+    if ((await localKind(device)) !== "device") throw new MountFailure("MapVolume.MapBlockVolume", metadata.name, new Error(`${device} is not a block device`));
     return { hostPath: device, readOnly, block: true, managed: false };
   }
   if (spec.hostPath) {
@@ -149,7 +158,7 @@ async function setUpPersistent(deps: SetUpDeps, pod: Pod, volume: Volume, { sign
       else await deps.devices.show({ name: metadata.name, device: path, fsType, options: spec.mountOptions ?? [], readOnly }, directory, signal).catch((cause: Error) => { throw new MountFailure("MountVolume.MountDevice", metadata.name, cause); });
       if (!readOnly) await giveToGroup(pod, directory, { readOnly: false });
     }
-    return { hostPath: directory, readOnly, managed: true, claim: { namespace: bound.claim.metadata.namespace ?? "", claim: bound.claim.metadata.name } };
+    return { hostPath: directory, readOnly, managed: true, claim };
   }
   if (spec.nfs) return await setUpNfs(deps, spec.nfs, volumeDirectory(podDir, "kubernetes.io/nfs", metadata.name), { readOnly: readOnly || (spec.nfs.readOnly ?? false), options: spec.mountOptions ?? [] }, signal);
   throw new Error(`no volume plugin matched: persistent volume "${metadata.name}" is of a kind this node does not support`);

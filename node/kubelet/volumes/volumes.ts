@@ -21,6 +21,7 @@ import type { EventRecorder } from "../../../core/client/events.ts";
 import { allContainers, podReference } from "../pod-spec.ts";
 import type { CsiVolumes } from "../csi/csi-volumes.ts";
 import { setVolumeOwnership } from "./atomic-writer.ts";
+import { iscsiVolumes } from "./iscsi/iscsi-volumes.ts";
 import { localDevices } from "./local-devices.ts";
 import { MountFailure, VolumePending } from "./mount-failure.ts";
 import { podDirectories, podDirectory } from "./pod-directories.ts";
@@ -68,6 +69,8 @@ export interface VolumeDeps {
   /** Absent: this node has no CSI drivers. */
   readonly csi?: CsiVolumes | undefined;
   readonly metrics: VolumeMetrics;
+  /** Ends what goes on in the background. */
+  readonly life: AbortSignal;
 }
 
 export interface Volumes {
@@ -92,6 +95,7 @@ const PENDING_MS_MAX = 123_000;
 export function volumeManager(deps: VolumeDeps): Volumes {
   const { dataDir, mounts, clock, events, log, metrics } = deps;
   const devices = localDevices(deps);
+  const iscsi = iscsiVolumes(deps);
   const failures = new Map<string, { readonly count: number; readonly untilMs: number; readonly message: string }>(); // by uid/volume
   const pending = new Map<string, { readonly count: number; readonly toldMs: number }>(); // likewise
 
@@ -103,7 +107,7 @@ export function volumeManager(deps: VolumeDeps): Volumes {
     let plugin = pluginOf(volume);
     const looked = (failed: boolean): void => { if (plugin !== undefined) metrics.setUp(pod.metadata.uid, volume, { plugin, seconds: (clock.uptimeMs() - startMs) / 1000, failed }); };
     try {
-      const ready = await setUpVolume({ ...deps, devices }, pod, volume, { signal, onBound: ({ spec }) => { plugin = pluginOf(spec); } });
+      const ready = await setUpVolume({ ...deps, devices, iscsi }, pod, volume, { signal, onBound: ({ spec }) => { plugin = pluginOf(spec); } });
       looked(false);
       failures.delete(key);
       pending.delete(key);
@@ -140,6 +144,7 @@ export function volumeManager(deps: VolumeDeps): Volumes {
     if (left.length > 0) throw new Error(`still mounted: ${left.map(({ target }) => target).join(", ")}`); // never delete through a mount
     await removeTree(podDir);
     await devices.sweep();
+    await iscsi.sweep(signal);
   }
 
   return {
@@ -161,6 +166,7 @@ export function volumeManager(deps: VolumeDeps): Volumes {
     async sweep(signal) {
       await deps.csi?.sweep(signal);
       await devices.sweep();
+      await iscsi.sweep(signal);
     },
 
     async release(podUid, signal) {
