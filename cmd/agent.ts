@@ -29,6 +29,7 @@ import { nodeCertificates } from "../node/join/node-certificates.ts";
 import { learnServers } from "../node/join/servers.ts";
 import { temporaryServing } from "../node/join/temporary-serving.ts";
 import { addressWatch } from "../node/network/address-watch.ts";
+import { sendDatagram } from "../node/os/notify-socket.ts";
 import { agentOnWindows } from "./agent.windows.ts";
 import { withShared } from "./cluster-settings.ts";
 import { ConfigError, helpOf, loadSettings, readText } from "./config/config.ts";
@@ -38,6 +39,7 @@ import { lastWords } from "./last-words.ts";
 import { mustBeRoot, thisNode } from "./node-identity.ts";
 import { type NodeOptions, nodeParts } from "./node.ts";
 import { paths } from "./paths.ts";
+import { serviceManager, toldBySystemd } from "./service-manager.ts";
 import { stderrLog } from "./stderr-log.ts";
 import { type StopSignal, stopSignal } from "./stop-signal.ts";
 import { givenToken } from "./token-file.ts";
@@ -60,6 +62,7 @@ export async function agent(argv: readonly string[]): Promise<number> {
 
 async function runAgent(settings: Settings, log: Log, { signal, reason }: StopSignal): Promise<number> {
   lastWords(process, log);
+  const systemd = toldBySystemd(process.env, process.pid);
   const servers = serversOf(settings);
   const token = givenToken(settings);
   const where = paths(settings.dataDir);
@@ -99,7 +102,7 @@ async function runAgent(settings: Settings, log: Log, { signal, reason }: StopSi
   });
   const tunnel = nodeTunnel({ ...base, node, kubeletPort: settings.kubeletPort, informers, servers: allServers, credentials: inOwnName, metrics, log: partsLog.with({ part: "tunnel" }) });
   const others = learnServers({ slices: informers.of(ENDPOINT_SLICES), identity, log: partsLog });
-  await runAll([...early, journal, reach, transport, certificates, ...parts, tunnel, others, ...(settings.nodeIp.length > 0 ? [] : [addressWatch({ own: node, clock: systemClock })]), giveBack({ clock: systemClock, ...engineMemory, forget: () => 0 })], signal);
+  await runAll([...early, journal, reach, transport, certificates, ...parts, tunnel, others, ...(settings.nodeIp.length > 0 ? [] : [addressWatch({ own: node, clock: systemClock })]), serviceManager({ systemd, send: sendDatagram, clock: systemClock, log }), giveBack({ clock: systemClock, ...engineMemory, forget: () => 0 })], signal);
   end.abort(new Error("the agent ends"));
   log.info("coracle agent has ended", { reason: reason() });
   return 0;

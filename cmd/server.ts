@@ -10,6 +10,7 @@ import { type Runnable, runAll } from "../core/lifecycle/run-all.ts";
 import { metricsRegistry } from "../core/observe/metrics.ts";
 import { writeKubeconfig } from "../core/pki/kubeconfig.ts";
 import { addressWatch } from "../node/network/address-watch.ts";
+import { sendDatagram } from "../node/os/notify-socket.ts";
 import { setNativeDirectory } from "./assets.ts";
 import { ConfigError, helpOf, loadSettings, readText } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
@@ -20,6 +21,7 @@ import { mustBeRoot, thisNode } from "./node-identity.ts";
 import { type NodeOptions, nodeParts } from "./node.ts";
 import { lastWords } from "./last-words.ts";
 import { paths } from "./paths.ts";
+import { serviceManager, toldBySystemd } from "./service-manager.ts";
 import { stderrLog } from "./stderr-log.ts";
 import { stopSignal } from "./stop-signal.ts";
 
@@ -39,6 +41,7 @@ export async function server(argv: readonly string[]): Promise<number> {
   const log = stderrLog(settings.logLevel);
   lastWords(process, log);
   const { signal, reason } = stopSignal(process);
+  const systemd = toldBySystemd(process.env, process.pid);
   const common = { settings, paths: where, clock: systemClock, random: systemRandom, log, metrics: metricsRegistry() };
   const node = await thisNode(settings, { log });
   log.info("coracle server starts", { node: node.name, addresses: node.ips, dataDir: settings.dataDir });
@@ -46,7 +49,7 @@ export async function server(argv: readonly string[]): Promise<number> {
   const plane = await controlPlane({ ...common, node, signal, onRenewed: (pki) => writeAdminKubeconfig(pki, settings, mode) });
   try {
     const agent = settings.disableAgent ? undefined : nodeParts({ ...common, node, transport: (user, userAgent) => measuredTransport(plane.transport(user, userAgent), { ...common, host: () => "in-process" }), kubeletTls: kubeletTls(plane) });
-    await runAll([...(agent?.early ?? []), ...plane.parts, adminKubeconfig(plane.pki, settings, mode), ...(agent?.parts ?? []), ...(settings.nodeIp.length > 0 ? [] : [addressWatch({ own: node, clock: systemClock })]), giveBack({ clock: systemClock, ...engineMemory, forget: () => plane.forgetUnused() })], signal);
+    await runAll([...(agent?.early ?? []), ...plane.parts, adminKubeconfig(plane.pki, settings, mode), ...(agent?.parts ?? []), ...(settings.nodeIp.length > 0 ? [] : [addressWatch({ own: node, clock: systemClock })]), serviceManager({ systemd, send: sendDatagram, clock: systemClock, log }), giveBack({ clock: systemClock, ...engineMemory, forget: () => plane.forgetUnused() })], signal);
   } finally {
     await plane.close();
   }

@@ -107,7 +107,7 @@ describe.skipIf(why !== undefined).each(KINDS)("Debian, %s", (kind) => {
 
   test.runIf(isSystemd)("the systemd unit is in order, and daemon-reload takes nothing from pods", async () => {
     expect(await machine.sh("systemd-analyze verify coracle.service 2>&1")).toBe("");
-    expect((await machine.sh("systemctl show coracle -p Delegate,KillMode,TasksMax,LimitNOFILE,NRestarts")).trim().split("\n").sort()).toEqual(["Delegate=yes", "KillMode=process", "LimitNOFILE=1048576", "NRestarts=0", "TasksMax=infinity"]);
+    expect((await machine.sh("systemctl show coracle -p Type,Delegate,KillMode,TasksMax,LimitNOFILE,NRestarts")).trim().split("\n").sort()).toEqual(["Delegate=yes", "KillMode=process", "LimitNOFILE=1048576", "NRestarts=0", "TasksMax=infinity", "Type=notify"]);
     const held = await limits("burstable");
     await machine.sh("systemctl daemon-reload");
     expect(await limits("burstable")).toEqual(held);
@@ -116,6 +116,7 @@ describe.skipIf(why !== undefined).each(KINDS)("Debian, %s", (kind) => {
   test("a restart of the service leaves containers alone", async () => {
     const running = await containers();
     await machine.sh(isSystemd ? "systemctl restart coracle" : "rc-service coracle restart");
+    if (isSystemd) expect(await machine.kubectl("get --raw /readyz")).toBe("ok"); // systemctl waits until the server says so
     await ready();
     await Bun.sleep(10_000);
     expect(await containers()).toEqual(running);
