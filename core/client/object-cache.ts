@@ -61,11 +61,12 @@ export class ObjectCache<T extends ApiObject> {
     });
   }
 
-  /** The objects are now exactly `items`, at `revision`. Handlers hear what differs; objects that are missing are told as deleted. */
+  /** The objects are now exactly `items`, at `revision`, which is lower than before when the server has lost its last ones. Handlers hear what differs; objects that are missing are told as deleted. */
   replace(items: readonly Readonly<T>[], revision: number): void {
     const next = new Map(items.map((item) => [keyOf(item), item]));
     for (const [key, old] of [...this.#objects]) if (!next.has(key)) this.#remove(key, old);
     for (const [key, item] of next) this.#put(key, item);
+    this.#revision = revision;
     this.#advance(revision);
   }
 

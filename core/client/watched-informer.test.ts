@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Pod } from "../api/gen/core.v1.ts";
 import { keyOf, type ObjectKey } from "../api/meta/object-meta.ts";
-import { resourceVersionTooOld } from "../api/meta/status-error.ts";
+import { resourceVersionTooLarge, resourceVersionTooOld } from "../api/meta/status-error.ts";
 import { systemClock } from "../lifecycle/clock.ts";
 import { silentLog } from "../observe/log.ts";
 import { clientOver } from "./resource-client.ts";
@@ -17,12 +17,14 @@ function pod(name: string, resourceVersion: number, more: Partial<Pod["metadata"
 }
 
 /** Answers each list and each watch with the next of what the test has laid out; a watch stays open once its events are told. */
-function script(lists: { revision: number; items: Pod[] }[], watches: (ApiWatchEvent | Error)[][]) {
+function script(lists: ({ revision: number; items: Pod[] } | Error)[], watches: (ApiWatchEvent | Error)[][]) {
   const requests: string[] = [];
   const transport: Transport = {
     async call({ query }) {
       requests.push(`list ${query?.["resourceVersion"] ?? "newest"}`);
-      const { revision, items } = lists.shift()!;
+      const next = lists.shift()!;
+      if (next instanceof Error) throw next;
+      const { revision, items } = next;
       return { kind: "PodList", apiVersion: "v1", metadata: { resourceVersion: String(revision) }, items };
     },
     async *watch({ query, signal }) {
@@ -50,6 +52,18 @@ async function running(pods: ReturnType<typeof script>["pods"], work: (informer:
     await life;
   }
 }
+
+test("a server that has lost its last versions is believed: what it has now is listed and watched", async () => {
+  const { pods, requests } = script(
+    [{ revision: 90, items: [pod("a", 1), pod("lost", 90)] }, resourceVersionTooLarge(90, 50), { revision: 50, items: [pod("a", 1)] }],
+    [[resourceVersionTooOld(90, 50)], [{ type: "ADDED", object: pod("b", 51) }], []],
+  );
+  await running(pods, async (informer, log) => {
+    await informer.caughtUp([pod("b", 91)], AbortSignal.timeout(200)); // never: as long as it takes
+    expect(log).toEqual(["add a@1", "add lost@90", "delete lost@90", "add b@51"]);
+    expect(requests).toEqual(["list 0", "watch 90", "list 90", "list newest", "watch 50", "watch 51"]);
+  });
+});
 
 test("after 410 the list is read again and what was missed is told as changes", async () => {
   const { pods, requests } = script(

@@ -10,7 +10,7 @@
  *
  * Source: kubernetes v1.36 client-go/tools/cache/reflector.go (behaviour and figures)
  */
-import { isExpired, isNotFound, isTooManyRequests, suggestedDelaySeconds } from "../api/meta/status-error.ts";
+import { isExpired, isNotFound, isTooLarge, isTooManyRequests, suggestedDelaySeconds } from "../api/meta/status-error.ts";
 import { type ApiObject, keyOf, type ObjectKey } from "../api/meta/object-meta.ts";
 import { backoffMs } from "../lifecycle/backoff.ts";
 import type { Clock } from "../lifecycle/clock.ts";
@@ -78,6 +78,7 @@ export function watchedInformer<T extends ApiObject>(client: ResourceClient<T>, 
           from = undefined;
           if (failures === 1) continue;
         }
+        if (isTooLarge(error)) listAtLeast = ""; // the server has lost what it had told: what it has now is the truth
         const delayMs = (suggestedDelaySeconds(error) ?? 0) * 1000 + backoffMs(failures, RETRY) * (1 + random.next());
         const quiet = isTooManyRequests(error) || failures === 1;
         if (quiet) log.debug("list or watch failed", { error, retryInMs: delayMs });

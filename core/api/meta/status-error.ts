@@ -257,6 +257,8 @@ export function isExpired(error: unknown): boolean { const reason = reasonOf(err
 export function hasCause(error: unknown, reason: string): boolean {
   return findStatusError(error)?.status.details?.causes?.some((cause) => cause.reason === reason) ?? false;
 }
+/** The server has not reached the version that was asked for. */
+export function isTooLarge(error: unknown): boolean { return hasCause(error, "ResourceVersionTooLarge"); }
 /** Seconds the server asked us to wait, if it did. */
 export function suggestedDelaySeconds(error: unknown): number | undefined {
   const found = findStatusError(error);

@@ -15,7 +15,7 @@
  * What nobody has asked for in a while is forgotten: of lists that were watched after minutes, of other reads after a day.
  */
 import { type ApiObject, keyOf } from "../../api/meta/object-meta.ts";
-import { isNotFound, resourceVersionTooOld, serviceUnavailable, StatusError } from "../../api/meta/status-error.ts";
+import { isNotFound, isTooLarge, resourceVersionTooOld, serviceUnavailable, StatusError } from "../../api/meta/status-error.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import type { Runnable } from "../../lifecycle/run-all.ts";
 import type { ApiRequest, ApiWatchEvent, Transport } from "../transport.ts";
@@ -217,7 +217,7 @@ function unreachable(server: string, cause?: unknown): StatusError {
   return error;
 }
 
-function isUnreachable(error: unknown): boolean { return error instanceof StatusError && UNREACHABLE.has(error.code); }
+function isUnreachable(error: unknown): boolean { return error instanceof StatusError && UNREACHABLE.has(error.code) && !isTooLarge(error); }
 
 function deepFreeze(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;

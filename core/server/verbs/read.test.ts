@@ -91,6 +91,12 @@ test("a version from the future is waited for, then refused", async () => {
   expect([code, body.reason, body.details.causes]).toEqual([504, "Timeout", [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }]]);
 });
 
+test("a watch from the future is told to list again, once that does not come", async () => {
+  const [event] = await api.events(MAPS, 1, { query: { resourceVersion: "1000000" } });
+  expect([event.type, event.object.code, event.object.reason]).toEqual(["ERROR", 410, "Expired"]);
+  expect(event.object.message).toMatch(/^Too large resource version: 1000000, current: \d+$/);
+});
+
 test("a watch tells what happened after a version, as its selector sees it", async () => {
   const { body } = await api.ask("GET", MAPS);
   const watched = api.events(MAPS, 4, { query: { resourceVersion: body.metadata.resourceVersion, labelSelector: "seen=yes" } });

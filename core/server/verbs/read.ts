@@ -1,7 +1,7 @@
 /** get, list and watch. Lists and watches are served from the one copy of the world; only continued lists go back to the store. */
 import { posix } from "node:path";
 import { parseJson } from "../../api/codec/json.ts";
-import { badRequest, CONTINUE_INCONSISTENT, isExpired, LIST_EXPIRED, resourceExpired, resourceVersionTooLarge, type StatusError } from "../../api/meta/status-error.ts";
+import { badRequest, CONTINUE_INCONSISTENT, isExpired, isTooLarge, LIST_EXPIRED, resourceExpired, resourceVersionTooLarge, type StatusError } from "../../api/meta/status-error.ts";
 import { parseApiVersion } from "../../api/meta/gvk.ts";
 import type { ApiObject, ListMeta } from "../../api/meta/object-meta.ts";
 import { Cached } from "../../registry/generic/cached.ts";
@@ -213,6 +213,7 @@ async function* watchBatches(scope: Scope, plan: WatchPlan): AsyncIterable<reado
   const timer = server.clock.after(plan.timeoutMs, () => ended.abort());
   const bookmark = new BookmarkTimer(server.clock);
   try {
+    await reachToFollow(scope, plan.after);
     const changes = follow(cache, plan.after, signal, topic)[Symbol.asyncIterator]();
     let next = changes.next(); // from here on nothing is missed, however long it takes to send what there is already
     next.catch(() => undefined); // is told below
@@ -238,12 +239,22 @@ async function* watchBatches(scope: Scope, plan: WatchPlan): AsyncIterable<reado
     }
     await next;
   } catch (error) {
+    if (signal.aborted) return;
     if (!isExpired(error)) throw error;
     yield [{ type: "ERROR", error }];
   } finally {
     timer.cancel();
     bookmark.cancel();
     ended.abort();
+  }
+}
+
+/** A version that does not come is of a history that is lost: the disk had not kept what it said it had. Upstream waits for it, and misses what happens meanwhile; here it is 410, so that the client lists again. */
+async function reachToFollow(scope: Scope, revision: number): Promise<void> {
+  try {
+    await reach(scope, String(revision));
+  } catch (error) {
+    throw isTooLarge(error) ? resourceExpired(`Too large resource version: ${revision}, current: ${scope.server.cache.revision}`) : error;
   }
 }
 
