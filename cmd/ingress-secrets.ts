@@ -20,8 +20,8 @@ export function ingressSecrets(informers: Informers): (namespace: string, secret
   function read(): ReadonlySet<string> {
     const objects = gateways.objects();
     if (!objects) return new Set();
-    const { certificates } = planGateways({ ...objects, routes: [], namespaces: new Map(), addresses: [], serviceExists: () => true, certificateProblem: () => undefined, isGranted: grants(objects.grants) });
-    return new Set(certificates.map(({ namespace, secret }) => `${namespace}/${secret}`));
+    const { listeners } = planGateways({ ...objects, routes: [], grpcRoutes: [], namespaces: new Map(), addressesOf: () => [], portProblem: () => undefined, serviceExists: () => true, certificateProblem: () => undefined, isGranted: grants(objects.grants) });
+    return new Set(listeners.flatMap(({ certificates }) => certificates).map(({ namespace, secret }) => `${namespace}/${secret}`));
   }
 
   return (namespace, secret) => ingresses.by(BY_SECRET, `${namespace}/${secret}`).some((ingress) => isOurIngress(ingress, classes)) || (ofGateways ??= read()).has(`${namespace}/${secret}`);

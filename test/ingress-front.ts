@@ -35,9 +35,9 @@ export async function ingressFront({ ports, appProtocol, timeoutMs }: FrontOptio
   const stop = new AbortController();
   const server = httpServer({
     host: "127.0.0.1", port: 0, portFlag: "x", log, clock, limits: { drainMs: 100 },
-    http1: (socket, seat) => void new Http1Front(socket, seat, { remoteAddress: seat.connection.remoteAddress, secure: false }, front),
-    handler: (request, response, { remoteAddress }) => void forwarder.handle(request, response, { remoteAddress, secure: false }),
-    upgrade: (request, socket, { head, connection: { remoteAddress } }) => void forwarder.upgrade(request, socket, { head, caller: { remoteAddress, secure: false } }),
+    http1: (socket, seat) => void new Http1Front(socket, seat, { remoteAddress: seat.connection.remoteAddress, secure: false, door: 80 }, front),
+    handler: (request, response, { remoteAddress }) => void forwarder.handle(request, response, { remoteAddress, secure: false, door: 80 }),
+    upgrade: (request, socket, { head, connection: { remoteAddress } }) => void forwarder.upgrade(request, socket, { head, caller: { remoteAddress, secure: false, door: 80 } }),
   });
   const { promise, resolve } = Promise.withResolvers<void>();
   const life = server.run(stop.signal, resolve);

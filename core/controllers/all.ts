@@ -96,7 +96,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
   const controllers = [
     deploymentController(deps), replicaSetController(deps), replicationController(deps),
     daemonSetController(deps), statefulSetController(deps), cronJobController(deps), ...jobControllers(deps), ttlAfterFinishedController(deps),
-    endpointsController(deps), endpointSliceController(deps), endpointSliceMirroringController(deps), ...(serviceLb === undefined ? [] : [serviceLbController({ ...deps, ...serviceLb })]), ...(ingress ? ingressControllers(deps) : []),
+    endpointsController(deps), endpointSliceController(deps), endpointSliceMirroringController(deps), ...(serviceLb === undefined ? [] : [serviceLbController({ ...deps, ...serviceLb })]), ...(ingress ? ingressControllers(deps, serviceLb?.reserved) : []),
     namespaceController(deps), serviceAccountController(deps), rootCaController({ ...deps, rootCa }), tokenCleanerController(deps), legacyTokenCleanerController(deps),
     ...nodeLifecycleControllers({ ...deps, settings: { ...NODE_LIFECYCLE, ...deps.nodeLifecycle } }), taintEvictionController(deps), podGcController({ ...deps, terminatedMax: deps.terminatedPodsMax }),
     ...(nodeIpam === undefined ? [] : [nodeIpamController({ ...deps, config: nodeIpam })]),
@@ -111,7 +111,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
   return [garbageCollector({ ...deps, metrics, workers: workers["garbage_collector"] }), ...controllers.map((controller) => runController({ ...controller, workers: workers[controller.name] ?? controller.workers }, { clock, log, metrics }))];
 }
 
-function ingressControllers(deps: ControllerDeps): Controller[] {
+function ingressControllers(deps: ControllerDeps, reserved: readonly ReservedPort[] | undefined): Controller[] {
   const gateways = gatewaySource(deps.informers);
-  return [ingressController({ ...deps, gateways }), gatewayController({ ...deps, source: gateways })];
+  return [ingressController({ ...deps, gateways, reserved }), gatewayController({ ...deps, source: gateways, reserved })];
 }

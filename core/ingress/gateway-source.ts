@@ -5,13 +5,14 @@
  *   source.onChange(recompute);
  *   source.objects()      undefined: there is no Gateway API in this cluster, or it has not been read yet
  */
+import type { CustomResourceDefinition } from "../api/gen/apiextensions.v1.ts";
 import { type ApiObject, objectKey } from "../api/meta/object-meta.ts";
 import type { Informer } from "../client/informer.ts";
 import type { Informers } from "../client/informer-factory.ts";
 import { CUSTOM_RESOURCE_DEFINITIONS } from "../client/resources.ts";
-import { GATEWAY_CLASSES, GATEWAYS, type Gateway, type GatewayClass, HTTP_ROUTES, type HttpRoute, REFERENCE_GRANTS, type ReferenceGrant } from "./gateway-types.ts";
+import { GATEWAY_CLASSES, GATEWAYS, type Gateway, type GatewayClass, GRPC_ROUTES, type GrpcRoute, HTTP_ROUTES, type HttpRoute, REFERENCE_GRANTS, type ReferenceGrant } from "./gateway-types.ts";
 
-export interface GatewayObjects { readonly classes: readonly GatewayClass[]; readonly gateways: readonly Gateway[]; readonly routes: readonly HttpRoute[]; readonly grants: readonly ReferenceGrant[] }
+export interface GatewayObjects { readonly classes: readonly GatewayClass[]; readonly gateways: readonly Gateway[]; readonly routes: readonly HttpRoute[]; readonly grpcRoutes: readonly GrpcRoute[]; readonly grants: readonly ReferenceGrant[] }
 
 export interface GatewaySource {
   objects(): GatewayObjects | undefined;
@@ -19,8 +20,8 @@ export interface GatewaySource {
   onChange(handler: () => void): () => void;
 }
 
-/** Of all its CRDs the one that matters; the others come with it. */
-export const GATEWAY_CRD = "httproutes.gateway.networking.k8s.io";
+/** Of all its CRDs the one that matters; the others come with it, but for this one, which older ones came without. */
+const GATEWAY_CRD = "httproutes.gateway.networking.k8s.io", GRPC_CRD = "grpcroutes.gateway.networking.k8s.io";
 
 const FOREVER = new AbortController().signal;
 
@@ -28,13 +29,20 @@ interface Opened { readonly classes: Informer<GatewayClass>; readonly gateways: 
 
 export function gatewaySource(informers: Informers): GatewaySource {
   const definitions = informers.of(CUSTOM_RESOURCE_DEFINITIONS, { fieldSelector: `metadata.name=${GATEWAY_CRD}` });
+  const definitionOfGrpc = informers.of(CUSTOM_RESOURCE_DEFINITIONS, { fieldSelector: `metadata.name=${GRPC_CRD}` });
   const handlers = new Set<() => void>();
   const tell = (): void => { for (const handler of handlers) handler(); };
-  let opened: Opened | undefined;
+  let opened: Opened | undefined, grpcRoutes: Informer<GrpcRoute> | undefined;
 
+  definitionOfGrpc.onChange(({ object, deleted }) => {
+    if (!grpcRoutes && isServed(object, deleted)) {
+      grpcRoutes = informers.of(GRPC_ROUTES);
+      grpcRoutes.onChange(tell);
+    }
+    tell();
+  });
   definitions.onChange(({ object, deleted }) => {
-    const served = !deleted && (object.status?.conditions?.some(({ type, status }) => type === "Established" && status === "True") ?? false);
-    if (served && !opened) {
+    if (!opened && isServed(object, deleted)) {
       opened = { classes: informers.of(GATEWAY_CLASSES), gateways: informers.of(GATEWAYS), routes: informers.of(HTTP_ROUTES), grants: informers.of(REFERENCE_GRANTS) };
       for (const informer of Object.values(opened) as Informer<ApiObject>[]) informer.onChange(tell);
       const { classes, gateways, routes } = opened;
@@ -46,11 +54,15 @@ export function gatewaySource(informers: Informers): GatewaySource {
   return {
     objects() {
       if (!opened || !opened.classes.synced || !opened.gateways.synced || !opened.routes.synced || definitions.get(objectKey("", GATEWAY_CRD)) === undefined) return undefined;
-      return { classes: [...opened.classes.list()], gateways: [...opened.gateways.list()], routes: [...opened.routes.list()], grants: [...opened.grants.list()] };
+      return { classes: [...opened.classes.list()], gateways: [...opened.gateways.list()], routes: [...opened.routes.list()], grpcRoutes: definitionOfGrpc.get(objectKey("", GRPC_CRD)) ? [...(grpcRoutes?.list() ?? [])] : [], grants: [...opened.grants.list()] };
     },
     onChange(handler) {
       handlers.add(handler);
       return () => void handlers.delete(handler);
     },
   };
+}
+
+function isServed({ status }: Readonly<CustomResourceDefinition>, deleted: boolean | undefined): boolean {
+  return !deleted && (status?.conditions?.some(({ type, status: is }) => type === "Established" && is === "True") ?? false);
 }

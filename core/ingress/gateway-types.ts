@@ -25,9 +25,12 @@ export interface Listener {
   readonly allowedRoutes?: { readonly namespaces?: { readonly from?: string; readonly selector?: LabelSelector }; readonly kinds?: readonly { readonly group?: string; readonly kind: string }[] };
 }
 
+/** Without a value: any. */
+export interface GatewayAddress { readonly type?: string; readonly value?: string }
+
 export interface ListenerStatus { readonly name: string; readonly supportedKinds: readonly { readonly group: string; readonly kind: string }[]; readonly attachedRoutes: number; readonly conditions: readonly Condition[] }
 export interface GatewayStatus { readonly addresses?: readonly { readonly type: string; readonly value: string }[]; readonly conditions?: readonly Condition[]; readonly listeners?: readonly ListenerStatus[] }
-export interface Gateway extends ApiObject { readonly spec: { readonly gatewayClassName: string; readonly listeners: readonly Listener[]; readonly infrastructure?: { readonly parametersRef?: ParametersRef } }; readonly status?: GatewayStatus }
+export interface Gateway extends ApiObject { readonly spec: { readonly gatewayClassName: string; readonly listeners: readonly Listener[]; readonly addresses?: readonly GatewayAddress[]; readonly infrastructure?: { readonly parametersRef?: ParametersRef } }; readonly status?: GatewayStatus }
 
 export interface ParentRef extends ObjectRef { readonly sectionName?: string; readonly port?: number }
 export interface HeaderValue { readonly name: string; readonly value: string }
@@ -51,9 +54,17 @@ export interface HttpRouteRule { readonly matches?: readonly HttpRouteMatch[]; r
 export interface ParentStatus { readonly parentRef: ParentRef; readonly controllerName: string; readonly conditions: readonly Condition[] }
 export interface HttpRoute extends ApiObject { readonly spec: { readonly parentRefs?: readonly ParentRef[]; readonly hostnames?: readonly string[]; readonly rules?: readonly HttpRouteRule[] }; readonly status?: { readonly parents?: readonly ParentStatus[] } }
 
+export interface GrpcRouteMatch {
+  readonly method?: { readonly type?: string; readonly service?: string; readonly method?: string };
+  readonly headers?: readonly { readonly type?: string; readonly name: string; readonly value: string }[];
+}
+export interface GrpcRouteRule { readonly matches?: readonly GrpcRouteMatch[]; readonly filters?: readonly HttpRouteFilter[]; readonly backendRefs?: readonly BackendRef[] }
+export interface GrpcRoute extends ApiObject { readonly spec: { readonly parentRefs?: readonly ParentRef[]; readonly hostnames?: readonly string[]; readonly rules?: readonly GrpcRouteRule[] }; readonly status?: HttpRoute["status"] }
+
 export interface ReferenceGrant extends ApiObject { readonly spec: { readonly from: readonly { readonly group: string; readonly kind: string; readonly namespace: string }[]; readonly to: readonly { readonly group: string; readonly kind: string; readonly name?: string }[] } }
 
 export const GATEWAY_CLASSES: ResourceRef<GatewayClass> = { group: GATEWAY_GROUP, version: "v1", plural: "gatewayclasses", kind: "GatewayClass", namespaced: false };
 export const GATEWAYS: ResourceRef<Gateway> = { group: GATEWAY_GROUP, version: "v1", plural: "gateways", kind: "Gateway", namespaced: true };
 export const HTTP_ROUTES: ResourceRef<HttpRoute> = { group: GATEWAY_GROUP, version: "v1", plural: "httproutes", kind: "HTTPRoute", namespaced: true };
+export const GRPC_ROUTES: ResourceRef<GrpcRoute> = { group: GATEWAY_GROUP, version: "v1", plural: "grpcroutes", kind: "GRPCRoute", namespaced: true };
 export const REFERENCE_GRANTS: ResourceRef<ReferenceGrant> = { group: GATEWAY_GROUP, version: "v1beta1", plural: "referencegrants", kind: "ReferenceGrant", namespaced: true };

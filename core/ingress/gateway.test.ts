@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type GatewayWorld, intersection, planGateways } from "./gateway.ts";
-import type { Gateway, GatewayClass, HttpRoute, HttpRouteRule, Listener } from "./gateway-types.ts";
+import type { Gateway, GatewayClass, GrpcRoute, GrpcRouteMatch, HttpRoute, HttpRouteRule, Listener } from "./gateway-types.ts";
 import { durationMs, grants } from "./http-route-rules.ts";
 import { routeTable } from "./route-table.ts";
 
@@ -10,7 +10,7 @@ const route = (spec: HttpRoute["spec"], namespace = "default"): HttpRoute => ({ 
 const rules = (rule: HttpRouteRule): HttpRoute["spec"] => ({ rules: [{ backendRefs: [{ name: "web", port: 80 }], ...rule }] });
 const classes = [{ apiVersion: "", kind: "GatewayClass", metadata: meta("coracle"), spec: { controllerName: "coracle.io/gateway-controller" } }] as GatewayClass[];
 const plan = (gateways: Gateway[], routes: HttpRoute[], rest: Partial<GatewayWorld> = {}) => planGateways({
-  classes, gateways, routes, namespaces: new Map([["default", {}], ["b", { team: "b" }]]), addresses: ["10.0.0.1"], serviceExists: (_, name) => name === "web", certificateProblem: () => undefined, isGranted: () => false, ...rest,
+  classes, gateways, routes, grpcRoutes: [], namespaces: new Map([["default", {}], ["b", { team: "b" }]]), addressesOf: () => ["10.0.0.1"], portProblem: () => undefined, serviceExists: (_, name) => name === "web", certificateProblem: () => undefined, isGranted: () => false, ...rest,
 });
 const conditionsOf = (list: readonly { readonly type: string; readonly status: string; readonly reason: string }[]): string[] => list.map(({ type, status, reason }) => `${type} ${status} ${reason}`);
 const routeConditions = (spec: HttpRoute["spec"], world: Gateway = gateway({}), namespace?: string): string[] => [...plan([world], [route(spec, namespace)]).routeStatus.values()].flat().flatMap(({ conditions }) => conditionsOf(conditions));
@@ -24,7 +24,7 @@ test("hosts of a route and of a listener: what both have", () => {
 });
 
 test("matches, filters, weights and timeouts become routes", () => {
-  const { http, https } = plan([gateway({}, { port: 443, protocol: "HTTPS", hostname: "*.secure.test", tls: { certificateRefs: [{ name: "cert" }] } })], [route({
+  const { listeners: [plain, secure] } = plan([gateway({}, { port: 443, protocol: "HTTPS", hostname: "*.secure.test", tls: { certificateRefs: [{ name: "cert" }] } })], [route({
     hostnames: ["a.test", "x.secure.test"],
     rules: [
       { matches: [{ path: { type: "Exact", value: "/go" } }], filters: [{ type: "RequestRedirect", requestRedirect: { scheme: "https", statusCode: 301 } }] },
@@ -35,14 +35,14 @@ test("matches, filters, weights and timeouts become routes", () => {
       },
     ],
   })]);
-  const find = (path: string, headers: Record<string, string> = {}, routes = http) => routeTable(routes).find({ host: "a.test", path, method: "GET", header: (name) => headers[name], query: () => undefined })?.action;
+  const find = (path: string, headers: Record<string, string> = {}, routes = plain!.routes) => routeTable(routes).find({ host: "a.test", path, method: "GET", header: (name) => headers[name], query: () => undefined })?.action;
   expect(find("/go")).toMatchObject({ type: "redirect", redirect: { scheme: "https", statusCode: 301 } });
   expect(find("/v1/x", { "x-beta": "1" })).toMatchObject({
     type: "forward", timeoutMs: 60_500, rewrite: { path: { type: "ReplacePrefixMatch", value: "/" } }, edits: [{ on: "request", set: [{ name: "x-who", value: "me" }], remove: ["x-beta"] }],
     backends: [{ service: "web", port: 80, weight: 9 }, { service: "gone", weight: 1, invalid: true }],
   });
   expect(find("/v1/x")).toBeUndefined();
-  expect([...new Set(https.map(({ host }) => host))]).toEqual(["x.secure.test"]);
+  expect([...new Set(secure!.routes.map(({ host }) => host))]).toEqual(["x.secure.test"]);
   expect([durationMs("10s"), durationMs("1h2m3s4ms"), durationMs("0s"), durationMs(undefined)]).toEqual([10_000, 3_723_004, 0, 0]);
 });
 
@@ -61,17 +61,68 @@ test("a route is told whether it is accepted, and whether its references lead an
 });
 
 test("a Gateway is told which listeners are served, with how many routes, and where", () => {
-  const [status] = [...plan([gateway({}, { port: 8080 }, { protocol: "HTTPS", port: 443 }, { protocol: "TCP" })], [route(rules({}))]).gatewayStatus.values()];
+  const [status] = [...plan([gateway({}, { port: 6443 }, { protocol: "HTTPS", port: 443 }, { protocol: "TCP" }, { port: 8080 })], [route(rules({}))], { portProblem: (port) => (port === 6443 ? "port 6443/TCP of the nodes is the API server's" : undefined) }).gatewayStatus.values()];
   expect(conditionsOf(status!.conditions)).toEqual(["Accepted True ListenersNotValid", "Programmed True Programmed"]);
   expect(status!.listeners.map(({ attachedRoutes, conditions }) => [attachedRoutes, ...conditionsOf(conditions).slice(0, 3)])).toEqual([
     [1, "Accepted True Accepted", "Programmed True Programmed", "ResolvedRefs True ResolvedRefs"],
     [0, "Accepted False PortUnavailable", "Programmed False Invalid", "ResolvedRefs True ResolvedRefs"],
     [1, "Accepted True Accepted", "Programmed False Invalid", "ResolvedRefs False InvalidCertificateRef"],
     [0, "Accepted False UnsupportedProtocol", "Programmed False Invalid", "ResolvedRefs True ResolvedRefs"],
+    [1, "Accepted True Accepted", "Programmed True Programmed", "ResolvedRefs True ResolvedRefs"],
   ]);
-  expect(status!.listeners.map(({ supportedKinds }) => supportedKinds.map(({ kind }) => kind))).toEqual([["HTTPRoute"], ["HTTPRoute"], ["HTTPRoute"], []]);
+  const both = ["HTTPRoute", "GRPCRoute"];
+  expect(status!.listeners.map(({ supportedKinds }) => supportedKinds.map(({ kind }) => kind))).toEqual([both, both, both, [], both]);
   expect(status!.addresses).toEqual([{ type: "IPAddress", value: "10.0.0.1" }]);
   expect(plan([gateway({})], [], { classes: [] }).gatewayStatus.size).toBe(0);
+});
+
+test("listeners of a Gateway that nobody could tell apart are both refused", () => {
+  const [status] = [...plan([gateway({ port: 80 }, { port: 81 }, { port: 81, protocol: "HTTPS" }, { port: 82, hostname: "A.test" }, { port: 82, hostname: "a.test" }, { port: 82, hostname: "*.test" })], []).gatewayStatus.values()];
+  expect(status!.listeners.map(({ conditions }) => [conditions[0], conditions[3]].map((one) => `${one!.type} ${one!.status} ${one!.reason}`))).toEqual([
+    ["Accepted True Accepted", "Conflicted False NoConflicts"], ...Array.from({ length: 2 }, () => ["Accepted False ProtocolConflict", "Conflicted True ProtocolConflict"]),
+    ...Array.from({ length: 2 }, () => ["Accepted False HostnameConflict", "Conflicted True HostnameConflict"]), ["Accepted True Accepted", "Conflicted False NoConflicts"],
+  ]);
+});
+
+test("addresses that are asked for are given if they are there", () => {
+  const status = (addresses: NonNullable<Gateway["spec"]["addresses"]>, at = ["10.0.0.1", "10.0.0.2", "lb.test"]): unknown[] => {
+    const one = gateway({});
+    const [found] = [...plan([{ ...one, spec: { ...one.spec, addresses } }], [], { addressesOf: () => at }).gatewayStatus.values()];
+    return [...conditionsOf(found!.conditions), found!.addresses!.map(({ type, value }) => `${type} ${value}`).join()];
+  };
+  const accepted = "Accepted True Accepted";
+  expect(status([])).toEqual([accepted, "Programmed True Programmed", "IPAddress 10.0.0.1,IPAddress 10.0.0.2,Hostname lb.test"]);
+  expect(status([{ value: "10.0.0.2" }])).toEqual([accepted, "Programmed True Programmed", "IPAddress 10.0.0.2"]);
+  expect(status([{ type: "Hostname" }])).toEqual([accepted, "Programmed True Programmed", "Hostname lb.test"]);
+  expect(status([{ value: "10.0.0.9" }, { type: "IPAddress", value: "10.0.0.1" }])).toEqual([accepted, "Programmed False AddressNotUsable", "IPAddress 10.0.0.1"]);
+  expect(status([{ type: "Hostname" }], ["10.0.0.1"])).toEqual([accepted, "Programmed False AddressNotAssigned", ""]);
+  expect(status([], [])).toEqual([accepted, "Programmed False AddressNotAssigned", ""]);
+  expect(status([{ type: "example.com/pool", value: "x" }])).toEqual(["Accepted False UnsupportedAddress", "Programmed False Invalid", ""]);
+});
+
+test("a host is the most specific listener's that has it, and no other's", () => {
+  const world = gateway({ name: "any" }, { name: "wild", hostname: "*.a.test" }, { name: "one", hostname: "x.a.test" });
+  const to = (sectionName: string, service: string, hostnames?: string[]): HttpRoute => route({ parentRefs: [{ name: "gw", sectionName }], ...(hostnames && { hostnames }), rules: [{ backendRefs: [{ name: service, port: 80 }] }] });
+  const { listeners } = plan([world], [to("any", "any"), to("any", "too-specific", ["y.a.test", "b.test"]), to("wild", "wild")], { serviceExists: () => true });
+  const table = routeTable(listeners.flatMap(({ routes }) => routes), listeners.map(({ hostname }) => hostname));
+  const find = (host: string): string | undefined => {
+    const action = table.find({ host, path: "/", method: "GET", header: () => undefined, query: () => undefined })?.action;
+    return action?.type === "forward" ? action.backends[0]!.service : action?.type;
+  };
+  expect(["c.test", "b.test", "y.a.test", "x.a.test", "x.y.a.test"].map(find)).toEqual(["any", "too-specific", "wild", undefined, "wild"]);
+});
+
+test("a GRPCRoute: methods are paths, its endpoints speak HTTP/2, and what is not gRPC is not its", () => {
+  const grpc = (...matches: GrpcRouteMatch[]): GrpcRoute => ({ apiVersion: "gateway.networking.k8s.io/v1", kind: "GRPCRoute", metadata: meta("g"), spec: { parentRefs: [{ name: "gw" }], rules: [{ matches, backendRefs: [{ name: "web", port: 80 }] }] } });
+  const find = (match: GrpcRouteMatch, path: string, headers: Record<string, string> = { "content-type": "application/grpc+proto" }) => {
+    const { listeners: [listener] } = plan([gateway({})], [], { grpcRoutes: [grpc(match)] });
+    return routeTable(listener!.routes).find({ host: "x", path, method: "POST", header: (name) => headers[name], query: () => undefined })?.action;
+  };
+  const both = { method: { service: "a.B", method: "Do" } };
+  expect(find(both, "/a.B/Do")).toMatchObject({ type: "forward", backends: [{ service: "web", protocol: "h2c" }] });
+  expect([find(both, "/a.B/Don't"), find(both, "/a.B/Do", {}), find({ method: { service: "a.B" } }, "/a.C/Do"), find({ method: { method: "Do" } }, "/a.C/Undo"), find({ headers: [{ name: "X", value: "1" }] }, "/a.B/Do")]).toEqual(Array.from({ length: 5 }));
+  for (const action of [find({ method: { service: "a.B" } }, "/a.B/Any"), find({ method: { method: "Do" } }, "/any/Do"), find({}, "/any/thing")]) expect(action?.type).toBe("forward");
+  expect([...plan([gateway({})], [], { grpcRoutes: [grpc({ method: { type: "RegularExpression", service: ".*" } })] }).routeStatus.values()].flat().flatMap(({ conditions }) => conditionsOf(conditions))).toEqual(["Accepted False UnsupportedValue", "ResolvedRefs True ResolvedRefs"]);
 });
 
 test("a Gateway with parameters is refused and not served, a class with parameters is nobody's", () => {
@@ -81,7 +132,7 @@ test("a Gateway with parameters is refused and not served, a class with paramete
   const [status] = [...refused.gatewayStatus.values()];
   expect(conditionsOf(status!.conditions)).toEqual(["Accepted False InvalidParameters", "Programmed False Invalid"]);
   expect(status!.listeners.map(({ conditions }) => conditionsOf(conditions).slice(0, 2))).toEqual([["Accepted True Accepted", "Programmed False Invalid"], ["Accepted True Accepted", "Programmed False Invalid"]]);
-  expect([refused.http.length, refused.https.length, refused.certificates.length]).toEqual([0, 0, 0]);
+  expect(refused.listeners).toEqual([]);
   expect(plan([gateway({})], [], { classes: classes.map((one) => ({ ...one, spec: { ...one.spec, parametersRef } })) }).gatewayStatus.size).toBe(0);
 });
 

@@ -15,24 +15,30 @@ export interface RuleSet {
 
 export interface References {
   serviceExists(namespace: string, name: string): boolean;
-  /** Whether `namespace` lets HTTPRoutes (or Gateways) of another refer to its object. */
+  /** Whether `namespace` lets routes or Gateways of another refer to its object. */
   isGranted(from: { readonly kind: string; readonly namespace: string }, to: { readonly kind: string; readonly namespace: string; readonly name: string }): boolean;
 }
 
+export type Problems = { unsupported?: Problem; unresolved?: Problem };
+
+/** Whose rules they are. */
+interface Owner { readonly kind: "HTTPRoute" | "GRPCRoute"; readonly namespace: string; readonly protocol?: Backend["protocol"] }
+
 export function ruleSet({ metadata, spec }: HttpRoute, references: References): RuleSet {
-  const namespace = metadata.namespace ?? "";
-  const problems: { unsupported?: Problem; unresolved?: Problem } = {};
-  const routes = (spec.rules ?? [{}]).flatMap((rule) => {
-    const matches = (rule.matches?.length ? rule.matches : [{}]).map((match) => matchOf(match, problems));
-    const action = actionOf(rule, namespace, references, problems);
+  return ruleSetOf(spec.rules ?? [{}], matchOf, { kind: "HTTPRoute", namespace: metadata.namespace ?? "" }, references);
+}
+
+export function ruleSetOf<M extends object>(rules: readonly (Omit<HttpRouteRule, "matches"> & { readonly matches?: readonly M[] })[], matchOfOne: (match: M, problems: Problems) => RouteMatch, owner: Owner, references: References): RuleSet {
+  const problems: Problems = {};
+  const routes = rules.flatMap((rule) => {
+    const matches = (rule.matches?.length ? rule.matches : [{} as M]).map((match) => matchOfOne(match, problems));
+    const action = actionOf(rule, owner, references, problems);
     return matches.map((match) => ({ match, action }));
   });
   return { routes, unsupported: problems.unsupported, unresolved: problems.unresolved };
 }
 
-type Problems = { unsupported?: Problem; unresolved?: Problem };
-
-function unsupported(problems: Problems, message: string): void { problems.unsupported ??= { reason: "UnsupportedValue", message }; }
+export function unsupported(problems: Problems, message: string): void { problems.unsupported ??= { reason: "UnsupportedValue", message }; }
 
 function matchOf({ path = {}, headers = [], queryParams = [], method }: HttpRouteMatch, problems: Problems): RouteMatch {
   const type = path.type ?? "PathPrefix";
@@ -42,7 +48,7 @@ function matchOf({ path = {}, headers = [], queryParams = [], method }: HttpRout
   return { path: { type: type === "Exact" ? "Exact" : "Prefix", value: path.value ?? "/" }, method, headers: first(headers, (name) => name.toLowerCase()), query: first(queryParams, (name) => name) };
 }
 
-function actionOf({ filters = [], backendRefs = [], timeouts }: HttpRouteRule, namespace: string, references: References, problems: Problems): Action {
+function actionOf({ filters = [], backendRefs = [], timeouts }: Omit<HttpRouteRule, "matches">, owner: Owner, references: References, problems: Problems): Action {
   const edits = editsOf(filters, problems);
   const redirect = filters.find(({ type }) => type === "RequestRedirect")?.requestRedirect;
   if (redirect) return { type: "redirect", edits, redirect: { scheme: redirect.scheme, hostname: redirect.hostname, port: redirect.port, path: pathOf(redirect.path), statusCode: redirect.statusCode ?? 302 } };
@@ -50,19 +56,19 @@ function actionOf({ filters = [], backendRefs = [], timeouts }: HttpRouteRule, n
   const timeoutMs = durationMs(timeouts?.request) || durationMs(timeouts?.backendRequest) || undefined;
   if (backendRefs.length === 0) return { type: "fail", status: 500 };
   return {
-    type: "forward", edits, timeoutMs, backends: backendRefs.map((ref) => backendOf(ref, namespace, references, problems)),
+    type: "forward", edits, timeoutMs, backends: backendRefs.map((ref) => backendOf(ref, owner, references, problems)),
     rewrite: rewrite && { hostname: rewrite.hostname, path: pathOf(rewrite.path) },
   };
 }
 
-function backendOf(ref: BackendRef, own: string, references: References, problems: Problems): Backend {
+function backendOf(ref: BackendRef, { kind: from, namespace: own, protocol }: Owner, references: References, problems: Problems): Backend {
   const { group = "", kind = "Service", name, namespace = own, port, weight = 1, filters = [] } = ref;
   const problem: Problem | undefined = group !== "" || kind !== "Service" ? { reason: "InvalidKind", message: `backends of kind ${kind} are not supported` }
-    : namespace !== own && !references.isGranted({ kind: "HTTPRoute", namespace: own }, { kind: "Service", namespace, name }) ? { reason: "RefNotPermitted", message: `namespace ${namespace} has no ReferenceGrant for Service ${name}` }
+    : namespace !== own && !references.isGranted({ kind: from, namespace: own }, { kind: "Service", namespace, name }) ? { reason: "RefNotPermitted", message: `namespace ${namespace} has no ReferenceGrant for Service ${name}` }
     : !references.serviceExists(namespace, name) ? { reason: "BackendNotFound", message: `service ${namespace}/${name} not found` }
     : port === undefined ? { reason: "UnsupportedValue", message: `the reference to Service ${name} has no port` } : undefined;
   if (problem) problems.unresolved ??= problem;
-  return { namespace, service: name, port: port ?? 0, weight, edits: editsOf(filters, problems), ...(problem ? { invalid: true } : {}) };
+  return { namespace, service: name, port: port ?? 0, weight, edits: editsOf(filters, problems), ...(protocol && { protocol }), ...(problem ? { invalid: true } : {}) };
 }
 
 function editsOf(filters: readonly HttpRouteFilter[], problems: Problems): HeaderEdit[] {

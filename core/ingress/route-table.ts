@@ -2,7 +2,7 @@
  * Which request goes where: hosts, and for each host its routes, the most specific first. Pure.
  *
  *   host     the very name, then wildcards from the longest to the shortest, then routes for any host; the first of these that has the host at all decides
- *   path     exact before prefix, longer before shorter; a prefix counts whole elements: /foo is /foo and /foo/bar, not /foobar
+ *   path     exact before prefix, longer before shorter; a prefix counts whole elements: /foo is /foo and /foo/bar, not /foobar; a method is that of any gRPC service
  *   then     a method, more headers, more query parameters; the older object; the order within it
  *
  * A `fallback` comes after all others of its host, and a host without a match of its own takes those for any host.
@@ -10,7 +10,9 @@
  * API: https://kubernetes.io/docs/concepts/services-networking/ingress/#path-types  https://gateway-api.sigs.k8s.io/reference/spec/#httprouterule
  */
 export interface RouteMatch {
-  readonly path: { readonly type: "Exact" | "Prefix"; readonly value: string };
+  readonly path: { readonly type: "Exact" | "Prefix" | "Method"; readonly value: string };
+  /** Calls of gRPC only. */
+  readonly grpc?: true | undefined;
   readonly method?: string | undefined;
   /** Names in lower case. */
   readonly headers?: readonly NamedValue[] | undefined;
@@ -29,6 +31,8 @@ export interface Backend {
   readonly edits?: readonly HeaderEdit[] | undefined;
   /** A Service of type ExternalName is followed: not by the Gateway API. */
   readonly mayBeAlias?: true | undefined;
+  /** How the endpoints are spoken to, if their port does not say. */
+  readonly protocol?: "h2c" | undefined;
   /** The reference leads nowhere: its share of the requests answers 500. */
   readonly invalid?: true | undefined;
 }
@@ -73,16 +77,21 @@ export interface RouteTable {
   readonly size: number;
 }
 
-interface Wildcard { readonly one: Route[]; readonly many: Route[] }
+interface Wildcard { readonly one: Route[]; readonly many: Route[]; claimed: boolean }
 
-export function routeTable(routes: readonly Route[]): RouteTable {
+/** `claimed`: hosts whose requests go to no other's routes, even if there is none of their own. */
+export function routeTable(routes: readonly Route[], claimed: readonly string[] = []): RouteTable {
   const names = new Map<string, Route[]>();
   const wildcards = new Map<string, Wildcard>();
   const any: Route[] = [];
   for (const route of routes.map((one, i) => ({ one, i })).toSorted((a, b) => compare(a.one, b.one) || a.i - b.i).map(({ one }) => one)) {
     if (route.host === "") any.push(route);
-    else if (route.host.startsWith("*.")) group(wildcards, route.host.slice(1), () => ({ one: [], many: [] }))[route.labels].push(route);
+    else if (route.host.startsWith("*.")) group(wildcards, route.host.slice(1), () => ({ one: [], many: [], claimed: false }))[route.labels].push(route);
     else group(names, route.host, () => []).push(route);
+  }
+  for (const host of claimed) {
+    if (host.startsWith("*.")) group(wildcards, host.slice(1), () => ({ one: [], many: [], claimed: false })).claimed = true;
+    else if (host !== "") group(names, host, () => []);
   }
   const fallbacks = any.filter(({ fallback }) => fallback);
 
@@ -94,7 +103,7 @@ export function routeTable(routes: readonly Route[]): RouteTable {
     for (let dot = host.indexOf("."), first = true; dot > 0; dot = host.indexOf(".", dot + 1), first = false) {
       const wildcard = wildcards.get(host.slice(dot));
       if (wildcard && first && wildcard.one.length > 0) return wildcard.many.length === 0 ? wildcard.one : [...wildcard.one, ...wildcard.many].toSorted(compare);
-      if (wildcard && wildcard.many.length > 0) return wildcard.many;
+      if (wildcard && (wildcard.many.length > 0 || wildcard.claimed)) return wildcard.many;
     }
     return undefined;
   }
@@ -108,8 +117,9 @@ export function routeTable(routes: readonly Route[]): RouteTable {
   };
 }
 
-export function matches({ path, method, headers = [], query = [] }: RouteMatch, request: RoutedRequest): boolean {
-  if (path.type === "Exact" ? request.path !== path.value : !isUnder(request.path, path.value)) return false;
+export function matches({ path, method, grpc, headers = [], query = [] }: RouteMatch, request: RoutedRequest): boolean {
+  if (path.type === "Exact" ? request.path !== path.value : path.type === "Prefix" ? !isUnder(request.path, path.value) : request.path.slice(request.path.indexOf("/", 1) + 1) !== path.value) return false;
+  if (grpc && !/^application\/grpc\b/i.test(request.header("content-type") ?? "")) return false;
   if (method !== undefined && method !== request.method) return false;
   return headers.every(({ name, value }) => request.header(name) === value) && query.every(({ name, value }) => request.query(name) === value);
 }
@@ -130,7 +140,7 @@ export function rewritePath(path: string, rewrite: PathRewrite, prefix: string):
 
 function compare(a: Route, b: Route): number {
   return Number(a.fallback) - Number(b.fallback)
-    || Number(a.match.path.type === "Prefix") - Number(b.match.path.type === "Prefix")
+    || Number(a.match.path.type !== "Exact") - Number(b.match.path.type !== "Exact")
     || weightOf(b.match.path.value) - weightOf(a.match.path.value)
     || Number(a.match.method === undefined) - Number(b.match.method === undefined)
     || (b.match.headers?.length ?? 0) - (a.match.headers?.length ?? 0)

@@ -12,6 +12,7 @@ import type { CertificateUse } from "../../core/ingress/ingress-routes.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
 import type { Log } from "../../core/observe/log.ts";
+import type { OpenDoor } from "./doors.ts";
 
 interface Watched { readonly stop: AbortController; readonly ended: Promise<void>; context: SecureContext | undefined }
 
@@ -20,34 +21,36 @@ export interface CertificatesDeps { readonly client: Client; readonly clock: Clo
 export class Certificates {
   readonly #deps: CertificatesDeps;
   readonly #watched = new Map<string, Watched>();
-  /** Host, or ".example.com" for its wildcard, to the Secrets that may have its certificate: the first that has one is taken. */
-  #byHost = new Map<string, string[]>();
+  /** By door: host, or ".example.com" for its wildcard, to the Secrets that may have its certificate: the first that has one is taken. */
+  #byDoor = new Map<number, Map<string, string[]>>();
 
   constructor(deps: CertificatesDeps) { this.#deps = deps; }
 
-  use(uses: readonly CertificateUse[]): void {
-    const byHost = new Map<string, string[]>();
+  use(doors: readonly Pick<OpenDoor, "target" | "certificates">[]): void {
     const wanted = new Map<string, CertificateUse>();
-    for (const one of uses) {
-      const key = objectKey(one.namespace, one.secret);
-      wanted.set(key, one);
-      const host = one.host.startsWith("*.") ? one.host.slice(1) : one.host;
-      byHost.set(host, [...(byHost.get(host) ?? []), key]);
-    }
+    this.#byDoor = new Map(doors.map(({ target, certificates }) => {
+      const byHost = new Map<string, string[]>();
+      for (const one of certificates) {
+        const key = objectKey(one.namespace, one.secret);
+        wanted.set(key, one);
+        const host = one.host.startsWith("*.") ? one.host.slice(1) : one.host;
+        byHost.set(host, [...(byHost.get(host) ?? []), key]);
+      }
+      return [target, byHost];
+    }));
     for (const [key, { stop }] of this.#watched) {
       if (wanted.has(key)) continue;
       stop.abort();
       this.#watched.delete(key);
     }
     for (const [key, one] of wanted) if (!this.#watched.has(key)) this.#watch(key, one);
-    this.#byHost = byHost;
   }
 
-  contextFor(serverName: string): SecureContext | undefined {
+  contextFor(serverName: string, door: number): SecureContext | undefined {
     const name = serverName.toLowerCase();
     const dot = name.indexOf(".");
     for (const host of [name, ...(dot > 0 ? [name.slice(dot)] : []), ""])
-      for (const key of this.#byHost.get(host) ?? []) {
+      for (const key of this.#byDoor.get(door)?.get(host) ?? []) {
         const context = this.#watched.get(key)?.context;
         if (context) return context;
       }

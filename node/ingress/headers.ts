@@ -11,7 +11,8 @@ const OURS: ReadonlySet<string> = new Set(["host", "expect", "forwarded", "x-for
 
 export function isHopByHop(name: string): boolean { return HOP_BY_HOP.has(name); }
 
-export interface Caller { readonly remoteAddress: string; readonly secure: boolean }
+/** `door`: the port of this node that it came to. */
+export interface Caller { readonly remoteAddress: string; readonly secure: boolean; readonly door: number }
 
 export interface Asked extends RoutedRequest {
   /** As the client wrote it, with its port. */

@@ -1,7 +1,7 @@
 /**
  * The ingress of this node: HTTP and HTTPS from outside, to pods, as Ingresses and Gateways say.
  *
- *   client ─▶ Service kube-system/coracle-ingress, ports 80 and 443 ─▶ this node's listeners ─▶ route (core/ingress) ─▶ endpoint
+ *   client ─▶ Service kube-system/coracle-ingress, ports 80, 443 and those of Gateways ─▶ this node's listeners ─▶ route (core/ingress) ─▶ endpoint
  *
  * Each node serves what arrives at it, with what it knows: also while no server can be reached. As long as there is nothing of ours to serve, nothing listens. Which
  * Ingresses are ours, and what makes requests arrive here, is core/controllers/ingress.
@@ -9,16 +9,17 @@
  * API: https://kubernetes.io/docs/concepts/services-networking/ingress/
  */
 import type { EndpointSlice } from "../../core/api/gen/discovery.v1.ts";
-import { labelsOf, namespaceOf, objectKey } from "../../core/api/meta/object-meta.ts";
+import { labelsOf, namespaceOf, objectKey, splitKey } from "../../core/api/meta/object-meta.ts";
 import type { Client } from "../../core/client/client.ts";
 import type { Index } from "../../core/client/informer.ts";
 import type { Informers } from "../../core/client/informer-factory.ts";
 import { ENDPOINT_SLICES, INGRESS_CLASSES, INGRESSES, NAMESPACES, SERVICES } from "../../core/client/resources.ts";
 import { aliasOf, endpointsOf, type Resolved } from "../../core/ingress/endpoints.ts";
-import { type GatewayPlan, planGateways } from "../../core/ingress/gateway.ts";
+import { planGateways } from "../../core/ingress/gateway.ts";
+import { doorsOf, isFrontService, ownServiceName } from "../../core/ingress/gateway-fronts.ts";
 import { gatewaySource } from "../../core/ingress/gateway-source.ts";
 import { grants } from "../../core/ingress/http-route-rules.ts";
-import { HTTP_PORT, HTTPS_PORT, isOurIngress } from "../../core/ingress/ingress-class.ts";
+import { HTTP_PORT, HTTPS_PORT, INGRESS_SERVICE, isOurIngress } from "../../core/ingress/ingress-class.ts";
 import { ingressCertificates, ingressRoutes } from "../../core/ingress/ingress-routes.ts";
 import { type Backend, routeTable } from "../../core/ingress/route-table.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
@@ -29,10 +30,11 @@ import type { TlsMaterial } from "../../core/net/tls.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Metrics } from "../../core/observe/metrics.ts";
 import { Certificates } from "./certificates.ts";
+import { type DoorWorld, type OpenDoor, openDoors } from "./doors.ts";
 import { Forwarder } from "./forward.ts";
 import { H2Upstreams } from "./h2-upstreams.ts";
 import { type Http1FrontDeps, httpDate } from "./http1-front.ts";
-import { type Listening, listen } from "./listen.ts";
+import { Listeners } from "./listeners.ts";
 import { Router } from "./router.ts";
 import { Upstreams } from "./upstreams.ts";
 
@@ -50,6 +52,8 @@ export interface NodeIngressOptions {
   readonly log: Log;
 }
 
+const NOTHING = routeTable([]);
+const NO_FRONTS: DoorWorld["fronts"] = { shared: new Map([[80, "HTTP"], [443, "HTTPS"]]), own: new Map() };
 const GATHER_MS = 50;
 /** How often idle connections are looked after, and listeners that failed are tried again. */
 const TICK_MS = 5_000;
@@ -65,9 +69,9 @@ export function nodeIngress(options: NodeIngressOptions): Runnable {
   const upstreams = new Upstreams(clock), h2Upstreams = new H2Upstreams(clock);
   const certificates = new Certificates({ client, clock, random, log });
   const gateways = gatewaySource(informers);
-  let tables = { http: routeTable([]), https: routeTable([]) };
+  let open: readonly OpenDoor[] = [];
   let wake: () => void = () => {};
-  const router = new Router({ table: ({ secure }) => (secure ? tables.https : tables.http), resolve, load: (endpoint) => upstreams.load(endpoint), random });
+  const router = new Router({ table: ({ door }) => open.find(({ target }) => target === door)?.table ?? NOTHING, resolve, load: (endpoint) => upstreams.load(endpoint), random });
   const served = {
     requests: options.metrics.counter("coracle_ingress_requests_total", "Requests the ingress of this node has answered, by status code and method"),
     seconds: options.metrics.histogram("coracle_ingress_request_duration_seconds", "How long they took", SECONDS),
@@ -82,19 +86,22 @@ export function nodeIngress(options: NodeIngressOptions): Runnable {
     return found && endpointsOf(found, port, slices.by(BY_SERVICE, key));
   }
 
-  function planned(): Pick<GatewayPlan, "http" | "https" | "certificates"> {
+  function planned(): Pick<DoorWorld, "listeners" | "fronts" | "doors"> {
     const objects = gateways.objects();
-    if (!objects) return { http: [], https: [], certificates: [] };
+    if (!objects) return { listeners: [], fronts: NO_FRONTS, doors: [] };
     const spaces = new Map([...informers.of(NAMESPACES).list()].map((one) => [one.metadata.name, labelsOf(one)]));
-    return planGateways({ ...objects, namespaces: spaces, addresses: [], serviceExists: (namespace, name) => services.get(objectKey(namespace, name)) !== undefined, certificateProblem: () => undefined, isGranted: grants(objects.grants) });
+    const { listeners, fronts } = planGateways({
+      ...objects, namespaces: spaces, addressesOf: () => [], portProblem: () => undefined, serviceExists: (namespace, name) => services.get(objectKey(namespace, name)) !== undefined, certificateProblem: () => undefined, isGranted: grants(objects.grants),
+    });
+    const ofGateways = [...fronts.own.keys()].flatMap((key) => doorsOf(services.get(objectKey(splitKey(key).namespace, ownServiceName(key))), key));
+    return { listeners, fronts, doors: [...doorsOf(services.get(objectKey(INGRESS_SERVICE.namespace, INGRESS_SERVICE.name)), undefined), ...ofGateways] };
   }
 
   function compile(): void {
     const ours = [...ingresses.list()].filter((one) => isOurIngress(one, classes));
-    const routes = ours.flatMap(ingressRoutes);
-    const { http, https, certificates: more } = planned();
-    tables = { http: routeTable([...routes, ...http]), https: routeTable([...routes, ...https]) };
-    certificates.use([...ours.flatMap(ingressCertificates), ...more]);
+    open = openDoors({ ...planned(), ingressRoutes: ours.flatMap(ingressRoutes), ingressCertificates: ours.flatMap(ingressCertificates) })
+      .map((door) => ({ ...door, target: door.target === HTTP_PORT ? ports.http : door.target === HTTPS_PORT ? ports.https : door.target }));
+    certificates.use(open);
   }
 
   function untilWoken(signal: AbortSignal, ms: number): Promise<void> {
@@ -107,24 +114,16 @@ export function nodeIngress(options: NodeIngressOptions): Runnable {
 
   async function keep(signal: AbortSignal): Promise<void> {
     await Promise.all([ingresses, classes, services, slices].map((one) => one.whenSynced(signal)));
-    let listening: Listening | undefined;
+    const listeners = new Listeners({ addresses, material: options.fallbackCertificate, certificates, forwarder, front, clock, log });
     while (!signal.aborted) {
       compile();
-      if (tables.http.size + tables.https.size > 0 && !listening) {
-        const material = await options.fallbackCertificate();
-        listening = listen({ addresses, ports, material, certificates, forwarder, front, clock, log });
-        log.info("the ingress listens", { addresses, ...ports });
-      } else if (tables.http.size + tables.https.size === 0 && listening) {
-        await listening.close();
-        listening = undefined;
-        log.info("the ingress has nothing to serve, and listens no more");
-      }
-      const changed = untilWoken(signal, listening ? TICK_MS : 2_147_483_647);
+      await listeners.use(open);
+      const changed = untilWoken(signal, open.length > 0 ? TICK_MS : 2_147_483_647);
       await changed;
-      if (listening) h2Upstreams.sweep();
+      h2Upstreams.sweep();
       if (!signal.aborted) await clock.sleep(GATHER_MS, signal);
     }
-    await listening?.close();
+    await listeners.close();
     upstreams.close();
     h2Upstreams.sweep(0);
     await certificates.close();
@@ -135,7 +134,7 @@ export function nodeIngress(options: NodeIngressOptions): Runnable {
     async run(signal, ready) {
       const unwatch = [
         ingresses.onChange(() => wake()), classes.onChange(() => wake()), gateways.onChange(() => wake()),
-        services.onChange(({ old, deleted }) => { if (gateways.objects() && (deleted || old === undefined)) wake(); }), // routes say whether their Services exist
+        services.onChange(({ object, old, deleted }) => { if (gateways.objects() && (deleted || old === undefined || isFrontService(object))) wake(); }), // routes say whether their Services exist
       ];
       ready();
       await keep(signal);

@@ -69,7 +69,7 @@ export class Router {
     const found = this.#deps.resolve(backend);
     if (!found || found.endpoints.length === 0) return { type: "fail", status: 503 };
     return {
-      type: "forward", endpoints: found.endpoints, protocol: protocolOf(found.appProtocol), timeoutMs,
+      type: "forward", endpoints: found.endpoints, protocol: protocolOf(found.appProtocol, backend), timeoutMs,
       target: rewrite?.path ? withPath(asked.target, (path) => rewritePath(path, rewrite.path!, route.match.path.value)) : asked.target,
       host: rewrite?.hostname ?? asked.authority, edits: backend.edits?.length ? [...edits, ...backend.edits] : edits,
     };
@@ -86,9 +86,10 @@ export class Router {
 export function methodLabel(method = "GET"): string { return /^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|CONNECT|TRACE)$/.test(method) ? method : "other"; }
 
 /** Source: https://kubernetes.io/docs/reference/networking/service-protocols/ */
-function protocolOf(appProtocol: string | undefined): Forwarding["protocol"] {
-  if (appProtocol === undefined) return "http";
-  return /^(kubernetes\.io\/)?(https|wss)$/i.test(appProtocol) ? "https" : /^(kubernetes\.io\/h2c|h2c|grpc)$/i.test(appProtocol) ? "h2c" : "http";
+function protocolOf(appProtocol: string | undefined, backend: Backend): Forwarding["protocol"] {
+  const protocol = backend.protocol ?? "http";
+  if (appProtocol === undefined) return protocol;
+  return /^(kubernetes\.io\/)?(https|wss)$/i.test(appProtocol) ? "https" : /^(kubernetes\.io\/h2c|h2c|grpc)$/i.test(appProtocol) ? "h2c" : protocol;
 }
 
 function withPath(target: string, change: (path: string) => string): string {

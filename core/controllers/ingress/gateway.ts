@@ -2,31 +2,42 @@
  * The statuses of the Gateway API's objects, where its CRDs are installed, and a GatewayClass coracle, so that a Gateway can name one. What they ask for is served by
  * node/ingress.
  *
- *   core/ingress/gateway.ts plans ─▶ status of GatewayClasses, Gateways and HTTPRoutes of ours
+ *   core/ingress/gateway.ts plans ─▶ status of GatewayClasses, Gateways, HTTPRoutes and GRPCRoutes of ours
  */
+import type { Service } from "../../api/gen/core.v1.ts";
 import type { Condition } from "../../api/gen/meta.v1.ts";
-import { type ApiObject, keyOf, labelsOf, type NewObject, objectKey } from "../../api/meta/object-meta.ts";
+import { type ApiObject, keyOf, labelsOf, type NewObject, type ObjectKey, objectKey, splitKey } from "../../api/meta/object-meta.ts";
 import { isAlreadyExists, isNotFound } from "../../api/meta/status-error.ts";
 import type { ResourceClient } from "../../client/client.ts";
 import { NAMESPACES, SECRETS, SERVICES } from "../../client/resources.ts";
-import { condition, parametersProblem, planGateways, type StatusCondition } from "../../ingress/gateway.ts";
+import { planGateways } from "../../ingress/gateway.ts";
+import { isFrontService, ownServiceName } from "../../ingress/gateway-fronts.ts";
+import { condition, parametersProblem, type StatusCondition } from "../../ingress/gateway-status.ts";
 import type { GatewaySource } from "../../ingress/gateway-source.ts";
-import { GATEWAY_CLASSES, GATEWAY_CONTROLLER, GATEWAY_GROUP, GATEWAYS, type Gateway, type GatewayClass, HTTP_ROUTES, type HttpRoute, type ListenerStatus, type ParentStatus } from "../../ingress/gateway-types.ts";
+import { GATEWAY_CLASSES, GATEWAY_CONTROLLER, GATEWAY_GROUP, GATEWAYS, type Gateway, type GatewayClass, GRPC_ROUTES, type GrpcRoute, HTTP_ROUTES, type HttpRoute, type ListenerStatus, type ParentStatus } from "../../ingress/gateway-types.ts";
 import { grants } from "../../ingress/http-route-rules.ts";
 import { INGRESS_SERVICE } from "../../ingress/ingress-class.ts";
 import { keyPairProblem } from "../../ingress/key-pair.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import { type Controller, mapped, type Watch } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
+import type { ReservedPort } from "../servicelb/plan.ts";
+import { holdsPorts, nodePortProblem } from "./node-ports.ts";
+
+type PlannedParent = Omit<ParentStatus, "conditions"> & { readonly conditions: readonly StatusCondition[] };
 
 const ALL = objectKey("", "all");
 const CLASS: NewObject<GatewayClass> = { apiVersion: `${GATEWAY_GROUP}/v1`, kind: "GatewayClass", metadata: { name: "coracle" }, spec: { controllerName: GATEWAY_CONTROLLER } };
 
-export interface GatewayControllerOptions extends Pick<ControllerDeps, "client" | "informers" | "clock"> { readonly source: GatewaySource }
+export interface GatewayControllerOptions extends Pick<ControllerDeps, "client" | "informers" | "clock"> {
+  readonly source: GatewaySource;
+  /** Ports of the nodes that are not given away; undefined: nobody gives them away. */
+  readonly reserved?: readonly ReservedPort[] | undefined;
+}
 
-export function gatewayController({ client, informers, clock, source }: GatewayControllerOptions): Controller {
+export function gatewayController({ client, informers, clock, source, reserved }: GatewayControllerOptions): Controller {
   const services = informers.of(SERVICES), namespaces = informers.of(NAMESPACES), secrets = informers.of(SECRETS);
-  const classClient = client.resource(GATEWAY_CLASSES), gatewayClient = client.resource(GATEWAYS), routeClient = client.resource(HTTP_ROUTES);
+  const classClient = client.resource(GATEWAY_CLASSES), gatewayClient = client.resource(GATEWAYS), routeClient = client.resource(HTTP_ROUTES), grpcClient = client.resource(GRPC_ROUTES);
   let offered = false; // the class: once in this process, so that who deletes it is rid of it
 
   const checked = new WeakMap<object, { readonly problem: string | undefined }>(); // a Secret that changes is another object
@@ -37,6 +48,22 @@ export function gatewayController({ client, informers, clock, source }: GatewayC
     let found = checked.get(secret);
     if (!found) checked.set(secret, (found = { problem: keyPairProblem(secret.data) }));
     return found.problem && `secret ${namespace}/${name} ${found.problem}`;
+  }
+
+  const addressesOfService = (service: Readonly<Service> | undefined): string[] => (service?.status?.loadBalancer?.ingress ?? []).flatMap(({ ip, hostname }) => ip ?? hostname ?? []);
+
+  /** Its own first: only there is everything that it asks for. */
+  function addressesOf(gateway: ObjectKey): string[] {
+    const own = services.get(objectKey(splitKey(gateway).namespace, ownServiceName(gateway)));
+    const balanced = addressesOfService(own);
+    return [...(balanced.length > 0 ? balanced : (own?.spec?.clusterIPs ?? [])), ...addressesOfService(services.get(objectKey(INGRESS_SERVICE.namespace, INGRESS_SERVICE.name)))];
+  }
+
+  async function writeRoute<R extends HttpRoute | GrpcRoute>(resource: ResourceClient<R>, route: R, ours: readonly PlannedParent[], signal: AbortSignal): Promise<void> {
+    const before = route.status?.parents ?? [];
+    const dates = ours.map((one): ParentStatus => ({ ...one, conditions: dated(one.conditions, before.find(({ parentRef, controllerName }) => controllerName === GATEWAY_CONTROLLER && Bun.deepEquals(parentRef, one.parentRef))?.conditions) }));
+    const parents = [...before.filter(({ controllerName }) => controllerName !== GATEWAY_CONTROLLER), ...dates];
+    if (parents.length > 0 || before.length > 0) await write<R>(resource, route, { parents }, signal);
   }
 
   async function write<T extends ApiObject>(resource: ResourceClient<T>, object: T, status: unknown, signal: AbortSignal): Promise<void> {
@@ -59,7 +86,7 @@ export function gatewayController({ client, informers, clock, source }: GatewayC
     starts: [ALL],
     watches: [
       watchOf(source),
-      mapped(services, ({ object, old, deleted }) => (deleted || old === undefined || object.metadata.name === INGRESS_SERVICE.name ? [ALL] : [])),
+      mapped(services, ({ object, old, deleted }) => (deleted || old === undefined || isFrontService(object) || holdsPorts(object, old) ? [ALL] : [])),
       mapped(namespaces, ({ object, old, deleted }) => (deleted || old === undefined || !Bun.deepEquals(object.metadata.labels, old.metadata.labels) ? [ALL] : [])),
       mapped(secrets, ({ object, old, deleted }) => (object.type === "kubernetes.io/tls" && (deleted || old === undefined || !Bun.deepEquals(object.data, old.data)) ? [ALL] : [])),
     ],
@@ -68,9 +95,8 @@ export function gatewayController({ client, informers, clock, source }: GatewayC
       if (!objects) return;
       if (!offered && !objects.classes.some(({ spec }) => spec.controllerName === GATEWAY_CONTROLLER)) await classClient.create(CLASS, { signal }).catch((error: unknown) => { if (!isAlreadyExists(error)) throw error; });
       offered = true;
-      const balancer = services.get(objectKey(INGRESS_SERVICE.namespace, INGRESS_SERVICE.name))?.status?.loadBalancer?.ingress ?? [];
       const plan = planGateways({
-        ...objects, namespaces: new Map([...namespaces.list()].map((one) => [one.metadata.name, labelsOf(one)])), addresses: balancer.flatMap(({ ip, hostname }) => ip ?? hostname ?? []),
+        ...objects, namespaces: new Map([...namespaces.list()].map((one) => [one.metadata.name, labelsOf(one)])), addressesOf, portProblem: nodePortProblem(services, reserved),
         serviceExists: (namespace, name) => services.get(objectKey(namespace, name)) !== undefined, certificateProblem, isGranted: grants(objects.grants),
       });
       for (const one of objects.classes)
@@ -82,12 +108,8 @@ export function gatewayController({ client, informers, clock, source }: GatewayC
         const status = plan.gatewayStatus.get(keyOf(gateway));
         if (status) await write<Gateway>(gatewayClient, gateway, { ...status, conditions: dated(status.conditions, gateway.status?.conditions), listeners: status.listeners.map((one): ListenerStatus => ({ ...one, conditions: dated(one.conditions, gateway.status?.listeners?.find(({ name }) => name === one.name)?.conditions) })) }, signal);
       }
-      for (const route of objects.routes) {
-        const before = route.status?.parents ?? [];
-        const ours = (plan.routeStatus.get(keyOf(route)) ?? []).map((one): ParentStatus => ({ ...one, conditions: dated(one.conditions, before.find(({ parentRef, controllerName }) => controllerName === GATEWAY_CONTROLLER && Bun.deepEquals(parentRef, one.parentRef))?.conditions) }));
-        const parents = [...before.filter(({ controllerName }) => controllerName !== GATEWAY_CONTROLLER), ...ours];
-        if (parents.length > 0 || before.length > 0) await write<HttpRoute>(routeClient, route, { parents }, signal);
-      }
+      for (const route of objects.routes) await writeRoute<HttpRoute>(routeClient, route, plan.routeStatus.get(route) ?? [], signal);
+      for (const route of objects.grpcRoutes) await writeRoute<GrpcRoute>(grpcClient, route, plan.routeStatus.get(route) ?? [], signal);
     },
   };
 }

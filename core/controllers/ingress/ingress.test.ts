@@ -6,7 +6,8 @@ import type { Ingress, IngressClass } from "../../api/gen/networking.v1.ts";
 import type { NewObject } from "../../api/meta/object-meta.ts";
 import { ENDPOINT_SLICES, INGRESS_CLASSES, INGRESSES, NODES, SERVICES } from "../../client/resources.ts";
 import { ingressController } from "./ingress.ts";
-import { ingressSlices } from "./plan.ts";
+import { holdsPorts, nodePortProblem } from "./node-ports.ts";
+import { ingressSlices, withPorts } from "./plan.ts";
 
 const node = (name: string, addresses: readonly string[], { ready = "True", os = "linux" } = {}): Node => ({
   apiVersion: "v1", kind: "Node", metadata: { name, labels: { "kubernetes.io/os": os } } as unknown as Node["metadata"], spec: {},
@@ -20,6 +21,29 @@ test("each family has its slice: the nodes with an address of it, Windows except
   expect(slices.map(({ metadata, addressType, endpoints }) => [metadata.name, addressType, endpoints!.map(({ addresses, conditions }) => `${addresses[0]} ${conditions?.ready}`)])).toEqual([
     ["coracle-ingress-ipv4", "IPv4", ["10.0.0.1 true", "10.0.0.2 false"]], ["coracle-ingress-ipv6", "IPv6", ["fd00::2 false"]],
   ]);
+});
+
+test("a Service has the ports that Gateways want, each with a port of the nodes that no other has; the rest of it is its owner's", () => {
+  const service = (...ports: readonly object[]): Service => ({ spec: { ports } }) as unknown as Service;
+  const http = { name: "http", port: 80, targetPort: 10_080 }, theirs = { name: "mine", port: 99, targetPort: 99 };
+  const port = (number: number, targetPort: number, appProtocol = "http") => ({ name: `gateway-${number}`, port: number, protocol: "TCP", targetPort, appProtocol });
+  const wanted = new Map([[8080, "HTTP"], [8443, "HTTPS"]] as const);
+  const made = withPorts(service(http, theirs), wanted, new Set([10_500, 10_502]));
+  expect(made).toEqual([http, theirs, port(8080, 10_501), port(8443, 10_503, "https")]);
+  expect(withPorts(service(...made!), wanted, new Set([10_500])), "as it should be").toBeUndefined();
+  expect(withPorts(service(...made!), new Map([[8443, "HTTP"]]), new Set())).toEqual([http, theirs, port(8443, 10_503)]);
+  expect(withPorts(service(http, port(1, 10_500)), new Map(), new Set())).toEqual([http]);
+  const [slice] = ingressSlices({ ...service(http, port(1, 10_500)), metadata: { name: "coracle-ingress", uid: "u" }, spec: { ipFamilies: ["IPv4"], ports: [http, port(1, 10_500)] } } as unknown as Service, []);
+  expect(slice!.ports!.map(({ name, port: number }) => `${name} ${number}`)).toEqual(["http 10080", "https 10443", "gateway-1 10500"]);
+});
+
+test("ports that are the cluster's, or another load balancer's already, cannot be had", () => {
+  const balancer = (name: string, port: number, more: object = {}) => ({ metadata: { name, namespace: "default" }, spec: { type: "LoadBalancer", ports: [{ port, protocol: "TCP" }] }, status: { loadBalancer: { ingress: [{ ip: "10.0.0.1" }] } }, ...more }) as unknown as Service;
+  const all = [balancer("web", 8080), balancer("waits", 8081, { status: {} }), balancer("other", 8082, { spec: { type: "ClusterIP", ports: [{ port: 8082 }] } }), { ...balancer("x", 8083), metadata: { name: "coracle-ingress", namespace: "kube-system" } } as Service];
+  const problem = nodePortProblem({ list: () => all }, [{ protocol: "TCP", port: 6443, why: "the API server's" }]);
+  expect([6443, 8080, 8081, 8082, 8083].map(problem)).toEqual(["port 6443/TCP of the nodes is the API server's", "port 8080/TCP of the nodes is used by service default/web", undefined, undefined, undefined]);
+  expect([6443, 8080].map(nodePortProblem({ list: () => all }, undefined)), "where addresses are not the nodes'").toEqual([undefined, undefined]);
+  expect([holdsPorts(all[0]!, all[0]), holdsPorts(all[0]!, undefined), holdsPorts(all[0]!, all[1]), holdsPorts(all[1]!, undefined)]).toEqual([false, true, true, false]);
 });
 
 test("the Service comes with the first Ingress of ours and goes with the last; its addresses are published", () =>

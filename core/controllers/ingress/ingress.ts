@@ -1,58 +1,86 @@
 /**
  * The cluster's half of the ingress (the nodes' is node/ingress): as long as there is an Ingress or a Gateway of ours, there is a Service kube-system/coracle-ingress whose
- * endpoints are the nodes, and where that is reached is published in the Ingresses' status.
+ * endpoints are the nodes, and where that is reached is published in the Ingresses' status. It has the ports of all Gateways; one that does not go together with the others has
+ * a Service of its own.
  *
- *   Ingresses, IngressClasses, Nodes ─▶ Service and EndpointSlices ─▶ whoever gives it addresses (servicelb) ─▶ status.loadBalancer of Ingresses
+ *   Ingresses, IngressClasses, Gateways, Nodes ─▶ Service and EndpointSlices ─▶ whoever gives it addresses (servicelb) ─▶ status.loadBalancer of Ingresses
  *
  * The Service is made once and then its owner's: annotations and the like that users add stay.
  */
 import { isDeepStrictEqual } from "node:util";
+import type { Service } from "../../api/gen/core.v1.ts";
 import type { Ingress } from "../../api/gen/networking.v1.ts";
 import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
 import { keyOf, labelsOf, type NewObject, type ObjectKey, objectKey, splitKey } from "../../api/meta/object-meta.ts";
 import { isAlreadyExists, isNotFound } from "../../api/meta/status-error.ts";
+import type { Index } from "../../client/informer.ts";
 import { ENDPOINT_SLICES, INGRESS_CLASSES, INGRESSES, NODES, SERVICES } from "../../client/resources.ts";
 import { INGRESS_SERVICE, isOurIngress } from "../../ingress/ingress-class.ts";
 import { ourGateways } from "../../ingress/gateway.ts";
+import { doorsOf, isFrontService, ownServiceName, planFronts, type Protocol } from "../../ingress/gateway-fronts.ts";
 import type { GatewaySource } from "../../ingress/gateway-source.ts";
+import type { Gateway } from "../../ingress/gateway-types.ts";
 import { type Controller, mapped } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
+import type { ReservedPort } from "../servicelb/plan.ts";
 import { watchOf } from "./gateway.ts";
-import { INGRESS_SLICE_MANAGER, ingressService, ingressSlices, publishedAt } from "./plan.ts";
+import { holdsPorts, nodePortProblem } from "./node-ports.ts";
+import { gatewayService, INGRESS_SLICE_MANAGER, ingressService, ingressSlices, publishedAt, withPorts } from "./plan.ts";
 
 const SERVICE = objectKey(INGRESS_SERVICE.namespace, INGRESS_SERVICE.name);
-/** The key of the Service and its slices; the others are Ingresses'. */
+const FRONTS: Index<Service> = { name: "leads to the ingress", valuesOf: (service) => (isFrontService(service) ? ["yes"] : []) };
+/** The key of the Services and their slices; the others are Ingresses'. */
 const SHARED = objectKey("", "shared");
 
 export interface IngressControllerOptions extends Pick<ControllerDeps, "client" | "informers"> {
-  /** Gateways are reached through the same Service. */
+  /** Gateways are reached through the same Service, and some through one of their own. */
   readonly gateways?: GatewaySource | undefined;
+  /** Ports of the nodes that are not given away; undefined: nobody gives them away. */
+  readonly reserved?: readonly ReservedPort[] | undefined;
 }
 
-export function ingressController({ client, informers, gateways }: IngressControllerOptions): Controller {
+export function ingressController({ client, informers, gateways, reserved }: IngressControllerOptions): Controller {
   const ingresses = informers.of(INGRESSES), classes = informers.of(INGRESS_CLASSES), services = informers.of(SERVICES), slices = informers.of(ENDPOINT_SLICES), nodes = informers.of(NODES);
   const serviceClient = client.resource(SERVICES), sliceClient = client.resource(ENDPOINT_SLICES), ingressClient = client.resource(INGRESSES);
 
   const ours = (): Readonly<Ingress>[] => [...ingresses.list()].filter((one) => isOurIngress(one, classes));
 
-  function hasGateway(): boolean {
+  function gatewaysOfOurs(): Gateway[] {
     const objects = gateways?.objects();
-    return objects !== undefined && ourGateways(objects.classes, objects.gateways).length > 0;
+    return objects ? ourGateways(objects.classes, objects.gateways) : [];
   }
 
-  async function ensureShared(signal: AbortSignal): Promise<void> {
+  async function ensureServices(signal: AbortSignal): Promise<void> {
+    const all = gatewaysOfOurs(), { shared, own } = planFronts(all, nodePortProblem(services, reserved));
+    const wanted = new Map(all.flatMap((gateway) => (own.has(keyOf(gateway)) ? [[objectKey(gateway.metadata.namespace ?? "", ownServiceName(keyOf(gateway))), gateway]] : [])));
+    for (const service of services.by(FRONTS, "yes")) if (keyOf(service) !== SERVICE && !wanted.has(keyOf(service))) await remove(service, signal);
     const service = services.get(SERVICE);
-    if (ours().length === 0 && !hasGateway()) {
-      if (!service || service.metadata.deletionTimestamp !== undefined) return;
-      try {
-        await serviceClient.delete(service, { preconditions: { uid: service.metadata.uid } }, { signal });
-      } catch (error) {
-        if (!isNotFound(error)) throw error;
-      }
-      return services.sawDeleted([service], signal);
+    if (ours().length === 0 && all.length === 0) return service && remove(service, signal);
+    await ensureService(service, ingressService, new Map([...shared].filter(([port]) => port !== 80 && port !== 443)), signal);
+    for (const [key, gateway] of wanted) await ensureService(services.get(key), () => gatewayService(gateway), own.get(keyOf(gateway))!, signal);
+  }
+
+  async function ensureService(found: Readonly<Service> | undefined, make: () => NewObject<Service>, wanted: ReadonlyMap<number, Protocol>, signal: AbortSignal): Promise<void> {
+    const taken = new Set(services.by(FRONTS, "yes").filter((one) => one !== found).flatMap((one) => doorsOf(one, undefined).map(({ target }) => target)));
+    if (!found) {
+      const made = make(), ports = withPorts(made as Pick<Service, "spec">, wanted, taken);
+      return services.caughtUp([await serviceClient.create({ ...made, spec: { ...made.spec, ...(ports && { ports }) } } as NewObject<Service>, { signal })], signal);
     }
-    if (!service) return services.caughtUp([await serviceClient.create(ingressService(), { signal })], signal);
+    if (found.metadata.deletionTimestamp !== undefined) return;
+    const ports = withPorts(found, wanted, taken);
+    const service = ports?.length ? await serviceClient.update({ ...found, spec: { ...found.spec, ports } }, { signal }) : found;
+    if (service !== found) await services.caughtUp([service], signal);
     for (const slice of ingressSlices(service, [...nodes.list()])) await ensureSlice(slice, signal);
+  }
+
+  async function remove(service: Readonly<Service>, signal: AbortSignal): Promise<void> {
+    if (service.metadata.deletionTimestamp !== undefined) return;
+    try {
+      await serviceClient.delete(service, { preconditions: { uid: service.metadata.uid } }, { signal });
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+    return services.sawDeleted([service], signal);
   }
 
   async function ensureSlice(slice: NewObject<EndpointSlice>, signal: AbortSignal): Promise<void> {
@@ -83,12 +111,12 @@ export function ingressController({ client, informers, gateways }: IngressContro
       mapped(ingresses, ({ object, deleted }) => [SHARED, ...(deleted ? [] : [keyOf(object)])]),
       mapped(classes, everything),
       ...(gateways ? [watchOf(gateways, SHARED)] : []),
-      mapped(services, ({ object }) => (keyOf(object) === SERVICE ? everything() : [])),
+      mapped(services, ({ object, old }) => (keyOf(object) === SERVICE ? everything() : isFrontService(object) || (gateways && holdsPorts(object, old)) ? [SHARED] : [])),
       mapped(slices, ({ object }) => (labelsOf(object)["endpointslice.kubernetes.io/managed-by"] === INGRESS_SLICE_MANAGER ? [SHARED] : [])),
       mapped(nodes, ({ object, old, deleted }) => (deleted || old === undefined || !isDeepStrictEqual([ready(object.status), object.status?.addresses, object.metadata.deletionTimestamp], [ready(old.status), old.status?.addresses, old.metadata.deletionTimestamp]) ? [SHARED] : [])),
     ],
     async reconcile(key, { signal }) {
-      if (key === SHARED) return ensureShared(signal);
+      if (key === SHARED) return ensureServices(signal);
       const ingress = splitKey(key).namespace === "" ? undefined : ingresses.get(key);
       if (ingress && isOurIngress(ingress, classes)) await publish(ingress, signal);
     },

@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+import type { Service } from "../api/gen/core.v1.ts";
+import { keyOf } from "../api/meta/object-meta.ts";
+import { doorsOf, ownServiceName, planFronts } from "./gateway-fronts.ts";
+import type { Gateway, Listener } from "./gateway-types.ts";
+
+const gateway = (name: string, listeners: readonly Partial<Listener>[], created = "2026-01-01T00:00:00Z"): Gateway => ({
+  apiVersion: "gateway.networking.k8s.io/v1", kind: "Gateway", metadata: { name, namespace: "default", creationTimestamp: created } as unknown as Gateway["metadata"],
+  spec: { gatewayClassName: "coracle", listeners: listeners.map((one, i) => ({ name: `l${i}`, port: 80, protocol: "HTTP", ...one })) },
+});
+const fronts = (...gateways: readonly Gateway[]): [shared: Record<string, string>, own: Record<string, Record<string, string>>] => {
+  const { shared, own } = planFronts(gateways, (port) => (port === 6443 ? "taken" : undefined));
+  return [Object.fromEntries(shared), Object.fromEntries([...own].map(([key, ports]) => [key, Object.fromEntries(ports)]))];
+};
+const FIXED = { 80: "HTTP", 443: "HTTPS" };
+
+test("Gateways share the nodes' ports as long as their listeners can be told apart", () => {
+  expect(fronts()).toEqual([FIXED, {}]);
+  expect(fronts(gateway("a", [{}, { port: 8080 }]), gateway("b", [{ hostname: "b.test" }, { port: 8443, protocol: "HTTPS" }, { port: 6443 }, { port: 53, protocol: "UDP" }]))).toEqual([{ ...FIXED, 8080: "HTTP", 8443: "HTTPS" }, {}]);
+});
+
+test("what does not go together with an older one has an address of its own, with all of its ports", () => {
+  const old = gateway("old", [{}, { port: 8080, hostname: "X.test" }]), young = gateway("young", [{ port: 81 }, { port: 8080, hostname: "x.test" }], "2026-02-01T00:00:00Z");
+  const expected = [{ ...FIXED, 8080: "HTTP", 81: "HTTP" }, { "default/young": { 81: "HTTP", 8080: "HTTP" } }];
+  expect([fronts(old, young), fronts(young, old)]).toEqual([expected, expected]);
+  expect(fronts(gateway("a", [{ port: 443 }]), gateway("b", [{ port: 9000 }]), gateway("c", [{ port: 9000, protocol: "HTTPS", hostname: "c" }]))).toEqual([{ ...FIXED, 9000: "HTTP" }, { "default/a": { 443: "HTTP" }, "default/c": { 9000: "HTTPS" } }]);
+});
+
+test("only ports that are ours to give lead to listeners", () => {
+  const service = (...ports: readonly object[]): Service => ({ spec: { ports } }) as unknown as Service;
+  expect(doorsOf(service({ name: "http", port: 80, targetPort: 10_080 }, { name: "gateway-81", port: 81, targetPort: 10_500 }, { name: "gateway-82", port: 82, targetPort: 22 }, { name: "gateway-83", port: 83, targetPort: "x" }, { name: "gateway-x", port: 84, targetPort: 10_501 }), undefined)).toEqual([{ gateway: undefined, port: 81, target: 10_500 }]);
+  expect(ownServiceName(keyOf(gateway("1.with.dots", [])))).toMatch(/^coracle-gateway-[0-9a-f]{10}$/);
+});

@@ -1,0 +1,99 @@
+/**
+ * Where Gateways are reached: at ports of the nodes, which they share with each other and with Ingresses, as far as their listeners go together. Pure.
+ *
+ *   Gateways, the oldest first ─▶ ports of the Service kube-system/coracle-ingress, of which 80 and 443 are always there
+ *                              └▶ a Service of its own for each that does not go together with an older one (another protocol on a port, the same hostname there): what is the
+ *                                 same for both is the older one's at the nodes, and at its own address it has everything
+ *
+ * Which port of the nodes leads to which of these ports is in the Services: nodes listen where those say (node/ingress).
+ */
+import { createHash } from "node:crypto";
+import type { Service } from "../api/gen/core.v1.ts";
+import { keyOf, labelsOf, type ObjectKey } from "../api/meta/object-meta.ts";
+import type { Gateway, Listener } from "./gateway-types.ts";
+import type { Problem } from "./http-route-rules.ts";
+import { HTTP_PORT, HTTPS_PORT, INGRESS_SERVICE } from "./ingress-class.ts";
+
+export type Protocol = "HTTP" | "HTTPS";
+
+export interface Fronts {
+  readonly shared: ReadonlyMap<number, Protocol>;
+  readonly own: ReadonlyMap<ObjectKey, ReadonlyMap<number, Protocol>>;
+}
+
+/** Why nothing is served on a listener; `conflicts`: with others of its Gateway. */
+export interface ListenerProblem extends Problem { readonly conflicts: boolean }
+
+/** A port that some Service leads to: `target` on the nodes. `gateway`: whose alone it is; undefined: everybody's. */
+export interface Door { readonly gateway: ObjectKey | undefined; readonly port: number; readonly target: number }
+
+/** Ports of the nodes for those of Gateways, 80 and 443 excepted. */
+export const TARGET_PORTS = { first: 10_500, last: 10_999 } as const;
+export const GATEWAY_SERVICE_LABELS = { "app.kubernetes.io/managed-by": "coracle-gateway" } as const;
+const PROTOCOLS: ReadonlySet<string> = new Set(["HTTP", "HTTPS"]);
+const FIXED: readonly (readonly [number, Protocol])[] = [[80, "HTTP"], [443, "HTTPS"]];
+
+export function ageOf({ metadata }: Pick<Gateway, "metadata">): string { return `${metadata.creationTimestamp ?? ""} ${keyOf({ metadata })}`; }
+
+export function isSupported(protocol: string): protocol is Protocol { return PROTOCOLS.has(protocol); }
+
+/** By the listeners' names. `portProblem`: why a port of the nodes cannot be had. */
+export function listenerProblems({ spec }: Gateway, portProblem: (port: number) => string | undefined): ReadonlyMap<string, ListenerProblem> {
+  const problems = new Map<string, ListenerProblem>();
+  const known = spec.listeners.filter(({ protocol }) => isSupported(protocol));
+  for (const one of spec.listeners) {
+    const problem = unsupported(one, portProblem) ?? conflict(one, known.filter((other) => other !== one && other.port === one.port));
+    if (problem) problems.set(one.name, problem);
+  }
+  return problems;
+}
+
+export function planFronts(gateways: readonly Gateway[], portProblem: (port: number) => string | undefined): Fronts {
+  const shared = new Map(FIXED), hosts = new Set<string>(), own = new Map<ObjectKey, ReadonlyMap<number, Protocol>>();
+  const served = gateways.filter(({ spec }) => spec.infrastructure?.parametersRef === undefined); // the others are refused
+  for (const gateway of served.toSorted((a, b) => (ageOf(a) < ageOf(b) ? -1 : 1))) {
+    const problems = listenerProblems(gateway, portProblem);
+    const listeners = gateway.spec.listeners.filter(({ name }) => !problems.has(name));
+    const nameOf = ({ port, hostname = "" }: Listener): string => `${port} ${hostname.toLowerCase()}`;
+    if (listeners.some((one) => hosts.has(nameOf(one)) || (shared.get(one.port) ?? one.protocol) !== one.protocol)) own.set(keyOf(gateway), new Map(listeners.map(({ port, protocol }) => [port, protocol as Protocol])));
+    for (const one of listeners) {
+      if (!shared.has(one.port)) shared.set(one.port, one.protocol as Protocol);
+      if (shared.get(one.port) === one.protocol) hosts.add(nameOf(one));
+    }
+  }
+  return { shared, own };
+}
+
+/** A Service in the Gateway's namespace. Names of Gateways are longer than those of Services may be, and have dots. */
+export function ownServiceName(gateway: ObjectKey): string { return `coracle-gateway-${createHash("sha256").update(gateway).digest("hex").slice(0, 10)}`; }
+
+export function isFrontService(service: Readonly<Service>): boolean {
+  const { name, namespace } = service.metadata;
+  return (name === INGRESS_SERVICE.name && namespace === INGRESS_SERVICE.namespace) || labelsOf(service)["app.kubernetes.io/managed-by"] === GATEWAY_SERVICE_LABELS["app.kubernetes.io/managed-by"];
+}
+
+export function portName(port: number): string { return `gateway-${port}`; }
+
+/** `gateway`: whose Service it is, if not everybody's. Only ports that are ours to give: what else somebody wrote into the Service leads nowhere. */
+export function doorsOf(service: Readonly<Service> | undefined, gateway: ObjectKey | undefined): Door[] {
+  return (service?.spec?.ports ?? []).flatMap(({ name = "", targetPort }) => {
+    const port = Number(/^gateway-(\d+)$/.exec(name)?.[1]);
+    return port > 0 && typeof targetPort === "number" && targetPort >= TARGET_PORTS.first && targetPort <= TARGET_PORTS.last ? [{ gateway, port, target: targetPort }] : [];
+  });
+}
+
+export const FIXED_DOORS: readonly Door[] = [{ gateway: undefined, port: 80, target: HTTP_PORT }, { gateway: undefined, port: 443, target: HTTPS_PORT }];
+
+function unsupported({ protocol, port, tls }: Listener, portProblem: (port: number) => string | undefined): ListenerProblem | undefined {
+  if (!isSupported(protocol)) return { reason: "UnsupportedProtocol", message: `protocol ${protocol} is not supported`, conflicts: false };
+  if (protocol === "HTTPS" && (tls?.mode ?? "Terminate") !== "Terminate") return { reason: "UnsupportedProtocol", message: `TLS mode ${tls?.mode} is not supported`, conflicts: false };
+  const taken = FIXED.some(([fixed]) => fixed === port) ? undefined : portProblem(port);
+  return taken === undefined ? undefined : { reason: "PortUnavailable", message: taken, conflicts: false };
+}
+
+function conflict({ protocol, hostname = "", port }: Listener, others: readonly Listener[]): ListenerProblem | undefined {
+  const other = others.find((one) => one.protocol !== protocol);
+  if (other) return { reason: "ProtocolConflict", message: `listener ${other.name} speaks ${other.protocol} on port ${port}`, conflicts: true };
+  const same = others.find((one) => (one.hostname ?? "").toLowerCase() === hostname.toLowerCase());
+  return same && { reason: "HostnameConflict", message: `listener ${same.name} has the same hostname on port ${port}`, conflicts: true };
+}

@@ -1,0 +1,47 @@
+/**
+ * What is served at which port of this node: the routes and certificates behind each door. Pure.
+ *
+ *   door for everybody: Ingresses (80 and 443) and all Gateways' listeners of that port that speak what is spoken there · door of one Gateway: its listeners of that port
+ */
+import type { ObjectKey } from "../../core/api/meta/object-meta.ts";
+import type { ServedListener } from "../../core/ingress/gateway.ts";
+import { type Door, FIXED_DOORS, type Fronts } from "../../core/ingress/gateway-fronts.ts";
+import type { CertificateUse } from "../../core/ingress/ingress-routes.ts";
+import { type Route, type RouteTable, routeTable } from "../../core/ingress/route-table.ts";
+
+export interface OpenDoor {
+  /** The port of this node. */
+  readonly target: number;
+  readonly secure: boolean;
+  readonly table: RouteTable;
+  readonly certificates: readonly CertificateUse[];
+}
+
+export interface DoorWorld {
+  readonly ingressRoutes: readonly Route[];
+  readonly ingressCertificates: readonly CertificateUse[];
+  readonly listeners: readonly ServedListener[];
+  readonly fronts: Fronts;
+  /** As Services say, those for 80 and 443 excepted, which are always there. */
+  readonly doors: readonly Door[];
+}
+
+/** None while there is nothing to serve. */
+export function openDoors({ ingressRoutes, ingressCertificates, listeners, fronts, doors }: DoorWorld): OpenDoor[] {
+  if (ingressRoutes.length === 0 && listeners.length === 0) return [];
+  return [...FIXED_DOORS, ...doors].flatMap(({ gateway, port, target }) => {
+    const protocol = protocolAt(fronts, gateway, port);
+    if (protocol === undefined) return [];
+    const behind = listeners.filter((one) => one.port === port && one.protocol === protocol && (gateway === undefined || one.gateway === gateway));
+    const isIngress = gateway === undefined && (port === 80 || port === 443);
+    const routes = behind.flatMap((one) => one.routes);
+    return [{
+      target, secure: protocol === "HTTPS", table: routeTable(isIngress ? [...ingressRoutes, ...routes] : routes, behind.map(({ hostname }) => hostname)),
+      certificates: [...(isIngress && protocol === "HTTPS" ? ingressCertificates : []), ...behind.flatMap((one) => one.certificates)],
+    }];
+  });
+}
+
+function protocolAt({ shared, own }: Fronts, gateway: ObjectKey | undefined, port: number): "HTTP" | "HTTPS" | undefined {
+  return gateway === undefined ? shared.get(port) : own.get(gateway)?.get(port);
+}

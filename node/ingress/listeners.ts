@@ -1,0 +1,89 @@
+/** The listeners of the ingress: one for each door on each address, opened and closed as doors come and go. One that cannot listen says so, and tries again. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import type { Clock } from "../../core/lifecycle/clock.ts";
+import { type Connection, type Http1Seat, httpServer, httpsServer, type HttpsServer } from "../../core/net/http-server.ts";
+import type { TlsMaterial } from "../../core/net/tls.ts";
+import type { Log } from "../../core/observe/log.ts";
+import type { Certificates } from "./certificates.ts";
+import type { OpenDoor } from "./doors.ts";
+import type { Forwarder } from "./forward.ts";
+import { Http1Front, type Http1FrontDeps } from "./http1-front.ts";
+
+export interface ListenersOptions {
+  readonly addresses: readonly string[];
+  /** What clients are shown that ask for a name nobody has a certificate for; made once there is something to serve. */
+  readonly material: () => Promise<TlsMaterial>;
+  readonly certificates: Pick<Certificates, "contextFor">;
+  readonly forwarder: Pick<Forwarder, "handle" | "upgrade">;
+  readonly front: Http1FrontDeps;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+interface Listening { readonly door: number; readonly secure: boolean; readonly stop: AbortController; readonly lives: readonly Promise<void>[] }
+
+const AGAIN_MS = 10_000;
+/** Nobody waits longer for the end of a download. */
+const DRAIN_MS = 10_000;
+
+export class Listeners {
+  readonly #options: ListenersOptions;
+  readonly #open = new Map<number, Listening>();
+  readonly #closing = new Set<Promise<void>>();
+  #material: TlsMaterial | undefined;
+
+  constructor(options: ListenersOptions) { this.#options = options; }
+
+  /** Listens at these doors and no others; those that are closed may be left by their clients meanwhile. */
+  async use(doors: readonly Pick<OpenDoor, "target" | "secure">[]): Promise<void> {
+    const { addresses, material, log } = this.#options;
+    const gone = [...this.#open.values()].filter(({ door, secure }) => !doors.some((one) => one.target === door && one.secure === secure));
+    for (const { door, stop, lives } of gone) {
+      stop.abort();
+      this.#open.delete(door);
+      const left = Promise.all(lives).then(() => void this.#closing.delete(left));
+      this.#closing.add(left);
+      log.info("the ingress listens no more", { port: door });
+    }
+    await Promise.all(gone.filter(({ door }) => doors.some(({ target }) => target === door)).flatMap(({ lives }) => lives)); // another protocol at the same port
+    if (doors.length > 0) this.#material ??= await material();
+    for (const { target: door, secure } of doors) {
+      if (this.#open.has(door)) continue;
+      const stop = new AbortController();
+      this.#open.set(door, { door, secure, stop, lives: addresses.map(async (host) => await this.#life(host, { door, secure }, stop.signal)) });
+      log.info("the ingress listens", { addresses, port: door, secure });
+    }
+  }
+
+  /** Resolves when all have left. */
+  async close(): Promise<void> {
+    await this.use([]);
+    await Promise.all(this.#closing);
+  }
+
+  async #life(host: string, { door, secure }: Pick<Listening, "door" | "secure">, signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#options;
+    while (!signal.aborted) {
+      try {
+        await this.#server(host, door, secure).run(signal, () => {});
+      } catch (error) {
+        log.error("the ingress cannot listen", { host, port: door, error });
+        await clock.sleep(AGAIN_MS, signal);
+      }
+    }
+  }
+
+  #server(host: string, door: number, secure: boolean): HttpsServer {
+    const { certificates, forwarder, front, clock, log } = this.#options;
+    const caller = ({ remoteAddress }: Connection) => ({ remoteAddress, secure, door });
+    const options = {
+      host, port: door, portFlag: "--disable=ingress", clock, log, limits: { drainMs: DRAIN_MS },
+      http1: (socket: Socket, seat: Http1Seat) => void new Http1Front(socket, seat, caller(seat.connection), front),
+      handler: (request: IncomingMessage, response: ServerResponse, connection: Connection) => void forwarder.handle(request, response, caller(connection)),
+      upgrade: (request: IncomingMessage, socket: Duplex, { head, connection }: { readonly head: Buffer; readonly connection: Connection }) => void forwarder.upgrade(request, socket, { head, caller: caller(connection) }),
+    };
+    return secure ? httpsServer({ ...options, tls: () => this.#material!, certificateFor: (name) => certificates.contextFor(name, door) }) : httpServer(options);
+  }
+}
