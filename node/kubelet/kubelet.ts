@@ -74,6 +74,7 @@ import { cgroupRows } from "./stats/cgroup-rows.ts";
 import { nodeStats } from "./stats/stats.ts";
 import { statusWriter } from "./status/status-writer.ts";
 import { tokenSource } from "./volumes/service-account-token.ts";
+import { claimExpander } from "./volumes/expand-claim.ts";
 import { volumeMetrics } from "./volumes/volume-metrics.ts";
 import { volumeManager } from "./volumes/volumes.ts";
 import { knownPath, wellKnownDirectory } from "./well-known-directory.ts";
@@ -135,7 +136,8 @@ export function kubelet(deps: KubeletDeps): Kubelet {
   });
   const devices: DeviceManager | undefined = isLinux ? deviceManager({ dataDir: settings.dataDir, clock, log, onChange() { node.refresh(); tellHealth(); }, numaNodes: () => places.numaNodes }) : undefined;
   const claims = isLinux ? claimManager({ dataDir: settings.dataDir, nodeName: settings.nodeName, client, clock, log, events, onRegistered: wakeAll, onHealth: tellHealth }) : undefined;
-  const csi = isLinux ? csiVolumes({ dataDir: settings.dataDir, nodeName: settings.nodeName, client, drivers, mounts: deps.mounts, tokens, events, clock, log, signal, known: (path) => knownPath(path, settings.dataDir, known), onInUse: () => node.refresh() }) : undefined;
+  const expander = claimExpander({ client, events, clock, log, nodeName: settings.nodeName });
+  const csi = isLinux ? csiVolumes({ dataDir: settings.dataDir, nodeName: settings.nodeName, client, drivers, mounts: deps.mounts, tokens, expander, clock, log, signal, known: (path) => knownPath(path, settings.dataDir, known), onInUse: () => node.refresh() }) : undefined;
   const places: Placement = !isLinux ? unplaced() : placement({
     dataDir: settings.dataDir, settings: settings.placement, reservation: reservationOf({ machine, diskBytes: 0, maxPods: 0, reserved: settings.reserved, thresholds: settings.eviction.thresholds }), memoryBytes: machine.memoryBytes,
     devices, cri, runtimes: () => [...manager.workers()].map(({ runtime }) => runtime), metrics: deps.metrics, clock, log,
@@ -154,7 +156,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
   const records = settings.verifiesPulls ? pullRecords({ dataDir: settings.dataDir, nowMs: clock.nowMs }) : undefined;
   const context: KubeletContext = {
     settings, cri, clock, random, log, events, mounts: deps.mounts, objects, services: deps.services,
-    volumes: volumeManager({ dataDir: settings.dataDir, client, objects, tokens, mounts: deps.mounts, exec: deps.exec, clock, random, events, log, hostIps: settings.nodeIps, allocatable: node.allocatable, csi, metrics: volumeMetrics(deps.metrics), life: signal }),
+    volumes: volumeManager({ dataDir: settings.dataDir, client, objects, tokens, mounts: deps.mounts, exec: deps.exec, clock, random, events, log, hostIps: settings.nodeIps, allocatable: node.allocatable, csi, expander, metrics: volumeMetrics(deps.metrics), life: signal }),
     images: imagePuller({ cri, clock, events, serialize: settings.serializeImagePulls, parallelMax: settings.maxParallelImagePulls, records }), credentialProviders: deps.credentialProviders, pullIdentity, cgroups: podCgroups(deps.cgroups, { cgroupRoot: settings.cgroupRoot, pidsMax: settings.podPidsLimit > 0 ? settings.podPidsLimit : undefined }), handlers: runtimeHandlers(client),
     userNamespaces: userNamespaces({ ...settings, idsPerPod: settings.userNamespaceIds, log }), runtimeName: node.runtimeName, handlerFeatures: node.handlerFeatures, machine: { os: machine.os, cpus: machine.cpus, throttlePaths: machine.throttlePaths, killsWholeContainer: deps.cgroups.version === 2 && !settings.singleProcessOomKill, memoryBytes: machine.memoryBytes, hugepageSizes: machine.hugepages.map(({ size }) => size), countsSwap: deps.cgroups.countsSwap, podSwapBytes: deps.cgroups.version === 2 && deps.cgroups.countsSwap ? (settings.limitedSwap ? machine.swapBytes : 0) : undefined },
     devices, claims, placement: places, allocatable: node.allocatable, networkProblem: node.networkProblem, metrics: kubeletMetrics(deps.metrics, settings.nodeName),

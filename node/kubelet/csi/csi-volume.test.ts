@@ -1,9 +1,8 @@
 import { expect, test } from "vitest";
-import type { PersistentVolume, PersistentVolumeClaim, Pod, Volume } from "../../../core/api/gen/core.v1.ts";
+import type { Pod, Volume } from "../../../core/api/gen/core.v1.ts";
 import type { CSIDriver } from "../../../core/api/gen/storage.v1.ts";
 import { withDriver } from "./csi-node.ts";
 import { attachmentName, capabilityOf, checkLifecycle, type CsiVolume, groupOf, inlineVolume, publishTarget, stagingDirectory, volumeKey } from "./csi-volume.ts";
-import { wantedSize } from "./expand.ts";
 
 const pod = { metadata: { name: "p", namespace: "d", uid: "u1" }, spec: { securityContext: { fsGroup: 7 } } } as unknown as Pod;
 const volume: CsiVolume = { specName: "pvc-1", driver: "hostpath.csi.k8s.io", handle: "h1", lifecycle: "Persistent", fsType: "ext4", readOnly: false, block: false, attributes: {}, accessMode: "ReadWriteOnce", mountOptions: ["noatime"], stageSecret: undefined, publishSecret: undefined, expandSecret: undefined };
@@ -40,12 +39,6 @@ test("an inline volume wants a driver that says it can", () => {
   expect(() => checkLifecycle(inline, undefined)).toThrow("(no CSIDriver object)");
   checkLifecycle(inline, driver({ volumeLifecycleModes: ["Ephemeral"] }));
   checkLifecycle(volume, undefined);
-});
-
-test("a claim is expanded while its volume is larger, and not when that was found impossible", () => {
-  const claim = (status: PersistentVolumeClaim["status"]): PersistentVolumeClaim => ({ status: { phase: "Bound", capacity: { storage: "1Gi" }, ...status } }) as PersistentVolumeClaim;
-  const big = { spec: { capacity: { storage: "2Gi" } } } as unknown as PersistentVolume;
-  expect([wantedSize(claim({}), big), wantedSize(claim({ capacity: { storage: "2Gi" } }), big), wantedSize(claim({ allocatedResourceStatuses: { storage: "NodeResizeInfeasible" } }), big)]).toEqual(["2Gi", undefined, undefined]);
 });
 
 test("a driver stands once in the CSINode, and unchanged is not written", () => {

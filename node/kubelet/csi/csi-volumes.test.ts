@@ -19,6 +19,7 @@ import type { Methods as Csi } from "../plugins/gen/csi.v1.ts";
 import type { Methods as Registration } from "../plugins/gen/registration.v1.ts";
 import { pluginWatcher } from "../plugins/plugin-watcher.ts";
 import registrationFacts from "../plugins/registration-facts.txt" with { type: "text" };
+import { claimExpander } from "../volumes/expand-claim.ts";
 import { csiNodeWriter } from "./csi-node.ts";
 import { attachmentName, type CsiVolume, publishTarget, stagingDirectory } from "./csi-volume.ts";
 import { csiVolumes } from "./csi-volumes.ts";
@@ -84,7 +85,7 @@ async function startNode() {
   const running: Runnable[] = [driver, registrar, node, watcher];
   const ended = runAll(running, stop.signal);
   await eventually(() => notified.length, (count) => count > 0);
-  const restart = () => csiVolumes({ dataDir, nodeName: "n1", client: api.client, drivers, mounts, tokens, events: { event: () => undefined }, clock: systemClock, log: silentLog, signal, known: (path) => path, onInUse: () => undefined });
+  const restart = () => csiVolumes({ dataDir, nodeName: "n1", client: api.client, drivers, mounts, tokens, expander: claimExpander({ ...common, events: { event: () => undefined } }), clock: systemClock, log: silentLog, signal, known: (path) => path, onInUse: () => undefined });
   return { api, drivers, calls, requests, notified, fail, restart, volumes: restart(), [Symbol.asyncDispose]: async () => { stop.abort(); await ended; } };
 }
 
@@ -154,7 +155,7 @@ test("a volume that has grown is expanded on the node, its claim says so, and it
   await node.volumes.setUp(pod("u1"), volume, { claim, volume: pv }, signal);
   expect(node.calls).toEqual(["stage", "publish", "expand"]);
   const metrics = metricsRegistry();
-  const figures = volumeStats({ volumes: node.volumes, drivers: node.drivers, pods: () => ["u1"], locals: () => [{ podUid: "u2", namespace: "d", claim: "mine", path: dataDir }, { podUid: "u3", namespace: "d", claim: "gone", path: join(dataDir, "gone") }], known: (path) => path, clock: systemClock, log: silentLog, metrics });
+  const figures = volumeStats({ volumes: node.volumes, drivers: node.drivers, pods: () => ["u1"], locals: () => [{ podUid: "u2", namespace: "d", claim: "mine", path: dataDir }, { podUid: "u3", namespace: "d", claim: "gone", path: join(dataDir, "gone") }], known: (path) => path, periodMs: 60_000, clock: systemClock, log: silentLog, metrics });
   const stop = new AbortController();
   const ended = figures.run(stop.signal, () => undefined);
   await eventually(() => figures.of("u1").length, (count) => count === 1);

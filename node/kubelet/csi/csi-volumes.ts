@@ -16,7 +16,6 @@ import type { PersistentVolume, PersistentVolumeClaim, Pod, SecretReference } fr
 import type { CSIDriver } from "../../../core/api/gen/storage.v1.ts";
 import { isNotFound } from "../../../core/api/meta/status-error.ts";
 import type { Client } from "../../../core/client/client.ts";
-import type { EventRecorder } from "../../../core/client/events.ts";
 import { CSI_DRIVERS, SECRETS, VOLUME_ATTACHMENTS } from "../../../core/client/resources.ts";
 import { backoffMs } from "../../../core/lifecycle/backoff.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
@@ -24,11 +23,12 @@ import type { Log } from "../../../core/observe/log.ts";
 import { RpcError } from "../../cri/rpc-client.ts";
 import type { Mounts } from "../../os/mount.ts";
 import { setVolumeOwnership } from "../volumes/atomic-writer.ts";
+import { type ClaimExpander, wantedSize } from "../volumes/expand-claim.ts";
 import { MountFailure, VolumePending } from "../volumes/mount-failure.ts";
 import type { TokenSource } from "../volumes/service-account-token.ts";
 import { attachmentName, capabilityOf, checkLifecycle, type CsiVolume, type DriverFacts, groupOf, podInfo, publishTarget, stagingDirectory, volumeKey } from "./csi-volume.ts";
 import type { CsiDriver, CsiDrivers } from "./drivers.ts";
-import { expandVolume, wantedSize } from "./expand.ts";
+import { growCsiVolume, UNCERTAIN } from "./expand.ts";
 import { keyedTurns } from "./keyed-turns.ts";
 import { directoriesIn, makeParent, readNote, removeNote, removeTarget, type VolumeNote, writeNote } from "./volume-note.ts";
 
@@ -39,7 +39,7 @@ export interface CsiVolumesDeps {
   readonly drivers: CsiDrivers;
   readonly mounts: Mounts;
   readonly tokens: TokenSource;
-  readonly events: EventRecorder;
+  readonly expander: ClaimExpander;
   readonly clock: Clock;
   readonly log: Log;
   /** Ends what goes on in the background. */
@@ -69,9 +69,6 @@ export interface CsiVolumes {
 interface Published { readonly volume: CsiVolume; readonly target: string; readonly claim: { readonly namespace: string; readonly claim: string } | undefined; readonly republish: boolean }
 
 const RETRY = { minMs: 500, maxMs: 122_000 };
-
-/** Codes after which the driver may still be at it. Source: kubernetes v1.36 pkg/volume/csi/csi_util.go IsFinalError, csi_client.go isFinalError */
-const UNCERTAIN: ReadonlySet<string> = new Set(["Canceled", "DeadlineExceeded", "Unavailable", "ResourceExhausted", "Aborted"]);
 
 export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
   const { dataDir, nodeName, client, drivers, mounts, tokens, log, known } = deps;
@@ -126,7 +123,7 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
       const driver = await attempt(step("MountVolume.SetUp"), volume, async () => withContext(volume.block ? "blockMapper.SetUpDevice failed to get CSI client" : "mounter.SetUpAt failed to get CSI client", () => drivers.get(volume.driver)));
       const facts: DriverFacts = { fineAccessModes: await driver.can("SINGLE_NODE_MULTI_WRITER", signal), mountsGroup: await driver.can("VOLUME_MOUNT_GROUP", signal) };
       if (before) {
-        if (claimed) await expand(driver, volume, claimed, before.target, pod, facts, signal);
+        if (claimed) await deps.expander.inUse(growing(driver, volume, claimed, before.target, pod, facts, signal), signal);
         if (!before.republish) return before.target;
       }
       const object = await driverObject(volume.driver, signal);
@@ -143,7 +140,7 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
       const group = groupOf(pod, volume, object, facts);
       const capability = capabilityOf(volume, facts, group.byDriver);
       const stagingPath = volume.lifecycle === "Persistent" ? await stage({ driver, volume, publishContext, capability, attaches }, signal) : undefined;
-      if (claimed && stagingPath !== undefined && !before) await expand(driver, volume, claimed, undefined, pod, facts, signal);
+      if (claimed && stagingPath !== undefined && !before) await deps.expander.beforeUse(growing(driver, volume, claimed, undefined, pod, facts, signal), signal);
       const target = await attempt(step("MountVolume.SetUp", "MapVolume.MapPodDevice"), volume, () => publish({ pod, driver, object, volume, publishContext, capability, stagingPath }, signal));
       if (group.byUs && !before) await setVolumeOwnership(target, { gid: group.byDriver ?? pod.spec.securityContext!.fsGroup!, readOnly: false, onlyIfRootDiffers: pod.spec.securityContext?.fsGroupChangePolicy === "OnRootMismatch" });
       remember(pod, { volume, target, claim: claimName, republish: object?.spec.requiresRepublish ?? false });
@@ -160,12 +157,10 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
     return (await readNote(note)) !== undefined && (mounts.isMountPoint(target) || (volume.block && (await exists(target))));
   }
 
-  async function expand(driver: CsiDriver, volume: CsiVolume, claimed: Claimed, target: string | undefined, pod: Pod, facts: DriverFacts, signal: AbortSignal): Promise<void> {
+  function growing(driver: CsiDriver, volume: CsiVolume, claimed: Claimed, target: string | undefined, pod: Pod, facts: DriverFacts, signal: AbortSignal): Parameters<ClaimExpander["inUse"]>[0] {
     const { target: staging } = stagingDirectory(dataDir, volume);
-    await expandVolume({
-      client, events: deps.events, log, nodeName, pod, csi: volume, ...claimed, driver, capability: capabilityOf(volume, facts, undefined), path: known(target ?? staging), stagingPath: staged.has(volumeKey(volume)) ? known(staging) : "",
-      secrets: () => secretData(volume.expandSecret, signal),
-    }, signal);
+    const of = { driver, volume, capability: capabilityOf(volume, facts, undefined), path: known(target ?? staging), stagingPath: staged.has(volumeKey(volume)) ? known(staging) : "", secrets: () => secretData(volume.expandSecret, signal) };
+    return { pod, ...claimed, readOnly: volume.readOnly, grow: (bytes) => growCsiVolume(of, bytes, signal) };
   }
 
   async function driverObject(name: string, signal: AbortSignal): Promise<Readonly<CSIDriver> | undefined> {

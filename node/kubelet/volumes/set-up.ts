@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { EmptyDirVolumeSource, NFSVolumeSource, PersistentVolume, Pod, Volume } from "../../../core/api/gen/core.v1.ts";
+import type { EmptyDirVolumeSource, NFSVolumeSource, PersistentVolume, PersistentVolumeClaim, Pod, Volume } from "../../../core/api/gen/core.v1.ts";
 import { parseQuantity } from "../../../core/api/meta/quantity.ts";
 import type { MountPoint } from "../../os/mount.ts";
 import type { Claimed } from "../csi/csi-volumes.ts";
@@ -17,7 +17,7 @@ import { type LocalDevices, localKind } from "./local-devices.ts";
 import { MountFailure } from "./mount-failure.ts";
 import { configMapPayload, downwardPayload, projectedPayload, secretPayload } from "./payload.ts";
 import { makeMountPoints, nestedMountPoints } from "./nested-mounts.ts";
-import { boundVolume } from "./persistent-volume.ts";
+import { type BoundVolume, boundVolume } from "./persistent-volume.ts";
 import { podDirectory, volumeDirectory } from "./pod-directories.ts";
 import { giveToGroup, makeDirectory, type ReadyVolume, type VolumeDeps } from "./volumes.ts";
 
@@ -132,36 +132,50 @@ async function setUpPersistent(deps: SetUpDeps, pod: Pod, volume: Volume, { sign
   checkVolumeMode(pod, volume, bound);
   const { volume: { metadata, spec }, readOnly, block } = bound;
   if (spec.csi) return await setUpCsi(deps, pod, persistentVolume(bound.volume, { readOnly, block }), bound, signal);
-  const podDir = podDirectory(deps.dataDir, pod.metadata.uid);
-  const claim = { namespace: bound.claim.metadata.namespace ?? "", claim: bound.claim.metadata.name };
   if (spec.iscsi) {
     const ready = await setUpIscsi(deps, pod, spec.iscsi, { name: metadata.name, options: spec.mountOptions ?? [], readOnly: readOnly || (spec.iscsi.readOnly ?? false), block }, signal);
-    return block ? ready : { ...ready, claim };
+    return block ? ready : { ...ready, claim: nameOf(bound.claim) };
   }
-  if (block) {
-    const device = spec.local?.path;
-    if (device === undefined) throw new MountFailure("MapVolume.FindMapperPluginBySpec", metadata.name, new Error("failed to find BlockVolumeMapper plugin. Volume plugin is nil."));
-    if ((await localKind(device)) !== "device") throw new MountFailure("MapVolume.MapBlockVolume", metadata.name, new Error(`${device} is not a block device`));
-    return { hostPath: device, readOnly, block: true, managed: false };
-  }
+  if (spec.local) return await setUpLocal(deps, pod, bound, signal);
+  if (block) throw new MountFailure("MapVolume.FindMapperPluginBySpec", metadata.name, new Error("failed to find BlockVolumeMapper plugin. Volume plugin is nil."));
   if (spec.hostPath) {
     await checkHostPath(spec.hostPath);
     return { hostPath: spec.hostPath.path, readOnly, managed: false };
   }
-  if (spec.local) {
-    const directory = volumeDirectory(podDir, "kubernetes.io/local-volume", metadata.name);
-    if (!mountAt(deps.mounts.list(), directory)) {
-      const { path, fsType = "" } = spec.local;
-      const kind = await localKind(path);
-      await makeDirectory(directory, 0o750);
-      if (kind === "directory") deps.mounts.bind(path, directory, { recursive: true, readOnly });
-      else await deps.devices.show({ name: metadata.name, device: path, fsType, options: spec.mountOptions ?? [], readOnly }, directory, signal).catch((cause: Error) => { throw new MountFailure("MountVolume.MountDevice", metadata.name, cause); });
-      if (!readOnly) await giveToGroup(pod, directory, { readOnly: false });
-    }
-    return { hostPath: directory, readOnly, managed: true, claim };
-  }
-  if (spec.nfs) return await setUpNfs(deps, spec.nfs, volumeDirectory(podDir, "kubernetes.io/nfs", metadata.name), { readOnly: readOnly || (spec.nfs.readOnly ?? false), options: spec.mountOptions ?? [] }, signal);
+  if (spec.nfs) return await setUpNfs(deps, spec.nfs, volumeDirectory(podDirectory(deps.dataDir, pod.metadata.uid), "kubernetes.io/nfs", metadata.name), { readOnly: readOnly || (spec.nfs.readOnly ?? false), options: spec.mountOptions ?? [] }, signal);
   throw new Error(`no volume plugin matched: persistent volume "${metadata.name}" is of a kind this node does not support`);
+}
+
+/** A directory, or a device: given as it is, or with the file system on it, which grows with it. */
+async function setUpLocal({ dataDir, mounts, devices, expander }: SetUpDeps, pod: Pod, { claim, volume, readOnly, block }: BoundVolume, signal: AbortSignal): Promise<ReadyVolume> {
+  const { metadata: { name }, spec } = volume;
+  const { path, fsType = "" } = spec.local!;
+  const growing = { pod, claim, volume, readOnly, grow: async () => { if (!block && (await localKind(path)) === "device") await devices.grow({ name, device: path }, signal); return true; } };
+  if (block) {
+    if ((await localKind(path)) !== "device") throw new MountFailure("MapVolume.MapBlockVolume", name, new Error(`${path} is not a block device`));
+    await expander.inUse(growing, signal);
+    return { hostPath: path, readOnly, block, managed: false };
+  }
+  const directory = volumeDirectory(podDirectory(dataDir, pod.metadata.uid), "kubernetes.io/local-volume", name);
+  if (mountAt(mounts.list(), directory)) await expander.inUse(growing, signal);
+  else {
+    const kind = await localKind(path);
+    await makeDirectory(directory, 0o750);
+    if (kind === "directory") mounts.bind(path, directory, { recursive: true, readOnly });
+    else await devices.show({ name, device: path, fsType, options: spec.mountOptions ?? [], readOnly }, directory, signal).catch((cause: Error) => { throw new MountFailure("MountVolume.MountDevice", name, cause); });
+    try {
+      await expander.beforeUse(growing, signal);
+    } catch (error) {
+      mounts.unmount(directory); // as if it had not been
+      throw error;
+    }
+    if (!readOnly) await giveToGroup(pod, directory, { readOnly: false });
+  }
+  return { hostPath: directory, readOnly, managed: true, claim: nameOf(claim) };
+}
+
+function nameOf({ metadata: { name, namespace = "" } }: Readonly<PersistentVolumeClaim>): { readonly namespace: string; readonly claim: string } {
+  return { namespace, claim: name };
 }
 
 /** A claim is used as what it is: a file system, or a device. */

@@ -21,6 +21,7 @@ import type { EventRecorder } from "../../../core/client/events.ts";
 import { allContainers, podReference } from "../pod-spec.ts";
 import type { CsiVolumes } from "../csi/csi-volumes.ts";
 import { setVolumeOwnership } from "./atomic-writer.ts";
+import type { ClaimExpander } from "./expand-claim.ts";
 import { iscsiVolumes } from "./iscsi/iscsi-volumes.ts";
 import { localDevices } from "./local-devices.ts";
 import { MountFailure, VolumePending } from "./mount-failure.ts";
@@ -68,6 +69,7 @@ export interface VolumeDeps {
   readonly allocatable: () => ResourceList;
   /** Absent: this node has no CSI drivers. */
   readonly csi?: CsiVolumes | undefined;
+  readonly expander: ClaimExpander;
   readonly metrics: VolumeMetrics;
   /** Ends what goes on in the background. */
   readonly life: AbortSignal;

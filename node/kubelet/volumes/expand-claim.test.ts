@@ -1,0 +1,94 @@
+import { expect, test } from "vitest";
+import type { PersistentVolume, PersistentVolumeClaim, Pod } from "../../../core/api/gen/core.v1.ts";
+import { PERSISTENT_VOLUME_CLAIMS } from "../../../core/client/resources.ts";
+import { systemClock } from "../../../core/lifecycle/clock.ts";
+import { silentLog } from "../../../core/observe/log.ts";
+import { fakeApi } from "../../../test/fake-api.ts";
+import type { ExecResult } from "../../os/exec.ts";
+import { claimExpander, failedStatus, GrowFailure, wantedSize } from "./expand-claim.ts";
+import { growFileSystem } from "./format-and-mount.ts";
+
+const { signal } = new AbortController();
+const volume = { metadata: { name: "pv" }, spec: { capacity: { storage: "3Gi" } } } as unknown as PersistentVolume;
+const pod = { metadata: { name: "p", namespace: "ns", uid: "u" } } as unknown as Pod;
+const step = (storage: string) => ({ allocatedResourceStatuses: { storage } });
+
+test.each<[string, object, string | undefined]>([
+  ["its volume is larger", {}, "3Gi"],
+  ["it is as large", { capacity: { storage: "3Gi" } }, undefined],
+  ["the resizer is at it", { allocatedResources: { storage: "2Gi" } }, undefined],
+  ["the resizer is at it, and says so", { allocatedResources: { storage: "2Gi" }, ...step("ControllerResizeInProgress") }, undefined],
+  ["it is the node's turn", { allocatedResources: { storage: "2Gi" }, ...step("NodeResizePending") }, "2Gi"],
+  ["the node has begun before", { allocatedResources: { storage: "2Gi" }, ...step("NodeResizeInProgress") }, "2Gi"],
+  ["that was found impossible", { allocatedResources: { storage: "2Gi" }, ...step("NodeResizeInfeasible") }, undefined],
+  ["it is not bound", { phase: "Lost" }, undefined],
+])("how large a claim is to become on the node when %s", (_, status, expected) => {
+  expect(wantedSize({ status: { phase: "Bound", capacity: { storage: "1Gi" }, ...status } } as unknown as PersistentVolumeClaim, volume)).toBe(expected);
+});
+
+test.each<[string, GrowFailure["kind"], string, string[], unknown]>([
+  ["is told", "final", "3Gi", [], undefined],
+  ["to a size that cannot be is the resizer's", "infeasible", "3Gi", [], "NodeResizeInfeasible"],
+  ["once the user wants another size is the resizer's when it comes again", "final", "2Gi", ["NodeResizeError"], "NodeResizeInfeasible"],
+  ["once the user wants another size is told first", "final", "2Gi", [], undefined],
+])("a failure %s", (_, kind, asked, before, infeasible) => {
+  const claim = { spec: { resources: { requests: { storage: asked } } }, status: { conditions: before.map((type) => ({ type, status: "True" })) } } as unknown as PersistentVolumeClaim;
+  const status = failedStatus(claim, "3Gi", { kind, message: "no" }, "now") as { conditions: { type: string }[]; allocatedResourceStatuses?: { storage: string } };
+  expect([status.conditions.map(({ type }) => type), status.allocatedResourceStatuses?.storage]).toEqual([["NodeResizeError"], infeasible]);
+});
+
+/** A claim of the node's turn, and who grows its volume. */
+async function growing(grow: () => Promise<boolean>, rest: { readOnly?: boolean } = {}) {
+  const api = fakeApi();
+  const told: string[] = [];
+  let uptimeMs = 0;
+  const made = await api.client.resource(PERSISTENT_VOLUME_CLAIMS).create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "c", namespace: "ns" }, spec: {}, status: { phase: "Bound", capacity: { storage: "1Gi" }, conditions: [{ type: "FileSystemResizePending", status: "True" }, { type: "Mine", status: "True" }], allocatedResources: { storage: "3Gi" }, ...step("NodeResizePending") } } as never, { signal });
+  const expander = claimExpander({ client: api.client, events: { event: (on, _, reason) => void told.push(`${on.kind} ${reason}`) }, clock: { ...systemClock, uptimeMs: () => uptimeMs }, log: silentLog, nodeName: "n" });
+  return { told, claim: () => api.all(PERSISTENT_VOLUME_CLAIMS)[0]!, wait: (ms: number) => { uptimeMs += ms; }, expander, of: () => ({ pod, claim: api.all(PERSISTENT_VOLUME_CLAIMS)[0] ?? made, volume, readOnly: false, grow, ...rest }) };
+}
+
+test("a claim that is expanded says so, and so do its events", async () => {
+  const { told, claim, expander, of } = await growing(async () => true);
+  await expander.beforeUse(of(), signal);
+  expect([told, claim().status?.capacity, claim().status?.conditions?.map(({ type }) => type), claim().status?.allocatedResourceStatuses?.["storage"]]).toEqual([["Pod FileSystemResizeSuccessful", "PersistentVolumeClaim FileSystemResizeSuccessful"], { storage: "3Gi" }, ["Mine"], undefined]);
+});
+
+test("what is in use and cannot grow goes on, and is tried later and later; what is only to be mounted waits", async () => {
+  let tries = 0;
+  const { told, claim, wait, expander, of } = await growing(async () => { tries++; throw new GrowFailure("final", new Error("no space")); });
+  await expander.inUse(of(), signal);
+  await expander.inUse(of(), signal);
+  expect([tries, told, claim().status?.allocatedResourceStatuses, claim().status?.conditions?.at(-1)]).toMatchObject([1, ["Pod VolumeResizeFailed"], { storage: "NodeResizeInProgress" }, { type: "NodeResizeError", message: "failed to expand pvc with no space" }]);
+  wait(501);
+  await expander.inUse(of(), signal);
+  expect(tries).toBe(2);
+  await expect(expander.beforeUse(of(), signal)).rejects.toThrow('MountVolume.NodeExpandVolume failed for volume "pv" : no space');
+});
+
+test.each<[string, { readOnly?: boolean }, string[]]>([["is read only", { readOnly: true }, ["Pod FileSystemResizeFailed", "PersistentVolumeClaim FileSystemResizeFailed"]], ["cannot grow in use", {}, []]])("a volume that %s is left alone until it is mounted anew", async (_, rest, events) => {
+  let tries = 0;
+  const { told, wait, expander, of } = await growing(async () => { tries++; throw new GrowFailure("in-use", new Error("in use")); }, rest);
+  await expander.inUse(of(), signal);
+  wait(1e9);
+  await expander.inUse(of(), signal);
+  expect([tries, told]).toEqual([rest.readOnly ? 0 : 1, events]);
+});
+
+test.each<[string, string | undefined, string[]]>([
+  ["ext4", "TYPE=ext4\n", ["resize2fs /dev/x"]], ["xfs", "TYPE=xfs\n", ["xfs_growfs -d /m"]], ["btrfs", "TYPE=btrfs\n", ["btrfs filesystem resize max /m"]], ["nothing yet", undefined, []],
+])("a file system grows by its own tool: %s", async (_, blkid, expected) => {
+  const did: string[] = [];
+  const exec = async (program: string, args: readonly string[]): Promise<ExecResult> => {
+    if (program !== "blkid") did.push([program, ...args].join(" "));
+    return { exitCode: program === "blkid" && blkid === undefined ? 2 : 0, stdout: blkid ?? "", stderr: "" };
+  };
+  await growFileSystem(exec, { device: "/dev/x", target: "/m" }, signal);
+  expect(did).toEqual(expected);
+});
+
+test("a file system that cannot grow says so", async () => {
+  const exec = async (program: string): Promise<ExecResult> => (program === "blkid" ? { exitCode: 0, stdout: "TYPE=vfat\n", stderr: "" } : { exitCode: 1, stdout: "", stderr: "bad" });
+  await expect(growFileSystem(exec, { device: "/dev/x", target: "/m" }, signal)).rejects.toThrow("ResizeFS.Resize - resize of format vfat is not supported for device /dev/x mounted at /m");
+  const ext4 = async (program: string): Promise<ExecResult> => (program === "blkid" ? { exitCode: 0, stdout: "TYPE=ext4\n", stderr: "" } : { exitCode: 1, stdout: "", stderr: "bad" });
+  await expect(growFileSystem(ext4, { device: "/dev/x", target: "/m" }, signal)).rejects.toThrow("resize of device /dev/x failed: exit status 1. resize2fs output: bad");
+});

@@ -1,0 +1,140 @@
+/**
+ * A claimed volume that has become larger becomes larger on the node, too; then its claim says so. Who grows it (a CSI driver, or the host's tools) is passed in.
+ *
+ * Source: kubernetes v1.36 pkg/volume/util/operationexecutor/{node_expander,operation_generator}.go, pkg/volume/util/resize_util.go
+ */
+import type { PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimCondition, Pod } from "../../../core/api/gen/core.v1.ts";
+import { compareQuantities, parseQuantity } from "../../../core/api/meta/quantity.ts";
+import type { Client } from "../../../core/client/client.ts";
+import type { EventRecorder } from "../../../core/client/events.ts";
+import { PERSISTENT_VOLUME_CLAIMS } from "../../../core/client/resources.ts";
+import { backoffMs } from "../../../core/lifecycle/backoff.ts";
+import { type Clock, timestamp } from "../../../core/lifecycle/clock.ts";
+import type { Log } from "../../../core/observe/log.ts";
+import { podReference } from "../pod-spec.ts";
+import { MountFailure } from "./mount-failure.ts";
+
+/** What `grow` throws where its failure means more than "once again". */
+export class GrowFailure extends Error {
+  /** in-use: it will grow when it is mounted the next time. infeasible: not to this size. final: nothing was begun. */
+  readonly kind: "in-use" | "infeasible" | "final";
+  constructor(kind: GrowFailure["kind"], cause: Error) {
+    super(cause.message, { cause });
+    this.name = "GrowFailure";
+    this.kind = kind;
+  }
+}
+
+export interface Growing {
+  readonly pod: Pod;
+  readonly claim: Readonly<PersistentVolumeClaim>;
+  readonly volume: Readonly<PersistentVolume>;
+  readonly readOnly: boolean;
+  /** To `bytes`; false: there is nothing to be done on this node. */
+  readonly grow: (bytes: number) => Promise<boolean>;
+}
+
+export interface ClaimExpander {
+  /** As the volume is mounted. Throws MountFailure. */
+  beforeUse(growing: Growing, signal: AbortSignal): Promise<void>;
+  /** While it is used: a failure is told, and the next try comes later and later; the pod goes on. */
+  inUse(growing: Growing, signal: AbortSignal): Promise<void>;
+}
+
+interface Deps {
+  readonly client: Client;
+  readonly events: EventRecorder;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly nodeName: string;
+}
+
+const RETRY = { minMs: 500, maxMs: 122_000 };
+/** Every condition that tells of a resize. Source: knownResizeConditions */
+const RESIZE_CONDITIONS: ReadonlySet<string> = new Set(["FileSystemResizePending", "Resizing", "ControllerResizeError", "NodeResizeError"]);
+const ON_NODE: ReadonlySet<string> = new Set(["NodeResizePending", "NodeResizeInProgress"]);
+
+/** The size the node should bring the volume to; undefined: nothing to do, or not yet. Pure. */
+export function wantedSize({ status }: Readonly<PersistentVolumeClaim>, { spec }: Readonly<PersistentVolume>): string | undefined {
+  const wanted = spec.capacity?.["storage"];
+  const has = status?.capacity?.["storage"];
+  if (wanted === undefined || has === undefined || status?.phase !== "Bound" || compareQuantities(wanted, has) <= 0) return undefined;
+  const allocated = status.allocatedResources?.["storage"];
+  const step = status.allocatedResourceStatuses?.["storage"];
+  if (allocated === undefined && step === undefined) return wanted; // a resizer that does not tell its steps
+  return step !== undefined && ON_NODE.has(step) ? (allocated ?? wanted) : undefined;
+}
+
+export function claimExpander({ client, events, clock, log, nodeName }: Deps): ClaimExpander {
+  const claims = client.resource(PERSISTENT_VOLUME_CLAIMS);
+  const failures = new Map<string, { readonly count: number; readonly untilMs: number }>(); // by volume, of those in use
+
+  async function write(claim: Readonly<PersistentVolumeClaim>, status: Record<string, unknown>, signal: AbortSignal): Promise<Readonly<PersistentVolumeClaim>> {
+    return await claims.patch(claim, "application/merge-patch+json", { status }, { subresource: "status", signal });
+  }
+
+  /** "unmounted": not while it is used. */
+  async function expand({ pod, claim, volume, readOnly, grow }: Growing, signal: AbortSignal): Promise<"done" | "unmounted"> {
+    const size = wantedSize(claim, volume);
+    if (size === undefined) return "done";
+    const tell = (type: "Normal" | "Warning", reason: string, message: string): void => {
+      events.event(podReference(pod), type, reason, message);
+      events.event({ apiVersion: "v1", kind: "PersistentVolumeClaim", name: claim.metadata.name, namespace: claim.metadata.namespace, uid: claim.metadata.uid }, type, reason, message);
+    };
+    const { name } = volume.metadata;
+    if (readOnly) {
+      tell("Warning", "FileSystemResizeFailed", `MountVolume.NodeExpandVolume failed for volume "${name}" requested read-only file system`);
+      return "unmounted";
+    }
+    const current = claim.status?.allocatedResourceStatuses?.["storage"] === "NodeResizePending" ? await write(claim, { allocatedResourceStatuses: { storage: "NodeResizeInProgress" } }, signal) : claim;
+    try {
+      if (await grow(parseQuantity(size).number())) tell("Normal", "FileSystemResizeSuccessful", `MountVolume.NodeExpandVolume succeeded for volume "${name}" ${nodeName}`);
+    } catch (cause) {
+      signal.throwIfAborted();
+      if (cause instanceof GrowFailure && cause.kind === "in-use") {
+        log.info("volume in use is not expanded", { volume: name, error: cause });
+        return "unmounted";
+      }
+      const failure = new MountFailure("MountVolume.NodeExpandVolume", name, cause as Error);
+      if (cause instanceof GrowFailure) await write(current, failedStatus(current, size, cause, timestamp(clock.nowMs())), signal);
+      events.event(podReference(pod), "Warning", "VolumeResizeFailed", failure.message);
+      throw failure;
+    }
+    const conditions = (current.status?.conditions ?? []).filter(({ type }) => !RESIZE_CONDITIONS.has(type));
+    await write(current, { capacity: { ...current.status?.capacity, storage: size }, conditions, ...(current.status?.allocatedResourceStatuses ? { allocatedResourceStatuses: { storage: null } } : {}) }, signal);
+    return "done";
+  }
+
+  return {
+    async beforeUse(growing, signal) {
+      failures.delete(growing.volume.metadata.name);
+      await expand(growing, signal);
+    },
+    async inUse(growing, signal) {
+      const { name } = growing.volume.metadata;
+      const before = failures.get(name);
+      if (before && clock.uptimeMs() < before.untilMs) return;
+      try {
+        if ((await expand(growing, signal)) === "unmounted") failures.set(name, { count: 0, untilMs: Number.POSITIVE_INFINITY });
+        else failures.delete(name);
+      } catch (error) {
+        signal.throwIfAborted();
+        const count = (before?.count ?? 0) + 1;
+        failures.set(name, { count, untilMs: clock.uptimeMs() + backoffMs(count, RETRY) });
+        log.warn("volume in use not expanded, next try later", { volume: name, error });
+      }
+    },
+  };
+}
+
+/** The claim's status after a failure that is no matter of trying again. Pure. A second one after the user has asked for another size leaves that to the resizer. */
+export function failedStatus({ spec, status }: Readonly<PersistentVolumeClaim>, size: string, { kind, message }: Pick<GrowFailure, "kind" | "message">, now: string): Record<string, unknown> {
+  const conditions = status?.conditions ?? [];
+  const isAnother = compareQuantities(spec.resources?.requests?.["storage"] ?? size, size) !== 0;
+  const failedBefore = conditions.some(({ type }) => type === "NodeResizeError");
+  const condition: PersistentVolumeClaimCondition = { type: "NodeResizeError", status: "True", lastTransitionTime: now, message: `failed to expand pvc with ${message}` };
+  return {
+    conditions: failedBefore ? conditions : [...conditions, condition],
+    ...(kind === "infeasible" || (isAnother && failedBefore) ? { allocatedResourceStatuses: { storage: "NodeResizeInfeasible" } } : {}),
+  };
+}
