@@ -34,12 +34,14 @@ import { podDirectory } from "../node/kubelet/volumes/pod-directories.ts";
 import { measuredCri } from "../node/cri/measured.ts";
 import { certificateMetrics } from "../node/kubelet/server/certificate-metrics.ts";
 import { healthzServer } from "../node/kubelet/server/healthz.ts";
+import { withoutEffect } from "../node/kubelet/configuration/without-effect.ts";
 import { kubeletServer } from "../node/kubelet/server/server.ts";
 import { kubelet } from "../node/kubelet/kubelet.ts";
 import { measuredCgroups } from "../node/kubelet/resources/measured-cgroups.ts";
 import { hasLogind, logindNotices } from "../node/kubelet/shutdown/logind.ts";
 import { localPathDirectories } from "../node/kubelet/volumes/local-path.ts";
 import { systemCgroups } from "../node/os/cgroup.ts";
+import { adjustOomScore } from "../node/os/oom-score.ts";
 import { exec } from "../node/os/exec.ts";
 import { machineInfo } from "../node/os/machine.ts";
 import { systemMounts } from "../node/os/mount.ts";
@@ -50,6 +52,7 @@ import type { ThisNode } from "./node-identity.ts";
 import { linuxPlatform } from "./node-platform.linux.ts";
 import { windowsPlatform } from "./node-platform.windows.ts";
 import { shutdownSignal } from "./shutdown-signal.ts";
+import { checkCgroups } from "./usable-cgroups.ts";
 import type { Paths } from "./paths.ts";
 
 export interface NodeOptions {
@@ -85,11 +88,14 @@ export function nodeParts(options: NodeOptions): NodeParts {
   const events = eventWriter({ client, clock, random, log });
 
   const enabled = (part: string): boolean => !settings.disable.includes(part);
+  if (process.platform === "linux") checkCgroups(log);
   const machine = machineInfo();
   const mounts = systemMounts();
   const agentSettings = { ...kubeletSettings(settings, node, paths), annotations: options.machine === undefined ? {} : { [MACHINE_ANNOTATION]: options.machine } };
+  for (const { field, why } of withoutEffect(agentSettings.configuration)) log.warn("a field of the KubeletConfiguration has no effect", { field, why });
+  if (process.platform === "linux") adjustOomScore(agentSettings.oomScoreAdjust, log);
   const isPodHere = (uid: string): boolean => existsSync(podDirectory(agentSettings.dataDir, uid));
-  const platformOptions = { isPodHere, settings, paths, node, client, informers, mounts, machine, clock, metrics, log };
+  const platformOptions = { isPodHere, kubelet: agentSettings, settings, paths, node, client, informers, mounts, machine, clock, metrics, log };
   const { cri, runtime, network, proxy, policies } = process.platform === "win32" ? windowsPlatform(platformOptions) : linuxPlatform(platformOptions);
 
   const agent = kubelet({

@@ -14,7 +14,7 @@ import { sendDatagram } from "../node/os/notify-socket.ts";
 import { setNativeDirectory } from "./assets.ts";
 import { ConfigError, helpOf, loadSettings, readText } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
-import { checkRanges } from "./config/ranges.ts";
+import { checkRanges, isOfServicesFamily } from "./config/ranges.ts";
 import { type ControlPlane, controlPlane } from "./control-plane/control-plane.ts";
 import { engineMemory } from "./engine-memory.ts";
 import { mustBeRoot, thisNode } from "./node-identity.ts";
@@ -44,6 +44,8 @@ export async function server(argv: readonly string[]): Promise<number> {
   const systemd = toldBySystemd(process.env, process.pid);
   const common = { settings, paths: where, clock: systemClock, random: systemRandom, log, metrics: metricsRegistry() };
   const node = await thisNode(settings, { log });
+  const address = settings.advertiseAddress ?? node.ips[0]!;
+  if (!isOfServicesFamily(settings, address)) log.warn("pods will not reach this server at the Service kubernetes, whose address is of another family: give a new cluster --cluster-cidr, --service-cidr and --cluster-dns of this family, as fd00:42::/56, fd00:43::/112 and fd00:43::a, or this server another --node-ip", { address, serviceCidr: settings.serviceCidr });
   log.info("coracle server starts", { node: node.name, addresses: node.ips, dataDir: settings.dataDir });
 
   const plane = await controlPlane({ ...common, node, signal, onRenewed: (pki) => writeAdminKubeconfig(pki, settings, mode) });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { helpOf, loadSettings } from "./config.ts";
-import { checkRanges, nodePortCidrs } from "./ranges.ts";
+import { checkRanges, isOfServicesFamily, nodePortCidrs } from "./ranges.ts";
 
 const nothing = { argv: [], env: {}, readFile: () => undefined };
 
@@ -44,6 +44,11 @@ test.each([
   [["--service-node-port-range", "30000"], "--service-node-port-range must be like 30000-32767"],
 ])("ranges that cannot work are refused: %j", (argv, message) => {
   expect(() => checkRanges(loadSettings("server", { ...nothing, argv }))).toThrow(message);
+});
+
+test("pods reach a server whose address is of their Services' first family", () => {
+  const reached = (address: string, ...argv: string[]) => isOfServicesFamily(loadSettings("server", { ...nothing, argv }), address);
+  expect([reached("192.0.2.1"), reached("2001:db8::1"), reached("2001:db8::1", "--service-cidr", "fd00:43::/112,10.43.0.0/16")]).toEqual([true, false, true]);
 });
 
 test("where NodePorts answer: everywhere, at ranges, at the node's own addresses", () => {

@@ -16,6 +16,11 @@ export function checkRanges({ clusterCidr, serviceCidr, clusterDns, serviceNodeP
   if (advertiseAddress !== undefined && !parseIp(advertiseAddress)) throw new ConfigError(`--advertise-address: ${JSON.stringify(advertiseAddress)} is no IP address`);
 }
 
+/** Pods reach the API server at its Service only if both addresses are of one family. A machine may have but some of its addresses yet, so that is no reason not to start. */
+export function isOfServicesFamily({ serviceCidr }: Pick<Settings, "serviceCidr">, address: string): boolean {
+  return address.includes(":") === serviceCidr.split(",")[0]!.includes(":");
+}
+
 /** Undefined: all. Throws ConfigError. */
 export function nodePortCidrs({ nodeportAddresses = [] }: Pick<Settings, "nodeportAddresses">, nodeIps: readonly string[]): readonly string[] | undefined {
   if (nodeportAddresses.length === 0) return undefined;

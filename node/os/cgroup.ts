@@ -53,12 +53,28 @@ interface Hierarchy { readonly mountPoint: string; readonly controllers: Readonl
 
 const V1_CONTROLLERS: ReadonlySet<string> = new Set(["cpu", "cpuacct", "cpuset", "memory", "pids", "hugetlb", "devices", "freezer", "blkio", "net_cls", "net_prio", "perf_event", "rdma", "name=systemd"]);
 
+/** What the kernel can limit, as this machine has its hierarchies mounted; empty: there are none. `mountinfo`: the text of that file. */
+export function availableControllers(mountinfo: string): readonly string[] {
+  const mounts = parseMountinfo(mountinfo);
+  const unified = unifiedMount(mounts);
+  if (unified) return (textOf(join(unified.target, "cgroup.controllers")) ?? "").trim().split(" ").filter((name) => name !== "");
+  return legacyHierarchies(mounts).flatMap(({ controllers }) => [...controllers]).filter((name) => !name.startsWith("name="));
+}
+
+type Mount = ReturnType<typeof parseMountinfo>[number];
+
+function unifiedMount(mounts: readonly Mount[]): Mount | undefined { return mounts.find(({ fsType, target }) => fsType === "cgroup2" && target === "/sys/fs/cgroup"); }
+
+function legacyHierarchies(mounts: readonly Mount[]): Hierarchy[] {
+  return mounts.filter(({ fsType }) => fsType === "cgroup").map(({ target, superOptions }) => ({ mountPoint: target, controllers: new Set(superOptions.filter((option) => V1_CONTROLLERS.has(option))) }));
+}
+
 export function systemCgroups(): Cgroups {
   if (process.platform === "win32") return windowsCgroups();
   const mounts = parseMountinfo(readFileSync("/proc/self/mountinfo", "utf8"));
-  const unified = mounts.find(({ fsType, target }) => fsType === "cgroup2" && target === "/sys/fs/cgroup");
+  const unified = unifiedMount(mounts);
   if (unified) return unifiedCgroups(unified.target);
-  const hierarchies = mounts.filter(({ fsType }) => fsType === "cgroup").map(({ target, superOptions }) => ({ mountPoint: target, controllers: new Set(superOptions.filter((option) => V1_CONTROLLERS.has(option))) }));
+  const hierarchies = legacyHierarchies(mounts);
   const hybrid = mounts.find(({ fsType }) => fsType === "cgroup2")?.target;
   return legacyCgroups(hierarchies, hybrid);
 }

@@ -118,7 +118,7 @@ function start({ program, configFile, logFile, processFile, fingerprint, environ
   const out = openSync(logFile, "a", 0o640); // a file, not a pipe: nobody may be there to read it when we are gone
   try {
     const child = spawn(program, ["--config", configFile], { detached: true, stdio: ["ignore", out, out], env: { ...environment } });
-    child.on("error", (error) => log.error("containerd cannot be started", { program, error }));
+    child.on("error", (error: NodeJS.ErrnoException) => log.error(error.code === "EACCES" ? "containerd cannot be started: programs may not be run there (a file system mounted noexec?); choose another place with --data-dir" : "containerd cannot be started", { program, error }));
     child.unref();
     const identity = child.pid === undefined ? undefined : identify(child.pid);
     if (!identity) return undefined;
