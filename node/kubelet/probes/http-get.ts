@@ -73,6 +73,7 @@ function once({ url, headers, timeoutMs, clock, signal }: Get): Promise<HttpAnsw
   const broken = (text: string, ofBody: string): void => (headed ? resolve({ ...headed, bodyFault: ofBody }) : failure(text));
   const chunks: Buffer[] = [];
   let connected = false;
+  let ends = ""; // who is connected to whom: a socket that broke no longer knows
   let headed: HttpAnswer | undefined;
   let taken = 0;
   const socket: Socket = secure
@@ -84,6 +85,7 @@ function once({ url, headers, timeoutMs, clock, signal }: Get): Promise<HttpAnsw
 
   function send(): void {
     connected = true;
+    ends = `${hostPort(socket.localAddress, socket.localPort)}->${hostPort(socket.remoteAddress, socket.remotePort)}`;
     socket.write(request);
   }
   function settle(ended: boolean): void {
@@ -105,7 +107,7 @@ function once({ url, headers, timeoutMs, clock, signal }: Get): Promise<HttpAnsw
   socket.on("end", () => settle(true));
   socket.on("close", () => settle(true));
   socket.on("error", (error: NodeJS.ErrnoException) => {
-    const read = `read tcp ${hostPort(socket.localAddress, socket.localPort)}->${hostPort(socket.remoteAddress, socket.remotePort)}: read: ${goError(error)}`;
+    const read = `read tcp ${ends}: read: ${goError(error)}`;
     if (connected) broken(read, read);
     else if (error.message.includes("WRONG_VERSION_NUMBER")) failure("http: server gave HTTP response to HTTPS client");
     else failure(`${error.code === "ENOTFOUND" || error.code === "EAI_AGAIN" ? "dial tcp" : `dial tcp ${address}`}: ${goError(error, hostname)}`);

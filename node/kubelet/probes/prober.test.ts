@@ -96,6 +96,17 @@ test("a body that comes too slowly", async () => {
   server.close();
 });
 
+test("a connection that is reset says between whom", async () => {
+  const server = createTcp((socket) => { socket.on("error", () => undefined); socket.once("data", () => socket.resetAndDestroy()); });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  try {
+    expect((await run({ httpGet: { port } })).replace(/:\d+->/, ":PORT->")).toBe(`failure: Get "http://127.0.0.1:${port}/": read tcp 127.0.0.1:PORT->127.0.0.1:${port}: read: connection reset by peer`);
+  } finally {
+    server.close();
+  }
+});
+
 test("a shell that speaks HTTP is enough", async () => {
   const server = createTcp((socket) => { socket.on("error", () => undefined); socket.once("data", () => socket.end("HTTP/1.0 200 OK\nContent-Length: 3\n\nfine")); });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
