@@ -3,6 +3,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
 import { criClient } from "../node/cri/client.ts";
+import { formatGoDuration } from "../node/kubelet/configuration/go-duration.ts";
+import { KUBELET_DEFAULTS } from "../node/kubelet/settings.ts";
 import { hostGatewayOverlay } from "../node/network/host-gw.ts";
 import { CNI_NETWORK } from "../node/network/cni-config.ts";
 import { ensureHostPorts } from "../node/network/host-ports.ts";
@@ -35,14 +37,14 @@ import { unpackInChild } from "./unpack.ts";
 const OTHERS_CNI_CONF_DIR = "/etc/cni/net.d";
 
 export function linuxPlatform(options: PlatformOptions): NodePlatform {
-  const { settings, paths, node, informers, mounts, machine, isPodHere, clock, metrics, log } = options;
+  const { settings, paths, node, informers, mounts, machine, kubelet, isPodHere, clock, metrics, log } = options;
   const external = settings.containerRuntimeEndpoint?.replace(/^unix:\/\//, "");
-  const plain = criClient({ socket: external ?? runtimePaths(paths.dataDir).socket, nowMs: clock.nowMs });
+  const plain = criClient({ socket: external ?? runtimePaths(paths.dataDir).socket, nowMs: clock.nowMs, timeoutMs: kubelet.runtimeTimeoutMs });
   const asset = nodeBundle();
   if (!external && !asset) throw new ConfigError("this build of coracle brings no container runtime for this machine: name one with --container-runtime-endpoint, or run with --disable-agent");
   const pluginDir = join(paths.agent, "network", "plugins");
   const foreign = external ? externalRuntime({ dataDir: paths.dataDir, asset, unpack: unpackInChild }, { cri: plain, log }) : undefined;
-  const runtime = foreign ?? containerRuntime({ dataDir: paths.dataDir, asset: asset!, unpack: unpackInChild, registries: registriesOf(settings.privateRegistry), cniBinDirs: [pluginDir, "/opt/cni/bin"], ...(settings.disable.includes("network") ? { cniConfDir: OTHERS_CNI_CONF_DIR } : {}) }, { cri: plain, mounts, clock, log });
+  const runtime = foreign ?? containerRuntime({ dataDir: paths.dataDir, asset: asset!, unpack: unpackInChild, registries: registriesOf(settings.privateRegistry), ...(kubelet.streamIdleMs === KUBELET_DEFAULTS.streamIdleMs ? {} : { streamIdleTimeout: formatGoDuration(kubelet.streamIdleMs) }), cniBinDirs: [pluginDir, "/opt/cni/bin"], ...(settings.disable.includes("network") ? { cniConfDir: OTHERS_CNI_CONF_DIR } : {}) }, { cri: plain, mounts, clock, log });
 
   const { binDir, cniBinDir } = runtimePaths(paths.dataDir);
   const nft = nftProgram({ path: join(binDir, "nft"), netlink: () => netlinkSocket(NETLINK_NETFILTER) });

@@ -8,6 +8,7 @@ import type { Metrics } from "../core/observe/metrics.ts";
 import type { Cri } from "../node/cri/client.ts";
 import type { MachineInfo } from "../node/os/machine.ts";
 import type { Mounts } from "../node/os/mount.ts";
+import type { KubeletSettings } from "../node/kubelet/settings.ts";
 import type { Settings } from "./config/flags.ts";
 import type { ThisNode } from "./node-identity.ts";
 import type { Paths } from "./paths.ts";
@@ -20,6 +21,7 @@ export interface PlatformOptions {
   readonly informers: Informers;
   readonly mounts: Mounts;
   readonly machine: MachineInfo;
+  readonly kubelet: Pick<KubeletSettings, "runtimeTimeoutMs" | "streamIdleMs">;
   /** The pod's directory is still there. */
   readonly isPodHere: (uid: string) => boolean;
   readonly clock: Clock;

@@ -30,7 +30,7 @@ export function isCriNotFound(error: unknown): boolean {
 }
 
 /** `socket`: a path, or an endpoint as `--container-runtime-endpoint` takes it (unix:///…, npipe:////./pipe/…, tcp://host:port). */
-export function criClient({ socket, nowMs }: { readonly socket: string; readonly nowMs: () => number }): Cri {
-  const client: RpcClient<Methods> = rpcClient<Methods>({ socket, methods: criMethods(), nowMs, waitForReady: true });
+export function criClient({ socket, nowMs, timeoutMs }: { readonly socket: string; readonly nowMs: () => number; readonly timeoutMs?: number | undefined }): Cri {
+  const client: RpcClient<Methods> = rpcClient<Methods>({ socket, methods: criMethods(), nowMs, waitForReady: true, timeoutMs });
   return { call: client.call, events: (signal) => client.stream("RuntimeService/GetContainerEvents", {}, signal), close: client.close };
 }

@@ -17,7 +17,7 @@ export type StreamOf<M extends MethodTypes<M>> = { [K in keyof M]: M[K]["stream"
 
 export interface RpcCall {
   readonly signal?: AbortSignal | undefined;
-  /** Default: CALL_TIMEOUT_MS. 0: none, for what takes as long as it takes (pulling an image, stopping a container). */
+  /** Absent: the client's. 0: none, for what takes as long as it takes (pulling an image, stopping a container). */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -69,9 +69,11 @@ export interface RpcClientOptions {
   readonly nowMs: () => number;
   /** A call waits for the connection until its time limit, rather than fail as soon as nobody answers there. */
   readonly waitForReady?: boolean | undefined;
+  /** Of calls that say nothing else. */
+  readonly timeoutMs?: number | undefined;
 }
 
-export function rpcClient<M extends MethodTypes<M>>({ socket, methods, nowMs, waitForReady = false }: RpcClientOptions): RpcClient<M> {
+export function rpcClient<M extends MethodTypes<M>>({ socket, methods, nowMs, waitForReady = false, timeoutMs: usualMs = CALL_TIMEOUT_MS }: RpcClientOptions): RpcClient<M> {
   const client = new Client(target(socket), credentials.createInsecure(), {
     "grpc.max_receive_message_length": MESSAGE_BYTES_MAX, "grpc.max_send_message_length": MESSAGE_BYTES_MAX,
     "grpc.initial_reconnect_backoff_ms": 100, "grpc.max_reconnect_backoff_ms": RECONNECT_MS_MAX,
@@ -85,7 +87,7 @@ export function rpcClient<M extends MethodTypes<M>>({ socket, methods, nowMs, wa
   }
 
   return {
-    call(name, request, { signal, timeoutMs = CALL_TIMEOUT_MS } = {}) {
+    call(name, request, { signal, timeoutMs = usualMs } = {}) {
       const method = methodNamed(name);
       return new Promise((resolve, reject) => {
         if (signal?.aborted) return reject(new RpcError({ method: name, code: "Canceled", detail: "context canceled" }));

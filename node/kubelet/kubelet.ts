@@ -33,6 +33,7 @@ import type { Mounts } from "../os/mount.ts";
 import { kubeletApi } from "./api.ts";
 import { claimManager } from "./claims/claim-manager.ts";
 import type { KubeletContext } from "./context.ts";
+import { csiAllocatable } from "./csi/allocatable.ts";
 import { csiNodeWriter } from "./csi/csi-node.ts";
 import { csiVolumes } from "./csi/csi-volumes.ts";
 import { csiDrivers } from "./csi/drivers.ts";
@@ -116,6 +117,7 @@ const RUNTIME_SILENT_MS_MAX = 15 * 60_000;
 export function kubelet(deps: KubeletDeps): Kubelet {
   const { settings, client, cri, clock, random, log, machine } = deps;
   if (settings.failSwapOn && machine.swapBytes > 0) throw new Error("running with swap on is not supported, please disable swap or set --fail-swap-on flag to false");
+  if (settings.failCgroupV1 && deps.cgroups.version === 1) throw new Error("kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is unsupported and will be removed in a future release");
   const life = new AbortController(); // ends with run
   const signal = life.signal;
   const kubeletStartedMs = clock.nowMs();
@@ -143,7 +145,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     devices, cri, runtimes: () => [...manager.workers()].map(({ runtime }) => runtime), metrics: deps.metrics, clock, log,
   });
   const plugins: readonly Runnable[] = !isLinux ? [] : [
-    csiNode, claims!, ...devices!.parts, pluginWatcher({ directory: join(settings.dataDir, "plugins_registry"), handlers: [drivers.handler, devices!.handler, claims!.handler], clock, log }),
+    csiNode, csiAllocatable({ client, drivers, clock, random, log }), claims!, ...devices!.parts, pluginWatcher({ directory: join(settings.dataDir, "plugins_registry"), handlers: [drivers.handler, devices!.handler, claims!.handler], clock, log }),
     podResourcesApi({
       dataDir: settings.dataDir, log, devicesOf: devices!.devicesOf, allDevices: devices!.all, cpuIds: places.assignableCpus, exclusiveCpus: places.exclusiveCpus, memoryOf: places.memoryOf, allocatableMemory: places.allocatableMemory,
       pods: () => [...manager.workers()].filter(({ stage }) => stage === "running").map(({ pod }) => pod),
@@ -157,8 +159,8 @@ export function kubelet(deps: KubeletDeps): Kubelet {
   const context: KubeletContext = {
     settings, cri, clock, random, log, events, mounts: deps.mounts, objects, services: deps.services,
     volumes: volumeManager({ dataDir: settings.dataDir, client, objects, tokens, mounts: deps.mounts, exec: deps.exec, clock, random, events, log, hostIps: settings.nodeIps, allocatable: node.allocatable, csi, expander, metrics: volumeMetrics(deps.metrics), life: signal }),
-    images: imagePuller({ cri, clock, events, serialize: settings.serializeImagePulls, parallelMax: settings.maxParallelImagePulls, records }), credentialProviders: deps.credentialProviders, pullIdentity, cgroups: podCgroups(deps.cgroups, { cgroupRoot: settings.cgroupRoot, pidsMax: settings.podPidsLimit > 0 ? settings.podPidsLimit : undefined }), handlers: runtimeHandlers(client),
-    userNamespaces: userNamespaces({ ...settings, idsPerPod: settings.userNamespaceIds, log }), runtimeName: node.runtimeName, handlerFeatures: node.handlerFeatures, machine: { os: machine.os, cpus: machine.cpus, throttlePaths: machine.throttlePaths, killsWholeContainer: deps.cgroups.version === 2 && !settings.singleProcessOomKill, memoryBytes: machine.memoryBytes, hugepageSizes: machine.hugepages.map(({ size }) => size), countsSwap: deps.cgroups.countsSwap, podSwapBytes: deps.cgroups.version === 2 && deps.cgroups.countsSwap ? (settings.limitedSwap ? machine.swapBytes : 0) : undefined },
+    images: imagePuller({ cri, clock, events, serialize: settings.serializeImagePulls, parallelMax: settings.maxParallelImagePulls, records }), credentialProviders: deps.credentialProviders, pullIdentity, cgroups: podCgroups(deps.cgroups, { cgroupRoot: settings.cgroupRoot, pidsMax: settings.podPidsLimit > 0 ? settings.podPidsLimit : undefined, quota: settings.cpuQuota }), handlers: runtimeHandlers(client),
+    userNamespaces: userNamespaces({ ...settings, idsPerPod: settings.userNamespaceIds, log }), runtimeName: node.runtimeName, handlerFeatures: node.handlerFeatures, machine: { os: machine.os, cpus: machine.cpus, cpuQuota: settings.cpuQuota, throttlePaths: machine.throttlePaths, killsWholeContainer: deps.cgroups.version === 2 && !settings.singleProcessOomKill, memoryBytes: machine.memoryBytes, hugepageSizes: machine.hugepages.map(({ size }) => size), countsSwap: deps.cgroups.countsSwap, podSwapBytes: deps.cgroups.version === 2 && deps.cgroups.countsSwap ? (settings.limitedSwap ? machine.swapBytes : 0) : undefined },
     devices, claims, placement: places, allocatable: node.allocatable, networkProblem: node.networkProblem, metrics: kubeletMetrics(deps.metrics, settings.nodeName),
   };
   const mirrors = new MirrorPods({ client, log, signal, node: node.current });
@@ -181,7 +183,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
   });
   registerRunning(deps.metrics, () => manager.workers());
   const stats = nodeStats({ settings, cri, cgroups: deps.cgroups, clock, memoryBytes: machine.memoryBytes, pods: () => manager.workers(), podGroup: (pod) => context.cgroups.pathOf(pod), claimed: (uid) => claimStats?.of(uid) ?? [] });
-  const claimStats = csi && volumeStats({ volumes: csi, drivers, pods: () => [...manager.workers()].map(({ uid }) => uid), locals: () => localVolumes(manager.workers()), known: (path) => knownPath(path, settings.dataDir, known), clock, log, metrics: deps.metrics });
+  const claimStats = csi && volumeStats({ volumes: csi, drivers, pods: () => [...manager.workers()].map(({ uid }) => uid), locals: () => localVolumes(manager.workers()), known: (path) => knownPath(path, settings.dataDir, known), periodMs: settings.volumeStatsMs, clock, log, metrics: deps.metrics });
   const reference = { apiVersion: "v1", kind: "Node", name: settings.nodeName, uid: settings.nodeName };
   const imageCollector = imageGc({ cri, disk: stats.imageDisk, clock, log, events, node: reference, onRemoved: (id) => records?.forget(id) }, { ...IMAGE_GC_DEFAULTS, ...settings.imageGc });
   const guard = eviction({
@@ -191,10 +193,10 @@ export function kubelet(deps: KubeletDeps): Kubelet {
   });
   if (!deps.shutdownNotices && shutdownLevels(settings.shutdown).length > 0) log.error("nobody tells this kubelet that the machine goes down: its pods are not waited for, whatever shutdownGracePeriod says");
   const shutdown = deps.shutdownNotices && gracefulShutdown({ settings: settings.shutdown, notices: deps.shutdownNotices, pods: () => [...manager.workers()].filter(({ stage }) => stage === "running"), clock, log, metrics: deps.metrics, onChange: node.refresh });
-  const rotation = logRotation({ cri, clock, log, running: () => manager.runningLogs(), bytesMax: settings.containerLogMaxBytes, filesMax: settings.containerLogMaxFiles });
+  const rotation = logRotation({ cri, clock, log, running: () => manager.runningLogs(), bytesMax: settings.containerLogMaxBytes, filesMax: settings.containerLogMaxFiles, workers: settings.containerLogWorkers, periodMs: settings.containerLogMs });
   const watch = runtimeWatch({ cri, clock, log, onChange: (uid) => manager.onRuntimeChange(uid), onList: (list) => manager.onRuntimeList(list), metrics: context.metrics });
 
-  const manifests = settings.staticPodDir === "" ? [] : [staticPods({ directory: settings.staticPodDir, nodeName: settings.nodeName, complete: deps.completePod ?? (() => undefined), clock, log, onChange: (list) => manager.setStatic(list) })];
+  const manifests = settings.staticPodDir === "" ? [] : [staticPods({ directory: settings.staticPodDir, nodeName: settings.nodeName, complete: deps.completePod ?? (() => undefined), scanMs: settings.fileCheckMs, clock, log, onChange: (list) => manager.setStatic(list) })];
 
   async function deleteObject(pod: Pod, quit: AbortSignal): Promise<void> {
     try {

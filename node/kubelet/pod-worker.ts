@@ -34,7 +34,7 @@ import type { WaitingReason } from "./status/container-status.ts";
 import { type PodFailure, podStatusOf } from "./status/pod-status.ts";
 import { same } from "./status/status-patch.ts";
 import type { StatusWriter } from "./status/status-writer.ts";
-import { type ReadyVolume, VolumesNotReady } from "./volumes/volumes.ts";
+import { AttachLimitExceeded, type ReadyVolume, VolumesNotReady } from "./volumes/volumes.ts";
 
 export type WorkerStage = "running" | "terminating" | "terminated" | "finished";
 
@@ -51,8 +51,6 @@ export interface WorkerDeps {
   readonly judgeResize: (wish: Pod) => Verdict;
 }
 
-/** Without news a pod is looked at this often: its files may have to change, the runtime's event may have been lost. */
-const RESYNC_MS = 60_000;
 const ERROR_RETRY_MS = 10_000;
 const NETWORK_RETRY_MS = 1_000;
 const CLEANUP_RETRY = { minMs: 500, maxMs: 10_000 };
@@ -290,10 +288,14 @@ export class PodWorker {
       return 0;
     }
     await context.claims?.prepare(pod, signal);
-    let retryAtMs = Math.min(this.#deadlineMs(), clock.nowMs() + RESYNC_MS * (1 + 0.5 * random.next()));
+    let retryAtMs = Math.min(this.#deadlineMs(), clock.nowMs() + context.settings.syncMs * (1 + 0.5 * random.next()));
     try {
       this.#volumes = await volumes.prepare(pod, signal);
     } catch (error) {
+      if (error instanceof AttachLimitExceeded) {
+        this.fail({ reason: "VolumeAttachmentLimitExceeded", message: `Pod was rejected: ${error.message}`, refused: true });
+        return 0;
+      }
       if (!this.#volumes || !(error instanceof VolumesNotReady)) throw error;
       retryAtMs = Math.min(retryAtMs, error.retryAtMs); // it was there once: the pod goes on with what it has
     }
@@ -367,11 +369,11 @@ export class PodWorker {
       await this.#deps.deleteObject(this.#pod, signal);
     }
     this.#isReclaimed = true;
-    if (!this.#removed && this.status.reason !== EVICTED) return RESYNC_MS; // its object stays until someone deletes it; its logs stay with it
+    if (!this.#removed && this.status.reason !== EVICTED) return context.settings.syncMs; // its object stays until someone deletes it; its logs stay with it
     await removeGarbage(context, garbageOf(this.#runtime, { keepNewest: false }), signal);
     const { name, namespace = "" } = this.#pod.metadata;
     await removePodLogs(context, { name, namespace, uid: this.uid });
-    if (!this.#removed) return RESYNC_MS;
+    if (!this.#removed) return context.settings.syncMs;
     statuses.forget(this.uid);
     this.#enter("finished");
     return 0;

@@ -15,6 +15,8 @@ export interface ContainerdSettings {
   /** CNI plugins: the bundle's, and those that other software has installed. */
   readonly cniBinDirs: readonly string[];
   readonly cniConfDir: string;
+  /** As Go writes durations: how long exec, attach and port-forward may be silent. Absent: containerd's 4 hours. */
+  readonly streamIdleTimeout?: string | undefined;
   /** By host: registries.ts. */
   readonly registryAuths?: ReadonlyMap<string, Readonly<Record<string, string>>> | undefined;
 }
@@ -53,7 +55,7 @@ export function renderContainerdConfig(paths: RuntimePaths, settings: Containerd
     [`${runtime}.containerd`, { default_runtime_name: "runc" }],
     [`${runtime}.containerd.runtimes.runc`, { runtime_type: "io.containerd.runc.v2" }],
     [`${runtime}.containerd.runtimes.runc.options`, { BinaryName: `${paths.binDir}/runc`, Root: paths.runcRoot, SystemdCgroup: false }],
-    ["plugins.'io.containerd.grpc.v1.cri'", { stream_server_address: "127.0.0.1", stream_server_port: "0" }],
+    ["plugins.'io.containerd.grpc.v1.cri'", { stream_server_address: "127.0.0.1", stream_server_port: "0", ...(settings.streamIdleTimeout === undefined ? {} : { stream_idle_timeout: settings.streamIdleTimeout }) }],
     ["plugins.'io.containerd.image-verifier.v1.bindir'", { bin_dir: `${paths.agent}/etc/containerd/image-verifier` }],
     ["plugins.'io.containerd.internal.v1.opt'", { path: `${paths.agent}/containerd-opt` }],
     ["plugins.'io.containerd.monitor.task.v1.cgroups'", { no_prometheus: true }],

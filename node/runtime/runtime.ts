@@ -41,6 +41,8 @@ export interface ContainerRuntimeOptions {
   readonly unpack?: UnpackArchive;
   /** Where the CNI configuration is looked for. Default: <agent>/etc/cni/net.d. */
   readonly cniConfDir?: string;
+  /** Absent: containerd's own. */
+  readonly streamIdleTimeout?: string | undefined;
   /** Where CNI plugins of other software may be. Default: /opt/cni/bin. */
   readonly cniBinDirs?: readonly string[];
   /** Mirrors, certificates and credentials of registries. */
@@ -94,7 +96,7 @@ export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts
     writeHostsFiles(paths.registryDir, hostsFiles(registries));
     const settings: ContainerdSettings = {
       pauseImage: PAUSE_IMAGE, canLowerOomScore: canLowerOomScore(), hasApparmor: hasApparmor(), snapshotter: snapshotter(),
-      logLevel, cniBinDirs: [paths.cniBinDir, ...cniBinDirs], cniConfDir, registryAuths: registryAuths(registries),
+      logLevel, cniBinDirs: [paths.cniBinDir, ...cniBinDirs], cniConfDir, streamIdleTimeout: options.streamIdleTimeout, registryAuths: registryAuths(registries),
     };
     const config = renderContainerdConfig(paths, settings);
     if (!existsSync(paths.config) || readFileSync(paths.config, "utf8") !== config) {

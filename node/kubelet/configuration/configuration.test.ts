@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import { kubeletConfiguration } from "../server/configz.ts";
 import { KUBELET_DEFAULTS, type KubeletSettings } from "../settings.ts";
+import { fieldsOf } from "./fields.ts";
 import { applyConfiguration, mergeConfigurations } from "./decode.ts";
+import { withoutEffect } from "./without-effect.ts";
 import { formatGoDuration, parseGoDuration } from "./go-duration.ts";
 
 const head = { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration" };
@@ -18,6 +20,27 @@ test("drop-ins lie over the file: maps are merged, lists and scalars replaced", 
 test("of a container that takes too much memory one process may end, or all", () => {
   expect([applied({}).singleProcessOomKill, applied({ singleProcessOOMKill: false }).singleProcessOomKill]).toEqual([false, false]);
   expect(kubeletConfiguration(applied({ singleProcessOOMKill: true }))).toMatchObject({ singleProcessOOMKill: true });
+});
+
+test("how often things are looked at, and for how long others may be silent", () => {
+  const { syncMs, fileCheckMs, containerLogMs, containerLogWorkers, streamIdleMs, runtimeTimeoutMs, volumeStatsMs, cpuQuota, oomScoreAdjust, failCgroupV1, servesLogs } = applied({
+    syncFrequency: "30s", fileCheckFrequency: "5s", containerLogMonitorInterval: "3s", containerLogMaxWorkers: 4, streamingConnectionIdleTimeout: "1m", runtimeRequestTimeout: "10m", volumeStatsAggPeriod: "-1s",
+    cpuCFSQuota: false, cpuCFSQuotaPeriod: "5ms", oomScoreAdj: -500, failCgroupV1: true, enableSystemLogHandler: false, qosReserved: {},
+  });
+  expect([syncMs, fileCheckMs, containerLogMs, containerLogWorkers, streamIdleMs, runtimeTimeoutMs, volumeStatsMs]).toEqual([30_000, 5_000, 3_000, 4, 60_000, 600_000, -1_000]);
+  expect([cpuQuota, oomScoreAdjust, failCgroupV1, servesLogs]).toEqual([{ on: false, periodUs: 5_000 }, -500, true, false]);
+});
+
+test("what changes nothing is told, unless it is as upstream has it anyway", () => {
+  const fields = (given: object) => withoutEffect(applied(given).configuration).map(({ field }) => field);
+  expect(fields({ rotateCertificates: true, kubeAPIQPS: 100, kubeAPIBurst: 100, hairpinMode: "hairpin-veth", staticPodURLHeader: {}, volumePluginDir: "", syncFrequency: "30s" })).toEqual(["rotateCertificates", "kubeAPIQPS", "hairpinMode"]);
+  expect(fields({})).toEqual([]);
+});
+
+test("each field of upstream's is obeyed, refused, or told to change nothing", async () => {
+  const sources = (await Promise.all([...new Bun.Glob("*.ts").scanSync({ cwd: import.meta.dirname })].filter((name) => !/test|fields/.test(name)).map((name) => Bun.file(`${import.meta.dirname}/${name}`).text()))).join("\n");
+  const elsewhere = ["tracing", "enableSystemLogQuery" /* server/routes.ts */, "enableServer", "cgroupDriver", "enforceNodeAllocatable" /* the pods' group has its limits */, "enableProfilingHandler", "enableDebugFlagsHandler" /* neither is served */];
+  expect([...fieldsOf().keys()].filter((field) => !elsewhere.includes(field) && !new RegExp(`\\b${field}\\b`).test(sources))).toEqual([]);
 });
 
 test("what is as it is with us may be said", () => {
@@ -54,6 +77,13 @@ test.each([
   [{ enableDebuggingHandlers: false }, "enableDebuggingHandlers false is not supported by this kubelet: it must be true"],
   [{ address: "127.0.0.1" }, `address "127.0.0.1" is not supported by this kubelet: it must be "0.0.0.0" or "::"`],
   [{ nodeStatusMaxImages: -2 }, "invalid configuration: nodeStatusMaxImages (--node-status-max-images) -2 must be -1 or greater"],
+  [{ qosReserved: { memory: "50%" } }, `invalid configuration: qosReserved {"memory":"50%"} is not supported by this kubelet`],
+  [{ containerLogMaxWorkers: 0 }, "invalid configuration: containerLogMaxWorkers must be greater than or equal to 1"],
+  [{ containerLogMonitorInterval: "1s" }, "invalid configuration: containerLogMonitorInterval must be a positive time duration greater than or equal to 3s"],
+  [{ cpuCFSQuotaPeriod: "2s" }, "invalid configuration: cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {2s} must be between 1ms and 1sec, inclusive"],
+  [{ oomScoreAdj: 2000 }, "invalid configuration: oomScoreAdj (--oom-score-adj) 2000 must be between -1000 and 1000, inclusive"],
+  [{ enableSystemLogQuery: true, enableSystemLogHandler: false }, "invalid configuration: enableSystemLogHandler is required for enableSystemLogQuery"],
+  [{ eventRecordQPS: -1 }, "invalid configuration: eventRecordQPS (--event-qps) -1 must not be a negative number"],
   [{ kind: "Pod" }, `no kind "Pod" is registered for version "kubelet.config.k8s.io/v1beta1"`],
 ])("%j is refused: %s", (value, message) => {
   expect(() => applied(value)).toThrow(message);

@@ -100,6 +100,18 @@ export function applyConfiguration(base: KubeletSettings, configuration: Configu
   read<number>("maxParallelImagePulls", (value) => { result.maxParallelImagePulls = value; });
   read<string>("containerLogMaxSize", (value) => { result.containerLogMaxBytes = parseQuantity(value).number(); });
   read<number>("containerLogMaxFiles", (value) => { result.containerLogMaxFiles = value; });
+  read<number>("containerLogMaxWorkers", (value) => { result.containerLogWorkers = value; });
+  ms("containerLogMonitorInterval", (value) => { result.containerLogMs = value; });
+  ms("syncFrequency", (value) => { result.syncMs = value; });
+  ms("fileCheckFrequency", (value) => { result.fileCheckMs = value; });
+  ms("streamingConnectionIdleTimeout", (value) => { result.streamIdleMs = value; });
+  ms("runtimeRequestTimeout", (value) => { result.runtimeTimeoutMs = value; });
+  ms("volumeStatsAggPeriod", (value) => { result.volumeStatsMs = value; });
+  read<number>("oomScoreAdj", (value) => { result.oomScoreAdjust = value; });
+  read<boolean>("failCgroupV1", (value) => { result.failCgroupV1 = value; });
+  read<boolean>("enableSystemLogHandler", (value) => { result.servesLogs = value; });
+  read<boolean>("cpuCFSQuota", (value) => { result.cpuQuota = { ...result.cpuQuota, on: value }; });
+  ms("cpuCFSQuotaPeriod", (value) => { result.cpuQuota = { ...result.cpuQuota, periodUs: value * 1000 }; });
   for (const name of ["systemReserved", "kubeReserved"]) read<Record<string, string>>(name, (value) => { result.reserved = addReserved(result.reserved, value); });
   result.placement = placementSettings(configuration, base.placement);
   const { cpuPolicy, memoryPolicy, topologyPolicy } = result.placement;

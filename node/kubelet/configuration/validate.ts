@@ -45,6 +45,12 @@ export function validate(given: Values): string[] {
   check(!(value<boolean>("serializeImagePulls") && parallel !== undefined && parallel > 1), "maxParallelImagePulls cannot be larger than 1 unless SerializeImagePulls (--serialize-image-pulls) is set to false");
   check(number("containerLogMaxFiles") > 1, `containerLogMaxFiles ${number("containerLogMaxFiles")} must be greater than 1`);
   check(isQuantity(value<string>("containerLogMaxSize")) && parseQuantity(value<string>("containerLogMaxSize")).sign > 0, `containerLogMaxSize ${value<string>("containerLogMaxSize")} must be a positive quantity`);
+  check(number("containerLogMaxWorkers") >= 1, "containerLogMaxWorkers must be greater than or equal to 1");
+  check(ms("containerLogMonitorInterval") >= 3000, "containerLogMonitorInterval must be a positive time duration greater than or equal to 3s");
+  check(ms("cpuCFSQuotaPeriod") >= 1 && ms("cpuCFSQuotaPeriod") <= 1000, `cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {${value<string>("cpuCFSQuotaPeriod")}} must be between 1ms and 1sec, inclusive`);
+  check(number("oomScoreAdj") >= -1000 && number("oomScoreAdj") <= 1000, `oomScoreAdj (--oom-score-adj) ${number("oomScoreAdj")} must be between -1000 and 1000, inclusive`);
+  check(!value<boolean>("enableSystemLogQuery") || value<boolean>("enableSystemLogHandler"), "enableSystemLogHandler is required for enableSystemLogQuery");
+  for (const [name, flag] of [["eventRecordQPS", "event-qps"], ["kubeAPIQPS", "kube-api-qps"], ["registryPullQPS", "registry-qps"]] as const) check(number(name) >= 0, `${name} (--${flag}) ${number(name)} must not be a negative number`);
   check(number("nodeStatusMaxImages") >= -1, `nodeStatusMaxImages (--node-status-max-images) ${number("nodeStatusMaxImages")} must be -1 or greater`);
   check(number("evictionMaxPodGracePeriod") >= 0, `evictionMaxPodGracePeriod (--eviction-max-pod-grace-period) ${number("evictionMaxPodGracePeriod")} must not be a negative number`);
 
@@ -99,8 +105,9 @@ function checkPlacement(value: <T>(name: string) => T, check: (good: boolean, me
 
 /** Values we have no part for: better refused than not obeyed. */
 const ONLY: Readonly<Record<string, readonly unknown[]>> = {
-  memoryReservationPolicy: ["None"], cgroupDriver: ["cgroupfs"], cgroupsPerQOS: [true], enableServer: [true], enableControllerAttachDetach: [true], cpuCFSQuota: [true],
-  cpuCFSQuotaPeriod: ["100ms", "100000us"], readOnlyPort: [0], tlsCertFile: [""], tlsPrivateKeyFile: [""], staticPodURL: [""], runOnce: [false], systemReservedCgroup: [""], kubeReservedCgroup: [""], configMapAndSecretChangeDetectionStrategy: ["Watch", "Cache" /* a watch is never older than what a cache may hold */],
+  qosReserved: [], // upstream's gate QOSReserved is off
+  memoryReservationPolicy: ["None"], cgroupDriver: ["cgroupfs"], cgroupsPerQOS: [true], enableServer: [true], enableControllerAttachDetach: [true],
+  readOnlyPort: [0], tlsCertFile: [""], tlsPrivateKeyFile: [""], staticPodURL: [""], runOnce: [false], systemReservedCgroup: [""], kubeReservedCgroup: [""], configMapAndSecretChangeDetectionStrategy: ["Watch", "Cache" /* a watch is never older than what a cache may hold */],
   imagePullCredentialsVerificationPolicy: ["NeverVerify", "NeverVerifyPreloadedImages"], containerRuntimeEndpoint: [""], imageServiceEndpoint: [""],
   address: ["0.0.0.0", "::"], enableDebuggingHandlers: [true], protectKernelDefaults: [false], localStorageCapacityIsolation: [true],
   "authentication.anonymous.enabled": [false], "authentication.webhook.enabled": [true], "authorization.mode": ["Webhook"],
@@ -108,5 +115,5 @@ const ONLY: Readonly<Record<string, readonly unknown[]>> = {
 
 function notDone(given: Values): string[] {
   const at = (path: string): unknown => path.split(".").reduce<unknown>((found, name) => (found as Values | null | undefined)?.[name], given);
-  return Object.entries(ONLY).flatMap(([name, allowed]) => (at(name) === undefined || allowed.includes(at(name)) ? [] : [`invalid configuration: ${name} ${JSON.stringify(at(name))} is not supported by this kubelet: it must be ${allowed.map((one) => JSON.stringify(one)).join(" or ")}`]));
+  return Object.entries(ONLY).flatMap(([name, allowed]) => (at(name) === undefined || allowed.includes(at(name)) || JSON.stringify(at(name)) === "{}" ? [] : [`invalid configuration: ${name} ${JSON.stringify(at(name))} is not supported by this kubelet${allowed.length > 0 ? `: it must be ${allowed.map((one) => JSON.stringify(one)).join(" or ")}` : ""}`]));
 }

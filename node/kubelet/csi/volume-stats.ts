@@ -5,6 +5,7 @@
  * Source: kubernetes v1.36 pkg/kubelet/server/stats/volume_stat_calculator.go, pkg/kubelet/metrics/collectors/volume_stats.go, pkg/volume/csi/csi_metrics.go,
  * pkg/volume/metrics_statfs.go
  */
+import { aborted } from "../../../core/lifecycle/aborted.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
@@ -35,8 +36,6 @@ export interface VolumeStats extends Runnable {
 /** A claim's volume that is mounted here without a driver. */
 export interface LocalVolume { readonly podUid: string; readonly namespace: string; readonly claim: string; readonly path: string }
 
-/** Upstream's volumeStatsAggPeriod. */
-const PERIOD_MS = 60_000;
 const CALL_MS = 10_000;
 
 interface Deps {
@@ -45,12 +44,14 @@ interface Deps {
   readonly pods: () => Iterable<string>;
   readonly locals: () => Iterable<LocalVolume>;
   readonly known: (path: string) => string;
+  /** How often they are read; not positive: never. */
+  readonly periodMs: number;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
 }
 
-export function volumeStats({ volumes, drivers, pods, locals, known, clock, log, metrics }: Deps): VolumeStats {
+export function volumeStats({ volumes, drivers, pods, locals, known, periodMs, clock, log, metrics }: Deps): VolumeStats {
   let figures: readonly VolumeFigures[] = [];
 
   async function look(signal: AbortSignal): Promise<void> {
@@ -97,7 +98,8 @@ export function volumeStats({ volumes, drivers, pods, locals, known, clock, log,
     of: (podUid) => figures.filter((one) => one.podUid === podUid),
     async run(signal, ready) {
       ready();
-      for await (const _ of clock.every(PERIOD_MS, signal)) await look(signal);
+      if (periodMs <= 0) return await aborted(signal);
+      for await (const _ of clock.every(periodMs, signal)) await look(signal);
     },
   };
 }

@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { systemClock } from "../../../core/lifecycle/clock.ts";
+import { silentLog } from "../../../core/observe/log.ts";
 import type { Cri } from "../../cri/client.ts";
-import { rotateIfLarge } from "./rotation.ts";
+import { logRotation, rotateIfLarge } from "./rotation.ts";
 
 test("a log that grew too large is put aside, older ones are compressed, the oldest go", async () => {
   const directory = mkdtempSync(join(tmpdir(), "log-"));
@@ -33,4 +34,27 @@ test("a log that grew too large is put aside, older ones are compressed, the old
   } finally {
     rmSync(directory, { recursive: true });
   }
+});
+
+test("as many logs are looked at together as there are workers, each once a round", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "logs-"));
+  let now = 0, most = 0;
+  const asked: string[] = [];
+  const enough = Promise.withResolvers<void>();
+  const cri = { async call(_: string, { container_id }: { container_id: string }) {
+    most = Math.max(most, ++now);
+    asked.push(container_id);
+    await Bun.sleep(10);
+    now--;
+    if (asked.length === 5) enough.resolve();
+    return {};
+  } };
+  const running = () => Array.from({ length: 5 }, (_, i) => ({ containerId: String(i), path: join(directory, `${i}.log`) })); // none is there: each is reopened
+  const stop = new AbortController();
+  const ended = logRotation({ cri: cri as never, clock: systemClock, log: silentLog, running, bytesMax: 10, filesMax: 5, workers: 2, periodMs: 3_600_000 }).run(stop.signal, () => {});
+  await enough.promise;
+  stop.abort();
+  await ended;
+  expect([most, asked.toSorted()]).toEqual([2, ["0", "1", "2", "3", "4"]]);
+  rmSync(directory, { recursive: true });
 });

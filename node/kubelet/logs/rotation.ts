@@ -25,32 +25,40 @@ interface Deps {
   readonly running: () => Iterable<RunningLog>;
   readonly bytesMax: number;
   readonly filesMax: number;
+  /** How many at once, and how often. */
+  readonly workers: number;
+  readonly periodMs: number;
 }
 
-const PERIOD_MS = 10_000;
 const COMPRESSED = ".gz";
 const UNFINISHED = ".tmp";
 
 export function logRotation(deps: Deps): Runnable {
-  const { clock, log, running } = deps;
+  const { clock, log, running, workers, periodMs } = deps;
+
+  async function work(waiting: RunningLog[], signal: AbortSignal): Promise<void> {
+    for (let one = waiting.pop(); one && !signal.aborted; one = waiting.pop()) {
+      const { path } = one;
+      await rotateIfLarge(deps, one, signal).catch((error: unknown) => {
+        if (!signal.aborted && !isCriNotFound(error)) log.warn("container log not rotated, next try soon", { path, error });
+      });
+    }
+  }
+
   return {
     name: "log-rotation",
     async run(signal, ready) {
       ready();
-      for await (const _ of clock.every(PERIOD_MS, signal)) {
-        for (const one of [...running()]) {
-          if (signal.aborted) return;
-          await rotateIfLarge(deps, one, signal).catch((error: unknown) => {
-            if (!signal.aborted && !isCriNotFound(error)) log.warn("container log not rotated, next try soon", { path: one.path, error });
-          });
-        }
+      for await (const _ of clock.every(periodMs, signal)) {
+        const waiting = [...running()].toReversed();
+        await Promise.all(Array.from({ length: workers }, () => work(waiting, signal)));
       }
     },
   };
 }
 
 /** Returns whether it was put aside. */
-export async function rotateIfLarge({ cri, clock, bytesMax, filesMax }: Omit<Deps, "log" | "running">, { containerId, path }: RunningLog, signal: AbortSignal): Promise<boolean> {
+export async function rotateIfLarge({ cri, clock, bytesMax, filesMax }: Pick<Deps, "cri" | "clock" | "bytesMax" | "filesMax">, { containerId, path }: RunningLog, signal: AbortSignal): Promise<boolean> {
   if (path === "") return false;
   const found = await statIfThere(path);
   if (!found) {

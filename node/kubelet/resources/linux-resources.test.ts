@@ -11,7 +11,8 @@ const asks = (name: string, requests: Record<string, string>, limits: Record<str
 
 test("knobs", () => {
   expect([0, 1, 250, 1000, 1e9].map(cpuShares)).toEqual([2, 2, 256, 1024, 262144]);
-  expect([0, 1, 5, 500, 2000].map(cpuQuota)).toEqual([0, 1000, 1000, 50000, 200000]);
+  expect([0, 1, 5, 500, 2000].map((milli) => cpuQuota(milli))).toEqual([0, 1000, 1000, 50000, 200000]);
+  expect([1, 500].map((milli) => cpuQuota(milli, 10_000))).toEqual([1000, 5000]);
 });
 
 test.each<[string, Pod, string, number]>([
@@ -42,6 +43,12 @@ test("what the runtime is told", () => {
 
 test("where a group can end as a whole, a container that takes too much memory does, besides what it may swap", () => {
   const container = asks("a", { memory: "1Gi" }, { memory: "2Gi" });
+  const quota = (cpuQuota: object) => {
+    const { cpu_quota, cpu_period } = containerResources(pod([limited]), limited, { memoryBytes: GI, hugepageSizes: [], countsSwap: false, cpuQuota: cpuQuota as never });
+    return [cpu_quota, cpu_period];
+  };
+  const limited = { name: "a", resources: { limits: { cpu: "2" } } };
+  expect([quota({ on: true, periodUs: 10_000 }), quota({ on: false, periodUs: 100_000 })]).toEqual([[20_000, 10_000], [undefined, undefined]]);
   const told = (more: object) => containerResources(pod([container]), container, { memoryBytes: 16 * GI, hugepageSizes: [], countsSwap: true, ...more }).unified;
   expect(told({})).toBeUndefined();
   expect(told({ killsWholeContainer: true })).toEqual({ "memory.oom.group": "1" });

@@ -13,7 +13,10 @@ import { podLimits, podRequests, qosClass, type Quantities } from "./pod-resourc
 const SHARES_MIN = 2;
 const SHARES_MAX = 262_144;
 const SHARES_PER_CPU = 1024;
-export const QUOTA_PERIOD_US = 100_000;
+/** How limits of processors are kept: over which time (microseconds), or not at all. */
+export interface CpuQuota { readonly on: boolean; readonly periodUs: number }
+
+export const CPU_QUOTA: CpuQuota = { on: true, periodUs: 100_000 };
 const QUOTA_US_MIN = 1_000;
 
 export function cpuShares(milliCpu: number): number {
@@ -21,8 +24,8 @@ export function cpuShares(milliCpu: number): number {
 }
 
 /** Microseconds of each period; 0: no limit. */
-export function cpuQuota(milliCpu: number): number {
-  return milliCpu <= 0 ? 0 : Math.max(QUOTA_US_MIN, Math.floor((milliCpu * QUOTA_PERIOD_US) / 1000));
+export function cpuQuota(milliCpu: number, periodUs: number = CPU_QUOTA.periodUs): number {
+  return milliCpu <= 0 ? 0 : Math.max(QUOTA_US_MIN, Math.floor((milliCpu * periodUs) / 1000));
 }
 
 
@@ -42,16 +45,19 @@ interface LinuxMachine {
   readonly podSwapBytes?: number | undefined;
   /** A container that takes too much memory ends as a whole. */
   readonly killsWholeContainer?: boolean | undefined;
+  /** Absent: as CPU_QUOTA. */
+  readonly cpuQuota?: CpuQuota | undefined;
 }
 
 export function containerResources(pod: Pod, container: Container | EphemeralContainer, machine: LinuxMachine): LinuxContainerResources {
   const { requests = {}, limits = {} } = container.resources ?? {};
   const podLevel = pod.spec.resources?.limits;
   const cpuLimit = milli(limits["cpu"] ?? podLevel?.["cpu"]);
+  const { on, periodUs } = machine.cpuQuota ?? CPU_QUOTA;
   const memory = whole(limits["memory"] ?? podLevel?.["memory"]);
   const unified = { ...(machine.killsWholeContainer ? { "memory.oom.group": "1" } : {}), ...(machine.podSwapBytes === undefined ? {} : { "memory.swap.max": String(swapLimit(pod, container, machine)) }) };
   return {
-    cpu_shares: cpuShares(requests["cpu"] === undefined && cpuLimit > 0 ? cpuLimit : milli(requests["cpu"])), cpu_quota: cpuQuota(cpuLimit), cpu_period: QUOTA_PERIOD_US,
+    cpu_shares: cpuShares(requests["cpu"] === undefined && cpuLimit > 0 ? cpuLimit : milli(requests["cpu"])), ...(on ? { cpu_quota: cpuQuota(cpuLimit, periodUs), cpu_period: periodUs } : {}),
     ...(memory > 0 ? { memory_limit_in_bytes: memory, ...(machine.countsSwap ? { memory_swap_limit_in_bytes: memory + swapLimit(pod, container, machine) } : {}) } : {}),
     ...(Object.keys(unified).length === 0 ? {} : { unified }), oom_score_adj: oomScoreAdj(pod, container, machine.memoryBytes), hugepage_limits: hugepages({ ...podLevel, ...limits }, machine),
   };
@@ -81,7 +87,7 @@ function sized(requests: Quantities, limits: Quantities): LinuxContainerResource
   const cpuLimit = limits.get("cpu")?.milliNumber() ?? 0;
   const memory = limits.get("memory")?.number() ?? 0;
   return {
-    cpu_shares: cpuShares(requests.has("cpu") ? requests.get("cpu")!.milliNumber() : cpuLimit), cpu_quota: cpuQuota(cpuLimit), cpu_period: QUOTA_PERIOD_US,
+    cpu_shares: cpuShares(requests.has("cpu") ? requests.get("cpu")!.milliNumber() : cpuLimit), cpu_quota: cpuQuota(cpuLimit), cpu_period: CPU_QUOTA.periodUs,
     ...(memory > 0 ? { memory_limit_in_bytes: memory } : {}),
   };
 }

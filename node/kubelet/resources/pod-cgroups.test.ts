@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
 import type { CgroupLimits, Cgroups } from "../../os/cgroup.ts";
+import type { CpuQuota } from "./linux-resources.ts";
 import { podCgroups } from "./pod-cgroups.ts";
 
 const pod = (uid: string, resources: object): Pod => ({ apiVersion: "v1", kind: "Pod", metadata: { name: uid, uid }, spec: { containers: [{ name: "c", resources }] } } as unknown as Pod);
@@ -15,6 +16,15 @@ test("each class of service has its place, each pod its limits, written when the
     ["/edge/kubepods/burstable/podb", { cpuShares: 102, cpuQuotaUs: 50_000, cpuPeriodUs: 100_000, pids: 100 }],
     ["/edge/kubepods/besteffort/pode", { cpuShares: 2, pids: 100 }],
   ]);
+});
+
+test("limits of processors are kept over another time, or not at all", () => {
+  const limits = (quota: CpuQuota): unknown[] => {
+    const pods = podCgroups({ ensure: () => undefined } as unknown as Cgroups, { cgroupRoot: "/", quota });
+    pods.ensure(pod("g", { requests: { cpu: "250m", memory: "32Mi" }, limits: { cpu: "250m", memory: "32Mi" } }));
+    return [pods.limits("g")?.cpuQuotaUs, pods.limits("g")?.cpuPeriodUs];
+  };
+  expect([limits({ on: true, periodUs: 20_000 }), limits({ on: false, periodUs: 100_000 })]).toEqual([[5_000, 20_000], [-1, 100_000]]);
 });
 
 test("while containers still have more, the pod's limits only widen", () => {

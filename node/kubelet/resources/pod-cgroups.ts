@@ -15,7 +15,7 @@ import { posix } from "node:path";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
 import type { CgroupLimits, Cgroups } from "../../os/cgroup.ts";
 import { isSidecar } from "../pod-spec.ts";
-import { cpuQuota, cpuShares, QUOTA_PERIOD_US } from "./linux-resources.ts";
+import { CPU_QUOTA, type CpuQuota, cpuQuota, cpuShares } from "./linux-resources.ts";
 import { podLimits, podRequests, qosClass } from "./pod-resources.ts";
 
 export interface PodCgroups {
@@ -40,7 +40,7 @@ export interface PodCgroups {
 }
 
 /** `pidsMax`: processes and threads a pod may have; absent: as many as the node. */
-export function podCgroups(cgroups: Cgroups, { cgroupRoot, pidsMax }: { readonly cgroupRoot: string; readonly pidsMax?: number | undefined }): PodCgroups {
+export function podCgroups(cgroups: Cgroups, { cgroupRoot, pidsMax, quota = CPU_QUOTA }: { readonly cgroupRoot: string; readonly pidsMax?: number | undefined; readonly quota?: CpuQuota | undefined }): PodCgroups {
   const root = posix.join("/", cgroupRoot, "kubepods");
   const classes = { Guaranteed: root, Burstable: posix.join(root, "burstable"), BestEffort: posix.join(root, "besteffort") };
   const done = new Map<string, CgroupLimits>(); // by pod uid, so that nothing is written twice
@@ -55,7 +55,7 @@ export function podCgroups(cgroups: Cgroups, { cgroupRoot, pidsMax }: { readonly
     pathOf: (pod) => posix.join(classes[qosClass(pod)], `pod${pod.metadata.uid}`),
     ensure(pod, { unlimitedCpu = false, widen = false } = {}) {
       const before = done.get(pod.metadata.uid);
-      const wanted = { ...podCgroupLimits(pod), ...(unlimitedCpu ? { cpuQuotaUs: -1 } : {}), ...(pidsMax === undefined ? {} : { pids: pidsMax }) };
+      const wanted = { ...podCgroupLimits(pod, quota), ...(unlimitedCpu ? { cpuQuotaUs: -1 } : {}), ...(pidsMax === undefined ? {} : { pids: pidsMax }) };
       const limits = widen && before ? widest(before, wanted) : wanted;
       if (JSON.stringify(before) === JSON.stringify(limits)) return;
       cgroups.ensure(this.pathOf(pod), limits);
@@ -90,7 +90,7 @@ function widest(a: CgroupLimits, b: CgroupLimits): CgroupLimits {
 }
 
 /** A limit binds the pod when all of its containers have one. */
-export function podCgroupLimits(pod: Pod): CgroupLimits {
+export function podCgroupLimits(pod: Pod, { on, periodUs }: CpuQuota = CPU_QUOTA): CgroupLimits {
   const limits = podLimits(pod);
   const containers = [...pod.spec.containers, ...(pod.spec.initContainers ?? []).filter(isSidecar)];
   const allHave = (name: string): boolean => pod.spec.resources?.limits?.[name] !== undefined || containers.every(({ resources }) => resources?.limits?.[name] !== undefined);
@@ -99,7 +99,7 @@ export function podCgroupLimits(pod: Pod): CgroupLimits {
   const cpu = allHave("cpu") ? limits.get("cpu")?.milliNumber() ?? 0 : 0;
   const memory = allHave("memory") ? limits.get("memory")?.number() ?? 0 : 0;
   return {
-    cpuShares: qos === "BestEffort" ? cpuShares(0) : cpuShares(requested), ...(qos !== "BestEffort" && cpu > 0 ? { cpuQuotaUs: cpuQuota(cpu), cpuPeriodUs: QUOTA_PERIOD_US } : {}),
+    cpuShares: qos === "BestEffort" ? cpuShares(0) : cpuShares(requested), ...(qos !== "BestEffort" && cpu > 0 ? { cpuQuotaUs: on ? cpuQuota(cpu, periodUs) : -1, cpuPeriodUs: periodUs } : {}),
     ...(qos !== "BestEffort" && memory > 0 ? { memoryBytes: memory } : {}),
   };
 }

@@ -10,7 +10,7 @@ import { milliQuantity, parseQuantity, quantityOf } from "../../../core/api/meta
 import type { LinuxContainerResources } from "../../cri/gen/runtime.v1.ts";
 import type { OperatingSystem } from "../../os/machine.ts";
 import { same } from "../status/status-patch.ts";
-import { QUOTA_PERIOD_US, swapLimit } from "./linux-resources.ts";
+import { CPU_QUOTA, swapLimit } from "./linux-resources.ts";
 import { podRequests } from "./pod-resources.ts";
 
 /** What each container was granted, by name; what the pod was as a whole, under no name. */
@@ -106,7 +106,7 @@ export function actualResources(granted: ResourceRequirements, have: LinuxContai
   if (!have) return granted;
   const limits = { ...granted.limits };
   const requests = { ...granted.requests };
-  if (limits["cpu"] !== undefined && (have.cpu_quota ?? 0) > 0) limits["cpu"] = reworded(limits["cpu"], Math.round(((have.cpu_quota ?? 0) * 1000) / (have.cpu_period || QUOTA_PERIOD_US)), "milli");
+  if (limits["cpu"] !== undefined && (have.cpu_quota ?? 0) > 0) limits["cpu"] = reworded(limits["cpu"], Math.round(((have.cpu_quota ?? 0) * 1000) / (have.cpu_period || CPU_QUOTA.periodUs)), "milli");
   if (limits["memory"] !== undefined && (have.memory_limit_in_bytes ?? 0) > 0) limits["memory"] = reworded(limits["memory"], have.memory_limit_in_bytes ?? 0, "whole");
   const milli = requests["cpu"] === undefined ? 0 : parseQuantity(requests["cpu"]).milliNumber();
   if (requests["cpu"] !== undefined && (have.cpu_shares ?? 0) > 2 && Math.floor((milli * 1024) / 1000) !== have.cpu_shares) requests["cpu"] = milliQuantity(Math.ceil(((have.cpu_shares ?? 0) * 1000) / 1024)).toString();

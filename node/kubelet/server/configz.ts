@@ -38,6 +38,7 @@ export function kubeletConfiguration(settings: KubeletSettings): Readonly<Record
     nodeLeaseDurationSeconds: settings.leaseSeconds,
     containerLogMaxSize: quantityOf(settings.containerLogMaxBytes, "BinarySI").toString(),
     containerLogMaxFiles: settings.containerLogMaxFiles,
+    failCgroupV1: settings.failCgroupV1,
     podLogsDir: settings.podLogsDir,
     seccompDefault: settings.seccompDefault,
     nodeStatusMaxImages: settings.statusImagesMax,

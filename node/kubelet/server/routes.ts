@@ -66,7 +66,9 @@ export async function route(asked: Routed): Promise<Answer> {
       if (rest[0] === "cadvisor") return { status: 200, contentType: METRICS_TYPE, body: await api.cadvisorMetrics(signal) };
       break;
     case "configz": return json({ kubeletconfig: asked.configz() });
-    case "logs": return query.has("query") ? await logQuery({ logDir: api.logDir, enabled: asked.configz()["enableSystemLogQuery"] === true, exec: asked.exec }, query, signal) : await systemLogs(api.logDir, rest.join("/"));
+    case "logs":
+      if (asked.configz()["enableSystemLogHandler"] === false) return text(405, "logs endpoint is disabled.\n");
+      return query.has("query") ? await logQuery({ logDir: api.logDir, enabled: asked.configz()["enableSystemLogQuery"] === true, exec: asked.exec }, query, signal) : await systemLogs(api.logDir, rest.join("/"));
   }
   return text(404, "404 page not found\n");
 }

@@ -17,18 +17,18 @@ interface Deps {
   readonly directory: string;
   readonly nodeName: string;
   readonly complete: CompletePod;
+  /** Where the kernel does not tell of changes (network file systems) they are found this late. */
+  readonly scanMs: number;
   readonly clock: Clock;
   readonly log: Log;
   /** All of them, whenever something changed. */
   readonly onChange: (pods: readonly Pod[]) => void;
 }
 
-/** Where the kernel does not tell of changes (network file systems) they are found this late. */
-const SCAN_MS = 20_000;
 /** Editors write a file in several steps. */
 const SETTLE_MS = 100;
 
-export function staticPods({ directory, nodeName, complete, clock, log, onChange }: Deps): Runnable {
+export function staticPods({ directory, nodeName, complete, scanMs, clock, log, onChange }: Deps): Runnable {
   const known = new Map<string, { readonly text: string; readonly pod: Pod | undefined }>(); // by file name
 
   async function scan(): Promise<void> {
@@ -64,7 +64,7 @@ export function staticPods({ directory, nodeName, complete, clock, log, onChange
           watcher ??= watchIfThere(directory, () => woken.abort());
           await scan().catch((error: unknown) => log.warn("static pods not read, next try soon", { directory, error }));
           ready();
-          await clock.sleep(SCAN_MS, AbortSignal.any([signal, woken.signal]));
+          await clock.sleep(scanMs, AbortSignal.any([signal, woken.signal]));
           if (woken.signal.aborted) await clock.sleep(SETTLE_MS, signal);
         }
       } finally {
