@@ -6,6 +6,7 @@
  * Source: kubernetes v1.36 pkg/scheduler/framework/runtime/framework.go RunFilterPluginsWithNominatedPods
  */
 import type { Cluster } from "./cluster.ts";
+import type { Kind } from "./kinds.ts";
 import type { PlacedPod } from "./node-info.ts";
 import type { Candidate, Check, Filter, LiveNode, Rejection } from "./plugin.ts";
 
@@ -20,16 +21,23 @@ export class Evaluation {
   readonly #candidate: Candidate;
   readonly #cluster: Cluster;
   readonly #checks: { readonly name: string; readonly check: Check; asked: number }[] = [];
+  readonly #kind: Kind | undefined;
+  /** So many of the first checks come from the node alone. */
+  readonly #ofNode: number = 0;
   /** Filters that have nothing to say about this pod. */
   readonly idle: readonly string[];
 
-  constructor(candidate: Candidate, cluster: Cluster, filters: readonly Filter[]) {
+  /** With `kind`, nodes are not asked again what they have said of such pods. */
+  constructor(candidate: Candidate, cluster: Cluster, filters: readonly Filter[], kind?: Kind | undefined) {
     this.#candidate = candidate;
     this.#cluster = cluster;
+    this.#kind = kind;
+    let alone = true;
     let onlyNodes: ReadonlySet<string> | undefined;
     const namedBy: string[] = [];
     const idle: string[] = [];
-    for (const { name, prepare } of filters) {
+    for (const { name, prepare, ofNode } of filters) {
+      alone &&= ofNode === true;
       const check = prepare(candidate, cluster);
       if (!check) {
         idle.push(name);
@@ -40,6 +48,7 @@ export class Evaluation {
         break;
       }
       this.#checks.push({ name, check, asked: 0 });
+      if (alone) this.#ofNode++;
       if (!check.onlyNodes) continue;
       onlyNodes = onlyNodes ? onlyNodes.intersection(check.onlyNodes) : check.onlyNodes;
       namedBy.push(name);
@@ -88,11 +97,18 @@ export class Evaluation {
   }
 
   #first(node: LiveNode): NodeRejection | undefined {
-    for (const one of this.#checks) {
-      const { name, check } = one;
+    if (!this.#kind) return this.#ask(node, 0, this.#checks.length);
+    const saying = node.saying(this.#kind);
+    saying.rejection ??= this.#ask(node, 0, this.#ofNode) ?? "fits";
+    return saying.rejection === "fits" ? this.#ask(node, this.#ofNode, this.#checks.length) : saying.rejection;
+  }
+
+  #ask(node: LiveNode, from: number, to: number): NodeRejection | undefined {
+    for (let i = from; i < to; i++) {
+      const one = this.#checks[i]!;
       one.asked++;
-      const rejection = check.reject(node);
-      if (rejection) return { filter: name, ...rejection };
+      const rejection = one.check.reject(node);
+      if (rejection) return { filter: one.name, ...rejection };
     }
     return undefined;
   }

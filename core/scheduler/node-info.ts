@@ -1,6 +1,7 @@
 /** A node, the pods on it, and what they take up. */
 import type { Node, Pod } from "../api/gen/core.v1.ts";
 import { type AffinityTerms, affinityTerms } from "./affinity-terms.ts";
+import type { Kind, Saying } from "./kinds.ts";
 import { amounts, DEFAULT_MEMORY_BYTES, DEFAULT_MILLI_CPU, podRequests, type Requests } from "./pod-requests.ts";
 
 export interface PlacedPod {
@@ -13,6 +14,10 @@ export function placedPod(pod: Readonly<Pod>): PlacedPod {
   return { pod, requests: podRequests(pod), terms: affinityTerms(pod) };
 }
 
+export const NO_IMAGES: ReadonlyMap<string, number> = new Map();
+/** A node that many kinds of pods were tried on, and that has not changed meanwhile, forgets what it said. */
+const SAYINGS_MAX = 16;
+
 export class NodeInfo {
   readonly name: string;
   node: Readonly<Node> | undefined;
@@ -24,7 +29,9 @@ export class NodeInfo {
   /** "ip/protocol/port" → how many pods use it. */
   readonly hostPorts = new Map<string, number>();
   /** Images it has: name → bytes. */
-  images: ReadonlyMap<string, number> = new Map();
+  images: ReadonlyMap<string, number> = NO_IMAGES;
+  /** What it was found to say of pods, as it is now. */
+  readonly #sayings = new Map<Kind, Saying>();
 
   constructor(name: string) {
     this.name = name;
@@ -33,9 +40,17 @@ export class NodeInfo {
   set(node: Readonly<Node>): void {
     const old = this.node;
     this.node = node;
+    this.#sayings.clear();
     if (!old || !Bun.deepEquals(old.status?.allocatable, node.status?.allocatable)) this.allocatable = amounts(node.status?.allocatable);
     if (!old || !Bun.deepEquals(old.status?.images, node.status?.images))
       this.images = new Map((node.status?.images ?? []).flatMap(({ names, sizeBytes }) => (names ?? []).map((name) => [name, sizeBytes ?? 0] as const)));
+  }
+
+  /** There is no such node any more; pods may be on it still. */
+  unset(): void {
+    this.node = undefined;
+    this.images = NO_IMAGES;
+    this.#sayings.clear();
   }
 
   /** To think about what would be if pods came or went. */
@@ -49,6 +64,16 @@ export class NodeInfo {
     Object.assign(copy.assumed, this.assumed);
     for (const [port, count] of this.hostPorts) copy.hostPorts.set(port, count);
     return copy;
+  }
+
+  /** To be filled in by who asks. */
+  saying(kind: Kind): Saying {
+    const known = this.#sayings.get(kind);
+    if (known) return known;
+    if (this.#sayings.size >= SAYINGS_MAX) this.#sayings.clear();
+    const saying: Saying = { rejection: undefined, worth: undefined };
+    this.#sayings.set(kind, saying);
+    return saying;
   }
 
   add(placed: PlacedPod): void {
@@ -65,11 +90,12 @@ export class NodeInfo {
   }
 
   #count({ pod, requests }: PlacedPod, sign: 1 | -1): void {
+    this.#sayings.clear();
     for (const name in requests) this.requested[name] = (this.requested[name] ?? 0) + sign * requests[name]!;
     const { cpu, memory } = assumedRequests(pod, requests);
     this.assumed.cpu += sign * cpu;
     this.assumed.memory += sign * memory;
-    for (const port of hostPortsOf(pod)) {
+    for (const port of hostPortsOf(pod.spec)) {
       const count = (this.hostPorts.get(port) ?? 0) + sign;
       if (count > 0) this.hostPorts.set(port, count);
       else this.hostPorts.delete(port);
@@ -83,9 +109,9 @@ export function assumedRequests({ spec }: Readonly<Pod>, { cpu, memory }: Reques
   return { cpu: cpu ?? perContainer * DEFAULT_MILLI_CPU, memory: memory ?? perContainer * DEFAULT_MEMORY_BYTES };
 }
 
-export function* hostPortsOf({ spec }: Readonly<Pod>): Iterable<string> {
-  for (const { ports } of spec.containers) yield* hostPorts(ports);
-  for (const { ports, restartPolicy } of spec.initContainers ?? []) if (restartPolicy === "Always") yield* hostPorts(ports);
+export function* hostPortsOf({ containers, initContainers = [] }: Readonly<Pod["spec"]>): Iterable<string> {
+  for (const { ports } of containers) yield* hostPorts(ports);
+  for (const { ports, restartPolicy } of initContainers) if (restartPolicy === "Always") yield* hostPorts(ports);
 }
 
 function* hostPorts(ports: Pod["spec"]["containers"][number]["ports"]): Iterable<string> {

@@ -8,6 +8,7 @@
 import type { Random } from "../lifecycle/random.ts";
 import type { Cluster } from "./cluster.ts";
 import { Evaluation, type NodeRejection } from "./evaluation.ts";
+import type { Kind } from "./kinds.ts";
 import type { Candidate, LiveNode } from "./plugin.ts";
 import type { Profile } from "./plugins.ts";
 
@@ -38,13 +39,15 @@ interface Options {
   readonly start: SearchStart;
   /** Whether to tell the other nodes that would do, best first. */
   readonly ranks?: boolean;
+  /** The candidate's, so that nodes need not be asked again what they have said of such pods. */
+  readonly kind?: Kind | undefined;
 }
 
-export function place(candidate: Candidate, cluster: Cluster, profile: Profile, { random, start, ranks = false }: Options): Placement {
-  const found = search(candidate, cluster, profile, start);
+export function place(candidate: Candidate, cluster: Cluster, profile: Profile, { random, start, ranks = false, kind }: Options): Placement {
+  const found = search(candidate, cluster, profile, { start, kind });
   if (found.type === "none") return found;
   const { feasible, evaluated } = found;
-  const totals = totalsOf(candidate, cluster, { feasible, scores: profile.scores });
+  const totals = totalsOf(candidate, cluster, { feasible, scores: profile.scores, kind });
   const node = highest(feasible, totals, random);
   return { type: "node", node: node.name, feasible: feasible.length, evaluated, evaluation: found.evaluation, ...(ranks && { others: feasible.map((one, i) => ({ one, total: totals[i]! })).filter(({ one }) => one !== node).sort((a, b) => b.total - a.total).map(({ one }) => one.name) }) };
 }
@@ -58,10 +61,10 @@ export interface Found {
   readonly evaluation: Evaluation;
 }
 
-export function search(candidate: Candidate, cluster: Cluster, { filters, percentageOfNodesToScore }: Profile, start: SearchStart): Found | NoPlacement {
+export function search(candidate: Candidate, cluster: Cluster, { filters, percentageOfNodesToScore }: Profile, { start, kind }: Pick<Options, "start" | "kind">): Found | NoPlacement {
   const all = cluster.nodes();
   if (all.length === 0) return { type: "none", message: "no nodes available to schedule pods", filters: new Set(), rejections: new Map(), evaluation: undefined };
-  const evaluation = new Evaluation(candidate, cluster, filters);
+  const evaluation = new Evaluation(candidate, cluster, filters, kind);
   const { refusal, onlyNodes } = evaluation;
   if (refusal) return { type: "none", message: `0/${all.length} nodes are available: ${refusal.reason}.`, filters: new Set([refusal.filter]), rejections: new Map(), evaluation };
 
@@ -133,12 +136,26 @@ export function best(candidate: Candidate, cluster: Cluster, { feasible, scores,
 }
 
 /** The sum of scores of each. One alone needs none. */
-function totalsOf(candidate: Candidate, cluster: Cluster, { feasible, scores, more }: { readonly feasible: readonly LiveNode[]; readonly scores: Profile["scores"]; readonly more?: ReadonlyMap<string, number> }): Float64Array {
+function totalsOf(candidate: Candidate, cluster: Cluster, { feasible, scores, kind, more }: { readonly feasible: readonly LiveNode[]; readonly scores: Profile["scores"]; readonly kind?: Kind | undefined; readonly more?: ReadonlyMap<string, number> }): Float64Array {
   const totals = new Float64Array(feasible.length);
   if (feasible.length === 1) return totals;
-  for (const { values, weight } of scoresOf(candidate, cluster, { feasible, scores })) for (let i = 0; i < values.length; i++) totals[i]! += values[i]! * weight;
+  if (kind) addWorth(totals, kind, { feasible, worthOf: worthOf(candidate, cluster, { feasible, scores: scores.filter(({ ofNode }) => ofNode) }) });
+  for (const { values, weight } of scoresOf(candidate, cluster, { feasible, scores: kind ? scores.filter(({ ofNode }) => !ofNode) : scores })) for (let i = 0; i < values.length; i++) totals[i]! += values[i]! * weight;
   if (more) for (const [i, { name }] of feasible.entries()) totals[i]! += more.get(name) ?? 0;
   return totals;
+}
+
+/** What each node alone is worth to pods of `kind`: what it has said before, or what is found now. */
+function addWorth(totals: Float64Array, kind: Kind, { feasible, worthOf }: { readonly feasible: readonly LiveNode[]; readonly worthOf: (node: LiveNode) => number }): void {
+  for (let i = 0; i < feasible.length; i++) totals[i] = feasible[i]!.saying(kind).worth ??= worthOf(feasible[i]!);
+}
+
+function worthOf(candidate: Candidate, cluster: Cluster, { feasible, scores }: { readonly feasible: readonly LiveNode[]; readonly scores: Profile["scores"] }): (node: LiveNode) => number {
+  const prepared = scores.flatMap(({ prepare, weight }) => {
+    const scored = prepare(candidate, cluster, feasible);
+    return scored ? [{ scored, weight }] : [];
+  });
+  return (node) => prepared.reduce((sum, { scored, weight }) => sum + scored.score(node) * weight, 0);
 }
 
 function highest(feasible: readonly LiveNode[], totals: Float64Array, random: Random): LiveNode {

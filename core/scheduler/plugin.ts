@@ -47,6 +47,8 @@ export interface Refusal { readonly refused: string }
 
 export interface Filter {
   readonly name: string;
+  /** What its Check says comes from the node alone, and from what makes a pod of a kind (kinds.ts). */
+  readonly ofNode?: true;
   prepare(candidate: Candidate, cluster: Cluster): Check | Refusal | undefined;
   /** Whether `change` may let `pod`, which this filter rejected, pass. Wrongly yes costs a try; wrongly no costs minutes. */
   mayHelp(pod: Readonly<Pod>, change: ClusterChange, cluster: Cluster): boolean;
@@ -61,6 +63,8 @@ export interface NodeScore {
 export interface Score {
   readonly name: string;
   readonly weight: number;
+  /** As a filter's; what it gives is 0…100 already. */
+  readonly ofNode?: true;
   /** undefined: all nodes are equal to it. `feasible`: the nodes that passed all filters. */
   prepare(candidate: Candidate, cluster: Cluster, feasible: readonly LiveNode[]): NodeScore | undefined;
 }

@@ -35,6 +35,7 @@ import { evict } from "./evict.ts";
 import type { Extender } from "./extender.ts";
 import type { Evaluation } from "./evaluation.ts";
 import type { SchedulingExplainer } from "./explainer.ts";
+import { Kinds } from "./kinds.ts";
 import { type SchedulerMetrics, schedulerMetrics } from "./metrics.ts";
 import { type PlacedPod, placedPod } from "./node-info.ts";
 import { best, type NoPlacement, nowhere, place, type Placement, search, type SearchStart } from "./place.ts";
@@ -100,6 +101,7 @@ class Scheduler {
   readonly #extenders: readonly Extender[];
   readonly #batch: Batch;
   readonly #start: SearchStart = { next: 0 };
+  readonly #kinds = new Kinds();
   readonly #stops: (() => void)[] = [];
   readonly #writes = new Set<Promise<void>>();
   readonly #waits = new Set<Promise<void>>();
@@ -211,7 +213,7 @@ class Scheduler {
     const { random, clock } = this.#deps;
     const signature = signatureOf(candidate, this.#cluster, profile);
     const hint = this.#batch.hint(candidate, signature, { cluster: this.#cluster, profile, nowMs: clock.uptimeMs() });
-    const placement = hint ? { type: "node" as const, ...hint, feasible: 1, evaluated: 1 } : place(candidate, this.#cluster, profile, { random, start: this.#start, ranks: signature !== undefined });
+    const placement = hint ? { type: "node" as const, ...hint, feasible: 1, evaluated: 1 } : place(candidate, this.#cluster, profile, { random, start: this.#start, ranks: signature !== undefined, kind: this.#kinds.of(candidate) });
     const others = hint || placement.type === "none" ? undefined : placement.others ?? [];
     this.#batch.decided(placement.type === "node" ? placement.node : undefined, others, { signature, profile, nowMs: clock.uptimeMs() });
     return placement;
@@ -231,7 +233,7 @@ class Scheduler {
     const { pod } = candidate;
     this.#batch.skip();
     const asked = { extenders: this.#extenders, log, signal };
-    const found = search(candidate, this.#cluster, profile, this.#start);
+    const found = search(candidate, this.#cluster, profile, { start: this.#start });
     const feasible = found.type === "none" ? [] : await filterByExtenders(pod, found.feasible, found.rejections, asked);
     const more = feasible.length > 1 ? await scoresOfExtenders(pod, feasible, asked) : new Map<string, number>();
     this.#tookToDecide(tried, found.evaluation, feasible.length > 0 ? "node" : "none");

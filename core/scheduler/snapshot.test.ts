@@ -67,3 +67,18 @@ test("nodes of all zones in turn", () => {
   snapshot.removeNode("a");
   expect(snapshot.nodes().map(({ name }) => name)).toEqual(["b", "d", "c"]);
 });
+
+test("nodes are counted by the images they have", () => {
+  const snapshot = new Snapshot(), counts = () => ["i", "j"].map((name) => snapshot.nodesWithImage(name));
+  const having = (name: string, ...images: string[]) => node(name, { images: images.map((image) => ({ names: [image], sizeBytes: 1 })) });
+  snapshot.setNode(having("a", "i"));
+  snapshot.setNode(having("b", "i", "j"));
+  expect(counts()).toEqual([2, 1]);
+  snapshot.setNode(having("a", "j"));
+  snapshot.setNode(having("a", "j"));
+  expect(counts()).toEqual([1, 2]);
+  snapshot.removeNode("b");
+  expect(counts()).toEqual([0, 1]);
+  snapshot.setNode(having("b", "i"));
+  expect(counts()).toEqual([1, 1]);
+});

@@ -4,7 +4,7 @@
  */
 import type { Node, Pod } from "../api/gen/core.v1.ts";
 import { labelsOf } from "../api/meta/object-meta.ts";
-import { NodeInfo, type PlacedPod, placedPod } from "./node-info.ts";
+import { NO_IMAGES, NodeInfo, type PlacedPod, placedPod } from "./node-info.ts";
 import type { LiveNode } from "./plugin.ts";
 import { PodIndex } from "./pod-index.ts";
 
@@ -19,6 +19,8 @@ export class Snapshot {
   readonly #assumed = new Set<string>();
   readonly #nominated = new Map<string, { readonly node: string; readonly placed: PlacedPod }>(); // by uid
   #ordered: readonly LiveNode[] | undefined;
+  /** On how many nodes each image is. */
+  readonly #images = new Map<string, number>();
 
   /** Nodes that exist, one zone after the other in turn, so that a search that stops early has looked at all zones. */
   nodes(): readonly LiveNode[] {
@@ -28,6 +30,10 @@ export class Snapshot {
   node(name: string): LiveNode | undefined {
     const info = this.#nodes.get(name);
     return info?.node === undefined ? undefined : (info as LiveNode);
+  }
+
+  nodesWithImage(name: string): number {
+    return this.#images.get(name) ?? 0;
   }
 
   sizes(): { readonly nodes: number; readonly pods: number; readonly assumed_pods: number } {
@@ -49,14 +55,17 @@ export class Snapshot {
   setNode(node: Readonly<Node>): void {
     const info = this.#info(node.metadata.name);
     if (!info.node || labelsOf(info.node)[ZONE] !== labelsOf(node)[ZONE]) this.#ordered = undefined;
+    const { images } = info;
     info.set(node);
+    if (info.images !== images) this.#countImages(images, info.images);
   }
 
   removeNode(name: string): void {
     const info = this.#nodes.get(name);
     if (!info) return;
     this.#ordered = undefined;
-    info.node = undefined;
+    this.#countImages(info.images, NO_IMAGES);
+    info.unset();
     if (info.pods.size === 0) this.#nodes.delete(name);
   }
 
@@ -118,6 +127,15 @@ export class Snapshot {
 
   nominatedNodeOf({ metadata: { uid } }: Readonly<Pod>): string | undefined {
     return this.#nominated.get(uid)?.node;
+  }
+
+  #countImages(before: NodeInfo["images"], after: NodeInfo["images"]): void {
+    for (const name of after.keys()) this.#images.set(name, this.nodesWithImage(name) + 1);
+    for (const name of before.keys()) {
+      const count = this.nodesWithImage(name) - 1;
+      if (count > 0) this.#images.set(name, count);
+      else this.#images.delete(name);
+    }
   }
 
   #place(placed: PlacedPod, nodeName: string): void {

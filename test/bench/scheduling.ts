@@ -14,6 +14,7 @@ import { systemClock as clock } from "../../core/lifecycle/clock.ts";
 import { systemRandom as random } from "../../core/lifecycle/random.ts";
 import { silentLog as log } from "../../core/observe/log.ts";
 import { metricsRegistry } from "../../core/observe/metrics.ts";
+import { Kinds } from "../../core/scheduler/kinds.ts";
 import { place } from "../../core/scheduler/place.ts";
 import { DEFAULT_PROFILE } from "../../core/scheduler/plugins.ts";
 import { scheduler } from "../../core/scheduler/scheduler.ts";
@@ -38,12 +39,12 @@ const shapes: Record<string, Options> = {
 const service = stored("v1", "Service", "default/web", { spec: { selector: { app: "web" } } });
 for (const [name, options] of Object.entries(shapes)) {
   const cluster = schedulingCluster({ nodes: Array.from({ length: nodes }, (_, i) => node(`n${i}`, { cpu: "64", labels: labelsOf(i), allocatable: { memory: "256Gi", pods: "1000" } })), objects: [service] });
-  const start = { next: 0 };
+  const start = { next: 0 }, kinds = new Kinds();
   const times: number[] = [];
   for (let i = 0; i < pods; i++) {
     const startMs = performance.now();
     const one = candidate(pod(`p${i}`, { cpu: "10m", ...options }));
-    const placement = place(one, cluster, DEFAULT_PROFILE, { random, start });
+    const placement = place(one, cluster, DEFAULT_PROFILE, { random, start, kind: kinds.of(one) });
     if (placement.type === "none") throw new Error(placement.message);
     cluster.snapshot.assume(one, placement.node);
     times.push(performance.now() - startMs);

@@ -5,6 +5,7 @@ import { type Filter, unresolvable } from "../plugin.ts";
 
 export const nodeName: Filter = {
   name: "NodeName",
+  ofNode: true,
   prepare({ pod: { spec } }) {
     return spec.nodeName ? { reject: ({ name }) => (name === spec.nodeName ? undefined : unresolvable("node(s) didn't match the requested node name")) } : undefined;
   },
@@ -15,6 +16,7 @@ const UNSCHEDULABLE: Taint = { key: "node.kubernetes.io/unschedulable", effect: 
 
 export const nodeUnschedulable: Filter = {
   name: "NodeUnschedulable",
+  ofNode: true,
   prepare({ pod }) {
     const tolerated = isTolerated(UNSCHEDULABLE, pod.spec.tolerations ?? []);
     return tolerated ? undefined : { reject: ({ node }) => (node.spec.unschedulable ? unresolvable("node(s) were unschedulable") : undefined) };
@@ -24,6 +26,7 @@ export const nodeUnschedulable: Filter = {
 
 export const taintToleration: Filter = {
   name: "TaintToleration",
+  ofNode: true,
   prepare: ({ pod }) => ({ reject: ({ node }) => (untoleratedTaint(pod, node) ? unresolvable("node(s) had untolerated taint(s)") : undefined) }),
   mayHelp: (pod, change) => tolerationsChanged(pod, change)
     || (nodeChanged(change, ({ spec }) => spec.taints ?? []) && change.of === "node" && !untoleratedTaint(pod, change.object)),
@@ -35,7 +38,7 @@ function tolerationsChanged(pod: Readonly<Pod>, change: Parameters<Filter["mayHe
 
 /** A taint that keeps the pod off. */
 export function untoleratedTaint({ spec }: Readonly<Pod>, node: Readonly<Node>): Taint | undefined {
-  return (node.spec.taints ?? []).find((taint) => taint.effect !== "PreferNoSchedule" && !isTolerated(taint, spec.tolerations ?? []));
+  return node.spec.taints?.find((taint) => taint.effect !== "PreferNoSchedule" && !isTolerated(taint, spec.tolerations ?? []));
 }
 
 /** Source: component-helpers scheduling/corev1 ToleratesTaint */
@@ -59,6 +62,7 @@ const NOT_ENFORCED = "node(s) didn't match scheduler-enforced node affinity";
 export function nodeAffinity({ addedAffinity }: { readonly addedAffinity?: NodeSelector | undefined } = {}): Filter {
   return {
     name: "NodeAffinity",
+    ofNode: true,
     prepare({ pod }) {
       const { nodeSelector, affinity } = pod.spec;
       const required = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;

@@ -18,6 +18,7 @@ export function nodeResourcesFit({ ignoredResources, ignoredResourceGroups }: Fi
   const isIgnored = (name: string): boolean => name.includes("/") && (ignoredResources.includes(name) || ignoredResourceGroups.includes(name.slice(0, name.indexOf("/"))));
   return {
     name: "NodeResourcesFit",
+    ofNode: true,
     prepare({ requests }, { devices }) {
       const names = [...FIRST, ...Object.keys(requests).filter((name) => !FIRST.includes(name) && !isIgnored(name)).sort()].filter((name) => (requests[name] ?? 0) > 0);
       const backed = new Set(backedResources(requests, (name) => devices.classBehind(name))); // where the node has none, a claim for devices is made
@@ -62,12 +63,13 @@ function asksForLess(before: Readonly<Record<string, number>>, after: Readonly<R
 
 export const nodePorts: Filter = {
   name: "NodePorts",
+  ofNode: true,
   prepare({ pod }) {
-    const wanted = [...hostPortsOf(pod)];
+    const wanted = [...hostPortsOf(pod.spec)];
     if (wanted.length === 0) return undefined;
     return { reject: ({ hostPorts }) => (wanted.some((port) => conflicts(port, hostPorts.keys())) ? resolvable("node(s) didn't have free ports for the requested pod ports") : undefined) };
   },
-  mayHelp: (pod, change) => (isPlacedPodGone(change) && change.of === "placed pod" && sharePort(hostPortsOf(pod), [...hostPortsOf(change.object)])) || (change.of === "node" && !change.old && !change.deleted),
+  mayHelp: (pod, change) => (isPlacedPodGone(change) && change.of === "placed pod" && sharePort(hostPortsOf(pod.spec), [...hostPortsOf(change.object.spec)])) || (change.of === "node" && !change.old && !change.deleted),
 };
 
 function sharePort(wanted: Iterable<string>, used: readonly string[]): boolean {

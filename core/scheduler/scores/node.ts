@@ -7,7 +7,7 @@ export const taintTolerationScore: Score = {
   name: "TaintToleration",
   weight: 3,
   prepare({ pod }, _cluster, feasible) {
-    if (!feasible.some(({ node }) => (node.spec.taints ?? []).some(({ effect }) => effect === "PreferNoSchedule"))) return undefined;
+    if (!feasible.some(({ node }) => node.spec.taints?.some(({ effect }) => effect === "PreferNoSchedule"))) return undefined;
     const tolerations = (pod.spec.tolerations ?? []).filter(({ effect }) => !effect || effect === "PreferNoSchedule");
     return {
       score: ({ node }) => (node.spec.taints ?? []).filter((taint) => taint.effect === "PreferNoSchedule" && !isTolerated(taint, tolerations)).length,
@@ -43,8 +43,7 @@ export const imageLocality: Score = {
   prepare({ pod: { spec } }, cluster) {
     const volumes = (spec.volumes ?? []).flatMap(({ image }) => (image?.reference ? [image.reference] : []));
     const wanted = [...spec.containers, ...(spec.initContainers ?? [])].map(({ image }) => image ?? "").concat(volumes).map(withTag);
-    const nodes = cluster.nodes();
-    const spread = wanted.map((image) => nodes.reduce((sum, { images }) => sum + (images.has(image) ? 1 : 0), 0) / nodes.length);
+    const spread = wanted.map((image) => cluster.nodesWithImage(image) / cluster.nodes().length);
     if (spread.every((share) => share === 0)) return undefined;
     const most = IMAGE_BYTES_MAX_PER_CONTAINER * (spec.containers.length + (spec.initContainers ?? []).length + volumes.length);
     return {

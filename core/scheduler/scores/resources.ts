@@ -20,6 +20,7 @@ export function nodeResourcesFitScore(strategy: FitStrategy = { type: "LeastAllo
   return {
     name: "NodeResourcesFit",
     weight: 1,
+    ofNode: true,
     prepare(candidate) {
       const wanted = wantedBy(candidate);
       return {
@@ -63,6 +64,7 @@ export function balancedAllocation(resources: readonly string[] = ["cpu", "memor
   return {
     name: "NodeResourcesBalancedAllocation",
     weight: 1,
+    ofNode: true,
     prepare({ requests }) {
       if (resources.every((name) => !requests[name])) return undefined; // best-effort pods
       return {
