@@ -7,6 +7,7 @@ import type { VolumeAttachment } from "../../../core/api/gen/storage.v1.ts";
 import type { NewObject } from "../../../core/api/meta/object-meta.ts";
 import { CSI_DRIVERS, CSI_NODES, NODES, PERSISTENT_VOLUME_CLAIMS, VOLUME_ATTACHMENTS } from "../../../core/client/resources.ts";
 import { systemClock } from "../../../core/lifecycle/clock.ts";
+import { systemRandom } from "../../../core/lifecycle/random.ts";
 import { type Runnable, runAll } from "../../../core/lifecycle/run-all.ts";
 import { silentLog } from "../../../core/observe/log.ts";
 import { metricsRegistry } from "../../../core/observe/metrics.ts";
@@ -19,6 +20,8 @@ import type { Methods as Csi } from "../plugins/gen/csi.v1.ts";
 import type { Methods as Registration } from "../plugins/gen/registration.v1.ts";
 import { pluginWatcher } from "../plugins/plugin-watcher.ts";
 import registrationFacts from "../plugins/registration-facts.txt" with { type: "text" };
+import { AttachLimitReached } from "../volumes/mount-failure.ts";
+import { csiAllocatable } from "./allocatable.ts";
 import { claimExpander } from "../volumes/expand-claim.ts";
 import { csiNodeWriter } from "./csi-node.ts";
 import { attachmentName, type CsiVolume, publishTarget, stagingDirectory } from "./csi-volume.ts";
@@ -43,6 +46,7 @@ async function startNode() {
   const notified: object[] = [];
   const mounted = new Set<string>();
   const fail: { next: RpcFailure | undefined } = { next: undefined };
+  const room = { volumes: 4 };
   const told = (method: string, request: object): object => {
     calls.push(method);
     requests.push(request);
@@ -57,7 +61,7 @@ async function startNode() {
   const driver = rpcServer<Csi>({
     name: "driver", socket: driverSocket, methods: serviceMethods(csiFacts, "csi.v1"), log: silentLog,
     calls: {
-      "Node/NodeGetInfo": () => ({ node_id: "id-1", max_volumes_per_node: 4, accessible_topology: { segments: { "topology.fake/zone": "z" } } }),
+      "Node/NodeGetInfo": () => ({ node_id: "id-1", max_volumes_per_node: room.volumes, accessible_topology: { segments: { "topology.fake/zone": "z" } } }),
       "Node/NodeGetCapabilities": () => ({ capabilities: (["STAGE_UNSTAGE_VOLUME", "EXPAND_VOLUME", "GET_VOLUME_STATS"] as const).map((type) => ({ rpc: { type } })) }),
       "Node/NodeStageVolume": (request) => told("stage", request),
       "Node/NodePublishVolume": (request) => { const answer = told("publish", request); mounted.add(request.target_path!); mkdirSync(request.target_path!, { recursive: true }); return answer; },
@@ -86,7 +90,7 @@ async function startNode() {
   const ended = runAll(running, stop.signal);
   await eventually(() => notified.length, (count) => count > 0);
   const restart = () => csiVolumes({ dataDir, nodeName: "n1", client: api.client, drivers, mounts, tokens, expander: claimExpander({ ...common, events: { event: () => undefined } }), clock: systemClock, log: silentLog, signal, known: (path) => path, onInUse: () => undefined });
-  return { api, drivers, calls, requests, notified, fail, restart, volumes: restart(), [Symbol.asyncDispose]: async () => { stop.abort(); await ended; } };
+  return { api, drivers, calls, requests, notified, fail, room, restart, volumes: restart(), [Symbol.asyncDispose]: async () => { stop.abort(); await ended; } };
 }
 
 test("a driver registers, and a volume of it is attached, staged once, published for each pod, and taken back", async () => {
@@ -169,4 +173,42 @@ test("a volume that has grown is expanded on the node, its claim says so, and it
   await ended;
   expect(node.requests[2]).toMatchObject({ capacity_range: { required_bytes: 2 * 1024 ** 3 }, volume_path: publishTarget(dataDir, "u1", volume).target });
   expect(node.api.all(PERSISTENT_VOLUME_CLAIMS)[0]).toMatchObject({ status: { capacity: { storage: "2Gi" }, conditions: [] } });
+});
+
+const allocatable = (node: Awaited<ReturnType<typeof startNode>>) => node.api.all(CSI_NODES)[0]?.spec.drivers[0]?.allocatable?.count;
+
+test("how many volumes fit is asked again as often as the CSIDriver says", async () => {
+  await using node = await startNode();
+  let uptimeMs = 0;
+  const looks = Promise.withResolvers<void>();
+  async function* every() { for (; uptimeMs < 100_000; uptimeMs += 10_000) { yield; await Bun.sleep(1); } looks.resolve(); } // the informer has what it watches in between
+  const stop = new AbortController();
+  const asked: number[] = [];
+  const drivers = { names: node.drivers.names, refresh: async (name: string, quit: AbortSignal) => { asked.push(uptimeMs); await node.drivers.refresh(name, quit); } };
+  await node.api.client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: { nodeAllocatableUpdatePeriodSeconds: 25 } }, { signal });
+  node.room.volumes = 2;
+  const ended = csiAllocatable({ client: node.api.client, drivers, clock: { ...systemClock, uptimeMs: () => uptimeMs, every }, random: systemRandom, log: silentLog }).run(stop.signal, () => undefined);
+  await looks.promise;
+  stop.abort();
+  await ended;
+  expect(asked.length).toBeGreaterThan(1);
+  expect(asked.slice(1).map((ms, i) => ms - asked[i]!)).toEqual(asked.slice(1).map(() => 30_000)); // at the next look
+  expect(allocatable(node)).toBe(2);
+});
+
+test("a node without room for a volume says so in its CSINode, once; what is wrong otherwise is a failure", async () => {
+  await using node = await startNode();
+  const { client } = node.api;
+  const attachments = client.resource(VOLUME_ATTACHMENTS);
+  await client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: { attachRequired: true, nodeAllocatableUpdatePeriodSeconds: 60 } }, { signal });
+  const attachError = (errorCode?: number) => ({ attached: false, attachError: { message: "full", ...(errorCode === undefined ? {} : { errorCode }) } });
+  const made = await attachments.create({ apiVersion: "storage.k8s.io/v1", kind: "VolumeAttachment", metadata: { name: attachmentName(volume, "n1") }, spec: { attacher: DRIVER, nodeName: "n1", source: {} }, status: attachError(8) } as NewObject<VolumeAttachment>, { signal });
+  node.room.volumes = 3;
+  await expect(node.volumes.setUp(pod("u1"), volume, undefined, signal)).rejects.toThrow(AttachLimitReached);
+  expect(allocatable(node)).toBe(3);
+  node.room.volumes = 2;
+  await expect(node.volumes.setUp(pod("u1"), volume, undefined, signal)).rejects.toThrow("full");
+  expect(allocatable(node)).toBe(3);
+  await attachments.updateStatus({ ...made, status: attachError() }, { signal });
+  await expect(node.volumes.setUp(pod("u1"), volume, undefined, signal)).rejects.toThrow('MountVolume.WaitForAttach failed for volume "pv-1" : full');
 });

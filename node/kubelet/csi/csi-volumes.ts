@@ -24,7 +24,7 @@ import { RpcError } from "../../cri/rpc-client.ts";
 import type { Mounts } from "../../os/mount.ts";
 import { setVolumeOwnership } from "../volumes/atomic-writer.ts";
 import { type ClaimExpander, wantedSize } from "../volumes/expand-claim.ts";
-import { MountFailure, VolumePending } from "../volumes/mount-failure.ts";
+import { AttachLimitReached, MountFailure, VolumePending } from "../volumes/mount-failure.ts";
 import type { TokenSource } from "../volumes/service-account-token.ts";
 import { attachmentName, capabilityOf, checkLifecycle, type CsiVolume, type DriverFacts, groupOf, podInfo, publishTarget, stagingDirectory, volumeKey } from "./csi-volume.ts";
 import type { CsiDriver, CsiDrivers } from "./drivers.ts";
@@ -69,6 +69,8 @@ export interface CsiVolumes {
 interface Published { readonly volume: CsiVolume; readonly target: string; readonly claim: { readonly namespace: string; readonly claim: string } | undefined; readonly republish: boolean }
 
 const RETRY = { minMs: 500, maxMs: 122_000 };
+/** As gRPC numbers it. */
+const RESOURCE_EXHAUSTED = 8;
 
 export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
   const { dataDir, nodeName, client, drivers, mounts, tokens, log, known } = deps;
@@ -77,6 +79,7 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
   const attachable = new Set<string>(); // keys
   const staged = new Set<string>(); // keys, in this process's life
   const done = new Map<string, Map<string, Published>>(); // pod → specName →
+  const exhausted = new Set<string>(); // VolumeAttachments the node has no room for; the cluster knows
   let adopted: Promise<void> | undefined;
 
   /** Who used what before we started. Once, before anything else. */
@@ -136,7 +139,7 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
         remember(pod, { volume, target, claim: claimName, republish: false });
         return target;
       }
-      const publishContext = attaches ? await attachment(volume, signal) : {};
+      const publishContext = attaches ? await attachment(volume, object, signal) : {};
       const group = groupOf(pod, volume, object, facts);
       const capability = capabilityOf(volume, facts, group.byDriver);
       const stagingPath = volume.lifecycle === "Persistent" ? await stage({ driver, volume, publishContext, capability, attaches }, signal) : undefined;
@@ -172,15 +175,23 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
     }
   }
 
-  async function attachment(volume: CsiVolume, signal: AbortSignal): Promise<Record<string, string>> {
+  async function attachment(volume: CsiVolume, object: Readonly<CSIDriver> | undefined, signal: AbortSignal): Promise<Record<string, string>> {
     const name = attachmentName(volume, nodeName);
     const found = await client.resource(VOLUME_ATTACHMENTS).get({ metadata: { name } }, { signal }).catch((error: unknown) => {
       if (isNotFound(error)) throw new VolumePending(`volume ${volume.handle} is not attached to node ${nodeName} yet: there is no VolumeAttachment ${name}`);
       throw error;
     });
     if (found.metadata.deletionTimestamp) throw new VolumePending(`volume attachment is being deleted: ${name}`);
-    if (found.status?.attached) return { ...found.status.attachmentMetadata };
-    const problem = found.status?.attachError?.message;
+    if (found.status?.attached) {
+      exhausted.delete(name);
+      return { ...found.status.attachmentMetadata };
+    }
+    const { message: problem, errorCode } = found.status?.attachError ?? {};
+    if (errorCode === RESOURCE_EXHAUSTED && object?.spec.nodeAllocatableUpdatePeriodSeconds !== undefined) {
+      if (!exhausted.has(name)) await drivers.refresh(volume.driver, signal).catch((error: unknown) => log.warn("a CSI driver did not say how many volumes the node takes", { driver: volume.driver, error }));
+      exhausted.add(name);
+      throw new AttachLimitReached(`volume ${volume.handle} is not attached to node ${nodeName}: ${problem ?? ""}`);
+    }
     if (problem) throw new MountFailure("MountVolume.WaitForAttach", volume.specName, new Error(problem));
     throw new VolumePending(`volume ${volume.handle} is not attached to node ${nodeName} yet`);
   }

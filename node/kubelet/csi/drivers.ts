@@ -22,6 +22,10 @@ export interface CsiDrivers {
   readonly handler: PluginHandler;
   /** Throws "driver name … not found in the list of registered CSI drivers". */
   get(name: string): CsiDriver;
+  /** Of those that are registered. */
+  names(): readonly string[];
+  /** Asks the driver anew what the cluster is to know of it. */
+  refresh(name: string, signal: AbortSignal): Promise<void>;
 }
 
 interface Deps {
@@ -50,6 +54,11 @@ export function csiDrivers({ node, clock, log, onRegistered }: Deps): CsiDrivers
     };
   }
 
+  async function tell(driver: CsiDriver, signal: AbortSignal): Promise<void> {
+    const { node_id: nodeId = "", max_volumes_per_node: volumesMax = 0, accessible_topology: topology } = await driver.call("Node/NodeGetInfo", {}, { signal, timeoutMs: INFO_MS });
+    await node.add({ name: driver.name, nodeId, volumesMax, topology: topology?.segments ?? {} }, signal);
+  }
+
   const handler: PluginHandler = {
     type: "CSIPlugin",
     validate({ name, endpoint, versions }) {
@@ -62,8 +71,7 @@ export function csiDrivers({ node, clock, log, onRegistered }: Deps): CsiDrivers
       drivers.get(plugin.name)?.close();
       drivers.set(plugin.name, driver);
       try {
-        const { node_id: nodeId = "", max_volumes_per_node: volumesMax = 0, accessible_topology: topology } = await driver.call("Node/NodeGetInfo", {}, { signal, timeoutMs: INFO_MS });
-        await node.add({ name: plugin.name, nodeId, volumesMax, topology: topology?.segments ?? {} }, signal);
+        await tell(driver, signal);
       } catch (error) {
         drivers.delete(plugin.name);
         driver.close();
@@ -81,14 +89,13 @@ export function csiDrivers({ node, clock, log, onRegistered }: Deps): CsiDrivers
     },
   };
 
-  return {
-    handler,
-    get(name) {
-      const driver = drivers.get(name);
-      if (!driver) throw new Error(`driver name ${name} not found in the list of registered CSI drivers`);
-      return driver;
-    },
-  };
+  function get(name: string): CsiDriver {
+    const driver = drivers.get(name);
+    if (!driver) throw new Error(`driver name ${name} not found in the list of registered CSI drivers`);
+    return driver;
+  }
+
+  return { handler, get, names: () => [...drivers.keys()], refresh: async (name, signal) => await tell(get(name), signal) };
 }
 
 /** The newest of major version 1; undefined: none. */

@@ -15,3 +15,11 @@ export class VolumePending extends Error {
     this.name = "VolumePending";
   }
 }
+
+/** The storage says that the node has as many volumes as it takes. */
+export class AttachLimitReached extends VolumePending {
+  constructor(message: string) {
+    super(message);
+    this.name = "AttachLimitReached";
+  }
+}

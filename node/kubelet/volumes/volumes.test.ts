@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
 import { systemClock } from "../../../core/lifecycle/clock.ts";
+import { silentLog } from "../../../core/observe/log.ts";
+import { metricsRegistry } from "../../../core/observe/metrics.ts";
 import { systemRandom } from "../../../core/lifecycle/random.ts";
 import { notFound } from "../../../core/api/meta/status-error.ts";
 import { systemMounts } from "../../os/mount.ts";
@@ -11,7 +13,10 @@ import { type Payload, setVolumeOwnership, writePayload } from "./atomic-writer.
 import { checkHostPath } from "./host-path.ts";
 import { configMapPayload, type PayloadFacts, projectedPayload } from "./payload.ts";
 import { type SetUpDeps, setUpVolume } from "./set-up.ts";
+import { AttachLimitReached } from "./mount-failure.ts";
 import { bindSubPath } from "./subpath.ts";
+import { volumeMetrics } from "./volume-metrics.ts";
+import { AttachLimitExceeded, type VolumeDeps, volumeManager, VolumesNotReady } from "./volumes.ts";
 
 let directory = "";
 beforeEach(() => { directory = realpathSync(mkdtempSync(join(tmpdir(), "volume-"))); });
@@ -113,4 +118,21 @@ test.each<[string, string | undefined, string[][]]>([
   tried.length = 0;
   await setUpVolume({ dataDir: directory, mounts, allocatable: () => ({}), tokens: {}, hostIps: [], clock: systemClock, random: systemRandom, objects: { secret: async () => ({ data: { key: "dmFsdWU=" } }) } } as unknown as SetUpDeps, pod, { name: "s", secret: { secretName: "s" } }, { signal: new AbortController().signal, onBound: () => undefined });
   expect(tried).toEqual(code ? [["noswap"], []] : [["noswap"]]); // a Secret is in memory too
+});
+
+test("a pod whose volume the node has no room for is told so in the end, and belongs elsewhere", async () => {
+  let nowMs = 0;
+  const claim = { metadata: { name: "c", namespace: "n", uid: "claim-uid" }, spec: { volumeName: "pv" }, status: { phase: "Bound" } };
+  const bound = { metadata: { name: "pv" }, spec: { claimRef: { uid: "claim-uid" }, csi: { driver: "d", volumeHandle: "h" } } };
+  const deps = {
+    dataDir: directory, mounts: systemMounts(), clock: { ...systemClock, nowMs: () => nowMs }, events: { event: () => undefined }, log: silentLog, hostIps: [], allocatable: () => ({}), tokens: {},
+    client: { resource: () => ({ get: async ({ metadata: { name } }: { metadata: { name: string } }) => (name === "pv" ? bound : claim) }) }, metrics: volumeMetrics(metricsRegistry()),
+    csi: { setUp: async () => { throw new AttachLimitReached("full"); } },
+  } as unknown as VolumeDeps;
+  const pod = { metadata: { uid: "u", name: "p", namespace: "n" }, spec: { volumes: [{ name: "v", persistentVolumeClaim: { claimName: "c" } }], containers: [{ name: "c", volumeMounts: [{ name: "v", mountPath: "/v" }] }] } } as unknown as Pod;
+  const volumes = volumeManager(deps);
+  const { signal } = new AbortController();
+  await expect(volumes.prepare(pod, signal)).rejects.toThrow(VolumesNotReady);
+  nowMs = 124_000;
+  await expect(volumes.prepare(pod, signal)).rejects.toThrow(new AttachLimitExceeded("Node has reached its volume attachment limit, rejecting pod. unmounted volumes=[v], unattached volumes=[v], failed to process volumes=[]: timed out waiting for the condition"));
 });

@@ -24,7 +24,7 @@ import { setVolumeOwnership } from "./atomic-writer.ts";
 import type { ClaimExpander } from "./expand-claim.ts";
 import { iscsiVolumes } from "./iscsi/iscsi-volumes.ts";
 import { localDevices } from "./local-devices.ts";
-import { MountFailure, VolumePending } from "./mount-failure.ts";
+import { AttachLimitReached, MountFailure, VolumePending } from "./mount-failure.ts";
 import { podDirectories, podDirectory } from "./pod-directories.ts";
 import { removeTree } from "./remove-tree.ts";
 import type { TokenSource } from "./service-account-token.ts";
@@ -54,6 +54,14 @@ export class VolumesNotReady extends Error {
   }
 }
 
+/** The node has no room for another volume, and had none for a while: the pod belongs elsewhere. */
+export class AttachLimitExceeded extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "AttachLimitExceeded";
+  }
+}
+
 export interface VolumeDeps {
   readonly dataDir: string;
   readonly client: Client;
@@ -76,7 +84,7 @@ export interface VolumeDeps {
 }
 
 export interface Volumes {
-  /** By name. Throws VolumesNotReady. */
+  /** By name. Throws VolumesNotReady, AttachLimitExceeded. */
   prepare(pod: Pod, signal: AbortSignal): Promise<ReadonlyMap<string, ReadyVolume>>;
   /** Unmounts and removes everything of the pod: its containers must be gone. Throws when something is still held. */
   release(podUid: string, signal: AbortSignal): Promise<void>;
@@ -131,7 +139,9 @@ export function volumeManager(deps: VolumeDeps): Volumes {
   function wait(pod: Pod, { name }: Volume, key: string, cause: VolumePending): VolumesNotReady {
     const { count, toldMs } = pending.get(key) ?? { count: 0, toldMs: clock.nowMs() };
     const late = clock.nowMs() - toldMs > PENDING_MS_MAX;
-    if (late) events.event(podReference(pod), "Warning", "FailedMount", `Unable to attach or mount volumes: unmounted volumes=[${name}], unattached volumes=[${name}], failed to process volumes=[]: timed out waiting for the condition`);
+    const problem = `unmounted volumes=[${name}], unattached volumes=[${name}], failed to process volumes=[]: timed out waiting for the condition`;
+    if (late && cause instanceof AttachLimitReached) throw new AttachLimitExceeded(`Node has reached its volume attachment limit, rejecting pod. ${problem}`);
+    if (late) events.event(podReference(pod), "Warning", "FailedMount", `Unable to attach or mount volumes: ${problem}`);
     pending.set(key, { count: count + 1, toldMs: late ? clock.nowMs() : toldMs });
     return new VolumesNotReady(cause.message, clock.nowMs() + backoffMs(count + 1, PENDING));
   }
@@ -157,9 +167,11 @@ export function volumeManager(deps: VolumeDeps): Volumes {
       const wanted = (pod.spec.volumes ?? []).filter(({ name }) => isUsed(pod, name));
       metrics.wanted(pod.metadata.uid, wanted);
       const results = await Promise.allSettled(wanted.map((volume) => one(pod, volume, signal)));
-      const problems = results.flatMap((result) => (result.status === "rejected" ? [result.reason as VolumesNotReady] : []));
+      const problems = results.flatMap((result) => (result.status === "rejected" ? [result.reason as VolumesNotReady | AttachLimitExceeded] : []));
       signal.throwIfAborted();
-      if (problems.length > 0) throw new VolumesNotReady(problems.map(({ message }) => message).join("; "), Math.min(...problems.map(({ retryAtMs }) => retryAtMs)));
+      const exceeded = problems.find((problem) => problem instanceof AttachLimitExceeded);
+      if (exceeded) throw exceeded;
+      if (problems.length > 0) throw new VolumesNotReady(problems.map(({ message }) => message).join("; "), Math.min(...(problems as readonly VolumesNotReady[]).map(({ retryAtMs }) => retryAtMs)));
       return new Map(results.flatMap((result, i) => (result.status === "fulfilled" ? [[wanted[i]!.name, result.value] as const] : [])));
     },
 

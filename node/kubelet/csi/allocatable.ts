@@ -1,0 +1,55 @@
+/**
+ * How many volumes of a driver fit on this node may change. A CSIDriver with nodeAllocatableUpdatePeriodSeconds has its driver asked again that often, and
+ * the CSINode says what it answers.
+ *
+ * Source: kubernetes v1.36 pkg/volume/csi/csi_node_updater.go
+ */
+import { objectKey } from "../../../core/api/meta/object-meta.ts";
+import type { Client } from "../../../core/client/client.ts";
+import { CSI_DRIVERS } from "../../../core/client/resources.ts";
+import { watchedInformer } from "../../../core/client/watched-informer.ts";
+import type { Clock } from "../../../core/lifecycle/clock.ts";
+import type { Random } from "../../../core/lifecycle/random.ts";
+import type { Runnable } from "../../../core/lifecycle/run-all.ts";
+import type { Log } from "../../../core/observe/log.ts";
+import type { CsiDrivers } from "./drivers.ts";
+
+/** The shortest period there may be; longer ones end at the next look. */
+const LOOK_MS = 10_000;
+
+interface Deps {
+  readonly client: Client;
+  readonly drivers: Pick<CsiDrivers, "names" | "refresh">;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+export function csiAllocatable({ client, drivers, clock, random, log }: Deps): Runnable {
+  const objects = watchedInformer(client.resource(CSI_DRIVERS), { clock, random, log });
+  const askedMs = new Map<string, number>(); // by driver, by uptime
+
+  async function look(name: string, signal: AbortSignal): Promise<void> {
+    const seconds = objects.get(objectKey("", name))?.spec.nodeAllocatableUpdatePeriodSeconds;
+    const nowMs = clock.uptimeMs();
+    const lastMs = askedMs.get(name);
+    if (lastMs === undefined || seconds === undefined) return void askedMs.set(name, nowMs);
+    if (nowMs - lastMs < seconds * 1000) return;
+    askedMs.set(name, nowMs);
+    await drivers.refresh(name, signal).catch((error: unknown) => { if (!signal.aborted) log.warn("a CSI driver did not say how many volumes the node takes", { driver: name, error }); });
+  }
+
+  return {
+    name: "csi-allocatable",
+    async run(signal, ready) {
+      ready();
+      let watching: Promise<void> | undefined; // from the first driver on
+      for await (const _ of clock.every(LOOK_MS, signal)) {
+        const names = drivers.names();
+        if (names.length > 0) watching ??= objects.run(signal, () => undefined);
+        await Promise.all(names.map((name) => look(name, signal)));
+      }
+      await watching;
+    },
+  };
+}
