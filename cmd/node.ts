@@ -31,6 +31,7 @@ import { fallbackCertificate } from "../node/ingress/fallback-certificate.ts";
 import { nodeIngress } from "../node/ingress/ingress.ts";
 import { kubeletConfiguration } from "../node/kubelet/server/configz.ts";
 import { podDirectory } from "../node/kubelet/volumes/pod-directories.ts";
+import { tracedCri } from "../node/cri/traced.ts";
 import { measuredCri } from "../node/cri/measured.ts";
 import { certificateMetrics } from "../node/kubelet/server/certificate-metrics.ts";
 import { healthzServer } from "../node/kubelet/server/healthz.ts";
@@ -99,8 +100,9 @@ export function nodeParts(options: NodeOptions): NodeParts {
   const { cri, runtime, network, proxy, policies } = process.platform === "win32" ? windowsPlatform(platformOptions) : linuxPlatform(platformOptions);
 
   const agent = kubelet({
+  const traces = kubeletTracing(agentSettings.configuration, { instance: node.name, env: process.env, clock, random, log: log.with({ part: "traces" }) });
     settings: agentSettings,
-    client, cri: measuredCri(cri, { metrics, clock }), mounts, exec, clock, random, log, events, metrics,
+    client, cri: tracedCri(measuredCri(cri, { metrics, clock }), traces.spans), spans: traces.spans, mounts, exec, clock, random, log, events, metrics,
     pods: informers.of(PODS, { fieldSelector: `spec.nodeName=${node.name}` }),
     services: informers.of(SERVICES),
     nodes: informers.of(NODES),
@@ -127,7 +129,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
   return {
     early: early.map(([begun]) => begun), informers,
     parts: [
-      informers, events, ...early.map(([, ready]) => ready),
+      ...traces.parts, informers, events, ...early.map(([, ready]) => ready),
       ...(enabled("network") ? [network] : []), ...policies, ...(enabled("proxy") ? [proxy] : []), ...(enabled("dns") ? [dns] : []), ...(enabled("ingress") && process.platform !== "win32" ? [ingress] : []),
       agent, agentServer, healthzServer({ address: agentSettings.healthzAddress, port: agentSettings.healthzPort, clock, log: log.with({ part: "kubelet server" }) }), // after the network, which forgets the addresses of before a reboot
     ],

@@ -1,11 +1,13 @@
-/** Traces of the API server, as a TracingConfiguration file asks for them. */
+/** Traces of the API server, as a TracingConfiguration file asks for them, and of the kubelet, as its configuration does. */
 import { parse } from "yaml";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Random } from "../core/lifecycle/random.ts";
 import type { Runnable } from "../core/lifecycle/run-all.ts";
 import type { Log } from "../core/observe/log.ts";
+import { noSpans, type Spans, spansFrom } from "../core/observe/spans.ts";
 import { OtlpExporter } from "../core/server/tracing/exporter.ts";
-import { tracer, type Tracer } from "../core/server/tracing/tracer.ts";
+import { rootSpans, tracer, type Tracer } from "../core/server/tracing/tracer.ts";
+import type { Configuration as KubeletConfiguration } from "../node/kubelet/configuration/decode.ts";
 import type { ApiServerArgs } from "./apiserver-args.ts";
 import { ConfigError, readText } from "./config/config.ts";
 
@@ -35,6 +37,16 @@ function configurationIn(path: string): { readonly endpoint: string; readonly sa
   const rate = Number(samplingRatePerMillion);
   if (!Number.isInteger(rate) || rate < 0 || rate > PER_MILLION) refuse("sampling rate must be a whole number of at most 1000000");
   return { endpoint, samplingRatePerMillion: rate };
+}
+
+/** Those of the kubelet, as `tracing` of its configuration asks for them: looks at pods, and calls of the runtime within them. */
+export function kubeletTracing(configuration: KubeletConfiguration, { instance, env, clock, random, log }: Deps): { readonly spans: Spans; readonly parts: readonly Runnable[] } {
+  const { tracing } = configuration as { readonly tracing?: { readonly endpoint?: string; readonly samplingRatePerMillion?: number } };
+  if (!tracing) return { spans: noSpans, parts: [] };
+  const { endpoint = ENDPOINT, samplingRatePerMillion = 0 } = tracing;
+  const resource = { "service.name": "kubelet", "service.instance.id": instance, ...pairs(env["OTEL_RESOURCE_ATTRIBUTES"]) };
+  const exporter = new OtlpExporter({ endpoint, headers: pairs(env["OTEL_EXPORTER_OTLP_HEADERS"]), resource, clock, log });
+  return { spans: spansFrom(rootSpans({ samplingRatePerMillion, clock, random, record: (span) => exporter.record(span) })), parts: [exporter] };
 }
 
 /** a=b,c=d, values percent-encoded. */

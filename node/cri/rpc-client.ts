@@ -19,6 +19,8 @@ export interface RpcCall {
   readonly signal?: AbortSignal | undefined;
   /** Absent: the client's. 0: none, for what takes as long as it takes (pulling an image, stopping a container). */
   readonly timeoutMs?: number | undefined;
+  /** Headers of the call. */
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface RpcClient<M extends MethodTypes<M>> {
@@ -87,14 +89,14 @@ export function rpcClient<M extends MethodTypes<M>>({ socket, methods, nowMs, wa
   }
 
   return {
-    call(name, request, { signal, timeoutMs = usualMs } = {}) {
+    call(name, request, { signal, timeoutMs = usualMs, metadata } = {}) {
       const method = methodNamed(name);
       return new Promise((resolve, reject) => {
         if (signal?.aborted) return reject(new RpcError({ method: name, code: "Canceled", detail: "context canceled" }));
         const options: CallOptions = timeoutMs > 0 ? { deadline: nowMs() + timeoutMs } : {};
         const call = client.makeUnaryRequest(
           method.path, (value: object) => encode(method.request, value), (bytes: Buffer) => decode(method.response, bytes),
-          request, new Metadata({ waitForReady }), options,
+          request, headersOf(metadata, waitForReady), options,
           (error, response) => {
             signal?.removeEventListener("abort", cancel);
             if (error) reject(rpcError(name, error));
@@ -124,6 +126,12 @@ export function rpcClient<M extends MethodTypes<M>>({ socket, methods, nowMs, wa
 
     close: () => client.close(),
   };
+}
+
+function headersOf(given: RpcCall["metadata"], waitForReady: boolean): Metadata {
+  const metadata = new Metadata({ waitForReady });
+  for (const [name, value] of Object.entries(given ?? {})) metadata.set(name, value);
+  return metadata;
 }
 
 function rpcError(method: string, error: ServiceError): RpcError {

@@ -5,6 +5,7 @@ import type { Informer } from "../../core/client/informer.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
 import type { Log } from "../../core/observe/log.ts";
+import type { Spans } from "../../core/observe/spans.ts";
 import type { Cri } from "../cri/client.ts";
 import type { RuntimeHandlerFeatures } from "../cri/gen/runtime.v1.ts";
 import type { Mounts } from "../os/mount.ts";
@@ -50,6 +51,8 @@ export interface KubeletContext {
   readonly allocatable: () => ResourceList;
   /** Why pods that need a network cannot start, if they cannot. */
   readonly networkProblem: () => string | undefined;
+  /** Of traces, if anybody wants them. */
+  readonly spans: Spans;
   readonly metrics: KubeletMetrics;
 }
 

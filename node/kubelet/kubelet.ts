@@ -25,6 +25,7 @@ import { type Runnable, runAll } from "../../core/lifecycle/run-all.ts";
 import { settleAll } from "../../core/lifecycle/settle-all.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Metrics } from "../../core/observe/metrics.ts";
+import { noSpans, type Spans } from "../../core/observe/spans.ts";
 import type { Cri } from "../cri/client.ts";
 import type { Cgroups } from "../os/cgroup.ts";
 import type { Exec } from "../os/exec.ts";
@@ -105,6 +106,8 @@ export interface KubeletDeps {
   readonly log: Log;
   readonly events: Events;
   readonly metrics: Metrics;
+  /** Absent: nobody collects traces. */
+  readonly spans?: Spans | undefined;
 }
 
 export interface Kubelet extends Runnable {
@@ -161,7 +164,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     volumes: volumeManager({ dataDir: settings.dataDir, client, objects, tokens, mounts: deps.mounts, exec: deps.exec, clock, random, events, log, hostIps: settings.nodeIps, allocatable: node.allocatable, csi, expander, metrics: volumeMetrics(deps.metrics), life: signal }),
     images: imagePuller({ cri, clock, events, serialize: settings.serializeImagePulls, parallelMax: settings.maxParallelImagePulls, records }), credentialProviders: deps.credentialProviders, pullIdentity, cgroups: podCgroups(deps.cgroups, { cgroupRoot: settings.cgroupRoot, pidsMax: settings.podPidsLimit > 0 ? settings.podPidsLimit : undefined, quota: settings.cpuQuota }), handlers: runtimeHandlers(client),
     userNamespaces: userNamespaces({ ...settings, idsPerPod: settings.userNamespaceIds, log }), runtimeName: node.runtimeName, handlerFeatures: node.handlerFeatures, machine: { os: machine.os, cpus: machine.cpus, cpuQuota: settings.cpuQuota, throttlePaths: machine.throttlePaths, killsWholeContainer: deps.cgroups.version === 2 && !settings.singleProcessOomKill, memoryBytes: machine.memoryBytes, hugepageSizes: machine.hugepages.map(({ size }) => size), countsSwap: deps.cgroups.countsSwap, podSwapBytes: deps.cgroups.version === 2 && deps.cgroups.countsSwap ? (settings.limitedSwap ? machine.swapBytes : 0) : undefined },
-    devices, claims, placement: places, allocatable: node.allocatable, networkProblem: node.networkProblem, metrics: kubeletMetrics(deps.metrics, settings.nodeName),
+    devices, claims, placement: places, allocatable: node.allocatable, networkProblem: node.networkProblem, metrics: kubeletMetrics(deps.metrics, settings.nodeName), spans: deps.spans ?? noSpans,
   };
   const mirrors = new MirrorPods({ client, log, signal, node: node.current });
   const statuses = statusWriter({ client, clock, log, signal, objectOf: (pod) => (isStaticPod(pod) ? mirrors.of(pod) : pod) });

@@ -14,6 +14,7 @@
 import type { Pod, PodStatus } from "../../core/api/gen/core.v1.ts";
 import { backoffMs } from "../../core/lifecycle/backoff.ts";
 import { isDeleting } from "../../core/api/meta/object-meta.ts";
+import type { SpanStart } from "../../core/observe/spans.ts";
 import { applyPlan } from "./apply.ts";
 import { terminationMessage } from "./containers/termination-message.ts";
 import type { KubeletContext, PodOperation } from "./context.ts";
@@ -51,6 +52,8 @@ export interface WorkerDeps {
   readonly judgeResize: (wish: Pod) => Verdict;
 }
 
+/** What a look at the pod is called in traces. */
+const SPANS: Readonly<Record<WorkerStage, string>> = { running: "syncPod", terminating: "syncTerminatingPod", terminated: "syncTerminatedPod", finished: "syncTerminatedPod" };
 const ERROR_RETRY_MS = 10_000;
 const NETWORK_RETRY_MS = 1_000;
 const CLEANUP_RETRY = { minMs: 500, maxMs: 10_000 };
@@ -169,7 +172,7 @@ export class PodWorker {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, log, metrics } = this.#deps.context;
+    const { clock, log, metrics, spans } = this.#deps.context;
     let failures = 0; // in a row
     while (!signal.aborted && this.#stage !== "finished") {
       this.#woken = Promise.withResolvers();
@@ -180,7 +183,7 @@ export class PodWorker {
       const beganMs = clock.uptimeMs();
       let waitMs: number;
       try {
-        waitMs = await this.#once(AbortSignal.any([signal, sync.signal]));
+        waitMs = await spans.during(SPANS[stage], this.#spanStart(operation), () => this.#once(AbortSignal.any([signal, sync.signal])));
         failures = 0;
       } catch (error) {
         if (signal.aborted) return;
@@ -197,6 +200,11 @@ export class PodWorker {
       await Promise.race([this.#woken.promise, clock.sleep(waitMs, AbortSignal.any([signal, idle.signal]))]);
       idle.abort();
     }
+  }
+
+  #spanStart(operation: PodOperation): SpanStart {
+    const { name, namespace = "", uid } = this.#pod.metadata;
+    return { kind: 1, attributes: { "k8s.pod.uid": uid, "k8s.pod": `${namespace}/${name}`, "k8s.pod.name": name, "k8s.pod.update_type": operation, "k8s.namespace.name": namespace } };
   }
 
   #isFinished(): boolean { return this.#stage === "finished"; }

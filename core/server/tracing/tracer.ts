@@ -7,6 +7,7 @@
  */
 import type { Clock } from "../../lifecycle/clock.ts";
 import type { Random } from "../../lifecycle/random.ts";
+import type { SpanStart } from "../../observe/spans.ts";
 import type { ServerRequest } from "../request.ts";
 import type { RequestInfo } from "../request-info.ts";
 
@@ -48,6 +49,11 @@ export function tracer({ samplingRatePerMillion, clock, random, record }: { read
   };
 }
 
+/** Traces that begin on our side. Undefined: not this one. */
+export function rootSpans({ samplingRatePerMillion, ...deps }: SpanDeps & { readonly samplingRatePerMillion: number }): (name: string, start: SpanStart) => Span | undefined {
+  return (name, { kind, attributes }) => (deps.random.next() * PER_MILLION >= samplingRatePerMillion ? undefined : new Span(deps, { traceId: deps.random.bytes(16), parentSpanId: undefined, name, kind, attributes }));
+}
+
 interface SpanDeps { readonly clock: Clock; readonly random: Random; readonly record: (span: SpanData) => void }
 type Begun = Pick<SpanData, "traceId" | "parentSpanId" | "name" | "kind" | "attributes">;
 
@@ -82,11 +88,11 @@ export class Span {
   }
 
   /** `code`: of HTTP, if there is one. */
-  end(code?: number): void {
+  end(code?: number, isError: boolean = code !== undefined && code >= 500): void {
     const { attributes } = this.#begun;
     this.#deps.record({
       ...this.#begun, spanId: this.#spanId, startMs: this.#startMs, endMs: this.#nowMs(), events: this.#events,
-      attributes: code === undefined ? attributes : { ...attributes, "http.response.status_code": code }, isError: code !== undefined && code >= 500,
+      attributes: code === undefined ? attributes : { ...attributes, "http.response.status_code": code }, isError,
     });
   }
 

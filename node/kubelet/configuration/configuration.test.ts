@@ -39,7 +39,7 @@ test("what changes nothing is told, unless it is as upstream has it anyway", () 
 
 test("each field of upstream's is obeyed, refused, or told to change nothing", async () => {
   const sources = (await Promise.all([...new Bun.Glob("*.ts").scanSync({ cwd: import.meta.dirname })].filter((name) => !/test|fields/.test(name)).map((name) => Bun.file(`${import.meta.dirname}/${name}`).text()))).join("\n");
-  const elsewhere = ["tracing", "enableSystemLogQuery" /* server/routes.ts */, "enableServer", "cgroupDriver", "enforceNodeAllocatable" /* the pods' group has its limits */, "enableProfilingHandler", "enableDebugFlagsHandler" /* neither is served */];
+  const elsewhere = ["enableSystemLogQuery" /* server/routes.ts */, "enableServer", "cgroupDriver", "enforceNodeAllocatable" /* the pods' group has its limits */, "enableProfilingHandler", "enableDebugFlagsHandler" /* neither is served */];
   expect([...fieldsOf().keys()].filter((field) => !elsewhere.includes(field) && !new RegExp(`\\b${field}\\b`).test(sources))).toEqual([]);
 });
 
@@ -83,6 +83,7 @@ test.each([
   [{ cpuCFSQuotaPeriod: "2s" }, "invalid configuration: cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {2s} must be between 1ms and 1sec, inclusive"],
   [{ oomScoreAdj: 2000 }, "invalid configuration: oomScoreAdj (--oom-score-adj) 2000 must be between -1000 and 1000, inclusive"],
   [{ enableSystemLogQuery: true, enableSystemLogHandler: false }, "invalid configuration: enableSystemLogHandler is required for enableSystemLogQuery"],
+  [{ tracing: { samplingRatePerMillion: 2_000_000 } }, "tracing.samplingRatePerMillion: Invalid value: 2000000: sampling rate per million must be less than or equal to one million"],
   [{ eventRecordQPS: -1 }, "invalid configuration: eventRecordQPS (--event-qps) -1 must not be a negative number"],
   [{ kind: "Pod" }, `no kind "Pod" is registered for version "kubelet.config.k8s.io/v1beta1"`],
 ])("%j is refused: %s", (value, message) => {

@@ -71,6 +71,10 @@ export function validate(given: Values): string[] {
   const verification = value<string>("imagePullCredentialsVerificationPolicy");
   check(["NeverVerify", "NeverVerifyPreloadedImages", "NeverVerifyAllowlistedImages", "AlwaysVerify"].includes(verification), `option "${verification}" is not supported for imagePullCredentialsVerificationPolicy`);
   for (const item of value<string[]>("enforceNodeAllocatable")) check(["", "none", "pods", "system-reserved", "kube-reserved", "system-reserved-compressible", "kube-reserved-compressible"].includes(item), `option "${item}" specified for enforceNodeAllocatable (--enforce-node-allocatable) is not supported`);
+  const { endpoint, samplingRatePerMillion: rate } = value<{ readonly endpoint?: string; readonly samplingRatePerMillion?: number } | undefined>("tracing") ?? {};
+  check(rate === undefined || rate >= 0, `tracing.samplingRatePerMillion: Invalid value: ${rate}: sampling rate must be positive`);
+  check(rate === undefined || rate <= 1_000_000, `tracing.samplingRatePerMillion: Invalid value: ${rate}: sampling rate per million must be less than or equal to one million`);
+  check(endpoint === undefined || /^[^\s/]+(:\d+)?$/.test(endpoint), `tracing.endpoint: Invalid value: ${JSON.stringify(endpoint)}: must be host:port`);
   checkPlacement(value, check);
   return [...problems, ...notDone(given)];
 }

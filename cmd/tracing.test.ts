@@ -1,0 +1,48 @@
+import { expect, test } from "vitest";
+import { systemClock as clock } from "../core/lifecycle/clock.ts";
+import { systemRandom as random } from "../core/lifecycle/random.ts";
+import { silentLog as log } from "../core/observe/log.ts";
+import { noSpans, spansFrom } from "../core/observe/spans.ts";
+import { rootSpans, type SpanData } from "../core/server/tracing/tracer.ts";
+import { tracedCri } from "../node/cri/traced.ts";
+import { kubeletTracing } from "./tracing.ts";
+
+const recorded = (samplingRatePerMillion: number) => {
+  const spans: SpanData[] = [];
+  return { spans, during: spansFrom(rootSpans({ samplingRatePerMillion, clock, random, record: (span) => void spans.push(span) })).during };
+};
+
+test("what is called of the runtime within a look at a pod is a part of that span, and tells the runtime so; another look is another trace", async () => {
+  const { spans, during } = recorded(1_000_000);
+  const told: unknown[] = [];
+  const cri = tracedCri({ call: async (_method: string, _request: object, options?: { metadata?: object }) => { told.push(options?.metadata); if (told.length === 2) throw new Error("no"); return {}; } } as never, { during });
+  const look = (name: string) => during("syncPod", { kind: 1, attributes: { "k8s.pod.name": name } }, async () => {
+    await Promise.resolve();
+    await cri.call("RuntimeService/ListContainers", {});
+  });
+  await Promise.all([look("a"), look("b").catch(() => undefined)]);
+  const [first, second] = ["a", "b"].map((name) => spans.find(({ attributes }) => attributes["k8s.pod.name"] === name)!);
+  const calls = spans.filter(({ kind }) => kind === 3);
+  expect(calls.map(({ name, attributes, isError }) => [name, attributes["rpc.service"], attributes["rpc.method"], isError])).toEqual([false, true].map((failed) => ["runtime.v1.RuntimeService/ListContainers", "runtime.v1.RuntimeService", "ListContainers", failed]));
+  expect(calls.map(({ traceId, parentSpanId }) => [traceId, parentSpanId])).toEqual([first, second].map((span) => [span!.traceId, span!.spanId]));
+  expect([first!.isError, second!.isError, first!.parentSpanId]).toEqual([false, true, undefined]);
+  expect(first!.traceId).not.toEqual(second!.traceId);
+  expect(told[0]).toEqual({ traceparent: `00-${Buffer.from(calls[0]!.traceId).toString("hex")}-${Buffer.from(calls[0]!.spanId).toString("hex")}-01` });
+});
+
+test("a trace that is not recorded has no recorded parts", async () => {
+  let begun = 0;
+  const { during } = spansFrom(() => void begun++ as undefined);
+  await during("syncPod", { kind: 1, attributes: {} }, async () => await during("call", { kind: 3, attributes: {} }, async (span) => expect(span).toBeUndefined()));
+  expect(begun).toBe(1);
+});
+
+test("without the field of the configuration nothing is traced; with it spans are recorded, as many as it says", async () => {
+  const deps = { instance: "n", env: {}, clock, random, log };
+  expect(kubeletTracing({}, deps)).toEqual({ spans: noSpans, parts: [] });
+  const recorded = async (samplingRatePerMillion?: number) => {
+    const { spans, parts } = kubeletTracing({ tracing: { ...(samplingRatePerMillion === undefined ? {} : { samplingRatePerMillion }) } }, deps);
+    return [parts.map(({ name }) => name), await spans.during("syncPod", { kind: 1, attributes: {} }, async (span) => span !== undefined)];
+  };
+  expect([await recorded(), await recorded(1_000_000)]).toEqual([[["traces"], false], [["traces"], true]]);
+});
