@@ -20,15 +20,20 @@ test("ranges of nodes are cut from the cluster's", () => {
   expect(() => settings("node-cidr-mask-size=24", ["10.42.0.0/16", "fd00::/56"])).toThrow("ranges of /24 cannot be cut from --cluster-cidr fd00::/56");
 });
 
-test.each([["allocate-node-cidrs=true"], ["use-service-account-credentials=false"], ["controllers=*,bootstrapsigner,tokencleaner"], ["leader-elect=true"], ["profiling=false"]])("--kube-controller-manager-arg %s says what is so", (text) => {
+test.each([["allocate-node-cidrs=true"], ["use-service-account-credentials=false"], ["leader-elect=true"], ["profiling=false"]])("--kube-controller-manager-arg %s says what is so", (text) => {
   expect(controllerSettings([text])).toEqual({});
 });
 
 test.each([
   ["node-monitor-grace-period=50", 'must be a duration such as 50s, not "50"'], ["node-monitor-grace-period=0s", "must be a duration"], ["terminated-pod-gc-threshold=many", "must be a whole number"],
-  ["disable-force-detach-on-timeout=no", "must be true or false"], ["make-coffee=true", "not a setting we have; there are node-monitor-period"], ["toString=1", "not a setting we have"],
+  ["disable-force-detach-on-timeout=no", "must be true or false"], ["make-coffee=true", "not a setting we have; there are controllers, node-monitor-period"], ["toString=1", "not a setting we have"],
   ["concurrent-job-syncs=0", "must be a whole number above 0"], ["unhealthy-zone-threshold=55", "must be a number from 0 to 1"], ["pod-eviction-timeout=1m", "v1.36 knows no such setting: pods leave a silent node by their own tolerations"],
-  ["cluster-cidr=10.0.0.0/8", "give --cluster-cidr instead"], ["bind-address=0.0.0.0", "its metrics are the API server's"], ["profiling=true", "cannot be profiled"],
+  ["controllers=*,-typo", 'controllers: "typo" is not in the list of known controllers'], ["cluster-cidr=10.0.0.0/8", "give --cluster-cidr instead"], ["bind-address=0.0.0.0", "its metrics are the API server's"], ["profiling=true", "cannot be profiled"],
 ])("--kube-controller-manager-arg %s is refused", (text, why) => {
   expect(() => controllerSettings([text])).toThrow(why);
+});
+
+test("controllers are chosen by name", () => {
+  const { runs } = controllerSettings(["controllers=*, -ttl-controller"]);
+  expect([runs?.("ttl-controller"), runs?.("job-controller")]).toEqual([false, true]);
 });

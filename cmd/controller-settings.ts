@@ -6,11 +6,12 @@
 import { parseDurationMs } from "../core/api/meta/duration.ts";
 import type { AllControllersDeps } from "../core/controllers/all.ts";
 import type { NodeIpamConfig } from "../core/controllers/nodeipam/nodeipam.ts";
+import { selectControllers } from "../core/controllers/selection.ts";
 import { parseCidr } from "../core/net/cidr.ts";
 import { ConfigError } from "./config/config.ts";
 import { argumentOf, checkOther, OTHER_CONTROLLER_SETTINGS } from "./other-settings.ts";
 
-export interface ControllerSettings extends Pick<AllControllersDeps, "nodeLifecycle" | "autoscaling" | "terminatedPodsMax" | "forceDetach" | "signingMs" | "perSliceMax" | "quotaResyncMs" | "workers"> {
+export interface ControllerSettings extends Pick<AllControllersDeps, "nodeLifecycle" | "autoscaling" | "terminatedPodsMax" | "forceDetach" | "signingMs" | "perSliceMax" | "quotaResyncMs" | "workers" | "runs"> {
   readonly nodeMasks?: Pick<NodeIpamConfig, "maskSizeIpv4" | "maskSizeIpv6"> | undefined;
 }
 
@@ -82,9 +83,13 @@ export function controllerSettings(given: readonly string[], { clusterCidrs = []
   let settings: ControllerSettings = {};
   for (const text of given) {
     const { name, value } = argumentOf(text) ?? { name: "", value: "" };
+    if (name === "controllers") {
+      settings = { ...settings, runs: controllersOf(value) };
+      continue;
+    }
     const found = Object.hasOwn(SETTINGS, name) ? SETTINGS[name] : undefined;
     if (found === undefined) {
-      checkOther("kube-controller-manager-arg", text, { others: OTHER_CONTROLLER_SETTINGS, known: Object.keys(SETTINGS) });
+      checkOther("kube-controller-manager-arg", text, { others: OTHER_CONTROLLER_SETTINGS, known: ["controllers", ...Object.keys(SETTINGS)] });
       continue;
     }
     const made = found.read(value);
@@ -93,6 +98,14 @@ export function controllerSettings(given: readonly string[], { clusterCidrs = []
   }
   for (const text of clusterCidrs) checkMask(text, settings);
   return settings;
+}
+
+function controllersOf(text: string): ControllerSettings["runs"] {
+  try {
+    return selectControllers(text.split(",").map((word) => word.trim()).filter((word) => word !== ""));
+  } catch (cause) {
+    throw new ConfigError(`--kube-controller-manager-arg controllers: ${(cause as Error).message}`, { cause });
+  }
 }
 
 /** What is cut must be a part, and have room for addresses. */

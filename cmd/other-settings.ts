@@ -53,7 +53,6 @@ export const OTHER_CONTROLLER_SETTINGS: OtherSettings = {
   "use-service-account-credentials": nothing("controllers work in the server's own name", "false"),
   "enable-garbage-collector": always("true"), "enable-dynamic-provisioning": always("true"), "enable-hostpath-provisioner": always("false"), "configure-cloud-routes": always("false"),
   "pod-eviction-timeout": { instead: "v1.36 knows no such setting: pods leave a silent node by their own tolerations; see --kube-apiserver-arg default-not-ready-toleration-seconds and default-unreachable-toleration-seconds" },
-  controllers: { is: ["*", "*,bootstrapsigner,tokencleaner", "*,bootstrap-signer-controller,token-cleaner-controller"], instead: "parts that can be switched off are those of --disable" },
   ...several(["cloud-provider", "cloud-config", "external-cloud-volume-plugin", "route-reconciliation-period", "node-sync-period", "concurrent-service-syncs", "concurrent-node-syncs"], nothing("there are no cloud providers in it; one of its own runs as a pod", "")),
   ...several(["root-ca-file", "service-account-private-key-file", "cluster-signing-cert-file", "cluster-signing-key-file", "client-ca-file", "requestheader-client-ca-file"], OUR_KEYS),
   ...several(["attach-detach-reconcile-sync-period", "pvclaimbinder-sync-period", "namespace-sync-period", "min-resync-period", "endpoint-updates-batch-period", "endpointslice-updates-batch-period", "mirroring-endpointslice-updates-batch-period"], nothing("it works by what changes, not by the clock")),

@@ -3,6 +3,7 @@
  *
  *   runAll([informers, events, ...allControllers({ … })], signal)
  */
+import { aborted } from "../lifecycle/aborted.ts";
 import type { Runnable } from "../lifecycle/run-all.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
@@ -43,6 +44,7 @@ import { serviceAccountController } from "./serviceaccount/serviceaccount.ts";
 import { type LegacyTokens, serviceAccountTokensController } from "./serviceaccount/serviceaccount-tokens.ts";
 import { legacyTokenCleanerController } from "./serviceaccount/legacy-token-cleaner.ts";
 import { tokenCleanerController } from "./serviceaccount/token-cleaner.ts";
+import type { ControllerName } from "./selection.ts";
 import type { ReservedPort } from "./servicelb/plan.ts";
 import { serviceLbController } from "./servicelb/servicelb.ts";
 import { serviceAddressController } from "./servicecidr/ipaddresses.ts";
@@ -57,7 +59,8 @@ import { volumeExpandController } from "./volumeexpand/volumeexpand.ts";
 
 export interface AllControllersDeps extends ControllerDeps {
   readonly log: Log;
-  readonly metrics?: Metrics | undefined;
+  /** Which of upstream's run: --controllers; absent: all. What is ours is switched off by what belongs to it. */
+  readonly runs?: ((name: ControllerName) => boolean) | undefined;
   /** PEM certificates of those who sign the API server's certificate: for pods. */
   readonly rootCa: () => string;
   /** Absent: nodes get no pod addresses from us. */
@@ -93,22 +96,52 @@ export interface AllControllersDeps extends ControllerDeps {
 export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
   const { clock, log, rootCa, tokenFor, nodeIpam, authorityFor, approveServing = false, localStorage = true, serviceLb, ingress = false } = deps;
   const metrics = deps.metrics === undefined ? undefined : controllerMetrics(deps.metrics);
+  const { runs = () => true } = deps;
+  const named: readonly (readonly [ControllerName, () => readonly Controller[]])[] = [
+    ["deployment-controller", () => [deploymentController(deps)]], ["replicaset-controller", () => [replicaSetController(deps)]], ["replicationcontroller-controller", () => [replicationController(deps)]],
+    ["daemonset-controller", () => [daemonSetController(deps)]], ["statefulset-controller", () => [statefulSetController(deps)]], ["cronjob-controller", () => [cronJobController(deps)]],
+    ["job-controller", () => jobControllers(deps)], ["ttl-after-finished-controller", () => [ttlAfterFinishedController(deps)]],
+    ["endpoints-controller", () => [endpointsController(deps)]], ["endpointslice-controller", () => [endpointSliceController(deps)]], ["endpointslice-mirroring-controller", () => [endpointSliceMirroringController(deps)]],
+    ["namespace-controller", () => [namespaceController(deps)]], ["serviceaccount-controller", () => [serviceAccountController(deps)]], ["root-ca-certificate-publisher-controller", () => [rootCaController({ ...deps, rootCa })]],
+    ["token-cleaner-controller", () => [tokenCleanerController(deps)]], ["legacy-serviceaccount-token-cleaner-controller", () => [legacyTokenCleanerController(deps)]],
+    ["node-lifecycle-controller", () => nodeLifecycleControllers({ ...deps, settings: { ...NODE_LIFECYCLE, ...deps.nodeLifecycle } })], ["taint-eviction-controller", () => [taintEvictionController(deps)]],
+    ["pod-garbage-collector-controller", () => [podGcController({ ...deps, terminatedMax: deps.terminatedPodsMax })]], ["node-ipam-controller", () => (nodeIpam === undefined ? [] : [nodeIpamController({ ...deps, config: nodeIpam })])],
+    ["ttl-controller", () => [ttlController(deps)]], ["clusterrole-aggregation-controller", () => [clusterRoleAggregationController(deps)]], ["validatingadmissionpolicy-status-controller", () => [validatingAdmissionPolicyStatusController(deps)]],
+    ["certificatesigningrequest-approving-controller", () => [csrApprovingController({ ...deps, approveServing })]], ["certificatesigningrequest-cleaner-controller", () => [csrCleanerController(deps)]],
+    ["certificatesigningrequest-signing-controller", () => (authorityFor === undefined ? [] : [csrSigningController({ ...deps, authorityFor, lifetimeMs: deps.signingMs })])],
+    ["horizontal-pod-autoscaler-controller", () => [horizontalPodAutoscalingController({ ...deps, autoscaling: { ...AUTOSCALING, ...deps.autoscaling } })]], ["disruption-controller", () => disruptionControllers(deps)],
+    ["resourcequota-controller", () => [resourceQuotaController({ ...deps, resyncMs: deps.quotaResyncMs })]], ["resourceclaim-controller", () => resourceClaimControllers(deps)], ["device-taint-eviction-controller", () => [deviceTaintEvictionController(deps)]],
+    ["service-cidr-controller", () => [serviceCidrController(deps)]], ["persistentvolume-binder-controller", () => [volumeBinder(deps)]], ["persistentvolume-attach-detach-controller", () => [attachDetachController(deps)]],
+    ["persistentvolume-expander-controller", () => [volumeExpandController(deps)]], ["ephemeral-volume-controller", () => [ephemeralVolumeController(deps)]], ["persistentvolumeclaim-protection-controller", () => [claimProtectionController(deps)]],
+    ["persistentvolume-protection-controller", () => [volumeProtectionController(deps)]], ["volumeattributesclass-protection-controller", () => [classProtectionController(deps)]],
+    ["serviceaccount-token-controller", () => (tokenFor === undefined ? [] : [serviceAccountTokensController({ ...deps, rootCa, tokenFor })])],
+  ];
+  const chosen = named.filter(([name]) => runs(name));
   const controllers = [
-    deploymentController(deps), replicaSetController(deps), replicationController(deps),
-    daemonSetController(deps), statefulSetController(deps), cronJobController(deps), ...jobControllers(deps), ttlAfterFinishedController(deps),
-    endpointsController(deps), endpointSliceController(deps), endpointSliceMirroringController(deps), ...(serviceLb === undefined ? [] : [serviceLbController({ ...deps, ...serviceLb })]), ...(ingress ? ingressControllers(deps, serviceLb?.reserved) : []),
-    namespaceController(deps), serviceAccountController(deps), rootCaController({ ...deps, rootCa }), tokenCleanerController(deps), legacyTokenCleanerController(deps),
-    ...nodeLifecycleControllers({ ...deps, settings: { ...NODE_LIFECYCLE, ...deps.nodeLifecycle } }), taintEvictionController(deps), podGcController({ ...deps, terminatedMax: deps.terminatedPodsMax }),
-    ...(nodeIpam === undefined ? [] : [nodeIpamController({ ...deps, config: nodeIpam })]),
-    ttlController(deps), clusterRoleAggregationController(deps),
-    validatingAdmissionPolicyStatusController(deps),
-    csrApprovingController({ ...deps, approveServing }), csrCleanerController(deps), ...(authorityFor === undefined ? [] : [csrSigningController({ ...deps, authorityFor, lifetimeMs: deps.signingMs })]),
-    horizontalPodAutoscalingController({ ...deps, autoscaling: { ...AUTOSCALING, ...deps.autoscaling } }), ...disruptionControllers(deps), resourceQuotaController({ ...deps, resyncMs: deps.quotaResyncMs }), ...resourceClaimControllers(deps), deviceTaintEvictionController(deps), serviceCidrController(deps), serviceAddressController(deps),
-    volumeBinder(deps), attachDetachController(deps), volumeExpandController(deps), ephemeralVolumeController(deps), ...(localStorage ? [localStorageController(deps)] : []), claimProtectionController(deps), volumeProtectionController(deps), classProtectionController(deps),
-    ...(tokenFor === undefined ? [] : [serviceAccountTokensController({ ...deps, rootCa, tokenFor })]),
+    ...chosen.flatMap(([, make]) => make()), serviceAddressController(deps),
+    ...(serviceLb === undefined ? [] : [serviceLbController({ ...deps, ...serviceLb })]), ...(ingress ? ingressControllers(deps, serviceLb?.reserved) : []), ...(localStorage ? [localStorageController(deps)] : []),
   ];
   const { workers = {} } = deps;
-  return [garbageCollector({ ...deps, metrics, workers: workers["garbage_collector"] }), ...controllers.map((controller) => runController({ ...controller, workers: workers[controller.name] ?? controller.workers }, { clock, log, metrics }))];
+  const collects = runs("garbage-collector-controller");
+  return [
+    managed([...chosen.map(([name]) => name), ...(collects ? ["garbage-collector-controller"] : [])], deps.metrics),
+    ...(collects ? [garbageCollector({ ...deps, metrics, workers: workers["garbage_collector"] })] : []), ...controllers.map((controller) => runController({ ...controller, workers: workers[controller.name] ?? controller.workers }, { clock, log, metrics })),
+  ];
+}
+
+/** Tells which run. Source: kubernetes v1.36 component-base/metrics/prometheus/controllers/metrics.go */
+function managed(names: readonly string[], metrics: Metrics | undefined): Runnable {
+  const running = metrics?.gauge("running_managed_controllers", "[BETA] Indicates where instances of a controller are currently running");
+  const tell = (value: number): void => { for (const name of names) running?.set(value, { manager: "kube-controller-manager", name }); };
+  return {
+    name: "controllers are counted",
+    async run(signal, ready) {
+      tell(1);
+      ready();
+      await aborted(signal);
+      tell(0);
+    },
+  };
 }
 
 function ingressControllers(deps: ControllerDeps, reserved: readonly ReservedPort[] | undefined): Controller[] {

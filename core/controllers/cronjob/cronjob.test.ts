@@ -3,6 +3,7 @@ import { eventually } from "../../../test/fake-api.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
 import type { CronJob, CronJobSpec, Job } from "../../api/gen/batch.v1.ts";
 import { CRON_JOBS, EVENTS, JOBS } from "../../client/resources.ts";
+import { metricsRegistry } from "../../observe/metrics.ts";
 import { cronJobController } from "./cronjob.ts";
 import { beyondHistory, dueTime, nextDueInMs } from "./plan.ts";
 import { parseSchedule } from "./schedule.ts";
@@ -73,7 +74,8 @@ test("finished Jobs beyond the limits go, the oldest first, each kind for itself
 test("a CronJob starts Jobs in time, one at a time if it must, and keeps the last", async () => {
   let aheadMs = at("2026-01-01T00:00:10Z") - Date.now();
   const clock = { nowMs: () => Date.now() + aheadMs, uptimeMs: () => performance.now() + aheadMs, sleep: () => Bun.sleep(5), every: () => { throw new Error("unused"); }, after: (ms: number, work: () => void) => { const timer = setTimeout(work, Math.min(ms, 10)); return { cancel: () => clearTimeout(timer) }; } };
-  await withControllers((deps) => [cronJobController({ ...deps, zone: UTC })], async (api, call) => {
+  const metrics = metricsRegistry();
+  await withControllers((deps) => [cronJobController({ ...deps, metrics, zone: UTC })], async (api, call) => {
     const [crons, jobs] = [api.client.resource(CRON_JOBS), api.client.resource(JOBS)];
     await crons.create({ apiVersion: "batch/v1", kind: "CronJob", metadata: { name: "c", namespace: "default" }, spec: { schedule: "* * * * *", timeZone: "Europe/Berlin", concurrencyPolicy: "Forbid", successfulJobsHistoryLimit: 1, jobTemplate: { metadata: { labels: { from: "template" } }, spec: { template: {} } } } }, call);
     await Bun.sleep(30);
@@ -92,4 +94,5 @@ test("a CronJob starts Jobs in time, one at a time if it must, and keeps the las
     await eventually(() => api.all(JOBS).map(({ metadata }) => metadata.uid), (uids) => uids.length === 1 && uids[0] === second!.metadata.uid);
     await eventually(() => api.all(CRON_JOBS)[0]?.status, (status) => (status?.active ?? []).length === 0 && status?.lastSuccessfulTime === "2026-01-01T00:02:30Z");
   }, { clock: clock as never });
+  expect(metrics.render()).toContain("cronjob_controller_job_creation_skew_duration_seconds_count 2\n");
 });

@@ -28,12 +28,16 @@ type Cron = Readonly<CronJob>;
 /** The status as it will be written. */
 type Draft = CronJobStatus & { active: ObjectReference[] };
 
-export function cronJobController({ client, informers, events, clock, zone = localZone() }: Pick<ControllerDeps, "client" | "informers" | "events" | "clock"> & { readonly zone?: Zone | undefined }): Controller {
+/** 1 s, doubling nine times. */
+const SKEW_SECONDS = Array.from({ length: 10 }, (_, i) => 2 ** i);
+
+export function cronJobController({ client, informers, events, clock, metrics, zone = localZone() }: Pick<ControllerDeps, "client" | "informers" | "events" | "clock" | "metrics"> & { readonly zone?: Zone | undefined }): Controller {
   const crons = informers.of(CRON_JOBS);
   const jobs = informers.of(JOBS);
   const cronClient = client.resource(CRON_JOBS);
   const jobClient = client.resource(JOBS);
   const recorder = events.from({ component: "cronjob-controller" });
+  const skew = metrics?.histogram("cronjob_controller_job_creation_skew_duration_seconds", "[STABLE] Time between when a cronjob is scheduled to be run, and when the corresponding job is created", SKEW_SECONDS).with({});
 
   return {
     name: "cronjob",
@@ -181,6 +185,7 @@ export function cronJobController({ client, informers, events, clock, zone = loc
     };
     try {
       const started = await jobClient.create(draft, { signal });
+      skew?.observe((Date.parse(started.metadata.creationTimestamp ?? "") - atMs) / 1000);
       recorder.event(cron, "Normal", "SuccessfulCreate", `Created job ${name}`);
       await jobs.caughtUp([started], signal);
       return started;

@@ -35,7 +35,7 @@ const GONE_MAX = 500; // upstream's absentOwnerCache
 const DELETE_QUEUE = "garbage_collector_attempt_to_delete";
 const ORPHAN_QUEUE = "garbage_collector_attempt_to_orphan";
 
-interface Deps extends ControllerDeps { readonly log: Log; readonly metrics?: ControllerMetrics | undefined; readonly workers?: number | undefined }
+interface Deps extends Omit<ControllerDeps, "metrics"> { readonly log: Log; readonly metrics?: ControllerMetrics | undefined; readonly workers?: number | undefined }
 interface Monitor { readonly resource: ServedResource; readonly end: () => void }
 
 export function garbageCollector({ client, informers, clock, events, log: parentLog, metrics, workers = WORKERS }: Deps): Runnable {

@@ -6,6 +6,7 @@ import type { Job, JobSpec } from "../../api/gen/batch.v1.ts";
 import type { Pod } from "../../api/gen/core.v1.ts";
 import type { NewObject } from "../../api/meta/object-meta.ts";
 import { EVENTS, JOBS, PODS } from "../../client/resources.ts";
+import { metricsRegistry } from "../../observe/metrics.ts";
 import { ttlAfterFinishedController } from "../ttlafterfinished/ttlafterfinished.ts";
 import { Indexes } from "./indexes.ts";
 import { jobControllers } from "./job.ts";
@@ -129,4 +130,20 @@ test("what is named is counted only when its finalizer is gone, and only once", 
   const once = settle({ succeeded: 1, failed: 0, uncountedTerminatedPods: { succeeded: ["a", "b"], failed: ["c"] } }, tracked);
   expect(once).toEqual({ succeeded: 2, failed: 1, uncountedTerminatedPods: { succeeded: ["a"] } });
   expect(settle(once, tracked)).toEqual(once);
+});
+
+test("what ends is counted under upstream's names, each pod once", async () => {
+  const metrics = metricsRegistry();
+  const counted = (): string[] => metrics.render().split("\n").filter((line) => /^job_controller_(jobs|job_pods)_finished_total/.test(line)).sort();
+  await withControllers((deps) => [...jobControllers({ ...deps, metrics }), fakeKubelets(deps, (pod) => (indexOf(pod) === 1 ? "failed" : "succeeded"))], async (api, call) => {
+    await api.client.resource(JOBS).create(job({ completionMode: "Indexed", completions: 2, backoffLimitPerIndex: 0 }), call);
+    await eventually(() => now(api), (one) => ended(one) !== undefined);
+    await eventually(counted, (lines) => lines.length === 3);
+  });
+  expect(counted()).toEqual([
+    'job_controller_job_pods_finished_total{completion_mode="Indexed",result="failed"} 1',
+    'job_controller_job_pods_finished_total{completion_mode="Indexed",result="succeeded"} 1',
+    'job_controller_jobs_finished_total{completion_mode="Indexed",reason="FailedIndexes",result="failed"} 1',
+  ]);
+  expect(metrics.render()).toMatch(/^job_controller_job_syncs_total\{action="pods_created",completion_mode="Indexed",result="success"\} [1-9]/m);
 });

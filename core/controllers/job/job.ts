@@ -20,16 +20,17 @@ import { type Call, type Controller, controllerKey, itself, mapped, type Next } 
 import type { ControllerDeps } from "../deps.ts";
 import { isNamespaceTerminating, podControl } from "../pod-control.ts";
 import { slowStart } from "../slow-start.ts";
+import { jobMetrics, type SyncAction } from "./metrics.ts";
 import { type Failures, failuresAfter, planPods, type PodPlan, settle, track } from "./plan.ts";
 import { indexedPod, isTracked, jobPod, TRACKING_FINALIZER } from "./pods.ts";
 import { deadlineInMs, endOf, finishedCondition, isSuspended, jobCondition, type JobView, viewOf } from "./view.ts";
 
-type Deps = Pick<ControllerDeps, "client" | "informers" | "events" | "clock">;
+type Deps = Pick<ControllerDeps, "client" | "informers" | "events" | "clock" | "metrics">;
 type P = Readonly<Pod>;
 
 const OWN_NAME = "kubernetes.io/job-controller"; // of spec.managedBy
 
-export function jobControllers({ client, informers, events, clock }: Deps): Controller[] {
+export function jobControllers({ client, informers, events, clock, metrics }: Deps): Controller[] {
   const jobs = informers.of(JOBS);
   const pods = informers.of(PODS);
   const jobClient = client.resource(JOBS);
@@ -37,6 +38,7 @@ export function jobControllers({ client, informers, events, clock }: Deps): Cont
   const recorder = events.from({ component: "job-controller" });
   const control = podControl(podClient, recorder);
   const failures = new Map<ObjectKey, Failures>();
+  const meter = metrics && jobMetrics(metrics);
 
   const main: Controller = {
     name: "job",
@@ -46,11 +48,21 @@ export function jobControllers({ client, informers, events, clock }: Deps): Cont
       const job = jobs.get(key);
       if (job === undefined || finishedCondition(job) !== undefined) return void failures.delete(key);
       if ((job.spec?.managedBy ?? OWN_NAME) !== OWN_NAME) return;
-      const selector = labelSelector(job.spec?.selector);
-      const own = await claim<Pod, Job>({
-        owner: job, owners: jobClient, objects: candidatesFor(pods, job), client: podClient, matches: (pod) => selector.matches(labelsOf(pod)), finalizers: [TRACKING_FINALIZER], signal: call.signal,
-      });
-      return await sync(key, started(job), own, job, call);
+      const startMs = clock.uptimeMs();
+      const tell = (action: SyncAction, failed: boolean): void => meter?.synced(job, { ms: clock.uptimeMs() - startMs, action, failed });
+      let action: SyncAction = "reconciling";
+      try {
+        const selector = labelSelector(job.spec?.selector);
+        const own = await claim<Pod, Job>({
+          owner: job, owners: jobClient, objects: candidatesFor(pods, job), client: podClient, matches: (pod) => selector.matches(labelsOf(pod)), finalizers: [TRACKING_FINALIZER], signal: call.signal,
+        });
+        const next = await sync(key, started(job), own, { stored: job, planned: (found) => { action = found; } }, call);
+        tell(action, false);
+        return next;
+      } catch (error) {
+        tell(action, true);
+        throw error;
+      }
     },
   };
 
@@ -60,7 +72,7 @@ export function jobControllers({ client, informers, events, clock }: Deps): Cont
     return { ...job, status: { ...job.status, startTime: timestamp(clock.nowMs()) } };
   }
 
-  async function sync(key: ObjectKey, job: Readonly<Job>, own: readonly P[], stored: Readonly<Job>, { signal, log }: Call): Promise<Next> {
+  async function sync(key: ObjectKey, job: Readonly<Job>, own: readonly P[], { stored, planned }: { readonly stored: Readonly<Job>; readonly planned: (action: SyncAction) => void }, { signal, log }: Call): Promise<Next> {
     const nowMs = clock.nowMs();
     const view = viewOf(job, own);
     const backoff = failuresAfter(failures.get(key), view);
@@ -72,7 +84,10 @@ export function jobControllers({ client, informers, events, clock }: Deps): Cont
     let failure: unknown;
     let plan: PodPlan = { remove: [], create: 0, indexes: [] };
     if (end !== undefined) plan = { remove: view.active, create: 0, indexes: [] };
-    else if (!isDeleting(job)) plan = planPods(view, backoff, nowMs);
+    else if (!isDeleting(job)) {
+      plan = planPods(view, backoff, nowMs);
+      planned(plan.remove.length > 0 ? "pods_deleted" : plan.create > 0 ? "pods_created" : "tracking");
+    }
 
     const done = await carryOut(view, plan, end === undefined, signal).catch((error: unknown) => { failure = error; return undefined; });
     if (signal.aborted) throw failure ?? signal.reason;
@@ -177,11 +192,14 @@ export function jobControllers({ client, informers, events, clock }: Deps): Cont
 
   async function write(job: Readonly<Job>, status: JobStatus, signal: AbortSignal): Promise<Readonly<Job>> {
     const written = await jobClient.updateStatus({ ...job, status }, { signal });
+    meter?.counted(job, job.status ?? {}, status);
     await jobs.caughtUp([written], signal);
     return written;
   }
 
-  function tellEnd({ job, spec }: JobView, { succeeded = 0 }: JobStatus, { type, reason = "", message = "" }: JobCondition): void {
+  function tellEnd({ job, spec }: JobView, { succeeded = 0 }: JobStatus, end: JobCondition): void {
+    const { type, reason = "", message = "" } = end;
+    meter?.finished(job, end);
     if (type !== "Complete") {
       recorder.event(job, "Warning", reason, message);
       return;

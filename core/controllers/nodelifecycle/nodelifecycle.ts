@@ -31,9 +31,9 @@ const NODE_LEASES = "kube-node-lease";
 export const PODS_BY_NODE: Index<Pod> = { name: "node", valuesOf: ({ spec }) => (spec.nodeName ? [spec.nodeName] : []) };
 
 interface Zone { readonly state: ZoneState; readonly nodes: number; tokens: number; filledMs: number }
-interface Deps extends Pick<ControllerDeps, "client" | "informers" | "events" | "clock"> { readonly settings?: NodeLifecycleSettings | undefined }
+interface Deps extends Pick<ControllerDeps, "client" | "informers" | "events" | "clock" | "metrics"> { readonly settings?: NodeLifecycleSettings | undefined }
 
-export function nodeLifecycleControllers({ client, informers, events, clock, settings = NODE_LIFECYCLE }: Deps): Controller[] {
+export function nodeLifecycleControllers({ client, informers, events, clock, metrics, settings = NODE_LIFECYCLE }: Deps): Controller[] {
   const nodes = informers.of(NODES);
   const pods = informers.of(PODS);
   const leases = informers.of(LEASES, { namespace: NODE_LEASES });
@@ -43,6 +43,7 @@ export function nodeLifecycleControllers({ client, informers, events, clock, set
   const health = new Map<string, Health>();
   const retry = new Set<string>(); // nodes whose pods could not all be marked
   let zones = new Map<string, Zone>();
+  const evictions = metrics?.counter("node_collector_evictions_total", "[STABLE] Number of Node evictions that happened since current instance of NodeController started.");
 
   const tell = ({ name, uid }: { readonly name: string; readonly uid: string }, reason: string, message: string): void => {
     recorder.event({ apiVersion: "v1", kind: "Node", name, uid }, "Normal", reason, message);
@@ -125,6 +126,7 @@ export function nodeLifecycleControllers({ client, informers, events, clock, set
       const state = zoneState(ready, members.length - ready, settings);
       const { tokens = 1, filledMs = nowMs } = zones.get(name) ?? {};
       const rate = taintsPerSecond(state, members.length, settings);
+      evictions?.inc({ zone: name }, 0); // shown from the first look on
       next.set(name, { state, nodes: members.length, tokens: Math.min(1, tokens + (rate * (nowMs - filledMs)) / 1000), filledMs: nowMs });
     }
     zones = next;
@@ -138,7 +140,9 @@ export function nodeLifecycleControllers({ client, informers, events, clock, set
       if (step.do !== "taint") continue;
       const zone = zones.get(zoneOf(node)) ?? { state: "Normal", nodes: 1, tokens: 1, filledMs: 0 };
       if (zone.tokens < 1 || taintsPerSecond(zone.state, zone.nodes, settings) === 0) continue;
-      if (await setTaints(node, step.taints, signal)) zone.tokens -= 1;
+      if (!(await setTaints(node, step.taints, signal))) continue;
+      zone.tokens -= 1;
+      evictions?.inc({ zone: zoneOf(node) });
     }
   }
 

@@ -5,6 +5,7 @@ import type { Node, Pod } from "../../api/gen/core.v1.ts";
 import type { NewObject } from "../../api/meta/object-meta.ts";
 import { CLUSTER_ROLES, EVENTS, NODES, PODS } from "../../client/resources.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
+import { metricsRegistry } from "../../observe/metrics.ts";
 import { clusterRoleAggregationController } from "../clusterroleaggregation/clusterroleaggregation.ts";
 import { podGcController, terminatedBeyond } from "../podgc/podgc.ts";
 import { taintEvictionController } from "../tainteviction/tainteviction.ts";
@@ -27,7 +28,8 @@ const pod = (name: string, spec: Partial<Pod["spec"]>): NewObject<Pod> & { statu
 
 test("a node that falls silent is marked, its pods are not ready, and those that do not tolerate it are evicted; it comes back", () => {
   const clock = movableClock();
-  return withControllers((deps) => [...nodeLifecycleControllers(deps), taintEvictionController(deps)], async (api, call) => {
+  const metrics = metricsRegistry();
+  return withControllers((deps) => [...nodeLifecycleControllers({ ...deps, metrics }), taintEvictionController(deps)], async (api, call) => {
     const [nodes, pods] = [api.client.resource(NODES), api.client.resource(PODS)];
     for (const name of ["good", "bad"]) await nodes.create(node(name), call);
     const tolerant = { tolerations: [{ operator: "Exists" as const, tolerationSeconds: 300 }] };
@@ -47,6 +49,8 @@ test("a node that falls silent is marked, its pods are not ready, and those that
     expect(bad!.status?.conditions?.[0]).toMatchObject({ type: "Ready", status: "Unknown", reason: "NodeStatusUnknown", message: "Kubelet stopped posting node status." });
     expect(bad!.spec?.taints?.map(({ key, effect }) => `${key}:${effect}`).sort()).toEqual(["node.kubernetes.io/unreachable:NoExecute", "node.kubernetes.io/unreachable:NoSchedule"]);
     await eventually(() => api.all(PODS).map(({ metadata: { name }, status }) => `${name} ${status?.conditions?.[0]?.status}`).sort().join(), (seen) => seen === "elsewhere True,leaves False,stays False");
+
+    expect(metrics.render()).toContain('node_collector_evictions_total{zone=""} 1\n');
 
     clock.aheadMs += 200_000; // not yet
     await beat(api.all(NODES).find(({ metadata }) => metadata.name === "good")!, "2026-01-01T00:05:00Z");
