@@ -55,6 +55,7 @@ import { windowsPlatform } from "./node-platform.windows.ts";
 import { shutdownSignal } from "./shutdown-signal.ts";
 import { checkCgroups } from "./usable-cgroups.ts";
 import type { Paths } from "./paths.ts";
+import { kubeletTracing } from "./tracing.ts";
 
 export interface NodeOptions {
   readonly settings: Settings;
@@ -99,8 +100,8 @@ export function nodeParts(options: NodeOptions): NodeParts {
   const platformOptions = { isPodHere, kubelet: agentSettings, settings, paths, node, client, informers, mounts, machine, clock, metrics, log };
   const { cri, runtime, network, proxy, policies } = process.platform === "win32" ? windowsPlatform(platformOptions) : linuxPlatform(platformOptions);
 
-  const agent = kubelet({
   const traces = kubeletTracing(agentSettings.configuration, { instance: node.name, env: process.env, clock, random, log: log.with({ part: "traces" }) });
+  const agent = kubelet({
     settings: agentSettings,
     client, cri: tracedCri(measuredCri(cri, { metrics, clock }), traces.spans), spans: traces.spans, mounts, exec, clock, random, log, events, metrics,
     pods: informers.of(PODS, { fieldSelector: `spec.nodeName=${node.name}` }),
