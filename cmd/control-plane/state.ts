@@ -11,6 +11,7 @@ import { criticalSettings } from "../cluster-settings.ts";
 import type { Settings } from "../config/flags.ts";
 import { type Datastore, openDatastore } from "../datastore.ts";
 import { type Encryption, openEncryption } from "../encryption.ts";
+import { measuredStore } from "../measured-store.ts";
 import type { Paths } from "../paths.ts";
 import { shareKeys } from "../shared-keys.ts";
 import type { SnapshotOptions } from "../snapshot-path.ts";
@@ -59,5 +60,5 @@ export async function openState({ settings, args, paths, node, apiServiceIp, clo
     names: () => ({ nodeName: node.name, nodeIps: node.ips, serviceIps: [apiServiceIp], clusterDomain: settings.clusterDomain, extra: [...settings.tlsSan, ...(settings.advertiseAddress ? [settings.advertiseAddress] : [])] }),
   });
   const joinSecret = await clusterToken({ path: paths.token, given: secret, caPem: pki.authority("server-ca").bundlePem, random });
-  return { store, datastore, encryption, pki, joinSecret, snapshots: { store: beneath, paths, providerFile, secret: joinSecret, settings: criticalSettings(settings), random } };
+  return { store: measuredStore(store, { metrics, nowMs: clock.uptimeMs }), datastore, encryption, pki, joinSecret, snapshots: { store: beneath, paths, providerFile, secret: joinSecret, settings: criticalSettings(settings), random } };
 }
