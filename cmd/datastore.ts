@@ -23,6 +23,8 @@ interface Options {
   readonly settings: Pick<Settings, "datastoreEndpoint" | "datastoreCafile" | "datastoreCertfile" | "datastoreKeyfile">;
   /** Of the built-in store. */
   readonly path: string;
+  /** Whether this server has worked with it before. */
+  readonly wasUsed: boolean;
   readonly clock: Clock;
   readonly log: Log;
   /** Ends waiting for etcd. */
@@ -33,7 +35,7 @@ const TLS_FLAGS = ["datastoreCafile", "datastoreCertfile", "datastoreKeyfile"] a
 /** As long as upstream's health check waits. */
 const HEALTH_MS = 2_000;
 
-export async function openDatastore({ settings, path, clock, log: parentLog, signal }: Options): Promise<Datastore> {
+export async function openDatastore({ settings, path, wasUsed, clock, log: parentLog, signal }: Options): Promise<Datastore> {
   const log = parentLog.with({ part: "store" });
   const { datastoreEndpoint } = settings;
   if (datastoreEndpoint === undefined) {
@@ -46,7 +48,7 @@ export async function openDatastore({ settings, path, clock, log: parentLog, sig
       for (const tell of tells) tell(`The disk of the cluster's store (${path}) is full: objects can be read and deleted, but not written until there is space again`);
     };
     const onTrouble = (error: StoreError): void => void (error.code === "full" || log.error("the store could not write behind", { error }));
-    const store = await openStore({ path, clock, volatile: isVolatile, urgent: (key) => key.startsWith(NODES), onRoom, onTrouble });
+    const store = await openStore({ path, wasUsed, clock, volatile: isVolatile, urgent: (key) => key.startsWith(NODES), onRoom, onTrouble });
     return { store, isShared: false, trouble: async () => undefined, onFull: (tell) => void tells.push(tell) };
   }
   const endpoints = datastoreEndpoint.split(",").map((text) => text.trim()).filter((text) => text !== "");

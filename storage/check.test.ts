@@ -68,11 +68,21 @@ const DAMAGES: [what: string, damage: (path: string) => void][] = [
   ["the manifest truncated", (path) => truncateSync(files(path, /^MANIFEST/)[0]!, 0)],
 ];
 
+test("a store that was in use and has nothing in it is not taken for a new one, unless its directory was removed", async () => {
+  const path = scratch();
+  await (await open(path)).close();
+  for (const log of files(path, /\.log$/)) truncateSync(log, 0);
+  const refused = await failure(openStore({ path, clock, wasUsed: true }));
+  expect([refused.code, refused.fields["path"], refused.fields["reason"]]).toEqual(["corrupt", path, "nothing is in it, and it has been in use: its log is lost"]);
+  rmSync(path, { recursive: true });
+  await (await openStore({ path, clock, wasUsed: true })).close();
+});
+
 test.each(DAMAGES)("damage is noticed, named and repaired as far as possible: %s", async (_, damage) => {
   const { path, rows, revision } = await filled();
   damage(path);
   const refused = await failure(open(path));
-  expect([refused.code, refused.fields["remedy"]]).toEqual(["corrupt", expect.stringContaining("coracle check")]);
+  expect([refused.code, refused.fields["path"], refused.fields["remedy"]]).toEqual(["corrupt", path, expect.stringContaining("coracle check")]);
   const report = await checkStore(path);
   expect(report.repair).toBe("possible");
   expect(report.problems.length).toBeGreaterThan(0);

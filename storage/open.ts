@@ -8,9 +8,9 @@
  * Throws "locked" (another process has it open), "corrupt" (some row is not as it was written; see check.ts), "full" (no room even to open)
  * or "unavailable" (permissions, a read-only disk, a store of a newer program). `fields.reason` and `fields.remedy` say what and what to do.
  */
-import { levelEngine } from "./leveldb/leveldb.ts";
+import { isLevelStore, levelEngine } from "./leveldb/leveldb.ts";
 import { type MvccOptions, openMvcc } from "./mvcc/mvcc.ts";
-import type { Store } from "./store.ts";
+import { type Store, StoreError } from "./store.ts";
 
 export interface OpenStoreOptions extends MvccOptions {
   readonly path: string;
@@ -18,7 +18,12 @@ export interface OpenStoreOptions extends MvccOptions {
   readonly freeBytesMin?: number;
 }
 
-export function openStore(options: OpenStoreOptions): Promise<Store> {
+export async function openStore(options: OpenStoreOptions): Promise<Store> {
   const { path, clock, freeBytesMin } = options;
-  return openMvcc(({ create }) => levelEngine({ path, clock, create, ...(freeBytesMin !== undefined && { freeBytesMin }) }), options);
+  const wasUsed = options.wasUsed === true && isLevelStore(path); // whoever removes the directory wants a new one
+  try {
+    return await openMvcc(({ create }) => levelEngine({ path, clock, create, ...(freeBytesMin !== undefined && { freeBytesMin }) }), { ...options, wasUsed });
+  } catch (error) {
+    throw error instanceof StoreError && error.fields["path"] === undefined ? new StoreError(error.code, { path, ...error.fields }, { cause: error.cause }) : error;
+  }
 }

@@ -1,4 +1,5 @@
 /** What one server keeps, or shares with the others: the store and how it is sealed, the authorities and their keys, the cluster's token. */
+import { existsSync } from "node:fs";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
 import type { Log } from "../../core/observe/log.ts";
@@ -43,7 +44,7 @@ export interface State {
 }
 
 export async function openState({ settings, args, paths, node, apiServiceIp, clock, random, log, metrics, signal }: Options): Promise<State> {
-  const datastore = await openDatastore({ settings, path: paths.store, clock, log, signal });
+  const datastore = await openDatastore({ settings, path: paths.store, wasUsed: existsSync(paths.tls), clock, log, signal });
   const { store: beneath, isShared } = datastore;
   const providerFile = args.text("encryption-provider-config");
   const encryption = await openEncryption({

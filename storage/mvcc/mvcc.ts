@@ -38,6 +38,8 @@ export interface MvccOptions extends HistoryLimits, WriteBehindOptions {
    * Looking at both allows for a lease whose heartbeats are volatile while a change of its holder is not.
    */
   readonly volatile?: (key: string, value: Value | undefined, previous: Value | undefined) => boolean;
+  /** It has held something, and a disk on which nothing is has lost it. */
+  readonly wasUsed?: boolean;
   /** Which rows may also be overwritten while room is short, as long as the disk takes it: few and small ones, that tell of it. */
   readonly urgent?: (key: string) => boolean;
   /** Called when room becomes short, with why, and with nothing when there is enough again. */
@@ -68,6 +70,7 @@ export async function openMvcc(connect: (options: { readonly create: boolean }) 
   try {
     const loaded = await load(engine, options);
     refuseUnsound(loaded);
+    if (loaded.empty && options.wasUsed) throw storeError("corrupt", { reason: "nothing is in it, and it has been in use: its log is lost", remedy: "restore a snapshot; or remove this directory to begin anew, without anything that was in the cluster" });
     const head = !loaded.meta ? FIRST_REVISION : loaded.meta.clean ? loaded.meta.head : loaded.meta.reserved;
     const durable = new Durable({ ...options, ...loaded, engine, reserved: head, connect: () => connect({ create: false }) });
     await durable.write(new Map(), { head, clean: false }); // reserves revisions, and shows that the disk can be written
