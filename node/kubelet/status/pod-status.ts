@@ -94,7 +94,7 @@ function named<K extends string>(key: K, list: ResourceList): { [key in K]?: Res
 /** It waits for nothing and has no containers to speak of: clients show its reason. */
 function neverRun({ pod, before, failure, nowMs }: PodStatusFacts): PodStatus {
   const { phase = "Failed", reason, message, startTime } = isTerminalPhase(before.phase) ? before : isTerminalPhase(pod.status?.phase) ? pod.status! : { ...failure, startTime: before.startTime };
-  return { phase, ...explainedBy({ reason, message }), conditions: pod.status?.conditions, startTime: startTime ?? timestamp(nowMs), qosClass: qosClass(pod) };
+  return { observedGeneration: pod.metadata.generation, phase, ...explainedBy({ reason, message }), conditions: pod.status?.conditions, startTime: startTime ?? timestamp(nowMs), qosClass: qosClass(pod) };
 }
 
 /** Clients expect it. Init containers stand in the spec's order. */

@@ -112,7 +112,7 @@ test("while a pod runs, what it has as a whole is what binds it, not what it was
 test("what was never taken in has no containers, not even after a restart: clients show its reason", () => {
   const scheduled = { conditions: [{ type: "PodScheduled", status: "True" }] };
   const refused = statusOf({}, { ...runtime(""), sandboxes: [] }, { failure: { reason: "NodeAffinity", message: "Pod was rejected: no", refused: true }, status: scheduled });
-  expect(refused).toEqual({ phase: "Failed", reason: "NodeAffinity", message: "Pod was rejected: no", startTime: "2026-01-02T03:04:05Z", qosClass: "BestEffort", ...scheduled });
+  expect(refused).toEqual({ observedGeneration: 3, phase: "Failed", reason: "NodeAffinity", message: "Pod was rejected: no", startTime: "2026-01-02T03:04:05Z", qosClass: "BestEffort", ...scheduled });
   expect(statusOf({}, { ...runtime(""), sandboxes: [] }, { before: refused, status: refused, terminal: true })).toEqual(refused);
   expect(statusOf({}, { ...runtime(""), sandboxes: [] }, { failure: { reason: "Evicted", message: "low" } }).containerStatuses).toHaveLength(1); // it was taken in
 });
