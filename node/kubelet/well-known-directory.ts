@@ -1,8 +1,8 @@
 /**
  * /var/lib/kubelet: where CSI drivers, device plugins and what watches nodes expect the kubelet's directory, whatever it is called here. Where nobody
- * has that place it becomes a link to ours, and plugins are told paths below it: that is where their own containers have them mounted.
+ * has that place it becomes a link to ours (where something is mounted there, ours may be bound over it instead), and plugins are told paths below it: that is where their own containers have them mounted.
  */
-import { lstat, mkdir, readlink, rmdir, symlink } from "node:fs/promises";
+import { lstat, mkdir, readlink, rmdir, stat, symlink } from "node:fs/promises";
 import { dirname, relative, resolve } from "node:path";
 import type { Log } from "../../core/observe/log.ts";
 
@@ -23,9 +23,13 @@ export async function wellKnownDirectory(dataDir: string, { path, log }: { reado
   }
 }
 
+/** A link, or what somebody has mounted there. */
 async function isOurs(path: string, dataDir: string): Promise<boolean> {
   try {
-    if (!(await lstat(path)).isSymbolicLink()) return false;
+    if (!(await lstat(path)).isSymbolicLink()) {
+      const [there, here] = await Promise.all([stat(path), stat(dataDir)]);
+      return there.dev === here.dev && there.ino === here.ino;
+    }
     if ((await readlink(path)) === dataDir) return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
