@@ -20,7 +20,7 @@ export function ingressSecrets(informers: Informers): (namespace: string, secret
   function read(): ReadonlySet<string> {
     const objects = gateways.objects();
     if (!objects) return new Set();
-    const { listeners } = planGateways({ ...objects, routes: [], grpcRoutes: [], namespaces: new Map(), addressesOf: () => [], portProblem: () => undefined, serviceExists: () => true, certificateProblem: () => undefined, isGranted: grants(objects.grants) });
+    const { listeners } = planGateways({ ...objects, routes: [], grpcRoutes: [], tlsRoutes: [], namespaces: new Map(), addressesOf: () => [], portProblem: () => undefined, hasSecureIngress: false, serviceExists: () => true, certificateProblem: () => undefined, isGranted: grants(objects.grants) });
     return new Set(listeners.flatMap(({ certificates }) => certificates).map(({ namespace, secret }) => `${namespace}/${secret}`));
   }
 

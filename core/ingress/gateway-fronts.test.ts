@@ -8,8 +8,9 @@ const gateway = (name: string, listeners: readonly Partial<Listener>[], created 
   apiVersion: "gateway.networking.k8s.io/v1", kind: "Gateway", metadata: { name, namespace: "default", creationTimestamp: created } as unknown as Gateway["metadata"],
   spec: { gatewayClassName: "coracle", listeners: listeners.map((one, i) => ({ name: `l${i}`, port: 80, protocol: "HTTP", ...one })) },
 });
-const fronts = (...gateways: readonly Gateway[]): [shared: Record<string, string>, own: Record<string, Record<string, string>>] => {
-  const { shared, own } = planFronts(gateways, (port) => (port === 6443 ? "taken" : undefined));
+const fronts = (...gateways: readonly Gateway[]): ReturnType<typeof given> => given(gateways, false);
+const given = (gateways: readonly Gateway[], hasSecureIngress: boolean): [shared: Record<string, string>, own: Record<string, Record<string, string>>] => {
+  const { shared, own } = planFronts(gateways, { portProblem: (port) => (port === 6443 ? "taken" : undefined), hasSecureIngress });
   return [Object.fromEntries(shared), Object.fromEntries([...own].map(([key, ports]) => [key, Object.fromEntries(ports)]))];
 };
 const FIXED = { 80: "HTTP", 443: "HTTPS" };
@@ -23,7 +24,14 @@ test("what does not go together with an older one has an address of its own, wit
   const old = gateway("old", [{}, { port: 8080, hostname: "X.test" }]), young = gateway("young", [{ port: 81 }, { port: 8080, hostname: "x.test" }], "2026-02-01T00:00:00Z");
   const expected = [{ ...FIXED, 8080: "HTTP", 81: "HTTP" }, { "default/young": { 81: "HTTP", 8080: "HTTP" } }];
   expect([fronts(old, young), fronts(young, old)]).toEqual([expected, expected]);
-  expect(fronts(gateway("a", [{ port: 443 }]), gateway("b", [{ port: 9000 }]), gateway("c", [{ port: 9000, protocol: "HTTPS", hostname: "c" }]))).toEqual([{ ...FIXED, 9000: "HTTP" }, { "default/a": { 443: "HTTP" }, "default/c": { 9000: "HTTPS" } }]);
+  expect(fronts(gateway("a", [{ port: 443 }]), gateway("b", [{ port: 9000 }]), gateway("c", [{ port: 9000, protocol: "HTTPS", hostname: "c" }]))).toEqual([{ 80: "HTTP", 443: "HTTP", 9000: "HTTP" }, { "default/c": { 9000: "HTTPS" } }]);
+});
+
+test("TLS that is passed through has port 443 unless somebody older, or an Ingress, has HTTPS there", () => {
+  const tls = gateway("tls", [{ port: 443, protocol: "TLS", tls: { mode: "Passthrough" } }]), https = gateway("https", [{ port: 443, protocol: "HTTPS" }], "2026-02-01T00:00:00Z");
+  expect(fronts(tls)).toEqual([{ 80: "HTTP", 443: "TLS" }, {}]);
+  expect(fronts(tls, https)).toEqual([{ 80: "HTTP", 443: "TLS" }, { "default/https": { 443: "HTTPS" } }]);
+  expect(given([tls], true)).toEqual([FIXED, { "default/tls": { 443: "TLS" } }]);
 });
 
 test("only ports that are ours to give lead to listeners", () => {

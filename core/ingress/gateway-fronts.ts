@@ -14,11 +14,19 @@ import type { Gateway, Listener } from "./gateway-types.ts";
 import type { Problem } from "./http-route-rules.ts";
 import { HTTP_PORT, HTTPS_PORT, INGRESS_SERVICE } from "./ingress-class.ts";
 
-export type Protocol = "HTTP" | "HTTPS";
+/** TLS: passed on as it comes, by the name that is asked for. */
+export type Protocol = "HTTP" | "HTTPS" | "TLS";
 
 export interface Fronts {
   readonly shared: ReadonlyMap<number, Protocol>;
   readonly own: ReadonlyMap<ObjectKey, ReadonlyMap<number, Protocol>>;
+}
+
+export interface NodePorts {
+  /** Why a port of the nodes cannot be had. */
+  readonly portProblem: (port: number) => string | undefined;
+  /** There are Ingresses with certificates: port 443 is HTTPS, whatever a Gateway wants there. */
+  readonly hasSecureIngress: boolean;
 }
 
 /** Why nothing is served on a listener; `conflicts`: with others of its Gateway. */
@@ -30,15 +38,15 @@ export interface Door { readonly gateway: ObjectKey | undefined; readonly port: 
 /** Ports of the nodes for those of Gateways, 80 and 443 excepted. */
 export const TARGET_PORTS = { first: 10_500, last: 10_999 } as const;
 export const GATEWAY_SERVICE_LABELS = { "app.kubernetes.io/managed-by": "coracle-gateway" } as const;
-const PROTOCOLS: ReadonlySet<string> = new Set(["HTTP", "HTTPS"]);
-const FIXED: readonly (readonly [number, Protocol])[] = [[80, "HTTP"], [443, "HTTPS"]];
+const PROTOCOLS: ReadonlySet<string> = new Set(["HTTP", "HTTPS", "TLS"]);
+const FIXED_PORTS: ReadonlySet<number> = new Set([80, 443]);
 
 export function ageOf({ metadata }: Pick<Gateway, "metadata">): string { return `${metadata.creationTimestamp ?? ""} ${keyOf({ metadata })}`; }
 
 export function isSupported(protocol: string): protocol is Protocol { return PROTOCOLS.has(protocol); }
 
-/** By the listeners' names. `portProblem`: why a port of the nodes cannot be had. */
-export function listenerProblems({ spec }: Gateway, portProblem: (port: number) => string | undefined): ReadonlyMap<string, ListenerProblem> {
+/** By the listeners' names. */
+export function listenerProblems({ spec }: Gateway, portProblem: NodePorts["portProblem"]): ReadonlyMap<string, ListenerProblem> {
   const problems = new Map<string, ListenerProblem>();
   const known = spec.listeners.filter(({ protocol }) => isSupported(protocol));
   for (const one of spec.listeners) {
@@ -48,8 +56,8 @@ export function listenerProblems({ spec }: Gateway, portProblem: (port: number) 
   return problems;
 }
 
-export function planFronts(gateways: readonly Gateway[], portProblem: (port: number) => string | undefined): Fronts {
-  const shared = new Map(FIXED), hosts = new Set<string>(), own = new Map<ObjectKey, ReadonlyMap<number, Protocol>>();
+export function planFronts(gateways: readonly Gateway[], { portProblem, hasSecureIngress }: NodePorts): Fronts {
+  const shared = new Map<number, Protocol>([[80, "HTTP"], ...(hasSecureIngress ? [[443, "HTTPS"] as const] : [])]), hosts = new Set<string>(), own = new Map<ObjectKey, ReadonlyMap<number, Protocol>>();
   const served = gateways.filter(({ spec }) => spec.infrastructure?.parametersRef === undefined); // the others are refused
   for (const gateway of served.toSorted((a, b) => (ageOf(a) < ageOf(b) ? -1 : 1))) {
     const problems = listenerProblems(gateway, portProblem);
@@ -61,6 +69,7 @@ export function planFronts(gateways: readonly Gateway[], portProblem: (port: num
       if (shared.get(one.port) === one.protocol) hosts.add(nameOf(one));
     }
   }
+  if (!shared.has(443)) shared.set(443, "HTTPS");
   return { shared, own };
 }
 
@@ -84,10 +93,11 @@ export function doorsOf(service: Readonly<Service> | undefined, gateway: ObjectK
 
 export const FIXED_DOORS: readonly Door[] = [{ gateway: undefined, port: 80, target: HTTP_PORT }, { gateway: undefined, port: 443, target: HTTPS_PORT }];
 
-function unsupported({ protocol, port, tls }: Listener, portProblem: (port: number) => string | undefined): ListenerProblem | undefined {
+function unsupported({ protocol, port, tls }: Listener, portProblem: NodePorts["portProblem"]): ListenerProblem | undefined {
   if (!isSupported(protocol)) return { reason: "UnsupportedProtocol", message: `protocol ${protocol} is not supported`, conflicts: false };
   if (protocol === "HTTPS" && (tls?.mode ?? "Terminate") !== "Terminate") return { reason: "UnsupportedProtocol", message: `TLS mode ${tls?.mode} is not supported`, conflicts: false };
-  const taken = FIXED.some(([fixed]) => fixed === port) ? undefined : portProblem(port);
+  if (protocol === "TLS" && tls?.mode !== "Passthrough") return { reason: "UnsupportedValue", message: `TLS mode ${tls?.mode} is not supported for routes of kind TLSRoute`, conflicts: false };
+  const taken = FIXED_PORTS.has(port) ? undefined : portProblem(port);
   return taken === undefined ? undefined : { reason: "PortUnavailable", message: taken, conflicts: false };
 }
 

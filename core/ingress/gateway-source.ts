@@ -7,12 +7,13 @@
  */
 import type { CustomResourceDefinition } from "../api/gen/apiextensions.v1.ts";
 import { type ApiObject, objectKey } from "../api/meta/object-meta.ts";
+import type { ResourceRef } from "../client/client.ts";
 import type { Informer } from "../client/informer.ts";
 import type { Informers } from "../client/informer-factory.ts";
 import { CUSTOM_RESOURCE_DEFINITIONS } from "../client/resources.ts";
-import { GATEWAY_CLASSES, GATEWAYS, type Gateway, type GatewayClass, GRPC_ROUTES, type GrpcRoute, HTTP_ROUTES, type HttpRoute, REFERENCE_GRANTS, type ReferenceGrant } from "./gateway-types.ts";
+import { GATEWAY_CLASSES, GATEWAYS, type Gateway, type GatewayClass, GRPC_ROUTES, type GrpcRoute, HTTP_ROUTES, type HttpRoute, REFERENCE_GRANTS, type ReferenceGrant, TLS_ROUTES, type TlsRoute } from "./gateway-types.ts";
 
-export interface GatewayObjects { readonly classes: readonly GatewayClass[]; readonly gateways: readonly Gateway[]; readonly routes: readonly HttpRoute[]; readonly grpcRoutes: readonly GrpcRoute[]; readonly grants: readonly ReferenceGrant[] }
+export interface GatewayObjects { readonly classes: readonly GatewayClass[]; readonly gateways: readonly Gateway[]; readonly routes: readonly HttpRoute[]; readonly grpcRoutes: readonly GrpcRoute[]; readonly tlsRoutes: readonly TlsRoute[]; readonly grants: readonly ReferenceGrant[] }
 
 export interface GatewaySource {
   objects(): GatewayObjects | undefined;
@@ -20,8 +21,8 @@ export interface GatewaySource {
   onChange(handler: () => void): () => void;
 }
 
-/** Of all its CRDs the one that matters; the others come with it, but for this one, which older ones came without. */
-const GATEWAY_CRD = "httproutes.gateway.networking.k8s.io", GRPC_CRD = "grpcroutes.gateway.networking.k8s.io";
+/** Of all its CRDs the one that matters. */
+const GATEWAY_CRD = "httproutes.gateway.networking.k8s.io";
 
 const FOREVER = new AbortController().signal;
 
@@ -29,18 +30,11 @@ interface Opened { readonly classes: Informer<GatewayClass>; readonly gateways: 
 
 export function gatewaySource(informers: Informers): GatewaySource {
   const definitions = informers.of(CUSTOM_RESOURCE_DEFINITIONS, { fieldSelector: `metadata.name=${GATEWAY_CRD}` });
-  const definitionOfGrpc = informers.of(CUSTOM_RESOURCE_DEFINITIONS, { fieldSelector: `metadata.name=${GRPC_CRD}` });
   const handlers = new Set<() => void>();
   const tell = (): void => { for (const handler of handlers) handler(); };
-  let opened: Opened | undefined, grpcRoutes: Informer<GrpcRoute> | undefined;
+  const grpcRoutes = whereDefined(informers, GRPC_ROUTES, tell), tlsRoutes = whereDefined(informers, TLS_ROUTES, tell);
+  let opened: Opened | undefined;
 
-  definitionOfGrpc.onChange(({ object, deleted }) => {
-    if (!grpcRoutes && isServed(object, deleted)) {
-      grpcRoutes = informers.of(GRPC_ROUTES);
-      grpcRoutes.onChange(tell);
-    }
-    tell();
-  });
   definitions.onChange(({ object, deleted }) => {
     if (!opened && isServed(object, deleted)) {
       opened = { classes: informers.of(GATEWAY_CLASSES), gateways: informers.of(GATEWAYS), routes: informers.of(HTTP_ROUTES), grants: informers.of(REFERENCE_GRANTS) };
@@ -54,13 +48,28 @@ export function gatewaySource(informers: Informers): GatewaySource {
   return {
     objects() {
       if (!opened || !opened.classes.synced || !opened.gateways.synced || !opened.routes.synced || definitions.get(objectKey("", GATEWAY_CRD)) === undefined) return undefined;
-      return { classes: [...opened.classes.list()], gateways: [...opened.gateways.list()], routes: [...opened.routes.list()], grpcRoutes: definitionOfGrpc.get(objectKey("", GRPC_CRD)) ? [...(grpcRoutes?.list() ?? [])] : [], grants: [...opened.grants.list()] };
+      return { classes: [...opened.classes.list()], gateways: [...opened.gateways.list()], routes: [...opened.routes.list()], grpcRoutes: grpcRoutes(), tlsRoutes: tlsRoutes(), grants: [...opened.grants.list()] };
     },
     onChange(handler) {
       handlers.add(handler);
       return () => void handlers.delete(handler);
     },
   };
+}
+
+/** Routes of a kind that some versions of the Gateway API came without, or in another version than ours. */
+function whereDefined<R extends ApiObject>(informers: Informers, resource: ResourceRef<R>, tell: () => void): () => readonly R[] {
+  const name = `${resource.plural}.${resource.group}`;
+  const definitions = informers.of(CUSTOM_RESOURCE_DEFINITIONS, { fieldSelector: `metadata.name=${name}` });
+  let routes: Informer<R> | undefined;
+  definitions.onChange(({ object, deleted }) => {
+    if (!routes && isServed(object, deleted) && object.spec.versions.some((one) => one.name === resource.version && one.served)) {
+      routes = informers.of(resource);
+      routes.onChange(tell);
+    }
+    tell();
+  });
+  return () => (definitions.get(objectKey("", name)) ? [...(routes?.list() ?? [])] : []);
 }
 
 function isServed({ status }: Readonly<CustomResourceDefinition>, deleted: boolean | undefined): boolean {

@@ -1,7 +1,7 @@
 /** What the status of a Gateway and of its listeners says. Pure. */
 import type { Condition } from "../api/gen/meta.v1.ts";
 import { parseIp } from "../net/cidr.ts";
-import { isSupported, type ListenerProblem } from "./gateway-fronts.ts";
+import { isSupported, type ListenerProblem, type Protocol } from "./gateway-fronts.ts";
 import { GATEWAY_GROUP, type Gateway, type GatewayAddress, type GatewayStatus, type Listener, type ListenerStatus, type ParametersRef } from "./gateway-types.ts";
 import type { Problem } from "./http-route-rules.ts";
 import type { CertificateUse } from "./ingress-routes.ts";
@@ -28,7 +28,7 @@ export interface PlannedGatewayStatus {
   readonly listeners: readonly (Omit<ListenerStatus, "conditions"> & { readonly conditions: readonly StatusCondition[] })[];
 }
 
-const ROUTE_KINDS: readonly string[] = ["HTTPRoute", "GRPCRoute"];
+const ROUTE_KINDS: Readonly<Record<Protocol, readonly string[]>> = { HTTP: ["HTTPRoute", "GRPCRoute"], HTTPS: ["HTTPRoute", "GRPCRoute"], TLS: ["TLSRoute"] };
 const ADDRESS_TYPES: ReadonlySet<string> = new Set(["IPAddress", "Hostname"]);
 
 /** `at`: where it is reached. */
@@ -47,11 +47,11 @@ export function gatewayStatus({ metadata: { generation: observedGeneration = 0 }
 }
 
 function listenerStatus({ listener: { name, allowedRoutes, protocol }, attached, refused, invalid, unresolved }: Accepted, observedGeneration: number): PlannedGatewayStatus["listeners"][number] {
-  const kinds = allowedRoutes?.kinds?.length ? allowedRoutes.kinds.filter(isKnownKind).map(({ kind }) => kind) : ROUTE_KINDS;
+  const kinds = allowedRoutes?.kinds?.length ? allowedRoutes.kinds.filter((one) => isKindOf(one, protocol)).map(({ kind }) => kind) : isSupported(protocol) ? ROUTE_KINDS[protocol] : [];
   const problem = refused ?? invalid ?? unresolved;
   const conflict: Problem | undefined = invalid?.conflicts ? { reason: invalid.reason, message: invalid.message } : undefined;
   return {
-    name, attachedRoutes: attached, supportedKinds: isSupported(protocol) ? kinds.map((kind) => ({ group: GATEWAY_GROUP, kind })) : [],
+    name, attachedRoutes: attached, supportedKinds: kinds.map((kind) => ({ group: GATEWAY_GROUP, kind })),
     conditions: [
       condition("Accepted", invalid && { reason: invalid.reason, message: invalid.message }, { reason: "Accepted", message: "Listener is accepted", observedGeneration }),
       condition("Programmed", problem && { reason: "Invalid", message: problem.message }, { reason: "Programmed", message: "every node serves the listener", observedGeneration }),
@@ -82,7 +82,8 @@ export function parametersProblem(ref: ParametersRef | undefined): Problem | und
   return ref && { reason: "InvalidParameters", message: `parameters of kind ${ref.kind} in group ${JSON.stringify(ref.group)} are not supported` };
 }
 
-export function isKnownKind({ group = GATEWAY_GROUP, kind }: { readonly group?: string; readonly kind: string }): boolean { return group === GATEWAY_GROUP && ROUTE_KINDS.includes(kind); }
+/** Whether routes of this kind may be attached to listeners that speak this. */
+export function isKindOf({ group = GATEWAY_GROUP, kind }: { readonly group?: string; readonly kind: string }, protocol: string): boolean { return group === GATEWAY_GROUP && isSupported(protocol) && ROUTE_KINDS[protocol].includes(kind); }
 
 export function condition(type: string, problem: Problem | undefined, { reason, message, observedGeneration }: { readonly reason: string; readonly message: string; readonly observedGeneration: number }): StatusCondition {
   return problem ? { type, status: "False", observedGeneration, ...problem } : { type, status: "True", reason, message, observedGeneration };

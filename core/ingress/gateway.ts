@@ -2,6 +2,7 @@
  * What Gateways and their routes ask for: listeners with routes and certificates, and what their status says. Pure.
  *
  *   GatewayClass (ours) ← Gateway: listeners for HTTP and HTTPS on any port ← HTTPRoute and GRPCRoute, if their namespace and a host of theirs are welcome there
+ *                                  listeners for TLS that is passed through ← TLSRoute
  *
  * A Gateway is served where Ingresses are: by every node, at ports that gateway-fronts.ts gives out. Refused in the status are other protocols, parameters (there is no kind of them),
  * RegularExpression matches, and filters other than RequestHeaderModifier, ResponseHeaderModifier, RequestRedirect and URLRewrite.
@@ -10,24 +11,24 @@
  */
 import { labelSelector, type Labels } from "../api/meta/label-selector.ts";
 import { keyOf, type ObjectKey } from "../api/meta/object-meta.ts";
-import { ageOf, type Fronts, isSupported, listenerProblems, planFronts, type Protocol } from "./gateway-fronts.ts";
-import { type Accepted, condition, gatewayStatus, isKnownKind, parametersProblem, type PlannedGatewayStatus, type StatusCondition } from "./gateway-status.ts";
-import { GATEWAY_CONTROLLER, GATEWAY_GROUP, type Gateway, type GatewayClass, type GrpcRoute, type HttpRoute, type ParentRef, type ParentStatus } from "./gateway-types.ts";
+import { ageOf, type Fronts, listenerProblems, type NodePorts, planFronts, type Protocol } from "./gateway-fronts.ts";
+import { type Accepted, condition, gatewayStatus, isKindOf, parametersProblem, type PlannedGatewayStatus, type StatusCondition } from "./gateway-status.ts";
+import { type AnyRoute, GATEWAY_CONTROLLER, GATEWAY_GROUP, type Gateway, type GatewayClass, type GrpcRoute, type HttpRoute, type ParentRef, type ParentStatus, type TlsRoute } from "./gateway-types.ts";
 import { grpcRuleSet } from "./grpc-route-rules.ts";
 import { type Problem, type References, type RuleSet, ruleSet } from "./http-route-rules.ts";
 import type { CertificateUse } from "./ingress-routes.ts";
 import type { Route } from "./route-table.ts";
+import { tlsRuleSet } from "./tls-route-rules.ts";
 
-export interface GatewayWorld extends References {
+export interface GatewayWorld extends References, NodePorts {
   readonly classes: readonly GatewayClass[];
   readonly gateways: readonly Gateway[];
   readonly routes: readonly HttpRoute[];
   readonly grpcRoutes: readonly GrpcRoute[];
+  readonly tlsRoutes: readonly TlsRoute[];
   readonly namespaces: ReadonlyMap<string, Labels>;
   /** Where a Gateway is reached: its own addresses, if it has some, then those of the nodes' ingress. */
   readonly addressesOf: (gateway: ObjectKey) => readonly string[];
-  /** Why a port of the nodes cannot be had. */
-  readonly portProblem: (port: number) => string | undefined;
   /** Why nobody can be shown this Secret's certificate. */
   readonly certificateProblem: (namespace: string, name: string) => string | undefined;
 }
@@ -50,7 +51,7 @@ export interface GatewayPlan {
   readonly fronts: Fronts;
   readonly gatewayStatus: ReadonlyMap<ObjectKey, PlannedGatewayStatus>;
   /** Of ours among a route's parents. */
-  readonly routeStatus: ReadonlyMap<HttpRoute | GrpcRoute, RouteStatus>;
+  readonly routeStatus: ReadonlyMap<AnyRoute, RouteStatus>;
 }
 
 export function ourGateways(classes: readonly GatewayClass[], gateways: readonly Gateway[]): Gateway[] {
@@ -61,8 +62,8 @@ export function ourGateways(classes: readonly GatewayClass[], gateways: readonly
 export function planGateways(world: GatewayWorld): GatewayPlan {
   const gateways = new Map(ourGateways(world.classes, world.gateways).map((gateway) => [keyOf(gateway), gateway]));
   const listeners = new Map([...gateways].map(([key, gateway]) => [key, listenersOf(gateway, world)]));
-  const routeStatus = new Map<HttpRoute | GrpcRoute, RouteStatus>();
-  const attachAll = <R extends HttpRoute | GrpcRoute>(kind: string, routes: readonly R[], rulesOf: (route: R, references: References) => RuleSet): void => {
+  const routeStatus = new Map<AnyRoute, RouteStatus>();
+  const attachAll = <R extends AnyRoute>(kind: string, routes: readonly R[], rulesOf: (route: R, references: References) => RuleSet): void => {
     for (const route of routes) {
       if (route.metadata.deletionTimestamp !== undefined) continue;
       const parents = (route.spec.parentRefs ?? []).flatMap((parentRef) => {
@@ -74,10 +75,11 @@ export function planGateways(world: GatewayWorld): GatewayPlan {
   };
   attachAll("HTTPRoute", world.routes, ruleSet);
   attachAll("GRPCRoute", world.grpcRoutes, grpcRuleSet);
+  attachAll("TLSRoute", world.tlsRoutes, tlsRuleSet);
   const served = [...listeners].flatMap(([gateway, all]) => all.filter(({ refused, invalid }) => !refused && !invalid).map(({ listener, routes, certificates }): ServedListener => (
     { gateway, port: listener.port, protocol: listener.protocol as Protocol, hostname: (listener.hostname ?? "").toLowerCase(), routes, certificates })));
   return {
-    listeners: served, routeStatus, fronts: planFronts([...gateways.values()], world.portProblem),
+    listeners: served, routeStatus, fronts: planFronts([...gateways.values()], world),
     gatewayStatus: new Map([...gateways].map(([key, gateway]) => [key, gatewayStatus(gateway, listeners.get(key)!, world.addressesOf(key))])),
   };
 }
@@ -89,8 +91,8 @@ function listenersOf(gateway: Gateway, world: GatewayWorld): Accepted[] {
   const refused = parametersProblem(gateway.spec.infrastructure?.parametersRef);
   return gateway.spec.listeners.map((listener) => {
     const refs = listener.protocol === "HTTPS" ? (listener.tls?.certificateRefs ?? []).map((ref) => ({ ref, problem: certificateRefProblem(ref, gateway, world) })) : [];
-    const badKind = (listener.allowedRoutes?.kinds ?? []).find((one) => !isKnownKind(one));
-    const badCertificate = listener.protocol !== "HTTPS" || !isSupported(listener.protocol) ? undefined : refs.length === 0 ? { reason: "InvalidCertificateRef", message: "the listener names no certificate" } : refs.find(({ problem }) => problem)?.problem;
+    const badKind = (listener.allowedRoutes?.kinds ?? []).find((one) => !isKindOf(one, listener.protocol));
+    const badCertificate = listener.protocol !== "HTTPS" ? undefined : refs.length === 0 ? { reason: "InvalidCertificateRef", message: "the listener names no certificate" } : refs.find(({ problem }) => problem)?.problem;
     return {
       gateway, listener, refused, invalid: problems.get(listener.name), routes: [], attached: 0,
       certificates: refs.filter(({ problem }) => !problem).map(({ ref }) => ({ host: (listener.hostname ?? "").toLowerCase(), namespace: ref.namespace ?? gateway.metadata.namespace ?? "", secret: ref.name })),
@@ -108,7 +110,7 @@ function certificateRefProblem({ group = "", kind = "Secret", name, namespace }:
   return message === undefined ? undefined : { reason: "InvalidCertificateRef", message };
 }
 
-interface Attaching { readonly kind: string; readonly route: HttpRoute | GrpcRoute; readonly parentRef: ParentRef; readonly rules: RuleSet }
+interface Attaching { readonly kind: string; readonly route: AnyRoute; readonly parentRef: ParentRef; readonly rules: RuleSet }
 
 /** Gives the route to the listeners that take it, and tells what becomes of it. */
 function attachTo(all: readonly Accepted[], { kind, route, parentRef, rules }: Attaching, world: GatewayWorld): RouteStatus[number] {
@@ -151,9 +153,9 @@ function belongsToAnother(host: string, { listener }: Accepted, all: readonly Ac
 /** Whether all hosts of one pattern are another's. */
 function isWithin(host: string, pattern: string): boolean { return pattern === "" || host === pattern || (pattern.startsWith("*.") && host.endsWith(pattern.slice(1))); }
 
-function welcomes({ gateway, listener }: Accepted, kind: string, { metadata }: HttpRoute | GrpcRoute, namespaces: ReadonlyMap<string, Labels>): boolean {
+function welcomes({ gateway, listener }: Accepted, kind: string, { metadata }: AnyRoute, namespaces: ReadonlyMap<string, Labels>): boolean {
   const { namespaces: allowed = {}, kinds = [] } = listener.allowedRoutes ?? {};
-  if (!isSupported(listener.protocol) || (kinds.length > 0 && !kinds.some((one) => isKnownKind(one) && one.kind === kind))) return false;
+  if (!isKindOf({ kind }, listener.protocol) || (kinds.length > 0 && !kinds.some((one) => isKindOf(one, listener.protocol) && one.kind === kind))) return false;
   switch (allowed.from ?? "Same") {
     case "All": return true;
     case "Selector": return labelSelector(allowed.selector).matches(namespaces.get(metadata.namespace ?? ""));

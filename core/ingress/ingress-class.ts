@@ -17,6 +17,8 @@ export function isOurIngress(ingress: Readonly<Ingress>, classes: Pick<Informer<
   return name !== undefined && ingress.metadata.deletionTimestamp === undefined && classes.get(objectKey("", name))?.spec.controller === INGRESS_CONTROLLER;
 }
 
+export function isSecure({ spec }: Readonly<Ingress>): boolean { return (spec.tls ?? []).length > 0; }
+
 /** Names of the Secrets with its certificates; all in its namespace. */
 export function tlsSecretNames({ spec }: Readonly<Ingress>): string[] {
   return [...new Set((spec.tls ?? []).flatMap(({ secretName }) => (secretName ? [secretName] : [])))];

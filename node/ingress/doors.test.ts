@@ -17,8 +17,8 @@ test("each door shows what is behind it: everybody's what goes together, one Gat
     const action = table.find({ host, path: "/", method: "GET", header: () => undefined, query: () => undefined })?.action;
     return action?.type === "forward" ? action.backends[0]!.service : "none";
   };
-  expect(openDoors(world).map(({ target, secure, table, certificates }) => [target, secure, ["i.test", "a.test", "x"].map((host) => found(table, host)).join(), certificates.map(({ secret }) => secret).join()])).toEqual([
-    [10_080, false, "ingress,d/a,d/b", ""], [10_443, true, "ingress,none,none", "ingress"], [10_500, true, "d/a,d/a,d/a", "d/a"], [10_501, false, "d/b,d/b,d/b", ""], [10_502, false, "d/b,d/b,d/b", ""],
+  expect(openDoors(world).map(({ target, protocol, table, certificates }) => [target, protocol, ["i.test", "a.test", "x"].map((host) => found(table, host)).join(), certificates.map(({ secret }) => secret).join()])).toEqual([
+    [10_080, "HTTP", "ingress,d/a,d/b", ""], [10_443, "HTTPS", "ingress,none,none", "ingress"], [10_500, "HTTPS", "d/a,d/a,d/a", "d/a"], [10_501, "HTTP", "d/b,d/b,d/b", ""], [10_502, "HTTP", "d/b,d/b,d/b", ""],
   ]);
 });
 

@@ -5,14 +5,14 @@
  */
 import type { ObjectKey } from "../../core/api/meta/object-meta.ts";
 import type { ServedListener } from "../../core/ingress/gateway.ts";
-import { type Door, FIXED_DOORS, type Fronts } from "../../core/ingress/gateway-fronts.ts";
+import { type Door, FIXED_DOORS, type Fronts, type Protocol } from "../../core/ingress/gateway-fronts.ts";
 import type { CertificateUse } from "../../core/ingress/ingress-routes.ts";
 import { type Route, type RouteTable, routeTable } from "../../core/ingress/route-table.ts";
 
 export interface OpenDoor {
   /** The port of this node. */
   readonly target: number;
-  readonly secure: boolean;
+  readonly protocol: Protocol;
   readonly table: RouteTable;
   readonly certificates: readonly CertificateUse[];
 }
@@ -33,15 +33,15 @@ export function openDoors({ ingressRoutes, ingressCertificates, listeners, front
     const protocol = protocolAt(fronts, gateway, port);
     if (protocol === undefined) return [];
     const behind = listeners.filter((one) => one.port === port && one.protocol === protocol && (gateway === undefined || one.gateway === gateway));
-    const isIngress = gateway === undefined && (port === 80 || port === 443);
+    const isIngress = gateway === undefined && (port === 80 || port === 443) && protocol !== "TLS";
     const routes = behind.flatMap((one) => one.routes);
     return [{
-      target, secure: protocol === "HTTPS", table: routeTable(isIngress ? [...ingressRoutes, ...routes] : routes, behind.map(({ hostname }) => hostname)),
+      target, protocol, table: routeTable(isIngress ? [...ingressRoutes, ...routes] : routes, behind.map(({ hostname }) => hostname)),
       certificates: [...(isIngress && protocol === "HTTPS" ? ingressCertificates : []), ...behind.flatMap((one) => one.certificates)],
     }];
   });
 }
 
-function protocolAt({ shared, own }: Fronts, gateway: ObjectKey | undefined, port: number): "HTTP" | "HTTPS" | undefined {
+function protocolAt({ shared, own }: Fronts, gateway: ObjectKey | undefined, port: number): Protocol | undefined {
   return gateway === undefined ? shared.get(port) : own.get(gateway)?.get(port);
 }

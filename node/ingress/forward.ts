@@ -32,6 +32,10 @@ export interface ForwarderDeps {
 
 interface Call { readonly asked: Asked; readonly plan: Forwarding; readonly caller: Caller; readonly upgrade: boolean; readonly signal: AbortSignal }
 
+/** Source: https://github.com/grpc/grpc/blob/master/doc/http-grpc-status-mapping.md; a call's time is over: deadline exceeded */
+const GRPC_STATUS: Readonly<Record<number, string>> = { 400: "13", 404: "12", 502: "14", 503: "14", 504: "4" };
+const GRPC_UNKNOWN = "2";
+
 /** An answer of our own. */
 class Refusal extends Error {
   readonly status: number;
@@ -199,6 +203,10 @@ function hasBody(request: IncomingMessage): boolean {
 
 function respond(request: IncomingMessage, response: ServerResponse, status: number): void {
   const text = TEXTS[status] ?? `${status}\n`;
+  if (request.httpVersionMajor >= 2 && /^application\/grpc\b/i.test(request.headers["content-type"] ?? "")) {
+    response.statusCode = 200;
+    return void (response as unknown as Http2ServerResponse).stream.respond({ ":status": 200, "content-type": "application/grpc", "grpc-status": GRPC_STATUS[status] ?? GRPC_UNKNOWN, "grpc-message": text.trim() }, { endStream: true });
+  }
   response.writeHead(status, { "content-type": "text/plain; charset=utf-8", "content-length": String(text.length) });
   response.end(request.method === "HEAD" ? undefined : text);
 }

@@ -19,7 +19,7 @@ import { planGateways } from "../../core/ingress/gateway.ts";
 import { doorsOf, isFrontService, ownServiceName } from "../../core/ingress/gateway-fronts.ts";
 import { gatewaySource } from "../../core/ingress/gateway-source.ts";
 import { grants } from "../../core/ingress/http-route-rules.ts";
-import { HTTP_PORT, HTTPS_PORT, INGRESS_SERVICE, isOurIngress } from "../../core/ingress/ingress-class.ts";
+import { HTTP_PORT, HTTPS_PORT, INGRESS_SERVICE, isOurIngress, isSecure } from "../../core/ingress/ingress-class.ts";
 import { ingressCertificates, ingressRoutes } from "../../core/ingress/ingress-routes.ts";
 import { type Backend, routeTable } from "../../core/ingress/route-table.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
@@ -86,12 +86,12 @@ export function nodeIngress(options: NodeIngressOptions): Runnable {
     return found && endpointsOf(found, port, slices.by(BY_SERVICE, key));
   }
 
-  function planned(): Pick<DoorWorld, "listeners" | "fronts" | "doors"> {
+  function planned(hasSecureIngress: boolean): Pick<DoorWorld, "listeners" | "fronts" | "doors"> {
     const objects = gateways.objects();
     if (!objects) return { listeners: [], fronts: NO_FRONTS, doors: [] };
     const spaces = new Map([...informers.of(NAMESPACES).list()].map((one) => [one.metadata.name, labelsOf(one)]));
     const { listeners, fronts } = planGateways({
-      ...objects, namespaces: spaces, addressesOf: () => [], portProblem: () => undefined, serviceExists: (namespace, name) => services.get(objectKey(namespace, name)) !== undefined, certificateProblem: () => undefined, isGranted: grants(objects.grants),
+      ...objects, namespaces: spaces, addressesOf: () => [], portProblem: () => undefined, hasSecureIngress, serviceExists: (namespace, name) => services.get(objectKey(namespace, name)) !== undefined, certificateProblem: () => undefined, isGranted: grants(objects.grants),
     });
     const ofGateways = [...fronts.own.keys()].flatMap((key) => doorsOf(services.get(objectKey(splitKey(key).namespace, ownServiceName(key))), key));
     return { listeners, fronts, doors: [...doorsOf(services.get(objectKey(INGRESS_SERVICE.namespace, INGRESS_SERVICE.name)), undefined), ...ofGateways] };
@@ -99,7 +99,7 @@ export function nodeIngress(options: NodeIngressOptions): Runnable {
 
   function compile(): void {
     const ours = [...ingresses.list()].filter((one) => isOurIngress(one, classes));
-    open = openDoors({ ...planned(), ingressRoutes: ours.flatMap(ingressRoutes), ingressCertificates: ours.flatMap(ingressCertificates) })
+    open = openDoors({ ...planned(ours.some(isSecure)), ingressRoutes: ours.flatMap(ingressRoutes), ingressCertificates: ours.flatMap(ingressCertificates) })
       .map((door) => ({ ...door, target: door.target === HTTP_PORT ? ports.http : door.target === HTTPS_PORT ? ports.https : door.target }));
     certificates.use(open);
   }

@@ -2,14 +2,17 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import type { Protocol } from "../../core/ingress/gateway-fronts.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
-import { type Connection, type Http1Seat, httpServer, httpsServer, type HttpsServer } from "../../core/net/http-server.ts";
+import type { Runnable } from "../../core/lifecycle/run-all.ts";
+import { type Connection, type Http1Seat, httpServer, httpsServer } from "../../core/net/http-server.ts";
 import type { TlsMaterial } from "../../core/net/tls.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Certificates } from "./certificates.ts";
 import type { OpenDoor } from "./doors.ts";
 import type { Forwarder } from "./forward.ts";
 import { Http1Front, type Http1FrontDeps } from "./http1-front.ts";
+import { passthroughServer } from "./passthrough.ts";
 
 export interface ListenersOptions {
   readonly addresses: readonly string[];
@@ -22,7 +25,7 @@ export interface ListenersOptions {
   readonly log: Log;
 }
 
-interface Listening { readonly door: number; readonly secure: boolean; readonly stop: AbortController; readonly lives: readonly Promise<void>[] }
+interface Listening { readonly door: number; readonly protocol: Protocol; readonly stop: AbortController; readonly lives: readonly Promise<void>[] }
 
 const AGAIN_MS = 10_000;
 /** Nobody waits longer for the end of a download. */
@@ -37,9 +40,9 @@ export class Listeners {
   constructor(options: ListenersOptions) { this.#options = options; }
 
   /** Listens at these doors and no others; those that are closed may be left by their clients meanwhile. */
-  async use(doors: readonly Pick<OpenDoor, "target" | "secure">[]): Promise<void> {
+  async use(doors: readonly Pick<OpenDoor, "target" | "protocol">[]): Promise<void> {
     const { addresses, material, log } = this.#options;
-    const gone = [...this.#open.values()].filter(({ door, secure }) => !doors.some((one) => one.target === door && one.secure === secure));
+    const gone = [...this.#open.values()].filter(({ door, protocol }) => !doors.some((one) => one.target === door && one.protocol === protocol));
     for (const { door, stop, lives } of gone) {
       stop.abort();
       this.#open.delete(door);
@@ -49,11 +52,11 @@ export class Listeners {
     }
     await Promise.all(gone.filter(({ door }) => doors.some(({ target }) => target === door)).flatMap(({ lives }) => lives)); // another protocol at the same port
     if (doors.length > 0) this.#material ??= await material();
-    for (const { target: door, secure } of doors) {
+    for (const { target: door, protocol } of doors) {
       if (this.#open.has(door)) continue;
       const stop = new AbortController();
-      this.#open.set(door, { door, secure, stop, lives: addresses.map(async (host) => await this.#life(host, { door, secure }, stop.signal)) });
-      log.info("the ingress listens", { addresses, port: door, secure });
+      this.#open.set(door, { door, protocol, stop, lives: addresses.map(async (host) => await this.#life(host, { door, protocol }, stop.signal)) });
+      log.info("the ingress listens", { addresses, port: door, protocol });
     }
   }
 
@@ -63,11 +66,11 @@ export class Listeners {
     await Promise.all(this.#closing);
   }
 
-  async #life(host: string, { door, secure }: Pick<Listening, "door" | "secure">, signal: AbortSignal): Promise<void> {
+  async #life(host: string, { door, protocol }: Pick<Listening, "door" | "protocol">, signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#options;
     while (!signal.aborted) {
       try {
-        await this.#server(host, door, secure).run(signal, () => {});
+        await this.#server(host, door, protocol).run(signal, () => {});
       } catch (error) {
         log.error("the ingress cannot listen", { host, port: door, error });
         await clock.sleep(AGAIN_MS, signal);
@@ -75,8 +78,10 @@ export class Listeners {
     }
   }
 
-  #server(host: string, door: number, secure: boolean): HttpsServer {
+  #server(host: string, door: number, protocol: Protocol): Pick<Runnable, "run"> {
     const { certificates, forwarder, front, clock, log } = this.#options;
+    const secure = protocol !== "HTTP";
+    if (protocol === "TLS") return passthroughServer({ host, port: door, ...front });
     const caller = ({ remoteAddress }: Connection) => ({ remoteAddress, secure, door });
     const options = {
       host, port: door, portFlag: "--disable=ingress", clock, log, limits: { drainMs: DRAIN_MS },

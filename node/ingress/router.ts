@@ -55,6 +55,12 @@ export class Router {
     return this.#forwarding(asked, route, action);
   }
 
+  /** Where bytes go that nobody here reads: by the name that was asked for. */
+  planName(host: string, caller: Caller): readonly Endpoint[] {
+    const plan = this.plan({ host, authority: host, target: "/", path: "/", method: "", header: () => undefined, query: () => undefined }, caller);
+    return plan.type === "forward" ? plan.endpoints : [];
+  }
+
   /** The one with fewer requests under way, of two that are drawn. */
   pick(endpoints: readonly Endpoint[]): Endpoint {
     const draw = (): Endpoint => endpoints[Math.floor(this.#deps.random.next() * endpoints.length)]!;

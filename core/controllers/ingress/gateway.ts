@@ -2,21 +2,21 @@
  * The statuses of the Gateway API's objects, where its CRDs are installed, and a GatewayClass coracle, so that a Gateway can name one. What they ask for is served by
  * node/ingress.
  *
- *   core/ingress/gateway.ts plans ─▶ status of GatewayClasses, Gateways, HTTPRoutes and GRPCRoutes of ours
+ *   core/ingress/gateway.ts plans ─▶ status of GatewayClasses, Gateways, HTTPRoutes, GRPCRoutes and TLSRoutes of ours
  */
 import type { Service } from "../../api/gen/core.v1.ts";
 import type { Condition } from "../../api/gen/meta.v1.ts";
 import { type ApiObject, keyOf, labelsOf, type NewObject, type ObjectKey, objectKey, splitKey } from "../../api/meta/object-meta.ts";
 import { isAlreadyExists, isNotFound } from "../../api/meta/status-error.ts";
 import type { ResourceClient } from "../../client/client.ts";
-import { NAMESPACES, SECRETS, SERVICES } from "../../client/resources.ts";
+import { INGRESS_CLASSES, INGRESSES, NAMESPACES, SECRETS, SERVICES } from "../../client/resources.ts";
 import { planGateways } from "../../ingress/gateway.ts";
 import { isFrontService, ownServiceName } from "../../ingress/gateway-fronts.ts";
 import { condition, parametersProblem, type StatusCondition } from "../../ingress/gateway-status.ts";
 import type { GatewaySource } from "../../ingress/gateway-source.ts";
-import { GATEWAY_CLASSES, GATEWAY_CONTROLLER, GATEWAY_GROUP, GATEWAYS, type Gateway, type GatewayClass, GRPC_ROUTES, type GrpcRoute, HTTP_ROUTES, type HttpRoute, type ListenerStatus, type ParentStatus } from "../../ingress/gateway-types.ts";
+import { type AnyRoute, GATEWAY_CLASSES, GATEWAY_CONTROLLER, GATEWAY_GROUP, GATEWAYS, type Gateway, type GatewayClass, GRPC_ROUTES, type GrpcRoute, HTTP_ROUTES, type HttpRoute, type ListenerStatus, type ParentStatus, TLS_ROUTES, type TlsRoute } from "../../ingress/gateway-types.ts";
 import { grants } from "../../ingress/http-route-rules.ts";
-import { INGRESS_SERVICE } from "../../ingress/ingress-class.ts";
+import { INGRESS_SERVICE, isOurIngress, isSecure } from "../../ingress/ingress-class.ts";
 import { keyPairProblem } from "../../ingress/key-pair.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import { type Controller, mapped, type Watch } from "../controller.ts";
@@ -36,8 +36,9 @@ export interface GatewayControllerOptions extends Pick<ControllerDeps, "client" 
 }
 
 export function gatewayController({ client, informers, clock, source, reserved }: GatewayControllerOptions): Controller {
+  const ingresses = informers.of(INGRESSES), classes = informers.of(INGRESS_CLASSES);
   const services = informers.of(SERVICES), namespaces = informers.of(NAMESPACES), secrets = informers.of(SECRETS);
-  const classClient = client.resource(GATEWAY_CLASSES), gatewayClient = client.resource(GATEWAYS), routeClient = client.resource(HTTP_ROUTES), grpcClient = client.resource(GRPC_ROUTES);
+  const classClient = client.resource(GATEWAY_CLASSES), gatewayClient = client.resource(GATEWAYS), routeClient = client.resource(HTTP_ROUTES), grpcClient = client.resource(GRPC_ROUTES), tlsClient = client.resource(TLS_ROUTES);
   let offered = false; // the class: once in this process, so that who deletes it is rid of it
 
   const checked = new WeakMap<object, { readonly problem: string | undefined }>(); // a Secret that changes is another object
@@ -59,7 +60,7 @@ export function gatewayController({ client, informers, clock, source, reserved }
     return [...(balanced.length > 0 ? balanced : (own?.spec?.clusterIPs ?? [])), ...addressesOfService(services.get(objectKey(INGRESS_SERVICE.namespace, INGRESS_SERVICE.name)))];
   }
 
-  async function writeRoute<R extends HttpRoute | GrpcRoute>(resource: ResourceClient<R>, route: R, ours: readonly PlannedParent[], signal: AbortSignal): Promise<void> {
+  async function writeRoute<R extends AnyRoute>(resource: ResourceClient<R>, route: R, ours: readonly PlannedParent[], signal: AbortSignal): Promise<void> {
     const before = route.status?.parents ?? [];
     const dates = ours.map((one): ParentStatus => ({ ...one, conditions: dated(one.conditions, before.find(({ parentRef, controllerName }) => controllerName === GATEWAY_CONTROLLER && Bun.deepEquals(parentRef, one.parentRef))?.conditions) }));
     const parents = [...before.filter(({ controllerName }) => controllerName !== GATEWAY_CONTROLLER), ...dates];
@@ -87,6 +88,7 @@ export function gatewayController({ client, informers, clock, source, reserved }
     watches: [
       watchOf(source),
       mapped(services, ({ object, old, deleted }) => (deleted || old === undefined || isFrontService(object) || holdsPorts(object, old) ? [ALL] : [])),
+      mapped(ingresses, ({ object, old, deleted }) => (isSecure(object) !== (old !== undefined && isSecure(old)) || deleted ? [ALL] : [])),
       mapped(namespaces, ({ object, old, deleted }) => (deleted || old === undefined || !Bun.deepEquals(object.metadata.labels, old.metadata.labels) ? [ALL] : [])),
       mapped(secrets, ({ object, old, deleted }) => (object.type === "kubernetes.io/tls" && (deleted || old === undefined || !Bun.deepEquals(object.data, old.data)) ? [ALL] : [])),
     ],
@@ -96,7 +98,7 @@ export function gatewayController({ client, informers, clock, source, reserved }
       if (!offered && !objects.classes.some(({ spec }) => spec.controllerName === GATEWAY_CONTROLLER)) await classClient.create(CLASS, { signal }).catch((error: unknown) => { if (!isAlreadyExists(error)) throw error; });
       offered = true;
       const plan = planGateways({
-        ...objects, namespaces: new Map([...namespaces.list()].map((one) => [one.metadata.name, labelsOf(one)])), addressesOf, portProblem: nodePortProblem(services, reserved),
+        ...objects, namespaces: new Map([...namespaces.list()].map((one) => [one.metadata.name, labelsOf(one)])), addressesOf, portProblem: nodePortProblem(services, reserved), hasSecureIngress: [...ingresses.list()].some((one) => isSecure(one) && isOurIngress(one, classes)),
         serviceExists: (namespace, name) => services.get(objectKey(namespace, name)) !== undefined, certificateProblem, isGranted: grants(objects.grants),
       });
       for (const one of objects.classes)
@@ -109,6 +111,7 @@ export function gatewayController({ client, informers, clock, source, reserved }
         if (status) await write<Gateway>(gatewayClient, gateway, { ...status, conditions: dated(status.conditions, gateway.status?.conditions), listeners: status.listeners.map((one): ListenerStatus => ({ ...one, conditions: dated(one.conditions, gateway.status?.listeners?.find(({ name }) => name === one.name)?.conditions) })) }, signal);
       }
       for (const route of objects.routes) await writeRoute<HttpRoute>(routeClient, route, plan.routeStatus.get(route) ?? [], signal);
+      for (const route of objects.tlsRoutes) await writeRoute<TlsRoute>(tlsClient, route, plan.routeStatus.get(route) ?? [], signal);
       for (const route of objects.grpcRoutes) await writeRoute<GrpcRoute>(grpcClient, route, plan.routeStatus.get(route) ?? [], signal);
     },
   };

@@ -15,7 +15,7 @@ import { keyOf, labelsOf, type NewObject, type ObjectKey, objectKey, splitKey } 
 import { isAlreadyExists, isNotFound } from "../../api/meta/status-error.ts";
 import type { Index } from "../../client/informer.ts";
 import { ENDPOINT_SLICES, INGRESS_CLASSES, INGRESSES, NODES, SERVICES } from "../../client/resources.ts";
-import { INGRESS_SERVICE, isOurIngress } from "../../ingress/ingress-class.ts";
+import { INGRESS_SERVICE, isOurIngress, isSecure } from "../../ingress/ingress-class.ts";
 import { ourGateways } from "../../ingress/gateway.ts";
 import { doorsOf, isFrontService, ownServiceName, planFronts, type Protocol } from "../../ingress/gateway-fronts.ts";
 import type { GatewaySource } from "../../ingress/gateway-source.ts";
@@ -51,7 +51,7 @@ export function ingressController({ client, informers, gateways, reserved }: Ing
   }
 
   async function ensureServices(signal: AbortSignal): Promise<void> {
-    const all = gatewaysOfOurs(), { shared, own } = planFronts(all, nodePortProblem(services, reserved));
+    const all = gatewaysOfOurs(), { shared, own } = planFronts(all, { portProblem: nodePortProblem(services, reserved), hasSecureIngress: ours().some(isSecure) });
     const wanted = new Map(all.flatMap((gateway) => (own.has(keyOf(gateway)) ? [[objectKey(gateway.metadata.namespace ?? "", ownServiceName(keyOf(gateway))), gateway]] : [])));
     for (const service of services.by(FRONTS, "yes")) if (keyOf(service) !== SERVICE && !wanted.has(keyOf(service))) await remove(service, signal);
     const service = services.get(SERVICE);

@@ -1,0 +1,98 @@
+/**
+ * A listener for TLS that is the endpoints' business: by the name a client asks for its connection is joined with one of an endpoint's. A client that asks for none we know,
+ * or speaks no TLS, is hung up on.
+ */
+import { createServer, type Socket } from "node:net";
+import { aborted } from "../../core/lifecycle/aborted.ts";
+import type { Clock } from "../../core/lifecycle/clock.ts";
+import type { Runnable } from "../../core/lifecycle/run-all.ts";
+import { proxyBytes } from "../../core/net/proxy-bytes.ts";
+import { plainAddress } from "../../core/net/tls.ts";
+import type { Log } from "../../core/observe/log.ts";
+import { serverNameOf } from "./client-hello.ts";
+import { dialEndpoint } from "./dial-endpoint.ts";
+import { type Router, TRIES_MAX } from "./router.ts";
+import type { Upstreams } from "./upstreams.ts";
+
+export interface PassthroughOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly router: Pick<Router, "planName" | "pick">;
+  /** Counts what is under way. */
+  readonly upstreams: Pick<Upstreams, "begin" | "end">;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const CONNECTIONS_MAX = 10_000;
+/** As long as a handshake may take elsewhere. */
+const HELLO_MS = 32_000;
+const KEEP_ALIVE_MS = 30_000;
+
+/** Its connections end with it. */
+export function passthroughServer({ host, port, router, upstreams, clock, log }: PassthroughOptions): Pick<Runnable, "run"> {
+  const sockets = new Set<Socket>(), stop = new AbortController();
+  const server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS, allowHalfOpen: true }, (socket) => {
+    sockets.add(socket.on("error", () => socket.destroy()).on("close", () => sockets.delete(socket)));
+    if (sockets.size > CONNECTIONS_MAX) return void socket.destroy();
+    serve(socket).catch((error: unknown) => {
+      log.debug("a connection could not be passed on", { error });
+      socket.destroy();
+    });
+  });
+
+  async function serve(socket: Socket): Promise<void> {
+    const hello = await helloOf(socket, clock);
+    const endpoints = hello && router.planName(hello.name, { remoteAddress: plainAddress(socket.remoteAddress), secure: true, door: port });
+    if (!endpoints?.length) return void socket.destroy();
+    let failure: unknown;
+    for (let tries = 0; tries < TRIES_MAX && !socket.destroyed; tries++) {
+      const endpoint = router.pick(endpoints);
+      upstreams.begin(endpoint);
+      try {
+        const connection = await dialEndpoint(endpoint, { clock, signal: stop.signal });
+        connection.write(hello!.bytes);
+        return await proxyBytes(socket, connection, { clock });
+      } catch (error) {
+        failure = error;
+      } finally {
+        upstreams.end(endpoint);
+      }
+    }
+    throw failure;
+  }
+
+  return {
+    async run(signal, ready) {
+      await new Promise<void>((resolve, reject) => void server.once("error", reject).listen({ host, port }, resolve));
+      server.on("error", (error) => log.error("listener failed", { error }));
+      ready();
+      await aborted(signal);
+      stop.abort();
+      const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    },
+  };
+}
+
+/** What the client says first, and the name in it; the socket is paused then. Undefined: it is no TLS, or does not come. */
+async function helloOf(socket: Socket, clock: Clock): Promise<{ readonly name: string; readonly bytes: Buffer } | undefined> {
+  const { promise, resolve } = Promise.withResolvers<{ readonly name: string; readonly bytes: Buffer } | undefined>();
+  let came: Buffer = Buffer.alloc(0);
+  const onData = (bytes: Buffer): void => {
+    came = Buffer.concat([came, bytes]);
+    const found = serverNameOf(came);
+    if (found !== "more") resolve(found && { name: found.name, bytes: came });
+  };
+  const onEnd = (): void => resolve(undefined);
+  const late = clock.after(HELLO_MS, onEnd);
+  socket.on("data", onData).on("end", onEnd).on("close", onEnd);
+  try {
+    return await promise;
+  } finally {
+    late.cancel();
+    socket.pause();
+    socket.off("data", onData).off("end", onEnd).off("close", onEnd);
+  }
+}
