@@ -69,7 +69,7 @@ export const OTHER_API_SERVER_SETTINGS: OtherSettings = {
   ...LOGGING, ...PROFILING,
   "secure-port": own("https-listen-port"), "bind-address": own("bind-address"), "advertise-address": own("advertise-address"), "external-hostname": own("tls-san"),
   "service-cluster-ip-range": own("service-cidr"), "service-node-port-range": own("service-node-port-range"), "cert-dir": own("data-dir"),
-  ...several(["tls-cert-file", "tls-private-key-file", "tls-sni-cert-key", "proxy-client-cert-file", "proxy-client-key-file"], { instead: "the server's certificates are its own, renewed by itself; further names are given with --tls-san" }),
+  ...several(["proxy-client-cert-file", "proxy-client-key-file"], { instead: "what it shows to servers behind it is its own, renewed by itself; its CA is in kube-system/extension-apiserver-authentication" }),
   ...several(["etcd-servers", "etcd-cafile", "etcd-certfile", "etcd-keyfile", "etcd-prefix", "etcd-servers-overrides", "etcd-compaction-interval"], ETCD),
   "storage-backend": nothing("the store is built in, or --datastore-endpoint", "etcd3"), "storage-media-type": nothing("the store has a format of its own", "*"),
   ...several(["kubelet-certificate-authority", "kubelet-client-certificate", "kubelet-client-key", "kubelet-preferred-address-types", "kubelet-timeout", "kubelet-port"], NODES_TLS),

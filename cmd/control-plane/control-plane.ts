@@ -4,6 +4,7 @@
  *   state.ts: store, keys → watch cache → registry → identity.ts, permission.ts, admission.ts → handler → HTTPS
  *   then, as clients of the handler: first-objects.ts, loops.ts (controllers, scheduler)
  */
+import { createSecureContext, type SecureContext } from "node:tls";
 import { conversionBy } from "../../core/admission/webhook/conversion.ts";
 import type { Descriptions } from "../../core/api/openapi/schema.ts";
 import type { UserInfo } from "../../core/api/request/user.ts";
@@ -23,6 +24,7 @@ import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import { formatIp, nthAddress, parseCidr } from "../../core/net/cidr.ts";
 import { httpsServer } from "../../core/net/http-server.ts";
 import { type TlsPolicy, tlsPolicy } from "../../core/net/tls-policy.ts";
+import { type TlsMaterial, tlsOptions } from "../../core/net/tls.ts";
 import { KeptConnections } from "../../core/net/kept-connections.ts";
 import type { Log } from "../../core/observe/log.ts";
 import { type Metrics, metricsRegistry } from "../../core/observe/metrics.ts";
@@ -67,6 +69,7 @@ import type { Settings } from "../config/flags.ts";
 import { controllerSettings } from "../controller-settings.ts";
 import { explainSchedulingPath } from "../explain-scheduling.ts";
 import { fairnessOf } from "../fairness.ts";
+import { givenCertificates, type KeyPair } from "../given-certificates.ts";
 import { healthChecks } from "../health-checks.ts";
 import { applyMetricsSettings } from "../metrics-settings.ts";
 import type { Paths } from "../paths.ts";
@@ -213,13 +216,29 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   }
 
   const policy = tlsPolicyOf(args);
+  const given = givenCertificates(args, { clusterCas: () => pki.authority("server-ca").bundle, clock, log: log.with({ part: "https" }) });
+  const material = (shown: KeyPair | undefined = given.standard()): TlsMaterial => {
+    const { keyPem: key, certificatePem: cert } = pki.leaf(SERVING_NAME);
+    return { key, cert, ...shown, clientCas: [pki.authority("client-ca").bundlePem, pki.authority("request-header-ca").bundlePem, ...extraCas.clients, ...extraCas.proxies], policy };
+  };
+  const contexts = new Map<KeyPair, SecureContext>(); // until a certificate changes
+  const reloadCertificates = (): void => {
+    contexts.clear();
+    server.reloadCertificates();
+  };
+  const contextFor = (pair: KeyPair): SecureContext => {
+    const context = contexts.get(pair) ?? createSecureContext(tlsOptions(material(pair)));
+    contexts.set(pair, context);
+    return context;
+  };
   const front = httpFront({ handler, clock, log: log.with({ part: "server" }), stopping: () => server.stopping, describe: undefined });
   const server = httpsServer({
     host: settings.bindAddress, port: settings.httpsListenPort, portFlag: "--https-listen-port",
-    tls: () => {
-      const { keyPem, certificatePem } = pki.leaf(SERVING_NAME);
-      return { key: keyPem, cert: certificatePem, clientCas: [pki.authority("client-ca").bundlePem, pki.authority("request-header-ca").bundlePem, ...extraCas.clients, ...extraCas.proxies], policy };
-    },
+    tls: () => material(),
+    certificateFor: given.named && ((serverName) => {
+      const pair = given.named?.(serverName);
+      return pair && contextFor(pair);
+    }),
     handler: tunnel.handler(front.request), upgrade: front.upgrade, log: log.with({ part: "https" }), clock,
   });
 
@@ -248,7 +267,8 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       informers,
       ...auditParts, ...tracingParts,
       server,
-      certificateRotation({ pki, clock, log, async onRenewed() { server.reloadCertificates(); await options.onRenewed?.(pki); } }),
+      given.part(reloadCertificates),
+      certificateRotation({ pki, clock, log, async onRenewed() { reloadCertificates(); await options.onRenewed?.(pki); } }),
       bootstrap,
       endpoints,
       events,

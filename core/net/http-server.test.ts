@@ -1,3 +1,4 @@
+import { X509Certificate } from "node:crypto";
 import { rmSync } from "node:fs";
 import * as http2 from "node:http2";
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -10,6 +11,7 @@ import { type Clock, systemClock } from "../lifecycle/clock.ts";
 import { silentLog } from "../observe/log.ts";
 import { type BodyError, readBody, writeBounded } from "./http-body.ts";
 import type { TlsPolicy } from "./tls-policy.ts";
+import { tlsOptions } from "./tls.ts";
 import { type Connection, httpsServer, type HttpsServer, type HttpsServerOptions } from "./http-server.ts";
 
 let pki: Awaited<ReturnType<typeof testPki>>;
@@ -333,4 +335,22 @@ test("a handshake has as long as a first request", async () => {
   const hasty = await connect(500);
   expect(await Promise.race([patient.closed.then(() => "patient"), hasty.closed.then(() => "hasty")])).toBe("hasty");
   patient.socket.destroy();
+});
+
+test("who asks for a name is shown its certificate, and their own is seen all the same", async () => {
+  const seen: (boolean | undefined)[] = [];
+  const material = { ...servingMaterial(pki), key: pki.leaf("serving-kubelet").keyPem, cert: pki.leaf("serving-kubelet").certificatePem };
+  const { port } = await start({
+    certificateFor: (name) => (name === "other.example.com" ? tls.createSecureContext(tlsOptions(material)) : undefined),
+    handler: (_request, response, { peerCertificate }) => { seen.push(peerCertificate?.authorized); response.end("ok"); },
+  });
+  for (const [servername, leaf] of [["other.example.com", "serving-kubelet"], ["localhost", "serving-kube-apiserver"]] as const) {
+    const shown = await new Promise<Buffer>((resolve, reject) => {
+      const socket = tls.connect({ port, host: "127.0.0.1", servername, ca: pki.authority("server-ca").bundlePem, checkServerIdentity: () => undefined, ...identity("client-admin"), ALPNProtocols: ["http/1.1"] }, () => socket.write("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
+      socket.on("data", () => { resolve(socket.getPeerCertificate().raw); socket.destroy(); });
+      socket.on("error", reject);
+    });
+    expect(new X509Certificate(shown).fingerprint256).toBe(new X509Certificate(pki.leaf(leaf).certificatePem).fingerprint256);
+  }
+  expect(seen).toEqual([true, true]);
 });

@@ -1,0 +1,113 @@
+/**
+ * Serving certificates somebody else renews: tls-cert-file with tls-private-key-file in the place of our own, tls-sni-cert-key beside it for those who ask for its names.
+ *
+ * Files are read again when they change; what cannot be used is logged, and what was before still holds. Nodes, pods and kubeconfigs know the cluster's CA alone: what everybody is
+ * shown must lead to it, what is shown for a name need not.
+ *
+ * Source: kubernetes v1.36 apiserver/pkg/server/options/serving.go, pkg/server/dynamiccertificates/{tlsconfig,named_certificates}.go, component-base/cli/flag/namedcertkey_flag.go
+ */
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import type { Clock } from "../core/lifecycle/clock.ts";
+import type { Runnable } from "../core/lifecycle/run-all.ts";
+import type { Log } from "../core/observe/log.ts";
+import { readCertificatePems } from "../core/pki/pem.ts";
+import { chainProblem } from "../core/pki/verify-chain.ts";
+import { type Certificate, parseCertificate } from "../core/pki/x509.ts";
+import type { ApiServerArgs } from "./apiserver-args.ts";
+import { ConfigError, requiredText } from "./config/config.ts";
+
+const LOOK_EVERY_MS = 5_000;
+
+/** PEM. */
+export interface KeyPair { readonly key: string; readonly cert: string }
+
+export interface GivenCertificates {
+  /** Undefined: the cluster's own. */
+  standard(): KeyPair | undefined;
+  /** For who asks for this name, undefined being what everybody is shown; absent: nobody is shown anything else. */
+  readonly named?: ((serverName: string) => KeyPair | undefined) | undefined;
+  /** `changed` is told that the answers are others now. */
+  part(changed: () => void): Runnable;
+}
+
+interface Source { readonly setting: string; readonly certFile: string; readonly keyFile: string; readonly patterns: readonly string[] | undefined }
+interface Loaded extends KeyPair { readonly names: readonly string[] }
+interface Deps { readonly clusterCas: () => readonly Certificate[]; readonly clock: Clock; readonly log: Log }
+
+/** Throws ConfigError. */
+export function givenCertificates(args: ApiServerArgs, { clusterCas, clock, log }: Deps): GivenCertificates {
+  const sources = [...standardSource(args), ...args.texts("tls-sni-cert-key").map(namedSource)];
+  const loaded = new Map<Source, Loaded>();
+
+  /** True if it is another than before. */
+  function load(source: Source): boolean {
+    const [cert, key] = [requiredText(source.certFile), requiredText(source.keyFile)];
+    const before = loaded.get(source);
+    if (before?.cert === cert && before.key === key) return false;
+    const leaf = new X509Certificate(cert);
+    if (!leaf.checkPrivateKey(createPrivateKey(key))) throw new Error("private key does not match public key");
+    const [first, ...more] = readCertificatePems(cert).map(parseCertificate);
+    if (source.patterns === undefined && source.setting === "tls-cert-file") {
+      const problem = chainProblem(first!, { roots: clusterCas(), intermediates: more, usage: "server auth", nowMs: clock.nowMs() });
+      if (problem !== undefined) throw new Error(`nodes, pods and kubeconfigs trust the cluster's CA alone, and this is not of it (${problem}): show it to those who ask for its names, with tls-sni-cert-key=${source.certFile},${source.keyFile}`);
+    }
+    loaded.set(source, { cert, key, names: (source.patterns ?? [first!.subject.commonName, ...first!.altNames.dnsNames]).map((name) => name.toLowerCase()).filter((name) => name !== "") });
+    return true;
+  }
+
+  for (const source of sources) {
+    try {
+      load(source);
+    } catch (cause) {
+      throw new ConfigError(`--kube-apiserver-arg ${source.setting} ${source.certFile}, ${source.keyFile}: ${(cause as Error).message}`, { cause });
+    }
+  }
+  const all = (standard: boolean): Loaded[] => sources.filter(({ setting }) => (setting === "tls-cert-file") === standard).flatMap((source) => loaded.get(source) ?? []);
+  return {
+    standard: () => all(true)[0],
+    named: all(false).length === 0 ? undefined : (serverName) => {
+      const name = serverName.toLowerCase().replace(/\.$/, "");
+      const wildcard = name.replace(/^[^.]*/, "*");
+      return all(false).find(({ names }) => names.includes(name)) ?? all(false).find(({ names }) => names.includes(wildcard));
+    },
+    part: (changed) => ({
+      name: "given certificates",
+      async run(signal, ready) {
+        ready();
+        const told = new Map<Source, string>(); // what is wrong is told once
+        for await (const _ of clock.every(LOOK_EVERY_MS, signal))
+          for (const source of sources) {
+            const { setting, certFile, keyFile } = source;
+            try {
+              const isOther = load(source);
+              told.delete(source);
+              if (!isOther) continue;
+              log.info("a serving certificate was read again", { setting, certFile });
+              changed();
+            } catch (error) {
+              const { message } = error as Error;
+              if (told.get(source) !== message) log.error("a serving certificate cannot be used; the one before still holds", { setting, certFile, keyFile, error });
+              told.set(source, message);
+            }
+          }
+      },
+    }),
+  };
+}
+
+function standardSource(args: ApiServerArgs): Source[] {
+  const [certFile = "", keyFile = ""] = [args.text("tls-cert-file"), args.text("tls-private-key-file")];
+  if (certFile === "" && keyFile === "") return [];
+  if (certFile === "" || keyFile === "") throw new ConfigError("--kube-apiserver-arg: tls-cert-file and tls-private-key-file go together");
+  return [{ setting: "tls-cert-file", certFile, keyFile, patterns: undefined }];
+}
+
+/** "foo.crt,foo.key" or "foo.crt,foo.key:*.foo.com,foo.com" */
+function namedSource(text: string): Source {
+  const colon = text.indexOf(":");
+  const [pair, names] = colon < 0 ? [text, undefined] : [text.slice(0, colon), text.slice(colon + 1).trim()];
+  const files = pair.split(",").map((part) => part.trim());
+  if (names === "") throw new ConfigError(`--kube-apiserver-arg tls-sni-cert-key ${text}: empty names list is not allowed`);
+  if (files.length !== 2) throw new ConfigError(`--kube-apiserver-arg tls-sni-cert-key ${text}: expected comma separated certificate and key file paths`);
+  return { setting: "tls-sni-cert-key", certFile: files[0]!, keyFile: files[1]!, patterns: names?.split(",").map((name) => name.trim()) };
+}
