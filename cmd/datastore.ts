@@ -2,6 +2,7 @@
 import { aborted } from "../core/lifecycle/aborted.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Log } from "../core/observe/log.ts";
+import { SharedParts } from "../core/registry/generic/shared-parts.ts";
 import { plaintextOf } from "../storage/encryption/encryption.ts";
 import { openEtcd } from "../storage/etcd/etcd.ts";
 import { openStore } from "../storage/open.ts";
@@ -48,7 +49,8 @@ export async function openDatastore({ settings, path, wasUsed, clock, log: paren
       for (const tell of tells) tell(`The disk of the cluster's store (${path}) is full: objects can be read and deleted, but not written until there is space again`);
     };
     const onTrouble = (error: StoreError): void => void (error.code === "full" || log.error("the store could not write behind", { error }));
-    const store = await openStore({ path, wasUsed, clock, volatile: isVolatile, urgent: (key) => key.startsWith(NODES), onRoom, onTrouble });
+    const parts = new SharedParts();
+    const store = await openStore({ path, wasUsed, clock, share: (value) => parts.shareStored(value), volatile: isVolatile, urgent: (key) => key.startsWith(NODES), onRoom, onTrouble });
     return { store, isShared: false, trouble: async () => undefined, onFull: (tell) => void tells.push(tell) };
   }
   const endpoints = datastoreEndpoint.split(",").map((text) => text.trim()).filter((text) => text !== "");

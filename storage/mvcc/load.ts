@@ -37,7 +37,7 @@ export interface Loaded {
   readonly newerLayout: number | undefined;
 }
 
-export async function load(engine: Engine, { freezeArrays = false }: { readonly freezeArrays?: boolean | undefined } = {}): Promise<Loaded> {
+export async function load(engine: Engine, { freezeArrays = false, share = (value) => value }: { readonly freezeArrays?: boolean | undefined; readonly share?: ((value: Value) => Value) | undefined } = {}): Promise<Loaded> {
   const problems: Problem[] = [];
   const damaged: string[] = [];
   const metaBytes = await engine.get(META_KEY);
@@ -46,8 +46,8 @@ export async function load(engine: Engine, { freezeArrays = false }: { readonly 
   const newerLayout = metaRead && metaRead.layout > LAYOUT ? metaRead.layout : undefined;
   const codec = new ValueCodec(newerLayout ? [] : await loadShapes(engine, problems, damaged));
   const rows: LoadedRow[] = [];
-  const share = stringPool();
-  const decode = (record: StoredRecord): { readonly value: Value; readonly size: number } => freezeJson(share(codec.decode(record)) as Value, { arrays: freezeArrays });
+  const pooled = stringPool();
+  const decode = (record: StoredRecord): { readonly value: Value; readonly size: number } => freezeJson(share(pooled(codec.decode(record)) as Value), { arrays: freezeArrays });
   let digest = 0;
   let damagedRows = 0;
   if (newerLayout === undefined) {

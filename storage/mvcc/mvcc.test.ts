@@ -57,6 +57,22 @@ test("writes that wait for the disk at the same time share one batch", async () 
   expect(revisions).toEqual(Array.from({ length: 64 }, (_, i) => revisions[0]! + i));
 });
 
+test("what is read when the store opens may share parts, and is what it was", async () => {
+  const disk = new MemoryDisk();
+  const first = await memoryStore({ disk });
+  for (const name of ["a", "b"]) await first.put(`/${name}`, { name, spec: { image: "x", ports: [1, 2] } }, 0);
+  const before = await dump(first);
+  await first.close();
+  const spec = { image: "x", ports: [1, 2] };
+  const store = await memoryStore({ disk, share: (value) => ({ ...value as object, spec }) });
+  expect(await dump(store)).toEqual(before);
+  const [a, b] = await Promise.all(["/a", "/b"].map((key) => store.get(key)));
+  expect((b!.value as { spec: object }).spec).toBe((a!.value as { spec: object }).spec);
+  await store.put("/a", { name: "a" }, a!.revision);
+  await store.close();
+  expect(await dump(await memoryStore({ disk }))).toEqual([["/a", { name: "a" }], before[1]]);
+});
+
 test("nothing is seen before it is on disk, and a crash takes back nothing that was seen", async () => {
   const { disk, store } = await watched();
   await store.put("/a", { n: 1 }, 0);

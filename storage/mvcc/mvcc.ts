@@ -46,6 +46,8 @@ export interface MvccOptions extends HistoryLimits, WriteBehindOptions {
   readonly onRoom?: (full: StoreError | undefined) => void;
   /** Freeze the arrays in values, too, so that a reader who changes one is caught. Objects always are; see freeze-json.ts for the price. */
   readonly freezeArrays?: boolean;
+  /** Called with each value that is read when the store opens. Returns an equal one, parts of which may be those of others: they take the memory of one. */
+  readonly share?: (value: Value) => Value;
   /** Called after every durable batch, for metrics. */
   readonly onBatch?: (report: BatchReport) => void;
   /** Called when something failed that nobody waits for: writing behind. It is tried again. */

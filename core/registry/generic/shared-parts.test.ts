@@ -38,3 +38,11 @@ test("what has not been met for long is forgotten", () => {
   expect(parts.share(pod("c", "1")).spec.tolerations).toBe(first.spec.tolerations);
   expect(parts.share(pod("d", "1")).spec.containers[0]!.env).not.toBe(first.spec.containers[0]!.env);
 });
+
+test("of what is read from the store objects are shared alike, and what is sealed is left alone", () => {
+  const parts = new SharedParts();
+  const [a, b] = ["a", "b"].map((name) => parts.shareStored(pod(name, "1")));
+  expect(b!.spec.containers).toBe(a!.spec.containers);
+  const sealed = { sealed: "k8s:enc:secretbox:v1:key:…" };
+  expect(parts.shareStored(sealed)).toBe(sealed);
+});

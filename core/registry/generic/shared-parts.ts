@@ -33,6 +33,9 @@ export class SharedParts {
     return { ...object, metadata: owned, ...(shared !== spec && { spec: shared }) };
   }
 
+  /** The same of what a store has; what is no object of the API (it may be sealed) stays as it is. */
+  shareStored<T extends object>(value: T): T { return isPart((value as { readonly metadata?: unknown }).metadata) ? this.share(value as T & ApiObject) : value; }
+
   #within<T extends Part>(whole: T, depth: number): T {
     let copy: Record<string, unknown> | undefined;
     for (const key in whole) {
