@@ -1,0 +1,130 @@
+/**
+ * What follows when a pod is to be on a node: it counts there at once (assumed), its volumes and devices are bound, and it is. If that fails it is taken back and tried again.
+ *
+ * Source: kubernetes v1.36 pkg/scheduler/schedule_one.go bindingCycle, handleBindingCycleError
+ */
+import type { Pod } from "../api/gen/core.v1.ts";
+import { keyOf } from "../api/meta/object-meta.ts";
+import { isNotFound } from "../api/meta/status-error.ts";
+import { PODS } from "../client/resources.ts";
+import type { DeviceReservation } from "./devices/claim-binder.ts";
+import { devicePlan } from "./devices/dynamic-resources.ts";
+import { DevicePlan } from "./devices/plan.ts";
+import type { PlacedPod } from "./node-info.ts";
+import type { Parts, Tried } from "./parts.ts";
+import type { Reservation } from "./volume-binder.ts";
+import { planVolumes, podClaims, podVolumes } from "./volume-plan.ts";
+
+/** Why a pod stops waiting for its volumes. */
+const PREEMPTED = Object.freeze(new Error("preempted by DefaultPreemption"));
+
+interface Binding extends Tried {
+  readonly node: string;
+  readonly reservation: Reservation | undefined;
+  readonly devices: DeviceReservation | undefined;
+}
+
+export class Binder {
+  readonly #parts: Parts;
+  /** Pods that wait for their volumes, by uid: to give up when the pod goes. */
+  readonly #waiting = new Map<string, AbortController>();
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  /** From now on the pod counts on `node`. */
+  go(tried: Tried, node: string): void {
+    const { attempt, candidate, profile, signal } = tried;
+    const { snapshot, queue, writes, waits } = this.#parts;
+    const devices = profile.bindsDevices ? this.#reserveDevices(candidate, node) : undefined;
+    const reservation = profile.bindsVolumes ? this.#reserve(candidate.pod, node) : undefined;
+    snapshot.assume(candidate, node);
+    queue.done(attempt);
+    const binding = { ...tried, node, reservation, devices };
+    if (reservation || devices) waits.add(this.#prepareAndBind(binding));
+    else writes.add(this.#bind(binding, signal));
+  }
+
+  /** Whether the pod waits for its volumes still. */
+  isWaiting({ metadata }: Readonly<Pod>): boolean { return this.#waiting.has(metadata.uid); }
+
+  /** It need not wait any more: it is gone. */
+  forget({ metadata }: Readonly<Pod>): void { this.#waiting.get(metadata.uid)?.abort(new Error("pod deleted")); }
+
+  /** Another takes its place: it is tried again elsewhere. */
+  preempt({ metadata }: Readonly<Pod>): void { this.#waiting.get(metadata.uid)?.abort(PREEMPTED); }
+
+  #reserve(pod: Readonly<Pod>, nodeName: string): Reservation | undefined {
+    const { snapshot, cluster: { storage }, volumes } = this.#parts;
+    const node = snapshot.node(nodeName)?.node;
+    if (!node || podClaims(pod).length === 0) return undefined;
+    const wanted = podVolumes(pod, storage);
+    const plan = "refused" in wanted ? undefined : planVolumes(wanted, node, storage);
+    return plan && !("reasons" in plan) ? volumes.reserve(plan, nodeName) : undefined;
+  }
+
+  #reserveDevices(candidate: PlacedPod, nodeName: string): DeviceReservation | undefined {
+    const { snapshot, cluster, claims } = this.#parts;
+    const plan = devicePlan(candidate, cluster);
+    const node = snapshot.node(nodeName);
+    return plan instanceof DevicePlan && node ? claims.reserve(candidate.pod, plan, node) : undefined;
+  }
+
+  async #prepareAndBind(binding: Binding): Promise<void> {
+    const { candidate: { pod }, profile, node, reservation, devices } = binding;
+    const { deps: { clock }, volumes, claims, metrics } = this.#parts;
+    const gone = new AbortController();
+    this.#waiting.set(pod.metadata.uid, gone);
+    const signal = AbortSignal.any([binding.signal, gone.signal]);
+    let plugin = "VolumeBinding";
+    const startMs = clock.uptimeMs();
+    try {
+      if (reservation) await volumes.bind(reservation, profile.bindTimeoutMs, signal);
+      plugin = "DynamicResources";
+      const waiting = (): void => this.#parts.recorder(profile).event(pod, "Normal", "BindingConditionsPending", `waiting for binding conditions for device on node ${node}`);
+      if (devices) await claims.bind(devices, { timeoutMs: profile.deviceBindingTimeoutMs, waiting, signal });
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      return this.#failed(binding, new Error(`running PreBind plugin "${plugin}": ${message}`, { cause: error }), signal.aborted && signal.reason !== PREEMPTED);
+    } finally {
+      this.#waiting.delete(pod.metadata.uid);
+    }
+    metrics.point("PreBind", profile.schedulerName, clock.uptimeMs() - startMs);
+    await this.#bind(binding, signal);
+  }
+
+  async #bind(binding: Binding, signal: AbortSignal): Promise<void> {
+    const { attempt, candidate: { pod }, profile, startMs, node } = binding;
+    const { deps: { client, clock, log }, extenders, metrics } = this.#parts;
+    const { name, namespace, uid } = pod.metadata;
+    const bindMs = clock.uptimeMs();
+    try {
+      const body = { apiVersion: "v1", kind: "Binding", metadata: { name, namespace, uid }, target: { apiVersion: "v1", kind: "Node", name: node } };
+      const binder = extenders.find((extender) => extender.binds && extender.isInterestedIn(pod));
+      if (binder) await binder.bind(pod, node, signal);
+      else await client.resource(PODS).createSubresource(pod, "binding", body, { signal });
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      return this.#failed(binding, new Error(`binding rejected: running Bind plugin "DefaultBinder": ${message}`, { cause: error }), signal.aborted || isNotFound(error));
+    }
+    metrics.point("Bind", profile.schedulerName, clock.uptimeMs() - bindMs);
+    log.info("pod bound", { pod: keyOf(pod), node });
+    this.#parts.recorder(profile).event(pod, "Normal", "Scheduled", `Successfully assigned ${namespace}/${name} to ${node}`);
+    metrics.attempt("scheduled", profile.schedulerName, clock.uptimeMs() - startMs);
+    metrics.scheduled(attempt.attempts, clock.uptimeMs() - attempt.addedMs);
+  }
+
+  /** `gone`: the pod does not want a node any more, or we stop. */
+  async #failed({ attempt, candidate: { pod }, profile, startMs, node, reservation, devices, signal }: Binding, error: Error, gone: boolean): Promise<void> {
+    const { deps: { log }, snapshot, volumes, claims, queue } = this.#parts;
+    snapshot.forget(pod);
+    if (reservation) volumes.takeBack(reservation);
+    if (devices) await claims.takeBack(devices, signal);
+    this.#parts.changed({ of: "placed pod", object: pod, deleted: true });
+    if (gone || signal.aborted) return;
+    log.warn("binding failed, the pod is tried again", { pod: keyOf(pod), node, error });
+    queue.fail(attempt, "error");
+    await this.#parts.tellError({ pod, profile, startMs, signal }, error.message);
+  }
+}

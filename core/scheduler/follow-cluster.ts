@@ -1,0 +1,84 @@
+/** What happens in the cluster, told to the snapshot and to the queue: nodes, pods, and all else that decides where a pod can go. */
+import type { Node, Pod } from "../api/gen/core.v1.ts";
+import { keyOf } from "../api/meta/object-meta.ts";
+import { CSI_DRIVERS, CSI_NODES, CSI_STORAGE_CAPACITIES, DEVICE_CLASSES, NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, POD_DISRUPTION_BUDGETS, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES, STORAGE_CLASSES, VOLUME_ATTACHMENTS } from "../client/resources.ts";
+import type { Binder } from "./binder.ts";
+import type { ClusterChange } from "./changes.ts";
+import { OWNER_RESOURCES } from "./cluster.ts";
+import { DEVICE_RESOURCES } from "./devices/claims.ts";
+import type { Parts } from "./parts.ts";
+import { countsTheSame, isEnded } from "./snapshot.ts";
+
+const SOURCES = [
+  NODES, PODS, ...OWNER_RESOURCES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES, CSI_NODES, CSI_DRIVERS, CSI_STORAGE_CAPACITIES, VOLUME_ATTACHMENTS, POD_DISRUPTION_BUDGETS, ...DEVICE_RESOURCES,
+] as const;
+
+/** Resolves once everything is known, with what ends it. */
+export async function followCluster(parts: Parts, binder: Binder, signal: AbortSignal): Promise<() => void> {
+  const { deps: { informers, explainer }, snapshot, cluster, queue, volumes } = parts;
+  await Promise.all(SOURCES.map((ref) => informers.of(ref as typeof NAMESPACES).whenSynced(signal)));
+  if (signal.aborted) return () => {};
+  const changed = (change: ClusterChange): void => parts.changed(change);
+  const storageChanged = (change: ClusterChange): void => {
+    volumes.changed();
+    changed(change);
+  };
+  const stops = [
+    explainer?.attach({ snapshot, cluster, standing: (key) => queue.standing(key) }),
+    informers.of(NODES).onChange((change) => nodeChanged(parts, { of: "node", ...change })),
+    informers.of(PODS).onChange(({ object, old, deleted }) => (deleted ? podGone(parts, binder, object, old) : podChanged(parts, object, old))),
+    informers.of(NAMESPACES).onChange((change) => changed({ of: "namespace", ...change })),
+    informers.of(PERSISTENT_VOLUME_CLAIMS).onChange((change) => storageChanged({ of: "claim", ...change })),
+    informers.of(PERSISTENT_VOLUMES).onChange((change) => storageChanged({ of: "volume", ...change })),
+    informers.of(STORAGE_CLASSES).onChange((change) => changed({ of: "storage class", ...change })),
+    informers.of(CSI_NODES).onChange((change) => changed({ of: "CSI node", ...change })),
+    informers.of(CSI_DRIVERS).onChange((change) => changed({ of: "CSI driver", ...change })),
+    informers.of(CSI_STORAGE_CAPACITIES).onChange((change) => changed({ of: "storage capacity", ...change })),
+    informers.of(VOLUME_ATTACHMENTS).onChange((change) => changed({ of: "attachment", ...change })),
+    informers.of(RESOURCE_CLAIMS).onChange((change) => {
+      if (change.deleted || change.object.status?.allocation) cluster.devices.pending.delete(change.object.metadata.uid);
+      queue.regate();
+      changed({ of: "resource claim", ...change });
+    }),
+    informers.of(RESOURCE_SLICES).onChange((change) => changed({ of: "resource slice", ...change })),
+    informers.of(DEVICE_CLASSES).onChange((change) => changed({ of: "device class", ...change })),
+  ];
+  return () => {
+    for (const stop of stops) stop?.();
+  };
+}
+
+function nodeChanged(parts: Parts, change: ClusterChange & { readonly of: "node" }): void {
+  if (change.deleted) parts.snapshot.removeNode(change.object.metadata.name);
+  else parts.snapshot.setNode(change.object);
+  if (!change.old || change.deleted || hasChanged(change.object, change.old)) parts.changed(change);
+}
+
+/** Heartbeats and images help no pod. */
+function hasChanged(node: Readonly<Node>, old: Readonly<Node>): boolean {
+  return !Bun.deepEquals(node.status?.allocatable, old.status?.allocatable) || !Bun.deepEquals(node.status?.declaredFeatures, old.status?.declaredFeatures) || !Bun.deepEquals(node.metadata.labels, old.metadata.labels) || !Bun.deepEquals(node.spec, old.spec);
+}
+
+function podGone(parts: Parts, binder: Binder, pod: Readonly<Pod>, old: Readonly<Pod> | undefined): void {
+  const { snapshot, queue } = parts;
+  const nominated = snapshot.nominatedNodeOf(pod) !== undefined;
+  snapshot.removePod(pod);
+  queue.remove(keyOf(pod));
+  binder.forget(pod);
+  if (pod.spec.nodeName || nominated) parts.changed({ of: "placed pod", object: pod, old, deleted: true });
+}
+
+function podChanged(parts: Parts, pod: Readonly<Pod>, old: Readonly<Pod> | undefined): void {
+  const { snapshot, queue } = parts;
+  snapshot.setPod(pod);
+  if (parts.isWaiting(pod)) {
+    if (!snapshot.isAssumed(pod)) queue.add(pod);
+    return;
+  }
+  queue.remove(keyOf(pod));
+  if (!pod.spec.nodeName) return;
+  if (isEnded(pod)) {
+    if (old && !isEnded(old)) parts.changed({ of: "placed pod", object: pod, old, deleted: true });
+  } else if (!old?.spec.nodeName) parts.changed({ of: "placed pod", object: pod, deleted: false });
+  else if (!countsTheSame(old, pod)) parts.changed({ of: "placed pod", object: pod, old, deleted: false });
+}

@@ -1,0 +1,126 @@
+/** What the parts of one scheduler share: what it knows of the cluster, which pods wait, what is under way, and whom it tells. */
+import type { Pod } from "../api/gen/core.v1.ts";
+import type { Client } from "../client/client.ts";
+import type { EventRecorder, Events } from "../client/events.ts";
+import type { Informers } from "../client/informer-factory.ts";
+import type { BackoffOptions } from "../lifecycle/backoff.ts";
+import type { Clock } from "../lifecycle/clock.ts";
+import type { Random } from "../lifecycle/random.ts";
+import type { Log } from "../observe/log.ts";
+import type { Metrics } from "../observe/metrics.ts";
+import { EXTENDER } from "./ask-extenders.ts";
+import { type ClusterChange, nameOf } from "./changes.ts";
+import { type Cluster, clusterOf } from "./cluster.ts";
+import { ClaimBinder } from "./devices/claim-binder.ts";
+import { podClaimsOf } from "./devices/claims.ts";
+import type { Extender } from "./extender.ts";
+import type { SchedulingExplainer } from "./explainer.ts";
+import { type SchedulerMetrics, schedulerMetrics } from "./metrics.ts";
+import type { PlacedPod } from "./node-info.ts";
+import { DEFAULT_PROFILE, DEFAULT_SCHEDULER, type Profile } from "./plugins.ts";
+import { tryWritePodStatus } from "./pod-status.ts";
+import { type Attempt, hasGates, SchedulingQueue } from "./queue.ts";
+import { isEnded, Snapshot } from "./snapshot.ts";
+import { VolumeBinder } from "./volume-binder.ts";
+import { Writes } from "./writes.ts";
+
+/** Bindings and status writes under way at once. Those that wait for volumes do not count. */
+const WRITES_MAX = 64;
+/** What an event's text may have. Source: schedule_one.go truncateMessage, NoteLengthLimit */
+const NOTE_MAX = 1024;
+
+export interface SchedulerDeps {
+  readonly client: Client;
+  readonly informers: Informers;
+  readonly events: Events;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** Each with its own scheduler name; by default the default scheduler alone. */
+  readonly profiles?: readonly Profile[] | undefined;
+  readonly extenders?: readonly Extender[] | undefined;
+  /** How long a pod waits after it fitted nowhere. */
+  readonly backoff?: BackoffOptions | undefined;
+  /** Told what this scheduler knows, while it runs. */
+  readonly explainer?: SchedulingExplainer | undefined;
+}
+
+/** A pod that is being given a node. */
+export interface Tried {
+  readonly attempt: Attempt;
+  readonly candidate: PlacedPod;
+  readonly profile: Profile;
+  readonly startMs: number;
+  readonly signal: AbortSignal;
+}
+
+export class Parts {
+  readonly deps: SchedulerDeps;
+  readonly extenders: readonly Extender[];
+  readonly snapshot = new Snapshot();
+  readonly cluster: Cluster;
+  readonly queue: SchedulingQueue;
+  readonly volumes: VolumeBinder;
+  readonly claims: ClaimBinder;
+  readonly metrics: SchedulerMetrics;
+  readonly writes = new Writes(WRITES_MAX);
+  /** Bindings that wait for volumes and devices. */
+  readonly waits = new Writes(Number.POSITIVE_INFINITY);
+  readonly #profiles: ReadonlyMap<string, Profile>;
+
+  constructor(deps: SchedulerDeps) {
+    const { client, clock, random, log, informers, profiles = [DEFAULT_PROFILE] } = deps;
+    const { snapshot } = this;
+    this.deps = deps;
+    this.extenders = deps.extenders ?? [];
+    this.#profiles = new Map(profiles.map((profile) => [profile.schedulerName, profile]));
+    this.cluster = clusterOf(snapshot, informers, { nowMs: () => clock.nowMs(), uptimeMs: () => clock.uptimeMs() });
+    this.claims = new ClaimBinder({ client, clock, random, log, devices: this.cluster.devices });
+    this.volumes = new VolumeBinder({ client, clock, storage: this.cluster.storage, node: (name) => snapshot.node(name) });
+    this.metrics = schedulerMetrics(deps.metrics, { queue: () => this.queue, snapshot, bindings: () => this.writes.size + this.waits.size });
+    this.queue = new SchedulingQueue({
+      clock, backoff: deps.backoff,
+      isGated: (pod) => this.#isGated(pod),
+      mayHelp: (pod, filters, change) => filters.has(EXTENDER) || (this.profileOf(pod)?.filters.some(({ name, mayHelp }) => filters.has(name) && mayHelp(pod, change, this.cluster)) ?? false),
+      onQueued: (queue, event) => this.metrics.queued(queue, event),
+    });
+  }
+
+  profileOf({ spec }: Readonly<Pod>): Profile | undefined {
+    return this.#profiles.get(spec.schedulerName || DEFAULT_SCHEDULER);
+  }
+
+  recorder({ schedulerName }: Profile): EventRecorder {
+    return this.deps.events.from({ component: schedulerName });
+  }
+
+  /** It is ours to give a node to, and has none. */
+  isWaiting(pod: Readonly<Pod>): boolean {
+    return !pod.spec.nodeName && pod.metadata.deletionTimestamp == null && !isEnded(pod) && this.profileOf(pod) !== undefined;
+  }
+
+  /** Pods that wait are told what happened. */
+  changed(change: ClusterChange): void {
+    const startMs = this.deps.clock.uptimeMs();
+    this.queue.changed(change);
+    this.metrics.handled(nameOf(change), this.deps.clock.uptimeMs() - startMs);
+  }
+
+  tellUnscheduled(pod: Readonly<Pod>, profile: Profile, message: string): void {
+    this.recorder(profile).event(pod, "Warning", "FailedScheduling", message.length <= NOTE_MAX ? message : `${message.slice(0, NOTE_MAX - 4)} ...`);
+  }
+
+  async tellError({ pod, profile, startMs, signal }: { readonly pod: Readonly<Pod> } & Pick<Tried, "profile" | "startMs" | "signal">, message: string): Promise<void> {
+    this.metrics.attempt("error", profile.schedulerName, this.deps.clock.uptimeMs() - startMs);
+    this.tellUnscheduled(pod, profile, message);
+    await tryWritePodStatus(pod, { condition: { type: "PodScheduled", status: "False", reason: "SchedulerError", message } }, { ...this.deps, signal });
+  }
+
+  /** Its scheduling gates are closed, or claims it names do not exist yet. */
+  #isGated(pod: Readonly<Pod>): boolean {
+    const profile = this.profileOf(pod);
+    if (hasGates(pod) && (profile?.honorsGates ?? true)) return true;
+    return (pod.spec.resourceClaims ?? []).length > 0 && profile?.bindsDevices === true && "refused" in podClaimsOf(pod, this.cluster.devices);
+  }
+}

@@ -1,0 +1,121 @@
+/**
+ * What follows when a pod fits nowhere: who could go so that it fits (preempt.ts), claims that could give back their devices, what the pod is told, and the evictions (evict.ts).
+ *
+ * Source: kubernetes v1.36 pkg/scheduler/schedule_one.go handleSchedulingFailure, framework/preemption
+ */
+import type { Pod } from "../api/gen/core.v1.ts";
+import { keyOf } from "../api/meta/object-meta.ts";
+import { POD_DISRUPTION_BUDGETS } from "../client/resources.ts";
+import { victimsByExtenders } from "./ask-extenders.ts";
+import type { Binder } from "./binder.ts";
+import { devicePlan } from "./devices/dynamic-resources.ts";
+import { DevicePlan } from "./devices/plan.ts";
+import { evict } from "./evict.ts";
+import type { Parts, Tried } from "./parts.ts";
+import type { NoPlacement } from "./place.ts";
+import type { Profile } from "./plugins.ts";
+import { tryWritePodStatus } from "./pod-status.ts";
+import { candidatesFor, chosen, preempt, type Preemption } from "./preempt.ts";
+
+/** What preemption came to: "" as node, whatever it was nominated to is over. */
+interface Room { readonly message: string; readonly nominatedNodeName: string | undefined; readonly victims: readonly Readonly<Pod>[] }
+
+const NO_ROOM: Room = { message: "", nominatedNodeName: undefined, victims: [] };
+
+export class RoomMaker {
+  readonly #parts: Parts;
+  readonly #binder: Binder;
+
+  constructor(parts: Parts, binder: Binder) {
+    this.#parts = parts;
+    this.#binder = binder;
+  }
+
+  /** The pod fits nowhere, and whoever would have to go is told to. */
+  makeRoom(tried: Tried, failure: NoPlacement): void {
+    this.#nowhere(tried, failure, this.#withDevices(tried, failure, this.#preempt(tried, failure)));
+  }
+
+  async makeRoomWithExtenders(tried: Tried, failure: NoPlacement): Promise<void> {
+    this.#nowhere(tried, failure, this.#withDevices(tried, failure, await this.#preemptWithExtenders(tried, failure)));
+  }
+
+  #nowhere({ attempt, candidate: { pod }, profile, startMs, signal }: Tried, failure: NoPlacement, room: Room): void {
+    const { message, nominatedNodeName, victims } = room;
+    const { deps, snapshot, metrics, queue, writes } = this.#parts;
+    if (nominatedNodeName) snapshot.nominate(pod, nominatedNodeName);
+    else if (nominatedNodeName === "") snapshot.denominate(pod);
+    const said = message ? `${failure.message} ${message}` : failure.message;
+    deps.log.info("pod fits nowhere", { pod: keyOf(pod), message: said, ...(nominatedNodeName ? { nominatedNodeName, victims: victims.map(keyOf) } : {}) });
+    metrics.attempt("unschedulable", profile.schedulerName, deps.clock.uptimeMs() - startMs);
+    this.#parts.tellUnscheduled(pod, profile, said);
+    const tell = (): Promise<void> => tryWritePodStatus(pod, { condition: { type: "PodScheduled", status: "False", reason: "Unschedulable", message: said }, nominatedNodeName }, { ...deps, signal });
+    if (nominatedNodeName) return writes.add(tell().then(() => this.#evict({ attempt, pod, profile, signal }, failure, { victims, node: nominatedNodeName })));
+    queue.fail(attempt, failure.filters);
+    writes.add(tell());
+  }
+
+  /** The pod is not tried again before all victims have been told to go: until then nothing that happens would help. */
+  async #evict({ attempt, pod, profile, signal }: Pick<Tried, "attempt" | "profile" | "signal"> & { readonly pod: Readonly<Pod> }, failure: NoPlacement, { victims, node }: { readonly victims: Room["victims"]; readonly node: string }): Promise<void> {
+    const { deps, snapshot, queue } = this.#parts;
+    const recorder = this.#parts.recorder(profile);
+    try {
+      const [undecided, placed] = [victims.filter((victim) => this.#binder.isWaiting(victim)), victims.filter((victim) => !this.#binder.isWaiting(victim))];
+      for (const victim of undecided) { // it waits for volumes: enough that it looks elsewhere
+        this.#binder.preempt(victim);
+        recorder.event(victim, "Normal", "Preempted", `Preempted by pod ${pod.metadata.uid} on node ${node} (in kube-scheduler memory).`);
+      }
+      await evict(pod, placed, node, { ...deps, recorder, snapshot, signal });
+      queue.fail(attempt, failure.filters);
+    } catch (error) {
+      if (signal.aborted) return;
+      deps.log.warn("pods could not be evicted, the pod is tried again", { pod: keyOf(pod), node, error });
+      queue.fail(attempt, "error");
+    }
+  }
+
+  #preempt({ candidate, profile }: Tried, failure: NoPlacement): Room {
+    const { deps: { clock }, metrics } = this.#parts;
+    if (!failure.evaluation || !profile.preemption) return NO_ROOM;
+    metrics.preemptionTried();
+    const startMs = clock.uptimeMs();
+    const found = preempt(candidate, failure, this.#surroundings(profile.preemption));
+    metrics.point("PostFilter", profile.schedulerName, clock.uptimeMs() - startMs, found.type === "node" ? "Success" : "Unschedulable");
+    return this.#room(found);
+  }
+
+  async #preemptWithExtenders({ candidate, profile, signal }: Tried, failure: NoPlacement): Promise<Room> {
+    const { deps: { log }, extenders, snapshot, metrics } = this.#parts;
+    if (!failure.evaluation || !profile.preemption) return NO_ROOM;
+    metrics.preemptionTried();
+    const found = candidatesFor(candidate, failure, this.#surroundings(profile.preemption));
+    if (found.type === "none") return this.#room(found);
+    const agreed = await victimsByExtenders(candidate.pod, new Map(found.choices.map(({ node, victims, violations }) => [node, { pods: victims, violations }])), (name) => snapshot.node(name), { extenders, log, signal });
+    return this.#room(chosen([...agreed].map(([node, { pods, violations }]) => ({ node, victims: pods, violations }))));
+  }
+
+  /** Claims that keep the pod off all nodes may lose their devices. Says so before what preemption says. */
+  #withDevices({ candidate, profile, signal }: Tried, { evaluation }: NoPlacement, room: Room): Room {
+    if (!evaluation || !profile.bindsDevices || room.nominatedNodeName) return room;
+    const { cluster, claims, writes } = this.#parts;
+    const plan = devicePlan(candidate, cluster);
+    let said = "no new claims to deallocate";
+    if (plan instanceof DevicePlan) {
+      const { pod } = candidate;
+      said = claims.canDeallocate(pod, plan) ? "deallocation of ResourceClaim completed" : "still not schedulable";
+      writes.add(claims.deallocateOne(pod, plan, signal));
+    }
+    return { ...room, message: room.message ? `${said}, ${room.message}` : said };
+  }
+
+  #surroundings(enough: NonNullable<Profile["preemption"]>): Parameters<typeof preempt>[2] {
+    const { deps: { random, informers }, cluster } = this.#parts;
+    return { cluster, budgets: [...informers.of(POD_DISRUPTION_BUDGETS).list()], random, enough };
+  }
+
+  #room(preemption: Preemption): Room {
+    if (preemption.type === "none") return { message: preemption.message, nominatedNodeName: preemption.keepNomination ? undefined : "", victims: [] };
+    this.#parts.metrics.preempted(preemption.victims.length);
+    return { message: "", nominatedNodeName: preemption.node, victims: preemption.victims };
+  }
+}
