@@ -23,7 +23,7 @@ const file = (name: string, text: string): string => {
 };
 const key = () => generateKeyPairSync("ec", { namedCurve: "prime256v1" }).privateKey;
 const own = key();
-const common = () => ({ clock: systemClock, log: silentLog, metrics: metricsRegistry() });
+const common = () => ({ serverId: "apiserver-x", clock: systemClock, log: silentLog, metrics: metricsRegistry() });
 const authentication = (...args: string[]) => authenticationSettings({ ...common(), args: apiServerArgs(args), apiAudiences: ["api"], issuers: ["https://me"] });
 const says = (decision: "allow" | "no-opinion"): Authorizer => ({ authorize: () => ({ decision, reason: decision }), rulesFor: async () => ({ resourceRules: [], pathRules: [], incomplete: false }) });
 const authorization = (...args: string[]) => authorizationSettings({ ...common(), args: apiServerArgs(args), node: says("no-opinion"), rbac: says("allow") });

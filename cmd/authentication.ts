@@ -2,6 +2,7 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
 import { type TokenAuthenticator, tokenUnion } from "../core/authn/bearer-token.ts";
 import { type AuthenticationConfiguration, authenticationConfiguration, oidcAuthenticator } from "../core/authn/oidc/configuration.ts";
+import { oidcMetrics } from "../core/authn/oidc/metrics.ts";
 import { oidcTokens } from "../core/authn/oidc/oidc.ts";
 import { staticTokenAuthenticator } from "../core/authn/static-token.ts";
 import { readTokenFile } from "../core/authn/token-file.ts";
@@ -16,6 +17,7 @@ import { type Certificate, parseCertificate } from "../core/pki/x509.ts";
 import type { ApiServerArgs } from "./apiserver-args.ts";
 import { ConfigError, fromFile, requiredText } from "./config/config.ts";
 import { readKubeconfig } from "./kubeconfig-file.ts";
+import { reloadMeter } from "./reload-meter.ts";
 import { reloadedFile } from "./reloaded-file.ts";
 
 interface Options {
@@ -23,6 +25,8 @@ interface Options {
   readonly apiAudiences: readonly string[];
   /** Ours: nobody else's tokens may bear them. */
   readonly issuers: readonly string[];
+  /** This server's, among several. */
+  readonly serverId: string;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -56,18 +60,22 @@ interface Oidc { readonly tokens: TokenAuthenticator; current(): AuthenticationC
 
 const OIDC_FLAGS = ["oidc-issuer-url", "oidc-client-id", "oidc-ca-file", "oidc-username-claim", "oidc-username-prefix", "oidc-groups-claim", "oidc-groups-prefix", "oidc-required-claim", "oidc-signing-algs"] as const;
 
-function oidcSettings({ args, apiAudiences, issuers, clock, log, metrics }: Options): Oidc {
+function oidcSettings({ args, apiAudiences, issuers, serverId, clock, log, metrics }: Options): Oidc {
   const path = args.text("authentication-config");
   const flags = OIDC_FLAGS.some((name) => args.text(name) !== undefined);
   if (path !== undefined && flags) throw new ConfigError("authentication-config file and oidc-* flags are mutually exclusive");
-  const made = (configuration: AuthenticationConfiguration) => ({ configuration, tokens: tokenUnion(configuration.jwt.map((one) => oidcTokens({ configuration: one, apiAudiences, clock }))) });
+  const meter = oidcMetrics(metrics, { serverId, clock });
+  const made = (configuration: AuthenticationConfiguration) => {
+    meter.keep(configuration.jwt.map(({ issuer }) => issuer.url));
+    return { configuration, tokens: tokenUnion(configuration.jwt.map((one) => oidcTokens({ configuration: one, apiAudiences, clock, meter }))) };
+  };
   if (path === undefined) {
     const { configuration, tokens } = made({ jwt: flags ? [fromFlags(args)] : [] });
     return { tokens, current: () => configuration, parts: [] };
   }
   const file = reloadedFile({
     setting: "authentication-config", path, clock, log, read: (text) => made(authenticationConfiguration(text, { disallowedIssuers: issuers })),
-    reloads: metrics.counter("apiserver_authentication_config_controller_automatic_reloads_total", "[BETA] Total number of automatic reloads of authentication configuration split by status and apiserver identity."),
+    reloaded: reloadMeter(metrics, "authentication", { serverId, clock }),
   });
   const tokens: TokenAuthenticator = { authenticateToken: (token, audiences, signal) => file.current().tokens.authenticateToken(token, audiences, signal) };
   return { tokens, current: () => file.current().configuration, parts: [file.part] };

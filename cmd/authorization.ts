@@ -11,10 +11,13 @@ import type { Metrics } from "../core/observe/metrics.ts";
 import type { ApiServerArgs } from "./apiserver-args.ts";
 import { reviewServer } from "./authentication.ts";
 import { ConfigError } from "./config/config.ts";
+import { reloadMeter } from "./reload-meter.ts";
 import { reloadedFile } from "./reloaded-file.ts";
 
 interface Options {
   readonly args: ApiServerArgs;
+  /** This server's, among several. */
+  readonly serverId: string;
   readonly node: Authorizer;
   readonly rbac: Authorizer;
   readonly clock: Clock;
@@ -25,7 +28,7 @@ interface Options {
 const WEBHOOK_FLAGS = ["authorization-webhook-config-file", "authorization-webhook-version", "authorization-webhook-cache-authorized-ttl", "authorization-webhook-cache-unauthorized-ttl"] as const;
 
 /** Throws ConfigError. */
-export function authorizationSettings({ args, node, rbac, clock, log, metrics }: Options): { readonly authorizer: Authorizer; readonly parts: readonly Runnable[] } {
+export function authorizationSettings({ args, node, rbac, serverId, clock, log, metrics }: Options): { readonly authorizer: Authorizer; readonly parts: readonly Runnable[] } {
   const measured = webhookMetrics(metrics);
   const made = (settings: readonly AuthorizerSettings[]): Authorizer => authorizerUnion([superuserAuthorizer, ...settings.map(({ type, name, webhook }): Authorizer => {
     switch (type) {
@@ -42,7 +45,7 @@ export function authorizationSettings({ args, node, rbac, clock, log, metrics }:
   if (modes.length > 0 || WEBHOOK_FLAGS.some((name) => args.text(name) !== undefined)) throw new ConfigError("authorization-config cannot be used together with authorization-mode or authorization-webhook-* settings");
   const file = reloadedFile({
     setting: "authorization-config", path, clock, log, read: (text) => made(authorizationConfiguration(text)),
-    reloads: metrics.counter("apiserver_authorization_config_controller_automatic_reloads_total", "[BETA] Total number of automatic reloads of authorization configuration split by status and apiserver identity."),
+    reloaded: reloadMeter(metrics, "authorization", { serverId, clock }),
   });
   return { authorizer: { authorize: (attributes) => file.current().authorize(attributes), rulesFor: (user, namespace) => file.current().rulesFor(user, namespace) }, parts: [file.part] };
 }

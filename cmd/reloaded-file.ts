@@ -2,8 +2,8 @@
 import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Runnable } from "../core/lifecycle/run-all.ts";
 import type { Log } from "../core/observe/log.ts";
-import type { Counter } from "../core/observe/metrics.ts";
 import { fromFile, readText } from "./config/config.ts";
+import type { ReloadMeter } from "./reload-meter.ts";
 
 const LOOK_EVERY_MS = 5_000;
 
@@ -14,14 +14,13 @@ interface Options<T> {
   read(text: string): T;
   readonly clock: Clock;
   readonly log: Log;
-  /** …automatic_reloads_total, by status. */
-  readonly reloads?: Counter | undefined;
+  readonly reloaded?: ReloadMeter | undefined;
 }
 
 export interface ReloadedFile<T> { current(): T; readonly part: Runnable }
 
 /** Throws ConfigError when it cannot be used now. */
-export function reloadedFile<T>({ setting, path, read, clock, log, reloads }: Options<T>): ReloadedFile<T> {
+export function reloadedFile<T>({ setting, path, read, clock, log, reloaded }: Options<T>): ReloadedFile<T> {
   let text = readText(path);
   let value = fromFile(setting, path, read);
   return {
@@ -36,10 +35,10 @@ export function reloadedFile<T>({ setting, path, read, clock, log, reloads }: Op
             if (now === text) continue;
             text = now; // told of once
             value = fromFile(setting, path, read);
-            reloads?.inc({ status: "success" });
+            reloaded?.("success");
             log.info("a configuration file was read again", { setting, path });
           } catch (error) {
-            reloads?.inc({ status: "failure" });
+            reloaded?.("failure");
             log.error("a configuration file cannot be used; the one before still holds", { setting, path, error });
           }
         }

@@ -49,7 +49,7 @@ import { type HealthCheck, healthPaths, metricsPath, versionPath } from "../../c
 import { httpFront } from "../../core/server/http.ts";
 import { inProcessTransport } from "../../core/server/in-process.ts";
 import { indexPaths } from "../../core/server/index-paths.ts";
-import { kubernetesEndpoints } from "../../core/server/kubernetes-endpoints.ts";
+import { apiServerId, kubernetesEndpoints } from "../../core/server/kubernetes-endpoints.ts";
 import { METRICS_ROWS, metricsHandlers } from "../../core/server/metrics-api/metrics-api.ts";
 import type { NodeProxyDeps } from "../../core/server/node-proxy/backend.ts";
 import { openApiPaths } from "../../core/server/openapi.ts";
@@ -140,9 +140,10 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const informers = informerFactory({ client: loopbackClient(), clock, random, log: log.with({ part: "informers" }) });
   const registry: Registry = new Registry([...builtInResources.rows(), ...METRICS_ROWS], registryDefinitions({ serviceCidrs: settings.serviceCidr.split(","), nodePortRange: settings.serviceNodePortRange, storeOf: (group, plural) => registry.storeOf(group, plural), random, claims: claimsOf(store, cache, signal) }), { store, cache, clock, random, convert });
 
-  const identity = identityOf({ args, pki, joinSecret, clusterDomain: settings.clusterDomain, url, client: loopbackClient(), informers, clock, random, log, metrics });
+  const serverId = apiServerId(node.name);
+  const identity = identityOf({ args, pki, joinSecret, clusterDomain: settings.clusterDomain, url, serverId, client: loopbackClient(), informers, clock, random, log, metrics });
   const { authenticator, serviceAccounts, extraCas, tokens } = identity;
-  const permission = permissionOf({ args, informers, clock, log, metrics });
+  const permission = permissionOf({ args, serverId, informers, clock, log, metrics });
   const { authorizer } = permission;
 
   const endpoints = kubernetesEndpoints({ client: loopbackClient(), clock, random, log, nodeName: node.name, advertise });

@@ -39,6 +39,8 @@ interface Options {
   readonly clusterDomain: string;
   /** https://address:port of this server. */
   readonly url: string;
+  /** This server's, among several. */
+  readonly serverId: string;
   readonly client: Client;
   readonly informers: Informers;
   readonly clock: Clock;
@@ -62,7 +64,7 @@ export interface Identity {
 }
 
 /** Throws ConfigError. */
-export function identityOf({ args, pki, joinSecret, clusterDomain, url, client, informers, clock, random, log, metrics }: Options): Identity {
+export function identityOf({ args, pki, joinSecret, clusterDomain, url, serverId, client, informers, clock, random, log, metrics }: Options): Identity {
   const serviceAccounts = serviceAccountSettings(args, { ...pki.serviceAccountKeys, issuer: `${ISSUER_PATH}.${clusterDomain}` });
   const { apiAudiences, issuers, signing, verifying, expirationSecondsMax = 0, extendExpiration, jwksUri = `${url}${JWKS_PATH}` } = serviceAccounts;
   const issuer = issuers[0]!;
@@ -74,7 +76,7 @@ export function identityOf({ args, pki, joinSecret, clusterDomain, url, client, 
     secrets: lookup(informers.of(SECRETS), secrets),
     nodes: lookup(informers.of(NODES), client.resource(NODES)),
   };
-  const settings = authenticationSettings({ args, apiAudiences, issuers, clock, metrics, log: log.with({ part: "authentication" }) });
+  const settings = authenticationSettings({ args, apiAudiences, issuers, serverId, clock, metrics, log: log.with({ part: "authentication" }) });
   const tokens = tokenUnion([
     ...settings.before,
     staticTokenAuthenticator([{ token: joinSecret, user: { name: "system:bootstrap:token", groups: ["system:bootstrappers", "system:bootstrappers:coracle"] } }], apiAudiences),

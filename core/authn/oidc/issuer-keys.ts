@@ -18,37 +18,39 @@ const TIMEOUT_MS = 30_000;
 /** Between two questions, whatever tokens are shown: an issuer is not to be flooded by who sends us nonsense. */
 const PAUSE_MS = 10_000;
 
-interface Options { readonly url: string; readonly discoveryUrl: string; readonly ca?: string | undefined; readonly clock: Clock }
+interface Options { readonly url: string; readonly discoveryUrl: string; readonly ca?: string | undefined; readonly clock: Clock; /** Is told of each fetch: the keys' text, undefined when there is none. */ readonly fetched?: ((keySet: string | undefined) => void) | undefined }
 
-export function issuerKeys({ url, discoveryUrl, ca, clock }: Options): IssuerKeys {
+export function issuerKeys({ url, discoveryUrl, ca, clock, fetched = () => undefined }: Options): IssuerKeys {
   let keys: readonly IssuerKey[] = [];
   let jwksUrl: string | undefined;
   let askedMs = Number.NEGATIVE_INFINITY;
   let asking: Promise<void> | undefined;
   let failed: Error | undefined;
 
-  async function get(address: string, signal: AbortSignal): Promise<Record<string, unknown>> {
+  async function get(address: string, signal: AbortSignal): Promise<string> {
     const { status, text } = await httpsFetch({ url: address, tls: ca === undefined ? {} : { ca }, timeoutMs: TIMEOUT_MS }, clock, signal);
     if (status !== 200) throw new Error(`${status}: ${text.slice(0, 200)}`);
-    return JSON.parse(text) as Record<string, unknown>;
+    return text;
   }
 
   async function fetchKeys(): Promise<void> {
     const { signal } = new AbortController(); // for all who wait, whoever goes away
     if (jwksUrl === undefined) {
-      const found = await get(discoveryUrl === "" ? `${url.replace(/\/+$/, "")}/.well-known/openid-configuration` : discoveryUrl, signal);
+      const found = JSON.parse(await get(discoveryUrl === "" ? `${url.replace(/\/+$/, "")}/.well-known/openid-configuration` : discoveryUrl, signal)) as Record<string, unknown>;
       if (found["issuer"] !== url) throw new Error(`oidc: issuer did not match the issuer returned by provider, expected ${JSON.stringify(url)} got ${JSON.stringify(found["issuer"])}`);
       if (typeof found["jwks_uri"] !== "string") throw new Error("oidc: the provider's configuration has no jwks_uri");
       jwksUrl = found["jwks_uri"];
     }
-    const { keys: list } = await get(jwksUrl, signal);
+    const text = await get(jwksUrl, signal);
+    const { keys: list } = JSON.parse(text) as { keys?: unknown };
+    fetched(text);
     keys = (Array.isArray(list) ? list : []).flatMap(readKey);
   }
 
   async function refresh(): Promise<void> {
     if (clock.uptimeMs() - askedMs < PAUSE_MS && !asking) return;
     askedMs = clock.uptimeMs();
-    asking ??= fetchKeys().then(() => { failed = undefined; }, (error: Error) => { failed = error; }).finally(() => { asking = undefined; });
+    asking ??= fetchKeys().then(() => { failed = undefined; }, (error: Error) => { failed = error; fetched(undefined); }).finally(() => { asking = undefined; });
     await asking;
   }
 

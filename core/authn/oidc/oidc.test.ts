@@ -11,6 +11,8 @@ import { spkiOf } from "../../pki/signature.ts";
 import { refusalDetail } from "../authn.ts";
 import { readTokenFile } from "../token-file.ts";
 import { authenticationConfiguration, type JwtAuthenticator, oidcAuthenticator } from "./configuration.ts";
+import { metricsRegistry } from "../../observe/metrics.ts";
+import { oidcMetrics } from "./metrics.ts";
 import { oidcTokens } from "./oidc.ts";
 
 const HOUR_MS = 3_600_000;
@@ -84,6 +86,26 @@ describe("tokens", () => {
     uptimeMs += 11_000;
     expect(await user(token({}, { key: ec, alg: "ES256", kid: "e1" }))).toBe("x:jane");
     expect(asked).toEqual(["/.well-known/openid-configuration", "/keys", "/keys"]);
+  });
+
+  test("are counted by their issuer, and when its keys were fetched is told for as long as it is configured", async () => {
+    served = [{ ...createPublicKey(rsa).export({ format: "jwk" }), kid: "r1", use: "sig" }];
+    const metrics = metricsRegistry();
+    const meter = oidcMetrics(metrics, { serverId: "apiserver-x", clock: { nowMs: () => 5_000 } });
+    const tokens = oidcTokens({ configuration: one(), apiAudiences: ["api"], clock, meter });
+    await tokens.authenticateToken(token({}), ["api"], signal);
+    await expect(tokens.authenticateToken(token({ exp: 1 }), ["api"], signal)).rejects.toThrow();
+    await tokens.authenticateToken(token({ iss: "https://other" }), ["api"], signal);
+    const hash = (text: string): string => `sha256:${new Bun.CryptoHasher("sha256").update(text).digest("hex")}`;
+    const [by, of] = [`apiserver_id_hash="${hash("apiserver-x")}"`, `jwt_issuer_hash="${hash(url)}"`];
+    const shown = (): string[] => metrics.render().split("\n").filter((line) => /^apiserver_authentication_jwt_.*(_info|_timestamp_seconds|_count)\{/.test(line));
+    expect(shown()).toEqual([
+      `apiserver_authentication_jwt_authenticator_latency_seconds_count{${of},result="success"} 1`, `apiserver_authentication_jwt_authenticator_latency_seconds_count{${of},result="failure"} 1`,
+      `apiserver_authentication_jwt_authenticator_jwks_fetch_last_timestamp_seconds{${by},${of},result="success"} 5`,
+      `apiserver_authentication_jwt_authenticator_jwks_fetch_last_key_set_info{${by},hash="${hash(JSON.stringify({ keys: served }))}",${of}} 1`,
+    ]);
+    meter.keep([]);
+    expect(shown()).toHaveLength(2);
   });
 
   test.each<[string, () => string, RegExp]>([
