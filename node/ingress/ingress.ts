@@ -8,20 +8,17 @@
  *
  * API: https://kubernetes.io/docs/concepts/services-networking/ingress/
  */
-import type { EndpointSlice } from "../../core/api/gen/discovery.v1.ts";
-import { labelsOf, namespaceOf, objectKey, splitKey } from "../../core/api/meta/object-meta.ts";
+import { labelsOf, objectKey, splitKey } from "../../core/api/meta/object-meta.ts";
 import type { Client } from "../../core/client/client.ts";
-import type { Index } from "../../core/client/informer.ts";
 import type { Informers } from "../../core/client/informer-factory.ts";
 import { ENDPOINT_SLICES, INGRESS_CLASSES, INGRESSES, NAMESPACES, SERVICES } from "../../core/client/resources.ts";
-import { aliasOf, endpointsOf, type Resolved } from "../../core/ingress/endpoints.ts";
 import { planGateways } from "../../core/ingress/gateway.ts";
 import { doorsOf, isFrontService, ownServiceName } from "../../core/ingress/gateway-fronts.ts";
 import { gatewaySource } from "../../core/ingress/gateway-source.ts";
 import { grants } from "../../core/ingress/http-route-rules.ts";
 import { HTTP_PORT, HTTPS_PORT, INGRESS_SERVICE, isOurIngress, isSecure } from "../../core/ingress/ingress-class.ts";
 import { ingressCertificates, ingressRoutes } from "../../core/ingress/ingress-routes.ts";
-import { type Backend, routeTable } from "../../core/ingress/route-table.ts";
+import { routeTable } from "../../core/ingress/route-table.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
@@ -35,6 +32,7 @@ import { Forwarder } from "./forward.ts";
 import { H2Upstreams } from "./h2-upstreams.ts";
 import { type Http1FrontDeps, httpDate } from "./http1-front.ts";
 import { Listeners } from "./listeners.ts";
+import { endpointResolver } from "./resolver.ts";
 import { Router } from "./router.ts";
 import { Upstreams } from "./upstreams.ts";
 
@@ -58,33 +56,23 @@ const GATHER_MS = 50;
 /** How often idle connections are looked after, and listeners that failed are tried again. */
 const TICK_MS = 5_000;
 const SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60];
-const BY_SERVICE: Index<EndpointSlice> = { name: "service behind an ingress", *valuesOf(slice) {
-  const name = labelsOf(slice)["kubernetes.io/service-name"];
-  if (name !== undefined) yield objectKey(namespaceOf(slice), name);
-} };
 
 export function nodeIngress(options: NodeIngressOptions): Runnable {
   const { client, informers, addresses, ports = { http: HTTP_PORT, https: HTTPS_PORT }, clock, random, log } = options;
   const ingresses = informers.of(INGRESSES), classes = informers.of(INGRESS_CLASSES), services = informers.of(SERVICES), slices = informers.of(ENDPOINT_SLICES);
+  const resolver = endpointResolver(services, slices);
   const upstreams = new Upstreams(clock), h2Upstreams = new H2Upstreams(clock);
   const certificates = new Certificates({ client, clock, random, log });
   const gateways = gatewaySource(informers);
   let open: readonly OpenDoor[] = [];
   let wake: () => void = () => {};
-  const router = new Router({ table: ({ door }) => open.find(({ target }) => target === door)?.table ?? NOTHING, resolve, load: (endpoint) => upstreams.load(endpoint), random });
+  const router = new Router({ table: ({ door }) => open.find(({ target }) => target === door)?.table ?? NOTHING, resolve: (backend) => resolver.resolve(backend), load: (endpoint) => upstreams.load(endpoint), random });
   const served = {
     requests: options.metrics.counter("coracle_ingress_requests_total", "Requests the ingress of this node has answered, by status code and method"),
     seconds: options.metrics.histogram("coracle_ingress_request_duration_seconds", "How long they took", SECONDS),
   };
   const forwarder = new Forwarder({ ...served, router, upstreams, h2Upstreams, clock, log });
   const front: Http1FrontDeps = { ...served, router, upstreams, readFields: fieldReader(), date: httpDate(clock), clock, log };
-
-  function resolve({ namespace, service, port, mayBeAlias }: Backend): Resolved | undefined {
-    const key = objectKey(namespace, service);
-    const found = services.get(key);
-    if (found?.spec.type === "ExternalName") return mayBeAlias ? aliasOf(found, port) : undefined;
-    return found && endpointsOf(found, port, slices.by(BY_SERVICE, key));
-  }
 
   function planned(hasSecureIngress: boolean): Pick<DoorWorld, "listeners" | "fronts" | "doors"> {
     const objects = gateways.objects();
@@ -139,6 +127,7 @@ export function nodeIngress(options: NodeIngressOptions): Runnable {
       ready();
       await keep(signal);
       for (const end of unwatch) end();
+      resolver.close();
     },
   };
 }
