@@ -47,7 +47,8 @@ export function gatewayStatus({ metadata: { generation: observedGeneration = 0 }
 }
 
 function listenerStatus({ listener: { name, allowedRoutes, protocol }, attached, refused, invalid, unresolved }: Accepted, observedGeneration: number): PlannedGatewayStatus["listeners"][number] {
-  const kinds = allowedRoutes?.kinds?.length ? allowedRoutes.kinds.filter((one) => isKindOf(one, protocol)).map(({ kind }) => kind) : isSupported(protocol) ? ROUTE_KINDS[protocol] : [];
+  const isKnown = isSupported(protocol) && invalid?.reason !== "UnsupportedProtocol" && invalid?.reason !== "UnsupportedValue";
+  const kinds = !isKnown ? [] : allowedRoutes?.kinds?.length ? allowedRoutes.kinds.filter((one) => isKindOf(one, protocol)).map(({ kind }) => kind) : ROUTE_KINDS[protocol];
   const problem = refused ?? invalid ?? unresolved;
   const conflict: Problem | undefined = invalid?.conflicts ? { reason: invalid.reason, message: invalid.message } : undefined;
   return {

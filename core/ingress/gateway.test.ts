@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type GatewayWorld, intersection, planGateways } from "./gateway.ts";
-import type { Gateway, GatewayClass, GrpcRoute, GrpcRouteMatch, HttpRoute, HttpRouteRule, Listener } from "./gateway-types.ts";
+import type { Gateway, GatewayClass, GrpcRoute, GrpcRouteMatch, HttpRoute, HttpRouteRule, Listener, TlsRoute } from "./gateway-types.ts";
 import { durationMs, grants } from "./http-route-rules.ts";
 import { routeTable } from "./route-table.ts";
 
@@ -123,6 +123,16 @@ test("a GRPCRoute: methods are paths, its endpoints speak HTTP/2, and what is no
   expect([find(both, "/a.B/Don't"), find(both, "/a.B/Do", {}), find({ method: { service: "a.B" } }, "/a.C/Do"), find({ method: { method: "Do" } }, "/a.C/Undo"), find({ headers: [{ name: "X", value: "1" }] }, "/a.B/Do")]).toEqual(Array.from({ length: 5 }));
   for (const action of [find({ method: { service: "a.B" } }, "/a.B/Any"), find({ method: { method: "Do" } }, "/any/Do"), find({}, "/any/thing")]) expect(action?.type).toBe("forward");
   expect([...plan([gateway({})], [], { grpcRoutes: [grpc({ method: { type: "RegularExpression", service: ".*" } })] }).routeStatus.values()].flat().flatMap(({ conditions }) => conditionsOf(conditions))).toEqual(["Accepted False UnsupportedValue", "ResolvedRefs True ResolvedRefs"]);
+});
+
+test("TLS that is passed through takes TLSRoutes, by name; TLS that would have to be ended for them is refused", () => {
+  const world = gateway({ port: 443, protocol: "TLS", tls: { mode: "Passthrough" } }, { port: 8443, protocol: "TLS", tls: { mode: "Terminate" } }, {});
+  const tls: TlsRoute = { apiVersion: "gateway.networking.k8s.io/v1", kind: "TLSRoute", metadata: meta("t"), spec: { parentRefs: [{ name: "gw" }], hostnames: ["a.test"], rules: [{ backendRefs: [{ name: "web", port: 443 }] }] } };
+  const { listeners, gatewayStatus, routeStatus } = plan([world], [route(rules({}))], { tlsRoutes: [tls] });
+  expect(listeners.map(({ port, protocol, routes }) => [port, protocol, routes.map(({ host, source }) => `${source} ${host}`).join()])).toEqual([[443, "TLS", "tlsroute default/t a.test"], [80, "HTTP", "httproute default/r "]]);
+  const [status] = [...gatewayStatus.values()];
+  expect(status!.listeners.map(({ supportedKinds, conditions }) => [supportedKinds.map(({ kind }) => kind).join(), conditions[0]!.reason])).toEqual([["TLSRoute", "Accepted"], ["", "UnsupportedValue"], ["HTTPRoute,GRPCRoute", "Accepted"]]);
+  expect([...routeStatus.values()].flat().map(({ conditions }) => conditionsOf(conditions))).toEqual([FINE, FINE]);
 });
 
 test("a Gateway with parameters is refused and not served, a class with parameters is nobody's", () => {
