@@ -91,7 +91,8 @@ export const OTHER_PROXY_SETTINGS: OtherSettings = {
   "detect-local-mode": always("ClusterCIDR"), "masquerade-all": always("false"), "iptables-localhost-nodeports": always("true"), "oom-score-adj": nothing("it lives in this process"),
   ...several(["iptables-masquerade-bit", "iptables-sync-period", "iptables-min-sync-period", "ipvs-scheduler", "ipvs-strict-arp", "ipvs-sync-period", "ipvs-min-sync-period", "ipvs-exclude-cidrs", "ipvs-tcp-timeout", "ipvs-tcpfin-timeout", "ipvs-udp-timeout"], { instead: "services are rules of nftables here; there is no iptables and no ipvs" }),
   ...several(["nftables-sync-period", "nftables-min-sync-period", "config-sync-period"], nothing("it works by what changes, not by the clock")),
-  config: { instead: "give the settings themselves: a KubeProxyConfiguration is not read" },
+  ...several(["conntrack-tcp-be-liberal", "conntrack-udp-timeout", "conntrack-udp-timeout-stream"], nothing("set the machine's own net.netfilter.nf_conntrack_*")),
+  ...several(["detect-local-bridge-interface", "detect-local-interface-prefix"], nothing("what is local is told by --cluster-cidr")),
   "feature-gates": { instead: "give --kube-apiserver-arg feature-gates=… on the server instead: they are the same for all components" },
 };
 

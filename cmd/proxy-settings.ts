@@ -1,12 +1,13 @@
 /**
- * --kube-proxy-arg name=value: settings of the service proxy under upstream's names.
+ * --kube-proxy-arg name=value: settings of the service proxy under upstream's names; config=FILE: those of a KubeProxyConfiguration.
  *
  * Names of upstream's that are not here: other-settings.ts.
  */
 import { parseDurationMs } from "../core/api/meta/duration.ts";
 import { type Conntracking, CONNTRACKING } from "../node/network/host.ts";
-import { ConfigError } from "./config/config.ts";
+import { ConfigError, fromFile } from "./config/config.ts";
 import { argumentOf, checkOther, OTHER_PROXY_SETTINGS } from "./other-settings.ts";
+import { proxyArguments } from "./proxy-configuration.ts";
 
 export interface Listening { readonly address: string; readonly port: number }
 
@@ -23,13 +24,16 @@ const STATUS_PORT = 10_249;
 
 const NAMES = ["healthz-bind-address", "metrics-bind-address", "conntrack-max-per-core", "conntrack-min", "conntrack-tcp-timeout-established", "conntrack-tcp-timeout-close-wait"] as const;
 
-/** `ipv6`: the node has no address of version 4. Of a name given twice, the last counts. Throws ConfigError. */
+/** `ipv6`: the node has no address of version 4. Of a name given twice, the last counts, and before what the file says that `config` names. Throws ConfigError. */
 export function proxySettings(given: readonly string[], { ipv6 }: { readonly ipv6: boolean }): ProxySettings {
   const values = new Map<string, string>();
-  for (const text of given) {
+  const file = given.map(argumentOf).findLast((one) => one?.name === "config")?.value;
+  const configured = file === undefined ? [] : fromFile("kube-proxy-arg config", file, proxyArguments);
+  for (const text of [...configured, ...given]) {
     const { name, value } = argumentOf(text) ?? { name: "", value: "" };
+    if (name === "config") continue;
     if (NAMES.includes(name as (typeof NAMES)[number])) values.set(name, value);
-    else checkOther("kube-proxy-arg", text, { others: OTHER_PROXY_SETTINGS, known: NAMES });
+    else checkOther("kube-proxy-arg", text, { others: OTHER_PROXY_SETTINGS, known: ["config", ...NAMES] });
   }
   function read<T>(name: (typeof NAMES)[number], standard: T, wanted: string, parse: (text: string) => T | undefined): T {
     const text = values.get(name);
