@@ -60,7 +60,8 @@ export class Evaluation {
 
   /** undefined: the pod fits. `node` may be a copy with other pods on it, if `podMoved` was told. */
   reject(node: LiveNode): NodeRejection | undefined {
-    return this.#withNominated(node, (one) => this.#first(one));
+    const nominated = this.#cluster.nominatedTo(node.name);
+    return nominated.length === 0 ? this.#first(node) : this.#withNominated(node, nominated, (one) => this.#first(one));
   }
 
   /** How many nodes each filter was asked about. */
@@ -70,14 +71,12 @@ export class Evaluation {
 
   /** What every filter has to say, not just the first that says no. */
   rejections(node: LiveNode): readonly NodeRejection[] {
-    return this.#withNominated(node, (one) => this.#all(one)) ?? [];
+    return this.#withNominated(node, this.#cluster.nominatedTo(node.name), (one) => this.#all(one)) ?? [];
   }
 
   /** What `ask` finds with the pods that are nominated to the node, else what it finds without. */
-  #withNominated<T>(node: LiveNode, ask: (node: LiveNode) => T | undefined): T | undefined {
+  #withNominated<T>(node: LiveNode, nominated: readonly PlacedPod[], ask: (node: LiveNode) => T | undefined): T | undefined {
     const { pod } = this.#candidate;
-    const nominated = this.#cluster.nominatedTo(node.name);
-    if (nominated.length === 0) return ask(node);
     const coming = nominated.filter((other) => other.pod.metadata.uid !== pod.metadata.uid && priorityOf(other) >= priorityOf(this.#candidate) && !node.pods.has(other.pod.metadata.uid));
     if (coming.length > 0) {
       const crowded = node.copy() as LiveNode;

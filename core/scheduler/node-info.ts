@@ -28,6 +28,8 @@ export class NodeInfo {
   allocatable: Requests = {};
   /** "ip/protocol/port" → how many pods use it. */
   readonly hostPorts = new Map<string, number>();
+  /** Whether pods had better not go there: a taint of effect PreferNoSchedule. */
+  hasSoftTaints = false;
   /** Images it has: name → bytes. */
   images: ReadonlyMap<string, number> = NO_IMAGES;
   /** What it was found to say of pods, as it is now. */
@@ -41,6 +43,7 @@ export class NodeInfo {
     const old = this.node;
     this.node = node;
     this.#sayings.clear();
+    this.hasSoftTaints = node.spec.taints?.some(({ effect }) => effect === "PreferNoSchedule") ?? false;
     if (!old || !Bun.deepEquals(old.status?.allocatable, node.status?.allocatable)) this.allocatable = amounts(node.status?.allocatable);
     if (!old || !Bun.deepEquals(old.status?.images, node.status?.images))
       this.images = new Map((node.status?.images ?? []).flatMap(({ names, sizeBytes }) => (names ?? []).map((name) => [name, sizeBytes ?? 0] as const)));
@@ -59,6 +62,7 @@ export class NodeInfo {
     copy.node = this.node;
     copy.allocatable = this.allocatable;
     copy.images = this.images;
+    copy.hasSoftTaints = this.hasSoftTaints;
     for (const [uid, placed] of this.pods) copy.pods.set(uid, placed);
     Object.assign(copy.requested, this.requested);
     Object.assign(copy.assumed, this.assumed);

@@ -7,7 +7,7 @@ export const taintTolerationScore: Score = {
   name: "TaintToleration",
   weight: 3,
   prepare({ pod }, _cluster, feasible) {
-    if (!feasible.some(({ node }) => node.spec.taints?.some(({ effect }) => effect === "PreferNoSchedule"))) return undefined;
+    if (!feasible.some(({ hasSoftTaints }) => hasSoftTaints)) return undefined;
     const tolerations = (pod.spec.tolerations ?? []).filter(({ effect }) => !effect || effect === "PreferNoSchedule");
     return {
       score: ({ node }) => (node.spec.taints ?? []).filter((taint) => taint.effect === "PreferNoSchedule" && !isTolerated(taint, tolerations)).length,
