@@ -43,7 +43,8 @@ export function syncDirectory(path: string): void {
   }
 }
 
-const MEANINGS: readonly [pattern: RegExp, code: StoreErrorCode, reason: string][] = [
+const FAILING = "the disk may be failing: the system's log tells (dmesg); check it and mount it again, or restore a snapshot on another one";
+const MEANINGS: readonly [pattern: RegExp, code: StoreErrorCode, reason: string, remedy?: string][] = [
   [/ENOSPC|No space left|not enough space/i, "full", "no space left on the device"],
   [/EDQUOT|quota exceeded/i, "full", "the disk quota is used up"],
   [/LEVEL_LOCKED|already held by process|unable to lock/i, "locked", "another process has the store open"],
@@ -51,10 +52,10 @@ const MEANINGS: readonly [pattern: RegExp, code: StoreErrorCode, reason: string]
   [/LEVEL_IO_ERROR.*No such file/i, "corrupt", "a file of LevelDB is missing"],
   [/LEVEL_IO_ERROR.*\.(ldb|sst): Invalid argument/i, "corrupt", "a table of LevelDB is cut off"], // it reads behind the end of a mapped file
   [/EACCES|EPERM|Permission denied|Operation not permitted/i, "unavailable", "permission denied"],
-  [/EROFS|Read-only file system/i, "unavailable", "the file system is read-only"],
+  [/EROFS|Read-only file system/i, "unavailable", "the file system is read-only", FAILING],
   [/ENOTDIR|Not a directory/i, "unavailable", "the path is not a directory"],
   [/EMFILE|ENFILE|Too many open files/i, "unavailable", "too many open files"],
-  [/EIO|Input\/output error/i, "unavailable", "the device reports an input/output error"],
+  [/EIO|Input\/output error/i, "unavailable", "the device reports an input/output error", FAILING],
 ];
 
 /** The StoreError that an error of the system or of LevelDB amounts to. */
@@ -64,7 +65,7 @@ export function explain(error: unknown, path: string): StoreError {
   const found = MEANINGS.find(([pattern]) => pattern.test(text));
   // Windows words its errors in the user's language, so an unknown error on a disk without room means: full.
   const code = found?.[1] ?? ((freeBytes(path) ?? Infinity) < NO_ROOM_BYTES ? "full" : "unavailable");
-  return storeError(code, { path, reason: found?.[2] ?? text }, error);
+  return storeError(code, { path, reason: found?.[2] ?? text, ...(found?.[3] && { remedy: found[3] }) }, error);
 }
 
 /** Less than this is no room at all: LevelDB cannot even start a file. */

@@ -20,6 +20,7 @@ import type { PodCgroups } from "./resources/pod-cgroups.ts";
 import type { RuntimeHandlers } from "./sandbox/runtime-handlers.ts";
 import type { UserNamespaces } from "./sandbox/user-namespaces.ts";
 import type { KubeletSettings } from "./settings.ts";
+import type { Termination } from "./status/terminations.ts";
 import type { Volumes } from "./volumes/volumes.ts";
 
 export interface KubeletContext {
@@ -64,6 +65,7 @@ export interface KubeletMetrics {
   startedPodsError(userNamespace: boolean): void;
   startedContainers(kind: string): void;
   startedContainersError(kind: string, reason: string): void;
+  terminated(container: Termination): void;
   /** A pod was ended to make room for a critical one that lacks `resource`. */
   preempted(resource: string): void;
   /** A pod was looked at once, to create, update, sync or kill it, or to tidy up after it (terminated). */

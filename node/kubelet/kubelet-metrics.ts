@@ -31,6 +31,7 @@ export function kubeletMetrics(metrics: Metrics, nodeName: string): KubeletMetri
   for (const counter of [startedNamespaced, startedNamespacedErrors, volumesRequested, volumesMounted, volumesFailed]) counter.inc({}, 0);
   const startedContainers = metrics.counter("kubelet_started_containers_total", "[ALPHA] Cumulative number of containers started");
   const startedContainersErrors = metrics.counter("kubelet_started_containers_errors_total", "[ALPHA] Cumulative number of errors when starting containers");
+  const terminated = metrics.counter("kubelet_terminated_containers_total", "[ALPHA] Cumulative number of container terminations.");
   const synced = metrics.histogram("kubelet_pod_worker_duration_seconds", "[ALPHA] Duration in seconds to sync a single pod. Broken down by operation type: create, update, or sync", SECONDS);
   const started = metrics.histogram("kubelet_pod_start_duration_seconds", "[ALPHA] Duration in seconds from kubelet seeing a pod for the first time to the pod starting to run", START_SECONDS);
   const relisted = metrics.histogram("kubelet_pleg_relist_duration_seconds", "[ALPHA] Duration in seconds for relisting pods in PLEG.", SECONDS);
@@ -51,6 +52,7 @@ export function kubeletMetrics(metrics: Metrics, nodeName: string): KubeletMetri
       (failed ? volumesFailed : volumesMounted).inc({}, mounted);
     },
     startedContainers: (kind) => startedContainers.inc({ container_type: kindOf(kind) }),
+    terminated: ({ kind, exitCode, reason }) => terminated.inc({ container_type: kindOf(kind), exit_code: String(exitCode), reason }),
     preempted: (resource) => preemptions.inc({ preemption_signal: resource }),
     synced: (operation, seconds) => synced.observe(seconds, { operation_type: operation }),
     podRunning: (seconds) => started.observe(seconds),

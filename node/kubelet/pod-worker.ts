@@ -35,6 +35,7 @@ import type { WaitingReason } from "./status/container-status.ts";
 import { type PodFailure, podStatusOf } from "./status/pod-status.ts";
 import { same } from "./status/status-patch.ts";
 import type { StatusWriter } from "./status/status-writer.ts";
+import { terminations } from "./status/terminations.ts";
 import { AttachLimitExceeded, type ReadyVolume, VolumesNotReady } from "./volumes/volumes.ts";
 
 export type WorkerStage = "running" | "terminating" | "terminated" | "finished";
@@ -268,6 +269,7 @@ export class PodWorker {
       terminal: this.#stage === "terminated", failure: this.#failure, hostIps: context.settings.nodeIps, cgroup: context.cgroups.limits(this.uid), nowMs: context.clock.nowMs(),
       health: (container) => [...(context.devices?.healthOf(this.uid, container) ?? []), ...(context.claims?.healthOf(this.#pod, container) ?? [])],
     });
+    for (const ended of terminations(this.status, status)) context.metrics.terminated(ended);
     statuses.set(this.#pod, status);
     if (this.#pendingMs !== undefined && status.phase === "Running") {
       context.metrics.podRunning((context.clock.uptimeMs() - this.#pendingMs) / 1000);

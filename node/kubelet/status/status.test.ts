@@ -10,6 +10,7 @@ import type { WaitingReason } from "./container-status.ts";
 import { podStatusOf, type PodStatusFacts } from "./pod-status.ts";
 import { statusPatch } from "./status-patch.ts";
 import { statusWriter } from "./status-writer.ts";
+import { terminations } from "./terminations.ts";
 
 const NOW = Date.UTC(2026, 0, 2, 3, 4, 5);
 
@@ -168,4 +169,13 @@ test("a status tells how the devices of its containers are, by name, and no long
   expect(told.containerStatuses?.map(({ allocatedResourcesStatus }) => allocatedResourcesStatus)).toEqual([[{ name: "a/a", resources: [{ resourceID: "0", health: "Unhealthy" }] }, { name: "z/z", resources: [] }]]);
   expect(told.initContainerStatuses?.[0]).not.toHaveProperty("allocatedResourcesStatus"); // init containers: as upstream, nothing
   expect(podStatusOf({ ...facts, before: told, health: () => [] }).containerStatuses?.[0]).not.toHaveProperty("allocatedResourcesStatus");
+});
+
+test("a container that ends is counted once, however often its pod's status is said", () => {
+  const { containerStatuses, ...running } = statusOf({}, runtime("app=running"));
+  const ended = statusOf({}, runtime("app=exited:139"), { before: { ...running, containerStatuses: containerStatuses! } });
+  const both = { ...ended, initContainerStatuses: ended.containerStatuses! };
+  expect(terminations({ ...running, containerStatuses: containerStatuses! }, ended)).toEqual([{ kind: "container", exitCode: 139, reason: "Error" }]);
+  expect(terminations(ended, ended)).toEqual([]);
+  expect(terminations({}, both).map(({ kind }) => kind)).toEqual(["init", "container"]);
 });
