@@ -148,7 +148,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     devices, cri, runtimes: () => [...manager.workers()].map(({ runtime }) => runtime), metrics: deps.metrics, clock, log,
   });
   const plugins: readonly Runnable[] = !isLinux ? [] : [
-    csiNode, csiAllocatable({ client, drivers, clock, random, log }), claims!, ...devices!.parts, pluginWatcher({ directory: join(settings.dataDir, "plugins_registry"), handlers: [drivers.handler, devices!.handler, claims!.handler], clock, log }),
+    csiNode, csiAllocatable({ client, drivers, clock, random, log, onChange: (object) => csi?.reconsider(object) }), claims!, ...devices!.parts, pluginWatcher({ directory: join(settings.dataDir, "plugins_registry"), handlers: [drivers.handler, devices!.handler, claims!.handler], clock, log }),
     podResourcesApi({
       dataDir: settings.dataDir, log, devicesOf: devices!.devicesOf, allDevices: devices!.all, cpuIds: places.assignableCpus, exclusiveCpus: places.exclusiveCpus, memoryOf: places.memoryOf, allocatableMemory: places.allocatableMemory,
       pods: () => [...manager.workers()].filter(({ stage }) => stage === "running").map(({ pod }) => pod),
@@ -157,11 +157,11 @@ export function kubelet(deps: KubeletDeps): Kubelet {
       })),
     }),
   ];
-  const node = nodeAgent({ ...deps, events, shuttingDown: () => shutdown?.isDown() ?? false, devices: () => devices?.counts() ?? new Map(), volumesInUse: async () => (await csi?.inUse()) ?? [], pressures: () => guard.pressures(), runtimeSilentMs: () => clock.uptimeMs() - watch.lastListMs(), runtimeSilentMsMax: RUNTIME_SILENT_MS_MAX });
+  const node = nodeAgent({ ...deps, events, shuttingDown: () => shutdown?.isDown() ?? false, devices: () => devices?.counts() ?? new Map(), volumesInUse: () => context.volumes.inUse(), pressures: () => guard.pressures(), runtimeSilentMs: () => clock.uptimeMs() - watch.lastListMs(), runtimeSilentMsMax: RUNTIME_SILENT_MS_MAX });
   const records = settings.verifiesPulls ? pullRecords({ dataDir: settings.dataDir, nowMs: clock.nowMs }) : undefined;
   const context: KubeletContext = {
     settings, cri, clock, random, log, events, mounts: deps.mounts, objects, services: deps.services,
-    volumes: volumeManager({ dataDir: settings.dataDir, client, objects, tokens, mounts: deps.mounts, exec: deps.exec, clock, random, events, log, hostIps: settings.nodeIps, allocatable: node.allocatable, csi, expander, metrics: volumeMetrics(deps.metrics), life: signal }),
+    volumes: volumeManager({ dataDir: settings.dataDir, nodeName: settings.nodeName, client, objects, tokens, mounts: deps.mounts, exec: deps.exec, clock, random, events, log, hostIps: settings.nodeIps, allocatable: node.allocatable, csi, expander, metrics: volumeMetrics(deps.metrics), life: signal, onInUse: () => node.refresh() }),
     images: imagePuller({ cri, clock, events, serialize: settings.serializeImagePulls, parallelMax: settings.maxParallelImagePulls, records }), credentialProviders: deps.credentialProviders, pullIdentity, cgroups: podCgroups(deps.cgroups, { cgroupRoot: settings.cgroupRoot, pidsMax: settings.podPidsLimit > 0 ? settings.podPidsLimit : undefined, quota: settings.cpuQuota }), handlers: runtimeHandlers(client),
     userNamespaces: userNamespaces({ ...settings, idsPerPod: settings.userNamespaceIds, log }), runtimeName: node.runtimeName, handlerFeatures: node.handlerFeatures, machine: { os: machine.os, cpus: machine.cpus, cpuQuota: settings.cpuQuota, throttlePaths: machine.throttlePaths, killsWholeContainer: deps.cgroups.version === 2 && !settings.singleProcessOomKill, memoryBytes: machine.memoryBytes, hugepageSizes: machine.hugepages.map(({ size }) => size), countsSwap: deps.cgroups.countsSwap, podSwapBytes: deps.cgroups.version === 2 && deps.cgroups.countsSwap ? (settings.limitedSwap ? machine.swapBytes : 0) : undefined },
     devices, claims, placement: places, allocatable: node.allocatable, networkProblem: node.networkProblem, metrics: kubeletMetrics(deps.metrics, settings.nodeName), spans: deps.spans ?? noSpans,

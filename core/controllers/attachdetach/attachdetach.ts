@@ -4,6 +4,8 @@
  *   pods on a node ─▶ plan.ts ─▶ VolumeAttachment made ─▶ attacher: status.attached ─▶ Node status.volumesAttached ─▶ the kubelet mounts
  *   last pod gone, nothing mounted (Node status.volumesInUse) ─▶ off the Node's status, then deleted
  *
+ * Disks of iSCSI targets have no VolumeAttachment: the Node's status alone says who may use them (plan-disks.ts).
+ *
  * A node that does not answer keeps a volume for six minutes, or with --disable-force-detach-on-timeout for good; one with the taint out-of-service, or that is gone, loses it at once.
  *
  * API:    https://kubernetes.io/docs/reference/kubernetes-api/config-and-storage-resources/volume-attachment-v1/
@@ -12,7 +14,8 @@
 import { createHash } from "node:crypto";
 import type { AttachedVolume, Node, PersistentVolume, PersistentVolumeClaim, Pod } from "../../api/gen/core.v1.ts";
 import type { VolumeAttachment } from "../../api/gen/storage.v1.ts";
-import { keyOf, type NewObject, objectKey } from "../../api/meta/object-meta.ts";
+import { iscsiVolumeName } from "../../api/meta/iscsi-names.ts";
+import { keyOf, type NewObject, type ObjectKey, objectKey } from "../../api/meta/object-meta.ts";
 import { isAlreadyExists, isNotFound } from "../../api/meta/status-error.ts";
 import type { Index } from "../../client/informer.ts";
 import { CSI_DRIVERS, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, VOLUME_ATTACHMENTS } from "../../client/resources.ts";
@@ -22,11 +25,13 @@ import type { ControllerDeps } from "../deps.ts";
 import { PODS_BY_NODE } from "../nodelifecycle/nodelifecycle.ts";
 import { isTerminal } from "../pod-state.ts";
 import { claimsOf } from "../volume/volume.ts";
-import { multiAttachMessage, planNode, type Wanted } from "./plan.ts";
+import { isForMany, multiAttachMessage, planNode, type Wanted } from "./plan.ts";
+import { attachedDisks, type DiskPlan, planDisks, type WantedDisk } from "./plan-disks.ts";
 
 const AGAIN_MS = 5_000;
 const ATTACHMENTS_BY_NODE: Index<VolumeAttachment> = { name: "node", valuesOf: ({ spec }) => [spec.nodeName] };
 const ATTACHMENTS_BY_VOLUME: Index<VolumeAttachment> = { name: "volume", valuesOf: ({ spec }) => (spec.source.persistentVolumeName ? [spec.source.persistentVolumeName] : []) };
+const NODES_BY_DISK: Index<Node> = { name: "attached disk", valuesOf: attachedDisks };
 const PODS_BY_CLAIM: Index<Pod> = { name: "mounted claim", valuesOf: claimsOf };
 
 /** Keys are those of nodes. */
@@ -39,7 +44,9 @@ export function attachDetachController({ client, informers, events, clock, force
   const attachments = informers.of(VOLUME_ATTACHMENTS);
   const attachmentClient = client.resource(VOLUME_ATTACHMENTS);
   const recorder = events.from({ component: "attachdetach-controller" });
-  const idleSince = new Map<string, number>(); // attachments nobody wants, by name, by uptime
+  const idleSince = new Map<string, number>(); // attachments nobody wants, by name, by uptime; disks by node and name
+  const granting = new Map<string, string>(); // disks by name: the node whose status is about to say so
+  const waitingForDisks = new Set<ObjectKey>(); // nodes
   const told = new Set<string>(); // pods that know that their volume is elsewhere
   const nodesOf = (claim: Readonly<PersistentVolumeClaim>) => pods.by(PODS_BY_CLAIM, keyOf(claim)).flatMap(({ spec }) => (spec.nodeName ? [objectKey("", spec.nodeName)] : []));
 
@@ -49,11 +56,11 @@ export function attachDetachController({ client, informers, events, clock, force
     watches: [
       mapped(pods, ({ object, old, deleted }) => {
         const settled = old !== undefined && !deleted && old.spec.nodeName === object.spec.nodeName && isTerminal(old) === isTerminal(object);
-        return settled || !object.spec.nodeName || claimsOf(object).length === 0 ? [] : [objectKey("", object.spec.nodeName)];
+        return settled || !object.spec.nodeName || (claimsOf(object).length === 0 && !object.spec.volumes?.some(({ iscsi }) => iscsi)) ? [] : [objectKey("", object.spec.nodeName)];
       }),
       mapped(claims, ({ object, old }) => (old?.spec.volumeName === object.spec.volumeName ? [] : nodesOf(object))),
       mapped(attachments, ({ object, deleted }) => [objectKey("", object.spec.nodeName), ...(deleted ? waitingFor(object) : [])]),
-      mapped(nodes, ({ object, old, deleted }) => (!deleted && old !== undefined && sameValue([old.status?.volumesInUse, old.status?.volumesAttached, old.spec.taints], [object.status?.volumesInUse, object.status?.volumesAttached, object.spec.taints]) ? [] : [keyOf(object)])),
+      mapped(nodes, ({ object, old, deleted }) => (!deleted && old !== undefined && sameValue([old.status?.volumesInUse, old.status?.volumesAttached, old.spec.taints], [object.status?.volumesInUse, object.status?.volumesAttached, object.spec.taints]) ? [] : [keyOf(object), ...waitingForDisks])),
       mapped(drivers, () => [...nodes.list()].map(keyOf)),
     ],
     reads: [volumes],
@@ -65,12 +72,20 @@ export function attachDetachController({ client, informers, events, clock, force
         node, wanted, attachments: here, volume, idleMs, forceDetach,
         elsewhere: (name) => attachments.by(ATTACHMENTS_BY_VOLUME, name).filter(({ spec }) => spec.nodeName !== key),
       });
-      if (node) await report(node, attached, signal); // before the volume goes
+      const disks = node ? planDisks({
+        node, wanted: disksOn(key), forceDetach: forceDetach ?? true, idleMs: (name) => idleMs(`${key} ${name}`),
+        elsewhere: (name) => [...nodes.by(NODES_BY_DISK, name).map(({ metadata }) => metadata.name), ...(granting.has(name) ? [granting.get(name)!] : [])].filter((one) => one !== key),
+      }) : NO_DISKS;
+      if (node) await reportWith(node, attached, disks, signal); // before the volume goes
       for (const one of detach) await remove(one, signal);
       for (const one of attach) await make(one.volume, key, signal);
-      for (const { wanted: one, by } of blocked) tell(one, by);
+      for (const { wanted: one, by } of blocked) tell(one, by.map(({ spec }) => spec.nodeName));
+      for (const { wanted: { volume: one, pods: users }, nodes: by } of disks.blocked) if (one) tell({ volume: one, pods: users }, by);
+      if (disks.blocked.length > 0) waitingForDisks.add(key);
+      else waitingForDisks.delete(key);
       forget(here);
-      return waiting ? { againInMs: AGAIN_MS } : undefined;
+      for (const name of idleSince.keys()) if (name.startsWith(`${key} `) && !disks.idle.includes(name.slice(key.length + 1))) idleSince.delete(name);
+      return waiting || disks.idle.length > 0 ? { againInMs: AGAIN_MS } : undefined;
     },
   };
 
@@ -93,6 +108,36 @@ export function attachDetachController({ client, informers, events, clock, force
       }
     }
     return [...found.values()];
+  }
+
+  function disksOn(node: string): WantedDisk[] {
+    const found = new Map<string, WantedDisk & { readonly pods: Readonly<Pod>[] }>();
+    const add = (pod: Readonly<Pod>, one: Omit<WantedDisk, "pods">): void => {
+      const known = found.get(one.name);
+      if (known) known.pods.push(pod);
+      else found.set(one.name, { ...one, pods: [pod] });
+    };
+    for (const pod of pods.by(PODS_BY_NODE, node)) {
+      if (isTerminal(pod)) continue;
+      for (const { iscsi } of pod.spec.volumes ?? []) if (iscsi) add(pod, { name: iscsiVolumeName(iscsi), isForMany: true });
+      for (const key of claimsOf(pod)) {
+        const claim = claims.get(key);
+        const bound = claim?.spec.volumeName ? volume(claim.spec.volumeName) : undefined;
+        if (claim && bound?.spec.iscsi && bound.spec.claimRef?.uid === claim.metadata.uid) add(pod, { name: iscsiVolumeName(bound.spec.iscsi), volume: bound, isForMany: isForMany(bound) });
+      }
+    }
+    return [...found.values()];
+  }
+
+  /** What nobody else may be told of meanwhile. */
+  async function reportWith(node: Readonly<Node>, attached: readonly AttachedVolume[], disks: Pick<DiskPlan, "attached" | "granted">, signal: AbortSignal): Promise<void> {
+    for (const { name } of disks.granted) granting.set(name, node.metadata.name);
+    try {
+      await report(node, [...attached, ...disks.attached.map((name) => ({ name, devicePath: "" }))].sort((a, b) => (a.name < b.name ? -1 : 1)), signal);
+    } finally {
+      for (const { name } of disks.granted) granting.delete(name);
+    }
+    for (const { volume: one, pods: users } of disks.granted) if (one) for (const pod of users) recorder.event(pod, "Normal", "SuccessfulAttachVolume", attachedMessage(one.metadata.name));
   }
 
   /** Nodes whose pods may want the volume that has just left another. */
@@ -122,7 +167,7 @@ export function attachDetachController({ client, informers, events, clock, force
 
   function succeeded(node: string, name: string): void {
     for (const { volume: one, pods: users } of wantedOn(node))
-      if (name.endsWith(`^${one.spec.csi!.volumeHandle}`)) for (const pod of users) recorder.event(pod, "Normal", "SuccessfulAttachVolume", `AttachVolume.Attach succeeded for volume "${one.metadata.name}" `);
+      if (name.endsWith(`^${one.spec.csi!.volumeHandle}`)) for (const pod of users) recorder.event(pod, "Normal", "SuccessfulAttachVolume", attachedMessage(one.metadata.name));
   }
 
   async function make(one: Readonly<PersistentVolume>, node: string, signal: AbortSignal): Promise<void> {
@@ -141,8 +186,8 @@ export function attachDetachController({ client, informers, events, clock, force
     await attachments.sawDeleted([one], signal);
   }
 
-  function tell({ volume: one, pods: waiting }: Wanted, by: readonly Readonly<VolumeAttachment>[]): void {
-    const others = new Set(by.map(({ spec }) => spec.nodeName));
+  function tell({ volume: one, pods: waiting }: Wanted, by: readonly string[]): void {
+    const others = new Set(by);
     const { claimRef } = one.spec;
     const users = claimRef ? pods.by(PODS_BY_CLAIM, objectKey(claimRef.namespace ?? "", claimRef.name ?? "")).filter(({ spec }) => others.has(spec.nodeName ?? "")) : [];
     for (const pod of waiting) {
@@ -152,6 +197,12 @@ export function attachDetachController({ client, informers, events, clock, force
       recorder.event(pod, "Warning", "FailedAttachVolume", multiAttachMessage(pod, one.metadata.name, users));
     }
   }
+}
+
+const NO_DISKS: DiskPlan = { attached: [], granted: [], blocked: [], idle: [] };
+
+function attachedMessage(volume: string): string {
+  return `AttachVolume.Attach succeeded for volume "${volume}" `;
 }
 
 /** The name every attacher and kubelet expects. */

@@ -54,19 +54,25 @@ export function planNode({ node, wanted, attachments, elsewhere, volume, idleMs,
     else attach.push(one);
   }
   const inUse = new Set(node?.status?.volumesInUse ?? []);
-  const outOfService = (node?.spec.taints ?? []).some(({ key }) => key === "node.kubernetes.io/out-of-service");
-  const isHealthy = findCondition(node?.status?.conditions, "Ready")?.status === "True";
   const idle = attachments.filter((one) => !wantedNames.has(one.spec.source.persistentVolumeName ?? "") && !isDeleting(one) && isOwn(one));
   const isMounted = (one: Readonly<VolumeAttachment>): boolean => {
     const name = uniqueName(one, volume);
     return name !== undefined && inUse.has(name);
   };
-  const detach = idle.filter((one) => node === undefined || outOfService || !isMounted(one) || (forceDetach && !isHealthy && idleMs(one.metadata.name) > FORCE_AFTER_MS));
+  const detach = idle.filter((one) => node === undefined || isOutOfService(node) || !isMounted(one) || (forceDetach && !isHealthy(node) && idleMs(one.metadata.name) > FORCE_AFTER_MS));
   const attached = attachments.filter((one) => one.status?.attached && !isDeleting(one) && !detach.includes(one)).flatMap((one): AttachedVolume[] => {
     const name = uniqueName(one, volume);
     return name === undefined ? [] : [{ name, devicePath: "" }];
   });
   return { attach, blocked, detach, attached: attached.sort((a, b) => (a.name < b.name ? -1 : 1)), waiting: detach.length < idle.length };
+}
+
+export function isOutOfService({ spec }: Readonly<Node>): boolean {
+  return (spec.taints ?? []).some(({ key }) => key === "node.kubernetes.io/out-of-service");
+}
+
+export function isHealthy({ status }: Readonly<Node>): boolean {
+  return findCondition(status?.conditions, "Ready")?.status === "True";
 }
 
 /** One that this controller made: who makes a VolumeAttachment of another name looks after it alone. See attachmentName. */
@@ -80,7 +86,7 @@ export function uniqueName({ spec }: Readonly<VolumeAttachment>, volume: NodeFac
   return handle === undefined ? undefined : `kubernetes.io/csi/${spec.attacher}^${handle}`;
 }
 
-function isForMany({ spec }: Readonly<PersistentVolume>): boolean {
+export function isForMany({ spec }: Readonly<PersistentVolume>): boolean {
   const modes = spec.accessModes ?? [];
   return modes.length === 0 || modes.some((mode) => mode === "ReadWriteMany" || mode === "ReadOnlyMany");
 }

@@ -1,9 +1,10 @@
 /**
- * How many volumes of a driver fit on this node may change. A CSIDriver with nodeAllocatableUpdatePeriodSeconds has its driver asked again that often, and
+ * What CSIDrivers say, watched from the first driver on. How many volumes of a driver fit on this node may change. A CSIDriver with nodeAllocatableUpdatePeriodSeconds has its driver asked again that often, and
  * the CSINode says what it answers.
  *
  * Source: kubernetes v1.36 pkg/volume/csi/csi_node_updater.go
  */
+import type { CSIDriver } from "../../../core/api/gen/storage.v1.ts";
 import { objectKey } from "../../../core/api/meta/object-meta.ts";
 import type { Client } from "../../../core/client/client.ts";
 import { CSI_DRIVERS } from "../../../core/client/resources.ts";
@@ -23,10 +24,13 @@ interface Deps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** Is told of every CSIDriver, and whenever one changes. */
+  readonly onChange: (object: Readonly<CSIDriver>) => void;
 }
 
-export function csiAllocatable({ client, drivers, clock, random, log }: Deps): Runnable {
+export function csiAllocatable({ client, drivers, clock, random, log, onChange }: Deps): Runnable {
   const objects = watchedInformer(client.resource(CSI_DRIVERS), { clock, random, log });
+  objects.onChange(({ object, deleted }) => { if (!deleted) onChange(object); });
   const askedMs = new Map<string, number>(); // by driver, by uptime
 
   async function look(name: string, signal: AbortSignal): Promise<void> {

@@ -187,7 +187,7 @@ test("how many volumes fit is asked again as often as the CSIDriver says", async
   const drivers = { names: node.drivers.names, refresh: async (name: string, quit: AbortSignal) => { asked.push(uptimeMs); await node.drivers.refresh(name, quit); } };
   await node.api.client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: { nodeAllocatableUpdatePeriodSeconds: 25 } }, { signal });
   node.room.volumes = 2;
-  const ended = csiAllocatable({ client: node.api.client, drivers, clock: { ...systemClock, uptimeMs: () => uptimeMs, every }, random: systemRandom, log: silentLog }).run(stop.signal, () => undefined);
+  const ended = csiAllocatable({ client: node.api.client, drivers, clock: { ...systemClock, uptimeMs: () => uptimeMs, every }, random: systemRandom, log: silentLog, onChange: () => undefined }).run(stop.signal, () => undefined);
   await looks.promise;
   stop.abort();
   await ended;
@@ -211,4 +211,16 @@ test("a node without room for a volume says so in its CSINode, once; what is wro
   expect(allocatable(node)).toBe(3);
   await attachments.updateStatus({ ...made, status: attachError() }, { signal });
   await expect(node.volumes.setUp(pod("u1"), volume, undefined, signal)).rejects.toThrow('MountVolume.WaitForAttach failed for volume "pv-1" : full');
+});
+
+test("a driver that needs no attaching any more has nothing held for it, while its pods go on", async () => {
+  await using node = await startNode();
+  const { client } = node.api;
+  const object = await client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: { attachRequired: true } }, { signal });
+  await client.resource(VOLUME_ATTACHMENTS).create({ apiVersion: "storage.k8s.io/v1", kind: "VolumeAttachment", metadata: { name: attachmentName(volume, "n1") }, spec: { attacher: DRIVER, nodeName: "n1", source: {} }, status: { attached: true } } as NewObject<VolumeAttachment>, { signal });
+  await node.volumes.setUp(pod("u1"), volume, undefined, signal);
+  node.volumes.reconsider({ ...object, metadata: { ...object.metadata, name: "other" }, spec: { attachRequired: false } });
+  expect(await node.volumes.inUse()).toEqual(["kubernetes.io/csi/fake.csi.example.com^h1"]);
+  node.volumes.reconsider({ ...object, spec: { attachRequired: false } });
+  expect([await node.volumes.inUse(), node.calls]).toEqual([[], ["stage", "publish"]]);
 });

@@ -62,6 +62,8 @@ export interface CsiVolumes {
   sweep(signal: AbortSignal): Promise<void>;
   /** For the node's status. */
   inUse(): Promise<readonly string[]>;
+  /** The driver may need no attaching any more: what is in use of it is then held by nobody. */
+  reconsider(driver: Readonly<CSIDriver>): void;
   /** What the pod has published, by the name of the volume's object. */
   published(podUid: string): readonly { readonly volume: CsiVolume; readonly target: string; readonly claim: { readonly namespace: string; readonly claim: string } | undefined }[];
 }
@@ -88,11 +90,18 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
   }
 
   function claim(podUid: string, key: string, isAttachable: boolean): void {
-    const known = users.get(key) ?? new Set<string>();
-    const isNew = known.size === 0 && isAttachable;
-    users.set(key, known.add(podUid));
+    users.set(key, (users.get(key) ?? new Set<string>()).add(podUid));
+    if (attachable.has(key) === isAttachable) return;
     if (isAttachable) attachable.add(key);
-    if (isNew) deps.onInUse();
+    else attachable.delete(key);
+    deps.onInUse();
+  }
+
+  function reconsider({ metadata: { name }, spec }: Readonly<CSIDriver>): void {
+    if (spec.attachRequired ?? true) return;
+    const held = [...attachable].filter((key) => key.startsWith(volumeKey({ driver: name, handle: "" })));
+    for (const key of held) attachable.delete(key);
+    if (held.length > 0) deps.onInUse();
   }
 
   /** Unstages what nobody uses any more, again and again until the driver has done it or a pod wants it. Pods that are gone do not wait for that. */
@@ -330,7 +339,7 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
     return found;
   }
 
-  return { setUp, tearDown, sweep, inUse: () => begin().then(() => [...attachable].toSorted()), published: (podUid) => [...(done.get(podUid)?.values() ?? [])] };
+  return { setUp, tearDown, sweep, reconsider, inUse: () => begin().then(() => [...attachable].toSorted()), published: (podUid) => [...(done.get(podUid)?.values() ?? [])] };
 }
 
 async function removeLink(directory: string): Promise<void> {

@@ -64,6 +64,7 @@ export class AttachLimitExceeded extends Error {
 
 export interface VolumeDeps {
   readonly dataDir: string;
+  readonly nodeName: string;
   readonly client: Client;
   readonly objects: ObjectSource;
   readonly tokens: TokenSource;
@@ -81,6 +82,8 @@ export interface VolumeDeps {
   readonly metrics: VolumeMetrics;
   /** Ends what goes on in the background. */
   readonly life: AbortSignal;
+  /** status.volumesInUse changed. */
+  readonly onInUse: () => void;
 }
 
 export interface Volumes {
@@ -95,6 +98,8 @@ export interface Volumes {
   hasAny(podUid: string): Promise<boolean>;
   /** Something has come that a volume may have failed for: the next `prepare` tries again. */
   retryNow(): void;
+  /** For the node's status: volumes that others attach. */
+  inUse(): Promise<readonly string[]>;
 }
 
 const RETRY = { minMs: 500, maxMs: 122_000 };
@@ -176,6 +181,8 @@ export function volumeManager(deps: VolumeDeps): Volumes {
     },
 
     retryNow: () => failures.clear(),
+
+    inUse: async () => [...((await deps.csi?.inUse()) ?? []), ...(await iscsi.inUse())],
 
     async sweep(signal) {
       await deps.csi?.sweep(signal);

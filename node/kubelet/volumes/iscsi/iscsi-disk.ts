@@ -4,7 +4,7 @@
  * Source: kubernetes v1.36 pkg/volume/iscsi/{iscsi,iscsi_util}.go
  */
 import { join } from "node:path";
-import type { ISCSIPersistentVolumeSource, ISCSIVolumeSource } from "../../../../core/api/gen/core.v1.ts";
+import { type IscsiSource, iscsiPortal } from "../../../../core/api/meta/iscsi-names.ts";
 
 /** What has to be known to log out again. */
 export interface IscsiTarget {
@@ -32,27 +32,14 @@ export interface IscsiDisk extends IscsiTarget {
   readonly block: boolean;
 }
 
-const PORT_DEFAULT = 3260;
-
-export type IscsiSource = ISCSIVolumeSource | ISCSIPersistentVolumeSource;
-
 export function iscsiDisk(source: IscsiSource, rest: Pick<IscsiDisk, "name" | "options" | "readOnly" | "block"> & { readonly secret: Readonly<Record<string, string>> }): IscsiDisk {
   const { targetPortal, portals = [], iqn, lun, iscsiInterface: hostIface = "default", initiatorName = "", chapAuthDiscovery = false, chapAuthSession = false, fsType = "" } = source;
   const { secret, ...use } = rest;
-  const first = withPort(targetPortal);
+  const first = iscsiPortal(targetPortal);
   return {
-    ...use, portals: [...new Set([first, ...portals.map(withPort)])], iqn, lun, hostIface, iface: initiatorName === "" ? hostIface : `${first}:${use.name}`, hasOwnIface: initiatorName !== "", initiatorName, fsType,
+    ...use, portals: [...new Set([first, ...portals.map(iscsiPortal)])], iqn, lun, hostIface, iface: initiatorName === "" ? hostIface : `${first}:${use.name}`, hasOwnIface: initiatorName !== "", initiatorName, fsType,
     chap: { discovery: chapAuthDiscovery, session: chapAuthSession, secret },
   };
-}
-
-function withPort(portal: string): string {
-  return /^(\[.*\]|[^:]*)$/.test(portal) ? `${portal}:${PORT_DEFAULT}` : portal;
-}
-
-/** As the cluster knows the LUN in status.volumesInUse and volumesAttached of Nodes. */
-export function iscsiVolumeName({ portals, iqn, lun }: Pick<IscsiTarget, "portals" | "iqn" | "lun">): string {
-  return `kubernetes.io/iscsi/${portals[0]}:${iqn}:${lun}`;
 }
 
 export function iscsiRoot(dataDir: string, block: boolean): string {

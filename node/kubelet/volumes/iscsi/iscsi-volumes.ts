@@ -2,6 +2,7 @@
  * Volumes that are LUNs of iSCSI targets. A LUN comes to this machine once, however many pods use it, and goes with the last of them:
  *
  *   noted       plugins/kubernetes.io/iscsi/iface-<interface>/<portal>-<iqn>-lun-<lun>/iscsi.json, before anything else
+ *   granted     the Node's status.volumesAttached names it: no other node writes to it. The controllers see to that
  *   logged in   at every portal, unless another LUN of the target has been before; the LUN becomes a disk, several of them a device of multipath's
  *   mounted     over its note; or, of mode Block (…/iscsi/volumeDevices/…), linked beside it by the uids of pods
  *
@@ -12,6 +13,9 @@
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readlink, rm, rmdir, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { iscsiVolumeName } from "../../../../core/api/meta/iscsi-names.ts";
+import type { Client } from "../../../../core/client/client.ts";
+import { NODES } from "../../../../core/client/resources.ts";
 import type { Clock } from "../../../../core/lifecycle/clock.ts";
 import { backoffMs } from "../../../../core/lifecycle/backoff.ts";
 import type { Log } from "../../../../core/observe/log.ts";
@@ -20,29 +24,35 @@ import type { Mounts } from "../../../os/mount.ts";
 import { readStateFile, writeStateFile } from "../../../os/state-file.ts";
 import { keyedTurns } from "../../csi/keyed-turns.ts";
 import { formatAndMount } from "../format-and-mount.ts";
-import { MountFailure } from "../mount-failure.ts";
+import { MountFailure, VolumePending } from "../mount-failure.ts";
 import { podDirectories, podDirectory } from "../pod-directories.ts";
 import { type IscsiDisk, iscsiDirectory, type IscsiNote, iscsiRoot, type IscsiTarget, noteOf, targetOfDirectory, targetOfNote } from "./iscsi-disk.ts";
 import { type IscsiSessions, iscsiSessions } from "./iscsi-sessions.ts";
 import { iscsiadm } from "./iscsiadm.ts";
 
 export interface IscsiVolumes {
-  /** Makes the file system on the disk show at `directory`, in a pod's directory. Throws MountFailure. */
+  /** Makes the file system on the disk show at `directory`, in a pod's directory. Throws MountFailure, VolumePending. */
   show(disk: IscsiDisk, directory: string, signal: AbortSignal): Promise<void>;
-  /** The disk's device, as long as the pod has a directory. Repeats nothing. Throws MountFailure. */
+  /** The disk's device, as long as the pod has a directory. Repeats nothing. Throws MountFailure, VolumePending. */
   map(disk: IscsiDisk, podUid: string, signal: AbortSignal): Promise<string>;
   /** Unmounts and logs out of what no pod uses any more: tried now, and again and again until it is done. */
   sweep(signal: AbortSignal): Promise<void>;
+  /** For the node's status. */
+  inUse(): Promise<readonly string[]>;
 }
 
 export interface IscsiDeps {
   readonly dataDir: string;
+  readonly nodeName: string;
+  readonly client: Client;
   readonly mounts: Mounts;
   readonly exec: Exec;
   readonly clock: Clock;
   readonly log: Log;
   /** Ends what goes on in the background. */
   readonly life: AbortSignal;
+  /** status.volumesInUse changed. */
+  readonly onInUse: () => void;
   /** Default: this machine's. */
   readonly sessions?: IscsiSessions | undefined;
 }
@@ -59,7 +69,7 @@ const NOTE = "iscsi.json";
 /** A LUN that is here, or was to be. */
 interface Here extends IscsiTarget { readonly directory: string; readonly block: boolean }
 
-export function iscsiVolumes({ dataDir, mounts, exec, clock, log, life, sessions = iscsiSessions() }: IscsiDeps): IscsiVolumes {
+export function iscsiVolumes({ dataDir, nodeName, client, mounts, exec, clock, log, life, onInUse, sessions = iscsiSessions() }: IscsiDeps): IscsiVolumes {
   const admin = iscsiadm(exec);
   const inTurn = keyedTurns(); // by target: what one volume logs in to, another does not log out of
   let sweeping: Promise<void> | undefined;
@@ -118,9 +128,16 @@ export function iscsiVolumes({ dataDir, mounts, exec, clock, log, life, sessions
   }
 
   async function attached(disk: IscsiDisk, directory: string, signal: AbortSignal): Promise<string> {
-    await mkdir(directory, { recursive: true, mode: 0o750 });
+    if ((await mkdir(directory, { recursive: true, mode: 0o750 })) !== undefined) onInUse();
     writeStateFile(join(directory, NOTE), noteOf(disk));
+    await granted(disk, signal);
     return await attach(disk, signal).catch((cause: Error) => { throw new MountFailure(disk.block ? "MapVolume.WaitForAttach" : "MountVolume.WaitForAttach", disk.name, cause); });
+  }
+
+  async function granted({ portals, iqn, lun }: IscsiDisk, signal: AbortSignal): Promise<void> {
+    const name = iscsiVolumeName({ targetPortal: portals[0]!, iqn, lun });
+    const { status } = await client.resource(NODES).get({ metadata: { name: nodeName } }, { signal });
+    if (!status?.volumesAttached?.some((one) => one.name === name)) throw new VolumePending(`volume ${name} is not attached to node ${nodeName} yet`);
   }
 
   const show: IscsiVolumes["show"] = (disk, podDirectory, signal) => inTurn(disk.iqn, async () => {
@@ -181,6 +198,7 @@ export function iscsiVolumes({ dataDir, mounts, exec, clock, log, life, sessions
     for (const name of await namesIn(here.directory)) await rm(join(here.directory, name));
     await rmdir(here.directory);
     await rmdir(dirname(here.directory)).catch(() => undefined); // others may be there
+    onInUse();
     log.info("iSCSI volume detached", { target: target.iqn, lun: target.lun, loggedOut: others.length === 0 });
   }
 
@@ -219,6 +237,7 @@ export function iscsiVolumes({ dataDir, mounts, exec, clock, log, life, sessions
     async sweep(signal) {
       if (!(await sweepOnce(signal))) sweeping ??= sweepUntilDone().finally(() => { sweeping = undefined; });
     },
+    inUse: async () => [...new Set((await all()).map(({ portals, iqn, lun }) => iscsiVolumeName({ targetPortal: portals[0]!, iqn, lun })))].toSorted(),
   };
 }
 

@@ -3,9 +3,11 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { silentLog } from "../../../../core/observe/log.ts";
+import type { Client } from "../../../../core/client/client.ts";
 import { systemClock } from "../../../../core/lifecycle/clock.ts";
 import { ExecError, type ExecResult } from "../../../os/exec.ts";
 import type { Mounts } from "../../../os/mount.ts";
+import { VolumePending } from "../mount-failure.ts";
 import { iscsiDirectory, iscsiDisk, noteOf, targetOfDirectory, targetOfNote } from "./iscsi-disk.ts";
 import { iscsiSessions } from "./iscsi-sessions.ts";
 import { iscsiVolumes } from "./iscsi-volumes.ts";
@@ -29,6 +31,7 @@ function put(path: string, text = ""): void {
 function machine(portals: Record<string, number>, refuse: (args: string) => Partial<ExecResult> | undefined = () => undefined) {
   const [sys, dev, dataDir] = ["sys", "dev", "data"].map((name) => join(root, name)) as [string, string, string];
   const did: string[] = [];
+  const told: string[] = [];
   const loggedIn = new Map<string, number>();
   const session = (host: number) => join(sys, `class/iscsi_host/host${host}/device/session${host}`);
   const iqnOf = (args: readonly string[]) => args[args.indexOf("-T") + 1]!;
@@ -73,8 +76,10 @@ function machine(portals: Record<string, number>, refuse: (args: string) => Part
     async remove(disk: string) { did.push(`remove ${disk}`); rmSync(join(dev, disk)); },
   };
   const clock = { ...systemClock, uptimeMs: () => 1000 * did.length, sleep: async () => void did.push("sleep") }; // time goes by as things are done
-  const start = () => iscsiVolumes({ dataDir, mounts, exec, clock, log: silentLog, life: signal, sessions });
-  return { sys, dev, dataDir, did, table, loggedIn, exec, sessions, start, take: () => did.splice(0).map((line) => line.replaceAll(IQN, "IQN")) };
+  const volumesAttached = { names: [1, 2].map((lun) => ({ name: `kubernetes.io/iscsi/10.0.0.1:3260:${IQN}:${lun}`, devicePath: "" })) };
+  const client = { resource: () => ({ get: async () => ({ status: { volumesAttached: volumesAttached.names } }) }) } as unknown as Client;
+  const start = () => iscsiVolumes({ dataDir, nodeName: "n", client, onInUse: () => void told.push("in use"), mounts, exec, clock, log: silentLog, life: signal, sessions });
+  return { sys, dev, dataDir, did, told, volumesAttached, table, loggedIn, exec, sessions, start, take: () => did.splice(0).map((line) => line.replaceAll(IQN, "IQN")) };
 }
 
 test("a LUN is logged in to, mounted once, and logged out of with its last pod", async () => {
@@ -103,6 +108,21 @@ test("a LUN is logged in to, mounted once, and logged out of with its last pod",
   expect([take(), table, existsSync(dirname(shared)), loggedIn.size]).toEqual([[
     "remove sdi", "iscsiadm -m node -p 10.0.0.1:3260 -T IQN -I default --logout", "iscsiadm -m node -p 10.0.0.1:3260 -T IQN -I default -o delete",
   ], [], false, 0]);
+});
+
+test("a disk that another node may be writing to is waited for; it is in use from before to after", async () => {
+  const { dataDir, table, told, volumesAttached, take, start } = machine({ "10.0.0.1:3260": 1 });
+  const iscsi = start();
+  const names = volumesAttached.names.splice(0);
+  const show = () => iscsi.show(iscsiDisk(source, use), join(dataDir, "pods/a/v"), signal);
+  await expect(show()).rejects.toThrow(VolumePending);
+  expect([take(), await iscsi.inUse(), told]).toEqual([[], [names[0]!.name], ["in use"]]);
+  volumesAttached.names.push(...names);
+  await show();
+  expect(await start().inUse()).toEqual([names[0]!.name]); // by another kubelet
+  table.pop();
+  await iscsi.sweep(signal);
+  expect([await iscsi.inUse(), told]).toEqual([[], ["in use", "in use"]]);
 });
 
 test("who logs out of a target is the last one of all its LUNs", async () => {
@@ -190,6 +210,7 @@ test.each<[string, Record<string, number>, (line: string) => Partial<ExecResult>
 test("a node without open-iscsi says so; a password is in no message", async () => {
   const without = iscsiadm(async () => { throw new ExecError("not-found", "iscsiadm: no such program"); });
   await expect(without.prepare(iscsiDisk(source, use), signal)).rejects.toThrow('exec: "iscsiadm": executable file not found in $PATH: volumes of iSCSI need open-iscsi on this node');
+  await without.logOut(iscsiDisk(source, use), signal); // nobody has logged in
   const slow = iscsiadm(async (_, args) => { throw new ExecError("timeout", `iscsiadm ${args.join(" ")}: did not end in time`); });
   await expect(slow.logIn(iscsiDisk(source, use), "10.0.0.1:3260", signal)).rejects.toThrow(/^iscsiadm -m discoverydb: timeout$/);
 });

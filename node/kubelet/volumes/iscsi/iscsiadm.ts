@@ -27,6 +27,8 @@ const TIMEOUT_MS = 180_000;
 
 const CHAP_KEYS = ["username", "password", "username_in", "password_in"];
 
+class NoIscsiadm extends Error {}
+
 interface Answer { readonly exitCode: number; readonly output: string }
 
 export function iscsiadm(exec: Exec): Iscsiadm {
@@ -36,7 +38,7 @@ export function iscsiadm(exec: Exec): Iscsiadm {
       return { exitCode, output: `${stdout}${stderr}`.trim() };
     } catch (cause) {
       if (!(cause instanceof ExecError)) throw cause;
-      if (cause.code === "not-found") throw new Error('exec: "iscsiadm": executable file not found in $PATH: volumes of iSCSI need open-iscsi on this node', { cause });
+      if (cause.code === "not-found") throw new NoIscsiadm('exec: "iscsiadm": executable file not found in $PATH: volumes of iSCSI need open-iscsi on this node', { cause });
       throw new Error(`iscsiadm ${args.slice(0, 2).join(" ")}: ${cause.code}`, { cause: cause.cause }); // what it was told may be a password
     }
   }
@@ -77,6 +79,17 @@ export function iscsiadm(exec: Exec): Iscsiadm {
     if (!GONE.has(exitCode)) throw new Error(`iscsi: failed to delete iface Error: ${output}`);
   };
 
+  async function logOut(target: IscsiTarget, signal: AbortSignal): Promise<void> {
+    for (const portal of target.portals) {
+      const node = ["-m", "node", "-p", portal, "-T", target.iqn, "-I", target.iface];
+      const out = await run([...node, "--logout"], signal);
+      if (!GONE.has(out.exitCode)) throw new Error(`iscsi: failed to detach disk Error: ${out.output}`);
+      const deleted = await run([...node, "-o", "delete"], signal);
+      if (!GONE.has(deleted.exitCode)) throw new Error(`iscsi: failed to delete node record Error: ${deleted.output}`);
+    }
+    await discard(target, signal);
+  }
+
   return {
     async prepare(disk, signal) {
       const { output: shown } = await must([...interfaceRecord(disk.hostIface), "-o", "show"], signal, ({ output }) => `iscsi: could not read iface ${disk.hostIface} error: ${output}`);
@@ -110,16 +123,9 @@ export function iscsiadm(exec: Exec): Iscsiadm {
       await run(["-m", "node", "-p", portal, "-T", iqn, "-o", "update", "-n", "node.startup", "-v", "manual"], signal); // the next boot waits for nobody
     },
 
-    async logOut(target, signal) {
-      for (const portal of target.portals) {
-        const node = ["-m", "node", "-p", portal, "-T", target.iqn, "-I", target.iface];
-        const out = await run([...node, "--logout"], signal);
-        if (!GONE.has(out.exitCode)) throw new Error(`iscsi: failed to detach disk Error: ${out.output}`);
-        const deleted = await run([...node, "-o", "delete"], signal);
-        if (!GONE.has(deleted.exitCode)) throw new Error(`iscsi: failed to delete node record Error: ${deleted.output}`);
-      }
-      await discard(target, signal);
-    },
+    logOut: (target, signal) => logOut(target, signal).catch((error: unknown) => {
+      if (!(error instanceof NoIscsiadm)) throw error; // without it nobody has logged in
+    }),
 
     discard,
   };

@@ -1,11 +1,12 @@
 /** A pod's volume that is a LUN: its secret is read, then it is shown or mapped. */
 import type { Pod, SecretReference } from "../../../../core/api/gen/core.v1.ts";
+import type { IscsiSource } from "../../../../core/api/meta/iscsi-names.ts";
 import type { Client } from "../../../../core/client/client.ts";
 import { SECRETS } from "../../../../core/client/resources.ts";
 import type { Mounts } from "../../../os/mount.ts";
 import { podDirectory, volumeDirectory } from "../pod-directories.ts";
 import { giveToGroup, type ReadyVolume } from "../volumes.ts";
-import { type IscsiDisk, type IscsiSource, iscsiDisk } from "./iscsi-disk.ts";
+import { type IscsiDisk, iscsiDisk } from "./iscsi-disk.ts";
 import type { IscsiVolumes } from "./iscsi-volumes.ts";
 
 interface Deps {

@@ -1,0 +1,55 @@
+import { expect, test } from "vitest";
+import type { Node, PersistentVolume, Pod } from "../../api/gen/core.v1.ts";
+import { iscsiVolumeName } from "../../api/meta/iscsi-names.ts";
+import { eventually } from "../../../test/fake-api.ts";
+import { withControllers } from "../../../test/run-controllers.ts";
+import { stored } from "../../../test/scheduling-cluster.ts";
+import { EVENTS, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS } from "../../client/resources.ts";
+import { attachDetachController } from "./attachdetach.ts";
+import { planDisks } from "./plan-disks.ts";
+
+const NAME = "kubernetes.io/iscsi/10.0.0.1:3260:iqn.2003-01.io.k8s:shed:1";
+const iscsi = { targetPortal: "10.0.0.1", iqn: "iqn.2003-01.io.k8s:shed", lun: 1 };
+const here = { volumesAttached: [{ name: NAME, devicePath: "" }, { name: "kubernetes.io/csi/d^v", devicePath: "" }] };
+const ready = (status: "True" | "Unknown") => ({ conditions: [{ type: "Ready", status }] });
+const node = (status: object, rest: object = {}): Node => stored("v1", "Node", "n", { spec: {}, status, ...rest });
+const outOfService = { spec: { taints: [{ key: "node.kubernetes.io/out-of-service", effect: "NoExecute" }] } };
+
+test.each<[string, { node?: Node; wanted?: boolean; isForMany?: boolean; elsewhere?: string[]; idleMs?: number }, object]>([
+  ["wanted", { wanted: true }, { attached: [NAME], granted: [NAME] }],
+  ["wanted, and another node has it", { wanted: true, elsewhere: ["b"] }, { blocked: [["b"]] }],
+  ["for many, and another node has it", { wanted: true, isForMany: true, elsewhere: ["b"] }, { attached: [NAME], granted: [NAME] }],
+  ["wanted and here", { wanted: true, node: node(here) }, { attached: [NAME] }],
+  ["wanted and here, as it may not be", { wanted: true, node: node(here), elsewhere: ["b"] }, { attached: [NAME] }],
+  ["no longer wanted", { node: node(here) }, {}],
+  ["no longer wanted, still mounted", { node: node({ ...here, ...ready("True"), volumesInUse: [NAME] }) }, { attached: [NAME], idle: [NAME] }],
+  ["mounted on a node that is away", { node: node({ ...here, ...ready("Unknown"), volumesInUse: [NAME] }), idleMs: 300_000 }, { attached: [NAME], idle: [NAME] }],
+  ["mounted on a node that has been away for long", { node: node({ ...here, ...ready("Unknown"), volumesInUse: [NAME] }), idleMs: 400_000 }, {}],
+  ["mounted on a node out of service", { node: node({ ...here, ...ready("Unknown"), volumesInUse: [NAME] }, outOfService) }, {}],
+])("a disk that is %s", (_, { wanted = false, isForMany = false, elsewhere = [], idleMs = 0, ...facts }, expected) => {
+  const plan = planDisks({ node: facts.node ?? node({}), wanted: wanted ? [{ name: NAME, isForMany, pods: [] }] : [], elsewhere: () => elsewhere, idleMs: () => idleMs, forceDetach: true });
+  expect({ ...plan, granted: plan.granted.map(({ name }) => name), blocked: plan.blocked.map(({ nodes }) => nodes) }).toEqual({ attached: [], granted: [], blocked: [], idle: [], ...expected });
+});
+
+test("a disk is one however its portal is written", () => {
+  expect([iscsi, { ...iscsi, targetPortal: "10.0.0.1:3260" }].map(iscsiVolumeName)).toEqual([NAME, NAME]);
+  expect(iscsiVolumeName({ ...iscsi, targetPortal: "[fd00::1]" })).toBe("kubernetes.io/iscsi/[fd00::1]:3260:iqn.2003-01.io.k8s:shed:1");
+});
+
+test("a disk for one node moves when nothing has it mounted any more; who waits is told", () => withControllers((deps) => [attachDetachController(deps)], async (api, call) => {
+  const { client } = api;
+  const nodes = await Promise.all(["a", "b"].map((name) => client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name }, spec: {}, status: ready("True") } as never, call)));
+  const claim = await client.resource(PERSISTENT_VOLUME_CLAIMS).create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "c", namespace: "ns" }, spec: { volumeName: "v" } } as never, call);
+  await client.resource(PERSISTENT_VOLUMES).create({ apiVersion: "v1", kind: "PersistentVolume", metadata: { name: "v" }, spec: { accessModes: ["ReadWriteOnce"], iscsi, claimRef: { name: "c", namespace: "ns", uid: claim.metadata.uid } } } as unknown as PersistentVolume, call);
+  const attached = (name: string) => api.all(NODES).find(({ metadata }) => metadata.name === name)?.status?.volumesAttached?.map((one) => one.name) ?? [];
+  const run = (name: string, nodeName: string) => client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata: { name, namespace: "ns" }, spec: { containers: [], nodeName, volumes: [{ name: "x", persistentVolumeClaim: { claimName: "c" } }] } } as never, call);
+  const first = await run("one", "a");
+  await eventually(() => attached("a"), (names) => names.includes(NAME));
+  await client.resource(NODES).patch(nodes[0]!, "application/merge-patch+json", { status: { volumesInUse: [NAME] } }, { ...call, subresource: "status" });
+  await run("two", "b");
+  await eventually(() => api.all(EVENTS).map(({ message }) => message), (all) => all.includes('Multi-Attach error for volume "v" Volume is already used by pod(s) one'));
+  await client.resource(PODS).updateStatus({ ...first, status: { phase: "Succeeded" } } as Pod, call);
+  expect([attached("a"), attached("b")]).toEqual([[NAME], []]);
+  await client.resource(NODES).patch(nodes[0]!, "application/merge-patch+json", { status: { volumesInUse: null } }, { ...call, subresource: "status" });
+  await eventually(() => [attached("a"), attached("b")], ([a, b]) => a!.length === 0 && b!.includes(NAME));
+}));
