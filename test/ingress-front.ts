@@ -19,12 +19,13 @@ export interface FrontOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-/** All hosts but "none" are the endpoints'. */
+/** All hosts but "none" and "moved" are the endpoints'. */
 export async function ingressFront({ ports, appProtocol, timeoutMs }: FrontOptions): Promise<{ readonly port: number; readonly close: () => Promise<void> }> {
   const upstreams = new Upstreams(clock), h2Upstreams = new H2Upstreams(clock), metrics = metricsRegistry();
   const route = { labels: "one", match: { path: { type: "Prefix", value: "/" } }, fallback: false, source: "", age: "" } as const;
   const table = routeTable([
     { ...route, host: "", action: { type: "forward", timeoutMs, backends: [{ namespace: "default", service: "x", port: 80, weight: 1 }] } },
+    { ...route, host: "moved", action: { type: "redirect", redirect: { statusCode: 301 }, edits: [{ on: "response", set: [{ name: "x-why", value: "moved" }, { name: "content-length", value: "9" }], add: [], remove: [] }] } },
     { ...route, host: "none", action: { type: "fail", status: 404 } },
   ]);
   const endpoints = ports.map((port) => ({ address: "127.0.0.1", port }));
@@ -35,9 +36,9 @@ export async function ingressFront({ ports, appProtocol, timeoutMs }: FrontOptio
   const stop = new AbortController();
   const server = httpServer({
     host: "127.0.0.1", port: 0, portFlag: "x", log, clock, limits: { drainMs: 100 },
-    http1: (socket, seat) => void new Http1Front(socket, seat, { remoteAddress: seat.connection.remoteAddress, secure: false, door: 80 }, front),
-    handler: (request, response, { remoteAddress }) => void forwarder.handle(request, response, { remoteAddress, secure: false, door: 80 }),
-    upgrade: (request, socket, { head, connection: { remoteAddress } }) => void forwarder.upgrade(request, socket, { head, caller: { remoteAddress, secure: false, door: 80 } }),
+    http1: (socket, seat) => void new Http1Front(socket, seat, { remoteAddress: seat.connection.remoteAddress, secure: false, door: 80, port: 8080 }, front),
+    handler: (request, response, { remoteAddress }) => void forwarder.handle(request, response, { remoteAddress, secure: false, door: 80, port: 8080 }),
+    upgrade: (request, socket, { head, connection: { remoteAddress } }) => void forwarder.upgrade(request, socket, { head, caller: { remoteAddress, secure: false, door: 80, port: 8080 } }),
   });
   const { promise, resolve } = Promise.withResolvers<void>();
   const life = server.run(stop.signal, resolve);

@@ -12,6 +12,8 @@ import { type Route, type RouteTable, routeTable } from "../../core/ingress/rout
 export interface OpenDoor {
   /** The port of this node. */
   readonly target: number;
+  /** The one that leads to it from outside. */
+  readonly port: number;
   readonly protocol: Protocol;
   readonly table: RouteTable;
   readonly certificates: readonly CertificateUse[];
@@ -36,7 +38,7 @@ export function openDoors({ ingressRoutes, ingressCertificates, listeners, front
     const isIngress = gateway === undefined && (port === 80 || port === 443) && protocol !== "TLS";
     const routes = behind.flatMap((one) => one.routes);
     return [{
-      target, protocol, table: routeTable(isIngress ? [...ingressRoutes, ...routes] : routes, behind.map(({ hostname }) => hostname)),
+      target, port, protocol, table: routeTable(isIngress ? [...ingressRoutes, ...routes] : routes, behind.map(({ hostname }) => hostname)),
       certificates: [...(isIngress && protocol === "HTTPS" ? ingressCertificates : []), ...behind.flatMap((one) => one.certificates)],
     }];
   });

@@ -11,8 +11,8 @@ const OURS: ReadonlySet<string> = new Set(["host", "expect", "forwarded", "x-for
 
 export function isHopByHop(name: string): boolean { return HOP_BY_HOP.has(name); }
 
-/** `door`: the port of this node that it came to. */
-export interface Caller { readonly remoteAddress: string; readonly secure: boolean; readonly door: number }
+/** `door`: the port of this node that it came to; `port`: the one that leads there from outside. */
+export interface Caller { readonly remoteAddress: string; readonly secure: boolean; readonly door: number; readonly port: number }
 
 export interface Asked extends RoutedRequest {
   /** As the client wrote it, with its port. */
@@ -66,7 +66,7 @@ function withoutDots(path: string): string {
   return `/${kept.join("/")}`;
 }
 
-export function requestHeaders(headers: IncomingHttpHeaders, { remoteAddress, secure }: Caller, { authority, host, upgrade, edits = [] }: { readonly authority: string; /** To the endpoint. */ readonly host: string; readonly upgrade: boolean; readonly edits?: readonly HeaderEdit[] | undefined }): HeaderPairs {
+export function requestHeaders(headers: IncomingHttpHeaders, { remoteAddress, secure, port }: Caller, { authority, host, upgrade, edits = [] }: { readonly authority: string; /** To the endpoint. */ readonly host: string; readonly upgrade: boolean; readonly edits?: readonly HeaderEdit[] | undefined }): HeaderPairs {
   const named = connectionTokens(headers.connection);
   const pairs: [string, string][] = [["host", host]];
   for (const name in headers) {
@@ -79,18 +79,18 @@ export function requestHeaders(headers: IncomingHttpHeaders, { remoteAddress, se
   if (/\btrailers\b/i.test(String(headers["te"] ?? ""))) pairs.push(["te", "trailers"]);
   if (upgrade) pairs.push(["connection", "Upgrade"], ["upgrade", headers.upgrade ?? ""]);
   const edited = edit(pairs, edits, "request");
-  edited.push(["x-forwarded-for", remoteAddress], ["x-forwarded-host", authority], ["x-forwarded-port", portOf(authority, secure)], ["x-forwarded-proto", secure ? "https" : "http"], ["x-real-ip", remoteAddress]);
+  edited.push(["x-forwarded-for", remoteAddress], ["x-forwarded-host", authority], ["x-forwarded-port", portOf(authority, port)], ["x-forwarded-proto", secure ? "https" : "http"], ["x-real-ip", remoteAddress]);
   return edited;
 }
 
 /** The head that an endpoint is sent, as bytes of Latin-1. */
-export function requestText({ method, fields, named, framing, length }: RequestHead, { remoteAddress, secure }: Caller, { authority, host, target, edits }: { readonly authority: string; readonly host: string; readonly target: string; readonly edits: readonly HeaderEdit[] }): string {
+export function requestText({ method, fields, named, framing, length }: RequestHead, { remoteAddress, secure, port }: Caller, { authority, host, target, edits }: { readonly authority: string; readonly host: string; readonly target: string; readonly edits: readonly HeaderEdit[] }): string {
   let trailers = "";
   const lines = passedOn(fields, edits, "request", ({ name, value }) => {
     if (name === "te" && /\btrailers\b/i.test(value)) trailers = "te: trailers\r\n";
     return !OURS.has(name) && !named?.has(name);
   });
-  return `${method} ${target} HTTP/1.1\r\nhost: ${host}\r\n${lines}${trailers}${framingLine(framing, length)}x-forwarded-for: ${remoteAddress}\r\nx-forwarded-host: ${authority}\r\nx-forwarded-port: ${portOf(authority, secure)}\r\nx-forwarded-proto: ${secure ? "https" : "http"}\r\nx-real-ip: ${remoteAddress}\r\n\r\n`;
+  return `${method} ${target} HTTP/1.1\r\nhost: ${host}\r\n${lines}${trailers}${framingLine(framing, length)}x-forwarded-for: ${remoteAddress}\r\nx-forwarded-host: ${authority}\r\nx-forwarded-port: ${portOf(authority, port)}\r\nx-forwarded-proto: ${secure ? "https" : "http"}\r\nx-real-ip: ${remoteAddress}\r\n\r\n`;
 }
 
 /** The head that the client is sent. `date`: for an answer that has none. */
@@ -116,7 +116,7 @@ function passedOn(fields: readonly Field[], edits: readonly HeaderEdit[], on: He
   return text;
 }
 
-function portOf(authority: string, secure: boolean): string { return /:(\d+)$/.exec(authority)?.[1] ?? (secure ? "443" : "80"); }
+function portOf(authority: string, port: number): string { return /:(\d+)$/.exec(authority)?.[1] ?? String(port); }
 
 /** As node's servers take them: a list where a name comes more than once. */
 export function responseHeaders(headers: HeaderPairs, edits: readonly HeaderEdit[] = []): Record<string, string | string[]> {

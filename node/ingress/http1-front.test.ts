@@ -51,8 +51,8 @@ describe("one connection, many requests", () => {
     expect(said.split("ok").length).toBe(4);
     expect(heard).toEqual([
       "GET /1 HTTP/1.1\r\nhost: a.b:81\r\nX-Kept: \xe4\r\nx-forwarded-for: 127.0.0.1\r\nx-forwarded-host: a.b:81\r\nx-forwarded-port: 81\r\nx-forwarded-proto: http\r\nx-real-ip: 127.0.0.1\r\n\r\n"
-      + "GET /2 HTTP/1.1\r\nhost: c\r\nx-forwarded-for: 127.0.0.1\r\nx-forwarded-host: c\r\nx-forwarded-port: 80\r\nx-forwarded-proto: http\r\nx-real-ip: 127.0.0.1\r\n\r\n"
-      + "GET /3?x HTTP/1.1\r\nhost: other\r\nx-forwarded-for: 127.0.0.1\r\nx-forwarded-host: other\r\nx-forwarded-port: 80\r\nx-forwarded-proto: http\r\nx-real-ip: 127.0.0.1\r\n\r\n",
+      + "GET /2 HTTP/1.1\r\nhost: c\r\nx-forwarded-for: 127.0.0.1\r\nx-forwarded-host: c\r\nx-forwarded-port: 8080\r\nx-forwarded-proto: http\r\nx-real-ip: 127.0.0.1\r\n\r\n"
+      + "GET /3?x HTTP/1.1\r\nhost: other\r\nx-forwarded-for: 127.0.0.1\r\nx-forwarded-host: other\r\nx-forwarded-port: 8080\r\nx-forwarded-proto: http\r\nx-real-ip: 127.0.0.1\r\n\r\n",
     ]);
     expect(said).toMatch(/^HTTP\/1\.1 200 OK\r\ncontent-length: 2\r\ndate: \w{3}, [^\r]* GMT\r\n\r\nok/);
     expect(said).toMatch(/connection: close\r\n\r\nok$/);
@@ -128,6 +128,12 @@ describe("what could be read in two ways", () => {
     const said = await talk(await front({ ports: [port] }), "GET / HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
     expect([said.split("ok").length, said.includes("evil")]).toEqual([3, false]);
   });
+});
+
+test("a redirect leads to the port that was asked, or the listener's; no edit changes where an answer ends", async () => {
+  const to = await front({ ports: [1] });
+  const said = await talk(to, "GET /a?b HTTP/1.1\r\nHost: moved\r\n\r\nGET / HTTP/1.1\r\nHost: moved:81\r\nConnection: close\r\n\r\n");
+  expect(said).toMatch(/^HTTP\/1\.1 301 Moved Permanently\r\nlocation: http:\/\/moved:8080\/a\?b\r\nx-why: moved\r\ncontent-length: 0\r\n[\s\S]*location: http:\/\/moved:81\/\r\n/);
 });
 
 test("who waits to be told to go on is told so once an endpoint is there; a refusal ends the connection", async () => {

@@ -25,7 +25,7 @@ export interface ListenersOptions {
   readonly log: Log;
 }
 
-interface Listening { readonly door: number; readonly protocol: Protocol; readonly stop: AbortController; readonly lives: readonly Promise<void>[] }
+interface Listening { readonly door: number; readonly port: number; readonly protocol: Protocol; readonly stop: AbortController; readonly lives: readonly Promise<void>[] }
 
 const AGAIN_MS = 10_000;
 /** Nobody waits longer for the end of a download. */
@@ -40,23 +40,23 @@ export class Listeners {
   constructor(options: ListenersOptions) { this.#options = options; }
 
   /** Listens at these doors and no others; those that are closed may be left by their clients meanwhile. */
-  async use(doors: readonly Pick<OpenDoor, "target" | "protocol">[]): Promise<void> {
+  async use(doors: readonly Pick<OpenDoor, "target" | "port" | "protocol">[]): Promise<void> {
     const { addresses, material, log } = this.#options;
-    const gone = [...this.#open.values()].filter(({ door, protocol }) => !doors.some((one) => one.target === door && one.protocol === protocol));
-    for (const { door, stop, lives } of gone) {
+    const gone = [...this.#open.values()].filter(({ door, port, protocol }) => !doors.some((one) => one.target === door && one.port === port && one.protocol === protocol));
+    for (const { door, port, stop, lives } of gone) {
       stop.abort();
       this.#open.delete(door);
       const left = Promise.all(lives).then(() => void this.#closing.delete(left));
       this.#closing.add(left);
-      log.info("the ingress listens no more", { port: door });
+      log.info("the ingress listens no more", { port, at: door });
     }
     await Promise.all(gone.filter(({ door }) => doors.some(({ target }) => target === door)).flatMap(({ lives }) => lives)); // another protocol at the same port
     if (doors.length > 0) this.#material ??= await material();
-    for (const { target: door, protocol } of doors) {
+    for (const { target: door, port, protocol } of doors) {
       if (this.#open.has(door)) continue;
       const stop = new AbortController();
-      this.#open.set(door, { door, protocol, stop, lives: addresses.map(async (host) => await this.#life(host, { door, protocol }, stop.signal)) });
-      log.info("the ingress listens", { addresses, port: door, protocol });
+      this.#open.set(door, { door, port, protocol, stop, lives: addresses.map(async (host) => await this.#life(host, { door, port, protocol }, stop.signal)) });
+      log.info("the ingress listens", { addresses, port, at: door, protocol });
     }
   }
 
@@ -66,11 +66,11 @@ export class Listeners {
     await Promise.all(this.#closing);
   }
 
-  async #life(host: string, { door, protocol }: Pick<Listening, "door" | "protocol">, signal: AbortSignal): Promise<void> {
+  async #life(host: string, { door, port, protocol }: Pick<Listening, "door" | "port" | "protocol">, signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#options;
     while (!signal.aborted) {
       try {
-        await this.#server(host, door, protocol).run(signal, () => {});
+        await this.#server(host, { door, port, protocol }).run(signal, () => {});
       } catch (error) {
         log.error("the ingress cannot listen", { host, port: door, error });
         await clock.sleep(AGAIN_MS, signal);
@@ -78,11 +78,11 @@ export class Listeners {
     }
   }
 
-  #server(host: string, door: number, protocol: Protocol): Pick<Runnable, "run"> {
+  #server(host: string, { door, port, protocol }: Pick<Listening, "door" | "port" | "protocol">): Pick<Runnable, "run"> {
     const { certificates, forwarder, front, clock, log } = this.#options;
     const secure = protocol !== "HTTP";
-    if (protocol === "TLS") return passthroughServer({ host, port: door, ...front });
-    const caller = ({ remoteAddress }: Connection) => ({ remoteAddress, secure, door });
+    if (protocol === "TLS") return passthroughServer({ host, door, port, ...front });
+    const caller = ({ remoteAddress }: Connection) => ({ remoteAddress, secure, door, port });
     const options = {
       host, port: door, portFlag: "--disable=ingress", clock, log, limits: { drainMs: DRAIN_MS },
       http1: (socket: Socket, seat: Http1Seat) => void new Http1Front(socket, seat, caller(seat.connection), front),

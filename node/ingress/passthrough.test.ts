@@ -51,7 +51,7 @@ test("a connection is joined with an endpoint's by its name; others are hung up 
   await new Promise<void>((done) => void free.close(() => done()));
   const stop = new AbortController(), under: string[] = [];
   const server = passthroughServer({
-    host: "127.0.0.1", port, clock, log, upstreams: { begin: () => void under.push("+"), end: () => void under.push("-") },
+    host: "127.0.0.1", door: port, port: 443, clock, log, upstreams: { begin: () => void under.push("+"), end: () => void under.push("-") },
     router: { planName: (name) => (name === "web.example" ? [{ address: "127.0.0.1", port: endpoint }] : []), pick: (endpoints) => endpoints[0]! },
   });
   const { promise: ready, resolve } = Promise.withResolvers<void>();

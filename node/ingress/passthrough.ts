@@ -16,6 +16,8 @@ import type { Upstreams } from "./upstreams.ts";
 
 export interface PassthroughOptions {
   readonly host: string;
+  /** The port of this node, and the one that leads to it from outside. */
+  readonly door: number;
   readonly port: number;
   readonly router: Pick<Router, "planName" | "pick">;
   /** Counts what is under way. */
@@ -30,7 +32,7 @@ const HELLO_MS = 32_000;
 const KEEP_ALIVE_MS = 30_000;
 
 /** Its connections end with it. */
-export function passthroughServer({ host, port, router, upstreams, clock, log }: PassthroughOptions): Pick<Runnable, "run"> {
+export function passthroughServer({ host, door, port, router, upstreams, clock, log }: PassthroughOptions): Pick<Runnable, "run"> {
   const sockets = new Set<Socket>(), stop = new AbortController();
   const server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS, allowHalfOpen: true }, (socket) => {
     sockets.add(socket.on("error", () => socket.destroy()).on("close", () => sockets.delete(socket)));
@@ -43,7 +45,7 @@ export function passthroughServer({ host, port, router, upstreams, clock, log }:
 
   async function serve(socket: Socket): Promise<void> {
     const hello = await helloOf(socket, clock);
-    const endpoints = hello && router.planName(hello.name, { remoteAddress: plainAddress(socket.remoteAddress), secure: true, door: port });
+    const endpoints = hello && router.planName(hello.name, { remoteAddress: plainAddress(socket.remoteAddress), secure: true, door, port });
     if (!endpoints?.length) return void socket.destroy();
     let failure: unknown;
     for (let tries = 0; tries < TRIES_MAX && !socket.destroyed; tries++) {
@@ -64,7 +66,7 @@ export function passthroughServer({ host, port, router, upstreams, clock, log }:
 
   return {
     async run(signal, ready) {
-      await new Promise<void>((resolve, reject) => void server.once("error", reject).listen({ host, port }, resolve));
+      await new Promise<void>((resolve, reject) => void server.once("error", reject).listen({ host, port: door }, resolve));
       server.on("error", (error) => log.error("listener failed", { error }));
       ready();
       await aborted(signal);

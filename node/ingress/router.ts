@@ -103,10 +103,10 @@ function withPath(target: string, change: (path: string) => string): string {
   return question < 0 ? change(target) : change(target.slice(0, question)) + target.slice(question);
 }
 
-function locationOf({ scheme, hostname, port, path }: Redirect, { authority, host, target }: Asked, { match }: Route, { secure }: Caller): string {
+function locationOf({ scheme, hostname, port, path }: Redirect, { authority, host, target }: Asked, { match }: Route, { secure, port: own }: Caller): string {
   const to = scheme ?? (secure ? "https" : "http");
   const given = /:(\d+)$/.exec(authority.replace(/^\[.*\]/, ""))?.[1];
-  const number = port ?? (scheme === undefined && given !== undefined ? Number(given) : undefined);
+  const number = port ?? (scheme === undefined ? Number(given ?? own) : undefined);
   const usual = number === undefined || number === (to === "https" ? 443 : 80);
   return `${to}://${hostname ?? host}${usual ? "" : `:${number}`}${path ? withPath(target, (one) => rewritePath(one, path, match.path.value)) : target}`;
 }
