@@ -28,6 +28,6 @@ test("what nobody has asked for is as upstream has it", () => {
 test.each([["anonymous-auth=false"], ["authorization-mode=Webhook"], ["container-runtime=remote"]])("--kubelet-arg %s says what is so", (text) => expect(() => settings(text)).not.toThrow());
 
 test.each([
-  ["anonymous-auth=true", "that is how it is: only false"], ["hostname-override=a", "give --node-name instead"], ["v=4", "give --log-level instead"], ["cloud-provider=external", "give --node-taint node.cloudprovider.kubernetes.io/uninitialized"],
+  ["anonymous-auth=true", "that is how it is: only false"], ["hostname-override=a", "give --node-name instead"], ["v=4", "give --log-level instead"], ["pod-infra-container-image=registry.example/pause:3", "the image of sandboxes is the container runtime's to choose"], ["cloud-provider=external", "give --node-taint node.cloudprovider.kubernetes.io/uninitialized"],
   ["make-coffee=1", "not a setting we have; there are max-pods"],
 ])("--kubelet-arg %s is refused", (text, why) => expect(() => settings(text)).toThrow(`--kubelet-arg ${text}: ${why}`));

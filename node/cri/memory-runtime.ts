@@ -11,6 +11,8 @@ export interface MemoryRuntime extends Cri {
   readonly calls: readonly string[];
   /** The running container of that name ends. */
   exit(name: string, exitCode: number, reason?: string): void;
+  /** Somebody else removes the container of that name, or the sandbox of the pod of that name with all that is in it. */
+  take(name: string): void;
   /** How a command ends: 0 unless told otherwise. */
   exec: (container: string, command: readonly string[]) => number;
   /** Images that are there. Others cannot be pulled. */
@@ -185,6 +187,18 @@ export function memoryRuntime({ nowMs }: { readonly nowMs: () => number }): Memo
       }
     },
     close: () => undefined,
+    take(name) {
+      for (const [id, { sandboxId }] of [...things]) {
+        if (nameOf(id) !== name && boxes.get(sandboxId)?.config.metadata?.name !== name) continue;
+        things.delete(id);
+        tell(id, sandboxId, "CONTAINER_DELETED_EVENT");
+      }
+      for (const [id, { config }] of [...boxes]) {
+        if (config.metadata?.name !== name) continue;
+        tell(id, id, "CONTAINER_DELETED_EVENT");
+        boxes.delete(id);
+      }
+    },
     exit(name, exitCode, reason = exitCode === 0 ? "Completed" : "Error") {
       for (const [id, { status }] of things) if (status.metadata?.name === name) end(id, exitCode, reason);
     },

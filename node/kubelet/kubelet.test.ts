@@ -350,6 +350,40 @@ test("preStop comes first, a deadline ends, deleting again hurries", async () =>
   await eventually(() => node.kubelet.pods(), (left) => left.length === 0);
 });
 
+test("a node short of memory keeps the pods of its manifests, and takes new ones; others go, whatever their priority", async () => {
+  let workingSetBytes = 0;
+  const usage = (path: string) => (path === "/" ? { cpuNs: 0, memoryBytes: workingSetBytes, workingSetBytes, rssBytes: 0, pageFaults: 0, majorPageFaults: 0 } : undefined);
+  await using node = await startNode({ eviction: { ...KUBELET_DEFAULTS.eviction, thresholds: [{ signal: "memory.available", value: { bytes: 100 * 1024 ** 2 } }] } }, { cgroups: { ...memoryCgroups(), usage } });
+  const manifest = (name: string) => writeFileSync(join(dataDir, `manifests/${name}.yaml`), `apiVersion: v1\nkind: Pod\nmetadata: {name: ${name}, namespace: d}\nspec: {containers: [{name: ${name}, image: 'busybox:1'}]}\n`);
+  manifest("kept");
+  await node.create("high", { priority: 1_000_000 });
+  for (const name of ["kept-n1", "high"]) await node.until(name, isReady);
+  workingSetBytes = 4 * 1024 ** 3;
+  expect(await node.until("high", (status) => status?.phase === "Failed")).toMatchObject({ reason: "Evicted" });
+  manifest("late");
+  await node.until("late-n1", isReady);
+  await node.create("refused", { priority: 1_000_000 });
+  expect(await node.until("refused", (status) => status?.phase === "Failed")).toMatchObject({ reason: "Evicted", message: "Pod was rejected: The node had condition: [MemoryPressure]. " });
+  expect(node.cri.running().toSorted()).toEqual(["kept", "late"]);
+});
+
+test("what somebody else takes from the runtime is made anew: a container, a sandbox, an image", async () => {
+  await using node = await startNode();
+  await node.create("web", {}, [{ imagePullPolicy: "Never" }, { name: "other" }]);
+  await node.until("web", isReady);
+  node.cri.take("c0");
+  await eventually(() => node.cri.calls.filter((call) => call === "StartContainer c0").length, (count) => count === 2);
+  expect(node.cri.calls.filter((call) => call === "StartContainer other").length).toBe(1);
+  node.cri.take("web");
+  await eventually(() => node.cri.calls.filter((call) => /^RunPodSandbox web|^StartContainer c0/.test(call)).length, (count) => count === 2 + 3);
+  await node.until("web", isReady);
+  node.cri.images.delete("busybox:1");
+  node.cri.take("c0");
+  await node.until("web", (status) => status?.containerStatuses?.some(({ state }) => state?.waiting?.reason === "ErrImageNeverPull") ?? false);
+  node.cri.images.add("busybox:1");
+  await node.until("web", isReady);
+});
+
 test("a manifest in a directory runs without an API server, and is mirrored when there is one", async () => {
   const manifest = (image: string) => `apiVersion: v1\nkind: Pod\nmetadata: {name: proxy, namespace: kube-system}\nspec:\n  terminationGracePeriodSeconds: 5\n  containers: [{name: main, image: "${image}"}]\n`;
   await using node = await startNode();

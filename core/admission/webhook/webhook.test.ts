@@ -4,6 +4,7 @@ import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { admissionRequest } from "../../../test/admission-request.ts";
+import { apiServer } from "../../../test/api-server.ts";
 import { testPki } from "../../../test/certificates.ts";
 import { staticInformer, stored } from "../../../test/static-informer.ts";
 import type { AdmissionRequest as ReviewRequest, AdmissionResponse } from "../../api/gen/admission.v1.ts";
@@ -240,6 +241,19 @@ test("a change by a later webhook is shown to plug-ins and to the earlier webhoo
   expect(await run({ port: server.port, between, mutating: [{ reinvocationPolicy: "IfNeeded" }, { reinvocationPolicy: "Never" }, { reinvocationPolicy: "Never" }] })).toBe("ok");
   expect(server.asked.map(({ path }) => path[1])).toEqual(["0", "1", "2", "0"]);
   expect(rounds).toBe(2);
+});
+
+test("a webhook that adds a container each time it is asked is asked again, and what it made of the pod is refused", async () => {
+  const server = await webhookServer(({ path }) => patchOf(path.startsWith("/0?") ? { op: "add", path: "/spec/containers/-", value: { name: "side", image: "side:1" } } : { op: "add", path: "/metadata/labels", value: { late: "1" } }));
+  const world = (reinvocationPolicy: "Never" | "IfNeeded") => chainOf({ port: server.port, mutating: [{ reinvocationPolicy }, { reinvocationPolicy: "Never" }] });
+  const created = async (policy: "Never" | "IfNeeded") => {
+    const chain = world(policy);
+    await using api = await apiServer({ admit: (request) => chain.admit(request) });
+    const { code, body } = await api.ask("POST", "/api/v1/namespaces/default/pods", { body: { apiVersion: "v1", kind: "Pod", metadata: { name: "web" }, spec: { containers: [{ name: "app", image: "app:1" }] } } });
+    return [code, code === 201 ? body.spec.containers.map(({ name }: { name: string }) => name) : body.message];
+  };
+  expect(await created("Never")).toEqual([201, ["app", "side"]]);
+  expect(await created("IfNeeded")).toEqual([422, 'Pod "web" is invalid: spec.containers[2].name: Duplicate value: "side"']);
 });
 
 const noKey = (text: string): string => `expression '${text}' resulted in error: no such key: none`;

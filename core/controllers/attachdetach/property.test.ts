@@ -70,3 +70,13 @@ test("never on two nodes at once, never torn off while mounted on a node that is
     expect([...attached.keys()].sort(), `seed ${seed}`).toEqual(nodes.flatMap(({ name, wants }) => [...wants].map((volume) => `${name}/${volume}`)).sort());
   }
 });
+
+test("with force detach switched off a node that does not answer keeps its volume for good; the taint out-of-service takes it away", () => {
+  const attachment = stored<VolumeAttachment>("storage.k8s.io/v1", "VolumeAttachment", attachmentName("v0", "d", "a"), { spec: { attacher: "d", nodeName: "a", source: { persistentVolumeName: "v0" } }, status: { attached: true } });
+  const detached = (forceDetach: boolean, taints: object[] = []): boolean => planNode({
+    node: stored<Node>("v1", "Node", "a", { spec: { taints }, status: { conditions: [{ type: "Ready", status: "Unknown" }], volumesInUse: [unique("v0")] } }),
+    wanted: [], attachments: [attachment], elsewhere: () => [], volume: volumeOf, idleMs: () => 100 * FORCE_AFTER_MS, forceDetach,
+  }).detach.length > 0;
+  const outOfService = [{ key: "node.kubernetes.io/out-of-service", value: "nodeshutdown", effect: "NoExecute" }];
+  expect([detached(true), detached(false), detached(false, outOfService)]).toEqual([true, false, true]);
+});

@@ -55,6 +55,11 @@ test("a Deployment rolls out, is updated, rolled back, scaled, paused and resume
     expect(set(api, "one")?.metadata.name).toMatch(/^web-[bcdfghjklmnpqrstvwxz2456789]{1,10}$/);
     expect(set(api, "one")?.metadata.annotations).toEqual({ "deployment.kubernetes.io/revision": "1", "deployment.kubernetes.io/desired-replicas": "4", "deployment.kubernetes.io/max-replicas": "5" });
     expect(reasonOf(current(api), "Available")).toBe("MinimumReplicasAvailable");
+    const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+    expect(current(api).status?.conditions?.toSorted((a, b) => (a.type < b.type ? -1 : 1))).toEqual([
+      { type: "Available", status: "True", reason: "MinimumReplicasAvailable", message: "Deployment has minimum availability.", lastUpdateTime: time, lastTransitionTime: time },
+      { type: "Progressing", status: "True", reason: "NewReplicaSetAvailable", message: expect.stringMatching(/^ReplicaSet "web-\w+" has successfully progressed\.$/), lastUpdateTime: time, lastTransitionTime: time },
+    ]);
 
     await image("two");
     await eventually(() => current(api), done);

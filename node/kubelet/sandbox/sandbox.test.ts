@@ -27,6 +27,8 @@ test("what a pod is called", () => {
   expect(podHostname(pod(), "cluster.local")).toEqual({ hostname: "web-0", domain: "", kernelName: "web-0" });
   const named = podHostname(pod({ hostname: "db", subdomain: "dbs", setHostnameAsFQDN: true }), "cluster.local");
   expect(named).toEqual({ hostname: "db", domain: "dbs.shop.svc.cluster.local", kernelName: "db.dbs.shop.svc.cluster.local" });
+  const long = { ...pod(), metadata: { ...pod().metadata, name: `${"x".repeat(61)}.-y` } };
+  expect(podHostname(long, "cluster.local").hostname).toBe("x".repeat(61)); // of 63 characters, without what may not be last
   expect(() => podHostname(pod({ subdomain: "x".repeat(60), setHostnameAsFQDN: true }), "cluster.local")).toThrow("is too long (64 characters is the max");
   expect(managedHosts(named, ["10.1.0.5", "fd00::5"], [{ ip: "1.2.3.4", hostnames: ["a", "b"] }])).toBe(
     "# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\nfe00::0\tip6-localnet\nfe00::0\tip6-mcastprefix\nfe00::1\tip6-allnodes\nfe00::2\tip6-allrouters\n" +
