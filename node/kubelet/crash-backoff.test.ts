@@ -18,3 +18,12 @@ test("10 s, doubling to 5 minutes, forgotten after ten minutes of peace", () => 
   nowMs += 11 * 60_000;
   expect(backoff.waiting("app", nowMs, nowMs)).toBeUndefined();
 });
+
+test("a clock that is set back does not make anybody wait until it is there again", () => {
+  const backoff = new CrashBackoff();
+  const YEAR_MS = 366 * 24 * 3_600_000;
+  backoff.retried("app", YEAR_MS, YEAR_MS);
+  expect(backoff.waiting("app", YEAR_MS, 1_000)).toBeUndefined();
+  backoff.retried("app", YEAR_MS, 1_000);
+  expect(backoff.waiting("app", 2_000, 3_000)).toEqual({ delayMs: 20_000, untilMs: 22_000 });
+});

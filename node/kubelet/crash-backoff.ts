@@ -23,7 +23,8 @@ export class CrashBackoff {
     const entry = this.#entries.get(key);
     if (!entry || this.#expired(entry, eventMs)) return undefined;
     const delayMs = backoffMs(entry.failures, this.#limits);
-    return nowMs - eventMs < delayMs ? { delayMs, untilMs: eventMs + delayMs } : undefined;
+    const isFuture = eventMs > nowMs; // the clock was set back since: nobody waits until it is there again
+    return !isFuture && nowMs - eventMs < delayMs ? { delayMs, untilMs: eventMs + delayMs } : undefined;
   }
 
   /** `key` is tried again now: the next wait is longer. */

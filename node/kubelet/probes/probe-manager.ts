@@ -126,6 +126,7 @@ class ContainerWatch {
   readonly #results: Map<string, ProbeResult>;
   readonly #watched: Watched;
   #containerId = "";
+  #followedMs = 0; // by `uptimeMs`
   #last: ProbeResult | undefined;
   #run = 0;
   #onHold = false;
@@ -157,10 +158,16 @@ class ContainerWatch {
       this.#set("success");
       return false;
     }
-    if (this.#deps.clock.nowMs() - Date.parse(running.startedAt ?? "") < (probe.initialDelaySeconds ?? 0) * 1000) return true;
+    if (this.#ageMs(running.startedAt ?? "") < (probe.initialDelaySeconds ?? 0) * 1000) return true;
     if ((container.started === true) === (kind === "startup")) return true;
     await this.#probe(pod, status, signal);
     return true;
+  }
+
+  /** Since the container has started. Where the clock has been set back it has started in the future: it counts how long we know it. */
+  #ageMs(startedAt: string): number {
+    const { clock } = this.#deps;
+    return Math.max(clock.nowMs() - Date.parse(startedAt), clock.uptimeMs() - this.#followedMs);
   }
 
   forget(): void {
@@ -186,12 +193,14 @@ class ContainerWatch {
     if (id === this.#containerId) return;
     this.forget();
     this.#containerId = id;
+    this.#followedMs = this.#deps.clock.uptimeMs();
     this.#onHold = false;
     this.#last = undefined;
     this.#run = 0;
     const { kind } = this.#watched;
     const startedMs = Date.parse(state?.running?.startedAt ?? "");
-    const adopted = startedMs < this.#deps.clock.nowMs() - (this.#deps.clock.uptimeMs() - this.#deps.startedMs);
+    const nowMs = this.#deps.clock.nowMs();
+    const adopted = startedMs < nowMs - (this.#followedMs - this.#deps.startedMs) || startedMs > nowMs; // before us, or before the clock was set back
     if (kind === "startup" && adopted && started === true) this.#set("success");
     else if (!adopted) this.#set(INITIAL[kind]);
   }

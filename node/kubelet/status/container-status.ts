@@ -25,6 +25,7 @@ export interface StatusFacts {
   readonly terminationMessages: ReadonlyMap<string, string>;
   /** Containers that ran before the kubelet did keep what was said of them until their probes speak. */
   readonly kubeletStartedMs: number;
+  readonly nowMs: number;
   /** How the devices of a container are. */
   readonly health?: ((container: string) => readonly ResourceStatus[]) | undefined;
   /** All containers begin anew: those that are missing were taken away for it. */
@@ -116,10 +117,11 @@ function withProbes(facts: StatusFacts, { kind, container }: { kind: ContainerKi
     const { started: _, ...rest } = status;
     return { ...rest, ready: false };
   }
-  const { pod, probes, runtime, kubeletStartedMs } = facts;
+  const { pod, probes, runtime, kubeletStartedMs, nowMs } = facts;
   const running = status.state?.running !== undefined;
   const id = status.containerID?.replace(/^.*:\/\//, "") ?? "";
-  const adopted = running && old?.containerID === status.containerID && (runtime.containers.find((seen) => seen.id === id)?.startedAtMs ?? Infinity) < kubeletStartedMs;
+  const startedMs = runtime.containers.find((seen) => seen.id === id)?.startedAtMs;
+  const adopted = running && old?.containerID === status.containerID && startedMs !== undefined && (startedMs < kubeletStartedMs || startedMs > nowMs); // before us, or before the clock was set back
 
   const startup = probes.startup(id);
   const started = running && (startup === undefined ? !probes.probes(pod.metadata.uid, container.name, "startup") || (adopted && old?.started === true) : startup === "success");

@@ -37,7 +37,6 @@ export interface PodStatusFacts extends StatusFacts {
   readonly resize?: readonly Pick<PodCondition, "type" | "reason" | "message">[];
   /** What binds the pod as a whole now; absent: not known. */
   readonly cgroup?: CgroupLimits | undefined;
-  readonly nowMs: number;
 }
 
 export function podStatusOf(given: Omit<PodStatusFacts, "restartingAll">): PodStatus {

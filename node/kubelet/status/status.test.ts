@@ -171,6 +171,15 @@ test("a status tells how the devices of its containers are, by name, and no long
   expect(podStatusOf({ ...facts, before: told, health: () => [] }).containerStatuses?.[0]).not.toHaveProperty("allocatedResourcesStatus");
 });
 
+test("a container that started before the clock was set back is as ready as it was, until its probes speak", () => {
+  const probes = { probes: () => true };
+  const before: PodStatus = { containerStatuses: [{ name: "app", image: "i", imageID: "", ready: true, started: true, restartCount: 0, containerID: "containerd://app-0" }] };
+  const seen = runtime("app=running");
+  const later = { ...seen, containers: seen.containers.map((one) => ({ ...one, startedAtMs: NOW + 3_600_000 })) };
+  expect(statusOf({}, later, { probes, before }).containerStatuses?.[0]).toMatchObject({ started: true, ready: true });
+  expect(statusOf({}, seen, { probes, before }).containerStatuses?.[0]).toMatchObject({ started: false, ready: false });
+});
+
 test("a container that ends is counted once, however often its pod's status is said", () => {
   const { containerStatuses, ...running } = statusOf({}, runtime("app=running"));
   const ended = statusOf({}, runtime("app=exited:139"), { before: { ...running, containerStatuses: containerStatuses! } });

@@ -16,7 +16,8 @@ const AGE_MS_MAX = 24 * 3600 * 1000;
 const LIFE_LEFT_FRACTION = 0.2;
 const JITTER_MS = 10_000;
 
-interface Held { readonly token: string; readonly expiresMs: number; readonly renewMs: number }
+/** Renewed by the clock, which is right after a restart, or by its age, which is right where the clock is behind the server's. */
+interface Held { readonly token: string; readonly expiresMs: number; readonly renewMs: number; readonly renewUptimeMs: number }
 
 export interface TokenSource {
   /** With its end. */
@@ -40,14 +41,14 @@ export function tokenSource({ client, clock, random, log, signal }: { readonly c
     const jitterMs = random.next() * JITTER_MS;
     const issuedMs = expiresMs - expirationSeconds * 1000;
     const renewMs = Math.min(issuedMs + AGE_MS_MAX, expiresMs - expirationSeconds * 1000 * LIFE_LEFT_FRACTION) - jitterMs;
-    return { token: status.token, expiresMs, renewMs };
+    return { token: status.token, expiresMs, renewMs, renewUptimeMs: clock.uptimeMs() + renewMs - issuedMs };
   }
 
   async function current(pod: Pod, projection: ServiceAccountTokenProjection): Promise<Held> {
     const { uid } = pod.metadata;
     const key = JSON.stringify([projection.audience ?? "", projection.expirationSeconds ?? LIFE_SECONDS_DEFAULT]);
     const old = held.get(uid)?.get(key);
-    if (old && clock.nowMs() < old.renewMs) return old;
+    if (old && clock.nowMs() < old.renewMs && clock.uptimeMs() < old.renewUptimeMs) return old;
     try {
       const fresh = await request(pod, projection);
       const ofPod = held.get(uid) ?? new Map<string, Held>();

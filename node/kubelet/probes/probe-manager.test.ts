@@ -1,0 +1,25 @@
+import { expect, test } from "vitest";
+import type { Container, Pod, PodStatus } from "../../../core/api/gen/core.v1.ts";
+import { systemClock } from "../../../core/lifecycle/clock.ts";
+import { systemRandom } from "../../../core/lifecycle/random.ts";
+import { silentLog } from "../../../core/observe/log.ts";
+import { metricsRegistry } from "../../../core/observe/metrics.ts";
+import { eventually } from "../../../test/fake-api.ts";
+import { probeManager } from "./probe-manager.ts";
+
+test("a container that started before the clock was set back is probed all the same", async () => {
+  const server = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  const stop = new AbortController();
+  const container: Container = { name: "c", image: "i", readinessProbe: { tcpSocket: { port: server.port }, periodSeconds: 1, failureThreshold: 1, successThreshold: 1, timeoutSeconds: 5 } };
+  const pod: Pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "n", uid: "u", resourceVersion: "1", creationTimestamp: "" }, spec: { containers: [container] } };
+  const status: PodStatus = { phase: "Running", podIP: "127.0.0.1", containerStatuses: [{ name: "c", image: "i", imageID: "", ready: true, started: true, restartCount: 0, containerID: "containerd://id", state: { running: { startedAt: new Date().toISOString() } } }] };
+  const probes = probeManager({
+    clock: { ...systemClock, nowMs: () => Date.now() - 366 * 24 * 3_600_000 }, random: { ...systemRandom, next: () => 0 }, log: silentLog, metrics: metricsRegistry(), events: { event() {} }, version: "1.36",
+    cri: { call: () => Promise.reject(new Error("not asked")) }, startedMs: 0, signal: stop.signal, find: () => ({ pod, status }), onResult: () => undefined,
+  });
+  probes.add(pod);
+  expect(probes.readiness("id")).toBeUndefined(); // what was said of it before goes on until the probe speaks
+  await eventually(() => probes.readiness("id"), (result) => result === "success", 60_000);
+  stop.abort();
+  server.stop();
+});
