@@ -13,6 +13,7 @@ import { eventWriter } from "../core/client/events.ts";
 import { type Informers, informerFactory } from "../core/client/informer-factory.ts";
 import { NODES, PODS, SERVICES } from "../core/client/resources.ts";
 import type { Transport } from "../core/client/transport.ts";
+import { zpages } from "../core/api/codec/zpages.ts";
 import { objectKey } from "../core/api/meta/object-meta.ts";
 import type { UserInfo } from "../core/api/request/user.ts";
 import { DNS_PORT, dnsServer } from "../core/dns/dns.ts";
@@ -40,6 +41,7 @@ import { kubeletServer } from "../node/kubelet/server/server.ts";
 import { kubelet } from "../node/kubelet/kubelet.ts";
 import { measuredCgroups } from "../node/kubelet/resources/measured-cgroups.ts";
 import { hasLogind, logindNotices } from "../node/kubelet/shutdown/logind.ts";
+import type { ShutdownNotices } from "../node/kubelet/shutdown/shutdown.ts";
 import { localPathDirectories } from "../node/kubelet/volumes/local-path.ts";
 import { systemCgroups } from "../node/os/cgroup.ts";
 import { adjustOomScore } from "../node/os/oom-score.ts";
@@ -52,10 +54,15 @@ import { completePod } from "./complete-pod.ts";
 import type { ThisNode } from "./node-identity.ts";
 import { linuxPlatform } from "./node-platform.linux.ts";
 import { windowsPlatform } from "./node-platform.windows.ts";
+import { shownFlags } from "./shown-flags.ts";
 import { shutdownSignal } from "./shutdown-signal.ts";
 import { checkCgroups } from "./usable-cgroups.ts";
+import { versionInfo } from "./version.ts";
 import type { Paths } from "./paths.ts";
 import { kubeletTracing } from "./tracing.ts";
+
+/** For /statusz. */
+const KUBELET_PATHS = ["/checkpoint", "/configz", "/containerLogs", "/flagz", "/healthz", "/logs", "/metrics", "/metrics/cadvisor", "/metrics/probes", "/metrics/resource", "/pods", "/runningpods", "/stats", "/statusz"];
 
 export interface NodeOptions {
   readonly settings: Settings;
@@ -67,6 +74,8 @@ export interface NodeOptions {
   readonly kubeletTls: { /** PEM: what the node calls the API server with; absent: it calls within this process. */ readonly client?: (() => string | undefined) | undefined; readonly material: () => TlsMaterial; readonly clientCa: () => readonly Certificate[]; /** Is given what to call when `material` has changed. */ readonly onReload?: ((reload: () => void) => void) | undefined };
   /** Which machine it is, for its Node: core/pki/machine-key.ts. */
   readonly machine?: string | undefined;
+  /** Who says that the machine goes down, on Windows. Absent: nobody. */
+  readonly shutdownNotices?: ShutdownNotices | undefined;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -111,11 +120,12 @@ export function nodeParts(options: NodeOptions): NodeParts {
     machine,
     completePod,
     credentialProviders: providersOf(settings, { clock, log: log.with({ part: "node" }) }),
-    ...(process.platform === "linux" ? { shutdownNotices: hasLogind() ? logindNotices({ exec, clock, log }) : shutdownSignal(process) } : {}),
+    shutdownNotices: process.platform === "linux" ? (hasLogind() ? logindNotices({ exec, clock, log }) : shutdownSignal(process)) : options.shutdownNotices,
   });
   const agentServer = kubeletServer({
     api: agent.api, host: "::", port: agentSettings.port, tls: () => ({ ...options.kubeletTls.material(), policy: agentSettings.tls }), clientCa: options.kubeletTls.clientCa, client,
     localPath: localPathDirectories({ root: settings.defaultLocalStoragePath ?? join(paths.dataDir, "storage"), mounts }),
+    zpages: zpages({ component: "kubelet", flags: shownFlags(settings), version: versionInfo(), paths: KUBELET_PATHS, clock }),
     configz: () => (kubeletConfiguration(agentSettings)), clock, exec, metrics, log: log.with({ part: "kubelet server" }),
   });
   certificateMetrics({ metrics, clock, serving: () => options.kubeletTls.material().cert, client: options.kubeletTls.client });

@@ -6,6 +6,7 @@
  */
 import { createSecureContext, type SecureContext } from "node:tls";
 import { conversionBy } from "../../core/admission/webhook/conversion.ts";
+import { zpages } from "../../core/api/codec/zpages.ts";
 import type { Descriptions } from "../../core/api/openapi/schema.ts";
 import type { UserInfo } from "../../core/api/request/user.ts";
 import { builtInResources } from "../../core/api/schema/resources.ts";
@@ -45,7 +46,7 @@ import { aggregator } from "../../core/server/aggregation/aggregator.ts";
 import { discoveryPaths } from "../../core/server/discovery.ts";
 import { featureGateProblem, featureMetrics } from "../../core/server/feature-gates.ts";
 import { apiHandler } from "../../core/server/handler.ts";
-import { type HealthCheck, healthPaths, metricsPath, versionPath } from "../../core/server/health.ts";
+import { type HealthCheck, healthPaths, metricsPath, versionPath, zpagesPath } from "../../core/server/health.ts";
 import { httpFront } from "../../core/server/http.ts";
 import { inProcessTransport } from "../../core/server/in-process.ts";
 import { indexPaths } from "../../core/server/index-paths.ts";
@@ -59,7 +60,6 @@ import { nodeProxyHandlers } from "../../core/server/special/node-proxy.ts";
 import { specialHandlers } from "../../core/server/special/special.ts";
 import { storageMetrics } from "../../core/server/storage-metrics.ts";
 import { VERBS } from "../../core/server/verbs/all.ts";
-import { zpages } from "../../core/server/zpages.ts";
 import type { Store } from "../../storage/store.ts";
 import { type ApiServerArgs, apiServerArgs } from "../apiserver-args.ts";
 import { descriptionsPath } from "../assets.ts";
@@ -197,7 +197,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       return wanted ? impersonate(wanted, attributes, authorizer) : attributes.user;
     },
     paths: [
-      healthPaths(checks, metricsRegistry()), zpages({ flags: shownFlags(settings), version: versionInfo(), clock }), versionPath(versionInfo()), metricsPath(metrics), podResourceMetrics(() => informers.of(refs.PODS).list()), discoveryPaths(registry, `${advertise.address}:${advertise.port}`, aggregation),
+      healthPaths(checks, metricsRegistry()), zpagesPath(zpages({ component: "kube-apiserver", flags: shownFlags(settings), version: versionInfo(), paths: ["/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version"], clock })), versionPath(versionInfo()), metricsPath(metrics), podResourceMetrics(() => informers.of(refs.PODS).list()), discoveryPaths(registry, `${advertise.address}:${advertise.port}`, aggregation),
       openApiPaths({ clock, registry, version: gitVersion(), descriptions: loadDescriptions, foreign: aggregation }),
       ...fairness.paths, indexPaths({ registry, foreign: aggregation, checks }),
       identity.paths, explainSchedulingPath(explainer),

@@ -3,6 +3,7 @@
  *
  * Source: kubernetes v1.36 apiserver/pkg/server/healthz/healthz.go
  */
+import type { ZPages } from "../api/codec/zpages.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { raw, type RawAnswer } from "./answer.ts";
 import type { PathHandler } from "./handler.ts";
@@ -81,6 +82,14 @@ function sliCounts(slis: Metrics): (endpoint: Endpoint, name: string, passed: bo
   return (type, name, passed) => {
     now.set(passed ? 1 : 0, { name, type });
     total.inc({ name, status: passed ? "success" : "error", type });
+  };
+}
+
+/** /flagz and /statusz. */
+export function zpagesPath(pages: ZPages): PathHandler {
+  return (request) => {
+    const page = pages(request.path, request.header("accept"));
+    return page && raw(page.body, page.contentType);
   };
 }
 

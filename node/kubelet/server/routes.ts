@@ -1,4 +1,5 @@
 /** The paths of the kubelet's server, but for those that leave HTTP (upgrades.ts). */
+import type { ZPages } from "../../../core/api/codec/zpages.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import { isOfNode, isOfProbes } from "../../../core/observe/families.ts";
 import type { Metrics } from "../../../core/observe/metrics.ts";
@@ -16,6 +17,9 @@ export interface Routed {
   readonly api: KubeletApi;
   readonly metrics: Metrics;
   readonly configz: () => Readonly<Record<string, unknown>>;
+  /** Absent: there are none. */
+  readonly zpages?: ZPages | undefined;
+  readonly accept?: string | undefined;
   readonly clock: Clock;
   readonly exec: Exec;
   /** Absent: this node has no local-path volumes. */
@@ -65,6 +69,12 @@ export async function route(asked: Routed): Promise<Answer> {
       if (rest[0] === "resource") return { status: 200, contentType: METRICS_TYPE, body: resourceMetrics(await api.statsSummary(signal), clock.nowMs()) };
       if (rest[0] === "cadvisor") return { status: 200, contentType: METRICS_TYPE, body: await api.cadvisorMetrics(signal) };
       break;
+    case "flagz":
+    case "statusz": {
+      const page = rest.length === 0 ? asked.zpages?.(`/${root}`, asked.accept) : undefined;
+      if (page) return { status: 200, ...page };
+      break;
+    }
     case "configz": return json({ kubeletconfig: asked.configz() });
     case "logs":
       if (asked.configz()["enableSystemLogHandler"] === false) return text(405, "logs endpoint is disabled.\n");

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { zpages } from "../../../core/api/codec/zpages.ts";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
 import type { Client } from "../../../core/client/client.ts";
 import type { ApiRequest } from "../../../core/client/transport.ts";
@@ -67,7 +68,7 @@ beforeAll(async () => {
   const { keyPem, certificatePem } = pki.leaf("serving-kubelet");
   server = kubeletServer({
     api, host: "127.0.0.1", port: 0, tls: () => ({ key: keyPem, cert: certificatePem, clientCas: [pki.authority("client-ca").bundlePem] }), clientCa: () => pki.authority("client-ca").bundle,
-    client, configz: () => ({ port: 10250 }), clock: systemClock, exec: async () => ({ exitCode: 0, stdout: "", stderr: "" }), log: silentLog, metrics,
+    client, configz: () => ({ port: 10250 }), zpages: zpages({ component: "kubelet", flags: { "node-name": "n1" }, version: { major: "1", minor: "36", goVersion: "bun" }, paths: ["/statusz"], clock: systemClock }), clock: systemClock, exec: async () => ({ exitCode: 0, stdout: "", stderr: "" }), log: silentLog, metrics,
   });
   await new Promise<void>((ready, failed) => { ended = server.run(quit.signal, ready); ended.catch(failed); });
 });
@@ -79,14 +80,14 @@ afterAll(async () => {
   rmSync(dir, { recursive: true });
 });
 
-interface As { readonly pki?: Pki; readonly token?: string }
+interface As { readonly pki?: Pki; readonly token?: string; readonly accept?: string }
 
-function get(path: string, { pki: from, token }: As): Promise<string> {
+function get(path: string, { pki: from, token, accept }: As): Promise<string> {
   const leaf = from?.leaf("client-kube-apiserver");
   return new Promise((resolve, reject) => {
     const request = httpsRequest({
       host: "127.0.0.1", port: server.address()!.port, path, ca: pki.authority("server-ca").bundlePem, agent: false,
-      ...(leaf ? { cert: leaf.certificatePem, key: leaf.keyPem } : {}), headers: token ? { authorization: `Bearer ${token}` } : {},
+      ...(leaf ? { cert: leaf.certificatePem, key: leaf.keyPem } : {}), headers: { ...(token ? { authorization: `Bearer ${token}` } : {}), ...(accept ? { accept } : {}) },
     }, (response) => {
       let text = `${response.statusCode} `;
       response.on("data", (chunk: Buffer) => void (text += chunk.toString()));
@@ -110,6 +111,14 @@ test("who may what", async () => {
   const before = asked.length;
   await get("/healthz", { pki });
   expect(asked.length).toBe(before); // decisions are kept for a while
+});
+
+test("settings and time of start, for who may see them", async () => {
+  expect(await get("/flagz", { pki })).toMatch(/^200 \nkubelet flagz\nWarning: [\s\S]*\nnode-name=n1$/);
+  expect(await get("/statusz", { pki })).toMatch(/^200 \nkubelet statusz\n[\s\S]*\nBinary version: 1.36\n[\s\S]*\nPaths: \/statusz$/);
+  expect(await get("/flagz", { pki, accept: "application/json;v=v1beta1;g=config.k8s.io;as=Flagz" })).toBe('200 {"kind":"Flagz","apiVersion":"config.k8s.io/v1beta1","metadata":{"name":"kubelet"},"flags":{"node-name":"n1"}}');
+  expect(await get("/flagz", { pki, accept: "application/json" })).toBe("406 only the following media types are accepted: application/json, application/yaml, text/plain");
+  expect(await get("/statusz", { token: "good" })).toContain("403 Forbidden (user=joe, verb=get, resource=nodes, subresource(s)=[statusz])");
 });
 
 test("methods that are none are not counted one by one", async () => {

@@ -11,6 +11,8 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
+import type { ZPages } from "../../../core/api/codec/zpages.ts";
+import { StatusError } from "../../../core/api/meta/status-error.ts";
 import type { Client } from "../../../core/client/client.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import { type Connection, type HttpsServer, httpsServer } from "../../../core/net/http-server.ts";
@@ -41,6 +43,8 @@ export interface KubeletServerOptions {
   readonly localPath?: LocalPathDirectories | undefined;
   /** What /configz shows. */
   readonly configz: () => Readonly<Record<string, unknown>>;
+  /** /flagz and /statusz; absent: there are none. */
+  readonly zpages?: ZPages | undefined;
   readonly clock: Clock;
   /** Runs journalctl. */
   readonly exec: Exec;
@@ -51,7 +55,7 @@ export interface KubeletServerOptions {
 const CODES: Readonly<Record<KubeletApiError["code"], number>> = { "pod-not-found": 404, "container-not-found": 404, "bad-request": 400, "unavailable": 500 };
 const UPGRADED: ReadonlySet<string> = new Set(["exec", "attach", "portForward"]);
 
-export function kubeletServer({ api, host, port, tls, clientCa, client, localPath, configz, clock, exec, log, metrics }: KubeletServerOptions): HttpsServer {
+export function kubeletServer({ api, host, port, tls, clientCa, client, localPath, configz, zpages, clock, exec, log, metrics }: KubeletServerOptions): HttpsServer {
   const authenticate = authentication({ client, roots: clientCa, clock });
   const authorize = authorization({ client, nodeName: api.nodeName, clock });
   const requests = metrics.counter("kubelet_http_requests_total", "[ALPHA] Number of the http requests received since the server started");
@@ -78,7 +82,7 @@ export function kubeletServer({ api, host, port, tls, clientCa, client, localPat
   async function answerTo(request: IncomingMessage, connection: Connection, signal: AbortSignal): Promise<Answer> {
     const { path, query, parts } = targetOf(request);
     await check(request, connection, path, signal);
-    return await route({ api, metrics, configz, clock, exec, localPath, method: request.method ?? "GET", parts, query, signal });
+    return await route({ api, metrics, configz, zpages, accept: request.headers.accept, clock, exec, localPath, method: request.method ?? "GET", parts, query, signal });
   }
 
   function handler(request: IncomingMessage, response: ServerResponse, connection: Connection): void {
@@ -167,7 +171,7 @@ function targetOf({ url = "/" }: IncomingMessage): Target {
   }
 }
 
-const ROOTS: ReadonlySet<string> = new Set(["healthz", "pods", "stats", "metrics", "metrics/cadvisor", "metrics/probes", "metrics/resource", "run", "exec", "attach", "portForward", "containerLogs", "configz", "runningpods", "logs", "checkpoint"]);
+const ROOTS: ReadonlySet<string> = new Set(["healthz", "pods", "stats", "metrics", "metrics/cadvisor", "metrics/probes", "metrics/resource", "run", "exec", "attach", "portForward", "containerLogs", "configz", "flagz", "statusz", "runningpods", "logs", "checkpoint"]);
 
 /** Anyone can make up methods over HTTP/2, and is counted before it is known who that is. */
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"]);
@@ -181,6 +185,7 @@ function labelsOf({ method = "GET", url = "/" }: IncomingMessage): Record<string
 
 function answerOf(error: unknown, log: Log): Answer {
   if (error instanceof AnswerError) return error.answer;
+  if (error instanceof StatusError) return text(error.code, error.message);
   if (error instanceof KubeletApiError) return text(CODES[error.code], error.message);
   log.warn("a request to the kubelet failed", { error });
   return text(500, error instanceof Error ? error.message : String(error));

@@ -1,0 +1,62 @@
+/**
+ * /flagz and /statusz: with which settings a component runs, and since when. Text for people; JSON or YAML for who asks for it by name.
+ *
+ * Source: kubernetes v1.36 apiserver/pkg/server/{flagz,statusz}
+ */
+import { type Clock, timestamp } from "../../lifecycle/clock.ts";
+import { statusError } from "../meta/status-error.ts";
+import { encodeJson } from "./json.ts";
+import { negotiateOutput } from "./negotiate.ts";
+import { encodeYaml } from "./yaml.ts";
+
+interface Options {
+  /** Its name: kube-apiserver. */
+  readonly component: string;
+  readonly flags: Readonly<Record<string, string>>;
+  readonly version: { readonly major: string; readonly minor: string; readonly goVersion: string };
+  /** Where else to look; sorted. */
+  readonly paths: readonly string[];
+  readonly clock: Clock;
+}
+
+export interface ZPage { readonly contentType: string; readonly body: string | Uint8Array }
+/** Undefined for other paths. Throws a StatusError for what cannot be given as it is asked for. */
+export type ZPages = (path: string, accept: string | undefined) => ZPage | undefined;
+
+const WARNING = "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.";
+const GROUP = "config.k8s.io";
+const VERSIONS = ["v1beta1", "v1alpha1"];
+
+export function zpages({ component, flags, version, paths, clock }: Options): ZPages {
+  const startedMs = clock.nowMs();
+  const startedUptimeMs = clock.uptimeMs();
+  const sorted = Object.entries(flags).sort(([a], [b]) => (a < b ? -1 : 1));
+
+  function statusText(upSeconds: number): string {
+    const hours = Math.floor(upSeconds / 3600), minutes = Math.floor((upSeconds % 3600) / 60);
+    const up = `${hours} hr ${String(minutes).padStart(2, "0")} min ${String(upSeconds % 60).padStart(2, "0")} sec`;
+    return `\n${component} statusz\n${WARNING}\n\nStarted: ${new Date(startedMs).toUTCString()}\nUp: ${up}\nGo version: ${version.goVersion}\nBinary version: ${version.major}.${version.minor}\nEmulation version: ${version.major}.${version.minor}\nPaths: ${paths.join(" ")}\n`;
+  }
+
+  function page(kind: string, accept: string, text: string, content: object): ZPage {
+    if (accept === "" || accept.split(",").some((one) => /^\s*(\*\/\*|text\/(\*|plain))\s*(;|$)/.test(one))) return { contentType: "text/plain; charset=utf-8", body: text };
+    if (!accept.includes(`as=${kind}`)) throw notAcceptable();
+    const output = negotiateOutput({ accept, convertible: (target, encoding) => encoding !== "protobuf" && target.group === GROUP && target.kind === kind && VERSIONS.includes(target.version) });
+    if (!output.convert) throw notAcceptable();
+    const document = { kind, apiVersion: `${GROUP}/${output.convert.version}`, metadata: { name: component }, ...content };
+    return output.encoding === "yaml" ? { contentType: "application/yaml", body: encodeYaml(document) } : { contentType: "application/json", body: encodeJson(document) };
+  }
+
+  return (path, given) => {
+    const accept = given?.trim() ?? "";
+    if (path === "/flagz") return page("Flagz", accept, `\n${component} flagz\n${WARNING}\n${sorted.map(([name, value]) => `${name}=${value}\n`).join("")}`, { flags });
+    if (path !== "/statusz") return undefined;
+    const upSeconds = Math.floor((clock.uptimeMs() - startedUptimeMs) / 1000);
+    const binaryVersion = `${version.major}.${version.minor}`;
+    return page("Statusz", accept, statusText(upSeconds), { startTime: timestamp(startedMs), uptimeSeconds: upSeconds, goVersion: version.goVersion, binaryVersion, emulationVersion: binaryVersion, paths });
+  };
+}
+
+function notAcceptable(): Error {
+  return statusError({ code: 406, reason: "NotAcceptable", message: "only the following media types are accepted: application/json, application/yaml, text/plain", details: {} });
+}
