@@ -19,13 +19,14 @@ export interface FrontOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-/** All hosts but "none" and "moved" are the endpoints'. */
+/** All hosts but "none" and "moved" are the endpoints'; pages of https://a.test may use "cors". */
 export async function ingressFront({ ports, appProtocol, timeoutMs }: FrontOptions): Promise<{ readonly port: number; readonly close: () => Promise<void> }> {
   const upstreams = new Upstreams(clock), h2Upstreams = new H2Upstreams(clock), metrics = metricsRegistry();
   const route = { labels: "one", match: { path: { type: "Prefix", value: "/" } }, fallback: false, source: "", age: "" } as const;
   const table = routeTable([
     { ...route, host: "", action: { type: "forward", timeoutMs, backends: [{ namespace: "default", service: "x", port: 80, weight: 1 }] } },
     { ...route, host: "moved", action: { type: "redirect", redirect: { statusCode: 301 }, edits: [{ on: "response", set: [{ name: "x-why", value: "moved" }, { name: "content-length", value: "9" }], add: [], remove: [] }] } },
+    { ...route, host: "cors", action: { type: "forward", cors: { allowOrigins: ["https://a.test"], allowMethods: ["PUT"] }, backends: [{ namespace: "default", service: "x", port: 80, weight: 1 }] } },
     { ...route, host: "none", action: { type: "fail", status: 404 } },
   ]);
   const endpoints = ports.map((port) => ({ address: "127.0.0.1", port }));

@@ -36,11 +36,13 @@ export interface ParentRef extends ObjectRef { readonly sectionName?: string; re
 export interface HeaderValue { readonly name: string; readonly value: string }
 export interface HeaderFilter { readonly set?: readonly HeaderValue[]; readonly add?: readonly HeaderValue[]; readonly remove?: readonly string[] }
 export interface PathModifier { readonly type: string; readonly replaceFullPath?: string; readonly replacePrefixMatch?: string }
+export interface CorsFilter { readonly allowOrigins?: readonly string[]; readonly allowCredentials?: boolean; readonly allowMethods?: readonly string[]; readonly allowHeaders?: readonly string[]; readonly exposeHeaders?: readonly string[]; readonly maxAge?: number }
 export interface HttpRouteFilter {
   readonly type: string;
   readonly requestHeaderModifier?: HeaderFilter;
   readonly responseHeaderModifier?: HeaderFilter;
   readonly requestRedirect?: { readonly scheme?: string; readonly hostname?: string; readonly path?: PathModifier; readonly port?: number; readonly statusCode?: number };
+  readonly cors?: CorsFilter;
   readonly urlRewrite?: { readonly hostname?: string; readonly path?: PathModifier };
 }
 export interface BackendRef extends ObjectRef { readonly port?: number; readonly weight?: number; readonly filters?: readonly HttpRouteFilter[] }

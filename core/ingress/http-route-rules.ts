@@ -49,14 +49,15 @@ function matchOf({ path = {}, headers = [], queryParams = [], method }: HttpRout
 }
 
 function actionOf({ filters = [], backendRefs = [], timeouts }: Omit<HttpRouteRule, "matches">, owner: Owner, references: References, problems: Problems): Action {
-  const edits = editsOf(filters, problems);
+  const edits = editsOf(filters.filter(({ type }) => type !== "CORS"), problems);
+  const cors = filters.find(({ type }) => type === "CORS")?.cors;
   const redirect = filters.find(({ type }) => type === "RequestRedirect")?.requestRedirect;
-  if (redirect) return { type: "redirect", edits, redirect: { scheme: redirect.scheme, hostname: redirect.hostname, port: redirect.port, path: pathOf(redirect.path), statusCode: redirect.statusCode ?? 302 } };
+  if (redirect) return { type: "redirect", edits, cors, redirect: { scheme: redirect.scheme, hostname: redirect.hostname, port: redirect.port, path: pathOf(redirect.path), statusCode: redirect.statusCode ?? 302 } };
   const rewrite = filters.find(({ type }) => type === "URLRewrite")?.urlRewrite;
   const timeoutMs = durationMs(timeouts?.request) || durationMs(timeouts?.backendRequest) || undefined;
   if (backendRefs.length === 0) return { type: "fail", status: 500 };
   return {
-    type: "forward", edits, timeoutMs, backends: backendRefs.map((ref) => backendOf(ref, owner, references, problems)),
+    type: "forward", edits, cors, timeoutMs, backends: backendRefs.map((ref) => backendOf(ref, owner, references, problems)),
     rewrite: rewrite && { hostname: rewrite.hostname, path: pathOf(rewrite.path) },
   };
 }

@@ -9,6 +9,8 @@
  *
  * API: https://kubernetes.io/docs/concepts/services-networking/ingress/#path-types  https://gateway-api.sigs.k8s.io/reference/spec/#httprouterule
  */
+import type { CorsFilter } from "./gateway-types.ts";
+
 export interface RouteMatch {
   readonly path: { readonly type: "Exact" | "Prefix" | "Method"; readonly value: string };
   /** Calls of gRPC only. */
@@ -45,8 +47,8 @@ export type PathRewrite = { readonly type: "ReplaceFullPath" | "ReplacePrefixMat
 export interface Redirect { readonly scheme?: string | undefined; readonly hostname?: string | undefined; readonly port?: number | undefined; readonly path?: PathRewrite | undefined; readonly statusCode: number }
 
 export type Action =
-  | { readonly type: "forward"; readonly backends: readonly Backend[]; readonly edits?: readonly HeaderEdit[] | undefined; readonly rewrite?: { readonly hostname?: string | undefined; readonly path?: PathRewrite | undefined } | undefined; readonly timeoutMs?: number | undefined }
-  | { readonly type: "redirect"; readonly redirect: Redirect; readonly edits?: readonly HeaderEdit[] | undefined }
+  | { readonly type: "forward"; readonly backends: readonly Backend[]; readonly edits?: readonly HeaderEdit[] | undefined; readonly cors?: CorsFilter | undefined; readonly rewrite?: { readonly hostname?: string | undefined; readonly path?: PathRewrite | undefined } | undefined; readonly timeoutMs?: number | undefined }
+  | { readonly type: "redirect"; readonly redirect: Redirect; readonly edits?: readonly HeaderEdit[] | undefined; readonly cors?: CorsFilter | undefined }
   | { readonly type: "fail"; readonly status: number };
 
 export interface Route {

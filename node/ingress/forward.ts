@@ -106,8 +106,8 @@ export class Forwarder {
     const asked = askedOf(request);
     const plan = this.#deps.router.plan(asked, caller);
     if (!asked || plan.type === "fail") throw new Refusal(plan.type === "fail" ? plan.status : 400);
-    if (plan.type === "redirect") {
-      response.writeHead(plan.statusCode, responseHeaders([["location", plan.location], ["content-length", "0"]], plan.edits));
+    if (plan.type === "answer") {
+      response.writeHead(plan.status, responseHeaders([...plan.headers.map(({ name, value }) => [name, value] as const), ["content-length", "0"]], plan.edits));
       return void response.end();
     }
     const answer = await this.#send(request, { asked, plan, caller, upgrade: false, signal });

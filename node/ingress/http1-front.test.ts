@@ -136,6 +136,16 @@ test("a redirect leads to the port that was asked, or the listener's; no edit ch
   expect(said).toMatch(/^HTTP\/1\.1 301 Moved Permanently\r\nlocation: http:\/\/moved:8080\/a\?b\r\nx-why: moved\r\ncontent-length: 0\r\n[\s\S]*location: http:\/\/moved:81\/\r\n/);
 });
 
+test("a page of another origin is answered here when it asks, and by the endpoint when it does it", async () => {
+  const { port, heard } = await answering("HTTP/1.1 200 OK\r\nAccess-Control-Allow-Origin: *\r\nContent-Length: 2\r\n\r\nok");
+  const to = await front({ ports: [port] });
+  const ask = (method: string, origin: string): Promise<string> => talk(to, `${method} / HTTP/1.1\r\nHost: cors\r\nOrigin: ${origin}\r\nAccess-Control-Request-Method: PUT\r\nConnection: close\r\n\r\n`);
+  expect(await ask("OPTIONS", "https://a.test")).toMatch(/^HTTP\/1\.1 200 OK\r\naccess-control-allow-origin: https:\/\/a\.test\r\naccess-control-allow-methods: PUT\r\naccess-control-max-age: 5\r\ncontent-length: 0\r\n/);
+  expect(await ask("OPTIONS", "https://b.test")).toMatch(/^HTTP\/1\.1 200 OK\r\ncontent-length: 0\r\n/);
+  expect(heard).toEqual([]);
+  expect(await ask("PUT", "https://a.test")).toMatch(/^HTTP\/1\.1 200 OK\r\naccess-control-allow-origin: https:\/\/a\.test\r\nvary: origin\r\n[\s\S]*ok$/);
+});
+
 test("who waits to be told to go on is told so once an endpoint is there; a refusal ends the connection", async () => {
   const { port, heard } = await endpoint((text, socket) => { if (text.endsWith("body")) socket.write(OK); });
   const to = await front({ ports: [port] });

@@ -163,9 +163,9 @@ export class Http1Front implements SpliceClient {
       this.#count(plan.status);
       return this.#refuse(plan.status, body);
     }
-    const fields = [{ name: "location", value: plan.location, line: `location: ${plan.location}` }];
-    this.#count(plan.statusCode);
-    this.write(responseText({ status: plan.statusCode, statusText: STATUS_CODES[plan.statusCode] ?? "", fields, framing: 0, length: "0", named: undefined }, { edits: plan.edits, date: this.#deps.date(), close: this.closes }));
+    const fields = plan.headers.map(({ name, value }) => ({ name, value, line: `${name}: ${value}` }));
+    this.#count(plan.status);
+    this.write(responseText({ status: plan.status, statusText: STATUS_CODES[plan.status] ?? "", fields, framing: 0, length: "0", named: undefined }, { edits: plan.edits, date: this.#deps.date(), close: this.closes }));
     return this.#next(body, this.closes);
   }
 

@@ -3,8 +3,9 @@
  *
  *   no route 404 · a reference that leads nowhere 500 · no endpoint 503
  */
+import { corsHeaders, isPreflight } from "../../core/ingress/cors.ts";
 import type { Endpoint, Resolved } from "../../core/ingress/endpoints.ts";
-import { type Action, type Backend, type HeaderEdit, type Redirect, rewritePath, type Route, type RouteTable } from "../../core/ingress/route-table.ts";
+import { type Action, type Backend, type HeaderEdit, type NamedValue, type Redirect, rewritePath, type Route, type RouteTable } from "../../core/ingress/route-table.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
 import type { Asked, Caller } from "./headers.ts";
 
@@ -29,7 +30,8 @@ export interface Forwarding {
   readonly timeoutMs: number | undefined;
 }
 
-export type Planned = Forwarding | { readonly type: "redirect"; readonly statusCode: number; readonly location: string; readonly edits: readonly HeaderEdit[] } | { readonly type: "fail"; readonly status: number };
+/** `answer`: one without a body, by ourselves. */
+export type Planned = Forwarding | { readonly type: "answer"; readonly status: number; readonly headers: readonly NamedValue[]; readonly edits: readonly HeaderEdit[] } | { readonly type: "fail"; readonly status: number };
 
 export const TRIES_MAX = 3;
 /** Asking twice changes nothing. */
@@ -51,8 +53,11 @@ export class Router {
     if (!route) return { type: "fail", status: 404 };
     const { action } = route;
     if (action.type === "fail") return action;
-    if (action.type === "redirect") return { type: "redirect", statusCode: action.redirect.statusCode, location: locationOf(action.redirect, asked, route, caller), edits: action.edits ?? NONE };
-    return this.#forwarding(asked, route, action);
+    const edits = action.edits ?? NONE, allowed = action.cors && corsHeaders(action.cors, asked);
+    if (allowed && isPreflight(asked)) return { type: "answer", status: 200, headers: allowed, edits: NONE };
+    const all: readonly HeaderEdit[] = allowed?.length ? [...edits, { on: "response", set: allowed, add: [{ name: "vary", value: "origin" }], remove: [] }] : edits;
+    if (action.type === "redirect") return { type: "answer", status: action.redirect.statusCode, headers: [{ name: "location", value: locationOf(action.redirect, asked, route, caller) }], edits: all };
+    return this.#forwarding(asked, route, all === edits ? action : { ...action, edits: all });
   }
 
   /** Where bytes go that nobody here reads: by the name that was asked for. */
