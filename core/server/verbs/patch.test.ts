@@ -49,6 +49,9 @@ test.each<[what: string, type: keyof typeof TYPES, body: unknown, query: Record<
   ["an old version", "merge", { metadata: { resourceVersion: "1" } }, {}, 409, 'Operation cannot be fulfilled on deployments.apps "d": the object has been modified; please apply your changes to the latest version and try again'],
   ["force", "merge", {}, { force: "true" }, 422, 'PatchOptions.meta.k8s.io "" is invalid: force: Forbidden: may not be specified for non-apply patch'],
   ["an apply by nobody", "apply", configuration(), {}, 422, 'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch'],
+  ["an apply of a text, as a client sent that encoded twice", "apply", '"{}"', { fieldManager: "m" }, 400,
+    "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal string into Go value of type map[string]interface {}"],
+  ["an apply of nothing", "apply", null, { fieldManager: "m" }, 400, "invalid object type: /, Kind="],
   ["an apply of another kind", "apply", { apiVersion: "v1", kind: "Pod", metadata: { name: "d" } }, { fieldManager: "m" }, 400, "invalid object type: /v1, Kind=Pod"],
 ])("a patch with %s is refused", async (_, type, body, query, code, message) => {
   const told = await patch(type, body, query);

@@ -12,7 +12,7 @@
 import { formatGvk, gvkOf } from "../../meta/gvk.ts";
 import { formatTime } from "../../meta/time.ts";
 import { badRequest, statusError } from "../../meta/status-error.ts";
-import { equalJson, isMap, type JsonMap } from "../json-value.ts";
+import { equalJson, isMap, type JsonMap, jsonKindOf } from "../json-value.ts";
 import { type Conflict, ConflictError, conflictsBeyond, conflictStatus } from "./conflict.ts";
 import { isEmptySet } from "./field-set.ts";
 import { allowedByLastApplied, withLastApplied } from "./last-applied.ts";
@@ -52,10 +52,11 @@ export function serverSideApply<T extends object>(request: Apply<T>): Applied<T>
   }
 }
 
-function checkConfiguration<T extends object>({ applied, apiVersion, kind, schema }: Apply<T>): JsonMap {
-  if (!isMap(applied)) throw badRequest("error decoding YAML: the configuration is not an object");
-  const given = { apiVersion: textAt(applied, "apiVersion"), kind: textAt(applied, "kind") };
-  if (given.apiVersion !== apiVersion || given.kind !== kind) throw badRequest(`invalid object type: ${formatGvk(gvkOf(given))}`);
+function checkConfiguration<T extends object>({ applied: given, apiVersion, kind, schema }: Apply<T>): JsonMap {
+  const applied = given ?? {}; // an empty document
+  if (!isMap(applied)) throw badRequest(`error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal ${jsonKindOf(applied)} into Go value of type map[string]interface {}`);
+  const named = { apiVersion: textAt(applied, "apiVersion"), kind: textAt(applied, "kind") };
+  if (named.apiVersion !== apiVersion || named.kind !== kind) throw badRequest(`invalid object type: ${formatGvk(gvkOf(named))}`);
   if (managedFieldsOf(applied) !== undefined) throw badRequest("metadata.managedFields must be nil");
   try {
     validateTyped(schema.root, applied);
