@@ -29,6 +29,7 @@ import { nodeCertificates } from "../node/join/node-certificates.ts";
 import { learnServers } from "../node/join/servers.ts";
 import { temporaryServing } from "../node/join/temporary-serving.ts";
 import { addressWatch } from "../node/network/address-watch.ts";
+import type { ShutdownNotices } from "../node/kubelet/shutdown/shutdown.ts";
 import { sendDatagram } from "../node/os/notify-socket.ts";
 import { agentOnWindows } from "./agent.windows.ts";
 import { withShared } from "./cluster-settings.ts";
@@ -55,12 +56,12 @@ export async function agent(argv: readonly string[]): Promise<number> {
     return 0;
   }
   const settings = loadSettings("agent", { argv, env: process.env, readFile: readText });
-  if (process.platform === "win32") return await agentOnWindows(settings, (log, stop) => runAgent(settings, log, stop));
+  if (process.platform === "win32") return await agentOnWindows(settings, (log, stop, notices) => runAgent(settings, log, stop, notices));
   mustBeRoot("agent");
   return await runAgent(settings, stderrLog(settings.logLevel), stopSignal(process));
 }
 
-async function runAgent(settings: Settings, log: Log, { signal, reason }: StopSignal): Promise<number> {
+async function runAgent(settings: Settings, log: Log, { signal, reason }: StopSignal, shutdownNotices?: ShutdownNotices): Promise<number> {
   lastWords(process, log);
   const systemd = toldBySystemd(process.env, process.pid);
   const servers = serversOf(settings);
@@ -98,7 +99,7 @@ async function runAgent(settings: Settings, log: Log, { signal, reason }: StopSi
   });
   const { early, parts, informers } = nodeParts({
     ...base, settings: withShared(settings, identity.cluster.settings), paths: where, node, metrics, transport: () => transport, machine: machineName(identity.machineKey),
-    kubeletTls: kubeletTls(identity, temporary, (call) => { reload = call; }),
+    kubeletTls: kubeletTls(identity, temporary, (call) => { reload = call; }), shutdownNotices,
   });
   const tunnel = nodeTunnel({ ...base, node, kubeletPort: settings.kubeletPort, informers, servers: allServers, credentials: inOwnName, metrics, log: partsLog.with({ part: "tunnel" }) });
   const others = learnServers({ slices: informers.of(ENDPOINT_SLICES), identity, log: partsLog });

@@ -25,6 +25,8 @@ export interface CgroupUsage {
   readonly memoryBytes: number;
   /** Without the page cache that could be dropped. */
   readonly workingSetBytes: number;
+  /** What more may be used, where the system says so itself. */
+  readonly availableBytes?: number | undefined;
   readonly rssBytes: number;
   readonly pageFaults: number;
   readonly majorPageFaults: number;

@@ -9,11 +9,11 @@ import { cc, dlopen, type Pointer, ptr } from "bun:ffi";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../../core/lifecycle/clock.ts";
+import type { Log } from "../../core/observe/log.ts";
+import { type ServiceLife, serviceLife } from "./service-life.ts";
 import source from "./service.c.txt" with { type: "text" };
 
-export interface WindowsService {
-  /** Aborts when the manager wants the service to stop. */
-  readonly signal: AbortSignal;
+export interface WindowsService extends ServiceLife {
   /** Call it at the very end: the manager may end the process at once. */
   ended(exitCode: number): void;
 }
@@ -24,7 +24,7 @@ const START_MS_MAX = 30_000;
 const NO_MANAGER = 1063;
 
 /** Resolves once the manager knows that the service runs. Throws if this process was not started by it. `directory`: of ours, to keep the C in while it is compiled. */
-export async function windowsService({ name, directory, clock }: { readonly name: string; readonly directory: string; readonly clock: Clock }): Promise<WindowsService> {
+export async function windowsService({ name, directory, clock, log }: { readonly name: string; readonly directory: string; readonly clock: Clock; readonly log: Log }): Promise<WindowsService> {
   const service = compile(directory);
   const address = addressesIn({ "advapi32.dll": ["StartServiceCtrlDispatcherW", "RegisterServiceCtrlHandlerExW", "SetServiceStatus"], "kernel32.dll": ["CreateThread", "GetLastError", "Sleep"] });
   const wide = Buffer.from(`${name}\0`, "utf16le");
@@ -36,13 +36,29 @@ export async function windowsService({ name, directory, clock }: { readonly name
     if (failed !== 0 || clock.uptimeMs() > endMs) throw new Error(`the Windows service cannot be started: error ${failed}`);
     await clock.sleep(LOOK_MS / 5, never);
   }
-  const stop = new AbortController();
-  function look(): void {
-    if (service.service_stop_asked()) stop.abort(new Error("service stopped"));
-    else clock.after(LOOK_MS, look);
+  const life = serviceLife({
+    asked: () => (service.service_stop_asked() ? "stop" : service.service_shutdown_asked() ? "shutdown" : undefined),
+    waitFor: (ms) => setPreshutdownTimeout(wide, ms),
+    stillEnding: () => service.service_still_ending(),
+  }, { clock, log });
+  return { ...life, ended: (exitCode) => service.service_ended(exitCode) };
+}
+
+const SC_MANAGER_CONNECT = 1, SERVICE_CHANGE_CONFIG = 2, SERVICE_CONFIG_PRESHUTDOWN_INFO = 7;
+
+/** How long the manager waits for the service when the machine shuts down. `name`: in UTF-16, ending in a zero. Throws. */
+function setPreshutdownTimeout(name: Uint8Array, ms: number): void {
+  const { symbols: advapi } = dlopen("advapi32.dll", {
+    OpenSCManagerW: { args: ["ptr", "ptr", "u32"], returns: "ptr" }, OpenServiceW: { args: ["ptr", "ptr", "u32"], returns: "ptr" },
+    ChangeServiceConfig2W: { args: ["ptr", "u32", "ptr"], returns: "i32" }, CloseServiceHandle: { args: ["ptr"], returns: "i32" },
+  });
+  const manager = advapi.OpenSCManagerW(null, null, SC_MANAGER_CONNECT);
+  const service = manager && advapi.OpenServiceW(manager, ptr(name), SERVICE_CHANGE_CONFIG);
+  try {
+    if (!service || advapi.ChangeServiceConfig2W(service, SERVICE_CONFIG_PRESHUTDOWN_INFO, ptr(new Uint32Array([ms]))) === 0) throw new Error("the service manager does not take how long the machine is to wait for this service when it shuts down");
+  } finally {
+    for (const handle of [service, manager]) if (handle) advapi.CloseServiceHandle(handle);
   }
-  look();
-  return { signal: stop.signal, ended: (exitCode) => service.service_ended(exitCode) };
 }
 
 function compile(directory: string) {
@@ -54,7 +70,7 @@ function compile(directory: string) {
       source: path,
       symbols: {
         service_start: { args: ["ptr", "ptr", "ptr", "ptr", "ptr", "ptr", "ptr"], returns: "int" }, service_running: { args: [], returns: "u32" }, service_failed: { args: [], returns: "u32" },
-        service_stop_asked: { args: [], returns: "u32" }, service_ended: { args: ["u32"], returns: "void" },
+        service_stop_asked: { args: [], returns: "u32" }, service_shutdown_asked: { args: [], returns: "u32" }, service_still_ending: { args: [], returns: "void" }, service_ended: { args: ["u32"], returns: "void" },
       },
     }).symbols;
   } finally {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { windowsCgroups } from "./cgroup.windows.ts";
 import { windowsBuild, windowsMachineInfo } from "./machine.windows.ts";
+import { readCommitCharge } from "./commit-charge.windows.ts";
 import { MountError } from "./mount.ts";
 import { windowsMounts } from "./mount.windows.ts";
 import { parseRegistry } from "./registry.windows.ts";
@@ -56,7 +57,12 @@ test("volumes are directories and junctions", () => {
 });
 
 test("the machine as a whole has usage, pods have no cgroups", () => {
-  const cgroups = windowsCgroups();
+  const bytes = new Uint8Array(104);
+  const view = new DataView(bytes.buffer);
+  for (const [at, count] of [3_000_000, 5_000_000, 4_000_000, 2_000_000, 100_000, 0, 0, 0, 0, 4096].entries()) view.setBigUint64(8 + 8 * at, BigInt(count), true);
+  const cgroups = windowsCgroups(() => readCommitCharge(bytes));
+  expect(cgroups.usage("/")!.availableBytes).toBe(2_000_000 * 4096); // of memory and page files together, though more than that of the memory may be free, or less
+  expect(windowsCgroups(() => undefined).usage("/")!.availableBytes).toBeUndefined();
   expect(cgroups.usage("/")!.workingSetBytes).toBeGreaterThan(0);
   expect(cgroups.usage("/kubepods/pod1")).toBeUndefined();
   expect(cgroups.remove("/kubepods/pod1")).toBe(true);

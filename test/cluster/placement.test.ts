@@ -83,3 +83,22 @@ spec:
   expect(status?.conditions?.find(({ type }) => type === "AllContainersRestarting")?.status).toBe("False");
   expect(status?.containerStatuses?.[0]?.lastState?.terminated?.reason).toBe("RestartingAllContainers");
 });
+
+test("who asks for half as much gets half as much of a processor that both want", async () => {
+  const busy = (name: string, cpu: string): string => sleeper(name, `, resources: {requests: {cpu: ${cpu}}}`).replace(`[sleep, "9999"]`, `[taskset, "1", sh, -c, "while :; do :; done"]`);
+  await host.apply(busy("half", "100m") + busy("whole", "200m"));
+  for (const name of ["half", "whole"]) await ready(name);
+  const used = async (name: string): Promise<number> => {
+    const [, user = "0", system = "0"] = /\) (?:\S+ ){11}(\d+) (\d+) /.exec(await host.kubectl("exec", name, "--", "cat", "/proc/1/stat")) ?? [];
+    return Number(user) + Number(system); // hundredths of a second
+  };
+  const [half, whole] = [await used("half"), await used("whole")];
+  let gained = [0, 0];
+  await eventually("both have worked", async () => {
+    gained = [(await used("half")) - half, (await used("whole")) - whole];
+    return gained[0]! > 40;
+  });
+  expect(gained[1]! / gained[0]!).toBeGreaterThan(1.5);
+  expect(gained[1]! / gained[0]!).toBeLessThan(2.7);
+  await host.kubectl("delete", "pod", "half", "whole", "--now");
+});

@@ -68,8 +68,8 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, po
   }
 
   function memory(): { readonly availableBytes: number; readonly workingSetBytes: number } {
-    const workingSetBytes = cgroups.usage("/")?.workingSetBytes ?? 0;
-    return { workingSetBytes, availableBytes: Math.max(0, memoryBytes - workingSetBytes) };
+    const { workingSetBytes = 0, availableBytes } = cgroups.usage("/") ?? {};
+    return { workingSetBytes, availableBytes: availableBytes ?? Math.max(0, memoryBytes - workingSetBytes) };
   }
 
   /** Where the runtime has images, and what containers write. */
