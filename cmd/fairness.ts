@@ -12,6 +12,7 @@ import { Fairness } from "../core/server/fairness/fairness.ts";
 import { flowMetrics } from "../core/server/fairness/flow-metrics.ts";
 import { maxInFlight } from "../core/server/fairness/max-in-flight.ts";
 import { fairnessUpkeep } from "../core/server/fairness/upkeep.ts";
+import { sizeIn } from "../core/server/fairness/work-estimate.ts";
 import type { PathHandler, ServerDeps } from "../core/server/handler.ts";
 import type { ApiServerArgs } from "./apiserver-args.ts";
 import { ConfigError } from "./config/config.ts";
@@ -41,10 +42,7 @@ export function fairnessOf(args: ApiServerArgs, { client, informers, registry, c
   const levels = informers.of(PRIORITY_LEVEL_CONFIGURATIONS);
   const fairness = new Fairness({
     seats: reading + writing, schemas: () => schemas.list(), levels: () => levels.list(), clock,
-    sizeOf({ group, resource, namespace, name }) {
-      const store = registry().storeOf(group, resource);
-      return store && { objects: store.cache.size, watchers: store.cache.listenersOf(store.keyOf(namespace, name)) };
-    },
+    sizeOf: (info) => sizeIn(registry(), info),
   });
   flowMetrics(metrics, fairness);
   return {

@@ -3,6 +3,8 @@ import type { FlowSchema, PriorityLevelConfiguration } from "../../api/gen/flowc
 import type { UserInfo } from "../../api/request/user.ts";
 import { type Clock, systemClock } from "../../lifecycle/clock.ts";
 import { metricsRegistry } from "../../observe/metrics.ts";
+import { memoryRegistry } from "../../../test/memory-registry.ts";
+import type { Selection } from "../../registry/generic/selection.ts";
 import type { ServerRequest } from "../request.ts";
 import { type RequestInfo, requestInfo } from "../request-info.ts";
 import { AUTO_UPDATE, MANDATORY_SCHEMAS, SUGGESTED_LEVELS, SUGGESTED_SCHEMAS } from "./bootstrap-objects.ts";
@@ -14,7 +16,7 @@ import { dealHand } from "./shuffle-shard.ts";
 import type { Ticket } from "./too-many-requests.ts";
 import { dangling } from "./upkeep.ts";
 import { planUpkeep } from "./upkeep-plan.ts";
-import { estimateWork } from "./work-estimate.ts";
+import { estimateWork, sizeIn } from "./work-estimate.ts";
 
 /** Time stands still until it is told to go on. */
 function stoppedClock(): Clock & { pass(ms: number): void } {
@@ -180,6 +182,24 @@ test.each<[string, RequestInfo, string, number, number]>([
   ["a lease", info("/apis/coordination.k8s.io/v1/namespaces/a/leases/b", "PUT"), "", 1, 0],
 ])("the work of %s", (_, asked, query, seats, afterMs) => {
   expect(estimateWork(asked, new URLSearchParams(query), () => ({ objects: 450, watchers: 25 }), 10)).toEqual({ seats, afterMs });
+});
+
+test("a thousand nodes that watch what is their own make no write cost more; who watches everything does", async () => {
+  const registry = await memoryRegistry();
+  const watch = (resource: string, selection: Selection) => {
+    const store = registry.storeOf("", resource)!;
+    store.cache.listen(() => {}, store.topicOf(selection));
+  };
+  for (let i = 0; i < 1000; i++) {
+    watch("pods", { namespace: "", nodeName: `n${i}` });
+    watch("nodes", { namespace: "", name: `n${i}` });
+    watch("secrets", { namespace: "a", name: `s${i}` });
+  }
+  const afterMs = (path: string, method: string): number => estimateWork(info(path, method), new URLSearchParams(), (asked) => sizeIn(registry, asked), 10).afterMs;
+  const writes = [["/api/v1/namespaces/a/pods/b/status", "PATCH"], ["/api/v1/namespaces/a/pods", "POST"], ["/api/v1/nodes/n1/status", "PATCH"], ["/api/v1/namespaces/a/secrets/s1", "PUT"]] as const;
+  expect(writes.map(([path, method]) => afterMs(path, method))).toEqual([0, 0, 0, 0]);
+  for (let i = 0; i < 15; i++) for (const namespace of ["", "a", "other"]) for (const resource of ["pods", "nodes", "secrets"]) if (namespace === "" || resource !== "nodes") watch(resource, { namespace });
+  expect(writes.map(([path, method]) => afterMs(path, method))).toEqual([15, 15, 10, 20]);
 });
 
 test("objects are kept up: missing ones made, ours corrected, users' left alone, those marked as ours and unknown taken away", () => {

@@ -3,6 +3,7 @@
  *
  * Source: kubernetes v1.36 apiserver/pkg/util/flowcontrol/{watch_tracker.go,request/{width,list_work_estimator,mutating_work_estimator,config}.go}
  */
+import type { Registry } from "../../registry/registry.ts";
 import type { RequestInfo, ResourceRequestInfo } from "../request-info.ts";
 import { isTrue } from "../request-info.ts";
 
@@ -16,6 +17,12 @@ export interface ResourceSize {
   readonly objects: number;
   /** Of what the request is about: all of the resource, its namespace, or the object itself. Not those of one node's pods, of whom a change reaches one. */
   readonly watchers: number;
+}
+
+/** As it is now; undefined: another server's. */
+export function sizeIn(registry: Pick<Registry, "storeOf">, { group, resource, namespace, name }: ResourceRequestInfo): ResourceSize | undefined {
+  const store = registry.storeOf(group, resource);
+  return store && { objects: store.cache.size, watchers: store.cache.listenersOf(store.keyOf(namespace, name)) };
 }
 
 const OBJECTS_PER_SEAT = 100;
