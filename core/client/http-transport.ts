@@ -65,7 +65,10 @@ export function httpTransport({ server, credentials, clock, userAgent = "coracle
   async function ask(request: ApiRequest, signal: AbortSignal): Promise<Response> {
     for (let retries = 0; ; retries++) {
       const response = await send(request, signal);
-      if (response.ok) return response;
+      if (response.ok) {
+        request.answered?.(response.status);
+        return response;
+      }
       const waitSeconds = Number(response.headers.get("retry-after") ?? Number.NaN);
       const busy = response.status === 429 || response.status >= 500;
       if (!busy || Number.isNaN(waitSeconds) || retries >= RETRIES_MAX) throw await errorOf(response, request);

@@ -8,13 +8,13 @@ test("requests are counted by code, what got no answer as an error, a watch once
   const metrics = metricsRegistry();
   const answers: (Error | object)[] = [{}, {}, notFound({ group: "", resource: "pods" }, "x"), new StatusError(serviceUnavailable("cannot reach").status, { cause: new Error("refused") })];
   const next = (): object => { const answer = answers.shift()!; if (answer instanceof Error) throw answer; return answer; };
-  const transport = measuredTransport({ call: async () => next(), async *watch() { yield* [{}, {}] as never[]; } }, { metrics, clock: { uptimeMs: () => 0 }, host: () => "a:6443" });
+  const transport = measuredTransport({ call: async ({ method, answered }) => { const answer = next(); answered?.(method === "POST" ? 202 : 200); return answer; }, async *watch() { yield* [{}, {}] as never[]; } }, { metrics, clock: { uptimeMs: () => 0 }, host: () => "a:6443" });
   const request = (method: ApiRequest["method"]): ApiRequest => ({ method, path: "/", signal: new AbortController().signal });
   for (const method of ["GET", "POST", "GET", "GET"] as const) await transport.call(request(method)).catch(() => undefined);
   for await (const _ of transport.watch(request("GET")));
   const lines = metrics.render().split("\n");
   expect(lines.filter((line) => line.startsWith("rest_client_requests_total"))).toEqual([
-    'rest_client_requests_total{code="200",method="GET",host="a:6443"} 2', 'rest_client_requests_total{code="201",method="POST",host="a:6443"} 1',
+    'rest_client_requests_total{code="200",method="GET",host="a:6443"} 2', 'rest_client_requests_total{code="202",method="POST",host="a:6443"} 1',
     'rest_client_requests_total{code="404",method="GET",host="a:6443"} 1', 'rest_client_requests_total{code="<error>",method="GET",host="a:6443"} 1',
   ]);
   expect(lines).toContain('rest_client_request_duration_seconds_count{verb="GET",host="a:6443"} 3');

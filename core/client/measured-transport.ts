@@ -1,7 +1,7 @@
 /**
  * A transport whose requests are counted as client-go's clients count theirs: how many, with which code, how long they took.
  *
- * An answer says no more than that it was a good one, so its code is the usual one: 201 for POST, else 200. Without an answer it is "<error>".
+ * Without an answer the code is "<error>".
  *
  * Source: kubernetes v1.36 component-base/metrics/prometheus/restclient/metrics.go, client-go/rest/request.go
  */
@@ -22,17 +22,18 @@ interface Deps {
 export function measuredTransport(transport: Transport, { metrics, clock, host }: Deps): Transport {
   const requests = metrics.counter("rest_client_requests_total", "[ALPHA] Number of HTTP requests, partitioned by status code, method, and host.");
   const seconds = metrics.histogram("rest_client_request_duration_seconds", "[ALPHA] Request latency in seconds. Broken down by verb, and host.", SECONDS);
-  const count = ({ method }: ApiRequest, error?: unknown): void => requests.inc({ code: error === undefined ? (method === "POST" ? "201" : "200") : codeOf(error), method, host: host() });
+  const count = ({ method }: ApiRequest, code: string): void => requests.inc({ code, method, host: host() });
 
   return {
     async call(request) {
       const startMs = clock.uptimeMs();
       try {
-        const answer = await transport.call(request);
-        count(request);
+        let code = 200;
+        const answer = await transport.call({ ...request, answered: (told) => { code = told; } });
+        count(request, String(code));
         return answer;
       } catch (error) {
-        count(request, error);
+        count(request, codeOf(error));
         throw error;
       } finally {
         seconds.observe((clock.uptimeMs() - startMs) / 1000, { verb: request.method, host: host() });
@@ -40,18 +41,18 @@ export function measuredTransport(transport: Transport, { metrics, clock, host }
     },
     async *watch(request) {
       let counted = false;
-      const once = (error?: unknown): void => {
-        if (!counted) count(request, error);
+      const once = (code: string): void => {
+        if (!counted) count(request, code);
         counted = true;
       };
       try {
         for await (const event of transport.watch(request)) {
-          once();
+          once("200");
           yield event;
         }
-        once();
+        once("200");
       } catch (error) {
-        once(error);
+        once(codeOf(error));
         throw error;
       }
     },

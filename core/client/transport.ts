@@ -15,6 +15,8 @@ export interface ApiRequest {
   readonly body?: unknown;
   /** For PATCH: which patch `body` is. Absent: JSON. */
   readonly contentType?: string;
+  /** Is told the status code of an answer that is not thrown. */
+  readonly answered?: ((code: number) => void) | undefined;
   readonly signal: AbortSignal;
 }
 

@@ -18,7 +18,9 @@ export function inProcessTransport(handler: Handler, caller: { readonly user: Us
   return {
     async call(request) {
       const answer = await handler(serverRequest(request, caller));
-      return answer.type === "raw" ? await rawValue(answer, request) : objectOf(answer);
+      const value = answer.type === "raw" ? await rawValue(answer, request) : objectOf(answer);
+      request.answered?.("status" in answer ? answer.status : 200);
+      return value;
     },
 
     async *watch(request) {
