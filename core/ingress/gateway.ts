@@ -27,8 +27,8 @@ export interface GatewayWorld extends References, NodePorts {
   readonly grpcRoutes: readonly GrpcRoute[];
   readonly tlsRoutes: readonly TlsRoute[];
   readonly namespaces: ReadonlyMap<string, Labels>;
-  /** Where a Gateway is reached: its own addresses, if it has some, then those of the nodes' ingress. */
-  readonly addressesOf: (gateway: ObjectKey) => readonly string[];
+  /** Where a Gateway is reached: at addresses of its own, if it is to have such, and at those of the nodes' ingress. None before it is reached at all of them. */
+  readonly addressesOf: (gateway: ObjectKey, hasOwn: boolean) => readonly string[];
   /** Why nobody can be shown this Secret's certificate. */
   readonly certificateProblem: (namespace: string, name: string) => string | undefined;
 }
@@ -78,9 +78,10 @@ export function planGateways(world: GatewayWorld): GatewayPlan {
   attachAll("TLSRoute", world.tlsRoutes, tlsRuleSet);
   const served = [...listeners].flatMap(([gateway, all]) => all.filter(({ refused, invalid }) => !refused && !invalid).map(({ listener, routes, certificates }): ServedListener => (
     { gateway, port: listener.port, protocol: listener.protocol as Protocol, hostname: (listener.hostname ?? "").toLowerCase(), routes, certificates })));
+  const fronts = planFronts([...gateways.values()], world);
   return {
-    listeners: served, routeStatus, fronts: planFronts([...gateways.values()], world),
-    gatewayStatus: new Map([...gateways].map(([key, gateway]) => [key, gatewayStatus(gateway, listeners.get(key)!, world.addressesOf(key))])),
+    listeners: served, routeStatus, fronts,
+    gatewayStatus: new Map([...gateways].map(([key, gateway]) => [key, gatewayStatus(gateway, listeners.get(key)!, world.addressesOf(key, fronts.own.has(key)))])),
   };
 }
 

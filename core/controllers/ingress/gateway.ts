@@ -54,10 +54,12 @@ export function gatewayController({ client, informers, clock, source, reserved }
   const addressesOfService = (service: Readonly<Service> | undefined): string[] => (service?.status?.loadBalancer?.ingress ?? []).flatMap(({ ip, hostname }) => ip ?? hostname ?? []);
 
   /** Its own first: only there is everything that it asks for. */
-  function addressesOf(gateway: ObjectKey): string[] {
-    const own = services.get(objectKey(splitKey(gateway).namespace, ownServiceName(gateway)));
-    const balanced = addressesOfService(own);
-    return [...(balanced.length > 0 ? balanced : (own?.spec?.clusterIPs ?? [])), ...addressesOfService(services.get(objectKey(INGRESS_SERVICE.namespace, INGRESS_SERVICE.name)))];
+  function addressesOf(gateway: ObjectKey, hasOwn: boolean): string[] {
+    const shared = addressesOfService(services.get(objectKey(INGRESS_SERVICE.namespace, INGRESS_SERVICE.name)));
+    if (!hasOwn) return shared;
+    const service = services.get(objectKey(splitKey(gateway).namespace, ownServiceName(gateway))), balanced = addressesOfService(service);
+    const own = balanced.length > 0 ? balanced : (service?.spec?.clusterIPs ?? []);
+    return own.length === 0 ? [] : [...own, ...shared];
   }
 
   async function writeRoute<R extends AnyRoute>(resource: ResourceClient<R>, route: R, ours: readonly PlannedParent[], signal: AbortSignal): Promise<void> {

@@ -1,0 +1,48 @@
+import { expect, test } from "vitest";
+import { eventually, fakeApi } from "../../../test/fake-api.ts";
+import { withControllers } from "../../../test/run-controllers.ts";
+import type { CustomResourceDefinition } from "../../api/gen/apiextensions.v1.ts";
+import type { Service } from "../../api/gen/core.v1.ts";
+import type { NewObject } from "../../api/meta/object-meta.ts";
+import type { ResourceRef } from "../../client/client.ts";
+import { CUSTOM_RESOURCE_DEFINITIONS, SERVICES } from "../../client/resources.ts";
+import { gatewaySource } from "../../ingress/gateway-source.ts";
+import { GATEWAY_CLASSES, GATEWAYS, type Gateway, HTTP_ROUTES, type Listener, REFERENCE_GRANTS } from "../../ingress/gateway-types.ts";
+import { systemClock as clock } from "../../lifecycle/clock.ts";
+import { gatewayController } from "./gateway.ts";
+import { ingressController } from "./ingress.ts";
+
+const definition = { apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", metadata: { name: "httproutes.gateway.networking.k8s.io" }, spec: { versions: [{ name: "v1", served: true }] }, status: { conditions: [{ type: "Established", status: "True" }] } } as unknown as NewObject<CustomResourceDefinition>;
+const gateway = (name: string, listeners: readonly Partial<Listener>[]): NewObject<Gateway> => ({ apiVersion: "gateway.networking.k8s.io/v1", kind: "Gateway", metadata: { name, namespace: "default" }, spec: { gatewayClassName: "coracle", listeners: listeners.map((one, i) => ({ name: `l${i}`, port: 80, protocol: "HTTP", ...one })) } });
+
+test("a Gateway is reached at the nodes' ports; one that does not go together with it at an address of its own, and is not programmed before it has one", async () => {
+  const api = fakeApi({ clock });
+  for (const ref of [GATEWAY_CLASSES, GATEWAYS, HTTP_ROUTES, REFERENCE_GRANTS]) api.serve(ref as ResourceRef);
+  await withControllers((deps) => {
+    const source = gatewaySource(deps.informers), reserved = [{ protocol: "TCP", port: 6443, why: "the API server's" }] as const;
+    return [ingressController({ ...deps, gateways: source, reserved }), gatewayController({ ...deps, clock, source, reserved })];
+  }, async (_, call) => {
+    const services = api.client.resource(SERVICES), gateways = api.client.resource(GATEWAYS);
+    const shared = (): Service | undefined => api.all(SERVICES).find(({ metadata }) => metadata.name === "coracle-ingress"), own = (): Service | undefined => api.all(SERVICES).find(({ metadata }) => metadata.namespace === "default");
+    const portsOf = (service: Service | undefined): string => (service?.spec?.ports ?? []).map(({ name, targetPort }) => `${name}→${targetPort}`).join();
+    const told = (name: string): string => {
+      const { status } = api.all(GATEWAYS).find(({ metadata }) => metadata.name === name) ?? {};
+      return [...(status?.conditions ?? []).map(({ type, reason }) => `${type} ${reason}`), ...(status?.addresses ?? []).map(({ value }) => value)].join();
+    };
+    await api.client.resource(CUSTOM_RESOURCE_DEFINITIONS).create(definition, call);
+    await eventually(() => api.all(GATEWAY_CLASSES).length, (count) => count === 1);
+    await gateways.create(gateway("a", [{}, { port: 8080 }, { port: 6443 }]), call);
+    await eventually(() => portsOf(shared()), (ports) => ports === "http→10080,https→10443,gateway-8080→10500");
+    await services.updateStatus({ ...shared()!, status: { loadBalancer: { ingress: [{ ip: "10.0.0.1" }] } } }, call);
+    await eventually(() => told("a"), (text) => text === "Accepted ListenersNotValid,Programmed Programmed,10.0.0.1");
+    const b = await gateways.create(gateway("b", [{ port: 8080 }, { port: 81 }]), call);
+    await eventually(() => portsOf(own()), (ports) => ports === "gateway-8080→10502,gateway-81→10503" || ports === "gateway-8080→10501,gateway-81→10502");
+    await eventually(() => told("b"), (text) => text === "Accepted Accepted,Programmed AddressNotAssigned");
+    await services.update({ ...own()!, spec: { ...own()!.spec, clusterIPs: ["10.43.0.9"] } }, call); // as the API server does
+    await eventually(() => told("b"), (text) => text === "Accepted Accepted,Programmed Programmed,10.43.0.9,10.0.0.1");
+    expect(new Set([...portsOf(shared()).matchAll(/→(\d+)/g), ...portsOf(own()).matchAll(/→(\d+)/g)].map(([, port]) => port)).size, "each port of the nodes once").toBe(6);
+    await gateways.delete(b, {}, call);
+    await eventually(own, (found) => found === undefined);
+    await eventually(() => portsOf(shared()), (ports) => ports === "http→10080,https→10443,gateway-8080→10500");
+  }, { api });
+});
