@@ -25,6 +25,13 @@ test("what nobody has asked for is as upstream has it", () => {
   });
 });
 
+test("how many dead containers stay, and how long", () => {
+  const kept = (...args: string[]) => settings(...args).deadContainers;
+  expect([kept("maximum-dead-containers-per-container=3", "minimum-container-ttl-duration=1m"), kept("maximum-dead-containers-per-container=-1"), kept("maximum-dead-containers-per-container=0", "maximum-dead-containers=-1")]).toEqual([{ perContainer: 3, ageMinMs: 60_000 }, { perContainer: -1, ageMinMs: 0 }, { perContainer: 1, ageMinMs: 0 }]);
+  expect(() => kept("minimum-container-ttl-duration=soon")).toThrow('--kubelet-arg minimum-container-ttl-duration: time: invalid duration "soon"');
+  expect(() => kept("maximum-dead-containers=100")).toThrow("each container keeps its own");
+});
+
 test.each([["anonymous-auth=false"], ["authorization-mode=Webhook"], ["container-runtime=remote"]])("--kubelet-arg %s says what is so", (text) => expect(() => settings(text)).not.toThrow());
 
 test.each([

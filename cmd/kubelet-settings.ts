@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { parseQuantity } from "../core/api/meta/quantity.ts";
 import { parse } from "yaml";
 import { applyConfiguration, mergeConfigurations } from "../node/kubelet/configuration/decode.ts";
+import { parseGoDuration } from "../node/kubelet/configuration/go-duration.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Log } from "../core/observe/log.ts";
 import { type CredentialProviders, credentialProviders, decodeProviders } from "../node/kubelet/images/credential-provider.ts";
@@ -47,6 +48,8 @@ const ARGUMENTS: Readonly<Record<string, (settings: Writable, value: string) => 
   "allowed-unsafe-sysctls": (settings, value) => void (settings.allowedUnsafeSysctls = value.split(",")),
   "container-log-max-files": (settings, value) => void (settings.containerLogMaxFiles = wholeNumber("container-log-max-files", value)),
   "container-log-max-size": (settings, value) => void (settings.containerLogMaxBytes = parseQuantity(value).number()),
+  "maximum-dead-containers-per-container": (settings, value) => void (settings.deadContainers = { ...settings.deadContainers, perContainer: value === "-1" ? -1 : Math.max(1, wholeNumber("maximum-dead-containers-per-container", value)) }), // the newest tells how the container ended
+  "minimum-container-ttl-duration": (settings, value) => void (settings.deadContainers = { ...settings.deadContainers, ageMinMs: duration("minimum-container-ttl-duration", value) }),
   "node-labels": (settings, value) => void (settings.labels = { ...settings.labels, ...Object.fromEntries(value.split(",").map((text) => pair("--kubelet-arg node-labels", text))) }),
   "register-schedulable": (settings, value) => void (settings.unschedulable = value === "false"),
 };
@@ -120,6 +123,14 @@ export function pair(flag: string, text: string): [name: string, value: string] 
   const equals = text.indexOf("=");
   if (equals <= 0) throw new ConfigError(`${flag} ${JSON.stringify(text)}: must be name=value`);
   return [text.slice(0, equals), text.slice(equals + 1)];
+}
+
+function duration(flag: string, text: string): number {
+  try {
+    return parseGoDuration(text);
+  } catch (cause) {
+    throw new ConfigError(`--kubelet-arg ${flag}: ${(cause as Error).message}`, { cause });
+  }
 }
 
 function wholeNumber(flag: string, text: string): number {

@@ -102,6 +102,7 @@ export const OTHER_KUBELET_SETTINGS: OtherSettings = {
   "container-runtime": always("remote"), "container-runtime-endpoint": own("container-runtime-endpoint"), "hostname-override": own("node-name"), "node-ip": own("node-ip"), "cert-dir": own("data-dir"),
   "cloud-provider": { is: [""], instead: "give --node-taint node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule instead, which a cloud's controller manager takes away" },
   ...several(["kubeconfig", "bootstrap-kubeconfig"], { instead: "how the node reaches its server is settled with its joining: --server, --token" }), "client-ca-file": OUR_KEYS,
+  "maximum-dead-containers": { is: ["-1"], instead: "give --kubelet-arg maximum-dead-containers-per-container=… and minimum-container-ttl-duration=… instead: each container keeps its own" },
   "pod-infra-container-image": { instead: "the image of sandboxes is the container runtime's to choose" },
   ...several(["housekeeping-interval", "global-housekeeping-interval"], nothing("control groups are read when somebody asks")),
   ...several(["runtime-cgroups", "containerd", "containerd-namespace", "lock-file", "exit-on-lock-contention", "docker-endpoint"], nothing("it is none of the kubelet's here")),

@@ -1,20 +1,27 @@
 import { expect, test } from "vitest";
-import { garbageOf } from "./garbage.ts";
+import { garbageOf, type Kept } from "./garbage.ts";
 import type { RuntimeContainer, RuntimePod } from "./runtime-pod.ts";
 
 /** Newest first: "a:running:s2 a:exited:s1". */
 function runtime(text: string, sandboxes: readonly string[]): RuntimePod {
   const containers = text.split(" ").map((word, i) => {
     const [name = "", state = "", sandboxId = ""] = word.split(":");
-    return { id: `${name}${i}`, name, state, sandboxId } as RuntimeContainer;
+    return { id: `${name}${i}`, name, state, sandboxId, finishedAtMs: -1000 * i } as RuntimeContainer; // each a second before
   });
   return { uid: "u", name: "p", namespace: "d", containers, sandboxes: sandboxes.map((id, i) => ({ id, ready: i === 0 })) } as unknown as RuntimePod;
 }
 
-const ids = (seen: RuntimePod, keepNewest: boolean) => { const { containers, sandboxes } = garbageOf(seen, { keepNewest }); return [...containers, ...sandboxes].map(({ id }) => id); };
+const ids = (seen: RuntimePod, exists: boolean, kept: Kept = { perContainer: 1, ageMinMs: 0 }) => { const { containers, sandboxes } = garbageOf(seen, exists ? { ...kept, nowMs: 0 } : undefined); return [...containers, ...sandboxes].map(({ id }) => id); };
 
 test("of each container one dead predecessor is kept, with its log; older ones go, and sandboxes nothing is left of", () => {
   expect(ids(runtime("a:running:s2 a:exited:s2 a:exited:s1 b:exited:s2 b:exited:s1", ["s2", "s1"]), true)).toEqual(["a2", "b4", "s1"]);
   expect(ids(runtime("a:exited:s1 b:running:s2", ["s2", "s1"]), true)).toEqual([]); // its status and its log are still asked for
   expect(ids(runtime("a:exited:s1 a:exited:s1 b:running:s1", ["s1"]), false)).toEqual(["a0", "a1"]);
+});
+
+test("as many dead ones of each container are kept as the settings say, and those that have ended lately", () => {
+  const seen = runtime("a:running:s1 a:exited:s1 a:exited:s1 a:exited:s1 a:exited:s1", ["s1"]);
+  const left = (perContainer: number, ageMinMs: number) => ids(seen, true, { perContainer, ageMinMs });
+  expect([left(1, 0), left(2, 0), left(-1, 0), left(1, 3_000), left(3, 5_000)]).toEqual([["a2", "a3", "a4"], ["a3", "a4"], [], ["a3", "a4"], []]);
+  expect(ids(seen, false, { perContainer: 3, ageMinMs: 5_000 })).toEqual(["a1", "a2", "a3", "a4"]);
 });

@@ -1,6 +1,6 @@
 /**
- * Dead containers and sandboxes. Of each container of a living pod the newest dead one is kept, for its status and its log; everything older
- * goes. Of a pod that is gone everything goes.
+ * Dead containers and sandboxes. Of each container of a living pod the newest dead one is kept, for its status and its log, or as many as the node's settings say;
+ * everything older goes. Of a pod that is gone everything goes.
  *
  * Source: kubernetes v1.36 pkg/kubelet/kuberuntime/kuberuntime_gc.go
  */
@@ -18,18 +18,27 @@ export interface Garbage { readonly containers: readonly RuntimeContainer[]; rea
 
 type Context = Pick<KubeletContext, "cri" | "settings" | "log">;
 
-/** What nobody needs any more. `keepNewest`: of a pod that still exists. */
-export function garbageOf(runtime: RuntimePod, { keepNewest }: { readonly keepNewest: boolean }): Garbage {
-  const seen = new Set<string>();
-  const containers = runtime.containers.filter(({ name, state }) => {
+/** Of a pod that still exists. */
+export interface Kept {
+  /** Dead ones of each container, at least one; negative: all. */
+  readonly perContainer: number;
+  /** Those that ended less than this ago are kept besides. */
+  readonly ageMinMs: number;
+}
+
+/** What nobody needs any more. `kept`: absent, the pod is gone, or may lose what is left of it. */
+export function garbageOf(runtime: RuntimePod, kept: (Kept & { readonly nowMs: number }) | undefined): Garbage {
+  const dead = new Map<string, number>(); // by container name
+  const containers = runtime.containers.filter(({ name, state, finishedAtMs }) => {
     if (state === "running" || state === "unknown") return false;
-    if (state === "created") return !keepNewest || seen.has(name);
-    const newestDead = !seen.has(name);
-    seen.add(name);
-    return !(keepNewest && newestDead);
+    const newer = dead.get(name) ?? 0;
+    if (state === "created") return !kept || newer > 0;
+    dead.set(name, newer + 1);
+    if (!kept || newer === 0) return !kept;
+    return kept.perContainer >= 0 && newer >= kept.perContainer && kept.nowMs - finishedAtMs >= kept.ageMinMs;
   });
   const left = new Set(runtime.containers.filter((container) => !containers.includes(container)).map(({ sandboxId }) => sandboxId));
-  const sandboxes = runtime.sandboxes.filter(({ id, ready }, i) => !ready && !left.has(id) && !(keepNewest && i === 0));
+  const sandboxes = runtime.sandboxes.filter(({ id, ready }, i) => !ready && !left.has(id) && !(kept && i === 0));
   return { containers, sandboxes };
 }
 

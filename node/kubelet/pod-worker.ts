@@ -157,7 +157,7 @@ export class PodWorker {
 
   /** Takes away the dead containers of a pod that has ended, before somebody deletes it. */
   async discardDead(signal: AbortSignal): Promise<void> {
-    if (this.#stage === "terminated") await removeGarbage(this.#deps.context, garbageOf(this.#runtime, { keepNewest: false }), signal);
+    if (this.#stage === "terminated") await removeGarbage(this.#deps.context, garbageOf(this.#runtime, undefined), signal);
   }
 
   /** A probe found something out. */
@@ -328,7 +328,7 @@ export class PodWorker {
     if (changes) await this.#observe(signal);
     if (this.#resize.inProgress && shortfall === undefined) cgroups.ensure(pod, { unlimitedCpu });
     if (shortfall === undefined && this.#resize.conclude(this.granted, this.#runtime)) this.#say();
-    await removeGarbage(context, garbageOf(this.#runtime, { keepNewest: true }), signal);
+    await removeGarbage(context, garbageOf(this.#runtime, { ...context.settings.deadContainers, nowMs: clock.nowMs() }), signal);
     if (this.#shouldTerminate()) return 0;
     return Math.max(0, Math.min(retryAtMs, applied.retryAtMs ?? retryAtMs) - clock.nowMs());
   }
@@ -380,7 +380,7 @@ export class PodWorker {
     }
     this.#isReclaimed = true;
     if (!this.#removed && this.status.reason !== EVICTED) return context.settings.syncMs; // its object stays until someone deletes it; its logs stay with it
-    await removeGarbage(context, garbageOf(this.#runtime, { keepNewest: false }), signal);
+    await removeGarbage(context, garbageOf(this.#runtime, undefined), signal);
     const { name, namespace = "" } = this.#pod.metadata;
     await removePodLogs(context, { name, namespace, uid: this.uid });
     if (!this.#removed) return context.settings.syncMs;
