@@ -98,6 +98,17 @@ test("a clock that is wrong is told, and does not keep a machine out", async () 
   expect(told).toEqual(["this machine's clock is 14600 days behind the server's: set it right, certificates and leases depend on it"]);
 });
 
+test("a node whose certificate has expired, by its clock or by the calendar, does not wait for the server either", async () => {
+  const { url, token, stop } = await serve();
+  const dir = machine();
+  const joined = await joinCluster(options(dir, { servers: [url], token }), soon());
+  const clock: Clock = { ...systemClock, nowMs: () => Date.now() + 3 * 366 * DAY_MS };
+  expect((await joinCluster(options(dir, { servers: [url], token, clock }), soon())).ca).toBe(joined.ca);
+  stop.abort();
+  const alone = await joinCluster(options(dir, { servers: [url], token, clock }), soon());
+  expect(alone.cluster.settings).toEqual(joined.cluster.settings);
+});
+
 test("a token of another cluster makes the machine leave the old one; it stays the same machine", async () => {
   const first = await serve(), second = await serve();
   const dir = machine();

@@ -66,7 +66,7 @@ export async function joinCluster(options: JoinOptions, signal: AbortSignal): Pr
     for (const path of options.remembered) await rm(path, { recursive: true, force: true });
   }
   const attempt = { ...options, identity, token };
-  if (isJoined(identity) && (token === undefined || clock.nowMs() < identity.client.certificate.notAfterMs)) {
+  if (isJoined(identity)) {
     await refresh(attempt, signal);
     if (isJoined(identity)) return identity;
   }
