@@ -11,5 +11,5 @@ const textModules = {
 /** Unit, contract and scenario tests. The cluster and platform tests run compiled binaries and have runners of their own: test/run.sh. */
 export default defineConfig({
   plugins: [textModules],
-  test: { include: ["{cmd,core,node,storage,installers,test}/**/*.test.ts"], exclude: ["test/cluster/**", "test/platforms/**", "test/vm/**", "node_modules/**"], pool: "threads", testTimeout: 30_000 },
+  test: { include: ["{cmd,core,node,storage,installers,test}/**/*.test.ts"], exclude: ["test/cluster/**", "test/platforms/**", "test/vm/**", "node_modules/**"], pool: "threads", globalSetup: "test/temporary-files.ts", testTimeout: 30_000 },
 });
