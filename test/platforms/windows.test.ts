@@ -67,7 +67,7 @@ describe.skipIf(process.arch !== "x64" || process.getuid?.() !== 0)("Windows", (
 
   test("runs under the service manager, and stops when it is told to", async () => {
     mkdirSync(windows.pathOf("C:\\etc\\coracle"), { recursive: true });
-    writeFileSync(windows.pathOf("C:\\etc\\coracle\\config.yaml"), `server: ${url}\ntoken: ${JSON.stringify(token)}\nnode-name: win-2\ndata-dir: C:\\var\\lib\\service\nkubelet-port: ${await freePort()}\n`);
+    writeFileSync(windows.pathOf("C:\\etc\\coracle\\config.yaml"), `server: ${url}\ntoken: ${JSON.stringify(token)}\nnode-name: win-2\ndata-dir: C:\\var\\lib\\service\nkubelet-port: ${await freePort()}\nkubelet-arg: [shutdown-grace-period=20s, shutdown-grace-period-critical-pods=5s]\n`);
     await using runtime = windows.start("fake-runtime.exe", [PIPE]);
     await runtime.until("serving", () => runtime.output.includes("serving"));
     const state = async (): Promise<string> => /STATE\s+: \d\s+(\w+)/.exec((await windows.run("sc.exe", ["query", "coracle"])).stdout)?.[1] ?? "";
@@ -79,6 +79,7 @@ describe.skipIf(process.arch !== "x64" || process.getuid?.() !== 0)("Windows", (
       await windows.run("sc.exe", ["stop", "coracle"]);
       await runtime.until("stopped", async () => (await state()) === "STOPPED");
       const log = readFileSync(windows.pathOf("C:\\var\\lib\\service\\agent\\coracle.log"), "utf8");
+      expect(log).not.toContain("may not wait for its pods"); // the service manager has been told how long
       expect(log).toMatch(/"reason":"the service manager","msg":"coracle agent has ended"\}\n$/);
     } finally {
       await windows.run("sc.exe", ["delete", "coracle"]);
