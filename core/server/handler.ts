@@ -28,7 +28,7 @@ import { deprecation } from "./deprecation.ts";
 import { isLasting } from "./lasting.ts";
 import { NotServed, notServedAnswer } from "./not-served.ts";
 import { type Ticket, TooManyRequests } from "./fairness/too-many-requests.ts";
-import { requestMetrics } from "./request-metrics.ts";
+import { requestMetrics, type WatchMeter } from "./request-metrics.ts";
 import type { ServerRequest } from "./request.ts";
 import { type RequestInfo, requestInfo, type ResourceRequestInfo } from "./request-info.ts";
 import type { Span, Tracer } from "./tracing/tracer.ts";
@@ -76,8 +76,8 @@ export interface Scope {
   readonly audit?: AuditRecord | undefined;
   /** Absent: this request is not traced. */
   readonly span?: Span | undefined;
-  /** Of a watch: told how many events are sent. */
-  readonly watched?: ((count: number) => void) | undefined;
+  /** Of a watch. */
+  readonly watched?: WatchMeter | undefined;
 }
 
 export type Handler = (request: ServerRequest) => Promise<Answer>;
@@ -143,7 +143,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     const served = server.registry.find(info.group, info.version, info.resource);
     if (!served) throw new NotServed();
     const handler = server.special(info) ?? genericHandler(verbs, info, served);
-    const scope: Scope = { request, info, served, user, server, signal: shown?.ends && info.verb === "watch" ? AbortSignal.any([request.signal, shown.ends]) : request.signal, warnings: [...(shown?.warnings ?? []), ...(served.custom?.warnings ?? [])], audit: flight.audit, span: flight.span, watched: info.verb === "watch" ? meter.watchEvents(info) : undefined };
+    const scope: Scope = { request, info, served, user, server, signal: shown?.ends && info.verb === "watch" ? AbortSignal.any([request.signal, shown.ends]) : request.signal, warnings: [...(shown?.warnings ?? []), ...(served.custom?.warnings ?? [])], audit: flight.audit, span: flight.span, watched: info.verb === "watch" ? meter.watch(info) : undefined };
     if (isDeprecated(served)) {
       meter.deprecated(info);
       flight.audit?.annotate("k8s.io/deprecated", "true");

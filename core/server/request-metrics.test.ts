@@ -57,3 +57,9 @@ test("how much is answered is counted of what is read, and what should not be as
   expect(lines).toContain('apiserver_response_sizes_sum{component="apiserver",group="",resource="pods",scope="cluster",subresource="",verb="LIST",version="v1"} 25000000');
   expect(lines).toContain('apiserver_requested_deprecated_apis{group="",version="v1",resource="endpoints",subresource="",removed_release=""} 1');
 });
+
+test("how long a list by watch took is told by what was listed", () => {
+  const metrics = metricsRegistry();
+  requestMetrics(metrics).watch(requestInfo("GET", "/api/v1/namespaces/a/pods", new URLSearchParams("watch=1"))).listed(300);
+  expect(metrics.render()).toMatch(/^apiserver_watch_list_duration_seconds_bucket\{group="",resource="pods",scope="namespace",version="v1",le="0.4"\} 1$/m);
+});

@@ -12,6 +12,7 @@ import type { RequestInfo, ResourceRequestInfo } from "./request-info.ts";
 import type { ServerRequest } from "./request.ts";
 
 const DURATION_BUCKETS = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60];
+const WATCH_LIST_BUCKETS = [0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 15, 20, 30, 45, 60];
 const SIZE_BUCKETS = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
 const AUTH_BUCKETS = [0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.024, 2.048, 4.096, 8.192, 16.384];
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
@@ -30,8 +31,15 @@ export interface RequestMeter {
   authorized(decision: "allow" | "deny" | "no-opinion", durationMs: number): void;
   /** What is asked for is still served, but should not be used any more. */
   deprecated(info: ResourceRequestInfo): void;
-  /** Counts events that are sent to one watch. */
-  watchEvents(info: RequestInfo): (count: number) => void;
+  /** For one watch. */
+  watch(info: RequestInfo): WatchMeter;
+}
+
+export interface WatchMeter {
+  /** So many events are sent. */
+  events(count: number): void;
+  /** What there was at the start (sendInitialEvents) has been sent, this long after it was asked for. */
+  listed(ms: number): void;
 }
 
 export function requestMetrics(metrics: Metrics): RequestMeter {
@@ -83,6 +91,7 @@ export function requestMetrics(metrics: Metrics): RequestMeter {
     [decision!, lazily(() => ({ attempts: decisions.with({ result: result! }), duration: authorization.with({ result: result! }) }))])) as Record<"allow" | "deny" | "no-opinion", () => Outcome>;
   const names = new Map<string, { inc(): void }>();
   const events = metrics.counter("apiserver_watch_events_total", "[ALPHA] Number of events sent in watch clients");
+  const watchLists = metrics.histogram("apiserver_watch_list_duration_seconds", "[BETA] Response latency distribution in seconds for watch list requests broken by group, version, resource and scope.", WATCH_LIST_BUCKETS);
 
   return {
     begin(request, info) {
@@ -109,10 +118,11 @@ export function requestMetrics(metrics: Metrics): RequestMeter {
       };
     },
     deprecated: ({ group, version, resource, subresource }) => deprecated.set(1, { group, version, resource, subresource, removed_release: "" }),
-    watchEvents(info) {
-      if (!info.isResource) return () => undefined;
-      const counter = events.with({ group: info.group, version: info.version, resource: info.resource });
-      return (count) => counter.inc(count);
+    watch(info) {
+      if (!info.isResource) return { events: () => undefined, listed: () => undefined };
+      const { group, version, resource } = info;
+      const counter = events.with({ group, version, resource });
+      return { events: (count) => counter.inc(count), listed: (ms) => watchLists.observe(ms / 1000, { group, resource, scope: scopeOf(info), version }) };
     },
     authenticated(user, durationMs) {
       const { attempts: tried, duration: took } = authenticated[user === undefined ? "failure" : "success"]();

@@ -179,6 +179,7 @@ function badContinue(why: string): StatusError {
 export async function watchObjects(scope: Scope): Promise<Answer> {
   const { request, served, server } = scope;
   const { query } = request;
+  const startMs = server.clock.uptimeMs();
   const options = listOptionsOf(scope);
   const selection = selectionOf(scope);
   const sendInitial = query.has("sendInitialEvents") ? isTrue(query.get("sendInitialEvents")) : options.resourceVersion === "" || options.resourceVersion === "0";
@@ -193,10 +194,12 @@ export async function watchObjects(scope: Scope): Promise<Answer> {
 
   const seconds = integer(query, "timeoutSeconds");
   const timeoutMs = seconds !== undefined && seconds > 0 ? seconds * 1000 : WATCH_TIMEOUT_MIN_MS * (1 + server.random.next());
-  return { type: "watch", served, batches: watchBatches(scope, { selection, after, initial, streaming, bookmarks, timeoutMs }) };
+  return { type: "watch", served, batches: watchBatches(scope, { startMs, selection, after, initial, streaming, bookmarks, timeoutMs }) };
 }
 
 interface WatchPlan {
+  /** Of the server's uptime. */
+  readonly startMs: number;
   readonly selection: Selection;
   readonly after: number;
   readonly initial: readonly Cached[];
@@ -218,7 +221,10 @@ async function* watchBatches(scope: Scope, plan: WatchPlan): AsyncIterable<reado
     let next = changes.next(); // from here on nothing is missed, however long it takes to send what there is already
     next.catch(() => undefined); // is told below
     for (let i = 0; i < plan.initial.length; i += INITIAL_EVENTS_MAX) yield plan.initial.slice(i, i + INITIAL_EVENTS_MAX).map((entry) => ({ type: "ADDED", entry }) as const);
-    if (plan.streaming) yield [{ type: "BOOKMARK", resourceVersion: String(plan.after), initialEventsEnd: true }];
+    if (plan.streaming) {
+      yield [{ type: "BOOKMARK", resourceVersion: String(plan.after), initialEventsEnd: true }];
+      scope.watched?.listed(server.clock.uptimeMs() - plan.startMs);
+    }
     if (plan.bookmarks) bookmark.wait();
     while (!signal.aborted) {
       const batch = await bookmark.or(next);
@@ -233,7 +239,7 @@ async function* watchBatches(scope: Scope, plan: WatchPlan): AsyncIterable<reado
       const items = selectedOf(batch.value, plan.selection);
       if (served.custom) await served.ready(items.map(({ entry }) => entry.object), signal);
       if (items.length > 0) {
-        scope.watched?.(items.length);
+        scope.watched?.events(items.length);
         yield items;
       }
     }
