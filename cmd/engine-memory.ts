@@ -7,5 +7,5 @@ export const engineMemory: Pick<GiveBackOptions, "cpuMs" | "collect" | "shrink">
     return (user + system) / 1000;
   },
   collect: () => Bun.gc(true),
-  shrink: () => Bun.shrink(),
+  shrink: () => Bun.shrink(), // deprecated, and the only way to let go of compiled code: Bun.gc keeps it
 };
