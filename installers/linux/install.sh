@@ -78,7 +78,8 @@ build() {
 # dist/coracle is there, and of these sources as far as anybody can tell.
 is_built() {
   [ -x "$ROOT/dist/coracle" ] || return 1
-  [ -f "$ROOT/dist/sources" ] && [ -f "$ROOT/package.json" ] || return 0
+  [ -f "$ROOT/package.json" ] || return 0
+  [ -f "$ROOT/dist/sources" ] || { [ ! -d "$ROOT/node_modules" ]; return; } # built here, by who left no note
   [ "$(sh "$ROOT/installers/bundle/sources.sh")" = "$(cat "$ROOT/dist/sources")" ]
 }
 
