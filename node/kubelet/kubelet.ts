@@ -158,7 +158,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     }),
   ];
   const node = nodeAgent({ ...deps, events, shuttingDown: () => shutdown?.isDown() ?? false, devices: () => devices?.counts() ?? new Map(), volumesInUse: () => context.volumes.inUse(), pressures: () => guard.pressures(), runtimeSilentMs: () => clock.uptimeMs() - watch.lastListMs(), runtimeSilentMsMax: RUNTIME_SILENT_MS_MAX });
-  const records = settings.verifiesPulls ? pullRecords({ dataDir: settings.dataDir, nowMs: clock.nowMs }) : undefined;
+  const records = settings.pullVerification.policy === "NeverVerify" ? undefined : pullRecords({ dataDir: settings.dataDir, nowMs: clock.nowMs, verification: settings.pullVerification });
   const context: KubeletContext = {
     settings, cri, clock, random, log, events, mounts: deps.mounts, objects, services: deps.services,
     volumes: volumeManager({ dataDir: settings.dataDir, nodeName: settings.nodeName, client, objects, tokens, mounts: deps.mounts, exec: deps.exec, clock, random, events, log, hostIps: settings.nodeIps, allocatable: node.allocatable, csi, expander, metrics: volumeMetrics(deps.metrics), life: signal, onInUse: () => node.refresh() }),

@@ -3,6 +3,7 @@ import type { Taint } from "../../core/api/gen/core.v1.ts";
 import type { TlsPolicy } from "../../core/net/tls-policy.ts";
 import { type EvictionSettings, THRESHOLDS } from "./eviction/plan.ts";
 import type { Kept } from "./garbage.ts";
+import type { PullPolicy } from "./images/pull-verification.ts";
 import { NO_PLACEMENT, type PlacementSettings } from "./placement/settings.ts";
 import { CPU_QUOTA, type CpuQuota } from "./resources/linux-resources.ts";
 
@@ -85,7 +86,7 @@ export interface KubeletSettings {
   /** At most this many at once, where they are not serialized. */
   readonly maxParallelImagePulls?: number | undefined;
   /** An image that was pulled with credentials is only for those who have them: images/pull-records.ts. */
-  readonly verifiesPulls: boolean;
+  readonly pullVerification: { readonly policy: PullPolicy; readonly allowlist: readonly string[] };
   readonly imageGc: { readonly highPercent: number; readonly lowPercent: number; readonly ageMinMs: number; /** 0: unused images may stay for ever. */ readonly ageMaxMs: number };
   readonly eviction: EvictionSettings;
   /** Processors, memory and devices of containers: who has which. */
@@ -123,7 +124,7 @@ export const KUBELET_DEFAULTS: Omit<KubeletSettings, "nodeName" | "nodeIps" | "h
   dataDir: "/var/lib/kubelet", wellKnownDir: "", podLogsDir: "/var/log/pods", containerLogsDir: "/var/log/containers", clusterDns: [], clusterDomain: "cluster.local",
   resolvConf: "/etc/resolv.conf", maxPods: 110, podPidsLimit: -1, userNamespaceIds: 65_536, cgroupRoot: "/", port: 10250, healthzAddress: "127.0.0.1", healthzPort: 10248, labels: {}, annotations: {}, taints: [], unschedulable: false, registers: true, providerId: undefined, reserved: {},
   seccompDir: "/var/lib/kubelet/seccomp", seccompDefault: false, singleProcessOomKill: false, statusImagesMax: 50, allowedUnsafeSysctls: [], serializeImagePulls: true, containerLogMaxBytes: 10 * 1024 * 1024, containerLogMaxFiles: 5,
-  staticPodDir: "", verifiesPulls: true, imageGc: { highPercent: 85, lowPercent: 80, ageMinMs: 2 * 60_000, ageMaxMs: 0 }, eviction: { thresholds: THRESHOLDS, transitionMs: 5 * 60_000, maxPodGraceSeconds: 0 }, podsPerCore: 0,
+  staticPodDir: "", pullVerification: { policy: "NeverVerifyPreloadedImages", allowlist: [] }, imageGc: { highPercent: 85, lowPercent: 80, ageMinMs: 2 * 60_000, ageMaxMs: 0 }, eviction: { thresholds: THRESHOLDS, transitionMs: 5 * 60_000, maxPodGraceSeconds: 0 }, podsPerCore: 0,
   placement: NO_PLACEMENT, containerLogWorkers: 1, containerLogMs: 10_000, syncMs: 60_000, fileCheckMs: 20_000, streamIdleMs: 4 * 3_600_000, runtimeTimeoutMs: 120_000, volumeStatsMs: 60_000, cpuQuota: CPU_QUOTA, deadContainers: { perContainer: 1, ageMinMs: 0 }, oomScoreAdjust: -999, failCgroupV1: false, servesLogs: true,
   statusMs: 10_000, reportMs: 300_000, leaseSeconds: 40, crashBackoffMsMax: 300_000, limitedSwap: false, failSwapOn: false, shutdown: { graceMs: 0, criticalMs: 0 }, configuration: {},
 };

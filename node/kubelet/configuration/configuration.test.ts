@@ -85,6 +85,8 @@ test.each([
   [{ enableSystemLogQuery: true, enableSystemLogHandler: false }, "invalid configuration: enableSystemLogHandler is required for enableSystemLogQuery"],
   [{ tracing: { samplingRatePerMillion: 2_000_000 } }, "tracing.samplingRatePerMillion: Invalid value: 2000000: sampling rate per million must be less than or equal to one million"],
   [{ eventRecordQPS: -1 }, "invalid configuration: eventRecordQPS (--event-qps) -1 must not be a negative number"],
+  [{ preloadedImagesVerificationAllowlist: ["a/b"] }, 'invalid configuration: can\'t set `preloadedImagesVerificationAllowlist` if `imagePullCredentialsVertificationPolicy` is not "NeverVerifyAllowlistedImages"'],
+  [{ imagePullCredentialsVerificationPolicy: "NeverVerifyAllowlistedImages", preloadedImagesVerificationAllowlist: ["a/b:1"] }, "invalid configuration: invalid image pattern in `preloadedImagesVerificationAllowlist`: neither tag nor digest is accepted in an image reference: a/b:1"],
   [{ kind: "Pod" }, `no kind "Pod" is registered for version "kubelet.config.k8s.io/v1beta1"`],
 ])("%j is refused: %s", (value, message) => {
   expect(() => applied(value)).toThrow(message);

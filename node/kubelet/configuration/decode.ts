@@ -10,6 +10,7 @@
  */
 import { isQuantity, parseQuantity } from "../../../core/api/meta/quantity.ts";
 import { tlsPolicy } from "../../../core/net/tls-policy.ts";
+import type { PullPolicy } from "../images/pull-verification.ts";
 import { parseCpuSet } from "../placement/cpu-set.ts";
 import type { PlacementSettings } from "../placement/settings.ts";
 import type { KubeletSettings } from "../settings.ts";
@@ -118,7 +119,8 @@ export function applyConfiguration(base: KubeletSettings, configuration: Configu
   if (os === "windows" && !(cpuPolicy === "none" && memoryPolicy === "None" && topologyPolicy === "none")) throw new Error("invalid configuration: cpuManagerPolicy, memoryManagerPolicy and topologyManagerPolicy are not supported by this kubelet on Windows");
   const reservedCpus = parseCpuSet(result.placement.reservedCpus).size;
   if (reservedCpus > 0) result.reserved = { ...result.reserved, cpu: String(reservedCpus) };
-  read<string>("imagePullCredentialsVerificationPolicy", (value) => { result.verifiesPulls = value !== "NeverVerify"; });
+  read<PullPolicy>("imagePullCredentialsVerificationPolicy", (policy) => { result.pullVerification = { ...result.pullVerification, policy }; });
+  read<string[]>("preloadedImagesVerificationAllowlist", (allowlist) => { result.pullVerification = { ...result.pullVerification, allowlist }; });
   read<number>("imageGCHighThresholdPercent", (value) => { result.imageGc = { ...result.imageGc, highPercent: value }; });
   read<number>("imageGCLowThresholdPercent", (value) => { result.imageGc = { ...result.imageGc, lowPercent: value }; });
   ms("imageMinimumGCAge", (value) => { result.imageGc = { ...result.imageGc, ageMinMs: value }; });

@@ -1,6 +1,7 @@
 /** What is wrong with a KubeletConfiguration, in upstream's words; and what it asks that we do not do. Pure. Source: kubernetes v1.36 pkg/kubelet/apis/config/validation/validation.go */
 import { isQuantity, parseQuantity } from "../../../core/api/meta/quantity.ts";
 import { parseGoDuration } from "./go-duration.ts";
+import { allowlistProblem, PULL_POLICIES } from "../images/pull-verification.ts";
 import { parseCpuSet } from "../placement/cpu-set.ts";
 import { isMemory, type Reservation } from "../placement/memory-policy.ts";
 import { defaultsOf, fieldsOf } from "./fields.ts";
@@ -69,7 +70,11 @@ export function validate(given: Values): string[] {
   check(ids === undefined || ids < 65_536 || ids % 65_536 === 0, "userNamespaces.idsPerPod must be a multiple of 65536");
   check(ids === undefined || ids <= 4_294_967_295, "userNamespaces.idsPerPod must not be more than 4294967295");
   const verification = value<string>("imagePullCredentialsVerificationPolicy");
-  check(["NeverVerify", "NeverVerifyPreloadedImages", "NeverVerifyAllowlistedImages", "AlwaysVerify"].includes(verification), `option "${verification}" is not supported for imagePullCredentialsVerificationPolicy`);
+  check(PULL_POLICIES.some((policy) => policy === verification), `option "${verification}" is not supported for imagePullCredentialsVerificationPolicy`);
+  const allowlist = value<string[] | undefined>("preloadedImagesVerificationAllowlist") ?? [];
+  check(allowlist.length === 0 || verification === "NeverVerifyAllowlistedImages", 'can\'t set `preloadedImagesVerificationAllowlist` if `imagePullCredentialsVertificationPolicy` is not "NeverVerifyAllowlistedImages"');
+  const badPattern = allowlist.map(allowlistProblem).find((problem) => problem !== undefined);
+  check(badPattern === undefined, `invalid image pattern in \`preloadedImagesVerificationAllowlist\`: ${badPattern}`);
   for (const item of value<string[]>("enforceNodeAllocatable")) check(["", "none", "pods", "system-reserved", "kube-reserved", "system-reserved-compressible", "kube-reserved-compressible"].includes(item), `option "${item}" specified for enforceNodeAllocatable (--enforce-node-allocatable) is not supported`);
   const { endpoint, samplingRatePerMillion: rate } = value<{ readonly endpoint?: string; readonly samplingRatePerMillion?: number } | undefined>("tracing") ?? {};
   check(rate === undefined || rate >= 0, `tracing.samplingRatePerMillion: Invalid value: ${rate}: sampling rate must be positive`);
@@ -112,7 +117,7 @@ const ONLY: Readonly<Record<string, readonly unknown[]>> = {
   qosReserved: [], // upstream's gate QOSReserved is off
   memoryReservationPolicy: ["None"], cgroupDriver: ["cgroupfs"], cgroupsPerQOS: [true], enableServer: [true], enableControllerAttachDetach: [true],
   readOnlyPort: [0], tlsCertFile: [""], tlsPrivateKeyFile: [""], staticPodURL: [""], runOnce: [false], systemReservedCgroup: [""], kubeReservedCgroup: [""], configMapAndSecretChangeDetectionStrategy: ["Watch", "Cache" /* a watch is never older than what a cache may hold */],
-  imagePullCredentialsVerificationPolicy: ["NeverVerify", "NeverVerifyPreloadedImages"], containerRuntimeEndpoint: [""], imageServiceEndpoint: [""],
+   containerRuntimeEndpoint: [""], imageServiceEndpoint: [""],
   address: ["0.0.0.0", "::"], enableDebuggingHandlers: [true], protectKernelDefaults: [false], localStorageCapacityIsolation: [true],
   "authentication.anonymous.enabled": [false], "authentication.webhook.enabled": [true], "authorization.mode": ["Webhook"],
 };

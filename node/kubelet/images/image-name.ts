@@ -38,3 +38,10 @@ function domainAndRemote(name: string): { readonly domain: string; readonly remo
   const remote = isHost ? name.slice(slash + 1) : name;
   return { domain, remote: domain === "docker.io" && !remote.includes("/") ? `library/${remote}` : remote };
 }
+
+/** The repository as it is written: a right to one tag of it is a right to the image. */
+export function withoutTag(image: string): string {
+  const name = image.split("@")[0]!;
+  const colon = name.lastIndexOf(":");
+  return colon > name.lastIndexOf("/") ? name.slice(0, colon) : name;
+}

@@ -5,11 +5,13 @@
  *   image_manager/pulling/<hash of the name>     a pull has begun: whoever finds it after a crash knows that the image is not preloaded
  *   image_manager/pulled/<hash of the image>     it was pulled, by name with these credentials
  *
- * Source: kubernetes v1.36 pkg/kubelet/images/pullmanager, imagePullCredentialsVerificationPolicy: NeverVerifyPreloadedImages
+ * Source: kubernetes v1.36 pkg/kubelet/images/pullmanager
  */
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { withoutTag } from "./image-name.ts";
+import { mustVerify, type PullPolicy } from "./pull-verification.ts";
 import type { AuthConfig } from "../../cri/gen/runtime.v1.ts";
 import { CorruptStateError, parseStateFile, writeStateFile } from "../../os/state-file.ts";
 
@@ -33,7 +35,7 @@ export interface PullRecords {
   forget(imageRef: string): void;
 }
 
-export function pullRecords({ dataDir, nowMs }: { readonly dataDir: string; readonly nowMs: () => number }): PullRecords {
+export function pullRecords({ dataDir, nowMs, verification }: { readonly dataDir: string; readonly nowMs: () => number; readonly verification: { readonly policy: PullPolicy; readonly allowlist: readonly string[] } }): PullRecords {
   const root = join(dataDir, "image_manager");
   const pulling = (image: string): string => join(root, "pulling", `sha256-${hash(image)}`);
   const pulledPath = (imageRef: string): string => join(root, "pulled", `sha256-${hash(imageRef)}`);
@@ -71,7 +73,8 @@ export function pullRecords({ dataDir, nowMs }: { readonly dataDir: string; read
 
     async mayUse(image, imageRef, credentials) {
       const record = read(imageRef);
-      if (!record) return !existsSync(pulling(image)); // preloaded, unless a pull was cut off
+      if (!mustVerify(verification, image, record !== undefined || existsSync(pulling(image)))) return true; // preloaded, unless a pull was cut off
+      if (!record) return false;
       const mapping = record.credentialMapping[withoutTag(image)];
       if (!mapping) return false;
       if (mapping.nodePodsAccessible) return true;
@@ -83,11 +86,4 @@ export function pullRecords({ dataDir, nowMs }: { readonly dataDir: string; read
 
 function hash(text: string): string {
   return createHash("sha256").update(text).digest("hex");
-}
-
-/** The repository: a right to one tag of it is a right to the image. */
-function withoutTag(image: string): string {
-  const name = image.split("@")[0]!;
-  const colon = name.lastIndexOf(":");
-  return colon > name.lastIndexOf("/") ? name.slice(0, colon) : name;
 }
