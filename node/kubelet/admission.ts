@@ -4,7 +4,7 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/lifecycle/predicate.go, pkg/scheduler (AdmissionCheck), pkg/kubelet/sysctl/allowlist.go, pkg/kubelet/eviction/eviction_manager.go (Admit)
  */
-import type { Node, NodeSelectorRequirement, NodeSelectorTerm, Pod, ResourceList, Toleration } from "../../core/api/gen/core.v1.ts";
+import type { Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod, ResourceList, Toleration } from "../../core/api/gen/core.v1.ts";
 import { parseQuantity } from "../../core/api/meta/quantity.ts";
 import type { OperatingSystem } from "../os/machine.ts";
 import { isCriticalPod, isHostNetwork, isStaticPod } from "./pod-spec.ts";
@@ -118,8 +118,12 @@ function collides(a: HostPort, b: HostPort): boolean {
 function matchesNode(pod: Pod, { metadata }: AdmissionFacts["node"]): boolean {
   const labels = metadata.labels ?? {};
   if (!Object.entries(pod.spec.nodeSelector ?? {}).every(([key, value]) => labels[key] === value)) return false;
-  const terms = pod.spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
-  return terms === undefined || terms.some((term) => matchesTerm(term, labels, metadata.name));
+  return selectsNode(pod.spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution, { metadata });
+}
+
+/** Absent: every node. */
+export function selectsNode(selector: NodeSelector | undefined, { metadata: { name, labels = {} } }: Pick<Node, "metadata">): boolean {
+  return selector === undefined || selector.nodeSelectorTerms.some((term) => matchesTerm(term, labels, name));
 }
 
 function matchesTerm({ matchExpressions = [], matchFields = [] }: NodeSelectorTerm, labels: Readonly<Record<string, string>>, name: string): boolean {

@@ -26,7 +26,7 @@ const NFS_TIMEOUT_MS = 120_000;
 
 export interface SetUpCall {
   readonly signal: AbortSignal;
-  /** Is told what a claim stands for. */
+  /** Is told what a claim stands for. Throws MountFailure. */
   readonly onBound: (volume: Readonly<PersistentVolume>) => void;
 }
 

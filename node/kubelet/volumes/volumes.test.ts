@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
+import type { ObjectMeta } from "../../../core/api/meta/object-meta.ts";
 import { systemClock } from "../../../core/lifecycle/clock.ts";
 import { silentLog } from "../../../core/observe/log.ts";
 import { metricsRegistry } from "../../../core/observe/metrics.ts";
@@ -130,9 +131,31 @@ test("a pod whose volume the node has no room for is told so in the end, and bel
     csi: { setUp: async () => { throw new AttachLimitReached("full"); } },
   } as unknown as VolumeDeps;
   const pod = { metadata: { uid: "u", name: "p", namespace: "n" }, spec: { volumes: [{ name: "v", persistentVolumeClaim: { claimName: "c" } }], containers: [{ name: "c", volumeMounts: [{ name: "v", mountPath: "/v" }] }] } } as unknown as Pod;
-  const volumes = volumeManager(deps);
+  const volumes = volumeManager({ ...deps, node: () => ({ metadata: { name: "here" } as ObjectMeta }) });
   const { signal } = new AbortController();
   await expect(volumes.prepare(pod, signal)).rejects.toThrow(VolumesNotReady);
   nowMs = 124_000;
   await expect(volumes.prepare(pod, signal)).rejects.toThrow(new AttachLimitExceeded("Node has reached its volume attachment limit, rejecting pod. unmounted volumes=[v], unattached volumes=[v], failed to process volumes=[]: timed out waiting for the condition"));
+});
+
+test("a volume of other nodes is not mounted here; one that is there stays when the node is called something else", async () => {
+  const shelf = join(directory, "shelf");
+  mkdirSync(shelf);
+  const claim = { metadata: { name: "c", namespace: "n", uid: "claim-uid" }, spec: { volumeName: "pv" }, status: { phase: "Bound" } };
+  const nodeAffinity = { required: { nodeSelectorTerms: [{ matchExpressions: [{ key: "kubernetes.io/hostname", operator: "In", values: ["there"] }] }] } };
+  const bound = { metadata: { name: "pv" }, spec: { claimRef: { uid: "claim-uid" }, hostPath: { path: shelf }, nodeAffinity } };
+  let nowMs = 0, hostname = "here";
+  const deps = {
+    dataDir: directory, mounts: systemMounts(), clock: { ...systemClock, nowMs: () => (nowMs += 1_000_000) }, events: { event: () => undefined }, log: silentLog, hostIps: [], allocatable: () => ({}), tokens: {},
+    node: () => ({ metadata: { name: "n", labels: { "kubernetes.io/hostname": hostname } } }), metrics: volumeMetrics(metricsRegistry()),
+    client: { resource: () => ({ get: async ({ metadata: { name } }: { metadata: { name: string } }) => (name === "pv" ? bound : claim) }) },
+  } as unknown as VolumeDeps;
+  const pod = { metadata: { uid: "u", name: "p", namespace: "n" }, spec: { volumes: [{ name: "v", persistentVolumeClaim: { claimName: "c" } }], containers: [{ name: "c", volumeMounts: [{ name: "v", mountPath: "/v" }] }] } } as unknown as Pod;
+  const volumes = volumeManager(deps);
+  const { signal } = new AbortController();
+  await expect(volumes.prepare(pod, signal)).rejects.toThrow('MountVolume.NodeAffinity check failed for volume "pv" : no matching NodeSelectorTerms');
+  hostname = "there";
+  expect((await volumes.prepare(pod, signal)).get("v")?.hostPath).toBe(shelf);
+  hostname = "here";
+  expect((await volumes.prepare(pod, signal)).get("v")?.hostPath).toBe(shelf);
 });

@@ -8,7 +8,7 @@
  */
 import { chmod, mkdir, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { Pod, ResourceList, Volume } from "../../../core/api/gen/core.v1.ts";
+import type { Node, PersistentVolume, Pod, ResourceList, Volume } from "../../../core/api/gen/core.v1.ts";
 import type { Client } from "../../../core/client/client.ts";
 import { backoffMs } from "../../../core/lifecycle/backoff.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
@@ -18,6 +18,7 @@ import type { Exec } from "../../os/exec.ts";
 import type { Mounts } from "../../os/mount.ts";
 import type { ObjectSource } from "../containers/environment.ts";
 import type { EventRecorder } from "../../../core/client/events.ts";
+import { selectsNode } from "../admission.ts";
 import { allContainers, podReference } from "../pod-spec.ts";
 import type { CsiVolumes } from "../csi/csi-volumes.ts";
 import { setVolumeOwnership } from "./atomic-writer.ts";
@@ -65,6 +66,7 @@ export class AttachLimitExceeded extends Error {
 export interface VolumeDeps {
   readonly dataDir: string;
   readonly nodeName: string;
+  readonly node: () => Pick<Node, "metadata">;
   readonly client: Client;
   readonly objects: ObjectSource;
   readonly tokens: TokenSource;
@@ -112,6 +114,7 @@ export function volumeManager(deps: VolumeDeps): Volumes {
   const devices = localDevices(deps);
   const iscsi = iscsiVolumes(deps);
   const failures = new Map<string, { readonly count: number; readonly untilMs: number; readonly message: string }>(); // by uid/volume
+  const known = new Set<string>(); // likewise: those that have been there; where the node's labels change they stay
   const pending = new Map<string, { readonly count: number; readonly toldMs: number }>(); // likewise
 
   async function one(pod: Pod, volume: Volume, signal: AbortSignal): Promise<ReadyVolume> {
@@ -122,7 +125,12 @@ export function volumeManager(deps: VolumeDeps): Volumes {
     let plugin = pluginOf(volume);
     const looked = (failed: boolean): void => { if (plugin !== undefined) metrics.setUp(pod.metadata.uid, volume, { plugin, seconds: (clock.uptimeMs() - startMs) / 1000, failed }); };
     try {
-      const ready = await setUpVolume({ ...deps, devices, iscsi }, pod, volume, { signal, onBound: ({ spec }) => { plugin = pluginOf(spec); } });
+      const onBound = ({ metadata: { name }, spec }: Readonly<PersistentVolume>): void => {
+        plugin = pluginOf(spec);
+        if (!known.has(key) && !selectsNode(spec.nodeAffinity?.required, deps.node())) throw new MountFailure("MountVolume.NodeAffinity check", name, new Error("no matching NodeSelectorTerms"));
+      };
+      const ready = await setUpVolume({ ...deps, devices, iscsi }, pod, volume, { signal, onBound });
+      known.add(key);
       looked(false);
       failures.delete(key);
       pending.delete(key);
@@ -153,7 +161,7 @@ export function volumeManager(deps: VolumeDeps): Volumes {
 
   async function release(podUid: string, signal: AbortSignal): Promise<void> {
     const podDir = podDirectory(dataDir, podUid);
-    for (const table of [failures, pending]) for (const key of table.keys()) if (key.startsWith(`${podUid}/`)) table.delete(key);
+    for (const table of [failures, pending, known]) for (const key of table.keys()) if (key.startsWith(`${podUid}/`)) table.delete(key);
     await deps.csi?.tearDown(podUid, signal);
     deps.tokens.forget(podUid);
     mounts.unmountAll(podDir);
