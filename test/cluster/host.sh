@@ -5,6 +5,8 @@
 #   host.sh exec NAME COMMAND…      run a command on it
 #   host.sh down NAME               end it, with everything that runs on it, and take away what it leaves
 #   host.sh reboot NAME [ADDRESS]   pull the plug and start it again: what is on its disk ($LAB/NAME) stays
+#   host.sh plug NAME ADDRESS       give it a cable to the test's switch, if it has been started without
+#   host.sh cable NAME out|in       pull that cable, put it in again
 #   host.sh switch up|down          the network that joins hosts: 172.30.0.0/24 in a namespace of its own
 #
 # State is in $LAB (default /tmp/coracle-lab); NAME has up to 8 characters. What dies with the host's first process: all its processes, mounts and network. What does not: its cgroups.
@@ -75,14 +77,18 @@ up() {
   local outer=$!
   wait_for "$dir/ready" || { cat "$dir/init.log" >&2; return 1; }
   tr -d ' ' < "/proc/$outer/task/$outer/children" > "$dir/pid"
-  if [ -n "$address" ]; then
-    switch_up
-    local pid; pid=$(cat "$dir/pid")
-    ip link add "$LINK-$name" type veth peer name eth0 netns "$pid"
-    ip link set "$LINK-$name" netns "$(cat "$LAB/switch.pid")"
-    nsenter -t "$(cat "$LAB/switch.pid")" -n sh -c "ip link set $LINK-$name master br0 up"
-    nsenter -t "$pid" -n sh -c "ip link set eth0 up; ip addr add $address/24 dev eth0; ip route add default via 172.30.0.254"
-  fi
+  [ -z "$address" ] || plug "$name" "$address"
+}
+
+plug() {
+  local name=$1 address=$2 pid
+  switch_up
+  pid=$(cat "$LAB/$name/pid")
+  nsenter -t "$(cat "$LAB/switch.pid")" -n ip link del "$LINK-$name" 2>/dev/null || :   # of before a reboot: the kernel takes its time
+  ip link add "$LINK-$name" type veth peer name eth0 netns "$pid"
+  ip link set "$LINK-$name" netns "$(cat "$LAB/switch.pid")"
+  nsenter -t "$(cat "$LAB/switch.pid")" -n sh -c "ip link set $LINK-$name master br0 up"
+  nsenter -t "$pid" -n sh -c "ip link set eth0 up; ip addr add $address/24 dev eth0; ip route add default via 172.30.0.254"
 }
 
 run() {
@@ -115,11 +121,13 @@ case ${1:-} in
   exec) shift; run "$@" ;;
   down) down "$2" ;;
   reboot) end "$2"; up "$2" "${3:-}" ;;
+  plug) plug "$2" "$3" ;;
+  cable) nsenter -t "$(cat "$LAB/switch.pid")" -n ip link set "$LINK-$2" "$([ "$3" = in ] && echo up || echo down)" ;;
   switch)
     if [ "$2" = up ]; then switch_up; else
       [ -s "$LAB/switch.pid" ] && kill -KILL "$(cat "$LAB/switch.pid")" 2>/dev/null || true
       rm -f "$LAB/switch.pid"
       rmdir "$LAB" 2>/dev/null || true
     fi ;;
-  *) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2 ;;
+  *) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac

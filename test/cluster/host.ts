@@ -26,12 +26,12 @@ async function host(args: readonly string[], { input, timeoutMs = 120_000 }: { r
 /** A machine with nothing but the compiled binary: the checkout cannot be seen on it. */
 export class Host implements AsyncDisposable {
   readonly name: string;
-  readonly address: string;
   readonly directory: string;
+  #address: string;
 
   private constructor(name: string, address: string) {
     this.name = name;
-    this.address = address;
+    this.#address = address;
     this.directory = join(LAB, name);
   }
 
@@ -47,6 +47,9 @@ export class Host implements AsyncDisposable {
     return made;
   }
 
+  get address(): string {
+    return this.#address;
+  }
   get binary(): string {
     return join(this.directory, "bin/coracle");
   }
@@ -111,11 +114,25 @@ export class Host implements AsyncDisposable {
     await this.ok(["sh", "-c", `setsid "$0" "$@" </dev/null >>${this.directory}/coracle.log 2>&1 & echo $! > ${this.directory}/coracle.pid`, this.binary, command, "--node-name", this.name, "--kubelet-arg", "eviction-hard=memory.available<100Mi" /* how full this machine is does not matter */, ...flags]);
   }
 
-  /** Pulls the plug, and starts the machine again with what is on its disk; nothing of ours runs afterwards. */
-  async reboot(): Promise<void> {
-    const { code, stderr } = await host(["reboot", this.name, this.address]);
+  /** Pulls the plug, and starts the machine again with what is on its disk; nothing of ours runs afterwards. `address`: another one than before; empty: it is on no network. */
+  async reboot(address = this.#address): Promise<void> {
+    this.#address = address;
+    const { code, stderr } = await host(["reboot", this.name, address]);
     if (code !== 0) throw new Error(`host ${this.name} did not reboot: ${stderr}`);
     await this.ok(["mount", "-t", "tmpfs", "tmpfs", CHECKOUT]);
+  }
+
+  /** Pulls its cable to the switch, or puts it in again. */
+  async cable(where: "out" | "in"): Promise<void> {
+    const { code, stderr } = await host(["cable", this.name, where]);
+    if (code !== 0) throw new Error(`the cable of ${this.name}: ${stderr}`);
+  }
+
+  /** Puts it on the network, after a start without. */
+  async plug(address: string): Promise<void> {
+    this.#address = address;
+    const { code, stderr } = await host(["plug", this.name, address]);
+    if (code !== 0) throw new Error(`host ${this.name} got no network: ${stderr}`);
   }
 
   async kill(signal: "TERM" | "KILL"): Promise<void> {

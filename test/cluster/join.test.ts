@@ -220,7 +220,7 @@ test("a running cluster changes from vxlan to host-gw, to none, and back; no con
   for (const host of [boss, a, b]) for (const route of others(host)) await host.sh(`ip route del ${route}`);
   await changeOverlay("vxlan");
   await Promise.all([reaches(a, b), reaches(b, a)]);
-  expect(await Promise.all([boss, a, b].map(hasTunnel))).toEqual([true, true, true]);
+  for (const host of [boss, a, b]) await eventually(`${host.name} has a tunnel`, () => hasTunnel(host));
   expect(await Promise.all([a, b].map(containers))).toEqual(before);
 });
 
@@ -243,4 +243,16 @@ test("a revoked node is refused at once, cannot join again though it has a token
   await b.startAgent("--server", SERVER, "--token", again);
   await eventually("it is a node again", async () => isReady("limb-b"));
   expect(await node("list")).toMatch(/^limb-b +\S+Z +any machine may join +1$/m);
+});
+
+test("a node whose machine gets another address ends, and is there once it is started again; its name stays when the machine's changes", async () => {
+  await a.sh("ip addr flush dev eth0; ip addr add 172.30.0.28/24 dev eth0; ip route add default via 172.30.0.254");
+  await eventually("it says why it ends", async () => a.log().includes("this machine was 172.30.0.22 and is 172.30.0.28 now: Coracle ends, to be started again with that"));
+  await eventually("it has ended", () => a.sh(`[ ! -d /proc/$(cat ${a.directory}/coracle.pid) ]`));
+  const untouched = await a.sh("pgrep -f containerd-shim | wc -l");
+  await a.sh(`hostname other; setsid ${a.binary} agent --server ${SERVER} --kubelet-arg 'eviction-hard=memory.available<100Mi' </dev/null >>${a.directory}/coracle.log 2>&1 &`);
+  await eventually("it is there", async () => (await boss.kubectl("get", "node", "limb-a", "-o", "wide")).includes(" 172.30.0.28 ") && await isReady("limb-a"));
+  for (const from of [boss, b]) expect(await eventually("its pods are reached", () => page(from, "http://172.30.0.28:30081/"))).toBe("hello open-sesame");
+  expect(await a.sh("pgrep -f containerd-shim | wc -l")).toBe(untouched);
+  expect(await boss.kubectl("get", "nodes", "-o", "name")).toBe("node/boss\nnode/limb-a\nnode/limb-b\n");
 });

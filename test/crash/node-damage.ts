@@ -3,15 +3,13 @@
  *
  * Every one of them ends the same way: the node is Ready, pods of every kind run, new ones start, and none has an address twice. Exits with 1 otherwise.
  */
-import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { eventually, type Host, IMAGES, LAB, switchDown } from "../cluster/host.ts";
-import { run } from "../../installers/bundle/run.ts";
 import { faultyNode, type FaultyNode, pod } from "./faulty-node.ts";
+import { failDisk, giveClock, makeDisk, mountDisk, powerCut, stepClock } from "./machine.ts";
 
 const DISK = { megabytes: 1500, files: 30_000 };
-/** ext4's way to lose all that is not on the disk yet: EXT4_IOC_SHUTDOWN with NOLOGFLUSH. */
-const POWER_CUT = "import fcntl,os,struct,sys; fcntl.ioctl(os.open(sys.argv[1], os.O_RDONLY), 0x8004587D, struct.pack('I', 2))";
 
 /** One of each kind that comes back in a way of its own. */
 const WORKLOADS = `
@@ -172,7 +170,7 @@ const DAMAGE: Readonly<Record<string, (node: FaultyNode, start: () => Promise<vo
     await host.run([host.binary, "kubectl", "delete", "pod", "new-full", "--ignore-not-found", "--wait=false"]);
   },
   async "the disk fails, and can only be read"({ host, lines, say }, start) {
-    await host.sh(`echo 1 > /sys/fs/ext4/$(basename $(findmnt -no SOURCE ${host.dataDir}))/trigger_fs_error`);
+    await failDisk(host);
     const { stderr } = await host.run([host.binary, "kubectl", "create", "configmap", "no"], { timeoutMs: 30_000 });
     await Bun.sleep(10_000);
     say(`  ${(await lines(`${host.binary} kubectl get nodes --no-headers --request-timeout=5s 2>&1`)).join(" ")} ${stderr.trim()}`);
@@ -191,45 +189,11 @@ const DAMAGE: Readonly<Record<string, (node: FaultyNode, start: () => Promise<vo
 
 const YEAR_S = 366 * 24 * 3600;
 
-/** Coracle's clock, not the machine's: the other programs have the machine's (stepped-clock.c). */
-async function stepClock(host: Host, seconds: number): Promise<void> {
-  const bytes = Buffer.alloc(8);
-  bytes.writeBigInt64LE(BigInt(seconds));
-  const file = join(host.directory, "clock");
-  writeFileSync(file, bytes, { flag: existsSync(file) ? "r+" : "w" }); // in place: it is mapped
-}
-
-async function giveClock(host: Host): Promise<void> {
-  await stepClock(host, 0);
-  const library = join(host.directory, "stepped-clock.so"), program = join(host.directory, "coracle");
-  run("cc", ["-shared", "-fPIC", "-O2", "-o", library, join(import.meta.dirname, "stepped-clock.c")]);
-  renameSync(host.binary, program);
-  writeFileSync(host.binary, `#!/bin/sh\nCLOCK_OFFSET=${join(host.directory, "clock")} LD_PRELOAD=${library} exec ${program} "$@"\n`, { mode: 0o755 });
-}
-
 /** The clock is moved so far from the machine's; then the node says by its Lease that it is there, at the time that it is now for it. Certificates that are no longer valid are renewed within a minute. */
 async function live(host: Host, seconds: number): Promise<void> {
   await stepClock(host, seconds);
   const renewed = (): Promise<string> => host.kubectl("get", "lease", "-n", "kube-node-lease", "damage", "-o", "jsonpath={.spec.renewTime}");
   await eventually("the Lease is renewed", async () => Math.abs(Date.parse(await renewed()) / 1000 - (Date.now() / 1000 + seconds)) < 24 * 3600, 180_000);
-}
-
-/** The disk: a file with a file system in it. */
-const disk = (host: Host): string => `${host.directory}/disk`;
-
-async function makeDisk(host: Host): Promise<void> {
-  await host.sh(`truncate -s ${DISK.megabytes}M ${disk(host)} && mkfs.ext4 -q -N ${DISK.files} -E lazy_itable_init=1 ${disk(host)}`);
-  await mountDisk(host);
-}
-
-async function mountDisk(host: Host): Promise<void> {
-  await host.sh(`mkdir -p ${host.dataDir} && (fsck.ext4 -p ${disk(host)} >/dev/null || [ $? -le 1 ]) && mount -o loop,errors=remount-ro ${disk(host)} ${host.dataDir}`);
-}
-
-async function powerCut(host: Host): Promise<void> {
-  await host.ok(["python3", "-c", POWER_CUT, host.dataDir]);
-  await host.reboot();
-  await mountDisk(host);
 }
 
 let failed = false;
@@ -239,7 +203,7 @@ const flags = ["--kubelet-arg", `pod-manifest-path=${manifests}`];
 /** The image is there as on a device that sees no registry: pinned, and imported again should it be gone. */
 const prepare = async (host: Host): Promise<void> => {
   await giveClock(host);
-  await makeDisk(host);
+  await makeDisk(host, DISK);
   mkdirSync(manifests, { recursive: true });
   await host.sh(`mkdir -p ${host.dataDir}/agent/images && cp ${host.bring(join(IMAGES, "busybox.tar"))} ${host.dataDir}/agent/images/`);
 };
