@@ -84,3 +84,21 @@ test("a window has room for many small events, and for fewer large ones", async 
   stop.abort();
   await life;
 });
+
+test("what was before the store was opened is forgotten: a watch from then is told to list again, also of resources that were known before anything was read", async () => {
+  const store = await memoryStore();
+  await store.put(`${KEY}early`, pod("early", 1), 0);
+  const revision = await store.put(`${KEY}late`, pod("late", 1), 0);
+  const cache = new WatchCache(store);
+  const pods = cache.resource("/registry/core/pods/"), none = cache.resource("/registry/core/secrets/");
+  const stop = new AbortController();
+  const ready = Promise.withResolvers<void>();
+  const life = cache.run(stop.signal, ready.resolve, silentLog);
+  await ready.promise;
+  for (const resource of [pods, none, cache.resource("/registry/apps/deployments/")]) {
+    expect(() => resource.after(revision - 1)).toThrow("too old resource version");
+    expect(resource.after(revision)).toEqual([]);
+  }
+  stop.abort();
+  await life.catch(() => undefined);
+});

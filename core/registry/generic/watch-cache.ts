@@ -92,6 +92,11 @@ export class ResourceCache {
   /** With a topic: hears of that alone. */
   listen(listener: Listener, topic?: Topic): () => void { return this.#audience.add(listener, topic); }
 
+  /** What happened up to `revision` is not remembered. */
+  begin(revision: Revision): void {
+    this.#oldest = revision;
+  }
+
   load(row: Row): void {
     const entry = cachedOf(row);
     this.#entries.set(row.key, entry);
@@ -183,6 +188,7 @@ export class WatchCache {
   async run(signal: AbortSignal, ready: () => void, log: Log): Promise<void> {
     const { rows, revision } = await this.#store.list({ prefix: ROOT });
     this.#revision = revision;
+    for (const cache of this.#resources.values()) cache.begin(revision); // those of the registry are there before anything is read
     for (const row of rows) this.#of(row.key).load(row);
     log.info("watch cache loaded", { objects: rows.length, revision });
     ready();
