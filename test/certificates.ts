@@ -5,10 +5,13 @@ import { join } from "node:path";
 import { systemClock } from "../core/lifecycle/clock.ts";
 import { systemRandom } from "../core/lifecycle/random.ts";
 import { silentLog } from "../core/observe/log.ts";
+import { NO_ALT_NAMES } from "../core/pki/alt-names.ts";
 import { generateKey, keyPem } from "../core/pki/authority.ts";
 import { kubeletSubject, SERVING_NAME } from "../core/pki/identities.ts";
 import { openPki, type Pki } from "../core/pki/pki.ts";
 import { spkiOf } from "../core/pki/signature.ts";
+import { encodeSubject } from "../core/pki/subject.ts";
+import { certificatePem, signCertificate } from "../core/pki/x509.ts";
 
 export async function testPki(nodeIps: readonly string[] = ["127.0.0.1"]): Promise<Pki> {
   const names = () => ({ nodeName: "node-1", nodeIps, serviceIps: ["10.43.0.1"], clusterDomain: "cluster.local", extra: [] });
@@ -25,4 +28,14 @@ export async function nodeCredentials(pki: Pki, nodeName: string): Promise<{ ca:
   const key = await generateKey();
   const cert = pki.authority("client-ca").issue({ subject: kubeletSubject(nodeName), spki: spkiOf(key), usages: ["digital signature", "client auth"], notBeforeMs: 0, notAfterMs: systemClock.nowMs() + 3_600_000 });
   return { ca: pki.authority("server-ca").bundlePem, cert, key: keyPem(key) };
+}
+
+/** An authority and what it signed, as policy engines make them for their webhooks: neither has a name, or both the same. */
+export async function namesakes(commonName?: string): Promise<{ ca: string; cert: string; key: string }> {
+  const name = commonName === undefined ? Uint8Array.of(0x30, 0) : encodeSubject({ commonName, organizations: [] });
+  const [above, below] = [await generateKey(), await generateKey()];
+  const common = { notBeforeMs: 0, notAfterMs: systemClock.nowMs() + 3_600_000, issuerRaw: name, subjectRaw: name };
+  const ca = signCertificate({ ...common, serial: Buffer.alloc(16, 1), spki: spkiOf(above), usages: ["cert sign"], altNames: NO_ALT_NAMES, isCa: true }, above);
+  const leaf = signCertificate({ ...common, serial: Buffer.alloc(16, 2), spki: spkiOf(below), usages: ["server auth"], altNames: { ...NO_ALT_NAMES, ipAddresses: ["127.0.0.1"] }, isCa: false }, above);
+  return { ca: certificatePem(ca), cert: certificatePem(leaf), key: keyPem(below) };
 }

@@ -1,13 +1,28 @@
+import { X509Certificate } from "node:crypto";
 import * as https from "node:https";
 import { connect } from "node:net";
 import { once } from "node:events";
 import { expect, test } from "vitest";
-import { servingMaterial, testPki } from "../../test/certificates.ts";
+import { namesakes, servingMaterial, testPki } from "../../test/certificates.ts";
 import { systemClock } from "../lifecycle/clock.ts";
 import { dialTls } from "./dial-tls.ts";
 import { httpsFetch } from "./https-fetch.ts";
+import { signedBySameName } from "./same-name.ts";
 
 const signal = new AbortController().signal;
+
+test.each([["no name", undefined], ["one name", "webhook"]])("an authority that shares %s with what it signed is found by its key", async (_, name) => {
+  const { ca, cert, key } = await namesakes(name);
+  await using server = https.createServer({ key, cert }, (_, response) => response.end("yes"));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as { port: number };
+  const dialled = (bundle: string, serverName = "127.0.0.1") => dialTls(connect({ host: "127.0.0.1", port }), { ca: bundle, serverName, signal }).then((socket) => { socket.destroy(); return "trusted"; }, (error: Error) => error.message);
+  const unknown = "tls: failed to verify certificate: x509: certificate signed by unknown authority";
+  expect([await dialled(ca), await dialled((await namesakes(name)).ca), await dialled(ca, "127.0.0.2")]).toEqual(["trusted", unknown, "tls: failed to verify certificate: x509: certificate is valid for 127.0.0.1, not 127.0.0.2"]);
+  const held = (nowMs: number) => signedBySameName(new X509Certificate(cert).raw, ca, nowMs);
+  expect([held(systemClock.nowMs()), held(systemClock.nowMs() + 2 * 3_600_000)]).toEqual([true, false]);
+});
 
 test("a bundle may name the authority or the very certificate: what webhooks in tests and on small clusters come with", async () => {
   const pki = await testPki();

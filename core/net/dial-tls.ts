@@ -2,7 +2,8 @@
 import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import { checkServerIdentity, connect, type TLSSocket } from "node:tls";
-import type { Clock } from "../lifecycle/clock.ts";
+import { type Clock, systemClock } from "../lifecycle/clock.ts";
+import { signedBySameName } from "./same-name.ts";
 import { ANCHORS } from "./tls.ts";
 import { whenConnected } from "./when-connected.ts";
 
@@ -23,14 +24,14 @@ export interface Verification {
 /** Closes the connection when it cannot be trusted. */
 export async function dialTls(connection: Duplex, { ca, serverName, client, insecure = false, signal, limit }: Verification): Promise<Duplex> {
   const socket: TLSSocket = connect({
-    socket: connection, ALPNProtocols: ["http/1.1"], rejectUnauthorized: !insecure, ...(ca === undefined ? {} : { ca, ...ANCHORS }), ...client, ...(isIP(serverName) ? {} : { servername: serverName }),
-    checkServerIdentity: () => undefined, // below, for names and addresses alike
+    socket: connection, ALPNProtocols: ["http/1.1"], rejectUnauthorized: false, ...(ca === undefined ? {} : { ca, ...ANCHORS }), ...client, ...(isIP(serverName) ? {} : { servername: serverName }),
+    checkServerIdentity: () => undefined, // below, as what is trusted is: for names and addresses alike
   });
   try {
     return await whenConnected(socket, {
       event: "secureConnect", signal,
       failure: (error) => (error ? new Error(tlsReason(error), { cause: error }) : new Error("EOF")),
-      refusal: () => (insecure ? undefined : mistrust(socket, serverName)),
+      refusal: () => (insecure ? undefined : mistrust(socket, serverName, ca)),
       limit: limit && { ...limit, error: () => new Error("tls: i/o timeout") },
     });
   } catch (error) {
@@ -39,12 +40,19 @@ export async function dialTls(connection: Duplex, { ca, serverName, client, inse
   }
 }
 
-function mistrust(socket: TLSSocket, serverName: string): Error | undefined {
-  const wrong = checkServerIdentity(serverName, socket.getPeerCertificate());
-  if (wrong) return new Error(`tls: failed to verify certificate: x509: ${namesOf(socket)}, not ${serverName}`, { cause: wrong });
-  if (socket.authorized) return undefined;
-  const code = String(socket.authorizationError);
-  return new Error(tlsReason({ code, message: code }));
+/** Nothing was sent yet but what a handshake needs. The machine's clock, as the TLS library takes it. */
+function mistrust(socket: TLSSocket, serverName: string, ca: string | undefined): Error | undefined {
+  const certificate = socket.getPeerCertificate();
+  const code = socket.authorized ? "" : codeOf(socket.authorizationError);
+  const trusted = socket.authorized || (code === "DEPTH_ZERO_SELF_SIGNED_CERT" && ca !== undefined && signedBySameName(certificate.raw, ca, systemClock.nowMs()));
+  if (!trusted) return new Error(tlsReason({ code, message: code }));
+  const wrong = checkServerIdentity(serverName, certificate);
+  return wrong && new Error(`tls: failed to verify certificate: x509: ${namesOf(socket)}, not ${serverName}`, { cause: wrong });
+}
+
+/** An error or its code, as the runtime has it. */
+function codeOf(error: unknown): string {
+  return String((error as NodeJS.ErrnoException | undefined)?.code ?? error);
 }
 
 function namesOf(socket: TLSSocket): string {
