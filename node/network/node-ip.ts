@@ -69,11 +69,12 @@ function addressesOn(interfaceName: string | undefined, ips: readonly string[], 
 }
 
 function readFacts(): NetworkFacts {
-  const read = (path: string): string => (existsSync(path) ? readFileSync(path, "utf8") : "");
+  const isLinux = process.platform !== "win32"; // where these files are: a program for Windows may run where they can be seen and are not its own
+  const read = (path: string): string => (isLinux && existsSync(path) ? readFileSync(path, "utf8") : "");
   const addresses4 = Object.entries(networkInterfaces()).flatMap(([interfaceName, list]) =>
     (list ?? []).filter(({ family, internal }) => family === "IPv4" && !internal).map(({ address }) => ({ interfaceName, address })));
   return {
-    route4: read("/proc/net/route"), default4: process.platform === "win32" ? defaultInterfaceOfWindows : undefined, route6: read("/proc/net/ipv6_route"), addresses6: read("/proc/net/if_inet6"), addresses4,
+    route4: read("/proc/net/route"), default4: isLinux ? undefined : defaultInterfaceOfWindows, route6: read("/proc/net/ipv6_route"), addresses6: read("/proc/net/if_inet6"), addresses4,
     mtuOf: (interfaceName) => Number(read(`/sys/class/net/${interfaceName}/mtu`)) || undefined,
   };
 }
