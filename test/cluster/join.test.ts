@@ -249,10 +249,10 @@ test("a node whose machine gets another address ends, and is there once it is st
   await a.sh("ip addr flush dev eth0; ip addr add 172.30.0.28/24 dev eth0; ip route add default via 172.30.0.254");
   await eventually("it says why it ends", async () => a.log().includes("this machine was 172.30.0.22 and is 172.30.0.28 now: Coracle ends, to be started again with that"));
   await eventually("it has ended", () => a.sh(`[ ! -d /proc/$(cat ${a.directory}/coracle.pid) ]`));
-  const untouched = await a.sh("pgrep -f containerd-shim | wc -l");
+  const untouched = await containers(a);
   await a.sh(`hostname other; setsid ${a.binary} agent --server ${SERVER} --kubelet-arg 'eviction-hard=memory.available<100Mi' </dev/null >>${a.directory}/coracle.log 2>&1 &`);
   await eventually("it is there", async () => (await boss.kubectl("get", "node", "limb-a", "-o", "wide")).includes(" 172.30.0.28 ") && await isReady("limb-a"));
   for (const from of [boss, b]) expect(await eventually("its pods are reached", () => page(from, "http://172.30.0.28:30081/"))).toBe("hello open-sesame");
-  expect(await a.sh("pgrep -f containerd-shim | wc -l")).toBe(untouched);
+  expect(await containers(a)).toEqual(untouched);
   expect(await boss.kubectl("get", "nodes", "-o", "name")).toBe("node/boss\nnode/limb-a\nnode/limb-b\n");
 });
