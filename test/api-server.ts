@@ -65,7 +65,7 @@ export async function apiServer({ admit, clock = systemClock }: { readonly admit
   const stop = new AbortController();
   const { signal } = stop;
   const store = await memoryStore();
-  const cache = new WatchCache(store);
+  const cache = new WatchCache(store, clock);
   const shared = new EventBytes();
   let running: Promise<void> | undefined;
   await new Promise<void>((ready) => (running = cache.run(signal, ready, silentLog)));

@@ -19,7 +19,7 @@ import { memoryStore } from "../storage/memory.ts";
 /** Runs until `signal` aborts; then wait for `ended`. */
 export async function inProcessServer({ clock = systemClock, signal }: { readonly clock?: Clock; readonly signal: AbortSignal }): Promise<{ readonly client: (name: string) => Client; readonly ended: Promise<void> }> {
   const store = await memoryStore({ clock });
-  const cache = new WatchCache(store);
+  const cache = new WatchCache(store, clock);
   let ended: Promise<void> = Promise.resolve();
   await new Promise<void>((ready) => { ended = cache.run(signal, ready, silentLog); });
   const registry: Registry = new Registry(builtInResources.rows(), registryDefinitions({

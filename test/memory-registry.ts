@@ -11,7 +11,7 @@ import { memoryStore } from "../storage/memory.ts";
 export async function memoryRegistry(): Promise<Registry> {
   const store = await memoryStore();
   const registry: Registry = new Registry(builtInResources.rows(), registryDefinitions({ serviceCidrs: ["10.43.0.0/16"], nodePortRange: "30000-32767", storeOf: (group, plural) => registry.storeOf(group, plural), random: systemRandom }), {
-    store, cache: new WatchCache(store), clock: systemClock, random: systemRandom, convert,
+    store, cache: new WatchCache(store, systemClock), clock: systemClock, random: systemRandom, convert,
   });
   return registry;
 }

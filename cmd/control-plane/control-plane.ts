@@ -135,7 +135,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   featureMetrics(metrics);
 
   const { store, datastore, encryption, pki, joinSecret, snapshots } = await openState({ settings, args, paths, node, apiServiceIp, clock, random, log, metrics, signal });
-  const cache = new WatchCache(store);
+  const cache = new WatchCache(store, clock);
   const loopbackClient = (): Client => clientOver(transport(LOOPBACK, "kube-apiserver"));
   const informers = informerFactory({ client: loopbackClient(), clock, random, log: log.with({ part: "informers" }) });
   const registry: Registry = new Registry([...builtInResources.rows(), ...METRICS_ROWS], registryDefinitions({ serviceCidrs: settings.serviceCidr.split(","), nodePortRange: settings.serviceNodePortRange, storeOf: (group, plural) => registry.storeOf(group, plural), random, claims: claimsOf(store, cache, signal) }), { store, cache, clock, random, convert });

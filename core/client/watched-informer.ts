@@ -79,6 +79,7 @@ export function watchedInformer<T extends ApiObject>(client: ResourceClient<T>, 
           if (failures === 1) continue;
         }
         if (isTooLarge(error)) listAtLeast = ""; // the server has lost what it had told: what it has now is the truth
+        if (isExpired(error)) failures = 1; // no fault of the server's, which tells more than this can follow: waiting longer would not help
         const delayMs = (suggestedDelaySeconds(error) ?? 0) * 1000 + backoffMs(failures, RETRY) * (1 + random.next());
         const quiet = isTooManyRequests(error) || failures === 1;
         if (quiet) log.debug("list or watch failed", { error, retryInMs: delayMs });

@@ -80,7 +80,7 @@ export class SimulatedCluster {
     const random = this.random.fork();
     const stop = new AbortController(), { signal } = stop;
     const store = await memoryStore({ disk: this.#disk, clock });
-    const cache = new WatchCache(store);
+    const cache = new WatchCache(store, clock);
     await new Promise<void>((ready) => { this.#live(cache.run(signal, ready, silentLog)); });
     const registry: Registry = new Registry(builtInResources.rows(), registryDefinitions({
       serviceCidrs: ["10.96.0.0/16"], nodePortRange: "30000-32767", storeOf: (group, plural) => registry.storeOf(group, plural), random,

@@ -11,7 +11,7 @@ const START_MS = Date.parse("2026-01-01T00:00:00Z");
 test("events go when their time since the last write is over, and nothing else does; a clock that jumps changes nothing", async () => {
   const store = await memoryStore();
   const stop = new AbortController();
-  const cache = new WatchCache(store);
+  const cache = new WatchCache(store, systemClock);
   const running = [cache.run(stop.signal, () => undefined, silentLog)];
   let upMs = 0, wallMs = START_MS, tick = Promise.withResolvers<void>();
   const clock: Clock = { ...systemClock, uptimeMs: () => upMs, nowMs: () => wallMs, async *every() { for (;;) { yield; await tick.promise; if (stop.signal.aborted) return; } } };

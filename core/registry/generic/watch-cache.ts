@@ -8,24 +8,21 @@
  *
  * Should the store lose events (etcd, when it cannot be reached for longer than it remembers), everything is read again, and what differs becomes events.
  */
-import { jsonText } from "../../api/codec/json.ts";
-import { resourceVersionTooOld, serviceUnavailable } from "../../api/meta/status-error.ts";
+import { serviceUnavailable } from "../../api/meta/status-error.ts";
+import type { Clock } from "../../lifecycle/clock.ts";
 import type { Log } from "../../observe/log.ts";
 import { type Revision, type Row, type Store, StoreError, type StoreEvent } from "../../../storage/store.ts";
 import { Audience, type CacheEvent, type Listener, type Topic } from "./audience.ts";
 import { type Cached, cachedOf } from "./cached.ts";
+import { EventWindow } from "./event-window.ts";
 import { LabelIndex } from "./label-index.ts";
 
 export const ROOT = "/registry/";
 
-/** Events a resource remembers. Upstream's watch cache grows from 100 to 100 k; an edge cluster's informers reconnect within this. */
-const WINDOW_MAX = 1024;
-/** Of large objects that change often (EndpointSlices) it remembers fewer: so many bytes of JSON, which decoded are five times that. One event in sixteen is measured. */
-const WINDOW_BYTES_MAX = 4 * 1024 * 1024;
-const WINDOW_MIN = 100;
-const MEASURED_EVERY = 16;
-/** Events a consumer may lag behind before it is told to start again: bounds memory when a client stops reading. */
-const LAG_MAX = 4096;
+type UptimeClock = Pick<Clock, "uptimeMs">;
+
+/** Events a consumer may lag behind before its watch is ended: bounds memory when a client stops reading. */
+const LAG_MAX = 16_384;
 
 /** The objects under one key prefix ("/registry/pods/"), in key order when listed. */
 export class ResourceCache {
@@ -34,24 +31,23 @@ export class ResourceCache {
   /** In key order; made when it is first asked for, and kept up to date from then on. */
   #sorted: Cached[] | undefined;
   readonly #byLabel = new LabelIndex();
-  readonly #window: CacheEvent[] = [];
-  #events = 0;
-  #averageBytes = 0;
-  /** Watches may start after any revision ≥ this one. */
-  #oldest: Revision;
+  readonly #window: EventWindow;
+  readonly #clock: UptimeClock;
   readonly #audience = new Audience();
 
-  constructor(prefix: string, revision: Revision) {
+  constructor(prefix: string, revision: Revision, clock: UptimeClock) {
     this.prefix = prefix;
-    this.#oldest = revision;
+    this.#window = new EventWindow(revision);
+    this.#clock = clock;
   }
 
   get size(): number {
     return this.#entries.size;
   }
 
+  /** Watches may start after any revision ≥ this one. */
   get oldest(): Revision {
-    return this.#oldest;
+    return this.#window.oldest;
   }
 
   /** How many are told of changes of the object at `key` (Audience.listenersOf): watches, informers of this process among them. */
@@ -82,20 +78,13 @@ export class ResourceCache {
   }
 
   /** Remembered events after `revision`. Throws 410 if some of those are forgotten. */
-  after(revision: Revision): readonly CacheEvent[] {
-    if (revision < this.#oldest) throw resourceVersionTooOld(revision, this.#oldest);
-    let from = this.#window.length;
-    while (from > 0 && this.#window[from - 1]!.entry.revision > revision) from--;
-    return this.#window.slice(from);
-  }
+  after(revision: Revision): CacheEvent[] { return this.#window.after(revision); }
 
   /** With a topic: hears of that alone. */
   listen(listener: Listener, topic?: Topic): () => void { return this.#audience.add(listener, topic); }
 
   /** What happened up to `revision` is not remembered. */
-  begin(revision: Revision): void {
-    this.#oldest = revision;
-  }
+  begin(revision: Revision): void { this.#window.begin(revision); }
 
   load(row: Row): void {
     const entry = cachedOf(row);
@@ -110,9 +99,10 @@ export class ResourceCache {
     for (const { key, object } of this.#entries.values()) if (!rows.has(key)) yield { type: "delete", row: { key, value: object as unknown as Row["value"], revision } };
   }
 
-  /** Lets go of what was made for reads and has not been asked for since this was last called: bytes of objects, labels to find them by. Returns how many bytes. */
+  /** Lets go of what was made for reads and has not been asked for since this was last called: bytes of objects, labels to find them by; and of old events. Returns how many bytes of the first. */
   forgetUnused(): number {
     let bytes = 0;
+    this.#window.forgetOld(this.#clock.uptimeMs());
     for (const entry of this.#entries.values()) bytes += entry.forgetUnused();
     for (const { entry, previous } of this.#window) {
       if (this.#entries.get(entry.key) !== entry) bytes += entry.forgetUnused();
@@ -120,17 +110,6 @@ export class ResourceCache {
     }
     this.#byLabel.forgetUnused();
     return bytes;
-  }
-
-  #remember(change: CacheEvent): void {
-    this.#window.push(change);
-    if (this.#events++ % MEASURED_EVERY === 0) {
-      const bytes = jsonText(change.entry.object).length;
-      this.#averageBytes = this.#averageBytes === 0 ? bytes : (this.#averageBytes * 3 + bytes) / 4;
-    }
-    const { length } = this.#window;
-    if (length <= WINDOW_MAX && (length <= WINDOW_MIN || length * this.#averageBytes <= WINDOW_BYTES_MAX)) return;
-    this.#oldest = this.#window.splice(0, length >> 2).at(-1)!.entry.revision;
   }
 
   apply(event: StoreEvent): void {
@@ -147,7 +126,7 @@ export class ResourceCache {
     }
     this.#byLabel.replace(previous, event.type === "delete" ? undefined : entry);
     const change: CacheEvent = { type: event.type === "delete" ? "DELETED" : previous ? "MODIFIED" : "ADDED", entry, previous };
-    this.#remember(change);
+    this.#window.push(change, this.#clock.uptimeMs());
     this.#audience.tell(change);
   }
 }
@@ -170,13 +149,15 @@ function firstAtOrAfter(sorted: readonly Cached[], key: string): number {
 
 export class WatchCache {
   readonly #store: Store;
+  readonly #clock: UptimeClock;
   readonly #resources = new Map<string, ResourceCache>();
   #revision: Revision = 0;
   #waiters: { readonly revision: Revision; readonly resolve: () => void }[] = [];
   readonly #onRevision = new Set<(revision: Revision) => void>();
 
-  constructor(store: Store) {
+  constructor(store: Store, clock: UptimeClock) {
     this.#store = store;
+    this.#clock = clock;
   }
 
   /** Everything up to this revision is in the cache. */
@@ -236,7 +217,7 @@ export class WatchCache {
   resource(prefix: string): ResourceCache {
     const found = this.#resources.get(prefix);
     if (found) return found;
-    const made = new ResourceCache(prefix, this.#revision);
+    const made = new ResourceCache(prefix, this.#revision, this.#clock);
     this.#resources.set(prefix, made);
     return made;
   }
@@ -293,20 +274,28 @@ export class WatchCache {
   }
 }
 
-/** The events of `cache` after `revision`, in batches as they come; with a topic those of it, and perhaps others that had happened already. Throws 410 for a forgotten revision and for a consumer that lags too far behind. */
+/**
+ * The events of `cache` after `revision`, in batches as they come; with a topic those of it, and perhaps others that had happened already. Throws 410 for a forgotten revision.
+ * Ends when `signal` aborts, and when the consumer lags too far behind: what it was given last is where it may begin again, as at upstream.
+ */
 export async function* follow(cache: ResourceCache, revision: Revision, signal: AbortSignal, topic?: Topic): AsyncIterable<readonly CacheEvent[]> {
-  let pending: CacheEvent[] = [...cache.after(revision)];
+  let pending = cache.after(revision);
+  let lost = false;
   let wake: (() => void) | undefined;
   const stop = cache.listen((event) => {
     if (event.entry.revision <= revision) return; // of a watch that starts in the future
     pending.push(event);
+    if (pending.length > LAG_MAX) {
+      lost = true;
+      pending = [];
+      stop();
+    }
     wake?.();
   }, topic);
   const onAbort = (): void => wake?.();
   signal.addEventListener("abort", onAbort, { once: true });
   try {
-    while (!signal.aborted) {
-      if (pending.length > LAG_MAX) throw resourceVersionTooOld(revision, cache.oldest);
+    while (!signal.aborted && !lost) {
       if (pending.length > 0) {
         const batch = pending;
         pending = [];

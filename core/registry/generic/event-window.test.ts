@@ -1,0 +1,59 @@
+import { expect, test } from "vitest";
+import type { CacheEvent } from "./audience.ts";
+import { cachedOf } from "./cached.ts";
+import { EventWindow } from "./event-window.ts";
+
+const FRESH_MS = 75_000;
+
+/** A window that has been told of `count` updates of one object of so many bytes, one each millisecond from 0 on. */
+function told(count: number, bytes: number): EventWindow {
+  const window = new EventWindow(0);
+  const version = (revision: number) => cachedOf({ key: "a", value: { metadata: { name: "a" }, text: "x".repeat(bytes) }, revision });
+  for (let i = 1; i <= count; i++) window.push({ type: "MODIFIED", entry: version(i), previous: version(i - 1) } satisfies CacheEvent, i);
+  return window;
+}
+
+const remembered = (window: EventWindow): number => window.after(window.oldest).length;
+
+test("a burst is remembered as long as a client needs to come back, then its end", () => {
+  const window = told(5_000, 10);
+  expect(remembered(window)).toBe(5_000);
+  window.forgetOld(FRESH_MS + 1);
+  expect(remembered(window)).toBe(5_000);
+  window.forgetOld(FRESH_MS + 2_001);
+  expect(remembered(window)).toBe(3_000);
+  window.forgetOld(10 * FRESH_MS);
+  expect(remembered(window)).toBe(1_024);
+});
+
+test("large versions are remembered by their bytes, the last hundred always", () => {
+  const large = told(300, 100_000);
+  expect(remembered(large)).toBeGreaterThan(150);
+  expect(remembered(large)).toBeLessThan(170);
+  large.forgetOld(10 * FRESH_MS);
+  expect(remembered(large)).toBe(100);
+});
+
+test("objects that are made, and stay, cost nothing: no version is held for the window's sake", () => {
+  const window = new EventWindow(0);
+  const entry = cachedOf({ key: "a", value: { metadata: { name: "a" }, text: "x".repeat(100_000) }, revision: 1 });
+  for (let i = 1; i <= 1_000; i++) window.push({ type: "ADDED", entry: { ...entry, revision: i } as typeof entry, previous: undefined }, i);
+  expect(remembered(window)).toBe(1_000);
+});
+
+test("a watch begins after a revision that is remembered, and is refused before", () => {
+  const window = told(2_000, 10);
+  expect(window.after(1_998).map(({ entry }) => entry.revision)).toEqual([1_999, 2_000]);
+  expect(window.after(2_000)).toEqual([]);
+  window.forgetOld(10 * FRESH_MS);
+  expect(window.oldest).toBe(976);
+  expect(window.after(976)).toHaveLength(1_024);
+  expect(() => window.after(975)).toThrow("too old resource version: 975 (976)");
+});
+
+test("after its beginning nothing is known of what was before", () => {
+  const window = new EventWindow(0);
+  window.begin(7);
+  expect(window.after(7)).toEqual([]);
+  expect(() => window.after(6)).toThrow("too old resource version");
+});
