@@ -63,6 +63,16 @@ sh installers/linux/uninstall.sh
   expect(left!.trim()).toBe("Coracle is uninstalled: 0 things removed.");
 }, 60_000);
 
+test.skipIf(!canOverlay || !has("ip"))("routes to other nodes' pods and to Services go with it; others stay", () => {
+  const out = onMachine(`unshare --net sh -c '
+ip link set lo up; ip route add 10.42.1.0/24 dev lo proto 171; ip route add 10.43.0.0/16 dev lo proto 171 table 171; ip route add 10.9.0.0/16 dev lo
+ip rule add priority 40171 table 171; ip -6 rule add priority 40171 table 171
+sh installers/linux/uninstall.sh; ip route show table all; ip rule; ip -6 rule'`);
+  expect(out.split("\n").filter((line) => line.startsWith("removed r"))).toEqual(["removed routes to pods and Services", "removed routing rule 40171", "removed routing rule 40171"]);
+  expect(out).toContain("10.9.0.0/16 dev lo");
+  expect(out).not.toMatch(/ proto 171|^40171:/m);
+}, 60_000);
+
 test.skipIf(!canOverlay)("what was built of other sources is built again, what somebody gives is taken, and a full disk is told", () => {
   const out = onMachine(`
 mkdir -p /run/checkout/bin && cp -r installers package.json package-lock.json tsconfig.json /run/checkout && cd /run/checkout && mkdir cmd core node storage dist node_modules

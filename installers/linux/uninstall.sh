@@ -170,6 +170,12 @@ remove_network() {
     name=${path##*/}
     if [ -d "$path" ] && "$ip" link delete "$name" 2>/dev/null; then removed "interface $name"; fi
   done
+  # routes to other nodes' pods and to Services, and the rule that asks for these (node/network/host-gw.ts, service-routes.ts)
+  for family in -4 -6; do
+    routes=$("$ip" "$family" route show table all proto 171 2>/dev/null)
+    if [ -n "$routes" ] && "$ip" "$family" route flush table all proto 171 2>/dev/null; then removed "routes to pods and Services"; fi
+    if "$ip" "$family" rule delete priority 40171 2>/dev/null; then removed "routing rule 40171"; fi
+  done
   tables=$("$nft" list tables 2>/dev/null | while read -r _ family name; do
     case $name in
       coracle* | cni_hostport | cni_plugins_masquerade) echo "$family $name" ;;
