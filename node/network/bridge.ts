@@ -19,12 +19,3 @@ export function ensureBridge(netlink: Netlink, { podCidrs, mtu }: { readonly pod
   for (const address of has) if (!gateways.includes(address) && !address.startsWith("fe80:")) netlink.removeAddress(index, address); // of an earlier pod CIDR
   return index;
 }
-
-/** The bridge and the pods' ends on it. */
-export function removeBridge(netlink: Netlink): void {
-  const links = netlink.links();
-  const bridge = links.find(({ name }) => name === BRIDGE);
-  if (!bridge) return;
-  for (const { index } of links.filter(({ master, kind }) => master === bridge.index && kind === "veth")) netlink.removeLink(index);
-  netlink.removeLink(bridge.index);
-}

@@ -1,6 +1,6 @@
 /**
  * Docker, ufw and others set the policy of the host's own forward chain to drop, which no other table can overrule. Where that is so, pods' packets are
- * accepted in that very chain, by rules marked as ours.
+ * accepted in that very chain, by rules marked as ours: installers/linux/uninstall.sh takes them away.
  */
 import { type Family, parseCidr } from "../../core/net/cidr.ts";
 import type { Nft } from "../os/exec-nft.ts";
@@ -23,22 +23,6 @@ export function forwardingText(chain: string, family: Family, cidrs: readonly st
   if (!/policy drop/.test(chain) || chain.includes(COMMENT)) return "";
   const ip = nameOf(family);
   return cidrs.flatMap((cidr) => ["saddr", "daddr"].map((side) => `insert rule ${ip} filter FORWARD ${ip} ${side} ${cidr} counter accept comment "${COMMENT}"\n`)).join("");
-}
-
-export async function disallowForwarding(nft: Nft, signal: AbortSignal): Promise<void> {
-  for (const name of ["ip", "ip6"] as const) {
-    const chain = await nft.chain(name, "filter", "FORWARD", { signal });
-    const script = chain === undefined ? "" : withdrawalText(chain, name);
-    if (script !== "") await nft.apply(script, { signal });
-  }
-}
-
-/** Commands that delete our rules from a chain, by the handles it shows. Pure. */
-export function withdrawalText(chain: string, name: "ip" | "ip6"): string {
-  return chain.split("\n").flatMap((line) => {
-    const handle = line.includes(`"${COMMENT}"`) ? /# handle (\d+)/.exec(line)?.[1] : undefined;
-    return handle === undefined ? [] : [`delete rule ${name} filter FORWARD handle ${handle}\n`];
-  }).join("");
 }
 
 function nameOf(family: Family): "ip" | "ip6" { return family === 4 ? "ip" : "ip6"; }

@@ -11,7 +11,7 @@ import { eventually, fakeApi } from "../../test/fake-api.ts";
 import { oldNftDiesOf } from "../../test/old-nft.ts";
 import { sysctlKeeper } from "../os/sysctl.ts";
 import { addressWatch } from "./address-watch.ts";
-import { forwardingText, withdrawalText } from "./forward.ts";
+import { forwardingText } from "./forward.ts";
 import { planHostGateway } from "./host-gw.ts";
 import { masqueradeText } from "./masquerade.ts";
 import { nodeNetwork } from "./network.ts";
@@ -154,17 +154,16 @@ test("what the tunnel knows of other nodes", () => {
   expect(planHostGateway(peers)).toEqual(new Map([["10.42.2.0/24", "172.30.0.2"], ["fd42:0:0:2::/64", "fd30::2"], ["10.42.3.0/24", "172.30.0.3"]]));
 });
 
-test("a forward chain that drops lets pods through, once; our rules go, others stay", () => {
+test("a forward chain that drops lets pods through, once", () => {
   const chain = "table ip filter {\n\tchain FORWARD { # handle 2\n\t\ttype filter hook forward priority filter; policy drop;\n\t\tjump DOCKER # handle 7\n";
   const text = forwardingText(chain, 4, ["10.42.0.0/16"]);
   expect(text).toBe('insert rule ip filter FORWARD ip saddr 10.42.0.0/16 counter accept comment "coracle pods"\ninsert rule ip filter FORWARD ip daddr 10.42.0.0/16 counter accept comment "coracle pods"\n');
   const after = `${chain}\t\tip saddr 10.42.0.0/16 counter accept comment "coracle pods" # handle 9\n\t}\n}\n`;
   expect(forwardingText(after, 4, ["10.42.0.0/16"])).toBe("");
   expect(forwardingText(chain.replace("drop", "accept"), 4, ["10.42.0.0/16"])).toBe("");
-  expect(withdrawalText(after, "ip")).toBe("delete rule ip filter FORWARD handle 9\n");
 });
 
-test("kernel settings are put back as they were, unless somebody else has changed them since", () => {
+test("kernel settings are noted as they were and as they are, as coracle-uninstall reads them", () => {
   using dir = directory();
   mkdirSync(join(dir.path, "net/ipv4/conf/eth0.5"), { recursive: true });
   const path = (name: string): string => join(dir.path, name);
@@ -175,7 +174,6 @@ test("kernel settings are put back as they were, unless somebody else has change
   expect(sysctl.set("net/ipv4/conf/eth0.5/rp_filter", "2")).toBe(true);
   expect(sysctl.set("net.absent", "1")).toBe(false);
   expect([sysctl.raise("net.max", 50), sysctl.raise("net.max", 200)]).toEqual([true, true]);
-  writeFileSync(path("net/max"), "300");
-  sysctl.restore();
-  expect(["net/ipv4/ip_forward", "net/max", "net/ipv4/conf/eth0.5/rp_filter"].map((name) => readFileSync(path(name), "utf8").trim())).toEqual(["0", "300", "1"]);
+  expect(["net/ipv4/ip_forward", "net/max", "net/ipv4/conf/eth0.5/rp_filter"].map((name) => readFileSync(path(name), "utf8"))).toEqual(["2", "200", "2"]);
+  expect(readFileSync(path("record.json"), "utf8")).toBe('{"net.ipv4.ip_forward":{"before":"0","after":"2"},"net/ipv4/conf/eth0.5/rp_filter":{"before":"1","after":"2"},"net.max":{"before":"100","after":"200"}}');
 });

@@ -8,7 +8,8 @@
  *   ServiceCIDRs ─▶ routes to Services (service-routes.ts)
  *
  * What is written stays when the process ends: pods keep their network while coracle is upgraded, and an agent that starts without its server has the
- * configuration of last time. Addresses given out before a reboot are forgotten, since their pods are gone. `removeNetwork` removes everything.
+ * configuration of last time. Addresses given out before a reboot are forgotten, since their pods are gone. installers/linux/uninstall.sh removes
+ * everything.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

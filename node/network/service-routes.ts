@@ -19,8 +19,3 @@ export function ensureServiceRoutes(netlink: Pick<Netlink, "addRule" | "replaceR
     netlink.replaceRoute({ to, device, protocol: ROUTE_PROTOCOL, table: RULE.table });
   }
 }
-
-/** The routes go with the bridge. */
-export function removeServiceRoutes(netlink: Pick<Netlink, "removeRule">): void {
-  for (const family of [4, 6] as const) netlink.removeRule({ family, ...RULE });
-}

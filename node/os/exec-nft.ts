@@ -4,7 +4,7 @@
  *   const nft = nftProgram({ path: "/…/bin/nft" });
  *   await nft.apply("add table ip coracle\n", { signal });
  */
-import { type Exec, exec, ExecError } from "./exec.ts";
+import { type Exec, exec } from "./exec.ts";
 import type { NetlinkSocket } from "./netlink-socket.ts";
 import { type ElementBatch, writeBatch } from "./nft-batch.ts";
 
@@ -70,6 +70,3 @@ export function nftProgram({ path, env, netlink, run = exec }: Options): Nft {
     chain: (family, table, chain, call) => list(["-a", "list", "chain", family, table, chain], call),
   };
 }
-
-/** True for "there is no nft program here". */
-export function isNoNft(error: unknown): boolean { return error instanceof ExecError && error.code === "not-found"; }

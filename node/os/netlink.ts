@@ -20,13 +20,13 @@ export interface Route { readonly to: string; readonly via?: string | undefined;
 export interface Rule { readonly family: 4 | 6; readonly table: number; readonly priority: number }
 export interface Neighbour { readonly device: number; readonly ip: string; readonly mac: string }
 
-const RTM = { NEWLINK: 16, DELLINK: 17, GETLINK: 18, NEWADDR: 20, DELADDR: 21, GETADDR: 22, NEWROUTE: 24, DELROUTE: 25, GETROUTE: 26, NEWNEIGH: 28, DELNEIGH: 29, GETNEIGH: 30, NEWRULE: 32, DELRULE: 33 } as const;
+const RTM = { NEWLINK: 16, DELLINK: 17, GETLINK: 18, NEWADDR: 20, DELADDR: 21, GETADDR: 22, NEWROUTE: 24, DELROUTE: 25, GETROUTE: 26, NEWNEIGH: 28, DELNEIGH: 29, GETNEIGH: 30, NEWRULE: 32 } as const;
 const AF = { inet: 2, inet6: 10, bridge: 7 } as const;
 const IFLA = { ADDRESS: 1, IFNAME: 3, MTU: 4, MASTER: 10, LINKINFO: 18 } as const, INFO = { KIND: 1, DATA: 2 } as const;
 const VXLAN = { ID: 1, LINK: 3, LOCAL: 4, LEARNING: 7, PORT: 15, LOCAL6: 17 } as const;
 const IFF_UP = 1, NODAD = 0x02, ONLINK = 4, PERMANENT = 0x80, SELF = 0x02, MAIN = 254, UNIVERSE = 0, LINK_SCOPE = 253, UNICAST = 1;
 const TO_TABLE = 1;
-const EEXIST = 17, EOPNOTSUPP = 95, EAFNOSUPPORT = 97, ENODEV = 19, ESRCH = 3, ENOENT = 2, EADDRNOTAVAIL = 99;
+const EEXIST = 17, ENODEV = 19, ESRCH = 3, ENOENT = 2, EADDRNOTAVAIL = 99;
 
 export interface Netlink extends Disposable {
   links(): Link[];
@@ -46,7 +46,6 @@ export interface Netlink extends Disposable {
   removeRoute(route: Route): void;
   addRule(rule: Rule): void;
   /** Nothing, too, where the kernel does not have the family. */
-  removeRule(rule: Rule): void;
   /** Permanent ones. */
   neighbours(device: number): Neighbour[];
   replaceNeighbour(neighbour: Neighbour): void;
@@ -119,7 +118,6 @@ export function netlinkOver(socket: NetlinkSocket): Netlink {
     replaceRoute: (route) => ask(RTM.NEWROUTE, NLM.CREATE | NLM.REPLACE, ...routeMessage(route)),
     removeRoute: (route) => unless([ESRCH], () => ask(RTM.DELROUTE, 0, ...routeMessage(route))),
     addRule: (rule) => unless([EEXIST], () => ask(RTM.NEWRULE, NLM.CREATE | NLM.EXCL, ...ruleMessage(rule))),
-    removeRule: (rule) => unless([ENOENT, EOPNOTSUPP, EAFNOSUPPORT], () => ask(RTM.DELRULE, 0, ...ruleMessage(rule))),
     neighbours: (device) => [...neighboursOf(AF.inet, device), ...neighboursOf(AF.inet6, device)],
     replaceNeighbour: (one) => ask(RTM.NEWNEIGH, NLM.CREATE | NLM.REPLACE, ...neighbourMessage(familyOf(one.ip), 0, one)),
     removeNeighbour: (one) => unless([ENOENT], () => ask(RTM.DELNEIGH, 0, ...neighbourMessage(familyOf(one.ip), 0, one))),

@@ -1,13 +1,12 @@
 /**
- * Kernel settings under /proc/sys, each remembered as it was before we changed it, so that uninstalling can put it back.
+ * Kernel settings under /proc/sys, each remembered as it was before we changed it, for installers/linux/uninstall.sh to put back unless somebody else has changed it since.
  *
  *   const settings = sysctlKeeper({ recordFile, log });
  *   settings.set("net.ipv4.ip_forward", "1");
- *   settings.restore();                      // those nobody else has changed since
  *
  * A setting that is not there or cannot be written is a warning: containers and small kernels lack some, and the node may do without.
  */
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Log } from "../../core/observe/log.ts";
 
@@ -18,7 +17,6 @@ export interface SysctlKeeper {
   set(name: string, value: string): boolean;
   /** For limits: true if the setting is at least `value` now. */
   raise(name: string, value: number): boolean;
-  restore(): void;
 }
 
 interface Change { readonly before: string; readonly after: string }
@@ -72,17 +70,6 @@ export function sysctlKeeper({ recordFile, log, root = "/proc/sys" }: { readonly
     raise(name, value) {
       const now = Number(get(name) ?? Number.NaN);
       return now >= value || (!Number.isNaN(now) && set(name, String(value)));
-    },
-    restore() {
-      for (const [name, { before, after }] of Object.entries(record())) {
-        if (get(name) !== after) continue;
-        try {
-          writeFileSync(pathOf(name), before);
-        } catch (error) {
-          log.warn("a kernel setting cannot be put back", { name, before, error });
-        }
-      }
-      rmSync(recordFile, { force: true });
     },
   };
 }

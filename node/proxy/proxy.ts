@@ -30,7 +30,7 @@ import { type Conntrack, losesFlows } from "./conntrack.ts";
 import { planService, type PortPlan, type ProxyNode, SERVICE_NAME_LABEL, type ServicePlan } from "./desired.ts";
 import { type HealthCheck, ProxyHealth, proxyHealthListener, proxyStatusListener, ServiceHealth } from "./health.ts";
 import { proxyMetrics } from "./metrics.ts";
-import { NftTable, removeTable } from "./nftables/nftables.ts";
+import { NftTable } from "./nftables/nftables.ts";
 import { renderPort } from "./nftables/render.ts";
 import { LiveRuleset } from "./nftables/live-ruleset.ts";
 
@@ -266,12 +266,6 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
       }
     },
   };
-}
-
-/** Removes all rules from the kernel: for uninstalling. */
-export async function removeServiceRules(nft: Nft, signal: AbortSignal, table: string = PROXY_TABLE): Promise<void> {
-  await removeTable(nft, table, 4, signal);
-  await removeTable(nft, table, 6, signal);
 }
 
 function serviceOf({ metadata }: Readonly<EndpointSlice>): readonly string[] | undefined {

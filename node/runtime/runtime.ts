@@ -11,8 +11,8 @@
  *   containerd.ts         start, take over, restart; it outlives `coracle`
  *   stray-shims.ts        ends shims that containerd has forgotten
  *   images.ts             images from archives
- *   leftovers.ts          what all this leaves on a machine, and how to remove it
  *
+ * What all this leaves on a machine, installers/linux/uninstall.sh removes.
  * Linux only: on Windows containerd is installed by itself and named by --container-runtime-endpoint.
  */
 import { createHash } from "node:crypto";

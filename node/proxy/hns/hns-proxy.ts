@@ -103,8 +103,3 @@ export function hnsProxy({ informers, nodeName, nodeIps, network: networkOf, onN
     },
   };
 }
-
-/** Removes all that the proxy has made: for uninstalling. */
-export function removeHnsServices(hcn: Hcn): void {
-  for (const { ID } of hcn.loadBalancers()) hcn.deleteLoadBalancer(ID);
-}

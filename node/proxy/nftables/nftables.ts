@@ -5,7 +5,6 @@
  * missing for a moment, since a transaction is atomic, and clients keep their affinity, since those sets are left alone. If the kernel refuses, or the table is
  * one of another version, it is replaced as a whole.
  */
-import type { Family } from "../../../core/net/cidr.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import type { Nft } from "../../os/exec-nft.ts";
 import { elementBytes } from "./elements.ts";
@@ -121,9 +120,4 @@ export class NftTable {
       this.#log.debug("unused chains cannot be deleted yet", { chains: chains.length, sets: sets.size, error });
     }
   }
-}
-
-export async function removeTable(nft: Nft, table: string, family: Family, signal: AbortSignal): Promise<void> {
-  const at = `${family === 4 ? "ip" : "ip6"} ${table}`;
-  await nft.apply(`add table ${at}\ndelete table ${at}\n`, { signal });
 }
