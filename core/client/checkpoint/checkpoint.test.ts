@@ -170,23 +170,23 @@ test("what does not matter is not written, what is torn is dropped, what is eras
   const path = join(mkdtempSync(join(tmpdir(), "checkpoint-")), "journal");
   const open = () => openJournal({ path, clock, log });
   const first = open();
-  first.put("a ü", '{"v":"ä"}', { soon: true });
-  first.put("b", '{"secret":1}', { soon: true });
+  first.put("a ü", '{"v":"ä"}', "soon");
+  first.put("b", '{"secret":1}', "soon");
   await first.flush();
   const size = statSync(path).size;
-  first.put("b", '{"secret":1}', { soon: true });
+  first.put("b", '{"secret":1}', "soon");
   await first.flush();
   expect(statSync(path).size).toBe(size);
   appendFileSync(path, '00000000 ["c",{}]\n0123');
   const second = open();
   expect([second.keys("").toSorted(), second.get("a ü"), second.get("b"), statSync(path).size]).toEqual([["a ü", "b"], '{"v":"ä"}', '{"secret":1}', size]);
   second.delete("b", { erase: true });
-  second.put("d", "1", { soon: false });
+  second.put("d", "1", "later");
   await second.flush();
   expect(readFileSync(path, "utf8")).not.toContain("secret");
   expect([open().keys("").toSorted(), open().get("d")]).toEqual([["a ü", "d"], "1"]);
   for (let i = 0; i < 400; i++) {
-    second.put("big", JSON.stringify("x".repeat(2000) + i), { soon: false });
+    second.put("big", JSON.stringify("x".repeat(2000) + i), "later");
     await second.flush();
   }
   expect(statSync(path).size).toBeLessThan(300_000);
@@ -194,12 +194,51 @@ test("what does not matter is not written, what is torn is dropped, what is eras
 });
 
 test("a heartbeat of a node is no change, a pod's new phase is one at once", async () => {
-  const { keptForm, isUrgent } = await import("./kept.ts");
+  const { keptForm, hasteOf } = await import("./kept.ts");
   const running = { ...pod("a"), metadata: { name: "a", namespace: "default", uid: "u", resourceVersion: "7", creationTimestamp: "" }, status: { phase: "Running" } } as Pod;
   const kept = keptForm("pods", running);
   expect(kept.metadata.resourceVersion).toBe("");
-  expect(isUrgent("pods", kept, keptForm("pods", { ...running, status: { phase: "Running", podIP: "10.0.0.1" } } as Pod))).toBe(false);
-  expect(isUrgent("pods", kept, keptForm("pods", { ...running, status: { phase: "Succeeded" } } as Pod))).toBe(true);
+  const changed = (status: Pod["status"]) => hasteOf("pods", kept, keptForm("pods", { ...running, status } as Pod));
+  expect(changed({ phase: "Running", message: "all is well" })).toBe("later");
+  expect(changed({ phase: "Running", podIPs: [{ ip: "10.0.0.1" }] })).toBe("thrifty");
+  expect(changed({ phase: "Succeeded" })).toBe("soon");
+  expect(["services", "endpointslices", "networkpolicies"].map((resource) => hasteOf(resource, kept, kept))).toEqual(["thrifty", "thrifty", "thrifty"]);
   const node = (heartbeat: string) => ({ apiVersion: "v1", kind: "Node", metadata: { name: "n", uid: "n", resourceVersion: heartbeat, creationTimestamp: "" }, spec: { podCIDR: "10.42.1.0/24" }, status: { addresses: [{ type: "InternalIP", address: "10.0.0.1" }], conditions: [{ type: "Ready", status: "True", lastHeartbeatTime: heartbeat }] } });
   expect(JSON.stringify(keptForm("nodes", node("1")))).toBe(JSON.stringify(keptForm("nodes", node("2"))));
+});
+
+test("what routes traffic is on the disk within a second, but an endpoint that comes and goes does not wear it out", async () => {
+  const path = join(mkdtempSync(join(tmpdir(), "checkpoint-")), "journal");
+  let nowMs = 0;
+  let next: { readonly atMs: number; readonly work: () => void } | undefined;
+  const after = (ms: number, work: () => void) => {
+    const one = { atMs: nowMs + ms, work };
+    next = one;
+    return { cancel: () => { if (next === one) next = undefined; } };
+  };
+  const journal = openJournal({ path, clock: { ...clock, uptimeMs: () => nowMs, after }, log });
+  /** After how long what has just been put is written. */
+  const written = async (): Promise<number> => {
+    const { atMs, work } = next!;
+    const waitMs = atMs - nowMs;
+    nowMs = atMs;
+    work();
+    await journal.flush();
+    return waitMs;
+  };
+  const delays: number[] = [];
+  for (let i = 0; i < 12; i++) {
+    journal.put("endpoints", String(i), "thrifty");
+    delays.push(await written());
+  }
+  expect(delays).toEqual([...Array<number>(10).fill(1000), 30_000, 1000]); // one more each half minute
+  journal.put("endpoints", "none", "thrifty");
+  journal.put("pod", "{}", "soon"); // takes along what waits
+  expect(await written()).toBe(1000);
+  expect(openJournal({ path, clock, log }).get("endpoints")).toBe("none");
+  journal.put("pod", '{"status":{}}', "later");
+  expect(await written()).toBe(30_000);
+  nowMs += 300_000;
+  journal.put("endpoints", "[]", "thrifty");
+  expect(await written()).toBe(1000);
 });

@@ -20,7 +20,7 @@ import type { Clock } from "../../lifecycle/clock.ts";
 import type { Runnable } from "../../lifecycle/run-all.ts";
 import type { ApiRequest, ApiWatchEvent, Transport } from "../transport.ts";
 import type { Journal } from "./journal.ts";
-import { isUrgent, keptForm, keptResource, withoutType } from "./kept.ts";
+import { hasteOf, keptForm, keptResource, withoutType } from "./kept.ts";
 import type { Reachability } from "./reachability.ts";
 
 interface Deps {
@@ -59,7 +59,7 @@ export function checkpointed(transport: Transport, { journal, reach, clock }: De
     const kept = keptForm(resource, object);
     const json = JSON.stringify(isCollection(path) ? withoutType(kept) : kept);
     const before = journal.get(key);
-    if (json !== before) journal.put(key, json, { soon: isUrgent(resource, before === undefined ? undefined : (JSON.parse(before) as ApiObject), JSON.parse(json) as ApiObject) });
+    if (json !== before) journal.put(key, json, hasteOf(resource, before === undefined ? undefined : (JSON.parse(before) as ApiObject), JSON.parse(json) as ApiObject));
   }
 
   function forget(key: string, path: string): void {
@@ -75,7 +75,7 @@ export function checkpointed(transport: Transport, { journal, reach, clock }: De
       remember(at, path, item);
     }
     for (const at of gone) forget(at, path);
-    journal.put(key, "{}", { soon: true }); // last: a list that is not whole is none
+    journal.put(key, "{}", "soon"); // last: a list that is not whole is none
   }
 
   function recallList(key: string): RawList | undefined {

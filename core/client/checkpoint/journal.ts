@@ -14,13 +14,22 @@ import type { Clock } from "../../lifecycle/clock.ts";
 import type { Runnable } from "../../lifecycle/run-all.ts";
 import type { Log } from "../../observe/log.ts";
 
+/**
+ * How soon it is on the disk, together with all that waits.
+ *
+ *   soon      within about a second
+ *   thrifty   so too, unless there was much of that lately: then within half a minute
+ *   later     within half a minute
+ */
+export type Haste = "soon" | "thrifty" | "later";
+
 export interface Journal extends Runnable {
   keys(prefix: string): readonly string[];
   /** JSON text. */
   get(key: string): string | undefined;
-  /** `soon`: within about a second, else together with others within half a minute. What is the same already is not written. */
-  put(key: string, json: string, options: { readonly soon: boolean }): void;
-  /** `erase`: its text does not stay in the file either. */
+  /** What is the same already is not written. */
+  put(key: string, json: string, haste: Haste): void;
+  /** `erase`: its text does not stay in the file either, and soon. */
   delete(key: string, options: { readonly erase: boolean }): void;
   /** Writes what waits. */
   flush(): Promise<void>;
@@ -31,6 +40,8 @@ interface Place { readonly offset: number; readonly length: number }
 const SOON_MS = 1_000;
 const LATER_MS = 30_000;
 const RETRY_MS = 60_000;
+/** Thrifty writes that need not wait, one more each `LATER_MS`: an endpoint that comes and goes all day wears out the flash no more than if all waited. */
+const THRIFTY_MAX = 10;
 /** A file with less than this in it that no longer counts is not worth writing anew. */
 const GARBAGE_BYTES_MIN = 256 * 1024;
 const HEAD_LENGTH = 9; // checksum and a space
@@ -47,6 +58,8 @@ export function openJournal({ path, clock, log }: { readonly path: string; reado
   let alarm: { readonly dueMs: number; cancel(): void } | undefined;
   let flushing: Promise<void> = Promise.resolve();
   let stopped = false;
+  let allowance = THRIFTY_MAX; // of thrifty writes, as of allowanceMs
+  let allowanceMs = clock.uptimeMs();
 
   load();
 
@@ -90,6 +103,17 @@ export function openJournal({ path, clock, log }: { readonly path: string; reado
     alarm?.cancel();
     const { cancel } = clock.after(delayMs, () => void flush());
     alarm = { dueMs, cancel };
+  }
+
+  function scheduleFor(haste: Haste): void {
+    if (haste !== "thrifty") return schedule(haste === "soon" ? SOON_MS : LATER_MS);
+    const nowMs = clock.uptimeMs();
+    if (alarm && alarm.dueMs <= nowMs + SOON_MS) return;
+    allowance = Math.min(THRIFTY_MAX, allowance + (nowMs - allowanceMs) / LATER_MS);
+    allowanceMs = nowMs;
+    const isLeft = allowance >= 1;
+    if (isLeft) allowance--;
+    schedule(isLeft ? SOON_MS : LATER_MS);
   }
 
   function flush(): Promise<void> {
@@ -160,16 +184,16 @@ export function openJournal({ path, clock, log }: { readonly path: string; reado
     name: "checkpoint",
     keys: (prefix) => [...new Set([...places.keys(), ...waiting.keys()])].filter((key) => key.startsWith(prefix) && (!waiting.has(key) || waiting.get(key) !== undefined)),
     get,
-    put(key, json, { soon }) {
+    put(key, json, haste) {
       if (get(key) === json) return;
       waiting.set(key, json);
-      schedule(soon ? SOON_MS : LATER_MS);
+      scheduleFor(haste);
     },
     delete(key, { erase }) {
       if (get(key) === undefined) return;
       waiting.set(key, undefined);
       erasing ||= erase;
-      schedule(erase ? SOON_MS : LATER_MS);
+      scheduleFor(erase ? "soon" : "thrifty");
     },
     flush,
     async run(signal, ready) {

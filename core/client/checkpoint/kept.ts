@@ -1,6 +1,7 @@
 /** What of an object is worth keeping on flash, and how soon. Pure. */
 import type { Node, Pod } from "../../api/gen/core.v1.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
+import type { Haste } from "./journal.ts";
 
 /** Not what a node needs to run its pods: heartbeats, reports, and requests that are answered once. */
 const NOT_KEPT: ReadonlySet<string> = new Set(["leases", "events", "certificatesigningrequests"]);
@@ -24,13 +25,17 @@ export function keptForm(resource: string, object: Readonly<ApiObject>): ApiObje
 
 export function withoutType({ apiVersion: _, kind: __, ...rest }: ApiObject): ApiObject { return rest as ApiObject; }
 
-/** Where a pod is built from: without them it does not start again. What only routes traffic may be half a minute old. */
-const URGENT: ReadonlySet<string> = new Set(["pods", "secrets", "configmaps", "serviceaccounts", "persistentvolumeclaims", "persistentvolumes", "runtimeclasses"]);
+/** Where a pod is built from: without them it does not start again. */
+const BUILDS_PODS: ReadonlySet<string> = new Set(["pods", "secrets", "configmaps", "serviceaccounts", "persistentvolumeclaims", "persistentvolumes", "runtimeclasses"]);
 
-/** Whether a change has to be on the disk soon. Not so the status of a pod that goes on running. */
-export function isUrgent(resource: string, before: ApiObject | undefined, after: ApiObject): boolean {
-  if (before === undefined || resource !== "pods") return URGENT.has(resource);
+/**
+ * How soon a change has to be on the disk. What routes traffic (Services, endpoints, policies, nodes, pods' addresses) is missed when the power goes
+ * while no server can be reached: then it stays as it was for as long as that lasts. Only the rest of the status of a pod that goes on running can wait.
+ */
+export function hasteOf(resource: string, before: ApiObject | undefined, after: ApiObject): Haste {
+  if (before === undefined || resource !== "pods") return BUILDS_PODS.has(resource) ? "soon" : "thrifty";
   const { status: a, ...old } = before as Pod;
   const { status: b, ...next } = after as Pod;
-  return a?.phase !== b?.phase || !Bun.deepEquals(old, next);
+  if (a?.phase !== b?.phase || !Bun.deepEquals(old, next)) return "soon";
+  return Bun.deepEquals(a?.podIPs, b?.podIPs) ? "later" : "thrifty";
 }
