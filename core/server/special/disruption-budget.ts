@@ -9,7 +9,7 @@ import { labelSelector } from "../../api/meta/label-selector.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { forbidden, statusError, type StatusError, tooManyRequests } from "../../api/meta/status-error.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
-import type { WriteOptions } from "../../registry/generic/store.ts";
+import type { WriteOptions } from "../../registry/generic/stored-resource.ts";
 import type { Scope } from "../handler.ts";
 
 /** Evictions a budget remembers that its controller has not seen yet. */

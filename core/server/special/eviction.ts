@@ -9,7 +9,7 @@ import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { badRequest, isConflict, success } from "../../api/meta/status-error.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import { checkDeletePreconditions, type DeleteOptions } from "../../registry/generic/deletion.ts";
-import type { WriteOptions } from "../../registry/generic/store.ts";
+import type { WriteOptions } from "../../registry/generic/stored-resource.ts";
 import { checkAcceptable } from "../acceptable.ts";
 import type { Answer } from "../answer.ts";
 import type { Scope } from "../handler.ts";

@@ -11,7 +11,7 @@ import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { conflict, forbidden, invalid, isNotFound, success } from "../../api/meta/status-error.ts";
 import { settleEach } from "../../lifecycle/settle-all.ts";
 import type { WriteContext } from "../../registry/generic/resource.ts";
-import type { UpdateOptions, WriteOptions } from "../../registry/generic/store.ts";
+import type { UpdateOptions, WriteOptions } from "../../registry/generic/stored-resource.ts";
 import { type Answer, stored } from "../answer.ts";
 import { authorize, type Scope } from "../handler.ts";
 import { bodyReader, decodeObject } from "./body.ts";

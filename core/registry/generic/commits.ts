@@ -1,0 +1,89 @@
+/**
+ * The way of one resource's objects into storage, and back out of the watch cache: a write resolves once it is durable and visible to reads.
+ */
+import type { GroupResource } from "../../api/meta/gvk.ts";
+import type { ApiObject } from "../../api/meta/object-meta.ts";
+import { alreadyExists, conflict, serviceUnavailable, statusError } from "../../api/meta/status-error.ts";
+import { type Revision, type Store, StoreError } from "../../../storage/store.ts";
+import { Cached, cachedOf, deepFreeze, storedOf } from "./cached.ts";
+import { SharedParts } from "./shared-parts.ts";
+import type { StoredForm } from "./stored-resource.ts";
+import type { ResourceCache, WatchCache } from "./watch-cache.ts";
+
+interface Deps {
+  readonly store: Store;
+  /** Of everything, and what of it is this resource's. */
+  readonly all: WatchCache;
+  readonly cache: ResourceCache;
+  readonly form: StoredForm | undefined;
+  readonly groupResource: GroupResource;
+}
+
+export class Commits {
+  readonly #deps: Deps;
+  readonly #shared = new SharedParts();
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  /** As its resource shows it. */
+  async shown(entry: Cached, signal: AbortSignal): Promise<Readonly<ApiObject>> {
+    const { form } = this.#deps;
+    if (!form) return entry.object;
+    await form.ready([entry.object], signal);
+    return form.shown(entry.object);
+  }
+
+  async stored(object: ApiObject, signal: AbortSignal): Promise<ApiObject> {
+    return this.#deps.form ? this.#deps.form.stored(object, signal) : object;
+  }
+
+  /** Throws 409 AlreadyExists where nothing was `expected` (0); a StoreError "conflict" where another version was: then the caller prepares the write again. */
+  async put(key: string, object: ApiObject, expected: Revision, signal: AbortSignal): Promise<Cached> {
+    const { store, all, cache, groupResource } = this.#deps;
+    try {
+      const value = storedOf(this.#shared.share(object));
+      const revision = await store.put(key, value, expected);
+      await all.reach(revision, signal);
+      const entry = cache.get(key);
+      return entry?.revision === revision ? entry : cachedOf({ key, value, revision });
+    } catch (error) {
+      if (error instanceof StoreError && error.code === "conflict") {
+        if (expected === 0) throw alreadyExists(groupResource, object.metadata.name);
+        throw error;
+      }
+      throw asStatus(error);
+    }
+  }
+
+  /** `named`: the client named the version it wants gone, so that losing to a newer one is its to know. */
+  async remove(current: Cached, named: boolean, signal: AbortSignal): Promise<{ removed: Cached } | { removed?: undefined; newer: Cached | undefined }> {
+    const { store, all, groupResource } = this.#deps;
+    try {
+      const revision = await store.delete(current.key, current.revision);
+      await all.reach(revision, signal);
+      const object = { ...current.object, metadata: { ...current.object.metadata, resourceVersion: String(revision) } };
+      return { removed: new Cached(current.key, deepFreeze(object), revision) };
+    } catch (error) {
+      if (!(error instanceof StoreError) || error.code !== "conflict") throw asStatus(error);
+      if (named) throw conflict(groupResource, current.object.metadata.name);
+      return { newer: error.current && cachedOf(error.current) };
+    }
+  }
+
+  /** What `put` would come to. */
+  dryRun(key: string, object: ApiObject, exists: boolean): Cached {
+    if (exists) throw alreadyExists(this.#deps.groupResource, object.metadata.name);
+    return new Cached(key, deepFreeze(object), 0);
+  }
+}
+
+/** What a failing store means to a client. */
+export function asStatus(error: unknown): unknown {
+  if (!(error instanceof StoreError)) return error;
+  if (error.code === "full") return statusError({ code: 507, reason: "", message: "the server's disk is full: free some space and try again", cause: error });
+  if (error.code === "too-large") return statusError({ code: 500, reason: "", message: String(error.fields["reason"]), cause: error }); // in etcd's words, as upstream does
+  if (error.code === "closed" || error.code === "unavailable") return serviceUnavailable("the store is not available");
+  return error;
+}

@@ -1,0 +1,68 @@
+/**
+ * An object that is not there yet: named, filled in, checked, written.
+ *
+ * Source: kubernetes v1.36 apiserver/pkg/registry/generic/registry/store.go, apiserver/pkg/registry/rest/create.go
+ */
+import type { ApiObject } from "../../api/meta/object-meta.ts";
+import { generateNameConflict, isAlreadyExists, StatusError, statusError } from "../../api/meta/status-error.ts";
+import { type Random, safeSuffix } from "../../lifecycle/random.ts";
+import { type Cached, deepFreeze } from "./cached.ts";
+import { fillForCreate } from "./object-meta.ts";
+import { metaErrors, refuseInvalid } from "./refusals.ts";
+import type { WriteOptions } from "./stored-resource.ts";
+import type { Target } from "./target.ts";
+
+/** Names tried before a generateName gives up. */
+const GENERATE_NAME_TRIES = 8; // apiserver pkg/registry/generic/registry/store.go maxNameGenerationCreateAttempts
+const GENERATED_NAME_BYTES_MAX = 63;
+const GENERATED_SUFFIX_LENGTH = 5;
+
+export async function create(target: Target, object: ApiObject, options: WriteOptions): Promise<Cached> {
+  const { metadata } = object;
+  const generateName = metadata.name ? undefined : metadata.generateName;
+  for (let tries = 1; ; tries++) {
+    if (generateName) metadata.name = generatedName(generateName, target.random);
+    try {
+      return await createOnce(target, object, options);
+    } catch (error) {
+      if (!generateName || !isAlreadyExists(error)) throw namedTaken(target, error, metadata);
+      if (tries >= GENERATE_NAME_TRIES) throw generateNameConflict(target.groupResource, metadata.name);
+    }
+  }
+}
+
+function generatedName(base: string, random: Random): string {
+  return base.slice(0, GENERATED_NAME_BYTES_MAX - GENERATED_SUFFIX_LENGTH) + safeSuffix(random, GENERATED_SUFFIX_LENGTH);
+}
+
+/** Tells of a name that is only about to be free. */
+function namedTaken({ cache, keyOf }: Target, error: unknown, { namespace = "", name }: ApiObject["metadata"]): unknown {
+  if (!isAlreadyExists(error) || !(error instanceof StatusError)) return error;
+  const taken = cache.get(keyOf(namespace, name));
+  if (!taken?.object.metadata.deletionTimestamp) return error;
+  return new StatusError({ ...error.status, message: `object is being deleted: ${error.message}` });
+}
+
+async function createOnce(target: Target, draft: ApiObject, { context, signal, validate, warn }: WriteOptions): Promise<Cached> {
+  const { resource, definition, cache, commits } = target;
+  const given = draft.metadata.resourceVersion;
+  fillForCreate(draft, context, definition.generation !== false);
+  if (resource.hasStatus && !definition.keepsStatusOnCreate) delete (draft as { status?: unknown }).status;
+  definition.prepareForCreate?.(draft, context);
+  const allocation = await definition.allocate?.(draft, undefined, context);
+  try {
+    const object = resource.canonical(draft);
+    refuseInvalid(target, object, [...metaErrors(target, object), ...(definition.validate?.(object) ?? [])]);
+    if (warn) for (const text of definition.warnings?.(object, undefined) ?? []) warn(text);
+    await validate?.(deepFreeze(object), undefined);
+    if (given && given !== "0" && !context.dryRun) throw statusError({ code: 500, reason: "", message: "resourceVersion should not be set on objects to be created" });
+    const key = target.keyOf(object.metadata.namespace ?? "", object.metadata.name);
+    const entry = context.dryRun ? commits.dryRun(key, object, cache.get(key) !== undefined) : await commits.put(key, await commits.stored(object, signal), 0, signal);
+    if (context.dryRun) allocation?.rollback();
+    else allocation?.commit();
+    return entry;
+  } catch (error) {
+    allocation?.rollback();
+    throw error;
+  }
+}

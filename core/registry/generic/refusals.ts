@@ -1,0 +1,54 @@
+/** What a write is refused for before it comes to storage: an object that is not valid, or not the one that was meant. */
+import { dns1123Subdomain } from "../../api/meta/names.ts";
+import { type FieldError, invalid as invalidField } from "../../api/meta/field-error.ts";
+import type { ApiObject } from "../../api/meta/object-meta.ts";
+import { conflict, invalid } from "../../api/meta/status-error.ts";
+import type { Cached } from "./cached.ts";
+import type { DeleteOptions } from "./deletion.ts";
+import { validateMeta } from "./object-meta.ts";
+import type { Target } from "./target.ts";
+
+type Refusing = Pick<Target, "resource" | "definition" | "groupResource">;
+
+export function metaErrors({ resource, definition }: Refusing, object: Readonly<ApiObject>): Iterable<FieldError> {
+  return validateMeta(object, resource.namespaced, definition.validateName ?? dns1123Subdomain, { anyFinalizer: definition.anyFinalizer ?? false });
+}
+
+/** Throws 422 if there are any. */
+export function refuseInvalid({ resource: { group, kind } }: Refusing, object: Readonly<ApiObject>, errors: readonly FieldError[]): void {
+  if (errors.length > 0) throw invalid({ group, kind }, object.metadata.name ?? "" /* a body may have none */, errors);
+}
+
+/** Whether the client named the version it replaces; refuses it when that is not the current one. */
+export function namesVersion({ resource, definition, groupResource }: Refusing, next: Readonly<ApiObject>, old: Readonly<ApiObject>, { isReplacement = false }: { readonly isReplacement?: boolean }): boolean {
+  const { resourceVersion } = next.metadata;
+  if (!resourceVersion || resourceVersion === "0") {
+    if (isReplacement && definition.unconditionalUpdate === false)
+      throw invalid({ group: resource.group, kind: resource.plural }, old.metadata.name, [invalidField("metadata.resourceVersion", 0, "must be specified for an update")]);
+    return false;
+  }
+  if (resourceVersion !== old.metadata.resourceVersion) throw conflict(groupResource, old.metadata.name);
+  return true;
+}
+
+interface Meant {
+  readonly key: Cached["key"];
+  readonly object: { readonly metadata: Pick<ApiObject["metadata"], "name" | "uid" | "resourceVersion"> };
+}
+
+/** Throws 409 when the object is not the one that was meant. */
+export function refuseOthers({ groupResource }: Refusing, { key, object: { metadata } }: Meant, preconditions: DeleteOptions["preconditions"]): void {
+  for (const [name, field] of [["UID", "uid"], ["ResourceVersion", "resourceVersion"]] as const) {
+    const wanted = preconditions?.[field];
+    if (wanted === undefined || wanted === metadata[field]) continue;
+    const why = `Precondition failed: ${name} in precondition: ${wanted}, ${name} in object meta: ${metadata[field]}`;
+    throw conflict(groupResource, metadata.name, `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${why}`);
+  }
+}
+
+/** A replacement of what is not there: of one object in particular it is refused, of a version of it it is a new object. Mutates `draft`. */
+export function replaceNothing(target: Refusing, key: string, draft: ApiObject): void {
+  const { uid, name } = draft.metadata;
+  if (uid) refuseOthers(target, { key, object: { metadata: { name, uid: "", resourceVersion: "" } } }, { uid });
+  draft.metadata.resourceVersion = "";
+}

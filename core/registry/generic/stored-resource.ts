@@ -1,0 +1,49 @@
+/** One resource as its store sees it, and what a write of its objects is told. Interfaces only. */
+import type { ApiObject } from "../../api/meta/object-meta.ts";
+import type { Cached } from "./cached.ts";
+import type { DeleteOptions } from "./deletion.ts";
+import type { Subresource, WriteContext } from "./resource.ts";
+
+/** What the store must know of a resource's row. */
+export interface StoredResource {
+  readonly group: string;
+  readonly version: string;
+  readonly plural: string;
+  readonly kind: string;
+  readonly namespaced: boolean;
+  readonly hasStatus: boolean;
+  /** The object in its canonical form: fields in order, empty ones gone. `known`: a canonical one, parts of which it may have. */
+  canonical(object: ApiObject, known?: Readonly<ApiObject>): ApiObject;
+  /** Where objects are not stored as this store shows them: other versions, older schemas. */
+  readonly form?: StoredForm | undefined;
+}
+
+/** How custom resources pass between storage and a version they are served in. */
+export interface StoredForm {
+  /** Makes sure that `shown` has what it needs of others (a webhook). Throws what the client is to be told. */
+  ready(stored: Iterable<Readonly<ApiObject>>, signal: AbortSignal): Promise<void>;
+  shown(stored: Readonly<ApiObject>): Readonly<ApiObject>;
+  stored(object: Readonly<ApiObject>, signal: AbortSignal): Promise<ApiObject>;
+}
+
+export interface WriteOptions {
+  readonly context: WriteContext;
+  readonly signal: AbortSignal;
+  /** Validating admission: the last word before the write. Throws to refuse. */
+  validate?(next: Readonly<ApiObject>, old: Readonly<ApiObject> | undefined): Promise<void>;
+  warn?(text: string): void;
+}
+
+export interface UpdateOptions extends WriteOptions {
+  /** Absent: the object itself. */
+  readonly subresource?: Extract<Subresource, { type: "part" }> | undefined;
+  readonly preconditions?: DeleteOptions["preconditions"];
+  /** The client sent all of the object: where the resource asks for it, with the version it replaces. What was made from the object as it is needs none. */
+  readonly isReplacement?: boolean;
+}
+
+export interface Written {
+  readonly entry: Cached;
+  /** For an update: whether the object was created by it. */
+  readonly created: boolean;
+}

@@ -1,0 +1,17 @@
+/** What all writes of one resource go by. */
+import type { GroupResource } from "../../api/meta/gvk.ts";
+import type { Random } from "../../lifecycle/random.ts";
+import type { Commits } from "./commits.ts";
+import type { Resource } from "./resource.ts";
+import type { StoredResource } from "./stored-resource.ts";
+import type { ResourceCache } from "./watch-cache.ts";
+
+export interface Target {
+  readonly resource: StoredResource;
+  readonly definition: Resource;
+  readonly groupResource: GroupResource;
+  readonly cache: ResourceCache;
+  readonly commits: Commits;
+  readonly random: Random;
+  keyOf(namespace: string, name: string): string;
+}

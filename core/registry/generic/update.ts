@@ -1,0 +1,83 @@
+/**
+ * One try to replace an object by a newer form of it: what may change is taken over, checked, and written if nobody else wrote in between.
+ *
+ * Source: kubernetes v1.36 apiserver/pkg/registry/generic/registry/store.go, apiserver/pkg/registry/rest/update.go
+ */
+import type { ApiObject } from "../../api/meta/object-meta.ts";
+import { conflict } from "../../api/meta/status-error.ts";
+import { keepTimesIfUnchanged } from "../../api/patch/apply/timestamps.ts";
+import { StoreError } from "../../../storage/store.ts";
+import { Cached, cachedOf, deepFreeze } from "./cached.ts";
+import { finishedBy } from "./deletion.ts";
+import { keepForUpdate, validateMetaUpdate } from "./object-meta.ts";
+import { metaErrors, namesVersion, refuseInvalid, refuseOthers } from "./refusals.ts";
+import type { Resource } from "./resource.ts";
+import type { UpdateOptions } from "./stored-resource.ts";
+import type { Target } from "./target.ts";
+
+/** What came of it: the object as it is now, or that it lost to a `newer` one (undefined: there is none any more). */
+export type Outcome = { readonly entry: Cached } | { readonly entry?: undefined; readonly newer: Cached | undefined };
+
+/** `draft` becomes part of what is written. */
+export async function updateOnce(target: Target, current: Cached, draft: ApiObject, options: UpdateOptions): Promise<Outcome> {
+  const { resource, definition, commits } = target;
+  const { context, signal, subresource } = options;
+  const old = await commits.shown(current, signal);
+  refuseOthers(target, current, { uid: draft.metadata.uid || undefined, ...options.preconditions });
+  const named = namesVersion(target, draft, old, options);
+  keepForUpdate(draft, old);
+  const keepsStatus = resource.hasStatus && !subresource;
+  if (keepsStatus) copyField(draft, old, "status");
+  if (subresource) subresource.prepare(draft, old, context);
+  else definition.prepareForUpdate?.(draft, old, context);
+  if (subresource?.generation !== false && bumpsGeneration(definition, draft, old)) draft.metadata.generation = (old.metadata.generation ?? 0) + 1;
+  const allocation = subresource ? undefined : await definition.allocate?.(draft, old, context);
+  try {
+    draft.metadata.resourceVersion = old.metadata.resourceVersion;
+    const next = keepTimesIfUnchanged(old, resource.canonical(draft, old));
+    const own = subresource ? subresource.validate?.(next, old) : [...(definition.validate?.(next, old) ?? []), ...(definition.validateUpdate?.(next, old) ?? [])];
+    refuseInvalid(target, next, [...metaErrors(target, next), ...validateMetaUpdate(next, old), ...(own ?? [])]);
+    if (options.warn && !subresource) for (const text of definition.warnings?.(next, old) ?? []) options.warn(text);
+    await options.validate?.(deepFreeze(next), old);
+    if (finishedBy(next, definition)) {
+      if (!context.dryRun) {
+        const outcome = await commits.remove(current, named, signal);
+        if (!outcome.removed) return { newer: outcome.newer };
+      }
+      allocation?.commit();
+      return { entry: new Cached(current.key, deepFreeze(next), current.revision) };
+    }
+    const stored = await commits.stored(next, signal);
+    if (Bun.deepEquals(stored, current.object)) {
+      allocation?.rollback();
+      return { entry: current };
+    }
+    const entry = context.dryRun ? commits.dryRun(current.key, next, false) : await commits.put(current.key, stored, current.revision, signal);
+    if (context.dryRun) allocation?.rollback();
+    else allocation?.commit();
+    return { entry };
+  } catch (error) {
+    allocation?.rollback();
+    if (error instanceof StoreError && error.code === "conflict") {
+      if (named) throw conflict(target.groupResource, old.metadata.name);
+      return { newer: error.current && cachedOf(error.current) };
+    }
+    throw error;
+  }
+}
+
+type Fields = Record<string, unknown>;
+
+function bumpsGeneration({ generation }: Resource, next: ApiObject, old: Readonly<ApiObject>): boolean {
+  if (generation === false) return false;
+  if (generation) return generation(next, old);
+  const names = new Set([...Object.keys(next), ...Object.keys(old)]);
+  for (const name of ["metadata", "status", "apiVersion", "kind"]) names.delete(name);
+  return [...names].some((name) => !Bun.deepEquals((next as unknown as Fields)[name], (old as unknown as Fields)[name]));
+}
+
+function copyField(next: ApiObject, old: Readonly<ApiObject>, name: string): void {
+  const value = (old as unknown as Fields)[name];
+  if (value === undefined) delete (next as unknown as Fields)[name];
+  else (next as unknown as Fields)[name] = value;
+}
