@@ -3,7 +3,8 @@
  */
 import { canonicalQuantity } from "../meta/quantity.ts";
 import { formatDurationNs, parseDurationNs } from "../meta/duration.ts";
-import { formatTime, parseTime } from "../meta/time.ts";
+import { parseTime } from "../meta/time.ts";
+import { timestamp } from "../../lifecycle/clock.ts";
 import type { Special } from "../schema/facts.ts";
 import type { JsonValue } from "./json-document.ts";
 import { decodeText, jsonText, parseJson } from "./json.ts";
@@ -80,5 +81,5 @@ function writeTime(writer: BackwardWriter, text: string, micro: boolean): void {
 function formatSeconds(seconds: number, fraction: string): string | null {
   if (seconds < TIME_SECONDS_MIN || seconds > TIME_SECONDS_MAX) throw new ProtobufError(`time out of range: ${seconds}`);
   if (seconds === TIME_SECONDS_MIN) return null;
-  return fraction === "" ? formatTime(seconds * 1000) : `${formatTime(seconds * 1000).slice(0, -1)}${fraction}Z`;
+  return fraction === "" ? timestamp(seconds * 1000) : `${timestamp(seconds * 1000).slice(0, -1)}${fraction}Z`;
 }

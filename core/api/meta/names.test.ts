@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 import { formatDurationNs, parseDurationNs } from "./duration.ts";
 import { intValue, scaleIntOrPercent } from "./int-or-string.ts";
 import { configMapKey, dns1035Label, dns1123Label, dns1123Subdomain, labelValue, nameProblems, portName, qualifiedName, relaxedEnvVarName } from "./names.ts";
-import { formatMicroTime, formatTime, parseTime } from "./time.ts";
+import { parseTime } from "./time.ts";
+import { microTimestamp, timestamp } from "../../lifecycle/clock.ts";
 
 const LABEL = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character " +
   "(e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
@@ -41,7 +42,7 @@ test.each([["", 'time: invalid duration ""'], ["5", 'time: missing unit in durat
 
 test("times are whole seconds, micro times are not; what is no date is none", () => {
   const ms = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
-  expect([formatTime(ms), formatMicroTime(ms + 0.5)]).toEqual(["2026-01-02T03:04:05Z", "2026-01-02T03:04:05.678500Z"]);
+  expect([timestamp(ms), microTimestamp(ms + 0.5)]).toEqual(["2026-01-02T03:04:05Z", "2026-01-02T03:04:05.678000Z"]);
   expect([parseTime("2026-01-02T04:04:05.678+01:00"), parseTime("2026-02-30T00:00:00Z"), parseTime("2026-01-02")]).toEqual([ms, undefined, undefined]);
 });
 

@@ -1,17 +1,9 @@
 /**
- * Timestamps as the API writes them: RFC 3339 in UTC, `2026-01-02T03:04:05Z` for Time and six more digits for MicroTime.
- *
- * Reading accepts what Go's time.Parse(time.RFC3339) does: an offset, and any number of fraction digits.
+ * Timestamps as the API reads them: what Go's time.Parse(time.RFC3339) accepts, an offset and any number of fraction digits among it. They are written by
+ * core/lifecycle/clock.ts.
  *
  * Source: kubernetes v1.36 apimachinery/pkg/apis/meta/v1/{time,micro_time}.go
  */
-export function formatTime(ms: number): string { return `${new Date(ms).toISOString().slice(0, 19)}Z`; }
-
-/** Microseconds are only as true as the milliseconds given. */
-export function formatMicroTime(ms: number): string { return `${new Date(Math.floor(ms)).toISOString().slice(0, 23)}${micros(ms)}Z`; }
-
-function micros(ms: number): string { return String(Math.floor((ms - Math.floor(ms)) * 1000)).padStart(3, "0"); }
-
 const RFC3339 = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,]\d+)?(?:Z|[+-]\d\d:\d\d)$/;
 
 /** Milliseconds since 1970, or undefined if `text` is no RFC 3339 time. */

@@ -3,7 +3,8 @@
  *
  * Nearly every time that arrives is spelled that way already, so those are only checked.
  */
-import { formatTime, parseTime } from "../meta/time.ts";
+import { parseTime } from "../meta/time.ts";
+import { timestamp } from "../../lifecycle/clock.ts";
 
 const CANONICAL = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
 const CANONICAL_MICRO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/;
@@ -15,7 +16,7 @@ const ZERO = "0001-01-01T00:00:00";
 export function canonicalTime(text: string): string | undefined {
   const ms = parseTime(text);
   if (ms === undefined) return undefined;
-  return nonZero(CANONICAL.test(text) ? text : formatTime(ms));
+  return nonZero(CANONICAL.test(text) ? text : timestamp(ms));
 }
 
 /** Exactly six digits of fraction, as Go's layout asks for. */
@@ -24,7 +25,7 @@ export function canonicalMicroTime(text: string): string | undefined {
   const fraction = MICRO.exec(text)?.[1];
   const ms = fraction === undefined ? undefined : parseTime(text);
   if (ms === undefined) return undefined;
-  return nonZero(`${formatTime(ms).slice(0, -1)}${fraction}Z`);
+  return nonZero(`${timestamp(ms).slice(0, -1)}${fraction}Z`);
 }
 
 function nonZero(time: string): string | undefined { return time.startsWith(ZERO) ? undefined : time; }

@@ -11,7 +11,6 @@ import type { ObjectReference } from "../../api/gen/core.v1.ts";
 import { goQuote } from "../../api/meta/go-quote.ts";
 import { controllerOf, controllerRef, isControlledBy, isDeleting, type NewObject, namespaceOf } from "../../api/meta/object-meta.ts";
 import { isAlreadyExists, isNotFound } from "../../api/meta/status-error.ts";
-import { formatTime } from "../../api/meta/time.ts";
 import { CRON_JOBS, JOBS } from "../../client/resources.ts";
 import { BY_CONTROLLER } from "../claim.ts";
 import { sameValue } from "../conditions.ts";
@@ -23,6 +22,7 @@ import type { Index } from "../../client/informer.ts";
 import { beyondHistory, dueTime, jobName, nextDueInMs } from "./plan.ts";
 import { parseSchedule, type Schedule } from "./schedule.ts";
 import { formatInZone, localZone, UTC, type Zone, zoneNamed } from "./zone.ts";
+import { timestamp } from "../../lifecycle/clock.ts";
 
 type Cron = Readonly<CronJob>;
 /** The status as it will be written. */
@@ -124,7 +124,7 @@ export function cronJobController({ client, informers, events, clock, metrics, z
       return again();
     }
     const name = jobName(cron, atMs);
-    if (draft.active.some((one) => one.name === name) || draft.lastScheduleTime === formatTime(atMs)) return again();
+    if (draft.active.some((one) => one.name === name) || draft.lastScheduleTime === timestamp(atMs)) return again();
     if (concurrencyPolicy === "Forbid" && draft.active.length > 0) {
       recorder.event(cron, "Normal", "JobAlreadyActive", "Not starting job because prior execution is running and concurrency policy is Forbid");
       return again();
@@ -134,7 +134,7 @@ export function cronJobController({ client, informers, events, clock, metrics, z
     if (started === undefined || draft.active.some(({ uid }) => uid === started.metadata.uid)) return again();
     const { uid, resourceVersion } = started.metadata;
     draft.active.push({ kind: "Job", apiVersion: "batch/v1", namespace: namespaceOf(started), name, uid, resourceVersion });
-    draft.lastScheduleTime = formatTime(atMs);
+    draft.lastScheduleTime = timestamp(atMs);
     return again();
   }
 

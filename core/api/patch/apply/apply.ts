@@ -10,7 +10,6 @@
  * Source: kubernetes v1.36 apimachinery/pkg/util/managedfields/internal/*.go, sigs.k8s.io/structured-merge-diff v6 merge/update.go
  */
 import { formatGvk, gvkOf } from "../../meta/gvk.ts";
-import { formatTime } from "../../meta/time.ts";
 import { badRequest, statusError } from "../../meta/status-error.ts";
 import { equalJson, isMap, type JsonMap, jsonKindOf } from "../json-value.ts";
 import { type Conflict, ConflictError, conflictsBeyond, conflictStatus } from "./conflict.ts";
@@ -24,6 +23,7 @@ import { fieldSetOf } from "./to-set.ts";
 import { TypedError } from "./typed-error.ts";
 import { followUpdate, managedFieldsOf, type Update, withManagedFields, withoutManagedFields } from "./update.ts";
 import { validateTyped } from "./validate-typed.ts";
+import { timestamp } from "../../../lifecycle/clock.ts";
 
 export interface Apply<T extends object> extends Omit<Update<T>, "updated"> {
   /** The configuration as decoded: fields that are absent are not mentioned, null is a value. */
@@ -124,7 +124,7 @@ function mergeAndOwn<T extends object>(request: Apply<T>, { before, applied, man
   const object = pruneUnapplied({ merged, last, claimed, versions });
   const { managers: left } = yieldOwnership(claimed, id, { apiVersion, before: before ?? schema.empty, after: object, filter, versions }, { force });
   const changed = before === undefined || !equalJson(before, object);
-  return { object: changed || before === undefined ? object : before, changed, managers: settle(left, id, { last, time: changed ? formatTime(nowMs) : last?.time }) };
+  return { object: changed || before === undefined ? object : before, changed, managers: settle(left, id, { last, time: changed ? timestamp(nowMs) : last?.time }) };
 }
 
 /** The applier's own entry without system fields; as it was, if it claims what it claimed before and nothing changed. */

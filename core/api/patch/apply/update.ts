@@ -10,7 +10,6 @@
  * Source: kubernetes v1.36 apimachinery/pkg/util/managedfields/internal/{fieldmanager,managedfieldsupdater,skipnonapplied}.go
  */
 import type { ManagedFieldsEntry } from "../../meta/object-meta.ts";
-import { formatTime } from "../../meta/time.ts";
 import { equalJson, isMap, type JsonMap } from "../json-value.ts";
 import type { ObjectSchema } from "../schema.ts";
 import type { FieldFilter } from "./field-filter.ts";
@@ -18,6 +17,7 @@ import { EMPTY_SET, isEmptySet, union } from "./field-set.ts";
 import { asksToForget, capUpdateManagers, encodeManagers, identifierOf, type Manager, type Managers, managersSent, managersStored } from "./managers.ts";
 import { type Change, reconcileManagers, type Versions, viewsOf, withoutSystemFields, yieldOwnership } from "./ownership.ts";
 import { TypedError } from "./typed-error.ts";
+import { timestamp } from "../../../lifecycle/clock.ts";
 
 export interface Update<T extends object> {
   /** As stored; undefined for a create. */
@@ -64,7 +64,7 @@ export function followUpdate<T extends object>(managers: Managers, { live, updat
   const identity = { name: manager === "" ? "unknown" : manager, operation: "Update", apiVersion, subresource } as const;
   const id = identifierOf(identity);
   const next = new Map(left);
-  next.set(id, { ...identity, set: union(set, left.get(id)?.set ?? EMPTY_SET), time: formatTime(nowMs), entry: undefined });
+  next.set(id, { ...identity, set: union(set, left.get(id)?.set ?? EMPTY_SET), time: timestamp(nowMs), entry: undefined });
   return next;
 }
 
