@@ -29,7 +29,6 @@ export class ObjectCache<T extends ApiObject> {
   }
 
   get revision(): number { return this.#revision; }
-  get size(): number { return this.#objects.size; }
   get(key: ObjectKey): Readonly<T> | undefined { return this.#objects.get(key); }
   list(): Iterable<Readonly<T>> { return this.#objects.values(); }
 

@@ -1,5 +1,5 @@
 /** The built-in resources that controllers, scheduler and nodes speak of, each with the type of its objects. */
-import type { ConfigMap, Endpoints, Event, LimitRange, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodTemplate, ReplicationController, ResourceQuota, Secret, Service, ServiceAccount } from "../api/gen/core.v1.ts";
+import type { ConfigMap, Endpoints, Event, LimitRange, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, ReplicationController, ResourceQuota, Secret, Service, ServiceAccount } from "../api/gen/core.v1.ts";
 import type { MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, MutatingWebhookConfiguration, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding, ValidatingWebhookConfiguration } from "../api/gen/admissionregistration.v1.ts";
 import type { CustomResourceDefinition } from "../api/gen/apiextensions.v1.ts";
 import type { ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet } from "../api/gen/apps.v1.ts";
@@ -36,7 +36,6 @@ export const NODES = ref<Node>("", "v1", "nodes", "Node", CLUSTER);
 export const PERSISTENT_VOLUME_CLAIMS = ref<PersistentVolumeClaim>("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", NAMESPACED);
 export const PERSISTENT_VOLUMES = ref<PersistentVolume>("", "v1", "persistentvolumes", "PersistentVolume", CLUSTER);
 export const PODS = ref<Pod>("", "v1", "pods", "Pod", NAMESPACED);
-export const POD_TEMPLATES = ref<PodTemplate>("", "v1", "podtemplates", "PodTemplate", NAMESPACED);
 export const REPLICATION_CONTROLLERS = ref<ReplicationController>("", "v1", "replicationcontrollers", "ReplicationController", NAMESPACED);
 export const RESOURCE_QUOTAS = ref<ResourceQuota>("", "v1", "resourcequotas", "ResourceQuota", NAMESPACED);
 export const SECRETS = ref<Secret>("", "v1", "secrets", "Secret", NAMESPACED);

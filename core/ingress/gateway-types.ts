@@ -44,6 +44,7 @@ export interface HttpRouteFilter {
   readonly requestRedirect?: { readonly scheme?: string; readonly hostname?: string; readonly path?: PathModifier; readonly port?: number; readonly statusCode?: number };
   readonly cors?: CorsFilter;
   readonly urlRewrite?: { readonly hostname?: string; readonly path?: PathModifier };
+  readonly requestMirror?: { readonly backendRef: BackendRef; readonly percent?: number; readonly fraction?: { readonly numerator: number; readonly denominator?: number } };
 }
 export interface BackendRef extends ObjectRef { readonly port?: number; readonly weight?: number; readonly filters?: readonly HttpRouteFilter[] }
 export interface HttpRouteMatch {

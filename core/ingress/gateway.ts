@@ -5,7 +5,7 @@
  *                                  listeners for TLS that is passed through ← TLSRoute
  *
  * A Gateway is served where Ingresses are: by every node, at ports that gateway-fronts.ts gives out. Refused in the status are other protocols, parameters (there is no kind of them),
- * RegularExpression matches, and filters other than RequestHeaderModifier, ResponseHeaderModifier, RequestRedirect, URLRewrite and CORS.
+ * RegularExpression matches, and filters other than RequestHeaderModifier, ResponseHeaderModifier, RequestRedirect, URLRewrite, RequestMirror and CORS.
  *
  * API: https://gateway-api.sigs.k8s.io/reference/spec/
  */

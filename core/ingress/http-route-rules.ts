@@ -1,6 +1,6 @@
 /** The rules of an HTTPRoute as routes, and what is wrong with them. Pure. */
 import { type BackendRef, GATEWAY_GROUP, type HeaderFilter, type HttpRoute, type HttpRouteFilter, type HttpRouteMatch, type HttpRouteRule, type PathModifier } from "./gateway-types.ts";
-import type { Action, Backend, HeaderEdit, PathRewrite, Route, RouteMatch } from "./route-table.ts";
+import type { Action, Backend, HeaderEdit, Mirror, PathRewrite, Redirect, Rewrite, Route, RouteMatch } from "./route-table.ts";
 
 export interface Problem { readonly reason: string; readonly message: string }
 
@@ -50,16 +50,34 @@ function matchOf({ path = {}, headers = [], queryParams = [], method }: HttpRout
 
 function actionOf({ filters = [], backendRefs = [], timeouts }: Omit<HttpRouteRule, "matches">, owner: Owner, references: References, problems: Problems): Action {
   const edits = editsOf(filters.filter(({ type }) => type !== "CORS"), problems);
-  const cors = filters.find(({ type }) => type === "CORS")?.cors;
-  const redirect = filters.find(({ type }) => type === "RequestRedirect")?.requestRedirect;
-  if (redirect) return { type: "redirect", edits, cors, redirect: { scheme: redirect.scheme, hostname: redirect.hostname, port: redirect.port, path: pathOf(redirect.path), statusCode: redirect.statusCode ?? 302 } };
-  const rewrite = filters.find(({ type }) => type === "URLRewrite")?.urlRewrite;
+  const cors = filters.find(({ type }) => type === "CORS")?.cors, redirect = redirectOf(filters);
+  if (redirect) return { type: "redirect", edits, cors, redirect };
   const timeoutMs = durationMs(timeouts?.request) || durationMs(timeouts?.backendRequest) || undefined;
   if (backendRefs.length === 0) return { type: "fail", status: 500 };
   return {
     type: "forward", edits, cors, timeoutMs, backends: backendRefs.map((ref) => backendOf(ref, owner, references, problems)),
-    rewrite: rewrite && { hostname: rewrite.hostname, path: pathOf(rewrite.path) },
+    rewrite: rewriteOf(filters), mirrors: mirrorsOf(filters, owner, references, problems),
   };
+}
+
+function redirectOf(filters: readonly HttpRouteFilter[]): Redirect | undefined {
+  const asked = filters.find(({ type }) => type === "RequestRedirect")?.requestRedirect;
+  return asked && { scheme: asked.scheme, hostname: asked.hostname, port: asked.port, path: pathOf(asked.path), statusCode: asked.statusCode ?? 302 };
+}
+
+function rewriteOf(filters: readonly HttpRouteFilter[]): Rewrite | undefined {
+  const asked = filters.find(({ type }) => type === "URLRewrite")?.urlRewrite;
+  return asked && { hostname: asked.hostname, path: pathOf(asked.path) };
+}
+
+/** Those whose references lead nowhere are told, and left out. */
+function mirrorsOf(filters: readonly HttpRouteFilter[], owner: Owner, references: References, problems: Problems): Mirror[] | undefined {
+  const mirrors = filters.flatMap(({ type, requestMirror: asked }): Mirror[] => {
+    if (type !== "RequestMirror" || !asked) return [];
+    const { percent = 100, fraction } = asked, backend = backendOf(asked.backendRef, owner, references, problems);
+    return backend.invalid ? [] : [{ backend, share: fraction ? fraction.numerator / (fraction.denominator ?? 100) : percent / 100 }];
+  });
+  return mirrors.length > 0 ? mirrors : undefined;
 }
 
 function backendOf(ref: BackendRef, { kind: from, namespace: own, protocol }: Owner, references: References, problems: Problems): Backend {
@@ -69,7 +87,11 @@ function backendOf(ref: BackendRef, { kind: from, namespace: own, protocol }: Ow
     : !references.serviceExists(namespace, name) ? { reason: "BackendNotFound", message: `service ${namespace}/${name} not found` }
     : port === undefined ? { reason: "UnsupportedValue", message: `the reference to Service ${name} has no port` } : undefined;
   if (problem) problems.unresolved ??= problem;
-  return { namespace, service: name, port: port ?? 0, weight, edits: editsOf(filters, problems), ...(protocol && { protocol }), ...(problem ? { invalid: true } : {}) };
+  const redirect = redirectOf(filters), rewrite = rewriteOf(filters), mirrors = mirrorsOf(filters, owner, references, problems);
+  return {
+    namespace, service: name, port: port ?? 0, weight, edits: editsOf(filters, problems), ...(protocol && { protocol }), ...(problem && { invalid: true }),
+    ...(redirect && { redirect }), ...(rewrite && { rewrite }), ...(mirrors && { mirrors }),
+  };
 }
 
 function editsOf(filters: readonly HttpRouteFilter[], problems: Problems): HeaderEdit[] {
@@ -77,7 +99,7 @@ function editsOf(filters: readonly HttpRouteFilter[], problems: Problems): Heade
     switch (type) {
       case "RequestHeaderModifier": return [edit("request", requestHeaderModifier)];
       case "ResponseHeaderModifier": return [edit("response", responseHeaderModifier)];
-      case "RequestRedirect": case "URLRewrite": return [];
+      case "RequestRedirect": case "URLRewrite": case "RequestMirror": return [];
       default:
         unsupported(problems, `filters of type ${type} are not supported`);
         return [];

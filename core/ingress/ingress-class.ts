@@ -4,7 +4,6 @@ import { annotationsOf, objectKey } from "../api/meta/object-meta.ts";
 import type { Informer } from "../client/informer.ts";
 
 export const INGRESS_CONTROLLER = "coracle.io/ingress-controller";
-export const INGRESS_CLASS = "coracle";
 /** From before there were classes. */
 const CLASS_ANNOTATION = "kubernetes.io/ingress.class";
 

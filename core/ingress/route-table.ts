@@ -37,7 +37,16 @@ export interface Backend {
   readonly protocol?: "h2c" | undefined;
   /** The reference leads nowhere: its share of the requests answers 500. */
   readonly invalid?: true | undefined;
+  /** What becomes of its share only, before what the rule says. */
+  readonly redirect?: Redirect | undefined;
+  readonly rewrite?: Rewrite | undefined;
+  readonly mirrors?: readonly Mirror[] | undefined;
 }
+
+/** Who is sent a copy, and is not listened to. `share`: of the requests, up to 1. */
+export interface Mirror { readonly backend: Backend; readonly share: number }
+
+export interface Rewrite { readonly hostname?: string | undefined; readonly path?: PathRewrite | undefined }
 
 /** Names in lower case; applied in the order set, add, remove. */
 export interface HeaderEdit { readonly on: "request" | "response"; readonly set: readonly NamedValue[]; readonly add: readonly NamedValue[]; readonly remove: readonly string[] }
@@ -47,7 +56,7 @@ export type PathRewrite = { readonly type: "ReplaceFullPath" | "ReplacePrefixMat
 export interface Redirect { readonly scheme?: string | undefined; readonly hostname?: string | undefined; readonly port?: number | undefined; readonly path?: PathRewrite | undefined; readonly statusCode: number }
 
 export type Action =
-  | { readonly type: "forward"; readonly backends: readonly Backend[]; readonly edits?: readonly HeaderEdit[] | undefined; readonly cors?: CorsFilter | undefined; readonly rewrite?: { readonly hostname?: string | undefined; readonly path?: PathRewrite | undefined } | undefined; readonly timeoutMs?: number | undefined }
+  | { readonly type: "forward"; readonly backends: readonly Backend[]; readonly edits?: readonly HeaderEdit[] | undefined; readonly cors?: CorsFilter | undefined; readonly rewrite?: Rewrite | undefined; readonly mirrors?: readonly Mirror[] | undefined; readonly timeoutMs?: number | undefined }
   | { readonly type: "redirect"; readonly redirect: Redirect; readonly edits?: readonly HeaderEdit[] | undefined; readonly cors?: CorsFilter | undefined }
   | { readonly type: "fail"; readonly status: number };
 

@@ -134,22 +134,3 @@ export function nthSubnet(range: Cidr, prefix: number, n: bigint): Cidr {
   if (n < 0n || n >= subnetCount(range, prefix)) throw new RangeError(`${formatCidr(range)} has no /${prefix} number ${n}`);
   return { family: range.family, base: range.base + (n << BigInt(BITS[range.family] - prefix)), prefix };
 }
-
-export interface ServiceBand {
-  /** Offsets from the range's base, inclusive. `first` is kept for what users choose themselves up to `firstDynamic`. */
-  readonly first: bigint; readonly firstDynamic: bigint; readonly last: bigint;
-}
-
-/**
- * Where cluster IPs come from: not the network's own address, and not IPv4's broadcast address. Addresses given out unasked start
- * at `firstDynamic`, so that fixed ones (10.43.0.10 for DNS) stay free; below it only once the rest is used up.
- * Source: kubernetes v1.36 pkg/registry/core/service/ipallocator/{ipallocator,bitmap}.go
- */
-export function serviceBand(range: Cidr): ServiceBand {
-  const size = cidrSize(range);
-  const last = range.family === 4 ? size - 2n : size - 1n;
-  if (last < 1n) throw new RangeError(`${formatCidr(range)} has no room for services`);
-  const sixteenth = size / 16n;
-  const offset = size <= 16n ? 0n : sixteenth < 16n ? 16n : sixteenth > 256n ? 256n : sixteenth;
-  return { first: 1n, firstDynamic: 1n + offset, last };
-}

@@ -71,9 +71,6 @@ export function apiServerServing(names: ServingNames): LeafSpec {
 
 export function kubeletSubject(nodeName: string): Subject { return { commonName: `system:node:${nodeName}`, organizations: ["system:nodes"] }; }
 
-/** How a node's kubelet calls the API server. */
-export function kubeletClient(nodeName: string): LeafSpec { return { ...client("client-kubelet", ""), subject: kubeletSubject(nodeName) }; }
-
 /** How the API server finds a kubelet to be the node it should be. */
 export function kubeletServing(nodeName: string, addresses: readonly string[]): LeafSpec {
   return { name: "serving-kubelet", authority: "server-ca", subject: kubeletSubject(nodeName), usages: SERVER, altNames: altNamesOf([nodeName, ...addresses]) };

@@ -75,12 +75,6 @@ export class Registry {
     return this.#served.get(`${group}/${version}/${plural}`);
   }
 
-  /** By kind, any version of it that is served. */
-  findKind(group: string, kind: string): ServedResource | undefined {
-    for (const served of this.#served.values()) if (served.row.group === group && served.row.kind === kind) return served;
-    return undefined;
-  }
-
   rows(): readonly ResourceRow[] {
     return [...this.#served.values()].map(({ row }) => row);
   }

@@ -212,12 +212,6 @@ export class SchedulingQueue {
     for (const entry of [...this.#entries.values()]) if (entry.state === "gated" && !this.#isGated(entry.pod)) this.#activate(entry, "UnscheduledPodUpdate");
   }
 
-  /** Try it now, whatever it waits for. */
-  activate(pod: Readonly<Pod>): void {
-    const entry = this.#entries.get(keyOf(pod));
-    if (entry && (entry.state === "unschedulable" || entry.state === "backoff")) this.#activate(entry, "ForceActivate");
-  }
-
   #update(entry: Entry, pod: Readonly<Pod>): void {
     const old = entry.pod;
     entry.pod = pod;

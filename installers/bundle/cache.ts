@@ -3,7 +3,7 @@
  * stale, and the whole may be deleted at any time.
  */
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 
@@ -21,12 +21,6 @@ export function writeWhole(path: string, bytes: Uint8Array | string, mode = 0o64
   const temporary = `${path}.${process.pid}.tmp`;
   writeFileSync(temporary, bytes, { mode });
   renameSync(temporary, path);
-}
-
-/** The file at `path` in the cache, made by `make` if it is not there. */
-export async function cached(path: string, make: () => Promise<Uint8Array> | Uint8Array, mode = 0o644): Promise<string> {
-  if (!existsSync(path)) writeWhole(path, await make(), mode);
-  return path;
 }
 
 /** An empty directory, removed when disposed. */

@@ -1,6 +1,6 @@
 /**
  * A client's connection over HTTP/1.1, as the ingress serves it: one request after the other, each spliced to an endpoint (splice.ts). What is seldom asked for is left to node's
- * own servers, which take the connection as it is, between two requests: HTTP/1.0, upgrades, endpoints that speak HTTP/2; and HTTP/2 itself, whether a client begins with it
+ * own servers, which take the connection as it is, between two requests: HTTP/1.0, upgrades, endpoints that speak HTTP/2, requests that others are sent copies of; and HTTP/2 itself, whether a client begins with it
  * (prior knowledge) or asks for it (`Upgrade: h2c`, where there is no TLS).
  *
  * Source: RFC 9112; RFC 9113 section 3.3
@@ -147,7 +147,7 @@ export class Http1Front implements SpliceClient {
       if (begin) return this.#switch(begin, rest);
     }
     const plan = this.#deps.router.plan(asked, this.#caller);
-    if (plan.type === "forward" && plan.protocol === "h2c") return this.#handOver("http/1.1");
+    if (plan.type === "forward" && (plan.protocol === "h2c" || plan.mirrors.length > 0)) return this.#handOver("http/1.1");
     this.#first = false;
     this.#head = head;
     this.#ahead = rest;

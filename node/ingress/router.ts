@@ -5,7 +5,7 @@
  */
 import { corsHeaders, isPreflight } from "../../core/ingress/cors.ts";
 import type { Endpoint, Resolved } from "../../core/ingress/endpoints.ts";
-import { type Action, type Backend, type HeaderEdit, type NamedValue, type Redirect, rewritePath, type Route, type RouteTable } from "../../core/ingress/route-table.ts";
+import { type Action, type Backend, type HeaderEdit, type Mirror, type NamedValue, type Redirect, rewritePath, type Route, type RouteTable } from "../../core/ingress/route-table.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
 import type { Asked, Caller } from "./headers.ts";
 
@@ -28,6 +28,8 @@ export interface Forwarding {
   readonly host: string;
   readonly edits: readonly HeaderEdit[];
   readonly timeoutMs: number | undefined;
+  /** Who may be sent a copy of it. */
+  readonly mirrors: readonly Mirror[];
 }
 
 /** `answer`: one without a body, by ourselves. */
@@ -42,6 +44,7 @@ export const TEXTS: Readonly<Record<number, string>> = {
 };
 
 const NONE: readonly HeaderEdit[] = [];
+const NOBODY: readonly Mirror[] = [];
 
 export class Router {
   readonly #deps: RouterDeps;
@@ -56,8 +59,17 @@ export class Router {
     const edits = action.edits ?? NONE, allowed = action.cors && corsHeaders(action.cors, asked);
     if (allowed && isPreflight(asked)) return { type: "answer", status: 200, headers: allowed, edits: NONE };
     const all: readonly HeaderEdit[] = allowed?.length ? [...edits, { on: "response", set: allowed, add: [{ name: "vary", value: "origin" }], remove: [] }] : edits;
-    if (action.type === "redirect") return { type: "answer", status: action.redirect.statusCode, headers: [{ name: "location", value: locationOf(action.redirect, asked, route, caller) }], edits: all };
-    return this.#forwarding(asked, route, all === edits ? action : { ...action, edits: all });
+    if (action.type === "redirect") return redirected(action.redirect, { asked, route, caller, edits: all });
+    const backend = this.#choose(action.backends);
+    if (!backend || backend.invalid) return { type: "fail", status: 500 };
+    if (backend.redirect) return redirected(backend.redirect, { asked, route, caller, edits: all });
+    return this.#forwarding(asked, route, { ...action, edits: all, backend });
+  }
+
+  /** What is sent to the mirror, if this request's turn has come and there is anybody: what the endpoint is sent. */
+  planCopy({ backend, share }: Mirror, original: Forwarding): Forwarding | undefined {
+    const found = share >= 1 || this.#deps.random.next() < share ? this.#deps.resolve(backend) : undefined;
+    return found?.endpoints.length ? { ...original, endpoints: found.endpoints, protocol: protocolOf(found.appProtocol, backend), edits: backend.edits?.length ? [...original.edits, ...backend.edits] : original.edits, mirrors: NOBODY } : undefined;
   }
 
   /** Where bytes go that nobody here reads: by the name that was asked for. */
@@ -74,15 +86,14 @@ export class Router {
     return this.#deps.load(b) < this.#deps.load(a) ? b : a;
   }
 
-  #forwarding(asked: Asked, route: Route, { backends, edits = NONE, rewrite, timeoutMs }: Extract<Action, { type: "forward" }>): Planned {
-    const backend = this.#choose(backends);
-    if (!backend || backend.invalid) return { type: "fail", status: 500 };
+  #forwarding(asked: Asked, route: Route, { backend, edits = NONE, timeoutMs, mirrors = NOBODY, ...rule }: Extract<Action, { type: "forward" }> & { readonly backend: Backend }): Planned {
+    const rewrite = backend.rewrite ?? rule.rewrite;
     const found = this.#deps.resolve(backend);
     if (!found || found.endpoints.length === 0) return { type: "fail", status: 503 };
     return {
       type: "forward", endpoints: found.endpoints, protocol: protocolOf(found.appProtocol, backend), timeoutMs,
       target: rewrite?.path ? withPath(asked.target, (path) => rewritePath(path, rewrite.path!, route.match.path.value)) : asked.target,
-      host: rewrite?.hostname ?? asked.authority, edits: backend.edits?.length ? [...edits, ...backend.edits] : edits,
+      host: rewrite?.hostname ?? asked.authority, edits: backend.edits?.length ? [...edits, ...backend.edits] : edits, mirrors: backend.mirrors ? [...mirrors, ...backend.mirrors] : mirrors,
     };
   }
 
@@ -106,6 +117,10 @@ function protocolOf(appProtocol: string | undefined, backend: Backend): Forwardi
 function withPath(target: string, change: (path: string) => string): string {
   const question = target.indexOf("?");
   return question < 0 ? change(target) : change(target.slice(0, question)) + target.slice(question);
+}
+
+function redirected(to: Redirect, { asked, route, caller, edits }: { readonly asked: Asked; readonly route: Route; readonly caller: Caller; readonly edits: readonly HeaderEdit[] }): Planned {
+  return { type: "answer", status: to.statusCode, headers: [{ name: "location", value: locationOf(to, asked, route, caller) }], edits };
 }
 
 function locationOf({ scheme, hostname, port, path }: Redirect, { authority, host, target }: Asked, { match }: Route, { secure, port: own }: Caller): string {

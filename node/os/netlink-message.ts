@@ -3,7 +3,6 @@
  *
  * Source: linux include/uapi/linux/{netlink,rtnetlink}.h
  */
-export interface Attribute { readonly type: number; readonly data: Uint8Array }
 export interface NetlinkMessage { readonly type: number; readonly flags: number; readonly sequence: number; readonly payload: Uint8Array }
 
 export const NLM = { REQUEST: 1, ACK: 4, DUMP: 0x300, REPLACE: 0x100, EXCL: 0x200, CREATE: 0x400, APPEND: 0x800 } as const;

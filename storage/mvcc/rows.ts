@@ -24,10 +24,6 @@ export class Rows {
   readonly #byKey = new Map<string, Slot>();
   readonly #chunks: Slot[][] = []; // none is empty
 
-  get size(): number {
-    return this.#byKey.size;
-  }
-
   get(key: string): Row | undefined {
     return this.#byKey.get(key)?.row;
   }

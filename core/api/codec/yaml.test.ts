@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { encodeYaml, parseYaml, parseYamlDocuments, yamlDuplicates } from "./yaml.ts";
+import { encodeYaml, parseYaml, yamlDuplicates } from "./yaml.ts";
 
 test.each([
   ["yes", true], ["y", true], ["off", false], ["'y'", "y"], ["~", null], ["010", 8], ["0o17", 15], ["0x1f", 31], ["1_000", 1000], ["1e3", 1000], ["22:22", "22:22"],
@@ -11,7 +11,6 @@ test.each([
 test("merge keys, keys that are no strings, several documents", () => {
   expect(parseYaml("a: &x {b: 1}\nc:\n  <<: *x\n  d: 2\ntrue: e\n1: f")).toEqual({ a: { b: 1 }, c: { b: 1, d: 2 }, true: "e", 1: "f" });
   expect(parseYaml("# only a comment\n---\na: 1\n---\nb: 2\n")).toEqual({ a: 1 });
-  expect(parseYamlDocuments("a: 1\n---\n---\nb: 2\n")).toEqual([{ a: 1 }, { b: 2 }]);
   expect(parseYaml("")).toBeNull();
 });
 

@@ -2,7 +2,7 @@
  * YAML as Kubernetes reads it: YAML 1.1 the way go-yaml understands it, turned into JSON values.
  *
  * `yes`, `on` and `y` are booleans and 010 is eight, but 22:22 and 2026-01-02 are strings: sexagesimal numbers and timestamps are switched off.
- * Keys become strings. Of several documents the API reads the first; manifests are read with parseYamlDocuments.
+ * Keys become strings. Of several documents the API reads the first.
  * A duplicate key keeps its last value; yamlDuplicates names it. Most of the YAML that arrives (server-side apply) is JSON, which is read as such: thirty times as fast.
  *
  * Source: sigs.k8s.io/yaml (goyaml.v2) resolve.go, emitterc.go
@@ -38,9 +38,6 @@ export function parseYaml(text: string): JsonValue {
     return first ? valueOf(first) : null;
   });
 }
-
-/** Every document that is not empty. */
-export function parseYamlDocuments(text: string): JsonValue[] { return guarded(() => documentsOf(text).map(valueOf).filter((value) => value !== null)); }
 
 /** The parser and what it yields are recursive: a text that nests without end ends here. */
 function guarded<T>(read: () => T): T {

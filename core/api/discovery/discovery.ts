@@ -17,7 +17,6 @@ import type { ResourceRow, ServedGroupVersion, Subresource } from "../schema/res
 import { compareVersions } from "./version-order.ts";
 
 export interface GroupVersionForDiscovery { readonly groupVersion: string; readonly version: string }
-export interface ServerAddress { readonly clientCIDR: string; readonly serverAddress: string }
 export interface ApiGroup {
   readonly name: string; readonly versions: readonly GroupVersionForDiscovery[]; readonly preferredVersion: GroupVersionForDiscovery;
 }

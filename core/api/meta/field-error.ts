@@ -63,22 +63,10 @@ export function tooLong(field: string, bytesMax: number): FieldError {
   const detail = bytesMax < 0 ? "value is too long" : `may not be more than ${bytesMax} ${bytesMax === 1 ? "byte" : "bytes"}`;
   return { type: "FieldValueTooLong", field, badValue: "<value omitted>", detail };
 }
-export function tooLongCharacters(field: string, charactersMax: number): FieldError {
-  const detail = charactersMax < 0 ? "value is too long" : `may not be more than ${charactersMax} ${charactersMax === 1 ? "character" : "characters"}`;
-  return { type: "FieldValueTooLong", field, badValue: "<value omitted>", detail };
-}
-export function tooShort(field: string, badValue: unknown, charactersMin: number): FieldError {
-  const detail = charactersMin < 0 ? "value is too short" : `must be at least ${charactersMin} ${charactersMin === 1 ? "character" : "characters"}`;
-  return { type: "FieldValueTooShort", field, badValue, detail };
-}
 /** A negative `actual` is not shown. */
 export function tooMany(field: string, actual: number, max: number): FieldError {
   const detail = max < 0 ? "has too many items" : `must have at most ${max} ${max === 1 ? "item" : "items"}`;
   return { type: "FieldValueTooMany", field, badValue: actual < 0 ? OMIT_VALUE : actual, detail };
-}
-export function tooFew(field: string, actual: number, min: number): FieldError {
-  const detail = min < 0 ? "has too few items" : `must have at least ${min} ${min === 1 ? "item" : "items"}`;
-  return { type: "FieldValueTooFew", field, badValue: actual, detail };
 }
 
 export function formatFieldError(error: FieldError): string { return `${error.field}: ${formatFieldErrorBody(error)}`; }

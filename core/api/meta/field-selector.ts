@@ -18,9 +18,6 @@ export class FieldSelector {
   readonly requirements: readonly FieldRequirement[];
   constructor(requirements: readonly FieldRequirement[]) { this.requirements = requirements; }
 
-  /** Selects everything. */
-  get empty(): boolean { return this.requirements.length === 0; }
-
   matches(fields: Readonly<Record<string, string>>): boolean {
     return this.requirements.every(({ field, operator, value }) => ((fields[field] ?? "") === value) === (operator === "="));
   }
@@ -34,8 +31,6 @@ export class FieldSelector {
     return this.requirements.map(({ field, operator, value }) => `${field}${operator}${escapeFieldValue(value)}`).join(",");
   }
 }
-
-export function everyField(): FieldSelector { return new FieldSelector([]); }
 
 /** Throws badRequest with upstream's text. Terms are sorted, so equal selectors print the same. */
 export function parseFieldSelector(text: string): FieldSelector {

@@ -7,14 +7,6 @@ import { goQuote } from "./go-quote.ts";
 
 export type IntOrString = number | string;
 
-const INT32_MAX = 2 ** 31 - 1;
-
-/** "80" → 80, "http" → "http", as flags and query parameters are read. */
-export function parseIntOrString(text: string): IntOrString {
-  const value = parseInteger(text);
-  return value === undefined || value > INT32_MAX || value < -INT32_MAX - 1 ? text : value;
-}
-
 /** The number itself; a string that is one; 0 for every other string. */
 export function intValue(value: IntOrString): number { return typeof value === "number" ? value : parseInteger(value) ?? 0; }
 

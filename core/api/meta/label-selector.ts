@@ -87,8 +87,7 @@ function formatRequirement({ key, operator, values }: LabelRequirement): string 
   }
 }
 
-/** Matches all, matches none. */
-export function everything(): LabelSelector { return new LabelSelector([]); }
+/** Matches nothing. */
 export function nothing(): LabelSelector { return new LabelSelector([], { nothing: true }); }
 
 /** Equality on each; none selects everything. Services and ReplicationControllers select this way. */

@@ -24,7 +24,6 @@ const WILDCARD_SUBDOMAIN = `\\*\\.${DNS1123_SUBDOMAIN}`;
 const QUALIFIED_NAME = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 const LABEL_VALUE = `(${QUALIFIED_NAME})?`;
 const C_IDENTIFIER = "[A-Za-z_][A-Za-z0-9_]*";
-const ENV_VAR_NAME = "[-._a-zA-Z][-._a-zA-Z0-9]*";
 const CONFIG_MAP_KEY = "[-._a-zA-Z0-9]+";
 const HTTP_HEADER_NAME = "[-A-Za-z0-9]+";
 const PERCENT = "[0-9]+%";
@@ -32,7 +31,7 @@ const PERCENT = "[0-9]+%";
 const MATCH = {
   dns1123Label: whole(DNS1123_LABEL), dns1123Subdomain: whole(DNS1123_SUBDOMAIN), dns1123SubdomainUnderscore: whole(DNS1123_SUBDOMAIN_UNDERSCORE),
   dns1035Label: whole(DNS1035_LABEL), wildcardSubdomain: whole(WILDCARD_SUBDOMAIN), qualifiedName: whole(QUALIFIED_NAME), labelValue: whole(LABEL_VALUE),
-  cIdentifier: whole(C_IDENTIFIER), envVarName: whole(ENV_VAR_NAME), configMapKey: whole(CONFIG_MAP_KEY), httpHeaderName: whole(HTTP_HEADER_NAME), percent: whole(PERCENT),
+  cIdentifier: whole(C_IDENTIFIER), configMapKey: whole(CONFIG_MAP_KEY), httpHeaderName: whole(HTTP_HEADER_NAME), percent: whole(PERCENT),
 };
 
 function whole(pattern: string): RegExp { return new RegExp(`^${pattern}$`); }
@@ -134,15 +133,6 @@ const C_IDENTIFIER_MESSAGE = regexMessage(
   "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters or '_'", C_IDENTIFIER, "my_name", "MY_NAME", "MyName",
 );
 export function cIdentifier(value: string): string[] { return check(value, { match: MATCH.cIdentifier, message: C_IDENTIFIER_MESSAGE }); }
-
-const ENV_VAR_NAME_MESSAGE = regexMessage(
-  "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', and must not start with a digit",
-  ENV_VAR_NAME, "my.env-name", "MY_ENV.NAME", "MyEnvName1",
-);
-/** The strict rule; `relaxedEnvVarName` is what v1.36 applies by default. */
-export function envVarName(value: string): string[] {
-  return [...check(value, { match: MATCH.envVarName, message: ENV_VAR_NAME_MESSAGE }), ...parentDirectoryProblems(value)];
-}
 
 export function relaxedEnvVarName(value: string): string[] {
   if (value === "") return [`environment variable name ${EMPTY_MESSAGE}`];

@@ -57,8 +57,6 @@ export type TemplateMeta = Partial<ObjectMeta>;
 
 export interface ApiObject extends TypeMeta { metadata: ObjectMeta }
 
-export interface ApiList<T> extends TypeMeta { metadata: ListMeta; items: T[] }
-
 /** What a client sends to create a T: the server fills in the rest. */
 export type NewObject<T extends ApiObject> = Omit<T, "metadata" | "status"> & { metadata: TemplateMeta };
 
@@ -102,11 +100,6 @@ export function controllerOf(object: Metadata): Readonly<OwnerReference> | undef
 
 export function isControlledBy(object: Metadata, owner: { readonly metadata: { readonly uid: string } }): boolean {
   return controllerOf(object)?.uid === owner.metadata.uid;
-}
-
-/** Any owner reference to it, controller or not. */
-export function isOwnedBy(object: Metadata, owner: { readonly metadata: { readonly uid: string } }): boolean {
-  return object.metadata.ownerReferences?.some(({ uid }) => uid === owner.metadata.uid) ?? false;
 }
 
 /** The reference a controller puts on what it creates: the owner cannot vanish in the foreground before its dependents. */

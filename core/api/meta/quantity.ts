@@ -155,9 +155,7 @@ export function addQuantity(a: Quantity, b: Quantity): Quantity {
   return new Quantity(at(a, scale) + at(b, scale), { scale, format });
 }
 export function subQuantity(a: Quantity, b: Quantity): Quantity { return addQuantity(a, b.negate()); }
-export function mulQuantity(a: Quantity, by: bigint | number): Quantity { return new Quantity(a.unscaled * BigInt(by), { scale: a.scale, format: a.format }); }
 export function maxQuantity(a: Quantity, b: Quantity): Quantity { return compareQuantity(a, b) >= 0 ? a : b; }
-export function minQuantity(a: Quantity, b: Quantity): Quantity { return compareQuantity(a, b) <= 0 ? a : b; }
 
 export function compareQuantity(a: Quantity, b: Quantity): -1 | 0 | 1 {
   const scale = Math.min(a.scale, b.scale);

@@ -18,7 +18,6 @@ test.each([
   [status.methodNotSupported(PODS, "patch"), 405, `patch is not supported on resources of kind "pods"`],
   [status.resourceVersionTooOld(5, 9), 410, "too old resource version: 5 (9)"],
   [status.resourceVersionTooLarge(9, 5), 504, "Timeout: Too large resource version: 9, current: 5"],
-  [status.serverTimeout(PODS, "list", 2), 500, "The list operation against pods could not be completed at this time, please try again."],
   [status.bodyTooLarge(), 413, "Request entity too large: limit is 3145728"],
   [status.unsupportedMediaType(["application/json", "application/yaml"]), 415, "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml"],
   [status.internalError(new Error("boom")), 500, "Internal error occurred: boom"],

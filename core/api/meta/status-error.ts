@@ -148,8 +148,6 @@ export function methodNotSupported(resource: GroupResource, action: string): Sta
   return statusError({ code: 405, reason: "MethodNotAllowed", message, details: detailsOf(resource, "") });
 }
 
-export function gone(message: string): StatusError { return statusError({ code: 410, reason: "Gone", message }); }
-
 /** History is compacted: list again. `continueToken` lets a paged list go on, inconsistently. */
 export function resourceExpired(message: string, continueToken?: string): StatusError {
   return statusError({ code: 410, reason: "Expired", message, ...(continueToken === undefined ? {} : { metadata: { continue: continueToken } }) });
@@ -160,9 +158,6 @@ export function resourceVersionTooOld(requested: bigint | number | string, oldes
 }
 
 export const LIST_EXPIRED = "The resourceVersion for the provided list is too old.";
-export const WATCH_EXPIRED = "The resourceVersion for the provided watch is too old.";
-export const CONTINUE_EXPIRED =
-  "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.";
 /** With the token that goes on at the newest revision. */
 export const CONTINUE_INCONSISTENT =
   "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, " +
@@ -180,12 +175,6 @@ export function resourceVersionTooLarge(requested: bigint | number | string, cur
 /** Gave up on the request; it may still complete. */
 export function timeout(detail: string, retryAfterSeconds = 0): StatusError {
   return statusError({ code: 504, reason: "Timeout", message: `Timeout: ${detail}`, details: retryAfter(retryAfterSeconds) });
-}
-
-/** A passing fault of the server: try again. */
-export function serverTimeout(resource: GroupResource, operation: string, retryAfterSeconds = 0): StatusError {
-  const message = `The ${operation} operation against ${formatGroupResource(resource)} could not be completed at this time, please try again.`;
-  return statusError({ code: 500, reason: "ServerTimeout", message, details: detailsOf(resource, operation, retryAfterSeconds) });
 }
 
 export function tooManyRequests(message: string, retryAfterSeconds = 0, causes: readonly StatusCause[] = []): StatusError {

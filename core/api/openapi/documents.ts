@@ -98,9 +98,6 @@ export class OpenApiDocuments {
     return foreign ? { ...made, etag: `"${this.#hash([made.etag, foreign.hash])}"` } : made;
   }
 
-  /** What openapi hash the index names for a document; undefined if there is none. */
-  hash(path: string): string | undefined { return this.#hashesNow().get(path); }
-
   #maker(path: string): ((descriptions: Descriptions) => object) | undefined {
     const groupVersion = this.#api.versions.find((candidate) => pathOf(candidate) === path);
     if (groupVersion) return (descriptions) => openApiV3({ groupVersion, rows: this.#rowsOf(groupVersion), descriptions, custom: this.#customOf(groupVersion), facts: this.#facts }, { version: this.#version });

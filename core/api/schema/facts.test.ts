@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { builtInFacts, isAtomic, type StructType } from "./facts.ts";
+import { builtInFacts, type StructType } from "./facts.ts";
 
 const POD = { group: "", version: "v1", kind: "Pod" };
 
@@ -45,10 +45,4 @@ test("a field says how it is merged, applied, defaulted and written", () => {
   // corrections: written though empty, required though left out when empty
   expect(builtInFacts.structNamed("io.k8s.api.rbac.v1.Role")!.field("rules")).toMatchObject({ omitEmpty: false });
   expect(builtInFacts.structNamed("io.k8s.api.batch.v1.CronJob")!.field("spec")).toMatchObject({ optional: false, omitEmpty: true });
-});
-
-test("atomic is what is replaced as a whole", () => {
-  const atomic = (type: string, field: string): boolean => isAtomic(struct(type).field(field)!);
-  expect([atomic("PodSpec", "containers"), atomic("Container", "args"), atomic("ServiceSpec", "selector"), atomic("PodSpec", "nodeSelector"), atomic("Binding", "target"), atomic("PersistentVolumeSpec", "claimRef"), atomic("Container", "resources")])
-    .toEqual([false, true, true, true, true, false, false]);
 });

@@ -46,7 +46,7 @@ export interface StructType {
   /** OpenAPI's name of it, for example io.k8s.api.core.v1.Pod. */
   readonly name: string;
   readonly goName: string;
-  /** `+structType=atomic` on the type itself. A field may override it: ask isAtomic(field). */
+  /** `+structType=atomic` on the type itself. A field's mapType overrides it. */
   readonly atomic: boolean;
   /** The fields as JSON shows them, inlined ones flattened, in the order Go writes them. */
   readonly fields: readonly FieldInfo[];
@@ -315,17 +315,6 @@ function parseDefault(text: string): unknown {
   const constant = DEFAULT_CONSTANTS[String(value.$ref)];
   if (constant === undefined) throw new Error(`facts: unknown constant ${String(value.$ref)}`);
   return constant;
-}
-
-/** Whether server-side apply and structured merge replace the field's value as a whole. */
-export function isAtomic(field: FieldInfo): boolean {
-  switch (field.type.kind) {
-    case "list": return field.listType !== "set" && field.listType !== "map";
-    case "map": return field.mapType === "atomic";
-    case "struct": return field.mapType === undefined ? field.type.atomic : field.mapType === "atomic";
-    case "special": return true;
-    default: return false;
-  }
 }
 
 /** The built-in API, v1.36. */

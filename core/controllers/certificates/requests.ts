@@ -9,7 +9,6 @@ import { type CertificateRequest, parseCertificateRequest } from "../../pki/cert
 export const KUBE_APISERVER_CLIENT = "kubernetes.io/kube-apiserver-client";
 export const KUBELET_CLIENT = "kubernetes.io/kube-apiserver-client-kubelet";
 export const KUBELET_SERVING = "kubernetes.io/kubelet-serving";
-export const LEGACY_UNKNOWN = "kubernetes.io/legacy-unknown";
 
 export const NODE_PREFIX = "system:node:";
 

@@ -58,7 +58,6 @@ export function sameIdentity(a: Identity, b: Identity): boolean { return a.names
 export class OwnerGraph {
   readonly #nodes = new Map<string, GraphNode>();
 
-  get size(): number { return this.#nodes.size; }
   get(uid: string): GraphNode | undefined { return this.#nodes.get(uid); }
 
   /** An object appeared or changed. */

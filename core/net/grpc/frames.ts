@@ -15,13 +15,6 @@ export function writeGrpcPrefix(into: Buffer, length: number): void {
   into.writeUInt32BE(length, 1);
 }
 
-export function grpcFrame(message: Uint8Array): Buffer {
-  const frame = Buffer.allocUnsafe(GRPC_PREFIX_BYTES + message.length);
-  writeGrpcPrefix(frame, message.length);
-  frame.set(message, GRPC_PREFIX_BYTES);
-  return frame;
-}
-
 /** The peer does not speak gRPC, or sends more than it may. */
 export class GrpcFrameError extends Error {
   override readonly name = "GrpcFrameError";

@@ -129,5 +129,3 @@ function weightsOf(plugins: readonly PluginRef[]): Map<string, number> {
   }
   return weights;
 }
-
-export const DEFAULT_CONFIG: ProfileConfig = { schedulerName: "default-scheduler", plugins: {}, pluginConfig: [] };

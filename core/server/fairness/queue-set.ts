@@ -53,7 +53,6 @@ export class QueueSet {
   }
 
   get seatsInUse(): number { return this.#seatsInUse; }
-  get executing(): number { return this.#executing; }
   get waiting(): number { return this.#waiting; }
   get limit(): number { return this.#limit; }
   get queues(): readonly Queue[] { return this.#queues; }

@@ -21,10 +21,6 @@ export class TimeWeighted {
     this.histogram = histogram;
   }
 
-  get value(): number {
-    return this.#value;
-  }
-
   add(by: number, nowMs: number): void {
     this.#flush(nowMs);
     this.#value += by;

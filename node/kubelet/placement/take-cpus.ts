@@ -60,7 +60,6 @@ class Taking {
 
   get satisfied(): boolean { return this.#needed < 1; }
   get taken(): CpuSet { return this.#taken; }
-  get free(): CpuSet { return this.#free; }
   get needed(): number { return this.#needed; }
 
   take(cpus: CpuSet): void {

@@ -8,7 +8,7 @@
  * Source: kubernetes v1.36 pkg/volume/util/atomic_writer.go (layout and order)
  */
 import type { Dirent } from "node:fs";
-import { chmod, chown, lchown, mkdir, readdir, readFile, readlink, rename, rm, stat, symlink, unlink, writeFile } from "node:fs/promises";
+import { chmod, chown, lchown, mkdir, readdir, readFile, readlink, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Random } from "../../../core/lifecycle/random.ts";
@@ -147,13 +147,4 @@ export async function setVolumeOwnership(root: string, { gid, readOnly, onlyIfRo
     if (entry.isDirectory()) for (const child of await readdir(path, { withFileTypes: true })) await give(join(path, child.name), child);
   }
   await give(root, { isDirectory: () => true, isSymbolicLink: () => false });
-}
-
-/** Removes a file that may not be there. */
-export async function unlinkIfThere(path: string): Promise<void> {
-  try {
-    await unlink(path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-  }
 }

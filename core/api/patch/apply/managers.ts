@@ -90,11 +90,6 @@ export function managersSent(entries: readonly ManagedFieldsEntry[]): Managers {
   return managers;
 }
 
-/** What is wrong with the managedFields of an object that admission handed back, undefined if nothing. */
-export function managedFieldsProblem(entries: readonly ManagedFieldsEntry[] | undefined): string | undefined {
-  try { managersSent(entries ?? []); return undefined; } catch (error) { return (error as Error).message; }
-}
-
 /** An empty list, or one empty entry: how a client asks to forget. */
 export function asksToForget(entries: readonly ManagedFieldsEntry[] | undefined): boolean {
   if (entries === undefined || entries === null) return false;

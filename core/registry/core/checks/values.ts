@@ -33,9 +33,6 @@ export function* oneOfOptional(path: string, value: string | undefined, supporte
   if (value !== undefined && !supported.includes(value)) yield notSupported(path, value, supported);
 }
 
-/** How many errors there are decides what is checked next: the errors, and whether there were any. */
-export function collect(errors: Iterable<FieldError>): FieldError[] { return [...errors]; }
-
 export function isDns1123Label(path: string, value: string): Iterable<FieldError> { return problems(path, value, dns1123Label(value)); }
 export function isDns1123Subdomain(path: string, value: string): Iterable<FieldError> { return problems(path, value, dns1123Subdomain(value)); }
 export function isQualifiedName(path: string, value: string): Iterable<FieldError> { return problems(path, value, qualifiedName(value)); }
