@@ -10,6 +10,7 @@ export function paths(dataDir: string) {
     restoredProviders: join(dataDir, "server", "encryption-provider-config.yaml"),
     token: join(dataDir, "server", "token"),
     snapshots: join(dataDir, "server", "snapshots"),
+    manifests: join(dataDir, "server", "manifests"),
     native: join(dataDir, "native"),
     agent: join(dataDir, "agent"),
     kubelet: join(dataDir, "agent", "kubelet"),

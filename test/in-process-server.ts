@@ -10,6 +10,7 @@ import { convert } from "../core/registry/conversions.ts";
 import { registryDefinitions } from "../core/registry/definitions.ts";
 import { WatchCache } from "../core/registry/generic/watch-cache.ts";
 import { Registry } from "../core/registry/registry.ts";
+import { discoveryPaths } from "../core/server/discovery.ts";
 import { apiHandler } from "../core/server/handler.ts";
 import { inProcessTransport } from "../core/server/in-process.ts";
 import { specialHandlers } from "../core/server/special/special.ts";
@@ -26,7 +27,7 @@ export async function inProcessServer({ clock = systemClock, signal }: { readonl
     serviceCidrs: ["10.43.0.0/16"], nodePortRange: "30000-32767", storeOf: (group, plural) => registry.storeOf(group, plural), random: systemRandom,
   }), { store, cache, clock, random: systemRandom, convert });
   const handler = apiHandler({
-    registry, cache, clock, random: systemRandom, log: silentLog, metrics: metricsRegistry(), paths: [],
+    registry, cache, clock, random: systemRandom, log: silentLog, metrics: metricsRegistry(), paths: [discoveryPaths(registry, "10.0.0.1:6443")],
     authenticator: { authenticate: () => Promise.resolve(undefined) },
     authorizer: { authorize: () => ({ decision: "allow", reason: "" }), rulesFor: () => Promise.resolve({ resourceRules: [], pathRules: [], incomplete: false }) },
     impersonate: ({ user }) => Promise.resolve(user),

@@ -246,7 +246,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const events = eventWriter({ client: loopbackClient(), clock, random, log, writesMax: EVENT_WRITES_MAX });
   datastore.onFull((message) => events.from({ component: "coracle", host: node.name }).event({ kind: "Node", apiVersion: "v1", name: node.name, uid: node.name }, "Warning", "DatastoreFull", message));
   const loops = loopsOf({
-    settings, controlling: controllerSettings(settings.kubeControllerManagerArg, { clusterCidrs: settings.clusterCidr.split(",") }), scheduling, explainer, isShared: datastore.isShared, nodeName: node.name, pki, serviceAccounts, informers, events, clock, random, log, metrics,
+    settings, paths, controlling: controllerSettings(settings.kubeControllerManagerArg, { clusterCidrs: settings.clusterCidr.split(",") }), scheduling, explainer, isShared: datastore.isShared, nodeName: node.name, pki, serviceAccounts, informers, events, clock, random, log, metrics,
     clients: {
       loopback: loopbackClient(), controllers: clientOver(transport(LOOPBACK, "kube-controller-manager")),
       scheduler: clientOver(transport({ name: "system:kube-scheduler", groups: ["system:authenticated"] }, "kube-scheduler")),

@@ -1,8 +1,10 @@
 /** What works on the cluster all the time, as a client of this server: controllers and the scheduler. Of several servers one does it at a time. */
+import { mkdirSync } from "node:fs";
 import { encodeLegacyClaims } from "../../core/authn/service-account-claims.ts";
 import type { Client } from "../../core/client/client.ts";
 import type { Events } from "../../core/client/events.ts";
 import type { Informers } from "../../core/client/informer-factory.ts";
+import { manifestDirectory } from "../../core/controllers/addons/manifest-directory.ts";
 import { allControllers } from "../../core/controllers/all.ts";
 import type { ReservedPort } from "../../core/controllers/servicelb/plan.ts";
 import { dnsEndpoints } from "../../core/dns/dns-endpoints.ts";
@@ -20,10 +22,12 @@ import type { ServiceAccountSettings } from "../authentication.ts";
 import type { Settings } from "../config/flags.ts";
 import type { ControllerSettings } from "../controller-settings.ts";
 import { leading, type LeadingOptions } from "../leading.ts";
+import type { Paths } from "../paths.ts";
 import type { SchedulerSetup } from "../scheduler-settings.ts";
 
 interface Options {
   readonly settings: Settings;
+  readonly paths: Pick<Paths, "manifests">;
   readonly controlling: ControllerSettings;
   readonly scheduling: SchedulerSetup;
   readonly explainer: SchedulingExplainer;
@@ -43,7 +47,8 @@ interface Options {
 }
 
 export function loopsOf(options: Options): readonly Runnable[] {
-  const { settings, controlling, scheduling, explainer, isShared, nodeName, pki, serviceAccounts, clients, informers, events, clock, random, log, metrics } = options;
+  const { settings, paths, controlling, scheduling, explainer, isShared, nodeName, pki, serviceAccounts, clients, informers, events, clock, random, log, metrics } = options;
+  mkdirSync(paths.manifests, { recursive: true, mode: 0o700 });
   const enabled = (part: string): boolean => !settings.disable.includes(part);
   const leader: LeadingOptions = { isShared, nodeName, client: clients.controllers, informers, events, clock, random, metrics, log };
 
@@ -53,6 +58,7 @@ export function loopsOf(options: Options): readonly Runnable[] {
       log: log.with({ part: "controllers" }),
       rootCa: () => pki.authority("server-ca").bundlePem,
       nodeIpam: { clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","), ...controlling.nodeMasks },
+      manifests: manifestDirectory(paths.manifests),
       approveServing: true, localStorage: enabled("local-storage"), ingress: enabled("ingress"), serviceLb: enabled("servicelb") ? { reserved: reservedPorts(settings) } : undefined,
       tokenFor: ({ metadata: { name, namespace = "", uid } }, secret) => signJwt(encodeLegacyClaims({ namespace, secretName: secret.metadata.name, serviceAccount: { name, uid } }), serviceAccounts.signing),
       authorityFor: (signer) => (signer === "kubernetes.io/kubelet-serving" ? pki.authority("server-ca") : signer.startsWith("kubernetes.io/kube-apiserver-client") ? pki.authority("client-ca") : undefined),

@@ -7,6 +7,8 @@ import { aborted } from "../lifecycle/aborted.ts";
 import type { Runnable } from "../lifecycle/run-all.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
+import { addonsController } from "./addons/addons.ts";
+import type { ManifestFiles } from "./addons/manifest-directory.ts";
 import { attachDetachController } from "./attachdetach/attachdetach.ts";
 import { type AuthorityFor, csrApprovingController, csrCleanerController, csrSigningController } from "./certificates/certificates.ts";
 import { clusterRoleAggregationController } from "./clusterroleaggregation/clusterroleaggregation.ts";
@@ -85,6 +87,8 @@ export interface AllControllersDeps extends ControllerDeps {
   readonly serviceLb?: { readonly reserved: readonly ReservedPort[] } | undefined;
   /** Makes requests arrive at the nodes' ingress, and says where; absent: nodes have none. */
   readonly ingress?: boolean | undefined;
+  /** Applied to the cluster, at the start and when they change. */
+  readonly manifests?: ManifestFiles | undefined;
   /** Signs CertificateSigningRequests of these signer names; absent: none are signed. */
   readonly authorityFor?: AuthorityFor | undefined;
   /** Approves serving certificates that a node asks for itself, for the names its Node has. Upstream leaves that to the administrator. */
@@ -94,7 +98,7 @@ export interface AllControllersDeps extends ControllerDeps {
 }
 
 export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
-  const { clock, log, rootCa, tokenFor, nodeIpam, authorityFor, approveServing = false, localStorage = true, serviceLb, ingress = false } = deps;
+  const { clock, log, rootCa, tokenFor, nodeIpam, authorityFor, approveServing = false, localStorage = true, serviceLb, ingress = false, manifests } = deps;
   const metrics = deps.metrics === undefined ? undefined : controllerMetrics(deps.metrics);
   const { runs = () => true } = deps;
   const named: readonly (readonly [ControllerName, () => readonly Controller[]])[] = [
@@ -120,6 +124,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
   const controllers = [
     ...chosen.flatMap(([, make]) => make()), serviceAddressController(deps),
     ...(serviceLb === undefined ? [] : [serviceLbController({ ...deps, ...serviceLb })]), ...(ingress ? ingressControllers(deps, serviceLb?.reserved) : []), ...(localStorage ? [localStorageController(deps)] : []),
+    ...(manifests ? [addonsController({ ...deps, files: manifests })] : []),
   ];
   const { workers = {} } = deps;
   const collects = runs("garbage-collector-controller");

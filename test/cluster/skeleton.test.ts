@@ -120,6 +120,18 @@ test("a watch tells what happens", async () => {
   await watching;
 });
 
+test("manifests in the server's directory are applied, changed, and given up", async () => {
+  const file = join(host.dataDir, "server", "manifests", "shed.yaml");
+  const map = (name: string, value: string): string => `---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: ${name}, namespace: shed}\ndata: {value: "${value}"}\n`;
+  const values = () => host.kubectl("-n", "shed", "get", "configmaps", "-l", "!none", "-o", "jsonpath={range .items[*]}{.metadata.name}={.data.value} {end}");
+  await Bun.write(file, `${map("gate", "open")}${map("lamp", "on")}---\n{apiVersion: v1, kind: Namespace, metadata: {name: shed}}\n`);
+  await eventually("both are made, after their Namespace", async () => /gate=open .*lamp=on/.test(await values()));
+  await Bun.write(file, map("gate", "closed"));
+  await eventually("one is changed, the other and the Namespace go", async () => /AppliedManifest.*shed.yaml: 1 applied, 2 deleted/.test(await host.kubectl("-n", "kube-system", "get", "events")));
+  await Bun.write(file, "# no more\n");
+  await eventually("nothing is asked for any more", async () => (await host.kubectl("-n", "kube-system", "get", "configmap", "coracle-manifests", "-o", "jsonpath={.data.shed\\.yaml}")) === "");
+});
+
 test("a restart of coracle leaves containers alone", async () => {
   const started = async () => (await json("pods")).items.flatMap(({ status }: { status: { containerStatuses: { containerID: string; state: { running?: { startedAt: string } } }[] } }) => status.containerStatuses.map(({ containerID, state }) => `${containerID} ${state.running?.startedAt}`)).sort();
   await eventually("no pod of the rollout is left", async () => (await json("pods")).items.every(({ metadata }: { metadata: { deletionTimestamp?: string } }) => metadata.deletionTimestamp === undefined));

@@ -1,0 +1,100 @@
+import { expect, test } from "vitest";
+import { inProcessServer } from "../../../test/in-process-server.ts";
+import type { ConfigMap } from "../../api/gen/core.v1.ts";
+import { objectKey } from "../../api/meta/object-meta.ts";
+import type { Client } from "../../client/client.ts";
+import { type Events, silentEvents } from "../../client/events.ts";
+import { CONFIG_MAPS } from "../../client/resources.ts";
+import { type Clock, systemClock } from "../../lifecycle/clock.ts";
+import { silentLog } from "../../observe/log.ts";
+import { addonsController } from "./addons.ts";
+
+const map = (name: string, value = "1"): string => `---\napiVersion: v1\nkind: ConfigMap\nmetadata: { name: ${name} }\ndata: { value: "${value}" }\n`;
+
+/** A directory that is not one, the controller over it, and what it says. */
+async function world(work: (world: { readonly client: Client; readonly files: Map<string, string>; readonly said: string[]; readonly signal: AbortSignal; bring(name: string): Promise<unknown>; names(): Promise<string[]> }) => Promise<void>) {
+  const stop = new AbortController(), { signal } = stop;
+  const server = await inProcessServer({ signal });
+  const client = server.client("test");
+  const files = new Map<string, string>(), said: string[] = [];
+  const events: Events = { from: () => ({ event: (_, type, reason, message) => void said.push(`${type} ${reason} ${message}`) }) };
+  const controller = addonsController({ client, events, clock: systemClock, files: { stamps: () => Promise.resolve(files), read: (name) => Promise.resolve(files.get(name)) } });
+  const names = async (): Promise<string[]> => (await client.resource(CONFIG_MAPS).list({ namespace: "default" }, { signal })).items.map(({ metadata, data }) => `${metadata.name}=${data?.["value"]}`);
+  await work({ client, files, said, signal, names, bring: (name) => controller.reconcile(objectKey("", name), { signal, log: silentLog }) });
+  stop.abort();
+  await server.ended.catch(() => undefined);
+}
+
+const inventory = async (client: Client, signal: AbortSignal): Promise<ConfigMap["data"]> =>
+  (await client.resource(CONFIG_MAPS).get({ metadata: { namespace: "kube-system", name: "coracle-manifests" } }, { signal })).data;
+
+test("a file is applied; what it no longer asks for is deleted; what is gone or empty says nothing", () => world(async ({ client, files, said, signal, bring, names }) => {
+  files.set("shop.yaml", map("a") + map("b"));
+  expect(await bring("shop.yaml")).toBeUndefined();
+  expect(await names()).toEqual(["a=1", "b=1"]);
+  expect(await inventory(client, signal)).toEqual({ "shop.yaml": "v1 ConfigMap default/a\nv1 ConfigMap default/b" });
+
+  files.set("shop.yaml", map("b", "2"));
+  await bring("shop.yaml");
+  expect(await names()).toEqual(["b=2"]);
+  expect(said).toEqual(["Normal AppliedManifest shop.yaml: 2 applied", "Normal AppliedManifest shop.yaml: 1 applied, 1 deleted"]);
+
+  files.set("shop.yaml", "\0\0\0\n");
+  expect(await bring("shop.yaml")).toEqual({ againInMs: expect.any(Number) as number });
+  files.delete("shop.yaml");
+  expect(await bring("shop.yaml")).toBeUndefined();
+  expect(await names()).toEqual(["b=2"]);
+
+  files.set("shop.yaml", "# nothing any more\n");
+  await bring("shop.yaml");
+  expect(await names()).toEqual([]);
+}));
+
+test("what moves to another file stays", () => world(async ({ files, bring, names }) => {
+  files.set("one.yaml", map("a") + map("b"));
+  await bring("one.yaml");
+  files.set("one.yaml", map("a"));
+  files.set("two.yaml", map("b"));
+  await bring("one.yaml");
+  expect(await names()).toEqual(["a=1", "b=1"]);
+  await bring("two.yaml");
+  files.set("two.yaml", "# gone\n");
+  await bring("two.yaml");
+  expect(await names()).toEqual(["a=1"]);
+}));
+
+test("what fails is said once and tried again; the rest is made, and nothing is deleted meanwhile", () => world(async ({ files, said, bring, names }) => {
+  files.set("shop.yaml", map("a") + map("b"));
+  await bring("shop.yaml");
+  files.set("shop.yaml", `${map("c")}---\napiVersion: example.com/v1\nkind: Boat\nmetadata: { name: x }\n`);
+  expect(await bring("shop.yaml")).toEqual({ againInMs: expect.any(Number) as number });
+  await bring("shop.yaml");
+  expect(await names()).toEqual(["a=1", "b=1", "c=1"]);
+  expect(said.slice(1)).toEqual(['Warning ApplyManifestFailed shop.yaml: Boat x: no matches for kind "Boat" in version "example.com/v1"']);
+  files.set("shop.yaml", map("c"));
+  await bring("shop.yaml");
+  expect(await names()).toEqual(["c=1"]);
+}));
+
+test("a file that is still being written is left alone until it has come to rest", async () => {
+  const stamps = new Map([["a.yaml", "1"]]);
+  const alarms: (() => void)[] = [];
+  const clock: Clock = { ...systemClock, after: (_, work) => { alarms.push(work); return { cancel: () => undefined }; } };
+  const controller = addonsController({ client: { resource: () => undefined as never, request: () => Promise.reject(new Error("nothing is asked")) }, events: silentEvents, clock, files: { stamps: () => Promise.resolve(new Map(stamps)), read: () => Promise.resolve(undefined) } });
+  const told: string[] = [];
+  const end = controller.watches[0]!.subscribe((key) => void told.push(key));
+  const scan = async (): Promise<void> => { alarms.shift()!(); await Bun.sleep(1); };
+  await scan();
+  expect(told).toEqual([]);
+  stamps.set("a.yaml", "2");
+  await scan();
+  expect(told).toEqual([]);
+  await scan();
+  await scan();
+  expect(told).toEqual(["a.yaml"]);
+  stamps.set("a.yaml", "3");
+  await scan();
+  await scan();
+  expect(told).toEqual(["a.yaml", "a.yaml"]);
+  end();
+});

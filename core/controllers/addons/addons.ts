@@ -1,0 +1,180 @@
+/**
+ * Applies manifests that lie in a directory of the server's, so that a machine comes up with what it is there for, without anybody at it.
+ *
+ *   file, at the start and when it changes ─▶ its objects, server-side apply ─▶ what it asked for before and asks for no longer is deleted
+ *
+ * What a file asked for last stands in the ConfigMap kube-system/coracle-manifests, under the file's name. A file that is gone, or empty (as a power cut leaves files), says nothing: its
+ * objects stay. To delete them all, leave a comment in it. Between its changes nobody is corrected who edits the objects.
+ *
+ * As with k3s' server/manifests, whose files work here.
+ */
+import { parseApiVersion } from "../../api/meta/gvk.ts";
+import type { ConfigMap } from "../../api/gen/core.v1.ts";
+import { objectKey, splitKey } from "../../api/meta/object-meta.ts";
+import { isNotFound } from "../../api/meta/status-error.ts";
+import type { ResourceRef } from "../../client/client.ts";
+import { discover } from "../../client/discovery.ts";
+import { CONFIG_MAPS } from "../../client/resources.ts";
+import type { Clock } from "../../lifecycle/clock.ts";
+import type { Call, Controller, Watch } from "../controller.ts";
+import type { ControllerDeps } from "../deps.ts";
+import { FailureBackoff } from "../failure-backoff.ts";
+import { ResourceMap } from "../garbagecollector/resource-map.ts";
+import { messageOf } from "../pod-control.ts";
+import type { ManifestFiles } from "./manifest-directory.ts";
+import { type Asked, formatAsked, type Manifest, manifestsIn, noLongerAsked, parseAsked, united } from "./plan.ts";
+
+const INVENTORY = { metadata: { namespace: "kube-system", name: "coracle-manifests" } };
+const FIELD_MANAGER = "coracle-manifests";
+/** A file that is being written is left alone until it has been the same twice. */
+const SETTLE_MS = 1_000;
+const SCAN_MS = 5_000;
+/** Of what cannot be applied (yet: its CustomResourceDefinition may stand in another file). */
+const RETRY = { minMs: 1_000, maxMs: 60_000 };
+/** An event's message has room for this. */
+const MESSAGE_MAX = 1_000;
+
+type Deps = Pick<ControllerDeps, "client" | "events" | "clock"> & { readonly files: ManifestFiles };
+
+export function addonsController({ client, events, clock, files }: Deps): Controller {
+  const configMaps = client.resource(CONFIG_MAPS);
+  const recorder = events.from({ component: "coracle-manifests" });
+  const resources = new ResourceMap();
+  const backoff = new FailureBackoff(clock, RETRY);
+  /** What was said last of files that failed: it is said once, however often it is tried. */
+  const said = new Map<string, string>();
+
+  return {
+    name: "addons",
+    workers: 1, // what one file asks for may be what another gives up
+    watches: [settledFiles(files, clock)],
+    async reconcile(key, call) {
+      const { name: file } = splitKey(key);
+      const text = await files.read(file);
+      if (text === undefined) return;
+      const failures = await bring(file, text, call).catch((error: unknown) => (call.signal.aborted ? [] : [messageOf(error)]));
+      if (failures.length === 0) return void said.delete(file);
+      const message = failures.join("; ");
+      if (said.get(file) !== message) {
+        call.log.warn("manifests are not applied, tried again until they are", { file, failures });
+        await tell("Warning", "ApplyManifestFailed", `${file}: ${message.slice(0, MESSAGE_MAX)}`, call);
+        said.set(file, message);
+      }
+      backoff.failed(file);
+      return { againInMs: backoff.leftMs(file) };
+    },
+  };
+
+  /** Makes the cluster what the file says. Returns what failed. */
+  async function bring(file: string, text: string, call: Call): Promise<readonly string[]> {
+    if (text.replaceAll("\0", "").trim() === "") return ["the file is empty: its objects stay as they are"];
+    const manifests = manifestsIn(text);
+    const before = parseAsked((await inventory(call))?.data?.[file] ?? "");
+    const failures: string[] = [];
+    const placed = await Promise.all(manifests.map(async (manifest) => ({ manifest, resource: await resourceOf(manifest, call) })));
+    const asked = placed.map(({ manifest, resource }) => askedBy(manifest, resource));
+    await remember(file, united(before, asked), call); // before anything is made, so that nothing is forgotten should this process end
+    for (const { manifest, resource } of placed) {
+      try {
+        await apply(manifest, resource, call);
+      } catch (error) {
+        if (call.signal.aborted) throw error;
+        failures.push(`${manifest.kind} ${manifest.metadata.name}: ${messageOf(error)}`);
+      }
+    }
+    if (failures.length > 0) return failures;
+    const doomed = noLongerAsked(before, [...asked, ...(await askedByOthers(file, call))]);
+    for (const one of doomed) await remove(one, call);
+    await remember(file, asked, call);
+    call.log.info("manifests applied", { file, objects: asked.length, deleted: doomed.length });
+    await tell("Normal", "AppliedManifest", `${file}: ${asked.length} applied${doomed.length > 0 ? `, ${doomed.length} deleted` : ""}`, call);
+    return [];
+  }
+
+  /** Undefined: the server has no such kind. */
+  async function resourceOf(of: { readonly apiVersion: string; readonly kind: string }, { signal }: Call): Promise<ResourceRef | undefined> {
+    if (resources.resourceOf(of) === undefined) resources.update(await discover(client, signal));
+    const found = resources.resourceOf(of);
+    return found && { ...found, version: parseApiVersion(of.apiVersion).version };
+  }
+
+  async function apply(manifest: Manifest, resource: ResourceRef | undefined, { signal }: Call): Promise<void> {
+    if (!resource) throw new Error(`no matches for kind "${manifest.kind}" in version "${manifest.apiVersion}"`);
+    const { namespace } = askedBy(manifest, resource);
+    const metadata = { ...manifest.metadata, ...(namespace !== "" && { namespace }) };
+    await client.resource(resource).apply({ ...manifest, metadata }, { fieldManager: FIELD_MANAGER, force: true, signal });
+  }
+
+  async function remove(one: Asked, call: Call): Promise<void> {
+    const resource = await resourceOf(one, call);
+    if (!resource) return; // and with its kind all its objects
+    const { namespace, name } = one;
+    await client.resource(resource).delete({ metadata: { name, ...(namespace !== "" && { namespace }) } }, { propagationPolicy: "Background" }, call).catch((error: unknown) => { if (!isNotFound(error)) throw error; });
+  }
+
+  /** What the other files ask for as they are now: an object may move from one to another. */
+  async function askedByOthers(file: string, call: Call): Promise<readonly Asked[]> {
+    const others = [...(await files.stamps()).keys()].filter((name) => name !== file);
+    const texts = await Promise.all(others.map((name) => files.read(name)));
+    return Promise.all(texts.flatMap((text) => manifestsUnlessBroken(text)).map(async (manifest) => askedBy(manifest, await resourceOf(manifest, call))));
+  }
+
+  function inventory({ signal }: Call): Promise<Readonly<ConfigMap> | undefined> {
+    return configMaps.get(INVENTORY, { signal }).catch((error: unknown) => {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    });
+  }
+
+  async function remember(file: string, asked: readonly Asked[], call: Call): Promise<void> {
+    const text = formatAsked(asked);
+    const held = await inventory(call);
+    if (!held) await configMaps.create({ apiVersion: "v1", kind: "ConfigMap", ...INVENTORY, data: { [file]: text } }, call);
+    else if (held.data?.[file] !== text) await configMaps.patch(INVENTORY, "application/merge-patch+json", { data: { [file]: text } }, call);
+  }
+
+  async function tell(type: "Normal" | "Warning", reason: string, message: string, call: Call): Promise<void> {
+    recorder.event((await inventory(call)) ?? { apiVersion: "v1", kind: "ConfigMap", ...INVENTORY.metadata }, type, reason, message);
+  }
+}
+
+function askedBy({ apiVersion, kind, metadata }: Manifest, resource: ResourceRef | undefined): Asked {
+  const namespace = resource?.namespaced === false ? "" : (metadata.namespace ?? (resource ? "default" : ""));
+  return { apiVersion, kind, namespace, name: metadata.name };
+}
+
+function manifestsUnlessBroken(text: string | undefined): readonly Manifest[] {
+  try {
+    return manifestsIn(text ?? "");
+  } catch {
+    return []; // is told of when its own turn comes
+  }
+}
+
+/** The files that there are, and later each that has changed, once it has come to rest. */
+function settledFiles(files: ManifestFiles, clock: Clock): Watch {
+  return {
+    whenSynced: () => Promise.resolve(),
+    subscribe(add) {
+      const told = new Map<string, string>();
+      let before: ReadonlyMap<string, string> = new Map();
+      let ended = false;
+      let alarm = clock.after(0, () => void scan());
+      async function scan(): Promise<void> {
+        const now = await files.stamps().catch(() => before); // a directory that cannot be read says nothing
+        const moving = [...now].filter(([name, stamp]) => before.get(name) !== stamp);
+        for (const [name, stamp] of now) {
+          if (before.get(name) !== stamp || told.get(name) === stamp) continue;
+          told.set(name, stamp);
+          add(objectKey("", name));
+        }
+        before = now;
+        if (!ended) alarm = clock.after(moving.length > 0 ? SETTLE_MS : SCAN_MS, () => void scan());
+      }
+      return () => {
+        ended = true;
+        alarm.cancel();
+      };
+    },
+  };
+}
