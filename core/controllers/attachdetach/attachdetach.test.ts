@@ -23,13 +23,18 @@ test.each([
   ["mounted on a node that has been away for long", { wanted: [], here: ["v"], idleMs: 400_000, node: node({ status: { ...mounted, conditions: [{ type: "Ready", status: "Unknown" }] } }) }, { detach: ["v"] }],
   ["mounted on a node that is away", { wanted: [], here: ["v"], idleMs: 300_000, node: node({ status: { ...mounted, conditions: [{ type: "Ready", status: "Unknown" }] } }) }, { attached: ["kubernetes.io/csi/d^v"], waiting: true }],
   ["mounted on a node out of service", { wanted: [], here: ["v"], node: node({ spec: { taints: [{ key: "node.kubernetes.io/out-of-service", effect: "NoExecute" }] }, status: mounted }) }, { detach: ["v"] }],
+  ["no longer wanted while it is being attached", { wanted: [], here: ["v"], status: {}, idleMs: 119_000 }, { waiting: true }],
+  ["no longer wanted, and its attacher has not ended for long", { wanted: [], here: ["v"], status: {}, idleMs: 120_000 }, { detach: ["v"] }],
+  ["no longer wanted, and could not be attached", { wanted: [], here: ["v"], status: { attachError: { message: "full" } } }, { detach: ["v"] }],
+  ["just attached for a pod, and the driver wants no attaching any more", { wanted: [], here: ["v"], released: ["v"], idleMs: 59_000 }, { attached: ["kubernetes.io/csi/d^v"], waiting: true }],
+  ["used by a pod, and the driver has wanted no attaching for long", { wanted: [], here: ["v"], released: ["v"], idleMs: 60_000 }, { detach: ["v"] }],
   ["the node is gone", { wanted: [], here: ["v"], node: undefined }, { detach: ["v"] }],
   ["not wanted, made by somebody else", { wanted: [], here: [], theirs: "mine" }, { attached: ["kubernetes.io/csi/d^v"] }],
-] as [string, { wanted: string[]; here: string[]; theirs?: string; elsewhere?: boolean; node?: Node; idleMs?: number }, object][])("%s", (_, facts, expected) => {
+] as [string, { wanted: string[]; here: string[]; theirs?: string; elsewhere?: boolean; node?: Node; idleMs?: number; status?: object; released?: string[] }, object][])("%s", (_, facts, expected) => {
   const volumes = new Map([["v", volume("v")], ["m", volume("m", "ReadWriteMany")]]);
   const plan = planNode({
-    node: "node" in facts ? facts.node : node(), wanted: facts.wanted.map((name) => ({ volume: volumes.get(name)!, pods: [] })), attachments: [...facts.here.map((name) => attachment(name)), ...(facts.theirs === undefined ? [] : [attachment("v", "n", { metadata: { name: facts.theirs } })])],
-    elsewhere: (name) => (facts.elsewhere ? [attachment(name, "other")] : []), volume: (name) => volumes.get(name), idleMs: () => facts.idleMs ?? 0,
+    node: "node" in facts ? facts.node : node(), wanted: facts.wanted.map((name) => ({ volume: volumes.get(name)!, pods: [] })), attachments: [...facts.here.map((name) => attachment(name, "n", facts.status && { status: facts.status })), ...(facts.theirs === undefined ? [] : [attachment("v", "n", { metadata: { name: facts.theirs } })])],
+    elsewhere: (name) => (facts.elsewhere ? [attachment(name, "other")] : []), volume: (name) => volumes.get(name), idleMs: () => facts.idleMs ?? 0, released: new Set(facts.released),
   });
   const names = { attach: plan.attach.map((one) => one.volume.metadata.name), blocked: plan.blocked.map((one) => one.wanted.volume.metadata.name), detach: plan.detach.map(({ spec }) => spec.source.persistentVolumeName), attached: plan.attached.map(({ name }) => name), waiting: plan.waiting };
   expect(names).toEqual({ attach: [], blocked: [], detach: [], attached: [], waiting: false, ...expected });

@@ -66,10 +66,11 @@ export function attachDetachController({ client, informers, events, clock, force
     reads: [volumes],
     async reconcile(key, { signal }): Promise<Next> {
       const node = nodes.get(key);
-      const wanted = node ? wantedOn(key) : [];
+      const used = node ? usedOn(key) : [];
+      const wanted = used.filter(isAttached);
       const here = attachments.by(ATTACHMENTS_BY_NODE, key);
       const { attach, blocked, detach, attached, waiting } = planNode({
-        node, wanted, attachments: here, volume, idleMs, forceDetach,
+        node, wanted, attachments: here, volume, idleMs, forceDetach, released: new Set(used.filter((one) => !isAttached(one)).map((one) => one.volume.metadata.name)),
         elsewhere: (name) => attachments.by(ATTACHMENTS_BY_VOLUME, name).filter(({ spec }) => spec.nodeName !== key),
       });
       const disks = node ? planDisks({
@@ -93,7 +94,16 @@ export function attachDetachController({ client, informers, events, clock, force
     return volumes.get(objectKey("", name));
   }
 
+  /** Whether the driver wants that. */
+  function isAttached({ volume: { spec } }: Wanted): boolean {
+    return drivers.get(objectKey("", spec.csi!.driver))?.spec.attachRequired !== false;
+  }
+
   function wantedOn(node: string): Wanted[] {
+    return usedOn(node).filter(isAttached);
+  }
+
+  function usedOn(node: string): Wanted[] {
     const found = new Map<string, { volume: Readonly<PersistentVolume>; pods: Readonly<Pod>[] }>();
     for (const pod of pods.by(PODS_BY_NODE, node)) {
       if (isTerminal(pod)) continue;
@@ -101,7 +111,6 @@ export function attachDetachController({ client, informers, events, clock, force
         const claim = claims.get(key);
         const bound = claim?.spec.volumeName ? volume(claim.spec.volumeName) : undefined;
         if (!claim || !bound?.spec.csi || bound.spec.claimRef?.uid !== claim.metadata.uid) continue;
-        if (drivers.get(objectKey("", bound.spec.csi.driver))?.spec.attachRequired === false) continue;
         const known = found.get(bound.metadata.name);
         if (known) known.pods.push(pod);
         else found.set(bound.metadata.name, { volume: bound, pods: [pod] });

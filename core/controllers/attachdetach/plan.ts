@@ -22,6 +22,8 @@ export interface NodeFacts {
   /** Those of the volume to other nodes. */
   readonly elsewhere: (volume: string) => readonly Readonly<VolumeAttachment>[];
   readonly volume: (name: string) => Readonly<PersistentVolume> | undefined;
+  /** Volumes that pods on the node use, of drivers that do not want them attached: there was one of that name that did. */
+  readonly released?: ReadonlySet<string> | undefined;
   /** Since when the attachment is not wanted any more. */
   readonly idleMs: (attachment: string) => number;
   /** Whether a node that does not answer loses its volumes after a while; default: true. */
@@ -35,14 +37,18 @@ export interface NodePlan {
   readonly detach: readonly Readonly<VolumeAttachment>[];
   /** What the node's status is to say. */
   readonly attached: readonly AttachedVolume[];
-  /** Mounted still: looked at again after a while. */
+  /** Needed still: looked at again after a while. */
   readonly waiting: boolean;
 }
 
 /** A node that does not answer keeps its volumes so long. Source: maxWaitForUnmountDuration */
 export const FORCE_AFTER_MS = 6 * 60_000;
+/** An attacher has so long to end what it has begun: while it attaches, nothing is taken away. Source: pkg/volume/csi/csi_plugin.go csiTimeout */
+const ATTACH_MS = 2 * 60_000;
+/** A driver that wants no attaching any more: pods that wait for a volume it has just attached mount it first. Source: attach_detach_controller.go DesiredStateOfWorldPopulatorLoopSleepPeriod */
+const RELEASED_MS = 60_000;
 
-export function planNode({ node, wanted, attachments, elsewhere, volume, idleMs, forceDetach = true }: NodeFacts): NodePlan {
+export function planNode({ node, wanted, attachments, elsewhere, volume, idleMs, released = NONE, forceDetach = true }: NodeFacts): NodePlan {
   const wantedNames = new Set(wanted.map((one) => one.volume.metadata.name));
   const here = new Map(attachments.map((one) => [one.spec.source.persistentVolumeName ?? "", one]));
   const attach: Wanted[] = [];
@@ -59,12 +65,20 @@ export function planNode({ node, wanted, attachments, elsewhere, volume, idleMs,
     const name = uniqueName(one, volume);
     return name !== undefined && inUse.has(name);
   };
-  const detach = idle.filter((one) => node === undefined || isOutOfService(node) || !isMounted(one) || (forceDetach && !isHealthy(node) && idleMs(one.metadata.name) > FORCE_AFTER_MS));
+  const isNeeded = (one: Readonly<VolumeAttachment>): boolean => isMounted(one) || idleMs(one.metadata.name) < (isUnderWay(one) ? ATTACH_MS : released.has(one.spec.source.persistentVolumeName!) ? RELEASED_MS : 0);
+  const detach = idle.filter((one) => node === undefined || isOutOfService(node) || !isNeeded(one) || (forceDetach && !isHealthy(node) && idleMs(one.metadata.name) > FORCE_AFTER_MS));
   const attached = attachments.filter((one) => one.status?.attached && !isDeleting(one) && !detach.includes(one)).flatMap((one): AttachedVolume[] => {
     const name = uniqueName(one, volume);
     return name === undefined ? [] : [{ name, devicePath: "" }];
   });
   return { attach, blocked, detach, attached: attached.sort((a, b) => (a.name < b.name ? -1 : 1)), waiting: detach.length < idle.length };
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** The attacher has said neither that it is there nor what went wrong. */
+function isUnderWay({ status }: Readonly<VolumeAttachment>): boolean {
+  return !status?.attached && status?.attachError === undefined;
 }
 
 export function isOutOfService({ spec }: Readonly<Node>): boolean {
