@@ -74,6 +74,7 @@ test("what fails is said once and tried again; the rest is made, and nothing is 
   files.set("shop.yaml", map("c"));
   await bring("shop.yaml");
   expect(await names()).toEqual(["c=1"]);
+  expect(said.at(-1)).toBe("Normal AppliedManifest shop.yaml: 1 applied, 2 deleted");
 }));
 
 test("a file that is still being written is left alone until it has come to rest", async () => {

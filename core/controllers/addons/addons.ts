@@ -34,6 +34,9 @@ const RETRY = { minMs: 1_000, maxMs: 60_000 };
 /** An event's message has room for this. */
 const MESSAGE_MAX = 1_000;
 
+/** Without a resource: the server has no such kind. */
+interface Placed { readonly manifest: Manifest; readonly resource: ResourceRef | undefined }
+
 type Deps = Pick<ControllerDeps, "client" | "events" | "clock"> & { readonly files: ManifestFiles };
 
 export function addonsController({ client, events, clock, files }: Deps): Controller {
@@ -71,8 +74,8 @@ export function addonsController({ client, events, clock, files }: Deps): Contro
     const manifests = manifestsIn(text);
     const before = parseAsked((await inventory(call))?.data?.[file] ?? "");
     const failures: string[] = [];
-    const placed = await Promise.all(manifests.map(async (manifest) => ({ manifest, resource: await resourceOf(manifest, call) })));
-    const asked = placed.map(({ manifest, resource }) => askedBy(manifest, resource));
+    const placed = await placedBy(manifests, call);
+    const asked = askedOf(placed);
     await remember(file, united(before, asked), call); // before anything is made, so that nothing is forgotten should this process end
     for (const { manifest, resource } of placed) {
       try {
@@ -91,7 +94,10 @@ export function addonsController({ client, events, clock, files }: Deps): Contro
     return [];
   }
 
-  /** Undefined: the server has no such kind. */
+  function placedBy(manifests: readonly Manifest[], call: Call): Promise<readonly Placed[]> {
+    return Promise.all(manifests.map(async (manifest) => ({ manifest, resource: await resourceOf(manifest, call) })));
+  }
+
   async function resourceOf(of: { readonly apiVersion: string; readonly kind: string }, { signal }: Call): Promise<ResourceRef | undefined> {
     if (resources.resourceOf(of) === undefined) resources.update(await discover(client, signal));
     const found = resources.resourceOf(of);
@@ -116,7 +122,8 @@ export function addonsController({ client, events, clock, files }: Deps): Contro
   async function askedByOthers(file: string, call: Call): Promise<readonly Asked[]> {
     const others = [...(await files.stamps()).keys()].filter((name) => name !== file);
     const texts = await Promise.all(others.map((name) => files.read(name)));
-    return Promise.all(texts.flatMap((text) => manifestsUnlessBroken(text)).map(async (manifest) => askedBy(manifest, await resourceOf(manifest, call))));
+    const manifests = texts.flatMap((text) => manifestsUnlessBroken(text));
+    return askedOf(await placedBy(manifests, call));
   }
 
   function inventory({ signal }: Call): Promise<Readonly<ConfigMap> | undefined> {
@@ -138,9 +145,11 @@ export function addonsController({ client, events, clock, files }: Deps): Contro
   }
 }
 
-function askedBy({ apiVersion, kind, metadata }: Manifest, resource: ResourceRef | undefined): Asked {
-  const namespace = resource?.namespaced === false ? "" : (metadata.namespace ?? (resource ? "default" : ""));
-  return { apiVersion, kind, namespace, name: metadata.name };
+/** What the server has no kind for is asked for in vain. */
+function askedOf(placed: readonly Placed[]): readonly Asked[] { return placed.flatMap(({ manifest, resource }) => (resource ? [askedBy(manifest, resource)] : [])); }
+
+function askedBy({ apiVersion, kind, metadata }: Manifest, { namespaced }: ResourceRef): Asked {
+  return { apiVersion, kind, namespace: namespaced ? metadata.namespace ?? "default" : "", name: metadata.name };
 }
 
 function manifestsUnlessBroken(text: string | undefined): readonly Manifest[] {
