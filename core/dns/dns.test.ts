@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { expect, test } from "vitest";
 import { informerFactory } from "../client/informer-factory.ts";
 import { ENDPOINT_SLICES, NAMESPACES, NODES, SERVICES } from "../client/resources.ts";
-import { systemClock } from "../lifecycle/clock.ts";
+import { type Clock, systemClock } from "../lifecycle/clock.ts";
 import { systemRandom } from "../lifecycle/random.ts";
 import { silentLog } from "../observe/log.ts";
 import { metricsRegistry } from "../observe/metrics.ts";
@@ -103,4 +103,12 @@ test("where the pod network is somebody else's, or Windows', DNS is at the node'
   expect(dnsAddresses(node("linux"), { ownNetwork: true })).toEqual(["10.42.3.1"]);
   expect(dnsAddresses(node("linux"), { ownNetwork: false })).toEqual(["172.16.0.1", "fd00::1"]);
   for (const ownNetwork of [true, false]) expect(dnsAddresses(node("windows"), { ownNetwork })).toEqual(["172.16.0.1"]);
+});
+
+test("an address that is not there yet is tried again soon, and less and less often", async () => {
+  const api = fakeApi(), stop = new AbortController(), delays: number[] = [];
+  const informers = informerFactory({ client: api.client, clock: systemClock, random: systemRandom, log: silentLog });
+  const clock: Clock = { ...systemClock, async sleep(ms) { if (delays.push(ms) === 7) stop.abort(); } };
+  await dnsServer({ informers, clusterDomain: "cluster.local", cidrs: [], clients: () => [], listen: () => [{ address: "192.0.2.1", port: 1 }], upstreams: () => [], clock, random: systemRandom, log: silentLog, metrics: metricsRegistry() }).run(stop.signal, () => {});
+  expect(delays).toEqual([100, 200, 400, 800, 1600, 2000, 2000]);
 });

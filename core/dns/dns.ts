@@ -10,7 +10,7 @@
  */
 import type { Informers } from "../client/informer-factory.ts";
 import { CONFIG_MAPS, ENDPOINT_SLICES, NAMESPACES, SERVICES } from "../client/resources.ts";
-import { aborted } from "../lifecycle/aborted.ts";
+import { backoffMs } from "../lifecycle/backoff.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Random } from "../lifecycle/random.ts";
 import type { Runnable } from "../lifecycle/run-all.ts";
@@ -43,6 +43,9 @@ export interface DnsServerOptions {
 }
 
 const ALIASES_MAX = 8;
+const LOOK_MS = 2000;
+/** After a boot the bridge, and with it the address, is there a moment later; the first pods do not wait long. */
+const RETRY = { minMs: 100, maxMs: LOOK_MS };
 const BUCKETS = [0.00025, 0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.024, 2.048, 4.096, 8.192];
 const TYPE_NAMES: Readonly<Record<number, string>> = Object.fromEntries(Object.entries(TYPE).map(([name, number]) => [number, name]));
 const RCODE_NAMES: Readonly<Record<number, string>> = Object.fromEntries(Object.entries(RCODE).map(([name, number]) => [number, name]));
@@ -149,8 +152,11 @@ export function dnsServer(options: DnsServerOptions): Runnable {
       });
       ready(); // pods that ask too early ask again
       try {
-        for await (const _ of clock.every(2000, signal)) await open.update(options.listen());
-        await aborted(signal);
+        let failures = 0; // in a row
+        while (!signal.aborted) {
+          failures = (await open.update(options.listen())) ? 0 : failures + 1;
+          await clock.sleep(failures === 0 ? LOOK_MS : backoffMs(failures, RETRY), signal);
+        }
       } finally {
         unwatch();
         await open.close();

@@ -133,7 +133,8 @@ export function listeners({ clock, log, signal, mayAsk, respond }: ListenerDeps)
   }
 
   return {
-    async update(wanted: readonly Address[]): Promise<void> {
+    /** Returns whether all of them are open. */
+    async update(wanted: readonly Address[]): Promise<boolean> {
       const keys = new Map(wanted.map((one) => [keyOf(one), one]));
       for (const [key, one] of open) {
         if (keys.has(key)) continue;
@@ -151,6 +152,7 @@ export function listeners({ clock, log, signal, mayAsk, respond }: ListenerDeps)
           failing.add(key);
         }
       }
+      return open.size === keys.size;
     },
     async close(): Promise<void> {
       for (const one of open.values()) close(one);

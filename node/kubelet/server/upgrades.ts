@@ -5,6 +5,9 @@
  *   WebSocket v5.channel.k8s.io            stream-translator.ts
  *   WebSocket SPDY/3.1+portforward.k8s.io  the payload of the messages is a SPDY connection
  *
+ * When a pod ends a forwarded connection, containerd and CRI-O tell it a second later, unless the client has ended it too: an answer that ends with its
+ * connection takes that long with kubectl port-forward, as on every cluster (containerd internal/cri/server/sandbox_portforward_linux.go).
+ *
  * Source: kubernetes v1.36 pkg/kubelet/server/server.go, apiserver/pkg/util/proxy/streamtunnel.go
  */
 import type { IncomingMessage } from "node:http";
