@@ -17,20 +17,23 @@ export interface FrontOptions {
   readonly ports: readonly number[];
   readonly appProtocol?: string | undefined;
   readonly timeoutMs?: number | undefined;
+  /** Who is sent a copy of everything, with the header x-copy. */
+  readonly mirrorPort?: number | undefined;
 }
 
 /** All hosts but "none" and "moved" are the endpoints'; pages of https://a.test may use "cors". */
-export async function ingressFront({ ports, appProtocol, timeoutMs }: FrontOptions): Promise<{ readonly port: number; readonly close: () => Promise<void> }> {
+export async function ingressFront({ ports, appProtocol, timeoutMs, mirrorPort }: FrontOptions): Promise<{ readonly port: number; readonly close: () => Promise<void> }> {
   const upstreams = new Upstreams(clock), h2Upstreams = new H2Upstreams(clock), metrics = metricsRegistry();
   const route = { labels: "one", match: { path: { type: "Prefix", value: "/" } }, fallback: false, source: "", age: "" } as const;
+  const mirrors = mirrorPort === undefined ? undefined : [{ backend: { namespace: "default", service: "mirror", port: 80, weight: 1, edits: [{ on: "request", set: [{ name: "x-copy", value: "mirror" }], add: [], remove: [] }] }, share: 1 }] as const;
   const table = routeTable([
-    { ...route, host: "", action: { type: "forward", timeoutMs, backends: [{ namespace: "default", service: "x", port: 80, weight: 1 }] } },
+    { ...route, host: "", action: { type: "forward", timeoutMs, mirrors, backends: [{ namespace: "default", service: "x", port: 80, weight: 1 }] } },
     { ...route, host: "moved", action: { type: "redirect", redirect: { statusCode: 301 }, edits: [{ on: "response", set: [{ name: "x-why", value: "moved" }, { name: "content-length", value: "9" }], add: [], remove: [] }] } },
     { ...route, host: "cors", action: { type: "forward", cors: { allowOrigins: ["https://a.test"], allowMethods: ["PUT"] }, backends: [{ namespace: "default", service: "x", port: 80, weight: 1 }] } },
     { ...route, host: "none", action: { type: "fail", status: 404 } },
   ]);
   const endpoints = ports.map((port) => ({ address: "127.0.0.1", port }));
-  const router = new Router({ table: () => table, resolve: () => ({ endpoints, appProtocol }), load: (endpoint) => upstreams.load(endpoint), random });
+  const router = new Router({ table: () => table, resolve: ({ service }) => (service === "mirror" ? { endpoints: [{ address: "127.0.0.1", port: mirrorPort! }], appProtocol: undefined } : { endpoints, appProtocol }), load: (endpoint) => upstreams.load(endpoint), random });
   const counted = { requests: metrics.counter("a", ""), seconds: metrics.histogram("b", "", [1]) };
   const forwarder = new Forwarder({ ...counted, router, upstreams, h2Upstreams, clock, log });
   const front = { ...counted, router, upstreams, readFields: fieldReader(), date: httpDate(clock), clock, log };

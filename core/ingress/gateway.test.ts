@@ -46,13 +46,25 @@ test("matches, filters, weights and timeouts become routes", () => {
   expect([durationMs("10s"), durationMs("1h2m3s4ms"), durationMs("0s"), durationMs(undefined)]).toEqual([10_000, 3_723_004, 0, 0]);
 });
 
+test("mirrors have their share; what a backend's own filters say comes before the rule's", () => {
+  const [listener] = plan([gateway({})], [route(rules({
+    filters: [{ type: "RequestMirror", requestMirror: { backendRef: { name: "web", port: 81 }, percent: 20 } }, { type: "RequestMirror", requestMirror: { backendRef: { name: "web", port: 82 }, fraction: { numerator: 1, denominator: 4 } } }, { type: "RequestMirror", requestMirror: { backendRef: { name: "gone", port: 83 } } }],
+    backendRefs: [{ name: "web", port: 80, filters: [{ type: "URLRewrite", urlRewrite: { hostname: "b.test" } }] }, { name: "web", port: 84, filters: [{ type: "RequestRedirect", requestRedirect: { hostname: "c.test" } }] }],
+  }))]).listeners;
+  expect(listener!.routes[0]!.action).toMatchObject({
+    mirrors: [{ share: 0.2, backend: { port: 81 } }, { share: 0.25, backend: { port: 82 } }],
+    backends: [{ port: 80, rewrite: { hostname: "b.test" } }, { port: 84, redirect: { hostname: "c.test", statusCode: 302 } }],
+  });
+});
+
 test("a route is told whether it is accepted, and whether its references lead anywhere", () => {
   expect(routeConditions(rules({}))).toEqual(FINE);
   expect(routeConditions({ ...rules({}), parentRefs: [{ name: "gw", sectionName: "nope" }] })).toEqual(["Accepted False NoMatchingParent", FINE[1]]);
   expect(routeConditions({ ...rules({}), hostnames: ["b.test"] }, gateway({ hostname: "a.test" }))).toEqual(["Accepted False NoMatchingListenerHostname", FINE[1]]);
   expect(routeConditions(rules({}), gateway({}), "b")).toEqual(["Accepted False NotAllowedByListeners", FINE[1]]);
   expect(routeConditions(rules({}), gateway({ allowedRoutes: { namespaces: { from: "Selector", selector: { matchLabels: { team: "b" } } } } }), "b")).toEqual(FINE);
-  expect(routeConditions(rules({ filters: [{ type: "RequestMirror" }] }))).toEqual(["Accepted False UnsupportedValue", FINE[1]]);
+  expect(routeConditions(rules({ filters: [{ type: "ExtensionRef" }] }))).toEqual(["Accepted False UnsupportedValue", FINE[1]]);
+  expect(routeConditions(rules({ filters: [{ type: "RequestMirror", requestMirror: { backendRef: { name: "gone", port: 80 } } }] }))).toEqual([FINE[0], "ResolvedRefs False BackendNotFound"]);
   expect(routeConditions(rules({ backendRefs: [{ name: "gone", port: 80 }] }))).toEqual([FINE[0], "ResolvedRefs False BackendNotFound"]);
   expect(routeConditions(rules({ backendRefs: [{ name: "web", namespace: "b", port: 80 }] }))).toEqual([FINE[0], "ResolvedRefs False RefNotPermitted"]);
   expect(routeConditions({ ...rules({}), parentRefs: [{ name: "other" }] })).toEqual([]);

@@ -80,7 +80,8 @@ function mirrorsOf(filters: readonly HttpRouteFilter[], owner: Owner, references
   return mirrors.length > 0 ? mirrors : undefined;
 }
 
-function backendOf(ref: BackendRef, { kind: from, namespace: own, protocol }: Owner, references: References, problems: Problems): Backend {
+function backendOf(ref: BackendRef, owner: Owner, references: References, problems: Problems): Backend {
+  const { kind: from, namespace: own, protocol } = owner;
   const { group = "", kind = "Service", name, namespace = own, port, weight = 1, filters = [] } = ref;
   const problem: Problem | undefined = group !== "" || kind !== "Service" ? { reason: "InvalidKind", message: `backends of kind ${kind} are not supported` }
     : namespace !== own && !references.isGranted({ kind: from, namespace: own }, { kind: "Service", namespace, name }) ? { reason: "RefNotPermitted", message: `namespace ${namespace} has no ReferenceGrant for Service ${name}` }

@@ -5,13 +5,14 @@
  *   no endpoint answers 502 · none in time 504 · and what router.ts says
  *
  * Another endpoint is tried when one cannot be connected to; when one fails after it was sent the request, only if that changes nothing (GET, HEAD, OPTIONS
- * without a body).
+ * without a body). Copies for mirrors go out when the request does.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerResponse } from "node:http2";
-import type { Duplex } from "node:stream";
+import { type Duplex, PassThrough, type Readable } from "node:stream";
+import type { Endpoint } from "../../core/ingress/endpoints.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
-import { http1Request, type Http1Response } from "../../core/net/http1-client.ts";
+import { type HeaderPairs, http1Request, type Http1Response } from "../../core/net/http1-client.ts";
 import { proxyBytes } from "../../core/net/proxy-bytes.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Counter, Histogram } from "../../core/observe/metrics.ts";
@@ -32,6 +33,21 @@ export interface ForwarderDeps {
 
 interface Call { readonly asked: Asked; readonly plan: Forwarding; readonly caller: Caller; readonly upgrade: boolean; readonly signal: AbortSignal }
 
+interface Try {
+  readonly plan: Forwarding;
+  readonly method: string;
+  readonly headers: HeaderPairs;
+  readonly body: Readable | undefined;
+  readonly upgrade: boolean;
+  /** On a connection that surely is open. */
+  readonly fresh: boolean;
+  /** Called just before the request goes out. */
+  readonly going?: () => void;
+}
+
+/** A mirror that is so far behind with a body is given up: the client does not wait for it. */
+const COPY_BYTES_MAX = 1024 * 1024;
+const COPY_MS_MAX = 60_000;
 /** Source: https://github.com/grpc/grpc/blob/master/doc/http-grpc-status-mapping.md; a call's time is over: deadline exceeded */
 const GRPC_STATUS: Readonly<Record<number, string>> = { 400: "13", 404: "12", 502: "14", 503: "14", 504: "4" };
 const GRPC_UNKNOWN = "2";
@@ -123,40 +139,27 @@ export class Forwarder {
   }
 
   async #send(request: IncomingMessage, { asked, plan, caller, upgrade, signal: gone }: Call): Promise<Http1Response | Http2Response> {
-    const { router, upstreams, h2Upstreams } = this.#deps;
-    const { target, endpoints, protocol } = plan;
+    const { router } = this.#deps;
+    const { endpoints } = plan;
     const deadline = plan.timeoutMs ? AbortSignal.timeout(plan.timeoutMs) : undefined;
     const signal = deadline ? AbortSignal.any([gone, deadline]) : gone;
     const headers = requestHeaders(request.headers, caller, { authority: asked.authority, host: plan.host, upgrade, edits: plan.edits });
     const body = upgrade || !hasBody(request) ? undefined : request;
     const safe = SAFE.has(asked.method) && body === undefined;
     const untried = new Set(endpoints);
-    let failure: unknown;
+    let failure: unknown, mirrored = upgrade;
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const endpoint = router.pick(untried.size > 0 ? [...untried] : endpoints);
       untried.delete(endpoint);
-      upstreams.begin(endpoint);
-      let sent = false, ended = false;
-      const end = (): void => {
-        if (!ended) upstreams.end(endpoint);
-        ended = true;
+      let sent = false;
+      const going = (): void => {
+        sent = true;
+        if (!mirrored) this.#mirror(request, { asked, plan, caller, body });
+        mirrored = true;
       };
       try {
-        if (protocol === "h2c" && !upgrade) {
-          const ask = await h2Upstreams.connect(endpoint);
-          sent = true;
-          const response = await ask({ method: asked.method, target, headers, body }, signal);
-          response.body.once("close", end);
-          return response;
-        }
-        const { connection, release } = await upstreams.acquire(endpoint, { secure: protocol === "https", fresh: !safe || tries > 0, signal });
-        sent = true;
-        const response = await http1Request(connection, { method: asked.method, target, headers, body, release: upgrade ? undefined : release }, signal);
-        response.body.once("close", end);
-        if (response.upgraded) response.upgraded.connection.once("close", end);
-        return response;
+        return await this.#try(endpoint, { plan, method: asked.method, headers, body, upgrade, fresh: !safe || tries > 0, going }, signal);
       } catch (error) {
-        end();
         failure = error;
         if (gone.aborted || (sent && !safe)) break;
         if (deadline?.aborted) break;
@@ -164,6 +167,58 @@ export class Forwarder {
     }
     throw new Refusal(deadline?.aborted ? 504 : 502, { cause: failure });
   }
+
+  async #try(endpoint: Endpoint, { plan: { protocol, target }, method, headers, body, upgrade, fresh, going }: Try, signal: AbortSignal): Promise<Http1Response | Http2Response> {
+    const { upstreams, h2Upstreams } = this.#deps;
+    upstreams.begin(endpoint);
+    let ended = false;
+    const end = (): void => {
+      if (!ended) upstreams.end(endpoint);
+      ended = true;
+    };
+    try {
+      if (protocol === "h2c" && !upgrade) {
+        const ask = await h2Upstreams.connect(endpoint);
+        going?.();
+        const response = await ask({ method, target, headers, body }, signal);
+        response.body.once("close", end);
+        return response;
+      }
+      const { connection, release } = await upstreams.acquire(endpoint, { secure: protocol === "https", fresh, signal });
+      going?.();
+      const response = await http1Request(connection, { method, target, headers, body, release: upgrade ? undefined : release }, signal);
+      response.body.once("close", end);
+      if (response.upgraded) response.upgraded.connection.once("close", end);
+      return response;
+    } catch (error) {
+      end();
+      throw error;
+    }
+  }
+
+  /** Copies to those whose turn it is. What becomes of them is nobody's business. */
+  #mirror(request: IncomingMessage, { asked, plan, caller, body }: Pick<Call, "asked" | "plan" | "caller"> & { readonly body: Readable | undefined }): void {
+    const { router, log } = this.#deps;
+    for (const mirror of plan.mirrors) {
+      const to = router.planCopy(mirror, plan);
+      if (!to) continue;
+      const headers = requestHeaders(request.headers, caller, { authority: asked.authority, host: to.host, upgrade: false, edits: to.edits });
+      const copy = body && copyOf(body);
+      this.#try(router.pick(to.endpoints), { plan: to, method: asked.method, headers, body: copy, upgrade: false, fresh: true }, AbortSignal.timeout(COPY_MS_MAX))
+        .then((answer) => void answer.body.on("error", () => undefined).resume())
+        .catch((error: unknown) => log.debug("a copy of a request could not be sent", { service: mirror.backend.service, error }))
+        .finally(() => void copy?.destroy());
+    }
+  }
+}
+
+/** As it is read by somebody else. */
+function copyOf(source: Readable): Readable {
+  const copy = new PassThrough({ highWaterMark: COPY_BYTES_MAX });
+  copy.on("error", () => undefined); // whoever sends it hears of it
+  source.on("data", (chunk: Buffer) => { if (!copy.destroyed && !copy.write(chunk)) copy.destroy(new Error("the mirror is too slow")); });
+  source.once("end", () => void copy.end()).once("close", () => { if (!copy.writableEnded) copy.destroy(new Error("the request was cut off")); });
+  return copy;
 }
 
 /** Resolves when the answer has been written, or its client is gone. */

@@ -269,3 +269,19 @@ describe("HTTP/2 without TLS", () => {
     expect(await talk(to, "GET / HTTP/1.0\r\n\r\n")).toMatch(/^HTTP\/1\.[01] 200 OK\r\n[\s\S]*2\.0 $/);
   });
 });
+
+test("a mirror is sent a copy, with its body, and nobody waits for it", async () => {
+  const { port } = await http((request, response) => { request.resume().on("end", () => response.end("real")); });
+  const copies: string[] = [];
+  const copied = await http((request) => {
+    let body = "";
+    request.on("data", (chunk: Buffer) => (body += chunk.toString())).on("end", () => copies.push(`${request.method} ${request.url} ${request.headers["host"]} ${request.headers["x-copy"]} ${body.length}`)); // and never an answer
+  });
+  const to = await front({ ports: [port], mirrorPort: copied.port });
+  const body = "y".repeat(300_000);
+  expect(await talk(to, `POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`)).toMatch(/real$/);
+  expect(await talk(to, `POST /b HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n3\r\nabc\r\n0\r\n\r\n`)).toMatch(/real/);
+  expect(await talk(to, "GET /c HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")).toMatch(/real/);
+  for (let i = 0; i < 100 && copies.length < 3; i++) await Bun.sleep(20);
+  expect(copies.toSorted()).toEqual(["GET /c x mirror 0", "POST /a x mirror 300000", "POST /b x mirror 3"]);
+});
