@@ -89,14 +89,3 @@ function both(first: LabelSelector, second: Parameters<typeof labelSelector>[0])
 function nonEmpty(selector: LabelSelector): LabelSelector | undefined {
   return selector.empty ? undefined : selector;
 }
-
-/** The number of pods, by the value their nodes have for `topologyKey`; nodes without it are left out. */
-export function byTopology(perNode: Iterable<readonly [node: string, count: number]>, topologyKey: string, cluster: Pick<Cluster, "node">): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const [name, count] of perNode) {
-    const node = cluster.node(name)?.node;
-    const value = node && labelsOf(node)[topologyKey];
-    if (value !== undefined) counts.set(value, (counts.get(value) ?? 0) + count);
-  }
-  return counts;
-}

@@ -20,7 +20,7 @@ export class Evaluation {
   readonly namedBy: readonly string[];
   readonly #candidate: Candidate;
   readonly #cluster: Cluster;
-  readonly #checks: { readonly name: string; readonly check: Check; asked: number }[] = [];
+  readonly #checks: { readonly name: string; readonly check: Check; asked: number; last?: { readonly rejection: Rejection; readonly named: NodeRejection } }[] = [];
   readonly #kind: Kind | undefined;
   /** So many of the first checks come from the node alone. */
   readonly #ofNode: number = 0;
@@ -107,7 +107,9 @@ export class Evaluation {
       const one = this.#checks[i]!;
       one.asked++;
       const rejection = one.check.reject(node);
-      if (rejection) return { filter: one.name, ...rejection };
+      if (!rejection) continue;
+      if (one.last?.rejection !== rejection) one.last = { rejection, named: { filter: one.name, ...rejection } }; // many nodes say the same
+      return one.last.named;
     }
     return undefined;
   }

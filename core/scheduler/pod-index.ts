@@ -1,14 +1,12 @@
 /**
- * Which pods are where, answered by selector: how many pods on each node match, and what the affinity terms of placed pods say. Kept up to date
+ * Which pods are where, answered by selector: how many pods match on each node or by a label of nodes, and what the affinity terms of placed pods say. Kept up to date
  * pod by pod, so that placing one pod does not read all the others.
  */
 import type { Pod } from "../api/gen/core.v1.ts";
 import { namespaceOf } from "../api/meta/object-meta.ts";
 import { type AffinityTerm, type AffinityTerms, hasTerms } from "./affinity-terms.ts";
 import type { NodeInfo, PlacedPod } from "./node-info.ts";
-
-/** How many by name of node; no zeros. */
-export type PerNode = ReadonlyMap<string, number>;
+import { Domains, Whereabouts } from "./whereabouts.ts";
 
 export interface PodQuery {
   /** The same key always means the same pods. */
@@ -20,33 +18,35 @@ export interface PodQuery {
 
 export type TermKind = keyof AffinityTerms;
 
-/** Placed pods that have the same term, by node. */
-export interface TermHolders { readonly term: AffinityTerm; readonly perNode: Map<string, number> }
+/** Placed pods that have the same term. */
+export interface TermHolders { readonly term: AffinityTerm; readonly where: Whereabouts }
 
 /** Queries that are kept up to date; the one that was not asked for longest goes first. Each costs a look at every pod that comes or goes. */
 const QUERIES_MAX = 64;
 
 export class PodIndex {
+  readonly domains: Domains;
   readonly #nodes: ReadonlyMap<string, NodeInfo>;
-  readonly #queries = new Map<string, { readonly query: PodQuery; readonly perNode: Map<string, number> }>();
+  readonly #queries = new Map<string, { readonly query: PodQuery; readonly where: Whereabouts }>();
   readonly #holders: Readonly<Record<TermKind, Map<string, TermHolders>>> = { affinity: new Map(), antiAffinity: new Map(), preferred: new Map(), preferredAnti: new Map() };
 
   constructor(nodes: ReadonlyMap<string, NodeInfo>) {
     this.#nodes = nodes;
+    this.domains = new Domains(nodes);
   }
 
-  /** Valid until a pod comes or goes. */
-  count(query: PodQuery): PerNode {
+  /** Where the pods are that `query` means. */
+  where(query: PodQuery): Whereabouts {
     let known = this.#queries.get(query.key);
     this.#queries.delete(query.key); // to the end, if it was there
     if (!known) {
       if (this.#queries.size >= QUERIES_MAX) this.#queries.delete(this.#queries.keys().next().value!);
-      known = { query, perNode: new Map() };
+      known = { query, where: new Whereabouts(this.#nodes) };
       for (const { name, pods } of this.#nodes.values())
-        for (const { pod } of pods.values()) if (isMeant(query, pod)) add(known.perNode, name, 1);
+        for (const { pod } of pods.values()) if (isMeant(query, pod)) known.where.move(name, 1);
     }
     this.#queries.set(query.key, known);
-    return known.perNode;
+    return known.where;
   }
 
   /** The distinct terms of placed pods. */
@@ -55,24 +55,25 @@ export class PodIndex {
   }
 
   podMoved({ pod, terms }: PlacedPod, node: string, by: 1 | -1): void {
-    for (const { query, perNode } of this.#queries.values()) if (isMeant(query, pod)) add(perNode, node, by);
+    for (const { query, where } of this.#queries.values()) if (isMeant(query, pod)) where.move(node, by);
     if (!hasTerms(terms)) return;
     for (const kind of ["affinity", "antiAffinity", "preferred", "preferredAnti"] as const)
       for (const term of terms[kind]) {
         let held = this.#holders[kind].get(term.key);
-        if (!held) this.#holders[kind].set(term.key, (held = { term, perNode: new Map() }));
-        add(held.perNode, node, by);
-        if (held.perNode.size === 0) this.#holders[kind].delete(term.key);
+        if (!held) this.#holders[kind].set(term.key, (held = { term, where: new Whereabouts(this.#nodes) }));
+        held.where.move(node, by);
+        if (held.where.perNode.size === 0) this.#holders[kind].delete(term.key);
       }
+  }
+
+  /** A node is there, is gone or has other labels. */
+  nodesChanged(): void {
+    this.domains.nodesChanged();
+    for (const { where } of this.#queries.values()) where.nodesChanged();
+    for (const holders of Object.values(this.#holders)) for (const { where } of holders.values()) where.nodesChanged();
   }
 }
 
 function isMeant({ namespaces, matches }: PodQuery, pod: Readonly<Pod>): boolean {
   return (namespaces === undefined || namespaces.includes(namespaceOf(pod))) && matches(pod);
-}
-
-function add(perNode: Map<string, number>, node: string, by: number): void {
-  const count = (perNode.get(node) ?? 0) + by;
-  if (count === 0) perNode.delete(node);
-  else perNode.set(node, count);
 }

@@ -18,8 +18,11 @@ const web: PodQuery = { key: "web", namespaces: ["default"], matches: ({ metadat
 
 function view(snapshot: Snapshot): unknown {
   return {
-    web: Object.fromEntries([...snapshot.pods.count(web)].sort()),
-    holders: (["affinity", "antiAffinity"] as const).map((kind) => [...snapshot.pods.holders(kind)].map(({ term, perNode }) => [term.key, [...perNode].sort()]).sort()),
+    web: Object.fromEntries([...snapshot.pods.where(web).perNode].sort()),
+    zones: Object.fromEntries([...snapshot.pods.where(web).by("zone")].sort()),
+    racksInZones: Object.fromEntries([...snapshot.pods.where(web).by("rack", ["rack", "zone"])].sort()),
+    domains: [snapshot.pods.domains.by("zone"), snapshot.pods.domains.by("rack", ["rack", "zone"])].map((found) => [...found].sort()),
+    holders: (["affinity", "antiAffinity"] as const).map((kind) => [...snapshot.pods.holders(kind)].map(({ term, where }) => [term.key, [...where.perNode].sort(), [...where.by("zone")].sort()]).sort()),
     nodes: snapshot.nodes().map(({ name, requested, assumed, pods, hostPorts }) => ({ name, cpu: requested["cpu"] ?? 0, assumed: { ...assumed }, pods: [...pods.keys()].sort(), hostPorts: [...hostPorts].sort() })).sort((a, b) => (a.name < b.name ? -1 : 1)),
   };
 }
@@ -27,12 +30,19 @@ function view(snapshot: Snapshot): unknown {
 test.each([1, 2, 3, 4, 5])("whatever comes and goes, it is as if read anew (seed %d)", (seed) => {
   const roll = dice(seed);
   const kept = new Snapshot();
-  const nodes = ["a", "b", "c"].map((name) => node(name));
+  const labelled = (name: string) => node(name, { labels: { ...(roll(4) > 0 && { zone: `z${roll(2)}` }), ...(roll(4) > 0 && { rack: `r${roll(2)}` }) } });
+  const nodes = ["a", "b", "c"].map(labelled);
   for (const one of nodes) kept.setNode(one);
   const now = new Map<string, Pod>();
   for (let step = 0; step < 300; step++) {
     const name = `p${roll(12)}`;
     const old = now.get(name);
+    if (roll(8) === 0) { // a node has other labels, or goes and comes again
+      const which = roll(3);
+      nodes[which] = labelled(nodes[which]!.metadata.name);
+      if (roll(3) === 0) kept.removeNode(nodes[which].metadata.name);
+      kept.setNode(nodes[which]);
+    }
     if (old && roll(3) === 0) {
       kept.removePod(old);
       now.delete(name);
@@ -52,7 +62,7 @@ test.each([1, 2, 3, 4, 5])("whatever comes and goes, it is as if read anew (seed
     }
     kept.setPod(placed);
     now.set(name, placed);
-    kept.pods.count(web);
+    view(kept);
   }
   const anew = new Snapshot();
   for (const one of nodes) anew.setNode(one);

@@ -55,8 +55,9 @@ export class Snapshot {
   setNode(node: Readonly<Node>): void {
     const info = this.#info(node.metadata.name);
     if (!info.node || labelsOf(info.node)[ZONE] !== labelsOf(node)[ZONE]) this.#ordered = undefined;
-    const { images } = info;
+    const { images, node: old } = info;
     info.set(node);
+    if (!old || !Bun.deepEquals(labelsOf(old), labelsOf(node))) this.pods.nodesChanged();
     if (info.images !== images) this.#countImages(images, info.images);
   }
 
@@ -67,6 +68,7 @@ export class Snapshot {
     this.#countImages(info.images, NO_IMAGES);
     info.unset();
     if (info.pods.size === 0) this.#nodes.delete(name);
+    this.pods.nodesChanged();
   }
 
   /** A pod as the API tells it: counted where it is bound, unless it has ended. */

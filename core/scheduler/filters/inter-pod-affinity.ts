@@ -10,13 +10,14 @@ import type { Pod } from "../../api/gen/core.v1.ts";
 import { labelsOf, namespaceOf } from "../../api/meta/object-meta.ts";
 import { type AffinityTerm, affinityTerms, termMatches } from "../affinity-terms.ts";
 import { nodeChanged } from "../changes.ts";
-import { byTopology, type Cluster } from "../cluster.ts";
+import type { Cluster } from "../cluster.ts";
 import { type Filter, type LiveNode, resolvable, unresolvable } from "../plugin.ts";
 import type { PodQuery } from "../pod-index.ts";
+import type { Counts } from "../whereabouts.ts";
 
-const AFFINITY = "node(s) didn't match pod affinity rules";
-const ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules";
-const EXISTING_ANTI_AFFINITY = "node(s) didn't satisfy existing pods anti-affinity rules";
+const AFFINITY = unresolvable("node(s) didn't match pod affinity rules");
+const ANTI_AFFINITY = resolvable("node(s) didn't match pod anti-affinity rules");
+const EXISTING_ANTI_AFFINITY = resolvable("node(s) didn't satisfy existing pods anti-affinity rules");
 
 export const interPodAffinity: Filter = {
   name: "InterPodAffinity",
@@ -24,32 +25,32 @@ export const interPodAffinity: Filter = {
     const labelsOfNamespace = (other: Readonly<Pod>) => cluster.owners.namespaceLabels(namespaceOf(other));
     const own = labelsOfNamespace(pod);
     const repelledBy = new TopologyCounts();
-    for (const { term, perNode } of cluster.pods.holders("antiAffinity")) if (termMatches(term, pod, own)) repelledBy.addAll(term.topologyKey, byTopology(perNode, term.topologyKey, cluster));
+    for (const { term, where } of cluster.pods.holders("antiAffinity")) if (termMatches(term, pod, own)) repelledBy.addAll(term.topologyKey, where.by(term.topologyKey));
     const { affinity, antiAffinity } = terms;
     if (affinity.length === 0 && antiAffinity.length === 0 && repelledBy.empty) return undefined;
 
     const matchesAll = (other: Readonly<Pod>): boolean => affinity.length > 0 && affinity.every((term) => termMatches(term, other, labelsOfNamespace(other)));
     const attracted = new TopologyCounts();
     if (affinity.length > 0) {
-      const perNode = cluster.pods.count(queryOf(affinity, cluster));
-      for (const { topologyKey } of affinity) attracted.addAll(topologyKey, byTopology(perNode, topologyKey, cluster));
+      const where = cluster.pods.where(queryOf(affinity, cluster));
+      for (const { topologyKey } of affinity) attracted.addAll(topologyKey, where.by(topologyKey));
     }
     const repelled = new TopologyCounts();
-    for (const term of antiAffinity) repelled.addAll(term.topologyKey, byTopology(cluster.pods.count(queryOf([term], cluster)), term.topologyKey, cluster));
+    for (const term of antiAffinity) repelled.addAll(term.topologyKey, cluster.pods.where(queryOf([term], cluster)).by(term.topologyKey));
 
     return {
       reject(node) {
-        if (affinity.length > 0 && !affinity.every(({ topologyKey }) => attracted.at(topologyKey, node) > 0)) {
+        if (!attracted.allAt(affinity, node)) {
           const first = attracted.empty && matchesAll(pod); // of a series of pods that want to be together: somebody has to begin
-          if (!first || affinity.some(({ topologyKey }) => labelsOf(node.node)[topologyKey] === undefined)) return unresolvable(AFFINITY);
+          if (!first || affinity.some(({ topologyKey }) => labelsOf(node.node)[topologyKey] === undefined)) return AFFINITY;
         }
-        if (antiAffinity.some(({ topologyKey }) => repelled.at(topologyKey, node) > 0)) return resolvable(ANTI_AFFINITY);
-        return repelledBy.anyAt(node) ? resolvable(EXISTING_ANTI_AFFINITY) : undefined;
+        if (repelled.anyAt(node)) return ANTI_AFFINITY;
+        return repelledBy.anyAt(node) ? EXISTING_ANTI_AFFINITY : undefined;
       },
       podMoved(placed, node, by) {
-        for (const term of placed.terms.antiAffinity) if (termMatches(term, pod, own)) repelledBy.add(term.topologyKey, node, by);
-        if (matchesAll(placed.pod)) for (const { topologyKey } of affinity) attracted.add(topologyKey, node, by);
-        for (const term of antiAffinity) if (termMatches(term, placed.pod, labelsOfNamespace(placed.pod))) repelled.add(term.topologyKey, node, by);
+        for (const term of placed.terms.antiAffinity) if (termMatches(term, pod, own)) repelledBy.move(term.topologyKey, node, by);
+        if (matchesAll(placed.pod)) for (const { topologyKey } of affinity) attracted.move(topologyKey, node, by);
+        for (const term of antiAffinity) if (termMatches(term, placed.pod, labelsOfNamespace(placed.pod))) repelled.move(term.topologyKey, node, by);
       },
     };
   },
@@ -85,39 +86,54 @@ export function queryOf(terms: readonly AffinityTerm[], cluster: Cluster): PodQu
   };
 }
 
-/** Counts of pods by topology key and value. */
+/** Counts of pods by topology key and value: what is known of the cluster, and what has moved since. */
 class TopologyCounts {
-  readonly #counts = new Map<string, Map<string, number>>();
+  readonly #known: { readonly topologyKey: string; readonly counts: Counts }[] = [];
+  readonly #moved = new Map<string, Map<string, number>>();
+  #empty = true;
 
-  get empty(): boolean {
-    return this.#counts.size === 0;
+  /** No pod anywhere. */
+  get empty(): boolean { return this.#empty; }
+
+  addAll(topologyKey: string, counts: Counts): void {
+    if (counts.size === 0) return;
+    this.#known.push({ topologyKey, counts });
+    this.#empty = false;
   }
 
-  addAll(topologyKey: string, counts: ReadonlyMap<string, number>): void {
-    for (const [value, count] of counts) this.#add(topologyKey, value, count);
-  }
-
-  add(topologyKey: string, { node }: LiveNode, by: number): void {
+  move(topologyKey: string, { node }: LiveNode, by: 1 | -1): void {
     const value = labelsOf(node)[topologyKey];
-    if (value !== undefined) this.#add(topologyKey, value, by);
+    if (value === undefined) return;
+    let moved = this.#moved.get(topologyKey);
+    if (!moved) this.#moved.set(topologyKey, (moved = new Map()));
+    moved.set(value, (moved.get(value) ?? 0) + by);
+    this.#empty = this.#sum() === 0;
   }
 
   at(topologyKey: string, { node }: LiveNode): number {
     const value = labelsOf(node)[topologyKey];
-    return value === undefined ? 0 : this.#counts.get(topologyKey)?.get(value) ?? 0;
+    if (value === undefined) return 0;
+    let sum = this.#moved.get(topologyKey)?.get(value) ?? 0;
+    for (const one of this.#known) if (one.topologyKey === topologyKey) sum += one.counts.get(value) ?? 0;
+    return sum;
+  }
+
+  allAt(terms: readonly AffinityTerm[], node: LiveNode): boolean {
+    for (const { topologyKey } of terms) if (this.at(topologyKey, node) <= 0) return false;
+    return true;
   }
 
   anyAt(node: LiveNode): boolean {
-    for (const topologyKey of this.#counts.keys()) if (this.at(topologyKey, node) > 0) return true;
+    const labels = labelsOf(node.node);
+    for (const { topologyKey, counts } of this.#known) if (counts.has(labels[topologyKey] ?? "") && (this.#moved.size === 0 || this.at(topologyKey, node) > 0)) return true;
+    for (const topologyKey of this.#moved.keys()) if (this.at(topologyKey, node) > 0) return true;
     return false;
   }
 
-  #add(topologyKey: string, value: string, by: number): void {
-    let counts = this.#counts.get(topologyKey);
-    if (!counts) this.#counts.set(topologyKey, (counts = new Map()));
-    const count = (counts.get(value) ?? 0) + by;
-    if (count !== 0) counts.set(value, count);
-    else counts.delete(value);
-    if (counts.size === 0) this.#counts.delete(topologyKey);
+  #sum(): number {
+    let sum = 0;
+    for (const { counts } of this.#known) for (const count of counts.values()) sum += count;
+    for (const moved of this.#moved.values()) for (const count of moved.values()) sum += count;
+    return sum;
   }
 }

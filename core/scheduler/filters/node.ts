@@ -94,7 +94,7 @@ function namedNodes({ nodeSelectorTerms }: NodeSelector): Set<string> | undefine
 
 export function matchesNode({ spec }: Readonly<Pod>, node: Readonly<Node>): boolean {
   const labels = node.metadata.labels ?? {};
-  for (const [name, value] of Object.entries(spec.nodeSelector ?? {})) if (labels[name] !== value) return false;
+  for (const name in spec.nodeSelector) if (labels[name] !== spec.nodeSelector[name]) return false;
   const required = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
   return !required || matchesNodeSelector(required, node);
 }

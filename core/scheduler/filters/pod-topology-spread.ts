@@ -9,11 +9,13 @@ import { labelsOf, namespaceOf } from "../../api/meta/object-meta.ts";
 import { nodeChanged } from "../changes.ts";
 import type { Cluster } from "../cluster.ts";
 import { type Filter, type LiveNode, resolvable, unresolvable } from "../plugin.ts";
-import type { PerNode } from "../pod-index.ts";
+import type { Counts, Whereabouts } from "../whereabouts.ts";
 import { matchesNode, untoleratedTaint } from "./node.ts";
 
 const SKEW = "node(s) didn't match pod topology spread constraints";
-const NO_LABEL = `${SKEW} (missing required label)`;
+const TOO_SKEWED = resolvable(SKEW);
+const LACKS_LABEL = unresolvable(`${SKEW} (missing required label)`);
+const NO_PODS: Counts = new Map();
 
 export interface Constraint {
   readonly maxSkew: number;
@@ -67,16 +69,37 @@ export function counts({ honorAffinity, honorTaints }: Constraint, pod: Readonly
   return (!honorAffinity || matchesNode(pod, node)) && (!honorTaints || untoleratedTaint(pod, node) === undefined);
 }
 
-export function hasAllLabels(node: Readonly<Node>, constraints: readonly Constraint[]): boolean {
+export function hasAll(node: Readonly<Node>, keys: readonly string[]): boolean {
   const labels = labelsOf(node);
-  return constraints.every(({ topologyKey }) => labels[topologyKey] !== undefined);
+  return keys.every((key) => labels[key] !== undefined);
 }
 
-/** How many pods of the same namespace match, by node; those that are on their way out do not count. */
-export function matchingPods({ selector }: Constraint, pod: Readonly<Pod>, cluster: Cluster): PerNode {
+export function keysOf(constraints: readonly Constraint[]): string[] { return constraints.map(({ topologyKey }) => topologyKey); }
+
+/** Where pods of the same namespace match; those that are on their way out do not count. */
+export function matchingPods({ selector }: Constraint, pod: Readonly<Pod>, cluster: Cluster): Whereabouts | undefined {
   const namespace = namespaceOf(pod);
-  if (selector.empty || selector.nothing) return new Map();
-  return cluster.pods.count({ key: `spread ${namespace} ${selector}`, namespaces: [namespace], matches: (other) => isMeant(selector, namespace, other) });
+  if (selector.empty || selector.nothing) return undefined;
+  return cluster.pods.where({ key: `spread ${namespace} ${selector}`, namespaces: [namespace], matches: (other) => isMeant(selector, namespace, other) });
+}
+
+/** How many of them by domain, on nodes that count and have all of `labels`. */
+export function matchingPodsByDomain(constraint: Constraint, labels: readonly string[], { pod, cluster }: { readonly pod: Readonly<Pod>; readonly cluster: Cluster }): Counts {
+  const where = matchingPods(constraint, pod, cluster);
+  if (!where) return NO_PODS;
+  if (!isChoosy(constraint, pod)) return where.by(constraint.topologyKey, labels);
+  const found = new Map<string, number>();
+  for (const [name, count] of where.perNode) {
+    const node = cluster.node(name)?.node;
+    const value = node && hasAll(node, labels) && counts(constraint, pod, node) ? labelsOf(node)[constraint.topologyKey] : undefined;
+    if (value !== undefined) found.set(value, (found.get(value) ?? 0) + count);
+  }
+  return found;
+}
+
+/** Whether nodes may not count, for this pod. */
+function isChoosy({ honorAffinity, honorTaints }: Constraint, { spec }: Readonly<Pod>): boolean {
+  return honorTaints || (honorAffinity && (spec.nodeSelector !== undefined || spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution !== undefined));
 }
 
 function isMeant(selector: LabelSelector, namespace: string, pod: Readonly<Pod>): boolean {
@@ -89,26 +112,23 @@ export function podTopologySpread(defaults: SpreadDefaults = SYSTEM_DEFAULTS): F
     prepare({ pod }, cluster) {
       const constraints = constraintsOf(pod, "DoNotSchedule", defaults, cluster);
       if (constraints.length === 0) return undefined;
-      const domains = constraints.map((constraint) => domainsOf(constraint, constraints, pod, cluster));
-      const fewestIn = (counted: ReadonlyMap<string, number>, { minDomains }: Constraint): number => (counted.size < minDomains ? 0 : least(counted.values()));
-      const fewest = domains.map((counted, i) => fewestIn(counted, constraints[i]!));
-      const selfMatches = constraints.map(({ selector }) => (selector.matches(labelsOf(pod)) ? 1 : 0));
+      const keys = keysOf(constraints);
+      const spreads = constraints.map((constraint) => new Spread(constraint, keys, { pod, cluster }));
       return {
         reject({ node }) {
-          for (const [i, { topologyKey, maxSkew }] of constraints.entries()) {
-            const value = labelsOf(node)[topologyKey];
-            if (value === undefined) return unresolvable(NO_LABEL);
-            if ((domains[i]!.get(value) ?? 0) + selfMatches[i]! - fewest[i]! > maxSkew) return resolvable(SKEW);
+          const labels = labelsOf(node);
+          for (const spread of spreads) {
+            const value = labels[spread.constraint.topologyKey];
+            if (value === undefined) return LACKS_LABEL;
+            if (spread.isSkewedBy(value)) return TOO_SKEWED;
           }
           return undefined;
         },
         podMoved({ pod: moved }, { node }: LiveNode, by) {
-          if (!hasAllLabels(node, constraints)) return;
-          for (const [i, constraint] of constraints.entries()) {
-            if (!isMeant(constraint.selector, namespaceOf(pod), moved) || constraint.selector.empty || !counts(constraint, pod, node)) continue;
-            const value = labelsOf(node)[constraint.topologyKey]!;
-            domains[i]!.set(value, (domains[i]!.get(value) ?? 0) + by);
-            fewest[i] = fewestIn(domains[i]!, constraint);
+          if (!hasAll(node, keys)) return;
+          for (const spread of spreads) {
+            const { constraint, constraint: { selector, topologyKey } } = spread;
+            if (isMeant(selector, namespaceOf(pod), moved) && !selector.empty && counts(constraint, pod, node)) spread.move(labelsOf(node)[topologyKey]!, by);
           }
         },
       };
@@ -118,7 +138,7 @@ export function podTopologySpread(defaults: SpreadDefaults = SYSTEM_DEFAULTS): F
       switch (change.of) {
         case "pod": return change.object.metadata.uid === pod.metadata.uid;
         case "node":
-          return change.deleted ? hasAllLabels(change.object, constraints)
+          return change.deleted ? hasAll(change.object, keysOf(constraints))
             : nodeChanged(change, ({ metadata, spec }) => [constraints.map(({ topologyKey }) => metadata.labels?.[topologyKey]), metadata.labels, spec.taints]);
         case "placed pod": {
           if (namespaceOf(change.object) !== namespaceOf(pod)) return false;
@@ -133,19 +153,48 @@ export function podTopologySpread(defaults: SpreadDefaults = SYSTEM_DEFAULTS): F
   };
 }
 
-function domainsOf(constraint: Constraint, constraints: readonly Constraint[], pod: Readonly<Pod>, cluster: Cluster): Map<string, number> {
-  const perNode = matchingPods(constraint, pod, cluster);
-  const domains = new Map<string, number>();
-  for (const { name, node } of cluster.nodes()) {
-    if (!hasAllLabels(node, constraints) || !counts(constraint, pod, node)) continue;
-    const value = labelsOf(node)[constraint.topologyKey]!;
-    domains.set(value, (domains.get(value) ?? 0) + (perNode.get(name) ?? 0));
+/** What one constraint says of domains. */
+class Spread {
+  readonly constraint: Constraint;
+  /** Domains that count, and how many pods are in those that have any. */
+  readonly #domains: number;
+  #pods: Counts;
+  #moved: Map<string, number> | undefined;
+  readonly #own: 0 | 1;
+  /** In any domain. */
+  #fewest: number;
+
+  constructor(constraint: Constraint, keys: readonly string[], { pod, cluster }: { readonly pod: Readonly<Pod>; readonly cluster: Cluster }) {
+    this.constraint = constraint;
+    this.#domains = domainsOf(constraint, keys, { pod, cluster });
+    this.#pods = matchingPodsByDomain(constraint, keys, { pod, cluster });
+    this.#own = constraint.selector.matches(labelsOf(pod)) ? 1 : 0;
+    this.#fewest = this.#least();
   }
-  return domains;
+
+  /** Whether the pod would make the domain too full. */
+  isSkewedBy(domain: string): boolean { return (this.#pods.get(domain) ?? 0) + this.#own - this.#fewest > this.constraint.maxSkew; }
+
+  move(domain: string, by: 1 | -1): void {
+    this.#pods = this.#moved ??= new Map(this.#pods);
+    const count = (this.#moved.get(domain) ?? 0) + by;
+    if (count === 0) this.#moved.delete(domain);
+    else this.#moved.set(domain, count);
+    this.#fewest = this.#least();
+  }
+
+  #least(): number {
+    if (this.#domains < this.constraint.minDomains || this.#pods.size < this.#domains) return 0;
+    let lowest = Number.POSITIVE_INFINITY;
+    for (const count of this.#pods.values()) if (count < lowest) lowest = count;
+    return lowest;
+  }
 }
 
-function least(numbers: Iterable<number>): number {
-  let lowest = Infinity;
-  for (const number of numbers) if (number < lowest) lowest = number;
-  return lowest;
+/** How many. */
+function domainsOf(constraint: Constraint, keys: readonly string[], { pod, cluster }: { readonly pod: Readonly<Pod>; readonly cluster: Cluster }): number {
+  if (!isChoosy(constraint, pod)) return cluster.pods.domains.by(constraint.topologyKey, keys).size;
+  const found = new Set<string>();
+  for (const { node } of cluster.nodes()) if (hasAll(node, keys) && counts(constraint, pod, node)) found.add(labelsOf(node)[constraint.topologyKey]!);
+  return found.size;
 }

@@ -137,7 +137,7 @@ export const volumeRestrictions: Filter = {
     let users = 0;
     for (const claim of exclusive) {
       const { name } = claim!.metadata;
-      const perNode = cluster.pods.count({ key: `claim ${namespace}/${name}`, namespaces: [namespace], matches: (other) => podClaims(other).some((one) => one.name === name) });
+      const { perNode } = cluster.pods.where({ key: `claim ${namespace}/${name}`, namespaces: [namespace], matches: (other) => podClaims(other).some((one) => one.name === name) });
       for (const count of perNode.values()) users += count;
     }
     return {

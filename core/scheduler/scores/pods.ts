@@ -1,10 +1,10 @@
 /** Scores on which pods are where: spread over domains, and preferred affinity. */
 import { labelsOf, namespaceOf } from "../../api/meta/object-meta.ts";
 import { termMatches } from "../affinity-terms.ts";
-import { byTopology } from "../cluster.ts";
-import { constraintsOf, counts, hasAllLabels, matchingPods, type SpreadDefaults, SYSTEM_DEFAULTS } from "../filters/pod-topology-spread.ts";
+import { constraintsOf, hasAll, keysOf, matchingPods, matchingPodsByDomain, type SpreadDefaults, SYSTEM_DEFAULTS } from "../filters/pod-topology-spread.ts";
 import { queryOf } from "../filters/inter-pod-affinity.ts";
-import { type Score, SCORE_MAX } from "../plugin.ts";
+import { type LiveNode, type Score, SCORE_MAX } from "../plugin.ts";
+import type { Counts } from "../whereabouts.ts";
 
 const HOSTNAME = "kubernetes.io/hostname";
 
@@ -17,36 +17,34 @@ export function podTopologySpreadScore(defaults: SpreadDefaults = SYSTEM_DEFAULT
       const constraints = constraintsOf(pod, "ScheduleAnyway", defaults, cluster);
       if (constraints.length === 0) return undefined;
       const needsAll = (pod.spec.topologySpreadConstraints ?? []).length > 0 || !defaults.system;
-      const ignored = new Set(needsAll ? feasible.filter(({ node }) => !hasAllLabels(node, constraints)).map(({ name }) => name) : []);
+      const required = needsAll ? keysOf(constraints) : [];
+      const ignored = new Set(needsAll ? feasible.filter(({ node }) => !hasAll(node, required)) : []);
       const parts = constraints.map((constraint) => {
-        const { topologyKey } = constraint;
-        const perNode = matchingPods(constraint, pod, cluster);
-        if (topologyKey === HOSTNAME) return { constraint, perNode, domains: undefined, weight: Math.log(feasible.length - ignored.size + 2) };
-        const domains = new Map<string, number>();
-        for (const { name, node } of feasible) if (!ignored.has(name)) domains.set(labelsOf(node)[topologyKey] ?? "", 0);
-        for (const [name, count] of perNode) {
-          const node = cluster.node(name)?.node;
-          if (!node || (needsAll && !hasAllLabels(node, constraints)) || !counts(constraint, pod, node)) continue;
-          const value = labelsOf(node)[topologyKey] ?? "";
-          if (domains.has(value)) domains.set(value, domains.get(value)! + count);
-        }
-        return { constraint, perNode, domains, weight: Math.log(domains.size + 2) };
+        const { topologyKey, maxSkew } = constraint;
+        if (topologyKey === HOSTNAME) return { topologyKey, maxSkew, perNode: matchingPods(constraint, pod, cluster)?.perNode, weight: Math.log(feasible.length - ignored.size + 2) };
+        const domains = new Set<string>();
+        for (const node of feasible) if (!ignored.has(node)) domains.add(labelsOf(node.node)[topologyKey] ?? "");
+        return { topologyKey, maxSkew, byDomain: matchingPodsByDomain(constraint, required, { pod, cluster }), weight: Math.log(domains.size + 2) };
       });
       return {
-        score({ name, node }) {
-          if (ignored.has(name)) return 0;
+        score(node) {
+          if (ignored.has(node)) return 0;
+          const labels = labelsOf(node.node);
           let score = 0;
-          for (const { constraint: { topologyKey, maxSkew }, perNode, domains, weight } of parts) {
-            const value = labelsOf(node)[topologyKey];
-            if (value !== undefined) score += ((domains ? domains.get(value) : perNode.get(name)) ?? 0) * weight + (maxSkew - 1);
+          for (const { topologyKey, maxSkew, perNode, byDomain, weight } of parts) {
+            const value = labels[topologyKey];
+            if (value !== undefined) score += ((byDomain ? byDomain.get(value) : perNode?.get(node.name)) ?? 0) * weight + (maxSkew - 1);
           }
           return Math.round(score);
         },
         normalize(scores, nodes) {
-          const scored = scores.filter((_, i) => !ignored.has(nodes[i]!.name));
-          const lowest = Math.min(...scored);
-          const highest = Math.max(0, ...scored);
-          return scores.map((score, i) => (ignored.has(nodes[i]!.name) ? 0 : highest === 0 ? SCORE_MAX : Math.trunc((SCORE_MAX * (highest + lowest - score)) / highest)));
+          let lowest = Number.POSITIVE_INFINITY, highest = 0;
+          for (let i = 0; i < scores.length; i++) {
+            if (ignored.has(nodes[i]!)) continue;
+            lowest = Math.min(lowest, scores[i]!);
+            highest = Math.max(highest, scores[i]!);
+          }
+          return scores.map((score, i) => (ignored.has(nodes[i]!) ? 0 : highest === 0 ? SCORE_MAX : Math.trunc((SCORE_MAX * (highest + lowest - score)) / highest)));
         },
       };
     },
@@ -67,28 +65,28 @@ export function interPodAffinityScore({ hardPodAffinityWeight, ignorePreferredTe
     prepare({ pod, terms }, cluster) {
       const own = terms.preferred.length + terms.preferredAnti.length > 0;
       if (ignorePreferredTermsOfExistingPods && !own) return undefined;
-      const worth = new Map<string, Map<string, number>>();
-      const add = (topologyKey: string, perNode: Iterable<readonly [string, number]>, weight: number): void => {
-        let values = worth.get(topologyKey);
-        if (!values) worth.set(topologyKey, (values = new Map()));
-        for (const [value, count] of byTopology(perNode, topologyKey, cluster)) values.set(value, (values.get(value) ?? 0) + count * weight);
-      };
-      for (const term of terms.preferred) add(term.topologyKey, cluster.pods.count(queryOf([term], cluster)), term.weight);
-      for (const term of terms.preferredAnti) add(term.topologyKey, cluster.pods.count(queryOf([term], cluster)), -term.weight);
+      const parts: { readonly topologyKey: string; readonly counts: Counts; readonly weight: number }[] = [];
+      const add = (topologyKey: string, counts: Counts, weight: number): void => { if (counts.size > 0) parts.push({ topologyKey, counts, weight }); };
+      for (const term of terms.preferred) add(term.topologyKey, cluster.pods.where(queryOf([term], cluster)).by(term.topologyKey), term.weight);
+      for (const term of terms.preferredAnti) add(term.topologyKey, cluster.pods.where(queryOf([term], cluster)).by(term.topologyKey), -term.weight);
       const namespace = cluster.owners.namespaceLabels(namespaceOf(pod));
       for (const [kind, weightOf] of [["preferred", (weight: number) => weight], ["preferredAnti", (weight: number) => -weight], ["affinity", () => hardPodAffinityWeight]] as const)
-        for (const { term, perNode } of cluster.pods.holders(kind)) if (weightOf(term.weight) !== 0 && termMatches(term, pod, namespace)) add(term.topologyKey, perNode, weightOf(term.weight));
-      if (worth.size === 0) return undefined;
+        for (const { term, where } of cluster.pods.holders(kind)) if (weightOf(term.weight) !== 0 && termMatches(term, pod, namespace)) add(term.topologyKey, where.by(term.topologyKey), weightOf(term.weight));
+      if (parts.length === 0) return undefined;
       return {
-        score({ node }) {
+        score({ node }: LiveNode) {
           const labels = labelsOf(node);
           let score = 0;
-          for (const [topologyKey, values] of worth) score += values.get(labels[topologyKey] ?? "") ?? 0;
+          for (const { topologyKey, counts, weight } of parts) score += (counts.get(labels[topologyKey] ?? "") ?? 0) * weight;
           return score;
         },
         normalize(scores) {
-          const lowest = Math.min(...scores);
-          const range = Math.max(...scores) - lowest;
+          let lowest = Number.POSITIVE_INFINITY, highest = Number.NEGATIVE_INFINITY;
+          for (const score of scores) {
+            lowest = Math.min(lowest, score);
+            highest = Math.max(highest, score);
+          }
+          const range = highest - lowest;
           return scores.map((score) => (range > 0 ? Math.trunc((SCORE_MAX * (score - lowest)) / range) : 0));
         },
       };
