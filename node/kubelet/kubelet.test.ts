@@ -116,6 +116,24 @@ test("a pod runs, is reported, and leaves nothing behind", async () => {
   expect(node.told).toContain("web Killing: Stopping container c1");
 });
 
+test("a pod's end is told at once and as a whole, as upstream tells it, and its address stays", async () => {
+  await using node = await startNode();
+  await node.create("web", {}, [{}, {}]);
+  const { podIP } = (await node.until("web", isReady))!;
+  const quit = new AbortController(), told = new Set<string>();
+  const pods = node.api.client.resource(PODS);
+  const { metadata: { resourceVersion } } = await pods.list({}, { signal: quit.signal });
+  const watching = (async () => {
+    for await (const { type, object: { status } } of pods.watch({ resourceVersion }, { signal: quit.signal })) {
+      told.add([status?.phase, status?.podIP, ...status!.containerStatuses!.map(({ state }) => Object.keys(state!)[0])].join(" "));
+      if (type === "DELETED") return;
+    }
+  })();
+  await node.delete("web");
+  await watching;
+  expect([...told]).toEqual([`Running ${podIP} running running`, `Failed ${podIP} terminated terminated`]);
+});
+
 test("the node is registered, reported and keeps its lease", async () => {
   await using node = await startNode();
   const found = await eventually(() => node.api.all(NODES)[0], (one) => one?.status?.conditions?.at(-1)?.reason === "KubeletReady");

@@ -162,7 +162,7 @@ export class PodWorker {
 
   /** A probe found something out. */
   publish(): void {
-    if (this.#stage === "running" || this.#stage === "terminating") this.#say();
+    if (this.#stage === "running" || this.#stage === "terminating") this.#sayUnlessEnding();
   }
 
   /** Ends what is being done when it is no longer wanted, or must end sooner. */
@@ -257,7 +257,12 @@ export class PodWorker {
     for (const { name, state } of runtime.containers) if (state === "running") this.#waiting.delete(name);
     this.#runtime = runtime;
     this.#resize.observe(this.granted, runtime);
-    this.#say();
+    this.#sayUnlessEnding();
+  }
+
+  /** Once nothing of a pod that ends runs any more, it is told once, when all is over. Source: kubernetes v1.36 pkg/kubelet/kubelet.go SyncTerminatingPod */
+  #sayUnlessEnding(): void {
+    if (this.#stage !== "terminating" || isAnythingRunning(this.#runtime)) this.#say();
   }
 
   /** Computes the status from what is known and hands it to be written. */
