@@ -1,5 +1,6 @@
 /** What works on the cluster all the time, as a client of this server: controllers and the scheduler. Of several servers one does it at a time. */
 import { mkdirSync } from "node:fs";
+import { completeTemplate } from "../complete-template.ts";
 import { encodeLegacyClaims } from "../../core/authn/service-account-claims.ts";
 import type { Client } from "../../core/client/client.ts";
 import type { Events } from "../../core/client/events.ts";
@@ -56,6 +57,7 @@ export function loopsOf(options: Options): readonly Runnable[] {
     ...(enabled("controllers") ? allControllers({
       ...controlling, client: clients.controllers, informers, events, clock, random, metrics,
       log: log.with({ part: "controllers" }),
+      complete: completeTemplate,
       rootCa: () => pki.authority("server-ca").bundlePem,
       nodeIpam: { clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","), ...controlling.nodeMasks },
       manifests: manifestDirectory(paths.manifests),

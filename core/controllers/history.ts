@@ -2,9 +2,9 @@
  * ControllerRevisions: the pod templates a DaemonSet or StatefulSet has had, so that `kubectl rollout undo` can bring one back.
  *
  * Each holds a strategic merge patch that puts its template in place of another. Equal templates share a revision: a template that comes
- * back makes its old revision the newest.
+ * back makes its old revision the newest. A template that has gained nothing but defaults of a newer server keeps its revision.
  *
- * Source: kubernetes v1.36 pkg/controller/history/controller_history.go, pkg/controller/daemon/update.go
+ * Source: kubernetes v1.36 pkg/controller/history/controller_history.go, pkg/controller/daemon/update.go, pkg/controller/statefulset/stateful_set_control.go setMatchesLatestExistingRevision
  */
 import type { ControllerRevision } from "../api/gen/apps.v1.ts";
 import type { PodTemplateSpec } from "../api/gen/core.v1.ts";
@@ -12,6 +12,7 @@ import { annotationsOf, type ApiObject, controllerOf, controllerRef, type NewObj
 import { isAlreadyExists, isNotFound } from "../api/meta/status-error.ts";
 import type { ResourceClient } from "../client/client.ts";
 import type { Informer } from "../client/informer.ts";
+import type { CompleteTemplate } from "./deps.ts";
 import { canonical, templateHash } from "./template-hash.ts";
 
 export interface HistoryOptions {
@@ -24,6 +25,7 @@ export interface HistoryOptions {
   readonly hashLabel: string;
   readonly client: ResourceClient<ControllerRevision>;
   readonly informer: Informer<ControllerRevision>;
+  readonly complete: CompleteTemplate | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -53,13 +55,19 @@ function inOrder(value: unknown): unknown {
 /** Equal patches, equal templates. */
 export function samePatch(revision: Readonly<ControllerRevision>, patch: unknown): boolean { return canonical(revision.data) === canonical(patch); }
 
+/** The template a revision holds. */
+export function templateOf({ data }: Readonly<ControllerRevision>): PodTemplateSpec {
+  const { $patch: _, ...template } = (data as { spec: { template: PodTemplateSpec & { $patch?: string } } }).spec.template;
+  return template;
+}
+
 /** Finds the revision of the present template, or makes it the newest one, or creates it. Throws HashCollisionError. */
 export async function syncHistory(options: HistoryOptions): Promise<History> {
   const { template, client, informer, signal } = options;
   const revisions = options.revisions.toSorted((a, b) => a.revision - b.revision || (a.metadata.creationTimestamp < b.metadata.creationTimestamp ? -1 : 1));
   const patch = templatePatch(template);
   const equal = revisions.filter((revision) => samePatch(revision, patch));
-  const newest = equal.at(-1);
+  const newest = equal.at(-1) ?? alike(revisions.at(-1), options);
   const old = revisions.filter((revision) => revision !== newest);
   const next = 1 + Math.max(0, ...old.filter((revision) => !equal.includes(revision)).map(({ revision }) => revision));
   if (newest === undefined) return { current: await create(options, patch, next), old };
@@ -67,6 +75,11 @@ export async function syncHistory(options: HistoryOptions): Promise<History> {
   const current = await client.update({ ...newest, revision: next }, { signal });
   await informer.caughtUp([current], signal);
   return { current, old };
+}
+
+/** `latest`, if its template differs from the present one by defaults alone. */
+function alike(latest: Readonly<ControllerRevision> | undefined, { template, complete }: HistoryOptions): Readonly<ControllerRevision> | undefined {
+  return latest && complete && canonical(complete(templateOf(latest))) === canonical(complete(template)) ? latest : undefined;
 }
 
 async function create({ owner, template, collisionCount, hashLabel, client, informer, signal }: HistoryOptions, patch: unknown, revision: number): Promise<Readonly<ControllerRevision>> {

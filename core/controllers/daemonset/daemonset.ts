@@ -31,7 +31,7 @@ type Set = Readonly<DaemonSet>;
 const BURST_MAX = 250; // kubernetes v1.36 pkg/controller/daemon/daemon_controller.go BurstReplicas
 const FAILED = { minMs: 1_000, maxMs: 900_000 };
 
-export function daemonSetController({ client, informers, events, clock }: Pick<ControllerDeps, "client" | "informers" | "events" | "clock">): Controller {
+export function daemonSetController({ client, informers, events, clock, complete }: Pick<ControllerDeps, "client" | "informers" | "events" | "clock" | "complete">): Controller {
   const sets = informers.of(DAEMON_SETS);
   const pods = informers.of(PODS);
   const nodes = informers.of(NODES);
@@ -94,7 +94,7 @@ export function daemonSetController({ client, informers, events, clock }: Pick<C
   async function history(set: Set, own: readonly Readonly<ControllerRevision>[], signal: AbortSignal) {
     try {
       return await syncHistory({
-        owner: set, template: set.spec.template, revisions: own, collisionCount: set.status?.collisionCount, hashLabel: REVISION_HASH_LABEL, client: revisionClient, informer: revisions, signal,
+        owner: set, template: set.spec.template, revisions: own, collisionCount: set.status?.collisionCount, hashLabel: REVISION_HASH_LABEL, client: revisionClient, informer: revisions, complete, signal,
       });
     } catch (error) {
       if (error instanceof HashCollisionError) {

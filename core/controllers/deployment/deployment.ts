@@ -30,7 +30,7 @@ type Draft = Deployment & { status: DeploymentStatus };
 
 const NAME_LENGTH_MAX = 253;
 
-export function deploymentController({ client, informers, events, clock }: Pick<ControllerDeps, "client" | "informers" | "events" | "clock">): Controller {
+export function deploymentController({ client, informers, events, clock, complete }: Pick<ControllerDeps, "client" | "informers" | "events" | "clock" | "complete">): Controller {
   const deployments = informers.of(DEPLOYMENTS);
   const sets = informers.of(REPLICA_SETS);
   const pods = informers.of(PODS);
@@ -73,7 +73,7 @@ export function deploymentController({ client, informers, events, clock }: Pick<
 
   /** One step. What it has to tell before it fails stands in `draft`. */
   async function sync(draft: Draft, owned: readonly Set[], signal: AbortSignal): Promise<DeploymentStatus> {
-    const split = splitSets(draft, owned);
+    const split = splitSets(draft, owned, complete);
     const { old } = split;
     let { current } = split;
     const observe = () => ({ current, old, conditions: draft.status.conditions ?? [], collisionCount: draft.status.collisionCount, nowMs: clock.nowMs() });

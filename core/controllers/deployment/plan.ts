@@ -11,6 +11,7 @@ import type { Deployment, ReplicaSet } from "../../api/gen/apps.v1.ts";
 import type { PodTemplateSpec } from "../../api/gen/core.v1.ts";
 import { scaleIntOrPercent } from "../../api/meta/int-or-string.ts";
 import { annotationsOf, isDeleting } from "../../api/meta/object-meta.ts";
+import type { CompleteTemplate } from "../deps.ts";
 import { canonical } from "../template-hash.ts";
 import { DESIRED_REPLICAS, MAX_REPLICAS, revisionOfSet } from "./revision.ts";
 
@@ -41,10 +42,11 @@ export function sameTemplate(a: Readonly<PodTemplateSpec> | undefined, b: Readon
   return bare(a) === bare(b);
 }
 
-/** The set that has the Deployment's template (of several, which can be after a change of our own, the oldest), and all the others. */
-export function splitSets(deployment: Readonly<Deployment>, sets: readonly Set[]): { readonly current: Set | undefined; readonly old: readonly Set[] } {
+/** The set that has the Deployment's template (of several, which can be after a change of our own, the oldest), be it but for defaults, and all the others. */
+export function splitSets(deployment: Readonly<Deployment>, sets: readonly Set[], complete?: CompleteTemplate): { readonly current: Set | undefined; readonly old: readonly Set[] } {
   const sorted = sets.toSorted(byAge);
-  const current = sorted.find((set) => sameTemplate(set.spec.template, deployment.spec.template));
+  const { template } = deployment.spec;
+  const current = sorted.find((set) => sameTemplate(set.spec.template, template)) ?? (complete && sorted.find((set) => set.spec.template && sameTemplate(complete(set.spec.template), complete(template))));
   return { current, old: sorted.filter((set) => set !== current) };
 }
 

@@ -3,7 +3,7 @@
  *
  * Source: kubernetes v1.36 pkg/controller/statefulset/stateful_set_utils.go
  */
-import type { ControllerRevision, StatefulSet } from "../../api/gen/apps.v1.ts";
+import type { StatefulSet } from "../../api/gen/apps.v1.ts";
 import type { PersistentVolumeClaim, Pod, PodTemplateSpec, Volume } from "../../api/gen/core.v1.ts";
 import { controllerRef, type NewObject, namespaceOf, type OwnerReference } from "../../api/meta/object-meta.ts";
 import { type NewPod, podFromTemplate } from "../pod-control.ts";
@@ -34,12 +34,6 @@ export function isWanted(set: Set, pod: P): boolean {
 }
 
 export function revisionOf({ metadata }: P): string { return metadata.labels?.[REVISION_LABEL] ?? ""; }
-
-/** The template a revision holds. */
-export function templateOf({ data }: Readonly<ControllerRevision>): PodTemplateSpec {
-  const { $patch: _, ...template } = (data as { spec: { template: PodTemplateSpec & { $patch?: string } } }).spec.template;
-  return template;
-}
 
 function claimName(set: Set, template: Readonly<PersistentVolumeClaim>, ordinal: number): string { return `${template.metadata.name}-${set.metadata.name}-${ordinal}`; }
 

@@ -16,17 +16,17 @@ import { candidatesFor, claim } from "../claim.ts";
 import { sameValue } from "../conditions.ts";
 import { controllerIs, type Controller, controllerKey, itself, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
-import { HashCollisionError, type History, syncHistory, trimHistory } from "../history.ts";
+import { HashCollisionError, type History, syncHistory, templateOf, trimHistory } from "../history.ts";
 import { isNamespaceTerminating, messageOf, type NewPod } from "../pod-control.ts";
 import { nextAvailableInMs } from "../pod-state.ts";
 import { slowStart } from "../slow-start.ts";
 import { isParallel, planSteps, type Revision, statefulStatus, type Step, type World } from "./plan.ts";
-import { claimOwners, claimsFor, hasStaleOwner, isMember, ordinalOf, REVISION_HASH_LABEL, revisionOf, templateOf } from "./pods.ts";
+import { claimOwners, claimsFor, hasStaleOwner, isMember, ordinalOf, REVISION_HASH_LABEL, revisionOf } from "./pods.ts";
 
 type Set = Readonly<StatefulSet>;
 type P = Readonly<Pod>;
 
-export function statefulSetController({ client, informers, events, clock }: Pick<ControllerDeps, "client" | "informers" | "events" | "clock">): Controller {
+export function statefulSetController({ client, informers, events, clock, complete }: Pick<ControllerDeps, "client" | "informers" | "events" | "clock" | "complete">): Controller {
   const sets = informers.of(STATEFUL_SETS);
   const pods = informers.of(PODS);
   const claims = informers.of(PERSISTENT_VOLUME_CLAIMS);
@@ -84,7 +84,7 @@ export function statefulSetController({ client, informers, events, clock }: Pick
     try {
       return await syncHistory({
         owner: set, template: set.spec.template, revisions: own, collisionCount: collisionCount === 0 ? undefined : collisionCount, hashLabel: REVISION_HASH_LABEL,
-        client: revisionClient, informer: revisions, signal,
+        client: revisionClient, informer: revisions, complete, signal,
       });
     } catch (error) {
       if (error instanceof HashCollisionError) {
