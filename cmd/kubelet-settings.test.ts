@@ -18,6 +18,13 @@ test("the node's name stands for the machine's in labels and addresses; its tain
   expect(() => settings("register-with-taints=os=windows")).toThrow("must be key=value:Effect");
 });
 
+test.each([
+  ["node-labels=rack=7=8", "--kubelet-arg node-labels \"rack=7=8\": a valid label must be an empty string or consist of alphanumeric characters"], ["node-labels=a b=c", "name part must consist of alphanumeric characters"],
+  ["node-labels=node-role.kubernetes.io/worker=", "an administrator gives it others: coracle kubectl label node"], ["node-labels=node-restriction.kubernetes.io/a=b", "an administrator gives it others"],
+])("a label the node could not register with is refused: %s", (text, why) => {
+  expect(() => settings(text)).toThrow(why);
+});
+
 test("what nobody has asked for is as upstream has it", () => {
   expect(KUBELET_DEFAULTS).toMatchObject({
     maxPods: 110, podPidsLimit: -1, serializeImagePulls: true, containerLogMaxBytes: 10 * 1024 * 1024, containerLogMaxFiles: 5, statusMs: 10_000, reportMs: 300_000, leaseSeconds: 40, crashBackoffMsMax: 300_000,

@@ -14,7 +14,9 @@ import type { Settings } from "./config/flags.ts";
 import { isConfigurationFlag, kubeletFlags } from "./kubelet-flags.ts";
 import type { ThisNode } from "./node-identity.ts";
 import { checkOther, OTHER_KUBELET_SETTINGS } from "./other-settings.ts";
+import { nodeLabels } from "./node-labels.ts";
 import { nodeTaint } from "./node-taint.ts";
+import { pair } from "./pair.ts";
 import type { Paths } from "./paths.ts";
 import { gitVersion } from "./version.ts";
 
@@ -50,7 +52,7 @@ const ARGUMENTS: Readonly<Record<string, (settings: Writable, value: string) => 
   "container-log-max-size": (settings, value) => void (settings.containerLogMaxBytes = parseQuantity(value).number()),
   "maximum-dead-containers-per-container": (settings, value) => void (settings.deadContainers = { ...settings.deadContainers, perContainer: value === "-1" ? -1 : Math.max(1, wholeNumber("maximum-dead-containers-per-container", value)) }), // the newest tells how the container ended
   "minimum-container-ttl-duration": (settings, value) => void (settings.deadContainers = { ...settings.deadContainers, ageMinMs: duration("minimum-container-ttl-duration", value) }),
-  "node-labels": (settings, value) => void (settings.labels = { ...settings.labels, ...Object.fromEntries(value.split(",").map((text) => pair("--kubelet-arg node-labels", text))) }),
+  "node-labels": (settings, value) => void (settings.labels = { ...settings.labels, ...nodeLabels(value.split(","), "--kubelet-arg node-labels") }),
   "register-schedulable": (settings, value) => void (settings.unschedulable = value === "false"),
 };
 
@@ -70,7 +72,7 @@ export function kubeletSettings(settings: Settings, node: ThisNode, paths: Paths
     clusterDomain: settings.clusterDomain,
     resolvConf: [RESOLVED_CONF, "/etc/resolv.conf"].find((path) => existsSync(path)) ?? "",
     port: settings.kubeletPort,
-    labels: Object.fromEntries(settings.nodeLabel.map((text) => pair("--node-label", text))),
+    labels: nodeLabels(settings.nodeLabel),
     taints: (settings.nodeTaint.length === 0 && process.platform === "win32" ? WINDOWS_TAINTS : settings.nodeTaint).map((text) => nodeTaint(text)),
   };
   const given = settings.kubeletArg.map((argument) => pair("--kubelet-arg", argument.replace(/^--/, "")));
@@ -116,13 +118,6 @@ function withConfiguration(settings: KubeletSettings, { file, directory, flags }
   } catch (cause) {
     throw new ConfigError(`--kubelet-arg${file === undefined ? directory === undefined ? "" : " config-dir" : " config"}: ${(cause as Error).message}`, { cause });
   }
-}
-
-/** name=value of a flag. */
-export function pair(flag: string, text: string): [name: string, value: string] {
-  const equals = text.indexOf("=");
-  if (equals <= 0) throw new ConfigError(`${flag} ${JSON.stringify(text)}: must be name=value`);
-  return [text.slice(0, equals), text.slice(equals + 1)];
 }
 
 function duration(flag: string, text: string): number {

@@ -25,7 +25,7 @@ import { joinCluster } from "../node/join/join.ts";
 import { serversOf } from "./agent.ts";
 import { ConfigError, helpOf, loadSettings, readText } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
-import { pair } from "./kubelet-settings.ts";
+import { nodeLabels } from "./node-labels.ts";
 import { lastWords } from "./last-words.ts";
 import { nodeTaint } from "./node-taint.ts";
 import { readKubeconfig } from "./kubeconfig-file.ts";
@@ -125,5 +125,5 @@ async function inOneName(kubeconfig: string, names: readonly string[], base: Bas
 }
 
 function identityOf({ nodeLabel, nodeTaint: taints }: Settings) {
-  return { version: gitVersion(), labels: Object.fromEntries(nodeLabel.map((text) => pair("--node-label", text))), taints: taints.map((text) => nodeTaint(text)) };
+  return { version: gitVersion(), labels: nodeLabels(nodeLabel), taints: taints.map((text) => nodeTaint(text)) };
 }

@@ -29,6 +29,8 @@ test.each([
   [{ argv: ["start"] }, '"coracle server" takes flags alone, and "start" is none'],
   [{ argv: ["--disable", "dns,traefik"] }, '--disable: "traefik" is no part of it; there are dns, proxy, network,'],
   [{ argv: ["--https-listen-port", "x"] }, '--https-listen-port must be a whole number, not "x"'],
+  [{ argv: ["--overlay", "wireguard"] }, '--overlay must be vxlan, host-gw or none, not "wireguard"'],
+  [{ argv: ["--kubelet-port", "99999"] }, "--kubelet-port must be between 1 and 65535, not 99999"],
   [{ argv: ["--token"] }, "--token needs a value"],
   [{ argv: ["--config", "/none"] }, "--config /none: no such file"],
   [{ readFile: () => "colour: red" }, '/etc/coracle/config.yaml: unknown key "colour"'],
@@ -41,6 +43,7 @@ test.each([
   [["--service-cidr", "banana"], '--service-cidr: "banana" is no address range such as 10.42.0.0/16'],
   [["--cluster-cidr", "10.43.0.0/20"], "overlap"],
   [["--cluster-dns", "10.9.0.10"], "--cluster-dns 10.9.0.10 is not in --service-cidr 10.43.0.0/16"],
+  [["--bind-address", "eth0"], '--bind-address: "eth0" is no IP address'],
   [["--service-node-port-range", "30000"], "--service-node-port-range must be like 30000-32767"],
 ])("ranges that cannot work are refused: %j", (argv, message) => {
   expect(() => checkRanges(loadSettings("server", { ...nothing, argv }))).toThrow(message);

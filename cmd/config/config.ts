@@ -1,7 +1,7 @@
 /** The only reader of argv, the environment and config.yaml: all three become one frozen, typed Settings. */
 import { readFileSync } from "node:fs";
 import { parse } from "yaml";
-import { camelCase, CONFIG_FILE, type Flag, FLAGS, PARTS, type Settings, variableOf } from "./flags.ts";
+import { camelCase, CONFIG_FILE, type Flag, FLAGS, OVERLAYS, PARTS, type Settings, variableOf } from "./flags.ts";
 
 /** Something the user wrote cannot be used. The message names it and says what would do. */
 export class ConfigError extends Error {
@@ -38,6 +38,7 @@ export function loadSettings(command: "server" | "agent" | "simulate", { argv, e
   }
   const all = Object.freeze(settings) as unknown as Settings;
   for (const part of all.disable) if (!PARTS.includes(part as (typeof PARTS)[number])) throw new ConfigError(`--disable: ${JSON.stringify(part)} is no part of it; there are ${PARTS.join(", ")}`);
+  if (!OVERLAYS.includes(all.overlay as (typeof OVERLAYS)[number])) throw new ConfigError(`--overlay must be vxlan, host-gw or none, not ${JSON.stringify(all.overlay)}`);
   return all;
 }
 
@@ -94,9 +95,11 @@ function convert(flag: Flag, values: readonly string[] | undefined): unknown {
   if (text === undefined) return flag.default;
   switch (flag.type) {
     case "string": return text;
-    case "integer": {
+    case "integer":
+    case "port": {
       const value = Number(text);
       if (!/^\d+$/.test(text) || !Number.isSafeInteger(value)) throw new ConfigError(`--${flag.name} must be a whole number, not ${JSON.stringify(text)}`);
+      if (flag.type === "port" && (value < 1 || value > 65_535)) throw new ConfigError(`--${flag.name} must be between 1 and 65535, not ${text}`);
       return value;
     }
     case "boolean":
@@ -129,7 +132,8 @@ export function requiredText(path: string): string {
 
 /** What a file given by a setting says. Throws ConfigError that names both. */
 export function fromFile<T>(setting: string, path: string, read: (text: string) => T): T {
-  const text = requiredText(path);
+  const text = readText(path);
+  if (text === undefined) throw new ConfigError(`--${setting} ${path}: no such file`);
   try {
     return read(text);
   } catch (cause) {

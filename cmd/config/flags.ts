@@ -4,7 +4,7 @@
  * Precedence, as k3s has it: flags, then variables, then the file; a list flag given twice keeps both. A key of the file that ends in "+" adds to a
  * list instead of replacing it.
  */
-export type FlagType = "string" | "boolean" | "integer" | "list";
+export type FlagType = "string" | "boolean" | "integer" | "port" | "list";
 
 export interface Flag {
   readonly name: string;
@@ -21,9 +21,11 @@ const ALL = ["server", "agent", "simulate"] as const;
 const ROOT = process.platform === "win32" ? "C:" : "";
 export const CONFIG_FILE = `${ROOT}/etc/coracle/config.yaml`;
 
-
 /** What --disable takes. */
 export const PARTS = ["dns", "proxy", "network", "network-policy", "servicelb", "ingress", "scheduler", "controllers", "local-storage"] as const;
+
+/** What --overlay takes. */
+export const OVERLAYS = ["vxlan", "host-gw", "none"] as const;
 
 export const FLAGS = [
   { name: "data-dir", type: "string", default: `${ROOT}/var/lib/coracle`, commands: ALL, help: "where everything is kept" },
@@ -31,7 +33,7 @@ export const FLAGS = [
   { name: "log-level", type: "string", default: "info", commands: ALL, help: "debug, info, warn or error" },
   { name: "token", type: "string", commands: ["server", "agent", "simulate"], help: "what machines join with: the server's token, or one of coracle token create" },
   { name: "token-file", type: "string", commands: ["server", "agent", "simulate"], help: "file with the token, instead of --token" },
-  { name: "https-listen-port", type: "integer", default: 6443, commands: SERVER, help: "port of the API server" },
+  { name: "https-listen-port", type: "port", default: 6443, commands: SERVER, help: "port of the API server" },
   { name: "bind-address", type: "string", default: "::", commands: SERVER, help: "address the API server listens on" },
   { name: "advertise-address", type: "string", commands: SERVER, help: "address other members reach the API server at; default: the node's" },
   { name: "tls-san", type: "list", commands: SERVER, help: "further names or addresses in the serving certificate" },
@@ -66,7 +68,7 @@ export const FLAGS = [
   { name: "default-local-storage-path", type: "string", commands: BOTH, help: "where volumes of the class local-path are kept; default: storage in the data directory" },
   { name: "container-runtime-endpoint", type: "string", commands: BOTH, help: "a CRI socket to use instead of the bundled containerd" },
   { name: "private-registry", type: "string", default: `${ROOT}/etc/coracle/registries.yaml`, commands: BOTH, help: "file with mirrors, certificates and credentials of image registries; need not be there" },
-  { name: "kubelet-port", type: "integer", default: 10250, commands: BOTH, help: "port of the node's own API" },
+  { name: "kubelet-port", type: "port", default: 10250, commands: BOTH, help: "port of the node's own API" },
   { name: "kubelet-arg", type: "list", commands: BOTH, help: "k=v, a setting of the kubelet under upstream's name" },
   { name: "kube-proxy-arg", type: "list", commands: BOTH, help: "k=v, a setting of the service proxy under upstream's name: metrics-bind-address, conntrack-max-per-core …" },
   { name: "windows-service", type: "boolean", default: false, commands: ["agent"], help: "Windows only: this process was started by the service manager; it logs to <data-dir>/agent/coracle.log" },
@@ -78,7 +80,7 @@ export const FLAGS = [
 type Named<N extends string> = Extract<(typeof FLAGS)[number], { name: N }>;
 type ValueOf<F> = F extends { type: "list" } ? readonly string[]
   : F extends { type: "boolean" } ? boolean
-  : F extends { type: "integer" } ? (F extends { default: number } ? number : number | undefined)
+  : F extends { type: "integer" | "port" } ? (F extends { default: number } ? number : number | undefined)
   : F extends { default: string } ? string : string | undefined;
 
 /** Every flag's value under its name in camelCase: `--data-dir` is `dataDir`. */

@@ -4,7 +4,7 @@ import { ConfigError } from "./config.ts";
 import type { Settings } from "./flags.ts";
 
 /** Throws ConfigError naming the flag. */
-export function checkRanges({ clusterCidr, serviceCidr, clusterDns, serviceNodePortRange, advertiseAddress }: Settings): void {
+export function checkRanges({ clusterCidr, serviceCidr, clusterDns, serviceNodePortRange, advertiseAddress, bindAddress }: Settings): void {
   const pods = cidrs("--cluster-cidr", clusterCidr);
   const services = cidrs("--service-cidr", serviceCidr);
   for (const a of pods) for (const b of services) if (a.family === b.family && cidrsOverlap(a, b)) throw new ConfigError(`--cluster-cidr ${clusterCidr} and --service-cidr ${serviceCidr} overlap: addresses would be ambiguous`);
@@ -14,6 +14,7 @@ export function checkRanges({ clusterCidr, serviceCidr, clusterDns, serviceNodeP
   const [first, last] = /^(\d+)-(\d+)$/.exec(serviceNodePortRange)?.slice(1).map(Number) ?? [];
   if (first === undefined || last === undefined || first < 1 || last > 65_535 || first > last) throw new ConfigError(`--service-node-port-range must be like 30000-32767, not ${JSON.stringify(serviceNodePortRange)}`);
   if (advertiseAddress !== undefined && !parseIp(advertiseAddress)) throw new ConfigError(`--advertise-address: ${JSON.stringify(advertiseAddress)} is no IP address`);
+  if (!parseIp(bindAddress)) throw new ConfigError(`--bind-address: ${JSON.stringify(bindAddress)} is no IP address`);
 }
 
 /** Pods reach the API server at its Service only if both addresses are of one family. A machine may have but some of its addresses yet, so that is no reason not to start. */
