@@ -5,6 +5,7 @@
  */
 import { basename } from "node:path";
 import { ConfigError } from "./config/config.ts";
+import { explainError } from "./explain-error.ts";
 
 type Command = (argv: readonly string[]) => Promise<number>;
 
@@ -53,24 +54,10 @@ function help(): string {
   return ["Coracle: Kubernetes for the edge in one file", "", ...rows, "", "Each command explains itself with --help."].join("\n");
 }
 
-/** An error for people: what we were doing, and why it failed, without a stack. */
-function explain(error: unknown): string {
-  const lines: string[] = [];
-  for (let at: unknown = error, depth = 0; at instanceof Error && depth < 8; at = at instanceof AggregateError ? at.errors[0] : at.cause, depth++)
-    if (!lines.includes(told(at))) lines.push(told(at));
-  return lines.length > 0 ? lines.join("\n  because: ") : String(error);
-}
-
-/** A store says what is wrong and what to do in its fields. */
-function told(error: Error): string {
-  const { path, reason, remedy } = (error as { fields?: { path?: unknown; reason?: unknown; remedy?: unknown } }).fields ?? {};
-  return typeof remedy === "string" ? `${String(path)}: ${String(reason)}; ${remedy}` : error.message;
-}
-
 main(process.argv.slice(2), basename(process.argv0)).then(
   (code) => process.exit(code),
   (error: unknown) => {
-    console.error(`coracle: ${explain(error)}`);
+    console.error(`coracle: ${explainError(error)}`);
     process.exit(error instanceof ConfigError ? 2 : 1);
   },
 );

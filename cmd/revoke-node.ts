@@ -30,7 +30,7 @@ export async function node(argv: readonly string[]): Promise<number> {
   const [command, ...names] = words;
   if (command === undefined || command === "help" || argv.includes("--help") || argv.includes("-h")) {
     console.log(USAGE);
-    return command === undefined ? 2 : 0;
+    return argv.length === 0 ? 2 : 0;
   }
   const act = { revoke, allow, list }[command];
   const unknown = argv.find((word) => word.startsWith("--") && !/^--kubeconfig(=|$)/.test(word));

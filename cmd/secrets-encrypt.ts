@@ -20,6 +20,10 @@ const USAGE = `Usage: coracle secrets-encrypt status         which key is used, 
 
 Encryption is turned on with coracle server --secrets-encryption.`;
 
+type Command = "status" | "rotate-keys" | "prune" | "disable" | "enable";
+const COMMANDS: readonly Command[] = ["status", "rotate-keys", "prune", "disable", "enable"];
+function isCommand(word: string): word is Command { return COMMANDS.some((one) => one === word); }
+
 interface Own { readonly keys: readonly OwnKey[]; readonly enabled: boolean }
 
 export async function secretsEncrypt(argv: readonly string[]): Promise<number> {
@@ -28,6 +32,7 @@ export async function secretsEncrypt(argv: readonly string[]): Promise<number> {
     console.log(USAGE);
     return command === undefined ? 2 : 0;
   }
+  if (!isCommand(command)) throw new ConfigError(`unknown command ${JSON.stringify(command)}\n\n${USAGE}`);
   const { dataDir } = loadSettings("server", { argv: rest, env: process.env, readFile: readText });
   const file = paths(dataDir).encryption;
   const text = await readIfExists(file);
@@ -44,7 +49,6 @@ export async function secretsEncrypt(argv: readonly string[]): Promise<number> {
       const kept = own.keys.filter(({ name }, i) => i === 0 || state.rows[prefixOf(name)] !== undefined);
       return await change({ ...own, keys: kept }, `${own.keys.length - kept.length} keys are forgotten`);
     }
-    default: throw new ConfigError(`unknown command ${JSON.stringify(command)}\n\n${USAGE}`);
   }
 
   async function change(next: Own, told: string): Promise<number> {

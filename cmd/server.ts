@@ -48,7 +48,13 @@ export async function server(argv: readonly string[]): Promise<number> {
   if (!isOfServicesFamily(settings, address)) log.warn("pods will not reach this server at the Service kubernetes, whose address is of another family: give a new cluster --cluster-cidr, --service-cidr and --cluster-dns of this family, as fd00:42::/56, fd00:43::/112 and fd00:43::a, or this server another --node-ip", { address, serviceCidr: settings.serviceCidr });
   log.info("coracle server starts", { node: node.name, addresses: node.ips, dataDir: settings.dataDir });
 
-  const plane = await controlPlane({ ...common, node, signal, onRenewed: (pki) => writeAdminKubeconfig(pki, settings, mode) });
+  let plane: ControlPlane;
+  try {
+    plane = await controlPlane({ ...common, node, signal, onRenewed: (pki) => writeAdminKubeconfig(pki, settings, mode) });
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    return 0; // told to stop while it waited for etcd
+  }
   try {
     const agent = settings.disableAgent ? undefined : nodeParts({ ...common, node, transport: (user, userAgent) => measuredTransport(plane.transport(user, userAgent), { ...common, host: () => "in-process" }), kubeletTls: kubeletTls(plane) });
     await runAll([...(agent?.early ?? []), ...plane.parts, adminKubeconfig(plane.pki, settings, mode), ...(agent?.parts ?? []), ...(settings.nodeIp.length > 0 ? [] : [addressWatch({ own: node, clock: systemClock })]), serviceManager({ systemd, send: sendDatagram, clock: systemClock, log }), giveBack({ clock: systemClock, ...engineMemory, forget: () => plane.forgetUnused() })], signal);

@@ -7,16 +7,20 @@ import { dirname } from "node:path";
 
 export async function writeDurably(path: string, content: string, { mode = 0o600 }: { readonly mode?: number } = {}): Promise<void> {
   const next = `${path}.next`;
-  await rm(next, { force: true }); // a leftover could have another mode
-  const file = await open(next, "wx", mode);
   try {
-    await file.writeFile(content);
-    await file.sync();
-  } finally {
-    await file.close();
+    await rm(next, { force: true }); // a leftover could have another mode
+    const file = await open(next, "wx", mode);
+    try {
+      await file.writeFile(content);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(next, path);
+    await syncDirectory(dirname(path));
+  } catch (cause) {
+    throw new Error(`${path} cannot be written`, { cause }); // the cause may name no file: a full disk's does not
   }
-  await rename(next, path);
-  await syncDirectory(dirname(path));
 }
 
 async function syncDirectory(path: string): Promise<void> {

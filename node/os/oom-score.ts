@@ -7,6 +7,6 @@ export function adjustOomScore(adjust: number, log: Log): void {
   try {
     writeFileSync("/proc/self/oom_score_adj", String(adjust));
   } catch (error) {
-    log.info("this process may be killed before others when there is no memory left", { wanted: adjust, error });
+    log.info("this process may be killed before others when there is no memory left", { wanted: adjust, error: (error as Error).message });
   }
 }

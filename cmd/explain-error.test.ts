@@ -1,0 +1,12 @@
+import { expect, test } from "vitest";
+import { StoreError } from "../storage/store.ts";
+import { explainError } from "./explain-error.ts";
+
+test("an error tells what was done and why it failed, each once", () => {
+  const cause = new Error("EACCES: permission denied, mkdir '/x'");
+  expect(explainError(new Error("the data directory cannot be used", { cause }))).toBe("the data directory cannot be used\n  because: EACCES: permission denied, mkdir '/x'");
+  expect(explainError(new Error("/etc/coracle/config.yaml: no end at line 2:\n\nfoo: [\n", { cause: new Error("no end at line 2:\n\nfoo: [\n") }))).toBe("/etc/coracle/config.yaml: no end at line 2:\n\nfoo: [");
+  expect(explainError(new AggregateError([cause, new Error("another")], "part failed"))).toBe("part failed\n  because: EACCES: permission denied, mkdir '/x'");
+  expect(explainError(new StoreError("locked", { path: "/db", reason: "another process has the store open", remedy: "stop that first" }))).toBe("/db: another process has the store open; stop that first");
+  expect(explainError("SIGTERM")).toBe("SIGTERM");
+});
