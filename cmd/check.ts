@@ -19,10 +19,10 @@ export async function check(argv: readonly string[]): Promise<number> {
     return 0;
   }
   const { dataDir } = machineSettings(given === undefined ? [] : ["--data-dir", given]);
-  const { store: path, native } = paths(dataDir);
+  const { store: path, native, tls } = paths(dataDir);
   if (!existsSync(path)) throw new ConfigError(`${path}: there is no store; is --data-dir right?`);
   setNativeDirectory(native);
-  const report = await checkStore(path);
+  const report = await checkStore(path, { wasUsed: existsSync(tls) });
   console.log(`${path}: ${report.rows} rows, revision ${report.revision}, ${report.bytes} bytes, ${report.closedInOrder ? "closed in order" : "not closed in order (a crash or a power cut; harmless)"}`);
   for (const problem of report.problems) console.log(`  ${JSON.stringify(problem)}`);
   if (report.repair === "not needed") {

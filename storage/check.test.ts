@@ -74,6 +74,8 @@ test("a store that was in use and has nothing in it is not taken for a new one, 
   for (const log of files(path, /\.log$/)) truncateSync(log, 0);
   const refused = await failure(openStore({ path, clock, wasUsed: true }));
   expect([refused.code, refused.fields["path"], refused.fields["reason"]]).toEqual(["corrupt", path, "nothing is in it, and it has been in use: its log is lost"]);
+  expect(await checkStore(path, { wasUsed: true })).toMatchObject({ repair: "impossible", problems: [{ what: refused.fields["reason"] }] });
+  expect(await checkStore(path)).toMatchObject({ repair: "not needed", problems: [] });
   rmSync(path, { recursive: true });
   await (await openStore({ path, clock, wasUsed: true })).close();
 });

@@ -14,6 +14,7 @@ import type { Engine } from "./engine.ts";
 import { META_KEY } from "./keys.ts";
 import { levelEngine, repairLevel } from "./leveldb/leveldb.ts";
 import { load, type Loaded, type Problem } from "./mvcc/load.ts";
+import { EMPTIED, type MvccOptions } from "./mvcc/mvcc.ts";
 import { encodeMeta, encodeRecord } from "./mvcc/record.ts";
 import { StoreError, type Revision } from "./store.ts";
 
@@ -37,12 +38,14 @@ export interface StoreReport {
 /** Revisions that a repaired or restored store skips, so that none repeats whatever was lost. At 5,000 writes a second they last for two days of writes. */
 export const REVISIONS_SKIPPED = 1_000_000_000;
 
-/** Throws "locked" if the store is open elsewhere, "unavailable" if there is none or it cannot be read. */
-export async function checkStore(path: string): Promise<StoreReport> {
+/** `wasUsed`: something is known to have been written to it. Throws "locked" if the store is open elsewhere, "unavailable" if there is none or it cannot be read. */
+export async function checkStore(path: string, { wasUsed = false }: Pick<MvccOptions, "wasUsed"> = {}): Promise<StoreReport> {
   let engine: Engine | undefined;
   try {
     engine = await openOffline(path);
-    return report(path, await load(engine));
+    const loaded = await load(engine);
+    const found = report(path, loaded);
+    return loaded.empty && wasUsed ? { ...found, problems: [{ what: EMPTIED }], repair: "impossible" } : found;
   } catch (error) {
     if (!isCorrupt(error)) throw error;
     const what = `LevelDB cannot read its files: ${rootMessage(error)}`;

@@ -63,6 +63,8 @@ const FLUSH_ROWS_MAX = 2000;
 const BEHIND_MAX = 20_000;
 /** Urgent rows are written until so little is left: an eighth of what is kept free for them and for deletes. */
 const URGENT_BYTES_MIN = 4 * 1024 * 1024;
+/** What is wrong with a store that is as good as new and ought not to be. */
+export const EMPTIED = "nothing is in it, and it has been in use: its log is lost";
 /** What a new store starts at. As in etcd: 0 is before everything, and must not be the revision of a listing. */
 const FIRST_REVISION = 1;
 
@@ -72,7 +74,7 @@ export async function openMvcc(connect: (options: { readonly create: boolean }) 
   try {
     const loaded = await load(engine, options);
     refuseUnsound(loaded);
-    if (loaded.empty && options.wasUsed) throw storeError("corrupt", { reason: "nothing is in it, and it has been in use: its log is lost", remedy: "restore a snapshot; or remove this directory to begin anew, without anything that was in the cluster" });
+    if (loaded.empty && options.wasUsed) throw storeError("corrupt", { reason: EMPTIED, remedy: "restore a snapshot; or remove this directory to begin anew, without anything that was in the cluster" });
     const head = !loaded.meta ? FIRST_REVISION : loaded.meta.clean ? loaded.meta.head : loaded.meta.reserved;
     const durable = new Durable({ ...options, ...loaded, engine, reserved: head, connect: () => connect({ create: false }) });
     await durable.write(new Map(), { head, clean: false }); // reserves revisions, and shows that the disk can be written
