@@ -13,10 +13,16 @@ const signal = new AbortController().signal;
 
 test.each([["no name", undefined], ["one name", "webhook"]])("an authority that shares %s with what it signed is found by its key", async (_, name) => {
   const { ca, cert, key } = await namesakes(name);
-  await using server = https.createServer({ key, cert }, (_, response) => response.end("yes"));
+  await using server = https.createServer({ key, cert }, (request, response) => {
+    response.setHeader("cache-control", "max-age=7");
+    request.pipe(response.writeHead(request.headers.authorization === "Bearer t" ? 200 : 403));
+  });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as { port: number };
+  const fetched = (bundle: string) => httpsFetch({ url: `https://127.0.0.1:${port}/x?y`, post: { contentType: "application/json", body: '{"ä":1}' }, token: "t", tls: { ca: bundle }, timeoutMs: 10_000 }, systemClock, signal).catch((error: Error) => error.message.replace(String(port), "PORT"));
+  expect(await fetched(ca)).toEqual({ status: 200, text: '{"ä":1}', maxAgeSeconds: 7 });
+  expect(await fetched((await namesakes(name)).ca)).toBe('Post "https://127.0.0.1:PORT/x?y": tls: failed to verify certificate: x509: certificate signed by unknown authority');
   const dialled = (bundle: string, serverName = "127.0.0.1") => dialTls(connect({ host: "127.0.0.1", port }), { ca: bundle, serverName, signal }).then((socket) => { socket.destroy(); return "trusted"; }, (error: Error) => error.message);
   const unknown = "tls: failed to verify certificate: x509: certificate signed by unknown authority";
   expect([await dialled(ca), await dialled((await namesakes(name)).ca), await dialled(ca, "127.0.0.2")]).toEqual(["trusted", unknown, "tls: failed to verify certificate: x509: certificate is valid for 127.0.0.1, not 127.0.0.2"]);

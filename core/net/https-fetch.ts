@@ -3,7 +3,11 @@
  *
  *   const { status, text } = await httpsFetch({ url, tls: { ca }, timeoutMs: 10_000 }, clock, signal);
  */
+import { Readable } from "node:stream";
 import type { Clock } from "../lifecycle/clock.ts";
+import { dialTcp } from "./dial-tcp.ts";
+import { dialTls } from "./dial-tls.ts";
+import { http1Request } from "./http1-client.ts";
 import { ANCHORS } from "./tls.ts";
 
 export interface OutboundTls {
@@ -26,20 +30,25 @@ export interface HttpsCall {
   readonly bytesMax?: number;
 }
 
+export interface HttpsAnswer {
+  readonly status: number;
+  readonly text: string;
+  readonly maxAgeSeconds: number;
+}
+
 const BYTES_MAX = 3 * 1024 * 1024;
 
 /** Throws when there is no answer: for a timeout, a certificate that is not trusted, or one that is too long. */
-export async function httpsFetch({ url, post, token, tls: { ca, cert, key, serverName, insecure }, timeoutMs, bytesMax = BYTES_MAX }: HttpsCall, clock: Pick<Clock, "after">, signal: AbortSignal): Promise<{ readonly status: number; readonly text: string; readonly maxAgeSeconds: number }> {
+export async function httpsFetch(call: HttpsCall, clock: Clock, signal: AbortSignal): Promise<HttpsAnswer> {
+  const { url, post, timeoutMs } = call;
   const late = new AbortController();
   const alarm = clock.after(timeoutMs, () => late.abort(new Error("context deadline exceeded")));
-  const tls = { ...(ca === undefined ? {} : { ca, ...ANCHORS }), ...(cert === undefined ? {} : { cert }), ...(key === undefined ? {} : { key }), ...(serverName === undefined ? {} : { serverName }), ...(insecure ? { rejectUnauthorized: false } : {}) };
+  const quit = AbortSignal.any([signal, late.signal]);
   try {
-    const response = await fetch(url, {
-      method: post ? "POST" : "GET", signal: AbortSignal.any([signal, late.signal]), redirect: post ? "manual" : "follow",
-      headers: { accept: "application/json", "user-agent": "kube-apiserver", ...(post ? { "content-type": post.contentType } : {}), ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
-      ...(post ? { body: post.body } : {}), ...(Object.keys(tls).length > 0 ? { tls } : {}),
-    } as RequestInit);
-    return { status: response.status, text: await textOf(response, bytesMax), maxAgeSeconds: Number(/max-age=(\d+)/.exec(response.headers.get("cache-control") ?? "")?.[1] ?? 0) };
+    return await fetched(call, quit).catch((error: NodeJS.ErrnoException) => {
+      if (call.tls.ca === undefined || error.code !== "DEPTH_ZERO_SELF_SIGNED_CERT") throw error;
+      return overOwnConnection(call, call.tls.ca, clock, quit); // perhaps signed by one of the same name: same-name.ts
+    });
   } catch (error) {
     const reason = late.signal.aborted ? (late.signal.reason as Error).message : (error as Error).message;
     throw new Error(`${post ? "Post" : "Get"} ${JSON.stringify(url)}: ${reason}`, { cause: error });
@@ -48,10 +57,34 @@ export async function httpsFetch({ url, post, token, tls: { ca, cert, key, serve
   }
 }
 
-async function textOf(response: Response, bytesMax: number): Promise<string> {
+async function fetched({ url, post, tls: { ca, cert, key, serverName, insecure }, bytesMax = BYTES_MAX, token }: HttpsCall, signal: AbortSignal): Promise<HttpsAnswer> {
+  const tls = { ...(ca === undefined ? {} : { ca, ...ANCHORS }), ...(cert === undefined ? {} : { cert }), ...(key === undefined ? {} : { key }), ...(serverName === undefined ? {} : { serverName }), ...(insecure ? { rejectUnauthorized: false } : {}) };
+  const response = await fetch(url, {
+    method: post ? "POST" : "GET", signal, redirect: post ? "manual" : "follow", headers: headersOf({ post, token }), ...(post ? { body: post.body } : {}), ...(Object.keys(tls).length > 0 ? { tls } : {}),
+  } as RequestInit);
+  return { status: response.status, text: await textOf((response.body ?? []) as AsyncIterable<Uint8Array>, bytesMax), maxAgeSeconds: maxAgeSeconds(response.headers.get("cache-control")) };
+}
+
+/** Follows no redirection, and goes through no proxy. */
+async function overOwnConnection({ url, post, token, tls: { cert, key, serverName }, timeoutMs, bytesMax = BYTES_MAX }: HttpsCall, ca: string, clock: Clock, signal: AbortSignal): Promise<HttpsAnswer> {
+  const { hostname, port, host, pathname, search } = new URL(url);
+  const target = { host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || 443) };
+  const connection = await dialTls(await dialTcp({ ...target, timeoutMs }, { clock, signal }), { ca, serverName: serverName ?? target.host, client: cert === undefined || key === undefined ? undefined : { cert, key }, signal });
+  const headers = Object.entries({ host, ...headersOf({ post, token }), ...(post ? { "content-length": String(Buffer.byteLength(post.body)) } : {}) });
+  const { status, headers: answered, body } = await http1Request(connection, { method: post ? "POST" : "GET", target: `${pathname}${search}`, headers, body: post && Readable.from([Buffer.from(post.body)]) }, signal);
+  return { status, text: await textOf(body, bytesMax), maxAgeSeconds: maxAgeSeconds(answered.find(([name]) => name.toLowerCase() === "cache-control")?.[1]) };
+}
+
+function headersOf({ post, token }: Pick<HttpsCall, "post" | "token">): Readonly<Record<string, string>> {
+  return { accept: "application/json", "user-agent": "kube-apiserver", ...(post ? { "content-type": post.contentType } : {}), ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) };
+}
+
+function maxAgeSeconds(cacheControl: string | null | undefined): number { return Number(/max-age=(\d+)/.exec(cacheControl ?? "")?.[1] ?? 0); }
+
+async function textOf(body: AsyncIterable<Uint8Array>, bytesMax: number): Promise<string> {
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+  for await (const chunk of body) {
     length += chunk.length;
     if (length > bytesMax) throw new Error(`the answer is longer than ${bytesMax} bytes`); // leaving the loop ends the connection
     chunks.push(chunk);
