@@ -1,9 +1,10 @@
-/** Which Secrets all nodes may read, because each serves HTTPS with them: those that Ingresses and Gateways of ours name. */
+/** Which Secrets and ConfigMaps all nodes may read, because each serves with them: certificates that Ingresses and Gateways of ours name, authorities of BackendTLSPolicies. */
 import type { Ingress } from "../core/api/gen/networking.v1.ts";
 import { namespaceOf } from "../core/api/meta/object-meta.ts";
 import type { Index } from "../core/client/informer.ts";
 import type { Informers } from "../core/client/informer-factory.ts";
 import { INGRESS_CLASSES, INGRESSES } from "../core/client/resources.ts";
+import { authorityNames } from "../core/ingress/backend-tls.ts";
 import { planGateways } from "../core/ingress/gateway.ts";
 import { gatewaySource } from "../core/ingress/gateway-source.ts";
 import { grants } from "../core/ingress/http-route-rules.ts";
@@ -11,18 +12,23 @@ import { isOurIngress, tlsSecretNames } from "../core/ingress/ingress-class.ts";
 
 const BY_SECRET: Index<Ingress> = { name: "TLS secret", valuesOf: (ingress) => tlsSecretNames(ingress).map((name) => `${namespaceOf(ingress)}/${name}`) };
 
-export function ingressSecrets(informers: Informers): (namespace: string, secret: string) => boolean {
+interface OfGateways { readonly secrets: ReadonlySet<string>; readonly configmaps: ReadonlySet<string> }
+
+export function ingressSecrets(informers: Informers): (resource: "secrets" | "configmaps", namespace: string, name: string) => boolean {
   const ingresses = informers.of(INGRESSES), classes = informers.of(INGRESS_CLASSES);
   const gateways = gatewaySource(informers);
-  let ofGateways: ReadonlySet<string> | undefined; // until the next change
+  let ofGateways: OfGateways | undefined; // until the next change
   gateways.onChange(() => { ofGateways = undefined; });
 
-  function read(): ReadonlySet<string> {
+  function read(): OfGateways {
     const objects = gateways.objects();
-    if (!objects) return new Set();
-    const { listeners } = planGateways({ ...objects, routes: [], grpcRoutes: [], tlsRoutes: [], namespaces: new Map(), addressesOf: () => [], portProblem: () => undefined, hasSecureIngress: false, serviceExists: () => true, certificateProblem: () => undefined, isGranted: grants(objects.grants) });
-    return new Set(listeners.flatMap(({ certificates }) => certificates).map(({ namespace, secret }) => `${namespace}/${secret}`));
+    if (!objects) return { secrets: new Set(), configmaps: new Set() };
+    const { listeners } = planGateways({ ...objects, routes: [], grpcRoutes: [], tlsRoutes: [], tlsPolicies: [], namespaces: new Map(), addressesOf: () => [], portProblem: () => undefined, hasSecureIngress: false, serviceExists: () => true, certificateProblem: () => undefined, authorityProblem: () => undefined, isGranted: grants(objects.grants) });
+    return {
+      secrets: new Set(listeners.flatMap(({ certificates }) => certificates).map(({ namespace, secret }) => `${namespace}/${secret}`)),
+      configmaps: new Set(objects.tlsPolicies.flatMap((policy) => authorityNames(policy).map((name) => `${namespaceOf(policy)}/${name}`))),
+    };
   }
 
-  return (namespace, secret) => ingresses.by(BY_SECRET, `${namespace}/${secret}`).some((ingress) => isOurIngress(ingress, classes)) || (ofGateways ??= read()).has(`${namespace}/${secret}`);
+  return (resource, namespace, name) => (resource === "secrets" && ingresses.by(BY_SECRET, `${namespace}/${name}`).some((ingress) => isOurIngress(ingress, classes))) || (ofGateways ??= read())[resource].has(`${namespace}/${name}`);
 }

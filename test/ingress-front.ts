@@ -1,5 +1,6 @@
 /** A listener of the ingress with one route: to an endpoint that says what a test has it say. */
 import * as net from "node:net";
+import type { ObjectKey } from "../core/api/meta/object-meta.ts";
 import { routeTable } from "../core/ingress/route-table.ts";
 import { systemClock as clock } from "../core/lifecycle/clock.ts";
 import { systemRandom as random } from "../core/lifecycle/random.ts";
@@ -11,7 +12,9 @@ import { Forwarder } from "../node/ingress/forward.ts";
 import { H2Upstreams } from "../node/ingress/h2-upstreams.ts";
 import { Http1Front, httpDate } from "../node/ingress/http1-front.ts";
 import { Router } from "../node/ingress/router.ts";
-import { Upstreams } from "../node/ingress/upstreams.ts";
+import { Upstreams, type UpstreamTls } from "../node/ingress/upstreams.ts";
+
+const POLICY = { policy: "default/p" as ObjectKey, section: undefined, serverName: "", names: [], authorities: "System" } as const;
 
 export interface FrontOptions {
   readonly ports: readonly number[];
@@ -19,28 +22,33 @@ export interface FrontOptions {
   readonly timeoutMs?: number | undefined;
   /** Who is sent a copy of everything, with the header x-copy. */
   readonly mirrorPort?: number | undefined;
+  /** How endpoints are spoken to. */
+  readonly tls?: UpstreamTls | undefined;
+  /** The name every client has asked for with TLS, and hosts that are listeners'. */
+  readonly serverName?: string | undefined;
+  readonly claimed?: readonly string[] | undefined;
 }
 
 /** All hosts but "none" and "moved" are the endpoints'; pages of https://a.test may use "cors". */
-export async function ingressFront({ ports, appProtocol, timeoutMs, mirrorPort }: FrontOptions): Promise<{ readonly port: number; readonly close: () => Promise<void> }> {
+export async function ingressFront({ ports, appProtocol, timeoutMs, mirrorPort, tls, serverName, claimed }: FrontOptions): Promise<{ readonly port: number; readonly close: () => Promise<void> }> {
   const upstreams = new Upstreams(clock), h2Upstreams = new H2Upstreams(clock), metrics = metricsRegistry();
   const route = { labels: "one", match: { path: { type: "Prefix", value: "/" } }, fallback: false, source: "", age: "" } as const;
   const mirrors = mirrorPort === undefined ? undefined : [{ backend: { namespace: "default", service: "mirror", port: 80, weight: 1, edits: [{ on: "request", set: [{ name: "x-copy", value: "mirror" }], add: [], remove: [] }] }, share: 1 }] as const;
   const table = routeTable([
-    { ...route, host: "", action: { type: "forward", timeoutMs, mirrors, backends: [{ namespace: "default", service: "x", port: 80, weight: 1 }] } },
+    { ...route, host: "", action: { type: "forward", timeoutMs, mirrors, backends: [{ namespace: "default", service: "x", port: 80, weight: 1, tls: tls && [POLICY] }] } },
     { ...route, host: "moved", action: { type: "redirect", redirect: { statusCode: 301 }, edits: [{ on: "response", set: [{ name: "x-why", value: "moved" }, { name: "content-length", value: "9" }], add: [], remove: [] }] } },
     { ...route, host: "cors", action: { type: "forward", cors: { allowOrigins: ["https://a.test"], allowMethods: ["PUT"] }, backends: [{ namespace: "default", service: "x", port: 80, weight: 1 }] } },
     { ...route, host: "none", action: { type: "fail", status: 404 } },
-  ]);
+  ], claimed);
   const endpoints = ports.map((port) => ({ address: "127.0.0.1", port }));
-  const router = new Router({ table: () => table, resolve: ({ service }) => (service === "mirror" ? { endpoints: [{ address: "127.0.0.1", port: mirrorPort! }], appProtocol: undefined } : { endpoints, appProtocol }), load: (endpoint) => upstreams.load(endpoint), random });
+  const router = new Router({ table: () => table, resolve: ({ service }) => (service === "mirror" ? { endpoints: [{ address: "127.0.0.1", port: mirrorPort! }], appProtocol: undefined } : { endpoints, appProtocol }), trust: () => tls, load: (endpoint) => upstreams.load(endpoint), random });
   const counted = { requests: metrics.counter("a", ""), seconds: metrics.histogram("b", "", [1]) };
   const forwarder = new Forwarder({ ...counted, router, upstreams, h2Upstreams, clock, log });
   const front = { ...counted, router, upstreams, readFields: fieldReader(), date: httpDate(clock), clock, log };
   const stop = new AbortController();
   const server = httpServer({
     host: "127.0.0.1", port: 0, portFlag: "x", log, clock, limits: { drainMs: 100 },
-    http1: (socket, seat) => void new Http1Front(socket, seat, { remoteAddress: seat.connection.remoteAddress, secure: false, door: 80, port: 8080 }, front),
+    http1: (socket, seat) => void new Http1Front(socket, seat, { remoteAddress: seat.connection.remoteAddress, secure: false, door: 80, port: 8080, serverName }, front),
     handler: (request, response, { remoteAddress }) => void forwarder.handle(request, response, { remoteAddress, secure: false, door: 80, port: 8080 }),
     upgrade: (request, socket, { head, connection: { remoteAddress } }) => void forwarder.upgrade(request, socket, { head, caller: { remoteAddress, secure: false, door: 80, port: 8080 } }),
   });

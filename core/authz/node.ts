@@ -28,8 +28,8 @@ export interface NodeAuthorizerOptions {
   readonly persistentVolumes: Informer<PersistentVolume>;
   readonly volumeAttachments: Informer<VolumeAttachment>;
   readonly resourceSlices: Informer<ResourceSlice>;
-  /** Secrets that every node may read, since every node serves with them: certificates of Ingresses. */
-  readonly servesWith?: ((namespace: string, secret: string) => boolean) | undefined;
+  /** Secrets and ConfigMaps that every node may read, since every node serves with them: certificates of Ingresses, authorities of their backends. */
+  readonly servesWith?: ((resource: "secrets" | "configmaps", namespace: string, name: string) => boolean) | undefined;
   /** Of the role system:node. */
   readonly nodeRules: readonly Readonly<PolicyRule>[];
 }
@@ -76,7 +76,8 @@ export function nodeAuthorizer({ pods, persistentVolumes, volumeAttachments, res
       case "persistentvolumes": return usesVolume(node, persistentVolumes.get(objectKey("", name)));
       case "volumeattachments": return volumeAttachments.get(objectKey("", name))?.spec.nodeName === node;
       case "resourceslices": return resourceSlices.get(objectKey("", name))?.spec.nodeName === node;
-      case "secrets": return refers(node, resource, namespace, name) || servesWith(namespace, name) || persistentVolumes.by(VOLUME_SECRETS, `${namespace}/${name}`).some((volume) => usesVolume(node, volume));
+      case "secrets": return refers(node, resource, namespace, name) || servesWith(resource, namespace, name) || persistentVolumes.by(VOLUME_SECRETS, `${namespace}/${name}`).some((volume) => usesVolume(node, volume));
+      case "configmaps": return refers(node, resource, namespace, name) || servesWith(resource, namespace, name);
       default: return refers(node, resource, namespace, name);
     }
   }

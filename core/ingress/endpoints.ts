@@ -4,14 +4,14 @@ import type { EndpointSlice } from "../api/gen/discovery.v1.ts";
 
 /** `isAlias`: the address is a name, which somebody wrote into a Service of type ExternalName. */
 export interface Endpoint { readonly address: string; readonly port: number; readonly isAlias?: true }
-export interface Resolved { readonly endpoints: readonly Endpoint[]; /** How the port says it is to be spoken to. */ readonly appProtocol: string | undefined }
+export interface Resolved { readonly endpoints: readonly Endpoint[]; /** The port's name. */ readonly portName?: string | undefined; /** How the port says it is to be spoken to. */ readonly appProtocol: string | undefined }
 
 /** A Service of type ExternalName: the name instead of endpoints. Its ports need not be listed; a name for one has to be. */
 export function aliasOf({ spec }: Readonly<Service>, port: string | number): Resolved | undefined {
   const listed = (spec.ports ?? []).find((one) => (typeof port === "number" ? one.port === port : one.name === port));
   const number = typeof port === "number" ? port : listed?.port;
   const address = (spec.externalName ?? "").replace(/\.$/, "");
-  return number === undefined || address === "" ? undefined : { endpoints: [{ address, port: number, isAlias: true }], appProtocol: listed?.appProtocol };
+  return number === undefined || address === "" ? undefined : { endpoints: [{ address, port: number, isAlias: true }], appProtocol: listed?.appProtocol, portName: listed?.name };
 }
 
 /** Undefined: the Service has no such port. */
@@ -30,5 +30,5 @@ export function endpointsOf({ spec }: Readonly<Service>, port: string | number, 
       else if (conditions?.serving && conditions.terminating) ending.set(`${address} ${number}`, { address, port: number });
     }
   }
-  return { endpoints: [...(ready.size > 0 ? ready : ending).values()], appProtocol: servicePort.appProtocol };
+  return { endpoints: [...(ready.size > 0 ? ready : ending).values()], appProtocol: servicePort.appProtocol, portName: servicePort.name };
 }

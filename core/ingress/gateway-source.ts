@@ -11,9 +11,9 @@ import type { ResourceRef } from "../client/client.ts";
 import type { Informer } from "../client/informer.ts";
 import type { Informers } from "../client/informer-factory.ts";
 import { CUSTOM_RESOURCE_DEFINITIONS } from "../client/resources.ts";
-import { GATEWAY_CLASSES, GATEWAYS, type Gateway, type GatewayClass, GRPC_ROUTES, type GrpcRoute, HTTP_ROUTES, type HttpRoute, REFERENCE_GRANTS, type ReferenceGrant, TLS_ROUTES, type TlsRoute } from "./gateway-types.ts";
+import { BACKEND_TLS_POLICIES, type BackendTlsPolicy, GATEWAY_CLASSES, GATEWAYS, type Gateway, type GatewayClass, GRPC_ROUTES, type GrpcRoute, HTTP_ROUTES, type HttpRoute, REFERENCE_GRANTS, type ReferenceGrant, TLS_ROUTES, type TlsRoute } from "./gateway-types.ts";
 
-export interface GatewayObjects { readonly classes: readonly GatewayClass[]; readonly gateways: readonly Gateway[]; readonly routes: readonly HttpRoute[]; readonly grpcRoutes: readonly GrpcRoute[]; readonly tlsRoutes: readonly TlsRoute[]; readonly grants: readonly ReferenceGrant[] }
+export interface GatewayObjects { readonly classes: readonly GatewayClass[]; readonly gateways: readonly Gateway[]; readonly routes: readonly HttpRoute[]; readonly grpcRoutes: readonly GrpcRoute[]; readonly tlsRoutes: readonly TlsRoute[]; readonly tlsPolicies: readonly BackendTlsPolicy[]; readonly grants: readonly ReferenceGrant[] }
 
 export interface GatewaySource {
   objects(): GatewayObjects | undefined;
@@ -32,7 +32,7 @@ export function gatewaySource(informers: Informers): GatewaySource {
   const definitions = informers.of(CUSTOM_RESOURCE_DEFINITIONS, { fieldSelector: `metadata.name=${GATEWAY_CRD}` });
   const handlers = new Set<() => void>();
   const tell = (): void => { for (const handler of handlers) handler(); };
-  const grpcRoutes = whereDefined(informers, GRPC_ROUTES, tell), tlsRoutes = whereDefined(informers, TLS_ROUTES, tell);
+  const grpcRoutes = whereDefined(informers, GRPC_ROUTES, tell), tlsRoutes = whereDefined(informers, TLS_ROUTES, tell), tlsPolicies = whereDefined(informers, BACKEND_TLS_POLICIES, tell);
   let opened: Opened | undefined;
 
   definitions.onChange(({ object, deleted }) => {
@@ -48,7 +48,7 @@ export function gatewaySource(informers: Informers): GatewaySource {
   return {
     objects() {
       if (!opened || !opened.classes.synced || !opened.gateways.synced || !opened.routes.synced || definitions.get(objectKey("", GATEWAY_CRD)) === undefined) return undefined;
-      return { classes: [...opened.classes.list()], gateways: [...opened.gateways.list()], routes: [...opened.routes.list()], grpcRoutes: grpcRoutes(), tlsRoutes: tlsRoutes(), grants: [...opened.grants.list()] };
+      return { classes: [...opened.classes.list()], gateways: [...opened.gateways.list()], routes: [...opened.routes.list()], grpcRoutes: grpcRoutes(), tlsRoutes: tlsRoutes(), tlsPolicies: tlsPolicies(), grants: [...opened.grants.list()] };
     },
     onChange(handler) {
       handlers.add(handler);
@@ -57,7 +57,7 @@ export function gatewaySource(informers: Informers): GatewaySource {
   };
 }
 
-/** Routes of a kind that some versions of the Gateway API came without, or in another version than ours. */
+/** Objects of a kind that some versions of the Gateway API came without, or in another version than ours. */
 function whereDefined<R extends ApiObject>(informers: Informers, resource: ResourceRef<R>, tell: () => void): () => readonly R[] {
   const name = `${resource.plural}.${resource.group}`;
   const definitions = informers.of(CUSTOM_RESOURCE_DEFINITIONS, { fieldSelector: `metadata.name=${name}` });

@@ -69,9 +69,24 @@ export type AnyRoute = HttpRoute | GrpcRoute | TlsRoute;
 
 export interface ReferenceGrant extends ApiObject { readonly spec: { readonly from: readonly { readonly group: string; readonly kind: string; readonly namespace: string }[]; readonly to: readonly { readonly group: string; readonly kind: string; readonly name?: string }[] } }
 
+export interface BackendTlsPolicy extends ApiObject {
+  readonly spec: {
+    readonly targetRefs: readonly { readonly group?: string; readonly kind: string; readonly name: string; readonly sectionName?: string }[];
+    readonly validation: {
+      readonly caCertificateRefs?: readonly { readonly group?: string; readonly kind?: string; readonly name: string }[];
+      readonly wellKnownCACertificates?: string;
+      readonly hostname: string;
+      readonly subjectAltNames?: readonly { readonly type: string; readonly hostname?: string; readonly uri?: string }[];
+    };
+  };
+  readonly status?: { readonly ancestors?: readonly PolicyAncestor[] };
+}
+export interface PolicyAncestor { readonly ancestorRef: ParentRef; readonly controllerName: string; readonly conditions: readonly Condition[] }
+
 export const GATEWAY_CLASSES: ResourceRef<GatewayClass> = { group: GATEWAY_GROUP, version: "v1", plural: "gatewayclasses", kind: "GatewayClass", namespaced: false };
 export const GATEWAYS: ResourceRef<Gateway> = { group: GATEWAY_GROUP, version: "v1", plural: "gateways", kind: "Gateway", namespaced: true };
 export const HTTP_ROUTES: ResourceRef<HttpRoute> = { group: GATEWAY_GROUP, version: "v1", plural: "httproutes", kind: "HTTPRoute", namespaced: true };
 export const GRPC_ROUTES: ResourceRef<GrpcRoute> = { group: GATEWAY_GROUP, version: "v1", plural: "grpcroutes", kind: "GRPCRoute", namespaced: true };
 export const TLS_ROUTES: ResourceRef<TlsRoute> = { group: GATEWAY_GROUP, version: "v1", plural: "tlsroutes", kind: "TLSRoute", namespaced: true };
+export const BACKEND_TLS_POLICIES: ResourceRef<BackendTlsPolicy> = { group: GATEWAY_GROUP, version: "v1", plural: "backendtlspolicies", kind: "BackendTLSPolicy", namespaced: true };
 export const REFERENCE_GRANTS: ResourceRef<ReferenceGrant> = { group: GATEWAY_GROUP, version: "v1beta1", plural: "referencegrants", kind: "ReferenceGrant", namespaced: true };

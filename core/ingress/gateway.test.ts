@@ -10,7 +10,7 @@ const route = (spec: HttpRoute["spec"], namespace = "default"): HttpRoute => ({ 
 const rules = (rule: HttpRouteRule): HttpRoute["spec"] => ({ rules: [{ backendRefs: [{ name: "web", port: 80 }], ...rule }] });
 const classes = [{ apiVersion: "", kind: "GatewayClass", metadata: meta("coracle"), spec: { controllerName: "coracle.io/gateway-controller" } }] as GatewayClass[];
 const plan = (gateways: Gateway[], routes: HttpRoute[], rest: Partial<GatewayWorld> = {}) => planGateways({
-  classes, gateways, routes, grpcRoutes: [], tlsRoutes: [], namespaces: new Map([["default", {}], ["b", { team: "b" }]]), addressesOf: () => ["10.0.0.1"], portProblem: () => undefined, hasSecureIngress: false, serviceExists: (_, name) => name === "web", certificateProblem: () => undefined, isGranted: () => false, ...rest,
+  classes, gateways, routes, grpcRoutes: [], tlsRoutes: [], tlsPolicies: [], namespaces: new Map([["default", {}], ["b", { team: "b" }]]), addressesOf: () => ["10.0.0.1"], portProblem: () => undefined, hasSecureIngress: false, serviceExists: (_, name) => name === "web", certificateProblem: () => undefined, authorityProblem: () => undefined, isGranted: () => false, ...rest,
 });
 const conditionsOf = (list: readonly { readonly type: string; readonly status: string; readonly reason: string }[]): string[] => list.map(({ type, status, reason }) => `${type} ${status} ${reason}`);
 const routeConditions = (spec: HttpRoute["spec"], world: Gateway = gateway({}), namespace?: string): string[] => [...plan([world], [route(spec, namespace)]).routeStatus.values()].flat().flatMap(({ conditions }) => conditionsOf(conditions));

@@ -10,27 +10,31 @@
  * API: https://gateway-api.sigs.k8s.io/reference/spec/
  */
 import { labelSelector, type Labels } from "../api/meta/label-selector.ts";
-import { keyOf, type ObjectKey } from "../api/meta/object-meta.ts";
+import { keyOf, type ObjectKey, objectKey } from "../api/meta/object-meta.ts";
+import { planBackendTls, type PlannedAncestor } from "./backend-tls.ts";
 import { ageOf, type Fronts, listenerProblems, type NodePorts, planFronts, type Protocol } from "./gateway-fronts.ts";
 import { type Accepted, condition, gatewayStatus, isKindOf, parametersProblem, type PlannedGatewayStatus, type StatusCondition } from "./gateway-status.ts";
-import { type AnyRoute, GATEWAY_CONTROLLER, GATEWAY_GROUP, type Gateway, type GatewayClass, type GrpcRoute, type HttpRoute, type ParentRef, type ParentStatus, type TlsRoute } from "./gateway-types.ts";
+import { type AnyRoute, type BackendTlsPolicy, GATEWAY_CONTROLLER, GATEWAY_GROUP, type Gateway, type GatewayClass, type GrpcRoute, type HttpRoute, type ParentRef, type ParentStatus, type TlsRoute } from "./gateway-types.ts";
 import { grpcRuleSet } from "./grpc-route-rules.ts";
 import { type Problem, type References, type RuleSet, ruleSet } from "./http-route-rules.ts";
 import type { CertificateUse } from "./ingress-routes.ts";
 import type { Route } from "./route-table.ts";
 import { tlsRuleSet } from "./tls-route-rules.ts";
 
-export interface GatewayWorld extends References, NodePorts {
+export interface GatewayWorld extends Omit<References, "tlsOf">, NodePorts {
   readonly classes: readonly GatewayClass[];
   readonly gateways: readonly Gateway[];
   readonly routes: readonly HttpRoute[];
   readonly grpcRoutes: readonly GrpcRoute[];
   readonly tlsRoutes: readonly TlsRoute[];
+  readonly tlsPolicies: readonly BackendTlsPolicy[];
   readonly namespaces: ReadonlyMap<string, Labels>;
   /** Where a Gateway is reached: at addresses of its own, if it is to have such, and at those of the nodes' ingress. None before it is reached at all of them. */
   readonly addressesOf: (gateway: ObjectKey, hasOwn: boolean) => readonly string[];
   /** Why nobody can be shown this Secret's certificate. */
   readonly certificateProblem: (namespace: string, name: string) => string | undefined;
+  /** Why nobody can be trusted for the sake of this ConfigMap. */
+  readonly authorityProblem: (namespace: string, name: string) => string | undefined;
 }
 
 /** A listener that is served. */
@@ -52,6 +56,8 @@ export interface GatewayPlan {
   readonly gatewayStatus: ReadonlyMap<ObjectKey, PlannedGatewayStatus>;
   /** Of ours among a route's parents. */
   readonly routeStatus: ReadonlyMap<AnyRoute, RouteStatus>;
+  /** Of ours among a policy's ancestors. */
+  readonly policyStatus: ReadonlyMap<BackendTlsPolicy, readonly PlannedAncestor[]>;
 }
 
 export function ourGateways(classes: readonly GatewayClass[], gateways: readonly Gateway[]): Gateway[] {
@@ -62,13 +68,17 @@ export function ourGateways(classes: readonly GatewayClass[], gateways: readonly
 export function planGateways(world: GatewayWorld): GatewayPlan {
   const gateways = new Map(ourGateways(world.classes, world.gateways).map((gateway) => [keyOf(gateway), gateway]));
   const listeners = new Map([...gateways].map(([key, gateway]) => [key, listenersOf(gateway, world)]));
-  const routeStatus = new Map<AnyRoute, RouteStatus>();
+  const tls = planBackendTls(world.tlsPolicies, world.authorityProblem), references: References = { ...world, tlsOf: (namespace, service) => tls.of(objectKey(namespace, service)) };
+  const routeStatus = new Map<AnyRoute, RouteStatus>(), leadTo = new Map<ObjectKey, Set<ObjectKey>>();
   const attachAll = <R extends AnyRoute>(kind: string, routes: readonly R[], rulesOf: (route: R, references: References) => RuleSet): void => {
     for (const route of routes) {
       if (route.metadata.deletionTimestamp !== undefined) continue;
       const parents = (route.spec.parentRefs ?? []).flatMap((parentRef) => {
-        const all = isGatewayRef(parentRef) ? listeners.get(`${parentRef.namespace ?? route.metadata.namespace ?? ""}/${parentRef.name}` as ObjectKey) : undefined;
-        return all ? [attachTo(all, { kind, route, parentRef, rules: rulesOf(route, world) }, world)] : [];
+        const gateway = objectKey(parentRef.namespace ?? route.metadata.namespace ?? "", parentRef.name), all = isGatewayRef(parentRef) ? listeners.get(gateway) : undefined;
+        if (!all) return [];
+        const rules = rulesOf(route, references);
+        if (world.tlsPolicies.length > 0) for (const service of servicesOf(rules)) leadTo.set(service, (leadTo.get(service) ?? new Set()).add(gateway));
+        return [attachTo(all, { kind, route, parentRef, rules }, world)];
       });
       if (parents.length > 0) routeStatus.set(route, parents);
     }
@@ -80,9 +90,14 @@ export function planGateways(world: GatewayWorld): GatewayPlan {
     { gateway, port: listener.port, protocol: listener.protocol as Protocol, hostname: (listener.hostname ?? "").toLowerCase(), routes, certificates })));
   const fronts = planFronts([...gateways.values()], world);
   return {
-    listeners: served, routeStatus, fronts,
+    listeners: served, routeStatus, fronts, policyStatus: new Map(world.tlsPolicies.map((policy) => [policy, tls.statusOf(policy, (service) => leadTo.get(service) ?? [])])),
     gatewayStatus: new Map([...gateways].map(([key, gateway]) => [key, gatewayStatus(gateway, listeners.get(key)!, world.addressesOf(key, fronts.own.has(key)))])),
   };
+}
+
+/** Where its requests go. */
+function servicesOf({ routes }: RuleSet): ObjectKey[] {
+  return routes.flatMap(({ action }) => (action.type === "forward" ? [...action.backends, ...(action.mirrors ?? []).map(({ backend }) => backend)].map(({ namespace, service }) => objectKey(namespace, service)) : []));
 }
 
 function isGatewayRef({ group = GATEWAY_GROUP, kind = "Gateway" }: ParentRef): boolean { return group === GATEWAY_GROUP && kind === "Gateway"; }

@@ -1,4 +1,5 @@
 /** The rules of an HTTPRoute as routes, and what is wrong with them. Pure. */
+import type { BackendTls } from "./backend-tls.ts";
 import { type BackendRef, GATEWAY_GROUP, type HeaderFilter, type HttpRoute, type HttpRouteFilter, type HttpRouteMatch, type HttpRouteRule, type PathModifier } from "./gateway-types.ts";
 import type { Action, Backend, HeaderEdit, Mirror, PathRewrite, Redirect, Rewrite, Route, RouteMatch } from "./route-table.ts";
 
@@ -15,6 +16,8 @@ export interface RuleSet {
 
 export interface References {
   serviceExists(namespace: string, name: string): boolean;
+  /** How its endpoints are spoken to with TLS. */
+  tlsOf(namespace: string, service: string): readonly BackendTls[];
   /** Whether `namespace` lets routes or Gateways of another refer to its object. */
   isGranted(from: { readonly kind: string; readonly namespace: string }, to: { readonly kind: string; readonly namespace: string; readonly name: string }): boolean;
 }
@@ -88,10 +91,11 @@ function backendOf(ref: BackendRef, owner: Owner, references: References, proble
     : !references.serviceExists(namespace, name) ? { reason: "BackendNotFound", message: `service ${namespace}/${name} not found` }
     : port === undefined ? { reason: "UnsupportedValue", message: `the reference to Service ${name} has no port` } : undefined;
   if (problem) problems.unresolved ??= problem;
+  const tls = problem ? [] : references.tlsOf(namespace, name);
   const redirect = redirectOf(filters), rewrite = rewriteOf(filters), mirrors = mirrorsOf(filters, owner, references, problems);
   return {
     namespace, service: name, port: port ?? 0, weight, edits: editsOf(filters, problems), ...(protocol && { protocol }), ...(problem && { invalid: true }),
-    ...(redirect && { redirect }), ...(rewrite && { rewrite }), ...(mirrors && { mirrors }),
+    ...(redirect && { redirect }), ...(rewrite && { rewrite }), ...(mirrors && { mirrors }), ...(tls.length > 0 && { tls }),
   };
 }
 

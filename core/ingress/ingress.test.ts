@@ -61,7 +61,7 @@ test("endpoints: ready ones of the port, by name or number; ending ones only whe
   const service = { spec: { ports: [{ name: "http", port: 80, appProtocol: "kubernetes.io/h2c" }, { name: "dns", port: 80, protocol: "UDP" }] } } as unknown as Service;
   const slice = (endpoints: Partial<Endpoint>[], ports = [{ name: "http", port: 8080 }]): EndpointSlice => ({ addressType: "IPv4", endpoints, ports }) as EndpointSlice;
   const gone = { addresses: ["10.0.0.3"], conditions: { ready: false, serving: true, terminating: true } }, up = { addresses: ["10.0.0.1"], conditions: { ready: true } };
-  expect(endpointsOf(service, "http", [slice([up, gone]), slice([up], [{ name: "other", port: 1 }])])).toEqual({ endpoints: [{ address: "10.0.0.1", port: 8080 }], appProtocol: "kubernetes.io/h2c" });
+  expect(endpointsOf(service, "http", [slice([up, gone]), slice([up], [{ name: "other", port: 1 }])])).toEqual({ endpoints: [{ address: "10.0.0.1", port: 8080 }], appProtocol: "kubernetes.io/h2c", portName: "http" });
   expect(endpointsOf(service, 80, [slice([gone, { addresses: ["10.0.0.4"], conditions: { ready: false } }])])?.endpoints).toEqual([{ address: "10.0.0.3", port: 8080 }]);
   expect(endpointsOf(service, 81, [])).toBeUndefined();
 });

@@ -9,6 +9,7 @@
  *
  * API: https://kubernetes.io/docs/concepts/services-networking/ingress/#path-types  https://gateway-api.sigs.k8s.io/reference/spec/#httprouterule
  */
+import type { BackendTls } from "./backend-tls.ts";
 import type { CorsFilter } from "./gateway-types.ts";
 
 export interface RouteMatch {
@@ -41,6 +42,8 @@ export interface Backend {
   readonly redirect?: Redirect | undefined;
   readonly rewrite?: Rewrite | undefined;
   readonly mirrors?: readonly Mirror[] | undefined;
+  /** For its ports. */
+  readonly tls?: readonly BackendTls[] | undefined;
 }
 
 /** Who is sent a copy, and is not listened to. `share`: of the requests, up to 1. */
@@ -85,6 +88,8 @@ export interface RoutedRequest {
 
 export interface RouteTable {
   find(request: RoutedRequest): Route | undefined;
+  /** The most specific of the claimed hosts that this one is; "": none. */
+  claimOf(host: string): string;
   readonly size: number;
 }
 
@@ -104,7 +109,7 @@ export function routeTable(routes: readonly Route[], claimed: readonly string[] 
     if (host.startsWith("*.")) group(wildcards, host.slice(1), () => ({ one: [], many: [], claimed: false })).claimed = true;
     else if (host !== "") group(names, host, () => []);
   }
-  const fallbacks = any.filter(({ fallback }) => fallback);
+  const fallbacks = any.filter(({ fallback }) => fallback), claims = new Set(claimed);
 
   /** The routes of the most specific host that this is. */
   function ofHost(host: string): readonly Route[] | undefined {
@@ -121,6 +126,11 @@ export function routeTable(routes: readonly Route[], claimed: readonly string[] 
 
   return {
     size: routes.length,
+    claimOf(host) {
+      if (claims.has(host)) return host;
+      for (let dot = host.indexOf("."); dot > 0; dot = host.indexOf(".", dot + 1)) if (claims.has(`*${host.slice(dot)}`)) return `*${host.slice(dot)}`;
+      return "";
+    },
     find(request) {
       const own = ofHost(request.host);
       return own === undefined ? any.find((route) => matches(route.match, request)) : (own.find((route) => matches(route.match, request)) ?? fallbacks[0]);

@@ -1,7 +1,7 @@
 /** TLS over a connection that somebody else made, verified or not; what goes wrong is told in Go's words. */
 import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
-import { checkServerIdentity, connect, type TLSSocket } from "node:tls";
+import { checkServerIdentity, connect, type PeerCertificate, type TLSSocket } from "node:tls";
 import { type Clock, systemClock } from "../lifecycle/clock.ts";
 import { signedBySameName } from "./same-name.ts";
 import { ANCHORS } from "./tls.ts";
@@ -10,8 +10,12 @@ import { whenConnected } from "./when-connected.ts";
 export interface Verification {
   /** PEM. Without: whom this machine trusts. */
   readonly ca: string | undefined;
-  /** The name the certificate must carry. */
+  /** The name that is asked for, which the certificate must carry. */
   readonly serverName: string;
+  /** What it must carry instead, one of them. */
+  readonly names?: readonly { readonly type: "DNS" | "URI"; readonly value: string }[] | undefined;
+  /** What is spoken then. */
+  readonly alpn?: "http/1.1" | "h2" | undefined;
   /** What we show of ourselves, PEM. */
   readonly client?: { readonly cert: string; readonly key: string } | undefined;
   /** Any certificate will do. */
@@ -22,16 +26,16 @@ export interface Verification {
 }
 
 /** Closes the connection when it cannot be trusted. */
-export async function dialTls(connection: Duplex, { ca, serverName, client, insecure = false, signal, limit }: Verification): Promise<Duplex> {
+export async function dialTls(connection: Duplex, { ca, serverName, names, alpn = "http/1.1", client, insecure = false, signal, limit }: Verification): Promise<Duplex> {
   const socket: TLSSocket = connect({
-    socket: connection, ALPNProtocols: ["http/1.1"], rejectUnauthorized: false, ...(ca === undefined ? {} : { ca, ...ANCHORS }), ...client, ...(isIP(serverName) ? {} : { servername: serverName }),
+    socket: connection, ALPNProtocols: [alpn], rejectUnauthorized: false, ...(ca === undefined ? {} : { ca, ...ANCHORS }), ...client, ...(isIP(serverName) ? {} : { servername: serverName }),
     checkServerIdentity: () => undefined, // below, as what is trusted is: for names and addresses alike
   });
   try {
     return await whenConnected(socket, {
       event: "secureConnect", signal,
       failure: (error) => (error ? new Error(tlsReason(error), { cause: error }) : new Error("EOF")),
-      refusal: () => (insecure ? undefined : mistrust(socket, serverName, ca)),
+      refusal: () => (insecure ? undefined : mistrust(socket, { serverName, names, ca })),
       limit: limit && { ...limit, error: () => new Error("tls: i/o timeout") },
     });
   } catch (error) {
@@ -41,18 +45,23 @@ export async function dialTls(connection: Duplex, { ca, serverName, client, inse
 }
 
 /** Nothing was sent yet but what a handshake needs. The machine's clock, as the TLS library takes it. */
-function mistrust(socket: TLSSocket, serverName: string, ca: string | undefined): Error | undefined {
+function mistrust(socket: TLSSocket, { serverName, names = [], ca }: Pick<Verification, "serverName" | "names" | "ca">): Error | undefined {
   const certificate = socket.getPeerCertificate();
   const code = socket.authorized ? "" : codeOf(socket.authorizationError);
   const trusted = socket.authorized || (code === "DEPTH_ZERO_SELF_SIGNED_CERT" && ca !== undefined && signedBySameName(certificate.raw, ca, systemClock.nowMs()));
   if (!trusted) return new Error(tlsReason({ code, message: code }));
-  const wrong = checkServerIdentity(serverName, certificate);
-  return wrong && new Error(`tls: failed to verify certificate: x509: ${namesOf(socket)}, not ${serverName}`, { cause: wrong });
+  const uris = namesIn(certificate, "URI:");
+  const isFor = names.length > 0 ? names.some(({ type, value }) => (type === "URI" ? uris.includes(value) : !checkServerIdentity(value, certificate))) : !checkServerIdentity(serverName, certificate);
+  return isFor ? undefined : new Error(`tls: failed to verify certificate: x509: ${namesOf(socket)}, not ${names.length > 0 ? names.map(({ value }) => value).join(" or ") : serverName}`);
 }
 
 /** An error or its code, as the runtime has it. */
 function codeOf(error: unknown): string {
   return String((error as NodeJS.ErrnoException | undefined)?.code ?? error);
+}
+
+function namesIn({ subjectaltname = "" }: Pick<PeerCertificate, "subjectaltname">, prefix: string): string[] {
+  return subjectaltname.split(", ").flatMap((one) => (one.startsWith(prefix) ? one.slice(prefix.length) : []));
 }
 
 function namesOf(socket: TLSSocket): string {

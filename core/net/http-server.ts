@@ -30,6 +30,8 @@ export interface Connection {
   readonly protocol: "http/1.1" | "h2";
   readonly remoteAddress: string;
   readonly peerCertificate: PeerCertificate | undefined;
+  /** The name a client of TLS asked for, in lower case; undefined: none. */
+  readonly serverName?: string | undefined;
   /** It takes no more requests than those under way. Absent: one after the other is all there can be. */
   readonly takeNoMore?: (() => void) | undefined;
 }
@@ -163,7 +165,7 @@ function makeServer({ host, port, portFlag, handler, upgrade, log, clock, http1,
     socket.setKeepAlive(true, KEEP_ALIVE_MS);
     const encrypted = secure ? (socket as tls.TLSSocket) : undefined;
     const connection: Tracked = {
-      socket, protocol: "http/1.1", remoteAddress: plainAddress(socket.remoteAddress), peerCertificate: encrypted && peerCertificateOf(encrypted),
+      socket, protocol: "http/1.1", remoteAddress: plainAddress(socket.remoteAddress), peerCertificate: encrypted && peerCertificateOf(encrypted), serverName: encrypted && serverNameOf(encrypted),
       requests: 0, active: 0, upgraded: false, quietSinceMs: clock.uptimeMs(), resets: 0, written: 0, stalledSinceMs: undefined,
     };
     connections.set(socket, connection);
@@ -293,6 +295,11 @@ function makeServer({ host, port, portFlag, handler, upgrade, log, clock, http1,
       await sweeping;
     },
   };
+}
+
+function serverNameOf(socket: tls.TLSSocket): string | undefined {
+  const { servername } = socket as tls.TLSSocket & { readonly servername?: string | false | null };
+  return servername ? servername.toLowerCase() : undefined;
 }
 
 /** Why a connection should go, if it should. */

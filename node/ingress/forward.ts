@@ -49,7 +49,7 @@ interface Try {
 const COPY_BYTES_MAX = 1024 * 1024;
 const COPY_MS_MAX = 60_000;
 /** Source: https://github.com/grpc/grpc/blob/master/doc/http-grpc-status-mapping.md; a call's time is over: deadline exceeded */
-const GRPC_STATUS: Readonly<Record<number, string>> = { 400: "13", 404: "12", 502: "14", 503: "14", 504: "4" };
+const GRPC_STATUS: Readonly<Record<number, string>> = { 400: "13", 404: "12", 421: "14", 502: "14", 503: "14", 504: "4" };
 const GRPC_UNKNOWN = "2";
 
 /** An answer of our own. */
@@ -168,7 +168,7 @@ export class Forwarder {
     throw new Refusal(deadline?.aborted ? 504 : 502, { cause: failure });
   }
 
-  async #try(endpoint: Endpoint, { plan: { protocol, target }, method, headers, body, upgrade, fresh, going }: Try, signal: AbortSignal): Promise<Http1Response | Http2Response> {
+  async #try(endpoint: Endpoint, { plan: { protocol, target, tls }, method, headers, body, upgrade, fresh, going }: Try, signal: AbortSignal): Promise<Http1Response | Http2Response> {
     const { upstreams, h2Upstreams } = this.#deps;
     upstreams.begin(endpoint);
     let ended = false;
@@ -178,13 +178,13 @@ export class Forwarder {
     };
     try {
       if (protocol === "h2c" && !upgrade) {
-        const ask = await h2Upstreams.connect(endpoint);
+        const ask = await h2Upstreams.connect(endpoint, tls);
         going?.();
         const response = await ask({ method, target, headers, body }, signal);
         response.body.once("close", end);
         return response;
       }
-      const { connection, release } = await upstreams.acquire(endpoint, { secure: protocol === "https", fresh, signal });
+      const { connection, release } = await upstreams.acquire(endpoint, { tls, fresh, signal });
       going?.();
       const response = await http1Request(connection, { method, target, headers, body, release: upgrade ? undefined : release }, signal);
       response.body.once("close", end);

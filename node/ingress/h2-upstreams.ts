@@ -1,5 +1,5 @@
 /**
- * Endpoints that speak HTTP/2 without TLS, as gRPC servers do (appProtocol kubernetes.io/h2c): one connection each, which all requests share.
+ * Endpoints that speak HTTP/2, as gRPC servers do (appProtocol kubernetes.io/h2c), without TLS unless a policy says so: one connection each, which all requests share.
  *
  * Source: https://kubernetes.io/docs/reference/networking/service-protocols/  RFC 9113 section 3.3 (prior knowledge)
  */
@@ -10,6 +10,7 @@ import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { HeaderPairs } from "../../core/net/http1-client.ts";
 import "../../core/net/unasked-streams.ts";
 import { dialEndpoint } from "./dial-endpoint.ts";
+import { dialSecurely, keyOf, type UpstreamTls } from "./upstreams.ts";
 
 export interface Http2Response {
   readonly status: number;
@@ -21,7 +22,7 @@ export interface Http2Response {
   readonly trailers: () => http2.OutgoingHttpHeaders | undefined;
 }
 
-interface Request { readonly method: string; readonly target: string; readonly headers: HeaderPairs; readonly body?: Readable | undefined }
+interface Request { readonly scheme: "http" | "https"; readonly method: string; readonly target: string; readonly headers: HeaderPairs; readonly body?: Readable | undefined }
 interface Shared { readonly session: Promise<http2.ClientHttp2Session>; active: number; quietSinceMs: number }
 
 /** A gRPC client that is quiet for longer makes its next call on a new connection. */
@@ -36,19 +37,19 @@ export class H2Upstreams {
   constructor(clock: Clock) { this.#clock = clock; }
 
   /** Resolves once there is a connection; the request has not been sent then. */
-  async connect(endpoint: Endpoint): Promise<(request: Request, signal: AbortSignal) => Promise<Http2Response>> {
-    const key = `${endpoint.address} ${endpoint.port}`;
+  async connect(endpoint: Endpoint, tls: UpstreamTls | undefined): Promise<(request: Omit<Request, "scheme">, signal: AbortSignal) => Promise<Http2Response>> {
+    const key = keyOf(endpoint, tls);
     let shared = this.#shared.get(key);
     const open = await shared?.session;
     if (!shared || open?.closed || open?.destroyed) {
-      shared = { session: this.#open(endpoint, () => { if (this.#shared.get(key) === shared) this.#shared.delete(key); }), active: 0, quietSinceMs: this.#clock.uptimeMs() };
+      shared = { session: this.#open(endpoint, tls, () => { if (this.#shared.get(key) === shared) this.#shared.delete(key); }), active: 0, quietSinceMs: this.#clock.uptimeMs() };
       this.#shared.set(key, shared);
     }
     const { session } = shared, own = shared;
     const connected = await session;
     return (request, signal) => {
       own.active++;
-      return send(connected, request, signal, () => {
+      return send(connected, { ...request, scheme: tls ? "https" : "http" }, signal, () => {
         own.active--;
         own.quietSinceMs = this.#clock.uptimeMs();
       });
@@ -64,9 +65,11 @@ export class H2Upstreams {
     }
   }
 
-  async #open(endpoint: Endpoint, forget: () => void): Promise<http2.ClientHttp2Session> {
+  async #open(endpoint: Endpoint, tls: UpstreamTls | undefined, forget: () => void): Promise<http2.ClientHttp2Session> {
     try {
-      const socket = await dialEndpoint(endpoint, { clock: this.#clock, signal: new AbortController().signal }); // not one client's: others wait for it too
+      const { signal } = new AbortController(); // not one client's: others wait for it too
+      const plain = await dialEndpoint(endpoint, { clock: this.#clock, signal });
+      const socket = tls ? await dialSecurely(plain, endpoint, { tls, alpn: "h2", signal }) : plain;
       const session = http2.connect("http://endpoint", { createConnection: () => socket });
       session.on("error", forget).on("goaway", forget).on("close", forget);
       return session;
@@ -77,9 +80,9 @@ export class H2Upstreams {
   }
 }
 
-function send(session: http2.ClientHttp2Session, { method, target, headers, body }: Request, signal: AbortSignal, done: () => void): Promise<Http2Response> {
+function send(session: http2.ClientHttp2Session, { scheme, method, target, headers, body }: Request, signal: AbortSignal, done: () => void): Promise<Http2Response> {
   const { promise, resolve, reject } = Promise.withResolvers<Http2Response>();
-  const sent = Object.assign(Object.create(null) as Record<string, string | string[]>, { ":method": method, ":path": target, ":scheme": "http" }); // "constructor" is a name like any
+  const sent = Object.assign(Object.create(null) as Record<string, string | string[]>, { ":method": method, ":path": target, ":scheme": scheme }); // "constructor" is a name like any
   for (const [name, value] of headers) {
     const to = name === "host" ? ":authority" : name, before = sent[to];
     sent[to] = before === undefined ? value : [...(Array.isArray(before) ? before : [before]), value];

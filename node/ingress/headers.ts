@@ -11,8 +11,8 @@ const OURS: ReadonlySet<string> = new Set(["host", "expect", "forwarded", "x-for
 
 export function isHopByHop(name: string): boolean { return HOP_BY_HOP.has(name); }
 
-/** `door`: the port of this node that it came to; `port`: the one that leads there from outside. */
-export interface Caller { readonly remoteAddress: string; readonly secure: boolean; readonly door: number; readonly port: number }
+/** `door`: the port of this node that it came to; `port`: the one that leads there from outside; `serverName`: asked for with TLS. */
+export interface Caller { readonly remoteAddress: string; readonly secure: boolean; readonly door: number; readonly port: number; readonly serverName?: string | undefined }
 
 export interface Asked extends RoutedRequest {
   /** As the client wrote it, with its port. */

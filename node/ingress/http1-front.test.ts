@@ -1,9 +1,16 @@
 import { createServer, type Server } from "node:http";
 import * as http2 from "node:http2";
 import * as net from "node:net";
+import type { TLSSocket } from "node:tls";
 import { afterEach, describe, expect, test } from "vitest";
+import { NO_ALT_NAMES } from "../../core/pki/alt-names.ts";
+import { generateKey, keyPem } from "../../core/pki/authority.ts";
+import { spkiOf } from "../../core/pki/signature.ts";
+import { encodeSubject } from "../../core/pki/subject.ts";
+import { certificatePem, signCertificate } from "../../core/pki/x509.ts";
 import { h2Frame } from "../../test/fuzz/hostile.ts";
 import { ingressFront, talk } from "../../test/ingress-front.ts";
+import type { UpstreamTls } from "./upstreams.ts";
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => { for (const close of closing.splice(0).reverse()) await close(); });
@@ -284,4 +291,25 @@ test("a mirror is sent a copy, with its body, and nobody waits for it", async ()
   expect(await talk(to, "GET /c HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")).toMatch(/real/);
   for (let i = 0; i < 100 && copies.length < 3; i++) await Bun.sleep(20);
   expect(copies.toSorted()).toEqual(["GET /c x mirror 0", "POST /a x mirror 300000", "POST /b x mirror 3"]);
+});
+
+test("a host of another listener than the name TLS was agreed on for is misdirected; hosts of the same one are not", async () => {
+  const { port } = await http((_, response) => void response.end("ok"));
+  const status = async (serverName: string | undefined, host: string): Promise<string> => (await talk(await front({ ports: [port], serverName, claimed: ["", "a.test", "*.w.test", "x.w.test"] }), `GET / HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)).slice(9, 12);
+  const cases = [["a.test", "a.test", false], ["a.test", "b.test", true], ["b.test", "a.test", true], ["b.test", "c.test", false], ["y.w.test", "z.w.test", false], ["y.w.test", "x.w.test", true], [undefined, "a.test", false]] as const;
+  expect((await Promise.all(cases.map(([name, host]) => status(name, host)))).map((one) => one === "421")).toEqual(cases.map(([, , expected]) => expected));
+});
+
+test("an endpoint whose certificate a policy knows is spoken to, over HTTP/1.1 and HTTP/2; another is not", async () => {
+  const key = await generateKey(), name = encodeSubject({ commonName: "own", organizations: [] });
+  const cert = certificatePem(signCertificate({ serial: Buffer.alloc(16, 1), notBeforeMs: 0, notAfterMs: Date.now() + 3_600_000, issuerRaw: name, subjectRaw: name, spki: spkiOf(key), usages: ["digital signature", "server auth", "cert sign"], altNames: { ...NO_ALT_NAMES, dnsNames: ["web.test"], uris: ["spiffe://a/b"] }, isCa: true }, key));
+  const server = http2.createSecureServer({ key: keyPem(key), cert, allowHTTP1: true }, (request, response) => void response.end(`${request.httpVersion} ${(request.socket as TLSSocket & { servername?: string }).servername}`));
+  await new Promise<void>((done) => void server.listen(0, "127.0.0.1", done));
+  closing.push(() => server.close());
+  const ask = async (tls: Partial<UpstreamTls>, appProtocol?: string): Promise<string> => await talk(await front({ ports: [(server.address() as net.AddressInfo).port], appProtocol, tls: { key: "1", ca: cert, serverName: "web.test", names: [], ...tls } }), "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  expect(await ask({})).toMatch(/ 200 [\s\S]*1\.1 web\.test/);
+  expect(await ask({}, "kubernetes.io/h2c")).toMatch(/ 200 [\s\S]*2\.0 web\.test/);
+  expect(await ask({ names: [{ type: "DNS", value: "no.test" }, { type: "URI", value: "spiffe://a/b" }], serverName: "other.test" })).toMatch(/ 200 [\s\S]*1\.1 other\.test/);
+  for (const wrong of [{ serverName: "other.test" }, { ca: undefined }, { names: [{ type: "DNS", value: "other.test" }] }, { names: [{ type: "URI", value: "web.test" }] }] as const) expect(await ask(wrong), JSON.stringify(wrong)).toMatch(/^HTTP\/1\.1 502 /);
+  expect(await ask({ serverName: "other.test" }, "kubernetes.io/h2c")).toMatch(/^HTTP\/1\.1 502 /);
 });

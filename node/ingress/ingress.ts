@@ -8,17 +8,18 @@
  *
  * API: https://kubernetes.io/docs/concepts/services-networking/ingress/
  */
-import { labelsOf, objectKey, splitKey } from "../../core/api/meta/object-meta.ts";
+import { labelsOf, type ObjectKey, objectKey, splitKey } from "../../core/api/meta/object-meta.ts";
 import type { Client } from "../../core/client/client.ts";
 import type { Informers } from "../../core/client/informer-factory.ts";
-import { ENDPOINT_SLICES, INGRESS_CLASSES, INGRESSES, NAMESPACES, SERVICES } from "../../core/client/resources.ts";
+import { CONFIG_MAPS, ENDPOINT_SLICES, INGRESS_CLASSES, INGRESSES, NAMESPACES, SERVICES } from "../../core/client/resources.ts";
+import { authorityOf, type BackendTls } from "../../core/ingress/backend-tls.ts";
 import { planGateways } from "../../core/ingress/gateway.ts";
 import { doorsOf, isFrontService, ownServiceName } from "../../core/ingress/gateway-fronts.ts";
 import { gatewaySource } from "../../core/ingress/gateway-source.ts";
 import { grants } from "../../core/ingress/http-route-rules.ts";
 import { HTTP_PORT, HTTPS_PORT, INGRESS_SERVICE, isOurIngress, isSecure } from "../../core/ingress/ingress-class.ts";
 import { ingressCertificates, ingressRoutes } from "../../core/ingress/ingress-routes.ts";
-import { routeTable } from "../../core/ingress/route-table.ts";
+import { type Route, routeTable } from "../../core/ingress/route-table.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
@@ -32,9 +33,10 @@ import { Forwarder } from "./forward.ts";
 import { H2Upstreams } from "./h2-upstreams.ts";
 import { type Http1FrontDeps, httpDate } from "./http1-front.ts";
 import { Listeners } from "./listeners.ts";
+import { ReadObjects } from "./read-objects.ts";
 import { endpointResolver } from "./resolver.ts";
 import { Router } from "./router.ts";
-import { Upstreams } from "./upstreams.ts";
+import { Upstreams, type UpstreamTls } from "./upstreams.ts";
 
 export interface NodeIngressOptions {
   readonly client: Client;
@@ -63,10 +65,11 @@ export function nodeIngress(options: NodeIngressOptions): Runnable {
   const resolver = endpointResolver(services, slices);
   const upstreams = new Upstreams(clock), h2Upstreams = new H2Upstreams(clock);
   const certificates = new Certificates({ client, clock, random, log });
+  const authorities = new ReadObjects({ client, clock, random, log }, CONFIG_MAPS, ({ data }) => authorityOf(data));
   const gateways = gatewaySource(informers);
   let open: readonly OpenDoor[] = [];
   let wake: () => void = () => {};
-  const router = new Router({ table: ({ door }) => open.find(({ target }) => target === door)?.table ?? NOTHING, resolve: (backend) => resolver.resolve(backend), load: (endpoint) => upstreams.load(endpoint), random });
+  const router = new Router({ table: ({ door }) => open.find(({ target }) => target === door)?.table ?? NOTHING, resolve: (backend) => resolver.resolve(backend), trust, load: (endpoint) => upstreams.load(endpoint), random });
   const served = {
     requests: options.metrics.counter("coracle_ingress_requests_total", "Requests the ingress of this node has answered, by status code and method"),
     seconds: options.metrics.histogram("coracle_ingress_request_duration_seconds", "How long they took", SECONDS),
@@ -74,12 +77,18 @@ export function nodeIngress(options: NodeIngressOptions): Runnable {
   const forwarder = new Forwarder({ ...served, router, upstreams, h2Upstreams, clock, log });
   const front: Http1FrontDeps = { ...served, router, upstreams, readFields: fieldReader(), date: httpDate(clock), clock, log };
 
+  function trust({ authorities: named, serverName, names, policy }: BackendTls): UpstreamTls | undefined {
+    if (named === "System") return { key: `${policy} ${serverName}`, ca: undefined, serverName, names };
+    const ca = named.flatMap((key) => authorities.get(key) ?? []).join("\n");
+    return ca === "" ? undefined : { key: `${policy} ${serverName} ${names.map(({ value }) => value).join()} ${Bun.hash(ca)}`, ca, serverName, names };
+  }
+
   function planned(hasSecureIngress: boolean): Pick<DoorWorld, "listeners" | "fronts" | "doors"> {
     const objects = gateways.objects();
     if (!objects) return { listeners: [], fronts: NO_FRONTS, doors: [] };
     const spaces = new Map([...informers.of(NAMESPACES).list()].map((one) => [one.metadata.name, labelsOf(one)]));
     const { listeners, fronts } = planGateways({
-      ...objects, namespaces: spaces, addressesOf: () => [], portProblem: () => undefined, hasSecureIngress, serviceExists: (namespace, name) => services.get(objectKey(namespace, name)) !== undefined, certificateProblem: () => undefined, isGranted: grants(objects.grants),
+      ...objects, namespaces: spaces, addressesOf: () => [], portProblem: () => undefined, hasSecureIngress, serviceExists: (namespace, name) => services.get(objectKey(namespace, name)) !== undefined, certificateProblem: () => undefined, authorityProblem: () => undefined, isGranted: grants(objects.grants),
     });
     const ofGateways = [...fronts.own.keys()].flatMap((key) => doorsOf(services.get(objectKey(splitKey(key).namespace, ownServiceName(key))), key));
     return { listeners, fronts, doors: [...doorsOf(services.get(objectKey(INGRESS_SERVICE.namespace, INGRESS_SERVICE.name)), undefined), ...ofGateways] };
@@ -87,7 +96,9 @@ export function nodeIngress(options: NodeIngressOptions): Runnable {
 
   function compile(): void {
     const ours = [...ingresses.list()].filter((one) => isOurIngress(one, classes));
-    open = openDoors({ ...planned(ours.some(isSecure)), ingressRoutes: ours.flatMap(ingressRoutes), ingressCertificates: ours.flatMap(ingressCertificates) })
+    const { listeners, ...doors } = planned(ours.some(isSecure));
+    authorities.use(new Set(listeners.flatMap(({ routes }) => routes.flatMap(authoritiesOf))));
+    open = openDoors({ ...doors, listeners, ingressRoutes: ours.flatMap(ingressRoutes), ingressCertificates: ours.flatMap(ingressCertificates) })
       .map((door) => ({ ...door, target: door.target === HTTP_PORT ? ports.http : door.target === HTTPS_PORT ? ports.https : door.target }));
     certificates.use(open);
   }
@@ -114,7 +125,7 @@ export function nodeIngress(options: NodeIngressOptions): Runnable {
     await listeners.close();
     upstreams.close();
     h2Upstreams.sweep(0);
-    await certificates.close();
+    await Promise.all([certificates.close(), authorities.close()]);
   }
 
   return {
@@ -130,4 +141,10 @@ export function nodeIngress(options: NodeIngressOptions): Runnable {
       resolver.close();
     },
   };
+}
+
+/** ConfigMaps of those whom its backends' certificates must be from. */
+function authoritiesOf({ action }: Route): ObjectKey[] {
+  if (action.type !== "forward") return [];
+  return [...action.backends, ...(action.mirrors ?? []).map(({ backend }) => backend)].flatMap(({ tls = [] }) => tls.flatMap(({ authorities }) => (authorities === "System" ? [] : authorities)));
 }

@@ -82,7 +82,7 @@ export class Listeners {
     const { certificates, forwarder, front, clock, log } = this.#options;
     const secure = protocol !== "HTTP";
     if (protocol === "TLS") return passthroughServer({ host, door, port, ...front });
-    const caller = ({ remoteAddress }: Connection) => ({ remoteAddress, secure, door, port });
+    const caller = ({ remoteAddress, serverName }: Connection) => ({ remoteAddress, secure, door, port, serverName });
     const options = {
       host, port: door, portFlag: "--disable=ingress", clock, log, limits: { drainMs: DRAIN_MS },
       http1: (socket: Socket, seat: Http1Seat) => void new Http1Front(socket, seat, caller(seat.connection), front),

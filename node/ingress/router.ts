@@ -1,18 +1,22 @@
 /**
  * What becomes of a request, before anything is sent: its route, one of the route's backends as often as its weight says, and that backend's endpoints.
  *
- *   no route 404 · a reference that leads nowhere 500 · no endpoint 503
+ *   no route 404 · a host of another listener than the one TLS was agreed on with 421 · a reference that leads nowhere 500 · no endpoint 503
  */
+import type { BackendTls } from "../../core/ingress/backend-tls.ts";
 import { corsHeaders, isPreflight } from "../../core/ingress/cors.ts";
 import type { Endpoint, Resolved } from "../../core/ingress/endpoints.ts";
 import { type Action, type Backend, type HeaderEdit, type Mirror, type NamedValue, type Redirect, rewritePath, type Route, type RouteTable } from "../../core/ingress/route-table.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
 import type { Asked, Caller } from "./headers.ts";
+import type { UpstreamTls } from "./upstreams.ts";
 
 export interface RouterDeps {
   readonly table: (caller: Caller) => RouteTable;
   /** Undefined: there is no such Service, or it has no such port. */
   readonly resolve: (backend: Backend) => Resolved | undefined;
+  /** Undefined: there is nobody whom it may trust. */
+  readonly trust: (tls: BackendTls) => UpstreamTls | undefined;
   /** Requests under way. */
   readonly load: (endpoint: Endpoint) => number;
   readonly random: Random;
@@ -22,7 +26,8 @@ export interface Forwarding {
   readonly type: "forward";
   readonly endpoints: readonly Endpoint[];
   /** How the endpoints are spoken to. */
-  readonly protocol: "http" | "https" | "h2c";
+  readonly protocol: "http" | "h2c";
+  readonly tls: UpstreamTls | undefined;
   /** Path and query, and the host, as the endpoint is asked. */
   readonly target: string;
   readonly host: string;
@@ -39,10 +44,13 @@ export const TRIES_MAX = 3;
 /** Asking twice changes nothing. */
 export const SAFE: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 export const TEXTS: Readonly<Record<number, string>> = {
-  400: "400 bad request\n", 404: "404 page not found\n", 417: "417 expectation failed\n", 431: "431 request header fields too large\n", 500: "500 internal server error\n", 501: "501 not implemented\n",
+  400: "400 bad request\n", 404: "404 page not found\n", 417: "417 expectation failed\n", 421: "421 misdirected request\n", 431: "431 request header fields too large\n", 500: "500 internal server error\n", 501: "501 not implemented\n",
   502: "502 bad gateway\n", 503: "503 no available server\n", 504: "504 gateway timeout\n", 505: "505 http version not supported\n",
 };
 
+/** Source: https://kubernetes.io/docs/reference/networking/service-protocols/ */
+const HTTPS = /^(kubernetes\.io\/)?(https|wss)$/i, H2C = /^(kubernetes\.io\/h2c|h2c|grpc)$/i;
+const ANYBODY: UpstreamTls = { key: "", ca: undefined, serverName: undefined, names: [] };
 const NONE: readonly HeaderEdit[] = [];
 const NOBODY: readonly Mirror[] = [];
 
@@ -52,7 +60,9 @@ export class Router {
 
   plan(asked: Asked | undefined, caller: Caller): Planned {
     if (!asked) return { type: "fail", status: 400 };
-    const route = this.#deps.table(caller).find(asked);
+    const table = this.#deps.table(caller);
+    if (caller.serverName !== undefined && caller.serverName !== asked.host && table.claimOf(caller.serverName) !== table.claimOf(asked.host)) return { type: "fail", status: 421 }; // RFC 9110 section 15.5.20
+    const route = table.find(asked);
     if (!route) return { type: "fail", status: 404 };
     const { action } = route;
     if (action.type === "fail") return action;
@@ -69,7 +79,8 @@ export class Router {
   /** What is sent to the mirror, if this request's turn has come and there is anybody: what the endpoint is sent. */
   planCopy({ backend, share }: Mirror, original: Forwarding): Forwarding | undefined {
     const found = share >= 1 || this.#deps.random.next() < share ? this.#deps.resolve(backend) : undefined;
-    return found?.endpoints.length ? { ...original, endpoints: found.endpoints, protocol: protocolOf(found.appProtocol, backend), edits: backend.edits?.length ? [...original.edits, ...backend.edits] : original.edits, mirrors: NOBODY } : undefined;
+    const spoken = found && this.#spoken(found, backend);
+    return spoken && found.endpoints.length > 0 ? { ...original, ...spoken, endpoints: found.endpoints, edits: backend.edits?.length ? [...original.edits, ...backend.edits] : original.edits, mirrors: NOBODY } : undefined;
   }
 
   /** Where bytes go that nobody here reads: by the name that was asked for. */
@@ -90,11 +101,22 @@ export class Router {
     const rewrite = backend.rewrite ?? rule.rewrite;
     const found = this.#deps.resolve(backend);
     if (!found || found.endpoints.length === 0) return { type: "fail", status: 503 };
+    const spoken = this.#spoken(found, backend);
+    if (!spoken) return { type: "fail", status: 500 };
     return {
-      type: "forward", endpoints: found.endpoints, protocol: protocolOf(found.appProtocol, backend), timeoutMs,
+      type: "forward", endpoints: found.endpoints, ...spoken, timeoutMs,
       target: rewrite?.path ? withPath(asked.target, (path) => rewritePath(path, rewrite.path!, route.match.path.value)) : asked.target,
       host: rewrite?.hostname ?? asked.authority, edits: backend.edits?.length ? [...edits, ...backend.edits] : edits, mirrors: backend.mirrors ? [...mirrors, ...backend.mirrors] : mirrors,
     };
+  }
+
+  /** Undefined: nobody whom it could be said to. */
+  #spoken({ appProtocol = "", portName }: Resolved, backend: Backend): Pick<Forwarding, "protocol" | "tls"> | undefined {
+    const protocol = H2C.test(appProtocol) ? "h2c" : (backend.protocol ?? "http");
+    const policy = backend.tls?.find(({ section }) => section !== undefined && section === portName) ?? backend.tls?.find(({ section }) => section === undefined);
+    if (!policy) return HTTPS.test(appProtocol) ? { protocol: "http", tls: ANYBODY } : { protocol, tls: undefined };
+    const tls = this.#deps.trust(policy);
+    return tls && { protocol, tls };
   }
 
   #choose(backends: readonly Backend[]): Backend | undefined {
@@ -106,13 +128,6 @@ export class Router {
 
 /** Anyone can make up methods; not so label values. */
 export function methodLabel(method = "GET"): string { return /^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|CONNECT|TRACE)$/.test(method) ? method : "other"; }
-
-/** Source: https://kubernetes.io/docs/reference/networking/service-protocols/ */
-function protocolOf(appProtocol: string | undefined, backend: Backend): Forwarding["protocol"] {
-  const protocol = backend.protocol ?? "http";
-  if (appProtocol === undefined) return protocol;
-  return /^(kubernetes\.io\/)?(https|wss)$/i.test(appProtocol) ? "https" : /^(kubernetes\.io\/h2c|h2c|grpc)$/i.test(appProtocol) ? "h2c" : protocol;
-}
 
 function withPath(target: string, change: (path: string) => string): string {
   const question = target.indexOf("?");

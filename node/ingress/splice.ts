@@ -105,7 +105,7 @@ export class Splice {
       upstreams.begin(endpoint);
       let sent = false;
       try {
-        const { connection, release } = await upstreams.acquire(endpoint, { secure: plan.protocol === "https", fresh: !safe || tries > 0, signal: this.#quit.signal });
+        const { connection, release } = await upstreams.acquire(endpoint, { tls: plan.tls, fresh: !safe || tries > 0, signal: this.#quit.signal });
         if (this.#over || this.#isLate) {
           release(connection);
           break;

@@ -4,6 +4,8 @@
  * A kept connection may be closed by the endpoint just as the next request is sent, and then nobody knows whether that was heard. So requests that may not be
  * sent twice only get connections that were in use a moment ago, or new ones.
  */
+import type { Duplex } from "node:stream";
+import type { CertificateName } from "../../core/ingress/backend-tls.ts";
 import type { Endpoint } from "../../core/ingress/endpoints.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import { dialTls } from "../../core/net/dial-tls.ts";
@@ -13,6 +15,17 @@ import { dialEndpoint } from "./dial-endpoint.ts";
 /** Most servers close what has been quiet for 5 s and more. */
 const KEPT = { idleMs: 4_000, perKey: 64, all: 4_096 };
 const FRESH_MS = 1_000;
+
+/** What is asked of an endpoint's certificate. */
+export interface UpstreamTls {
+  /** Another one is another trust: connections are not shared. */
+  readonly key: string;
+  /** PEM; undefined: whom this machine trusts. */
+  readonly ca: string | undefined;
+  /** Undefined: any certificate will do. Pods have none that anyone could check, unless a policy says which. */
+  readonly serverName: string | undefined;
+  readonly names: readonly CertificateName[];
+}
 
 export class Upstreams {
   readonly #clock: Clock;
@@ -33,11 +46,11 @@ export class Upstreams {
     else this.#active.delete(keyOf(endpoint));
   }
 
-  /** `secure`: with TLS; pods have no certificates anyone could check. `fresh`: one that surely is still open. */
-  async acquire(endpoint: Endpoint, { secure, fresh, signal }: { readonly secure: boolean; readonly fresh: boolean; readonly signal: AbortSignal }): Promise<Held> {
-    return await this.#kept.open(keyOf(endpoint, secure), async () => {
+  /** `fresh`: one that surely is still open. */
+  async acquire(endpoint: Endpoint, { tls, fresh, signal }: { readonly tls: UpstreamTls | undefined; readonly fresh: boolean; readonly signal: AbortSignal }): Promise<Held> {
+    return await this.#kept.open(keyOf(endpoint, tls), async () => {
       const socket = await dialEndpoint(endpoint, { clock: this.#clock, signal });
-      return secure ? await dialTls(socket, { ca: undefined, serverName: endpoint.address, insecure: true, signal }) : socket;
+      return tls ? await dialSecurely(socket, endpoint, { tls, alpn: "http/1.1", signal }) : socket;
     }, { quietMs: fresh ? FRESH_MS : undefined });
   }
 
@@ -45,4 +58,9 @@ export class Upstreams {
   close(): void { this.#kept.close(); }
 }
 
-function keyOf({ address, port }: Endpoint, secure = false): string { return `${address} ${port}${secure ? " tls" : ""}`; }
+/** Closes the connection when the endpoint is not who it should be. */
+export async function dialSecurely(socket: Duplex, { address }: Endpoint, { tls: { ca, serverName, names }, alpn, signal }: { readonly tls: UpstreamTls; readonly alpn: "http/1.1" | "h2"; readonly signal: AbortSignal }): Promise<Duplex> {
+  return await dialTls(socket, { ca, serverName: serverName ?? address, names, alpn, insecure: serverName === undefined, signal });
+}
+
+export function keyOf({ address, port }: Endpoint, tls?: UpstreamTls): string { return `${address} ${port}${tls ? ` tls ${tls.key}` : ""}`; }

@@ -2,19 +2,20 @@
  * The statuses of the Gateway API's objects, where its CRDs are installed, and a GatewayClass coracle, so that a Gateway can name one. What they ask for is served by
  * node/ingress.
  *
- *   core/ingress/gateway.ts plans ─▶ status of GatewayClasses, Gateways, HTTPRoutes, GRPCRoutes and TLSRoutes of ours
+ *   core/ingress/gateway.ts plans ─▶ status of GatewayClasses, Gateways, HTTPRoutes, GRPCRoutes, TLSRoutes and BackendTLSPolicies of ours
  */
 import type { Service } from "../../api/gen/core.v1.ts";
 import type { Condition } from "../../api/gen/meta.v1.ts";
 import { type ApiObject, keyOf, labelsOf, type NewObject, type ObjectKey, objectKey, splitKey } from "../../api/meta/object-meta.ts";
 import { isAlreadyExists, isNotFound } from "../../api/meta/status-error.ts";
 import type { ResourceClient } from "../../client/client.ts";
-import { INGRESS_CLASSES, INGRESSES, NAMESPACES, SECRETS, SERVICES } from "../../client/resources.ts";
+import { CONFIG_MAPS, INGRESS_CLASSES, INGRESSES, NAMESPACES, SECRETS, SERVICES } from "../../client/resources.ts";
+import { authorityNames, authorityProblem, type PlannedAncestor } from "../../ingress/backend-tls.ts";
 import { planGateways } from "../../ingress/gateway.ts";
 import { isFrontService, ownServiceName } from "../../ingress/gateway-fronts.ts";
 import { condition, parametersProblem, type StatusCondition } from "../../ingress/gateway-status.ts";
 import type { GatewaySource } from "../../ingress/gateway-source.ts";
-import { type AnyRoute, GATEWAY_CLASSES, GATEWAY_CONTROLLER, GATEWAY_GROUP, GATEWAYS, type Gateway, type GatewayClass, GRPC_ROUTES, type GrpcRoute, HTTP_ROUTES, type HttpRoute, type ListenerStatus, type ParentStatus, TLS_ROUTES, type TlsRoute } from "../../ingress/gateway-types.ts";
+import { type AnyRoute, BACKEND_TLS_POLICIES, type BackendTlsPolicy, GATEWAY_CLASSES, GATEWAY_CONTROLLER, GATEWAY_GROUP, GATEWAYS, type Gateway, type GatewayClass, GRPC_ROUTES, type GrpcRoute, HTTP_ROUTES, type HttpRoute, type ListenerStatus, type ParentStatus, type PolicyAncestor, TLS_ROUTES, type TlsRoute } from "../../ingress/gateway-types.ts";
 import { grants } from "../../ingress/http-route-rules.ts";
 import { INGRESS_SERVICE, isOurIngress, isSecure } from "../../ingress/ingress-class.ts";
 import { keyPairProblem } from "../../ingress/key-pair.ts";
@@ -37,19 +38,20 @@ export interface GatewayControllerOptions extends Pick<ControllerDeps, "client" 
 
 export function gatewayController({ client, informers, clock, source, reserved }: GatewayControllerOptions): Controller {
   const ingresses = informers.of(INGRESSES), classes = informers.of(INGRESS_CLASSES);
-  const services = informers.of(SERVICES), namespaces = informers.of(NAMESPACES), secrets = informers.of(SECRETS);
-  const classClient = client.resource(GATEWAY_CLASSES), gatewayClient = client.resource(GATEWAYS), routeClient = client.resource(HTTP_ROUTES), grpcClient = client.resource(GRPC_ROUTES), tlsClient = client.resource(TLS_ROUTES);
+  const services = informers.of(SERVICES), namespaces = informers.of(NAMESPACES), secrets = informers.of(SECRETS), configMaps = informers.of(CONFIG_MAPS);
+  const classClient = client.resource(GATEWAY_CLASSES), gatewayClient = client.resource(GATEWAYS), routeClient = client.resource(HTTP_ROUTES), grpcClient = client.resource(GRPC_ROUTES), tlsClient = client.resource(TLS_ROUTES), policyClient = client.resource(BACKEND_TLS_POLICIES);
   let offered = false; // the class: once in this process, so that who deletes it is rid of it
 
-  const checked = new WeakMap<object, { readonly problem: string | undefined }>(); // a Secret that changes is another object
+  const checked = new WeakMap<object, { readonly problem: string | undefined }>(); // a Secret or ConfigMap that changes is another object
 
-  function certificateProblem(namespace: string, name: string): string | undefined {
-    const secret = secrets.get(objectKey(namespace, name));
-    if (!secret) return `secret ${namespace}/${name} not found`;
-    let found = checked.get(secret);
-    if (!found) checked.set(secret, (found = { problem: keyPairProblem(secret.data) }));
-    return found.problem && `secret ${namespace}/${name} ${found.problem}`;
+  function problemOf(what: string, object: { readonly data?: Record<string, string> | undefined } | undefined, problemIn: (data: Record<string, string> | undefined) => string | undefined): string | undefined {
+    if (!object) return `${what} not found`;
+    let found = checked.get(object);
+    if (!found) checked.set(object, (found = { problem: problemIn(object.data) }));
+    return found.problem && `${what} ${found.problem}`;
   }
+  const certificateProblem = (namespace: string, name: string): string | undefined => problemOf(`secret ${namespace}/${name}`, secrets.get(objectKey(namespace, name)), keyPairProblem);
+  const authorityProblemOf = (namespace: string, name: string): string | undefined => problemOf(`configmap ${namespace}/${name}`, configMaps.get(objectKey(namespace, name)), authorityProblem);
 
   const addressesOfService = (service: Readonly<Service> | undefined): string[] => (service?.status?.loadBalancer?.ingress ?? []).flatMap(({ ip, hostname }) => ip ?? hostname ?? []);
 
@@ -69,6 +71,13 @@ export function gatewayController({ client, informers, clock, source, reserved }
     if (parents.length > 0 || before.length > 0) await write<R>(resource, route, { parents }, signal);
   }
 
+  async function writePolicy(policy: BackendTlsPolicy, ours: readonly PlannedAncestor[], signal: AbortSignal): Promise<void> {
+    const before = policy.status?.ancestors ?? [];
+    const dates = ours.map((one): PolicyAncestor => ({ ...one, conditions: dated(one.conditions, before.find(({ ancestorRef, controllerName }) => controllerName === GATEWAY_CONTROLLER && Bun.deepEquals(ancestorRef, one.ancestorRef))?.conditions) }));
+    const ancestors = [...before.filter(({ controllerName }) => controllerName !== GATEWAY_CONTROLLER), ...dates];
+    if (ancestors.length > 0 || before.length > 0) await write<BackendTlsPolicy>(policyClient, policy, { ancestors }, signal);
+  }
+
   async function write<T extends ApiObject>(resource: ResourceClient<T>, object: T, status: unknown, signal: AbortSignal): Promise<void> {
     const before = (object as { readonly status?: unknown }).status;
     if (Bun.deepEquals(JSON.parse(JSON.stringify(before ?? {})), JSON.parse(JSON.stringify(status)))) return;
@@ -83,6 +92,11 @@ export function gatewayController({ client, informers, clock, source, reserved }
     });
   }
 
+  /** Whether a policy names this ConfigMap. */
+  function isAuthority(object: ApiObject): boolean {
+    return source.objects()?.tlsPolicies.some((policy) => policy.metadata.namespace === object.metadata.namespace && authorityNames(policy).includes(object.metadata.name)) ?? false;
+  }
+
   return {
     name: "gateway",
     workers: 1,
@@ -92,6 +106,7 @@ export function gatewayController({ client, informers, clock, source, reserved }
       mapped(services, ({ object, old, deleted }) => (deleted || old === undefined || isFrontService(object) || holdsPorts(object, old) ? [ALL] : [])),
       mapped(ingresses, ({ object, old, deleted }) => (isSecure(object) !== (old !== undefined && isSecure(old)) || deleted ? [ALL] : [])),
       mapped(namespaces, ({ object, old, deleted }) => (deleted || old === undefined || !Bun.deepEquals(object.metadata.labels, old.metadata.labels) ? [ALL] : [])),
+      mapped(configMaps, ({ object, old, deleted }) => (isAuthority(object) && (deleted || old === undefined || !Bun.deepEquals(object.data, old.data)) ? [ALL] : [])),
       mapped(secrets, ({ object, old, deleted }) => (object.type === "kubernetes.io/tls" && (deleted || old === undefined || !Bun.deepEquals(object.data, old.data)) ? [ALL] : [])),
     ],
     async reconcile(_key, { signal }) {
@@ -101,7 +116,7 @@ export function gatewayController({ client, informers, clock, source, reserved }
       offered = true;
       const plan = planGateways({
         ...objects, namespaces: new Map([...namespaces.list()].map((one) => [one.metadata.name, labelsOf(one)])), addressesOf, portProblem: nodePortProblem(services, reserved), hasSecureIngress: [...ingresses.list()].some((one) => isSecure(one) && isOurIngress(one, classes)),
-        serviceExists: (namespace, name) => services.get(objectKey(namespace, name)) !== undefined, certificateProblem, isGranted: grants(objects.grants),
+        serviceExists: (namespace, name) => services.get(objectKey(namespace, name)) !== undefined, certificateProblem, authorityProblem: authorityProblemOf, isGranted: grants(objects.grants),
       });
       for (const one of objects.classes)
         if (one.spec.controllerName === GATEWAY_CONTROLLER) {
@@ -112,6 +127,7 @@ export function gatewayController({ client, informers, clock, source, reserved }
         const status = plan.gatewayStatus.get(keyOf(gateway));
         if (status) await write<Gateway>(gatewayClient, gateway, { ...status, conditions: dated(status.conditions, gateway.status?.conditions), listeners: status.listeners.map((one): ListenerStatus => ({ ...one, conditions: dated(one.conditions, gateway.status?.listeners?.find(({ name }) => name === one.name)?.conditions) })) }, signal);
       }
+      for (const policy of objects.tlsPolicies) await writePolicy(policy, plan.policyStatus.get(policy) ?? [], signal);
       for (const route of objects.routes) await writeRoute<HttpRoute>(routeClient, route, plan.routeStatus.get(route) ?? [], signal);
       for (const route of objects.tlsRoutes) await writeRoute<TlsRoute>(tlsClient, route, plan.routeStatus.get(route) ?? [], signal);
       for (const route of objects.grpcRoutes) await writeRoute<GrpcRoute>(grpcClient, route, plan.routeStatus.get(route) ?? [], signal);
