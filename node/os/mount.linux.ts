@@ -1,6 +1,7 @@
 /** mount.ts on Linux: mount(2) and umount2(2) of the C library by FFI. The calls block, as the kernel does: do not mount network file systems with it. */
 import { dlopen, ptr, read } from "bun:ffi";
-import { readFileSync } from "node:fs";
+import { closeSync, constants, openSync, readFileSync } from "node:fs";
+import { basename, dirname } from "node:path";
 import { parseMountinfo, mountsUnder } from "./mount-table.ts";
 import { MountError, type Mounts, type Propagation } from "./mount.ts";
 
@@ -12,11 +13,13 @@ const FLAGS: Readonly<Record<string, number>> = {
 };
 const NO_FLAGS: ReadonlySet<string> = new Set(["rw", "suid", "dev", "exec", "async", "atime", "defaults"]);
 const PROPAGATION: Readonly<Record<Propagation, number>> = { private: 1 << 18, slave: 1 << 19, shared: 1 << 20 };
+/** openat2(2), include/uapi/linux/openat2.h: the number is the same on all architectures. Kernels before 5.6 have it not, and some sandboxes forbid it. */
+const SYS_OPENAT2 = 437n, RESOLVE_NO_XDEV = 1n, O_PATH = 0o10000000, O_CLOEXEC = 0o2000000;
 const MNT_DETACH = 2, UMOUNT_NOFOLLOW = 8;
 /** Flags of a mount that a read-only remount must repeat, or a user namespace's owner is refused. */
 const KEPT_BY_REMOUNT: readonly string[] = ["nosuid", "nodev", "noexec", "noatime", "nodiratime", "relatime"];
 
-const ERRNO: Readonly<Record<number, string>> = { 1: "EPERM", 2: "ENOENT", 5: "EIO", 12: "ENOMEM", 13: "EACCES", 15: "ENOTBLK", 16: "EBUSY", 19: "ENODEV", 20: "ENOTDIR", 22: "EINVAL", 28: "ENOSPC", 30: "EROFS", 36: "ENAMETOOLONG", 40: "ELOOP" };
+const ERRNO: Readonly<Record<number, string>> = { 1: "EPERM", 2: "ENOENT", 5: "EIO", 12: "ENOMEM", 13: "EACCES", 15: "ENOTBLK", 16: "EBUSY", 18: "EXDEV", 19: "ENODEV", 20: "ENOTDIR", 22: "EINVAL", 28: "ENOSPC", 30: "EROFS", 36: "ENAMETOOLONG", 40: "ELOOP" };
 
 export function linuxMounts(): Mounts {
   const libc = openLibc();
@@ -33,6 +36,23 @@ export function linuxMounts(): Mounts {
 
   function detach(target: string, flags: number): string | undefined {
     return libc.symbols.umount2(text(target), flags | UMOUNT_NOFOLLOW) === 0 ? undefined : errno();
+  }
+
+  /** Whether the last step of the path leads onto another mount: asks nothing of what is mounted there. Undefined: the kernel does not say. */
+  function crossesMount(path: string): boolean | undefined {
+    if (path === "/") return true;
+    let parent: number;
+    try {
+      parent = openSync(dirname(path), O_PATH | constants.O_DIRECTORY);
+    } catch {
+      return false; // is not there
+    }
+    const how = new BigUint64Array([BigInt(O_PATH | constants.O_NOFOLLOW | O_CLOEXEC), 0n, RESOLVE_NO_XDEV]);
+    const opened = Number(libc.symbols.syscall(SYS_OPENAT2, BigInt(parent), text(basename(path)), ptr(how), BigInt(how.byteLength)));
+    const problem = opened < 0 ? errno() : "";
+    closeSync(parent);
+    if (opened >= 0) closeSync(opened);
+    return problem === "EXDEV" ? true : problem === "" || problem === "ENOENT" || problem === "ENOTDIR" ? false : undefined;
   }
 
   return {
@@ -66,7 +86,7 @@ export function linuxMounts(): Mounts {
       for (const target of targets) if (detach(target, 0) === "EBUSY") detach(target, MNT_DETACH);
       return targets;
     },
-    isMountPoint: (path) => list().some(({ target }) => target === path),
+    isMountPoint: (path) => crossesMount(path) ?? list().some(({ target }) => target === path),
   };
 }
 
@@ -77,6 +97,7 @@ function text(value: string): Buffer {
 function openLibc() {
   return dlopen("libc.so.6", {
     mount: { args: ["cstring", "cstring", "cstring", "u64", "ptr"], returns: "int" },
+    syscall: { args: ["i64", "i64", "cstring", "ptr", "u64"], returns: "i64" },
     umount2: { args: ["cstring", "int"], returns: "int" },
     __errno_location: { args: [], returns: "ptr" },
   });

@@ -1,4 +1,4 @@
-import { mkdtempSync, mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, mkdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -26,6 +26,10 @@ test.skipIf(process.getuid?.() !== 0)("what is mounted shows, is read-only when 
     mounts.bind(a, b, { readOnly: true });
     expect(() => writeFileSync(join(b, "file"), "y")).toThrow("EROFS");
     expect(mounts.list().find(({ target }) => target === a)).toMatchObject({ fsType: "tmpfs", options: expect.arrayContaining(["nosuid"]) });
+    const points = [a, b, directory, join(a, "file"), join(directory, "absent"), join(directory, "absent", "too"), "/", "/proc"];
+    symlinkSync(a, join(directory, "link"));
+    expect(points.map(mounts.isMountPoint)).toEqual([true, true, false, false, false, false, true, true]);
+    expect([join(directory, "link"), join(directory, "link", "file")].map(mounts.isMountPoint)).toEqual([false, false]);
     expect(mounts.unmountAll(directory)).toEqual([b, a]);
     expect([mounts.isMountPoint(a), mounts.isMountPoint(b)]).toEqual([false, false]);
     expect(() => mounts.mount({ source: "x", target: join(directory, "absent"), fsType: "tmpfs" })).toThrow("ENOENT");

@@ -32,8 +32,9 @@ export interface Mounts {
   unmount(target: string, options?: { readonly lazy?: boolean }): void;
   /** Unmounts what is mounted at `path` or below it, deepest and newest first, lazily where it is busy; returns the targets. */
   unmountAll(path: string): readonly string[];
-  /** This process's mount namespace, oldest first. */
+  /** This process's mount namespace, oldest first: read anew each time, which blocks for long where there are tens of thousands. */
   list(): readonly MountPoint[];
+  /** Costs nothing, however many there are. */
   isMountPoint(path: string): boolean;
 }
 

@@ -4,7 +4,6 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { EmptyDirVolumeSource, NFSVolumeSource, PersistentVolume, PersistentVolumeClaim, Pod, Volume } from "../../../core/api/gen/core.v1.ts";
 import { parseQuantity } from "../../../core/api/meta/quantity.ts";
-import type { MountPoint } from "../../os/mount.ts";
 import type { Claimed } from "../csi/csi-volumes.ts";
 import { type CsiVolume, inlineVolume, persistentVolume } from "../csi/csi-volume.ts";
 import { allContainers } from "../pod-spec.ts";
@@ -82,7 +81,7 @@ async function setUpEmptyDir({ mounts, allocatable }: VolumeDeps, pod: Pod, { me
     await writeFile(join(marker, "ready"), "");
     return ready;
   }
-  if (mountAt(mounts.list(), directory)) return ready;
+  if (mounts.isMountPoint(directory)) return ready;
   await makeDirectory(directory, 0o777);
   if (medium === "Memory") {
     const sizes = [sizeLimit, podLimits(pod).get("memory")?.toString(), allocatable()["memory"]].flatMap((text) => (text && parseQuantity(text).sign > 0 ? [parseQuantity(text).number()] : []));
@@ -105,7 +104,7 @@ function onlyHugepage(pod: Pod): string {
 
 /** Files from the API: small, replaced as a whole; secrets never touch the disk. */
 async function setUpFiles({ mounts, clock, random }: VolumeDeps, { pod, volume }: { readonly pod: Pod; readonly volume: Volume }, directory: string, payload: Payload, { memory }: { readonly memory: boolean }): Promise<ReadyVolume> {
-  if (memory && !mountAt(mounts.list(), directory)) {
+  if (memory && !mounts.isMountPoint(directory)) {
     await makeDirectory(directory, 0o777);
     mountTmpfs(mounts, directory, []);
     await makeDirectory(directory, 0o777);
@@ -157,7 +156,7 @@ async function setUpLocal({ dataDir, mounts, devices, expander }: SetUpDeps, pod
     return { hostPath: path, readOnly, block, managed: false };
   }
   const directory = volumeDirectory(podDirectory(dataDir, pod.metadata.uid), "kubernetes.io/local-volume", name);
-  if (mountAt(mounts.list(), directory)) await expander.inUse(growing, signal);
+  if (mounts.isMountPoint(directory)) await expander.inUse(growing, signal);
   else {
     const kind = await localKind(path);
     await makeDirectory(directory, 0o750);
@@ -187,7 +186,7 @@ function checkVolumeMode(pod: Pod, { name }: Volume, { block }: { readonly block
 
 /** By the host's mount program, as it needs its helper (mount.nfs). */
 async function setUpNfs({ mounts, exec }: VolumeDeps, { server, path }: NFSVolumeSource, directory: string, { readOnly, options }: { readonly readOnly: boolean; readonly options: readonly string[] }, signal: AbortSignal): Promise<ReadyVolume> {
-  if (!mountAt(mounts.list(), directory)) {
+  if (!mounts.isMountPoint(directory)) {
     await makeDirectory(directory, 0o750);
     const source = `${server.includes(":") && !server.startsWith("[") ? `[${server}]` : server}:${path}`;
     const all = [...(readOnly ? ["ro"] : []), ...options];
@@ -198,6 +197,3 @@ async function setUpNfs({ mounts, exec }: VolumeDeps, { server, path }: NFSVolum
   return { hostPath: directory, readOnly, managed: false };
 }
 
-function mountAt(table: readonly MountPoint[], path: string): MountPoint | undefined {
-  return table.findLast(({ target }) => target === path);
-}

@@ -108,7 +108,7 @@ test.each<[string, string | undefined, string[][]]>([
 ])("memory-backed volumes stay out of swap where the kernel %s", async (_, code, expected) => {
   const tried: string[][] = [];
   const mounts = {
-    list: () => [], mount({ options }: { options: string[] }) {
+    isMountPoint: () => false, mount({ options }: { options: string[] }) {
       tried.push(options);
       if (code && options.includes("noswap")) throw Object.assign(new Error("mount"), { code });
     },
