@@ -121,6 +121,26 @@ test("a token of another cluster makes the machine leave the old one; it stays t
   expect(existsSync(join(dir, "checkpoint"))).toBe(false);
 });
 
+test("a token that is not of the server's cluster does not cost a node its identity", async () => {
+  const { url, token } = await serve();
+  const other = await testPki();
+  const dir = machine();
+  const joined = await joinCluster(options(dir, { servers: [url], token }), soon());
+  mkdirSync(join(dir, "checkpoint"));
+  await expect(joinCluster(options(dir, { servers: [url], token: formatJoinToken(ca(other), "abcdef.0123456789abcdef") }), soon())).rejects.toMatchObject({ code: "wrong-ca" });
+  expect(existsSync(join(dir, "checkpoint"))).toBe(true);
+  expect((await joinCluster(options(dir, { servers: [url], token }), soon())).client.certificatePem).toBe(joined.client.certificatePem);
+});
+
+test("that a token does not name the CA is told once, however often it is tried", async () => {
+  const told: string[] = [];
+  const stop = new AbortController();
+  const log = { ...silentLog, warn: (message: string) => { told.push(message.slice(0, 40)); if (told.length > 3) stop.abort(); } };
+  const clock: Clock = { ...systemClock, sleep: () => Promise.resolve() };
+  await expect(joinCluster(options(machine(), { servers: ["https://127.0.0.1:1"], token: "abcdef.0123456789abcdef", log, clock }), stop.signal)).rejects.toThrow();
+  expect(told.map((line) => line.startsWith("not joined yet"))).toEqual([false, true, true, true]);
+});
+
 test("certificates are had and renewed: serving for the node's names, both long before their end", async () => {
   const { url, token, api } = await serve({ lifeMs: 1_000_000 });
   const identity = await joinCluster(options(machine(), { servers: [url], token }), soon());

@@ -4,7 +4,8 @@
  *   token ─▶ whom to trust (trust.ts) ─▶ client certificate (request-certificate.ts) ─▶ the cluster's settings ─▶ a NodeIdentity (identity.ts)
  *
  * Once it has a certificate the token is not needed any more, nor is a server that can be reached: what the disk says is enough to go on with. Without a
- * server the first time, it waits for one. A token whose CA is not the one it knows means another cluster: everything of the old one is forgotten.
+ * server the first time, it waits for one. A token whose CA is not the one it knows means another cluster: once a server has
+ * shown that CA, everything of the old one is forgotten.
  * The certificates are kept good by node-certificates.ts.
  */
 import { rm } from "node:fs/promises";
@@ -60,16 +61,12 @@ export async function joinCluster(options: JoinOptions, signal: AbortSignal): Pr
   const { clock, log } = options;
   const token = readToken(options.token);
   const identity = await NodeIdentity.open(options.dir, options.nodeName);
-  if (token?.caHash !== undefined && identity.ca !== undefined && !readCertificatePems(identity.ca).map(certificateHash).includes(token.caHash)) {
-    log.warn("the token is of another cluster than this node was in: it starts anew there");
-    await identity.forget();
-    for (const path of options.remembered) await rm(path, { recursive: true, force: true });
-  }
   const attempt = { ...options, identity, token };
-  if (isJoined(identity)) {
+  if (isJoined(identity) && !isMoving(attempt)) {
     await refresh(attempt, signal);
     if (isJoined(identity)) return identity;
   }
+  if (token !== undefined && token.caHash === undefined) log.warn("the token does not name the server's CA: whoever answers is believed. Tokens of coracle token create do, and so does <data-dir>/server/token");
   for (let failures = 1; ; failures++) {
     for (const server of candidates(attempt)) {
       try {
@@ -87,16 +84,22 @@ export async function joinCluster(options: JoinOptions, signal: AbortSignal): Pr
 
 interface Attempt extends Omit<JoinOptions, "token"> { readonly identity: NodeIdentity; readonly token: JoinToken | undefined }
 
+/** The token is of another cluster than the one this machine knows. */
+function isMoving({ identity: { ca }, token }: Attempt): boolean {
+  return token?.caHash !== undefined && ca !== undefined && !readCertificatePems(ca).map(certificateHash).includes(token.caHash);
+}
+
 /** Those that were named, then those it has met. */
-function candidates({ servers, identity }: Attempt): ReadonlySet<string> { return new Set([...servers, ...(identity.cluster?.servers ?? [])]); }
+function candidates(attempt: Attempt): ReadonlySet<string> { return new Set([...attempt.servers, ...(isMoving(attempt) ? [] : attempt.identity.cluster?.servers ?? [])]); }
 
 async function joinAt(server: string, attempt: Attempt, signal: AbortSignal): Promise<JoinedIdentity> {
   const { identity, token, clock, log } = attempt;
-  if (identity.ca === undefined || identity.client === undefined) {
+  const moving = isMoving(attempt);
+  if (moving || identity.ca === undefined || identity.client === undefined) {
     const needed = neededToken(token);
-    if (needed.caHash === undefined) log.warn("the token does not name the server's CA: whoever answers is believed. Tokens of coracle token create do, and so does <data-dir>/server/token", { server });
     const { ca, clockAheadMs = 0 } = await discoverTrust(server, { caHash: needed.caHash, nowMs: () => clock.nowMs(), signal });
     if (Math.abs(clockAheadMs) > SKEW_MS_MAX) log.warn(`this machine's clock is ${describeSkew(clockAheadMs)} the server's: set it right, certificates and leases depend on it`, { server });
+    if (moving) await leave(attempt);
     await identity.setCa(ca);
   }
   try {
@@ -106,6 +109,12 @@ async function joinAt(server: string, attempt: Attempt, signal: AbortSignal): Pr
     throw explained(error, server);
   }
   return identity as JoinedIdentity;
+}
+
+async function leave({ identity, remembered, log }: Attempt): Promise<void> {
+  log.warn("the token is of another cluster than this node was in: it starts anew there");
+  await identity.forget();
+  for (const path of remembered) await rm(path, { recursive: true, force: true });
 }
 
 async function becomeNode(server: string, attempt: Attempt, signal: AbortSignal): Promise<void> {
