@@ -1,8 +1,10 @@
 /** `coracle crictl`: what the node's runtime says, over CRI. A small crictl for looking; kubectl is for doing. */
 import { systemClock } from "../core/lifecycle/clock.ts";
-import { criClient } from "../node/cri/client.ts";
+import { CriError, criClient } from "../node/cri/client.ts";
 import type { Container, PodSandbox } from "../node/cri/gen/runtime.v1.ts";
 import { machineSettings, runtimeSocket } from "./tools.ts";
+
+const ANSWER_MS_MAX = 10_000;
 
 type Row = readonly string[];
 
@@ -20,10 +22,11 @@ export async function crictl(argv: readonly string[]): Promise<number> {
   const [command = "", ...rest] = argv;
   if (!Object.hasOwn(COMMANDS, command)) {
     console.log(["Usage: coracle crictl COMMAND", "", ...Object.entries(COMMANDS).map(([name, help]) => `  ${name.padEnd(10)}${help}`)].join("\n"));
-    return command === "--help" || command === "help" ? 0 : 2;
+    return command === "--help" || command === "-h" || command === "help" ? 0 : 2;
   }
-  const cri = criClient({ socket: runtimeSocket(machineSettings()), nowMs: systemClock.nowMs });
-  const call = { signal: AbortSignal.timeout(10_000) };
+  const socket = runtimeSocket(machineSettings());
+  const cri = criClient({ socket, nowMs: systemClock.nowMs });
+  const call = { timeoutMs: ANSWER_MS_MAX };
   try {
     switch (command as keyof typeof COMMANDS) {
       case "pods": {
@@ -47,6 +50,9 @@ export async function crictl(argv: readonly string[]): Promise<number> {
       case "info": return show(await cri.call("RuntimeService/Status", { verbose: true }, call));
       case "version": return show(await cri.call("RuntimeService/Version", {}, call));
     }
+  } catch (error) {
+    if (!(error instanceof CriError) || (error.code !== "DeadlineExceeded" && error.code !== "Unavailable")) throw error;
+    throw new Error(`no container runtime answers at ${socket}. Is Coracle running on this machine, and are you root?`, { cause: error });
   } finally {
     cri.close();
   }

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { explain } from "../storage/disk.ts";
 import { StoreError } from "../storage/store.ts";
 import { explainError } from "./explain-error.ts";
 
@@ -8,5 +9,6 @@ test("an error tells what was done and why it failed, each once", () => {
   expect(explainError(new Error("/etc/coracle/config.yaml: no end at line 2:\n\nfoo: [\n", { cause: new Error("no end at line 2:\n\nfoo: [\n") }))).toBe("/etc/coracle/config.yaml: no end at line 2:\n\nfoo: [");
   expect(explainError(new AggregateError([cause, new Error("another")], "part failed"))).toBe("part failed\n  because: EACCES: permission denied, mkdir '/x'");
   expect(explainError(new StoreError("locked", { path: "/db", reason: "another process has the store open", remedy: "stop that first" }))).toBe("/db: another process has the store open; stop that first");
+  expect(explainError(explain(Object.assign(new Error("ENOENT: no such file or directory, open '/usb/a.partial'"), { code: "ENOENT" }), "/usb/a"))).toMatch(/^\/usb\/a: no such file or directory; .*\n  because: ENOENT: no such file or directory, open '\/usb\/a.partial'$/);
   expect(explainError("SIGTERM")).toBe("SIGTERM");
 });

@@ -1,4 +1,5 @@
 /** `coracle images import FILE…` and `coracle images list`. */
+import { existsSync } from "node:fs";
 import { systemClock } from "../core/lifecycle/clock.ts";
 import { runtimePaths } from "../node/runtime/paths.ts";
 import { importImages, listImages, waitForRuntime } from "../node/runtime/images.ts";
@@ -14,10 +15,11 @@ export async function images(argv: readonly string[]): Promise<number> {
   const [action, ...rest] = argv;
   if (action !== "list" && action !== "import") {
     console.log(USAGE);
-    return action === "--help" ? 0 : 2;
+    return action === "--help" || action === "-h" || action === "help" ? 0 : 2;
   }
   const { settings, files } = read(rest);
   if (action === "import" && files.length === 0) throw new ConfigError(`images import needs the archive to import\n${USAGE}`);
+  for (const file of files) if (!existsSync(file)) throw new ConfigError(`${file}: no such file`);
   const paths = { binDir: runtimePaths(settings.dataDir).binDir, socket: runtimeSocket(settings) };
   await waitForRuntime(paths, { clock: systemClock, waitMs: WAIT_MS, waiting: (what) => console.error(what) });
   if (action === "list") for (const { name, digest, pinned } of await listImages(paths)) console.log(`${name}\t${digest}${pinned ? "\tpinned" : ""}`);

@@ -53,6 +53,7 @@ const MEANINGS: readonly [pattern: RegExp, code: StoreErrorCode, reason: string,
   [/LEVEL_IO_ERROR.*\.(ldb|sst): Invalid argument/i, "corrupt", "a table of LevelDB is cut off"], // it reads behind the end of a mapped file
   [/EACCES|EPERM|Permission denied|Operation not permitted/i, "unavailable", "permission denied"],
   [/EROFS|Read-only file system/i, "unavailable", "the file system is read-only", FAILING],
+  [/ENOENT|No such file/i, "unavailable", "no such file or directory"],
   [/ENOTDIR|Not a directory/i, "unavailable", "the path is not a directory"],
   [/EMFILE|ENFILE|Too many open files/i, "unavailable", "too many open files"],
   [/EIO|Input\/output error/i, "unavailable", "the device reports an input/output error", FAILING],

@@ -1,0 +1,22 @@
+/** What the commands say, asked as a user asks them. */
+import { spawnSync } from "node:child_process";
+import { expect, test } from "vitest";
+
+function coracle(...argv: string[]): { readonly code: number | null; readonly out: string } {
+  const { status, stdout, stderr } = spawnSync(process.execPath, ["cmd/main.ts", ...argv], { encoding: "utf8", env: { PATH: process.env["PATH"], CORACLE_CONFIG: "/dev/null" } });
+  return { code: status, out: stdout + stderr };
+}
+
+test.each(["server", "agent", "token", "node", "simulate", "explain-scheduling", "crictl", "images", "secrets-encrypt", "snapshot", "check"])("coracle %s --help tells how it is used, and succeeds", (command) => {
+  const { code, out } = coracle(command, "--help");
+  expect([code, out.split("\n")[0]]).toEqual([0, expect.stringMatching(`^Usage: coracle ${command}`)]);
+});
+
+test.each([
+  [["make-coffee"], 'coracle: unknown command "make-coffee"'],
+  [["secrets-encrypt", "make-coffee"], 'coracle: unknown command "make-coffee"'],
+  [["images", "import", "/none.tar"], "coracle: /none.tar: no such file"],
+])("%j is asked for what cannot be: one line that says so, and 2", (argv, line) => {
+  const { code, out } = coracle(...argv);
+  expect([code, out.split("\n")[0]]).toEqual([2, line]);
+});
