@@ -1,5 +1,5 @@
 /**
- * Event (events.k8s.io/v1): the core group's events under the names of their second API. They are stored, and checked, as those: core/event.ts. Only field selectors are its own.
+ * Event (events.k8s.io/v1): the core group's events under the names of their second API. They are stored, and checked, as those: ../core/event.ts. Only field selectors are its own.
  *
  * Source: kubernetes v1.36 pkg/apis/events/v1/conversion.go
  */
