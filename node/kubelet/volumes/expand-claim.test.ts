@@ -47,6 +47,20 @@ async function growing(grow: () => Promise<boolean>, rest: { readOnly?: boolean 
   return { told, claim: () => api.all(PERSISTENT_VOLUME_CLAIMS)[0]!, wait: (ms: number) => { uptimeMs += ms; }, expander, of: () => ({ pod, claim: api.all(PERSISTENT_VOLUME_CLAIMS)[0] ?? made, volume, readOnly: false, grow, ...rest }) };
 }
 
+test.each<[string, object, number[]]>([
+  ["of many nodes grows on each of them", { spec: { accessModes: ["ReadWriteMany"] } }, [3 * 2 ** 30]],
+  ["of many nodes whose driver needs no help from nodes", { spec: { accessModes: ["ReadWriteMany"] }, metadata: { annotations: { "volume.kubernetes.io/node-expansion-not-required": "true" } } }, []],
+  ["of one node is large enough when its claim says so", { spec: { accessModes: ["ReadWriteOnce"] } }, []],
+])("a volume %s, once another node has told its claim", async (_, rest, expected) => {
+  const grown: number[] = [], told: string[] = [];
+  const expander = claimExpander({ client: fakeApi().client, events: { event: (on, _type, reason) => void told.push(`${on.kind} ${reason}`) }, clock: systemClock, log: silentLog, nodeName: "n" });
+  const seen = (size: string, pv = size) => expander.inUse({ pod, claim: { kind: "PersistentVolumeClaim", spec: {}, status: { phase: "Bound", capacity: { storage: size } }, ...rest, metadata: { name: "c", ...(rest as Partial<PersistentVolumeClaim>).metadata } } as PersistentVolumeClaim, volume: { ...volume, spec: { capacity: { storage: pv } } } as PersistentVolume, readOnly: false, grow: async (bytes) => { grown.push(bytes); return true; } }, signal);
+  await seen("1Gi");
+  await seen("3Gi");
+  await seen("3Gi");
+  expect([grown, told.length]).toEqual([expected, 2 * expected.length]);
+});
+
 test("a claim that is expanded says so, and so do its events", async () => {
   const { told, claim, expander, of } = await growing(async () => true);
   await expander.beforeUse(of(), signal);

@@ -65,8 +65,22 @@ export function wantedSize({ status }: Readonly<PersistentVolumeClaim>, { spec }
   return step !== undefined && ON_NODE.has(step) ? (allocated ?? wanted) : undefined;
 }
 
+/** Drivers of shared storage that have nothing to do on each node say so. */
+const NODES_NEED_NOT = "volume.kubernetes.io/node-expansion-not-required";
+
+function isShared({ spec }: Readonly<PersistentVolumeClaim>): boolean { return spec.accessModes?.includes("ReadWriteMany") ?? false; }
+
+/** To what a volume of many nodes has grown that is `here` in the size it had when it was mounted: one node has told the claim, and each has to do its part. Undefined: there is nothing to do. Pure. */
+export function sharedSize(claim: Readonly<PersistentVolumeClaim>, { spec: { capacity } }: Readonly<PersistentVolume>, here: string): string | undefined {
+  const { metadata, status } = claim;
+  const grown = capacity?.["storage"];
+  const isTold = grown !== undefined && compareQuantities(status?.capacity?.["storage"] ?? "0", grown) >= 0 && status?.allocatedResourceStatuses?.["storage"] === undefined;
+  return isTold && isShared(claim) && metadata.annotations?.[NODES_NEED_NOT] === undefined && compareQuantities(grown, here) > 0 ? grown : undefined;
+}
+
 export function claimExpander({ client, events, clock, log, nodeName }: Deps): ClaimExpander {
   const claims = client.resource(PERSISTENT_VOLUME_CLAIMS);
+  const sizes = new Map<string, string>(); // by volume, of those that many nodes may use: as it is on this one
   const failures = new Map<string, { readonly count: number; readonly untilMs: number }>(); // by volume, of those in use
 
   async function write(claim: Readonly<PersistentVolumeClaim>, status: Record<string, unknown>, signal: AbortSignal): Promise<Readonly<PersistentVolumeClaim>> {
@@ -75,13 +89,16 @@ export function claimExpander({ client, events, clock, log, nodeName }: Deps): C
 
   /** "unmounted": not while it is used. */
   async function expand({ pod, claim, volume, readOnly, grow }: Growing, signal: AbortSignal): Promise<"done" | "unmounted"> {
-    const size = wantedSize(claim, volume);
+    const { name } = volume.metadata;
+    const wanted = wantedSize(claim, volume);
+    const here = sizes.get(name) ?? claim.status?.capacity?.["storage"] ?? "0";
+    const size = wanted ?? sharedSize(claim, volume, here);
+    if (isShared(claim)) sizes.set(name, here);
     if (size === undefined) return "done";
     const tell = (type: "Normal" | "Warning", reason: string, message: string): void => {
       events.event(podReference(pod), type, reason, message);
       events.event({ apiVersion: "v1", kind: "PersistentVolumeClaim", name: claim.metadata.name, namespace: claim.metadata.namespace, uid: claim.metadata.uid }, type, reason, message);
     };
-    const { name } = volume.metadata;
     if (readOnly) {
       tell("Warning", "FileSystemResizeFailed", `MountVolume.NodeExpandVolume failed for volume "${name}" requested read-only file system`);
       return "unmounted";
@@ -100,6 +117,8 @@ export function claimExpander({ client, events, clock, log, nodeName }: Deps): C
       events.event(podReference(pod), "Warning", "VolumeResizeFailed", failure.message);
       throw failure;
     }
+    if (isShared(claim)) sizes.set(name, size);
+    if (wanted === undefined) return "done"; // another node has told the claim
     const conditions = (current.status?.conditions ?? []).filter(({ type }) => !RESIZE_CONDITIONS.has(type));
     await write(current, { capacity: { ...current.status?.capacity, storage: size }, conditions, ...(current.status?.allocatedResourceStatuses ? { allocatedResourceStatuses: { storage: null } } : {}) }, signal);
     return "done";
