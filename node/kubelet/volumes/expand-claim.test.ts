@@ -54,7 +54,7 @@ test.each<[string, object, number[]]>([
 ])("a volume %s, once another node has told its claim", async (_, rest, expected) => {
   const grown: number[] = [], told: string[] = [];
   const expander = claimExpander({ client: fakeApi().client, events: { event: (on, _type, reason) => void told.push(`${on.kind} ${reason}`) }, clock: systemClock, log: silentLog, nodeName: "n" });
-  const seen = (size: string, pv = size) => expander.inUse({ pod, claim: { kind: "PersistentVolumeClaim", spec: {}, status: { phase: "Bound", capacity: { storage: size } }, ...rest, metadata: { name: "c", ...(rest as Partial<PersistentVolumeClaim>).metadata } } as PersistentVolumeClaim, volume: { ...volume, spec: { capacity: { storage: pv } } } as PersistentVolume, readOnly: false, grow: async (bytes) => { grown.push(bytes); return true; } }, signal);
+  const seen = (size: string, pv = size) => expander.inUse({ pod, claim: { kind: "PersistentVolumeClaim", spec: {}, status: { phase: "Bound", capacity: { storage: size } }, ...rest, metadata: { name: "c", ...(rest as Partial<PersistentVolumeClaim>).metadata } } as unknown as PersistentVolumeClaim, volume: { ...volume, spec: { capacity: { storage: pv } } } as unknown as PersistentVolume, readOnly: false, grow: async (bytes) => { grown.push(bytes); return true; } }, signal);
   await seen("1Gi");
   await seen("3Gi");
   await seen("3Gi");
