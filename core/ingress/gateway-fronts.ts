@@ -14,7 +14,7 @@ import type { Gateway, Listener } from "./gateway-types.ts";
 import type { Problem } from "./http-route-rules.ts";
 import { HTTP_PORT, HTTPS_PORT, INGRESS_SERVICE } from "./ingress-class.ts";
 
-/** TLS: passed on as it comes, by the name that is asked for. */
+/** TLS: what is in it is passed on by the name that is asked for, as it comes or without TLS. */
 export type Protocol = "HTTP" | "HTTPS" | "TLS";
 
 export interface Fronts {
@@ -81,6 +81,9 @@ export function isFrontService(service: Readonly<Service>): boolean {
   return (name === INGRESS_SERVICE.name && namespace === INGRESS_SERVICE.namespace) || labelsOf(service)["app.kubernetes.io/managed-by"] === GATEWAY_SERVICE_LABELS["app.kubernetes.io/managed-by"];
 }
 
+/** Whether TLS ends here. */
+export function terminates({ protocol, tls }: Pick<Listener, "protocol" | "tls">): boolean { return protocol === "HTTPS" || (protocol === "TLS" && (tls?.mode ?? "Terminate") === "Terminate"); }
+
 export function portName(port: number): string { return `gateway-${port}`; }
 
 /** `gateway`: whose Service it is, if not everybody's. Only ports that are ours to give: what else somebody wrote into the Service leads nowhere. */
@@ -96,7 +99,6 @@ export const FIXED_DOORS: readonly Door[] = [{ gateway: undefined, port: 80, tar
 function unsupported({ protocol, port, tls }: Listener, portProblem: NodePorts["portProblem"]): ListenerProblem | undefined {
   if (!isSupported(protocol)) return { reason: "UnsupportedProtocol", message: `protocol ${protocol} is not supported`, conflicts: false };
   if (protocol === "HTTPS" && (tls?.mode ?? "Terminate") !== "Terminate") return { reason: "UnsupportedProtocol", message: `TLS mode ${tls?.mode} is not supported`, conflicts: false };
-  if (protocol === "TLS" && tls?.mode !== "Passthrough") return { reason: "UnsupportedValue", message: `TLS mode ${tls?.mode} is not supported for routes of kind TLSRoute`, conflicts: false };
   const taken = FIXED_PORTS.has(port) ? undefined : portProblem(port);
   return taken === undefined ? undefined : { reason: "PortUnavailable", message: taken, conflicts: false };
 }

@@ -6,14 +6,14 @@
  *   source.objects()      undefined: there is no Gateway API in this cluster, or it has not been read yet
  */
 import type { CustomResourceDefinition } from "../api/gen/apiextensions.v1.ts";
-import { type ApiObject, objectKey } from "../api/meta/object-meta.ts";
+import { annotationsOf, type ApiObject, objectKey } from "../api/meta/object-meta.ts";
 import type { ResourceRef } from "../client/client.ts";
 import type { Informer } from "../client/informer.ts";
 import type { Informers } from "../client/informer-factory.ts";
 import { CUSTOM_RESOURCE_DEFINITIONS } from "../client/resources.ts";
 import { BACKEND_TLS_POLICIES, type BackendTlsPolicy, GATEWAY_CLASSES, GATEWAYS, type Gateway, type GatewayClass, GRPC_ROUTES, type GrpcRoute, HTTP_ROUTES, type HttpRoute, REFERENCE_GRANTS, type ReferenceGrant, TLS_ROUTES, type TlsRoute } from "./gateway-types.ts";
 
-export interface GatewayObjects { readonly classes: readonly GatewayClass[]; readonly gateways: readonly Gateway[]; readonly routes: readonly HttpRoute[]; readonly grpcRoutes: readonly GrpcRoute[]; readonly tlsRoutes: readonly TlsRoute[]; readonly tlsPolicies: readonly BackendTlsPolicy[]; readonly grants: readonly ReferenceGrant[] }
+export interface GatewayObjects { readonly classes: readonly GatewayClass[]; readonly gateways: readonly Gateway[]; readonly routes: readonly HttpRoute[]; readonly grpcRoutes: readonly GrpcRoute[]; readonly tlsRoutes: readonly TlsRoute[]; readonly tlsPolicies: readonly BackendTlsPolicy[]; readonly grants: readonly ReferenceGrant[]; /** Of the CRDs; undefined: they do not say. */ readonly bundleVersion: string | undefined }
 
 export interface GatewaySource {
   objects(): GatewayObjects | undefined;
@@ -23,6 +23,7 @@ export interface GatewaySource {
 
 /** Of all its CRDs the one that matters. */
 const GATEWAY_CRD = "httproutes.gateway.networking.k8s.io";
+const BUNDLE_VERSION = "gateway.networking.k8s.io/bundle-version";
 
 const FOREVER = new AbortController().signal;
 
@@ -47,8 +48,9 @@ export function gatewaySource(informers: Informers): GatewaySource {
 
   return {
     objects() {
-      if (!opened || !opened.classes.synced || !opened.gateways.synced || !opened.routes.synced || definitions.get(objectKey("", GATEWAY_CRD)) === undefined) return undefined;
-      return { classes: [...opened.classes.list()], gateways: [...opened.gateways.list()], routes: [...opened.routes.list()], grpcRoutes: grpcRoutes(), tlsRoutes: tlsRoutes(), tlsPolicies: tlsPolicies(), grants: [...opened.grants.list()] };
+      const definition = definitions.get(objectKey("", GATEWAY_CRD));
+      if (!opened || !opened.classes.synced || !opened.gateways.synced || !opened.routes.synced || !definition) return undefined;
+      return { classes: [...opened.classes.list()], gateways: [...opened.gateways.list()], routes: [...opened.routes.list()], grpcRoutes: grpcRoutes(), tlsRoutes: tlsRoutes(), tlsPolicies: tlsPolicies(), grants: [...opened.grants.list()], bundleVersion: annotationsOf(definition)[BUNDLE_VERSION] };
     },
     onChange(handler) {
       handlers.add(handler);

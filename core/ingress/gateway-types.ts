@@ -12,7 +12,7 @@ export const GATEWAY_CONTROLLER = "coracle.io/gateway-controller";
 
 export interface ParametersRef { readonly group: string; readonly kind: string; readonly name: string }
 
-export interface GatewayClass extends ApiObject { readonly spec: { readonly controllerName: string; readonly parametersRef?: ParametersRef }; readonly status?: { readonly conditions?: readonly Condition[] } }
+export interface GatewayClass extends ApiObject { readonly spec: { readonly controllerName: string; readonly parametersRef?: ParametersRef }; readonly status?: { readonly conditions?: readonly Condition[]; readonly supportedFeatures?: readonly { readonly name: string }[] } }
 
 export interface ObjectRef { readonly group?: string; readonly kind?: string; readonly name: string; readonly namespace?: string }
 

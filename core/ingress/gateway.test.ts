@@ -137,13 +137,16 @@ test("a GRPCRoute: methods are paths, its endpoints speak HTTP/2, and what is no
   expect([...plan([gateway({})], [], { grpcRoutes: [grpc({ method: { type: "RegularExpression", service: ".*" } })] }).routeStatus.values()].flat().flatMap(({ conditions }) => conditionsOf(conditions))).toEqual(["Accepted False UnsupportedValue", "ResolvedRefs True ResolvedRefs"]);
 });
 
-test("TLS that is passed through takes TLSRoutes, by name; TLS that would have to be ended for them is refused", () => {
-  const world = gateway({ port: 443, protocol: "TLS", tls: { mode: "Passthrough" } }, { port: 8443, protocol: "TLS", tls: { mode: "Terminate" } }, {});
+test("TLS takes TLSRoutes, by name, whether it is passed through or ended here", () => {
+  const world = gateway({ port: 443, protocol: "TLS", tls: { mode: "Passthrough" } }, { port: 8443, protocol: "TLS", tls: { mode: "Terminate", certificateRefs: [{ name: "cert" }] } }, {}, { port: 8444, protocol: "TLS" });
   const tls: TlsRoute = { apiVersion: "gateway.networking.k8s.io/v1", kind: "TLSRoute", metadata: meta("t"), spec: { parentRefs: [{ name: "gw" }], hostnames: ["a.test"], rules: [{ backendRefs: [{ name: "web", port: 443 }] }] } };
   const { listeners, gatewayStatus, routeStatus } = plan([world], [route(rules({}))], { tlsRoutes: [tls] });
-  expect(listeners.map(({ port, protocol, routes }) => [port, protocol, routes.map(({ host, source }) => `${source} ${host}`).join()])).toEqual([[443, "TLS", "tlsroute default/t a.test"], [80, "HTTP", "httproute default/r "]]);
+  expect(listeners.map(({ port, protocol, terminates, routes }) => [port, protocol, terminates, routes.map(({ host, source }) => `${source} ${host}`).join()])).toEqual([
+    [443, "TLS", false, "tlsroute default/t a.test"], [8443, "TLS", true, "tlsroute default/t a.test"], [80, "HTTP", false, "httproute default/r "], [8444, "TLS", true, "tlsroute default/t a.test"],
+  ]);
   const [status] = [...gatewayStatus.values()];
-  expect(status!.listeners.map(({ supportedKinds, conditions }) => [supportedKinds.map(({ kind }) => kind).join(), conditions[0]!.reason])).toEqual([["TLSRoute", "Accepted"], ["", "UnsupportedValue"], ["HTTPRoute,GRPCRoute", "Accepted"]]);
+  expect(status!.listeners.map(({ supportedKinds, conditions }) => [supportedKinds.map(({ kind }) => kind).join(), conditions[0]!.reason])).toEqual([["TLSRoute", "Accepted"], ["TLSRoute", "Accepted"], ["HTTPRoute,GRPCRoute", "Accepted"], ["TLSRoute", "Accepted"]]);
+  expect(status!.listeners.map(({ conditions }) => conditions[2]!.reason), "one names no certificate").toEqual(["ResolvedRefs", "ResolvedRefs", "ResolvedRefs", "InvalidCertificateRef"]);
   expect([...routeStatus.values()].flat().map(({ conditions }) => conditionsOf(conditions))).toEqual([FINE, FINE]);
 });
 

@@ -2,7 +2,7 @@
  * What Gateways and their routes ask for: listeners with routes and certificates, and what their status says. Pure.
  *
  *   GatewayClass (ours) ← Gateway: listeners for HTTP and HTTPS on any port ← HTTPRoute and GRPCRoute, if their namespace and a host of theirs are welcome there
- *                                  listeners for TLS that is passed through ← TLSRoute
+ *                                  listeners for TLS, passed through or ended here ← TLSRoute
  *
  * A Gateway is served where Ingresses are: by every node, at ports that gateway-fronts.ts gives out. Refused in the status are other protocols, parameters (there is no kind of them),
  * RegularExpression matches, and filters other than RequestHeaderModifier, ResponseHeaderModifier, RequestRedirect, URLRewrite, RequestMirror and CORS.
@@ -12,7 +12,7 @@
 import { labelSelector, type Labels } from "../api/meta/label-selector.ts";
 import { keyOf, type ObjectKey, objectKey } from "../api/meta/object-meta.ts";
 import { planBackendTls, type PlannedAncestor } from "./backend-tls.ts";
-import { ageOf, type Fronts, listenerProblems, type NodePorts, planFronts, type Protocol } from "./gateway-fronts.ts";
+import { ageOf, type Fronts, listenerProblems, type NodePorts, planFronts, type Protocol, terminates } from "./gateway-fronts.ts";
 import { type Accepted, condition, gatewayStatus, isKindOf, parametersProblem, type PlannedGatewayStatus, type StatusCondition } from "./gateway-status.ts";
 import { type AnyRoute, type BackendTlsPolicy, GATEWAY_CONTROLLER, GATEWAY_GROUP, type Gateway, type GatewayClass, type GrpcRoute, type HttpRoute, type ParentRef, type ParentStatus, type TlsRoute } from "./gateway-types.ts";
 import { grpcRuleSet } from "./grpc-route-rules.ts";
@@ -46,6 +46,7 @@ export interface ServedListener {
   readonly hostname: string;
   readonly routes: readonly Route[];
   readonly certificates: readonly CertificateUse[];
+  readonly terminates: boolean;
 }
 
 type RouteStatus = readonly (Omit<ParentStatus, "conditions"> & { readonly conditions: readonly StatusCondition[] })[];
@@ -87,7 +88,7 @@ export function planGateways(world: GatewayWorld): GatewayPlan {
   attachAll("GRPCRoute", world.grpcRoutes, grpcRuleSet);
   attachAll("TLSRoute", world.tlsRoutes, tlsRuleSet);
   const served = [...listeners].flatMap(([gateway, all]) => all.filter(({ refused, invalid }) => !refused && !invalid).map(({ listener, routes, certificates }): ServedListener => (
-    { gateway, port: listener.port, protocol: listener.protocol as Protocol, hostname: (listener.hostname ?? "").toLowerCase(), routes, certificates })));
+    { gateway, port: listener.port, protocol: listener.protocol as Protocol, hostname: (listener.hostname ?? "").toLowerCase(), routes, certificates, terminates: terminates(listener) })));
   const fronts = planFronts([...gateways.values()], world);
   return {
     listeners: served, routeStatus, fronts, policyStatus: new Map(world.tlsPolicies.map((policy) => [policy, tls.statusOf(policy, (service) => leadTo.get(service) ?? [])])),
@@ -106,9 +107,9 @@ function listenersOf(gateway: Gateway, world: GatewayWorld): Accepted[] {
   const problems = listenerProblems(gateway, world.portProblem);
   const refused = parametersProblem(gateway.spec.infrastructure?.parametersRef);
   return gateway.spec.listeners.map((listener) => {
-    const refs = listener.protocol === "HTTPS" ? (listener.tls?.certificateRefs ?? []).map((ref) => ({ ref, problem: certificateRefProblem(ref, gateway, world) })) : [];
+    const refs = terminates(listener) ? (listener.tls?.certificateRefs ?? []).map((ref) => ({ ref, problem: certificateRefProblem(ref, gateway, world) })) : [];
     const badKind = (listener.allowedRoutes?.kinds ?? []).find((one) => !isKindOf(one, listener.protocol));
-    const badCertificate = listener.protocol !== "HTTPS" ? undefined : refs.length === 0 ? { reason: "InvalidCertificateRef", message: "the listener names no certificate" } : refs.find(({ problem }) => problem)?.problem;
+    const badCertificate = !terminates(listener) ? undefined : refs.length === 0 ? { reason: "InvalidCertificateRef", message: "the listener names no certificate" } : refs.find(({ problem }) => problem)?.problem;
     return {
       gateway, listener, refused, invalid: problems.get(listener.name), routes: [], attached: 0,
       certificates: refs.filter(({ problem }) => !problem).map(({ ref }) => ({ host: (listener.hostname ?? "").toLowerCase(), namespace: ref.namespace ?? gateway.metadata.namespace ?? "", secret: ref.name })),

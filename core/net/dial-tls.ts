@@ -14,7 +14,7 @@ export interface Verification {
   readonly serverName: string;
   /** What it must carry instead, one of them. */
   readonly names?: readonly { readonly type: "DNS" | "URI"; readonly value: string }[] | undefined;
-  /** What is spoken then. */
+  /** What is spoken then, HTTP/1.1 unless it says something else; undefined: nobody here knows. */
   readonly alpn?: "http/1.1" | "h2" | undefined;
   /** What we show of ourselves, PEM. */
   readonly client?: { readonly cert: string; readonly key: string } | undefined;
@@ -26,9 +26,10 @@ export interface Verification {
 }
 
 /** Closes the connection when it cannot be trusted. */
-export async function dialTls(connection: Duplex, { ca, serverName, names, alpn = "http/1.1", client, insecure = false, signal, limit }: Verification): Promise<Duplex> {
+export async function dialTls(connection: Duplex, { ca, serverName, names, client, insecure = false, signal, limit, ...rest }: Verification): Promise<Duplex> {
+  const alpn = "alpn" in rest ? rest.alpn : "http/1.1";
   const socket: TLSSocket = connect({
-    socket: connection, ALPNProtocols: [alpn], rejectUnauthorized: false, ...(ca === undefined ? {} : { ca, ...ANCHORS }), ...client, ...(isIP(serverName) ? {} : { servername: serverName }),
+    socket: connection, ALPNProtocols: alpn && [alpn], rejectUnauthorized: false, ...(ca === undefined ? {} : { ca, ...ANCHORS }), ...client, ...(isIP(serverName) ? {} : { servername: serverName }),
     checkServerIdentity: () => undefined, // below, as what is trusted is: for names and addresses alike
   });
   try {

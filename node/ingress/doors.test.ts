@@ -5,7 +5,7 @@ import type { Route, RouteTable } from "../../core/ingress/route-table.ts";
 import { type DoorWorld, openDoors } from "./doors.ts";
 
 const route = (service: string, host = ""): Route => ({ host, labels: "many", match: { path: { type: "Prefix", value: "/" } }, fallback: false, source: "", age: service, action: { type: "forward", backends: [{ namespace: "default", service, port: 80, weight: 1 }] } });
-const listener = (gateway: string, port: number, protocol: "HTTP" | "HTTPS", hostname = ""): ServedListener => ({ gateway: gateway as ObjectKey, port, protocol, hostname, routes: [route(gateway, hostname)], certificates: protocol === "HTTPS" ? [{ host: hostname, namespace: "default", secret: gateway }] : [] });
+const listener = (gateway: string, port: number, protocol: "HTTP" | "HTTPS", hostname = ""): ServedListener => ({ gateway: gateway as ObjectKey, port, protocol, hostname, routes: [route(gateway, hostname)], certificates: protocol === "HTTPS" ? [{ host: hostname, namespace: "default", secret: gateway }] : [], terminates: protocol === "HTTPS" });
 const world: DoorWorld = {
   ingressRoutes: [route("ingress", "i.test")], ingressCertificates: [{ host: "i.test", namespace: "default", secret: "ingress" }], listeners: [listener("d/a", 80, "HTTP", "a.test"), listener("d/a", 8443, "HTTPS"), listener("d/b", 8443, "HTTP"), listener("d/b", 80, "HTTP")],
   fronts: { shared: new Map([[80, "HTTP"], [443, "HTTPS"], [8443, "HTTPS"]]), own: new Map([["d/b" as ObjectKey, new Map([[8443, "HTTP"], [80, "HTTP"]])]]) },

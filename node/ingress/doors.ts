@@ -17,6 +17,8 @@ export interface OpenDoor {
   readonly protocol: Protocol;
   readonly table: RouteTable;
   readonly certificates: readonly CertificateUse[];
+  /** Hosts of listeners for TLS that end it. */
+  readonly terminated: ReadonlySet<string>;
 }
 
 export interface DoorWorld {
@@ -40,6 +42,7 @@ export function openDoors({ ingressRoutes, ingressCertificates, listeners, front
     return [{
       target, port, protocol, table: routeTable(isIngress ? [...ingressRoutes, ...routes] : routes, behind.map(({ hostname }) => hostname)),
       certificates: [...(isIngress && protocol === "HTTPS" ? ingressCertificates : []), ...behind.flatMap((one) => one.certificates)],
+      terminated: new Set(behind.flatMap((one) => (one.terminates ? [one.hostname] : []))),
     }];
   });
 }

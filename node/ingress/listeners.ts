@@ -36,11 +36,14 @@ export class Listeners {
   readonly #open = new Map<number, Listening>();
   readonly #closing = new Set<Promise<void>>();
   #material: TlsMaterial | undefined;
+  /** By door. */
+  #terminated: ReadonlyMap<number, ReadonlySet<string>> = new Map();
 
   constructor(options: ListenersOptions) { this.#options = options; }
 
   /** Listens at these doors and no others; those that are closed may be left by their clients meanwhile. */
-  async use(doors: readonly Pick<OpenDoor, "target" | "port" | "protocol">[]): Promise<void> {
+  async use(doors: readonly Pick<OpenDoor, "target" | "port" | "protocol" | "terminated">[]): Promise<void> {
+    this.#terminated = new Map(doors.map(({ target, terminated }) => [target, terminated]));
     const { addresses, material, log } = this.#options;
     const gone = [...this.#open.values()].filter(({ door, port, protocol }) => !doors.some((one) => one.target === door && one.port === port && one.protocol === protocol));
     for (const { door, port, stop, lives } of gone) {
@@ -81,7 +84,7 @@ export class Listeners {
   #server(host: string, { door, port, protocol }: Pick<Listening, "door" | "port" | "protocol">): Pick<Runnable, "run"> {
     const { certificates, forwarder, front, clock, log } = this.#options;
     const secure = protocol !== "HTTP";
-    if (protocol === "TLS") return passthroughServer({ host, door, port, ...front });
+    if (protocol === "TLS") return passthroughServer({ host, door, port, ends: (listener) => this.#terminated.get(door)?.has(listener) ?? false, contextFor: (name) => certificates.contextFor(name, door), ...front });
     const caller = ({ remoteAddress, serverName }: Connection) => ({ remoteAddress, secure, door, port, serverName });
     const options = {
       host, port: door, portFlag: "--disable=ingress", clock, log, limits: { drainMs: DRAIN_MS },

@@ -47,12 +47,17 @@ test("whatever else comes is no name, and no error", async () => {
 test("a connection is joined with an endpoint's by its name; others are hung up on", async () => {
   const identity = servingMaterial(await testPki());
   const endpoint = await portOf(tls.createServer(identity, (socket) => void socket.on("error", () => undefined).on("data", (bytes) => void socket.end(`seen ${(socket as tls.TLSSocket & { servername?: string }).servername} ${bytes}`))));
+  const plain = await portOf(net.createServer((socket) => void socket.on("error", () => undefined).on("data", (bytes) => void socket.end(`plain ${bytes}`))));
   const free = net.createServer(), port = await portOf(free);
   await new Promise<void>((done) => void free.close(() => done()));
   const stop = new AbortController(), under: string[] = [];
   const server = passthroughServer({
     host: "127.0.0.1", door: port, port: 443, clock, log, upstreams: { begin: () => void under.push("+"), end: () => void under.push("-") },
-    router: { planName: (name) => (name === "web.example" ? [{ address: "127.0.0.1", port: endpoint }] : []), pick: (endpoints) => endpoints[0]! },
+    router: {
+      planName: (name) => (name === "web.example" ? { endpoints: [{ address: "127.0.0.1", port: endpoint }], tls: undefined } : name.endsWith("ended.example") ? { endpoints: [{ address: "127.0.0.1", port: plain }], tls: undefined } : undefined),
+      listenerOf: (name) => name, pick: (endpoints) => endpoints[0]!,
+    },
+    ends: (listener) => listener.endsWith("ended.example"), contextFor: (name) => (name === "ended.example" ? tls.createSecureContext(identity) : undefined),
   });
   const { promise: ready, resolve } = Promise.withResolvers<void>();
   const life = server.run(stop.signal, resolve);
@@ -62,9 +67,9 @@ test("a connection is joined with an endpoint's by its name; others are hung up 
     const socket = tls.connect({ port, host: "127.0.0.1", servername, rejectUnauthorized: false }, () => void socket.write("hello"));
     socket.on("data", (bytes) => (text += bytes.toString())).on("error", () => undefined).on("close", () => done(text));
   });
-  expect([await ask("web.example"), await ask("other.example")]).toEqual(["seen web.example hello", ""]);
+  expect([await ask("web.example"), await ask("other.example"), await ask("ended.example"), await ask("un.ended.example")], "passed on, refused, ended here, without a certificate").toEqual(["seen web.example hello", "", "plain hello", ""]);
   expect(await new Promise((done) => void net.connect(port, "127.0.0.1").on("error", () => undefined).on("close", () => done("closed")).write("GET / HTTP/1.1\r\n\r\n"))).toBe("closed");
   stop.abort();
   await life;
-  expect(under.join("")).toBe("+-");
+  expect(under.join("")).toBe("+-+-");
 });

@@ -1,8 +1,9 @@
 /**
- * A listener for TLS that is the endpoints' business: by the name a client asks for its connection is joined with one of an endpoint's. A client that asks for none we know,
- * or speaks no TLS, is hung up on.
+ * A listener for TLS with whatever in it: by the name a client asks for its connection is joined with one of an endpoint's, as it comes, or once TLS has ended here, if that is what
+ * the listener of this name does. A client that asks for none we know, or speaks no TLS, is hung up on.
  */
 import { createServer, type Socket } from "node:net";
+import { type SecureContext, TLSSocket } from "node:tls";
 import { aborted } from "../../core/lifecycle/aborted.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
@@ -12,14 +13,17 @@ import type { Log } from "../../core/observe/log.ts";
 import { serverNameOf } from "./client-hello.ts";
 import { dialEndpoint } from "./dial-endpoint.ts";
 import { type Router, TRIES_MAX } from "./router.ts";
-import type { Upstreams } from "./upstreams.ts";
+import { dialSecurely, type Upstreams } from "./upstreams.ts";
 
 export interface PassthroughOptions {
   readonly host: string;
   /** The port of this node, and the one that leads to it from outside. */
   readonly door: number;
   readonly port: number;
-  readonly router: Pick<Router, "planName" | "pick">;
+  readonly router: Pick<Router, "planName" | "listenerOf" | "pick">;
+  /** Whether TLS ends here for this listener, and what it shows to who asks for that name. */
+  readonly ends: (listener: string) => boolean;
+  readonly contextFor: (serverName: string) => SecureContext | undefined;
   /** Counts what is under way. */
   readonly upstreams: Pick<Upstreams, "begin" | "end">;
   readonly clock: Clock;
@@ -32,7 +36,7 @@ const HELLO_MS = 32_000;
 const KEEP_ALIVE_MS = 30_000;
 
 /** Its connections end with it. */
-export function passthroughServer({ host, door, port, router, upstreams, clock, log }: PassthroughOptions): Pick<Runnable, "run"> {
+export function passthroughServer({ host, door, port, router, ends, contextFor, upstreams, clock, log }: PassthroughOptions): Pick<Runnable, "run"> {
   const sockets = new Set<Socket>(), stop = new AbortController();
   const server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS, allowHalfOpen: true }, (socket) => {
     sockets.add(socket.on("error", () => socket.destroy()).on("close", () => sockets.delete(socket)));
@@ -44,17 +48,20 @@ export function passthroughServer({ host, door, port, router, upstreams, clock, 
   });
 
   async function serve(socket: Socket): Promise<void> {
-    const hello = await helloOf(socket, clock);
-    const endpoints = hello && router.planName(hello.name, { remoteAddress: plainAddress(socket.remoteAddress), secure: true, door, port });
-    if (!endpoints?.length) return void socket.destroy();
+    const hello = await helloOf(socket, clock), caller = { remoteAddress: plainAddress(socket.remoteAddress), secure: true, door, port };
+    const plan = hello && router.planName(hello.name, caller);
+    if (!plan) return void socket.destroy();
+    const { endpoints, tls } = plan, here = ends(router.listenerOf(hello.name, caller));
+    const client = here ? await secured(socket, hello.bytes, { context: contextFor(hello.name), clock }) : socket;
+    if (!client) return void socket.destroy();
     let failure: unknown;
     for (let tries = 0; tries < TRIES_MAX && !socket.destroyed; tries++) {
       const endpoint = router.pick(endpoints);
       upstreams.begin(endpoint);
       try {
-        const connection = await dialEndpoint(endpoint, { clock, signal: stop.signal });
-        connection.write(hello!.bytes);
-        return await proxyBytes(socket, connection, { clock });
+        const plain = await dialEndpoint(endpoint, { clock, signal: stop.signal });
+        const connection = here && tls ? await dialSecurely(plain, endpoint, { tls, alpn: undefined, signal: stop.signal }) : plain;
+        return await proxyBytes(client, connection, here ? { clock } : { clock, early: hello.bytes });
       } catch (error) {
         failure = error;
       } finally {
@@ -76,6 +83,17 @@ export function passthroughServer({ host, door, port, router, upstreams, clock, 
       await closed;
     },
   };
+}
+
+/** The client's connection without TLS, which began with `hello`. Undefined: there is no certificate for it, or it does not come to an agreement. */
+async function secured(socket: Socket, hello: Buffer, { context, clock }: { readonly context: SecureContext | undefined; readonly clock: Clock }): Promise<TLSSocket | undefined> {
+  if (!context) return undefined;
+  const { promise, resolve } = Promise.withResolvers<TLSSocket | undefined>();
+  socket.unshift(hello);
+  const client = new TLSSocket(socket, { isServer: true, secureContext: context });
+  const late = clock.after(HELLO_MS, () => resolve(undefined));
+  client.once("secure", () => resolve(client)).on("error", () => client.destroy()).once("close", () => resolve(undefined));
+  return await promise.finally(() => late.cancel());
 }
 
 /** What the client says first, and the name in it; the socket is paused then. Undefined: it is no TLS, or does not come. */

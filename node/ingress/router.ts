@@ -83,11 +83,14 @@ export class Router {
     return spoken && found.endpoints.length > 0 ? { ...original, ...spoken, endpoints: found.endpoints, edits: backend.edits?.length ? [...original.edits, ...backend.edits] : original.edits, mirrors: NOBODY } : undefined;
   }
 
-  /** Where bytes go that nobody here reads: by the name that was asked for. */
-  planName(host: string, caller: Caller): readonly Endpoint[] {
+  /** Where bytes go that nobody here reads, by the name that was asked for, and how. */
+  planName(host: string, caller: Caller): Pick<Forwarding, "endpoints" | "tls"> | undefined {
     const plan = this.plan({ host, authority: host, target: "/", path: "/", method: "", header: () => undefined, query: () => undefined }, caller);
-    return plan.type === "forward" ? plan.endpoints : [];
+    return plan.type === "forward" ? plan : undefined;
   }
+
+  /** The most specific listener's host that this name is; "" any. */
+  listenerOf(name: string, caller: Caller): string { return this.#deps.table(caller).claimOf(name); }
 
   /** The one with fewer requests under way, of two that are drawn. */
   pick(endpoints: readonly Endpoint[]): Endpoint {

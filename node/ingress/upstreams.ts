@@ -59,7 +59,7 @@ export class Upstreams {
 }
 
 /** Closes the connection when the endpoint is not who it should be. */
-export async function dialSecurely(socket: Duplex, { address }: Endpoint, { tls: { ca, serverName, names }, alpn, signal }: { readonly tls: UpstreamTls; readonly alpn: "http/1.1" | "h2"; readonly signal: AbortSignal }): Promise<Duplex> {
+export async function dialSecurely(socket: Duplex, { address }: Endpoint, { tls: { ca, serverName, names }, alpn, signal }: { readonly tls: UpstreamTls; readonly alpn: "http/1.1" | "h2" | undefined; readonly signal: AbortSignal }): Promise<Duplex> {
   return await dialTls(socket, { ca, serverName: serverName ?? address, names, alpn, insecure: serverName === undefined, signal });
 }
 

@@ -12,7 +12,7 @@ import { systemClock as clock } from "../../lifecycle/clock.ts";
 import { gatewayController } from "./gateway.ts";
 import { ingressController } from "./ingress.ts";
 
-const definition = { apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", metadata: { name: "httproutes.gateway.networking.k8s.io" }, spec: { versions: [{ name: "v1", served: true }] }, status: { conditions: [{ type: "Established", status: "True" }] } } as unknown as NewObject<CustomResourceDefinition>;
+const definition = { apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", metadata: { name: "httproutes.gateway.networking.k8s.io", annotations: { "gateway.networking.k8s.io/bundle-version": "v1.6.1" } }, spec: { versions: [{ name: "v1", served: true }] }, status: { conditions: [{ type: "Established", status: "True" }] } } as unknown as NewObject<CustomResourceDefinition>;
 const gateway = (name: string, listeners: readonly Partial<Listener>[]): NewObject<Gateway> => ({ apiVersion: "gateway.networking.k8s.io/v1", kind: "Gateway", metadata: { name, namespace: "default" }, spec: { gatewayClassName: "coracle", listeners: listeners.map((one, i) => ({ name: `l${i}`, port: 80, protocol: "HTTP", ...one })) } });
 
 test("a Gateway is reached at the nodes' ports; one that does not go together with it at an address of its own, and is not programmed before it has one", async () => {
@@ -30,7 +30,7 @@ test("a Gateway is reached at the nodes' ports; one that does not go together wi
       return [...(status?.conditions ?? []).map(({ type, reason }) => `${type} ${reason}`), ...(status?.addresses ?? []).map(({ value }) => value)].join();
     };
     await api.client.resource(CUSTOM_RESOURCE_DEFINITIONS).create(definition, call);
-    await eventually(() => api.all(GATEWAY_CLASSES).length, (count) => count === 1);
+    await eventually(() => api.all(GATEWAY_CLASSES)[0]?.status?.supportedFeatures?.some(({ name }) => name === "HTTPRouteRequestMirror"), (said) => said === true);
     await gateways.create(gateway("a", [{}, { port: 8080 }, { port: 6443 }]), call);
     await eventually(() => portsOf(shared()), (ports) => ports === "http→10080,https→10443,gateway-8080→10500");
     await services.updateStatus({ ...shared()!, status: { loadBalancer: { ingress: [{ ip: "10.0.0.1" }] } } }, call);

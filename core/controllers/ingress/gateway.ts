@@ -12,6 +12,7 @@ import type { ResourceClient } from "../../client/client.ts";
 import { CONFIG_MAPS, INGRESS_CLASSES, INGRESSES, NAMESPACES, SECRETS, SERVICES } from "../../client/resources.ts";
 import { authorityNames, authorityProblem, type PlannedAncestor } from "../../ingress/backend-tls.ts";
 import { planGateways } from "../../ingress/gateway.ts";
+import { knowsFeatures, SUPPORTED_FEATURES } from "../../ingress/gateway-features.ts";
 import { isFrontService, ownServiceName } from "../../ingress/gateway-fronts.ts";
 import { condition, parametersProblem, type StatusCondition } from "../../ingress/gateway-status.ts";
 import type { GatewaySource } from "../../ingress/gateway-source.ts";
@@ -121,7 +122,7 @@ export function gatewayController({ client, informers, clock, source, reserved }
       for (const one of objects.classes)
         if (one.spec.controllerName === GATEWAY_CONTROLLER) {
           const accepted = condition("Accepted", parametersProblem(one.spec.parametersRef), { reason: "Accepted", message: "Handled by coracle", observedGeneration: one.metadata.generation ?? 0 });
-          await write<GatewayClass>(classClient, one, { ...one.status, conditions: dated([accepted], one.status?.conditions) }, signal);
+          await write<GatewayClass>(classClient, one, { ...one.status, conditions: dated([accepted], one.status?.conditions), ...(knowsFeatures(objects.bundleVersion) && { supportedFeatures: SUPPORTED_FEATURES }) }, signal);
         }
       for (const gateway of objects.gateways) {
         const status = plan.gatewayStatus.get(keyOf(gateway));
