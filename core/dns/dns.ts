@@ -17,6 +17,7 @@ import type { Runnable } from "../lifecycle/run-all.ts";
 import { type Cidr, cidrContains, cidrOf, parseCidr, parseIp } from "../net/cidr.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
+import { dnsCounts } from "./counts.ts";
 import { DNS_SETTINGS, dnsSettings, NO_DNS_SETTINGS, serversFor } from "./dns-settings.ts";
 import { forwarder } from "./forwarder.ts";
 import { type Address, listeners } from "./listeners.ts";
@@ -46,9 +47,6 @@ const ALIASES_MAX = 8;
 const LOOK_MS = 2000;
 /** After a boot the bridge, and with it the address, is there a moment later; the first pods do not wait long. */
 const RETRY = { minMs: 100, maxMs: LOOK_MS };
-const BUCKETS = [0.00025, 0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.024, 2.048, 4.096, 8.192];
-const TYPE_NAMES: Readonly<Record<number, string>> = Object.fromEntries(Object.entries(TYPE).map(([name, number]) => [number, name]));
-const RCODE_NAMES: Readonly<Record<number, string>> = Object.fromEntries(Object.entries(RCODE).map(([name, number]) => [number, name]));
 
 export function dnsServer(options: DnsServerOptions): Runnable {
   const { informers, clusterDomain, clock, random, log } = options;
@@ -59,13 +57,9 @@ export function dnsServer(options: DnsServerOptions): Runnable {
   const zone = new Zone({ ...sources, domain: clusterDomain, cidrs });
   const synced = (): boolean => Object.values(sources).every((source) => source.synced);
 
-  // CoreDNS's names, which its dashboards read
-  const requests = options.metrics.counter("coredns_dns_requests_total", "Counter of DNS requests made per zone, protocol and family.");
-  const responses = options.metrics.counter("coredns_dns_responses_total", "Counter of response status codes.");
-  const durations = options.metrics.histogram("coredns_dns_request_duration_seconds", "Histogram of the time (in seconds) each request took per zone.", BUCKETS);
-  const forwards = options.metrics.histogram("coredns_proxy_request_duration_seconds", "Histogram of the time each request took.", BUCKETS);
+  const counts = dnsCounts(options.metrics, () => upstream.entries());
   const refusals = options.metrics.counter("coracle_dns_refused_clients_total", "Datagrams and connections from addresses that may not ask.");
-  const upstream = forwarder({ upstreams: (name) => serversFor(settings, name) ?? options.upstreams(), clock, random, onAsked: (to, seconds, failure) => forwards.observe(seconds, { to, rcode: failure === "" ? "NOERROR" : "SERVFAIL" }) });
+  const upstream = forwarder({ upstreams: (name) => serversFor(settings, name) ?? options.upstreams(), clock, random, onCache: (kept) => counts.forwarded(kept), onAsked: (to, seconds, failure) => counts.asked(to, seconds, failure === "" ? "NOERROR" : "SERVFAIL") });
 
   function mayAsk(address: string): boolean {
     const ip = parseIp(address.split("%")[0]!);
@@ -85,12 +79,10 @@ export function dnsServer(options: DnsServerOptions): Runnable {
       return error.id === undefined ? undefined : writeError(error.id, RCODE.FORMERR);
     }
     if (!query) return undefined;
-    const type = TYPE_NAMES[query.question.type] ?? "other";
-    requests.inc({ proto, type });
     const bytesMax = proto === "tcp" ? TCP_BYTES_MAX : Math.max(UDP_BYTES_MIN, Math.min(UDP_BYTES_MAX, query.edns?.udpBytes ?? UDP_BYTES_MIN));
     const answer = await answerTo(query, bytesMax, signal);
-    responses.inc({ proto, rcode: RCODE_NAMES[answer[3]! & 0xf] ?? "other" });
-    durations.observe((clock.uptimeMs() - startMs) / 1000, { proto });
+    const { question: { name, type }, edns } = query;
+    counts.answered({ proto, type, zone: zone.has(name) ? `${clusterDomain}.` : ".", requestBytes: message.length, dnssecOk: edns?.dnssecOk ?? false, rcode: answer[3]! & 0xf, responseBytes: answer.length, seconds: (clock.uptimeMs() - startMs) / 1000 });
     return answer;
   }
 

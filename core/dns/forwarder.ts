@@ -25,11 +25,15 @@ export interface ForwarderOptions {
   readonly port?: number;
   /** Told how each question to a server ended; "" for an answer. */
   readonly onAsked?: (server: string, seconds: number, failure: string) => void;
+  /** Told of each question whether its answer was kept, and as what. */
+  readonly onCache?: (kept: "success" | "denial" | undefined) => void;
 }
 
 export interface Forwarder {
   /** The answer with the asker's id, at most `bytesMax` long (cut off, and marked as such, if need be). Undefined: nobody answered. */
   ask(query: Query, bytesMax: number, signal: AbortSignal): Promise<Uint8Array | undefined>;
+  /** How many answers are kept. */
+  entries(): { readonly success: number; readonly denial: number };
 }
 
 const TRY_MS = 2000;
@@ -47,7 +51,7 @@ interface Health { failures: number; downUntilMs: number; answeredMs: number }
 /** Nobody answered in time: the server may be gone, or slow with this one name. */
 class NoAnswer extends Error {}
 
-export function forwarder({ upstreams, clock, random, onAsked, port = 53 }: ForwarderOptions): Forwarder {
+export function forwarder({ upstreams, clock, random, onAsked, onCache, port = 53 }: ForwarderOptions): Forwarder {
   const cache = new Map<string, Entry>(); // oldest first
   const pending = new Map<string, Promise<Uint8Array | undefined>>();
   const health = new Map<string, Health>();
@@ -56,6 +60,7 @@ export function forwarder({ upstreams, clock, random, onAsked, port = 53 }: Forw
     const large = bytesMax > 4096; // over TCP: wants what does not fit into a datagram
     const key = [query.question.name, query.question.type, query.question.class, query.checkingDisabled, query.edns?.dnssecOk ?? "-", large].join(" ");
     const kept = fromCache(key);
+    onCache?.(kept && kindOf(kept));
     if (kept) return fit(kept, query, bytesMax);
     let answer = pending.get(key);
     if (!answer) {
@@ -147,8 +152,18 @@ export function forwarder({ upstreams, clock, random, onAsked, port = 53 }: Forw
     cache.set(key, { message, ttlOffsets: records.map(({ ttlOffset }) => ttlOffset), storedMs: nowMs, untilMs: nowMs + seconds * 1000 });
   }
 
-  return { ask };
+  return {
+    ask,
+    entries() {
+      let denial = 0;
+      for (const { message } of cache.values()) if (kindOf(message) === "denial") denial++;
+      return { success: cache.size - denial, denial };
+    },
+  };
 }
+
+/** An answer without an answer is a denial. */
+function kindOf(message: Uint8Array): "success" | "denial" { return rcodeOf(message) === RCODE.NXDOMAIN || (message[6] === 0 && message[7] === 0) ? "denial" : "success"; }
 
 /** Ours by id and by question: what else arrives is not from the server we asked, or late. */
 function answers(message: Uint8Array, id: number, { question }: Query): boolean {

@@ -1,4 +1,5 @@
 import { createSocket } from "node:dgram";
+import { connect } from "node:net";
 import { expect, test } from "vitest";
 import { systemClock as clock } from "../lifecycle/clock.ts";
 import { type Log, silentLog } from "../observe/log.ts";
@@ -28,3 +29,22 @@ async function free(): Promise<{ readonly socket: ReturnType<typeof createSocket
   await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
   return { socket, port: socket.address().port, close: () => void socket.close() };
 }
+
+test("over TCP a question that takes long does not hold up those behind it", async () => {
+  const { port, close } = await free();
+  close();
+  const slow = Promise.withResolvers<Uint8Array>();
+  const open = listeners({ clock, log: silentLog, signal: new AbortController().signal, mayAsk: () => true, respond: async (message) => (message[0] === 1 ? await slow.promise : message) });
+  await open.update([{ address: "127.0.0.1", port }]);
+  const seen: number[] = [];
+  await new Promise<void>((resolve) => {
+    const socket = connect(port, "127.0.0.1", () => void socket.write(Uint8Array.of(0, 1, 1, 0, 1, 2, 0, 1, 3)));
+    socket.on("data", (bytes) => {
+      for (let at = 2; at < bytes.length; at += 3) seen.push((bytes as Buffer)[at]!);
+      if (seen.length === 2) slow.resolve(Uint8Array.of(1));
+      if (seen.length === 3) socket.end(() => resolve());
+    });
+  });
+  expect(seen).toEqual([2, 3, 1]);
+  await open.close();
+});

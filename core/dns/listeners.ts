@@ -1,7 +1,7 @@
 /**
  * Sockets on which questions arrive: UDP and TCP for each address. An address that is not there (yet), or a port that is taken, is tried again at the next update.
  *
- * TCP connections are few, short and bounded: one question after the other, closed when quiet.
+ * TCP connections are few, short and bounded, closed when quiet. Questions of one are answered as answers come, a few at a time, not one after the other: RFC 7766 section 6.2.1.1.
  */
 import { createSocket, type Socket as UdpSocket } from "node:dgram";
 import { createServer, isIPv6, type Server, type Socket } from "node:net";
@@ -20,6 +20,7 @@ export interface ListenerDeps {
 
 const CONNECTIONS_MAX = 256;
 const QUIET_MS = 10_000;
+const QUESTIONS_MAX = 16;
 /** Datagrams being answered at the same time: most are answered at once, so only forwarded ones add up. */
 const DATAGRAMS_MAX = 2000;
 
@@ -98,19 +99,21 @@ export function listeners({ clock, log, signal, mayAsk, respond }: ListenerDeps)
 
   function serve(socket: Socket): void {
     let received = Buffer.alloc(0);
-    let working = false;
+    let asked = 0;
     let alarm = clock.after(QUIET_MS, () => socket.destroy());
-    const work = async (): Promise<void> => {
-      working = true;
-      while (received.length >= 2 && received.length >= received.readUInt16BE(0) + 2 && !socket.destroyed) {
+    const work = (): void => {
+      while (asked < QUESTIONS_MAX && received.length >= 2 && received.length >= received.readUInt16BE(0) + 2 && !socket.destroyed) {
         const length = received.readUInt16BE(0);
         const message = Uint8Array.from(received.subarray(2, length + 2));
         received = received.subarray(length + 2);
-        const reply = await answer(message, "tcp");
-        if (!reply) return void socket.destroy();
-        socket.write(Buffer.concat([Uint8Array.of(reply.length >> 8, reply.length & 0xff), reply]));
+        asked++;
+        void answer(message, "tcp").then((reply) => {
+          asked--;
+          if (!reply) return void socket.destroy();
+          if (socket.writable) socket.write(Buffer.concat([Uint8Array.of(reply.length >> 8, reply.length & 0xff), reply]));
+          work();
+        });
       }
-      working = false;
     };
     socket.on("close", () => alarm.cancel());
     socket.on("data", (chunk) => {
@@ -118,7 +121,7 @@ export function listeners({ clock, log, signal, mayAsk, respond }: ListenerDeps)
       alarm = clock.after(QUIET_MS, () => socket.destroy());
       received = Buffer.concat([received, chunk as Buffer]);
       if (received.length > 2 * 65_537) return void socket.destroy(); // asks faster than it reads
-      if (!working) void work();
+      work();
     });
   }
 

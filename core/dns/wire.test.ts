@@ -45,6 +45,7 @@ test("what does not fit is left out and said to be", () => {
 });
 
 test("extended codes travel in the OPT record", () => {
+  for (const dnssecOk of [true, false]) expect((walk(writeReply(query("x", { edns: { version: 0, udpBytes: 512, dnssecOk } }), reply({}), 512)).at(-1)!.ttl & 0x8000) !== 0, "DO is given back").toBe(dnssecOk);
   const bytes = writeReply(query("x", { edns: { version: 5, udpBytes: 512, dnssecOk: false } }), reply({ rcode: RCODE.BADVERS }), 512);
   expect(bytes[3]! & 0xf).toBe(0);
   expect(walk(bytes)[0]!.ttl >>> 24).toBe(1);

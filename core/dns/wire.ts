@@ -174,7 +174,7 @@ export function writeReply(query: Query, reply: Reply, bytesMax: number): Uint8A
   });
   if (query.edns) {
     writer.limit += 11;
-    writer.opt(reply.rcode >> 4);
+    writer.opt(reply.rcode >> 4, query.edns.dnssecOk); // RFC 3225 section 3
     counts[2]!++;
   }
   const view = viewOf(out);

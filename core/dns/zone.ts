@@ -64,9 +64,12 @@ export class Zone {
     this.#cidrs = cidrs;
   }
 
+  /** Whether the name is one of the domain, in lower case. */
+  has(name: string): boolean { return name.endsWith(this.#domain) && (name.length === this.#domain.length || name.charCodeAt(name.length - this.#domain.length - 1) === 46); }
+
   /** Undefined for names that are not ours: ask others. */
   answer(name: string, type: number): ZoneAnswer | undefined {
-    if (name === this.#domain || name.endsWith(`.${this.#domain}`)) {
+    if (this.has(name)) {
       const labels = name.slice(0, Math.max(0, name.length - this.#domain.length - 1)).split(".").filter((label) => label !== "");
       if (type !== TYPE.ANY) return this.#inDomain(name, labels, type);
       const { rcode } = this.#inDomain(name, labels, TYPE.A); // whether there is such a name, and no more: "any" is mostly asked by who abuses servers
