@@ -77,22 +77,20 @@ export function authorityNames({ spec }: BackendTlsPolicy): string[] {
   return (spec.validation.caCertificateRefs ?? []).flatMap(({ group = "", kind = "ConfigMap", name }) => (group === "" && kind === "ConfigMap" ? [name] : []));
 }
 
-/** The certificates in a ConfigMap, PEM; throws when there are none that can be read. */
+/** The certificates in a ConfigMap, PEM; "" if they cannot all be read, or there are none. */
 export function authorityOf(data: Readonly<Record<string, string>> = {}): string {
   const pems = (data[FIELD] ?? "").match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-  if (pems.length === 0) throw new Error(`has no certificate in ${FIELD}`);
-  for (const pem of pems) new X509Certificate(pem);
-  return pems.join("\n");
+  try {
+    for (const pem of pems) new X509Certificate(pem);
+    return pems.join("\n");
+  } catch {
+    return ""; // anything may be in a ConfigMap
+  }
 }
 
 /** What is wrong with a ConfigMap of authorities, to be read after its name; undefined: nothing. */
 export function authorityProblem(data: Readonly<Record<string, string>> | undefined): string | undefined {
-  try {
-    authorityOf(data);
-    return undefined;
-  } catch {
-    return `has no certificate in ${FIELD}`; // anything may be in a ConfigMap
-  }
+  return authorityOf(data) === "" ? `has no certificate in ${FIELD}` : undefined;
 }
 
 function tlsOf(policy: BackendTlsPolicy, section: string | undefined, problem: (namespace: string, name: string) => string | undefined): BackendTls {
