@@ -1,6 +1,7 @@
 /** Checks layers.ts against every import in the tree, type-only imports included. */
-import { expect, test } from "vitest";
+import { readFileSync } from "node:fs";
 import { dirname, posix } from "node:path";
+import { expect, test } from "vitest";
 import ts from "typescript";
 import { LAYERS, PACKAGES } from "./layers.ts";
 
@@ -33,3 +34,23 @@ test("every import stays in its row or goes to an allowed one", async () => {
   }
   expect(wrong).toEqual([]);
 });
+
+/** Files that need each other: a grammar that nests, and platforms behind one door. */
+const ENTWINED: readonly string[] = ["core/registry/apiextensions/custom/json-path-filter.ts", "core/registry/apiextensions/custom/json-path.ts", "node/os/mount.linux.ts", "node/os/mount.ts", "node/os/mount.windows.ts"];
+
+test("no file imports itself by way of others, types aside", () => {
+  const left = new Map<string, readonly string[]>();
+  for (const file of new Bun.Glob("{cmd,core,node,storage,installers}/**/*.ts").scanSync(".")) if (!file.endsWith(".test.ts")) left.set(file, valueImports(file));
+  for (let before = Infinity; left.size < before;) { // those at the bottom, and those at the top, until nothing is left but circles
+    before = left.size;
+    const imported = new Set([...left.values()].flat());
+    for (const [file, imports] of left) if (!imported.has(file) || !imports.some((one) => left.has(one))) left.delete(file);
+  }
+  expect([...left.keys()].sort()).toEqual(ENTWINED);
+});
+
+/** Files of ours that are there when the program runs. */
+function valueImports(file: string): readonly string[] {
+  const clauses = readFileSync(file, "utf8").matchAll(/^import (?!type )(?:([^"]+?) from )?"(\.[^"]+)"/gm);
+  return [...clauses].filter(([, names = ""]) => !/^\{(\s*type [\w ]+,?)+\s*\}$/.test(names)).map(([, , path]) => posix.join(dirname(file), path!));
+}

@@ -10,7 +10,7 @@ import type { MountPoint, Mounts } from "../../os/mount.ts";
 import { keyedTurns } from "../csi/keyed-turns.ts";
 import { type BlockFileSystem, formatAndMount, fsTypeOf, growFileSystem } from "./format-and-mount.ts";
 import { podDirectories } from "./pod-directories.ts";
-import { makeDirectory } from "./volumes.ts";
+import { makeDirectory } from "./volume-directory.ts";
 
 export interface LocalDevice extends BlockFileSystem {
   /** Of the PersistentVolume. */

@@ -18,7 +18,8 @@ import { configMapPayload, downwardPayload, projectedPayload, secretPayload } fr
 import { makeMountPoints, nestedMountPoints } from "./nested-mounts.ts";
 import { type BoundVolume, boundVolume } from "./persistent-volume.ts";
 import { podDirectory, volumeDirectory } from "./pod-directories.ts";
-import { giveToGroup, makeDirectory, type ReadyVolume, type VolumeDeps } from "./volumes.ts";
+import { giveToGroup, makeDirectory } from "./volume-directory.ts";
+import type { ReadyVolume, VolumeDeps } from "./volumes.ts";
 
 const MODE_DEFAULT = 0o644;
 const NFS_TIMEOUT_MS = 120_000;

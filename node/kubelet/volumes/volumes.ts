@@ -6,7 +6,7 @@
  *
  * Source: kubernetes v1.36 pkg/volume/*, pkg/kubelet/volumemanager
  */
-import { chmod, mkdir, readdir, stat } from "node:fs/promises";
+import { mkdir, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Node, PersistentVolume, Pod, ResourceList, Volume } from "../../../core/api/gen/core.v1.ts";
 import type { Client } from "../../../core/client/client.ts";
@@ -21,7 +21,6 @@ import type { EventRecorder } from "../../../core/client/events.ts";
 import { selectsNode } from "../admission.ts";
 import { allContainers, podReference } from "../pod-spec.ts";
 import type { CsiVolumes } from "../csi/csi-volumes.ts";
-import { setVolumeOwnership } from "./atomic-writer.ts";
 import type { ClaimExpander } from "./expand-claim.ts";
 import { iscsiVolumes } from "./iscsi/iscsi-volumes.ts";
 import { localDevices } from "./local-devices.ts";
@@ -233,16 +232,4 @@ export function volumeManager(deps: VolumeDeps): Volumes {
 function isUsed(pod: Pod, name: string): boolean {
   return allContainers(pod.spec).some(({ container }) => container.volumeMounts?.some((mount) => mount.name === name) || container.volumeDevices?.some((device) => device.name === name)
     || container.env?.some(({ valueFrom }) => valueFrom?.fileKeyRef?.volumeName === name));
-}
-
-/** Hands a new volume to the pod's fsGroup. */
-export async function giveToGroup(pod: Pod, path: string, { readOnly }: { readonly readOnly: boolean }): Promise<void> {
-  const { fsGroup, fsGroupChangePolicy } = pod.spec.securityContext ?? {};
-  if (fsGroup !== undefined) await setVolumeOwnership(path, { gid: fsGroup, readOnly, onlyIfRootDiffers: fsGroupChangePolicy === "OnRootMismatch" });
-}
-
-/** A directory with exactly these rights, whatever the umask. */
-export async function makeDirectory(path: string, mode: number): Promise<void> {
-  await mkdir(path, { recursive: true });
-  await chmod(path, mode);
 }

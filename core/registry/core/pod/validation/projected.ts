@@ -1,5 +1,5 @@
 /**
- * Projected volumes: several sources in one directory, none of which may write another's file; and files of the downward API.
+ * Projected volumes: several sources in one directory, none of which may write another's file; and the files of ConfigMaps, Secrets and the downward API.
  *
  * Source: kubernetes v1.36 pkg/apis/core/validation/validation.go validateProjectionSources
  */
@@ -11,7 +11,6 @@ import { isDomainPrefixedKey } from "../../checks/values.ts";
 import { isKubernetesSigner, signerName, trustBundleName } from "../../../certificates/signer-name.ts";
 import type { PodRules } from "../rules.ts";
 import { validateFieldRef, validateResourceFieldRef } from "./env.ts";
-import { validateKeyToPath } from "./volumes.ts";
 
 const FILE_FIELD_PATHS = ["metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid"];
 const TOKEN_SECONDS_MIN = 10 * 60;
@@ -30,6 +29,13 @@ export function* validateDownwardFile(path: string, { path: file, fieldRef, reso
     if (resourceFieldRef) yield invalid(path, "resource", "fieldRef and resourceFieldRef can not be specified simultaneously");
   } else if (resourceFieldRef) yield* validateResourceFieldRef(child(path, "resourceFieldRef"), resourceFieldRef, true);
   else yield required(path, "one of fieldRef and resourceFieldRef is required");
+  yield* fileMode(child(path, "mode"), mode);
+}
+
+export function* validateKeyToPath(path: string, { key, path: file, mode }: KeyToPath): Iterable<FieldError> {
+  if (!key) yield required(child(path, "key"));
+  if (!file) yield required(child(path, "path"));
+  yield* localNonReserved(child(path, "path"), file ?? "");
   yield* fileMode(child(path, "mode"), mode);
 }
 

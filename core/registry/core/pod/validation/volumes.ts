@@ -9,12 +9,12 @@ import { goQuote } from "../../../../api/meta/go-quote.ts";
 import { dns1123Subdomain } from "../../../../api/meta/names.ts";
 import type { TemplateMeta } from "../../../../api/meta/object-meta.ts";
 import { parseQuantity } from "../../../../api/meta/quantity.ts";
-import { fileMode, localNonReserved } from "../../checks/paths.ts";
+import { fileMode } from "../../checks/paths.ts";
 import { isDns1123Label, oneOf, problems } from "../../checks/values.ts";
 import { validateClaimTemplate } from "../../persistent-volume-claim/validation.ts";
 import type { PodRules } from "../rules.ts";
 import { csiDriverName, sourceChecks } from "./volume-sources.ts";
-import { validateDownwardFile, validateProjected } from "./projected.ts";
+import { validateDownwardFile, validateKeyToPath, validateProjected } from "./projected.ts";
 
 interface Context { readonly rules: PodRules; readonly metadata: Readonly<TemplateMeta> | undefined }
 
@@ -95,13 +95,6 @@ const CHECKS: Readonly<Record<string, Check>> = {
 function* keyedFiles(path: string, defaultMode: number | undefined, items: readonly KeyToPath[] | undefined): Iterable<FieldError> {
   yield* fileMode(child(path, "defaultMode"), defaultMode);
   for (const [i, item] of (items ?? []).entries()) yield* validateKeyToPath(index(child(path, "items"), i), item);
-}
-
-export function* validateKeyToPath(path: string, { key, path: file, mode }: KeyToPath): Iterable<FieldError> {
-  if (!key) yield required(child(path, "key"));
-  if (!file) yield required(child(path, "path"));
-  yield* localNonReserved(child(path, "path"), file ?? "");
-  yield* fileMode(child(path, "mode"), mode);
 }
 
 const ISCSI_NAME_LENGTH_MAX = 64;
