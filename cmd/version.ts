@@ -24,3 +24,6 @@ export async function version(): Promise<number> {
   console.log(`coracle ${own} (${commit.slice(0, 12)})\nKubernetes ${gitVersion()}\nBun ${Bun.version}`);
   return 0;
 }
+
+/** Of this program: a moment that is certainly past, whatever the clock says. */
+export function releasedMs(): number { return Date.parse(buildInfo().date); }

@@ -39,3 +39,10 @@ export async function namesakes(commonName?: string): Promise<{ ca: string; cert
   const leaf = signCertificate({ ...common, serial: Buffer.alloc(16, 2), spki: spkiOf(below), usages: ["server auth"], altNames: { ...NO_ALT_NAMES, ipAddresses: ["127.0.0.1"] }, isCa: false }, above);
   return { ca: certificatePem(ca), cert: certificatePem(leaf), key: keyPem(below) };
 }
+
+/** Of 127.0.0.1, for an hour from `notBeforeMs`. */
+export async function servingFrom(pki: Pki, notBeforeMs: number): Promise<{ cert: string; key: string }> {
+  const key = await generateKey();
+  const cert = pki.authority("server-ca").issue({ subject: encodeSubject({ commonName: "node", organizations: [] }), spki: spkiOf(key), usages: ["server auth"], altNames: { ...NO_ALT_NAMES, ipAddresses: ["127.0.0.1"] }, notBeforeMs, notAfterMs: notBeforeMs + 3_600_000 });
+  return { cert, key: keyPem(key) };
+}

@@ -80,7 +80,7 @@ import { snapshotSchedule } from "../snapshot-schedule.ts";
 import { storageSize } from "../storage-size.ts";
 import { tracingOf } from "../tracing.ts";
 import { serverTunnel } from "../tunnel.ts";
-import { gitVersion, versionInfo } from "../version.ts";
+import { gitVersion, releasedMs, versionInfo } from "../version.ts";
 import { admissionOf } from "./admission.ts";
 import { firstObjects } from "./first-objects.ts";
 import { identityOf } from "./identity.ts";
@@ -150,7 +150,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const tunnel = serverTunnel({ nodeName: node.name, serverCount: () => endpoints.serverCount(), informers, authenticator, stopping: () => server.stopping, clock, random, metrics, log: log.with({ part: "tunnel" }) });
   const nodes: NodeProxyDeps = {
     dialer: tunnel.dialer,
-    kubeletTls: () => ({ ca: pki.authority("server-ca").bundlePem, cert: pki.leaf("client-kube-apiserver").certificatePem, key: pki.leaf("client-kube-apiserver").keyPem }),
+    kubeletTls: () => ({ ca: pki.authority("server-ca").bundlePem, cert: pki.leaf("client-kube-apiserver").certificatePem, key: pki.leaf("client-kube-apiserver").keyPem, releasedMs: releasedMs() }),
   };
   const nodeProxy = nodeProxyHandlers(nodes);
   const metricsApi = metricsHandlers(nodes);

@@ -26,6 +26,7 @@ import { raw } from "../../core/server/answer.ts";
 import type { PathHandler } from "../../core/server/handler.ts";
 import type { ApiServerArgs } from "../apiserver-args.ts";
 import { authenticationSettings, extraCas, type ServiceAccountSettings, serviceAccountSettings } from "../authentication.ts";
+import { releasedMs } from "../version.ts";
 
 /** The common name this server shows to servers behind it. */
 const OUR_PROXY = "system:auth-proxy";
@@ -94,7 +95,7 @@ export function identityOf({ args, pki, joinSecret, clusterDomain, url, serverId
       log,
       authenticators: [
         requestHeaderAuthenticator({ roots: proxyCas.with(() => pki.authority("request-header-ca").bundle), clock, allowedNames: proxyNames }),
-        certificateAuthenticator({ roots: clientCas.with(() => pki.authority("client-ca").bundle), clock, metrics, revokedNodes: revokedNodes(informers.of(CONFIG_MAPS)) }),
+        certificateAuthenticator({ roots: clientCas.with(() => pki.authority("client-ca").bundle), clock, releasedMs: releasedMs(), metrics, revokedNodes: revokedNodes(informers.of(CONFIG_MAPS)) }),
         bearerTokenAuthenticator(tokens, apiAudiences),
       ],
     }),

@@ -25,6 +25,7 @@ import type { ControllerSettings } from "../controller-settings.ts";
 import { leading, type LeadingOptions } from "../leading.ts";
 import type { Paths } from "../paths.ts";
 import type { SchedulerSetup } from "../scheduler-settings.ts";
+import { releasedMs } from "../version.ts";
 
 interface Options {
   readonly settings: Settings;
@@ -63,7 +64,7 @@ export function loopsOf(options: Options): readonly Runnable[] {
       manifests: manifestDirectory(paths.manifests),
       approveServing: true, localStorage: enabled("local-storage"), ingress: enabled("ingress"), serviceLb: enabled("servicelb") ? { reserved: reservedPorts(settings) } : undefined,
       tokenFor: ({ metadata: { name, namespace = "", uid } }, secret) => signJwt(encodeLegacyClaims({ namespace, secretName: secret.metadata.name, serviceAccount: { name, uid } }), serviceAccounts.signing),
-      authorityFor: (signer) => (signer === "kubernetes.io/kubelet-serving" ? pki.authority("server-ca") : signer.startsWith("kubernetes.io/kube-apiserver-client") ? pki.authority("client-ca") : undefined),
+      releasedMs: releasedMs(), authorityFor: (signer) => (signer === "kubernetes.io/kubelet-serving" ? pki.authority("server-ca") : signer.startsWith("kubernetes.io/kube-apiserver-client") ? pki.authority("client-ca") : undefined),
     }) : []),
     ...(enabled("dns") ? [dnsEndpoints({ client: clients.loopback, informers, ownNetwork: enabled("network"), clock, log: log.with({ part: "dns" }) })] : []),
   ]);

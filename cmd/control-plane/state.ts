@@ -7,7 +7,6 @@ import type { Metrics } from "../../core/observe/metrics.ts";
 import { openPki, type Pki } from "../../core/pki/pki.ts";
 import type { Store } from "../../storage/store.ts";
 import type { ApiServerArgs } from "../apiserver-args.ts";
-import { buildInfo } from "../assets.ts";
 import { criticalSettings } from "../cluster-settings.ts";
 import type { Settings } from "../config/flags.ts";
 import { type Datastore, openDatastore } from "../datastore.ts";
@@ -17,6 +16,7 @@ import type { Paths } from "../paths.ts";
 import { shareKeys } from "../shared-keys.ts";
 import type { SnapshotOptions } from "../snapshot-path.ts";
 import { clusterSecret, clusterToken, givenToken } from "../token-file.ts";
+import { releasedMs } from "../version.ts";
 
 interface Options {
   readonly settings: Settings;
@@ -54,10 +54,9 @@ export async function openState({ settings, args, paths, node, apiServiceIp, clo
   const { store } = encryption;
   const given = givenToken(settings);
   const secret = await clusterSecret({ path: paths.token, given, random });
-  const releasedMs = Date.parse(buildInfo().date);
-  if (isShared) await shareKeys({ store, dir: paths.tls, secret, given, settings: criticalSettings(settings), clock, random, log, releasedMs });
+  if (isShared) await shareKeys({ store, dir: paths.tls, secret, given, settings: criticalSettings(settings), clock, random, log, releasedMs: releasedMs() });
   const pki = await openPki({
-    dir: paths.tls, clock, random, log, releasedMs,
+    dir: paths.tls, clock, random, log, releasedMs: releasedMs(),
     names: () => ({ nodeName: node.name, nodeIps: node.ips, serviceIps: [apiServiceIp], clusterDomain: settings.clusterDomain, extra: [...settings.tlsSan, ...(settings.advertiseAddress ? [settings.advertiseAddress] : [])] }),
   });
   const joinSecret = await clusterToken({ path: paths.token, given: secret, caPem: pki.authority("server-ca").bundlePem, random });

@@ -37,8 +37,8 @@ function credentials({ certificate, headers = [], protocols = [] }: Shown): Cred
   };
 }
 
-function issue(subject: { commonName: string; organizations: readonly string[]; uids?: readonly string[] }, { usages = ["client auth"] as const, notAfterMs = NOW_MS + 1000, spki }: { usages?: readonly ("client auth" | "server auth")[]; notAfterMs?: number; spki: Uint8Array }): Uint8Array {
-  return readCertificatePems(pki.authority("client-ca").issue({ subject, spki, usages, notBeforeMs: NOW_MS - 1000, notAfterMs }))[0]!;
+function issue(subject: { commonName: string; organizations: readonly string[]; uids?: readonly string[] }, { usages = ["client auth"] as const, notBeforeMs = NOW_MS - 1000, notAfterMs = NOW_MS + 1000, spki }: { usages?: readonly ("client auth" | "server auth")[]; notBeforeMs?: number; notAfterMs?: number; spki: Uint8Array }): Uint8Array {
+  return readCertificatePems(pki.authority("client-ca").issue({ subject, spki, usages, notBeforeMs, notAfterMs }))[0]!;
 }
 
 const secret = (id: string, data: Record<string, string>, change: Partial<Secret> = {}): Secret => ({
@@ -110,6 +110,14 @@ describe("client certificates", () => {
     expect(await who({ certificate: issue(jane, { spki, usages: ["server auth"] }) })).toBe("401 Unauthorized");
     expect(await who({ certificate: "serving-kube-apiserver" })).toBe("401 Unauthorized");
     expect(await who({ certificate: Uint8Array.of(0x30, 0) })).toBe("401 Unauthorized");
+  });
+
+  test("a clock that was not set cannot say that something is not valid yet: it is before this program was made", async () => {
+    const young = credentials({ certificate: issue({ commonName: "jane", organizations: [] }, { spki: spkiOf(await generateKey()), notBeforeMs: NOW_MS + 2000, notAfterMs: NOW_MS + 9000 }) });
+    const at = (releasedMs: number) => certificateAuthenticator({ roots: () => pki.authority("client-ca").bundle, clock, releasedMs });
+    const asked = async (authenticator: ReturnType<typeof at>) => (await authenticator.authenticate(young, signal).catch((error: StatusError) => error.code) as { user?: { name: string } }).user?.name;
+    const unset = at(NOW_MS + 1000);
+    expect([await asked(unset), await asked(unset), await asked(at(NOW_MS))]).toEqual(["jane", "jane", undefined]);
   });
 });
 

@@ -20,6 +20,8 @@ export interface CertificateOptions {
   /** Asked each time: CAs can be replaced while running. */
   readonly roots: () => readonly Certificate[];
   readonly clock: Clock;
+  /** A moment that is certainly past: a clock that says less is not set, and cannot tell what is not valid yet. */
+  readonly releasedMs?: number | undefined;
 }
 
 interface AuthenticatorOptions extends CertificateOptions {
@@ -60,21 +62,23 @@ function uidOf(uids: readonly string[]): string | undefined {
 }
 
 /** Returns the parsed certificate, or throws 401. A connection's certificate is parsed and its signatures are checked once; dates each time. */
-export function certificateVerifier({ roots, clock }: CertificateOptions): (peer: PeerCertificate) => Certificate {
+export function certificateVerifier({ roots, clock, releasedMs = 0 }: CertificateOptions): (peer: PeerCertificate) => Certificate {
   const verified = new WeakMap<PeerCertificate, { readonly certificate: Certificate; readonly roots: readonly Certificate[]; readonly untilMs: number }>();
   return (peer) => {
     const nowMs = clock.nowMs();
     const before = verified.get(peer);
     const trusted = roots();
-    if (before && before.roots === trusted && nowMs >= before.certificate.notBeforeMs && nowMs <= before.untilMs) return before.certificate;
+    if (before && before.roots === trusted && hasBegun(before.certificate, nowMs) && nowMs <= before.untilMs) return before.certificate;
     const [certificate, ...intermediates] = [peer.raw, ...(peer.issuers ?? [])].map(parse);
     if (!certificate) throw refuse("no certificate");
-    const problem = chainProblem(certificate, { roots: trusted, intermediates, usage: "client auth", nowMs });
+    const problem = chainProblem(certificate, { roots: trusted, intermediates, usage: "client auth", nowMs: hasBegun(certificate, nowMs) ? Math.max(nowMs, certificate.notBeforeMs) : nowMs });
     if (problem !== undefined) throw refuse(`verifying certificate SN=${certificate.serial} failed: ${problem}`);
     const untilMs = Math.min(certificate.notAfterMs, ...trusted.map(({ notAfterMs }) => notAfterMs), ...intermediates.map(({ notAfterMs }) => notAfterMs).filter((end) => end >= nowMs));
     verified.set(peer, { certificate, roots: trusted, untilMs });
     return certificate;
   };
+
+  function hasBegun({ notBeforeMs }: Certificate, nowMs: number): boolean { return nowMs >= notBeforeMs || nowMs < releasedMs; }
 }
 
 function parse(der: Uint8Array): Certificate {

@@ -91,6 +91,8 @@ export interface AllControllersDeps extends ControllerDeps {
   readonly manifests?: ManifestFiles | undefined;
   /** Signs CertificateSigningRequests of these signer names; absent: none are signed. */
   readonly authorityFor?: AuthorityFor | undefined;
+  /** Of this program: a moment that is certainly past. */
+  readonly releasedMs?: number | undefined;
   /** Approves serving certificates that a node asks for itself, for the names its Node has. Upstream leaves that to the administrator. */
   readonly approveServing?: boolean | undefined;
   /** Fills Secrets of type kubernetes.io/service-account-token; absent: they are left as they are. */
@@ -112,7 +114,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
     ["pod-garbage-collector-controller", () => [podGcController({ ...deps, terminatedMax: deps.terminatedPodsMax })]], ["node-ipam-controller", () => (nodeIpam === undefined ? [] : [nodeIpamController({ ...deps, config: nodeIpam })])],
     ["ttl-controller", () => [ttlController(deps)]], ["clusterrole-aggregation-controller", () => [clusterRoleAggregationController(deps)]], ["validatingadmissionpolicy-status-controller", () => [validatingAdmissionPolicyStatusController(deps)]],
     ["certificatesigningrequest-approving-controller", () => [csrApprovingController({ ...deps, approveServing })]], ["certificatesigningrequest-cleaner-controller", () => [csrCleanerController(deps)]],
-    ["certificatesigningrequest-signing-controller", () => (authorityFor === undefined ? [] : [csrSigningController({ ...deps, authorityFor, lifetimeMs: deps.signingMs })])],
+    ["certificatesigningrequest-signing-controller", () => (authorityFor === undefined ? [] : [csrSigningController({ ...deps, authorityFor, lifetimeMs: deps.signingMs, releasedMs: deps.releasedMs })])],
     ["horizontal-pod-autoscaler-controller", () => [horizontalPodAutoscalingController({ ...deps, autoscaling: { ...AUTOSCALING, ...deps.autoscaling } })]], ["disruption-controller", () => disruptionControllers(deps)],
     ["resourcequota-controller", () => [resourceQuotaController({ ...deps, resyncMs: deps.quotaResyncMs })]], ["resourceclaim-controller", () => resourceClaimControllers(deps)], ["device-taint-eviction-controller", () => [deviceTaintEvictionController(deps)]],
     ["service-cidr-controller", () => [serviceCidrController(deps)]], ["persistentvolume-binder-controller", () => [volumeBinder(deps)]], ["persistentvolume-attach-detach-controller", () => [attachDetachController(deps)]],

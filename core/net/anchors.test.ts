@@ -3,11 +3,11 @@ import * as https from "node:https";
 import { connect } from "node:net";
 import { once } from "node:events";
 import { expect, test } from "vitest";
-import { namesakes, servingMaterial, testPki } from "../../test/certificates.ts";
+import { namesakes, servingFrom, servingMaterial, testPki } from "../../test/certificates.ts";
 import { systemClock } from "../lifecycle/clock.ts";
 import { dialTls } from "./dial-tls.ts";
 import { httpsFetch } from "./https-fetch.ts";
-import { signedBySameName } from "./same-name.ts";
+import { signedByOneOf } from "./same-name.ts";
 
 const signal = new AbortController().signal;
 
@@ -26,8 +26,19 @@ test.each([["no name", undefined], ["one name", "webhook"]])("an authority that 
   const dialled = (bundle: string, serverName = "127.0.0.1") => dialTls(connect({ host: "127.0.0.1", port }), { ca: bundle, serverName, signal }).then((socket) => { socket.destroy(); return "trusted"; }, (error: Error) => error.message);
   const unknown = "tls: failed to verify certificate: x509: certificate signed by unknown authority";
   expect([await dialled(ca), await dialled((await namesakes(name)).ca), await dialled(ca, "127.0.0.2")]).toEqual(["trusted", unknown, "tls: failed to verify certificate: x509: certificate is valid for 127.0.0.1, not 127.0.0.2"]);
-  const held = (nowMs: number) => signedBySameName(new X509Certificate(cert).raw, ca, nowMs);
+  const held = (nowMs: number) => signedByOneOf(new X509Certificate(cert).raw, ca, nowMs);
   expect([held(systemClock.nowMs()), held(systemClock.nowMs() + 2 * 3_600_000)]).toEqual([true, false]);
+});
+
+test("a certificate that is not valid yet is only for a clock that is not set, and must be signed all the same", async () => {
+  const [mine, others] = [await testPki(), await testPki()];
+  const signing = mine.authority("server-ca"), startMs = systemClock.nowMs() + 3_600_000;
+  await using server = https.createServer(await servingFrom(mine, startMs), (_, response) => response.end("yes"));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as { port: number };
+  const dialled = (releasedMs: number, ca = signing.bundlePem) => dialTls(connect({ host: "127.0.0.1", port }), { ca, serverName: "127.0.0.1", signal, releasedMs }).then((socket) => { socket.destroy(); return "trusted"; }, (error: Error) => error.message.replace(/.*x509: /, ""));
+  expect([await dialled(startMs - 60_000), await dialled(0), await dialled(startMs, others.authority("server-ca").bundlePem)]).toEqual(["trusted", "certificate has expired or is not yet valid", "certificate has expired or is not yet valid"]);
 });
 
 test("a bundle may name the authority or the very certificate: what webhooks in tests and on small clusters come with", async () => {

@@ -3,7 +3,7 @@ import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import { checkServerIdentity, connect, type PeerCertificate, type TLSSocket } from "node:tls";
 import { type Clock, systemClock } from "../lifecycle/clock.ts";
-import { signedBySameName } from "./same-name.ts";
+import { signedByOneOf } from "./same-name.ts";
 import { ANCHORS } from "./tls.ts";
 import { whenConnected } from "./when-connected.ts";
 
@@ -18,6 +18,8 @@ export interface Verification {
   readonly alpn?: "http/1.1" | "h2" | undefined;
   /** What we show of ourselves, PEM. */
   readonly client?: { readonly cert: string; readonly key: string } | undefined;
+  /** A moment that is certainly past: a clock that says less is not set, and cannot tell what is not valid yet. */
+  readonly releasedMs?: number | undefined;
   /** Any certificate will do. */
   readonly insecure?: boolean | undefined;
   readonly signal: AbortSignal;
@@ -26,7 +28,7 @@ export interface Verification {
 }
 
 /** Closes the connection when it cannot be trusted. */
-export async function dialTls(connection: Duplex, { ca, serverName, names, client, insecure = false, signal, limit, ...rest }: Verification): Promise<Duplex> {
+export async function dialTls(connection: Duplex, { ca, serverName, names, client, releasedMs, insecure = false, signal, limit, ...rest }: Verification): Promise<Duplex> {
   const alpn = "alpn" in rest ? rest.alpn : "http/1.1";
   const socket: TLSSocket = connect({
     socket: connection, ALPNProtocols: alpn && [alpn], rejectUnauthorized: false, ...(ca === undefined ? {} : { ca, ...ANCHORS }), ...client, ...(isIP(serverName) ? {} : { servername: serverName }),
@@ -36,7 +38,7 @@ export async function dialTls(connection: Duplex, { ca, serverName, names, clien
     return await whenConnected(socket, {
       event: "secureConnect", signal,
       failure: (error) => (error ? new Error(tlsReason(error), { cause: error }) : new Error("EOF")),
-      refusal: () => (insecure ? undefined : mistrust(socket, { serverName, names, ca })),
+      refusal: () => (insecure ? undefined : mistrust(socket, { serverName, names, ca, releasedMs })),
       limit: limit && { ...limit, error: () => new Error("tls: i/o timeout") },
     });
   } catch (error) {
@@ -46,10 +48,12 @@ export async function dialTls(connection: Duplex, { ca, serverName, names, clien
 }
 
 /** Nothing was sent yet but what a handshake needs. The machine's clock, as the TLS library takes it. */
-function mistrust(socket: TLSSocket, { serverName, names = [], ca }: Pick<Verification, "serverName" | "names" | "ca">): Error | undefined {
+function mistrust(socket: TLSSocket, { serverName, names = [], ca, releasedMs = 0 }: Pick<Verification, "serverName" | "names" | "ca" | "releasedMs">): Error | undefined {
   const certificate = socket.getPeerCertificate();
   const code = socket.authorized ? "" : codeOf(socket.authorizationError);
-  const trusted = socket.authorized || (code === "DEPTH_ZERO_SELF_SIGNED_CERT" && ca !== undefined && signedBySameName(certificate.raw, ca, systemClock.nowMs()));
+  const nowMs = systemClock.nowMs();
+  const judgedMs = code === "DEPTH_ZERO_SELF_SIGNED_CERT" ? nowMs : code === "CERT_NOT_YET_VALID" && nowMs < releasedMs ? Date.parse(certificate.valid_from) : undefined;
+  const trusted = socket.authorized || (judgedMs !== undefined && ca !== undefined && signedByOneOf(certificate.raw, ca, judgedMs));
   if (!trusted) return new Error(tlsReason({ code, message: code }));
   const uris = namesIn(certificate, "URI:");
   const isFor = names.length > 0 ? names.some(({ type, value }) => (type === "URI" ? uris.includes(value) : !checkServerIdentity(value, certificate))) : !checkServerIdentity(serverName, certificate);

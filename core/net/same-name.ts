@@ -8,7 +8,7 @@ const SERVER_AUTH = new Set(["1.3.6.1.5.5.7.3.1", "2.5.29.37.0"]); // or any use
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----/gs;
 
 /** Whether an authority of the bundle (PEM) signed this server's certificate (DER), and both are valid. */
-export function signedBySameName(der: Uint8Array, bundle: string, nowMs: number): boolean {
+export function signedByOneOf(der: Uint8Array, bundle: string, nowMs: number): boolean {
   const leaf = new X509Certificate(der);
   if (!isValid(leaf, nowMs) || !(leaf.keyUsage?.some((use) => SERVER_AUTH.has(use)) ?? true)) return false;
   return (bundle.match(CERTIFICATE) ?? []).some((pem) => {

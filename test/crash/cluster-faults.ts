@@ -321,7 +321,7 @@ const FAULTS: Readonly<Record<string, () => Promise<void>>> = {
     for (const machine of machines) await machine.stop();
     for (const { host } of machines) await stepClock(host, -Math.round(Date.now() / 1000) + 60);
     for (const machine of machines) await machine.start();
-    await ready(); // exec and logs on the agent wait for the time: the certificate of its kubelet is of later
+    await well(); // exec and logs too: certificates of before are of later now
     for (const { host } of machines) await eventually(`${host.name} reaches the Service`, () => host.ok(["curl", "-sf", "-m", "3", `http://${SERVICE}/`]), 120_000);
     await kubectl("create", "cronjob", "minutes", "--image=busybox:1", "--schedule=* * * * *", "--", "true");
     await Bun.sleep(5_000);

@@ -66,6 +66,19 @@ test("a kubelet's requests are approved and signed; others are left to the admin
     expect(Math.round((certificate.notAfterMs - certificate.notBeforeMs) / DAY)).toBe(365);
   }, { api: reviewingApi() }));
 
+test("a node that joins before the clocks are set is one still when they are", () => {
+  const releasedMs = Date.now() + 1000 * DAY;
+  return withControllers((deps) => [csrApprovingController({ ...deps, approveServing: true }), csrSigningController({ ...deps, authorityFor: () => authority(selfSign("ca", { key, random: systemRandom, notBeforeMs: 0, notAfterMs: releasedMs + 3650 * DAY }), keyPem(key), systemRandom), releasedMs })], async (api, call) => {
+    const requests = api.client.resource(CERTIFICATE_SIGNING_REQUESTS);
+    await requests.create(await request("node", {}), call);
+    const user = await requests.create(await request("user", { signerName: "kubernetes.io/kube-apiserver-client" }), call);
+    await requests.updateStatus({ ...user, status: { conditions: [{ type: "Approved", status: "True" }] } }, call);
+    const certificates = await eventually(() => Object.fromEntries(api.all(CERTIFICATE_SIGNING_REQUESTS).flatMap(({ metadata, status }) => (status?.certificate ? [[metadata.name, parseCertificate(readCertificatePems(atob(status.certificate))[0]!)]] : []))), (seen) => Object.keys(seen).length === 2);
+    const days = ({ notBeforeMs, notAfterMs }: { notBeforeMs: number; notAfterMs: number }): number[] => [notBeforeMs, notAfterMs].map((ms) => Math.round((ms - Date.now()) / DAY));
+    expect([days(certificates!["node"]!), days(certificates!["user"]!)]).toEqual([[-0, 1365], [-0, 365]]);
+  }, { api: reviewingApi() });
+});
+
 test("a revoked machine gets no certificate, under no name; what another one gets under the revoked name is noted before it has it", () =>
   withControllers((deps) => [csrApprovingController({ ...deps, approveServing: true }), csrSigningController({ ...deps, authorityFor: () => ca })], async (api, call) => {
     const stolen = await generateKey(), spare = await generateKey();

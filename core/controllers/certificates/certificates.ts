@@ -103,7 +103,7 @@ export function csrApprovingController({ client, informers, clock, approveServin
   }
 }
 
-export function csrSigningController({ client, informers, clock, authorityFor, lifetimeMs = LIFETIME_MS }: Deps & { readonly authorityFor: AuthorityFor; readonly lifetimeMs?: number | undefined }): Controller {
+export function csrSigningController({ client, informers, clock, authorityFor, lifetimeMs = LIFETIME_MS, releasedMs = 0 }: Deps & { readonly authorityFor: AuthorityFor; readonly lifetimeMs?: number | undefined; /** A moment that is certainly past. */ readonly releasedMs?: number | undefined }): Controller {
   const requests = informers.of(CERTIFICATE_SIGNING_REQUESTS);
   const requestClient = client.resource(CERTIFICATE_SIGNING_REQUESTS);
   const revoked = revocations({ client, informers, clock });
@@ -137,7 +137,8 @@ export function csrSigningController({ client, informers, clock, authorityFor, l
   function issue(csr: Csr, { subjectRaw, spki, altNames }: CertificateRequest, authority: Authority, nowMs: number): string {
     const askedMs = csr.spec.expirationSeconds === undefined ? lifetimeMs : csr.spec.expirationSeconds * 1000;
     const lastsMs = Math.min(lifetimeMs, Math.max(LIFETIME_MS_MIN, askedMs));
-    const notAfterMs = nowMs + lastsMs - (lastsMs < SHORT_MS ? 0 : BACKDATE_MS);
+    const isNodes = csr.spec.signerName === KUBELET_CLIENT || csr.spec.signerName === KUBELET_SERVING;
+    const notAfterMs = (isNodes ? Math.max(nowMs, releasedMs) : nowMs) /* a node that joined before the clocks were set is one still when they are */ + lastsMs - (lastsMs < SHORT_MS ? 0 : BACKDATE_MS);
     return authority.issue({ subject: subjectRaw, spki, altNames, usages: usagesOf(csr).filter(isUsage), notBeforeMs: nowMs - BACKDATE_MS, notAfterMs });
   }
 }

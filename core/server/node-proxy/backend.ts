@@ -15,6 +15,8 @@ export interface KubeletTls {
   /** PEM client certificate the kubelets know the API server by, and its key. */
   readonly cert: string;
   readonly key: string;
+  /** Of this program: what a kubelet shows may be newer than a clock that is not set. */
+  readonly releasedMs?: number | undefined;
 }
 
 export interface NodeProxyDeps {
@@ -47,8 +49,8 @@ export async function kubeletBackend(deps: NodeProxyDeps, scope: Scope, nodeName
   return {
     host: hostPort(host, port), scheme: "https",
     async connect() {
-      const { ca, cert, key } = deps.kubeletTls();
-      return await secure(await deps.dialer.connect({ nodeName, host, port, signal }), { ca: verify ? ca : undefined, client: { cert, key }, serverName: nodeName }, { clock, signal });
+      const { ca, cert, key, releasedMs } = deps.kubeletTls();
+      return await secure(await deps.dialer.connect({ nodeName, host, port, signal }), { ca: verify ? ca : undefined, client: { cert, key }, serverName: nodeName, releasedMs }, { clock, signal });
     },
   };
 }
