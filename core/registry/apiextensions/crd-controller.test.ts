@@ -1,5 +1,8 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type ApiServer, apiServer } from "../../../test/api-server.ts";
+import { Registry } from "../registry.ts";
+import { asDefinition } from "./crd-controller.ts";
+import { findCondition } from "./crd-status.ts";
 
 const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const WIDGETS = "/apis/example.com/v1/namespaces/default/widgets";
@@ -53,6 +56,19 @@ test("a definition is established, and its objects live", async () => {
   expect((await api.ask("GET", `${WIDGETS}/a/scale`)).body).toMatchObject({ kind: "Scale", spec: { replicas: 2 }, status: { replicas: 0 } });
   expect((await api.ask("GET", WIDGETS, { query: { fieldSelector: "spec.color=red" } })).body.items).toHaveLength(1);
   expect((await api.ask("GET", WIDGETS, { query: { fieldSelector: "spec.color=blue" } })).body.items).toHaveLength(0);
+});
+
+test("what is served says that it is established: who changes it then has no conflict", async () => {
+  const served: (string | undefined)[] = [];
+  const serve = Registry.prototype.setCustom;
+  vi.spyOn(Registry.prototype, "setCustom").mockImplementation(function (this: Registry, kind, names) {
+    const store = this.storeOf("apiextensions.k8s.io", "customresourcedefinitions")!;
+    served.push(findCondition(asDefinition(store.cache.get(store.keyOf("", `${names.plural}.example.com`))!.object).status, "Established")?.status);
+    serve.call(this, kind, names);
+  });
+  await define(crd("sprockets"));
+  vi.restoreAllMocks();
+  expect(served).toEqual(["True"]);
 });
 
 test("unknown fields are refused, told or dropped", async () => {

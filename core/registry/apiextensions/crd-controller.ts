@@ -1,11 +1,11 @@
 /**
  * Serves custom resources: follows CustomResourceDefinitions in the watch cache, keeps the registry's table and their status in step.
  *
- *   a definition's event ──▶ its names and conditions are worked out ──▶ the table serves it ──▶ its status says so
+ *   a definition's event ──▶ its names and conditions are worked out ──▶ its status says so ──▶ the table serves it
  *   a deletion           ──▶ all its objects are deleted ──▶ the finalizer goes, and with it the definition and its rows
  *
- * Whoever sees a definition Established can use it: the table is changed before the status is written. A change of an established definition is in the
- * table before the write of it is answered.
+ * Whoever sees a definition Established can use it, and whoever can use it sees it Established: the table is changed within the commit of the status. A change of an
+ * established definition is in the table before the write of it is answered, too.
  */
 import type { CustomResourceDefinition, CustomResourceDefinitionStatus } from "../../api/gen/apiextensions.v1.ts";
 import { isConflict, isNotFound } from "../../api/meta/status-error.ts";
@@ -121,7 +121,6 @@ class CrdController {
     if (!crd) return;
     const planned = this.#plan(crd);
     if (Bun.deepEquals(planned, statusOf(crd))) return;
-    if (isTrue(planned, "Established") && isTrue(planned, "NamesAccepted")) this.#serve(crd, planned);
     await this.#write(name, (old) => ({ ...old, status: this.#plan(old) }), signal);
     if (!Bun.deepEquals(planned.acceptedNames, statusOf(crd).acceptedNames))
       for (const other of this.#group(crd.spec.group)) if (other.metadata.name !== name) this.#naming.add(other.metadata.name); // a name may have become free
@@ -227,7 +226,7 @@ const STATUS = statusPart();
 
 function crdSchema(): ObjectSchema { return builtInSchemas.schemaOf({ group: "apiextensions.k8s.io", version: "v1", kind: "CustomResourceDefinition" })!; }
 
-function asDefinition(object: Readonly<ApiObject>): Definition { return object as unknown as Definition; }
+export function asDefinition(object: Readonly<ApiObject>): Definition { return object as unknown as Definition; }
 
 /** Whether what is served under the definition's name is its own. */
 function findCustom(registry: Registry, { spec }: Definition): boolean {
