@@ -256,6 +256,23 @@ test("h2c: a gRPC call streams both ways and ends with trailers; plain requests 
   server.close();
 });
 
+test("what changes again and again leaves nothing behind", async () => {
+  const { signal } = stop;
+  let listening = 0;
+  const { addEventListener, removeEventListener } = signal;
+  Object.assign(signal, {
+    addEventListener: (...given: Parameters<typeof addEventListener>) => { listening++; addEventListener.apply(signal, given); },
+    removeEventListener: (...given: Parameters<typeof removeEventListener>) => { listening--; removeEventListener.apply(signal, given); },
+  });
+  for (let i = 0; i < 5; i++) {
+    await ingress(`passing-${i}`, { rules: [rule(`passing-${i}.test`, "echo")] });
+    await eventually(() => ask(`passing-${i}.test`, "/"), ({ status }) => status === 200);
+  }
+  await clock.sleep(200, new AbortController().signal);
+  Object.assign(signal, { addEventListener, removeEventListener });
+  expect(listening).toBeLessThan(2);
+});
+
 test("an alias: a Service of type ExternalName is reached by its name, but for what is this machine's own", async () => {
   expect(["192.0.2.1", "10.0.0.1", "2001:db8::1", "::ffff:10.0.0.1"].map(mayBeDialled)).toEqual([true, true, true, true]);
   expect(["127.0.0.1", "::1", "::ffff:127.0.0.1", "::ffff:7f00:1", "::", "0.0.0.0", "169.254.169.254", "fe80::1", "224.0.0.1", "nonsense"].some(mayBeDialled)).toBe(false);

@@ -57,6 +57,8 @@ const NO_FRONTS: DoorWorld["fronts"] = { shared: new Map([[80, "HTTP"], [443, "H
 const GATHER_MS = 50;
 /** How often idle connections are looked after, and listeners that failed are tried again. */
 const TICK_MS = 5_000;
+/** The longest a timer can be. */
+const NEVER_MS = 2_147_483_647;
 const SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60];
 
 export function nodeIngress(options: NodeIngressOptions): Runnable {
@@ -103,22 +105,15 @@ export function nodeIngress(options: NodeIngressOptions): Runnable {
     certificates.use(open);
   }
 
-  function untilWoken(signal: AbortSignal, ms: number): Promise<void> {
-    const { promise, resolve: done } = Promise.withResolvers<void>();
-    wake = done;
-    const alarm = clock.after(ms, done);
-    signal.addEventListener("abort", () => done(), { once: true });
-    return promise.finally(() => alarm.cancel());
-  }
-
   async function keep(signal: AbortSignal): Promise<void> {
     await Promise.all([ingresses, classes, services, slices].map((one) => one.whenSynced(signal)));
     const listeners = new Listeners({ addresses, material: options.fallbackCertificate, certificates, forwarder, front, clock, log });
     while (!signal.aborted) {
+      const changed = new AbortController();
+      wake = () => changed.abort(); // also by what comes while the listeners are opened
       compile();
       await listeners.use(open);
-      const changed = untilWoken(signal, open.length > 0 ? TICK_MS : 2_147_483_647);
-      await changed;
+      await clock.sleep(open.length > 0 ? TICK_MS : NEVER_MS, AbortSignal.any([signal, changed.signal]));
       h2Upstreams.sweep();
       if (!signal.aborted) await clock.sleep(GATHER_MS, signal);
     }
