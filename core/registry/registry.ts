@@ -33,8 +33,10 @@ export interface ServedResource {
   /** Absent for resources that are only created and answered at once: reviews, tokens. */
   readonly store: ResourceStore | undefined;
   toStorage(object: ApiObject): ApiObject;
-  /** Fills in what the API defaults, in an object of the storage version. Mutates. */
-  applyDefaults(object: ApiObject): void;
+  /** Fills in what the API defaults, in an object of the storage version. Mutates, but for a spec that is `kept`: one that is stored, and has its defaults. */
+  applyDefaults(object: ApiObject, kept?: object): void;
+  /** Whether a spec can be `kept`. */
+  readonly keepsSpec: boolean;
   fromStorage(object: Readonly<ApiObject>): Readonly<ApiObject>;
   /** Must have been awaited before `fromStorage` may be asked about these. */
   ready(objects: Iterable<Readonly<ApiObject>>, signal: AbortSignal): Promise<void>;
@@ -117,6 +119,7 @@ export class Registry {
       this.#served.set(key, {
         row, apiVersion, definition, store, custom,
         toStorage: (object) => object,
+        keepsSpec: false,
         applyDefaults: (object) => void Object.assign(object, kind.defaulted(object)),
         fromStorage: (object) => kind.shown(object, apiVersion),
         ready: (objects, signal) => kind.ready(objects, apiVersion, signal),
@@ -145,6 +148,8 @@ export class Registry {
     const storageVersion = formatApiVersion(home);
     const { convert } = this.#deps;
     const type = builtInFacts.typeOf({ ...home, kind: row.kind });
+    const { statusDefaults } = resource;
+    const statusType = statusDefaults && type?.field("status")?.type;
     this.#served.set(`${row.group}/${row.version}/${row.plural}`, {
       row,
       apiVersion,
@@ -153,7 +158,14 @@ export class Registry {
       custom: undefined,
       ready: () => Promise.resolve(),
       toStorage: (object) => (apiVersion === storageVersion ? object : convert(object, storageVersion)),
-      applyDefaults(object) {
+      keepsSpec: statusDefaults !== undefined && apiVersion === storageVersion,
+      applyDefaults(object, kept) {
+        if (statusDefaults && kept !== undefined && (object as { readonly spec?: unknown }).spec === kept) {
+          const { status } = object as { readonly status?: object };
+          if (statusType?.kind === "struct" && status) declaredDefaults.apply(statusType, status);
+          statusDefaults(object);
+          return;
+        }
         if (type) declaredDefaults.apply(type, object);
         resource.defaults?.(object);
       },

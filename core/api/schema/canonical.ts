@@ -17,10 +17,10 @@ export interface Canonical { readonly object: JsonObject; readonly clean: boolea
 
 const INT32_MAX = 2 ** 31 - 1;
 
-/** A fresh object; arbitrary JSON inside it (RawExtension, FieldsV1, CRD defaults) is shared with `value`. */
-export function canonical(type: StructType, value: unknown): Canonical {
+/** A fresh object; arbitrary JSON inside it (RawExtension, FieldsV1, CRD defaults) is shared with `value`, and so is what `value` has as it is from `known`, which is canonical. */
+export function canonical(type: StructType, value: unknown, known?: object): Canonical {
   const walk = new Walk();
-  const object = walk.struct(type, value);
+  const object = walk.struct(type, value, known);
   return { object, clean: walk.clean };
 }
 

@@ -26,12 +26,10 @@ export const nodes = defineResource<Node>({
 
   defaults(node) {
     const spec = (node.spec ??= {});
-    const status = (node.status ??= {});
     if (spec.podCIDR && !spec.podCIDRs?.length) spec.podCIDRs = [spec.podCIDR];
-    if (status.capacity) status.allocatable ??= { ...status.capacity };
-    roundResourceList(status.capacity);
-    roundResourceList(status.allocatable);
+    defaultStatus(node);
   },
+  statusDefaults: defaultStatus,
   prepareForCreate(node) {
     delete node.spec.configSource;
     if (node.status) delete node.status.config;
@@ -70,6 +68,13 @@ export const nodes = defineResource<Node>({
     }),
   },
 });
+
+function defaultStatus(node: Node): void {
+  const status = (node.status ??= {});
+  if (status.capacity) status.allocatable ??= { ...status.capacity };
+  roundResourceList(status.capacity);
+  roundResourceList(status.allocatable);
+}
 
 /** What the kubelet says the node has and can do. */
 function* validateReported({ status }: Readonly<Node>): Iterable<FieldError> {

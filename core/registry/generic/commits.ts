@@ -4,7 +4,7 @@
 import type { GroupResource } from "../../api/meta/gvk.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { alreadyExists, conflict, serviceUnavailable, statusError } from "../../api/meta/status-error.ts";
-import { type Revision, type Store, StoreError } from "../../../storage/store.ts";
+import { type Store, StoreError } from "../../../storage/store.ts";
 import { Cached, cachedOf, deepFreeze, storedOf } from "./cached.ts";
 import { SharedParts } from "./shared-parts.ts";
 import type { StoredForm } from "./stored-resource.ts";
@@ -39,18 +39,18 @@ export class Commits {
     return this.#deps.form ? this.#deps.form.stored(object, signal) : object;
   }
 
-  /** Throws 409 AlreadyExists where nothing was `expected` (0); a StoreError "conflict" where another version was: then the caller prepares the write again. */
-  async put(key: string, object: ApiObject, expected: Revision, signal: AbortSignal): Promise<Cached> {
+  /** `before`: what is replaced; undefined: nothing is there. Throws 409 AlreadyExists if there is; a StoreError "conflict" where another version is: then the caller prepares the write again. */
+  async put(key: string, object: ApiObject, before: Cached | undefined, signal: AbortSignal): Promise<Cached> {
     const { store, all, cache, groupResource } = this.#deps;
     try {
-      const value = storedOf(this.#shared.share(object));
-      const revision = await store.put(key, value, expected);
+      const value = storedOf(this.#shared.share(object, before?.object));
+      const revision = await store.put(key, value, before?.revision ?? 0);
       await all.reach(revision, signal);
       const entry = cache.get(key);
       return entry?.revision === revision ? entry : cachedOf({ key, value, revision });
     } catch (error) {
       if (error instanceof StoreError && error.code === "conflict") {
-        if (expected === 0) throw alreadyExists(groupResource, object.metadata.name);
+        if (!before) throw alreadyExists(groupResource, object.metadata.name);
         throw error;
       }
       throw asStatus(error);

@@ -24,6 +24,8 @@ export interface Resource<T extends ApiObject = ApiObject> {
 
   /** Fills in what the API defaults imperatively. Also applied to objects read in other versions. Mutates. */
   defaults?(object: T): void;
+  /** What of `defaults` is below status. With it, a patch of the status that leaves spec alone has no defaults looked for in that. Mutates. */
+  statusDefaults?(object: T): void;
   /** Clears what a create may not set (status, mostly: done by default for resources with a status subresource), sets what the server decides. Mutates. */
   prepareForCreate?(object: T, context: WriteContext): void;
   /** A create may set the status (nodes: a kubelet registers with its capacity). */

@@ -46,3 +46,14 @@ test("of what is read from the store objects are shared alike, and what is seale
   const sealed = { sealed: "k8s:enc:secretbox:v1:key:…" };
   expect(parts.shareStored(sealed)).toBe(sealed);
 });
+
+test("what is taken over from the object that is replaced is not looked at again", () => {
+  const before = pod("a", "1");
+  const next = { ...before, metadata: { ...before.metadata, managedFields: before.metadata.managedFields!.map((entry) => ({ ...entry, time: "later" })) }, status: {} };
+  const parts = new SharedParts();
+  expect(parts.share(next, before)).toBe(next);
+  expect(Object.isFrozen(next.spec.containers[0]!.resources)).toBe(false);
+  const other = parts.share(pod("b", "2"), before);
+  expect(other.spec.containers).not.toBe(next.spec.containers);
+  expect(parts.share(pod("c", "2")).spec.containers).toBe(other.spec.containers);
+});

@@ -19,12 +19,17 @@ export class SharedParts {
   #lately = new Map<string, Part>();
   #before = new Map<string, Part>();
 
-  /** `object`, or an equal one of which parts of spec and managedFields are those of objects that were passed before. */
-  share<T extends Pick<ApiObject, "metadata">>(object: T): T {
+  /**
+   * `object`, or an equal one of which parts of spec and managedFields are those of objects that were passed before. `before`: what it replaces,
+   * whose parts are shared already; where nothing but the status changes, nothing is looked at.
+   */
+  share<T extends Pick<ApiObject, "metadata">>(object: T, before?: Readonly<Pick<ApiObject, "metadata">>): T {
     const { spec } = object as { readonly spec?: unknown };
     const { managedFields } = object.metadata;
-    const shared = isPart(spec) ? this.#within(spec, DEPTH_MAX) : spec;
+    const shared = isPart(spec) && spec !== (before as { readonly spec?: unknown } | undefined)?.spec ? this.#within(spec, DEPTH_MAX) : spec;
+    const known = before?.metadata.managedFields;
     const entries = managedFields?.map((entry) => {
+      if (known?.some(({ fieldsV1 }) => fieldsV1 === entry.fieldsV1)) return entry;
       const fieldsV1 = isPart(entry.fieldsV1) ? this.#part(entry.fieldsV1, 2) : entry.fieldsV1;
       return fieldsV1 === entry.fieldsV1 ? entry : { ...entry, fieldsV1 };
     });

@@ -164,7 +164,7 @@ export class ResourceStore {
       }
       if (this.definition.generation !== false && plan.next.metadata.generation !== undefined && !current.object.metadata.deletionTimestamp) plan.next.metadata.generation++;
       try {
-        return { entry: await this.#commits.put(current.key, plan.next, current.revision, signal), done: false };
+        return { entry: await this.#commits.put(current.key, plan.next, current, signal), done: false };
       } catch (error) {
         if (!(error instanceof StoreError) || error.code !== "conflict") throw error;
         current = error.current && cachedOf(error.current);

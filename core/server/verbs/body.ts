@@ -36,14 +36,27 @@ export function objectOf(scope: Scope, value: unknown): ApiObject {
   return finishObject(scope, object);
 }
 
+interface Patched {
+  /** The patch, as an error shows it. */
+  readonly shown: () => string;
+  readonly repeated: readonly string[];
+  readonly old: Readonly<ApiObject>;
+}
+
 /** What a patch has made of an object. What does not fit is the patch's fault, and told as such. Throws 422. */
-export function patchedObject(scope: Scope, value: unknown, { shown, repeated }: { readonly shown: string; readonly repeated: readonly string[] }): ApiObject {
-  const { object, error, strict } = readValue(scope, value);
+export function patchedObject(scope: Scope, value: unknown, { shown, repeated, old }: Patched): ApiObject {
+  const kept = keptSpec(scope, old);
+  const { object, error, strict } = readValue(scope, value, kept === undefined ? undefined : { spec: kept });
   const findings = [...repeated, ...strict];
   const refused = error ?? (findings.length > 0 && fieldValidationOf(scope) === "Strict" ? `strict decoding error: ${findings.join(", ")}` : undefined);
-  if (refused !== undefined) throw invalid({ group: "", kind: "" }, "", [invalidField("patch", shown, refused)]);
+  if (refused !== undefined) throw invalid({ group: "", kind: "" }, "", [invalidField("patch", shown(), refused)]);
   if (fieldValidationOf(scope) === "Warn") scope.warnings.push(...findings);
-  return finishObject(scope, object);
+  return finishObject(scope, object, kept);
+}
+
+/** The spec that a write of the status leaves as it is, whatever it says of it: where a patch says nothing, it need not be looked at. Undefined: there is none such. */
+export function keptSpec({ served, info }: Scope, old: Readonly<ApiObject> | undefined): object | undefined {
+  return info.subresource === "status" && served.keepsSpec ? (old as { readonly spec?: object } | undefined)?.spec : undefined;
 }
 
 export function expectedKind({ served, info }: Scope): GroupVersionKind {
@@ -88,12 +101,12 @@ function checkVersion(value: JsonObject, expected: GroupVersionKind): void {
   if (given !== wanted) throw badRequest(`the API version in the data (${given}) does not match the expected API version (${wanted})`);
 }
 
-/** `error`: why it is no object of this kind; `strict`: what of it is not known. */
-function readValue(scope: Scope, value: unknown): { readonly object: ApiObject; readonly error?: string | undefined; readonly strict: readonly string[] } {
+/** `error`: why it is no object of this kind; `strict`: what of it is not known. `known`: canonical parts it may have as they are. */
+function readValue(scope: Scope, value: unknown, known?: object): { readonly object: ApiObject; readonly error?: string | undefined; readonly strict: readonly string[] } {
   const gvk = expectedKind(scope);
   const type = builtInFacts.typeOf(gvk);
   if (!type) return readCustom(scope, value);
-  const { object, clean } = canonical(type, { ...(value as object), apiVersion: formatApiVersion(gvk), kind: gvk.kind });
+  const { object, clean } = canonical(type, { ...(value as object), apiVersion: formatApiVersion(gvk), kind: gvk.kind }, known);
   if (clean) return { object: object as unknown as ApiObject, strict: [] };
   return { object: object as unknown as ApiObject, ...diagnose(type, jsonNodeOf(value)) };
 }
@@ -110,11 +123,11 @@ function readCustom({ served }: Scope, value: unknown): { readonly object: ApiOb
   }
 }
 
-function finishObject({ served, info }: Scope, object: ApiObject): ApiObject {
+function finishObject({ served, info }: Scope, object: ApiObject, kept?: object): ApiObject {
   object.metadata ??= {} as ApiObject["metadata"];
   if (info.subresource !== "" && served.definition.subresources?.[info.subresource]?.type !== "part" && info.subresource !== "status") return object;
   const stored = served.toStorage(object);
-  served.applyDefaults(stored);
+  served.applyDefaults(stored, kept);
   return stored;
 }
 

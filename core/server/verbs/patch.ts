@@ -71,7 +71,7 @@ export async function patcherOf(scope: Scope): Promise<Patcher> {
       const next = change(old) as ApiObject;
       // a patch that does not speak of the version is not about one
       const named = versionNamed(patch, type);
-      const object = patchedObject(scope, next, { shown: type === STRATEGIC_MERGE_PATCH ? formatGo(patch) : jsonText(next), repeated });
+      const object = patchedObject(scope, next, { shown: () => (type === STRATEGIC_MERGE_PATCH ? formatGo(patch) : jsonText(next)), repeated, old });
       if (!named) object.metadata.resourceVersion = "";
       return object;
     },

@@ -14,7 +14,7 @@ import type { WriteContext } from "../../registry/generic/resource.ts";
 import type { UpdateOptions, WriteOptions } from "../../registry/generic/stored-resource.ts";
 import { type Answer, stored } from "../answer.ts";
 import { authorize, type Scope } from "../handler.ts";
-import { bodyReader, decodeObject } from "./body.ts";
+import { bodyReader, decodeObject, keptSpec } from "./body.ts";
 import { managedFieldsWithView, recordOwner, viewManagedFields } from "./managed-fields.ts";
 import { checkName, dropRepeatedOwners, placeInNamespace } from "./incoming.ts";
 import { patcherOf } from "./patch.ts";
@@ -204,7 +204,7 @@ export function writeOptions(scope: Scope, operation: Operation, query: WriteQue
       if (!next) return;
       placeInNamespace(scope, next); // a webhook may have had other ideas
       dropRepeatedOwners(scope, next, "admission");
-      if (next.kind === served.row.kind) served.applyDefaults(next);
+      if (next.kind === served.row.kind) served.applyDefaults(next, keptSpec(scope, old));
     },
     async validate(next, old) {
       const actual = operation === "UPDATE" && !old ? "CREATE" : operation;

@@ -24,9 +24,13 @@ export function defaultPod(pod: Pod): void {
   if ((spec.terminationGracePeriodSeconds ?? 0) < 0) spec.terminationGracePeriodSeconds = 1; // of pods only; templates are warned about
   if (spec.hostNetwork)
     for (const { ports } of [...(spec.containers ?? []), ...(spec.initContainers ?? [])]) for (const port of ports ?? []) port.hostPort ||= port.containerPort;
-  for (const status of [...(pod.status?.containerStatuses ?? []), ...(pod.status?.initContainerStatuses ?? [])]) {
-    roundResourceList(status.allocatedResources);
-    roundRequirements(status.resources);
+  defaultPodStatus(pod);
+}
+
+export function defaultPodStatus({ status }: Pod): void {
+  for (const { allocatedResources, resources } of [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])]) {
+    roundResourceList(allocatedResources);
+    roundRequirements(resources);
   }
 }
 

@@ -17,7 +17,7 @@ import { defineResource, type WriteContext } from "../../generic/resource.ts";
 import { keepMetadata, statusPart } from "../status-part.ts";
 import { applyAppArmorAnnotations } from "./app-armor.ts";
 import { setPodCondition } from "./conditions.ts";
-import { defaultPod } from "./defaults.ts";
+import { defaultPod, defaultPodStatus } from "./defaults.ts";
 import { dropDisabledFields } from "./disabled-fields.ts";
 import { computeQos } from "./qos.ts";
 import { podRules } from "./rules.ts";
@@ -31,6 +31,7 @@ import { podWarnings } from "./warnings.ts";
 export const pods = defineResource<Pod>({
   group: "", version: "v1", kind: "Pod", plural: "pods",
   defaults: defaultPod,
+  statusDefaults: defaultPodStatus,
 
   prepareForCreate(pod, context) {
     pod.status = { phase: "Pending", qosClass: computeQos(pod) };
