@@ -319,6 +319,12 @@ unless_refused() {
   REFUSED=$(log_since_start | sed -n 's/^coracle: //p' | tail -n 1)
   return 1
 }
+# A server that ends twice with the same words will not come up: a flag that cannot be, a port that is taken. Once may be a passing fault.
+unless_ending() {
+  "$@" && return
+  REFUSED=$(log_since_start | sed -n 's/^coracle: //p' | sort | uniq -d | tail -n 1)
+  return 1
+}
 runtime_ready() { [ -n "$RUNTIME" ] || [ -S "$DATA_DIR/agent/run/containerd.sock" ]; }
 node_registered() { [ -s "$DATA_DIR/agent/tls/client-kubelet.crt" ] && [ "$(kubectl_ get node "$NODE_NAME" -o name)" = "node/$NODE_NAME" ]; }
 
@@ -332,7 +338,7 @@ wait_for_agent() {
 }
 
 wait_for_server() {
-  wait_for "what is being unpacked is not ready" tools_ready && wait_for "the API server is not ready" server_ready && { [ "$DISABLE_AGENT" = true ] || wait_for "the node $NODE_NAME is not Ready" node_ready; }
+  wait_for "what is being unpacked is not ready" unless_ending tools_ready && wait_for "the API server is not ready" unless_ending server_ready && { [ "$DISABLE_AGENT" = true ] || wait_for "the node $NODE_NAME is not Ready" unless_ending node_ready; }
 }
 
 wait_until_ready() {

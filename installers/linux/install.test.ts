@@ -73,6 +73,15 @@ sh installers/linux/uninstall.sh; ip route show table all; ip rule; ip -6 rule'`
   expect(out).not.toMatch(/ proto 171|^40171:/m);
 }, 60_000);
 
+test.skipIf(!canOverlay)("a server that will not come up is told with its own words, and not waited for", () => {
+  const out = onMachine(`
+sed -i '/^case/i case "$*" in *wireguard*) echo "coracle: --overlay must be vxlan, host-gw or none" >\\&2; exit 2 ;; esac' "$1/coracle"
+INSTALL_CORACLE_BINARY=$1/coracle sh installers/linux/install.sh --overlay wireguard 2>&1 || echo "ended with $?"
+/usr/local/lib/coracle/service stop
+`);
+  expect(out).toContain("[coracle] --overlay must be vxlan, host-gw or none\nended with 1\n");
+}, 60_000);
+
 test.skipIf(!canOverlay)("what was built of other sources is built again, what somebody gives is taken, and a full disk is told", () => {
   const out = onMachine(`
 mkdir -p /run/checkout/bin && cp -r installers package.json package-lock.json tsconfig.json /run/checkout && cd /run/checkout && mkdir cmd core node storage dist node_modules
