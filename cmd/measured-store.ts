@@ -4,9 +4,11 @@
  * Source: kubernetes v1.36 apiserver/pkg/storage/etcd3/{metrics/metrics,latency_tracker,store}.go
  */
 import { type Store, StoreError } from "../storage/store.ts";
-import type { Metrics } from "../core/observe/metrics.ts";
+import { type Metrics, seriesOf } from "../core/observe/metrics.ts";
 
 const SECONDS = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60];
+
+const OPERATIONS = ["create", "update", "delete", "get", "list"] as const;
 
 /** `nowMs`: of a clock that never goes back. */
 export function measuredStore(store: Store, { metrics, nowMs }: { readonly metrics: Metrics; readonly nowMs: () => number }): Store {
@@ -14,17 +16,22 @@ export function measuredStore(store: Store, { metrics, nowMs }: { readonly metri
   const requests = metrics.counter("etcd_requests_total", "[ALPHA] Etcd request counts for each operation and object type.");
   const errors = metrics.counter("etcd_request_errors_total", "[ALPHA] Etcd failed request counts for each operation and object type.");
 
-  async function measured<T>(operation: "create" | "update" | "delete" | "get" | "list", key: string, work: () => Promise<T>): Promise<T> {
-    const labels = { operation, ...resourceOf(key) };
+  const operations = new Map(OPERATIONS.map((operation) => [operation, seriesOf((collection) => {
+    const labels = { operation, ...resourceOf(collection) };
+    return { labels, requests: requests.with(labels), durations: durations.with(labels) };
+  })]));
+
+  async function measured<T>(operation: (typeof OPERATIONS)[number], key: string, work: () => Promise<T>): Promise<T> {
+    const series = operations.get(operation)!(collectionOf(key));
     const startMs = nowMs();
     try {
       return await work();
     } catch (error) {
-      if (!(error instanceof StoreError && error.code === "conflict")) errors.inc(labels); // which is an answer
+      if (!(error instanceof StoreError && error.code === "conflict")) errors.inc(series.labels); // which is an answer
       throw error;
     } finally {
-      requests.inc(labels);
-      durations.observe((nowMs() - startMs) / 1000, labels);
+      series.requests.inc();
+      series.durations.observe((nowMs() - startMs) / 1000);
     }
   }
 
@@ -40,6 +47,13 @@ export function measuredStore(store: Store, { metrics, nowMs }: { readonly metri
     ...(store.claim ? { claim: (name: string, options: { readonly ttlSeconds: number }) => store.claim!(name, options) } : {}),
     close: () => store.close(),
   };
+}
+
+/** /registry/core/pods/ns/name is in /registry/core/pods/. */
+function collectionOf(key: string): string {
+  let end = 0;
+  for (let slashes = 0; slashes < 4 && end >= 0; slashes++) end = key.indexOf("/", end) + 1 || -1;
+  return end < 0 ? key : key.slice(0, end);
 }
 
 /** /registry/core/pods/ns/name is of the group "" and the resource pods. */

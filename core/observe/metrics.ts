@@ -41,6 +41,19 @@ export interface Metrics {
   render(shown?: (family: string) => boolean): string;
 }
 
+/** The series of each of a few things, asked for once: for labels that are told apart by one text. */
+export function seriesOf<T>(make: (key: string) => T): (key: string) => T {
+  const known = new Map<string, T>();
+  return (key) => {
+    let one = known.get(key);
+    if (one === undefined) {
+      one = make(key);
+      if (known.size < SERIES_MAX) known.set(key, one);
+    }
+    return one;
+  };
+}
+
 /** Series a metric may have: past that, new label sets are folded away rather than eating memory. */
 const SERIES_MAX = 10_000;
 

@@ -1,5 +1,5 @@
 /** What the scheduler counts, under upstream's names. Source: kubernetes v1.36 pkg/scheduler/metrics/metrics.go */
-import type { Metrics } from "../observe/metrics.ts";
+import { type Metrics, seriesOf } from "../observe/metrics.ts";
 import type { BatchMetrics } from "./batch.ts";
 import type { SchedulingQueue } from "./queue.ts";
 import type { Snapshot } from "./snapshot.ts";
@@ -40,17 +40,23 @@ export function schedulerMetrics(metrics: Metrics, { queue, snapshot, bindings }
   metrics.gaugeFrom("scheduler_goroutines", "[ALPHA] Number of running goroutines split by the work they do such as binding.", () => [[{ operation: "binding" }, bindings()]]);
   const batchAttempts = metrics.counter("scheduler_batch_attempts_total", "[ALPHA] Counts of results when we attempt to use batching.");
   const batchFlushes = metrics.counter("scheduler_batch_cache_flushed_total", "[ALPHA] Counts of cache flushes by reason.");
+  const evaluated = seriesOf((extension_point) => seriesOf((profile) => seriesOf((plugin) => evaluations.with({ plugin, extension_point, profile }))));
+  const took = seriesOf((extension_point) => seriesOf((status) => seriesOf((profile) => points.with({ extension_point, status, profile }))));
+  const tried = seriesOf((result) => seriesOf((profile) => ({ attempts: attempts.with({ result, profile }), duration: duration.with({ result, profile }) })));
+  const handling = seriesOf((event) => events.with({ event }));
   return {
     batchAttempt: (result, profile) => batchAttempts.inc({ result, profile }),
     batchFlushed: (reason, profile) => batchFlushes.inc({ reason, profile }),
     evaluated(point, plugins, profile) {
-      for (const [plugin, times] of plugins) if (times > 0) evaluations.inc({ plugin, extension_point: point, profile }, times);
+      const series = evaluated(point)(profile);
+      for (const [plugin, times] of plugins) if (times > 0) series(plugin).inc(times);
     },
-    point: (name, profile, ms, status = "Success") => points.observe(ms / 1000, { extension_point: name, status, profile }),
-    handled: (event, ms) => events.observe(ms / 1000, { event }),
+    point: (name, profile, ms, status = "Success") => took(name)(status)(profile).observe(ms / 1000),
+    handled: (event, ms) => handling(event).observe(ms / 1000),
     attempt(result, profile, ms) {
-      attempts.inc({ result, profile });
-      duration.observe(ms / 1000, { result, profile });
+      const series = tried(result)(profile);
+      series.attempts.inc();
+      series.duration.observe(ms / 1000);
     },
     algorithm: (ms) => algorithm.observe(ms / 1000),
     scheduled(count, sinceAddedMs) {

@@ -13,7 +13,7 @@ import { type Controller, itself, mapped, type Watch } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { messageOf } from "../pod-control.ts";
 import { type Group, planSlices } from "./plan.ts";
-import { addressTypesOf, endpointDigest, groupsFor, HEADLESS_LABEL, isHeadless, selectedPods, selectsPods, servicesOf } from "./service-endpoints.ts";
+import { addressTypesOf, groupsFor, HEADLESS_LABEL, isHeadless, sameEndpoint, selectedPods, selectsPods, servicesOf } from "./service-endpoints.ts";
 import { HINTS_DISABLED, HINTS_ENABLED, usesTopologyMode, withZoneHints, zoneDigest, zoneShares } from "./topology-hints.ts";
 import { TriggerTimes } from "./trigger-time.ts";
 import { writeSlices } from "./write-slices.ts";
@@ -121,7 +121,7 @@ function metadataFor(service: Readonly<Service>): TemplateMeta {
 /** The services whose endpoints a change of a pod can change: those that select it, or did. */
 export function servicesOfPods({ pods, services }: { readonly pods: Informer<Pod>; readonly services: Informer<Service> }): Watch {
   return mapped(pods, ({ object, old, deleted }) => {
-    if (!deleted && old !== undefined && endpointDigest(object) === endpointDigest(old)) return [];
+    if (!deleted && old !== undefined && sameEndpoint(object, old)) return [];
     const states = old === undefined ? [object] : [object, old];
     return [...new Set(states.flatMap((state) => servicesOf(services, state)).map(keyOf))];
   });

@@ -62,10 +62,12 @@ export function hasAddress(pod: Readonly<Pod>): boolean {
   return !isTerminal(pod) && (Boolean(pod.status?.podIP) || (pod.status?.podIPs?.length ?? 0) > 0);
 }
 
-/** All of a pod that its endpoints show: when this does not change, they do not. */
-export function endpointDigest(pod: Readonly<Pod>): string {
-  const { hostname = "", subdomain = "", nodeName = "" } = pod.spec;
-  return JSON.stringify([labelsOf(pod), hostname, subdomain, nodeName, isDeleting(pod), isReady(pod), isTerminal(pod), pod.status?.podIP ?? "", (pod.status?.podIPs ?? []).map(({ ip }) => ip)]);
+/** Whether all of a pod that its endpoints show is as it was: then they are, too. */
+export function sameEndpoint(pod: Readonly<Pod>, old: Readonly<Pod>): boolean {
+  const { spec, status } = pod, before = old.spec, was = old.status;
+  return (spec.nodeName ?? "") === (before.nodeName ?? "") && (spec.hostname ?? "") === (before.hostname ?? "") && (spec.subdomain ?? "") === (before.subdomain ?? "")
+    && (status?.podIP ?? "") === (was?.podIP ?? "") && Bun.deepEquals(status?.podIPs ?? [], was?.podIPs ?? [])
+    && isDeleting(pod) === isDeleting(old) && isReady(pod) === isReady(old) && isTerminal(pod) === isTerminal(old) && Bun.deepEquals(labelsOf(pod), labelsOf(old));
 }
 
 /** The container port behind a service port; undefined when the pod has none of that name. */

@@ -4,7 +4,6 @@
  * Source: kubernetes v1.36 pkg/registry/core/pod/storage/storage.go assignPod
  */
 import type { Binding, Pod } from "../../api/gen/core.v1.ts";
-import { copyOf } from "../../api/meta/copy.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { conflict, invalid, success } from "../../api/meta/status-error.ts";
 import { bindPod as bound, validateBinding } from "../../registry/core/pod/binding.ts";
@@ -38,7 +37,7 @@ export async function bindPod(scope: Scope): Promise<Answer> {
 
 function assigned(pod: Readonly<Pod>, binding: Binding, nowMs: number): Pod {
   try {
-    const next = copyOf(bound(pod, binding, nowMs));
+    const next = bound(pod, binding, nowMs);
     next.metadata.resourceVersion = "";
     return next;
   } catch (error) {
