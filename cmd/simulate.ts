@@ -21,6 +21,7 @@ import type { Log } from "../core/observe/log.ts";
 import { MACHINE_ANNOTATION, machineName } from "../core/pki/machine-key.ts";
 import { memoryRuntime } from "../node/cri/memory-runtime.ts";
 import { HOLLOW_NODES_MAX, hollowNode } from "../node/hollow/hollow-node.ts";
+import { slim } from "../node/hollow/slim-transport.ts";
 import { joinCluster } from "../node/join/join.ts";
 import { serversOf } from "./agent.ts";
 import { ConfigError, helpOf, loadSettings, readText } from "./config/config.ts";
@@ -73,7 +74,7 @@ async function inOwnNames(names: readonly string[], base: Base, signal: AbortSig
 
   async function start(index: number, name: string): Promise<void> {
     const identity = await joinCluster({ clock, random, log: log.with({ node: name }), servers, token, nodeName: name, dir: join(settings.dataDir, "simulate", name), remembered: [], userAgent, fetch }, quit);
-    const client = clientOver(httpTransport({ server: servers[0]!, credentials: () => ({ ca: identity.ca, cert: identity.client.certificatePem, key: identity.client.keyPem }), clock, userAgent, fetch }));
+    const client = clientOver(slim(httpTransport({ server: servers[0]!, credentials: () => ({ ca: identity.ca, cert: identity.client.certificatePem, key: identity.client.keyPem }), clock, userAgent, fetch })));
     const informers = informerFactory({ client, clock, random, log });
     const events = eventWriter({ client, clock, random, log });
     const parts = hollowNode({
@@ -109,7 +110,7 @@ async function inOwnNames(names: readonly string[], base: Base, signal: AbortSig
 async function inOneName(kubeconfig: string, names: readonly string[], base: Base, signal: AbortSignal): Promise<void> {
   const { settings, clock, random, log, userAgent } = base;
   const { server, credentials } = readKubeconfig(kubeconfig);
-  const client = clientOver(httpTransport({ server, credentials: () => credentials, clock, userAgent, fetch: http2Fetch({ clock, signal }) }));
+  const client = clientOver(slim(httpTransport({ server, credentials: () => credentials, clock, userAgent, fetch: http2Fetch({ clock, signal }) })));
   const informers = informerFactory({ client, clock, random, log });
   const events = eventWriter({ client, clock, random, log, writesMax: EVENT_WRITES_MAX });
   const cri = memoryRuntime({ nowMs: clock.nowMs });

@@ -145,8 +145,12 @@ function parse(text: string): unknown {
 /** Objects, not arrays: a frozen array takes three times the memory in JavaScriptCore, and longer to read. */
 function deepFreeze(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
-  for (const member of Object.values(value)) deepFreeze(member);
-  return Array.isArray(value) ? value : Object.freeze(value);
+  if (Array.isArray(value)) {
+    for (const item of value) deepFreeze(item);
+    return value;
+  }
+  for (const name in value) deepFreeze((value as Record<string, unknown>)[name]);
+  return Object.freeze(value);
 }
 
 async function errorOf(response: Response, { method, path }: ApiRequest): Promise<StatusError> {

@@ -74,6 +74,7 @@ export function statusWriter({ client, clock, log, signal, objectOf }: Deps): St
         await clock.sleep(backoffMs(++failures, RETRY), signal);
       }
     }
+    if (entry.known) shareKnown(entry, entry.known);
     entry.busy = false;
     for (const done of entry.waiters.splice(0)) done();
   }
@@ -82,6 +83,12 @@ export function statusWriter({ client, clock, log, signal, objectOf }: Deps): St
     if (object?.metadata.uid !== entry.known?.metadata.uid) entry.gone = false; // another mirror
     else if (object && entry.known && revisionOf(object) < revisionOf(entry.known)) return;
     entry.known = object;
+  }
+
+  /** What the informer has meanwhile is held once: the answer to a write is the same object again, as large. */
+  function shareKnown(entry: Entry, known: Pod): void {
+    const held = objectOf(known);
+    if (held?.metadata.uid === known.metadata.uid && revisionOf(held) >= revisionOf(known)) entry.known = held;
   }
 
   return {
