@@ -16,6 +16,8 @@ export interface Evaluator {
   covers(name: string): boolean;
   usage(object: Readonly<ApiObject>, nowMs: number): Amounts;
   isInScope(object: Readonly<ApiObject>, selector: Readonly<ScopedResourceSelectorRequirement>): boolean;
+  /** What decides in which scopes it is, as far as that can change while it lives. */
+  scopeFacts(object: Readonly<ApiObject>): readonly unknown[];
   /** What the object has to say when these are limited, and does not; undefined: nothing. */
   problem(object: Readonly<ApiObject>, limited: readonly string[]): string | undefined;
   /** Whether such a write is to be looked at. */
@@ -66,7 +68,7 @@ export function scopesOf({ spec }: Readonly<ResourceQuota>): readonly ScopedReso
 function counting(name: string): Evaluator {
   const names = [`count/${name}`, ...(ALIASED.has(name) ? [name] : [])];
   return {
-    covers: (one) => names.includes(one), usage: () => new Map(names.map((one) => [one, ONE])), isInScope: () => false, problem: () => undefined,
+    covers: (one) => names.includes(one), usage: () => new Map(names.map((one) => [one, ONE])), isInScope: () => false, scopeFacts: () => [], problem: () => undefined,
     handles: ({ operation, subresource }) => operation === "CREATE" && subresource === "",
   };
 }
@@ -75,6 +77,7 @@ const PODS: Evaluator = {
   covers: isPodResource,
   usage: (pod, nowMs) => podUsage(pod as Pod, nowMs),
   isInScope: (pod, selector) => isPodInScope(pod as Pod, selector),
+  scopeFacts: (pod) => (["Terminating", "BestEffort"] as const).map((scopeName) => isPodInScope(pod as Pod, { scopeName, operator: "Exists" })),
   problem: (pod, limited) => podProblem(pod as Pod, limited),
   handles({ operation, subresource, object, old }) {
     if (subresource === "resize") return operation === "UPDATE";
@@ -95,7 +98,7 @@ const SERVICES: Evaluator = {
       ["services.nodeports", quantityOf(type === "NodePort" || type === "LoadBalancer" ? allocated : 0)], ["services.loadbalancers", quantityOf(type === "LoadBalancer" ? 1 : 0)],
     ]);
   },
-  isInScope: () => false, problem: () => undefined,
+  isInScope: () => false, scopeFacts: () => [], problem: () => undefined,
   handles: ({ operation, subresource }) => subresource === "" && (operation === "CREATE" || operation === "UPDATE"),
 };
 
@@ -121,6 +124,7 @@ const CLAIMS: Evaluator = {
     return usage;
   },
   isInScope: (object, { scopeName, operator, values = [] }) => scopeName === "VolumeAttributesClass" && isSelected(attributesClasses(object as PersistentVolumeClaim), operator, values),
+  scopeFacts: (object) => attributesClasses(object as PersistentVolumeClaim).toSorted(),
   problem: () => undefined,
   handles({ operation, subresource, object, old }) {
     if (subresource === "") return operation === "CREATE" || operation === "UPDATE";
@@ -153,7 +157,7 @@ const RESOURCE_CLAIMS: Evaluator = {
     }
     return usage;
   },
-  isInScope: () => false, problem: () => undefined,
+  isInScope: () => false, scopeFacts: () => [], problem: () => undefined,
   handles: ({ operation, subresource }) => subresource === "" && (operation === "CREATE" || operation === "UPDATE"),
 };
 

@@ -3,7 +3,7 @@ import { eventually } from "../../../test/fake-api.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
 import type { Pod } from "../../api/gen/core.v1.ts";
 import type { NewObject } from "../../api/meta/object-meta.ts";
-import { CONFIG_MAPS, PODS, RESOURCE_QUOTAS } from "../../client/resources.ts";
+import { CONFIG_MAPS, PERSISTENT_VOLUME_CLAIMS, PODS, RESOURCE_QUOTAS } from "../../client/resources.ts";
 import { type Clock, systemClock } from "../../lifecycle/clock.ts";
 import { resourceQuotaController } from "./resourcequota.ts";
 
@@ -36,5 +36,19 @@ test("what is there is counted, what goes is taken off, and not before what admi
     await eventually(() => quota().status?.used, (used) => used?.["pods"] === "0");
     await quotas.update({ ...quota(), spec: { hard: { pods: "1" } } }, call);
     await eventually(() => quota().status, (status) => Object.keys(status?.hard ?? {}).join() === "pods" && Object.keys(status?.used ?? {}).join() === "pods");
+  }, { clock });
+});
+
+test("a claim whose volume has got other attributes is taken off the quota of its old class", () => {
+  const clock = { ...movableClock(), sleep: systemClock.sleep, after: systemClock.after }; // nobody looks again by themselves
+  return withControllers((deps) => [resourceQuotaController(deps)], async (api, call) => {
+    const [quotas, claims] = [api.client.resource(RESOURCE_QUOTAS), api.client.resource(PERSISTENT_VOLUME_CLAIMS)];
+    const claim = await claims.create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "c", namespace: "ns" }, spec: { volumeAttributesClassName: "silver" }, status: { currentVolumeAttributesClassName: "gold" } } as never, call);
+    await quotas.create({ apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "gold", namespace: "ns" }, spec: { hard: { persistentvolumeclaims: "5" }, scopeSelector: { matchExpressions: [{ scopeName: "VolumeAttributesClass", operator: "In", values: ["gold"] }] } } }, call);
+    const used = () => api.all(RESOURCE_QUOTAS)[0]!.status?.used?.["persistentvolumeclaims"];
+    await eventually(used, (count) => count === "1");
+    clock.aheadMs += 2_000;
+    await claims.updateStatus({ ...claim, status: { currentVolumeAttributesClassName: "silver" } }, call);
+    await eventually(used, (count) => count === "0");
   }, { clock });
 });

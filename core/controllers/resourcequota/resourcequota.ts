@@ -118,8 +118,7 @@ export function resourceQuotaController({ client, informers, clock, resyncMs = R
 
   function uses(resource: GroupResource, object: Readonly<ApiObject>): string {
     const evaluator = evaluatorOf(resource);
-    const scopes = ["Terminating", "BestEffort", "VolumeAttributesClass"] as const;
-    return evaluator === undefined ? "" : JSON.stringify([listOf(evaluator.usage(object, clock.nowMs())), scopes.map((scopeName) => evaluator.isInScope(object, { scopeName, operator: "Exists" }))]);
+    return evaluator === undefined ? "" : JSON.stringify([listOf(evaluator.usage(object, clock.nowMs())), evaluator.scopeFacts(object)]);
   }
 }
 
