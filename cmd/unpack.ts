@@ -7,8 +7,8 @@ import { execOk } from "../node/os/exec.ts";
 import { ConfigError } from "./config/config.ts";
 import { ownCommand } from "./own-command.ts";
 
-/** 130 MB, each file brought to disk, on the slowest card. */
-const UNPACK_MS_MAX = 600_000;
+/** 200 MB, each file brought to disk, on the slowest card and processor: who gives up too early begins anew, and never ends. */
+const UNPACK_MS_MAX = 4 * 3_600_000;
 
 export async function unpack([archive, directory]: readonly string[]): Promise<number> {
   if (archive === undefined || directory === undefined) throw new ConfigError("coracle unpack ARCHIVE DIRECTORY");

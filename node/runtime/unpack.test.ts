@@ -44,6 +44,19 @@ test("an archive that names a path outside of it is refused, and nothing takes t
   expect([readlinkSync(join(agentDir, "current")), existsSync(join(directory, "escaped"))]).toEqual(["bin-good", false]);
 });
 
+test("attempts that are cut off again and again do not fill the disk", async () => {
+  const agentDir = join(directory, "agent4");
+  const asset = await bundle("slow", "1");
+  const cutOff = async (_: string, to: string): Promise<void> => {
+    mkdirSync(join(to, "bin"), { recursive: true });
+    throw new Error("cut off");
+  };
+  mkdirSync(join(agentDir, "bin-slow.4194304.unfinished/bin"), { recursive: true });
+  await expect(unpackBundle({ asset, agentDir, log: silentLog, unpack: cutOff })).rejects.toThrow("cut off");
+  await expect(unpackBundle({ asset, agentDir, log: silentLog, unpack: cutOff })).rejects.toThrow("cut off");
+  expect(readdirSync(agentDir)).toEqual([`bin-slow.${process.pid}.unfinished`]);
+});
+
 test("several processes may unpack at once", async () => {
   const agentDir = join(directory, "agent3");
   const asset = await bundle("same", "1");

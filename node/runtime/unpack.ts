@@ -27,8 +27,8 @@ export async function unpackBundle({ asset, agentDir, log, unpack = unpackArchiv
   const directory = join(agentDir, name);
   await mkdir(agentDir, { recursive: true });
   if (!existsSync(directory)) {
+    await removeUnfinished(agentDir);
     const unfinished = `${directory}.${process.pid}.unfinished`;
-    await rm(unfinished, { recursive: true, force: true });
     await unpack(asset.path, unfinished);
     await rename(unfinished, directory).catch(async (error: NodeJS.ErrnoException) => {
       if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
@@ -101,6 +101,12 @@ async function removeOld(agentDir: string, keep: string): Promise<void> {
   const programs = runningPrograms();
   for (const name of old)
     if (!programs.some((program) => program.startsWith(join(agentDir, name, "/")))) await rm(join(agentDir, name), { recursive: true, force: true });
+}
+
+/** What was cut off, also under this process's number in an earlier life of the machine: it would fill the disk, one attempt after the other. */
+async function removeUnfinished(agentDir: string): Promise<void> {
+  const doomed = (await readdir(agentDir)).filter((name) => name.endsWith(".unfinished") && (!isBeingWritten(name) || name.endsWith(`.${process.pid}.unfinished`)));
+  for (const name of doomed) await rm(join(agentDir, name), { recursive: true, force: true });
 }
 
 function isBeingWritten(name: string): boolean {
