@@ -32,7 +32,13 @@ export interface ServerTunnelOptions extends Base {
 }
 
 /** How the server reaches nodes; and its https handler, with agents let in. */
-export function serverTunnel({ nodeName, informers, authenticator, ...rest }: ServerTunnelOptions): { readonly dialer: NodeDialer; handler(others: HttpsServerOptions["handler"]): HttpsServerOptions["handler"] } {
+export interface ServerTunnel {
+  readonly dialer: NodeDialer;
+  /** Answers nodes that dial in; all else is for `others`. */
+  handler(others: HttpsServerOptions["handler"]): HttpsServerOptions["handler"];
+}
+
+export function serverTunnel({ nodeName, informers, authenticator, ...rest }: ServerTunnelOptions): ServerTunnel {
   const nodes = informers.of(NODES);
   const tunnel = tunnelServer({
     ...rest, serverId: nodeName,

@@ -1,10 +1,9 @@
 /**
  * The control plane of one server, in data-flow order:
  *
- *   state.ts: store, keys → watch cache → registry → identity.ts, permission.ts, admission.ts → handler → HTTPS
+ *   state.ts: store, keys → watch cache → registry → identity.ts, permission.ts, admission.ts → handler → listener.ts
  *   then, as clients of the handler: first-objects.ts, loops.ts (controllers, scheduler)
  */
-import { createSecureContext, type SecureContext } from "node:tls";
 import { conversionBy } from "../../core/admission/webhook/conversion.ts";
 import { zpages } from "../../core/api/codec/zpages.ts";
 import type { Descriptions } from "../../core/api/openapi/schema.ts";
@@ -23,14 +22,11 @@ import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import { formatIp, nthAddress, parseCidr } from "../../core/net/cidr.ts";
-import { httpsServer } from "../../core/net/http-server.ts";
-import { type TlsPolicy, tlsPolicy } from "../../core/net/tls-policy.ts";
-import { type TlsMaterial, tlsOptions } from "../../core/net/tls.ts";
 import { KeptConnections } from "../../core/net/kept-connections.ts";
 import type { Log } from "../../core/observe/log.ts";
 import { type Metrics, metricsRegistry } from "../../core/observe/metrics.ts";
 import { buildMetrics, processMetrics } from "../../core/observe/process-metrics.ts";
-import { FRONT_PROXY, SERVING_NAME } from "../../core/pki/identities.ts";
+import { FRONT_PROXY } from "../../core/pki/identities.ts";
 import type { Pki } from "../../core/pki/pki.ts";
 import { certificateRotation } from "../../core/pki/rotate.ts";
 import { crdController } from "../../core/registry/apiextensions/crd-controller.ts";
@@ -47,7 +43,6 @@ import { discoveryPaths } from "../../core/server/discovery.ts";
 import { featureGateProblem, featureMetrics } from "../../core/server/feature-gates.ts";
 import { apiHandler } from "../../core/server/handler.ts";
 import { type HealthCheck, healthPaths, metricsPath, versionPath, zpagesPath } from "../../core/server/health.ts";
-import { httpFront } from "../../core/server/http.ts";
 import { inProcessTransport } from "../../core/server/in-process.ts";
 import { indexPaths } from "../../core/server/index-paths.ts";
 import { apiServerId, kubernetesEndpoints } from "../../core/server/kubernetes-endpoints.ts";
@@ -69,7 +64,6 @@ import type { Settings } from "../config/flags.ts";
 import { controllerSettings } from "../controller-settings.ts";
 import { explainSchedulingPath } from "../explain-scheduling.ts";
 import { fairnessOf } from "../fairness.ts";
-import { givenCertificates, type KeyPair } from "../given-certificates.ts";
 import { healthChecks } from "../health-checks.ts";
 import { applyMetricsSettings } from "../metrics-settings.ts";
 import type { Paths } from "../paths.ts";
@@ -84,6 +78,7 @@ import { gitVersion, releasedMs, versionInfo } from "../version.ts";
 import { admissionOf } from "./admission.ts";
 import { firstObjects } from "./first-objects.ts";
 import { identityOf } from "./identity.ts";
+import { listenerOf } from "./listener.ts";
 import { loopsOf } from "./loops.ts";
 import { permissionOf } from "./permission.ts";
 import { openState } from "./state.ts";
@@ -147,7 +142,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const { authorizer } = permission;
 
   const endpoints = kubernetesEndpoints({ client: loopbackClient(), clock, random, log, nodeName: node.name, advertise });
-  const tunnel = serverTunnel({ nodeName: node.name, serverCount: () => endpoints.serverCount(), informers, authenticator, stopping: () => server.stopping, clock, random, metrics, log: log.with({ part: "tunnel" }) });
+  const tunnel = serverTunnel({ nodeName: node.name, serverCount: () => endpoints.serverCount(), informers, authenticator, stopping: () => listener.server.stopping, clock, random, metrics, log: log.with({ part: "tunnel" }) });
   const nodes: NodeProxyDeps = {
     dialer: tunnel.dialer,
     kubeletTls: () => ({ ca: pki.authority("server-ca").bundlePem, cert: pki.leaf("client-kube-apiserver").certificatePem, key: pki.leaf("client-kube-apiserver").keyPem, releasedMs: releasedMs() }),
@@ -178,7 +173,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const known = (...all: readonly { readonly synced: boolean }[]): boolean => all.every(({ synced }) => synced);
   const checks: HealthCheck[] = [
     ...healthChecks({
-      storeTrouble: datastore.trouble, isStopping: () => server.stopping.aborted,
+      storeTrouble: datastore.trouble, isStopping: () => listener.server.stopping.aborted,
       steps: {
         store: () => cache.revision > 0, bootstrap: () => bootstrap.done, customResources: () => customResourcesServed,
         informers: permission.synced, webhooks: () => known(webhooks.mutating, webhooks.validating),
@@ -216,33 +211,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     return inProcessTransport((request) => handler(request), { user, userAgent });
   }
 
-  const policy = tlsPolicyOf(args);
-  const given = givenCertificates(args, { clusterCas: () => pki.authority("server-ca").bundle, clock, log: log.with({ part: "https" }) });
-  const material = (shown: KeyPair | undefined = given.standard()): TlsMaterial => {
-    const { keyPem: key, certificatePem: cert } = pki.leaf(SERVING_NAME);
-    return { key, cert, ...shown, clientCas: [pki.authority("client-ca").bundlePem, pki.authority("request-header-ca").bundlePem, ...extraCas.clients, ...extraCas.proxies], policy };
-  };
-  const contexts = new Map<KeyPair, SecureContext>(); // until a certificate changes
-  const reloadCertificates = (): void => {
-    contexts.clear();
-    server.reloadCertificates();
-  };
-  const contextFor = (pair: KeyPair): SecureContext => {
-    const context = contexts.get(pair) ?? createSecureContext(tlsOptions(material(pair)));
-    contexts.set(pair, context);
-    return context;
-  };
-  const front = httpFront({ handler, clock, log: log.with({ part: "server" }), stopping: () => server.stopping, describe: undefined });
-  const server = httpsServer({
-    host: settings.bindAddress, port: settings.httpsListenPort, portFlag: "--https-listen-port",
-    tls: () => material(),
-    certificateFor: given.named && ((serverName) => {
-      const pair = given.named?.(serverName);
-      return pair && contextFor(pair);
-    }),
-    handler: tunnel.handler(front.request), upgrade: front.upgrade, log: log.with({ part: "https" }), clock,
-  });
-
+  const listener = listenerOf({ settings, args, pki, extraCas, handler, tunnel, clock, log });
   const events = eventWriter({ client: loopbackClient(), clock, random, log, writesMax: EVENT_WRITES_MAX });
   datastore.onFull((message) => events.from({ component: "coracle", host: node.name }).event({ kind: "Node", apiVersion: "v1", name: node.name, uid: node.name }, "Warning", "DatastoreFull", message));
   const loops = loopsOf({
@@ -267,9 +236,8 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       { name: "custom resources are served", run: (signal, ready) => { customResourcesServed = true; ready(); return aborted(signal); } },
       informers,
       ...auditParts, ...tracingParts,
-      server,
-      given.part(reloadCertificates),
-      certificateRotation({ pki, clock, log, async onRenewed() { reloadCertificates(); await options.onRenewed?.(pki); } }),
+      ...listener.parts,
+      certificateRotation({ pki, clock, log, async onRenewed() { listener.reloadCertificates(); await options.onRenewed?.(pki); } }),
       bootstrap,
       endpoints,
       events,
@@ -293,15 +261,6 @@ function checkGates(args: ApiServerArgs): void {
       const problem = check(one);
       if (problem !== undefined) throw new ConfigError(`--kube-apiserver-arg ${name}: ${problem}`);
     }
-}
-
-/** Throws ConfigError. */
-function tlsPolicyOf(args: ApiServerArgs): TlsPolicy | undefined {
-  try {
-    return tlsPolicy({ minVersion: args.text("tls-min-version"), cipherSuites: args.list("tls-cipher-suites") });
-  } catch (cause) {
-    throw new ConfigError(`--kube-apiserver-arg: ${(cause as Error).message}`, { cause });
-  }
 }
 
 /** None for a time of nothing. */

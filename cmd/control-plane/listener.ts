@@ -1,0 +1,77 @@
+/** Where clients connect: HTTPS with the cluster's own certificate, or with those that kube-apiserver's settings name. */
+import { createSecureContext, type SecureContext } from "node:tls";
+import type { Clock } from "../../core/lifecycle/clock.ts";
+import type { Runnable } from "../../core/lifecycle/run-all.ts";
+import { httpsServer, type HttpsServer } from "../../core/net/http-server.ts";
+import { type TlsPolicy, tlsPolicy } from "../../core/net/tls-policy.ts";
+import { type TlsMaterial, tlsOptions } from "../../core/net/tls.ts";
+import type { Log } from "../../core/observe/log.ts";
+import { SERVING_NAME } from "../../core/pki/identities.ts";
+import type { Pki } from "../../core/pki/pki.ts";
+import type { Handler } from "../../core/server/handler.ts";
+import { httpFront } from "../../core/server/http.ts";
+import type { ApiServerArgs } from "../apiserver-args.ts";
+import { ConfigError } from "../config/config.ts";
+import type { Settings } from "../config/flags.ts";
+import { givenCertificates, type KeyPair } from "../given-certificates.ts";
+import type { ServerTunnel } from "../tunnel.ts";
+import type { Identity } from "./identity.ts";
+
+export interface Listener {
+  readonly server: HttpsServer;
+  readonly parts: readonly Runnable[];
+  /** Shows clients the certificates as they are now. */
+  reloadCertificates(): void;
+}
+
+interface Options {
+  readonly settings: Pick<Settings, "bindAddress" | "httpsListenPort">;
+  readonly args: ApiServerArgs;
+  readonly pki: Pki;
+  readonly extraCas: Identity["extraCas"];
+  readonly handler: Handler;
+  /** Takes what nodes dial in for. */
+  readonly tunnel: Pick<ServerTunnel, "handler">;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Throws ConfigError. */
+export function listenerOf({ settings, args, pki, extraCas, handler, tunnel, clock, log }: Options): Listener {
+  const policy = tlsPolicyOf(args);
+  const given = givenCertificates(args, { clusterCas: () => pki.authority("server-ca").bundle, clock, log: log.with({ part: "https" }) });
+  const material = (shown: KeyPair | undefined = given.standard()): TlsMaterial => {
+    const { keyPem: key, certificatePem: cert } = pki.leaf(SERVING_NAME);
+    return { key, cert, ...shown, clientCas: [pki.authority("client-ca").bundlePem, pki.authority("request-header-ca").bundlePem, ...extraCas.clients, ...extraCas.proxies], policy };
+  };
+  const contexts = new Map<KeyPair, SecureContext>(); // until a certificate changes
+  const contextFor = (pair: KeyPair): SecureContext => {
+    const context = contexts.get(pair) ?? createSecureContext(tlsOptions(material(pair)));
+    contexts.set(pair, context);
+    return context;
+  };
+  const front = httpFront({ handler, clock, log: log.with({ part: "server" }), stopping: () => server.stopping, describe: undefined });
+  const server = httpsServer({
+    host: settings.bindAddress, port: settings.httpsListenPort, portFlag: "--https-listen-port",
+    tls: () => material(),
+    certificateFor: given.named && ((serverName) => {
+      const pair = given.named?.(serverName);
+      return pair && contextFor(pair);
+    }),
+    handler: tunnel.handler(front.request), upgrade: front.upgrade, log: log.with({ part: "https" }), clock,
+  });
+  const reloadCertificates = (): void => {
+    contexts.clear();
+    server.reloadCertificates();
+  };
+  return { server, parts: [server, given.part(reloadCertificates)], reloadCertificates };
+}
+
+/** Throws ConfigError. */
+function tlsPolicyOf(args: ApiServerArgs): TlsPolicy | undefined {
+  try {
+    return tlsPolicy({ minVersion: args.text("tls-min-version"), cipherSuites: args.list("tls-cipher-suites") });
+  } catch (cause) {
+    throw new ConfigError(`--kube-apiserver-arg: ${(cause as Error).message}`, { cause });
+  }
+}
