@@ -1,6 +1,9 @@
 /** Test hosts (host.sh) as values: made, used, and gone at the end of a scope. */
 import { cpSync, existsSync, mkdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
+import { eventually } from "../eventually.ts";
+
+export { eventually };
 
 const HERE = import.meta.dirname;
 const CHECKOUT = join(HERE, "../..");
@@ -44,6 +47,15 @@ export class Host implements AsyncDisposable {
     mkdirSync(join(made.directory, "bin"), { recursive: true });
     cpSync(BINARY, made.binary);
     await made.ok(["mount", "-t", "tmpfs", "tmpfs", CHECKOUT]); // compiled means compiled
+    return made;
+  }
+
+  /** A server that is Ready and has the image busybox:1. */
+  static async withBusybox(name: string, address: string): Promise<Host> {
+    const made = await Host.up(name, address);
+    await made.start();
+    await made.nodeReady();
+    await made.importImage("busybox");
     return made;
   }
 
@@ -150,20 +162,4 @@ export class Host implements AsyncDisposable {
 
 export async function switchDown(): Promise<void> {
   await host(["switch", "down"]);
-}
-
-/** Asks until the answer is there. Tests state what must become true, not when. */
-export async function eventually<T>(what: string, ask: () => Promise<T | undefined | false>, timeoutMs = 60_000): Promise<T> {
-  const endMs = performance.now() + timeoutMs;
-  let last: unknown;
-  while (performance.now() < endMs) {
-    try {
-      const answer = await ask();
-      if (answer !== undefined && answer !== false) return answer;
-    } catch (error) {
-      last = error;
-    }
-    await Bun.sleep(200);
-  }
-  throw new Error(`did not become true: ${what}`, { cause: last });
 }

@@ -15,10 +15,7 @@ const TOO_EARLY = /^E\d{4} .*\] Unknown stream id 1, discarding message\n/gm;
 let host: Host;
 
 beforeAll(async () => {
-  host = await Host.up("kubectl", "172.30.0.12");
-  await host.start();
-  await host.nodeReady();
-  await host.importImage("busybox");
+  host = await Host.withBusybox("kubectl", "172.30.0.12");
 });
 afterAll(async () => {
   await host?.[Symbol.asyncDispose]();

@@ -5,10 +5,7 @@ import { eventually, Host, switchDown } from "./host.ts";
 let host: Host;
 
 beforeAll(async () => {
-  host = await Host.up("observed", "172.30.0.26");
-  await host.start();
-  await host.nodeReady();
-  await host.importImage("busybox");
+  host = await Host.withBusybox("observed", "172.30.0.26");
 });
 afterAll(async () => {
   await host?.[Symbol.asyncDispose]();

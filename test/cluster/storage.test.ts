@@ -5,10 +5,7 @@ import { eventually, Host, switchDown } from "./host.ts";
 let host: Host;
 
 beforeAll(async () => {
-  host = await Host.up("storage", "172.30.0.24");
-  await host.start();
-  await host.nodeReady();
-  await host.importImage("busybox");
+  host = await Host.withBusybox("storage", "172.30.0.24");
 });
 afterAll(async () => {
   await host?.[Symbol.asyncDispose]();

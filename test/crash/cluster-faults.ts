@@ -6,36 +6,14 @@
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { eventually, Host, IMAGES, switchDown } from "../cluster/host.ts";
+import { eventually, Host, IMAGES } from "../cluster/host.ts";
+import { webOnEachNode } from "../web-on-each-node.ts";
 import { failDisk, giveClock, makeDisk, mountDisk, powerCut, stepClock } from "./machine.ts";
+import { eachFault, endWith } from "./outcome.ts";
 
 const DISK = { megabytes: 1500, files: 30_000 };
 const HOUR_S = 3600, DAY_S = 24 * HOUR_S, YEAR_S = 366 * DAY_S;
 const SERVICE = "10.43.7.7";
-/** Names itself after its node, so that one sees who has answered. */
-const WORKLOADS = `
-apiVersion: apps/v1
-kind: DaemonSet
-metadata: {name: web}
-spec:
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec:
-      terminationGracePeriodSeconds: 1
-      containers:
-      - name: c
-        image: busybox:1
-        imagePullPolicy: Never
-        command: [sh, -c, "mkdir /www; echo $NODE > /www/index.html; exec httpd -f -p 80 -h /www"]
-        env: [{name: NODE, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}]
-        readinessProbe: {tcpSocket: {port: 80}, periodSeconds: 1}
----
-apiVersion: v1
-kind: Service
-metadata: {name: web}
-spec: {clusterIP: ${SERVICE}, selector: {app: web}, ports: [{port: 80}]}
-`;
 const sleeper = (name: string, node: string): string => JSON.stringify({
   apiVersion: "v1", kind: "Pod", metadata: { name },
   spec: { nodeName: node, terminationGracePeriodSeconds: 1, containers: [{ name: "c", image: "busybox:1", imagePullPolicy: "Never", command: ["sleep", "100000"] }] },
@@ -116,7 +94,7 @@ async function well(names = machines.map(({ host }) => host.name)): Promise<void
   await ready(names);
   const all = await eventually("each node has its pod", async () => { const found = await webs(); return found.length === names.length && names.every((name) => found.some(({ node }) => node === name)) ? found : undefined; }, 240_000);
   for (const { name } of all) {
-    for (const { ip, node } of all) await eventually(`${name} reaches the pod of ${node}`, async () => (await kubectl("exec", name, "--", "wget", "-qO-", "-T", "3", `http://${ip}/`)).trim() === node, 120_000);
+    for (const { ip, node } of all) await eventually(`${name} reaches the pod of ${node}`, async () => (await kubectl("exec", name, "--", "wget", "-qO-", "-T", "3", `http://${ip}:8080/`)).trim() === node, 120_000);
     await eventually(`${name} is answered by name`, () => kubectl("exec", name, "--", "wget", "-qO-", "-T", "3", "http://web.default.svc.cluster.local/"), 120_000);
   }
   for (const { host } of machines) await eventually(`${host.name} reaches the Service`, () => host.ok(["curl", "-sf", "-m", "3", `http://${SERVICE}/`]), 120_000);
@@ -281,9 +259,9 @@ const FAULTS: Readonly<Record<string, () => Promise<void>>> = {
     await host.cable("out");
     await eventually("the server misses it", async () => /NotReady/.test(await kubectl("get", "node", host.name, "--no-headers")), 180_000);
     for (const machine of machines) await stepClock(machine.host, DAY_S);
-    await host.sh(`kill -9 $(pgrep -fx 'httpd -f -p 80 -h /www')`);
-    await eventually("its pod starts again", () => host.ok(["curl", "-sf", "-m", "3", `http://${here.ip}/`]), 120_000);
-    await eventually("names are answered", () => host.sh(`nsenter -t $(pgrep -fo 'httpd -f -p 80 -h /www') -m -n -r nslookup web.default.svc.cluster.local | grep ${SERVICE}`), 60_000);
+    await host.sh(`kill -9 $(pgrep -fx 'httpd -f -p 8080 -h /www')`);
+    await eventually("its pod starts again", () => host.ok(["curl", "-sf", "-m", "3", `http://${here.ip}:8080/`]), 120_000);
+    await eventually("names are answered", () => host.sh(`nsenter -t $(pgrep -fo 'httpd -f -p 8080 -h /www') -m -n -r nslookup web.default.svc.cluster.local | grep ${SERVICE}`), 60_000);
     await agent().reboot();
     await host.cable("out");
     await agent().start();
@@ -347,9 +325,7 @@ async function bringImage(host: Host): Promise<void> {
   await host.sh(`mkdir -p ${host.dataDir}/agent/images && cp ${host.directory}/busybox.tar ${host.dataDir}/agent/images/`);
 }
 
-let failed = false;
-const chosen = process.argv.slice(2);
-try {
+await endWith(async () => {
   await using boss = await Host.up("shed-s", "172.30.0.60");
   await using limb = await Host.up("shed-a", "172.30.0.61");
   for (const host of [boss, limb]) {
@@ -367,27 +343,15 @@ try {
   await ready();
   agent().flags = agent().flags.slice(0, 2); // it is a node now
   await eventually("the ServiceAccount is there", () => kubectl("get", "serviceaccount", "default"));
-  await boss.apply(WORKLOADS);
+  await boss.apply(webOnEachNode({ clusterIp: SERVICE }));
   await well();
   say("two nodes, and a pod on each");
-  for (const [what, fault] of Object.entries(FAULTS).filter(([name]) => chosen.length === 0 || chosen.some((part) => name.includes(part)))) {
-    try {
-      await fault();
-      await well();
-      say(what);
-    } catch (error) {
-      failed = true;
-      say(`FAILED: ${what}`);
-      console.error(error);
+  return await eachFault({
+    faults: FAULTS, words: process.argv.slice(2), cause: (fault) => fault(), well, say,
+    story: async () => {
       for (const machine of machines) console.error(machine.said().slice(-8).map((line) => line.slice(0, 500)).join("\n"));
       console.error((await boss.run([boss.binary, "kubectl", "get", "nodes,pods", "-o", "wide", "--request-timeout=10s"])).stdout);
       for (const { host } of machines) console.error((await host.run(["sh", "-c", `${host.binary} crictl pods; ${host.binary} crictl ps -a`])).stdout);
-    }
-  }
-} catch (error) {
-  failed = true;
-  console.error(error);
-} finally {
-  await switchDown();
-}
-process.exit(failed ? 1 : 0);
+    },
+  });
+});

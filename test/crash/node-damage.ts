@@ -5,9 +5,10 @@
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { eventually, type Host, IMAGES, LAB, switchDown } from "../cluster/host.ts";
+import { eventually, type Host, IMAGES, LAB } from "../cluster/host.ts";
 import { faultyNode, type FaultyNode, pod } from "./faulty-node.ts";
 import { failDisk, giveClock, makeDisk, mountDisk, powerCut, stepClock } from "./machine.ts";
+import { eachFault, endWith } from "./outcome.ts";
 
 const DISK = { megabytes: 1500, files: 30_000 };
 
@@ -196,8 +197,6 @@ async function live(host: Host, seconds: number): Promise<void> {
   await eventually("the Lease is renewed", async () => Math.abs(Date.parse(await renewed()) / 1000 - (Date.now() / 1000 + seconds)) < 24 * 3600, 180_000);
 }
 
-let failed = false;
-const chosen = process.argv.slice(2);
 const manifests = join(LAB, "damage/manifests");
 const flags = ["--kubelet-arg", `pod-manifest-path=${manifests}`];
 /** The image is there as on a device that sees no registry: pinned, and imported again should it be gone. */
@@ -207,7 +206,7 @@ const prepare = async (host: Host): Promise<void> => {
   mkdirSync(manifests, { recursive: true });
   await host.sh(`mkdir -p ${host.dataDir}/agent/images && cp ${host.bring(join(IMAGES, "busybox.tar"))} ${host.dataDir}/agent/images/`);
 };
-try {
+await endWith(async () => {
   await using node = await faultyNode("damage", "172.30.0.16", { flags, prepare });
   const { host, say } = node;
   writeFileSync(join(manifests, "still.yaml"), STATIC);
@@ -218,23 +217,11 @@ try {
     await host.start(...flags);
     await node.ready();
   };
-  for (const [what, damage] of Object.entries(DAMAGE).filter(([name]) => chosen.length === 0 || chosen.some((part) => name.includes(part)))) {
-    try {
-      await damage(node, start);
-      await well(node);
-      say(what);
-    } catch (error) {
-      failed = true;
-      say(`FAILED: ${what}`);
-      console.error(error);
+  return await eachFault({
+    faults: DAMAGE, words: process.argv.slice(2), cause: (damage) => damage(node, start), well: () => well(node), say,
+    story: async () => {
       console.error((await node.lines(`${host.binary} kubectl get pods -o wide; tail -n 5 ${host.directory}/coracle.log | cut -c1-600; pgrep -a coracle`)).join("\n"));
       if ((await host.run(["sh", "-c", `kill -0 $(cat ${host.directory}/coracle.pid)`])).code !== 0) await start();
-    }
-  }
-} catch (error) {
-  failed = true;
-  console.error(error);
-} finally {
-  await switchDown();
-}
-process.exit(failed ? 1 : 0);
+    },
+  });
+});

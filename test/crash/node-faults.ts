@@ -8,8 +8,9 @@
  * At the end all pods have been what was asked of them, and nothing is left that they made (faulty-node.ts): no mount, interface, cgroup, address, shim, directory, snapshot, nor descriptor of ours.
  * Exits with 1 otherwise.
  */
-import { eventually, switchDown } from "../cluster/host.ts";
+import { eventually } from "../cluster/host.ts";
 import { faultyNode, pod } from "./faulty-node.ts";
+import { endWith } from "./outcome.ts";
 
 const rounds = Number(process.argv[2] ?? 6);
 const pods = Number(process.argv[3] ?? 40);
@@ -22,8 +23,7 @@ const MEGABYTES_MORE_MAX = 300;
 /** Moments of a start and of an end, spread over what they take on a small machine; the same in every run. */
 const MOMENTS_MS = [30, 120, 250, 400, 600, 900, 1300, 1800];
 
-let failed = false;
-try {
+await endWith(async () => {
   await using node = await faultyNode("faults", "172.30.0.15");
   const { host, say, running, gone, lines, restart } = node;
   await host.apply(pod("steady"));
@@ -77,10 +77,5 @@ try {
   await node.nothingLeft();
   if (last.files > first.files + FILES_MORE_MAX || last.megabytes > first.megabytes + MEGABYTES_MORE_MAX) throw new Error("descriptors or memory leak");
   say("nothing is left");
-} catch (error) {
-  failed = true;
-  console.error(error);
-} finally {
-  await switchDown();
-}
-process.exit(failed ? 1 : 0);
+  return true;
+});

@@ -9,6 +9,7 @@ import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync,
 import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { eventually as becomesTrue } from "../eventually.ts";
 
 const CHECKOUT = join(import.meta.dirname, "../..");
 const BINARY = process.env["CORACLE_BINARY"] ?? join(CHECKOUT, "dist/coracle");
@@ -172,21 +173,8 @@ export class Machine implements AsyncDisposable {
   }
 }
 
-/** Asks until the answer is there; `timeoutMs` is for a machine with a processor of its own. */
-export async function eventually<T>(what: string, ask: () => Promise<T | undefined | false>, timeoutMs = 60_000): Promise<T> {
-  const endMs = performance.now() + timeoutMs * SLOWNESS;
-  let last: unknown;
-  while (performance.now() < endMs) {
-    try {
-      const answer = await ask();
-      if (answer !== undefined && answer !== false) return answer;
-    } catch (error) {
-      last = error;
-    }
-    await Bun.sleep(500);
-  }
-  throw new Error(`did not become true: ${what}`, { cause: last });
-}
+/** `timeoutMs` is for a machine with a processor of its own. */
+export async function eventually<T>(what: string, ask: () => Promise<T | undefined | false>, timeoutMs = 60_000): Promise<T> { return await becomesTrue(what, ask, timeoutMs * SLOWNESS); }
 
 function must(command: string, args: readonly string[]): string {
   const { status, stdout, stderr } = spawnSync(command, args, { encoding: "utf8", maxBuffer: 1 << 26 });

@@ -3,34 +3,11 @@ import { rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { webOnEachNode } from "../web-on-each-node.ts";
 import { eventually, type Kind, Machine, makePayload, obstacle } from "./machine.ts";
 
 const KIND = (process.env["VM_KINDS"] ?? "bookworm").split(",")[0] as Kind;
 const why = obstacle();
-
-/** Where a web server runs on each node, and a Service of both. */
-const MANIFEST = `
-apiVersion: apps/v1
-kind: DaemonSet
-metadata: {name: web}
-spec:
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec:
-      terminationGracePeriodSeconds: 1
-      containers:
-      - name: httpd
-        image: busybox:1
-        command: [sh, -c, "mkdir /www; echo $NODE > /www/index.html; exec httpd -f -p 8080 -h /www"]
-        env: [{name: NODE, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}]
-        readinessProbe: {tcpSocket: {port: 8080}, periodSeconds: 1}
----
-apiVersion: v1
-kind: Service
-metadata: {name: web}
-spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
-`;
 
 describe.skipIf(why !== undefined).each(["vxlan", "host-gw"])("two machines, %s", (overlay) => {
   test("an agent joins, and pods talk across the cable", async () => {
@@ -51,7 +28,7 @@ describe.skipIf(why !== undefined).each(["vxlan", "host-gw"])("two machines, %s"
       expect(await server.kubectl("get nodes -o name")).toBe("node/one\nnode/two\n");
       await server.kubectl("wait node/one node/two --for=condition=Ready --timeout=600s");
       await Promise.all([server, agent].map((machine) => machine.sh("coracle images import /pay/busybox.tar")));
-      await server.apply(MANIFEST);
+      await server.apply(webOnEachNode());
       await eventually("a pod runs on both", () => server.kubectl("rollout status daemonset/web --timeout=60s"), 120_000);
       const pods = Object.fromEntries((await server.kubectl("get pods -l app=web -o jsonpath='{range .items[*]}{.spec.nodeName} {.metadata.name} {.status.podIP}{\"\\n\"}{end}'")).trim().split("\n").map((line) => line.split(" ") as [string, string, string]).map(([node, name, ip]) => [node, { name, ip }]));
       for (const [from, to] of [["one", "two"], ["two", "one"]] as const) {
