@@ -14,7 +14,7 @@ export function serverRequest(request: IncomingMessage, { peerCertificate, remot
   return {
     method: request.method ?? "GET",
     path: mark < 0 ? url : url.slice(0, mark),
-    query: new URLSearchParams(mark < 0 ? "" : url.slice(mark + 1)),
+    query: mark < 0 ? NO_QUERY : new URLSearchParams(url.slice(mark + 1)),
     header: (name) => headerOf(request, name),
     headers: () => headersOf(request),
     webSocketProtocols: protocols?.split(",").map((part) => part.trim()) ?? [],
@@ -27,6 +27,9 @@ export function serverRequest(request: IncomingMessage, { peerCertificate, remot
     signal,
   };
 }
+
+/** Of most writes: to read from. */
+const NO_QUERY = new URLSearchParams();
 
 function headerOf(request: IncomingMessage, name: string): string | undefined {
   const value = request.headers[name];

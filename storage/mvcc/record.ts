@@ -52,7 +52,7 @@ export function decodeRecord(engineKey: string, bytes: Uint8Array): StoredRecord
 }
 
 function checksum(engineKey: string, bytes: Uint8Array): number {
-  return crc32(bytes.subarray(CRC_FROM), crc32(bytes.subarray(0, CRC_AT), crc32(engineKey)));
+  return crc32(bytes.subarray(CRC_FROM), crc32(engineKey + String.fromCharCode(bytes[0]!))); // formats are ASCII: the byte they are
 }
 
 /** What every durable batch writes beside its rows. */

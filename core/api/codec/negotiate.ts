@@ -111,8 +111,10 @@ function unquote(value: string): string { return /^".*"$/.test(value) ? value.sl
 
 function choose(accept: string, encodings: readonly Encoding[], convertible: Convertible): Output | undefined {
   if (accept === "") return { encoding: encodings[0]!, pretty: false, convert: undefined, contentType: MEDIA_TYPES[encodings[0]!] };
-  const only = encodings.find((encoding) => MEDIA_TYPES[encoding] === accept); // nearly always; no clause needs to be taken apart
-  if (only) return { encoding: only, pretty: false, convert: undefined, contentType: accept };
+  const comma = accept.includes(";") ? -1 : accept.indexOf(","); // without parameters what comes first is liked best
+  const first = comma < 0 ? accept : accept.slice(0, comma);
+  const only = encodings.find((encoding) => MEDIA_TYPES[encoding] === first); // nearly always; no clause needs to be taken apart
+  if (only) return { encoding: only, pretty: false, convert: undefined, contentType: first };
   for (const clause of parseAccept(accept)) {
     for (const encoding of ENCODINGS) {
       if (!matches(clause, MEDIA_TYPES[encoding])) continue;

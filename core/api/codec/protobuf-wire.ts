@@ -26,6 +26,8 @@ export class WireReader {
 
   /** Tags, lengths and small numbers. Throws where the value would not fit a double exactly. */
   varint(): number {
+    const first = this.at < this.end ? this.#buffer[this.at]! : 128;
+    if (first < 128) { this.at++; return first; }
     const value = this.int64();
     if (typeof value === "bigint" || value < 0) throw new ProtobufError(INTEGER_OVERFLOW);
     return value;

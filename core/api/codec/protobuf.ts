@@ -9,6 +9,7 @@
 import { formatApiVersion, gvkOf, type GroupVersionKind } from "../meta/gvk.ts";
 import { canonical } from "../schema/canonical.ts";
 import { builtInFacts, type Facts, type FieldInfo, type Scalar, type SpecialType, type StructType, type Type } from "../schema/facts.ts";
+import { FieldSets } from "./field-sets.ts";
 import { setKey, type JsonObject, type JsonValue } from "./json-document.ts";
 import { assemble, type Part, type Piece } from "./pieces.ts";
 import { isPlainSpecial, readRawJson, readSpecial, writeSpecial } from "./protobuf-special.ts";
@@ -18,8 +19,6 @@ export { ProtobufError };
 
 /** What precedes every message: "k8s" and a zero. */
 const PREFIX = Uint8Array.of(0x6b, 0x38, 0x73, 0x00);
-/** Enough for most heads of envelopes. */
-const ENVELOPE_BYTES = 128;
 /** Messages in messages. A schema in a schema is three of them. */
 const DEPTH_MAX = 1000;
 /** Named string slices that are messages of their own: { repeated string items = 1 }. */
@@ -36,6 +35,7 @@ export class ProtobufCodec {
   readonly #plans = new Map<StructType, Plan>();
   /** For one message after another: none is written within another. */
   readonly #writer = new BackwardWriter();
+  readonly #sets = new FieldSets();
 
   constructor(facts: Facts) { this.#facts = facts; }
 
@@ -135,7 +135,7 @@ export class ProtobufCodec {
   }
 
   #writeSpecial(writer: BackwardWriter, { special, schema }: SpecialType, value: unknown): void {
-    if (isPlainSpecial(special)) { writeSpecial(writer, special, value); return; }
+    if (isPlainSpecial(special)) { writeSpecial(writer, special, special === "fieldsV1" && isObject(value) ? this.#sets.encode(value) : value); return; }
     const nested = (number: number, item: unknown): void => {
       const before = writer.length;
       this.#writeStruct(writer, schema!, item as JsonObject);
@@ -205,7 +205,7 @@ export class ProtobufCodec {
   }
 
   #readSpecial(reader: WireReader, { special, schema }: SpecialType, depth: number): JsonValue {
-    if (isPlainSpecial(special)) return readSpecial(reader, special, (bytes) => hasPrefix(bytes) ? this.decode(bytes) : readRawJson(bytes));
+    if (isPlainSpecial(special)) return readSpecial(reader, special, (bytes) => hasPrefix(bytes) ? this.decode(bytes) : special === "fieldsV1" ? this.#sets.decode(bytes) : readRawJson(bytes));
     let allows = false;
     let single: JsonValue | undefined;
     const many: JsonValue[] = [];
@@ -281,7 +281,9 @@ function expectWire(actual: number, expected: number, { field }: Slot): void {
   if (actual !== expected) throw new ProtobufError(`proto: wrong wireType = ${actual} for field ${field.protobufName}`);
 }
 
-function hasPrefix(bytes: Uint8Array): boolean { return bytes.length >= PREFIX.length && PREFIX.every((byte, i) => bytes[i] === byte); }
+function isObject(value: unknown): value is object { return typeof value === "object" && value !== null; }
+
+function hasPrefix(bytes: Uint8Array): boolean { return bytes[0] === PREFIX[0] && bytes.length >= PREFIX.length && PREFIX.every((byte, i) => bytes[i] === byte); }
 
 /** A message of kind `gvk` as a response body, in pieces: it is not copied to make one. */
 export function envelopePieces(gvk: GroupVersionKind, raw: Uint8Array): readonly Uint8Array[] {
@@ -297,15 +299,14 @@ const LIST_METADATA = 1 * 8 + LENGTH_DELIMITED, LIST_ITEM = 2 * 8 + LENGTH_DELIM
 
 /** What comes before and after a message of so many bytes. */
 function envelopeAround(gvk: GroupVersionKind, length: number): { readonly head: Uint8Array; readonly tail: Uint8Array } {
-  const writer = new BackwardWriter(ENVELOPE_BYTES);
-  writer.varint(length); writer.tag(2, LENGTH_DELIMITED);
-  const before = writer.length;
-  writer.text(gvk.kind); writer.tag(2, LENGTH_DELIMITED);
-  writer.text(formatApiVersion(gvk)); writer.tag(1, LENGTH_DELIMITED);
-  writer.close(1, before);
-  writer.raw(PREFIX);
-  return { head: writer.finish(), tail: ENVELOPE_TAIL };
+  const typeMeta = delimited(1, formatApiVersion(gvk)) + delimited(2, gvk.kind);
+  return { head: Buffer.from(`k8s\0${delimited(1, typeMeta)}${String.fromCharCode(2 * 8 + LENGTH_DELIMITED)}${varintText(length)}`, "latin1"), tail: ENVELOPE_TAIL };
 }
+
+/** A length-delimited field, a character for each byte. Kinds and versions are ASCII. */
+function delimited(number: number, content: string): string { return String.fromCharCode(number * 8 + LENGTH_DELIMITED) + varintText(content.length) + content; }
+
+function varintText(value: number): string { return value < 128 ? String.fromCharCode(value) : String.fromCharCode((value % 128) | 128) + varintText(Math.floor(value / 128)); }
 
 /** Throws ProtobufError with the API server's messages. `raw` is a view of `bytes`. */
 export function unwrapEnvelope(bytes: Uint8Array): Envelope {
