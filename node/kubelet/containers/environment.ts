@@ -5,7 +5,7 @@
  */
 import { isUtf8 } from "node:buffer";
 import type { ConfigMap, Container, EnvVar, EphemeralContainer, ResourceFieldSelector, ResourceList, Secret } from "../../../core/api/gen/core.v1.ts";
-import { isNotFound } from "../../../core/api/meta/status-error.ts";
+import { unlessMissing } from "../objects/unless-missing.ts";
 import { expand } from "./expansion.ts";
 import { type FieldFacts, fieldValue, resourceValue } from "./field-reference.ts";
 
@@ -80,15 +80,6 @@ function containerOf({ containerName }: ResourceFieldSelector, { pod, container 
   const named = [...pod.spec.containers, ...(pod.spec.initContainers ?? [])].find(({ name }) => name === containerName);
   if (!named) throw new Error(`container ${containerName} not found`);
   return named;
-}
-
-async function unlessMissing<T>(optional: boolean | undefined, object: Promise<T>): Promise<T | undefined> {
-  try {
-    return await object;
-  } catch (error) {
-    if (optional && isNotFound(error)) return undefined;
-    throw error;
-  }
 }
 
 /** Variables are text. Upstream finds out when it writes to the runtime; nothing is made of bytes that are none. */

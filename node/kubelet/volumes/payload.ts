@@ -4,11 +4,11 @@
  * Source: kubernetes v1.36 pkg/volume/{configmap,secret,downwardapi,projected}
  */
 import type { ConfigMap, DownwardAPIVolumeFile, KeyToPath, Pod, ProjectedVolumeSource, ResourceList, Secret, ServiceAccountTokenProjection, VolumeProjection } from "../../../core/api/gen/core.v1.ts";
-import { isNotFound } from "../../../core/api/meta/status-error.ts";
 import type { ObjectSource } from "../containers/environment.ts";
 import { fieldValue, resourceValue } from "../containers/field-reference.ts";
 import { effectiveSecurityContext } from "../containers/security-context.ts";
 import { findContainer } from "../pod-spec.ts";
+import { unlessMissing } from "../objects/unless-missing.ts";
 import type { Payload, PayloadFile } from "./atomic-writer.ts";
 
 export interface PayloadFacts {
@@ -50,15 +50,6 @@ function select(data: ReadonlyMap<string, Uint8Array>, { items, optional, mode }
     else if (!optional) throw new Error(missing(item.key));
   }
   return payload;
-}
-
-async function unlessMissing<T>(optional: boolean | undefined, object: Promise<T>): Promise<T | undefined> {
-  try {
-    return await object;
-  } catch (error) {
-    if (optional && isNotFound(error)) return undefined;
-    throw error;
-  }
 }
 
 export function downwardPayload({ pod, hostIps, allocatable }: PayloadFacts, items: readonly DownwardAPIVolumeFile[], mode: number): Payload {
