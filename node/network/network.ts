@@ -4,7 +4,7 @@
  *   Node.spec.podCIDRs ─▶ CNI configuration (cni-config.ts) ─▶ containerd: the node becomes ready
  *                     └─▶ masquerading (masquerade.ts)
  *   all Nodes ─▶ overlay (overlay.ts): routes to their pods
- *   pods' host ports, should they be gone (host-ports.ts)
+ *   pods' host ports, and their places on the bridge, should they be gone (host-ports.ts, pod-links.ts)
  *   ServiceCIDRs ─▶ routes to Services (service-routes.ts)
  *
  * What is written stays when the process ends: pods keep their network while coracle is upgraded, and an agent that starts without its server has the
@@ -27,11 +27,13 @@ import type { Nft } from "../os/exec-nft.ts";
 import { sysctlKeeper } from "../os/sysctl.ts";
 import type { Netlink } from "../os/netlink.ts";
 import { ensureBridge } from "./bridge.ts";
-import { CNI_FILE, cniConfig } from "./cni-config.ts";
+import { CNI_FILE, CNI_NETWORK, cniConfig } from "./cni-config.ts";
 import { allowForwarding } from "./forward.ts";
 import { type Conntracking, prepareHost } from "./host.ts";
+import { CNI_RESULTS } from "./host-ports.ts";
 import { MASQUERADE_TABLE, masqueradeText } from "./masquerade.ts";
 import { type Overlay, peerOf, podCidrsOf } from "./overlay.ts";
+import { ensurePodLinks } from "./pod-links.ts";
 import { ensureServiceRoutes } from "./service-routes.ts";
 import type { StableAddresses } from "./stable-addresses.ts";
 
@@ -55,6 +57,8 @@ export interface NodeNetworkOptions {
   readonly addresses?: StableAddresses | undefined;
   /** Somebody has emptied the kernel's packet filter: what is there besides our rules is gone as well. */
   readonly onFlushed?: (() => Promise<void>) | undefined;
+  /** libcni's records; absent: where they are. */
+  readonly resultsDir?: string | undefined;
   /** Puts back pods' ports on this machine (host-ports.ts), if they are gone. */
   readonly ensureHostPorts?: ((signal: AbortSignal) => Promise<void>) | undefined;
   readonly cpus: number;
@@ -82,6 +86,7 @@ export function nodeNetwork(options: NodeNetworkOptions): Runnable {
   const sysctl = sysctlKeeper({ recordFile: paths.sysctls, log });
   let bridgeNetfilter = false;
   let masquerade = ""; // as applied
+  let bridge: number | undefined; // its index
   let wake: () => void = () => {};
 
   async function apply(signal: AbortSignal): Promise<void> {
@@ -107,6 +112,9 @@ export function nodeNetwork(options: NodeNetworkOptions): Runnable {
     if (!options.netlink) return;
     using netlink = options.netlink();
     const device = ensureBridge(netlink, { podCidrs, mtu });
+    if (bridge !== undefined && device !== bridge) log.warn("the pods' bridge was gone, made again");
+    bridge = device;
+    ensurePodLinks(netlink, { bridge, network: CNI_NETWORK, resultsDir: options.resultsDir ?? CNI_RESULTS, log });
     const families = new Set(podCidrs.flatMap((cidr) => parseCidr(cidr)?.family ?? []));
     ensureServiceRoutes(netlink, { serviceCidrs: [...families].flatMap((family) => ranges.of(family)), device });
   }

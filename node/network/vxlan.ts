@@ -7,7 +7,7 @@ import { type Family, parseIp } from "../../core/net/cidr.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Netlink } from "../os/netlink.ts";
 import { ipOf, type Overlay, type Peer } from "./overlay.ts";
-import { macFor, networkAddress, planVxlan } from "./vxlan-plan.ts";
+import { macFor, networkAddress, planVxlan, type VxlanPlan } from "./vxlan-plan.ts";
 
 export const VXLAN_DEVICE = "coracle-vxlan";
 /** The lowest that Windows takes. Whoever else uses VXLAN on this machine (flannel: 1) has another. */
@@ -29,6 +29,7 @@ export function vxlanOverlay({ netlink: open, nodeIps, uplink, log }: VxlanOverl
   const underlay = parseIp(nodeIps[0] ?? "")?.family ?? 4;
   const overheadBytes = OVERHEAD_BYTES[underlay];
   let warned = "";
+  let made: VxlanPlan | undefined; // by the last sync
 
   function ensureDevice(netlink: Netlink, own: Peer): number {
     const wanted = { id: VNI, port: VXLAN_PORT, local: ipOf(own, underlay) ?? nodeIps[0]!, device: (uplink.interfaceName && netlink.link(uplink.interfaceName)?.index) || 0 };
@@ -36,7 +37,7 @@ export function vxlanOverlay({ netlink: open, nodeIps, uplink, log }: VxlanOverl
     let found = netlink.link(VXLAN_DEVICE);
     if (found && JSON.stringify(found.vxlan) !== JSON.stringify({ id: wanted.id, local: wanted.local, port: wanted.port, device: wanted.device })) {
       netlink.removeLink(found.index);
-      found = undefined;
+      found = made = undefined;
     }
     const index = found?.index ?? netlink.addVxlan(VXLAN_DEVICE, { ...wanted, mtu, mac });
     if (found && (found.mac !== mac || found.mtu !== mtu)) netlink.setLink(index, { mac, mtu });
@@ -46,6 +47,13 @@ export function vxlanOverlay({ netlink: open, nodeIps, uplink, log }: VxlanOverl
     for (const address of has) if (!addresses.includes(address) && !address.startsWith("fe80:")) netlink.removeAddress(index, address);
     if (!found?.up) netlink.setLink(index, { up: true });
     return index;
+  }
+
+  /** Somebody else has taken them away. */
+  function tellWhatIsGone(before: VxlanPlan | undefined, wanted: Omit<VxlanPlan, "unreachable">, there: { readonly routed: ReadonlyMap<string, string>; readonly known: ReadonlyMap<string, string>; readonly forwarded: ReadonlyMap<string, string> }): void {
+    const lost = (was: ReadonlyMap<string, string> | undefined, want: ReadonlyMap<string, string>, has: ReadonlyMap<string, string>): string[] => [...want].filter(([key, value]) => was?.get(key) === value && has.get(key) !== value).map(([key]) => key);
+    const routes = lost(before?.routes, wanted.routes, there.routed), entries = [...lost(before?.neighbours, wanted.neighbours, there.known), ...lost(before?.forwardings, wanted.forwardings, there.forwarded)];
+    if (routes.length > 0 || entries.length > 0) log.warn("ways to other nodes' pods are gone from the kernel, made again", { routes, entries });
   }
 
   return {
@@ -63,9 +71,11 @@ export function vxlanOverlay({ netlink: open, nodeIps, uplink, log }: VxlanOverl
       const known = netlink.neighbours(device), forwarded = netlink.forwardings(device);
       for (const one of known) if (!neighbours.has(one.ip)) netlink.removeNeighbour(one);
       for (const one of forwarded) if (forwardings.get(one.mac) !== one.ip) netlink.removeForwarding(one);
+      tellWhatIsGone(made, { routes, neighbours, forwardings }, { routed: new Map(routed.filter((one) => one.device === device).map(({ to, via = "" }) => [to, via])), known: new Map(known.map(({ ip, mac }) => [ip, mac])), forwarded: new Map(forwarded.map(({ mac, ip }) => [mac, ip])) });
       for (const [mac, ip] of forwardings) if (!forwarded.some((one) => one.mac === mac && one.ip === ip)) netlink.replaceForwarding({ device, mac, ip });
       for (const [ip, mac] of neighbours) if (!known.some((one) => one.mac === mac && one.ip === ip)) netlink.replaceNeighbour({ device, mac, ip });
       for (const [to, via] of routes) if (!routed.some((one) => one.device === device && one.to === to && one.via === via)) netlink.replaceRoute({ to, via, device, onlink: true, protocol: ROUTE_PROTOCOL });
+      made = { routes, neighbours, forwardings, unreachable };
     },
     async remove() {
       using netlink = open();

@@ -20,9 +20,9 @@ export interface Route { readonly to: string; readonly via?: string | undefined;
 export interface Rule { readonly family: 4 | 6; readonly table: number; readonly priority: number }
 export interface Neighbour { readonly device: number; readonly ip: string; readonly mac: string }
 
-const RTM = { NEWLINK: 16, DELLINK: 17, GETLINK: 18, NEWADDR: 20, DELADDR: 21, GETADDR: 22, NEWROUTE: 24, DELROUTE: 25, GETROUTE: 26, NEWNEIGH: 28, DELNEIGH: 29, GETNEIGH: 30, NEWRULE: 32 } as const;
+const RTM = { NEWLINK: 16, DELLINK: 17, GETLINK: 18, SETLINK: 19, NEWADDR: 20, DELADDR: 21, GETADDR: 22, NEWROUTE: 24, DELROUTE: 25, GETROUTE: 26, NEWNEIGH: 28, DELNEIGH: 29, GETNEIGH: 30, NEWRULE: 32 } as const;
 const AF = { inet: 2, inet6: 10, bridge: 7 } as const;
-const IFLA = { ADDRESS: 1, IFNAME: 3, MTU: 4, MASTER: 10, LINKINFO: 18 } as const, INFO = { KIND: 1, DATA: 2 } as const;
+const IFLA = { ADDRESS: 1, IFNAME: 3, MTU: 4, MASTER: 10, PROTINFO: 12, LINKINFO: 18 } as const, BRPORT_HAIRPIN = 4, INFO = { KIND: 1, DATA: 2 } as const;
 const VXLAN = { ID: 1, LINK: 3, LOCAL: 4, LEARNING: 7, PORT: 15, LOCAL6: 17 } as const;
 const IFF_UP = 1, NODAD = 0x02, ONLINK = 4, PERMANENT = 0x80, SELF = 0x02, MAIN = 254, UNIVERSE = 0, LINK_SCOPE = 253, UNICAST = 1;
 const TO_TABLE = 1;
@@ -34,7 +34,7 @@ export interface Netlink extends Disposable {
   /** Both return the new interface's index. */
   addBridge(name: string, options: { readonly mtu: number; readonly mac: string }): number;
   addVxlan(name: string, options: VxlanOptions & { readonly mtu: number; readonly mac: string }): number;
-  setLink(index: number, change: { readonly up?: boolean; readonly mtu?: number; readonly mac?: string }): void;
+  setLink(index: number, change: { readonly up?: boolean; readonly mtu?: number; readonly mac?: string; /** The bridge it is a port of. */ readonly master?: number; /** Whether that sends frames back to where they came from. */ readonly hairpin?: boolean }): void;
   removeLink(index: number): void;
   /** "10.42.0.1/24" */
   addresses(index: number): string[];
@@ -75,7 +75,10 @@ export function netlinkOver(socket: NetlinkSocket): Netlink {
     ask(RTM.NEWLINK, NLM.CREATE | NLM.EXCL, linkHeader(0), attribute(IFLA.IFNAME, text(name)), attribute(IFLA.MTU, u32(mtu)), attribute(IFLA.ADDRESS, macBytes(mac)), info);
     return link(name)!.index;
   };
-  const setLink: Netlink["setLink"] = (index, { up, mtu, mac }) => ask(RTM.NEWLINK, 0, linkHeader(index, up), ...(mtu === undefined ? [] : [attribute(IFLA.MTU, u32(mtu))]), ...(mac === undefined ? [] : [attribute(IFLA.ADDRESS, macBytes(mac))]));
+  const setLink: Netlink["setLink"] = (index, { up, mtu, mac, master, hairpin }) => {
+    ask(RTM.NEWLINK, 0, linkHeader(index, up), ...(mtu === undefined ? [] : [attribute(IFLA.MTU, u32(mtu))]), ...(mac === undefined ? [] : [attribute(IFLA.ADDRESS, macBytes(mac))]), ...(master === undefined ? [] : [attribute(IFLA.MASTER, u32(master))]));
+    if (hairpin !== undefined) ask(RTM.SETLINK, 0, linkHeader(index, undefined, AF.bridge), nested(IFLA.PROTINFO, attribute(BRPORT_HAIRPIN, u8(hairpin ? 1 : 0))));
+  };
   const neighbourMessage = (family: number, flags: number, { device, ip, mac }: Neighbour): Uint8Array[] =>
     [neighbourHeader(family, device, flags), attribute(1, addressBytes(ip)), attribute(2, macBytes(mac))];
   const neighboursOf = (family: number, device: number): Neighbour[] => dump(RTM.GETNEIGH, neighbourHeader(family, device, 0)).flatMap((payload) => {
@@ -128,8 +131,9 @@ export function netlinkOver(socket: NetlinkSocket): Netlink {
   };
 }
 
-function linkHeader(index: number, up?: boolean): Uint8Array {
+function linkHeader(index: number, up?: boolean, family = 0): Uint8Array {
   const bytes = new Uint8Array(16);
+  bytes[0] = family;
   const view = new DataView(bytes.buffer);
   view.setInt32(4, index, true);
   if (up !== undefined) {
