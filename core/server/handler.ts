@@ -90,6 +90,8 @@ interface Flight {
   readonly span: Span | undefined;
   audit: AuditRecord | undefined;
   ticket: Ticket | undefined;
+  /** Goes with whatever the answer is, a refusal too. */
+  warnings: readonly string[];
 }
 
 export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, ResourceHandler>>): Handler {
@@ -148,8 +150,8 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
       meter.deprecated(info);
       flight.audit?.annotate("k8s.io/deprecated", "true");
     }
-    const found = await handler(scope);
-    return scope.warnings.length > 0 ? { ...found, warnings: [...new Set(scope.warnings)] } : found;
+    flight.warnings = scope.warnings;
+    return await handler(scope);
   }
 
   async function permit(attributes: Attributes, { audit, span }: Flight): Promise<void> {
@@ -167,7 +169,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     const info = requestInfo(request.method, request.path, request.query);
     const auditId = server.audit || request.setHeader ? request.header("audit-id")?.slice(0, AUDIT_ID_LENGTH_MAX) || server.random.uuid() : "";
     request.setHeader?.("Audit-Id", auditId);
-    const flight: Flight = { auditId, span: server.tracer?.start(request, info, auditId), audit: undefined, shown: undefined, ticket: undefined };
+    const flight: Flight = { auditId, span: server.tracer?.start(request, info, auditId), audit: undefined, shown: undefined, ticket: undefined, warnings: [] };
     const metered = meter.begin(request, info);
     let done: (() => void) | undefined;
     let found: Answer;
@@ -181,6 +183,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
       done?.();
       flight.ticket?.done();
     }
+    if (flight.warnings.length > 0) found = { ...found, warnings: [...new Set(flight.warnings)] };
     const code = codeOf(found);
     metered.end(code, server.clock.uptimeMs() - startMs);
     if (flight.audit) recordEnd(flight.audit, { request, info, code, found });

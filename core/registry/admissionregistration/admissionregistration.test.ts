@@ -25,6 +25,10 @@ test.each<[Resource<never>, Given, string[]]>([
     'webhooks[0].sideEffects: Unsupported value: "Some": supported values: "None", "NoneOnDryRun"',
     "webhooks[0].timeoutSeconds: Invalid value: 31: the timeout value must be between 1 and 30 seconds",
   ]],
+  [validatingWebhookConfigurations as never, { webhooks: [hook({ sideEffects: undefined, clientConfig: { service: { namespace: "n" } } })] }, [
+    "webhooks[0].sideEffects: Required value: must specify one of None, NoneOnDryRun", "webhooks[0].clientConfig.service.namespace: Required value",
+  ]],
+  [validatingWebhookConfigurations as never, { webhooks: [hook({ sideEffects: null })] }, ["webhooks[0].sideEffects: Required value: must specify one of None, NoneOnDryRun"]],
   [validatingWebhookConfigurations as never, { webhooks: [hook(), hook({ admissionReviewVersions: ["v2"] })] }, [
     'webhooks[1].admissionReviewVersions: Invalid value: ["v2"]: must include at least one of v1, v1beta1', 'webhooks[1].name: Duplicate value: "a.example.com"',
   ]],

@@ -27,9 +27,10 @@ function partsOf(text: string): { readonly scheme: string; readonly authority: s
 
 interface Service { readonly name?: string | undefined; readonly namespace?: string | undefined; readonly path?: string | undefined; readonly port?: number | undefined }
 
+/** Upstream's callers give the name where the namespace is asked for, and the other way round: what is missing is told under the other's name. */
 export function* webhookService(path: string, { name, namespace, path: urlPath, port = 0 }: Service): Iterable<FieldError> {
-  if (!name) yield required(child(path, "name"));
-  if (!namespace) yield required(child(path, "namespace"));
+  if (!namespace) yield required(child(path, "name"));
+  if (!name) yield required(child(path, "namespace"));
   const problems = portNumber(port);
   if (problems.length > 0) yield invalid(child(path, "port"), port, `port is not valid: ${problems.join(", ")}`);
   if (urlPath) yield* servicePath(child(path, "path"), urlPath);

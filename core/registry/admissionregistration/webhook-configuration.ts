@@ -86,7 +86,7 @@ function* validateWebhook(path: string, hook: Webhook, { ignoreConditions, sideE
   for (const [i, rule] of (hook.rules ?? []).entries()) yield* validateRule(index(at("rules"), i), rule);
   yield* oneOfOptional(at("failurePolicy"), hook.failurePolicy, FAILURE_POLICIES);
   yield* oneOfOptional(at("matchPolicy"), hook.matchPolicy, MATCH_POLICIES);
-  if (hook.sideEffects === undefined) yield required(at("sideEffects"), `must specify one of ${sideEffects.join(", ")}`);
+  if (hook.sideEffects == null) yield required(at("sideEffects"), `must specify one of ${sideEffects.join(", ")}`);
   else if (!sideEffects.includes(hook.sideEffects)) yield notSupported(at("sideEffects"), hook.sideEffects, sideEffects);
   const timeout = hook.timeoutSeconds;
   if (timeout !== undefined && (timeout > TIMEOUT_SECONDS_MAX || timeout < 1)) yield invalid(at("timeoutSeconds"), timeout, "the timeout value must be between 1 and 30 seconds");

@@ -45,6 +45,16 @@ test.each<[Given, string[]]>([
   [crd({ group: "x.k8s.io" }, { name: "widgets.x.k8s.io" }), ['metadata.annotations[api-approved.kubernetes.io]: Required value: protected groups must have approval annotation "api-approved.kubernetes.io", see https://github.com/kubernetes/enhancements/pull/1111']],
 ])("a definition %#", (given, errors) => expect(created(crds, given).errors).toEqual(errors));
 
+test("formats that nobody checks are warned of, and of those that were there already nothing is said", () => {
+  const known = { a: { type: "string", format: "date-time" }, b: { type: "integer", format: "int32" }, c: { type: "number", format: "double" }, d: { type: "string", format: "k8s-short-name" } };
+  const before = { type: "object", properties: { ...known, e: { type: "string", format: "binary" } } };
+  const { object, warnings } = created(crds, withSchema(before));
+  expect(warnings).toEqual(['unrecognized format "binary"']);
+  const items = { type: "array", items: { type: "object", additionalProperties: { type: "integer", format: "uint32" } } };
+  const next = { ...object.spec, versions: [version({ schema: { openAPIV3Schema: { ...before, properties: { ...before.properties, items } } } })] };
+  expect(updated(crds, object, { spec: next }).warnings).toEqual(['unrecognized format "uint32"']);
+});
+
 const ruled = (more: Given): Given => withSchema({ type: "object", properties: { spec: { type: "object", properties: { a: { type: "integer" }, l: { type: "array", maxItems: 5, items: { type: "string", maxLength: 5 } } }, ...more } } });
 const AT = "spec.validation.openAPIV3Schema.properties[spec]";
 const TRY = "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)";

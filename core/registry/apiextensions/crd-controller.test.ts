@@ -123,6 +123,8 @@ test("versions: what is stored is shown in each, by each one's schema, and is re
   await define(crd("movers", { versions: [version({ deprecated: true }), other] }));
   const created = await api.ask("POST", MOVERS, { body: mover("v", { spec: { color: "red" } }) });
   expect(created.warnings).toEqual(["example.com/v1 Mover is deprecated; use example.com/v2 Mover"]);
+  const refused = await api.ask("POST", MOVERS, { body: mover("Not Valid", { spec: { color: "red" } }) });
+  expect([refused.code, refused.warnings]).toEqual([422, created.warnings]);
   const inV2 = MOVERS.replace("v1", "v2");
   expect((await api.ask("GET", `${inV2}/v`)).body).toMatchObject({ apiVersion: "example.com/v2", spec: { size: 1 } });
   const { body } = await api.ask("GET", `${CRDS}/movers.example.com`);

@@ -21,7 +21,8 @@ import { defineResource } from "../generic/resource.ts";
 import { validateApproval } from "./approval.ts";
 import { statusOf, withCondition } from "./crd-status.ts";
 import { hasKnownReviewVersion, validateColumn, validateConversion, validateNames, validateSelectableFields, validateSubresources } from "./parts.ts";
-import { validateSchema } from "./schema.ts";
+import { isKnownFormat } from "./custom/formats.ts";
+import { schemasIn, validateSchema } from "./schema.ts";
 
 /** Holds a definition until its objects are gone. */
 export const CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io";
@@ -75,10 +76,21 @@ export const customResourceDefinitions = defineResource<CustomResourceDefinition
     yield* immutable("spec.names.plural", spec.names.plural, before.names.plural);
   },
 
+  warnings({ spec }, old) {
+    const known = new Set(old ? unknownFormats(old.spec) : []);
+    return unknownFormats(spec).filter((format) => !known.has(format)).map((format) => `unrecognized format ${goQuote(format)}`);
+  },
+
   subresources: {
     status: statusPart<CustomResourceDefinition>({ validate: ({ status }) => validateNames("status.acceptedNames", status?.acceptedNames ?? {}) }),
   },
 });
+
+/** Formats that nobody checks, each as often as it is written. */
+function unknownFormats({ versions }: Readonly<CustomResourceDefinitionSpec>): readonly string[] {
+  return (versions ?? []).flatMap(({ schema }) => (schema?.openAPIV3Schema ? [...schemasIn(schema.openAPIV3Schema)] : []))
+    .flatMap(({ type, format }) => (format && !isKnownFormat(type ?? "", format) ? [format] : []));
+}
 
 function recordStorageVersion(definition: CustomResourceDefinition): void {
   const storage = (definition.spec.versions ?? []).find((version) => version.storage);

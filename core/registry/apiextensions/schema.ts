@@ -93,6 +93,13 @@ function visit(path: string, schema: Schema, place: Place, found: Found): void {
   if (place.rules && found.schema.length === before) found.rules.push(...ruleErrors(path, place.rules));
 }
 
+/** A schema and all within it. */
+export function* schemasIn(schema: Schema): Iterable<Schema> {
+  yield schema;
+  const { allOf = [], anyOf = [], oneOf = [], not, properties = {} } = schema;
+  for (const part of [itemsOf(schema), ...allOf, ...anyOf, ...oneOf, not, ...Object.values(properties), additionalOf(schema)]) if (part) yield* schemasIn(part);
+}
+
 function* standard(path: string, schema: Schema, { insideMeta, noDefaults }: Place): Iterable<FieldError> {
   const { type = "" } = schema;
   if (type !== "" && !TYPES.includes(type)) yield notSupported(child(path, "type"), type, TYPES);

@@ -1,4 +1,8 @@
+import { generateKeyPairSync } from "node:crypto";
 import { expect, test } from "vitest";
+import { systemRandom } from "../../lifecycle/random.ts";
+import { generateKey, keyPem, selfSign } from "../../pki/authority.ts";
+import { toPem } from "../../pki/pem.ts";
 import { created, type Given, updated } from "../generic/rehearse.ts";
 import { configMaps, DATA_BYTES_MAX } from "./config-map.ts";
 import { secrets } from "./secret.ts";
@@ -46,6 +50,23 @@ test("names, keys and sizes of ConfigMaps and Secrets", () => {
     expect(created(kind as typeof secrets, fill(DATA_BYTES_MAX)).errors).toEqual([]);
     expect(created(kind as typeof secrets, fill(DATA_BYTES_MAX + 1)).errors).toEqual([`${kind === secrets ? "data" : ""}: Too long: may not be more than 1048576 bytes`]);
   }
+});
+
+test("a certificate that is none, or not of its key, is warned of in Go's words", async () => {
+  const key = await generateKey();
+  const certificate = selfSign("me", { key, random: systemRandom, notBeforeMs: 0, notAfterMs: 1e12 });
+  const { privateKey: rsa } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const warnings = (crt: string, of: string): readonly string[] => created(secrets, { type: "kubernetes.io/tls", stringData: { "tls.crt": crt, "tls.key": of } }).warnings;
+  expect(warnings(certificate, keyPem(key))).toEqual([]);
+  expect(warnings("", keyPem(key))).toEqual(["tls: failed to find any PEM data in certificate input"]);
+  expect(warnings(keyPem(key), certificate)).toEqual(["tls: failed to find certificate PEM data in certificate input, but did find a private key; PEM inputs may have been switched"]);
+  expect(warnings(toPem("X", Buffer.from("x")), "")).toEqual([`tls: failed to find "CERTIFICATE" PEM block in certificate input after skipping PEM blocks of the following types: [X]`]);
+  expect(warnings(certificate, "x")).toEqual(["tls: failed to find any PEM data in key input"]);
+  expect(warnings(certificate, certificate)).toEqual(["tls: found a certificate rather than a key in the PEM for the private key"]);
+  expect(warnings(certificate, toPem("PRIVATE KEY", Buffer.from("x")))).toEqual(["tls: failed to parse private key"]);
+  expect(warnings(certificate, keyPem(await generateKey()))).toEqual(["tls: private key does not match public key"]);
+  expect(warnings(certificate, keyPem(rsa))).toEqual(["tls: private key type does not match public key type"]);
+  expect(created(secrets, { stringData: { "tls.crt": "" } }).warnings).toEqual([]);
 });
 
 test("what is immutable stays so, until it is deleted", () => {

@@ -9,6 +9,7 @@ import type { Secret } from "../../api/gen/core.v1.ts";
 import { configMapKey } from "../../api/meta/names.ts";
 import { defineResource } from "../generic/resource.ts";
 import { immutable, problems } from "./checks/values.ts";
+import { keyPairProblem } from "./key-pair.ts";
 import { base64Bytes, DATA_BYTES_MAX, unchangedIfImmutable } from "./config-map.ts";
 
 const SERVICE_ACCOUNT_ANNOTATION = "kubernetes.io/service-account.name";
@@ -42,8 +43,15 @@ export const secrets = defineResource<Secret>({
     yield* immutable("type", next.type, old.type);
     yield* unchangedIfImmutable(next, old, ["data"]);
   },
+  *warnings({ type, data = {} }) {
+    if (type !== "kubernetes.io/tls") return;
+    const problem = keyPairProblem(decoded(data["tls.crt"]), decoded(data["tls.key"]));
+    if (problem !== undefined) yield problem;
+  },
   fields: ({ type }) => ({ type: type ?? "" }),
 });
+
+function decoded(base64 = ""): string { return Buffer.from(base64, "base64").toString("latin1"); }
 
 function* validateKeys(type: string | undefined, data: Readonly<Record<string, string>>): Iterable<FieldError> {
   const missing = (name: string): FieldError[] => (Object.hasOwn(data, name) ? [] : [required(key("data", name))]);

@@ -60,6 +60,11 @@ test("unknown fields are warned of, once each", async () => {
   expect(body.data).toEqual({ a: "2" });
 });
 
+test("what is refused is warned of too", async () => {
+  const { code, warnings } = await api.ask("POST", MAPS, { body: { metadata: { name: "Not Valid" }, nothing: 1 } });
+  expect([code, warnings]).toEqual([422, ['unknown field "nothing"']]);
+});
+
 test("an owner named twice is named once", async () => {
   const owner = { apiVersion: "v1", kind: "Node", name: "n", uid: "u" };
   const { warnings, body } = await api.ask("POST", MAPS, { body: { metadata: { name: "owned", ownerReferences: [owner, owner, { ...owner, name: "other" }] } } });
