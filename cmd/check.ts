@@ -1,7 +1,7 @@
 /** `coracle check`: looks for damage in a data directory. The server must not be running. */
 import { existsSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { checkStore, repairStore } from "../storage/check.ts";
+import { checkStore, repairStore, type StoreReport } from "../storage/check.ts";
 import { setNativeDirectory } from "./assets.ts";
 import { ConfigError } from "./config/config.ts";
 import { paths } from "./paths.ts";
@@ -23,19 +23,24 @@ export async function check(argv: readonly string[]): Promise<number> {
   if (!existsSync(path)) throw new ConfigError(`${path}: there is no store; is --data-dir right?`);
   setNativeDirectory(native);
   const report = await checkStore(path, { wasUsed: existsSync(tls) });
-  console.log(`${path}: ${report.rows} rows, revision ${report.revision}, ${report.bytes} bytes, ${report.closedInOrder ? "closed in order" : "not closed in order (a crash or a power cut; harmless)"}`);
-  for (const problem of report.problems) console.log(`  ${JSON.stringify(problem)}`);
+  console.log(summary(report));
+  for (const { what, key } of report.problems) console.log(`  ${key === undefined ? "" : `${key}: `}${what}`);
   if (report.repair === "not needed") {
     console.log("nothing is wrong");
     return 0;
   }
   if (!repair || report.repair === "impossible") {
-    console.log(report.repair === "possible" ? "run again with --repair to drop what cannot be read, or restore a backup" : "this store cannot be repaired: restore a backup");
+    console.log(report.repair === "possible" ? "run again with --repair to drop what cannot be read, or restore a snapshot" : "this store cannot be repaired: restore a snapshot");
     return 1;
   }
   const repaired = await repairStore(path);
   console.log(`repaired: ${repaired.rows} rows kept`);
   return 0;
+}
+
+function summary({ path, opened, rows, revision, bytes, closedInOrder }: StoreReport): string {
+  if (!opened) return `${path}: ${bytes} bytes, damaged`;
+  return `${path}: ${rows} rows, revision ${revision}, ${bytes} bytes, ${closedInOrder ? "closed in order" : "not closed in order (a crash or a power cut; harmless)"}`;
 }
 
 function readFlags(argv: readonly string[]): { readonly help: boolean; readonly repair: boolean; readonly dataDir: string | undefined } {

@@ -143,7 +143,7 @@ function* lines(rows: readonly Row[], revision: Revision): Generator<string> {
 
 /** First the head, then the rows. Throws "corrupt" unless the file is complete and undamaged; only then has all of it been right. */
 async function* readBackup(file: string): AsyncGenerator<{ readonly head: Revision } | { readonly row: Row }> {
-  const damaged = (reason: string, cause?: unknown): Error => storeError("corrupt", { path: file, reason, remedy: "use another backup" }, cause);
+  const damaged = (reason: string, cause?: unknown): Error => storeError("corrupt", { path: file, reason, remedy: "use another snapshot" }, cause);
   let crc = 0;
   let rows = -1; // the head comes first
   let complete = false;
@@ -190,8 +190,8 @@ async function* readLines(file: string): AsyncGenerator<string> {
 
 function readHead(entry: unknown, damaged: (reason: string) => Error): Revision {
   const { format, version, revision } = entry as { format?: unknown; version?: unknown; revision?: unknown };
-  if (format !== FORMAT || typeof revision !== "number") throw damaged("this is no backup of a store");
-  if (version !== VERSION) throw storeError("unavailable", { reason: "the backup was written by a newer version of this program", version });
+  if (format !== FORMAT || typeof revision !== "number") throw damaged("this is no snapshot");
+  if (version !== VERSION) throw storeError("unavailable", { reason: "the snapshot was written by a newer version of this program", version });
   return revision;
 }
 

@@ -25,6 +25,8 @@ export interface StoreReport {
   readonly problems: readonly Problem[];
   /** "possible": `repairStore` makes it a store again, without the rows named in `problems`. */
   readonly repair: "not needed" | "possible" | "impossible";
+  /** False: LevelDB could not open it, and nothing can be said of it but its size. */
+  readonly opened: boolean;
   /** Rows that can be read. */
   readonly rows: number;
   /** The revision at which the store would open. */
@@ -49,7 +51,7 @@ export async function checkStore(path: string, { wasUsed = false }: Pick<MvccOpt
   } catch (error) {
     if (!isCorrupt(error)) throw error;
     const what = `LevelDB cannot read its files: ${rootMessage(error)}`;
-    return { path, problems: [{ what }], repair: "possible", rows: 0, revision: 0, closedInOrder: false, bytes: bytesIn(path) };
+    return { path, problems: [{ what }], repair: "possible", opened: false, rows: 0, revision: 0, closedInOrder: false, bytes: bytesIn(path) };
   } finally {
     await engine?.close();
   }
@@ -95,6 +97,7 @@ function report(path: string, loaded: Loaded): StoreReport {
     path,
     problems,
     repair: problems.length === 0 ? "not needed" : newerLayout === undefined ? "possible" : "impossible",
+    opened: true,
     rows: rows.length,
     revision: meta ? (meta.clean ? meta.head : meta.reserved) : 0,
     closedInOrder: meta?.clean ?? false,
@@ -109,7 +112,7 @@ function isCorrupt(error: unknown): boolean {
 function rootMessage(error: unknown): string {
   let at = error as Error;
   while (at.cause instanceof Error) at = at.cause;
-  return at.message;
+  return at instanceof StoreError ? String(at.fields["reason"]) : at.message;
 }
 
 function bytesIn(path: string): number {

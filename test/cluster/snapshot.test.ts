@@ -60,7 +60,7 @@ test("restored: what came later is gone, what was there is there, clients go on,
   expect(await snapshot("restore", file)).toMatchObject({ code: 2, stderr: "coracle: the server is running: stop it first\n" });
   const before = await revision();
   await host.kill("TERM");
-  expect((await snapshot("restore", join(host.dataDir, "server/token"))).stderr).toContain("use another backup");
+  expect((await snapshot("restore", join(host.dataDir, "server/token"))).stderr).toContain("use another snapshot");
   const restored = await snapshot("restore", file);
   expect([restored.code, restored.stdout]).toEqual([0, expect.stringMatching(/rows of one\.zst, revision \d+; the cluster's keys were there\nthe store of before is kept in .*-before-\S+: remove it when all is well\nstart the server with --cluster-cidr 10\.99\.0\.0\/16, as the cluster had it\n$/)]);
   await start(host);
