@@ -10,7 +10,7 @@ import type { Runnable } from "../core/lifecycle/run-all.ts";
 import type { Log } from "../core/observe/log.ts";
 import type { Metrics } from "../core/observe/metrics.ts";
 import type { ApiServerArgs } from "./apiserver-args.ts";
-import { ConfigError, readText } from "./config/config.ts";
+import { ConfigError, fromFile } from "./config/config.ts";
 import { readKubeconfig } from "./kubeconfig-file.ts";
 
 const MEGABYTE = 1024 * 1024;
@@ -27,13 +27,7 @@ export function auditOf(args: ApiServerArgs, deps: { readonly clock: Clock; read
 }
 
 function policyOf(path: string): AuditPolicy {
-  const text = readText(path);
-  if (text === undefined) throw new ConfigError(`--kube-apiserver-arg audit-policy-file ${path}: no such file`);
-  try {
-    return readPolicy(text);
-  } catch (cause) {
-    throw new ConfigError(`--kube-apiserver-arg audit-policy-file ${path}: ${(cause as Error).message}`, { cause });
-  }
+  return fromFile("kube-apiserver-arg audit-policy-file", path, readPolicy);
 }
 
 function logOf(args: ApiServerArgs, { clock, log }: { readonly clock: Clock; readonly log: Log }): AuditSink | undefined {

@@ -85,7 +85,7 @@ function fromFlags(args: ApiServerArgs): ReturnType<typeof oidcAuthenticator> {
   const ca = args.text("oidc-ca-file");
   try {
     return oidcAuthenticator({
-      issuerUrl: args.text("oidc-issuer-url") ?? "", clientId: args.text("oidc-client-id") ?? "", ca: ca === undefined ? undefined : requiredText(ca), usernameClaim: args.text("oidc-username-claim"),
+      issuerUrl: args.text("oidc-issuer-url") ?? "", clientId: args.text("oidc-client-id") ?? "", ca: ca === undefined ? undefined : fromFile("oidc-ca-file", ca, (text) => text), usernameClaim: args.text("oidc-username-claim"),
       usernamePrefix: args.text("oidc-username-prefix"), groupsClaim: args.text("oidc-groups-claim"), groupsPrefix: args.text("oidc-groups-prefix"), requiredClaims: args.list("oidc-required-claim"), signingAlgorithms: args.list("oidc-signing-algs"),
     });
   } catch (cause) {

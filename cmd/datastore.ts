@@ -7,7 +7,7 @@ import { plaintextOf } from "../storage/encryption/encryption.ts";
 import { openEtcd } from "../storage/etcd/etcd.ts";
 import { openStore } from "../storage/open.ts";
 import { type Store, StoreError, type Value } from "../storage/store.ts";
-import { ConfigError, readText } from "./config/config.ts";
+import { ConfigError, fromFile } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
 
 export interface Datastore {
@@ -54,7 +54,7 @@ export async function openDatastore({ settings, path, wasUsed, clock, log: paren
     return { store, isShared: false, trouble: async () => undefined, onFull: (tell) => void tells.push(tell) };
   }
   const endpoints = datastoreEndpoint.split(",").map((text) => text.trim()).filter((text) => text !== "");
-  const tls = { ca: pem("--datastore-cafile", settings.datastoreCafile), cert: pem("--datastore-certfile", settings.datastoreCertfile), key: pem("--datastore-keyfile", settings.datastoreKeyfile) };
+  const tls = { ca: pem("datastore-cafile", settings.datastoreCafile), cert: pem("datastore-certfile", settings.datastoreCertfile), key: pem("datastore-keyfile", settings.datastoreKeyfile) };
   if ((tls.cert === undefined) !== (tls.key === undefined)) throw new ConfigError("--datastore-certfile and --datastore-keyfile must be given together");
   try {
     const store = await openEtcd({
@@ -84,10 +84,7 @@ async function troubleOf(store: Store, clock: Clock): Promise<string | undefined
 }
 
 function pem(flag: string, path: string | undefined): string | undefined {
-  if (path === undefined) return undefined;
-  const text = readText(path);
-  if (text === undefined) throw new ConfigError(`${flag} ${path}: no such file`);
-  return text;
+  return path === undefined ? undefined : fromFile(flag, path, (text) => text);
 }
 
 /** What a node says of its disk must get through when that disk is the store's: DiskPressure, and the taint that follows. */
