@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
+import { INGRESS_PORTS } from "../core/ingress/gateway-fronts.ts";
 import { criClient } from "../node/cri/client.ts";
 import { formatGoDuration } from "../node/kubelet/configuration/go-duration.ts";
 import { KUBELET_DEFAULTS } from "../node/kubelet/settings.ts";
@@ -55,7 +56,7 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
   const network = nodeNetwork({
     informers, nodeName: node.name, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","), uplink,
     cniConfDir: runtime.cniConfDir, stateDir: join(paths.agent, "network"), nft, netlink: openNetlink, overlay: overlayOf(options, uplink),
-    addresses: external ? undefined : stableAddresses({ pluginDir, recordDir: addresses, ipamDir: ipam, isPodHere }), onFlushed: renew,
+    ingressPorts: settings.disable.includes("ingress") ? [] : INGRESS_PORTS, addresses: external ? undefined : stableAddresses({ pluginDir, recordDir: addresses, ipamDir: ipam, isPodHere }), onFlushed: renew,
     ensureHostPorts: async (signal) => {
       if (foreign?.hasOurs("portmap") !== false) await ensureHostPorts({ network: CNI_NETWORK, cniBinDir, binDir, nft, log: log.with({ part: "network" }) }, signal);
     },

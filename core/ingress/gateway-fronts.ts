@@ -37,6 +37,8 @@ export interface Door { readonly gateway: ObjectKey | undefined; readonly port: 
 
 /** Ports of the nodes for those of Gateways, 80 and 443 excepted. */
 export const TARGET_PORTS = { first: 10_500, last: 10_999 } as const;
+/** All that Services may lead to. */
+export const INGRESS_PORTS: readonly string[] = [`${HTTP_PORT}`, `${HTTPS_PORT}`, `${TARGET_PORTS.first}-${TARGET_PORTS.last}`];
 export const GATEWAY_SERVICE_LABELS = { "app.kubernetes.io/managed-by": "coracle-gateway" } as const;
 const PROTOCOLS: ReadonlySet<string> = new Set(["HTTP", "HTTPS", "TLS"]);
 const FIXED_PORTS: ReadonlySet<number> = new Set([80, 443]);

@@ -186,11 +186,9 @@ remove_network() {
   done <<TABLES
 $tables
 TABLES
-  # rules of ours in the machine's own chain (node/network/forward.ts)
-  for family in ip ip6; do
-    for handle in $("$nft" -a list chain "$family" filter FORWARD 2>/dev/null | sed -n 's/.*comment "coracle pods".*# handle \([0-9]*\)$/\1/p'); do
-      "$nft" delete rule "$family" filter FORWARD handle "$handle" && removed "nftables rule $family filter FORWARD handle $handle"
-    done
+  # rules of ours in the machine's own chains (node/network/forward.ts)
+  "$nft" -a -t list ruleset 2>/dev/null | awk '$1 == "table" { at = $2 " " $3 } $1 == "chain" { chain = $2 } /comment "coracle pods/ { print at, chain, $NF }' | while read -r family table chain handle; do
+    "$nft" delete rule "$family" "$table" "$chain" handle "$handle" && removed "nftables rule $family $table $chain handle $handle"
   done
 }
 

@@ -1,28 +1,46 @@
 /**
- * Docker, ufw and others set the policy of the host's own forward chain to drop, which no other table can overrule. Where that is so, pods' packets are
- * accepted in that very chain, by rules marked as ours: installers/linux/uninstall.sh takes them away.
+ * Packets that the host's own firewall would drop: where ufw, Docker or a file of nftables has set the policy of a chain to drop, no other table can overrule it. There, in that very
+ * chain, what the cluster needs is accepted, by rules marked as ours: installers/linux/uninstall.sh takes them away.
+ *
+ *   forward   from and to pods
+ *   input     from pods; to the ingress, whose ports Services lead to; the tunnel, from other nodes
+ *
+ * Nothing but addresses and ports is looked at: programs for iptables show no table that has anything else in it. A firewall that ends with a rule of its own which rejects
+ * the rest (firewalld) has to be told by whoever runs it.
  */
-import { type Family, parseCidr } from "../../core/net/cidr.ts";
-import type { Nft } from "../os/exec-nft.ts";
+import { createHash } from "node:crypto";
+import { type Family, parseCidr, parseIp } from "../../core/net/cidr.ts";
+import type { FilterChain, Nft } from "../os/exec-nft.ts";
 
-const COMMENT = "coracle pods";
-
-export async function allowForwarding(nft: Nft, clusterCidrs: readonly string[], signal: AbortSignal): Promise<void> {
-  for (const family of [4, 6] as const) {
-    const cidrs = clusterCidrs.filter((cidr) => parseCidr(cidr)?.family === family);
-    if (cidrs.length === 0) continue;
-    const name = nameOf(family);
-    const chain = await nft.chain(name, "filter", "FORWARD", { signal });
-    const script = chain === undefined ? "" : forwardingText(chain, family, cidrs);
-    if (script !== "") await nft.apply(script, { signal });
-  }
+export interface Passage {
+  readonly clusterCidrs: readonly string[];
+  /** Ports of this machine that are the ingress's: "10080", "10500-10999". */
+  readonly ingressPorts: readonly string[];
+  /** Where other nodes' packets arrive, and from whom. */
+  readonly tunnel: { readonly udpPort: number; readonly from: readonly string[] } | undefined;
 }
 
-/** Commands that let pods' packets through; "" if they pass already. Pure. */
-export function forwardingText(chain: string, family: Family, cidrs: readonly string[]): string {
-  if (!/policy drop/.test(chain) || chain.includes(COMMENT)) return "";
-  const ip = nameOf(family);
-  return cidrs.flatMap((cidr) => ["saddr", "daddr"].map((side) => `insert rule ${ip} filter FORWARD ${ip} ${side} ${cidr} counter accept comment "${COMMENT}"\n`)).join("");
+const COMMENT = "coracle pods";
+/** Ours, and what CNI plugins have made for us. */
+const OWN = /^(coracle|cni_)/;
+
+export async function allowThroughFirewall(nft: Pick<Nft, "apply" | "filters">, passage: Passage, signal: AbortSignal): Promise<void> {
+  const chains = (await nft.filters?.((table) => OWN.test(table), { signal })) ?? [];
+  const script = chains.map((chain) => passageText(chain, passage)).join("");
+  if (script !== "") await nft.apply(script, { signal });
+}
+
+/** Commands that let through what is the cluster's; "" if it passes already. Pure. */
+export function passageText({ family, table, name, hook, policy, commented }: FilterChain, { clusterCidrs, ingressPorts, tunnel }: Passage): string {
+  const at = `${family} ${table} ${name}`, ours = commented.filter(({ comment }) => comment.startsWith(COMMENT));
+  const isHere = (of: Family | undefined): boolean => of !== undefined && (family === "inet" || family === nameOf(of));
+  const cidrs = clusterCidrs.flatMap((cidr) => { const of = parseCidr(cidr)?.family; return isHere(of) ? [{ ip: nameOf(of!), cidr }] : []; });
+  const from = cidrs.map(({ ip, cidr }) => `${ip} saddr ${cidr}`);
+  const peers = (tunnel?.from ?? []).flatMap((address) => { const of = parseIp(address)?.family; return isHere(of) ? [`${nameOf(of!)} saddr ${address} udp dport ${tunnel!.udpPort}`] : []; });
+  const wanted = policy !== "drop" ? [] : hook === "forward" ? [...from, ...cidrs.map(({ ip, cidr }) => `${ip} daddr ${cidr}`)] : hook === "input" ? [...from, ...ingressPorts.map((port) => `tcp dport ${port}`), ...peers] : [];
+  const comment = `${COMMENT} ${createHash("sha256").update(wanted.join("\n")).digest("hex").slice(0, 8)}`;
+  if (ours.length === wanted.length && ours.every((one) => one.comment === comment)) return "";
+  return [...ours.map(({ handle }) => `delete rule ${at} handle ${handle}\n`), ...wanted.map((match) => `insert rule ${at} ${match} counter accept comment "${comment}"\n`)].join("");
 }
 
 function nameOf(family: Family): "ip" | "ip6" { return family === 4 ? "ip" : "ip6"; }

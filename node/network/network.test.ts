@@ -9,9 +9,10 @@ import { systemRandom } from "../../core/lifecycle/random.ts";
 import { silentLog } from "../../core/observe/log.ts";
 import { eventually, fakeApi } from "../../test/fake-api.ts";
 import { oldNftDiesOf } from "../../test/old-nft.ts";
+import { type FilterChain, filterChains } from "../os/exec-nft.ts";
 import { sysctlKeeper } from "../os/sysctl.ts";
 import { addressWatch } from "./address-watch.ts";
-import { forwardingText } from "./forward.ts";
+import { passageText } from "./forward.ts";
 import { planHostGateway } from "./host-gw.ts";
 import { masqueradeText } from "./masquerade.ts";
 import { nodeNetwork } from "./network.ts";
@@ -154,13 +155,23 @@ test("what the tunnel knows of other nodes", () => {
   expect(planHostGateway(peers)).toEqual(new Map([["10.42.2.0/24", "172.30.0.2"], ["fd42:0:0:2::/64", "fd30::2"], ["10.42.3.0/24", "172.30.0.3"]]));
 });
 
-test("a forward chain that drops lets pods through, once", () => {
-  const chain = "table ip filter {\n\tchain FORWARD { # handle 2\n\t\ttype filter hook forward priority filter; policy drop;\n\t\tjump DOCKER # handle 7\n";
-  const text = forwardingText(chain, 4, ["10.42.0.0/16"]);
-  expect(text).toBe('insert rule ip filter FORWARD ip saddr 10.42.0.0/16 counter accept comment "coracle pods"\ninsert rule ip filter FORWARD ip daddr 10.42.0.0/16 counter accept comment "coracle pods"\n');
-  const after = `${chain}\t\tip saddr 10.42.0.0/16 counter accept comment "coracle pods" # handle 9\n\t}\n}\n`;
-  expect(forwardingText(after, 4, ["10.42.0.0/16"])).toBe("");
-  expect(forwardingText(chain.replace("drop", "accept"), 4, ["10.42.0.0/16"])).toBe("");
+test("a host's firewall that drops what it does not know lets through what is the cluster's, once, and other rules when it becomes something else", () => {
+  const chain = (hook: string, change: Partial<FilterChain> = {}): FilterChain => ({ family: "ip", table: "filter", name: hook.toUpperCase(), hook, policy: "drop", commented: [{ comment: "ssh", handle: 3 }], ...change });
+  const passage = { clusterCidrs: ["10.42.0.0/16", "fd42::/56"], ingressPorts: ["10080"], tunnel: { udpPort: 4789, from: ["192.168.0.2", "fd00::2"] } };
+  const rules = (text: string): string[] => text.trim().split("\n").map((line) => line.replace(/ counter accept comment "coracle pods [0-9a-f]{8}"$/, ""));
+  expect(rules(passageText(chain("forward"), passage))).toEqual(["insert rule ip filter FORWARD ip saddr 10.42.0.0/16", "insert rule ip filter FORWARD ip daddr 10.42.0.0/16"]);
+  expect(rules(passageText(chain("input", { family: "inet", name: "input" }), passage))).toEqual(["ip saddr 10.42.0.0/16", "ip6 saddr fd42::/56", "tcp dport 10080", "ip saddr 192.168.0.2 udp dport 4789", "ip6 saddr fd00::2 udp dport 4789"].map((match) => `insert rule inet filter input ${match}`));
+  const [, comment] = /"(.*)"/.exec(passageText(chain("forward"), passage))!;
+  const there = chain("forward", { commented: [{ comment: comment!, handle: 7 }, { comment: comment!, handle: 8 }] });
+  expect([passageText(there, passage), passageText(chain("forward", { policy: "accept" }), passage), passageText(chain("output"), passage)]).toEqual(["", "", ""]);
+  expect(rules(passageText(chain("forward", { commented: [{ comment: "coracle pods", handle: 7 }] }), passage)).slice(0, 2)).toEqual(["delete rule ip filter FORWARD handle 7", "insert rule ip filter FORWARD ip saddr 10.42.0.0/16"]);
+  expect(rules(passageText({ ...there, policy: "accept" }, passage))).toEqual(["delete rule ip filter FORWARD handle 7", "delete rule ip filter FORWARD handle 8"]);
+});
+
+test("chains that filter are found in what nft lists", () => {
+  const text = JSON.stringify({ nftables: [{ metainfo: {} }, { table: { family: "inet", name: "filter" } }, { chain: { family: "inet", table: "filter", name: "input", handle: 1, type: "filter", hook: "input", prio: 0, policy: "drop" } }, { chain: { family: "inet", table: "filter", name: "mine", handle: 2 } }, { rule: { family: "inet", table: "filter", chain: "input", handle: 5, comment: "x" } }, { rule: { family: "inet", table: "filter", chain: "input", handle: 6 } }] });
+  expect(filterChains(text)).toEqual([{ family: "inet", table: "filter", name: "input", hook: "input", policy: "drop", commented: [{ comment: "x", handle: 5 }] }]);
+  expect(filterChains("")).toEqual([]);
 });
 
 test("kernel settings are noted as they were and as they are, as coracle-uninstall reads them", () => {

@@ -28,7 +28,7 @@ import { sysctlKeeper } from "../os/sysctl.ts";
 import type { Netlink } from "../os/netlink.ts";
 import { ensureBridge } from "./bridge.ts";
 import { CNI_FILE, CNI_NETWORK, cniConfig } from "./cni-config.ts";
-import { allowForwarding } from "./forward.ts";
+import { allowThroughFirewall } from "./forward.ts";
 import { type Conntracking, prepareHost } from "./host.ts";
 import { CNI_RESULTS } from "./host-ports.ts";
 import { MASQUERADE_TABLE, masqueradeText } from "./masquerade.ts";
@@ -50,6 +50,8 @@ export interface NodeNetworkOptions {
   /** The interface with the default route and how large its packets may be: node-ip.ts. */
   readonly uplink: { readonly interfaceName: string | undefined; readonly mtu: number };
   readonly nft: Nft;
+  /** Ports of this machine that are the ingress's. */
+  readonly ingressPorts?: readonly string[] | undefined;
   /** openNetlink; absent: the CNI plugin makes the bridge with the first pod. */
   readonly netlink?: (() => Netlink) | undefined;
   readonly overlay: Overlay;
@@ -98,13 +100,14 @@ export function nodeNetwork(options: NodeNetworkOptions): Runnable {
       await nft.apply(text, { signal });
       masquerade = text;
     }
-    await allowForwarding(nft, [...clusterCidrs], signal);
     const mtu = uplink.mtu - overlay.overheadBytes;
     makeBridge(podCidrs, mtu);
     writeConfig(cniConfig({ podCidrs, mtu, ipamDir: paths.ipam, ipam: options.addresses?.plugin }), podCidrs);
-    const self = peerOf(own);
+    const self = peerOf(own), others = [...nodes.list()].filter(({ metadata }) => metadata.name !== nodeName).flatMap((node) => peerOf(node) ?? []);
+    const { udpPort } = overlay;
+    const passage = { clusterCidrs, ingressPorts: options.ingressPorts ?? [], tunnel: udpPort === undefined ? undefined : { udpPort, from: others.flatMap(({ ips }) => ips).toSorted() } };
+    await allowThroughFirewall(nft, passage, signal).catch((error: unknown) => { if (!signal.aborted) log.warn("the host's own firewall cannot be looked at", { error }); });
     if (!self) return;
-    const others = [...nodes.list()].filter(({ metadata }) => metadata.name !== nodeName).flatMap((node) => peerOf(node) ?? []);
     await overlay.sync(self, others, signal);
   }
 

@@ -23,6 +23,8 @@ export const ROUTER_MAC_ANNOTATION = "coracle.local/vxlan-router-mac";
 export interface Overlay {
   /** Bytes by which pods' packets must be smaller than the host's. */
   readonly overheadBytes: number;
+  /** Where packets of other nodes arrive; absent: they come as they are. */
+  readonly udpPort?: number | undefined;
   /** Makes routes to exactly these peers; those to peers that stay are not touched. May be called again with the same. */
   sync(own: Peer, others: readonly Peer[], signal: AbortSignal): Promise<void>;
   /** Removes all it has made, on this machine. */

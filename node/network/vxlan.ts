@@ -57,7 +57,7 @@ export function vxlanOverlay({ netlink: open, nodeIps, uplink, log }: VxlanOverl
   }
 
   return {
-    overheadBytes,
+    overheadBytes, udpPort: VXLAN_PORT,
     async sync(own, others) {
       using netlink = open();
       const device = ensureDevice(netlink, own);

@@ -19,6 +19,20 @@ export interface Nft {
   names(family: NftFamily, table: string, call: { readonly signal?: AbortSignal | undefined }): Promise<NftNames | undefined>;
   /** A chain as nft prints it, with the handles of its rules; undefined when there is none. */
   chain(family: NftFamily, table: string, chain: string, call: { readonly signal?: AbortSignal | undefined }): Promise<string | undefined>;
+  /** Chains that filter, in all tables but those that are `own`. Absent: nobody asks. */
+  filters?(own: (table: string) => boolean, call: { readonly signal?: AbortSignal | undefined }): Promise<readonly FilterChain[]>;
+}
+
+/** A chain on a hook of the packet filter. */
+export interface FilterChain {
+  readonly family: NftFamily;
+  readonly table: string;
+  readonly name: string;
+  readonly hook: string;
+  /** Of packets that no rule of it decides about: "accept" or "drop". */
+  readonly policy: string;
+  /** Its rules with a comment. */
+  readonly commented: readonly { readonly comment: string; readonly handle: number }[];
 }
 
 export interface NftNames { readonly chains: readonly string[]; readonly sets: readonly string[]; readonly maps: readonly string[] }
@@ -67,6 +81,28 @@ export function nftProgram({ path, env, netlink, run = exec }: Options): Nft {
       const named = (kind: string): string[] => entries.flatMap((entry) => entry[kind]?.name ?? []);
       return { chains: named("chain"), sets: named("set"), maps: named("map") };
     },
+    async filters(own, call) {
+      const tables = entriesOf((await list(["-j", "list", "tables"], call)) ?? "", "table").filter(({ family, name = "" }) => FAMILIES.has(family ?? "") && !own(name));
+      const listed = await Promise.all(tables.map(async ({ family = "", name = "" }) => (await list(["-j", "-t", "list", "table", family, name], call)) ?? "")); // one that has just gone is empty
+      return listed.flatMap(filterChains);
+    },
     chain: (family, table, chain, call) => list(["-a", "list", "chain", family, table, chain], call),
   };
+}
+
+const FAMILIES: ReadonlySet<string> = new Set(["ip", "ip6", "inet"]);
+
+interface NftEntry { readonly family?: string; readonly name?: string; readonly table?: string; readonly chain?: string; readonly type?: string; readonly hook?: string; readonly policy?: string; readonly comment?: string; readonly handle?: number }
+
+function entriesOf(text: string, kind: "table" | "chain" | "rule"): NftEntry[] {
+  const { nftables } = (text === "" ? { nftables: [] } : JSON.parse(text)) as { readonly nftables: readonly Readonly<Record<string, NftEntry | undefined>>[] };
+  return nftables.flatMap((entry) => entry[kind] ?? []);
+}
+
+/** Of a table, as nft lists it in JSON. Pure. */
+export function filterChains(text: string): FilterChain[] {
+  const rules = entriesOf(text, "rule");
+  return entriesOf(text, "chain").flatMap(({ family = "", table = "", name = "", type, hook, policy = "accept" }) => (type !== "filter" || hook === undefined ? [] : [{
+    family: family as NftFamily, table, name, hook, policy, commented: rules.flatMap(({ chain, comment, handle }) => (chain === name && comment !== undefined && handle !== undefined ? [{ comment, handle }] : [])),
+  }]));
 }
