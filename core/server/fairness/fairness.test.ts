@@ -71,6 +71,32 @@ test.each<[string, RequestInfo, UserInfo, string]>([
   expect(fairness.flows.filter(({ dispatched }) => dispatched > 0).map(({ name }) => name)).toEqual([flow]);
 });
 
+test("flows that cannot be a user's are looked at once for all requests of a connection, until schemas change", () => {
+  let looks = 0;
+  const of = (name: string, precedence: number): FlowSchema => ({
+    metadata: { name }, spec: { matchingPrecedence: precedence, priorityLevelConfiguration: { name: "workload-low" }, rules: [{
+      get subjects() { looks++; return [{ kind: "User", user: { name } }]; }, resourceRules: [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"], namespaces: ["*"], clusterScope: true }],
+    }] },
+  }) as unknown as FlowSchema;
+  const schemas = [of("bert", 10), ...SUGGESTED_SCHEMAS];
+  const fairness = server({ schemas });
+  const ann = user("ann");
+  const nameOf = (): string | undefined => {
+    const seen: string[] = [];
+    void fairness.enter({ ...request(), setHeader: (name, value) => void seen.push(`${name} ${value}`) } as ServerRequest, POD, ann);
+    return fairness.flows.find(({ uid }) => seen.includes(`X-Kubernetes-PF-FlowSchema-UID ${uid}`) && uid !== "")?.name;
+  };
+  nameOf();
+  const first = looks;
+  nameOf();
+  expect([first > 0, looks]).toEqual([true, first]);
+  const own = of("ann", 5);
+  (own.metadata as { uid: string }).uid = "of ann";
+  schemas.push(own);
+  fairness.changed();
+  expect(nameOf()).toBe("ann");
+});
+
 test("before there are objects everybody is in catch-all, with all seats", () => {
   const fairness = server({ schemas: [], levels: [] });
   expect(fairness.flows.map(({ name }) => name)).toEqual(["exempt", "catch-all"]);

@@ -18,7 +18,7 @@ import type { ServerRequest } from "../request.ts";
 import type { RequestInfo, ResourceRequestInfo } from "../request-info.ts";
 import { MANDATORY_LEVELS, MANDATORY_SCHEMAS } from "./bootstrap-objects.ts";
 import { allocate, claimOf, limitsOf, sharesOf } from "./borrowing.ts";
-import { inOrder, matches } from "./match.ts";
+import { concerns, inOrder, matches } from "./match.ts";
 import { Flow, Level } from "./level.ts";
 import type { Refusal, Seating } from "./queue-set.ts";
 import { flowHash } from "./shuffle-shard.ts";
@@ -38,6 +38,8 @@ export class Fairness {
   readonly #deps: FairnessDeps;
   readonly #levels = new Map<string, Level>();
   #flows: Flow[] = [];
+  /** Those that can be a user's at all. A connection's requests are all of one user, the same object. */
+  #ofUsers = new WeakMap<UserInfo, readonly Flow[]>();
   #stale = true;
   #fraction = 0;
   #last: Flow | undefined;
@@ -96,7 +98,9 @@ export class Fairness {
 
   #flowOf(info: RequestInfo, user: UserInfo): Flow {
     const { flows } = this;
-    for (const flow of flows) if (matches(flow.schema, info, user)) return flow;
+    let own = this.#ofUsers.get(user);
+    if (!own) this.#ofUsers.set(user, (own = flows.filter(({ schema }) => concerns(schema, user))));
+    for (const flow of own) if (matches(flow.schema, info, user)) return flow;
     return this.#last!; // catch-all is always there
   }
 
@@ -124,6 +128,7 @@ export class Fairness {
       }
       return [new Flow(schema, level)];
     });
+    this.#ofUsers = new WeakMap();
     this.#last = this.#flows.find(({ name }) => name === "catch-all");
     this.#share(0);
   }

@@ -14,6 +14,11 @@ export function inOrder(schemas: readonly Readonly<FlowSchema>[]): Readonly<Flow
   return schemas.toSorted((a, b) => (a.spec?.matchingPrecedence ?? 0) - (b.spec?.matchingPrecedence ?? 0) || (a.metadata.name < b.metadata.name ? -1 : 1));
 }
 
+/** Whether any of its rules is about this user, whatever the request. */
+export function concerns({ spec }: Readonly<FlowSchema>, user: UserInfo): boolean {
+  return spec?.rules?.some(({ subjects }) => subjects?.some((subject) => isSubject(subject, user))) ?? false;
+}
+
 export function matches({ spec }: Readonly<FlowSchema>, info: RequestInfo, user: UserInfo): boolean {
   return spec?.rules?.some((rule) => fits(rule, info, user)) ?? false;
 }
