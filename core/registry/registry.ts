@@ -58,6 +58,7 @@ export class Registry {
   readonly #stores = new Map<string, ResourceStore>();
   readonly #custom = new Map<string, { readonly keys: readonly string[]; readonly retire: AbortController }>();
   #changes = 0;
+  readonly #listeners = new Set<() => void>();
 
   constructor(rows: readonly ResourceRow[], definitions: readonly Resource[], deps: Deps) {
     this.#deps = deps;
@@ -71,6 +72,17 @@ export class Registry {
   /** Grows whenever a resource is added or removed: what is derived from the table (discovery, OpenAPI) is made again then. */
   get changes(): number {
     return this.#changes;
+  }
+
+  /** Calls `listener` after each growth of `changes`; returns what ends that. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  #changed(): void {
+    this.#changes++;
+    for (const listener of this.#listeners) listener();
   }
 
   find(group: string, version: string, plural: string): ServedResource | undefined {
@@ -126,7 +138,7 @@ export class Registry {
       });
     }
     this.#custom.set(`${group}/${names.plural}`, { keys, retire });
-    this.#changes++;
+    this.#changed();
   }
 
   /** Ends the watches of what was served. */
@@ -137,7 +149,7 @@ export class Registry {
     this.#stores.delete(`${group}/${plural}`);
     this.#custom.delete(`${group}/${plural}`);
     known.retire.abort();
-    this.#changes++;
+    this.#changed();
   }
 
   #add(row: ResourceRow, storage: ResourceRow, definition: Resource | undefined): void {
@@ -171,7 +183,7 @@ export class Registry {
       },
       fromStorage: (object) => (object.apiVersion === apiVersion ? object : convert(object, apiVersion)),
     });
-    this.#changes++;
+    this.#changed();
   }
 
   #storeFor(home: { group: string; version: string; plural: string }, definition: Resource, row: ResourceRow): ResourceStore {

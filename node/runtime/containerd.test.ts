@@ -35,6 +35,21 @@ async function live(what: ContainerdOptions, during: () => Promise<void> = async
   return pidNow();
 }
 
+test("the end of a containerd of our own is told, not found out", async () => {
+  const slept: number[] = [];
+  const patient = { ...deps, clock: { ...systemClock, sleep: (ms: number, signal: AbortSignal) => { slept.push(ms); return systemClock.sleep(ms, signal); } } };
+  const stop = new AbortController(), ready = Promise.withResolvers<void>();
+  const life = superviseContainerd(options("c"), patient, stop.signal, ready.resolve);
+  await ready.promise;
+  const first = pidNow();
+  process.kill(first, "SIGKILL");
+  while (pidNow() === first) await systemClock.sleep(20, AbortSignal.timeout(5_000));
+  stop.abort();
+  await life;
+  expect(slept.filter((ms) => ms === 1_000)).toEqual([]);
+  await stopContainerd(processFile, deps);
+});
+
 function pidNow(): number {
   return (JSON.parse(readFileSync(processFile, "utf8")) as { pid: number }).pid;
 }

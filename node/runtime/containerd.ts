@@ -30,10 +30,16 @@ export interface ContainerdOptions {
 interface Deps { readonly clock: Clock; readonly log: Log }
 
 /** What the process file holds. */
-interface Running extends ProcessIdentity { readonly fingerprint: string }
+interface Running extends ProcessIdentity {
+  readonly fingerprint: string;
+  /** Aborts when it ends. Absent: it is not our child, and nobody tells. */
+  readonly ended?: AbortSignal | undefined;
+}
 
 /** How often a containerd that is not our child is looked at: reading one line of /proc. */
 const LOOK_PERIOD_MS = 1_000;
+/** And one that is, whose end the kernel tells: for its log. */
+const OWN_LOOK_PERIOD_MS = 30_000;
 const RESTART_BACKOFF = { minMs: 200, maxMs: 10_000 };
 /** One that ran this long did not fail because of how it was started. */
 const STABLE_MS = 60_000;
@@ -119,6 +125,8 @@ function start({ program, configFile, logFile, processFile, fingerprint, environ
   try {
     const child = spawn(program, ["--config", configFile], { detached: true, stdio: ["ignore", out, out], env: { ...environment } });
     child.on("error", (error: NodeJS.ErrnoException) => log.error(error.code === "EACCES" ? "containerd cannot be started: programs may not be run there (a file system mounted noexec?); choose another place with --data-dir" : "containerd cannot be started", { program, error }));
+    const ended = new AbortController();
+    child.on("exit", () => ended.abort());
     child.unref();
     const identity = child.pid === undefined ? undefined : identify(child.pid);
     if (!identity) return undefined;
@@ -126,16 +134,18 @@ function start({ program, configFile, logFile, processFile, fingerprint, environ
     writeFileSync(`${processFile}.new`, JSON.stringify(running));
     renameSync(`${processFile}.new`, processFile);
     log.info("containerd started", { pid: running.pid });
-    return running;
+    return { ...running, ended: ended.signal };
   } finally {
     closeSync(out);
   }
 }
 
 async function waitForEnd(running: Running, { clock, logFile }: { clock: Clock; logFile: string }, signal: AbortSignal): Promise<void> {
-  for await (const _ of clock.every(LOOK_PERIOD_MS, signal)) {
-    if (!isAlive(running)) return;
+  const { ended } = running;
+  const quit = ended ? AbortSignal.any([signal, ended]) : signal;
+  while (!quit.aborted && isAlive(running)) {
     trimLog(logFile);
+    await clock.sleep(ended ? OWN_LOOK_PERIOD_MS : LOOK_PERIOD_MS, quit);
   }
 }
 

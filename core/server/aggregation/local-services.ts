@@ -4,6 +4,7 @@ import { isAlreadyExists, isConflict, isNotFound } from "../../api/meta/status-e
 import type { ResourceClient } from "../../client/client.ts";
 import type { Informer } from "../../client/informer.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
+import { until } from "../../lifecycle/until.ts";
 import type { Runnable } from "../../lifecycle/run-all.ts";
 import type { Log } from "../../observe/log.ts";
 import type { APIService } from "../../registry/apiregistration/api-service.ts";
@@ -18,8 +19,8 @@ interface Deps {
   readonly log: Log;
 }
 
-/** How soon a new custom resource is registered. It is served before. */
-const PERIOD_MS = 1_000;
+/** How soon a new custom resource is registered, and many with it. It is served before. */
+const GATHER_MS = 1_000;
 /** Source: pkg/controlplane/controller/crdregistration */
 const CUSTOM_PRIORITY = { groupPriority: 1000, versionPriority: 100 };
 
@@ -40,24 +41,28 @@ export function localServices({ registry, apiServices, resource, clock, log }: D
     name: "APIService registration",
     async run(signal, ready) {
       let stale = true;
-      let seen = -1;
-      const end = apiServices.onChange(() => { stale = true; });
+      let wake = (): void => {};
+      const noted = (): void => {
+        stale = true;
+        wake();
+      };
+      const ends = [apiServices.onChange(noted), registry.onChange(noted)];
       ready();
       await apiServices.whenSynced(signal);
-      for await (const _ of clock.every(PERIOD_MS, signal)) {
-        if (!stale && seen === registry.changes) continue;
+      while (!signal.aborted) {
         stale = false;
-        seen = registry.changes;
         try {
           const existing = new Map([...apiServices.list()].map((one) => [one.metadata.name, one]));
           for (const action of planLocal(wantedOf(registry), existing)) await act(action, signal);
         } catch (error) {
           if (signal.aborted) break;
-          stale = true; // tried again at the next tick
-          log.warn("an APIService could not be registered", { error });
+          stale = true;
+          log.warn("an APIService could not be registered, next try soon", { error });
         }
+        await clock.sleep(GATHER_MS, signal);
+        if (!stale) await until(signal, (done) => { wake = done; });
       }
-      end();
+      for (const end of ends) end();
     },
   };
 }

@@ -5,6 +5,7 @@ import { isAlreadyExists, isConflict, isNotFound } from "../../api/meta/status-e
 import type { ResourceClient } from "../../client/client.ts";
 import type { Informer } from "../../client/informer.ts";
 import { type Clock, timestamp } from "../../lifecycle/clock.ts";
+import { until } from "../../lifecycle/until.ts";
 import type { Runnable } from "../../lifecycle/run-all.ts";
 import type { Log } from "../../observe/log.ts";
 import { MANDATORY_LEVELS, MANDATORY_SCHEMAS, SUGGESTED_LEVELS, SUGGESTED_SCHEMAS } from "./bootstrap-objects.ts";
@@ -46,24 +47,26 @@ export function fairnessUpkeep({ fairness, schemas, levels, schemaClient, levelC
     }
   }
 
-  async function repeat(periodMs: number, signal: AbortSignal, isDue: () => boolean, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
-    for await (const _ of clock.every(periodMs, signal)) {
-      if (!isDue()) continue;
-      try {
-        await work(signal);
-      } catch (error) {
-        if (signal.aborted) return;
-        log.warn("the objects of priority and fairness could not be kept up", { error });
-      }
+  async function attempt(work: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {
+    try {
+      await work(signal);
+    } catch (error) {
+      if (!signal.aborted) log.warn("the objects of priority and fairness could not be kept up", { error });
     }
+  }
+
+  async function repeat(periodMs: number, signal: AbortSignal, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    for await (const _ of clock.every(periodMs, signal)) await attempt(work, signal);
   }
 
   return {
     name: "priority and fairness",
     async run(signal, ready) {
       let stale = true;
+      let wake = (): void => {};
       const noted = (): void => {
         stale = true;
+        wake();
         fairness.changed();
       };
       const ends = [schemas.onChange(noted), levels.onChange(noted)];
@@ -71,12 +74,16 @@ export function fairnessUpkeep({ fairness, schemas, levels, schemaClient, levelC
       await Promise.all([schemas.whenSynced(signal), levels.whenSynced(signal)]);
       if (!signal.aborted) {
         await Promise.all([
-          repeat(UPKEEP_MS, signal, () => true, keep),
-          repeat(STATUS_MS, signal, () => stale, async () => {
-            stale = false;
-            await tell(signal);
-          }),
-          repeat(ADJUST_MS, signal, () => true, () => Promise.resolve(fairness.adjust())),
+          repeat(UPKEEP_MS, signal, keep),
+          (async () => {
+            while (!signal.aborted) {
+              stale = false;
+              await attempt(tell, signal);
+              await clock.sleep(STATUS_MS, signal);
+              if (!stale) await until(signal, (done) => { wake = done; });
+            }
+          })(),
+          repeat(ADJUST_MS, signal, () => Promise.resolve(fairness.adjust())),
         ]);
       }
       for (const end of ends) end();
