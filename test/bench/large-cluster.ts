@@ -62,14 +62,15 @@ const aloneMb = server.memoryMb();
 
 /** Runs a part, and prints how long it took, what it cost, and what it says of itself. */
 async function part(name: string, work: () => Promise<string | undefined>): Promise<void> {
-  const sinceMs = performance.now(), before = new Map([server, simulator].map((one) => [one, one.cpuMs()]));
+  const own = process.cpuUsage(), sinceMs = performance.now(), before = new Map([server, simulator].map((one) => [one, one.cpuMs()]));
   const said = await work();
   const tookMs = performance.now() - sinceMs;
   const cost = [server, simulator].map((one) => {
     const cpuMs = one.cpuMs() - (before.get(one) ?? 0);
     return `${one.name} ${(cpuMs / 1000).toFixed(1)} s of CPU (${(cpuMs / tookMs * 100).toFixed(0)} %), ${megabytes(one)}`;
   });
-  console.log(`${name.padEnd(34)} ${(tookMs / 1000).toFixed(1).padStart(6)} s${said === undefined ? "" : `   ${said}`}   ${cost.join("; ")}; load ${loadavg()[0]!.toFixed(0)}`);
+  const { user, system } = process.cpuUsage(own);
+  console.log(`${name.padEnd(34)} ${(tookMs / 1000).toFixed(1).padStart(6)} s${said === undefined ? "" : `   ${said}`}   ${cost.join("; ")}; this client ${((user + system) / 1e6).toFixed(1)} s of CPU; load ${loadavg()[0]!.toFixed(0)}`);
 }
 
 const who = values["one-name"] ? ["--kubeconfig", kubeconfig] : ["--server", url, "--token-file", join(bench.directory, "server/server/token")];
