@@ -113,7 +113,7 @@ class TopologyCounts {
   at(topologyKey: string, { node }: LiveNode): number {
     const value = labelsOf(node)[topologyKey];
     if (value === undefined) return 0;
-    let sum = this.#moved.get(topologyKey)?.get(value) ?? 0;
+    let sum = this.#moved.size === 0 ? 0 : this.#moved.get(topologyKey)?.get(value) ?? 0;
     for (const one of this.#known) if (one.topologyKey === topologyKey) sum += one.counts.get(value) ?? 0;
     return sum;
   }
