@@ -7,6 +7,7 @@
  * Source: kubernetes v1.36 apiserver/pkg/server/options/serving.go, pkg/server/dynamiccertificates/{tlsconfig,named_certificates}.go, component-base/cli/flag/namedcertkey_flag.go
  */
 import { createPrivateKey, X509Certificate } from "node:crypto";
+import { aborted } from "../core/lifecycle/aborted.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Runnable } from "../core/lifecycle/run-all.ts";
 import type { Log } from "../core/observe/log.ts";
@@ -75,6 +76,7 @@ export function givenCertificates(args: ApiServerArgs, { clusterCas, clock, log 
       async run(signal, ready) {
         ready();
         const told = new Map<Source, string>(); // what is wrong is told once
+        if (sources.length === 0) return await aborted(signal);
         for await (const _ of clock.every(LOOK_EVERY_MS, signal))
           for (const source of sources) {
             const { setting, certFile, keyFile } = source;
