@@ -38,6 +38,12 @@ export function compareKeys(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
+/** `compareKeys(other, key)` for one key and many others: it is enough to look at one of two for what the orders disagree about. */
+export function keyOrder(key: string): (other: string) => number {
+  if (MAYBE_PAIR.test(key)) return (other) => compareKeys(other, key);
+  return (other) => (other === key ? 0 : other < key ? -1 : 1);
+}
+
 /** A key must come back from disk as it went there. */
 export function assertKey(key: string): void {
   if (key === "" || !key.isWellFormed()) throw new TypeError(`store: not a key: ${JSON.stringify(key)}`);

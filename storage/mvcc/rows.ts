@@ -3,7 +3,7 @@
  *
  * In order they lie in chunks, so that putting one among 100,000 others moves a few hundred, not all of them.
  */
-import { compareKeys } from "../keys.ts";
+import { compareKeys, keyOrder } from "../keys.ts";
 import type { Row } from "../store.ts";
 
 /** Rows of a chunk, at most. A full one is cut in half. */
@@ -42,7 +42,8 @@ export class Rows {
     }
     const added = { row, size };
     this.#byKey.set(row.key, added);
-    const place = this.#find((key) => compareKeys(key, row.key) > 0);
+    const order = keyOrder(row.key);
+    const place = this.#find((key) => order(key) > 0);
     // Between two chunks the row goes to the end of the first: rows that arrive in order fill one chunk after the other.
     const chunk = place.at === 0 && place.chunk > 0 ? place.chunk - 1 : place.chunk;
     const slots = this.#chunks[chunk];
@@ -56,7 +57,8 @@ export class Rows {
 
   delete(key: string): void {
     if (!this.#byKey.delete(key)) return;
-    const { chunk, at } = this.#find((other) => compareKeys(other, key) >= 0);
+    const order = keyOrder(key);
+    const { chunk, at } = this.#find((other) => order(other) >= 0);
     const slots = this.#chunks[chunk]!;
     slots.splice(at, 1);
     const next = this.#chunks[chunk + 1];
