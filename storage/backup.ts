@@ -31,7 +31,7 @@ const VERSION = 1;
 /** What the decompressor and the decoder of text say of bytes that nobody here has written. */
 const CODES_UNREADABLE = /^(Z_|ZSTD_|ERR_ENCODING_)/;
 /** Under which keys rows stand that are no rows of the store. */
-export const ALSO = "/snapshot/";
+const ALSO = "/snapshot/";
 /** Rows restored with one fsync. */
 const RESTORE_ROWS = 1000;
 

@@ -6,7 +6,7 @@ import { dirname, resolve } from "node:path";
 import { StoreError, type StoreErrorCode } from "./store.ts";
 
 /** What to do about each refusal, in the words of someone who has to fix it. */
-export const REMEDY: Partial<Record<StoreErrorCode, string>> = {
+const REMEDY: Partial<Record<StoreErrorCode, string>> = {
   full: "free some space on this file system; the store goes on by itself",
   corrupt: "stop here and run `coracle check`: it tells what is damaged and whether it can be repaired; otherwise restore a snapshot",
   locked: "stop that first",

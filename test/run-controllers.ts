@@ -35,7 +35,7 @@ export async function withControllers(
 }
 
 /** A log for the eyes of whoever debugs a test. */
-export const loudLog: Log = {
+const loudLog: Log = {
   debug() {},
   info: (message, fields) => void process.stderr.write(`${message} ${Bun.inspect(fields)}\n`),
   warn: (message, fields) => void process.stderr.write(`${message} ${Bun.inspect(fields)}\n`),

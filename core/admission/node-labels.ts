@@ -19,7 +19,7 @@ export function forbiddenNodeLabels(next: Labels = {}, old: Labels = {}): string
   return changed.filter((key) => isWithin(namespaceOf(key), [RESTRICTED_NAMESPACE]) || (isWithin(namespaceOf(key), ["kubernetes.io", "k8s.io"]) && !isKubeletLabel(key))).sort();
 }
 
-export function isKubeletLabel(key: string): boolean { return KUBELET_LABELS.has(key) || isWithin(namespaceOf(key), KUBELET_NAMESPACES); }
+function isKubeletLabel(key: string): boolean { return KUBELET_LABELS.has(key) || isWithin(namespaceOf(key), KUBELET_NAMESPACES); }
 
 function namespaceOf(key: string): string { return key.includes("/") ? key.slice(0, key.indexOf("/")) : ""; }
 

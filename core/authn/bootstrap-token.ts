@@ -55,7 +55,7 @@ function tokenProblem(secret: Readonly<Secret>, { id, secretPart, nowMs }: { rea
 }
 
 /** A time that cannot be read counts as past. */
-export function bootstrapTokenExpired(secret: Readonly<Secret>, nowMs: number): boolean {
+function bootstrapTokenExpired(secret: Readonly<Secret>, nowMs: number): boolean {
   const expiration = value(secret, "expiration");
   return expiration !== "" && !(Date.parse(expiration) > nowMs);
 }

@@ -46,7 +46,7 @@ function headerPairsOf(credentials: Credentials): Iterable<readonly [string, str
 }
 
 /** Header names hold less than keys do: the rest is percent-encoded. What cannot be decoded stays as it is. */
-export function extraKey(encoded: string): string {
+function extraKey(encoded: string): string {
   try {
     return decodeURIComponent(encoded);
   } catch {

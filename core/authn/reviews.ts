@@ -38,7 +38,7 @@ export function reviewSelf(review: { readonly apiVersion: string; readonly kind:
 }
 
 /** As the authentication API writes a user: empty parts are left out. */
-export function userInfoV1({ name, uid, groups, extra = {} }: UserInfo): UserInfoV1 {
+function userInfoV1({ name, uid, groups, extra = {} }: UserInfo): UserInfoV1 {
   return {
     username: name, ...(uid ? { uid } : {}), ...(groups.length > 0 ? { groups: [...groups] } : {}),
     ...(Object.keys(extra).length > 0 ? { extra: Object.fromEntries(Object.entries(extra).map(([key, values]) => [key, [...values]])) } : {}),

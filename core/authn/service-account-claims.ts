@@ -79,7 +79,7 @@ export function audiencesOf({ aud }: Claims): string[] {
   return Array.isArray(aud) ? aud.filter((one): one is string => typeof one === "string") : [];
 }
 
-export function userNameOf(namespace: string, name: string): string { return `system:serviceaccount:${namespace}:${name}`; }
+function userNameOf(namespace: string, name: string): string { return `system:serviceaccount:${namespace}:${name}`; }
 
 function isRecord(value: unknown): value is Record<string, unknown> { return typeof value === "object" && value !== null && !Array.isArray(value); }
 function text(value: unknown): string { return typeof value === "string" ? value : ""; }

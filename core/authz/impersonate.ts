@@ -180,7 +180,7 @@ function nodeOf(userName: string): string | undefined {
   return name !== "" && dns1123Subdomain(name).length === 0 ? name : undefined;
 }
 
-export function serviceAccountOf(userName: string): { readonly namespace: string; readonly name: string } | undefined {
+function serviceAccountOf(userName: string): { readonly namespace: string; readonly name: string } | undefined {
   const [system, kind, namespace = "", name = "", ...rest] = userName.split(":");
   if (system !== "system" || kind !== "serviceaccount" || rest.length > 0 || dns1123Label(namespace).length > 0 || dns1123Subdomain(name).length > 0) return undefined;
   return { namespace, name };

@@ -17,7 +17,7 @@ import type { UserInfo } from "../api/request/user.ts";
 import type { Authorizer } from "./authorizer.ts";
 
 export type AccessReview = SubjectAccessReview | SelfSubjectAccessReview | LocalSubjectAccessReview | SelfSubjectRulesReview;
-export const ACCESS_REVIEW_KINDS = ["SubjectAccessReview", "SelfSubjectAccessReview", "LocalSubjectAccessReview", "SelfSubjectRulesReview"] as const;
+const ACCESS_REVIEW_KINDS = ["SubjectAccessReview", "SelfSubjectAccessReview", "LocalSubjectAccessReview", "SelfSubjectRulesReview"] as const;
 export type AccessReviewKind = (typeof ACCESS_REVIEW_KINDS)[number];
 
 export interface ReviewOptions {

@@ -20,7 +20,7 @@ import { type Macro, MacroError } from "./syntax/macros.ts";
 import { isError, mapFrom, Mapping, type Value } from "./value/value.ts";
 
 /** Of one evaluation, and of all that is estimated beforehand. Source: resource/v1 CELSelectorExpressionMaxCost */
-export const SELECTOR_COST_MAX = 1_000_000;
+const SELECTOR_COST_MAX = 1_000_000;
 
 export interface SelectableDevice {
   readonly driver: string;

@@ -25,7 +25,7 @@ export const RUNTIME_COST_BUDGET = 10_000_000;
 export const MATCH_CONDITIONS_COST_BUDGET = 2_500_000;
 export const REQUEST_BYTES_MAX = 3 * 1024 * 1024;
 
-export const KUBERNETES_LIBRARIES: readonly Library[] = [
+const KUBERNETES_LIBRARIES: readonly Library[] = [
   standardLibrary, urlLibrary, regexLibrary, listsLibrary, authzLibrary, optionalsLibrary, quantityLibrary, stringsLibrary, setsLibrary, ipLibrary, formatLibrary, twoVariablesLibrary, semverLibrary, moreListsLibrary,
 ];
 

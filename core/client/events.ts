@@ -143,7 +143,7 @@ export function eventWriter({ client, clock, log, random, writesMax = WRITES_MAX
   };
 }
 
-export function referenceTo({ apiVersion, kind, metadata }: Readonly<ApiObject>): ObjectReference {
+function referenceTo({ apiVersion, kind, metadata }: Readonly<ApiObject>): ObjectReference {
   return {
     kind, apiVersion, name: metadata.name, uid: metadata.uid, resourceVersion: metadata.resourceVersion,
     ...(metadata.namespace ? { namespace: metadata.namespace } : {}),

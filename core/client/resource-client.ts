@@ -17,12 +17,12 @@ export function clientOver(transport: Transport): Client {
 }
 
 /** "/apis/apps/v1", "/api/v1". */
-export function groupVersionPath({ group, version }: Pick<ResourceRef, "group" | "version">): string {
+function groupVersionPath({ group, version }: Pick<ResourceRef, "group" | "version">): string {
   return group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
 }
 
 /** The collection's path; without a namespace, the collection over all namespaces. */
-export function collectionPath(ref: ResourceRef, namespace: string | undefined): string {
+function collectionPath(ref: ResourceRef, namespace: string | undefined): string {
   const scope = ref.namespaced && namespace !== undefined && namespace !== "" ? `/namespaces/${encodeURIComponent(namespace)}` : "";
   return `${groupVersionPath(ref)}${scope}/${ref.plural}`;
 }

@@ -16,7 +16,7 @@ export const BY_CONTROLLER: Index<ApiObject> = {
   valuesOf: (object) => [controllerOf(object)?.uid ?? orphansOf(namespaceOf(object))],
 };
 
-export function orphansOf(namespace: string): string { return `orphans of ${namespace}`; }
+function orphansOf(namespace: string): string { return `orphans of ${namespace}`; }
 
 /** What a controller owns or may adopt. */
 export function candidatesFor<T extends ApiObject>(informer: { by(index: Index<T>, value: string): readonly Readonly<T>[] }, owner: Readonly<ApiObject>): readonly Readonly<T>[] {

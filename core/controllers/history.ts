@@ -53,7 +53,7 @@ function inOrder(value: unknown): unknown {
 }
 
 /** Equal patches, equal templates. */
-export function samePatch(revision: Readonly<ControllerRevision>, patch: unknown): boolean { return canonical(revision.data) === canonical(patch); }
+function samePatch(revision: Readonly<ControllerRevision>, patch: unknown): boolean { return canonical(revision.data) === canonical(patch); }
 
 /** The template a revision holds. */
 export function templateOf({ data }: Readonly<ControllerRevision>): PodTemplateSpec {

@@ -19,7 +19,7 @@ export const TAINT = {
 /** The same taint as far as the API is concerned: its value is not part of what it is. */
 export function sameTaint(a: Readonly<Taint>, b: Readonly<Taint>): boolean { return a.key === b.key && a.effect === b.effect; }
 
-export function tolerates({ key = "", operator, value = "", effect }: Readonly<Toleration>, taint: Readonly<Taint>): boolean {
+function tolerates({ key = "", operator, value = "", effect }: Readonly<Toleration>, taint: Readonly<Taint>): boolean {
   if (effect && effect !== taint.effect) return false;
   if (key !== "" && key !== taint.key) return false;
   if (operator === "Exists") return true;

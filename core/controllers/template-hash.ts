@@ -11,13 +11,13 @@ export function templateHash(template: unknown, collisionCount?: number): string
 }
 
 /** Upstream's util/rand.SafeEncodeString. */
-export function safeEncode(text: string): string {
+function safeEncode(text: string): string {
   return Array.from(text, (character) => SAFE_ALPHABET[character.charCodeAt(0) % SAFE_ALPHABET.length]).join("");
 }
 
 const SAFE_ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
 
-export function fnv32a(bytes: Uint8Array): number {
+function fnv32a(bytes: Uint8Array): number {
   let hash = 0x811c9dc5;
   for (const byte of bytes) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
   return hash;

@@ -3,7 +3,7 @@ import type { Ingress, IngressClass } from "../api/gen/networking.v1.ts";
 import { annotationsOf, objectKey } from "../api/meta/object-meta.ts";
 import type { Informer } from "../client/informer.ts";
 
-export const INGRESS_CONTROLLER = "coracle.io/ingress-controller";
+const INGRESS_CONTROLLER = "coracle.io/ingress-controller";
 /** From before there were classes. */
 const CLASS_ANNOTATION = "kubernetes.io/ingress.class";
 

@@ -138,7 +138,7 @@ export function routeTable(routes: readonly Route[], claimed: readonly string[] 
   };
 }
 
-export function matches({ path, method, grpc, headers = [], query = [] }: RouteMatch, request: RoutedRequest): boolean {
+function matches({ path, method, grpc, headers = [], query = [] }: RouteMatch, request: RoutedRequest): boolean {
   if (path.type === "Exact" ? request.path !== path.value : path.type === "Prefix" ? !isUnder(request.path, path.value) : request.path.slice(request.path.indexOf("/", 1) + 1) !== path.value) return false;
   if (grpc && !/^application\/grpc\b/i.test(request.header("content-type") ?? "")) return false;
   if (method !== undefined && method !== request.method) return false;
@@ -146,7 +146,7 @@ export function matches({ path, method, grpc, headers = [], query = [] }: RouteM
 }
 
 /** Element by element; a slash at the end of the prefix changes nothing. */
-export function isUnder(path: string, prefix: string): boolean {
+function isUnder(path: string, prefix: string): boolean {
   const base = prefix.endsWith("/") ? prefix.slice(0, -1) : prefix;
   return path.startsWith(base) && (path.length === base.length || path.charCodeAt(base.length) === 47);
 }

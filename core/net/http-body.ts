@@ -50,7 +50,7 @@ export async function readBody(request: IncomingMessage, { bytesMax, timeoutMs, 
 }
 
 /** Bytes a watcher may be behind: several thousand events, or one very large object. */
-export const BACKLOG_BYTES_MAX = 8 * 1024 * 1024;
+const BACKLOG_BYTES_MAX = 8 * 1024 * 1024;
 
 /** Writes unless the peer is too far behind: then drops it and returns false. What a false means is that there is no one left to write to. */
 export function writeBounded(response: ServerResponse, chunk: string | Uint8Array, bytesMax: number = BACKLOG_BYTES_MAX): boolean {
@@ -64,7 +64,7 @@ export function writeBounded(response: ServerResponse, chunk: string | Uint8Arra
 }
 
 /** Ends an answer so that the client sees it was not whole. */
-export function cutOff(response: ServerResponse): void {
+function cutOff(response: ServerResponse): void {
   const { stream } = response as unknown as Partial<Http2ServerResponse>;
   if (stream) stream.close(8); // CANCEL
   else response.socket?.destroy();

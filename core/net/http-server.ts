@@ -52,7 +52,7 @@ export interface ServerLimits {
 }
 
 /** Source: kubernetes v1.36 staging/src/k8s.io/apiserver/pkg/server/secure_serving.go, where it names a number. */
-export const SERVER_LIMITS: ServerLimits = {
+const SERVER_LIMITS: ServerLimits = {
   connectionsMax: 10_000, firstRequestMs: 32_000, idleMs: 90_000, stalledMs: 60_000, headerBytesMax: 64 * 1024, streamsMax: 250, resetsMax: 1_000, drainMs: 5_000,
 };
 

@@ -33,11 +33,11 @@ function client(name: string, commonName: string, organizations: readonly string
 }
 
 export const ADMIN = client("client-admin", "system:admin", ["system:masters"]);
-export const CONTROLLER_MANAGER = client("client-controller", "system:kube-controller-manager");
-export const SCHEDULER = client("client-scheduler", "system:kube-scheduler");
-export const KUBE_PROXY = client("client-kube-proxy", "system:kube-proxy");
+const CONTROLLER_MANAGER = client("client-controller", "system:kube-controller-manager");
+const SCHEDULER = client("client-scheduler", "system:kube-scheduler");
+const KUBE_PROXY = client("client-kube-proxy", "system:kube-proxy");
 /** How the API server calls kubelets. */
-export const KUBELET_CLIENT = client("client-kube-apiserver", "kube-apiserver-kubelet-client", ["system:masters"]);
+const KUBELET_CLIENT = client("client-kube-apiserver", "kube-apiserver-kubelet-client", ["system:masters"]);
 /** How the API server calls aggregated API servers on behalf of its callers. */
 export const FRONT_PROXY: LeafSpec = { ...client("client-auth-proxy", "system:auth-proxy"), authority: "request-header-ca" };
 
@@ -53,7 +53,7 @@ export interface ServingNames {
 }
 
 /** What clients call the API server. */
-export function apiServerHosts({ nodeName, nodeIps, serviceIps, clusterDomain, extra }: ServingNames): string[] {
+function apiServerHosts({ nodeName, nodeIps, serviceIps, clusterDomain, extra }: ServingNames): string[] {
   return [
     "kubernetes", "kubernetes.default", "kubernetes.default.svc", `kubernetes.default.svc.${clusterDomain}`, "localhost", "127.0.0.1", "::1",
     nodeName, ...nodeIps, ...serviceIps, ...extra,
@@ -62,7 +62,7 @@ export function apiServerHosts({ nodeName, nodeIps, serviceIps, clusterDomain, e
 
 export const SERVING_NAME = "serving-kube-apiserver";
 
-export function apiServerServing(names: ServingNames): LeafSpec {
+function apiServerServing(names: ServingNames): LeafSpec {
   return {
     name: SERVING_NAME, authority: "server-ca", subject: { commonName: "kube-apiserver", organizations: [] }, usages: SERVER,
     altNames: altNamesOf(apiServerHosts(names)),
@@ -72,7 +72,7 @@ export function apiServerServing(names: ServingNames): LeafSpec {
 export function kubeletSubject(nodeName: string): Subject { return { commonName: `system:node:${nodeName}`, organizations: ["system:nodes"] }; }
 
 /** How the API server finds a kubelet to be the node it should be. */
-export function kubeletServing(nodeName: string, addresses: readonly string[]): LeafSpec {
+function kubeletServing(nodeName: string, addresses: readonly string[]): LeafSpec {
   return { name: "serving-kubelet", authority: "server-ca", subject: kubeletSubject(nodeName), usages: SERVER, altNames: altNamesOf([nodeName, ...addresses]) };
 }
 

@@ -55,7 +55,7 @@ export async function readLeaf(dir: string, name: string): Promise<Leaf | undefi
 }
 
 /** Why the certificate no longer serves its purpose. */
-export function leafProblem(certificate: Certificate, spec: LeafSpec, { authority, clock }: Pick<LeafContext, "authority" | "clock">): string | undefined {
+function leafProblem(certificate: Certificate, spec: LeafSpec, { authority, clock }: Pick<LeafContext, "authority" | "clock">): string | undefined {
   const nowMs = clock.nowMs();
   // A leaf that lasts as long as its CA cannot be made to last longer.
   if (needsRenewal(certificate, nowMs) && (nowMs > certificate.notAfterMs || certificate.notAfterMs < authority.certificate.notAfterMs)) return "expires soon or is not valid yet";

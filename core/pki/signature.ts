@@ -51,7 +51,7 @@ export function verifyDer(algorithmOid: string, data: Uint8Array, { spki, signat
   }
 }
 
-export function publicKeyOf(spki: Uint8Array): KeyObject { return createPublicKey({ key: Buffer.from(spki), format: "der", type: "spki" }); }
+function publicKeyOf(spki: Uint8Array): KeyObject { return createPublicKey({ key: Buffer.from(spki), format: "der", type: "spki" }); }
 
 export function spkiOf(key: KeyObject): Uint8Array {
   return (key.type === "private" ? createPublicKey(key) : key).export({ format: "der", type: "spki" });

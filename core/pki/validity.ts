@@ -14,7 +14,7 @@ export const CA_LIFETIME_MS = 3650 * DAY_MS;
 export const LEAF_LIFETIME_MS = 365 * DAY_MS;
 /** Upstream's kubeadm and k3s renew at 120 to 90 days: enough for a device that is off for a season. */
 export const RENEW_BEFORE_MS = 90 * DAY_MS;
-export const NOT_BEFORE_MS = 0;
+const NOT_BEFORE_MS = 0;
 
 export interface Validity { readonly notBeforeMs: number; readonly notAfterMs: number }
 

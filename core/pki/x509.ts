@@ -105,7 +105,7 @@ function readExtensions(explicit: Asn1 | undefined): Extensions {
 }
 
 /** The Extensions sequence of a certificate or of a request's attribute. */
-export function decodeExtensions(list: Asn1 | undefined): { readonly id: string; readonly critical: boolean; readonly value: Asn1 }[] {
+function decodeExtensions(list: Asn1 | undefined): { readonly id: string; readonly critical: boolean; readonly value: Asn1 }[] {
   return readChildren(expectTag(list, TAG.sequence, "extensions")).map((extension) => {
     const parts = readChildren(expectTag(extension, TAG.sequence, "extension"));
     const content = expectTag(parts.at(-1), TAG.octetString, "extension").content;

@@ -213,7 +213,7 @@ function storedTogether(row: ResourceRow): { group: string; version: string; plu
 }
 
 /** v2 before v1 before v1beta2 before v1beta1 before v1alpha1. Source: apimachinery pkg/version CompareKubeAwareVersionStrings */
-export function byStability(a: { readonly version: string }, b: { readonly version: string }): number {
+function byStability(a: { readonly version: string }, b: { readonly version: string }): number {
   const [ka, ma, na] = parts(a.version);
   const [kb, mb, nb] = parts(b.version);
   return kb - ka || mb - ma || nb - na || a.version.localeCompare(b.version);

@@ -18,7 +18,7 @@ import type { Clock } from "../lifecycle/clock.ts";
 import { type ClusterChange, nameOf } from "./changes.ts";
 import { Heap } from "./heap.ts";
 
-export const BACKOFF: BackoffOptions = { minMs: 1_000, maxMs: 10_000 };
+const BACKOFF: BackoffOptions = { minMs: 1_000, maxMs: 10_000 };
 /** A pod that no change has moved is tried again all the same after this. Source: DefaultPodMaxInUnschedulablePodsDuration */
 const UNSCHEDULABLE_MAX_MS = 5 * 60_000;
 const FLUSH_PERIOD_MS = 30_000;

@@ -39,7 +39,7 @@ export interface HollowNodeOptions {
 }
 
 /** Told apart from real ones by this label. */
-export const SIMULATED_LABEL = "coracle.local/simulated";
+const SIMULATED_LABEL = "coracle.local/simulated";
 /** For benchmarks of networks (RFC 2544): nobody is there. */
 const NODE_IPS = parseCidr("198.18.0.0/15")!;
 const DISK_BYTES = 1024 ** 4;

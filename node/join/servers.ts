@@ -41,7 +41,7 @@ export function learnServers({ slices, identity, log }: Deps): Runnable {
 }
 
 /** https://host:port of each. */
-export function serversOf({ endpoints, ports, addressType }: Readonly<EndpointSlice>): string[] {
+function serversOf({ endpoints, ports, addressType }: Readonly<EndpointSlice>): string[] {
   const port = ports?.find(({ name }) => name === "https")?.port;
   if (port === undefined) return [];
   return (endpoints ?? []).filter(({ conditions }) => conditions?.ready !== false).flatMap(({ addresses }) => addresses.map((address) => `https://${addressType === "IPv6" ? `[${address}]` : address}:${port}`)).sort();

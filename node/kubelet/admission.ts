@@ -142,7 +142,7 @@ function matches({ operator, values = [] }: NodeSelectorRequirement, value: stri
   }
 }
 
-export function tolerates(tolerations: readonly Toleration[] | undefined, taint: { readonly key: string; readonly value?: string | undefined; readonly effect: string }): boolean {
+function tolerates(tolerations: readonly Toleration[] | undefined, taint: { readonly key: string; readonly value?: string | undefined; readonly effect: string }): boolean {
   return (tolerations ?? []).some(({ key, operator = "Equal", value, effect }) => {
     if (effect && effect !== taint.effect) return false;
     if (key && key !== taint.key) return false;

@@ -9,7 +9,7 @@
 import { isQuantity, parseQuantity } from "../../core/api/meta/quantity.ts";
 import { parseIp } from "../../core/net/cidr.ts";
 
-export const BANDWIDTH_TABLE = "coracle-bandwidth";
+const BANDWIDTH_TABLE = "coracle-bandwidth";
 const INGRESS = "kubernetes.io/ingress-bandwidth", EGRESS = "kubernetes.io/egress-bandwidth";
 const AT = `bridge ${BANDWIDTH_TABLE}`;
 /** A quarter of a second's worth may come at once, and never less than two of the largest packets the kernel makes for itself. */

@@ -15,7 +15,7 @@ import { type Exec, exec, ExecError } from "../os/exec.ts";
 import type { Nft } from "../os/exec-nft.ts";
 
 /** What the portmap plugin makes. */
-export const HOST_PORT_TABLE = "cni_hostport";
+const HOST_PORT_TABLE = "cni_hostport";
 const CHAINS = ["hostports", "hostip_hostports"];
 /** Fixed in libcni. */
 export const CNI_RESULTS = "/var/lib/cni/results";

@@ -41,7 +41,7 @@ export function ensurePodLinks(netlink: Pick<Netlink, "links" | "setLink">, { br
 }
 
 /** A pod's interfaces that are not in the pod; none if it is of another network. */
-export function hostInterfaces(record: string, network: string): string[] {
+function hostInterfaces(record: string, network: string): string[] {
   const { kind, networkName, result } = JSON.parse(record) as Record;
   if (kind !== "cniCacheV1" || networkName !== network) return [];
   return (result?.interfaces ?? []).flatMap(({ name, sandbox }) => (name && !sandbox ? [name] : []));

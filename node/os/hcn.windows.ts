@@ -137,7 +137,7 @@ function unlessGone<T>(work: () => T): T | undefined {
 function wide(text: string): Buffer { return Buffer.from(`${text}\0`, "utf16le"); }
 
 /** "6b29fc40-ca47-1067-b31d-00dd010662da" as Windows keeps it: the first three parts are numbers, little end first. Pure. */
-export function guidBytes(text: string): Uint8Array {
+function guidBytes(text: string): Uint8Array {
   const hex = text.replace(/[{}-]/g, "");
   if (!/^[0-9a-fA-F]{32}$/.test(hex)) throw new TypeError(`no GUID: ${text}`);
   const bytes = Uint8Array.from(hex.match(/../g)!, (pair) => Number.parseInt(pair, 16));

@@ -25,7 +25,7 @@ const AT = `inet ${POLICY_TABLE}`;
 /** Elements in one command: nft's parser takes time that grows with the length of a list. */
 const BATCH = 500;
 
-export const FRAME_CHAINS: ReadonlyMap<string, readonly string[]> = new Map([
+const FRAME_CHAINS: ReadonlyMap<string, readonly string[]> = new Map([
   ["forward", [
     "ct direction reply accept", "ct state related accept",
     "icmpv6 type { nd-router-solicit, nd-router-advert, nd-neighbor-solicit, nd-neighbor-advert } accept", // two pods of one bridge would not find each other

@@ -62,7 +62,7 @@ export interface ServiceProxy extends Runnable {
   whenSynced(signal: AbortSignal): Promise<void>;
 }
 
-export const PROXY_TABLE = "coracle";
+const PROXY_TABLE = "coracle";
 /** How long changes are gathered: a rollout changes many slices within milliseconds. */
 const GATHER_MS = 50;
 /** How often the table is looked after; upstream's syncPeriod. */

@@ -72,7 +72,7 @@ export interface ContainerRuntime extends Runnable {
 
 const MACHINE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /** Images without which no pod starts, and no garbage may be collected. In the bundle as images/pause.tar. */
-export const PAUSE_IMAGE = "coracle.local/pause:1";
+const PAUSE_IMAGE = "coracle.local/pause:1";
 
 export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts, clock, log }: ContainerRuntimeDeps): ContainerRuntime {
   const { asset, registries = NO_REGISTRIES, environment = {}, logLevel = "info", cniBinDirs = ["/opt/cni/bin"] } = options;

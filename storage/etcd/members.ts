@@ -144,7 +144,7 @@ function connect(endpoint: string, tls: EtcdTls): Client {
 }
 
 /** Throws TypeError. */
-export function targetOf(endpoint: string): { readonly target: string; readonly host: string; readonly secure: boolean } {
+function targetOf(endpoint: string): { readonly target: string; readonly host: string; readonly secure: boolean } {
   const unix = /^unix:\/\/(\/.+)$/.exec(endpoint);
   if (unix) return { target: `unix:${unix[1]}`, host: "localhost", secure: false };
   const [, scheme, host, port = "2379"] = /^(https?):\/\/(\[[0-9a-fA-F:.]+\]|[^/:@?#]+)(?::(\d+))?\/?$/.exec(endpoint) ?? [];

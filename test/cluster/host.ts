@@ -8,7 +8,7 @@ export { eventually };
 const HERE = import.meta.dirname;
 const CHECKOUT = join(HERE, "../..");
 export const LAB = process.env["LAB"] ?? "/tmp/coracle-lab";
-export const BINARY = process.env["CORACLE_BINARY"] ?? join(CHECKOUT, "dist/coracle");
+const BINARY = process.env["CORACLE_BINARY"] ?? join(CHECKOUT, "dist/coracle");
 /** Where test/images/build.ts put its archives. */
 export const IMAGES = process.env["TEST_IMAGES"] ?? join(CHECKOUT, "dist/test-images");
 

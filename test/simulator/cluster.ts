@@ -200,4 +200,4 @@ export class SimulatedCluster {
 }
 
 /** Whose events are looked at. */
-export const OBSERVED = ["/registry/core/pods/", "/registry/apps/deployments/", "/registry/apps/replicasets/", "/registry/apps/statefulsets/", "/registry/apps/daemonsets/", "/registry/batch/jobs/", "/registry/core/resourcequotas/"] as const;
+const OBSERVED = ["/registry/core/pods/", "/registry/apps/deployments/", "/registry/apps/replicasets/", "/registry/apps/statefulsets/", "/registry/apps/daemonsets/", "/registry/batch/jobs/", "/registry/core/resourcequotas/"] as const;

@@ -21,9 +21,9 @@ import type { SimulatedCluster } from "./cluster.ts";
 const STALE_MS = 60_000;
 
 const controllerOf = ({ metadata }: Readonly<ApiObject>): string | undefined => metadata.ownerReferences?.find(({ controller }) => controller)?.uid;
-export const isDone = ({ status }: Readonly<Pod>): boolean => status?.phase === "Succeeded" || status?.phase === "Failed";
-export const isActive = (pod: Readonly<Pod>): boolean => !isDone(pod) && pod.metadata.deletionTimestamp === undefined;
-export const isReady = ({ status }: Readonly<Pod>): boolean => status?.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True") ?? false;
+const isDone = ({ status }: Readonly<Pod>): boolean => status?.phase === "Succeeded" || status?.phase === "Failed";
+const isActive = (pod: Readonly<Pod>): boolean => !isDone(pod) && pod.metadata.deletionTimestamp === undefined;
+const isReady = ({ status }: Readonly<Pod>): boolean => status?.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True") ?? false;
 
 /** "25%" and 3: of `total`, surge rounded up and unavailability down. */
 function share(value: number | string | undefined, total: number, round: (n: number) => number): number {

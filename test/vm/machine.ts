@@ -18,7 +18,7 @@ const IMAGES = process.env["TEST_IMAGES"] ?? join(CHECKOUT, "dist/test-images");
 export type Kind = "bookworm" | "trixie" | "openrc";
 
 /** How instructions are executed: by the processor, or (VM_ACCEL=tcg) one by one in software, some thirty times slower. */
-export const ACCELERATION = process.env["VM_ACCEL"] ?? (existsSync("/dev/kvm") && ["kvm_intel", "kvm_amd"].some((module) => existsSync(`/sys/module/${module}`)) ? "kvm" : undefined);
+const ACCELERATION = process.env["VM_ACCEL"] ?? (existsSync("/dev/kvm") && ["kvm_intel", "kvm_amd"].some((module) => existsSync(`/sys/module/${module}`)) ? "kvm" : undefined);
 /** By what times are multiplied. */
 export const SLOWNESS = ACCELERATION === "tcg" ? 15 : 1;
 /** How often kubectl is tried on a slow machine. */

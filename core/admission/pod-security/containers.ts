@@ -33,7 +33,7 @@ export function containersNamed(names: readonly string[]): string { return `${pl
 export function namesOf(containers: readonly AnyContainer[], isBad: (container: AnyContainer) => boolean): string[] { return containers.filter(isBad).map(({ name }) => name); }
 
 /** "pod and container "a"", for what can be set for the pod and for a container. */
-export function settersOf(podIsBad: boolean, containers: readonly string[]): string[] {
+function settersOf(podIsBad: boolean, containers: readonly string[]): string[] {
   return [...(podIsBad ? ["pod"] : []), ...(containers.length > 0 ? [containersNamed(containers)] : [])];
 }
 

@@ -9,7 +9,7 @@
  */
 import { type FieldError, invalid } from "../../api/meta/field-error.ts";
 
-export const LEVELS = ["privileged", "baseline", "restricted"] as const;
+const LEVELS = ["privileged", "baseline", "restricted"] as const;
 export type Level = (typeof LEVELS)[number];
 /** The minor version, of major version 1. */
 export type Version = number | "latest";

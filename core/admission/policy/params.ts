@@ -20,7 +20,7 @@ export interface ParamDeps {
   resourceOf(kind: GroupVersionKind): ResourceRef | undefined;
 }
 
-export function paramGvk({ apiVersion = "", kind = "" }: ParamKind): GroupVersionKind { return gvkOf({ apiVersion, kind }); }
+function paramGvk({ apiVersion = "", kind = "" }: ParamKind): GroupVersionKind { return gvkOf({ apiVersion, kind }); }
 
 /** Throws an Error: the policy cannot be asked at all. */
 export function checkParamKind(paramKind: ParamKind | undefined, { resourceOf }: ParamDeps): void {

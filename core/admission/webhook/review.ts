@@ -12,7 +12,7 @@ import { isMap } from "../../api/patch/json-value.ts";
 import type { AdmissionRequest } from "../plugin.ts";
 import type { Invocation } from "./match.ts";
 
-export const REVIEW_API_VERSION = "admission.k8s.io/v1";
+const REVIEW_API_VERSION = "admission.k8s.io/v1";
 const REVIEW: GroupVersionKind = { group: "admission.k8s.io", version: "v1", kind: "AdmissionReview" };
 const PATCH_TYPE = "JSONPatch";
 

@@ -36,7 +36,7 @@ export interface ApiResource {
 }
 
 /** What a client that asks for it must accept. */
-export const AGGREGATED_DISCOVERY: GroupVersionKind = { group: "apidiscovery.k8s.io", version: "v2", kind: "APIGroupDiscoveryList" };
+const AGGREGATED_DISCOVERY: GroupVersionKind = { group: "apidiscovery.k8s.io", version: "v2", kind: "APIGroupDiscoveryList" };
 /** The answer's Content-Type says what it is, because clients tell the two forms apart by it. */
 export const AGGREGATED_CONTENT_TYPE = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 

@@ -12,7 +12,7 @@ import { byteLength } from "./byte-length.ts";
 
 export const DNS1123_LABEL_BYTES_MAX = 63;
 export const DNS1123_SUBDOMAIN_BYTES_MAX = 253;
-export const LABEL_VALUE_BYTES_MAX = 63;
+const LABEL_VALUE_BYTES_MAX = 63;
 const PORT_NAME_BYTES_MAX = 15;
 
 const DNS1123_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
@@ -36,7 +36,7 @@ const MATCH = {
 
 function whole(pattern: string): RegExp { return new RegExp(`^${pattern}$`); }
 
-export function maxLengthMessage(max: number): string { return `must be no more than ${max} characters`; }
+function maxLengthMessage(max: number): string { return `must be no more than ${max} characters`; }
 function maxBytesMessage(max: number): string { return `must be no more than ${max} bytes`; }
 export function rangeMessage(min: number, max: number): string { return `must be between ${min} and ${max}, inclusive`; }
 export const EMPTY_MESSAGE = "must be non-empty";
@@ -165,7 +165,7 @@ export function portName(value: string): string[] {
 export function portNumber(value: number): string[] { return inRange(value, 1, 65535); }
 /** User ids; group ids have the same range. */
 export function userId(value: number): string[] { return inRange(value, 0, 2 ** 31 - 1); }
-export function inRange(value: number, min: number, max: number): string[] { return value >= min && value <= max ? [] : [rangeMessage(min, max)]; }
+function inRange(value: number, min: number, max: number): string[] { return value >= min && value <= max ? [] : [rangeMessage(min, max)]; }
 
 const HTTP_HEADER_NAME_MESSAGE = regexMessage("a valid HTTP header must consist of alphanumeric characters or '-'", HTTP_HEADER_NAME, "X-Header-Name");
 export function httpHeaderName(value: string): string[] { return check(value, { match: MATCH.httpHeaderName, message: HTTP_HEADER_NAME_MESSAGE }); }

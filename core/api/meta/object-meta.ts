@@ -107,6 +107,6 @@ export function controllerRef(owner: Readonly<ApiObject>): OwnerReference {
   return { ...ownerRef(owner), controller: true, blockOwnerDeletion: true };
 }
 
-export function ownerRef(owner: Readonly<ApiObject>): OwnerReference {
+function ownerRef(owner: Readonly<ApiObject>): OwnerReference {
   return { apiVersion: owner.apiVersion, kind: owner.kind, name: owner.metadata.name, uid: owner.metadata.uid };
 }

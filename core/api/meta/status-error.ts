@@ -86,7 +86,7 @@ export function generateNameConflict(resource: GroupResource, name: string, retr
 }
 
 /** The detail of a lost compare-then-write. */
-export const OBJECT_MODIFIED = "the object has been modified; please apply your changes to the latest version and try again";
+const OBJECT_MODIFIED = "the object has been modified; please apply your changes to the latest version and try again";
 
 export function conflict(resource: GroupResource, name: string, detail: string = OBJECT_MODIFIED): StatusError {
   const message = `Operation cannot be fulfilled on ${formatGroupResource(resource)} ${goQuote(name)}: ${detail}`;

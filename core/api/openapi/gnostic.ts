@@ -46,7 +46,7 @@ export function nest(writer: BackwardWriter, number: number, write: () => void):
 }
 
 /** { name = 1, value = 2 } */
-export function named(writer: BackwardWriter, name: string, writeValue: () => void): void {
+function named(writer: BackwardWriter, name: string, writeValue: () => void): void {
   nest(writer, 2, writeValue);
   writer.text(name); writer.tag(1, LENGTH_DELIMITED);
 }

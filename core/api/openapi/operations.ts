@@ -44,7 +44,7 @@ export interface OperationOptions {
   readonly refOf: (kind: GroupVersionKind) => string;
 }
 
-export const ANY_MEDIA_TYPE = ["*/*"];
+const ANY_MEDIA_TYPE = ["*/*"];
 export const PRODUCES = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 const PRODUCES_CUSTOM = ["application/json", "application/yaml"];
 const STREAMS = ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
@@ -65,7 +65,7 @@ const USE_WATCH = "deprecated: use the 'watch' parameter with a list operation i
 export function groupWords(group: string): string[] { return (group === "" ? "core" : group.replace(/\.k8s\.io$/, "")).split(".").map(capitalize); }
 
 /** "apps_v1", "rbacAuthorization_v1". */
-export function tagOf({ group, version }: GroupVersion): string { return `${uncapitalize(groupWords(group).join(""))}_${version}`; }
+function tagOf({ group, version }: GroupVersion): string { return `${uncapitalize(groupWords(group).join(""))}_${version}`; }
 
 export function rootOf(groupVersion: GroupVersion): string { return `/${groupVersion.group === "" ? "api" : "apis"}/${formatApiVersion(groupVersion)}`; }
 

@@ -27,7 +27,7 @@ export function podUsage(pod: Readonly<Pod>, nowMs: number): Amounts {
 }
 
 /** It holds nothing any more: it has ended, or should have by now. */
-export function hasEnded({ status, metadata }: Readonly<Pod>, nowMs: number): boolean {
+function hasEnded({ status, metadata }: Readonly<Pod>, nowMs: number): boolean {
   if (status?.phase === "Failed" || status?.phase === "Succeeded") return true;
   const { deletionTimestamp, deletionGracePeriodSeconds: graceSeconds } = metadata;
   return deletionTimestamp !== undefined && graceSeconds !== undefined && nowMs > (parseTime(deletionTimestamp) ?? 0) + graceSeconds * 1000;

@@ -5,7 +5,7 @@ import { STRING, listOf, optionalOf, struct } from "../check/type.ts";
 import { isBase64, isDate, isDateTime, requestUriProblem, uuidPattern } from "../string-formats.ts";
 import { listFrom, Opaque, Optional, type Value } from "../value/value.ts";
 
-export const FORMAT_TYPE = struct("kubernetes.NamedFormat");
+const FORMAT_TYPE = struct("kubernetes.NamedFormat");
 
 export class NamedFormat extends Opaque {
   override readonly type = FORMAT_TYPE;

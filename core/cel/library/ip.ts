@@ -5,8 +5,8 @@ import { BOOL, INT, STRING, opaque } from "../check/type.ts";
 import { AddressError, containsAddress, formatAddress, masked, parseAddress, parsePrefix, type Address, type Prefix } from "../go-netip.ts";
 import { EvalError, isError, noSuchOverload, Opaque, type Value } from "../value/value.ts";
 
-export const IP_TYPE = opaque("net.IP");
-export const CIDR_TYPE = opaque("net.CIDR");
+const IP_TYPE = opaque("net.IP");
+const CIDR_TYPE = opaque("net.CIDR");
 
 class Ip extends Opaque {
   override readonly type = IP_TYPE;

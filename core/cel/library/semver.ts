@@ -4,7 +4,7 @@ import { defineFunction, method, overload, type Library } from "../check/declara
 import { BOOL, INT, STRING, struct } from "../check/type.ts";
 import { compareStrings, EvalError, isError, Opaque, type Value } from "../value/value.ts";
 
-export const SEMVER_TYPE = struct("kubernetes.Semver");
+const SEMVER_TYPE = struct("kubernetes.Semver");
 const S = SEMVER_TYPE;
 const UINT64_MAX = 2n ** 64n - 1n;
 

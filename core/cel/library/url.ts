@@ -5,7 +5,7 @@ import { parseQuery, parseUrl, UrlError, type GoUrl } from "../go-url.ts";
 import { isRequestUri } from "../string-formats.ts";
 import { EvalError, listFrom, mapFrom, Opaque, type Value } from "../value/value.ts";
 
-export const URL_TYPE = struct("kubernetes.URL");
+const URL_TYPE = struct("kubernetes.URL");
 
 class Url extends Opaque {
   override readonly type = URL_TYPE;

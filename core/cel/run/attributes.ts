@@ -96,7 +96,7 @@ function present(value: Value | undefined, test: boolean, otherwise: () => strin
 }
 
 /** A whole number, whatever its type. */
-export function indexOf(key: Value): bigint | EvalError {
+function indexOf(key: Value): bigint | EvalError {
   if (typeof key === "bigint") return key;
   if (typeof key === "number") return Number.isInteger(key) ? BigInt(key) : new EvalError(`unsupported index value ${show(key)} in list`);
   return key instanceof Uint ? key.value : new EvalError(`unsupported index type '${typeOf(key).text}' in list`);

@@ -95,7 +95,7 @@ function isOwn({ metadata, spec }: Readonly<VolumeAttachment>): boolean {
 }
 
 /** As volumesInUse and volumesAttached name it. */
-export function uniqueName({ spec }: Readonly<VolumeAttachment>, volume: NodeFacts["volume"]): string | undefined {
+function uniqueName({ spec }: Readonly<VolumeAttachment>, volume: NodeFacts["volume"]): string | undefined {
   const handle = volume(spec.source.persistentVolumeName ?? "")?.spec.csi?.volumeHandle;
   return handle === undefined ? undefined : `kubernetes.io/csi/${spec.attacher}^${handle}`;
 }

@@ -6,7 +6,7 @@
 import type { CertificateSigningRequest } from "../../api/gen/certificates.v1.ts";
 import { type CertificateRequest, parseCertificateRequest } from "../../pki/certificate-request.ts";
 
-export const KUBE_APISERVER_CLIENT = "kubernetes.io/kube-apiserver-client";
+const KUBE_APISERVER_CLIENT = "kubernetes.io/kube-apiserver-client";
 export const KUBELET_CLIENT = "kubernetes.io/kube-apiserver-client-kubelet";
 export const KUBELET_SERVING = "kubernetes.io/kubelet-serving";
 

@@ -13,7 +13,7 @@ import type { ControllerDeps } from "../deps.ts";
 import { canonical } from "../template-hash.ts";
 
 /** The rules of all roles the selectors find, in order of name, each once. */
-export function aggregatedRules({ metadata, aggregationRule }: Readonly<ClusterRole>, roles: Iterable<Readonly<ClusterRole>>): PolicyRule[] {
+function aggregatedRules({ metadata, aggregationRule }: Readonly<ClusterRole>, roles: Iterable<Readonly<ClusterRole>>): PolicyRule[] {
   const sorted = [...roles].toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
   const rules = new Map<string, PolicyRule>();
   for (const clause of aggregationRule?.clusterRoleSelectors ?? []) {

@@ -30,7 +30,7 @@ interface World {
 type Pods = readonly Readonly<Pod>[];
 
 /** Pods by the node they are on or meant for; those that are over and on their way out do not count. */
-export function podsByNode(pods: Pods): Map<string, Readonly<Pod>[]> {
+function podsByNode(pods: Pods): Map<string, Readonly<Pod>[]> {
   return Map.groupBy(pods.filter((pod) => !(isTerminal(pod) && isDeleting(pod)) && targetNode(pod) !== undefined), (pod) => targetNode(pod) ?? "");
 }
 

@@ -28,7 +28,7 @@ const sum = (sets: readonly Set[], of: (set: Set) => number): number => sets.red
 const available = (set: Set): number => Math.min(set.status?.availableReplicas ?? 0, replicasOf(set));
 
 /** Oldest first; of the same second, by name. */
-export function byAge(a: Set, b: Set): number {
+function byAge(a: Set, b: Set): number {
   const [at, bt] = [a.metadata.creationTimestamp, b.metadata.creationTimestamp];
   return at === bt ? (a.metadata.name < b.metadata.name ? -1 : 1) : at < bt ? -1 : 1;
 }

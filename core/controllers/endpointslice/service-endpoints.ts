@@ -19,7 +19,7 @@ export function isHeadless({ spec }: Readonly<Service>): boolean { return !spec.
 /** A Service whose endpoints are found by us: not those that name their own. */
 export function selectsPods({ spec }: Readonly<Service>): boolean { return spec.type !== "ExternalName" && Object.keys(spec.selector ?? {}).length > 0; }
 
-export function selects({ spec }: Readonly<Service>, labels: Readonly<Record<string, string>>): boolean {
+function selects({ spec }: Readonly<Service>, labels: Readonly<Record<string, string>>): boolean {
   return Object.entries(spec.selector ?? {}).every(([key, value]) => labels[key] === value);
 }
 
@@ -82,7 +82,7 @@ export function targetPort(pod: Readonly<Pod>, { targetPort: target, port, proto
   return undefined;
 }
 
-export function endpointPorts(service: Readonly<Service>, pod: Readonly<Pod>): EndpointPort[] {
+function endpointPorts(service: Readonly<Service>, pod: Readonly<Pod>): EndpointPort[] {
   return (service.spec.ports ?? []).flatMap((servicePort) => {
     const port = targetPort(pod, servicePort);
     if (port === undefined) return [];

@@ -76,7 +76,7 @@ function metadataFor(endpoints: Readonly<Endpoints>): TemplateMeta {
 
 interface Mirrored { readonly groups: Record<"IPv4" | "IPv6", Group[]>; readonly invalid: number; readonly skipped: number }
 
-export function mirror(subsets: readonly EndpointSubset[]): Mirrored {
+function mirror(subsets: readonly EndpointSubset[]): Mirrored {
   const groups: Mirrored["groups"] = { IPv4: [], IPv6: [] };
   let [invalid, skipped] = [0, 0];
   for (const { addresses = [], notReadyAddresses = [], ports = [] } of subsets) {

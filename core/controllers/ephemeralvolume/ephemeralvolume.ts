@@ -53,7 +53,7 @@ export function ephemeralVolumeController({ client, informers, events }: Pick<Co
   }
 }
 
-export function claimFor(pod: Readonly<Pod>, volume: Readonly<Volume>): NewObject<PersistentVolumeClaim> {
+function claimFor(pod: Readonly<Pod>, volume: Readonly<Volume>): NewObject<PersistentVolumeClaim> {
   const { metadata, spec } = volume.ephemeral!.volumeClaimTemplate!;
   return {
     apiVersion: "v1", kind: "PersistentVolumeClaim",

@@ -33,7 +33,7 @@ export function terminatedBeyond(pods: readonly Readonly<Pod>[], max: number): R
 }
 
 /** Its kubelet is out of service by the word of the administrator: pods being deleted there will never report it. */
-export function isOutOfService(node: Readonly<Node> | undefined): boolean {
+function isOutOfService(node: Readonly<Node> | undefined): boolean {
   return node !== undefined && findCondition(node.status?.conditions, "Ready")?.status !== "True" && (node.spec?.taints ?? []).some(({ key }) => key === TAINT.outOfService);
 }
 

@@ -12,7 +12,7 @@ import type { Index } from "../../client/informer.ts";
 import { type Controller, itself, mapped } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 
-export const TOKEN_SECRET_TYPE = "kubernetes.io/service-account-token";
+const TOKEN_SECRET_TYPE = "kubernetes.io/service-account-token";
 const NAME_ANNOTATION = "kubernetes.io/service-account.name";
 const UID_ANNOTATION = "kubernetes.io/service-account.uid";
 

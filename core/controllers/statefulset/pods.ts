@@ -10,7 +10,7 @@ import { type NewPod, podFromTemplate } from "../pod-control.ts";
 
 const POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name";
 const INDEX_LABEL = "apps.kubernetes.io/pod-index";
-export const REVISION_LABEL = "controller-revision-hash"; // of pods: the name of their revision
+const REVISION_LABEL = "controller-revision-hash"; // of pods: the name of their revision
 export const REVISION_HASH_LABEL = "controller.kubernetes.io/hash"; // of revisions
 
 type Set = Readonly<StatefulSet>;

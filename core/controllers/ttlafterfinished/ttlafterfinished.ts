@@ -13,7 +13,7 @@ import type { ControllerDeps } from "../deps.ts";
 import { finishedCondition } from "../job/view.ts";
 
 /** When a Job is to go; undefined: it has not finished, or stays. */
-export function expiresMs(job: Readonly<Job>): number | undefined {
+function expiresMs(job: Readonly<Job>): number | undefined {
   const ttl = job.spec?.ttlSecondsAfterFinished;
   const endedMs = parseTime(finishedCondition(job)?.lastTransitionTime ?? "");
   return ttl === undefined || endedMs === undefined || isDeleting(job) ? undefined : endedMs + ttl * 1000;

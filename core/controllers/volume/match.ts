@@ -54,7 +54,7 @@ export function bestMatch(claim: Claim, volumes: Iterable<Volume>, { delayed, no
     .toSorted(byModesThenSize)[0];
 }
 
-export function isUsableOn(volume: Volume, node: Readonly<Node>): boolean {
+function isUsableOn(volume: Volume, node: Readonly<Node>): boolean {
   const required = volume.spec.nodeAffinity?.required;
   return required === undefined || fitsNode({ containers: [], affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: required } } }, node);
 }

@@ -3,7 +3,7 @@
  *
  * API: https://github.com/grpc/grpc/blob/master/doc/statuscodes.md
  */
-export const GRPC_CODES = {
+const GRPC_CODES = {
   ok: 0, cancelled: 1, unknown: 2, "invalid-argument": 3, "deadline-exceeded": 4, "not-found": 5, "already-exists": 6, "permission-denied": 7, "resource-exhausted": 8,
   "failed-precondition": 9, aborted: 10, "out-of-range": 11, unimplemented: 12, internal: 13, unavailable: 14, "data-loss": 15, unauthenticated: 16,
 } as const;

@@ -17,8 +17,8 @@ export interface DeleteOptions {
   readonly preconditions?: { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined } | undefined;
 }
 
-export const FINALIZER_ORPHAN = "orphan";
-export const FINALIZER_FOREGROUND = "foregroundDeletion";
+const FINALIZER_ORPHAN = "orphan";
+const FINALIZER_FOREGROUND = "foregroundDeletion";
 
 export type DeletePlan = { readonly type: "remove" } | { readonly type: "keep" } | { readonly type: "mark"; readonly next: ApiObject };
 

@@ -12,7 +12,7 @@ import { compileDeviceSelector } from "../../cel/device-selector.ts";
 import { isDns1123Label, isDns1123Subdomain, problems } from "../core/checks/values.ts";
 import { fullyQualifiedDeviceName, listOf, opaqueConfiguration } from "./names.ts";
 
-export const REQUESTS_MAX = 32;
+const REQUESTS_MAX = 32;
 export const CONFIG_MAX = 32;
 const CONSTRAINTS_MAX = 32;
 const SELECTORS_MAX = 32;

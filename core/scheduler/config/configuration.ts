@@ -9,7 +9,7 @@ import { parseYaml } from "../../api/codec/yaml.ts";
 import { misfits, type Shape } from "./shape.ts";
 
 export const API_VERSION = "kubescheduler.config.k8s.io/v1";
-export const KIND = "KubeSchedulerConfiguration";
+const KIND = "KubeSchedulerConfiguration";
 
 export interface PluginRef { readonly name: string; readonly weight?: number }
 export interface PluginSet { readonly enabled?: readonly PluginRef[]; readonly disabled?: readonly PluginRef[] }

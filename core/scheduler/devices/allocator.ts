@@ -262,7 +262,7 @@ function isKeptOff(taints: readonly DeviceTaint[], tolerations: readonly DeviceT
 }
 
 /** Source: dynamic-resource-allocation/resourceclaim ToleratesTaint */
-export function toleratesDevice({ key = "", operator = "Equal", value = "", effect }: DeviceToleration, taint: DeviceTaint): boolean {
+function toleratesDevice({ key = "", operator = "Equal", value = "", effect }: DeviceToleration, taint: DeviceTaint): boolean {
   if ((effect && effect !== taint.effect) || (key !== "" && key !== taint.key)) return false;
   return operator === "Exists" || (operator === "Equal" && value === (taint.value ?? ""));
 }

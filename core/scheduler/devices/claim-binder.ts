@@ -19,7 +19,7 @@ import { hasConditions, isOverdue, readiness } from "./binding-conditions.ts";
 import { type Devices, isReservedFor } from "./claims.ts";
 import type { DevicePlan } from "./plan.ts";
 
-export const FINALIZER = "resource.kubernetes.io/delete-protection";
+const FINALIZER = "resource.kubernetes.io/delete-protection";
 const POLL_MS = 5_000;
 /** As client-go's retry.DefaultRetry. */
 const TRIES = 5;

@@ -12,7 +12,7 @@ import { parseQuantity } from "../../api/meta/quantity.ts";
 import type { Requests } from "../pod-requests.ts";
 
 const CLASS_PREFIX = "deviceclass.resource.kubernetes.io/";
-export const EXTENDED_CLAIM = "resource.kubernetes.io/extended-resource-claim";
+const EXTENDED_CLAIM = "resource.kubernetes.io/extended-resource-claim";
 
 /** Whether devices may stand behind a resource of this name. */
 export function isExtendedResource(name: string): boolean {

@@ -65,7 +65,7 @@ function selectorFor(constraint: TopologySpreadConstraint, pod: Readonly<Pod>): 
 }
 
 /** Whether what runs on `node` counts. */
-export function counts({ honorAffinity, honorTaints }: Constraint, pod: Readonly<Pod>, node: Readonly<Node>): boolean {
+function counts({ honorAffinity, honorTaints }: Constraint, pod: Readonly<Pod>, node: Readonly<Node>): boolean {
   return (!honorAffinity || matchesNode(pod, node)) && (!honorTaints || untoleratedTaint(pod, node) === undefined);
 }
 

@@ -7,9 +7,9 @@
 import type { Attributes, ResourceAttributes } from "../../api/request/attributes.ts";
 import { parseYaml } from "../../api/codec/yaml.ts";
 
-export const LEVELS = ["None", "Metadata", "Request", "RequestResponse"] as const;
+const LEVELS = ["None", "Metadata", "Request", "RequestResponse"] as const;
 export type AuditLevel = (typeof LEVELS)[number];
-export const STAGES = ["RequestReceived", "ResponseStarted", "ResponseComplete", "Panic"] as const;
+const STAGES = ["RequestReceived", "ResponseStarted", "ResponseComplete", "Panic"] as const;
 export type AuditStage = (typeof STAGES)[number];
 
 export interface GroupResources { readonly group?: string; readonly resources?: readonly string[]; readonly resourceNames?: readonly string[] }

@@ -10,7 +10,7 @@ import { QueueSet, type Refusal, type Seating } from "./queue-set.ts";
 import { TimeWeighted } from "./time-weighted.ts";
 import { type Ticket, TooManyRequests } from "./too-many-requests.ts";
 
-export const DURATION_BUCKETS: readonly number[] = [0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30];
+const DURATION_BUCKETS: readonly number[] = [0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30];
 const QUEUE_LENGTH_BUCKETS: readonly number[] = [0, 10, 25, 50, 100, 250, 500, 1000];
 const SEAT_BUCKETS: readonly number[] = [1, 2, 4, 8, 16, 32, 64, 100];
 const DEMAND_BUCKETS: readonly number[] = [0.2, 0.4, 0.6, 0.8, 1, 1.2, 1.4, 1.7, 2, 2.8, 4, 6];

@@ -21,7 +21,7 @@ export function ownableFields({ row, custom }: ServedResource, subresource: stri
 }
 
 /** The manager of this request: the fieldManager it names, or its program. */
-export function managerOf({ request }: Scope): string {
+function managerOf({ request }: Scope): string {
   return managerName(request.query.get("fieldManager") ?? undefined, request.header("user-agent"));
 }
 

@@ -47,7 +47,7 @@ function isFieldValidation(value: string): boolean {
   return ["", "Ignore", "Strict", "Warn"].includes(value);
 }
 
-export function fieldManagerErrors(name: string, path: string): FieldError[] {
+function fieldManagerErrors(name: string, path: string): FieldError[] {
   const errors = Buffer.byteLength(name) > FIELD_MANAGER_BYTES_MAX ? [tooLong(path, FIELD_MANAGER_BYTES_MAX)] : [];
   let at = 0;
   for (const character of name) {

@@ -216,7 +216,7 @@ export function writeOptions(scope: Scope, operation: Operation, query: WriteQue
 
 const OPTIONS_KINDS: Readonly<Record<Operation, string>> = { CREATE: "CreateOptions", UPDATE: "UpdateOptions", DELETE: "DeleteOptions", CONNECT: "" };
 
-export function admissionRequest(
+function admissionRequest(
   { served: { row }, info, user, signal, warnings, request, audit, span }: Scope,
   { operation, next, old, query }: { operation: Operation; next: ApiObject | undefined; old: Readonly<ApiObject> | undefined; query: WriteQuery | DeleteQuery },
 ): AdmissionRequest {

@@ -35,6 +35,6 @@ export function containerConfig({ pod, container, restartCount, imageId, environ
 }
 
 /** Below the pod's log directory. */
-export function containerLogPath(name: string, restartCount: number): string {
+function containerLogPath(name: string, restartCount: number): string {
   return join(name, `${restartCount}.log`);
 }

@@ -56,7 +56,7 @@ export function parseEnvFile(text: string, key: string): string {
 const LINKS_MAX = 255;
 
 /** The path below `root`, with every link on the way taken as if `root` were "/". */
-export function within(root: string, path: string): string {
+function within(root: string, path: string): string {
   let left = path.split("/");
   let at: string[] = [];
   for (let links = 0; left.length > 0;) {

@@ -102,7 +102,7 @@ export function containerDevices({ volumeDevices }: Container | EphemeralContain
 }
 
 /** As the container sees it. */
-export function pathIn(os: OperatingSystem, path: string): string {
+function pathIn(os: OperatingSystem, path: string): string {
   if (os === "windows") return windowsPath(path);
   return path.startsWith("/") ? path : `/${path}`;
 }

@@ -49,7 +49,7 @@ export function windowsContainer(pod: Pod, container: Container | EphemeralConta
 }
 
 /** The share of all processors, in hundredths of a percent: requests have no counterpart, for a weight would take the limit's place. */
-export function windowsResources({ resources }: Container | EphemeralContainer, cpus: number): WindowsContainerResources {
+function windowsResources({ resources }: Container | EphemeralContainer, cpus: number): WindowsContainerResources {
   const { cpu, memory } = resources?.limits ?? {};
   const milli = cpu === undefined ? 0 : parseQuantity(cpu).milliNumber();
   const bytes = memory === undefined ? 0 : parseQuantity(memory).number();

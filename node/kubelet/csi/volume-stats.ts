@@ -105,7 +105,7 @@ export function volumeStats({ volumes, drivers, pods, locals, known, periodMs, c
 }
 
 /** Pure. */
-export function figuresOf({ usage = [], volume_condition: condition }: NodeGetVolumeStatsResponse): Omit<VolumeFigures, "podUid" | "namespace" | "claim"> {
+function figuresOf({ usage = [], volume_condition: condition }: NodeGetVolumeStatsResponse): Omit<VolumeFigures, "podUid" | "namespace" | "claim"> {
   const bytes = usage.find(({ unit }) => unit === "BYTES");
   const inodes = usage.find(({ unit }) => unit === "INODES");
   return {

@@ -156,6 +156,6 @@ export function devicePlugins({ dataDir, clock, log, known, onChange }: Deps): D
 }
 
 /** vendor.com/thing, in no domain of Kubernetes' own. */
-export function isExtendedName(name: string): boolean {
+function isExtendedName(name: string): boolean {
   return /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?\/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/.test(name) && !/(^|\.)kubernetes\.io\//.test(name) && !name.startsWith("requests.");
 }

@@ -37,7 +37,7 @@ function limitsStorage({ spec }: Pod): boolean {
 }
 
 /** What is the pod's and on the node's disk: what it has in memory counts as its containers' memory. */
-export function isOnDisk({ emptyDir, configMap, downwardAPI }: Volume): boolean {
+function isOnDisk({ emptyDir, configMap, downwardAPI }: Volume): boolean {
   return configMap !== undefined || downwardAPI !== undefined || (emptyDir !== undefined && !emptyDir.medium);
 }
 

@@ -19,7 +19,7 @@ import { type CpuSet, formatCpuSet, NO_CPUS, sorted } from "./cpu-set.ts";
 import type { PlacementMetrics } from "./placement-metrics.ts";
 import type { PodAdmission, Provider } from "./provider.ts";
 
-export const CPU_STATE_FILE = "cpu_manager_state";
+const CPU_STATE_FILE = "cpu_manager_state";
 const NOTHING: CpuState = { shared: NO_CPUS, owned: new Map() };
 
 export interface CpuManager extends Provider {

@@ -13,7 +13,7 @@ import { type Block, hintsOfBlocks, isPinned, memoryHints, memoryOfPod, type Mem
 import type { PlacementMetrics } from "./placement-metrics.ts";
 import type { PodAdmission, Provider } from "./provider.ts";
 
-export const MEMORY_STATE_FILE = "memory_manager_state";
+const MEMORY_STATE_FILE = "memory_manager_state";
 const NOTHING: MemoryState = { machineState: {}, entries: {} };
 
 export interface MemoryManager extends Provider {

@@ -9,12 +9,12 @@ import { isSidecar } from "../pod-spec.ts";
 
 export type Quantities = Map<string, Quantity>;
 
-export function quantitiesOf(list: ResourceList | undefined): Quantities {
+function quantitiesOf(list: ResourceList | undefined): Quantities {
   return new Map(Object.entries(list ?? {}).map(([name, text]) => [name, parseQuantity(text)]));
 }
 
 /** Requests, limits standing in where only they are given. */
-export function containerRequests(container: Container | EphemeralContainer): Quantities {
+function containerRequests(container: Container | EphemeralContainer): Quantities {
   return quantitiesOf({ ...container.resources?.limits, ...container.resources?.requests });
 }
 

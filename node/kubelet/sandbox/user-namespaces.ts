@@ -107,7 +107,7 @@ export async function subordinateIds({ exec, passwd, signal }: { readonly exec: 
 }
 
 /** 0: kubelet 65536 2147483648 */
-export function parseSubordinateIds(text: string): IdRange {
+function parseSubordinateIds(text: string): IdRange {
   const lines = text.replace(/^\n+|\n+$/g, "").split("\n");
   if (lines.length !== 1) throw new Error(`kubelet mappings: error parsing line ${JSON.stringify(text)}: it must contain only one line`);
   const words = lines[0]!.trim().split(/\s+/);

@@ -82,7 +82,7 @@ function lastOf(old: ContainerStatus | undefined, id: string): ContainerState {
   return old?.state?.terminated && old.containerID !== containerId(id) ? { terminated: old.state.terminated } : old?.lastState ?? {};
 }
 
-export function containerId(id: string): string {
+function containerId(id: string): string {
   return `containerd://${id}`;
 }
 

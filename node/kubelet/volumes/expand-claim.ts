@@ -71,7 +71,7 @@ const NODES_NEED_NOT = "volume.kubernetes.io/node-expansion-not-required";
 function isShared({ spec }: Readonly<PersistentVolumeClaim>): boolean { return spec.accessModes?.includes("ReadWriteMany") ?? false; }
 
 /** To what a volume of many nodes has grown that is `here` in the size it had when it was mounted: one node has told the claim, and each has to do its part. Undefined: there is nothing to do. Pure. */
-export function sharedSize(claim: Readonly<PersistentVolumeClaim>, { spec: { capacity } }: Readonly<PersistentVolume>, here: string): string | undefined {
+function sharedSize(claim: Readonly<PersistentVolumeClaim>, { spec: { capacity } }: Readonly<PersistentVolume>, here: string): string | undefined {
   const { metadata, status } = claim;
   const grown = capacity?.["storage"];
   const isTold = grown !== undefined && compareQuantities(status?.capacity?.["storage"] ?? "0", grown) >= 0 && status?.allocatedResourceStatuses?.["storage"] === undefined;

@@ -5,7 +5,7 @@
 import type { HcnEndpoint, HcnEndpointSettings, HcnLoadBalancer, HcnLoadBalancerSettings } from "../../os/hcn.ts";
 import type { Wanted, WantedEndpoint, WantedLoadBalancer } from "./render.ts";
 
-export const REMOTE_ENDPOINT = 1;
+const REMOTE_ENDPOINT = 1;
 
 export interface Actual {
   /** Of our network. */

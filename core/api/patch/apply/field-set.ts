@@ -31,9 +31,6 @@ function hasChildren(node: FieldSet): boolean {
   return false;
 }
 
-/** The part of the set below an element; the empty set if nothing is. */
-export function below(set: FieldSet, element: PathElement): FieldSet { return set[element] ?? EMPTY_SET; }
-
 export function hasPath(set: FieldSet, path: readonly PathElement[]): boolean {
   let node: FieldSet | undefined = set;
   for (const element of path) if ((node = node[element]) === undefined) return false;

@@ -16,7 +16,7 @@ import { fieldSetOf } from "./to-set.ts";
 import { TypedError } from "./typed-error.ts";
 import { validateTyped } from "./validate-typed.ts";
 
-export const LAST_APPLIED_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration";
+const LAST_APPLIED_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration";
 /** kubernetes v1.36 apimachinery/pkg/api/validation/objectmeta.go TotalAnnotationSizeLimitB */
 const ANNOTATIONS_BYTES_MAX = 256 * 1024;
 

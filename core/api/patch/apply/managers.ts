@@ -30,7 +30,7 @@ export interface Manager {
 export type Managers = ReadonlyMap<string, Manager>;
 
 /** Update managers kept apart on one object; older ones are put together. kubernetes v1.36 internal/fieldmanager.go DefaultMaxUpdateManagers */
-export const UPDATE_MANAGERS_MAX = 10;
+const UPDATE_MANAGERS_MAX = 10;
 const ANCIENT_CHANGES = "ancient-changes";
 export const BEFORE_FIRST_APPLY = "before-first-apply";
 /** kubernetes v1.36 apimachinery/pkg/apis/meta/v1/validation FieldManagerMaxLength */
