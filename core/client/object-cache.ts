@@ -93,8 +93,9 @@ export class ObjectCache<T extends ApiObject> {
     if (old !== undefined && old.metadata.resourceVersion === object.metadata.resourceVersion) return;
     this.#objects.set(key, object);
     for (const [index, map] of this.#indexes) {
-      if (old !== undefined) dropFrom(map, index, key, old);
-      addTo(map, index, key, object);
+      const values = [...index.valuesOf(object)];
+      if (old !== undefined) dropFrom(map, key, [...index.valuesOf(old)].filter((value) => !values.includes(value)));
+      addTo(map, key, values, object);
     }
     this.#tellAll(old === undefined ? { object, deleted: false } : { object, old, deleted: false });
   }
@@ -102,7 +103,7 @@ export class ObjectCache<T extends ApiObject> {
   #remove(key: ObjectKey, last: Readonly<T>): void {
     const held = this.#objects.get(key);
     this.#objects.delete(key);
-    if (held !== undefined) for (const [index, map] of this.#indexes) dropFrom(map, index, key, held);
+    if (held !== undefined) for (const [index, map] of this.#indexes) dropFrom(map, key, index.valuesOf(held));
     this.#tellAll(held === undefined ? { object: last, deleted: true } : { object: last, old: held, deleted: true });
   }
 
@@ -127,7 +128,7 @@ export class ObjectCache<T extends ApiObject> {
     let map = this.#indexes.get(index);
     if (map === undefined) {
       this.#indexes.set(index, (map = new Map()));
-      for (const [key, object] of this.#objects) addTo(map, index, key, object);
+      for (const [key, object] of this.#objects) addTo(map, key, index.valuesOf(object), object);
     }
     return map;
   }
@@ -138,16 +139,16 @@ export function revisionOf({ metadata }: { readonly metadata: { readonly resourc
   return Number(metadata.resourceVersion ?? 0) || 0;
 }
 
-function addTo<T extends ApiObject>(map: IndexMap<T>, index: Index<T>, key: ObjectKey, object: Readonly<T>): void {
-  for (const value of index.valuesOf(object)) {
+function addTo<T>(map: IndexMap<T>, key: ObjectKey, values: Iterable<string>, object: Readonly<T>): void {
+  for (const value of values) {
     const at = map.get(value);
     if (at === undefined) map.set(value, new Map([[key, object]]));
     else at.set(key, object);
   }
 }
 
-function dropFrom<T extends ApiObject>(map: IndexMap<T>, index: Index<T>, key: ObjectKey, object: Readonly<T>): void {
-  for (const value of index.valuesOf(object)) {
+function dropFrom<T>(map: IndexMap<T>, key: ObjectKey, values: Iterable<string>): void {
+  for (const value of values) {
     const at = map.get(value);
     at?.delete(key);
     if (at?.size === 0) map.delete(value);
