@@ -117,7 +117,13 @@ test("a pod runs, is reported, and leaves nothing behind", async () => {
 });
 
 test("a pod's end is told at once and as a whole, as upstream tells it, and its address stays", async () => {
-  await using node = await startNode();
+  const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
+  runtime.images.add("busybox:1");
+  const slow: typeof runtime.call = async (method, ...rest) => {
+    if (method === "RuntimeService/StopPodSandbox") await Bun.sleep(50); // by then it has been heard that the containers have ended
+    return await runtime.call(method, ...rest);
+  };
+  await using node = await startNode({}, { cri: { ...runtime, call: slow } });
   await node.create("web", {}, [{}, {}]);
   const { podIP } = (await node.until("web", isReady))!;
   const quit = new AbortController(), told = new Set<string>();

@@ -260,9 +260,9 @@ export class PodWorker {
     this.#sayUnlessEnding();
   }
 
-  /** Once nothing of a pod that ends runs any more, it is told once, when all is over. Source: kubernetes v1.36 pkg/kubelet/kubelet.go SyncTerminatingPod */
+  /** Once no container of a pod that ends runs any more, it is told once, when all is over. Source: kubernetes v1.36 pkg/kubelet/kubelet.go SyncTerminatingPod */
   #sayUnlessEnding(): void {
-    if (this.#stage !== "terminating" || isAnythingRunning(this.#runtime)) this.#say();
+    if (this.#stage !== "terminating" || this.#runtime.containers.some(({ state }) => state === "running" || state === "unknown")) this.#say();
   }
 
   /** Computes the status from what is known and hands it to be written. */
