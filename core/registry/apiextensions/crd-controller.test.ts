@@ -94,6 +94,9 @@ test("server-side apply knows the schema", async () => {
   const conflict = await apply("two", { size: 4 });
   expect([conflict.code, conflict.body.message]).toEqual([409, expect.stringContaining(".spec.size")]);
   expect((await apply("two", { nonsense: 4 })).body.message).toMatch(/\.spec\.nonsense: field not declared in schema$/);
+  expect((await api.ask("POST", WIDGETS, { body: widget("nothing", { spec: null }) })).code).toBe(201); // dropped; but what is applied is meant
+  const nothing = await api.ask("PATCH", `${WIDGETS}/none`, { headers: { "content-type": "application/apply-patch+yaml" }, query: { fieldManager: "one" }, body: widget("none", { spec: null }) });
+  expect([nothing.code, nothing.body.message]).toEqual([422, expect.stringContaining('spec: Invalid value: "null": spec in body must be of type object: "null"')]);
 });
 
 test("names that are taken are refused until they are free", async () => {

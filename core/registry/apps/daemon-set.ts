@@ -26,7 +26,9 @@ const TEMPLATE = "spec.template";
 export const daemonSets = defineResource<DaemonSet>({
   group: "apps", version: "v1", kind: "DaemonSet", plural: "daemonsets",
 
-  defaults({ spec }) {
+  defaults(set) {
+    if (set.metadata.annotations?.[TEMPLATE_GENERATION] === undefined) setTemplateGeneration(set, 0); // by whoever makes the set, and so theirs
+    const { spec } = set;
     defaultPodTemplate(spec.template);
     const strategy = (spec.updateStrategy ??= {});
     strategy.type ||= "RollingUpdate";

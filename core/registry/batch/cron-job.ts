@@ -37,7 +37,7 @@ export const cronJobs = defineResource<CronJob>({
 
   *validate({ metadata, spec }, old) {
     yield* validateSpec("spec", spec, old?.spec);
-    if (!old && byteLength(metadata.name) > NAME_BYTES_MAX) yield invalid("metadata.name", metadata.name, `must be no more than ${NAME_BYTES_MAX} characters`);
+    if (!old && byteLength(metadata.name ?? "") > NAME_BYTES_MAX) yield invalid("metadata.name", metadata.name, `must be no more than ${NAME_BYTES_MAX} characters`);
   },
   *warnings({ metadata, spec }, old) {
     if (!old) yield* podNameWarnings(metadata.name);

@@ -91,7 +91,7 @@ function isEmpty(labels: Readonly<Record<string, string>> | undefined): boolean 
 function generateSelector({ metadata, spec }: Job): void {
   const template = (spec.template.metadata ??= {});
   const labels = (template.labels ??= {});
-  for (const name of NAME_LABELS) labels[name] ??= metadata.name;
+  for (const name of NAME_LABELS) labels[name] ??= metadata.name ?? ""; // refused for that, not for its labels
   for (const name of UID_LABELS) labels[name] ??= metadata.uid;
   const selector = (spec.selector ??= {});
   selector.matchLabels = { ...selector.matchLabels };
@@ -107,7 +107,7 @@ function* validateGeneratedSelector({ metadata, spec }: Readonly<Job>, old: Read
   const expected: Record<string, string> = {};
   for (const [i, prefix] of [false, true].entries()) {
     if (prefix && !prefixed) continue;
-    for (const [name, value] of [[UID_LABELS[i]!, metadata.uid], [NAME_LABELS[i]!, metadata.name]] as const) {
+    for (const [name, value] of [[UID_LABELS[i]!, metadata.uid], [NAME_LABELS[i]!, metadata.name ?? ""]] as const) {
       expected[name] = value;
       yield* hasLabel(spec.template, name, value);
     }

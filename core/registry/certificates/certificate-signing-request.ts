@@ -11,6 +11,7 @@
 import { child, duplicate, type FieldError, forbidden, index, invalid, notSupported, required } from "../../api/meta/field-error.ts";
 import type { CertificateSigningRequest, CertificateSigningRequestCondition, CertificateSigningRequestSpec } from "../../api/gen/certificates.v1.ts";
 import { goQuote } from "../../api/meta/go-quote.ts";
+import { pathSegmentName } from "../../api/meta/names.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import { jsonDiff } from "../core/checks/diff.ts";
 import { semanticEqual } from "../core/checks/equal.ts";
@@ -36,7 +37,7 @@ const LASTING = [...APPROVALS, "Failed"];
 export const certificateSigningRequests = defineResource<Request>({
   group: "certificates.k8s.io", version: "v1", kind: "CertificateSigningRequest", plural: "certificatesigningrequests",
   generation: false,
-  validateName: () => [],
+  validateName: pathSegmentName,
 
   prepareForCreate({ spec }, { user }) {
     for (const name of ["username", "uid", "groups", "extra"] as const) delete spec[name];

@@ -7,6 +7,7 @@
 import type { PodDisruptionBudget, PodDisruptionBudgetSpec } from "../../api/gen/policy.v1.ts";
 import { child, type FieldError, invalid } from "../../api/meta/field-error.ts";
 import { validateLabelSelector } from "../../api/meta/label-selector.ts";
+import { pathSegmentName } from "../../api/meta/names.ts";
 import { atMost100Percent, countOrPercent } from "../apps/rollout.ts";
 import { validateCommonConditions } from "../core/checks/conditions.ts";
 import { nonNegative, oneOfOptional } from "../core/checks/values.ts";
@@ -19,6 +20,7 @@ const EMPTY_SELECTOR_LABEL = "pdb.kubernetes.io/deprecated-v1beta1-empty-selecto
 export const podDisruptionBudgets = defineResource<PodDisruptionBudget>({
   group: "policy", version: "v1", kind: "PodDisruptionBudget", plural: "poddisruptionbudgets",
   unconditionalUpdate: false,
+  validateName: pathSegmentName, // upstream looks no closer
   defaults({ spec }) { stripEmptySelectorLabel(spec); },
   prepareForCreate(budget) { budget.status = { disruptionsAllowed: 0, currentHealthy: 0, desiredHealthy: 0, expectedPods: 0 }; },
   validate: ({ spec }, old) => validateSpec("spec", spec, old?.spec),

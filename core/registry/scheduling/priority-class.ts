@@ -20,7 +20,7 @@ export const priorityClasses = defineResource<PriorityClass>({
   defaults(object) { object.preemptionPolicy ??= "PreemptLowerPriority"; },
   *validate(object, old) {
     if (old) return;
-    const { metadata: { name }, value = 0, preemptionPolicy } = object;
+    const { metadata: { name = "" }, value = 0, preemptionPolicy } = object;
     if (name.startsWith(SYSTEM_PREFIX)) {
       const problem = systemClassProblem(object);
       if (problem !== undefined) yield forbidden("metadata.name", `priority class names with '${SYSTEM_PREFIX}' prefix are reserved for system use only. error: ${problem}`);

@@ -3,10 +3,10 @@ import { decodeBody, decodeUntypedBody, enforceFieldValidation, type FieldValida
 import { type JsonObject, jsonNodeOf } from "../../api/codec/json-document.ts";
 import { ENCODINGS, ENCODINGS_CUSTOM, negotiateInput } from "../../api/codec/negotiate.ts";
 import { copyOf } from "../../api/meta/copy.ts";
-import { formatApiVersion, type GroupVersionKind } from "../../api/meta/gvk.ts";
+import { formatApiVersion, formatGvk, type GroupVersionKind } from "../../api/meta/gvk.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { invalid as invalidField } from "../../api/meta/field-error.ts";
-import { badRequest, invalid } from "../../api/meta/status-error.ts";
+import { badRequest, invalid, statusError } from "../../api/meta/status-error.ts";
 import { canonical } from "../../api/schema/canonical.ts";
 import { diagnose } from "../../api/schema/diagnose.ts";
 import { builtInFacts } from "../../api/schema/facts.ts";
@@ -29,10 +29,16 @@ export async function bodyReader(scope: Scope): Promise<() => ApiObject> {
   };
 }
 
-/** A value made by us (what server-side apply has merged) checked and defaulted like a body. Throws 400. */
-export function objectOf(scope: Scope, value: unknown): ApiObject {
-  const { object, strict } = fitting(scope, value);
-  warn(scope, expectedKind(scope), strict);
+/** What server-side apply has merged, checked and defaulted like a body. Throws 400, and 500 for what fits the schema and is no object all the same: a text that is no base64. */
+export function appliedObject(scope: Scope, value: unknown): ApiObject {
+  const { object, error, strict } = readValue(scope, value, { keepNulls: true });
+  const expected = expectedKind(scope);
+  if (error !== undefined) {
+    const { namespace = "", name = "" } = (value as Partial<ApiObject>).metadata ?? {};
+    const gvk = formatGvk(expected);
+    throw statusError({ code: 500, reason: "", message: `failed to convert new object (${namespace}/${name}; ${gvk}) to proper version: unable to convert unstructured object to ${gvk}: error decoding from json: ${error}` });
+  }
+  warn(scope, expected, strict);
   return finishObject(scope, object);
 }
 
@@ -46,7 +52,7 @@ interface Patched {
 /** What a patch has made of an object. What does not fit is the patch's fault, and told as such. Throws 422. */
 export function patchedObject(scope: Scope, value: unknown, { shown, repeated, old }: Patched): ApiObject {
   const kept = keptSpec(scope, old);
-  const { object, error, strict } = readValue(scope, value, kept === undefined ? undefined : { spec: kept });
+  const { object, error, strict } = readValue(scope, value, kept === undefined ? {} : { known: { spec: kept } });
   const findings = [...repeated, ...strict];
   const refused = error ?? (findings.length > 0 && fieldValidationOf(scope) === "Strict" ? `strict decoding error: ${findings.join(", ")}` : undefined);
   if (refused !== undefined) throw invalid({ group: "", kind: "" }, "", [invalidField("patch", shown(), refused)]);
@@ -101,22 +107,29 @@ function checkVersion(value: JsonObject, expected: GroupVersionKind): void {
   if (given !== wanted) throw badRequest(`the API version in the data (${given}) does not match the expected API version (${wanted})`);
 }
 
-/** `error`: why it is no object of this kind; `strict`: what of it is not known. `known`: canonical parts it may have as they are. */
-function readValue(scope: Scope, value: unknown, known?: object): { readonly object: ApiObject; readonly error?: string | undefined; readonly strict: readonly string[] } {
+interface Reading {
+  /** Canonical parts it may have as they are. */
+  readonly known?: object;
+  /** Of custom resources: nulls that the schema does not want stay. */
+  readonly keepNulls?: boolean;
+}
+
+/** `error`: why it is no object of this kind; `strict`: what of it is not known. */
+function readValue(scope: Scope, value: unknown, { known, keepNulls = false }: Reading = {}): { readonly object: ApiObject; readonly error?: string | undefined; readonly strict: readonly string[] } {
   const gvk = expectedKind(scope);
   const type = builtInFacts.typeOf(gvk);
-  if (!type) return readCustom(scope, value);
+  if (!type) return readCustom(scope, value, keepNulls);
   const { object, clean } = canonical(type, { ...(value as object), apiVersion: formatApiVersion(gvk), kind: gvk.kind }, known);
   if (clean) return { object: object as unknown as ApiObject, strict: [] };
   return { object: object as unknown as ApiObject, ...diagnose(type, jsonNodeOf(value)) };
 }
 
-function readCustom({ served }: Scope, value: unknown): { readonly object: ApiObject; readonly error?: string | undefined; readonly strict: readonly string[] } {
+function readCustom({ served }: Scope, value: unknown, keepNulls: boolean): { readonly object: ApiObject; readonly error?: string | undefined; readonly strict: readonly string[] } {
   const strict: string[] = [];
   const object = copyOf(value) as JsonObject;
   if (!served.custom) return { object: object as unknown as ApiObject, strict };
   try {
-    return { object: served.custom.decode(object, { report: (path) => void strict.push(`unknown field ${JSON.stringify(path)}`) }), strict };
+    return { object: served.custom.decode(object, { keepNulls, report: (path) => void strict.push(`unknown field ${JSON.stringify(path)}`) }), strict };
   } catch (error) {
     if (!(error instanceof MalformedError)) throw error;
     return { object: object as unknown as ApiObject, error: error.message, strict: [] };

@@ -37,6 +37,12 @@ test("a patch that changes nothing writes nothing", async () => {
   expect((await patch("merge", { spec: { replicas: 1 } })).body.metadata.resourceVersion).toBe(before);
 });
 
+test("what fits the schema and is no object all the same cannot be applied", async () => {
+  const body = { apiVersion: "v1", kind: "Secret", metadata: { name: "s" }, data: { a: "?" } };
+  const told = await api!.ask("PATCH", "/api/v1/namespaces/default/secrets/s", { headers: { "content-type": TYPES.apply }, query: { fieldManager: "m" }, body });
+  expect([told.code, told.body.message]).toEqual([500, "failed to convert new object (/s; /v1, Kind=Secret) to proper version: unable to convert unstructured object to /v1, Kind=Secret: error decoding from json: illegal base64 data at input byte 0"]);
+});
+
 test.each<[what: string, type: keyof typeof TYPES, body: unknown, query: Record<string, string>, code: number, message: string]>([
   ["no patch", "json", "{}", {}, 400, "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"],
   ["no JSON", "merge", "{", {}, 400, "error decoding patch: unexpected end of JSON input"],

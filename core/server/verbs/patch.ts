@@ -16,7 +16,7 @@ import { applyStrategicMerge } from "../../api/patch/strategic-merge.ts";
 import { formatGo } from "../../api/patch/json-value.ts";
 import { diagnoseUntyped } from "../../api/schema/diagnose.ts";
 import type { Scope } from "../handler.ts";
-import { expectedKind, objectOf, patchedObject } from "./body.ts";
+import { expectedKind, appliedObject, patchedObject } from "./body.ts";
 import { ownableFields, schemaOf } from "./managed-fields.ts";
 import { type WriteQuery, writeQueryOf } from "./write-options.ts";
 
@@ -109,7 +109,7 @@ function applier(scope: Scope, query: WriteQuery, { applied, repeated }: { reado
       });
       if (repeated.length > 0 && query.fieldValidation === "Strict") throw badRequest(`error strict decoding YAML: ${repeated.join(", ")}`);
       if (query.fieldValidation === "Warn") scope.warnings.push(...repeated);
-      const next = objectOf(scope, object);
+      const next = appliedObject(scope, object);
       if (!(applied as { metadata?: { resourceVersion?: string } }).metadata?.resourceVersion) next.metadata.resourceVersion = "";
       return next;
     },

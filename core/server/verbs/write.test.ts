@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { apiServer, type ApiServer, type Asked } from "../../../test/api-server.ts";
 import type { AdmissionRequest } from "../../admission/plugin.ts";
+import { builtInResources } from "../../api/schema/resources.ts";
 import { statusError } from "../../api/meta/status-error.ts";
 
 let api: ApiServer;
@@ -58,6 +59,17 @@ test("unknown fields are warned of, once each", async () => {
   const { warnings, body } = await api.ask("POST", MAPS, { body: '{"metadata":{"name":"warned"},"data":{"a":"1","a":"2"},"nothing":1}' });
   expect(warnings).toEqual(['duplicate field "data.a"', 'unknown field "nothing"']);
   expect(body.data).toEqual({ a: "2" });
+});
+
+test.each(builtInResources.rows().filter(({ verbs }) => verbs.includes("create") && verbs.includes("get")))("what has no name is refused for that: $plural of $group/$version", async ({ group, version, namespaced, plural }) => {
+  const { code, body } = await api.ask("POST", `${group === "" ? "/api" : `/apis/${group}`}/${version}${namespaced ? "/namespaces/a" : ""}/${plural}`, { body: { spec: {} } });
+  expect([code >= 500 ? body.message : "", String(body.message ?? "").includes("undefined")]).toEqual(["", false]);
+});
+
+test.each([["policy/v1/namespaces/a/poddisruptionbudgets", 201], ["certificates.k8s.io/v1/certificatesigningrequests", 422]])("%s may have a name in capitals, but none that a path cannot have", async (path, code) => {
+  const { body } = await api.ask("POST", `/apis/${path}`, { body: { metadata: { name: "Capitals" }, spec: {} } });
+  expect([body.code ?? 201, String(body.message).includes("metadata.name")]).toEqual([code, false]);
+  expect((await api.ask("POST", `/apis/${path}`, { body: { metadata: { name: "a%b" }, spec: {} } })).body.message).toContain("may not contain '%'");
 });
 
 test("what is refused is warned of too", async () => {
@@ -119,6 +131,17 @@ test("generation counts changes of the spec; the status has its own door", async
   expect(told.metadata.managedFields.map(({ manager, subresource, fieldsV1 }: { manager: string; subresource?: string; fieldsV1: object }) => [manager, subresource ?? "", Object.keys(fieldsV1)])).toEqual([
     ["test", "", ["f:spec"]], ["test", "status", ["f:metadata", "f:status"]],
   ]);
+});
+
+test("the count of a DaemonSet's templates is owned by who makes it, and by nobody who applies it", async () => {
+  const path = "/apis/apps/v1/namespaces/a/daemonsets";
+  const ownersOf = ({ managedFields }: { managedFields: { fieldsV1: Record<string, object> }[] }) => managedFields.map(({ fieldsV1 }) => fieldsV1["f:metadata"]);
+  const { body: made } = await api.ask("POST", path, { body: { ...deployment("made"), kind: "DaemonSet" } });
+  expect([made.metadata.annotations, ownersOf(made.metadata)]).toEqual([
+    { "deprecated.daemonset.template.generation": "1" }, [{ "f:annotations": { ".": {}, "f:deprecated.daemonset.template.generation": {} } }],
+  ]);
+  const applied = await api.ask("PATCH", `${path}/applied`, { headers: { "content-type": "application/apply-patch+yaml" }, query: { fieldManager: "applier" }, body: { ...deployment("applied"), kind: "DaemonSet" } });
+  expect([applied.body.metadata.annotations, ownersOf(applied.body.metadata)]).toEqual([made.metadata.annotations, [undefined]]);
 });
 
 test("through its scale, replicas change hands", async () => {

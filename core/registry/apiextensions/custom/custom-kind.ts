@@ -63,9 +63,14 @@ export class CustomKind {
     return object as unknown as ApiObject;
   }
 
-  #inForm(object: JsonMap, structure: Structure, { repair = false, report }: CoerceOptions): JsonMap {
-    const known = this.crd.spec.preserveUnknownFields ? object : withoutNulls(pruned(object, structure, report), structure);
-    return coerceEmbedded(known, structure, { repair, report });
+  #inForm(object: JsonMap, structure: Structure, { repair = false, keepNulls = false, report }: CoerceOptions): JsonMap {
+    return coerceEmbedded(this.#known(object, structure, { keepNulls, report }), structure, { repair, report });
+  }
+
+  #known(object: JsonMap, structure: Structure, { keepNulls, report }: CoerceOptions): JsonMap {
+    if (this.crd.spec.preserveUnknownFields) return object;
+    const known = pruned(object, structure, report);
+    return keepNulls ? known : withoutNulls(known, structure);
   }
 
   /** Fills in defaults. `object` is of one of the versions. */

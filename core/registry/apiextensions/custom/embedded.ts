@@ -19,6 +19,8 @@ import type { Structure } from "./structure.ts";
 export interface CoerceOptions {
   /** Leave out what is of a wrong type, instead of throwing. */
   readonly repair?: boolean;
+  /** Nulls that the schema does not want stay, for validation to refuse: those of an apply. */
+  readonly keepNulls?: boolean;
   readonly report?: ((path: string) => void) | undefined;
 }
 
