@@ -28,16 +28,19 @@ test.each([
   ["no longer wanted, and could not be attached", { wanted: [], here: ["v"], status: { attachError: { message: "full" } } }, { detach: ["v"] }],
   ["just attached for a pod, and the driver wants no attaching any more", { wanted: [], here: ["v"], released: ["v"], idleMs: 59_000 }, { attached: ["kubernetes.io/csi/d^v"], waiting: true }],
   ["used by a pod, and the driver has wanted no attaching for long", { wanted: [], here: ["v"], released: ["v"], idleMs: 60_000 }, { detach: ["v"] }],
+  ["wanted, and the attacher is at it", { wanted: ["v"], here: ["v"], status: {}, pendingMs: 119_000 }, { problems: [undefined] }],
+  ["wanted, and the attacher does not answer", { wanted: ["v"], here: ["v"], status: {}, pendingMs: 120_000 }, { problems: ["timed out waiting for external-attacher of d CSI driver to attach volume v"] }],
+  ["wanted, and the attacher cannot", { wanted: ["v"], here: ["v"], status: { attachError: { message: "full" } } }, { problems: ["full"] }],
   ["the node is gone", { wanted: [], here: ["v"], node: undefined }, { detach: ["v"] }],
   ["not wanted, made by somebody else", { wanted: [], here: [], theirs: "mine" }, { attached: ["kubernetes.io/csi/d^v"] }],
-] as [string, { wanted: string[]; here: string[]; theirs?: string; elsewhere?: boolean; node?: Node; idleMs?: number; status?: object; released?: string[] }, object][])("%s", (_, facts, expected) => {
+] as [string, { wanted: string[]; here: string[]; theirs?: string; elsewhere?: boolean; node?: Node; idleMs?: number; status?: object; released?: string[]; pendingMs?: number }, object][])("%s", (_, facts, expected) => {
   const volumes = new Map([["v", volume("v")], ["m", volume("m", "ReadWriteMany")]]);
   const plan = planNode({
     node: "node" in facts ? facts.node : node(), wanted: facts.wanted.map((name) => ({ volume: volumes.get(name)!, pods: [] })), attachments: [...facts.here.map((name) => attachment(name, "n", facts.status && { status: facts.status })), ...(facts.theirs === undefined ? [] : [attachment("v", "n", { metadata: { name: facts.theirs } })])],
-    elsewhere: (name) => (facts.elsewhere ? [attachment(name, "other")] : []), volume: (name) => volumes.get(name), idleMs: () => facts.idleMs ?? 0, released: new Set(facts.released),
+    elsewhere: (name) => (facts.elsewhere ? [attachment(name, "other")] : []), volume: (name) => volumes.get(name), idleMs: () => facts.idleMs ?? 0, pendingMs: () => facts.pendingMs ?? 0, released: new Set(facts.released),
   });
-  const names = { attach: plan.attach.map((one) => one.volume.metadata.name), blocked: plan.blocked.map((one) => one.wanted.volume.metadata.name), detach: plan.detach.map(({ spec }) => spec.source.persistentVolumeName), attached: plan.attached.map(({ name }) => name), waiting: plan.waiting };
-  expect(names).toEqual({ attach: [], blocked: [], detach: [], attached: [], waiting: false, ...expected });
+  const names = { attach: plan.attach.map((one) => one.volume.metadata.name), blocked: plan.blocked.map((one) => one.wanted.volume.metadata.name), detach: plan.detach.map(({ spec }) => spec.source.persistentVolumeName), attached: plan.attached.map(({ name }) => name), waiting: plan.waiting, problems: plan.pending.map(({ problem }) => problem) };
+  expect(names).toEqual({ attach: [], blocked: [], detach: [], attached: [], waiting: false, problems: [], ...expected });
 });
 
 test("who has the volume is told within the namespace only", () => {
@@ -56,7 +59,13 @@ test("a volume is attached where its pod is, and taken off after it", () => with
   const pod = await client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "ns" }, spec: { containers: [], nodeName: "n", volumes: [{ name: "x", persistentVolumeClaim: { claimName: "c" } }] } } as never, call);
   const [attached] = await eventually(() => api.all(VOLUME_ATTACHMENTS), (all) => all.length === 1);
   expect(attached).toMatchObject({ metadata: { name: attachmentName("h", "d", "n") }, spec: { attacher: "d", nodeName: "n", source: { persistentVolumeName: "v" } } });
-  await client.resource(VOLUME_ATTACHMENTS).updateStatus({ ...attached!, status: { attached: true } } as VolumeAttachment, call);
+  const say = (status: VolumeAttachment["status"]) => client.resource(VOLUME_ATTACHMENTS).updateStatus({ ...api.all(VOLUME_ATTACHMENTS)[0]!, status } as VolumeAttachment, call);
+  const problems = () => api.all(EVENTS).filter(({ reason }) => reason === "FailedAttachVolume");
+  await say({ attached: false, attachError: { time: "2026-01-01T00:00:00Z", message: "rpc error" } });
+  await eventually(problems, (all) => all[0]?.message === 'AttachVolume.Attach failed for volume "v" : rpc error');
+  await say({ attached: false, attachError: { time: "2026-01-01T00:01:00Z", message: "rpc error" } });
+  await eventually(problems, (all) => all[0]?.count === 2);
+  await say({ attached: true });
   await eventually(() => api.all(NODES)[0]!, ({ status }) => status?.volumesAttached?.[0]?.name === "kubernetes.io/csi/d^h");
   await eventually(() => api.all(EVENTS).map(({ message }) => message), (all) => all.includes('AttachVolume.Attach succeeded for volume "v" '));
   await client.resource(PODS).updateStatus({ ...pod, status: { phase: "Succeeded" } } as Pod, call);

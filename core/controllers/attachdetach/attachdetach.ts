@@ -25,7 +25,7 @@ import type { ControllerDeps } from "../deps.ts";
 import { PODS_BY_NODE } from "../nodelifecycle/nodelifecycle.ts";
 import { isTerminal } from "../pod-state.ts";
 import { claimsOf } from "../volume/volume.ts";
-import { isForMany, multiAttachMessage, planNode, type Wanted } from "./plan.ts";
+import { ATTACH_MS, isForMany, multiAttachMessage, type Pending, planNode, type Wanted } from "./plan.ts";
 import { attachedDisks, type DiskPlan, planDisks, type WantedDisk } from "./plan-disks.ts";
 
 const AGAIN_MS = 5_000;
@@ -45,6 +45,7 @@ export function attachDetachController({ client, informers, events, clock, force
   const attachmentClient = client.resource(VOLUME_ATTACHMENTS);
   const recorder = events.from({ component: "attachdetach-controller" });
   const idleSince = new Map<string, number>(); // attachments nobody wants, by name, by uptime; disks by node and name
+  const pendingSince = new Map<string, { readonly node: ObjectKey; readonly sinceMs: number; attempt?: string | undefined }>(); // attachments that are waited for, by name, by uptime; the last attempt that pods have been told of
   const granting = new Map<string, string>(); // disks by name: the node whose status is about to say so
   const waitingForDisks = new Set<ObjectKey>(); // nodes
   const told = new Set<string>(); // pods that know that their volume is elsewhere
@@ -69,8 +70,8 @@ export function attachDetachController({ client, informers, events, clock, force
       const used = node ? usedOn(key) : [];
       const wanted = used.filter(isAttached);
       const here = attachments.by(ATTACHMENTS_BY_NODE, key);
-      const { attach, blocked, detach, attached, waiting } = planNode({
-        node, wanted, attachments: here, volume, idleMs, forceDetach, released: new Set(used.filter((one) => !isAttached(one)).map((one) => one.volume.metadata.name)),
+      const { attach, blocked, pending, detach, attached, waiting } = planNode({
+        node, wanted, attachments: here, volume, idleMs, pendingMs: (name) => pendingMs(name, key), forceDetach, released: new Set(used.filter((one) => !isAttached(one)).map((one) => one.volume.metadata.name)),
         elsewhere: (name) => attachments.by(ATTACHMENTS_BY_VOLUME, name).filter(({ spec }) => spec.nodeName !== key),
       });
       const disks = node ? planDisks({
@@ -81,12 +82,15 @@ export function attachDetachController({ client, informers, events, clock, force
       for (const one of detach) await remove(one, signal);
       for (const one of attach) await make(one.volume, key, signal);
       for (const { wanted: one, by } of blocked) tell(one, by.map(({ spec }) => spec.nodeName));
+      for (const one of pending) tellProblem(one);
+      for (const [name, { node: its }] of pendingSince) if (its === key && !pending.some(({ attachment }) => attachment === name)) pendingSince.delete(name);
       for (const { wanted: { volume: one, pods: users }, nodes: by } of disks.blocked) if (one) tell({ volume: one, pods: users }, by);
       if (disks.blocked.length > 0) waitingForDisks.add(key);
       else waitingForDisks.delete(key);
       forget(here);
       for (const name of idleSince.keys()) if (name.startsWith(`${key} `) && !disks.idle.includes(name.slice(key.length + 1))) idleSince.delete(name);
-      return waiting || disks.idle.length > 0 ? { againInMs: AGAIN_MS } : undefined;
+      if (waiting || disks.idle.length > 0) return { againInMs: AGAIN_MS };
+      return pending.length > 0 ? { againInMs: ATTACH_MS } : undefined;
     },
   };
 
@@ -160,6 +164,19 @@ export function attachDetachController({ client, informers, events, clock, force
     const sinceMs = idleSince.get(name) ?? clock.uptimeMs();
     idleSince.set(name, sinceMs);
     return clock.uptimeMs() - sinceMs;
+  }
+
+  function pendingMs(name: string, node: ObjectKey): number {
+    const { sinceMs } = pendingSince.get(name) ?? { sinceMs: clock.uptimeMs() };
+    if (!pendingSince.has(name)) pendingSince.set(name, { node, sinceMs });
+    return clock.uptimeMs() - sinceMs;
+  }
+
+  function tellProblem({ wanted: { volume: one, pods: users }, attachment, problem, attempt }: Pending): void {
+    const since = pendingSince.get(attachment);
+    if (problem === undefined || since?.attempt === attempt) return;
+    if (since) since.attempt = attempt;
+    for (const pod of users) recorder.event(pod, "Warning", "FailedAttachVolume", `AttachVolume.Attach failed for volume "${one.metadata.name}" : ${problem}`);
   }
 
   function forget(here: readonly Readonly<VolumeAttachment>[]): void {

@@ -26,6 +26,8 @@ export interface NodeFacts {
   readonly released?: ReadonlySet<string> | undefined;
   /** Since when the attachment is not wanted any more. */
   readonly idleMs: (attachment: string) => number;
+  /** For how long the attacher has been waited for. */
+  readonly pendingMs: (attachment: string) => number;
   /** Whether a node that does not answer loses its volumes after a while; default: true. */
   readonly forceDetach?: boolean | undefined;
 }
@@ -34,6 +36,8 @@ export interface NodePlan {
   readonly attach: readonly Wanted[];
   /** They are attached to one other node, and may be attached to one only. */
   readonly blocked: readonly { readonly wanted: Wanted; readonly by: readonly Readonly<VolumeAttachment>[] }[];
+  /** Pods wait for the attacher. */
+  readonly pending: readonly Pending[];
   readonly detach: readonly Readonly<VolumeAttachment>[];
   /** What the node's status is to say. */
   readonly attached: readonly AttachedVolume[];
@@ -41,14 +45,23 @@ export interface NodePlan {
   readonly waiting: boolean;
 }
 
+export interface Pending {
+  readonly wanted: Wanted;
+  /** The VolumeAttachment's name. */
+  readonly attachment: string;
+  /** What went wrong, once for each `attempt`; undefined: nothing so far. */
+  readonly problem?: string | undefined;
+  readonly attempt?: string | undefined;
+}
+
 /** A node that does not answer keeps its volumes so long. Source: maxWaitForUnmountDuration */
 export const FORCE_AFTER_MS = 6 * 60_000;
 /** An attacher has so long to end what it has begun: while it attaches, nothing is taken away. Source: pkg/volume/csi/csi_plugin.go csiTimeout */
-const ATTACH_MS = 2 * 60_000;
+export const ATTACH_MS = 2 * 60_000;
 /** A driver that wants no attaching any more: pods that wait for a volume it has just attached mount it first. Source: attach_detach_controller.go DesiredStateOfWorldPopulatorLoopSleepPeriod */
 const RELEASED_MS = 60_000;
 
-export function planNode({ node, wanted, attachments, elsewhere, volume, idleMs, released = NONE, forceDetach = true }: NodeFacts): NodePlan {
+export function planNode({ node, wanted, attachments, elsewhere, volume, idleMs, pendingMs, released = NONE, forceDetach = true }: NodeFacts): NodePlan {
   const wantedNames = new Set(wanted.map((one) => one.volume.metadata.name));
   const here = new Map(attachments.map((one) => [one.spec.source.persistentVolumeName ?? "", one]));
   const attach: Wanted[] = [];
@@ -59,6 +72,10 @@ export function planNode({ node, wanted, attachments, elsewhere, volume, idleMs,
     if (others.length > 0) blocked.push({ wanted: one, by: others });
     else attach.push(one);
   }
+  const pending = wanted.flatMap((one): Pending[] => {
+    const attachment = here.get(one.volume.metadata.name);
+    return attachment === undefined || attachment.status?.attached ? [] : [{ wanted: one, attachment: attachment.metadata.name, ...problemOf(attachment, one.volume, pendingMs) }];
+  });
   const inUse = new Set(node?.status?.volumesInUse ?? []);
   const idle = attachments.filter((one) => !wantedNames.has(one.spec.source.persistentVolumeName ?? "") && !isDeleting(one) && isOwn(one));
   const isMounted = (one: Readonly<VolumeAttachment>): boolean => {
@@ -71,7 +88,7 @@ export function planNode({ node, wanted, attachments, elsewhere, volume, idleMs,
     const name = uniqueName(one, volume);
     return name === undefined ? [] : [{ name, devicePath: "" }];
   });
-  return { attach, blocked, detach, attached: attached.sort((a, b) => (a.name < b.name ? -1 : 1)), waiting: detach.length < idle.length };
+  return { attach, blocked, pending, detach, attached: attached.sort((a, b) => (a.name < b.name ? -1 : 1)), waiting: detach.length < idle.length };
 }
 
 const NONE: ReadonlySet<string> = new Set();
@@ -79,6 +96,13 @@ const NONE: ReadonlySet<string> = new Set();
 /** The attacher has said neither that it is there nor what went wrong. */
 function isUnderWay({ status }: Readonly<VolumeAttachment>): boolean {
   return !status?.attached && status?.attachError === undefined;
+}
+
+function problemOf({ metadata, spec, status }: Readonly<VolumeAttachment>, volume: Readonly<PersistentVolume>, pendingMs: NodeFacts["pendingMs"]): Pick<Pending, "problem" | "attempt"> {
+  const waitedMs = pendingMs(metadata.name);
+  if (status?.attachError) return { problem: status.attachError.message ?? "", attempt: status.attachError.time ?? status.attachError.message };
+  const attempts = Math.floor(waitedMs / ATTACH_MS);
+  return attempts === 0 ? {} : { problem: `timed out waiting for external-attacher of ${spec.attacher} CSI driver to attach volume ${volume.spec.csi!.volumeHandle}`, attempt: String(attempts) };
 }
 
 export function isOutOfService({ spec }: Readonly<Node>): boolean {

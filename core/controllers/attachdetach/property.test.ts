@@ -27,7 +27,7 @@ test("never on two nodes at once, never torn off while mounted on a node that is
           node: stored<Node>("v1", "Node", node.name, { spec: {}, status: { conditions: [{ type: "Ready", status: node.ready ? "True" : "Unknown" }], volumesInUse: [...node.mounted].map(unique) } }),
           wanted: [...node.wants].map((volume) => ({ volume: volumeOf(volume), pods: [] })), attachments: all.filter(({ spec }) => spec.nodeName === node.name),
           elsewhere: (volume) => all.filter(({ spec }) => spec.nodeName !== node.name && spec.source.persistentVolumeName === volume), volume: volumeOf,
-          idleMs: (name) => { const one = [...attached.values()].find(({ node: on, volume }) => attachmentName(volume, "d", on) === name)!; return one.idleSince === undefined ? 0 : nowMs - one.idleSince; }, forceDetach,
+          idleMs: (name) => { const one = [...attached.values()].find(({ node: on, volume }) => attachmentName(volume, "d", on) === name)!; return one.idleSince === undefined ? 0 : nowMs - one.idleSince; }, pendingMs: () => 0, forceDetach,
         });
         for (const { volume } of plan.attach) {
           const name = volume.metadata.name;
@@ -75,7 +75,7 @@ test("with force detach switched off a node that does not answer keeps its volum
   const attachment = stored<VolumeAttachment>("storage.k8s.io/v1", "VolumeAttachment", attachmentName("v0", "d", "a"), { spec: { attacher: "d", nodeName: "a", source: { persistentVolumeName: "v0" } }, status: { attached: true } });
   const detached = (forceDetach: boolean, taints: object[] = []): boolean => planNode({
     node: stored<Node>("v1", "Node", "a", { spec: { taints }, status: { conditions: [{ type: "Ready", status: "Unknown" }], volumesInUse: [unique("v0")] } }),
-    wanted: [], attachments: [attachment], elsewhere: () => [], volume: volumeOf, idleMs: () => 100 * FORCE_AFTER_MS, forceDetach,
+    wanted: [], attachments: [attachment], elsewhere: () => [], volume: volumeOf, idleMs: () => 100 * FORCE_AFTER_MS, pendingMs: () => 0, forceDetach,
   }).detach.length > 0;
   const outOfService = [{ key: "node.kubernetes.io/out-of-service", value: "nodeshutdown", effect: "NoExecute" }];
   expect([detached(true), detached(false), detached(false, outOfService)]).toEqual([true, false, true]);
