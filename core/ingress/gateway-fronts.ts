@@ -15,7 +15,7 @@ import type { Problem } from "./http-route-rules.ts";
 import { HTTP_PORT, HTTPS_PORT, INGRESS_SERVICE } from "./ingress-class.ts";
 
 /** TLS: what is in it is passed on by the name that is asked for, as it comes or without TLS. */
-export type Protocol = "HTTP" | "HTTPS" | "TLS";
+export type Protocol = "HTTP" | "HTTPS" | "TLS" | "TCP";
 
 export interface Fronts {
   readonly shared: ReadonlyMap<number, Protocol>;
@@ -40,7 +40,7 @@ export const TARGET_PORTS = { first: 10_500, last: 10_999 } as const;
 /** All that Services may lead to. */
 export const INGRESS_PORTS: readonly string[] = [`${HTTP_PORT}`, `${HTTPS_PORT}`, `${TARGET_PORTS.first}-${TARGET_PORTS.last}`];
 export const GATEWAY_SERVICE_LABELS = { "app.kubernetes.io/managed-by": "coracle-gateway" } as const;
-const PROTOCOLS: ReadonlySet<string> = new Set(["HTTP", "HTTPS", "TLS"]);
+const PROTOCOLS: ReadonlySet<string> = new Set(["HTTP", "HTTPS", "TLS", "TCP"]);
 const FIXED_PORTS: ReadonlySet<number> = new Set([80, 443]);
 
 export function ageOf({ metadata }: Pick<Gateway, "metadata">): string { return `${metadata.creationTimestamp ?? ""} ${keyOf({ metadata })}`; }

@@ -11,9 +11,9 @@ import type { ResourceRef } from "../client/client.ts";
 import type { Informer } from "../client/informer.ts";
 import type { Informers } from "../client/informer-factory.ts";
 import { CUSTOM_RESOURCE_DEFINITIONS } from "../client/resources.ts";
-import { BACKEND_TLS_POLICIES, type BackendTlsPolicy, GATEWAY_CLASSES, GATEWAYS, type Gateway, type GatewayClass, GRPC_ROUTES, type GrpcRoute, HTTP_ROUTES, type HttpRoute, REFERENCE_GRANTS, type ReferenceGrant, TLS_ROUTES, type TlsRoute } from "./gateway-types.ts";
+import { BACKEND_TLS_POLICIES, type BackendTlsPolicy, GATEWAY_CLASSES, GATEWAYS, type Gateway, type GatewayClass, GRPC_ROUTES, type GrpcRoute, HTTP_ROUTES, type HttpRoute, REFERENCE_GRANTS, type ReferenceGrant, TCP_ROUTES, type TcpRoute, TLS_ROUTES, type TlsRoute } from "./gateway-types.ts";
 
-export interface GatewayObjects { readonly classes: readonly GatewayClass[]; readonly gateways: readonly Gateway[]; readonly routes: readonly HttpRoute[]; readonly grpcRoutes: readonly GrpcRoute[]; readonly tlsRoutes: readonly TlsRoute[]; readonly tlsPolicies: readonly BackendTlsPolicy[]; readonly grants: readonly ReferenceGrant[]; /** Of the CRDs; undefined: they do not say. */ readonly bundleVersion: string | undefined }
+export interface GatewayObjects { readonly classes: readonly GatewayClass[]; readonly gateways: readonly Gateway[]; readonly routes: readonly HttpRoute[]; readonly grpcRoutes: readonly GrpcRoute[]; readonly tlsRoutes: readonly TlsRoute[]; readonly tcpRoutes: readonly TcpRoute[]; readonly tlsPolicies: readonly BackendTlsPolicy[]; readonly grants: readonly ReferenceGrant[]; /** Of the CRDs; undefined: they do not say. */ readonly bundleVersion: string | undefined }
 
 export interface GatewaySource {
   objects(): GatewayObjects | undefined;
@@ -33,7 +33,7 @@ export function gatewaySource(informers: Informers): GatewaySource {
   const definitions = informers.of(CUSTOM_RESOURCE_DEFINITIONS, { fieldSelector: `metadata.name=${GATEWAY_CRD}` });
   const handlers = new Set<() => void>();
   const tell = (): void => { for (const handler of handlers) handler(); };
-  const grpcRoutes = whereDefined(informers, GRPC_ROUTES, tell), tlsRoutes = whereDefined(informers, TLS_ROUTES, tell), tlsPolicies = whereDefined(informers, BACKEND_TLS_POLICIES, tell);
+  const grpcRoutes = whereDefined(informers, GRPC_ROUTES, tell), tlsRoutes = whereDefined(informers, TLS_ROUTES, tell), tcpRoutes = whereDefined(informers, TCP_ROUTES, tell), tlsPolicies = whereDefined(informers, BACKEND_TLS_POLICIES, tell);
   let opened: Opened | undefined;
 
   definitions.onChange(({ object, deleted }) => {
@@ -50,7 +50,7 @@ export function gatewaySource(informers: Informers): GatewaySource {
     objects() {
       const definition = definitions.get(objectKey("", GATEWAY_CRD));
       if (!opened || !opened.classes.synced || !opened.gateways.synced || !opened.routes.synced || !definition) return undefined;
-      return { classes: [...opened.classes.list()], gateways: [...opened.gateways.list()], routes: [...opened.routes.list()], grpcRoutes: grpcRoutes(), tlsRoutes: tlsRoutes(), tlsPolicies: tlsPolicies(), grants: [...opened.grants.list()], bundleVersion: annotationsOf(definition)[BUNDLE_VERSION] };
+      return { classes: [...opened.classes.list()], gateways: [...opened.gateways.list()], routes: [...opened.routes.list()], grpcRoutes: grpcRoutes(), tlsRoutes: tlsRoutes(), tcpRoutes: tcpRoutes(), tlsPolicies: tlsPolicies(), grants: [...opened.grants.list()], bundleVersion: annotationsOf(definition)[BUNDLE_VERSION] };
     },
     onChange(handler) {
       handlers.add(handler);

@@ -28,7 +28,7 @@ export interface PlannedGatewayStatus {
   readonly listeners: readonly (Omit<ListenerStatus, "conditions"> & { readonly conditions: readonly StatusCondition[] })[];
 }
 
-const ROUTE_KINDS: Readonly<Record<Protocol, readonly string[]>> = { HTTP: ["HTTPRoute", "GRPCRoute"], HTTPS: ["HTTPRoute", "GRPCRoute"], TLS: ["TLSRoute"] };
+const ROUTE_KINDS: Readonly<Record<Protocol, readonly string[]>> = { HTTP: ["HTTPRoute", "GRPCRoute"], HTTPS: ["HTTPRoute", "GRPCRoute"], TLS: ["TLSRoute"], TCP: ["TCPRoute"] };
 const ADDRESS_TYPES: ReadonlySet<string> = new Set(["IPAddress", "Hostname"]);
 
 /** `at`: where it is reached. */

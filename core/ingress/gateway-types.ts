@@ -65,6 +65,7 @@ export interface GrpcRouteRule { readonly matches?: readonly GrpcRouteMatch[]; r
 export interface GrpcRoute extends ApiObject { readonly spec: { readonly parentRefs?: readonly ParentRef[]; readonly hostnames?: readonly string[]; readonly rules?: readonly GrpcRouteRule[] }; readonly status?: HttpRoute["status"] }
 
 export interface TlsRoute extends ApiObject { readonly spec: { readonly parentRefs?: readonly ParentRef[]; readonly hostnames?: readonly string[]; readonly rules?: readonly { readonly backendRefs?: readonly BackendRef[] }[] }; readonly status?: HttpRoute["status"] }
+export type TcpRoute = TlsRoute;
 export type AnyRoute = HttpRoute | GrpcRoute | TlsRoute;
 
 export interface ReferenceGrant extends ApiObject { readonly spec: { readonly from: readonly { readonly group: string; readonly kind: string; readonly namespace: string }[]; readonly to: readonly { readonly group: string; readonly kind: string; readonly name?: string }[] } }
@@ -88,5 +89,6 @@ export const GATEWAYS: ResourceRef<Gateway> = { group: GATEWAY_GROUP, version: "
 export const HTTP_ROUTES: ResourceRef<HttpRoute> = { group: GATEWAY_GROUP, version: "v1", plural: "httproutes", kind: "HTTPRoute", namespaced: true };
 export const GRPC_ROUTES: ResourceRef<GrpcRoute> = { group: GATEWAY_GROUP, version: "v1", plural: "grpcroutes", kind: "GRPCRoute", namespaced: true };
 export const TLS_ROUTES: ResourceRef<TlsRoute> = { group: GATEWAY_GROUP, version: "v1", plural: "tlsroutes", kind: "TLSRoute", namespaced: true };
+export const TCP_ROUTES: ResourceRef<TcpRoute> = { group: GATEWAY_GROUP, version: "v1", plural: "tcproutes", kind: "TCPRoute", namespaced: true };
 export const BACKEND_TLS_POLICIES: ResourceRef<BackendTlsPolicy> = { group: GATEWAY_GROUP, version: "v1", plural: "backendtlspolicies", kind: "BackendTLSPolicy", namespaced: true };
 export const REFERENCE_GRANTS: ResourceRef<ReferenceGrant> = { group: GATEWAY_GROUP, version: "v1beta1", plural: "referencegrants", kind: "ReferenceGrant", namespaced: true };

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type GatewayWorld, intersection, planGateways } from "./gateway.ts";
-import type { Gateway, GatewayClass, GrpcRoute, GrpcRouteMatch, HttpRoute, HttpRouteRule, Listener, TlsRoute } from "./gateway-types.ts";
+import type { Gateway, GatewayClass, GrpcRoute, GrpcRouteMatch, HttpRoute, HttpRouteRule, Listener, TcpRoute, TlsRoute } from "./gateway-types.ts";
 import { durationMs, grants } from "./http-route-rules.ts";
 import { routeTable } from "./route-table.ts";
 
@@ -10,7 +10,7 @@ const route = (spec: HttpRoute["spec"], namespace = "default"): HttpRoute => ({ 
 const rules = (rule: HttpRouteRule): HttpRoute["spec"] => ({ rules: [{ backendRefs: [{ name: "web", port: 80 }], ...rule }] });
 const classes = [{ apiVersion: "", kind: "GatewayClass", metadata: meta("coracle"), spec: { controllerName: "coracle.io/gateway-controller" } }] as GatewayClass[];
 const plan = (gateways: Gateway[], routes: HttpRoute[], rest: Partial<GatewayWorld> = {}) => planGateways({
-  classes, gateways, routes, grpcRoutes: [], tlsRoutes: [], tlsPolicies: [], namespaces: new Map([["default", {}], ["b", { team: "b" }]]), addressesOf: () => ["10.0.0.1"], portProblem: () => undefined, hasSecureIngress: false, serviceExists: (_, name) => name === "web", certificateProblem: () => undefined, authorityProblem: () => undefined, isGranted: () => false, ...rest,
+  classes, gateways, routes, grpcRoutes: [], tlsRoutes: [], tcpRoutes: [], tlsPolicies: [], namespaces: new Map([["default", {}], ["b", { team: "b" }]]), addressesOf: () => ["10.0.0.1"], portProblem: () => undefined, hasSecureIngress: false, serviceExists: (_, name) => name === "web", certificateProblem: () => undefined, authorityProblem: () => undefined, isGranted: () => false, ...rest,
 });
 const conditionsOf = (list: readonly { readonly type: string; readonly status: string; readonly reason: string }[]): string[] => list.map(({ type, status, reason }) => `${type} ${status} ${reason}`);
 const routeConditions = (spec: HttpRoute["spec"], world: Gateway = gateway({}), namespace?: string): string[] => [...plan([world], [route(spec, namespace)]).routeStatus.values()].flat().flatMap(({ conditions }) => conditionsOf(conditions));
@@ -73,7 +73,7 @@ test("a route is told whether it is accepted, and whether its references lead an
 });
 
 test("a Gateway is told which listeners are served, with how many routes, and where", () => {
-  const [status] = [...plan([gateway({}, { port: 6443 }, { protocol: "HTTPS", port: 443 }, { protocol: "TCP" }, { port: 8080 })], [route(rules({}))], { portProblem: (port) => (port === 6443 ? "port 6443/TCP of the nodes is the API server's" : undefined) }).gatewayStatus.values()];
+  const [status] = [...plan([gateway({}, { port: 6443 }, { protocol: "HTTPS", port: 443 }, { protocol: "UDP" }, { port: 8080 })], [route(rules({}))], { portProblem: (port) => (port === 6443 ? "port 6443/TCP of the nodes is the API server's" : undefined) }).gatewayStatus.values()];
   expect(conditionsOf(status!.conditions)).toEqual(["Accepted True ListenersNotValid", "Programmed True Programmed"]);
   expect(status!.listeners.map(({ attachedRoutes, conditions }) => [attachedRoutes, ...conditionsOf(conditions).slice(0, 3)])).toEqual([
     [1, "Accepted True Accepted", "Programmed True Programmed", "ResolvedRefs True ResolvedRefs"],
@@ -148,6 +148,16 @@ test("TLS takes TLSRoutes, by name, whether it is passed through or ended here",
   expect(status!.listeners.map(({ supportedKinds, conditions }) => [supportedKinds.map(({ kind }) => kind).join(), conditions[0]!.reason])).toEqual([["TLSRoute", "Accepted"], ["TLSRoute", "Accepted"], ["HTTPRoute,GRPCRoute", "Accepted"], ["TLSRoute", "Accepted"]]);
   expect(status!.listeners.map(({ conditions }) => conditions[2]!.reason), "one names no certificate").toEqual(["ResolvedRefs", "ResolvedRefs", "ResolvedRefs", "InvalidCertificateRef"]);
   expect([...routeStatus.values()].flat().map(({ conditions }) => conditionsOf(conditions))).toEqual([FINE, FINE]);
+});
+
+test("TCP takes TCPRoutes, of which the oldest has it, and goes with nothing else on its port", () => {
+  const tcp = (name: string, second: number): TcpRoute => ({ apiVersion: "gateway.networking.k8s.io/v1", kind: "TCPRoute", metadata: { ...meta(name), creationTimestamp: `2026-01-01T00:00:0${second}Z` }, spec: { parentRefs: [{ name: "gw", sectionName: "l0" }], rules: [{ backendRefs: [{ name: "web", port: second }] }] } });
+  const { listeners, gatewayStatus, routeStatus } = plan([gateway({ port: 1883, protocol: "TCP" }, { port: 81, protocol: "TCP" }, { port: 81 })], [route({ ...rules({}), parentRefs: [{ name: "gw", sectionName: "l0" }] })], { tcpRoutes: [tcp("young", 2), tcp("old", 1)] });
+  const [status] = [...gatewayStatus.values()];
+  expect(status!.listeners.map(({ attachedRoutes, supportedKinds, conditions }) => [attachedRoutes, supportedKinds.map(({ kind }) => kind).join(), conditions[0]!.reason])).toEqual([[2, "TCPRoute", "Accepted"], [0, "TCPRoute", "ProtocolConflict"], [0, "HTTPRoute,GRPCRoute", "ProtocolConflict"]]);
+  expect([...routeStatus.values()].flat().map(({ conditions }) => conditions[0]!.reason).toSorted()).toEqual(["Accepted", "Accepted", "NotAllowedByListeners"]);
+  const action = routeTable(listeners[0]!.routes).find({ host: "", path: "/", method: "", header: () => undefined, query: () => undefined })?.action;
+  expect(action).toMatchObject({ type: "forward", backends: [{ port: 1 }] });
 });
 
 test("a Gateway with parameters is refused and not served, a class with parameters is nobody's", () => {

@@ -2,7 +2,7 @@
  * What Gateways and their routes ask for: listeners with routes and certificates, and what their status says. Pure.
  *
  *   GatewayClass (ours) ← Gateway: listeners for HTTP and HTTPS on any port ← HTTPRoute and GRPCRoute, if their namespace and a host of theirs are welcome there
- *                                  listeners for TLS, passed through or ended here ← TLSRoute
+ *                                  listeners for TLS, passed through or ended here ← TLSRoute; for TCP ← TCPRoute
  *
  * A Gateway is served where Ingresses are: by every node, at ports that gateway-fronts.ts gives out. Refused in the status are other protocols, parameters (there is no kind of them),
  * RegularExpression matches, and filters other than RequestHeaderModifier, ResponseHeaderModifier, RequestRedirect, URLRewrite, RequestMirror and CORS.
@@ -14,12 +14,12 @@ import { keyOf, type ObjectKey, objectKey } from "../api/meta/object-meta.ts";
 import { planBackendTls, type PlannedAncestor } from "./backend-tls.ts";
 import { ageOf, type Fronts, listenerProblems, type NodePorts, planFronts, type Protocol, terminates } from "./gateway-fronts.ts";
 import { type Accepted, condition, gatewayStatus, isKindOf, parametersProblem, type PlannedGatewayStatus, type StatusCondition } from "./gateway-status.ts";
-import { type AnyRoute, type BackendTlsPolicy, GATEWAY_CONTROLLER, GATEWAY_GROUP, type Gateway, type GatewayClass, type GrpcRoute, type HttpRoute, type ParentRef, type ParentStatus, type TlsRoute } from "./gateway-types.ts";
+import { type AnyRoute, type BackendTlsPolicy, GATEWAY_CONTROLLER, GATEWAY_GROUP, type Gateway, type GatewayClass, type GrpcRoute, type HttpRoute, type ParentRef, type ParentStatus, type TcpRoute, type TlsRoute } from "./gateway-types.ts";
 import { grpcRuleSet } from "./grpc-route-rules.ts";
 import { type Problem, type References, type RuleSet, ruleSet } from "./http-route-rules.ts";
 import type { CertificateUse } from "./ingress-routes.ts";
 import type { Route } from "./route-table.ts";
-import { tlsRuleSet } from "./tls-route-rules.ts";
+import { tcpRuleSet, tlsRuleSet } from "./tls-route-rules.ts";
 
 export interface GatewayWorld extends Omit<References, "tlsOf">, NodePorts {
   readonly classes: readonly GatewayClass[];
@@ -27,6 +27,7 @@ export interface GatewayWorld extends Omit<References, "tlsOf">, NodePorts {
   readonly routes: readonly HttpRoute[];
   readonly grpcRoutes: readonly GrpcRoute[];
   readonly tlsRoutes: readonly TlsRoute[];
+  readonly tcpRoutes: readonly TcpRoute[];
   readonly tlsPolicies: readonly BackendTlsPolicy[];
   readonly namespaces: ReadonlyMap<string, Labels>;
   /** Where a Gateway is reached: at addresses of its own, if it is to have such, and at those of the nodes' ingress. None before it is reached at all of them. */
@@ -87,6 +88,7 @@ export function planGateways(world: GatewayWorld): GatewayPlan {
   attachAll("HTTPRoute", world.routes, ruleSet);
   attachAll("GRPCRoute", world.grpcRoutes, grpcRuleSet);
   attachAll("TLSRoute", world.tlsRoutes, tlsRuleSet);
+  attachAll("TCPRoute", world.tcpRoutes, tcpRuleSet);
   const served = [...listeners].flatMap(([gateway, all]) => all.filter(({ refused, invalid }) => !refused && !invalid).map(({ listener, routes, certificates }): ServedListener => (
     { gateway, port: listener.port, protocol: listener.protocol as Protocol, hostname: (listener.hostname ?? "").toLowerCase(), routes, certificates, terminates: terminates(listener) })));
   const fronts = planFronts([...gateways.values()], world);

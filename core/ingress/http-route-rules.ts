@@ -25,7 +25,7 @@ export interface References {
 export type Problems = { unsupported?: Problem; unresolved?: Problem };
 
 /** Whose rules they are. */
-interface Owner { readonly kind: "HTTPRoute" | "GRPCRoute" | "TLSRoute"; readonly namespace: string; readonly protocol?: Backend["protocol"] }
+interface Owner { readonly kind: "HTTPRoute" | "GRPCRoute" | "TLSRoute" | "TCPRoute"; readonly namespace: string; readonly protocol?: Backend["protocol"] }
 
 export function ruleSet({ metadata, spec }: HttpRoute, references: References): RuleSet {
   return ruleSetOf(spec.rules ?? [{}], matchOf, { kind: "HTTPRoute", namespace: metadata.namespace ?? "" }, references);

@@ -37,7 +37,7 @@ export function openDoors({ ingressRoutes, ingressCertificates, listeners, front
     const protocol = protocolAt(fronts, gateway, port);
     if (protocol === undefined) return [];
     const behind = listeners.filter((one) => one.port === port && one.protocol === protocol && (gateway === undefined || one.gateway === gateway));
-    const isIngress = gateway === undefined && (port === 80 || port === 443) && protocol !== "TLS";
+    const isIngress = gateway === undefined && (port === 80 || port === 443) && protocol !== "TLS" && protocol !== "TCP";
     const routes = behind.flatMap((one) => one.routes);
     return [{
       target, port, protocol, table: routeTable(isIngress ? [...ingressRoutes, ...routes] : routes, behind.map(({ hostname }) => hostname)),

@@ -52,7 +52,7 @@ test("a connection is joined with an endpoint's by its name; others are hung up 
   await new Promise<void>((done) => void free.close(() => done()));
   const stop = new AbortController(), under: string[] = [];
   const server = passthroughServer({
-    host: "127.0.0.1", door: port, port: 443, clock, log, upstreams: { begin: () => void under.push("+"), end: () => void under.push("-") },
+    host: "127.0.0.1", door: port, port: 443, named: true, clock, log, upstreams: { begin: () => void under.push("+"), end: () => void under.push("-") },
     router: {
       planName: (name) => (name === "web.example" ? { endpoints: [{ address: "127.0.0.1", port: endpoint }], tls: undefined } : name.endsWith("ended.example") ? { endpoints: [{ address: "127.0.0.1", port: plain }], tls: undefined } : undefined),
       listenerOf: (name) => name, pick: (endpoints) => endpoints[0]!,
@@ -72,4 +72,32 @@ test("a connection is joined with an endpoint's by its name; others are hung up 
   stop.abort();
   await life;
   expect(under.join("")).toBe("+-+-");
+});
+
+test("connections of a listener for TCP are joined with an endpoint's as they are, whoever speaks first", async () => {
+  const endpoint = await portOf(net.createServer((socket) => {
+    socket.on("error", () => undefined).write("220 ready\r\n");
+    socket.on("data", (bytes) => void socket.end(`seen ${bytes}`));
+  }));
+  const free = net.createServer(), port = await portOf(free);
+  await new Promise<void>((done) => void free.close(() => done()));
+  const stop = new AbortController();
+  const server = passthroughServer({
+    host: "127.0.0.1", door: port, port: 25, named: false, clock, log, upstreams: { begin: () => undefined, end: () => undefined }, ends: () => true, contextFor: () => undefined,
+    router: { planName: (name) => (name === "" ? { endpoints: [{ address: "127.0.0.1", port: endpoint }], tls: undefined } : undefined), listenerOf: () => "", pick: (endpoints) => endpoints[0]! },
+  });
+  const { promise: ready, resolve } = Promise.withResolvers<void>();
+  const life = server.run(stop.signal, resolve);
+  await ready;
+  const ask = (early: boolean): Promise<string> => new Promise((done) => {
+    let text = "";
+    const socket = net.connect(port, "127.0.0.1", () => { if (early) socket.write("hello"); });
+    socket.on("data", (bytes) => {
+      text += bytes.toString();
+      if (!early && text === "220 ready\r\n") socket.write("hello");
+    }).on("close", () => done(text));
+  });
+  expect([await ask(true), await ask(false)]).toEqual(["220 ready\r\nseen hello", "220 ready\r\nseen hello"]);
+  stop.abort();
+  await life;
 });

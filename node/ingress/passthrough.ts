@@ -1,6 +1,6 @@
 /**
  * A listener for TLS with whatever in it: by the name a client asks for its connection is joined with one of an endpoint's, as it comes, or once TLS has ended here, if that is what
- * the listener of this name does. A client that asks for none we know, or speaks no TLS, is hung up on.
+ * the listener of this name does. A client that asks for none we know, or speaks no TLS, is hung up on. A listener for TCP reads nothing: all its connections are joined.
  */
 import { createServer, type Socket } from "node:net";
 import { type SecureContext, TLSSocket } from "node:tls";
@@ -21,6 +21,8 @@ export interface PassthroughOptions {
   readonly door: number;
   readonly port: number;
   readonly router: Pick<Router, "planName" | "listenerOf" | "pick">;
+  /** Whether clients say by a name where they want to go. */
+  readonly named: boolean;
   /** Whether TLS ends here for this listener, and what it shows to who asks for that name. */
   readonly ends: (listener: string) => boolean;
   readonly contextFor: (serverName: string) => SecureContext | undefined;
@@ -34,9 +36,10 @@ const CONNECTIONS_MAX = 10_000;
 /** As long as a handshake may take elsewhere. */
 const HELLO_MS = 32_000;
 const KEEP_ALIVE_MS = 30_000;
+const NOTHING = Buffer.alloc(0);
 
 /** Its connections end with it. */
-export function passthroughServer({ host, door, port, router, ends, contextFor, upstreams, clock, log }: PassthroughOptions): Pick<Runnable, "run"> {
+export function passthroughServer({ host, door, port, named, router, ends, contextFor, upstreams, clock, log }: PassthroughOptions): Pick<Runnable, "run"> {
   const sockets = new Set<Socket>(), stop = new AbortController();
   const server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS, allowHalfOpen: true }, (socket) => {
     sockets.add(socket.on("error", () => socket.destroy()).on("close", () => sockets.delete(socket)));
@@ -48,10 +51,10 @@ export function passthroughServer({ host, door, port, router, ends, contextFor, 
   });
 
   async function serve(socket: Socket): Promise<void> {
-    const hello = await helloOf(socket, clock), caller = { remoteAddress: plainAddress(socket.remoteAddress), secure: true, door, port };
+    const hello = named ? await helloOf(socket, clock) : { name: "", bytes: NOTHING }, caller = { remoteAddress: plainAddress(socket.remoteAddress), secure: named, door, port };
     const plan = hello && router.planName(hello.name, caller);
     if (!plan) return void socket.destroy();
-    const { endpoints, tls } = plan, here = ends(router.listenerOf(hello.name, caller));
+    const { endpoints, tls } = plan, here = named && ends(router.listenerOf(hello.name, caller));
     const client = here ? await secured(socket, hello.bytes, { context: contextFor(hello.name), clock }) : socket;
     if (!client) return void socket.destroy();
     let failure: unknown;
@@ -60,7 +63,7 @@ export function passthroughServer({ host, door, port, router, ends, contextFor, 
       upstreams.begin(endpoint);
       try {
         const plain = await dialEndpoint(endpoint, { clock, signal: stop.signal });
-        const connection = here && tls ? await dialSecurely(plain, endpoint, { tls, alpn: undefined, signal: stop.signal }) : plain;
+        const connection = tls && (here || !named) ? await dialSecurely(plain, endpoint, { tls, alpn: undefined, signal: stop.signal }) : plain;
         return await proxyBytes(client, connection, here ? { clock } : { clock, early: hello.bytes });
       } catch (error) {
         failure = error;

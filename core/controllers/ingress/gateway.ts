@@ -2,7 +2,7 @@
  * The statuses of the Gateway API's objects, where its CRDs are installed, and a GatewayClass coracle, so that a Gateway can name one. What they ask for is served by
  * node/ingress.
  *
- *   core/ingress/gateway.ts plans ─▶ status of GatewayClasses, Gateways, HTTPRoutes, GRPCRoutes, TLSRoutes and BackendTLSPolicies of ours
+ *   core/ingress/gateway.ts plans ─▶ status of GatewayClasses, Gateways, HTTPRoutes, GRPCRoutes, TLSRoutes, TCPRoutes and BackendTLSPolicies of ours
  */
 import type { Service } from "../../api/gen/core.v1.ts";
 import type { Condition } from "../../api/gen/meta.v1.ts";
@@ -16,7 +16,7 @@ import { knowsFeatures, SUPPORTED_FEATURES } from "../../ingress/gateway-feature
 import { isFrontService, ownServiceName } from "../../ingress/gateway-fronts.ts";
 import { condition, parametersProblem, type StatusCondition } from "../../ingress/gateway-status.ts";
 import type { GatewaySource } from "../../ingress/gateway-source.ts";
-import { type AnyRoute, BACKEND_TLS_POLICIES, type BackendTlsPolicy, GATEWAY_CLASSES, GATEWAY_CONTROLLER, GATEWAY_GROUP, GATEWAYS, type Gateway, type GatewayClass, GRPC_ROUTES, type GrpcRoute, HTTP_ROUTES, type HttpRoute, type ListenerStatus, type ParentStatus, type PolicyAncestor, TLS_ROUTES, type TlsRoute } from "../../ingress/gateway-types.ts";
+import { type AnyRoute, BACKEND_TLS_POLICIES, type BackendTlsPolicy, GATEWAY_CLASSES, GATEWAY_CONTROLLER, GATEWAY_GROUP, GATEWAYS, type Gateway, type GatewayClass, GRPC_ROUTES, type GrpcRoute, HTTP_ROUTES, type HttpRoute, type ListenerStatus, type ParentStatus, type PolicyAncestor, TCP_ROUTES, type TcpRoute, TLS_ROUTES, type TlsRoute } from "../../ingress/gateway-types.ts";
 import { grants } from "../../ingress/http-route-rules.ts";
 import { INGRESS_SERVICE, isOurIngress, isSecure } from "../../ingress/ingress-class.ts";
 import { keyPairProblem } from "../../ingress/key-pair.ts";
@@ -40,7 +40,7 @@ export interface GatewayControllerOptions extends Pick<ControllerDeps, "client" 
 export function gatewayController({ client, informers, clock, source, reserved }: GatewayControllerOptions): Controller {
   const ingresses = informers.of(INGRESSES), classes = informers.of(INGRESS_CLASSES);
   const services = informers.of(SERVICES), namespaces = informers.of(NAMESPACES), secrets = informers.of(SECRETS), configMaps = informers.of(CONFIG_MAPS);
-  const classClient = client.resource(GATEWAY_CLASSES), gatewayClient = client.resource(GATEWAYS), routeClient = client.resource(HTTP_ROUTES), grpcClient = client.resource(GRPC_ROUTES), tlsClient = client.resource(TLS_ROUTES), policyClient = client.resource(BACKEND_TLS_POLICIES);
+  const classClient = client.resource(GATEWAY_CLASSES), gatewayClient = client.resource(GATEWAYS), routeClient = client.resource(HTTP_ROUTES), grpcClient = client.resource(GRPC_ROUTES), tlsClient = client.resource(TLS_ROUTES), tcpClient = client.resource(TCP_ROUTES), policyClient = client.resource(BACKEND_TLS_POLICIES);
   let offered = false; // the class: once in this process, so that who deletes it is rid of it
 
   const checked = new WeakMap<object, { readonly problem: string | undefined }>(); // a Secret or ConfigMap that changes is another object
@@ -131,6 +131,7 @@ export function gatewayController({ client, informers, clock, source, reserved }
       for (const policy of objects.tlsPolicies) await writePolicy(policy, plan.policyStatus.get(policy) ?? [], signal);
       for (const route of objects.routes) await writeRoute<HttpRoute>(routeClient, route, plan.routeStatus.get(route) ?? [], signal);
       for (const route of objects.tlsRoutes) await writeRoute<TlsRoute>(tlsClient, route, plan.routeStatus.get(route) ?? [], signal);
+      for (const route of objects.tcpRoutes) await writeRoute<TcpRoute>(tcpClient, route, plan.routeStatus.get(route) ?? [], signal);
       for (const route of objects.grpcRoutes) await writeRoute<GrpcRoute>(grpcClient, route, plan.routeStatus.get(route) ?? [], signal);
     },
   };
