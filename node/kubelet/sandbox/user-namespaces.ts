@@ -1,5 +1,5 @@
 /**
- * Ranges of user and group ids for pods with a user namespace of their own: none shared, none of the host's own. What is in use is remembered in pods/<uid>/userns,
+ * Ranges of user and group ids for pods with a user namespace of their own: none shared, none of the host's own, and chosen at random, so that pods of two nodes hardly have the same. What is in use is remembered in pods/<uid>/userns,
  * so that a restart gives nothing away twice.
  *
  * The ids to give away are all but the first range, or those that getsubids says the user "kubelet" has, where the machine has both.
@@ -9,6 +9,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
+import type { Random } from "../../../core/lifecycle/random.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import { type Exec, ExecError } from "../../os/exec.ts";
 import { readStateFile, writeStateFile } from "../../os/state-file.ts";
@@ -32,7 +33,7 @@ interface RecordFile { readonly uidMappings: readonly Mapping[]; readonly gidMap
 const UNIT = 65_536;
 const IDS_END = 2 ** 32;
 
-export function userNamespaces({ dataDir, maxPods, idsPerPod = UNIT, log }: { readonly dataDir: string; readonly maxPods: number; readonly idsPerPod?: number | undefined; readonly log: Log }): UserNamespaces {
+export function userNamespaces({ dataDir, maxPods, idsPerPod = UNIT, random, log }: { readonly dataDir: string; readonly maxPods: number; readonly idsPerPod?: number | undefined; readonly random: Pick<Random, "next">; readonly log: Log }): UserNamespaces {
   const taken = new Map<string, number>(); // pod uid → its first id
   let all: IdRange = { hostId: idsPerPod, length: IDS_END - idsPerPod }; // the first range is the host's own
 
@@ -55,9 +56,11 @@ export function userNamespaces({ dataDir, maxPods, idsPerPod = UNIT, log }: { re
 
   function chosen(uid: string): number {
     const used = new Set(taken.values());
-    let hostId = all.hostId;
-    while (used.has(hostId)) hostId += idsPerPod;
-    if (hostId + idsPerPod > all.hostId + all.length) throw new Error("create user namespace: could not find an empty slot to allocate a user namespace");
+    const slots = Math.floor(all.length / idsPerPod);
+    if (used.size >= slots) throw new Error("create user namespace: could not find an empty slot to allocate a user namespace");
+    let slot = Math.floor(random.next() * slots);
+    while (used.has(all.hostId + slot * idsPerPod)) slot = (slot + 1) % slots;
+    const hostId = all.hostId + slot * idsPerPod;
     taken.set(uid, hostId);
     const mappings = [{ hostId, containerId: 0, length: idsPerPod }];
     writeStateFile(recordPath(uid), { uidMappings: mappings, gidMappings: mappings } satisfies RecordFile);
