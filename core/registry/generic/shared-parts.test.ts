@@ -6,7 +6,7 @@ interface Made extends ApiObject { readonly spec: { readonly containers: { reado
 
 const pod = (name: string, value: string, odd?: unknown) => ({
   apiVersion: "v1", kind: "Pod",
-  metadata: { name, managedFields: [{ manager: "m", time: name, fieldsV1: { "f:spec": { "f:containers": { 'k:{"name":"app"}': { ".": {} } } } } }] },
+  metadata: { name, labels: { app: "a" }, ownerReferences: [{ kind: "ReplicaSet", name: "r", uid: "u" }], annotations: { name }, managedFields: [{ manager: "m", time: name, fieldsV1: { "f:spec": { "f:containers": { 'k:{"name":"app"}': { ".": {} } } } } }] },
   spec: { containers: [{ name: "app", env: [{ name: "A", value }], resources: { limits: { cpu: "1" } } }], tolerations: [{ key: "k", operator: "Exists" }], ...(odd !== undefined && { odd }) },
 }) as unknown as Made;
 
@@ -14,6 +14,8 @@ test("what is equal in two objects is one, and both are what they were", () => {
   const parts = new SharedParts();
   const [a, b] = [parts.share(pod("a", "1")), parts.share(pod("b", "2"))];
   expect([JSON.stringify(a), JSON.stringify(b)]).toEqual([JSON.stringify(pod("a", "1")), JSON.stringify(pod("b", "2"))]);
+  expect(b.metadata.labels).toBe(a.metadata.labels!);
+  expect(b.metadata.ownerReferences).toBe(a.metadata.ownerReferences!);
   expect(b.spec.tolerations).toBe(a.spec.tolerations);
   expect(b.spec.containers[0]!.resources).toBe(a.spec.containers[0]!.resources);
   expect(b.spec.containers[0]!.env).not.toBe(a.spec.containers[0]!.env);

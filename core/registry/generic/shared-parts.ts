@@ -20,7 +20,7 @@ export class SharedParts {
   #before = new Map<string, Part>();
 
   /**
-   * `object`, or an equal one of which parts of spec and managedFields are those of objects that were passed before. `before`: what it replaces,
+   * `object`, or an equal one of which labels, owners, and parts of spec and managedFields are those of objects that were passed before. `before`: what it replaces,
    * whose parts are shared already; where nothing but the status changes, nothing is looked at.
    */
   share<T extends Pick<ApiObject, "metadata">>(object: T, before?: Readonly<Pick<ApiObject, "metadata">>): T {
@@ -33,13 +33,26 @@ export class SharedParts {
       const fieldsV1 = isPart(entry.fieldsV1) ? this.#part(entry.fieldsV1, 2) : entry.fieldsV1;
       return fieldsV1 === entry.fieldsV1 ? entry : { ...entry, fieldsV1 };
     });
-    const owned = entries?.some((entry, i) => entry !== managedFields![i]) ? { ...object.metadata, managedFields: entries } : object.metadata;
+    const named = this.#alike(object.metadata, before?.metadata);
+    const owned = entries?.some((entry, i) => entry !== managedFields![i]) ? { ...named, managedFields: entries } : named;
     if (shared === spec && owned === object.metadata) return object;
     return { ...object, metadata: owned, ...(shared !== spec && { spec: shared }) };
   }
 
   /** The same of what a store has; what is no object of the API (it may be sealed) stays as it is. */
   shareStored<T extends object>(value: T): T { return isPart((value as { readonly metadata?: unknown }).metadata) ? this.share(value as T & ApiObject) : value; }
+
+  /** What pods of one owner have in common. */
+  #alike(metadata: ApiObject["metadata"], before: Readonly<ApiObject["metadata"]> | undefined): ApiObject["metadata"] {
+    let copy: ApiObject["metadata"] | undefined;
+    for (const name of ["labels", "ownerReferences"] as const) {
+      const member = metadata[name];
+      if (!isPart(member) || member === before?.[name]) continue;
+      const part = this.#part(member, 0);
+      if (part !== member) (copy ??= { ...metadata })[name] = part as never;
+    }
+    return copy ?? metadata;
+  }
 
   #within<T extends Part>(whole: T, depth: number): T {
     let copy: Record<string, unknown> | undefined;
