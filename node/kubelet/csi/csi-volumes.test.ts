@@ -118,6 +118,19 @@ test("a driver registers, and a volume of it is attached, staged once, published
   expect([existsSync(target), existsSync(stagingDirectory(dataDir, volume).note)]).toEqual([false, false]);
 });
 
+test("a volume for one pod is refused to another until the first is gone", async () => {
+  await using node = await startNode();
+  const { api, calls, volumes } = node;
+  await api.client.resource(VOLUME_ATTACHMENTS).create({ apiVersion: "storage.k8s.io/v1", kind: "VolumeAttachment", metadata: { name: attachmentName(volume, "n1") }, spec: { attacher: DRIVER, nodeName: "n1", source: {} }, status: { attached: true } } as NewObject<VolumeAttachment>, { signal });
+  const alone: CsiVolume = { ...volume, accessMode: "ReadWriteOncePod" };
+  await volumes.setUp(pod("u1"), alone, undefined, signal);
+  await expect(volumes.setUp(pod("u2"), alone, undefined, signal)).rejects.toThrow('MountVolume.SetUp failed for volume "pv-1" : volume uses the ReadWriteOncePod access mode and is already in use by another pod');
+  await volumes.setUp(pod("u1"), alone, undefined, signal);
+  await volumes.tearDown("u1", signal);
+  await volumes.setUp(pod("u2"), alone, undefined, signal);
+  expect(calls.filter((call) => call === "publish" || call === "unpublish")).toEqual(["publish", "unpublish", "publish"]);
+});
+
 test("a kubelet that starts anew takes over what is published, and ends what nobody uses", async () => {
   await using node = await startNode();
   await node.api.client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: { attachRequired: false, podInfoOnMount: true, tokenRequests: [{ audience: "aud" }] } }, { signal });

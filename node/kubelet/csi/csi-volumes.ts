@@ -140,6 +140,7 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
       }
       const object = await driverObject(volume.driver, signal);
       await attempt(step("MountVolume.SetUp"), volume, async () => checkLifecycle(volume, object));
+      await attempt(step("MountVolume.SetUp", "MapVolume.SetUpDevice"), volume, async () => checkAlone(pod, volume));
       const attaches = volume.lifecycle === "Persistent" && (object?.spec.attachRequired ?? true);
       claim(pod.metadata.uid, key, attaches);
       if (!before && !object?.spec.requiresRepublish && (await isPublished(pod, volume))) { // by a kubelet before us
@@ -158,6 +159,14 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
       remember(pod, { volume, target, claim: claimName, republish: object?.spec.requiresRepublish ?? false });
       return target;
     });
+  }
+
+  /** A volume for one pod is not another's as well, whatever its driver thinks of that. */
+  function checkAlone({ metadata: { uid } }: Pod, volume: CsiVolume): void {
+    if (volume.accessMode !== "ReadWriteOncePod") return;
+    const key = volumeKey(volume);
+    for (const [other, published] of done)
+      if (other !== uid && [...published.values()].some((one) => volumeKey(one.volume) === key)) throw new Error("volume uses the ReadWriteOncePod access mode and is already in use by another pod");
   }
 
   function remember({ metadata: { uid } }: Pod, published: Published): void {
