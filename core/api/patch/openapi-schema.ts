@@ -4,7 +4,7 @@
  *   customResourceSchema(version.schema?.openAPIV3Schema, { apiVersion: "example.com/v1", kind: "Widget" })
  *
  * x-kubernetes-list-type, -list-map-keys, -map-type, -preserve-unknown-fields, -int-or-string and -embedded-resource say how parts merge.
- * metadata is ObjectMeta, whatever the definition says of it.
+ * What preserves unknown fields lets all below it have any, though they are pruned there. metadata is ObjectMeta, whatever the definition says of it.
  *
  * Source: kubernetes v1.36 apiextensions-apiserver/pkg/controller/openapi/builder, k8s.io/kube-openapi/pkg/schemaconv
  */
@@ -20,30 +20,40 @@ const SCALARS: Readonly<Record<string, ScalarKind>> = { string: "string", intege
 
 /** Without a definition anything goes. */
 export function customResourceSchema(definition: Definition | undefined, { apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }): ObjectSchema {
-  const root = definition === undefined ? mapNode(objectMap({ "x-kubernetes-preserve-unknown-fields": true }, true)) : mapNode(objectMap(definition, true));
+  const root = definition === undefined ? mapNode(objectMap({}, { resource: true, lax: true })) : mapNode(objectMap(definition, { resource: true, lax: preserves(definition) }));
   return { root, empty: Object.freeze({ apiVersion, kind }), strategic: false, changeable: true };
 }
 
-function nodeOf(definition: Definition): SchemaNode {
+function preserves(definition: Definition): boolean { return definition["x-kubernetes-preserve-unknown-fields"] === true; }
+
+/** `outer`: something around it preserves unknown fields. */
+function nodeOf(definition: Definition, outer: boolean): SchemaNode {
+  const lax = outer || preserves(definition);
   if (definition["x-kubernetes-int-or-string"]) return scalarNode("untyped");
   const scalar = SCALARS[definition.type ?? ""];
   if (scalar !== undefined) return scalarNode(scalar);
   if (definition.type === "array") {
     const listType = definition["x-kubernetes-list-type"] ?? "atomic";
-    const items = isMap(definition.items) ? nodeOf(definition.items as Definition) : ANYTHING_ATOMIC;
+    const items = isMap(definition.items) ? nodeOf(definition.items as Definition, lax) : ANYTHING_ATOMIC;
     const keys = listType === "map" ? (definition["x-kubernetes-list-map-keys"] ?? []).toSorted() : [];
     return { scalar: undefined, map: undefined, list: { atomic: listType !== "map" && listType !== "set", keys, items } };
   }
-  if (definition.type === "object") return mapNode(objectMap(definition, definition["x-kubernetes-embedded-resource"] === true));
-  return definition["x-kubernetes-preserve-unknown-fields"] ? ANYTHING : ANYTHING_ATOMIC;
+  if (definition.type === "object") return mapNode(objectMap(definition, { resource: definition["x-kubernetes-embedded-resource"] === true, lax }));
+  return preserves(definition) ? ANYTHING : ANYTHING_ATOMIC;
 }
 
-/** `resource`: an object of the API, so it has a type and metadata. */
-function objectMap(definition: Definition, resource: boolean): MapSchema {
+interface ObjectTraits {
+  /** An object of the API, so it has a type and metadata. */
+  readonly resource: boolean;
+  /** It, or something around it, preserves unknown fields. */
+  readonly lax: boolean;
+}
+
+function objectMap(definition: Definition, { resource, lax }: ObjectTraits): MapSchema {
   const { properties = {}, additionalProperties } = definition;
   const fields = new Map<string, FieldSchema>();
   const field = (node: SchemaNode, byDefault?: unknown): FieldSchema => ({ node, default: byDefault, patchStrategy: undefined, patchMergeKey: undefined });
-  for (const [name, property] of Object.entries(properties)) fields.set(name, field(nodeOf(property), property.default));
+  for (const [name, property] of Object.entries(properties)) fields.set(name, field(nodeOf(property, lax), property.default));
   if (resource) {
     fields.set("apiVersion", field(STRING));
     fields.set("kind", field(STRING));
@@ -51,12 +61,12 @@ function objectMap(definition: Definition, resource: boolean): MapSchema {
   }
   return {
     atomic: definition["x-kubernetes-map-type"] === "atomic", goKind: fields.size > 0 ? "struct" : "map", name: "",
-    field: (name) => fields.get(name), element: elementOf(definition, additionalProperties, fields.size),
+    field: (name) => fields.get(name), element: elementOf(additionalProperties, { fieldCount: fields.size, lax }),
   };
 }
 
 /** What keys that are no properties hold. An object that says nothing of its keys may have any. */
-function elementOf(definition: Definition, additional: unknown, fieldCount: number): SchemaNode | undefined {
-  if (isMap(additional)) return nodeOf(additional as Definition);
-  return additional === true || definition["x-kubernetes-preserve-unknown-fields"] || fieldCount === 0 ? ANYTHING : undefined;
+function elementOf(additional: unknown, { fieldCount, lax }: { readonly fieldCount: number; readonly lax: boolean }): SchemaNode | undefined {
+  if (isMap(additional)) return nodeOf(additional as Definition, lax);
+  return additional === true || lax || fieldCount === 0 ? ANYTHING : undefined;
 }

@@ -99,6 +99,16 @@ test("server-side apply knows the schema", async () => {
   expect([nothing.code, nothing.body.message]).toEqual([422, expect.stringContaining('spec: Invalid value: "null": spec in body must be of type object: "null"')]);
 });
 
+test("below what preserves unknown fields, any may be applied; where the schema knows better they are pruned", async () => {
+  const inner = { type: "object", properties: { a: { type: "object", properties: { known: { type: "string" } } } } };
+  await define(crd("laxes", { versions: [version({ schema: { openAPIV3Schema: { type: "object", properties: { spec: { ...inner, "x-kubernetes-preserve-unknown-fields": true }, strict: inner } } } })] }, { kind: "Lax", listKind: "LaxList" }));
+  const apply = (more: object) => api.ask("PATCH", "/apis/example.com/v1/namespaces/default/laxes/l", {
+    headers: { "content-type": "application/apply-patch+yaml" }, query: { fieldManager: "one" }, body: { apiVersion: "example.com/v1", kind: "Lax", metadata: { name: "l" }, ...more },
+  });
+  expect((await apply({ spec: { other: 1, a: { known: "x", Known: "y" } } })).body.spec).toEqual({ other: 1, a: { known: "x" } });
+  expect((await apply({ strict: { a: { Known: "y" } } })).body.message).toMatch(/\.strict\.a\.Known: field not declared in schema$/);
+});
+
 test("names that are taken are refused until they are free", async () => {
   await define(crd("gadgets", {}, { shortNames: ["wi"], kind: "Widget", listKind: "GadgetList" }));
   expect(await conditionsOf("gadgets.example.com")).toEqual({ NamesAccepted: "False KindConflict", Established: "False NotAccepted" });

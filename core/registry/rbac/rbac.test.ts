@@ -16,6 +16,13 @@ test.each<[rule: Partial<PolicyRule>, namespaced: string[], cluster: string[]]>(
   expect([...clusterRoles.validate!(object)].map(formatFieldError)).toEqual(cluster);
 });
 
+test("a selector that cannot be read is told as a whole, too", () => {
+  const object = { apiVersion: "", kind: "", metadata, rules: [], aggregationRule: { clusterRoleSelectors: [{ matchLabels: { a: "b" } }, { matchLabels: { a: "not valid" } }] } };
+  expect([...clusterRoles.validate!(object)].map(formatFieldError).map((text) => text.slice(0, 100))).toEqual([
+    expect.stringMatching(/^aggregationRule\.clusterRoleSelectors\[1\]\.matchLabels: Invalid value: "not valid": a valid label/), "aggregationRule.clusterRoleSelectors[1]: Invalid value: null: invalid label selector.",
+  ]);
+});
+
 test("a binding says whose groups its names are of, and keeps its role", () => {
   const bind = (name: string): RoleBinding => {
     const object: RoleBinding = { apiVersion: "", kind: "", metadata, roleRef: { kind: "Role", name } as RoleRef, subjects: [{ kind: "User", name: "u" }, { kind: "ServiceAccount", name: "s" } as Subject, { kind: "Robot", name: "r" }] };

@@ -7,8 +7,9 @@
  * Source: kubernetes v1.36 pkg/registry/rbac/{role,clusterrole}/strategy.go, pkg/apis/rbac/validation/validation.go
  */
 import { child, type FieldError, index, invalid, required } from "../../api/meta/field-error.ts";
+import type { LabelSelector } from "../../api/gen/meta.v1.ts";
 import type { ClusterRole, PolicyRule, Role } from "../../api/gen/rbac.v1.ts";
-import { validateLabelSelector } from "../../api/meta/label-selector.ts";
+import { labelSelector, validateLabelSelector } from "../../api/meta/label-selector.ts";
 import { pathSegmentName } from "../../api/meta/names.ts";
 import { defineResource } from "../generic/resource.ts";
 
@@ -29,9 +30,22 @@ export const clusterRoles = defineResource<ClusterRole>({
     const allowInvalidValues = (old?.aggregationRule?.clusterRoleSelectors ?? []).some((selector) => validateLabelSelector(selector, "").length > 0);
     const selectors = aggregationRule.clusterRoleSelectors ?? [];
     if (selectors.length === 0) yield required(path, "at least one clusterRoleSelector required if aggregationRule is non-nil");
-    for (const [i, selector] of selectors.entries()) yield* validateLabelSelector(selector, index(path, i), { allowInvalidValues });
+    for (const [i, selector] of selectors.entries()) {
+      const at = index(path, i);
+      yield* validateLabelSelector(selector, at, { allowInvalidValues });
+      if (!isReadable(selector)) yield invalid(at, null, "invalid label selector.");
+    }
   },
 });
+
+function isReadable(selector: LabelSelector): boolean {
+  try {
+    labelSelector(selector);
+    return true;
+  } catch {
+    return false; // each fault is told already
+  }
+}
 
 function* validateRules(rules: readonly PolicyRule[], isNamespaced: boolean): Iterable<FieldError> {
   for (const [i, rule] of rules.entries()) yield* validateRule(index("rules", i), rule, isNamespaced);
