@@ -2,8 +2,9 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { Container, Pod, PodStatus, Service } from "../../core/api/gen/core.v1.ts";
+import type { Container, Node, Pod, PodStatus, Service } from "../../core/api/gen/core.v1.ts";
 import type { EventRecorder } from "../../core/client/events.ts";
+import { parseQuantity } from "../../core/api/meta/quantity.ts";
 import { CONFIG_MAPS, LEASES, NODES, PODS, SERVICES } from "../../core/client/resources.ts";
 import { watchedInformer } from "../../core/client/watched-informer.ts";
 import { aborted } from "../../core/lifecycle/aborted.ts";
@@ -12,11 +13,13 @@ import { systemRandom } from "../../core/lifecycle/random.ts";
 import { silentLog } from "../../core/observe/log.ts";
 import { metricsRegistry } from "../../core/observe/metrics.ts";
 import { eventually, fakeApi } from "../../test/fake-api.ts";
+import { staticInformer, stored } from "../../test/static-informer.ts";
 import { memoryRuntime } from "../cri/memory-runtime.ts";
 import type { Cgroups } from "../os/cgroup.ts";
 import type { Mounts } from "../os/mount.ts";
 import type { MachineInfo } from "../os/machine.ts";
 import { kubelet, type KubeletDeps } from "./kubelet.ts";
+import { nodeAgent } from "./node/node-agent.ts";
 import { KUBELET_DEFAULTS, type KubeletSettings } from "./settings.ts";
 
 /** Time that runs fifty times as fast: a back-off of ten seconds is a fifth of one. */
@@ -349,6 +352,18 @@ test("a restarted kubelet takes over what runs, and ends what was deleted meanwh
   expect(node.cri.calls.slice(done).filter((call) => call.endsWith("c0") && !call.startsWith("ExecSync"))).toEqual([]);
   expect(node.status("stays")).toEqual(before);
   await eventually(() => readdirSync(join(dataDir, "logs")).map((name) => name.split("_")[1]).toSorted().join(), (names) => names === "foreign,stays");
+});
+
+test("a node that starts without an API server, and is remembered as one, does not wait for its report to fail before its pods start", async () => {
+  const parts = nodeAgent({
+    settings: { ...KUBELET_DEFAULTS, nodeName: "n1", dataDir } as KubeletSettings, machine: { os: "linux", cpus: 2, memoryBytes: 2 ** 32, hugepages: [] } as unknown as MachineInfo, client: { resource: () => ({ create: () => new Promise(() => {}) }) } as never,
+    cri: memoryRuntime({ nowMs: fastClock.nowMs }), clock: fastClock, random: systemRandom, log: silentLog, events: { event: () => undefined }, nodes: staticInformer(stored<Node>("v1", "Node", "n1")), diskBytes: async () => 2 ** 40, pressures: () => [], runtimeSilentMs: () => 0, runtimeSilentMsMax: 1,
+  } as unknown as Parameters<typeof nodeAgent>[0]);
+  const ready = Promise.withResolvers<void>(), stop = new AbortController();
+  void parts.parts.find(({ name }) => name === "node-status")!.run(stop.signal, ready.resolve);
+  await ready.promise;
+  expect(Number(parseQuantity(parts.allocatable()["ephemeral-storage"]!).number())).toBeGreaterThan(2 ** 39); // what its pods may have is known by then
+  stop.abort();
 });
 
 test("without an API server pods go on, restarts too; it hears of it later", async () => {

@@ -146,12 +146,17 @@ export function nodeAgent(deps: Deps): NodeAgent {
     return await nodes.patch(name, "application/strategic-merge-patch+json", { metadata: { labels: Object.fromEntries(wrong), annotations: Object.fromEntries(missing) } }, { signal });
   }
 
+  /** What pods may have of it, which is needed without an API server too. */
+  async function measure(): Promise<void> {
+    capacity = { ...capacity, diskBytes: await (deps.diskBytes ?? diskBytes)(settings.dataDir) };
+  }
+
   async function report(signal: AbortSignal): Promise<void> {
     if (known === undefined) {
       known = await register(signal);
       registeredMs = clock.uptimeMs();
     }
-    capacity = { ...capacity, diskBytes: await (deps.diskBytes ?? diskBytes)(settings.dataDir) };
+    await measure();
     if (clock.uptimeMs() - imagesMs >= IMAGES_MS && runtimeError === undefined) {
       images = (await cri.call("ImageService/ListImages", {}, { signal })).images ?? [];
       imagesMs = clock.uptimeMs();
@@ -199,6 +204,8 @@ export function nodeAgent(deps: Deps): NodeAgent {
     name: "node-status",
     async run(signal, ready) {
       events.event(reference, "Normal", "Starting", "Starting kubelet.");
+      await measure();
+      void deps.nodes?.whenSynced(signal).then(() => { if (deps.nodes?.get(key)) ready(); }); // it is a node, as far as is remembered: its pods wait for nobody
       for (let failures = 0; !signal.aborted; ) {
         woken = new AbortController();
         try {
@@ -211,7 +218,7 @@ export function nodeAgent(deps: Deps): NodeAgent {
           log.warn("node status not reported, next try soon", { node: settings.nodeName, error });
           if ((error as { code?: number }).code === 404) known = undefined; // someone deleted the node: register it again
         }
-        if (failures > 1) ready(); // pods that run already must not wait for an API server that is away
+        if (failures > 0) ready(); // pods that run already must not wait for an API server that is away
         await clock.sleep(failures > 0 ? backoffMs(failures, RETRY) : settings.statusMs, AbortSignal.any([signal, woken.signal]));
       }
     },
