@@ -14,7 +14,7 @@ import { sendDatagram } from "../node/os/notify-socket.ts";
 import { setNativeDirectory } from "./assets.ts";
 import { ConfigError, helpOf, loadSettings, readText } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
-import { checkRanges, isOfServicesFamily } from "./config/ranges.ts";
+import { checkRanges, isOfServicesFamily, withClusterDns } from "./config/ranges.ts";
 import { type ControlPlane, controlPlane } from "./control-plane/control-plane.ts";
 import { engineMemory } from "./engine-memory.ts";
 import { mustBeRoot, thisNode } from "./node-identity.ts";
@@ -30,7 +30,7 @@ export async function server(argv: readonly string[]): Promise<number> {
     console.log(helpOf("server"));
     return 0;
   }
-  const settings = loadSettings("server", { argv, env: process.env, readFile: readText });
+  const settings = withClusterDns(loadSettings("server", { argv, env: process.env, readFile: readText }));
   checkRanges(settings);
   if (!settings.disableAgent) mustBeRoot("server");
   const mode = kubeconfigMode(settings);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { helpOf, loadSettings } from "./config.ts";
-import { checkRanges, isOfServicesFamily, nodePortCidrs } from "./ranges.ts";
+import { checkRanges, isOfServicesFamily, nodePortCidrs, withClusterDns } from "./ranges.ts";
 
 const nothing = { argv: [], env: {}, readFile: () => undefined };
 
@@ -49,6 +49,12 @@ test.each([
   expect(() => checkRanges(loadSettings("server", { ...nothing, argv }))).toThrow(message);
 });
 
+test("the DNS is the tenth address of the Services, unless one is chosen or there are not so many", () => {
+  const dns = (...argv: string[]) => withClusterDns(loadSettings("server", { ...nothing, argv })).clusterDns;
+  expect([dns(), dns("--service-cidr", "10.96.0.0/12"), dns("--service-cidr", "fd00:43::/112,10.43.0.0/16")]).toEqual(["10.43.0.10", "10.96.0.10", "fd00:43::a"]);
+  expect([dns("--service-cidr", "10.96.0.0/12", "--cluster-dns", "10.96.0.53"), dns("--service-cidr", "10.96.0.0/29")]).toEqual(["10.96.0.53", "10.43.0.10"]);
+});
+
 test("pods reach a server whose address is of their Services' first family", () => {
   const reached = (address: string, ...argv: string[]) => isOfServicesFamily(loadSettings("server", { ...nothing, argv }), address);
   expect([reached("192.0.2.1"), reached("2001:db8::1"), reached("2001:db8::1", "--service-cidr", "fd00:43::/112,10.43.0.0/16")]).toEqual([true, false, true]);
@@ -63,6 +69,6 @@ test("where NodePorts answer: everywhere, at ranges, at the node's own addresses
 test("--help has each flag's words apart from its name", () => {
   for (const command of ["server", "agent", "simulate"] as const) {
     const rows = helpOf(command).split("\n").filter((line) => line.startsWith("  --"));
-    expect(new Set(rows.map((row) => row.search(/(?<=  )[^ -]/)))).toHaveProperty("size", 1);
+    expect(new Set(rows.map((row) => row.search(/(?<= {2})[^ -]/)))).toHaveProperty("size", 1);
   }
 });

@@ -39,7 +39,7 @@ export const FLAGS = [
   { name: "tls-san", type: "list", commands: SERVER, help: "further names or addresses in the serving certificate" },
   { name: "cluster-cidr", type: "string", default: "10.42.0.0/16", commands: SERVER, help: "addresses of pods" },
   { name: "service-cidr", type: "string", default: "10.43.0.0/16", commands: SERVER, help: "addresses of services" },
-  { name: "cluster-dns", type: "string", default: "10.43.0.10", commands: SERVER, help: "address of the cluster's DNS" },
+  { name: "cluster-dns", type: "string", default: "10.43.0.10", commands: SERVER, help: "address of the cluster's DNS; with another --service-cidr its tenth" },
   { name: "cluster-domain", type: "string", default: "cluster.local", commands: SERVER, help: "the cluster's domain" },
   { name: "overlay", type: "string", default: "vxlan", commands: SERVER, help: "how pods reach those of other nodes: vxlan; host-gw, if all nodes are in one segment; none, if something else sees to it" },
   { name: "service-node-port-range", type: "string", default: "30000-32767", commands: SERVER, help: "ports for NodePort services" },

@@ -1,7 +1,18 @@
 /** The address ranges of a cluster, checked before anything is started with them. */
-import { cidrContains, cidrsOverlap, parseCidr, parseIp } from "../../core/net/cidr.ts";
+import { cidrContains, cidrSize, cidrsOverlap, formatIp, nthAddress, parseCidr, parseIp } from "../../core/net/cidr.ts";
 import { ConfigError } from "./config.ts";
-import type { Settings } from "./flags.ts";
+import { FLAGS, type Settings } from "./flags.ts";
+
+const DNS_DEFAULT = FLAGS.find((flag) => flag.name === "cluster-dns")?.default;
+/** Which address of the Services the DNS has in every cluster whose owner did not choose another. */
+const DNS_NTH = 10n;
+
+/** With another range of Services alone, the DNS goes with it. */
+export function withClusterDns(settings: Settings): Settings {
+  const range = parseCidr(settings.serviceCidr.split(",")[0]!.trim()), dns = parseIp(settings.clusterDns);
+  if (settings.clusterDns !== DNS_DEFAULT || !range || !dns || cidrContains(range, dns) || cidrSize(range) <= DNS_NTH) return settings;
+  return Object.freeze({ ...settings, clusterDns: formatIp(nthAddress(range, DNS_NTH)) });
+}
 
 /** Throws ConfigError naming the flag. */
 export function checkRanges({ clusterCidr, serviceCidr, clusterDns, serviceNodePortRange, advertiseAddress, bindAddress }: Settings): void {

@@ -45,11 +45,6 @@ export class ResourceCache {
     return this.#entries.size;
   }
 
-  /** Watches may start after any revision ≥ this one. */
-  get oldest(): Revision {
-    return this.#window.oldest;
-  }
-
   /** How many are told of changes of the object at `key` (Audience.listenersOf): watches, informers of this process among them. */
   listenersOf(key: string): number {
     return this.#audience.listenersOf(key);
@@ -153,7 +148,6 @@ export class WatchCache {
   readonly #resources = new Map<string, ResourceCache>();
   #revision: Revision = 0;
   #waiters: { readonly revision: Revision; readonly resolve: () => void }[] = [];
-  readonly #onRevision = new Set<(revision: Revision) => void>();
 
   constructor(store: Store, clock: UptimeClock) {
     this.#store = store;
@@ -253,14 +247,8 @@ export class WatchCache {
     }
   }
 
-  onRevision(listener: (revision: Revision) => void): () => void {
-    this.#onRevision.add(listener);
-    return () => void this.#onRevision.delete(listener);
-  }
-
   #reached(revision: Revision): void {
     this.#revision = revision;
-    for (const listener of this.#onRevision) listener(revision);
     if (this.#waiters.length === 0) return;
     const due = this.#waiters.filter((waiter) => waiter.revision <= revision);
     if (due.length === 0) return;

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { systemClock } from "../../lifecycle/clock.ts";
 import { apiServer, type ApiServer } from "../../../test/api-server.ts";
 
 let api: ApiServer;
@@ -120,7 +121,14 @@ test("without a version, a watch begins with what there is; a streaming list say
 });
 
 test("a watch of what is forgotten says so as its only event", async () => {
-  for (let i = 0; i < 1100; i++) await api.ask("POST", "/api/v1/namespaces/x/secrets", { query: { fieldManager: "t" }, body: { metadata: { name: `s${i}` } } });
+  let skewMs = 0;
+  await using api = await apiServer({ clock: { ...systemClock, uptimeMs: () => systemClock.uptimeMs() + skewMs } });
+  const make = (name: string) => api.ask("POST", "/api/v1/namespaces/x/secrets", { body: { metadata: { name } } });
+  for (let i = 0; i < 1100; i++) await make(`s${i}`);
+  const [early] = await api.events("/api/v1/secrets", 1, { query: { resourceVersion: "1" } });
+  expect(early).toMatchObject({ type: "ADDED", object: { metadata: { name: "s0" } } });
+  skewMs = 80_000;
+  await make("late");
   const [event] = await api.events("/api/v1/secrets", 1, { query: { resourceVersion: "1" } });
   expect(event).toMatchObject({ type: "ERROR", object: { kind: "Status", code: 410, reason: "Expired", message: expect.stringMatching(/^too old resource version: 1 \(\d+\)$/) } });
 });
