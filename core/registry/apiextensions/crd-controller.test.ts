@@ -103,7 +103,7 @@ test("below what preserves unknown fields, any may be applied; where the schema 
   const inner = { type: "object", properties: { a: { type: "object", properties: { known: { type: "string" } } } } };
   await define(crd("laxes", { versions: [version({ schema: { openAPIV3Schema: { type: "object", properties: { spec: { ...inner, "x-kubernetes-preserve-unknown-fields": true }, strict: inner } } } })] }, { kind: "Lax", listKind: "LaxList" }));
   const apply = (more: object) => api.ask("PATCH", "/apis/example.com/v1/namespaces/default/laxes/l", {
-    headers: { "content-type": "application/apply-patch+yaml" }, query: { fieldManager: "one" }, body: { apiVersion: "example.com/v1", kind: "Lax", metadata: { name: "l" }, ...more },
+    headers: { "content-type": "application/apply-patch+yaml" }, query: { fieldManager: "one", fieldValidation: "Strict" }, body: { apiVersion: "example.com/v1", kind: "Lax", metadata: { name: "l" }, ...more },
   });
   expect((await apply({ spec: { other: 1, a: { known: "x", Known: "y" } } })).body.spec).toEqual({ other: 1, a: { known: "x" } });
   expect((await apply({ strict: { a: { Known: "y" } } })).body.message).toMatch(/\.strict\.a\.Known: field not declared in schema$/);

@@ -29,16 +29,14 @@ export async function bodyReader(scope: Scope): Promise<() => ApiObject> {
   };
 }
 
-/** What server-side apply has merged, checked and defaulted like a body. Throws 400, and 500 for what fits the schema and is no object all the same: a text that is no base64. */
+/** What server-side apply has merged, checked and defaulted like a body. Throws 500 for what fits the schema and is no object all the same: a text that is no base64. */
 export function appliedObject(scope: Scope, value: unknown): ApiObject {
-  const { object, error, strict } = readValue(scope, value, { keepNulls: true });
-  const expected = expectedKind(scope);
+  const { object, error } = readValue(scope, value, { keepNulls: true }); // unknown fields have been refused, or may be there and are pruned in silence
   if (error !== undefined) {
     const { namespace = "", name = "" } = (value as Partial<ApiObject>).metadata ?? {};
-    const gvk = formatGvk(expected);
+    const gvk = formatGvk(expectedKind(scope));
     throw statusError({ code: 500, reason: "", message: `failed to convert new object (${namespace}/${name}; ${gvk}) to proper version: unable to convert unstructured object to ${gvk}: error decoding from json: ${error}` });
   }
-  warn(scope, expected, strict);
   return finishObject(scope, object);
 }
 
