@@ -75,7 +75,7 @@ export function memoryRuntime({ nowMs }: { readonly nowMs: () => number }): Memo
 
   const answers: { readonly [M in keyof Methods]?: (request: Methods[M]["request"]) => Methods[M]["response"] } = {
     "RuntimeService/Version": () => ({ runtime_name: "memory", runtime_version: "1" }),
-    "RuntimeService/Status": () => ({ status: { conditions: [{ type: "RuntimeReady", status: true }, { type: "NetworkReady", status: true }] } }),
+    "RuntimeService/Status": () => ({ status: { conditions: [{ type: "RuntimeReady", status: true }, { type: "NetworkReady", status: true }] }, runtime_handlers: [{ name: "", features: { user_namespaces: true } }] }),
     "RuntimeService/RunPodSandbox": ({ config = {} }) => {
       const id = `box-${++ids}`;
       calls.push(`RunPodSandbox ${config.metadata?.name ?? ""}`);

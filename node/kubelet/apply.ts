@@ -57,7 +57,9 @@ export async function applyPlan(context: KubeletContext, facts: ApplyFacts, sign
   const sandboxId = isNew ? await newSandbox(context, pod, sandbox, signal) : plan.sandboxId;
   const now = isNew ? await readRuntimePod(context.cri, pod.metadata.uid, signal) : runtime;
   if (isNew) facts.onSandbox(now);
-  return await startAll(context, { ...facts, runtime: now, volumes: facts.volumes }, { sandbox, sandboxId }, signal);
+  const applied = await startAll(context, { ...facts, runtime: now, volumes: facts.volumes }, { sandbox, sandboxId }, signal);
+  if (isNew && applied.waiting.size > 0 && usesUserNamespace(pod)) context.metrics.startedUserNamespacedPodsError(); // also when a container is what did not start
+  return applied;
 }
 
 async function clearTheWay(context: KubeletContext, { pod, runtime, plan }: ApplyFacts, signal: AbortSignal): Promise<RuntimePod> {
@@ -89,7 +91,8 @@ async function newSandbox(context: KubeletContext, pod: Pod, config: PodSandboxC
     return await startSandbox(context, pod, config, signal);
   } catch (cause) {
     signal.throwIfAborted();
-    context.metrics.startedPodsError(usesUserNamespace(pod));
+    context.metrics.startedPodsError();
+    if (usesUserNamespace(pod)) context.metrics.startedUserNamespacedPodsError();
     const { message } = cause as Error;
     if (!message.startsWith("network is not ready")) context.events.event(podReference(pod), "Warning", "FailedCreatePodSandBox", `Failed to create pod sandbox: ${message}`);
     throw new Error(`failed to "CreatePodSandbox" for "${formatPod(pod)}" with CreatePodSandboxError: "Failed to create sandbox for pod \\"${formatPod(pod)}\\": ${message}"`, { cause });

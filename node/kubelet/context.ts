@@ -62,7 +62,10 @@ export type PodOperation = "create" | "update" | "sync" | "kill" | "terminated";
 
 export interface KubeletMetrics {
   startedPods(userNamespace: boolean): void;
-  startedPodsError(userNamespace: boolean): void;
+  /** There is no sandbox. */
+  startedPodsError(): void;
+  /** A pod with a user namespace did not start whole at once, whatever the reason. */
+  startedUserNamespacedPodsError(): void;
   startedContainers(kind: string): void;
   startedContainersError(kind: string, reason: string): void;
   terminated(container: Termination): void;

@@ -43,10 +43,8 @@ export function kubeletMetrics(metrics: Metrics, nodeName: string): KubeletMetri
       startedPods.inc();
       if (userNamespace) startedNamespaced.inc();
     },
-    startedPodsError(userNamespace) {
-      startedPodsErrors.inc();
-      if (userNamespace) startedNamespacedErrors.inc();
-    },
+    startedPodsError: () => startedPodsErrors.inc(),
+    startedUserNamespacedPodsError: () => startedNamespacedErrors.inc(),
     imageVolumes({ requested, mounted, failed }) {
       volumesRequested.inc({}, requested);
       (failed ? volumesFailed : volumesMounted).inc({}, mounted);

@@ -193,12 +193,13 @@ test("a pod that has done its work", async () => {
 test("what cannot start says why", async () => {
   await using node = await startNode();
   await node.create("image", {}, [{ image: "none:1" }]);
-  await node.create("config", {}, [{ env: [{ name: "A", valueFrom: { configMapKeyRef: { name: "cfg", key: "a" } } }] }]);
+  await node.create("config", { hostUsers: false }, [{ env: [{ name: "A", valueFrom: { configMapKeyRef: { name: "cfg", key: "a" } } }] }]);
   await node.create("volume", { volumes: [{ name: "v", secret: { secretName: "none" } }] }, [{ volumeMounts: [{ name: "v", mountPath: "/v" }] }]);
   await node.create("big", {}, [{ resources: { requests: { cpu: "3" } } }]);
   await node.until("image", (status) => first(status)?.state?.waiting?.reason === "ImagePullBackOff");
   const wrong = await node.until("config", (status) => first(status)?.state?.waiting?.reason === "CreateContainerConfigError");
   expect(first(wrong)?.state?.waiting?.message).toBe(`configmap "cfg" not found`);
+  expect(["", "_errors"].map((kind) => node.counted(`kubelet_started_user_namespaced_pods${kind}_total`))).toEqual([1, 1]);
   await eventually(() => node.told, (lines) => lines.includes(`volume FailedMount: MountVolume.SetUp failed for volume "v" : secret "none" not found`));
   expect(await node.until("big", (status) => status?.phase === "Failed")).toMatchObject({ reason: "OutOfcpu", message: "Pod was rejected: Node didn't have enough resource: cpu, requested: 3000, used: 0, capacity: 2000" });
 
