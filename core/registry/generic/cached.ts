@@ -51,7 +51,11 @@ export class Cached {
   forgetUnused(): number {
     const wasUsed = this.#used;
     this.#used = false;
-    if (wasUsed) return 0;
+    return wasUsed ? 0 : this.forget();
+  }
+
+  /** Lets go of the bytes: what is overwritten is asked for no more, but by who lags. Returns how many that were. */
+  forget(): number {
     const bytes = (this.#json?.length ?? 0) + (this.#protobuf?.length ?? 0) + (this.#metadata && this.#metadata.bytes !== this.#json ? this.#metadata.end : 0);
     this.#json = this.#metadata = this.#protobuf = undefined;
     return bytes;

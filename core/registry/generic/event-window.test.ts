@@ -27,9 +27,9 @@ test("a burst is remembered as long as a client needs to come back, then its end
 });
 
 test("large versions are remembered by their bytes, the last hundred always", () => {
-  const large = told(300, 100_000);
-  expect(remembered(large)).toBeGreaterThan(150);
-  expect(remembered(large)).toBeLessThan(170);
+  const large = told(300, 50_000);
+  expect(remembered(large)).toBeGreaterThan(120);
+  expect(remembered(large)).toBeLessThan(130);
   large.forgetOld(10 * FRESH_MS);
   expect(remembered(large)).toBe(100);
 });

@@ -16,7 +16,7 @@ import type { CacheEvent } from "./audience.ts";
 /** What a client may need to read a list and to begin its watch. */
 const FRESH_MS = 75_000;
 /** Bytes of JSON at most, however fresh, of versions that have been overwritten or deleted: decoded they take up to five times that. */
-const BYTES_MAX = 16 * 1024 * 1024;
+const BYTES_MAX = 6 * 1024 * 1024;
 /** What is not fresh any more is kept as well, up to so many events and bytes. */
 const LASTING_EVENTS = 1024;
 const LASTING_BYTES = 4 * 1024 * 1024;

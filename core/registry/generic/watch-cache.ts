@@ -123,6 +123,7 @@ export class ResourceCache {
     const change: CacheEvent = { type: event.type === "delete" ? "DELETED" : previous ? "MODIFIED" : "ADDED", entry, previous };
     this.#window.push(change, this.#clock.uptimeMs());
     this.#audience.tell(change);
+    previous?.forget();
   }
 }
 
