@@ -69,7 +69,7 @@ function* validateHttp(path: string, { http }: IngressRule): Iterable<FieldError
 }
 
 function* validatePath(path: string, { path: route = "", pathType, backend }: HTTPIngressPath): Iterable<FieldError> {
-  if (!pathType) { yield required(child(path, "pathType"), "pathType must be specified"); return; }
+  if (pathType == null) { yield required(child(path, "pathType"), "pathType must be specified"); return; }
   const at = child(path, "path");
   switch (pathType) {
     case "Exact": case "Prefix":

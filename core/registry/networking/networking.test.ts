@@ -25,6 +25,7 @@ test.each<[Resource<never>, Given, string[]]>([
     `spec.rules[0].http.paths[0].path: Invalid value: "a//b/..": cannot end with '/..'`,
   ]],
   [ingresses as never, route({ pathType: "Regex" }), ['spec.rules[0].http.paths[0].pathType: Unsupported value: "Regex": supported values: "Exact", "ImplementationSpecific", "Prefix"']],
+  [ingresses as never, route({ pathType: "" }), ['spec.rules[0].http.paths[0].pathType: Unsupported value: "": supported values: "Exact", "ImplementationSpecific", "Prefix"']],
   [ingresses as never, route({ pathType: undefined }), ["spec.rules[0].http.paths[0].pathType: Required value: pathType must be specified"]],
   [ingresses as never, route({ backend: { service: { name: "web" } } }), ["spec.rules[0].http.paths[0].backend: Required value: port name or number is required"]],
   [ingresses as never, { spec: { defaultBackend: { service: { name: "1web", port: { name: "http", number: 1 } } } } }, ['spec.defaultBackend: Invalid value: "": cannot set both port name & port number']],

@@ -8,7 +8,7 @@ import type { TopologySelectorLabelRequirement, TopologySelectorTerm } from "../
 import type { StorageClass, VolumeAttributesClass } from "../../api/gen/storage.v1.ts";
 import { child, duplicate, type FieldError, forbidden, index, required } from "../../api/meta/field-error.ts";
 import { validateLabelName } from "../../api/meta/label-selector.ts";
-import { immutable, oneOf, oneOfOptional } from "../core/checks/values.ts";
+import { immutable, oneOfOptional } from "../core/checks/values.ts";
 import { deprecatedNodeLabel } from "../core/pod/warnings.ts";
 import { defineResource } from "../generic/resource.ts";
 import { validateParameters, validateProvisioner } from "./class-fields.ts";
@@ -23,7 +23,7 @@ export const storageClasses = defineResource<StorageClass>({
     yield* validateProvisioner("provisioner", provisioner);
     yield* validateParameters("parameters", parameters, { mayBeEmpty: true });
     yield* oneOfOptional("reclaimPolicy", reclaimPolicy || undefined, ["Delete", "Retain"]);
-    yield* oneOf("volumeBindingMode", volumeBindingMode, ["Immediate", "WaitForFirstConsumer"]);
+    yield* oneOfOptional("volumeBindingMode", volumeBindingMode, ["Immediate", "WaitForFirstConsumer"]);
     yield* validateTopologies("allowedTopologies", allowedTopologies ?? []);
   },
   *validateUpdate(next, old) {

@@ -8,6 +8,7 @@ import { storageClasses, volumeAttributesClasses } from "./storage-class.ts";
 import { volumeAttachments } from "./volume-attachment.ts";
 
 test("what the API fills in", () => {
+  expect(created(storageClasses, { provisioner: "x.io/y", volumeBindingMode: "" }).errors).toEqual(['volumeBindingMode: Unsupported value: "": supported values: "Immediate", "WaitForFirstConsumer"']);
   expect(created(storageClasses, { provisioner: "x.io/y" }).object).toMatchObject({ reclaimPolicy: "Delete", volumeBindingMode: "Immediate" });
   expect(created(csiDrivers, {}).object.spec).toEqual({
     attachRequired: true, podInfoOnMount: false, storageCapacity: false, fsGroupPolicy: "ReadWriteOnceWithFSType", volumeLifecycleModes: ["Persistent"], requiresRepublish: false, seLinuxMount: false,
