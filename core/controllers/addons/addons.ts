@@ -37,6 +37,8 @@ const MESSAGE_MAX = 1_000;
 /** Without a resource: the server has no such kind. */
 interface Placed { readonly manifest: Manifest; readonly resource: ResourceRef | undefined }
 
+interface Kind { readonly apiVersion: string; readonly kind: string }
+
 type Deps = Pick<ControllerDeps, "client" | "events" | "clock"> & { readonly files: ManifestFiles };
 
 export function addonsController({ client, events, clock, files }: Deps): Controller {
@@ -94,12 +96,17 @@ export function addonsController({ client, events, clock, files }: Deps): Contro
     return [];
   }
 
-  function placedBy(manifests: readonly Manifest[], call: Call): Promise<readonly Placed[]> {
-    return Promise.all(manifests.map(async (manifest) => ({ manifest, resource: await resourceOf(manifest, call) })));
+  async function placedBy(manifests: readonly Manifest[], call: Call): Promise<readonly Placed[]> {
+    await learn(manifests, call);
+    return manifests.map((manifest) => ({ manifest, resource: resourceOf(manifest) }));
   }
 
-  async function resourceOf(of: { readonly apiVersion: string; readonly kind: string }, { signal }: Call): Promise<ResourceRef | undefined> {
-    if (resources.resourceOf(of) === undefined) resources.update(await discover(client, signal));
+  /** Asks once what is served, if one of these kinds is not known. */
+  async function learn(kinds: readonly Kind[], { signal }: Call): Promise<void> {
+    if (kinds.some((kind) => resources.resourceOf(kind) === undefined)) resources.update(await discover(client, signal));
+  }
+
+  function resourceOf(of: Kind): ResourceRef | undefined {
     const found = resources.resourceOf(of);
     return found && { ...found, version: parseApiVersion(of.apiVersion).version };
   }
@@ -112,7 +119,8 @@ export function addonsController({ client, events, clock, files }: Deps): Contro
   }
 
   async function remove(one: Asked, call: Call): Promise<void> {
-    const resource = await resourceOf(one, call);
+    await learn([one], call);
+    const resource = resourceOf(one);
     if (!resource) return; // and with its kind all its objects
     const { namespace, name } = one;
     await client.resource(resource).delete({ metadata: { name, ...(namespace !== "" && { namespace }) } }, { propagationPolicy: "Background" }, call).catch((error: unknown) => { if (!isNotFound(error)) throw error; });
