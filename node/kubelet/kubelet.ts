@@ -199,7 +199,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
   const rotation = logRotation({ cri, clock, log, running: () => manager.runningLogs(), bytesMax: settings.containerLogMaxBytes, filesMax: settings.containerLogMaxFiles, workers: settings.containerLogWorkers, periodMs: settings.containerLogMs });
   const watch = runtimeWatch({ cri, clock, log, onChange: (uid) => manager.onRuntimeChange(uid), onList: (list) => manager.onRuntimeList(list), metrics: context.metrics });
 
-  const manifests = settings.staticPodDir === "" ? [] : [staticPods({ directory: settings.staticPodDir, nodeName: settings.nodeName, complete: deps.completePod ?? (() => undefined), scanMs: settings.fileCheckMs, clock, log, onChange: (list) => manager.setStatic(list) })];
+  const manifests = settings.staticPodDir === "" ? [] : [staticPods({ directory: settings.staticPodDir, nodeName: settings.nodeName, complete: deps.completePod ?? (() => undefined), scanMs: settings.fileCheckMs, clock, log, events, onChange: (list) => manager.setStatic(list) })];
 
   async function deleteObject(pod: Pod, quit: AbortSignal): Promise<void> {
     try {

@@ -5,9 +5,11 @@
  * Source: kubernetes v1.36 pkg/kubelet/config/file.go
  */
 import { type FSWatcher, watch } from "node:fs";
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
+import { keyOf, type ObjectKey } from "../../../core/api/meta/object-meta.ts";
+import type { EventRecorder } from "../../../core/client/events.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
@@ -21,27 +23,50 @@ interface Deps {
   readonly scanMs: number;
   readonly clock: Clock;
   readonly log: Log;
+  readonly events: EventRecorder;
   /** All of them, whenever something changed. */
   readonly onChange: (pods: readonly Pod[]) => void;
 }
 
+/** What stands in a file, or why that cannot be read. */
+type Content = { readonly text: string; readonly problem?: undefined } | { readonly text?: undefined; readonly problem: string };
+
 /** Editors write a file in several steps. */
 const SETTLE_MS = 100;
 
-export function staticPods({ directory, nodeName, complete, scanMs, clock, log, onChange }: Deps): Runnable {
-  const known = new Map<string, { readonly text: string; readonly pod: Pod | undefined }>(); // by file name
+export function staticPods({ directory, nodeName, complete, scanMs, clock, log, events, onChange }: Deps): Runnable {
+  const known = new Map<string, Content & { readonly pod: Pod | undefined }>(); // by file name
 
   async function scan(): Promise<void> {
     const names = (await namesIn(directory)).filter((name) => !name.startsWith(".")).toSorted();
     let changed = [...known.keys()].some((name) => !names.includes(name));
     for (const name of known.keys()) if (!names.includes(name)) known.delete(name);
     for (const name of names) {
-      const text = await readFile(join(directory, name), "utf8");
-      if (known.get(name)?.text === text) continue;
-      known.set(name, { text, pod: parsed(name, text) });
+      const content = await contentOf(join(directory, name));
+      const before = known.get(name);
+      if (before && before.text === content.text && before.problem === content.problem) continue;
+      if (content.problem !== undefined) log.error("static pod's manifest cannot be read", { file: join(directory, name), problem: content.problem });
+      known.set(name, { ...content, pod: content.text === undefined ? undefined : parsed(name, content.text) });
       changed = true;
     }
-    if (changed) onChange([...known.values()].flatMap(({ pod }) => (pod ? [pod] : [])));
+    if (changed) onChange(withoutNamesakes(names));
+  }
+
+  /** Of pods of one name, that of the first file. */
+  function withoutNamesakes(names: readonly string[]): Pod[] {
+    const taken = new Map<ObjectKey, { readonly file: string; readonly pod: Pod }>();
+    for (const file of names) {
+      const pod = known.get(file)?.pod;
+      if (!pod) continue;
+      const other = taken.get(keyOf(pod));
+      if (!other) {
+        taken.set(keyOf(pod), { file, pod });
+        continue;
+      }
+      log.error("static pod is not run: the manifest of another has its name", { file: join(directory, file), other: join(directory, other.file), pod: keyOf(pod) });
+      events.event(pod, "Warning", "FailedValidation", `Error validating pod ${pod.metadata.name}_${pod.metadata.namespace}(${pod.metadata.uid}) from file due to duplicate pod name "${pod.metadata.name}", ignoring`);
+    }
+    return [...taken.values()].map(({ pod }) => pod);
   }
 
   function parsed(name: string, text: string): Pod | undefined {
@@ -79,6 +104,15 @@ function watchIfThere(directory: string, onChange: () => void): FSWatcher | unde
     return watch(directory, onChange).on("error", () => undefined); // it still is scanned now and then
   } catch {
     return undefined; // not there yet, or not watchable: likewise
+  }
+}
+
+/** One that cannot be read is no reason to leave the others: a link to nowhere, a pipe that nobody writes to. */
+async function contentOf(path: string): Promise<Content> {
+  try {
+    return (await stat(path)).isFile() ? { text: await readFile(path, "utf8") } : { problem: "it is not a regular file" };
+  } catch (error) {
+    return { problem: (error as NodeJS.ErrnoException).code ?? String(error) };
   }
 }
 

@@ -1,0 +1,40 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { systemClock } from "../../../core/lifecycle/clock.ts";
+import { silentLog } from "../../../core/observe/log.ts";
+import { staticPods } from "./static-pods.ts";
+
+const manifest = (name: string, image: string): string => `apiVersion: v1\nkind: Pod\nmetadata: {name: ${name}}\nspec: {containers: [{name: c, image: "${image}"}]}\n`;
+
+test.runIf(process.platform === "linux")("a file that cannot be read keeps no other from its pod, and of two pods of one name that of the first file runs", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "static-"));
+  const write = (file: string, name: string, image: string): void => writeFileSync(join(directory, file), manifest(name, image));
+  symlinkSync("/nowhere", join(directory, "a.yaml"));
+  execFileSync("mkfifo", [join(directory, "b.yaml")]);
+  write("d.yaml", "web", "later");
+  write("e.yaml", "db", "db");
+
+  const told: string[] = [];
+  let run: string[] = [];
+  const ended = new AbortController();
+  const ending = staticPods({
+    directory, nodeName: "n1", complete: () => undefined, scanMs: 20, clock: systemClock, log: silentLog,
+    events: { event: (about, _, reason, message) => void told.push(`${"metadata" in about ? about.metadata?.name : about.name} ${reason}: ${message.replace(/\([0-9a-f]+\)/, "(uid)")}`) },
+    onChange: (pods) => void (run = pods.map(({ metadata, spec }) => `${metadata.name} ${spec.containers[0]!.image}`)),
+  }).run(ended.signal, () => undefined);
+  await expect.poll(() => run, { timeout: 20_000 }).toEqual(["web-n1 later", "db-n1 db"]);
+  expect(told).toEqual([]);
+
+  write("c.yaml", "web", "first");
+  await expect.poll(() => run, { timeout: 20_000 }).toEqual(["web-n1 first", "db-n1 db"]);
+  expect(told).toEqual(['web-n1 FailedValidation: Error validating pod web-n1_default(uid) from file due to duplicate pod name "web-n1", ignoring']);
+
+  rmSync(join(directory, "c.yaml"));
+  await expect.poll(() => run, { timeout: 20_000 }).toEqual(["web-n1 later", "db-n1 db"]);
+  ended.abort();
+  await ending;
+  rmSync(directory, { recursive: true });
+});
