@@ -86,15 +86,17 @@ test("a pod that takes more disk than it may", () => {
   expect(excess(container("5Mi", "5Mi"), uses("p", 0, 6), "images and containers apart")).toBeUndefined(); // what it writes is on the other disk
 });
 
-/** Looks every ten seconds, `seconds` long; `available` says how much memory there is of 1000 Mi. Returns what became of the pods, and the conditions at each look. */
+/** Looks every ten seconds, `seconds` long; `available` says how much memory there is of 1000 Mi. Returns what became of the pods, the conditions at each look, and what was logged of the node. */
 async function watched({ settings, available, pods, seconds }: { readonly settings: Partial<EvictionSettings>; readonly available: (second: number) => number; readonly pods: readonly Pod[]; readonly seconds: number }) {
   let nowMs = 0;
   const ended: string[] = [];
   const conditions: string[] = [];
+  const logged: string[] = [];
+  const note = (message: string, fields?: Record<string, unknown>): void => void (fields && "pod" in fields ? undefined : logged.push(`${nowMs / 1000} s: ${message} ${JSON.stringify(fields)}`));
   const left = new Set(pods);
   const disk = { capacityBytes: 1000, availableBytes: 1000, usedBytes: 0, inodes: 1000, inodesFree: 1000 };
   const guard = eviction({
-    settings: { thresholds: [], transitionMs: 300_000, maxPodGraceSeconds: 0, ...settings }, machine: { os: "linux", memoryBytes: 1000 * MI }, log: silentLog, metrics: metricsRegistry(), podsMemory: () => undefined, onPressure: () => undefined, reclaim: async () => undefined,
+    settings: { thresholds: [], transitionMs: 300_000, maxPodGraceSeconds: 0, ...settings }, machine: { os: "linux", memoryBytes: 1000 * MI }, log: { ...silentLog, info: note, warn: note, error: note }, metrics: metricsRegistry(), podsMemory: () => undefined, onPressure: () => undefined, reclaim: async () => undefined,
     stats: { memory: () => ({ availableBytes: available(nowMs / 1000) * MI, workingSetBytes: 0 }), nodeDisk: async () => disk, imageDisk: async () => disk, diskLayout: async () => "one", summary: async () => ({ node: { nodeName: "n", startTime: "" }, pods: pods.map(({ metadata }) => uses(metadata.name, 300)) }) },
     events: { event: () => undefined }, pods: () => [...left].map((one) => ({ pod: one, isReclaimed: true, fail: (_, grace) => {
       left.delete(one);
@@ -108,7 +110,7 @@ async function watched({ settings, available, pods, seconds }: { readonly settin
     } },
   });
   await guard.run(new AbortController().signal, () => undefined);
-  return { ended, conditions };
+  return { ended, conditions, logged };
 }
 
 const memoryBelow = (mi: number, more: Partial<EvictionSettings["thresholds"][number]> = {}) => ({ signal: "memory.available" as const, value: { bytes: mi * MI }, ...more });
@@ -123,7 +125,7 @@ test("a hard threshold ends pods at once, as many as it takes, whatever grace th
 test("a soft threshold tells at once and ends pods after its grace, each within the longest grace that is allowed", async () => {
   const soft = { thresholds: [memoryBelow(100, { graceMs: 30_000 })], maxPodGraceSeconds: 20 };
   const short = await watched({ settings: soft, available: (second) => (second < 40 ? 50 : 500), pods: [pod("p", undefined, { terminationGracePeriodSeconds: 60 })], seconds: 40 });
-  expect(short).toEqual({ ended: ["30 s: p, 20 s"], conditions: ["MemoryPressure", "MemoryPressure", "MemoryPressure", "MemoryPressure", "MemoryPressure"] });
+  expect(short).toMatchObject({ ended: ["30 s: p, 20 s"], conditions: ["MemoryPressure", "MemoryPressure", "MemoryPressure", "MemoryPressure", "MemoryPressure"] });
   expect((await watched({ settings: soft, available: () => 50, pods: [pod("p", undefined, { terminationGracePeriodSeconds: 5 })], seconds: 30 })).ended).toEqual(["30 s: p, 5 s"]);
   expect((await watched({ settings: soft, available: (second) => (second === 20 ? 500 : 50), pods: [pod("p", undefined)], seconds: 40 })).ended).toEqual([]); // it was over in between
 });
@@ -131,6 +133,15 @@ test("a soft threshold tells at once and ends pods after its grace, each within 
 test("a condition stays for a while after its cause is gone", async () => {
   const { conditions } = await watched({ settings: { thresholds: [memoryBelow(100)], transitionMs: 20_000 }, available: (second) => (second === 10 ? 50 : 500), pods: [], seconds: 40 });
   expect(conditions).toEqual(["", "MemoryPressure", "MemoryPressure", "", ""]);
+});
+
+test("how much there is and how much there should be is logged once, and once that nobody is left to evict, until it is over", async () => {
+  const { logged } = await watched({ settings: { thresholds: [memoryBelow(100)], transitionMs: 20_000 }, available: (second) => (second < 30 ? 50 : 500), pods: [], seconds: 60 });
+  expect(logged).toEqual([
+    `0 s: the node is short of a resource {"pressure":"MemoryPressure","signal":"memory.available","available":${50 * MI},"threshold":${100 * MI}}`,
+    `0 s: the node is short of a resource and there is no pod to evict {"resource":"memory"}`,
+    `40 s: the node has enough of a resource again {"pressure":"MemoryPressure"}`,
+  ]);
 });
 
 test("with a minimum to reclaim pods end until that is free, too", async () => {
@@ -141,5 +152,5 @@ test("with a minimum to reclaim pods end until that is free, too", async () => {
 });
 
 test("thresholds of containerfs are those of the file system it is on", async () => {
-  expect(await watched({ settings: { thresholds: [{ signal: "containerfs.available", value: { bytes: 1e9 } }] }, available: () => 500, pods: [pod("p", undefined)], seconds: 10 })).toEqual({ ended: [], conditions: ["", ""] });
+  expect(await watched({ settings: { thresholds: [{ signal: "containerfs.available", value: { bytes: 1e9 } }] }, available: () => 500, pods: [pod("p", undefined)], seconds: 10 })).toMatchObject({ ended: [], conditions: ["", ""] });
 });

@@ -64,6 +64,7 @@ export function eviction({ stats, machine: { os, memoryBytes }, settings, podsMe
   const crossed = new Map<Threshold, number>(); // since when
   const lastSeenMs = new Map<Pressure, number>();
   let current: ReadonlySet<Pressure> = new Set();
+  const helpless = new Set<Pressure>(); // of which it has been told that there is nobody to evict; subset of `current`
 
   async function observe(signal: AbortSignal): Promise<ReadonlyMap<Signal, Observation>> {
     const [node, images] = await Promise.all([stats.nodeDisk(), stats.imageDisk(signal)]);
@@ -79,9 +80,15 @@ export function eviction({ stats, machine: { os, memoryBytes }, settings, podsMe
     const nowMs = clock.uptimeMs();
     for (const { pressure } of short) lastSeenMs.set(pressure, nowMs);
     const next = new Set([...lastSeenMs].filter(([, seenMs]) => nowMs - seenMs < settings.transitionMs).map(([pressure]) => pressure));
-    const changed = next.size !== current.size || [...next].some((pressure) => !current.has(pressure));
+    const begun = short.filter(({ pressure }, at) => !current.has(pressure) && short.findIndex((other) => other.pressure === pressure) === at);
+    const over = [...current].filter((pressure) => !next.has(pressure));
     current = next;
-    if (changed) onPressure();
+    for (const { pressure, signal, available, quantity } of begun) log.warn("the node is short of a resource", { pressure, signal, available, threshold: quantity });
+    for (const pressure of over) {
+      helpless.delete(pressure);
+      log.info("the node has enough of a resource again", { pressure });
+    }
+    if (begun.length > 0 || over.length > 0) onPressure();
   }
 
   /** Those that count now: a soft one once its grace is over. */
@@ -121,7 +128,8 @@ export function eviction({ stats, machine: { os, memoryBytes }, settings, podsMe
     if (await isReclaimedOtherwise(first, reclaims(first, layout), signal)) return [];
     const [victim] = ranked(first, layout, candidates);
     if (!victim) {
-      log.error("the node is short of a resource and there is no pod to evict", { resource: first.starved });
+      if (!helpless.has(first.pressure)) log.error("the node is short of a resource and there is no pod to evict", { resource: first.starved });
+      helpless.add(first.pressure);
       return [];
     }
     const told = evictionMessage(first, victim);
