@@ -18,7 +18,7 @@ import type { Informer } from "../client/informer.ts";
 import type { Informers } from "../client/informer-factory.ts";
 import { type Lookup, lookup } from "../client/lookup.ts";
 import {
-  CSI_DRIVERS, INGRESS_CLASSES, LIMIT_RANGES, NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, PRIORITY_CLASSES, RESOURCE_QUOTAS, RUNTIME_CLASSES, SERVICE_ACCOUNTS, STORAGE_CLASSES,
+  CSI_DRIVERS, DEVICE_CLASSES, INGRESS_CLASSES, LIMIT_RANGES, NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, PRIORITY_CLASSES, RESOURCE_CLAIMS, RESOURCE_QUOTAS, RUNTIME_CLASSES, SERVICE_ACCOUNTS, STORAGE_CLASSES,
 } from "../client/resources.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Random } from "../lifecycle/random.ts";
@@ -152,7 +152,10 @@ function orderedPlugins({ client, informers, authorizer, resourcesOf = builtInRe
     nodeDeclaredFeatureValidator({ nodes }),
     podResizeValidator({ nodes }),
     ...webhooks,
-    resourceQuotaAdmission({ quotas: informer(RESOURCE_QUOTAS), client: client.resource(RESOURCE_QUOTAS), clock, limited: configured("ResourceQuota", limitedResources) }), // last: what it lets through is noted
+    resourceQuotaAdmission({
+      quotas: informer(RESOURCE_QUOTAS), client: client.resource(RESOURCE_QUOTAS), clock, limited: configured("ResourceQuota", limitedResources),
+      around: { classes: informer(DEVICE_CLASSES), pods: informer(PODS), claims: informer(RESOURCE_CLAIMS) },
+    }), // last: what it lets through is noted
     alwaysDeny,
   ];
 }

@@ -2,7 +2,9 @@ import { expect, test } from "vitest";
 import { admissionRequest, runPlugin } from "../../test/admission-request.ts";
 import { fakeApi } from "../../test/fake-api.ts";
 import { staticInformer, stored } from "../../test/static-informer.ts";
-import type { ResourceQuota } from "../api/gen/core.v1.ts";
+import type { Pod, ResourceQuota } from "../api/gen/core.v1.ts";
+import type { DeviceClass, ResourceClaim } from "../api/gen/resource.v1.ts";
+import type { Surroundings } from "../api/quota/claim-usage.ts";
 import { RESOURCE_QUOTAS } from "../client/resources.ts";
 import { systemClock } from "../lifecycle/clock.ts";
 import { conflict } from "../api/meta/status-error.ts";
@@ -10,7 +12,7 @@ import { resourceQuotaAdmission } from "./resource-quota.ts";
 
 interface Limits { readonly hard: Record<string, string>; readonly used?: Record<string, string>; readonly spec?: object }
 
-async function namespaceWith(limits: Record<string, Limits>) {
+async function namespaceWith(limits: Record<string, Limits>, around?: Surroundings) {
   const api = fakeApi();
   const client = api.client.resource(RESOURCE_QUOTAS);
   const signal = AbortSignal.timeout(5000);
@@ -18,7 +20,7 @@ async function namespaceWith(limits: Record<string, Limits>) {
     const made = await client.create({ apiVersion: "v1", kind: "ResourceQuota", metadata: { name, namespace: "default" }, spec: { hard, ...spec } }, { signal });
     await client.updateStatus({ ...made, status: { hard, ...(used ? { used } : {}) } }, { signal });
   }
-  const plugin = resourceQuotaAdmission({ quotas: staticInformer<ResourceQuota>(...api.all(RESOURCE_QUOTAS)), client, clock: systemClock });
+  const plugin = resourceQuotaAdmission({ quotas: staticInformer<ResourceQuota>(...api.all(RESOURCE_QUOTAS)), client, clock: systemClock, ...(around && { around }) });
   const used = (name: string) => api.all(RESOURCE_QUOTAS).find(({ metadata }) => metadata.name === name)?.status?.used;
   return { api, used, run: (resource: string, object: object, more: object = {}) => runPlugin(plugin, admissionRequest({ resource, object, ...more })) };
 }
@@ -52,6 +54,25 @@ test.each([
   const { run } = await namespaceWith({ q: { hard: hard as unknown as Record<string, string>, used: Object.fromEntries(names.map((name) => [name, "0"])) } });
   expect(await run(resource, object)).toBe("ok");
   expect(await run(resource, object)).toContain("exceeded quota: q, requested: ");
+});
+
+test("devices of a class are of its extended resource, too: a pod takes what it asks for, a claim what no pod has taken", async () => {
+  const gpus = { requests: { "vendor.example/gpu": "2", "deviceclass.resource.kubernetes.io/gpu": "1" } };
+  const owner = stored<Pod>("v1", "Pod", "default/web", { spec: { containers: [{ name: "c", resources: gpus }] } });
+  const claim = (name: string, count: number, more: object = {}) => stored<ResourceClaim>("resource.k8s.io/v1", "ResourceClaim", `default/${name}`, { metadata: more, spec: { devices: { requests: [{ name: "r", exactly: { deviceClassName: "gpu", allocationMode: "ExactCount", count } }] } } });
+  const of = { annotations: { "resource.kubernetes.io/extended-resource-claim": "true" }, ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: "web", uid: owner.metadata.uid, controller: true }] };
+  const [pods, claims] = [staticInformer<Pod>(), staticInformer<ResourceClaim>()];
+  const names = ["requests.vendor.example/gpu", "requests.deviceclass.resource.kubernetes.io/gpu", "gpu.deviceclass.resource.k8s.io/devices"];
+  const { run, used } = await namespaceWith({ q: { hard: Object.fromEntries(names.map((name) => [name, "9"])), used: Object.fromEntries(names.map((name) => [name, "0"])) } }, { classes: staticInformer(stored<DeviceClass>("resource.k8s.io/v1", "DeviceClass", "gpu", { spec: { extendedResourceName: "vendor.example/gpu" } })), pods, claims });
+  const taken = async (resource: string, object: object) => [await run(resource, object), ...names.map((name) => used("q")?.[name])];
+
+  expect(await taken("resourceclaims.resource.k8s.io", claim("own", 1))).toEqual(["ok", "1", "1", "1"]);
+  expect(await taken("pods", owner)).toEqual(["ok", "3", "2", "1"]);
+  pods.put(owner);
+  expect(await taken("resourceclaims.resource.k8s.io", claim("web-b", 3, of))).toEqual(["ok", "4", "4", "4"]); // of the resource two are the pod's, of the class one
+  claims.put(claim("web-b", 3, of));
+  expect(await taken("resourceclaims.resource.k8s.io", claim("web-c", 2, of))).toEqual(["ok", "6", "6", "6"]); // the pod's are not taken off twice
+  expect(await run("resourceclaims.resource.k8s.io", claim("more", 4))).toBe('resourceclaims.resource.k8s.io "more" is forbidden: exceeded quota: q, requested: gpu.deviceclass.resource.k8s.io/devices=4,requests.deviceclass.resource.kubernetes.io/gpu=4,requests.vendor.example/gpu=4, used: gpu.deviceclass.resource.k8s.io/devices=6,requests.deviceclass.resource.kubernetes.io/gpu=6,requests.vendor.example/gpu=6, limited: gpu.deviceclass.resource.k8s.io/devices=9,requests.deviceclass.resource.kubernetes.io/gpu=9,requests.vendor.example/gpu=9');
 });
 
 test.each([

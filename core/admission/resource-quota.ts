@@ -12,6 +12,7 @@ import type { ResourceQuota } from "../api/gen/core.v1.ts";
 import { type ApiObject, namespaceOf } from "../api/meta/object-meta.ts";
 import { isConflict, isNotFound } from "../api/meta/status-error.ts";
 import { add, type Amounts, amountsOf, equal, exceeding, format, growth, listOf, only, withoutZeros } from "../api/quota/amounts.ts";
+import type { Surroundings } from "../api/quota/claim-usage.ts";
 import { type Evaluator, evaluatorOf, scopesOf } from "../api/quota/evaluators.ts";
 import type { ResourceClient } from "../client/client.ts";
 import type { Informer } from "../client/informer.ts";
@@ -29,11 +30,13 @@ interface Deps {
   readonly quotas: Informer<ResourceQuota>;
   readonly client: ResourceClient<ResourceQuota>;
   readonly clock: Clock;
+  /** Absent: claims are counted by what they say alone. */
+  readonly around?: Surroundings;
   /** What may not be used without a quota. */
   readonly limited?: readonly LimitedResource[];
 }
 
-export function resourceQuotaAdmission({ quotas, client, clock, limited = [] }: Deps): AdmissionPlugin {
+export function resourceQuotaAdmission({ quotas, client, clock, around, limited = [] }: Deps): AdmissionPlugin {
   const turns = new Map<string, Promise<void>>(); // by namespace: the last in line
 
   async function inTurn(namespace: string, work: () => Promise<void>): Promise<void> {
@@ -72,7 +75,7 @@ export function resourceQuotaAdmission({ quotas, client, clock, limited = [] }: 
     handles: ({ namespace, resource, group, operation }) => namespace !== "" && (operation === "CREATE" || operation === "UPDATE") && !(group === "" && resource === "namespaces"),
     async validate(request) {
       const { namespace, signal, operation, subresource, object, oldObject: old } = request;
-      const evaluator = evaluatorOf(request);
+      const evaluator = evaluatorOf(request, around);
       if (!evaluator?.handles({ operation, subresource, object, old })) return;
       const always = limited.length > 0; // also without a quota
       if (!always && quotas.synced && [...quotas.inNamespace(namespace)].length === 0) return;

@@ -4,11 +4,12 @@
  * Source: kubernetes v1.36 pkg/quota/v1/evaluator/core, apiserver/pkg/quota/v1/generic/evaluator.go, pkg/quota/v1/install/registry.go
  */
 import type { PersistentVolumeClaim, Pod, ResourceQuota, ScopedResourceSelectorRequirement, Service } from "../gen/core.v1.ts";
-import type { DeviceSubRequest, ResourceClaim } from "../gen/resource.v1.ts";
+import type { ResourceClaim } from "../gen/resource.v1.ts";
 import { formatGroupResource, type GroupResource } from "../meta/gvk.ts";
 import type { ApiObject } from "../meta/object-meta.ts";
 import { compareQuantity, parseQuantity, quantityOf } from "../meta/quantity.ts";
-import { add, type Amounts } from "./amounts.ts";
+import type { Amounts } from "./amounts.ts";
+import { claimUsage, isClaimResource, mayBeClaimResource, type Surroundings } from "./claim-usage.ts";
 import { isPodInScope, isPodResource, isSelected, isTerminating, podProblem, podUsage } from "./pod-usage.ts";
 
 export interface Evaluator {
@@ -33,31 +34,33 @@ const IGNORED: ReadonlySet<string> = new Set([
 const ALIASED: ReadonlySet<string> = new Set(["configmaps", "resourcequotas", "replicationcontrollers", "secrets"]);
 const ONE = parseQuantity("1");
 
+/** Nothing else is known. */
+const ALONE: Surroundings = { classes: { list: () => [] }, pods: { get: () => undefined }, claims: { inNamespace: () => [] } };
+
 /** Undefined for what quotas do not count. */
-export function evaluatorOf(resource: GroupResource): Evaluator | undefined {
+export function evaluatorOf(resource: GroupResource, around: Surroundings = ALONE): Evaluator | undefined {
   const name = formatGroupResource(resource);
   if (IGNORED.has(name)) return undefined;
   switch (name) {
     case "pods": return PODS;
     case "services": return SERVICES;
     case "persistentvolumeclaims": return CLAIMS;
-    case "resourceclaims.resource.k8s.io": return RESOURCE_CLAIMS;
+    case "resourceclaims.resource.k8s.io": return resourceClaims(around);
     default: return counting(name);
   }
 }
 
-/** Resources that a quota's name may be about. Of "count/x.y", x in group y; undefined for none. */
-export function resourcesBehind(quotaName: string): GroupResource | undefined {
+/** Resources that a quota's name may be about. Of "count/x.y", x in group y. */
+export function resourcesBehind(quotaName: string): readonly GroupResource[] {
   if (quotaName.startsWith("count/")) {
     const full = quotaName.slice("count/".length);
     const dot = full.indexOf(".");
-    return dot < 0 ? { group: "", resource: full } : { group: full.slice(dot + 1), resource: full.slice(0, dot) };
+    return [dot < 0 ? { group: "", resource: full } : { group: full.slice(dot + 1), resource: full.slice(0, dot) }];
   }
-  if (ALIASED.has(quotaName)) return { group: "", resource: quotaName };
-  if (isService(quotaName)) return { group: "", resource: "services" };
-  if (isClaim(quotaName)) return { group: "", resource: "persistentvolumeclaims" };
-  if (isResourceClaim(quotaName)) return { group: "resource.k8s.io", resource: "resourceclaims" };
-  return isPodResource(quotaName) ? { group: "", resource: "pods" } : undefined;
+  if (ALIASED.has(quotaName)) return [{ group: "", resource: quotaName }];
+  if (isService(quotaName)) return [{ group: "", resource: "services" }];
+  if (isClaim(quotaName)) return [{ group: "", resource: "persistentvolumeclaims" }];
+  return [...(isPodResource(quotaName) ? [{ group: "", resource: "pods" }] : []), ...(mayBeClaimResource(quotaName) ? [{ group: "resource.k8s.io", resource: "resourceclaims" }] : [])];
 }
 
 /** Of spec.scopes and spec.scopeSelector: all must hold. */
@@ -140,27 +143,11 @@ function claimMoved(next: Readonly<PersistentVolumeClaim>, old: Readonly<Persist
   return next.status?.allocatedResources?.["storage"] !== old.status?.allocatedResources?.["storage"] || attributesClasses(next).toSorted().join() !== attributesClasses(old).toSorted().join();
 }
 
-const OF_DEVICE_CLASS = ".deviceclass.resource.k8s.io/devices";
-/** What "all devices" is counted as. Source: resource.k8s.io/v1 AllocationResultsMaxSize */
-const DEVICES_MAX = 32;
-
-function isResourceClaim(name: string): boolean { return name === "count/resourceclaims.resource.k8s.io" || name.endsWith(OF_DEVICE_CLASS); }
-
-const RESOURCE_CLAIMS: Evaluator = {
-  covers: isResourceClaim,
-  usage(object) {
-    let usage: Amounts = new Map([["count/resourceclaims.resource.k8s.io", ONE]]);
-    for (const { exactly, firstAvailable = [] } of (object as ResourceClaim).spec?.devices?.requests ?? []) {
-      const most = new Map<string, number>(); // of alternatives, each class at its most
-      for (const one of firstAvailable.length > 0 ? firstAvailable : exactly ? [exactly] : []) most.set(one.deviceClassName, Math.max(most.get(one.deviceClassName) ?? 0, devicesOf(one)));
-      usage = add(usage, new Map([...most].map(([name, count]) => [`${name}${OF_DEVICE_CLASS}`, quantityOf(count)])));
-    }
-    return usage;
-  },
-  isInScope: () => false, scopeFacts: () => [], problem: () => undefined,
-  handles: ({ operation, subresource }) => subresource === "" && (operation === "CREATE" || operation === "UPDATE"),
-};
-
-function devicesOf({ allocationMode, count }: Pick<DeviceSubRequest, "allocationMode" | "count">): number {
-  return allocationMode === "All" ? DEVICES_MAX : allocationMode === "ExactCount" ? count ?? 0 : 0;
+function resourceClaims(around: Surroundings): Evaluator {
+  return {
+    covers: (name) => isClaimResource(name, around),
+    usage: (claim, nowMs) => claimUsage(claim as ResourceClaim, nowMs, around),
+    isInScope: () => false, scopeFacts: () => [], problem: () => undefined,
+    handles: ({ operation, subresource }) => subresource === "" && (operation === "CREATE" || operation === "UPDATE"),
+  };
 }

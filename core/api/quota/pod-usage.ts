@@ -15,8 +15,10 @@ const ONE = parseQuantity("1");
 
 export function isPodResource(name: string): boolean {
   if (NAMES.has(name) || name.startsWith("hugepages-") || name.startsWith("requests.hugepages-")) return true;
-  return name.startsWith("requests.") && isExtended(name.slice("requests.".length));
+  return isExtendedRequest(name);
 }
+
+export function isExtendedRequest(name: string): boolean { return name.startsWith("requests.") && isExtended(name.slice("requests.".length)); }
 
 /** A device of somebody's: `vendor.example/gpu`, or a device class. */
 function isExtended(name: string): boolean { return name.startsWith("deviceclass.resource.kubernetes.io/") || (name.includes("/") && !name.includes("kubernetes.io/")); }

@@ -4,6 +4,7 @@ import { formatGroupResource, type GroupResource } from "../../api/meta/gvk.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { compareQuantity, parseQuantity } from "../../api/meta/quantity.ts";
 import { add, type Amounts, amountsOf, only } from "../../api/quota/amounts.ts";
+import type { Surroundings } from "../../api/quota/claim-usage.ts";
 import { evaluatorOf, resourcesBehind, scopesOf } from "../../api/quota/evaluators.ts";
 
 type Quota = Readonly<ResourceQuota>;
@@ -11,28 +12,32 @@ type Quota = Readonly<ResourceQuota>;
 /** The resources that have to be counted for a quota; each once. */
 export function resourcesOf({ spec }: Quota): readonly GroupResource[] {
   const found = new Map<string, GroupResource>();
-  for (const name of Object.keys(spec?.hard ?? {})) {
-    const resource = resourcesBehind(name);
-    if (resource !== undefined) found.set(formatGroupResource(resource), resource);
-  }
+  for (const name of Object.keys(spec?.hard ?? {})) for (const resource of resourcesBehind(name)) found.set(formatGroupResource(resource), resource);
   return [...found.values()];
 }
 
-/** `objects`: those of the quota's namespace; undefined for a resource that cannot be listed now, which keeps what was used before. */
-export function countUsage(quota: Quota, objects: (resource: GroupResource) => Iterable<Readonly<ApiObject>> | undefined, nowMs: number): Amounts {
+interface Count {
+  /** Those of the quota's namespace; undefined for a resource that cannot be listed now, which keeps what was used before. */
+  readonly objects: (resource: GroupResource) => Iterable<Readonly<ApiObject>> | undefined;
+  readonly nowMs: number;
+  readonly around?: Surroundings | undefined;
+}
+
+export function countUsage(quota: Quota, { objects, nowMs, around }: Count): Amounts {
   const hard = Object.keys(quota.spec?.hard ?? {});
   const scopes = scopesOf(quota);
-  let used = only(amountsOf(quota.status?.used), hard);
+  const unknown = new Set<string>();
+  let sum: Amounts = new Map();
   for (const resource of resourcesOf(quota)) {
-    const evaluator = evaluatorOf(resource);
+    const evaluator = evaluatorOf(resource, around);
+    if (evaluator === undefined) continue;
     const all = objects(resource);
-    if (evaluator === undefined || all === undefined) continue;
     const names = hard.filter((name) => evaluator.covers(name));
-    let sum: Amounts = new Map(names.map((name) => [name, parseQuantity("0")]));
-    for (const object of all) if (scopes.every((scope) => evaluator.isInScope(object, scope))) sum = add(sum, only(evaluator.usage(object, nowMs), names));
-    used = new Map([...used, ...sum]);
+    if (all === undefined) for (const name of names) unknown.add(name);
+    sum = add(sum, new Map(names.map((name) => [name, parseQuantity("0")])));
+    for (const object of all ?? []) if (scopes.every((scope) => evaluator.isInScope(object, scope))) sum = add(sum, only(evaluator.usage(object, nowMs), names));
   }
-  return used;
+  return new Map([...only(amountsOf(quota.status?.used), hard), ...[...sum].filter(([name]) => !unknown.has(name))]);
 }
 
 /** Whether less is used than was noted. */

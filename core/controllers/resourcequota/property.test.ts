@@ -28,7 +28,7 @@ test("the whole is the sum of its parts, in any order, and of two opposite scope
     const services = Array.from({ length: random.integer(0, 4) }, (_, i) => stored<Service>("v1", "Service", `ns/s${i}`, { spec: { type: random.pick(["ClusterIP", "NodePort", "LoadBalancer"]), ports: [{ port: 80, nodePort: 30_080 }, { port: 443 }] } } as never));
     const things: Record<string, readonly ApiObject[]> = { pods, services, configmaps: [] };
     const used = (hard: object, { scopes = [] as readonly string[], of = (all: readonly ApiObject[]) => all, noted = undefined as object | undefined } = {}) =>
-      countUsage(quota(hard, scopes, noted), (resource) => { const all = things[formatGroupResource(resource)]; return all && of(all); }, 0);
+      countUsage(quota(hard, scopes, noted), { objects: (resource) => { const all = things[formatGroupResource(resource)]; return all && of(all); }, nowMs: 0 });
 
     const whole = used(HARD);
     expect(Object.keys(HARD), at).toEqual(expect.arrayContaining([...whole.keys()]));

@@ -3,7 +3,7 @@ import { eventually } from "../../../test/fake-api.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
 import type { Pod } from "../../api/gen/core.v1.ts";
 import type { NewObject } from "../../api/meta/object-meta.ts";
-import { CONFIG_MAPS, PERSISTENT_VOLUME_CLAIMS, PODS, RESOURCE_QUOTAS } from "../../client/resources.ts";
+import { CONFIG_MAPS, DEVICE_CLASSES, PERSISTENT_VOLUME_CLAIMS, PODS, RESOURCE_CLAIMS, RESOURCE_QUOTAS } from "../../client/resources.ts";
 import { type Clock, systemClock } from "../../lifecycle/clock.ts";
 import { resourceQuotaController } from "./resourcequota.ts";
 
@@ -52,3 +52,14 @@ test("a claim whose volume has got other attributes is taken off the quota of it
     await eventually(used, (count) => count === "0");
   }, { clock });
 });
+
+test("an extended resource with a class behind it is counted over pods and claims", () => withControllers((deps) => [resourceQuotaController(deps)], async (api, call) => {
+  await api.client.resource(DEVICE_CLASSES).create({ apiVersion: "resource.k8s.io/v1", kind: "DeviceClass", metadata: { name: "gpu" }, spec: { extendedResourceName: "vendor.example/gpu" } }, call);
+  const pod = await api.client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata: { name: "a", namespace: "ns" }, spec: { containers: [{ name: "c", image: "i", resources: { requests: { "vendor.example/gpu": "2" } } }] } }, call);
+  const ofPod = { annotations: { "resource.kubernetes.io/extended-resource-claim": "true" }, ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: "a", uid: pod.metadata.uid, controller: true }] };
+  const claim = (name: string, count: number, more: object = {}) => api.client.resource(RESOURCE_CLAIMS).create({ apiVersion: "resource.k8s.io/v1", kind: "ResourceClaim", metadata: { name, namespace: "ns", ...more }, spec: { devices: { requests: [{ name: "r", exactly: { deviceClassName: "gpu", allocationMode: "ExactCount", count } }] } } }, call);
+  await claim("own", 1);
+  await claim("a-x", 3, ofPod);
+  await api.client.resource(RESOURCE_QUOTAS).create({ apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "q", namespace: "ns" }, spec: { hard: { "requests.vendor.example/gpu": "9", "requests.vendor.example/fpga": "9" } } }, call);
+  await eventually(() => api.all(RESOURCE_QUOTAS)[0]!.status?.used, (used) => used?.["requests.vendor.example/gpu"] === "4" && used["requests.vendor.example/fpga"] === "0");
+}));

@@ -14,7 +14,7 @@ import { evaluatorOf } from "../../api/quota/evaluators.ts";
 import type { ResourceRef } from "../../client/client.ts";
 import { discover } from "../../client/discovery.ts";
 import type { Informer } from "../../client/informer.ts";
-import { PERSISTENT_VOLUME_CLAIMS, PODS, RESOURCE_QUOTAS, SERVICES } from "../../client/resources.ts";
+import { DEVICE_CLASSES, PERSISTENT_VOLUME_CLAIMS, PODS, RESOURCE_CLAIMS, RESOURCE_QUOTAS, SERVICES } from "../../client/resources.ts";
 import { type AddKey, type Controller, itself, type Next, type Watch } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { countUsage, isLess, resourcesOf } from "./plan.ts";
@@ -25,12 +25,14 @@ const QUIET_MS = 2_000;
 const RESYNC_MS = 300_000;
 /** A custom resource may appear at any time. Source: ResourceQuotaController.Sync period */
 const DISCOVERY_MS = 30_000;
+const CLAIMS = formatGroupResource({ group: RESOURCE_CLAIMS.group, resource: RESOURCE_CLAIMS.plural });
 
 interface Counted { readonly informer: Informer<ApiObject>; readonly unsubscribe: () => void }
 
 export function resourceQuotaController({ client, informers, clock, resyncMs = RESYNC_MS }: Pick<ControllerDeps, "client" | "informers" | "clock"> & { readonly resyncMs?: number | undefined }): Controller {
   const quotas = informers.of(RESOURCE_QUOTAS);
   const quotaClient = client.resource(RESOURCE_QUOTAS);
+  const around = { classes: informers.of(DEVICE_CLASSES), pods: informers.of(PODS), claims: informers.of(RESOURCE_CLAIMS) };
   const counted = new Map<string, Counted>();
   const raisedMs = new Map<ObjectKey, number>(); // by uptime: when admission last added to a quota, as far as we know
   let served = new Map<string, ResourceRef>([PODS, SERVICES, PERSISTENT_VOLUME_CLAIMS].map((ref) => [formatGroupResource({ group: ref.group, resource: ref.plural }), ref as ResourceRef]));
@@ -71,7 +73,8 @@ export function resourceQuotaController({ client, informers, clock, resyncMs = R
         if (informer === undefined) againInMs = DISCOVERY_MS;
         else copies.set(formatGroupResource(resource), informer);
       }
-      let used = countUsage(quota, (resource) => copies.get(formatGroupResource(resource))?.inNamespace(namespaceOf(quota)), clock.nowMs());
+      if (copies.has(CLAIMS)) await around.classes.whenSynced(signal);
+      let used = countUsage(quota, { objects: (resource) => copies.get(formatGroupResource(resource))?.inNamespace(namespaceOf(quota)), nowMs: clock.nowMs(), around });
       const hard = amountsOf(quota.spec?.hard);
       const noted = amountsOf(quota.status?.used);
       if (quota.status?.hard !== undefined && equal(hard, amountsOf(quota.status.hard)) && equal(used, noted)) return { againInMs };
@@ -80,7 +83,7 @@ export function resourceQuotaController({ client, informers, clock, resyncMs = R
         if (quietInMs > 0) return { againInMs: quietInMs };
         const lists = new Map<string, readonly Readonly<ApiObject>[]>();
         for (const [id, { ref }] of copies) lists.set(id, (await client.resource(ref).list({ namespace: namespaceOf(quota) }, { signal })).items);
-        used = countUsage(quota, (resource) => lists.get(formatGroupResource(resource)), clock.nowMs());
+        used = countUsage(quota, { objects: (resource) => lists.get(formatGroupResource(resource)), nowMs: clock.nowMs(), around });
         if (equal(used, noted)) return { againInMs };
       }
       await quotas.caughtUp([await quotaClient.updateStatus({ ...quota, status: { hard: listOf(hard), used: listOf(used) } }, { signal })], signal);
@@ -117,7 +120,7 @@ export function resourceQuotaController({ client, informers, clock, resyncMs = R
   }
 
   function uses(resource: GroupResource, object: Readonly<ApiObject>): string {
-    const evaluator = evaluatorOf(resource);
+    const evaluator = evaluatorOf(resource, around);
     return evaluator === undefined ? "" : JSON.stringify([listOf(evaluator.usage(object, clock.nowMs())), evaluator.scopeFacts(object)]);
   }
 }
