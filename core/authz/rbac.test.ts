@@ -248,7 +248,7 @@ describe("reviews", () => {
   });
 
   test.each([
-    ["SubjectAccessReview", {}, {}, 'SubjectAccessReview.authorization.k8s.io "" is invalid: [spec.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified, spec.user: Invalid value: "": at least one of user or group must be specified]'],
+    ["SubjectAccessReview", {}, {}, '.authorization.k8s.io "" is invalid: [spec.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified, spec.user: Invalid value: "": at least one of user or group must be specified]'],
     ["SelfSubjectAccessReview", { ...attributes, nonResourceAttributes: { path: "/", verb: "get" } }, {}, 'spec.nonResourceAttributes: Invalid value: {"path":"/","verb":"get"}: cannot be specified in combination with resourceAttributes'],
     ["SelfSubjectAccessReview", attributes, { name: "x" }, 'metadata: Invalid value: {"name":"x"}: must be empty'],
     ["LocalSubjectAccessReview", { user: "x", ...attributes }, { namespace: "other" }, 'spec.resourceAttributes.namespace: Invalid value: "kube-system": must match metadata.namespace'],

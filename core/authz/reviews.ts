@@ -36,7 +36,7 @@ export async function evaluateReview(kind: AccessReviewKind, review: Readonly<Ac
   const spec: SubjectAccessReviewSpec = (review as SubjectAccessReview).spec ?? {};
   const problems = [...specProblems(spec, kind), ...metadataProblems(review.metadata as TemplateMeta | undefined, kind)];
   if (kind === "LocalSubjectAccessReview") problems.push(...localProblems(spec, review.metadata?.namespace ?? ""));
-  if (problems.length > 0) throw invalid({ group: "authorization.k8s.io", kind }, "", problems);
+  if (problems.length > 0) throw invalid({ group: "authorization.k8s.io", kind: "" }, "", problems);
   if (kind === "LocalSubjectAccessReview" && namespace !== (review.metadata?.namespace ?? "")) throw badRequest(`spec.resourceAttributes.namespace must match namespace: ${namespace}`);
   await admit?.();
   const subject = kind === "SelfSubjectAccessReview" ? user : { name: spec.user ?? "", uid: spec.uid, groups: spec.groups ?? [], extra: spec.extra };

@@ -68,7 +68,7 @@ export function decodeBody(request: BodyRequest): DecodedBody {
     const found = all.typeOf(actual);
     if (found) return found;
     if (bytes.length === 0) throw unrecognized(wanted, "empty data", bytes);
-    throw unfit(actual, wanted, `no kind ${goQuote(actual.kind)} is registered for version ${goQuote(formatApiVersion(actual))} in scheme ${goQuote(SCHEME)}`);
+    throw unfit(actual, wanted, notRegistered(actual));
   }
 }
 
@@ -164,7 +164,20 @@ function withDefaults({ apiVersion, kind }: TypeMeta, expected: GroupVersionKind
 /** A kind we know, but not the one this endpoint stores. */
 function refuseConversion(gvk: GroupVersionKind, expected: GroupVersionKind): void {
   if (gvk.kind === expected.kind) return; // of another version or group: `accepts` decides
-  throw unfit(gvk, expected, `converting (${gvk.version}.${gvk.kind}) to (${goPackage(expected.group)}.${expected.kind}): unknown conversion`);
+  throw unfit(gvk, expected, noConversion(gvk, expected));
+}
+
+function noConversion(gvk: GroupVersionKind, expected: GroupVersionKind): string { return `converting (${gvk.version}.${gvk.kind}) to (${goPackage(expected.group)}.${expected.kind}): unknown conversion`; }
+function notRegistered(gvk: GroupVersionKind): string { return `no kind ${goQuote(gvk.kind)} is registered for version ${goQuote(formatApiVersion(gvk))} in scheme ${goQuote(SCHEME)}`; }
+
+/** Why what a patch has made of an object is one of another kind; undefined: it is not. */
+export function kindError(value: JsonValue, expected: GroupVersionKind): string | undefined {
+  try {
+    const gvk = withDefaults(withPrefix("couldn't get version/kind; json parse error: ", () => typeMetaOf(value)), expected);
+    return !builtInFacts.typeOf(gvk) ? notRegistered(gvk) : gvk.kind === expected.kind ? undefined : noConversion(gvk, expected);
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
 }
 
 /** The Go package of a group's internal types. */

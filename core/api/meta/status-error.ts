@@ -238,6 +238,8 @@ export function isNotFound(error: unknown): boolean { return reasonOf(error) ===
 export function isAlreadyExists(error: unknown): boolean { return reasonOf(error) === "AlreadyExists"; }
 export function isConflict(error: unknown): boolean { return reasonOf(error) === "Conflict"; }
 export function isInvalid(error: unknown): boolean { return reasonOf(error) === "Invalid"; }
+/** A patch that says which object it is for met another of its name. */
+export function isAnotherUid(error: unknown): boolean { return isInvalid(error) && (findStatusError(error)?.status.details?.causes?.some(({ field }) => field === "metadata.uid") ?? false); }
 export function isUnauthorized(error: unknown): boolean { return reasonOf(error) === "Unauthorized"; }
 export function isForbidden(error: unknown): boolean { return reasonOf(error) === "Forbidden"; }
 export function isTooManyRequests(error: unknown): boolean { return reasonOf(error) === "TooManyRequests"; }

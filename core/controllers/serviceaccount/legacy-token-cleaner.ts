@@ -10,7 +10,7 @@
 import type { ConfigMap, Secret, ServiceAccount } from "../../api/gen/core.v1.ts";
 import { isDeleting, type ObjectKey, objectKey } from "../../api/meta/object-meta.ts";
 import { podSecretNames } from "../../api/meta/pod-references.ts";
-import { isConflict, isNotFound } from "../../api/meta/status-error.ts";
+import { isAnotherUid, isConflict, isNotFound } from "../../api/meta/status-error.ts";
 import { parseTime } from "../../api/meta/time.ts";
 import { CONFIG_MAPS, PODS, SECRETS, SERVICE_ACCOUNTS } from "../../client/resources.ts";
 import type { Controller, Next } from "../controller.ts";
@@ -55,7 +55,7 @@ export function legacyTokenCleanerController({ client, informers, clock }: Pick<
         const write = fate === "mark"
           ? secretClient.patch(secret, "application/merge-patch+json", { metadata: { uid, labels: { [INVALID_SINCE]: dayOf(nowMs) } } }, { signal })
           : secretClient.delete(secret, { preconditions: { resourceVersion } }, { signal });
-        await write.catch((error: unknown) => { if (!isNotFound(error) && !isConflict(error)) throw error; }); // changed meanwhile: looked at again tomorrow
+        await write.catch((error: unknown) => { if (!isNotFound(error) && !isConflict(error) && !isAnotherUid(error)) throw error; }); // changed meanwhile: looked at again tomorrow
       }
       return { againInMs: SYNC_MS };
     },

@@ -32,6 +32,7 @@ const LABELS = "spec.template.metadata.labels";
 export const jobs = defineResource<Job>({
   group: "batch", version: "v1", kind: "Job", plural: "jobs",
   defaultPropagation: "Orphan",
+  deletionWarning: "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning",
 
   defaults(job) {
     defaultJobSpec(job.spec);

@@ -24,6 +24,8 @@ test("what the API fills in", () => {
   expect(created(namespaces, { metadata: { name: "a" }, spec: { finalizers: ["x.io/y"] } }).object).toMatchObject({
     metadata: { labels: { "kubernetes.io/metadata.name": "a" } }, spec: { finalizers: ["x.io/y", "kubernetes"] }, status: { phase: "Active" },
   });
+  expect(created(nodes, { spec: { podCIDR: "10.1.0.0/24", podCIDRs: ["10.2.0.0/24"] } }).object.spec).toEqual({ podCIDR: "10.1.0.0/24", podCIDRs: ["10.1.0.0/24"] });
+  expect(created(nodes, { spec: { podCIDRs: ["10.2.0.0/24"] } }).object.spec).toEqual({ podCIDR: "10.2.0.0/24", podCIDRs: ["10.2.0.0/24"] });
   expect(created(nodes, { spec: { podCIDR: "10.42.0.0/24" }, status: { capacity: { cpu: "2" } } }).object)
     .toMatchObject({ spec: { podCIDRs: ["10.42.0.0/24"] }, status: { capacity: { cpu: "2" }, allocatable: { cpu: "2" } } });
   expect(created(secrets, { stringData: { a: "é" } }).object).toMatchObject({ type: "Opaque", data: { a: "w6k=" } });

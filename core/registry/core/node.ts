@@ -26,7 +26,8 @@ export const nodes = defineResource<Node>({
 
   defaults(node) {
     const spec = (node.spec ??= {});
-    if (spec.podCIDR && !spec.podCIDRs?.length) spec.podCIDRs = [spec.podCIDR];
+    if (spec.podCIDR && spec.podCIDR !== spec.podCIDRs?.[0]) spec.podCIDRs = [spec.podCIDR]; // where they differ it is what older clients mean
+    else if (spec.podCIDRs?.[0]) spec.podCIDR = spec.podCIDRs[0];
     defaultStatus(node);
   },
   statusDefaults: defaultStatus,

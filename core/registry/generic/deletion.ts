@@ -7,6 +7,7 @@ import type { ApiObject } from "../../api/meta/object-meta.ts";
 import type { GroupResource } from "../../api/meta/gvk.ts";
 import { conflict } from "../../api/meta/status-error.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
+import { FINALIZER_FOREGROUND, FINALIZER_ORPHAN } from "./object-meta.ts";
 import type { Resource } from "./resource.ts";
 
 export interface DeleteOptions {
@@ -16,9 +17,6 @@ export interface DeleteOptions {
   readonly orphanDependents?: boolean | undefined;
   readonly preconditions?: { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined } | undefined;
 }
-
-const FINALIZER_ORPHAN = "orphan";
-const FINALIZER_FOREGROUND = "foregroundDeletion";
 
 export type DeletePlan = { readonly type: "remove" } | { readonly type: "keep" } | { readonly type: "mark"; readonly next: ApiObject };
 

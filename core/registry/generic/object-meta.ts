@@ -10,6 +10,10 @@ import type { ApiObject, ObjectMeta } from "../../api/meta/object-meta.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import type { WriteContext } from "./resource.ts";
 
+/** The two that the garbage collector looks after. */
+export const FINALIZER_ORPHAN = "orphan";
+export const FINALIZER_FOREGROUND = "foregroundDeletion";
+
 /** All annotations of an object together, keys and values. */
 const ANNOTATIONS_BYTES_MAX = 256 * 1024;
 
@@ -66,7 +70,7 @@ export function* validateMeta(
   yield* validateLabels(labels ?? {}, child(path, "labels"));
   yield* validateAnnotations(annotations ?? {}, child(path, "annotations"));
   yield* validateOwners(ownerReferences ?? [], child(path, "ownerReferences"));
-  for (const finalizer of finalizers ?? []) for (const text of finalizerErrors(finalizer, anyFinalizer)) yield invalid(child(path, "finalizers"), finalizer, text);
+  yield* validateFinalizers(finalizers ?? [], child(path, "finalizers"), anyFinalizer);
 }
 
 function* validateAnnotations(annotations: Readonly<Record<string, string>>, path: string): Iterable<FieldError> {
@@ -80,13 +84,12 @@ function* validateAnnotations(annotations: Readonly<Record<string, string>>, pat
 
 function* validateOwners(owners: readonly NonNullable<ObjectMeta["ownerReferences"]>[number][], path: string): Iterable<FieldError> {
   let controller: string | undefined;
-  for (const [i, owner] of owners.entries()) {
-    const at = index(path, i);
+  for (const owner of owners) { // which of them it is, upstream does not say
     const version = owner.apiVersion.split("/").at(-1) ?? "";
-    if (version === "") yield invalid(child(at, "apiVersion"), owner.apiVersion, "version must not be empty");
-    if (owner.kind === "") yield invalid(child(at, "kind"), owner.kind, "must not be empty");
-    if (owner.name === "") yield invalid(child(at, "name"), owner.name, "must not be empty");
-    if (owner.uid === "") yield invalid(child(at, "uid"), owner.uid, "must not be empty");
+    if (version === "") yield invalid(child(path, "apiVersion"), owner.apiVersion, "version must not be empty");
+    if (owner.kind === "") yield invalid(child(path, "kind"), owner.kind, "must not be empty");
+    if (owner.name === "") yield invalid(child(path, "name"), owner.name, "must not be empty");
+    if (owner.uid === "") yield invalid(child(path, "uid"), owner.uid, "must not be empty");
     if (owner.apiVersion === "v1" && owner.kind === "Event") yield invalid(path, owner, "/v1, Kind=Event is disallowed from being an owner");
     if (!owner.controller) continue;
     if (controller !== undefined)
@@ -95,10 +98,12 @@ function* validateOwners(owners: readonly NonNullable<ObjectMeta["ownerReference
   }
 }
 
-function* finalizerErrors(finalizer: string, anyFinalizer: boolean): Iterable<string> {
-  yield* qualifiedName(finalizer);
-  if (!anyFinalizer && !finalizer.includes("/") && !["orphan", "foregroundDeletion", "kubernetes"].includes(finalizer))
-    yield "name is neither a standard finalizer name nor is it fully qualified";
+function* validateFinalizers(finalizers: readonly string[], path: string, anyFinalizer: boolean): Iterable<FieldError> {
+  for (const finalizer of finalizers) for (const text of qualifiedName(finalizer)) yield invalid(path, finalizer, text);
+  if (finalizers.includes(FINALIZER_ORPHAN) && finalizers.includes(FINALIZER_FOREGROUND)) yield invalid(path, finalizers, `finalizer ${FINALIZER_ORPHAN} and ${FINALIZER_FOREGROUND} cannot be both set`);
+  if (anyFinalizer) return;
+  for (const [i, finalizer] of finalizers.entries())
+    if (!finalizer.includes("/") && ![FINALIZER_ORPHAN, FINALIZER_FOREGROUND, "kubernetes"].includes(finalizer)) yield invalid(index(path, i), finalizer, "name is neither a standard finalizer name nor is it fully qualified");
 }
 
 /** What an update may not change. */

@@ -2,7 +2,7 @@
 import { dns1123Subdomain } from "../../api/meta/names.ts";
 import { type FieldError, invalid as invalidField } from "../../api/meta/field-error.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
-import { conflict, invalid } from "../../api/meta/status-error.ts";
+import { conflict, invalid, statusError } from "../../api/meta/status-error.ts";
 import type { Cached } from "./cached.ts";
 import type { DeleteOptions } from "./deletion.ts";
 import { validateMeta } from "./object-meta.ts";
@@ -27,6 +27,7 @@ export function namesVersion({ resource, definition, groupResource }: Refusing, 
       throw invalid({ group: resource.group, kind: resource.plural }, old.metadata.name, [invalidField("metadata.resourceVersion", 0, "must be specified for an update")]);
     return false;
   }
+  if (!/^\d+$/.test(resourceVersion)) throw statusError({ code: 500, reason: "", message: `strconv.ParseUint: parsing ${JSON.stringify(resourceVersion)}: invalid syntax` });
   if (resourceVersion !== old.metadata.resourceVersion) throw conflict(groupResource, old.metadata.name);
   return true;
 }

@@ -60,6 +60,8 @@ export interface Resource<T extends ApiObject = ApiObject> {
   markDeleting?(object: T, nowMs: number): void;
   /** Whether deletion keeps dependents when the client does not say ("orphan"), as for replication controllers. */
   readonly defaultPropagation?: "Orphan" | "Background";
+  /** What a client is told that deletes without a word of dependents. */
+  readonly deletionWarning?: string;
   readonly subresources?: Readonly<Record<string, Subresource<T>>>;
   /** Takes what the object needs from pools (cluster IPs, node ports) before it is stored. Mutates `next`. What it returns is called once the write has succeeded or failed. */
   allocate?(next: T, old: Readonly<T> | undefined, context: WriteContext): Promise<Allocation> | Allocation;

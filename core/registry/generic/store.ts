@@ -155,14 +155,15 @@ export class ResourceStore {
       await options.validate?.(shown, shown);
       const plan = planDelete(current.object, this.definition, deleteOptions, context.nowMs);
       if (plan.type === "keep") return { entry: current, done: false };
-      if (context.dryRun) return { entry: current, done: plan.type === "remove" };
       if (plan.type === "remove") {
+        if (context.dryRun) return { entry: current, done: true };
         const outcome = await this.#commits.remove(current, false, signal);
         if (outcome.removed) return { entry: outcome.removed, done: true };
         current = outcome.newer;
         continue;
       }
       if (this.definition.generation !== false && plan.next.metadata.generation !== undefined && !current.object.metadata.deletionTimestamp) plan.next.metadata.generation++;
+      if (context.dryRun) return { entry: this.#commits.dryRun(current.key, plan.next, false), done: false };
       try {
         return { entry: await this.#commits.put(current.key, plan.next, current, signal), done: false };
       } catch (error) {

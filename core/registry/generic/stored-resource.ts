@@ -40,6 +40,8 @@ export interface UpdateOptions extends WriteOptions {
   readonly preconditions?: DeleteOptions["preconditions"];
   /** The client sent all of the object: where the resource asks for it, with the version it replaces. What was made from the object as it is needs none. */
   readonly isReplacement?: boolean;
+  /** A patch made it: another uid in it is a field that may not change, and does not mean another object. */
+  readonly isPatch?: boolean;
 }
 
 export interface Written {

@@ -23,7 +23,7 @@ export async function updateOnce(target: Target, current: Cached, draft: ApiObje
   const { resource, definition, commits } = target;
   const { context, signal, subresource } = options;
   const old = await commits.shown(current, signal);
-  refuseOthers(target, current, { uid: draft.metadata.uid || undefined, ...options.preconditions });
+  refuseOthers(target, current, { uid: options.isPatch ? undefined : draft.metadata.uid || undefined, ...options.preconditions });
   const named = namesVersion(target, draft, old, options);
   keepForUpdate(draft, old);
   const keepsStatus = resource.hasStatus && !subresource;

@@ -3,7 +3,7 @@ import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Endpoints, Node, Pod, Service } from "../../api/gen/core.v1.ts";
-import { badRequest, internalError, isNotFound, serviceUnavailable } from "../../api/meta/status-error.ts";
+import { badRequest, internalError, isNotFound, notFound, serviceUnavailable } from "../../api/meta/status-error.ts";
 import type { Scope } from "../handler.ts";
 import { hostPort } from "../../net/dial-tcp.ts";
 import type { Held } from "../../net/kept-connections.ts";
@@ -110,7 +110,7 @@ export async function serviceBackend(deps: NodeProxyDeps, scope: Scope): Promise
     if (!found) throw serviceUnavailable(`no service port ${Number(portName)} found for service ${JSON.stringify(id.name)}`);
     portName = found.name ?? "";
   }
-  const { subsets = [] } = (await registry.storeOf("", "endpoints")!.get(namespace, id.name, signal)).object as unknown as Readonly<Endpoints>;
+  const { subsets = [] } = (await endpointsOf(scope, id.name)) as unknown as Readonly<Endpoints>;
   if (subsets.length === 0) throw serviceUnavailable(`no endpoints available for service ${JSON.stringify(id.name)}`);
   for (const { addresses = [], ports = [] } of rotated(subsets, random.next())) {
     const port = ports.find(({ name = "" }) => name === portName);
@@ -123,6 +123,15 @@ export async function serviceBackend(deps: NodeProxyDeps, scope: Scope): Promise
     }
   }
   throw serviceUnavailable(`no endpoints available for service ${JSON.stringify(info.name)}`);
+}
+
+/** A service that has none is told of as one that is not there. */
+async function endpointsOf({ info, server, signal }: Scope, name: string): Promise<unknown> {
+  try {
+    return (await server.registry.storeOf("", "endpoints")!.get(info.namespace, name, signal)).object;
+  } catch (error) {
+    throw isNotFound(error) ? notFound({ group: "", resource: "services" }, name) : error;
+  }
 }
 
 async function podNamed({ info, server, signal }: Scope, name: string): Promise<Readonly<Pod> | undefined> {

@@ -4,8 +4,9 @@
  * Source: kubernetes v1.36 pkg/registry/core/pod/storage/storage.go assignPod
  */
 import type { Binding, Pod } from "../../api/gen/core.v1.ts";
+import { formatFieldError } from "../../api/meta/field-error.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
-import { conflict, invalid, success } from "../../api/meta/status-error.ts";
+import { badRequest, conflict, statusError, success } from "../../api/meta/status-error.ts";
 import { bindPod as bound, validateBinding } from "../../registry/core/pod/binding.ts";
 import { checkAcceptable } from "../acceptable.ts";
 import type { Answer } from "../answer.ts";
@@ -22,8 +23,9 @@ export async function bindPod(scope: Scope): Promise<Answer> {
   const query = writeQueryOf(scope, "CreateOptions");
   const binding = (await decodeObject(scope)) as unknown as Binding;
   const name = info.name || binding.metadata.name;
-  const errors = [...validateBinding(binding)];
-  if (errors.length > 0) throw invalid({ group: "", kind: "Binding" }, name, errors);
+  if (name !== binding.metadata.name) throw badRequest("name in URL does not match name in Binding object");
+  const errors = [...new Set([...validateBinding(binding)].map(formatFieldError))];
+  if (errors.length > 0) throw statusError({ code: 500, reason: "", message: errors.length === 1 ? errors[0]! : `[${errors.join(", ")}]` });
   const { admit, validate, ...options } = writeOptions(scope, "CREATE", query);
   await admit(binding as unknown as ApiObject, undefined);
   await validate?.(binding as unknown as ApiObject, undefined);

@@ -9,6 +9,7 @@ import type { Answer } from "../answer.ts";
 import type { ResourceHandler, Scope } from "../handler.ts";
 import type { ResourceRequestInfo } from "../request-info.ts";
 import { decodeObject } from "../verbs/body.ts";
+import { recordOwner } from "../verbs/managed-fields.ts";
 import { placeInNamespace } from "../verbs/incoming.ts";
 import { writeOptions } from "../verbs/write.ts";
 import { writeQueryOf } from "../verbs/write-options.ts";
@@ -56,6 +57,7 @@ async function answerTo(scope: Scope, answer: (object: ApiObject) => Promise<Api
   const query = writeQueryOf(scope, "CreateOptions");
   const object = await decodeObject(scope);
   placeInNamespace(scope, object);
+  recordOwner(scope, object, undefined, scope.server.clock.nowMs());
   const { admit, validate } = writeOptions(scope, "CREATE", query);
   await admit(object, undefined);
   await validate?.(object, undefined);

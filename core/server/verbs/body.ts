@@ -1,6 +1,6 @@
 /** The object in a request's body: decoded, checked as `fieldValidation` asks, in the version it is stored in, and defaulted. */
-import { decodeBody, decodeUntypedBody, enforceFieldValidation, type FieldValidation } from "../../api/codec/body.ts";
-import { type JsonObject, jsonNodeOf } from "../../api/codec/json-document.ts";
+import { decodeBody, decodeUntypedBody, enforceFieldValidation, type FieldValidation, kindError } from "../../api/codec/body.ts";
+import { type JsonObject, type JsonValue, jsonNodeOf } from "../../api/codec/json-document.ts";
 import { ENCODINGS, ENCODINGS_CUSTOM, negotiateInput } from "../../api/codec/negotiate.ts";
 import { copyOf } from "../../api/meta/copy.ts";
 import { formatApiVersion, formatGvk, type GroupVersionKind } from "../../api/meta/gvk.ts";
@@ -45,14 +45,18 @@ interface Patched {
   readonly shown: () => string;
   readonly repeated: readonly string[];
   readonly old: Readonly<ApiObject>;
+  /** What it says of its kind counts: all but strategic merge patches are read again as a body is. */
+  readonly namesKind: boolean;
 }
 
 /** What a patch has made of an object. What does not fit is the patch's fault, and told as such. Throws 422. */
-export function patchedObject(scope: Scope, value: unknown, { shown, repeated, old }: Patched): ApiObject {
+export function patchedObject(scope: Scope, value: unknown, { shown, repeated, old, namesKind }: Patched): ApiObject {
+  const expected = expectedKind(scope);
+  const another = namesKind && builtInFacts.typeOf(expected) ? kindError(value as JsonValue, expected) : undefined;
   const kept = keptSpec(scope, old);
   const { object, error, strict } = readValue(scope, value, kept === undefined ? {} : { known: { spec: kept } });
   const findings = [...repeated, ...strict];
-  const refused = error ?? (findings.length > 0 && fieldValidationOf(scope) === "Strict" ? `strict decoding error: ${findings.join(", ")}` : undefined);
+  const refused = another ?? error ?? (findings.length > 0 && fieldValidationOf(scope) === "Strict" ? `strict decoding error: ${findings.join(", ")}` : undefined);
   if (refused !== undefined) throw invalid({ group: "", kind: "" }, "", [invalidField("patch", shown(), refused)]);
   if (fieldValidationOf(scope) === "Warn") scope.warnings.push(...findings);
   return finishObject(scope, object, kept);

@@ -12,10 +12,28 @@ import type { Scope } from "../handler.ts";
 
 const NOT_STATUS = excludeFields("status");
 const ONLY_STATUS = includeFields("status", "metadata");
+const STATUS_ALONE = includeFields("status");
 const NOT_SPEC = excludeFields("metadata", "spec");
+
+/** Those of which more, or other things, are reset. Source: GetResetFields of the strategies in kubernetes v1.36 pkg/registry */
+const RESETS: ReadonlyMap<string, FieldFilter | undefined> = new Map([
+  ["certificates.k8s.io/certificatesigningrequests", excludeFields("spec", "status")],
+  ["certificates.k8s.io/certificatesigningrequests/status", excludeFields("spec", "status.conditions")],
+  ["certificates.k8s.io/certificatesigningrequests/approval", excludeFields("spec", "status.certificate")],
+  ["apps/deployments/status", excludeFields("spec", "metadata.labels")],
+  ["/pods/status", excludeFields("spec", "metadata.deletionTimestamp", "metadata.ownerReferences")],
+  ["/pods/ephemeralcontainers", undefined],
+  ["/pods/resize", undefined],
+  ...[
+    "admissionregistration.k8s.io/validatingadmissionpolicies", "apiregistration.k8s.io/apiservices", "flowcontrol.apiserver.k8s.io/flowschemas", "flowcontrol.apiserver.k8s.io/prioritylevelconfigurations",
+    "networking.k8s.io/servicecidrs", "resource.k8s.io/resourceclaims", "storage.k8s.io/volumeattachments",
+  ].map((resource): [string, FieldFilter] => [`${resource}/status`, STATUS_ALONE]),
+]);
 
 /** What the registry resets whatever the client sends is nobody's. */
 export function ownableFields({ row, custom }: ServedResource, subresource: string): FieldFilter | undefined {
+  const key = `${row.group}/${row.plural}${subresource && `/${subresource}`}`;
+  if (RESETS.has(key)) return RESETS.get(key);
   if (subresource === "status") return custom ? NOT_SPEC : ONLY_STATUS;
   return row.subresources.some(({ name }) => name === "status") ? NOT_STATUS : undefined;
 }

@@ -53,6 +53,8 @@ test.each<[what: string, type: keyof typeof TYPES, body: unknown, query: Record<
   ["an invalid object", "merge", { spec: { replicas: -1 } }, {}, 422, 'Deployment.apps "d" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0'],
   ["another name", "merge", { metadata: { name: "e" } }, {}, 400, "the name of the object (e) does not match the name on the URL (d)"],
   ["an old version", "merge", { metadata: { resourceVersion: "1" } }, {}, 409, 'Operation cannot be fulfilled on deployments.apps "d": the object has been modified; please apply your changes to the latest version and try again'],
+  ["a version that is none", "merge", { metadata: { resourceVersion: "1x" } }, {}, 500, 'strconv.ParseUint: parsing "1x": invalid syntax'],
+  ["another uid", "merge", { metadata: { uid: "u" } }, {}, 422, 'Deployment.apps "d" is invalid: metadata.uid: Invalid value: "u": field is immutable'],
   ["force", "merge", {}, { force: "true" }, 422, 'PatchOptions.meta.k8s.io "" is invalid: force: Forbidden: may not be specified for non-apply patch'],
   ["an apply by nobody", "apply", configuration(), {}, 422, 'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch'],
   ["an apply of a text, as a client sent that encoded twice", "apply", '"{}"', { fieldManager: "m" }, 400,
@@ -62,6 +64,16 @@ test.each<[what: string, type: keyof typeof TYPES, body: unknown, query: Record<
 ])("a patch with %s is refused", async (_, type, body, query, code, message) => {
   const told = await patch(type, body, query);
   expect([told.code, told.body.message.slice(0, message.length)]).toEqual([code, message]);
+});
+
+test.each([
+  [{ kind: "Foo" }, 'no kind "Foo" is registered for version "apps/v1" in scheme "pkg/api/legacyscheme/scheme.go:30"'],
+  [{ apiVersion: "v1", kind: "Pod" }, "converting (v1.Pod) to (apps.Deployment): unknown conversion"],
+  [{ apiVersion: 5 }, "couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .apiVersion of type string"],
+])("a merge patch of %j makes another kind of it, and is refused; a strategic one does not", async (body, why) => {
+  const told = await patch("merge", body);
+  expect([told.code, told.body.message.slice(-why.length)]).toEqual([422, why]);
+  if ("kind" in body) expect((await patch("strategic", body)).body.kind).toBe("Deployment");
 });
 
 test("an unknown kind of patch is told which there are", async () => {

@@ -39,7 +39,7 @@ type Json = Record<string, never>;
 
 export async function patcherOf(scope: Scope): Promise<Patcher> {
   const schema = builtInSchemas.schemaOf(expectedKind(scope));
-  const accepted = schema?.strategic ? [JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_YAML] : [JSON_PATCH, MERGE_PATCH, APPLY_YAML];
+  const accepted = schema?.strategic && !scope.served.custom ? [JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_YAML] : [JSON_PATCH, MERGE_PATCH, APPLY_YAML];
   const body = await scope.request.body();
   const type = body.contentType.split(";")[0]!.trim();
   if (!accepted.includes(type)) throw unsupportedMediaType(accepted);
@@ -71,7 +71,7 @@ export async function patcherOf(scope: Scope): Promise<Patcher> {
       const next = change(old) as ApiObject;
       // a patch that does not speak of the version is not about one
       const named = versionNamed(patch, type);
-      const object = patchedObject(scope, next, { shown: () => (type === STRATEGIC_MERGE_PATCH ? formatGo(patch) : jsonText(next)), repeated, old });
+      const object = patchedObject(scope, next, { shown: () => (type === STRATEGIC_MERGE_PATCH ? formatGo(patch) : jsonText(next)), repeated, old, namesKind: type !== STRATEGIC_MERGE_PATCH });
       if (!named) object.metadata.resourceVersion = "";
       return object;
     },

@@ -4,6 +4,8 @@ import { parseJson } from "../../api/codec/json.ts";
 import { badRequest, CONTINUE_INCONSISTENT, isExpired, isTooLarge, LIST_EXPIRED, resourceExpired, resourceVersionTooLarge, type StatusError } from "../../api/meta/status-error.ts";
 import { parseApiVersion } from "../../api/meta/gvk.ts";
 import type { ApiObject, ListMeta } from "../../api/meta/object-meta.ts";
+import { canonicalOwn } from "../../api/schema/canonical.ts";
+import { builtInFacts } from "../../api/schema/facts.ts";
 import { Cached } from "../../registry/generic/cached.ts";
 import type { Subresource } from "../../registry/generic/resource.ts";
 import type { Selection } from "../../registry/generic/selection.ts";
@@ -42,7 +44,13 @@ export async function getObject(scope: Scope): Promise<Answer> {
 
 /** A view can be printed as what it is (Scale). */
 export function viewAnswer({ served }: Scope, object: ApiObject): Answer {
-  return { type: "object", status: 200, object, printedAs: { group: parseApiVersion(object.apiVersion).group, kind: object.kind }, printer: served.custom?.scalePrinter };
+  return { type: "object", status: 200, object: served.custom ? written(object) : object, printedAs: { group: parseApiVersion(object.apiVersion).group, kind: object.kind }, printer: served.custom?.scalePrinter };
+}
+
+/** As Go writes it: without what is zero. */
+function written(view: ApiObject): ApiObject {
+  const type = builtInFacts.typeOf({ ...parseApiVersion(view.apiVersion), kind: view.kind });
+  return type ? canonicalOwn(type, view) : view;
 }
 
 /** Undefined for the resource itself. Throws 404 for a subresource that nobody answers for. */

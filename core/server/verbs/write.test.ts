@@ -84,6 +84,15 @@ test("an owner named twice is named once", async () => {
   expect(warnings).toEqual([expect.stringContaining("duplicate UID(s) observed: u")]);
 });
 
+test("a dry run of a delete shows what finalizers would make of it", async () => {
+  await api.ask("POST", MAPS, { body: { metadata: { name: "held", finalizers: ["a.b/c"] } } });
+  const { metadata } = (await api.ask("DELETE", `${MAPS}/held`, { query: { dryRun: "All", propagationPolicy: "Foreground" } })).body;
+  expect([metadata.finalizers, metadata.deletionGracePeriodSeconds, typeof metadata.deletionTimestamp]).toEqual([["a.b/c", "foregroundDeletion"], 0, "string"]);
+  expect((await api.ask("GET", `${MAPS}/held`)).body.metadata).not.toHaveProperty("deletionTimestamp");
+  await api.ask("PATCH", `${MAPS}/held`, { headers: { "content-type": "application/merge-patch+json" }, body: { metadata: { finalizers: null } } });
+  await api.ask("DELETE", `${MAPS}/held`);
+});
+
 test("a dry run does everything but the write", async () => {
   const made = await api.ask("POST", MAPS, { query: { dryRun: "All" }, body: { metadata: { name: "dry" } } });
   expect([made.code, made.body.metadata.name]).toEqual([201, "dry"]);
@@ -142,6 +151,43 @@ test("the count of a DaemonSet's templates is owned by who makes it, and by nobo
   ]);
   const applied = await api.ask("PATCH", `${path}/applied`, { headers: { "content-type": "application/apply-patch+yaml" }, query: { fieldManager: "applier" }, body: { ...deployment("applied"), kind: "DaemonSet" } });
   expect([applied.body.metadata.annotations, ownersOf(applied.body.metadata)]).toEqual([made.metadata.annotations, [undefined]]);
+});
+
+test("whoever deletes jobs without a word of their pods is warned, and who says it is not", async () => {
+  const ask = (path: string, query: Record<string, string>) => api.ask("DELETE", `/apis/batch/v1/namespaces/a/jobs${path}`, { query });
+  const told = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
+  expect([(await ask("/none", {})).warnings, (await ask("", {})).warnings, (await ask("/none", { propagationPolicy: "Orphan" })).warnings, (await ask("", { orphanDependents: "false" })).warnings]).toEqual([[told], [told], [], []]);
+});
+
+test("what a resource resets whatever is sent is nobody's: of requests for certificates all, of a Deployment's status its labels, of others' all metadata", async () => {
+  const der = "MIHIMHACAQAwDjEMMAoGA1UEAwwDYW5uMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEoUvxuIdG3Z6qbik1GxvWgKg/0y27nubMHx6EiVCYDcExBjrZ34j5oPmGYCeOIFp6vFb+xRjSbHM7R4ldzEyAsaAAMAoGCCqGSM49BAMCA0gAMEUCIQDv3qcuEzI3LrHxXp9yHAEx9lMIFzgBfWLGPdoPUCY2uwIgGtCovcXdvX0w1pfBAv1FBsewY1CVeodIn8rH992ZtAs=";
+  const request = Buffer.from(`-----BEGIN CERTIFICATE REQUEST-----\n${der}\n-----END CERTIFICATE REQUEST-----\n`).toString("base64");
+  const made = await api.ask("POST", "/apis/certificates.k8s.io/v1/certificatesigningrequests", { body: { metadata: { name: "ann" }, spec: { request, signerName: "example.com/signer", usages: ["client auth"] } } });
+  expect([made.code, made.body.metadata.managedFields]).toEqual([201, undefined]);
+  const labelled = async (path: string) => {
+    const { body } = await api.ask("PATCH", `${path}/status`, { headers: { "content-type": "application/merge-patch+json" }, query: { fieldManager: "labeller" }, body: { metadata: { labels: { a: "b" }, annotations: { c: "d" } } } });
+    return (body.metadata.managedFields as { manager: string; fieldsV1: unknown }[]).find(({ manager }) => manager === "labeller")?.fieldsV1;
+  };
+  await api.ask("POST", "/apis/apps/v1/namespaces/a/deployments", { body: deployment("labelled", {}) });
+  expect(await labelled("/apis/apps/v1/namespaces/a/deployments/labelled")).toEqual({ "f:metadata": { "f:annotations": { ".": {}, "f:c": {} } } });
+  await api.ask("POST", "/apis/storage.k8s.io/v1/volumeattachments", { body: { metadata: { name: "labelled" }, spec: { attacher: "a.b", nodeName: "n", source: { persistentVolumeName: "v" } } } });
+  expect(await labelled("/apis/storage.k8s.io/v1/volumeattachments/labelled")).toBeUndefined();
+});
+
+test("a view is of the object in the path", async () => {
+  const path = "/apis/apps/v1/namespaces/a/deployments";
+  await api.ask("POST", path, { body: deployment("viewed", {}) });
+  const told = await api.ask("PATCH", `${path}/viewed/scale`, { headers: { "content-type": "application/merge-patch+json" }, body: { metadata: { name: "other" } } });
+  expect([told.code, told.body.message]).toEqual([400, "the name of the object (other) does not match the name on the URL (viewed)"]);
+});
+
+test.each<[path: string, body: object, code: number, message: string]>([
+  ["pods/a/binding", { target: { name: "n" } }, 400, "name in URL does not match name in Binding object"],
+  ["pods/a/binding", { metadata: { name: "a" }, target: { kind: "Pod" } }, 500, '[target.kind: Unsupported value: "Pod": supported values: "Node", "<empty>", target.name: Required value]'],
+  ["bindings", {}, 500, "target.name: Required value"],
+])("POST …/%s %j is refused", async (path, body, code, message) => {
+  const told = await api.ask("POST", `/api/v1/namespaces/a/${path}`, { body });
+  expect([told.code, told.body.message]).toEqual([code, message]);
 });
 
 test("through its scale, replicas change hands", async () => {

@@ -85,7 +85,7 @@ export async function patchObject(scope: Scope): Promise<Answer> {
     if (!patcher.ownsFields) recordOwner(scope, next, old, options.context.nowMs);
     await admit(next, old);
     return next;
-  }, { ...options, createMissing: patcher.creates && info.subresource === "" }));
+  }, { ...options, isPatch: true, createMissing: patcher.creates && info.subresource === "" }));
   await served.ready([entry.object], scope.signal);
   return stored(created ? 201 : 200, served, entry);
 }
@@ -122,6 +122,7 @@ async function writeView(scope: Scope, query: WriteQuery, { change, ownsFields }
     const before = subresource.read(old!);
     before.metadata.managedFields = viewManagedFields(served, old!);
     const view = copyOf(change(before)) as ApiObject;
+    checkName(scope, view);
     await admit(view, before);
     if (!ownsFields) recordOwner(scope, view, before, options.context.nowMs);
     const errors = [...(subresource.validate?.(view) ?? [])];
@@ -141,6 +142,7 @@ async function writeView(scope: Scope, query: WriteQuery, { change, ownsFields }
 export async function deleteObject(scope: Scope): Promise<Answer> {
   const { served, info } = scope;
   const query = await deleteQueryOf(scope);
+  warnOfDependents(scope, query);
   const { admit, validate, ...options } = writeOptions(scope, "DELETE", query);
   const { entry, done } = await served.store!.delete(info.namespace, info.name, query, {
     ...options,
@@ -156,6 +158,10 @@ export async function deleteObject(scope: Scope): Promise<Answer> {
   return { type: "object", status, object: success({ name: info.name, ...(group ? { group } : {}), kind: plural, uid: entry.object.metadata.uid }) as unknown as ApiObject };
 }
 
+function warnOfDependents({ served: { definition }, warnings }: Scope, { propagationPolicy, orphanDependents }: DeleteQuery): void {
+  if (definition.deletionWarning !== undefined && propagationPolicy === undefined && orphanDependents === undefined) warnings.push(definition.deletionWarning);
+}
+
 /** Deletes what a list with the same query would show, and answers with that list. */
 /** One after the other each would wait for the disk; together they share what it takes. Upstream's default is 1 (--delete-collection-workers), and etcd's wait for each. */
 const DELETED_AT_ONCE = 16;
@@ -164,6 +170,7 @@ export async function deleteCollection(scope: Scope): Promise<Answer> {
   const { served } = scope;
   const list = await listObjects(scope);
   const query = await deleteQueryOf(scope);
+  warnOfDependents(scope, query);
   const { admit, validate, ...options } = writeOptions(scope, "DELETE", query);
   let refused: { readonly error: unknown } | undefined; // the first that is ends it
   await settleEach(list.entries, DELETED_AT_ONCE, async ({ object: { metadata: { namespace = "", name } } }) => {

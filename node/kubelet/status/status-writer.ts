@@ -5,7 +5,7 @@
  * Source: kubernetes v1.36 pkg/kubelet/status/status_manager.go (semantics)
  */
 import type { Pod, PodStatus } from "../../../core/api/gen/core.v1.ts";
-import { hasCause, isConflict, isNotFound, reasonOf } from "../../../core/api/meta/status-error.ts";
+import { hasCause, isAnotherUid, isConflict, isNotFound, reasonOf } from "../../../core/api/meta/status-error.ts";
 import type { Client } from "../../../core/client/client.ts";
 import { revisionOf } from "../../../core/client/object-cache.ts";
 import { PODS } from "../../../core/client/resources.ts";
@@ -66,8 +66,8 @@ export function statusWriter({ client, clock, log, signal, objectOf }: Deps): St
         failures = 0;
       } catch (error) {
         if (signal.aborted) break;
-        if (isNotFound(error) || (isConflict(error) && !hasCause(error, "FieldManagerConflict"))) {
-          entry.gone = true; // or another pod has its name: the precondition on the uid failed
+        if (isNotFound(error) || isAnotherUid(error) || (isConflict(error) && !hasCause(error, "FieldManagerConflict"))) {
+          entry.gone = true; // or another pod has its name
           break;
         }
         log.warn("pod status not written, next try soon", { pod: entry.known.metadata.name, namespace: entry.known.metadata.namespace, reason: reasonOf(error), error });
