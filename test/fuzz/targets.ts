@@ -17,7 +17,7 @@ import { applyStrategicMerge } from "../../core/api/patch/strategic-merge.ts";
 import { canonical } from "../../core/api/schema/canonical.ts";
 import { builtInFacts } from "../../core/api/schema/facts.ts";
 import type { CustomResourceDefinition } from "../../core/api/gen/apiextensions.v1.ts";
-import { created } from "../../core/registry/generic/rehearse.ts";
+import { created } from "../rehearse.ts";
 import { customResourceDefinitions } from "../../core/registry/apiextensions/custom-resource-definition.ts";
 import { CustomKind } from "../../core/registry/apiextensions/custom/custom-kind.ts";
 import { customResource } from "../../core/registry/apiextensions/custom/custom-resource.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { created, type Given } from "../generic/rehearse.ts";
+import { created, type Given } from "../../../test/rehearse.ts";
 import type { Resource } from "../generic/resource.ts";
 import { mutatingAdmissionPolicies, validatingAdmissionPolicies, validatingAdmissionPolicyBindings } from "./admission-policy.ts";
 import { mutatingWebhookConfigurations, validatingWebhookConfigurations } from "./webhook-configuration.ts";

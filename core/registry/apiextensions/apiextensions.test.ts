@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { created, type Given, updated } from "../generic/rehearse.ts";
+import { created, type Given, updated } from "../../../test/rehearse.ts";
 import { customResourceDefinitions as crds } from "./custom-resource-definition.ts";
 
 const schema = { type: "object", properties: { spec: { type: "object", properties: { size: { type: "integer" } } } } };

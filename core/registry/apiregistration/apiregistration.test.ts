@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { created, type Given } from "../generic/rehearse.ts";
+import { created, type Given } from "../../../test/rehearse.ts";
 import { apiServices } from "./api-service.ts";
 
 const service = (spec: Given = {}, name = "v1.example.com"): Given => ({ metadata: { name }, spec: { group: "example.com", version: "v1", groupPriorityMinimum: 1000, versionPriority: 10, ...spec } });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import type { Scale } from "../../api/gen/autoscaling.v1.ts";
-import { created, type Given, updated } from "../generic/rehearse.ts";
+import { created, type Given, updated } from "../../../test/rehearse.ts";
 import type { Resource } from "../generic/resource.ts";
 import { controllerRevisions } from "./controller-revision.ts";
 import { daemonSets } from "./daemon-set.ts";

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { HorizontalPodAutoscaler as AutoscalerV1 } from "../../api/gen/autoscaling.v1.ts";
 import type { HorizontalPodAutoscaler } from "../../api/gen/autoscaling.v2.ts";
 import { convert } from "../conversions.ts";
-import { created, type Given } from "../generic/rehearse.ts";
+import { created, type Given } from "../../../test/rehearse.ts";
 import { horizontalPodAutoscalers as autoscalers } from "./horizontal-pod-autoscaler.ts";
 
 const target = { apiVersion: "apps/v1", kind: "Deployment", name: "web" };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { created, type Given, updated } from "../generic/rehearse.ts";
+import { created, type Given, updated } from "../../../test/rehearse.ts";
 import { cronJobs } from "./cron-job.ts";
 import { scheduleError } from "./cron-schedule.ts";
 import { countIndexes, firstOverlap } from "./indexes.ts";

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { expect, test } from "vitest";
 import { NO_ALT_NAMES } from "../../pki/alt-names.ts";
 import { createCertificateRequest } from "../../pki/certificate-request.ts";
-import { created, type Given, updated } from "../generic/rehearse.ts";
+import { created, type Given, updated } from "../../../test/rehearse.ts";
 import { certificateSigningRequests as requests } from "./certificate-signing-request.ts";
 
 const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { created } from "../generic/rehearse.ts";
+import { created } from "../../../test/rehearse.ts";
 import { leases } from "./lease.ts";
 
 test("a lease lasts, and is never taken over less than not at all", () => {

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { systemRandom } from "../../lifecycle/random.ts";
 import { generateKey, keyPem, selfSign } from "../../pki/authority.ts";
 import { toPem } from "../../pki/pem.ts";
-import { created, type Given, updated } from "../generic/rehearse.ts";
+import { created, type Given, updated } from "../../../test/rehearse.ts";
 import { configMaps, DATA_BYTES_MAX } from "./config-map.ts";
 import { secrets } from "./secret.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { created, type Given, updated } from "../generic/rehearse.ts";
+import { created, type Given, updated } from "../../../test/rehearse.ts";
 import { endpointSlices } from "./endpoint-slice.ts";
 
 const slice = (endpoints: Given[], more: Given = {}): Given => ({ addressType: "IPv4", endpoints, ports: [{ port: 80 }], ...more });

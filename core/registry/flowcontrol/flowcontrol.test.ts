@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { created, type Given } from "../generic/rehearse.ts";
+import { created, type Given } from "../../../test/rehearse.ts";
 import { flowSchemas } from "./flow-schema.ts";
 import { mandatoryFlowSchema, mandatoryPriorityLevel } from "./mandatory.ts";
 import { priorityLevelConfigurations as levels } from "./priority-level.ts";

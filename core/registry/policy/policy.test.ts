@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { created, type Given, updated } from "../generic/rehearse.ts";
+import { created, type Given, updated } from "../../../test/rehearse.ts";
 import { podDisruptionBudgets } from "./pod-disruption-budget.ts";
 
 const selector = { matchLabels: { app: "web" } };

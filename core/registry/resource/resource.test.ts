@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { created, type Given, updated } from "../generic/rehearse.ts";
+import { created, type Given, updated } from "../../../test/rehearse.ts";
 import { deviceClasses } from "./device-class.ts";
 import { resourceClaims, resourceClaimTemplates } from "./resource-claim.ts";
 import { resourceSlices } from "./resource-slice.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { created, type Given, updated } from "../generic/rehearse.ts";
+import { created, type Given, updated } from "../../../test/rehearse.ts";
 import type { Resource } from "../generic/resource.ts";
 import { csiDrivers } from "./csi-driver.ts";
 import { csiNodes } from "./csi-node.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { created, type Given } from "../../generic/rehearse.ts";
+import { created, type Given } from "../../../../test/rehearse.ts";
 import { pods } from "./pod.ts";
 
 const c = { name: "c", image: "i" };

@@ -1,18 +1,18 @@
 /**
- * What a create or an update would make of an object, without a server or a store: for tests of definitions.
+ * What a create or an update would make of an object, without a server or a store.
  *
  *   created(deployments, { metadata, spec })          → { object, errors, warnings }
  *   updated(deployments, object, { spec })            → the same, after the given parts have replaced the old ones
  */
-import { formatFieldError } from "../../api/meta/field-error.ts";
-import { formatApiVersion } from "../../api/meta/gvk.ts";
-import type { ApiObject } from "../../api/meta/object-meta.ts";
-import { canonical } from "../../api/schema/canonical.ts";
-import { declaredDefaults } from "../../api/schema/declared-defaults.ts";
-import { builtInFacts } from "../../api/schema/facts.ts";
-import { deepFreeze } from "./cached.ts";
-import { keepForUpdate } from "./object-meta.ts";
-import type { Resource, WriteContext } from "./resource.ts";
+import { formatFieldError } from "../core/api/meta/field-error.ts";
+import { formatApiVersion } from "../core/api/meta/gvk.ts";
+import type { ApiObject } from "../core/api/meta/object-meta.ts";
+import { canonical } from "../core/api/schema/canonical.ts";
+import { declaredDefaults } from "../core/api/schema/declared-defaults.ts";
+import { builtInFacts } from "../core/api/schema/facts.ts";
+import { deepFreeze } from "../core/registry/generic/cached.ts";
+import { keepForUpdate } from "../core/registry/generic/object-meta.ts";
+import type { Resource, WriteContext } from "../core/registry/generic/resource.ts";
 
 export interface Rehearsal<T> {
   readonly object: T;
