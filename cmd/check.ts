@@ -5,7 +5,7 @@ import { checkStore, repairStore, type StoreReport } from "../storage/check.ts";
 import { setNativeDirectory } from "./assets.ts";
 import { ConfigError } from "./config/config.ts";
 import { paths } from "./paths.ts";
-import { machineSettings } from "./tools.ts";
+import { machineSettings, mustReach } from "./tools.ts";
 
 const USAGE = `Usage: coracle check [--repair] [--data-dir DIR]   looks for damage in a server's store; the server must be stopped
 
@@ -20,6 +20,7 @@ export async function check(argv: readonly string[]): Promise<number> {
   }
   const { dataDir } = machineSettings(given === undefined ? [] : ["--data-dir", given]);
   const { store: path, native, tls } = paths(dataDir);
+  mustReach(path);
   if (!existsSync(path)) throw new ConfigError(`${path}: there is no store; is --data-dir right?`);
   setNativeDirectory(native);
   const report = await checkStore(path, { wasUsed: existsSync(tls) });

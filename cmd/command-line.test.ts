@@ -1,6 +1,7 @@
 /** What the commands say, asked as a user asks them. */
 import { spawnSync } from "node:child_process";
 import { expect, test } from "vitest";
+import { mustReach } from "./tools.ts";
 
 function coracle(...argv: string[]): { readonly code: number | null; readonly out: string } {
   const { status, stdout, stderr } = spawnSync(process.execPath, ["cmd/main.ts", ...argv], { encoding: "utf8", env: { PATH: process.env["PATH"], CORACLE_CONFIG: "/dev/null" } });
@@ -15,8 +16,17 @@ test.each(["server", "agent", "token", "node", "simulate", "explain-scheduling",
 test.each([
   [["make-coffee"], 'coracle: unknown command "make-coffee"'],
   [["secrets-encrypt", "make-coffee"], 'coracle: unknown command "make-coffee"'],
+  [["token", "make-coffee"], 'coracle: unknown command "make-coffee"'],
+  [["node", "make-coffee"], 'coracle: unknown command "make-coffee"'],
+  [["node", "--make-coffee", "list"], "coracle: unknown flag --make-coffee"],
   [["images", "import", "/none.tar"], "coracle: /none.tar: no such file"],
 ])("%j is asked for what cannot be: one line that says so, and 2", (argv, line) => {
   const { code, out } = coracle(...argv);
   expect([code, out.split("\n")[0]]).toEqual([2, line]);
+});
+
+test("what another user may not read is not said to be missing", () => {
+  const access = (code: string) => (): never => { throw Object.assign(new Error(code), { code }); };
+  expect(() => mustReach("/var/lib/coracle/server/db", access("EACCES"))).toThrow("/var/lib/coracle/server/db: this user may not read it; run this as root");
+  expect(() => mustReach("/var/lib/coracle/server/db", access("ENOENT"))).not.toThrow();
 });

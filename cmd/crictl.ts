@@ -2,7 +2,7 @@
 import { systemClock } from "../core/lifecycle/clock.ts";
 import { CriError, criClient } from "../node/cri/client.ts";
 import type { Container, PodSandbox } from "../node/cri/gen/runtime.v1.ts";
-import { machineSettings, runtimeSocket } from "./tools.ts";
+import { machineSettings, mustReach, runtimeSocket } from "./tools.ts";
 
 const ANSWER_MS_MAX = 10_000;
 
@@ -25,6 +25,7 @@ export async function crictl(argv: readonly string[]): Promise<number> {
     return command === "--help" || command === "-h" || command === "help" ? 0 : 2;
   }
   const socket = runtimeSocket(machineSettings());
+  mustReach(socket);
   const cri = criClient({ socket, nowMs: systemClock.nowMs });
   const call = { timeoutMs: ANSWER_MS_MAX };
   try {

@@ -5,7 +5,7 @@ import { runtimePaths } from "../node/runtime/paths.ts";
 import { importImages, listImages, waitForRuntime } from "../node/runtime/images.ts";
 import { ConfigError } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
-import { machineSettings, runtimeSocket } from "./tools.ts";
+import { machineSettings, mustReach, runtimeSocket } from "./tools.ts";
 
 const USAGE = "Usage: coracle images import FILE…    archives of images (OCI layout or docker save; .tar, .tar.gz, .tar.zst)\n       coracle images list\n\n  --data-dir DIR    of which server or agent; default: the one that is installed here";
 /** A first start unpacks the runtime and starts it: seconds, on a small machine many. */
@@ -21,6 +21,7 @@ export async function images(argv: readonly string[]): Promise<number> {
   if (action === "import" && files.length === 0) throw new ConfigError(`images import needs the archive to import\n${USAGE}`);
   for (const file of files) if (!existsSync(file)) throw new ConfigError(`${file}: no such file`);
   const paths = { binDir: runtimePaths(settings.dataDir).binDir, socket: runtimeSocket(settings) };
+  mustReach(paths.socket);
   await waitForRuntime(paths, { clock: systemClock, waitMs: WAIT_MS, waiting: (what) => console.error(what) });
   if (action === "list") for (const { name, digest, pinned } of await listImages(paths)) console.log(`${name}\t${digest}${pinned ? "\tpinned" : ""}`);
   else for (const file of files) for (const name of await importImages(paths, file, { local: settings.containerRuntimeEndpoint !== undefined })) console.log(`imported ${name}`);

@@ -34,7 +34,7 @@ export async function node(argv: readonly string[]): Promise<number> {
   }
   const act = { revoke, allow, list }[command];
   const unknown = argv.find((word) => word.startsWith("--") && !/^--kubeconfig(=|$)/.test(word));
-  if (!act || unknown !== undefined) throw new ConfigError(`${unknown ?? command}?\n${USAGE}`);
+  if (!act || unknown !== undefined) throw new ConfigError(`unknown ${unknown === undefined ? `command ${JSON.stringify(command)}` : `flag ${unknown}`}\n\n${USAGE}`);
   if (act !== list && names.length === 0) throw new ConfigError("which node? see: coracle kubectl get nodes");
   const kubeconfig = argv.find((word) => word.startsWith("--kubeconfig="))?.slice("--kubeconfig=".length) ?? argv[argv.indexOf("--kubeconfig") + 1 || argv.length];
   return await act(connect(kubeconfig, "coracle-node").client, names, AbortSignal.timeout(30_000));

@@ -9,6 +9,7 @@ import { readIfExists, writeDurably } from "../core/pki/durable-file.ts";
 import { ConfigError, loadSettings, readText } from "./config/config.ts";
 import { type EncryptionState, fileHash, newKey, type OwnKey, ownConfiguration, stateFile } from "./encryption.ts";
 import { paths } from "./paths.ts";
+import { mustReach } from "./tools.ts";
 
 const USAGE = `Usage: coracle secrets-encrypt status         which key is used, and whether all Secrets are under it
        coracle secrets-encrypt rotate-keys    makes a new key; the server encrypts all Secrets anew
@@ -35,6 +36,7 @@ export async function secretsEncrypt(argv: readonly string[]): Promise<number> {
   if (!isCommand(command)) throw new ConfigError(`unknown command ${JSON.stringify(command)}\n\n${USAGE}`);
   const { dataDir } = loadSettings("server", { argv: rest, env: process.env, readFile: readText });
   const file = paths(dataDir).encryption;
+  mustReach(file);
   const text = await readIfExists(file);
   if (text === undefined) throw new ConfigError(`${file}: no such file: Secrets are not encrypted; start the server with --secrets-encryption`);
   const own = ownOf(text, file);

@@ -18,7 +18,7 @@ import { newSnapshotFile, pruneSnapshots, snapshotNames, stamp } from "./snapsho
 import { planKeys } from "./snapshot-keys.ts";
 import { KEYS_ROW } from "./snapshot-path.ts";
 import { givenToken } from "./token-file.ts";
-import { machineSettings } from "./tools.ts";
+import { machineSettings, mustReach } from "./tools.ts";
 
 const USAGE = `Usage: coracle snapshot save [FILE] [--keep N]     copies all objects and the cluster's keys, while the server runs
        coracle snapshot list                       snapshots in the server's directory of them
@@ -47,6 +47,7 @@ export async function snapshot(argv: readonly string[]): Promise<number> {
   const settings = machineSettings(flags["data-dir"] === undefined ? [] : ["--data-dir", String(flags["data-dir"])]);
   const paths = pathsIn(settings.dataDir);
   const directory = settings.snapshotDir ?? paths.snapshots;
+  if (command !== "save") mustReach(directory);
   switch (command) {
     case "save": return await save(words, { directory, server: join(settings.dataDir, "server"), keep: flags["keep"], kubeconfig: flags["kubeconfig"] });
     case "list": return await list(directory);

@@ -23,7 +23,7 @@ const USAGE = `Usage: coracle token create [--ttl 24h] [--description TEXT]   pr
   --description    what it is for
   --kubeconfig     default: $KUBECONFIG, else the one the server wrote
 
-The cluster also has a token that is good for ever: <data-dir>/server/token on the server.`;
+The cluster also has a token that is good for ever: <data-dir>/server/token on the server. Another takes its place when the server starts with --token.`;
 
 const NAMESPACE = "kube-system";
 const PREFIX = "bootstrap-token-";
@@ -37,7 +37,9 @@ export async function token(argv: readonly string[]): Promise<number> {
     console.log(USAGE);
     return command === undefined ? 2 : 0;
   }
-  const { flags, words } = readFlags(rest, { create: ["ttl", "description", "kubeconfig"], list: ["kubeconfig"], delete: ["kubeconfig"] }[command]);
+  const known = { create: ["ttl", "description", "kubeconfig"], list: ["kubeconfig"], delete: ["kubeconfig"] }[command];
+  if (!known) throw new ConfigError(`unknown command ${JSON.stringify(command)}\n\n${USAGE}`);
+  const { flags, words } = readFlags(rest, known);
   const { client, ca } = connect(flags.get("kubeconfig"), "coracle-token");
   const signal = AbortSignal.timeout(30_000);
   switch (command) {
@@ -93,8 +95,7 @@ async function remove(client: Client, words: readonly string[], signal: AbortSig
   return missing === 0 ? 0 : 1;
 }
 
-function readFlags(argv: readonly string[], known: readonly string[] | undefined): { readonly flags: ReadonlyMap<string, string>; readonly words: readonly string[] } {
-  if (!known) throw new ConfigError(USAGE);
+function readFlags(argv: readonly string[], known: readonly string[]): { readonly flags: ReadonlyMap<string, string>; readonly words: readonly string[] } {
   const flags = new Map<string, string>();
   const words: string[] = [];
   for (let i = 0; i < argv.length; i++) {

@@ -31,6 +31,15 @@ export function runtimeSocket({ dataDir, containerRuntimeEndpoint }: Pick<Settin
   return containerRuntimeEndpoint?.replace(/^unix:\/\//, "") ?? runtimePaths(dataDir).socket;
 }
 
+/** Throws ConfigError where this user may not look: what is there would pass for missing. */
+export function mustReach(path: string, access: (path: string, mode: number) => void = accessSync): void {
+  try {
+    access(path, constants.R_OK);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EACCES") throw new ConfigError(`${path}: this user may not read it; run this as root`);
+  }
+}
+
 function hasFlag(argv: readonly string[], name: string): boolean {
   return argv.some((word) => word === name || word.startsWith(`${name}=`));
 }

@@ -73,7 +73,7 @@ export function staticPods({ directory, nodeName, complete, scanMs, clock, log, 
     try {
       return podFromManifest(text, { nodeName, path: join(directory, name), nowMs: clock.nowMs(), complete });
     } catch (error) {
-      log.error("static pod's manifest cannot be used", { file: join(directory, name), error });
+      log.error("static pod's manifest cannot be used", { file: join(directory, name), problem: error instanceof Error ? error.message : String(error) });
       return undefined;
     }
   }
