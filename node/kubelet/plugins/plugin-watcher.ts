@@ -3,7 +3,8 @@
  *
  *   plugins_registry/<any>.sock ──GetInfo──▶ type, name, endpoint, versions ──▶ the handler of that type ──NotifyRegistrationStatus──▶ plugin
  *
- * A socket that is made anew is registered anew; one that goes takes its plugin with it. What failed is tried again later and later.
+ * A socket that is made anew is registered anew; one that goes takes its plugin with it, unless another one of the same name is there: an update that failed leaves the
+ * plugin that it was to replace. What failed is tried again later and later.
  *
  * Source: kubernetes v1.36 pkg/kubelet/pluginmanager
  */
@@ -43,10 +44,13 @@ interface Deps {
   readonly log: Log;
 }
 
+/** `nth`: of all registrations. Of several sockets of one plugin, while it is updated, the one that registered last is served. */
+interface Registered { readonly handler: PluginHandler; readonly plugin: PluginIdentity; readonly nth: number }
+
 interface Seen {
   /** Another one is another plugin, or the same one started again. */
   readonly identity: string;
-  registered: { readonly handler: PluginHandler; readonly plugin: PluginIdentity } | undefined;
+  registered: Registered | undefined;
   failures: number;
   retryAtMs: number;
 }
@@ -59,6 +63,7 @@ const DEPTH_MAX = 3;
 
 export function pluginWatcher({ directory, handlers, clock, log }: Deps): Runnable {
   const seen = new Map<string, Seen>(); // by socket
+  let registrations = 0;
 
   async function scan(signal: AbortSignal): Promise<void> {
     const sockets = new Map((await socketsIn(directory, DEPTH_MAX)).map(({ path, identity }) => [path, identity]));
@@ -66,9 +71,13 @@ export function pluginWatcher({ directory, handlers, clock, log }: Deps): Runnab
       if (sockets.get(path) === one.identity) continue;
       seen.delete(path);
       if (!one.registered) continue;
-      const { handler, plugin } = one.registered;
-      const movedTo = [...seen.values()].some(({ registered }) => registered?.plugin.name === plugin.name && registered.handler === handler);
-      if (sockets.has(path) || movedTo) continue; // it comes again under its name
+      const { handler, plugin, nth } = one.registered;
+      if (sockets.has(path)) continue; // it comes again under its name
+      const other = [...seen.values()].filter(({ registered }) => registered?.plugin.name === plugin.name && registered.handler === handler).sort((a, b) => b.registered!.nth - a.registered!.nth)[0];
+      if (other) {
+        if (nth > other.registered!.nth) await fallBack(other, signal);
+        continue;
+      }
       log.info("plugin is gone", { type: handler.type, plugin: plugin.name, socket: path });
       await handler.deregister(plugin, signal).catch((error: unknown) => log.warn("plugin not taken off", { plugin: plugin.name, error }));
     }
@@ -87,7 +96,19 @@ export function pluginWatcher({ directory, handlers, clock, log }: Deps): Runnab
     }));
   }
 
-  async function register(socket: string, signal: AbortSignal): Promise<NonNullable<Seen["registered"]>> {
+  /** The newer one is gone: the older one, which has been told of its registration, is served again. */
+  async function fallBack(one: Seen, signal: AbortSignal): Promise<void> {
+    const { handler, plugin } = one.registered!;
+    log.info("plugin is gone, the one before it is there", { type: handler.type, plugin: plugin.name, endpoint: plugin.endpoint });
+    try {
+      await handler.register(plugin, signal);
+    } catch (error) {
+      one.registered = undefined; // asked anew
+      log.warn("plugin that was there before not registered again", { plugin: plugin.name, error });
+    }
+  }
+
+  async function register(socket: string, signal: AbortSignal): Promise<Registered> {
     const client = rpcClient<Methods>({ socket, methods: serviceMethods(text, "pluginregistration"), nowMs: clock.nowMs });
     const call = { signal, timeoutMs: CALL_MS };
     try {
@@ -111,7 +132,7 @@ export function pluginWatcher({ directory, handlers, clock, log }: Deps): Runnab
       }
       await client.call("Registration/NotifyRegistrationStatus", { plugin_registered: true }, call);
       log.info("plugin registered", { type, plugin: name, endpoint: plugin.endpoint });
-      return { handler, plugin };
+      return { handler, plugin, nth: ++registrations };
     } finally {
       client.close();
     }
