@@ -10,9 +10,24 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 export DEBIAN_FRONTEND=noninteractive
-PASSED=0 FAILED=0
+export LAB=${LAB:-/tmp/coracle-lab}
 RESULTS=$(mktemp -d)
-trap 'rm -rf "$RESULTS"' EXIT
+set -m # what begins in the background is a group of processes, and ends as one
+
+# However this ends: nothing that it has begun goes on.
+tidy() {
+  local code=$? groups lab
+  trap '' INT TERM
+  groups=$(jobs -p | sed 's/^/-/')
+  [ -z "$groups" ] || { kill -TERM -- $groups; sleep 3; kill -KILL -- $groups; } 2>/dev/null
+  wait
+  for lab in "$LAB"*/; do [ -d "$lab" ] && LAB=${lab%/} bash test/cluster/host.sh sweep; done
+  rm -rf "$RESULTS"
+  exit "$code"
+}
+trap tidy EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
 
 packages() {
   local missing=()
@@ -22,44 +37,59 @@ packages() {
   apt-get update -qq && apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
+# A step and a suite begin at once, beside what has begun before; after `wait` all of them have ended. Each leaves a line "passed failed".
+
 # One check: counts as one test, prints its end when it fails.
-step() {
+step() { one_step "$@" </dev/null & }
+one_step() {
   local name=$1; shift
-  local start=$SECONDS log=$RESULTS/step.log
+  local start=$SECONDS log=$RESULTS/$BASHPID.log
   if "$@" >"$log" 2>&1; then
-    PASSED=$((PASSED + 1)); echo "ok    $name ($((SECONDS - start)) s)"
+    echo "1 0" >"$RESULTS/$BASHPID.count"; echo "ok    $name ($((SECONDS - start)) s)"
   else
-    FAILED=$((FAILED + 1)); echo "FAIL  $name ($((SECONDS - start)) s)"; tail -n 60 "$log"
+    echo "0 1" >"$RESULTS/$BASHPID.count"; echo "FAIL  $name ($((SECONDS - start)) s)"; tail -n 60 "$log"
   fi
 }
 
 # A vitest run: its tests are counted one by one.
-suite() {
+suite() { one_suite "$@" </dev/null & }
+one_suite() {
   local name=$1; shift
-  local start=$SECONDS json=$RESULTS/$RANDOM.json log=$RESULTS/suite.log
+  local start=$SECONDS json=$RESULTS/$BASHPID.json log=$RESULTS/$BASHPID.log
   node_modules/.bin/bun --bun node_modules/.bin/vitest run --reporter=default --reporter=json --outputFile.json="$json" "$@" >"$log" 2>&1
   local code=$? counts
   counts=$(node_modules/.bin/bun -e 'const r = JSON.parse(await Bun.file(process.argv[1]).text()); console.log(r.numPassedTests, r.numFailedTests + (r.numFailedTests === 0 && !r.success ? 1 : 0))' "$json" 2>/dev/null) || counts="0 1"
-  PASSED=$((PASSED + ${counts% *})); FAILED=$((FAILED + ${counts#* }))
+  echo "$counts" >"$RESULTS/$BASHPID.count"
   echo "$([ "${counts#* }" = 0 ] && echo ok || echo FAIL)    $name: ${counts% *} passed, ${counts#* } failed ($((SECONDS - start)) s)"
   [ "$code" = 0 ] || grep -vE '^\s*$|✓' "$log" | tail -n 150
+}
+
+# What clusters and emulators take from Debian, one after another: two at a time would be in each other's way.
+fetch() {
+  $BUN test/images/build.ts dist/test-images && $BUN test/cluster/debian-runtime.ts bookworm trixie && { [ -n "${SKIP_PLATFORMS:-}" ] || $BUN test/platforms/debian.ts; }
 }
 
 command -v node >/dev/null && command -v npm >/dev/null || packages nodejs npm
 packages ca-certificates curl openssl g++ make python3 xz-utils zstd iproute2 nftables procps util-linux debian-archive-keyring
 [ -d node_modules/bun ] && [ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --no-audit --no-fund --loglevel=error || exit 1
 
+BUN=node_modules/.bin/bun
 step "build" npm run --silent build
 step "types" node_modules/.bin/tsc -p .
+wait
 step "lint" node_modules/.bin/biome check --diagnostic-level=error .
-step "etcd, for tests only" node_modules/.bin/bun test/etcd.ts
-step "golden files, for tests only" node_modules/.bin/bun test/goldens/goldens.ts
+step "etcd, for tests only" $BUN test/etcd.ts
+step "golden files, for tests only" $BUN test/goldens/goldens.ts
+wait
 suite "unit, contract and scenario tests"
-step "20 kills at random moments lose nothing" node_modules/.bin/bun test/crash/kill9.ts --kills 20 --seed 1
-if [ -z "${QUICK:-}" ]; then
-  step "test images" node_modules/.bin/bun test/images/build.ts dist/test-images
-  suite "cluster on the compiled binary" --config test/cluster/vitest.config.ts
-fi
+wait
+step "20 kills at random moments lose nothing" $BUN test/crash/kill9.ts --kills 20 --seed 1
+[ -n "${QUICK:-}" ] || step "images, runtimes and emulators, for tests only" fetch
+wait
+[ -n "${QUICK:-}" ] || suite "cluster on the compiled binary" --config test/cluster/vitest.config.ts
 [ -n "${QUICK:-}${SKIP_PLATFORMS:-}" ] || suite "arm64 under qemu, Windows under wine" --config test/platforms/vitest.config.ts
+wait
+
+read -r PASSED FAILED < <(cat "$RESULTS"/*.count | awk '{ passed += $1; failed += $2 } END { print passed, failed }')
 echo "$PASSED passed, $FAILED failed"
 [ "$FAILED" = 0 ]

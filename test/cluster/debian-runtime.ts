@@ -91,3 +91,5 @@ export async function startDebianRuntime(host: Host, { suite, oci }: DebianRunti
   await eventually("containerd listens", () => host.sh(`test -S ${ENDPOINT} && echo yes`));
   return `unix://${ENDPOINT}`;
 }
+
+if (import.meta.main) for (const suite of process.argv.slice(2)) console.log(programs(suite as DebianRuntime["suite"]));

@@ -33,10 +33,10 @@ test("pods have its addresses, Services reach them, names are answered, host por
   await host.importImage("busybox");
   await host.apply(`{apiVersion: v1, kind: Pod, metadata: {name: web, labels: {app: web}}, spec: {terminationGracePeriodSeconds: 1, containers: [{name: c, image: "busybox:1", command: [sh, -c, "echo theirs > /index.html; httpd -f -p 80 -h /"], ports: [{containerPort: 80, hostPort: 8088}]}]}}`);
   await host.apply(`{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {selector: {app: web}, ports: [{port: 80}]}}`);
-  await host.kubectl("wait", "pod/web", "--for=condition=Ready", "--timeout=60s");
+  await host.kubectl("wait", "pod/web", "--for=condition=Ready", "--timeout=300s");
   expect(await host.kubectl("get", "pod", "web", "-o", "jsonpath={.status.podIP}")).toMatch(/^10\.42\.77\./);
   expect(await host.kubectl("exec", "web", "--", "ip", "-o", "addr", "show", "lo")).toContain("127.0.0.1/8");
   await eventually("the Service answers by its name", async () => (await host.kubectl("exec", "web", "--", "wget", "-q", "-O-", "-T", "5", "http://web/")) === "theirs\n");
-  expect(await host.sh(`curl -sf -m 5 http://$(coracle=${host.binary}; $coracle kubectl get service web -o 'jsonpath={.spec.clusterIP}')/`)).toBe("theirs\n");
-  expect(await host.sh(`curl -sf -m 5 http://${host.address}:8088/`)).toBe("theirs\n");
+  expect(await host.sh(`curl -sf -m 15 http://$(coracle=${host.binary}; $coracle kubectl get service web -o 'jsonpath={.spec.clusterIP}')/`)).toBe("theirs\n");
+  expect(await host.sh(`curl -sf -m 15 http://${host.address}:8088/`)).toBe("theirs\n");
 });

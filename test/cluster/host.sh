@@ -8,6 +8,7 @@
 #   host.sh plug NAME ADDRESS       give it a cable to the test's switch, if it has been started without
 #   host.sh cable NAME out|in       pull that cable, put it in again
 #   host.sh switch up|down          the network that joins hosts: 172.30.0.0/24 in a namespace of its own
+#   host.sh sweep                   end whatever of the lab there is: what an interrupted test has left
 #
 # State is in $LAB (default /tmp/coracle-lab); NAME has up to 8 characters. What dies with the host's first process: all its processes, mounts and network. What does not: its cgroups.
 set -eu
@@ -38,7 +39,7 @@ cgroups_join() {
 
 cgroups_remove() {
   local g left
-  for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+  for _ in $(seq 200); do
     left=
     for g in /sys/fs/cgroup/"$PREFIX-$1" /sys/fs/cgroup/*/"$PREFIX-$1"; do
       [ -d "$g" ] || continue
@@ -50,7 +51,7 @@ cgroups_remove() {
   echo "cgroup left: $left" >&2
 }
 
-wait_for() { for _ in $(seq 250); do [ -s "$1" ] && return; sleep 0.02; done; echo "no $1" >&2; return 1; }
+wait_for() { for _ in $(seq 3000); do [ -s "$1" ] && return; sleep 0.02; done; echo "no $1" >&2; return 1; }
 
 # One host at a time looks whether there is a switch, and makes it.
 switch_up() {
@@ -70,12 +71,14 @@ up() {
   mkdir -p "$dir"
   rm -f "$dir/ready"
   cgroups_make "$name"
+  exec 8</var/lib && flock --shared 8   # its mount points are not taken away between being made and being used
   (
     cgroups_join "$name"
-    exec setsid unshare --mount --net --pid --uts --ipc --cgroup --fork --kill-child --mount-proc --propagation private "$HERE/host-init.sh" "$name" "$dir" </dev/null >"$dir/init.log" 2>&1
+    exec 8<&- setsid unshare --mount --net --pid --uts --ipc --cgroup --fork --kill-child --mount-proc --propagation private "$HERE/host-init.sh" "$name" "$dir" </dev/null >"$dir/init.log" 2>&1
   ) &
   local outer=$!
   wait_for "$dir/ready" || { cat "$dir/init.log" >&2; return 1; }
+  exec 8<&-
   tr -d ' ' < "/proc/$outer/task/$outer/children" > "$dir/pid"
   [ -z "$address" ] || plug "$name" "$address"
 }
@@ -103,7 +106,7 @@ end() {
   if [ -s "$LAB/$name/pid" ]; then
     pid=$(cat "$LAB/$name/pid")
     kill -KILL "$pid" 2>/dev/null || true
-    for _ in $(seq 250); do [ -d "/proc/$pid" ] || break; sleep 0.02; done
+    for _ in $(seq 3000); do [ -d "/proc/$pid" ] || break; sleep 0.02; done
   fi
   cgroups_remove "$name"
 }
@@ -112,8 +115,21 @@ down() {
   local name=$1
   end "$name"
   rm -rf --one-file-system "${LAB:?}/$name"
-  # Mount points, if we had to make them. Not while another host is up: removing one here takes away what is mounted on it there.
-  pgrep -f "$HERE/host-init.sh|test/cluster/host-init.sh" >/dev/null || rmdir /etc/cni /var/lib/cni /opt/cni /var/lib/kubelet /etc/coracle /var/lib/coracle 2>/dev/null || true
+  # Mount points, if we had to make them. Not while another host is up, of whichever lab, or coming up: removing one here takes away what is mounted on it there.
+  ( flock --nonblock 8 && ! pgrep -f "$HERE/host-init.sh|test/cluster/host-init.sh" >/dev/null && rmdir /etc/cni /var/lib/cni /opt/cni /var/lib/kubelet /etc/coracle /var/lib/coracle 2>/dev/null || true ) 8</var/lib
+}
+
+switch_down() {
+  [ -s "$LAB/switch.pid" ] && kill -KILL "$(cat "$LAB/switch.pid")" 2>/dev/null || true
+  rm -f "$LAB/switch.pid" "$LAB/switch.lock"
+  rmdir "$LAB" 2>/dev/null || true
+}
+
+sweep() {
+  local dir
+  find /sys/fs/cgroup -path "*/$PREFIX-*" -name cgroup.procs -exec cat {} + 2>/dev/null | sort -u | xargs -r kill -KILL 2>/dev/null || true   # one that was just coming up, too
+  for dir in "$LAB"/*/; do [ -d "$dir" ] && down "$(basename "$dir")"; done
+  switch_down
 }
 
 case ${1:-} in
@@ -123,11 +139,7 @@ case ${1:-} in
   reboot) end "$2"; up "$2" "${3:-}" ;;
   plug) plug "$2" "$3" ;;
   cable) nsenter -t "$(cat "$LAB/switch.pid")" -n ip link set "$LINK-$2" "$([ "$3" = in ] && echo up || echo down)" ;;
-  switch)
-    if [ "$2" = up ]; then switch_up; else
-      [ -s "$LAB/switch.pid" ] && kill -KILL "$(cat "$LAB/switch.pid")" 2>/dev/null || true
-      rm -f "$LAB/switch.pid"
-      rmdir "$LAB" 2>/dev/null || true
-    fi ;;
-  *) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 2 ;;
+  switch) "switch_$2" ;;
+  sweep) sweep ;;
+  *) sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac

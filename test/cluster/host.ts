@@ -1,16 +1,19 @@
 /** Test hosts (host.sh) as values: made, used, and gone at the end of a scope. */
 import { cpSync, existsSync, mkdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { eventually } from "../eventually.ts";
-
-export { eventually };
+import { eventually as soon } from "../eventually.ts";
 
 const HERE = import.meta.dirname;
 const CHECKOUT = join(HERE, "../..");
-export const LAB = process.env["LAB"] ?? "/tmp/coracle-lab";
+/** Where hosts and their switch are. Each of vitest's workers has its own: two test files use the same addresses and names. */
+export const LAB = `${process.env["LAB"] ?? "/tmp/coracle-lab"}${process.env["VITEST_POOL_ID"] ?? ""}`;
 const BINARY = process.env["CORACLE_BINARY"] ?? join(CHECKOUT, "dist/coracle");
 /** Where test/images/build.ts put its archives. */
 export const IMAGES = process.env["TEST_IMAGES"] ?? join(CHECKOUT, "dist/test-images");
+
+/** How long anything may take, on a machine that is busy with much else: no test is about time. */
+const PATIENCE_MS = 300_000;
+export const eventually = <T>(what: string, ask: () => Promise<T | undefined | false>, timeoutMs = PATIENCE_MS): Promise<T> => soon(what, ask, timeoutMs);
 
 export interface Finished {
   readonly code: number;
@@ -18,7 +21,7 @@ export interface Finished {
   readonly stderr: string;
 }
 
-async function host(args: readonly string[], { input, timeoutMs = 120_000 }: { readonly input?: string; readonly timeoutMs?: number } = {}): Promise<Finished> {
+async function host(args: readonly string[], { input, timeoutMs = PATIENCE_MS }: { readonly input?: string; readonly timeoutMs?: number } = {}): Promise<Finished> {
   const child = Bun.spawn(["bash", join(HERE, "host.sh"), ...args], {
     env: { ...process.env, LAB }, stdin: input === undefined ? "ignore" : Buffer.from(input), stdout: "pipe", stderr: "pipe", timeout: timeoutMs, killSignal: "SIGKILL",
   });
@@ -85,6 +88,12 @@ export class Host implements AsyncDisposable {
 
   kubectl(...args: readonly string[]): Promise<string> {
     return this.ok([this.binary, "kubectl", ...args]);
+  }
+
+  /** What kubectl says first, of what goes on. */
+  hears(...args: readonly string[]): Promise<string> {
+    const told = join(this.directory, "heard");
+    return this.sh(`${this.binary} kubectl ${args.join(" ")} >${told} 2>&1 & pid=$!; for _ in $(seq 3000); do grep -q . ${told} && break; sleep 0.1; done; kill $pid; cat ${told}`);
   }
 
   apply(manifest: string): Promise<string> {

@@ -92,7 +92,7 @@ kind: Service
 metadata: {name: web}
 spec: {type: LoadBalancer, selector: {app: web}, ports: [{port: 8081, targetPort: http, nodePort: 30081}]}
 `);
-  await wall.kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=60s");
+  await wall.kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=300s");
   const ip = await wall.kubectl("get", "service", "web", "-o", "jsonpath={.spec.clusterIP}");
   expect(ip).toMatch(/^fd43::/);
   for (const at of [`${ip}]:8081`, `${ADDRESS}]:30081`, `${ADDRESS}]:8081`, `${ADDRESS}]:18080`]) await eventually(`[${at} answers`, async () => (await wall.run(["curl", "-gsS", "-m", "3", `http://[${at}/`])).stdout === "six\n");

@@ -31,7 +31,7 @@ const lamp = (name: string, spec: string) => `apiVersion: shed.example/v1\nkind:
 
 test("lamps are lit, by the copy that leads", async () => {
   await host.apply(readFileSync(join(import.meta.dirname, "operator/lamps.yaml"), "utf8"));
-  await host.kubectl("wait", "crd/lamps.shed.example", "--for=condition=Established", "--timeout=10s");
+  await host.kubectl("wait", "crd/lamps.shed.example", "--for=condition=Established", "--timeout=300s");
   await host.apply(Array.from({ length: 20 }, (_, i) => lamp(`l${i}`, "{}")).join(""));
   await operate("one");
   await eventually("one leads", async () => (await said("one")).includes("one leads"));
@@ -66,7 +66,7 @@ test("the other copy takes over", async () => {
 });
 
 test("a lamp that is deleted is switched off first, and takes its ConfigMap along", async () => {
-  await host.kubectl("delete", "lamps", "--all", "--timeout=60s");
+  await host.kubectl("delete", "lamps", "--all", "--timeout=300s");
   expect((await said("two")).match(/two off /g)?.length).toBe(21);
   await eventually("their ConfigMaps are gone", async () => (await host.kubectl("get", "configmaps", "-o", "name")).trim() === "configmap/kube-root-ca.crt");
 });

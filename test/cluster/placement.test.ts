@@ -24,7 +24,7 @@ afterAll(async () => {
 
 const pod = async (name: string): Promise<Pod> => JSON.parse(await host.kubectl("get", "pod", name, "-o", "json")) as Pod;
 const allowed = async (name: string): Promise<string> => (await host.kubectl("exec", name, "-c", "c", "--", "grep", "_allowed_list", "/proc/1/status")).replaceAll(/\s+/g, " ").trim();
-const ready = (name: string): Promise<string> => host.kubectl("wait", "--for=condition=Ready", `pod/${name}`, "--timeout=60s");
+const ready = (name: string): Promise<string> => host.kubectl("wait", "--for=condition=Ready", `pod/${name}`, "--timeout=300s");
 const rest = ALL === 2 ? "0" : `0,2${ALL > 3 ? `-${ALL - 1}` : ""}`;
 const everything = `0-${ALL - 1}`;
 

@@ -25,7 +25,7 @@ test.concurrent.for(CHOSEN.map(([suite, oci], i) => ({ suite, oci, address: `172
   const pod = async (name: string): Promise<Pod> => JSON.parse(await kubectl("get", "pod", name, "-o", "json")) as Pod;
   const container = ({ status }: Pod, name = "c"): ContainerStatus | undefined => [...(status?.containerStatuses ?? []), ...(status?.ephemeralContainerStatuses ?? [])].find((one) => one.name === name);
   const inside = (script: string) => kubectl("exec", "web", "-c", "c", "--", "sh", "-c", script);
-  const get = (url: string) => host.sh(`curl -sf -m 5 ${url}`);
+  const get = (url: string) => host.sh(`curl -sf -m 15 ${url}`);
   const oneNode = (path: string) => kubectl("get", "--raw", `/api/v1/nodes/${host.name}/proxy${path}`);
 
   await eventually("the node is Ready", async () => (await kubectl("get", "nodes", "--no-headers")).includes(" Ready "));
@@ -37,7 +37,7 @@ test.concurrent.for(CHOSEN.map(([suite, oci], i) => ({ suite, oci, address: `172
   await host.apply(readFileSync(join(import.meta.dirname, "runtimes.yaml"), "utf8"));
 
   // A pod with everything: its containers in their order, users, limits, volumes, addresses, ports, streams.
-  await kubectl("wait", "pod/web", "--for=condition=Ready", "--timeout=90s");
+  await kubectl("wait", "pod/web", "--for=condition=Ready", "--timeout=300s");
   const ip = (await pod("web")).status?.podIP;
   expect(await inside("id -u; id -g; id -G; cat /www/index.html /map/colour /frozen; echo $COLOUR $IP; stat -f -c %T /ram; touch /x 2>&1; grep -E '^(CapEff|NoNewPrivs|Seccomp):' /proc/1/status | tr -s '\\t' ' '"))
     .toBe(`1000\n3000\n3000 2000\nfirst\nside\ngreengreengreen ${ip}\ntmpfs\ntouch: /x: Read-only file system\nCapEff: 0000000000000000\nNoNewPrivs: 1\nSeccomp: 2\n`);
@@ -46,8 +46,8 @@ test.concurrent.for(CHOSEN.map(([suite, oci], i) => ({ suite, oci, address: `172
   const service = (await kubectl("get", "service", "web", "-o", "jsonpath={.spec.clusterIP}")).trim();
   for (const url of [`http://${ip}/`, `http://${service}/`, `http://${address}:30081/`, `http://${address}:8081/`]) expect(await get(url)).toBe("first\nside\n");
   expect((await kubectl("logs", "web", "-c", "c")).split("\n").toSorted()).toEqual(["", "err", "out"]);
-  expect(await host.sh(`${host.binary} kubectl port-forward pod/web 18080:80 >/dev/null 2>&1 & for _ in $(seq 60); do curl -sf -m 5 http://127.0.0.1:18080/ && break; sleep 0.5; done; kill $!`)).toBe("first\nside\n");
-  await eventually("a terminal answers", async () => (await host.sh(`(echo 'echo sum $((20+3))'; sleep 1) | timeout 20 ${host.binary} kubectl attach -q -i terminal -c c 2>&1; true`)).includes("sum 23"), 120_000);
+  expect(await host.sh(`${host.binary} kubectl port-forward pod/web 18080:80 >/dev/null 2>&1 & for _ in $(seq 240); do curl -sf -m 15 http://127.0.0.1:18080/ && break; sleep 0.5; done; kill $!`)).toBe("first\nside\n");
+  await eventually("a terminal answers", async () => (await host.sh(`(echo 'echo sum $((20+3))'; sleep 1) | timeout 20 ${host.binary} kubectl attach -q -i terminal -c c 2>&1; true`)).includes("sum 23"));
   expect((await host.run([host.binary, "kubectl", "exec", "web", "-c", "c", "--", "sh", "-c", "exit 9"])).code).toBe(9);
 
   // What ends, what cannot start, what is tried again.
@@ -87,7 +87,7 @@ test.concurrent.for(CHOSEN.map(([suite, oci], i) => ({ suite, oci, address: `172
   await kubectl("delete", "pods", "--all", "--wait=false");
   const log = host.sh(`${host.binary} kubectl logs -f web -c c; true`);
   expect(container(await pod("terminal"))).toMatchObject({ containerID: before, restartCount: 0 });
-  await kubectl("wait", "pods", "--all", "--for=delete", "--timeout=60s");
+  await kubectl("wait", "pods", "--all", "--for=delete", "--timeout=300s");
   expect(await log).toMatch(/PRE\n(TERM\n)?$/);
   await eventually("nothing is left", async () => (await host.sh(`pgrep -f '[c]ontainerd-shim'; ls /sys/class/net | grep '^veth'; grep -o '${host.dataDir}/agent/kubelet/pods/[^ ]*' /proc/self/mountinfo; find /sys/fs/cgroup -type d -path '*kubepods*' -name 'pod*'; true`)) === "");
   expect(host.log()).not.toMatch(/"level":"(fatal|error)"/);

@@ -36,8 +36,8 @@ test("images come from archives", async () => {
 
 test("an application is applied and becomes ready", async () => {
   await host.apply(APPLICATION);
-  await host.kubectl("rollout", "status", "deployment/web", "--timeout=90s");
-  await host.kubectl("rollout", "status", "deployment/backend", "--timeout=60s");
+  await host.kubectl("rollout", "status", "deployment/web", "--timeout=300s");
+  await host.kubectl("rollout", "status", "deployment/backend", "--timeout=300s");
   expect(await host.apply(APPLICATION)).not.toMatch(/configured|created/);
 });
 
@@ -48,13 +48,13 @@ test("volumes and variables carry the ConfigMap, the Secret and the pod's own na
 
 test("the Service answers by cluster IP, by name from a pod, and by node port from the host", async () => {
   const { spec } = await json("service", "web");
-  expect(await host.sh(`curl -sf -m 5 http://${spec.clusterIP}/`)).toBe("welcome to the shed\n");
-  expect(await host.sh(`curl -sf -m 5 http://${host.address}:30080/`)).toBe("welcome to the shed\n");
+  expect(await host.sh(`curl -sf -m 15 http://${spec.clusterIP}/`)).toBe("welcome to the shed\n");
+  expect(await host.sh(`curl -sf -m 15 http://${host.address}:30080/`)).toBe("welcome to the shed\n");
   const pod = await podOf("web");
-  expect(await host.kubectl("exec", pod, "--", "wget", "-q", "-O-", "-T", "5", "http://web/")).toBe("welcome to the shed\n");
-  expect(await host.kubectl("exec", pod, "--", "wget", "-q", "-O-", "-T", "5", "http://web.default.svc.cluster.local/")).toBe("welcome to the shed\n");
+  expect(await host.kubectl("exec", pod, "--", "wget", "-q", "-O-", "-T", "15", "http://web/")).toBe("welcome to the shed\n");
+  expect(await host.kubectl("exec", pod, "--", "wget", "-q", "-O-", "-T", "15", "http://web.default.svc.cluster.local/")).toBe("welcome to the shed\n");
   const seen = new Set<string>();
-  for (let i = 0; i < 40 && seen.size < 3; i++) seen.add(await host.sh(`curl -sf -m 5 http://${spec.clusterIP}/who`));
+  for (let i = 0; i < 40 && seen.size < 3; i++) seen.add(await host.sh(`curl -sf -m 15 http://${spec.clusterIP}/who`));
   expect(seen.size).toBe(3);
 });
 
@@ -93,19 +93,19 @@ test("files are copied in and out", async () => {
 
 test("a port is forwarded", async () => {
   const pod = await podOf("web");
-  expect(await host.sh(`${host.binary} kubectl port-forward ${pod} 18080:8080 >/dev/null & pid=$!; for i in $(seq 50); do curl -sf -m 2 http://127.0.0.1:18080/ && break; sleep 0.1; done; kill $pid`)).toBe("welcome to the shed\n");
+  expect(await host.sh(`${host.binary} kubectl port-forward ${pod} 18080:8080 >/dev/null & pid=$!; for i in $(seq 600); do curl -sf -m 10 http://127.0.0.1:18080/ && break; sleep 0.1; done; kill $pid`)).toBe("welcome to the shed\n");
 });
 
 test("scaling, and a rollout that is undone", async () => {
   await host.kubectl("scale", "deployment/web", "--replicas=5");
-  await host.kubectl("rollout", "status", "deployment/web", "--timeout=60s");
+  await host.kubectl("rollout", "status", "deployment/web", "--timeout=300s");
   await host.kubectl("scale", "deployment/web", "--replicas=2");
   await eventually("two pods are left", async () => (await json("pods", "-l", "app=web")).items.length === 2);
   await host.kubectl("set", "env", "deployment/web", "COLOUR=green");
-  await host.kubectl("rollout", "status", "deployment/web", "--timeout=90s");
+  await host.kubectl("rollout", "status", "deployment/web", "--timeout=300s");
   expect(await host.kubectl("rollout", "history", "deployment/web")).toMatch(/1\s.*\n2\s/);
   await host.kubectl("rollout", "undo", "deployment/web");
-  await host.kubectl("rollout", "status", "deployment/web", "--timeout=90s");
+  await host.kubectl("rollout", "status", "deployment/web", "--timeout=300s");
   expect((await json("deployment", "web")).spec.template.spec.containers[0].env).toBeUndefined();
 });
 
@@ -148,22 +148,22 @@ test("the plug is pulled: everything is killed, and everything comes back", asyn
   const before = await names();
   await host.sh(`for p in /proc/[0-9]*; do n=$(cat $p/comm 2>/dev/null); case $n in coracle|containerd*|httpd|busybox|redis-server|pause|sh) [ $\{p#/proc/} != $$ ] && [ $\{p#/proc/} != 1 ] && kill -9 $\{p#/proc/} 2>/dev/null;; esac; done; true`.replaceAll("$\\{", "${"));
   await host.start();
-  await eventually("the application answers", async () => (await host.sh(`curl -sf -m 2 http://${host.address}:30080/`)) === "welcome to the shed\n", 120_000);
+  await eventually("the application answers", async () => (await host.sh(`curl -sf -m 2 http://${host.address}:30080/`)) === "welcome to the shed\n");
   expect(await names()).toEqual(before);
-  await host.kubectl("rollout", "status", "deployment/web", "--timeout=60s");
-  await host.kubectl("rollout", "status", "deployment/backend", "--timeout=60s");
+  await host.kubectl("rollout", "status", "deployment/web", "--timeout=300s");
+  await host.kubectl("rollout", "status", "deployment/backend", "--timeout=300s");
 });
 
 test("a namespace goes with all that is in it", async () => {
   await host.kubectl("create", "namespace", "short-lived");
   await host.kubectl("-n", "short-lived", "create", "deployment", "d", "--image=busybox:1", "--", "sh", "-c", "trap 'exit 0' TERM; while true; do sleep 1; done");
-  await host.kubectl("-n", "short-lived", "rollout", "status", "deployment/d", "--timeout=60s");
-  await host.kubectl("delete", "namespace", "short-lived", "--timeout=90s");
+  await host.kubectl("-n", "short-lived", "rollout", "status", "deployment/d", "--timeout=300s");
+  await host.kubectl("delete", "namespace", "short-lived", "--timeout=300s");
   expect((await host.run([host.binary, "kubectl", "get", "namespace", "short-lived"])).stderr).toContain('namespaces "short-lived" not found');
 });
 
 test("what is deleted is gone, and its containers with it", async () => {
-  await host.kubectl("delete", "deployment,service,configmap,secret", "web", "backend", "settings", "door", "--ignore-not-found", "--timeout=60s").catch(() => "some names are of other kinds");
+  await host.kubectl("delete", "deployment,service,configmap,secret", "web", "backend", "settings", "door", "--ignore-not-found", "--timeout=300s").catch(() => "some names are of other kinds");
   await eventually("no pods are left", async () => (await json("pods")).items.length === 0);
   await eventually("no containers are left", async () => !(await host.ok([host.binary, "crictl", "ps", "-a"])).includes("httpd"));
 });

@@ -16,7 +16,7 @@ const show = async (what: string, path: string) => await host.kubectl("get", ...
 const claim = (name: string, spec: string) => `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: ${name}}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 10Mi}}, ${spec}}}`;
 const pod = (name: string, command: string, volume: string, more = "") =>
   `{apiVersion: v1, kind: Pod, metadata: {name: ${name}}, spec: {terminationGracePeriodSeconds: 1, volumes: [{name: v, ${volume}}], containers: [{name: c, image: "busybox:1", command: [sh, -c, ${JSON.stringify(command)}], volumeMounts: [{name: v, mountPath: /v}], ${more}}]}}`;
-const ready = async (name: string) => await host.kubectl("wait", `pod/${name}`, "--for=condition=Ready", "--timeout=60s");
+const ready = async (name: string) => await host.kubectl("wait", `pod/${name}`, "--for=condition=Ready", "--timeout=300s");
 
 test("a claim of the default class waits for its pod, is bound then, and keeps its data from pod to pod", async () => {
   await host.apply(claim("data", ""));
@@ -31,7 +31,7 @@ test("a claim of the default class waits for its pod, is bound then, and keeps i
 });
 
 test("how full it is can be read, by claim", async () => {
-  const series = await eventually("the kubelet has looked", async () => /kubelet_volume_stats_capacity_bytes\{namespace="default",persistentvolumeclaim="data"\} (\d+)/.exec(await host.kubectl("get", "--raw", `/api/v1/nodes/${host.name}/proxy/metrics`))?.[1], 90_000);
+  const series = await eventually("the kubelet has looked", async () => /kubelet_volume_stats_capacity_bytes\{namespace="default",persistentvolumeclaim="data"\} (\d+)/.exec(await host.kubectl("get", "--raw", `/api/v1/nodes/${host.name}/proxy/metrics`))?.[1]);
   expect(Number(series)).toBeGreaterThan(0);
   const { pods } = JSON.parse(await host.kubectl("get", "--raw", `/api/v1/nodes/${host.name}/proxy/stats/summary`));
   expect(pods.find(({ podRef }: { podRef: { name: string } }) => podRef.name === "reader").volume).toContainEqual(expect.objectContaining({ name: "v", pvcRef: { name: "data", namespace: "default" }, capacityBytes: expect.any(Number) }));

@@ -28,7 +28,7 @@ afterAll(async () => {
 });
 
 const json = async <T>(...args: string[]): Promise<T> => JSON.parse(await dock.kubectl("get", ...args, "-o", "json")) as T;
-const page = async (...args: string[]): Promise<string> => (await sea.run(["curl", "-sS", "-m", "3", ...args])).stdout;
+const page = async (...args: string[]): Promise<string> => (await sea.run(["curl", "-sS", "-m", "15", ...args])).stdout;
 /** Paths of a certificate for web.test and its key; who signed it stands in ca.crt. */
 async function certificate(): Promise<[string, string]> {
   const validity = { notBeforeMs: 0, notAfterMs: Date.now() + 86_400_000 };
@@ -88,7 +88,7 @@ spec:
 
 test("Services of type LoadBalancer are reached at the nodes, as their policies say", async () => {
   await dock.apply(WORLD);
-  await dock.kubectl("wait", "--for=condition=Ready", "pod", "--all", "--timeout=60s");
+  await dock.kubectl("wait", "--for=condition=Ready", "pod", "--all", "--timeout=300s");
   const ips = async (name: string): Promise<(string | undefined)[]> => ((await json<Service>("service", name)).status?.loadBalancer?.ingress ?? []).map(({ ip }) => ip);
   await eventually("both have their addresses", async () => (await ips("everywhere")).join() === "172.30.0.31,172.30.0.32" && (await ips("there")).join() === "172.30.0.32");
   for (const ip of ["172.30.0.31", "172.30.0.32"]) await eventually(`port 8081 of ${ip} answers`, async () => (await page(`http://${ip}:8081/`)) === "web\n");
@@ -111,7 +111,7 @@ test("a pod has an address of its own: its clients see each other's, on every no
 test("a machine that is on no other network reaches Services all the same, also those of a range that was added since", async () => {
   const { spec } = await json<Service>("service", "web");
   await dock.apply("{apiVersion: networking.k8s.io/v1, kind: ServiceCIDR, metadata: {name: more}, spec: {cidrs: [10.44.7.0/24]}}");
-  await dock.kubectl("wait", "--for=condition=Ready", "servicecidr", "more", "--timeout=30s");
+  await dock.kubectl("wait", "--for=condition=Ready", "servicecidr", "more", "--timeout=300s");
   await dock.apply("{apiVersion: v1, kind: Service, metadata: {name: more}, spec: {clusterIP: 10.44.7.9, selector: {app: web}, ports: [{port: 80, targetPort: http}]}}");
   const [gone] = (await pier.ok(["ip", "route", "show", "default"])).trim().split("\n");
   await pier.ok(["ip", "route", "del", "default"]);
@@ -155,9 +155,9 @@ test("a network policy lets its peers in, wherever they are, and nobody else; th
 test("after the kernel's packet filter was emptied, host ports, Services and policies come back", async () => {
   await pier.sh(`$(ls -d ${pier.dataDir}/agent/bin*/bin/nft | head -1) flush ruleset`);
   expect((await sea.run(["curl", "-sS", "-m", "1", "http://172.30.0.32:18080/"])).stdout).toBe("");
-  await eventually("the host port answers", async () => (await page("http://172.30.0.32:18080/")) === "web\n", 45_000);
-  await eventually("the load balancer answers", async () => (await page("http://172.30.0.32:8081/")) === "web\n", 45_000);
-  await eventually("the policy holds", async () => (await pier.sh(`$(ls -d ${pier.dataDir}/agent/bin*/bin/nft | head -1) list ruleset`)).includes("ingress/policy/default/web"), 45_000);
+  await eventually("the host port answers", async () => (await page("http://172.30.0.32:18080/")) === "web\n");
+  await eventually("the load balancer answers", async () => (await page("http://172.30.0.32:8081/")) === "web\n");
+  await eventually("the policy holds", async () => (await pier.sh(`$(ls -d ${pier.dataDir}/agent/bin*/bin/nft | head -1) list ruleset`)).includes("ingress/policy/default/web"));
   const { stdout } = await pier.run(["sh", "-c", `$(ls -d ${pier.dataDir}/agent/bin*/bin/nft | head -1) list chain ip cni_hostport hostports`]);
   expect(stdout.match(/dport 18080 /g)).toHaveLength(1);
 });
@@ -180,7 +180,7 @@ test("all of it goes on while the server is away, and when the agent starts anew
   const fine = async (): Promise<void> => {
     expect(await page("-H", "Host: web.test", "http://172.30.0.32/")).toBe("web\n");
     expect(await page("--cacert", join(dock.directory, "ca.crt"), "--resolve", "web.test:443:172.30.0.32", "https://web.test/")).toBe("web\n");
-    expect(await page("http://172.30.0.32:8082/")).toBe(""); // no friend: the policy
+    expect(await page("-m", "3", "http://172.30.0.32:8082/")).toBe(""); // no friend: the policy
     expect(await pier.sh(`$(ls -d ${pier.dataDir}/agent/bin*/bin/nft | head -1) list table inet coracle-policy`)).toContain("ingress/policy/default/web");
   };
   await fine();

@@ -63,3 +63,5 @@ function finishWine(directory: string): void {
   for (const empty of ["proc", "dev", "tmp", "root", "prefix", "programs", "here"]) mkdirSync(join(directory, empty));
   run("cp", ["/etc/hosts", join(directory, "etc/hosts")]);
 }
+
+if (import.meta.main) console.log([...arm64Emulator(), wineRoot()].join("\n"));

@@ -13,6 +13,7 @@
  *   $! sh script                                            a shell command, where `kubectl` is the version under test
  *
  * In what is printed, … stands for any characters of a line, and a line of … alone for any lines (or none). Spaces count as one.
+ * Several play at once on one cluster: ~ stands for a digit of the player's own, in names and ports that only one can have.
  */
 export interface Step {
   readonly line: number;
@@ -25,8 +26,8 @@ export interface Step {
 
 type Version = readonly [major: number, minor: number];
 
-export function scenario(text: string, version: Version): Step[] {
-  const lines = text.split("\n");
+export function scenario(text: string, { version, player }: { readonly version: Version; readonly player: number }): Step[] {
+  const lines = text.replaceAll("~", String(player)).split("\n");
   const steps: Step[] = [];
   for (let at = 0; at < lines.length; ) {
     const line = at + 1;
