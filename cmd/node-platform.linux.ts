@@ -12,11 +12,12 @@ import { ensureHostPorts } from "../node/network/host-ports.ts";
 import { limiting } from "../node/network/limiting.ts";
 import { networkPaths, nodeNetwork } from "../node/network/network.ts";
 import type { Overlay } from "../node/network/overlay.ts";
+import { lostPodLinks } from "../node/network/pod-links.ts";
 import { stableAddresses } from "../node/network/stable-addresses.ts";
 import { vxlanOverlay } from "../node/network/vxlan.ts";
 import { withoutOverlay } from "../node/network/without-overlay.ts";
 import { nftProgram } from "../node/os/exec-nft.ts";
-import { openNetlink } from "../node/os/netlink.ts";
+import { type Link, openNetlink } from "../node/os/netlink.ts";
 import { netlinkSocket } from "../node/os/netlink-socket.ts";
 import { NETLINK_NETFILTER } from "../node/os/nft-batch.ts";
 import { admitting } from "../node/policy/admitting.ts";
@@ -53,10 +54,12 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
   const proxying = proxySettings(settings.kubeProxyArg, { ipv6: node.ips[0]?.includes(":") ?? false });
   const { addresses, ipam } = networkPaths(join(paths.agent, "network"));
   const uplink = { interfaceName: node.interfaceName, mtu: node.mtu };
+  const remakeLinks = lostPodLinks({ network: CNI_NETWORK, links: linksNow, cniBinDirs: [cniBinDir, pluginDir], binDir, log: log.with({ part: "network" }) });
   const network = nodeNetwork({
     informers, nodeName: node.name, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","), uplink,
     cniConfDir: runtime.cniConfDir, stateDir: join(paths.agent, "network"), nft, netlink: openNetlink, overlay: overlayOf(options, uplink),
     ingressPorts: settings.disable.includes("ingress") ? [] : INGRESS_PORTS, addresses: external ? undefined : stableAddresses({ pluginDir, recordDir: addresses, ipamDir: ipam, isPodHere }), onFlushed: renew,
+    ensureLinks: async (signal) => { if (foreign?.hasOurs("bridge") !== false) await remakeLinks(signal); },
     ensureHostPorts: async (signal) => {
       if (foreign?.hasOurs("portmap") !== false) await ensureHostPorts({ network: CNI_NETWORK, cniBinDir, binDir, nft, log: log.with({ part: "network" }) }, signal);
     },
@@ -69,6 +72,11 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
   if (settings.disable.includes("network-policy") || settings.disable.includes("network")) return { cri, runtime: [runtime], network, proxy, policies: [noNetworkPolicies({ nft, log })] };
   const policies = networkPolicies({ informers, nodeName: node.name, nft, clock, metrics, log: log.with({ part: "network policies" }) });
   return { cri: admitting(cri, policies), runtime: [runtime], network, proxy, policies: [policies] };
+}
+
+function linksNow(): Link[] {
+  using netlink = openNetlink();
+  return netlink.links();
 }
 
 function registriesOf(path: string): Registries {

@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { silentLog } from "../../core/observe/log.ts";
 import type { Exec } from "../os/exec.ts";
 import { cniConfig } from "./cni-config.ts";
+import type { CniRecord } from "./cni-records.ts";
 import { ensureHostPorts, portmapCall } from "./host-ports.ts";
 
 const config = Buffer.from(cniConfig({ podCidrs: ["10.42.0.0/24"], mtu: 1450, ipamDir: "/ipam" })).toString("base64");
@@ -14,15 +15,15 @@ const record = (id: string, netns: string, more: object = {}): string => JSON.st
   result: { cniVersion: "1.0.0", interfaces: [{ name: "cni0" }, { name: "eth0", sandbox: netns }], ips: [{ address: "10.42.0.2/24", interface: 1 }] }, ...more,
 });
 
-test("what the plugin was told when the pod started; nothing for pods without ports here and for those of other networks", () => {
-  const call = portmapCall(record("a1", "/run/netns/a1"), "coracle");
+test("what the plugin was told when the pod started; nothing for pods without ports here", () => {
+  const parsed = (more?: object): CniRecord => JSON.parse(record("a1", "/run/netns/a1", more));
+  const call = portmapCall(parsed());
   expect(call).toMatchObject({ id: "a1", netns: "/run/netns/a1", env: { CNI_CONTAINERID: "a1", CNI_NETNS: "/run/netns/a1", CNI_IFNAME: "eth0" } });
   expect(JSON.parse(call!.config)).toMatchObject({ cniVersion: "1.0.0", name: "coracle", type: "portmap", backend: "nftables", snat: true, runtimeConfig: { portMappings: PORTS }, prevResult: { ips: [{ address: "10.42.0.2/24" }] } });
-  expect(portmapCall(record("a1", "/run/netns/a1", { capabilityArgs: {} }), "coracle")).toBeUndefined();
-  expect(portmapCall(record("a1", "/run/netns/a1", { networkName: "other" }), "coracle")).toBeUndefined();
+  expect(portmapCall(parsed({ capabilityArgs: {} }))).toBeUndefined();
 });
 
-test("only pods whose rules are gone are written again, after what is left of them was removed; pods that are gone are not", async () => {
+test("only pods whose rules are gone are written again, after what is left of them was removed; pods that are gone and those of other networks are not", async () => {
   const dir = mkdtempSync(join(tmpdir(), "host-ports-"));
   try {
     const results = join(dir, "results");
@@ -43,6 +44,7 @@ test("only pods whose rules are gone are written again, after what is left of th
     put("there", dir);
     put("lost", dir);
     put("ended", join(dir, "no-such-namespace"));
+    writeFileSync(join(results, "coracle-other-eth0"), record("other", dir, { networkName: "other" }));
     writeFileSync(join(results, "coracle-half-eth0"), "{");
     await ensure();
     expect(runs).toEqual(["/cni/portmap DEL lost /bin-of-ours true", "/cni/portmap ADD lost /bin-of-ours true"]);

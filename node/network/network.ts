@@ -4,7 +4,7 @@
  *   Node.spec.podCIDRs ─▶ CNI configuration (cni-config.ts) ─▶ containerd: the node becomes ready
  *                     └─▶ masquerading (masquerade.ts)
  *   all Nodes ─▶ overlay (overlay.ts): routes to their pods
- *   pods' host ports, and their places on the bridge, should they be gone (host-ports.ts, pod-links.ts)
+ *   pods' host ports, their interfaces and those' places on the bridge, should they be gone (host-ports.ts, pod-links.ts)
  *   ServiceCIDRs ─▶ routes to Services (service-routes.ts)
  *
  * What is written stays when the process ends: pods keep their network while coracle is upgraded, and an agent that starts without its server has the
@@ -28,9 +28,9 @@ import { sysctlKeeper } from "../os/sysctl.ts";
 import type { Netlink } from "../os/netlink.ts";
 import { ensureBridge } from "./bridge.ts";
 import { CNI_FILE, CNI_NETWORK, cniConfig } from "./cni-config.ts";
+import { CNI_RESULTS } from "./cni-records.ts";
 import { allowThroughFirewall } from "./forward.ts";
 import { type Conntracking, prepareHost } from "./host.ts";
-import { CNI_RESULTS } from "./host-ports.ts";
 import { MASQUERADE_TABLE, masqueradeText } from "./masquerade.ts";
 import { type Overlay, peerOf, podCidrsOf } from "./overlay.ts";
 import { ensurePodLinks } from "./pod-links.ts";
@@ -61,6 +61,8 @@ export interface NodeNetworkOptions {
   readonly onFlushed?: (() => Promise<void>) | undefined;
   /** libcni's records; absent: where they are. */
   readonly resultsDir?: string | undefined;
+  /** Makes pods' interfaces again (pod-links.ts), if they are gone. */
+  readonly ensureLinks?: ((signal: AbortSignal) => Promise<void>) | undefined;
   /** Puts back pods' ports on this machine (host-ports.ts), if they are gone. */
   readonly ensureHostPorts?: ((signal: AbortSignal) => Promise<void>) | undefined;
   readonly cpus: number;
@@ -172,6 +174,7 @@ export function nodeNetwork(options: NodeNetworkOptions): Runnable {
         options.addresses?.sweep();
         changed = false;
         await apply(signal);
+        await options.ensureLinks?.(signal);
         await options.ensureHostPorts?.(signal).catch((error: unknown) => { if (!signal.aborted) log.warn("host ports cannot be written", { error }); });
         failures = 0;
         if (!changed) await untilWoken(VERIFY_MS);

@@ -1,10 +1,14 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { silentLog as log } from "../../core/observe/log.ts";
 import type { Link } from "../os/netlink.ts";
-import { ensurePodLinks } from "./pod-links.ts";
+import type { Exec } from "../os/exec.ts";
+import { cniConfig } from "./cni-config.ts";
+import { ensurePodLinks, lostPodLinks } from "./pod-links.ts";
+
+const link = (name: string, index: number, master: number, kind = "veth", mac = ""): Link => ({ name, index, master, kind, mac, mtu: 1450, up: true, vxlan: undefined });
 
 test("a pod's interface that is off the bridge is put back; those of others, and those that are where they should be, are left alone", () => {
   const resultsDir = mkdtempSync(join(tmpdir(), "results-"));
@@ -12,10 +16,44 @@ test("a pod's interface that is off the bridge is put back; those of others, and
   writeFileSync(join(resultsDir, "coracle-1-eth0"), record("coracle", "veth1", "veth2"));
   writeFileSync(join(resultsDir, "coracle-2-eth0"), record("other", "veth3"));
   writeFileSync(join(resultsDir, "coracle-3-eth0"), "{ half");
-  const link = (name: string, index: number, master: number, kind = "veth"): Link => ({ name, index, master, kind, mac: "", mtu: 1450, up: true, vxlan: undefined });
   const links = [link("eth0", 1, 0, ""), link("cni0", 2, 0, "bridge"), link("veth1", 3, 2), link("veth2", 4, 0), link("veth3", 5, 0), link("docker", 6, 0)];
   const set: unknown[] = [];
   ensurePodLinks({ links: () => links, setLink: (index, change) => void set.push([index, change]) }, { bridge: 2, network: "coracle", resultsDir, log });
   expect(set).toEqual([[4, { up: true, master: 2, hairpin: true }]]);
   rmSync(resultsDir, { recursive: true });
+});
+
+test("a pod's interface that has been deleted is made again with its addresses and noted, unless the pod is just ending; one that was renamed is there", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "results-"));
+  const config = Buffer.from(cniConfig({ podCidrs: ["10.42.0.0/24"], mtu: 1450, ipamDir: "/ipam" })).toString("base64");
+  const put = (id: string, { veth = `veth${id}`, mac = `0a:${id}`, netns = dir } = {}): void => writeFileSync(join(dir, `coracle-${id}-eth0`), JSON.stringify({
+    kind: "cniCacheV1", containerId: id, config, ifName: "eth0", networkName: "coracle", cniArgs: [["K8S_POD_NAMESPACE", "default"], ["K8S_POD_NAME", id]],
+    result: { cniVersion: "1.0.0", interfaces: [{ name: "cni0" }, { name: veth, mac }, { name: "eth0", sandbox: netns }], ips: [{ address: "10.42.0.2/24", interface: 2 }], dns: { of: id } },
+  }));
+  const runs: string[] = [];
+  const run: Exec = async (command, _args, { env = {}, stdin } = {}) => {
+    const { type, args } = JSON.parse(String(stdin)) as { type: string; args: unknown };
+    runs.push(`${command} ${env["CNI_COMMAND"]} ${env["CNI_CONTAINERID"]} ${env["CNI_PATH"]} ${type} ${JSON.stringify(args)}`);
+    return { exitCode: 0, stdout: JSON.stringify({ interfaces: [{ name: "cni0" }, { name: "vethnew", mac: "0a:new" }, { name: "eth0", sandbox: dir }] }), stderr: "" };
+  };
+  let links = [link("cni0", 2, 0, "bridge"), link("tun0", 3, 0, "tun"), link("vethhere", 4, 2), link("named-by-somebody", 5, 2, "veth", "0a:renamed")];
+  const look = lostPodLinks({ network: "coracle", links: () => links, cniBinDirs: ["/cni", "/more"], binDir: "/bin", resultsDir: dir, log, run });
+  const { signal } = new AbortController();
+  put("here");
+  put("renamed");
+  put("lost");
+  put("ending");
+  put("ended", { netns: join(dir, "no-such-namespace") });
+  await look(signal);
+  expect(runs, "seen once").toEqual([]);
+  rmSync(join(dir, "coracle-ending-eth0"));
+  await look(signal);
+  const told = '/cni:/more bridge {"cni":{"ips":["10.42.0.2"]}}';
+  expect(runs).toEqual([`/cni/bridge DEL lost ${told}`, `/cni/bridge ADD lost ${told}`]);
+  expect((JSON.parse(readFileSync(join(dir, "coracle-lost-eth0"), "utf8")) as { result: unknown }).result).toMatchObject({ interfaces: [{}, { name: "vethnew" }, {}], ips: [{ address: "10.42.0.2/24" }], dns: { of: "lost" } });
+  links = [...links, link("vethnew", 6, 2)];
+  await look(signal);
+  await look(signal);
+  expect(runs.length).toBe(2);
+  rmSync(dir, { recursive: true });
 });

@@ -1,16 +1,20 @@
 /**
- * Pods' interfaces on their bridge, put back when somebody has taken them off it, or the bridge away: the bridge plugin puts them there once, when a pod starts.
+ * Pods' interfaces on their bridge, put back when somebody has taken them off it, or the bridge away, and made again when somebody has deleted them: the bridge plugin puts
+ * them there once, when a pod starts.
  *
  *   a veth without a bridge ─▶ is it in libcni's record of a pod of ours? ─ yes ─▶ on the bridge again, with hairpin mode as the plugin sets it
+ *   a record whose veth is not there, twice ─▶ bridge DEL, ADD with the addresses it had, and noted in the record
  *
- * Source: cni v1.3 libcni/api.go (cachedInfo); plugins v1.7 plugins/main/bridge/bridge.go
+ * The pod's containers go on meanwhile, and so do connections that wait long enough.
+ *
+ * Source: plugins v1.7 plugins/main/bridge/bridge.go, plugins/ipam/host-local/backend/allocator/config.go (args.cni.ips)
  */
-import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import type { Log } from "../../core/observe/log.ts";
-import type { Netlink } from "../os/netlink.ts";
-
-interface Record { readonly kind?: string; readonly networkName?: string; readonly result?: { readonly interfaces?: readonly { readonly name?: string; readonly sandbox?: string }[] } }
+import { type Exec, exec } from "../os/exec.ts";
+import type { Link, Netlink } from "../os/netlink.ts";
+import { CNI_RESULTS, type CniInterface, type CniRecord, type CniResult, pluginCall, readRecords, recordPaths, runPlugin } from "./cni-records.ts";
 
 export interface PodLinksOptions {
   /** Its index. */
@@ -24,25 +28,58 @@ export interface PodLinksOptions {
 /** Asks for no record as long as each veth has a bridge. */
 export function ensurePodLinks(netlink: Pick<Netlink, "links" | "setLink">, { bridge, network, resultsDir, log }: PodLinksOptions): void {
   const loose = netlink.links().filter(({ kind, master }) => kind === "veth" && master === 0);
-  if (loose.length === 0 || !existsSync(resultsDir)) return;
-  const ours = new Set(readdirSync(resultsDir).filter((name) => name.startsWith(`${network}-`)).flatMap(read));
+  if (loose.length === 0) return;
+  const ours = new Set(readRecords({ resultsDir, network, log }).flatMap(({ record }) => hostInterfaces(record).map(({ name }) => name)));
   const back = loose.filter(({ name }) => ours.has(name));
   for (const { index } of back) netlink.setLink(index, { up: true, master: bridge, hairpin: true });
   if (back.length > 0) log.warn("interfaces of pods were off their bridge, put back", { interfaces: back.map(({ name }) => name) });
-
-  function read(name: string): string[] {
-    try {
-      return hostInterfaces(readFileSync(join(resultsDir, name), "utf8"), network);
-    } catch (error) {
-      log.debug("a record of a pod's network cannot be read", { name, error }); // it is being written, or the pod has just gone
-      return [];
-    }
-  }
 }
 
-/** A pod's interfaces that are not in the pod; none if it is of another network. */
-function hostInterfaces(record: string, network: string): string[] {
-  const { kind, networkName, result } = JSON.parse(record) as Record;
-  if (kind !== "cniCacheV1" || networkName !== network) return [];
-  return (result?.interfaces ?? []).flatMap(({ name, sandbox }) => (name && !sandbox ? [name] : []));
+/** A pod's interfaces that are not in the pod. */
+function hostInterfaces({ result }: CniRecord): CniInterface[] { return (result?.interfaces ?? []).filter(({ name, sandbox }) => name && !sandbox); }
+
+export interface LostLinksOptions {
+  readonly network: string;
+  readonly links: () => readonly Link[];
+  readonly cniBinDirs: readonly [string, ...string[]];
+  readonly binDir: string;
+  readonly log: Log;
+  readonly resultsDir?: string | undefined;
+  readonly run?: Exec | undefined;
+}
+
+/** To be called now and then. Reads no record as long as there are as many veths with a bridge as pods. */
+export function lostPodLinks({ network, links, cniBinDirs, binDir, log, resultsDir = CNI_RESULTS, run = exec }: LostLinksOptions): (signal: AbortSignal) => Promise<void> {
+  let missed: ReadonlySet<string> = new Set(); // paths of records, as last looked: when a pod ends, its interface goes before its record
+
+  async function remake(path: string, record: CniRecord, signal: AbortSignal): Promise<void> {
+    const ips = (record.result?.ips ?? []).flatMap(({ address }) => address?.split("/")[0] ?? []);
+    const call = pluginCall(record, "bridge", { args: { cni: { ips } } });
+    if (!call || !existsSync(call.netns) || !existsSync(path)) return;
+    const pod = ["K8S_POD_NAMESPACE", "K8S_POD_NAME"].map((name) => record.cniArgs?.find(([key]) => key === name)?.[1] ?? "").join("/");
+    try {
+      await runPlugin("DEL", call, { cniBinDirs, binDir, run }, signal); // its addresses are held for it, and would be refused
+      const { interfaces = [] } = JSON.parse(await runPlugin("ADD", call, { cniBinDirs, binDir, run }, signal)) as CniResult;
+      note(path, { ...record, result: { ...record.result, interfaces } });
+      log.warn("the interface of a pod had been deleted, made again", { pod, ips });
+    } catch (error) {
+      if (!signal.aborted) log.error("the interface of a pod has been deleted and cannot be made again: a new pod in its place has one", { pod, ips, error });
+    }
+  }
+
+  return async (signal) => {
+    const there = links(), names = new Set(there.flatMap(({ name, mac }) => [name, mac]));
+    const enough = recordPaths({ resultsDir, network }).length <= there.filter(({ kind, master }) => kind === "veth" && master !== 0).length;
+    const lost = enough ? [] : readRecords({ resultsDir, network, log }).filter(({ record }) => hostInterfaces(record).some(({ name = "", mac = "" }) => !names.has(name) && !(mac && names.has(mac)))); // one that was renamed is there
+    for (const { path, record } of lost) if (missed.has(path)) await remake(path, record, signal);
+    missed = new Set(lost.map(({ path }) => path));
+  };
+}
+
+/** Whole or not at all. */
+function note(path: string, record: CniRecord): void {
+  const draft = join(dirname(path), `.${record.containerId}.new`);
+  writeFileSync(draft, JSON.stringify(record), { mode: 0o600 });
+  if (existsSync(path)) renameSync(draft, path);
+  else rmSync(draft);
 }

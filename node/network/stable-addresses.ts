@@ -6,7 +6,7 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CNI_NETWORK } from "./cni-config.ts";
-import { CNI_RESULTS } from "./host-ports.ts";
+import { CNI_RESULTS } from "./cni-records.ts";
 import script from "./address-plugin.txt" with { type: "text" };
 
 export const ADDRESS_PLUGIN = "coracle-ipam";
