@@ -21,12 +21,14 @@ import { registryDefinitions } from "../core/registry/definitions.ts";
 import { WatchCache } from "../core/registry/generic/watch-cache.ts";
 import { Registry } from "../core/registry/registry.ts";
 import type { Answer } from "../core/server/answer.ts";
+import { encodeJson } from "../core/api/codec/json.ts";
 import { assemble } from "../core/api/codec/pieces.ts";
+import { statusOf } from "../core/api/meta/status-error.ts";
 import { apiHandler, type Handler } from "../core/server/handler.ts";
 import { inProcessTransport } from "../core/server/in-process.ts";
 import type { ServerRequest } from "../core/server/request.ts";
 import { EventBytes } from "../core/server/event-bytes.ts";
-import { encodeList, encodeObject, watchEncoder } from "../core/server/respond.ts";
+import { type Encoded, encodeList, encodeObject, watchEncoder } from "../core/server/respond.ts";
 import { specialHandlers } from "../core/server/special/special.ts";
 import { VERBS } from "../core/server/verbs/all.ts";
 import { memoryStore } from "../storage/memory.ts";
@@ -128,7 +130,17 @@ function told(request: ServerRequest, answer: Answer, nowMs: number): Told {
   if (answer.type === "raw" && typeof answer.body === "string") return { code: answer.status, contentType: answer.headers["content-type"] ?? "", warnings: answer.warnings ?? [], body: answer.body };
   if (answer.type !== "object" && answer.type !== "list") throw new Error(`a ${answer.type} is not for ask()`);
   const how = { request, nowMs, describe: undefined };
-  const { status, contentType, body } = answer.type === "list" ? encodeList(answer, how) : encodeObject(answer, how);
+  const { status, contentType, body } = encoded(() => (answer.type === "list" ? encodeList(answer, how) : encodeObject(answer, how)));
   const bytes = assemble(body);
   return { code: status, contentType, warnings: answer.warnings ?? [], body: contentType.startsWith("application/json") ? JSON.parse(bytes.toString()) as unknown : bytes };
+}
+
+/** What cannot be encoded as it was asked for is told as JSON: core/server/http.ts. */
+function encoded(encode: () => Encoded): Encoded {
+  try {
+    return encode();
+  } catch (error) {
+    const status = statusOf(error);
+    return { status: status.code ?? 500, contentType: "application/json", body: [encodeJson(status)] };
+  }
 }

@@ -1,9 +1,10 @@
 /** /api, /apis and what is below them: which groups, versions and resources there are. Made once for each change of the registry. */
-import { negotiateOutput } from "../api/codec/negotiate.ts";
+import { checkRoute, negotiateOutput } from "../api/codec/negotiate.ts";
 import {
   AGGREGATED_CONTENT_TYPE, apiGroup, apiGroupList, apiResourceList, apiVersions, type DiscoveredVersion, etagOf, groupDiscoveryList, isAggregatedDiscovery,
 } from "../api/discovery/discovery.ts";
 import { builtInResources, type ResourceRow, type ServedGroupVersion } from "../api/schema/resources.ts";
+import { methodNotAllowed } from "../api/meta/status-error.ts";
 import { encodeJson } from "../api/codec/json.ts";
 import { encodeYaml } from "../api/codec/yaml.ts";
 import { protobufCodec } from "../api/codec/protobuf.ts";
@@ -32,26 +33,38 @@ export function discoveryPaths(registry: Registry, serverAddress: string, foreig
   }
 
   return (request) => {
-    if (request.method !== "GET" && request.method !== "HEAD") return undefined;
     const parts = request.path.split("/").filter((part) => part !== "");
-    const [root, group, version] = parts;
+    const [root] = parts;
     if (root !== "api" && root !== "apis") return undefined;
-    if (parts.length === 1) {
+    if (isRoute(parts)) {
+      if (request.method !== "GET") throw methodNotAllowed();
+      checkRoute(request.header("accept") ?? "");
+    }
+    return documentAt(request, parts);
+  };
+
+  function documentAt(request: ServerRequest, [root, group, version, ...more]: readonly string[]): Answer | undefined {
+    if (more.length > 0) return undefined;
+    if (group === undefined) {
       const output = negotiateOutput({ accept: request.header("accept"), convertible: (target, encoding) => encoding === "json" && isAggregatedDiscovery(target) });
       if (output.convert) {
         const { document, etag } = groupDiscovery(root === "api");
-        if (request.header("if-none-match") === etag) return raw("", AGGREGATED_CONTENT_TYPE, 304, { etag });
-        return raw(encodeJson(document), AGGREGATED_CONTENT_TYPE, 200, { etag, vary: "Accept" });
+        const headers = { etag, vary: "Accept", "cache-control": "public" };
+        return request.header("if-none-match") === etag ? raw("", AGGREGATED_CONTENT_TYPE, 304, headers) : raw(encodeJson(document), AGGREGATED_CONTENT_TYPE, 200, headers);
       }
       return answer(request, root === "api" ? apiVersions(serverAddress) : apiGroupList(allVersions(registry, foreign).filter((served) => served.group !== "")));
     }
-    if (root === "api") return parts.length === 2 ? resources(request, registry, { group: "", version: group! }) : undefined;
-    if (parts.length === 2) {
-      const found = apiGroup(allVersions(registry, foreign), group!);
-      return found && answer(request, found);
-    }
-    return parts.length === 3 ? resources(request, registry, { group: group!, version: version! }) : undefined;
-  };
+    if (root === "api") return version === undefined ? resources(request, registry, { group: "", version: group }) : undefined;
+    if (version !== undefined) return resources(request, registry, { group, version });
+    const found = apiGroup(allVersions(registry, foreign), group);
+    return found && answer(request, found);
+  }
+}
+
+/** Of upstream's router, which knows GET alone. What is said of all groups, of one, and of versions that definitions make, is answered whatever the method. */
+function isRoute([root, ...named]: readonly string[]): boolean {
+  const [group, version] = root === "api" ? ["", ...named] : named;
+  return named.length === 0 ? root === "api" : version !== undefined && builtInResources.groupVersions().some((one) => one.group === group && one.version === version);
 }
 
 function resources(request: ServerRequest, registry: Registry, wanted: { group: string; version: string }): Answer | undefined {

@@ -7,7 +7,7 @@
  * What is thrown anywhere below becomes the Status the client gets.
  */
 import type { AdmissionRequest } from "../admission/plugin.ts";
-import { internalError, methodNotSupported, notAllowed, notFound, StatusError, statusError, statusOf, unauthorized } from "../api/meta/status-error.ts";
+import { internalError, methodNotAllowed, methodNotSupported, notAllowed, notFound, StatusError, statusOf, unauthorized } from "../api/meta/status-error.ts";
 import type { Attributes } from "../api/request/attributes.ts";
 import { ANONYMOUS, type UserInfo } from "../api/request/user.ts";
 import type { Authenticated, Authenticator } from "../authn/authenticator.ts";
@@ -144,6 +144,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     }
     const served = server.registry.find(info.group, info.version, info.resource);
     if (!served) throw new NotServed();
+    if (info.verb === "watch" && request.method !== "GET") throw methodNotAllowed(); // POST …/watch/pods and the like
     const handler = server.special(info) ?? genericHandler(verbs, info, served);
     const scope: Scope = { request, info, served, user, server, signal: shown?.ends && info.verb === "watch" ? AbortSignal.any([request.signal, shown.ends]) : request.signal, warnings: [...(shown?.warnings ?? []), ...(served.custom?.warnings ?? [])], audit: flight.audit, span: flight.span, watched: info.verb === "watch" ? meter.watch(info) : undefined };
     if (isDeprecated(served)) {
@@ -273,8 +274,4 @@ const NAMED: ReadonlySet<string> = new Set(["get", "update", "patch", "delete"])
 function fitsPath({ verb, name, subresource, namespace }: ResourceRequestInfo, namespaced: boolean): boolean {
   if (NAMED.has(verb)) return name !== "";
   return verb !== "create" || ((name === "") === (subresource === "") && (!namespaced || namespace !== ""));
-}
-
-function methodNotAllowed(): StatusError {
-  return statusError({ code: 405, reason: "MethodNotAllowed", message: "the server does not allow this method on the requested resource", details: {} });
 }

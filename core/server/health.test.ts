@@ -20,6 +20,7 @@ test.each<[string, string, number | undefined, string]>([
   ["/readyz", "verbose&exclude=informer-sync&exclude=none", 200, '[+]ping ok\n[+]informer-sync excluded: ok\nwarn: some health checks cannot be excluded: no matches for "none"\nreadyz check passed\n'],
   ["/readyz/informer-sync", "", 500, "internal server error: 1 informers not started yet: [pods]\n"],
   ["/livez/informer-sync", "", undefined, ""],
+  ["/livez/", "", undefined, ""],
 ])("%s?%s", async (path, query, status, body) => {
   const answer = (await handler({ path, query: new URLSearchParams(query) } as ServerRequest, ANONYMOUS)) as RawAnswer | undefined;
   expect(answer?.status).toBe(status);
@@ -34,7 +35,7 @@ test("what the checks find can be scraped", async () => {
 
 test("the version: what was built, what it behaves as, and the oldest it gets along with, in upstream's order", async () => {
   const built = { major: "1", minor: "36", gitVersion: "v1.36.0", gitCommit: "c", gitTreeState: "clean", buildDate: "2026-01-01T00:00:00Z", goVersion: "g", compiler: "bun", platform: "linux/amd64" };
-  const answer = (await versionPath(built)({ path: "/version" } as ServerRequest, ANONYMOUS)) as RawAnswer;
+  const answer = (await versionPath(built)({ path: "/version", method: "GET" } as ServerRequest, ANONYMOUS)) as RawAnswer;
   expect(Object.entries(JSON.parse(String(answer.body)) as object).slice(0, 7)).toEqual([
     ["major", "1"], ["minor", "36"], ["emulationMajor", "1"], ["emulationMinor", "36"], ["minCompatibilityMajor", "1"], ["minCompatibilityMinor", "35"], ["gitVersion", "v1.36.0"],
   ]);

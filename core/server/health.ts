@@ -4,6 +4,7 @@
  * Source: kubernetes v1.36 apiserver/pkg/server/healthz/healthz.go
  */
 import type { ZPages } from "../api/codec/zpages.ts";
+import { methodNotAllowed } from "../api/meta/status-error.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { raw, type RawAnswer } from "./answer.ts";
 import type { PathHandler } from "./handler.ts";
@@ -46,7 +47,7 @@ export function healthPaths(checks: readonly HealthCheck[], slis?: Metrics): Pat
       return shown(slis);
     }
     const [, endpoint = "", ...rest] = path.split("/");
-    if (endpoint !== "healthz" && endpoint !== "livez" && endpoint !== "readyz") return undefined;
+    if ((endpoint !== "healthz" && endpoint !== "livez" && endpoint !== "readyz") || path.endsWith("/")) return undefined;
     const asked = checks.filter(({ endpoints }) => endpoint === "healthz" || endpoints.includes(endpoint));
     const wanted = rest.join("/");
     if (wanted !== "") {
@@ -96,7 +97,11 @@ export function zpagesPath(pages: ZPages): PathHandler {
 /** Beside what was built: the version it behaves as, and the oldest that may share the store with it. Source: component-base/compatibility/version.go */
 export function versionPath({ major, minor, ...build }: VersionInfo): PathHandler {
   const version = { major, minor, emulationMajor: major, emulationMinor: minor, minCompatibilityMajor: major, minCompatibilityMinor: String(Number(minor) - 1), ...build };
-  return ({ path }) => (path === "/version" || path === "/version/" ? raw(JSON.stringify(version, undefined, 2), "application/json") : undefined);
+  return ({ path, method }) => {
+    if (path !== "/version" && path !== "/version/") return undefined;
+    if (method !== "GET") throw methodNotAllowed();
+    return raw(JSON.stringify(version, undefined, 2), "application/json");
+  };
 }
 
 export function metricsPath(metrics: Metrics): PathHandler {

@@ -49,7 +49,7 @@ export function openApiPaths({ clock, registry, version, descriptions, foreign }
 
   return async (request) => {
     const { path } = request;
-    if (path === V3 || path === `${V3}/`) return json(current().index(foreign?.openApiIndex()));
+    if (path === V3) return json(current().index(foreign?.openApiIndex()));
     if (path.startsWith(`${V3}/`)) {
       const place = path.slice(V3.length + 1);
       const form = formOf(request, FORMS_V3);

@@ -75,7 +75,7 @@ function verbOf(method: string): Verb {
     case "PATCH": return "patch";
     case "DELETE": return "delete";
     case "GET": case "HEAD": return "get";
-    default: return method.toLowerCase(); // which no resource knows
+    default: return ""; // none that a resource knows
   }
 }
 

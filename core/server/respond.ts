@@ -1,4 +1,5 @@
 /** An answer in the encoding the client asked for: JSON, YAML or protobuf; the objects themselves, Tables, or only their metadata. */
+import { goPackage } from "../api/codec/body.ts";
 import { encodeJson, jsonText } from "../api/codec/json.ts";
 import { type Convertible, convertibleToMeta, ENCODINGS, ENCODINGS_CUSTOM, MEDIA_TYPES, negotiateOutput, negotiateStream, type Output } from "../api/codec/negotiate.ts";
 import { assemble, type Piece } from "../api/codec/pieces.ts";
@@ -6,9 +7,9 @@ import { envelopePieces, protobufCodec } from "../api/codec/protobuf.ts";
 import { renderTable } from "../api/codec/table/table.ts";
 import { jsonWatchPieces, protobufWatchPieces, type WatchEventType } from "../api/codec/watch-frames.ts";
 import { encodeYaml } from "../api/codec/yaml.ts";
-import { type GroupKind, gvkOf } from "../api/meta/gvk.ts";
+import { type GroupKind, gvkOf, parseApiVersion } from "../api/meta/gvk.ts";
 import type { ApiObject, ListMeta } from "../api/meta/object-meta.ts";
-import { statusOf } from "../api/meta/status-error.ts";
+import { type StatusError, statusError, statusOf } from "../api/meta/status-error.ts";
 import { builtInFacts } from "../api/schema/facts.ts";
 import type { Cached } from "../registry/generic/cached.ts";
 import type { ServedResource } from "../registry/registry.ts";
@@ -38,6 +39,7 @@ export function encodeObject(answer: ObjectAnswer, how: Presentation): Encoded {
   const { status, object, stored } = answer;
   const output = outputFor(answer, how.request);
   if (output.convert && !isStatus(object)) {
+    if (output.convert.kind === "PartialObjectMetadataList") throw otherShape("PartialObjectMetadataList", "not a list", object as Readonly<ApiObject>);
     const shown = output.convert.kind === "Table"
       ? tableOf(answer.printedAs!, [stored && !stored.served.custom ? stored.entry.object : (object as Readonly<ApiObject>)], undefined, how, output, stored?.served, answer.printer)
       : metadataOnly(object as Readonly<ApiObject>, output);
@@ -50,11 +52,17 @@ export function encodeObject(answer: ObjectAnswer, how: Presentation): Encoded {
   return whole(status, output, object as object);
 }
 
+/** A list was asked for of one object, or the other way round. */
+function otherShape(wanted: string, is: string, { apiVersion, kind }: Pick<ApiObject, "apiVersion" | "kind">): StatusError {
+  const type = builtInFacts.typeOf({ ...parseApiVersion(apiVersion), kind: kind.replace(/List$/, "") }) ? `${goPackage(parseApiVersion(apiVersion).group)}.${kind}` : `unstructured.Unstructured${is === "a list" ? "List" : ""}`;
+  return statusError({ code: 406, reason: "NotAcceptable", message: `you requested ${wanted}, but the requested object is ${is} (*${type})` });
+}
+
 /** What went wrong is told whatever the client asked for; so is a Status that is an answer. */
 function outputFor({ status, object, stored, printedAs }: ObjectAnswer, request: ServerRequest): Output {
   if (!isStatus(object)) return outputOf(request, stored?.served, (target, encoding) => convertibleToMeta(target, encoding) && (target.kind !== "Table" || printedAs !== undefined));
   try {
-    return outputOf(request, undefined, () => true);
+    return outputOf(request, undefined, () => status < 400);
   } catch (error) {
     if (status < 400) throw error;
     return { encoding: "json", pretty: false, convert: undefined, contentType: MEDIA_TYPES.json };
@@ -75,6 +83,7 @@ export function encodeList(answer: ListAnswer, how: Presentation): Encoded {
     return whole(200, output, tableOf(served.row, entries.map(({ object }) => (served.custom ? served.fromStorage(object) : object)), metadata, how, output, served));
   }
   if (output.convert) {
+    if (output.convert.kind === "PartialObjectMetadata") throw otherShape("PartialObjectMetadata", "a list", { apiVersion: served.apiVersion, kind: served.row.listKind ?? `${served.row.kind}List` });
     if (plain) return { status: 200, contentType: output.contentType, body: metadataPieces(answer, output) };
     const items = entries.map(({ object }) => metadataOnly(served.custom ? served.fromStorage(object) : object, output));
     return whole(200, output, { kind: "PartialObjectMetadataList", apiVersion: `meta.k8s.io/${output.convert.version}`, metadata, items });

@@ -33,6 +33,7 @@ test.each([
   [`{"kind":"Foo","apiVersion":"v1"}`, `400 Foo in version "v1" cannot be handled as a Pod: no kind "Foo" is registered for version "v1" in scheme "pkg/api/legacyscheme/scheme.go:30"`],
   [`{"a":`, `400 the object provided is unrecognized (must be of type Pod): couldn't get version/kind; json parse error: unexpected end of JSON input ({"a":)`],
   [``, `400 the object provided is unrecognized (must be of type Pod): couldn't get version/kind; json parse error: unexpected end of JSON input (<empty>)`],
+  [`\ufeff{}`, `400 the object provided is unrecognized (must be of type Pod): couldn't get version/kind; json parse error: invalid character 'ï' looking for beginning of value (efbbbf7b7d)`],
   [`{"kind":1}`, `400 the object provided is unrecognized (must be of type Pod): couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .kind of type string ({"kind":1})`],
   [`{"kind":"Pod","apiVersion":"a/b/c"}`, `400 the object provided is unrecognized (must be of type Pod): unexpected GroupVersion string: a/b/c ({"kind":"Pod","apiVersion":"a/ ...)`],
 ])("%s → %s", (body, expected) => {
@@ -53,6 +54,7 @@ test("a version that exists but is not the endpoint's is refused", () => {
 });
 
 test("YAML and protobuf bodies", () => {
+  expect(answer("kind: Pod\nmetadata: {name: a, name: b}\nkind: Pod", { encoding: "yaml", fieldValidation: "Warn" })).toBe('ok line 2: key "name" already set in map; line 3: key "kind" already set in map');
   expect(answer("metadata: {name: a, name: b}\nspec: {foo: 1}", { encoding: "yaml" })).toBe(`${UNFIT} strict decoding error: yaml: unmarshal errors:\n  line 1: key "name" already set in map, unknown field "spec.foo"`);
   expect(answer("x", { encoding: "protobuf" })).toBe("400 the object provided is unrecognized (must be of type Pod): provided data does not appear to be a protobuf message, expected prefix [107 56 115 0] (78)");
   expect(answer("k8s\0\x12\x02\x0a\x05", { encoding: "protobuf" })).toBe(`${UNFIT} unexpected EOF`);

@@ -85,9 +85,15 @@ export function enforceFieldValidation({ strict, gvk, expected, fieldValidation 
   readonly strict: readonly string[]; readonly gvk: GroupVersionKind; readonly expected: GroupVersionKind; readonly fieldValidation: FieldValidation;
 }): readonly string[] {
   if (strict.length === 0 || fieldValidation === "Ignore") return [];
-  if (fieldValidation === "Warn") return strict;
+  if (fieldValidation === "Warn") return strict.flatMap(strictWarnings);
   throw unfit(gvk, expected, `strict decoding error: ${strict.join(", ")}`);
 }
+
+/** What is said of YAML in one breath where it is refused, are warnings of their own. */
+export function strictWarnings(text: string): string[] {
+  return text.startsWith(YAML_ERRORS) ? text.slice(YAML_ERRORS.length).split("\n").map((line) => line.trim()) : [text];
+}
+const YAML_ERRORS = "yaml: unmarshal errors:\n";
 
 interface ReadBody {
   readonly gvk: GroupVersionKind;
@@ -181,7 +187,7 @@ export function kindError(value: JsonValue, expected: GroupVersionKind): string 
 }
 
 /** The Go package of a group's internal types. */
-function goPackage(group: string): string { return group === "" ? "core" : group === "internal.apiserver.k8s.io" ? "apiserverinternal" : group.split(".")[0]!; }
+export function goPackage(group: string): string { return group === "" ? "core" : group === "internal.apiserver.k8s.io" ? "apiserverinternal" : group.split(".")[0]!; }
 
 function unfit(gvk: GroupVersionKind, expected: GroupVersionKind, why: string, cause?: unknown): StatusError {
   return badRequest(`${gvk.kind} in version ${goQuote(gvk.version)} cannot be handled as a ${expected.kind}: ${why}`, cause);

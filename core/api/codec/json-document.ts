@@ -210,6 +210,7 @@ class Reader {
 
   #fail(where: string): never {
     const code = this.#text.codePointAt(this.#at);
+    if (code === 0xfeff) throw new JsonSyntaxError(`invalid character 'ï' ${where}`); // Go looks at bytes: a byte order mark begins with this one
     throw new JsonSyntaxError(code === undefined ? "unexpected end of JSON input" : `invalid character ${goQuoteRune(code)} ${where}`);
   }
 }

@@ -13,7 +13,7 @@ export interface ParsedJson { readonly value: JsonValue; readonly document: Json
 /** JSON.rawJSON is in every engine we run on, but not in TypeScript's library. */
 const rawJson = (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON;
 
-const UTF8 = new TextDecoder();
+const UTF8 = new TextDecoder("utf-8", { ignoreBOM: true }); // a byte order mark is no JSON
 const BYTES = new TextEncoder();
 const ESCAPED = /[<>&\u2028\u2029]/;
 const ESCAPED_ALL = /[<>&\u2028\u2029]/g;

@@ -10,7 +10,7 @@
  * Source: kubernetes v1.36 apiserver/pkg/endpoints/handlers/negotiation/negotiate.go, apiserver/pkg/endpoints/handlers/rest.go
  */
 import type { GroupVersionKind } from "../meta/gvk.ts";
-import { notAcceptable, unsupportedMediaType } from "../meta/status-error.ts";
+import { notAcceptable, routerNotAcceptable, unsupportedMediaType } from "../meta/status-error.ts";
 
 export type Encoding = "json" | "yaml" | "protobuf";
 
@@ -75,6 +75,14 @@ export function negotiateInput(contentType: string | undefined, encodings: reado
   const found = encodings.find((encoding) => MEDIA_TYPES[encoding] === mediaType);
   if (!found) throw unsupportedMediaType(encodings.map((encoding) => MEDIA_TYPES[encoding]));
   return found;
+}
+
+/** What upstream's router makes sure of first: that a media type of the route is among those that are accepted, whatever their parameters. Throws a StatusError, 406. */
+export function checkRoute(accept: string, { streams = false }: { readonly streams?: boolean } = {}): void {
+  const types = ENCODINGS.map((encoding) => MEDIA_TYPES[encoding]);
+  const accepted = accept.split(",").map((clause) => clause.split(";", 1)[0]!.trim());
+  if (accept === "" || accepted.some((type) => type === "*/*" || types.includes(type))) return;
+  throw routerNotAcceptable(streams ? [...types, ...ENCODINGS.filter((encoding) => ENCODINGS_STREAM.has(encoding)).map((encoding) => `${MEDIA_TYPES[encoding]};stream=watch`)] : types);
 }
 
 /** A Table has no protobuf message. */

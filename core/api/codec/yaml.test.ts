@@ -4,6 +4,7 @@ import { encodeYaml, parseYaml, yamlDuplicates } from "./yaml.ts";
 test.each([
   ["yes", true], ["y", true], ["off", false], ["'y'", "y"], ["~", null], ["010", 8], ["0o17", 15], ["0x1f", 31], ["1_000", 1000], ["1e3", 1000], ["22:22", "22:22"],
   ["2026-01-02", "2026-01-02"], ["1234567890123456789", 1234567890123456789n], ["!!binary aGVsbG8=", "hello"], ["{a: [1, b]}", { a: [1, "b"] }],
+  [".", "."], ["{.: {}}", { ".": {} }], [".5", 0.5], ["1.", 1],
 ])("%s is read as kubectl reads it", (text, expected) => {
   expect(parseYaml(`value: ${text}`)).toEqual({ value: expected });
 });
@@ -20,6 +21,8 @@ test("duplicates are named with their line, and broken text is an error", () => 
   expect(() => parseYaml(`a: &a [x,x,x,x,x,x,x,x,x]\n${[..."bcdefgh"].map((key, i) => `${key}: &${key} [${Array(9).fill(`*${"abcdefgh"[i]}`).join()}]`).join("\n")}`)).toThrow();
   expect(() => parseYaml("a: .inf")).toThrow("unsupported value: +Inf");
 });
+
+test("the point alone is a string, as managedFields have it", () => expect(encodeYaml({ "f:data": { ".": {}, "f:a": {} }, b: "1." })).toBe('b: "1."\nf:data:\n  .: {}\n  f:a: {}\n'));
 
 test("written with sorted keys, and quoted where it might be misread", () => {
   const value = { b: ["x", "true", "1", "a: b", "- a", "2026-01-02", "multi\nline\n", "", "22:22", "1.2.3.4", "10Gi"], a: { y: 1, x: null, z: {}, w: [] } };

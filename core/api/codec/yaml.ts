@@ -22,9 +22,14 @@ const OCTAL: Tag = { tag: INT, identify: () => false, default: true, test: /^[-+
 /** Aliases that expand to more than this are an attack ("billion laughs"). */
 const ALIASES_MAX = 100;
 
+const FLOAT = "tag:yaml.org,2002:float";
+/** Of a point alone, which managedFields have as a key, YAML 1.1 would make a number: go-yaml wants a digit, or .inf or .nan. */
+const withDigits = (tag: Tag): Tag => (tag.tag === FLOAT && "test" in tag && tag.test ? { ...tag, test: new RegExp(`(?=.*[\\dfn])${tag.test.source}`, "i") } as Tag : tag);
+const tagsOf = (tags: Tags): Tags => [OCTAL, ...tags.filter((tag): tag is Tag => typeof tag !== "string" && tag.tag !== TIMESTAMP && tag.format !== "TIME").map(withDigits)];
+
 const OPTIONS: ParseOptions & DocumentOptions & SchemaOptions & { readonly lineCounter?: LineCounter } = {
   version: "1.1", intAsBigInt: true, uniqueKeys: false, strict: false, logLevel: "error", prettyErrors: false,
-  customTags: (tags) => [OCTAL, ...tags.filter((tag): tag is Tag => typeof tag !== "string" && tag.tag !== TIMESTAMP && tag.format !== "TIME")],
+  customTags: tagsOf,
 };
 
 export class YamlError extends Error { override readonly name = "YamlError"; }
@@ -74,24 +79,25 @@ export function yamlDuplicates(text: string): readonly string[] {
   const lines = new LineCounter();
   const [first] = parseAllDocuments(text, { ...OPTIONS, lineCounter: lines }) as Document.Parsed[];
   if (!first?.contents) return [];
-  const found: string[] = [];
+  const found: { readonly line: number; readonly name: string }[] = [];
   visit(first, {
     Map(_key, map) {
       const seen = new Set<string>();
       for (const { key } of map.items) {
         if (!isScalar(key)) continue;
         const name = String(key.value);
-        if (seen.has(name)) found.push(`  line ${lines.linePos(key.range?.[0] ?? 0).line}: key ${JSON.stringify(name)} already set in map`);
+        if (seen.has(name)) found.push({ line: lines.linePos(key.range?.[0] ?? 0).line, name });
         seen.add(name);
       }
     },
   });
-  return found.length === 0 ? [] : [`yaml: unmarshal errors:\n${found.join("\n")}`];
+  const told = found.sort((a, b) => a.line - b.line).map(({ line, name }) => `  line ${line}: key ${JSON.stringify(name)} already set in map`);
+  return told.length === 0 ? [] : [`yaml: unmarshal errors:\n${told.join("\n")}`];
 }
 
 /** Keys sorted, lists not indented, strings quoted where another reading were possible. */
 export function encodeYaml(value: unknown): string {
-  const document = new Document(sorted(value), { version: "1.1", sortMapEntries: false, aliasDuplicateObjects: false });
+  const document = new Document(sorted(value), { version: "1.1", sortMapEntries: false, aliasDuplicateObjects: false, customTags: (tags) => tags.map((tag) => (typeof tag === "string" ? tag : withDigits(tag))) });
   visit(document, {
     Scalar(_key, scalar) {
       if (typeof scalar.value !== "string") return;

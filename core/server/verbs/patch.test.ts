@@ -76,9 +76,9 @@ test.each([
   if ("kind" in body) expect((await patch("strategic", body)).body.kind).toBe("Deployment");
 });
 
-test("an unknown kind of patch is told which there are", async () => {
+test("an unknown kind of patch is upstream's router's to refuse", async () => {
   const told = await api!.ask("PATCH", PATH, { headers: { "content-type": "application/json" }, body: {} });
-  expect([told.code, told.body.message]).toEqual([415, `the body of the request was in an unknown format - accepted media types include: ${Object.values(TYPES).join(", ")}`]);
+  expect([told.code, told.body.reason, told.body.message, told.body.details]).toEqual([415, "UnsupportedMediaType", "415: Unsupported Media Type", {}]);
 });
 
 test("strictness reaches into patches; lenience warns", async () => {

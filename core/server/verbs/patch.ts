@@ -3,11 +3,12 @@
  *
  * Source: kubernetes v1.36 apiserver/pkg/endpoints/handlers/patch.go
  */
+import { strictWarnings } from "../../api/codec/body.ts";
 import { decodeText, jsonText, parseJson } from "../../api/codec/json.ts";
 import { parseYaml, yamlDuplicates } from "../../api/codec/yaml.ts";
 import { formatApiVersion } from "../../api/meta/gvk.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
-import { badRequest, notFound, unsupportedMediaType } from "../../api/meta/status-error.ts";
+import { badRequest, notFound, routerUnsupported, unsupportedMediaType } from "../../api/meta/status-error.ts";
 import { serverSideApply } from "../../api/patch/apply/apply.ts";
 import { builtInSchemas } from "../../api/patch/facts-schema.ts";
 import { applyJsonPatch } from "../../api/patch/json-patch.ts";
@@ -42,7 +43,7 @@ export async function patcherOf(scope: Scope): Promise<Patcher> {
   const accepted = schema?.strategic && !scope.served.custom ? [JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_YAML] : [JSON_PATCH, MERGE_PATCH, APPLY_YAML];
   const body = await scope.request.body();
   const type = body.contentType.split(";")[0]!.trim();
-  if (!accepted.includes(type)) throw unsupportedMediaType(accepted);
+  if (!accepted.includes(type)) throw scope.served.custom ? unsupportedMediaType(accepted) : routerUnsupported();
   const query = writeQueryOf(scope, type === APPLY_YAML ? "ApplyOptions" : "PatchOptions");
   if (type === APPLY_YAML) {
     const text = body.type === "value" ? "" : decodeText(body.bytes);
@@ -108,7 +109,7 @@ function applier(scope: Scope, query: WriteQuery, { applied, repeated }: { reado
         nowMs: server.clock.nowMs(),
       });
       if (repeated.length > 0 && query.fieldValidation === "Strict") throw badRequest(`error strict decoding YAML: ${repeated.join(", ")}`);
-      if (query.fieldValidation === "Warn") scope.warnings.push(...repeated);
+      if (query.fieldValidation === "Warn") scope.warnings.push(...repeated.flatMap(strictWarnings));
       const next = appliedObject(scope, object);
       if (!(applied as { metadata?: { resourceVersion?: string } }).metadata?.resourceVersion) next.metadata.resourceVersion = "";
       return next;

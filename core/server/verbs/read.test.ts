@@ -76,12 +76,14 @@ test.each<[path: string, query: Record<string, string>, code: number, message: s
   [MAPS, { limit: "" }, 400, 'strconv.ParseInt: parsing "": invalid syntax'],
   [MAPS, { continue: "!" }, 400, "invalid continue token: continue key is not valid: illegal base64 data at input byte 0"],
   [MAPS, { continue: "abc" }, 400, "invalid continue token: continue key is not valid: invalid character 'i' looking for beginning of value"],
-  [MAPS, { resourceVersion: "abc" }, 422, 'configmaps "" is invalid: resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax'],
+  [MAPS, { limit: "9".repeat(20) }, 400, `strconv.ParseInt: parsing "${"9".repeat(20)}": value out of range`],
+  [MAPS, { resourceVersion: "abc" }, 400, 'invalid resource version: resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax'],
   [MAPS, { resourceVersionMatch: "Exact" }, 422, 'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided'],
   [MAPS, { resourceVersionMatch: "Roughly", resourceVersion: "1" }, 422, 'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Unsupported value: "Roughly": supported values: "Exact", "NotOlderThan", ""'],
   [MAPS, { sendInitialEvents: "true" }, 422, 'ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list'],
   [MAPS, { watch: "true", sendInitialEvents: "true" }, 422, 'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'],
-  [`${MAPS}/m0`, { resourceVersion: "abc" }, 422, 'configmaps "m0" is invalid: resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax'],
+  [MAPS, { resourceVersion: "abc", watch: "true" }, 422, 'configmaps "" is invalid: resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax'],
+  [`${MAPS}/m0`, { resourceVersion: "abc" }, 500, 'resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax'],
 ])("%s?%j is refused with %i", async (path, query, code, message) => {
   const told = await api.ask("GET", path, { query });
   expect([told.code, told.body.message.slice(0, message.length)]).toEqual([code, message]);
@@ -158,8 +160,19 @@ test("a review has no Table; nobody speaks Klingon", async () => {
   const review = await api.ask("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", { headers: table, body: { spec: { nonResourceAttributes: { path: "/", verb: "get" } } } });
   expect([review.code, review.body.reason]).toEqual([406, "NotAcceptable"]);
   const klingon = await api.ask("GET", `${MAPS}/m0`, { headers: { accept: "application/klingon" } });
-  expect([klingon.code, klingon.body.message]).toEqual([406, "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf"]);
+  expect([klingon.code, klingon.body.message]).toEqual([406, "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf"]);
+  expect((await api.ask("GET", MAPS, { headers: { accept: "text/html" } })).body.message).toBe("406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch");
   expect((await api.ask("GET", `${MAPS}/none`, { headers: { accept: "application/klingon" } })).code).toBe(406);
+});
+
+test("metadata of a list is not asked for of one object, nor the other way round; what went wrong is told as JSON then", async () => {
+  const as = (kind: string, type = "application/json") => ({ headers: { accept: `${type};as=${kind};g=meta.k8s.io;v=v1` } });
+  const told = await Promise.all([api.ask("GET", `${MAPS}/m0`, as("PartialObjectMetadataList")), api.ask("GET", MAPS, as("PartialObjectMetadata"))]);
+  expect(told.map(({ code, body }) => [code, body.message])).toEqual([
+    [406, "you requested PartialObjectMetadataList, but the requested object is not a list (*core.ConfigMap)"], [406, "you requested PartialObjectMetadata, but the requested object is a list (*core.ConfigMapList)"],
+  ]);
+  const missing = await api.ask("GET", `${MAPS}/none`, as("PartialObjectMetadata", "application/yaml"));
+  expect([missing.code, missing.contentType, missing.body.reason]).toEqual([404, "application/json", "NotFound"]);
 });
 
 test("one resource under two groups: events", async () => {
@@ -175,6 +188,7 @@ test("one resource under two groups: events", async () => {
 test.each([
   ["POST", `${MAPS}/m0`, 405, "the server does not allow this method on the requested resource"],
   ["PUT", MAPS, 405, "the server does not allow this method on the requested resource"],
+  ["POST", "/api/v1/watch/configmaps", 405, "the server does not allow this method on the requested resource"],
   ["OPTIONS", MAPS, 405, "the server does not allow this method on the requested resource"],
   ["POST", "/api/v1/configmaps", 405, "the server does not allow this method on the requested resource"],
   ["GET", "/api/v1/configmaps/m0", 404, "the server could not find the requested resource"],

@@ -1,7 +1,8 @@
 /** get, list and watch. Lists and watches are served from the one copy of the world; only continued lists go back to the store. */
 import { posix } from "node:path";
 import { parseJson } from "../../api/codec/json.ts";
-import { badRequest, CONTINUE_INCONSISTENT, isExpired, isTooLarge, LIST_EXPIRED, resourceExpired, resourceVersionTooLarge, type StatusError } from "../../api/meta/status-error.ts";
+import { badRequest, CONTINUE_INCONSISTENT, isExpired, isTooLarge, LIST_EXPIRED, resourceExpired, resourceVersionTooLarge, type StatusError, statusError } from "../../api/meta/status-error.ts";
+import { formatFieldError } from "../../api/meta/field-error.ts";
 import { parseApiVersion } from "../../api/meta/gvk.ts";
 import type { ApiObject, ListMeta } from "../../api/meta/object-meta.ts";
 import { canonicalOwn } from "../../api/schema/canonical.ts";
@@ -17,7 +18,7 @@ import { type Answer, type BookmarkItem, type ErrorItem, type ListAnswer, stored
 import type { Scope } from "../handler.ts";
 import { NotServed } from "../not-served.ts";
 import { isTrue } from "../request-info.ts";
-import { integer, type ListOptions, listOptionsOf, parseVersion, selectionOf } from "./options.ts";
+import { integer, isVersion, type ListOptions, listOptionsOf, selectionOf, versionError } from "./options.ts";
 
 /** How long a read waits for a revision that has not been reached yet. Source: apiserver storage/cacher blockTimeout */
 const REACH_TIMEOUT_MS = 3_000;
@@ -33,7 +34,7 @@ const BOOKMARK_STEP_MS = 5_000;
 export async function getObject(scope: Scope): Promise<Answer> {
   const { info, served, request, signal } = scope;
   const resourceVersion = request.query.get("resourceVersion") ?? "";
-  parseVersion(served, info.name, resourceVersion);
+  if (!isVersion(resourceVersion)) throw statusError({ code: 500, reason: "", message: formatFieldError(versionError(resourceVersion)) });
   await reach(scope, resourceVersion);
   const entry = await served.store!.get(info.namespace, info.name, signal);
   const view = subresourceOf(scope);
@@ -203,7 +204,7 @@ export async function watchObjects(scope: Scope): Promise<Answer> {
   await served.ready(objectsOf(initial), scope.signal);
 
   const seconds = integer(query, "timeoutSeconds");
-  const timeoutMs = seconds !== undefined && seconds > 0 ? seconds * 1000 : WATCH_TIMEOUT_MIN_MS * (1 + server.random.next());
+  const timeoutMs = seconds ? Math.max(0, seconds) * 1000 : WATCH_TIMEOUT_MIN_MS * (1 + server.random.next());
   return { type: "watch", served, batches: watchBatches(scope, { startMs, selection, after, initial, streaming, bookmarks, timeoutMs }) };
 }
 

@@ -118,7 +118,7 @@ test("what a row's object is, is the client's choice", () => {
   expect(row("Object").object).toBe(object);
   expect(row("None").object).toBeNull();
   expect(row("").conditions).toEqual([{ type: "Completed", status: "True", reason: "Failed", message: "The pod failed." }]);
-  expect(() => row("all")).toThrow(`unrecognized includeObject value: "all"`);
+  expect(() => row("all")).toThrow(`Unable to convert to Table as requested: includeObject: Invalid value: "all": must be 'Metadata', 'Object', 'None', or empty`);
 });
 
 test("custom resources show their columns, or their age", () => {

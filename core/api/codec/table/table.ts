@@ -69,7 +69,7 @@ export function renderTable(request: TableRequest): Table {
 function checkInclude(include: string): IncludeObject {
   if (include === "" || include === "Metadata") return "Metadata";
   if (include === "Object" || include === "None") return include;
-  throw badRequest(`unrecognized includeObject value: ${JSON.stringify(include)}`);
+  throw badRequest(`Unable to convert to Table as requested: includeObject: Invalid value: ${JSON.stringify(include)}: must be 'Metadata', 'Object', 'None', or empty`);
 }
 
 function included(object: Readonly<ApiObject>, include: IncludeObject, version: string, present: TableRequest["present"]): unknown {

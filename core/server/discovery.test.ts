@@ -1,0 +1,25 @@
+import { expect, test } from "vitest";
+import { ANONYMOUS } from "../api/request/user.ts";
+import { builtInResources } from "../api/schema/resources.ts";
+import type { Registry } from "../registry/registry.ts";
+import type { RawAnswer } from "./answer.ts";
+import { discoveryPaths } from "./discovery.ts";
+import type { ServerRequest } from "./request.ts";
+
+const paths = discoveryPaths({ rows: () => builtInResources.rows(), changes: 0 } as unknown as Registry, "127.0.0.1:6443");
+const ask = async (method: string, path: string, accept = "") => (await paths({ method, path, query: new URLSearchParams(), header: (name: string) => (name === "accept" ? accept : undefined) } as unknown as ServerRequest, ANONYMOUS)) as RawAnswer | undefined;
+
+test.each(["/api", "/api/v1", "/apis/apps/v1"])("%s is read and nothing else", async (path) => {
+  expect((await ask("GET", path))?.status).toBe(200);
+  for (const method of ["POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]) await expect(ask(method, path)).rejects.toThrow("the server does not allow this method on the requested resource");
+  await expect(ask("GET", path, "text/html")).rejects.toThrow("406: Not Acceptable");
+});
+
+test.each([["/apis", 200], ["/apis/apps", 200], ["/apis/none", undefined], ["/api/v2", undefined], ["/apis/apps/v9", undefined]])("%s is answered with %s whatever the method", async (path, status) => {
+  for (const method of ["GET", "POST", "HEAD"]) expect((await ask(method, path))?.status).toBe(status);
+});
+
+test("all groups at once may be kept by whoever asks whether they have changed", async () => {
+  const accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+  expect((await ask("GET", "/apis", accept))?.headers).toMatchObject({ "cache-control": "public", vary: "Accept", etag: expect.any(String) });
+});
