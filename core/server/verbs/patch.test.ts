@@ -81,6 +81,17 @@ test("an unknown kind of patch is upstream's router's to refuse", async () => {
   expect([told.code, told.body.reason, told.body.message, told.body.details]).toEqual([415, "UnsupportedMediaType", "415: Unsupported Media Type", {}]);
 });
 
+test("a custom resource has no strategic merge patch, nor its scale; who tries is told which there are", async () => {
+  const schema = { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } };
+  const version = { name: "v1", served: true, storage: true, schema, subresources: { scale: { specReplicasPath: ".spec.replicas", statusReplicasPath: ".status.replicas" } } };
+  await api!.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", { body: { metadata: { name: "things.a.b" }, spec: { group: "a.b", scope: "Namespaced", names: { kind: "Thing", plural: "things" }, versions: [version] } } });
+  await expect.poll(async () => (await api!.ask("GET", "/apis/a.b/v1/things")).code).toBe(200);
+  for (const path of ["t", "t/scale"]) {
+    const told = await api!.ask("PATCH", `/apis/a.b/v1/namespaces/a/things/${path}`, { headers: { "content-type": TYPES.strategic }, body: {} });
+    expect([told.code, told.body.message]).toEqual([415, `the body of the request was in an unknown format - accepted media types include: ${TYPES.json}, ${TYPES.merge}, ${TYPES.apply}`]);
+  }
+});
+
 test("strictness reaches into patches; lenience warns", async () => {
   const warned = await patch("merge", '{"spec":{"replicas":1,"replicas":2,"nothing":1}}');
   expect([warned.code, warned.body.spec.replicas, warned.warnings]).toEqual([200, 2, ['duplicate field "spec.replicas"', 'unknown field "spec.nothing"']]);
