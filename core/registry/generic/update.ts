@@ -40,11 +40,10 @@ export async function updateOnce(target: Target, current: Cached, draft: ApiObje
     if (options.warn && !subresource) for (const text of definition.warnings?.(next, old) ?? []) options.warn(text);
     await options.validate?.(deepFreeze(next), old);
     if (finishedBy(next, definition)) {
-      if (!context.dryRun) {
-        const outcome = await commits.remove(current, named, signal);
-        if (!outcome.removed) return { newer: outcome.newer };
-      }
-      allocation?.commit();
+      const outcome = context.dryRun ? undefined : await commits.remove(current, named, signal);
+      if (outcome?.removed) allocation?.commit();
+      else allocation?.rollback();
+      if (outcome && !outcome.removed) return { newer: outcome.newer };
       return { entry: new Cached(current.key, deepFreeze(next), current.revision) };
     }
     const stored = await commits.stored(next, signal);
