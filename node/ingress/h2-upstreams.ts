@@ -40,8 +40,11 @@ export class H2Upstreams {
   async connect(endpoint: Endpoint, tls: UpstreamTls | undefined): Promise<(request: Omit<Request, "scheme">, signal: AbortSignal) => Promise<Http2Response>> {
     const key = keyOf(endpoint, tls);
     let shared = this.#shared.get(key);
-    const open = await shared?.session;
-    if (!shared || open?.closed || open?.destroyed) {
+    while (shared && isOver(await shared.session)) {
+      if (this.#shared.get(key) === shared) this.#shared.delete(key);
+      shared = this.#shared.get(key); // perhaps somebody else has made one meanwhile
+    }
+    if (!shared) { // nor does anybody, until it is noted
       shared = { session: this.#open(endpoint, tls, () => { if (this.#shared.get(key) === shared) this.#shared.delete(key); }), active: 0, quietSinceMs: this.#clock.uptimeMs() };
       this.#shared.set(key, shared);
     }
@@ -103,6 +106,8 @@ function send(session: http2.ClientHttp2Session, { scheme, method, target, heade
   if (signal.aborted) quit();
   return promise;
 }
+
+function isOver({ closed, destroyed }: http2.ClientHttp2Session): boolean { return closed || destroyed; }
 
 function pairsOf(headers: http2.IncomingHttpHeaders): HeaderPairs {
   return Object.entries(headers).flatMap(([name, value]): [string, string][] => (name.startsWith(":") || value === undefined ? [] : (Array.isArray(value) ? value : [value]).map((one) => [name, one])));
