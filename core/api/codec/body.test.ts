@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { StatusError } from "../meta/status-error.ts";
-import { decodeBody, decodeUntypedBody, type FieldValidation } from "./body.ts";
+import { decodeBody, decodeOptions, decodeUntypedBody, type FieldValidation } from "./body.ts";
 import type { Encoding } from "./negotiate.ts";
 
 const POD = { group: "", version: "v1", kind: "Pod" };
@@ -51,6 +51,23 @@ test("unknown and duplicate fields are listed in the order met, refused or warne
 test("a version that exists but is not the endpoint's is refused", () => {
   expect(answer(`{"kind":"HorizontalPodAutoscaler","apiVersion":"autoscaling/v1"}`, { expected: { group: "autoscaling", version: "v2", kind: "HorizontalPodAutoscaler" } }))
     .toBe("400 the API version in the data (autoscaling/v1) does not match the expected API version (autoscaling/v2)");
+});
+
+test.each([
+  [`{"apiVersion":"v1","kind":"Pod"}`, `no kind "Pod" is registered for version "v1" in scheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"`],
+  [`{"kind":1}`, "couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .kind of type string"],
+  ["{", "couldn't get version/kind; json parse error: unexpected end of JSON input"],
+])("options of %s are refused without more ado", (body, why) => {
+  expect(() => decodeOptions({ bytes: Buffer.from(body), encoding: "json", expected: { group: "", version: "v1", kind: "DeleteOptions" } })).toThrow(new RegExp(`^${why.replace(/[/\\^$*+?.()|[\]{}]/g, "\\$&")}$`));
+});
+
+test.each([["?", 0], ["Yg==x", 4], ["Ygg=x", 4], ["Yg=", 3], ["Yg=x", 2], ["Y=", 1], ["Ygg", 0], ["YgggY", 4]])("%s is no base64 from byte %i on", (text, at) => {
+  expect(answer(`{"data":{"a":"${text}"}}`, { expected: { group: "", version: "v1", kind: "Secret" } })).toBe(`400 Secret in version "v1" cannot be handled as a Secret: illegal base64 data at input byte ${at}`);
+});
+
+test("definitions and APIServices are registered elsewhere", () => {
+  const expected = { group: "apiextensions.k8s.io", version: "v1", kind: "CustomResourceDefinition" };
+  expect(answer(`{"kind":"Foo","apiVersion":"apiextensions.k8s.io/v1"}`, { expected })).toBe(`400 Foo in version "v1" cannot be handled as a CustomResourceDefinition: no kind "Foo" is registered for version "apiextensions.k8s.io/v1" in scheme "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55"`);
 });
 
 test("YAML and protobuf bodies", () => {

@@ -39,8 +39,12 @@ export interface DecodedBody { readonly object: JsonObject; readonly gvk: GroupV
 /** Errors in a body without a type: the caller adds what its own schema does not know, then calls enforceFieldValidation. */
 export interface DecodedUntyped { readonly object: JsonObject; readonly gvk: GroupVersionKind; readonly strict: readonly string[] }
 
-/** Go names no better word for the place where built-in kinds are registered. */
+/** Go names no better word for the place where kinds are registered. */
 const SCHEME = "pkg/api/legacyscheme/scheme.go:30";
+const SCHEMES: Readonly<Record<string, string>> = {
+  "apiextensions.k8s.io": "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55", "apiregistration.k8s.io": "k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28",
+};
+const SCHEME_OPTIONS = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27";
 const SUMMARY_BYTES_MAX = 30;
 const KIND_TARGET = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }";
 
@@ -68,8 +72,20 @@ export function decodeBody(request: BodyRequest): DecodedBody {
     const found = all.typeOf(actual);
     if (found) return found;
     if (bytes.length === 0) throw unrecognized(wanted, "empty data", bytes);
-    throw unfit(actual, wanted, notRegistered(actual));
+    throw unfit(actual, wanted, notRegistered(actual, schemeOf(wanted)));
   }
+}
+
+/** The options in the body of a request, which upstream reads without a word of what was expected. Throws a StatusError, 400. */
+export function decodeOptions({ bytes, encoding, expected }: Pick<BodyRequest, "bytes" | "encoding" | "expected">): JsonObject {
+  let body: ReadBody;
+  try {
+    body = readers[encoding](bytes, expected);
+  } catch (error) {
+    throw badRequest(error instanceof Error ? error.message : String(error), error);
+  }
+  if (body.gvk.kind !== expected.kind) throw badRequest(notRegistered(body.gvk, SCHEME_OPTIONS));
+  return decodeBody({ bytes, encoding, expected, fieldValidation: "Ignore", accepts: () => true }).object;
 }
 
 /** For custom resources: any object with a kind. Throws a StatusError, 400. */
@@ -105,12 +121,13 @@ interface ReadBody {
 
 function readBody({ bytes, encoding, expected }: Pick<BodyRequest, "bytes" | "encoding" | "expected">, named = expected): ReadBody {
   try {
-    if (encoding === "protobuf") return readProtobuf(bytes, expected);
-    return encoding === "yaml" ? readYaml(bytes, expected) : readJson(bytes, expected);
+    return readers[encoding](bytes, expected);
   } catch (error) {
     throw unrecognized(named, error instanceof Error ? error.message : String(error), bytes, error);
   }
 }
+
+const readers: Readonly<Record<Encoding, (bytes: Uint8Array, expected: GroupVersionKind) => ReadBody>> = { json: readJson, yaml: readYaml, protobuf: readProtobuf };
 
 function readProtobuf(bytes: Uint8Array, expected: GroupVersionKind): ReadBody {
   const { apiVersion, kind, raw } = unwrapEnvelope(bytes);
@@ -174,13 +191,14 @@ function refuseConversion(gvk: GroupVersionKind, expected: GroupVersionKind): vo
 }
 
 function noConversion(gvk: GroupVersionKind, expected: GroupVersionKind): string { return `converting (${gvk.version}.${gvk.kind}) to (${goPackage(expected.group)}.${expected.kind}): unknown conversion`; }
-function notRegistered(gvk: GroupVersionKind): string { return `no kind ${goQuote(gvk.kind)} is registered for version ${goQuote(formatApiVersion(gvk))} in scheme ${goQuote(SCHEME)}`; }
+function notRegistered(gvk: GroupVersionKind, scheme: string): string { return `no kind ${goQuote(gvk.kind)} is registered for version ${goQuote(formatApiVersion(gvk))} in scheme ${goQuote(scheme)}`; }
+function schemeOf({ group }: GroupVersionKind): string { return SCHEMES[group] ?? SCHEME; }
 
 /** Why what a patch has made of an object is one of another kind; undefined: it is not. */
 export function kindError(value: JsonValue, expected: GroupVersionKind): string | undefined {
   try {
     const gvk = withDefaults(withPrefix("couldn't get version/kind; json parse error: ", () => typeMetaOf(value)), expected);
-    return !builtInFacts.typeOf(gvk) ? notRegistered(gvk) : gvk.kind === expected.kind ? undefined : noConversion(gvk, expected);
+    return !builtInFacts.typeOf(gvk) ? notRegistered(gvk, schemeOf(expected)) : gvk.kind === expected.kind ? undefined : noConversion(gvk, expected);
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }

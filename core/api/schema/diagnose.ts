@@ -146,8 +146,7 @@ class Diagnostician {
     if (node.kind !== "string") { this.#mismatch(type, node); return; }
     const text = node.value.replace(/[\r\n]/g, "");
     if (isBase64(text)) return;
-    const at = text.search(/[^A-Za-z0-9+/]/);
-    this.error ??= `illegal base64 data at input byte ${at >= 0 && !/^=+$/.test(text.slice(at)) ? at : text.length - (text.length % 4)}`;
+    this.error ??= `illegal base64 data at input byte ${illegalAt(text)}`;
   }
 
   /** null leaves what it meets as it was. */
@@ -232,4 +231,13 @@ function rawText(node: JsonNode): string {
 function rethrow(parse: () => unknown): void {
   try { parse(); }
   catch (error) { throw new Fatal(error instanceof Error ? error.message : String(error), { cause: error }); }
+}
+
+/** Where Go's decoder gives up on what is no base64. Source: encoding/base64 decodeQuantum */
+function illegalAt(text: string): number {
+  const at = text.search(/[^A-Za-z0-9+/]/);
+  if (at < 0) return text.length - (text.length % 4);
+  if (text[at] !== "=" || at % 4 < 2) return at;
+  if (at % 4 === 3) return at + 1; // whole, and more after it
+  return text[at + 1] === "=" ? at + 2 : text.length === at + 1 ? text.length : at;
 }

@@ -141,7 +141,7 @@ function* validateVersions(path: string, versions: readonly CustomResourceDefini
   for (const [i, version] of versions.entries()) {
     const at = index(child(path, "versions"), i);
     const problems = dns1035Label(version.name);
-    if (problems.length > 0) yield invalid(child(at, "name"), version.name, problems.join(","));
+    if (problems.length > 0) for (const name of [...(i === 0 ? [child(path, "version")] : []), child(at, "name")]) yield invalid(name, version.name, problems.join(",")); // the first is, inside, spec.version too
     yield* validateDeprecation(child(at, "deprecationWarning"), version);
     if (schemas) yield* validateSchema(child(at, "schema"), version.schema?.openAPIV3Schema, { hasStatus: version.subresources?.status !== undefined, isUnchanged: hasSameSchema(version, old) });
     if (subresources && version.subresources) yield* validateSubresources(child(at, "subresources"), version.subresources);

@@ -52,7 +52,9 @@ interface Patched {
 /** What a patch has made of an object. What does not fit is the patch's fault, and told as such. Throws 422. */
 export function patchedObject(scope: Scope, value: unknown, { shown, repeated, old, namesKind }: Patched): ApiObject {
   const expected = expectedKind(scope);
-  const another = namesKind && builtInFacts.typeOf(expected) ? kindError(value as JsonValue, expected) : undefined;
+  const isTyped = builtInFacts.typeOf(expected) !== undefined;
+  if (namesKind && isTyped && !(value as Partial<ApiObject>).apiVersion) throw badRequest(`the name of the object (${scope.info.name} based on URL) was undeterminable: name must be provided`); // of no version nothing is read
+  const another = namesKind && isTyped ? kindError(value as JsonValue, expected) : undefined;
   const kept = keptSpec(scope, old);
   const { object, error, strict } = readValue(scope, value, kept === undefined ? {} : { known: { spec: kept } });
   const findings = [...repeated, ...strict];

@@ -54,6 +54,7 @@ test.each<[what: string, type: keyof typeof TYPES, body: unknown, query: Record<
   ["another name", "merge", { metadata: { name: "e" } }, {}, 400, "the name of the object (e) does not match the name on the URL (d)"],
   ["an old version", "merge", { metadata: { resourceVersion: "1" } }, {}, 409, 'Operation cannot be fulfilled on deployments.apps "d": the object has been modified; please apply your changes to the latest version and try again'],
   ["a version that is none", "merge", { metadata: { resourceVersion: "1x" } }, {}, 500, 'strconv.ParseUint: parsing "1x": invalid syntax'],
+  ["no version any more", "json", [{ op: "remove", path: "/apiVersion" }], {}, 400, "the name of the object (d based on URL) was undeterminable: name must be provided"],
   ["another uid", "merge", { metadata: { uid: "u" } }, {}, 422, 'Deployment.apps "d" is invalid: metadata.uid: Invalid value: "u": field is immutable'],
   ["force", "merge", {}, { force: "true" }, 422, 'PatchOptions.meta.k8s.io "" is invalid: force: Forbidden: may not be specified for non-apply patch'],
   ["an apply by nobody", "apply", configuration(), {}, 422, 'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch'],

@@ -3,7 +3,7 @@
  *
  * Source: kubernetes v1.36 apimachinery/pkg/apis/meta/v1/validation/validation.go
  */
-import { decodeBody, type FieldValidation } from "../../api/codec/body.ts";
+import { decodeOptions, type FieldValidation } from "../../api/codec/body.ts";
 import { negotiateInput } from "../../api/codec/negotiate.ts";
 import { type FieldError, forbidden, invalid as invalidField, notSupported, required, tooLong } from "../../api/meta/field-error.ts";
 import type { GroupVersionKind } from "../../api/meta/gvk.ts";
@@ -106,6 +106,5 @@ async function deleteBody({ request }: Scope): Promise<RawDeleteOptions | undefi
   if (body.type === "value") return (body.value ?? undefined) as RawDeleteOptions | undefined;
   if (body.bytes.length === 0) return undefined;
   const encoding = negotiateInput(body.contentType);
-  const { object } = decodeBody({ bytes: body.bytes, encoding, expected: DELETE_OPTIONS, fieldValidation: "Ignore", accepts: () => true });
-  return object as RawDeleteOptions;
+  return decodeOptions({ bytes: body.bytes, encoding, expected: DELETE_OPTIONS }) as RawDeleteOptions;
 }
