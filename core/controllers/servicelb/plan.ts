@@ -6,7 +6,7 @@
  * A port can be had once on a node: the oldest Service that wants it has it, and the others wait. Ports the cluster itself is reached at are not given away.
  */
 import type { LoadBalancerIngress, Node, Service } from "../../api/gen/core.v1.ts";
-import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
+import type { EndpointConditions, EndpointSlice } from "../../api/gen/discovery.v1.ts";
 import { isDeleting, keyOf, labelsOf } from "../../api/meta/object-meta.ts";
 import { parseIp } from "../../net/cidr.ts";
 import { findCondition } from "../conditions.ts";
@@ -65,6 +65,8 @@ function addressesOf({ status }: Readonly<Node>, type: string): string[] {
   return (status?.addresses ?? []).filter((one) => one.type === type && parseIp(one.address) !== undefined).map(({ address }) => address);
 }
 
+/** Ready ones, and those that are ending but serve until they have: the node's proxy falls back to them, and its address is the only way there. */
 function nodesWithEndpoints(slices: readonly Readonly<EndpointSlice>[]): ReadonlySet<string> {
-  return new Set(slices.flatMap(({ endpoints }) => (endpoints ?? []).flatMap(({ nodeName, conditions }) => (nodeName !== undefined && (conditions?.ready ?? true) ? [nodeName] : []))));
+  const serves = ({ ready = true, serving = ready, terminating = false }: EndpointConditions = {}): boolean => ready || (serving && terminating);
+  return new Set(slices.flatMap(({ endpoints }) => (endpoints ?? []).flatMap(({ nodeName, conditions }) => (nodeName !== undefined && serves(conditions) ? [nodeName] : []))));
 }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { eventually } from "../../../test/fake-api.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
 import type { Node, Service, ServiceSpec } from "../../api/gen/core.v1.ts";
-import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
+import type { EndpointConditions, EndpointSlice } from "../../api/gen/discovery.v1.ts";
 import type { NewObject } from "../../api/meta/object-meta.ts";
 import { NODES, SERVICES } from "../../client/resources.ts";
 import { planLoadBalancer } from "./plan.ts";
@@ -16,14 +16,16 @@ const service = (name: string, spec: Partial<ServiceSpec> = {}, created = "2026-
   apiVersion: "v1", kind: "Service", metadata: { name, namespace: "default", creationTimestamp: created } as Service["metadata"],
   spec: { type: "LoadBalancer", ipFamilies: ["IPv4"], ports: [{ port: 80, protocol: "TCP" }], ...spec } as ServiceSpec,
 });
-const slice = (...nodeNames: string[]): EndpointSlice => ({ endpoints: nodeNames.map((nodeName) => ({ addresses: ["10.42.0.1"], nodeName, conditions: { ready: true } })) }) as unknown as EndpointSlice;
+const slice = (nodeNames: readonly string[], conditions: EndpointConditions = { ready: true }): EndpointSlice => ({ endpoints: nodeNames.map((nodeName) => ({ addresses: ["10.42.0.1"], nodeName, conditions })) }) as unknown as EndpointSlice;
 const NODES_2 = [node("b", { "10.0.0.2": "InternalIP", "fd00::2": "InternalIP" }), node("a", { "10.0.0.1": "InternalIP", a: "Hostname" }), node("c", { "10.0.0.3": "InternalIP" }, { ready: false })];
 const RESERVED = [{ protocol: "TCP", port: 6443, why: "the API server's" }] as const;
 
 test.each<[string, Partial<ServiceSpec>, Partial<Parameters<typeof planLoadBalancer>[1]>, unknown]>([
   ["ready nodes, by name", {}, {}, ["10.0.0.1", "10.0.0.2"]],
   ["both families", { ipFamilies: ["IPv6", "IPv4"] }, {}, ["10.0.0.1", "10.0.0.2", "fd00::2"]],
-  ["policy Local: nodes with endpoints", { externalTrafficPolicy: "Local" }, { slices: [slice("b", "c")] }, ["10.0.0.2"]],
+  ["policy Local: nodes with endpoints", { externalTrafficPolicy: "Local" }, { slices: [slice(["b", "c"])] }, ["10.0.0.2"]],
+  ["policy Local: nodes whose endpoints are ending, as long as they serve", { externalTrafficPolicy: "Local" }, { slices: [slice(["b"], { ready: false, serving: true, terminating: true }), slice(["a"], { ready: false, serving: false, terminating: true })] }, ["10.0.0.2"]],
+  ["policy Local: not those whose endpoints are not ready yet", { externalTrafficPolicy: "Local" }, { slices: [slice(["b"], { ready: false, serving: false })] }, []],
   ["policy Local without any", { externalTrafficPolicy: "Local" }, {}, []],
   ["external addresses where there are some", {}, { nodes: [...NODES_2, node("d", { "10.0.0.4": "InternalIP", "198.51.100.4": "ExternalIP" })] }, ["198.51.100.4"]],
   ["not nodes that are left out", {}, { nodes: [node("a", { "10.0.0.1": "InternalIP" }, { labels: { "node.kubernetes.io/exclude-from-external-load-balancers": "" } })] }, []],
