@@ -22,7 +22,7 @@ import { FailureBackoff } from "../failure-backoff.ts";
 import { ResourceMap } from "../garbagecollector/resource-map.ts";
 import { messageOf } from "../pod-control.ts";
 import type { ManifestFiles } from "./manifest-directory.ts";
-import { type Asked, formatAsked, type Manifest, manifestsIn, noLongerAsked, parseAsked, united } from "./plan.ts";
+import { type Asked, formatAsked, inventoryKey, type Manifest, manifestsIn, noLongerAsked, parseAsked, united } from "./plan.ts";
 
 const INVENTORY = { metadata: { namespace: "kube-system", name: "coracle-manifests" } };
 const FIELD_MANAGER = "coracle-manifests";
@@ -74,7 +74,7 @@ export function addonsController({ client, events, clock, files }: Deps): Contro
   async function bring(file: string, text: string, call: Call): Promise<readonly string[]> {
     if (text.replaceAll("\0", "").trim() === "") return ["the file is empty: its objects stay as they are"];
     const manifests = manifestsIn(text);
-    const before = parseAsked((await inventory(call))?.data?.[file] ?? "");
+    const before = parseAsked((await inventory(call))?.data?.[inventoryKey(file)] ?? "");
     const failures: string[] = [];
     const placed = await placedBy(manifests, call);
     const asked = askedOf(placed);
@@ -142,10 +142,10 @@ export function addonsController({ client, events, clock, files }: Deps): Contro
   }
 
   async function remember(file: string, asked: readonly Asked[], call: Call): Promise<void> {
-    const text = formatAsked(asked);
+    const text = formatAsked(asked), key = inventoryKey(file);
     const held = await inventory(call);
-    if (!held) await configMaps.create({ apiVersion: "v1", kind: "ConfigMap", ...INVENTORY, data: { [file]: text } }, call);
-    else if (held.data?.[file] !== text) await configMaps.patch(INVENTORY, "application/merge-patch+json", { data: { [file]: text } }, call);
+    if (!held) await configMaps.create({ apiVersion: "v1", kind: "ConfigMap", ...INVENTORY, data: { [key]: text } }, call);
+    else if (held.data?.[key] !== text) await configMaps.patch(INVENTORY, "application/merge-patch+json", { data: { [key]: text } }, call);
   }
 
   async function tell(type: "Normal" | "Warning", reason: string, message: string, call: Call): Promise<void> {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Asked, formatAsked, manifestsIn, noLongerAsked, parseAsked, united } from "./plan.ts";
+import { type Asked, formatAsked, inventoryKey, manifestsIn, noLongerAsked, parseAsked, united } from "./plan.ts";
 
 const names = (text: string): string[] => manifestsIn(text).map(({ kind, metadata }) => `${kind} ${metadata.name}`);
 
@@ -55,4 +55,9 @@ test("what is remembered is read as it was written", () => {
   expect(formatAsked(all).split("\n")[0]).toBe("apps/v1 Deployment shop/web");
   expect(parseAsked(formatAsked(all))).toEqual(all);
   expect(parseAsked("\nnonsense\n")).toEqual([]);
+});
+
+test("any file's name is a key of a ConfigMap, and no two are the same", () => {
+  const files = ["shop.yaml", "my shop (1).yaml", "my_.20shop.yaml", "Äpfel_und_Birnen.yaml", "a_b.yml"];
+  expect(files.map(inventoryKey)).toEqual(["shop.yaml", "my_.20shop_.20_.281_.29.yaml", "my_.5f.20shop.yaml", "_.c3_.84pfel_und_Birnen.yaml", "a_b.yml"]);
 });

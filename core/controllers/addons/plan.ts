@@ -65,3 +65,8 @@ export function parseAsked(text: string): readonly Asked[] {
     return apiVersion && kind && name ? [{ apiVersion, kind, namespace, name }] : [];
   });
 }
+
+/** A file's name as a key of a ConfigMap, which may have no spaces, umlauts or brackets: their bytes in hexadecimal. No two files have the same. */
+export function inventoryKey(file: string): string {
+  return file.replace(/_(?=\.[0-9a-f]{2})|[^-._a-zA-Z0-9]/gu, (text) => [...Buffer.from(text)].map((byte) => `_.${byte.toString(16).padStart(2, "0")}`).join(""));
+}
