@@ -73,6 +73,14 @@ sh installers/linux/uninstall.sh; ip route show table all; ip rule; ip -6 rule'`
   expect(out).not.toMatch(/ proto 171|^40171:/m);
 }, 60_000);
 
+test.skipIf(!canOverlay)("how long logind waits for pods goes with it, if we have said it", () => {
+  const out = onMachine(`
+file=/etc/systemd/logind.conf.d/99-kubelet.conf; mkdir -p /etc/systemd/logind.conf.d
+for by in '' ', by Coracle'; do printf '# Kubelet logind override%s\\n[Login]\\n' "$by" >$file; sh installers/linux/uninstall.sh; done`);
+  expect(out.match(/^removed \/etc\/systemd.*99-kubelet\.conf$/gm)).toHaveLength(1);
+  expect(out.split("Coracle is uninstalled")[0]).not.toContain("99-kubelet.conf");
+}, 60_000);
+
 test.skipIf(!canOverlay)("a server that will not come up is told with its own words, and not waited for", () => {
   const out = onMachine(`
 sed -i '/^case/i case "$*" in *wireguard*) echo "coracle: --overlay must be vxlan, host-gw or none" >\\&2; exit 2 ;; esac' "$1/coracle"

@@ -202,6 +202,14 @@ restore_settings() {
   done
 }
 
+# How long logind waits for a node's pods when the machine goes down (node/kubelet/shutdown/logind.ts); it is told that it need not any more.
+restore_logind() {
+  grep -qs 'by Coracle$' /etc/systemd/logind.conf.d/99-kubelet.conf || return 0
+  remove /etc/systemd/logind.conf.d/99-kubelet.conf
+  if rmdir /etc/systemd/logind.conf.d 2>/dev/null; then removed /etc/systemd/logind.conf.d; fi
+  ! have systemctl || systemctl kill -s HUP systemd-logind 2>/dev/null || true
+}
+
 # Fixed places of containerd and libcni; they may be others' as well. A shim's socket that nobody has open is nobody's.
 remove_shared() {
   for socket in /run/containerd/s/*; do
@@ -258,6 +266,7 @@ stop_service
 stop_containers
 remove_network
 restore_settings
+restore_logind
 remove_units
 mounts=$(unmount_all)
 [ -z "$mounts" ] || { echo "$mounts"; REMOVED=$((REMOVED + $(echo "$mounts" | wc -l))); }

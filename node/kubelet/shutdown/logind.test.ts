@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -38,7 +39,7 @@ exec sleep 10`);
   const exec = async () => ({ exitCode: 0, stdout: "t 5000000\n", stderr: "" }); // it waits 5 s for anybody, which is enough
   const running = logindNotices({ exec, clock: systemClock, log: silentLog }).run(async (down) => { told.push(`${down} with ${locks().length} lines`); }, 4000, stop.signal);
   await eventually(() => locks().length, (count) => count === 1);
-  expect(locks()[0]).toBe("--what=shutdown --mode=delay --who=kubelet --why=Kubelet needs time to handle node shutdown sleep infinity");
+  expect(locks()[0]).toBe("--what=shutdown --mode=delay --who=kubelet --why=Kubelet needs time to handle node shutdown cat");
   writeFileSync(at("down"), "");
   await eventually(locks, (lines) => lines.length === 2);
   expect([told, locks()[1]]).toEqual([["true with 1 lines"], "released"]);
@@ -48,4 +49,21 @@ exec sleep 10`);
   stop.abort();
   await running;
   await eventually(locks, (lines) => lines.length === 4); // nothing holds the machine up any more
+});
+
+test("killed, it leaves nobody behind who holds the machine up, nor one who listens", async () => {
+  const at = (name: string): string => join(directory, name);
+  program("systemd-inhibit", `shift 4; echo $$ >> ${at("pids")}; exec "$@"`);
+  program("busctl", `echo $$ >> ${at("pids")}; exec sleep 100`);
+  writeFileSync(at("node.ts"), `
+    import { logindNotices } from "${import.meta.dirname}/logind.ts";
+    import { systemClock } from "${import.meta.dirname}/../../../core/lifecycle/clock.ts";
+    import { silentLog } from "${import.meta.dirname}/../../../core/observe/log.ts";
+    const exec = async () => ({ exitCode: 0, stdout: "t 5000000\\n", stderr: "" });
+    await logindNotices({ exec, clock: systemClock, log: silentLog }).run(async () => undefined, 4000, new AbortController().signal);`);
+  const node = spawn(process.execPath, [at("node.ts")], { stdio: "ignore" });
+  const pids = (): string[] => (existsSync(at("pids")) ? readFileSync(at("pids"), "utf8").trim().split("\n") : []);
+  await eventually(pids, (found) => found.length === 2);
+  node.kill("SIGKILL");
+  await eventually(() => pids().filter((pid) => existsSync(`/proc/${pid}`) && !readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z ")), (left) => left.length === 0);
 });

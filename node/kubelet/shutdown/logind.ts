@@ -2,12 +2,14 @@
  * systemd's logind: asked to wait for us before the machine goes down, and listened to.
  *
  * Both by systemd's own programs, which hold the lock and the bus for us: a lock is a file descriptor that comes over the bus, which we cannot receive.
+ * They end with us, however we end: a lock that nobody is left to release would hold every later shutdown up for as long as logind waits.
  *
  * API: https://www.freedesktop.org/wiki/Software/systemd/inhibit/
  */
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_process";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
+import type { Readable, Writable } from "node:stream";
 import { aborted } from "../../../core/lifecycle/aborted.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Log } from "../../../core/observe/log.ts";
@@ -23,13 +25,18 @@ export function logindNotices({ exec, clock, log }: { readonly exec: Exec; reado
     const { stdout } = await exec("busctl", ["get-property", "org.freedesktop.login1", "/org/freedesktop/login1", "org.freedesktop.login1.Manager", "InhibitDelayMaxUSec"], { signal });
     if (Number(stdout.trim().split(" ")[1]) / 1000 >= delayMs) return;
     mkdirSync("/etc/systemd/logind.conf.d", { recursive: true });
-    writeFileSync(DROP_IN, `# Kubelet logind override\n[Login]\nInhibitDelayMaxSec=${Math.ceil(delayMs / 1000)}\n`);
+    writeFileSync(DROP_IN, `# Kubelet logind override, by Coracle\n[Login]\nInhibitDelayMaxSec=${Math.ceil(delayMs / 1000)}\n`);
     await exec("systemctl", ["kill", "-s", "HUP", "systemd-logind"], { signal });
   }
 
-  /** The lock is held while the child lives. */
+  /** The lock is held while the child lives: until it is killed, or nobody has the other end of its input any more. */
   function inhibit(): ChildProcess {
-    return spawn("systemd-inhibit", ["--what=shutdown", "--mode=delay", "--who=kubelet", "--why=Kubelet needs time to handle node shutdown", "sleep", "infinity"], { stdio: "ignore" });
+    return spawn("systemd-inhibit", ["--what=shutdown", "--mode=delay", "--who=kubelet", "--why=Kubelet needs time to handle node shutdown", "cat"], { stdio: ["pipe", "ignore", "ignore"] });
+  }
+
+  /** Ends when its input does; its output when busctl has ended. */
+  function listen(): ChildProcessByStdio<Writable, Readable, null> {
+    return spawn("sh", ["-c", `busctl monitor --json=short --match="$0" </dev/null & exec >/dev/null; cat; kill $!`, "type='signal',interface='org.freedesktop.login1.Manager',member='PrepareForShutdown'"], { stdio: ["pipe", "pipe", "ignore"] });
   }
 
   return {
@@ -37,8 +44,8 @@ export function logindNotices({ exec, clock, log }: { readonly exec: Exec; reado
       if (delayMs === 0) return await aborted(signal);
       while (!signal.aborted) {
         let lock: ChildProcess | undefined;
-        const monitor = spawn("busctl", ["monitor", "--json=short", "--match=type='signal',interface='org.freedesktop.login1.Manager',member='PrepareForShutdown'"], { stdio: ["ignore", "pipe", "ignore"] });
-        const stop = (): void => void monitor.kill();
+        const monitor = listen();
+        const stop = (): void => void monitor.stdin.end();
         signal.addEventListener("abort", stop, { once: true });
         const failed = new Promise<Error>((resolve) => monitor.on("error", resolve));
         try {
@@ -58,7 +65,7 @@ export function logindNotices({ exec, clock, log }: { readonly exec: Exec; reado
           await clock.sleep(RETRY_MS, signal);
         } finally {
           signal.removeEventListener("abort", stop);
-          monitor.kill();
+          stop();
           lock?.kill();
         }
       }
