@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Cgroups } from "../../os/cgroup.ts";
+import type { Cgroups, CgroupUsage } from "../../os/cgroup.ts";
 import type { MachineInfo } from "../../os/machine.ts";
 import { cadvisorMetrics, type Row } from "./cadvisor.ts";
 import { cgroupFigures } from "./cgroup-figures.ts";
@@ -36,6 +36,13 @@ test("both versions of control groups tell the same", () => {
     expect(processes).toEqual({ current: 5, max: undefined });
   }
   expect(two.pressure).toEqual({ cpu: { waitingSeconds: 2, stalledSeconds: 1 } });
+});
+
+test("what the machine uses is told of version 2's root, which has no files for that, nor limits", () => {
+  const { "memory.current": _, "memory.max": __, ...root } = V2;
+  const cgroups = { ...groups(2, { "/": root }), usage: () => ({ memoryBytes: 7000 }) as CgroupUsage };
+  expect(cgroupFigures(cgroups, "/").memory).toMatchObject({ usageBytes: 7000, workingSetBytes: 6600, rssBytes: 3000, limitBytes: undefined, swapLimitBytes: undefined });
+  expect(cadvisorMetrics({ cgroups, rows: [{ path: "/" }], machine: MACHINE, nowMs: 60_000 })).toContain('container_memory_working_set_bytes{container="",id="/",image="",name="",namespace="",pod=""} 6600 60000');
 });
 
 test("without a quota nothing is throttled, and what the kernel does not tell is absent", () => {

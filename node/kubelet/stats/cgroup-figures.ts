@@ -16,7 +16,7 @@ export interface CgroupFigures {
   readonly memory?: {
     readonly usageBytes: number; readonly maxUsageBytes: number | undefined; readonly workingSetBytes: number; readonly rssBytes: number; readonly cacheBytes: number; readonly mappedFileBytes: number;
     readonly swapBytes: number | undefined; readonly kernelBytes: number | undefined; readonly activeFileBytes: number; readonly inactiveFileBytes: number; readonly failures: number;
-    readonly pageFaults: number; readonly majorPageFaults: number; /** 0: none. */ readonly limitBytes: number; readonly swapLimitBytes: number; readonly oomKills: number;
+    readonly pageFaults: number; readonly majorPageFaults: number; /** 0: none. */ readonly limitBytes: number | undefined; readonly swapLimitBytes: number | undefined; readonly oomKills: number;
   };
   readonly devices: readonly DeviceFigures[];
   readonly processes: { readonly current: number; /** Absent: no limit. */ readonly max: number | undefined };
@@ -36,7 +36,7 @@ export function cgroupFigures(cgroups: Cgroups, path: string): CgroupFigures {
     const found = text(controller, file);
     return found === undefined ? undefined : new Map(found.trim().split("\n").map((line) => [line.slice(0, line.lastIndexOf(" ")), Number(line.slice(line.lastIndexOf(" ") + 1))]));
   };
-  return cgroups.version === 1 ? legacy({ text, number, values }) : unified({ text, number, values });
+  return cgroups.version === 1 ? legacy({ text, number, values }) : unified({ text, number, values }, () => cgroups.usage(path)?.memoryBytes);
 }
 
 interface Files {
@@ -68,12 +68,14 @@ function legacy({ text, number, values }: Files): CgroupFigures {
   };
 }
 
-function unified({ text, number, values }: Files): CgroupFigures {
+/** `machineMemory`: what is used of the group without a file for it: the root, which is the machine. Its limits have no files either. */
+function unified({ text, number, values }: Files, machineMemory: () => number | undefined): CgroupFigures {
   const cpu = values("cpu", "cpu.stat");
   const [quota = "max", period = "100000"] = text("cpu", "cpu.max")?.trim().split(" ") ?? [];
   const memory = values("memory", "memory.stat");
   const of = (name: string): number => memory?.get(name) ?? 0;
-  const usageBytes = number("memory", "memory.current");
+  const usageBytes = memory && (number("memory", "memory.current") ?? machineMemory());
+  const limit = (file: string): number | undefined => (text("memory", file) === undefined ? undefined : number("memory", file) ?? 0);
   const events = values("memory", "memory.events");
   const pressures = { cpu: pressure(text("cpu", "cpu.pressure")), memory: pressure(text("memory", "memory.pressure")), io: pressure(text("io", "io.pressure")) };
   return {
@@ -83,7 +85,7 @@ function unified({ text, number, values }: Files): CgroupFigures {
     ...(memory === undefined || usageBytes === undefined ? {} : { memory: {
       usageBytes, maxUsageBytes: number("memory", "memory.peak"), workingSetBytes: Math.max(0, usageBytes - of("inactive_file")), rssBytes: of("anon"), cacheBytes: of("file"), mappedFileBytes: of("file_mapped"),
       swapBytes: number("memory", "memory.swap.current"), kernelBytes: memory.get("kernel"), activeFileBytes: of("active_file"), inactiveFileBytes: of("inactive_file"), failures: events?.get("max") ?? 0,
-      pageFaults: of("pgfault"), majorPageFaults: of("pgmajfault"), limitBytes: number("memory", "memory.max") ?? 0, swapLimitBytes: number("memory", "memory.swap.max") ?? 0, oomKills: events?.get("oom_kill") ?? 0,
+      pageFaults: of("pgfault"), majorPageFaults: of("pgmajfault"), limitBytes: limit("memory.max"), swapLimitBytes: limit("memory.swap.max"), oomKills: events?.get("oom_kill") ?? 0,
     } }),
     devices: unifiedDevices(text("io", "io.stat")),
     processes: { current: number("pids", "pids.current") ?? 0, max: number("pids", "pids.max") },

@@ -23,7 +23,7 @@ import type { KubeletSettings } from "../settings.ts";
 import { podDirectory, volumeDirectory } from "../volumes/pod-directories.ts";
 import { diskVolumes } from "../eviction/local-storage.ts";
 import { type DirectoryUsage, directoryUsage, type DiskLayout, diskLayout, fileSystemUsage, type FileSystemUsage } from "./disk-usage.ts";
-import { type Pressures, pressuresOf } from "./pressure.ts";
+import { type Pressures, pressuresOf, swapOf } from "./pressure.ts";
 import { runtimeStats } from "./runtime-stats.ts";
 import { fromWindows } from "./windows-stats.ts";
 
@@ -128,7 +128,7 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, po
     const ephemeral = [...containers.flatMap(({ rootfs, logs }) => [rootfs?.usedBytes ?? 0, logs?.usedBytes ?? 0]), ...(known ? diskVolumes(known.pod, volumes) : []).map(({ usedBytes = 0 }) => usedBytes)].reduce((sum, bytes) => sum + bytes, 0);
     return {
       podRef: { name: labels[POD_NAME] ?? "", namespace: labels[POD_NAMESPACE] ?? "", uid }, startTime: known?.pod.status?.startTime ?? timestamp(known?.runtime.sandboxes[0]?.createdAtMs ?? clock.nowMs()), containers,
-      cpu: { ...cpuStats(linux.cpu), ...withPsi(waits.cpu) }, memory: { ...memoryStats(linux.memory), ...withPsi(waits.memory) }, ...ioStats(waits, time), ...podSwap(containers, time), ...(linux.network ? { network: networkStats(linux.network.default_interface, linux.network.interfaces ?? [], time) } : {}),
+      cpu: { ...cpuStats(linux.cpu), ...withPsi(waits.cpu) }, memory: { ...memoryStats(linux.memory), ...withPsi(waits.memory) }, ...ioStats(waits, time), ...withSwap(swapOf(cgroups, group, time) ?? podSwap(containers, time)), ...(linux.network ? { network: networkStats(linux.network.default_interface, linux.network.interfaces ?? [], time) } : {}),
       volume: [...volumes, ...(known ? claimVolumes(known.pod, claimed?.(uid) ?? [], time) : [])], "ephemeral-storage": { ...fsStats(disk, time), usedBytes: ephemeral }, process_stats: { process_count: valueOf(linux.process?.process_count) ?? 0 },
     };
   }
@@ -137,12 +137,13 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, po
     const time = timestamp(clock.nowMs());
     const found = runtime?.containers.find(({ id }) => id === attributes?.id);
     const below = group === undefined ? undefined : cgroups.children(group).find((name) => attributes?.id && name.includes(attributes.id));
-    const waits = pressuresOf(cgroups, below === undefined ? undefined : posix.join(group!, below));
+    const own = below === undefined ? undefined : posix.join(group!, below);
+    const waits = pressuresOf(cgroups, own);
     const logs = found?.logPath ? used(await usageOf(dirname(found.logPath), signal)) : {};
     return {
       name: attributes?.labels?.[CONTAINER_NAME] ?? attributes?.metadata?.name ?? "", startTime: timestamp(found?.startedAtMs || clock.nowMs()), cpu: { ...cpuStats(cpu), ...withPsi(waits.cpu) }, memory: { ...memoryStats(used_), ...withPsi(waits.memory) }, ...ioStats(waits, time),
       rootfs: { ...fsStats(images, time), usedBytes: valueOf(writable_layer?.used_bytes) ?? 0, inodesUsed: valueOf(writable_layer?.inodes_used) ?? 0 }, logs: { ...fsStats(disk, time), ...logs },
-      ...(swap ? { swap: { time: timeOf(swap.timestamp, time), swapAvailableBytes: valueOf(swap.swap_available_bytes) ?? 0, swapUsageBytes: valueOf(swap.swap_usage_bytes) ?? 0 } } : {}),
+      ...withSwap(swap ? { time: timeOf(swap.timestamp, time), swapAvailableBytes: valueOf(swap.swap_available_bytes) ?? 0, swapUsageBytes: valueOf(swap.swap_usage_bytes) ?? 0 } : swapOf(cgroups, own, time)), // not every runtime tells
     };
   }
 
@@ -218,6 +219,10 @@ function withPsi(psi: PsiStats | undefined): { readonly psi?: PsiStats } {
   return psi ? { psi } : {};
 }
 
+function withSwap(swap: SwapStats | undefined): { readonly swap?: SwapStats } {
+  return swap ? { swap } : {};
+}
+
 function ioStats({ io }: Pressures, time: string): { readonly io?: IoStats } {
   return io ? { io: { time, psi: io } } : {};
 }
@@ -230,8 +235,8 @@ function nodeSwap(time: string): { readonly swap?: SwapStats } {
 }
 
 /** What its containers have together, where the runtime tells. */
-function podSwap(containers: readonly ContainerStats[], time: string): { readonly swap?: SwapStats } {
+function podSwap(containers: readonly ContainerStats[], time: string): SwapStats | undefined {
   const known = containers.flatMap(({ swap }) => (swap ? [swap] : []));
   const sum = (field: "swapAvailableBytes" | "swapUsageBytes"): number => known.reduce((total, swap) => total + (swap[field] ?? 0), 0);
-  return known.length === 0 ? {} : { swap: { time, swapAvailableBytes: sum("swapAvailableBytes"), swapUsageBytes: sum("swapUsageBytes") } };
+  return known.length === 0 ? undefined : { time, swapAvailableBytes: sum("swapAvailableBytes"), swapUsageBytes: sum("swapUsageBytes") };
 }
