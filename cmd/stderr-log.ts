@@ -1,10 +1,31 @@
-/** The log of a command that runs for long: JSON lines on standard error, from --log-level up. */
+/**
+ * The log of a command that runs for long: JSON lines on standard error, from --log-level up. The journal is told how grave each is, so that `journalctl -p warning` finds them.
+ *
+ * API: https://www.freedesktop.org/software/systemd/man/latest/sd-daemon.html (prefixes, which the journal takes off)
+ */
+import { fstatSync } from "node:fs";
 import { type Log, type LogLevel, pinoLog } from "../core/observe/log.ts";
 import { ConfigError } from "./config/config.ts";
 
 const LOG_LEVELS: readonly string[] = ["debug", "info", "warn", "error"];
 
-export function stderrLog(level: string): Log { return leveledLog(level, (line) => void process.stderr.write(line)); }
+/** syslog's, by pino's first field. */
+const PRIORITIES: readonly (readonly [start: string, priority: number])[] = [['{"level":"error"', 3], ['{"level":"warn"', 4], ['{"level":"debug"', 7]];
+const INFORMATIONAL = 6;
+
+export function stderrLog(level: string): Log {
+  const write = isJournal(process.env, () => fstatSync(process.stderr.fd)) ? (line: string) => void process.stderr.write(prioritized(line)) : (line: string) => void process.stderr.write(line);
+  return leveledLog(level, write);
+}
+
+/** systemd says which of its streams the journal reads: it may since be another's, as in `coracle server 2>file`. */
+export function isJournal({ JOURNAL_STREAM: stream }: Readonly<Record<string, string | undefined>>, stderr: () => { readonly dev: number; readonly ino: number }): boolean {
+  if (!stream) return false;
+  const { dev, ino } = stderr();
+  return stream === `${dev}:${ino}`;
+}
+
+export function prioritized(line: string): string { return `<${PRIORITIES.find(([start]) => line.startsWith(start))?.[1] ?? INFORMATIONAL}>${line}`; }
 
 /** Throws ConfigError for a level that is none. */
 export function leveledLog(level: string, write: (line: string) => void): Log {
