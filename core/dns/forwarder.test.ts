@@ -78,9 +78,8 @@ test("a server that is not there is passed over; when there is no other, failure
   expect(await ask(query("b.test"), 512, signal)).toBeDefined();
   expect(failures).toEqual(["127.0.0.2"]);
   upstreams.pop();
-  const startMs = systemClock.uptimeMs();
   expect(await ask(query("c.test"), 512, signal)).toBeUndefined();
-  expect(systemClock.uptimeMs() - startMs).toBeLessThan(1000);
+  expect(failures).toEqual(["127.0.0.2"]); // it is not asked again so soon
 });
 
 test("the host's servers: the stub's own list, without ourselves, read again when the file changes", () => {
