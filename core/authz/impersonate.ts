@@ -11,6 +11,7 @@
  *
  * Source: kubernetes v1.36 staging/src/k8s.io/apiserver/pkg/endpoints/filters/impersonation (ConstrainedImpersonation is on)
  */
+import { goQuote } from "../api/meta/go-quote.ts";
 import { dns1123Label, dns1123Subdomain } from "../api/meta/names.ts";
 import { badRequest, isForbidden, notAllowed, type StatusError } from "../api/meta/status-error.ts";
 import type { Attributes, ResourceAttributes } from "../api/request/attributes.ts";
@@ -43,7 +44,7 @@ export function impersonationOf(headers: Iterable<readonly [name: string, value:
   }
   if (name !== "") return { name, uid, groups, extra };
   if (uid !== "" || groups.length > 0 || Object.keys(extra).length > 0)
-    throw badRequest(`requested ${JSON.stringify({ uid, groups, extra })} without impersonating a user name`);
+    throw badRequest(`requested ${goUser(uid, groups, extra)} without impersonating a user name`);
   return undefined;
 }
 
@@ -194,4 +195,12 @@ function isAssociated(requestor: UserInfo, node: string | undefined): boolean {
 /** The check is about the service account on whichever node: authorizers see the names of its extras only. */
 function withoutExtra(user: UserInfo): UserInfo {
   return { ...user, extra: { "authentication.kubernetes.io/associated-node-keys": Object.keys(user.extra ?? {}).sort() } };
+}
+
+/** As Go shows a user with %#v. */
+function goUser(uid: string | undefined, groups: readonly string[], extra: Readonly<Record<string, readonly string[]>>): string {
+  const texts = (list: readonly string[]): string => (list.length === 0 ? "[]string(nil)" : `[]string{${list.map(goQuote).join(", ")}}`);
+  const keys = Object.keys(extra).sort();
+  const more = keys.length === 0 ? "map[string][]string(nil)" : `map[string][]string{${keys.map((key) => `${goQuote(key)}:${texts(extra[key]!)}`).join(", ")}}`;
+  return `&user.DefaultInfo{Name:"", UID:${goQuote(uid ?? "")}, Groups:${texts(groups)}, Extra:${more}}`;
 }

@@ -145,6 +145,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     const served = server.registry.find(info.group, info.version, info.resource);
     if (!served) throw new NotServed();
     if (info.verb === "watch" && request.method !== "GET") throw methodNotAllowed(); // POST …/watch/pods and the like
+    if (request.method === "HEAD" && !served.custom && info.subresource !== "proxy") throw methodNotAllowed(); // upstream's router knows none
     const handler = server.special(info) ?? genericHandler(verbs, info, served);
     const scope: Scope = { request, info, served, user, server, signal: shown?.ends && info.verb === "watch" ? AbortSignal.any([request.signal, shown.ends]) : request.signal, warnings: [...(shown?.warnings ?? []), ...(served.custom?.warnings ?? [])], audit: flight.audit, span: flight.span, watched: info.verb === "watch" ? meter.watch(info) : undefined };
     if (isDeprecated(served)) {

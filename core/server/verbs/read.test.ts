@@ -189,6 +189,7 @@ test.each([
   ["POST", `${MAPS}/m0`, 405, "the server does not allow this method on the requested resource"],
   ["PUT", MAPS, 405, "the server does not allow this method on the requested resource"],
   ["POST", "/api/v1/watch/configmaps", 405, "the server does not allow this method on the requested resource"],
+  ["HEAD", `${MAPS}/m0`, 405, "the server does not allow this method on the requested resource"],
   ["OPTIONS", MAPS, 405, "the server does not allow this method on the requested resource"],
   ["POST", "/api/v1/configmaps", 405, "the server does not allow this method on the requested resource"],
   ["GET", "/api/v1/configmaps/m0", 404, "the server could not find the requested resource"],
