@@ -12,7 +12,7 @@ import { labelsOf, type ObjectKey, objectKey, splitKey } from "../../core/api/me
 import type { Client } from "../../core/client/client.ts";
 import type { Informers } from "../../core/client/informer-factory.ts";
 import { CONFIG_MAPS, ENDPOINT_SLICES, INGRESS_CLASSES, INGRESSES, NAMESPACES, SERVICES } from "../../core/client/resources.ts";
-import { authorityOf, type BackendTls } from "../../core/ingress/backend-tls.ts";
+import { authorityOf } from "../../core/ingress/backend-tls.ts";
 import { planGateways } from "../../core/ingress/gateway.ts";
 import { doorsOf, isFrontService, ownServiceName } from "../../core/ingress/gateway-fronts.ts";
 import { gatewaySource } from "../../core/ingress/gateway-source.ts";
@@ -36,7 +36,7 @@ import { Listeners } from "./listeners.ts";
 import { ReadObjects } from "./read-objects.ts";
 import { endpointResolver } from "./resolver.ts";
 import { Router } from "./router.ts";
-import { Upstreams, type UpstreamTls } from "./upstreams.ts";
+import { Upstreams, upstreamTls } from "./upstreams.ts";
 
 export interface NodeIngressOptions {
   readonly client: Client;
@@ -71,19 +71,13 @@ export function nodeIngress(options: NodeIngressOptions): Runnable {
   const gateways = gatewaySource(informers);
   let open: readonly OpenDoor[] = [];
   let wake: () => void = () => {};
-  const router = new Router({ table: ({ door }) => open.find(({ target }) => target === door)?.table ?? NOTHING, resolve: (backend) => resolver.resolve(backend), trust, load: (endpoint) => upstreams.load(endpoint), random });
+  const router = new Router({ table: ({ door }) => open.find(({ target }) => target === door)?.table ?? NOTHING, resolve: (backend) => resolver.resolve(backend), trust: (tls) => upstreamTls(tls, (key) => authorities.get(key)), load: (endpoint) => upstreams.load(endpoint), random });
   const served = {
     requests: options.metrics.counter("coracle_ingress_requests_total", "Requests the ingress of this node has answered, by status code and method"),
     seconds: options.metrics.histogram("coracle_ingress_request_duration_seconds", "How long they took", SECONDS),
   };
   const forwarder = new Forwarder({ ...served, router, upstreams, h2Upstreams, clock, log });
   const front: Http1FrontDeps = { ...served, router, upstreams, readFields: fieldReader(), date: httpDate(clock), clock, log };
-
-  function trust({ authorities: named, serverName, names, policy }: BackendTls): UpstreamTls | undefined {
-    if (named === "System") return { key: `${policy} ${serverName}`, ca: undefined, serverName, names };
-    const ca = named.flatMap((key) => authorities.get(key) ?? []).join("\n");
-    return ca === "" ? undefined : { key: `${policy} ${serverName} ${names.map(({ value }) => value).join()} ${Bun.hash(ca)}`, ca, serverName, names };
-  }
 
   function planned(hasSecureIngress: boolean): Pick<DoorWorld, "listeners" | "fronts" | "doors"> {
     const objects = gateways.objects();

@@ -5,7 +5,8 @@
  * sent twice only get connections that were in use a moment ago, or new ones.
  */
 import type { Duplex } from "node:stream";
-import type { CertificateName } from "../../core/ingress/backend-tls.ts";
+import type { ObjectKey } from "../../core/api/meta/object-meta.ts";
+import type { BackendTls, CertificateName } from "../../core/ingress/backend-tls.ts";
 import type { Endpoint } from "../../core/ingress/endpoints.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import { dialTls } from "../../core/net/dial-tls.ts";
@@ -56,6 +57,13 @@ export class Upstreams {
 
   /** Those that are idle. */
   close(): void { this.#kept.close(); }
+}
+
+/** `authorityOf`: PEM. Undefined: there is nobody whom it may trust. */
+export function upstreamTls({ authorities, serverName, names, policy }: BackendTls, authorityOf: (key: ObjectKey) => string | undefined): UpstreamTls | undefined {
+  const ca = authorities === "System" ? undefined : authorities.flatMap((key) => authorityOf(key) ?? []).join("\n");
+  const wanted = [policy, serverName, ...names.map(({ type, value }) => `${type}:${value}`)].join(" ");
+  return ca === "" ? undefined : { key: `${wanted} ${ca === undefined ? "System" : Bun.hash(ca)}`, ca, serverName, names };
 }
 
 /** Closes the connection when the endpoint is not who it should be. */
