@@ -36,16 +36,16 @@ describe.skipIf(process.arch !== "x64")("arm64", () => {
   test("its API server serves kubectl: create, list, apply, watch, delete; and its store is sound afterwards", async () => {
     const port = await freePort();
     await using server = new Running([...qemu, arm64, "server", "--disable-agent", "--data-dir", dataDir, "--write-kubeconfig", kubeconfig, "--https-listen-port", String(port), "--bind-address", "127.0.0.1", "--node-name", "arm"], { name: "server" });
-    await server.until("ready", async () => (await finish([x64, "kubectl", "get", "--raw", "/readyz"], { env })).stdout === "ok" || undefined, 90_000);
+    await server.until("ready", async () => (await finish([x64, "kubectl", "get", "--raw", "/readyz"], { env })).stdout === "ok" || undefined);
     expect(JSON.parse(await kubectl(["version", "-o", "json"]))).toMatchObject({ serverVersion: { platform: "linux/arm64" } });
 
     await kubectl(["create", "configmap", "a", "--from-literal=x=1"]);
-    await using watching = new Running([x64, "kubectl", "get", "configmap", "a", "--watch", "--output-watch-events", "-o", "jsonpath={.type} {.object.data.x}{\"\\n\"}", "--request-timeout=120s"], { name: "watch", env });
+    await using watching = new Running([x64, "kubectl", "get", "configmap", "a", "--watch", "--output-watch-events", "-o", "jsonpath={.type} {.object.data.x}{\"\\n\"}", "--request-timeout=600s"], { name: "watch", env });
     const told = (line: string): Promise<true> => watching.until(`told ${line}`, () => watching.output.includes(`${line}\n`) || undefined);
     await told("ADDED 1");
     await kubectl(["apply", "--server-side", "--force-conflicts", "-f", "-"], "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: default}\ndata: {x: \"2\"}\n");
     await kubectl(["create", "deployment", "web", "--image=example.com/web:1", "--replicas=2"]);
-    expect(await kubectl(["wait", "--for=create", "pod", "-l", "app=web", "--timeout=30s"])).toContain("condition met"); // controllers run
+    expect(await kubectl(["wait", "--for=create", "pod", "-l", "app=web", "--timeout=300s"])).toContain("condition met"); // controllers run
     expect((await kubectl(["get", "configmaps", "-A", "-o", "name"])).split("\n")).toContain("configmap/a");
     await kubectl(["delete", "configmap", "a"]);
     await told("MODIFIED 2");

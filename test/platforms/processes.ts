@@ -1,10 +1,13 @@
 /** Programs beside a test: started, waited for by what they print or serve, ended with their scope. */
 import { createServer } from "node:net";
 
+/** How long anything may take: emulated, on a machine that is busy with much else. */
+const PATIENCE_MS = 300_000;
+
 export interface Finished { readonly code: number; readonly stdout: string; readonly stderr: string }
 
 /** Runs to the end. */
-export async function finish(command: readonly string[], { env = {}, input, timeoutMs = 90_000 }: { readonly env?: Readonly<Record<string, string>>; readonly input?: string; readonly timeoutMs?: number } = {}): Promise<Finished> {
+export async function finish(command: readonly string[], { env = {}, input, timeoutMs = PATIENCE_MS }: { readonly env?: Readonly<Record<string, string>>; readonly input?: string; readonly timeoutMs?: number } = {}): Promise<Finished> {
   const child = Bun.spawn([...command], { env: { ...process.env, ...env }, stdin: input === undefined ? "ignore" : Buffer.from(input), stdout: "pipe", stderr: "pipe", timeout: timeoutMs, killSignal: "SIGKILL" });
   const [stdout, stderr, code] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text(), child.exited]);
   return { code, stdout, stderr };
@@ -37,7 +40,7 @@ export class Running implements AsyncDisposable {
   get output(): string { return this.#output; }
 
   /** Waits until `look` gives something; throws with what the program has printed when it ends before, or after `withinMs`. */
-  async until<T>(what: string, look: () => Promise<T | undefined> | T | undefined, withinMs = 60_000): Promise<T> {
+  async until<T>(what: string, look: () => Promise<T | undefined> | T | undefined, withinMs = PATIENCE_MS): Promise<T> {
     const endMs = performance.now() + withinMs;
     for (;;) {
       const found = await look();
@@ -49,7 +52,7 @@ export class Running implements AsyncDisposable {
   }
 
   /** Asks it to end, and insists after a while. The exit code. */
-  async stop(graceMs = 15_000): Promise<number> {
+  async stop(graceMs = PATIENCE_MS): Promise<number> {
     this.#child.kill("SIGTERM");
     const insist = setTimeout(() => this.#child.kill("SIGKILL"), graceMs);
     const code = await this.#child.exited;

@@ -61,7 +61,7 @@ describe.skipIf(process.arch !== "x64" || process.getuid?.() !== 0)("Windows", (
     expect(await kubectl(["get", "pod", "win", "-o", "jsonpath={.spec.nodeName}"])).toBe("win-1");
     expect(runtime.output).toMatch(/RunPodSandbox win\r?\nCreateContainer app\r?\nStartContainer app/);
     await agent.until("the Linux pod refused", () => look(["get", "pod", "linux", "-o", "jsonpath={.status.conditions[0].message}"], (message) => message.includes("untolerated taint")));
-    await kubectl(["delete", "pod", "win", "--timeout=30s"]);
+    await kubectl(["delete", "pod", "win", "--timeout=300s"]);
     expect(runtime.output).toContain("StopContainer app");
   });
 
