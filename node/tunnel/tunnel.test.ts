@@ -247,10 +247,10 @@ test("several servers behind one address: there is a stream to each, and again a
 });
 
 test("when the way between them falls silent, both ends notice", async () => {
-  const hundredfold: Clock = {
-    ...systemClock, sleep: (ms, until) => systemClock.sleep(ms / 100, until), after: (ms, work) => systemClock.after(ms / 100, work), every: (ms, until) => systemClock.every(ms / 100, until),
+  const twentyfold: Clock = {
+    ...systemClock, sleep: (ms, until) => systemClock.sleep(ms / 20, until), after: (ms, work) => systemClock.after(ms / 20, work), every: (ms, until) => systemClock.every(ms / 20, until),
   };
-  const { tunnel, port } = await startServer({ clock: hundredfold });
+  const { tunnel, port } = await startServer({ clock: twentyfold });
   let silent = false;
   const way = await listen((near) => {
     const far = connect(port, "127.0.0.1").on("error", () => undefined);
@@ -258,10 +258,10 @@ test("when the way between them falls silent, both ends notice", async () => {
     far.on("data", (data) => { if (!silent) near.write(data); }).on("close", () => { if (!silent) near.destroy(); });
     ending.push(async () => void far.destroy());
   });
-  const agent = agentOf([`https://127.0.0.1:${way}`], { clock: hundredfold });
+  const agent = agentOf([`https://127.0.0.1:${way}`], { clock: twentyfold });
   await start(agent);
   const session = (await tunnel.arrival("node-1", AbortSignal.timeout(5_000)))!;
-  await systemClock.sleep(1_500, signal); // longer than silence is borne, were there no pings
+  await systemClock.sleep(3_000, signal); // longer than silence is borne, were there no pings
   expect([agent.connected().length, session.closed]).toEqual([1, false]);
   silent = true;
   await eventually(() => agent.connected().length === 0);
