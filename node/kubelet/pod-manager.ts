@@ -18,6 +18,7 @@ import { AllocationRefused } from "./placement/allocation-refused.ts";
 import { PodWorker, refusedAllocation, type WorkerDeps } from "./pod-worker.ts";
 import { removePodLogs } from "./garbage.ts";
 import { notedLogDirectories } from "./logs/log-directories.ts";
+import { othersBefore, type ResizeWish } from "./resources/resize-order.ts";
 import { changedResources, judgeResize, swapRefusal, type Verdict } from "./resources/resize.ts";
 import { NOT_ADMITTED } from "./shutdown/shutdown.ts";
 import type { PodFailure } from "./status/pod-status.ts";
@@ -201,12 +202,17 @@ export class PodManager {
     return !isGone && ((stage === "running" && !isTerminalPhase(status.phase)) || stage === "terminating");
   }
 
-  judgeResize(wish: Pod): Verdict {
-    const others = [...this.#workers.values()].filter((worker) => worker.uid !== wish.metadata.uid && this.#counts(worker)).map(({ granted }) => granted);
-    const granted = this.#workers.get(wish.metadata.uid)?.granted ?? wish;
+  judgeResize(pod: Pod): Verdict {
+    const own = this.#workers.get(pod.metadata.uid);
+    const rivals = [...this.#workers.values()].filter((worker) => worker !== own && this.#counts(worker));
     const { placement, machine } = this.#deps.worker.context;
-    const refusal = swapRefusal(granted, wish, machine) ?? placement.resizeRefusal(wish, changedResources(granted, wish));
-    return judgeResize({ os: machine.os, pod: wish, others, allocatable: this.#deps.allocatable(), refusal });
+    const judge = ({ pod: wish, granted }: ResizeWish, others: readonly Pod[]): Verdict => {
+      const refusal = swapRefusal(granted, wish, machine) ?? placement.resizeRefusal(wish, changedResources(granted, wish));
+      return judgeResize({ os: machine.os, pod: wish, others, allocatable: this.#deps.allocatable(), refusal });
+    };
+    const wish = { pod, granted: own?.granted ?? pod, sinceMs: own?.waitsSinceMs };
+    const waiting = rivals.filter((worker) => worker.stage === "running" && worker.isResizeDeferred).map((worker) => ({ pod: worker.pod, granted: worker.granted, sinceMs: worker.waitsSinceMs }));
+    return judge(wish, othersBefore(wish, { waiting, others: rivals.map(({ granted }) => granted), fits: (one, others) => judge(one, others).fits }));
   }
 
   /** Something was freed: those who wait for it look again. */

@@ -3,7 +3,9 @@
  * asks; resources/resize.ts decides.
  */
 import type { Pod } from "../../core/api/gen/core.v1.ts";
+import { parseTime } from "../../core/api/meta/time.ts";
 import type { EventRecorder } from "../../core/client/events.ts";
+import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Log } from "../../core/observe/log.ts";
 import { allContainers, type NamedContainer, podReference } from "./pod-spec.ts";
 import type { Placement } from "./placement/placement.ts";
@@ -19,13 +21,17 @@ interface Deps {
   readonly events: EventRecorder;
   readonly log: Log;
   readonly placement: Pick<Placement, "pinning">;
+  readonly clock: Pick<Clock, "nowMs">;
   readonly judge: (wish: Pod) => Verdict;
+  /** It has more or less than before: others that wait may be granted theirs. */
+  readonly onGranted: () => void;
 }
 
 export class PodResize {
   readonly #deps: Deps;
   #allocation: Allocation;
   #pending: { readonly reason: "Infeasible" | "Deferred"; readonly message: string } | undefined; // why the wish is not granted
+  #waitsSinceMs: number | undefined;
   #inProgress = false; // granted, and some container does not have it yet
   #error: string | undefined; // why it does not
   readonly #memory = new Map<string, { readonly id: string; readonly request: bigint }>(); // by container: what it was started with, which no runtime tells
@@ -33,10 +39,12 @@ export class PodResize {
   constructor(pod: Pod, deps: Deps) {
     this.#deps = deps;
     this.#allocation = readAllocation(deps.settings.dataDir, pod.metadata.uid, deps.log) ?? allocationOf(pod);
+    this.#waitsSinceMs = parseTime(pod.status?.conditions?.find(({ type }) => type === "PodResizePending")?.lastTransitionTime ?? ""); // as we said it before a restart
   }
 
   get inProgress(): boolean { return this.#inProgress; }
   get isDeferred(): boolean { return this.#pending?.reason === "Deferred"; }
+  get waitsSinceMs(): number | undefined { return this.#waitsSinceMs; }
 
   /** The pod with the resources it was granted. */
   granted(pod: Pod): Pod {
@@ -49,6 +57,7 @@ export class PodResize {
     if (same(allocationOf(pod), this.#allocation)) {
       const changed = this.#pending !== undefined;
       this.#pending = undefined;
+      this.#waitsSinceMs = undefined;
       return changed;
     }
     const verdict = judge(pod);
@@ -56,14 +65,17 @@ export class PodResize {
     if (verdict.fits) {
       this.#allocation = allocationOf(pod);
       this.#pending = undefined;
+      this.#waitsSinceMs = undefined;
       this.#inProgress = true;
       this.#error = undefined;
       events.event(podReference(pod), "Normal", "ResizeStarted", resizeMessage("Pod resize started", pod));
     } else {
+      this.#waitsSinceMs ??= this.#deps.clock.nowMs();
       this.#pending = { reason: verdict.reason, message: verdict.message };
       events.event(podReference(pod), "Warning", `Resize${verdict.reason}`, resizeMessage(`Pod resize ${verdict.reason}`, pod, verdict.message));
     }
     writeAllocation(settings.dataDir, pod.metadata.uid, this.#allocation);
+    if (verdict.fits) this.#deps.onGranted();
     return true;
   }
 

@@ -47,7 +47,7 @@ export interface WorkerDeps {
   readonly kubeletStartedMs: number;
   /** Takes the pod's object away: its containers are gone. */
   readonly deleteObject: (pod: Pod, signal: AbortSignal) => Promise<void>;
-  /** A pod has ended: what it used is free. */
+  /** A pod has ended or was resized: what it used may be free. */
   readonly onStage: () => void;
   /** Whether the node can grant what the pod wishes now. */
   readonly judgeResize: (wish: Pod) => Verdict;
@@ -93,7 +93,7 @@ export class PodWorker {
     this.#deps = deps;
     const maxMs = deps.context.settings.crashBackoffMsMax;
     this.#backoff = new CrashBackoff({ minMs: Math.min(CRASH_BACKOFF.minMs, maxMs), maxMs });
-    this.#resize = new PodResize(pod, { ...deps.context, judge: deps.judgeResize });
+    this.#resize = new PodResize(pod, { ...deps.context, judge: deps.judgeResize, onGranted: deps.onStage });
     this.#runtime = emptyRuntimePod(this.uid, pod.metadata.name, pod.metadata.namespace);
     if ((pod.status?.phase ?? "Pending") === "Pending") this.#pendingMs = deps.context.clock.uptimeMs();
   }
@@ -103,6 +103,7 @@ export class PodWorker {
   /** With the resources it was granted. */
   get granted(): Pod { return this.#resize.granted(this.#pod); }
   get isResizeDeferred(): boolean { return this.#resize.isDeferred; }
+  get waitsSinceMs(): number | undefined { return this.#resize.waitsSinceMs; }
   get stage(): WorkerStage { return this.#stage; }
   /** Nothing of it runs, and its volumes and control groups are gone. */
   get isReclaimed(): boolean { return this.#isReclaimed; }
