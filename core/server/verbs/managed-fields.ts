@@ -6,7 +6,10 @@ import { builtInSchemas } from "../../api/patch/facts-schema.ts";
 import { parentManagedFields, type ReplicasPaths, scaleManagedFields } from "../../api/patch/apply/scale.ts";
 import type { ApiObject, ManagedFieldsEntry } from "../../api/meta/object-meta.ts";
 import { type GroupVersionKind, parseApiVersion } from "../../api/meta/gvk.ts";
+import type { JsonMap } from "../../api/patch/json-value.ts";
+import type { Versions } from "../../api/patch/apply/ownership.ts";
 import type { ObjectSchema } from "../../api/patch/schema.ts";
+import { convert } from "../../registry/conversions.ts";
 import type { ServedResource } from "../../registry/registry.ts";
 import type { Scope } from "../handler.ts";
 
@@ -43,16 +46,33 @@ function managerOf({ request }: Scope): string {
   return managerName(request.query.get("fieldManager") ?? undefined, request.header("user-agent"));
 }
 
-/** Records who owns what `next` changes of `live`. Both are of the storage version. Mutates `next`. */
+/** Records who owns what `next` changes of `live`, in the version of the request. Both are of the storage version. Mutates `next`. */
 export function recordOwner(scope: Scope, next: ApiObject, live: Readonly<ApiObject> | undefined, nowMs: number): void {
   const { served, info } = scope;
-  const schema = schemaOf(scope, { ...parseApiVersion(next.apiVersion), kind: next.kind });
+  const written = shownIn(served, next);
+  const schema = schemaOf(scope, { ...parseApiVersion(written.apiVersion), kind: written.kind });
   if (!schema) return;
   const { metadata } = updateManagedFields<ApiObject>({
-    live, updated: next, manager: managerOf(scope), apiVersion: next.apiVersion, subresource: info.subresource, schema, nowMs, filter: ownableFields(served, info.subresource),
-    versions: served.custom?.versions,
+    live: live && shownIn(served, live), updated: written, manager: managerOf(scope), apiVersion: written.apiVersion, subresource: info.subresource, schema, nowMs, filter: ownableFields(served, info.subresource),
+    versions: versionsOf(served),
   });
   next.metadata = metadata;
+}
+
+/** As the request has it, where that is not how it is stored. What is no object of the resource (a Scale) stays what it is. */
+function shownIn<T extends Readonly<ApiObject>>(served: ServedResource, object: T): T {
+  return !served.custom && object.kind === served.row.kind && object.apiVersion !== served.apiVersion ? served.fromStorage(object) as T : object;
+}
+
+/** Other versions of the kind, for managers who wrote in them. */
+export function versionsOf({ custom, row, apiVersion }: ServedResource): Versions | undefined {
+  if (custom) return custom.versions;
+  if (row.kind !== "HorizontalPodAutoscaler") return undefined; // no other kind is served in versions of different shapes that people apply
+  return (other) => {
+    const schema = builtInSchemas.schemaOf({ ...parseApiVersion(other), kind: row.kind });
+    const to = (version: string) => (object: JsonMap): JsonMap => convert(object as unknown as ApiObject, version) as unknown as JsonMap;
+    return schema && { schema, to: to(other), from: to(apiVersion) };
+  };
 }
 
 /** Of a kind that the request's resource, or a view of it, is about. */

@@ -93,6 +93,19 @@ test("a custom resource has no strategic merge patch, nor its scale; who tries i
   }
 });
 
+test("who writes in one version owns fields of that version, whichever is stored", async () => {
+  const path = (version: string) => `/apis/autoscaling/${version}/namespaces/a/horizontalpodautoscalers`;
+  const spec = { scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "d" }, minReplicas: 1, maxReplicas: 3, targetCPUUtilizationPercentage: 70 };
+  const owners = ({ body }: { body: { metadata: { managedFields: { manager: string; apiVersion: string; fieldsV1: Record<string, object> }[] } } }) => body.metadata.managedFields.map(({ manager, apiVersion, fieldsV1 }) => [manager, apiVersion, Object.keys(fieldsV1["f:spec"] ?? {}).sort()]);
+  const made = await api!.ask("POST", path("v1"), { query: { fieldManager: "one" }, body: { metadata: { name: "h" }, spec } });
+  expect(owners(made)).toEqual([["one", "autoscaling/v1", ["f:maxReplicas", "f:minReplicas", "f:scaleTargetRef", "f:targetCPUUtilizationPercentage"]]]);
+  const applied = { apiVersion: "autoscaling/v1", kind: "HorizontalPodAutoscaler", metadata: { name: "h" }, spec: { ...spec, targetCPUUtilizationPercentage: 80 } };
+  const refused = await api!.ask("PATCH", `${path("v1")}/h`, { headers: { "content-type": TYPES.apply }, query: { fieldManager: "two" }, body: applied });
+  expect([refused.code, refused.body.message]).toEqual([409, 'Apply failed with 1 conflict: conflict with "one" using autoscaling/v1: .spec.targetCPUUtilizationPercentage']);
+  const next = await api!.ask("PATCH", `${path("v2")}/h`, { headers: { "content-type": TYPES.merge }, query: { fieldManager: "three" }, body: { spec: { metrics: [{ type: "Resource", resource: { name: "cpu", target: { type: "Utilization", averageUtilization: 50 } } }] } } });
+  expect(owners(next)).toEqual([["one", "autoscaling/v1", ["f:maxReplicas", "f:minReplicas", "f:scaleTargetRef"]], ["three", "autoscaling/v2", ["f:metrics"]]]);
+});
+
 test("strictness reaches into patches; lenience warns", async () => {
   const warned = await patch("merge", '{"spec":{"replicas":1,"replicas":2,"nothing":1}}');
   expect([warned.code, warned.body.spec.replicas, warned.warnings]).toEqual([200, 2, ['duplicate field "spec.replicas"', 'unknown field "spec.nothing"']]);

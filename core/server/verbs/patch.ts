@@ -18,7 +18,7 @@ import { formatGo } from "../../api/patch/json-value.ts";
 import { diagnoseUntyped } from "../../api/schema/diagnose.ts";
 import type { Scope } from "../handler.ts";
 import { expectedKind, appliedObject, patchedObject } from "./body.ts";
-import { ownableFields, schemaOf } from "./managed-fields.ts";
+import { ownableFields, schemaOf, versionsOf } from "./managed-fields.ts";
 import { type WriteQuery, writeQueryOf } from "./write-options.ts";
 
 export interface Patcher {
@@ -105,7 +105,7 @@ function applier(scope: Scope, query: WriteQuery, { applied, repeated }: { reado
         apiVersion: formatApiVersion(gvk),
         kind: gvk.kind,
         filter: ownableFields(scope.served, info.subresource),
-        versions: scope.served.custom?.versions,
+        versions: versionsOf(scope.served),
         nowMs: server.clock.nowMs(),
       });
       if (repeated.length > 0 && query.fieldValidation === "Strict") throw badRequest(`error strict decoding YAML: ${repeated.join(", ")}`);
