@@ -78,4 +78,8 @@ test("what is taken over from a canonical object stays the very same, and the re
   const result = canonicalOwn<Record<string, unknown>>(type, next, old);
   expect(result["spec"]).toBe(old["spec"]);
   expect(result).toEqual(canonicalOwn(type, structuredClone(next)));
+  const bound = { ...old, spec: { nodeName: "n", ...(old["spec"] as object), tolerations: [] } };
+  const spec = canonicalOwn<Record<string, unknown>>(type, bound, old)["spec"] as Record<string, unknown>;
+  expect(spec["containers"]).toBe((old["spec"] as Record<string, unknown>)["containers"]);
+  expect(jsonText(spec)).toBe(jsonText(canonicalOwn<Record<string, unknown>>(type, structuredClone(bound))["spec"]));
 });

@@ -26,11 +26,11 @@ export function canonical(type: StructType, value: unknown, known?: object): Can
 
 /**
  * For objects we made ourselves: throws if they do not fit their type, because that is a bug of ours. What `object` has taken over as it is from `known`, which is
- * canonical (a status from the object that is replaced, or its spec), is not walked again.
+ * canonical (a status from the object that is replaced, or the containers of its spec), is not walked again.
  */
 export function canonicalOwn<T extends object>(type: StructType, object: T, known?: Readonly<T>): T {
   const walk = new Walk();
-  const result: Canonical = { object: walk.struct(type, object, known), clean: walk.clean };
+  const result: Canonical = { object: walk.struct(type, object, known, true), clean: walk.clean };
   if (!result.clean) throw new Error(`not a valid ${type.goName}: ${JSON.stringify(object).slice(0, 500)}`);
   return result.object as unknown as T;
 }
@@ -74,7 +74,8 @@ function ascending(a: number, b: number): number { return a - b; }
 class Walk {
   clean = true;
 
-  struct(type: StructType, value: unknown, known?: object): JsonObject {
+  /** What `value` has from `known` as it is stays so; `deep`: so does what its structs have. */
+  struct(type: StructType, value: unknown, known?: unknown, deep = false): JsonObject {
     const source = this.#objectOf(value);
     const { places, written } = layouts.of(type);
     const given: number[] = [];
@@ -98,7 +99,8 @@ class Walk {
       if (written[next] === place) next++;
       const field = type.fields[place]!;
       const raw = source[field.name];
-      const result = known !== undefined && typeof raw === "object" && raw === (known as JsonObject)[field.name] ? raw as JsonValue : this.#present(type, field, raw);
+      const before = typeof raw === "object" ? (known as JsonObject | undefined)?.[field.name] ?? undefined : undefined;
+      const result = raw === before ? before as JsonValue : this.#present(type, field, raw, deep ? before : undefined);
       if (result !== undefined) out[field.name] = result;
     }
     for (; next < written.length; next++) this.#fill(out, type.fields[written[next]!]!);
@@ -124,9 +126,9 @@ class Walk {
     return field.omitEmpty ? undefined : zeroOf(type);
   }
 
-  #present(owner: StructType, field: FieldInfo, raw: unknown): JsonValue | undefined {
+  #present(owner: StructType, field: FieldInfo, raw: unknown, known: unknown): JsonValue | undefined {
     const { type } = field;
-    const value = this.value(type, raw);
+    const value = this.value(type, raw, known);
     if (value === WRONG) { this.clean = false; return this.#absent(field); }
     if (field.pointer) return value;
     if (type.kind === "list" ? (value as JsonValue[]).length === 0 : type.kind === "map" && isEmptyObject(value)) {
@@ -138,14 +140,14 @@ class Walk {
     return value;
   }
 
-  value(type: Type, raw: unknown): JsonValue {
+  value(type: Type, raw: unknown, known?: unknown): JsonValue {
     if (raw === null || raw === undefined) { // of a list or a map: a field that is null is one that is not there
       if (type.kind === "struct") return this.struct(type, {});
       return type.kind === "scalar" && type.scalar === "bytes" ? "" : zeroOf(type); // no bytes come back from the store as such
     }
     switch (type.kind) {
       case "scalar": return scalar(type.scalar, raw);
-      case "struct": return typeof raw === "object" && !Array.isArray(raw) ? this.struct(type, raw) : WRONG;
+      case "struct": return typeof raw === "object" && !Array.isArray(raw) ? this.struct(type, raw, known, true) : WRONG;
       case "list": return this.#list(type, raw);
       case "map": return this.#map(type, raw);
       case "special": return this.#special(type, raw);

@@ -59,12 +59,11 @@ export class Commits {
 
   /** `named`: the client named the version it wants gone, so that losing to a newer one is its to know. */
   async remove(current: Cached, named: boolean, signal: AbortSignal): Promise<{ removed: Cached } | { removed?: undefined; newer: Cached | undefined }> {
-    const { store, all, groupResource } = this.#deps;
+    const { store, all, cache, groupResource } = this.#deps;
     try {
       const revision = await store.delete(current.key, current.revision);
       await all.reach(revision, signal);
-      const object = { ...current.object, metadata: { ...current.object.metadata, resourceVersion: String(revision) } };
-      return { removed: new Cached(current.key, deepFreeze(object), revision) };
+      return { removed: cache.deleted(current.key, revision) ?? cachedOf({ key: current.key, value: storedOf(current.object), revision }) };
     } catch (error) {
       if (!(error instanceof StoreError) || error.code !== "conflict") throw asStatus(error);
       if (named) throw conflict(groupResource, current.object.metadata.name);

@@ -57,3 +57,10 @@ test("after its beginning nothing is known of what was before", () => {
   expect(window.after(7)).toEqual([]);
   expect(() => window.after(6)).toThrow("too old resource version");
 });
+
+test("an event is found by its revision", () => {
+  const window = told(5_000, 10);
+  expect([5_000, 4_999, 5_001].map((revision) => window.at(revision)?.entry.revision)).toEqual([5_000, 4_999, undefined]);
+  window.forgetOld(10 * FRESH_MS);
+  expect(window.at(1)).toBe(undefined);
+});

@@ -82,6 +82,14 @@ export class EventWindow {
     return this.#past.slice(from).map(({ change }) => change);
   }
 
+  /** The event of that revision, if there was one lately: what is asked for has just happened. */
+  at(revision: Revision): CacheEvent | undefined {
+    let i = this.#past.length - 1;
+    while (i > this.#first && this.#past[i]!.change.entry.revision > revision) i--;
+    const change = this.#past[i]?.change;
+    return change?.entry.revision === revision ? change : undefined;
+  }
+
   *[Symbol.iterator](): Iterable<CacheEvent> & Generator<CacheEvent> {
     for (let i = this.#first; i < this.#past.length; i++) yield this.#past[i]!.change;
   }

@@ -55,6 +55,8 @@ test("what is taken over from the object that is replaced is not looked at again
   const parts = new SharedParts();
   expect(parts.share(next, before)).toBe(next);
   expect(Object.isFrozen(next.spec.containers[0]!.resources)).toBe(false);
+  expect(parts.share({ ...before, spec: { ...before.spec, odd: { x: 1 } } }, before).spec.containers).toBe(before.spec.containers);
+  expect(Object.isFrozen(before.spec.containers[0]!.resources)).toBe(false);
   const other = parts.share(pod("b", "2"), before);
   expect(other.spec.containers).not.toBe(next.spec.containers);
   expect(parts.share(pod("c", "2")).spec.containers).toBe(other.spec.containers);

@@ -26,7 +26,8 @@ export class SharedParts {
   share<T extends Pick<ApiObject, "metadata">>(object: T, before?: Readonly<Pick<ApiObject, "metadata">>): T {
     const { spec } = object as { readonly spec?: unknown };
     const { managedFields } = object.metadata;
-    const shared = isPart(spec) && spec !== (before as { readonly spec?: unknown } | undefined)?.spec ? this.#within(spec, DEPTH_MAX) : spec;
+    const specBefore = (before as { readonly spec?: unknown } | undefined)?.spec;
+    const shared = isPart(spec) && spec !== specBefore ? this.#within(spec, DEPTH_MAX, isPart(specBefore) ? specBefore : undefined) : spec;
     const known = before?.metadata.managedFields;
     const entries = managedFields?.map((entry) => {
       if (known?.some(({ fieldsV1 }) => fieldsV1 === entry.fieldsV1)) return entry;
@@ -54,11 +55,12 @@ export class SharedParts {
     return copy ?? metadata;
   }
 
-  #within<T extends Part>(whole: T, depth: number): T {
+  /** Members that are those of `before` stay as they are. */
+  #within<T extends Part>(whole: T, depth: number, before?: Part): T {
     let copy: Record<string, unknown> | undefined;
     for (const key in whole) {
       const member = (whole as Record<string, unknown>)[key];
-      if (!isPart(member) || key === "__proto__") continue; // which would be set, not put
+      if (!isPart(member) || key === "__proto__" || member === (before as Record<string, unknown> | undefined)?.[key]) continue; // __proto__ would be set, not put
       const part = this.#part(member, depth - 1);
       if (part === member) continue;
       copy ??= (Array.isArray(whole) ? [...whole] : { ...whole }) as Record<string, unknown>;

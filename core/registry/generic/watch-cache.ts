@@ -75,6 +75,12 @@ export class ResourceCache {
   /** Remembered events after `revision`. Throws 410 if some of those are forgotten. */
   after(revision: Revision): CacheEvent[] { return this.#window.after(revision); }
 
+  /** What was at `key` until the delete at `revision`, as watchers are told of it: an answer shares its bytes. Undefined: that is forgotten. */
+  deleted(key: string, revision: Revision): Cached | undefined {
+    const entry = this.#window.at(revision)?.entry;
+    return entry?.key === key ? entry : undefined;
+  }
+
   /** With a topic: hears of that alone. */
   listen(listener: Listener, topic?: Topic): () => void { return this.#audience.add(listener, topic); }
 

@@ -24,11 +24,10 @@ export function bindPod(pod: Readonly<Pod>, { target, metadata }: Readonly<Bindi
   if ((pod.spec.schedulingGates ?? []).length > 0) throw new Error(`pod ${name} has non-empty .spec.schedulingGates`);
   const { nominatedNodeName: _, ...status } = pod.status ?? {};
   setPodCondition(status, { type: "PodScheduled", status: "True" }, nowMs);
-  const annotations = { ...pod.metadata.annotations, ...metadata?.annotations };
-  const labels = { ...pod.metadata.labels, ...metadata?.labels };
+  const { annotations, labels } = pod.metadata;
   return {
     ...pod,
-    metadata: { ...pod.metadata, ...(Object.keys(annotations).length > 0 ? { annotations } : {}), ...(Object.keys(labels).length > 0 ? { labels } : {}) },
+    metadata: { ...pod.metadata, ...(metadata?.annotations && { annotations: { ...annotations, ...metadata.annotations } }), ...(metadata?.labels && { labels: { ...labels, ...metadata.labels } }) },
     spec: { ...pod.spec, nodeName: target.name ?? "" },
     status,
   };
