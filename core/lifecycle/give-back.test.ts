@@ -39,6 +39,9 @@ test("memory is given back when it is quiet: after work, after much was let go, 
   await pass(60, 10_000);
   await pass(30, 100);
   expect(told.splice(0)).toEqual(["450 s: shrunk"]);
+  await pass(60, 10_000);
+  await pass(80, 2_000); // a thousand nodes at rest
+  expect(told.splice(0)).toEqual(["540 s: collected", "600 s: collected"]);
   stop.abort();
   await clock.run(10_000);
   await life;

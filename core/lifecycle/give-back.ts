@@ -1,6 +1,6 @@
 /**
  * Memory that work leaves behind and nobody needs any more: what was kept in case it is asked for again, garbage that the engine would keep until it wants the room, and the
- * machine code of what ran often for a while, starting up above all. It is given back when the process has next to nothing else to do.
+ * machine code of what ran often for a while, starting up above all. It is given back when the process has little else to do; machine code when it has next to nothing.
  */
 import type { Clock } from "./clock.ts";
 import type { Runnable } from "./run-all.ts";
@@ -19,8 +19,11 @@ export interface GiveBackOptions {
 
 const PERIOD_MS = 10_000;
 const FORGET_EVERY = 3;
-/** A node with a few pods takes one to three per cent of a processor. */
+/** A node with a few pods takes one to three per cent of a processor: compiled code may go. */
 const QUIET_CPU = 0.05;
+/** A server of a thousand nodes at rest takes a fifth of one: garbage may go, if it is this many times as much, because somebody waits meanwhile. */
+const CALM_CPU = 0.3;
+const CALM_TIMES = 3;
 /** So much work makes garbage worth looking for. */
 const COLLECT_CPU_MS = 4_000;
 const COLLECT_BYTES = 4 * 1024 * 1024;
@@ -38,14 +41,15 @@ export function giveBack({ clock, cpuMs, forget, collect, shrink }: GiveBackOpti
     for await (const _ of clock.every(PERIOD_MS, signal)) {
       if (tick++ % FORGET_EVERY === 0) bytes += forget();
       const nowMs = cpuMs();
-      const isQuiet = nowMs - seenMs < PERIOD_MS * QUIET_CPU;
+      const busy = (nowMs - seenMs) / PERIOD_MS;
       seenMs = nowMs;
-      if (!isQuiet || tick === 1) continue;
-      if (shrunkMs === undefined ? clock.uptimeMs() - startMs >= STARTED_MS : nowMs - shrunkMs >= SHRINK_CPU_MS) {
+      if (busy >= CALM_CPU || tick === 1) continue;
+      const isQuiet = busy < QUIET_CPU, times = isQuiet ? 1 : CALM_TIMES;
+      if (isQuiet && (shrunkMs === undefined ? clock.uptimeMs() - startMs >= STARTED_MS : nowMs - shrunkMs >= SHRINK_CPU_MS)) {
         shrink();
         shrunkMs = collectedMs = nowMs;
         bytes = 0;
-      } else if (nowMs - collectedMs >= COLLECT_CPU_MS || bytes >= COLLECT_BYTES) {
+      } else if (nowMs - collectedMs >= COLLECT_CPU_MS * times || bytes >= COLLECT_BYTES * times) {
         collect();
         collectedMs = nowMs;
         bytes = 0;
