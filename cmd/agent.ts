@@ -62,6 +62,7 @@ export async function agent(argv: readonly string[]): Promise<number> {
 }
 
 async function runAgent(settings: Settings, log: Log, { signal, reason }: StopSignal, shutdownNotices?: ShutdownNotices): Promise<number> {
+  process.umask(0o022); // whoever starts us: what containerd and we make is for containers of all users, who could not even enter their root otherwise
   lastWords(process, log);
   const systemd = toldBySystemd(process.env, process.pid);
   const servers = serversOf(settings);

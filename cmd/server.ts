@@ -33,6 +33,7 @@ export async function server(argv: readonly string[]): Promise<number> {
   const settings = withClusterDns(loadSettings("server", { argv, env: process.env, readFile: readText }));
   checkRanges(settings);
   if (!settings.disableAgent) mustBeRoot("server");
+  process.umask(0o022); // whoever starts us: what containerd and we make is for containers of all users, who could not even enter their root otherwise
   const mode = kubeconfigMode(settings);
   const where = paths(settings.dataDir);
   makeDataDirectory(settings.dataDir, where.native);

@@ -131,8 +131,9 @@ export class Host implements AsyncDisposable {
     await this.#launch("agent", flags);
   }
 
+  /** As root of a hardened machine does: nothing it makes is for others. */
   async #launch(command: string, flags: readonly string[]): Promise<void> {
-    await this.ok(["sh", "-c", `setsid "$0" "$@" </dev/null >>${this.directory}/coracle.log 2>&1 & echo $! > ${this.directory}/coracle.pid`, this.binary, command, "--node-name", this.name, "--kubelet-arg", "eviction-hard=memory.available<100Mi" /* how full this machine is does not matter */, ...flags]);
+    await this.ok(["sh", "-c", `umask 077; setsid "$0" "$@" </dev/null >>${this.directory}/coracle.log 2>&1 & echo $! > ${this.directory}/coracle.pid`, this.binary, command, "--node-name", this.name, "--kubelet-arg", "eviction-hard=memory.available<100Mi" /* how full this machine is does not matter */, ...flags]);
   }
 
   /** Pulls the plug, and starts the machine again with what is on its disk; nothing of ours runs afterwards. `address`: another one than before; empty: it is on no network. */
