@@ -40,7 +40,7 @@ test("filters keep what a subresource may own", () => {
   expect(print(includeFields("spec.containers.*.resources")(owned))).toBe("spec.containers.x.resources.limits");
 });
 
-test("a Scale shows who owns the replicas, and gives them back to the parent", () => {
+test("a Scale shows who owns the replicas, and gives them back to the parent; when it was written is not told there", () => {
   const replicas = new Map([["apps/v1", "spec.replicas"]]);
   const entry = (manager: string, fields: string) => ({ manager, operation: "Apply" as const, apiVersion: "apps/v1", time: "2026-01-01T00:00:00Z", fieldsType: "FieldsV1", fieldsV1: set(fields) });
   const parent = [entry("alice", "spec.paused spec.replicas"), entry("bob", "spec.paused")];
@@ -49,7 +49,10 @@ test("a Scale shows who owns the replicas, and gives them back to the parent", (
   const scaled = [{ manager: "hpa", operation: "Update" as const, apiVersion: "autoscaling/v1", time: "2026-01-01T00:00:09Z", fieldsType: "FieldsV1", fieldsV1: set("spec.replicas"), subresource: "scale" }];
   expect(parentManagedFields({ parent, scale: shown, apiVersion: "apps/v1", paths: replicas })).toEqual(parent);
   expect(parentManagedFields({ parent, scale: scaled, apiVersion: "apps/v1", paths: replicas })).toEqual(
-    [entry("alice", "spec.paused"), entry("bob", "spec.paused"), { ...scaled[0], apiVersion: "apps/v1" }]);
+    [entry("alice", "spec.paused"), entry("bob", "spec.paused"), { ...scaled[0], apiVersion: "apps/v1", time: undefined }]);
+  const updater = { ...entry("carol", "spec.paused spec.replicas"), operation: "Update" as const };
+  const unchanged = parentManagedFields({ parent: [updater], scale: scaleManagedFields([updater], replicas), apiVersion: "apps/v1", paths: replicas });
+  expect(unchanged).toEqual([{ ...updater, time: undefined, fieldsV1: set("spec.replicas") }, { ...updater, fieldsV1: set("spec.paused") }]);
 });
 
 test("a write that only moves times keeps the old ones", () => {

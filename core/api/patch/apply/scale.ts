@@ -1,5 +1,5 @@
 /**
- * Ownership across the scale subresource: spec.replicas of a Scale is a field of its parent.
+ * Ownership across the scale subresource: spec.replicas of a Scale is a field of its parent. Who writes it there has no time in the parent.
  *
  *   scaleManagedFields(parent.metadata.managedFields, paths)       what a Scale shows
  *   parentManagedFields({ parent, scale, apiVersion, paths })      what the parent has after a write of its Scale
@@ -36,24 +36,22 @@ export interface ScaleWrite {
 }
 
 export function parentManagedFields({ parent, scale, apiVersion, paths }: ScaleWrite): ManagedFieldsEntry[] | undefined {
-  // in a Scale a manager has the Scale's version; operation, name and subresource tell it apart
-  const ofScale = new Map([...managersStored(scale).values()].map((manager) => [identityOf(manager), manager] as const));
+  const stored = managersStored(parent);
+  const ofScale = new Map(managersStored(scale)); // there who updates is known by the Scale's version, and so is never the same as in the parent
   const next = new Map<string, Manager>();
-  for (const [id, manager] of managersStored(parent)) {
+  for (const [id, manager] of stored) {
     if (!paths.has(manager.apiVersion)) continue;
     const path = pathIn(paths, manager.apiVersion);
     if (!path || !hasPath(manager.set, path)) { next.set(id, manager); continue; }
-    if (ofScale.delete(identityOf(manager))) { next.set(id, manager); continue; }
+    if (ofScale.delete(id)) { next.set(id, manager); continue; }
     const set = difference(manager.set, setOf(path));
     if (!isEmptySet(set)) next.set(id, { ...manager, set, entry: undefined });
   }
   const path = pathIn(paths, apiVersion);
-  for (const manager of ofScale.values()) {
-    if (path && hasPath(manager.set, REPLICAS)) next.set(`scale ${identityOf(manager)}`, { ...manager, apiVersion, set: setOf(path), entry: undefined });
+  for (const [id, manager] of ofScale) {
+    if (path && hasPath(manager.set, REPLICAS)) next.set(id, { ...manager, apiVersion, set: setOf(path), time: stored.get(id)?.time, entry: undefined });
   }
   return encodeManagers(next, parent);
 }
-
-function identityOf({ name, operation, subresource }: Manager): string { return JSON.stringify([name, operation, subresource]); }
 
 function pathIn(paths: ReplicasPaths, apiVersion: string): readonly string[] | undefined { return paths.get(apiVersion)?.replace(/^\./, "").split(".").map(fieldElement); }
