@@ -86,4 +86,4 @@ test.each<[path: string, body: object, code: number, told: unknown]>([
   await using api = await apiServer();
   const answer = await api.ask("POST", path, { body: { metadata: { name: "x" }, ...body }, query: { dryRun: "All" } });
   expect([answer.code, answer.body.message ?? answer.body.data ?? answer.body.binaryData]).toEqual([code, told]);
-});
+}, 300_000);

@@ -47,7 +47,7 @@ describe.skipIf(process.arch !== "x64" || process.getuid?.() !== 0)("Windows", (
   test("joins, registers as what it is, becomes Ready, runs a Windows pod and no Linux pod", async () => {
     await using runtime = windows.start("fake-runtime.exe", [PIPE, "example.com/app:1"]);
     await runtime.until("serving", () => runtime.output.includes("serving"));
-    await using agent = windows.start("coracle.exe", ["agent", "--server", url, "--token", token, "--node-name", "win-1", "--kubelet-port", String(await freePort())]);
+    await using agent = windows.start("coracle.exe", ["agent", "--server", url, "--token", token, "--node-name", "win-1", "--kubelet-port", String(await freePort()), "--kubelet-arg", "eviction-hard=memory.available<100Mi" /* how full this machine is does not matter */]);
     await agent.until("Ready", () => isReady("win-1"));
 
     const { metadata, spec, status } = JSON.parse(await kubectl(["get", "node", "win-1", "-o", "json"])) as { metadata: { labels: Record<string, string> }; spec: { taints: object[] }; status: { nodeInfo: Record<string, string> } };
