@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
@@ -22,6 +22,19 @@ test("version 2: a group's working set is without files that nobody reads any mo
     expect(cgroups.usage("/kubepods/besteffort")).toMatchObject({ memoryBytes: 0, workingSetBytes: 0 });
     expect(cgroups.usage("/")!.memoryBytes).toBeGreaterThan(1024 * 1024);
     expect(cgroups.usage("/kubepods/burstable")).toBeUndefined();
+  } finally {
+    rmSync(root, { recursive: true });
+  }
+});
+
+test("version 2: huge pages are limited by size, those that are reserved too, where the kernel counts them", () => {
+  const root = mkdtempSync(join(tmpdir(), "cgroup-"));
+  try {
+    mkdirSync(join(root, "p"));
+    for (const group of ["", "p"]) for (const file of ["cgroup.controllers", "cgroup.subtree_control"]) writeFileSync(join(root, group, file), "hugetlb\n");
+    for (const file of ["hugetlb.2MB.max", "hugetlb.2MB.rsvd.max"]) writeFileSync(join(root, "p", file), "max\n");
+    unifiedCgroups(root).ensure("/p", { hugepages: { "2MB": 4096, "1GB": 0 } });
+    expect(["hugetlb.2MB.max", "hugetlb.2MB.rsvd.max"].map((file) => readFileSync(join(root, "p", file), "utf8"))).toEqual(["4096", "4096"]);
   } finally {
     rmSync(root, { recursive: true });
   }

@@ -18,6 +18,8 @@ export interface CgroupLimits {
   readonly cpuPeriodUs?: number;
   readonly memoryBytes?: number;
   readonly pids?: number;
+  /** Bytes of huge pages, by their size as the kernel names it: 2MB, 1GB. */
+  readonly hugepages?: Readonly<Record<string, number>>;
 }
 
 export interface CgroupUsage {
@@ -100,7 +102,7 @@ function legacyCgroups(hierarchies: readonly Hierarchy[], hybrid: string | undef
   return {
     version: 1,
     countsSwap: memory !== undefined && existsSync(join(memory, "memory.memsw.limit_in_bytes")),
-    ensure(path, { cpuShares, cpuQuotaUs, cpuPeriodUs, memoryBytes, pids }) {
+    ensure(path, { cpuShares, cpuQuotaUs, cpuPeriodUs, memoryBytes, pids, hugepages = {} }) {
       for (const mountPoint of all) make(mountPoint, path);
       const write = (controller: string, file: string, value: number | undefined): void => {
         const mountPoint = of(controller);
@@ -111,6 +113,7 @@ function legacyCgroups(hierarchies: readonly Hierarchy[], hybrid: string | undef
       write("cpu", "cpu.cfs_quota_us", cpuQuotaUs);
       write("memory", "memory.limit_in_bytes", memoryBytes);
       write("pids", "pids.max", pids);
+      for (const [size, bytes] of Object.entries(hugepages)) for (const what of [size, `${size}.rsvd`]) write("hugetlb", `hugetlb.${what}.limit_in_bytes`, bytes);
     },
     remove: (path) => everywhere.map((mountPoint) => removeTree(join(mountPoint, path))).every((gone) => gone),
     kill: (path) => everywhere.forEach((mountPoint) => killTree(join(mountPoint, path))),
@@ -145,7 +148,7 @@ export function unifiedCgroups(mountPoint: string): Cgroups {
   return {
     version: 2,
     countsSwap: directories(mountPoint).some((name) => existsSync(join(mountPoint, name, "memory.swap.max"))), // the root group has no such file
-    ensure(path, { cpuShares, cpuQuotaUs, cpuPeriodUs = 100_000, memoryBytes, pids }) {
+    ensure(path, { cpuShares, cpuQuotaUs, cpuPeriodUs = 100_000, memoryBytes, pids, hugepages = {} }) {
       make(path);
       const write = (file: string, value: string | undefined): void => {
         if (value !== undefined) writeIfThere(join(mountPoint, path, file), value);
@@ -154,6 +157,7 @@ export function unifiedCgroups(mountPoint: string): Cgroups {
       write("cpu.max", cpuQuotaUs === undefined ? undefined : `${cpuQuotaUs < 0 ? "max" : cpuQuotaUs} ${cpuPeriodUs}`);
       write("memory.max", memoryBytes === undefined ? undefined : String(memoryBytes));
       write("pids.max", pids === undefined ? undefined : String(pids));
+      for (const [size, bytes] of Object.entries(hugepages)) for (const what of [size, `${size}.rsvd`]) write(`hugetlb.${what}.max`, String(bytes));
     },
     remove: (path) => removeTree(join(mountPoint, path)),
     kill: (path) => killTree(join(mountPoint, path)),

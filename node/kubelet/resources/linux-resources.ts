@@ -112,7 +112,13 @@ export function oomScoreAdj(pod: Pod, container: Container | EphemeralContainer,
   return Math.max(1000 + OOM_GUARANTEED, Math.min(OOM_BEST_EFFORT - 1, adjust));
 }
 
-function hugepages(limits: ResourceList, { hugepageSizes }: LinuxMachine): HugepageLimit[] {
+/** Of a whole pod, by size: none of a size it does not ask for. Runtimes may leave containers unlimited: containerd does. */
+export function podHugepages(pod: Pod, hugepageSizes: readonly string[]): Readonly<Record<string, number>> {
+  const requests = Object.fromEntries([...podRequests(pod)].map(([name, quantity]) => [name, String(quantity.number())]));
+  return Object.fromEntries(hugepages(requests, { hugepageSizes }).map(({ page_size = "", limit = 0 }) => [page_size, limit]));
+}
+
+function hugepages(limits: ResourceList, { hugepageSizes }: Pick<LinuxMachine, "hugepageSizes">): HugepageLimit[] {
   return hugepageSizes.map((size) => {
     const wanted = Object.entries(limits).find(([name]) => name.startsWith("hugepages-") && bytesOfSize(name.slice("hugepages-".length)) === bytesOfSize(size));
     return { page_size: size, limit: wanted ? whole(wanted[1]) : 0 };

@@ -18,6 +18,13 @@ test("each class of service has its place, each pod its limits, written when the
   ]);
 });
 
+test("a pod has the huge pages it asks for, and none of another size", () => {
+  const pods = podCgroups({ ensure: () => undefined } as unknown as Cgroups, { cgroupRoot: "/", hugepageSizes: ["2MB", "1GB"] });
+  const limits = (resources: object): unknown => { pods.ensure(pod("p", resources)); return pods.limits("p")?.hugepages; };
+  expect(limits({ requests: { cpu: "1", "hugepages-2Mi": "4Mi" }, limits: { cpu: "1", "hugepages-2Mi": "4Mi" } })).toEqual({ "2MB": 4 << 20, "1GB": 0 });
+  expect(limits({})).toEqual({ "2MB": 0, "1GB": 0 });
+});
+
 test("limits of processors are kept over another time, or not at all", () => {
   const limits = (quota: CpuQuota): unknown[] => {
     const pods = podCgroups({ ensure: () => undefined } as unknown as Cgroups, { cgroupRoot: "/", quota });

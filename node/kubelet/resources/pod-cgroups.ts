@@ -15,7 +15,7 @@ import { posix } from "node:path";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
 import type { CgroupLimits, Cgroups } from "../../os/cgroup.ts";
 import { isSidecar } from "../pod-spec.ts";
-import { CPU_QUOTA, type CpuQuota, cpuQuota, cpuShares } from "./linux-resources.ts";
+import { CPU_QUOTA, type CpuQuota, cpuQuota, cpuShares, podHugepages } from "./linux-resources.ts";
 import { podLimits, podRequests, qosClass } from "./pod-resources.ts";
 
 export interface PodCgroups {
@@ -39,8 +39,8 @@ export interface PodCgroups {
   balance(pods: Iterable<Pod>): void;
 }
 
-/** `pidsMax`: processes and threads a pod may have; absent: as many as the node. */
-export function podCgroups(cgroups: Cgroups, { cgroupRoot, pidsMax, quota = CPU_QUOTA }: { readonly cgroupRoot: string; readonly pidsMax?: number | undefined; readonly quota?: CpuQuota | undefined }): PodCgroups {
+/** `pidsMax`: processes and threads a pod may have; absent: as many as the node. `hugepageSizes`: those of this machine, as the kernel names them. */
+export function podCgroups(cgroups: Cgroups, { cgroupRoot, pidsMax, quota = CPU_QUOTA, hugepageSizes = [] }: { readonly cgroupRoot: string; readonly pidsMax?: number | undefined; readonly quota?: CpuQuota | undefined; readonly hugepageSizes?: readonly string[] | undefined }): PodCgroups {
   const root = posix.join("/", cgroupRoot, "kubepods");
   const classes = { Guaranteed: root, Burstable: posix.join(root, "burstable"), BestEffort: posix.join(root, "besteffort") };
   const done = new Map<string, CgroupLimits>(); // by pod uid, so that nothing is written twice
@@ -55,7 +55,7 @@ export function podCgroups(cgroups: Cgroups, { cgroupRoot, pidsMax, quota = CPU_
     pathOf: (pod) => posix.join(classes[qosClass(pod)], `pod${pod.metadata.uid}`),
     ensure(pod, { unlimitedCpu = false, widen = false } = {}) {
       const before = done.get(pod.metadata.uid);
-      const wanted = { ...podCgroupLimits(pod, quota), ...(unlimitedCpu ? { cpuQuotaUs: -1 } : {}), ...(pidsMax === undefined ? {} : { pids: pidsMax }) };
+      const wanted = { ...podCgroupLimits(pod, quota), ...(unlimitedCpu ? { cpuQuotaUs: -1 } : {}), ...(pidsMax === undefined ? {} : { pids: pidsMax }), ...(hugepageSizes.length === 0 ? {} : { hugepages: podHugepages(pod, hugepageSizes) }) };
       const limits = widen && before ? widest(before, wanted) : wanted;
       if (JSON.stringify(before) === JSON.stringify(limits)) return;
       cgroups.ensure(this.pathOf(pod), limits);
