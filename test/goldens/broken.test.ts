@@ -18,6 +18,8 @@ const SEED = 7;
 const INSTEAD = [undefined, undefined, undefined, null, {}, [], [{}], [null], "", "x", 0, -1, { "": "" }];
 /** Answered by parts of the server that this one has not. */
 const APART = ["TokenReview"];
+/** What upstream, too, says of a Binding's target with 500: its errors never become an Invalid (storage.go, assignPod). */
+const ANSWERED_500 = /^\[?target\.(kind: Unsupported value|name: Required value)/;
 
 function random(seed: number): (below: number) => number {
   let state = seed;
@@ -70,7 +72,7 @@ test("objects that lack something, or have nothing where something should be, ar
       const changes = Array.from({ length: 1 + below(6) }, () => change(object, below));
       const { code, body } = await api.ask("POST", path, { body: object, query: { dryRun: "All" } });
       asked++;
-      if (code >= 500) broken.push(`${kind} with ${changes.join("; ")}: ${body.message}`);
+      if (code >= 500 && !(kind === "Binding" && ANSWERED_500.test(String(body.message)))) broken.push(`${kind} with ${changes.join("; ")}: ${body.message}`);
     }
   }
   expect(broken).toEqual([]);
