@@ -1,8 +1,9 @@
 /** `coracle images import FILE…` and `coracle images list`. */
 import { existsSync } from "node:fs";
 import { systemClock } from "../core/lifecycle/clock.ts";
+import { criClient } from "../node/cri/client.ts";
 import { runtimePaths } from "../node/runtime/paths.ts";
-import { importImages, listImages, waitForRuntime } from "../node/runtime/images.ts";
+import { importImages, listImages, untilCriKnows, waitForRuntime } from "../node/runtime/images.ts";
 import { ConfigError } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
 import { machineSettings, mustReach, runtimeSocket } from "./tools.ts";
@@ -23,8 +24,22 @@ export async function images(argv: readonly string[]): Promise<number> {
   const paths = { binDir: runtimePaths(settings.dataDir).binDir, socket: runtimeSocket(settings) };
   mustReach(paths.socket);
   await waitForRuntime(paths, { clock: systemClock, waitMs: WAIT_MS, waiting: (what) => console.error(what) });
-  if (action === "list") for (const { name, digest, pinned } of await listImages(paths)) console.log(`${name}\t${digest}${pinned ? "\tpinned" : ""}`);
-  else for (const file of files) for (const name of await importImages(paths, file, { local: settings.containerRuntimeEndpoint !== undefined })) console.log(`imported ${name}`);
+  if (action === "list") {
+    for (const { name, digest, pinned } of await listImages(paths)) console.log(`${name}\t${digest}${pinned ? "\tpinned" : ""}`);
+    return 0;
+  }
+  const cri = criClient({ socket: paths.socket, nowMs: systemClock.nowMs });
+  const unknown: string[] = [];
+  try {
+    for (const file of files) {
+      const names = await importImages(paths, file, { local: settings.containerRuntimeEndpoint !== undefined });
+      unknown.push(...(await untilCriKnows(names, { cri, clock: systemClock, signal: new AbortController().signal })));
+      for (const name of names) console.log(`imported ${name}`);
+    }
+  } finally {
+    cri.close();
+  }
+  for (const name of unknown) console.error(`${name}: imported, but the runtime does not know it yet: pods may have to wait for it`);
   return 0;
 }
 

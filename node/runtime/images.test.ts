@@ -3,8 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { silentLog } from "../../core/observe/log.ts";
+import type { Cri } from "../cri/client.ts";
 import type { Exec } from "../os/exec.ts";
-import { importDirectory, importImages, listImages, waitForRuntime } from "./images.ts";
+import { importDirectory, importImages, listImages, untilCriKnows, waitForRuntime } from "./images.ts";
 import { runtimePaths } from "./paths.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "images-"));
@@ -54,6 +55,17 @@ test("an import of which ctr says nothing is asked for again", async () => {
   expect(await importImages(paths, put("a.tar", "docker.io/library/a:1"), { run: silentAtFirst })).toContain("docker.io/library/a:1");
   expect(calls).toEqual(["a.tar", "a.tar"]);
   rmSync(paths.imagesDir, { recursive: true });
+});
+
+test("an import is over when CRI has heard of it, or after half a minute", async () => {
+  let nowMs = 0;
+  const clock = { uptimeMs: () => nowMs, sleep: async (ms: number) => void (nowMs += ms) };
+  const heardAtMs = { "a:1": 2_000, "b:1": 40_000 };
+  const cri = { call: async () => ({ images: [{ id: "sha256:1", size: "1", repo_tags: Object.entries(heardAtMs).flatMap(([name, ms]) => (nowMs >= ms ? [name] : [])) }] }) } as unknown as Pick<Cri, "call">;
+  expect(await untilCriKnows(["a:1"], { cri, clock, signal })).toEqual([]);
+  expect(nowMs).toBe(2_000);
+  expect(await untilCriKnows(["a:1", "b:1"], { cri, clock, signal })).toEqual(["b:1"]);
+  expect(nowMs).toBe(32_000);
 });
 
 test("at start, archives are imported that are new, changed, or whose images are gone; a broken one harms no other", async () => {

@@ -8,6 +8,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync,
 import { dirname, join } from "node:path";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Log } from "../../core/observe/log.ts";
+import type { Cri } from "../cri/client.ts";
 import { type Exec, exec } from "../os/exec.ts";
 import type { RuntimePaths } from "./paths.ts";
 
@@ -85,6 +86,21 @@ export async function importImages(paths: Pick<RuntimePaths, "binDir" | "socket"
   return names;
 }
 
+/** containerd tells CRI of an import a moment later, on a busy machine seconds. */
+const HEARD_MS_MAX = 30_000;
+
+/** Until CRI has heard of these images: a pod that wanted them before would not find them. Returns those of which it has not heard in time. */
+export async function untilCriKnows(names: readonly string[], { cri, clock, signal }: { readonly cri: Pick<Cri, "call">; readonly clock: Pick<Clock, "uptimeMs" | "sleep">; readonly signal: AbortSignal }): Promise<string[]> {
+  const startedMs = clock.uptimeMs();
+  for (;;) {
+    const { images = [] } = await cri.call("ImageService/ListImages", {}, { signal });
+    const known = new Set(images.flatMap(({ repo_tags = [], repo_digests = [] }) => [...repo_tags, ...repo_digests]));
+    const unknown = names.filter((name) => !known.has(name));
+    if (unknown.length === 0 || clock.uptimeMs() - startedMs >= HEARD_MS_MAX) return unknown;
+    await clock.sleep(LOOK_PERIOD_MS, signal);
+  }
+}
+
 export interface ImageName {
   readonly name: string;
   readonly digest: string;
@@ -104,15 +120,16 @@ export async function listImages(paths: Pick<RuntimePaths, "binDir" | "socket">,
 /** What has been imported: file name → what it was then. */
 type Imported = Readonly<Record<string, { readonly sizeBytes: number; readonly modifiedMs: number; readonly images: readonly string[] }>>;
 
-/** Imports what is new or changed in the images directory, or no longer `present`. A bad archive is reported and does not keep the node from starting. */
-export async function importDirectory(paths: RuntimePaths, present: ReadonlySet<string>, { log, signal, run = exec }: { log: Log; signal: AbortSignal; run?: Exec }): Promise<void> {
+/** Imports what is new or changed in the images directory, or no longer `present`, and returns the images' names. A bad archive is reported and does not keep the node from starting. */
+export async function importDirectory(paths: RuntimePaths, present: ReadonlySet<string>, { log, signal, run = exec }: { log: Log; signal: AbortSignal; run?: Exec }): Promise<string[]> {
   mkdirSync(paths.imagesDir, { recursive: true });
   const files = readdirSync(paths.imagesDir).filter((name) => ARCHIVE.test(name)).sort();
-  if (files.length === 0) return;
+  if (files.length === 0) return [];
   const before = readImported(paths.importedFile);
   const after: Record<string, Imported[string]> = {};
+  const imported: string[] = [];
   for (const name of files) {
-    if (signal.aborted) return;
+    if (signal.aborted) return imported;
     const { size: sizeBytes, mtimeMs: modifiedMs } = statSync(join(paths.imagesDir, name));
     const known = before[name];
     if (known && known.sizeBytes === sizeBytes && known.modifiedMs === modifiedMs && known.images.every((image) => present.has(image))) {
@@ -122,6 +139,7 @@ export async function importDirectory(paths: RuntimePaths, present: ReadonlySet<
     try {
       const images = await importImages(paths, join(paths.imagesDir, name), { pin: true, signal, run });
       after[name] = { sizeBytes, modifiedMs, images };
+      imported.push(...images);
       log.info("images imported", { file: name, images });
     } catch (error) {
       log.error("images cannot be imported", { file: name, error });
@@ -130,6 +148,7 @@ export async function importDirectory(paths: RuntimePaths, present: ReadonlySet<
   mkdirSync(dirname(paths.importedFile), { recursive: true });
   writeFileSync(`${paths.importedFile}.new`, JSON.stringify(after, undefined, 1));
   renameSync(`${paths.importedFile}.new`, paths.importedFile);
+  return imported;
 }
 
 function readImported(path: string): Imported {

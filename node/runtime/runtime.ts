@@ -27,7 +27,7 @@ import type { Mounts } from "../os/mount.ts";
 import { type ContainerdSettings, renderContainerdConfig } from "./containerd-config.ts";
 import { superviseContainerd } from "./containerd.ts";
 import { bootId, canLowerOomScore, canOverlay, hasApparmor } from "./host-facts.ts";
-import { importDirectory, importImages } from "./images.ts";
+import { importDirectory, importImages, untilCriKnows } from "./images.ts";
 import { type RuntimePaths, runtimePaths } from "./paths.ts";
 import { hostsFiles, NO_REGISTRIES, type Registries, registryAuths, writeHostsFiles } from "./registries.ts";
 import { endStrayShims } from "./stray-shims.ts";
@@ -131,8 +131,9 @@ export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts
         prepare: async (stop) => {
           const { images = [] } = await cri.call("ImageService/ListImages", {}, { signal: stop });
           const present = new Set(images.flatMap((image) => image.repo_tags ?? []));
-          if (!present.has(PAUSE_IMAGE)) await importImages(paths, join(paths.current, "images/pause.tar"), { pin: true, signal: stop });
-          await importDirectory(paths, present, { log, signal: stop });
+          const pause = present.has(PAUSE_IMAGE) ? [] : await importImages(paths, join(paths.current, "images/pause.tar"), { pin: true, signal: stop });
+          const unknown = await untilCriKnows([...pause, ...(await importDirectory(paths, present, { log, signal: stop }))], { cri, clock, signal: stop });
+          if (unknown.length > 0) log.warn("containerd has not told CRI of images that it has imported", { images: unknown });
         },
       }, { clock, log }, signal, ready).finally(() => over.abort());
       await settleAll([supervising, endStrayShims({ socket: paths.socket }, { clock, log }, AbortSignal.any([signal, over.signal]))]);
