@@ -51,7 +51,7 @@ test("what is no longer asked for goes in the reverse order; another version of 
 });
 
 test("what is remembered is read as it was written", () => {
-  const all: Asked[] = [asked("Deployment", "web"), { apiVersion: "v1", kind: "Namespace", namespace: "", name: "shop" }, { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", namespace: "", name: "system:a" }];
+  const all: Asked[] = [asked("Deployment", "web"), { apiVersion: "v1", kind: "Namespace", namespace: "", name: "shop" }, { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", namespace: "", name: "system:a" }, { apiVersion: "rbac.authorization.k8s.io/v1", kind: "Role", namespace: "shop", name: "may read all" }];
   expect(formatAsked(all).split("\n")[0]).toBe("apps/v1 Deployment shop/web");
   expect(parseAsked(formatAsked(all))).toEqual(all);
   expect(parseAsked("\nnonsense\n")).toEqual([]);

@@ -61,7 +61,7 @@ export function formatAsked(all: readonly Asked[]): string { return all.map(({ a
 /** The reverse; lines of another form are passed over. */
 export function parseAsked(text: string): readonly Asked[] {
   return text.split("\n").flatMap((line) => {
-    const [, apiVersion, kind, namespace = "", name] = /^(\S+) (\S+) (?:([^\s/]+)\/)?([^\s/]+)$/.exec(line) ?? [];
+    const [, apiVersion, kind, namespace = "", name] = /^(\S+) (\S+) (?:([^\s/]+)\/)?([^/]+)$/.exec(line) ?? [];
     return apiVersion && kind && name ? [{ apiVersion, kind, namespace, name }] : [];
   });
 }
