@@ -1,0 +1,44 @@
+/** Which pods use which volumes of CSI drivers, from before their first call to after their last, and which of these volumes are attached for that. */
+import { volumeKey } from "./csi-volume.ts";
+
+export class VolumeUsers {
+  readonly #pods = new Map<string, Set<string>>(); // volume key → UIDs; none is empty
+  readonly #attachable = new Set<string>(); // keys, until they are unstaged
+  readonly #onInUse: () => void;
+
+  /** `onInUse`: another set of volumes is attached for somebody here. */
+  constructor(onInUse: () => void) {
+    this.#onInUse = onInUse;
+  }
+
+  claim(podUid: string, key: string, { attaches }: { readonly attaches: boolean }): void {
+    this.#pods.set(key, (this.#pods.get(key) ?? new Set<string>()).add(podUid));
+    if (this.#attachable.has(key) === attaches) return;
+    if (attaches) this.#attachable.add(key);
+    else this.#attachable.delete(key);
+    this.#onInUse();
+  }
+
+  /** The pod uses nothing any more. Returns what nobody uses since. */
+  release(podUid: string): readonly string[] {
+    const unused: string[] = [];
+    for (const [key, pods] of this.#pods) if (pods.delete(podUid) && pods.size === 0) unused.push(key);
+    for (const key of unused) this.#pods.delete(key);
+    return unused;
+  }
+
+  isUsed(key: string): boolean { return this.#pods.has(key); }
+  inUse(): readonly string[] { return [...this.#attachable].toSorted(); }
+
+  /** It may be detached. */
+  letGo(key: string): void {
+    if (this.#attachable.delete(key)) this.#onInUse();
+  }
+
+  /** Volumes of this driver need not be attached: nobody holds them. */
+  letGoAllOf(driver: string): void {
+    const held = [...this.#attachable].filter((key) => key.startsWith(volumeKey({ driver, handle: "" })));
+    for (const key of held) this.#attachable.delete(key);
+    if (held.length > 0) this.#onInUse();
+  }
+}
