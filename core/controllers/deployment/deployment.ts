@@ -9,34 +9,28 @@
 import type { Deployment, DeploymentStatus, ReplicaSet } from "../../api/gen/apps.v1.ts";
 import type { Pod } from "../../api/gen/core.v1.ts";
 import { labelSelector } from "../../api/meta/label-selector.ts";
-import { annotationsOf, controllerOf, controllerRef, isDeleting, keyOf, labelsOf, type NewObject, namespaceOf, type ObjectKey, objectKey } from "../../api/meta/object-meta.ts";
-import { isAlreadyExists, isNotFound } from "../../api/meta/status-error.ts";
+import { annotationsOf, controllerOf, isDeleting, keyOf, labelsOf, namespaceOf, type ObjectKey, objectKey } from "../../api/meta/object-meta.ts";
 import type { Index } from "../../client/informer.ts";
 import { DEPLOYMENTS, PODS, REPLICA_SETS } from "../../client/resources.ts";
 import { BY_CONTROLLER, candidatesFor, claim } from "../claim.ts";
-import { findCondition, sameValue, withCondition } from "../conditions.ts";
+import { sameValue } from "../conditions.ts";
 import { type Controller, controllerKey, itself, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
-import { isNamespaceTerminating, messageOf } from "../pod-control.ts";
 import { isTerminal } from "../pod-state.ts";
-import { templateHash } from "../template-hash.ts";
-import { currentSize, fenceposts, HASH_LABEL, isActiveSet, isRolling, isScalingEvent, planCleanup, planRolling, planScale, replicasOf, type Resize, sameTemplate, splitSets } from "./plan.ts";
-import { currentAnnotations, lastRevision, maxRevision, REVISION, ROLLBACK_TO, revisionOfSet, rollbackAnnotations, scaleAnnotations } from "./revision.ts";
-import { condition, countsStatus, deadlineInMs, hasProgressDeadline, isComplete, pausedConditions, rolloutStatus } from "./status.ts";
-
-type Set = Readonly<ReplicaSet>;
-/** A Deployment as it is being worked on: annotations and status may be ahead of the stored ones. */
-type Draft = Deployment & { status: DeploymentStatus };
-
-const NAME_LENGTH_MAX = 253;
+import type { Draft, Set } from "./draft.ts";
+import { isActiveSet, isRolling, isScalingEvent, planRolling, planScale, replicasOf, splitSets } from "./plan.ts";
+import { setWriter } from "./replica-sets.ts";
+import { REVISION, ROLLBACK_TO } from "./revision.ts";
+import { rollback } from "./rollback.ts";
+import { countsStatus, deadlineInMs, isComplete, pausedConditions, rolloutStatus } from "./status.ts";
 
 export function deploymentController({ client, informers, events, clock, complete }: Pick<ControllerDeps, "client" | "informers" | "events" | "clock" | "complete">): Controller {
   const deployments = informers.of(DEPLOYMENTS);
   const sets = informers.of(REPLICA_SETS);
   const pods = informers.of(PODS);
   const deploymentClient = client.resource(DEPLOYMENTS);
-  const setClient = client.resource(REPLICA_SETS);
   const recorder = events.from({ component: "deployment-controller" });
+  const { refresh, create, resizeAll, cleanUp } = setWriter({ client, informers, clock, recorder });
 
   return {
     name: "deployment",
@@ -59,7 +53,7 @@ export function deploymentController({ client, informers, events, clock, complet
       }
       const selector = labelSelector(stored.spec.selector);
       const owned = await claim<ReplicaSet, Deployment>({
-        owner: stored, owners: deploymentClient, objects: candidatesFor(sets, stored), client: setClient, matches: (set) => selector.matches(labelsOf(set)), signal,
+        owner: stored, owners: deploymentClient, objects: candidatesFor(sets, stored), client: client.resource(REPLICA_SETS), matches: (set) => selector.matches(labelsOf(set)), signal,
       });
       try {
         draft.status = await sync(draft, owned, signal);
@@ -80,7 +74,7 @@ export function deploymentController({ client, informers, events, clock, complet
     if (isDeleting(draft)) return countsStatus(draft, observe());
 
     draft.status.conditions = [...pausedConditions(draft, clock.nowMs())];
-    if (!draft.spec.paused && annotationsOf(draft)[ROLLBACK_TO] !== undefined && (await rollback(draft, owned, signal))) return draft.status;
+    if (!draft.spec.paused && annotationsOf(draft)[ROLLBACK_TO] !== undefined && (await rollback({ client, informers, recorder }, draft, owned, signal))) return draft.status;
     current = await refresh(draft, current, old, signal);
     const all = current === undefined ? old : [...old, current];
     if (draft.spec.paused || isScalingEvent(draft, all)) {
@@ -104,124 +98,6 @@ export function deploymentController({ client, informers, events, clock, complet
       if (resize.length === 0 && isComplete(draft, draft.status)) await cleanUp(draft, old, signal);
     }
     return rolloutStatus(draft, observe());
-  }
-
-  /** Hands revision, annotations and minReadySeconds down to the set of the present template. */
-  async function refresh(draft: Draft, current: Set | undefined, old: readonly Set[], signal: AbortSignal): Promise<Set | undefined> {
-    if (current === undefined) return undefined;
-    const annotations = currentAnnotations(draft, annotationsOf(current), maxRevision(old) + 1n);
-    const minReadySeconds = draft.spec.minReadySeconds ?? 0;
-    let fresh = current;
-    if (!sameValue(annotations, annotationsOf(current)) || (current.spec.minReadySeconds ?? 0) !== minReadySeconds) {
-      fresh = await setClient.update({ ...current, metadata: { ...current.metadata, annotations }, spec: { ...current.spec, minReadySeconds } }, { signal });
-      await sets.caughtUp([fresh], signal);
-    }
-    setRevision(draft, annotationsOf(fresh)[REVISION]);
-    if (hasProgressDeadline(draft) && findCondition(draft.status.conditions, "Progressing") === undefined) {
-      draft.status.conditions = withCondition(draft.status.conditions, condition(clock.nowMs(), "Progressing", "True", "FoundNewReplicaSet", `Found new replica set "${fresh.metadata.name}"`));
-    }
-    return fresh;
-  }
-
-  async function create(draft: Draft, old: readonly Set[], signal: AbortSignal): Promise<Set | undefined> {
-    const hash = templateHash(draft.spec.template, draft.status.collisionCount);
-    const labels = { ...draft.spec.template.metadata?.labels, [HASH_LABEL]: hash };
-    const name = `${draft.metadata.name.slice(0, NAME_LENGTH_MAX - 1 - hash.length)}-${hash}`;
-    const replicas = currentSize(draft, old, undefined);
-    const revision = maxRevision(old) + 1n;
-    const set: NewObject<ReplicaSet> = {
-      apiVersion: "apps/v1", kind: "ReplicaSet",
-      metadata: {
-        name, namespace: namespaceOf(draft), labels, ownerReferences: [controllerRef(draft)],
-        annotations: { ...currentAnnotations(draft, {}, revision), ...scaleAnnotations(replicasOf(draft), replicasOf(draft) + fenceposts(draft).maxSurge) },
-      },
-      spec: {
-        replicas, minReadySeconds: draft.spec.minReadySeconds ?? 0,
-        selector: { ...draft.spec.selector, matchLabels: { ...draft.spec.selector?.matchLabels, [HASH_LABEL]: hash } },
-        template: { ...draft.spec.template, metadata: { ...draft.spec.template.metadata, labels } },
-      },
-    };
-    let created: Set;
-    try {
-      created = await setClient.create(set, { signal });
-    } catch (error) {
-      if (isAlreadyExists(error)) return await resolveCollision(draft, name, error);
-      if (!isNamespaceTerminating(error) && !signal.aborted) {
-        const message = `Failed to create new replica set "${name}": ${messageOf(error)}`;
-        if (hasProgressDeadline(draft)) draft.status.conditions = withCondition(draft.status.conditions, condition(clock.nowMs(), "Progressing", "False", "ReplicaSetCreateError", message));
-        recorder.event(draft, "Warning", "ReplicaSetCreateError", message);
-      }
-      throw error;
-    }
-    if (replicas > 0) recorder.event(draft, "Normal", "ScalingReplicaSet", `Scaled up replica set ${name} from 0 to ${replicas}`);
-    setRevision(draft, String(revision));
-    if (hasProgressDeadline(draft)) {
-      draft.status.conditions = withCondition(draft.status.conditions, condition(clock.nowMs(), "Progressing", "True", "NewReplicaSetCreated", `Created new replica set "${name}"`));
-    }
-    await sets.caughtUp([created], signal);
-    return created;
-
-    /** The name is taken: by our own earlier try, or by another template of the same hash, which takes a new hash. */
-    async function resolveCollision(draft: Draft, name: string, error: unknown): Promise<Set> {
-      const existing = await setClient.get({ metadata: { name, namespace: namespaceOf(draft) } }, { signal });
-      if (controllerOf(existing)?.uid === draft.metadata.uid && sameTemplate(existing.spec.template, draft.spec.template)) {
-        await sets.caughtUp([existing], signal);
-        return existing;
-      }
-      draft.status.collisionCount = (draft.status.collisionCount ?? 0) + 1;
-      throw error;
-    }
-  }
-
-  /** The sets as they are after. With `touch`, also those whose size stays but whose scale annotations are old. */
-  async function resizeAll(draft: Draft, resize: readonly Resize[], touch: boolean, signal: AbortSignal): Promise<Map<string, Set>> {
-    const written = new Map<string, Set>();
-    const scale = scaleAnnotations(replicasOf(draft), replicasOf(draft) + fenceposts(draft).maxSurge);
-    try {
-      for (const { set, to } of resize) {
-        const from = replicasOf(set);
-        const annotations = { ...annotationsOf(set), ...scale };
-        if (from === to && (!touch || sameValue(annotations, annotationsOf(set)))) continue;
-        const next = await setClient.update({ ...set, metadata: { ...set.metadata, annotations }, spec: { ...set.spec, replicas: to } }, { signal });
-        written.set(set.metadata.uid, next);
-        if (from !== to) recorder.event(draft, "Normal", "ScalingReplicaSet", `Scaled ${from < to ? "up" : "down"} replica set ${set.metadata.name} from ${from} to ${to}`);
-      }
-    } finally {
-      await sets.caughtUp([...written.values()], signal);
-    }
-    return written;
-  }
-
-  async function cleanUp(draft: Draft, old: readonly Set[], signal: AbortSignal): Promise<void> {
-    for (const set of planCleanup(draft, old)) {
-      await setClient.delete(set, {}, { signal }).catch((error: unknown) => { if (!isNotFound(error)) throw error; });
-    }
-  }
-
-  /** `kubectl rollout undo` of old: the annotation names a revision, 0 for the one before. False when the annotation is no number. */
-  async function rollback(draft: Draft, owned: readonly Set[], signal: AbortSignal): Promise<boolean> {
-    const text = annotationsOf(draft)[ROLLBACK_TO] ?? "";
-    if (!/^-?\d+$/.test(text)) return false;
-    const revision = BigInt(text) || lastRevision(owned);
-    const target = revision === 0n ? undefined : owned.find((set) => revisionOfSet(set) === revision);
-    const { [ROLLBACK_TO]: _, ...kept } = annotationsOf(draft);
-    let next: Deployment = { ...draft, metadata: { ...draft.metadata, annotations: kept } };
-    if (target === undefined) {
-      const message = revision === 0n ? "Unable to find last revision." : "Unable to find the revision to rollback to.";
-      recorder.event(draft, "Warning", "DeploymentRollbackRevisionNotFound", message);
-    } else if (sameTemplate(target.spec.template, draft.spec.template)) {
-      recorder.event(draft, "Warning", "DeploymentRollbackTemplateUnchanged", `The rollback revision contains the same template as current deployment "${draft.metadata.name}"`);
-    } else {
-      const { [HASH_LABEL]: _hash, ...labels } = target.spec.template?.metadata?.labels ?? {};
-      const template = { ...target.spec.template, metadata: { ...target.spec.template?.metadata, labels } };
-      next = { ...next, metadata: { ...next.metadata, annotations: rollbackAnnotations(draft, target) }, spec: { ...next.spec, template } };
-      recorder.event(draft, "Normal", "DeploymentRollback", `Rolled back deployment "${draft.metadata.name}" to revision ${revision}`);
-    }
-    const written = await deploymentClient.update(next, { signal });
-    await deployments.caughtUp([written], signal);
-    draft.metadata = { ...written.metadata, annotations: { ...annotationsOf(written) } };
-    draft.spec = written.spec;
-    return true;
   }
 
   /** A status write may change annotations too: the revision goes with it. */
@@ -261,8 +137,4 @@ export function deploymentController({ client, informers, events, clock, complet
 
 function selectsEverything({ spec }: Readonly<Deployment>): boolean {
   return spec.selector !== undefined && Object.keys(spec.selector.matchLabels ?? {}).length === 0 && (spec.selector.matchExpressions?.length ?? 0) === 0;
-}
-
-function setRevision(draft: Draft, revision: string | undefined): void {
-  if (revision !== undefined) draft.metadata.annotations = { ...draft.metadata.annotations, [REVISION]: revision };
 }
