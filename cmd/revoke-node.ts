@@ -18,6 +18,7 @@ const USAGE = `Usage: coracle node revoke NAME…   no certificate of the node i
        coracle node allow NAME…    a machine may join under this name again, with a token; old certificates stay refused
        coracle node list           what is revoked
 
+  --force          revoke NAME although there is no Node of this name: it was deleted, or has not joined yet
   --kubeconfig     default: $KUBECONFIG, else the one the server wrote
 
 Whoever has the machine has what was on it: the token it joined with (see coracle token list; the one in <data-dir>/server/token is good for ever), and
@@ -33,28 +34,37 @@ export async function node(argv: readonly string[]): Promise<number> {
     return argv.length === 0 ? 2 : 0;
   }
   const act = { revoke, allow, list }[command];
-  const unknown = argv.find((word) => word.startsWith("--") && !/^--kubeconfig(=|$)/.test(word));
+  const unknown = argv.find((word) => word.startsWith("--") && !/^--kubeconfig(=|$)/.test(word) && !(word === "--force" && command === "revoke"));
   if (!act || unknown !== undefined) throw new ConfigError(`unknown ${unknown === undefined ? `command ${JSON.stringify(command)}` : `flag ${unknown}`}\n\n${USAGE}`);
   if (act !== list && names.length === 0) throw new ConfigError("which node? see: coracle kubectl get nodes");
   const kubeconfig = argv.find((word) => word.startsWith("--kubeconfig="))?.slice("--kubeconfig=".length) ?? argv[argv.indexOf("--kubeconfig") + 1 || argv.length];
-  return await act(connect(kubeconfig, "coracle-node").client, names, AbortSignal.timeout(30_000));
+  return await act(connect(kubeconfig, "coracle-node").client, names, { signal: AbortSignal.timeout(30_000), force: argv.includes("--force") });
 }
 
-async function revoke(client: Client, names: readonly string[], signal: AbortSignal): Promise<number> {
+interface Call { readonly signal: AbortSignal; readonly force: boolean }
+
+/** As kubectl deletes: what is not there is told, and the others are dealt with all the same. */
+async function revoke(client: Client, names: readonly string[], { signal, force }: Call): Promise<number> {
+  let missing = 0;
   for (const name of names) {
     const servers = await client.resource(LEASES).list({ namespace: "kube-system", labelSelector: `apiserver.kubernetes.io/identity=kube-apiserver,kubernetes.io/hostname=${name}` }, { signal });
     if (servers.items.length > 0) throw new ConfigError(`node ${name} is a server: it has the keys certificates are signed with, and cannot be revoked`);
     const found = await orUndefined(client.resource(NODES).get({ metadata: { name } }, { signal }));
+    if (!found && !force) {
+      console.error(`Error from server (NotFound): nodes ${JSON.stringify(name)} not found: nothing is revoked; if its Node was deleted before, say --force`);
+      missing++;
+      continue;
+    }
     const machine = found?.metadata.annotations?.[MACHINE_ANNOTATION];
     await change(client, name, (before) => revoked(before, { machine, now: timestamp(systemClock.nowMs()) }), signal);
     if (found) await orUndefined(client.resource(NODES).delete(found, {}, { signal }));
     console.log(`node ${name} revoked: its certificates are refused from now on${found ? ", and its Node is deleted" : "; there is no Node of this name"}`);
     if (found && machine === undefined) console.error(`node ${name} did not say which machine it is: whoever has a token may join under this name again`);
   }
-  return 0;
+  return missing === 0 ? 0 : 1;
 }
 
-async function allow(client: Client, names: readonly string[], signal: AbortSignal): Promise<number> {
+async function allow(client: Client, names: readonly string[], { signal }: Call): Promise<number> {
   let missing = 0;
   for (const name of names) {
     const known = await change(client, name, (before) => before && allowed(before), signal);
@@ -65,7 +75,7 @@ async function allow(client: Client, names: readonly string[], signal: AbortSign
   return missing === 0 ? 0 : 1;
 }
 
-async function list(client: Client, _names: readonly string[], signal: AbortSignal): Promise<number> {
+async function list(client: Client, _names: readonly string[], { signal }: Call): Promise<number> {
   const found = await orUndefined(client.resource(CONFIG_MAPS).get(REVOKED_NODES, { signal }));
   const rows = Object.entries(found?.data ?? {}).map(([name, text]) => {
     const { since, machines, certificates } = readRevocation(text)!;

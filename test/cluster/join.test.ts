@@ -226,6 +226,8 @@ test("a running cluster changes from vxlan to host-gw, to none, and back; no con
 test("a revoked node is refused at once, cannot join again though it has a token, and may when it is allowed to", async () => {
   const node = async (...words: string[]): Promise<string> => await boss.ok([boss.binary, "node", ...words]);
   expect(await boss.run([boss.binary, "node", "revoke", "boss"])).toMatchObject({ code: 2, stderr: expect.stringContaining("node boss is a server") });
+  expect(await boss.run([boss.binary, "node", "revoke", "limb-bb"])).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining('Error from server (NotFound): nodes "limb-bb" not found') });
+  expect(await node("list")).not.toContain("limb-bb");
   expect(await node("revoke", "limb-b")).toBe("node limb-b revoked: its certificates are refused from now on, and its Node is deleted\n");
   await eventually("the agent is told", async () => b.log().includes("node limb-b was revoked at "));
   await Bun.sleep(15_000); // informers ask again by then
