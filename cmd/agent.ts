@@ -37,7 +37,7 @@ import { ConfigError, helpOf, loadSettings, readText } from "./config/config.ts"
 import type { Settings } from "./config/flags.ts";
 import { engineMemory } from "./engine-memory.ts";
 import { lastWords } from "./last-words.ts";
-import { mustBeRoot, thisNode } from "./node-identity.ts";
+import { mustBeRoot, rememberName, thisNode } from "./node-identity.ts";
 import { type NodeOptions, nodeParts } from "./node.ts";
 import { paths } from "./paths.ts";
 import { serviceManager, toldBySystemd } from "./service-manager.ts";
@@ -83,6 +83,7 @@ async function runAgent(settings: Settings, log: Log, { signal, reason }: StopSi
     if (!signal.aborted) throw error;
     return 0; // told to stop before it had joined
   }
+  await rememberName(settings, node);
   const journal = openJournal({ ...base, path: join(checkpoint, "journal") });
   const allServers = (): readonly string[] => [...servers, ...identity.cluster.servers.filter((one) => !servers.includes(one))];
   const end = new AbortController();

@@ -3,13 +3,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { silentLog } from "../core/observe/log.ts";
-import { thisNode } from "./node-identity.ts";
+import { rememberName, thisNode } from "./node-identity.ts";
 
 test("a node keeps its name when its machine gets another one, unless it is given one", async () => {
   const dataDir = mkdtempSync(join(tmpdir(), "node-identity-"));
   const told: string[] = [];
   const log = { ...silentLog, info: (message: string) => void told.push(message) };
-  const name = async (machine: string, nodeName?: string): Promise<string> => (await thisNode({ nodeName, nodeIp: [], dataDir }, { log, machine })).name;
+  const refused = async (machine: string, nodeName?: string): Promise<string> => (await thisNode({ nodeName, nodeIp: [], dataDir }, { log, machine })).name;
+  const name = async (machine: string, nodeName?: string): Promise<string> => {
+    const node = await thisNode({ nodeName, nodeIp: [], dataDir }, { log, machine });
+    await rememberName({ dataDir }, node);
+    return node.name;
+  };
+  expect(await refused("typo")).toBe("typo"); // it never became a node
   expect(await name("Shed")).toBe("shed");
   expect(told).toEqual([]);
   expect(await name("raspberrypi")).toBe("shed");

@@ -16,19 +16,25 @@ export interface ThisNode extends NodeAddresses {
 
 type NodeSettings = Pick<Settings, "nodeName" | "nodeIp" | "dataDir">;
 
+/** In the data directory. */
+const NAME_FILE = "node-name";
+
 /** Throws ConfigError. */
 export async function thisNode({ nodeName, nodeIp, dataDir }: NodeSettings, { log, machine = hostname() }: { readonly log: Log; readonly machine?: string }): Promise<ThisNode> {
-  const file = join(dataDir, "node-name");
-  const remembered = await readName(file);
+  const remembered = await readName(join(dataDir, NAME_FILE));
   const name = (nodeName ?? remembered ?? machine).toLowerCase();
   for (const text of dns1123Subdomain(name)) throw new ConfigError(`${JSON.stringify(name)} cannot be a node name: ${text}; choose one with --node-name`);
   for (const ip of nodeIp) if (!parseIp(ip)) throw new ConfigError(`--node-ip: ${JSON.stringify(ip)} is no IP address`);
   if (nodeName === undefined && name !== machine.toLowerCase()) log.info("this machine has another name than its node, which keeps its own; --node-name makes it another node", { node: name, machine });
-  if (name !== remembered) {
-    await ensurePrivateDirectory(dataDir);
-    await writeDurably(file, `${name}\n`);
-  }
   return { name, ...nodeAddresses(nodeIp) };
+}
+
+/** Once it is a node: one that was refused may be given another name, as its machine may. */
+export async function rememberName({ dataDir }: Pick<Settings, "dataDir">, { name }: ThisNode): Promise<void> {
+  const file = join(dataDir, NAME_FILE);
+  if (name === await readName(file)) return;
+  await ensurePrivateDirectory(dataDir);
+  await writeDurably(file, `${name}\n`);
 }
 
 /** Mounts, namespaces and the network's rules are root's. Throws ConfigError. */

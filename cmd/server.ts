@@ -17,7 +17,7 @@ import type { Settings } from "./config/flags.ts";
 import { checkRanges, isOfServicesFamily, withClusterDns } from "./config/ranges.ts";
 import { type ControlPlane, controlPlane } from "./control-plane/control-plane.ts";
 import { engineMemory } from "./engine-memory.ts";
-import { mustBeRoot, thisNode } from "./node-identity.ts";
+import { mustBeRoot, rememberName, thisNode } from "./node-identity.ts";
 import { type NodeOptions, nodeParts } from "./node.ts";
 import { lastWords } from "./last-words.ts";
 import { paths } from "./paths.ts";
@@ -56,6 +56,7 @@ export async function server(argv: readonly string[]): Promise<number> {
     if (!signal.aborted) throw error;
     return 0; // told to stop while it waited for etcd
   }
+  await rememberName(settings, node);
   try {
     const agent = settings.disableAgent ? undefined : nodeParts({ ...common, node, transport: (user, userAgent) => measuredTransport(plane.transport(user, userAgent), { ...common, host: () => "in-process" }), kubeletTls: kubeletTls(plane) });
     await runAll([...(agent?.early ?? []), ...plane.parts, adminKubeconfig(plane.pki, settings, mode), ...(agent?.parts ?? []), ...(settings.nodeIp.length > 0 ? [] : [addressWatch({ own: node, clock: systemClock })]), serviceManager({ systemd, send: sendDatagram, clock: systemClock, log }), giveBack({ clock: systemClock, ...engineMemory, forget: () => plane.forgetUnused() })], signal);
