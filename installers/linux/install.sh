@@ -119,11 +119,6 @@ check_libraries() {
   return 0
 }
 
-# containerd copies it for every pod; only bare containers and chroots have none.
-check_hosts_file() {
-  [ -e /etc/hosts ] || { printf '127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n' >/etc/hosts; say "wrote /etc/hosts, there was none"; }
-}
-
 # What was asked for: the words of INSTALL_CORACLE_EXEC and of the command line, quoted, on one line.
 requested_args() {
   eval "set -- ${INSTALL_CORACLE_EXEC:-} $*"
@@ -392,7 +387,6 @@ main() {
   check_machine
   install_binary
   check_libraries
-  check_hosts_file
   configure "$@"
   [ "${INSTALL_CORACLE_SKIP_START:-}" != true ] || { say "installed, not started"; exit 0; }
   start

@@ -27,6 +27,7 @@ import type { Mounts } from "../os/mount.ts";
 import { type ContainerdSettings, renderContainerdConfig } from "./containerd-config.ts";
 import { superviseContainerd } from "./containerd.ts";
 import { bootId, canLowerOomScore, canOverlay, hasApparmor } from "./host-facts.ts";
+import { ensureHostsFile } from "./hosts-file.ts";
 import { importDirectory, importImages, untilCriKnows } from "./images.ts";
 import { type RuntimePaths, runtimePaths } from "./paths.ts";
 import { hostsFiles, NO_REGISTRIES, type Registries, registryAuths, writeHostsFiles } from "./registries.ts";
@@ -90,6 +91,7 @@ export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts
   }
 
   function prepare(): string {
+    ensureHostsFile("/etc/hosts", log);
     for (const directory of [dirname(paths.config), paths.registryDir, cniConfDir, paths.imagesDir, paths.root, dirname(paths.logFile), paths.run]) mkdirSync(directory, { recursive: true });
     for (const directory of [dirname(paths.agent), paths.agent, paths.run]) makeSearchable(directory);
     forgetLastBoot();
