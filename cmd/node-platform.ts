@@ -33,7 +33,8 @@ export interface NodePlatform {
   readonly cri: Cri;
   /** The container runtime, or what the node needs beside one that somebody else runs. */
   readonly runtime: readonly Runnable[];
-  readonly network: Runnable;
+  /** `problem`: why there is none yet. */
+  readonly network: Runnable & { readonly problem?: (() => string | undefined) | undefined };
   readonly proxy: Runnable;
   /** NetworkPolicies, unless somebody else enforces them. */
   readonly policies: readonly Runnable[];

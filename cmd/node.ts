@@ -117,7 +117,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
     services: informers.of(SERVICES),
     nodes: informers.of(NODES),
     cgroups: measuredCgroups(systemCgroups(), { metrics, clock }),
-    machine,
+    machine, networkProblem: network.problem,
     completePod,
     credentialProviders: providersOf(settings, { clock, log: log.with({ part: "node" }) }),
     shutdownNotices: process.platform === "linux" ? (hasLogind() ? logindNotices({ exec, clock, log }) : shutdownSignal(process)) : options.shutdownNotices,

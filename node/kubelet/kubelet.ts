@@ -95,6 +95,8 @@ export interface KubeletDeps {
   readonly mounts: Mounts;
   readonly exec: Exec;
   readonly machine: MachineInfo;
+  /** Why the machine has no pod network yet. Absent: nobody knows. */
+  readonly networkProblem?: (() => string | undefined) | undefined;
   /** Programs that know credentials of registries. */
   readonly credentialProviders?: CredentialProviders | undefined;
   /** For pods from files on this machine. Absent: they are taken as they are. */

@@ -23,6 +23,7 @@ import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import { parseCidr } from "../../core/net/cidr.ts";
 import type { Log } from "../../core/observe/log.ts";
+import { trouble } from "../../core/observe/trouble.ts";
 import type { Nft } from "../os/exec-nft.ts";
 import { sysctlKeeper } from "../os/sysctl.ts";
 import type { Netlink } from "../os/netlink.ts";
@@ -81,7 +82,13 @@ export function networkPaths(stateDir: string) {
   return { ipam: join(stateDir, "ipam"), addresses: join(stateDir, "addresses"), boot: join(stateDir, "boot-id"), sysctls: join(stateDir, "sysctls.json") } as const;
 }
 
-export function nodeNetwork(options: NodeNetworkOptions): Runnable {
+export interface NodeNetwork extends Runnable {
+  /** Why there is none yet. */
+  problem(): string | undefined;
+}
+
+export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
+  let problem: string | undefined;
   const { informers, nodeName, clusterCidrs, nft, overlay, clock, log, uplink } = options;
   const nodes = informers.of(NODES);
   const ranges = serviceRanges(informers, options.serviceCidrs);
@@ -151,6 +158,7 @@ export function nodeNetwork(options: NodeNetworkOptions): Runnable {
 
   async function keep(signal: AbortSignal): Promise<void> {
     let failures = 0;
+    const ill = trouble("the pod network cannot be set up", { log, clock });
     let changed = true;
     const untilWoken = (ms: number): Promise<void> => new Promise((resolve) => {
       const done = (): void => {
@@ -177,11 +185,14 @@ export function nodeNetwork(options: NodeNetworkOptions): Runnable {
         await options.ensureLinks?.(signal);
         await options.ensureHostPorts?.(signal).catch((error: unknown) => { if (!signal.aborted) log.warn("host ports cannot be written", { error }); });
         failures = 0;
+        problem = undefined;
+        ill.over();
         if (!changed) await untilWoken(VERIFY_MS);
       } catch (error) {
         if (signal.aborted) return;
         const retryInMs = backoffMs(++failures, RETRY);
-        log.error("the pod network cannot be set up", { error, retryInMs });
+        problem = (error as Error).message;
+        ill.tell(error, { retryInMs });
         await untilWoken(retryInMs);
       }
     }
@@ -189,6 +200,7 @@ export function nodeNetwork(options: NodeNetworkOptions): Runnable {
 
   return {
     name: "network",
+    problem: () => problem,
     async run(signal, ready) {
       forgetOldBoot();
       options.addresses?.install();

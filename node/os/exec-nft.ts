@@ -53,6 +53,10 @@ interface Options {
   readonly run?: Exec | undefined;
 }
 
+/** What nft says where the kernel has nothing that would listen, or does not know what is meant. */
+const UNSUPPORTED = /(Operation|Protocol|Address family) not supported/;
+const MISSING = "this kernel has no nf_tables: without it there is no pod network, no Service, no host port and no network policy. It needs CONFIG_NF_TABLES with CONFIG_NF_TABLES_INET, _IPV4 and _IPV6, CONFIG_NFT_NAT, CONFIG_NFT_MASQ and CONFIG_NFT_FIB_INET, or the module nf_tables";
+
 /** Of what nft says: it quotes the command it stumbles over, which may be very long. */
 const MESSAGE_LENGTH_MAX = 2000;
 
@@ -61,18 +65,24 @@ export function nftProgram({ path, env, netlink, run = exec }: Options): Nft {
   type Call = { readonly signal?: AbortSignal | undefined };
   const options = ({ signal }: Call) => ({ ...(env && { env }), ...(signal && { signal }) });
 
+  /** In nft's words, unless the kernel has no packet filter at all: then nothing that it quotes helps. */
+  async function refusal(what: string, stderr: string, call: Call): Promise<NftError> {
+    const isMissing = UNSUPPORTED.test(stderr) && UNSUPPORTED.test((await run(path, ["list", "tables"], options(call))).stderr);
+    return new NftError(isMissing ? MISSING : `${what}: ${stderr.trim().slice(0, MESSAGE_LENGTH_MAX)}`);
+  }
+
   async function list(args: readonly string[], call: Call): Promise<string | undefined> {
     const { exitCode, stdout, stderr } = await run(path, args, options(call));
     if (exitCode === 0) return stdout;
     if (/No such file or directory/.test(stderr)) return undefined;
-    throw new NftError(`nft ${args.join(" ")}: ${stderr.trim().slice(0, MESSAGE_LENGTH_MAX)}`);
+    throw await refusal(`nft ${args.join(" ")}`, stderr, call);
   }
 
   return {
     ...(netlink && { elements: (batch) => (socket ??= netlink()).batch((sequence) => writeBatch(batch, sequence)) }),
     async apply(script, call) {
       const { exitCode, stderr } = await run(path, ["-f", "-"], { ...options(call), stdin: script });
-      if (exitCode !== 0) throw new NftError(`nft refused the transaction: ${stderr.trim().slice(0, MESSAGE_LENGTH_MAX)}`);
+      if (exitCode !== 0) throw await refusal("nft refused the transaction", stderr, call);
     },
     async names(family, table, call) {
       const text = await list(["-j", "-t", "list", "table", family, table], call);

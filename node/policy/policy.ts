@@ -18,6 +18,7 @@ import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import { formatIp, parseIp } from "../../core/net/cidr.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Metrics } from "../../core/observe/metrics.ts";
+import { trouble } from "../../core/observe/trouble.ts";
 import type { Nft } from "../os/exec-nft.ts";
 import { type PolicyPod, policyPlanner } from "./plan.ts";
 import { differenceText, POLICY_TABLE, type PolicyRuleset, REMOVE_TEXT, wholeText } from "./ruleset.ts";
@@ -155,15 +156,17 @@ export function networkPolicies({ informers, nodeName, nft, clock, log, metrics 
   async function keep(signal: AbortSignal): Promise<void> {
     await Promise.all([policies.whenSynced(signal), namespaces.whenSynced(signal)]);
     let failures = 0;
+    const ill = trouble("network policies cannot be written", { log, clock });
     while (!signal.aborted) {
       const generation = wanted, beganMs = clock.uptimeMs();
       try {
         await sync(signal);
         failures = 0;
+        ill.over();
       } catch (error) {
         if (signal.aborted) return;
         const retryInMs = backoffMs(++failures, RETRY);
-        log.error("network policies cannot be written", { error, retryInMs });
+        ill.tell(error, { retryInMs });
         await clock.sleep(retryInMs, signal);
         continue;
       }

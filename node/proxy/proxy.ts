@@ -25,6 +25,7 @@ import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import { type Family, parseCidr } from "../../core/net/cidr.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Metrics } from "../../core/observe/metrics.ts";
+import { trouble } from "../../core/observe/trouble.ts";
 import type { Nft } from "../os/exec-nft.ts";
 import { type Conntrack, losesFlows } from "./conntrack.ts";
 import { planService, type PortPlan, type ProxyNode, SERVICE_NAME_LABEL, type ServicePlan } from "./desired.ts";
@@ -217,6 +218,7 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
   async function keep(signal: AbortSignal): Promise<void> {
     await Promise.all([services.whenSynced(signal), slices.whenSynced(signal)]);
     let failures = 0;
+    const ill = trouble("service rules cannot be written", { log, clock });
     let due = true; // the first sync is made even if there is nothing
     while (!signal.aborted) {
       if (!due) due = (await untilWoken(signal)) || (!signal.aborted && !(await isIntact(signal).catch(() => false))); // a failure shows in the sync
@@ -225,12 +227,13 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
       try {
         await sync(signal);
         failures = 0;
+        ill.over();
         due = false;
         await clock.sleep(Math.max(GATHER_MS, clock.uptimeMs() - beganMs), signal);
       } catch (error) {
         if (signal.aborted) return;
         const retryInMs = backoffMs(++failures, RETRY);
-        log.error("service rules cannot be written", { error, retryInMs });
+        ill.tell(error, { retryInMs });
         await clock.sleep(retryInMs, signal);
       }
     }

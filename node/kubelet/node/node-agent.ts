@@ -39,6 +39,8 @@ interface Deps {
   readonly events: EventRecorder;
   readonly runtimeSilentMs: () => number;
   readonly runtimeSilentMsMax: number;
+  /** What is behind it that the runtime has no network. */
+  readonly networkProblem?: (() => string | undefined) | undefined;
   readonly shuttingDown?: (() => boolean) | undefined;
   readonly pressures: () => ReadonlySet<Pressure>;
   readonly devices?: (() => ReadonlyMap<string, { readonly capacity: number; readonly allocatable: number }>) | undefined;
@@ -106,7 +108,8 @@ export function nodeAgent(deps: Deps): NodeAgent {
 
   function networkProblem(): string | undefined {
     const condition = runtimeStatus?.status?.conditions?.find(({ type }) => type === "NetworkReady");
-    return condition?.status ? undefined : `container runtime network not ready: ${describe("NetworkReady", condition)}`;
+    const why = deps.networkProblem?.();
+    return condition?.status ? undefined : `container runtime network not ready: ${describe("NetworkReady", condition)}${why === undefined ? "" : `: ${why}`}`;
   }
 
   function runtimeProblem(): string | undefined {

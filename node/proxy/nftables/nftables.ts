@@ -101,8 +101,8 @@ export class NftTable {
       this.#garbage = { chains, sets };
     } catch (error) {
       if (signal.aborted) throw error;
-      this.#log.warn("the service rules cannot be brought up to date, replacing them all", { family: this.#family, error });
       await this.#nft.apply(`add table ${at}\ndelete table ${at}\n${content}`, { signal });
+      this.#log.warn("the service rules could not be brought up to date, all were replaced", { family: this.#family, error });
       this.#garbage = NO_LEFTOVERS;
     }
   }
