@@ -157,6 +157,12 @@ export class Host implements AsyncDisposable {
     if (code !== 0) throw new Error(`host ${this.name} got no network: ${stderr}`);
   }
 
+  /** Gives it another address while it runs, as another lease does. */
+  async readdress(address: string): Promise<void> {
+    this.#address = address;
+    await this.sh(`ip addr flush dev eth0; ip addr add ${address}/24 dev eth0; ip route add default via 172.30.0.254`);
+  }
+
   async kill(signal: "TERM" | "KILL"): Promise<void> {
     await this.sh(`pid=$(cat ${this.directory}/coracle.pid); kill -${signal} $pid; while [ -d /proc/$pid ]; do sleep 0.05; done`);
   }

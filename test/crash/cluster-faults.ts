@@ -208,7 +208,7 @@ const FAULTS: Readonly<Record<string, () => Promise<void>>> = {
     await says(agent(), "172.30.0.62");
   },
   async "the agent gets another address while it runs"() {
-    await readdress(agent().host, "172.30.0.63");
+    await agent().host.readdress("172.30.0.63");
     await says(agent(), "172.30.0.63");
   },
   async "the agent starts without a network, and gets one later"() {
@@ -234,7 +234,7 @@ const FAULTS: Readonly<Record<string, () => Promise<void>>> = {
     await agent().host.sh("echo 172.30.0.64 shed-s > /run/hosts; mount --bind /run/hosts /etc/hosts");
     await agent().start();
     await well();
-    await readdress(server().host, "172.30.0.65");
+    await server().host.readdress("172.30.0.65");
     await agent().host.sh("echo 172.30.0.65 shed-s > /run/hosts");
     await says(server(), "172.30.0.65");
   },
@@ -310,11 +310,6 @@ const FAULTS: Readonly<Record<string, () => Promise<void>>> = {
     await kubectl("delete", "cronjob", "minutes");
   },
 };
-
-/** Another lease: the address of before is gone. */
-async function readdress(host: Host, address: string): Promise<void> {
-  await host.sh(`ip addr flush dev eth0; ip addr add ${address}/24 dev eth0; ip route add default via 172.30.0.254`);
-}
 
 /** The cluster knows the machine by this address. */
 async function says(machine: Machine, address: string): Promise<void> {

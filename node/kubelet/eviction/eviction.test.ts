@@ -86,23 +86,25 @@ test("a pod that takes more disk than it may", () => {
   expect(excess(container("5Mi", "5Mi"), uses("p", 0, 6), "images and containers apart")).toBeUndefined(); // what it writes is on the other disk
 });
 
-/** Looks every ten seconds, `seconds` long; `available` says how much memory there is of 1000 Mi. Returns what became of the pods, the conditions at each look, and what was logged of the node. */
-async function watched({ settings, available, pods, seconds }: { readonly settings: Partial<EvictionSettings>; readonly available: (second: number) => number; readonly pods: readonly Pod[]; readonly seconds: number }) {
+/** Looks every ten seconds, `seconds` long; `available` says how much memory there is of 1000 Mi, `free` how much of the disk of 1000 is, `usage` what is known of the pods. Returns what became of the pods, the conditions at each look, and what was logged of the node. */
+async function watched({ settings, available, free = () => 1000, usage = (name) => uses(name, 300), pods, seconds }: {
+  readonly settings: Partial<EvictionSettings>; readonly available: (second: number) => number; readonly free?: (second: number) => number; readonly usage?: (name: string, second: number) => PodStats; readonly pods: readonly Pod[]; readonly seconds: number;
+}) {
   let nowMs = 0;
   const ended: string[] = [];
   const conditions: string[] = [];
   const logged: string[] = [];
   const note = (message: string, fields?: Record<string, unknown>): void => void (fields && "pod" in fields ? undefined : logged.push(`${nowMs / 1000} s: ${message} ${JSON.stringify(fields)}`));
   const left = new Set(pods);
-  const disk = { capacityBytes: 1000, availableBytes: 1000, usedBytes: 0, inodes: 1000, inodesFree: 1000 };
+  const disk = () => ({ capacityBytes: 1000, availableBytes: free(nowMs / 1000), usedBytes: 0, inodes: 1000, inodesFree: 1000 });
   const guard = eviction({
     settings: { thresholds: [], transitionMs: 300_000, maxPodGraceSeconds: 0, ...settings }, machine: { os: "linux", memoryBytes: 1000 * MI }, log: { ...silentLog, info: note, warn: note, error: note }, metrics: metricsRegistry(), podsMemory: () => undefined, onPressure: () => undefined, reclaim: async () => undefined,
-    stats: { memory: () => ({ availableBytes: available(nowMs / 1000) * MI, workingSetBytes: 0 }), nodeDisk: async () => disk, imageDisk: async () => disk, diskLayout: async () => "one", summary: async () => ({ node: { nodeName: "n", startTime: "" }, pods: pods.map(({ metadata }) => uses(metadata.name, 300)) }) },
+    stats: { memory: () => ({ availableBytes: available(nowMs / 1000) * MI, workingSetBytes: 0 }), nodeDisk: async () => disk(), imageDisk: async () => disk(), diskLayout: async () => "one", summary: async () => ({ node: { nodeName: "n", startTime: "" }, pods: pods.map(({ metadata }) => usage(metadata.name, nowMs / 1000)) }) },
     events: { event: () => undefined }, pods: () => [...left].map((one) => ({ pod: one, isReclaimed: true, fail: (_, grace) => {
       left.delete(one);
       ended.push(`${nowMs / 1000} s: ${one.metadata.name}, ${grace} s`);
     } })),
-    clock: { ...systemClock, nowMs: () => nowMs, uptimeMs: () => nowMs, async *every() {
+    clock: { ...systemClock, nowMs: () => nowMs, uptimeMs: () => nowMs, sleep: async (ms) => void (nowMs += ms), async *every() {
       for (; nowMs <= seconds * 1000; nowMs += 10_000) {
         yield;
         conditions.push([...guard.pressures()].join());
@@ -149,6 +151,19 @@ test("with a minimum to reclaim pods end until that is free, too", async () => {
   let looks = 0;
   const { ended } = await watched({ settings: { thresholds: [memoryBelow(100, { minReclaim: { bytes: 50 * MI } })] }, available: () => [90, 140, 160, 140][looks++] ?? 140, pods, seconds: 20 });
   expect(ended).toEqual(["0 s: a, 1 s", "0 s: b, 1 s"]); // 140 is too little after 90, enough after 160
+});
+
+test("only a threshold that counted has a minimum to reclaim: a soft one that was crossed for a moment is over when it is no longer crossed", async () => {
+  const soft = memoryBelow(100, { graceMs: 30_000, minReclaim: { bytes: 50 * MI } });
+  expect((await watched({ settings: { thresholds: [soft] }, available: (second) => (second === 0 ? 90 : 140), pods: [pod("a", undefined)], seconds: 60 })).ended).toEqual([]);
+});
+
+test("who fills the disk may not show yet: nobody ends for it before that can be known, unless it fills fast; and what was taken back is waited for before another one ends", async () => {
+  const full = { settings: { thresholds: [{ signal: "nodefs.available" as const, value: { bytes: 100 } }] }, available: () => 500, pods: [pod("modest", undefined), pod("greedy", undefined)], seconds: 30 };
+  const usage = (name: string, second: number): PodStats => uses(name, 0, name === "greedy" && second < 10 ? 0 : name === "greedy" ? 50 : 1);
+  expect((await watched({ ...full, usage, free: (second) => (second < 15 ? 80 : 500) })).ended).toEqual(["10 s: greedy, 1 s"]);
+  expect((await watched({ ...full, usage, free: (second) => (second < 5 ? 40 : 500) })).ended).toEqual(["0 s: modest, 1 s"]);
+  expect((await watched({ ...full, usage, free: () => 80 })).ended).toEqual(["10 s: greedy, 1 s", "20 s: modest, 1 s"]);
 });
 
 test("thresholds of containerfs are those of the file system it is on", async () => {

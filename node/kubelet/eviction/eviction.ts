@@ -51,6 +51,8 @@ const PERIOD_MS = 10_000;
 /** So long the end of a pod is waited for before another one has to go, looking so often. */
 const RECLAIMED_MS_MAX = 30_000;
 const RECLAIMED_POLL_MS = 1_250;
+/** So long ago the runtime may have measured what containers write, and so long it takes to remove what one has written. */
+const DISK_LAG_MS = 10_000;
 /** Of a hard threshold. */
 const GRACE_SECONDS = 1;
 
@@ -62,6 +64,7 @@ export function eviction({ stats, machine: { os, memoryBytes }, settings, podsMe
   const memory = configured.filter(({ signal, graceMs }) => signal === "memory.available" && graceMs === undefined);
   const thresholds: readonly Threshold[] = [...configured, ...memory.map((threshold) => ({ ...threshold, signal: "allocatableMemory.available" as const }))];
   const crossed = new Map<Threshold, number>(); // since when
+  let met: ReadonlySet<Threshold> = new Set(); // those of them that counted: their minimum has to be reclaimed, too
   const lastSeenMs = new Map<Pressure, number>();
   let current: ReadonlySet<Pressure> = new Set();
   const helpless = new Set<Pressure>(); // of which it has been told that there is nobody to evict; subset of `current`
@@ -97,7 +100,18 @@ export function eviction({ stats, machine: { os, memoryBytes }, settings, podsMe
     const now = new Set(short.map(({ threshold }) => threshold));
     for (const threshold of crossed.keys()) if (!now.has(threshold)) crossed.delete(threshold);
     for (const threshold of now) if (!crossed.has(threshold)) crossed.set(threshold, nowMs);
-    return short.filter(({ threshold }) => nowMs - crossed.get(threshold)! >= (threshold.graceMs ?? 0));
+    const counting = short.filter(({ threshold }) => nowMs - crossed.get(threshold)! >= (threshold.graceMs ?? 0));
+    met = new Set(counting.map(({ threshold }) => threshold));
+    return counting;
+  }
+
+  async function shortOf(signal: AbortSignal): Promise<readonly Shortage[]> {
+    return shortages(await observe(signal), thresholds, met);
+  }
+
+  /** Who has filled the disk may not show yet, and another one would end for it. When it fills fast, somebody has to. */
+  function isTooNewToTell({ pressure, threshold, available, quantity }: Shortage): boolean {
+    return pressure === "DiskPressure" && available > quantity / 2 && clock.uptimeMs() - crossed.get(threshold)! < DISK_LAG_MS;
   }
 
   function evict(one: Evictable, { message, annotations }: Told, { signal, graceSeconds, condition }: { readonly signal: string; readonly graceSeconds: number; readonly condition?: PodCondition }): void {
@@ -109,12 +123,13 @@ export function eviction({ stats, machine: { os, memoryBytes }, settings, podsMe
 
   /** Looks at the node once; returns whom it ended. */
   async function look(signal: AbortSignal): Promise<readonly Evictable[]> {
-    const everything = shortages(await observe(signal), thresholds, new Set(crossed.keys()));
+    const everything = await shortOf(signal);
     note(everything);
     const short = due(everything);
     const all = pods();
     if (short.length === 0 && !all.some(({ pod }) => hasStorageLimit(pod))) return [];
-    const [summary, layout] = await Promise.all([stats.summary(signal), stats.diskLayout(signal)]);
+    const isFresh = short.some(({ pressure }) => pressure === "DiskPressure");
+    const [summary, layout] = await Promise.all([stats.summary(signal, { isFresh }), stats.diskLayout(signal)]);
     const candidates = all.map((one) => ({ one, pod: one.pod, stats: summary.pods.find(({ podRef }) => podRef.uid === one.pod.metadata.uid) }));
     const greedy = candidates.flatMap((candidate) => {
       const excess = isCriticalPod(candidate.pod) ? undefined : localStorageExcess(candidate, layout);
@@ -126,6 +141,7 @@ export function eviction({ stats, machine: { os, memoryBytes }, settings, podsMe
     if (greedy.length > 0 || !first) return greedy;
     events.event({ kind: "Node", apiVersion: "v1", name: summary.node.nodeName, uid: summary.node.nodeName }, "Warning", "EvictionThresholdMet", `Attempting to reclaim ${first.starved}`);
     if (await isReclaimedOtherwise(first, reclaims(first, layout), signal)) return [];
+    if (isTooNewToTell(first)) return [];
     const [victim] = ranked(first, layout, candidates);
     if (!victim) {
       if (!helpless.has(first.pressure)) log.error("the node is short of a resource and there is no pod to evict", { resource: first.starved });
@@ -142,12 +158,14 @@ export function eviction({ stats, machine: { os, memoryBytes }, settings, podsMe
   async function isReclaimedOtherwise({ signal: name }: Shortage, steps: readonly Reclaim[], signal: AbortSignal): Promise<boolean> {
     if (steps.length === 0) return false;
     for (const what of steps) await reclaim(what, signal).catch((error: unknown) => log.warn("what nobody needs could not be taken away", { what, error }));
-    return !shortages(await observe(signal), thresholds, new Set(crossed.keys())).some((still) => still.signal === name);
+    return !(await shortOf(signal)).some((still) => still.signal === name);
   }
 
   async function reclaimed(ended: readonly Evictable[], signal: AbortSignal): Promise<void> {
     const endMs = clock.uptimeMs() + RECLAIMED_MS_MAX;
     while (ended.some(({ isReclaimed }) => !isReclaimed) && clock.uptimeMs() < endMs) await clock.sleep(RECLAIMED_POLL_MS, signal);
+    const freeMs = clock.uptimeMs() + DISK_LAG_MS;
+    while (current.has("DiskPressure") && clock.uptimeMs() < freeMs && (await shortOf(signal)).some(({ pressure }) => pressure === "DiskPressure")) await clock.sleep(RECLAIMED_POLL_MS, signal);
   }
 
   async function tick(signal: AbortSignal): Promise<void> {

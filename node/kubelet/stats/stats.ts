@@ -41,7 +41,8 @@ interface Deps {
 }
 
 export interface Stats {
-  summary(signal: AbortSignal): Promise<StatsSummary>;
+  /** `isFresh`: what is on disks is measured now. */
+  summary(signal: AbortSignal, how?: { readonly isFresh?: boolean }): Promise<StatsSummary>;
   /** Of the whole node: what can still be had without swapping or killing. */
   memory(): { readonly availableBytes: number; readonly workingSetBytes: number };
   nodeDisk(): Promise<FileSystemUsage>;
@@ -90,7 +91,8 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, po
     return { time: timestamp(clock.nowMs()), usageCoreNanoSeconds: ns, ...(cpuBefore.rate === undefined ? {} : { usageNanoCores: Math.round(cpuBefore.rate) }) };
   }
 
-  async function summary(signal: AbortSignal): Promise<StatsSummary> {
+  async function summary(signal: AbortSignal, { isFresh = false }: { readonly isFresh?: boolean } = {}): Promise<StatsSummary> {
+    if (isFresh) disks.clear();
     const time = timestamp(clock.nowMs());
     const known = new Map([...pods()].map((one) => [one.pod.metadata.uid, one]));
     const [stats, disk, images] = await Promise.all([
