@@ -50,13 +50,13 @@ test("a file is applied; what it no longer asks for is deleted; what is gone or 
   expect(await names()).toEqual([]);
 }));
 
-test("a file may be called as people call files", () => world(async ({ client, files, said, signal, bring, names }) => {
-  files.set("my shop (1).yaml", map("a"));
-  await bring("my shop (1).yaml");
-  files.set("my shop (1).yaml", map("b"));
-  await bring("my shop (1).yaml");
-  expect([await names(), said.at(-1)]).toEqual([["b=1"], "Normal AppliedManifest my shop (1).yaml: 1 applied, 1 deleted"]);
-  expect(await inventory(client, signal)).toEqual({ "my_.20shop_.20_.281_.29.yaml": "v1 ConfigMap default/b" });
+test("a file may be called as people call files, and lie deeper", () => world(async ({ client, files, said, signal, bring, names }) => {
+  files.set("site/my shop (1).yaml", map("a"));
+  await bring("site/my shop (1).yaml");
+  files.set("site/my shop (1).yaml", map("b"));
+  await bring("site/my shop (1).yaml");
+  expect([await names(), said.at(-1)]).toEqual([["b=1"], "Normal AppliedManifest site/my shop (1).yaml: 1 applied, 1 deleted"]);
+  expect(await inventory(client, signal)).toEqual({ "site_.2fmy_.20shop_.20_.281_.29.yaml": "v1 ConfigMap default/b" });
 }));
 
 test("what moves to another file stays", () => world(async ({ files, bring, names }) => {

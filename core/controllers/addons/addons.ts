@@ -3,14 +3,14 @@
  *
  *   file, at the start and when it changes ─▶ its objects, server-side apply ─▶ what it asked for before and asks for no longer is deleted
  *
- * What a file asked for last stands in the ConfigMap kube-system/coracle-manifests, under the file's name. A file that is gone, or empty (as a power cut leaves files), says nothing: its
+ * What a file asked for last stands in the ConfigMap kube-system/coracle-manifests, under the file's path. A file that is gone, or empty (as a power cut leaves files), says nothing: its
  * objects stay. To delete them all, leave a comment in it. Between its changes nobody is corrected who edits the objects.
  *
  * As with k3s' server/manifests, whose files work here.
  */
 import { parseApiVersion } from "../../api/meta/gvk.ts";
 import type { ConfigMap } from "../../api/gen/core.v1.ts";
-import { objectKey, splitKey } from "../../api/meta/object-meta.ts";
+import { objectKey } from "../../api/meta/object-meta.ts";
 import { isNotFound } from "../../api/meta/status-error.ts";
 import type { ResourceRef } from "../../client/client.ts";
 import { discover } from "../../client/discovery.ts";
@@ -54,7 +54,7 @@ export function addonsController({ client, events, clock, files }: Deps): Contro
     workers: 1, // what one file asks for may be what another gives up
     watches: [settledFiles(files, clock)],
     async reconcile(key, call) {
-      const { name: file } = splitKey(key);
+      const file: string = key; // its path
       const text = await files.read(file);
       if (text === undefined) return;
       const failures = await bring(file, text, call).catch((error: unknown) => (call.signal.aborted ? [] : [messageOf(error)]));

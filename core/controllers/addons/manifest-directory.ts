@@ -1,24 +1,26 @@
-/** Manifests as they lie in a directory of the server's: *.yaml, *.yml and *.json, not in directories below it. Those whose name begins with a dot, or that have a neighbour NAME.skip, are passed over. */
+/** Manifests as they lie in a directory of the server's and in those below it: *.yaml, *.yml and *.json. Files and directories whose name begins with a dot, or that have a neighbour NAME.skip, are passed over. */
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 
 export interface ManifestFiles {
-  /** The names of all of them, each with what changes when the file does. */
+  /** All of them, by their paths below the directory, each with what changes when the file does. */
   stamps(): Promise<ReadonlyMap<string, string>>;
   /** Undefined: it is gone. */
-  read(name: string): Promise<string | undefined>;
+  read(path: string): Promise<string | undefined>;
 }
 
 /** A directory that is not there is one without files. */
 export function manifestDirectory(directory: string): ManifestFiles {
   return {
     async stamps() {
-      const names = (await unlessGone(readdir(directory))) ?? [];
-      const chosen = names.filter((name) => /^[^.].*\.(ya?ml|json)$/.test(name) && !names.includes(`${name}.skip`));
-      const stamps = await Promise.all(chosen.toSorted().map(async (name) => [name, await unlessGone(stat(join(directory, name)))] as const));
-      return new Map(stamps.flatMap(([name, found]) => (found?.isFile() ? [[name, `${found.ino} ${found.size} ${found.mtimeMs}`]] : [])));
+      const paths = (await unlessGone(readdir(directory, { recursive: true }))) ?? [];
+      const skipped = paths.flatMap((path) => (path.endsWith(".skip") ? [path.slice(0, -".skip".length)] : []));
+      const passedOver = (path: string): boolean => /(^|\/)\./.test(path) || skipped.some((one) => path === one || path.startsWith(`${one}/`));
+      const chosen = paths.filter((path) => /[^/]\.(ya?ml|json)$/.test(path) && !passedOver(path));
+      const stamps = await Promise.all(chosen.toSorted().map(async (path) => [path, await unlessGone(stat(join(directory, path)))] as const));
+      return new Map(stamps.flatMap(([path, found]) => (found?.isFile() ? [[path, `${found.ino} ${found.size} ${found.mtimeMs}`]] : [])));
     },
-    read: (name) => unlessGone(readFile(join(directory, name), "utf8")),
+    read: (path) => unlessGone(readFile(join(directory, path), "utf8")),
   };
 }
 
