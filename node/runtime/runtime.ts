@@ -26,6 +26,7 @@ import type { Cri } from "../cri/client.ts";
 import type { Mounts } from "../os/mount.ts";
 import { type ContainerdSettings, renderContainerdConfig } from "./containerd-config.ts";
 import { superviseContainerd } from "./containerd.ts";
+import { removeDeadSockets } from "./dead-sockets.ts";
 import { bootId, canLowerOomScore, canOverlay, hasApparmor } from "./host-facts.ts";
 import { ensureHostsFile } from "./hosts-file.ts";
 import { importDirectory, importImages, untilCriKnows } from "./images.ts";
@@ -138,7 +139,8 @@ export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts
           if (unknown.length > 0) log.warn("containerd has not told CRI of images that it has imported", { images: unknown });
         },
       }, { clock, log }, signal, ready).finally(() => over.abort());
-      await settleAll([supervising, endStrayShims({ socket: paths.socket }, { clock, log }, AbortSignal.any([signal, over.signal]))]);
+      const quit = AbortSignal.any([signal, over.signal]);
+      await settleAll([supervising, endStrayShims({ socket: paths.socket }, { clock, log }, quit), removeDeadSockets({}, { clock, log }, quit)]);
     },
   };
 }
