@@ -10,19 +10,21 @@ import type { Job, JobCondition, JobStatus } from "../../api/gen/batch.v1.ts";
 import type { Pod } from "../../api/gen/core.v1.ts";
 import { labelSelector } from "../../api/meta/label-selector.ts";
 import { controllerOf, isDeleting, keyOf, labelsOf, namespaceOf, type ObjectKey } from "../../api/meta/object-meta.ts";
-import { isNotFound } from "../../api/meta/status-error.ts";
 import { JOBS, PODS } from "../../client/resources.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import { settleAll } from "../../lifecycle/settle-all.ts";
 import { candidatesFor, claim } from "../claim.ts";
-import { findCondition, sameValue } from "../conditions.ts";
+import { findCondition } from "../conditions.ts";
 import { type Call, type Controller, controllerKey, itself, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { isNamespaceTerminating, podControl } from "../pod-control.ts";
 import { slowStart } from "../slow-start.ts";
+import { jobCounter } from "./counting.ts";
+import { podReleaser } from "./finalizer.ts";
 import { jobMetrics, type SyncAction } from "./metrics.ts";
-import { type Failures, failuresAfter, planPods, type PodPlan, settle, track } from "./plan.ts";
-import { indexedPod, isTracked, jobPod, TRACKING_FINALIZER } from "./pods.ts";
+import { orphanPods } from "./orphan-pods.ts";
+import { type Failures, failuresAfter, planPods, type PodPlan } from "./plan.ts";
+import { indexedPod, jobPod, TRACKING_FINALIZER } from "./pods.ts";
 import { deadlineInMs, endOf, finishedCondition, isSuspended, jobCondition, type JobView, viewOf } from "./view.ts";
 
 type Deps = Pick<ControllerDeps, "client" | "informers" | "events" | "clock" | "metrics">;
@@ -33,12 +35,13 @@ const OWN_NAME = "kubernetes.io/job-controller"; // of spec.managedBy
 export function jobControllers({ client, informers, events, clock, metrics }: Deps): Controller[] {
   const jobs = informers.of(JOBS);
   const pods = informers.of(PODS);
-  const jobClient = client.resource(JOBS);
   const podClient = client.resource(PODS);
   const recorder = events.from({ component: "job-controller" });
   const control = podControl(podClient, recorder);
   const failures = new Map<ObjectKey, Failures>();
   const meter = metrics && jobMetrics(metrics);
+  const release = podReleaser({ client, informers });
+  const count = jobCounter({ client, informers, clock, recorder, meter, release });
 
   const main: Controller = {
     name: "job",
@@ -54,7 +57,7 @@ export function jobControllers({ client, informers, events, clock, metrics }: De
       try {
         const selector = labelSelector(job.spec?.selector);
         const own = await claim<Pod, Job>({
-          owner: job, owners: jobClient, objects: candidatesFor(pods, job), client: podClient, matches: (pod) => selector.matches(labelsOf(pod)), finalizers: [TRACKING_FINALIZER], signal: call.signal,
+          owner: job, owners: client.resource(JOBS), objects: candidatesFor(pods, job), client: podClient, matches: (pod) => selector.matches(labelsOf(pod)), finalizers: [TRACKING_FINALIZER], signal: call.signal,
         });
         const next = await sync(key, started(job), own, { stored: job, planned: (found) => { action = found; } }, call);
         tell(action, false);
@@ -103,11 +106,8 @@ export function jobControllers({ client, informers, events, clock, metrics }: De
       if (complete) end = jobCondition(nowMs, "SuccessCriteriaMet", "True", "CompletionsReached", "Reached expected number of succeeded pods");
       else if (!isDeleting(job)) ({ conditions, startTime } = suspension(view, conditions, startTime));
     }
-    const before: JobStatus = {
-      ...job.status, active, ready, terminating, conditions: [...conditions],
-      startTime,
-    };
-    await store(key, { view, before, end, backoff, stored }, signal);
+    const before: JobStatus = { ...job.status, active, ready, terminating, conditions: [...conditions], startTime };
+    await count({ view, before, end, stored, onNamed: () => failures.set(key, backoff) }, signal);
     if (failure !== undefined && !isNamespaceTerminating(failure)) throw failure;
     const deadlineMs = deadlineInMs(view, nowMs);
     const waits = [plan.againInMs, deadlineMs === 0 ? undefined : deadlineMs].filter((ms) => ms !== undefined);
@@ -149,67 +149,6 @@ export function jobControllers({ client, informers, events, clock, metrics }: De
     return { created: created.length, removed };
   }
 
-  /** Takes the finalizer off. Throws if it is still there: what is not free must not be counted. */
-  async function release(pod: P, signal: AbortSignal): Promise<void> {
-    if (!isTracked(pod)) return;
-    const patch = { metadata: { uid: pod.metadata.uid, "$deleteFromPrimitiveList/finalizers": [TRACKING_FINALIZER] } };
-    try {
-      const written = await podClient.patch(pod, "application/strategic-merge-patch+json", patch, { signal });
-      if (isTracked(written)) throw new Error(`pod ${keyOf(pod)} has kept its finalizer`);
-      await pods.caughtUp([written], signal);
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
-  }
-
-  interface Outcome { readonly view: JobView; readonly before: JobStatus; readonly end: JobCondition | undefined; readonly backoff: Failures; readonly stored: Readonly<Job> }
-
-  /** Names what has ended, takes the finalizers off, counts, and when nothing is left ends the Job. */
-  async function store(key: ObjectKey, { view, before, end, backoff, stored }: Outcome, signal: AbortSignal): Promise<void> {
-    const nowMs = clock.nowMs();
-    const tracking = track(view, before, end);
-    let { status } = tracking;
-    let last = end;
-    if (end?.type === "FailureTarget" || end?.type === "SuccessCriteriaMet") {
-      if (findCondition(status.conditions, end.type) === undefined) status = { ...status, conditions: [...(status.conditions ?? []), end] };
-      last = jobCondition(nowMs, end.type === "FailureTarget" ? "Failed" : "Complete", "True", end.reason ?? "", end.message ?? "");
-    }
-    let current = stored;
-    if (!sameValue(status, stored.status ?? {})) current = await write(current, status, signal);
-    failures.set(key, backoff);
-    if (tracking.release.length > 0) await settleAll(tracking.release.map((pod) => release(pod, signal)));
-
-    const released = new Set(tracking.release.map(({ metadata }) => metadata.uid));
-    let next = settle(current.status ?? {}, view.pods.filter((pod) => isTracked(pod) && !released.has(pod.metadata.uid)));
-    const { succeeded = [], failed = [] } = next.uncountedTerminatedPods ?? {};
-    const finished = last !== undefined && !tracking.more && succeeded.length + failed.length === 0 && (next.terminating ?? 0) === 0;
-    if (finished && last !== undefined) {
-      next = { ...next, conditions: [...(next.conditions ?? []), last], ...(last.type === "Complete" ? { completionTime: last.lastTransitionTime } : {}) };
-    }
-    if (!sameValue(next, current.status ?? {})) await write(current, next, signal);
-    if (finished && last !== undefined) tellEnd(view, next, last);
-  }
-
-  async function write(job: Readonly<Job>, status: JobStatus, signal: AbortSignal): Promise<Readonly<Job>> {
-    const written = await jobClient.updateStatus({ ...job, status }, { signal });
-    meter?.counted(job, job.status ?? {}, status);
-    await jobs.caughtUp([written], signal);
-    return written;
-  }
-
-  function tellEnd({ job, spec }: JobView, { succeeded = 0 }: JobStatus, end: JobCondition): void {
-    const { type, reason = "", message = "" } = end;
-    meter?.finished(job, end);
-    if (type !== "Complete") {
-      recorder.event(job, "Warning", reason, message);
-      return;
-    }
-    if (spec.completions !== undefined && succeeded > spec.completions) {
-      recorder.event(job, "Warning", "TooManySucceededPods", "Too many succeeded pods running after completion count reached");
-    }
-    recorder.event(job, "Normal", "Completed", "Job completed");
-  }
-
   function jobsOf(pod: P): ObjectKey[] {
     if (controllerOf(pod) !== undefined) {
       const key = controllerKey(pod, JOBS);
@@ -219,24 +158,5 @@ export function jobControllers({ client, informers, events, clock, metrics }: De
     return [...jobs.inNamespace(namespaceOf(pod))].filter(({ spec }) => labelSelector(spec?.selector).matches(labelsOf(pod))).map(keyOf);
   }
 
-  /** Pods that no Job will count any more must not wait for it. */
-  const orphans: Controller = {
-    name: "job_orphan_pod",
-    workers: 1,
-    reads: [jobs],
-    watches: [
-      mapped(pods, ({ object, deleted }) => (!deleted && isTracked(object) ? [keyOf(object)] : [])),
-      mapped(jobs, ({ object, deleted }) => (deleted || finishedCondition(object) !== undefined ? pods.ownedBy(object.metadata.uid).filter(isTracked).map(keyOf) : [])),
-    ],
-    async reconcile(key, { signal }) {
-      const pod = pods.get(key);
-      if (pod === undefined || !isTracked(pod)) return;
-      const jobKey = controllerKey(pod, JOBS);
-      const job = jobKey === undefined ? undefined : jobs.get(jobKey);
-      const counted = job !== undefined && job.metadata.uid === controllerOf(pod)?.uid && finishedCondition(job) === undefined;
-      if (!counted) await release(pod, signal);
-    },
-  };
-
-  return [main, orphans];
+  return [main, orphanPods({ informers, release })];
 }

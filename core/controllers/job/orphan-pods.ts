@@ -1,0 +1,30 @@
+/** Pods that no Job will count any more do not wait for that. Source: kubernetes v1.36 pkg/controller/job/job_controller.go syncOrphanPod */
+import { controllerOf, keyOf } from "../../api/meta/object-meta.ts";
+import { JOBS, PODS } from "../../client/resources.ts";
+import { type Controller, controllerKey, mapped } from "../controller.ts";
+import type { ControllerDeps } from "../deps.ts";
+import type { Release } from "./finalizer.ts";
+import { isTracked } from "./pods.ts";
+import { finishedCondition } from "./view.ts";
+
+export function orphanPods({ informers, release }: Pick<ControllerDeps, "informers"> & { readonly release: Release }): Controller {
+  const jobs = informers.of(JOBS);
+  const pods = informers.of(PODS);
+  return {
+    name: "job_orphan_pod",
+    workers: 1,
+    reads: [jobs],
+    watches: [
+      mapped(pods, ({ object, deleted }) => (!deleted && isTracked(object) ? [keyOf(object)] : [])),
+      mapped(jobs, ({ object, deleted }) => (deleted || finishedCondition(object) !== undefined ? pods.ownedBy(object.metadata.uid).filter(isTracked).map(keyOf) : [])),
+    ],
+    async reconcile(key, { signal }) {
+      const pod = pods.get(key);
+      if (pod === undefined || !isTracked(pod)) return;
+      const jobKey = controllerKey(pod, JOBS);
+      const job = jobKey === undefined ? undefined : jobs.get(jobKey);
+      const counted = job !== undefined && job.metadata.uid === controllerOf(pod)?.uid && finishedCondition(job) === undefined;
+      if (!counted) await release(pod, signal);
+    },
+  };
+}
