@@ -6,6 +6,7 @@
  */
 import { conversionBy } from "../../core/admission/webhook/conversion.ts";
 import { zpages } from "../../core/api/codec/zpages.ts";
+import { columnTexts } from "../../core/server/column-texts.ts";
 import type { Descriptions } from "../../core/api/openapi/schema.ts";
 import type { UserInfo } from "../../core/api/request/user.ts";
 import { builtInResources } from "../../core/api/schema/resources.ts";
@@ -211,7 +212,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     return inProcessTransport((request) => handler(request), { user, userAgent });
   }
 
-  const listener = listenerOf({ settings, args, pki, extraCas, handler, tunnel, clock, log });
+  const listener = listenerOf({ settings, args, pki, extraCas, handler, columnTexts: columnTexts(loadDescriptions), tunnel, clock, log });
   const events = eventWriter({ client: loopbackClient(), clock, random, log, writesMax: EVENT_WRITES_MAX });
   datastore.onFull((message) => events.from({ component: "coracle", host: node.name }).event({ kind: "Node", apiVersion: "v1", name: node.name, uid: node.name }, "Warning", "DatastoreFull", message));
   const loops = loopsOf({

@@ -9,6 +9,7 @@ import type { Log } from "../../core/observe/log.ts";
 import { SERVING_NAME } from "../../core/pki/identities.ts";
 import type { Pki } from "../../core/pki/pki.ts";
 import type { Handler } from "../../core/server/handler.ts";
+import type { ColumnTexts } from "../../core/server/column-texts.ts";
 import { httpFront } from "../../core/server/http.ts";
 import type { ApiServerArgs } from "../apiserver-args.ts";
 import { ConfigError } from "../config/config.ts";
@@ -30,6 +31,7 @@ interface Options {
   readonly pki: Pki;
   readonly extraCas: Identity["extraCas"];
   readonly handler: Handler;
+  readonly columnTexts: ColumnTexts;
   /** Takes what nodes dial in for. */
   readonly tunnel: Pick<ServerTunnel, "handler">;
   readonly clock: Clock;
@@ -37,7 +39,7 @@ interface Options {
 }
 
 /** Throws ConfigError. */
-export function listenerOf({ settings, args, pki, extraCas, handler, tunnel, clock, log }: Options): Listener {
+export function listenerOf({ settings, args, pki, extraCas, handler, columnTexts, tunnel, clock, log }: Options): Listener {
   const policy = tlsPolicyOf(args);
   const given = givenCertificates(args, { clusterCas: () => pki.authority("server-ca").bundle, clock, log: log.with({ part: "https" }) });
   const material = (shown: KeyPair | undefined = given.standard()): TlsMaterial => {
@@ -50,7 +52,7 @@ export function listenerOf({ settings, args, pki, extraCas, handler, tunnel, clo
     contexts.set(pair, context);
     return context;
   };
-  const front = httpFront({ handler, clock, log: log.with({ part: "server" }), stopping: () => server.stopping, describe: undefined });
+  const front = httpFront({ handler, clock, log: log.with({ part: "server" }), stopping: () => server.stopping, columnTexts });
   const server = httpsServer({
     host: settings.bindAddress, port: settings.httpsListenPort, portFlag: "--https-listen-port",
     tls: () => material(),

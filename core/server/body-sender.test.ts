@@ -24,7 +24,7 @@ const entryOf = (i: number): Cached => new Cached(`${i}`, { apiVersion: "v1", ki
 
 async function serve(answer: () => Answer): Promise<{ readonly port: number; readonly ca: string }> {
   const pki = await testPki(), stopping = new AbortController();
-  const front = httpFront({ handler: () => Promise.resolve(answer()), clock: systemClock, log: silentLog, stopping: () => stopping.signal, describe: undefined });
+  const front = httpFront({ handler: () => Promise.resolve(answer()), clock: systemClock, log: silentLog, stopping: () => stopping.signal, columnTexts: () => Promise.resolve(undefined) });
   const server = httpsServer({ host: "127.0.0.1", port: 0, portFlag: "", tls: () => servingMaterial(pki), handler: front.request, upgrade: front.upgrade, log: silentLog, clock: systemClock, limits: { drainMs: 0 } });
   await new Promise<void>((ready) => {
     const ended = server.run(stopping.signal, ready);

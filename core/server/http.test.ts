@@ -19,7 +19,7 @@ afterEach(async () => { for (const end of ending.splice(0)) await end(); });
 
 async function serve(answer: Answer): Promise<IncomingMessage> {
   const stopping = new AbortController();
-  const front = httpFront({ handler: () => Promise.resolve(answer), clock: systemClock, log: silentLog, stopping: () => stopping.signal, describe: undefined });
+  const front = httpFront({ handler: () => Promise.resolve(answer), clock: systemClock, log: silentLog, stopping: () => stopping.signal, columnTexts: () => Promise.resolve(undefined) });
   const server = httpServer({ host: "127.0.0.1", port: 0, portFlag: "", handler: front.request, upgrade: front.upgrade, log: silentLog, clock: systemClock, limits: { drainMs: 0 } });
   await new Promise<void>((ready) => { const ended = server.run(stopping.signal, ready); ending.push(() => { stopping.abort(); return ended; }); });
   return await new Promise((resolve, reject) => { ask({ port: server.address()!.port, path: "/api/v1/configmaps?watch=1" }, resolve).on("error", reject).end(); });
@@ -75,7 +75,7 @@ test("a body is read whole, one that is too large is refused, and the client tha
       const body = await request.body().catch((error: unknown) => { told.push(statusOf(error).message ?? ""); throw error; });
       return { type: "raw", status: 200, headers: { "content-type": "text/plain" }, body: String((body as { bytes: Uint8Array }).bytes.length) };
     },
-    clock: systemClock, log: silentLog, stopping: () => stopping.signal, describe: undefined,
+    clock: systemClock, log: silentLog, stopping: () => stopping.signal, columnTexts: () => Promise.resolve(undefined),
   });
   const server = httpServer({ host: "127.0.0.1", port: 0, portFlag: "", handler: front.request, upgrade: front.upgrade, log: silentLog, clock: systemClock, limits: { drainMs: 0 } });
   await new Promise<void>((ready) => { const ended = server.run(stopping.signal, ready); ending.push(() => { stopping.abort(); return ended; }); });
@@ -112,7 +112,7 @@ test("what waits for a request is told when its client goes, and when the server
       if (signal.aborted) end();
       else signal.addEventListener("abort", end, { once: true });
     }),
-    clock: systemClock, log: silentLog, stopping: () => stopping.signal, describe: undefined,
+    clock: systemClock, log: silentLog, stopping: () => stopping.signal, columnTexts: () => Promise.resolve(undefined),
   });
   const server = httpServer({ host: "127.0.0.1", port: 0, portFlag: "", handler: front.request, upgrade: front.upgrade, log: silentLog, clock: systemClock, limits: { drainMs: 0 } });
   const stop = new AbortController();
@@ -138,7 +138,7 @@ test("over HTTP/2, too, an answer has its head and its body, or none", async () 
       if (path === "/late") await systemClock.sleep(200, stopping.signal);
       return { type: "raw", status: path === "/nothing" ? 204 : path === "/refused" ? 403 : 200, headers: { "content-type": "text/plain" }, body: path === "/nothing" || path === "/empty" ? "" : path.repeat(2), warnings: ["old"] };
     },
-    clock: systemClock, log: silentLog, stopping: () => stopping.signal, describe: undefined,
+    clock: systemClock, log: silentLog, stopping: () => stopping.signal, columnTexts: () => Promise.resolve(undefined),
   });
   const server = httpsServer({ host: "127.0.0.1", port: 0, portFlag: "", tls: () => servingMaterial(pki), handler: front.request, upgrade: front.upgrade, log: silentLog, clock: systemClock, limits: { drainMs: 0 } });
   await new Promise<void>((ready) => { const ended = server.run(stopping.signal, ready); ending.push(() => { stopping.abort(); return ended; }); });
@@ -170,7 +170,7 @@ test("a connection that is to take no more requests ends with those under way", 
       else await late.promise;
       return { type: "raw", status: 200, headers: { "content-type": "text/plain" }, body: path };
     },
-    clock: systemClock, log: silentLog, stopping: () => stopping.signal, describe: undefined,
+    clock: systemClock, log: silentLog, stopping: () => stopping.signal, columnTexts: () => Promise.resolve(undefined),
   });
   const server = httpsServer({ host: "127.0.0.1", port: 0, portFlag: "", tls: () => servingMaterial(pki), handler: front.request, upgrade: front.upgrade, log: silentLog, clock: systemClock, limits: { drainMs: 0 } });
   await new Promise<void>((ready) => { const ended = server.run(stopping.signal, ready); ending.push(() => { stopping.abort(); return ended; }); });

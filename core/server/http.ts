@@ -12,10 +12,12 @@ import type { Connection } from "../net/http-server.ts";
 import type { Log } from "../observe/log.ts";
 import type { Answer } from "./answer.ts";
 import { BodySender } from "./body-sender.ts";
+import type { ColumnTexts } from "./column-texts.ts";
 import { EventBytes } from "./event-bytes.ts";
 import type { Handler } from "./handler.ts";
 import { RequestSignals } from "./request-signals.ts";
 import { encodeList, encodeObject, type Presentation, watchEncoder } from "./respond.ts";
+import type { ServerRequest } from "./request.ts";
 import { canStream, streamOverWebSocket } from "./websocket-answer.ts";
 import { serverRequest } from "./wire-request.ts";
 
@@ -25,7 +27,8 @@ interface Deps {
   readonly log: Log;
   /** Aborts when the server is stopping: watches end. */
   readonly stopping: () => AbortSignal;
-  readonly describe: Presentation["describe"];
+  /** What describes the columns of Tables. */
+  readonly columnTexts: ColumnTexts;
 }
 
 interface Front extends Deps { readonly events: EventBytes; readonly bodies: BodySender }
@@ -71,7 +74,7 @@ async function serve(deps: Front, { request, response, connection }: Exchange, s
   const answer = await deps.handler(asked);
   if (signal.aborted) return;
   for (const text of answer.warnings ?? []) response.appendHeader("warning", `299 - ${quoted(text)}`);
-  const how: Presentation = { request: asked, nowMs: deps.clock.nowMs(), describe: deps.describe, events: deps.events };
+  const how: Presentation = { request: asked, nowMs: deps.clock.nowMs(), describe: await describeOf(deps, asked), events: deps.events };
   try {
     await send(answer, how, response, deps, signal);
   } catch (error) {
@@ -79,6 +82,10 @@ async function serve(deps: Front, { request, response, connection }: Exchange, s
     const status = statusOf(error);
     await deps.bodies.send(asked, response, { status: status.code ?? 500, contentType: "application/json", body: [encodeJson(status)] }, signal);
   }
+}
+
+function describeOf({ columnTexts }: Front, asked: ServerRequest): Promise<Presentation["describe"]> | undefined {
+  return /\bas=Table\b/.test(asked.header("accept") ?? "") ? columnTexts() : undefined;
 }
 
 async function send(answer: Answer, how: Presentation, response: ServerResponse, { bodies }: Pick<Front, "bodies">, signal: AbortSignal): Promise<void> {
@@ -139,7 +146,7 @@ async function serveUpgrade(deps: Front, { request, socket, head, connection }: 
     answer.take(socket, head);
     return;
   }
-  const how: Presentation = { request: asked, nowMs: deps.clock.nowMs(), describe: deps.describe, events: deps.events };
+  const how: Presentation = { request: asked, nowMs: deps.clock.nowMs(), describe: await describeOf(deps, asked), events: deps.events };
   if ((answer.type === "watch" || (answer.type === "raw" && answer.status === 200)) && canStream(asked)) return streamOverWebSocket(answer, how, { socket, head, clock: deps.clock, signal });
   const encoded = answer.type === "object" ? encodeObject(answer, how) : undefined;
   const body = encoded ? assemble(encoded.body) : Buffer.from("upgrade is not possible here\n");

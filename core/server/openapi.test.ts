@@ -35,7 +35,9 @@ test.each<[accept: string | undefined, status: number, contentType: string]>([
 });
 
 test("v3 is an index of documents, each at a URL with its hash, which may be kept for a year; without the hash it may not, and another hash leads there", async () => {
-  const { paths } = JSON.parse((await ask(openApi, "/openapi/v3"))!.text) as { paths: Record<string, { serverRelativeURL: string }> };
+  const index = await ask(openApi, "/openapi/v3");
+  expect(index!.headers["content-type"]).toBe("text/plain; charset=utf-8");
+  const { paths } = JSON.parse(index!.text) as { paths: Record<string, { serverRelativeURL: string }> };
   const { serverRelativeURL } = paths["apis/apps/v1"]!;
   expect(serverRelativeURL).toMatch(/^\/openapi\/v3\/apis\/apps\/v1\?hash=[0-9A-F]{128}$/);
   const kept = await ask(openApi, serverRelativeURL);

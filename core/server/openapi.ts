@@ -13,7 +13,7 @@ import { OPENAPI_V3_PROTOBUF, OPENAPI_V3_PROTOBUF_OLD } from "../api/openapi/v3-
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { Aggregation } from "./aggregation/aggregator.ts";
-import { type Answer, json, raw } from "./answer.ts";
+import { type Answer, raw } from "./answer.ts";
 import { groupVersions } from "./discovery.ts";
 import type { PathHandler } from "./handler.ts";
 import type { ServerRequest } from "./request.ts";
@@ -49,7 +49,7 @@ export function openApiPaths({ clock, registry, version, descriptions, foreign }
 
   return async (request) => {
     const { path } = request;
-    if (path === V3) return json(current().index(foreign?.openApiIndex()));
+    if (path === V3) return raw(JSON.stringify(current().index(foreign?.openApiIndex())), "text/plain; charset=utf-8"); // the aggregator, which tells it upstream, names no type
     if (path.startsWith(`${V3}/`)) {
       const place = path.slice(V3.length + 1);
       const form = formOf(request, FORMS_V3);

@@ -28,7 +28,7 @@ beforeAll(async () => {
   pki = await testPki();
   api = await apiServer();
   const asAdmin: ApiServer["handler"] = (request) => api.handler({ ...request, user: { name: "admin", groups: ["system:masters"] } });
-  const front = httpFront({ handler: asAdmin, clock: systemClock, log: silentLog, stopping: () => stopping.signal, describe: undefined });
+  const front = httpFront({ handler: asAdmin, clock: systemClock, log: silentLog, stopping: () => stopping.signal, columnTexts: () => Promise.resolve(undefined) });
   const server = httpsServer({ host: "127.0.0.1", port: 0, portFlag: "", tls: () => servingMaterial(pki), handler: front.request, upgrade: front.upgrade, log: silentLog, clock: systemClock, limits: { drainMs: 0 } });
   await new Promise<void>((ready) => { ended = server.run(stopping.signal, ready); });
   for (let i = 0; i < 2; i++) sessions.push(http2.connect(`https://127.0.0.1:${server.address()!.port}`, { ca: pki.authority("server-ca").bundlePem, servername: "localhost" }));

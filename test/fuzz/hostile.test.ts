@@ -99,7 +99,7 @@ describe("what clients send to the servers of HTTP", () => {
   const lives: Promise<void>[] = [];
   let secure: HttpsServer, plain: HttpsServer;
   const front = httpFront({
-    clock, log, stopping: () => stop.signal, describe: undefined as never,
+    clock, log, stopping: () => stop.signal, columnTexts: () => Promise.resolve(undefined) as never,
     handler: async (request): Promise<Answer> => {
       if (request.method !== "GET") await request.body();
       return { type: "raw", status: 200, headers: { "content-type": "text/plain" }, body: "x".repeat(5_000) };

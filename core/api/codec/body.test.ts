@@ -21,6 +21,8 @@ test.each([
   [`{"spec":{"nodeName":1}}`, `${UNFIT} json: cannot unmarshal number into Go struct field PodSpec.spec.nodeName of type string`],
   [`{"spec":{"priority":"x","foo":1}}`, `${UNFIT} json: cannot unmarshal string into Go struct field PodSpec.spec.priority of type int32`],
   [`{"spec":{"priority":1.5}}`, `${UNFIT} json: cannot unmarshal number 1.5 into Go struct field PodSpec.spec.priority of type int32`],
+  [`{"spec":{"priority":9223372036854775808}}`, `${UNFIT} json: cannot unmarshal number 9223372036854775808 into Go struct field PodSpec.spec.priority of type int32`],
+  [`{"metadata":{"deletionTimestamp":"é\\""}}`, `${UNFIT} parsing time "\\xc3\\xa9\\"" as "2006-01-02T15:04:05Z07:00": cannot parse "\\xc3\\xa9\\"" as "2006"`],
   [`{"spec":{"containers":{}}}`, `${UNFIT} json: cannot unmarshal object into Go struct field PodSpec.spec.containers of type []v1.Container`],
   [`{"spec":{"volumes":[{"emptyDir":3}]}}`, `${UNFIT} json: cannot unmarshal number into Go struct field Volume.spec.volumes.VolumeSource.emptyDir of type v1.EmptyDirVolumeSource`],
   [`{"spec":{"restartPolicy":true}}`, `${UNFIT} json: cannot unmarshal bool into Go struct field PodSpec.spec.restartPolicy of type v1.RestartPolicy`],

@@ -14,7 +14,7 @@ import { badRequest, type StatusError } from "../meta/status-error.ts";
 import { canonical } from "../schema/canonical.ts";
 import { diagnose, diagnoseUntyped } from "../schema/diagnose.ts";
 import { builtInFacts, type Facts, type StructType } from "../schema/facts.ts";
-import { jsonNodeOf, type JsonNode, type JsonObject, type JsonValue } from "./json-document.ts";
+import { jsonNodeOf, type JsonNode, type JsonObject, type JsonValue, parseJsonDocument } from "./json-document.ts";
 import { decodeText, parseJson } from "./json.ts";
 import type { Encoding } from "./negotiate.ts";
 import { protobufCodec, unwrapEnvelope } from "./protobuf.ts";
@@ -58,7 +58,7 @@ export function decodeBody(request: BodyRequest): DecodedBody {
   const { object, clean } = canonical(type, source);
   let strict: readonly string[] = body.duplicatesText;
   if (!clean || body.document) {
-    const found = diagnose(type, body.document ?? jsonNodeOf(source));
+    const found = diagnose(type, body.document ?? body.careful?.() ?? jsonNodeOf(source));
     if (found.error !== undefined) throw unfit(gvk, expected, found.error);
     strict = [...strict, ...found.strict];
   }
@@ -114,6 +114,8 @@ const YAML_ERRORS = "yaml: unmarshal errors:\n";
 interface ReadBody {
   readonly gvk: GroupVersionKind;
   readonly document: JsonNode | undefined;
+  /** With the digits of its numbers, for who tells of them. Absent: there was no text of JSON. */
+  readonly careful?: () => JsonNode;
   /** Duplicates as the YAML reader words them. */
   readonly duplicatesText: readonly string[];
   object(type: StructType | undefined): JsonObject;
@@ -146,7 +148,7 @@ function readJson(bytes: Uint8Array, expected: GroupVersionKind): ReadBody {
     const parsed = parseJson(decodeText(bytes));
     return { ...parsed, meta: typeMetaOf(parsed.value) };
   });
-  return { gvk: withDefaults(meta, expected), document, duplicatesText: [], object: () => objectOf(value) };
+  return { gvk: withDefaults(meta, expected), document, careful: () => parseJsonDocument(decodeText(bytes)), duplicatesText: [], object: () => objectOf(value) };
 }
 
 function readYaml(bytes: Uint8Array, expected: GroupVersionKind): ReadBody {

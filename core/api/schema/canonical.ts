@@ -38,6 +38,9 @@ export function canonicalOwn<T extends object>(type: StructType, object: T, know
 /** Built-in objects are stored as protobuf, which does not tell an empty list from none; the rest is stored as JSON. */
 function forgetsEmpty(type: StructType): boolean { return type.name.startsWith("io.k8s.api."); }
 
+/** An empty list that defaulting does not take for one that was left out, and validation refuses: it is never stored. Source: pkg/apis/autoscaling/v2/defaults.go copyHPAScalingRules */
+const TOLD_APART: ReadonlySet<string> = new Set(["io.k8s.api.autoscaling.v2.HPAScalingRules.policies"]);
+
 /** Where the fields of a type stand, and which of them are written although they are absent. Objects have few of the fields that they could have. */
 interface Layout { readonly places: ReadonlyMap<string, number>; readonly written: readonly number[] }
 
@@ -132,7 +135,7 @@ class Walk {
     if (value === WRONG) { this.clean = false; return this.#absent(field); }
     if (field.pointer) return value;
     if (type.kind === "list" ? (value as JsonValue[]).length === 0 : type.kind === "map" && isEmptyObject(value)) {
-      if (field.omitEmpty) return undefined;
+      if (field.omitEmpty) return TOLD_APART.has(`${owner.name}.${field.name}`) ? value : undefined;
       return forgetsEmpty(owner) && field.name !== "items" ? null : value;
     }
     if (type.kind === "scalar" && field.omitEmpty && (value === "" || value === 0 || value === false)) return undefined;

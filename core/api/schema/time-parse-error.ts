@@ -1,5 +1,4 @@
 /** The error Go's time.Parse has for a text that is not the time the API asks for. */
-import { goQuote } from "../meta/go-quote.ts";
 
 interface Element { readonly layout: string; readonly pattern: RegExp; readonly max?: number; readonly min?: number; readonly what?: string }
 
@@ -16,21 +15,26 @@ const ZONE: Element = { layout: "Z07:00", pattern: /^(?:Z|[+-]\d\d:\d\d)/ };
 const MICROS: Element = { layout: ".000000", pattern: /^\.\d{6}/ };
 const FRACTION = /^[.,]\d+/;
 
+/** As Go's time package quotes: beyond ASCII byte by byte. */
+function quoted(text: string): string {
+  return `"${[...Buffer.from(text)].map((byte) => (byte < 0x20 || byte >= 0x80 ? `\\x${byte.toString(16).padStart(2, "0")}` : byte === 0x22 || byte === 0x5c ? `\\${String.fromCharCode(byte)}` : String.fromCharCode(byte))).join("")}"`;
+}
+
 /** undefined if Go would accept it. Two layouts exist: RFC 3339, and the same with exactly six digits of fraction. */
 export function timeParseError(text: string, micro: boolean): string | undefined {
   const layout = micro ? "2006-01-02T15:04:05.000000Z07:00" : "2006-01-02T15:04:05Z07:00";
-  const problem = (message: string): string => `parsing time ${goQuote(text)}${message}`;
+  const problem = (message: string): string => `parsing time ${quoted(text)}${message}`;
   let rest = text;
   let outOfRange: string | undefined;
   for (const element of [...DATE, ...(micro ? [MICROS] : []), ZONE]) {
     if (element === ZONE && !micro) rest = rest.replace(FRACTION, ""); // a fraction after the seconds is always allowed
     const found = element.pattern.exec(rest)?.[0];
-    if (found === undefined) return problem(` as ${goQuote(layout)}: cannot parse ${goQuote(rest)} as ${goQuote(element.layout)}`);
+    if (found === undefined) return problem(` as ${quoted(layout)}: cannot parse ${quoted(rest)} as ${quoted(element.layout)}`);
     rest = rest.slice(found.length);
     if (element.what !== undefined && (Number(found) > element.max! || Number(found) < (element.min ?? 0))) outOfRange ??= element.what;
     if (outOfRange !== undefined) return problem(`: ${outOfRange} out of range`);
   }
-  if (rest !== "") return problem(`: extra text: ${goQuote(rest)}`);
+  if (rest !== "") return problem(`: extra text: ${quoted(rest)}`);
   const [year = 0, month = 1, day = 1] = text.slice(0, 10).split("-").map(Number);
   return day > new Date(Date.UTC(year, month, 0)).getUTCDate() ? problem(": day out of range") : undefined;
 }

@@ -17,6 +17,7 @@ import { defineResource } from "../generic/resource.ts";
 import { scopeOf, validateAuditAnnotations, validateMutation, validateParamRef, validatePolicy, validateValidation } from "./expressions.ts";
 import { defaultMatchResources, REINVOCATION_POLICIES, validateMatchResources } from "./rules.ts";
 import { staticNameWarnings } from "./static-names.ts";
+import { internalForm } from "../../api/schema/internal-form.ts";
 
 const GROUP = { group: "admissionregistration.k8s.io", version: "v1", unconditionalUpdate: false };
 const AUDIT_ANNOTATIONS_MAX = 20;
@@ -25,6 +26,7 @@ const MUTATED_OPERATIONS = ["*", "CONNECT", "CREATE", "UPDATE"];
 const ONE_AT_LEAST = "validations or auditAnnotations must contain at least one item";
 
 export const validatingAdmissionPolicies = defineResource<ValidatingAdmissionPolicy>({
+  anyFinalizer: true,
   ...GROUP, kind: "ValidatingAdmissionPolicy", plural: "validatingadmissionpolicies",
   defaults: ({ spec }) => defaultPolicy(spec),
   *validate({ metadata, spec }, old) {
@@ -36,7 +38,7 @@ export const validatingAdmissionPolicies = defineResource<ValidatingAdmissionPol
       yield required("spec.auditAnnotations", ONE_AT_LEAST);
     }
     for (const [i, validation] of validations.entries()) yield* validateValidation(index("spec.validations", i), validation, scope);
-    if (auditAnnotations.length > AUDIT_ANNOTATIONS_MAX) yield invalid("spec.auditAnnotations", auditAnnotations, `must not have more than ${AUDIT_ANNOTATIONS_MAX} auditAnnotations`);
+    if (auditAnnotations.length > AUDIT_ANNOTATIONS_MAX) yield invalid("spec.auditAnnotations", auditAnnotations.map((one) => internalForm("io.k8s.api.admissionregistration.v1.AuditAnnotation", one)), `must not have more than ${AUDIT_ANNOTATIONS_MAX} auditAnnotations`);
     yield* validateAuditAnnotations("spec.auditAnnotations", auditAnnotations, { policyName: metadata.name, scope });
   },
   warnings: ({ metadata }) => staticNameWarnings(metadata.name),
@@ -56,6 +58,7 @@ export const validatingAdmissionPolicies = defineResource<ValidatingAdmissionPol
 });
 
 export const mutatingAdmissionPolicies = defineResource<MutatingAdmissionPolicy>({
+  anyFinalizer: true,
   ...GROUP, kind: "MutatingAdmissionPolicy", plural: "mutatingadmissionpolicies",
   defaults: ({ spec }) => defaultPolicy(spec),
   *validate({ spec }, old) {
@@ -84,6 +87,7 @@ function hasSameConditions(next: Readonly<PolicySpec>, old: Readonly<PolicySpec>
 }
 
 export const validatingAdmissionPolicyBindings = defineResource<ValidatingAdmissionPolicyBinding>({
+  anyFinalizer: true,
   ...GROUP, kind: "ValidatingAdmissionPolicyBinding", plural: "validatingadmissionpolicybindings",
   defaults: ({ spec }) => defaultMatchResources(spec.matchResources),
   *validate({ spec }) {
@@ -94,6 +98,7 @@ export const validatingAdmissionPolicyBindings = defineResource<ValidatingAdmiss
 });
 
 export const mutatingAdmissionPolicyBindings = defineResource<MutatingAdmissionPolicyBinding>({
+  anyFinalizer: true,
   ...GROUP, kind: "MutatingAdmissionPolicyBinding", plural: "mutatingadmissionpolicybindings",
   defaults: ({ spec }) => defaultMatchResources(spec.matchResources),
   validate: ({ spec }) => validateBinding(spec),

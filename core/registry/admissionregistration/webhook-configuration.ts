@@ -31,6 +31,7 @@ export const validatingWebhookConfigurations: Resource<ValidatingWebhookConfigur
 
 function configuration<T extends Configuration>(kind: string, plural: string, mutates: boolean): Resource<T> {
   return defineResource<T>({
+    anyFinalizer: true,
     group: "admissionregistration.k8s.io", version: "v1", kind, plural,
     unconditionalUpdate: false,
 

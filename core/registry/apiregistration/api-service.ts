@@ -36,7 +36,7 @@ const STATUSES = ["True", "False", "Unknown"];
 export const apiServices = defineResource<APIService>({
   group: "apiregistration.k8s.io", version: "v1", kind: "APIService", plural: "apiservices",
   generation: false, unconditionalUpdate: false,
-  validateName: pathSegmentName,
+  validateName: pathSegmentName, anyFinalizer: true,
 
   defaults({ spec }) { if (spec.service) spec.service.port ??= PORT; },
   prepareForCreate(object, { nowMs }) {
@@ -46,7 +46,10 @@ export const apiServices = defineResource<APIService>({
   },
   *validate({ metadata, spec }) {
     const name = `${spec.version ?? ""}.${spec.group ?? ""}`;
-    if (metadata.name !== name) yield invalid("metadata.name", metadata.name, `must be \`spec.version+"."+spec.group\`: ${goQuote(name)}`);
+    for (const field of ["generateName", "name"] as const) { // what cannot stand in a path is told already
+      const given = metadata[field] ?? "";
+      if (given !== "" && given !== name && pathSegmentName(given).length === 0) yield invalid(`metadata.${field}`, given, `must be \`spec.version+"."+spec.group\`: ${goQuote(name)}`);
+    }
     yield* validateSpec("spec", spec);
   },
   subresources: {

@@ -19,6 +19,7 @@ import { defineResource } from "../generic/resource.ts";
 import { countsNonNegative, notDecremented } from "./counts.ts";
 import { atMost100Percent, countOrPercent, isZero } from "./rollout.ts";
 import { isEmptySelector, matcherOf, runsForEver } from "./selected-template.ts";
+import { internalForm } from "../../api/schema/internal-form.ts";
 
 const TEMPLATE_GENERATION = "deprecated.daemonset.template.generation";
 const TEMPLATE = "spec.template";
@@ -98,7 +99,7 @@ function* validateSpec(path: string, spec: Readonly<DaemonSetSpec>, old?: Readon
 
 function* validateStrategy(path: string, { type, rollingUpdate }: Readonly<DaemonSetUpdateStrategy>): Iterable<FieldError> {
   if (type === "OnDelete") return;
-  if (type !== "RollingUpdate") yield notSupported(path, { Type: type ?? "", RollingUpdate: rollingUpdate ?? null }, ["RollingUpdate", "OnDelete"]);
+  if (type !== "RollingUpdate") yield notSupported(path, { Type: type ?? "", RollingUpdate: rollingUpdate ? internalForm("io.k8s.api.apps.v1.RollingUpdateDaemonSet", rollingUpdate) : null }, ["RollingUpdate", "OnDelete"]);
   else if (!rollingUpdate) yield required(child(path, "rollingUpdate"));
   else yield* validateRolling(child(path, "rollingUpdate"), rollingUpdate);
 }

@@ -15,6 +15,7 @@ import { countsNonNegative, countsWithin, notDecremented } from "./counts.ts";
 import { replicasView } from "./replicas-view.ts";
 import { atMost100Percent, countOrPercent, isZero } from "./rollout.ts";
 import { podNameWarnings, replicatedTemplate, requiredSelector } from "./selected-template.ts";
+import { internalForm } from "../../api/schema/internal-form.ts";
 
 const TEMPLATE = "spec.template";
 
@@ -83,7 +84,7 @@ function* validateStrategy(path: string, strategy: Readonly<DeploymentStrategy>)
   } else if (type === "RollingUpdate") {
     if (rollingUpdate) yield* validateRolling(at, rollingUpdate);
     else yield required(at, "this should be defaulted and never be nil");
-  } else yield notSupported(path, { Type: type ?? "", RollingUpdate: rollingUpdate ?? null }, ["Recreate", "RollingUpdate"]);
+  } else yield notSupported(path, { Type: type ?? "", RollingUpdate: rollingUpdate ? internalForm("io.k8s.api.apps.v1.RollingUpdateDeployment", rollingUpdate) : null }, ["Recreate", "RollingUpdate"]);
 }
 
 function* validateRolling(path: string, { maxUnavailable = 0, maxSurge = 0 }: Readonly<RollingUpdateDeployment>): Iterable<FieldError> {

@@ -22,6 +22,7 @@ import { countsNonNegative, countsWithin, notDecremented } from "./counts.ts";
 import { replicasView } from "./replicas-view.ts";
 import { atMost100Percent, countOrPercent, isZero } from "./rollout.ts";
 import { matcherOf, matchesTemplate, requiredSelector, runsForEver } from "./selected-template.ts";
+import { internalForm } from "../../api/schema/internal-form.ts";
 
 const TEMPLATE = "spec.template";
 const CLAIM_POLICIES = ["Retain", "Delete"];
@@ -153,7 +154,7 @@ function* validateStrategy(path: string, { updateStrategy: strategy = {} }: Read
     if (rollingUpdate) yield invalid(at, { Partition: rollingUpdate.partition ?? 0, MaxUnavailable: rollingUpdate.maxUnavailable ?? null }, "only allowed for updateStrategy 'RollingUpdate'");
   } else if (type === "RollingUpdate") {
     if (rollingUpdate) yield* validateRolling(at, rollingUpdate);
-  } else yield invalid(path, { Type: type, RollingUpdate: rollingUpdate ?? null }, "must be 'RollingUpdate' or 'OnDelete'");
+  } else yield invalid(path, { Type: type, RollingUpdate: rollingUpdate ? internalForm("io.k8s.api.apps.v1.RollingUpdateStatefulSetStrategy", rollingUpdate) : null }, "must be 'RollingUpdate' or 'OnDelete'");
 }
 
 function* validateRolling(path: string, { partition, maxUnavailable }: Readonly<RollingUpdateStatefulSetStrategy>): Iterable<FieldError> {

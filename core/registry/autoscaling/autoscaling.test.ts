@@ -26,6 +26,7 @@ test.each<[Given, string[]]>([
   [{ metrics: [{ type: "Resource", resource: { name: "cpu", target: { type: "Value", value: "-1" } } }] }, [
     'spec.metrics[0].resource.target.value: Invalid value: "-1": must be positive', "spec.metrics[0].resource.target.averageUtilization: Required value: must set either a target raw value or a target utilization",
   ]],
+  [{ behavior: { scaleUp: { policies: [] } } }, ["spec.behavior.scaleUp.policies: Required value: must specify at least one Policy"]],
   [{ behavior: { scaleUp: { policies: [{ type: "Nodes", value: 1, periodSeconds: 1801 }] } } }, [
     'spec.behavior.scaleUp.policies[0].type: Unsupported value: "Nodes": supported values: "Percent", "Pods"', "spec.behavior.scaleUp.policies[0].periodSeconds: Invalid value: 1801: must be less than or equal to 1800",
   ]],

@@ -10,6 +10,7 @@ import { isDomainPrefixedPath } from "../core/checks/domains.ts";
 import { nonNegative } from "../core/checks/values.ts";
 import { templateWarnings, validatePodTemplate } from "../core/pod/template.ts";
 import { validateFailurePolicy, validateSuccessPolicy } from "./policies.ts";
+import { internalForm } from "../../api/schema/internal-form.ts";
 
 const INDEXED_MAX = 100_000;
 const COMPLETIONS_HIGH = 100_000;
@@ -26,7 +27,7 @@ export function* validateJobSpec(path: string, spec: Readonly<JobSpec>, old?: Re
   if (spec.podFailurePolicy) yield* validateFailurePolicy(child(path, "podFailurePolicy"), spec);
   if (spec.successPolicy) {
     const at = child(path, "successPolicy");
-    if (spec.completionMode !== "Indexed") yield invalid(at, spec.successPolicy, "requires indexed completion mode");
+    if (spec.completionMode !== "Indexed") yield invalid(at, internalForm("io.k8s.api.batch.v1.SuccessPolicy", spec.successPolicy), "requires indexed completion mode");
     else yield* validateSuccessPolicy(at, spec);
   }
   yield* validateReplacementPolicy(child(path, "podReplacementPolicy"), spec);

@@ -13,6 +13,7 @@ import { isStrategy, OLDEST_EMULATION } from "./strategy.ts";
 type Version = readonly [major: number, minor: number, patch: number, prerelease: string];
 
 export const leaseCandidates = defineResource<LeaseCandidate>({
+  anyFinalizer: true,
   group: "coordination.k8s.io", version: "v1beta1", kind: "LeaseCandidate", plural: "leasecandidates",
   generation: false, createOnUpdate: true, unconditionalUpdate: false, validateName: configMapKey,
   validate: ({ spec }) => validateSpec("spec", spec),

@@ -12,6 +12,7 @@ import { nonNegative } from "../core/checks/values.ts";
 import { defineResource } from "../generic/resource.ts";
 
 export const leases = defineResource<Lease>({
+  anyFinalizer: true,
   group: "coordination.k8s.io", version: "v1", kind: "Lease", plural: "leases",
   generation: false, createOnUpdate: true, unconditionalUpdate: false,
   prepareForCreate: dropCoordinated,

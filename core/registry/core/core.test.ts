@@ -44,7 +44,7 @@ test("what the API fills in", () => {
 test.each<[Resource<never>, Given, string[]]>([
   [namespaces as never, { spec: { finalizers: ["odd"] } }, ['spec.finalizers: Invalid value: "odd": name is neither a standard finalizer name nor is it fully qualified']],
   [nodes as never, { spec: { taints: [{ key: "a", effect: "NoSchedule" }, { key: "a", effect: "NoSchedule" }, { key: "b", effect: "Go" }] } }, [
-    'metadata.taints[1]: Duplicate value: {"key":"a","effect":"NoSchedule"}: taints must be unique by key and effect pair',
+    'metadata.taints[1]: Duplicate value: {"Key":"a","Value":"","Effect":"NoSchedule","TimeAdded":null}: taints must be unique by key and effect pair',
     'metadata.taints[2].effect: Unsupported value: "Go": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"',
   ]],
   [nodes as never, { spec: { podCIDRs: ["10.0.0.0/24", "10.0.1.0/24"] } }, ['spec.podCIDRs: Invalid value: ["10.0.0.0/24","10.0.1.0/24"]: may specify no more than one CIDR for each IP family']],

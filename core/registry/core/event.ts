@@ -3,22 +3,34 @@
  *
  * Source: kubernetes v1.36 pkg/registry/core/event/strategy.go, pkg/apis/core/validation/events.go
  */
-import { type FieldError, invalid, required } from "../../api/meta/field-error.ts";
+import { FIELD_IMMUTABLE, type FieldError, invalid, required } from "../../api/meta/field-error.ts";
 import type { Event } from "../../api/gen/core.v1.ts";
 import { dns1123Subdomain } from "../../api/meta/names.ts";
-import { defineResource } from "../generic/resource.ts";
+import { defineResource, type WriteContext } from "../generic/resource.ts";
 import { isQualifiedName, problems } from "./checks/values.ts";
 
 const LENGTHS_MAX = { reportingInstance: 128, action: 128, reason: 128, message: 1024 } as const;
 const INVOLVED_NAMESPACE = "involvedObject.namespace";
 const OTHER_NAMESPACE = "does not match event.namespace";
 
+/** The core group stays as lax as it has always been. */
+function isAskedAsCore({ group = "" }: WriteContext): boolean { return group === ""; }
+
+/** What nobody changes through events.k8s.io once an event is sent, by the names errors give it. */
+const FIXED = [
+  ["involvedObject"], ["reason"], ["message"], ["source"], ["firstTimestamp"], ["lastTimestamp"], ["count"], ["reason"], ["type"], ["eventTime"], ["action"], ["related"], ["reportingController", "reportingComponent"], ["reportingInstance"],
+] as const satisfies readonly (readonly [name: string, field?: keyof Event])[];
+const UNSET = "needs to be unset";
+const SERIES_COUNT_MIN = 2;
+
 export const events = defineResource<Event>({
   group: "", version: "v1", kind: "Event", plural: "events",
   generation: false,
   createOnUpdate: true,
+  anyMeta: isAskedAsCore,
 
-  *validate(event) {
+  *validate(event, old, context) {
+    const isCore = context === undefined || isAskedAsCore(context);
     const { metadata, involvedObject } = event;
     const own = metadata.namespace ?? "";
     const involved = involvedObject?.namespace ?? "";
@@ -26,9 +38,12 @@ export const events = defineResource<Event>({
       if (involved === "" ? own !== "" && own !== "default" : own !== involved) yield invalid(INVOLVED_NAMESPACE, involved, OTHER_NAMESPACE);
     } else {
       if (involved === "" && own !== "default" && own !== "kube-system") yield invalid(INVOLVED_NAMESPACE, involved, OTHER_NAMESPACE);
-      yield* validateReported(event);
+      yield* validateReported(event, isCore ? "reportingComponent" : "reportingController");
     }
     yield* problems("namespace", own, dns1123Subdomain(own));
+    if (isCore) return;
+    if (old) yield* validateChange(event, old);
+    else yield* validateStrictly(event);
   },
 
   fields(event) {
@@ -43,12 +58,32 @@ export const events = defineResource<Event>({
 });
 
 /** Of events with an eventTime: those who send them know of the newer fields. */
-function* validateReported(event: Readonly<Event>): Iterable<FieldError> {
-  if (!event.reportingComponent) yield required("reportingComponent");
-  yield* isQualifiedName("reportingComponent", event.reportingComponent ?? "");
+function* validateReported(event: Readonly<Event>, reporter: string): Iterable<FieldError> {
+  if (!event.reportingComponent) yield required(reporter);
+  yield* isQualifiedName(reporter, event.reportingComponent ?? "");
   for (const field of ["reportingInstance", "action", "reason"] as const) {
     if (!event[field]) yield required(field);
     else if (event[field].length > LENGTHS_MAX[field]) yield invalid(field, "", `can have at most ${LENGTHS_MAX[field]} characters`);
   }
   if ((event.message ?? "").length > LENGTHS_MAX.message) yield invalid("message", "", `can have at most ${LENGTHS_MAX.message} characters`);
+}
+
+function* validateStrictly(event: Readonly<Event>): Iterable<FieldError> {
+  yield* validateSeries(event);
+  if (!event.eventTime) yield required("eventTime");
+  if (event.type !== "Normal" && event.type !== "Warning") yield invalid("type", "", `has invalid value: ${event.type ?? ""}`);
+  for (const field of ["firstTimestamp", "lastTimestamp", "count"] as const) if (event[field]) yield invalid(field, "", UNSET);
+  if (event.source?.component || event.source?.host) yield invalid("source", "", UNSET);
+}
+
+function* validateChange(next: Readonly<Event>, old: Readonly<Event>): Iterable<FieldError> {
+  if (!Bun.deepEquals(next.series, old.series)) yield* validateSeries(next);
+  for (const [name, field = name] of FIXED)
+    if (!Bun.deepEquals(next[field as keyof Event], old[field as keyof Event])) yield invalid(name, next[field as keyof Event], FIELD_IMMUTABLE);
+}
+
+function* validateSeries({ series }: Readonly<Event>): Iterable<FieldError> {
+  if (!series) return;
+  if ((series.count ?? 0) < SERIES_COUNT_MIN) yield invalid("series.count", "", "should be at least 2");
+  if (!series.lastObservedTime) yield required("series.lastObservedTime");
 }

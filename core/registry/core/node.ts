@@ -14,6 +14,7 @@ import { resourceQuantity, roundResourceList } from "./checks/resources.ts";
 import { positive, problems } from "./checks/values.ts";
 import { TAINT_EFFECTS } from "./pod/validation/affinity.ts";
 import { statusPart } from "./status-part.ts";
+import { internalForm } from "../../api/schema/internal-form.ts";
 
 const POD_CIDRS = "spec.podCIDRs";
 const FEATURE_NAME = /^[A-Z][a-zA-Z0-9]*(\/[a-zA-Z][a-zA-Z0-9]*)*$/;
@@ -103,7 +104,7 @@ function* validateTaints(path: string, taints: readonly Taint[]): Iterable<Field
     if (texts.length > 0) yield invalid(child(at, "value"), value, texts.join(";"));
     if (!effect) yield required(child(at, "effect"));
     else if (!TAINT_EFFECTS.includes(effect)) yield notSupported(child(at, "effect"), effect, TAINT_EFFECTS);
-    if (seen.has(`${key}:${effect}`)) yield { ...duplicate(at, taint), detail: "taints must be unique by key and effect pair" };
+    if (seen.has(`${key}:${effect}`)) yield { ...duplicate(at, internalForm("io.k8s.api.core.v1.Taint", taint)), detail: "taints must be unique by key and effect pair" };
     seen.add(`${key}:${effect}`);
   }
 }

@@ -13,7 +13,7 @@ const TEMPLATE = "spec.template";
 
 export const replicationControllers = defineResource<ReplicationController>({
   group: "", version: "v1", kind: "ReplicationController", plural: "replicationcontrollers",
-  defaultPropagation: "Orphan",
+  defaultPropagation: "Orphan", anyBase: true,
 
   defaults(controller) {
     const spec = (controller.spec ??= {});

@@ -5,6 +5,7 @@ import { compareQuantities } from "../../api/meta/quantity.ts";
 import { defineResource } from "../generic/resource.ts";
 import { isStandardQuotaResource, quotaResourceName, resourceAmounts, roundResourceList } from "./checks/resources.ts";
 import { statusPart } from "./status-part.ts";
+import { internalForm } from "../../api/schema/internal-form.ts";
 
 const POD_SCOPES = ["Terminating", "NotTerminating", "NotBestEffort", "PriorityClass", "CrossNamespacePodAffinity"];
 const SCOPES = [...POD_SCOPES, "BestEffort", "VolumeAttributesClass"];
@@ -73,7 +74,7 @@ function* validateSelector({ scopes, scopeSelector, hard = {} }: Readonly<Resour
     const { scopeName } = expression;
     if (!SCOPES.includes(scopeName)) yield invalid(child(path, "scopeName"), scopeName, "unsupported scope");
     for (const resource of Object.keys(hard).sort())
-      if (isStandardQuotaResource(resource) && !fits(scopeName, resource)) yield invalid(path, scopeSelector, "unsupported scope applied to resource");
+      if (isStandardQuotaResource(resource) && !fits(scopeName, resource)) yield invalid(path, internalForm("io.k8s.api.core.v1.ScopeSelector", { matchExpressions: expressions }), "unsupported scope applied to resource");
     yield* validateExpression(path, expression);
   }
   yield* validateExclusive(path, expressions.map(({ scopeName }) => scopeName), scopes ?? null);

@@ -31,11 +31,10 @@ export function wipeSystemFields(metadata: ObjectMeta): void {
 export function fillForCreate(object: ApiObject, context: WriteContext, hasGeneration: boolean): void {
   const meta = object.metadata as Partial<ObjectMeta> & { name: string };
   wipeSystemFields(object.metadata);
-  delete meta.resourceVersion;
+  if (!context.dryRun) delete meta.resourceVersion; // that it is new is for the storage to find out, which a dry run does not come to
   meta.uid = context.uuid();
   meta.creationTimestamp = timestamp(context.nowMs);
-  if (hasGeneration) meta.generation = 1;
-  else delete meta.generation;
+  if (hasGeneration) meta.generation = 1; // others keep what the client says
 }
 
 /** Keeps what only the server changes. Mutates `next`. */
@@ -55,18 +54,25 @@ function setOrDelete<K extends "deletionTimestamp" | "deletionGracePeriodSeconds
   else meta[name] = value;
 }
 
+export interface MetaRules {
+  readonly anyFinalizer?: boolean | undefined;
+  /** What is wrong with a generateName; default: as of a name. */
+  readonly validateBase?: ((base: string) => Iterable<string>) | undefined;
+}
+
 export function* validateMeta(
-  object: Readonly<ApiObject>, namespaced: boolean, validateName: (name: string) => Iterable<string>, { anyFinalizer = false }: { readonly anyFinalizer?: boolean } = {},
+  object: Readonly<ApiObject>, namespaced: boolean, validateName: (name: string) => Iterable<string>, { anyFinalizer = false, validateBase = validateName }: MetaRules = {},
 ): Iterable<FieldError> {
-  const { name, generateName, namespace, labels, annotations, ownerReferences, finalizers } = object.metadata;
+  const { name, generateName, generation = 0, namespace, labels, annotations, ownerReferences, finalizers } = object.metadata;
   const path = "metadata";
-  if (generateName) for (const text of validateName(generateName.replace(/-$/, "a"))) yield invalid(child(path, "generateName"), generateName, text);
+  if (generateName) for (const text of validateBase(generateName.replace(/-$/, "a"))) yield invalid(child(path, "generateName"), generateName, text);
   if (!name) yield required(child(path, "name"), "name or generateName is required");
   else for (const text of validateName(name)) yield invalid(child(path, "name"), name, text);
   if (namespaced) {
     if (!namespace) yield required(child(path, "namespace"), "");
     else for (const text of dns1123Label(namespace)) yield invalid(child(path, "namespace"), namespace, text);
   } else if (namespace) yield forbidden(child(path, "namespace"), "not allowed on this type");
+  if (generation < 0) yield invalid(child(path, "generation"), generation, "must be greater than or equal to 0");
   yield* validateLabels(labels ?? {}, child(path, "labels"));
   yield* validateAnnotations(annotations ?? {}, child(path, "annotations"));
   yield* validateOwners(ownerReferences ?? [], child(path, "ownerReferences"));
@@ -93,8 +99,8 @@ function* validateOwners(owners: readonly NonNullable<ObjectMeta["ownerReference
     if (owner.apiVersion === "v1" && owner.kind === "Event") yield invalid(path, owner, "/v1, Kind=Event is disallowed from being an owner");
     if (!owner.controller) continue;
     if (controller !== undefined)
-      yield invalid(path, owners, `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${owner.name}`);
-    controller = owner.name;
+      yield invalid(path, owners, `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${owner.kind}/${owner.name}`);
+    controller = `${owner.kind}/${owner.name}`;
   }
 }
 

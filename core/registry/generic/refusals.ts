@@ -1,17 +1,20 @@
 /** What a write is refused for before it comes to storage: an object that is not valid, or not the one that was meant. */
-import { dns1123Subdomain } from "../../api/meta/names.ts";
+import { dns1123Subdomain, pathSegmentName } from "../../api/meta/names.ts";
 import { type FieldError, invalid as invalidField } from "../../api/meta/field-error.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { conflict, invalid, statusError } from "../../api/meta/status-error.ts";
 import type { Cached } from "./cached.ts";
 import type { DeleteOptions } from "./deletion.ts";
 import { validateMeta } from "./object-meta.ts";
+import type { WriteContext } from "./resource.ts";
 import type { Target } from "./target.ts";
 
 type Refusing = Pick<Target, "resource" | "definition" | "groupResource">;
 
-export function metaErrors({ resource, definition }: Refusing, object: Readonly<ApiObject>): Iterable<FieldError> {
-  return validateMeta(object, resource.namespaced, definition.validateName ?? dns1123Subdomain, { anyFinalizer: definition.anyFinalizer ?? false });
+export function metaErrors({ resource, definition }: Refusing, object: Readonly<ApiObject>, context: WriteContext): Iterable<FieldError> {
+  const { validateName = dns1123Subdomain, anyFinalizer, anyBase, anyMeta } = definition;
+  if (anyMeta?.(context)) return validateMeta(object, resource.namespaced, pathSegmentName, { anyFinalizer: true });
+  return validateMeta(object, resource.namespaced, validateName, { anyFinalizer, validateBase: anyBase ? pathSegmentName : undefined });
 }
 
 /** Throws 422 if there are any. */

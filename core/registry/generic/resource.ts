@@ -12,6 +12,8 @@ export interface WriteContext {
   readonly user: UserInfo;
   readonly nowMs: number;
   readonly dryRun: boolean;
+  /** Of the version the request names: some are stricter than others of the same resource. */
+  readonly group?: string | undefined;
   /** A random uuid. */
   uuid(): string;
 }
@@ -33,7 +35,7 @@ export interface Resource<T extends ApiObject = ApiObject> {
   /** Keeps what an update may not change. Status is kept by default. Mutates `next`. */
   prepareForUpdate?(next: T, old: Readonly<T>, context: WriteContext): void;
   /** `old`: what an update replaces; undefined for a create. What was stored already may have to be let pass. */
-  validate?(object: Readonly<T>, old?: Readonly<T>): Iterable<FieldError>;
+  validate?(object: Readonly<T>, old?: Readonly<T>, context?: WriteContext): Iterable<FieldError>;
   /** Errors of the change; `validate` of the new object has been run before. */
   validateUpdate?(next: Readonly<T>, old: Readonly<T>): Iterable<FieldError>;
   /** Texts for the Warning header. */
@@ -44,6 +46,10 @@ export interface Resource<T extends ApiObject = ApiObject> {
   validateName?(name: string): Iterable<string>;
   /** Finalizers need only be qualified names, as those of custom resources. */
   readonly anyFinalizer?: boolean;
+  /** Of a generateName no more is asked than that it can stand in a path. */
+  readonly anyBase?: boolean;
+  /** Whether of names no more is asked than that they can stand in a path, and of finalizers nothing. */
+  anyMeta?(context: WriteContext): boolean;
   /** What a delete adds, so that something is done first. */
   readonly finalizersOnDelete?: readonly string[];
   /** PUT of a name that does not exist creates it. */

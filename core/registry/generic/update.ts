@@ -35,8 +35,8 @@ export async function updateOnce(target: Target, current: Cached, draft: ApiObje
   try {
     draft.metadata.resourceVersion = old.metadata.resourceVersion;
     const next = keepTimesIfUnchanged(old, resource.canonical(draft, old));
-    const own = subresource ? subresource.validate?.(next, old) : [...(definition.validate?.(next, old) ?? []), ...(definition.validateUpdate?.(next, old) ?? [])];
-    refuseInvalid(target, next, [...metaErrors(target, next), ...validateMetaUpdate(next, old), ...(own ?? [])]);
+    const own = subresource ? subresource.validate?.(next, old) : [...(definition.validate?.(next, old, context) ?? []), ...(definition.validateUpdate?.(next, old) ?? [])];
+    refuseInvalid(target, next, [...metaErrors(target, next, context), ...validateMetaUpdate(next, old), ...(own ?? [])]);
     if (options.warn && !subresource) for (const text of definition.warnings?.(next, old) ?? []) options.warn(text);
     await options.validate?.(deepFreeze(next), old);
     if (finishedBy(next, definition)) {

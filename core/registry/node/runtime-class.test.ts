@@ -7,7 +7,7 @@ test.each<[Given, string[]]>([
   [{}, ["handler: Required value"]],
   [{ handler: "kata", overhead: { podFixed: { widgets: "1" } } }, ['overhead.limits[widgets]: Invalid value: "widgets": must be a standard resource type or fully qualified', 'overhead.limits[widgets]: Invalid value: "widgets": must be a standard resource for containers']],
   [{ handler: "kata", scheduling: { tolerations: [{ key: "a", operator: "Exists" }, { key: "a", operator: "Exists", tolerationSeconds: 1, effect: "" }] } }, [
-    "scheduling.tolerations[1].effect: Invalid value: \"\": effect must be 'NoExecute' when `tolerationSeconds` is set", 'scheduling.tolerations[1]: Duplicate value: {"key":"a","operator":"Exists","tolerationSeconds":1}',
+    "scheduling.tolerations[1].effect: Invalid value: \"\": effect must be 'NoExecute' when `tolerationSeconds` is set", 'scheduling.tolerations[1]: Duplicate value: {"Key":"a","Operator":"Exists","Value":"","Effect":"","TolerationSeconds":1}',
   ]],
 ])("a class %j", (given, errors) => expect(created(runtimeClasses, given).errors).toEqual(errors));
 

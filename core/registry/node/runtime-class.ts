@@ -15,8 +15,10 @@ import { validateTolerations } from "../core/pod/validation/affinity.ts";
 import { validateContainerResources } from "../core/pod/validation/resources.ts";
 import { deprecatedNodeLabel } from "../core/pod/warnings.ts";
 import { defineResource } from "../generic/resource.ts";
+import { internalForm } from "../../api/schema/internal-form.ts";
 
 export const runtimeClasses = defineResource<RuntimeClass>({
+  anyFinalizer: true,
   group: "node.k8s.io", version: "v1", kind: "RuntimeClass", plural: "runtimeclasses",
   generation: false, createOnUpdate: true, unconditionalUpdate: false,
   defaults({ overhead }) { roundResourceList(overhead?.podFixed); },
@@ -43,7 +45,7 @@ function* validateUniqueTolerations(path: string, tolerations: readonly Tolerati
   for (const [i, toleration] of tolerations.entries()) {
     const { key = "", operator = "", value = "", effect = "" } = toleration;
     const id = JSON.stringify([key, operator, value, effect]);
-    if (seen.has(id)) yield duplicate(index(path, i), toleration);
+    if (seen.has(id)) yield duplicate(index(path, i), internalForm("io.k8s.api.core.v1.Toleration", toleration));
     seen.add(id);
   }
 }

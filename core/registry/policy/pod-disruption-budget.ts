@@ -18,6 +18,7 @@ import { defineResource } from "../generic/resource.ts";
 const EMPTY_SELECTOR_LABEL = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match";
 
 export const podDisruptionBudgets = defineResource<PodDisruptionBudget>({
+  anyFinalizer: true,
   group: "policy", version: "v1", kind: "PodDisruptionBudget", plural: "poddisruptionbudgets",
   unconditionalUpdate: false,
   validateName: pathSegmentName, // upstream looks no closer

@@ -17,6 +17,6 @@ export function* bindingConditions(path: string, { bindingConditions: conditions
     if (failures.indexOf(name) < i) yield duplicate(index(failuresAt, i), name);
     if (conditions.includes(name)) yield invalid(index(failuresAt, i), name, "bindingFailureConditions must not overlap with bindingConditions");
   }
-  if (conditions.length === 0 && failures.length > 0) yield invalid(at, conditions, "bindingConditions are required to use bindingFailureConditions");
-  if (failures.length === 0 && conditions.length > 0) yield invalid(failuresAt, failures, "bindingFailureConditions are required to use bindingConditions");
+  if (conditions.length === 0 && failures.length > 0) yield invalid(at, null, "bindingConditions are required to use bindingFailureConditions");
+  if (failures.length === 0 && conditions.length > 0) yield invalid(failuresAt, null, "bindingFailureConditions are required to use bindingConditions");
 }

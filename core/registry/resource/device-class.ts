@@ -12,7 +12,7 @@ import { CONFIG_MAX, validateSelectors } from "./claim-spec.ts";
 import { listOf, opaqueConfiguration } from "./names.ts";
 
 export const deviceClasses = defineResource<DeviceClass>({
-  group: "resource.k8s.io", version: "v1", kind: "DeviceClass", plural: "deviceclasses",
+  group: "resource.k8s.io", version: "v1", kind: "DeviceClass", plural: "deviceclasses", anyBase: true,
   *validate({ spec }) {
     yield* validateSelectors("spec.selectors", spec.selectors);
     yield* listOf("spec.config", spec.config, { max: CONFIG_MAX, check: (at, { opaque }) => opaqueConfiguration(at, opaque) });

@@ -11,6 +11,7 @@ import { validateNodeSelector } from "../core/pod/validation/affinity.ts";
 import { bindingConditions } from "./binding-conditions.ts";
 import { TAINT_EFFECTS } from "./claim-spec.ts";
 import { counters, keyPath, listOf, qualifiedDeviceName } from "./names.ts";
+import { internalForm } from "../../api/schema/internal-form.ts";
 
 const ATTRIBUTES_AND_CAPACITIES_MAX = 32;
 const VALUE_BYTES_MAX = 64;
@@ -71,7 +72,7 @@ function* validateAttribute(path: string, attribute: DeviceAttribute): Iterable<
   if (version !== undefined && !SEMVER.test(version)) yield invalid(child(path, "version"), version, "must be a string compatible with semver.org spec 2.0.0");
   if (version !== undefined && byteLength(version) > VALUE_BYTES_MAX) yield tooLong(child(path, "version"), VALUE_BYTES_MAX);
   const values = Object.values(attribute).filter((value) => value !== undefined).length;
-  if (values !== 1) yield invalid(path, values === 0 ? "" : attribute, "exactly one value must be specified");
+  if (values !== 1) yield invalid(path, values === 0 ? "" : internalForm("io.k8s.api.resource.v1.DeviceAttribute", attribute), "exactly one value must be specified");
 }
 
 function* validateTaint(path: string, { key, value = "", effect }: DeviceTaint): Iterable<FieldError> {

@@ -57,16 +57,29 @@ test.each<[what: string, metadata: object, message: string | undefined]>([
   ["an annotation's key is a label's", { annotations: { "a b": "" } }, `metadata.annotations: Invalid value: "a b": ${NAME_PART}`],
   ["more than 256 KiB of annotations", { annotations: { a: "x".repeat(262_144) } }, "metadata.annotations: Too long: may not be more than 262144 bytes"],
   ["a finalizer without a domain", { finalizers: ["nodomain"] }, 'metadata.finalizers[0]: Invalid value: "nodomain": name is neither a standard finalizer name nor is it fully qualified'],
+  ["a generation that its kind does not count", { generation: 5 }, undefined],
+  ["a generation before the first", { generation: -1 }, "metadata.generation: Invalid value: -1: must be greater than or equal to 0"],
   ["both of the garbage collector's finalizers", { finalizers: ["orphan", "foregroundDeletion"] }, 'metadata.finalizers: Invalid value: ["orphan","foregroundDeletion"]: finalizer orphan and foregroundDeletion cannot be both set'],
   ["an owner without a name", { ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: "", uid: "1" }] }, 'metadata.ownerReferences.name: Invalid value: "": must not be empty'],
   ["an owner that cannot be one", { ownerReferences: [{ apiVersion: "v1", kind: "Event", name: "a", uid: "1" }] }, 'metadata.ownerReferences: Invalid value: {"apiVersion":"v1","kind":"Event","name":"a","uid":"1"}: /v1, Kind=Event is disallowed from being an owner'],
   ["two that control", { ownerReferences: ["a", "b"].map((name) => ({ apiVersion: "v1", kind: "Pod", name, uid: name, controller: true })) },
-    'metadata.ownerReferences: Invalid value: [{"apiVersion":"v1","kind":"Pod","name":"a","uid":"a","controller":true},{"apiVersion":"v1","kind":"Pod","name":"b","uid":"b","controller":true}]: Only one reference can have Controller set to true. Found "true" in references for a and b'],
+    'metadata.ownerReferences: Invalid value: [{"apiVersion":"v1","kind":"Pod","name":"a","uid":"a","controller":true},{"apiVersion":"v1","kind":"Pod","name":"b","uid":"b","controller":true}]: Only one reference can have Controller set to true. Found "true" in references for Pod/a and Pod/b'],
 ])("written on an object: %s", async (_, metadata, message) => {
   const name = "labelled";
   const told = await create(MAPS, { name, ...metadata });
   expect(told).toMatchObject(message === undefined ? { code: 201, metadata: { name, ...metadata } } : invalid('ConfigMap "labelled"', message));
   if (message === undefined) await api.ask("DELETE", `${MAPS}/${name}`);
+});
+
+test.each<[path: string, body: object, message: string | undefined]>([
+  ["/apis/policy/v1/namespaces/a/poddisruptionbudgets", { metadata: { name: "a", finalizers: ["nodomain"] } }, undefined],
+  ["/apis/coordination.k8s.io/v1/namespaces/a/leases", { metadata: { name: "a", finalizers: ["nodomain"] } }, undefined],
+  ["/apis/resource.k8s.io/v1/deviceclasses", { metadata: { generateName: "A/", name: "a" } }, `metadata.generateName: Invalid value: "A/": may not contain '/'`],
+  ["/apis/apiregistration.k8s.io/v1/apiservices", { metadata: { name: "other" }, spec: { group: "x.io", version: "v1", service: { namespace: "a", name: "s" }, groupPriorityMinimum: 1, versionPriority: 1, insecureSkipTLSVerify: true } }, 'metadata.name: Invalid value: "other": must be `spec.version+"."+spec.group`: "v1.x.io"'],
+  ["/apis/apiregistration.k8s.io/v1/apiservices", { metadata: { name: "a/b" }, spec: { group: "x.io", version: "v1", service: { namespace: "a", name: "s" }, groupPriorityMinimum: 1, versionPriority: 1, insecureSkipTLSVerify: true } }, `metadata.name: Invalid value: "a/b": may not contain '/'`],
+])("not every kind asks the same of its metadata: %s %j", async (path, body, message) => {
+  const told = (await api.ask("POST", path, { query: { dryRun: "All" }, body })).body as { message?: string };
+  expect(told.message?.replace(/^.*? is invalid: /, "")).toBe(message);
 });
 
 test("a name is one object's of its kind and namespace, again and again, and each has a UID of its own, whatever it asks for", async () => {

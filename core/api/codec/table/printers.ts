@@ -58,4 +58,9 @@ const DEFAULT = printer<ApiObject>({
   cells: ({ metadata }) => [metadata.name, metadata.creationTimestamp || null],
 });
 
+/** Which fields' documentation describes columns. */
+export function documentedFields(): Set<string> {
+  return new Set([...Object.values(PRINTERS), DEFAULT].flatMap(({ columns }) => columns.flatMap(({ doc }) => doc ?? [])));
+}
+
 export function printerOf(kind: GroupKind): Printer { return PRINTERS[formatGroupKind(kind)] ?? DEFAULT; }

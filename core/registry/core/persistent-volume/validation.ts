@@ -18,7 +18,7 @@ const SOURCES = [...Object.keys(persistentSourceChecks), "iscsi", "glusterfs"];
 export function* validateVolumeSpec(path: string, spec: Readonly<PersistentVolumeSpec>, name: string, old?: Readonly<PersistentVolumeSpec>): Iterable<FieldError> {
   if (!spec.accessModes?.length) yield required(child(path, "accessModes"));
   yield* validateAccessModes(child(path, "accessModes"), spec.accessModes ?? []);
-  yield* validateCapacity(child(path, "capacity"), spec.capacity ?? {});
+  yield* validateCapacity(child(path, "capacity"), spec.capacity);
   yield* oneOfOptional(child(path, "persistentVolumeReclaimPolicy"), spec.persistentVolumeReclaimPolicy, RECLAIM_POLICIES);
   const affinityPath = child(path, "nodeAffinity");
   if (spec.nodeAffinity) {
@@ -55,11 +55,11 @@ export function* validateInlineVolume(path: string, spec: Readonly<PersistentVol
     yield forbidden(child(path, "volumeMode"), "may not specify volumeMode other than Filesystem in the context of inline volumes");
 }
 
-function* validateCapacity(path: string, capacity: Readonly<Record<string, string>>): Iterable<FieldError> {
-  const names = Object.keys(capacity);
+function* validateCapacity(path: string, capacity: Readonly<Record<string, string>> | undefined): Iterable<FieldError> {
+  const names = Object.keys(capacity ?? {});
   if (names.length === 0) yield required(path);
   if (!names.includes("storage") || names.length > 1) yield notSupported(path, capacity, ["storage"]);
-  for (const [name, value] of Object.entries(capacity)) {
+  for (const [name, value] of Object.entries(capacity ?? {})) {
     yield* volumeQuantity(key(path, name), value);
     yield* positiveQuantity(key(path, name), value);
   }

@@ -15,7 +15,9 @@ import { containersOf } from "../containers.ts";
 import type { PodRules } from "../rules.ts";
 import { validateSysctls } from "./sysctls.ts";
 import { validateWindowsOptions } from "./windows.ts";
+import { internalForm } from "../../../../api/schema/internal-form.ts";
 
+const CONTEXT = "io.k8s.api.core.v1.SecurityContext";
 export const APPARMOR_ANNOTATION_PREFIX = "container.apparmor.security.beta.kubernetes.io/";
 export const SECCOMP_POD_ANNOTATION = "seccomp.security.alpha.kubernetes.io/pod";
 export const SECCOMP_CONTAINER_ANNOTATION_PREFIX = "container.seccomp.security.alpha.kubernetes.io/";
@@ -34,9 +36,9 @@ export function* validateSecurityContext(path: string, context: SecurityContext,
   }
   yield* validateSeccomp(child(path, "seccompProfile"), context.seccompProfile);
   if (allowPrivilegeEscalation === false) {
-    if (privileged) yield invalid(path, context, "cannot set `allowPrivilegeEscalation` to false and `privileged` to true");
+    if (privileged) yield invalid(path, internalForm(CONTEXT, context), "cannot set `allowPrivilegeEscalation` to false and `privileged` to true");
     for (const capability of capabilities?.add ?? [])
-      if (capability === "CAP_SYS_ADMIN") yield invalid(path, context, "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN");
+      if (capability === "CAP_SYS_ADMIN") yield invalid(path, internalForm(CONTEXT, context), "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN");
   }
   if (context.windowsOptions) yield* validateWindowsOptions(child(path, "windowsOptions"), context.windowsOptions);
   yield* validateAppArmor(child(path, "appArmorProfile"), context.appArmorProfile);

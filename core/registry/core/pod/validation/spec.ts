@@ -19,6 +19,7 @@ import { validatePodSecurityContext, validateProfileAnnotations } from "./securi
 import { validateSpread } from "./spread.ts";
 import { validateVolumes } from "./volumes.ts";
 import { validateHostProcess, validateOs } from "./windows.ts";
+import { internalForm } from "../../../../api/schema/internal-form.ts";
 
 export const MIRROR_ANNOTATION = "kubernetes.io/config.mirror";
 const TOLERATIONS_ANNOTATION = "scheduler.alpha.kubernetes.io/tolerations";
@@ -115,7 +116,7 @@ function* validateResourceClaims(path: string, claims: readonly PodResourceClaim
     else yield* isDns1123Label(child(at, "name"), name);
     names.add(name);
     if (resourceClaimName !== undefined && resourceClaimTemplateName !== undefined) yield invalid(at, claim, "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified");
-    if (resourceClaimName === undefined && resourceClaimTemplateName === undefined) yield invalid(at, claim, "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`");
+    if (resourceClaimName === undefined && resourceClaimTemplateName === undefined) yield invalid(at, internalForm("io.k8s.api.core.v1.PodResourceClaim", claim), "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`");
     if (resourceClaimName !== undefined) yield* isDns1123Subdomain(child(at, "resourceClaimName"), resourceClaimName);
     if (resourceClaimTemplateName !== undefined) yield* isDns1123Subdomain(child(at, "resourceClaimTemplateName"), resourceClaimTemplateName);
   }

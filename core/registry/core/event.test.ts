@@ -1,0 +1,39 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type ApiServer, apiServer } from "../../../test/api-server.ts";
+
+let api: ApiServer;
+beforeAll(async () => {
+  api = await apiServer();
+  await api.ask("POST", "/api/v1/namespaces", { body: { metadata: { name: "a" } } });
+});
+afterAll(async () => await api[Symbol.asyncDispose]());
+
+const CORE = "/api/v1/namespaces/a/events", EVENTS = "/apis/events.k8s.io/v1/namespaces/a/events";
+const regarding = { kind: "Pod", namespace: "a", name: "p" };
+const event = { metadata: { name: "e" }, regarding, type: "Normal", reason: "R", note: "n", action: "A", reportingController: "a.b/c", reportingInstance: "i", eventTime: "2026-01-01T00:00:00.000000Z" };
+
+test.each<[what: string, change: object, errors: string]>([
+  ["no time", { eventTime: null }, "eventTime: Required value"],
+  ["a type of its own", { type: "Odd" }, 'type: Invalid value: "": has invalid value: Odd'],
+  ["what older clients say", { deprecatedCount: 1, deprecatedFirstTimestamp: "2026-01-01T00:00:00Z", deprecatedSource: { host: "h" } },
+    '[firstTimestamp: Invalid value: "": needs to be unset, count: Invalid value: "": needs to be unset, source: Invalid value: "": needs to be unset]'],
+  ["a series of one", { series: { count: 1 } }, '[series.count: Invalid value: "": should be at least 2, series.lastObservedTime: Required value]'],
+  ["nobody who reports it", { reportingController: "-a" }, expect.stringContaining('reportingController: Invalid value: "-a"') as string],
+  ["a name that is none", { metadata: { name: "A_b" } }, expect.stringContaining('metadata.name: Invalid value: "A_b"') as string],
+])("events.k8s.io is strict: %s", async (_, change, errors) => {
+  const { code, body } = await api.ask("POST", EVENTS, { query: { dryRun: "All" }, body: { ...event, ...change } });
+  expect([code, (body as { message: string }).message.replace(/^.*? is invalid: /, "")]).toEqual([422, errors]);
+});
+
+test("the core group is not, for events as well as for their names and finalizers", async () => {
+  const told = await api.ask("POST", CORE, { query: { dryRun: "All" }, body: { metadata: { name: "A_b", finalizers: ["a"] }, involvedObject: regarding, type: "Odd", count: 1 } });
+  expect(told).toMatchObject({ code: 201, body: { metadata: { name: "A_b", finalizers: ["a"] } } });
+  expect((await api.ask("POST", CORE, { query: { dryRun: "All" }, body: { metadata: { name: "a/b" }, involvedObject: regarding } })).body.message).toBe(`Event "a/b" is invalid: metadata.name: Invalid value: "a/b": may not contain '/'`);
+});
+
+test("what has been sent through events.k8s.io stays so, but for its series", async () => {
+  await api.ask("POST", EVENTS, { body: event });
+  const patch = (body: object) => api.ask("PATCH", `${EVENTS}/e`, { headers: { "content-type": "application/merge-patch+json" }, body });
+  expect((await patch({ note: "other" })).body.message).toBe('Event "e" is invalid: message: Invalid value: "other": field is immutable');
+  expect((await patch({ series: { count: 2, lastObservedTime: "2026-01-01T00:00:00.000000Z" } })).code).toBe(200);
+});
