@@ -16,7 +16,6 @@ import { backoffMs } from "../../core/lifecycle/backoff.ts";
 import { isDeleting } from "../../core/api/meta/object-meta.ts";
 import type { SpanStart } from "../../core/observe/spans.ts";
 import { applyPlan } from "./apply.ts";
-import { terminationMessage } from "./containers/termination-message.ts";
 import type { KubeletContext, PodOperation } from "./context.ts";
 import { CRASH_BACKOFF, CrashBackoff } from "./crash-backoff.ts";
 import { garbageOf, removeGarbage, removePodLogs } from "./garbage.ts";
@@ -25,17 +24,16 @@ import { planPod, type PodPlan } from "./plan.ts";
 import { AllocationRefused } from "./placement/allocation-refused.ts";
 import { isTerminalPhase, podReference } from "./pod-spec.ts";
 import type { ProbeManager } from "./probes/probe-manager.ts";
+import { PodReport } from "./pod-report.ts";
 import { PodResize } from "./pod-resize.ts";
 import { containerResources } from "./resources/linux-resources.ts";
 import { podCgroupLimits } from "./resources/pod-cgroups.ts";
 import { memoryShortfall, type Verdict } from "./resources/resize.ts";
 import { emptyRuntimePod, isAnythingRunning, readRuntimePod, type RuntimePod } from "./runtime-pod.ts";
 import { majorMinor } from "./start-container.ts";
-import type { WaitingReason } from "./status/container-status.ts";
-import { type PodFailure, podStatusOf } from "./status/pod-status.ts";
+import type { PodFailure } from "./status/pod-status.ts";
 import { same } from "./status/status-patch.ts";
 import type { StatusWriter } from "./status/status-writer.ts";
-import { terminations } from "./status/terminations.ts";
 import { AttachLimitExceeded, type ReadyVolume, VolumesNotReady } from "./volumes/volumes.ts";
 
 export type WorkerStage = "running" | "terminating" | "terminated" | "finished";
@@ -68,8 +66,7 @@ export class PodWorker {
   readonly uid: string;
   readonly #deps: WorkerDeps;
   readonly #backoff: CrashBackoff;
-  readonly #waiting = new Map<string, WaitingReason>();
-  readonly #messages = new Map<string, string>(); // of ended containers, by id
+  readonly #report: PodReport;
   #pod: Pod;
   #runtime: RuntimePod;
   #stage: WorkerStage = "running";
@@ -84,8 +81,6 @@ export class PodWorker {
   readonly #resize: PodResize;
   /** What the next look at it is for. */
   #operation: PodOperation = "create";
-  /** When it was first seen, until it has run. */
-  #pendingMs: number | undefined;
 
   constructor(pod: Pod, deps: WorkerDeps) {
     this.uid = pod.metadata.uid;
@@ -94,8 +89,8 @@ export class PodWorker {
     const maxMs = deps.context.settings.crashBackoffMsMax;
     this.#backoff = new CrashBackoff({ minMs: Math.min(CRASH_BACKOFF.minMs, maxMs), maxMs });
     this.#resize = new PodResize(pod, { ...deps.context, judge: deps.judgeResize, onGranted: deps.onStage });
+    this.#report = new PodReport(pod, deps);
     this.#runtime = emptyRuntimePod(this.uid, pod.metadata.name, pod.metadata.namespace);
-    if ((pod.status?.phase ?? "Pending") === "Pending") this.#pendingMs = deps.context.clock.uptimeMs();
   }
 
   /** As the API server has it. */
@@ -112,7 +107,7 @@ export class PodWorker {
   get runtime(): RuntimePod { return this.#runtime; }
   /** By name, once they are there. */
   get volumes(): ReadonlyMap<string, ReadyVolume> { return this.#volumes ?? NO_VOLUMES; }
-  get status(): PodStatus { return this.#deps.statuses.get(this.uid) ?? this.#pod.status ?? {}; }
+  get status(): PodStatus { return this.#report.statusOf(this.#pod); }
 
   /** The pod's object changed. What is only its status (our own writing, mostly) is nothing to act upon. */
   update(pod: Pod): void {
@@ -252,10 +247,7 @@ export class PodWorker {
 
   async #observe(signal: AbortSignal): Promise<void> {
     const runtime = await readRuntimePod(this.#deps.context.cri, this.uid, signal);
-    for (const container of runtime.containers) if (container.state === "exited" && !this.#messages.has(container.id)) this.#messages.set(container.id, await terminationMessage(container));
-    const ids = new Set(runtime.containers.map(({ id }) => id));
-    for (const id of this.#messages.keys()) if (!ids.has(id)) this.#messages.delete(id);
-    for (const { name, state } of runtime.containers) if (state === "running") this.#waiting.delete(name);
+    await this.#report.observe(runtime);
     this.#runtime = runtime;
     this.#resize.observe(this.granted, runtime);
     this.#sayUnlessEnding();
@@ -266,23 +258,9 @@ export class PodWorker {
     if (this.#stage !== "terminating" || this.#runtime.containers.some(({ state }) => state === "running" || state === "unknown")) this.#say();
   }
 
-  /** Computes the status from what is known and hands it to be written. */
-  #say(): PodStatus {
-    const { context, statuses, probes, kubeletStartedMs } = this.#deps;
-    if (this.#removed) return this.status; // nobody is left to be told
-    const status = podStatusOf({
-      pod: this.granted, resize: this.#resize.conditions(), runtime: this.#runtime, probes, waiting: this.#waiting, terminationMessages: this.#messages, kubeletStartedMs, before: this.status,
-      terminal: this.#stage === "terminated", failure: this.#failure, hostIps: context.settings.nodeIps, cgroup: context.cgroups.limits(this.uid), nowMs: context.clock.nowMs(),
-      health: (container) => [...(context.devices?.healthOf(this.uid, container) ?? []), ...(context.claims?.healthOf(this.#pod, container) ?? [])],
-    });
-    for (const ended of terminations(this.status, status)) context.metrics.terminated(ended);
-    statuses.set(this.#pod, status);
-    if (this.#pendingMs !== undefined && status.phase === "Running") {
-      context.metrics.podRunning((context.clock.uptimeMs() - this.#pendingMs) / 1000);
-      this.#pendingMs = undefined;
-    }
-    for (const { name, started, ready, state } of [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])]) if (started && !ready && state?.running) probes.trigger(this.uid, name);
-    return status;
+  #say(): void {
+    if (this.#removed) return; // nobody is left to be told
+    this.#report.say({ pod: this.#pod, granted: this.granted, runtime: this.#runtime, resize: this.#resize.conditions(), failure: this.#failure, isTerminated: this.#stage === "terminated" });
   }
 
   async #syncRunning(signal: AbortSignal): Promise<number> {
@@ -321,7 +299,7 @@ export class PodWorker {
     if (shortfall !== undefined && this.#resize.failed(pod, shortfall)) this.#say();
     const plan = shortfall === undefined ? wished : { ...wished, update: [] };
     const changes = plan.killPod || plan.kill.length + plan.update.length + plan.start.length + plan.reset.length > 0;
-    if (!changes) this.#waiting.clear();
+    if (!changes) this.#report.waiting.clear();
     const applied = await applyPlan(context, {
       pod, runtime: this.#runtime, plan, volumes: this.#volumes, backoff: this.#backoff,
       onSandbox: (runtime) => {
@@ -329,8 +307,8 @@ export class PodWorker {
         this.#say();
       },
     }, signal);
-    for (const name of applied.started) this.#waiting.delete(name);
-    for (const [name, reason] of applied.waiting) this.#waiting.set(name, reason);
+    for (const name of applied.started) this.#report.waiting.delete(name);
+    for (const [name, reason] of applied.waiting) this.#report.waiting.set(name, reason);
     if (changes) await this.#observe(signal);
     if (this.#resize.inProgress && shortfall === undefined) cgroups.ensure(pod, { unlimitedCpu });
     if (shortfall === undefined && this.#resize.conclude(this.granted, this.#runtime)) this.#say();

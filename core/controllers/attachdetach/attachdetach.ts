@@ -14,7 +14,6 @@
 import { createHash } from "node:crypto";
 import type { AttachedVolume, Node, PersistentVolume, PersistentVolumeClaim, Pod } from "../../api/gen/core.v1.ts";
 import type { VolumeAttachment } from "../../api/gen/storage.v1.ts";
-import { iscsiVolumeName } from "../../api/meta/iscsi-names.ts";
 import { keyOf, type NewObject, type ObjectKey, objectKey } from "../../api/meta/object-meta.ts";
 import { isAlreadyExists, isNotFound } from "../../api/meta/status-error.ts";
 import type { Index } from "../../client/informer.ts";
@@ -22,11 +21,11 @@ import { CSI_DRIVERS, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS,
 import { sameValue } from "../conditions.ts";
 import { type Controller, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
-import { PODS_BY_NODE } from "../nodelifecycle/nodelifecycle.ts";
 import { isTerminal } from "../pod-state.ts";
 import { claimsOf } from "../volume/volume.ts";
-import { ATTACH_MS, isForMany, multiAttachMessage, type Pending, planNode, type Wanted } from "./plan.ts";
-import { attachedDisks, type DiskPlan, planDisks, type WantedDisk } from "./plan-disks.ts";
+import { ATTACH_MS, multiAttachMessage, type Pending, planNode, type Wanted } from "./plan.ts";
+import { attachedDisks, type DiskPlan, planDisks } from "./plan-disks.ts";
+import { wantedVolumes } from "./wanted.ts";
 
 const AGAIN_MS = 5_000;
 const ATTACHMENTS_BY_NODE: Index<VolumeAttachment> = { name: "node", valuesOf: ({ spec }) => [spec.nodeName] };
@@ -39,8 +38,7 @@ export function attachDetachController({ client, informers, events, clock, force
   const pods = informers.of(PODS);
   const nodes = informers.of(NODES);
   const claims = informers.of(PERSISTENT_VOLUME_CLAIMS);
-  const volumes = informers.of(PERSISTENT_VOLUMES);
-  const drivers = informers.of(CSI_DRIVERS);
+  const { volume, isAttached, usedOn, wantedOn, disksOn } = wantedVolumes(informers);
   const attachments = informers.of(VOLUME_ATTACHMENTS);
   const attachmentClient = client.resource(VOLUME_ATTACHMENTS);
   const recorder = events.from({ component: "attachdetach-controller" });
@@ -62,9 +60,9 @@ export function attachDetachController({ client, informers, events, clock, force
       mapped(claims, ({ object, old }) => (old?.spec.volumeName === object.spec.volumeName ? [] : nodesOf(object))),
       mapped(attachments, ({ object, deleted }) => [objectKey("", object.spec.nodeName), ...(deleted ? waitingFor(object) : [])]),
       mapped(nodes, ({ object, old, deleted }) => (!deleted && old !== undefined && sameValue([old.status?.volumesInUse, old.status?.volumesAttached, old.spec.taints], [object.status?.volumesInUse, object.status?.volumesAttached, object.spec.taints]) ? [] : [keyOf(object), ...waitingForDisks])),
-      mapped(drivers, () => [...nodes.list()].map(keyOf)),
+      mapped(informers.of(CSI_DRIVERS), () => [...nodes.list()].map(keyOf)),
     ],
-    reads: [volumes],
+    reads: [informers.of(PERSISTENT_VOLUMES)],
     async reconcile(key, { signal }): Promise<Next> {
       const node = nodes.get(key);
       const used = node ? usedOn(key) : [];
@@ -93,54 +91,6 @@ export function attachDetachController({ client, informers, events, clock, force
       return pending.length > 0 ? { againInMs: ATTACH_MS } : undefined;
     },
   };
-
-  function volume(name: string): Readonly<PersistentVolume> | undefined {
-    return volumes.get(objectKey("", name));
-  }
-
-  /** Whether the driver wants that. */
-  function isAttached({ volume: { spec } }: Wanted): boolean {
-    return drivers.get(objectKey("", spec.csi!.driver))?.spec.attachRequired !== false;
-  }
-
-  function wantedOn(node: string): Wanted[] {
-    return usedOn(node).filter(isAttached);
-  }
-
-  function usedOn(node: string): Wanted[] {
-    const found = new Map<string, { volume: Readonly<PersistentVolume>; pods: Readonly<Pod>[] }>();
-    for (const pod of pods.by(PODS_BY_NODE, node)) {
-      if (isTerminal(pod)) continue;
-      for (const key of claimsOf(pod)) {
-        const claim = claims.get(key);
-        const bound = claim?.spec.volumeName ? volume(claim.spec.volumeName) : undefined;
-        if (!claim || !bound?.spec.csi || bound.spec.claimRef?.uid !== claim.metadata.uid) continue;
-        const known = found.get(bound.metadata.name);
-        if (known) known.pods.push(pod);
-        else found.set(bound.metadata.name, { volume: bound, pods: [pod] });
-      }
-    }
-    return [...found.values()];
-  }
-
-  function disksOn(node: string): WantedDisk[] {
-    const found = new Map<string, WantedDisk & { readonly pods: Readonly<Pod>[] }>();
-    const add = (pod: Readonly<Pod>, one: Omit<WantedDisk, "pods">): void => {
-      const known = found.get(one.name);
-      if (known) known.pods.push(pod);
-      else found.set(one.name, { ...one, pods: [pod] });
-    };
-    for (const pod of pods.by(PODS_BY_NODE, node)) {
-      if (isTerminal(pod)) continue;
-      for (const { iscsi } of pod.spec.volumes ?? []) if (iscsi) add(pod, { name: iscsiVolumeName(iscsi), isForMany: true });
-      for (const key of claimsOf(pod)) {
-        const claim = claims.get(key);
-        const bound = claim?.spec.volumeName ? volume(claim.spec.volumeName) : undefined;
-        if (claim && bound?.spec.iscsi && bound.spec.claimRef?.uid === claim.metadata.uid) add(pod, { name: iscsiVolumeName(bound.spec.iscsi), volume: bound, isForMany: isForMany(bound) });
-      }
-    }
-    return [...found.values()];
-  }
 
   /** What nobody else may be told of meanwhile. */
   async function reportWith(node: Readonly<Node>, attached: readonly AttachedVolume[], disks: Pick<DiskPlan, "attached" | "granted">, signal: AbortSignal): Promise<void> {

@@ -1,0 +1,64 @@
+/** What is told of one pod: its status, computed anew each time from what the runtime says and from what only the kubelet knows. */
+import type { Pod, PodStatus } from "../../core/api/gen/core.v1.ts";
+import { terminationMessage } from "./containers/termination-message.ts";
+import type { WorkerDeps } from "./pod-worker.ts";
+import type { RuntimePod } from "./runtime-pod.ts";
+import type { WaitingReason } from "./status/container-status.ts";
+import { type PodFailure, type PodStatusFacts, podStatusOf } from "./status/pod-status.ts";
+import { terminations } from "./status/terminations.ts";
+
+export interface Seen {
+  /** As the API server has it. */
+  readonly pod: Pod;
+  /** With the resources it was granted. */
+  readonly granted: Pod;
+  readonly runtime: RuntimePod;
+  readonly resize: NonNullable<PodStatusFacts["resize"]>;
+  readonly failure: PodFailure | undefined;
+  readonly isTerminated: boolean;
+}
+
+export class PodReport {
+  readonly #uid: string;
+  readonly #deps: Pick<WorkerDeps, "context" | "statuses" | "probes" | "kubeletStartedMs">;
+  /** Why containers that do not run do not, by name. */
+  readonly waiting = new Map<string, WaitingReason>();
+  readonly #messages = new Map<string, string>(); // of ended containers, by id
+  /** When it was first seen, until it has run. */
+  #pendingMs: number | undefined;
+
+  constructor(pod: Pod, deps: Pick<WorkerDeps, "context" | "statuses" | "probes" | "kubeletStartedMs">) {
+    this.#uid = pod.metadata.uid;
+    this.#deps = deps;
+    if ((pod.status?.phase ?? "Pending") === "Pending") this.#pendingMs = deps.context.clock.uptimeMs();
+  }
+
+  /** What was said last, perhaps before this kubelet started. */
+  statusOf(pod: Pod): PodStatus { return this.#deps.statuses.get(this.#uid) ?? pod.status ?? {}; }
+
+  /** Reads what containers that have ended since leave to be told. */
+  async observe({ containers }: RuntimePod): Promise<void> {
+    for (const container of containers) if (container.state === "exited" && !this.#messages.has(container.id)) this.#messages.set(container.id, await terminationMessage(container));
+    const ids = new Set(containers.map(({ id }) => id));
+    for (const id of this.#messages.keys()) if (!ids.has(id)) this.#messages.delete(id);
+    for (const { name, state } of containers) if (state === "running") this.waiting.delete(name);
+  }
+
+  /** Hands the status to be written. */
+  say({ pod, granted, runtime, resize, failure, isTerminated }: Seen): void {
+    const { context, statuses, probes, kubeletStartedMs } = this.#deps;
+    const before = this.statusOf(pod);
+    const status = podStatusOf({
+      pod: granted, resize, runtime, probes, waiting: this.waiting, terminationMessages: this.#messages, kubeletStartedMs, before,
+      terminal: isTerminated, failure, hostIps: context.settings.nodeIps, cgroup: context.cgroups.limits(this.#uid), nowMs: context.clock.nowMs(),
+      health: (container) => [...(context.devices?.healthOf(this.#uid, container) ?? []), ...(context.claims?.healthOf(pod, container) ?? [])],
+    });
+    for (const ended of terminations(before, status)) context.metrics.terminated(ended);
+    statuses.set(pod, status);
+    if (this.#pendingMs !== undefined && status.phase === "Running") {
+      context.metrics.podRunning((context.clock.uptimeMs() - this.#pendingMs) / 1000);
+      this.#pendingMs = undefined;
+    }
+    for (const { name, started, ready, state } of [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])]) if (started && !ready && state?.running) probes.trigger(this.#uid, name);
+  }
+}
