@@ -25,6 +25,8 @@ import { machineArchitecture } from "./toolchain.ts";
 import { ARCHITECTURES, type Architecture } from "./versions.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
+/** Which bytecode runs, and in which order: bytecode-order.ts. */
+const BYTECODE_ORDER = join(import.meta.dirname, "bytecode-order.txt");
 const DESCRIPTIONS = join(ROOT, "core/api/schema/descriptions.json.zst");
 
 const TARGETS = {
@@ -72,7 +74,7 @@ async function build({ target, entry, out, aliases, flavour, accept }: Build): P
     bytecode: true, format: "esm", sourcemap: "none",
     define: { "process.platform": JSON.stringify(addon.platform === "windows" ? "win32" : "linux") },
     compile: {
-      target: bun, outfile: out, autoloadDotenv: false, autoloadBunfig: false,
+      target: bun, outfile: out, bytecodeOrder: BYTECODE_ORDER, autoloadDotenv: false, autoloadBunfig: false,
       ...(!isOwn && { executablePath: join(npmPackage(runtime, version), "bin", addon.platform === "windows" ? "bun.exe" : "bun") }),
     },
     plugins: [...aliases.map(aliasPlugin), assetsPlugin(node), undiciPlugin, await addonsPlugin(addon)],
