@@ -62,7 +62,7 @@ import type { Paths } from "./paths.ts";
 import { kubeletTracing } from "./tracing.ts";
 
 /** For /statusz. */
-const KUBELET_PATHS = ["/checkpoint", "/configz", "/containerLogs", "/flagz", "/healthz", "/logs", "/metrics", "/metrics/cadvisor", "/metrics/probes", "/metrics/resource", "/pods", "/runningpods", "/stats", "/statusz"];
+const KUBELET_PATHS = ["/checkpoint", "/configz", "/containerLogs", "/flagz", "/healthz", "/logs", "/metrics", "/metrics/cadvisor", "/metrics/probes", "/metrics/resource", "/metrics/slis", "/pods", "/runningpods", "/stats", "/statusz"];
 
 export interface NodeOptions {
   readonly settings: Settings;

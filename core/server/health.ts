@@ -6,6 +6,7 @@
 import type { ZPages } from "../api/codec/zpages.ts";
 import { methodNotAllowed } from "../api/meta/status-error.ts";
 import type { Metrics } from "../observe/metrics.ts";
+import { sliCounts } from "../observe/slis.ts";
 import { raw, type RawAnswer } from "./answer.ts";
 import type { PathHandler } from "./handler.ts";
 
@@ -75,16 +76,6 @@ export function healthPaths(checks: readonly HealthCheck[], slis?: Metrics): Pat
 }
 
 const NO_SNIFFING = { "x-content-type-options": "nosniff" };
-
-/** Source: kubernetes v1.36 component-base/metrics/prometheus/slis/metrics.go */
-function sliCounts(slis: Metrics): (endpoint: Endpoint, name: string, passed: boolean) => void {
-  const now = slis.gauge("kubernetes_healthcheck", "[STABLE] This metric records the result of a single healthcheck.");
-  const total = slis.counter("kubernetes_healthchecks_total", "[STABLE] This metric records the results of all healthcheck.");
-  return (type, name, passed) => {
-    now.set(passed ? 1 : 0, { name, type });
-    total.inc({ name, status: passed ? "success" : "error", type });
-  };
-}
 
 /** /flagz and /statusz. */
 export function zpagesPath(pages: ZPages): PathHandler {

@@ -10,7 +10,8 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import type { Node } from "../../core/api/gen/core.v1.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import { isOfNode } from "../../core/observe/families.ts";
-import type { Counter, Metrics } from "../../core/observe/metrics.ts";
+import { type Counter, type Metrics, metricsRegistry } from "../../core/observe/metrics.ts";
+import { sliCounts } from "../../core/observe/slis.ts";
 import type { Log } from "../../core/observe/log.ts";
 
 const STALE_MS = 60_000; // twice upstream's syncPeriod
@@ -87,10 +88,19 @@ export class ServiceHealth {
 
 /** What upstream's proxy tells on its metrics port, to whoever is on this machine. */
 export function proxyStatusListener(metrics: Pick<Metrics, "render">): RequestListener {
+  const slis = metricsRegistry();
+  const count = sliCounts(slis);
   const answers: Readonly<Record<string, () => readonly [type: string, text: string]>> = {
     "/proxyMode": () => ["text/plain; charset=utf-8", "nftables"],
-    "/healthz": () => ["text/plain; charset=utf-8", "ok"],
+    "/healthz": () => {
+      count("healthz", "ping", true);
+      return ["text/plain; charset=utf-8", "ok"];
+    },
     "/metrics": () => ["text/plain; version=0.0.4; charset=utf-8", metrics.render(isOfNode)],
+    "/metrics/slis": () => {
+      count("healthz", "ping", true); // nobody may have asked for long
+      return ["text/plain; version=0.0.4; charset=utf-8", slis.render()];
+    },
   };
   return ({ url }, response) => {
     const answer = answers[url?.split("?")[0] ?? ""];

@@ -88,4 +88,5 @@ test("what the proxy tells this machine: its mode and its metrics", () => {
     return answer;
   };
   expect(["/proxyMode", "/metrics", "/healthz", "/"].map(ask)).toEqual(["200 nftables", "200 m 1\n", "200 ok", "404 404 page not found\n"]);
+  expect(ask("/metrics/slis")).toContain('kubernetes_healthcheck{name="ping",type="healthz"} 1');
 });

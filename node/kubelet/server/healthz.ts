@@ -8,6 +8,8 @@ import { aborted } from "../../../core/lifecycle/aborted.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
+import { metricsRegistry } from "../../../core/observe/metrics.ts";
+import { sliCounts } from "../../../core/observe/slis.ts";
 import { type Answer, text } from "./answer.ts";
 
 /** `problem`: undefined when all is well. */
@@ -30,6 +32,31 @@ export function healthz(checks: readonly HealthCheck[], rest: readonly string[],
   const lines = checks.map(({ name, problem }) => (problem === undefined ? `[+]${name} ok\n` : `[-]${name} failed: reason withheld\n`)).join("");
   if (checks.some(({ problem }) => problem !== undefined)) return text(500, `${lines}healthz check failed\n`);
   return text(200, verbose ? `${lines}healthz check passed\n` : "ok");
+}
+
+/** /healthz of the kubelet's own port, and what its checks found, as /metrics/slis tells it. */
+export interface CheckedHealth {
+  answer(rest: readonly string[], verbose: boolean): Answer;
+  slis(): string;
+}
+
+/** `problem`: why pods are not seen to, undefined if they are. */
+export function checkedHealth(problem: () => string | undefined): CheckedHealth {
+  const slis = metricsRegistry();
+  const count = sliCounts(slis);
+  const check = (): readonly HealthCheck[] => [PING, { name: "log", problem: undefined }, { name: "syncloop", problem: problem() }];
+  const counted = (): readonly HealthCheck[] => {
+    const checks = check();
+    for (const one of checks) count("healthz", one.name, one.problem === undefined);
+    return checks;
+  };
+  return {
+    answer: (rest, verbose) => healthz(rest.length === 0 ? counted() : check(), rest, verbose),
+    slis() {
+      counted(); // nobody may have asked for long
+      return slis.render();
+    },
+  };
 }
 
 /** Serves it without encryption or questions. A port that somebody else has is asked for again and again: nothing of the node depends on it. Port 0: nowhere. */

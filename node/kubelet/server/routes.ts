@@ -8,7 +8,7 @@ import type { KubeletApi } from "../kubelet-api.ts";
 import { BadName, type LocalPathDirectories } from "../volumes/local-path.ts";
 import { type Answer, AnswerError, json, text } from "./answer.ts";
 import { containerLogs } from "./container-logs.ts";
-import { healthz } from "./healthz.ts";
+import type { CheckedHealth } from "./healthz.ts";
 import { METRICS_TYPE, resourceMetrics } from "./pod-metrics.ts";
 import { logQuery } from "./log-query.ts";
 import { systemLogs } from "./system-logs.ts";
@@ -16,6 +16,7 @@ import { systemLogs } from "./system-logs.ts";
 export interface Routed {
   readonly api: KubeletApi;
   readonly metrics: Metrics;
+  readonly health: CheckedHealth;
   readonly configz: () => Readonly<Record<string, unknown>>;
   /** Absent: there are none. */
   readonly zpages?: ZPages | undefined;
@@ -37,7 +38,7 @@ export async function route(asked: Routed): Promise<Answer> {
   const [root, ...rest] = parts;
   const isGet = method === "GET" || method === "HEAD";
   switch (root) {
-    case "healthz": return healthz([{ name: "ping", problem: undefined }, { name: "log", problem: undefined }, { name: "syncloop", problem: api.unhealthyReason() }], rest, query.has("verbose"));
+    case "healthz": return asked.health.answer(rest, query.has("verbose"));
     case "exec":
     case "attach":
     case "portForward":
@@ -66,6 +67,7 @@ export async function route(asked: Routed): Promise<Answer> {
       break;
     case "metrics":
       if (rest.length === 0 || rest[0] === "probes") return { status: 200, contentType: METRICS_TYPE, body: metrics.render(rest.length === 0 ? isOfNode : isOfProbes) };
+      if (rest[0] === "slis") return { status: 200, contentType: METRICS_TYPE, body: asked.health.slis() };
       if (rest[0] === "resource") return { status: 200, contentType: METRICS_TYPE, body: resourceMetrics(await api.statsSummary(signal), clock.nowMs()) };
       if (rest[0] === "cadvisor") return { status: 200, contentType: METRICS_TYPE, body: await api.cadvisorMetrics(signal) };
       break;

@@ -121,6 +121,14 @@ test("settings and time of start, for who may see them", async () => {
   expect(await get("/statusz", { token: "good" })).toContain("403 Forbidden (user=joe, verb=get, resource=nodes, subresource(s)=[statusz])");
 });
 
+test("what its health checks found, at a path of its own", async () => {
+  expect(await get("/metrics/slis", { token: "good" })).toBe("403 Forbidden (user=joe, verb=get, resource=nodes, subresource(s)=[metrics])");
+  const told = await get("/metrics/slis", { pki });
+  for (const name of ["ping", "log", "syncloop"]) expect(told).toContain(`kubernetes_healthcheck{name="${name}",type="healthz"} 1`);
+  expect(told).toContain('kubernetes_healthchecks_total{name="syncloop",status="success",type="healthz"}');
+  expect(await get("/metrics", { pki })).not.toContain("kubernetes_healthcheck");
+});
+
 test("methods that are none are not counted one by one", async () => {
   const session = connectHttp2(`https://127.0.0.1:${server.address()!.port}`, { ca: pki.authority("server-ca").bundlePem, servername: "n1" });
   for (const method of ["BREW", "WHEN"]) await new Promise<void>((resolve, reject) => void session.request({ ":method": method, ":path": "/pods" }).on("error", reject).resume().on("end", resolve));

@@ -26,6 +26,7 @@ import type { LocalPathDirectories } from "../volumes/local-path.ts";
 import { type Answer, AnswerError, text } from "./answer.ts";
 import { authentication } from "./authentication.ts";
 import { authorization, nodeAttributes } from "./authorization.ts";
+import { checkedHealth } from "./healthz.ts";
 import { route } from "./routes.ts";
 import { upgrade } from "./upgrades.ts";
 
@@ -58,6 +59,7 @@ const UPGRADED: ReadonlySet<string> = new Set(["exec", "attach", "portForward"])
 export function kubeletServer({ api, host, port, tls, clientCa, client, localPath, configz, zpages, clock, exec, log, metrics }: KubeletServerOptions): HttpsServer {
   const authenticate = authentication({ client, roots: clientCa, clock });
   const authorize = authorization({ client, nodeName: api.nodeName, clock });
+  const health = checkedHealth(() => api.unhealthyReason());
   const requests = metrics.counter("kubelet_http_requests_total", "[ALPHA] Number of the http requests received since the server started");
   const inFlight = metrics.gauge("kubelet_http_inflight_requests", "[ALPHA] Number of the inflight http requests");
 
@@ -82,7 +84,7 @@ export function kubeletServer({ api, host, port, tls, clientCa, client, localPat
   async function answerTo(request: IncomingMessage, connection: Connection, signal: AbortSignal): Promise<Answer> {
     const { path, query, parts } = targetOf(request);
     await check(request, connection, path, signal);
-    return await route({ api, metrics, configz, zpages, accept: request.headers.accept, clock, exec, localPath, method: request.method ?? "GET", parts, query, signal });
+    return await route({ api, metrics, health, configz, zpages, accept: request.headers.accept, clock, exec, localPath, method: request.method ?? "GET", parts, query, signal });
   }
 
   function handler(request: IncomingMessage, response: ServerResponse, connection: Connection): void {
@@ -171,7 +173,7 @@ function targetOf({ url = "/" }: IncomingMessage): Target {
   }
 }
 
-const ROOTS: ReadonlySet<string> = new Set(["healthz", "pods", "stats", "metrics", "metrics/cadvisor", "metrics/probes", "metrics/resource", "run", "exec", "attach", "portForward", "containerLogs", "configz", "flagz", "statusz", "runningpods", "logs", "checkpoint"]);
+const ROOTS: ReadonlySet<string> = new Set(["healthz", "pods", "stats", "metrics", "metrics/cadvisor", "metrics/probes", "metrics/resource", "metrics/slis", "run", "exec", "attach", "portForward", "containerLogs", "configz", "flagz", "statusz", "runningpods", "logs", "checkpoint"]);
 
 /** Anyone can make up methods over HTTP/2, and is counted before it is known who that is. */
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"]);
