@@ -2,7 +2,8 @@ import { rmSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { testPki } from "../../test/certificates.ts";
 import type { Secret } from "../api/gen/core.v1.ts";
-import type { StatusError } from "../api/meta/status-error.ts";
+import { type StatusError, unauthorized } from "../api/meta/status-error.ts";
+import type { UserInfo } from "../api/request/user.ts";
 import { type Clock, systemClock } from "../lifecycle/clock.ts";
 import { silentLog } from "../observe/log.ts";
 import { metricsRegistry } from "../observe/metrics.ts";
@@ -110,6 +111,21 @@ describe("client certificates", () => {
     expect(await who({ certificate: issue(jane, { spki, usages: ["server auth"] }) })).toBe("401 Unauthorized");
     expect(await who({ certificate: "serving-kube-apiserver" })).toBe("401 Unauthorized");
     expect(await who({ certificate: Uint8Array.of(0x30, 0) })).toBe("401 Unauthorized");
+  });
+
+  test("a node that was off for longer than its certificate holds may ask for another one as itself, and nothing else; a revoked one may not", async () => {
+    const spki = spkiOf(await generateKey());
+    const late = (commonName: string, organizations: string[]) => issue({ commonName, organizations }, { spki, notAfterMs: NOW_MS - 1 });
+    expect(await who({ certificate: late("system:node:shed", ["system:nodes"]) })).toBe("system:node:shed [coracle:expired-nodes system:authenticated]");
+    expect(await who({ certificate: late("system:node:shed", ["system:nodes", "system:masters"]) })).toBe("401 Unauthorized");
+    expect(await who({ certificate: late("shed", ["system:nodes"]) })).toBe("401 Unauthorized");
+    expect(await who({ certificate: issue({ commonName: "system:node:shed", organizations: ["system:nodes"] }, { spki, notAfterMs: NOW_MS - 1, usages: ["server auth"] }) })).toBe("401 Unauthorized");
+    expect(await who({ certificate: issue({ commonName: "system:node:shed", organizations: ["system:nodes"] }, { spki, notBeforeMs: NOW_MS + 2000, notAfterMs: NOW_MS + 9000 }) })).toBe("system:node:shed [coracle:expired-nodes system:authenticated]"); // of when clocks were ahead
+    const asked: string[] = [];
+    const revokedNodes = { check: async ({ name, groups }: UserInfo) => { asked.push(`${name} ${groups.join()}`); throw unauthorized("revoked"); } };
+    const authenticator = certificateAuthenticator({ roots: () => pki.authority("client-ca").bundle, clock, revokedNodes });
+    await expect(authenticator.authenticate(credentials({ certificate: late("system:node:shed", ["system:nodes"]) }), signal)).rejects.toMatchObject({ code: 401 });
+    expect(asked).toEqual(["system:node:shed system:nodes"]);
   });
 
   test("a clock that was not set cannot say that something is not valid yet: it is before this program was made", async () => {

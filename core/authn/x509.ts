@@ -10,6 +10,7 @@ import { createHash } from "node:crypto";
 import type { UserInfo } from "../api/request/user.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
+import { EXPIRED_NODES } from "../pki/identities.ts";
 import { chainProblem } from "../pki/verify-chain.ts";
 import { type Certificate, parseCertificate } from "../pki/x509.ts";
 import type { Authenticator, PeerCertificate } from "./authenticator.ts";
@@ -37,9 +38,23 @@ export function certificateAuthenticator({ revokedNodes, metrics, ...options }: 
   const left = metrics?.histogram("apiserver_client_certificate_expiration_seconds", "[ALPHA] Distribution of the remaining lifetime on the certificate used to authenticate a request.", LEFT_SECONDS).with({});
   const verify = certificateVerifier(options);
   const users = new WeakMap<Certificate, UserInfo>(); // all requests of a connection show the same one
+  const times = new WeakMap<PeerCertificate, Pick<Certificate, "notBeforeMs" | "notAfterMs">>();
+
+  function isOutOfTime(peer: PeerCertificate): boolean {
+    let time = times.get(peer);
+    if (!time) times.set(peer, (time = parse(peer.raw)));
+    const nowMs = options.clock.nowMs();
+    return nowMs > time.notAfterMs || (nowMs < time.notBeforeMs && nowMs >= (options.releasedMs ?? 0));
+  }
+
   return {
     async authenticate({ peerCertificate }, signal) {
       if (!peerCertificate) return undefined;
+      const unheld = isOutOfTime(peerCertificate) && nodeOutOfTime(peerCertificate, options);
+      if (unheld) {
+        await revokedNodes?.check(unheld, peerCertificate.raw, signal);
+        return { user: { ...unheld, groups: [EXPIRED_NODES] }, ends: undefined };
+      }
       const certificate = verify(peerCertificate);
       left?.observe((certificate.notAfterMs - options.clock.nowMs()) / 1000);
       if (certificate.subject.commonName === "") return undefined;
@@ -48,6 +63,16 @@ export function certificateAuthenticator({ revokedNodes, metrics, ...options }: 
       return { user, ends: await revokedNodes?.check(user, certificate.raw, signal) };
     },
   };
+}
+
+/** Who it is when its certificate holds: before now, or later, if it was issued while clocks were ahead. Undefined: it was never a node's. */
+function nodeOutOfTime(peer: PeerCertificate, { roots, clock }: CertificateOptions): UserInfo | undefined {
+  const nowMs = clock.nowMs();
+  const certificate = parse(peer.raw);
+  const user = userOf(certificate);
+  if (!user.name.startsWith("system:node:") || user.groups.join() !== "system:nodes") return undefined;
+  const living = roots().filter(({ notAfterMs }) => notAfterMs >= nowMs);
+  return chainProblem(certificate, { roots: living, usage: "client auth", nowMs: Math.min(Math.max(nowMs, certificate.notBeforeMs), certificate.notAfterMs) }) === undefined ? user : undefined;
 }
 
 function userOf({ subject, raw }: Certificate): UserInfo {

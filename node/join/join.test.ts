@@ -166,6 +166,48 @@ test("certificates are had and renewed: serving for the node's names, both long 
   expect(api.all(NODES)).toEqual([]);
 });
 
+test("a node whose certificate has expired asks for another one in its own name; if it is not let, with its token; without one it is told once what to do", async () => {
+  const { url, token, state } = await serve();
+  const identity = await joinCluster(options(machine(), { servers: [url], token }), soon());
+  const clock: Clock = { ...systemClock, nowMs: () => Date.now() + 800 * DAY_MS, every: (_, signal) => systemClock.every(30, signal) };
+  const own = clientOver(httpTransport({ server: url, credentials: () => ({ ca: identity.ca, cert: identity.client.certificatePem, key: identity.client.keyPem }), clock }));
+  const stranger = clientOver(httpTransport({ server: url, credentials: () => ({ ca: identity.ca, token: "unknown" }), clock }));
+  const bootstrap = clientOver(httpTransport({ server: url, credentials: () => ({ ca: identity.ca, token: parseJoinToken(token).secret }), clock }));
+  const askers = async (client: typeof own, given: typeof own | undefined): Promise<{ readonly asked: string[]; readonly told: string[] }> => {
+    const told: string[] = [];
+    state.seen.length = 0;
+    const stop = new AbortController();
+    const life = nodeCertificates({ identity, client, bootstrap: given, nodeIps: () => [], onServing: () => undefined, clock, random: systemRandom, log: { ...silentLog, error: (message) => void told.push(message) } }).run(stop.signal, () => {});
+    const posts = () => state.seen.filter((line) => line.includes(" POST "));
+    await eventually(posts, (seen) => seen.length >= 6);
+    stop.abort();
+    await life;
+    return { asked: [...new Set(posts())], told };
+  };
+  expect((await askers(own, bootstrap)).asked).toEqual(["system:node:edge-1 POST certificatesigningrequests"]);
+  expect((await askers(stranger, bootstrap)).asked).toEqual(["refused POST certificatesigningrequests", "bootstrapper POST certificatesigningrequests"]);
+  expect(await askers(stranger, undefined)).toEqual({ asked: ["refused POST certificatesigningrequests"], told: ["this node's certificate has expired: start the agent with --token to join again"] });
+});
+
+test("certificates that were had while clocks were ahead are renewed when the time is set; once, if it is this machine's clock that is behind", async () => {
+  const { url, token, api } = await serve();
+  const identity = await joinCluster(options(machine(), { servers: [url], token }), soon());
+  const first = identity.client.certificatePem;
+  let looks = 0;
+  const clock: Clock = { ...systemClock, nowMs: () => Date.now() - 800 * DAY_MS, async *every(_, signal) { for await (const one of systemClock.every(30, signal)) { yield one; looks++; } } };
+  const client = clientOver(httpTransport({ server: url, credentials: () => ({ ca: identity.ca, cert: identity.client.certificatePem, key: identity.client.keyPem }), clock }));
+  const stop = new AbortController();
+  const life = nodeCertificates({ identity, client, bootstrap: undefined, nodeIps: () => ["10.0.0.1"], onServing: () => undefined, clock, random: systemRandom, log: silentLog }).run(stop.signal, () => {});
+  await eventually(() => identity.client.certificatePem !== first && identity.serving !== undefined, Boolean);
+  const [second, serving] = [identity.client.certificatePem, identity.serving];
+  const asked = api.all(CERTIFICATE_SIGNING_REQUESTS).length;
+  const until = looks + 10;
+  await eventually(() => looks, (seen) => seen >= until);
+  expect([identity.client.certificatePem, identity.serving, api.all(CERTIFICATE_SIGNING_REQUESTS).length]).toEqual([second, serving, asked]);
+  stop.abort();
+  await life;
+});
+
 test("tokens are read as they are written", async () => {
   const pem = ca(await testPki());
   const hash = certificateHash(readCertificatePems(pem)[0]!);

@@ -4,6 +4,7 @@
  *
  * Source: kubernetes v1.36 client-go/util/certificate/certificate_manager.go (70 to 90 % of a certificate's life)
  */
+import { StatusError } from "../../core/api/meta/status-error.ts";
 import type { Client } from "../../core/client/client.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
@@ -17,14 +18,15 @@ import { readCertificatePems } from "../../core/pki/pem.ts";
 import { chainProblem } from "../../core/pki/verify-chain.ts";
 import { parseCertificate } from "../../core/pki/x509.ts";
 import type { NodeIdentity } from "./identity.ts";
+import { JoinError } from "./join-error.ts";
 import { clientCertificate } from "./join.ts";
-import { KUBELET_SERVING_SIGNER, requestCertificate } from "./request-certificate.ts";
+import { KUBELET_SERVING_SIGNER, requestCertificate, type WantedCertificate } from "./request-certificate.ts";
 
 export interface NodeCertificatesOptions {
   readonly identity: NodeIdentity;
   /** In the node's own name. */
   readonly client: Client;
-  /** In the name of a joining machine, while there is a token: for a node that was off for so long that its certificate expired. */
+  /** In the name of a joining machine, while there is a token: for a node whose certificate expired and that the server does not let come back. */
   readonly bootstrap: Client | undefined;
   readonly nodeIps: () => readonly string[];
   readonly onServing: () => void;
@@ -42,21 +44,45 @@ export function nodeCertificates({ identity, client, bootstrap, nodeIps, onServi
   const fraction = LIFE_FRACTION.min + LIFE_FRACTION.spread * random.next();
   let toldExpired = "";
 
-  function isDue({ certificate: { notBeforeMs, notAfterMs } }: Leaf): boolean { return clock.nowMs() > notBeforeMs + (notAfterMs - notBeforeMs) * fraction; }
+  const early = new WeakSet<Leaf>(); // they began later than now when they were issued: it is our clock that is behind, and others would be no better
+
+  function isDue(leaf: Leaf): boolean {
+    const { notBeforeMs, notAfterMs } = leaf.certificate;
+    return clock.nowMs() > notBeforeMs + (notAfterMs - notBeforeMs) * fraction || (isEarly(leaf) && !early.has(leaf));
+  }
+
+  /** It was issued while clocks were ahead. */
+  function isEarly({ certificate: { notBeforeMs } }: Leaf): boolean { return clock.nowMs() < notBeforeMs; }
+
+  async function issued(asker: Client, wanted: WantedCertificate, signal: AbortSignal): Promise<Leaf> {
+    const leaf = await requestCertificate({ client: asker, clock, log }, wanted, signal);
+    if (isEarly(leaf)) early.add(leaf);
+    return leaf;
+  }
 
   async function keepClient(signal: AbortSignal): Promise<void> {
     const leaf = identity.client;
     if (leaf && !isDue(leaf)) return;
-    const expired = !leaf || clock.nowMs() > leaf.certificate.notAfterMs;
-    const asker = expired ? bootstrap : client;
-    if (!asker) {
-      const hash = leaf ? certificateHash(leaf.certificate.raw) : "none";
-      if (toldExpired !== hash) log.error("this node's certificate has expired: start the agent with --token to join again", { node: identity.nodeName });
-      toldExpired = hash;
-      return;
+    const holds = leaf !== undefined && clock.nowMs() <= leaf.certificate.notAfterMs && !isEarly(leaf);
+    const ask = async (asker: Client): Promise<void> => await identity.setClient(await issued(asker, clientCertificate(identity), signal));
+    if (holds) await ask(client);
+    else {
+      try {
+        await ask(client); // a server lets a node that it knows come back
+      } catch (error) {
+        if (!isRefused(error)) throw error;
+        if (bootstrap) await ask(bootstrap);
+        else return tellExpired(error);
+      }
     }
-    await identity.setClient(await requestCertificate({ client: asker, clock, log }, clientCertificate(identity), signal));
     log.info("the node's client certificate is renewed", { until: new Date(identity.client!.certificate.notAfterMs).toISOString() });
+  }
+
+  /** Once for each certificate. */
+  function tellExpired(error: unknown): void {
+    const hash = identity.client ? certificateHash(identity.client.certificate.raw) : "none";
+    if (toldExpired !== hash) log.error("this node's certificate has expired: start the agent with --token to join again", { node: identity.nodeName, error });
+    toldExpired = hash;
   }
 
   async function keepServing(signal: AbortSignal): Promise<void> {
@@ -64,7 +90,7 @@ export function nodeCertificates({ identity, client, bootstrap, nodeIps, onServi
     const leaf = identity.serving;
     if (leaf && !isDue(leaf) && coversAltNames(leaf.certificate.altNames, altNames) && isOfCa(leaf)) return;
     const wanted = { signerName: KUBELET_SERVING_SIGNER, subject: kubeletSubject(identity.nodeName), altNames, usages: ["digital signature", "server auth"] as const };
-    await identity.setServing(await requestCertificate({ client, clock, log }, wanted, signal));
+    await identity.setServing(await issued(client, wanted, signal));
     log.info("the kubelet has a serving certificate", { until: new Date(identity.serving!.certificate.notAfterMs).toISOString() });
     onServing();
   }
@@ -72,6 +98,11 @@ export function nodeCertificates({ identity, client, bootstrap, nodeIps, onServi
   function isOfCa({ certificate }: Leaf): boolean {
     const roots = readCertificatePems(identity.ca ?? "").map(parseCertificate);
     return chainProblem(certificate, { roots, usage: "server auth", nowMs: certificate.notBeforeMs }) === undefined;
+  }
+
+  /** By who answers: another try would be refused as well. */
+  function isRefused(error: unknown): boolean {
+    return error instanceof JoinError || (error instanceof StatusError && (error.code === 401 || error.code === 403));
   }
 
   return {

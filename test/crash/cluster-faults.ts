@@ -295,6 +295,22 @@ const FAULTS: Readonly<Record<string, () => Promise<void>>> = {
     await eventually("what it has not has ended", async () => !(await agent().host.ok([agent().host.binary, "crictl", "ps"])).includes("young"), 120_000);
     await kubectl("delete", "pod", "old", "--wait=true");
   },
+  async "both machines are switched off for two years, longer than their certificates hold"() {
+    const since = agent().mark();
+    for (const machine of machines) {
+      await machine.stop();
+      await machine.reboot();
+      await stepClock(machine.host, 2 * YEAR_S);
+    }
+    for (const machine of machines) await machine.start();
+    say(`  ${(await agent().says(/client certificate is renewed/, since)).slice(0, 200)}`);
+    await well(); // exec and logs too
+    for (const machine of machines) {
+      await machine.stop();
+      await stepClock(machine.host, 0);
+      await machine.start();
+    }
+  },
   async "machines without a clock start in 1970, and then the time is set"() {
     for (const machine of machines) await machine.stop();
     for (const { host } of machines) await stepClock(host, -Math.round(Date.now() / 1000) + 60);

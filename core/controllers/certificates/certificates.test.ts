@@ -39,7 +39,7 @@ function reviewingApi() {
   api.call = async (req) => {
     if (!req.path.endsWith("/subjectaccessreviews")) return await call(req);
     const { spec } = req.body as { spec: { groups?: string[]; resourceAttributes: { subresource: string } } };
-    const allowed = spec.resourceAttributes.subresource === "nodeclient" ? spec.groups?.includes("system:bootstrappers") ?? false : spec.groups?.includes("system:nodes") ?? false;
+    const allowed = spec.resourceAttributes.subresource === "nodeclient" ? spec.groups?.includes("system:bootstrappers") ?? false : spec.groups?.some((group) => group === "system:nodes" || group === "coracle:expired-nodes") ?? false;
     return { ...(req.body as object), status: { allowed } };
   };
   return { ...api, client: clientOver(api) };
@@ -95,6 +95,23 @@ test("a revoked machine gets no certificate, under no name; what another one get
     const noted = readRevocation(api.all(CONFIG_MAPS)[0]!.data!["n1"])!;
     expect(noted).toEqual({ ...entry, certificates: { [certificateFingerprint(der)]: timestamp(parseCertificate(der).notAfterMs) } });
     expect(readRevocation(api.all(CONFIG_MAPS)[0]!.data!["gone"])).toEqual(entry);
+  }, { api: reviewingApi() }));
+
+test("a node whose certificate has expired gets another one as long as its Node is there and it is the machine that it was; for its name alone, and no serving certificate", () =>
+  withControllers((deps) => [csrApprovingController({ ...deps, approveServing: true })], async (api, call) => {
+    const mine = await generateKey(), other = await generateKey();
+    await api.client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n1", annotations: { [MACHINE_ANNOTATION]: machineName(mine) } }, spec: {}, status: { addresses: [{ type: "Hostname", address: "n1" }] } } as never, call);
+    const expired = { username: "system:node:n1", groups: ["coracle:expired-nodes", "system:authenticated"] };
+    const ask = async (name: string, machine: typeof mine, spec: Parameters<typeof request>[1]) => {
+      const draft = await request(name, spec);
+      await api.client.resource(CERTIFICATE_SIGNING_REQUESTS).create({ ...draft, metadata: { name, annotations: machineAnnotations(atob(draft.spec.request), machine) } }, call);
+    };
+    await ask("serving", mine, { ...expired, signerName: KUBELET_SERVING, usages: ["digital signature", "server auth"] as never, dnsNames: ["n1"] });
+    await ask("for-another", mine, { ...expired, username: "system:node:n2" });
+    await ask("another-machine", other, expired);
+    await ask("mine", mine, expired);
+    const state = () => Object.fromEntries(api.all(CERTIFICATE_SIGNING_REQUESTS).map(({ metadata, status }) => [metadata.name, (status?.conditions ?? []).map(({ type, message }) => `${type}: ${message}`).join()]));
+    await eventually(state, (seen) => JSON.stringify(seen) === JSON.stringify({ serving: "", "for-another": "", "another-machine": "Denied: node n1 is no more, or another machine", mine: "Approved: Auto approving self kubelet client certificate of a node whose last one has expired." }));
   }, { api: reviewingApi() }));
 
 test("a node's name is its machine's: another one is denied, the same one may come back", async () => {

@@ -14,11 +14,12 @@ import { CERTIFICATE_SIGNING_REQUESTS, NODES } from "../../client/resources.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import type { Authority } from "../../pki/authority.ts";
 import type { CertificateRequest } from "../../pki/certificate-request.ts";
+import { EXPIRED_NODES } from "../../pki/identities.ts";
 import { readCertificatePems } from "../../pki/pem.ts";
 import { isUsage, parseCertificate } from "../../pki/x509.ts";
 import { type Controller, itself, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
-import { BY_NODE_NAME, NAME_TAKEN, nodeNameOf, nodeNameProblem } from "./node-name.ts";
+import { BY_NODE_NAME, isOwnNode, NAME_TAKEN, nodeNameOf, nodeNameProblem } from "./node-name.ts";
 import { hasCondition, isApproved, KUBELET_CLIENT, KUBELET_SERVING, kubeletClientProblem, kubeletServingProblem, NODE_PREFIX, refusal, requestOf, usagesOf } from "./requests.ts";
 import { revocations } from "./revoked.ts";
 
@@ -68,9 +69,13 @@ export function csrApprovingController({ client, informers, clock, approveServin
   async function approval(csr: Csr, signal: AbortSignal): Promise<CertificateSigningRequestCondition | undefined> {
     const approved = (message: string): CertificateSigningRequestCondition => ({ type: "Approved", status: "True", reason: "AutoApproved", message });
     const request = requestOf(csr);
-    if (csr.spec.signerName === KUBELET_SERVING) return servesItself(csr, request) ? approved("Auto approving kubelet serving certificate: its names are those of its Node.") : undefined;
+    const isExpired = csr.spec.groups?.includes(EXPIRED_NODES) === true;
+    if (csr.spec.signerName === KUBELET_SERVING) return !isExpired && servesItself(csr, request) ? approved("Auto approving kubelet serving certificate: its names are those of its Node.") : undefined;
     if (kubeletClientProblem(request, usagesOf(csr)) !== undefined) return undefined;
-    if (csr.spec.username === request.subject.commonName && (await mayCreate(csr, "selfnodeclient", signal))) return approved("Auto approving self kubelet client certificate after SubjectAccessReview.");
+    if (csr.spec.username === request.subject.commonName && (await mayCreate(csr, "selfnodeclient", signal))) {
+      if (isExpired) return revoked.denial(csr) ?? (isOwnNode(csr, nodes.get(objectKey("", nodeNameOf(csr)))) ? approved("Auto approving self kubelet client certificate of a node whose last one has expired.") : { type: "Denied", status: "True", reason: "NodeGone", message: `node ${nodeNameOf(csr)} is no more, or another machine` });
+      return approved("Auto approving self kubelet client certificate after SubjectAccessReview.");
+    }
     if (!(await mayCreate(csr, "nodeclient", signal))) return undefined;
     const denial = revoked.denial(csr);
     if (denial) return denial;

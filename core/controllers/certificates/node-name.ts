@@ -42,6 +42,12 @@ export function nodeNameProblem(csr: Csr, { node, others, nowMs }: { readonly no
   return undefined;
 }
 
+/** The Node is there still, and says that it is the machine that asks. */
+export function isOwnNode(csr: Csr, node: Readonly<Node> | undefined): boolean {
+  const owner = node?.metadata.annotations?.[MACHINE_ANNOTATION];
+  return owner !== undefined && owner === machineOfRequest(csr);
+}
+
 /** For requests of the kubelet's signers. */
 export function nodeNameOf(csr: Csr): string { return requestOf(csr).subject.commonName.slice(NODE_PREFIX.length); }
 
