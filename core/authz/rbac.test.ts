@@ -252,6 +252,8 @@ describe("reviews", () => {
     ["SelfSubjectAccessReview", { ...attributes, nonResourceAttributes: { path: "/", verb: "get" } }, {}, 'spec.nonResourceAttributes: Invalid value: {"path":"/","verb":"get"}: cannot be specified in combination with resourceAttributes'],
     ["SelfSubjectAccessReview", attributes, { name: "x" }, 'metadata: Invalid value: {"name":"x"}: must be empty'],
     ["LocalSubjectAccessReview", { user: "x", ...attributes }, { namespace: "other" }, 'spec.resourceAttributes.namespace: Invalid value: "kube-system": must match metadata.namespace'],
+    ["SubjectAccessReview", { user: "x", resourceAttributes: { ...attributes.resourceAttributes, labelSelector: { requirements: [{ key: "a", operator: "In" }] } } }, {}, "spec.resourceAttributes.labelSelector.requirements[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'"],
+    ["SubjectAccessReview", { user: "x", resourceAttributes: { ...attributes.resourceAttributes, fieldSelector: { requirements: [{ key: "", operator: "Newer", values: ["b"] }] } } }, {}, "spec.resourceAttributes.fieldSelector.requirements[0].key: Required value: must be specified"],
     ["SelfSubjectRulesReview", {}, {}, "no namespace on request"],
   ] as const)("%s %j %j", async (kind, spec, metadata, message) => {
     await expect(evaluateReview(kind, review(kind, spec, metadata), w.authorizer, { user: user("x") })).rejects.toThrow(message);

@@ -7,9 +7,9 @@ import type {
   FieldSelectorAttributes, LabelSelectorAttributes, LocalSubjectAccessReview, ResourceAttributes as ResourceAttributesV1, SelfSubjectAccessReview, SelfSubjectRulesReview,
   SubjectAccessReview, SubjectAccessReviewSpec, SubjectAccessReviewStatus,
 } from "../api/gen/authorization.v1.ts";
-import { type FieldError, invalid as invalidField, required } from "../api/meta/field-error.ts";
+import { type FieldError, forbidden, index, invalid as invalidField, required } from "../api/meta/field-error.ts";
 import { escapeFieldValue, parseFieldSelector } from "../api/meta/field-selector.ts";
-import { parseLabelSelector } from "../api/meta/label-selector.ts";
+import { parseLabelSelector, validateRequirement } from "../api/meta/label-selector.ts";
 import type { TemplateMeta } from "../api/meta/object-meta.ts";
 import { badRequest, invalid } from "../api/meta/status-error.ts";
 import type { Attributes } from "../api/request/attributes.ts";
@@ -109,7 +109,17 @@ function* specProblems(spec: SubjectAccessReviewSpec, kind: AccessReviewKind): I
     const count = selector.requirements?.length ?? 0;
     if (raw !== "" && count > 0) yield invalidField(`${path}.rawSelector`, raw, "may not specified at the same time as requirements");
     if (raw === "" && count === 0) yield required(`${path}.requirements`, `when ${path} is specified, requirements or rawSelector is required`);
+    for (const [i, requirement] of (selector.requirements ?? []).entries()) {
+      const at = index(`${path}.requirements`, i);
+      yield* which === "labelSelector" ? validateRequirement(requirement, at, { allowOtherOperators: true }) : fieldProblems(requirement, at);
+    }
   }
+}
+
+function* fieldProblems({ key, operator, values = [] }: Requirement, path: string): Iterable<FieldError> {
+  if ((operator === "In" || operator === "NotIn") && values.length === 0) yield required(`${path}.values`, "must be specified when `operator` is 'In' or 'NotIn'");
+  if ((operator === "Exists" || operator === "DoesNotExist") && values.length > 0) yield forbidden(`${path}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
+  if (key === "") yield required(`${path}.key`, "must be specified");
 }
 
 function* metadataProblems(metadata: Readonly<TemplateMeta> | undefined, kind: AccessReviewKind): Iterable<FieldError> {

@@ -58,6 +58,7 @@ test("a version that exists but is not the endpoint's is refused", () => {
 test.each([
   [`{"apiVersion":"v1","kind":"Pod"}`, `no kind "Pod" is registered for version "v1" in scheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"`],
   [`{"kind":1}`, "couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .kind of type string"],
+  [`{"dryRun":"All"}`, "json: cannot unmarshal string into Go struct field DeleteOptions.dryRun of type []string"],
   ["{", "couldn't get version/kind; json parse error: unexpected end of JSON input"],
 ])("options of %s are refused without more ado", (body, why) => {
   expect(() => decodeOptions({ bytes: Buffer.from(body), encoding: "json", expected: { group: "", version: "v1", kind: "DeleteOptions" } })).toThrow(new RegExp(`^${why.replace(/[/\\^$*+?.()|[\]{}]/g, "\\$&")}$`));

@@ -23,6 +23,8 @@ import { parseYaml, yamlDuplicates } from "./yaml.ts";
 export type FieldValidation = "Ignore" | "Warn" | "Strict";
 
 export interface BodyRequest {
+  /** What does not fit is told without a word of the kind. */
+  readonly isOptions?: boolean;
   readonly bytes: Uint8Array;
   readonly encoding: Encoding;
   /** What the endpoint takes. */
@@ -59,7 +61,7 @@ export function decodeBody(request: BodyRequest): DecodedBody {
   let strict: readonly string[] = body.duplicatesText;
   if (!clean || body.document) {
     const found = diagnose(type, body.document ?? body.careful?.() ?? jsonNodeOf(source));
-    if (found.error !== undefined) throw unfit(gvk, expected, found.error);
+    if (found.error !== undefined) throw request.isOptions ? badRequest(found.error) : unfit(gvk, expected, found.error);
     strict = [...strict, ...found.strict];
   }
   const warnings = enforceFieldValidation({ strict, gvk, expected, fieldValidation: request.fieldValidation });
@@ -85,7 +87,7 @@ export function decodeOptions({ bytes, encoding, expected }: Pick<BodyRequest, "
     throw badRequest(error instanceof Error ? error.message : String(error), error);
   }
   if (body.gvk.kind !== expected.kind) throw badRequest(notRegistered(body.gvk, SCHEME_OPTIONS));
-  return decodeBody({ bytes, encoding, expected, fieldValidation: "Ignore", accepts: () => true }).object;
+  return decodeBody({ bytes, encoding, expected, fieldValidation: "Ignore", accepts: () => true, isOptions: true }).object;
 }
 
 /** For custom resources: any object with a kind. Throws a StatusError, 400. */

@@ -171,7 +171,7 @@ class Reader {
   #word(word: string, node: JsonNode): JsonNode {
     for (let i = 1; i < word.length; i++) {
       this.#at++;
-      if (this.#text[this.#at] !== word[i]) this.#fail(`in literal ${word} (expecting '${word[i]}')`);
+      if (this.#text[this.#at] !== word[i]) this.#fail(`in literal ${word} (expecting '${word[i]}')`, true);
     }
     this.#at++;
     return node;
@@ -182,14 +182,14 @@ class Reader {
     const text = NUMBER.exec(this.#text)?.[0];
     if (text === undefined) {
       if (!this.#take("-")) this.#fail("looking for beginning of value");
-      this.#fail("in numeric literal");
+      this.#fail("in numeric literal", true);
     }
     this.#at += text.length;
     const next = this.#text[this.#at];
-    if (next === "." && !/[.eE]/.test(text)) { this.#at++; this.#fail("after decimal point in numeric literal"); }
+    if (next === "." && !/[.eE]/.test(text)) { this.#at++; this.#fail("after decimal point in numeric literal", true); }
     if ((next === "e" || next === "E") && !/[eE]/.test(text)) {
       this.#at += /^[+-]/.test(this.#text.slice(this.#at + 1)) ? 2 : 1;
-      this.#fail("in exponent of numeric literal");
+      this.#fail("in exponent of numeric literal", true);
     }
     return { kind: "number", text };
   }
@@ -208,8 +208,9 @@ class Reader {
     return true;
   }
 
-  #fail(where: string): never {
-    const code = this.#text.codePointAt(this.#at);
+  /** `within`: the end comes in the middle of a word or a number, for which Go tries a space. */
+  #fail(where: string, within = false): never {
+    const code = this.#text.codePointAt(this.#at) ?? (within ? 0x20 : undefined);
     if (code === 0xfeff) throw new JsonSyntaxError(`invalid character 'ï' ${where}`); // Go looks at bytes: a byte order mark begins with this one
     throw new JsonSyntaxError(code === undefined ? "unexpected end of JSON input" : `invalid character ${goQuoteRune(code)} ${where}`);
   }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { encodeJson, jsonText, parseJson } from "./json.ts";
 
 test.each([
-  [`{"a":1`, "unexpected end of JSON input"], [``, "unexpected end of JSON input"], [`{"a" 1}`, "invalid character '1' after object key"],
+  [`{"a":1`, "unexpected end of JSON input"], ["nul", "invalid character ' ' in literal null (expecting 'l')"], ["-", "invalid character ' ' in numeric literal"], ["1.", "invalid character ' ' after decimal point in numeric literal"], [``, "unexpected end of JSON input"], [`{"a" 1}`, "invalid character '1' after object key"],
   [`[1,]`, "invalid character ']' looking for beginning of value"], [`{"a":1}x`, "invalid character 'x' after top-level value"],
   [`{"a":01}`, "invalid character '1' after object key:value pair"], [`{"a":1.}`, "invalid character '}' after decimal point in numeric literal"],
   [`{"a":1e}`, "invalid character '}' in exponent of numeric literal"], [`{"a":-}`, "invalid character '}' in numeric literal"],

@@ -17,7 +17,7 @@ test("merge keys, keys that are no strings, several documents", () => {
 
 test("duplicates are named with their line, and broken text is an error", () => {
   expect(yamlDuplicates("a: 1\na: 2\nb:\n  c: 1\n  c: 2")).toEqual([`yaml: unmarshal errors:\n  line 2: key "a" already set in map\n  line 5: key "c" already set in map`]);
-  expect(() => parseYaml("a:\n\t- b")).toThrow("error converting YAML to JSON: yaml: line 2:");
+  expect(() => parseYaml("a:\n\t- b")).toThrow("yaml: line 2: found character that cannot start any token");
   expect(() => parseYaml(`a: &a [x,x,x,x,x,x,x,x,x]\n${[..."bcdefgh"].map((key, i) => `${key}: &${key} [${Array(9).fill(`*${"abcdefgh"[i]}`).join()}]`).join("\n")}`)).toThrow();
   expect(() => parseYaml("a: .inf")).toThrow("unsupported value: +Inf");
 });
@@ -57,7 +57,13 @@ test.each([
   expect(yamlDuplicates(text).length).toBe(yamlDuplicates(`---\n${text}`).length);
 });
 
+test.each([
+  ["\"", "yaml: found unexpected end of stream"], ["a: 'x", "yaml: found unexpected end of stream"], ["@a", "yaml: found character that cannot start any token"], ["a: @b", "yaml: found character that cannot start any token"],
+  ["a: b: c", "yaml: mapping values are not allowed in this context"], ["metadata:\n name: n\n  x: y\n", "yaml: line 3: mapping values are not allowed in this context"], ["- a\n b: c", "yaml: line 2: mapping values are not allowed in this context"],
+  ["*a", "yaml: unknown anchor 'a' referenced"],
+])("%j is refused in go-yaml's words", (text, message) => expect(() => parseYaml(text)).toThrow(new RegExp(`^${RegExp.escape(message)}$`)));
+
 test("JSON that YAML refuses is refused", () => {
   expect(() => parseYaml(`{"a":1e999}`)).toThrow("unsupported value: +Inf");
-  expect(() => parseYaml(`{"a":1`)).toThrow("error converting YAML to JSON: yaml: line 1:");
+  expect(() => parseYaml(`{"a":1`)).toThrow("yaml: line 1:");
 });

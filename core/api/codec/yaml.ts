@@ -8,7 +8,7 @@
  * Source: sigs.k8s.io/yaml (goyaml.v2) resolve.go, emitterc.go
  */
 import {
-  Document, isMap, isScalar, LineCounter, parseAllDocuments, Scalar, visit, type DocumentOptions, type ParseOptions, type SchemaOptions, type Tags,
+  Document, isMap, isScalar, LineCounter, parseAllDocuments, Scalar, visit, type DocumentOptions, type ParseOptions, type SchemaOptions, type Tags, type YAMLParseError,
 } from "yaml";
 import { DEPTH_MAX, setKey, type JsonObject, type JsonValue } from "./json-document.ts";
 import { parseJson } from "./json.ts";
@@ -57,10 +57,10 @@ function guarded<T>(read: () => T): T {
 /** The parser's own words, as Go's would say it. */
 function badAlias(cause: ReferenceError): YamlError {
   const name = /^Unresolved alias .*: (.*)$/s.exec(cause.message)?.[1];
-  return new YamlError(`error converting YAML to JSON: yaml: ${name === undefined ? "document contains excessive aliasing" : `unknown anchor '${name}' referenced`}`, { cause });
+  return new YamlError(`yaml: ${name === undefined ? "document contains excessive aliasing" : `unknown anchor '${name}' referenced`}`, { cause });
 }
 
-function tooDeep(cause?: unknown): YamlError { return new YamlError("error converting YAML to JSON: yaml: exceeded max depth", { cause }); }
+function tooDeep(cause?: unknown): YamlError { return new YamlError("yaml: exceeded max depth", { cause }); }
 
 /** JSON that YAML reads no other way: an object without a key twice, an endless number, a line break of YAML's own or an unpaired surrogate. */
 function jsonObjectIn(text: string): JsonValue | undefined {
@@ -112,9 +112,22 @@ function documentsOf(text: string): Document.Parsed[] {
   const documents = parseAllDocuments(text, OPTIONS) as Document.Parsed[];
   for (const { errors } of documents) {
     const [error] = errors;
-    if (error) throw new YamlError(`error converting YAML to JSON: yaml: line ${text.slice(0, error.pos[0]).split("\n").length}: ${lowerFirst(error.message)}`, { cause: error });
+    if (error) throw new YamlError(`yaml: ${placed(text, error)}`, { cause: error });
   }
   return documents;
+}
+
+/** What go-yaml's scanner has to say to what the parser calls so; it says nothing of the first line. */
+const SCANNED: Readonly<Partial<Record<YAMLParseError["code"], string>>> = {
+  BAD_SCALAR_START: "found character that cannot start any token", TAB_AS_INDENT: "found character that cannot start any token", MISSING_CHAR: "found unexpected end of stream",
+  BLOCK_AS_IMPLICIT_KEY: "mapping values are not allowed in this context", MULTILINE_IMPLICIT_KEY: "mapping values are not allowed in this context",
+};
+
+function placed(text: string, { code, message, pos: [start] }: YAMLParseError): string {
+  const scanned = code === "MISSING_CHAR" && !message.startsWith("Missing closing") ? undefined : SCANNED[code];
+  const colon = code.endsWith("_IMPLICIT_KEY") ? Math.max(0, text.slice(start).search(/:\s/)) : 0; // which has no key that it could belong to
+  const line = text.slice(0, start + colon).split("\n").length;
+  return scanned === undefined ? `line ${line}: ${lowerFirst(message)}` : line === 1 ? scanned : `line ${line}: ${scanned}`;
 }
 
 function lowerFirst(text: string): string { return text.charAt(0).toLowerCase() + text.slice(1); }
@@ -127,7 +140,7 @@ function valueOf(document: Document.Parsed): JsonValue {
 function plain(value: unknown, depth = 0): JsonValue {
   if (depth > DEPTH_MAX) throw tooDeep();
   if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) || value !== BigInt.asIntN(64, value) ? Number(value) : value;
-  if (typeof value === "number" && !Number.isFinite(value)) throw new YamlError(`error converting YAML to JSON: json: unsupported value: ${goFloat(value)}`);
+  if (typeof value === "number" && !Number.isFinite(value)) throw new YamlError(`json: unsupported value: ${goFloat(value)}`);
   if (Array.isArray(value)) return value.map((item) => plain(item, depth + 1));
   if (value instanceof Uint8Array) return Buffer.from(value).toString("utf8"); // !!binary becomes the text it encodes, as in go-yaml
   if (value instanceof Map) {
@@ -146,7 +159,7 @@ function plain(value: unknown, depth = 0): JsonValue {
 function goFloat(value: number): string { return Number.isNaN(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf"; }
 
 function keyText(key: unknown): string {
-  if (typeof key === "object") throw new YamlError(`error converting YAML to JSON: yaml: unsupported map key of type: ${key === null ? "%!s(<nil>)" : "map[interface {}]interface {}"}, key: ${String(key)}`);
+  if (typeof key === "object") throw new YamlError(`yaml: unsupported map key of type: ${key === null ? "%!s(<nil>)" : "map[interface {}]interface {}"}, key: ${String(key)}`);
   return String(key);
 }
 

@@ -23,6 +23,7 @@ test.each([
 test("a field the kind does not offer is a bad request", () => {
   const selector = parseFieldSelector("metadata.name=a,status.phase=Running");
   expect(() => checkFieldsSupported(selector, ["spec.nodeName"])).toThrow("field label not supported: status.phase");
+  expect(() => checkFieldsSupported(selector, [], "Job")).toThrow('field label "status.phase" not supported for Job');
   expect(() => checkFieldsSupported(selector)).toThrow('"status.phase" is not a known field selector: only "metadata.name", "metadata.namespace"');
   expect(checkFieldsSupported(selector, ["status.phase"])).toBeUndefined();
 });

@@ -67,17 +67,22 @@ function unescapeFieldValue(value: string): string {
   });
 }
 
+/** Kinds that say it their own way. Source: kubernetes v1.36 pkg/apis/{batch,resource}/v1/conversion.go */
+const UNSUPPORTED: Readonly<Record<string, (field: string) => string>> = {
+  Job: (field) => `field label ${goQuote(field)} not supported for Job`,
+  ResourceSlice: (field) => `field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: ${field}`,
+};
 const ALWAYS = ["metadata.name", "metadata.namespace"];
 
 /**
  * Throws badRequest for a field this kind has no selector for. `supported` undefined: a kind without selectable fields of its own,
  * for which upstream has another wording.
  */
-export function checkFieldsSupported(selector: FieldSelector, supported?: readonly string[]): void {
+export function checkFieldsSupported(selector: FieldSelector, supported?: readonly string[], kind = ""): void {
   for (const { field } of selector.requirements) {
     if (ALWAYS.includes(field) || supported?.includes(field)) continue;
     throw badRequest(supported
-      ? `field label not supported: ${field}`
+      ? UNSUPPORTED[kind]?.(field) ?? `field label not supported: ${field}`
       : `${goQuote(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`);
   }
 }

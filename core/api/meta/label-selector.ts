@@ -152,17 +152,18 @@ export function validateLabelSelector(
   const expressions = selector.matchExpressions ?? [];
   return [
     ...validateLabels(selector.matchLabels, child(path, "matchLabels")),
-    ...expressions.flatMap((expression, at) => validateExpression(expression, index(child(path, "matchExpressions"), at), allowInvalidValues)),
+    ...expressions.flatMap((expression, at) => validateRequirement(expression, index(child(path, "matchExpressions"), at), { allowInvalidValues })),
   ];
 }
 
-function validateExpression({ key, operator, values = [] }: Readonly<LabelSelectorRequirement>, path: string, allowInvalidValues: boolean): FieldError[] {
+/** `allowOtherOperators`: a newer client may know some. */
+export function validateRequirement({ key, operator, values = [] }: Readonly<LabelSelectorRequirement>, path: string, { allowInvalidValues = false, allowOtherOperators = false }): FieldError[] {
   const errors: FieldError[] = [];
   if (operator === "In" || operator === "NotIn") {
     if (values.length === 0) errors.push(required(child(path, "values"), "must be specified when `operator` is 'In' or 'NotIn'"));
   } else if (operator === "Exists" || operator === "DoesNotExist") {
     if (values.length > 0) errors.push(forbidden(child(path, "values"), "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
-  } else errors.push(invalid(child(path, "operator"), operator, "not a valid selector operator"));
+  } else if (!allowOtherOperators) errors.push(invalid(child(path, "operator"), operator, "not a valid selector operator"));
   errors.push(...validateLabelName(key, child(path, "key")));
   if (!allowInvalidValues) errors.push(...values.flatMap((value, at) => labelValue(value).map((problem) => invalid(index(child(path, "values"), at), value, problem))));
   return errors;

@@ -52,10 +52,13 @@ test("a schema has texts, defaults, enums and markers, and refers to nothing tha
   expect(missing).toEqual([]);
 });
 
-test("what upstream tells beyond fields: unions, and the meta types as every group version registers them, served or not", () => {
+test("what upstream tells beyond fields: unions, and the meta types as the group version registers them, or in v2 as every one does, served or not", () => {
   const { components: { schemas } } = appsDocument();
   expect(schemas["io.k8s.api.core.v1.SeccompProfile"]).toMatchObject({ "x-kubernetes-unions": [{ discriminator: "type", "fields-to-discriminateBy": { localhostProfile: "LocalhostProfile" } }] });
-  const kinds = schemas["io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"]!["x-kubernetes-group-version-kind"] as readonly { group: string; version: string }[];
+  const name = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
+  expect(schemas[name]!["x-kubernetes-group-version-kind"]).toEqual([{ group: "", kind: "DeleteOptions", version: "v1" }, { group: "apps", kind: "DeleteOptions", version: "v1" }]);
+  const { definitions } = openApiV2({ versions: builtInResources.groupVersions().filter(({ group }) => group === "apps"), rows: builtInResources.rows().filter(({ group }) => group === "apps") }, SERVER);
+  const kinds = definitions[name]!["x-kubernetes-group-version-kind"] as readonly { group: string; version: string }[];
   expect(kinds).toHaveLength(60);
   expect(kinds).toContainEqual({ group: "extensions", kind: "DeleteOptions", version: "v1beta1" });
 });

@@ -32,16 +32,17 @@ export function openApiV3({ groupVersion, rows, descriptions = {}, custom = new 
   const refOf = (kind: GroupVersionKind): string => facts.typeOf(kind)?.name ?? customTypeName(kind);
   const operations = operationsOf(groupVersion, rows, { facts, descriptions, refOf });
   const own = customSchemas(rows, custom, "v3");
-  return documentV3(operations, { version, descriptions, facts, own });
+  return documentV3(operations, { version, descriptions, facts, own, groupVersion });
 }
 
 /** The documents of /api, /apis, /apis/<group>, /version: a handful of operations that are no resource's. */
-export function documentV3(operations: readonly Operation[], { version, descriptions, facts, own = {} }: {
+export function documentV3(operations: readonly Operation[], { version, descriptions, facts, own = {}, groupVersion }: {
   readonly version: string; readonly descriptions: Descriptions; readonly facts: Facts; readonly own?: Readonly<Record<string, Schema>>;
+  readonly groupVersion?: GroupVersion;
 }): object {
   const refs = new Set(operations.flatMap(({ body, responses }) => [...(body ? [body.ref] : []), ...responses.flatMap(({ ref }) => ref ?? [])]));
   for (const name of refsIn(own)) refs.add(name);
-  const builtIn = schemasOf(refs, { facts, dialect: "v3", descriptions, kindsOf: kindIndex(facts) });
+  const builtIn = schemasOf(refs, { facts, dialect: "v3", descriptions, kindsOf: kindsWithin(groupVersion, kindIndex(facts)) });
   const schemas = Object.fromEntries(Object.entries({ ...builtIn, ...own }).sort(([a], [b]) => a < b ? -1 : 1));
   return {
     openapi: "3.0.0", info: { title: "Kubernetes", version },
@@ -50,6 +51,14 @@ export function documentV3(operations: readonly Operation[], { version, descript
       ...(Object.keys(schemas).length > 0 ? { schemas } : {}),
       securitySchemes: { BearerToken: { type: "apiKey", description: "Bearer Token authentication", name: "authorization", in: "header" } },
     },
+  };
+}
+
+/** Of what every group version registers, one document tells its own and what the core group's v1 has. */
+function kindsWithin(own: GroupVersion | undefined, kindsOf: (typeName: string) => readonly GroupVersionKind[]): typeof kindsOf {
+  return (typeName) => {
+    const kinds = kindsOf(typeName);
+    return kinds.length <= 2 ? kinds : kinds.filter(({ group, version }) => (group === "" && version === "v1") || (group === own?.group && version === own.version));
   };
 }
 

@@ -165,10 +165,13 @@ function readParameters(path: string): Map<string, string> {
   for (const { comment, line } of commented(readFileSync(path, "utf8"))) {
     const operation = /^(\w+)\(/.exec(line)?.[1];
     if (operation === undefined) continue;
-    for (const [, name = "", text = ""] of comment.matchAll(/@param _?(\w+) ([\s\S]*?)(?=\n@|$)/g)) texts.set(`${operation}#${name}`, unescapeHtml(text).trim());
+    for (const [, name = "", text = ""] of comment.matchAll(/@param _?(\w+) ([\s\S]*?)(?=\n@|$)/g)) texts.set(`${operation}#${name}`, paragraphs(unescapeHtml(text).trim()));
   }
   return texts;
 }
+
+/** Comments of parameters stand in one line, where two spaces are left of an empty one. */
+function paragraphs(text: string): string { return text.replaceAll(/\. {2}(?=[A-Z])/g, ".\n\n"); }
 
 /** Each line of code with the comment above it. */
 function* commented(source: string): Iterable<{ readonly comment: string; readonly line: string }> {

@@ -39,7 +39,7 @@ test.each([
   ["apiVersion: v1", "document 1: kind not set"],
   ["apiVersion: v1\nkind: Pod\nmetadata: { generateName: a- }", "document 1: Pod without a metadata.name"],
   ["# one\n---\n- a\n- b", "document 2: it is not an object"],
-  ["a: [", "document 1: error converting YAML to JSON"],
+  ["a: [", "document 1: yaml: line 1"],
 ])("%j is refused", (text, message) => expect(() => manifestsIn(text)).toThrow(message));
 
 const asked = (kind: string, name: string, version = "v1"): Asked => ({ apiVersion: `apps/${version}`, kind, namespace: "shop", name });

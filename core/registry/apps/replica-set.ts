@@ -37,7 +37,6 @@ export const replicaSets = defineResource<ReplicaSet>({
     if (!old || metadata.generation !== old.metadata.generation) yield* templateWarnings(TEMPLATE, spec.template);
   },
 
-  fields: ({ status }) => ({ "status.replicas": String(status?.replicas ?? 0) }),
   subresources: {
     status: statusPart<ReplicaSet>({
       *validate({ status }) {

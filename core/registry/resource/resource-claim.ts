@@ -6,8 +6,7 @@
  */
 import { child, index } from "../../api/meta/field-error.ts";
 import type { ResourceClaim, ResourceClaimTemplate } from "../../api/gen/resource.v1.ts";
-import { validateLabels } from "../../api/meta/label-selector.ts";
-import { validateAnnotations } from "../core/checks/annotations.ts";
+import { validateTemplateMeta } from "../core/persistent-volume-claim/validation.ts";
 import { immutable } from "../core/checks/values.ts";
 import { statusPart } from "../core/status-part.ts";
 import { defineResource, type Resource } from "../generic/resource.ts";
@@ -58,8 +57,7 @@ export function resourceClaimTemplates(labels: NamespaceLabels): Resource<Resour
     defaults: ({ spec }) => defaultClaimSpec(spec.spec),
     *validate({ metadata, spec }) {
       yield* adminAccess(spec.spec, metadata.namespace, labels);
-      yield* validateLabels(spec.metadata?.labels, "spec.metadata.labels");
-      yield* validateAnnotations("spec.metadata.annotations", spec.metadata?.annotations);
+      yield* validateTemplateMeta("spec.metadata", spec.metadata ?? {});
       yield* validateClaimSpec("spec.spec", spec.spec);
     },
     validateUpdate: (next, old) => immutable("spec", next.spec, old.spec),

@@ -12,6 +12,7 @@ const claim = (request: Given = {}, more: Given = {}): Given => ({ spec: { devic
 test("one device unless told otherwise", () => {
   const { object, errors } = created(claims, claim());
   expect([object.spec.devices!.requests![0]!.exactly, errors]).toEqual([{ ...exactly, allocationMode: "ExactCount", count: 1 }, []]);
+  expect(created(resourceClaimTemplates(() => ({})), { spec: { ...claim(), metadata: { name: "a", uid: "b", labels: { c: "d" } } } }).errors).toEqual(["spec.metadata.name: Forbidden: cannot be set", "spec.metadata.uID: Forbidden: cannot be set"]);
   expect(created(resourceClaimTemplates(() => ({})), { spec: claim() }).object.spec.spec.devices!.requests![0]!.exactly!.count).toBe(1);
 });
 

@@ -19,7 +19,7 @@ export function selectionOf({ request, served, info }: Scope): Selection {
   const fields = fieldText === "" ? undefined : attempt(() => parseFieldSelector(fieldText));
   const namespace = served.row.namespaced ? info.namespace : "";
   const name = info.name || undefined; // of a path that names one object, or of the only field asked for
-  if (fields) checkFieldsSupported(fields, served.definition.fields && Object.keys(fieldsOf(served, emptyOf(served))));
+  if (fields) checkFieldsSupported(fields, served.definition.fields && Object.keys(fieldsOf(served, emptyOf(served))), served.row.kind);
   const selected = fields?.exactMatch("metadata.name");
   if (name !== undefined && fields && selected !== name) throw badRequest("fieldSelector metadata.name doesn't match requested name");
   if (!labels && (fields?.requirements.length ?? 0) === (selected === undefined ? 0 : 1)) return { namespace, name: selected ?? name };
@@ -74,7 +74,6 @@ export function listOptionsOf({ request: { query }, served }: Scope): ListOption
   if (errors.length > 0) throw invalid({ group: "meta.k8s.io", kind: "ListOptions" }, "", errors);
   if (isTrue(query.get("watch"))) parseVersion(served, resourceVersion);
   else if (!isVersion(resourceVersion)) throw badRequest(`invalid resource version: ${formatFieldError(versionError(resourceVersion))}`);
-  if (continueToken !== "" && resourceVersion !== "" && resourceVersion !== "0") throw badRequest("specifying resource version is not allowed when using continue");
   return { limit, continue: continueToken, resourceVersion, versionMatch: versionMatch as VersionMatch };
 }
 

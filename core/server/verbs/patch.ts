@@ -47,7 +47,7 @@ export async function patcherOf(scope: Scope): Promise<Patcher> {
   const query = writeQueryOf(scope, type === APPLY_YAML ? "ApplyOptions" : "PatchOptions");
   if (type === APPLY_YAML) {
     const text = body.type === "value" ? "" : decodeText(body.bytes);
-    const applied = body.type === "value" ? body.value : attempt("error decoding YAML: ", () => parseYaml(text));
+    const applied = body.type === "value" ? body.value : attempt("error decoding YAML: error converting YAML to JSON: ", () => parseYaml(text));
     scope.audit?.requestObject(applied);
     return applier(scope, query, { applied, repeated: body.type === "value" ? [] : yamlDuplicates(text) });
   }

@@ -83,6 +83,7 @@ export async function listObjects(scope: Scope): Promise<ListAnswer> {
   const selection = selectionOf(scope);
   if (options.continue !== "") {
     const { revision, after } = decodeContinue(options.continue, served.store!.prefixOf(selection.namespace));
+    if (options.resourceVersion !== "" && options.resourceVersion !== "0") throw badRequest("specifying resource version is not allowed when using continue");
     await server.cache.fresh(signal);
     return listFrom(scope, options, selection, { revision: revision < 0 ? server.cache.revision : revision, after });
   }
@@ -122,7 +123,7 @@ async function listFrom(scope: Scope, options: ListOptions, selection: Selection
   const { served, server, signal } = scope;
   const store = served.store!;
   const prefix = store.prefixOf(selection.namespace);
-  if (from.revision > server.cache.revision) throw resourceVersionTooLarge(from.revision, server.cache.revision);
+  if (from.revision > server.cache.revision) throw resourceVersionTooLarge(from.revision, server.cache.revision, 0); // nobody waits for it, as in etcd
   const entries: Cached[] = [];
   let after = from.after;
   for (;;) {

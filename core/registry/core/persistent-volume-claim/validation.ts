@@ -77,11 +77,11 @@ export function* validateClaimTemplate(path: string, template: Readonly<Persiste
 }
 
 /** Metadata of something that will be created from a template: labels and annotations, nothing else. */
-function* validateTemplateMeta(path: string, metadata: Readonly<TemplateMeta>): Iterable<FieldError> {
+export function* validateTemplateMeta(path: string, metadata: Readonly<TemplateMeta>): Iterable<FieldError> {
   yield* validateAnnotations(child(path, "annotations"), metadata.annotations);
   yield* validateLabels(metadata.labels, child(path, "labels"));
   for (const [field, value] of Object.entries(metadata))
-    if (field !== "annotations" && field !== "labels" && value !== undefined && value !== "" && value !== null) yield forbidden(child(path, field), "cannot be set");
+    if (field !== "annotations" && field !== "labels" && value !== undefined && value !== "" && value !== null) yield forbidden(child(path, field === "uid" ? "uID" : field), "cannot be set"); // upstream makes the name of Go's
 }
 
 export function* validateClaimUpdate(next: Readonly<PersistentVolumeClaim>, old: Readonly<PersistentVolumeClaim>): Iterable<FieldError> {
