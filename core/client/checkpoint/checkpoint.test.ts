@@ -11,7 +11,7 @@ import { runAll } from "../../lifecycle/run-all.ts";
 import { silentLog } from "../../observe/log.ts";
 import { informerFactory } from "../informer-factory.ts";
 import { clientOver } from "../resource-client.ts";
-import { PODS, SECRETS, SERVICE_ACCOUNTS } from "../resources.ts";
+import { ENDPOINT_SLICES, PODS, SECRETS, SERVICE_ACCOUNTS } from "../resources.ts";
 import type { ApiRequest, Transport } from "../transport.ts";
 import { checkpointed } from "./checkpoint.ts";
 import { openJournal } from "./journal.ts";
@@ -241,4 +241,30 @@ test("what routes traffic is on the disk within a second, but an endpoint that c
   nowMs += 300_000;
   journal.put("endpoints", "[]", "thrifty");
   expect(await written()).toBe(1000);
+});
+
+test("while no server can be reached, a pod of this node that has become ready is an endpoint here, and no longer when it is not; what the server said is not taken away, and is the truth again when it is back", async () => {
+  const api = fakeApi();
+  const wire = cuttable(api);
+  const path = join(mkdtempSync(join(tmpdir(), "checkpoint-")), "journal");
+  const signal = AbortSignal.timeout(20_000);
+  const endpoint = (uid: string, ready: boolean) => ({ addresses: [`10.0.0.${uid.length}`], conditions: { ready, serving: ready, terminating: false }, targetRef: { kind: "Pod", name: uid, uid } });
+  await api.client.resource(ENDPOINT_SLICES).create({ apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice", metadata: { name: "web-1", namespace: "default" }, addressType: "IPv4", endpoints: [endpoint("late", false), endpoint("other", false), endpoint("fallen", true)] } as never, { signal });
+  await life(path, wire, async ({ informers, client }) => {
+    const slices = informers.of(ENDPOINT_SLICES);
+    await slices.whenSynced(signal);
+    const ready = (): string => [...slices.list()].flatMap(({ endpoints }) => (endpoints ?? []).filter(({ conditions }) => conditions?.ready).map(({ targetRef }) => targetRef!.uid!)).toSorted().join();
+    const says = (uid: string, value: "True" | "False") => void client.resource(PODS).patch({ metadata: { name: uid, namespace: "default" } }, "application/strategic-merge-patch+json", { metadata: { uid }, status: { conditions: [{ type: "Ready", status: value }] } }, { subresource: "status", signal }).catch(() => undefined);
+    expect(ready()).toBe("fallen");
+    wire.cut();
+    await expect(client.resource(SECRETS).get({ metadata: { name: "unread", namespace: "default" } }, { signal })).rejects.toThrow("cannot reach");
+    await eventually(() => { says("late", "True"); return ready(); }, (now) => now === "fallen,late");
+    says("fallen", "False");
+    says("late", "False");
+    await eventually(ready, (now) => now === "fallen");
+    says("late", "True");
+    await eventually(ready, (now) => now === "fallen,late");
+    wire.mend();
+    await eventually(ready, (now) => now === "fallen"); // nobody has told the server yet
+  });
 });

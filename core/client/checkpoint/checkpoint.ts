@@ -9,11 +9,13 @@
  *
  * online    every request goes to the server; objects, lists, their watch events and issued tokens are remembered (kept.ts: without what changes all the time)
  * offline   reads   are answered as remembered; what is not remembered fails as a server fails that cannot be reached
- *           watches wait for the server; one that continues a list out of memory then ends with 410, so that the reader lists again
+ *           watches wait for the server; one that continues a list out of memory then ends with 410, so that the reader lists again;
+ *                   endpoints of Services are told of the node's own pods (own-readiness.ts)
  *           writes  fail, at once in the beginning, later after waiting as long as the server has been away, up to a minute: so nothing spins
  *
  * What nobody has asked for in a while is forgotten: of lists that were watched after minutes, of other reads after a day.
  */
+import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
 import { type ApiObject, keyOf } from "../../api/meta/object-meta.ts";
 import { isNotFound, isTooLarge, resourceVersionTooOld, serviceUnavailable, StatusError } from "../../api/meta/status-error.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
@@ -21,6 +23,7 @@ import type { Runnable } from "../../lifecycle/run-all.ts";
 import type { ApiRequest, ApiWatchEvent, Transport } from "../transport.ts";
 import type { Journal } from "./journal.ts";
 import { hasteOf, keptForm, keptResource, withoutType } from "./kept.ts";
+import { listsEndpoints, OwnReadiness } from "./own-readiness.ts";
 import type { Reachability } from "./reachability.ts";
 
 interface Deps {
@@ -46,6 +49,7 @@ const SECRET: ReadonlySet<string> = new Set(["secrets", "serviceaccounts"]);
 export function checkpointed(transport: Transport, { journal, reach, clock }: Deps): Transport & Runnable {
   const uses = new Map<string, Use>(); // by key of what was read
   const outOfMemory = new Set<string>(); // lists whose reader has them from the checkpoint
+  const own = new OwnReadiness();
 
   function used(key: string, forgetAfterMs: number): Use {
     const use = uses.get(key) ?? { watchers: 0, lastMs: 0, forgetAfterMs };
@@ -126,6 +130,7 @@ export function checkpointed(transport: Transport, { journal, reach, clock }: De
 
   async function write(request: ApiRequest): Promise<unknown> {
     await reach.whenKnown(request.signal);
+    if (reach.state === "offline") own.heard(request);
     const { offlineSinceMs } = reach;
     if (offlineSinceMs !== undefined) await reach.whenOnline(request.signal, Math.min(WRITE_WAIT_MS_MAX, clock.uptimeMs() - offlineSinceMs));
     request.signal.throwIfAborted();
@@ -146,8 +151,10 @@ export function checkpointed(transport: Transport, { journal, reach, clock }: De
       const use = key === undefined ? undefined : used(key, FORGET_WATCHED_MS);
       if (use) use.watchers++;
       try {
+        if (key !== undefined && listsEndpoints(request.path)) yield* ownEndpoints(key, signal);
         await reach.whenOnline(signal);
         if (signal.aborted) return;
+        own.forget();
         if (key !== undefined && outOfMemory.has(key)) throw resourceVersionTooOld(request.query?.["resourceVersion"] ?? "0", "1");
         const { connection } = reach;
         for await (const event of transport.watch({ ...request, signal: AbortSignal.any([signal, connection]) })) {
@@ -172,6 +179,24 @@ export function checkpointed(transport: Transport, { journal, reach, clock }: De
       for await (const _ of clock.every(SWEEP_MS, signal)) if (reach.state === "online") sweep(bornMs);
     },
   };
+
+  /** Until the server is there. Who has been told something lists again then. */
+  async function* ownEndpoints(key: string, signal: AbortSignal): AsyncGenerator<ApiWatchEvent> {
+    await reach.whenKnown(signal);
+    const shown = new Map<string, string>();
+    const online = new AbortController();
+    void reach.whenOnline(signal).finally(() => online.abort());
+    const over = new Promise<void>((resolve) => online.signal.addEventListener("abort", () => resolve(), { once: true }));
+    while (!signal.aborted && !online.signal.aborted && reach.state === "offline") {
+      const { changed } = own;
+      const slices = journal.keys(`${key} `).map((at) => [at, JSON.parse(journal.get(at)!) as EndpointSlice] as const);
+      for (const event of own.events(slices, shown)) {
+        outOfMemory.add(key);
+        yield event;
+      }
+      await Promise.race([changed, over]);
+    }
+  }
 
   function rememberEvent(key: string, path: string, { type, object }: ApiWatchEvent): void {
     if (type === "BOOKMARK") return;
