@@ -22,9 +22,10 @@ test.each<[string, Wanted[], [string, APIService][], string[]]>([
   ["of custom resources follow them", [wanted("crd.example.com", "true", 7)], [existing("crd.example.com", "true")], ["update v1.crd.example.com"]],
   ["of custom resources end with them", [], [existing("crd.example.com", "true"), existing("apps", "onstart")], ["delete v1.crd.example.com"]],
   ["of the built-in API may be given to another server", [wanted("metrics.k8s.io", "onstart")], [existing("metrics.k8s.io", "onstart", { service: { name: "m", namespace: "kube-system" } })], []],
+  ["of the built-in API stay away when they were deleted", [wanted("gone", "onstart"), wanted("gone-too", "true")], [], ["create v1.gone-too"]],
   ["that somebody else made are his", [wanted("crd.example.com", "true", 7)], [existing("crd.example.com", undefined)], []],
 ])("local APIServices %s", (_, all, found, actions) => {
-  expect(planLocal(all, new Map(found)).map((one) => `${one.type} ${one.type === "delete" ? one.name : one.apiService.metadata.name}`)).toEqual(actions);
+  expect(planLocal(all, new Map(found), new Set(["v1.gone", "v1.gone-too", "v1.apps"])).map((one) => `${one.type} ${one.type === "delete" ? one.name : one.apiService.metadata.name}`)).toEqual(actions);
 });
 
 test("older discovery becomes aggregated discovery", () => {

@@ -1,7 +1,8 @@
 /**
  * Which APIServices say that this server serves something itself: one for each group version it serves.
  *
- * Those of the built-in API are made when they are missing; those of custom resources follow their definitions. What somebody else has made is his.
+ * Those of the built-in API are made when they are missing at the start, so that who deletes one can give its group to another server; those of custom
+ * resources follow their definitions. What somebody else has made is his.
  *
  * Source: kubernetes v1.36 kube-aggregator/pkg/controllers/autoregister/autoregister_controller.go, pkg/controlplane/apiserver/aggregator.go
  */
@@ -20,7 +21,8 @@ export type LocalAction =
 
 export function apiServiceName({ group, version }: { readonly group: string; readonly version: string }): string { return `${version}.${group}`; }
 
-export function planLocal(wanted: readonly Wanted[], existing: ReadonlyMap<string, Readonly<APIService>>): LocalAction[] {
+/** `seen`: names of those that have been there since the start. */
+export function planLocal(wanted: readonly Wanted[], existing: ReadonlyMap<string, Readonly<APIService>>, seen: ReadonlySet<string>): LocalAction[] {
   const actions: LocalAction[] = [];
   const names = new Set<string>();
   for (const one of wanted) {
@@ -29,6 +31,7 @@ export function planLocal(wanted: readonly Wanted[], existing: ReadonlyMap<strin
     names.add(name);
     const spec = { ...(one.group === "" ? {} : { group: one.group }), version: one.version, groupPriorityMinimum: one.groupPriority, versionPriority: one.versionPriority };
     const found = existing.get(name);
+    if (!found && one.managed === "onstart" && seen.has(name)) continue;
     if (!found) actions.push({ type: "create", apiService: { apiVersion: "apiregistration.k8s.io/v1", kind: "APIService", metadata: { name, labels: { [MANAGED_LABEL]: one.managed } }, spec } as unknown as APIService });
     else if (found.metadata.labels?.[MANAGED_LABEL] === "true" && one.managed === "true" && !isSame(found, spec))
       actions.push({ type: "update", apiService: { ...(found as APIService), spec } });

@@ -9,7 +9,7 @@ import type { Runnable } from "../../lifecycle/run-all.ts";
 import type { Log } from "../../observe/log.ts";
 import type { APIService } from "../../registry/apiregistration/api-service.ts";
 import type { Registry } from "../../registry/registry.ts";
-import { type LocalAction, planLocal, type Wanted } from "./local-plan.ts";
+import { apiServiceName, type LocalAction, planLocal, type Wanted } from "./local-plan.ts";
 
 interface Deps {
   readonly registry: Registry;
@@ -41,6 +41,7 @@ export function localServices({ registry, apiServices, resource, clock, log }: D
     name: "APIService registration",
     async run(signal, ready) {
       let stale = true;
+      const seen = new Set<string>();
       let wake = (): void => {};
       const noted = (): void => {
         stale = true;
@@ -53,7 +54,9 @@ export function localServices({ registry, apiServices, resource, clock, log }: D
         stale = false;
         try {
           const existing = new Map([...apiServices.list()].map((one) => [one.metadata.name, one]));
-          for (const action of planLocal(wantedOf(registry), existing)) await act(action, signal);
+          const wanted = wantedOf(registry);
+          for (const action of planLocal(wanted, existing, seen)) await act(action, signal);
+          for (const one of wanted) seen.add(apiServiceName(one));
         } catch (error) {
           if (signal.aborted) break;
           stale = true;
