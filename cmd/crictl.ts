@@ -1,17 +1,36 @@
 /** `coracle crictl`: what the node's runtime says, over CRI. A small crictl for looking; kubectl is for doing. */
+import { createReadStream } from "node:fs";
+import { createInterface } from "node:readline";
 import { systemClock } from "../core/lifecycle/clock.ts";
 import { CriError, criClient } from "../node/cri/client.ts";
 import type { Container, PodSandbox } from "../node/cri/gen/runtime.v1.ts";
+import { ConfigError } from "./config/config.ts";
 import { machineSettings, mustReach, runtimeSocket } from "./tools.ts";
 
 const ANSWER_MS_MAX = 10_000;
 
 type Row = readonly string[];
 
+/** Of each command; others are refused: what is not done must not look done. */
+const FLAGS: Readonly<Record<string, Readonly<Record<string, "all" | "quiet">>>> = {
+  pods: { "-q": "quiet", "--quiet": "quiet" }, ps: { "-a": "all", "--all": "all", "-q": "quiet", "--quiet": "quiet" }, images: { "-q": "quiet", "--quiet": "quiet" },
+};
+
+/** `-aq` is `-a -q`. Throws ConfigError. */
+export function crictlFlags(command: string, words: readonly string[]): ReadonlySet<"all" | "quiet"> {
+  const single = words.flatMap((word) => (/^-[a-z]{2,}$/.test(word) ? [...word.slice(1)].map((letter) => `-${letter}`) : [word])).filter((word) => word.startsWith("-"));
+  return new Set(single.map((word) => {
+    const flag = FLAGS[command]?.[word];
+    if (flag === undefined) throw new ConfigError(`crictl ${command}: there is no ${word} here; see: coracle crictl --help`);
+    return flag;
+  }));
+}
+
 const COMMANDS = {
-  pods: "sandboxes of pods",
-  ps: "containers; -a: also those that have ended",
-  images: "images",
+  pods: "sandboxes of pods; -q: their ids alone",
+  ps: "containers; -a: also those that have ended; -q: their ids alone",
+  images: "images; -q: their ids alone",
+  logs: "CONTAINER: what it has said, also while no server can be reached",
   inspect: "CONTAINER: all about a container",
   inspectp: "POD: all about a sandbox",
   info: "the runtime's own state",
@@ -24,6 +43,8 @@ export async function crictl(argv: readonly string[]): Promise<number> {
     console.log(["Usage: coracle crictl COMMAND", "", ...Object.entries(COMMANDS).map(([name, help]) => `  ${name.padEnd(10)}${help}`)].join("\n"));
     return command === "--help" || command === "-h" || command === "help" ? 0 : 2;
   }
+  const flags = crictlFlags(command, rest);
+  const tell = flags.has("quiet") ? printIds : print;
   const socket = runtimeSocket(machineSettings());
   mustReach(socket);
   const cri = criClient({ socket, nowMs: systemClock.nowMs });
@@ -32,18 +53,23 @@ export async function crictl(argv: readonly string[]): Promise<number> {
     switch (command as keyof typeof COMMANDS) {
       case "pods": {
         const { items = [] } = await cri.call("RuntimeService/ListPodSandbox", {}, call);
-        print([["POD ID", "STATE", "NAME", "NAMESPACE", "ATTEMPT"], ...items.map(podRow)]);
+        tell(items.map(({ id = "" }) => id), [["POD ID", "STATE", "NAME", "NAMESPACE", "ATTEMPT"], ...items.map(podRow)]);
         break;
       }
       case "ps": {
-        const filter = rest.includes("-a") ? {} : { filter: { state: { state: "CONTAINER_RUNNING" as const } } };
+        const filter = flags.has("all") ? {} : { filter: { state: { state: "CONTAINER_RUNNING" as const } } };
         const { containers = [] } = await cri.call("RuntimeService/ListContainers", filter, call);
-        print([["CONTAINER", "IMAGE", "STATE", "NAME", "ATTEMPT", "POD ID", "POD"], ...containers.map(containerRow)]);
+        tell(containers.map(({ id = "" }) => id), [["CONTAINER", "IMAGE", "STATE", "NAME", "ATTEMPT", "POD ID", "POD"], ...containers.map(containerRow)]);
         break;
       }
       case "images": {
         const { images = [] } = await cri.call("ImageService/ListImages", {}, call);
-        print([["IMAGE", "IMAGE ID", "SIZE"], ...images.flatMap(({ repo_tags = [], id = "", size = 0 }) => (repo_tags.length > 0 ? repo_tags : ["<none>"]).map((tag) => [tag, short(id), `${(Number(size) / 1e6).toFixed(1)}MB`]))]);
+        tell(images.map(({ id = "" }) => id), [["IMAGE", "IMAGE ID", "SIZE"], ...images.flatMap(({ repo_tags = [], id = "", size = 0 }) => (repo_tags.length > 0 ? repo_tags : ["<none>"]).map((tag) => [tag, short(id), `${(Number(size) / 1e6).toFixed(1)}MB`]))]);
+        break;
+      }
+      case "logs": {
+        const { status } = await cri.call("RuntimeService/ContainerStatus", { container_id: rest[0] ?? "" }, call);
+        await printLog(status?.log_path ?? "");
         break;
       }
       case "inspect": return show(await cri.call("RuntimeService/ContainerStatus", { container_id: rest[0] ?? "", verbose: true }, call));
@@ -68,11 +94,28 @@ function containerRow({ id = "", image, state = "CONTAINER_CREATED", metadata, p
   return [short(id), short(image?.image ?? ""), state.replace("CONTAINER_", "").toLowerCase(), metadata?.name ?? "", String(metadata?.attempt ?? 0), short(pod_sandbox_id), labels?.["io.kubernetes.pod.name"] ?? ""];
 }
 
+/** As the runtime writes it: time, stream, whether the line goes on (P), and the text. */
+export function textOfLogLine(line: string): { readonly stream: "stdout" | "stderr"; readonly text: string } {
+  const [, stream, part, text] = /^\S+ (stdout|stderr) ([PF])\S* ?(.*)$/s.exec(line) ?? ["", "stdout", "F", line];
+  return { stream: stream as "stdout" | "stderr", text: part === "P" ? text! : `${text}\n` };
+}
+
+async function printLog(path: string): Promise<void> {
+  for await (const line of createInterface({ input: createReadStream(path) })) {
+    const { stream, text } = textOfLogLine(line);
+    process[stream].write(text);
+  }
+}
+
 function short(id: string): string {
   return id.replace(/^sha256:/, "").slice(0, /^(sha256:)?[0-9a-f]{64}$/.test(id) ? 13 : undefined);
 }
 
-function print(rows: readonly Row[]): void {
+function printIds(ids: readonly string[]): void {
+  for (const id of ids) console.log(id);
+}
+
+function print(_ids: readonly string[], rows: readonly Row[]): void {
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
   for (const row of rows) console.log(row.map((cell, column) => cell.padEnd(widths[column]!)).join("   ").trimEnd());
 }
