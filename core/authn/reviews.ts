@@ -34,7 +34,7 @@ export async function reviewToken(review: Readonly<TokenReview>, { tokens, apiAu
 }
 
 export function reviewSelf(review: { readonly apiVersion: string; readonly kind: string; readonly metadata?: TemplateMeta }, user: UserInfo, createdAt: string): SelfSubjectReview {
-  return { apiVersion: review.apiVersion, kind: review.kind, metadata: { creationTimestamp: createdAt } as SelfSubjectReview["metadata"], status: { userInfo: userInfoV1(user) } };
+  return { kind: review.kind, apiVersion: review.apiVersion, metadata: { creationTimestamp: createdAt } as SelfSubjectReview["metadata"], status: { userInfo: userInfoV1(user) } };
 }
 
 /** As the authentication API writes a user: empty parts are left out. */

@@ -9,7 +9,7 @@
 import type { ClusterRole, ClusterRoleBinding, Role, RoleBinding, RoleRef } from "../api/gen/rbac.v1.ts";
 import { goQuote } from "../api/meta/go-quote.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
-import { forbidden } from "../api/meta/status-error.ts";
+import { forbidden, notFound, StatusError } from "../api/meta/status-error.ts";
 import { GROUP_MASTERS, type UserInfo } from "../api/request/user.ts";
 import type { Authorizer } from "./authorizer.ts";
 import { aggregate } from "./authz.ts";
@@ -62,9 +62,18 @@ export function escalationGuard(authorizer: Authorizer, resolver: RuleResolver):
     const ref = (object as RoleBinding).roleRef as RoleRef;
     const target = ref.kind === "ClusterRole" ? "clusterroles" : "roles";
     if ((ref.kind === "ClusterRole" || ref.kind === "Role") && await may("bind", user, { resource: target, namespace, name: ref.name, group: ref.apiGroup ?? GROUP })) return;
-    const problem = missing(user, namespace, resolver.rulesOfRef(ref, namespace));
+    const problem = missing(user, namespace, rulesOf(ref, { namespace, resource }));
     if (problem !== undefined) refuse(problem);
   };
+
+  /** A role that is not there is told under the resource that was to refer to it, as upstream's handler of creates tells whatever is not found. */
+  function rulesOf(ref: RoleRef, { namespace, resource }: Pick<EscalationCheck, "namespace" | "resource">): readonly Rule[] {
+    try {
+      return resolver.rulesOfRef(ref, namespace);
+    } catch (error) {
+      throw error instanceof StatusError && error.status.code === 404 ? notFound({ group: GROUP, resource }, ref.name) : error;
+    }
+  }
 }
 
 /** The garbage collector has to change owners and finalizers of roles it could never grant. */

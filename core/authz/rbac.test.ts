@@ -156,7 +156,7 @@ describe("nobody grants what they do not hold", () => {
       'rolebindings.rbac.authorization.k8s.io "b" is forbidden: user "jane" (groups=["system:authenticated"]) is attempting to grant RBAC permissions not currently held:\n{APIGroups:["*"], Resources:["*"], Verbs:["*"]}\n{NonResourceURLs:["*"], Verbs:["*"]}'],
     ["bind", user("bob"), binding("ClusterRole", "cluster-admin"), "ok"],
     ["bind, another role", user("bob"), binding("ClusterRole", "view"), 'rolebindings.rbac.authorization.k8s.io "b" is forbidden'],
-    ["a role that does not exist", user("jane"), binding("Role", "gone"), 'role.rbac.authorization.k8s.io "gone" not found'],
+    ["a role that does not exist", user("jane"), binding("Role", "gone"), 'rolebindings.rbac.authorization.k8s.io "gone" not found'],
     ["aggregation", user("jane"), stored<ClusterRole>(API, "ClusterRole", "agg", { rules: [], aggregationRule: { clusterRoleSelectors: [{ matchLabels: { a: "b" } }] } }), 'clusterroles.rbac.authorization.k8s.io "agg" is forbidden: must have cluster-admin privileges to use the aggregationRule'],
   ])("%s", async (_name, who, object, answer) => {
     if (_name === "bind, another role") expect(await check(who, object)).toBe("ok"); // view has no rules before aggregation

@@ -144,6 +144,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     }
     const served = server.registry.find(info.group, info.version, info.resource);
     if (!served) throw new NotServed();
+    if (!served.custom && served.row.namespaced && info.namespace === "") refuseEverywhere(info, served.row.verbs);
     if (info.verb === "watch" && request.method !== "GET") throw methodNotAllowed(); // POST …/watch/pods and the like
     if (request.method === "HEAD" && !served.custom && info.subresource !== "proxy") throw methodNotAllowed(); // upstream's router knows none
     const handler = server.special(info) ?? genericHandler(verbs, info, served);
@@ -237,7 +238,7 @@ export async function authorize(authorizer: Authorizer, attributes: Attributes):
 
 /** What authorization refuses tells of what it was asked: no browser is to take it for anything else. Source: kubernetes v1.36 apiserver/pkg/endpoints/handlers/responsewriters/errors.go */
 function unsniffed(request: ServerRequest, error: unknown): unknown {
-  if (error instanceof StatusError && error.status.code === 403) request.setHeader?.("X-Content-Type-Options", "nosniff");
+  request.setHeader?.("X-Content-Type-Options", "nosniff");
   return error;
 }
 
@@ -256,13 +257,18 @@ export function attributesOf(info: RequestInfo, request: ServerRequest, user: Us
   };
 }
 
+/** Of what lives in namespaces all of them together can be listed and watched, and nothing else done: upstream's router has no way there. Throws 404 and 405. */
+function refuseEverywhere({ verb, name }: ResourceRequestInfo, allowed: readonly string[]): void {
+  if (name !== "" || !allowed.includes("list")) throw new NotServed();
+  if (verb !== "list" && verb !== "watch") throw methodNotAllowed();
+}
+
 /** The verb of the resource itself, or of a subresource that is a part or a view of it. Throws 404 and 405. */
 function genericHandler(verbs: Readonly<Record<string, ResourceHandler>>, info: ResourceRequestInfo, { row, store, custom }: ServedResource): ResourceHandler {
   if (custom && row.namespaced && info.namespace === "" && info.verb !== "list" && info.verb !== "watch") throw new NotServed();
   const allowed: readonly string[] | undefined = info.subresource === "" ? row.verbs : row.subresources.find(({ name }) => name === info.subresource)?.verbs;
   if (!allowed && custom) throw notFound({ group: info.group, resource: info.resource }, info.name);
   if (!allowed || (info.namespace !== "" && !row.namespaced && info.resource !== "namespaces")) throw new NotServed();
-  if (row.namespaced && info.namespace === "" && NAMED.has(info.verb)) throw new NotServed();
   const handler = Object.hasOwn(verbs, info.verb) ? verbs[info.verb] : undefined;
   if (!handler || !store || !allowed.includes(info.verb) || !fitsPath(info, row.namespaced))
     throw custom ? methodNotSupported({ group: info.group, resource: info.resource }, info.verb) : methodNotAllowed();

@@ -255,6 +255,14 @@ test("a collection is deleted as far as its selectors reach, and shown as it was
   expect((await api.ask("GET", "/api/v1/namespaces/c/configmaps")).body.items.map((item: { metadata: { name: string } }) => item.metadata.name)).toEqual(["c3"]);
 });
 
+test.each<[method: string, path: string, code: number]>([
+  ["DELETE", "/api/v1/configmaps", 405], ["PUT", "/api/v1/configmaps", 405], ["PATCH", "/api/v1/configmaps", 405], ["POST", "/api/v1/configmaps", 405], ["DELETE", "/api/v1/configmaps/c3", 404], ["POST", "/api/v1/bindings", 404], ["GET", "/api/v1/configmaps", 200],
+])("in all namespaces at once nothing is written: %s %s is answered with %i", async (method, path, code) => {
+  await api.ask("POST", "/api/v1/namespaces/c/configmaps", { body: { metadata: { name: "c4" } } });
+  expect((await api.ask(method, path, { headers: { "content-type": method === "PATCH" ? "application/merge-patch+json" : "application/json" }, body: {} })).code).toBe(code);
+  expect((await api.ask("GET", "/api/v1/namespaces/c/configmaps/c4")).code).toBe(200);
+});
+
 test("a collection is deleted many at a time, and the first that is refused ends it", async () => {
   let now = 0, most = 0, refusing = true;
   const admit = async ({ operation, oldObject }: AdmissionRequest): Promise<void> => {
