@@ -44,8 +44,10 @@ export function keepForUpdate(next: ApiObject, old: Readonly<ApiObject>): void {
   meta.uid ||= uid;
   meta.creationTimestamp = creationTimestamp;
   delete meta.selfLink;
-  setOrDelete(meta, "deletionTimestamp", deletionTimestamp);
-  setOrDelete(meta, "deletionGracePeriodSeconds", deletionGracePeriodSeconds);
+  meta.deletionTimestamp ??= deletionTimestamp; // who says another is refused: validateMetaUpdate
+  meta.deletionGracePeriodSeconds ??= deletionGracePeriodSeconds;
+  if (meta.deletionTimestamp === undefined) delete meta.deletionTimestamp;
+  if (meta.deletionGracePeriodSeconds === undefined) delete meta.deletionGracePeriodSeconds;
   setOrDelete(meta, "generation", generation);
 }
 
@@ -122,4 +124,6 @@ export function* validateMetaUpdate(next: Readonly<ApiObject>, old: Readonly<Api
   }
   for (const name of ["name", "namespace", "uid"] as const)
     if ((next.metadata[name] ?? "") !== (old.metadata[name] ?? "")) yield invalid(child(path, name), next.metadata[name] ?? "", FIELD_IMMUTABLE);
+  for (const name of ["deletionTimestamp", "deletionGracePeriodSeconds"] as const)
+    if (next.metadata[name] !== old.metadata[name]) yield invalid(child(path, name), next.metadata[name] ?? null, FIELD_IMMUTABLE);
 }

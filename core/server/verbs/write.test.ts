@@ -106,6 +106,19 @@ test("a dry run does everything but the write", async () => {
   expect((await api.ask("GET", `${MAPS}/dry`)).body.data).toEqual({ a: "1" });
 });
 
+test("when an object is to go, and how soon, is nobody's to write: leaving it out keeps it, saying otherwise is refused", async () => {
+  await api.ask("POST", MAPS, { body: { metadata: { name: "going", finalizers: ["a.b/c"] } } });
+  const put = async (metadata: object) => (await api.ask("PUT", `${MAPS}/going`, { body: { metadata: { name: "going", finalizers: ["a.b/c"], ...metadata } } })).body;
+  expect((await put({ deletionTimestamp: "2026-01-01T00:00:00Z", deletionGracePeriodSeconds: 5 })).message)
+    .toBe('ConfigMap "going" is invalid: [metadata.deletionTimestamp: Invalid value: "2026-01-01T00:00:00Z": field is immutable, metadata.deletionGracePeriodSeconds: Invalid value: 5: field is immutable]');
+  await api.ask("DELETE", `${MAPS}/going`);
+  const { deletionTimestamp } = (await put({})).metadata;
+  expect(deletionTimestamp).toMatch(/Z$/);
+  expect((await put({ deletionTimestamp, deletionGracePeriodSeconds: 0 })).metadata).toMatchObject({ deletionTimestamp, deletionGracePeriodSeconds: 0 });
+  expect(await put({ finalizers: null })).toMatchObject({ kind: "ConfigMap" });
+  expect((await api.ask("GET", `${MAPS}/going`)).code).toBe(404);
+});
+
 test("a replacement may create, whatever version it names; of an object that is gone it is refused", async () => {
   const put = (metadata: object) => api.ask("PUT", "/apis/coordination.k8s.io/v1/namespaces/a/leases/l", { body: { metadata: { name: "l", namespace: "a", ...metadata }, spec: { holderIdentity: "h" } } });
   const gone = await put({ uid: "u1", resourceVersion: "5" });
