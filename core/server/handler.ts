@@ -259,8 +259,9 @@ export function attributesOf(info: RequestInfo, request: ServerRequest, user: Us
 
 /** Of what lives in namespaces all of them together can be listed and watched, and nothing else done: upstream's router has no way there. Throws 404 and 405. */
 function refuseEverywhere({ verb, name }: ResourceRequestInfo, allowed: readonly string[]): void {
-  if (name !== "" || !allowed.includes("list")) throw new NotServed();
-  if (verb !== "list" && verb !== "watch") throw methodNotAllowed();
+  const isList = verb === "list" || verb === "watch"; // with a name where a field selector asks for one
+  if (!allowed.includes("list") || (name !== "" && !isList)) throw new NotServed();
+  if (!isList) throw methodNotAllowed();
 }
 
 /** The verb of the resource itself, or of a subresource that is a part or a view of it. Throws 404 and 405. */

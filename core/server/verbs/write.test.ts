@@ -276,6 +276,11 @@ test.each<[method: string, path: string, code: number]>([
   expect((await api.ask("GET", "/api/v1/namespaces/c/configmaps/c4")).code).toBe(200);
 });
 
+test("one name is listed in all namespaces, by its field", async () => {
+  const { code, body } = await api.ask("GET", "/api/v1/configmaps", { query: { fieldSelector: "metadata.name=c4" } });
+  expect([code, (body as { items: { metadata: { name: string } }[] }).items.map(({ metadata }) => metadata.name)]).toEqual([200, ["c4"]]);
+});
+
 test("a collection is deleted many at a time, and the first that is refused ends it", async () => {
   let now = 0, most = 0, refusing = true;
   const admit = async ({ operation, oldObject }: AdmissionRequest): Promise<void> => {
