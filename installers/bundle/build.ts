@@ -6,8 +6,8 @@
  *   --entry FILE --out FILE   another entry point, another output
  *   --alias NAME=FILE         the module NAME is that file: for test programs; may be repeated
  *
- * CORACLE_ACCEPT_VERSIONS=a,b|all   take newer Debian packages where a pinned one is gone (debian.ts)
- * CORACLE_DEBIAN_MIRROR=URI         the mirror, when apt here is not configured with one
+ * CORACLE_ACCEPT_VERSIONS=a,b|all|none   of which Debian packages to take a newer one where the pinned one is gone (debian.ts): all by default, none for a release
+ * CORACLE_DEBIAN_MIRROR=URI              the mirror, when apt here is not configured with one
  *
  * What the build does besides bundling cmd/main.ts: it replaces cmd/assets.ts by a module that knows what is embedded; loads native addons out of the executable
  * (native-addon.ts); takes the real undici, of which Bun has a shim that ignores TLS options; fixes process.platform, so that the halves for the other platform drop out.
@@ -18,6 +18,7 @@ import { parseArgs } from "node:util";
 import type { BunPlugin } from "bun";
 import { writeWhole } from "./cache.ts";
 import { addonModule, type AddonTarget, addons, compileAddon } from "./native-addon.ts";
+import { acceptedVersions } from "./debian.ts";
 import { type Flavour, hasBundle, type NodeBundle, nodeBundle } from "./node-bundle.ts";
 import { npmPackage } from "./npm.ts";
 import { has, run } from "./run.ts";
@@ -42,7 +43,7 @@ interface Build {
   readonly out: string;
   readonly aliases: readonly string[];
   readonly flavour: Flavour | undefined;
-  readonly accept: readonly string[];
+  readonly accept: readonly string[] | undefined;
 }
 
 async function main(): Promise<void> {
@@ -52,7 +53,7 @@ async function main(): Promise<void> {
   const unknown = asked?.find((name) => !Object.hasOwn(TARGETS, name));
   if (unknown !== undefined) throw new Error(`unknown target ${unknown}: ${Object.keys(TARGETS).join(", ")} or all`);
   if (values.flavour !== undefined && values.flavour !== "quick" && values.flavour !== "release") throw new Error("--flavour is quick or release");
-  const accept = (process.env["CORACLE_ACCEPT_VERSIONS"] ?? "").split(",").filter((name) => name !== "");
+  const accept = acceptedVersions();
   for (const target of (asked as TargetName[] | undefined) ?? [own]) {
     const out = values.out ?? join(ROOT, "dist", ...(asked ? [target] : []), TARGETS[target].executable);
     await build({ target, entry: resolve(values.entry ?? join(ROOT, "cmd/main.ts")), out: resolve(out), aliases: values.alias ?? [], flavour: values.flavour, accept });
@@ -85,7 +86,7 @@ async function build({ target, entry, out, aliases, flavour, accept }: Build): P
   if (out === join(ROOT, "dist/coracle")) writeWhole(join(ROOT, "dist/sources"), run("sh", [join(import.meta.dirname, "sources.sh")])); // for install.sh
 }
 
-function defaultFlavour(architecture: Architecture, accept: readonly string[]): Flavour {
+function defaultFlavour(architecture: Architecture, accept: readonly string[] | undefined): Flavour {
   return hasBundle(architecture, "release", accept) ? "release" : "quick";
 }
 

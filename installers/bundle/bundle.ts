@@ -6,6 +6,7 @@
  */
 import { statSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { acceptedVersions } from "./debian.ts";
 import { nodeBundle } from "./node-bundle.ts";
 import { machineArchitecture } from "./toolchain.ts";
 import type { Architecture } from "./versions.ts";
@@ -16,7 +17,7 @@ try {
   const { values } = parseArgs({ options: { architecture: { type: "string", multiple: true } } });
   const asked = values.architecture?.flatMap((name) => (name === "all" ? ALL : ALL.filter((known) => known === name))) ?? [machineArchitecture()];
   if (asked.length === 0) throw new Error("--architecture is amd64, arm64 or all");
-  const accept = (process.env["CORACLE_ACCEPT_VERSIONS"] ?? "").split(",").filter((name) => name !== "");
+  const accept = acceptedVersions();
   for (const architecture of new Set(asked)) {
     const startMs = performance.now();
     const { path } = await nodeBundle(architecture, "release", { accept, log: (message) => console.log(message) });

@@ -18,9 +18,9 @@ export interface Fetched { readonly pin: Pin; readonly version: string; readonly
 
 /**
  * The packages of `pins`. A version that the mirror no longer has is an error that names it and what there is now, unless `accept` names the
- * package (or "all"): then the newest of the pin's suite is taken, trusted by the archive's signature alone.
+ * package (or "all"): then the newest of the pin's suite is taken, trusted by the archive's signature alone, and `log` told.
  */
-export function fetchPackages(pins: readonly Pin[], architecture: Architecture, { accept = [] }: { accept?: readonly string[] } = {}): Fetched[] {
+export function fetchPackages(pins: readonly Pin[], architecture: Architecture, { accept, log }: { accept: readonly string[]; log: (message: string) => void }): Fetched[] {
   const directory = cacheDirectory("debs");
   mkdirSync(directory, { recursive: true });
   const wanted = pins.map((pin) => fetchedPath(pin, versionOf(pin, architecture), architecture, directory));
@@ -31,9 +31,10 @@ export function fetchPackages(pins: readonly Pin[], architecture: Architecture, 
   apt.update();
   const offered = apt.versions(missing.map(({ pin }) => pin.package));
   const gone = missing.filter(({ pin, version }) => !offered.get(pin.package)?.some((offer) => offer.version === version));
-  const refused = gone.filter(({ pin }) => !accept.includes("all") && !accept.includes(pin.package));
+  const refused = gone.filter(({ pin }) => newest(offered, pin) === undefined || (!accept.includes("all") && !accept.includes(pin.package)));
   if (refused.length > 0) throw new Error(goneMessage(refused.map(({ pin, version }) => ({ pin, version, now: newest(offered, pin) ?? "none" })), architecture));
 
+  for (const { pin, version } of gone) log(`${pin.package} ${version} is no longer on the Debian mirror: taking ${newest(offered, pin)}, checked by the archive's signature only`);
   const taken = wanted.map((entry) => (gone.includes(entry) ? fetchedPath(entry.pin, newest(offered, entry.pin) ?? "", architecture, directory) : entry));
   const toLoad = taken.filter(({ path }) => !existsSync(path));
   apt.download(toLoad.map(({ pin, version }) => `${pin.package}=${version}`), directory);
@@ -44,6 +45,11 @@ export function fetchPackages(pins: readonly Pin[], architecture: Architecture, 
     renameSync(`${path}.new`, path);
   }
   return taken;
+}
+
+/** CORACLE_ACCEPT_VERSIONS, as `accept` of fetchPackages; undefined if it is not set. */
+export function acceptedVersions(): string[] | undefined {
+  return process.env["CORACLE_ACCEPT_VERSIONS"]?.split(",").filter((name) => name !== "" && name !== "none");
 }
 
 /** What a mirror without our pins is answered with. Exported for its test. */

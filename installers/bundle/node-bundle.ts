@@ -34,8 +34,8 @@ export interface NodeBundle {
 }
 
 interface Options {
-  /** Packages that may have moved on, or "all" (debian.ts). */
-  readonly accept: readonly string[];
+  /** Packages that may have moved on, or "all" (debian.ts). By default all for the quick flavour, so that an old checkout can be built; none for a release. */
+  readonly accept: readonly string[] | undefined;
   readonly log: (message: string) => void;
 }
 
@@ -49,7 +49,7 @@ export async function nodeBundle(architecture: Architecture, flavour: Flavour, {
   if (!existsSync(path)) {
     log(`node components for ${architecture} (${flavour})`);
     const pins = flavour === "quick" ? [...RUNTIME_PINS, ...TOOL_PINS] : TOOL_PINS;
-    const packages = fetchPackages(pins, architecture, { accept });
+    const packages = fetchPackages(pins, architecture, { accept: accepted(flavour, accept), log });
     const entries = [...fromPackages(packages, architecture), ...(flavour === "release" ? staticComponents(architecture, { log }) : []), ...ownEntries(architecture)];
     const archive = tar([...directories(entries), ...entries.sort((a, b) => (a.path < b.path ? -1 : 1)), manifest(architecture, flavour, packages)]);
     const { ZSTD_c_compressionLevel, ZSTD_c_windowLog, ZSTD_c_enableLongDistanceMatching, ZSTD_c_nbWorkers, ZSTD_c_checksumFlag } = constants;
@@ -61,12 +61,16 @@ export async function nodeBundle(architecture: Architecture, flavour: Flavour, {
 }
 
 /** Whether it is at hand without making it. */
-export function hasBundle(architecture: Architecture, flavour: Flavour, accept: readonly string[]): boolean {
+export function hasBundle(architecture: Architecture, flavour: Flavour, accept: Options["accept"]): boolean {
   return existsSync(bundlePath(architecture, flavour, accept));
 }
 
-function bundlePath(architecture: Architecture, flavour: Flavour, accept: readonly string[]): string {
-  const key = hashOf(JSON.stringify([RUNTIME_PINS, TOOL_PINS, LAUNCHED, PAUSE_IMAGE, accept, LEVEL[flavour], WINDOW_LOG]), ...sources());
+function accepted(flavour: Flavour, accept: Options["accept"]): readonly string[] {
+  return accept ?? (flavour === "quick" ? ["all"] : []);
+}
+
+function bundlePath(architecture: Architecture, flavour: Flavour, accept: Options["accept"]): string {
+  const key = hashOf(JSON.stringify([RUNTIME_PINS, TOOL_PINS, LAUNCHED, PAUSE_IMAGE, accepted(flavour, accept), LEVEL[flavour], WINDOW_LOG]), ...sources());
   return cacheDirectory("bundles", `coracle-node-${architecture}-${flavour}-${key}.tar.zst`);
 }
 

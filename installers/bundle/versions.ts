@@ -3,7 +3,7 @@
  *
  * Debian packages come from the mirror the build machine's apt is configured with (debian.ts); apt checks the archive's signature, we check the
  * checksum. Suites: forky where the version matters (the container runtime, kubectl), trixie, Debian's stable, for the rest. When a mirror no
- * longer has a version, the build says which one it has now; look at the change, then write it here with its checksum for both architectures.
+ * longer has a version, a build takes what it has now and says so, and a release refuses; look at the change, then write it here with its checksum for both architectures.
  *
  * npm packages beyond package.json: their integrity stands in package-lock.json (the Bun runtimes) or here.
  */
@@ -97,12 +97,12 @@ export const TOOL_PINS: readonly Pin[] = [
   library("libelf1t64", "libelf.so.1", "elfutils", "0.192-4", "94497b7e17b6f574a0605b380d454e20d3f01a9c63b70c2a2263f679d30053e1", "815b4265c7d6c89c5bbad456bdeed7af893da6912c9d16cf4c581001927c0e37", "libbpf"),
   library("libcap2", "libcap.so.2", "libcap2", "1:2.75-10+deb13u1+b3", "89fc4d34fc7a28ad6f0fcd0c561ab253b9dedf6f77f5a000b47c276c8295bf67", "863aa5b9cdf6f80010b48982d4639126b09a89eeef2c0c5c7be226297c811581", "ip"),
   library("libselinux1", "libselinux.so.1", "libselinux", "3.8.1-1", "68bb8d32bd8d6d7d2f5952a169db03d1484b46ae1e52abccdec42a19dccea5d5", "fc13da4c7783b8f4361d92ef1045931f298d1b0ac78ed1a85c2232615f49fc6f", "ip"),
-  library("libpcre2-8-0", "libpcre2-8.so.0", "pcre2", "10.46-1~deb13u2", "1252b96a5bc44bb5db982bef8eb18e54f5047cede2aff641bce4f8e1edb91c3e", "e7d2c997dac145c16457be0fed3d084c98cd030bec7633eec7e5bde6dbb97712", "libselinux"),
-  library("zlib1g", "libz.so.1", "zlib", "1:1.3.dfsg+really1.3.1-1+b1", "015be740d6236ad114582dea500c1d907f29e16d6db00566ca32fb68d71ac90d", "209aa5cf671e97b9eb0410844fa6df4cae2e75b0c72e7802ab6c8ece13e6ddef", "libelf"),
+  library("libpcre2-8-0", "libpcre2-8.so.0", "pcre2", "10.46-1~deb13u3", "e226f661d918f04daf38cdbc4806b7ed7d6ef95c7eb0ade692fc350e31970040", "1a02b7129990690ea095fd35d7ace6853742923d158019e1fb4ef27efd2c51a7", "libselinux"),
+  library("zlib1g", "libz.so.1", "zlib", "1:1.3.dfsg+really1.3.1-1+deb13u1", "8c27c342230503b73dfde629642c3b352e87b554e06d60cf58772f236a305ceb", "0e41b3d7ad8ad7fcd36dd4d61ca91a70018478fc4af652e044f4be770784ddff", "libelf"),
   library("libzstd1", "libzstd.so.1", "libzstd", "1.5.7+dfsg-1", "2f6a2aeacfc925eba8b00ac9139bc4bfccf8cacb09eb93de067074b26948eef9", "924540bd59fdbfa77a0604360efdaca54411a43daf11c7e002a3c64791b67448", "libelf"),
   {
-    package: "libc6", source: "glibc", suite: "trixie", version: "2.41-12+deb13u4",
-    sha256: { amd64: "967aa62605721081c3eb2a17650611a792aa802d76a6511d1840242623d204c9", arm64: "8784eda966b189c777a384dac5ce009e8fc9b52d006926c5a013e7fa8aa688cc" },
+    package: "libc6", source: "glibc", suite: "trixie", version: "2.41-12+deb13u5",
+    sha256: { amd64: "b59b0625cd1a791375d40dab23a4d5d3d0641e3d0a773501becdc3725b7f99cf", arm64: "0966fc3da1a26cc57647c68b5736f791b6e7eb498173a7993f63b6c89b4ed4f5" },
     files: { "usr/lib/TRIPLET/libc.so.6": "lib/libc.so.6", "usr/lib/TRIPLET/LOADER": "lib/ld.so" },
     why: "the loader and C library of the tools in lib/",
   },
