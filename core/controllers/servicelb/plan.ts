@@ -1,5 +1,5 @@
 /**
- * Which addresses a Service of type LoadBalancer has: those of the nodes. Pure.
+ * Which addresses a Service of type LoadBalancer has: those of the nodes; with externalTrafficPolicy Local those that have endpoints, as long as there are any. Pure.
  *
  *   Services, Nodes, EndpointSlices ─▶ planLoadBalancer ─▶ status.loadBalancer.ingress, or why there is none
  *
@@ -44,7 +44,8 @@ export function planLoadBalancer(service: Readonly<Service>, { nodes, slices, ri
   const local = service.spec?.externalTrafficPolicy === "Local" ? nodesWithEndpoints(slices) : undefined;
   const wanted = service.spec?.loadBalancerIP;
   const balancing = nodes.filter(isBalancing);
-  const serving = balancing.filter(({ metadata }) => local === undefined || local.has(metadata.name)).toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+  const withEndpoints = local === undefined ? balancing : balancing.filter(({ metadata }) => local.has(metadata.name));
+  const serving = (withEndpoints.length > 0 ? withEndpoints : balancing).toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
   const outside = balancing.some((node) => addressesOf(node, "ExternalIP").length > 0);
   const families = new Set(service.spec?.ipFamilies ?? ["IPv4"]);
   const ips = serving.flatMap((node) => addressesOf(node, outside ? "ExternalIP" : "InternalIP")).filter((ip) => families.has(parseIp(ip)?.family === 6 ? "IPv6" : "IPv4"));
