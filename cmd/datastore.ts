@@ -9,6 +9,7 @@ import { openStore } from "../storage/open.ts";
 import { type Store, StoreError, type Value } from "../storage/store.ts";
 import { ConfigError, fromFile } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
+import { openMended } from "./mend-datastore.ts";
 
 export interface Datastore {
   readonly store: Store;
@@ -16,14 +17,18 @@ export interface Datastore {
   readonly isShared: boolean;
   /** Why it cannot be used now; undefined: it can. */
   trouble(): Promise<string | undefined>;
+  /** What was wrong with it when it was opened, and is no more. */
+  readonly mended: string | undefined;
   /** Who is to be told when there is no room left for new objects, and what to do about it. */
   onFull(tell: (message: string) => void): void;
 }
 
 interface Options {
-  readonly settings: Pick<Settings, "datastoreEndpoint" | "datastoreCafile" | "datastoreCertfile" | "datastoreKeyfile">;
+  readonly settings: Pick<Settings, "mendStore" | "datastoreEndpoint" | "datastoreCafile" | "datastoreCertfile" | "datastoreKeyfile">;
   /** Of the built-in store. */
   readonly path: string;
+  /** Where snapshots of it are kept. */
+  readonly snapshots: string;
   /** Whether this server has worked with it before. */
   readonly wasUsed: boolean;
   readonly clock: Clock;
@@ -36,7 +41,7 @@ const TLS_FLAGS = ["datastoreCafile", "datastoreCertfile", "datastoreKeyfile"] a
 /** As long as upstream's health check waits. */
 const HEALTH_MS = 2_000;
 
-export async function openDatastore({ settings, path, wasUsed, clock, log: parentLog, signal }: Options): Promise<Datastore> {
+export async function openDatastore({ settings, path, snapshots, wasUsed, clock, log: parentLog, signal }: Options): Promise<Datastore> {
   const log = parentLog.with({ part: "store" });
   const { datastoreEndpoint } = settings;
   if (datastoreEndpoint === undefined) {
@@ -50,8 +55,11 @@ export async function openDatastore({ settings, path, wasUsed, clock, log: paren
     };
     const onTrouble = (error: StoreError): void => void (error.code === "full" || log.error("the store could not write behind", { error }));
     const parts = new SharedParts();
-    const store = await openStore({ path, wasUsed, clock, share: (value) => parts.shareStored(value), volatile: isVolatile, urgent: (key) => key.startsWith(NODES), onRoom, onTrouble });
-    return { store, isShared: false, trouble: async () => undefined, onFull: (tell) => void tells.push(tell) };
+    const { store, mended } = await openMended({
+      path, snapshots, mends: settings.mendStore, clock, log,
+      open: () => openStore({ path, wasUsed, clock, share: (value) => parts.shareStored(value), volatile: isVolatile, urgent: (key) => key.startsWith(NODES), onRoom, onTrouble }),
+    });
+    return { store, mended, isShared: false, trouble: async () => undefined, onFull: (tell) => void tells.push(tell) };
   }
   const endpoints = datastoreEndpoint.split(",").map((text) => text.trim()).filter((text) => text !== "");
   const tls = { ca: pem("datastore-cafile", settings.datastoreCafile), cert: pem("datastore-certfile", settings.datastoreCertfile), key: pem("datastore-keyfile", settings.datastoreKeyfile) };
@@ -63,7 +71,7 @@ export async function openDatastore({ settings, path, wasUsed, clock, log: paren
       onFailover: (facts) => log.warn("an etcd member does not answer, the next is asked", facts),
       onTrouble: (error) => log.warn("etcd does not do what it should", { error }),
     }, signal);
-    return { store, isShared: true, trouble: () => troubleOf(store, clock), onFull: () => undefined };
+    return { store, mended: undefined, isShared: true, trouble: () => troubleOf(store, clock), onFull: () => undefined };
   } catch (error) {
     if (error instanceof TypeError) throw new ConfigError(`--datastore-endpoint: ${error.message}`, { cause: error });
     if (error instanceof StoreError && error.fields["final"]) throw new ConfigError(`--datastore-endpoint ${datastoreEndpoint}: ${String(error.fields["reason"])}`, { cause: error });

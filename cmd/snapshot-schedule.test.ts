@@ -12,7 +12,7 @@ const START_MS = Date.parse("2026-03-01T12:00:00Z");
 const HOUR_MS = 3_600_000;
 
 /** Runs for so many hours of a clock that stands still but while somebody sleeps; which snapshots are there then, and how long was slept each time, in minutes. */
-async function run(hours: number, { every = "12h", keep = 3, there = [], fails = () => false }: { readonly every?: string; readonly keep?: number; readonly there?: readonly string[]; fails?(attempt: number): boolean } = {}) {
+async function run(hours: number, { keep = 3, there = [], fails = () => false, ...given }: { readonly every?: string | undefined; readonly keep?: number; readonly there?: readonly string[]; fails?(attempt: number): boolean } = {}) {
   const directory = mkdtempSync(join(tmpdir(), "snapshots-"));
   try {
     for (const name of there) writeFileSync(join(directory, name), "");
@@ -28,12 +28,13 @@ async function run(hours: number, { every = "12h", keep = 3, there = [], fails =
         return Promise.resolve();
       },
     } as unknown as Clock;
+    const every = "every" in given ? given.every : "12h";
     let attempts = 0;
     const take = async () => {
       if (fails(++attempts)) throw new Error("no room");
       return await backupStream({ list: async () => ({ rows: [], revision: 7 }) } as never);
     };
-    const [part] = snapshotSchedule({ settings: { snapshotEvery: every, snapshotKeep: keep }, directory, take, clock, log: silentLog });
+    const [part] = snapshotSchedule({ settings: { snapshotEvery: every, snapshotKeep: keep }, isShared: false, directory, take, clock, log: silentLog });
     await part!.run(stop.signal, () => undefined);
     return { names: snapshotNames(directory).map((name) => name.slice("snapshot-2026".length, -".zst".length)), slept };
   } finally {
@@ -58,6 +59,12 @@ test("what fails is tried again after ten minutes", async () => {
   expect(await run(1, { fails: (attempt) => attempt < 3 })).toEqual({ names: ["0301T122100Z"], slept: [1, 10, 10, 720] });
 });
 
-test.each(["often", "0", "30s", "-1h"])("--snapshot-every %s is refused", (every) => {
-  expect(() => snapshotSchedule({ settings: { snapshotEvery: every, snapshotKeep: 5 }, directory: "/nowhere", take: () => Promise.reject(new Error("not asked")), clock: {} as unknown as Clock, log: silentLog })).toThrow(/must be a time such as 30m, 12h or 7d/);
+test("each day by default, but not of etcd; 0: never", async () => {
+  expect((await run(50, { every: undefined })).slept).toEqual([1, 1440, 1440, 1440]);
+  const parts = (snapshotEvery: string | undefined, isShared: boolean) => snapshotSchedule({ settings: { snapshotEvery, snapshotKeep: 5 }, isShared, directory: "/nowhere", take: () => Promise.reject(new Error("not asked")), clock: {} as unknown as Clock, log: silentLog });
+  expect([parts(undefined, false), parts(undefined, true), parts("0", false), parts("12h", true)].map(({ length }) => length)).toEqual([1, 0, 0, 1]);
+});
+
+test.each(["often", "00", "30s", "-1h"])("--snapshot-every %s is refused", (every) => {
+  expect(() => snapshotSchedule({ settings: { snapshotEvery: every, snapshotKeep: 5 }, isShared: false, directory: "/nowhere", take: () => Promise.reject(new Error("not asked")), clock: {} as unknown as Clock, log: silentLog })).toThrow(/must be a time such as 30m, 12h or 7d/);
 });

@@ -1,4 +1,4 @@
-/** `coracle server --snapshot-every 12h`: snapshots by itself, counted from the newest one that is there, so that a restart neither adds one nor leaves one out. */
+/** Snapshots that the server takes by itself, each day or with --snapshot-every, counted from the newest one that is there, so that a restart neither adds one nor leaves one out. */
 import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Runnable } from "../core/lifecycle/run-all.ts";
 import { parseDurationMs } from "../core/api/meta/duration.ts";
@@ -12,9 +12,13 @@ import { newestSnapshotMs, newSnapshotFile, pruneSnapshots } from "./snapshot-fi
 const SETTLE_MS = 60_000;
 const RETRY_MS = 10 * 60_000;
 const EVERY_MS_MIN = 60_000;
+/** Of the built-in store: a damaged one is mended with the newest (storage/mend.ts). A small cluster's snapshot has some 100 kB. */
+const DEFAULT_EVERY = "24h";
 
 interface Options {
   readonly settings: Pick<Settings, "snapshotEvery" | "snapshotKeep">;
+  /** The store is etcd's, which has its own ways. */
+  readonly isShared: boolean;
   readonly directory: string;
   /** The bytes of a snapshot. */
   take(): Promise<AsyncIterable<Uint8Array>>;
@@ -22,10 +26,11 @@ interface Options {
   readonly log: Log;
 }
 
-/** None unless it is asked for. Throws ConfigError. */
-export function snapshotSchedule({ settings, directory, take, clock, log }: Options): Runnable[] {
-  if (settings.snapshotEvery === undefined) return [];
-  const everyMs = intervalMs(settings.snapshotEvery);
+/** Throws ConfigError. */
+export function snapshotSchedule({ settings, isShared, directory, take, clock, log }: Options): Runnable[] {
+  const every = settings.snapshotEvery ?? (isShared ? "0" : DEFAULT_EVERY);
+  if (every === "0") return [];
+  const everyMs = intervalMs(every);
   const keep = settings.snapshotKeep;
   if (keep < 1) throw new ConfigError(`--snapshot-keep ${keep}: must be at least 1`);
 
@@ -66,6 +71,6 @@ function intervalMs(text: string): number {
       return 0; // refused below, in our words
     }
   })();
-  if (ms < EVERY_MS_MIN) throw new ConfigError(`--snapshot-every ${JSON.stringify(text)}: must be a time such as 30m, 12h or 7d, at least 1m`);
+  if (ms < EVERY_MS_MIN) throw new ConfigError(`--snapshot-every ${JSON.stringify(text)}: must be a time such as 30m, 12h or 7d, at least 1m, or 0 for never`);
   return ms;
 }

@@ -16,14 +16,14 @@ import { dirname } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { crc32, createZstdCompress, createZstdDecompress } from "node:zlib";
+import { buildStore } from "./build.ts";
 import { checkStore, REVISIONS_SKIPPED } from "./check.ts";
 import { explain, makeDirectory, storeError, syncDirectory } from "./disk.ts";
 import type { StoreClock } from "./engine.ts";
 import { parseValueText, valueText } from "./json-text.ts";
-import { isLevelStore, levelEngine } from "./leveldb/leveldb.ts";
-import { Durable } from "./mvcc/durable.ts";
+import { isLevelStore } from "./leveldb/leveldb.ts";
 import { freezeJson } from "./mvcc/freeze-json.ts";
-import { ValueCodec } from "./mvcc/values.ts";
+import { finishedPath, replaceStore } from "./replace.ts";
 import type { Revision, Row, Store, Value } from "./store.ts";
 
 const FORMAT = "coracle-store";
@@ -32,8 +32,6 @@ const VERSION = 1;
 const CODES_UNREADABLE = /^(Z_|ZSTD_|ERR_ENCODING_)/;
 /** Under which keys rows stand that are no rows of the store. */
 const ALSO = "/snapshot/";
-/** Rows restored with one fsync. */
-const RESTORE_ROWS = 1000;
 
 export interface Backup { readonly rows: number; readonly revision: Revision }
 
@@ -96,37 +94,31 @@ export async function restoreStore({ file, path, clock, aside }: RestoreOptions)
   if (before) await checkStore(path); // for its lock; damage is no reason not to replace it
   const building = `${path}.restoring`;
   rmSync(building, { recursive: true, force: true });
-  const engine = await levelEngine({ path: building, clock, create: true });
-  try {
-    const durable = new Durable({ engine, clock, codec: new ValueCodec([]), rows: [], digest: 0, reserved: 0, connect: () => Promise.reject(storeError("unavailable", { path, reason: "restoring failed" })) });
-    let head = 0;
-    let count = 0;
-    let chunk = new Map<string, { row: Row }>();
+  let head = 0;
+  const rows = async function* (): AsyncGenerator<Row> {
     for await (const entry of readBackup(file)) {
-      if ("head" in entry) {
-        head = entry.head + REVISIONS_SKIPPED;
-        continue;
-      }
-      if (entry.row.key.startsWith(ALSO)) continue;
-      chunk.set(entry.row.key, entry);
-      count++;
-      if (chunk.size < RESTORE_ROWS) continue;
-      await durable.write(chunk, { head, clean: false });
-      chunk = new Map();
+      if ("head" in entry) head = entry.head + REVISIONS_SKIPPED;
+      else if (!entry.row.key.startsWith(ALSO)) yield entry.row;
     }
-    await durable.write(chunk, { head, clean: true });
-    await durable.close();
+  };
+  try {
+    const count = await buildStore({ path: building, rows: rows(), head: () => head, clock });
     if (before) await checkStore(path); // no server has been started meanwhile
-    if (before && aside !== undefined) renameSync(path, aside);
-    else rmSync(path, { recursive: true, force: true }); // an empty directory at most, as checked above
-    renameSync(building, path);
-    syncDirectory(dirname(path));
+    rmSync(finishedPath(path), { recursive: true, force: true });
+    renameSync(building, finishedPath(path));
+    replaceStore(path, aside);
     return { rows: count, revision: head };
   } catch (error) {
-    await engine.close();
     rmSync(building, { recursive: true, force: true });
     throw explain(error, file);
   }
+}
+
+/** The rows of the store that are in a backup. Throws "corrupt" like inspectBackup. */
+export async function readBackupRows(file: string): Promise<Row[]> {
+  const rows: Row[] = [];
+  for await (const entry of readBackup(file)) if ("row" in entry && !entry.row.key.startsWith(ALSO)) rows.push(entry.row);
+  return rows;
 }
 
 function* lines(rows: readonly Row[], revision: Revision): Generator<string> {

@@ -115,6 +115,7 @@ function rootMessage(error: unknown): string {
   return at instanceof StoreError ? String(at.fields["reason"]) : at.message;
 }
 
-function bytesIn(path: string): number {
+/** Of the files in a store's directory. */
+export function bytesIn(path: string): number {
   return readdirSync(path, { withFileTypes: true }).reduce((sum, entry) => sum + (entry.isFile() ? statSync(join(path, entry.name)).size : 0), 0);
 }

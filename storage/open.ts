@@ -10,6 +10,7 @@
  */
 import { isLevelStore, levelEngine } from "./leveldb/leveldb.ts";
 import { type MvccOptions, openMvcc } from "./mvcc/mvcc.ts";
+import { finishReplacing } from "./replace.ts";
 import { type Store, StoreError } from "./store.ts";
 
 export interface OpenStoreOptions extends MvccOptions {
@@ -20,6 +21,7 @@ export interface OpenStoreOptions extends MvccOptions {
 
 export async function openStore(options: OpenStoreOptions): Promise<Store> {
   const { path, clock, freeBytesMin } = options;
+  finishReplacing(path);
   const wasUsed = options.wasUsed === true && isLevelStore(path); // whoever removes the directory wants a new one
   try {
     return await openMvcc(({ create }) => levelEngine({ path, clock, create, ...(freeBytesMin !== undefined && { freeBytesMin }) }), { ...options, wasUsed });

@@ -214,7 +214,9 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
 
   const listener = listenerOf({ settings, args, pki, extraCas, handler, columnTexts: columnTexts(loadDescriptions), tunnel, clock, log });
   const events = eventWriter({ client: loopbackClient(), clock, random, log, writesMax: EVENT_WRITES_MAX });
-  datastore.onFull((message) => events.from({ component: "coracle", host: node.name }).event({ kind: "Node", apiVersion: "v1", name: node.name, uid: node.name }, "Warning", "DatastoreFull", message));
+  const tellOfStore = (reason: string, message: string): void => events.from({ component: "coracle", host: node.name }).event({ kind: "Node", apiVersion: "v1", name: node.name, uid: node.name }, "Warning", reason, message);
+  datastore.onFull((message) => tellOfStore("DatastoreFull", message));
+  if (datastore.mended !== undefined) tellOfStore("DatastoreMended", datastore.mended);
   const loops = loopsOf({
     settings, paths, controlling: controllerSettings(settings.kubeControllerManagerArg, { clusterCidrs: settings.clusterCidr.split(",") }), scheduling, explainer, isShared: datastore.isShared, nodeName: node.name, pki, serviceAccounts, informers, events, clock, random, log, metrics,
     clients: {
@@ -246,7 +248,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       ...fairness.parts,
       ...aggregation.parts,
       ...loops,
-      ...snapshotSchedule({ settings, directory: settings.snapshotDir ?? paths.snapshots, take: () => takeSnapshot(snapshots), clock, log: log.with({ part: "snapshots" }) }),
+      ...snapshotSchedule({ settings, isShared: datastore.isShared, directory: settings.snapshotDir ?? paths.snapshots, take: () => takeSnapshot(snapshots), clock, log: log.with({ part: "snapshots" }) }),
     ],
     async close() {
       await store.close();

@@ -44,7 +44,7 @@ export interface State {
 }
 
 export async function openState({ settings, args, paths, node, apiServiceIp, clock, random, log, metrics, signal }: Options): Promise<State> {
-  const datastore = await openDatastore({ settings, path: paths.store, wasUsed: existsSync(paths.tls), clock, log, signal });
+  const datastore = await openDatastore({ settings, path: paths.store, snapshots: settings.snapshotDir ?? paths.snapshots, wasUsed: existsSync(paths.tls), clock, log, signal });
   const { store: beneath, isShared } = datastore;
   const providerFile = args.text("encryption-provider-config");
   const encryption = await openEncryption({

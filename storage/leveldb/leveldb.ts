@@ -12,7 +12,7 @@
  * after a failed write to its log, later writes can land where recovery does not find them (so a failed batch ends this engine); and it drops
  * what it cannot read in a log, and what follows, without a word (so log-damage.ts looks first; and mvcc/ keeps a digest of all rows).
  */
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { Level } from "level";
 import { explain, freeBytes, makeDirectory, storeError } from "../disk.ts";
@@ -129,6 +129,16 @@ export async function repairLevel(path: string): Promise<void> {
     await (Level as unknown as { repair(path: string): Promise<void> }).repair(path);
   } catch (error) {
     throw explain(error, path);
+  }
+}
+
+/** Whether another process has the store at `path` open, as far as the system tells: damage is looked for before LevelDB is asked, which alone can lock. */
+export function isOpenElsewhere(path: string): boolean {
+  try {
+    const { ino } = statSync(join(path, "LOCK"));
+    return new RegExp(`:${ino} `).test(readFileSync("/proc/locks", "utf8"));
+  } catch {
+    return false; // never opened, or no Linux
   }
 }
 

@@ -1,10 +1,10 @@
-/** A server's objects and keys in one file, taken while it runs; put back in their place, and made into a server on a machine that has nothing. */
+/** A server's objects and keys in one file, taken while it runs; put back in their place, made into a server on a machine that has nothing, and used by a server whose store is damaged. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { eventually, type Finished, Host, switchDown } from "./host.ts";
 
-const FLAGS = ["--disable-agent", "--secrets-encryption", "--cluster-cidr", "10.99.0.0/16"];
+const FLAGS = ["--disable-agent", "--snapshot-every", "0", "--secrets-encryption", "--cluster-cidr", "10.99.0.0/16"];
 let host: Host;
 
 beforeAll(async () => {
@@ -86,4 +86,18 @@ test("on a machine that has nothing: with the token the cluster is the same one,
   await host.sh(`cat > ${host.directory}/trusted <<'EOF'\n${trusted}\nEOF`);
   const read = (): Promise<string> => host.ok([host.binary, "kubectl", "--kubeconfig", join(host.directory, "trusted"), "get", "secret", "s", "-o", "jsonpath={.data.password}"]);
   expect(await eventually("a kubeconfig of before is good", read)).toBe("Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5");
+});
+
+test("a server whose store is damaged comes up by itself, with its newest snapshot", async () => {
+  await host.kubectl("create", "configmap", "kept");
+  expect((await snapshot("save")).code).toBe(0);
+  await host.kill("KILL");
+  await host.sh(`cd ${host.dataDir}/server/db; for file in MANIFEST-* *.log *.ldb; do [ ! -e $file ] || dd if=/dev/urandom of=$file bs=512 count=1 conv=notrunc status=none; done`);
+  expect((await host.run([host.binary, "check"])).code).toBe(1);
+  await start(host);
+  expect((await configMaps(host)).split(" ").sort()).toEqual(["early", "kept", "kube-root-ca.crt"]);
+  expect(await eventually("it is told", () => host.kubectl("get", "events", "--field-selector", "reason=DatastoreMended", "-o", "jsonpath={.items[*].message}"))).toMatch(/^The cluster's store was damaged \(.*\) and has been mended: \d+ objects, .* as they were in snapshot-\S+\.zst; the damaged one is kept in \S+-damaged-/);
+  await host.kill("TERM");
+  await host.start(...FLAGS);
+  expect(await eventually("and goes on", () => configMaps(host))).toContain("kept");
 });

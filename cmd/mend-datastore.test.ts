@@ -1,0 +1,59 @@
+/** A server's store that was damaged, on a real disk. */
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { silentLog } from "../core/observe/log.ts";
+import { backupStore } from "../storage/backup.ts";
+import { openStore } from "../storage/open.ts";
+import { openMended } from "./mend-datastore.ts";
+
+let directory: string;
+let nowMs: number;
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "mend-"));
+  nowMs = Date.parse("2026-03-01T12:00:00Z");
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+const clock = { uptimeMs: () => performance.now(), after: () => ({ cancel() {} }), nowMs: () => nowMs };
+const path = (): string => join(directory, "store");
+const snapshots = (): string => join(directory, "snapshots");
+const open = (mends = true) => openMended({ path: path(), snapshots: snapshots(), mends, clock, log: silentLog, open: () => openStore({ path: path(), clock, wasUsed: true }) });
+
+async function damagedStore({ snapshot }: { readonly snapshot: boolean }): Promise<void> {
+  const { store } = await open();
+  if ((await store.get("/a")) === undefined) await store.put("/a", { n: 1 }, 0);
+  mkdirSync(snapshots(), { recursive: true });
+  if (snapshot) await backupStore(store, join(snapshots(), "snapshot-20260301T110000Z.zst"));
+  await store.close();
+  for (const name of readdirSync(path()).filter((name) => /^(MANIFEST|\d+\.)/.test(name))) writeFileSync(join(path(), name), new Uint8Array(100).fill(7));
+}
+
+test("is mended with the newest snapshot, which is told, and the damaged one is kept", async () => {
+  await damagedStore({ snapshot: true });
+  const damaged = readFileSync(join(path(), readdirSync(path()).find((name) => name.startsWith("MANIFEST"))!));
+  const { store, mended } = await open();
+  expect((await store.list({ prefix: "" })).rows.map(({ key }) => key)).toEqual(["/a"]);
+  await store.close();
+  const kept = join(directory, "store-damaged-20260301T120000Z");
+  expect(mended).toMatch(/^The cluster's store was damaged \(.+\) and has been mended: 1 objects, 1 of them as they were in snapshot-20260301T110000Z\.zst; the damaged one is kept in .*store-damaged-20260301T120000Z$/);
+  expect(readFileSync(join(kept, readdirSync(kept).find((name) => name.startsWith("MANIFEST"))!))).toEqual(damaged);
+  expect((await open()).mended).toBeUndefined();
+});
+
+test("of those that were damaged two are kept", async () => {
+  for (let hour = 0; hour < 3; hour++) {
+    await damagedStore({ snapshot: true });
+    nowMs += 3_600_000;
+    await (await open()).store.close();
+  }
+  expect(readdirSync(directory).filter((name) => name.includes("damaged")).sort()).toEqual(["store-damaged-20260301T140000Z", "store-damaged-20260301T150000Z"]);
+});
+
+test.each([["there is no snapshot", true, false], ["it is not wanted", false, true]])("stays as it is, with what is wrong, when %s", async (_, mends, snapshot) => {
+  await damagedStore({ snapshot });
+  await expect(open(mends)).rejects.toMatchObject({ code: "corrupt", fields: { path: path(), remedy: expect.stringContaining("coracle check") } });
+  expect(readdirSync(directory).sort()).toEqual(["snapshots", "store"]);
+});

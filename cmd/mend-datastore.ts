@@ -1,0 +1,56 @@
+/** The built-in store, opened although it is damaged: storage/mend.ts. What of it is told, and how many damaged stores are kept. */
+import { readdirSync, rmSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import type { Log } from "../core/observe/log.ts";
+import type { StoreClock } from "../storage/engine.ts";
+import { mendStore } from "../storage/mend.ts";
+import { type Store, StoreError } from "../storage/store.ts";
+import { snapshotNames, stamp } from "./snapshot-files.ts";
+
+/** Of damaged stores, the newest. */
+const KEPT = 2;
+
+interface Options {
+  readonly path: string;
+  /** Directory of snapshots. */
+  readonly snapshots: string;
+  /** --mend-store. */
+  readonly mends: boolean;
+  readonly clock: StoreClock & { nowMs(): number };
+  readonly log: Log;
+  open(): Promise<Store>;
+}
+
+/** `mended`: what happened, for people; undefined: nothing was wrong. Throws what `open` throws if the store cannot be mended. */
+export async function openMended({ path, snapshots, mends, clock, log, open }: Options): Promise<{ readonly store: Store; readonly mended: string | undefined }> {
+  try {
+    return { store: await open(), mended: undefined };
+  } catch (error) {
+    if (!mends || !(error instanceof StoreError) || error.code !== "corrupt") throw error;
+    const mended = await mend({ path, snapshots, clock, log }, error);
+    return { store: await open(), mended };
+  }
+}
+
+async function mend({ path, snapshots, clock, log }: Omit<Options, "mends" | "open">, damage: StoreError): Promise<string> {
+  const reason = String(damage.fields["reason"] ?? damage.message);
+  log.error("the store is damaged: making a sound one of what can be read and the newest snapshot", { path, reason });
+  try {
+    const { rows, lost, backup, aside } = await mendStore({ path, aside: `${path}-damaged-${stamp(clock.nowMs())}`, backups: snapshotNames(snapshots).map((name) => join(snapshots, name)), clock });
+    const old = damagedStores(path).slice(0, -KEPT);
+    for (const gone of old) rmSync(gone, { recursive: true, force: true });
+    const message = `The cluster's store was damaged (${reason}) and has been mended: ${rows} objects, ${backup ? `${backup.rows} of them as they were in ${basename(backup.file)}` : `${lost ?? 0} could not be read`}; the damaged one is kept in ${aside}`;
+    log.error("the store is mended", { path, rows, lost, snapshot: backup?.file, fromSnapshot: backup?.rows, keptIn: aside, deleted: old });
+    return message;
+  } catch (error) {
+    if (error instanceof StoreError && error.code !== "corrupt" && error.code !== "full") throw error;
+    log.error("the store could not be mended", { path, error });
+    throw damage;
+  }
+}
+
+/** Oldest first. */
+function damagedStores(path: string): string[] {
+  const directory = dirname(path);
+  return readdirSync(directory).filter((name) => name.startsWith(`${basename(path)}-damaged-`)).sort().map((name) => join(directory, name));
+}

@@ -1,0 +1,161 @@
+/** Real directories that were damaged: mended without anybody's help, or left as they are. */
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, test } from "vitest";
+import { backupStore } from "./backup.ts";
+import { REVISIONS_SKIPPED } from "./check.ts";
+import type { StoreClock } from "./engine.ts";
+import { mendStore, mergeSalvaged } from "./mend.ts";
+import { openStore } from "./open.ts";
+import { finishedPath } from "./replace.ts";
+import type { Row, Store } from "./store.ts";
+
+const clock: StoreClock = { uptimeMs: () => performance.now(), after: () => ({ cancel() {} }) };
+const made: string[] = [];
+
+afterEach(() => {
+  for (const path of made.splice(0)) rmSync(path, { recursive: true, force: true });
+});
+
+const open = (path: string, wasUsed = true): Promise<Store> => openStore({ path, clock, wasUsed });
+const rowsOf = async (path: string): Promise<readonly Row[]> => {
+  const store = await open(path);
+  try {
+    return (await store.list({ prefix: "" })).rows;
+  } finally {
+    await store.close();
+  }
+};
+const row = (key: string, revision: number, value: Row["value"] = {}): Row => ({ key, revision, value });
+
+/** A store of 3,000 rows in tables, backed up, then: one row changed, one deleted, 100 added, all of that in the log. */
+async function lived() {
+  const directory = mkdtempSync(join(tmpdir(), "mend-"));
+  made.push(directory);
+  const [path, file] = [join(directory, "store"), join(directory, "one.zst")];
+  const name = (i: number): string => `/rows/${String(i).padStart(5, "0")}`;
+  let store = await open(path);
+  for (let i = 0; i < 3000; i += 50) await Promise.all(Array.from({ length: 50 }, (_, j) => store.put(name(i + j), { text: `${i} `.repeat(200) }, 0)));
+  await store.close();
+  store = await open(path);
+  const { revision } = await backupStore(store, file);
+  await store.put(name(7), { text: "changed" }, (await store.get(name(7)))!.revision);
+  await store.delete(name(8), (await store.get(name(8)))!.revision);
+  for (let i = 3000; i < 3100; i++) await store.put(name(i), { text: "late" }, 0);
+  const { rows } = await store.list({ prefix: "" });
+  await store.close();
+  return { path, file, rows, name, backupRevision: revision, aside: join(directory, "aside") };
+}
+
+const biggest = (path: string, pattern: RegExp): string => readdirSync(path).filter((name) => pattern.test(name)).map((name) => join(path, name)).toSorted((a, b) => statSync(b).size - statSync(a).size)[0]!;
+function garble(path: string, at: number, length: number): void {
+  const bytes = readFileSync(path);
+  for (let i = 0; i < length; i++) bytes[at + i]! ^= 0xa5;
+  writeFileSync(path, bytes);
+}
+const aTable = (path: string): string => biggest(path, /\.ldb$/);
+
+test.each<[string, (path: string) => void]>([
+  ["a block of a table", (path) => garble(aTable(path), statSync(aTable(path)).size >> 1, 200)],
+  ["the manifest", (path) => garble(biggest(path, /^MANIFEST/), 10, 20)],
+])("with a backup nothing that was there then is lost, nor what was written later and can be read: %s", async (_, damage) => {
+  const { path, file, rows, name, aside } = await lived();
+  damage(path);
+  await expect(open(path)).rejects.toMatchObject({ code: "corrupt" });
+  const mended = await mendStore({ path, aside, backups: [file], clock });
+  const deleted = name(8); // comes back: nobody can tell that it was not lost
+  const now = (await rowsOf(path)).filter(({ key }) => key !== deleted);
+  expect(now.filter((one, i) => !Bun.deepEquals(one, rows[i])).slice(0, 3)).toEqual([]);
+  expect(now).toHaveLength(rows.length);
+  expect(mended).toMatchObject({ rows: 3100, backup: { file }, aside });
+  expect(existsSync(aside)).toBe(true);
+  expect(readdirSync(join(path, "..")).sort()).toEqual(["aside", "one.zst", "store"]);
+});
+
+test("the tables lost, and with them the shapes without which the log cannot be read: the backup", async () => {
+  const { path, file, aside } = await lived();
+  rmSync(aTable(path));
+  expect(await mendStore({ path, aside, backups: [file], clock })).toMatchObject({ rows: 3000, backup: { rows: 3000 } });
+});
+
+test("the log lost: the backup is newer than what can be read, and is what there is", async () => {
+  const { path, file, aside, backupRevision } = await lived();
+  rmSync(biggest(path, /\.log$/));
+  expect(await mendStore({ path, aside, backups: [file], clock })).toMatchObject({ rows: 3000 });
+  const store = await open(path);
+  expect(store.revision).toBeGreaterThanOrEqual(backupRevision + REVISIONS_SKIPPED);
+  await store.close();
+});
+
+test("everything lost: the backup", async () => {
+  const { path, file, aside } = await lived();
+  for (const name of readdirSync(path)) truncateSync(join(path, name), 0);
+  expect(await mendStore({ path, aside, backups: [file], clock })).toMatchObject({ rows: 3000, lost: undefined, backup: { file, rows: 3000 } });
+});
+
+test("of backups the newest that can be read, whatever they are called", async () => {
+  const { path, file, rows, aside } = await lived();
+  const [newer, torn] = [`${file}.a`, `${file}.z`];
+  const store = await open(path);
+  await backupStore(store, newer);
+  await store.close();
+  writeFileSync(torn, readFileSync(newer).subarray(0, 1000));
+  for (const name of readdirSync(path)) truncateSync(join(path, name), 0);
+  expect(await mendStore({ path, aside, backups: [file, newer, torn, `${file}.missing`], clock })).toMatchObject({ backup: { file: newer } });
+  expect(await rowsOf(path)).toEqual(rows);
+});
+
+test("without a backup: what can be read, if hardly anything is lost", async () => {
+  const { path, rows, aside } = await lived();
+  garble(aTable(path), statSync(aTable(path)).size >> 1, 200);
+  const mended = await mendStore({ path, aside, backups: [], clock });
+  const originals = new Map(rows.map((one) => [one.key, one]));
+  const kept = await rowsOf(path);
+  for (const one of kept) expect(one).toEqual(originals.get(one.key));
+  expect(mended.lost).toBe(rows.length - kept.length);
+  expect(mended.lost).toBeGreaterThan(0);
+});
+
+test("without a backup and much lost: refused, and left as it is", async () => {
+  const { path, aside } = await lived();
+  for (const name of readdirSync(path)) if (name.endsWith(".ldb")) rmSync(join(path, name));
+  const before = readdirSync(path).sort();
+  await expect(mendStore({ path, aside, backups: [], clock })).rejects.toMatchObject({ code: "corrupt", fields: { reason: expect.stringMatching(/lost.* and there is no snapshot$/) } });
+  expect([readdirSync(path).sort(), existsSync(aside), readdirSync(join(path, "..")).sort()]).toEqual([before, false, ["one.zst", "store"]]);
+});
+
+test("a store that another process has open is left alone", async () => {
+  const { path, file, aside } = await lived();
+  const holder = Bun.spawn([process.execPath, "-e", `const { openStore } = await import(${JSON.stringify(join(import.meta.dirname, "open.ts"))}); await openStore({ path: ${JSON.stringify(path)}, clock: { uptimeMs: () => 0, after: () => ({ cancel() {} }) } }); console.log("open"); await Bun.sleep(1e9);`], { stdout: "pipe" });
+  try {
+    await holder.stdout.getReader().read();
+    await expect(mendStore({ path, aside, backups: [file], clock })).rejects.toMatchObject({ code: "locked" });
+  } finally {
+    holder.kill("SIGKILL");
+    await holder.exited;
+  }
+});
+
+test("what was deleted after the backup and rewritten later: revisions decide", () => {
+  const backup = { revision: 10, rows: [row("/a", 3), row("/b", 5), row("/c", 10)] };
+  expect(mergeSalvaged([row("/a", 12, { new: 1 }), row("/b", 4, { stale: 1 }), row("/d", 9, { "gone before": 1 }), row("/e", 11)], backup)).toEqual({
+    rows: [row("/b", 5), row("/c", 10), row("/a", 12, { new: 1 }), row("/e", 11)], fromBackup: 2,
+  });
+});
+
+test("a cut of power while a store is replaced leaves the old one or the new one, never none", async () => {
+  const { path, file, rows, aside } = await lived();
+  cpSync(path, `${path}.copy`, { recursive: true });
+  rmSync(aTable(path));
+  await mendStore({ path, aside, backups: [file], clock });
+  // cut before the old one is moved away
+  renameSync(path, finishedPath(path));
+  renameSync(`${path}.copy`, path);
+  expect(await rowsOf(path)).toEqual(rows);
+  expect(existsSync(finishedPath(path))).toBe(false);
+  // cut after
+  renameSync(path, finishedPath(path));
+  expect(await rowsOf(path)).toEqual(rows);
+  expect(existsSync(finishedPath(path))).toBe(false);
+});

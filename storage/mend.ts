@@ -1,0 +1,144 @@
+/**
+ * Makes a store that is damaged one that opens, without anybody's help: a server nobody looks after must come up again.
+ *
+ *   what can be read of the store ─┐
+ *                                  ├─▶ mergeSalvaged ─▶ a new store; the damaged one is kept beside it
+ *   the newest readable backup ────┘
+ *
+ * A backup is all of the state at its revision, so it decides about everything up to there; over it goes what was written later and can be read. What was
+ * deleted after the backup comes back, and what was written after it and cannot be read is lost. Without a backup it is what can be read, as long as that
+ * is nearly all: controllers delete what belongs to an object that is gone, so a store with holes can cost more than the holes.
+ */
+import { cpSync, existsSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { inspectBackup, readBackupRows } from "./backup.ts";
+import { buildStore } from "./build.ts";
+import { bytesIn, REVISIONS_SKIPPED } from "./check.ts";
+import { freeBytes, storeError } from "./disk.ts";
+import type { Engine, StoreClock } from "./engine.ts";
+import { isLevelStore, isOpenElsewhere, levelEngine, repairLevel } from "./leveldb/leveldb.ts";
+import { load } from "./mvcc/load.ts";
+import { finishedPath, replaceStore } from "./replace.ts";
+import { StoreError, type Revision, type Row } from "./store.ts";
+
+/** Of the rows of a store without a backup: losing more than this is for people to decide about. */
+const LOST_SHARE_MAX = 0.1;
+/** Left free beside the copy and the new store. */
+const ROOM_BYTES = 32 * 1024 * 1024;
+
+export interface MendOptions {
+  readonly path: string;
+  /** Where the damaged store is kept; must be free. */
+  readonly aside: string;
+  /** Files of backups, in any order. */
+  readonly backups: readonly string[];
+  readonly clock: StoreClock;
+}
+
+export interface Mended {
+  /** In the new store. */
+  readonly rows: number;
+  /** Rows the damaged store should have had and cannot be read there; undefined: nobody knows how many it had. */
+  readonly lost: number | undefined;
+  /** The file that was used, and how many rows are from it. */
+  readonly backup: { readonly file: string; readonly rows: number } | undefined;
+  readonly aside: string;
+}
+
+export interface Salvaged { readonly rows: readonly Row[]; readonly lost: number | undefined }
+export interface BackupRows { readonly rows: readonly Row[]; readonly revision: Revision }
+
+/** Throws StoreError "corrupt" with the reason why not, "full" if there is no room for a copy, "locked" if a server has it open; then nothing has changed. */
+export async function mendStore({ path, aside, backups, clock }: MendOptions): Promise<Mended> {
+  if (isOpenElsewhere(path)) throw storeError("locked", { path, reason: "another process has the store open" });
+  if ((freeBytes(path) ?? Infinity) < 3 * bytesIn(path) + ROOM_BYTES /* the copy, its repair, the new one */) throw storeError("full", { path, reason: "the store is damaged, and there is no room to make another one of it" });
+  const salvaged = await salvage(path, clock);
+  const backup = await newestBackup(backups);
+  if (!backup && !isNearlyAll(salvaged)) throw storeError("corrupt", { path, reason: salvaged.lost === undefined ? "nobody can tell how much of it is lost, and there is no snapshot" : `${salvaged.lost} of ${salvaged.rows.length + salvaged.lost} rows are lost, and there is no snapshot` });
+  const { rows, fromBackup } = backup ? mergeSalvaged(salvaged.rows, backup) : { rows: salvaged.rows, fromBackup: 0 };
+  const building = `${path}.restoring`;
+  const head = Math.max(backup?.revision ?? 0, newestOf(salvaged.rows)) + REVISIONS_SKIPPED;
+  rmSync(building, { recursive: true, force: true });
+  try {
+    await buildStore({ path: building, rows, head: () => head, clock });
+    rmSync(finishedPath(path), { recursive: true, force: true });
+    renameSync(building, finishedPath(path));
+  } catch (error) {
+    rmSync(building, { recursive: true, force: true });
+    throw error;
+  }
+  replaceStore(path, aside);
+  return { rows: rows.length, lost: salvaged.lost, backup: backup && { file: backup.file, rows: fromBackup }, aside };
+}
+
+/** By key the rows of the backup, but for those written again later; and what was made later. Pure. */
+export function mergeSalvaged(salvaged: readonly Row[], backup: BackupRows): { readonly rows: readonly Row[]; readonly fromBackup: number } {
+  const later = salvaged.filter(({ revision }) => revision > backup.revision);
+  const rewritten = new Set(later.map(({ key }) => key));
+  const older = backup.rows.filter(({ key }) => !rewritten.has(key));
+  return { rows: [...older, ...later], fromBackup: older.length };
+}
+
+function isNearlyAll({ rows, lost }: Salvaged): boolean {
+  return lost !== undefined && rows.length > 0 && lost <= LOST_SHARE_MAX * (rows.length + lost);
+}
+
+function newestOf(rows: readonly Row[]): Revision {
+  return rows.reduce((max, { revision }) => Math.max(max, revision), 0);
+}
+
+/** Of a copy: LevelDB's repair works in place, and a second damage must not meet the only one there is. */
+async function salvage(path: string, clock: StoreClock): Promise<Salvaged> {
+  const copy = `${path}.mending`;
+  rmSync(copy, { recursive: true, force: true });
+  try {
+    if (!isLevelStore(path)) return { rows: [], lost: undefined };
+    cpSync(path, copy, { recursive: true });
+    return (await readable(copy, clock)) ?? (await afterRepair(copy, clock)) ?? { rows: [], lost: undefined };
+  } finally {
+    rmSync(copy, { recursive: true, force: true });
+  }
+}
+
+async function afterRepair(path: string, clock: StoreClock): Promise<Salvaged | undefined> {
+  try {
+    await repairLevel(path);
+  } catch (error) {
+    if (isCorrupt(error)) return undefined;
+    throw error;
+  }
+  const tables = readdirSync(path).filter((name) => name.endsWith(".ldb"));
+  return tables.length === 0 ? undefined : await readable(path, clock, { repaired: true });
+}
+
+async function readable(path: string, clock: StoreClock, { repaired = false }: { readonly repaired?: boolean } = {}): Promise<Salvaged | undefined> {
+  let engine: Engine | undefined;
+  try {
+    engine = await levelEngine({ path, clock, repaired, freeBytesMin: 0 });
+    const { rows, meta, newerLayout } = await load(engine);
+    if (newerLayout !== undefined) throw storeError("unavailable", { path, reason: `the store has layout ${newerLayout}, of a newer version of this program` });
+    return { rows: rows.map(({ row }) => row), lost: meta && Math.max(0, meta.rows - rows.length) };
+  } catch (error) {
+    if (isCorrupt(error)) return undefined;
+    throw error;
+  } finally {
+    await engine?.close();
+  }
+}
+
+/** By revision: clocks were wrong before, revisions never. Those that cannot be read are passed over. */
+async function newestBackup(files: readonly string[]): Promise<(BackupRows & { readonly file: string }) | undefined> {
+  const readable: { readonly file: string; readonly revision: Revision }[] = [];
+  for (const file of files) {
+    try {
+      if (existsSync(file)) readable.push({ file, revision: (await inspectBackup(file)).revision });
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+    }
+  }
+  const newest = readable.toSorted((a, b) => b.revision - a.revision)[0];
+  return newest && { ...newest, rows: await readBackupRows(newest.file) };
+}
+
+function isCorrupt(error: unknown): boolean {
+  return error instanceof StoreError && error.code === "corrupt";
+}
