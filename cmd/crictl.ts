@@ -1,9 +1,9 @@
 /** `coracle crictl`: what the node's runtime says, over CRI. A small crictl for looking; kubectl is for doing. */
 import { createReadStream } from "node:fs";
-import { createInterface } from "node:readline";
 import { systemClock } from "../core/lifecycle/clock.ts";
 import { CriError, criClient } from "../node/cri/client.ts";
 import type { Container, PodSandbox } from "../node/cri/gen/runtime.v1.ts";
+import { logLines } from "../node/kubelet/server/log-line.ts";
 import { ConfigError } from "./config/config.ts";
 import { machineSettings, mustReach, runtimeSocket } from "./tools.ts";
 
@@ -94,17 +94,8 @@ function containerRow({ id = "", image, state = "CONTAINER_CREATED", metadata, p
   return [short(id), short(image?.image ?? ""), state.replace("CONTAINER_", "").toLowerCase(), metadata?.name ?? "", String(metadata?.attempt ?? 0), short(pod_sandbox_id), labels?.["io.kubernetes.pod.name"] ?? ""];
 }
 
-/** As the runtime writes it: time, stream, whether the line goes on (P), and the text. */
-export function textOfLogLine(line: string): { readonly stream: "stdout" | "stderr"; readonly text: string } {
-  const [, stream, part, text] = /^\S+ (stdout|stderr) ([PF])\S* ?(.*)$/s.exec(line) ?? ["", "stdout", "F", line];
-  return { stream: stream as "stdout" | "stderr", text: part === "P" ? text! : `${text}\n` };
-}
-
 async function printLog(path: string): Promise<void> {
-  for await (const line of createInterface({ input: createReadStream(path) })) {
-    const { stream, text } = textOfLogLine(line);
-    process[stream].write(text);
-  }
+  for await (const { stream, content } of logLines(createReadStream(path))) process[stream].write(content);
 }
 
 function short(id: string): string {

@@ -29,6 +29,23 @@ export function parseLogLine(bytes: Buffer): LogLine | undefined {
   return { time, stream, content: bytes.subarray(afterTags + 1, end) };
 }
 
+/** The lines of a log that is read piece by piece; what is not in that form is passed over. A container may write carriage returns: lines end with a line feed alone. */
+export async function* logLines(pieces: AsyncIterable<Buffer>): AsyncGenerator<LogLine> {
+  let rest: Buffer = Buffer.alloc(0);
+  for await (const piece of pieces) {
+    const bytes = Buffer.concat([rest, piece]);
+    let start = 0;
+    for (let end = bytes.indexOf(LINE_FEED); end >= 0; end = bytes.indexOf(LINE_FEED, start)) {
+      const line = parseLogLine(bytes.subarray(start, end + 1));
+      if (line) yield line;
+      start = end + 1;
+    }
+    rest = bytes.subarray(start);
+  }
+  const last = parseLogLine(rest);
+  if (last) yield last;
+}
+
 /** Milliseconds since the epoch. */
 export function logTimeMs(time: string): number {
   return Date.parse(time.replace(/\.(\d{3})\d*/, ".$1"));
