@@ -12,17 +12,18 @@ import { silentLog } from "../observe/log.ts";
 import { Cached } from "../registry/generic/cached.ts";
 import type { ServedResource } from "../registry/registry.ts";
 import type { Answer, WatchItem } from "./answer.ts";
+import type { ColumnTexts } from "./column-texts.ts";
 import { httpFront } from "./http.ts";
 
 const ending: (() => Promise<void>)[] = [];
 afterEach(async () => { for (const end of ending.splice(0)) await end(); });
 
-async function serve(answer: Answer): Promise<IncomingMessage> {
+async function serve(answer: Answer, { columnTexts = () => Promise.resolve(undefined), headers = {} }: { readonly columnTexts?: ColumnTexts; readonly headers?: OutgoingHttpHeaders } = {}): Promise<IncomingMessage> {
   const stopping = new AbortController();
-  const front = httpFront({ handler: () => Promise.resolve(answer), clock: systemClock, log: silentLog, stopping: () => stopping.signal, columnTexts: () => Promise.resolve(undefined) });
+  const front = httpFront({ handler: () => Promise.resolve(answer), clock: systemClock, log: silentLog, stopping: () => stopping.signal, columnTexts });
   const server = httpServer({ host: "127.0.0.1", port: 0, portFlag: "", handler: front.request, upgrade: front.upgrade, log: silentLog, clock: systemClock, limits: { drainMs: 0 } });
   await new Promise<void>((ready) => { const ended = server.run(stopping.signal, ready); ending.push(() => { stopping.abort(); return ended; }); });
-  return await new Promise((resolve, reject) => { ask({ port: server.address()!.port, path: "/api/v1/configmaps?watch=1" }, resolve).on("error", reject).end(); });
+  return await new Promise((resolve, reject) => { ask({ port: server.address()!.port, path: "/api/v1/configmaps?watch=1", headers }, resolve).on("error", reject).end(); });
 }
 
 const served = { row: { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps" }, apiVersion: "v1", custom: undefined, fromStorage: (object: unknown) => object } as unknown as ServedResource;
@@ -53,6 +54,18 @@ test("a watch over HTTP/1.1 arrives whole, however its events are batched", asyn
     for await (const chunk of (await serve(iterable(size))).setEncoding("utf8") as AsyncIterable<string>) text += chunk;
     expect(text.trim().split("\n").map((line) => (JSON.parse(line) as { object: ApiObject }).object.metadata.name)).toEqual(events.map(({ entry }) => entry.object.metadata.name));
   }
+});
+
+test.each<[what: string, columnTexts: ColumnTexts, described: string]>([
+  ["described by the documentation of the fields they show", () => Promise.resolve((field) => `what ${field} is`), "what apimachinery.pkg.apis.meta.v1.ObjectMeta.name is"],
+  ["not described where that cannot be read: a Table is told all the same", () => Promise.reject(new Error("no file")), ""],
+])("the columns of a Table are %s", async (_, columnTexts, described) => {
+  const answer: Answer = { type: "object", status: 200, object: { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "c" } }, printedAs: { group: "", kind: "ConfigMap" } };
+  const response = await serve(answer, { columnTexts, headers: { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" } });
+  let text = "";
+  for await (const chunk of response.setEncoding("utf8") as AsyncIterable<string>) text += chunk;
+  const table = JSON.parse(text) as { readonly kind: string; readonly columnDefinitions: readonly { readonly description: string }[] };
+  expect([response.statusCode, table.kind, table.columnDefinitions[0]!.description]).toEqual([200, "Table", described]);
 });
 
 test("a long body over HTTP/1.1 arrives whole at a client that reads slowly, though one block of it is in memory at a time", async () => {

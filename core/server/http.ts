@@ -8,7 +8,7 @@ import { encodeJson } from "../api/codec/json.ts";
 import { assemble, lengthOf } from "../api/codec/pieces.ts";
 import { statusOf } from "../api/meta/status-error.ts";
 import type { Clock } from "../lifecycle/clock.ts";
-import type { Connection } from "../net/http-server.ts";
+import type { Connection } from "../net/connections.ts";
 import type { Log } from "../observe/log.ts";
 import type { Answer } from "./answer.ts";
 import { BodySender } from "./body-sender.ts";
@@ -84,8 +84,10 @@ async function serve(deps: Front, { request, response, connection }: Exchange, s
   }
 }
 
-function describeOf({ columnTexts }: Front, asked: ServerRequest): Promise<Presentation["describe"]> | undefined {
-  return /\bas=Table\b/.test(asked.header("accept") ?? "") ? columnTexts() : undefined;
+/** For who asks for a Table. One without descriptions is better than none. */
+function describeOf({ columnTexts, log }: Front, asked: ServerRequest): Promise<Presentation["describe"]> | undefined {
+  if (!/\bas=Table\b/.test(asked.header("accept") ?? "")) return undefined;
+  return columnTexts().catch((error: unknown) => void log.warn("what describes the columns of Tables cannot be read", { error }));
 }
 
 async function send(answer: Answer, how: Presentation, response: ServerResponse, { bodies }: Pick<Front, "bodies">, signal: AbortSignal): Promise<void> {

@@ -18,6 +18,7 @@ test.each<[what: string, change: object, errors: string]>([
   ["what older clients say", { deprecatedCount: 1, deprecatedFirstTimestamp: "2026-01-01T00:00:00Z", deprecatedSource: { host: "h" } },
     '[firstTimestamp: Invalid value: "": needs to be unset, count: Invalid value: "": needs to be unset, source: Invalid value: "": needs to be unset]'],
   ["a series of one", { series: { count: 1 } }, '[series.count: Invalid value: "": should be at least 2, series.lastObservedTime: Required value]'],
+  ["more than 1,024 bytes of a note", { note: "ü".repeat(513) }, 'message: Invalid value: "": can have at most 1024 characters'],
   ["nobody who reports it", { reportingController: "-a" }, expect.stringContaining('reportingController: Invalid value: "-a"') as string],
   ["a name that is none", { metadata: { name: "A_b" } }, expect.stringContaining('metadata.name: Invalid value: "A_b"') as string],
 ])("events.k8s.io is strict: %s", async (_, change, errors) => {

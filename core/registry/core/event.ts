@@ -3,20 +3,22 @@
  *
  * Source: kubernetes v1.36 pkg/registry/core/event/strategy.go, pkg/apis/core/validation/events.go
  */
+import { byteLength } from "../../api/meta/byte-length.ts";
 import { FIELD_IMMUTABLE, type FieldError, invalid, required } from "../../api/meta/field-error.ts";
 import type { Event } from "../../api/gen/core.v1.ts";
 import { dns1123Subdomain } from "../../api/meta/names.ts";
 import { defineResource, type WriteContext } from "../generic/resource.ts";
 import { isQualifiedName, problems } from "./checks/values.ts";
 
-const LENGTHS_MAX = { reportingInstance: 128, action: 128, reason: 128, message: 1024 } as const;
+/** Upstream says characters and counts bytes. */
+const BYTES_MAX = { reportingInstance: 128, action: 128, reason: 128, message: 1024 } as const;
 const INVOLVED_NAMESPACE = "involvedObject.namespace";
 const OTHER_NAMESPACE = "does not match event.namespace";
 
 /** The core group stays as lax as it has always been. */
 function isAskedAsCore({ group = "" }: WriteContext): boolean { return group === ""; }
 
-/** What nobody changes through events.k8s.io once an event is sent, by the names errors give it. */
+/** What nobody changes through events.k8s.io once an event is sent, by the names errors give it and in their order: upstream tells of the reason twice. */
 const FIXED = [
   ["involvedObject"], ["reason"], ["message"], ["source"], ["firstTimestamp"], ["lastTimestamp"], ["count"], ["reason"], ["type"], ["eventTime"], ["action"], ["related"], ["reportingController", "reportingComponent"], ["reportingInstance"],
 ] as const satisfies readonly (readonly [name: string, field?: keyof Event])[];
@@ -63,9 +65,9 @@ function* validateReported(event: Readonly<Event>, reporter: string): Iterable<F
   yield* isQualifiedName(reporter, event.reportingComponent ?? "");
   for (const field of ["reportingInstance", "action", "reason"] as const) {
     if (!event[field]) yield required(field);
-    else if (event[field].length > LENGTHS_MAX[field]) yield invalid(field, "", `can have at most ${LENGTHS_MAX[field]} characters`);
+    else if (byteLength(event[field]) > BYTES_MAX[field]) yield invalid(field, "", `can have at most ${BYTES_MAX[field]} characters`);
   }
-  if ((event.message ?? "").length > LENGTHS_MAX.message) yield invalid("message", "", `can have at most ${LENGTHS_MAX.message} characters`);
+  if (byteLength(event.message ?? "") > BYTES_MAX.message) yield invalid("message", "", `can have at most ${BYTES_MAX.message} characters`);
 }
 
 function* validateStrictly(event: Readonly<Event>): Iterable<FieldError> {

@@ -115,7 +115,7 @@ function* validateResourceClaims(path: string, claims: readonly PodResourceClaim
     else if (names.has(name)) yield duplicate(child(at, "name"), name);
     else yield* isDns1123Label(child(at, "name"), name);
     names.add(name);
-    if (resourceClaimName !== undefined && resourceClaimTemplateName !== undefined) yield invalid(at, claim, "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified");
+    if (resourceClaimName !== undefined && resourceClaimTemplateName !== undefined) yield invalid(at, internalForm("io.k8s.api.core.v1.PodResourceClaim", claim), "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified");
     if (resourceClaimName === undefined && resourceClaimTemplateName === undefined) yield invalid(at, internalForm("io.k8s.api.core.v1.PodResourceClaim", claim), "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`");
     if (resourceClaimName !== undefined) yield* isDns1123Subdomain(child(at, "resourceClaimName"), resourceClaimName);
     if (resourceClaimTemplateName !== undefined) yield* isDns1123Subdomain(child(at, "resourceClaimTemplateName"), resourceClaimTemplateName);
