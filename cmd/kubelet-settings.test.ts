@@ -45,3 +45,11 @@ test.each([
   ["anonymous-auth=true", "that is how it is: only false"], ["hostname-override=a", "give --node-name instead"], ["v=4", "give --log-level instead"], ["pod-infra-container-image=registry.example/pause:3", "the image of sandboxes is the container runtime's to choose"], ["cloud-provider=external", "give --node-taint node.cloudprovider.kubernetes.io/uninitialized"],
   ["make-coffee=1", "not a setting we have; there are max-pods"],
 ])("--kubelet-arg %s is refused", (text, why) => expect(() => settings(text)).toThrow(`--kubelet-arg ${text}: ${why}`));
+
+test.each([
+  ["NodeSwap=true", undefined], ["CPUManagerPolicyAlphaOptions=true", undefined],
+  ["MemoryQoS=true", "cannot set feature gate MemoryQoS to true: Coracle behaves as v1.36 does with it off"], ["MemoryQuality=true", "unrecognized feature gate: MemoryQuality"],
+])("--kubelet-arg feature-gates=%s is obeyed, says what is so, or is refused", (gate, why) => {
+  if (why === undefined) expect(() => settings(`feature-gates=${gate}`)).not.toThrow();
+  else expect(() => settings(`feature-gates=${gate}`)).toThrow(why);
+});

@@ -7,6 +7,7 @@ import { applyConfiguration, mergeConfigurations } from "../node/kubelet/configu
 import { parseGoDuration } from "../node/kubelet/configuration/go-duration.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Log } from "../core/observe/log.ts";
+import { featureGateProblem } from "../core/server/feature-gates.ts";
 import { type CredentialProviders, credentialProviders, decodeProviders } from "../node/kubelet/images/credential-provider.ts";
 import { KUBELET_DEFAULTS, type KubeletSettings } from "../node/kubelet/settings.ts";
 import { ConfigError } from "./config/config.ts";
@@ -114,9 +115,22 @@ function withConfiguration(settings: KubeletSettings, { file, directory, flags }
     const dropIns = directory === undefined ? [] : readdirSync(directory).filter((name) => name.endsWith(".conf")).toSorted().map((name) => join(directory, name));
     const documents = [...(file === undefined ? [] : [file]), ...dropIns].map((path) => ({ path, value: parse(readFileSync(path, "utf8")) as unknown }));
     const all = flags === undefined ? documents : [...documents, { path: "flags", value: flags }];
-    return applyConfiguration(settings, mergeConfigurations(all), { os: process.platform === "win32" ? "windows" : "linux" });
+    const configured = applyConfiguration(settings, mergeConfigurations(all), { os: process.platform === "win32" ? "windows" : "linux" });
+    checkGates(configured.configuration["featureGates"] as Readonly<Record<string, boolean>> | undefined);
+    return configured;
   } catch (cause) {
     throw new ConfigError(`--kubelet-arg${file === undefined ? directory === undefined ? "" : " config-dir" : " config"}: ${(cause as Error).message}`, { cause });
+  }
+}
+
+/** Those that change something here: placement.ts. Others are as they are, and whoever asks for another one would believe it. */
+const OBEYED_GATES: readonly string[] = ["CPUManagerPolicyAlphaOptions", "CPUManagerPolicyBetaOptions"];
+
+/** Throws for gates that are not as they are said to be. */
+function checkGates(gates: Readonly<Record<string, boolean>> = {}): void {
+  for (const [name, on] of Object.entries(gates)) {
+    const problem = OBEYED_GATES.includes(name) ? undefined : featureGateProblem(`${name}=${on}`);
+    if (problem !== undefined) throw new Error(problem);
   }
 }
 

@@ -4,7 +4,7 @@ import { featureGateProblem, featureGates, featureMetrics } from "./feature-gate
 
 test.each<[string, string | undefined]>([
   ["WatchList=true", undefined], ["CBORServingAndStorage=false", undefined], ["AllAlpha=false", undefined], ["NodeSwap = True", undefined],
-  ["CBORServingAndStorage=true", "cannot set feature gate CBORServingAndStorage to true: this server behaves as v1.36 does with it off"],
+  ["CBORServingAndStorage=true", "cannot set feature gate CBORServingAndStorage to true: Coracle behaves as v1.36 does with it off"],
   ["NodeSwap=false", "cannot set feature gate NodeSwap to false, feature is locked to true"],
   ["CronJobTimeZone=true", "unrecognized feature gate: CronJobTimeZone"],
   ["WatchList", "missing bool value for WatchList"],

@@ -1,5 +1,5 @@
 /**
- * Feature gates: which of upstream's features there are in v1.36, and whether they are on. This server behaves as upstream does with its defaults; a gate
+ * Feature gates: which of upstream's features there are in v1.36, and whether they are on. Coracle behaves as upstream does with its defaults; a gate
  * that says so is accepted, one that asks for something else is refused, because it would change nothing.
  *
  * Source: kubernetes v1.36 component-base/featuregate/feature_gate.go, component-base/metrics/prometheus/feature/metrics.go
@@ -37,7 +37,7 @@ export function featureGateProblem(text: string): string | undefined {
   if (!gate) return `unrecognized feature gate: ${name}`;
   if (gate.enabled === wanted) return undefined;
   if (gate.locked) return `cannot set feature gate ${name} to ${wanted}, feature is locked to ${gate.enabled}`;
-  return `cannot set feature gate ${name} to ${wanted}: this server behaves as v1.36 does with it ${gate.enabled ? "on" : "off"}`;
+  return `cannot set feature gate ${name} to ${wanted}: Coracle behaves as v1.36 does with it ${gate.enabled ? "on" : "off"}`;
 }
 
 export function featureMetrics(metrics: Pick<Metrics, "gaugeFrom">): void {

@@ -219,8 +219,9 @@ export function kubelet(deps: KubeletDeps): Kubelet {
   }
 
   function podsMemory(): Observation | undefined {
+    if (!settings.enforcesAllocatable) return undefined;
     const usage = deps.cgroups.usage(posix.join("/", settings.cgroupRoot, "kubepods"));
-    const { memoryBytes } = node.podResources();
+    const { memoryBytes } = node.podsShare();
     return usage ? { capacity: memoryBytes, available: memoryBytes - usage.workingSetBytes } : undefined;
   }
 
@@ -242,7 +243,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
   const podLife: Runnable = {
     name: "pods",
     async run(quit, ready) {
-      context.cgroups.setUp(node.podResources());
+      context.cgroups.setUp(node.podsShare());
       if (isLinux) context.userNamespaces.setUp(await subordinateIds({ exec: deps.exec, passwd: existsSync("/etc/passwd") ? readFileSync("/etc/passwd", "utf8") : "", signal: quit }), await context.volumes.leftBehind());
       ready();
       await manager.run(quit);

@@ -47,6 +47,8 @@ export interface KubeletSettings {
   readonly providerId: string | undefined;
   /** Kept from pods, as quantities: what the operating system and we need ourselves. */
   readonly reserved: Readonly<Record<string, string>>;
+  /** Pods together cannot have what is reserved; otherwise the scheduler alone keeps it free. */
+  readonly enforcesAllocatable: boolean;
   /** Profiles for seccompProfile type Localhost. */
   readonly seccompDir: string;
   /** Of a container that takes too much memory only the process that wanted more ends, not all (cgroup v2; version 1 knows nothing else). */
@@ -122,7 +124,7 @@ export interface ShutdownSettings {
 
 export const KUBELET_DEFAULTS: Omit<KubeletSettings, "nodeName" | "nodeIps" | "hostname" | "version"> = {
   dataDir: "/var/lib/kubelet", wellKnownDir: "", podLogsDir: "/var/log/pods", containerLogsDir: "/var/log/containers", clusterDns: [], clusterDomain: "cluster.local",
-  resolvConf: "/etc/resolv.conf", maxPods: 110, podPidsLimit: -1, userNamespaceIds: 65_536, cgroupRoot: "/", port: 10250, healthzAddress: "127.0.0.1", healthzPort: 10248, labels: {}, annotations: {}, taints: [], unschedulable: false, registers: true, providerId: undefined, reserved: {},
+  resolvConf: "/etc/resolv.conf", maxPods: 110, podPidsLimit: -1, userNamespaceIds: 65_536, cgroupRoot: "/", port: 10250, healthzAddress: "127.0.0.1", healthzPort: 10248, labels: {}, annotations: {}, taints: [], unschedulable: false, registers: true, providerId: undefined, reserved: {}, enforcesAllocatable: true,
   seccompDir: "/var/lib/kubelet/seccomp", seccompDefault: false, singleProcessOomKill: false, statusImagesMax: 50, allowedUnsafeSysctls: [], serializeImagePulls: true, containerLogMaxBytes: 10 * 1024 * 1024, containerLogMaxFiles: 5,
   staticPodDir: "", pullVerification: { policy: "NeverVerifyPreloadedImages", allowlist: [] }, imageGc: { highPercent: 85, lowPercent: 80, ageMinMs: 2 * 60_000, ageMaxMs: 0 }, eviction: { thresholds: THRESHOLDS, transitionMs: 5 * 60_000, maxPodGraceSeconds: 0 }, podsPerCore: 0,
   placement: NO_PLACEMENT, containerLogWorkers: 1, containerLogMs: 10_000, syncMs: 60_000, fileCheckMs: 20_000, streamIdleMs: 4 * 3_600_000, runtimeTimeoutMs: 120_000, volumeStatsMs: 60_000, cpuQuota: CPU_QUOTA, deadContainers: { perContainer: 1, ageMinMs: 0 }, oomScoreAdjust: -999, failCgroupV1: false, servesLogs: true,

@@ -39,7 +39,7 @@ test("what changes nothing is told, unless it is as upstream has it anyway", () 
 
 test("each field of upstream's is obeyed, refused, or told to change nothing", async () => {
   const sources = (await Promise.all([...new Bun.Glob("*.ts").scanSync({ cwd: import.meta.dirname })].filter((name) => !/test|fields/.test(name)).map((name) => Bun.file(`${import.meta.dirname}/${name}`).text()))).join("\n");
-  const elsewhere = ["enableSystemLogQuery" /* server/routes.ts */, "enableServer", "cgroupDriver", "enforceNodeAllocatable" /* the pods' group has its limits */, "enableProfilingHandler", "enableDebugFlagsHandler" /* neither is served */];
+  const elsewhere = ["enableSystemLogQuery" /* server/routes.ts */, "enableServer", "cgroupDriver", "enableProfilingHandler", "enableDebugFlagsHandler" /* neither is served */];
   expect([...fieldsOf().keys()].filter((field) => !elsewhere.includes(field) && !new RegExp(`\\b${field}\\b`).test(sources))).toEqual([]);
 });
 
@@ -71,6 +71,11 @@ test.each([
   [{ topologyManagerScope: "node" }, `invalid configuration: topologyManagerScope (--topology-manager-scope) "node" must be one of: "container", or "pod"`],
   [{ reservedSystemCPUs: "1-" }, `invalid configuration: unable to parse reservedSystemCPUs (--reserved-cpus) 1-, error: strconv.Atoi: parsing "": invalid syntax`],
   [{ reservedMemory: [{ numaNode: 0, limits: { memory: "1Gi" } }, { numaNode: 0, limits: { memory: "1Gi", cpu: "1" } }] }, `invalid configuration: the reserved memory has a duplicate value for NUMA node 0 and resource "memory", invalid configuration: the limit type "cpu" for NUMA node 0 is not supported, only [memory hugepages-<HugePageSize>] is accepted`],
+  [{ enforceNodeAllocatable: ["pods", "system-reserved"] }, 'invalid configuration: systemReservedCgroup (--system-reserved-cgroup) must be specified when "system-reserved" or "system-reserved-compressible" included in enforceNodeAllocatable (--enforce-node-allocatable)'],
+  [{ enforceNodeAllocatable: ["kube-reserved-compressible"] }, 'invalid configuration: kubeReservedCgroup (--kube-reserved-cgroup) must be specified when "kube-reserved" or "kube-reserved-compressible" included in enforceNodeAllocatable (--enforce-node-allocatable)'],
+  [{ enforceNodeAllocatable: ["pods", "none"] }, 'invalid configuration: enforceNodeAllocatable (--enforce-node-allocatable) may not contain additional enforcements when "none" is specified'],
+  [{ enforceNodeAllocatable: ["pods", "pods"] }, 'invalid configuration: duplicated enforcements "pods" in enforceNodeAllocatable (--enforce-node-allocatable)'],
+  [{ enforceNodeAllocatable: ["nodes"] }, 'invalid configuration: option "nodes" specified for enforceNodeAllocatable (--enforce-node-allocatable). Valid options are "pods", "system-reserved", "system-reserved-compressible", "kube-reserved", "kube-reserved-compressible" or "none"'],
   [{ cgroupDriver: "systemd" }, `cgroupDriver "systemd" is not supported by this kubelet: it must be "cgroupfs"`],
   [{ authentication: { anonymous: { enabled: true } } }, "invalid configuration: authentication.anonymous.enabled true is not supported by this kubelet: it must be false"],
   [{ authorization: { mode: "AlwaysAllow" } }, `authorization.mode "AlwaysAllow" is not supported by this kubelet: it must be "Webhook"`],
@@ -97,6 +102,11 @@ test("processors that are reserved by name are those that are kept from pods", (
   expect(settings.placement).toMatchObject({ cpuPolicy: "static", cpuOptions: { "full-pcpus-only": "true" }, reservedCpus: "0,2-3", cpuReconcileMs: 10_000, topologyPolicy: "none" });
   expect(settings.reserved).toEqual({ cpu: "3", memory: "2147483648000m" });
   expect(() => applyConfiguration(base, { cpuManagerPolicy: "static" }, { os: "windows" })).toThrow("are not supported by this kubelet on Windows");
+});
+
+test("pods share what is not reserved, unless that is not to be enforced", () => {
+  const enforces = (...items: string[]): boolean => applied({ enforceNodeAllocatable: items }).enforcesAllocatable;
+  expect([applied({}).enforcesAllocatable, enforces("pods"), enforces("none"), enforces()]).toEqual([true, true, false, false]);
 });
 
 test("Go's durations", () => {

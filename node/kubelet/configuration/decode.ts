@@ -83,6 +83,7 @@ export function applyConfiguration(base: KubeletSettings, configuration: Configu
   read<number>("healthzPort", (value) => { result.healthzPort = value; });
   read<number>("maxPods", (value) => { result.maxPods = value; });
   read<number>("podsPerCore", (value) => { result.podsPerCore = value; });
+  read<string[]>("enforceNodeAllocatable", (items) => { result.enforcesAllocatable = items.includes("pods"); });
   read<number>("podPidsLimit", (value) => { result.podPidsLimit = value; });
   read<string>("resolvConf", (value) => { result.resolvConf = value; });
   read<string>("staticPodPath", (value) => { result.staticPodDir = value; });

@@ -75,13 +75,28 @@ export function validate(given: Values): string[] {
   check(allowlist.length === 0 || verification === "NeverVerifyAllowlistedImages", 'can\'t set `preloadedImagesVerificationAllowlist` if `imagePullCredentialsVertificationPolicy` is not "NeverVerifyAllowlistedImages"');
   const badPattern = allowlist.map(allowlistProblem).find((problem) => problem !== undefined);
   check(badPattern === undefined, `invalid image pattern in \`preloadedImagesVerificationAllowlist\`: ${badPattern}`);
-  for (const item of value<string[]>("enforceNodeAllocatable")) check(["", "none", "pods", "system-reserved", "kube-reserved", "system-reserved-compressible", "kube-reserved-compressible"].includes(item), `option "${item}" specified for enforceNodeAllocatable (--enforce-node-allocatable) is not supported`);
+  checkEnforced(value, check);
   const { endpoint, samplingRatePerMillion: rate } = value<{ readonly endpoint?: string; readonly samplingRatePerMillion?: number } | undefined>("tracing") ?? {};
   check(rate === undefined || rate >= 0, `tracing.samplingRatePerMillion: Invalid value: ${rate}: sampling rate must be positive`);
   check(rate === undefined || rate <= 1_000_000, `tracing.samplingRatePerMillion: Invalid value: ${rate}: sampling rate per million must be less than or equal to one million`);
   check(endpoint === undefined || /^[^\s/]+(:\d+)?$/.test(endpoint), `tracing.endpoint: Invalid value: ${JSON.stringify(endpoint)}: must be host:port`);
   checkPlacement(value, check);
   return [...problems, ...notDone(given)];
+}
+
+const ENFORCEMENTS: readonly string[] = ["pods", "system-reserved", "system-reserved-compressible", "kube-reserved", "kube-reserved-compressible"];
+
+/** Groups of the system's and the kubelet's own are none of ours to limit: whoever names one is refused by `notDone`. */
+function checkEnforced(value: <T>(name: string) => T, check: (good: boolean, message: string) => void): void {
+  const where = "enforceNodeAllocatable (--enforce-node-allocatable)";
+  const items = value<string[]>("enforceNodeAllocatable").filter((item) => item !== ""); // a flag without a value
+  for (const item of new Set(items)) {
+    check(items.indexOf(item) === items.lastIndexOf(item), `duplicated enforcements ${JSON.stringify(item)} in ${where}`);
+    const reserved = /^(system|kube)-reserved/.exec(item)?.[1];
+    if (item === "none") check(items.length === 1, `${where} may not contain additional enforcements when "none" is specified`);
+    else if (!ENFORCEMENTS.includes(item)) check(false, `option ${JSON.stringify(item)} specified for ${where}. Valid options are ${ENFORCEMENTS.map((one) => JSON.stringify(one)).join(", ")} or "none"`);
+    else if (reserved !== undefined) check((value<string | undefined>(`${reserved}ReservedCgroup`) ?? "") !== "", `${reserved}ReservedCgroup (--${reserved}-reserved-cgroup) must be specified when "${reserved}-reserved" or "${reserved}-reserved-compressible" included in ${where}`);
+  }
 }
 
 const TOPOLOGY_POLICIES: readonly string[] = ["none", "best-effort", "restricted", "single-numa-node"];

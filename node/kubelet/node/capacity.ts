@@ -43,6 +43,18 @@ export function allocatableOf(facts: CapacityFacts): ResourceList {
   }));
 }
 
+/** What all pods together may use. `pids`: processes and threads; undefined where the machine does not say how many there may be. */
+export interface PodsShare { readonly memoryBytes: number; readonly milliCpu: number; readonly pids: number | undefined }
+
+/** What the machine has without what is reserved, and with what eviction keeps free. `pidsMax`: of the machine, 0 if that is not known. */
+export function podsShareOf({ machine, reserved, pidsMax }: Pick<CapacityFacts, "reserved"> & { readonly machine: Pick<MachineInfo, "cpus" | "memoryBytes">; readonly pidsMax: number }): PodsShare {
+  const kept = (name: string): ReturnType<typeof parseQuantity> => parseQuantity(reserved[name] ?? "0");
+  return {
+    memoryBytes: Math.max(0, machine.memoryBytes - kept("memory").number()), milliCpu: Math.max(0, machine.cpus * 1000 - kept("cpu").milliNumber()),
+    pids: pidsMax > 0 ? Math.max(0, pidsMax - kept("pid").number()) : undefined,
+  };
+}
+
 /** In the form the API server keeps, or each status would look new. */
 function kibibytes(bytes: number): string {
   return quantityOf(Math.floor(bytes / 1024) * 1024, "BinarySI").toString();

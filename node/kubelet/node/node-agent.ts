@@ -8,7 +8,6 @@ import { statfs } from "node:fs/promises";
 import type { Node, ObjectReference, ResourceList } from "../../../core/api/gen/core.v1.ts";
 import { objectKey } from "../../../core/api/meta/object-meta.ts";
 import { isAlreadyExists, notFound } from "../../../core/api/meta/status-error.ts";
-import { parseQuantity } from "../../../core/api/meta/quantity.ts";
 import type { Client } from "../../../core/client/client.ts";
 import type { EventRecorder } from "../../../core/client/events.ts";
 import type { Informer } from "../../../core/client/informer.ts";
@@ -20,10 +19,10 @@ import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import type { Cri } from "../../cri/client.ts";
 import type { Image, RuntimeHandlerFeatures, StatusResponse, VersionResponse } from "../../cri/gen/runtime.v1.ts";
-import type { MachineInfo } from "../../os/machine.ts";
+import { type MachineInfo, processCount } from "../../os/machine.ts";
 import { SHUTTING_DOWN } from "../shutdown/shutdown.ts";
 import type { KubeletSettings } from "../settings.ts";
-import { allocatableOf, type CapacityFacts } from "./capacity.ts";
+import { allocatableOf, type CapacityFacts, type PodsShare, podsShareOf } from "./capacity.ts";
 import { nodeLease } from "./lease.ts";
 import { isSameStatus, newNode, nodeLabels, nodeStatusOf, nodeStatusPatch, type Pressure } from "./node-status.ts";
 
@@ -55,7 +54,7 @@ export interface NodeAgent {
   current(): Pick<Node, "metadata" | "spec">;
   allocatable(): ResourceList;
   /** What all pods together may use. */
-  podResources(): { readonly memoryBytes: number; readonly milliCpu: number };
+  podsShare(): PodsShare;
   networkProblem(): string | undefined;
   runtimeProblem(): string | undefined;
   /** Look at the status now rather than at the next tick. */
@@ -231,10 +230,7 @@ export function nodeAgent(deps: Deps): NodeAgent {
     parts: [runtimeCheck, statusReport, nodeLease({ client, clock, log, nodeName: settings.nodeName, durationSeconds: settings.leaseSeconds, nodeUid: () => known?.metadata.uid })],
     current: () => newest(known, deps.nodes?.get(key)) ?? asNode(newNode({ settings, machine })),
     allocatable: () => ({ ...allocatableOf(capacity), ...Object.fromEntries([...deviceCounts()].map(([resource, { allocatable }]) => [resource, String(allocatable)])) }),
-    podResources() {
-      const reserved = (resource: string): string => settings.reserved[resource] ?? "0";
-      return { memoryBytes: machine.memoryBytes - parseQuantity(reserved("memory")).number(), milliCpu: machine.cpus * 1000 - parseQuantity(reserved("cpu")).milliNumber() };
-    },
+    podsShare: () => podsShareOf({ machine, reserved: settings.enforcesAllocatable ? settings.reserved : {}, pidsMax: processCount().max }),
     networkProblem,
     runtimeProblem,
     runtimeName: () => ({ name: runtimeVersion?.runtime_name, version: runtimeVersion?.runtime_version }),

@@ -18,6 +18,15 @@ test("each class of service has its place, each pod its limits, written when the
   ]);
 });
 
+test("all pods together have what is not reserved, processes too", () => {
+  const written = new Map<string, CgroupLimits>();
+  const pods = podCgroups({ ensure: (path: string, limits: CgroupLimits) => void written.set(path, limits) } as unknown as Cgroups, { cgroupRoot: "/" });
+  pods.setUp({ memoryBytes: 1 << 30, milliCpu: 2000, pids: 30_000 });
+  expect(written.get("/kubepods")).toEqual({ cpuShares: 2048, memoryBytes: 1 << 30, pids: 30_000 });
+  pods.setUp({ memoryBytes: 1 << 30, milliCpu: 2000, pids: undefined });
+  expect(written.get("/kubepods")).toEqual({ cpuShares: 2048, memoryBytes: 1 << 30 });
+});
+
 test("a pod has the huge pages it asks for, and none of another size", () => {
   const pods = podCgroups({ ensure: () => undefined } as unknown as Cgroups, { cgroupRoot: "/", hugepageSizes: ["2MB", "1GB"] });
   const limits = (resources: object): unknown => { pods.ensure(pod("p", resources)); return pods.limits("p")?.hugepages; };

@@ -14,13 +14,14 @@
 import { posix } from "node:path";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
 import type { CgroupLimits, Cgroups } from "../../os/cgroup.ts";
+import type { PodsShare } from "../node/capacity.ts";
 import { isSidecar } from "../pod-spec.ts";
 import { CPU_QUOTA, type CpuQuota, cpuQuota, cpuShares, podHugepages } from "./linux-resources.ts";
 import { podLimits, podRequests, qosClass } from "./pod-resources.ts";
 
 export interface PodCgroups {
-  /** The root and the classes of service. `memoryBytes`, `milliCpu`: what all pods together may use. */
-  setUp(allocatable: { readonly memoryBytes: number; readonly milliCpu: number }): void;
+  /** The root, with what all pods together may use, and the classes of service. */
+  setUp(share: PodsShare): void;
   pathOf(pod: Pod): string;
   /** The groups above those of pods. */
   readonly roots: readonly string[];
@@ -47,8 +48,8 @@ export function podCgroups(cgroups: Cgroups, { cgroupRoot, pidsMax, quota = CPU_
 
   return {
     roots: [root, classes.Burstable, classes.BestEffort],
-    setUp({ memoryBytes, milliCpu }) {
-      cgroups.ensure(root, { cpuShares: cpuShares(milliCpu), memoryBytes });
+    setUp({ memoryBytes, milliCpu, pids }) {
+      cgroups.ensure(root, { cpuShares: cpuShares(milliCpu), memoryBytes, ...(pids === undefined ? {} : { pids }) });
       cgroups.ensure(classes.BestEffort, { cpuShares: cpuShares(0) });
       cgroups.ensure(classes.Burstable, { cpuShares: cpuShares(0) });
     },

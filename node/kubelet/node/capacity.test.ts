@@ -1,0 +1,17 @@
+import { expect, test } from "vitest";
+import { podsShareOf } from "./capacity.ts";
+
+const machine = { cpus: 4, memoryBytes: 8 << 20 };
+
+test.each([
+  [{}, { memoryBytes: 8 << 20, milliCpu: 4000, pids: 32_768 }],
+  [{ memory: "1Mi", cpu: "500m", pid: "1000" }, { memoryBytes: 7 << 20, milliCpu: 3500, pids: 31_768 }],
+  [{ memory: "9Mi", cpu: "5", pid: "40000m" }, { memoryBytes: 0, milliCpu: 0, pids: 32_728 }],
+  [{ pid: "40k" }, { memoryBytes: 8 << 20, milliCpu: 4000, pids: 0 }],
+])("pods share what is not reserved: %j", (reserved, share) => {
+  expect(podsShareOf({ machine, reserved, pidsMax: 32_768 })).toEqual(share);
+});
+
+test("a machine that does not say how many processes there may be does not limit them", () => {
+  expect(podsShareOf({ machine, reserved: { pid: "10" }, pidsMax: 0 }).pids).toBeUndefined();
+});
