@@ -12,7 +12,7 @@ import type { Client } from "../core/client/client.ts";
 import { clientOver } from "../core/client/resource-client.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import { systemClock } from "../core/lifecycle/clock.ts";
-import { systemRandom } from "../core/lifecycle/random.ts";
+import { type Random, systemRandom } from "../core/lifecycle/random.ts";
 import { silentLog } from "../core/observe/log.ts";
 import { metricsRegistry } from "../core/observe/metrics.ts";
 import { crdController } from "../core/registry/apiextensions/crd-controller.ts";
@@ -63,7 +63,7 @@ export interface ApiServer extends AsyncDisposable {
 
 const ADMIN: UserInfo = { name: "admin", groups: ["system:masters"] };
 
-export async function apiServer({ admit, clock = systemClock }: { readonly admit?: (request: AdmissionRequest) => void | Promise<void>; readonly clock?: Clock } = {}): Promise<ApiServer> {
+export async function apiServer({ admit, clock = systemClock, random = systemRandom }: { readonly admit?: (request: AdmissionRequest) => void | Promise<void>; readonly clock?: Clock; readonly random?: Random } = {}): Promise<ApiServer> {
   const stop = new AbortController();
   const { signal } = stop;
   const store = await memoryStore();
@@ -71,14 +71,14 @@ export async function apiServer({ admit, clock = systemClock }: { readonly admit
   const shared = new EventBytes();
   let running: Promise<void> | undefined;
   await new Promise<void>((ready) => (running = cache.run(signal, ready, silentLog)));
-  const registry: Registry = new Registry(builtInResources.rows(), registryDefinitions({ serviceCidrs: ["10.43.0.0/16"], nodePortRange: "30000-32767", storeOf: (group, plural) => registry.storeOf(group, plural), random: systemRandom }), {
-    store, cache, clock, random: systemRandom, convert,
+  const registry: Registry = new Registry(builtInResources.rows(), registryDefinitions({ serviceCidrs: ["10.43.0.0/16"], nodePortRange: "30000-32767", storeOf: (group, plural) => registry.storeOf(group, plural), random }), {
+    store, cache, clock, random, convert,
   });
-  const definitions = crdController({ registry, remoteConversion: () => undefined, clock, random: systemRandom, log: silentLog });
+  const definitions = crdController({ registry, remoteConversion: () => undefined, clock, random, log: silentLog });
   let serving: Promise<void> | undefined;
   await new Promise<void>((ready) => (serving = definitions.run(signal, ready)));
   const handler = apiHandler({
-    registry, cache, clock, random: systemRandom, log: silentLog, metrics: metricsRegistry(), paths: [],
+    registry, cache, clock, random, log: silentLog, metrics: metricsRegistry(), paths: [],
     authenticator: { authenticate: () => Promise.resolve(undefined) },
     authorizer: { authorize: () => ({ decision: "allow", reason: "" }), rulesFor: () => Promise.resolve({ resourceRules: [], pathRules: [], incomplete: false }) },
     impersonate: ({ user }) => Promise.resolve(user),

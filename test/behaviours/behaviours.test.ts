@@ -26,5 +26,6 @@ function row(line: string, texts: Map<string, string | undefined>): string | und
   if (!texts.has(path)) texts.set(path, existsSync(path) ? readFileSync(path, "utf8") : undefined);
   const text = texts.get(path);
   if (text === undefined) return `no such test: ${path}`;
-  return text.includes(quotation) ? undefined : `${path} does not say "${quotation}"`;
+  const count = text.split(quotation).length - 1;
+  return count === 1 ? undefined : `${path} ${count === 0 ? "does not say" : "says more than once"} "${quotation}"`;
 }

@@ -3,6 +3,7 @@ import { apiServer, type ApiServer, type Asked } from "../../../test/api-server.
 import type { AdmissionRequest } from "../../admission/plugin.ts";
 import { builtInResources } from "../../api/schema/resources.ts";
 import { statusError } from "../../api/meta/status-error.ts";
+import { systemRandom } from "../../lifecycle/random.ts";
 
 let api: ApiServer;
 beforeAll(async () => void (api = await apiServer()));
@@ -50,9 +51,20 @@ test.each<[what: string, path: string, asked: Asked, code: number, reason: strin
   expect([told.code, told.body.reason ?? "", told.body.message]).toEqual([code, reason, message]);
 });
 
-test("a name is made up, and another if that is taken", async () => {
+test("a name is made up, and another if that is taken, eight times at most", async () => {
   const { body } = await api.ask("POST", MAPS, { body: { metadata: { generateName: "made-" } } });
   expect(body.metadata).toMatchObject({ generateName: "made-", name: expect.stringMatching(/^made-[bcdfghjklmnpqrstvwxz2456789]{5}$/) });
+
+  let drawn = 0, changesAfter = 10; // five letters a name
+  await using dull = await apiServer({ random: { ...systemRandom, next: () => (drawn++ < changesAfter ? 0 : 0.5) } });
+  await dull.ask("POST", "/api/v1/namespaces", { body: { metadata: { name: "a" } } });
+  const name = async (): Promise<unknown> => {
+    const told = await dull.ask("POST", MAPS, { body: { metadata: { generateName: "x-" } } });
+    return told.body.metadata?.name ?? told.body.message;
+  };
+  expect([await name(), await name()]).toEqual(["x-bbbbb", "x-rrrrr"]);
+  [drawn, changesAfter] = [0, 40];
+  expect(await name()).toBe('configmaps "x-bbbbb" already exists, the server was not able to generate a unique name for the object');
 });
 
 test("unknown fields are warned of, once each", async () => {
