@@ -12,7 +12,8 @@ import { silentLog } from "../observe/log.ts";
 import { type BodyError, readBody, writeBounded } from "./http-body.ts";
 import type { TlsPolicy } from "./tls-policy.ts";
 import { tlsOptions } from "./tls.ts";
-import { type Connection, httpsServer, type HttpsServer, type HttpsServerOptions } from "./http-server.ts";
+import type { Connection } from "./connections.ts";
+import { httpsServer, type HttpsServer, type HttpsServerOptions } from "./http-server.ts";
 
 let pki: Awaited<ReturnType<typeof testPki>>;
 beforeAll(async () => { pki = await testPki(); });

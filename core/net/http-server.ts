@@ -7,7 +7,7 @@
  *   httpServer({ … })                         the same without TLS: HTTP/1.1
  *
  * A node:tls server hands its sockets, by ALPN, to an http or an http2 server: in Bun the only arrangement that shows the peer's
- * certificate on both. What Bun leaves to us is here: deadlines (one sweep over all connections), a missing Host, sockets of
+ * certificate on both. What Bun leaves to us is here and in connections.ts: deadlines (one sweep over all connections), a missing Host, sockets of
  * failed handshakes, peers that stop reading, streams that are opened only to be reset.
  *
  * The end: no new connections; GOAWAY, or `Connection: close` after the request under way; `stopping` aborts, so that handlers end
@@ -22,33 +22,13 @@ import { aborted } from "../lifecycle/aborted.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Runnable } from "../lifecycle/run-all.ts";
 import type { Log } from "../observe/log.ts";
+import { type Connection, type ConnectionLimits, Connections, type Tracked } from "./connections.ts";
 import { notTls } from "./not-tls.ts";
-import { type PeerCertificate, peerCertificateOf, plainAddress, tlsOptions, type TlsMaterial } from "./tls.ts";
+import { peerCertificateOf, plainAddress, tlsOptions, type TlsMaterial } from "./tls.ts";
 
-/** What is known of a connection, the same object for all its requests. */
-export interface Connection {
-  readonly protocol: "http/1.1" | "h2";
-  readonly remoteAddress: string;
-  readonly peerCertificate: PeerCertificate | undefined;
-  /** The name a client of TLS asked for, in lower case; undefined: none. */
-  readonly serverName?: string | undefined;
-  /** It takes no more requests than those under way. Absent: one after the other is all there can be. */
-  readonly takeNoMore?: (() => void) | undefined;
-}
-
-export interface ServerLimits {
-  readonly connectionsMax: number;
-  /** For the handshake, and then for the first request: upstream's ReadHeaderTimeout. On a machine that is too busy many handshakes at once take long. */
-  readonly firstRequestMs: number;
-  /** Between requests: upstream's IdleTimeout. */
-  readonly idleMs: number;
-  /** A peer that takes nothing of what waits for it. */
-  readonly stalledMs: number;
+export interface ServerLimits extends ConnectionLimits {
   readonly headerBytesMax: number;
   readonly streamsMax: number;
-  /** Streams of one connection reset between two sweeps. */
-  readonly resetsMax: number;
-  readonly drainMs: number;
 }
 
 /** Source: kubernetes v1.36 staging/src/k8s.io/apiserver/pkg/server/secure_serving.go, where it names a number. */
@@ -107,20 +87,6 @@ export interface HttpsServer extends Runnable {
   readonly connectionCount: number;
 }
 
-interface Tracked extends Connection {
-  protocol: "http/1.1" | "h2";
-  takeNoMore?: (() => void) | undefined;
-  readonly socket: net.Socket;
-  session?: http2.ServerHttp2Session;
-  requests: number;
-  active: number;
-  upgraded: boolean;
-  quietSinceMs: number;
-  resets: number;
-  written: number;
-  stalledSinceMs: number | undefined;
-}
-
 export function httpsServer(options: HttpsServerOptions): HttpsServer { return makeServer(options, options); }
 
 /** Without TLS: HTTP/1.1 only. */
@@ -128,19 +94,11 @@ export function httpServer(options: HttpServerOptions): HttpsServer { return mak
 
 function makeServer({ host, port, portFlag, handler, upgrade, log, clock, http1, limits: given = {} }: HttpServerOptions, security: Pick<HttpsServerOptions, "tls" | "certificateFor"> | undefined): HttpsServer {
   const limits = { ...SERVER_LIMITS, ...given };
-  const connections = new Map<Duplex, Tracked>();
-  const sessions = new WeakMap<http2.Http2Session, Tracked>();
-  let opening: Tracked | undefined; // whose "session" event comes while its socket is handed over: the session itself does not tell
-  const stopping = new AbortController();
-  const emptied = Promise.withResolvers<void>(); // the last connection closed after stopping began
-
-  const h1 = http.createServer({
-    maxHeaderSize: limits.headerBytesMax, keepAliveTimeout: 0, headersTimeout: 0, requestTimeout: 0,
-    shouldUpgradeCallback: (request) => UPGRADES.has((request.headers.upgrade ?? "").toLowerCase()), // others are requests like any
-  });
-  const h2 = http2.createServer({ settings: { maxConcurrentStreams: limits.streamsMax, maxHeaderListSize: limits.headerBytesMax }, maxSessionMemory: SESSION_MIB_MAX });
+  const connections = new Connections(limits, { clock, log });
+  const h1 = http1Server(), h2 = http2Server();
   const secure = security && secureListener(security);
   const listener: net.Server = secure ?? net.createServer(accept);
+  let opening: Tracked | undefined; // whose "session" event comes while its socket is handed over: the session itself does not tell
 
   function secureListener({ tls: material, certificateFor }: Pick<HttpsServerOptions, "tls" | "certificateFor">): tls.Server {
     const chosen = certificateFor && { SNICallback: (name: string, done: (error: Error | null, context?: tls.SecureContext) => void) => done(null, certificateFor(name)) };
@@ -156,23 +114,11 @@ function makeServer({ host, port, portFlag, handler, upgrade, log, clock, http1,
 
   function accept(socket: net.Socket | tls.TLSSocket): void {
     socket.on("error", (error) => log.debug("connection failed", { error: error.message }));
-    if (connections.size >= limits.connectionsMax) {
-      log.warn("too many connections", { connections: connections.size });
-      socket.destroy();
-      return;
-    }
+    if (!connections.hasRoom()) return void socket.destroy();
     socket.setNoDelay(true);
     socket.setKeepAlive(true, KEEP_ALIVE_MS);
     const encrypted = secure ? (socket as tls.TLSSocket) : undefined;
-    const connection: Tracked = {
-      socket, protocol: "http/1.1", remoteAddress: plainAddress(socket.remoteAddress), peerCertificate: encrypted && peerCertificateOf(encrypted), serverName: encrypted && serverNameOf(encrypted),
-      requests: 0, active: 0, upgraded: false, quietSinceMs: clock.uptimeMs(), resets: 0, written: 0, stalledSinceMs: undefined,
-    };
-    connections.set(socket, connection);
-    socket.on("close", () => {
-      connections.delete(socket);
-      if (stopping.signal.aborted && connections.size === 0) emptied.resolve();
-    });
+    const connection = connections.add(socket, { remoteAddress: plainAddress(socket.remoteAddress), peerCertificate: encrypted && peerCertificateOf(encrypted), serverName: encrypted && serverNameOf(encrypted) });
     if (encrypted?.alpnProtocol === "h2") serve(connection, "h2");
     else if (http1) http1(socket, seatOf(connection));
     else serve(connection, "http/1.1");
@@ -188,7 +134,7 @@ function makeServer({ host, port, portFlag, handler, upgrade, log, clock, http1,
 
   function seatOf(connection: Tracked): Http1Seat {
     return {
-      connection, headerBytesMax: limits.headerBytesMax, stopping: stopping.signal, began: () => count(connection), ended: () => uncount(connection),
+      connection, headerBytesMax: limits.headerBytesMax, stopping: connections.stopping, began: () => connections.began(connection), ended: () => connections.ended(connection),
       handOver(to, came) {
         serve(connection, to);
         connection.socket.emit("data", came); // what is pushed back (unshift) does not reach them in Bun
@@ -196,67 +142,59 @@ function makeServer({ host, port, portFlag, handler, upgrade, log, clock, http1,
     };
   }
 
-  function count(connection: Tracked): void {
-    connection.requests++;
-    connection.active++;
-  }
-
-  function uncount(connection: Tracked): void {
-    connection.active--;
-    connection.quietSinceMs = clock.uptimeMs();
-    if (stopping.signal.aborted && connection.protocol === "http/1.1" && connection.active === 0) connection.socket.end();
-  }
-
   function begin(connection: Tracked, response: http.ServerResponse | http2.Http2ServerResponse): void {
-    count(connection);
-    if (stopping.signal.aborted && connection.protocol === "http/1.1") response.setHeader("Connection", "close");
-    response.once("close", () => uncount(connection));
+    connections.began(connection);
+    if (connections.isLast(connection)) response.setHeader("Connection", "close");
+    response.once("close", () => connections.ended(connection));
   }
 
-  h1.on("request", (request, response) => {
-    const connection = connections.get(request.socket);
-    if (!connection) return void request.socket.destroy();
-    begin(connection, response);
-    if (request.headers.host === undefined && request.httpVersion === "1.1") {
-      const text = "400 Bad Request: missing required Host header";
-      response.writeHead(400, { "Content-Type": "text/plain; charset=utf-8", "Content-Length": text.length, "Connection": "close" }).end(text);
-      return;
-    }
-    request.url = originForm(request.url ?? "/");
-    handler(request, response, connection);
-  });
-  h1.on("upgrade", (request, socket, head) => {
-    const connection = connections.get(socket);
-    if (!connection) return void socket.destroy();
-    connection.upgraded = true;
-    if (request.headers.host === undefined) return refuse(socket, "400 Bad Request");
-    request.url = originForm(request.url ?? "/");
-    upgrade(request, socket, { head, connection });
-  });
-  h1.on("clientError", (error: NodeJS.ErrnoException, socket) => refuse(socket, error.code === "HPE_HEADER_OVERFLOW" ? "431 Request Header Fields Too Large" : "400 Bad Request"));
-  h2.on("session", (session) => {
-    session.on("error", (error) => log.debug("HTTP/2 connection failed", { error: error.message }));
-    if (!opening) return void session.destroy();
-    opening.session = session;
-    sessions.set(session, opening);
-  });
-  h2.on("sessionError", (error) => log.debug("HTTP/2 connection failed", { error: error.message }));
-  h2.on("request", (request, response) => {
-    const connection = request.stream.session && sessions.get(request.stream.session);
-    if (!connection) return void request.stream.close(http2.constants.NGHTTP2_CANCEL);
-    request.stream.once("close", () => { if (request.stream.rstCode !== http2.constants.NGHTTP2_NO_ERROR) connection.resets++; });
-    begin(connection, response);
-    handler(request as unknown as http.IncomingMessage, response as unknown as http.ServerResponse, connection);
-  });
+  function http1Server(): http.Server {
+    const made = http.createServer({
+      maxHeaderSize: limits.headerBytesMax, keepAliveTimeout: 0, headersTimeout: 0, requestTimeout: 0,
+      shouldUpgradeCallback: (request) => UPGRADES.has((request.headers.upgrade ?? "").toLowerCase()), // others are requests like any
+    });
+    made.on("request", (request, response) => {
+      const connection = connections.of(request.socket);
+      if (!connection) return void request.socket.destroy();
+      begin(connection, response);
+      if (request.headers.host === undefined && request.httpVersion === "1.1") {
+        const text = "400 Bad Request: missing required Host header";
+        response.writeHead(400, { "Content-Type": "text/plain; charset=utf-8", "Content-Length": text.length, "Connection": "close" }).end(text);
+        return;
+      }
+      request.url = originForm(request.url ?? "/");
+      handler(request, response, connection);
+    });
+    made.on("upgrade", (request, socket, head) => {
+      const connection = connections.of(socket);
+      if (!connection) return void socket.destroy();
+      connection.upgraded = true;
+      if (request.headers.host === undefined) return refuse(socket, "400 Bad Request");
+      request.url = originForm(request.url ?? "/");
+      upgrade(request, socket, { head, connection });
+    });
+    made.on("clientError", (error: NodeJS.ErrnoException, socket) => refuse(socket, error.code === "HPE_HEADER_OVERFLOW" ? "431 Request Header Fields Too Large" : "400 Bad Request"));
+    return made;
+  }
 
-  function sweep(nowMs: number): void {
-    for (const connection of connections.values()) {
-      const why = overdue(connection, limits, nowMs);
-      if (why === undefined) continue;
-      log.debug("connection closed", { remoteAddress: connection.remoteAddress, why });
-      if (why === "idle" && connection.session) connection.session.close();
-      else connection.socket.destroy();
-    }
+  function http2Server(): http2.Http2Server {
+    const made = http2.createServer({ settings: { maxConcurrentStreams: limits.streamsMax, maxHeaderListSize: limits.headerBytesMax }, maxSessionMemory: SESSION_MIB_MAX });
+    const ofSession = new WeakMap<http2.Http2Session, Tracked>();
+    made.on("session", (session) => {
+      session.on("error", (error) => log.debug("HTTP/2 connection failed", { error: error.message }));
+      if (!opening) return void session.destroy();
+      opening.session = session;
+      ofSession.set(session, opening);
+    });
+    made.on("sessionError", (error) => log.debug("HTTP/2 connection failed", { error: error.message }));
+    made.on("request", (request, response) => {
+      const connection = request.stream.session && ofSession.get(request.stream.session);
+      if (!connection) return void request.stream.close(http2.constants.NGHTTP2_CANCEL);
+      request.stream.once("close", () => { if (request.stream.rstCode !== http2.constants.NGHTTP2_NO_ERROR) connection.resets++; });
+      begin(connection, response);
+      handler(request as unknown as http.IncomingMessage, response as unknown as http.ServerResponse, connection);
+    });
+    return made;
   }
 
   async function listen(): Promise<void> {
@@ -267,31 +205,18 @@ function makeServer({ host, port, portFlag, handler, upgrade, log, clock, http1,
     listener.on("error", (error) => log.error("listener failed", { error }));
   }
 
-  async function drain(): Promise<void> {
-    const closed = new Promise<void>((resolve) => listener.close(() => resolve()));
-    stopping.abort();
-    for (const { session, protocol, active, socket } of connections.values()) {
-      if (session) session.close();
-      else if (protocol === "http/1.1" && active === 0) socket.end();
-    }
-    const cutOff = clock.after(limits.drainMs, () => { for (const { socket } of connections.values()) socket.destroy(); });
-    if (connections.size > 0) await emptied.promise;
-    await closed;
-    cutOff.cancel();
-  }
-
   return {
     name: secure ? "https server" : "http server",
-    stopping: stopping.signal,
+    stopping: connections.stopping,
     get connectionCount() { return connections.size; },
     address: () => (listener.address() ?? undefined) as net.AddressInfo | undefined,
     reloadCertificates: () => { if (security) secure?.setSecureContext(tlsOptions(security.tls())); },
     async run(signal, ready) {
       await listen();
       ready();
-      const sweeping = (async () => { for await (const _ of clock.every(SWEEP_MS, signal)) sweep(clock.uptimeMs()); })();
+      const sweeping = (async () => { for await (const _ of clock.every(SWEEP_MS, signal)) connections.sweep(); })();
       await aborted(signal);
-      await drain();
+      await connections.drain(new Promise((resolve) => listener.close(() => resolve())));
       await sweeping;
     },
   };
@@ -300,20 +225,6 @@ function makeServer({ host, port, portFlag, handler, upgrade, log, clock, http1,
 function serverNameOf(socket: tls.TLSSocket): string | undefined {
   const { servername } = socket as tls.TLSSocket & { readonly servername?: string | false | null };
   return servername ? servername.toLowerCase() : undefined;
-}
-
-/** Why a connection should go, if it should. */
-function overdue(connection: Tracked, limits: ServerLimits, nowMs: number): "idle" | "stalled" | "resets" | undefined {
-  const { socket, active, upgraded, requests, resets } = connection;
-  connection.resets = 0;
-  if (resets > limits.resetsMax) return "resets";
-  const pending = socket.writableLength > 0;
-  if (!pending || socket.bytesWritten !== connection.written) connection.stalledSinceMs = undefined;
-  else connection.stalledSinceMs ??= nowMs;
-  connection.written = socket.bytesWritten;
-  if (connection.stalledSinceMs !== undefined && nowMs - connection.stalledSinceMs >= limits.stalledMs) return "stalled";
-  if (upgraded || active > 0) return undefined;
-  return nowMs - connection.quietSinceMs >= (requests === 0 ? limits.firstRequestMs : limits.idleMs) ? "idle" : undefined;
 }
 
 /** "GET https://host/path" is allowed by HTTP, and means "/path". */

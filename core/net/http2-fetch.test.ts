@@ -10,7 +10,8 @@ import { servingMaterial, testPki } from "../../test/certificates.ts";
 import { systemClock as clock } from "../lifecycle/clock.ts";
 import { silentLog as log } from "../observe/log.ts";
 import { http2Fetch } from "./http2-fetch.ts";
-import { type Connection, httpsServer } from "./http-server.ts";
+import type { Connection } from "./connections.ts";
+import { httpsServer } from "./http-server.ts";
 
 let pki: Awaited<ReturnType<typeof testPki>>;
 beforeAll(async () => { pki = await testPki(); });

@@ -1,7 +1,7 @@
 /** A request of node's, over HTTP/1.1 or HTTP/2, as the chain sees it. */
 import type { IncomingMessage } from "node:http";
 import { bodyTooLarge } from "../api/meta/status-error.ts";
-import type { Connection } from "../net/http-server.ts";
+import type { Connection } from "../net/connections.ts";
 import type { RequestBody, ServerRequest } from "./request.ts";
 
 /** Source: apiserver MaxRequestBodyBytes */

@@ -22,7 +22,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, ServerHttp2Stream } from "node:http2";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Random } from "../lifecycle/random.ts";
-import type { Connection } from "../net/http-server.ts";
+import type { Connection } from "../net/connections.ts";
 import { GrpcError, grpcTrailers } from "../net/grpc/status.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";

@@ -1,0 +1,145 @@
+/**
+ * The connections of a server, from accept to close: how many requests each has under way, which of them have to go, and the end of all.
+ *
+ * Deadlines are kept by looking at all of them now and then (`sweep`): what Bun does not do by itself on the path that http-server.ts takes.
+ */
+import type { ServerHttp2Session } from "node:http2";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import type { Clock } from "../lifecycle/clock.ts";
+import type { Log } from "../observe/log.ts";
+import type { PeerCertificate } from "./tls.ts";
+
+/** What is known of a connection, the same object for all its requests. */
+export interface Connection {
+  readonly protocol: "http/1.1" | "h2";
+  readonly remoteAddress: string;
+  readonly peerCertificate: PeerCertificate | undefined;
+  /** The name a client of TLS asked for, in lower case; undefined: none. */
+  readonly serverName?: string | undefined;
+  /** It takes no more requests than those under way. Absent: one after the other is all there can be. */
+  readonly takeNoMore?: (() => void) | undefined;
+}
+
+export interface ConnectionLimits {
+  readonly connectionsMax: number;
+  /** For the handshake, and then for the first request: upstream's ReadHeaderTimeout. On a machine that is too busy many handshakes at once take long. */
+  readonly firstRequestMs: number;
+  /** Between requests: upstream's IdleTimeout. */
+  readonly idleMs: number;
+  /** A peer that takes nothing of what waits for it. */
+  readonly stalledMs: number;
+  /** Streams of one connection reset between two sweeps. */
+  readonly resetsMax: number;
+  readonly drainMs: number;
+}
+
+/** A connection as its server goes on to see it. */
+export interface Tracked extends Connection {
+  protocol: Connection["protocol"];
+  takeNoMore?: (() => void) | undefined;
+  readonly socket: Socket;
+  session?: ServerHttp2Session;
+  /** Its socket is somebody else's since. */
+  upgraded: boolean;
+  requests: number;
+  active: number;
+  resets: number;
+  quietSinceMs: number;
+  written: number;
+  stalledSinceMs: number | undefined;
+}
+
+type Facts = Pick<Connection, "remoteAddress" | "peerCertificate" | "serverName">;
+
+export class Connections {
+  readonly #limits: ConnectionLimits;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #bySocket = new Map<Duplex, Tracked>();
+  readonly #stopping = new AbortController();
+  readonly #emptied = Promise.withResolvers<void>(); // the last one closed after stopping began
+
+  constructor(limits: ConnectionLimits, { clock, log }: { readonly clock: Clock; readonly log: Log }) {
+    this.#limits = limits;
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  /** Aborts when the end begins. */
+  get stopping(): AbortSignal { return this.#stopping.signal; }
+  get size(): number { return this.#bySocket.size; }
+  of(socket: Duplex): Tracked | undefined { return this.#bySocket.get(socket); }
+
+  /** Whether there is room for another one. */
+  hasRoom(): boolean {
+    if (this.size < this.#limits.connectionsMax) return true;
+    this.#log.warn("too many connections", { connections: this.size });
+    return false;
+  }
+
+  /** Until it closes. */
+  add(socket: Socket, facts: Facts): Tracked {
+    const connection: Tracked = { ...facts, socket, protocol: "http/1.1", requests: 0, active: 0, upgraded: false, quietSinceMs: this.#clock.uptimeMs(), resets: 0, written: 0, stalledSinceMs: undefined };
+    this.#bySocket.set(socket, connection);
+    socket.on("close", () => {
+      this.#bySocket.delete(socket);
+      if (this.stopping.aborted && this.size === 0) this.#emptied.resolve();
+    });
+    return connection;
+  }
+
+  /** A request of it. */
+  began(connection: Tracked): void {
+    connection.requests++;
+    connection.active++;
+  }
+
+  ended(connection: Tracked): void {
+    connection.active--;
+    connection.quietSinceMs = this.#clock.uptimeMs();
+    if (this.isLast(connection) && connection.active === 0) connection.socket.end();
+  }
+
+  /** Whether the answer under way is its last: the end has begun, and this protocol has no other way to say so. */
+  isLast({ protocol }: Tracked): boolean { return this.stopping.aborted && protocol === "http/1.1"; }
+
+  /** Closes those that are overdue. */
+  sweep(): void {
+    const nowMs = this.#clock.uptimeMs();
+    for (const connection of this.#bySocket.values()) {
+      const why = overdue(connection, this.#limits, nowMs);
+      if (why === undefined) continue;
+      this.#log.debug("connection closed", { remoteAddress: connection.remoteAddress, why });
+      if (why === "idle" && connection.session) connection.session.close();
+      else connection.socket.destroy();
+    }
+  }
+
+  /** Resolves when all are closed, after the requests under way or after `drainMs`, and their listener is: whose handshake ends until then comes in still. */
+  async drain(listenerClosed: Promise<void>): Promise<void> {
+    this.#stopping.abort();
+    for (const { session, protocol, active, socket } of this.#bySocket.values()) {
+      if (session) session.close();
+      else if (protocol === "http/1.1" && active === 0) socket.end();
+    }
+    const cutOff = this.#clock.after(this.#limits.drainMs, () => { for (const { socket } of this.#bySocket.values()) socket.destroy(); });
+    if (this.size > 0) await this.#emptied.promise;
+    await listenerClosed;
+    cutOff.cancel();
+  }
+}
+
+/** Why a connection should go, if it should. */
+function overdue(connection: Tracked, limits: ConnectionLimits, nowMs: number): "idle" | "stalled" | "resets" | undefined {
+  const { socket, active, upgraded, requests, resets } = connection;
+  connection.resets = 0;
+  if (resets > limits.resetsMax) return "resets";
+  const pending = socket.writableLength > 0;
+  if (!pending || socket.bytesWritten !== connection.written) connection.stalledSinceMs = undefined;
+  else connection.stalledSinceMs ??= nowMs;
+  connection.written = socket.bytesWritten;
+  if (connection.stalledSinceMs !== undefined && nowMs - connection.stalledSinceMs >= limits.stalledMs) return "stalled";
+  if (upgraded || active > 0) return undefined;
+  return nowMs - connection.quietSinceMs >= (requests === 0 ? limits.firstRequestMs : limits.idleMs) ? "idle" : undefined;
+}
