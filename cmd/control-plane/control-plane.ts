@@ -9,7 +9,6 @@ import { zpages } from "../../core/api/codec/zpages.ts";
 import { columnTexts } from "../../core/server/column-texts.ts";
 import type { Descriptions } from "../../core/api/openapi/schema.ts";
 import type { UserInfo } from "../../core/api/request/user.ts";
-import { builtInResources } from "../../core/api/schema/resources.ts";
 import { impersonate, impersonationOf } from "../../core/authz/impersonate.ts";
 import { type AccessReviewKind, evaluateReview } from "../../core/authz/reviews.ts";
 import type { Client, ResourceRef } from "../../core/client/client.ts";
@@ -51,7 +50,7 @@ import { METRICS_ROWS, metricsHandlers } from "../../core/server/metrics-api/met
 import type { NodeProxyDeps } from "../../core/server/node-proxy/backend.ts";
 import { openApiPaths } from "../../core/server/openapi.ts";
 import { podResourceMetrics } from "../../core/server/pod-resource-metrics.ts";
-import { runtimeConfigProblem } from "../../core/server/runtime-config.ts";
+import { runtimeConfigProblem, servedResources } from "../../core/server/runtime-config.ts";
 import { nodeProxyHandlers } from "../../core/server/special/node-proxy.ts";
 import { specialHandlers } from "../../core/server/special/special.ts";
 import { storageMetrics } from "../../core/server/storage-metrics.ts";
@@ -134,7 +133,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const cache = new WatchCache(store, clock);
   const loopbackClient = (): Client => clientOver(transport(LOOPBACK, "kube-apiserver"));
   const informers = informerFactory({ client: loopbackClient(), clock, random, log: log.with({ part: "informers" }) });
-  const registry: Registry = new Registry([...builtInResources.rows(), ...METRICS_ROWS], registryDefinitions({ serviceCidrs: settings.serviceCidr.split(","), nodePortRange: settings.serviceNodePortRange, storeOf: (group, plural) => registry.storeOf(group, plural), random, claims: claimsOf(store, cache, signal) }), { store, cache, clock, random, convert });
+  const registry: Registry = new Registry([...servedResources(args.list("runtime-config")), ...METRICS_ROWS], registryDefinitions({ serviceCidrs: settings.serviceCidr.split(","), nodePortRange: settings.serviceNodePortRange, storeOf: (group, plural) => registry.storeOf(group, plural), random, claims: claimsOf(store, cache, signal) }), { store, cache, clock, random, convert });
 
   const serverId = apiServerId(node.name);
   const identity = identityOf({ args, pki, joinSecret, clusterDomain: settings.clusterDomain, url, serverId, client: loopbackClient(), informers, clock, random, log, metrics });

@@ -54,7 +54,9 @@ import { podDisruptionBudgets } from "./policy/pod-disruption-budget.ts";
 import { clusterRoleBindings, roleBindings } from "./rbac/bindings.ts";
 import { clusterRoles, roles } from "./rbac/roles.ts";
 import { deviceClasses } from "./resource/device-class.ts";
+import { deviceTaintRules } from "./resource/device-taint-rule.ts";
 import { resourceClaims, resourceClaimTemplates } from "./resource/resource-claim.ts";
+import { resourcePoolStatusRequests } from "./resource/resource-pool-status-request.ts";
 import { resourceSlices } from "./resource/resource-slice.ts";
 import { priorityClasses } from "./scheduling/priority-class.ts";
 import { podGroups, workloads } from "./scheduling/workload.ts";
@@ -97,7 +99,7 @@ export function registryDefinitions({ serviceCidrs, nodePortRange, storeOf, rand
     any(customResourceDefinitions), any(apiServices), any(certificateSigningRequests), any(eventsV1), any(horizontalPodAutoscalers),
     any(mutatingAdmissionPolicies), any(mutatingAdmissionPolicyBindings), any(validatingAdmissionPolicies), any(validatingAdmissionPolicyBindings),
     any(mutatingWebhookConfigurations), any(validatingWebhookConfigurations), any(flowSchemas), any(priorityLevelConfigurations),
-    any(deviceClasses), any(resourceClaims(namespaceLabels)), any(resourceClaimTemplates(namespaceLabels)), any(resourceSlices),
+    any(deviceClasses), any(resourceClaims(namespaceLabels)), any(resourceClaimTemplates(namespaceLabels)), any(resourceSlices), any(deviceTaintRules), any(resourcePoolStatusRequests),
     any(roles), any(clusterRoles), any(roleBindings), any(clusterRoleBindings),
   ];
 }

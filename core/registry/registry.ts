@@ -8,7 +8,7 @@ import type { ApiObject } from "../api/meta/object-meta.ts";
 import { canonicalOwn } from "../api/schema/canonical.ts";
 import { declaredDefaults } from "../api/schema/declared-defaults.ts";
 import { builtInFacts } from "../api/schema/facts.ts";
-import type { ResourceRow } from "../api/schema/resources.ts";
+import { builtInResources, type ResourceRow } from "../api/schema/resources.ts";
 import { canonicalCustom } from "../api/schema/canonical-custom.ts";
 import type { CustomResourceDefinitionNames } from "../api/gen/apiextensions.v1.ts";
 import { customRow } from "./apiextensions/custom/custom-row.ts";
@@ -63,8 +63,9 @@ export class Registry {
   constructor(rows: readonly ResourceRow[], definitions: readonly Resource[], deps: Deps) {
     this.#deps = deps;
     const byName = new Map(definitions.map((definition) => [`${definition.group}/${definition.plural}`, definition]));
+    const kin = [...rows, ...builtInResources.everyRow()]; // a version that is not served may be the one that is stored
     for (const row of rows) {
-      const storage = rows.filter((other) => other.group === row.group && other.plural === row.plural).toSorted(byStability)[0]!;
+      const storage = kin.filter((other) => other.group === row.group && other.plural === row.plural).toSorted(byStability)[0]!;
       this.#add(row, storage, byName.get(`${row.group}/${row.plural}`));
     }
   }

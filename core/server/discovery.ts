@@ -36,7 +36,7 @@ export function discoveryPaths(registry: Registry, serverAddress: string, foreig
     const parts = request.path.split("/").filter((part) => part !== "");
     const [root] = parts;
     if (root !== "api" && root !== "apis") return undefined;
-    if (isRoute(parts)) {
+    if (isRoute(registry, parts)) {
       if (request.method !== "GET") throw methodNotAllowed();
       checkRoute(request.header("accept") ?? "");
     }
@@ -62,9 +62,9 @@ export function discoveryPaths(registry: Registry, serverAddress: string, foreig
 }
 
 /** Of upstream's router, which knows GET alone. What is said of all groups, of one, and of versions that definitions make, is answered whatever the method. */
-function isRoute([root, ...named]: readonly string[]): boolean {
+function isRoute(registry: Registry, [root, ...named]: readonly string[]): boolean {
   const [group, version] = root === "api" ? ["", ...named] : named;
-  return named.length === 0 ? root === "api" : version !== undefined && builtInResources.groupVersions().some((one) => one.group === group && one.version === version);
+  return named.length === 0 ? root === "api" : version !== undefined && builtInVersions(registry).some((one) => one.group === group && one.version === version);
 }
 
 function resources(request: ServerRequest, registry: Registry, wanted: { group: string; version: string }): Answer | undefined {
@@ -96,10 +96,16 @@ export function allVersions(registry: Registry, foreign: Foreign | undefined): (
 
 /** Built-in ones in their order, then those that only custom resources have. */
 export function groupVersions(registry: Registry): ServedGroupVersion[] {
-  const built = builtInResources.groupVersions();
+  const built = builtInVersions(registry);
   const known = new Set(built.map(({ group, version }) => `${group}/${version}`));
   const custom = new Map<string, ServedGroupVersion>();
   for (const { group, version } of registry.rows())
     if (!known.has(`${group}/${version}`)) custom.set(`${group}/${version}`, { group, version, groupPriority: 1000, versionPriority: 100 });
   return [...built, ...custom.values()];
+}
+
+/** Those served: each has a resource. */
+export function builtInVersions(registry: Registry): ServedGroupVersion[] {
+  const served = new Set(registry.rows().map(({ group, version }) => `${group}/${version}`));
+  return builtInResources.everyGroupVersion().filter(({ group, version }) => served.has(`${group}/${version}`));
 }

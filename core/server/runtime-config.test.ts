@@ -1,11 +1,39 @@
 import { expect, test } from "vitest";
-import { runtimeConfigProblem } from "./runtime-config.ts";
+import { builtInResources } from "../api/schema/resources.ts";
+import { runtimeConfigProblem, servedResources } from "./runtime-config.ts";
 
 test.each<[string, string | undefined]>([
   ["v1", undefined], ["batch/v1=true", undefined], ["api/ga=true", undefined], ["api/beta=false", undefined], ["storage.k8s.io/v1beta1=false", undefined], ["apps/v1/deployments=true", undefined],
+  ["api/all=true", undefined], ["api/beta", undefined], ["resource.k8s.io/v1beta2=true", undefined], ["resource.k8s.io/v1beta1/deviceclasses=true", undefined],
   ["batch/v1=false", "batch/v1 is served by v1.36 by default, and cannot be switched off"],
-  ["resource.k8s.io/v1beta2=true", "resource.k8s.io/v1beta2 is not served by v1.36 by default, and cannot be switched on"],
-  ["api/all=true", "api/all=true: the group versions served are those of v1.36's defaults, and cannot be changed"],
+  ["v1=false", "v1 is served by v1.36 by default, and cannot be switched off"],
+  ["api/all=false", "api/all=false: the group versions that v1.36 serves by default cannot be switched off"],
+  ["batch/v1beta1=true", "batch/v1beta1 is not served by v1.36, and cannot be switched on; of batch there are v1"],
+  ["resource.k8s.io/v1beta1/devicetaintrules=true", "resource.k8s.io/v1beta1/devicetaintrules is not served by v1.36, and cannot be switched on; of resource.k8s.io there are v1, v1beta2, v1beta1, v1alpha3"],
+  ["scheduling.k8s.io/v1alpha2=true", "scheduling.k8s.io/v1alpha2: what is in it needs the feature gates that are off in v1.36: GenericWorkload"],
   ["nothing.example.com/v1=true", "unknown api groups nothing.example.com/v1"],
   ["batch/v1=maybe", 'invalid value of batch/v1: strconv.ParseBool: parsing "maybe": invalid syntax'],
 ])("%s: %s", (text, problem) => expect(runtimeConfigProblem(text)).toBe(problem));
+
+const added = (...texts: string[]): string[] => {
+  const standard = new Set(builtInResources.rows());
+  const rows = servedResources(texts);
+  expect([...standard].every((row) => rows.includes(row))).toBe(true);
+  return rows.filter((row) => !standard.has(row)).map(({ group, version, plural }) => `${group}/${version}/${plural}`);
+};
+
+test.each<[string[], string[]]>([
+  [[], []],
+  [["api/ga=true", "api/beta=false"], []],
+  [["storage.k8s.io/v1beta1=true"], ["storage.k8s.io/v1beta1/volumeattributesclasses"]],
+  [["resource.k8s.io/v1beta1/deviceclasses"], ["resource.k8s.io/v1beta1/deviceclasses"]],
+  [["networking.k8s.io/v1beta1=true", "networking.k8s.io/v1beta1/servicecidrs=false"], ["networking.k8s.io/v1beta1/ipaddresses"]],
+  [["api/alpha=true", "admissionregistration.k8s.io/v1alpha1=false"], [
+    "coordination.k8s.io/v1alpha2/leasecandidates", "resource.k8s.io/v1alpha3/devicetaintrules", "resource.k8s.io/v1alpha3/resourcepoolstatusrequests", "internal.apiserver.k8s.io/v1alpha1/storageversions",
+  ]],
+])("%j serve %j as well", (texts, rows) => expect(added(...texts)).toEqual(rows));
+
+test("everything is more than every beta, whichever was said first", () => {
+  expect(added("api/all=true")).toEqual(builtInResources.everyRow().filter((row) => !builtInResources.rows().includes(row)).map(({ group, version, plural }) => `${group}/${version}/${plural}`));
+  expect(added("api/beta=false", "api/all=true")).toEqual(added("api/alpha=true"));
+});

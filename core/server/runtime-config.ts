@@ -1,24 +1,70 @@
 /**
- * --runtime-config: which group versions are served. Ours are those that v1.36 serves by default; what says so is accepted, what asks for something else is
- * refused, because it would change nothing.
+ * --runtime-config: which group versions and resources are served beside those of v1.36's defaults. What is served by default cannot be switched off, because
+ * this server's own controllers live on it; what would still not be served is refused, because it would change nothing.
  *
- * Source: kubernetes v1.36 apiserver/pkg/server/{options/api_enablement,resourceconfig/helpers}.go
+ *   api/all, api/ga, api/beta, api/alpha        all versions of that stability, before what is said of single ones
+ *   resource.k8s.io/v1beta1[/deviceclasses]     one version, or one resource of it
+ *
+ * Source: kubernetes v1.36 apiserver/pkg/server/{options/api_enablement,resourceconfig/helpers}.go, pkg/controlplane/instance.go
  */
 import { builtInFacts } from "../api/schema/facts.ts";
-import { builtInResources } from "../api/schema/resources.ts";
+import { builtInResources, type ResourceRow } from "../api/schema/resources.ts";
 
-/** Whether what they stand for is served; undefined: some of it is. */
-const SETS: Readonly<Record<string, boolean | undefined>> = { "api/all": undefined, "api/ga": true, "api/beta": false, "api/alpha": false, "api/legacy": true };
+/** Whether the defaults, all of them served, are of it; and what else is. Upstream applies them in this order. */
+const SETS: readonly { readonly name: string; readonly hasDefaults: boolean; readonly pattern: RegExp }[] = [
+  { name: "api/all", hasDefaults: true, pattern: /^v/ },
+  { name: "api/ga", hasDefaults: true, pattern: /^v\d+$/ },
+  { name: "api/legacy", hasDefaults: true, pattern: /^$/ },
+  { name: "api/beta", hasDefaults: false, pattern: /^v\d+beta\d+$/ },
+  { name: "api/alpha", hasDefaults: false, pattern: /^v\d+alpha\d+$/ },
+];
 
-/** What is wrong with "batch/v1=true"; undefined: that is how it is. */
+/** Group versions that are there in v1.36 behind feature gates that are off, and which. */
+const GATED: Readonly<Record<string, string>> = {
+  "certificates.k8s.io/v1beta1": "ClusterTrustBundle and PodCertificateRequest", "certificates.k8s.io/v1alpha1": "ClusterTrustBundle",
+  "scheduling.k8s.io/v1alpha2": "GenericWorkload", "storagemigration.k8s.io/v1beta1": "StorageVersionMigrator",
+};
+
+interface Wish { readonly key: string; readonly wanted: boolean }
+
+function wishOf(text: string): Wish {
+  const [key = "", value = ""] = text.split("=").map((part) => part.trim());
+  return { key: key === "v1" ? "/v1" : key, wanted: value !== "false" };
+}
+
+/** What is wrong with "batch/v1=true"; undefined: so it can be. */
 export function runtimeConfigProblem(text: string): string | undefined {
-  const [key = "", value = "true"] = text.split("=").map((part) => part.trim());
-  if (!["true", "false", ""].includes(value)) return `invalid value of ${key}: strconv.ParseBool: parsing ${JSON.stringify(value)}: invalid syntax`;
-  const wanted = value !== "false";
-  if (Object.hasOwn(SETS, key)) return SETS[key] === wanted ? undefined : `${key}=${wanted}: the group versions served are those of v1.36's defaults, and cannot be changed`;
-  const [group = "", version = "", resource] = key === "v1" ? ["", "v1"] : key.split("/");
-  const served = builtInResources.rows().filter((row) => row.group === group && row.version === version);
-  if (!builtInFacts.groupVersions().some((one) => one.group === group) && served.length === 0) return `unknown api groups ${group}/${version}`;
-  const isServed = resource === undefined ? served.length > 0 : served.some(({ plural }) => plural === resource);
-  return isServed === wanted ? undefined : `${key} is ${isServed ? "" : "not "}served by v1.36 by default, and cannot be switched ${isServed ? "off" : "on"}`;
+  const [name = "", value = ""] = text.split("=").map((part) => part.trim());
+  if (!["true", "false", ""].includes(value)) return `invalid value of ${name}: strconv.ParseBool: parsing ${JSON.stringify(value)}: invalid syntax`;
+  const { key, wanted } = wishOf(text);
+  const set = SETS.find((one) => one.name === key);
+  if (set) return set.hasDefaults && !wanted ? `${key}=false: the group versions that v1.36 serves by default cannot be switched off` : undefined;
+  const [group = "", version = "", resource] = key.split("/");
+  const about = (row: ResourceRow): boolean => row.group === group && row.version === version && (resource === undefined || row.plural === resource);
+  if (builtInResources.rows().some(about)) return wanted ? undefined : `${name} is served by v1.36 by default, and cannot be switched off`;
+  if (builtInResources.everyRow().some(about) || !wanted) return knownGroup(group) ? undefined : `unknown api groups ${group}/${version}`;
+  if (!knownGroup(group)) return `unknown api groups ${group}/${version}`;
+  const gates = GATED[`${group}/${version}`];
+  if (gates !== undefined) return `${name}: what is in it needs the feature gates that are off in v1.36: ${gates}`;
+  return `${name} is not served by v1.36, and cannot be switched on; of ${group} there are ${versionsOf(group).join(", ")}`;
+}
+
+function knownGroup(group: string): boolean {
+  return builtInFacts.groupVersions().some((one) => one.group === group) || builtInResources.everyRow().some((row) => row.group === group);
+}
+
+function versionsOf(group: string): string[] {
+  return builtInResources.everyGroupVersion().filter((one) => one.group === group).map(({ version }) => version);
+}
+
+/** The resources to serve, in discovery's order. Of texts without a problem. */
+export function servedResources(texts: readonly string[]): ResourceRow[] {
+  const wishes = new Map(texts.map(wishOf).map(({ key, wanted }) => [key, wanted]));
+  const byDefault = new Set(builtInResources.rows());
+  return builtInResources.everyRow().filter((row) => {
+    const { group, version, plural } = row;
+    const sets = SETS.filter(({ pattern }) => pattern.test(version)).map(({ name }) => wishes.get(name));
+    const said = wishes.get(`${group}/${version}/${plural}`) ?? wishes.get(`${group}/${version}`) ?? sets.findLast((wanted) => wanted !== undefined);
+    return byDefault.has(row) || said === true;
+  });
 }

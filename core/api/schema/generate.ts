@@ -105,7 +105,7 @@ function key(name: string): string {
 
 const { packages, kinds } = parse([readFileSync("core/api/schema/facts.txt", "utf8")]);
 /** Versions that are not stable have types only where code speaks of them. */
-const UNSTABLE = new Set(["apiserverinternal.v1alpha1", "certificates.v1beta1", "coordination.v1beta1", "metrics.v1beta1", "resource.v1alpha3", "scheduling.v1alpha2", "storagemigration.v1beta1"]);
+const UNSTABLE = new Set(["apiserverinternal.v1alpha1", "certificates.v1beta1", "coordination.v1beta1", "metrics.v1beta1", "resource.v1alpha3", "resource.v1beta1", "scheduling.v1alpha2", "storagemigration.v1beta1"]);
 
 for (const pkg of packages) {
   if (/alpha|beta/.test(moduleOf(pkg.path)) && !UNSTABLE.has(moduleOf(pkg.path))) continue;

@@ -2,7 +2,8 @@
  * The REST resources of the API: what is served where, under which names, with which verbs.
  *
  * Rows of the built-in API come from resources.txt (verbs, as published in the client libraries' REST tables) and resource-names.txt (names, order,
- * storage versions). Only what a v1.36 server serves by default is here: no alpha, no beta. Custom resources make rows of the same shape.
+ * storage versions). A v1.36 server serves alpha and beta versions only where it is told to, and what is behind a feature gate that is off not at all.
+ * Custom resources make rows of the same shape.
  *
  * Lines of resources.txt
  *   <group>/<version>/<plural> <ns|cluster> <verb>,… [<subresource>:<verb>,…]…       cGET: connected by that HTTP method
@@ -50,7 +51,7 @@ export interface ResourceRow extends GroupVersion {
 /** A served group version and its place in discovery: groups by priority, highest first, then by name; versions likewise. */
 export interface ServedGroupVersion extends GroupVersion { readonly groupPriority: number; readonly versionPriority: number }
 
-/** The built-in API: v1.36, stable versions. Parsed on first use. */
+/** The built-in API of v1.36. Parsed on first use. */
 export class ResourceTable {
   readonly #names: string;
   readonly #verbs: string;
@@ -58,20 +59,27 @@ export class ResourceTable {
 
   constructor(names: string, verbs: string) { this.#names = names; this.#verbs = verbs; }
 
-  /** In discovery's order. */
-  groupVersions(): readonly ServedGroupVersion[] { return this.#table().versions; }
-  /** In discovery's order. */
-  rows(): readonly ResourceRow[] { return this.#table().rows; }
+  /** Those served by default, in discovery's order. */
+  groupVersions(): readonly ServedGroupVersion[] { return this.#table().byDefault.versions; }
+  /** Those served by default, in discovery's order. */
+  rows(): readonly ResourceRow[] { return this.#table().byDefault.rows; }
+  /** Those that can be served, in discovery's order. */
+  everyGroupVersion(): readonly ServedGroupVersion[] { return this.#table().versions; }
+  /** Those that can be served, in discovery's order. */
+  everyRow(): readonly ResourceRow[] { return this.#table().rows; }
   find(group: string, version: string, plural: string): ResourceRow | undefined { return this.#table().byPath.get(`${group}/${version}/${plural}`); }
 
   #table(): ParsedTable {
     if (this.#parsed) return this.#parsed;
-    const { versions, rows } = parseTable(this.#names, this.#verbs);
-    return (this.#parsed = { versions, rows, byPath: new Map(rows.map((row) => [`${row.group}/${row.version}/${row.plural}`, row])) });
+    const { versions, rows, off } = parseTable(this.#names, this.#verbs);
+    const isOn = ({ group, version }: GroupVersion): boolean => !off.has(`${group}/${version}`);
+    const byDefault = { versions: versions.filter(isOn), rows: rows.filter(isOn) };
+    return (this.#parsed = { versions, rows, byDefault, byPath: new Map(byDefault.rows.map((row) => [`${row.group}/${row.version}/${row.plural}`, row])) });
   }
 }
 
-interface ParsedTable { readonly versions: readonly ServedGroupVersion[]; readonly rows: readonly ResourceRow[]; readonly byPath: ReadonlyMap<string, ResourceRow> }
+interface Tables { readonly versions: readonly ServedGroupVersion[]; readonly rows: readonly ResourceRow[] }
+interface ParsedTable extends Tables { readonly byDefault: Tables; readonly byPath: ReadonlyMap<string, ResourceRow> }
 
 export const builtInResources: ResourceTable = new ResourceTable(namesText, verbsText);
 
@@ -85,15 +93,17 @@ const METHOD_VERBS: Readonly<Partial<Record<HttpMethod, ResourceVerb>>> = { DELE
 
 interface VerbLine { readonly namespaced: boolean; readonly verbs: readonly string[]; readonly subresources: ReadonlyMap<string, readonly string[]> }
 
-function parseTable(names: string, verbsFile: string): { versions: ServedGroupVersion[]; rows: ResourceRow[] } {
+function parseTable(names: string, verbsFile: string): Tables & { readonly off: ReadonlySet<string> } {
   const verbLines = parseVerbs(verbsFile);
+  const off = new Set<string>();
   const versions: ServedGroupVersion[] = [];
   const rows: ResourceRow[] = [];
   const kinds = parseSubresourceKinds(names);
   for (const line of names.split("\n")) {
     const words = line.split(" ");
     if (words[0] === "V") {
-      const [, quoted = "", version = "", groupPriority, versionPriority] = words;
+      const [, quoted = "", version = "", groupPriority, versionPriority, isOff] = words;
+      if (isOff) off.add(`${ungroup(quoted)}/${version}`);
       versions.push({ group: ungroup(quoted), version, groupPriority: Number(groupPriority), versionPriority: Number(versionPriority) });
     } else if (words[0] === "R") {
       const { group, version } = versions.at(-1)!;
@@ -103,7 +113,7 @@ function parseTable(names: string, verbsFile: string): { versions: ServedGroupVe
       rows.push(rowOf({ group, version }, words, line, kinds));
     }
   }
-  return { versions, rows };
+  return { versions, rows, off };
 }
 
 function rowOf(groupVersion: GroupVersion, words: readonly string[], line: VerbLine, kinds: ReadonlyMap<string, GroupVersionKind>): ResourceRow {

@@ -38,7 +38,7 @@ export function* validateDevice(path: string, device: Device, { old, placesItsel
     yield* qualifiedDeviceName(child(path, "capacity"), name);
     yield* validateCapacity(child(keyPath(child(path, "capacity"), name), "requestPolicy"), given, device.allowMultipleAllocations === true);
   }
-  if (!old || !semanticEqual(old.taints, taints)) yield* listOf(child(path, "taints"), taints, { max: TAINTS_MAX, check: validateTaint });
+  if (!old || !semanticEqual(old.taints, taints)) yield* listOf(child(path, "taints"), taints, { max: TAINTS_MAX, check: (at, taint) => validateTaint(at, taint) });
   yield* listOf(child(path, "consumesCounters"), device.consumesCounters, {
     max: CONSUMED_SETS_MAX, keyOf: ({ counterSet }) => counterSet,
     *check(at, { counterSet, counters: given }) {
@@ -75,9 +75,11 @@ function* validateAttribute(path: string, attribute: DeviceAttribute): Iterable<
   if (values !== 1) yield invalid(path, values === 0 ? "" : internalForm("io.k8s.api.resource.v1.DeviceAttribute", attribute), "exactly one value must be specified");
 }
 
-function* validateTaint(path: string, { key, value = "", effect }: DeviceTaint): Iterable<FieldError> {
+/** An effect that was stored already is let pass. */
+export function* validateTaint(path: string, { key, value = "", effect }: DeviceTaint, old?: DeviceTaint): Iterable<FieldError> {
   yield* validateLabelName(key ?? "", child(path, "key"));
   if (value !== "") yield* problems(child(path, "value"), value, labelValue(value));
+  if (old?.effect === effect && effect) return;
   if (!effect) yield required(child(path, "effect"));
   else if (!TAINT_EFFECTS.includes(effect)) yield notSupported(child(path, "effect"), effect, TAINT_EFFECTS);
 }

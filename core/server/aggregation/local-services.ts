@@ -1,5 +1,4 @@
 /** Registers what this server serves itself, as APIServices: local-plan.ts decides. */
-import { builtInResources } from "../../api/schema/resources.ts";
 import { isAlreadyExists, isConflict, isNotFound } from "../../api/meta/status-error.ts";
 import type { ResourceClient } from "../../client/client.ts";
 import type { Informer } from "../../client/informer.ts";
@@ -9,6 +8,7 @@ import type { Runnable } from "../../lifecycle/run-all.ts";
 import type { Log } from "../../observe/log.ts";
 import type { APIService } from "../../registry/apiregistration/api-service.ts";
 import type { Registry } from "../../registry/registry.ts";
+import { builtInVersions } from "../discovery.ts";
 import { apiServiceName, type LocalAction, planLocal, type Wanted } from "./local-plan.ts";
 
 interface Deps {
@@ -71,7 +71,7 @@ export function localServices({ registry, apiServices, resource, clock, log }: D
 }
 
 function wantedOf(registry: Registry): Wanted[] {
-  const built = builtInResources.groupVersions().map((one): Wanted => ({ ...one, managed: "onstart" }));
+  const built = builtInVersions(registry).map((one): Wanted => ({ ...one, managed: "onstart" }));
   const known = new Set(built.map(({ group, version }) => `${group}/${version}`));
   const rest = new Map<string, Wanted>();
   for (const { group, version, custom } of registry.rows())
