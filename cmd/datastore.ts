@@ -57,7 +57,7 @@ export async function openDatastore({ settings, path, snapshots, wasUsed, clock,
     const parts = new SharedParts();
     const { store, mended } = await openMended({
       path, snapshots, mends: settings.mendStore, clock, log,
-      open: () => openStore({ path, wasUsed, clock, share: (value) => parts.shareStored(value), volatile: isVolatile, urgent: (key) => key.startsWith(NODES), onRoom, onTrouble }),
+      open: () => openStore({ path, wasUsed, clock, share: (value) => parts.shareStored(value), volatile: isVolatile, urgent: isUrgent, onRoom, onTrouble }),
     });
     return { store, mended, isShared: false, trouble: async () => undefined, onFull: (tell) => void tells.push(tell) };
   }
@@ -95,7 +95,14 @@ function pem(flag: string, path: string | undefined): string | undefined {
   return path === undefined ? undefined : fromFile(flag, path, (text) => text);
 }
 
-/** What a node says of its disk must get through when that disk is the store's: DiskPressure, and the taint that follows. */
+/**
+ * What must get through when the store's disk is nearly full: what a node says of it (DiskPressure, and the taint that follows), and what is on its way out, as whoever
+ * wants room deletes first: the mark that an object is to go, a pod's last words, finalizers that are done.
+ */
+export function isUrgent(key: string, value: Value): boolean {
+  return key.startsWith(NODES) || (plaintextOf(value)?.["metadata"] as { deletionTimestamp?: unknown } | undefined)?.deletionTimestamp !== undefined;
+}
+
 const NODES = "/registry/core/nodes/";
 
 /** Heartbeats and events may be lost by a crash; a lease that changes hands may not. */

@@ -188,11 +188,14 @@ test("where little room is left, puts are refused and deletes are not", async ()
 
 test("each time room becomes short it is told once, and once when it is over; urgent rows are still overwritten while a little is left", async () => {
   const told: string[] = [];
-  const { disk, store } = await watched({ urgent: (key) => key === "/node", onRoom: (full) => told.push(full?.code ?? "room") });
+  const { disk, store } = await watched({ urgent: (key, value) => key === "/node" || value["going"] === true, onRoom: (full) => told.push(full?.code ?? "room") });
   const node = await store.put("/node", { n: 1 }, 0);
+  const pod = await store.put("/pod", {}, 0);
   disk.full = new StoreError("full", { freeBytes: 20 << 20 });
   for (const key of ["/a", "/b"]) expect((await failure(store.put(key, {}, 0))).code).toBe("full");
   const overwritten = await store.put("/node", { n: 2 }, node);
+  expect((await failure(store.put("/pod", { going: false }, pod))).code).toBe("full");
+  await store.put("/pod", { going: true }, pod);
   disk.full = new StoreError("full", { freeBytes: 1 << 20 });
   expect((await failure(store.put("/node", { n: 3 }, overwritten))).code).toBe("full");
   expect(told).toEqual(["full"]);

@@ -40,8 +40,8 @@ export interface MvccOptions extends HistoryLimits, WriteBehindOptions {
   readonly volatile?: (key: string, value: Value | undefined, previous: Value | undefined) => boolean;
   /** It has held something, and a disk on which nothing is has lost it. */
   readonly wasUsed?: boolean;
-  /** Which rows may also be overwritten while room is short, as long as the disk takes it: few and small ones, that tell of it. */
-  readonly urgent?: (key: string) => boolean;
+  /** Which rows may also be overwritten while room is short, as long as the disk takes it: few and small ones, that tell of it, or lead to room. */
+  readonly urgent?: (key: string, value: Value) => boolean;
   /** Called when room becomes short, with why, and with nothing when there is enough again. */
   readonly onRoom?: (full: StoreError | undefined) => void;
   /** Freeze the arrays in values, too, so that a reader who changes one is caught. Objects always are; see freeze-json.ts for the price. */
@@ -234,8 +234,8 @@ class MvccStore implements Store {
       rows: this.#rows,
       head: this.#head,
       isVolatile: (key, value, previous) => this.#isVolatile(key, value, previous),
-      refusal: ({ key, kind, durable }) => {
-        if (durable) return kind === "delete" || (kind === "overwrite" && this.#options.urgent?.(key) && hasSome(noRoom)) ? down : noRoom;
+      refusal: ({ key, value, kind, durable }) => {
+        if (durable) return kind === "delete" || (kind === "overwrite" && value && this.#options.urgent?.(key, value) && hasSome(noRoom)) ? down : noRoom;
         return kind === "create" && this.#behind.size >= BEHIND_MAX ? noRoom : undefined;
       },
     });
