@@ -1,7 +1,7 @@
 /**
  * The service proxy: Services and EndpointSlices become rules in this node's kernel, which go on working while this process does not.
  *
- *   informers ─▶ changed services ─▶ desired.ts ─▶ nftables/render.ts ─▶ one transaction (nftables/nftables.ts)
+ *   informers ─▶ changed services ─▶ plans.ts (desired.ts, nftables/render.ts) ─▶ one transaction (nftables/nftables.ts)
  *                                                                    └▶ stale UDP flows forgotten (conntrack.ts), health checks (health.ts)
  *
  * Only services that changed are planned again; only what differs is written. Changes are gathered for a moment, and for as long as the last sync took, so that
@@ -10,15 +10,12 @@
  *
  * Source: kubernetes v1.36 pkg/proxy (behaviour, metrics)
  */
-import { createServer, type RequestListener } from "node:http";
-import { isDeepStrictEqual } from "node:util";
 import type { Node } from "../../core/api/gen/core.v1.ts";
-import type { EndpointSlice } from "../../core/api/gen/discovery.v1.ts";
-import { keyOf, objectKey, type ObjectKey } from "../../core/api/meta/object-meta.ts";
-import type { Index } from "../../core/client/informer.ts";
+import { keyOf, objectKey } from "../../core/api/meta/object-meta.ts";
 import type { Informers } from "../../core/client/informer-factory.ts";
 import { ENDPOINT_SLICES, NODES, SERVICES } from "../../core/client/resources.ts";
 import { serviceRanges } from "../../core/client/service-ranges.ts";
+import { aborted } from "../../core/lifecycle/aborted.ts";
 import { backoffMs } from "../../core/lifecycle/backoff.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
@@ -27,13 +24,12 @@ import type { Log } from "../../core/observe/log.ts";
 import type { Metrics } from "../../core/observe/metrics.ts";
 import { trouble } from "../../core/observe/trouble.ts";
 import type { Nft } from "../os/exec-nft.ts";
-import { type Conntrack, losesFlows } from "./conntrack.ts";
-import { planService, type PortPlan, type ProxyNode, SERVICE_NAME_LABEL, type ServicePlan } from "./desired.ts";
+import type { Conntrack } from "./conntrack.ts";
 import { type HealthCheck, ProxyHealth, proxyHealthListener, proxyStatusListener, ServiceHealth } from "./health.ts";
+import { listen } from "./listen.ts";
 import { proxyMetrics } from "./metrics.ts";
 import { NftTable } from "./nftables/nftables.ts";
-import { renderPort } from "./nftables/render.ts";
-import { LiveRuleset } from "./nftables/live-ruleset.ts";
+import { servicesOf, ServicePlans } from "./plans.ts";
 
 export interface ServiceProxyOptions {
   readonly informers: Informers;
@@ -70,8 +66,6 @@ const GATHER_MS = 50;
 const VERIFY_MS = 30_000;
 const RETRY = { minMs: 500, maxMs: 30_000 };
 
-const SLICES_BY_SERVICE: Index<EndpointSlice> = { name: "service", valuesOf: (slice) => serviceOf(slice) ?? [] };
-
 export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
   const { informers, nodeName, nodeIps, nft, conntrack, clock, log, table = PROXY_TABLE } = options;
   const services = informers.of(SERVICES);
@@ -84,15 +78,9 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
   const clusterCidrs: Readonly<Record<Family, readonly string[]>> = { 4: cidrs(options.clusterCidrs, 4), 6: cidrs(options.clusterCidrs, 6) };
   const ranges = serviceRanges(informers, options.serviceCidrs);
   const tables: Readonly<Record<Family, NftTable>> = { 4: tableFor(4), 6: tableFor(6) };
-
-  const rulesets: Readonly<Record<Family, LiveRuleset>> = { 4: new LiveRuleset(), 6: new LiveRuleset() };
-  const planned = new Map<ObjectKey, ServicePlan>();
-  const withLocal = new Map<ObjectKey, ServicePlan>(); // those of them with a Local policy
-  const dirty = new Set<ObjectKey>();
-  const staleFlows = new Set<Family>();
+  const plans = new ServicePlans({ services, slices, clusterCidrs, node: { name: nodeName, ips: nodeIps, zone: undefined } });
   let rangesChanged = false;
   const triggersMs: number[] = []; // of the endpoint changes that wait
-  let node: ProxyNode = { name: nodeName, ips: nodeIps, zone: undefined };
   const startMs = clock.nowMs();
   const synced = Promise.withResolvers<void>();
   let wake: () => void = () => {};
@@ -102,11 +90,6 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
   }
 
   function usesV6(): boolean { return clusterCidrs[6].length > 0 || ranges.of(6).length > 0; }
-
-  function markDirty(key: ObjectKey): void {
-    dirty.add(key);
-    queue();
-  }
 
   function queue(): void {
     health.queued();
@@ -122,59 +105,34 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
       }),
       services.onChange(({ object }) => {
         metrics.serviceChanges.inc();
-        markDirty(keyOf(object));
+        plans.change(keyOf(object));
+        queue();
       }),
       slices.onChange(({ object, old, deleted }) => {
         metrics.endpointChanges.inc();
-        for (const slice of [object, old]) for (const key of slice ? (serviceOf(slice) ?? []) : []) markDirty(key as ObjectKey);
+        for (const key of [object, old].flatMap((slice) => (slice ? servicesOf(slice) : []))) {
+          plans.change(key);
+          queue();
+        }
         const triggerMs = deleted ? Number.NaN : Date.parse(object.metadata.annotations?.["endpoints.kubernetes.io/last-change-trigger-time"] ?? "");
         if (triggerMs > startMs) triggersMs.push(triggerMs);
       }),
-      nodes.onChange(({ object, deleted }) => {
-        if (object.metadata.name !== nodeName) return;
-        const zone = deleted ? undefined : object.metadata.labels?.["topology.kubernetes.io/zone"];
-        const externalIps = (object.status?.addresses ?? []).filter(({ type }) => type === "ExternalIP").map(({ address }) => address);
-        if (zone === node.zone && isDeepStrictEqual(externalIps, node.externalIps ?? [])) return;
-        node = { ...node, zone, externalIps };
-        for (const key of planned.keys()) dirty.add(key);
-        queue();
+      nodes.onChange(({ object: { metadata, status }, deleted }) => {
+        if (metadata.name !== nodeName) return;
+        const zone = deleted ? undefined : metadata.labels?.["topology.kubernetes.io/zone"];
+        const externalIps = (status?.addresses ?? []).filter(({ type }) => type === "ExternalIP").map(({ address }) => address);
+        if (plans.placeNode({ zone, externalIps })) queue();
       }),
     ];
   }
 
-  /** Plans the services that changed. */
-  function plan(): void {
-    for (const key of dirty) {
-      const service = services.get(key);
-      const before = planned.get(key);
-      const next = service && planService(service, slices.by(SLICES_BY_SERVICE, key), node);
-      if (before !== undefined && next !== undefined && isDeepStrictEqual(before, next)) continue;
-      for (const port of next?.ports ?? []) if (losesFlows(before?.ports.find((old) => samePort(old, port)), port)) staleFlows.add(port.family);
-      for (const family of [4, 6] as const) rulesets[family].set(key, next?.ports.filter((port) => port.family === family).map((port) => renderPort(port, clusterCidrs[family])));
-      put(planned, key, next);
-      put(withLocal, key, next?.ports.some(({ internalLocal, externalLocal }) => internalLocal || externalLocal) ? next : undefined);
-    }
-    dirty.clear();
-  }
-
   async function sync(signal: AbortSignal): Promise<void> {
     const triggered = triggersMs.splice(0);
-    plan();
+    plans.plan();
     if (rangesChanged) for (const family of [4, 6] as const) tables[family].reframe({ serviceCidrs: ranges.of(family) });
     rangesChanged = false;
-    for (const family of [4, 6] as const) {
-      const ruleset = rulesets[family];
-      if (family === 6 && !usesV6() && ruleset.size === 0) continue;
-      const beganMs = clock.uptimeMs();
-      try {
-        metrics.synced(family, await tables[family].sync(ruleset, signal, ruleset.delta()), (clock.uptimeMs() - beganMs) / 1000);
-        ruleset.commit();
-      } catch (error) {
-        if (!signal.aborted) metrics.failures.inc({ ip_family: `IPv${family}` });
-        throw error;
-      }
-    }
-    const locals = [...withLocal.values()];
+    for (const family of [4, 6] as const) if (family === 4 || usesV6() || plans.rulesets[6].size > 0) await write(family, signal);
+    const locals = plans.local();
     serviceHealth.update(locals.flatMap(({ healthCheck, ports: [port] }): HealthCheck[] => (healthCheck && port ? [{ ...healthCheck, namespace: port.namespace, name: port.service }] : [])));
     health.updated();
     metrics.finished({ nowMs: clock.nowMs(), triggered, ports: locals.flatMap(({ ports }) => ports) });
@@ -182,11 +140,23 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
     await forgetFlows(signal);
   }
 
+  /** What differs, to the kernel. */
+  async function write(family: Family, signal: AbortSignal): Promise<void> {
+    const ruleset = plans.rulesets[family];
+    const beganMs = clock.uptimeMs();
+    try {
+      metrics.synced(family, await tables[family].sync(ruleset, signal, ruleset.delta()), (clock.uptimeMs() - beganMs) / 1000);
+      ruleset.commit();
+    } catch (error) {
+      if (!signal.aborted) metrics.failures.inc({ ip_family: `IPv${family}` });
+      throw error;
+    }
+  }
+
   async function forgetFlows(signal: AbortSignal): Promise<void> {
-    for (const family of staleFlows) {
-      staleFlows.delete(family);
-      const plans = [...planned.values()].flatMap(({ ports }) => ports.filter((port) => port.family === family && port.protocol === "udp"));
-      await conntrack?.forgetStale(family, plans, signal).catch((error: unknown) => {
+    for (const family of plans.staleFlows) {
+      plans.staleFlows.delete(family);
+      await conntrack?.forgetStale(family, plans.udpPorts(family), signal).catch((error: unknown) => {
         if (!signal.aborted) log.warn("stale UDP flows cannot be forgotten", { family, error });
       });
     }
@@ -199,7 +169,7 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
     const stop = (): void => woken.resolve(false);
     const alarm = clock.after(VERIFY_MS, stop);
     signal.addEventListener("abort", stop, { once: true });
-    if (dirty.size > 0 || rangesChanged) wake();
+    if (plans.isStale || rangesChanged) wake();
     if (signal.aborted) stop();
     try {
       return await woken.promise;
@@ -239,24 +209,17 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
     }
   }
 
-  function listen({ address, port }: { readonly address: string; readonly port: number }, listener: RequestListener): () => void {
-    const server = createServer(listener);
-    server.on("error", (error) => log.warn("the proxy's health is not served", { address, port, error }));
-    server.listen(port, address);
-    return () => void server.close();
-  }
-
   function listenAll(): (() => void)[] {
     const node = (): Readonly<Node> | undefined => nodes.get(objectKey("", nodeName)) as Readonly<Node> | undefined;
     return [
-      ...(options.healthz ? [listen(options.healthz, proxyHealthListener({ health, node, clock, healthz: metrics.healthz, livez: metrics.livez }))] : []),
-      ...(options.status ? [listen(options.status, proxyStatusListener(options.metrics))] : []),
+      ...(options.healthz ? [listen(options.healthz, proxyHealthListener({ health, node, clock, healthz: metrics.healthz, livez: metrics.livez }), { clock, log })] : []),
+      ...(options.status ? [listen(options.status, proxyStatusListener(options.metrics), { clock, log })] : []),
     ];
   }
 
   return {
     name: "service-proxy",
-    whenSynced: (signal) => Promise.race([synced.promise, new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }))]),
+    whenSynced: (signal) => Promise.race([synced.promise, aborted(signal)]),
     async run(signal, ready) {
       const unwatch = watch();
       const closers = listenAll();
@@ -269,18 +232,4 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
       }
     },
   };
-}
-
-function serviceOf({ metadata }: Readonly<EndpointSlice>): readonly string[] | undefined {
-  const name = metadata.labels?.[SERVICE_NAME_LABEL];
-  return name === undefined ? undefined : [objectKey(metadata.namespace ?? "", name)];
-}
-
-function put<K, V>(map: Map<K, V>, key: K, value: V | undefined): void {
-  if (value === undefined) map.delete(key);
-  else map.set(key, value);
-}
-
-function samePort(a: PortPlan, b: PortPlan): boolean {
-  return a.family === b.family && a.portName === b.portName && a.protocol === b.protocol;
 }
