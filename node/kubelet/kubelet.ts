@@ -12,17 +12,17 @@
  */
 import { existsSync, readFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
-import { join, posix } from "node:path";
+import { posix } from "node:path";
 import type { Node, Pod, Service } from "../../core/api/gen/core.v1.ts";
 import { isConflict, isNotFound } from "../../core/api/meta/status-error.ts";
 import type { Client } from "../../core/client/client.ts";
 import type { Events } from "../../core/client/events.ts";
 import type { Informer } from "../../core/client/informer.ts";
 import { PODS, SERVICE_ACCOUNTS } from "../../core/client/resources.ts";
+import { aborted } from "../../core/lifecycle/aborted.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
 import { type Runnable, runAll } from "../../core/lifecycle/run-all.ts";
-import { settleAll } from "../../core/lifecycle/settle-all.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Metrics } from "../../core/observe/metrics.ts";
 import { noSpans, type Spans } from "../../core/observe/spans.ts";
@@ -32,40 +32,27 @@ import type { Exec } from "../os/exec.ts";
 import type { MachineInfo } from "../os/machine.ts";
 import type { Mounts } from "../os/mount.ts";
 import { kubeletApi } from "./api.ts";
-import { claimManager } from "./claims/claim-manager.ts";
 import type { KubeletContext } from "./context.ts";
-import { csiAllocatable } from "./csi/allocatable.ts";
-import { csiNodeWriter } from "./csi/csi-node.ts";
-import { csiVolumes } from "./csi/csi-volumes.ts";
-import { csiDrivers } from "./csi/drivers.ts";
-import { type LocalVolume, volumeStats } from "./csi/volume-stats.ts";
-import { type DeviceManager, deviceManager } from "./devices/device-manager.ts";
-import { podResourcesApi } from "./devices/pod-resources-api.ts";
-import { eviction } from "./eviction/eviction.ts";
 import type { Observation } from "./eviction/plan.ts";
-import { IMAGE_GC_DEFAULTS, imageGc } from "./images/gc.ts";
+import { housekeeping } from "./housekeeping.ts";
 import type { CredentialProviders, Puller } from "./images/credential-provider.ts";
 import { pullRecords } from "./images/pull-records.ts";
 import { imagePuller } from "./images/puller.ts";
 import type { KubeletApi } from "./kubelet-api.ts";
 import { kubeletMetrics, registerRunning } from "./kubelet-metrics.ts";
-import { logRotation } from "./logs/rotation.ts";
-import { reservationOf } from "./node/capacity.ts";
 import { nodeAgent } from "./node/node-agent.ts";
 import { podObjects } from "./objects/pod-objects.ts";
-import { type Placement, placement, unplaced } from "./placement/placement.ts";
+import { nodePlugins } from "./plugins/node-plugins.ts";
 import { isStaticPod } from "./pod-spec.ts";
-import { pluginWatcher } from "./plugins/plugin-watcher.ts";
 import { PodManager } from "./pod-manager.ts";
-import type { PodWorker } from "./pod-worker.ts";
 import { probeManager } from "./probes/probe-manager.ts";
+import type { Machine } from "./resources/linux-resources.ts";
 import { podCgroups } from "./resources/pod-cgroups.ts";
 import { runtimeWatch } from "./runtime-watch.ts";
 import { runtimeHandlers } from "./sandbox/runtime-handlers.ts";
 import { subordinateIds, userNamespaces } from "./sandbox/user-namespaces.ts";
 import type { KubeletSettings } from "./settings.ts";
-import { shutdownLevels } from "./shutdown/plan.ts";
-import { gracefulShutdown, type ShutdownNotices } from "./shutdown/shutdown.ts";
+import type { ShutdownNotices } from "./shutdown/shutdown.ts";
 import { majorMinor } from "./start-container.ts";
 import { MirrorPods } from "./static-pods/mirrors.ts";
 import type { CompletePod } from "./static-pods/manifest.ts";
@@ -73,10 +60,8 @@ import { staticPods } from "./static-pods/static-pods.ts";
 import { containerMetrics } from "./server/pod-metrics.ts";
 import { cadvisorMetrics } from "./stats/cadvisor.ts";
 import { cgroupRows } from "./stats/cgroup-rows.ts";
-import { nodeStats } from "./stats/stats.ts";
 import { statusWriter } from "./status/status-writer.ts";
 import { tokenSource } from "./volumes/service-account-token.ts";
-import { claimExpander } from "./volumes/expand-claim.ts";
 import { volumeMetrics } from "./volumes/volume-metrics.ts";
 import { volumeManager } from "./volumes/volumes.ts";
 import { knownPath, wellKnownDirectory } from "./well-known-directory.ts";
@@ -120,7 +105,7 @@ export interface Kubelet extends Runnable {
 const RUNTIME_SILENT_MS_MAX = 15 * 60_000;
 
 export function kubelet(deps: KubeletDeps): Kubelet {
-  const { settings, client, cri, clock, random, log, machine } = deps;
+  const { settings, client, cri, clock, random, log, machine, metrics, mounts } = deps;
   if (settings.failSwapOn && machine.swapBytes > 0) throw new Error("running with swap on is not supported, please disable swap or set --fail-swap-on flag to false");
   if (settings.failCgroupV1 && deps.cgroups.version === 1) throw new Error("kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is unsupported and will be removed in a future release");
   const life = new AbortController(); // ends with run
@@ -128,50 +113,37 @@ export function kubelet(deps: KubeletDeps): Kubelet {
   const kubeletStartedMs = clock.nowMs();
   const events = deps.events.from({ component: "kubelet", host: settings.nodeName });
   const pods = client.resource(PODS);
+  const isLinux = machine.os === "linux";
+  let ownName = settings.dataDir; // our directory's name to plugins
+  const known = (path: string): string => knownPath(path, settings.dataDir, ownName);
 
+  // What pods are made of. Parts that need one another ask when it is time: nothing here is called before `run`.
   const objects = podObjects({ client, clock, log, signal, onChange: (uid) => manager.worker(uid)?.wake() });
   const tokens = tokenSource({ client, clock, random, log, signal });
-  const isLinux = machine.os === "linux";
-  let known = settings.dataDir; // our directory's name to plugins
-  const csiNode = csiNodeWriter({ client, clock, log, nodeName: settings.nodeName });
-  const drivers = csiDrivers({
-    node: csiNode, clock, log,
-    onRegistered() {
+  const plugins = nodePlugins({
+    ...deps, tokens, events, signal, known, workers: () => manager.workers(), onClaimDriver: wakeAll, onNode: () => node.refresh(), onHealth: tellHealth,
+    onDriver() {
       context.volumes.retryNow();
       wakeAll();
     },
   });
-  const devices: DeviceManager | undefined = isLinux ? deviceManager({ dataDir: settings.dataDir, clock, log, onChange() { node.refresh(); tellHealth(); }, numaNodes: () => places.numaNodes }) : undefined;
-  const claims = isLinux ? claimManager({ dataDir: settings.dataDir, nodeName: settings.nodeName, client, clock, log, events, onRegistered: wakeAll, onHealth: tellHealth }) : undefined;
-  const expander = claimExpander({ client, events, clock, log, nodeName: settings.nodeName });
-  const csi = isLinux ? csiVolumes({ dataDir: settings.dataDir, nodeName: settings.nodeName, client, drivers, mounts: deps.mounts, tokens, expander, clock, log, signal, known: (path) => knownPath(path, settings.dataDir, known), onInUse: () => node.refresh() }) : undefined;
-  const places: Placement = !isLinux ? unplaced() : placement({
-    dataDir: settings.dataDir, settings: settings.placement, reservation: reservationOf({ machine, diskBytes: 0, maxPods: 0, reserved: settings.reserved, thresholds: settings.eviction.thresholds }), memoryBytes: machine.memoryBytes,
-    devices, cri, runtimes: () => [...manager.workers()].map(({ runtime }) => runtime), metrics: deps.metrics, clock, log,
-  });
-  const plugins: readonly Runnable[] = !isLinux ? [] : [
-    csiNode, csiAllocatable({ client, drivers, clock, random, log, onChange: (object) => csi?.reconsider(object) }), claims!, ...devices!.parts, pluginWatcher({ directory: join(settings.dataDir, "plugins_registry"), handlers: [drivers.handler, devices!.handler, claims!.handler], clock, log }),
-    podResourcesApi({
-      dataDir: settings.dataDir, log, devicesOf: devices!.devicesOf, allDevices: devices!.all, cpuIds: places.assignableCpus, exclusiveCpus: places.exclusiveCpus, memoryOf: places.memoryOf, allocatableMemory: places.allocatableMemory,
-      pods: () => [...manager.workers()].filter(({ stage }) => stage === "running").map(({ pod }) => pod),
-      claimsOf: (pod, container) => claims!.devicesOf(pod, container).map(({ claim, devices: list }) => ({
-        claim_name: claim.name, claim_namespace: claim.namespace, claim_resources: list.map(({ driver, pool, device, cdiIds }) => ({ driver_name: driver, pool_name: pool, device_name: device, cdi_devices: cdiIds.map((name) => ({ name })) })),
-      })),
-    }),
-  ];
-  const node = nodeAgent({ ...deps, events, shuttingDown: () => shutdown?.isDown() ?? false, devices: () => devices?.counts() ?? new Map(), volumesInUse: () => context.volumes.inUse(), pressures: () => guard.pressures(), runtimeSilentMs: () => clock.uptimeMs() - watch.lastListMs(), runtimeSilentMsMax: RUNTIME_SILENT_MS_MAX });
+  const { csi, devices, claims, expander, placement } = plugins;
+  const node = nodeAgent({ ...deps, events, shuttingDown: () => house.isShuttingDown(), devices: () => devices?.counts() ?? new Map(), volumesInUse: () => context.volumes.inUse(), pressures: () => house.pressures(), runtimeSilentMs: () => clock.uptimeMs() - watch.lastListMs(), runtimeSilentMsMax: RUNTIME_SILENT_MS_MAX });
   const records = settings.pullVerification.policy === "NeverVerify" ? undefined : pullRecords({ dataDir: settings.dataDir, nowMs: clock.nowMs, verification: settings.pullVerification });
   const context: KubeletContext = {
-    settings, cri, clock, random, log, events, mounts: deps.mounts, objects, services: deps.services,
-    volumes: volumeManager({ dataDir: settings.dataDir, nodeName: settings.nodeName, node: node.current, client, objects, tokens, mounts: deps.mounts, exec: deps.exec, clock, random, events, log, hostIps: settings.nodeIps, allocatable: node.allocatable, csi, expander, metrics: volumeMetrics(deps.metrics), life: signal, onInUse: () => node.refresh() }),
-    images: imagePuller({ cri, clock, events, serialize: settings.serializeImagePulls, parallelMax: settings.maxParallelImagePulls, records }), credentialProviders: deps.credentialProviders, pullIdentity, cgroups: podCgroups(deps.cgroups, { cgroupRoot: settings.cgroupRoot, pidsMax: settings.podPidsLimit > 0 ? settings.podPidsLimit : undefined, quota: settings.cpuQuota, hugepageSizes: machine.hugepages.map(({ size }) => size) }), handlers: runtimeHandlers(client),
-    userNamespaces: userNamespaces({ ...settings, idsPerPod: settings.userNamespaceIds, random, log }), runtimeName: node.runtimeName, handlerFeatures: node.handlerFeatures, machine: { os: machine.os, cpus: machine.cpus, cpuQuota: settings.cpuQuota, throttlePaths: machine.throttlePaths, killsWholeContainer: deps.cgroups.version === 2 && !settings.singleProcessOomKill, memoryBytes: machine.memoryBytes, hugepageSizes: machine.hugepages.map(({ size }) => size), countsSwap: deps.cgroups.countsSwap, podSwapBytes: deps.cgroups.version === 2 && deps.cgroups.countsSwap ? (settings.limitedSwap ? machine.swapBytes : 0) : undefined },
-    devices, claims, placement: places, allocatable: node.allocatable, networkProblem: node.networkProblem, metrics: kubeletMetrics(deps.metrics, settings.nodeName), spans: deps.spans ?? noSpans,
+    settings, cri, clock, random, log, events, mounts, objects, services: deps.services, devices, claims, placement, pullIdentity, machine: limitingMachine(deps), credentialProviders: deps.credentialProviders,
+    volumes: volumeManager({ dataDir: settings.dataDir, nodeName: settings.nodeName, node: node.current, client, objects, tokens, mounts, exec: deps.exec, clock, random, events, log, hostIps: settings.nodeIps, allocatable: node.allocatable, csi, expander, metrics: volumeMetrics(metrics), life: signal, onInUse: () => node.refresh() }),
+    images: imagePuller({ cri, clock, events, serialize: settings.serializeImagePulls, parallelMax: settings.maxParallelImagePulls, records }),
+    cgroups: podCgroups(deps.cgroups, { cgroupRoot: settings.cgroupRoot, pidsMax: settings.podPidsLimit > 0 ? settings.podPidsLimit : undefined, quota: settings.cpuQuota, hugepageSizes: machine.hugepages.map(({ size }) => size) }),
+    handlers: runtimeHandlers(client), userNamespaces: userNamespaces({ ...settings, idsPerPod: settings.userNamespaceIds, random, log }),
+    runtimeName: node.runtimeName, handlerFeatures: node.handlerFeatures, allocatable: node.allocatable, networkProblem: node.networkProblem, metrics: kubeletMetrics(metrics, settings.nodeName), spans: deps.spans ?? noSpans,
   };
+
+  // The pods, and what tells of them.
   const mirrors = new MirrorPods({ client, log, signal, node: node.current });
   const statuses = statusWriter({ client, clock, log, signal, objectOf: (pod) => (isStaticPod(pod) ? mirrors.of(pod) : pod) });
   const probes = probeManager({
-    cri, clock, random, log, events, version: majorMinor(settings.version), startedMs: clock.uptimeMs(), signal, metrics: deps.metrics,
+    cri, clock, random, log, events, version: majorMinor(settings.version), startedMs: clock.uptimeMs(), signal, metrics,
     find: (uid) => {
       const worker = manager.worker(uid);
       return worker && { pod: worker.pod, status: worker.status };
@@ -183,25 +155,13 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     },
   });
   const manager: PodManager = new PodManager({
-    shuttingDown: () => shutdown?.isDown() ?? false, pods: deps.pods, mirrors, cri, clock, log, signal, node: node.current, allocatable: node.allocatable, pressures: () => [...guard.pressures()],
+    shuttingDown: () => house.isShuttingDown(), pods: deps.pods, mirrors, cri, clock, log, signal, node: node.current, allocatable: node.allocatable, pressures: () => [...house.pressures()],
     worker: { context, statuses, probes, kubeletStartedMs, deleteObject, onStage: () => manager.retryResizes(), judgeResize: (wish) => manager.judgeResize(wish) },
   });
-  registerRunning(deps.metrics, () => manager.workers());
-  const stats = nodeStats({ settings, cri, cgroups: deps.cgroups, clock, memoryBytes: machine.memoryBytes, pods: () => manager.workers(), podGroup: (pod) => context.cgroups.pathOf(pod), claimed: (uid) => claimStats?.of(uid) ?? [] });
-  const claimStats = csi && volumeStats({ volumes: csi, drivers, pods: () => [...manager.workers()].map(({ uid }) => uid), locals: () => localVolumes(manager.workers()), known: (path) => knownPath(path, settings.dataDir, known), periodMs: settings.volumeStatsMs, clock, log, metrics: deps.metrics });
-  const reference = { apiVersion: "v1", kind: "Node", name: settings.nodeName, uid: settings.nodeName };
-  const imageCollector = imageGc({ cri, disk: stats.imageDisk, clock, log, events, node: reference, onRemoved: (id) => records?.forget(id) }, { ...IMAGE_GC_DEFAULTS, ...settings.imageGc });
-  const guard = eviction({
-    stats, machine, settings: settings.eviction, clock, log, events, metrics: deps.metrics, podsMemory, onPressure: node.refresh,
-    reclaim: async (what, quit) => await (what === "images" ? imageCollector.removeUnused(quit) : settleAll([...manager.workers()].map((worker) => worker.discardDead(quit)))),
-    pods: () => [...manager.workers()].filter(({ stage }) => stage === "running"),
-  });
-  if (!deps.shutdownNotices && shutdownLevels(settings.shutdown).length > 0) log.error("nobody tells this kubelet that the machine goes down: its pods are not waited for, whatever shutdownGracePeriod says");
-  const shutdown = deps.shutdownNotices && gracefulShutdown({ settings: settings.shutdown, notices: deps.shutdownNotices, pods: () => [...manager.workers()].filter(({ stage }) => stage === "running"), clock, log, metrics: deps.metrics, onChange: node.refresh });
-  const rotation = logRotation({ cri, clock, log, running: () => manager.runningLogs(), bytesMax: settings.containerLogMaxBytes, filesMax: settings.containerLogMaxFiles, workers: settings.containerLogWorkers, periodMs: settings.containerLogMs });
+  registerRunning(metrics, () => manager.workers());
   const watch = runtimeWatch({ cri, clock, log, onChange: (uid) => manager.onRuntimeChange(uid), onList: (list) => manager.onRuntimeList(list), metrics: context.metrics });
-
   const manifests = settings.staticPodDir === "" ? [] : [staticPods({ directory: settings.staticPodDir, nodeName: settings.nodeName, complete: deps.completePod ?? (() => undefined), scanMs: settings.fileCheckMs, clock, log, events, onChange: (list) => manager.setStatic(list) })];
+  const house = housekeeping({ ...deps, podCgroups: context.cgroups, manager, plugins, records, shutdownNotices: deps.shutdownNotices, known, podsMemory, onNode: node.refresh, events });
 
   async function deleteObject(pod: Pod, quit: AbortSignal): Promise<void> {
     try {
@@ -236,7 +196,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
 
   /** Without control groups: from what the runtime says. */
   async function containerFigures(quit: AbortSignal): Promise<string> {
-    if (!isLinux) return containerMetrics(await stats.summary(quit));
+    if (!isLinux) return containerMetrics(await house.stats.summary(quit));
     return cadvisorMetrics({ cgroups: deps.cgroups, rows: cgroupRows({ cgroups: deps.cgroups, podCgroups: context.cgroups, pods: () => manager.workers() }), machine, nowMs: clock.nowMs() });
   }
 
@@ -252,13 +212,13 @@ export function kubelet(deps: KubeletDeps): Kubelet {
 
   return {
     name: "kubelet",
-    api: kubeletApi({ context, manager, statsSummary: stats.summary, cadvisorMetrics: containerFigures, unhealthyReason: () => node.runtimeProblem(), logDir: "/var/log" }),
+    api: kubeletApi({ context, manager, statsSummary: house.stats.summary, cadvisorMetrics: containerFigures, unhealthyReason: () => node.runtimeProblem(), logDir: "/var/log" }),
     async run(quit, ready) {
       quit.addEventListener("abort", () => life.abort(), { once: true }); // workers and probes end first; the parts wait for them
       try {
         await mkdir(settings.dataDir, { recursive: true, mode: 0o750 });
-        if (isLinux) known = await wellKnownDirectory(settings.dataDir, { path: settings.wellKnownDir, log });
-        await runAll([...node.parts, ...plugins, ...places.parts, ...manifests, watch, podLife, imageCollector, rotation, guard, ...(shutdown ? [shutdown] : []), ...(claimStats ? [claimStats] : []), { name: "kubelet-ready", run: async (stop, up) => { up(); ready(); await new Promise<void>((resolve) => stop.addEventListener("abort", () => resolve(), { once: true })); } }], quit);
+        if (isLinux) ownName = await wellKnownDirectory(settings.dataDir, { path: settings.wellKnownDir, log });
+        await runAll([...node.parts, ...plugins.parts, ...manifests, watch, podLife, ...house.parts, readiness(ready)], quit);
       } finally {
         life.abort();
         objects.close();
@@ -267,6 +227,22 @@ export function kubelet(deps: KubeletDeps): Kubelet {
   };
 }
 
-function localVolumes(workers: Iterable<PodWorker>): LocalVolume[] {
-  return [...workers].flatMap(({ uid, volumes }) => [...volumes.values()].flatMap(({ hostPath, claim }) => (claim && hostPath !== undefined ? [{ podUid: uid, ...claim, path: hostPath }] : [])));
+/** What the limits of containers are computed from. */
+function limitingMachine({ machine: { os, cpus, throttlePaths, memoryBytes, swapBytes, hugepages }, cgroups: { version, countsSwap }, settings }: KubeletDeps): Machine {
+  return {
+    os, cpus, throttlePaths, memoryBytes, cpuQuota: settings.cpuQuota, hugepageSizes: hugepages.map(({ size }) => size), killsWholeContainer: version === 2 && !settings.singleProcessOomKill,
+    countsSwap, podSwapBytes: version === 2 && countsSwap ? (settings.limitedSwap ? swapBytes : 0) : undefined,
+  };
+}
+
+/** The last part: it is ready when all before it are. */
+function readiness(ready: () => void): Runnable {
+  return {
+    name: "kubelet-ready",
+    async run(signal, up) {
+      up();
+      ready();
+      await aborted(signal);
+    },
+  };
 }

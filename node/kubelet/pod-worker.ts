@@ -265,56 +265,71 @@ export class PodWorker {
 
   async #syncRunning(signal: AbortSignal): Promise<number> {
     const { context, probes } = this.#deps;
-    const { clock, objects, volumes, cgroups, random } = context;
+    const { clock, objects, cgroups, random } = context;
     if (this.#resize.consider(this.#pod)) this.#say();
     const pod = this.granted;
     objects.retain(pod);
     probes.add(pod);
     const unlimitedCpu = context.placement.hasExclusiveCpus(this.uid);
     cgroups.ensure(pod, { unlimitedCpu, widen: this.#resize.inProgress }); // narrower once its containers are
+    const missingAtMs = await this.#prepare(pod, signal);
+    if (missingAtMs === undefined) return 0;
+
+    const wished = planPod({ pod, runtime: this.#runtime, probes, resize: (spec, seen) => this.#resize.decide(pod, spec, seen) });
+    const shortfall = this.#resize.inProgress ? this.#memoryShortfall(pod, wished) : undefined;
+    if (shortfall !== undefined && this.#resize.failed(pod, shortfall)) this.#say();
+    const appliedAtMs = await this.#apply(pod, shortfall === undefined ? wished : { ...wished, update: [] }, signal);
+    if (this.#resize.inProgress && shortfall === undefined) cgroups.ensure(pod, { unlimitedCpu });
+    if (shortfall === undefined && this.#resize.conclude(this.granted, this.#runtime)) this.#say();
+    await removeGarbage(context, garbageOf(this.#runtime, { ...context.settings.deadContainers, nowMs: clock.nowMs() }), signal);
+    if (this.#shouldTerminate()) return 0;
+    const regularAtMs = clock.nowMs() + context.settings.syncMs * (1 + 0.5 * random.next());
+    const shortAtMs = shortfall === undefined ? Number.POSITIVE_INFINITY : clock.nowMs() + ERROR_RETRY_MS;
+    return Math.max(0, Math.min(regularAtMs, this.#deadlineMs(), missingAtMs, shortAtMs, appliedAtMs) - clock.nowMs());
+  }
+
+  /** What its containers need before they start. Returns when to look again for what has not come, by the wall clock; undefined: the node cannot give it, and the pod has failed. */
+  async #prepare(pod: Pod, signal: AbortSignal): Promise<number | undefined> {
+    const { devices, claims, volumes, events } = this.#deps.context;
     try {
-      await context.devices?.prepare(pod, signal);
+      await devices?.prepare(pod, signal);
     } catch (error) {
       if (!(error instanceof AllocationRefused)) throw error;
       const failure = refusedAllocation(error);
-      context.events.event(podReference(pod), "Warning", failure.reason, error.message);
+      events.event(podReference(pod), "Warning", failure.reason, error.message);
       this.fail(failure);
-      return 0;
+      return undefined;
     }
-    await context.claims?.prepare(pod, signal);
-    let retryAtMs = Math.min(this.#deadlineMs(), clock.nowMs() + context.settings.syncMs * (1 + 0.5 * random.next()));
+    await claims?.prepare(pod, signal);
     try {
       this.#volumes = await volumes.prepare(pod, signal);
+      return Number.POSITIVE_INFINITY;
     } catch (error) {
       if (error instanceof AttachLimitExceeded) {
         this.fail({ reason: "VolumeAttachmentLimitExceeded", message: `Pod was rejected: ${error.message}`, refused: true });
-        return 0;
+        return undefined;
       }
       if (!this.#volumes || !(error instanceof VolumesNotReady)) throw error;
-      retryAtMs = Math.min(retryAtMs, error.retryAtMs); // it was there once: the pod goes on with what it has
+      return error.retryAtMs; // it was there once: the pod goes on with what it has
     }
-    const wished = planPod({ pod, runtime: this.#runtime, probes, resize: (spec, seen) => this.#resize.decide(pod, spec, seen) });
-    const shortfall = this.#resize.inProgress ? this.#memoryShortfall(pod, wished) : undefined;
-    if (shortfall !== undefined) retryAtMs = Math.min(retryAtMs, clock.nowMs() + ERROR_RETRY_MS);
-    if (shortfall !== undefined && this.#resize.failed(pod, shortfall)) this.#say();
-    const plan = shortfall === undefined ? wished : { ...wished, update: [] };
+  }
+
+  /** Returns when a container may be started again that had to wait, by the wall clock. */
+  async #apply(pod: Pod, plan: PodPlan, signal: AbortSignal): Promise<number> {
     const changes = plan.killPod || plan.kill.length + plan.update.length + plan.start.length + plan.reset.length > 0;
-    if (!changes) this.#report.waiting.clear();
-    const applied = await applyPlan(context, {
-      pod, runtime: this.#runtime, plan, volumes: this.#volumes, backoff: this.#backoff,
+    const { waiting } = this.#report;
+    if (!changes) waiting.clear();
+    const applied = await applyPlan(this.#deps.context, {
+      pod, runtime: this.#runtime, plan, volumes: this.volumes, backoff: this.#backoff,
       onSandbox: (runtime) => {
         this.#runtime = runtime;
         this.#say();
       },
     }, signal);
-    for (const name of applied.started) this.#report.waiting.delete(name);
-    for (const [name, reason] of applied.waiting) this.#report.waiting.set(name, reason);
+    for (const name of applied.started) waiting.delete(name);
+    for (const [name, reason] of applied.waiting) waiting.set(name, reason);
     if (changes) await this.#observe(signal);
-    if (this.#resize.inProgress && shortfall === undefined) cgroups.ensure(pod, { unlimitedCpu });
-    if (shortfall === undefined && this.#resize.conclude(this.granted, this.#runtime)) this.#say();
-    await removeGarbage(context, garbageOf(this.#runtime, { ...context.settings.deadContainers, nowMs: clock.nowMs() }), signal);
-    if (this.#shouldTerminate()) return 0;
-    return Math.max(0, Math.min(retryAtMs, applied.retryAtMs ?? retryAtMs) - clock.nowMs());
+    return applied.retryAtMs ?? Number.POSITIVE_INFINITY;
   }
 
   /** Whether memory limits would become less than what is used. */

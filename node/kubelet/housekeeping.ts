@@ -1,0 +1,80 @@
+/** What keeps the node in order beside its pods: unused images and long logs go, pods end when it runs short or goes down; and the figures that this is decided by. */
+import type { EventRecorder } from "../../core/client/events.ts";
+import type { Clock } from "../../core/lifecycle/clock.ts";
+import type { Runnable } from "../../core/lifecycle/run-all.ts";
+import { settleAll } from "../../core/lifecycle/settle-all.ts";
+import type { Log } from "../../core/observe/log.ts";
+import type { Metrics } from "../../core/observe/metrics.ts";
+import type { Cri } from "../cri/client.ts";
+import type { Cgroups } from "../os/cgroup.ts";
+import type { MachineInfo } from "../os/machine.ts";
+import { type LocalVolume, volumeStats } from "./csi/volume-stats.ts";
+import { eviction } from "./eviction/eviction.ts";
+import type { Observation } from "./eviction/plan.ts";
+import { IMAGE_GC_DEFAULTS, imageGc } from "./images/gc.ts";
+import type { PullRecords } from "./images/pull-records.ts";
+import { logRotation } from "./logs/rotation.ts";
+import type { Pressure } from "./node/node-status.ts";
+import type { NodePlugins } from "./plugins/node-plugins.ts";
+import type { PodManager } from "./pod-manager.ts";
+import type { PodWorker } from "./pod-worker.ts";
+import type { PodCgroups } from "./resources/pod-cgroups.ts";
+import type { KubeletSettings } from "./settings.ts";
+import { shutdownLevels } from "./shutdown/plan.ts";
+import { gracefulShutdown, type ShutdownNotices } from "./shutdown/shutdown.ts";
+import { nodeStats, type Stats } from "./stats/stats.ts";
+
+interface Deps {
+  readonly settings: KubeletSettings;
+  readonly machine: MachineInfo;
+  readonly cri: Cri;
+  readonly cgroups: Cgroups;
+  readonly podCgroups: PodCgroups;
+  readonly manager: Pick<PodManager, "workers" | "runningLogs">;
+  readonly plugins: Pick<NodePlugins, "csi" | "drivers">;
+  /** Of images that were pulled; absent: nobody asks. */
+  readonly records: PullRecords | undefined;
+  readonly shutdownNotices: ShutdownNotices | undefined;
+  /** A path below the kubelet's directory as plugins know it. */
+  readonly known: (path: string) => string;
+  /** What all pods together use of what they may; undefined: that is not limited. */
+  readonly podsMemory: () => Observation | undefined;
+  /** What the Node's status tells of it has changed. */
+  readonly onNode: () => void;
+  readonly events: EventRecorder;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export interface Housekeeping {
+  readonly stats: Stats;
+  pressures(): ReadonlySet<Pressure>;
+  isShuttingDown(): boolean;
+  readonly parts: readonly Runnable[];
+}
+
+export function housekeeping({ settings, machine, cri, cgroups, podCgroups, manager, plugins: { csi, drivers }, records, shutdownNotices, known, podsMemory, onNode, events, metrics, clock, log }: Deps): Housekeeping {
+  const reference = { apiVersion: "v1", kind: "Node", name: settings.nodeName, uid: settings.nodeName };
+  const running = (): PodWorker[] => [...manager.workers()].filter(({ stage }) => stage === "running");
+  const claimStats = csi && volumeStats({ volumes: csi, drivers, pods: () => [...manager.workers()].map(({ uid }) => uid), locals: () => localVolumes(manager.workers()), known, periodMs: settings.volumeStatsMs, clock, log, metrics });
+  const stats = nodeStats({ settings, cri, cgroups, clock, memoryBytes: machine.memoryBytes, pods: () => manager.workers(), podGroup: (pod) => podCgroups.pathOf(pod), claimed: (uid) => claimStats?.of(uid) ?? [] });
+  const images = imageGc({ cri, disk: stats.imageDisk, clock, log, events, node: reference, onRemoved: (id) => records?.forget(id) }, { ...IMAGE_GC_DEFAULTS, ...settings.imageGc });
+  const guard = eviction({
+    stats, machine, settings: settings.eviction, clock, log, events, metrics, podsMemory, onPressure: onNode, pods: running,
+    reclaim: async (what, quit) => await (what === "images" ? images.removeUnused(quit) : settleAll([...manager.workers()].map((worker) => worker.discardDead(quit)))),
+  });
+  if (!shutdownNotices && shutdownLevels(settings.shutdown).length > 0) log.error("nobody tells this kubelet that the machine goes down: its pods are not waited for, whatever shutdownGracePeriod says");
+  const shutdown = shutdownNotices && gracefulShutdown({ settings: settings.shutdown, notices: shutdownNotices, pods: running, clock, log, metrics, onChange: onNode });
+  const rotation = logRotation({ cri, clock, log, running: () => manager.runningLogs(), bytesMax: settings.containerLogMaxBytes, filesMax: settings.containerLogMaxFiles, workers: settings.containerLogWorkers, periodMs: settings.containerLogMs });
+  return {
+    stats,
+    pressures: () => guard.pressures(),
+    isShuttingDown: () => shutdown?.isDown() ?? false,
+    parts: [images, rotation, guard, ...(shutdown ? [shutdown] : []), ...(claimStats ? [claimStats] : [])],
+  };
+}
+
+function localVolumes(workers: Iterable<PodWorker>): LocalVolume[] {
+  return [...workers].flatMap(({ uid, volumes }) => [...volumes.values()].flatMap(({ hostPath, claim }) => (claim && hostPath !== undefined ? [{ podUid: uid, ...claim, path: hostPath }] : [])));
+}
