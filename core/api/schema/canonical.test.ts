@@ -20,7 +20,6 @@ const CASES: readonly [what: string, apiVersion: string, kind: string, given: st
   ["zero pointers stay, zero values go", "v1", "Pod",
     `{"spec":{"activeDeadlineSeconds":0,"hostNetwork":false,"containers":[{"name":"c","resources":{"limits":{"cpu":"0.5","memory":1024}},"ports":[{"containerPort":0,"hostPort":0}],"env":[{"name":"E","value":""}]}]}}`,
     `{"metadata":{},"spec":{"containers":[{"name":"c","ports":[{"containerPort":0}],"env":[{"name":"E"}],"resources":{"limits":{"cpu":"500m","memory":"1024"}}}],"activeDeadlineSeconds":0},"status":{}}`],
-  ["an empty list is null where it must be written", "rbac.authorization.k8s.io/v1", "ClusterRole", `{"rules":[]}`, `{"metadata":{},"rules":null}`],
   ["but what is stored as JSON keeps it", "apiextensions.k8s.io/v1", "CustomResourceDefinition", `{"status":{"storedVersions":[]}}`,
     `{"metadata":{},"spec":{"group":"","names":{"plural":"","kind":""},"scope":"","versions":null},"status":{"conditions":null,"acceptedNames":{"plural":"","kind":""},"storedVersions":[]}}`],
   ["an empty struct behind a pointer is a choice made", "v1", "PersistentVolume", `{"spec":{"hostPath":{},"local":{"path":""}}}`,
@@ -41,6 +40,15 @@ test.each(CASES)("%s", (_what, apiVersion, kind, given, expected) => {
   expect(jsonText(object)).toBe(expected);
   expect(clean).toBe(true);
   expect(jsonText(canonical(type, object).object)).toBe(expected);
+});
+
+test.each([
+  ["rbac.authorization.k8s.io/v1", "ClusterRole", `{"metadata":{},"rules":[]}`, `{"metadata":{},"rules":null}`],
+  ["v1", "LimitRange", `{"metadata":{},"spec":{"limits":[]}}`, `{"metadata":{},"spec":{"limits":null}}`],
+])("an empty list in a field that must be written stays until it is stored: %s %s", (apiVersion, kind, sent, stored) => {
+  const type = typeOf(apiVersion, kind);
+  const { object } = canonical(type, parseJson(sent).value);
+  expect([jsonText(object), jsonText(canonicalOwn(type, object))]).toEqual([sent, stored]);
 });
 
 test("what does not fit is dropped, and noticed", () => {

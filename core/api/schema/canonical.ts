@@ -2,7 +2,7 @@
  * Canonical objects: what Go's decoder, one round through storage, and Go's encoder would make of a value.
  *
  *   fields in the struct's order · map keys sorted · unknown fields gone · empty optional values gone · required ones there, zero if need be
- *   quantities, times and durations in their one spelling · empty lists are absent, or null where the field must be written
+ *   quantities, times and durations in their one spelling · empty lists are absent, or null where the field must be written (once they have been stored)
  *
  * So two objects mean the same exactly if their JSON is the same, and JSON.stringify of a canonical object is what the API server sends.
  * A value that does not fit (a wrong type, an unknown field) is dropped and `clean` is false: diagnose.ts then finds the words for it.
@@ -17,19 +17,22 @@ export interface Canonical { readonly object: JsonObject; readonly clean: boolea
 
 const INT32_MAX = 2 ** 31 - 1;
 
-/** A fresh object; arbitrary JSON inside it (RawExtension, FieldsV1, CRD defaults) is shared with `value`, and so is what `value` has as it is from `known`, which is canonical. */
+/**
+ * What was sent: an empty list in a field that must be written is still one, so that it has an owner, as upstream's memory has it until it is stored.
+ * A fresh object; arbitrary JSON inside it (RawExtension, FieldsV1, CRD defaults) is shared with `value`, and so is what `value` has as it is from `known`, which is canonical.
+ */
 export function canonical(type: StructType, value: unknown, known?: object): Canonical {
-  const walk = new Walk();
+  const walk = new Walk("sent");
   const object = walk.struct(type, value, known);
   return { object, clean: walk.clean };
 }
 
 /**
- * For objects we made ourselves: throws if they do not fit their type, because that is a bug of ours. What `object` has taken over as it is from `known`, which is
+ * What is stored. For objects we made ourselves: throws if they do not fit their type, because that is a bug of ours. What `object` has taken over as it is from `known`, which is
  * canonical (a status from the object that is replaced, or the containers of its spec), is not walked again.
  */
 export function canonicalOwn<T extends object>(type: StructType, object: T, known?: Readonly<T>): T {
-  const walk = new Walk();
+  const walk = new Walk("stored");
   const result: Canonical = { object: walk.struct(type, object, known, true), clean: walk.clean };
   if (!result.clean) throw new Error(`not a valid ${type.goName}: ${JSON.stringify(object).slice(0, 500)}`);
   return result.object as unknown as T;
@@ -76,6 +79,9 @@ function ascending(a: number, b: number): number { return a - b; }
 
 class Walk {
   clean = true;
+  readonly #form: "sent" | "stored";
+
+  constructor(form: "sent" | "stored") { this.#form = form; }
 
   /** What `value` has from `known` as it is stays so; `deep`: so does what its structs have. */
   struct(type: StructType, value: unknown, known?: unknown, deep = false): JsonObject {
@@ -136,7 +142,7 @@ class Walk {
     if (field.pointer) return value;
     if (type.kind === "list" ? (value as JsonValue[]).length === 0 : type.kind === "map" && isEmptyObject(value)) {
       if (field.omitEmpty) return TOLD_APART.has(`${owner.name}.${field.name}`) ? value : undefined;
-      return forgetsEmpty(owner) && field.name !== "items" ? null : value;
+      return this.#form === "stored" && forgetsEmpty(owner) && field.name !== "items" ? null : value;
     }
     if (type.kind === "scalar" && field.omitEmpty && (value === "" || value === 0 || value === false)) return undefined;
     if (type.kind === "special" && field.omitZero && value === null) return undefined;

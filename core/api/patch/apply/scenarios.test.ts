@@ -14,8 +14,8 @@ import { expect, test } from "vitest";
 import { parse } from "yaml";
 import type { ManagedFieldsEntry } from "../../meta/object-meta.ts";
 import { StatusError } from "../../meta/status-error.ts";
-import { canonical } from "../../schema/canonical.ts";
-import { builtInFacts } from "../../schema/facts.ts";
+import { canonical, canonicalOwn } from "../../schema/canonical.ts";
+import { builtInFacts, type StructType } from "../../schema/facts.ts";
 import { builtInSchemas } from "../facts-schema.ts";
 import type { JsonMap } from "../json-value.ts";
 import { applyMergePatch } from "../merge-patch.ts";
@@ -50,11 +50,20 @@ function schemaFor(apiVersion: string, kind: string, wider: boolean): ObjectSche
   return builtInSchemas.schemaOf({ group, version, kind })!;
 }
 
-function canonicalOf(object: JsonMap): JsonMap {
+function typeOf(object: JsonMap): StructType | undefined {
   const { apiVersion, kind } = object as { apiVersion: string; kind: string };
   const [group, version] = apiVersion.includes("/") ? apiVersion.split("/") as [string, string] : ["", apiVersion];
-  const type = kind === "Widget" ? undefined : builtInFacts.typeOf({ group, version, kind });
+  return kind === "Widget" ? undefined : builtInFacts.typeOf({ group, version, kind });
+}
+
+function canonicalOf(object: JsonMap): JsonMap {
+  const type = typeOf(object);
   return type ? canonical(type, object).object : object;
+}
+
+function storedForm(object: JsonMap): JsonMap {
+  const type = typeOf(object);
+  return type ? canonicalOwn(type, canonicalOf(object)) : object;
 }
 
 function deepFreeze<T>(value: T): T {
@@ -107,7 +116,7 @@ class World {
   }
 
   #store(object: JsonMap): string {
-    const stored = canonicalOf(object);
+    const stored = storedForm(object);
     this.#live = deepFreeze({ ...stored, metadata: { ...(stored["metadata"] as JsonMap), uid: "u" } });
     const { spec, data, metadata } = withoutManagedFields(stored) as Record<string, JsonMap>;
     const { labels, annotations } = metadata as JsonMap;
