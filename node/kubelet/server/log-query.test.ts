@@ -32,12 +32,22 @@ async function ask(query: string, journal: ExecResult | undefined, enabled = tru
 test("a service's log comes from the journal, else from its file; never from elsewhere", async () => {
   const { answer, asked } = await ask("query=kubelet&tailLines=5&sinceTime=2026-01-02T03:04:05Z&boot=-1&pattern=x", { exitCode: 0, stdout: "from the journal\n", stderr: "" });
   expect(answer).toBe("200 from the journal");
-  expect(asked).toEqual(["--utc", "--no-pager", "--output=short-precise", "--since=2026-01-02 03:04:05", "--pager-end", "--lines=5", "--unit=kubelet", "--grep=x", "--case-sensitive=false", "--boot", "-1"]);
+  expect(asked).toEqual(["--utc", "--no-pager", "--output=short-precise", "--since=2026-01-02 03:04:05", "--pager-end", "--lines=5", "--unit=kubelet", "--unit=coracle", "--grep=x", "--case-sensitive=false", "--boot", "-1"]);
   expect((await ask("query=nginx", undefined)).answer).toBe("200 from the file");
   expect((await ask("query=/nginx/nginx.log", undefined)).answer).toBe("200 from the file");
   expect((await ask("query=passwd", undefined)).answer).toBe("404 log not found for passwd");
   expect((await ask("query=/../../../etc/passwd", undefined)).answer).toBe("404 404 page not found");
   expect((await ask("query=nginx", undefined, false)).answer).toBe("403 Log query is not enabled on this node");
+});
+
+test("what is part of this process has logged where it does", async () => {
+  writeFileSync(join(logDir, "coracle.log"), "from ours\n");
+  const units = async (query: string): Promise<readonly string[]> => (await ask(query, { exitCode: 0, stdout: "x", stderr: "" })).asked.filter((arg) => arg.startsWith("--unit="));
+  expect(await units("query=kube-proxy.service&query=kubelet")).toEqual(["--unit=kube-proxy.service", "--unit=kubelet", "--unit=coracle"]);
+  expect(await units("query=nginx")).toEqual(["--unit=nginx"]);
+  expect((await ask("query=kubelet", undefined)).answer).toBe("200 from ours");
+  writeFileSync(join(logDir, "kubelet.log"), "from a kubelet\n");
+  expect((await ask("query=kubelet", undefined)).answer).toBe("200 from a kubelet");
 });
 
 test.each([

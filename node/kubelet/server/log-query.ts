@@ -1,7 +1,8 @@
 /**
  * GET /logs/?query=…: what services of this machine have logged, from the journal, or from the log directory; or a file of that.
  *
- * Off unless enableSystemLogQuery says otherwise. Several services may be asked for; a name with a slash is a file.
+ * Off unless enableSystemLogQuery says otherwise. Several services may be asked for; a name with a slash is a file. Services of Kubernetes that have no unit
+ * of their own here, as the kubelet, have logged where this process does.
  *
  * Source: kubernetes v1.36 pkg/kubelet/kubelet_server_journal.go, kubelet_server_journal_linux.go
  */
@@ -17,6 +18,15 @@ interface Deps { readonly logDir: string; readonly enabled: boolean; readonly ex
 const SERVICE_NAME = /^[a-zA-Z0-9_@][a-zA-Z0-9_@.:-]*$/;
 const SERVICE_NAME_MAX = 255;
 const JOURNAL_MS = 30_000;
+/** Units that other distributions have, and that are parts of this process. */
+const WITHIN: ReadonlySet<string> = new Set(["kubelet", "kube-proxy", "kube-apiserver", "kube-controller-manager", "kube-scheduler"]);
+/** The unit, and the name of the log file, that this process is installed with. */
+const OURS = "coracle";
+
+/** The services that may have logged what is asked of these; their own come first. */
+function servicesOf(names: readonly string[]): string[] {
+  return [...new Set([...names, ...(names.some((name) => WITHIN.has(name.replace(/\.service$/, ""))) ? [OURS] : [])])];
+}
 
 export async function logQuery({ logDir, enabled, exec }: Deps, query: URLSearchParams, signal: AbortSignal): Promise<Answer> {
   if (!enabled) return text(403, "Log query is not enabled on this node\n");
@@ -27,7 +37,7 @@ export async function logQuery({ logDir, enabled, exec }: Deps, query: URLSearch
   if (file !== undefined) return (await fileBelow(logDir, file)) ?? text(404, "404 page not found\n");
   const fromJournal = await journal({ exec }, query, names, signal);
   if (fromJournal !== undefined) return text(200, fromJournal);
-  for (const name of names) {
+  for (const name of servicesOf(names)) {
     for (const path of [name, `${name}.log`, `${name}/${name}.log`]) {
       const found = await fileBelow(logDir, path);
       if (found) return found;
@@ -61,7 +71,7 @@ async function journal({ exec }: Pick<Deps, "exec">, query: URLSearchParams, nam
   const time = (name: string): string => new Date(query.get(name)!).toISOString().replace("T", " ").replace(/\.\d+Z$/, "");
   const args = [
     "--utc", "--no-pager", "--output=short-precise", ...(query.has("sinceTime") ? [`--since=${time("sinceTime")}`] : []), ...(query.has("untilTime") ? [`--until=${time("untilTime")}`] : []),
-    ...(query.has("tailLines") ? ["--pager-end", `--lines=${query.get("tailLines")}`] : []), ...names.map((name) => `--unit=${name}`), ...(query.has("pattern") ? [`--grep=${query.get("pattern")}`, "--case-sensitive=false"] : []),
+    ...(query.has("tailLines") ? ["--pager-end", `--lines=${query.get("tailLines")}`] : []), ...servicesOf(names).map((name) => `--unit=${name}`), ...(query.has("pattern") ? [`--grep=${query.get("pattern")}`, "--case-sensitive=false"] : []),
     ...(query.has("boot") ? ["--boot", query.get("boot")!] : []),
   ];
   try {
