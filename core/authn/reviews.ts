@@ -13,6 +13,9 @@ import type { TokenAuthenticator } from "./bearer-token.ts";
 
 export interface TokenReviewOptions { readonly tokens: TokenAuthenticator; readonly apiAudiences: readonly string[] }
 
+/** The server asks about its own token first, which it is not, and tells what each has said. */
+const INVALID = "invalid bearer token";
+
 /** The review with its status. Throws 400 for a review without a token. */
 export async function reviewToken(review: Readonly<TokenReview>, { tokens, apiAudiences }: TokenReviewOptions, signal: AbortSignal): Promise<TokenReview> {
   const token = review.spec?.token ?? "";
@@ -23,12 +26,13 @@ export async function reviewToken(review: Readonly<TokenReview>, { tokens, apiAu
   async function statusOf(): Promise<NonNullable<TokenReview["status"]>> {
     try {
       const found = await tokens.authenticateToken(token, wanted, signal);
-      if (!found) return { user: {}, error: "invalid bearer token" };
+      if (!found) return { user: {}, error: INVALID };
       const { user, audiences = wanted } = found;
       const groups = isAnonymous(user) || user.groups.includes(GROUP_AUTHENTICATED) ? user.groups : [...user.groups, GROUP_AUTHENTICATED];
       return { authenticated: true, user: userInfoV1({ ...user, groups }), audiences: [...audiences] };
     } catch (error) {
-      return { user: {}, error: refusalDetail(error) };
+      const why = refusalDetail(error);
+      return { user: {}, error: why === INVALID ? why : `[${INVALID}, ${why}]` };
     }
   }
 }

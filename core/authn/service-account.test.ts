@@ -125,7 +125,7 @@ test("a token for another audience is not for us, and a review for that audience
     authenticated: true, audiences: ["vault"],
     user: { username: "system:serviceaccount:default:web", uid: "sa-1", groups: ["system:serviceaccounts", "system:serviceaccounts:default", "system:authenticated"], extra: { "authentication.kubernetes.io/credential-id": ["JTI=jti-1"] } },
   });
-  expect((await reviewToken({ ...review, spec: { token } }, { tokens: w.tokens, apiAudiences: [ISSUER] }, signal)).status).toEqual({ user: {}, error: `token audiences ["vault"] is invalid for the target audiences ["${ISSUER}"]` });
+  expect((await reviewToken({ ...review, spec: { token } }, { tokens: w.tokens, apiAudiences: [ISSUER] }, signal)).status).toEqual({ user: {}, error: `[invalid bearer token, token audiences ["vault"] is invalid for the target audiences ["${ISSUER}"]]` });
   expect((await reviewToken({ ...review, spec: { token: "x" } }, { tokens: w.tokens, apiAudiences: [ISSUER] }, signal)).status).toEqual({ user: {}, error: "invalid bearer token" });
   await expect(reviewToken({ ...review, spec: {} }, { tokens: w.tokens, apiAudiences: [ISSUER] }, signal)).rejects.toThrow("token is required for TokenReview in authentication");
 });

@@ -135,6 +135,8 @@ async function boundTo(
   if (!reference) return {};
   const gvk = gvkOf({ apiVersion: reference.apiVersion ?? "", kind: reference.kind ?? "" });
   const name = reference.name ?? "";
+  const isKnown = gvk.group === "" && ["Pod", "Node", "Secret"].includes(gvk.kind);
+  if (isKnown && name === "") throw badRequest("Name parameter required.");
   const check = <T extends ApiObject>(object: Readonly<T> | undefined, resource: string): Readonly<T> => {
     if (!object) throw notFound({ group: "", resource }, name);
     return object;

@@ -249,7 +249,7 @@ describe("reviews", () => {
 
   test.each([
     ["SubjectAccessReview", {}, {}, '.authorization.k8s.io "" is invalid: [spec.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified, spec.user: Invalid value: "": at least one of user or group must be specified]'],
-    ["SelfSubjectAccessReview", { ...attributes, nonResourceAttributes: { path: "/", verb: "get" } }, {}, 'spec.nonResourceAttributes: Invalid value: {"path":"/","verb":"get"}: cannot be specified in combination with resourceAttributes'],
+    ["SelfSubjectAccessReview", { ...attributes, nonResourceAttributes: { path: "/", verb: "get" } }, {}, 'spec.nonResourceAttributes: Invalid value: {"Path":"/","Verb":"get"}: cannot be specified in combination with resourceAttributes'],
     ["SelfSubjectAccessReview", attributes, { name: "x" }, 'metadata: Invalid value: {"name":"x"}: must be empty'],
     ["LocalSubjectAccessReview", { user: "x", ...attributes }, { namespace: "other" }, 'spec.resourceAttributes.namespace: Invalid value: "kube-system": must match metadata.namespace'],
     ["SubjectAccessReview", { user: "x", resourceAttributes: { ...attributes.resourceAttributes, labelSelector: { requirements: [{ key: "a", operator: "In" }] } } }, {}, "spec.resourceAttributes.labelSelector.requirements[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'"],

@@ -98,7 +98,7 @@ function labelTerm({ key, operator, values = [] }: Requirement): string | undefi
 
 function* specProblems(spec: SubjectAccessReviewSpec, kind: AccessReviewKind): Iterable<FieldError> {
   const { resourceAttributes, nonResourceAttributes } = spec;
-  if (resourceAttributes && nonResourceAttributes) yield invalidField("spec.nonResourceAttributes", nonResourceAttributes, "cannot be specified in combination with resourceAttributes");
+  if (resourceAttributes && nonResourceAttributes) yield invalidField("spec.nonResourceAttributes", internalForm(nonResourceAttributes), "cannot be specified in combination with resourceAttributes");
   if (!resourceAttributes && !nonResourceAttributes) yield invalidField("spec.resourceAttributes", null, "exactly one of nonResourceAttributes or resourceAttributes must be specified");
   if (kind !== "SelfSubjectAccessReview" && !spec.user && !spec.groups?.length) yield invalidField("spec.user", spec.user ?? "", "at least one of user or group must be specified");
   for (const which of ["fieldSelector", "labelSelector"] as const) {
@@ -116,6 +116,9 @@ function* specProblems(spec: SubjectAccessReviewSpec, kind: AccessReviewKind): I
   }
 }
 
+/** As Go prints what has no names for JSON. */
+function internalForm({ path = "", verb = "" }: { readonly path?: string | undefined; readonly verb?: string | undefined }): object { return { Path: path, Verb: verb }; }
+
 function* fieldProblems({ key, operator, values = [] }: Requirement, path: string): Iterable<FieldError> {
   if ((operator === "In" || operator === "NotIn") && values.length === 0) yield required(`${path}.values`, "must be specified when `operator` is 'In' or 'NotIn'");
   if ((operator === "Exists" || operator === "DoesNotExist") && values.length > 0) yield forbidden(`${path}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
@@ -130,7 +133,7 @@ function* metadataProblems(metadata: Readonly<TemplateMeta> | undefined, kind: A
 
 function* localProblems({ resourceAttributes, nonResourceAttributes }: SubjectAccessReviewSpec, namespace: string): Iterable<FieldError> {
   if (resourceAttributes && (resourceAttributes.namespace ?? "") !== namespace) yield invalidField("spec.resourceAttributes.namespace", resourceAttributes.namespace ?? "", "must match metadata.namespace");
-  if (nonResourceAttributes) yield invalidField("spec.nonResourceAttributes", nonResourceAttributes, "disallowed on this kind of request");
+  if (nonResourceAttributes) yield invalidField("spec.nonResourceAttributes", internalForm(nonResourceAttributes), "disallowed on this kind of request");
 }
 
 async function reviewRules(review: Readonly<SelfSubjectRulesReview>, authorizer: Authorizer, { user, admit }: ReviewOptions): Promise<SelfSubjectRulesReview> {

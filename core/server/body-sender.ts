@@ -38,7 +38,7 @@ export class BodySender {
 
   async send(request: ServerRequest, response: ServerResponse, { status, contentType, body }: Encoded, signal: AbortSignal): Promise<void> {
     response.statusCode = status;
-    response.setHeader("content-type", contentType);
+    if (contentType) response.setHeader("content-type", contentType);
     if (!response.hasHeader("cache-control")) response.setHeader("cache-control", "no-cache, private");
     const length = lengthOf(body);
     const zips = length >= GZIP_BYTES_MIN && !response.hasHeader("content-encoding") && /\bgzip\b/.test(request.header("accept-encoding") ?? "");

@@ -18,6 +18,7 @@ import type { Handler } from "./handler.ts";
 import { RequestSignals } from "./request-signals.ts";
 import { encodeList, encodeObject, type Presentation, watchEncoder } from "./respond.ts";
 import type { ServerRequest } from "./request.ts";
+import { warningHeaders } from "./warning-headers.ts";
 import { canStream, streamOverWebSocket } from "./websocket-answer.ts";
 import { serverRequest } from "./wire-request.ts";
 
@@ -73,7 +74,7 @@ async function serve(deps: Front, { request, response, connection }: Exchange, s
   const asked = serverRequest(request, connection, signal, (name, value) => void response.setHeader(name, value));
   const answer = await deps.handler(asked);
   if (signal.aborted) return;
-  for (const text of answer.warnings ?? []) response.appendHeader("warning", `299 - ${quoted(text)}`);
+  for (const value of warningHeaders(answer.warnings ?? [], request.httpVersionMajor === 2 ? 2 : 1)) response.appendHeader("warning", value);
   const how: Presentation = { request: asked, nowMs: deps.clock.nowMs(), describe: await describeOf(deps, asked), events: deps.events };
   try {
     await send(answer, how, response, deps, signal);
@@ -105,7 +106,7 @@ async function send(answer: Answer, how: Presentation, response: ServerResponse,
       if (answer.setCookies) response.setHeader("set-cookie", [...answer.setCookies]);
       const { body } = answer;
       if (typeof body === "string" || body instanceof Uint8Array)
-        return bodies.send(how.request, response, { status: answer.status, contentType: answer.headers["content-type"] ?? "text/plain", body: [typeof body === "string" ? Buffer.from(body) : body] }, signal);
+        return bodies.send(how.request, response, { status: answer.status, contentType: answer.headers["content-type"] ?? (answer.status === 204 ? "" : "text/plain"), body: [typeof body === "string" ? Buffer.from(body) : body] }, signal);
       response.statusCode = answer.status;
       response.flushHeaders(); // the first line of a log may be long in coming
       return pipe(body, response, signal);
@@ -157,9 +158,4 @@ async function serveUpgrade(deps: Front, { request, socket, head, connection }: 
     Buffer.from(`HTTP/1.1 ${status} ${status === 403 ? "Forbidden" : status === 404 ? "Not Found" : "Error"}\r\ncontent-type: ${encoded?.contentType ?? "text/plain"}\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n`),
     body,
   ]));
-}
-
-/** A quoted-string of a Warning header: one line of printable ASCII. */
-function quoted(text: string): string {
-  return `"${text.replace(/[\r\n]+/g, " ").replace(/[^\x20-\x7e]/g, "?").replace(/["\\]/g, "\\$&").slice(0, 4096)}"`;
 }

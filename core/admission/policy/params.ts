@@ -5,7 +5,7 @@
  */
 import type { ParamKind, ParamRef } from "../../api/gen/admissionregistration.v1.ts";
 import { formatGvk, gvkOf, type GroupVersionKind } from "../../api/meta/gvk.ts";
-import { formatLabelSelector } from "../../api/meta/label-selector.ts";
+import { labelSelector } from "../../api/meta/label-selector.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { isNotFound } from "../../api/meta/status-error.ts";
 import type { Client, ResourceRef } from "../../client/client.ts";
@@ -58,5 +58,5 @@ async function find(ref: ResourceRef, { name = "", selector }: ParamRef, { names
     }
   }
   if (!selector) throw new Error("one of name or selector must be provided");
-  return (await client.resource(ref).list({ namespace, labelSelector: formatLabelSelector(selector) }, { signal })).items;
+  return (await client.resource(ref).list({ namespace, labelSelector: labelSelector(selector).toString() }, { signal })).items;
 }

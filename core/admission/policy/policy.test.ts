@@ -92,6 +92,7 @@ test.each<[string, object, string]>([
 test.each<[string, object, string]>([
   ["by name", { name: "low" }, denied("failed expression: object.spec.replicas <= int(params.data.max)")],
   ["by name, in another namespace", { name: "high", namespace: "other" }, "ok"],
+  ["all there are in the namespace", { selector: {} }, denied("failed expression: object.spec.replicas <= int(params.data.max)")],
   ["by labels: all must agree", { selector: { matchLabels: { set: "limits" } } }, denied("failed expression: object.spec.replicas <= int(params.data.max)")],
   ["none, and that is well", { name: "none", parameterNotFoundAction: "Allow" }, "ok"],
   ["none, and that is not well", { name: "none", parameterNotFoundAction: "Deny" }, denied("failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction")],

@@ -7,6 +7,7 @@
  */
 import { Readable } from "node:stream";
 import type { WebhookClientConfig } from "../../api/gen/admissionregistration.v1.ts";
+import { typeMetaOf } from "../../api/codec/body.ts";
 import { encodeJson, parseJson } from "../../api/codec/json.ts";
 import { serverSaid } from "../../api/meta/generic-response.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
@@ -27,6 +28,9 @@ export interface Question {
 /** An answer holds at most a patch of an object, in base64: an object is at most 3 MiB. */
 const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
 
+/** How often a webhook is asked again that asks for time. Source: kubernetes v1.36 client-go/rest/request.go maxRetries */
+const RETRIES_MAX = 10;
+
 /** Throws an Error that says why there is no answer. */
 export async function ask({ config, review, timeoutSeconds, traceparent, signal }: Question, deps: CallDeps): Promise<unknown> {
   const address = addressOf(config, deps);
@@ -35,14 +39,19 @@ export async function ask({ config, review, timeoutSeconds, traceparent, signal 
   const alarm = deps.clock.after(timeoutSeconds * 1000, () => late.abort());
   const either = AbortSignal.any([signal, late.signal]);
   try {
-    const { status, text } = await exchange({ target: address.path + query, host: address.host, connect: (fresh) => address.connect(either, fresh), body: encodeJson(review), traceparent }, either).catch((cause: Error) => {
-      const why = late.signal.aborted ? "context deadline exceeded" : signal.aborted ? "context canceled" : cause.message;
-      throw new Error(`Post ${JSON.stringify(address.url + query)}: ${why}`, { cause });
-    });
-    if (status < 200 || status > 206) throw new AnswerError(status, text);
-    return parsed(text);
+    for (let retries = 0; ; retries++) {
+      const { status, contentType, retryAfterSeconds, text } = await exchange({ target: address.path + query, host: address.host, connect: (fresh) => address.connect(either, fresh), body: encodeJson(review), traceparent }, either).catch(unanswered);
+      if (status >= 200 && status <= 206) return parsed(text, status, contentType);
+      if (retryAfterSeconds === undefined || retries === RETRIES_MAX || (status !== 429 && status < 500)) throw new AnswerError(status, text);
+      await deps.clock.sleep(retryAfterSeconds * 1000, either).catch(unanswered);
+    }
   } finally {
     alarm.cancel();
+  }
+
+  function unanswered(cause: Error): never {
+    const why = late.signal.aborted ? "context deadline exceeded" : signal.aborted ? "context canceled" : cause.message;
+    throw new Error(`Post ${JSON.stringify(address.url + query)}: ${why}`, { cause });
   }
 }
 
@@ -51,14 +60,25 @@ export class AnswerError extends Error {
   override readonly name = "AnswerError";
   readonly code: number;
   constructor(code: number, text: string) {
-    super(serverSaid(code, text));
+    super(failureTold(text) ?? serverSaid(code, text));
     this.code = code;
   }
 }
 
+/** Of a Status: it says more than its code. */
+function failureTold(text: string): string | undefined {
+  try {
+    const { kind = "Status", status, message } = parseJson(text).value as Partial<Record<string, unknown>>;
+    return kind === "Status" && status === "Failure" && typeof message === "string" ? message : undefined;
+  } catch {
+    return undefined; // it is something else
+  }
+}
+
+interface Answer { readonly status: number; readonly contentType: string; readonly retryAfterSeconds: number | undefined; readonly text: string }
 interface Exchange { readonly target: string; readonly host: string; connect(fresh: boolean): Promise<Held>; readonly body: Uint8Array; readonly traceparent: string | undefined }
 
-async function exchange({ target, host, connect, body, traceparent }: Exchange, signal: AbortSignal): Promise<{ readonly status: number; readonly text: string }> {
+async function exchange({ target, host, connect, body, traceparent }: Exchange, signal: AbortSignal): Promise<Answer> {
   const headers = [["Host", host], ["User-Agent", "kube-apiserver-admission"], ["Content-Length", String(body.length)], ["Accept", "application/json, */*"], ["Content-Type", "application/json"], ...(traceparent ? [["Traceparent", traceparent] as const] : [])] as const;
   const response = await askKept(connect, () => ({ method: "POST", target, headers, body: Readable.from([Buffer.from(body)]) }), signal);
   const chunks: Buffer[] = [];
@@ -68,12 +88,17 @@ async function exchange({ target, host, connect, body, traceparent }: Exchange, 
     if (length > ANSWER_BYTES_MAX) throw new Error(`response body is longer than ${ANSWER_BYTES_MAX} bytes`); // leaving the loop closes the connection
     chunks.push(chunk);
   }
-  return { status: response.status, text: Buffer.concat(chunks, length).toString() };
+  const header = (wanted: string): string | undefined => response.headers.find(([name]) => name.toLowerCase() === wanted)?.[1];
+  const retryAfter = header("retry-after") ?? "";
+  return { status: response.status, contentType: header("content-type") ?? "application/json", retryAfterSeconds: /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) : undefined, text: Buffer.concat(chunks, length).toString() };
 }
 
-function parsed(text: string): unknown {
+function parsed(text: string, status: number, contentType: string): unknown {
+  if (text === "") throw new Error(`0-length response with status code: ${status} and content type: ${contentType}`);
   try {
-    return parseJson(text).value;
+    const { value } = parseJson(text);
+    typeMetaOf(value);
+    return value;
   } catch (cause) {
     throw new Error(`couldn't get version/kind; json parse error: ${(cause as Error).message}`, { cause });
   }

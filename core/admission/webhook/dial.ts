@@ -78,7 +78,7 @@ const SERVICE_TYPES = ["ClusterIP", "LoadBalancer", "NodePort"];
 /** A ready endpoint of a Service's port. Throws 404 and 503. */
 export async function endpointOf({ services, endpointSlices, random }: DialDeps, { name, namespace, port }: { readonly name: string; readonly namespace: string; readonly port: number }, signal: AbortSignal): Promise<Target> {
   const service = await services.find(namespace, name, signal);
-  if (!service) throw notFound({ group: "", resource: "services" }, name);
+  if (!service) throw notFound({ group: "", resource: "service" }, name); // a lister's word for it
   const { type = "ClusterIP", ports = [], ipFamilies = [] } = service.spec ?? {};
   if (!SERVICE_TYPES.includes(type)) throw new Error(`unsupported service type ${JSON.stringify(type)}`);
   const servicePort = ports.find((one) => one.port === port);

@@ -4,25 +4,36 @@
  * Source: kubernetes v1.36 apiserver/pkg/admission/plugin/webhook/{request/admissionreview.go,errors/statuserror.go}
  */
 import type { AdmissionResponse, AdmissionReview } from "../../api/gen/admission.v1.ts";
+import { typeMetaOf } from "../../api/codec/body.ts";
+import { jsonNodeOf, type JsonObject } from "../../api/codec/json-document.ts";
 import type { GroupVersionKind } from "../../api/meta/gvk.ts";
 import { formatGvk, gvkOf } from "../../api/meta/gvk.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { type Status, StatusError } from "../../api/meta/status-error.ts";
-import { isMap } from "../../api/patch/json-value.ts";
+import { canonical } from "../../api/schema/canonical.ts";
+import { diagnose } from "../../api/schema/diagnose.ts";
+import { builtInFacts } from "../../api/schema/facts.ts";
 import type { AdmissionRequest } from "../plugin.ts";
 import type { Invocation } from "./match.ts";
 
-const REVIEW_API_VERSION = "admission.k8s.io/v1";
-const REVIEW: GroupVersionKind = { group: "admission.k8s.io", version: "v1", kind: "AdmissionReview" };
-const PATCH_TYPE = "JSONPatch";
+const GROUP = "admission.k8s.io";
+const KIND = "AdmissionReview";
+/** Where Go registers what it decodes from webhooks. */
+const SCHEME = "pkg/util/webhook/client.go:71";
+/** Both are of the same form. */
+const VERSIONS = ["v1", "v1beta1"] as const;
+export type ReviewVersion = (typeof VERSIONS)[number];
+
+/** The first of those a webhook takes that we know. */
+export function reviewVersionOf(accepted: readonly string[] = []): ReviewVersion | undefined { return accepted.find((one): one is ReviewVersion => VERSIONS.includes(one as ReviewVersion)); }
 
 export interface Shown { readonly object: Readonly<ApiObject> | undefined; readonly oldObject: Readonly<ApiObject> | undefined }
 
 /** `requestKind`: of what was sent, whatever the webhook is shown. */
-export function reviewOf(request: AdmissionRequest, { resource, kind }: Pick<Invocation, "resource" | "kind">, { uid, requestKind, shown: { object, oldObject } }: { readonly uid: string; readonly requestKind: GroupVersionKind; readonly shown: Shown }): AdmissionReview {
+export function reviewOf(request: AdmissionRequest, { resource, kind }: Pick<Invocation, "resource" | "kind">, { uid, version: reviewVersion = "v1", requestKind, shown: { object, oldObject } }: { readonly uid: string; readonly version?: ReviewVersion; readonly requestKind: GroupVersionKind; readonly shown: Shown }): AdmissionReview {
   const { group, version, subresource, name, namespace, operation, user, dryRun, options } = request;
   return {
-    kind: "AdmissionReview", apiVersion: REVIEW_API_VERSION,
+    kind: KIND, apiVersion: `${GROUP}/${reviewVersion}`,
     request: {
       uid, kind: plainKind(kind), resource: { group: resource.group, version: resource.version, resource: resource.resource },
       ...(subresource && { subResource: subresource }),
@@ -40,25 +51,42 @@ export function reviewOf(request: AdmissionRequest, { resource, kind }: Pick<Inv
 
 function plainKind({ group, version, kind }: GroupVersionKind): GroupVersionKind { return { group, version, kind }; }
 
-/** Throws an Error that says what is wrong with an answer. */
-export function checkResponse(answer: unknown, { uid, mutates }: { readonly uid: string; readonly mutates: boolean }): AdmissionResponse {
-  const review = answer as AdmissionReview;
-  const { response } = review;
-  if (!isMap(response)) throw new Error("webhook response was absent");
-  const { uid: told = "", patch = "", patchType } = response as AdmissionResponse;
+/** What was sent back, as it is typed. Throws an Error that says why it is no review. */
+export function decodedReview(answer: unknown, version: ReviewVersion): AdmissionReview {
+  const { apiVersion, kind } = typeMetaOf(answer as JsonObject);
+  const given = gvkOf({ apiVersion, kind: kind || KIND });
+  if (given.version !== "" && (given.kind !== KIND || given.group !== GROUP || !VERSIONS.includes(given.version as ReviewVersion))) throw new Error(`no kind ${JSON.stringify(given.kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme ${JSON.stringify(SCHEME)}`);
+  if (given.version !== "" && given.version !== version) throw new Error(`converting (${given.version}.${KIND}) to (${version}.${KIND}): unknown conversion`);
+  const type = builtInFacts.typeOf({ group: GROUP, version: "v1", kind: KIND })!;
+  const { object, clean } = canonical(type, answer as JsonObject);
+  const { error } = clean ? {} : diagnose(type, jsonNodeOf(answer as JsonObject));
+  if (error !== undefined) throw new Error(error);
+  return { ...object, apiVersion, kind } as AdmissionReview;
+}
+
+/** Throws an Error that says what is wrong with an answer. Of those of v1beta1 nothing else is asked. */
+export function checkResponse({ apiVersion, kind, response }: Readonly<AdmissionReview>, { uid, version, mutates }: { readonly uid: string; readonly version: ReviewVersion; readonly mutates: boolean }): AdmissionResponse {
+  if (!response) throw new Error("webhook response was absent");
+  if (version === "v1beta1") return mutates && response.patch ? { ...response, patchType: PATCH_TYPE } : omitted(response);
+  const { uid: told = "", patch = "", patchType } = response;
   if (told !== uid) throw new Error(`expected response.uid=${JSON.stringify(uid)}, got ${JSON.stringify(told)}`);
-  const given = gvkOf({ apiVersion: review.apiVersion ?? "", kind: review.kind ?? "" });
-  if (formatGvk(given) !== formatGvk(REVIEW)) throw new Error(`expected webhook response of ${formatGvk(REVIEW)}, got ${formatGvk(given)}`);
+  const given = formatGvk(gvkOf({ apiVersion: apiVersion ?? "", kind: kind ?? "" }));
+  const expected = formatGvk({ group: GROUP, version, kind: KIND });
+  if (given !== expected) throw new Error(`expected webhook response of ${expected}, got ${given}`);
   if (!mutates) {
     if (patch) throw new Error("validating webhook may not return response.patch");
-    if (patchType) throw new Error("validating webhook may not return response.patchType");
-    return response as AdmissionResponse;
+    if (patchType !== undefined) throw new Error("validating webhook may not return response.patchType");
+    return response;
   }
-  if (patch && !patchType) throw new Error("webhook returned response.patch but not response.patchType");
-  if (!patch && patchType) throw new Error("webhook returned response.patchType but not response.patch");
-  if (patchType && patchType !== PATCH_TYPE) throw new Error(`webhook returned invalid response.patchType of ${JSON.stringify(patchType)}`);
-  return response as AdmissionResponse;
+  if (patch && patchType === undefined) throw new Error("webhook returned response.patch but not response.patchType");
+  if (!patch && patchType !== undefined) throw new Error("webhook returned response.patchType but not response.patch");
+  if (patchType === "") throw new Error('webhook returned invalid response.patchType of ""');
+  return response;
 }
+
+function omitted({ patch: _, patchType: __, ...response }: AdmissionResponse): AdmissionResponse { return response; }
+
+export const PATCH_TYPE = "JSONPatch";
 
 /** A webhook's no, as the client is told. */
 export class Rejection extends StatusError {}

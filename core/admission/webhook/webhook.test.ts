@@ -40,8 +40,8 @@ afterAll(() => rmSync(pki.dir, { recursive: true, force: true }));
 const closing: (() => void)[] = [];
 afterEach(() => { for (const close of closing.splice(0)) close(); });
 
-interface Asked { readonly path: string; readonly request: ReviewRequest }
-type Answer = (Omit<Partial<AdmissionResponse>, "status"> & { readonly status?: object | undefined }) | { readonly raw: string; readonly code?: number } | undefined;
+interface Asked { readonly path: string; readonly apiVersion: string; readonly request: ReviewRequest }
+type Answer = (Omit<Partial<AdmissionResponse>, "status"> & { readonly status?: object | undefined }) | { readonly raw: string; readonly code?: number; readonly headers?: Readonly<Record<string, string>> } | undefined;
 type Answering = (asked: Asked) => Answer;
 
 /** A webhook that answers as told; undefined: never. */
@@ -51,11 +51,11 @@ async function webhookServer(answering: Answering): Promise<{ port: number; aske
     let body = "";
     incoming.on("data", (chunk) => { body += chunk; });
     incoming.on("end", () => {
-      const { request } = JSON.parse(body) as { request: ReviewRequest };
-      asked.push({ path: incoming.url!, request });
+      const { apiVersion, request } = JSON.parse(body) as { apiVersion: string; request: ReviewRequest };
+      asked.push({ path: incoming.url!, apiVersion, request });
       const answer = answering(asked.at(-1)!);
       if (!answer) return;
-      if ("raw" in answer) return void outgoing.writeHead(answer.code ?? 200).end(answer.raw);
+      if ("raw" in answer) return void outgoing.writeHead(answer.code ?? 200, answer.headers).end(answer.raw);
       outgoing.end(JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", response: { uid: request.uid, ...answer } }));
     });
   });
@@ -132,6 +132,8 @@ test("a review tells who wants what; a patch changes the object; validating webh
   expect(second!.request.object).toMatchObject({ data: { b: "2" } });
 });
 
+const CALL_FAILED = '500 InternalError: Internal error occurred: failed calling webhook "w0.example.com": ';
+
 describe("a webhook's answer", () => {
   test.each<[string, Answer, Partial<MutatingWebhook>, string]>([
     ["no, with words", { allowed: false, status: { message: "not on Mondays", reason: "Forbidden", code: 403 } }, {}, '403 Forbidden: admission webhook "w0.example.com" denied the request: not on Mondays'],
@@ -143,12 +145,29 @@ describe("a webhook's answer", () => {
     ["a patch that does not apply", patchOf({ op: "remove", path: "/data/none" }), { failurePolicy: "Ignore" }, expect.stringMatching(/^500 InternalError: Internal error occurred: /) as never],
     ["another kind of object", patchOf({ op: "replace", path: "/kind", value: "Secret" }), {}, expect.stringMatching(/^500 InternalError: .*attempted to change the kind/) as never],
     ["not found", { raw: "", code: 404 }, {}, '500 InternalError: Internal error occurred: failed calling webhook "w0.example.com": failed to call webhook: the server could not find the requested resource'],
+    ["a Status", { raw: JSON.stringify({ kind: "Status", apiVersion: "v1", status: "Failure", message: "come back on Monday", code: 409 }), code: 409 }, {}, `${CALL_FAILED}failed to call webhook: come back on Monday`],
+    ["empty", { raw: "" }, {}, `${CALL_FAILED}failed to call webhook: 0-length response with status code: 200 and content type: application/json`],
+    ["a list", { raw: "[]" }, {}, expect.stringContaining(`${CALL_FAILED}failed to call webhook: couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type struct`) as never],
+    ["of the version before", { raw: '{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview","response":{"allowed":true}}' }, {}, `${CALL_FAILED}failed to call webhook: converting (v1beta1.AdmissionReview) to (v1.AdmissionReview): unknown conversion`],
+    ["of that version, which is what was asked in", { raw: '{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview","response":{"allowed":true,"patch":"W10="}}' }, { admissionReviewVersions: ["v0", "v1beta1", "v1"] }, "ok"],
+    ["of another kind", { raw: '{"apiVersion":"admission.k8s.io/v1","kind":"Other"}' }, {}, `${CALL_FAILED}failed to call webhook: no kind "Other" is registered for version "admission.k8s.io/v1" in scheme "pkg/util/webhook/client.go:71"`],
+    ["a yes that is a word", { allowed: "yes" as never }, {}, `${CALL_FAILED}failed to call webhook: json: cannot unmarshal string into Go struct field AdmissionResponse.response.allowed of type bool`],
+    ["a patch that is not in base64", { allowed: true, patchType: "JSONPatch", patch: "!!" }, {}, `${CALL_FAILED}failed to call webhook: illegal base64 data at input byte 0`],
+    ["a patch of a kind nobody knows", { ...patchOf({ op: "add", path: "/data/b", value: "2" }), patchType: "Other" }, {}, `${CALL_FAILED}unsupported patch type "Other"`],
+    ["a patch of that kind that changes nothing", { ...patchOf(), patchType: "Other" }, {}, "ok"],
     ["an error, ignored", { raw: "", code: 500 }, { failurePolicy: "Ignore" }, "ok"],
     ["none in time", undefined, { timeoutSeconds: 1 }, '500 InternalError: Internal error occurred: failed calling webhook "w0.example.com": failed to call webhook: Post "https://hook.hooks.svc:443/0?timeout=1s": context deadline exceeded'],
     ["none in time, ignored", undefined, { timeoutSeconds: 1, failurePolicy: "Ignore" }, "ok"],
   ])("%s", async (_name, answer, hook, outcome) => {
     const { port } = await webhookServer(() => answer);
     expect(await run({ port, mutating: [hook] })).toEqual(outcome);
+  });
+
+  test("a webhook that asks for time is asked again when it is over, in the version it takes", async () => {
+    const apiVersions: string[] = [];
+    const server = await webhookServer(({ apiVersion }) => (apiVersions.push(apiVersion) < 3 ? { raw: "later", code: apiVersions.length === 1 ? 429 : 503, headers: { "retry-after": "0" } } : { raw: '{"response":{"allowed":true}}' }));
+    expect(await run({ port: server.port, validating: [{ admissionReviewVersions: ["v1beta1"] }] })).toBe("ok");
+    expect(apiVersions).toEqual(Array(3).fill("admission.k8s.io/v1beta1"));
   });
 
   test("a validating webhook may not patch", async () => {
@@ -173,7 +192,7 @@ describe("reaching a webhook", () => {
     ["whose CA is another", (port) => ({ url: `https://127.0.0.1:${port}/x`, caBundle: caOf(pki.authority("client-ca").bundlePem) }), `${FAILED}Post "https://127.0.0.1:PORT/x?timeout=5s": tls: failed to verify certificate: x509: certificate signed by unknown authority`],
     ["by a name its certificate is not for", (port) => ({ url: `https://localhost:${port}/x`, caBundle: caOf(pki.authority("server-ca").bundlePem) }), `${FAILED}Post "https://localhost:PORT/x?timeout=5s": tls: failed to verify certificate: x509: certificate is valid for hook.hooks.svc, 127.0.0.1, not localhost`],
     ["where nobody listens", () => ({ url: "https://127.0.0.1:1/x" }), `${FAILED}Post "https://127.0.0.1:1/x?timeout=5s": dial tcp 127.0.0.1:1: connect: connection refused`],
-    ["behind no Service", () => ({ service: { namespace: "hooks", name: "none", port: 443 } }), `${FAILED}Post "https://none.hooks.svc:443/?timeout=5s": services "none" not found`],
+    ["behind no Service", () => ({ service: { namespace: "hooks", name: "none", port: 443 } }), `${FAILED}Post "https://none.hooks.svc:443/?timeout=5s": service "none" not found`],
     ["behind a Service without that port", () => ({ service: { namespace: "hooks", name: "hook", port: 80 } }), `${FAILED}Post "https://hook.hooks.svc:80/?timeout=5s": no service port 80 found for service "hook"`],
     ["behind a Service without endpoints", () => ({ service: { namespace: "hooks", name: "empty", port: 443 } }), `${FAILED}Post "https://empty.hooks.svc:443/?timeout=5s": no endpoints available for service "empty"`],
   ])("%s", async (_name, clientConfig, outcome) => {

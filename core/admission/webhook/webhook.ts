@@ -40,7 +40,7 @@ import type { WebhookDialer } from "./dial.ts";
 import { type Hook, type HookSource, hookSource } from "./hooks.ts";
 import { type Invocation, invocationOf, isExempt, kindOf, matchesNamespace, matchesObject, resourceOf } from "./match.ts";
 import type { ObjectVersions } from "./object-versions.ts";
-import { checkResponse, Rejection, rejection, reviewOf } from "./review.ts";
+import { checkResponse, decodedReview, PATCH_TYPE, Rejection, rejection, reviewOf, type ReviewVersion, reviewVersionOf } from "./review.ts";
 
 export interface WebhookDeps {
   readonly mutating: Informer<MutatingWebhookConfiguration>;
@@ -144,9 +144,9 @@ async function wantedBy(hook: Hook, { review, request, authorizer }: { readonly 
 }
 
 /** The request in the version the webhook asks for. */
-async function questionOf(invocation: Invocation, request: AdmissionRequest, { versions, uid }: { readonly versions: ObjectVersions; readonly uid: string }): Promise<AdmissionReview> {
+async function questionOf(invocation: Invocation, request: AdmissionRequest, { versions, uid, version }: { readonly versions: ObjectVersions; readonly uid: string; readonly version?: ReviewVersion }): Promise<AdmissionReview> {
   const show = async (object: Readonly<ApiObject> | undefined) => object && (await versions.shown(object, invocation.resource, request.signal));
-  return reviewOf(request, invocation, { uid, requestKind: kindOf(request, resourceOf(request), versions), shown: { object: await show(request.object), oldObject: await show(request.oldObject) } });
+  return reviewOf(request, invocation, { uid, ...(version && { version }), requestKind: kindOf(request, resourceOf(request), versions), shown: { object: await show(request.object), oldObject: await show(request.oldObject) } });
 }
 
 interface MutateDeps extends WebhookDeps { readonly reinvocation: Reinvocation; readonly rounds: Rounds }
@@ -213,16 +213,18 @@ async function orIgnored<T>({ webhook: { name, failurePolicy } }: Hook, request:
 /** Asks. Throws CallError, or the webhook's refusal. */
 async function responseOf(invocation: Invocation, request: AdmissionRequest, deps: WebhookDeps & { readonly mutates: boolean }): Promise<{ readonly response: AdmissionResponse; readonly object: Readonly<ApiObject> | undefined }> {
   const { versions, random, mutates } = deps;
-  const { hook: { webhook: { name, sideEffects, clientConfig, timeoutSeconds = TIMEOUT_SECONDS } } } = invocation;
+  const { hook: { webhook: { name, sideEffects, clientConfig, admissionReviewVersions, timeoutSeconds = TIMEOUT_SECONDS } } } = invocation;
   const { signal } = request;
   if (request.dryRun && !NO_SIDE_EFFECTS.includes(sideEffects)) throw badRequest(`admission webhook ${JSON.stringify(name)} does not support dry run`);
   const uid = random.uuid();
-  const review = await questionOf(invocation, request, { versions, uid });
+  const version = reviewVersionOf(admissionReviewVersions);
+  if (!version) throw new CallError(name, "could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)");
+  const review = await questionOf(invocation, request, { versions, uid, version });
   const span = request.span?.child("Calling webhook", 3, { "webhook": name });
-  const answer = await ask({ config: clientConfig, review, timeoutSeconds, traceparent: span?.traceparent, signal }, deps).catch((error: Error) => {
+  const answer = await ask({ config: clientConfig, review, timeoutSeconds, traceparent: span?.traceparent, signal }, deps).then((told) => decodedReview(told, version)).catch((error: Error) => {
     throw new CallError(name, `failed to call webhook: ${error.message}`, error);
   }).finally(() => span?.end());
-  const response = checked(() => checkResponse(answer, { uid, mutates }), name);
+  const response = checked(() => checkResponse(answer, { uid, version, mutates }), name);
   for (const [key, value] of Object.entries(response.auditAnnotations ?? {})) request.annotate(`${name}/${key}`, value);
   for (const text of response.warnings ?? []) request.warn(text);
   if (response.allowed !== true) throw rejection(name, response.status);
@@ -244,6 +246,7 @@ async function mutateBy(invocation: Invocation, request: AdmissionRequest, deps:
   const patch = decodedPatch(response.patch ?? "", name);
   if (patch.length === 0) return false;
   if (!object || !request.object) throw internalError(new Error(`admission webhook ${JSON.stringify(name)} attempted to modify the object, which is not supported for this operation`));
+  if (response.patchType !== PATCH_TYPE) throw new CallError(name, `unsupported patch type ${JSON.stringify(response.patchType)}`);
   let next: ApiObject;
   try {
     const patched = copyOf(applyJsonPatch(object as unknown as JsonMap, patch));

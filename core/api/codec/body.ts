@@ -167,10 +167,10 @@ function withPrefix<T>(prefix: string, read: () => T): T {
   catch (error) { throw new Error(prefix + (error instanceof Error ? error.message : String(error)), { cause: error }); }
 }
 
-interface TypeMeta { readonly apiVersion: string; readonly kind: string }
+export interface TypeMeta { readonly apiVersion: string; readonly kind: string }
 
 /** Throws what Go's decoder has to say to a body that is no object, or whose kind is no string. */
-function typeMetaOf(value: JsonValue): TypeMeta {
+export function typeMetaOf(value: JsonValue): TypeMeta {
   if (value === null) return { apiVersion: "", kind: "" };
   if (typeof value !== "object" || Array.isArray(value)) throw new Error(`json: cannot unmarshal ${jsonNodeOf(value).kind} into Go value of type ${KIND_TARGET}`);
   const text = (key: string): string => {

@@ -18,7 +18,8 @@ export interface DeleteOptions {
   readonly preconditions?: { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined } | undefined;
 }
 
-export type DeletePlan = { readonly type: "remove" } | { readonly type: "keep" } | { readonly type: "mark"; readonly next: ApiObject };
+/** `last`: what it is when it goes, if that is another than it was. */
+export type DeletePlan = { readonly type: "remove"; readonly last?: ApiObject } | { readonly type: "keep" } | { readonly type: "mark"; readonly next: ApiObject };
 
 export function planDelete(object: Readonly<ApiObject>, definition: Resource, options: DeleteOptions, nowMs: number): DeletePlan {
   const { metadata } = object;
@@ -33,9 +34,11 @@ export function planDelete(object: Readonly<ApiObject>, definition: Resource, op
   if (metadata.deletionTimestamp) return planAgain({ object, next, finalizersChanged, isGraceful: definition.gracePeriodSeconds !== undefined, isHeld: isHeld(next, definition), requested, nowMs });
 
   const graceSeconds = definition.gracePeriodSeconds?.(next, requested) ?? 0;
-  if (graceSeconds === 0 && !isHeld(next, definition)) return { type: "remove" };
+  const isRemoved = graceSeconds === 0 && !isHeld(next, definition);
+  if (isRemoved && !definition.gracePeriodSeconds) return { type: "remove" };
   next.metadata.deletionTimestamp = timestamp(nowMs + graceSeconds * 1000);
   next.metadata.deletionGracePeriodSeconds = graceSeconds;
+  if (isRemoved) return { type: "remove", last: next };
   definition.markDeleting?.(next, nowMs);
   return { type: "mark", next };
 }
@@ -61,10 +64,9 @@ function planAgain({ object, next, finalizersChanged, isGraceful, isHeld: held, 
   if (requested === undefined || requested >= before) return { type: "keep" };
   const deletionMs = Date.parse(object.metadata.deletionTimestamp!) + (requested - before) * 1000;
   const graceSeconds = deletionMs < nowMs && requested > 0 ? 1 : requested; // it is still for its node to end it
-  if (graceSeconds === 0 && !held) return { type: "remove" };
   next.metadata.deletionTimestamp = timestamp(Math.max(deletionMs, nowMs));
   next.metadata.deletionGracePeriodSeconds = graceSeconds;
-  return { type: "mark", next };
+  return graceSeconds === 0 && !held ? { type: "remove", last: next } : { type: "mark", next };
 }
 
 /** The two finalizers the garbage collector looks after, as the propagation policy says. */

@@ -16,7 +16,7 @@ import type { Clock } from "../../lifecycle/clock.ts";
 import type { Random } from "../../lifecycle/random.ts";
 import { type Revision, type Row, type Store, StoreError } from "../../../storage/store.ts";
 import type { Topic } from "./audience.ts";
-import { type Cached, cachedOf } from "./cached.ts";
+import { Cached, cachedOf, deepFreeze } from "./cached.ts";
 import { asStatus, Commits } from "./commits.ts";
 import { create } from "./create.ts";
 import { checkDeletePreconditions, type DeleteOptions, planDelete } from "./deletion.ts";
@@ -155,14 +155,16 @@ export class ResourceStore {
       await options.validate?.(shown, shown);
       const plan = planDelete(current.object, this.definition, deleteOptions, context.nowMs);
       if (plan.type === "keep") return { entry: current, done: false };
+      const marked = plan.type === "mark" ? plan.next : plan.last;
+      if (marked && this.definition.generation !== false && marked.metadata.generation !== undefined && !current.object.metadata.deletionTimestamp) marked.metadata.generation++;
       if (plan.type === "remove") {
-        if (context.dryRun) return { entry: current, done: true };
+        const told = (entry: Cached): { readonly entry: Cached; readonly done: boolean } => ({ entry: marked ? new Cached(entry.key, deepFreeze(marked), entry.revision) : entry, done: true });
+        if (context.dryRun) return told(current);
         const outcome = await this.#commits.remove(current, false, signal);
-        if (outcome.removed) return { entry: outcome.removed, done: true };
+        if (outcome.removed) return told(outcome.removed);
         current = outcome.newer;
         continue;
       }
-      if (this.definition.generation !== false && plan.next.metadata.generation !== undefined && !current.object.metadata.deletionTimestamp) plan.next.metadata.generation++;
       if (context.dryRun) return { entry: this.#commits.dryRun(current.key, plan.next, false), done: false };
       try {
         return { entry: await this.#commits.put(current.key, plan.next, current, signal), done: false };

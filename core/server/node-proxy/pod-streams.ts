@@ -9,7 +9,7 @@ import type { Pod } from "../../api/gen/core.v1.ts";
 import { type FieldError, forbidden, invalid as invalidValue } from "../../api/meta/field-error.ts";
 import { badRequest, internalError, invalid, statusError, type StatusError } from "../../api/meta/status-error.ts";
 import { http1Request } from "../../net/http1-client.ts";
-import { type Answer, raw } from "../answer.ts";
+import type { Answer } from "../answer.ts";
 import { attributesOf, authorize, type Scope } from "../handler.ts";
 import { kubeletBackend, type NodeProxyDeps } from "./backend.ts";
 import { admitConnect, isTrue, portsOf, streamOptionsOf } from "./connect-options.ts";
@@ -22,7 +22,7 @@ export async function podLog(deps: NodeProxyDeps, scope: Scope): Promise<Answer>
   if (errors.length > 0) throw invalid({ group: "", kind: "PodLogOptions" }, info.name, errors);
   const pod = await podOf(scope);
   const container = containerOf(pod, query.get("container") ?? "");
-  if (!pod.spec.nodeName) return raw("", "text/plain");
+  if (!pod.spec.nodeName) return { type: "raw", status: 204, headers: {}, body: "" };
 
   const params = new URLSearchParams();
   for (const name of ["follow", "previous", "timestamps"] as const) if (options[name]) params.set(name, "true");

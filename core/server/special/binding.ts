@@ -12,6 +12,8 @@ import { checkAcceptable } from "../acceptable.ts";
 import type { Answer } from "../answer.ts";
 import type { Scope } from "../handler.ts";
 import { decodeObject } from "../verbs/body.ts";
+import { placeInNamespace } from "../verbs/incoming.ts";
+import { recordOwner } from "../verbs/managed-fields.ts";
 import { writeOptions } from "../verbs/write.ts";
 import { writeQueryOf } from "../verbs/write-options.ts";
 
@@ -26,6 +28,8 @@ export async function bindPod(scope: Scope): Promise<Answer> {
   if (name !== binding.metadata.name) throw badRequest("name in URL does not match name in Binding object");
   const errors = [...new Set([...validateBinding(binding)].map(formatFieldError))];
   if (errors.length > 0) throw statusError({ code: 500, reason: "", message: errors.length === 1 ? errors[0]! : `[${errors.join(", ")}]` });
+  placeInNamespace(scope, binding as unknown as ApiObject);
+  recordOwner(scope, binding as unknown as ApiObject, undefined, server.clock.nowMs());
   const { admit, validate, ...options } = writeOptions(scope, "CREATE", query);
   await admit(binding as unknown as ApiObject, undefined);
   await validate?.(binding as unknown as ApiObject, undefined);
@@ -34,7 +38,7 @@ export async function bindPod(scope: Scope): Promise<Answer> {
     subresource: { type: "part", prepare: () => undefined, generation: false },
     ...(binding.metadata.uid ? { preconditions: { uid: binding.metadata.uid } } : {}),
   });
-  return { type: "object", status: 201, object: { ...success() } };
+  return { type: "object", status: 201, object: { ...success(), code: 201 } };
 }
 
 function assigned(pod: Readonly<Pod>, binding: Binding, nowMs: number): Pod {

@@ -70,6 +70,7 @@ async function createToken(scope: Scope, tokens: TokenIssuer): Promise<Answer> {
   const query = writeQueryOf(scope, "CreateOptions");
   const object = await decodeObject(scope);
   placeInNamespace(scope, object);
+  recordOwner(scope, object, undefined, scope.server.clock.nowMs());
   const { admit, validate } = writeOptions(scope, "CREATE", query);
   await admit(object, undefined);
   const issued = await tokens.tokenRequest({ namespace: info.namespace, name: info.name }, object as unknown as TokenRequest, {

@@ -246,8 +246,46 @@ test("a pod on a node is given its time, which can be cut short", async () => {
   expect(first.body).toMatchObject({ kind: "Pod", metadata: { deletionGracePeriodSeconds: 30, generation: 2 } });
   expect((await api.ask("DELETE", `${PODS}/graceful`, { query: { gracePeriodSeconds: "60" } })).body.metadata.deletionGracePeriodSeconds).toBe(30);
   expect((await api.ask("DELETE", `${PODS}/graceful`, { body: { gracePeriodSeconds: 5 } })).body.metadata).toMatchObject({ deletionGracePeriodSeconds: 5, generation: 2 });
-  expect((await api.ask("DELETE", `${PODS}/graceful`, { query: { gracePeriodSeconds: "0" } })).body.kind).toBe("Pod");
+  expect((await api.ask("DELETE", `${PODS}/graceful`, { query: { gracePeriodSeconds: "0" } })).body).toMatchObject({ kind: "Pod", metadata: { deletionTimestamp: expect.any(String), deletionGracePeriodSeconds: 0, generation: 2 } });
   expect((await api.ask("GET", `${PODS}/graceful`)).code).toBe(404);
+});
+
+test("a pod that goes at once is shown as it went", async () => {
+  await api.ask("POST", PODS, { body: pod("unplaced") });
+  const gone = { kind: "Pod", metadata: { deletionTimestamp: expect.any(String), deletionGracePeriodSeconds: 0, generation: 2 } };
+  expect((await api.ask("DELETE", `${PODS}/unplaced`, { query: { dryRun: "All" } })).body).toMatchObject(gone);
+  expect((await api.ask("GET", `${PODS}/unplaced`)).body.metadata).not.toHaveProperty("deletionTimestamp");
+  expect((await api.ask("DELETE", `${PODS}/unplaced`)).body).toMatchObject(gone);
+});
+
+test("plug-ins are shown objects as they would be stored: with the version a patch has found, whose fields are whose, and the grace a pod will have", async () => {
+  const shown: string[] = [];
+  const admit = ({ operation, subresource, object, options }: AdmissionRequest): void => {
+    const { resourceVersion, managedFields, namespace } = object?.metadata ?? {};
+    shown.push([operation, subresource, /^\d+$/.test(resourceVersion ?? "") ? "versioned" : `${resourceVersion}`, namespace ?? "-", managedFields?.map((entry) => entry.subresource ?? "itself").join("+") ?? "-", options?.["gracePeriodSeconds"] ?? "-"].join(" "));
+  };
+  await using own = await apiServer({ admit });
+  const merge = { headers: { "content-type": "application/merge-patch+json" } };
+  const apply = { headers: { "content-type": "application/apply-patch+yaml" }, query: { fieldManager: "m" } };
+  const ask = async (method: string, path: string, asked: Asked = {}): Promise<string> => {
+    const { code } = await own.ask(method, path, asked);
+    return `${code} ${shown.splice(0).join()}`;
+  };
+  expect(await ask("PATCH", `${MAPS}/seen`, { ...apply, body: { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "seen" }, data: { b: "2" } } })).toBe("201 CREATE  undefined a itself -");
+  expect(await ask("PATCH", `${MAPS}/seen`, { ...merge, body: { data: { a: "1" } } })).toBe("200 UPDATE  versioned a itself+itself -");
+  const DEPLOYMENTS = "/apis/apps/v1/namespaces/a/deployments";
+  await ask("POST", DEPLOYMENTS, { body: deployment("seen") });
+  expect(await ask("PUT", `${DEPLOYMENTS}/seen/scale`, { body: { metadata: { name: "seen" }, spec: { replicas: 2 } } })).toBe("200 UPDATE scale undefined a scale -");
+  expect(await ask("PATCH", `${DEPLOYMENTS}/seen/scale`, { ...merge, body: { spec: { replicas: 3 } } })).toBe("200 UPDATE scale versioned a scale -");
+  await ask("POST", PODS, { body: pod("seen") });
+  expect(await ask("POST", `${PODS}/seen/binding`, { body: { metadata: { name: "seen" }, target: { name: "n" } } })).toBe("201 CREATE binding undefined a binding -");
+  expect(await ask("DELETE", `${PODS}/seen`)).toBe("200 DELETE  undefined - - 30");
+  expect(await ask("DELETE", `${PODS}/seen`, { query: { gracePeriodSeconds: "5" } })).toBe("200 DELETE  undefined - - 5");
+});
+
+test("a pod that is bound is told so with the code of what is made", async () => {
+  await api.ask("POST", PODS, { body: pod("bound") });
+  expect(await api.ask("POST", `${PODS}/bound/binding`, { body: { metadata: { name: "bound" }, target: { name: "n" } } })).toMatchObject({ code: 201, body: { kind: "Status", status: "Success", code: 201 } });
 });
 
 test("a delete of something else than was meant does nothing", async () => {

@@ -7,10 +7,10 @@
  */
 import type { AdmissionRequest, Operation } from "../../admission/plugin.ts";
 import { copyOf } from "../../api/meta/copy.ts";
-import type { ApiObject } from "../../api/meta/object-meta.ts";
+import type { ApiObject, ObjectMeta } from "../../api/meta/object-meta.ts";
 import { conflict, forbidden, invalid, isNotFound, success } from "../../api/meta/status-error.ts";
 import { settleEach } from "../../lifecycle/settle-all.ts";
-import type { WriteContext } from "../../registry/generic/resource.ts";
+import type { Resource, WriteContext } from "../../registry/generic/resource.ts";
 import type { UpdateOptions, WriteOptions } from "../../registry/generic/stored-resource.ts";
 import { type Answer, stored } from "../answer.ts";
 import { authorize, type Scope } from "../handler.ts";
@@ -73,7 +73,7 @@ export async function patchObject(scope: Scope): Promise<Answer> {
   const { served, info } = scope;
   const subresource = subresourceOf(scope);
   const patcher = await patcherOf(scope);
-  if (subresource?.type === "view") return writeView(scope, patcher.query, { change: patcher.patch, ownsFields: patcher.ownsFields });
+  if (subresource?.type === "view") return writeView(scope, patcher.query, { change: patcher.patch, ownsFields: patcher.ownsFields, isPatch: true });
   const { admit, ...options } = writeOptions(scope, "UPDATE", patcher.query);
   const { entry, created } = await traced(scope, "GuaranteedUpdate", () => served.store!.update(info.namespace, info.name, async (old) => {
     if (!old) await authorizeCreate(scope);
@@ -83,11 +83,21 @@ export async function patchObject(scope: Scope): Promise<Answer> {
     placeInNamespace(scope, next);
     checkName(scope, next);
     if (!patcher.ownsFields) recordOwner(scope, next, old, options.context.nowMs);
-    await admit(next, old);
+    await withVersion(next, old, () => admit(next, old));
     return next;
   }, { ...options, isPatch: true, createMissing: patcher.creates && info.subresource === "" }));
   await served.ready([entry.object], scope.signal);
   return stored(created ? 201 : 200, served, entry);
+}
+
+/** Plug-ins are shown the version a patch has found, also where it is not bound to it: that it may be tried again is not their business. */
+async function withVersion({ metadata }: ApiObject, old: Readonly<ApiObject> | undefined, work: () => Promise<void>): Promise<void> {
+  if (metadata.resourceVersion) return await work();
+  const version = old?.metadata.resourceVersion;
+  if (version === undefined) delete (metadata as Partial<ObjectMeta>).resourceVersion;
+  else metadata.resourceVersion = version;
+  await work();
+  if (metadata.resourceVersion === version) metadata.resourceVersion = "";
 }
 
 /** A part of the request's trace: admission of the object and its way into the store. */
@@ -110,10 +120,11 @@ interface ViewChange {
   readonly change: (old: Readonly<ApiObject>) => ApiObject;
   /** Whether the change has worked out whose fields are whose. */
   readonly ownsFields: boolean;
+  readonly isPatch?: boolean;
 }
 
 /** PUT and PATCH of a view (scale): its object is changed through it. */
-async function writeView(scope: Scope, query: WriteQuery, { change, ownsFields }: ViewChange): Promise<Answer> {
+async function writeView(scope: Scope, query: WriteQuery, { change, ownsFields, isPatch = false }: ViewChange): Promise<Answer> {
   const { served, info } = scope;
   const subresource = subresourceOf(scope);
   if (subresource?.type !== "view") throw new Error("not a view");
@@ -123,8 +134,8 @@ async function writeView(scope: Scope, query: WriteQuery, { change, ownsFields }
     before.metadata.managedFields = viewManagedFields(served, old!);
     const view = copyOf(change(before)) as ApiObject;
     checkName(scope, view);
-    await admit(view, before);
     if (!ownsFields) recordOwner(scope, view, before, options.context.nowMs);
+    await (isPatch ? withVersion(view, before, () => admit(view, before)) : admit(view, before));
     const errors = [...(subresource.validate?.(view) ?? [])];
     if (errors.length > 0) throw invalid({ group: "autoscaling", kind: view.kind }, info.name, errors);
     const next = copyOf(old!) as ApiObject;
@@ -221,13 +232,18 @@ export function writeOptions(scope: Scope, operation: Operation, query: WriteQue
   };
 }
 
+/** With the grace the object will have, where it has any. Source: kubernetes v1.36 apiserver/pkg/registry/rest/delete.go BeforeDelete */
+function withGrace({ gracePeriodSeconds }: Resource, old: Readonly<ApiObject>, query: DeleteQuery): DeleteQuery {
+  return gracePeriodSeconds && !old.metadata.deletionTimestamp ? { ...query, gracePeriodSeconds: gracePeriodSeconds(old, query.gracePeriodSeconds) } : query;
+}
+
 const OPTIONS_KINDS: Readonly<Record<Operation, string>> = { CREATE: "CreateOptions", UPDATE: "UpdateOptions", DELETE: "DeleteOptions", CONNECT: "" };
 
 function admissionRequest(
-  { served: { row }, info, user, signal, warnings, request, audit, span }: Scope,
+  { served: { row, definition }, info, user, signal, warnings, request, audit, span }: Scope,
   { operation, next, old, query }: { operation: Operation; next: ApiObject | undefined; old: Readonly<ApiObject> | undefined; query: WriteQuery | DeleteQuery },
 ): AdmissionRequest {
-  const { dryRun, ...given } = query;
+  const { dryRun, ...given } = operation === "DELETE" && old ? withGrace(definition, old, query as DeleteQuery) : query;
   const own = "fieldManager" in given
     ? { ...(given.fieldManager && { fieldManager: given.fieldManager }), ...(request.query.get("fieldValidation") && { fieldValidation: given.fieldValidation }) }
     : Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
