@@ -32,6 +32,15 @@ test("a patch takes fieldValidation, which is how kubectl knows that the server 
   expect(Object.keys(patch!.requestBody!.content)).toContain("application/apply-patch+yaml");
 });
 
+test.each([
+  ["networking.k8s.io", "io.k8s.api.networking.v1.HTTPIngressPath", "pathType", ["Exact", "ImplementationSpecific", "Prefix"]],
+  ["discovery.k8s.io", "io.k8s.api.discovery.v1.EndpointSlice", "addressType", ["FQDN", "IPv4", "IPv6"]],
+  ["resource.k8s.io", "io.k8s.api.resource.v1.ExactDeviceRequest", "allocationMode", ["All", "ExactCount"]],
+])("of %s, %s.%s is one of %j", (group, type, field, values) => {
+  const { components: { schemas } } = openApiV3({ groupVersion: { group, version: "v1" }, rows: builtInResources.rows().filter((row) => row.group === group && row.version === "v1"), descriptions: {} }, SERVER) as Document;
+  expect(schemas[type]).toMatchObject({ properties: { [field]: { enum: values } } });
+});
+
 test("operations are named as generated clients know them", () => {
   const { paths } = appsDocument();
   const ids = Object.values(paths).flatMap((path) => Object.values(path)).flatMap(({ operationId }) => operationId ?? []);

@@ -91,17 +91,22 @@ function defaultHttpGet(action: NonNullable<Probe["httpGet"]>): void {
 /** "latest", also when it is not written, is pulled every time. */
 function pullPolicyFor(image: string): "Always" | "IfNotPresent" { return imageTag(image) === "latest" ? "Always" : "IfNotPresent"; }
 
+const IDENTIFIER = /^[a-f0-9]{64}$/;
+/** Source: github.com/distribution/reference v0.6 RepositoryNameTotalLengthMax */
+const REPOSITORY_LENGTH_MAX = 255;
 const REPOSITORY = /^[a-z0-9]+(?:(?:\.|_|__|-+|\/)[a-z0-9]+)*$/;
 
 /** The tag of an image reference; "" if a digest takes its place, or if it is no reference at all. */
 function imageTag(image: string): string {
+  if (IDENTIFIER.test(image)) return "";
   const digestAt = image.indexOf("@");
   const name = digestAt < 0 ? image : image.slice(0, digestAt);
   const slash = name.indexOf("/");
   const first = name.slice(0, Math.max(slash, 0));
   const hasHost = /[.:]/.test(first) || first === "localhost" || first !== first.toLowerCase();
   const [repository = "", tag, ...more] = (hasHost ? name.slice(slash + 1) : name).split(":");
-  if (!REPOSITORY.test(repository) || more.length > 0 || (tag !== undefined && !/^\w[\w.-]{0,127}$/.test(tag))) return "";
+  const path = hasHost || slash >= 0 ? repository : `library/${repository}`;
+  if (!REPOSITORY.test(repository) || path.length > REPOSITORY_LENGTH_MAX || more.length > 0 || (tag !== undefined && !/^\w[\w.-]{0,127}$/.test(tag))) return "";
   return tag ?? (digestAt < 0 ? "latest" : "");
 }
 

@@ -53,6 +53,7 @@ test("defaults of a pod", () => {
 });
 
 test.each([
+  ["a".repeat(63), "Always"], ["a".repeat(64), "IfNotPresent"], ["b".repeat(247), "Always"], ["b".repeat(248), "IfNotPresent"], [`x/${"b".repeat(253)}`, "Always"], [`h.io/${"b".repeat(256)}`, "IfNotPresent"],
   ["nginx", "Always"], ["nginx:latest", "Always"], ["nginx:1.25", "IfNotPresent"], ["localhost:5000/a/b", "Always"], ["localhost:5000/a/b:v1", "IfNotPresent"],
   ["nginx@sha256:0000", "IfNotPresent"], ["Nginx", "IfNotPresent"], ["", "IfNotPresent"],
 ])("image %j is pulled %s", (image, policy) => expect(pod({ containers: [{ name: "c", image }] }).spec.containers[0]!.imagePullPolicy).toBe(policy));
