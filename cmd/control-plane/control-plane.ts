@@ -6,7 +6,6 @@
  */
 import { conversionBy } from "../../core/admission/webhook/conversion.ts";
 import { zpages } from "../../core/api/codec/zpages.ts";
-import { columnTexts } from "../../core/server/column-texts.ts";
 import type { Descriptions } from "../../core/api/openapi/schema.ts";
 import type { UserInfo } from "../../core/api/request/user.ts";
 import { impersonate, impersonationOf } from "../../core/authz/impersonate.ts";
@@ -39,6 +38,7 @@ import { WatchCache } from "../../core/registry/generic/watch-cache.ts";
 import { Registry } from "../../core/registry/registry.ts";
 import { SchedulingExplainer } from "../../core/scheduler/explainer.ts";
 import { aggregator } from "../../core/server/aggregation/aggregator.ts";
+import { columnTexts } from "../../core/server/column-texts.ts";
 import { discoveryPaths } from "../../core/server/discovery.ts";
 import { featureGateProblem, featureMetrics } from "../../core/server/feature-gates.ts";
 import { apiHandler } from "../../core/server/handler.ts";

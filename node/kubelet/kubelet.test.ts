@@ -367,6 +367,25 @@ test("a node that starts without an API server, and is remembered as one, does n
   stop.abort();
 });
 
+test("why there is no network is told with what the runtime says of it", async () => {
+  const stop = new AbortController();
+  let why: string | undefined = "this kernel has no nf_tables";
+  const cri = { call: async () => ({ status: { conditions: [{ type: "RuntimeReady", status: true }, { type: "NetworkReady", status: false, reason: "NetworkPluginNotReady", message: "cni plugin not initialized" }] } }) };
+  const agent = nodeAgent({
+    settings: { ...KUBELET_DEFAULTS, nodeName: "n1", dataDir } as KubeletSettings, machine: { os: "linux", cpus: 2, memoryBytes: 2 ** 32, hugepages: [] } as unknown as MachineInfo, client: { resource: () => ({}) }, cri, clock: fastClock, random: systemRandom, log: silentLog,
+    events: { event: () => undefined }, networkProblem: () => why, runtimeSilentMs: () => 0, runtimeSilentMsMax: 1, pressures: () => new Set(),
+  } as unknown as Parameters<typeof nodeAgent>[0]);
+  const ready = Promise.withResolvers<void>();
+  const running = agent.parts.find(({ name }) => name === "runtime-check")!.run(stop.signal, ready.resolve);
+  await ready.promise;
+  const told = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:cni plugin not initialized";
+  expect(agent.networkProblem()).toBe(`${told}: this kernel has no nf_tables`);
+  why = undefined;
+  expect(agent.networkProblem()).toBe(told);
+  stop.abort();
+  await running;
+});
+
 test("without an API server pods go on, restarts too; it hears of it later", async () => {
   await using node = await startNode();
   await node.create("web", {});

@@ -33,9 +33,10 @@ test.skipIf(process.platform !== "linux")("a node with a pod CIDR gets its confi
   const stop = new AbortController();
   const informers = informerFactory({ client: api.client, clock: systemClock, random: systemRandom, log: silentLog });
   const scripts: string[] = [], synced: string[] = [];
+  let refusal: Error | undefined = new Error("this kernel has no nf_tables");
   const network = nodeNetwork({
     informers, nodeName: "n1", clusterCidrs: ["10.42.0.0/16"], serviceCidrs: ["10.43.0.0/16"], cniConfDir: join(dir.path, "net.d"), stateDir: join(dir.path, "state"), uplink: { interfaceName: undefined, mtu: 1500 },
-    nft: { async apply(text) { scripts.push(text); }, names: async () => undefined, chain: async () => undefined },
+    nft: { async apply(text) { if (refusal) throw refusal; scripts.push(text); }, names: async () => undefined, chain: async () => undefined },
     overlay: { ...noOverlay, overheadBytes: 50, async sync(own, others) { synced.push(`${own.name}: ${others.map((peer) => `${peer.name}=${peer.podCidrs.join()}@${peer.ips.join()}`).join(" ")}`); } },
     cpus: 1, prepare: async () => ({ bridgeNetfilter: true }), clock: systemClock, log: silentLog,
   });
@@ -44,7 +45,10 @@ test.skipIf(process.platform !== "linux")("a node with a pod CIDR gets its confi
 
   await api.client.resource(NODES).create(node("n1", 1) as never, { signal });
   const other = await api.client.resource(NODES).create(node("n2", 2) as never, { signal });
+  await eventually(() => network.problem(), (problem) => problem === "this kernel has no nf_tables");
+  refusal = undefined;
   await eventually(() => synced.at(-1), (last) => last === "n1: n2=10.42.2.0/24@172.30.0.2");
+  await eventually(() => network.problem(), (problem) => problem === undefined);
   const config = JSON.parse(readFileSync(join(dir.path, "net.d/10-coracle.conflist"), "utf8")) as { plugins: [{ mtu: number; ipam: { ranges: unknown; dataDir: string } }, { backend: string }] };
   expect(config.plugins[0]).toMatchObject({ type: "bridge", bridge: "cni0", mtu: 1450, hairpinMode: true, ipMasq: false, ipam: { type: "host-local", ranges: [[{ subnet: "10.42.1.0/24" }]], dataDir: join(dir.path, "state/ipam") } });
   expect(config.plugins[1]).toMatchObject({ type: "portmap", backend: "nftables" });

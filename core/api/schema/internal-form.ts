@@ -15,6 +15,9 @@ const NAMES: Readonly<Record<string, string>> = {
   "DeviceAttribute.ints": "IntValues", "DeviceAttribute.bools": "BoolValues", "DeviceAttribute.strings": "StringValues", "DeviceAttribute.versions": "VersionValues",
 };
 
+/** Pointers in the versioned types, values in the server's own: nought where nothing is said. */
+const VALUES: ReadonlySet<string> = new Set(["RollingUpdateDeployment.maxUnavailable", "RollingUpdateDeployment.maxSurge", "RollingUpdateDaemonSet.maxUnavailable", "RollingUpdateDaemonSet.maxSurge", "RollingUpdateStatefulSetStrategy.partition"]);
+
 /** `name`: the struct's in OpenAPI. */
 export function internalForm(name: string, value: object): JsonObject {
   const type = builtInFacts.structNamed(name);
@@ -23,11 +26,14 @@ export function internalForm(name: string, value: object): JsonObject {
 }
 
 function ofStruct(type: StructType, value: Readonly<Record<string, unknown>>): JsonObject {
-  return Object.fromEntries(type.fields.map((field) => [goNameOf(type, field), value[field.name] === undefined ? zeroOf(field) : ofType(field.type, value[field.name])]));
+  return Object.fromEntries(type.fields.map((field) => [goNameOf(type, field), value[field.name] === undefined ? zeroOf(type, field) : ofType(field.type, value[field.name])]));
 }
 
-function goNameOf({ goName }: StructType, { name }: FieldInfo): string {
-  return NAMES[`${goName.split(".").at(-1)}.${name}`] ?? NAMES[name] ?? name.charAt(0).toUpperCase() + name.slice(1);
+function placeOf({ goName }: StructType, { name }: FieldInfo): string { return `${goName.split(".").at(-1)}.${name}`; }
+
+function goNameOf(struct: StructType, field: FieldInfo): string {
+  const { name } = field;
+  return NAMES[placeOf(struct, field)] ?? NAMES[name] ?? name.charAt(0).toUpperCase() + name.slice(1);
 }
 
 function ofType(type: Type, value: unknown): JsonValue {
@@ -40,8 +46,9 @@ function ofType(type: Type, value: unknown): JsonValue {
   }
 }
 
-function zeroOf({ type, pointer }: FieldInfo): JsonValue {
-  if (pointer) return null;
+function zeroOf(struct: StructType, field: FieldInfo): JsonValue {
+  const { type, pointer } = field;
+  if (pointer && !VALUES.has(placeOf(struct, field))) return null;
   switch (type.kind) {
     case "struct": return ofStruct(type, {});
     case "scalar": return type.scalar === "string" ? "" : type.scalar === "bool" ? false : type.scalar === "bytes" ? null : 0;

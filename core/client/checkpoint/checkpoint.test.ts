@@ -266,5 +266,9 @@ test("while no server can be reached, a pod of this node that has become ready i
     await eventually(ready, (now) => now === "fallen,late");
     wire.mend();
     await eventually(ready, (now) => now === "fallen"); // nobody has told the server yet
+    wire.cut();
+    await expect(client.resource(SECRETS).get({ metadata: { name: "unread", namespace: "default" } }, { signal })).rejects.toThrow("cannot reach");
+    await eventually(() => { says("other", "True"); return ready(); }, (now) => now.includes("other"));
+    expect(ready()).toBe("fallen,other"); // what was said before does not count any more
   });
 });

@@ -9,6 +9,7 @@ import type {
   MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
 } from "../../api/gen/admissionregistration.v1.ts";
 import { dns1123Subdomain } from "../../api/meta/names.ts";
+import { internalForm } from "../../api/schema/internal-form.ts";
 import { validateCommonConditions } from "../core/checks/conditions.ts";
 import { semanticEqual } from "../core/checks/equal.ts";
 import { problems } from "../core/checks/values.ts";
@@ -17,7 +18,6 @@ import { defineResource } from "../generic/resource.ts";
 import { scopeOf, validateAuditAnnotations, validateMutation, validateParamRef, validatePolicy, validateValidation } from "./expressions.ts";
 import { defaultMatchResources, REINVOCATION_POLICIES, validateMatchResources } from "./rules.ts";
 import { staticNameWarnings } from "./static-names.ts";
-import { internalForm } from "../../api/schema/internal-form.ts";
 
 const GROUP = { group: "admissionregistration.k8s.io", version: "v1", unconditionalUpdate: false };
 const AUDIT_ANNOTATIONS_MAX = 20;

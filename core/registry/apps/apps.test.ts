@@ -44,6 +44,9 @@ test.each<[kind: Resource<never>, given: Given, errors: string[]]>([
   [deployments as never, spec({ strategy: { rollingUpdate: { maxUnavailable: "101%" } } }), ['spec.strategy.rollingUpdate.maxUnavailable: Invalid value: "101%": must not be greater than 100%']],
   [deployments as never, spec({ strategy: { type: "Recreate", rollingUpdate: {} } }), ["spec.strategy.rollingUpdate: Forbidden: may not be specified when strategy `type` is 'Recreate'"]],
   [deployments as never, spec({ minReadySeconds: 700 }), ["spec.progressDeadlineSeconds: Invalid value: 600: must be greater than minReadySeconds"]],
+  [deployments as never, spec({ strategy: { type: "Sometimes", rollingUpdate: { maxSurge: 1 } } }), ['spec.strategy: Unsupported value: {"Type":"Sometimes","RollingUpdate":{"MaxUnavailable":0,"MaxSurge":1}}: supported values: "Recreate", "RollingUpdate"']],
+  [daemonSets as never, spec({ updateStrategy: { type: "Sometimes", rollingUpdate: { maxSurge: 1 } } }), ['spec.updateStrategy: Unsupported value: {"Type":"Sometimes","RollingUpdate":{"MaxUnavailable":0,"MaxSurge":1}}: supported values: "RollingUpdate", "OnDelete"']],
+  [statefulSets as never, spec({ updateStrategy: { type: "Sometimes", rollingUpdate: {} } }), [`spec.updateStrategy: Invalid value: {"Type":"Sometimes","RollingUpdate":{"Partition":0,"MaxUnavailable":null}}: must be 'RollingUpdate' or 'OnDelete'`]],
   [replicaSets as never, spec({ template: never }), [RESTART]],
   [statefulSets as never, spec({ serviceName: "A", updateStrategy: { type: "Sometimes" } }), [
     `spec.updateStrategy: Invalid value: {"Type":"Sometimes","RollingUpdate":null}: must be 'RollingUpdate' or 'OnDelete'`,

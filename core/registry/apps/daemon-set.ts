@@ -11,6 +11,7 @@ import type { DaemonSet, DaemonSetSpec, DaemonSetUpdateStrategy, RollingUpdateDa
 import { goQuote } from "../../api/meta/go-quote.ts";
 import { validateLabelSelector } from "../../api/meta/label-selector.ts";
 import { badRequest } from "../../api/meta/status-error.ts";
+import { internalForm } from "../../api/schema/internal-form.ts";
 import { semanticEqual } from "../core/checks/equal.ts";
 import { immutable, nonNegative } from "../core/checks/values.ts";
 import { defaultPodTemplate, dropDisabledTemplateFields, templateWarnings, validatePodTemplate } from "../core/pod/template.ts";
@@ -19,7 +20,6 @@ import { defineResource } from "../generic/resource.ts";
 import { countsNonNegative, notDecremented } from "./counts.ts";
 import { atMost100Percent, countOrPercent, isZero } from "./rollout.ts";
 import { isEmptySelector, matcherOf, runsForEver } from "./selected-template.ts";
-import { internalForm } from "../../api/schema/internal-form.ts";
 
 const TEMPLATE_GENERATION = "deprecated.daemonset.template.generation";
 const TEMPLATE = "spec.template";

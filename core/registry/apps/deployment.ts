@@ -6,6 +6,7 @@
  */
 import { child, type FieldError, forbidden, invalid, notSupported, required } from "../../api/meta/field-error.ts";
 import type { Deployment, DeploymentSpec, DeploymentStatus, DeploymentStrategy, RollingUpdateDeployment } from "../../api/gen/apps.v1.ts";
+import { internalForm } from "../../api/schema/internal-form.ts";
 import { semanticEqual } from "../core/checks/equal.ts";
 import { immutable, nonNegative } from "../core/checks/values.ts";
 import { defaultPodTemplate, dropDisabledTemplateFields, templateWarnings } from "../core/pod/template.ts";
@@ -15,7 +16,6 @@ import { countsNonNegative, countsWithin, notDecremented } from "./counts.ts";
 import { replicasView } from "./replicas-view.ts";
 import { atMost100Percent, countOrPercent, isZero } from "./rollout.ts";
 import { podNameWarnings, replicatedTemplate, requiredSelector } from "./selected-template.ts";
-import { internalForm } from "../../api/schema/internal-form.ts";
 
 const TEMPLATE = "spec.template";
 

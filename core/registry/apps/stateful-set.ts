@@ -9,6 +9,7 @@ import type { RollingUpdateStatefulSetStrategy, StatefulSet, StatefulSetSpec } f
 import type { PodTemplateSpec, Volume } from "../../api/gen/core.v1.ts";
 import { validateLabels } from "../../api/meta/label-selector.ts";
 import { dns1123Label } from "../../api/meta/names.ts";
+import { internalForm } from "../../api/schema/internal-form.ts";
 import { validateAnnotations } from "../core/checks/annotations.ts";
 import { semanticEqual } from "../core/checks/equal.ts";
 import { isDns1123Label, nonNegative } from "../core/checks/values.ts";
@@ -22,7 +23,6 @@ import { countsNonNegative, countsWithin, notDecremented } from "./counts.ts";
 import { replicasView } from "./replicas-view.ts";
 import { atMost100Percent, countOrPercent, isZero } from "./rollout.ts";
 import { matcherOf, matchesTemplate, requiredSelector, runsForEver } from "./selected-template.ts";
-import { internalForm } from "../../api/schema/internal-form.ts";
 
 const TEMPLATE = "spec.template";
 const CLAIM_POLICIES = ["Retain", "Delete"];

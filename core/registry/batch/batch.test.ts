@@ -37,6 +37,7 @@ test.each<[Given, string[]]>([
   [{ parallelism: -1 }, ["spec.parallelism: Invalid value: -1: must be greater than or equal to 0"]],
   [{ completionMode: "Indexed" }, []],
   [{ completionMode: "Indexed", parallelism: 2 }, ["spec.completions: Required value: when completion mode is Indexed"]],
+  [{ successPolicy: { rules: [{ succeededCount: 1 }] } }, ['spec.successPolicy: Invalid value: {"Rules":[{"SucceededIndexes":null,"SucceededCount":1}]}: requires indexed completion mode']],
   [{ backoffLimitPerIndex: 1 }, ["spec.backoffLimitPerIndex: Invalid value: 1: requires indexed completion mode"]],
   [{ managedBy: "me" }, ['spec.managedBy: Invalid value: "me": must be a domain-prefixed path (such as "acme.io/foo")']],
   [{ manualSelector: true }, ["spec.selector: Required value", "spec.template.metadata.labels: Invalid value: null: `selector` does not match template `labels`"]],

@@ -69,6 +69,10 @@ test.each<[Resource<never>, Given, string[]]>([
     'spec.hard[pods]: Invalid value: "1500m": must be an integer', 'spec.hard[widgets]: Invalid value: "widgets": must be a standard resource type or fully qualified',
     'spec.hard[widgets]: Invalid value: "widgets": must be a standard resource for quota',
   ]],
+  [resourceQuotas as never, { spec: { hard: { cpu: "1" }, scopeSelector: { matchExpressions: [{ scopeName: "BestEffort", operator: "Exists" }] } } }, [
+    'spec.scopeSelector.matchExpressions: Invalid value: {"MatchExpressions":[{"ScopeName":"BestEffort","Operator":"Exists","Values":null}]}: unsupported scope applied to resource',
+  ]],
+  [persistentVolumes as never, { spec: { ...volume, capacity: undefined } }, ["spec.capacity: Required value", 'spec.capacity: Unsupported value: null: supported values: "storage"']],
   [resourceQuotas as never, { spec: { scopes: ["BestEffort", "NotBestEffort"] } }, ['spec.scopes: Invalid value: ["BestEffort","NotBestEffort"]: conflicting scopes']],
   [limitRanges as never, { spec: { limits: [{ type: "Pod", max: { cpu: "1" }, min: { cpu: "2" }, default: { cpu: "1" } }] } }, [
     "spec.limits[0].default: Forbidden: may not be specified when `type` is 'Pod'", 'spec.limits[0].min[cpu]: Invalid value: "2": min value 2 is greater than max value 1',

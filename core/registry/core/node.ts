@@ -8,13 +8,13 @@ import type { Node, NodeConfigSource, Taint } from "../../api/gen/core.v1.ts";
 import { goQuote } from "../../api/meta/go-quote.ts";
 import { validateLabelName } from "../../api/meta/label-selector.ts";
 import { configMapKey, dns1123Label, dns1123Subdomain, labelValue } from "../../api/meta/names.ts";
+import { internalForm } from "../../api/schema/internal-form.ts";
 import { defineResource } from "../generic/resource.ts";
 import { cidrWarnings, isDualStack, legacyCidr } from "./checks/ip.ts";
 import { resourceQuantity, roundResourceList } from "./checks/resources.ts";
 import { positive, problems } from "./checks/values.ts";
 import { TAINT_EFFECTS } from "./pod/validation/affinity.ts";
 import { statusPart } from "./status-part.ts";
-import { internalForm } from "../../api/schema/internal-form.ts";
 
 const POD_CIDRS = "spec.podCIDRs";
 const FEATURE_NAME = /^[A-Z][a-zA-Z0-9]*(\/[a-zA-Z][a-zA-Z0-9]*)*$/;

@@ -2,10 +2,10 @@
 import { child, type FieldError, FIELD_IMMUTABLE, invalid, required } from "../../api/meta/field-error.ts";
 import type { ResourceQuota, ResourceQuotaSpec, ScopedResourceSelectorRequirement } from "../../api/gen/core.v1.ts";
 import { compareQuantities } from "../../api/meta/quantity.ts";
+import { internalForm } from "../../api/schema/internal-form.ts";
 import { defineResource } from "../generic/resource.ts";
 import { isStandardQuotaResource, quotaResourceName, resourceAmounts, roundResourceList } from "./checks/resources.ts";
 import { statusPart } from "./status-part.ts";
-import { internalForm } from "../../api/schema/internal-form.ts";
 
 const POD_SCOPES = ["Terminating", "NotTerminating", "NotBestEffort", "PriorityClass", "CrossNamespacePodAffinity"];
 const SCOPES = [...POD_SCOPES, "BestEffort", "VolumeAttributesClass"];

@@ -8,6 +8,7 @@ import type { Toleration } from "../../api/gen/core.v1.ts";
 import type { RuntimeClass } from "../../api/gen/node.v1.ts";
 import { duplicate, type FieldError, index, required } from "../../api/meta/field-error.ts";
 import { validateLabels } from "../../api/meta/label-selector.ts";
+import { internalForm } from "../../api/schema/internal-form.ts";
 import { immutable, isDns1123Label } from "../core/checks/values.ts";
 import { roundResourceList } from "../core/checks/resources.ts";
 import { podRules } from "../core/pod/rules.ts";
@@ -15,7 +16,6 @@ import { validateTolerations } from "../core/pod/validation/affinity.ts";
 import { validateContainerResources } from "../core/pod/validation/resources.ts";
 import { deprecatedNodeLabel } from "../core/pod/warnings.ts";
 import { defineResource } from "../generic/resource.ts";
-import { internalForm } from "../../api/schema/internal-form.ts";
 
 export const runtimeClasses = defineResource<RuntimeClass>({
   anyFinalizer: true,

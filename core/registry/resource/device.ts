@@ -5,13 +5,13 @@ import { byteLength } from "../../api/meta/byte-length.ts";
 import { validateLabelName } from "../../api/meta/label-selector.ts";
 import { labelValue } from "../../api/meta/names.ts";
 import { addQuantity, compareQuantities, parseQuantity } from "../../api/meta/quantity.ts";
+import { internalForm } from "../../api/schema/internal-form.ts";
 import { semanticEqual } from "../core/checks/equal.ts";
 import { isDns1123Label, isDns1123Subdomain, problems } from "../core/checks/values.ts";
 import { validateNodeSelector } from "../core/pod/validation/affinity.ts";
 import { bindingConditions } from "./binding-conditions.ts";
 import { TAINT_EFFECTS } from "./claim-spec.ts";
 import { counters, keyPath, listOf, qualifiedDeviceName } from "./names.ts";
-import { internalForm } from "../../api/schema/internal-form.ts";
 
 const ATTRIBUTES_AND_CAPACITIES_MAX = 32;
 const VALUE_BYTES_MAX = 64;

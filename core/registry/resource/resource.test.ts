@@ -49,6 +49,11 @@ test.each<[Given, string[]]>([
   [slice({ attributes: { model: {}, version: { version: "1.0" } } }), [
     'spec.devices[0].attributes[model]: Invalid value: "": exactly one value must be specified', 'spec.devices[0].attributes[version].version: Invalid value: "1.0": must be a string compatible with semver.org spec 2.0.0',
   ]],
+  [slice({ attributes: { model: { string: "x", int: 1 } } }), [
+    'spec.devices[0].attributes[model]: Invalid value: {"IntValue":1,"BoolValue":null,"StringValue":"x","VersionValue":null,"IntValues":null,"BoolValues":null,"StringValues":null,"VersionValues":null}: exactly one value must be specified',
+  ]],
+  [slice({ bindingFailureConditions: ["a.example.com/b"] }), ["spec.devices[0].bindingConditions: Invalid value: null: bindingConditions are required to use bindingFailureConditions"]],
+  [slice({ bindingConditions: ["a.example.com/b"] }), ["spec.devices[0].bindingFailureConditions: Invalid value: null: bindingFailureConditions are required to use bindingConditions"]],
   [slice({}, { allNodes: true }), [
     'spec: Invalid value: "{`nodeName`, `allNodes`}": exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required, but multiple fields are set',
   ]],

@@ -22,10 +22,12 @@ test("what comes to be served is registered, and nobody is woken while nothing d
   asleep.shift()!();
   await settle();
   expect(asleep.length).toBe(0);
+  const before = created.length;
   rows.push({ group: "example.org", version: "v2", custom: {} });
   changed();
   await settle();
   expect([created.includes("v2.example.org"), asleep.length]).toEqual([true, 1]);
+  expect(created.slice(before).toSorted()).toEqual(["v1.example.com", "v2.example.org"]); // those of the built-in API are made at the start alone, and none of them is there
   stop.abort();
   await done;
   expect(listened).toBe(false);

@@ -31,6 +31,7 @@ test("pages are of one moment, whatever happens between them", async () => {
   expect(first.body.metadata.remainingItemCount).toBe(3);
   await create("m2a");
   await api.ask("DELETE", `${MAPS}/m2`);
+  expect((await api.ask("GET", MAPS, { query: { continue: first.body.metadata.continue, resourceVersion: first.body.metadata.resourceVersion } })).body).toMatchObject({ code: 400, message: "specifying resource version is not allowed when using continue" });
   const second = await api.ask("GET", MAPS, { query: { limit: "2", continue: first.body.metadata.continue } });
   expect([namesOf(second.body.items), second.body.metadata.resourceVersion, second.body.metadata.remainingItemCount]).toEqual([["m2", "m3"], first.body.metadata.resourceVersion, 1]);
   const third = await api.ask("GET", MAPS, { query: { limit: "2", continue: second.body.metadata.continue } });
@@ -75,6 +76,8 @@ test.each<[path: string, query: Record<string, string>, code: number, message: s
   [MAPS, { timeoutSeconds: "soon" }, 400, 'strconv.ParseInt: parsing "soon": invalid syntax'],
   [MAPS, { limit: "" }, 400, 'strconv.ParseInt: parsing "": invalid syntax'],
   [MAPS, { continue: "!" }, 400, "invalid continue token: continue key is not valid: illegal base64 data at input byte 0"],
+  [MAPS, { continue: "!", resourceVersion: "5" }, 400, "invalid continue token: continue key is not valid: illegal base64 data at input byte 0"], // the token is read first
+  ["/apis/batch/v1/namespaces/a/jobs", { fieldSelector: "spec.suspend=true" }, 400, 'field label "spec.suspend" not supported for Job'],
   [MAPS, { continue: "abc" }, 400, "invalid continue token: continue key is not valid: invalid character 'i' looking for beginning of value"],
   [MAPS, { limit: "9".repeat(20) }, 400, `strconv.ParseInt: parsing "${"9".repeat(20)}": value out of range`],
   [MAPS, { resourceVersion: "abc" }, 400, 'invalid resource version: resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax'],

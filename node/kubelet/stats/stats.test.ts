@@ -35,6 +35,10 @@ test("a pod's ephemeral storage is what its containers write and its volumes on 
     expect(memory?.usedBytes).toBeGreaterThanOrEqual(512 * KI);
     expect(of?.["ephemeral-storage"]?.usedBytes).toBe(32 * KI + disk!.usedBytes!);
     expect(await stats.diskLayout(signal)).toBe("one");
+    const file = join(volumeDirectory(podDirectory(dataDir, "u"), "kubernetes.io/empty-dir", "disk"), "more");
+    writeFileSync(file, new Uint8Array(256 * KI).fill(1));
+    const used = async (how?: { readonly isFresh: boolean }): Promise<number> => (await stats.summary(signal, how)).pods[0]!.volume!.find(({ name }) => name === "disk")!.usedBytes!;
+    expect([await used(), (await used({ isFresh: true })) >= disk!.usedBytes! + 256 * KI]).toEqual([disk!.usedBytes!, true]);
   } finally {
     rmSync(dataDir, { recursive: true });
   }

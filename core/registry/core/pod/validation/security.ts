@@ -9,13 +9,13 @@ import { byteLength } from "../../../../api/meta/byte-length.ts";
 import { goQuote } from "../../../../api/meta/go-quote.ts";
 import { userId } from "../../../../api/meta/names.ts";
 import type { TemplateMeta } from "../../../../api/meta/object-meta.ts";
+import { internalForm } from "../../../../api/schema/internal-form.ts";
 import { localDescending } from "../../checks/paths.ts";
 import { problems } from "../../checks/values.ts";
 import { containersOf } from "../containers.ts";
 import type { PodRules } from "../rules.ts";
 import { validateSysctls } from "./sysctls.ts";
 import { validateWindowsOptions } from "./windows.ts";
-import { internalForm } from "../../../../api/schema/internal-form.ts";
 
 const CONTEXT = "io.k8s.api.core.v1.SecurityContext";
 export const APPARMOR_ANNOTATION_PREFIX = "container.apparmor.security.beta.kubernetes.io/";

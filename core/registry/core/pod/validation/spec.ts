@@ -8,6 +8,7 @@ import type { Pod, PodResourceClaim, PodSpec } from "../../../../api/gen/core.v1
 import { validateLabels } from "../../../../api/meta/label-selector.ts";
 import { rangeMessage } from "../../../../api/meta/names.ts";
 import type { TemplateMeta } from "../../../../api/meta/object-meta.ts";
+import { internalForm } from "../../../../api/schema/internal-form.ts";
 import { isDns1123Label, isDns1123Subdomain, isQualifiedName, oneOf } from "../../checks/values.ts";
 import { containersOf } from "../containers.ts";
 import { DELETION_COST, isDeletionCost, type PodRules } from "../rules.ts";
@@ -19,7 +20,6 @@ import { validatePodSecurityContext, validateProfileAnnotations } from "./securi
 import { validateSpread } from "./spread.ts";
 import { validateVolumes } from "./volumes.ts";
 import { validateHostProcess, validateOs } from "./windows.ts";
-import { internalForm } from "../../../../api/schema/internal-form.ts";
 
 export const MIRROR_ANNOTATION = "kubernetes.io/config.mirror";
 const TOLERATIONS_ANNOTATION = "scheduler.alpha.kubernetes.io/tolerations";
