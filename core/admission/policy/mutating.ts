@@ -9,7 +9,8 @@
 import type { MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding } from "../../api/gen/admissionregistration.v1.ts";
 import type { Namespace } from "../../api/gen/core.v1.ts";
 import { copyOf } from "../../api/meta/copy.ts";
-import { formatGvk } from "../../api/meta/gvk.ts";
+import { noConversion } from "../../api/codec/body.ts";
+import { formatGvk, gvkOf } from "../../api/meta/gvk.ts";
 import { internalError, serviceUnavailable, type StatusReason, StatusError } from "../../api/meta/status-error.ts";
 import { Activation, BudgetSpent } from "../../cel/admission/activation.ts";
 import { RUNTIME_COST_BUDGET } from "../../cel/kubernetes.ts";
@@ -91,18 +92,23 @@ class Round {
     const request = this.#request;
     if (reinvocation.isSecond && rounds.isChanged(request.object)) rounds.askAgain();
     const namespace = await namespaceOf(request, this.#deps.namespaces);
+    let isMutated = false; // also by what came to nothing
     for (const invocation of this.#invocations) {
       const { policy, binding, param } = invocation;
       if (!(await this.#isWanted(invocation))) continue;
       const id = [policy.metadata.name, binding.metadata.name, param?.metadata.namespace ?? "", param?.metadata.name ?? ""].join("/");
       if (reinvocation.isSecond && !rounds.isToBeAsked(id)) continue;
       const before = copyOf(request.object);
-      for (const mutation of invocation.compiled.mutations) await this.#mutate(mutation, invocation, namespace);
+      for (const mutation of invocation.compiled.mutations) if (await this.#mutate(mutation, invocation, namespace)) isMutated = true;
       if (!sameValue(before, request.object)) {
         rounds.askAgain();
         reinvocation.ask();
       }
       if (policy.spec.reinvocationPolicy === "IfNeeded") rounds.asked(id);
+    }
+    if (isMutated) { // whoever wants to sees the outcome of all, its own among it
+      rounds.askAgain();
+      reinvocation.ask();
     }
     rounds.left(request.object);
   }
@@ -148,20 +154,26 @@ class Round {
     }
   }
 
-  async #mutate(mutation: CompiledMutation, invocation: Invocation, namespace: Readonly<Namespace> | null): Promise<void> {
+  /** Whether it could be done. */
+  async #mutate(mutation: CompiledMutation, invocation: Invocation, namespace: Readonly<Namespace> | null): Promise<boolean> {
     const request = this.#request;
-    if (!request.object) return;
+    if (!request.object) return false;
     try {
       const { versions } = this.#deps;
       const { matched: { resource, kind } } = invocation;
       const schema = versions.schemaOf(resource, request.subresource);
       if (!schema) throw serviceUnavailable(`Resource kind ${formatGvk(kind)} not found. There can be a delay between when CustomResourceDefinitions are created and when they are available.`);
       const value = await this.#evaluated(mutation, invocation, namespace);
-      const next = patched(await versions.shown(request.object, resource, request.signal), value, schema);
+      const shown = await versions.shown(request.object, resource, request.signal);
+      const next = patched(shown, value, schema);
+      const [before, after] = [gvkOf(shown), gvkOf({ apiVersion: String(next["apiVersion"]), kind: String(next["kind"]) })];
+      if (formatGvk(before) !== formatGvk(after)) throw internalError(new Error(`failed to convert object: ${noConversion(after, before)}`));
       replaceIn(request.object, await this.#restored(next, resource));
+      return true;
     } catch (error) {
       if (error instanceof StatusError || request.signal.aborted) throw error;
       this.#refuse(invocation.policy, invocation.binding, (error as Error).message, "Invalid");
+      return false;
     }
   }
 

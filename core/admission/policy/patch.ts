@@ -3,6 +3,11 @@
  *
  * Source: kubernetes v1.36 apiserver/pkg/admission/plugin/policy/mutating/patch/{json_patch,smd}.go
  */
+import { jsonNodeOf } from "../../api/codec/json-document.ts";
+import { gvkOf } from "../../api/meta/gvk.ts";
+import { internalError } from "../../api/meta/status-error.ts";
+import { diagnose } from "../../api/schema/diagnose.ts";
+import { builtInFacts } from "../../api/schema/facts.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { mergeTyped } from "../../api/patch/apply/merge-typed.ts";
 import { validateTyped } from "../../api/patch/apply/validate-typed.ts";
@@ -21,24 +26,34 @@ export function patched(object: Readonly<ApiObject>, value: Value, schema: Objec
 
 function jsonPatched(object: JsonMap, operations: List): JsonMap {
   const patch = [...operations].map(operationOf);
+  let next: JsonMap;
   try {
-    return applyJsonPatch(object, patch);
+    next = applyJsonPatch(object, patch);
   } catch (error) {
     const why = (error as Error).cause instanceof Error ? ((error as Error).cause as Error).message : (error as Error).message;
     if (/^testing value .* failed: test failed$/s.test(why)) return object; // a test that fails means that nothing is to be done
     throw new Error(`JSON Patch: ${why}`, { cause: error });
   }
+  checkKnown(next);
+  return next;
+}
+
+/** Throws 500 for fields that a built-in kind does not have. */
+function checkKnown(object: JsonMap): void {
+  const type = builtInFacts.typeOf(gvkOf({ apiVersion: String(object["apiVersion"]), kind: String(object["kind"]) }));
+  const { strict } = type ? diagnose(type, jsonNodeOf(object)) : { strict: [] };
+  if (strict.length > 0) throw internalError(new Error(`strict decoding error: ${strict.join(", ")}`));
 }
 
 function operationOf(value: Value): JsonMap {
   if (!(value instanceof JsonPatchValue)) throw new Error("type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch");
   const { op, path, from, value: given } = value;
-  if (given instanceof ObjectValue) checkNames(given);
+  if (given instanceof ObjectValue) checkNames(given, given.type.name); // it stands for what its type says
   return { op, path, ...(from !== "" && { from }), ...(given !== undefined && { value: toJson(given) }) };
 }
 
-function checkNames(value: Value): void {
-  const wrong = misnamed(value);
+function checkNames(value: Value, root?: string): void {
+  const wrong = misnamed(value, root === undefined ? undefined : [root]);
   if (wrong.length > 0) throw new Error(`type mismatch: ${wrong.join("\n")}`);
 }
 

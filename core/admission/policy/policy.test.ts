@@ -141,6 +141,10 @@ test.each<[string, object, string, object?]>([
   ["what is replaced as a whole", { mutations: [apply("Object{spec: Object.spec{selector: Object.spec.selector{matchLabels: {'a': 'b'}}}}")] }, refused("error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: .spec.selector")],
   ["no such field", { mutations: [apply("Object{spec: Object.spec{replica: 3}}")] }, refused("error applying patch: failed to convert patch object to typed object: .spec.replica: field not declared in schema")],
   ["a path that is not there", { mutations: [json("[JSONPatch{op: 'remove', path: '/none'}]")] }, refused("JSON Patch: error in remove for path: '/none': Unable to remove nonexistent key: none: missing value")],
+  ["JSON patches with what is named by where it goes", { mutations: [json("[JSONPatch{op: 'add', path: '/spec/template/spec/containers/-', value: Object.spec.template.spec.containers{name: 'side', image: 's:1', resources: Object.spec.template.spec.containers.resources{limits: {'cpu': '1'}}}}]")] }, "ok", { spec: { template: { spec: { containers: [{ name: "a", image: "a:1" }, { name: "side", image: "s:1", resources: { limits: { cpu: "1" } } }] } } } }],
+  ["JSON patches with what is named otherwise within", { mutations: [json("[JSONPatch{op: 'replace', path: '/spec', value: Object.spec{template: Object.metadata{}}}]")] }, refused('type mismatch: unexpected type name "Object.metadata", expected "Object.spec.template", which matches field name path from root Object type')],
+  ["a field that nobody knows, whatever the failurePolicy", { failurePolicy: "Ignore", mutations: [json("[JSONPatch{op: 'add', path: '/spec/none', value: 1}]")] }, '500 InternalError: Internal error occurred: strict decoding error: unknown field "spec.none"'],
+  ["another kind", { mutations: [json("[JSONPatch{op: 'replace', path: '/kind', value: 'StatefulSet'}]")] }, "500 InternalError: Internal error occurred: failed to convert object: converting (v1.StatefulSet) to (apps.Deployment): unknown conversion"],
   ["an error", { mutations: [apply("Object{spec: Object.spec{replicas: object.none}}")] }, refused("expression 'Object{spec: Object.spec{replicas: object.none}}' resulted in error: no such key: none")],
   ["an error that is ignored", { failurePolicy: "Ignore", mutations: [apply("Object{spec: Object.spec{replicas: object.none}}")] }, "ok", { spec: { replicas: 5 } }],
   ["a condition that does not hold", { matchConditions: [{ name: "c", expression: "has(object.spec.none)" }], mutations: [apply("Object{spec: Object.spec{replicas: 1}}")] }, "ok", { spec: { replicas: 5 } }],
@@ -153,5 +157,7 @@ test.each<[string, object, string, object?]>([
 test("a policy that wants to sees the object again when a later one has changed it; the other does not", async () => {
   const grow = (reinvocationPolicy: string) => ({ reinvocationPolicy, mutations: [json("[JSONPatch{op: 'replace', path: '/spec/replicas', value: object.spec.replicas + 1}]")] });
   const label = { reinvocationPolicy: "Never", mutations: [apply("Object{metadata: Object.metadata{labels: {'late': 'yes'}}}")] };
+  expect((await run({ mutating: [grow("Never")] })).object).toMatchObject({ spec: { replicas: 6 } });
+  expect((await run({ mutating: [grow("IfNeeded")] })).object).toMatchObject({ spec: { replicas: 7 } }); // its own change is one, too
   expect((await run({ mutating: [grow("IfNeeded"), grow("Never"), label] })).object).toMatchObject({ metadata: { labels: { late: "yes" } }, spec: { replicas: 8 } });
 });

@@ -194,7 +194,8 @@ function refuseConversion(gvk: GroupVersionKind, expected: GroupVersionKind): vo
   throw unfit(gvk, expected, noConversion(gvk, expected));
 }
 
-function noConversion(gvk: GroupVersionKind, expected: GroupVersionKind): string { return `converting (${gvk.version}.${gvk.kind}) to (${goPackage(expected.group)}.${expected.kind}): unknown conversion`; }
+/** Why an object of one kind is none of another. */
+export function noConversion(gvk: GroupVersionKind, expected: GroupVersionKind): string { return `converting (${gvk.version}.${gvk.kind}) to (${goPackage(expected.group)}.${expected.kind}): unknown conversion`; }
 function notRegistered(gvk: GroupVersionKind, scheme: string): string { return `no kind ${goQuote(gvk.kind)} is registered for version ${goQuote(formatApiVersion(gvk))} in scheme ${goQuote(scheme)}`; }
 function schemeOf({ group }: GroupVersionKind): string { return SCHEMES[group] ?? SCHEME; }
 

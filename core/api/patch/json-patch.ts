@@ -68,37 +68,39 @@ class Draft {
   }
 
   #move(from: string, operation: JsonMap): void {
-    const value = this.#get(from, "move");
-    this.#remove(from);
-    this.#add(pathOf(operation, "path"), value);
+    const value = this.#get(from, "move operation does not apply: doc is missing from path");
+    this.#remove(from, "move");
+    this.#put(pathOf(operation, "path"), value, "move");
   }
 
   #copy(from: string, operation: JsonMap): void {
-    const value = this.#get(from, "copy");
+    const value = this.#get(from, "copy operation does not apply: doc is missing from path");
     this.#share(value);
-    this.#add(pathOf(operation, "path"), value);
+    this.#put(pathOf(operation, "path"), value, "copy");
   }
 
-  #get(path: string, verb: string): unknown {
+  #get(path: string, refusal: string): unknown {
     const found = this.#find(path, false);
-    if (!found) throw new PatchError(`${verb} operation does not apply: doc is missing path: ${path}: missing value`);
+    if (!found) throw new PatchError(`${refusal}: ${path}: missing value`);
     return Array.isArray(found.container) ? found.container[indexIn(found.container, found.key)] : valueAt(found.container as JsonMap, found.key) ?? null;
   }
 
-  #add(path: string, value: unknown): void {
+  #add(path: string, value: unknown): void { this.#put(path, value, "add"); }
+
+  #put(path: string, value: unknown, verb: "add" | "move" | "copy"): void {
     const found = this.#find(path, true);
-    if (!found) throw new PatchError(`add operation does not apply: doc is missing path: "${path}": missing value`);
+    if (!found) throw new PatchError(`${verb} operation does not apply: doc is missing ${verb === "add" ? `path: "${path}"` : `destination path: ${path}`}: missing value`);
     const { container, key } = found;
     if (Array.isArray(container)) container.splice(key === "-" ? container.length : indexIn(container, key, 1), 0, value);
     else put(container as Record<string, unknown>, key, value);
   }
 
-  #remove(path: string): void {
+  #remove(path: string, verb: "remove" | "move" = "remove"): void {
     const found = this.#find(path, true);
     if (!found) throw new PatchError(`remove operation does not apply: doc is missing path: "${path}": missing value`);
     const { container, key } = found;
     if (Array.isArray(container)) { container.splice(indexIn(container, key), 1); return; }
-    if (!Object.hasOwn(container, key)) throw new PatchError(`error in remove for path: '${path}': Unable to remove nonexistent key: ${key}: missing value`);
+    if (!Object.hasOwn(container, key)) throw new PatchError(`error in ${verb} for path: '${verb === "move" ? key : path}': Unable to remove nonexistent key: ${key}: missing value`);
     delete (container as Record<string, unknown>)[key];
   }
 
@@ -116,7 +118,7 @@ class Draft {
   }
 
   #test(path: string, expected: unknown): void {
-    const actual = path === "" ? this.document : this.#get(path, "test");
+    const actual = path === "" ? this.document : this.#get(path, "test operation does not apply: is missing path");
     if (!equalJson(actual, expected)) throw new PatchError(`testing value ${path} failed: test failed`);
   }
 

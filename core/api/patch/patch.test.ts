@@ -31,6 +31,11 @@ test.each([
 
 test.each([
   [[{ op: "remove", path: "/none" }], 422, "Unable to remove nonexistent key: none"],
+  [[{ op: "move", from: "/none", path: "/x" }], 422, "error in move for path: 'none': Unable to remove nonexistent key: none: missing value"],
+  [[{ op: "move", from: "/none/x", path: "/x" }], 422, "move operation does not apply: doc is missing from path: /none/x: missing value"],
+  [[{ op: "copy", from: "/none/x", path: "/x" }], 422, "copy operation does not apply: doc is missing from path: /none/x: missing value"],
+  [[{ op: "copy", from: "/none", path: "/none/x" }], 422, "copy operation does not apply: doc is missing destination path: /none/x: missing value"],
+  [[{ op: "test", path: "/none/x", value: 1 }], 422, "test operation does not apply: is missing path: /none/x: missing value"],
   [[{ op: "add", path: "/none/x", value: 1 }], 422, 'add operation does not apply: doc is missing path: "/none/x"'],
   [[{ op: "add", path: "/a/b/7", value: 1 }], 422, "Unable to access invalid index: 7"],
   [[{ op: "test", path: "/a/b/0", value: 2 }], 422, "testing value /a/b/0 failed: test failed"],
