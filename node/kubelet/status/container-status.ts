@@ -32,7 +32,8 @@ export interface StatusFacts {
   readonly restartingAll: boolean;
 }
 
-const UNKNOWN_ENDED = { reason: "ContainerStatusUnknown", exitCode: 137 };
+/** Of a container that is not there, and of whose end nothing is known. */
+export const UNKNOWN_ENDED = { reason: "ContainerStatusUnknown", exitCode: 137 };
 
 export function containerStatuses(facts: StatusFacts, kind: ContainerKind, containers: readonly (Container | EphemeralContainer)[], before: readonly ContainerStatus[]): ContainerStatus[] {
   return containers.map((container) => {

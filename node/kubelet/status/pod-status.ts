@@ -10,12 +10,13 @@ import type { ContainerStatus, Pod, PodCondition, PodStatus, ResourceList } from
 import { timestamp } from "../../../core/lifecycle/clock.ts";
 import type { CgroupLimits } from "../../os/cgroup.ts";
 import { restartsAll, sandboxChange } from "../plan.ts";
-import { isHostNetwork, isTerminalPhase, mayRestartAll } from "../pod-spec.ts";
+import { isHostNetwork, isStaticPod, isTerminalPhase, mayRestartAll } from "../pod-spec.ts";
 import { podLimits, podRequests, qosClass, type Quantities } from "../resources/pod-resources.ts";
 import { actualResources } from "../resources/resize.ts";
 import { isAnythingRunning, podIps } from "../runtime-pod.ts";
 import { conditionsOf, KUBELET_CONDITIONS } from "./conditions.ts";
 import { containerStatuses, type StatusFacts } from "./container-status.ts";
+import { lastStatus } from "./last-status.ts";
 import { phaseOf } from "./phase.ts";
 
 /** Why the kubelet ends a pod: eviction, deadline, refused at admission. It becomes the phase, reason and message of its status. */
@@ -64,7 +65,7 @@ export function podStatusOf(given: Omit<PodStatusFacts, "restartingAll">): PodSt
   };
   if (init.length > 0) status.initContainerStatuses = init;
   if (ephemeral.length > 0) status.ephemeralContainerStatuses = ephemeral;
-  return status;
+  return terminal && !isStaticPod(pod) ? lastStatus(pod, status) : status;
 }
 
 /** Of the pod as a whole. `cgroup`: what it really has, while it runs. */
