@@ -6,6 +6,7 @@
  *   await api.ask("POST", "/api/v1/namespaces/a/configmaps", { body: { metadata: { name: "a" } } })   → { code, body, warnings, headers }
  */
 import type { AdmissionRequest } from "../core/admission/plugin.ts";
+import type { Auditor } from "../core/server/audit/auditor.ts";
 import type { UserInfo } from "../core/api/request/user.ts";
 import { builtInResources } from "../core/api/schema/resources.ts";
 import type { Client } from "../core/client/client.ts";
@@ -63,7 +64,7 @@ export interface ApiServer extends AsyncDisposable {
 
 const ADMIN: UserInfo = { name: "admin", groups: ["system:masters"] };
 
-export async function apiServer({ admit, clock = systemClock, random = systemRandom }: { readonly admit?: (request: AdmissionRequest) => void | Promise<void>; readonly clock?: Clock; readonly random?: Random } = {}): Promise<ApiServer> {
+export async function apiServer({ admit, audit, clock = systemClock, random = systemRandom }: { readonly admit?: (request: AdmissionRequest) => void | Promise<void>; readonly audit?: Auditor; readonly clock?: Clock; readonly random?: Random } = {}): Promise<ApiServer> {
   const stop = new AbortController();
   const { signal } = stop;
   const store = await memoryStore();
@@ -82,6 +83,7 @@ export async function apiServer({ admit, clock = systemClock, random = systemRan
     authenticator: { authenticate: () => Promise.resolve(undefined) },
     authorizer: { authorize: () => ({ decision: "allow", reason: "" }), rulesFor: () => Promise.resolve({ resourceRules: [], pathRules: [], incomplete: false }) },
     impersonate: ({ user }) => Promise.resolve(user),
+    ...(audit && { audit }),
     admission: { admit: (request) => Promise.resolve(admit?.(request)), validate: () => Promise.resolve() },
     special: specialHandlers({ tokens: undefined as never, tokenReviews: undefined as never, review: ({ object }) => Promise.resolve(object), connections: () => undefined }),
   }, VERBS);

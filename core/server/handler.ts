@@ -210,7 +210,7 @@ function codeOf(answer: Answer): number { return "status" in answer ? answer.sta
 
 /** Of what lasts the end is recorded when the client is gone; callers in this process last as long as it does. */
 function recordEnd(audit: AuditRecord, { request, info, code, found }: { readonly request: ServerRequest; readonly info: RequestInfo; readonly code: number; readonly found: Answer }): void {
-  const object = audit.wantsResponse || code >= 400 ? answeredObject(found) : undefined;
+  const object = audit.wantsResponse || code >= 400 || (found.type === "object" && found.object.kind === "Status") ? answeredObject(found) : undefined;
   const { kind, status, message, reason, details } = (object ?? {}) as { readonly kind?: string; readonly status?: string; readonly message?: string; readonly reason?: string; readonly details?: object };
   audit.respond(code, kind === "Status" && typeof status === "string" ? { metadata: {}, status, ...(message ? { message } : {}), ...(reason ? { reason } : {}), ...(details ? { details } : {}) } : undefined);
   const lasts = code < 400 && (found.type === "watch" || found.type === "upgrade" || isLasting(info));

@@ -2,6 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { apiServer } from "../../../test/api-server.ts";
 import type { Attributes } from "../../api/request/attributes.ts";
 import { systemClock } from "../../lifecycle/clock.ts";
 import { silentLog } from "../../observe/log.ts";
@@ -75,6 +76,24 @@ test("a request becomes an event for each stage, with what admission and authori
   expect(Object.keys(events[0]!).slice(0, 8)).toEqual(["kind", "apiVersion", "level", "auditID", "stage", "requestURI", "verb", "user"]);
   expect(legacyLine(events[0]!)).toContain('AUDIT: id="id-1" stage="ResponseComplete" ip="1.2.3.4" method="update" user="jane" groups="\\"dev\\"" as="joe" asgroups="\\"ops\\"" user-agent="kubectl" namespace="a" uri="/api/v1/namespaces/a/configmaps/one?dryRun=All" response="200"');
   expect(sourceIps(undefined, undefined, "10.0.0.9")).toEqual(["10.0.0.9"]);
+});
+
+test("of a deletion its options are recorded, and how it went, at any level that tells of them", async () => {
+  const events: AuditEvent[] = [];
+  const sink = { write: (event: AuditEvent) => void events.push(event), part: { name: "test", run: () => Promise.resolve() } };
+  const rules = "rules: [{level: Request, namespaces: [a]}, {level: Metadata}]\nomitStages: [RequestReceived]";
+  await using api = await apiServer({ audit: auditor({ policy: readPolicy(`apiVersion: audit.k8s.io/v1\nkind: Policy\n${rules}`), sinks: [sink], clock: systemClock, metrics: metricsRegistry() }) });
+  const deletion = async (namespace: string): Promise<AuditEvent | undefined> => {
+    const path = `/api/v1/namespaces/${namespace}/configmaps`;
+    await api.ask("POST", path, { body: { metadata: { name: "gone" } } });
+    await api.ask("DELETE", `${path}/gone`, { body: { propagationPolicy: "Background" } });
+    return events.at(-1);
+  };
+  const responseStatus = { metadata: {}, status: "Success", details: { name: "gone", kind: "configmaps", uid: expect.any(String) }, code: 200 };
+  expect(await deletion("a")).toMatchObject({ verb: "delete", responseStatus, requestObject: { kind: "DeleteOptions", apiVersion: "meta.k8s.io/__internal", propagationPolicy: "Background" } });
+  const told = await deletion("b");
+  expect(told).toMatchObject({ verb: "delete", responseStatus });
+  expect(told).not.toHaveProperty("requestObject");
 });
 
 test("a file that has grown too large is put aside, and of those the newest are kept", async () => {

@@ -101,10 +101,12 @@ function deleteQuery({ request: { query } }: Scope): RawDeleteOptions {
 
 const DELETE_OPTIONS: GroupVersionKind = { group: "", version: "v1", kind: "DeleteOptions" };
 
-async function deleteBody({ request }: Scope): Promise<RawDeleteOptions | undefined> {
+async function deleteBody({ request, audit }: Scope): Promise<RawDeleteOptions | undefined> {
   const body = await request.body();
   if (body.type === "value") return (body.value ?? undefined) as RawDeleteOptions | undefined;
   if (body.bytes.length === 0) return undefined;
   const encoding = negotiateInput(body.contentType);
-  return decodeOptions({ bytes: body.bytes, encoding, expected: DELETE_OPTIONS }) as RawDeleteOptions;
+  const options = decodeOptions({ bytes: body.bytes, encoding, expected: DELETE_OPTIONS });
+  audit?.requestObject({ ...options, kind: DELETE_OPTIONS.kind, apiVersion: "meta.k8s.io/__internal" }); // as upstream's decoder calls what it has read
+  return options as RawDeleteOptions;
 }
