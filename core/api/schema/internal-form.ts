@@ -15,6 +15,9 @@ const NAMES: Readonly<Record<string, string>> = {
   "DeviceAttribute.ints": "IntValues", "DeviceAttribute.bools": "BoolValues", "DeviceAttribute.strings": "StringValues", "DeviceAttribute.versions": "VersionValues",
 };
 
+/** Types that are the same for all versions, and have names for JSON. */
+const META = "io.k8s.apimachinery.pkg.apis.meta.v1.";
+
 /** Pointers in the versioned types, values in the server's own: nought where nothing is said. */
 const VALUES: ReadonlySet<string> = new Set(["RollingUpdateDeployment.maxUnavailable", "RollingUpdateDeployment.maxSurge", "RollingUpdateDaemonSet.maxUnavailable", "RollingUpdateDaemonSet.maxSurge", "RollingUpdateStatefulSetStrategy.partition"]);
 
@@ -39,7 +42,7 @@ function goNameOf(struct: StructType, field: FieldInfo): string {
 function ofType(type: Type, value: unknown): JsonValue {
   if (value === null || typeof value !== "object") return value as JsonValue;
   switch (type.kind) {
-    case "struct": return ofStruct(type, value as Readonly<Record<string, unknown>>);
+    case "struct": return type.name.startsWith(META) ? value as JsonValue : ofStruct(type, value as Readonly<Record<string, unknown>>);
     case "list": return (value as readonly unknown[]).map((item) => ofType(type.items, item));
     case "map": return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, ofType(type.values, item)]));
     default: return value as JsonValue;

@@ -7,6 +7,7 @@ import { child, type FieldError, FIELD_IMMUTABLE, forbidden, invalid, key, notSu
 import type {
   PersistentVolumeClaim, PersistentVolumeClaimSpec, PersistentVolumeClaimTemplate, TypedLocalObjectReference, TypedObjectReference,
 } from "../../../api/gen/core.v1.ts";
+import { internalForm } from "../../../api/schema/internal-form.ts";
 import { validateLabels, validateLabelSelector } from "../../../api/meta/label-selector.ts";
 import { qualifiedName } from "../../../api/meta/names.ts";
 import { annotationsOf, type TemplateMeta } from "../../../api/meta/object-meta.ts";
@@ -17,6 +18,7 @@ import { semanticEqual } from "../checks/equal.ts";
 import { isNativeResource, positiveQuantity, resourceQuantity, volumeQuantity } from "../checks/resources.ts";
 import { immutable, isDns1123Label, isDns1123Subdomain, oneOfOptional, problems } from "../checks/values.ts";
 
+const SPEC = "io.k8s.api.core.v1.PersistentVolumeClaimSpec";
 const ACCESS_MODES = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 export const VOLUME_MODES = ["Block", "Filesystem"];
 /** Where a claim named its class before there was a field for it. */
@@ -106,7 +108,7 @@ export function* validateClaimUpdate(next: Readonly<PersistentVolumeClaim>, old:
     compared.spec.volumeAttributesClassName = old.spec.volumeAttributesClassName;
   }
   if (!semanticEqual(compared.spec, before))
-    yield forbidden("spec", `spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n${jsonDiff(before, compared.spec)}`);
+    yield forbidden("spec", `spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n${jsonDiff(internalForm(SPEC, before), internalForm(SPEC, compared.spec))}`);
 
   const oldSize = old.spec.resources?.requests?.["storage"] ?? "0";
   const newSize = next.spec.resources?.requests?.["storage"] ?? "0";
