@@ -153,6 +153,7 @@ describe("a webhook's answer", () => {
     ["of another kind", { raw: '{"apiVersion":"admission.k8s.io/v1","kind":"Other"}' }, {}, `${CALL_FAILED}failed to call webhook: no kind "Other" is registered for version "admission.k8s.io/v1" in scheme "pkg/util/webhook/client.go:71"`],
     ["a yes that is a word", { allowed: "yes" as never }, {}, `${CALL_FAILED}failed to call webhook: json: cannot unmarshal string into Go struct field AdmissionResponse.response.allowed of type bool`],
     ["a patch that is not in base64", { allowed: true, patchType: "JSONPatch", patch: "!!" }, {}, `${CALL_FAILED}failed to call webhook: illegal base64 data at input byte 0`],
+    ["a patch that is no JSON", { allowed: true, patchType: "JSONPatch", patch: Buffer.from("x").toString("base64") }, {}, `${CALL_FAILED}received undecodable patch in webhook response: invalid character 'x' looking for beginning of value`],
     ["a patch of a kind nobody knows", { ...patchOf({ op: "add", path: "/data/b", value: "2" }), patchType: "Other" }, {}, `${CALL_FAILED}unsupported patch type "Other"`],
     ["a patch of that kind that changes nothing", { ...patchOf(), patchType: "Other" }, {}, "ok"],
     ["an error, ignored", { raw: "", code: 500 }, { failurePolicy: "Ignore" }, "ok"],

@@ -16,6 +16,7 @@ import type { Namespace, Service } from "../../api/gen/core.v1.ts";
 import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
 import type { AdmissionResponse, AdmissionReview } from "../../api/gen/admission.v1.ts";
 import type { WebhookMeter, WebhookOutcome, WebhookType } from "../admission-metrics.ts";
+import { parseJson } from "../../api/codec/json.ts";
 import { copyOf } from "../../api/meta/copy.ts";
 import { badRequest, forbidden, internalError, StatusError, timeout } from "../../api/meta/status-error.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
@@ -264,7 +265,7 @@ async function mutateBy(invocation: Invocation, request: AdmissionRequest, deps:
 function decodedPatch(base64: string, webhook: string): readonly unknown[] {
   if (base64 === "") return [];
   try {
-    const patch: unknown = JSON.parse(Buffer.from(base64, "base64").toString());
+    const patch: unknown = parseJson(Buffer.from(base64, "base64").toString()).value;
     if (Array.isArray(patch)) return patch;
     if (patch === null) return [];
     throw new Error("json: cannot unmarshal object into Go value of type jsonpatch.Patch");
