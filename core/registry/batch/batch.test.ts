@@ -106,6 +106,7 @@ test("cron jobs", () => {
   expect(created(cronJobs, cron({ timeZone: "Mars/Base", concurrencyPolicy: "Maybe" })).errors).toEqual([
     'spec.timeZone: Invalid value: "Mars/Base": unknown time zone Mars/Base', 'spec.concurrencyPolicy: Unsupported value: "Maybe": supported values: "Allow", "Forbid", "Replace"',
   ]);
+  expect(created(cronJobs, cron({ timeZone: "a..b" })).errors).toEqual(['spec.timeZone: Invalid value: "a..b": time: invalid location name']);
   expect(created(cronJobs, cron({ schedule: "TZ=UTC 0 0 * * *" })).errors).toEqual(['spec.schedule: Invalid value: "TZ=UTC 0 0 * * *": cannot use TZ or CRON_TZ in schedule, use timeZone field instead']);
   expect(created(cronJobs, { ...cron({}), metadata: { name: "x".repeat(53) } }).errors).toEqual([`metadata.name: Invalid value: "${"x".repeat(53)}": must be no more than 52 characters`]);
 });

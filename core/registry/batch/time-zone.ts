@@ -17,5 +17,6 @@ export function* timeZoneProblems(name: string): Iterable<string> {
   for (const part of name.split("/"))
     if (part === "." || part === ".." || part.startsWith("-") || !PART.test(part)) { yield `unknown time zone ${name}`; return; }
   if (name.toLowerCase() === "local") yield "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
-  if (!isTimeZone(name)) yield `unknown time zone ${name}`;
+  if (name.includes("..")) yield "time: invalid location name"; // could lead out of the database's directory
+  else if (!isTimeZone(name)) yield `unknown time zone ${name}`;
 }
