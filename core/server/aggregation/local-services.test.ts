@@ -9,7 +9,7 @@ import { localServices } from "./local-services.ts";
 
 test("what comes to be served is registered, and nobody is woken while nothing does", async () => {
   const stop = new AbortController(), asleep: (() => void)[] = [];
-  const rows = [{ group: "example.com", version: "v1", custom: {} }];
+  const rows: object[] = [{ group: "example.com", version: "v1", custom: {} }, { group: "built.in", version: "v1" }];
   let changed = (): void => {}, listened = false;
   const registry = { rows: () => rows, onChange: (listener: () => void) => { changed = listener; listened = true; return () => { listened = false; }; } } as unknown as Registry;
   const created: string[] = [];
@@ -18,7 +18,7 @@ test("what comes to be served is registered, and nobody is woken while nothing d
   const done = localServices({ registry, apiServices: staticInformer<APIService>(), resource, clock, log: silentLog }).run(stop.signal, () => {});
   const settle = async (): Promise<void> => { for (let i = 0; i < 20; i++) await Promise.resolve(); await Bun.sleep(1); };
   await settle();
-  expect([created.filter((name) => name === "v1.example.com").length, asleep.length]).toEqual([1, 1]);
+  expect([created.filter((name) => name === "v1.example.com").length, created.includes("v1.built.in"), asleep.length]).toEqual([1, true, 1]);
   asleep.shift()!();
   await settle();
   expect(asleep.length).toBe(0);
@@ -27,7 +27,7 @@ test("what comes to be served is registered, and nobody is woken while nothing d
   changed();
   await settle();
   expect([created.includes("v2.example.org"), asleep.length]).toEqual([true, 1]);
-  expect(created.slice(before).toSorted()).toEqual(["v1.example.com", "v2.example.org"]); // those of the built-in API are made at the start alone, and none of them is there
+  expect(created.slice(before).toSorted()).toEqual(["v1.example.com", "v2.example.org"]); // not v1.built.in, which is not there either: those of the built-in API are made at the start alone
   stop.abort();
   await done;
   expect(listened).toBe(false);

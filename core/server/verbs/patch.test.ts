@@ -37,6 +37,10 @@ test("a patch that changes nothing writes nothing", async () => {
   expect((await patch("merge", { spec: { replicas: 1 } })).body.metadata.resourceVersion).toBe(before);
 });
 
+test("what is no YAML cannot be applied, in the words of two decoders", async () => {
+  expect((await apply("a", "a: b: c")).body).toMatchObject({ code: 400, message: "error decoding YAML: error converting YAML to JSON: yaml: mapping values are not allowed in this context" });
+});
+
 test("what fits the schema and is no object all the same cannot be applied", async () => {
   const body = { apiVersion: "v1", kind: "Secret", metadata: { name: "s" }, data: { a: "?" } };
   const told = await api!.ask("PATCH", "/api/v1/namespaces/default/secrets/s", { headers: { "content-type": TYPES.apply }, query: { fieldManager: "m" }, body });
