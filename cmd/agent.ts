@@ -36,6 +36,7 @@ import { withShared } from "./cluster-settings.ts";
 import { ConfigError, helpOf, loadSettings, readText } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
 import { engineMemory } from "./engine-memory.ts";
+import { kubeletSettings } from "./kubelet-settings.ts";
 import { lastWords } from "./last-words.ts";
 import { mustBeRoot, rememberName, thisNode } from "./node-identity.ts";
 import { type NodeOptions, nodeParts } from "./node.ts";
@@ -74,6 +75,7 @@ async function runAgent(settings: Settings, log: Log, { signal, reason }: StopSi
   const { log: partsLog, heard } = refusals({ log, clock: systemClock });
   const metrics = metricsRegistry();
   const base = { clock: systemClock, random: systemRandom, log: partsLog };
+  kubeletSettings(settings, node, where); // what cannot be used is told now, not when the machine has joined with it
   log.info("coracle agent starts", { node: node.name, addresses: node.ips, dataDir: settings.dataDir, servers });
 
   let identity: JoinedIdentity;

@@ -1,10 +1,13 @@
 /** What the commands say, asked as a user asks them. */
 import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { mustReach } from "./tools.ts";
 
 function coracle(...argv: string[]): { readonly code: number | null; readonly out: string } {
-  const { status, stdout, stderr } = spawnSync(process.execPath, ["cmd/main.ts", ...argv], { encoding: "utf8", env: { PATH: process.env["PATH"], CORACLE_CONFIG: "/dev/null" } });
+  const { status, stdout, stderr } = spawnSync(process.execPath, ["cmd/main.ts", ...argv], { encoding: "utf8", timeout: 60_000, env: { PATH: process.env["PATH"], CORACLE_CONFIG: "/dev/null" } });
   return { code: status, out: stdout + stderr };
 }
 
@@ -23,6 +26,13 @@ test.each([
 ])("%j is asked for what cannot be: one line that says so, and 2", (argv, line) => {
   const { code, out } = coracle(...argv);
   expect([code, out.split("\n")[0]]).toEqual([2, line]);
+});
+
+test.skipIf(process.geteuid?.() !== 0)("an agent tells what its kubelet cannot be given before it joins with it", () => {
+  const dataDir = mkdtempSync(join(tmpdir(), "agent-"));
+  const { code, out } = coracle("agent", "--server", "https://127.0.0.1:1", "--token", "abcdef.0123456789abcdef", "--data-dir", dataDir, "--kubelet-arg", "max-pods=many");
+  rmSync(dataDir, { recursive: true, force: true });
+  expect([code, out]).toEqual([2, expect.stringContaining("--kubelet-arg max-pods must be a whole number")]);
 });
 
 test("what another user may not read is not said to be missing", () => {

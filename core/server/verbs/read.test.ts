@@ -92,6 +92,12 @@ test.each<[path: string, query: Record<string, string>, code: number, message: s
   expect([told.code, told.body.message.slice(0, message.length)]).toEqual([code, message]);
 });
 
+test("a page of the future is refused at once, and nobody is told to come again", async () => {
+  const token = Buffer.from(JSON.stringify({ v: "meta.k8s.io/v1", rv: 999_999, start: "m1\0" })).toString("base64url");
+  const { code, body } = await api.ask("GET", MAPS, { query: { limit: "1", continue: token } });
+  expect([code, body.message, body.details]).toEqual([504, expect.stringMatching(/^Timeout: Too large resource version: 999999, current: \d+$/), { causes: [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }] }]);
+});
+
 test("a version from the future is waited for, then refused", async () => {
   const { code, body } = await api.ask("GET", `${MAPS}/m0`, { query: { resourceVersion: "1000000" } });
   expect([code, body.reason, body.details.causes]).toEqual([504, "Timeout", [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }]]);
