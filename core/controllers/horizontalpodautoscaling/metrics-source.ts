@@ -10,6 +10,7 @@ import { parseDurationMs } from "../../api/meta/duration.ts";
 import { parseApiVersion } from "../../api/meta/gvk.ts";
 import { labelSelector } from "../../api/meta/label-selector.ts";
 import { parseQuantity } from "../../api/meta/quantity.ts";
+import { isNotFound } from "../../api/meta/status-error.ts";
 import { parseTime } from "../../api/meta/time.ts";
 import type { Client } from "../../client/client.ts";
 import { messageOf } from "../pod-control.ts";
@@ -27,17 +28,20 @@ export interface MetricsSource {
 }
 
 interface Usage { readonly metadata: { readonly name: string }; readonly timestamp: string; readonly window: string; readonly containers?: readonly { readonly name: string; readonly usage: Readonly<Record<string, string>> }[] }
-interface CustomValue { readonly describedObject: { readonly name: string }; readonly timestamp: string; readonly windowSeconds?: number; readonly value: string }
+interface CustomValue { readonly describedObject: { readonly name: string }; readonly timestamp: string; readonly windowSeconds?: number; /** As v1beta1 calls it. */ readonly window?: number; readonly value: string }
 interface ExternalValue { readonly value: string }
 
-const CUSTOM = "/apis/custom.metrics.k8s.io/v1beta2";
+const CUSTOM = "custom.metrics.k8s.io";
+/** They differ in how they name a metric and its window. */
+const CUSTOM_VERSIONS: readonly string[] = ["v1beta2", "v1beta1"];
 const EXTERNAL = "/apis/external.metrics.k8s.io/v1beta1";
 /** Source: metricServerDefaultMetricWindow */
 const WINDOW_MS = 60_000;
 
 export function metricsSource(client: Client): MetricsSource {
-  async function items<T>(api: string, path: string, query: Readonly<Record<string, string | undefined>>, signal: AbortSignal): Promise<readonly T[]> {
-    const list = (await client.request({ method: "GET", path, query, signal }).catch((cause: unknown) => {
+  async function items<T>(api: string, path: string | (() => Promise<string>), query: Readonly<Record<string, string | undefined>>, signal: AbortSignal): Promise<readonly T[]> {
+    const fetched = async (): Promise<unknown> => await client.request({ method: "GET", path: typeof path === "string" ? path : await path(), query, signal });
+    const list = (await fetched().catch((cause: unknown) => {
       throw new Error(`unable to fetch metrics from ${api} metrics API: ${messageOf(cause)}`, { cause });
     })) as { readonly items?: readonly T[] };
     if (!list.items || list.items.length === 0) throw new Error(`no metrics returned from ${api} metrics API`);
@@ -57,8 +61,8 @@ export function metricsSource(client: Client): MetricsSource {
       }));
     },
     async pods({ namespace, selector, metric, metricSelector, signal }) {
-      const all = await items<CustomValue>("custom", `${CUSTOM}/namespaces/${at(namespace)}/pods/*/${at(metric)}`, { labelSelector: selector, metricLabelSelector: selectorText(metricSelector) }, signal);
-      return new Map(all.map(({ describedObject, timestamp, windowSeconds, value }): [string, PodMetric] => [
+      const all = await items<CustomValue>("custom", async () => `${await customApi(client, signal)}/namespaces/${at(namespace)}/pods/*/${at(metric)}`, { labelSelector: selector, metricLabelSelector: selectorText(metricSelector) }, signal);
+      return new Map(all.map(({ describedObject, timestamp, window, windowSeconds = window, value }): [string, PodMetric] => [
         describedObject.name, { value: parseQuantity(value).milliNumber(), timeMs: parseTime(timestamp) ?? 0, windowMs: windowSeconds === undefined ? WINDOW_MS : windowSeconds * 1000 },
       ]));
     },
@@ -66,7 +70,7 @@ export function metricsSource(client: Client): MetricsSource {
       const { group } = parseApiVersion(apiVersion);
       const resource = await pluralOf(client, { apiVersion: apiVersion === "" ? "v1" : apiVersion, kind }, signal);
       const subject = kind === "Namespace" && group === "" ? `namespaces/${at(namespace)}/metrics` : `namespaces/${at(namespace)}/${group === "" ? resource : `${resource}.${group}`}/${at(name)}`;
-      const [found] = await items<CustomValue>("custom", `${CUSTOM}/${subject}/${at(metric)}`, { metricLabelSelector: selectorText(metricSelector) }, signal);
+      const [found] = await items<CustomValue>("custom", async () => `${await customApi(client, signal)}/${subject}/${at(metric)}`, { metricLabelSelector: selectorText(metricSelector) }, signal);
       return parseQuantity(found!.value).milliNumber();
     },
     async external({ namespace, metric, metricSelector, signal }) {
@@ -74,6 +78,18 @@ export function metricsSource(client: Client): MetricsSource {
       return all.reduce((sum, { value }) => sum + parseQuantity(value).milliNumber(), 0);
     },
   };
+}
+
+interface ApiGroup { readonly preferredVersion?: { readonly version: string }; readonly versions: readonly { readonly version: string }[] }
+
+/** In the version that the adapter prefers of those we know: one serves v1beta1 alone. Throws an Error for the user. Source: k8s.io/metrics pkg/client/custom_metrics/discovery.go */
+async function customApi(client: Client, signal: AbortSignal): Promise<string> {
+  const group = await client.request({ method: "GET", path: `/apis/${CUSTOM}`, signal }).catch((cause: unknown) => {
+    throw isNotFound(cause) ? new Error(`no custom metrics API (${CUSTOM}) registered`, { cause }) : cause;
+  }) as ApiGroup;
+  const found = [group.preferredVersion, ...group.versions].find((one) => one !== undefined && CUSTOM_VERSIONS.includes(one.version));
+  if (!found) throw new Error("no known available metric versions found");
+  return `/apis/${CUSTOM}/${found.version}`;
 }
 
 /** Throws an Error for the user when there is no such kind. */
