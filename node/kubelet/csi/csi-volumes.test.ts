@@ -45,12 +45,12 @@ async function startNode() {
   const requests: Record<string, any>[] = [];
   const notified: object[] = [];
   const mounted = new Set<string>();
-  const fail: { next: RpcFailure | undefined } = { next: undefined };
+  const fail: { next: RpcFailure | undefined; method?: string } = { next: undefined }; // of the method, or whatever comes next
   const room = { volumes: 4 };
   const told = (method: string, request: object): object => {
     calls.push(method);
     requests.push(request);
-    if (fail.next) {
+    if (fail.next && (fail.method ?? method) === method) {
       const failure = fail.next;
       fail.next = undefined;
       throw failure;
@@ -186,6 +186,22 @@ test("a volume that has grown is expanded on the node, its claim says so, and it
   await ended;
   expect(node.requests[2]).toMatchObject({ capacity_range: { required_bytes: 2 * 1024 ** 3 }, volume_path: publishTarget(dataDir, "u1", volume).target });
   expect(node.api.all(PERSISTENT_VOLUME_CLAIMS)[0]).toMatchObject({ status: { capacity: { storage: "2Gi" }, conditions: [] } });
+});
+
+test.each([["a file system", volume], ["a block device", { ...volume, fsType: "", block: true }]])("%s that grew while nobody used it is expanded where it is published, and its pod waits for that", async (_name, used) => {
+  await using node = await startNode();
+  const { client } = node.api;
+  await client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: { attachRequired: false } }, { signal });
+  const pv = { metadata: { name: "pv-1" }, spec: { capacity: { storage: "2Gi" }, accessModes: ["ReadWriteOnce"] } } as unknown as PersistentVolume;
+  const claim = await client.resource(PERSISTENT_VOLUME_CLAIMS).create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "c", namespace: "d" }, spec: {}, status: { phase: "Bound", capacity: { storage: "1Gi" } } } as never, { signal }) as PersistentVolumeClaim;
+  node.fail.next = new RpcFailure("Internal", "busy");
+  node.fail.method = "expand";
+  const uid = `grows-${used.block}`;
+  await expect(node.volumes.setUp(pod(uid), used, { claim, volume: pv }, signal)).rejects.toThrow("busy");
+  await node.volumes.setUp(pod(uid), used, { claim, volume: pv }, signal);
+  expect(node.calls).toEqual(["stage", "publish", "expand", "publish", "expand"]);
+  expect(node.requests.at(-1)).toMatchObject({ volume_path: publishTarget(dataDir, uid, used).target, staging_target_path: stagingDirectory(dataDir, used).target });
+  expect(node.api.all(PERSISTENT_VOLUME_CLAIMS)[0]).toMatchObject({ status: { capacity: { storage: "2Gi" } } });
 });
 
 const allocatable = (node: Awaited<ReturnType<typeof startNode>>) => node.api.all(CSI_NODES)[0]?.spec.drivers[0]?.allocatable?.count;

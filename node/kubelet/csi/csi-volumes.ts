@@ -81,6 +81,7 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
   const inTurn = keyedTurns();
   const staged = new Set<string>(); // keys, in this process's life
   const done = new Map<string, Map<string, Published>>(); // pod → specName →
+  const tooSmall = new Set<string>(); // targets of what is published and could not be expanded: their pods wait for that
   let adopted: Promise<void> | undefined;
 
   /** Who used what before we started. Once, before anything else. */
@@ -127,8 +128,9 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
       await attempt(step("MountVolume.SetUp", "MapVolume.SetUpDevice"), volume, async () => checkAlone(pod, volume));
       const attaches = volume.lifecycle === "Persistent" && (object?.spec.attachRequired ?? true);
       users.claim(pod.metadata.uid, key, { attaches });
-      if (!before && !object?.spec.requiresRepublish && (await isPublished(pod, volume))) { // by a kubelet before us
-        const { target } = publishTarget(dataDir, pod.metadata.uid, volume);
+      const { target: published } = publishTarget(dataDir, pod.metadata.uid, volume);
+      if (!before && !object?.spec.requiresRepublish && !tooSmall.has(published) && (await isPublished(pod, volume))) { // by a kubelet before us
+        const target = published;
         staged.add(key);
         remember(pod, { volume, target, claim: claimName, republish: false });
         return target;
@@ -137,9 +139,13 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
       const group = groupOf(pod, volume, object, facts);
       const capability = capabilityOf(volume, facts, group.byDriver);
       const stagingPath = volume.lifecycle === "Persistent" ? await stage({ driver, volume, publishContext, capability, attaches }, signal) : undefined;
-      if (claimed && stagingPath !== undefined && !before) await deps.expander.beforeUse(growing(driver, volume, claimed, undefined, pod, facts, signal), signal);
       const target = await attempt(step("MountVolume.SetUp", "MapVolume.MapPodDevice"), volume, () => calls.publish({ pod, driver, object, volume, publishContext, capability, attaches, stagingPath }, signal));
       if (group.byUs && !before) await setVolumeOwnership(target, { gid: group.byDriver ?? pod.spec.securityContext!.fsGroup!, readOnly: false, onlyIfRootDiffers: pod.spec.securityContext?.fsGroupChangePolicy === "OnRootMismatch" });
+      if (claimed && !before) {
+        tooSmall.add(target);
+        await deps.expander.beforeUse(growing(driver, volume, claimed, target, pod, facts, signal), signal);
+        tooSmall.delete(target);
+      }
       remember(pod, { volume, target, claim: claimName, republish: object?.spec.requiresRepublish ?? false });
       return target;
     });
@@ -162,9 +168,9 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
     return (await readNote(note)) !== undefined && (mounts.isMountPoint(target) || (volume.block && (await exists(target))));
   }
 
-  function growing(driver: CsiDriver, volume: CsiVolume, claimed: Claimed, target: string | undefined, pod: Pod, facts: DriverFacts, signal: AbortSignal): Parameters<ClaimExpander["inUse"]>[0] {
+  function growing(driver: CsiDriver, volume: CsiVolume, claimed: Claimed, target: string, pod: Pod, facts: DriverFacts, signal: AbortSignal): Parameters<ClaimExpander["inUse"]>[0] {
     const { target: staging } = stagingDirectory(dataDir, volume);
-    const of = { driver, volume, capability: capabilityOf(volume, facts, undefined), path: known(target ?? staging), stagingPath: staged.has(volumeKey(volume)) ? known(staging) : "", secrets: () => calls.secretData(volume.expandSecret, signal) };
+    const of = { driver, volume, capability: capabilityOf(volume, facts, undefined), path: known(target), stagingPath: staged.has(volumeKey(volume)) ? known(staging) : "", secrets: () => calls.secretData(volume.expandSecret, signal) };
     return { pod, ...claimed, readOnly: volume.readOnly, grow: (bytes) => growCsiVolume(of, bytes, signal) };
   }
 
@@ -192,6 +198,7 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
   async function tearDown(podUid: string, signal: AbortSignal): Promise<void> {
     await begin();
     done.delete(podUid);
+    for (const target of tooSmall) if (target.includes(podUid)) tooSmall.delete(target);
     for (const noted of await publishedVolumes(dataDir, podUid)) await inTurn(keyOfNote(noted.note), () => calls.unpublish(noted, signal));
     for (const key of users.release(podUid)) void unstageUntilDone(key);
   }
