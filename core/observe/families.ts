@@ -3,7 +3,11 @@
  * and the kubelet must not get the ten thousand series of the API server twice.
  */
 const CONTROL_PLANE = /^(aggregator|apiserver|authenticated_user|authentication|authorization|etcd|konnectivity_network_proxy_server|pod_security|scheduler|serviceaccount|workqueue)_/;
+const NODE = /^(kubelet|kubeproxy|prober_probe)_/;
 const PROBES = /^(prober_probe|process_start_time_seconds)/;
+
+/** What the API server tells at /metrics, for the scheduler and the controllers too: not what the node beside it counts, which tells it itself. */
+export function isOfControlPlane(family: string): boolean { return !NODE.test(family); }
 
 /** What a node tells at its kubelet's and its proxy's /metrics: not what the API server, the scheduler and the controllers count. */
 export function isOfNode(family: string): boolean { return !CONTROL_PLANE.test(family); }

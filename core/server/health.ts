@@ -5,6 +5,7 @@
  */
 import type { ZPages } from "../api/codec/zpages.ts";
 import { methodNotAllowed } from "../api/meta/status-error.ts";
+import { isOfControlPlane } from "../observe/families.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { sliCounts } from "../observe/slis.ts";
 import { raw, type RawAnswer } from "./answer.ts";
@@ -96,7 +97,7 @@ export function versionPath({ major, minor, ...build }: VersionInfo): PathHandle
 }
 
 export function metricsPath(metrics: Metrics): PathHandler {
-  return ({ path }) => (path === "/metrics" ? shown(metrics) : undefined);
+  return ({ path }) => (path === "/metrics" ? shown(metrics, isOfControlPlane) : undefined);
 }
 
-function shown(metrics: Metrics): RawAnswer { return raw(metrics.render(), "text/plain; version=0.0.4; charset=utf-8"); }
+function shown(metrics: Metrics, isShown: (family: string) => boolean = () => true): RawAnswer { return raw(metrics.render(isShown), "text/plain; version=0.0.4; charset=utf-8"); }
