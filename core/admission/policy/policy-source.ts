@@ -4,7 +4,6 @@ import type { ApiObject } from "../../api/meta/object-meta.ts";
 import type { Informer } from "../../client/informer.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import type { AdmissionRequest } from "../plugin.ts";
-import { isExempt } from "../webhook/match.ts";
 
 export interface PolicyHook<P, B, C> {
   readonly policy: Readonly<P>;
@@ -16,10 +15,11 @@ type Binding = ApiObject & { readonly spec: { readonly policyName?: string | und
 
 /** How long a request waits for policies to be known. Source: kubernetes v1.36 apiserver/pkg/admission/handler.go timeToWaitForReady */
 const READY_MS = 10_000;
-/** Questions, not objects. Source: kubernetes v1.36 pkg/kubeapiserver/admission/exclusion/resources.go */
+/** Questions, not objects, and policies: they could keep themselves from being mended. Source: kubernetes v1.36 pkg/kubeapiserver/admission/exclusion/resources.go, apiserver/pkg/admission/plugin/policy/generic/plugin.go */
 const EXCLUDED: ReadonlySet<string> = new Set([
   "selfsubjectreviews.authentication.k8s.io", "tokenreviews.authentication.k8s.io",
   ...["localsubjectaccessreviews", "selfsubjectaccessreviews", "selfsubjectrulesreviews", "subjectaccessreviews"].map((resource) => `${resource}.authorization.k8s.io`),
+  ...["validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"].map((resource) => `${resource}.admissionregistration.k8s.io`),
 ]);
 
 export class PolicySource<P extends ApiObject, B extends Binding, C> {
@@ -40,7 +40,7 @@ export class PolicySource<P extends ApiObject, B extends Binding, C> {
   get #synced(): boolean { return this.#policies.synced && this.#bindings.synced; }
 
   handles(request: AdmissionRequest): boolean {
-    return (!this.#synced || this.hooks().length > 0) && !isExempt(request) && !EXCLUDED.has(`${request.resource}.${request.group}`);
+    return (!this.#synced || this.hooks().length > 0) && !EXCLUDED.has(`${request.resource}.${request.group}`);
   }
 
   /** Throws 403 when policies are not known in time. */

@@ -112,6 +112,15 @@ test("a binding says what becomes of a no, and annotations are for the audit log
   });
 });
 
+test.each([
+  ["mutatingwebhookconfigurations", true], ["validatingwebhookconfigurations", true], ["validatingadmissionpolicies", false], ["validatingadmissionpolicybindings", false], ["mutatingadmissionpolicies", false], ["mutatingadmissionpolicybindings", false],
+])("%s are asked about: %j", async (resource, asked) => {
+  const any = { resourceRules: [{ operations: ["*"], apiGroups: ["*"], apiVersions: ["*"], resources: ["*"] }], namespaceSelector: {}, objectSelector: {} };
+  const { outcome } = await run({ validating: [{ matchConstraints: any, validations: [{ expression: "false", message: "no" }] }], request: { resource: `${resource}.admissionregistration.k8s.io`, namespace: "" } });
+  if (asked) expect(outcome).toMatch(/denied request: no$/);
+  else expect(outcome).toBe("ok");
+});
+
 test("what validating policies decided is counted by policy, binding, kind of error and what became of it", async () => {
   const counted: string[] = [];
   const meter: PolicyMeter = { checked: (policy, binding, action, message) => void counted.push(`${policy} ${binding} ${action}: ${message}`) };
