@@ -43,13 +43,21 @@ test("is mended with the newest snapshot, which is told, and the damaged one is 
   expect((await open()).mended).toBeUndefined();
 });
 
-test("of those that were damaged two are kept", async () => {
-  for (let hour = 0; hour < 3; hour++) {
+test("of those that were damaged two are kept; a third time within an hour the disk is to be looked at", async () => {
+  nowMs = Date.now();
+  const damaged = () => readdirSync(directory).filter((name) => name.includes("damaged")).sort();
+  for (const minutes of [0, 1]) {
+    nowMs += minutes * 60_000;
     await damagedStore({ snapshot: true });
-    nowMs += 3_600_000;
     await (await open()).store.close();
   }
-  expect(readdirSync(directory).filter((name) => name.includes("damaged")).sort()).toEqual(["store-damaged-20260301T140000Z", "store-damaged-20260301T150000Z"]);
+  const [first, second] = damaged();
+  await damagedStore({ snapshot: true });
+  await expect(open()).rejects.toMatchObject({ code: "corrupt" });
+  expect(damaged()).toEqual([first, second]);
+  nowMs += 2 * 3_600_000;
+  await (await open()).store.close();
+  expect(damaged()).toEqual([second, expect.stringMatching(/^store-damaged-/)]);
 });
 
 test.each([["there is no snapshot", true, false], ["it is not wanted", false, true]])("stays as it is, with what is wrong, when %s", async (_, mends, snapshot) => {

@@ -1,5 +1,5 @@
 /** The built-in store, opened although it is damaged: storage/mend.ts. What of it is told, and how many damaged stores are kept. */
-import { readdirSync, rmSync } from "node:fs";
+import { readdirSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { Log } from "../core/observe/log.ts";
 import type { StoreClock } from "../storage/engine.ts";
@@ -9,6 +9,8 @@ import { snapshotNames, stamp } from "./snapshot-files.ts";
 
 /** Of damaged stores, the newest. */
 const KEPT = 2;
+/** A disk that damages whatever is written to it is not written to all day, each time the server is started again. */
+const AGAIN_MS = 60 * 60_000;
 
 interface Options {
   readonly path: string;
@@ -34,6 +36,11 @@ export async function openMended({ path, snapshots, mends, clock, log, open }: O
 
 async function mend({ path, snapshots, clock, log }: Omit<Options, "mends" | "open">, damage: StoreError): Promise<string> {
   const reason = String(damage.fields["reason"] ?? damage.message);
+  const lately = damagedStores(path).filter((one) => Math.abs(clock.nowMs() - statSync(one).ctimeMs) < AGAIN_MS);
+  if (lately.length >= KEPT) {
+    log.error("the store is damaged again, and is not mended more than twice in an hour: the disk may be failing", { path, reason, before: lately });
+    throw damage;
+  }
   log.error("the store is damaged: making a sound one of what can be read and the newest snapshot", { path, reason });
   try {
     const { rows, lost, backup, aside } = await mendStore({ path, aside: `${path}-damaged-${stamp(clock.nowMs())}`, backups: snapshotNames(snapshots).map((name) => join(snapshots, name)), clock });
