@@ -1,30 +1,27 @@
 /**
  * Sockets of shims that are no more. A shim takes its own away when it ends in order; one that was killed leaves it, and containerd, which may have forgotten it, never looks there again.
  *
- * A socket that nobody listens on is dead. One that is just being made is in that state as well, for a moment: only what is found twice is removed.
+ * A socket that nobody listens on is dead. One that is just being made is in that state as well, for a moment.
  */
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Log } from "../../core/observe/log.ts";
+import { removeFoundTwice } from "./found-twice.ts";
 
 /** containerd's, wherever its other files are. */
 const DIRECTORY = "/run/containerd/s";
-/** Between two looks. */
-const PERIOD_MS = 60_000;
 
 /** Removes them, until `signal` aborts. */
 export async function removeDeadSockets({ directory = DIRECTORY }: { readonly directory?: string | undefined }, { clock, log }: { readonly clock: Pick<Clock, "every">; readonly log: Log }, signal: AbortSignal): Promise<void> {
-  let before: readonly string[] = [];
-  for await (const _ of clock.every(PERIOD_MS, signal)) {
-    const now = await deadSockets(directory);
-    for (const path of now.filter((one) => before.includes(one))) {
+  await removeFoundTwice({
+    what: "sockets that shims have left", find: () => deadSockets(directory), keyOf: (path) => path,
+    remove(path) {
       log.info("a shim that is no more has left its socket, removed", { path });
       rmSync(path, { force: true });
-    }
-    before = now;
-  }
+    },
+  }, { clock, log }, signal);
 }
 
 async function deadSockets(directory: string): Promise<string[]> {

@@ -2,15 +2,14 @@
  * Shims that containerd has forgotten. It can lose one whose connection breaks while a container is being made (its client was killed just then): the directory of the task is removed,
  * the process stays, with nobody to end it.
  *
- * A shim runs in its task's directory, so a stray is one whose working directory is no more. One that is about to end is in that state as well, for a moment: only who is found twice is ended.
+ * A shim runs in its task's directory, so a stray is one whose working directory is no more. One that is about to end is in that state as well, for a moment.
  */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Log } from "../../core/observe/log.ts";
+import { removeFoundTwice } from "./found-twice.ts";
 import { commandLines, identify, type ProcessIdentity, signalProcess } from "./process-identity.ts";
 
-/** Between two looks. */
-const PERIOD_MS = 60_000;
 const SHIM = /(^|\/)containerd-shim-runc-v2$/;
 /** What /proc shows behind the path of a directory that has been removed. */
 const REMOVED = " (deleted)";
@@ -26,15 +25,13 @@ interface Stray extends ProcessIdentity { readonly id: string }
 
 /** Ends them, until `signal` aborts. */
 export async function endStrayShims({ socket, find = strayShims, end = endShim }: Options, { clock, log }: { readonly clock: Pick<Clock, "every">; readonly log: Log }, signal: AbortSignal): Promise<void> {
-  let before: readonly Stray[] = [];
-  for await (const _ of clock.every(PERIOD_MS, signal)) {
-    const now = find(socket);
-    for (const stray of now.filter(({ pid, startTicks }) => before.some((one) => one.pid === pid && one.startTicks === startTicks))) {
+  await removeFoundTwice({
+    what: "shims that containerd has forgotten", find: () => find(socket), keyOf: ({ pid, startTicks }) => `${pid} ${startTicks}`,
+    remove(stray) {
       log.warn("containerd has forgotten a shim, ending it", { id: stray.id, pid: stray.pid });
       end(stray);
-    }
-    before = now;
-  }
+    },
+  }, { clock, log }, signal);
 }
 
 /** With the first processes of its containers, where there are any: they would go on beside those that are made in their place. */
