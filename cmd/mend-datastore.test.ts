@@ -60,6 +60,15 @@ test("of those that were damaged two are kept; a third time within an hour the d
   expect(damaged()).toEqual([second, expect.stringMatching(/^store-damaged-/)]);
 });
 
+test("the one that was just damaged is kept, whatever the clock says", async () => {
+  for (const at of ["2026-03-01T12:00:00Z", "2026-03-02T12:00:00Z", "1970-01-01T00:00:10Z"]) {
+    nowMs = Date.parse(at);
+    await damagedStore({ snapshot: true });
+    await (await open()).store.close();
+  }
+  expect(readdirSync(directory).filter((name) => name.includes("damaged")).sort()).toEqual(["store-damaged-19700101T000010Z", "store-damaged-20260302T120000Z"]);
+});
+
 test.each([["there is no snapshot", true, false], ["it is not wanted", false, true]])("stays as it is, with what is wrong, when %s", async (_, mends, snapshot) => {
   await damagedStore({ snapshot });
   await expect(open(mends)).rejects.toMatchObject({ code: "corrupt", fields: { path: path(), remedy: expect.stringContaining("coracle check") } });

@@ -44,7 +44,7 @@ async function mend({ path, snapshots, clock, log }: Omit<Options, "mends" | "op
   log.error("the store is damaged: making a sound one of what can be read and the newest snapshot", { path, reason });
   try {
     const { rows, lost, backup, aside } = await mendStore({ path, aside: `${path}-damaged-${stamp(clock.nowMs())}`, backups: snapshotNames(snapshots).map((name) => join(snapshots, name)), clock });
-    const old = damagedStores(path).slice(0, -KEPT);
+    const old = damagedStores(path).filter((one) => one !== aside).slice(0, 1 - KEPT); // whatever the clock says, this one is the newest
     for (const gone of old) rmSync(gone, { recursive: true, force: true });
     const message = `The cluster's store was damaged (${reason}) and has been mended: ${rows} objects, ${backup ? `${backup.rows} of them as they were in ${basename(backup.file)}` : `${lost ?? 0} could not be read`}; the damaged one is kept in ${aside}`;
     log.error("the store is mended", { path, rows, lost, snapshot: backup?.file, fromSnapshot: backup?.rows, keptIn: aside, deleted: old });

@@ -6,7 +6,7 @@ import { afterEach, expect, test } from "vitest";
 import { backupStore } from "./backup.ts";
 import { REVISIONS_SKIPPED } from "./check.ts";
 import type { StoreClock } from "./engine.ts";
-import { mendStore, mergeSalvaged } from "./mend.ts";
+import { isOfPast, mendStore, mergeSalvaged } from "./mend.ts";
 import { openStore } from "./open.ts";
 import { finishedPath } from "./replace.ts";
 import type { Row, Store } from "./store.ts";
@@ -142,6 +142,37 @@ test("what was deleted after the backup and rewritten later: revisions decide", 
   expect(mergeSalvaged([row("/a", 12, { new: 1 }), row("/b", 4, { stale: 1 }), row("/d", 9, { "gone before": 1 }), row("/e", 11)], backup)).toEqual({
     rows: [row("/b", 5), row("/c", 10), row("/a", 12, { new: 1 }), row("/e", 11)], fromBackup: 2,
   });
+});
+
+test("a backup of another cluster is not this one's past, however new it is", async () => {
+  const [here, there] = [await lived(), await lived()];
+  const store = await open(there.path);
+  for (const { key, revision } of (await store.list({ prefix: "" })).rows) await store.put(key, { text: "there" }, revision);
+  const foreign = `${there.file}.foreign`;
+  await backupStore(store, foreign);
+  await store.close();
+  garble(aTable(here.path), statSync(aTable(here.path)).size >> 1, 200);
+  expect(await mendStore({ path: here.path, aside: here.aside, backups: [here.file, foreign], clock })).toMatchObject({ rows: 3100, backup: { file: here.file } });
+  expect((await rowsOf(here.path)).filter(({ value }) => value["text"] === "there")).toEqual([]);
+});
+
+test("of the past is what has a row of that time as it still is", () => {
+  const backup = { revision: 10, rows: [row("/a", 3, { uid: "x" }), row("/b", 5)] };
+  const cases: [rows: Row[], expected: boolean][] = [[[], true], [[row("/z", 11)], true], [[row("/a", 3, { uid: "x" }), row("/b", 4)], true], [[row("/a", 3, { uid: "y" })], false], [[row("/a", 2, { uid: "x" }), row("/c", 5)], false]];
+  expect(cases.map(([rows]) => isOfPast(backup, rows))).toEqual(cases.map(([, expected]) => expected));
+});
+
+test("mended twice without a write that can be read in between, no revision is handed out twice", async () => {
+  const { path, file, aside } = await lived();
+  const heads: number[] = [];
+  for (const turn of [1, 2]) {
+    garble(biggest(path, /^MANIFEST/), 10, 20);
+    await mendStore({ path, aside: `${aside}-${turn}`, backups: [file], clock });
+    const store = await open(path);
+    heads.push(store.revision);
+    await store.close();
+  }
+  expect(heads[1]! - heads[0]!).toBeGreaterThanOrEqual(REVISIONS_SKIPPED);
 });
 
 test("a cut of power while a store is replaced leaves the old one or the new one, never none", async () => {

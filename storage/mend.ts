@@ -6,8 +6,9 @@
  *   the newest readable backup ────┘
  *
  * A backup is all of the state at its revision, so it decides about everything up to there; over it goes what was written later and can be read. What was
- * deleted after the backup comes back, and what was written after it and cannot be read is lost. Without a backup it is what can be read, as long as that
- * is nearly all: controllers delete what belongs to an object that is gone, so a store with holes can cost more than the holes.
+ * deleted after the backup comes back, and what was written after it and cannot be read is lost. A backup of another cluster (a directory of snapshots outlives
+ * a store that somebody has removed) has nothing in common with what can be read, and is passed over. Without a backup it is what can be read, as long as
+ * that is nearly all: controllers delete what belongs to an object that is gone, so a store with holes can cost more than the holes.
  */
 import { cpSync, existsSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { inspectBackup, readBackupRows } from "./backup.ts";
@@ -44,7 +45,8 @@ export interface Mended {
   readonly aside: string;
 }
 
-export interface Salvaged { readonly rows: readonly Row[]; readonly lost: number | undefined }
+/** `reserved`: revisions up to this one may have been handed out; 0: nobody knows. */
+export interface Salvaged { readonly rows: readonly Row[]; readonly lost: number | undefined; readonly reserved: Revision }
 export interface BackupRows { readonly rows: readonly Row[]; readonly revision: Revision }
 
 /** Throws StoreError "corrupt" with the reason why not, "full" if there is no room for a copy, "locked" if a server has it open; then nothing has changed. */
@@ -52,11 +54,11 @@ export async function mendStore({ path, aside, backups, clock }: MendOptions): P
   if (isOpenElsewhere(path)) throw storeError("locked", { path, reason: "another process has the store open" });
   if ((freeBytes(path) ?? Infinity) < 3 * bytesIn(path) + ROOM_BYTES /* the copy, its repair, the new one */) throw storeError("full", { path, reason: "the store is damaged, and there is no room to make another one of it" });
   const salvaged = await salvage(path, clock);
-  const backup = await newestBackup(backups);
+  const backup = await newestBackup(backups, salvaged.rows);
   if (!backup && !isNearlyAll(salvaged)) throw storeError("corrupt", { path, reason: salvaged.lost === undefined ? "nobody can tell how much of it is lost, and there is no snapshot" : `${salvaged.lost} of ${salvaged.rows.length + salvaged.lost} rows are lost, and there is no snapshot` });
   const { rows, fromBackup } = backup ? mergeSalvaged(salvaged.rows, backup) : { rows: salvaged.rows, fromBackup: 0 };
   const building = `${path}.restoring`;
-  const head = Math.max(backup?.revision ?? 0, newestOf(salvaged.rows)) + REVISIONS_SKIPPED;
+  const head = Math.max(backup?.revision ?? 0, salvaged.reserved, newestOf(salvaged.rows)) + REVISIONS_SKIPPED;
   rmSync(building, { recursive: true, force: true });
   try {
     await buildStore({ path: building, rows, head: () => head, clock });
@@ -78,6 +80,13 @@ export function mergeSalvaged(salvaged: readonly Row[], backup: BackupRows): { r
   return { rows: [...older, ...later], fromBackup: older.length };
 }
 
+/** Whether the backup can be of the past of what is `salvaged`: a row of that time is the same in both. Of nothing from then anything can be the past. Pure. */
+export function isOfPast(backup: BackupRows, salvaged: readonly Row[]): boolean {
+  const then = salvaged.filter(({ revision }) => revision <= backup.revision);
+  const rows = new Map(backup.rows.map((row) => [row.key, row]));
+  return then.length === 0 || then.some((row) => Bun.deepEquals(rows.get(row.key), row));
+}
+
 function isNearlyAll({ rows, lost }: Salvaged): boolean {
   return lost !== undefined && rows.length > 0 && lost <= LOST_SHARE_MAX * (rows.length + lost);
 }
@@ -86,14 +95,16 @@ function newestOf(rows: readonly Row[]): Revision {
   return rows.reduce((max, { revision }) => Math.max(max, revision), 0);
 }
 
+const NOTHING: Salvaged = { rows: [], lost: undefined, reserved: 0 };
+
 /** Of a copy: LevelDB's repair works in place, and a second damage must not meet the only one there is. */
 async function salvage(path: string, clock: StoreClock): Promise<Salvaged> {
   const copy = `${path}.mending`;
   rmSync(copy, { recursive: true, force: true });
   try {
-    if (!isLevelStore(path)) return { rows: [], lost: undefined };
+    if (!isLevelStore(path)) return NOTHING;
     cpSync(path, copy, { recursive: true });
-    return (await readable(copy, clock)) ?? (await afterRepair(copy, clock)) ?? { rows: [], lost: undefined };
+    return (await readable(copy, clock)) ?? (await afterRepair(copy, clock)) ?? NOTHING;
   } finally {
     rmSync(copy, { recursive: true, force: true });
   }
@@ -116,7 +127,7 @@ async function readable(path: string, clock: StoreClock, { repaired = false }: {
     engine = await levelEngine({ path, clock, repaired, freeBytesMin: 0 });
     const { rows, meta, newerLayout } = await load(engine);
     if (newerLayout !== undefined) throw storeError("unavailable", { path, reason: `the store has layout ${newerLayout}, of a newer version of this program` });
-    return { rows: rows.map(({ row }) => row), lost: meta && Math.max(0, meta.rows - rows.length) };
+    return { rows: rows.map(({ row }) => row), lost: meta && Math.max(0, meta.rows - rows.length), reserved: meta?.reserved ?? 0 };
   } catch (error) {
     if (isCorrupt(error)) return undefined;
     throw error;
@@ -125,8 +136,8 @@ async function readable(path: string, clock: StoreClock, { repaired = false }: {
   }
 }
 
-/** By revision: clocks were wrong before, revisions never. Those that cannot be read are passed over. */
-async function newestBackup(files: readonly string[]): Promise<(BackupRows & { readonly file: string }) | undefined> {
+/** By revision: clocks were wrong before, revisions never. Those that cannot be read, and those of another cluster, are passed over. */
+async function newestBackup(files: readonly string[], salvaged: readonly Row[]): Promise<(BackupRows & { readonly file: string }) | undefined> {
   const readable: { readonly file: string; readonly revision: Revision }[] = [];
   for (const file of files) {
     try {
@@ -135,8 +146,11 @@ async function newestBackup(files: readonly string[]): Promise<(BackupRows & { r
       if (!(error instanceof StoreError)) throw error;
     }
   }
-  const newest = readable.toSorted((a, b) => b.revision - a.revision)[0];
-  return newest && { ...newest, rows: await readBackupRows(newest.file) };
+  for (const one of readable.toSorted((a, b) => b.revision - a.revision)) {
+    const backup = { ...one, rows: await readBackupRows(one.file) };
+    if (isOfPast(backup, salvaged)) return backup;
+  }
+  return undefined;
 }
 
 function isCorrupt(error: unknown): boolean {

@@ -18,6 +18,8 @@ export function finishedPath(path: string): string {
 
 /** The store at finishedPath(path) becomes the one at `path`. One that is there is moved to `aside`, which must be free. */
 export function replaceStore(path: string, aside: string | undefined): void {
+  syncDirectory(finishedPath(path));
+  syncDirectory(dirname(path)); // before the old one goes: the new one must be known by this name
   if (isLevelStore(path) && aside !== undefined) renameSync(path, aside);
   else rmSync(path, { recursive: true, force: true }); // an empty directory at most
   syncDirectory(dirname(path));
