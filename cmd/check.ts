@@ -1,25 +1,32 @@
 /** `coracle check`: looks for damage in a data directory. The server must not be running. */
 import { existsSync } from "node:fs";
+import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
+import { systemClock } from "../core/lifecycle/clock.ts";
 import { checkStore, repairStore, type StoreReport } from "../storage/check.ts";
+import { mendStore } from "../storage/mend.ts";
+import { StoreError } from "../storage/store.ts";
 import { setNativeDirectory } from "./assets.ts";
 import { ConfigError } from "./config/config.ts";
 import { paths } from "./paths.ts";
+import { snapshotNames, stamp } from "./snapshot-files.ts";
 import { machineSettings, mustReach } from "./tools.ts";
 
-const USAGE = `Usage: coracle check [--repair] [--data-dir DIR]   looks for damage in a server's store; the server must be stopped
+const USAGE = `Usage: coracle check [--repair [--force]] [--data-dir DIR]   looks for damage in a server's store; the server must be stopped
 
-  --repair      drops what cannot be read, if there is damage
+  --repair      makes a sound store of a damaged one, as the server does at its start: of the newest snapshot and what can be read, or, without
+                any, of what can be read if that is nearly all; the damaged one is kept
+  --force       of what can be read, however little that is, and of nothing else
   --data-dir    of which server; default: the one that is installed here`;
 
 export async function check(argv: readonly string[]): Promise<number> {
-  const { help, repair, dataDir: given } = readFlags(argv);
+  const { help, repair, force, dataDir: given } = readFlags(argv);
   if (help) {
     console.log(USAGE);
     return 0;
   }
-  const { dataDir } = machineSettings(given === undefined ? [] : ["--data-dir", given]);
-  const { store: path, native, tls } = paths(dataDir);
+  const { dataDir, snapshotDir } = machineSettings(given === undefined ? [] : ["--data-dir", given]);
+  const { store: path, native, tls, snapshots } = paths(dataDir);
   mustReach(path);
   if (!existsSync(path)) throw new ConfigError(`${path}: there is no store; is --data-dir right?`);
   setNativeDirectory(native);
@@ -30,8 +37,13 @@ export async function check(argv: readonly string[]): Promise<number> {
     console.log("nothing is wrong");
     return 0;
   }
-  if (!repair || report.repair === "impossible") {
-    console.log(report.repair === "possible" ? "run again with --repair to drop what cannot be read, or restore a snapshot" : "this store cannot be repaired: restore a snapshot");
+  if (!repair) {
+    console.log("run again with --repair, or restore a snapshot");
+    return 1;
+  }
+  if (!force) return await mended(path, snapshotDir ?? snapshots);
+  if (report.repair === "impossible") {
+    console.log("this store cannot be repaired: restore a snapshot");
     return 1;
   }
   const repaired = await repairStore(path);
@@ -39,15 +51,27 @@ export async function check(argv: readonly string[]): Promise<number> {
   return 0;
 }
 
+async function mended(path: string, snapshots: string): Promise<number> {
+  try {
+    const { rows, lost, backup, aside } = await mendStore({ path, aside: `${path}-damaged-${stamp(systemClock.nowMs())}`, backups: snapshotNames(snapshots).map((name) => join(snapshots, name)), clock: systemClock });
+    console.log(`repaired: ${rows} rows, ${backup ? `${backup.rows} of them as they were in ${basename(backup.file)}` : `${lost ?? 0} could not be read`}; the damaged store is kept in ${aside}`);
+    return 0;
+  } catch (error) {
+    if (!(error instanceof StoreError) || (error.code !== "corrupt" && error.code !== "full")) throw error;
+    console.log(`not repaired: ${String(error.fields["reason"])}; restore a snapshot that is kept elsewhere, or keep what can be read with --repair --force`);
+    return 1;
+  }
+}
+
 function summary({ path, opened, rows, revision, bytes, closedInOrder }: StoreReport): string {
   if (!opened) return `${path}: ${bytes} bytes, damaged`;
   return `${path}: ${rows} rows, revision ${revision}, ${bytes} bytes, ${closedInOrder ? "closed in order" : "not closed in order (a crash or a power cut; harmless)"}`;
 }
 
-function readFlags(argv: readonly string[]): { readonly help: boolean; readonly repair: boolean; readonly dataDir: string | undefined } {
+function readFlags(argv: readonly string[]): { readonly help: boolean; readonly repair: boolean; readonly force: boolean; readonly dataDir: string | undefined } {
   try {
-    const { values } = parseArgs({ args: [...argv], options: { "data-dir": { type: "string" }, repair: { type: "boolean" }, help: { type: "boolean", short: "h" } } });
-    return { help: values.help === true, repair: values.repair === true, dataDir: values["data-dir"] };
+    const { values } = parseArgs({ args: [...argv], options: { "data-dir": { type: "string" }, repair: { type: "boolean" }, force: { type: "boolean" }, help: { type: "boolean", short: "h" } } });
+    return { help: values.help === true, repair: values.repair === true, force: values.force === true, dataDir: values["data-dir"] };
   } catch (cause) {
     throw new ConfigError(`${(cause as Error).message}\n\n${USAGE}`, { cause });
   }

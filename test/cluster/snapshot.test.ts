@@ -88,16 +88,21 @@ test("on a machine that has nothing: with the token the cluster is the same one,
   expect(await eventually("a kubeconfig of before is good", read)).toBe("Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5");
 });
 
+const damage = (): Promise<string> => host.sh(`cd ${host.dataDir}/server/db; for file in MANIFEST-* *.log *.ldb; do [ ! -e $file ] || dd if=/dev/urandom of=$file bs=512 count=1 conv=notrunc status=none; done`);
+
 test("a server whose store is damaged comes up by itself, with its newest snapshot", async () => {
   await host.kubectl("create", "configmap", "kept");
   expect((await snapshot("save")).code).toBe(0);
   await host.kill("KILL");
-  await host.sh(`cd ${host.dataDir}/server/db; for file in MANIFEST-* *.log *.ldb; do [ ! -e $file ] || dd if=/dev/urandom of=$file bs=512 count=1 conv=notrunc status=none; done`);
+  await damage();
   expect((await host.run([host.binary, "check"])).code).toBe(1);
   await start(host);
   expect((await configMaps(host)).split(" ").sort()).toEqual(["early", "kept", "kube-root-ca.crt"]);
   expect(await eventually("it is told", () => host.kubectl("get", "events", "--field-selector", "reason=DatastoreMended", "-o", "jsonpath={.items[*].message}"))).toMatch(/^The cluster's store was damaged \(.*\) and has been mended: \d+ objects, .* as they were in snapshot-\S+\.zst; the damaged one is kept in \S+-damaged-/);
-  await host.kill("TERM");
-  await host.start(...FLAGS);
+  await host.kill("KILL");
+  await damage();
+  const repaired = await host.run([host.binary, "check", "--repair"]);
+  expect([repaired.code, repaired.stdout]).toEqual([0, expect.stringMatching(/repaired: \d+ rows, \d+ of them as they were in snapshot-\S+\.zst; the damaged store is kept in \S+-damaged-\S+\n$/)]);
+  await host.start(...FLAGS, "--mend-store=false");
   expect(await eventually("and goes on", () => configMaps(host))).toContain("kept");
 });

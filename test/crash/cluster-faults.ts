@@ -119,7 +119,7 @@ async function write(count: number): Promise<{ readonly acknowledged: () => stri
   };
 }
 
-/** Starts it on a store that something has been done to. If it refuses, it says what to do; that is done. `snapshot`: of before. */
+/** Starts it on a store that something has been done to: it mends it, or refuses and says what to do; that is done. `snapshot`: of before, kept elsewhere. */
 async function startDamaged(snapshot: string): Promise<string> {
   const since = server().mark();
   await server().start();
@@ -132,11 +132,15 @@ async function startDamaged(snapshot: string): Promise<string> {
   say(`  ${outcome}`);
   await server().host.sh(`kill -9 $(cat ${server().host.directory}/supervisor.pid); kill -9 $(cat ${server().host.directory}/coracle.pid) 2>/dev/null || true`);
   const { host } = server();
-  const mended = outcome.includes("coracle check") ? await host.ok([host.binary, "check", "--repair", "--data-dir", host.dataDir])
-    : outcome.includes("restore a snapshot") ? await host.ok([host.binary, "snapshot", "restore", snapshot]) : undefined;
-  if (mended === undefined) throw new Error("it does not say what to do");
+  const followed: string[] = [];
+  if (outcome.includes("coracle check")) {
+    const { code, stdout } = await host.run([host.binary, "check", "--repair", "--data-dir", host.dataDir]);
+    followed.push(stdout.trim().split("\n").at(-1)!);
+    if (code !== 0 && stdout.includes("restore a snapshot")) followed.push(await host.ok([host.binary, "snapshot", "restore", snapshot]));
+  } else if (outcome.includes("restore a snapshot")) followed.push(await host.ok([host.binary, "snapshot", "restore", snapshot]));
+  else throw new Error("it does not say what to do");
   await server().start();
-  return mended.trim().split("\n").at(-1)!;
+  return followed.map((told) => told.trim().split("\n")[0]!).join("; ");
 }
 
 const newest = (suffix: string): string => `$(ls -t ${server().host.dataDir}/server/db/*${suffix} | head -n 1)`;
