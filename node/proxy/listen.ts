@@ -10,14 +10,16 @@ const RETRY_MS = 5_000;
 export function listen({ address, port }: { readonly address: string; readonly port: number }, listener: RequestListener, { clock, log }: { readonly clock: Pick<Clock, "after">; readonly log: Log }): () => void {
   const server = createServer(listener);
   let isTold = false;
+  let hasEnded = false;
   let again: { cancel(): void } | undefined;
   server.on("error", (error) => {
     if (!isTold) log.warn("the proxy's health is not served, tried again until it is", { address, port, error });
     isTold = true;
-    again = clock.after(RETRY_MS, () => void server.listen(port, address));
+    if (!hasEnded) again = clock.after(RETRY_MS, () => { if (!server.listening) server.listen(port, address); }); // what failed may have been one connection
   });
   server.listen(port, address);
   return () => {
+    hasEnded = true;
     again?.cancel();
     server.close();
   };

@@ -38,12 +38,13 @@ export async function ask({ config, review, timeoutSeconds, traceparent, signal 
   const late = new AbortController();
   const alarm = deps.clock.after(timeoutSeconds * 1000, () => late.abort());
   const either = AbortSignal.any([signal, late.signal]);
+  const body = encodeJson(review);
   try {
     for (let retries = 0; ; retries++) {
-      const { status, contentType, retryAfterSeconds, text } = await exchange({ target: address.path + query, host: address.host, connect: (fresh) => address.connect(either, fresh), body: encodeJson(review), traceparent }, either).catch(unanswered);
+      const { status, contentType, retryAfterSeconds, text } = await exchange({ target: address.path + query, host: address.host, connect: (fresh) => address.connect(either, fresh), body, traceparent }, either).catch(unanswered);
       if (status >= 200 && status <= 206) return parsed(text, status, contentType);
       if (retryAfterSeconds === undefined || retries === RETRIES_MAX || (status !== 429 && status < 500)) throw new AnswerError(status, text);
-      await deps.clock.sleep(retryAfterSeconds * 1000, either).catch(unanswered);
+      await deps.clock.sleep(Math.min(retryAfterSeconds, timeoutSeconds) * 1000, either); // a timer of more than 24 days would fire at once
     }
   } finally {
     alarm.cancel();

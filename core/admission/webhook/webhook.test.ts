@@ -171,6 +171,13 @@ describe("a webhook's answer", () => {
     expect(apiVersions).toEqual(Array(3).fill("admission.k8s.io/v1beta1"));
   });
 
+  test("a webhook that asks for more time than there is is not asked again", async () => {
+    let asked = 0;
+    const { port } = await webhookServer(() => ({ raw: "later", code: 429, headers: { "retry-after": String(30 * 86_400 + asked++) } }));
+    expect(await run({ port, mutating: [{ timeoutSeconds: 1 }] })).toMatch(/context deadline exceeded$/);
+    expect(asked).toBe(1);
+  });
+
   test("a validating webhook may not patch", async () => {
     const { port } = await webhookServer(() => patchOf({ op: "add", path: "/data/b", value: "2" }));
     expect(await run({ port, validating: [{}] })).toContain("received invalid webhook response: validating webhook may not return response.patch");

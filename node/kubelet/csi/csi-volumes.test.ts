@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, statSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -45,7 +45,7 @@ async function startNode() {
   const requests: Record<string, any>[] = [];
   const notified: object[] = [];
   const mounted = new Set<string>();
-  const fail: { next: RpcFailure | undefined; method?: string } = { next: undefined }; // of the method, or whatever comes next
+  const fail: { next: RpcFailure | undefined; method?: string; empty?: boolean } = { next: undefined }; // of the method, or whatever comes next; what is published is not there
   const room = { volumes: 4 };
   const told = (method: string, request: object): object => {
     calls.push(method);
@@ -64,7 +64,7 @@ async function startNode() {
       "Node/NodeGetInfo": () => ({ node_id: "id-1", max_volumes_per_node: room.volumes, accessible_topology: { segments: { "topology.fake/zone": "z" } } }),
       "Node/NodeGetCapabilities": () => ({ capabilities: (["STAGE_UNSTAGE_VOLUME", "EXPAND_VOLUME", "GET_VOLUME_STATS"] as const).map((type) => ({ rpc: { type } })) }),
       "Node/NodeStageVolume": (request) => told("stage", request),
-      "Node/NodePublishVolume": (request) => { const answer = told("publish", request); mounted.add(request.target_path!); mkdirSync(request.target_path!, { recursive: true }); return answer; },
+      "Node/NodePublishVolume": (request) => { const answer = told("publish", request); mounted.add(request.target_path!); if (!fail.empty) mkdirSync(request.target_path!, { recursive: true }); return answer; },
       "Node/NodeUnpublishVolume": (request) => { mounted.delete(request.target_path!); return told("unpublish", request); },
       "Node/NodeUnstageVolume": (request) => told("unstage", request),
       "Node/NodeGetVolumeStats": () => ({ usage: [{ unit: "BYTES", total: 100, used: 40, available: 60 }, { unit: "INODES", total: 10, used: 1, available: 9 }], volume_condition: { abnormal: true, message: "sick" } }),
@@ -202,6 +202,17 @@ test.each([["a file system", volume], ["a block device", { ...volume, fsType: ""
   expect(node.calls).toEqual(["stage", "publish", "expand", "publish", "expand"]);
   expect(node.requests.at(-1)).toMatchObject({ volume_path: publishTarget(dataDir, uid, used).target, staging_target_path: stagingDirectory(dataDir, used).target });
   expect(node.api.all(PERSISTENT_VOLUME_CLAIMS)[0]).toMatchObject({ status: { capacity: { storage: "2Gi" } } });
+});
+
+test("a volume that was published and could not be given to its pod's group is given to it by the next try", async () => {
+  await using node = await startNode();
+  await node.api.client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: { attachRequired: false } }, { signal });
+  const owned = { ...pod("owned"), spec: { securityContext: { fsGroup: 4321 } } } as unknown as Pod;
+  node.fail.empty = true;
+  await expect(node.volumes.setUp(owned, volume, undefined, signal)).rejects.toThrow("ENOENT");
+  node.fail.empty = false;
+  const target = await node.volumes.setUp(owned, volume, undefined, signal);
+  expect([node.calls, statSync(target).gid]).toEqual([["stage", "publish", "publish"], 4321]);
 });
 
 const allocatable = (node: Awaited<ReturnType<typeof startNode>>) => node.api.all(CSI_NODES)[0]?.spec.drivers[0]?.allocatable?.count;

@@ -81,7 +81,7 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
   const inTurn = keyedTurns();
   const staged = new Set<string>(); // keys, in this process's life
   const done = new Map<string, Map<string, Published>>(); // pod → specName →
-  const tooSmall = new Set<string>(); // targets of what is published and could not be expanded: their pods wait for that
+  const unfinished = new Set<string>(); // targets of what is published and not yet its pod's, or not as large as it should be: their pods wait for that
   let adopted: Promise<void> | undefined;
 
   /** Who used what before we started. Once, before anything else. */
@@ -129,7 +129,7 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
       const attaches = volume.lifecycle === "Persistent" && (object?.spec.attachRequired ?? true);
       users.claim(pod.metadata.uid, key, { attaches });
       const { target: published } = publishTarget(dataDir, pod.metadata.uid, volume);
-      if (!before && !object?.spec.requiresRepublish && !tooSmall.has(published) && (await isPublished(pod, volume))) { // by a kubelet before us
+      if (!before && !object?.spec.requiresRepublish && !unfinished.has(published) && (await isPublished(pod, volume))) { // by a kubelet before us
         const target = published;
         staged.add(key);
         remember(pod, { volume, target, claim: claimName, republish: false });
@@ -139,13 +139,11 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
       const group = groupOf(pod, volume, object, facts);
       const capability = capabilityOf(volume, facts, group.byDriver);
       const stagingPath = volume.lifecycle === "Persistent" ? await stage({ driver, volume, publishContext, capability, attaches }, signal) : undefined;
+      if (!before) unfinished.add(published);
       const target = await attempt(step("MountVolume.SetUp", "MapVolume.MapPodDevice"), volume, () => calls.publish({ pod, driver, object, volume, publishContext, capability, attaches, stagingPath }, signal));
       if (group.byUs && !before) await setVolumeOwnership(target, { gid: group.byDriver ?? pod.spec.securityContext!.fsGroup!, readOnly: false, onlyIfRootDiffers: pod.spec.securityContext?.fsGroupChangePolicy === "OnRootMismatch" });
-      if (claimed && !before) {
-        tooSmall.add(target);
-        await deps.expander.beforeUse(growing(driver, volume, claimed, target, pod, facts, signal), signal);
-        tooSmall.delete(target);
-      }
+      if (claimed && !before) await deps.expander.beforeUse(growing(driver, volume, claimed, target, pod, facts, signal), signal);
+      unfinished.delete(published);
       remember(pod, { volume, target, claim: claimName, republish: object?.spec.requiresRepublish ?? false });
       return target;
     });
@@ -198,7 +196,7 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
   async function tearDown(podUid: string, signal: AbortSignal): Promise<void> {
     await begin();
     done.delete(podUid);
-    for (const target of tooSmall) if (target.includes(podUid)) tooSmall.delete(target);
+    for (const target of unfinished) if (target.includes(podUid)) unfinished.delete(target);
     for (const noted of await publishedVolumes(dataDir, podUid)) await inTurn(keyOfNote(noted.note), () => calls.unpublish(noted, signal));
     for (const key of users.release(podUid)) void unstageUntilDone(key);
   }

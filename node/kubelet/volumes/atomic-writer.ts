@@ -141,10 +141,10 @@ export async function setVolumeOwnership(root: string, { gid, readOnly, onlyIfRo
   }
   async function give(path: string, entry: Pick<Dirent, "isDirectory" | "isSymbolicLink">): Promise<void> {
     if (entry.isSymbolicLink()) return await lchown(path, -1, gid);
+    if (entry.isDirectory()) for (const child of await readdir(path, { withFileTypes: true })) await give(join(path, child.name), child); // first: where the root is as it should be, so is all below it
     await chown(path, -1, gid);
     const { mode } = await stat(path);
     await chmod(path, entry.isDirectory() ? wantedDirectory(mode) : (mode & 0o7777) | rights);
-    if (entry.isDirectory()) for (const child of await readdir(path, { withFileTypes: true })) await give(join(path, child.name), child);
   }
   await give(root, { isDirectory: () => true, isSymbolicLink: () => false });
 }

@@ -57,6 +57,15 @@ test("a volume is given to a group", async () => {
   expect(look("d/f")).toEqual([4321, "600"]);
 });
 
+test("a volume is a group's when all in it is: whoever is stopped half-way begins again", async () => {
+  for (let i = 0; i < 1000; i++) writeFileSync(join(directory, `f${i}`), "");
+  const given = setVolumeOwnership(directory, { gid: 4321, readOnly: false, onlyIfRootDiffers: true });
+  while (readdirSync(directory).every((name) => statSync(join(directory, name)).gid !== 4321)) await new Promise((resolve) => setTimeout(resolve, 0));
+  expect(statSync(directory).gid).not.toBe(4321);
+  await given;
+  expect(statSync(directory).gid).toBe(4321);
+});
+
 test("a subpath stays in its volume", () => {
   const volumePath = join(directory, "volume");
   const bind = (subPath: string) => bindSubPath({ volumePath, subPath, target: join(directory, "target") }, systemMounts());
