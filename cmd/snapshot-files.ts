@@ -1,8 +1,11 @@
 /** The directory of snapshots: what they are called, which are there, which of them go. Names are in the order of time. */
 import { existsSync, readdirSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 
 const NAME = /^snapshot-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z(-\d+)?\.zst$/;
+
+/** What saveBackup appends to the name until the file is complete. */
+const PARTIAL = ".partial";
 
 /** Oldest first. */
 export function snapshotNames(directory: string): string[] {
@@ -24,9 +27,13 @@ export function newestSnapshotMs(directory: string): number | undefined {
   return year === undefined ? undefined : Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
 }
 
-/** Deletes all but the newest; returns which. */
-export function pruneSnapshots(directory: string, keep: number): string[] {
-  const old = snapshotNames(directory).slice(0, -keep);
+/** Deletes all but the newest, and what is left of some that a loss of power has cut short; returns which. `made`: was taken just now, and is the newest whatever the clock says. */
+export function pruneSnapshots(directory: string, keep: number, made?: string): string[] {
+  const names = snapshotNames(directory);
+  const byAge = made === undefined ? names : [...names.filter((name) => name !== basename(made)), basename(made)];
+  const [oldest = ""] = byAge.slice(-keep);
+  const torn = names.length === 0 ? [] : readdirSync(directory).filter((name) => name.endsWith(PARTIAL) && NAME.test(name.slice(0, -PARTIAL.length)) && name < oldest);
+  const old = [...byAge.slice(0, -keep), ...torn];
   for (const name of old) rmSync(join(directory, name));
   return old;
 }

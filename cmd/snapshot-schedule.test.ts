@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import { silentLog } from "../core/observe/log.ts";
 import { backupStream } from "../storage/backup.ts";
-import { snapshotNames } from "./snapshot-files.ts";
+import { pruneSnapshots, snapshotNames } from "./snapshot-files.ts";
 import { snapshotSchedule } from "./snapshot-schedule.ts";
 
 const START_MS = Date.parse("2026-03-01T12:00:00Z");
@@ -53,6 +53,21 @@ test("counted from the newest that is there: a restart neither adds one nor leav
 
 test("one of a clock that was wrong keeps none away for longer than always", async () => {
   expect((await run(13, { there: ["snapshot-20300101T000000Z.zst"] })).slept).toEqual([1, 720, 720]);
+});
+
+test("the one that was just taken is kept, whatever the clock says of others, and what a loss of power has left goes", async () => {
+  const there = ["2030", "2031", "2032"].map((year) => `snapshot-${year}0101T000000Z.zst`);
+  const directory = mkdtempSync(join(tmpdir(), "snapshots-"));
+  try {
+    const made = "snapshot-20260301T120000Z.zst";
+    const torn = ["snapshot-20260101T000000Z.zst.partial", "snapshot-20330101T000000Z.zst.partial"];
+    for (const name of [...there, made, ...torn, "mine.partial"]) writeFileSync(join(directory, name), "");
+    expect(pruneSnapshots(directory, 2, join(directory, made))).toEqual([there[0], there[1], torn[0]]);
+    expect(readdirSync(directory).sort()).toEqual(["mine.partial", made, there[2], torn[1]]);
+    expect(pruneSnapshots(directory, 1)).toEqual([made]);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
 });
 
 test("what fails is tried again after ten minutes", async () => {

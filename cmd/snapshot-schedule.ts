@@ -39,7 +39,7 @@ export function snapshotSchedule({ settings, isShared, directory, take, clock, l
       const nowMs = clock.nowMs();
       const file = newSnapshotFile(directory, nowMs);
       const { rows, revision } = await saveBackup(await take(), file);
-      log.info("a snapshot was taken", { file, rows, revision, deleted: pruneSnapshots(directory, keep) });
+      log.info("a snapshot was taken", { file, rows, revision, deleted: pruneSnapshots(directory, keep, file) });
       return true;
     } catch (error) {
       log.error("no snapshot could be taken, trying again", { directory, error, retryInMs: RETRY_MS });

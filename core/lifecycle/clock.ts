@@ -17,6 +17,9 @@ export interface Clock {
   after(ms: number, work: () => void): { cancel(): void };
 }
 
+/** A timer of more than 24 days would fire at once: what takes longer is waited for in pieces. */
+const TIMER_MS_MAX = 2 ** 31 - 1;
+
 export const systemClock: Clock = {
   nowMs: () => Date.now(),
   uptimeMs: () => performance.now(),
@@ -25,11 +28,11 @@ export const systemClock: Clock = {
     if (signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
       const done = (): void => {
-        clearTimeout(timer);
+        timer.cancel();
         signal.removeEventListener("abort", done);
         resolve();
       };
-      const timer = setTimeout(done, ms);
+      const timer = systemClock.after(ms, done);
       signal.addEventListener("abort", done, { once: true });
     });
   },
@@ -43,7 +46,13 @@ export const systemClock: Clock = {
   },
 
   after(ms, work) {
-    const timer = setTimeout(work, ms);
+    let leftMs = ms;
+    let timer = next();
+    function next(): ReturnType<typeof setTimeout> {
+      const pieceMs = Math.min(leftMs, TIMER_MS_MAX);
+      leftMs -= pieceMs;
+      return setTimeout(leftMs > 0 ? () => { timer = next(); } : work, pieceMs);
+    }
     return { cancel: () => clearTimeout(timer) };
   },
 };
