@@ -5,7 +5,8 @@
  *                                  ├─▶ mergeSalvaged ─▶ a new store; the damaged one is kept beside it
  *   the newest readable backup ────┘
  *
- * A backup is all of the state at its revision, so it decides about everything up to there; over it goes what was written later and can be read. What was
+ * What opens when it is read once more, or with its table of contents made anew, and is as it was written, needs no backup from before it. Otherwise:
+ * a backup is all of the state at its revision, so it decides about everything up to there; over it goes what was written later and can be read. What was
  * deleted after the backup comes back, and what was written after it and cannot be read is lost. A backup of another cluster (a directory of snapshots outlives
  * a store that somebody has removed) has nothing in common with what can be read, and is passed over. Without a backup it is what can be read, as long as
  * that is nearly all: controllers delete what belongs to an object that is gone, so a store with holes can cost more than the holes.
@@ -45,8 +46,14 @@ export interface Mended {
   readonly aside: string;
 }
 
-/** `reserved`: revisions up to this one may have been handed out; 0: nobody knows. */
-export interface Salvaged { readonly rows: readonly Row[]; readonly lost: number | undefined; readonly reserved: Revision }
+export interface Salvaged {
+  readonly rows: readonly Row[];
+  readonly lost: number | undefined;
+  /** Revisions up to this one may have been handed out; 0: nobody knows. */
+  readonly reserved: Revision;
+  /** All rows are as they were at this revision; 0: something is wrong with them. */
+  readonly soundAt: Revision;
+}
 export interface BackupRows { readonly rows: readonly Row[]; readonly revision: Revision }
 
 /** Throws StoreError "corrupt" with the reason why not, "full" if there is no room for a copy, "locked" if a server has it open; then nothing has changed. */
@@ -54,7 +61,8 @@ export async function mendStore({ path, aside, backups, clock }: MendOptions): P
   if (isOpenElsewhere(path)) throw storeError("locked", { path, reason: "another process has the store open" });
   if ((freeBytes(path) ?? Infinity) < 3 * bytesIn(path) + ROOM_BYTES /* the copy, its repair, the new one */) throw storeError("full", { path, reason: "the store is damaged, and there is no room to make another one of it" });
   const salvaged = await salvage(path, clock);
-  const backup = await newestBackup(backups, salvaged.rows);
+  const newest = await newestBackup(backups, salvaged.rows);
+  const backup = newest && newest.revision > salvaged.soundAt ? newest : undefined; // what was deleted since an older one stays deleted
   if (!backup && !isNearlyAll(salvaged)) throw storeError("corrupt", { path, reason: salvaged.lost === undefined ? "nobody can tell how much of it is lost, and there is no snapshot" : `${salvaged.lost} of ${salvaged.rows.length + salvaged.lost} rows are lost, and there is no snapshot` });
   const { rows, fromBackup } = backup ? mergeSalvaged(salvaged.rows, backup) : { rows: salvaged.rows, fromBackup: 0 };
   const building = `${path}.restoring`;
@@ -95,7 +103,7 @@ function newestOf(rows: readonly Row[]): Revision {
   return rows.reduce((max, { revision }) => Math.max(max, revision), 0);
 }
 
-const NOTHING: Salvaged = { rows: [], lost: undefined, reserved: 0 };
+const NOTHING: Salvaged = { rows: [], lost: undefined, reserved: 0, soundAt: 0 };
 
 /** Of a copy: LevelDB's repair works in place, and a second damage must not meet the only one there is. */
 async function salvage(path: string, clock: StoreClock): Promise<Salvaged> {
@@ -125,9 +133,9 @@ async function readable(path: string, clock: StoreClock, { repaired = false }: {
   let engine: Engine | undefined;
   try {
     engine = await levelEngine({ path, clock, repaired, freeBytesMin: 0 });
-    const { rows, meta, newerLayout } = await load(engine);
+    const { rows, meta, problems, newerLayout } = await load(engine);
     if (newerLayout !== undefined) throw storeError("unavailable", { path, reason: `the store has layout ${newerLayout}, of a newer version of this program` });
-    return { rows: rows.map(({ row }) => row), lost: meta && Math.max(0, meta.rows - rows.length), reserved: meta?.reserved ?? 0 };
+    return { rows: rows.map(({ row }) => row), lost: meta && Math.max(0, meta.rows - rows.length), reserved: meta?.reserved ?? 0, soundAt: meta && problems.length === 0 ? meta.head : 0 };
   } catch (error) {
     if (isCorrupt(error)) return undefined;
     throw error;
