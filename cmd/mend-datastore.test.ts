@@ -72,5 +72,25 @@ test("the one that was just damaged is kept, whatever the clock says", async () 
 test.each([["there is no snapshot", true, false], ["it is not wanted", false, true]])("stays as it is, with what is wrong, when %s", async (_, mends, snapshot) => {
   await damagedStore({ snapshot });
   await expect(open(mends)).rejects.toMatchObject({ code: "corrupt", fields: { path: path(), remedy: expect.stringContaining("coracle check") } });
-  expect(readdirSync(directory).sort()).toEqual(["snapshots", "store"]);
+  expect(readdirSync(directory).filter((name) => name !== "store.not-mended").sort()).toEqual(["snapshots", "store"]);
+});
+
+test("what could not be mended is not tried again until something has changed", async () => {
+  await damagedStore({ snapshot: false });
+  const told: string[] = [];
+  const start = () => openMended({ path: path(), snapshots: snapshots(), mends: true, clock, log: { ...silentLog, error: (message) => void told.push(message) }, open: () => openStore({ path: path(), clock, wasUsed: true }) });
+  for (let i = 0; i < 2; i++) await expect(start()).rejects.toMatchObject({ code: "corrupt" });
+  expect(told).toEqual([
+    "the store is damaged: making a sound one of what can be read and the newest snapshot", "the store could not be mended",
+    "the store is damaged and could not be mended before; nothing has changed since",
+  ]);
+  const other = join(directory, "other");
+  const store = await openStore({ path: other, clock });
+  await store.put("/a", { n: 1 }, 0);
+  await backupStore(store, join(snapshots(), "snapshot-20260301T110000Z.zst"));
+  await store.close();
+  const { store: mended } = await start();
+  expect((await mended.list({ prefix: "" })).rows.map(({ key }) => key)).toEqual(["/a"]);
+  await mended.close();
+  expect(readdirSync(directory).sort()).toEqual(["other", "snapshots", "store", "store-damaged-20260301T120000Z"]);
 });

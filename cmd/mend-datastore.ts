@@ -1,5 +1,5 @@
 /** The built-in store, opened although it is damaged: storage/mend.ts. What of it is told, and how many damaged stores are kept. */
-import { readdirSync, rmSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { Log } from "../core/observe/log.ts";
 import type { StoreClock } from "../storage/engine.ts";
@@ -41,19 +41,32 @@ async function mend({ path, snapshots, clock, log }: Omit<Options, "mends" | "op
     log.error("the store is damaged again, and is not mended more than twice in an hour: the disk may be failing", { path, reason, before: lately });
     throw damage;
   }
+  const note = `${path}.not-mended`, state = stateOf(path, snapshots);
+  if (existsSync(note) && readFileSync(note, "utf8") === state) {
+    log.error("the store is damaged and could not be mended before; nothing has changed since", { path, reason });
+    throw damage;
+  }
   log.error("the store is damaged: making a sound one of what can be read and the newest snapshot", { path, reason });
   try {
     const { rows, lost, backup, aside } = await mendStore({ path, aside: `${path}-damaged-${stamp(clock.nowMs())}`, backups: snapshotNames(snapshots).map((name) => join(snapshots, name)), clock });
     const old = damagedStores(path).filter((one) => one !== aside).slice(0, 1 - KEPT); // whatever the clock says, this one is the newest
     for (const gone of old) rmSync(gone, { recursive: true, force: true });
+    rmSync(note, { force: true });
     const message = `The cluster's store was damaged (${reason}) and has been mended: ${rows} objects, ${backup ? `${backup.rows} of them as they were in ${basename(backup.file)}` : `${lost ?? 0} could not be read`}; the damaged one is kept in ${aside}`;
     log.error("the store is mended", { path, rows, lost, snapshot: backup?.file, fromSnapshot: backup?.rows, keptIn: aside, deleted: old });
     return message;
   } catch (error) {
     if (error instanceof StoreError && error.code !== "corrupt" && error.code !== "full") throw error;
     log.error("the store could not be mended", { path, error });
+    if (error instanceof StoreError && error.code === "corrupt") writeFileSync(note, state);
     throw damage;
   }
+}
+
+/** What a mending has to go by. Who is started again and again tries once, or the disk would be written to each time. */
+function stateOf(path: string, snapshots: string): string {
+  const files = readdirSync(path).filter((name) => !/^(LOG|LOCK)/.test(name)).sort(); // these two change whenever it is opened
+  return JSON.stringify([files.map((name) => [name, statSync(join(path, name)).size]), snapshotNames(snapshots)]);
 }
 
 /** Oldest first. */

@@ -12,10 +12,11 @@ const START_MS = Date.parse("2026-03-01T12:00:00Z");
 const HOUR_MS = 3_600_000;
 
 /** Runs for so many hours of a clock that stands still but while somebody sleeps; which snapshots are there then, and how long was slept each time, in minutes. */
-async function run(hours: number, { keep = 3, there = [], fails = () => false, ...given }: { readonly every?: string | undefined; readonly keep?: number; readonly there?: readonly string[]; fails?(attempt: number): boolean } = {}) {
+async function run(hours: number, { keep = 3, there = [], fails = () => false, revision = 7, ...given }: { readonly revision?: number; readonly every?: string | undefined; readonly keep?: number; readonly there?: readonly string[]; fails?(attempt: number): boolean } = {}) {
   const directory = mkdtempSync(join(tmpdir(), "snapshots-"));
   try {
-    for (const name of there) writeFileSync(join(directory, name), "");
+    const backup = await Array.fromAsync(await backupStream({ list: async () => ({ rows: [], revision: 7 }) } as never));
+    for (const name of there) writeFileSync(join(directory, name), Buffer.concat(backup as Buffer[]));
     const stop = new AbortController();
     let nowMs = START_MS;
     const slept: number[] = [];
@@ -34,7 +35,7 @@ async function run(hours: number, { keep = 3, there = [], fails = () => false, .
       if (fails(++attempts)) throw new Error("no room");
       return await backupStream({ list: async () => ({ rows: [], revision: 7 }) } as never);
     };
-    const [part] = snapshotSchedule({ settings: { snapshotEvery: every, snapshotKeep: keep }, isShared: false, directory, take, clock, log: silentLog });
+    const [part] = snapshotSchedule({ settings: { snapshotEvery: every, snapshotKeep: keep }, isShared: false, directory, revision: () => revision, take, clock, log: silentLog });
     await part!.run(stop.signal, () => undefined);
     return { names: snapshotNames(directory).map((name) => name.slice("snapshot-2026".length, -".zst".length)), slept };
   } finally {
@@ -49,6 +50,11 @@ test("the first soon after the start, then one each time; the newest are kept", 
 test("counted from the newest that is there: a restart neither adds one nor leaves one out", async () => {
   expect((await run(8, { there: ["snapshot-20260301T080000Z.zst"] })).names).toEqual(["0301T080000Z", "0301T200000Z"]);
   expect((await run(1, { there: ["snapshot-20260227T080000Z.zst"] })).names).toEqual(["0227T080000Z", "0301T120100Z"]);
+});
+
+test("of a store that was restored or mended since the newest was taken there is one soon", async () => {
+  expect((await run(8, { there: ["snapshot-20260301T080000Z.zst"], revision: 1_000_000_010 })).names).toEqual(["0301T080000Z", "0301T120100Z"]);
+  expect((await run(8, { there: ["snapshot-20260301T080000Z.zst"], revision: 100_000_007 })).names).toEqual(["0301T080000Z", "0301T200000Z"]);
 });
 
 test("one of a clock that was wrong keeps none away for longer than always", async () => {
@@ -76,10 +82,10 @@ test("what fails is tried again after ten minutes", async () => {
 
 test("each day by default, but not of etcd; 0: never", async () => {
   expect((await run(50, { every: undefined })).slept).toEqual([1, 1440, 1440, 1440]);
-  const parts = (snapshotEvery: string | undefined, isShared: boolean) => snapshotSchedule({ settings: { snapshotEvery, snapshotKeep: 5 }, isShared, directory: "/nowhere", take: () => Promise.reject(new Error("not asked")), clock: {} as unknown as Clock, log: silentLog });
+  const parts = (snapshotEvery: string | undefined, isShared: boolean) => snapshotSchedule({ settings: { snapshotEvery, snapshotKeep: 5 }, isShared, directory: "/nowhere", revision: () => 0, take: () => Promise.reject(new Error("not asked")), clock: {} as unknown as Clock, log: silentLog });
   expect([parts(undefined, false), parts(undefined, true), parts("0", false), parts("12h", true)].map(({ length }) => length)).toEqual([1, 0, 0, 1]);
 });
 
 test.each(["often", "00", "30s", "-1h"])("--snapshot-every %s is refused", (every) => {
-  expect(() => snapshotSchedule({ settings: { snapshotEvery: every, snapshotKeep: 5 }, isShared: false, directory: "/nowhere", take: () => Promise.reject(new Error("not asked")), clock: {} as unknown as Clock, log: silentLog })).toThrow(/must be a time such as 30m, 12h or 7d/);
+  expect(() => snapshotSchedule({ settings: { snapshotEvery: every, snapshotKeep: 5 }, isShared: false, directory: "/nowhere", revision: () => 0, take: () => Promise.reject(new Error("not asked")), clock: {} as unknown as Clock, log: silentLog })).toThrow(/must be a time such as 30m, 12h or 7d/);
 });

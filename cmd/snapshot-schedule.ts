@@ -1,12 +1,15 @@
 /** Snapshots that the server takes by itself, each day or with --snapshot-every, counted from the newest one that is there, so that a restart neither adds one nor leaves one out. */
+import { join } from "node:path";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Runnable } from "../core/lifecycle/run-all.ts";
 import { parseDurationMs } from "../core/api/meta/duration.ts";
 import type { Log } from "../core/observe/log.ts";
-import { saveBackup } from "../storage/backup.ts";
+import { inspectBackup, saveBackup } from "../storage/backup.ts";
+import { REVISIONS_SKIPPED } from "../storage/check.ts";
+import type { Revision } from "../storage/store.ts";
 import { ConfigError } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
-import { newestSnapshotMs, newSnapshotFile, pruneSnapshots } from "./snapshot-files.ts";
+import { newestSnapshotMs, newSnapshotFile, pruneSnapshots, snapshotNames } from "./snapshot-files.ts";
 
 /** A server that has just started has better things to do. */
 const SETTLE_MS = 60_000;
@@ -20,6 +23,8 @@ interface Options {
   /** The store is etcd's, which has its own ways. */
   readonly isShared: boolean;
   readonly directory: string;
+  /** The store's. */
+  revision(): Revision;
   /** The bytes of a snapshot. */
   take(): Promise<AsyncIterable<Uint8Array>>;
   readonly clock: Clock;
@@ -27,7 +32,7 @@ interface Options {
 }
 
 /** Throws ConfigError. */
-export function snapshotSchedule({ settings, isShared, directory, take, clock, log }: Options): Runnable[] {
+export function snapshotSchedule({ settings, isShared, directory, revision, take, clock, log }: Options): Runnable[] {
   const every = settings.snapshotEvery ?? (isShared ? "0" : DEFAULT_EVERY);
   if (every === "0") return [];
   const everyMs = intervalMs(every);
@@ -47,14 +52,28 @@ export function snapshotSchedule({ settings, isShared, directory, take, clock, l
     }
   }
 
+  /** The store was restored or mended since the newest was taken: what that one holds is another past than the store's, and a mending could take it for this one's. */
+  async function isOfAnotherPast(): Promise<boolean> {
+    const newest = snapshotNames(directory).at(-1);
+    if (newest === undefined) return false;
+    try {
+      return revision() - (await inspectBackup(join(directory, newest))).revision >= REVISIONS_SKIPPED / 2;
+    } catch (error) {
+      log.warn("the newest snapshot cannot be read", { newest, error });
+      return true;
+    }
+  }
+
   return [{
     name: "snapshots",
     async run(signal, ready) {
       ready();
       await clock.sleep(SETTLE_MS, signal);
+      let isDue = await isOfAnotherPast();
       while (!signal.aborted) {
         const newestMs = newestSnapshotMs(directory);
-        const dueInMs = newestMs === undefined ? 0 : newestMs + everyMs - clock.nowMs();
+        const dueInMs = newestMs === undefined || isDue ? 0 : newestMs + everyMs - clock.nowMs();
+        isDue = false;
         // one from the future was taken when the clock was wrong: wait no longer than always
         if (dueInMs > 0) await clock.sleep(Math.min(dueInMs, everyMs), signal);
         if (!signal.aborted && !(await snapshot())) await clock.sleep(RETRY_MS, signal);

@@ -247,7 +247,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       ...fairness.parts,
       ...aggregation.parts,
       ...loops,
-      ...snapshotSchedule({ settings, isShared: datastore.isShared, directory: settings.snapshotDir ?? paths.snapshots, take: () => takeSnapshot(snapshots), clock, log: log.with({ part: "snapshots" }) }),
+      ...snapshotSchedule({ settings, isShared: datastore.isShared, directory: settings.snapshotDir ?? paths.snapshots, revision: () => store.revision, take: () => takeSnapshot(snapshots), clock, log: log.with({ part: "snapshots" }) }),
     ],
     async close() {
       await store.close();
