@@ -1,15 +1,13 @@
 /** `coracle check`: looks for damage in a data directory. The server must not be running. */
 import { existsSync } from "node:fs";
-import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
 import { systemClock } from "../core/lifecycle/clock.ts";
 import { checkStore, repairStore, type StoreReport } from "../storage/check.ts";
-import { mendStore } from "../storage/mend.ts";
 import { StoreError } from "../storage/store.ts";
 import { setNativeDirectory } from "./assets.ts";
 import { ConfigError } from "./config/config.ts";
+import { mendHere } from "./mend-datastore.ts";
 import { paths } from "./paths.ts";
-import { snapshotNames, stamp } from "./snapshot-files.ts";
 import { machineSettings, mustReach } from "./tools.ts";
 
 const USAGE = `Usage: coracle check [--repair [--force]] [--data-dir DIR]   looks for damage in a server's store; the server must be stopped
@@ -53,8 +51,7 @@ export async function check(argv: readonly string[]): Promise<number> {
 
 async function mended(path: string, snapshots: string): Promise<number> {
   try {
-    const { rows, lost, backup, aside } = await mendStore({ path, aside: `${path}-damaged-${stamp(systemClock.nowMs())}`, backups: snapshotNames(snapshots).map((name) => join(snapshots, name)), clock: systemClock });
-    console.log(`repaired: ${rows} rows, ${backup ? `${backup.rows} of them as they were in ${basename(backup.file)}` : `${lost ?? 0} could not be read`}; the damaged store is kept in ${aside}`);
+    console.log(`repaired: ${(await mendHere({ path, snapshots, clock: systemClock })).told}`);
     return 0;
   } catch (error) {
     if (!(error instanceof StoreError) || (error.code !== "corrupt" && error.code !== "full")) throw error;

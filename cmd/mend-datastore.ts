@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync 
 import { basename, dirname, join } from "node:path";
 import type { Log } from "../core/observe/log.ts";
 import type { StoreClock } from "../storage/engine.ts";
-import { mendStore } from "../storage/mend.ts";
+import { type Mended, mendStore } from "../storage/mend.ts";
 import { type Store, StoreError } from "../storage/store.ts";
 import { snapshotNames, stamp } from "./snapshot-files.ts";
 
@@ -41,20 +41,16 @@ async function mend({ path, snapshots, clock, log }: Omit<Options, "mends" | "op
     log.error("the store is damaged again, and is not mended more than twice in an hour: the disk may be failing", { path, reason, before: lately });
     throw damage;
   }
-  const note = `${path}.not-mended`, state = stateOf(path, snapshots);
+  const note = noteOf(path), state = stateOf(path, snapshots);
   if (existsSync(note) && readFileSync(note, "utf8") === state) {
     log.error("the store is damaged and could not be mended before; nothing has changed since", { path, reason });
     throw damage;
   }
   log.error("the store is damaged: making a sound one of what can be read and the newest snapshot", { path, reason });
   try {
-    const { rows, lost, backup, aside } = await mendStore({ path, aside: `${path}-damaged-${stamp(clock.nowMs())}`, backups: snapshotNames(snapshots).map((name) => join(snapshots, name)), clock });
-    const old = damagedStores(path).filter((one) => one !== aside).slice(0, 1 - KEPT); // whatever the clock says, this one is the newest
-    for (const gone of old) rmSync(gone, { recursive: true, force: true });
-    rmSync(note, { force: true });
-    const message = `The cluster's store was damaged (${reason}) and has been mended: ${rows} objects, ${backup ? `${backup.rows} of them as they were in ${basename(backup.file)}` : `${lost ?? 0} could not be read`}; the damaged one is kept in ${aside}`;
-    log.error("the store is mended", { path, rows, lost, snapshot: backup?.file, fromSnapshot: backup?.rows, keptIn: aside, deleted: old });
-    return message;
+    const { mended: { rows, lost, backup, aside }, told, deleted } = await mendHere({ path, snapshots, clock });
+    log.error("the store is mended", { path, rows, lost, snapshot: backup?.file, fromSnapshot: backup?.rows, keptIn: aside, deleted });
+    return `The cluster's store was damaged (${reason}) and has been mended: ${told}`;
   } catch (error) {
     if (error instanceof StoreError && error.code !== "corrupt" && error.code !== "full") throw error;
     log.error("the store could not be mended", { path, error });
@@ -62,6 +58,19 @@ async function mend({ path, snapshots, clock, log }: Omit<Options, "mends" | "op
     throw damage;
   }
 }
+
+/** Mends the store with this server's snapshots, and keeps the newest of those that were damaged. `told`: what became of it, for people. Throws as mendStore. */
+export async function mendHere({ path, snapshots, clock }: Pick<Options, "path" | "snapshots" | "clock">): Promise<{ readonly mended: Mended; readonly told: string; readonly deleted: readonly string[] }> {
+  const mended = await mendStore({ path, aside: `${path}-damaged-${stamp(clock.nowMs())}`, backups: snapshotNames(snapshots).map((name) => join(snapshots, name)), clock });
+  const { rows, lost, backup, aside } = mended;
+  const deleted = damagedStores(path).filter((one) => one !== aside).slice(0, 1 - KEPT); // whatever the clock says, this one is the newest
+  for (const gone of deleted) rmSync(gone, { recursive: true, force: true });
+  rmSync(noteOf(path), { force: true });
+  return { mended, told: `${rows} objects, ${backup ? `${backup.rows} of them as they were in ${basename(backup.file)}` : `${lost ?? 0} could not be read`}; the damaged one is kept in ${aside}`, deleted };
+}
+
+/** Where it stands that the store could not be mended, and in which state that was. */
+function noteOf(path: string): string { return `${path}.not-mended`; }
 
 /** What a mending has to go by. Who is started again and again tries once, or the disk would be written to each time. */
 function stateOf(path: string, snapshots: string): string {

@@ -102,7 +102,7 @@ test("a server whose store is damaged comes up by itself, with its newest snapsh
   await host.kill("KILL");
   await damage();
   const repaired = await host.run([host.binary, "check", "--repair"]);
-  expect([repaired.code, repaired.stdout]).toEqual([0, expect.stringMatching(/repaired: \d+ rows, \d+ of them as they were in snapshot-\S+\.zst; the damaged store is kept in \S+-damaged-\S+\n$/)]);
+  expect([repaired.code, repaired.stdout]).toEqual([0, expect.stringMatching(/repaired: \d+ objects, \d+ of them as they were in snapshot-\S+\.zst; the damaged one is kept in \S+-damaged-\S+\n$/)]);
   await host.start(...FLAGS, "--mend-store=false");
   expect(await eventually("and goes on", () => configMaps(host))).toContain("kept");
 });
