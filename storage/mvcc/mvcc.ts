@@ -235,7 +235,7 @@ class MvccStore implements Store {
       head: this.#head,
       isVolatile: (key, value, previous) => this.#isVolatile(key, value, previous),
       refusal: ({ key, value, kind, durable }) => {
-        if (durable) return kind === "delete" || (kind === "overwrite" && value && this.#options.urgent?.(key, value) && hasSome(noRoom)) ? down : noRoom;
+        if (durable) return kind === "delete" || (kind === "overwrite" && value && hasSome(noRoom) && this.#options.urgent?.(key, value)) ? down : noRoom;
         return kind === "create" && this.#behind.size >= BEHIND_MAX ? noRoom : undefined;
       },
     });
