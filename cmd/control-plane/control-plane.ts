@@ -80,6 +80,7 @@ import { firstObjects } from "./first-objects.ts";
 import { identityOf } from "./identity.ts";
 import { listenerOf } from "./listener.ts";
 import { loopsOf } from "./loops.ts";
+import { controlPlaneRole } from "./node-role.ts";
 import { permissionOf } from "./permission.ts";
 import { openState } from "./state.ts";
 
@@ -241,6 +242,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       ...listener.parts,
       certificateRotation({ pki, clock, log, async onRenewed() { listener.reloadCertificates(); await options.onRenewed?.(pki); } }),
       bootstrap,
+      ...(settings.disableAgent ? [] : [controlPlaneRole({ nodeName: node.name, client: loopbackClient(), informers, clock, log })]),
       endpoints,
       events,
       ...eventExpiryOf(args, { store, cache, clock, log }),
