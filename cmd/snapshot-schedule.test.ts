@@ -5,14 +5,14 @@ import { expect, test } from "vitest";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import { silentLog } from "../core/observe/log.ts";
 import { backupStream } from "../storage/backup.ts";
-import { pruneSnapshots, snapshotNames } from "./snapshot-files.ts";
+import { pruneSnapshots } from "./snapshot-files.ts";
 import { snapshotSchedule } from "./snapshot-schedule.ts";
 
 const START_MS = Date.parse("2026-03-01T12:00:00Z");
 const HOUR_MS = 3_600_000;
 
 /** Runs for so many hours of a clock that stands still but while somebody sleeps; which snapshots are there then, and how long was slept each time, in minutes. */
-async function run(hours: number, { keep = 3, there = [], fails = () => false, revision = 7, ...given }: { readonly revision?: number; readonly every?: string | undefined; readonly keep?: number; readonly there?: readonly string[]; fails?(attempt: number): boolean } = {}) {
+async function run(hours: number, { keep = 3, there = [], fails = () => false, revision = 7, freeBytesMin, ...given }: { readonly revision?: number; readonly freeBytesMin?: number; readonly every?: string | undefined; readonly keep?: number; readonly there?: readonly string[]; fails?(attempt: number): boolean } = {}) {
   const directory = mkdtempSync(join(tmpdir(), "snapshots-"));
   try {
     const backup = await Array.fromAsync(await backupStream({ list: async () => ({ rows: [], revision: 7 }) } as never));
@@ -35,9 +35,9 @@ async function run(hours: number, { keep = 3, there = [], fails = () => false, r
       if (fails(++attempts)) throw new Error("no room");
       return await backupStream({ list: async () => ({ rows: [], revision: 7 }) } as never);
     };
-    const [part] = snapshotSchedule({ settings: { snapshotEvery: every, snapshotKeep: keep }, isShared: false, directory, revision: () => revision, take, clock, log: silentLog });
+    const [part] = snapshotSchedule({ settings: { snapshotEvery: every, snapshotKeep: keep }, isShared: false, directory, ...(freeBytesMin !== undefined && { freeBytesMin }), revision: () => revision, take, clock, log: silentLog });
     await part!.run(stop.signal, () => undefined);
-    return { names: snapshotNames(directory).map((name) => name.slice("snapshot-2026".length, -".zst".length)), slept };
+    return { names: readdirSync(directory).sort().map((name) => name.slice("snapshot-2026".length, -".zst".length)), slept };
   } finally {
     rmSync(directory, { recursive: true });
   }
@@ -78,6 +78,10 @@ test("the one that was just taken is kept, whatever the clock says of others, an
 
 test("what fails is tried again after ten minutes", async () => {
   expect(await run(1, { fails: (attempt) => attempt < 3 })).toEqual({ names: ["0301T122100Z"], slept: [1, 10, 10, 720] });
+});
+
+test("none takes the last room of the disk: the older ones stay, nothing is left of it, and it is tried again", async () => {
+  expect(await run(8, { there: ["snapshot-20260301T010000Z.zst"], freeBytesMin: Number.MAX_SAFE_INTEGER })).toEqual({ names: ["0301T010000Z"], slept: [1, 59, ...Array.from({ length: 43 }, () => 10)] });
 });
 
 test("each day by default, but not of etcd; 0: never", async () => {

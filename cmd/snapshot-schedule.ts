@@ -17,12 +17,15 @@ const RETRY_MS = 10 * 60_000;
 const EVERY_MS_MIN = 60_000;
 /** Of the built-in store: a damaged one is mended with the newest (storage/mend.ts). A small cluster's snapshot has some 100 kB. */
 const DEFAULT_EVERY = "24h";
+/** What the store itself needs to go on (storage/leveldb), twice: a snapshot that nobody asked for takes nobody's last room. */
+const FREE_BYTES_MIN = 64 * 1024 * 1024;
 
 interface Options {
   readonly settings: Pick<Settings, "snapshotEvery" | "snapshotKeep">;
   /** The store is etcd's, which has its own ways. */
   readonly isShared: boolean;
   readonly directory: string;
+  readonly freeBytesMin?: number;
   /** The store's. */
   revision(): Revision;
   /** The bytes of a snapshot. */
@@ -32,7 +35,7 @@ interface Options {
 }
 
 /** Throws ConfigError. */
-export function snapshotSchedule({ settings, isShared, directory, revision, take, clock, log }: Options): Runnable[] {
+export function snapshotSchedule({ settings, isShared, directory, freeBytesMin = FREE_BYTES_MIN, revision, take, clock, log }: Options): Runnable[] {
   const every = settings.snapshotEvery ?? (isShared ? "0" : DEFAULT_EVERY);
   if (every === "0") return [];
   const everyMs = intervalMs(every);
@@ -43,7 +46,7 @@ export function snapshotSchedule({ settings, isShared, directory, revision, take
     try {
       const nowMs = clock.nowMs();
       const file = newSnapshotFile(directory, nowMs);
-      const { rows, revision } = await saveBackup(await take(), file);
+      const { rows, revision } = await saveBackup(await take(), file, { freeBytesMin });
       log.info("a snapshot was taken", { file, rows, revision, deleted: pruneSnapshots(directory, keep, file) });
       return true;
     } catch (error) {

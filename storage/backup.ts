@@ -18,7 +18,7 @@ import { pipeline } from "node:stream/promises";
 import { crc32, createZstdCompress, createZstdDecompress } from "node:zlib";
 import { buildStore } from "./build.ts";
 import { checkStore, REVISIONS_SKIPPED } from "./check.ts";
-import { explain, makeDirectory, storeError, syncDirectory } from "./disk.ts";
+import { explain, freeBytes, makeDirectory, storeError, syncDirectory } from "./disk.ts";
 import type { StoreClock } from "./engine.ts";
 import { parseValueText, valueText } from "./json-text.ts";
 import { isLevelStore } from "./leveldb/leveldb.ts";
@@ -30,6 +30,8 @@ const FORMAT = "coracle-store";
 const VERSION = 1;
 /** What the decompressor and the decoder of text say of bytes that nobody here has written. */
 const CODES_UNREADABLE = /^(Z_|ZSTD_|ERR_ENCODING_)/;
+/** How many bytes may have been written since it was asked what is free. */
+const FREE_ASK_BYTES = 4 * 1024 * 1024;
 /** Under which keys rows stand that are no rows of the store. */
 const ALSO = "/snapshot/";
 
@@ -44,12 +46,16 @@ export async function backupStream(store: Pick<Store, "list">, also: readonly Ro
   return text.pipe(bytes);
 }
 
-/** Writes what backupStream makes to a file, which appears under its name only once it is complete, undamaged and on disk. Readable by its owner only: it holds secrets. */
-export async function saveBackup(bytes: AsyncIterable<Uint8Array>, file: string): Promise<Backup> {
+/**
+ * Writes what backupStream makes to a file, which appears under its name only once it is complete, undamaged and on disk. Readable by its owner only: it holds secrets.
+ * `freeBytesMin` stay free on that disk; throws "full" rather than take them.
+ */
+export async function saveBackup(bytes: AsyncIterable<Uint8Array>, file: string, { freeBytesMin = 0 }: { readonly freeBytesMin?: number } = {}): Promise<Backup> {
   const partial = `${file}.partial`;
   try {
     makeDirectory(dirname(file));
-    await pipeline(bytes, createWriteStream(partial, { mode: 0o600 }));
+    // opened at once: a stream that opens its file by itself can do so after the file was taken away again
+    await pipeline(leavingFree(freeBytesMin, bytes, dirname(file)), createWriteStream(partial, { fd: openSync(partial, "w", 0o600) }));
     const { rows, revision } = await inspectBackup(partial);
     syncFile(partial);
     renameSync(partial, file);
@@ -58,6 +64,19 @@ export async function saveBackup(bytes: AsyncIterable<Uint8Array>, file: string)
   } catch (error) {
     rmSync(partial, { force: true });
     throw explain(error, file);
+  }
+}
+
+async function* leavingFree(freeBytesMin: number, bytes: AsyncIterable<Uint8Array>, path: string): AsyncGenerator<Uint8Array> {
+  let sinceAsked = FREE_ASK_BYTES;
+  for await (const chunk of bytes) {
+    sinceAsked += chunk.length;
+    if (sinceAsked >= FREE_ASK_BYTES) {
+      const free = freeBytes(path) ?? Infinity;
+      if (free < freeBytesMin) throw storeError("full", { path, freeBytes: free, freeBytesMin });
+      sinceAsked = 0;
+    }
+    yield chunk;
   }
 }
 
