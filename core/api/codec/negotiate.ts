@@ -71,10 +71,27 @@ export function negotiateStream(request: OutputRequest): Output {
 /** The decoder for a Content-Type; none means JSON. Throws a StatusError, 415. */
 export function negotiateInput(contentType: string | undefined, encodings: readonly Encoding[] = ENCODINGS): Encoding {
   if (contentType === undefined || contentType === "") return encodings[0]!;
-  const mediaType = contentType.split(";", 1)[0]!.trim().toLowerCase();
+  const mediaType = mediaTypeOf(contentType);
   const found = encodings.find((encoding) => MEDIA_TYPES[encoding] === mediaType);
   if (!found) throw unsupportedMediaType(encodings.map((encoding) => MEDIA_TYPES[encoding]));
   return found;
+}
+
+const TOKEN = "[!#$%&'*+.^`|~\\w-]+";
+const PARAMETER = new RegExp(`^\\s*;\\s*(${TOKEN})=(${TOKEN}|"(?:[^"\\\\\\r\\n]|\\\\.)*")`);
+
+/** A Content-Type without its parameters; undefined if they cannot be read, or say two things of one. Source: Go's mime.ParseMediaType */
+function mediaTypeOf(contentType: string): string | undefined {
+  const [given = ""] = contentType.split(";", 1);
+  let rest = contentType.slice(given.length);
+  const seen = new Map<string, string>();
+  while (rest.trim() !== "" && rest.trim() !== ";") {
+    const [all, name = "", value = ""] = PARAMETER.exec(rest) ?? [];
+    if (all === undefined || (seen.get(name.toLowerCase()) ?? value) !== value) return undefined;
+    seen.set(name.toLowerCase(), value);
+    rest = rest.slice(all.length);
+  }
+  return given.trim().toLowerCase();
 }
 
 /** What upstream's router makes sure of first: that a media type of the route is among those that are accepted, whatever their parameters. Throws a StatusError, 406. */

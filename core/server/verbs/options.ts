@@ -3,7 +3,7 @@ import { type FieldError, forbidden, formatFieldError, invalid as invalidField, 
 import { checkFieldsSupported, parseFieldSelector } from "../../api/meta/field-selector.ts";
 import { parseLabelSelector } from "../../api/meta/label-selector.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
-import { badRequest, invalid } from "../../api/meta/status-error.ts";
+import { badRequest, invalid, type StatusError, statusError } from "../../api/meta/status-error.ts";
 import { canonical } from "../../api/schema/canonical.ts";
 import { builtInFacts } from "../../api/schema/facts.ts";
 import { type Selection, selectableFields } from "../../registry/generic/selection.ts";
@@ -64,7 +64,7 @@ export interface ListOptions {
   readonly versionMatch: VersionMatch;
 }
 
-export function listOptionsOf({ request: { query }, served }: Scope): ListOptions {
+export function listOptionsOf({ request: { query }, info }: Scope): ListOptions {
   const limit = integer(query, "limit") ?? 0;
   integer(query, "timeoutSeconds"); // a list has no use for it, and is refused all the same
   const resourceVersion = query.get("resourceVersion") ?? "";
@@ -72,8 +72,9 @@ export function listOptionsOf({ request: { query }, served }: Scope): ListOption
   const continueToken = query.get("continue") ?? "";
   const errors = isTrue(query.get("watch")) ? watchErrors(query) : listErrors(query);
   if (errors.length > 0) throw invalid({ group: "meta.k8s.io", kind: "ListOptions" }, "", errors);
-  if (isTrue(query.get("watch"))) parseVersion(served, resourceVersion);
-  else if (!isVersion(resourceVersion)) throw badRequest(`invalid resource version: ${formatFieldError(versionError(resourceVersion))}`);
+  const wrong = versionError(resourceVersion);
+  if (wrong && info.verb === "watch") throw badVersion(wrong);
+  if (wrong) throw badRequest(`invalid resource version: ${formatFieldError(wrong)}`);
   return { limit, continue: continueToken, resourceVersion, versionMatch: versionMatch as VersionMatch };
 }
 
@@ -98,6 +99,8 @@ function watchErrors(query: URLSearchParams): FieldError[] {
   const initial = query.has("sendInitialEvents");
   const errors: FieldError[] = [];
   if (initial && match !== "NotOlderThan") errors.push(forbidden(MATCH, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"));
+  const isLegacy = !initial && match === "" && ["", "0"].includes(query.get("resourceVersion") ?? ""); // upstream takes it for one that asks for the initial events
+  if (isLegacy && query.get("continue")) errors.push(forbidden(MATCH, "resourceVersionMatch is forbidden when continue is provided"));
   if (match === "") return errors;
   if (!initial) errors.push(forbidden(MATCH, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"));
   if (match !== "NotOlderThan") errors.push(notSupported(MATCH, match, ["NotOlderThan"]));
@@ -105,14 +108,16 @@ function watchErrors(query: URLSearchParams): FieldError[] {
   return errors;
 }
 
-/** A resourceVersion of a watch as a number; "" is 0. Throws 422. */
-export function parseVersion({ row }: ServedResource, text: string): number {
-  if (!isVersion(text)) throw invalid({ group: row.group, kind: row.plural }, "", [versionError(text)]);
-  return Number(text);
+const UINT64_MAX = 2n ** 64n - 1n;
+
+/** What is wrong with a resourceVersion that is asked for; "" is any. */
+export function versionError(text: string): FieldError | undefined {
+  const why = !/^\d*$/.test(text) ? "invalid syntax" : text.length > 19 && BigInt(text) > UINT64_MAX ? "value out of range" : undefined;
+  return why === undefined ? undefined : invalidField("resourceVersion", text, `strconv.ParseUint: parsing ${JSON.stringify(text)}: ${why}`);
 }
 
-export function isVersion(text: string): boolean { return /^\d*$/.test(text); }
-export function versionError(text: string): FieldError { return invalidField("resourceVersion", text, `strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`); }
+/** Of a get and of a watch: upstream's store has no Status for it. */
+export function badVersion(error: FieldError): StatusError { return statusError({ code: 500, reason: "", message: formatFieldError(error) }); }
 
 export function integer(query: URLSearchParams, name: string): number | undefined {
   const text = query.get(name);

@@ -85,7 +85,11 @@ test.each<[path: string, query: Record<string, string>, code: number, message: s
   [MAPS, { resourceVersionMatch: "Roughly", resourceVersion: "1" }, 422, 'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Unsupported value: "Roughly": supported values: "Exact", "NotOlderThan", ""'],
   [MAPS, { sendInitialEvents: "true" }, 422, 'ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list'],
   [MAPS, { watch: "true", sendInitialEvents: "true" }, 422, 'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'],
-  [MAPS, { resourceVersion: "abc", watch: "true" }, 422, 'configmaps "" is invalid: resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax'],
+  [MAPS, { resourceVersion: "18446744073709551616" }, 400, 'invalid resource version: resourceVersion: Invalid value: "18446744073709551616": strconv.ParseUint: parsing "18446744073709551616": value out of range'],
+  [`${MAPS}/m0`, { resourceVersion: "18446744073709551616" }, 500, 'resourceVersion: Invalid value: "18446744073709551616": strconv.ParseUint: parsing "18446744073709551616": value out of range'],
+  [MAPS, { watch: "true", continue: "abc" }, 422, 'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided'],
+  ["/api/v1/watch/namespaces/a/configmaps", { resourceVersion: "abc" }, 500, 'resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax'],
+  [MAPS, { resourceVersion: "abc", watch: "true" }, 500, 'resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax'],
   [`${MAPS}/m0`, { resourceVersion: "abc" }, 500, 'resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax'],
 ])("%s?%j is refused with %i", async (path, query, code, message) => {
   const told = await api.ask("GET", path, { query });
@@ -107,6 +111,13 @@ test("a watch from the future is told to list again, once that does not come", a
   const [event] = await api.events(MAPS, 1, { query: { resourceVersion: "1000000" } });
   expect([event.type, event.object.code, event.object.reason]).toEqual(["ERROR", 410, "Expired"]);
   expect(event.object.message).toMatch(/^Too large resource version: 1000000, current: \d+$/);
+});
+
+test("a watch of version 0 that wants no initial events begins now", async () => {
+  const watched = api.events(MAPS, 1, { query: { resourceVersion: "0", sendInitialEvents: "false", resourceVersionMatch: "NotOlderThan" } });
+  await create("after-zero");
+  expect((await watched).map(({ type, object }) => [type, object.metadata.name])).toEqual([["ADDED", "after-zero"]]);
+  await api.ask("DELETE", `${MAPS}/after-zero`);
 });
 
 test("a watch tells what happened after a version, as its selector sees it", async () => {

@@ -1,8 +1,7 @@
 /** get, list and watch. Lists and watches are served from the one copy of the world; only continued lists go back to the store. */
 import { posix } from "node:path";
 import { parseJson } from "../../api/codec/json.ts";
-import { badRequest, CONTINUE_INCONSISTENT, isExpired, isTooLarge, LIST_EXPIRED, resourceExpired, resourceVersionTooLarge, type StatusError, statusError } from "../../api/meta/status-error.ts";
-import { formatFieldError } from "../../api/meta/field-error.ts";
+import { badRequest, CONTINUE_INCONSISTENT, isExpired, isTooLarge, LIST_EXPIRED, resourceExpired, resourceVersionTooLarge, type StatusError } from "../../api/meta/status-error.ts";
 import { parseApiVersion } from "../../api/meta/gvk.ts";
 import type { ApiObject, ListMeta } from "../../api/meta/object-meta.ts";
 import { canonicalOwn } from "../../api/schema/canonical.ts";
@@ -18,7 +17,7 @@ import { type Answer, type BookmarkItem, type ErrorItem, type ListAnswer, stored
 import type { Scope } from "../handler.ts";
 import { NotServed } from "../not-served.ts";
 import { isTrue } from "../request-info.ts";
-import { integer, isVersion, type ListOptions, listOptionsOf, selectionOf, versionError } from "./options.ts";
+import { badVersion, integer, type ListOptions, listOptionsOf, selectionOf, versionError } from "./options.ts";
 
 /** How long a read waits for a revision that has not been reached yet. Source: apiserver storage/cacher blockTimeout */
 const REACH_TIMEOUT_MS = 3_000;
@@ -34,7 +33,8 @@ const BOOKMARK_STEP_MS = 5_000;
 export async function getObject(scope: Scope): Promise<Answer> {
   const { info, served, request, signal } = scope;
   const resourceVersion = request.query.get("resourceVersion") ?? "";
-  if (!isVersion(resourceVersion)) throw statusError({ code: 500, reason: "", message: formatFieldError(versionError(resourceVersion)) });
+  const wrong = versionError(resourceVersion);
+  if (wrong) throw badVersion(wrong);
   await reach(scope, resourceVersion);
   const entry = await served.store!.get(info.namespace, info.name, signal);
   const view = subresourceOf(scope);
@@ -197,7 +197,7 @@ export async function watchObjects(scope: Scope): Promise<Answer> {
   const sendInitial = query.has("sendInitialEvents") ? isTrue(query.get("sendInitialEvents")) : options.resourceVersion === "" || options.resourceVersion === "0";
   const bookmarks = isTrue(query.get("allowWatchBookmarks"));
   const streaming = query.has("sendInitialEvents") && sendInitial && bookmarks;
-  const fromNow = sendInitial || options.resourceVersion === "";
+  const fromNow = sendInitial || options.resourceVersion === "" || options.resourceVersion === "0";
   if (fromNow) await reach(scope, options.resourceVersion);
   const after = fromNow ? server.cache.revision : Number(options.resourceVersion);
   if (sendInitial) await readyToSelect(scope, selection, served.store!.cache.under(served.store!.prefixOf(selection.namespace)));
