@@ -15,7 +15,7 @@ test.each(["/api", "/api/v1", "/apis/apps/v1"])("%s is read and nothing else", a
   await expect(ask("GET", path, "text/html")).rejects.toThrow("406: Not Acceptable");
 });
 
-test.each([["/apis", 200], ["/apis/apps", 200], ["/apis/none", undefined], ["/api/v2", undefined], ["/apis/apps/v9", undefined]])("%s is answered with %s whatever the method", async (path, status) => {
+test.each([["/apis", 200], ["/apis/apps", 200], ["/apis/none", undefined], ["/api/v2", undefined], ["/apis/apps/v9", undefined], ["/apis//", undefined], ["/apis/apps//v1", undefined]])("%s is answered with %s whatever the method", async (path, status) => {
   for (const method of ["GET", "POST", "HEAD"]) expect((await ask(method, path))?.status).toBe(status);
 });
 

@@ -35,7 +35,7 @@ export function discoveryPaths(registry: Registry, serverAddress: string, foreig
   return (request) => {
     const parts = request.path.split("/").filter((part) => part !== "");
     const [root] = parts;
-    if (root !== "api" && root !== "apis") return undefined;
+    if ((root !== "api" && root !== "apis") || request.path.includes("//")) return undefined;
     if (isRoute(registry, parts)) {
       if (request.method !== "GET") throw methodNotAllowed();
       checkRoute(request.header("accept") ?? "");

@@ -30,7 +30,7 @@ import { NotServed, notServedAnswer } from "./not-served.ts";
 import { type Ticket, TooManyRequests } from "./fairness/too-many-requests.ts";
 import { requestMetrics, type WatchMeter } from "./request-metrics.ts";
 import type { ServerRequest } from "./request.ts";
-import { type RequestInfo, requestInfo, type ResourceRequestInfo } from "./request-info.ts";
+import { hasEmptyPart, type RequestInfo, requestInfo, type ResourceRequestInfo } from "./request-info.ts";
 import type { Span, Tracer } from "./tracing/tracer.ts";
 
 /** Answers requests that are not about a resource: health, discovery, OpenAPI, metrics. Undefined: not one of its paths. */
@@ -143,7 +143,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
       throw new NotServed();
     }
     const served = server.registry.find(info.group, info.version, info.resource);
-    if (!served) throw new NotServed();
+    if (!served || hasEmptyPart(info.path, info.rest)) throw new NotServed();
     if (!served.custom && served.row.namespaced && info.namespace === "") refuseEverywhere(info, served.row.verbs);
     if (info.verb === "watch" && request.method !== "GET") throw methodNotAllowed(); // POST …/watch/pods and the like
     if (request.method === "HEAD" && !served.custom && info.subresource !== "proxy") throw methodNotAllowed(); // upstream's router knows none

@@ -7,6 +7,7 @@ test.each([
   ["GET", "/api/v1/namespaces/a/pods/b", "get  pods  a b"],
   ["POST", "/api/v1/namespaces/a/pods/b/binding", "create  pods binding a b"],
   ["GET", "/api/v1/namespaces/a", "get  namespaces  a a"],
+  ["GET", "/api/v1/namespaces/a/pods/b%2Fc", "get  pods c a b"],
   ["PUT", "/api/v1/namespaces/a/finalize", "update  namespaces finalize a a"],
   ["DELETE", "/apis/apps/v1/namespaces/a/deployments", "deletecollection apps deployments  a "],
   ["PATCH", "/apis/apps/v1/namespaces/a/deployments/d/status", "patch apps deployments status a d"],

@@ -41,7 +41,7 @@ export function requestInfo(method: string, path: string, query: URLSearchParams
   if (!core && parts[0] !== "apis") return other;
   const group = core ? "" : (parts[1] ?? "");
   const version = parts[core ? 1 : 2] ?? "";
-  let rest = parts.slice(core ? 2 : 3).map(decodePart);
+  let rest = parts.slice(core ? 2 : 3).flatMap((part) => decodePart(part).split("/")); // an escaped slash parts, too: no name has one
   if (rest.length === 0) return other;
 
   let verb = verbOf(method);
@@ -96,6 +96,11 @@ export function isTrue(value: string | null): boolean {
 function nameSelected(fieldSelector: string | null): string {
   const match = fieldSelector === null ? null : /^metadata\.name==?([^,]+)$/.exec(fieldSelector);
   return match?.[1] ?? "";
+}
+
+/** Whether a part of the path is empty, but for the ends and what belongs to the request's target: no route has such. */
+export function hasEmptyPart(path: string, below = ""): boolean {
+  return path.slice(0, path.length - below.length).replace(/^\/+|\/+$/g, "").includes("//");
 }
 
 /** Offset in `path` just before its nth non-empty part (1-based). */

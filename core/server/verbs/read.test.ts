@@ -215,6 +215,9 @@ test.each([
   ["GET", "/api/v1/configmaps/m0", 404, "the server could not find the requested resource"],
   ["GET", "/api/v1/namespaces/a/nodes", 404, "the server could not find the requested resource"],
   ["GET", `${MAPS}/m0/nothing`, 404, "the server could not find the requested resource"],
+  ["GET", "/api/v1/namespaces/a//configmaps", 404, "the server could not find the requested resource"],
+  ["POST", "/api//v1/namespaces/a/configmaps", 404, "the server could not find the requested resource"],
+  ["DELETE", `${MAPS}/m0%2Fm1`, 404, "the server could not find the requested resource"],
   ["GET", "/api/v1/nothings", 404, "the server could not find the requested resource"],
 ])("%s %s is %i", async (method, path, code, message) => {
   const told = await api.ask(method, path, { body: {} });
