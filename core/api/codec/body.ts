@@ -71,7 +71,7 @@ export function decodeBody(request: BodyRequest): DecodedBody {
   return { object, gvk, warnings };
 
   function typeFor(actual: GroupVersionKind, wanted: GroupVersionKind, all: Facts): StructType {
-    const found = all.typeOf(actual);
+    const found = all.typeOf(actual) ?? (request.accepts?.(actual) && !request.isOptions && actual.kind === wanted.kind ? all.typeOf(wanted) : undefined);
     if (found) return found;
     if (bytes.length === 0) throw unrecognized(wanted, "empty data", bytes);
     throw unfit(actual, wanted, notRegistered(actual, schemeOf(wanted)));

@@ -86,8 +86,8 @@ export function finishedBy(next: Readonly<ApiObject>, definition: Resource): boo
 
 /** Throws 409 when the object is not the one that was meant. */
 export function checkDeletePreconditions(resource: GroupResource, { metadata: { name, uid, resourceVersion } }: Readonly<ApiObject>, preconditions: DeleteOptions["preconditions"]): void {
-  if (preconditions?.uid && preconditions.uid !== uid)
+  if (preconditions?.uid !== undefined && preconditions.uid !== uid)
     throw conflict(resource, name, `the UID in the precondition (${preconditions.uid}) does not match the UID in record (${uid}). The object might have been deleted and then recreated`);
-  if (preconditions?.resourceVersion && preconditions.resourceVersion !== resourceVersion)
+  if (preconditions?.resourceVersion !== undefined && preconditions.resourceVersion !== resourceVersion)
     throw conflict(resource, name, `the ResourceVersion in the precondition (${preconditions.resourceVersion}) does not match the ResourceVersion in record (${resourceVersion}). The object might have been modified`);
 }

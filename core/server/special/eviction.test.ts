@@ -84,3 +84,20 @@ test("what is asked for is what goes, under one budget at most", async () => {
   expect((await evict("db-0")).body).toMatchObject({ code: 500, message: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support." });
   expect((await evict("absent")).code).toBe(404);
 });
+
+test.each<[what: string, deleteOptions: object, query: Record<string, string>, code: number, message: string]>([
+  ["with another policy than there are", { propagationPolicy: "x" }, {}, 422, 'DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Unsupported value: "x": supported values: "Foreground", "Background", "Orphan", "nil"'],
+  ["as another rehearsal than there is", { dryRun: ["x"] }, {}, 422, 'DeleteOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["x"]: supported values: "All"'],
+  ["as two rehearsals", { dryRun: ["x"] }, { dryRun: "All" }, 500, "Non-matching dry-run options in request and content: [All] and [x]"],
+  ["of no object", { preconditions: { uid: "" } }, {}, 409, 'Operation cannot be fulfilled on Pod "db-0": the UID in the precondition () does not match the UID in record'],
+])("an eviction %s is refused", async (_, deleteOptions, query, code, message) => {
+  await pod("db-0", { phase: "Pending" });
+  const told = await evict("db-0", { deleteOptions }, query);
+  expect([told.code, told.body.message.slice(0, message.length)]).toEqual([code, message]);
+});
+
+test("policy/v1beta1 has the same evictions", async () => {
+  await pod("db-0");
+  expect((await evict("db-0", { apiVersion: "policy/v1beta1" })).code).toBe(201);
+  expect((await evict("db-0", { apiVersion: "policy/v2" })).code).toBe(400);
+});

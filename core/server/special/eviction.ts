@@ -6,9 +6,9 @@
 import type { Pod, PodCondition } from "../../api/gen/core.v1.ts";
 import type { Eviction } from "../../api/gen/policy.v1.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
-import { badRequest, isConflict, success } from "../../api/meta/status-error.ts";
+import { badRequest, isConflict, statusError, success } from "../../api/meta/status-error.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
-import { checkDeletePreconditions, type DeleteOptions } from "../../registry/generic/deletion.ts";
+import { checkDeletePreconditions } from "../../registry/generic/deletion.ts";
 import type { WriteOptions } from "../../registry/generic/stored-resource.ts";
 import { checkAcceptable } from "../acceptable.ts";
 import type { Answer } from "../answer.ts";
@@ -16,7 +16,7 @@ import type { Scope } from "../handler.ts";
 import { decodeObject } from "../verbs/body.ts";
 import { placeInNamespace } from "../verbs/incoming.ts";
 import { writeOptions } from "../verbs/write.ts";
-import { type WriteQuery, writeQueryOf } from "../verbs/write-options.ts";
+import { checkedDelete, type DeleteQuery, type RawDeleteOptions, writeQueryOf } from "../verbs/write-options.ts";
 import { beingProcessed, budgetsOf, spendDisruption, sparesUnhealthy } from "./disruption-budget.ts";
 
 /** How often a pod may change under an eviction that it does not wait for. */
@@ -31,13 +31,14 @@ export async function evictPod(scope: Scope): Promise<Answer> {
   const { admit, validate, ...options } = writeOptions(scope, "CREATE", query);
   await admit(eviction, undefined);
   if (eviction.metadata.name !== info.name) throw badRequest("name in URL does not match name in Eviction object");
-  const asked = deleteOptionsOf(eviction, query);
+  const wanted = deleteOptionsOf(eviction, scope.request.query.getAll("dryRun"));
   await validate?.(eviction, undefined);
-  const write: WriteOptions = { ...options, context: { ...options.context, dryRun: asked.dryRun } };
+  const write: WriteOptions = { ...options, context: { ...options.context, dryRun: (wanted.dryRun ?? []).length > 0 } };
 
   const pods = server.registry.storeOf("", "pods")!;
   for (let tries = 1; ; tries++) {
     const pod = (await pods.get(info.namespace, info.name, signal)).object as Readonly<Pod>;
+    const asked = checkedDelete(wanted);
     try {
       if (ignoresBudget(pod)) await markAndDelete(scope, mayBecomeHealthy(pod) ? pinned(asked, pod) : asked, write);
       else await evictWithinBudget(scope, pod, asked, write);
@@ -48,11 +49,11 @@ export async function evictPod(scope: Scope): Promise<Answer> {
   }
 }
 
-type Asked = DeleteOptions & { readonly dryRun: boolean };
-
-function deleteOptionsOf({ deleteOptions }: Eviction, query: WriteQuery): Asked {
+function deleteOptionsOf({ deleteOptions }: Eviction, asked: readonly string[]): RawDeleteOptions {
   const own = deleteOptions?.dryRun ?? [];
-  return { ...(deleteOptions as DeleteOptions | undefined), dryRun: query.dryRun || own.length > 0 };
+  if (own.length > 0 && asked.length > 0 && own.join() !== asked.join())
+    throw statusError({ code: 500, reason: "", message: `Non-matching dry-run options in request and content: [${asked.join(" ")}] and [${own.join(" ")}]` });
+  return { ...(deleteOptions as RawDeleteOptions | undefined), dryRun: own.length > 0 ? own : asked };
 }
 
 /** A pod that has ended, has not started or is on its way out protects nothing. */
@@ -65,11 +66,11 @@ function mayBecomeHealthy({ status, metadata }: Readonly<Pod>): boolean {
 }
 
 /** Deletes the pod as it was looked at, or not at all: it might have become one that counts. */
-function pinned(asked: Asked, { metadata: { resourceVersion } }: Readonly<Pod>): Asked {
+function pinned(asked: DeleteQuery, { metadata: { resourceVersion } }: Readonly<Pod>): DeleteQuery {
   return { ...asked, preconditions: { resourceVersion, ...asked.preconditions } };
 }
 
-async function evictWithinBudget(scope: Scope, pod: Readonly<Pod>, asked: Asked, write: WriteOptions): Promise<void> {
+async function evictWithinBudget(scope: Scope, pod: Readonly<Pod>, asked: DeleteQuery, write: WriteOptions): Promise<void> {
   const [budget] = budgetsOf(scope, pod);
   const isReady = pod.status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True") ?? false;
   if (!budget) return markAndDelete(scope, asked, write);
@@ -83,7 +84,7 @@ async function evictWithinBudget(scope: Scope, pod: Readonly<Pod>, asked: Asked,
 }
 
 /** Tells why the pod goes, then deletes it. */
-async function markAndDelete({ server, info }: Scope, asked: Asked, write: WriteOptions): Promise<void> {
+async function markAndDelete({ server, info }: Scope, asked: DeleteQuery, write: WriteOptions): Promise<void> {
   const pods = server.registry.storeOf("", "pods")!;
   let { preconditions } = asked;
   if (!asked.dryRun) {

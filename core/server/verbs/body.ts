@@ -3,7 +3,7 @@ import { decodeBody, decodeUntypedBody, enforceFieldValidation, type FieldValida
 import { type JsonObject, type JsonValue, jsonNodeOf } from "../../api/codec/json-document.ts";
 import { ENCODINGS, ENCODINGS_CUSTOM, negotiateInput } from "../../api/codec/negotiate.ts";
 import { copyOf } from "../../api/meta/copy.ts";
-import { formatApiVersion, formatGvk, type GroupVersionKind } from "../../api/meta/gvk.ts";
+import { formatApiVersion, formatGvk, type GroupVersion, type GroupVersionKind } from "../../api/meta/gvk.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { invalid as invalidField } from "../../api/meta/field-error.ts";
 import { badRequest, invalid, statusError } from "../../api/meta/status-error.ts";
@@ -88,10 +88,13 @@ function readObject(scope: Scope, body: RequestBody): ApiObject {
     checkVersion(value, expected);
     return object;
   }
-  const { object, warnings } = decodeBody({ bytes: body.bytes, encoding, expected, fieldValidation: fieldValidationOf(scope) });
+  const { object, warnings } = decodeBody({ bytes: body.bytes, encoding, expected, fieldValidation: fieldValidationOf(scope), ...(expected.kind === "Eviction" ? { accepts: isEvictionVersion } : {}) });
   scope.warnings.push(...warnings);
   return object as unknown as ApiObject;
 }
+
+/** What clients of before policy/v1 send is the same by another name. Source: kubernetes v1.36 pkg/registry/core/pod/storage/eviction.go AcceptsGroupVersion */
+function isEvictionVersion({ group, version }: GroupVersion): boolean { return group === "policy" && (version === "v1" || version === "v1beta1"); }
 
 /** Throws 400. */
 function fitting(scope: Scope, value: unknown): { readonly object: ApiObject; readonly strict: readonly string[] } {

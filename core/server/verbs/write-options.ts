@@ -72,13 +72,17 @@ export interface DeleteQuery extends DeleteOptions {
   readonly dryRun: boolean;
 }
 
-interface RawDeleteOptions extends DeleteOptions {
+export interface RawDeleteOptions extends DeleteOptions {
   readonly dryRun?: readonly string[] | null | undefined;
 }
 
 /** Of the body if there is one, else of the query. Throws 400, 415, 422. */
 export async function deleteQueryOf(scope: Scope): Promise<DeleteQuery> {
-  const { gracePeriodSeconds, propagationPolicy, orphanDependents, preconditions, dryRun } = (await deleteBody(scope)) ?? deleteQuery(scope);
+  return checkedDelete((await deleteBody(scope)) ?? deleteQuery(scope));
+}
+
+/** Throws 422. */
+export function checkedDelete({ gracePeriodSeconds, propagationPolicy, orphanDependents, preconditions, dryRun }: RawDeleteOptions): DeleteQuery {
   const errors = [
     ...(orphanDependents !== undefined && propagationPolicy !== undefined
       ? [invalidField("propagationPolicy", propagationPolicy, "orphanDependents and deletionPropagation cannot be both set")] : []),

@@ -229,6 +229,12 @@ test("through its scale, replicas change hands", async () => {
     .toBe('Scale.autoscaling "scaled" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0');
 });
 
+test.each([[{ uid: "" }, "the UID in the precondition () does not match"], [{ resourceVersion: "" }, "the ResourceVersion in the precondition () does not match"]])("a delete of %j is of no object there is", async (preconditions, why) => {
+  await api.ask("POST", MAPS, { body: { metadata: { name: "meant" } } });
+  const { code, body } = await api.ask("DELETE", `${MAPS}/meant`, { body: { kind: "DeleteOptions", apiVersion: "v1", preconditions } });
+  expect([code, body.message]).toEqual([409, expect.stringContaining(why)]);
+});
+
 test("a finalizer holds what is deleted until it is taken away", async () => {
   await api.ask("POST", MAPS, { body: { metadata: { name: "held", finalizers: ["example.com/hold"] } } });
   const deleted = await api.ask("DELETE", `${MAPS}/held`);
