@@ -53,6 +53,7 @@ test.each<[what: string, type: keyof typeof TYPES, body: unknown, query: Record<
   ["a failing test", "json", [{ op: "test", path: "/spec/replicas", value: 7 }], {}, 422, "the server rejected our request due to an error in our request"],
   ["a wrong type", "merge", { spec: { replicas: "two" } }, {}, 422, ' "" is invalid: patch: Invalid value: "{'],
   ["a strategic wrong type", "strategic", { spec: { replicas: "two" } }, {}, 422, ' "" is invalid: patch: Invalid value: "map[spec:map[replicas:two]]": '],
+  ["a strategic directive there is none of", "strategic", { spec: { $patch: "nope" } }, {}, 500, "unknown patch type: nope in map: map[$patch:nope]"],
   ["an unknown field, strictly", "merge", { spec: { nothing: 1 } }, { fieldValidation: "Strict" }, 422, ' "" is invalid: patch: Invalid value: "{'],
   ["an invalid object", "merge", { spec: { replicas: -1 } }, {}, 422, 'Deployment.apps "d" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0'],
   ["another name", "merge", { metadata: { name: "e" } }, {}, 400, "the name of the object (e) does not match the name on the URL (d)"],
@@ -70,6 +71,8 @@ test.each<[what: string, type: keyof typeof TYPES, body: unknown, query: Record<
   const told = await patch(type, body, query);
   expect([told.code, told.body.message.slice(0, message.length)]).toEqual([code, message]);
 });
+
+test("what a strategic patch of nothing changes is nothing", async () => expect((await patch("strategic", "null")).code).toBe(200));
 
 test.each([
   [{ kind: "Foo" }, 'no kind "Foo" is registered for version "apps/v1" in scheme "pkg/api/legacyscheme/scheme.go:30"'],

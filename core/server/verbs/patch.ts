@@ -8,7 +8,7 @@ import { decodeText, jsonText, parseJson } from "../../api/codec/json.ts";
 import { parseYaml, yamlDuplicates } from "../../api/codec/yaml.ts";
 import { formatApiVersion } from "../../api/meta/gvk.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
-import { badRequest, notFound, routerUnsupported, unsupportedMediaType } from "../../api/meta/status-error.ts";
+import { badRequest, notFound, routerUnsupported, StatusError, statusError, unsupportedMediaType } from "../../api/meta/status-error.ts";
 import { serverSideApply } from "../../api/patch/apply/apply.ts";
 import { builtInSchemas } from "../../api/patch/facts-schema.ts";
 import { applyJsonPatch } from "../../api/patch/json-patch.ts";
@@ -60,7 +60,7 @@ export async function patcherOf(scope: Scope): Promise<Patcher> {
     switch (type) {
       case JSON_PATCH: return applyJsonPatch(document, patch);
       case MERGE_PATCH: return applyMergePatch(document, patch);
-      default: return applyStrategicMerge(document, patch, schema!);
+      default: return strategicallyMerged(() => applyStrategicMerge(document, patch ?? {}, schema!));
     }
   };
   return {
@@ -115,6 +115,15 @@ function applier(scope: Scope, query: WriteQuery, { applied, repeated }: { reado
       return next;
     },
   };
+}
+
+/** What upstream's library says of a patch it cannot follow goes to the client as it is. */
+function strategicallyMerged<T>(merge: () => T): T {
+  try {
+    return merge();
+  } catch (error) {
+    throw error instanceof StatusError ? error : statusError({ code: 500, reason: "", message: (error as Error).message });
+  }
 }
 
 function attempt<T>(what: string, parse: () => T): T {

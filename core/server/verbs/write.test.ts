@@ -233,6 +233,7 @@ test.each([[{ uid: "" }, "the UID in the precondition () does not match"], [{ re
   await api.ask("POST", MAPS, { body: { metadata: { name: "meant" } } });
   const { code, body } = await api.ask("DELETE", `${MAPS}/meant`, { body: { kind: "DeleteOptions", apiVersion: "v1", preconditions } });
   expect([code, body.message]).toEqual([409, expect.stringContaining(why)]);
+  await api.ask("DELETE", `${MAPS}/meant`);
 });
 
 test("a finalizer holds what is deleted until it is taken away", async () => {
