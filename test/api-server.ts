@@ -30,7 +30,7 @@ import { inProcessTransport } from "../core/server/in-process.ts";
 import type { ServerRequest } from "../core/server/request.ts";
 import { EventBytes } from "../core/server/event-bytes.ts";
 import { type Encoded, encodeList, encodeObject, watchEncoder } from "../core/server/respond.ts";
-import { specialHandlers } from "../core/server/special/special.ts";
+import { type SpecialDeps, specialHandlers } from "../core/server/special/special.ts";
 import { VERBS } from "../core/server/verbs/all.ts";
 import { memoryStore } from "../storage/memory.ts";
 
@@ -64,7 +64,7 @@ export interface ApiServer extends AsyncDisposable {
 
 const ADMIN: UserInfo = { name: "admin", groups: ["system:masters"] };
 
-export async function apiServer({ admit, audit, clock = systemClock, random = systemRandom }: { readonly admit?: (request: AdmissionRequest) => void | Promise<void>; readonly audit?: Auditor; readonly clock?: Clock; readonly random?: Random } = {}): Promise<ApiServer> {
+export async function apiServer({ admit, audit, clock = systemClock, random = systemRandom, special = {} }: { readonly admit?: (request: AdmissionRequest) => void | Promise<void>; readonly audit?: Auditor; readonly clock?: Clock; readonly random?: Random; readonly special?: Partial<SpecialDeps> } = {}): Promise<ApiServer> {
   const stop = new AbortController();
   const { signal } = stop;
   const store = await memoryStore();
@@ -85,7 +85,7 @@ export async function apiServer({ admit, audit, clock = systemClock, random = sy
     impersonate: ({ user }) => Promise.resolve(user),
     ...(audit && { audit }),
     admission: { admit: (request) => Promise.resolve(admit?.(request)), validate: () => Promise.resolve() },
-    special: specialHandlers({ tokens: undefined as never, tokenReviews: undefined as never, review: ({ object }) => Promise.resolve(object), connections: () => undefined }),
+    special: specialHandlers({ tokens: undefined as never, tokenReviews: undefined as never, review: ({ object }) => Promise.resolve(object), connections: () => undefined, ...special }),
   }, VERBS);
 
   const request = (method: string, path: string, { query = {}, body, headers = {}, user = ADMIN }: Asked): ServerRequest => ({

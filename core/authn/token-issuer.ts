@@ -116,6 +116,11 @@ export function tokenIssuer(options: TokenIssuerOptions): TokenIssuer {
   };
 }
 
+/** A default like any other: whoever asks owns it. Mutates `request`. Source: kubernetes v1.36 pkg/apis/authentication/v1/defaults.go */
+export function defaultExpiration(request: TokenRequest): void {
+  request.spec = { ...request.spec, audiences: request.spec?.audiences ?? null!, expirationSeconds: request.spec?.expirationSeconds ?? EXPIRATION_SECONDS_DEFAULT };
+}
+
 function checkNames({ metadata }: Readonly<TokenRequest>, namespace: string, name: string): void {
   if (metadata?.name && metadata.name !== name) throw invalid(TOKEN_REQUEST, name, [invalidField("metadata.name", metadata.name, "must match the service account name if specified")]);
   if (metadata?.namespace && metadata.namespace !== namespace)

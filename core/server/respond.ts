@@ -86,7 +86,7 @@ export function encodeList(answer: ListAnswer, how: Presentation): Encoded {
     if (output.convert.kind === "PartialObjectMetadata") throw otherShape("PartialObjectMetadata", "a list", { apiVersion: served.apiVersion, kind: served.row.listKind ?? `${served.row.kind}List` });
     if (plain) return { status: 200, contentType: output.contentType, body: metadataPieces(answer, output) };
     const items = entries.map(({ object }) => metadataOnly(served.custom ? served.fromStorage(object) : object, output));
-    return whole(200, output, { kind: "PartialObjectMetadataList", apiVersion: `meta.k8s.io/${output.convert.version}`, metadata, items });
+    return whole(200, output, { kind: "PartialObjectMetadataList", apiVersion: `meta.k8s.io/${output.convert.version}`, metadata, items: items.length > 0 ? items : null });
   }
   if (plain) return { status: 200, contentType: output.contentType, body: jsonList(served, entries, metadata) };
   if (output.encoding === "protobuf") {
@@ -119,9 +119,9 @@ function metadataPieces({ served, entries, metadata }: ListAnswer, { convert }: 
   const version = `meta.k8s.io/${convert!.version}`;
   const head = `{"kind":"PartialObjectMetadata","apiVersion":"${version}","metadata":`;
   const between = Buffer.from(`},${head}`);
-  const pieces: Piece[] = [`{"kind":"PartialObjectMetadataList","apiVersion":"${version}","metadata":${JSON.stringify(metadata)},"items":[`];
-  for (const [i, entry] of entries.entries()) pieces.push(i === 0 ? head : between, metadataOf(served, entry));
-  pieces.push(entries.length > 0 ? "}]}\n" : "]}\n");
+  const pieces: Piece[] = [`{"kind":"PartialObjectMetadataList","apiVersion":"${version}","metadata":${JSON.stringify(metadata)},"items":`];
+  for (const [i, entry] of entries.entries()) pieces.push(i === 0 ? `[${head}` : between, metadataOf(served, entry));
+  pieces.push(entries.length > 0 ? "}]}\n" : "null}\n"); // as Go writes a list that was never made
   return pieces;
 }
 

@@ -55,8 +55,11 @@ export async function kubeletBackend(deps: NodeProxyDeps, scope: Scope, nodeName
   };
 }
 
-async function kubeletAddress({ server, signal }: Scope, nodeName: string): Promise<{ readonly host: string; readonly port: number }> {
-  const node = (await server.registry.storeOf("", "nodes")!.get("", nodeName, signal)).object as unknown as Readonly<Node>;
+async function kubeletAddress({ server, info, signal }: Scope, nodeName: string): Promise<{ readonly host: string; readonly port: number }> {
+  const { object } = await server.registry.storeOf("", "nodes")!.get("", nodeName, signal).catch((error: unknown) => {
+    throw isNotFound(error) ? notFound({ group: "", resource: info.resource }, nodeName) : error; // upstream's store takes the resource from the request
+  });
+  const node = object as unknown as Readonly<Node>;
   const addresses = node.status?.addresses ?? [];
   const host = ADDRESS_TYPES.map((type) => addresses.find((one) => one.type === type)?.address).find((address) => address !== undefined && address !== "");
   if (host === undefined) throw internalError(new Error(`no preferred addresses found; known addresses: [${addresses.map(({ type, address }) => `{${type} ${address}}`).join(" ")}]`));

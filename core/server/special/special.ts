@@ -2,7 +2,7 @@
 import type { SelfSubjectReview, TokenRequest, TokenReview } from "../../api/gen/authentication.v1.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { reviewSelf, reviewToken, type TokenReviewOptions } from "../../authn/reviews.ts";
-import type { TokenIssuer } from "../../authn/token-issuer.ts";
+import { defaultExpiration, type TokenIssuer } from "../../authn/token-issuer.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import { checkAcceptable } from "../acceptable.ts";
 import type { Answer } from "../answer.ts";
@@ -70,6 +70,7 @@ async function createToken(scope: Scope, tokens: TokenIssuer): Promise<Answer> {
   const query = writeQueryOf(scope, "CreateOptions");
   const object = await decodeObject(scope);
   placeInNamespace(scope, object);
+  defaultExpiration(object as unknown as TokenRequest);
   recordOwner(scope, object, undefined, scope.server.clock.nowMs());
   const { admit, validate } = writeOptions(scope, "CREATE", query);
   await admit(object, undefined);

@@ -185,6 +185,11 @@ test("a review has no Table; nobody speaks Klingon", async () => {
   expect((await api.ask("GET", `${MAPS}/none`, { headers: { accept: "application/klingon" } })).code).toBe(406);
 });
 
+test("metadata of nothing is null, as Go writes a list that was never made", async () => {
+  for (const headers of [{ accept: "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1" }, { accept: "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1;pretty=1" }])
+    expect((await api.ask("GET", "/api/v1/namespaces/none/configmaps", { headers })).body.items).toBeNull();
+});
+
 test("metadata of a list is not asked for of one object, nor the other way round; what went wrong is told as JSON then", async () => {
   const as = (kind: string, type = "application/json") => ({ headers: { accept: `${type};as=${kind};g=meta.k8s.io;v=v1` } });
   const told = await Promise.all([api.ask("GET", `${MAPS}/m0`, as("PartialObjectMetadataList")), api.ask("GET", MAPS, as("PartialObjectMetadata"))]);

@@ -1,0 +1,19 @@
+import { expect, test } from "vitest";
+import { apiServer } from "../../../test/api-server.ts";
+import type { TokenIssuer } from "../../authn/token-issuer.ts";
+import { nodeProxyHandlers } from "./node-proxy.ts";
+
+test("whoever asks for a token owns its lifetime, the default one too", async () => {
+  await using api = await apiServer({ special: { tokens: { tokenRequest: (_, request) => Promise.resolve(request) } as unknown as TokenIssuer } });
+  for (const body of [{}, { spec: { audiences: ["a"] } }]) {
+    const { body: told } = await api.ask("POST", "/api/v1/namespaces/a/serviceaccounts/s/token", { body });
+    expect([told.spec.expirationSeconds, told.metadata.managedFields]).toEqual([3600, [expect.objectContaining({ fieldsV1: { "f:spec": expect.objectContaining({ "f:expirationSeconds": {} }) }, subresource: "token" })]]);
+  }
+});
+
+test("of a pod whose node is not there, the node is not found: by the name of the request's resource", async () => {
+  await using api = await apiServer({ special: { connections: nodeProxyHandlers({} as never) } });
+  await api.ask("POST", "/api/v1/namespaces/a/pods", { body: { metadata: { name: "p" }, spec: { nodeName: "gone", containers: [{ name: "c", image: "i" }] } } });
+  const told = async (path: string) => (await api.ask("GET", path)).body.message as string;
+  expect([await told("/api/v1/namespaces/a/pods/p/log"), await told("/api/v1/nodes/gone/proxy/")]).toEqual(['pods "gone" not found', 'nodes "gone" not found']);
+});
