@@ -56,7 +56,7 @@ export function decodeBody(request: BodyRequest): DecodedBody {
   const body = readBody(request);
   const { gvk } = body;
   const type = typeFor(gvk, expected, facts);
-  const source = { ...body.object(type), apiVersion: formatApiVersion(gvk), kind: gvk.kind };
+  const source = withReset({ ...body.object(type), apiVersion: formatApiVersion(gvk), kind: gvk.kind });
   const { object, clean } = canonical(type, source);
   let strict: readonly string[] = body.duplicatesText;
   if (!clean || body.document) {
@@ -76,6 +76,13 @@ export function decodeBody(request: BodyRequest): DecodedBody {
     if (bytes.length === 0) throw unrecognized(wanted, "empty data", bytes);
     throw unfit(actual, wanted, notRegistered(actual, schemeOf(wanted)));
   }
+}
+
+/** An empty list of managedFields asks for them to be reset, as one with an empty entry does; empty lists are not kept. */
+export function withReset<T extends object>(source: T): T {
+  const { metadata } = (source ?? {}) as { readonly metadata?: { readonly managedFields?: unknown } | null };
+  const given = metadata?.managedFields;
+  return Array.isArray(given) && given.length === 0 ? { ...source, metadata: { ...metadata, managedFields: [{}] } } : source;
 }
 
 /** The options in the body of a request, which upstream reads without a word of what was expected. Throws a StatusError, 400. */

@@ -67,6 +67,13 @@ test("only a suspended job with nothing running changes its template, and only i
   expect(withPod(suspended, { hostNetwork: true })).toContain("spec.template.spec");
 });
 
+test("an update's causes have what is wrong with the spec twice, as upstream's have", () => {
+  const { object } = created(jobs, job());
+  const next = { ...object, spec: { ...object.spec, selector: undefined } };
+  const wrong = [...jobs.validate!(next, object), ...jobs.validateUpdate!(next, object)].map(({ field, type }) => `${field} ${type}`);
+  expect(wrong.filter((one) => one.startsWith("spec.selector"))).toEqual(["spec.selector FieldValueRequired", "spec.selector FieldValueRequired", "spec.selector FieldValueInvalid"]);
+});
+
 test("a status goes forward only", () => {
   const old = { ...created(jobs, job()).object, status: { startTime: "2026-01-01T00:00:00Z", failed: 2 } };
   const errors = (status: Given): readonly string[] => updated(jobs, old, { status }, { subresource: "status" }).errors;

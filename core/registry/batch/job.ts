@@ -65,6 +65,8 @@ export const jobs = defineResource<Job>({
     if (dns1123Label(hostname).length > 0) yield invalid("metadata.name", metadata.name, `will not able to create pod with invalid DNS label: ${hostname}`);
   },
   *validateUpdate(next, old) {
+    yield* validateJobSpec("spec", next.spec, old.spec); // once more, as upstream does: the message has each error once, the causes twice
+    yield* validateSelector(next.spec, old.spec);
     yield* validateCompletions(next.spec, old.spec);
     yield* immutable("spec.selector", next.spec.selector, old.spec.selector);
     yield* validateTemplateUpdate(next.spec.template, old);

@@ -4,7 +4,7 @@ import type { TokenIssuer } from "../../authn/token-issuer.ts";
 import { nodeProxyHandlers } from "./node-proxy.ts";
 
 test("whoever asks for a token owns its lifetime, the default one too", async () => {
-  await using api = await apiServer({ special: { tokens: { tokenRequest: (_, request) => Promise.resolve(request) } as unknown as TokenIssuer } });
+  await using api = await apiServer({ special: { tokens: { tokenRequest: (_: unknown, request: unknown) => Promise.resolve(request) } as unknown as TokenIssuer } });
   for (const body of [{}, { spec: { audiences: ["a"] } }]) {
     const { body: told } = await api.ask("POST", "/api/v1/namespaces/a/serviceaccounts/s/token", { body });
     expect([told.spec.expirationSeconds, told.metadata.managedFields]).toEqual([3600, [expect.objectContaining({ fieldsV1: { "f:spec": expect.objectContaining({ "f:expirationSeconds": {} }) }, subresource: "token" })]]);

@@ -1,5 +1,5 @@
 /** The object in a request's body: decoded, checked as `fieldValidation` asks, in the version it is stored in, and defaulted. */
-import { decodeBody, decodeUntypedBody, enforceFieldValidation, type FieldValidation, kindError } from "../../api/codec/body.ts";
+import { decodeBody, decodeUntypedBody, enforceFieldValidation, type FieldValidation, kindError, withReset } from "../../api/codec/body.ts";
 import { type JsonObject, type JsonValue, jsonNodeOf } from "../../api/codec/json-document.ts";
 import { ENCODINGS, ENCODINGS_CUSTOM, negotiateInput } from "../../api/codec/negotiate.ts";
 import { copyOf } from "../../api/meta/copy.ts";
@@ -126,14 +126,14 @@ function readValue(scope: Scope, value: unknown, { known, keepNulls = false }: R
   const gvk = expectedKind(scope);
   const type = builtInFacts.typeOf(gvk);
   if (!type) return readCustom(scope, value, keepNulls);
-  const { object, clean } = canonical(type, { ...(value as object), apiVersion: formatApiVersion(gvk), kind: gvk.kind }, known);
+  const { object, clean } = canonical(type, withReset({ ...(value as object), apiVersion: formatApiVersion(gvk), kind: gvk.kind }), known);
   if (clean) return { object: object as unknown as ApiObject, strict: [] };
   return { object: object as unknown as ApiObject, ...diagnose(type, jsonNodeOf(value)) };
 }
 
 function readCustom({ served }: Scope, value: unknown, keepNulls: boolean): { readonly object: ApiObject; readonly error?: string | undefined; readonly strict: readonly string[] } {
   const strict: string[] = [];
-  const object = copyOf(value) as JsonObject;
+  const object = copyOf(withReset(value as object)) as JsonObject;
   if (!served.custom) return { object: object as unknown as ApiObject, strict };
   try {
     return { object: served.custom.decode(object, { keepNulls, report: (path) => void strict.push(`unknown field ${JSON.stringify(path)}`) }), strict };

@@ -236,6 +236,16 @@ test.each([[{ uid: "" }, "the UID in the precondition () does not match"], [{ re
   await api.ask("DELETE", `${MAPS}/meant`);
 });
 
+test.each([MAPS, "/apis/a.b/v1/namespaces/a/resets"])("managedFields that are given as an empty list are reset: %s", async (path) => {
+  const schema = { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } };
+  await api.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", { body: { metadata: { name: "resets.a.b" }, spec: { group: "a.b", scope: "Namespaced", names: { kind: "Reset", plural: "resets" }, versions: [{ name: "v1", served: true, storage: true, schema }] } } });
+  await expect.poll(async () => (await api.ask("GET", "/apis/a.b/v1/resets")).code).toBe(200);
+  const made = (await api.ask("POST", path, { body: { ...(path === MAPS ? {} : { apiVersion: "a.b/v1", kind: "Reset" }), metadata: { name: "reset" }, data: { a: "b" } } })).body;
+  expect(made.metadata.managedFields).toHaveLength(1);
+  const { code, body } = await api.ask("PUT", `${path}/reset`, { body: { ...made, metadata: { ...made.metadata, managedFields: [] } } });
+  expect([code, body.metadata.managedFields]).toEqual([200, undefined]);
+});
+
 test("a finalizer holds what is deleted until it is taken away", async () => {
   await api.ask("POST", MAPS, { body: { metadata: { name: "held", finalizers: ["example.com/hold"] } } });
   const deleted = await api.ask("DELETE", `${MAPS}/held`);
