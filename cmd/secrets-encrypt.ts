@@ -49,7 +49,7 @@ export async function secretsEncrypt(argv: readonly string[]): Promise<number> {
     case "prune": {
       if (!state) throw new ConfigError("not yet: the server has not encrypted everything as the file says; see coracle secrets-encrypt status");
       const kept = own.keys.filter(({ name }, i) => i === 0 || state.rows[prefixOf(name)] !== undefined);
-      return await change({ ...own, keys: kept }, `${own.keys.length - kept.length} keys are forgotten`);
+      return await change({ ...own, keys: kept }, `${own.keys.length - kept.length} keys are forgotten (what was saved before may hold Secrets under them: take a snapshot, coracle snapshot save)`);
     }
   }
 
