@@ -5,7 +5,7 @@ test("columns are described by the documentation of the fields they show, which 
   let loads = 0;
   const texts = columnTexts(() => {
     loads++;
-    return loads === 1 ? Promise.reject(new Error("no file")) : Promise.resolve({ "io.k8s.api.core.v1.PodStatus": { podIP: "Its address.", phase: "No column's." } });
+    return loads === 1 ? Promise.reject(new Error("no file")) : Promise.resolve({ "io.k8s.api.core.v1.PodStatus": { podIP: "Its address.\n\nPossible enum values:\n - `\"a\"`", phase: "No column's." } });
   });
   expect(loads).toBe(0);
   await expect(texts()).rejects.toThrow("no file");

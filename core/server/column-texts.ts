@@ -7,6 +7,9 @@ import type { Descriptions } from "../api/openapi/schema.ts";
 import { documentedFields } from "../api/codec/table/printers.ts";
 import type { Presentation } from "./respond.ts";
 
+/** Upstream's columns have the text of the type's own documentation, to which OpenAPI adds the values. */
+const ENUM_VALUES = /\n+Possible enum values:[\s\S]*$/;
+
 export type ColumnTexts = () => Promise<Presentation["describe"]>;
 
 export function columnTexts(load: () => Promise<Descriptions>): ColumnTexts {
@@ -18,7 +21,7 @@ export function columnTexts(load: () => Promise<Descriptions>): ColumnTexts {
       for (const field of documentedFields()) {
         const end = field.lastIndexOf(".");
         const text = descriptions[`io.k8s.${field.slice(0, end)}`]?.[field.slice(end + 1)];
-        if (text !== undefined) texts.set(field, text);
+        if (text !== undefined) texts.set(field, text.replace(ENUM_VALUES, ""));
       }
       return (field) => texts.get(field);
     });

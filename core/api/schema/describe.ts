@@ -74,7 +74,7 @@ function spawn(command: string[], cwd: string): void {
 
 interface Sources { readonly models: Texts; readonly client: Texts; readonly parameters: Texts }
 
-function describe(sources: Sources): Record<string, Record<string, string>> {
+export function describe(sources: Sources): Record<string, Record<string, string>> {
   const groups = new Map(builtInFacts.groupVersions().map(({ packageName, group }) => [packagePrefix(packageName), group]));
   const found: Record<string, Record<string, string>> = {};
   const siblings = new Map<string, string>();
@@ -122,7 +122,7 @@ function lookUp({ models, client, parameters }: Sources, type: { readonly name: 
     operation === undefined ? undefined : parameters.get(`${operation}#${field}`),
     models.get(`${model}#${field}`), client.get(`${capitalize(groupName)}${capitalize(version)}${type.goName}#${field}`), client.get(`${capitalize(version)}${type.goName}#${field}`),
   ];
-  return candidates.find((text) => text !== undefined && text !== "")?.replace(/\n+Possible enum values:[\s\S]*$/, "").replace(/\n@deprecated$/, "");
+  return candidates.find((text) => text !== undefined && text !== "")?.replace(/\n@deprecated$/, "");
 }
 
 /** One interface a file: its comment, and those of the properties at its first level. */

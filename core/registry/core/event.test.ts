@@ -32,6 +32,11 @@ test("the core group is not, for events as well as for their names and finalizer
   expect((await api.ask("POST", CORE, { query: { dryRun: "All" }, body: { metadata: { name: "a/b" }, involvedObject: regarding } })).body.message).toBe(`Event "a/b" is invalid: metadata.name: Invalid value: "a/b": may not contain '/'`);
 });
 
+test("of the core group's events what is wrong with their metadata is told when nothing else is wrong", async () => {
+  const told = async (involvedObject: object) => (await api.ask("POST", CORE, { body: { metadata: { name: "odd", labels: { "a b": "c" } }, involvedObject } })).body.details.causes.map(({ field }: { field: string }) => field) as string[];
+  expect([await told({ namespace: "b" }), await told(regarding)]).toEqual([["involvedObject.namespace"], ["metadata.labels"]]);
+});
+
 test("what has been sent through events.k8s.io stays so, but for its series", async () => {
   await api.ask("POST", EVENTS, { body: event });
   const patch = (body: object) => api.ask("PATCH", `${EVENTS}/e`, { headers: { "content-type": "application/merge-patch+json" }, body });

@@ -4,6 +4,7 @@
  * API:    https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/flow-schema-v1/
  * Source: kubernetes v1.36 pkg/registry/flowcontrol/flowschema/strategy.go, pkg/apis/flowcontrol/{v1/defaults,validation/validation}.go
  */
+import { internalForm } from "../../api/schema/internal-form.ts";
 import { child, duplicate, type FieldError, forbidden, index, invalid, notSupported, required } from "../../api/meta/field-error.ts";
 import type { FlowSchema, FlowSchemaSpec, NonResourcePolicyRule, PolicyRulesWithSubjects, ResourcePolicyRule, Subject } from "../../api/gen/flowcontrol.v1.ts";
 import { dns1123Label } from "../../api/meta/names.ts";
@@ -25,7 +26,7 @@ export const flowSchemas = defineResource<FlowSchema>({
   *validate({ metadata: { name }, spec, status }) {
     yield* validateSpec("spec", spec, name);
     const fixed = mandatoryFlowSchema(name);
-    if (fixed && !semanticEqual(spec, fixed)) yield invalid("spec", spec, `spec of '${name}' must equal the fixed value`);
+    if (fixed && !semanticEqual(spec, fixed)) yield invalid("spec", internalForm("io.k8s.api.flowcontrol.v1.FlowSchemaSpec", spec), `spec of '${name}' must equal the fixed value`);
     yield* conditionTypes("status.conditions", status?.conditions);
   },
   subresources: { status: statusPart<FlowSchema>({ keepsMetadata: true, validate: ({ status }) => conditionTypes("status.conditions", status?.conditions) }) },

@@ -26,6 +26,9 @@ test.each<[Given, string[]]>([
     'spec.rules[0].nonResourceRules[0].nonResourceURLs[0]: Invalid value: "/a*": wildcard can only do suffix matching',
   ]],
   [{ metadata: { name: "exempt" }, spec: mandatoryFlowSchema("exempt") }, []],
+  [{ metadata: { name: "catch-all" }, spec: { priorityLevelConfiguration: { name: "l" } } }, [
+    `spec: Invalid value: {"PriorityLevelConfiguration":{"Name":"l"},"MatchingPrecedence":1000,"DistinguisherMethod":null,"Rules":null}: spec of 'catch-all' must equal the fixed value`,
+  ]],
 ])("a schema %#", (given, errors) => expect(created(flowSchemas, given).errors).toEqual(errors));
 
 test.each<[Given, string[]]>([
@@ -33,4 +36,7 @@ test.each<[Given, string[]]>([
   [{ spec: { type: "Exempt" } }, ["spec.type: Invalid value: \"Exempt\": must be 'Exempt' if and only if `name` is 'exempt'"]],
   [{ spec: { type: "Limited" } }, ["spec.limited: Required value: must not be empty when type is Limited"]],
   [{ metadata: { name: "catch-all" }, spec: mandatoryPriorityLevel("catch-all") }, []],
+  [{ metadata: { name: "catch-all" }, spec: { type: "Limited" } }, [
+    "spec.limited: Required value: must not be empty when type is Limited", `spec: Invalid value: {"Type":"Limited","Limited":null,"Exempt":null}: spec of 'catch-all' must equal the fixed value`,
+  ]],
 ])("a level %#", (given, errors) => expect(created(levels, given).errors).toEqual(errors));

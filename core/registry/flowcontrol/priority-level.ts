@@ -4,6 +4,7 @@
  * API:    https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/priority-level-configuration-v1/
  * Source: kubernetes v1.36 pkg/registry/flowcontrol/prioritylevelconfiguration/strategy.go, pkg/apis/flowcontrol/{v1/defaults,validation/validation}.go
  */
+import { internalForm } from "../../api/schema/internal-form.ts";
 import { child, type FieldError, forbidden, invalid, notSupported, required } from "../../api/meta/field-error.ts";
 import type { LimitResponse, PriorityLevelConfiguration, PriorityLevelConfigurationSpec, QueuingConfiguration } from "../../api/gen/flowcontrol.v1.ts";
 import { semanticEqual } from "../core/checks/equal.ts";
@@ -40,12 +41,14 @@ export const priorityLevelConfigurations = defineResource<PriorityLevelConfigura
     if (annotations?.[ZERO_SHARES_ANNOTATION] !== undefined) yield forbidden("metadata.annotations", `annotation '${ZERO_SHARES_ANNOTATION}' is forbidden`);
     yield* validateSpec("spec", spec, name);
     const fixed = mandatoryPriorityLevel(name);
-    if (fixed && name === "exempt" && !semanticEqual({ ...spec, exempt: fixed.exempt }, fixed)) yield invalid("spec", spec, `spec of '${name}' except the 'spec.exempt' field must equal the fixed value`);
-    if (fixed && name !== "exempt" && !semanticEqual(spec, fixed)) yield invalid("spec", spec, `spec of '${name}' must equal the fixed value`);
+    if (fixed && name === "exempt" && !semanticEqual({ ...spec, exempt: fixed.exempt }, fixed)) yield invalid("spec", shown(spec), `spec of '${name}' except the 'spec.exempt' field must equal the fixed value`);
+    if (fixed && name !== "exempt" && !semanticEqual(spec, fixed)) yield invalid("spec", shown(spec), `spec of '${name}' must equal the fixed value`);
     yield* conditionTypes("status.conditions", status?.conditions);
   },
   subresources: { status: statusPart<PriorityLevelConfiguration>({ keepsMetadata: true, validate: ({ status }) => conditionTypes("status.conditions", status?.conditions) }) },
 });
+
+function shown(spec: Readonly<PriorityLevelConfigurationSpec>): object { return internalForm("io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationSpec", spec); }
 
 function* validateSpec(path: string, { type, limited, exempt }: Readonly<PriorityLevelConfigurationSpec>, name: string): Iterable<FieldError> {
   if ((name === "exempt") !== (type === "Exempt")) yield invalid(child(path, "type"), type ?? "", "must be 'Exempt' if and only if `name` is 'exempt'");

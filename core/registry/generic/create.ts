@@ -52,7 +52,9 @@ async function createOnce(target: Target, draft: ApiObject, { context, signal, v
   const allocation = await definition.allocate?.(draft, undefined, context);
   try {
     const object = resource.canonical(draft);
-    refuseInvalid(target, object, [...metaErrors(target, object, context), ...(definition.validate?.(object, undefined, context) ?? [])]);
+    const own = [...(definition.validate?.(object, undefined, context) ?? [])];
+    const isOwnFirst = own.length > 0 && definition.anyMeta?.(context) === true; // upstream's strategy says nothing of metadata then, and what is looked at after it is not reached
+    refuseInvalid(target, object, isOwnFirst ? own : [...metaErrors(target, object, context), ...own]);
     if (warn) for (const text of definition.warnings?.(object, undefined) ?? []) warn(text);
     await validate?.(deepFreeze(object), undefined);
     if (given && given !== "0" && !context.dryRun) throw statusError({ code: 500, reason: "", message: "resourceVersion should not be set on objects to be created" });

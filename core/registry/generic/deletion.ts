@@ -39,7 +39,10 @@ export function planDelete(object: Readonly<ApiObject>, definition: Resource, op
   next.metadata.deletionTimestamp = timestamp(nowMs + graceSeconds * 1000);
   next.metadata.deletionGracePeriodSeconds = graceSeconds;
   if (isRemoved) return { type: "remove", last: next };
-  definition.markDeleting?.(next, nowMs);
+  if (definition.markDeleting) { // upstream's storages of such know of no grace
+    delete next.metadata.deletionGracePeriodSeconds;
+    definition.markDeleting(next, nowMs);
+  }
   return { type: "mark", next };
 }
 

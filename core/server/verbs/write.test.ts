@@ -246,6 +246,12 @@ test.each([MAPS, "/apis/a.b/v1/namespaces/a/resets"])("managedFields that are gi
   expect([code, body.metadata.managedFields]).toEqual([200, undefined]);
 });
 
+test("a namespace that is being deleted has no grace period, unlike what is held by finalizers", async () => {
+  await api.ask("POST", "/api/v1/namespaces", { body: { metadata: { name: "going" } } });
+  const { body } = await api.ask("DELETE", "/api/v1/namespaces/going");
+  expect([body.status.phase, typeof body.metadata.deletionTimestamp, body.metadata.deletionGracePeriodSeconds]).toEqual(["Terminating", "string", undefined]);
+});
+
 test("a finalizer holds what is deleted until it is taken away", async () => {
   await api.ask("POST", MAPS, { body: { metadata: { name: "held", finalizers: ["example.com/hold"] } } });
   const deleted = await api.ask("DELETE", `${MAPS}/held`);

@@ -98,7 +98,7 @@ function valueAt(object: JsonMap, parts: readonly string[]): unknown {
   let value: unknown = object;
   for (const [i, part] of parts.entries()) {
     if (value === null || value === undefined) return undefined;
-    if (!isMap(value)) throw wrong(parts.slice(0, i + 1), value, "map[string]interface {}");
+    if (!isMap(value)) throw wrong(parts.slice(0, i + 1), value, "map[string]interface{}");
     if (!Object.hasOwn(value, part)) return undefined;
     value = value[part];
   }
@@ -108,7 +108,7 @@ function valueAt(object: JsonMap, parts: readonly string[]): unknown {
 function setAt(object: Record<string, unknown>, [part = "", ...rest]: readonly string[], value: unknown): void {
   if (rest.length === 0) { object[part] = value; return; }
   const below = object[part] ?? {};
-  if (!isMap(below)) throw wrong([part], below, "map[string]interface {}");
+  if (!isMap(below)) throw wrong([part], below, "map[string]interface{}");
   const copy = { ...below };
   object[part] = copy;
   setAt(copy, rest, value);

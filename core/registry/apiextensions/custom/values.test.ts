@@ -9,6 +9,7 @@ import { validateLists } from "./list-types.ts";
 import { pruned, withoutNulls } from "./prune.ts";
 import { type Schema, structureOf } from "./structure.ts";
 import { validateValue } from "./validate-value.ts";
+import { validateScaleSpec } from "./scale.ts";
 
 const object = (properties: Record<string, Schema>, more: Schema = {}): Schema => ({ type: "object", properties, ...more });
 const string: Schema = { type: "string" };
@@ -118,3 +119,7 @@ test.each<[string, unknown[]]>([
   [".list[?(@.w)].name", ["a"]], ["..name", ["a", "b"]], ["['spec'].replicas", [3]], [".labels.a\\.b/c", ["x"]], [".list[0,1].v", [1, 2]], [".list[0:1].v", [1]],
 ])("JSONPath %s", (path, found) =>
   expect(compileJsonPath(path).find({ spec: { replicas: 3 }, list: [{ name: "a", v: 1, w: true }, { name: "b", v: 2 }], labels: { "a.b/c": "x" } })).toEqual(found));
+
+test("replicas below what is no object", () => {
+  expect([...validateScaleSpec({ spec: "x" }, { specReplicasPath: ".spec.n" } as never)]).toMatchObject([{ detail: ".spec.n accessor error: x is of the type string, expected map[string]interface{}" }]);
+});
