@@ -54,9 +54,13 @@ export class Cached {
     return wasUsed ? 0 : this.forget();
   }
 
+  get bytesHeld(): number {
+    return (this.#json?.length ?? 0) + (this.#protobuf?.length ?? 0) + (this.#metadata && this.#metadata.bytes !== this.#json ? this.#metadata.end : 0);
+  }
+
   /** Lets go of the bytes: what is overwritten is asked for no more, but by who lags. Returns how many that were. */
   forget(): number {
-    const bytes = (this.#json?.length ?? 0) + (this.#protobuf?.length ?? 0) + (this.#metadata && this.#metadata.bytes !== this.#json ? this.#metadata.end : 0);
+    const bytes = this.bytesHeld;
     this.#json = this.#metadata = this.#protobuf = undefined;
     return bytes;
   }

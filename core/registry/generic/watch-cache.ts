@@ -16,6 +16,7 @@ import { Audience, type CacheEvent, type Listener, type Topic } from "./audience
 import { type Cached, cachedOf } from "./cached.ts";
 import { EventWindow } from "./event-window.ts";
 import { LabelIndex } from "./label-index.ts";
+import { Overwritten } from "./overwritten.ts";
 
 export const ROOT = "/registry/";
 
@@ -34,9 +35,11 @@ export class ResourceCache {
   readonly #window: EventWindow;
   readonly #clock: UptimeClock;
   readonly #audience = new Audience();
+  readonly #overwritten: Overwritten;
 
-  constructor(prefix: string, revision: Revision, clock: UptimeClock) {
+  constructor(prefix: string, revision: Revision, { clock, overwritten }: { readonly clock: UptimeClock; readonly overwritten: Overwritten }) {
     this.prefix = prefix;
+    this.#overwritten = overwritten;
     this.#window = new EventWindow(revision);
     this.#clock = clock;
   }
@@ -129,7 +132,7 @@ export class ResourceCache {
     const change: CacheEvent = { type: event.type === "delete" ? "DELETED" : previous ? "MODIFIED" : "ADDED", entry, previous };
     this.#window.push(change, this.#clock.uptimeMs());
     this.#audience.tell(change);
-    previous?.forget();
+    if (previous) this.#overwritten.add(previous);
   }
 }
 
@@ -155,6 +158,7 @@ export class WatchCache {
   readonly #resources = new Map<string, ResourceCache>();
   #revision: Revision = 0;
   #waiters: { readonly revision: Revision; readonly resolve: () => void }[] = [];
+  readonly #overwritten = new Overwritten();
 
   constructor(store: Store, clock: UptimeClock) {
     this.#store = store;
@@ -218,7 +222,7 @@ export class WatchCache {
   resource(prefix: string): ResourceCache {
     const found = this.#resources.get(prefix);
     if (found) return found;
-    const made = new ResourceCache(prefix, this.#revision, this.#clock);
+    const made = new ResourceCache(prefix, this.#revision, { clock: this.#clock, overwritten: this.#overwritten });
     this.#resources.set(prefix, made);
     return made;
   }
