@@ -6,27 +6,31 @@ import { jsonText } from "../../api/codec/json.ts";
 import type { Part } from "../../api/codec/pieces.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import type { Revision, Row } from "../../../storage/store.ts";
+import { objectBytes, type ObjectBytes } from "./object-bytes.ts";
 
 export class Cached {
   readonly key: string;
   readonly object: Readonly<ApiObject>;
   readonly revision: Revision;
-  #json: Buffer | undefined;
+  #json: ObjectBytes | undefined;
+  #before: ObjectBytes | undefined; // of the version before, until #json is made
   #typeEnd = 1; // of #json: where its other members begin, if kind and apiVersion come first
   #metadata: Part | undefined; // of #json, if that was there
   #protobuf: Uint8Array | undefined;
   #used = false; // since forgetUnused was last called
 
-  constructor(key: string, object: Readonly<ApiObject>, revision: Revision) {
+  /** `before`: what it replaces; bytes that both have in common are taken from there. */
+  constructor(key: string, object: Readonly<ApiObject>, revision: Revision, before?: Cached) {
     this.key = key;
     this.object = object;
     this.revision = revision;
+    this.#before = before && (before.#json ?? before.#before);
   }
 
   /** The object as the API writes it, in the version it is stored in. */
   json(): Buffer {
     this.#used = true;
-    return (this.#json ??= this.#encode());
+    return (this.#json ??= this.#encode()).bytes;
   }
 
   /** Its JSON as it stands in a list that says for all items what they are: without kind, apiVersion and the brace before them. */
@@ -55,41 +59,43 @@ export class Cached {
   }
 
   get bytesHeld(): number {
-    return (this.#json?.length ?? 0) + (this.#protobuf?.length ?? 0) + (this.#metadata && this.#metadata.bytes !== this.#json ? this.#metadata.end : 0);
+    return ((this.#json ?? this.#before)?.bytes.length ?? 0) + (this.#protobuf?.length ?? 0) + (this.#metadata && this.#metadata.bytes !== this.#json?.bytes ? this.#metadata.end : 0);
   }
 
   /** Lets go of the bytes: what is overwritten is asked for no more, but by who lags. Returns how many that were. */
   forget(): number {
     const bytes = this.bytesHeld;
-    this.#json = this.#metadata = this.#protobuf = undefined;
+    this.#json = this.#before = this.#metadata = this.#protobuf = undefined;
     return bytes;
   }
 
-  #encode(): Buffer {
+  #encode(): ObjectBytes {
     const { kind, apiVersion } = this.object;
-    const text = jsonText(this.object);
+    const encoded = objectBytes(this.object, this.#before);
+    this.#before = undefined;
     const start = `{"kind":"${kind}","apiVersion":"${apiVersion}",`;
-    this.#typeEnd = text.startsWith(start) ? start.length : 1;
-    return Buffer.from(text);
+    this.#typeEnd = encoded.bytes.toString("latin1", 0, start.length) === start ? start.length : 1;
+    return encoded;
   }
 
   /** A part of the object's own bytes where those are at hand: then it costs nothing to keep. */
   #cutMetadata(): Part {
     const bytes = Buffer.from(jsonText(this.object.metadata));
     const own = { bytes, start: 0, end: bytes.length };
-    if (!this.#json) return own;
-    const start = this.#json.indexOf(METADATA) + METADATA.length;
+    const json = this.#json?.bytes;
+    if (!json) return own;
+    const start = json.indexOf(METADATA) + METADATA.length;
     const end = start + bytes.length;
-    return this.#json.compare(bytes, 0, bytes.length, start, Math.min(end, this.#json.length)) === 0 ? { bytes: this.#json, start, end } : own;
+    return json.compare(bytes, 0, bytes.length, start, Math.min(end, json.length)) === 0 ? { bytes: json, start, end } : own;
   }
 }
 
 const METADATA = Buffer.from('"metadata":');
 
-/** A row as the API shows it: the revision is its resourceVersion, which is not stored. */
-export function cachedOf({ key, value, revision }: Row): Cached {
+/** A row as the API shows it: the revision is its resourceVersion, which is not stored. `before`: what it replaces. */
+export function cachedOf({ key, value, revision }: Row, before?: Cached): Cached {
   const stored = value as unknown as ApiObject;
-  return new Cached(key, deepFreeze({ ...stored, metadata: { ...stored.metadata, resourceVersion: String(revision) } }), revision);
+  return new Cached(key, deepFreeze({ ...stored, metadata: { ...stored.metadata, resourceVersion: String(revision) } }), revision, before);
 }
 
 /** What is stored of an object: all but its resourceVersion, whose place among the fields is kept. */

@@ -158,7 +158,7 @@ export class ResourceStore {
       const marked = plan.type === "mark" ? plan.next : plan.last;
       if (marked && this.definition.generation !== false && marked.metadata.generation !== undefined && !current.object.metadata.deletionTimestamp) marked.metadata.generation++;
       if (plan.type === "remove") {
-        const told = (entry: Cached): { readonly entry: Cached; readonly done: boolean } => ({ entry: marked ? new Cached(entry.key, deepFreeze(marked), entry.revision) : entry, done: true });
+        const told = (entry: Cached): { readonly entry: Cached; readonly done: boolean } => ({ entry: marked ? new Cached(entry.key, deepFreeze(marked), entry.revision, entry) : entry, done: true });
         if (context.dryRun) return told(current);
         const outcome = await this.#commits.remove(current, false, signal);
         if (outcome.removed) return told(outcome.removed);

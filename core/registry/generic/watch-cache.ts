@@ -119,7 +119,7 @@ export class ResourceCache {
   apply(event: StoreEvent): void {
     const { key } = event.row;
     const previous = this.#entries.get(key);
-    const entry = cachedOf(event.row);
+    const entry = cachedOf(event.row, previous);
     if (event.type === "delete") {
       if (!previous) return;
       this.#entries.delete(key);

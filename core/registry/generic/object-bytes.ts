@@ -1,0 +1,79 @@
+/**
+ * An object's JSON, in which the parts that it has in common with the version before are copied, not written again: a pod that is bound, reported on and deleted keeps its spec or its
+ * status, and who owns what of it, which are most of its bytes.
+ */
+import { jsonText } from "../../api/codec/json.ts";
+import { assemble, type Piece } from "../../api/codec/pieces.ts";
+import type { ApiObject } from "../../api/meta/object-meta.ts";
+
+export interface ObjectBytes {
+  readonly bytes: Buffer;
+  readonly parts: readonly PartBytes[];
+}
+
+/** Where the bytes of a part are. Parts are frozen: the same part has the same bytes. */
+interface PartBytes { readonly part: object; readonly start: number; readonly end: number }
+
+/** Shorter ones are written as fast as they are looked up. */
+const PART_LENGTH_MIN = 128;
+/** How deep the members are that most versions leave as they are: metadata.managedFields[0].fieldsV1. */
+const OPENED: readonly string[] = ["metadata", "managedFields"];
+/** Names and the like, which JSON writes as they are. */
+const PLAIN = /^[\w.:-]*$/;
+
+export function objectBytes(object: Readonly<ApiObject>, before?: ObjectBytes): ObjectBytes {
+  const pieces: Piece[] = [], parts: PartBytes[] = [];
+  let text = "", length = 0;
+
+  function flush(): void {
+    pieces.push(text);
+    length += Buffer.byteLength(text);
+    text = "";
+  }
+
+  function part(value: object): void {
+    const known = before?.parts.find((one) => one.part === value);
+    const written = known ? "" : jsonText(value);
+    if (!known && written.length < PART_LENGTH_MIN) {
+      text += written;
+      return;
+    }
+    flush();
+    pieces.push(known ? { bytes: before!.bytes, start: known.start, end: known.end } : written);
+    const start = length;
+    length += known ? known.end - known.start : Buffer.byteLength(written);
+    parts.push({ part: value, start, end: length });
+  }
+
+  function members(of: object): void {
+    let separator = "{";
+    for (const name in of) {
+      const member = (of as Record<string, unknown>)[name];
+      if (member === undefined) continue;
+      text += `${separator}${scalar(name)}:`;
+      separator = ",";
+      if (typeof member !== "object" || member === null) text += scalar(member);
+      else if (!OPENED.includes(name)) part(member);
+      else if (Array.isArray(member)) items(member);
+      else members(member);
+    }
+    text += separator === "{" ? "{}" : "}";
+  }
+
+  function items(of: readonly unknown[]): void {
+    let separator = "[";
+    for (const item of of) {
+      text += separator;
+      separator = ",";
+      if (typeof item === "object" && item !== null && !Array.isArray(item)) members(item);
+      else text += jsonText(item);
+    }
+    text += separator === "[" ? "[]" : "]";
+  }
+
+  members(object);
+  flush();
+  return { bytes: assemble(pieces, length), parts };
+}
+
+function scalar(value: unknown): string { return typeof value === "string" && PLAIN.test(value) ? `"${value}"` : jsonText(value); }
