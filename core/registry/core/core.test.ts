@@ -74,6 +74,10 @@ test.each<[Resource<never>, Given, string[]]>([
   ]],
   [persistentVolumes as never, { spec: { ...volume, capacity: undefined } }, ["spec.capacity: Required value", 'spec.capacity: Unsupported value: null: supported values: "storage"']],
   [resourceQuotas as never, { spec: { scopes: ["BestEffort", "NotBestEffort"] } }, ['spec.scopes: Invalid value: ["BestEffort","NotBestEffort"]: conflicting scopes']],
+  [limitRanges as never, { spec: { limits: [{ type: "PersistentVolumeClaim", maxLimitRequestRatio: { foo: "2" } }] } }, [
+    "spec.limits[0].limits: Required value: either minimum or maximum storage value is required, but neither was provided",
+    'spec.limits[0].maxLimitRequestRatio[foo]: Invalid value: "foo": must be a standard resource type or fully qualified',
+  ]],
   [limitRanges as never, { spec: { limits: [{ type: "Pod", max: { cpu: "1" }, min: { cpu: "2" }, default: { cpu: "1" } }] } }, [
     "spec.limits[0].default: Forbidden: may not be specified when `type` is 'Pod'", 'spec.limits[0].min[cpu]: Invalid value: "2": min value 2 is greater than max value 1',
   ]],

@@ -48,6 +48,8 @@ function* validateItem(path: string, item: LimitRangeItem): Iterable<FieldError>
   const checkName = isPod || item.type === "Container" ? containerResourceName : resourceName;
   const names = new Set<string>();
   for (const list of LISTS) {
+    if (list === "maxLimitRequestRatio" && item.type === "PersistentVolumeClaim" && item.min?.["storage"] === undefined && item.max?.["storage"] === undefined)
+      yield required(child(path, "limits"), "either minimum or maximum storage value is required, but neither was provided");
     const entries = Object.keys(item[list] ?? {});
     if (isPod && (list === "default" || list === "defaultRequest")) {
       if (entries.length > 0) yield forbidden(child(path, list), "may not be specified when `type` is 'Pod'");
@@ -58,8 +60,6 @@ function* validateItem(path: string, item: LimitRangeItem): Iterable<FieldError>
       names.add(name);
     }
   }
-  if (item.type === "PersistentVolumeClaim" && item.min?.["storage"] === undefined && item.max?.["storage"] === undefined)
-    yield required(child(path, "limits"), "either minimum or maximum storage value is required, but neither was provided");
   for (const name of names) yield* validateAmounts(path, item, name, isPod);
 }
 
