@@ -13,6 +13,6 @@ export function checkAcceptable({ request, info, served }: Scope, printable: boo
     encodings: isBuiltIn ? ENCODINGS : ENCODINGS_CUSTOM,
     convertible: printable ? convertibleToMeta : (target: Parameters<typeof convertibleToMeta>[0], encoding: Parameters<typeof convertibleToMeta>[1]) => target.kind !== "Table" && convertibleToMeta(target, encoding),
   };
+  negotiateOutput(wanted);
   if (info.verb === "watch") negotiateStream(wanted);
-  else negotiateOutput(wanted);
 }

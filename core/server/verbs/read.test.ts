@@ -185,6 +185,12 @@ test("a review has no Table; nobody speaks Klingon", async () => {
   expect((await api.ask("GET", `${MAPS}/none`, { headers: { accept: "application/klingon" } })).code).toBe(406);
 });
 
+test("a watch in what nothing is written in is refused as any answer is, and in what has no stream with what has", async () => {
+  const told = async (accept: string) => (await api.ask("GET", MAPS, { query: { watch: "1" }, headers: { accept } })).body as { readonly message?: string };
+  expect((await told("application/json;as=Table;g=meta.k8s.io;v=v2")).message).toBe("only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf");
+  expect(String(await told("application/yaml"))).toContain("application/json;stream=watch");
+});
+
 test("metadata of nothing is null, as Go writes a list that was never made", async () => {
   for (const headers of [{ accept: "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1" }, { accept: "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1;pretty=1" }])
     expect((await api.ask("GET", "/api/v1/namespaces/none/configmaps", { headers })).body.items).toBeNull();
