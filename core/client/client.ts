@@ -64,8 +64,9 @@ export interface ResourceClient<T extends ApiObject> {
   get(name: ObjectName, call: Call): Promise<Readonly<T>>;
   list(query: ListQuery, call: Call): Promise<ObjectList<T>>;
   watch(query: WatchQuery, call: Call): AsyncIterable<ApiWatchEvent & { readonly object: Readonly<T> }>;
-  create(object: NewObject<T>, call: Call): Promise<Readonly<T>>;
-  update(object: T, call: Call): Promise<Readonly<T>>;
+  /** Without a fieldManager the fields are the program's. */
+  create(object: NewObject<T>, call: Call & { readonly fieldManager?: string }): Promise<Readonly<T>>;
+  update(object: T, call: Call & { readonly fieldManager?: string }): Promise<Readonly<T>>;
   /** PUT …/status. Throws Conflict if `object` is not the newest. */
   updateStatus(object: T, call: Call): Promise<Readonly<T>>;
   patch(name: ObjectName, type: PatchType, patch: unknown, call: Call & { readonly subresource?: string | undefined }): Promise<Readonly<T>>;

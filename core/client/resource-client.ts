@@ -21,6 +21,8 @@ function groupVersionPath({ group, version }: Pick<ResourceRef, "group" | "versi
   return group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
 }
 
+function managedBy(fieldManager: string | undefined): { readonly query?: { readonly fieldManager: string } } { return fieldManager === undefined ? {} : { query: { fieldManager } }; }
+
 /** The collection's path; without a namespace, the collection over all namespaces. */
 function collectionPath(ref: ResourceRef, namespace: string | undefined): string {
   const scope = ref.namespaced && namespace !== undefined && namespace !== "" ? `/namespaces/${encodeURIComponent(namespace)}` : "";
@@ -56,8 +58,8 @@ function resourceClient<T extends ApiObject>(transport: Transport, ref: Resource
       }) as ReturnType<ResourceClient<T>["watch"]>;
     },
 
-    create: (object, { signal }) => send({ method: "POST", path: collectionPath(ref, object.metadata.namespace), body: object, signal }),
-    update: (object, { signal }) => send({ method: "PUT", path: pathOf(object), body: object, signal }),
+    create: (object, { signal, fieldManager }) => send({ method: "POST", path: collectionPath(ref, object.metadata.namespace), ...managedBy(fieldManager), body: object, signal }),
+    update: (object, { signal, fieldManager }) => send({ method: "PUT", path: pathOf(object), ...managedBy(fieldManager), body: object, signal }),
     updateStatus: (object, { signal }) => send({ method: "PUT", path: pathOf(object, "status"), body: object, signal }),
 
     patch: (name, type, patch, { signal, subresource }) => send({ method: "PATCH", path: pathOf(name, subresource), body: patch, contentType: type, signal }),

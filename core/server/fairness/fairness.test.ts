@@ -2,7 +2,9 @@ import { expect, test } from "vitest";
 import type { FlowSchema, PriorityLevelConfiguration } from "../../api/gen/flowcontrol.v1.ts";
 import type { UserInfo } from "../../api/request/user.ts";
 import { type Clock, systemClock } from "../../lifecycle/clock.ts";
+import { FLOW_SCHEMAS } from "../../client/resources.ts";
 import { metricsRegistry } from "../../observe/metrics.ts";
+import { apiServer } from "../../../test/api-server.ts";
 import { memoryRegistry } from "../../../test/memory-registry.ts";
 import type { Selection } from "../../registry/generic/selection.ts";
 import type { ServerRequest } from "../request.ts";
@@ -14,7 +16,7 @@ import { flowMetrics } from "./flow-metrics.ts";
 import { maxInFlight } from "./max-in-flight.ts";
 import { dealHand } from "./shuffle-shard.ts";
 import type { Ticket } from "./too-many-requests.ts";
-import { dangling } from "./upkeep.ts";
+import { act, dangling } from "./upkeep.ts";
 import { planUpkeep } from "./upkeep-plan.ts";
 import { estimateWork, sizeIn } from "./work-estimate.ts";
 
@@ -268,4 +270,14 @@ test("without it so many requests read and so many write at once, whoever sends 
   expect(() => ask(POD)).not.toThrow();
   const unlimited = maxInFlight({ reading: 0, writing: 0 });
   for (let i = 0; i < 1000; i++) expect(() => unlimited(request(), write, anybody)).not.toThrow();
+});
+
+test("the objects a server is born with are those of upstream's producer", async () => {
+  await using api = await apiServer();
+  const client = api.client.resource(FLOW_SCHEMAS), { signal } = api;
+  const [object] = SUGGESTED_SCHEMAS;
+  await act(client, { type: "create", object: object! }, signal);
+  const made = await client.get(object!, { signal });
+  await act(client, { type: "update", object: { ...made, spec: { ...made.spec!, matchingPrecedence: 7 } } }, signal);
+  expect((await client.get(object!, { signal })).metadata.managedFields?.map(({ manager }) => manager)).toEqual(["api-priority-and-fairness-config-producer-v1"]);
 });

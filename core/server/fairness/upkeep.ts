@@ -26,6 +26,7 @@ const UPKEEP_MS = 60_000;
 /** How soon the status of a FlowSchema follows. */
 const STATUS_MS = 500;
 const ADJUST_MS = 10_000;
+const PRODUCER = "api-priority-and-fairness-config-producer-v1";
 const FIELD_MANAGER = "api-priority-and-fairness-config-consumer-v1";
 
 export function fairnessUpkeep({ fairness, schemas, levels, schemaClient, levelClient, clock, log }: Deps): Runnable {
@@ -91,11 +92,12 @@ export function fairnessUpkeep({ fairness, schemas, levels, schemaClient, levelC
   };
 }
 
-async function act<T extends ApiObject>(client: ResourceClient<T>, action: UpkeepAction<T>, signal: AbortSignal): Promise<void> {
+/** Does what is planned, in the name upstream does it in. */
+export async function act<T extends ApiObject>(client: ResourceClient<T>, action: UpkeepAction<T>, signal: AbortSignal): Promise<void> {
   try {
     switch (action.type) {
-      case "create": return void (await client.create(action.object as unknown as NewObject<T>, { signal }));
-      case "update": return void (await client.update(action.object, { signal }));
+      case "create": return void (await client.create(action.object as unknown as NewObject<T>, { signal, fieldManager: PRODUCER }));
+      case "update": return void (await client.update(action.object, { signal, fieldManager: PRODUCER }));
       case "delete": return void (await client.delete({ metadata: { name: action.name } }, {}, { signal }));
     }
   } catch (error) {
