@@ -12,7 +12,7 @@ import type { MutatingWebhook, MutatingWebhookConfiguration, ValidatingWebhookCo
 import type { Namespace, Service } from "../../api/gen/core.v1.ts";
 import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
-import { StatusError } from "../../api/meta/status-error.ts";
+import { StatusError, statusError } from "../../api/meta/status-error.ts";
 import type { Authorizer } from "../../authz/authorizer.ts";
 import { systemClock } from "../../lifecycle/clock.ts";
 import { systemRandom } from "../../lifecycle/random.ts";
@@ -77,9 +77,9 @@ const ANY = [{ operations: ["*"], apiGroups: ["*"], apiVersions: ["*"], resource
 
 const NOBODY: Authorizer = { authorize: () => ({ decision: "no-opinion", reason: "" }), rulesFor: () => Promise.resolve({ resourceRules: [], pathRules: [], incomplete: false }) };
 
-interface World { readonly port: number; readonly mutating?: readonly Partial<MutatingWebhook>[]; readonly validating?: readonly Partial<MutatingWebhook>[]; readonly between?: AdmissionPlugin; readonly authorizer?: Authorizer; readonly metrics?: Metrics }
+interface World { readonly port: number; readonly mutating?: readonly Partial<MutatingWebhook>[]; readonly validating?: readonly Partial<MutatingWebhook>[]; readonly between?: AdmissionPlugin; readonly authorizer?: Authorizer; readonly metrics?: Metrics; readonly versions?: Partial<ObjectVersions> }
 
-function chainOf({ port, mutating = [], validating = [], between, authorizer = NOBODY, metrics }: World) {
+function chainOf({ port, mutating = [], validating = [], between, authorizer = NOBODY, metrics, versions }: World) {
   const complete = (hook: Partial<MutatingWebhook>, i: number): MutatingWebhook => ({
     namespaceSelector: {}, objectSelector: {},
     name: `w${i}.example.com`, rules: ANY, failurePolicy: "Fail", matchPolicy: "Equivalent", sideEffects: "None", timeoutSeconds: 5, admissionReviewVersions: ["v1"],
@@ -93,7 +93,7 @@ function chainOf({ port, mutating = [], validating = [], between, authorizer = N
     endpointSlices: staticInformer(stored<EndpointSlice>("discovery.k8s.io/v1", "EndpointSlice", "hooks/hook-1", {
       metadata: { labels: { "kubernetes.io/service-name": "hook" } }, addressType: "IPv4", ports: [{ name: "https", port }], endpoints: [{ addresses: ["192.0.2.1"], conditions: { ready: false } }, { addresses: ["127.0.0.1"], nodeName: "node-1" }],
     })),
-    versions: plainVersions, authorizer, ...(metrics ? { meter: webhookMeter(metrics) } : {}), clock: systemClock, random: systemRandom, log: silentLog,
+    versions: { ...plainVersions, ...versions }, authorizer, ...(metrics ? { meter: webhookMeter(metrics) } : {}), clock: systemClock, random: systemRandom, log: silentLog,
     dialer: { connect: ({ host, port: to, signal }: { host: string; port: number; signal: AbortSignal }) => dialTcp({ host, port: to, timeoutMs: 5_000 }, { clock: systemClock, signal }) },
   };
   return admissionChain([...(between ? [between] : []), mutatingWebhooks(deps), validatingWebhooks(deps)], metrics && admissionMeter(metrics, systemClock));
@@ -209,6 +209,9 @@ describe("reaching a webhook", () => {
   });
 });
 
+const UNCONVERTED = "conversion webhook for example.com/v1, Kind=Widget failed: no such shape";
+const unconverted = (): Promise<never> => Promise.reject(statusError({ code: 500, reason: "", message: UNCONVERTED, cause: new Error("no such shape") }));
+
 describe("which requests a webhook hears of", () => {
   const rule = (parts: object): Partial<MutatingWebhook> => ({ rules: [{ ...ANY![0], ...parts }] as MutatingWebhook["rules"] });
   const update = (labels: object, old: object): AdmissionRequest => admissionRequest({ resource: "configmaps", operation: "UPDATE", object: { ...configMap(), metadata: { name: "cm", labels } }, old: { ...configMap(), metadata: { name: "cm", labels: old } } });
@@ -239,6 +242,17 @@ describe("which requests a webhook hears of", () => {
     const server = await webhookServer(() => ({ allowed: false }));
     expect(await run({ port: server.port, validating: [hook] }, request)).toMatch(heard ? /denied the request/ : /^ok$/);
     expect(server.asked.length).toBe(heard ? 1 : 0);
+  });
+
+  test.each<[string, Omit<World, "port">, number, string]>([
+    ["of what it is to be shown, to one that mutates", { mutating: [rule({ apiVersions: ["v2"] })], versions: { shown: unconverted } }, 0, `500 InternalError: Internal error occurred: Internal error occurred: ${UNCONVERTED}`],
+    ["of what its conditions ask about", { mutating: [{ ...rule({ apiVersions: ["v2"] }), matchConditions: [{ name: "any", expression: "true" }] }], versions: { shown: unconverted } }, 0, `500 InternalError: Internal error occurred: Internal error occurred: ${UNCONVERTED}`],
+    ["of what it is to be shown, to one that validates", { validating: [rule({ apiVersions: ["v2"] })], versions: { shown: unconverted } }, 0, `500 InternalError: Internal error occurred: ${UNCONVERTED}`],
+    ["of what it has made of it", { mutating: [rule({ apiVersions: ["v2"] })], versions: { restored: unconverted } }, 1, `500 : ${UNCONVERTED}`],
+  ])("a conversion that fails is told as it is: %s", async (_name, world, asked, outcome) => {
+    const server = await webhookServer(() => patchOf({ op: "add", path: "/spec", value: { size: 1 } }));
+    expect(await run({ port: server.port, ...world }, widget)).toBe(outcome);
+    expect(server.asked.length).toBe(asked);
   });
 
   test("shown in the version its rule names", async () => {

@@ -99,7 +99,7 @@ export function validatingWebhooks(deps: WebhookDeps): AdmissionPlugin {
       await whenReady(source, request, deps);
       const invocations: Invocation[] = [];
       for (const hook of source.hooks()) {
-        const invocation = await invocationFor(hook, request, deps);
+        const invocation = await invocationFor(hook, request, { ...deps, mutates: false });
         if (invocation) invocations.push(invocation);
       }
       const outcomes = await Promise.allSettled(invocations.map((invocation, index) => validateBy(invocation, request, { ...deps, index })));
@@ -123,7 +123,7 @@ async function whenReady(source: HookSource, { group, resource, name, signal }: 
 }
 
 /** Undefined: not this webhook's business. */
-async function invocationFor(hook: Hook, request: AdmissionRequest, deps: WebhookDeps): Promise<Invocation | undefined> {
+async function invocationFor(hook: Hook, request: AdmissionRequest, deps: WebhookDeps & { readonly mutates: boolean }): Promise<Invocation | undefined> {
   if (!matchesObject(hook, request)) return undefined;
   const invocation = invocationOf(hook, request, deps.versions);
   if (!invocation || !(await matchesNamespace(hook, request, deps.namespaces))) return undefined;
@@ -144,9 +144,9 @@ async function wantedBy(hook: Hook, { review, request, authorizer }: { readonly 
   }
 }
 
-/** The request in the version the webhook asks for. */
-async function questionOf(invocation: Invocation, request: AdmissionRequest, { versions, uid, version }: { readonly versions: ObjectVersions; readonly uid: string; readonly version?: ReviewVersion }): Promise<AdmissionReview> {
-  const show = async (object: Readonly<ApiObject> | undefined) => object && (await versions.shown(object, invocation.resource, request.signal));
+/** The request in the version the webhook asks for. Throws 500 if its objects cannot be had in that; of webhooks that mutate it is said twice. */
+async function questionOf(invocation: Invocation, request: AdmissionRequest, { versions, uid, version, mutates }: { readonly versions: ObjectVersions; readonly uid: string; readonly version?: ReviewVersion; readonly mutates: boolean }): Promise<AdmissionReview> {
+  const show = async (object: Readonly<ApiObject> | undefined) => object && (await versions.shown(object, invocation.resource, request.signal).catch((error: unknown) => { throw internalError(mutates ? internalError(error) : error); }));
   return reviewOf(request, invocation, { uid, ...(version && { version }), requestKind: kindOf(request, resourceOf(request), versions), shown: { object: await show(request.object), oldObject: await show(request.oldObject) } });
 }
 
@@ -156,7 +156,7 @@ async function mutate(hooks: readonly Hook[], request: AdmissionRequest, deps: M
   const { reinvocation, rounds } = deps;
   if (reinvocation.isSecond && rounds.isChanged(request.object)) rounds.askAgain();
   for (const [index, hook] of hooks.entries()) {
-    const invocation = await invocationFor(hook, request, deps);
+    const invocation = await invocationFor(hook, request, { ...deps, mutates: true });
     if (!invocation || (reinvocation.isSecond && !rounds.isToBeAsked(hook.uid))) continue;
     const at = `round_${reinvocation.isSecond ? 1 : 0}_index_${index}`;
     const changed = await orIgnored(hook, request, { ...deps, type: "admit" }, () => mutateBy(invocation, request, { ...deps, at }));
@@ -220,7 +220,7 @@ async function responseOf(invocation: Invocation, request: AdmissionRequest, dep
   const uid = random.uuid();
   const version = reviewVersionOf(admissionReviewVersions);
   if (!version) throw new CallError(name, "could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)");
-  const review = await questionOf(invocation, request, { versions, uid, version });
+  const review = await questionOf(invocation, request, { versions, uid, version, mutates });
   const span = request.span?.child("Calling webhook", 3, { "webhook": name });
   const answer = await ask({ config: clientConfig, review, timeoutSeconds, traceparent: span?.traceparent, signal }, deps).then((told) => decodedReview(told, version)).catch((error: Error) => {
     throw new CallError(name, `failed to call webhook: ${error.message}`, error);
@@ -240,6 +240,17 @@ function checked<T>(work: () => T, webhook: string): T {
   }
 }
 
+/** Throws 500 if the patch does not apply. */
+function patchedOf(object: Readonly<ApiObject>, patch: readonly unknown[], webhook: string): JsonMap {
+  try {
+    const patched = copyOf(applyJsonPatch(object as unknown as JsonMap, patch));
+    if (patched["kind"] !== object.kind || patched["apiVersion"] !== object.apiVersion) throw new Error(`admission webhook ${JSON.stringify(webhook)} attempted to change the kind of the object`);
+    return patched;
+  } catch (error) {
+    throw error instanceof StatusError && !(error.cause instanceof Error) ? error : internalError(error instanceof StatusError ? error.cause : error);
+  }
+}
+
 /** Whether the object has changed. */
 async function mutateBy(invocation: Invocation, request: AdmissionRequest, deps: WebhookDeps & { readonly at: string }): Promise<boolean> {
   const { hook: { uid, webhook: { name } }, resource } = invocation;
@@ -248,14 +259,7 @@ async function mutateBy(invocation: Invocation, request: AdmissionRequest, deps:
   if (patch.length === 0) return false;
   if (!object || !request.object) throw internalError(new Error(`admission webhook ${JSON.stringify(name)} attempted to modify the object, which is not supported for this operation`));
   if (response.patchType !== PATCH_TYPE) throw new CallError(name, `unsupported patch type ${JSON.stringify(response.patchType)}`);
-  let next: ApiObject;
-  try {
-    const patched = copyOf(applyJsonPatch(object as unknown as JsonMap, patch));
-    if (patched["kind"] !== object.kind || patched["apiVersion"] !== object.apiVersion) throw new Error(`admission webhook ${JSON.stringify(name)} attempted to change the kind of the object`);
-    next = await deps.versions.restored(patched, resource, resourceOf(request), request.signal);
-  } catch (error) {
-    throw error instanceof StatusError && !(error.cause instanceof Error) ? error : internalError(error instanceof StatusError ? error.cause : error);
-  }
+  const next = await deps.versions.restored(patchedOf(object, patch, name), resource, resourceOf(request), request.signal).catch((error: unknown) => { throw error instanceof StatusError ? error : internalError(error); });
   const changed = !sameValue(request.object, next);
   replaceIn(request.object, next);
   request.annotateInFull?.(`patch.webhook.admission.k8s.io/${deps.at}`, () => JSON.stringify({ configuration: uid.split("/")[0], webhook: name, patch, patchType: "JSONPatch" }));
