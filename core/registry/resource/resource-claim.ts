@@ -4,9 +4,11 @@
  * API:    https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/resource-claim-v1/
  * Source: kubernetes v1.36 pkg/registry/resource/{resourceclaim,resourceclaimtemplate}/strategy.go, pkg/registry/resource/utils.go, pkg/apis/resource/validation/validation.go
  */
-import { child, index } from "../../api/meta/field-error.ts";
+import { child, FIELD_IMMUTABLE, index, invalid } from "../../api/meta/field-error.ts";
 import type { ResourceClaim, ResourceClaimTemplate } from "../../api/gen/resource.v1.ts";
+import { internalForm } from "../../api/schema/internal-form.ts";
 import { validateTemplateMeta } from "../core/persistent-volume-claim/validation.ts";
+import { semanticEqual } from "../core/checks/equal.ts";
 import { immutable } from "../core/checks/values.ts";
 import { statusPart } from "../core/status-part.ts";
 import { defineResource, type Resource } from "../generic/resource.ts";
@@ -24,7 +26,9 @@ export function resourceClaims(labels: NamespaceLabels): Resource<ResourceClaim>
       yield* adminAccess(spec, metadata.namespace, labels);
       yield* validateClaimSpec("spec", spec);
     },
-    validateUpdate: (next, old) => immutable("spec", next.spec, old.spec),
+    *validateUpdate(next, old) {
+      if (!semanticEqual(next.spec, old.spec)) yield invalid("spec", internalForm("io.k8s.api.resource.v1.ResourceClaimSpec", next.spec), FIELD_IMMUTABLE);
+    },
     subresources: {
       status: statusPart<ResourceClaim>({
         keepsMetadata: true,

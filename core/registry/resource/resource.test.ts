@@ -30,6 +30,12 @@ test.each<[Given, string[]]>([
   ]],
 ])("a claim %#", (given, errors) => expect(created(claims, given).errors).toEqual(errors));
 
+test("what is asked for never changes; it is shown as the server's own structs are", () => {
+  const { object } = created(claims, claim());
+  const { errors } = updated(claims, object, { spec: { devices: {} } });
+  expect(errors).toEqual(['spec: Invalid value: {"Devices":{"Requests":null,"Constraints":null,"Config":null}}: field is immutable']);
+});
+
 test("what was allocated stays; what is known of devices goes with them", () => {
   const { object } = created(claims, claim());
   const result = { request: "gpu", driver: "d.example.com", pool: "n1", device: "gpu-0" };
