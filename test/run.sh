@@ -44,6 +44,7 @@ step() { one_step "$@" </dev/null & }
 one_step() {
   local name=$1; shift
   local start=$SECONDS log=$RESULTS/$BASHPID.log
+  echo "0 1" >"$RESULTS/$BASHPID.count" # until it has ended: one that was killed has failed
   if "$@" >"$log" 2>&1; then
     echo "1 0" >"$RESULTS/$BASHPID.count"; echo "ok    $name ($((SECONDS - start)) s)"
   else
@@ -56,9 +57,10 @@ suite() { one_suite "$@" </dev/null & }
 one_suite() {
   local name=$1; shift
   local start=$SECONDS json=$RESULTS/$BASHPID.json log=$RESULTS/$BASHPID.log
+  echo "0 1" >"$RESULTS/$BASHPID.count"
   node_modules/.bin/bun --bun node_modules/.bin/vitest run --reporter=default --reporter=json --outputFile.json="$json" "$@" >"$log" 2>&1
   local code=$? counts
-  counts=$(node_modules/.bin/bun -e 'const r = JSON.parse(await Bun.file(process.argv[1]).text()); console.log(r.numPassedTests, r.numFailedTests + (r.numFailedTests === 0 && !r.success ? 1 : 0))' "$json" 2>/dev/null) || counts="0 1"
+  counts=$(node_modules/.bin/bun -e 'const r = JSON.parse(await Bun.file(process.argv[1]).text()); console.log(r.numPassedTests, Math.max(r.numFailedTests, Number(!r.success || process.argv[2] !== "0")))' "$json" "$code" 2>/dev/null) || counts="0 1"
   echo "$counts" >"$RESULTS/$BASHPID.count"
   echo "$([ "${counts#* }" = 0 ] && echo ok || echo FAIL)    $name: ${counts% *} passed, ${counts#* } failed ($((SECONDS - start)) s)"
   [ "$code" = 0 ] || grep -vE '^\s*$|✓' "$log" | tail -n 150

@@ -5,17 +5,8 @@ import { type Clock, systemClock } from "../lifecycle/clock.ts";
 import type { TunnelConnection } from "./connection.ts";
 import { Multiplexer, type MultiplexerOptions } from "./multiplexer.ts";
 import { encodePacket } from "./packet.ts";
+import { mulberry32 } from "../../test/mulberry32.ts";
 import { ReceiveWindow, WINDOW_LIMITS, WindowBudget } from "./window.ts";
-
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-  };
-}
 
 const sleep = (ms: number): Promise<void> => systemClock.sleep(ms, new AbortController().signal);
 
@@ -107,7 +98,7 @@ async function receive(connection: TunnelConnection, salt: number, { next, total
 }
 
 test.each([1, 2, 3, 4, 5, 6])("no byte is lost, none changes its place, and none waits beyond its window; seed %i", async (seed) => {
-  const next = seeded(seed);
+  const next = mulberry32(seed);
   const { server, agent, open, strays } = bothEnds({ next });
   const work = Array.from({ length: 8 }, async (_, salt) => {
     const [here, there] = open();
@@ -125,7 +116,7 @@ test.each([1, 2, 3, 4, 5, 6])("no byte is lost, none changes its place, and none
 });
 
 test.each([1, 2, 3])("the same with a peer that knows no credit, whose end is the end of both directions; seed %i", async (seed) => {
-  const next = seeded(seed);
+  const next = mulberry32(seed);
   const { server, agent, open } = bothEnds({ next, credit: false });
   const work = Array.from({ length: 8 }, async (_, salt) => {
     const [here, there] = open();
@@ -150,7 +141,7 @@ test("with credit, connections nobody reads cost their windows, and others go on
   const stuck = Array.from({ length: 20 }, () => open());
   for (const [, there] of stuck) there.write(Buffer.alloc(4 << 20));
   const [here, there] = open();
-  const [{ got }] = await Promise.all([receive(here, 7, { next: seeded(1) }), send(there, 500_000, 7, seeded(2)).then(() => there.end())]);
+  const [{ got }] = await Promise.all([receive(here, 7, { next: mulberry32(1) }), send(there, 500_000, 7, mulberry32(2)).then(() => there.end())]);
   expect(got).toBe(500_000);
   for (const [one] of stuck) expect(one.arrivedBytes + one.readableLength).toBeLessThanOrEqual(WINDOW_LIMITS.initialBytes + 64 * 1024);
   expect(pipe[1].writableLength).toBeLessThan(64 * 1024);
@@ -170,8 +161,8 @@ test("without credit one that nobody reads holds up all, for a while, and is the
   flooding.on("error", () => undefined).write(Buffer.alloc(4 << 20));
   await sleep(100);
   const held = stuck.arrivedBytes;
-  const reading = receive(here, 1, { next: seeded(1), total: 1_000 });
-  await send(there, 1_000, 1, seeded(2));
+  const reading = receive(here, 1, { next: mulberry32(1), total: 1_000 });
+  await send(there, 1_000, 1, mulberry32(2));
   await sleep(100);
   expect(stuck.arrivedBytes).toBe(held);
   expect(held).toBeLessThan(512 * 1024);

@@ -44,22 +44,33 @@ export class Host implements AsyncDisposable {
   static async up(name: string, address: string): Promise<Host> {
     if (!existsSync(BINARY)) throw new Error(`${BINARY} is missing: npm run build`);
     await host(["down", name]); // what an interrupted run left
-    const made = new Host(name, address);
-    const { code, stderr } = await host(["up", name, address]);
-    if (code !== 0) throw new Error(`host ${name} did not come up: ${stderr}`);
-    mkdirSync(join(made.directory, "bin"), { recursive: true });
-    cpSync(BINARY, made.binary);
-    await made.ok(["mount", "-t", "tmpfs", "tmpfs", CHECKOUT]); // compiled means compiled
-    return made;
+    return await new Host(name, address).#prepared(async (made) => {
+      const { code, stderr } = await host(["up", name, address]);
+      if (code !== 0) throw new Error(`host ${name} did not come up: ${stderr}`);
+      mkdirSync(join(made.directory, "bin"), { recursive: true });
+      cpSync(BINARY, made.binary);
+      await made.ok(["mount", "-t", "tmpfs", "tmpfs", CHECKOUT]); // compiled means compiled
+    });
   }
 
   /** A server that is Ready and has the image busybox:1. */
   static async withBusybox(name: string, address: string): Promise<Host> {
-    const made = await Host.up(name, address);
-    await made.start();
-    await made.nodeReady();
-    await made.importImage("busybox");
-    return made;
+    return await (await Host.up(name, address)).#prepared(async (made) => {
+      await made.start();
+      await made.nodeReady();
+      await made.importImage("busybox");
+    });
+  }
+
+  /** Itself, once that is done; gone if it fails: nobody else can end it yet. */
+  async #prepared(prepare: (made: Host) => Promise<void>): Promise<Host> {
+    try {
+      await prepare(this);
+      return this;
+    } catch (error) {
+      await this[Symbol.asyncDispose]();
+      throw error;
+    }
   }
 
   get address(): string {

@@ -10,10 +10,11 @@
  */
 import { eventually } from "../cluster/host.ts";
 import { faultyNode, pod } from "./faulty-node.ts";
+import { wholeNumber } from "../whole-number.ts";
 import { endWith } from "./outcome.ts";
 
-const rounds = Number(process.argv[2] ?? 6);
-const pods = Number(process.argv[3] ?? 40);
+const rounds = wholeNumber(process.argv[2] ?? "6", "rounds");
+const pods = wholeNumber(process.argv[3] ?? "40", "pods");
 const BATCH = 20;
 /** Connections come and go, whatever pods do. */
 const FILES_MORE_MAX = 40;

@@ -14,8 +14,10 @@ export interface Faults<F> {
   readonly story: () => Promise<unknown>;
 }
 
-/** One after the other, whatever becomes of them. False: some have failed. */
+/** One after the other, whatever becomes of them. False: some have failed. Throws for a word that no name holds. */
 export async function eachFault<F>({ faults, words, cause, well, say, story }: Faults<F>): Promise<boolean> {
+  const names = Object.keys(faults), unknown = words.find((word) => !names.some((name) => name.includes(word)));
+  if (unknown !== undefined) throw new Error(`nothing is called "${unknown}"; there are\n  ${names.join("\n  ")}`);
   let good = true;
   for (const [what, fault] of Object.entries(faults).filter(([name]) => words.length === 0 || words.some((word) => name.includes(word)))) {
     try {

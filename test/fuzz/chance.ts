@@ -1,16 +1,10 @@
+import { mulberry32 } from "../mulberry32.ts";
+
 /** Choices that a seed repeats. */
 export class Chance {
-  #state: number;
-  constructor(seed: number) { this.#state = seed >>> 0; }
-
-  /** 0 ≤ x < 1. Mulberry32. */
-  next(): number {
-    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
-    let t = this.#state;
-    t = Math.imul(t ^ (t >>> 15), t | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  }
+  /** 0 ≤ x < 1. */
+  readonly next: () => number;
+  constructor(seed: number) { this.next = mulberry32(seed); }
 
   below(n: number): number { return Math.floor(this.next() * n); }
   is(probability: number): boolean { return this.next() < probability; }

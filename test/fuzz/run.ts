@@ -8,6 +8,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { wholeNumber } from "../whole-number.ts";
 import { Chance } from "./chance.ts";
 import type { Finding, Target } from "./fuzz.ts";
 import { targets } from "./targets.ts";
@@ -61,11 +62,11 @@ const { values } = parseArgs({ options: { minutes: { type: "string", default: "1
 const chosen = targets.filter(({ name }) => values.target === undefined || name === values.target);
 if (chosen.length === 0) throw new Error(`no such target; there are ${targets.map(({ name }) => name).join(", ")}`);
 const start = performance.now();
-const end = start + Number(values.minutes) * 60_000;
+const end = start + wholeNumber(values.minutes, "--minutes") * 60_000;
 const counts = new Map<string, number>();
 let found = 0;
 let saidMs = start;
-let seed = values.seed === undefined ? Math.floor(performance.timeOrigin) % 2 ** 31 : Number(values.seed);
+let seed = values.seed === undefined ? Math.floor(performance.timeOrigin) % 2 ** 31 : wholeNumber(values.seed, "--seed");
 console.log(`seed ${seed}, ${values.minutes} minutes`);
 using worker = new Worker();
 for (; performance.now() < end; seed += 1_000_003) {

@@ -3,16 +3,17 @@
  * Prints what was violated, and ends with 1 if anything was.
  */
 import { parseArgs } from "node:util";
+import { wholeNumber } from "../whole-number.ts";
 import { simulateCluster } from "./simulator.ts";
 
 const { values } = parseArgs({ options: { seeds: { type: "string", default: "1000" }, first: { type: "string", default: "1" }, seed: { type: "string" }, nodes: { type: "string", default: "50" } } });
-const first = Number(values.seed ?? values.first), count = values.seed === undefined ? Number(values.seeds) : 1;
+const first = wholeNumber(values.seed ?? values.first, "the seed"), count = values.seed === undefined ? wholeNumber(values.seeds, "--seeds") : 1, nodes = wholeNumber(values.nodes, "--nodes");
 let bad = 0;
 const startMs = performance.now();
 /** A sign of life, now and then. */
 const TOLD_EVERY = 10;
 for (let seed = first; seed < first + count; seed++) {
-  const { violations, unfinished, failures, events, digest, story } = await simulateCluster(seed, { nodes: Number(values.nodes) });
+  const { violations, unfinished, failures, events, digest, story } = await simulateCluster(seed, { nodes });
   if (values.seed !== undefined) console.log(story.join("\n"));
   const wrong = [...violations, ...unfinished.map((what) => `in the end: ${what}`), ...failures.map((error) => `a part failed: ${(error as Error)?.stack ?? String(error)}`)];
   if (wrong.length > 0) bad++;

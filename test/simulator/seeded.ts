@@ -1,6 +1,7 @@
 /** Randomness and time that a seed decides: the same seed, the same run. */
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
+import { mulberry32 } from "../mulberry32.ts";
 
 export interface SeededRandom extends Random {
   /** A whole number in [low, high]. */
@@ -11,16 +12,8 @@ export interface SeededRandom extends Random {
   fork(): SeededRandom;
 }
 
-/** mulberry32: 32 bits of state are enough to tell runs apart. */
 export function seededRandom(seed: number): SeededRandom {
-  let state = seed >>> 0;
-  function next(): number {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = state;
-    t = Math.imul(t ^ (t >>> 15), t | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
-  }
+  const next = mulberry32(seed);
   const bytes = (length: number): Uint8Array => Uint8Array.from({ length }, () => Math.floor(next() * 256));
   const integer = (low: number, high: number): number => low + Math.floor(next() * (high - low + 1));
   return {

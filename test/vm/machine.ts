@@ -92,8 +92,13 @@ export class Machine implements AsyncDisposable {
       "-netdev", `user,id=out,hostfwd=tcp:127.0.0.1:${port}-:22`, "-device", "virtio-net-pci,netdev=out", ...wire,
     ], { stdio: ["ignore", "inherit", "inherit"] });
     const machine = new Machine(name, directory, qemu, port);
-    await machine.#booted();
-    return machine;
+    try {
+      await machine.#booted();
+      return machine;
+    } catch (error) {
+      await machine[Symbol.asyncDispose]();
+      throw error;
+    }
   }
 
   async #booted(): Promise<void> {
@@ -166,9 +171,11 @@ export class Machine implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const ended = new Promise<void>((resolve) => void this.#qemu.once("exit", () => resolve()));
-    this.#qemu.kill("SIGKILL");
-    await ended;
+    if (this.#qemu.exitCode === null && this.#qemu.signalCode === null) {
+      const ended = new Promise<void>((resolve) => void this.#qemu.once("exit", () => resolve()));
+      this.#qemu.kill("SIGKILL");
+      await ended;
+    }
     rmSync(this.#directory, { recursive: true, force: true });
   }
 }

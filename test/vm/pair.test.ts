@@ -15,9 +15,9 @@ describe.skipIf(why !== undefined).each(["vxlan", "host-gw"])("two machines, %s"
     const path = join(tmpdir(), `vm-cable-${process.pid}-${overlay}`);
     try {
       const booting = (["a", "b"] as const).map((end) => Machine.boot({ kind: KIND, name: `${overlay}-${end}`, memoryMiB: 1536, cable: { path, end } }, payload.path));
+      await using machines = new AsyncDisposableStack();
+      for (const boot of await Promise.allSettled(booting)) if (boot.status === "fulfilled") machines.use(boot.value);
       const [server, agent] = (await Promise.all(booting)) as [Machine, Machine];
-      await using _ = server;
-      await using __ = agent;
       await server.sh("hostname one; ip address add 10.77.0.1/24 dev eth1; ip link set eth1 up");
       await agent.sh("hostname two; ip address add 10.77.0.2/24 dev eth1; ip link set eth1 up");
       const install = (settings: string, flags: string) => `cd /pay/checkout && ${settings} INSTALL_CORACLE_BINARY=/pay/coracle INSTALL_CORACLE_TIMEOUT=1500 sh installers/linux/install.sh ${flags}`;

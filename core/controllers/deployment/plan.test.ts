@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { Deployment, ReplicaSet } from "../../api/gen/apps.v1.ts";
+import { mulberry32 } from "../../../test/mulberry32.ts";
 import { currentSize, fenceposts, planCleanup, planRolling, planScale, replicasOf, splitSets } from "./plan.ts";
 import { currentAnnotations, REVISION, REVISION_HISTORY } from "./revision.ts";
 
@@ -67,7 +68,7 @@ test("a set that comes back gets a new revision and remembers the old one; annot
 
 test("every rollout stays within its limits and comes to an end, however pods come and go", () => {
   for (let seed = 1; seed <= 300; seed++) {
-    const random = seeded(seed);
+    const random = mulberry32(seed);
     const pick = (n: number): number => Math.floor(random() * n);
     const desired = pick(12);
     const web = deployment(desired, { surge: pick(2) ? pick(4) : `${pick(100)}%`, unavailable: pick(2) ? pick(4) : `${pick(100)}%` });
@@ -94,11 +95,6 @@ test("every rollout stays within its limits and comes to an end, however pods co
     }
   }
 });
-
-function seeded(seed: number): () => number {
-  let state = seed * 2654435761;
-  return () => { state = (Math.imul(state ^ (state >>> 15), 0x2c1b3c6d) + 0x6d2b79f5) | 0; return ((state ^ (state >>> 13)) >>> 0) / 2 ** 32; };
-}
 
 test("a set that has been told to shrink does not count what it is about to lose", () => {
   const late = set("late", { replicas: 9, available: 10 }); // its status is of before
