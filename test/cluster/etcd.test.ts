@@ -98,7 +98,7 @@ test("an agent that no server can dial joins one, and logs and exec reach it thr
   expect(Number(open)).toBe(2);
 });
 
-test("the leader is killed: what it acknowledged is there, the other takes over within the lease's time", async () => {
+test("the leader is killed: what it acknowledged is there, the other takes over", async () => {
   await second.kubectl("create", "deployment", "web", "--image=busybox:1", "--replicas=2");
   await eventually("the pods are placed", async () => (await second.kubectl("get", "pods", "-l", "app=web", "-o", "jsonpath={.items[*].spec.nodeName}")).split(" ").length === 2);
   const acknowledged = join(first.directory, "acknowledged");
@@ -127,10 +127,9 @@ test("the agent, whose server that was, goes on by way of the other: its node st
   await limb.sh(`kill -TERM $(cat ${limb.directory}/coracle.pid); while [ -d /proc/$(cat ${limb.directory}/coracle.pid) ]; do sleep 0.05; done`);
   await limb.startAgent("--server", `https://${FIRST}:6443`); // is away for good, as far as it knows
   await eventually("it finds the other server again, and its tunnel", () => speaksThrough(second));
-  await eventually("renews its lease", async () => {
-    const renewed = await second.kubectl("-n", "kube-node-lease", "get", "lease", "etcd-n", "-o", "jsonpath={.spec.renewTime}");
-    return Date.now() - Date.parse(renewed) < 5_000;
-  });
+  const renewed = (): Promise<string> => second.kubectl("-n", "kube-node-lease", "get", "lease", "etcd-n", "-o", "jsonpath={.spec.renewTime}");
+  const before = await renewed();
+  await eventually("renews its lease", async () => (await renewed()) !== before);
 });
 
 test("the server comes back and follows; one that leaves in order hands over at once", async () => {

@@ -79,15 +79,14 @@ test("files are copied in and out", async () => {
 
 test("a shell answers while files are copied, and while nobody reads what another shell says", async () => {
   const script = `
-    ${boss.binary} kubectl exec web -- cat /dev/zero | sleep 60 & stuck=$!
+    ${boss.binary} kubectl exec web -- cat /dev/zero | sleep 100000 & stuck=$!
     (while [ -e ${boss.directory}/go ]; do ${boss.binary} kubectl exec web -- cat /tmp/copied > /dev/null; done) & copies=$!
     sleep 2
     for i in 1 2 3; do s=$(date +%s%N); ${boss.binary} kubectl exec web -- true; e=$(date +%s%N); echo $(( (e - s) / 1000000 )); done
     rm ${boss.directory}/go; kill $stuck 2> /dev/null; wait $copies`;
   const times = (await boss.sh(`touch ${boss.directory}/go; ${script}`)).trim().split("\n").map(Number);
   console.log(`exec while two others push all they can: ${times.join(", ")} ms`);
-  expect(times).toHaveLength(3);
-  expect(Math.min(...times)).toBeLessThan(20_000); // nobody reads the other for a minute
+  expect(times).toHaveLength(3); // though nobody ever reads the other
 });
 
 test("a port is forwarded", async () => {
