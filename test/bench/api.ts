@@ -1,5 +1,5 @@
 /**
- * What the API costs: `bun test/bench/api.ts [--pods 10000] [--watchers 500] [--only create,get,…] [--h2] [--binary FILE | --source]` on the compiled binary.
+ * What the API costs: `bun test/bench/api.ts [--pods 10000] [--watchers 500] [--only create,get,…] [--h2]` on the compiled binary (CORACLE_BINARY names another; compiled.ts).
  *
  * One server without a node, controllers or scheduler, over TLS on this machine's loopback, with fsync; clients in this process over HTTP/1.1 (--h2: HTTP/2, one connection for
  * eight clients), with a client certificate.
@@ -7,44 +7,29 @@
  * in memory, and how fast an event reaches the last; the server's memory (PSS) after each part. Upstream's figures beside them are of kube-apiserver 1.36 and etcd, both
  * processes' CPU together, on two processors shared with their clients.
  */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import * as http2 from "node:http2";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as tls from "node:tls";
 import { parseArgs } from "node:util";
 import { gunzipSync } from "node:zlib";
 import { readKubeconfig } from "../../cmd/kubeconfig-file.ts";
+import { compiledBench, isWritten, percentile } from "./compiled.ts";
 
-const ROOT = join(import.meta.dirname, "../..");
 const { values } = parseArgs({
   options: {
     pods: { type: "string", default: "10000" }, watchers: { type: "string", default: "500" }, only: { type: "string", default: "create,get,status,apply,lease,list,watch,mixed,delete" },
-    binary: { type: "string", default: process.env["CORACLE_BINARY"] ?? join(ROOT, "dist/coracle") }, source: { type: "boolean", default: false }, h2: { type: "boolean", default: false }, profile: { type: "boolean", default: false }, port: { type: "string", default: "16444" },
+    h2: { type: "boolean", default: false }, port: { type: "string", default: "16444" },
   },
 });
 const podCount = Number(values.pods), watcherCount = Number(values.watchers);
 const wanted = new Set(values.only.split(","));
-const directory = mkdtempSync(join(tmpdir(), "coracle-bench-"));
-const kubeconfig = join(directory, "kubeconfig");
 
-const command = values.source ? [process.execPath, ...(values.profile ? ["--cpu-prof", "--cpu-prof-dir", process.cwd()] : []), join(ROOT, "cmd/main.ts")] : [values.binary];
-const server = Bun.spawn([...command, "server", "--disable-agent", "--disable", "controllers,scheduler,dns,local-storage", "--write-kubeconfig", kubeconfig, "--https-listen-port", values.port, "--bind-address", "127.0.0.1", "--node-name", "bench", "--log-level", "warn"], {
-  stdout: "ignore", stderr: Bun.file(join(directory, "server.log")), env: { ...process.env, CORACLE_DATA_DIR: join(directory, "data") },
-});
-
-const pssMb = (): number => Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${server.pid}/smaps_rollup`, "utf8"))![1]) / 1024;
-function cpuMs(): number {
-  const fields = readFileSync(`/proc/${server.pid}/stat`, "utf8").replace(/^.*\) /, "").split(" ");
-  return (Number(fields[11]) + Number(fields[12])) * 10;
-}
-const percentile = (sorted: readonly number[], p: number): number => sorted[Math.min(sorted.length - 1, Math.floor((sorted.length * p) / 100))] ?? 0;
-
-for (let i = 0; ; i++) {
-  if (await Bun.file(kubeconfig).exists()) break;
-  if (server.exitCode !== null || i > 300) throw new Error(readFileSync(join(directory, "server.log"), "utf8"));
-  await Bun.sleep(50);
-}
+await using bench = compiledBench();
+const kubeconfig = join(bench.directory, "kubeconfig");
+const server = bench.start("server", ["server", "--disable-agent", "--disable", "controllers,scheduler,dns,local-storage", "--write-kubeconfig", kubeconfig, "--https-listen-port", values.port, "--bind-address", "127.0.0.1", "--node-name", "bench", "--log-level", "warn"]);
+const pssMb = (): number => server.memoryMb();
+const cpuMs = (): number => server.cpuMs();
+await bench.until("the server writes its kubeconfig", () => isWritten(kubeconfig));
 const { server: url, credentials } = readKubeconfig(kubeconfig);
 const { ca, cert, key } = credentials as { ca: string; cert: string; key: string };
 
@@ -264,11 +249,7 @@ async function deletes(): Promise<void> {
 }
 
 try {
-  for (let i = 0; ; i++) {
-    if (await ask("GET", "/readyz").then(() => true, () => false)) break;
-    if (i > 300) throw new Error("the server is not ready");
-    await Bun.sleep(50);
-  }
+  await bench.until("the server is ready", () => ask("GET", "/readyz").then(() => true, () => false));
   await ask("POST", "/api/v1/namespaces", { body: { apiVersion: "v1", kind: "Namespace", metadata: { name: "load" } } });
   await ask("POST", "/api/v1/namespaces/load/serviceaccounts", { body: { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "default", namespace: "load" } } });
   console.log(`server alone: ${pssMb().toFixed(0)} MB`);
@@ -278,9 +259,5 @@ try {
   console.log(`in the end: ${pssMb().toFixed(0)} MB`);
 } finally {
   for (const session of sessions) session.destroy();
-  server.kill("SIGTERM");
-  await server.exited;
-  const log = readFileSync(join(directory, "server.log"), "utf8");
-  if (log !== "") console.log(log.slice(0, 2_000));
-  rmSync(directory, { recursive: true, force: true });
+  if (server.log() !== "") console.log(server.log().slice(0, 2_000));
 }

@@ -33,7 +33,7 @@ const writtenBytes = (pid: number) => {
   return Number(/^write_bytes: (\d+)/m.exec(io)![1]) - Number(/^cancelled_write_bytes: (\d+)/m.exec(io)![1]);
 };
 
-await using host = await Host.up("bench", "172.30.0.12");
+const host = await Host.up("bench", "172.30.0.12");
 async function starts(label: string): Promise<void> {
   const begin = performance.now();
   await host.start();
@@ -45,31 +45,38 @@ async function starts(label: string): Promise<void> {
   await Bun.sleep(5_000);
   console.log(`${label}: coracle ${pssMb(processes("coracle", host)[0]!).toFixed(0)} MB (PSS) 5 s later`);
 }
-await starts("first start");
-await host.kill("TERM");
-await starts("later start (the node was Ready before)");
-
-await host.importImage("busybox");
-await Bun.sleep(3000);
-const times: number[] = [];
-for (let i = 0; i < 5; i++) {
-  const begin = performance.now();
-  await host.sh(`${host.binary} kubectl run p${i} --image=busybox:1 --image-pull-policy=Never -- sleep 1000 && ${host.binary} kubectl wait --for=condition=Ready pod/p${i} --timeout=30s`);
-  times.push(performance.now() - begin);
+try {
+  await measure();
+} finally {
+  await host[Symbol.asyncDispose]();
+  await switchDown();
 }
-console.log(`kubectl run + wait Ready, a pod with a local image: ${times.map((ms) => ms.toFixed(0)).join(", ")} ms, two kubectl processes included`);
-await host.kubectl("delete", "pods", "--all", "--grace-period=0", "--force");
-await Bun.sleep(90_000); // what pods and images left to write is written
 
-const pids = { coracle: processes("coracle", host)[0]!, containerd: processes("containerd", host)[0]! };
-const before = Object.fromEntries(Object.entries(pids).map(([name, pid]) => [name, { cpu: cpuMs(pid), written: writtenBytes(pid) }]));
-await Bun.sleep(idleSeconds * 1000);
-let totalMb = 0;
-for (const [name, pid] of Object.entries(pids)) {
-  const mb = pssMb(pid);
-  totalMb += mb;
-  console.log(`${name}, idle ${idleSeconds} s: PSS ${mb.toFixed(0)} MB, CPU ${((cpuMs(pid) - before[name]!.cpu) / idleSeconds).toFixed(1)} millicores, written ${((writtenBytes(pid) - before[name]!.written) / 1024 / (idleSeconds / 60)).toFixed(1)} kB/min`);
+async function measure(): Promise<void> {
+  await starts("first start");
+  await host.kill("TERM");
+  await starts("later start (the node was Ready before)");
+
+  await host.importImage("busybox");
+  await Bun.sleep(3000);
+  const times: number[] = [];
+  for (let i = 0; i < 5; i++) {
+    const begin = performance.now();
+    await host.sh(`${host.binary} kubectl run p${i} --image=busybox:1 --image-pull-policy=Never -- sleep 1000 && ${host.binary} kubectl wait --for=condition=Ready pod/p${i} --timeout=30s`);
+    times.push(performance.now() - begin);
+  }
+  console.log(`kubectl run + wait Ready, a pod with a local image: ${times.map((ms) => ms.toFixed(0)).join(", ")} ms, two kubectl processes included`);
+  await host.kubectl("delete", "pods", "--all", "--grace-period=0", "--force");
+  await Bun.sleep(90_000); // what pods and images left to write is written
+
+  const pids = { coracle: processes("coracle", host)[0]!, containerd: processes("containerd", host)[0]! };
+  const before = Object.fromEntries(Object.entries(pids).map(([name, pid]) => [name, { cpu: cpuMs(pid), written: writtenBytes(pid) }]));
+  await Bun.sleep(idleSeconds * 1000);
+  let totalMb = 0;
+  for (const [name, pid] of Object.entries(pids)) {
+    const mb = pssMb(pid);
+    totalMb += mb;
+    console.log(`${name}, idle ${idleSeconds} s: PSS ${mb.toFixed(0)} MB, CPU ${((cpuMs(pid) - before[name]!.cpu) / idleSeconds).toFixed(1)} millicores, written ${((writtenBytes(pid) - before[name]!.written) / 1024 / (idleSeconds / 60)).toFixed(1)} kB/min`);
+  }
+  console.log(`together ${totalMb.toFixed(0)} MB: ${(totalMb / UPSTREAM_PSS_MB).toFixed(2)} of upstream's`);
 }
-console.log(`together ${totalMb.toFixed(0)} MB: ${(totalMb / UPSTREAM_PSS_MB).toFixed(2)} of upstream's`);
-await host[Symbol.asyncDispose]();
-await switchDown();

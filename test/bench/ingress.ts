@@ -121,15 +121,18 @@ server { listen 127.0.0.1:${PORTS.nginx}; location / { proxy_pass http://web; pr
     servers.push(child as never);
     subjects.push(["nginx", PORTS.nginx, child.pid]);
   }
-  await clock.sleep(2_000, signal);
-  for (const [name, port, pid] of subjects) {
-    const before = cpuSeconds(pid);
-    const { perSecond, p50, p99, failures } = JSON.parse(await new Response(spawn("client", String(port), String(connections), String(seconds * 1000)).stdout).text()) as Record<string, number>;
-    const microseconds = ((cpuSeconds(pid) - before) / (perSecond! * seconds)) * 1e6;
-    console.log(`${name.padEnd(8)} ${perSecond!.toFixed(0).padStart(6)}/s, p50 ${p50!.toFixed(2)} ms, p99 ${p99!.toFixed(2)} ms, ${microseconds.toFixed(0)} µs of processor each, ${failures} failed`);
+  try {
+    await clock.sleep(2_000, signal);
+    for (const [name, port, pid] of subjects) {
+      const before = cpuSeconds(pid);
+      const { perSecond, p50, p99, failures } = JSON.parse(await new Response(spawn("client", String(port), String(connections), String(seconds * 1000)).stdout).text()) as Record<string, number>;
+      const microseconds = ((cpuSeconds(pid) - before) / (perSecond! * seconds)) * 1e6;
+      console.log(`${name.padEnd(8)} ${perSecond!.toFixed(0).padStart(6)}/s, p50 ${p50!.toFixed(2)} ms, p99 ${p99!.toFixed(2)} ms, ${microseconds.toFixed(0)} µs of processor each, ${failures} failed`);
+    }
+  } finally {
+    for (const server of servers) server.kill();
+    rmSync(directory, { recursive: true });
   }
-  for (const server of servers) server.kill();
-  rmSync(directory, { recursive: true });
 }
 
 const [role, ...rest] = process.argv.slice(2);

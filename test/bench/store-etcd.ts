@@ -46,14 +46,16 @@ async function figures(store: Store): Promise<Record<string, number>> {
   return { "put alone, ms": alone, "put, 64 in flight, ms each": parallel, "newest revision alone, ms": newest, "newest revision, 64 ask, ms each": newestShared, [`list of ${ROWS} rows, ms`]: list, "put until a watcher has it, ms": watched };
 }
 
-const level = await openStore({ path: join(dir, "level"), clock: systemClock });
-const ofLevel = await figures(level);
-await level.close();
-const etcd = await startEtcd({ parent: dir });
-const store = await openEtcd({ endpoints: etcd.endpoints, clock: systemClock });
-const ofEtcd = await figures(store);
-await store.close();
-await etcd[Symbol.asyncDispose]();
-rmSync(dir, { recursive: true });
-console.log(`${"".padEnd(40)}${"LevelDB".padStart(10)}${"etcd".padStart(10)}`);
-for (const [name, figure] of Object.entries(ofLevel)) console.log(`${name.padEnd(40)}${figure.toFixed(3).padStart(10)}${ofEtcd[name]!.toFixed(3).padStart(10)}`);
+try {
+  const level = await openStore({ path: join(dir, "level"), clock: systemClock });
+  const ofLevel = await figures(level);
+  await level.close();
+  await using etcd = await startEtcd({ parent: dir });
+  const store = await openEtcd({ endpoints: etcd.endpoints, clock: systemClock });
+  const ofEtcd = await figures(store);
+  await store.close();
+  console.log(`${"".padEnd(40)}${"LevelDB".padStart(10)}${"etcd".padStart(10)}`);
+  for (const [name, figure] of Object.entries(ofLevel)) console.log(`${name.padEnd(40)}${figure.toFixed(3).padStart(10)}${ofEtcd[name]!.toFixed(3).padStart(10)}`);
+} finally {
+  rmSync(dir, { recursive: true });
+}
