@@ -1,7 +1,9 @@
 /** What people do to a cluster. */
 import type { Deployment } from "../../core/api/gen/apps.v1.ts";
 import type { Job } from "../../core/api/gen/batch.v1.ts";
+import type { Pod } from "../../core/api/gen/core.v1.ts";
 import { DAEMON_SETS, DEPLOYMENTS, JOBS, POD_DISRUPTION_BUDGETS, PODS, STATEFUL_SETS } from "../../core/client/resources.ts";
+import { SHOWERS, STORM } from "./misfortunes.ts";
 import type { Scene } from "./scene.ts";
 
 export interface Deed {
@@ -11,7 +13,7 @@ export interface Deed {
 }
 
 export function deeds(scene: Scene): readonly Deed[] {
-  const { random, workloads, invariants } = scene;
+  const { random, workloads, invariants, cluster } = scene;
 
   async function scale(): Promise<void> {
     await scene.change(DEPLOYMENTS, random.pick(scene.deployments()), { spec: { replicas: random.integer(0, 20) } });
@@ -33,9 +35,23 @@ export function deeds(scene: Scene): readonly Deed[] {
     await scene.change(DAEMON_SETS, scene.daemonSet(), { spec: { template: { spec: workloads.template("agent").spec } } });
   }
 
+  const remove = (pod: Readonly<Pod>): Promise<void> => scene.attempt(`pod ${pod.metadata.name} is deleted`, (client, signal) => client.resource(PODS).delete(pod, {}, { signal }));
+
   async function deletePod(): Promise<void> {
-    const pod = random.pick(invariants.pods());
-    await scene.attempt(`pod ${pod.metadata.name} is deleted`, (client, signal) => client.resource(PODS).delete(pod, {}, { signal }));
+    await remove(random.pick(invariants.pods()));
+  }
+
+  /** Its pods are deleted as they come: some have ended by then, and some have not. What is noted of that is lost as often as not. */
+  async function startJob(): Promise<void> {
+    const job = workloads.job();
+    if (random.chance(0.5)) cluster.weather = STORM;
+    await scene.create<Job>(JOBS, job);
+    for (let times = random.integer(2, 10); times > 0; times--) {
+      await cluster.clock.run(random.integer(50, 800));
+      const pods = invariants.pods().filter(({ metadata, status }) => metadata.labels?.["app"] === job.metadata.name && metadata.deletionTimestamp === undefined && status?.phase !== "Succeeded");
+      if (pods.length > 0) await remove(random.pick(pods));
+    }
+    cluster.weather = SHOWERS;
   }
 
   async function deleteDeployment(): Promise<void> {
@@ -49,7 +65,7 @@ export function deeds(scene: Scene): readonly Deed[] {
     { weight: 3, act: scale },
     { weight: 3, act: roll },
     { weight: 2, act: changeStatefulSet },
-    { weight: 2, act: () => scene.create<Job>(JOBS, workloads.job()) },
+    { weight: 2, act: startJob },
     { weight: 2, act: deletePod },
     { weight: 1, act: deleteDeployment },
     { weight: 1, act: rollDaemonSet },

@@ -4,16 +4,19 @@
  *   a ReplicaSet has no more pods than it was told to have            a Deployment's ReplicaSets together ask for no more than maxSurge allows
  *   a quota is never exceeded                                         a rollout in fair weather leaves no fewer available than maxUnavailable allows
  *   a StatefulSet's ordinal runs on one machine at a time, and starts when those before it were ready
- *   a Job runs no more pods at once than it may, counts each pod that has succeeded once, and loses none
+ *   a Job runs no more pods at once than it may, and counts each pod that has ended once, each index of an Indexed one once
  *   a DaemonSet has one pod on a node     evictions alone leave as many as their budget wants
+ *
+ * In the end nothing is without its owner, and what runs, by its pods and not by what a status says of them, is what was asked for; no Job has lost a pod.
  *
  * Where an answer was lost its client may do again what was done: such writes are allowed for, as many as there were.
  */
 import type { DaemonSet, Deployment, ReplicaSet, StatefulSet } from "../../core/api/gen/apps.v1.ts";
 import type { Job } from "../../core/api/gen/batch.v1.ts";
-import type { Pod, ResourceQuota } from "../../core/api/gen/core.v1.ts";
+import type { Pod, PodTemplateSpec, ResourceQuota } from "../../core/api/gen/core.v1.ts";
 import type { ApiObject } from "../../core/api/meta/object-meta.ts";
 import { targetNode } from "../../core/controllers/daemonset/pods.ts";
+import { TRACKING_FINALIZER } from "../../core/controllers/job/pods.ts";
 import type { CacheEvent } from "../../core/registry/generic/audience.ts";
 import type { SimulatedCluster } from "./cluster.ts";
 
@@ -23,7 +26,13 @@ const STALE_MS = 60_000;
 const controllerOf = ({ metadata }: Readonly<ApiObject>): string | undefined => metadata.ownerReferences?.find(({ controller }) => controller)?.uid;
 const isDone = ({ status }: Readonly<Pod>): boolean => status?.phase === "Succeeded" || status?.phase === "Failed";
 const isActive = (pod: Readonly<Pod>): boolean => !isDone(pod) && pod.metadata.deletionTimestamp === undefined;
+const isIndexed = ({ spec }: Readonly<Job>): boolean => spec.completionMode === "Indexed";
+const imageOf = ({ spec }: Readonly<Pod> | Readonly<PodTemplateSpec>): string => spec?.containers[0]?.image ?? "";
 const isReady = ({ status }: Readonly<Pod>): boolean => status?.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True") ?? false;
+
+/** What a pod runs, and whether it does. */
+const look = (pod: Readonly<Pod>): string => `${imageOf(pod)}${isActive(pod) && isReady(pod) ? "" : " (not ready)"}`;
+const running = (looks: readonly string[]): string => [...Map.groupBy(looks, (one) => one)].map(([one, same]) => `${same.length} × ${one}`).sort().join(", ");
 
 /** "25%" and 3: of `total`, surge rounded up and unavailability down. */
 function share(value: number | string | undefined, total: number, round: (n: number) => number): number {
@@ -33,23 +42,48 @@ function share(value: number | string | undefined, total: number, round: (n: num
 
 /** What a number has been lately. */
 class Lately {
+  readonly #nowMs: () => number;
   #values: { readonly atMs: number; readonly value: number }[] = [];
-  set(atMs: number, value: number): void {
-    if (this.#values.at(-1)?.value !== value) this.#values.push({ atMs, value });
-    while (this.#values.length > 1 && this.#values[1]!.atMs < atMs - STALE_MS) this.#values.shift();
+
+  constructor(nowMs: () => number) { this.#nowMs = nowMs; }
+
+  set(value: number): void {
+    if (this.#values.at(-1)?.value !== value) this.#values.push({ atMs: this.#nowMs(), value });
   }
-  get max(): number { return Math.max(0, ...this.#values.map(({ value }) => value)); }
-  get min(): number { return Math.min(...this.#values.map(({ value }) => value)); }
+  get max(): number { return Math.max(0, ...this.#recent()); }
+  get min(): number { return Math.min(...this.#recent()); }
+
+  #recent(): number[] {
+    while (this.#values.length > 1 && this.#values[1]!.atMs < this.#nowMs() - STALE_MS) this.#values.shift();
+    return this.#values.map(({ value }) => value);
+  }
+}
+
+/** Of a Job's pods, by uid. */
+class JobPods {
+  /** Those that have succeeded, with their index. */
+  readonly succeeded = new Map<string, string | undefined>();
+  /** Those that have failed, or were deleted before they had ended: their Job counts them as failed, whatever they come to afterwards. Not those that it had given up itself. */
+  readonly failed = new Set<string>();
+
+  note({ metadata: { uid, deletionTimestamp, finalizers, labels }, status }: Readonly<Pod>): void {
+    const succeeded = status?.phase === "Succeeded";
+    if (!this.succeeded.has(uid) && (status?.phase === "Failed" || deletionTimestamp !== undefined) && finalizers?.includes(TRACKING_FINALIZER)) this.failed.add(uid);
+    if (succeeded) this.succeeded.set(uid, labels?.["batch.kubernetes.io/job-completion-index"]);
+  }
+
+  get indexes(): number { return new Set(this.succeeded.values()).size; }
+  get ended(): number { return new Set([...this.succeeded.keys(), ...this.failed]).size; }
+  /** Nobody can have seen them fail. */
+  get onlySucceeded(): number { return [...this.succeeded.keys()].filter((uid) => !this.failed.has(uid)).length; }
+  get onlyFailed(): number { return [...this.failed].filter((uid) => !this.succeeded.has(uid)).length; }
 }
 
 export class Invariants {
   readonly violations: string[] = [];
   readonly objects = new Map<string, Map<string, Readonly<ApiObject>>>(); // by prefix, by uid
   readonly #lately = new Map<string, Lately>();
-  /** Pods of Jobs that have succeeded, by the Job's uid: their uids. */
-  readonly #succeeded = new Map<string, Set<string>>();
-  /** Those of them that were on their way out as they did: their Job may have counted them as failed by then. */
-  readonly #doomed = new Set<string>();
+  readonly #jobs = new Map<string, JobPods>(); // by the Job's uid
   readonly #wasReadyMs = new Map<string, number>(); // namespace/name of a pod → when it was ready last
   /** Deployments that were fully available, and are being looked at. */
   readonly #calm = new Set<string>();
@@ -89,9 +123,7 @@ export class Invariants {
     const owner = controllerOf(pod);
     const key = `${pod.metadata.namespace}/${pod.metadata.name}`;
     if (type !== "DELETED" && isReady(pod)) this.#wasReadyMs.set(key, this.#nowMs);
-    const job = owner === undefined ? undefined : this.objects.get("/registry/batch/jobs/")?.get(owner);
-    if (job && pod.status?.phase === "Succeeded" && pod.metadata.deletionTimestamp !== undefined && !this.#succeeded.get(owner!)?.has(pod.metadata.uid)) this.#doomed.add(pod.metadata.uid);
-    if (job && pod.status?.phase === "Succeeded") this.#succeeded.set(owner!, (this.#succeeded.get(owner!) ?? new Set()).add(pod.metadata.uid));
+    if (owner !== undefined && this.objects.get("/registry/batch/jobs/")?.has(owner)) this.#jobPods(owner).note(pod);
     if (type === "ADDED") {
       this.#checkQuota(pod);
       if (owner !== undefined) this.#checkCount(owner, pod);
@@ -177,9 +209,18 @@ export class Invariants {
   #onJob(job: Readonly<Job>): void {
     const { uid, name } = job.metadata;
     this.#remember(uid, job.spec?.parallelism ?? 1);
-    const counted = (job.status?.succeeded ?? 0);
-    const succeeded = this.#succeeded.get(uid)?.size ?? 0;
-    if (counted > succeeded) this.#violated(`Job ${name} counts ${counted} pods as succeeded; ${succeeded} have`);
+    const { succeeded = 0, failed = 0 } = job.status ?? {};
+    const pods = this.#jobPods(uid);
+    const [all, what] = isIndexed(job) ? [pods.indexes, "indexes"] : [pods.succeeded.size, "pods"];
+    if (succeeded > all) this.#violated(`Job ${name} counts ${succeeded} ${what} as succeeded; ${all} have`);
+    if (failed > pods.failed.size) this.#violated(`Job ${name} counts ${failed} pods as failed; ${pods.failed.size} have`);
+    if (!isIndexed(job) && succeeded + failed > pods.ended) this.#violated(`Job ${name} counts ${succeeded + failed} pods; ${pods.ended} have ended`);
+  }
+
+  #jobPods(uid: string): JobPods {
+    const known = this.#jobs.get(uid) ?? new JobPods();
+    this.#jobs.set(uid, known);
+    return known;
   }
 
   /** A StatefulSet's pod of one name on two machines that live. Called now and then. */
@@ -208,26 +249,44 @@ export class Invariants {
         if (owner !== undefined && !alive.has(owner)) left.push(`${prefix}${object.metadata.name} belongs to nobody`);
         if (object.metadata.deletionTimestamp !== undefined) left.push(`${prefix}${object.metadata.name} is still being deleted`);
       }
-    for (const { metadata, spec, status } of this.all<Deployment>("/registry/apps/deployments/"))
-      if (metadata.namespace !== "limited" && (status?.availableReplicas ?? 0) !== (spec?.replicas ?? 1)) left.push(`Deployment ${metadata.name}: ${status?.availableReplicas ?? 0} of ${spec?.replicas} available`);
-    for (const { metadata, spec, status } of this.all<StatefulSet>("/registry/apps/statefulsets/"))
-      if ((status?.readyReplicas ?? 0) !== (spec?.replicas ?? 1) || (status?.updatedReplicas ?? 0) !== (spec?.replicas ?? 1)) left.push(`StatefulSet ${metadata.name}: ${status?.readyReplicas ?? 0} of ${spec?.replicas} ready`);
-    for (const { metadata, status } of this.all<DaemonSet>("/registry/apps/daemonsets/"))
-      if (status?.numberAvailable !== this.#cluster!.nodeNames.length || status.updatedNumberScheduled !== status.numberAvailable) left.push(`DaemonSet ${metadata.name}: ${status?.numberAvailable ?? 0} of ${this.#cluster!.nodeNames.length} available`);
-    for (const { metadata, spec, status } of this.all<Job>("/registry/batch/jobs/")) {
-      const completions = spec?.completions ?? 1;
-      const succeeded = [...(this.#succeeded.get(metadata.uid) ?? [])].filter((uid) => !this.#doomed.has(uid)).length;
-      if (!status?.conditions?.some(({ type, status: value }) => type === "Complete" && value === "True")) left.push(`Job ${metadata.name} is not complete: ${status?.succeeded ?? 0} of ${completions}`);
-      else if ((status.succeeded ?? 0) < completions) left.push(`Job ${metadata.name} is complete with ${status.succeeded} of ${completions}`);
-      else if (spec?.completionMode !== "Indexed" && (status.succeeded ?? 0) < succeeded) left.push(`Job ${metadata.name} has lost pods: it counts ${status.succeeded} succeeded, ${succeeded} have`);
+    const missed = (what: string, wanted: string, found: string): void => { if (found !== wanted) left.push(`${what}: ${found || "nothing"} where ${wanted || "nothing"} is wanted`); };
+    for (const { metadata, spec, status } of this.all<Deployment>("/registry/apps/deployments/")) {
+      if (metadata.namespace === "limited") continue; // its quota may keep it from becoming what it is to be
+      const sets = this.all<ReplicaSet>("/registry/apps/replicasets/").filter((set) => controllerOf(set) === metadata.uid);
+      missed(`Deployment ${metadata.name}`, running(Array.from({ length: spec.replicas ?? 1 }, () => imageOf(spec.template))), running(sets.flatMap((set) => this.podsOf(set.metadata.uid)).map(look)));
+      missed(`status of Deployment ${metadata.name}`, `${spec.replicas ?? 1}`, `${status?.availableReplicas ?? 0}`);
     }
+    for (const { metadata, spec, status } of this.all<StatefulSet>("/registry/apps/statefulsets/")) {
+      const { replicas = 1 } = spec;
+      missed(`StatefulSet ${metadata.name}`, running(Array.from({ length: replicas }, (_, ordinal) => `${metadata.name}-${ordinal} ${imageOf(spec.template)}`)), running(this.podsOf(metadata.uid).map((pod) => `${pod.metadata.name} ${look(pod)}`)));
+      missed(`status of StatefulSet ${metadata.name}`, `${replicas} ${replicas}`, `${status?.readyReplicas ?? 0} ${status?.updatedReplicas ?? 0}`);
+    }
+    for (const { metadata, spec, status } of this.all<DaemonSet>("/registry/apps/daemonsets/")) {
+      const { nodeNames } = this.#cluster!;
+      missed(`DaemonSet ${metadata.name}`, running(nodeNames.map((node) => `${node} ${imageOf(spec.template)}`)), running(this.podsOf(metadata.uid).map((pod) => `${pod.spec.nodeName} ${look(pod)}`)));
+      missed(`status of DaemonSet ${metadata.name}`, `${nodeNames.length} ${nodeNames.length}`, `${status?.numberAvailable ?? 0} ${status?.updatedNumberScheduled ?? 0}`);
+    }
+    for (const job of this.all<Job>("/registry/batch/jobs/")) left.push(...this.#unfinishedJob(job));
     return left;
   }
 
-  #remember(uid: string, value: number): void { this.#of(uid).set(this.#nowMs, value); }
+  #unfinishedJob(job: Readonly<Job>): string[] {
+    const { metadata: { uid, name }, spec: { completions = 1 }, status: { conditions, succeeded = 0, failed = 0, uncountedTerminatedPods } = {} } = job;
+    const pods = this.#jobPods(uid);
+    if (!conditions?.some(({ type, status }) => type === "Complete" && status === "True")) return [`Job ${name} is not complete: ${succeeded} of ${completions}`];
+    const left: string[] = [];
+    if (succeeded < completions || (isIndexed(job) && succeeded > completions)) left.push(`Job ${name} is complete with ${succeeded} of ${completions}`);
+    if (!isIndexed(job) && (succeeded < pods.onlySucceeded || succeeded + failed < pods.ended)) left.push(`Job ${name} has lost pods: it counts ${succeeded} succeeded and ${failed} failed; ${pods.onlySucceeded} have only succeeded, and ${pods.ended} ended`);
+    if (failed < pods.onlyFailed) left.push(`Job ${name} has lost pods: it counts ${failed} failed, ${pods.onlyFailed} have`);
+    if ([...(uncountedTerminatedPods?.succeeded ?? []), ...(uncountedTerminatedPods?.failed ?? [])].length > 0) left.push(`Job ${name} is complete, and has pods that are not counted yet`);
+    if (this.podsOf(uid).some(isActive)) left.push(`Job ${name} is complete, and has pods that run`);
+    return left;
+  }
+
+  #remember(uid: string, value: number): void { this.#of(uid).set(value); }
 
   #of(uid: string): Lately {
-    const known = this.#lately.get(uid) ?? new Lately();
+    const known = this.#lately.get(uid) ?? new Lately(() => this.#nowMs);
     this.#lately.set(uid, known);
     return known;
   }

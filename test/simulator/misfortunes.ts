@@ -5,7 +5,7 @@ import type { Weather } from "./faults.ts";
 
 /** Fewer than one request in thirty is refused. */
 export const SHOWERS: Weather = { refused: 0.03, answerLost: 0.01, late: 0.1, watchEnds: 0.02, watchExpired: 0.1 };
-const STORM: Weather = { refused: 0.25, answerLost: 0.05, late: 0.3, watchEnds: 0.1, watchExpired: 0.3 };
+export const STORM: Weather = { refused: 0.25, answerLost: 0.05, late: 0.3, watchEnds: 0.1, watchExpired: 0.3 };
 
 export interface Misfortune {
   /** How often it happens, beside the others. */
@@ -35,7 +35,7 @@ export function misfortunes(cluster: SimulatedCluster, random: SeededRandom, tel
     clock.after(random.integer(5_000, 120_000), () => line.heal());
   }
 
-  function leaderDies(): void {
+  function planeDies(): void {
     const up = planesUp();
     if (up.length < 2) return;
     const name = random.pick(up);
@@ -78,13 +78,13 @@ export function misfortunes(cluster: SimulatedCluster, random: SeededRandom, tel
   function storm(): void {
     tell("storm");
     cluster.weather = STORM;
-    clock.after(random.integer(2_000, 20_000), () => { cluster.weather = SHOWERS; });
+    clock.after(random.integer(2_000, 20_000), () => { if (cluster.weather === STORM) cluster.weather = SHOWERS; }); // or it is quiet by now
   }
 
   return [
     { weight: 2, happen: nodeLosesPower },
     { weight: 2, happen: nodeLosesWay },
-    { weight: 2, happen: leaderDies },
+    { weight: 2, happen: planeDies },
     { weight: 2, happen: planeLosesWay },
     { weight: 1, happen: serverCrashes },
     { weight: 1, happen: diskFails },

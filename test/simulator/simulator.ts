@@ -2,7 +2,7 @@
  * One seed: a cluster of simulated nodes, its workloads, and what becomes of them while everything around them fails.
  *
  *   fair      nodes join, workloads start, a rollout: nothing fails but requests and watches
- *   foul      for four minutes, at random: workloads are scaled, rolled, deleted, made anew; nodes lose their power or their way, the leader dies, the API server
+ *   foul      for four minutes, at random: workloads are scaled, rolled, deleted, made anew; nodes lose their power or their way, a control plane dies, be it the leader's, the API server
  *             crashes, its disk fails, requests fail or their answers are lost, watches end
  *   quiet     all is mended, and must become what was asked for
  *
