@@ -51,9 +51,10 @@ const SUMMARY_BYTES_MAX = 30;
 const KIND_TARGET = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }";
 
 /** Throws a StatusError, 400. */
-export function decodeBody(request: BodyRequest): DecodedBody {
+export function decodeBody(request: BodyRequest): DecodedBody { return decodeRead(request, readBody(request)); }
+
+function decodeRead(request: BodyRequest, body: ReadBody): DecodedBody {
   const { expected, bytes, facts = builtInFacts } = request;
-  const body = readBody(request);
   const { gvk } = body;
   const type = typeFor(gvk, expected, facts);
   const source = withReset({ ...body.object(type), apiVersion: formatApiVersion(gvk), kind: gvk.kind });
@@ -94,7 +95,7 @@ export function decodeOptions({ bytes, encoding, expected }: Pick<BodyRequest, "
     throw badRequest(error instanceof Error ? error.message : String(error), error);
   }
   if (body.gvk.kind !== expected.kind) throw badRequest(notRegistered(body.gvk, SCHEME_OPTIONS));
-  return decodeBody({ bytes, encoding, expected, fieldValidation: "Ignore", accepts: () => true, isOptions: true }).object;
+  return decodeRead({ bytes, encoding, expected, fieldValidation: "Ignore", accepts: () => true, isOptions: true }, body).object;
 }
 
 /** For custom resources: any object with a kind. Throws a StatusError, 400. */
