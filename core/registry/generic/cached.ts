@@ -58,6 +58,9 @@ export class Cached {
     return wasUsed ? 0 : this.forget();
   }
 
+  /** Of its JSON, where that is at hand. */
+  get jsonLength(): number | undefined { return this.#json?.bytes.length; }
+
   get bytesHeld(): number {
     return ((this.#json ?? this.#before)?.bytes.length ?? 0) + (this.#protobuf?.length ?? 0) + (this.#metadata && this.#metadata.bytes !== this.#json?.bytes ? this.#metadata.end : 0);
   }

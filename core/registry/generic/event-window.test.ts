@@ -34,6 +34,15 @@ test("large versions are remembered by their bytes, the last hundred always", ()
   expect(remembered(large)).toBe(100);
 });
 
+test("a version that has been written as JSON is not written again to be measured", () => {
+  let written = 0;
+  const text = { toJSON: () => `${++written}` };
+  const previous = cachedOf({ key: "a", value: { metadata: { name: "a" }, text } as never, revision: 1 }), entry = cachedOf({ key: "a", value: { metadata: { name: "a" } }, revision: 2 });
+  previous.json();
+  new EventWindow(0).push({ type: "MODIFIED", entry, previous }, 1);
+  expect(written).toBe(1);
+});
+
 test("objects that are made, and stay, cost nothing: no version is held for the window's sake", () => {
   const window = new EventWindow(0);
   const entry = cachedOf({ key: "a", value: { metadata: { name: "a" }, text: "x".repeat(100_000) }, revision: 1 });

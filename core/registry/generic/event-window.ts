@@ -99,7 +99,7 @@ export class EventWindow {
     const version = type === "DELETED" ? entry : previous;
     if (!version) return 0;
     if (this.#held++ % MEASURED_EVERY === 0) {
-      const bytes = jsonText(version.object).length;
+      const bytes = version.jsonLength ?? jsonText(version.object).length;
       this.#averageBytes = this.#averageBytes === 0 ? bytes : (this.#averageBytes * 3 + bytes) / 4;
     }
     return this.#averageBytes;
