@@ -5,8 +5,8 @@
  */
 import { basename } from "node:path";
 import { ConfigError } from "./config/config.ts";
+import { setEngine } from "./engine-settings.ts";
 import { explainError } from "./explain-error.ts";
-import { limitHeapGrowth } from "./heap-growth.ts";
 
 type Command = (argv: readonly string[]) => Promise<number>;
 
@@ -32,7 +32,7 @@ const INTERNAL: typeof COMMANDS = {
   unpack: { help: "", load: async () => (await import("./unpack.ts")).unpack },
 };
 
-/** Those that go on for long, and whose heaps grow. */
+/** Those that go on for long. */
 const LASTING = new Set(["server", "agent", "simulate"]);
 
 const TOOLS = new Set(["kubectl", "ctr", "crictl"]);
@@ -50,7 +50,7 @@ async function main(argv: readonly string[], invokedAs: string): Promise<number>
     console.error(`coracle: unknown command ${JSON.stringify(name)}\n\n${help()}`);
     return 2;
   }
-  if (LASTING.has(name)) limitHeapGrowth({ env: process.env, argv0: process.argv0, argv });
+  if (LASTING.has(name)) setEngine({ env: process.env, argv0: process.argv0, argv });
   return (await command.load())(rest);
 }
 

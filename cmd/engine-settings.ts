@@ -1,7 +1,12 @@
 /**
- * How far the engine lets its heap grow before it collects garbage. By itself it lets that be three times what was in use on a machine of 16 GB, twice on a smaller one, and so
- * much again in between: 1 GB of a server with ten thousand pods. It takes no settings but from its environment, and those when it starts: the process becomes itself once more, with
- * them in it, which takes some 20 ms of processor time.
+ * How the engine is to work in a process that goes on for long. It takes settings from its environment alone, and those when it starts: the process becomes itself once more, with them
+ * in it, which takes some 20 ms of processor time.
+ *
+ * How far it lets its heap grow before it collects garbage: by itself three times what was in use on a machine of 16 GB, twice on a smaller one, and so much again in between, which is
+ * 1 GB of a server with ten thousand pods.
+ *
+ * How soon it compiles once more, and best, what runs often: by itself so soon that a server spends a fifth of its processor time on that for as long as what it runs is new to it,
+ * beside the main thread that all wait for, and gains little.
  *
  * Settings: JavaScriptCore's options.h, whose names Bun reads with BUN_JSC_ before them.
  */
@@ -11,19 +16,21 @@ const SETTINGS: Readonly<Record<string, string>> = {
   BUN_JSC_heapGrowthFunctionThresholdInMB: "1000000", // of the machine's memory: a large machine is no reason to take more
   BUN_JSC_smallHeapGrowthFactor: "1.5", // of what was in use after a full collection
   BUN_JSC_minEdenToOldGenerationRatio: "0.25", // with a third, as it is by default, each collection would be a full one
+  BUN_JSC_thresholdForFTLOptimizeAfterWarmUp: "400000", // four times what it is by default, and so is the next
+  BUN_JSC_thresholdForFTLOptimizeSoon: "4000",
 };
 
 type Env = Readonly<Record<string, string | undefined>>;
 
 /** The environment to start with, where it is not that already. What somebody has set stays. */
-export function withHeapGrowth(env: Env): Env | undefined {
+export function withEngineSettings(env: Env): Env | undefined {
   return Object.keys(SETTINGS).every((name) => env[name] !== undefined) ? undefined : { ...SETTINGS, ...env };
 }
 
 /** Returns in a process that has the settings, or cannot have them. They are not told to what it starts. */
-export function limitHeapGrowth({ env, argv0, argv }: { readonly env: Record<string, string | undefined>; readonly argv0: string; readonly argv: readonly string[] }): void {
+export function setEngine({ env, argv0, argv }: { readonly env: Record<string, string | undefined>; readonly argv0: string; readonly argv: readonly string[] }): void {
   if (process.platform === "win32" || process.execve === undefined || ownCommand().length > 1) return; // from source Bun's own arguments count, too
-  const wanted = withHeapGrowth(env);
+  const wanted = withEngineSettings(env);
   if (wanted) {
     try {
       process.execve(process.execPath, [argv0, ...argv], wanted as NodeJS.ProcessEnv);
