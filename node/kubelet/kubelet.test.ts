@@ -230,6 +230,24 @@ test("what a pod took is free as soon as its object is gone, even while its cont
   stop();
 });
 
+test("what a pod took is free as soon as its end is told, even while its sandbox is being stopped", async () => {
+  await using node = await startNode();
+  const wants: Partial<Container> = { ports: [{ containerPort: 80, hostPort: 80 }], resources: { requests: { cpu: "2" } } };
+  const { promise: stopped, resolve: stop } = Promise.withResolvers<void>();
+  const { call } = node.cri;
+  Object.assign(node.cri, { call: async (...[method, ...rest]: Parameters<typeof call>) => {
+    if (method === "RuntimeService/StopPodSandbox") await stopped;
+    return await call(method, ...rest);
+  } });
+  await node.create("done", { restartPolicy: "Never" }, [{ name: "d", ...wants }]);
+  await node.until("done", isReady);
+  node.cri.exit("d", 0);
+  await node.until("done", (status) => status?.phase === "Succeeded");
+  await node.create("next", {}, [wants]);
+  expect(await node.until("next", (status) => isReady(status) || status?.phase === "Failed")).toMatchObject({ phase: "Running" });
+  stop();
+});
+
 test("a critical pod drives out one that is not, where the node is too full for both", async () => {
   await using node = await startNode();
   const asks = (cpu: string) => [{ resources: { requests: { cpu } } }];

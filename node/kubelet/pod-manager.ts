@@ -3,7 +3,7 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/kubelet.go (HandlePodAdditions), pkg/kubelet/kubelet_pods.go (HandlePodCleanups)
  */
-import type { Node, Pod, ResourceList } from "../../core/api/gen/core.v1.ts";
+import type { Node, Pod, PodStatus, ResourceList } from "../../core/api/gen/core.v1.ts";
 import { isDeleting, keyOf } from "../../core/api/meta/object-meta.ts";
 import type { Informer } from "../../core/client/informer.ts";
 import { aborted } from "../../core/lifecycle/aborted.ts";
@@ -198,8 +198,9 @@ export class PodManager {
     }
   }
 
+  /** Whether its resources are taken. What has ended by itself was told so, and the scheduler gives its room away, before its sandbox is gone. */
   #counts({ stage, status, isGone }: PodWorker): boolean {
-    return !isGone && ((stage === "running" && !isTerminalPhase(status.phase)) || stage === "terminating");
+    return !isGone && ((stage === "running" && !isTerminalPhase(status.phase)) || (stage === "terminating" && !(isTerminalPhase(status.phase) && isStill(status))));
   }
 
   judgeResize(pod: Pod): Verdict {
@@ -291,4 +292,9 @@ function rememberedPod(runtime: RuntimePod): Pod {
       ...(grace.length > 0 ? { terminationGracePeriodSeconds: Math.max(...grace) } : {}),
     },
   };
+}
+
+/** Of none of its containers is it known that it runs. */
+function isStill({ containerStatuses = [], initContainerStatuses = [] }: PodStatus): boolean {
+  return [...initContainerStatuses, ...containerStatuses].every(({ state }) => !state?.running);
 }
