@@ -186,7 +186,8 @@ const FAULTS: Readonly<Record<string, () => Promise<void>>> = {
   async "the server's disk can only be read, also when the server starts again"() {
     const { host } = server();
     await failDisk(host);
-    const { stderr } = await host.run([host.binary, "kubectl", "create", "configmap", "no", "--request-timeout=20s"], { timeoutMs: 60_000 });
+    const { code, stderr } = await host.run([host.binary, "kubectl", "create", "configmap", "no", "--request-timeout=20s"], { timeoutMs: 60_000 });
+    if (code === 0) throw new Error("a write was taken that cannot be kept");
     say(`  a write: ${stderr.trim()}`);
     const since = server().mark();
     await host.kill("KILL");

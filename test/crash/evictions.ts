@@ -4,6 +4,7 @@
  * For each thing of which there may be too little a pod takes too much. Every time: the node says so in its condition, is tainted and takes no such pods; who takes more than it asked for ends,
  * told why in upstream's words, and who is modest stays; and when the condition has outlived its cause the taint is gone and a new pod runs. Exits with 1 otherwise.
  */
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { eventually, type Host, IMAGES } from "../cluster/host.ts";
 import { faultyNode, type FaultyNode } from "./faulty-node.ts";
@@ -57,7 +58,7 @@ const SHORTAGES: Readonly<Record<string, Shortage>> = {
   "process ids": {
     flags: async ({ host }) => {
       const threads = Number((await host.sh("cut -d/ -f2 /proc/loadavg | cut -d' ' -f1")).trim());
-      await host.sh(`echo ${threads + 1400} > /proc/sys/kernel/pid_max`);
+      await host.sh(`echo ${threads + 1400} > ${PID_MAX}`);
       return hard("pid.available<700");
     },
     takes: "for i in $(seq 1000); do sleep 100000 & done", condition: "PIDPressure", taint: "node.kubernetes.io/pid-pressure", told: low("pids"),
@@ -122,7 +123,11 @@ async function runShort(node: FaultyNode, { flags, takes, condition, taint, told
   await gone("greedy");
 }
 
+const PID_MAX = "/proc/sys/kernel/pid_max"; // before Linux 6.14 the one of all namespaces
+
 await endWith(async () => {
+  const pidMax = readFileSync(PID_MAX, "utf8");
+  using _ = { [Symbol.dispose]: () => writeFileSync(PID_MAX, pidMax) };
   await using node = await faultyNode("short", "172.30.0.17", {
     prepare: async (host) => {
       await makeDisk(host, { megabytes: 1500, files: 30_000 });

@@ -172,7 +172,8 @@ const DAMAGE: Readonly<Record<string, (node: FaultyNode, start: () => Promise<vo
   },
   async "the disk fails, and can only be read"({ host, lines, say }, start) {
     await failDisk(host);
-    const { stderr } = await host.run([host.binary, "kubectl", "create", "configmap", "no"], { timeoutMs: 30_000 });
+    const { code, stderr } = await host.run([host.binary, "kubectl", "create", "configmap", "no"], { timeoutMs: 30_000 });
+    if (code === 0) throw new Error("a write was taken that cannot be kept");
     await Bun.sleep(10_000);
     say(`  ${(await lines(`${host.binary} kubectl get nodes --no-headers --request-timeout=5s 2>&1`)).join(" ")} ${stderr.trim()}`);
     await host.reboot();
