@@ -50,6 +50,7 @@ class Lately {
   set(value: number): void {
     if (this.#values.at(-1)?.value !== value) this.#values.push({ atMs: this.#nowMs(), value });
   }
+  get newest(): number | undefined { return this.#values.at(-1)?.value; }
   get max(): number { return Math.max(0, ...this.#recent()); }
   get min(): number { return Math.min(...this.#recent()); }
 
@@ -174,7 +175,9 @@ export class Invariants {
   }
 
   #onReplicaSet(set: Readonly<ReplicaSet>): void {
-    this.#remember(set.metadata.uid, set.spec?.replicas ?? 1);
+    const before = this.#of(set.metadata.uid).newest ?? 0, replicas = set.spec?.replicas ?? 1;
+    this.#remember(set.metadata.uid, replicas);
+    if (replicas <= before) return; // it comes down to what is allowed now
     const owner = controllerOf(set);
     const deployment = this.all<Deployment>("/registry/apps/deployments/").find(({ metadata }) => metadata.uid === owner);
     if (!deployment || deployment.metadata.deletionTimestamp !== undefined) return;

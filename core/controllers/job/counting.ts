@@ -9,7 +9,7 @@ import { JOBS } from "../../client/resources.ts";
 import { settleAll } from "../../lifecycle/settle-all.ts";
 import { findCondition, sameValue } from "../conditions.ts";
 import type { ControllerDeps } from "../deps.ts";
-import type { Release } from "./finalizer.ts";
+import type { PodReleaser } from "./finalizer.ts";
 import type { JobMetrics } from "./metrics.ts";
 import { settle, track } from "./plan.ts";
 import { isTracked } from "./pods.ts";
@@ -29,10 +29,10 @@ export interface Outcome {
 interface Deps extends Pick<ControllerDeps, "client" | "informers" | "clock"> {
   readonly recorder: ReturnType<ControllerDeps["events"]["from"]>;
   readonly meter: JobMetrics | undefined;
-  readonly release: Release;
+  readonly releaser: PodReleaser;
 }
 
-export function jobCounter({ client, informers, clock, recorder, meter, release }: Deps): (outcome: Outcome, signal: AbortSignal) => Promise<void> {
+export function jobCounter({ client, informers, clock, recorder, meter, releaser }: Deps): (outcome: Outcome, signal: AbortSignal) => Promise<void> {
   async function count({ view, before, end, stored, onNamed }: Outcome, signal: AbortSignal): Promise<void> {
     const nowMs = clock.nowMs();
     const tracking = track(view, before, end);
@@ -45,7 +45,7 @@ export function jobCounter({ client, informers, clock, recorder, meter, release 
     let current = stored;
     if (!sameValue(status, stored.status ?? {})) current = await write(current, status, signal);
     onNamed();
-    if (tracking.release.length > 0) await settleAll(tracking.release.map((pod) => release(pod, signal)));
+    if (tracking.release.length > 0) await settleAll(tracking.release.map((pod) => releaser.release(pod, signal)));
 
     const released = new Set(tracking.release.map(({ metadata }) => metadata.uid));
     let next = settle(current.status ?? {}, view.pods.filter((pod) => isTracked(pod) && !released.has(pod.metadata.uid)));

@@ -40,8 +40,8 @@ export function jobControllers({ client, informers, events, clock, metrics }: De
   const control = podControl(podClient, recorder);
   const failures = new Map<ObjectKey, Failures>();
   const meter = metrics && jobMetrics(metrics);
-  const release = podReleaser({ client, informers });
-  const count = jobCounter({ client, informers, clock, recorder, meter, release });
+  const releaser = podReleaser({ client, informers });
+  const count = jobCounter({ client, informers, clock, recorder, meter, releaser });
 
   const main: Controller = {
     name: "job",
@@ -59,7 +59,7 @@ export function jobControllers({ client, informers, events, clock, metrics }: De
         const own = await claim<Pod, Job>({
           owner: job, owners: client.resource(JOBS), objects: candidatesFor(pods, job), client: podClient, matches: (pod) => selector.matches(labelsOf(pod)), finalizers: [TRACKING_FINALIZER], signal: call.signal,
         });
-        const next = await sync(key, started(job), own, { stored: job, planned: (found) => { action = found; } }, call);
+        const next = await sync(key, started(job), releaser.current(own), { stored: job, planned: (found) => { action = found; } }, call);
         tell(action, false);
         return next;
       } catch (error) {
@@ -135,7 +135,7 @@ export function jobControllers({ client, informers, events, clock, metrics }: De
     const removed: P[] = [];
     try {
       await settleAll(plan.remove.map(async (pod) => {
-        if (free) await release(pod, signal);
+        if (free) await releaser.release(pod, signal);
         await control.delete(pod, job, signal);
         removed.push(pod);
       }));
@@ -158,5 +158,5 @@ export function jobControllers({ client, informers, events, clock, metrics }: De
     return [...jobs.inNamespace(namespaceOf(pod))].filter(({ spec }) => labelSelector(spec?.selector).matches(labelsOf(pod))).map(keyOf);
   }
 
-  return [main, orphanPods({ informers, release })];
+  return [main, orphanPods({ informers, releaser })];
 }

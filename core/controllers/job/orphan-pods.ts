@@ -3,11 +3,11 @@ import { controllerOf, keyOf } from "../../api/meta/object-meta.ts";
 import { JOBS, PODS } from "../../client/resources.ts";
 import { type Controller, controllerKey, mapped } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
-import type { Release } from "./finalizer.ts";
+import type { PodReleaser } from "./finalizer.ts";
 import { isTracked } from "./pods.ts";
 import { finishedCondition } from "./view.ts";
 
-export function orphanPods({ informers, release }: Pick<ControllerDeps, "informers"> & { readonly release: Release }): Controller {
+export function orphanPods({ informers, releaser }: Pick<ControllerDeps, "informers"> & { readonly releaser: PodReleaser }): Controller {
   const jobs = informers.of(JOBS);
   const pods = informers.of(PODS);
   return {
@@ -24,7 +24,7 @@ export function orphanPods({ informers, release }: Pick<ControllerDeps, "informe
       const jobKey = controllerKey(pod, JOBS);
       const job = jobKey === undefined ? undefined : jobs.get(jobKey);
       const counted = job !== undefined && job.metadata.uid === controllerOf(pod)?.uid && finishedCondition(job) === undefined;
-      if (!counted) await release(pod, signal);
+      if (!counted) await releaser.release(pod, signal);
     },
   };
 }
