@@ -8,6 +8,7 @@
 import type { AdmissionRequest } from "../core/admission/plugin.ts";
 import type { Auditor } from "../core/server/audit/auditor.ts";
 import type { UserInfo } from "../core/api/request/user.ts";
+import type { CustomResourceDefinition } from "../core/api/gen/apiextensions.v1.ts";
 import { builtInResources } from "../core/api/schema/resources.ts";
 import type { Client } from "../core/client/client.ts";
 import { clientOver } from "../core/client/resource-client.ts";
@@ -17,6 +18,7 @@ import { type Random, systemRandom } from "../core/lifecycle/random.ts";
 import { silentLog } from "../core/observe/log.ts";
 import { metricsRegistry } from "../core/observe/metrics.ts";
 import { crdController } from "../core/registry/apiextensions/crd-controller.ts";
+import type { RemoteConversion } from "../core/registry/apiextensions/custom/custom-kind.ts";
 import { convert } from "../core/registry/conversions.ts";
 import { registryDefinitions } from "../core/registry/definitions.ts";
 import { WatchCache } from "../core/registry/generic/watch-cache.ts";
@@ -64,7 +66,7 @@ export interface ApiServer extends AsyncDisposable {
 
 const ADMIN: UserInfo = { name: "admin", groups: ["system:masters"] };
 
-export async function apiServer({ admit, audit, clock = systemClock, random = systemRandom, special = {} }: { readonly admit?: (request: AdmissionRequest) => void | Promise<void>; readonly audit?: Auditor; readonly clock?: Clock; readonly random?: Random; readonly special?: Partial<SpecialDeps> } = {}): Promise<ApiServer> {
+export async function apiServer({ admit, audit, clock = systemClock, random = systemRandom, remoteConversion = () => undefined, special = {} }: { readonly admit?: (request: AdmissionRequest) => void | Promise<void>; readonly audit?: Auditor; readonly clock?: Clock; readonly random?: Random; readonly remoteConversion?: (crd: Readonly<CustomResourceDefinition>) => RemoteConversion | undefined; readonly special?: Partial<SpecialDeps> } = {}): Promise<ApiServer> {
   const stop = new AbortController();
   const { signal } = stop;
   const store = await memoryStore();
@@ -75,7 +77,7 @@ export async function apiServer({ admit, audit, clock = systemClock, random = sy
   const registry: Registry = new Registry(builtInResources.rows(), registryDefinitions({ serviceCidrs: ["10.43.0.0/16"], nodePortRange: "30000-32767", storeOf: (group, plural) => registry.storeOf(group, plural), random }), {
     store, cache, clock, random, convert,
   });
-  const definitions = crdController({ registry, remoteConversion: () => undefined, clock, random, log: silentLog });
+  const definitions = crdController({ registry, remoteConversion, clock, random, log: silentLog });
   let serving: Promise<void> | undefined;
   await new Promise<void>((ready) => (serving = definitions.run(signal, ready)));
   const handler = apiHandler({

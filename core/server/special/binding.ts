@@ -29,7 +29,7 @@ export async function bindPod(scope: Scope): Promise<Answer> {
   const errors = [...new Set([...validateBinding(binding)].map(formatFieldError))];
   if (errors.length > 0) throw statusError({ code: 500, reason: "", message: errors.length === 1 ? errors[0]! : `[${errors.join(", ")}]` });
   placeInNamespace(scope, binding as unknown as ApiObject);
-  recordOwner(scope, binding as unknown as ApiObject, undefined, server.clock.nowMs());
+  await recordOwner(scope, binding as unknown as ApiObject, undefined, server.clock.nowMs());
   const { admit, validate, ...options } = writeOptions(scope, "CREATE", query);
   await admit(binding as unknown as ApiObject, undefined);
   await validate?.(binding as unknown as ApiObject, undefined);

@@ -57,7 +57,7 @@ async function answerTo(scope: Scope, answer: (object: ApiObject) => Promise<Api
   const query = writeQueryOf(scope, "CreateOptions");
   const object = await decodeObject(scope);
   placeInNamespace(scope, object);
-  recordOwner(scope, object, undefined, scope.server.clock.nowMs());
+  await recordOwner(scope, object, undefined, scope.server.clock.nowMs());
   const { admit, validate } = writeOptions(scope, "CREATE", query);
   await admit(object, undefined);
   await validate?.(object, undefined);
@@ -71,7 +71,7 @@ async function createToken(scope: Scope, tokens: TokenIssuer): Promise<Answer> {
   const object = await decodeObject(scope);
   placeInNamespace(scope, object);
   defaultExpiration(object as unknown as TokenRequest);
-  recordOwner(scope, object, undefined, scope.server.clock.nowMs());
+  await recordOwner(scope, object, undefined, scope.server.clock.nowMs());
   const { admit, validate } = writeOptions(scope, "CREATE", query);
   await admit(object, undefined);
   const issued = await tokens.tokenRequest({ namespace: info.namespace, name: info.name }, object as unknown as TokenRequest, {

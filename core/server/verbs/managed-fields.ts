@@ -47,15 +47,15 @@ function managerOf({ request }: Scope): string {
 }
 
 /** Records who owns what `next` changes of `live`, in the version of the request. Both are of the storage version. Mutates `next`. */
-export function recordOwner(scope: Scope, next: ApiObject, live: Readonly<ApiObject> | undefined, nowMs: number): void {
+export async function recordOwner(scope: Scope, next: ApiObject, live: Readonly<ApiObject> | undefined, nowMs: number): Promise<void> {
   const { served, info } = scope;
   const written = shownIn(served, next);
   const schema = schemaOf(scope, { ...parseApiVersion(written.apiVersion), kind: written.kind });
   if (!schema) return;
-  const { metadata } = updateManagedFields<ApiObject>({
+  const { metadata } = await withVersions(scope, (versions) => updateManagedFields<ApiObject>({
     live: live && shownIn(served, live), updated: written, manager: managerOf(scope), apiVersion: written.apiVersion, subresource: info.subresource, schema, nowMs, filter: ownableFields(served, info.subresource),
-    versions: versionsOf(served),
-  });
+    versions,
+  }));
   next.metadata = metadata;
 }
 
@@ -64,9 +64,12 @@ function shownIn<T extends Readonly<ApiObject>>(served: ServedResource, object: 
   return !served.custom && object.kind === served.row.kind && object.apiVersion !== served.apiVersion ? served.fromStorage(object) as T : object;
 }
 
-/** Other versions of the kind, for managers who wrote in them. */
-export function versionsOf({ custom, row, apiVersion }: ServedResource): Versions | undefined {
-  if (custom) return custom.versions;
+/** Does what may need the object in other versions of its kind, for managers who wrote in them. A promise only where others convert it. */
+export function withVersions<T>({ served, signal }: Scope, work: (versions: Versions | undefined) => T): T | Promise<T> {
+  return served.custom ? served.custom.withVersions(work, signal) : work(builtInVersions(served));
+}
+
+function builtInVersions({ row, apiVersion }: ServedResource): Versions | undefined {
   if (row.kind !== "HorizontalPodAutoscaler") return undefined; // no other kind is served in versions of different shapes that people apply
   return (other) => {
     const schema = builtInSchemas.schemaOf({ ...parseApiVersion(other), kind: row.kind });

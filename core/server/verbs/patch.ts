@@ -18,13 +18,13 @@ import { formatGo } from "../../api/patch/json-value.ts";
 import { diagnoseUntyped } from "../../api/schema/diagnose.ts";
 import type { Scope } from "../handler.ts";
 import { expectedKind, appliedObject, patchedObject } from "./body.ts";
-import { ownableFields, schemaOf, versionsOf } from "./managed-fields.ts";
+import { ownableFields, schemaOf, withVersions } from "./managed-fields.ts";
 import { type WriteQuery, writeQueryOf } from "./write-options.ts";
 
 export interface Patcher {
   readonly query: WriteQuery;
   /** The patched object, of the storage version and defaulted; `old` is absent if there is none yet. */
-  patch(old: Readonly<ApiObject> | undefined): ApiObject;
+  patch(old: Readonly<ApiObject> | undefined): ApiObject | Promise<ApiObject>;
   /** Whether managedFields are in what it makes. */
   readonly ownsFields: boolean;
   /** Whether it may create the object. */
@@ -94,8 +94,9 @@ function applier(scope: Scope, query: WriteQuery, { applied, repeated }: { reado
     query,
     ownsFields: true,
     creates: true,
-    patch(old) {
-      const { object } = serverSideApply({
+    async patch(old) {
+      const nowMs = server.clock.nowMs();
+      const { object } = await withVersions(scope, (versions) => serverSideApply({
         live: old as never,
         applied: applied as never,
         manager: query.fieldManager,
@@ -105,9 +106,9 @@ function applier(scope: Scope, query: WriteQuery, { applied, repeated }: { reado
         apiVersion: formatApiVersion(gvk),
         kind: gvk.kind,
         filter: ownableFields(scope.served, info.subresource),
-        versions: versionsOf(scope.served),
-        nowMs: server.clock.nowMs(),
-      });
+        versions,
+        nowMs,
+      }));
       if (repeated.length > 0 && query.fieldValidation === "Strict") throw badRequest(`error strict decoding YAML: ${repeated.join(", ")}`);
       if (query.fieldValidation === "Warn") scope.warnings.push(...repeated.flatMap(strictWarnings));
       const next = appliedObject(scope, object);

@@ -30,7 +30,7 @@ export async function createObject(scope: Scope): Promise<Answer> {
   placeInNamespace(scope, object);
   dropRepeatedOwners(scope, object, "request");
   const { admit, ...options } = writeOptions(scope, "CREATE", query);
-  recordOwner(scope, object, undefined, options.context.nowMs);
+  await recordOwner(scope, object, undefined, options.context.nowMs);
   await admit(object, undefined);
   if (info.name && !object.metadata.name) object.metadata.name = info.name;
   const entry = await traced(scope, "Create", () => served.store!.create(object, options));
@@ -61,7 +61,7 @@ export async function updateObject(scope: Scope): Promise<Answer> {
   const { entry, created } = await traced(scope, "GuaranteedUpdate", () => served.store!.update(info.namespace, info.name, async (old) => {
     if (!old) await authorizeCreate(scope);
     const object = next();
-    recordOwner(scope, object, old, options.context.nowMs);
+    await recordOwner(scope, object, old, options.context.nowMs);
     await admit(object, old);
     return object;
   }, { ...options, isReplacement: true, createMissing: served.definition.createOnUpdate === true && info.subresource === "" }));
@@ -77,12 +77,12 @@ export async function patchObject(scope: Scope): Promise<Answer> {
   const { admit, ...options } = writeOptions(scope, "UPDATE", patcher.query);
   const { entry, created } = await traced(scope, "GuaranteedUpdate", () => served.store!.update(info.namespace, info.name, async (old) => {
     if (!old) await authorizeCreate(scope);
-    const next = patcher.patch(old && served.fromStorage(old));
+    const next = await patcher.patch(old && served.fromStorage(old));
     if (!old && next.metadata.uid)
       throw conflict({ group: info.group, resource: info.resource }, info.name, `uid mismatch: the provided object specified uid ${next.metadata.uid}, and no existing object was found`);
     placeInNamespace(scope, next);
     checkName(scope, next);
-    if (!patcher.ownsFields) recordOwner(scope, next, old, options.context.nowMs);
+    if (!patcher.ownsFields) await recordOwner(scope, next, old, options.context.nowMs);
     await withVersion(next, old, () => admit(next, old));
     return next;
   }, { ...options, isPatch: true, createMissing: patcher.creates && info.subresource === "" }));
@@ -117,7 +117,7 @@ async function authorizeCreate({ server, info, user }: Scope): Promise<void> {
 }
 
 interface ViewChange {
-  readonly change: (old: Readonly<ApiObject>) => ApiObject;
+  readonly change: (old: Readonly<ApiObject>) => ApiObject | Promise<ApiObject>;
   /** Whether the change has worked out whose fields are whose. */
   readonly ownsFields: boolean;
   readonly isPatch?: boolean;
@@ -132,9 +132,9 @@ async function writeView(scope: Scope, query: WriteQuery, { change, ownsFields, 
   const { entry } = await served.store!.update(info.namespace, info.name, async (old) => {
     const before = subresource.read(old!);
     before.metadata.managedFields = viewManagedFields(served, old!);
-    const view = copyOf(change(before)) as ApiObject;
+    const view = copyOf(await change(before)) as ApiObject;
     checkName(scope, view);
-    if (!ownsFields) recordOwner(scope, view, before, options.context.nowMs);
+    if (!ownsFields) await recordOwner(scope, view, before, options.context.nowMs);
     await (isPatch ? withVersion(view, before, () => admit(view, before)) : admit(view, before));
     const errors = [...(subresource.validate?.(view) ?? [])];
     if (errors.length > 0) throw invalid({ group: "autoscaling", kind: view.kind }, info.name, errors);

@@ -5,7 +5,8 @@
  *
  * The result is not defaulted and not in canonical form: that is the caller's next step, as after any decode. Without a live object it is the
  * configuration itself with managedFields. Throws a StatusError: 409 with one cause for each field that another manager owns with another
- * value, 400 for a configuration of the wrong kind; a plain Error (a 500, as upstream answers) for one that does not fit the schema.
+ * value, 400 for a configuration of the wrong kind, 500 where the object cannot be had in the version of another manager; a plain Error (a 500,
+ * as upstream answers) for one that does not fit the schema.
  *
  * Source: kubernetes v1.36 apimachinery/pkg/util/managedfields/internal/*.go, sigs.k8s.io/structured-merge-diff v6 merge/update.go
  */
@@ -17,7 +18,7 @@ import { isEmptySet } from "./field-set.ts";
 import { allowedByLastApplied, withLastApplied } from "./last-applied.ts";
 import { BEFORE_FIRST_APPLY, capUpdateManagers, encodeManagers, identifierOf, type Manager, type Managers, managersStored } from "./managers.ts";
 import { mergeTyped } from "./merge-typed.ts";
-import { reconcileManagers, viewsOf, withoutSystemFields, yieldOwnership } from "./ownership.ts";
+import { ConversionError, converting, reconcileManagers, type Versions, viewsOf, withoutSystemFields, yieldOwnership } from "./ownership.ts";
 import { pruneUnapplied } from "./prune.ts";
 import { fieldSetOf } from "./to-set.ts";
 import { TypedError } from "./typed-error.ts";
@@ -48,6 +49,7 @@ export function serverSideApply<T extends object>(request: Apply<T>): Applied<T>
     return applyChecked(request, applied);
   } catch (error) {
     if (error instanceof ConflictError) throw conflictStatus(error.conflicts);
+    if (error instanceof ConversionError) throw statusError({ code: 500, reason: "", message: error.message, cause: error });
     throw error;
   }
 }
@@ -83,18 +85,19 @@ function nameOf(object: JsonMap): string {
 function applyChecked<T extends object>(request: Apply<T>, applied: JsonMap): Applied<T> {
   const { live, manager, force, schema } = request;
   const stored = managedFieldsOf(live);
-  const managers = reconcileManagers(managersBefore(request), schema);
   const before = live === undefined ? undefined : withoutManagedFields(live);
+  const versions = viewsOf(schema, request.apiVersion, request.versions);
+  const managers = reconcileManagers(managersBefore(request), before ?? schema.empty, versions);
   let result: Merged;
   try {
-    result = mergeAndOwn(request, { before, applied, managers, force });
+    result = mergeAndOwn(request, { before, applied, managers, versions, force });
   } catch (error) {
     if (!(error instanceof ConflictError) || manager !== KUBECTL || before === undefined) throw error;
     const allowed = allowedByLastApplied(schema.root, before, request.apiVersion);
     if (allowed === undefined) throw error;
     const beyond: readonly Conflict[] = conflictsBeyond(error.conflicts, allowed);
     if (beyond.length > 0) throw new ConflictError(beyond);
-    result = mergeAndOwn(request, { before, applied, managers, force: true });
+    result = mergeAndOwn(request, { before, applied, managers, versions, force: true });
   }
   const object = manager === KUBECTL ? withLastApplied(result.object, applied) : result.object;
   return { object: withManagedFields(object, encodeManagers(result.managers, stored)) as unknown as T, changed: result.changed };
@@ -109,11 +112,10 @@ function managersBefore<T extends object>(request: Apply<T>): Managers {
 }
 
 interface Merged { readonly object: JsonMap; readonly managers: Managers; readonly changed: boolean }
-interface Input { readonly before: JsonMap | undefined; readonly applied: JsonMap; readonly managers: Managers; readonly force: boolean }
+interface Input { readonly before: JsonMap | undefined; readonly applied: JsonMap; readonly managers: Managers; readonly versions: Versions; readonly force: boolean }
 
-function mergeAndOwn<T extends object>(request: Apply<T>, { before, applied, managers, force }: Input): Merged {
+function mergeAndOwn<T extends object>(request: Apply<T>, { before, applied, managers, versions, force }: Input): Merged {
   const { schema, apiVersion, subresource = "", filter, nowMs } = request;
-  const versions = viewsOf(schema, apiVersion, request.versions);
   const identity = { name: request.manager, operation: "Apply", apiVersion, subresource } as const;
   const id = identifierOf(identity);
   const last = managers.get(id);
@@ -121,7 +123,7 @@ function mergeAndOwn<T extends object>(request: Apply<T>, { before, applied, man
   const mentioned = fieldSetOf(schema.root, applied);
   const own: Manager = { ...identity, set: filter ? filter(mentioned) : mentioned, time: last?.time, entry: undefined };
   const claimed = new Map(managers).set(id, own);
-  const object = pruneUnapplied({ merged, last, claimed, versions });
+  const object = converting("failed to prune fields", () => pruneUnapplied({ merged, last, claimed, versions }));
   const { managers: left } = yieldOwnership(claimed, id, { apiVersion, before: before ?? schema.empty, after: object, filter, versions }, { force });
   const changed = before === undefined || !equalJson(before, object);
   return { object: changed || before === undefined ? object : before, changed, managers: settle(left, id, { last, time: changed ? timestamp(nowMs) : last?.time }) };

@@ -11,11 +11,23 @@ import type { FieldFilter } from "./field-filter.ts";
 import { difference, EMPTY_SET, type FieldSet, intersection, isEmptySet, LEAF, schemaBelow, setOf, union } from "./field-set.ts";
 import { type Manager, type Managers, withSet } from "./managers.ts";
 
-/** Another version of the kind, for managers that wrote in it. */
+/** Another version of the kind, for managers that wrote in it. Conversions throw ConversionError. */
 export interface VersionView {
   readonly schema: ObjectSchema;
   to(object: JsonMap): JsonMap;
   from(object: JsonMap): JsonMap;
+}
+
+/** An object cannot be had in a version. */
+export class ConversionError extends Error { override readonly name = "ConversionError"; }
+
+/** What cannot be converted is told with what it is needed for. */
+export function converting<T>(what: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw error instanceof ConversionError ? new ConversionError(`${what}: ${error.message}`, { cause: error }) : error;
+  }
 }
 
 /** The version a manager's set is in; undefined for one that is no longer served: its managers are forgotten. */
@@ -74,18 +86,26 @@ export function yieldOwnership(managers: Managers, own: string | undefined, chan
   return { managers: left, comparison };
 }
 
-function compareIn({ schema, to }: VersionView, { before, after }: Change): Comparison { return compareObjects(schema.root, to(before), to(after)); }
+function compareIn({ schema, to }: VersionView, { before, after }: Change): Comparison {
+  return compareObjects(schema.root, to(before), converting("failed to convert new object", () => to(after)));
+}
 
 function filtered(comparison: Comparison, filter: FieldFilter | undefined): Comparison {
   if (filter === undefined) return comparison;
   return { added: filter(comparison.added), modified: filter(comparison.modified), removed: filter(comparison.removed) };
 }
 
-/** Sets brought up to date with a schema in which what used to merge is now atomic: the parts a manager owned become the whole. */
-export function reconcileManagers(managers: Managers, { root }: ObjectSchema): Managers {
+/**
+ * Sets brought up to date with a schema in which what used to merge is now atomic: the parts a manager owned become the whole.
+ * `live` must be convertible to the version of each manager, whatever becomes of it later.
+ */
+export function reconcileManagers(managers: Managers, live: JsonMap, versions: Versions): Managers {
   let out: Map<string, Manager> | undefined;
   for (const [id, manager] of managers) {
-    const set = reconcile(manager.set, root);
+    const view = versions(manager.apiVersion);
+    if (view === undefined) continue;
+    view.to(live);
+    const set = reconcile(manager.set, view.schema.root);
     if (set !== manager.set) (out ??= new Map(managers)).set(id, { ...manager, set, entry: undefined });
   }
   return out ?? managers;

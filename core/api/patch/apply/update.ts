@@ -15,7 +15,7 @@ import type { ObjectSchema } from "../schema.ts";
 import type { FieldFilter } from "./field-filter.ts";
 import { EMPTY_SET, isEmptySet, union } from "./field-set.ts";
 import { asksToForget, capUpdateManagers, encodeManagers, identifierOf, type Manager, type Managers, managersSent, managersStored } from "./managers.ts";
-import { type Change, reconcileManagers, type Versions, viewsOf, withoutSystemFields, yieldOwnership } from "./ownership.ts";
+import { type Change, ConversionError, reconcileManagers, type Versions, viewsOf, withoutSystemFields, yieldOwnership } from "./ownership.ts";
 import { TypedError } from "./typed-error.ts";
 import { timestamp } from "../../../lifecycle/clock.ts";
 
@@ -45,8 +45,8 @@ export function updateManagedFields<T extends object>(update: Update<T>): T {
     const next = capUpdateManagers(followUpdate(managers, update));
     return withManagedFields(updated, encodeManagers(next, stored));
   } catch (error) {
-    if (!(error instanceof TypedError)) throw error;
-    return withManagedFields(updated, undefined); // lists whose items cannot be told apart: validation has let them through before
+    if (!(error instanceof TypedError || error instanceof ConversionError)) throw error;
+    return withManagedFields(updated, undefined); // lists whose items cannot be told apart, which validation has let through before; or a version it cannot be converted to
   }
 }
 
@@ -56,7 +56,7 @@ export function followUpdate<T extends object>(managers: Managers, { live, updat
     apiVersion, filter, versions: viewsOf(schema, apiVersion, versions),
     before: withoutManagedFields(live ?? schema.empty), after: withoutManagedFields(updated),
   };
-  const current = schema.changeable ? reconcileManagers(managers, schema) : managers;
+  const current = schema.changeable ? reconcileManagers(managers, change.before, change.versions) : managers;
   const { managers: left, comparison } = yieldOwnership(current, undefined, change, { force: true });
   const changed = union(comparison.modified, comparison.added);
   const set = withoutSystemFields(filter ? filter(changed) : changed);

@@ -14,6 +14,8 @@ import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from "
 import { formatApiVersion, parseApiVersion } from "../../../api/meta/gvk.ts";
 import type { ApiObject } from "../../../api/meta/object-meta.ts";
 import { internalError } from "../../../api/meta/status-error.ts";
+import { customResourceSchema } from "../../../api/patch/openapi-schema.ts";
+import type { ObjectSchema } from "../../../api/patch/schema.ts";
 import { canonicalCustom } from "../../../api/schema/canonical-custom.ts";
 import { deepFreeze } from "../../generic/cached.ts";
 import { defaulted } from "./default.ts";
@@ -37,6 +39,7 @@ export class CustomKind {
   readonly remote: RemoteConversion | undefined;
   readonly #structures: ReadonlyMap<string, Structure>;
   readonly #unknown = structureOf(undefined);
+  readonly #schemas = new Map<string, ObjectSchema>();
   readonly #views = new Map<string, WeakMap<object, Readonly<ApiObject>>>();
 
   constructor({ crd, remote }: CustomKindOptions) {
@@ -50,6 +53,16 @@ export class CustomKind {
   versions(): readonly CustomResourceDefinitionVersion[] { return this.crd.spec.versions; }
 
   structure(version: string): Structure { return this.#structures.get(version) ?? this.#unknown; }
+
+  /** For patches and for who owns which field. */
+  schema(version: string): ObjectSchema {
+    let known = this.#schemas.get(version);
+    if (!known) {
+      const definition = this.versions().find(({ name }) => name === version)?.schema?.openAPIV3Schema;
+      this.#schemas.set(version, (known = customResourceSchema(definition, { apiVersion: formatApiVersion({ group: this.group, version }), kind: this.crd.spec.names.kind })));
+    }
+    return known;
+  }
 
   /** A body or a patched object, in form: metadata canonical, unknown fields gone. Neither defaulted nor checked. Throws MalformedError. */
   decode(value: JsonMap, options: CoerceOptions): ApiObject {

@@ -6,10 +6,10 @@ import { compareVersions } from "../../../api/discovery/version-order.ts";
 import { formatApiVersion } from "../../../api/meta/gvk.ts";
 import type { ApiObject } from "../../../api/meta/object-meta.ts";
 import type { ReplicasPaths } from "../../../api/patch/apply/scale.ts";
-import type { VersionView } from "../../../api/patch/apply/ownership.ts";
+import type { Versions } from "../../../api/patch/apply/ownership.ts";
 import type { JsonMap as PatchMap } from "../../../api/patch/json-value.ts";
-import { customResourceSchema } from "../../../api/patch/openapi-schema.ts";
 import type { ObjectSchema } from "../../../api/patch/schema.ts";
+import { Conversions } from "./conversions.ts";
 import type { CustomKind } from "./custom-kind.ts";
 import type { CoerceOptions } from "./embedded.ts";
 import { compileJsonPath, type JsonPath, JsonPathError } from "./json-path.ts";
@@ -37,7 +37,7 @@ export class CustomVersion {
     this.retired = retired;
     this.apiVersion = formatApiVersion({ group: kind.group, version: version.name });
     this.openApi = version.schema?.openAPIV3Schema;
-    this.schema = customResourceSchema(this.openApi, { apiVersion: this.apiVersion, kind: kind.crd.spec.names.kind });
+    this.schema = kind.schema(version.name);
     this.printer = printerOf(version.additionalPrinterColumns);
     this.scalePrinter = printerOf(SCALE_COLUMNS);
     this.warnings = version.deprecated ? [version.deprecationWarning ?? deprecation(kind, version)] : [];
@@ -53,18 +53,24 @@ export class CustomVersion {
     return new Map(this.kind.versions().map(({ name, subresources }) => [formatApiVersion({ group: this.kind.group, version: name }), subresources?.scale?.specReplicasPath]));
   }
 
-  /** Other versions, for managers who wrote in them; with a webhook between them all sets are taken to be in this one. */
-  get versions(): ((apiVersion: string) => VersionView | undefined) | undefined {
+  /**
+   * Does what may need objects in other versions, for managers who wrote in them. Where a webhook converts them, `work` is done again with each that it
+   * turns out to need: it must not change anything.
+   */
+  withVersions<T>(work: (versions: Versions | undefined) => T, signal: AbortSignal): T | Promise<T> {
+    const { kind } = this;
+    if (kind.versions().length === 1) return work(undefined);
+    if (!kind.remote) return work(this.#versions((object, apiVersion) => ({ ...object, apiVersion })));
+    const conversions = new Conversions(kind, signal);
+    const versions = this.#versions((object, apiVersion) => conversions.converted(object, apiVersion));
+    return conversions.settle(() => work(versions));
+  }
+
+  #versions(convert: (object: PatchMap, apiVersion: string) => PatchMap): Versions {
     const { kind, apiVersion } = this;
-    if (kind.remote || kind.versions().length === 1) return undefined;
     return (other) => {
       const version = kind.versions().find(({ name, served }) => served && formatApiVersion({ group: kind.group, version: name }) === other);
-      if (!version) return undefined;
-      const renamed = (object: PatchMap, to: string): PatchMap => ({ ...object, apiVersion: to });
-      return {
-        schema: customResourceSchema(version.schema?.openAPIV3Schema, { apiVersion: other, kind: kind.crd.spec.names.kind }),
-        to: (object) => renamed(object, other), from: (object) => renamed(object, apiVersion),
-      };
+      return version && { schema: kind.schema(version.name), to: (object) => convert(object, other), from: (object) => convert(object, apiVersion) };
     };
   }
 }

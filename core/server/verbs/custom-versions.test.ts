@@ -1,0 +1,150 @@
+import { expect, test } from "vitest";
+import { type ApiServer, apiServer } from "../../../test/api-server.ts";
+import type { ApiObject } from "../../api/meta/object-meta.ts";
+import { statusError } from "../../api/meta/status-error.ts";
+
+const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const BOXES = "/namespaces/default/boxes";
+const MERGE = "application/merge-patch+json";
+const APPLY = "application/apply-patch+yaml";
+const FAILED = "conversion webhook for ops.io/v2, Kind=Box failed: out of order";
+
+interface Spec { readonly size?: number; readonly dims?: { readonly size?: number }; readonly color?: string; readonly odd?: unknown }
+interface Side { spec?: Spec; status?: Spec }
+
+/** spec.size of v1 is spec.dims.size of v2, and in the status so too. */
+function reshaped({ size, dims, ...rest }: Spec, version: string): Spec {
+  const is = size ?? dims?.size;
+  return is === undefined ? rest : version === "v2" ? { ...rest, dims: { size: is } } : { ...rest, size: is };
+}
+
+class World implements AsyncDisposable {
+  api!: ApiServer;
+  calls = 0;
+  /** Whether the webhook refuses an object on its way to a version. */
+  refuses: (object: ApiObject & Side, apiVersion: string) => boolean = () => false;
+  /** What it adds to a spec. */
+  adds: Spec = {};
+
+  async [Symbol.asyncDispose](): Promise<void> { await this.api[Symbol.asyncDispose](); }
+
+  convert(objects: readonly Readonly<ApiObject>[], apiVersion: string): Promise<ApiObject[]> {
+    this.calls++;
+    return Promise.all((objects as readonly (ApiObject & Side)[]).map(async ({ spec, status, ...object }) => {
+      await Promise.resolve();
+      const version = apiVersion.split("/")[1]!;
+      if (this.refuses({ ...object, ...(spec && { spec }) }, apiVersion)) throw statusError({ code: 500, reason: "", message: FAILED });
+      return { ...object, apiVersion, ...(spec && { spec: { ...reshaped(spec, version), ...this.adds } }), ...(status && { status: reshaped(status, version) }) };
+    }));
+  }
+
+  async ask(method: string, version: string, { type = "application/json", spec, query = {}, name = "b", subresource = "", ...more }: { type?: string; spec?: object; query?: Record<string, string>; name?: string; subresource?: string; status?: object; metadata?: object }): Promise<string> {
+    const body = { apiVersion: `ops.io/${version}`, kind: "Box", metadata: { name: "b" }, ...(spec && { spec }), ...more };
+    const told = await this.api.ask(method, `/apis/ops.io/${version}${BOXES}${name && `/${name}`}${subresource}`, { headers: { "content-type": type }, query, body });
+    return told.code < 300 ? "" : `${told.code} ${told.body.message}`;
+  }
+
+  apply(manager: string, version: string, spec: object | undefined, { query = {}, ...more }: { query?: Record<string, string>; subresource?: string; status?: object } = {}): Promise<string> {
+    return this.ask("PATCH", version, { type: APPLY, ...(spec && { spec }), ...more, query: { fieldManager: manager, ...query } });
+  }
+
+  patch(manager: string, version: string, spec: object): Promise<string> { return this.ask("PATCH", version, { type: MERGE, spec, query: { fieldManager: manager } }); }
+
+  /** Spec and owners, as v2 shows them. */
+  async now(): Promise<readonly string[]> {
+    const { body: { spec, status, metadata: { managedFields = [] } } } = await this.api.ask("GET", `/apis/ops.io/v2${BOXES}/b`);
+    return [JSON.stringify({ ...spec, ...(status && { status }) }), ...(managedFields as { manager: string; operation: string; apiVersion: string; fieldsV1: Record<string, object> }[]).map(({ manager, operation, apiVersion, fieldsV1 }) => `${manager} ${operation} ${apiVersion.split("/")[1]} ${JSON.stringify(fieldsV1["f:spec"] ?? fieldsV1["f:status"])}`).sort()];
+  }
+}
+
+const shape = (properties: object): object => ({ type: "object", properties: { ...properties, color: { type: "string" } } });
+const version = (name: string, side: object, more: object): object => ({ name, served: true, subresources: { status: {} }, schema: { openAPIV3Schema: { type: "object", properties: { spec: side, status: side } } }, ...more });
+const SIZE = { type: "integer" };
+const VERSIONS = [version("v1", shape({ size: SIZE }), { storage: false }), version("v2", shape({ dims: { type: "object", properties: { size: SIZE } } }), { storage: true })];
+
+async function boxes({ strategy = "Webhook", versions = VERSIONS }: { strategy?: string; versions?: readonly object[] } = {}): Promise<World> {
+  const world = new World();
+  const asks = strategy === "Webhook";
+  world.api = await apiServer(asks ? { remoteConversion: () => (objects, apiVersion) => world.convert(objects, apiVersion) } : {});
+  const webhook = { conversionReviewVersions: ["v1"], clientConfig: { url: "https://x" } };
+  const body = { metadata: { name: "boxes.ops.io" }, spec: { group: "ops.io", scope: "Namespaced", names: { kind: "Box", plural: "boxes" }, conversion: { strategy, ...(asks && { webhook }) }, versions } };
+  expect((await world.api.ask("POST", CRDS, { body })).code).toBe(201);
+  while ((await world.api.ask("GET", `/apis/ops.io/v2${BOXES}`)).code !== 200) await Bun.sleep(1);
+  return world;
+}
+
+test("fields are owned in the version their manager wrote in, and where a webhook converts they are looked for there", async () => {
+  await using world = await boxes();
+  expect(await world.apply("one", "v2", { dims: { size: 1 }, color: "red" })).toBe("");
+  expect(await world.apply("two", "v1", { size: 2 })).toBe('409 Apply failed with 1 conflict: conflict with "one": .spec.dims.size');
+  expect(await world.apply("two", "v1", { size: 2 }, { query: { force: "true", dryRun: "All" } })).toBe("");
+  expect(await world.now()).toEqual(['{"color":"red","dims":{"size":1}}', 'one Apply v2 {"f:color":{},"f:dims":{"f:size":{}}}']);
+  expect(await world.apply("two", "v1", { size: 2 }, { query: { force: "true" } })).toBe("");
+  expect(await world.now()).toEqual(['{"color":"red","dims":{"size":2}}', 'one Apply v2 {"f:color":{}}', 'two Apply v1 {"f:size":{}}']);
+  expect(await world.apply("one", "v2", { color: "red" })).toBe("");
+  expect(await world.now()).toEqual(['{"color":"red","dims":{"size":2}}', 'one Apply v2 {"f:color":{}}', 'two Apply v1 {"f:size":{}}']);
+  expect(await world.apply("two", "v1", { color: "red" })).toBe("");
+  expect(await world.now()).toEqual(['{"color":"red"}', 'one Apply v2 {"f:color":{}}', 'two Apply v1 {"f:color":{}}']);
+  expect(await world.patch("three", "v1", { size: 5 })).toBe("");
+  expect(await world.apply("one", "v2", { dims: { size: 6 }, color: "red" })).toBe('409 Apply failed with 1 conflict: conflict with "three" using ops.io/v1: .spec.size');
+});
+
+test("what an applier wanted in one version it gives up in another", async () => {
+  await using world = await boxes();
+  await world.apply("one", "v1", { size: 1, color: "red" });
+  await world.apply("two", "v2", { color: "red" });
+  expect(await world.apply("one", "v2", { color: "red" })).toBe("");
+  expect(await world.now()).toEqual(['{"color":"red"}', 'one Apply v2 {"f:color":{}}', 'two Apply v2 {"f:color":{}}']);
+});
+
+test("who replaces, patches or writes the status takes fields from those who wrote in another version", async () => {
+  await using world = await boxes();
+  await world.apply("one", "v2", { dims: { size: 1 }, color: "red" });
+  await world.patch("two", "v1", { size: 2 });
+  expect(await world.now()).toEqual(['{"color":"red","dims":{"size":2}}', 'one Apply v2 {"f:color":{}}', 'two Update v1 {"f:size":{}}']);
+  const { body: { metadata } } = await world.api.ask("GET", `/apis/ops.io/v2${BOXES}/b`);
+  expect(await world.ask("PUT", "v2", { metadata, spec: { dims: { size: 3 } }, query: { fieldManager: "three" } })).toBe("");
+  expect(await world.now()).toEqual(['{"dims":{"size":3}}', 'three Update v2 {"f:dims":{"f:size":{}}}']);
+  const status = (manager: string, version: string, status: object, query: Record<string, string> = {}): Promise<string> => world.apply(manager, version, undefined, { subresource: "/status", status, query });
+  await status("one", "v2", { dims: { size: 1 } });
+  expect(await status("two", "v1", { size: 2 })).toBe('409 Apply failed with 1 conflict: conflict with "one" with subresource "status": .status.dims.size');
+  await status("two", "v1", { size: 2 }, { force: "true" });
+  expect((await world.now()).slice(1)).toEqual(['three Update v2 {"f:dims":{"f:size":{}}}', 'two Apply v1 {"f:size":{}}']);
+});
+
+test("no webhook is asked of more than the object itself where all write in one version", async () => {
+  await using world = await boxes();
+  await world.apply("one", "v2", { dims: { size: 1 } });
+  await world.apply("two", "v2", { dims: { size: 2 } }, { query: { force: "true" } });
+  await world.patch("three", "v2", { color: "red" });
+  expect(world.calls).toBe(0);
+});
+
+test("where the webhook fails nothing can be applied, and what is written otherwise has no owners any more", async () => {
+  await using world = await boxes();
+  await world.apply("one", "v2", { color: "red" });
+  await world.apply("two", "v1", { size: 2 });
+  world.refuses = () => true;
+  expect(await world.apply("one", "v2", { color: "blue" })).toBe(`500 ${FAILED}`);
+  world.refuses = ({ spec }) => spec?.color === "blue";
+  expect(await world.apply("one", "v2", { color: "blue" })).toBe(`500 failed to prune fields: failed add back owned items: failed to convert merged object at version ops.io/v1: ${FAILED}`);
+  expect(await world.apply("three", "v2", { color: "blue" }, { query: { force: "true" } })).toBe(`500 failed to convert new object: ${FAILED}`);
+  expect(await world.patch("three", "v2", { color: "blue" })).toBe("");
+  expect(await world.now()).toEqual(['{"color":"blue","dims":{"size":2}}']);
+});
+
+test("what a webhook makes up is in no schema", async () => {
+  await using world = await boxes();
+  await world.apply("one", "v2", { color: "red" });
+  await world.apply("two", "v1", { size: 2 });
+  world.adds = { odd: 1 };
+  expect(await world.apply("one", "v2", { color: "blue" })).toBe("500 .spec.odd: field not declared in schema");
+});
+
+test("what is atomic in one version only is so for those who write in it", async () => {
+  const options = (more: object): object => ({ type: "object", properties: { color: { type: "string" }, options: { type: "object", additionalProperties: { type: "string" }, ...more } } });
+  await using world = await boxes({ strategy: "None", versions: [version("v1", options({}), { storage: false }), version("v2", options({ "x-kubernetes-map-type": "atomic" }), { storage: true })] });
+  await world.apply("one", "v1", { options: { a: "1" } });
+  await world.apply("two", "v2", { color: "red" });
+  expect(await world.now()).toEqual(['{"color":"red","options":{"a":"1"}}', 'one Apply v1 {"f:options":{"f:a":{}}}', 'two Apply v2 {"f:color":{}}']);
+});
