@@ -141,6 +141,22 @@ test("what a webhook makes up is in no schema", async () => {
   expect(await world.apply("one", "v2", { color: "blue" })).toBe("500 .spec.odd: field not declared in schema");
 });
 
+test.each(["None", "Webhook"])("who wrote in a version that is not served any more keeps what is his, and loses it with the version (%s)", async (strategy) => {
+  const [v1, v2] = ["v1", "v2"].map((name) => version(name, shape({ size: SIZE, dims: { type: "object", properties: { size: SIZE } } }), { storage: name === "v2" }));
+  await using world = await boxes({ strategy, versions: [v1!, v2!] });
+  await world.apply("one", "v1", { color: "red" });
+  await world.apply("two", "v2", { color: "red" });
+  const serve = async (versions: readonly object[]): Promise<void> => {
+    expect((await world.api.ask("PATCH", `${CRDS}/boxes.ops.io`, { headers: { "content-type": MERGE }, body: { spec: { versions } } })).code).toBe(200);
+    while ((await world.api.ask("GET", `/apis/ops.io/v1${BOXES}`)).code !== 404) await Bun.sleep(1);
+  };
+  await serve([{ ...v1, served: false }, v2!]);
+  expect(await world.apply("two", "v2", { color: "blue" })).toBe('409 Apply failed with 1 conflict: conflict with "one": .spec.color');
+  await serve([version("v3", {}, { served: false, storage: false, schema: { openAPIV3Schema: { type: "object" } } }), v2!]);
+  while (await world.apply("two", "v2", { color: "blue" }) !== "") await Bun.sleep(1);
+  expect(await world.now()).toEqual(['{"color":"blue"}', 'two Apply v2 {"f:color":{}}']);
+});
+
 test("what is atomic in one version only is so for those who write in it", async () => {
   const options = (more: object): object => ({ type: "object", properties: { color: { type: "string" }, options: { type: "object", additionalProperties: { type: "string" }, ...more } } });
   await using world = await boxes({ strategy: "None", versions: [version("v1", options({}), { storage: false }), version("v2", options({ "x-kubernetes-map-type": "atomic" }), { storage: true })] });

@@ -30,7 +30,7 @@ export function converting<T>(what: string, work: () => T): T {
   }
 }
 
-/** The version a manager's set is in; undefined for one that is no longer served: its managers are forgotten. */
+/** The version a manager's set is in; undefined for one that there is no longer: its managers are forgotten. */
 export type Versions = (apiVersion: string) => VersionView | undefined;
 
 /** One view for each version; without `versions`, all sets are taken to be in the version of the write. */

@@ -26,7 +26,7 @@ export interface Prune {
 export function pruneUnapplied({ merged, last, claimed, versions }: Prune): JsonMap {
   if (last === undefined || isEmptySet(last.set)) return merged;
   const view = versions(last.apiVersion);
-  if (view === undefined) return merged; // the version it applied last time is not served any more
+  if (view === undefined) return merged; // there is no such version any more
   const { root } = view.schema;
   const lastSet = withNamedFields(last.set, root);
   const whole = converting("failed to convert merged object to last applied version", () => view.to(merged));

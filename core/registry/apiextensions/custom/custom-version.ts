@@ -69,7 +69,7 @@ export class CustomVersion {
   #versions(convert: (object: PatchMap, apiVersion: string) => PatchMap): Versions {
     const { kind, apiVersion } = this;
     return (other) => {
-      const version = kind.versions().find(({ name, served }) => served && formatApiVersion({ group: kind.group, version: name }) === other);
+      const version = kind.versions().find(({ name }) => formatApiVersion({ group: kind.group, version: name }) === other);
       return version && { schema: kind.schema(version.name), to: (object) => convert(object, other), from: (object) => convert(object, apiVersion) };
     };
   }
