@@ -7,6 +7,7 @@ export const STATUS_PART: Extract<Subresource, { type: "part" }> = {
   prepare(next, old) {
     const { managedFields, resourceVersion } = next.metadata;
     for (const [name, value] of Object.entries(old)) if (name !== "status") (next as unknown as Record<string, unknown>)[name] = value;
-    next.metadata = { ...old.metadata, resourceVersion, ...(managedFields && { managedFields }) };
+    const { managedFields: _, ...kept } = old.metadata;
+    next.metadata = { ...kept, resourceVersion, ...(managedFields && { managedFields }) };
   },
 };

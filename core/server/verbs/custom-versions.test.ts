@@ -133,6 +133,15 @@ test("where the webhook fails nothing can be applied, and what is written otherw
   expect(await world.now()).toEqual(['{"color":"blue","dims":{"size":2}}']);
 });
 
+test("a status that is written while the webhook fails leaves no owners either", async () => {
+  await using world = await boxes();
+  await world.apply("one", "v2", { color: "red" });
+  await world.apply("two", "v1", { size: 2 });
+  world.refuses = () => true;
+  expect(await world.ask("PATCH", "v2", { type: MERGE, subresource: "/status", status: { color: "red" } })).toBe("");
+  expect((await world.now()).slice(1)).toEqual([]);
+});
+
 test("what a webhook makes up is in no schema", async () => {
   await using world = await boxes();
   await world.apply("one", "v2", { color: "red" });
