@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { requestInfo } from "./request-info.ts";
+import { hasEmptyPart, requestInfo } from "./request-info.ts";
 
 test.each([
   ["GET", "/api/v1/pods", "list  pods   "],
@@ -19,9 +19,15 @@ test.each([
   expect(info.isResource && `${info.verb} ${info.group} ${info.resource} ${info.subresource} ${info.namespace} ${info.name}`).toBe(expected);
 });
 
-test("what follows proxy is kept as it is", () => {
-  const info = requestInfo("GET", "/api/v1/namespaces/a/services/https:web:443/proxy/a%20b//c/", new URLSearchParams());
-  expect(info).toMatchObject({ resource: "services", name: "https:web:443", subresource: "proxy", rest: "/a%20b//c/" });
+test.each(["", "/", "/a%20b//c/", "/a%2Fb/c%2fd", "//proxy/proxy%2F", "/%2F/%252F//"])("what follows proxy is kept as it is: %s", (rest) => {
+  for (const [path, facts] of [
+    ["/api/v1/namespaces/a/services/https:web:443", { resource: "services", name: "https:web:443" }], ["/api/v1/namespaces/a/pods/b", { resource: "pods", name: "b" }],
+    ["/api/v1/nodes/shed:10250", { resource: "nodes", name: "shed:10250" }], ["/api/v1/namespaces/a%2Fpods/b", { resource: "pods", name: "b" }],
+  ] as const) expect(requestInfo("GET", `${path}/proxy${rest}`, new URLSearchParams())).toMatchObject({ ...facts, subresource: "proxy", rest });
+});
+
+test.each([["/api/v1/pods/", false], ["/api/v1//pods", true], ["/api/v1/pods/%2Fstatus", true], ["/api/v1/namespaces/a%2F/pods", true], ["/api/v1/pods%2F", false]])("%s has an empty part: %s", (path, expected) => {
+  expect(hasEmptyPart(path)).toBe(expected);
 });
 
 test.each(["/healthz", "/api", "/apis", "/apis/apps", "/apis/apps/v1", "/api/v1", "/openapi/v3/apis/apps/v1", "/version"])("%s is a path", (path) => {

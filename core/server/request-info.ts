@@ -41,7 +41,10 @@ export function requestInfo(method: string, path: string, query: URLSearchParams
   if (!core && parts[0] !== "apis") return other;
   const group = core ? "" : (parts[1] ?? "");
   const version = parts[core ? 1 : 2] ?? "";
-  let rest = parts.slice(core ? 2 : 3).flatMap((part) => decodePart(part).split("/")); // an escaped slash parts, too: no name has one
+  const groupParts = core ? 2 : 3;
+  const decoded = parts.slice(groupParts).map((part) => decodePart(part).split("/")); // an escaped slash parts, too: no name has one
+  const all = decoded.flat();
+  let rest = all;
   if (rest.length === 0) return other;
 
   let verb = verbOf(method);
@@ -64,7 +67,7 @@ export function requestInfo(method: string, path: string, query: URLSearchParams
     if (isTrue(query.get("watch"))) verb = "watch";
     listName = nameSelected(query.get("fieldSelector"));
   }
-  const below = OPEN_ENDED.has(subresource) ? path.slice(indexAfter(path, `/${subresource}`, partsBefore(path, parts.length - rest.length + 3))) : "";
+  const below = OPEN_ENDED.has(subresource) ? path.slice(indexAfter(path, `/${subresource}`, partsBefore(path, groupParts + partsFor(decoded, all.length - rest.length + 3)))) : "";
   return { isResource: true, verb, group, version, resource, subresource, namespace, name: name || listName, rest: below, path };
 }
 
@@ -100,7 +103,13 @@ function nameSelected(fieldSelector: string | null): string {
 
 /** Whether a part of the path is empty, but for the ends and what belongs to the request's target: no route has such. */
 export function hasEmptyPart(path: string, below = ""): boolean {
-  return path.slice(0, path.length - below.length).replace(/^\/+|\/+$/g, "").includes("//");
+  return path.slice(0, path.length - below.length).replace(/%2f/gi, "/").replace(/^\/+|\/+$/g, "").includes("//");
+}
+
+/** How many parts of the path make the first `count` of what they are decoded. */
+function partsFor(decoded: readonly (readonly string[])[], count: number): number {
+  let made = 0;
+  return decoded.findIndex((one) => (made += one.length) >= count) + 1;
 }
 
 /** Offset in `path` just before its nth non-empty part (1-based). */
