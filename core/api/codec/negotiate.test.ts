@@ -33,7 +33,7 @@ test("people get it pretty", () => {
 
 test("the Content-Type chooses the decoder", () => {
   expect([negotiateInput(undefined), negotiateInput("application/json; charset=utf-8"), negotiateInput("application/yaml"), negotiateInput("application/vnd.kubernetes.protobuf")]).toEqual(["json", "json", "yaml", "protobuf"]);
-  for (const read of ["application/json; charset=utf-8", "application/json;", 'Application/JSON;a="x; y";b=c', "application/json;a=b;A=b"]) expect(negotiateInput(read)).toBe("json");
+  for (const read of ["application/json; charset=utf-8", "application/json;", 'Application/JSON;a="x; y";b=c', "application/json;a=b;A=b", "application/json ; charset = utf-8 ; "]) expect(negotiateInput(read)).toBe("json");
   for (const unread of ["application/json;foo", "application/json;;", "application/json;a=", 'application/json;a="x', "application/json;a=b;a=c"]) expect(() => negotiateInput(unread)).toThrow("unknown format");
   expect(() => negotiateInput("text/plain")).toThrow("the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf");
 });

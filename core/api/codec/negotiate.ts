@@ -78,7 +78,7 @@ export function negotiateInput(contentType: string | undefined, encodings: reado
 }
 
 const TOKEN = "[!#$%&'*+.^`|~\\w-]+";
-const PARAMETER = new RegExp(`^\\s*;\\s*(${TOKEN})=(${TOKEN}|"(?:[^"\\\\\\r\\n]|\\\\.)*")`);
+const PARAMETER = new RegExp(`^\\s*;\\s*(${TOKEN})\\s*=\\s*(${TOKEN}|"(?:[^"\\\\\\r\\n]|\\\\.)*")`);
 
 /** A Content-Type without its parameters; undefined if they cannot be read, or say two things of one. Source: Go's mime.ParseMediaType */
 function mediaTypeOf(contentType: string): string | undefined {
