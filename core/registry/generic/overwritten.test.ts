@@ -36,3 +36,19 @@ test("a large one has them no longer, and does not take the room of others", () 
   expect(large.bytesHeld).toBe(0);
   expect(small.bytesHeld).toBeGreaterThan(100);
 });
+
+test("what nobody has asked for since has them no longer, and what has none is not kept", () => {
+  const overwritten = new Overwritten();
+  const asked = version(1_000), gone = version(1_000);
+  for (const entry of [asked, gone]) {
+    entry.json();
+    overwritten.add(entry);
+  }
+  gone.forget();
+  expect(overwritten.forgetUnused()).toBe(0);
+  asked.json();
+  expect(overwritten.size).toBe(1);
+  expect(overwritten.forgetUnused()).toBe(0);
+  expect(overwritten.forgetUnused()).toBeGreaterThan(1_000);
+  expect([asked.bytesHeld, overwritten.size]).toEqual([0, 0]);
+});

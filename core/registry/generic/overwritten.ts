@@ -14,6 +14,8 @@ export class Overwritten {
   #first = 0;
   #bytes = 0;
 
+  get size(): number { return this.#entries.length - this.#first; }
+
   add(entry: Cached): void {
     const bytes = entry.bytesHeld;
     if (bytes === 0) return;
@@ -21,6 +23,16 @@ export class Overwritten {
     this.#entries.push({ entry, bytes });
     this.#bytes += bytes;
     while (this.#bytes > BYTES_MAX) this.#forgetOldest();
+  }
+
+  /** As ResourceCache.forgetUnused; what has no bytes is not kept for them any more. */
+  forgetUnused(): number {
+    let forgotten = 0;
+    for (const { entry } of this.#entries.slice(this.#first)) forgotten += entry.forgetUnused();
+    this.#entries = this.#entries.slice(this.#first).filter(({ entry }) => entry.bytesHeld > 0);
+    this.#first = 0;
+    this.#bytes = this.#entries.reduce((sum, { bytes }) => sum + bytes, 0);
+    return forgotten;
   }
 
   #forgetOldest(): void {

@@ -231,7 +231,7 @@ export class WatchCache {
   forgetUnused(): number {
     let bytes = 0;
     for (const cache of this.#resources.values()) bytes += cache.forgetUnused();
-    return bytes;
+    return bytes + this.#overwritten.forgetUnused();
   }
 
   /** Resolves once everything up to `revision` is in the cache, or rejects with the signal's reason. */
