@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 import { jsonText } from "../../api/codec/json.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { cachedOf, deepFreeze } from "./cached.ts";
-import { objectBytes } from "./object-bytes.ts";
+import { mulberry32 } from "../../../test/mulberry32.ts";
+import { objectBytes, type ObjectBytes } from "./object-bytes.ts";
 
 const LONG = "<ü\u2028\"> ".repeat(30);
 const of = (object: object): ApiObject => deepFreeze({ kind: "Thing", apiVersion: "v1", ...object }) as ApiObject;
@@ -22,6 +23,35 @@ test("an object's bytes are its JSON, whatever of it the version before had too"
     const made = objectBytes(version, before);
     expect(made.bytes.toString()).toBe(jsonText(version));
     before = made;
+  }
+});
+
+test("of random objects and successions of versions the bytes are their JSON", () => {
+  const random = mulberry32(7), below = (count: number) => Math.floor(random() * count);
+  const texts = ["", "a", "ü", "\u2028<&>", "\ud800", "x\udc00y", "\u{1f600}", "\\\"\n\u0000", "z".repeat(200), LONG];
+  const names = ["metadata", "managedFields", "spec", "status", "0", "17", "__proto__", "f:a", "odd \"ü\"", "\ud800", "fieldsV1", "toJSON"];
+  const scalars = [null, undefined, true, 0, -0, 1e21, Number.NaN, 2n ** 63n, -1.5, ...texts];
+  let shared: object[] = [];
+  function value(depth: number): unknown {
+    const kind = below(depth > 3 ? 4 : 8);
+    if (kind < 3) return scalars[below(scalars.length)];
+    if (kind === 3) return shared.length > 0 ? shared[below(shared.length)] : {};
+    const made = kind < 6 ? record(depth) : Array.from({ length: below(4) }, () => value(depth + 1) ?? null);
+    shared.push(made);
+    return made;
+  }
+  function record(depth: number): object { return Object.fromEntries(Array.from({ length: below(6) }, () => [names[below(names.length)]!, value(depth + 1)])); }
+
+  for (let succession = 0; succession < 300; succession++) {
+    shared = [];
+    let before: ObjectBytes | undefined, object: object = record(0);
+    for (let version = 0; version < 8; version++) {
+      object = { ...object, metadata: record(1), ...record(0) };
+      const made = objectBytes(of(object), below(4) === 0 ? undefined : before);
+      expect(made.bytes.toString()).toBe(jsonText(of(object)));
+      for (const { part, start, end } of made.parts) expect(made.bytes.toString("utf8", start, end)).toBe(jsonText(part));
+      if (below(3) > 0) before = made;
+    }
   }
 });
 
