@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { availableParallelism, cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Container, Node, Pod, PodStatus, Service } from "../../core/api/gen/core.v1.ts";
@@ -20,6 +20,7 @@ import type { Mounts } from "../os/mount.ts";
 import type { MachineInfo } from "../os/machine.ts";
 import { kubelet, type KubeletDeps } from "./kubelet.ts";
 import { nodeAgent } from "./node/node-agent.ts";
+import { NO_PLACEMENT } from "./placement/settings.ts";
 import { KUBELET_DEFAULTS, type KubeletSettings } from "./settings.ts";
 
 /** Time that runs fifty times as fast: a back-off of ten seconds is a fifth of one. */
@@ -233,6 +234,24 @@ test("what a pod took is free as soon as its object is gone, even while its cont
 test("what a pod took is free as soon as its end is told, even while its sandbox is being stopped", async () => {
   await using node = await startNode();
   const wants: Partial<Container> = { ports: [{ containerPort: 80, hostPort: 80 }], resources: { requests: { cpu: "2" } } };
+  const { promise: stopped, resolve: stop } = Promise.withResolvers<void>();
+  const { call } = node.cri;
+  Object.assign(node.cri, { call: async (...[method, ...rest]: Parameters<typeof call>) => {
+    if (method === "RuntimeService/StopPodSandbox") await stopped;
+    return await call(method, ...rest);
+  } });
+  await node.create("done", { restartPolicy: "Never" }, [{ name: "d", ...wants }]);
+  await node.until("done", isReady);
+  node.cri.exit("d", 0);
+  await node.until("done", (status) => status?.phase === "Succeeded");
+  await node.create("next", {}, [wants]);
+  expect(await node.until("next", (status) => isReady(status) || status?.phase === "Failed")).toMatchObject({ phase: "Running" });
+  stop();
+});
+
+test.skipIf(process.platform !== "linux" || availableParallelism() < 2)("a processor that a pod had for itself is another's as soon as its end is told", async () => {
+  await using node = await startNode({ reserved: { cpu: "1" }, placement: { ...NO_PLACEMENT, cpuPolicy: "static", reservedCpus: `0-${cpus().length - 2}` } });
+  const wants: Partial<Container> = { resources: { requests: { cpu: "1", memory: "1Mi" }, limits: { cpu: "1", memory: "1Mi" } } };
   const { promise: stopped, resolve: stop } = Promise.withResolvers<void>();
   const { call } = node.cri;
   Object.assign(node.cri, { call: async (...[method, ...rest]: Parameters<typeof call>) => {

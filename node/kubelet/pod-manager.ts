@@ -3,7 +3,7 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/kubelet.go (HandlePodAdditions), pkg/kubelet/kubelet_pods.go (HandlePodCleanups)
  */
-import type { Node, Pod, PodStatus, ResourceList } from "../../core/api/gen/core.v1.ts";
+import type { Node, Pod, ResourceList } from "../../core/api/gen/core.v1.ts";
 import { isDeleting, keyOf } from "../../core/api/meta/object-meta.ts";
 import type { Informer } from "../../core/client/informer.ts";
 import { aborted } from "../../core/lifecycle/aborted.ts";
@@ -165,7 +165,7 @@ export class PodManager {
         return { reason: "UnexpectedAdmissionError", message: `Pod was rejected: Unexpected error while attempting to recover from admission failure: ${(error as Error).message}`, refused: true };
       }
     }
-    for (const { uid: other, isGone } of this.#workers.values()) if (isGone) worker.context.placement.release(other); // its processors and devices too
+    for (const other of this.#workers.values()) if (other.isGone || (other.stage !== "running" && !this.#counts(other))) worker.context.placement.release(other.uid); // its processors and devices too
     try {
       worker.context.placement.admit(pod);
       return undefined;
@@ -185,7 +185,6 @@ export class PodManager {
     }
   }
 
-  /** A pod without an object takes no place any more: the scheduler has given it away already. Source: kubernetes v1.36 pkg/kubelet/kubelet_pods.go GetActivePods */
   /** Ends other pods for a critical one. Throws when that would not be enough. */
   #makeRoom(pod: Pod, others: readonly Pod[], missing: readonly Shortfall[]): void {
     const { clock, log, worker: { context } } = this.#deps;
@@ -198,9 +197,12 @@ export class PodManager {
     }
   }
 
-  /** Whether its resources are taken. What has ended by itself was told so, and the scheduler gives its room away, before its sandbox is gone. */
-  #counts({ stage, status, isGone }: PodWorker): boolean {
-    return !isGone && ((stage === "running" && !isTerminalPhase(status.phase)) || (stage === "terminating" && !(isTerminalPhase(status.phase) && isStill(status))));
+  /**
+   * Whether its resources are taken. The scheduler gives the room of a pod away as soon as its object is gone, or has ended by what is told of it, which is before its sandbox is gone.
+   * Source: kubernetes v1.36 pkg/kubelet/kubelet_pods.go GetActivePods
+   */
+  #counts({ stage, status, runtime, isGone }: PodWorker): boolean {
+    return !isGone && ((stage === "running" && !isTerminalPhase(status.phase)) || (stage === "terminating" && !(isTerminalPhase(status.phase) && isStill(runtime))));
   }
 
   judgeResize(pod: Pod): Verdict {
@@ -294,7 +296,5 @@ function rememberedPod(runtime: RuntimePod): Pod {
   };
 }
 
-/** Of none of its containers is it known that it runs. */
-function isStill({ containerStatuses = [], initContainerStatuses = [] }: PodStatus): boolean {
-  return [...initContainerStatuses, ...containerStatuses].every(({ state }) => !state?.running);
-}
+/** None of its containers runs, or may run. */
+function isStill({ containers }: RuntimePod): boolean { return containers.every(({ state }) => state !== "running" && state !== "unknown"); }
