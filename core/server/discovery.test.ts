@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import { protobufCodec } from "../api/codec/protobuf.ts";
+import { parseYaml } from "../api/codec/yaml.ts";
 import { ANONYMOUS } from "../api/request/user.ts";
 import { builtInResources } from "../api/schema/resources.ts";
 import type { Registry } from "../registry/registry.ts";
@@ -22,4 +24,12 @@ test.each([["/apis", 200], ["/apis/apps", 200], ["/apis/none", undefined], ["/ap
 test("all groups at once may be kept by whoever asks whether they have changed", async () => {
   const accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
   expect((await ask("GET", "/apis", accept))?.headers).toMatchObject({ "cache-control": "public", vary: "Accept", etag: expect.any(String) });
+});
+
+test.each(["vnd.kubernetes.protobuf", "yaml"])("all groups at once can be had as %s", async (encoding) => {
+  const accept = `application/${encoding};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList`;
+  const { headers, body } = (await ask("GET", "/apis", accept)) as { headers: Record<string, string>; body: Uint8Array | string };
+  expect(headers["content-type"]).toBe(accept);
+  const { kind, items } = (encoding === "yaml" ? parseYaml(String(body)) : protobufCodec.decode(body as Uint8Array)) as { kind: string; items: { metadata: { name: string } }[] };
+  expect([kind, items[1]!.metadata.name]).toEqual(["APIGroupDiscoveryList", "apps"]);
 });

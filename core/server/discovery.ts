@@ -1,7 +1,7 @@
 /** /api, /apis and what is below them: which groups, versions and resources there are. Made once for each change of the registry. */
-import { checkRoute, negotiateOutput } from "../api/codec/negotiate.ts";
+import { checkRoute, MEDIA_TYPES, negotiateOutput, type Output } from "../api/codec/negotiate.ts";
 import {
-  AGGREGATED_CONTENT_TYPE, apiGroup, apiGroupList, apiResourceList, apiVersions, type DiscoveredVersion, etagOf, groupDiscoveryList, isAggregatedDiscovery,
+  AGGREGATED_PARAMETERS, apiGroup, apiGroupList, apiResourceList, apiVersions, type DiscoveredVersion, etagOf, groupDiscoveryList, isAggregatedDiscovery,
 } from "../api/discovery/discovery.ts";
 import { builtInResources, type ResourceRow, type ServedGroupVersion } from "../api/schema/resources.ts";
 import { methodNotAllowed } from "../api/meta/status-error.ts";
@@ -46,11 +46,12 @@ export function discoveryPaths(registry: Registry, serverAddress: string, foreig
   function documentAt(request: ServerRequest, [root, group, version, ...more]: readonly string[]): Answer | undefined {
     if (more.length > 0) return undefined;
     if (group === undefined) {
-      const output = negotiateOutput({ accept: request.header("accept"), convertible: (target, encoding) => encoding === "json" && isAggregatedDiscovery(target) });
+      const output = negotiateOutput({ accept: request.header("accept"), pretty: request.query.get("pretty") ?? undefined, convertible: isAggregatedDiscovery });
       if (output.convert) {
         const { document, etag } = groupDiscovery(root === "api");
         const headers = { etag, vary: "Accept", "cache-control": "public" };
-        return request.header("if-none-match") === etag ? raw("", AGGREGATED_CONTENT_TYPE, 304, headers) : raw(encodeJson(document), AGGREGATED_CONTENT_TYPE, 200, headers);
+        const contentType = MEDIA_TYPES[output.encoding] + AGGREGATED_PARAMETERS;
+        return request.header("if-none-match") === etag ? raw("", contentType, 304, headers) : raw(encoded(output, document), contentType, 200, headers);
       }
       return answer(request, root === "api" ? apiVersions(serverAddress) : apiGroupList(allVersions(registry, foreign).filter((served) => served.group !== "")));
     }
@@ -73,11 +74,15 @@ function resources(request: ServerRequest, registry: Registry, wanted: { group: 
 }
 
 function answer(request: ServerRequest, document: object): Answer {
-  const { encoding, contentType, pretty } = negotiateOutput({ accept: request.header("accept"), pretty: request.query.get("pretty") ?? undefined, convertible: () => false });
+  const output = negotiateOutput({ accept: request.header("accept"), pretty: request.query.get("pretty") ?? undefined, convertible: () => false });
+  return raw(encoded(output, document), output.contentType);
+}
+
+function encoded({ encoding, pretty }: Pick<Output, "encoding" | "pretty">, document: object): Uint8Array | string {
   switch (encoding) {
-    case "json": return raw(encodeJson(document, { pretty }), contentType);
-    case "yaml": return raw(encodeYaml(document), contentType);
-    case "protobuf": return raw(protobufCodec.encode({ apiVersion: "v1", ...document as { kind: string } }), contentType);
+    case "json": return encodeJson(document, { pretty });
+    case "yaml": return encodeYaml(document);
+    case "protobuf": return protobufCodec.encode({ apiVersion: "v1", ...document as { kind: string } });
   }
 }
 

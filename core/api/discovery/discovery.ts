@@ -37,8 +37,8 @@ export interface ApiResource {
 
 /** What a client that asks for it must accept. */
 const AGGREGATED_DISCOVERY: GroupVersionKind = { group: "apidiscovery.k8s.io", version: "v2", kind: "APIGroupDiscoveryList" };
-/** The answer's Content-Type says what it is, because clients tell the two forms apart by it. */
-export const AGGREGATED_CONTENT_TYPE = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+/** Of the answer's Content-Type, which says what it is, because clients tell the two forms apart by it. */
+export const AGGREGATED_PARAMETERS = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 export function isAggregatedDiscovery({ group, version, kind }: GroupVersionKind): boolean {
   return group === AGGREGATED_DISCOVERY.group && version === AGGREGATED_DISCOVERY.version && kind === AGGREGATED_DISCOVERY.kind;
