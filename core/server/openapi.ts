@@ -4,7 +4,7 @@
  * Source: kubernetes v1.36 kube-openapi/pkg/{handler,handler3}
  */
 import { gunzipSync } from "node:zlib";
-import type { CustomSchema } from "../api/openapi/custom.ts";
+import { type CustomSchema, SELECTABLE } from "../api/openapi/custom.ts";
 import { parseAccept } from "../api/codec/negotiate.ts";
 import { type OpenApiDocument, OpenApiDocuments } from "../api/openapi/documents.ts";
 import type { Descriptions } from "../api/openapi/schema.ts";
@@ -83,8 +83,12 @@ function notAcceptable(): Answer {
 function customSchemas(registry: Registry): ReadonlyMap<string, CustomSchema> {
   const schemas = new Map<string, CustomSchema>();
   for (const { row, custom } of registry.served())
-    if (custom?.openApi) schemas.set(`${row.group}/${row.version}/${row.kind}`, custom.openApi as CustomSchema);
+    if (custom?.openApi) schemas.set(`${row.group}/${row.version}/${row.kind}`, { ...custom.openApi, ...selectable(custom.version.selectableFields) });
   return schemas;
+}
+
+function selectable(fields: readonly { readonly jsonPath: string }[] = []): CustomSchema {
+  return fields.length === 0 ? {} : { [SELECTABLE]: fields.map(({ jsonPath }) => ({ fieldPath: jsonPath.replace(/^\./, "") })) };
 }
 
 /** A URL that names the hash of its content may be kept for ever; one that names another hash is sent to where the content is now. */

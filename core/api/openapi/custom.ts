@@ -21,6 +21,11 @@ const KIND: Schema = {
   type: "string",
   description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
 };
+const EMBEDDED_API_VERSION: Schema = { ...API_VERSION, description: "apiVersion defines the versioned schema of this representation of an object. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources" };
+const EMBEDDED_KIND: Schema = { ...KIND, description: "kind is a string value representing the type of this object. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds" };
+/** Of a schema and of its list. */
+export const SELECTABLE = "x-kubernetes-selectable-fields";
+const INT_OR_STRING = [{ type: "integer" }, { type: "string" }] as const;
 const METADATA_TEXT = "Standard object's metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
 const LIST_METADATA_TEXT = "Standard list metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
 
@@ -34,16 +39,16 @@ export function customSchemas(rows: readonly ResourceRow[], schemas: ReadonlyMap
     const kind = { group: row.group, version: row.version, kind: row.kind };
     const listKind = { ...kind, kind: row.listKind ?? `${row.kind}List` };
     found[customTypeName(kind)] = objectSchema(kind, schemas.get(row.kind), dialect);
-    found[customTypeName(listKind)] = listSchema(row, listKind, customTypeName(kind), dialect);
+    found[customTypeName(listKind)] = { ...listSchema(row, listKind, customTypeName(kind), dialect), ...selectableFields(schemas.get(row.kind)) };
   }
   return found;
 }
 
 function objectSchema(kind: GroupVersionKind, schema: CustomSchema | undefined, dialect: Dialect): Schema {
-  const named = { "x-kubernetes-group-version-kind": [kind] };
+  const named = { "x-kubernetes-group-version-kind": [kind], ...selectableFields(schema) };
   // v2's readers take properties for the whole of an object, so one that keeps more must list none
   if (schema === undefined || (dialect === "v2" && schema["x-kubernetes-preserve-unknown-fields"] === true)) return { type: "object", ...named };
-  const base = dialect === "v3" ? withEmbedded(schema, true) : simplified(withEmbedded(schema, true));
+  const base = withEmbedded(dialect === "v3" ? unfolded(schema) : simplified(schema), dialect);
   return { ...base, type: "object", properties: { ...base.properties as object, apiVersion: API_VERSION, kind: KIND, metadata: metadata(dialect) }, ...named };
 }
 
@@ -67,22 +72,55 @@ function referring(name: string, description: string, dialect: Dialect): Schema 
   return dialect === "v3" ? { description, allOf: [ref] } : { description, ...ref };
 }
 
+/** What field selectors may name. The definition has it beside the schema; whoever hands us the schema has put it in. */
+function selectableFields(schema: CustomSchema | undefined): Schema { return schema?.[SELECTABLE] ? { [SELECTABLE]: schema[SELECTABLE] } : {}; }
+
 /** An object inside that is a resource of its own has kind, apiVersion and metadata as well. */
-function withEmbedded(schema: CustomSchema, root = false): Schema {
-  const walked = mapChildren(schema, (child) => withEmbedded(child));
-  if (root || schema["x-kubernetes-embedded-resource"] !== true) return walked;
-  return { ...walked, properties: { ...walked["properties"] as object, apiVersion: API_VERSION, kind: KIND, metadata: { type: "object" } } };
+function withEmbedded(schema: CustomSchema, dialect: Dialect): Schema {
+  const walked = mapChildren(schema, (child) => withEmbedded(child, dialect));
+  // with only these three listed, v2's readers would refuse the rest
+  if (schema["x-kubernetes-embedded-resource"] !== true || (dialect === "v2" && schema["x-kubernetes-preserve-unknown-fields"] === true)) return walked;
+  return {
+    ...walked,
+    properties: { ...walked["properties"] as object, apiVersion: EMBEDDED_API_VERSION, kind: EMBEDDED_KIND, metadata: metadata(dialect) },
+    required: [...new Set([...requiredOf(walked), "kind", "apiVersion"])],
+  };
 }
+
+/** Says in JSON Schema's words what x-kubernetes-int-or-string means. */
+function unfolded(schema: CustomSchema): Schema {
+  const walked = mapChildren(schema, unfolded);
+  if (schema["x-kubernetes-int-or-string"] !== true) return walked;
+  const { anyOf, allOf = [] } = schema as { anyOf?: readonly CustomSchema[]; allOf?: readonly CustomSchema[] };
+  if (isIntOrString(anyOf) || isIntOrString(allOf[0]?.["anyOf"])) return walked;
+  return anyOf === undefined ? { ...walked, anyOf: INT_OR_STRING } : { ...walked, allOf: [{ anyOf: INT_OR_STRING }, ...allOf] };
+}
+
+function isIntOrString(anyOf: unknown): boolean {
+  return Array.isArray(anyOf) && anyOf.length === 2 && INT_OR_STRING.every(({ type }, at) => isOnlyType(anyOf[at] as CustomSchema, type));
+}
+function isOnlyType(schema: CustomSchema, type: string): boolean { return schema["type"] === type && Object.keys(schema).length === 1; }
 
 /** What v2 cannot express, and what its readers misread. */
 function simplified(schema: CustomSchema): Schema {
-  const { oneOf: _oneOf, anyOf: _anyOf, not: _not, nullable, default: _default, ...kept } = mapChildren(schema, simplified);
-  const { type: _type, items: _items, properties: _properties, ...untyped } = kept;
+  const { allOf: _allOf, oneOf: _oneOf, anyOf: _anyOf, not: _not, nullable, default: _default, required: _required, ...kept } = mapChildren(schema, simplified);
+  const { type, items: _items, properties: _properties, ...untyped } = kept;
+  const required = requiredInV2(schema);
+  const demanding = required.length > 0 ? { required } : {};
   // a null would not pass a type, and unknown fields would not pass a list of known ones
-  if (nullable === true || schema["x-kubernetes-int-or-string"] === true) return untyped;
-  if (schema["x-kubernetes-preserve-unknown-fields"] === true) return { ...untyped, ...(kept["type"] === undefined ? {} : { type: kept["type"] }) };
-  return kept;
+  if (nullable === true || schema["x-kubernetes-int-or-string"] === true) return { ...untyped, ...demanding };
+  if (schema["x-kubernetes-preserve-unknown-fields"] === true) return { ...untyped, ...demanding, ...(type === undefined || type === "object" || type === "array" ? {} : { type }) };
+  return { ...kept, ...demanding };
 }
+
+/** To v2's readers null is the same as absent, so what may be null cannot be asked for. */
+function requiredInV2(schema: CustomSchema): readonly string[] {
+  const { properties = {}, additionalProperties } = schema as { properties?: Record<string, CustomSchema>; additionalProperties?: CustomSchema | boolean };
+  if (typeof additionalProperties === "object" && additionalProperties["nullable"] === true) return [];
+  return requiredOf(schema).filter((name) => properties[name]?.["nullable"] !== true);
+}
+
+function requiredOf(schema: CustomSchema): readonly string[] { return (schema["required"] ?? []) as readonly string[]; }
 
 function mapChildren(schema: CustomSchema, map: (child: CustomSchema) => Schema): Schema {
   const { properties, items, additionalProperties } = schema as { properties?: Record<string, CustomSchema>; items?: CustomSchema; additionalProperties?: CustomSchema | boolean };

@@ -16,7 +16,7 @@ import { builtInFacts, type Facts } from "../schema/facts.ts";
 import type { ResourceRow, ServedGroupVersion } from "../schema/resources.ts";
 import type { CustomSchema } from "./custom.ts";
 import { rootOf } from "./operations.ts";
-import { rootDocuments } from "./root-operations.ts";
+import { groupsTold, rootDocuments } from "./root-operations.ts";
 import type { Descriptions } from "./schema.ts";
 import { encodeOpenApiV2, OPENAPI_V2_PROTOBUF } from "./v2-protobuf.ts";
 import { openApiV2, type Swagger } from "./v2.ts";
@@ -126,7 +126,7 @@ export class OpenApiDocuments {
   }
 
   #hash(content: unknown): string { return createHash("sha512").update(this.#version).update(JSON.stringify(content)).digest("hex").toUpperCase().slice(0, HASH_LENGTH); }
-  #groups(): string[] { return [...new Set(this.#api.versions.map(({ group }) => group))]; }
+  #groups(): string[] { return groupsTold(this.#api.versions, this.#api.rows); }
   #rowsOf({ group, version }: GroupVersion): ResourceRow[] { return this.#api.rows.filter((row) => row.group === group && row.version === version); }
 
   #customOf({ group, version }: GroupVersion): ReadonlyMap<string, CustomSchema> {

@@ -79,6 +79,43 @@ test("custom resources: their schema with metadata, their list, and no strategic
   expect(Object.keys(paths["/apis/stable.example.com/v1/namespaces/{namespace}/crontabs/{name}"]!["patch"]!.requestBody!.content)).toEqual(["application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"]);
 });
 
+/** One schema as the two forms of OpenAPI tell it, each by kube-apiserver v1.36's answers. */
+test.each<[string, object, object, object]>([
+  ["what may be null", { type: "object", nullable: true, properties: { a: { type: "string" } } }, { type: "object", nullable: true, properties: { a: { type: "string" } } }, {}],
+  ["what keeps all", { type: "object", "x-kubernetes-preserve-unknown-fields": true, properties: { b: { type: "string" } } }, { type: "object", "x-kubernetes-preserve-unknown-fields": true, properties: { b: { type: "string" } } }, { "x-kubernetes-preserve-unknown-fields": true }],
+  ["a number or a text", { "x-kubernetes-int-or-string": true, pattern: "^x" }, { "x-kubernetes-int-or-string": true, pattern: "^x", anyOf: [{ type: "integer" }, { type: "string" }] }, { "x-kubernetes-int-or-string": true, pattern: "^x" }],
+  ["a number or a text, said in both ways", { "x-kubernetes-int-or-string": true, anyOf: [{ type: "integer" }, { type: "string" }] }, { "x-kubernetes-int-or-string": true, anyOf: [{ type: "integer" }, { type: "string" }] }, { "x-kubernetes-int-or-string": true }],
+  ["conditions", { type: "object", properties: { x: { type: "string" } }, allOf: [{ required: ["x"] }], not: { required: ["y"] } }, { type: "object", properties: { x: { type: "string" } }, allOf: [{ required: ["x"] }], not: { required: ["y"] } }, { type: "object", properties: { x: { type: "string" } } }],
+  ["null asked for", { type: "object", required: ["a", "b"], properties: { a: { type: "string", nullable: true }, b: { type: "string" } } }, { type: "object", required: ["a", "b"], properties: { a: { type: "string", nullable: true }, b: { type: "string" } } }, { type: "object", required: ["b"], properties: { a: {}, b: { type: "string" } } }],
+  ["an object within, of which all is kept", { type: "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true },
+    { type: "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true, required: ["kind", "apiVersion"], properties: expect.objectContaining({ metadata: { description: expect.any(String), allOf: [{ $ref: "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta" }] } }) },
+    { "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true }],
+  ["an object within", { type: "object", "x-kubernetes-embedded-resource": true, required: ["spec"], properties: { spec: { type: "object" } } },
+    { type: "object", "x-kubernetes-embedded-resource": true, required: ["spec", "kind", "apiVersion"], properties: expect.objectContaining({ spec: { type: "object" }, kind: { description: expect.stringMatching(/^kind is/), type: "string" } }) },
+    { type: "object", "x-kubernetes-embedded-resource": true, required: ["spec", "kind", "apiVersion"], properties: expect.objectContaining({ metadata: { description: expect.any(String), $ref: "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta" } }) }],
+])("of a custom resource: %s", (_, spec, v3, v2) => {
+  const schema = { type: "object", properties: { spec }, "x-kubernetes-selectable-fields": [{ fieldPath: "spec.color" }] };
+  const name = "com.example.stable.v1.CronTab";
+  const { components: { schemas } } = openApiV3({ groupVersion: CRONTAB_VERSION, rows: [CRONTABS], custom: new Map([["CronTab", schema]]) }, SERVER) as Document;
+  const { definitions } = openApiV2({ versions: [CRONTAB_VERSION], rows: [CRONTABS], custom: new Map([["stable.example.com/v1/CronTab", schema]]) }, SERVER);
+  for (const [documented, told] of [[schemas, v3], [definitions, v2]] as const) {
+    const { properties, ...rest } = documented[name] as { properties: { spec: object } };
+    expect(properties.spec).toEqual(told);
+    expect(rest).toMatchObject({ "x-kubernetes-selectable-fields": [{ fieldPath: "spec.color" }] });
+    expect(documented[`${name}List`]).toMatchObject({ "x-kubernetes-selectable-fields": [{ fieldPath: "spec.color" }] });
+  }
+});
+
+test("a group that consists of custom resources is told as the server behind it tells it", () => {
+  const document = openApiV3({ groupVersion: CRONTAB_VERSION, rows: [{ ...CRONTABS, verbs: [...CRONTABS.verbs, "deletecollection"] }] }, SERVER) as Document & { info: object };
+  const path = "/apis/stable.example.com/v1/namespaces/{namespace}/crontabs";
+  expect(document.info).toEqual({ title: "Kubernetes CRD Swagger", version: "v0.1.0" });
+  expect(document.paths).not.toHaveProperty(["/apis/stable.example.com/v1/"]);
+  expect(Object.keys(document.paths[path]!["post"]!.requestBody!.content)).toEqual(["application/json", "application/yaml"]);
+  expect(document.paths[path]!["delete"]).not.toHaveProperty("requestBody");
+  expect(document.paths[`${path}/{name}`]!["get"]!.parameters!.map(({ name }) => name)).toContain("resourceVersion");
+});
+
 test("v2 says the same with less, also as protobuf", () => {
   const document = openApiV2({ versions: [...builtInResources.groupVersions(), CRONTAB_VERSION], rows: [...builtInResources.rows(), CRONTABS], custom: new Map([["stable.example.com/v1/CronTab", CRONTAB_SCHEMA]]) }, SERVER);
   expect(document.definitions["com.example.stable.v1.CronTab"]).toMatchObject({ properties: { spec: { properties: { every: { "x-kubernetes-int-or-string": true } } } } });

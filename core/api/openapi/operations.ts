@@ -47,6 +47,7 @@ export interface OperationOptions {
 const ANY_MEDIA_TYPE = ["*/*"];
 export const PRODUCES = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 const PRODUCES_CUSTOM = ["application/json", "application/yaml"];
+const CONSUMES_CUSTOM = PRODUCES_CUSTOM;
 const STREAMS = ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
 const PATCHES = ["application/json-patch+json", "application/merge-patch+json", "application/strategic-merge-patch+json", "application/apply-patch+yaml"];
 const PATCHES_CUSTOM = PATCHES.filter((type) => type !== "application/strategic-merge-patch+json");
@@ -61,19 +62,22 @@ const PRETTY: Parameter = {
 const WATCH_OPTIONS = new Set(["watch", "allowWatchBookmarks"]);
 const USE_WATCH = "deprecated: use the 'watch' parameter with a list operation instead";
 
-/** "rbac.authorization.k8s.io" → ["Rbac", "Authorization"]; the core group → ["Core"]. */
-export function groupWords(group: string): string[] { return (group === "" ? "core" : group.replace(/\.k8s\.io$/, "")).split(".").map(capitalize); }
+/** "rbac.authorization.k8s.io" → ["Rbac", "Authorization"]; "cert-manager.io" → ["Cert", "Manager", "Io"]; the core group → ["Core"]. */
+export function groupWords(group: string): string[] { return (group === "" ? "core" : group.replace(/\.k8s\.io$/, "")).split(/[.-]/).map(capitalize); }
 
 /** "apps_v1", "rbacAuthorization_v1". */
 function tagOf({ group, version }: GroupVersion): string { return `${uncapitalize(groupWords(group).join(""))}_${version}`; }
 
 export function rootOf(groupVersion: GroupVersion): string { return `/${groupVersion.group === "" ? "api" : "apis"}/${formatApiVersion(groupVersion)}`; }
 
-/** Everything under a group version's path, its own resource list first. */
+/** Everything under a group version's path, its own resource list first. Of a group that consists of custom resources nobody tells that list. */
 export function operationsOf(groupVersion: GroupVersion, rows: readonly ResourceRow[], options: OperationOptions): Operation[] {
   const version = new Version(groupVersion, options);
-  return [version.resourceList(), ...rows.flatMap((row) => [...version.collection(row), ...version.item(row), ...version.watches(row), ...row.subresources.flatMap((subresource) => version.subresource(row, subresource))])];
+  return [...(isCustom(rows) ? [] : [version.resourceList()]), ...rows.flatMap((row) => [...version.collection(row), ...version.item(row), ...version.watches(row), ...row.subresources.flatMap((subresource) => version.subresource(row, subresource))])];
 }
+
+/** Whether these, of one group or one version of it, all come from CustomResourceDefinitions. */
+export function isCustom(rows: readonly ResourceRow[]): boolean { return rows.length > 0 && rows.every(({ custom }) => custom); }
 
 /** Where a resource's objects are: in a namespace, or not. */
 interface Place { readonly path: string; readonly scope: string; readonly parameters: readonly Parameter[] }
@@ -115,8 +119,11 @@ class Version {
     }));
     if (verbs.includes("deletecollection")) operations.push(this.#build(row, place, {
       method: "delete", id: `delete${this.#prefix}Collection${place.scope}${kind}`, description: `delete collection of ${kind}`, action: "deletecollection",
-      query: [...this.#query("DeleteOptions"), ...this.#query("ListOptions").filter(({ name }) => !WATCH_OPTIONS.has(name))],
-      body: { ref: `${META}DeleteOptions`, required: false }, responses: [ok(`${META}Status`)],
+      ...(row.custom ? { query: this.#query("ListOptions") } : {
+        query: [...this.#query("DeleteOptions"), ...this.#query("ListOptions").filter(({ name }) => !WATCH_OPTIONS.has(name))],
+        body: { ref: `${META}DeleteOptions`, required: false },
+      }),
+      responses: [ok(`${META}Status`)],
     }));
     return operations;
   }
@@ -128,7 +135,7 @@ class Version {
     const deleted = row.returnsDeleted ? ref : `${META}Status`;
     const id = `${this.#prefix}${place.scope}${kind}`;
     return [
-      ...(verbs.includes("get") ? [this.#build(row, place, { method: "get", id: `read${id}`, description: `read the specified ${kind}`, action: "get", query: [], responses: [ok(ref)] })] : []),
+      ...(verbs.includes("get") ? [this.#build(row, place, { method: "get", id: `read${id}`, description: `read the specified ${kind}`, action: "get", query: this.#getQuery(row), responses: [ok(ref)] })] : []),
       ...(verbs.includes("update") ? [this.#replace(row, place, { id, description: `replace the specified ${kind}`, ref })] : []),
       ...(verbs.includes("patch") ? [this.#patch(row, place, { id, description: `partially update the specified ${kind}`, ref })] : []),
       ...(verbs.includes("delete") ? [this.#build(row, place, {
@@ -168,7 +175,7 @@ class Version {
     })];
     const ref = this.#options.refOf(kind);
     return [
-      ...(verbs.includes("get") ? [this.#build(row, place, { method: "get", id: `read${id}`, description: `read ${name} of the specified ${row.kind}`, action: "get", kind, query: [], responses: [ok(ref)] })] : []),
+      ...(verbs.includes("get") ? [this.#build(row, place, { method: "get", id: `read${id}`, description: `read ${name} of the specified ${row.kind}`, action: "get", kind, query: this.#getQuery(row), responses: [ok(ref)] })] : []),
       ...(verbs.includes("update") ? [this.#replace(row, place, { id, description: `replace ${name} of the specified ${row.kind}`, ref, kind })] : []),
       ...(verbs.includes("patch") ? [this.#patch(row, place, { id, description: `partially update ${name} of the specified ${row.kind}`, ref, kind })] : []),
       ...(verbs.includes("create") ? [this.#build(row, place, {
@@ -190,7 +197,7 @@ class Version {
 
   #list(row: ResourceRow, place: Place, id: string): Operation {
     return this.#build(row, place, {
-      method: "get", id, description: `list ${row.verbs.includes("watch") ? "or watch " : ""}objects of kind ${row.kind}`, action: "list", query: this.#query("ListOptions"),
+      method: "get", id, description: `list ${row.verbs.includes("watch") && !row.custom ? "or watch " : ""}objects of kind ${row.kind}`, action: "list", query: this.#query("ListOptions"),
       responses: [ok(this.#ref({ ...row, kind: row.listKind ?? `${row.kind}List` }))], produces: row.custom ? PRODUCES_CUSTOM : [...PRODUCES, ...STREAMS],
     });
   }
@@ -211,7 +218,7 @@ class Version {
     readonly responses: readonly Response[]; readonly kind?: GroupVersionKind | undefined; readonly body?: Operation["body"]; readonly consumes?: readonly string[];
     readonly produces?: readonly string[]; readonly unpretty?: boolean;
   }): Operation {
-    const { method, id, description, action, query, responses, kind, body, consumes = ANY_MEDIA_TYPE, produces = row.custom ? PRODUCES_CUSTOM : PRODUCES, unpretty } = operation;
+    const { method, id, description, action, query, responses, kind, body, consumes = row.custom ? CONSUMES_CUSTOM : ANY_MEDIA_TYPE, produces = row.custom ? PRODUCES_CUSTOM : PRODUCES, unpretty } = operation;
     const { group, version } = this.#groupVersion;
     return {
       path: place.path, method, id, description, tag: this.#tag, action, kind: kind ?? { group, version, kind: row.kind }, body, consumes, produces, responses,
@@ -219,6 +226,8 @@ class Version {
         .sort((a, b) => a.name < b.name ? -1 : a.name > b.name ? 1 : a.in < b.in ? -1 : 1),
     };
   }
+
+  #getQuery(row: ResourceRow): Parameter[] { return row.custom ? this.#query("GetOptions") : []; }
 
   #ref({ group, version, kind }: GroupVersionKind): string { return this.#options.refOf({ group, version, kind }); }
 

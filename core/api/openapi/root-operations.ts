@@ -1,10 +1,18 @@
 /**
  * The paths around the resources: discovery, the version, the issuer's keys. Each has a small OpenAPI v3 document of its own: rootDocuments.
  */
+import type { GroupVersion } from "../meta/gvk.ts";
 import type { Facts } from "../schema/facts.ts";
-import { groupWords, PRODUCES, type Operation } from "./operations.ts";
+import type { ResourceRow } from "../schema/resources.ts";
+import { groupWords, isCustom, PRODUCES, type Operation } from "./operations.ts";
 import { META, type Descriptions } from "./schema.ts";
 import { documentV3, type ServerInfo } from "./v3.ts";
+
+/** The groups whose own paths are told: not those that consist of custom resources. */
+export function groupsTold(versions: readonly GroupVersion[], rows: readonly ResourceRow[]): string[] {
+  const byGroup = Map.groupBy(rows, ({ group }) => group);
+  return [...new Set(versions.map(({ group }) => group))].filter((group) => !isCustom(byGroup.get(group) ?? []));
+}
 
 /** `groups` without duplicates; "" is the core group. */
 export function rootOperations(groups: readonly string[]): Operation[] {

@@ -8,7 +8,7 @@ import type { ResourceRow, ServedGroupVersion } from "../schema/resources.ts";
 import { customSchemas, customTypeName, type CustomSchema } from "./custom.ts";
 import { kindIndex } from "./kinds.ts";
 import { operationsOf, type Operation, type Parameter } from "./operations.ts";
-import { rootOperations } from "./root-operations.ts";
+import { groupsTold, rootOperations } from "./root-operations.ts";
 import { refPrefix, schemasOf, type Descriptions, type Schema } from "./schema.ts";
 import { pathsOf, refsIn, type ServerInfo } from "./v3.ts";
 
@@ -32,7 +32,7 @@ export interface Swagger {
 
 export function openApiV2({ versions, rows, descriptions = {}, custom = new Map(), facts = builtInFacts }: OpenApiV2Request, { version }: ServerInfo): Swagger {
   const refOf = (kind: GroupVersionKind): string => facts.typeOf(kind)?.name ?? customTypeName(kind);
-  const operations: Operation[] = rootOperations([...new Set(versions.map(({ group }) => group))]);
+  const operations: Operation[] = rootOperations(groupsTold(versions, rows));
   const own: Record<string, Schema> = {};
   for (const groupVersion of versions) {
     const served = rows.filter((row) => row.group === groupVersion.group && row.version === groupVersion.version);

@@ -12,7 +12,7 @@ import type { Facts } from "../schema/facts.ts";
 import { builtInFacts } from "../schema/facts.ts";
 import type { ResourceRow } from "../schema/resources.ts";
 import { customSchemas, customTypeName, type CustomSchema } from "./custom.ts";
-import { operationsOf, type Operation, type Parameter, type Response } from "./operations.ts";
+import { isCustom, operationsOf, type Operation, type Parameter, type Response } from "./operations.ts";
 import { refPrefix, schemasOf, type Descriptions, type Schema } from "./schema.ts";
 import { kindIndex } from "./kinds.ts";
 
@@ -28,11 +28,14 @@ export interface OpenApiRequest {
 /** info.version, as kube-apiserver says it of itself: v1.36.4. */
 export interface ServerInfo { readonly version: string }
 
+/** Upstream makes these documents elsewhere, and they say so. */
+const CUSTOM_INFO = { title: "Kubernetes CRD Swagger", version: "v0.1.0" };
+
 export function openApiV3({ groupVersion, rows, descriptions = {}, custom = new Map(), facts = builtInFacts }: OpenApiRequest, { version }: ServerInfo): object {
   const refOf = (kind: GroupVersionKind): string => facts.typeOf(kind)?.name ?? customTypeName(kind);
   const operations = operationsOf(groupVersion, rows, { facts, descriptions, refOf });
   const own = customSchemas(rows, custom, "v3");
-  return documentV3(operations, { version, descriptions, facts, own, groupVersion });
+  return { ...documentV3(operations, { version, descriptions, facts, own, groupVersion }), ...(isCustom(rows) ? { info: CUSTOM_INFO } : {}) };
 }
 
 /** The documents of /api, /apis, /apis/<group>, /version: a handful of operations that are no resource's. */
