@@ -54,7 +54,7 @@ function volumesFor(set: Set, ordinal: number, volumes: readonly Volume[] = []):
 }
 
 export function statefulPod(set: Set, template: Readonly<PodTemplateSpec>, { ordinal, revision }: { readonly ordinal: number; readonly revision: string }): NewPod {
-  const { metadata: { generateName: _, ...metadata }, ...pod } = podFromTemplate(template, set);
+  const { metadata, ...pod } = podFromTemplate(template, set);
   const name = `${set.metadata.name}-${ordinal}`;
   return {
     ...pod,

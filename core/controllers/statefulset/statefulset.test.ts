@@ -28,7 +28,7 @@ test("pods come one by one, each with its name and its claim; updates go from th
     await eventually(() => now(api)?.status, (status) => status?.availableReplicas === 3 && status.currentRevision === status.updateRevision);
     expect(names(api)).toBe("db-0,db-1,db-2");
     expect(api.all(PODS)[1]).toMatchObject({
-      metadata: { labels: { app: "db", "statefulset.kubernetes.io/pod-name": "db-1", "apps.kubernetes.io/pod-index": "1", "controller-revision-hash": now(api)?.status?.currentRevision } },
+      metadata: { generateName: "db-", labels: { app: "db", "statefulset.kubernetes.io/pod-name": "db-1", "apps.kubernetes.io/pod-index": "1", "controller-revision-hash": now(api)?.status?.currentRevision } },
       spec: { hostname: "db-1", subdomain: "db", volumes: [{ name: "data", persistentVolumeClaim: { claimName: "data-db-1" } }] },
     });
     const posts = api.requests.filter((request) => request.startsWith("POST") && (request.endsWith("pods") || request.endsWith("persistentvolumeclaims"))).map((request) => request.split("/").at(-1));
