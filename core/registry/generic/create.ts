@@ -59,7 +59,8 @@ async function createOnce(target: Target, draft: ApiObject, { context, signal, v
     await validate?.(deepFreeze(object), undefined);
     if (given && given !== "0" && !context.dryRun) throw statusError({ code: 500, reason: "", message: "resourceVersion should not be set on objects to be created" });
     const key = target.keyOf(object.metadata.namespace ?? "", object.metadata.name);
-    const entry = context.dryRun ? commits.dryRun(key, object, cache.get(key) !== undefined) : await commits.put(key, await commits.stored(object, signal), undefined, signal);
+    const stored = await commits.stored(object, signal);
+    const entry = context.dryRun ? commits.dryRun(key, stored, cache.get(key) !== undefined) : await commits.put(key, stored, undefined, signal);
     if (context.dryRun) allocation?.rollback();
     else allocation?.commit();
     return entry;

@@ -51,7 +51,7 @@ export async function updateOnce(target: Target, current: Cached, draft: ApiObje
       allocation?.rollback();
       return { entry: current };
     }
-    const entry = context.dryRun ? commits.dryRun(current.key, next, false) : await commits.put(current.key, stored, current, signal);
+    const entry = context.dryRun ? commits.dryRun(current.key, stored, false) : await commits.put(current.key, stored, current, signal);
     if (context.dryRun) allocation?.rollback();
     else allocation?.commit();
     return { entry };

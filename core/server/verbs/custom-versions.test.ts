@@ -25,6 +25,8 @@ class World implements AsyncDisposable {
   refuses: (object: ApiObject & Side, apiVersion: string) => boolean = () => false;
   /** What it adds to a spec. */
   adds: Spec = {};
+  /** What it forgets of a spec on its way to v2. */
+  loses: keyof Spec | undefined;
 
   async [Symbol.asyncDispose](): Promise<void> { await this.api[Symbol.asyncDispose](); }
 
@@ -34,7 +36,8 @@ class World implements AsyncDisposable {
       await Promise.resolve();
       const version = apiVersion.split("/")[1]!;
       if (this.refuses({ ...object, ...(spec && { spec }) }, apiVersion)) throw statusError({ code: 500, reason: "", message: FAILED });
-      return { ...object, apiVersion, ...(spec && { spec: { ...reshaped(spec, version), ...this.adds } }), ...(status && { status: reshaped(status, version) }) };
+      const { [version === "v2" && this.loses ? this.loses : "nothing"]: _, ...kept } = (spec ?? {}) as Record<string, unknown>;
+      return { ...object, apiVersion, ...(spec && { spec: { ...reshaped(kept, version), ...this.adds } }), ...(status && { status: reshaped(status, version) }) };
     }));
   }
 
@@ -150,7 +153,22 @@ test("what a webhook makes up is in no schema", async () => {
   expect(await world.apply("one", "v2", { color: "blue" })).toBe("500 .spec.odd: field not declared in schema");
 });
 
-test.each(["None", "Webhook"])("who wrote in a version that is not served any more keeps what is his, and loses it with the version (%s)", async (strategy) => {
+test("a dry run answers with what the object would be when read, also where a conversion loses something", async () => {
+  await using world = await boxes();
+  await world.apply("one", "v1", { color: "red" });
+  world.loses = "color";
+  const ask = async (method: string, name: string, query: Record<string, string>, more: object = {}): Promise<Spec> => {
+    const { body: { spec } } = await world.api.ask(method, `/apis/ops.io/v1${BOXES}${name}`, { query, headers: { "content-type": method === "POST" ? "application/json" : MERGE }, body: { spec: { size: 3, color: "blue" }, ...more } });
+    return spec;
+  };
+  const created = { apiVersion: "ops.io/v1", kind: "Box", metadata: { name: "c" } };
+  for (const query of [{ dryRun: "All" }, {}] as Record<string, string>[]) {
+    expect(await ask("PATCH", "/b", query)).toEqual({ size: 3 });
+    expect(await ask("POST", "", query, created)).toEqual({ size: 3 });
+  }
+});
+
+test.each(["None", "Webhook"])("who wrote in a version that is not served any more keeps what is his; without the version nothing can be applied until the owners are forgotten, as by any other write (%s)", async (strategy) => {
   const [v1, v2] = ["v1", "v2"].map((name) => version(name, shape({ size: SIZE, dims: { type: "object", properties: { size: SIZE } } }), { storage: name === "v2" }));
   await using world = await boxes({ strategy, versions: [v1!, v2!] });
   await world.apply("one", "v1", { color: "red" });
@@ -162,8 +180,14 @@ test.each(["None", "Webhook"])("who wrote in a version that is not served any mo
   await serve([{ ...v1, served: false }, v2!]);
   expect(await world.apply("two", "v2", { color: "blue" })).toBe('409 Apply failed with 1 conflict: conflict with "one": .spec.color');
   await serve([version("v3", {}, { served: false, storage: false, schema: { openAPIV3Schema: { type: "object" } } }), v2!]);
-  while (await world.apply("two", "v2", { color: "blue" }) !== "") await Bun.sleep(1);
-  expect(await world.now()).toEqual(['{"color":"blue"}', 'two Apply v2 {"f:color":{}}']);
+  const refused = "500 request to convert CR to an invalid group/version: ops.io/v1";
+  while (await world.apply("two", "v2", { color: "blue" }) !== refused) await Bun.sleep(1);
+  await serve([v2!]);
+  expect(await world.apply("two", "v2", { color: "red" }, { query: { force: "true" } })).toBe(refused);
+  expect(await world.now()).toEqual(['{"color":"red"}', 'one Apply v1 {"f:color":{}}', 'two Apply v2 {"f:color":{}}']);
+  expect(await world.patch("three", "v2", { size: 1 })).toBe("");
+  expect(await world.now()).toEqual(['{"color":"red","size":1}']);
+  expect(await world.apply("two", "v2", { color: "blue" })).toMatch(/^409 .*conflict with "before-first-apply"/);
 });
 
 test("what is atomic in one version only is so for those who write in it", async () => {

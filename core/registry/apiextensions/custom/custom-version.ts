@@ -6,7 +6,7 @@ import { compareVersions } from "../../../api/discovery/version-order.ts";
 import { formatApiVersion } from "../../../api/meta/gvk.ts";
 import type { ApiObject } from "../../../api/meta/object-meta.ts";
 import type { ReplicasPaths } from "../../../api/patch/apply/scale.ts";
-import type { Versions } from "../../../api/patch/apply/ownership.ts";
+import { ConversionError, type Versions } from "../../../api/patch/apply/ownership.ts";
 import type { JsonMap as PatchMap } from "../../../api/patch/json-value.ts";
 import type { ObjectSchema } from "../../../api/patch/schema.ts";
 import { Conversions } from "./conversions.ts";
@@ -55,11 +55,10 @@ export class CustomVersion {
 
   /**
    * Does what may need objects in other versions, for managers who wrote in them. Where a webhook converts them, `work` is done again with each that it
-   * turns out to need: it must not change anything.
+   * turns out to need: it must not change anything. Where somebody wrote in a version that there is no longer, it fails as a conversion does.
    */
   withVersions<T>(work: (versions: Versions | undefined) => T, signal: AbortSignal): T | Promise<T> {
     const { kind } = this;
-    if (kind.versions().length === 1) return work(undefined);
     if (!kind.remote) return work(this.#versions((object, apiVersion) => ({ ...object, apiVersion })));
     const conversions = new Conversions(kind, signal);
     const versions = this.#versions((object, apiVersion) => conversions.converted(object, apiVersion));
@@ -70,7 +69,8 @@ export class CustomVersion {
     const { kind, apiVersion } = this;
     return (other) => {
       const version = kind.versions().find(({ name }) => formatApiVersion({ group: kind.group, version: name }) === other);
-      return version && { schema: kind.schema(version.name), to: (object) => convert(object, other), from: (object) => convert(object, apiVersion) };
+      if (!version) throw new ConversionError(`request to convert CR to an invalid group/version: ${other}`);
+      return { schema: kind.schema(version.name), to: (object) => convert(object, other), from: (object) => convert(object, apiVersion) };
     };
   }
 }
