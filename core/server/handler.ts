@@ -133,6 +133,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
       flight.ticket = entered instanceof Promise ? await entered : entered;
     }
     await permit(request, user === caller ? asCaller : attributesOf(info, request, user), flight);
+    if (request.path.startsWith("//")) throw new NotServed(); // nothing is there, although it has been read and authorized as if it were
     const elsewhere = server.aggregation?.answer(request, user, flight.span?.traceparent);
     if (elsewhere) return await elsewhere;
     if (!info.isResource) {

@@ -56,6 +56,14 @@ function setOrDelete<K extends "deletionTimestamp" | "deletionGracePeriodSeconds
   else meta[name] = value;
 }
 
+/** Fields of metadata in the order the API writes them in, where some were set after others. The object's other fields are shared. */
+export function inOrder(object: Readonly<ApiObject>): ApiObject {
+  const { metadata: { name, generateName, namespace, uid, resourceVersion, generation, creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds, labels, annotations, ownerReferences, finalizers, managedFields, ...rest } } = object;
+  const metadata: ObjectMeta = { name, generateName, namespace, uid, resourceVersion, generation, creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds, labels, annotations, ownerReferences, finalizers, managedFields, ...rest };
+  for (const key of Object.keys(metadata) as (keyof ObjectMeta)[]) if (metadata[key] === undefined) delete metadata[key];
+  return { ...object, metadata };
+}
+
 export interface MetaRules {
   readonly anyFinalizer?: boolean | undefined;
   /** What is wrong with a generateName; default: as of a name. */

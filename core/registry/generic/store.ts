@@ -9,18 +9,21 @@
  *
  * Source: kubernetes v1.36 apiserver/pkg/registry/generic/registry/store.go, apiserver/pkg/registry/rest/delete.go
  */
+import { goQuote } from "../../api/meta/go-quote.ts";
 import type { GroupResource } from "../../api/meta/gvk.ts";
+import { pathSegmentName } from "../../api/meta/names.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
-import { isAlreadyExists, notFound, resourceVersionTooOld } from "../../api/meta/status-error.ts";
+import { badRequest, isAlreadyExists, notFound, resourceVersionTooOld } from "../../api/meta/status-error.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import type { Random } from "../../lifecycle/random.ts";
 import { type Revision, type Row, type Store, StoreError } from "../../../storage/store.ts";
 import type { Topic } from "./audience.ts";
-import { Cached, cachedOf, deepFreeze } from "./cached.ts";
-import { asStatus, Commits } from "./commits.ts";
+import { type Cached, cachedOf } from "./cached.ts";
+import { asStatus, Commits, isFull } from "./commits.ts";
 import { create } from "./create.ts";
 import { checkDeletePreconditions, type DeleteOptions, planDelete } from "./deletion.ts";
 import { ON_NODE } from "./label-index.ts";
+import { inOrder } from "./object-meta.ts";
 import { replaceNothing } from "./refusals.ts";
 import type { Resource } from "./resource.ts";
 import type { Selection } from "./selection.ts";
@@ -62,8 +65,10 @@ export class ResourceStore {
     return this.resource.namespaced ? `${this.#prefix}${namespace}/${name}` : this.#prefix + name;
   }
 
-  /** Throws 404. */
+  /** Throws 404, and 400 for what cannot be a name. */
   async get(namespace: string, name: string, signal: AbortSignal): Promise<Cached> {
+    const problems = pathSegmentName(name);
+    if (problems.length > 0) throw badRequest(`Name parameter invalid: ${goQuote(name)}: ${problems.join(";")}`);
     await this.#deps.cache.fresh(signal);
     return this.cache.get(this.keyOf(namespace, name)) ?? fail(notFound(this.#groupResource, name));
   }
@@ -146,29 +151,38 @@ export class ResourceStore {
   /** Deletes, or marks for deletion when grace or finalizers hold the object. `done`: it is gone. */
   async delete(namespace: string, name: string, deleteOptions: DeleteOptions, options: WriteOptions): Promise<{ readonly entry: Cached; readonly done: boolean }> {
     const { context, signal } = options;
+    let { preconditions } = deleteOptions;
+    let marked: Cached | undefined; // what is left to be removed, as everybody has been told of it
+    let hasRoom = true; // for the mark: where the disk is full, what nothing holds goes without
     let current: Cached | undefined = await this.get(namespace, name, signal);
     for (;;) {
       signal.throwIfAborted();
-      if (!current) throw notFound(this.#groupResource, name);
-      checkDeletePreconditions({ group: this.resource.group, resource: this.resource.kind }, current.object, deleteOptions.preconditions);
+      if (!current) return marked ? { entry: marked, done: true } : fail(notFound(this.#groupResource, name));
+      checkDeletePreconditions({ group: this.resource.group, resource: this.resource.kind }, current.object, preconditions);
       const shown = await this.#commits.shown(current, signal);
       await options.validate?.(shown, shown);
       const plan = planDelete(current.object, this.definition, deleteOptions, context.nowMs);
       if (plan.type === "keep") return { entry: current, done: false };
-      const marked = plan.type === "mark" ? plan.next : plan.last;
-      if (marked && this.definition.generation !== false && marked.metadata.generation !== undefined && !current.object.metadata.deletionTimestamp) marked.metadata.generation++;
-      if (plan.type === "remove") {
-        const told = (entry: Cached): { readonly entry: Cached; readonly done: boolean } => ({ entry: marked ? new Cached(entry.key, deepFreeze(marked), entry.revision, entry) : entry, done: true });
-        if (context.dryRun) return told(current);
+      if (plan.type === "remove" || (plan.isLast && !hasRoom)) {
+        if (context.dryRun) return { entry: current, done: true };
         const outcome = await this.#commits.remove(current, false, signal);
-        if (outcome.removed) return told(outcome.removed);
+        if (outcome.removed) return { entry: outcome.removed, done: true };
         current = outcome.newer;
         continue;
       }
-      if (context.dryRun) return { entry: this.#commits.dryRun(current.key, plan.next, false), done: false };
+      const next = inOrder(plan.next);
+      if (this.definition.generation !== false && !this.definition.markDeleting && next.metadata.generation !== undefined && !current.object.metadata.deletionTimestamp) next.metadata.generation++;
+      if (context.dryRun) return { entry: this.#commits.dryRun(current.key, next, false), done: plan.isLast };
       try {
-        return { entry: await this.#commits.put(current.key, plan.next, current, signal), done: false };
+        const entry = await this.#commits.put(current.key, next, current, signal);
+        if (!plan.isLast) return { entry, done: false };
+        if (preconditions?.resourceVersion !== undefined) preconditions = { ...preconditions, resourceVersion: entry.object.metadata.resourceVersion };
+        marked = current = entry;
       } catch (error) {
+        if (plan.isLast && isFull(error)) {
+          hasRoom = false;
+          continue;
+        }
         if (!(error instanceof StoreError) || error.code !== "conflict") throw error;
         current = error.current && cachedOf(error.current);
       }

@@ -236,9 +236,13 @@ test.each([
 });
 
 test.each([
-  "/nothing", "/apis/example.com", "/apis/extensions/v1beta1/ingresses", "/apis/storagemigration.k8s.io/v1beta1/storageversionmigrations", "/apis/internal.apiserver.k8s.io/v1alpha1/storageversions",
+  "/nothing", "/apis/example.com", "/apis/extensions/v1beta1/ingresses", "/apis/storagemigration.k8s.io/v1beta1/storageversionmigrations", "/apis/internal.apiserver.k8s.io/v1alpha1/storageversions", "//api/v1/pods", "//apis/apps/v1/deployments",
 ])("nobody serves %s: as Go's HTTP library says it", async (path) => {
   expect(await api.ask("GET", path)).toMatchObject({ code: 404, contentType: "text/plain; charset=utf-8", body: "404 page not found\n" });
+});
+
+test.each([["GET", ".", "may not be '.'"], ["DELETE", "%2e%2e", "may not be '..'"], ["GET", "a%25b", "may not contain '%'"]])("%s of a pod %s: no name is like that", async (method, name, problem) => {
+  expect((await api.ask(method, `/api/v1/namespaces/a/pods/${name}`)).body).toMatchObject({ code: 400, reason: "BadRequest", message: `Name parameter invalid: "${decodeURIComponent(name)}": ${problem}` });
 });
 
 test.each(["/api/v2", "/api/v1/nothings", "/apis/apps/v2/deployments", "/apis/batch/v1beta1/cronjobs", "/apis/policy/v1beta1/podsecuritypolicies"])("%s is below what is built in: its router says that it is not there", async (path) => {

@@ -252,6 +252,13 @@ test("a namespace that is being deleted has no grace period, unlike what is held
   expect([body.status.phase, typeof body.metadata.deletionTimestamp, body.metadata.deletionGracePeriodSeconds]).toEqual(["Terminating", "string", undefined]);
 });
 
+test("a definition that is being deleted is of the generation it was", async () => {
+  const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+  const schema = { openAPIV3Schema: { type: "object" } };
+  await api.ask("POST", CRDS, { body: { metadata: { name: "goers.a.b" }, spec: { group: "a.b", scope: "Namespaced", names: { kind: "Goer", plural: "goers" }, versions: [{ name: "v1", served: true, storage: true, schema }] } } });
+  expect((await api.ask("DELETE", `${CRDS}/goers.a.b`)).body.metadata).toMatchObject({ generation: 1, deletionTimestamp: expect.any(String) });
+});
+
 test("a finalizer holds what is deleted until it is taken away", async () => {
   await api.ask("POST", MAPS, { body: { metadata: { name: "held", finalizers: ["example.com/hold"] } } });
   const deleted = await api.ask("DELETE", `${MAPS}/held`);
@@ -279,6 +286,23 @@ test("a pod that goes at once is shown as it went", async () => {
   expect((await api.ask("DELETE", `${PODS}/unplaced`, { query: { dryRun: "All" } })).body).toMatchObject(gone);
   expect((await api.ask("GET", `${PODS}/unplaced`)).body.metadata).not.toHaveProperty("deletionTimestamp");
   expect((await api.ask("DELETE", `${PODS}/unplaced`)).body).toMatchObject(gone);
+});
+
+test.each([
+  ["was not asked to before", {}, [], "ADDED MODIFIED:0 DELETED:0"],
+  ["is on its way", { nodeName: "n" }, [{}], "ADDED MODIFIED:30 MODIFIED:0 DELETED:0"],
+  ["was held and is told again", { nodeName: "n" }, [{ gracePeriodSeconds: "0", dryRun: "All" }], "ADDED MODIFIED:0 DELETED:0"],
+])("watchers of a pod that goes at once and %s are told of the mark, then of its end", async (name, spec, before, told) => {
+  const path = `${PODS}/told-${name.replaceAll(" ", "-")}`;
+  const watched = { fieldSelector: `metadata.name=${path.slice(PODS.length + 1)}` };
+  await api.ask("POST", PODS, { body: { ...pod(watched.fieldSelector.slice(14)), spec: { ...pod("").spec, ...spec } } });
+  const events = api.events(PODS, told.split(" ").length, { query: watched });
+  for (const query of before) await api.ask("DELETE", path, { query });
+  const { metadata: { uid, resourceVersion } } = (await api.ask("GET", path)).body;
+  expect((await api.ask("DELETE", path, { body: { gracePeriodSeconds: 0, preconditions: { uid, resourceVersion } } })).code).toBe(200);
+  const all = await events;
+  expect(all.map(({ type, object: { metadata } }) => type + (metadata.deletionTimestamp ? `:${metadata.deletionGracePeriodSeconds}` : "")).join(" ")).toBe(told);
+  expect(Object.keys(all.at(-2).object.metadata).slice(4, 9)).toEqual(["generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"]);
 });
 
 test("plug-ins are shown objects as they would be stored: with the version a patch has found, whose fields are whose, and the grace a pod will have", async () => {
