@@ -60,6 +60,7 @@ export function memoryRuntime({ nowMs }: { readonly nowMs: () => number }): Memo
     const box = boxes.get(id);
     if (!box) return;
     for (const [containerId, { sandboxId }] of things) if (sandboxId === id) end(containerId, 137, "Error");
+    if (box.sandbox.state === "SANDBOX_NOTREADY") return;
     Object.assign(box.sandbox, { state: "SANDBOX_NOTREADY" });
     box.ip = "";
     tell(id, id, "CONTAINER_STOPPED_EVENT");

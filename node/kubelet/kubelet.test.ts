@@ -22,6 +22,7 @@ import { kubelet, type KubeletDeps } from "./kubelet.ts";
 import { nodeAgent } from "./node/node-agent.ts";
 import { NO_PLACEMENT } from "./placement/settings.ts";
 import { KUBELET_DEFAULTS, type KubeletSettings } from "./settings.ts";
+import { writeStateFile } from "../os/state-file.ts";
 
 /** Time that runs fifty times as fast: a back-off of ten seconds is a fifth of one. */
 const SPEED = 50;
@@ -62,12 +63,13 @@ async function startNode(more: Partial<KubeletSettings> = {}, others: Partial<Ku
   let metrics = metricsRegistry();
   const recorder: EventRecorder = { event: (about, _, reason, message) => void told.push(`${"metadata" in about ? about.metadata?.name : about.name} ${reason}: ${message}`) };
   const signal = new AbortController().signal;
+  const log = { ...silentLog };
   cri.images.add("busybox:1");
 
   function startKubelet() {
     const stop = new AbortController();
     metrics = metricsRegistry();
-    const deps = { clock: fastClock, random: systemRandom, log: silentLog };
+    const deps = { clock: fastClock, random: systemRandom, log };
     const pods = watchedInformer(api.client.resource(PODS), { ...deps, query: { fieldSelector: "spec.nodeName=n1" } });
     const services = watchedInformer<Service>(api.client.resource(SERVICES), deps);
     const settings = { ...KUBELET_DEFAULTS, nodeName: "n1", nodeIps: ["172.16.0.1"], hostname: "n1", version: "v1.36.0", dataDir, podLogsDir: join(dataDir, "logs"), containerLogsDir: join(dataDir, "links"), resolvConf: "", staticPodDir: join(dataDir, "manifests"), eviction: { ...KUBELET_DEFAULTS.eviction, thresholds: KUBELET_DEFAULTS.eviction.thresholds.filter(({ signal: of }) => of === "memory.available") }, ...more }; // how full this machine is does not matter
@@ -80,7 +82,7 @@ async function startNode(more: Partial<KubeletSettings> = {}, others: Partial<Ku
   let running = startKubelet();
   const pods = api.client.resource(PODS);
   return {
-    api, cri, cgroups, told,
+    api, cri, cgroups, told, log,
     get kubelet() { return running.api; },
     counted: (series: string): number => Number(metrics.render().split("\n").find((line) => line.startsWith(`${series} `))?.split(" ")[1] ?? Number.NaN),
     status: (name: string): PodStatus | undefined => api.all<Pod>(PODS).find(({ metadata }) => metadata.name === name)?.status,
@@ -231,33 +233,165 @@ test("what a pod took is free as soon as its object is gone, even while its cont
   stop();
 });
 
-/** A pod that wants the same as one whose end is told runs, though the sandbox of that one is still being stopped. */
-async function runsInItsPlace(node: Awaited<ReturnType<typeof startNode>>, wants: Partial<Container>): Promise<void> {
-  const { promise: stopped, resolve: stop } = Promise.withResolvers<void>();
+/** Fails calls of the runtime, or delays them, until `end` is called. */
+function disturb(node: Awaited<ReturnType<typeof startNode>>, disturbed: (method: string, request: object) => boolean, how: "fails" | "waits" = "fails"): { tries: number; end(): void } {
   const { call } = node.cri;
-  Object.assign(node.cri, { call: async (...[method, ...rest]: Parameters<typeof call>) => {
-    if (method === "RuntimeService/StopPodSandbox") await stopped;
-    return await call(method, ...rest);
+  const over = Promise.withResolvers<void>();
+  const disturbance = { tries: 0, end: () => { Object.assign(node.cri, { call }); over.resolve(); } };
+  Object.assign(node.cri, { call: async (...[method, request, ...rest]: Parameters<typeof call>) => {
+    if (disturbed(method, request)) {
+      disturbance.tries++;
+      if (how === "fails") throw new Error("the runtime cannot");
+      await over.promise;
+    }
+    return await call(method, request, ...rest);
   } });
+  return disturbance;
+}
+const stopsSandbox = (method: string): boolean => method === "RuntimeService/StopPodSandbox";
+const hasExited = (status: PodStatus | undefined): boolean => first(status)?.state?.terminated !== undefined;
+
+/** What a pod took is taken until its sandbox is stopped, which is when its end is told, and another's from then on, though its volumes cannot be taken away yet. */
+async function isFreeOnceToldAndNotBefore(node: Awaited<ReturnType<typeof startNode>>, wants: Partial<Container>): Promise<void> {
+  const held = disturb(node, stopsSandbox, "waits");
   await node.create("done", { restartPolicy: "Never" }, [{ name: "d", ...wants }]);
   await node.until("done", isReady);
   node.cri.exit("d", 0);
+  expect(await node.until("done", hasExited)).toMatchObject({ phase: "Running" });
+  await node.create("early", {}, [wants]);
+  expect(await node.until("early", (status) => isReady(status) || status?.phase === "Failed")).toMatchObject({ phase: "Failed" });
+  expect(node.status("done")?.phase).toBe("Running");
+  held.end();
   await node.until("done", (status) => status?.phase === "Succeeded");
-  await node.create("next", {}, [wants]);
-  expect(await node.until("next", (status) => isReady(status) || status?.phase === "Failed")).toMatchObject({ phase: "Running" });
-  stop();
+  await node.create("next", {}, [{ name: "n", ...wants }]);
+  await node.until("next", isReady);
 }
 
-test("what a pod took is free as soon as its end is told, even while its sandbox is being stopped", async () => {
-  await using node = await startNode();
-  const wants: Partial<Container> = { ports: [{ containerPort: 80, hostPort: 80 }], resources: { requests: { cpu: "2" } } };
-  await runsInItsPlace(node, wants);
+const busyMounts: Mounts = { ...noMounts, unmountAll: () => { throw new Error("busy"); } };
+
+test("a pod's end is told once its sandbox is stopped: what it took is taken until then, and no longer", async () => {
+  await using node = await startNode({}, { mounts: busyMounts });
+  await isFreeOnceToldAndNotBefore(node, { ports: [{ containerPort: 80, hostPort: 80 }], resources: { requests: { cpu: "2" } } });
 });
 
-test.skipIf(process.platform !== "linux" || availableParallelism() < 2)("a processor that a pod had for itself is another's as soon as its end is told", async () => {
-  await using node = await startNode({ reserved: { cpu: "1" }, placement: { ...NO_PLACEMENT, cpuPolicy: "static", reservedCpus: `0-${cpus().length - 2}` } });
-  const wants: Partial<Container> = { resources: { requests: { cpu: "1", memory: "1Mi" }, limits: { cpu: "1", memory: "1Mi" } } };
-  await runsInItsPlace(node, wants);
+test.skipIf(process.platform !== "linux" || availableParallelism() < 2)("a processor that a pod had for itself is another's as soon as its end is told, and not before", async () => {
+  await using node = await startNode({ reserved: { cpu: "1" }, placement: { ...NO_PLACEMENT, cpuPolicy: "static", reservedCpus: `0-${cpus().length - 2}` } }, { mounts: busyMounts });
+  await isFreeOnceToldAndNotBefore(node, { resources: { requests: { cpu: "1", memory: "1Mi" }, limits: { cpu: "1", memory: "1Mi" } } });
+});
+
+test("the end of a pod whose sandbox cannot be stopped is told when it could be, by the next kubelet too, and its address stays", async () => {
+  await using node = await startNode();
+  await node.create("done", { restartPolicy: "Never", initContainers: [{ name: "side", image: "busybox:1", restartPolicy: "Always" }] });
+  const { podIP } = (await node.until("done", isReady))!;
+  const held = disturb(node, stopsSandbox);
+  node.cri.exit("c0", 3);
+  await eventually(() => node.told, (lines) => lines.some((line) => line.startsWith("done FailedKillPod: ")));
+  expect(await node.until("done", hasExited)).toMatchObject({ phase: "Running", podIP });
+  await node.stopKubelet();
+  node.startKubelet();
+  const { tries } = held;
+  await eventually(() => held.tries, (count) => count > tries + 1);
+  expect(node.status("done")).toMatchObject({ phase: "Running", podIP });
+  held.end();
+  expect(await node.until("done", (status) => status?.phase !== "Running")).toMatchObject({ phase: "Failed", podIP, containerStatuses: [{ restartCount: 0, state: { terminated: { exitCode: 3 } } }] });
+  expect(node.cri.calls.filter((call) => call === "StartContainer c0")).toHaveLength(1);
+});
+
+test("a sandbox that was stopped when the kubelet was: the pod's end is told by the next one, and it is not run again", async () => {
+  await using node = await startNode();
+  await node.create("done", { restartPolicy: "Never" });
+  const { podIP } = (await node.until("done", isReady))!;
+  const held = disturb(node, stopsSandbox);
+  node.cri.exit("c0", 0);
+  await node.until("done", hasExited);
+  await node.stopKubelet();
+  held.end();
+  const { items = [] } = await node.cri.call("RuntimeService/ListPodSandbox", {});
+  for (const { id } of items) await node.cri.call("RuntimeService/StopPodSandbox", { pod_sandbox_id: id });
+  node.startKubelet();
+  expect(await node.until("done", (status) => status?.phase !== "Running")).toMatchObject({ phase: "Succeeded", podIP });
+  expect(node.cri.calls.filter((call) => call === "StartContainer c0")).toHaveLength(1);
+});
+
+test("the end of a pod that has claims is told once they are given back", async () => {
+  await using node = await startNode();
+  await node.create("done", { restartPolicy: "Never" });
+  await node.until("done", isReady);
+  await node.stopKubelet();
+  const { uid } = node.api.all<Pod>(PODS)[0]!.metadata;
+  const state = join(dataDir, "dra_manager_state");
+  writeStateFile(state, { claims: [{ namespace: "d", name: "gpu", uid: "c", drivers: ["is.away"], pods: [uid], devices: [] }] });
+  const warnings: string[] = [];
+  Object.assign(node.log, { warn: (_: string, facts: { error?: Error }) => void warnings.push(facts.error?.message ?? "") });
+  node.startKubelet();
+  node.cri.exit("c0", 0);
+  await eventually(() => warnings, (lines) => lines.includes("DRA driver is.away is not registered"));
+  expect(await node.until("done", hasExited)).toMatchObject({ phase: "Running" });
+  expect(node.cri.calls).toContain("StopPodSandbox done");
+  await node.stopKubelet();
+  rmSync(state);
+  node.startKubelet();
+  expect(await node.until("done", (status) => status?.phase !== "Running")).toMatchObject({ phase: "Succeeded" });
+});
+
+test("a pod that is deleted while its sandbox is being stopped goes with the end it had", async () => {
+  await using node = await startNode();
+  await node.create("done", { restartPolicy: "Never" });
+  await node.until("done", isReady);
+  const held = disturb(node, stopsSandbox);
+  node.cri.exit("c0", 0);
+  await node.until("done", hasExited);
+  const quit = new AbortController(), phases = new Set<string | undefined>();
+  const pods = node.api.client.resource(PODS);
+  const { metadata: { resourceVersion } } = await pods.list({}, { signal: quit.signal });
+  const watching = (async () => {
+    for await (const { type, object: { status } } of pods.watch({ resourceVersion }, { signal: quit.signal })) {
+      phases.add(status?.phase);
+      if (type === "DELETED") return;
+    }
+  })();
+  await node.delete("done");
+  const { tries } = held;
+  await eventually(() => held.tries, (count) => count > tries + 1);
+  held.end();
+  await watching;
+  expect([...phases]).toEqual(["Running", "Succeeded"]);
+});
+
+test("a pod of which somebody else says that it has failed is ended, and stays so", async () => {
+  await using node = await startNode();
+  await node.create("web", {});
+  await node.until("web", isReady);
+  await node.api.client.resource(PODS).patch({ metadata: { name: "web", namespace: "d" } }, "application/merge-patch+json", { status: { phase: "Failed", reason: "NodeLost" } }, { subresource: "status", signal: new AbortController().signal });
+  await eventually(() => node.cri.running(), (names) => names.length === 0);
+  expect(await node.until("web", hasExited)).toMatchObject({ phase: "Failed" });
+});
+
+test("nothing is told of a pod before the runtime has said what it has of it", async () => {
+  await using node = await startNode();
+  await node.create("web", { restartPolicy: "Never" });
+  const before = await node.until("web", isReady);
+  await node.stopKubelet();
+  const silent = disturb(node, (method, request) => method === "RuntimeService/ListContainers" && "filter" in request);
+  node.startKubelet();
+  await eventually(() => silent.tries, (count) => count > 0);
+  await Bun.sleep(50);
+  expect(node.status("web")).toEqual(before);
+  silent.end();
+  await node.create("next", {}, [{ name: "n" }]);
+  await node.until("next", isReady);
+  expect(node.status("web")).toEqual(before);
+});
+
+test("a pod that is refused takes nothing from the one that comes with it", async () => {
+  await using node = await startNode();
+  await node.stopKubelet();
+  const asks = (cpu: string) => [{ resources: { requests: { cpu } } }];
+  await node.create("big", {}, asks("3"));
+  await node.create("fits", {}, [{ name: "f", ...asks("2")[0] }]);
+  node.startKubelet();
+  expect(await node.until("big", (status) => status?.phase === "Failed")).toMatchObject({ reason: "OutOfcpu" });
+  expect(await node.until("fits", (status) => isReady(status) || status?.phase === "Failed")).toMatchObject({ phase: "Running" });
 });
 
 test("a critical pod drives out one that is not, where the node is too full for both", async () => {

@@ -11,7 +11,7 @@ import { type Clock, timestamp } from "../../core/lifecycle/clock.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Cri } from "../cri/client.ts";
 import { refusalOf, type Shortfall, shortfalls } from "./admission.ts";
-import { containerNamed, readRuntimePod, type RuntimePod, type RuntimeSummary } from "./runtime-pod.ts";
+import { containerNamed, isAnythingRunning, readRuntimePod, type RuntimePod, type RuntimeSummary } from "./runtime-pod.ts";
 import { isCriticalPod, isMirrorPod, isStaticPod, isTerminalPhase, podReference } from "./pod-spec.ts";
 import { podsToPreempt } from "./preemption.ts";
 import { AllocationRefused } from "./placement/allocation-refused.ts";
@@ -165,7 +165,7 @@ export class PodManager {
         return { reason: "UnexpectedAdmissionError", message: `Pod was rejected: Unexpected error while attempting to recover from admission failure: ${(error as Error).message}`, refused: true };
       }
     }
-    for (const other of this.#workers.values()) if (other.isGone || (other.stage !== "running" && !this.#counts(other))) worker.context.placement.release(other.uid); // its processors and devices too
+    for (const { uid: other, isGone } of this.#workers.values()) if (isGone) worker.context.placement.release(other); // its processors and devices too
     try {
       worker.context.placement.admit(pod);
       return undefined;
@@ -198,11 +198,12 @@ export class PodManager {
   }
 
   /**
-   * Whether its resources are taken. The scheduler gives the room of a pod away as soon as its object is gone, or has ended by what is told of it, which is before its sandbox is gone.
+   * Whether its resources are taken: until nothing of it runs any more, which is when its end is told, or until its object is gone.
    * Source: kubernetes v1.36 pkg/kubelet/kubelet_pods.go GetActivePods
    */
-  #counts({ stage, status, runtime, isGone }: PodWorker): boolean {
-    return !isGone && ((stage === "running" && !isTerminalPhase(status.phase)) || (stage === "terminating" && !(isTerminalPhase(status.phase) && isStill(runtime))));
+  #counts({ stage, status, runtime, isGone, isRefused }: PodWorker): boolean {
+    const isOver = isGone || ((isRefused || isTerminalPhase(status.phase)) && !isAnythingRunning(runtime));
+    return !isOver && (stage === "running" || stage === "terminating");
   }
 
   judgeResize(pod: Pod): Verdict {
@@ -295,6 +296,3 @@ function rememberedPod(runtime: RuntimePod): Pod {
     },
   };
 }
-
-/** None of its containers runs, or may run. */
-function isStill({ containers }: RuntimePod): boolean { return containers.every(({ state }) => state !== "running" && state !== "unknown"); }

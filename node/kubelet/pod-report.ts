@@ -1,11 +1,16 @@
-/** What is told of one pod: its status, computed anew each time from what the runtime says and from what only the kubelet knows. */
+/**
+ * What is told of one pod: its status, computed anew each time from what the runtime says and from what only the kubelet knows. That it has ended is told
+ * once nothing of it can run any more (withhold-end.ts).
+ */
 import type { Pod, PodStatus } from "../../core/api/gen/core.v1.ts";
 import { terminationMessage } from "./containers/termination-message.ts";
 import type { WorkerDeps } from "./pod-worker.ts";
-import type { RuntimePod } from "./runtime-pod.ts";
+import { isTerminalPhase } from "./pod-spec.ts";
+import { isAnythingRunning, type RuntimePod } from "./runtime-pod.ts";
 import type { WaitingReason } from "./status/container-status.ts";
 import { type PodFailure, type PodStatusFacts, podStatusOf } from "./status/pod-status.ts";
 import { terminations } from "./status/terminations.ts";
+import { withholdEnd } from "./status/withhold-end.ts";
 
 export interface Seen {
   /** As the API server has it. */
@@ -24,6 +29,7 @@ export class PodReport {
   /** Why containers that do not run do not, by name. */
   readonly waiting = new Map<string, WaitingReason>();
   readonly #messages = new Map<string, string>(); // of ended containers, by id
+  #newest: PodStatus | undefined; // with its end, told or not
   /** When it was first seen, until it has run. */
   #pendingMs: number | undefined;
 
@@ -36,6 +42,9 @@ export class PodReport {
   /** What was said last, perhaps before this kubelet started. */
   statusOf(pod: Pod): PodStatus { return this.#deps.statuses.get(this.#uid) ?? pod.status ?? {}; }
 
+  /** By what the runtime says, or by what the API server has, told or not. */
+  hasEnded(pod: Pod): boolean { return isTerminalPhase(this.#newest?.phase) || isTerminalPhase(pod.status?.phase); }
+
   /** Reads what containers that have ended since leave to be told. */
   async observe({ containers }: RuntimePod): Promise<void> {
     for (const container of containers) if (container.state === "exited" && !this.#messages.has(container.id)) this.#messages.set(container.id, await terminationMessage(container));
@@ -47,14 +56,17 @@ export class PodReport {
   /** Hands the status to be written. */
   say({ pod, granted, runtime, resize, failure, isTerminated }: Seen): void {
     const { context, statuses, probes, kubeletStartedMs } = this.#deps;
-    const before = this.statusOf(pod);
+    const told = this.statusOf(pod);
+    const before = this.#newest ?? told;
     const status = podStatusOf({
       pod: granted, resize, runtime, probes, waiting: this.waiting, terminationMessages: this.#messages, kubeletStartedMs, before,
       terminal: isTerminated, failure, hostIps: context.settings.nodeIps, cgroup: context.cgroups.limits(this.#uid), nowMs: context.clock.nowMs(),
       health: (container) => [...(context.devices?.healthOf(this.#uid, container) ?? []), ...(context.claims?.healthOf(pod, container) ?? [])],
     });
     for (const ended of terminations(before, status)) context.metrics.terminated(ended);
-    statuses.set(pod, status);
+    this.#newest = status;
+    const mayRun = !isTerminated && !(failure?.refused && !isAnythingRunning(runtime));
+    statuses.set(pod, mayRun ? withholdEnd(pod, status, told) : status);
     if (this.#pendingMs !== undefined && status.phase === "Running") {
       context.metrics.podRunning((context.clock.uptimeMs() - this.#pendingMs) / 1000);
       this.#pendingMs = undefined;

@@ -2,8 +2,8 @@
  * One pod's life on this node. Everything that is done about a pod is done here, one thing at a time:
  *
  *   running       make it so: volumes, sandbox, containers (plan.ts, apply.ts); say so (status)
- *   terminating   nothing is started any more; what runs is stopped within the grace period
- *   terminated    volumes and cgroup are gone; the last status is written; a deleted pod is taken from the API server
+ *   terminating   nothing is started any more; what runs is stopped within the grace period, then its claims, processors and devices are given back
+ *   terminated    its end is told, and not before; volumes and cgroup go; a deleted pod is taken from the API server
  *   finished      and from the runtime, logs too
  *
  * A pod moves forward only. It terminates when it is deleted, when it was removed from the API server behind our back, when the kubelet fails
@@ -69,6 +69,7 @@ export class PodWorker {
   readonly #report: PodReport;
   #pod: Pod;
   #runtime: RuntimePod;
+  #hasLooked = false; // at the runtime: until then nothing is known of it
   #stage: WorkerStage = "running";
   #removed = false;
   #isReclaimed = false;
@@ -104,6 +105,8 @@ export class PodWorker {
   get isReclaimed(): boolean { return this.#isReclaimed; }
   /** Its object is gone, whatever still runs. */
   get isGone(): boolean { return this.#removed; }
+  /** Never taken in. */
+  get isRefused(): boolean { return this.#failure?.refused ?? false; }
   get runtime(): RuntimePod { return this.#runtime; }
   /** By name, once they are there. */
   get volumes(): ReadonlyMap<string, ReadyVolume> { return this.#volumes ?? NO_VOLUMES; }
@@ -115,7 +118,7 @@ export class PodWorker {
     this.#pod = pod;
     if (isDeleting(pod)) this.#hurry();
     else if (this.#stage === "running") this.#resize.consider(pod); // before anything is said of this generation
-    if (isWantedOtherwise(before, pod)) {
+    if (isWantedOtherwise(before, pod) || (this.#stage === "running" && isTerminalPhase(pod.status?.phase))) { // others may say that it has ended
       if (this.#operation === "sync") this.#operation = "update";
       this.wake();
     }
@@ -231,12 +234,12 @@ export class PodWorker {
   }
 
   #shouldTerminate(): boolean {
-    if (!this.#failure && this.#deadlineMs() <= this.#deps.context.clock.nowMs()) {
+    if (!this.#failure && !this.#report.hasEnded(this.#pod) && this.#deadlineMs() <= this.#deps.context.clock.nowMs()) {
       this.#failure = { reason: "DeadlineExceeded", message: "Pod was active on the node longer than the specified deadline" };
       this.#deps.context.events.event(podReference(this.#pod), "Normal", "DeadlineExceeded", "Pod was active on the node longer than the specified deadline");
       this.#say();
     }
-    return this.#removed || isDeleting(this.#pod) || this.#failure !== undefined || isTerminalPhase(this.status.phase);
+    return this.#removed || isDeleting(this.#pod) || this.#failure !== undefined || this.#report.hasEnded(this.#pod);
   }
 
   #deadlineMs(): number {
@@ -249,6 +252,7 @@ export class PodWorker {
     const runtime = await readRuntimePod(this.#deps.context.cri, this.uid, signal);
     await this.#report.observe(runtime);
     this.#runtime = runtime;
+    this.#hasLooked = true;
     this.#resize.observe(this.granted, runtime);
     this.#sayUnlessEnding();
   }
@@ -259,7 +263,7 @@ export class PodWorker {
   }
 
   #say(): void {
-    if (this.#removed) return; // nobody is left to be told
+    if (this.#removed || !(this.#hasLooked || this.isRefused)) return; // nobody is left to be told, or nothing known
     this.#report.say({ pod: this.#pod, granted: this.granted, runtime: this.#runtime, resize: this.#resize.conditions(), failure: this.#failure, isTerminated: this.#stage === "terminated" });
   }
 
@@ -361,14 +365,14 @@ export class PodWorker {
     await this.#observe(signal);
     if (isAnythingRunning(this.#runtime)) throw new Error("containers still run after they were stopped");
     probes.remove(this.uid);
+    await context.claims?.release(this.uid, signal); // who is told of its end may want them
+    context.placement.release(this.uid);
   }
 
   async #cleanUp(signal: AbortSignal): Promise<number> {
     const { context, statuses } = this.#deps;
     this.#say();
     await context.volumes.release(this.uid, signal);
-    await context.claims?.release(this.uid, signal);
-    context.placement.release(this.uid);
     this.#volumes = undefined;
     if (!context.cgroups.remove(this.uid)) throw new Error("processes are left in the pod's cgroup");
     context.userNamespaces.release(this.uid);

@@ -1,19 +1,19 @@
 /**
  * The status of a pod, from its spec, the runtime and what was said before. Pure.
  *
- * Phases only go forward: what is Succeeded or Failed stays so. A pod that the kubelet gives up has not Failed while a container of it may still run: whoever
- * replaces it would run beside it. Conditions of others are kept; a condition's transition time moves with its status only.
+ * Phases only go forward: what is Succeeded or Failed stays so; when it is told is decided in withhold-end.ts. Conditions of others are kept; a condition's
+ * transition time moves with its status only.
  *
  * Source: kubernetes v1.36 pkg/kubelet/kubelet_pods.go (generateAPIPodStatus), pkg/kubelet/status/status_manager.go
  */
-import type { ContainerStatus, Pod, PodCondition, PodStatus, ResourceList } from "../../../core/api/gen/core.v1.ts";
+import type { ContainerStatus, Pod, PodCondition, PodPhase, PodStatus, ResourceList } from "../../../core/api/gen/core.v1.ts";
 import { timestamp } from "../../../core/lifecycle/clock.ts";
 import type { CgroupLimits } from "../../os/cgroup.ts";
 import { restartsAll, sandboxChange } from "../plan.ts";
 import { isHostNetwork, isStaticPod, isTerminalPhase, mayRestartAll } from "../pod-spec.ts";
 import { podLimits, podRequests, qosClass, type Quantities } from "../resources/pod-resources.ts";
 import { actualResources } from "../resources/resize.ts";
-import { isAnythingRunning, podIps } from "../runtime-pod.ts";
+import { podIps } from "../runtime-pod.ts";
 import { conditionsOf, KUBELET_CONDITIONS } from "./conditions.ts";
 import { containerStatuses, type StatusFacts } from "./container-status.ts";
 import { lastStatus } from "./last-status.ts";
@@ -29,7 +29,7 @@ export interface PodFailure {
 }
 
 export interface PodStatusFacts extends StatusFacts {
-  /** What we, or the API server if we have said nothing yet, said before. */
+  /** What we, or the API server if we have worked out nothing yet, had before: with its end, told or not. */
   readonly before: PodStatus;
   readonly terminal: boolean;
   readonly failure: PodFailure | undefined;
@@ -51,16 +51,15 @@ export function podStatusOf(given: Omit<PodStatusFacts, "restartingAll">): PodSt
   const init = containerStatuses(facts, "init", spec.initContainers ?? [], before.initContainerStatuses ?? []);
   const ephemeral = containerStatuses(facts, "ephemeral", spec.ephemeralContainers ?? [], before.ephemeralContainerStatuses ?? []).toSorted(byName);
   const initialized = runtime.containers.some(({ name, state }) => (state === "created" || state === "running") && spec.containers.some((container) => container.name === name));
-  const computed = failure ? "Failed" : phaseOf({ pod, containers, init, terminal, initialized });
-  const isEnding = failure !== undefined && settled === undefined && !terminal && isAnythingRunning(runtime);
-  const phase = isEnding ? before.phase ?? pod.status?.phase ?? "Pending" : settled ?? computed;
-  const explained = isEnding ? before : failure ?? (phase === before.phase ? { reason: before.reason || pod.status?.reason, message: before.message || pod.status?.message } : undefined);
+  const phase = settled ?? (failure ? "Failed" : phaseOf({ pod, containers, init, terminal, initialized }));
+  const kept = phase === before.phase ? { reason: before.reason || pod.status?.reason, message: before.message || pod.status?.message } : undefined;
+  const explained = settled ? kept : failure ?? kept;
 
   const status: PodStatus = {
     observedGeneration: pod.metadata.generation, phase, ...explainedBy(explained),
-    conditions: mergeConditions(facts, conditionsOf({ pod, phase: settled ?? computed, init, containers, sandboxReady: !sandboxChange(pod, runtime.sandboxes).changed,
+    conditions: mergeConditions(facts, conditionsOf({ pod, phase, init, containers, sandboxReady: !sandboxChange(pod, runtime.sandboxes).changed,
       wasInitialized: before.conditions?.some(({ type, status: was }) => type === "Initialized" && was === "True") ?? false, restartingAll: restartingAll && runtime.containers.length > 0 })),
-    startTime: before.startTime ?? pod.status?.startTime ?? timestamp(nowMs), qosClass: qosClass(pod), ...addresses(facts),
+    startTime: before.startTime ?? pod.status?.startTime ?? timestamp(nowMs), qosClass: qosClass(pod), ...addresses(facts, phase),
     containerStatuses: containers, ...resourcesOf(pod, phase === "Running" ? facts.cgroup : undefined),
   };
   if (init.length > 0) status.initContainerStatuses = init;
@@ -118,12 +117,12 @@ function mergeConditions({ pod, before, failure, resize = [], nowMs }: PodStatus
   return [...others, ...(disruption ? [disruption] : []), ...written];
 }
 
-/** A pod keeps the addresses it had until it has others; host network pods have the node's. */
-function addresses({ pod, runtime, before, hostIps, terminal }: PodStatusFacts): Partial<PodStatus> {
+/** A pod that has ended keeps the addresses it had; host network pods have the node's. */
+function addresses({ pod, runtime, before, hostIps, terminal }: PodStatusFacts, phase: PodPhase): Partial<PodStatus> {
   const hosts = hostIps.length > 0 ? { hostIP: hostIps[0], hostIPs: hostIps.slice(0, 2).map((ip) => ({ ip })) } : {};
   const known = podIps(runtime);
   const kept = before.podIPs?.map(({ ip }) => ip) ?? [];
-  const ips = isHostNetwork(pod) ? (kept.length > 0 ? [...kept, ...hostIps.slice(kept.length, 2)] : hostIps.slice(0, 2)) : known.length > 0 ? sortLike(known, hostIps) : terminal || isTerminalPhase(before.phase) ? kept : [];
+  const ips = isHostNetwork(pod) ? (kept.length > 0 ? [...kept, ...hostIps.slice(kept.length, 2)] : hostIps.slice(0, 2)) : known.length > 0 ? sortLike(known, hostIps) : terminal || isTerminalPhase(phase) ? kept : [];
   return { ...hosts, ...(ips.length > 0 ? { podIP: ips[0], podIPs: ips.map((ip) => ({ ip })) } : {}) };
 }
 
