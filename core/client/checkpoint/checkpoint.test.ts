@@ -1,4 +1,4 @@
-import { appendFileSync, mkdtempSync, readFileSync, statSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmdirSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -191,6 +191,19 @@ test("what does not matter is not written, what is torn is dropped, what is eras
   }
   expect(statSync(path).size).toBeLessThan(300_000);
   expect(open().get("big")).toContain("x399");
+});
+
+test("what is to be erased is erased, although the new file could not be begun at first", async () => {
+  const path = join(mkdtempSync(join(tmpdir(), "checkpoint-")), "journal");
+  const journal = openJournal({ path, clock, log });
+  journal.put("a", '{"secret":1}', "soon");
+  await journal.flush();
+  mkdirSync(`${path}.next`);
+  journal.delete("a", { erase: true });
+  await journal.flush();
+  rmdirSync(`${path}.next`);
+  await journal.flush();
+  expect(readFileSync(path, "utf8")).not.toContain("secret");
 });
 
 test("a heartbeat of a node is no change, a pod's new phase is one at once", async () => {

@@ -129,8 +129,13 @@ export function openJournal({ path, clock, log }: { readonly path: string; reado
   async function write(): Promise<void> {
     if (waiting.size === 0 && !erasing) return;
     const batch = new Map(waiting);
-    if (erasing || size - liveBytes > Math.max(liveBytes, GARBAGE_BYTES_MIN)) await rewrite(batch);
-    else await append(batch);
+    if (erasing || size - liveBytes > Math.max(liveBytes, GARBAGE_BYTES_MIN)) {
+      erasing = false;
+      await rewrite(batch).catch((error: unknown) => {
+        erasing = true;
+        throw error;
+      });
+    } else await append(batch);
     for (const [key, json] of batch) if (waiting.get(key) === json) waiting.delete(key);
   }
 
@@ -153,7 +158,6 @@ export function openJournal({ path, clock, log }: { readonly path: string; reado
   }
 
   async function rewrite(batch: ReadonlyMap<string, string | undefined>): Promise<void> {
-    erasing = false;
     const all = new Map<string, string | undefined>();
     for (const key of places.keys()) all.set(key, stored(key));
     for (const [key, json] of batch) {
@@ -166,9 +170,6 @@ export function openJournal({ path, clock, log }: { readonly path: string; reado
     try {
       await handle.writeFile(bytes);
       await handle.sync();
-    } catch (error) {
-      erasing = true;
-      throw error;
     } finally {
       await handle.close();
     }
