@@ -1,0 +1,163 @@
+/**
+ * The file of a journal: one line for each write of a key, of which the last counts.
+ *
+ *   <crc32> ["key",value]\n     no value: the key is gone
+ *
+ * Values stay on the disk, in memory are only keys and places. Lines are appended; when much of the file is past, it is written anew beside the old
+ * one and renamed over it. What a power cut leaves of the last append is cut off when the file is opened.
+ */
+import { closeSync, openSync, readFileSync, readSync, renameSync, truncateSync } from "node:fs";
+import { mkdir, open } from "node:fs/promises";
+import { dirname } from "node:path";
+import { crc32 } from "node:zlib";
+import type { Log } from "../../observe/log.ts";
+
+/** JSON texts by key. Undefined: the key is deleted. */
+export type Batch = ReadonlyMap<string, string | undefined>;
+
+interface Place { readonly offset: number; readonly length: number }
+
+/** A file with less than this in it that no longer counts is not worth writing anew. */
+const GARBAGE_BYTES_MIN = 256 * 1024;
+const CHECKSUM_LENGTH = 8;
+const HEAD_LENGTH = CHECKSUM_LENGTH + 1; // and a space
+/** Of [""], the least that can stand behind the head. */
+const BODY_LENGTH_MIN = 4;
+
+export class JournalFile {
+  readonly #path: string;
+  #places = new Map<string, Place>();
+  #size = 0; // all lines before this are whole
+  #liveBytes = 0; // of the lines in #places
+  #torn = false; // an append failed: something of it may stand after #size
+  #reading: number | undefined; // its descriptor; undefined: there is no file
+
+  /** Reads the file, if there is one. */
+  constructor({ path, log }: { readonly path: string; readonly log: Log }) {
+    this.#path = path;
+    const bytes = readIfThere(path);
+    if (bytes === undefined) return;
+    this.#size = this.#load(bytes);
+    if (this.#size < bytes.length) {
+      log.warn("the end of the checkpoint cannot be read and is dropped", { path, bytes: bytes.length - this.#size });
+      truncateSync(path, this.#size);
+    }
+    this.#reading = openSync(path, "r");
+  }
+
+  keys(): Iterable<string> { return this.#places.keys(); }
+
+  get(key: string): string | undefined {
+    const at = this.#places.get(key);
+    if (!at || this.#reading === undefined) return undefined;
+    const bytes = Buffer.allocUnsafe(at.length);
+    readSync(this.#reading, bytes, 0, at.length, at.offset);
+    return bytes.toString("utf8", HEAD_LENGTH + Buffer.byteLength(JSON.stringify(key)) + 2, bytes.length - 2);
+  }
+
+  /** More of it is past than counts. */
+  get isMostlyPast(): boolean { return this.#size - this.#liveBytes > Math.max(this.#liveBytes, GARBAGE_BYTES_MIN); }
+
+  async append(batch: Batch): Promise<void> {
+    const { bytes, places } = render(batch, this.#size);
+    await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });
+    const handle = await open(this.#path, "a", 0o600);
+    try {
+      if (this.#torn) await handle.truncate(this.#size);
+      this.#torn = true;
+      await handle.appendFile(bytes);
+      await handle.datasync();
+      this.#torn = false;
+    } finally {
+      await handle.close();
+    }
+    this.#size += bytes.length;
+    for (const [key, at] of places) this.#place(key, at);
+    this.#reading ??= openSync(this.#path, "r");
+  }
+
+  /** Writes what counts, with `batch`, into a new file: nothing else stays readable. */
+  async rewrite(batch: Batch): Promise<void> {
+    const all = new Map<string, string | undefined>();
+    for (const key of this.#places.keys()) all.set(key, this.get(key));
+    for (const [key, json] of batch) {
+      if (json === undefined) all.delete(key);
+      else all.set(key, json);
+    }
+    const { bytes, places } = render(all, 0);
+    await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });
+    const handle = await open(`${this.#path}.next`, "w", 0o600);
+    try {
+      await handle.writeFile(bytes);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    renameSync(`${this.#path}.next`, this.#path);
+    if (this.#reading !== undefined) closeSync(this.#reading);
+    this.#reading = openSync(this.#path, "r");
+    this.#places = new Map([...places].flatMap(([key, at]) => (at ? [[key, at] as const] : [])));
+    this.#size = this.#liveBytes = bytes.length;
+    this.#torn = false;
+  }
+
+  /** Returns where the lines end that can be read. */
+  #load(bytes: Buffer): number {
+    let offset = 0;
+    for (let end = bytes.indexOf(10, offset); end >= 0; end = bytes.indexOf(10, offset)) {
+      const line = readLine(bytes.subarray(offset, end));
+      if (!line) break;
+      this.#place(line.key, line.hasValue ? { offset, length: end + 1 - offset } : undefined);
+      offset = end + 1;
+    }
+    return offset;
+  }
+
+  #place(key: string, next: Place | undefined): void {
+    this.#liveBytes += (next?.length ?? 0) - (this.#places.get(key)?.length ?? 0);
+    if (next) this.#places.set(key, next);
+    else this.#places.delete(key);
+  }
+}
+
+function render(batch: Batch, from: number): { readonly bytes: Buffer; readonly places: ReadonlyMap<string, Place | undefined> } {
+  const lines: Buffer[] = [];
+  const places = new Map<string, Place | undefined>();
+  let offset = from;
+  for (const [key, json] of batch) {
+    const body = `[${JSON.stringify(key)}${json === undefined ? "" : `,${json}`}]`;
+    const line = Buffer.from(`${checksum(body)} ${body}\n`);
+    places.set(key, json === undefined ? undefined : { offset, length: line.length });
+    offset += line.length;
+    lines.push(line);
+  }
+  return { bytes: Buffer.concat(lines), places };
+}
+
+function checksum(body: string | Uint8Array): string { return crc32(body).toString(16).padStart(CHECKSUM_LENGTH, "0"); }
+
+/** Undefined: damaged. */
+function readLine(line: Buffer): { readonly key: string; readonly hasValue: boolean } | undefined {
+  const body = line.subarray(HEAD_LENGTH);
+  if (line.length < HEAD_LENGTH + BODY_LENGTH_MIN || line.toString("latin1", 0, CHECKSUM_LENGTH) !== checksum(body)) return undefined;
+  const text = body.toString("utf8");
+  const end = closingQuote(text);
+  return { key: JSON.parse(text.slice(1, end + 1)) as string, hasValue: text[end + 1] === "," };
+}
+
+/** Of the JSON string that begins at 1. */
+function closingQuote(text: string): number {
+  for (let i = 2; ; i++) {
+    if (text[i] === "\\") i++;
+    else if (text[i] === '"') return i;
+  }
+}
+
+function readIfThere(path: string): Buffer | undefined {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
