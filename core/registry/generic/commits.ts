@@ -3,7 +3,7 @@
  */
 import type { GroupResource } from "../../api/meta/gvk.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
-import { alreadyExists, conflict, serviceUnavailable, StatusError, statusError } from "../../api/meta/status-error.ts";
+import { alreadyExists, conflict, serviceUnavailable, statusError } from "../../api/meta/status-error.ts";
 import { type Store, StoreError } from "../../../storage/store.ts";
 import { Cached, cachedOf, deepFreeze, storedOf } from "./cached.ts";
 import { SharedParts } from "./shared-parts.ts";
@@ -81,14 +81,8 @@ export class Commits {
 /** What a failing store means to a client. */
 export function asStatus(error: unknown): unknown {
   if (!(error instanceof StoreError)) return error;
-  if (error.code === "full") return statusError({ code: FULL, reason: "", message: "the server's disk is full: free some space and try again", cause: error });
+  if (error.code === "full") return statusError({ code: 507, reason: "", message: "the server's disk is full: free some space and try again", cause: error });
   if (error.code === "too-large") return statusError({ code: 500, reason: "", message: String(error.fields["reason"]), cause: error }); // in etcd's words, as upstream does
   if (error.code === "closed" || error.code === "unavailable") return serviceUnavailable("the store is not available");
   return error;
 }
-
-/** Whether a write was refused because the disk is full. */
-export function isFull(error: unknown): boolean { return error instanceof StatusError && error.status.code === FULL; }
-
-/** Insufficient Storage: RFC 4918. */
-const FULL = 507;

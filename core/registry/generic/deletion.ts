@@ -18,8 +18,8 @@ export interface DeleteOptions {
   readonly preconditions?: { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined } | undefined;
 }
 
-/** `isLast`: nothing holds it once it is marked, so it is removed after that. Everybody is told of both: of the mark as of any change, then of the end. */
-export type DeletePlan = { readonly type: "remove" } | { readonly type: "keep" } | { readonly type: "mark"; readonly next: ApiObject; readonly isLast: boolean };
+/** `last`: what it is when it goes, if that is another than it was. */
+export type DeletePlan = { readonly type: "remove"; readonly last?: ApiObject } | { readonly type: "keep" } | { readonly type: "mark"; readonly next: ApiObject };
 
 export function planDelete(object: Readonly<ApiObject>, definition: Resource, options: DeleteOptions, nowMs: number): DeletePlan {
   const { metadata } = object;
@@ -38,11 +38,12 @@ export function planDelete(object: Readonly<ApiObject>, definition: Resource, op
   if (isRemoved && !definition.gracePeriodSeconds) return { type: "remove" };
   next.metadata.deletionTimestamp = timestamp(nowMs + graceSeconds * 1000);
   next.metadata.deletionGracePeriodSeconds = graceSeconds;
-  if (!isRemoved && definition.markDeleting) { // upstream's storages of such know of no grace
+  if (isRemoved) return { type: "remove", last: next };
+  if (definition.markDeleting) { // upstream's storages of such know of no grace
     delete next.metadata.deletionGracePeriodSeconds;
     definition.markDeleting(next, nowMs);
   }
-  return { type: "mark", next, isLast: isRemoved };
+  return { type: "mark", next };
 }
 
 function isHeld(next: Readonly<ApiObject>, definition: Resource): boolean {
@@ -62,13 +63,13 @@ interface Again {
 /** An object that is being deleted already: its grace may become shorter, never longer. While it runs, nothing else changes. */
 function planAgain({ object, next, finalizersChanged, isGraceful, isHeld: held, requested, nowMs }: Again): DeletePlan {
   const before = object.metadata.deletionGracePeriodSeconds ?? 0;
-  if (!isGraceful || before === 0) return held ? (finalizersChanged ? { type: "mark", next, isLast: false } : { type: "keep" }) : { type: "remove" };
+  if (!isGraceful || before === 0) return held ? (finalizersChanged ? { type: "mark", next } : { type: "keep" }) : { type: "remove" };
   if (requested === undefined || requested >= before) return { type: "keep" };
   const deletionMs = Date.parse(object.metadata.deletionTimestamp!) + (requested - before) * 1000;
   const graceSeconds = deletionMs < nowMs && requested > 0 ? 1 : requested; // it is still for its node to end it
   next.metadata.deletionTimestamp = timestamp(Math.max(deletionMs, nowMs));
   next.metadata.deletionGracePeriodSeconds = graceSeconds;
-  return { type: "mark", next, isLast: graceSeconds === 0 && !held };
+  return graceSeconds === 0 && !held ? { type: "remove", last: next } : { type: "mark", next };
 }
 
 /** The two finalizers the garbage collector looks after, as the propagation policy says. */

@@ -18,10 +18,10 @@ import type { Clock } from "../../lifecycle/clock.ts";
 import type { Random } from "../../lifecycle/random.ts";
 import { type Revision, type Row, type Store, StoreError } from "../../../storage/store.ts";
 import type { Topic } from "./audience.ts";
-import { type Cached, cachedOf } from "./cached.ts";
-import { asStatus, Commits, isFull } from "./commits.ts";
+import { Cached, cachedOf, deepFreeze } from "./cached.ts";
+import { asStatus, Commits } from "./commits.ts";
 import { create } from "./create.ts";
-import { checkDeletePreconditions, type DeleteOptions, planDelete } from "./deletion.ts";
+import { checkDeletePreconditions, type DeleteOptions, type DeletePlan, planDelete } from "./deletion.ts";
 import { ON_NODE } from "./label-index.ts";
 import { inOrder } from "./object-meta.ts";
 import { replaceNothing } from "./refusals.ts";
@@ -151,42 +151,41 @@ export class ResourceStore {
   /** Deletes, or marks for deletion when grace or finalizers hold the object. `done`: it is gone. */
   async delete(namespace: string, name: string, deleteOptions: DeleteOptions, options: WriteOptions): Promise<{ readonly entry: Cached; readonly done: boolean }> {
     const { context, signal } = options;
-    let { preconditions } = deleteOptions;
-    let marked: Cached | undefined; // what is left to be removed, as everybody has been told of it
-    let hasRoom = true; // for the mark: where the disk is full, what nothing holds goes without
     let current: Cached | undefined = await this.get(namespace, name, signal);
     for (;;) {
       signal.throwIfAborted();
-      if (!current) return marked ? { entry: marked, done: true } : fail(notFound(this.#groupResource, name));
-      checkDeletePreconditions({ group: this.resource.group, resource: this.resource.kind }, current.object, preconditions);
+      if (!current) throw notFound(this.#groupResource, name);
+      checkDeletePreconditions({ group: this.resource.group, resource: this.resource.kind }, current.object, deleteOptions.preconditions);
       const shown = await this.#commits.shown(current, signal);
       await options.validate?.(shown, shown);
       const plan = planDelete(current.object, this.definition, deleteOptions, context.nowMs);
       if (plan.type === "keep") return { entry: current, done: false };
-      if (plan.type === "remove" || (plan.isLast && !hasRoom)) {
-        if (context.dryRun) return { entry: current, done: true };
+      const marked = this.#marked(plan, current);
+      if (plan.type === "remove") {
+        const told = (entry: Cached): { readonly entry: Cached; readonly done: boolean } => ({ entry: marked ? new Cached(entry.key, deepFreeze(marked), entry.revision, entry) : entry, done: true });
+        if (context.dryRun) return told(current);
         const outcome = await this.#commits.remove(current, false, signal);
-        if (outcome.removed) return { entry: outcome.removed, done: true };
+        if (outcome.removed) return told(outcome.removed);
         current = outcome.newer;
         continue;
       }
-      const next = inOrder(plan.next);
-      if (this.definition.generation !== false && !this.definition.markDeleting && next.metadata.generation !== undefined && !current.object.metadata.deletionTimestamp) next.metadata.generation++;
-      if (context.dryRun) return { entry: this.#commits.dryRun(current.key, next, false), done: plan.isLast };
+      if (context.dryRun) return { entry: this.#commits.dryRun(current.key, marked!, false), done: false };
       try {
-        const entry = await this.#commits.put(current.key, next, current, signal);
-        if (!plan.isLast) return { entry, done: false };
-        if (preconditions?.resourceVersion !== undefined) preconditions = { ...preconditions, resourceVersion: entry.object.metadata.resourceVersion };
-        marked = current = entry;
+        return { entry: await this.#commits.put(current.key, marked!, current, signal), done: false };
       } catch (error) {
-        if (plan.isLast && isFull(error)) {
-          hasRoom = false;
-          continue;
-        }
         if (!(error instanceof StoreError) || error.code !== "conflict") throw error;
         current = error.current && cachedOf(error.current);
       }
     }
+  }
+
+  /** What a deletion makes of an object: what is left of it, or what it is when it goes. */
+  #marked(plan: DeletePlan, current: Cached): ApiObject | undefined {
+    const made = plan.type === "mark" ? plan.next : plan.type === "remove" ? plan.last : undefined;
+    const marked = made && inOrder(made);
+    const { generation, markDeleting } = this.definition; // a definition that knows of no grace tells of no generation
+    if (marked?.metadata.generation !== undefined && generation !== false && !markDeleting && !current.object.metadata.deletionTimestamp) marked.metadata.generation++;
+    return marked;
   }
 }
 
