@@ -1,0 +1,154 @@
+/**
+ * Does what plan.ts says of a claim or of a volume, and tells of it.
+ *
+ *   bind       the volume's claimRef ─▶ its phase Bound ─▶ the claim's volumeName ─▶ its status; each step only if it is not done yet
+ *   unbind     the volume is as before it was bound ─▶ phase Available
+ *   reclaim    phase Released ─▶ Failed, if nobody can reclaim it
+ *
+ * Each write is waited for until our copy has it, so that the next plan is not made of what was before.
+ *
+ * Source: kubernetes v1.36 pkg/controller/volume/persistentvolume/pv_controller.go
+ */
+import type { PersistentVolume, PersistentVolumeClaim } from "../../api/gen/core.v1.ts";
+import { annotationsOf, isDeleting, namespaceOf } from "../../api/meta/object-meta.ts";
+import type { Client, ResourceClient } from "../../client/client.ts";
+import type { EventRecorder } from "../../client/events.ts";
+import type { Informer } from "../../client/informer.ts";
+import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from "../../client/resources.ts";
+import { sameValue } from "../conditions.ts";
+import type { Call } from "../controller.ts";
+import { isBoundTo } from "./match.ts";
+import { ANNOTATION, type ClaimPlan, reclaimFailure, type Said, type VolumePlan } from "./plan.ts";
+
+type Volume = Readonly<PersistentVolume>;
+type Claim = Readonly<PersistentVolumeClaim>;
+type VolumePhase = "Available" | "Bound" | "Released" | "Failed";
+type ClaimPhase = "Pending" | "Bound" | "Lost";
+
+interface Deps {
+  readonly client: Client;
+  readonly claims: Informer<PersistentVolumeClaim>;
+  readonly volumes: Informer<PersistentVolume>;
+  readonly recorder: EventRecorder;
+}
+
+export class PlanApplier {
+  readonly #deps: Deps;
+  readonly #claims: ResourceClient<PersistentVolumeClaim>;
+  readonly #volumes: ResourceClient<PersistentVolume>;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+    this.#claims = deps.client.resource(PERSISTENT_VOLUME_CLAIMS);
+    this.#volumes = deps.client.resource(PERSISTENT_VOLUMES);
+  }
+
+  async applyToClaim(claim: Claim, plan: ClaimPlan, { signal, log }: Call): Promise<void> {
+    switch (plan.type) {
+      case "bind": return await this.#bind(plan.volume, claim, signal);
+      case "pending":
+        if (plan.event !== undefined) this.#say(claim, plan.event);
+        return await this.#setClaimStatus(claim, "Pending", undefined, signal);
+      case "lost":
+        if (claim.status?.phase === "Lost") return;
+        await this.#setClaimStatus(claim, "Lost", undefined, signal);
+        return this.#say(claim, plan.event);
+      case "wrong":
+        this.#say(claim, plan.event);
+        throw new Error(plan.message);
+      case "tell": return this.#say(claim, plan.event);
+      case "set-class": return void (await this.#writeClaim({ ...claim, spec: { ...claim.spec, storageClassName: plan.name } }, signal));
+      case "select-node":
+        log.info("a volume is wanted where the pod is", { node: plan.name });
+        return void (await this.#writeClaim(annotated(claim, { [ANNOTATION.selectedNode]: plan.name }), signal));
+      case "provision": {
+        const annotations = { [ANNOTATION.provisioner]: plan.provisioner, [ANNOTATION.betaProvisioner]: plan.provisioner };
+        if (annotationsOf(claim)[ANNOTATION.provisioner] !== plan.provisioner) await this.#writeClaim(annotated(claim, annotations), signal);
+        return this.#say(claim, plan.event);
+      }
+    }
+  }
+
+  /** `claim`: the one it names, if that is there. */
+  async applyToVolume(volume: Volume, claim: Claim | undefined, plan: VolumePlan, signal: AbortSignal): Promise<void> {
+    switch (plan.type) {
+      case "phase": return void (await this.#setVolumePhase(volume, plan.phase, undefined, signal));
+      case "claim": return; // its own key is woken by the same change
+      case "mismatch":
+        this.#say(volume, { type: "Warning", reason: "VolumeMismatch", message: plan.volumeMessage });
+        return this.#say(claim!, { type: "Warning", reason: "VolumeMismatch", message: plan.claimMessage });
+      case "unbind": return void (await this.#setVolumePhase(await this.#writeVolume(unbound(volume), signal), "Available", undefined, signal));
+      case "reclaim": return await this.#reclaim(volume, signal);
+    }
+  }
+
+  async #bind(volume: Volume, claim: Claim, signal: AbortSignal): Promise<void> {
+    let bound = volume;
+    const { apiVersion, kind, metadata: { name, uid, resourceVersion } } = claim;
+    const namespace = namespaceOf(claim);
+    const byController = !isBoundTo(volume, claim);
+    if (byController || volume.spec.claimRef?.uid !== uid) {
+      const claimed: Volume = { ...volume, spec: { ...volume.spec, claimRef: { apiVersion, kind, namespace, name, uid, resourceVersion } } };
+      bound = await this.#writeVolume(byController ? annotated(claimed, { [ANNOTATION.boundByController]: "yes" }) : claimed, signal);
+    }
+    await this.#setVolumePhase(bound, "Bound", undefined, signal);
+    let given = claim;
+    if (claim.spec.volumeName !== volume.metadata.name) given = annotated({ ...claim, spec: { ...claim.spec, volumeName: volume.metadata.name } }, { [ANNOTATION.boundByController]: "yes" });
+    if (annotationsOf(given)[ANNOTATION.bindCompleted] === undefined) given = annotated(given, { [ANNOTATION.bindCompleted]: "yes" });
+    if (given !== claim) given = await this.#writeClaim(given, signal);
+    await this.#setClaimStatus(given, "Bound", bound, signal);
+  }
+
+  async #reclaim(volume: Volume, signal: AbortSignal): Promise<void> {
+    const phase = volume.status?.phase;
+    const released = phase === "Released" || phase === "Failed" ? volume : await this.#setVolumePhase(volume, "Released", undefined, signal);
+    const failure = isDeleting(volume) ? undefined : reclaimFailure(released);
+    if (failure === undefined || phase === "Failed") return;
+    await this.#setVolumePhase(released, "Failed", failure.message, signal);
+    this.#say(volume, failure);
+  }
+
+  async #setVolumePhase(volume: Volume, phase: VolumePhase, message: string | undefined, signal: AbortSignal): Promise<Volume> {
+    if (volume.status?.phase === phase) return volume;
+    const { message: _, ...status } = volume.status ?? {};
+    const written = await this.#volumes.updateStatus({ ...volume, status: { ...status, phase, ...(message === undefined ? {} : { message }) } }, { signal });
+    await this.#deps.volumes.caughtUp([written], signal);
+    return written;
+  }
+
+  async #setClaimStatus(claim: Claim, phase: ClaimPhase, volume: Volume | undefined, signal: AbortSignal): Promise<void> {
+    const { accessModes: _, capacity, currentVolumeAttributesClassName, ...rest } = claim.status ?? {};
+    const status = volume === undefined ? { ...rest, phase } : {
+      ...rest, phase, accessModes: volume.spec.accessModes,
+      capacity: claim.status?.phase === phase ? capacity : volume.spec.capacity, // once bound, the size is for those who expand it to tell
+      currentVolumeAttributesClassName: claim.status?.phase === phase ? currentVolumeAttributesClassName : volume.spec.volumeAttributesClassName,
+    };
+    if (sameValue(status, claim.status)) return;
+    await this.#deps.claims.caughtUp([await this.#claims.updateStatus({ ...claim, status }, { signal })], signal);
+  }
+
+  async #writeClaim(claim: Claim, signal: AbortSignal): Promise<Claim> {
+    const written = await this.#claims.update(claim, { signal });
+    await this.#deps.claims.caughtUp([written], signal);
+    return written;
+  }
+
+  async #writeVolume(volume: Volume, signal: AbortSignal): Promise<Volume> {
+    const written = await this.#volumes.update(volume, { signal });
+    await this.#deps.volumes.caughtUp([written], signal);
+    return written;
+  }
+
+  #say(about: Claim | Volume, { type, reason, message }: Said): void { this.#deps.recorder.event(about, type, reason, message); }
+}
+
+/** Free again: as it was made, if its claimRef is ours; else meant for whoever has that name. */
+function unbound(volume: Volume): Volume {
+  const { claimRef, ...spec } = volume.spec;
+  const { [ANNOTATION.boundByController]: byController, ...annotations } = annotationsOf(volume);
+  return byController === undefined ? { ...volume, spec: { ...spec, claimRef: { ...claimRef, uid: "" } } } : { ...volume, metadata: { ...volume.metadata, annotations }, spec };
+}
+
+function annotated<T extends Claim | Volume>(object: T, annotations: Readonly<Record<string, string>>): T {
+  return { ...object, metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, ...annotations } } };
+}
