@@ -1,49 +1,40 @@
 /**
  * Scales what HorizontalPodAutoscalers point to, every 15 seconds, by what metrics say of its pods.
  *
- *   scale of the target → metrics → replicas.ts, evaluate.ts: what they call for → behavior.ts: what is done → scale written → status
+ *   scale of the target (scale.ts) ─▶ its pods (selected-pods.ts) ─▶ metrics (metrics-source.ts) ─▶ what they call for (evaluate.ts, replicas.ts)
+ *     ─▶ what is done (behavior.ts) ─▶ scale ─▶ status (status-draft.ts)
  *
  * API:    https://kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale/
  * Source: kubernetes v1.36 pkg/controller/podautoscaler/horizontal.go
  */
-import type { HorizontalPodAutoscaler, HorizontalPodAutoscalerCondition, HorizontalPodAutoscalerStatus, MetricStatus } from "../../api/gen/autoscaling.v2.ts";
-import type { Pod } from "../../api/gen/core.v1.ts";
-import { type LabelSelector, parseLabelSelector } from "../../api/meta/label-selector.ts";
+import type { HorizontalPodAutoscaler, MetricStatus } from "../../api/gen/autoscaling.v2.ts";
 import { keyOf, namespaceOf, type ObjectKey } from "../../api/meta/object-meta.ts";
-import { isConflict } from "../../api/meta/status-error.ts";
 import { HORIZONTAL_POD_AUTOSCALERS, PODS } from "../../client/resources.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
-import { findCondition, sameValue } from "../conditions.ts";
+import { sameValue } from "../conditions.ts";
 import { type Controller, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { messageOf } from "../pod-control.ts";
-import { type History, newHistory, normalize, type Said, withScaleEvent } from "./behavior.ts";
+import { type History, newHistory, normalize, withScaleEvent } from "./behavior.ts";
 import { evaluate } from "./evaluate.ts";
-import { type MetricsSource, metricsSource, pluralOf } from "./metrics-source.ts";
+import { type MetricsSource, metricsSource } from "./metrics-source.ts";
+import { getScale, type Scale, updateScale } from "./scale.ts";
+import { SelectedPods } from "./selected-pods.ts";
 import { AUTOSCALING, type AutoscalingSettings } from "./settings.ts";
+import { StatusDraft } from "./status-draft.ts";
 
 type Autoscaler = Readonly<HorizontalPodAutoscaler>;
 type Deps = Pick<ControllerDeps, "client" | "informers" | "events" | "clock"> & { readonly source?: MetricsSource; readonly autoscaling?: AutoscalingSettings | undefined };
 
-/** Source: retry.DefaultRetry */
-const WRITES_MAX = 5;
-
-interface Scale {
-  readonly path: string;
-  readonly object: { readonly metadata: object; readonly spec?: { readonly replicas?: number }; readonly status?: { readonly replicas?: number; readonly selector?: string } };
-}
-
-/** What the status is made of while the autoscaler is looked at. */
-interface Draft { readonly autoscaler: Autoscaler; conditions: HorizontalPodAutoscalerCondition[] }
+/** How many there should be, and why if that is not how many there are. */
+interface Recommendation { readonly replicas: number; readonly reason: string; readonly metrics: MetricStatus[] }
 
 export function horizontalPodAutoscalingController({ client, informers, events, clock, source = metricsSource(client), autoscaling = AUTOSCALING }: Deps): Controller {
   const autoscalers = informers.of(HORIZONTAL_POD_AUTOSCALERS);
   const pods = informers.of(PODS);
-  const autoscalerClient = client.resource(HORIZONTAL_POD_AUTOSCALERS);
   const recorder = events.from({ component: "horizontal-pod-autoscaler" });
   const histories = new Map<ObjectKey, History>();
-  const selectors = new Map<ObjectKey, LabelSelector>();
-  const warn = (autoscaler: Autoscaler, reason: string, message: string): void => recorder.event(autoscaler, "Warning", reason, message);
+  const selectedPods = new SelectedPods({ autoscalers, pods });
 
   return {
     name: "horizontalpodautoscaler",
@@ -54,12 +45,11 @@ export function horizontalPodAutoscalingController({ client, informers, events, 
       const autoscaler = autoscalers.get(key);
       if (autoscaler === undefined) {
         histories.delete(key);
-        selectors.delete(key);
+        selectedPods.forget(key);
         return;
       }
-      const draft: Draft = { autoscaler, conditions: [...(autoscaler.status?.conditions ?? [])] };
       try {
-        await autoscale(draft, key, signal);
+        await autoscale(new StatusDraft(autoscaler, { client, autoscalers, recorder, clock }), key, signal);
       } catch (error) {
         signal.throwIfAborted();
         log.info("could not scale", { error: messageOf(error) }); // the user is told by conditions and events
@@ -68,142 +58,97 @@ export function horizontalPodAutoscalingController({ client, informers, events, 
     },
   };
 
-  /** Throws an Error that says all, once it has told the user. */
-  async function autoscale(draft: Draft, key: ObjectKey, signal: AbortSignal): Promise<void> {
-    const { autoscaler } = draft;
-    const { maxReplicas: max, minReplicas: min = 1, behavior, scaleTargetRef: { kind, name } } = autoscaler.spec;
-    const reference = `${kind}/${namespaceOf(autoscaler)}/${name}`;
-    const scale = await scaleOf(autoscaler, signal).catch(async (error: unknown) => {
-      signal.throwIfAborted();
-      warn(autoscaler, "FailedGetScale", messageOf(error));
-      say(draft, "AbleToScale", { status: "False", reason: "FailedGetScale", message: `the HPA controller was unable to get the target's current scale: ${messageOf(error)}` });
-      await writeStatus(draft, {}, signal);
-      throw new Error(`failed to query scale subresource for ${reference}: ${messageOf(error)}`, { cause: error });
-    });
-    say(draft, "AbleToScale", { status: "True", reason: "SucceededGetScale", message: "the HPA controller was able to get the target's current scale" });
-    const current = scale.object.spec?.replicas ?? 0;
+  /** This and all below throw an Error that says all, once they have told the user. */
+  async function autoscale(draft: StatusDraft, key: ObjectKey, signal: AbortSignal): Promise<void> {
+    const scale = await scaleOf(draft, signal);
+    const current = replicasOf(scale);
     if (!histories.has(key)) histories.set(key, newHistory(current, clock.nowMs()));
-
-    let statuses: MetricStatus[] = [];
-    let desired: number;
-    let reason = "";
-    if (current === 0) {
-      desired = 0;
-      say(draft, "ScalingActive", { status: "False", reason: "ScalingDisabled", message: "scaling is disabled since the replica count of the target is zero" });
-    } else if (current > max) [desired, reason] = [max, "Current number of replicas above Spec.MaxReplicas"];
-    else if (current < min) [desired, reason] = [min, "Current number of replicas below Spec.MinReplicas"];
-    else {
-      const selected = await selectedPods(draft, key, scale, signal);
-      const found = await evaluate(autoscaler, { specReplicas: current, statusReplicas: scale.object.status?.replicas ?? 0, ...selected }, { source, settings: autoscaling, nowMs: clock.nowMs(), signal });
-      statuses = found.statuses;
-      for (const failure of found.failures) warn(autoscaler, failure.reason, failure.message);
-      if (found.replicas === undefined) {
-        const [first] = found.failures;
-        if (first !== undefined) say(draft, "ScalingActive", { status: "False", reason: first.reason, message: `the HPA was unable to compute the replica count: ${first.message}` });
-        await giveUp(draft, { current, statuses, error: found.error ?? "no metrics are given", reference }, signal);
-      }
-      say(draft, "ScalingActive", { status: "True", reason: "ValidMetricFound", message: `the HPA was able to successfully calculate a replica count from ${found.metric}` });
-      if (found.replicas! > current) reason = `${found.metric} above target`;
-      else if (found.replicas! < current) reason = "All metrics below target";
-      const normal = normalize({ current, desired: found.replicas!, min, max, behavior, history: histories.get(key)!, downscaleSeconds: autoscaling.downscaleSeconds, nowMs: clock.nowMs() });
-      histories.set(key, normal.history);
-      say(draft, "AbleToScale", normal.able);
-      say(draft, "ScalingLimited", normal.limited);
-      desired = normal.replicas;
+    const wanted = await recommend(draft, key, scale, signal);
+    if (wanted.replicas !== current) {
+      await rescale(draft, scale, wanted, signal);
+      histories.set(key, withScaleEvent(histories.get(key)!, { from: current, to: wanted.replicas, behavior: draft.autoscaler.spec.behavior, nowMs: clock.nowMs() }));
     }
-
-    if (desired !== current) {
-      await rescale(draft, scale, { current, desired, reason, statuses, reference }, signal);
-      histories.set(key, withScaleEvent(histories.get(key)!, { from: current, to: desired, behavior, nowMs: clock.nowMs() }));
-    }
-    await writeStatus(draft, { currentReplicas: current, desiredReplicas: desired, currentMetrics: statuses, ...(desired === current ? {} : { lastScaleTime: timestamp(clock.nowMs()) }) }, signal);
+    await draft.write({ currentReplicas: current, desiredReplicas: wanted.replicas, currentMetrics: wanted.metrics, ...(wanted.replicas === current ? {} : { lastScaleTime: timestamp(clock.nowMs()) }) }, signal);
   }
 
-  async function giveUp(draft: Draft, { current, statuses, error, reference }: { readonly current: number; readonly statuses: MetricStatus[]; readonly error: string; readonly reference: string }, signal: AbortSignal): Promise<never> {
-    await writeStatus(draft, { currentReplicas: current, currentMetrics: statuses }, signal);
-    warn(draft.autoscaler, "FailedComputeMetricsReplicas", error);
-    throw new Error(`failed to compute desired number of replicas based on listed metrics for ${reference}: ${error}`);
-  }
-
-  async function rescale(draft: Draft, scale: Scale, { current, desired, reason, statuses, reference }: { readonly current: number; readonly desired: number; readonly reason: string; readonly statuses: MetricStatus[]; readonly reference: string }, signal: AbortSignal): Promise<void> {
-    const { autoscaler } = draft;
+  async function scaleOf(draft: StatusDraft, signal: AbortSignal): Promise<Scale> {
     try {
-      await writeScale(scale, desired, signal);
+      const scale = await getScale(client, draft.autoscaler, signal);
+      draft.say("AbleToScale", { status: "True", reason: "SucceededGetScale", message: "the HPA controller was able to get the target's current scale" });
+      return scale;
     } catch (error) {
       signal.throwIfAborted();
-      warn(autoscaler, "FailedRescale", `New size: ${desired}; reason: ${reason}; error: ${messageOf(error)}`);
-      say(draft, "AbleToScale", { status: "False", reason: "FailedUpdateScale", message: `the HPA controller was unable to update the target scale: ${messageOf(error)}` });
-      await writeStatus(draft, { currentReplicas: current, currentMetrics: statuses }, signal);
-      throw new Error(`failed to rescale ${reference}: ${messageOf(error)}`, { cause: error });
-    }
-    say(draft, "AbleToScale", { status: "True", reason: "SucceededRescale", message: `the HPA controller was able to update the target scale to ${desired}` });
-    recorder.event(autoscaler, "Normal", "SuccessfulRescale", `New size: ${desired}; reason: ${reason}`);
-  }
-
-  async function scaleOf(autoscaler: Autoscaler, signal: AbortSignal): Promise<Scale> {
-    const { apiVersion = "v1", kind, name } = autoscaler.spec.scaleTargetRef;
-    const plural = await pluralOf(client, { apiVersion, kind }, signal);
-    const root = apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
-    const path = `${root}/namespaces/${encodeURIComponent(namespaceOf(autoscaler))}/${plural}/${encodeURIComponent(name)}/scale`;
-    return { path, object: (await client.request({ method: "GET", path, signal })) as Scale["object"] };
-  }
-
-  async function writeScale({ path, object }: Scale, replicas: number, signal: AbortSignal): Promise<void> {
-    let latest = object;
-    for (let tries = 1; ; tries++) {
-      try {
-        await client.request({ method: "PUT", path, body: { ...latest, spec: { ...latest.spec, replicas } }, signal });
-        return;
-      } catch (error) {
-        if (!isConflict(error) || tries === WRITES_MAX) throw error;
-        latest = (await client.request({ method: "GET", path, signal })) as Scale["object"];
-      }
+      draft.warn("FailedGetScale", messageOf(error));
+      draft.say("AbleToScale", { status: "False", reason: "FailedGetScale", message: `the HPA controller was unable to get the target's current scale: ${messageOf(error)}` });
+      await draft.write({}, signal);
+      throw new Error(`failed to query scale subresource for ${targetOf(draft.autoscaler)}: ${messageOf(error)}`, { cause: error });
     }
   }
 
-  /** The target's pods. Tells the user and throws when they cannot be told from those of another autoscaler. */
-  async function selectedPods(draft: Draft, key: ObjectKey, scale: Scale, signal: AbortSignal): Promise<{ readonly selector: string; readonly pods: readonly Readonly<Pod>[] }> {
+  async function recommend(draft: StatusDraft, key: ObjectKey, scale: Scale, signal: AbortSignal): Promise<Recommendation> {
+    const { maxReplicas: max, minReplicas: min = 1 } = draft.autoscaler.spec;
+    const current = replicasOf(scale);
+    if (current === 0) {
+      draft.say("ScalingActive", { status: "False", reason: "ScalingDisabled", message: "scaling is disabled since the replica count of the target is zero" });
+      return { replicas: 0, reason: "", metrics: [] };
+    }
+    if (current > max) return { replicas: max, reason: "Current number of replicas above Spec.MaxReplicas", metrics: [] };
+    if (current < min) return { replicas: min, reason: "Current number of replicas below Spec.MinReplicas", metrics: [] };
+    return await recommendByMetrics(draft, key, scale, signal);
+  }
+
+  async function recommendByMetrics(draft: StatusDraft, key: ObjectKey, scale: Scale, signal: AbortSignal): Promise<Recommendation> {
     const { autoscaler } = draft;
-    const { kind, name } = autoscaler.spec.scaleTargetRef;
+    const { maxReplicas: max, minReplicas: min = 1, behavior } = autoscaler.spec;
+    const current = replicasOf(scale);
     const selector = scale.object.status?.selector ?? "";
-    const refuse = (event: string, told: string, condition: { readonly reason: string; readonly message: string }): Promise<never> => {
-      warn(autoscaler, event, told);
-      say(draft, "ScalingActive", { status: "False", ...condition });
-      return giveUp(draft, { current: scale.object.spec?.replicas ?? 0, statuses: [], error: told, reference: `${kind}/${namespaceOf(autoscaler)}/${name}` }, signal);
-    };
-    if (selector === "") return await refuse("SelectorRequired", "selector is required", { reason: "InvalidSelector", message: "the HPA target's scale is missing a selector" });
-    let parsed: LabelSelector;
-    try {
-      parsed = parseLabelSelector(selector);
-    } catch (error) {
-      const message = `couldn't convert selector into a corresponding internal selector object: ${messageOf(error)}`;
-      return await refuse("InvalidSelector", message, { reason: "InvalidSelector", message });
+    const selected = selectedPods.of(autoscaler, selector);
+    if ("refusal" in selected) {
+      const { event, told, condition } = selected.refusal;
+      draft.warn(event, told);
+      draft.say("ScalingActive", { status: "False", ...condition });
+      return await giveUp(draft, { current, metrics: [], error: told }, signal);
     }
-    selectors.set(key, parsed);
-    const selected = [...pods.inNamespace(namespaceOf(autoscaler))].filter(({ metadata }) => parsed.matches(metadata.labels));
-    const others = [...autoscalers.inNamespace(namespaceOf(autoscaler))].filter((one) => selected.some(({ metadata }) => selectors.get(keyOf(one))?.matches(metadata.labels)));
-    if (others.length > 1) {
-      const message = `pods by selector ${selector} are controlled by multiple HPAs: [${others.map((one) => `{${one.metadata.name} ${namespaceOf(one)}}`).toSorted().join(" ")}]`;
-      return await refuse("AmbiguousSelector", message, { reason: "AmbiguousSelector", message });
+    const target = { specReplicas: current, statusReplicas: scale.object.status?.replicas ?? 0, selector, pods: selected.pods };
+    const { replicas, metric, statuses: metrics, failures, error } = await evaluate(autoscaler, target, { source, settings: autoscaling, nowMs: clock.nowMs(), signal });
+    for (const failure of failures) draft.warn(failure.reason, failure.message);
+    if (replicas === undefined) {
+      const [first] = failures;
+      if (first !== undefined) draft.say("ScalingActive", { status: "False", reason: first.reason, message: `the HPA was unable to compute the replica count: ${first.message}` });
+      return await giveUp(draft, { current, metrics, error: error ?? "no metrics are given" }, signal);
     }
-    return { selector, pods: selected };
+    draft.say("ScalingActive", { status: "True", reason: "ValidMetricFound", message: `the HPA was able to successfully calculate a replica count from ${metric}` });
+    const normal = normalize({ current, desired: replicas, min, max, behavior, history: histories.get(key)!, downscaleSeconds: autoscaling.downscaleSeconds, nowMs: clock.nowMs() });
+    histories.set(key, normal.history);
+    draft.say("AbleToScale", normal.able);
+    draft.say("ScalingLimited", normal.limited);
+    return { replicas: normal.replicas, reason: replicas > current ? `${metric} above target` : replicas < current ? "All metrics below target" : "", metrics };
   }
 
-  function say(draft: Draft, type: string, { status, reason, message }: Said): void {
-    const old = findCondition(draft.conditions, type);
-    const lastTransitionTime = old?.status === status ? old.lastTransitionTime : timestamp(clock.nowMs());
-    const next: HorizontalPodAutoscalerCondition = { type, status, lastTransitionTime, reason, message };
-    draft.conditions = old === undefined ? [...draft.conditions, next] : draft.conditions.map((one) => (one === old ? next : one));
+  async function giveUp(draft: StatusDraft, { current, metrics, error }: { readonly current: number; readonly metrics: MetricStatus[]; readonly error: string }, signal: AbortSignal): Promise<never> {
+    await draft.write({ currentReplicas: current, currentMetrics: metrics }, signal);
+    draft.warn("FailedComputeMetricsReplicas", error);
+    throw new Error(`failed to compute desired number of replicas based on listed metrics for ${targetOf(draft.autoscaler)}: ${error}`);
   }
 
-  async function writeStatus({ autoscaler, conditions }: Draft, change: Partial<HorizontalPodAutoscalerStatus>, signal: AbortSignal): Promise<void> {
-    const status: HorizontalPodAutoscalerStatus = { ...(autoscaler.status ?? { desiredReplicas: 0, currentMetrics: [] }), ...change, conditions };
-    if (sameValue(status, autoscaler.status)) return;
+  async function rescale(draft: StatusDraft, scale: Scale, { replicas, reason, metrics }: Recommendation, signal: AbortSignal): Promise<void> {
     try {
-      await autoscalers.caughtUp([await autoscalerClient.updateStatus({ ...autoscaler, status }, { signal })], signal);
+      await updateScale(client, scale, replicas, signal);
     } catch (error) {
-      if (!signal.aborted) warn(autoscaler, "FailedUpdateStatus", messageOf(error));
-      throw error;
+      signal.throwIfAborted();
+      draft.warn("FailedRescale", `New size: ${replicas}; reason: ${reason}; error: ${messageOf(error)}`);
+      draft.say("AbleToScale", { status: "False", reason: "FailedUpdateScale", message: `the HPA controller was unable to update the target scale: ${messageOf(error)}` });
+      await draft.write({ currentReplicas: replicasOf(scale), currentMetrics: metrics }, signal);
+      throw new Error(`failed to rescale ${targetOf(draft.autoscaler)}: ${messageOf(error)}`, { cause: error });
     }
+    draft.say("AbleToScale", { status: "True", reason: "SucceededRescale", message: `the HPA controller was able to update the target scale to ${replicas}` });
+    recorder.event(draft.autoscaler, "Normal", "SuccessfulRescale", `New size: ${replicas}; reason: ${reason}`);
   }
+}
+
+function replicasOf({ object }: Scale): number { return object.spec?.replicas ?? 0; }
+
+function targetOf(autoscaler: Autoscaler): string {
+  const { kind, name } = autoscaler.spec.scaleTargetRef;
+  return `${kind}/${namespaceOf(autoscaler)}/${name}`;
 }
