@@ -1,0 +1,138 @@
+/**
+ * Writes the node's object: registers it, and reports its status when it changes, and every 5 minutes.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/kubelet_node_status.go (syncNodeStatus)
+ */
+import type { Node, NodeCondition, NodeStatus, ObjectReference } from "../../../core/api/gen/core.v1.ts";
+import { objectKey } from "../../../core/api/meta/object-meta.ts";
+import { notFound } from "../../../core/api/meta/status-error.ts";
+import type { Client, ResourceClient } from "../../../core/client/client.ts";
+import type { EventRecorder } from "../../../core/client/events.ts";
+import type { Informer } from "../../../core/client/informer.ts";
+import { revisionOf } from "../../../core/client/object-cache.ts";
+import { NODES } from "../../../core/client/resources.ts";
+import { backoffMs } from "../../../core/lifecycle/backoff.ts";
+import type { Clock } from "../../../core/lifecycle/clock.ts";
+import type { Runnable } from "../../../core/lifecycle/run-all.ts";
+import type { Log } from "../../../core/observe/log.ts";
+import type { MachineInfo } from "../../os/machine.ts";
+import type { KubeletSettings } from "../settings.ts";
+import { isSameStatus, newNode, nodeStatusPatch } from "./node-status.ts";
+import { registerNode } from "./register-node.ts";
+
+export interface StatusReportDeps {
+  readonly settings: KubeletSettings;
+  readonly client: Client;
+  /** All nodes, or this one. Absent: the node is read at each look. */
+  readonly nodes?: Informer<Node> | undefined;
+  readonly machine: MachineInfo;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly events: EventRecorder;
+  /** Learns how much room there is. */
+  readonly measure: () => Promise<void>;
+  /** Learns which images there are, from time to time. */
+  readonly lookAtImages: (signal: AbortSignal) => Promise<void>;
+  /** The status as it is to be, of what has been learned. */
+  readonly statusAfter: (before: NodeStatus | undefined) => Promise<NodeStatus>;
+}
+
+/** What was registered comes back by watch within this time. */
+const WATCH_MS_MAX = 30_000;
+const RETRY = { minMs: 100, maxMs: 7_000 };
+
+export class StatusReport implements Runnable {
+  readonly name = "node-status";
+  readonly #deps: StatusReportDeps;
+  readonly #nodes: ResourceClient<Node>;
+  readonly #reference: ObjectReference;
+  #known: Readonly<Node> | undefined; // as it was read or written last
+  #registeredMs = Number.NEGATIVE_INFINITY;
+  #reportedMs = Number.NEGATIVE_INFINITY;
+  #woken = new AbortController();
+
+  constructor(deps: StatusReportDeps) {
+    const { nodeName } = deps.settings;
+    this.#deps = deps;
+    this.#nodes = deps.client.resource(NODES);
+    this.#reference = { apiVersion: "v1", kind: "Node", name: nodeName, uid: nodeName };
+  }
+
+  /** Once it is registered, as far as this process has heard. */
+  get uid(): string | undefined { return this.#known?.metadata.uid; }
+
+  /** The node as the API server last had it; before that, as it will be registered. */
+  current(): Pick<Node, "metadata" | "spec"> { return newest(this.#known, this.#watched()) ?? asNode(newNode(this.#deps)); }
+
+  /** Does not wait for the next regular look. */
+  refresh(): void { this.#woken.abort(); }
+
+  async run(signal: AbortSignal, ready: () => void): Promise<void> {
+    const { settings, clock, log, nodes } = this.#deps;
+    this.#event("Starting", "Starting kubelet.");
+    await this.#deps.measure();
+    void nodes?.whenSynced(signal).then(() => { if (this.#watched()) ready(); }); // it is a node, as far as is remembered: its pods wait for nobody
+    for (let failures = 0; !signal.aborted; ) {
+      this.#woken = new AbortController();
+      try {
+        await this.#report(signal);
+        failures = 0;
+        ready();
+      } catch (error) {
+        if (signal.aborted) return;
+        failures++;
+        log.warn("node status not reported, next try soon", { node: settings.nodeName, error });
+        if ((error as { code?: number }).code === 404) this.#known = undefined; // someone deleted the node: register it again
+      }
+      if (failures > 0) ready(); // pods that run already must not wait for an API server that is away
+      await clock.sleep(failures > 0 ? backoffMs(failures, RETRY) : settings.statusMs, AbortSignal.any([signal, this.#woken.signal]));
+    }
+  }
+
+  async #report(signal: AbortSignal): Promise<void> {
+    const { settings, clock, machine } = this.#deps;
+    if (this.#known === undefined) {
+      this.#known = await registerNode({ ...this.#deps, onRebooted: () => this.#event("Rebooted", `Node ${settings.nodeName} has been rebooted, boot id: ${machine.bootId}`, "Warning") }, signal);
+      this.#registeredMs = clock.uptimeMs();
+    }
+    await this.#deps.measure();
+    await this.#deps.lookAtImages(signal);
+    const current = await this.#latest(signal);
+    const before = current.status;
+    const after = await this.#deps.statusAfter(before);
+    this.#known = current;
+    if (isSameStatus(before, after) && clock.uptimeMs() - this.#reportedMs < settings.reportMs) return;
+    this.#known = await this.#nodes.patch({ metadata: { name: settings.nodeName } }, "application/strategic-merge-patch+json", nodeStatusPatch(before, after), { subresource: "status", signal });
+    this.#reportedMs = clock.uptimeMs();
+    this.#tellTransitions(before?.conditions ?? [], after.conditions ?? []);
+  }
+
+  /** As the API server has it: by watch if there is one, which costs nothing while nothing changes. */
+  async #latest(signal: AbortSignal): Promise<Readonly<Node>> {
+    const { nodes, clock, settings: { nodeName } } = this.#deps;
+    const watched = this.#watched();
+    if (!nodes?.synced || (watched === undefined && clock.uptimeMs() - this.#registeredMs < WATCH_MS_MAX)) return await this.#nodes.get({ metadata: { name: nodeName } }, { signal });
+    if (watched === undefined) throw notFound({ group: "", resource: "nodes" }, nodeName);
+    return newest(this.#known, watched)!;
+  }
+
+  #watched(): Readonly<Node> | undefined { return this.#deps.nodes?.get(objectKey("", this.#deps.settings.nodeName)); }
+
+  #tellTransitions(before: readonly NodeCondition[], after: readonly NodeCondition[]): void {
+    for (const { type, status, reason = "" } of after) {
+      if (before.find((condition) => condition.type === type)?.status === status) continue;
+      const event = type === "Ready" ? (status === "True" ? "NodeReady" : "NodeNotReady") : reason.replace(/^Kubelet/, "Node");
+      this.#event(event, `Node ${this.#deps.settings.nodeName} status is now: ${event}`);
+    }
+  }
+
+  #event(reason: string, message: string, type: "Normal" | "Warning" = "Normal"): void { this.#deps.events.event(this.#reference, type, reason, message); }
+}
+
+function newest(a: Readonly<Node> | undefined, b: Readonly<Node> | undefined): Readonly<Node> | undefined {
+  return a === undefined || (b !== undefined && revisionOf(b) > revisionOf(a)) ? b : a;
+}
+
+function asNode({ metadata, spec }: ReturnType<typeof newNode>): Pick<Node, "metadata" | "spec"> {
+  return { metadata: { ...metadata, uid: "", resourceVersion: "", creationTimestamp: "" }, spec };
+}
