@@ -109,7 +109,8 @@ test("cron jobs", () => {
   const cron = (more: Given): Given => ({ spec: { schedule: "* * * * *", jobTemplate: { spec: { template } }, ...more } });
   expect(created(cronJobs, cron({})).object.spec).toMatchObject({ concurrencyPolicy: "Allow", suspend: false, successfulJobsHistoryLimit: 3, failedJobsHistoryLimit: 1, jobTemplate: { spec: { template: { spec: { schedulerName: "default-scheduler" } } } } });
   expect(created(cronJobs, cron({})).object.spec.jobTemplate.spec!.parallelism).toBeUndefined();
-  expect(created(cronJobs, cron({ timeZone: "Europe/Berlin" })).errors).toEqual([]);
+  for (const timeZone of ["Europe/Berlin", "Etc/UTC", "UTC", "US/Pacific", "EST", "Asia/Calcutta", "Etc/GMT+5"]) expect(created(cronJobs, cron({ timeZone })).errors).toEqual([]);
+  for (const timeZone of ["europe/berlin", "utc", "est"]) expect(created(cronJobs, cron({ timeZone })).errors).toEqual([`spec.timeZone: Invalid value: "${timeZone}": unknown time zone ${timeZone}`]);
   expect(created(cronJobs, cron({ timeZone: "Mars/Base", concurrencyPolicy: "Maybe" })).errors).toEqual([
     'spec.timeZone: Invalid value: "Mars/Base": unknown time zone Mars/Base', 'spec.concurrencyPolicy: Unsupported value: "Maybe": supported values: "Allow", "Forbid", "Replace"',
   ]);

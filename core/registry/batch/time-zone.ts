@@ -4,7 +4,9 @@
 export function isTimeZone(name: string): boolean {
   if (name === "" || name === "UTC" || name === "Local") return true;
   try {
-    return new Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions().timeZone !== "" && !/^[+-]/.test(name);
+    const { timeZone } = new Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions();
+    const spelledOtherwise = timeZone !== name && timeZone.toLowerCase() === name.toLowerCase(); // Go looks for a file of that name
+    return !spelledOtherwise && !/^[+-]/.test(name);
   } catch {
     return false; // a RangeError: there is no such zone
   }

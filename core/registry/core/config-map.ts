@@ -25,7 +25,7 @@ export const configMaps = defineResource<ConfigMap>({
       yield* problems(key("binaryData", name), name, configMapKey(name));
       bytes += base64Bytes(value);
     }
-    if (bytes > DATA_BYTES_MAX) yield tooLong("", DATA_BYTES_MAX);
+    if (bytes > DATA_BYTES_MAX) yield tooLong("[]", DATA_BYTES_MAX);
   },
   validateUpdate: (next, old) => unchangedIfImmutable(next, old, ["data", "binaryData"]),
 });

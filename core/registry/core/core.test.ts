@@ -52,7 +52,7 @@ test.each<[Resource<never>, Given, string[]]>([
     "data[a b]: Invalid value: \"a b\": a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')",
     'data[c]: Invalid value: "c": duplicate of key present in binaryData',
   ]],
-  [configMaps as never, { data: { a: "x".repeat(1024 * 1024 + 1) } }, [": Too long: may not be more than 1048576 bytes"]],
+  [configMaps as never, { data: { a: "x".repeat(1024 * 1024 + 1) } }, ["[]: Too long: may not be more than 1048576 bytes"]],
   [secrets as never, { type: "kubernetes.io/service-account-token" }, ["metadata.annotations[kubernetes.io/service-account.name]: Required value"]],
   [secrets as never, { type: "kubernetes.io/tls", data: { "tls.crt": "" } }, ["data[tls.key]: Required value"]],
   [secrets as never, { type: "kubernetes.io/basic-auth" }, ["data[username]: Required value", "data[password]: Required value"]],

@@ -101,8 +101,8 @@ function* validateAnnotations(annotations: Readonly<Record<string, string>>, pat
 function* validateOwners(owners: readonly NonNullable<ObjectMeta["ownerReferences"]>[number][], path: string): Iterable<FieldError> {
   let controller: string | undefined;
   for (const owner of owners) { // which of them it is, upstream does not say
-    const version = owner.apiVersion.split("/").at(-1) ?? "";
-    if (version === "") yield invalid(child(path, "apiVersion"), owner.apiVersion, "version must not be empty");
+    const [, version] = /^(?:[^/]*\/)?([^/]*)$/.exec(owner.apiVersion) ?? []; // of one that cannot be parsed there is none
+    if (!version) yield invalid(child(path, "apiVersion"), owner.apiVersion, "version must not be empty");
     if (owner.kind === "") yield invalid(child(path, "kind"), owner.kind, "must not be empty");
     if (owner.name === "") yield invalid(child(path, "name"), owner.name, "must not be empty");
     if (owner.uid === "") yield invalid(child(path, "uid"), owner.uid, "must not be empty");

@@ -50,6 +50,8 @@ export interface Resource<T extends ApiObject = ApiObject> {
   readonly anyBase?: boolean;
   /** Whether of names no more is asked than that they can stand in a path, and of finalizers nothing. */
   anyMeta?(context: WriteContext): boolean;
+  /** Why the object of this name is not deleted, if that is so. A collection goes all the same. */
+  undeletable?(name: string): string | undefined;
   /** What a delete adds, so that something is done first. */
   readonly finalizersOnDelete?: readonly string[];
   /** PUT of a name that does not exist creates it. */

@@ -2,7 +2,7 @@
  * PriorityClass (scheduling.k8s.io/v1): a name for how important pods are.
  *
  * API:    https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/priority-class-v1/
- * Source: kubernetes v1.36 pkg/registry/scheduling/priorityclass/strategy.go, pkg/apis/scheduling/{v1/defaults,v1/helpers,validation/validation}.go
+ * Source: kubernetes v1.36 pkg/registry/scheduling/priorityclass/{strategy.go,storage/storage.go}, pkg/apis/scheduling/{v1/defaults,v1/helpers,validation/validation}.go
  */
 import { type FieldError, forbidden } from "../../api/meta/field-error.ts";
 import type { PriorityClass } from "../../api/gen/scheduling.v1.ts";
@@ -18,6 +18,7 @@ export const priorityClasses = defineResource<PriorityClass>({
   group: "scheduling.k8s.io", version: "v1", kind: "PriorityClass", plural: "priorityclasses",
   generation: () => false, // one from the start, and it stays at that
   defaults(object) { object.preemptionPolicy ??= "PreemptLowerPriority"; },
+  undeletable: (name) => (SYSTEM_VALUES[name] === undefined ? undefined : "this is a system priority class and cannot be deleted"),
   *validate(object, old) {
     if (old) return;
     const { metadata: { name = "" }, value = 0, preemptionPolicy } = object;

@@ -61,6 +61,7 @@ test.each<[what: string, metadata: object, message: string | undefined]>([
   ["a generation before the first", { generation: -1 }, "metadata.generation: Invalid value: -1: must be greater than or equal to 0"],
   ["both of the garbage collector's finalizers", { finalizers: ["orphan", "foregroundDeletion"] }, 'metadata.finalizers: Invalid value: ["orphan","foregroundDeletion"]: finalizer orphan and foregroundDeletion cannot be both set'],
   ["an owner without a name", { ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: "", uid: "1" }] }, 'metadata.ownerReferences.name: Invalid value: "": must not be empty'],
+  ["an owner of a version that cannot be one", { ownerReferences: [{ apiVersion: "a/b/c", kind: "Pod", name: "a", uid: "1" }] }, 'metadata.ownerReferences.apiVersion: Invalid value: "a/b/c": version must not be empty'],
   ["an owner that cannot be one", { ownerReferences: [{ apiVersion: "v1", kind: "Event", name: "a", uid: "1" }] }, 'metadata.ownerReferences: Invalid value: {"apiVersion":"v1","kind":"Event","name":"a","uid":"1"}: /v1, Kind=Event is disallowed from being an owner'],
   ["two that control", { ownerReferences: ["a", "b"].map((name) => ({ apiVersion: "v1", kind: "Pod", name, uid: name, controller: true })) },
     'metadata.ownerReferences: Invalid value: [{"apiVersion":"v1","kind":"Pod","name":"a","uid":"a","controller":true},{"apiVersion":"v1","kind":"Pod","name":"b","uid":"b","controller":true}]: Only one reference can have Controller set to true. Found "true" in references for Pod/a and Pod/b'],

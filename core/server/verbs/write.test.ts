@@ -324,6 +324,15 @@ test("a pod that is bound is told so with the code of what is made", async () =>
   expect(await api.ask("POST", `${PODS}/bound/binding`, { body: { metadata: { name: "bound" }, target: { name: "n" } } })).toMatchObject({ code: 201, body: { kind: "Status", status: "Success", code: 201 } });
 });
 
+test("a class of the system's is not deleted", async () => {
+  const classes = "/apis/scheduling.k8s.io/v1/priorityclasses";
+  for (const name of ["system-node-critical", "system-cluster-critical"]) {
+    const { code, body } = await api.ask("DELETE", `${classes}/${name}`);
+    expect([code, body.message]).toEqual([403, `priorityclasses.scheduling.k8s.io "${name}" is forbidden: this is a system priority class and cannot be deleted`]);
+  }
+  expect((await api.ask("DELETE", `${classes}/system-other`)).code).toBe(404);
+});
+
 test("a delete of something else than was meant does nothing", async () => {
   const { body: made } = await api.ask("POST", MAPS, { body: { metadata: { name: "meant" } } });
   const { uid, resourceVersion } = made.metadata;

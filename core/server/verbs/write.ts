@@ -154,6 +154,8 @@ export async function deleteObject(scope: Scope): Promise<Answer> {
   const { served, info } = scope;
   const query = await deleteQueryOf(scope);
   warnOfDependents(scope, query);
+  const kept = served.definition.undeletable?.(info.name);
+  if (kept !== undefined) throw forbidden({ group: served.row.group, resource: served.row.plural }, info.name, kept);
   const { admit, validate, ...options } = writeOptions(scope, "DELETE", query);
   const { entry, done } = await served.store!.delete(info.namespace, info.name, query, {
     ...options,

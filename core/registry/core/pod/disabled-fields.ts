@@ -3,15 +3,21 @@
  *
  * Source: kubernetes v1.36 pkg/api/pod/util.go dropDisabledFields, pkg/features/kube_features.go
  */
-import type { PodSpec, VolumeProjection } from "../../../api/gen/core.v1.ts";
+import type { Container, PodSpec, VolumeProjection } from "../../../api/gen/core.v1.ts";
 import { containersOf } from "./containers.ts";
 
 /** Mutates `spec`. Gates: ContainerStopSignals, ClusterTrustBundleProjection, PodCertificateRequest, GenericWorkload. */
 export function dropDisabledFields(spec: PodSpec, old?: Readonly<PodSpec>): void {
-  if (!usesStopSignals(old)) for (const { container } of containersOf(spec)) if (container.lifecycle) delete container.lifecycle.stopSignal;
+  if (!usesStopSignals(old)) for (const { container } of containersOf(spec)) dropStopSignal(container);
   for (const source of ["clusterTrustBundle", "podCertificate"] as const)
     if (!projections(old).some((projection) => projection[source])) for (const projection of projections(spec)) delete projection[source];
   if (!old?.schedulingGroup) delete spec.schedulingGroup;
+}
+
+function dropStopSignal(container: Pick<Container, "lifecycle">): void {
+  if (container.lifecycle?.stopSignal === undefined) return;
+  delete container.lifecycle.stopSignal;
+  if (Object.keys(container.lifecycle).length === 0) delete container.lifecycle;
 }
 
 function usesStopSignals(spec: Readonly<PodSpec> | undefined): boolean {

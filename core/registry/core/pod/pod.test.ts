@@ -82,6 +82,13 @@ test("a pod starts out Pending, with its class, gated if it has gates, its label
   expect(made.spec.topologySpreadConstraints![0]!.labelSelector).toEqual({ matchExpressions: [{ key: "app", operator: "In", values: ["x"] }] });
 });
 
+test("a stop signal is dropped, and the hooks with it where there are no others", () => {
+  const preStop = { sleep: { seconds: 1 } };
+  const made = pod({ containers: [{ name: "c", image: "i", lifecycle: { stopSignal: "SIGUSR1" } }, { name: "d", image: "i", lifecycle: { stopSignal: "SIGUSR1", preStop } }] });
+  pods.prepareForCreate!(made, context);
+  expect(made.spec.containers.map(({ lifecycle }) => lifecycle)).toEqual([undefined, { preStop }]);
+});
+
 const c = { name: "c", image: "i" };
 test.each<[unknown, string[]]>([
   [{}, []],
@@ -127,6 +134,7 @@ test.each<[unknown, string[]]>([
     `spec.topologySpreadConstraints[0].whenUnsatisfiable: Unsupported value: "X": supported values: "DoNotSchedule", "ScheduleAnyway"`,
   ]],
   [{ securityContext: { sysctls: [{ name: "net.ipv4.x", value: "1" }] }, hostNetwork: true }, [`spec.securityContext.sysctls[0].name: Invalid value: "net.ipv4.x": may not be specified when 'hostNetwork' is true`]],
+  [{ securityContext: { seccompProfile: { type: "RuntimeDefault", localhostProfile: "x" } } }, ['spec.securityContext.seccompProfile.localhostProfile: Invalid value: {"Type":"RuntimeDefault","LocalhostProfile":"x"}: can only be set when seccomp type is Localhost']],
   [{ securityContext: { seccompProfile: { type: "Localhost" } } }, ["spec.securityContext.seccompProfile.localhostProfile: Required value: must be set when seccomp type is Localhost"]],
   [{ containers: [{ ...c, securityContext: { privileged: true, allowPrivilegeEscalation: false } }] }, [
     'spec.containers[0].securityContext: Invalid value: {"Capabilities":null,"Privileged":true,"SELinuxOptions":null,"WindowsOptions":null,"RunAsUser":null,"RunAsGroup":null,"RunAsNonRoot":null,"ReadOnlyRootFilesystem":null,"AllowPrivilegeEscalation":false,"ProcMount":null,"SeccompProfile":null,"AppArmorProfile":null}: cannot set `allowPrivilegeEscalation` to false and `privileged` to true',

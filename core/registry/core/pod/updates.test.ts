@@ -41,6 +41,7 @@ test("debugging containers may have nothing that needs guarantees, and nobody el
   for (const field of ["livenessProbe", "readinessProbe", "startupProbe"]) expect(errorsOf({ [field]: { ...exec, timeoutSeconds: 1, periodSeconds: 1, successThreshold: 1, failureThreshold: 1 } })).toContain(`${at}.${field} ${no}`);
   expect(errorsOf({ ports: [{ containerPort: 1, protocol: "TCP" }] })).toEqual([`${at}.ports ${no}`]);
   expect(errorsOf({ resources: { requests: { cpu: "1" } } })).toEqual([`${at}.resources ${no}`]);
+  expect(errorsOf({ lifecycle: { preStop: exec }, resources: { requests: { cpu: "1" } }, ports: [{ containerPort: 1, protocol: "TCP" }] })).toEqual([`${at}.ports ${no}`, `${at}.resources ${no}`, `${at}.lifecycle ${no}`]);
   expect(errorsOf({ lifecycle: { preStop: exec } })).toEqual([`${at}.lifecycle ${no}`]);
   expect(errorsOf({ volumeMounts: [{ name: "v", mountPath: "/v", subPath: "x" }] })).toEqual([`${at}.volumeMounts[0].subPath ${no}`]);
   expect(errorsOf({ targetContainerName: "nobody" })).toEqual([`${at}.targetContainerName FieldValueNotFound `]);

@@ -116,11 +116,11 @@ test("headless and external services", async () => {
   const { write } = cluster();
   expect(await write("h", { ...http, clusterIP: "None", selector: { a: "b" } })).toMatchObject({ clusterIPs: ["None"], ipFamilies: ["IPv4"], ipFamilyPolicy: "SingleStack" });
   expect(await write("n", { clusterIP: "None" })).toMatchObject({ ipFamilies: ["IPv4", "IPv6"], ipFamilyPolicy: "RequireDualStack" });
-  const external = await write("e", { type: "ExternalName", externalName: "example.com." });
+  const external = await write("e", { type: "ExternalName", externalName: "example.com.", internalTrafficPolicy: "Cluster" });
   expect(external).toEqual({ type: "ExternalName", externalName: "example.com.", sessionAffinity: "None" });
   expect((await write("e", http)).clusterIP).toBe("10.43.0.17");
   const back = await write("e", { ...(await write("e", http)), type: "ExternalName", externalName: "x" });
-  expect([back.clusterIP, back.ipFamilies]).toEqual([undefined, undefined]);
+  expect([back.clusterIP, back.ipFamilies, back.internalTrafficPolicy]).toEqual([undefined, undefined, undefined]);
 });
 
 test("families follow the policy", async () => {

@@ -32,11 +32,13 @@ export function serviceDefinition({ claims, ...options }: AllocatorOptions & { r
       service.status = { loadBalancer: {} };
       const { spec } = service;
       if (spec.clusterIP && !spec.clusterIPs?.length) spec.clusterIPs = [spec.clusterIP];
+      dropInternalPolicy(service);
     },
     prepareForUpdate(next, old) {
       keepAllocated(next, old);
       alignClusterIps(next, old);
       dropForType(next, old);
+      dropInternalPolicy(next);
     },
     allocate: (next, old) => (claims ? allocateWithClaims(allocator, next, old, claims) : allocator.allocate(next, old)),
 
@@ -79,6 +81,11 @@ function alignClusterIps({ spec }: Service, { spec: before }: Readonly<Service>)
     if (oldIp !== "" && ip === "") delete spec.clusterIPs;
     else spec.clusterIPs = [ip];
   }
+}
+
+/** An alias has none, whatever is sent; what cannot be one is left for validation to refuse. Mutates `service`. */
+function dropInternalPolicy({ spec }: Service): void {
+  if (spec.type === "ExternalName" && (spec.internalTrafficPolicy === "Cluster" || spec.internalTrafficPolicy === "Local")) delete spec.internalTrafficPolicy;
 }
 
 /** What the old type had and the new one cannot have goes, unless the client has changed it: then validation says so. Mutates `next`. */

@@ -61,7 +61,7 @@ export function* validateInitContainers(path: string, context: ContainerContext)
 }
 
 /** The fields an ephemeral container cannot have: it is there to look, not to serve. */
-const NOT_EPHEMERAL = ["ports", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle", "restartPolicy", "restartPolicyRules", "resizePolicy"] as const;
+const NOT_EPHEMERAL = ["ports", "resources", "resizePolicy", "restartPolicy", "restartPolicyRules", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle"] as const;
 const CANNOT_BE_SET = "cannot be set for an Ephemeral Container";
 
 export function* validateEphemeralContainers(path: string, context: ContainerContext): Iterable<FieldError> {
@@ -75,14 +75,16 @@ export function* validateEphemeralContainers(path: string, context: ContainerCon
     if (names.has(container.name)) yield duplicate(child(at, "name"), container.name);
     names.add(container.name);
     if (container.targetContainerName && !others.has(container.targetContainerName)) yield notFound(child(at, "targetContainerName"), container.targetContainerName);
-    for (const field of NOT_EPHEMERAL) if (isSet(container[field])) yield forbidden(child(at, field), CANNOT_BE_SET);
-    if (Object.keys(container.resources ?? {}).length > 0) yield forbidden(child(at, "resources"), CANNOT_BE_SET);
+    for (const field of NOT_EPHEMERAL) if (isSet(container[field], field)) yield forbidden(child(at, field), CANNOT_BE_SET);
     for (const [j, mount] of (container.volumeMounts ?? []).entries())
       for (const field of ["subPath", "subPathExpr"] as const) if (mount[field]) yield forbidden(child(index(child(at, "volumeMounts"), j), field), CANNOT_BE_SET);
   }
 }
 
-function isSet(value: unknown): boolean { return value !== undefined && !(Array.isArray(value) && value.length === 0); }
+/** Resources are a struct in Go: an empty one is none. */
+function isSet(value: unknown, field: string): boolean {
+  return value !== undefined && !(Array.isArray(value) && value.length === 0) && !(field === "resources" && Object.keys(value ?? {}).length === 0);
+}
 
 /** Of pods, not of templates: where the pod is, the image is pulled. */
 export function* validateImageUnpadded(path: string, { image = "" }: Container | EphemeralContainer): Iterable<FieldError> {

@@ -75,7 +75,7 @@ function* validateSeccomp(path: string, profile: SeccompProfile | undefined): It
   if (profile.type === "Localhost") {
     if (profile.localhostProfile === undefined) yield required(at, "must be set when seccomp type is Localhost");
     else yield* localDescending(at, profile.localhostProfile);
-  } else if (profile.localhostProfile !== undefined) yield invalid(at, profile, "can only be set when seccomp type is Localhost");
+  } else if (profile.localhostProfile !== undefined) yield invalid(at, { Type: profile.type, LocalhostProfile: profile.localhostProfile }, "can only be set when seccomp type is Localhost");
 }
 
 export function* validateAppArmor(path: string, profile: AppArmorProfile | undefined): Iterable<FieldError> {
