@@ -41,7 +41,7 @@ const OTHERS_CNI_CONF_DIR = "/etc/cni/net.d";
 export function linuxPlatform(options: PlatformOptions): NodePlatform {
   const { settings, paths, node, informers, mounts, machine, kubelet, isPodHere, clock, metrics, log } = options;
   const external = settings.containerRuntimeEndpoint?.replace(/^unix:\/\//, "");
-  const plain = criClient({ socket: external ?? runtimePaths(paths.dataDir).socket, nowMs: clock.nowMs, timeoutMs: kubelet.runtimeTimeoutMs });
+  const plain = criClient({ socket: external ?? runtimePaths(paths.dataDir).socket, imageSocket: kubelet.imageServiceEndpoint || undefined, nowMs: clock.nowMs, timeoutMs: kubelet.runtimeTimeoutMs });
   const asset = nodeBundle();
   if (!external && !asset) throw new ConfigError("this build of coracle brings no container runtime for this machine: name one with --container-runtime-endpoint, or run with --disable-agent");
   const pluginDir = join(paths.agent, "network", "plugins");

@@ -21,7 +21,7 @@ export interface PlatformOptions {
   readonly informers: Informers;
   readonly mounts: Mounts;
   readonly machine: MachineInfo;
-  readonly kubelet: Pick<KubeletSettings, "runtimeTimeoutMs" | "streamIdleMs">;
+  readonly kubelet: Pick<KubeletSettings, "imageServiceEndpoint" | "runtimeTimeoutMs" | "streamIdleMs">;
   /** The pod's directory is still there. */
   readonly isPodHere: (uid: string) => boolean;
   readonly clock: Clock;

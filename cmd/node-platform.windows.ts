@@ -15,8 +15,8 @@ import type { NodePlatform, PlatformOptions } from "./node-platform.ts";
 const CONTAINERD_PIPE = "npipe:////./pipe/containerd-containerd";
 const CNI_CONF_DIR = "C:\\Program Files\\containerd\\cni\\conf";
 
-export function windowsPlatform({ settings, paths, node, client, informers, clock, log }: PlatformOptions): NodePlatform {
-  const cri = criClient({ socket: settings.containerRuntimeEndpoint ?? CONTAINERD_PIPE, nowMs: clock.nowMs });
+export function windowsPlatform({ settings, paths, node, client, informers, kubelet, clock, log }: PlatformOptions): NodePlatform {
+  const cri = criClient({ socket: settings.containerRuntimeEndpoint ?? CONTAINERD_PIPE, imageSocket: kubelet.imageServiceEndpoint || undefined, nowMs: clock.nowMs, timeoutMs: kubelet.runtimeTimeoutMs });
   let opened: Hcn | undefined;
   const hcn = (): Hcn => (opened ??= openHcn()); // not before the first use: where there is no Containers feature the rest of the node still says so in its status
   if (settings.overlay === "none") return { cri, runtime: [], network: nothing("network"), proxy: nothing("service-proxy"), policies: [] };

@@ -62,3 +62,28 @@ test("calls, errors, limits, events, and a runtime that comes back", async () =>
     rmSync(directory, { recursive: true });
   }
 });
+
+test("images may be somebody else's to look after", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "cri-"));
+  const [socket, imageSocket] = [join(directory, "c.sock"), join(directory, "i.sock")];
+  const cri = criClient({ socket, imageSocket, nowMs: Date.now });
+  const asked: string[] = [];
+  const noting = (what: string): Answer => () => {
+    asked.push(what);
+    return {};
+  };
+  const answering = (who: string): Record<string, Answer> => ({
+    "RuntimeService/Version": noting(`${who} version`), "ImageService/ListImages": noting(`${who} images`), "ImageService/ImageFsInfo": noting(`${who} disk`),
+  });
+  try {
+    using _runtime = await startRuntime(socket, answering("runtime"));
+    using _images = await startRuntime(imageSocket, answering("images"));
+    await cri.call("RuntimeService/Version", {});
+    await cri.call("ImageService/ListImages", {});
+    await cri.call("ImageService/ImageFsInfo", {});
+    expect(asked).toEqual(["runtime version", "images images", "images disk"]);
+  } finally {
+    cri.close();
+    rmSync(directory, { recursive: true });
+  }
+});

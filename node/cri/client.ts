@@ -29,8 +29,25 @@ export function isCriNotFound(error: unknown): boolean {
   return error instanceof RpcError && error.code === "NotFound";
 }
 
-/** `socket`: a path, or an endpoint as `--container-runtime-endpoint` takes it (unix:///…, npipe:////./pipe/…, tcp://host:port). */
-export function criClient({ socket, nowMs, timeoutMs }: { readonly socket: string; readonly nowMs: () => number; readonly timeoutMs?: number | undefined }): Cri {
-  const client: RpcClient<Methods> = rpcClient<Methods>({ socket, methods: criMethods(), nowMs, waitForReady: true, timeoutMs });
-  return { call: client.call, events: (signal) => client.stream("RuntimeService/GetContainerEvents", {}, signal), close: client.close };
+interface CriOptions {
+  /** A path, or an endpoint as `--container-runtime-endpoint` takes it (unix:///…, npipe:////./pipe/…, tcp://host:port). */
+  readonly socket: string;
+  /** Where images are, if somebody else looks after them. */
+  readonly imageSocket?: string | undefined;
+  readonly nowMs: () => number;
+  readonly timeoutMs?: number | undefined;
+}
+
+export function criClient({ socket, imageSocket = socket, nowMs, timeoutMs }: CriOptions): Cri {
+  const clientAt = (where: string): RpcClient<Methods> => rpcClient<Methods>({ socket: where, methods: criMethods(), nowMs, waitForReady: true, timeoutMs });
+  const runtime = clientAt(socket);
+  const images = imageSocket === socket ? runtime : clientAt(imageSocket);
+  return {
+    call: (method, request, call) => (method.startsWith("ImageService/") ? images : runtime).call(method, request, call),
+    events: (signal) => runtime.stream("RuntimeService/GetContainerEvents", {}, signal),
+    close() {
+      runtime.close();
+      if (images !== runtime) images.close();
+    },
+  };
 }

@@ -31,6 +31,13 @@ test("how often things are looked at, and for how long others may be silent", ()
   expect([cpuQuota, oomScoreAdjust, failCgroupV1, servesLogs]).toEqual([{ on: false, periodUs: 5_000 }, -500, true, false]);
 });
 
+test("images with somebody else than the runtime, and how changes of ConfigMaps and Secrets are seen", () => {
+  expect(applied({})).toMatchObject({ imageServiceEndpoint: "", readsObjectsAnew: false });
+  expect(applied({ imageServiceEndpoint: "unix:///run/images.sock", configMapAndSecretChangeDetectionStrategy: "Get" })).toMatchObject({ imageServiceEndpoint: "unix:///run/images.sock", readsObjectsAnew: true });
+  for (const strategy of ["Watch", "Cache"]) expect(applied({ configMapAndSecretChangeDetectionStrategy: strategy }).readsObjectsAnew).toBe(false);
+  expect(() => applied({ configMapAndSecretChangeDetectionStrategy: "Guess" })).toThrow("configMapAndSecretChangeDetectionStrategy");
+});
+
 test("what changes nothing is told, unless it is as upstream has it anyway", () => {
   const fields = (given: object) => withoutEffect(applied(given).configuration).map(({ field }) => field);
   expect(fields({ rotateCertificates: true, kubeAPIQPS: 100, kubeAPIBurst: 100, hairpinMode: "hairpin-veth", staticPodURLHeader: {}, volumePluginDir: "", syncFrequency: "30s" })).toEqual(["rotateCertificates", "kubeAPIQPS", "hairpinMode"]);

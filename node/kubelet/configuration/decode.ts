@@ -107,6 +107,8 @@ export function applyConfiguration(base: KubeletSettings, configuration: Configu
   ms("syncFrequency", (value) => { result.syncMs = value; });
   ms("fileCheckFrequency", (value) => { result.fileCheckMs = value; });
   ms("streamingConnectionIdleTimeout", (value) => { result.streamIdleMs = value; });
+  read<string>("imageServiceEndpoint", (value) => { result.imageServiceEndpoint = value; });
+  read<string>("configMapAndSecretChangeDetectionStrategy", (value) => { result.readsObjectsAnew = value === "Get"; });
   ms("runtimeRequestTimeout", (value) => { result.runtimeTimeoutMs = value; });
   ms("volumeStatsAggPeriod", (value) => { result.volumeStatsMs = value; });
   read<number>("oomScoreAdj", (value) => { result.oomScoreAdjust = value; });

@@ -131,8 +131,9 @@ function checkPlacement(value: <T>(name: string) => T, check: (good: boolean, me
 const ONLY: Readonly<Record<string, readonly unknown[]>> = {
   qosReserved: [], // upstream's gate QOSReserved is off
   memoryReservationPolicy: ["None"], cgroupDriver: ["cgroupfs"], cgroupsPerQOS: [true], enableServer: [true], enableControllerAttachDetach: [true],
-  readOnlyPort: [0], tlsCertFile: [""], tlsPrivateKeyFile: [""], staticPodURL: [""], runOnce: [false], systemReservedCgroup: [""], kubeReservedCgroup: [""], configMapAndSecretChangeDetectionStrategy: ["Watch", "Cache" /* a watch is never older than what a cache may hold */],
-   containerRuntimeEndpoint: [""], imageServiceEndpoint: [""],
+  readOnlyPort: [0], tlsCertFile: [""], tlsPrivateKeyFile: [""], staticPodURL: [""], runOnce: [false], systemReservedCgroup: [""], kubeReservedCgroup: [""],
+  configMapAndSecretChangeDetectionStrategy: ["Watch", "Cache" /* a watch is never older than what a cache may hold */, "Get"],
+  containerRuntimeEndpoint: [""],
   address: ["0.0.0.0", "::"], enableDebuggingHandlers: [true], protectKernelDefaults: [false], localStorageCapacityIsolation: [true],
   "authentication.anonymous.enabled": [false], "authentication.webhook.enabled": [true], "authorization.mode": ["Webhook"],
 };

@@ -1,8 +1,8 @@
 /**
  * The ConfigMaps and Secrets that the pods of this node name, each watched by itself: a node may not list those of others. A watch lives as
- * long as some pod needs its object; what is immutable is read once.
+ * long as some pod needs its object; what is immutable is read once. With configMapAndSecretChangeDetectionStrategy Get all are read each time instead.
  *
- * Source: kubernetes v1.36 pkg/kubelet/util/manager/watch_based_manager.go (semantics)
+ * Source: kubernetes v1.36 pkg/kubelet/util/manager/watch_based_manager.go, pkg/kubelet/{secret,configmap} simple managers (semantics)
  */
 import type { ConfigMap, Pod, Secret } from "../../../core/api/gen/core.v1.ts";
 import { notFound } from "../../../core/api/meta/status-error.ts";
@@ -42,10 +42,12 @@ interface Deps {
   readonly clock: Clock;
   readonly log: Log;
   readonly signal: AbortSignal;
+  /** Nothing is watched: who asks is told what there is now. */
+  readonly readsAnew: boolean;
   readonly onChange: (podUid: string) => void;
 }
 
-export function podObjects({ client, clock, log, signal, onChange }: Deps): PodObjects {
+export function podObjects({ client, clock, log, signal, readsAnew, onChange }: Deps): PodObjects {
   const entries = new Map<string, Entry>();
 
   async function follow(kind: Kind, namespace: string, name: string, entry: Entry, quit: AbortSignal): Promise<void> {
@@ -95,6 +97,7 @@ export function podObjects({ client, clock, log, signal, onChange }: Deps): PodO
     configMap: async (namespace, name) => (await get("configMap", namespace, name)) as ConfigMap,
     secret: async (namespace, name) => (await get("secret", namespace, name)) as Secret,
     retain(pod) {
+      if (readsAnew) return;
       const namespace = pod.metadata.namespace ?? "";
       for (const [kind, name] of namedObjects(pod)) {
         const key = keyOf(kind, namespace, name);
