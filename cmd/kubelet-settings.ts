@@ -10,6 +10,7 @@ import type { Log } from "../core/observe/log.ts";
 import { featureGateProblem } from "../core/server/feature-gates.ts";
 import { type CredentialProviders, credentialProviders, decodeProviders } from "../node/kubelet/images/credential-provider.ts";
 import { KUBELET_DEFAULTS, type KubeletSettings } from "../node/kubelet/settings.ts";
+import { priorityOfClass } from "../node/os/process-priority.ts";
 import { ConfigError } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
 import { isConfigurationFlag, kubeletFlags } from "./kubelet-flags.ts";
@@ -53,9 +54,19 @@ const ARGUMENTS: Readonly<Record<string, (settings: Writable, value: string) => 
   "container-log-max-size": (settings, value) => void (settings.containerLogMaxBytes = parseQuantity(value).number()),
   "maximum-dead-containers-per-container": (settings, value) => void (settings.deadContainers = { ...settings.deadContainers, perContainer: value === "-1" ? -1 : Math.max(1, wholeNumber("maximum-dead-containers-per-container", value)) }), // the newest tells how the container ended
   "minimum-container-ttl-duration": (settings, value) => void (settings.deadContainers = { ...settings.deadContainers, ageMinMs: duration("minimum-container-ttl-duration", value) }),
+  "windows-priorityclass": (settings, value) => void (settings.processPriority = processPriority(value)),
   "node-labels": (settings, value) => void (settings.labels = { ...settings.labels, ...nodeLabels(value.split(","), "--kubelet-arg node-labels") }),
   "register-schedulable": (settings, value) => void (settings.unschedulable = value === "false"),
 };
+
+function processPriority(value: string): number {
+  if (process.platform !== "win32") throw new ConfigError(`--kubelet-arg windows-priorityclass=${value}: this is no Windows`);
+  try {
+    return priorityOfClass(value);
+  } catch (cause) {
+    throw new ConfigError(`--kubelet-arg windows-priorityclass: ${(cause as Error).message}`, { cause });
+  }
+}
 
 /** Throws ConfigError for what cannot be used. */
 export function kubeletSettings(settings: Settings, node: ThisNode, paths: Paths): KubeletSettings {

@@ -7,6 +7,7 @@
  * It knows the cluster through a client only: the server's own process, or a server elsewhere.
  */
 import { existsSync } from "node:fs";
+import { setPriority } from "node:os";
 import { join } from "node:path";
 import { clientOver } from "../core/client/resource-client.ts";
 import { eventWriter } from "../core/client/events.ts";
@@ -104,6 +105,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
   const mounts = systemMounts();
   const agentSettings = { ...kubeletSettings(settings, node, paths), annotations: options.machine === undefined ? {} : { [MACHINE_ANNOTATION]: options.machine } };
   for (const { field, why } of withoutEffect(agentSettings.configuration)) log.warn("a field of the KubeletConfiguration has no effect", { field, why });
+  if (agentSettings.processPriority !== undefined) setPriority(agentSettings.processPriority);
   if (process.platform === "linux") adjustOomScore(agentSettings.oomScoreAdjust, log);
   const isPodHere = (uid: string): boolean => existsSync(podDirectory(agentSettings.dataDir, uid));
   const platformOptions = { isPodHere, kubelet: agentSettings, settings, paths, node, client, informers, mounts, machine, clock, metrics, log };
