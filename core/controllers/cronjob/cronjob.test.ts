@@ -67,6 +67,14 @@ test("the next look is when it is due next", () => {
   expect(nextDueInMs(cron({}, undefined, "2026-01-01T05:00:00Z"), parseSchedule("0 * * * *", UTC), at("2026-01-01T05:30:00Z"))).toBe(30 * 60_000 + 100);
 });
 
+test("after runs that were missed before a long pause, of which no latest is found, the next look is when it is due next, not at once", () => {
+  const weekdays = cron({ schedule: "30 6-16/4 * * 1-5" }, undefined, "2026-01-02T06:30:00Z"); // a Friday
+  const schedule = parseSchedule(weekdays.spec.schedule, UTC);
+  const nowMs = at("2026-01-02T23:00:00Z");
+  expect(dueTime(weekdays, schedule, nowMs)).toMatchObject({ atMs: undefined, many: false });
+  expect(nextDueInMs(weekdays, schedule, nowMs)).toBe(at("2026-01-05T06:30:00Z") + 100 - nowMs);
+});
+
 test("finished Jobs beyond the limits go, the oldest first, each kind for itself", () => {
   const job = (name: string, type: string, startTime: string) => ({ metadata: { name }, status: { startTime, conditions: [{ type, status: "True" }] } }) as Job;
   const all = [job("s3", "Complete", "3"), job("s1", "Complete", "1"), job("s2", "Complete", "2"), job("f1", "Failed", "0"), job("running", "Suspended", "0")];

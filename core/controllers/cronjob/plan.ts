@@ -13,8 +13,10 @@ const LATE_MS = 100;
 const MANY = 100;
 
 export interface Due {
-  /** The latest time that has passed without a Job; undefined: none has. */
+  /** The latest time that has passed without a Job; undefined: none has, or none that is near enough. */
   readonly atMs: number | undefined;
+  /** Some were missed, as far as can be estimated. */
+  readonly some: boolean;
   /** More than a hundred were missed. */
   readonly many: boolean;
 }
@@ -25,20 +27,20 @@ export function dueTime(cronJob: Readonly<CronJob>, schedule: Schedule, nowMs: n
   let fromMs = parseTime(cronJob.status?.lastScheduleTime ?? "") ?? parseTime(cronJob.metadata.creationTimestamp) ?? nowMs;
   if (withDeadline && startingDeadlineSeconds !== undefined) fromMs = Math.max(fromMs, nowMs - startingDeadlineSeconds * 1000);
   const first = schedule.next(fromMs);
-  if (first === undefined || nowMs < first) return { atMs: undefined, many: false, fromMs };
+  if (first === undefined || nowMs < first) return { atMs: undefined, some: false, many: false, fromMs };
   const second = schedule.next(first);
-  if (second === undefined || nowMs < second) return { atMs: first, many: false, fromMs };
+  if (second === undefined || nowMs < second) return { atMs: first, some: false, many: false, fromMs };
   // Long ago: jump near to now by the distance of two, then count on one by one.
   const missed = Math.floor((nowMs - first) / (second - first)) + 1;
   let atMs: number | undefined;
   for (let at = schedule.next(first + (missed - 2) * (second - first)); at !== undefined && at <= nowMs; at = schedule.next(at)) atMs = at;
-  return { atMs, many: missed > MANY, fromMs };
+  return { atMs, some: true, many: missed > MANY, fromMs };
 }
 
 /** How long until the next time; undefined: never. */
 export function nextDueInMs(cronJob: Readonly<CronJob>, schedule: Schedule, nowMs: number): number | undefined {
-  const { atMs, fromMs, many } = dueTime(cronJob, schedule, nowMs, false);
-  const nextMs = schedule.next(atMs ?? (many ? nowMs : fromMs));
+  const { atMs, fromMs, some } = dueTime(cronJob, schedule, nowMs, false);
+  const nextMs = schedule.next(atMs ?? (some ? nowMs : fromMs));
   return nextMs === undefined ? undefined : nextMs + LATE_MS - nowMs;
 }
 
