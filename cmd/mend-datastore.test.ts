@@ -46,8 +46,7 @@ test("is mended with the newest snapshot, which is told, and the damaged one is 
 test("of those that were damaged two are kept; a third time within an hour the disk is to be looked at", async () => {
   nowMs = Date.now();
   const damaged = () => readdirSync(directory).filter((name) => name.includes("damaged")).sort();
-  for (const minutes of [0, 1]) {
-    nowMs += minutes * 60_000;
+  for (let i = 0; i < 2; i++) { // within one second
     await damagedStore({ snapshot: true });
     await (await open()).store.close();
   }

@@ -5,7 +5,7 @@ import type { Log } from "../core/observe/log.ts";
 import type { StoreClock } from "../storage/engine.ts";
 import { type Mended, mendStore } from "../storage/mend.ts";
 import { type Store, StoreError } from "../storage/store.ts";
-import { snapshotNames, stamp } from "./snapshot-files.ts";
+import { freePath, snapshotNames, stamp } from "./snapshot-files.ts";
 
 /** Of damaged stores, the newest. */
 const KEPT = 2;
@@ -61,7 +61,7 @@ async function mend({ path, snapshots, clock, log }: Omit<Options, "mends" | "op
 
 /** Mends the store with this server's snapshots, and keeps the newest of those that were damaged. `told`: what became of it, for people. Throws as mendStore. */
 export async function mendHere({ path, snapshots, clock }: Pick<Options, "path" | "snapshots" | "clock">): Promise<{ readonly mended: Mended; readonly told: string; readonly deleted: readonly string[] }> {
-  const mended = await mendStore({ path, aside: `${path}-damaged-${stamp(clock.nowMs())}`, backups: snapshotNames(snapshots).map((name) => join(snapshots, name)), clock });
+  const mended = await mendStore({ path, aside: freePath(`${path}-damaged-${stamp(clock.nowMs())}`), backups: snapshotNames(snapshots).map((name) => join(snapshots, name)), clock });
   const { rows, lost, backup, aside } = mended;
   const deleted = damagedStores(path).filter((one) => one !== aside).slice(0, 1 - KEPT); // whatever the clock says, this one is the newest
   for (const gone of deleted) rmSync(gone, { recursive: true, force: true });

@@ -12,12 +12,15 @@ export function snapshotNames(directory: string): string[] {
   return existsSync(directory) ? readdirSync(directory).filter((name) => NAME.test(name)).sort() : [];
 }
 
-/** A path that is free. */
 export function newSnapshotFile(directory: string, nowMs: number): string {
-  const stem = join(directory, `snapshot-${stamp(nowMs)}`);
+  return freePath(join(directory, `snapshot-${stamp(nowMs)}`), ".zst");
+}
+
+/** Where nothing is yet: two things may be done in one second. */
+export function freePath(stem: string, ending = ""): string {
   for (let i = 1; ; i++) {
-    const file = i === 1 ? `${stem}.zst` : `${stem}-${i}.zst`;
-    if (!existsSync(file)) return file;
+    const path = i === 1 ? stem + ending : `${stem}-${i}${ending}`;
+    if (!existsSync(path)) return path;
   }
 }
 

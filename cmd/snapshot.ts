@@ -14,7 +14,7 @@ import { setNativeDirectory } from "./assets.ts";
 import { criticalSettings } from "./cluster-settings.ts";
 import { ConfigError } from "./config/config.ts";
 import { type Paths, paths as pathsIn } from "./paths.ts";
-import { newSnapshotFile, pruneSnapshots, snapshotNames, stamp } from "./snapshot-files.ts";
+import { freePath, newSnapshotFile, pruneSnapshots, snapshotNames, stamp } from "./snapshot-files.ts";
 import { planKeys } from "./snapshot-keys.ts";
 import { KEYS_ROW } from "./snapshot-path.ts";
 import { givenToken } from "./token-file.ts";
@@ -120,7 +120,7 @@ async function restore(words: readonly string[], { paths, directory, given, keep
   const token = given ?? (await readIfExists(paths.token));
   const keys = keepKeys ? undefined : await planKeys({ paths, providerFile, sealed: find(KEYS_ROW) as SealedBundle | undefined, secret: token === undefined ? undefined : parseJoinToken(token.trim()).secret, stamp: at, settings });
   setNativeDirectory(paths.native);
-  const aside = `${paths.store}-before-${at}`;
+  const aside = freePath(`${paths.store}-before-${at}`);
   const had = existsSync(paths.store);
   const { rows, revision } = await restoreStore({ file, path: paths.store, clock: systemClock, aside }).catch((error: unknown) => {
     if (error instanceof StoreError && error.code === "locked") throw new ConfigError("the server is running: stop it first");
