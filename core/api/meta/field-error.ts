@@ -24,6 +24,9 @@ export interface FieldError {
 /** As a bad value: print none. */
 export const OMIT_VALUE: unique symbol = Symbol("value omitted");
 
+/** How upstream writes the path of no field, field.NewPath(""). */
+export const NO_FIELD = "[]";
+
 /** Upstream's wording for a field that may be set once; used with `invalid`, or with `forbidden` where upstream does. */
 export const FIELD_IMMUTABLE = "field is immutable";
 

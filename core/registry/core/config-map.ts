@@ -1,5 +1,5 @@
 /** ConfigMap (v1). Source: kubernetes v1.36 pkg/apis/core/validation/validation.go ValidateConfigMap */
-import { type FieldError, forbidden, invalid, key, tooLong } from "../../api/meta/field-error.ts";
+import { type FieldError, forbidden, invalid, key, NO_FIELD, tooLong } from "../../api/meta/field-error.ts";
 import type { ConfigMap } from "../../api/gen/core.v1.ts";
 import { byteLength } from "../../api/meta/byte-length.ts";
 import { configMapKey } from "../../api/meta/names.ts";
@@ -25,7 +25,7 @@ export const configMaps = defineResource<ConfigMap>({
       yield* problems(key("binaryData", name), name, configMapKey(name));
       bytes += base64Bytes(value);
     }
-    if (bytes > DATA_BYTES_MAX) yield tooLong("[]", DATA_BYTES_MAX);
+    if (bytes > DATA_BYTES_MAX) yield tooLong(NO_FIELD, DATA_BYTES_MAX);
   },
   validateUpdate: (next, old) => unchangedIfImmutable(next, old, ["data", "binaryData"]),
 });

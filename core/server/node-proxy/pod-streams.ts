@@ -6,7 +6,7 @@
  * Source: kubernetes v1.36 pkg/registry/core/pod/strategy.go, pkg/registry/core/pod/rest/{log,subresources,authorize}.go
  */
 import type { Pod } from "../../api/gen/core.v1.ts";
-import { type FieldError, forbidden, invalid as invalidValue } from "../../api/meta/field-error.ts";
+import { type FieldError, forbidden, invalid as invalidValue, NO_FIELD } from "../../api/meta/field-error.ts";
 import { badRequest, internalError, invalid, statusError, type StatusError } from "../../api/meta/status-error.ts";
 import { http1Request } from "../../net/http1-client.ts";
 import type { Answer } from "../answer.ts";
@@ -61,7 +61,7 @@ function validateLogOptions({ tailLines, limitBytes, sinceSeconds, sinceTime, st
   const errors: FieldError[] = [];
   if (tailLines !== undefined && tailLines < 0) errors.push(invalidValue("tailLines", tailLines, "must be greater than or equal to 0"));
   if (limitBytes !== undefined && limitBytes < 1) errors.push(invalidValue("limitBytes", limitBytes, "must be greater than 0"));
-  if (sinceSeconds !== undefined && sinceTime !== undefined) errors.push(forbidden("", "at most one of `sinceTime` or `sinceSeconds` may be specified"));
+  if (sinceSeconds !== undefined && sinceTime !== undefined) errors.push(forbidden(NO_FIELD, "at most one of `sinceTime` or `sinceSeconds` may be specified"));
   else if (sinceSeconds !== undefined && sinceSeconds < 1) errors.push(invalidValue("sinceSeconds", sinceSeconds, "must be greater than 0"));
   if (stream !== undefined) errors.push(forbidden("stream", "may not be specified"));
   return errors;

@@ -208,6 +208,16 @@ test("debugging containers are added; resources are resized; the rest of the spe
     .toEqual([`spec: Invalid value: "": Pod QOS Class may not change as a result of resizing`, "spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed"]);
 });
 
+test("what mirrors a file, or is Windows', is refused for no field in particular", () => {
+  const mirror = pod({}, { metadata: { annotations: { "kubernetes.io/config.mirror": "x" } } });
+  const told = (name: string, old: Pod) => {
+    const part = pods.subresources![name]! as Extract<NonNullable<typeof pods.subresources>[string], { type: "part" }>;
+    return [...part.validate!(old, old)].map(formatFieldError);
+  };
+  expect([told("ephemeralcontainers", mirror), told("resize", mirror), told("resize", pod({ os: { name: "windows" } }))])
+    .toEqual([["[]: Forbidden: static pods do not support ephemeral containers"], ["[]: Forbidden: static pods cannot be resized"], ["[]: Forbidden: windows pods cannot be resized"]]);
+});
+
 test("binding", () => {
   const binding = { apiVersion: "v1", kind: "Binding", metadata: { ...pod().metadata, annotations: { a: "b" } }, target: { kind: "Node", name: "n" } };
   const bound = bindPod(pod(), binding, context.nowMs);

@@ -3,7 +3,7 @@
  *
  * Source: kubernetes v1.36 pkg/apis/core/validation/validation.go ValidatePodSpec, validatePodMetadataAndSpec
  */
-import { child, duplicate, type FieldError, forbidden, index, invalid, key, notFound, required } from "../../../../api/meta/field-error.ts";
+import { child, duplicate, type FieldError, forbidden, index, invalid, key, NO_FIELD, notFound, required } from "../../../../api/meta/field-error.ts";
 import type { Pod, PodResourceClaim, PodSpec } from "../../../../api/gen/core.v1.ts";
 import { validateLabels } from "../../../../api/meta/label-selector.ts";
 import { rangeMessage } from "../../../../api/meta/names.ts";
@@ -109,7 +109,7 @@ function* validateResourceClaims(path: string, claims: readonly PodResourceClaim
   const names = new Set<string>();
   for (const [i, claim] of claims.entries()) {
     const at = index(path, i);
-    if (metadata?.annotations?.[MIRROR_ANNOTATION] !== undefined) { yield forbidden("", "static pods do not support resource claims"); continue; }
+    if (metadata?.annotations?.[MIRROR_ANNOTATION] !== undefined) { yield forbidden(NO_FIELD, "static pods do not support resource claims"); continue; }
     const { name, resourceClaimName, resourceClaimTemplateName } = claim;
     if (!name) yield required(child(at, "name"));
     else if (names.has(name)) yield duplicate(child(at, "name"), name);

@@ -3,7 +3,7 @@
  *
  * Source: kubernetes v1.36 pkg/apis/core/validation/validation.go ValidatePodEphemeralContainersUpdate, ValidatePodResize
  */
-import { child, type FieldError, forbidden, index, invalid } from "../../../../api/meta/field-error.ts";
+import { child, type FieldError, forbidden, index, invalid, NO_FIELD } from "../../../../api/meta/field-error.ts";
 import type { Container, Pod, PodSpec, ResourceRequirements } from "../../../../api/gen/core.v1.ts";
 import { goQuote } from "../../../../api/meta/go-quote.ts";
 import { jsonDiff } from "../../checks/diff.ts";
@@ -16,7 +16,7 @@ import { MIRROR_ANNOTATION, validatePod } from "./spec.ts";
 import { validateAnnotationUpdates } from "./update.ts";
 
 export function* validateEphemeralUpdate(next: Readonly<Pod>, old: Readonly<Pod>, rules: PodRules): Iterable<FieldError> {
-  if (old.metadata.annotations?.[MIRROR_ANNOTATION] !== undefined) { yield forbidden("", "static pods do not support ephemeral containers"); return; }
+  if (old.metadata.annotations?.[MIRROR_ANNOTATION] !== undefined) { yield forbidden(NO_FIELD, "static pods do not support ephemeral containers"); return; }
   yield* validatePod(next, rules);
   yield* validateAnnotationUpdates(next.metadata.annotations ?? {}, old.metadata.annotations ?? {});
   const path = "spec.ephemeralContainers";
@@ -30,8 +30,8 @@ export function* validateEphemeralUpdate(next: Readonly<Pod>, old: Readonly<Pod>
 const ONLY_RESOURCES = "only cpu and memory resources are mutable";
 
 export function* validateResize(next: Readonly<Pod>, old: Readonly<Pod>, rules: PodRules): Iterable<FieldError> {
-  if (old.metadata.annotations?.[MIRROR_ANNOTATION] !== undefined) { yield forbidden("", "static pods cannot be resized"); return; }
-  if (old.spec.os?.name === "windows") { yield forbidden("", "windows pods cannot be resized"); return; }
+  if (old.metadata.annotations?.[MIRROR_ANNOTATION] !== undefined) { yield forbidden(NO_FIELD, "static pods cannot be resized"); return; }
+  if (old.spec.os?.name === "windows") { yield forbidden(NO_FIELD, "windows pods cannot be resized"); return; }
   const errors = [...validatePod(next, rules)];
   if (qosOf(old) !== computeQos(next)) errors.push(invalid("spec", next.status?.qosClass ?? "", "Pod QOS Class may not change as a result of resizing"));
   const running = (old.status?.containerStatuses ?? []).find(({ state }) => state?.running);
