@@ -45,6 +45,7 @@ import { controllerMetrics, runController } from "./run-controller.ts";
 import { serviceAccountController } from "./serviceaccount/serviceaccount.ts";
 import { type LegacyTokens, serviceAccountTokensController } from "./serviceaccount/serviceaccount-tokens.ts";
 import { legacyTokenCleanerController } from "./serviceaccount/legacy-token-cleaner.ts";
+import { bootstrapSignerController } from "./serviceaccount/bootstrap-signer.ts";
 import { tokenCleanerController } from "./serviceaccount/token-cleaner.ts";
 import type { ControllerName } from "./selection.ts";
 import type { ReservedPort } from "./servicelb/plan.ts";
@@ -109,7 +110,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
     ["job-controller", () => jobControllers(deps)], ["ttl-after-finished-controller", () => [ttlAfterFinishedController(deps)]],
     ["endpoints-controller", () => [endpointsController(deps)]], ["endpointslice-controller", () => [endpointSliceController(deps)]], ["endpointslice-mirroring-controller", () => [endpointSliceMirroringController(deps)]],
     ["namespace-controller", () => [namespaceController(deps)]], ["serviceaccount-controller", () => [serviceAccountController(deps)]], ["root-ca-certificate-publisher-controller", () => [rootCaController({ ...deps, rootCa })]],
-    ["token-cleaner-controller", () => [tokenCleanerController(deps)]], ["legacy-serviceaccount-token-cleaner-controller", () => [legacyTokenCleanerController(deps)]],
+    ["token-cleaner-controller", () => [tokenCleanerController(deps)]], ["bootstrap-signer-controller", () => [bootstrapSignerController(deps)]], ["legacy-serviceaccount-token-cleaner-controller", () => [legacyTokenCleanerController(deps)]],
     ["node-lifecycle-controller", () => nodeLifecycleControllers({ ...deps, settings: { ...NODE_LIFECYCLE, ...deps.nodeLifecycle } })], ["taint-eviction-controller", () => [taintEvictionController(deps)]],
     ["pod-garbage-collector-controller", () => [podGcController({ ...deps, terminatedMax: deps.terminatedPodsMax })]], ["node-ipam-controller", () => (nodeIpam === undefined ? [] : [nodeIpamController({ ...deps, config: nodeIpam })])],
     ["ttl-controller", () => [ttlController(deps)]], ["clusterrole-aggregation-controller", () => [clusterRoleAggregationController(deps)]], ["validatingadmissionpolicy-status-controller", () => [validatingAdmissionPolicyStatusController(deps)]],

@@ -11,7 +11,7 @@ const NAMES = {
   "garbage-collector-controller": "garbagecollector", "daemonset-controller": "daemonset", "job-controller": "job", "deployment-controller": "deployment", "replicaset-controller": "replicaset",
   "horizontal-pod-autoscaler-controller": "horizontalpodautoscaling", "disruption-controller": "disruption", "statefulset-controller": "statefulset", "cronjob-controller": "cronjob",
   "certificatesigningrequest-signing-controller": "csrsigning", "certificatesigningrequest-approving-controller": "csrapproving", "certificatesigningrequest-cleaner-controller": "csrcleaner",
-  "ttl-controller": "ttl", "token-cleaner-controller": "tokencleaner", "node-ipam-controller": "nodeipam", "node-lifecycle-controller": "nodelifecycle", "taint-eviction-controller": "", "device-taint-eviction-controller": "",
+  "ttl-controller": "ttl", "token-cleaner-controller": "tokencleaner", "bootstrap-signer-controller": "bootstrapsigner", "node-ipam-controller": "nodeipam", "node-lifecycle-controller": "nodelifecycle", "taint-eviction-controller": "", "device-taint-eviction-controller": "",
   "persistentvolume-binder-controller": "persistentvolume-binder", "persistentvolume-attach-detach-controller": "attachdetach", "persistentvolume-expander-controller": "persistentvolume-expander", "ephemeral-volume-controller": "ephemeral-volume",
   "clusterrole-aggregation-controller": "clusterrole-aggregation", "persistentvolumeclaim-protection-controller": "pvc-protection", "persistentvolume-protection-controller": "pv-protection", "volumeattributesclass-protection-controller": "",
   "ttl-after-finished-controller": "ttl-after-finished", "root-ca-certificate-publisher-controller": "root-ca-cert-publisher", "resourceclaim-controller": "resource-claim-controller",
@@ -25,8 +25,6 @@ const ABSENT: readonly string[] = [
   "storageversion-garbage-collector-controller", "storage-version-gc", "resourcepoolstatusrequest-controller", "storage-version-migrator-controller", "svm", "selinux-warning-controller",
   "service-lb-controller", "service", "node-route-controller", "route", "cloud-node-lifecycle-controller", "cloud-node-lifecycle",
 ];
-/** Writes the signatures of kube-public/cluster-info, which machines join by: not to be switched off. */
-const SIGNER: readonly string[] = ["bootstrap-signer-controller", "bootstrapsigner"];
 
 /** Whether a controller of this name runs. Throws an Error for the user. */
 export function selectControllers(words: readonly string[]): (name: ControllerName) => boolean {
@@ -39,8 +37,6 @@ export function selectControllers(words: readonly string[]): (name: ControllerNa
     const name = known.get(given);
     if (name !== undefined) {
       if (!said.has(name)) said.set(name, isOn);
-    } else if (SIGNER.includes(given)) {
-      if (!isOn) throw new Error(`${given} is not to be switched off: machines join by what it writes`);
     } else if (!ABSENT.includes(given)) throw new Error(`${JSON.stringify(given)} is not in the list of known controllers`);
     else if (isOn) throw new Error(`there is no ${given} here`);
   }

@@ -19,8 +19,8 @@ export function tokenCleanerController({ client, informers, clock }: Pick<Contro
     watches: [itself(secrets)],
     async reconcile(key, { signal, log }): Promise<Next> {
       const secret = secrets.get(key);
-      if (secret === undefined || secret.metadata.namespace !== "kube-system" || secret.type !== "bootstrap.kubernetes.io/token") return;
-      const endMs = expirationMs(secret);
+      if (secret === undefined || !isBootstrapToken(secret)) return;
+      const endMs = tokenEndMs(secret);
       if (endMs === undefined) return;
       const leftMs = endMs - clock.nowMs();
       if (leftMs > 0) return { againInMs: leftMs };
@@ -31,8 +31,12 @@ export function tokenCleanerController({ client, informers, clock }: Pick<Contro
   };
 }
 
+export function isBootstrapToken({ metadata, type }: Readonly<Secret>): boolean { return metadata.namespace === "kube-system" && type === "bootstrap.kubernetes.io/token"; }
+
+export function tokenValue({ data }: Readonly<Secret>, name: string): string { return Buffer.from(data?.[name] ?? "", "base64").toString(); }
+
 /** When a token ends; one whose date cannot be read has ended. */
-function expirationMs({ data }: Readonly<Secret>): number | undefined {
-  const text = Buffer.from(data?.["expiration"] ?? "", "base64").toString();
+export function tokenEndMs(secret: Readonly<Secret>): number | undefined {
+  const text = tokenValue(secret, "expiration");
   return text === "" ? undefined : parseTime(text) ?? 0;
 }
