@@ -7,8 +7,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { mkdir, readdir, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
-import type { Pod, Secret } from "../../core/api/gen/core.v1.ts";
-import { isNotFound } from "../../core/api/meta/status-error.ts";
+import type { Pod } from "../../core/api/gen/core.v1.ts";
 import { CriError } from "../cri/client.ts";
 import type { ContainerConfig, Image, PodSandboxConfig } from "../cri/gen/runtime.v1.ts";
 import { containerConfig } from "./containers/container-config.ts";
@@ -20,8 +19,9 @@ import { hasHostProcess, verifyNotAdministrator, windowsContainer } from "./cont
 import { serviceEnvironment } from "./containers/service-env.ts";
 import type { KubeletContext } from "./context.ts";
 import { runHook } from "./hooks.ts";
-import { credentialsFor, entriesOfSecret, parseDockerConfig } from "./images/keyring.ts";
+import { credentialsFor, entriesOfSecret } from "./images/keyring.ts";
 import type { PullCredential } from "./images/pull-records.ts";
+import { nodeCredentials, pullSecrets } from "./images/pull-secrets.ts";
 import { ImageError } from "./images/puller.ts";
 import { killContainer } from "./kill.ts";
 import { containerReference, isHostNetwork, isStaticPod, type NamedContainer } from "./pod-spec.ts";
@@ -113,34 +113,12 @@ export async function ensureImage(context: KubeletContext, { pod, spec, sandbox 
   const runtimeHandler = await context.handlers.handlerOf(pod.spec.runtimeClassName, signal);
   return await context.images.ensure({
     pod, image, policy, about: containerReference(pod, spec), sandbox, runtimeHandler, credentials: async (name): Promise<PullCredential[]> => {
-      const secrets = await pullSecrets(context, pod);
+      const secrets = await pullSecrets(pod, context, signal);
       const ofSecrets = secrets.flatMap((secret) => credentialsFor(name, entriesOfSecret(secret)).map((auth) => ({ auth, secret: { namespace: secret.metadata.namespace ?? "", name: secret.metadata.name, uid: secret.metadata.uid } })));
       const provided = (await context.credentialProviders?.credentials(name, async () => await context.pullIdentity?.(pod, signal), signal)) ?? [];
-      return [...ofSecrets, ...[...credentialsFor(name, nodeCredentials(context.settings.dataDir)), ...provided].map((auth) => ({ auth }))];
+      return [...ofSecrets, ...[...credentialsFor(name, nodeCredentials(context.settings.dataDir, context.log)), ...provided].map((auth) => ({ auth }))];
     },
   }, signal);
-}
-
-/** What the node itself may pull with: a docker configuration beside the pods, under upstream's name. */
-function nodeCredentials(dataDir: string) {
-  const path = join(dataDir, "config.json");
-  return existsSync(path) ? parseDockerConfig(readFileSync(path, "utf8")) : [];
-}
-
-/** Those that are there; of those that are not the user is told. */
-async function pullSecrets({ objects, events }: KubeletContext, pod: Pod): Promise<Secret[]> {
-  const found: Secret[] = [];
-  const missing: string[] = [];
-  for (const { name = "" } of pod.spec.imagePullSecrets ?? []) {
-    try {
-      found.push(await objects.secret(pod.metadata.namespace ?? "", name));
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-      missing.push(name);
-    }
-  }
-  if (missing.length > 0) events.event(pod, "Warning", "FailedToRetrieveImagePullSecret", `Unable to retrieve some image pull secrets (${missing.join(", ")}); attempting to pull the image may not succeed.`);
-  return found;
 }
 
 async function configure(context: KubeletContext, start: ContainerStart, image: Image, signal: AbortSignal): Promise<{ config: ContainerConfig }> {
