@@ -1,4 +1,5 @@
 /** What keeps the node in order beside its pods: unused images and long logs go, pods end when it runs short or goes down; and the figures that this is decided by. */
+import { join } from "node:path";
 import type { EventRecorder } from "../../core/client/events.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
@@ -65,7 +66,7 @@ export function housekeeping({ settings, machine, cri, cgroups, podCgroups, mana
     reclaim: async (what, quit) => await (what === "images" ? images.removeUnused(quit) : settleAll([...manager.workers()].map((worker) => worker.discardDead(quit)))),
   });
   if (!shutdownNotices && shutdownLevels(settings.shutdown).length > 0) log.error("nobody tells this kubelet that the machine goes down: its pods are not waited for, whatever shutdownGracePeriod says");
-  const shutdown = shutdownNotices && gracefulShutdown({ settings: settings.shutdown, notices: shutdownNotices, pods: running, clock, log, metrics, onChange: onNode });
+  const shutdown = shutdownNotices && gracefulShutdown({ settings: settings.shutdown, notices: shutdownNotices, pods: running, clock, log, metrics, events, node: reference, stateFile: join(settings.dataDir, "graceful_node_shutdown_state"), onChange: onNode });
   const rotation = logRotation({ cri, clock, log, running: () => manager.runningLogs(), bytesMax: settings.containerLogMaxBytes, filesMax: settings.containerLogMaxFiles, workers: settings.containerLogWorkers, periodMs: settings.containerLogMs });
   return {
     stats,

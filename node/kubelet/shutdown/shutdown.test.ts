@@ -1,10 +1,17 @@
-import { expect, test } from "vitest";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
 import { systemClock } from "../../../core/lifecycle/clock.ts";
 import { silentLog } from "../../../core/observe/log.ts";
 import { metricsRegistry } from "../../../core/observe/metrics.ts";
 import { graceSecondsOf, groupByLevel, shutdownLevels, totalMs } from "./plan.ts";
-import { gracefulShutdown } from "./shutdown.ts";
+import { gracefulShutdown, type ShutdownNotices } from "./shutdown.ts";
+
+let directory = "";
+beforeEach(() => { directory = mkdtempSync(join(tmpdir(), "shutdown-")); });
+afterEach(() => rmSync(directory, { recursive: true }));
 
 const pod = (name: string, priority: number, grace?: number): Pod => ({ metadata: { name, annotations: {} }, spec: { priority, terminationGracePeriodSeconds: grace } }) as unknown as Pod;
 
@@ -22,6 +29,26 @@ test("levels by priority replace the two", () => {
   expect(shutdownLevels({ graceMs: 5000, criticalMs: 0 }).map(({ graceMs }) => graceMs)).toEqual([5000, 0]);
 });
 
+test("a pod is of the band whose priority it reaches, what is below all bands of the lowest", () => {
+  const levels = shutdownLevels({ graceMs: 0, criticalMs: 0, byPriority: [{ priority: 100_000, graceMs: 10_000 }, { priority: 10_000, graceMs: 180_000 }, { priority: 1000, graceMs: 120_000 }, { priority: 0, graceMs: 60_000 }] });
+  const priorities = [-1, 0, 999, 1000, 9999, 10_000, 99_999, 100_000, 2_000_000_000];
+  expect(groupByLevel(levels, priorities.map((priority) => ({ pod: pod(String(priority), priority) }))).map(({ level, pods }) => [level.graceMs, ...pods.map((one) => one.pod.spec.priority)])).toEqual([
+    [60_000, -1, 0, 999], [120_000, 1000, 9999], [180_000, 10_000, 99_999], [10_000, 100_000, 2_000_000_000],
+  ]);
+});
+
+function machine(run: ShutdownNotices["run"], pods: Parameters<typeof gracefulShutdown>[0]["pods"] = () => []) {
+  const told: string[] = [];
+  const metrics = metricsRegistry();
+  let changes = 0;
+  const shutdown = gracefulShutdown({
+    settings: { graceMs: 4000, criticalMs: 2000 }, pods, clock: systemClock, log: silentLog, metrics, events: { event: (_, type, reason, message) => void told.push(`${type} ${reason}: ${message}`) },
+    node: { kind: "Node", name: "n" }, stateFile: join(directory, "state"), onChange: () => void changes++, notices: { run },
+  });
+  const counted = (): number[] => ["start", "end"].map((name) => Number(new RegExp(`^kubelet_graceful_shutdown_${name}_time_seconds (.*)$`, "m").exec(metrics.render())?.[1]));
+  return { told, counted, isDown: shutdown.isDown, changes: () => changes, run: async () => await shutdown.run(new AbortController().signal, () => undefined) };
+}
+
 test("when the machine goes down its pods end, one level after the other", async () => {
   const told: string[] = [];
   const victim = (one: Pod) => {
@@ -29,13 +56,28 @@ test("when the machine goes down its pods end, one level after the other", async
     return self;
   };
   const all = [victim(pod("critical", 2_000_000_000)), victim(pod("app", 0, 1))];
-  let changes = 0;
-  const stop = new AbortController();
-  const shutdown = gracefulShutdown({
-    settings: { graceMs: 4000, criticalMs: 2000 }, pods: () => all, clock: systemClock, log: silentLog, metrics: metricsRegistry(), onChange: () => void changes++,
-    notices: { run: async (on, delayMs) => { told.push(`waits ${delayMs}`); await on(true); await on(true); } },
-  });
-  await shutdown.run(stop.signal, () => undefined);
+  const node = machine(async (on, delayMs) => { told.push(`waits ${delayMs}`); await on(true); await on(true); }, () => all);
+  await node.run();
   expect(told).toEqual(["waits 4000", "app Terminated 1s", "app unmounted", "critical Terminated 2s", "critical unmounted"]);
-  expect([shutdown.isDown(), changes]).toEqual([true, 1]);
+  expect([node.isDown(), node.changes()]).toEqual([true, 1]);
+});
+
+test("the node's events tell that it goes down, and that it does not after all", async () => {
+  const node = machine(async (on) => { await on(true); await on(false); });
+  await node.run();
+  expect(node.told).toEqual(["Normal NodeShutdown: Shutdown manager detected shutdown event", "Normal NodeShutdown: Shutdown manager detected shutdown cancellation"]);
+  expect(node.isDown()).toBe(false);
+});
+
+test("when the machine went down, and when its pods had ended, is known once it is up again", async () => {
+  let during: number[] = [];
+  const before = machine(async (on) => { await on(true); }, () => { during = before.counted(); return []; });
+  await before.run();
+  const [start = 0, end = 0] = before.counted();
+  expect(during).toEqual([start, 0]);
+  expect(end).toBeGreaterThanOrEqual(start);
+  const after = machine(async () => undefined);
+  await after.run();
+  expect(after.counted()).toEqual([start, end]);
+  expect(Object.keys(JSON.parse(readFileSync(join(directory, "state"), "utf8")) as object)).toEqual(["startTime", "endTime"]);
 });

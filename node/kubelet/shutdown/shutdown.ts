@@ -5,12 +5,14 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/nodeshutdown/nodeshutdown_manager_linux.go
  */
-import type { Pod } from "../../../core/api/gen/core.v1.ts";
+import type { ObjectReference, Pod } from "../../../core/api/gen/core.v1.ts";
+import type { EventRecorder } from "../../../core/client/events.ts";
 import { aborted } from "../../../core/lifecycle/aborted.ts";
 import { type Clock, timestamp } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import type { Metrics } from "../../../core/observe/metrics.ts";
+import { readStateFile, writeStateFile } from "../../os/state-file.ts";
 import type { ShutdownSettings } from "../settings.ts";
 import type { PodFailure } from "../status/pod-status.ts";
 import { graceSecondsOf, groupByLevel, shutdownLevels, totalMs } from "./plan.ts";
@@ -35,6 +37,10 @@ interface Deps {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
+  readonly events: EventRecorder;
+  readonly node: ObjectReference;
+  /** When the last shutdown began and ended, for the metrics of the kubelet that comes after it. */
+  readonly stateFile: string;
   /** The node's status has to be written. */
   readonly onChange: () => void;
 }
@@ -44,11 +50,29 @@ export const NOT_ADMITTED: PodFailure = { reason: "NodeShutdown", message: "Pod 
 const MESSAGE = "Pod was terminated in response to imminent node shutdown.";
 const LOOK_MS = 100;
 
-export function gracefulShutdown({ settings, notices, pods, clock, log, metrics, onChange }: Deps): Shutdown {
+/** As upstream writes it, which has the year 1 for a time that is none. */
+interface Times { readonly startTime?: string; readonly endTime?: string }
+
+export function gracefulShutdown({ settings, notices, pods, clock, log, metrics, events, node, stateFile, onChange }: Deps): Shutdown {
   const levels = shutdownLevels(settings);
   let down = false;
   const started = metrics.gauge("kubelet_graceful_shutdown_start_time_seconds", "[ALPHA] Last graceful shutdown start time since unix epoch in seconds");
   const ended = metrics.gauge("kubelet_graceful_shutdown_end_time_seconds", "[ALPHA] Last graceful shutdown end time since unix epoch in seconds");
+
+  function tell({ startTime, endTime }: Times): void {
+    const seconds = (time: string | undefined): number => (time === undefined ? 0 : Math.max(0, Math.floor(Date.parse(time) / 1000)));
+    started.set(seconds(startTime));
+    ended.set(seconds(endTime));
+  }
+
+  function note(times: Times): void {
+    tell(times);
+    try {
+      writeStateFile(stateFile, times);
+    } catch (error) {
+      log.warn("when the machine went down will not be known when it is up again", { error });
+    }
+  }
 
   async function end(signal: AbortSignal): Promise<void> {
     for (const { level, pods: group } of groupByLevel(levels, pods())) {
@@ -69,15 +93,18 @@ export function gracefulShutdown({ settings, notices, pods, clock, log, metrics,
     async run(signal, ready) {
       ready();
       if (levels.length === 0) return await aborted(signal); // pods are not waited for
+      tell(readStateFile<Times>(stateFile, log) ?? {});
       await notices.run(async (goesDown) => {
         if (down === goesDown) return;
         down = goesDown;
         log.info(goesDown ? "the machine is shutting down" : "the machine does not shut down after all");
+        events.event(node, "Normal", "NodeShutdown", `Shutdown manager detected shutdown ${goesDown ? "event" : "cancellation"}`);
         onChange();
         if (!goesDown) return;
-        started.set(clock.nowMs() / 1000);
+        const startTime = timestamp(clock.nowMs());
+        note({ startTime });
         await end(signal);
-        ended.set(clock.nowMs() / 1000);
+        note({ startTime, endTime: timestamp(clock.nowMs()) });
       }, totalMs(levels), signal);
     },
   };
