@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { allocatableOf } from "../node/capacity.ts";
 import { kubeletConfiguration } from "../server/configz.ts";
 import { KUBELET_DEFAULTS, type KubeletSettings } from "../settings.ts";
 import { fieldsOf } from "./fields.ts";
@@ -62,17 +63,36 @@ test("soft thresholds, their grace, and what must be reclaimed", () => {
   expect(eviction.maxPodGraceSeconds).toBe(30);
 });
 
+test("on Windows more memory is kept free, and no inodes are, also beside other settings", () => {
+  const windows = (value: object): Record<string, unknown> => Object.fromEntries(applyConfiguration(base, value as Record<string, unknown>, { os: "windows" }).eviction.thresholds.map(({ signal, value: amount }) => [signal, amount]));
+  const defaults = { "memory.available": { bytes: 500 * 1024 ** 2 }, "nodefs.available": { fraction: 0.1 }, "imagefs.available": { fraction: 0.15 } };
+  expect(windows({ maxPods: 50 })).toEqual(defaults);
+  expect(windows({ evictionHard: { "nodefs.available": "5%" }, mergeDefaultEvictionSettings: true })).toEqual({ ...defaults, "nodefs.available": { fraction: 0.05 } });
+  const memory = (os: "linux" | "windows", memoryBytes: number) => allocatableOf({ machine: { os, cpus: 1, memoryBytes, hugepages: [] }, diskBytes: 0, maxPods: 1, reserved: {} })["memory"];
+  expect([memory("linux", 1024 ** 3), memory("windows", 1024 ** 3)]).toEqual(["924Mi", "524Mi"]);
+});
+
 test.each([
   [{ imageGCHighThresholdPercent: 200 }, "invalid configuration: imageGCHighThresholdPercent (--image-gc-high-threshold) 200 must be between 0 and 100, inclusive"],
   [{ imageGCHighThresholdPercent: 50 }, "invalid configuration: imageGCLowThresholdPercent (--image-gc-low-threshold) 80 must be less than imageGCHighThresholdPercent (--image-gc-high-threshold) 50"],
   [{ maxParallelImagePulls: 3 }, "invalid configuration: maxParallelImagePulls cannot be larger than 1 unless SerializeImagePulls (--serialize-image-pulls) is set to false"],
   [{ shutdownGracePeriod: "10s", shutdownGracePeriodCriticalPods: "20s" }, "invalid configuration: shutdownGracePeriodCriticalPods {20s} must be <= shutdownGracePeriod {10s}"],
+  [{ shutdownGracePeriod: "10ms" }, "invalid configuration: shutdownGracePeriod {10ms} must be either zero or otherwise >= 1 sec"],
+  [{ shutdownGracePeriod: "10s", shutdownGracePeriodByPodPriority: [{ priority: 0, shutdownGracePeriodSeconds: 5 }] }, "invalid configuration: Cannot specify both shutdownGracePeriodByPodPriority and shutdownGracePeriod at the same time"],
   [{ memorySwap: { swapBehavior: "Lots" } }, `invalid configuration: memorySwap.swapBehavior "Lots" must be one of: "", "LimitedSwap" or "NoSwap"`],
   [{ maxpods: 3 }, `strict decoding error: unknown field "maxpods"`],
   [{ maxPods: "3" }, "json: cannot unmarshal string into Go struct field KubeletConfiguration.maxPods of type int"],
   [{ evictionSoft: { "memory.available": "1Gi" } }, "grace period must be specified for the soft eviction threshold memory.available"],
   [{ evictionHard: { "memory.free": "1Gi" } }, "unsupported eviction signal memory.free"],
   [{ evictionHard: { constructor: "1Gi" } }, "unsupported eviction signal constructor"],
+  [{ evictionHard: { "memory.available": "0" } }, "eviction threshold memory.available must be positive: 0"],
+  [{ evictionHard: { "memory.available": "-5%" } }, "eviction percentage threshold memory.available must be >= 0%: -5%"],
+  [{ evictionHard: { "memory.available": "150%" } }, "eviction percentage threshold memory.available must be <= 100%: 150%"],
+  [{ evictionSoftGracePeriod: { "memory.free": "1m" } }, "unsupported eviction signal memory.free"],
+  [{ evictionSoftGracePeriod: { "memory.available": "-1m" } }, "invalid eviction grace period specified: -1m, must be a positive value"],
+  [{ evictionMinimumReclaim: { "memory.free": "1Gi" } }, "unsupported eviction signal memory.free"],
+  [{ evictionMinimumReclaim: { "nodefs.available": "-1Gi" } }, "negative eviction minimum reclaim specified for nodefs.available"],
+  [{ evictionMinimumReclaim: { "nodefs.available": "0%" } }, "eviction percentage minimum reclaim nodefs.available must be positive: 0%"],
   [{ topologyManagerPolicy: "numa" }, `invalid configuration: topologyManagerPolicy (--topology-manager-policy) "numa" must be one of: ["none" "best-effort" "restricted" "single-numa-node"]`],
   [{ userNamespaces: { idsPerPod: 70_000 } }, "invalid configuration: userNamespaces.idsPerPod must be a multiple of 65536"],
   [{ topologyManagerScope: "node" }, `invalid configuration: topologyManagerScope (--topology-manager-scope) "node" must be one of: "container", or "pod"`],

@@ -10,20 +10,21 @@ export function evictionThresholds(configuration: Readonly<Record<string, unknow
   const hard = texts("evictionHard");
   const defaults = os === "windows" ? WINDOWS_THRESHOLDS : THRESHOLDS;
   const merge = configuration["mergeDefaultEvictionSettings"] === true;
-  const graces = texts("evictionSoftGracePeriod") ?? {};
-  const reclaims = texts("evictionMinimumReclaim") ?? {};
-  const thresholds: Threshold[] = hard === undefined ? before.thresholds.filter(({ graceMs }) => graceMs === undefined) : [
-    ...entries(hard).map(([signal, text]) => ({ signal, value: amountOf(text) })),
+  const graces = new Map(entries(texts("evictionSoftGracePeriod") ?? {}).map(([signal, text]) => [signal, graceOf(text)]));
+  const reclaims = new Map(entries(texts("evictionMinimumReclaim") ?? {}).map(([signal, text]) => [signal, reclaimOf(signal, text)]));
+  const usual = before.thresholds === THRESHOLDS ? defaults : before.thresholds;
+  const thresholds: Threshold[] = hard === undefined ? usual.filter(({ graceMs }) => graceMs === undefined) : [
+    ...entries(hard).map(([signal, text]) => ({ signal, value: thresholdOf(signal, text) })),
     ...(merge ? defaults.filter(({ signal }) => hard[signal] === undefined) : []),
   ];
   for (const [signal, text] of entries(texts("evictionSoft") ?? {})) {
-    const grace = graces[signal];
-    if (grace === undefined) throw new Error(`grace period must be specified for the soft eviction threshold ${signal}`);
-    thresholds.push({ signal, value: amountOf(text), graceMs: parseGoDuration(grace) });
+    const graceMs = graces.get(signal);
+    if (graceMs === undefined) throw new Error(`grace period must be specified for the soft eviction threshold ${signal}`);
+    thresholds.push({ signal, value: thresholdOf(signal, text), graceMs });
   }
   const transition = configuration["evictionPressureTransitionPeriod"] as string | undefined;
   return {
-    thresholds: thresholds.filter(({ value }) => !isNone(value)).map((threshold) => (reclaims[threshold.signal] === undefined ? threshold : { ...threshold, minReclaim: amountOf(reclaims[threshold.signal]!) })),
+    thresholds: thresholds.filter(({ value }) => !isNone(value)).map((threshold) => (reclaims.has(threshold.signal) ? { ...threshold, minReclaim: reclaims.get(threshold.signal) } : threshold)),
     transitionMs: transition === undefined || parseGoDuration(transition) === 0 ? before.transitionMs : parseGoDuration(transition),
     maxPodGraceSeconds: (configuration["evictionMaxPodGracePeriod"] as number | undefined) ?? before.maxPodGraceSeconds,
   };
@@ -41,13 +42,27 @@ function isNone(value: Amount): boolean {
   return "fraction" in value && (value.fraction === 0 || value.fraction === 1);
 }
 
+function thresholdOf(signal: Signal, text: string): Amount {
+  const amount = amountOf(text);
+  if ("bytes" in amount && !(amount.bytes > 0)) throw new Error(`eviction threshold ${signal} must be positive: ${text}`);
+  if ("fraction" in amount && !(amount.fraction >= 0)) throw new Error(`eviction percentage threshold ${signal} must be >= 0%: ${text}`);
+  if ("fraction" in amount && amount.fraction > 1) throw new Error(`eviction percentage threshold ${signal} must be <= 100%: ${text}`);
+  return amount;
+}
+
+function reclaimOf(signal: Signal, text: string): Amount {
+  const amount = amountOf(text);
+  if ("bytes" in amount && amount.bytes < 0) throw new Error(`negative eviction minimum reclaim specified for ${signal}`);
+  if ("fraction" in amount && !(amount.fraction > 0)) throw new Error(`eviction percentage minimum reclaim ${signal} must be positive: ${text}`);
+  return amount;
+}
+
+function graceOf(text: string): number {
+  const graceMs = parseGoDuration(text);
+  if (graceMs < 0) throw new Error(`invalid eviction grace period specified: ${text}, must be a positive value`);
+  return graceMs;
+}
+
 function amountOf(text: string): Amount {
-  if (!text.endsWith("%")) {
-    const bytes = parseQuantity(text).number();
-    if (bytes < 0) throw new Error(`eviction threshold ${text} must be positive`);
-    return { bytes };
-  }
-  const percent = Number(text.slice(0, -1));
-  if (!(percent >= 0 && percent <= 100)) throw new Error(`eviction percentage threshold ${text} must be >= 0% and <= 100%`);
-  return { fraction: percent / 100 };
+  return text.endsWith("%") ? { fraction: Number(text.slice(0, -1)) / 100 } : { bytes: parseQuantity(text).number() };
 }
