@@ -37,8 +37,8 @@ function limitsStorage({ spec }: Pod): boolean {
 }
 
 /** What is the pod's and on the node's disk: what it has in memory counts as its containers' memory. */
-function isOnDisk({ emptyDir, configMap, downwardAPI }: Volume): boolean {
-  return configMap !== undefined || downwardAPI !== undefined || (emptyDir !== undefined && !emptyDir.medium);
+function isOnDisk({ emptyDir, configMap }: Volume): boolean {
+  return configMap !== undefined || (emptyDir !== undefined && !emptyDir.medium);
 }
 
 export function diskVolumes({ spec }: Pod, volumes: NonNullable<PodStats["volume"]>): readonly FsStats[] {

@@ -33,6 +33,26 @@ export interface SetUpCall {
 export interface SetUpDeps extends VolumeDeps {
   readonly devices: LocalDevices;
   readonly iscsi: IscsiVolumes;
+  readonly tmpfs: MountTmpfs;
+}
+
+type MountTmpfs = (target: string, options: readonly string[]) => void;
+
+/** Kept out of swap where the kernel can (6.4 and newer); that it cannot is told once. Source: kubernetes v1.36 pkg/kubelet/util/swap/swap_util.go */
+export function tmpfsMounter({ mounts, log }: Pick<VolumeDeps, "mounts" | "log">): MountTmpfs {
+  let knowsNoswap = true;
+  return (target, options) => {
+    const mount = (...more: string[]): void => mounts.mount({ source: "tmpfs", target, fsType: "tmpfs", options: [...options, ...more] });
+    if (!knowsNoswap) return mount();
+    try {
+      mount("noswap");
+    } catch (error) {
+      if ((error as { code?: string }).code !== "EINVAL") throw error;
+      mount();
+      knowsNoswap = false;
+      log.warn("this kernel does not know tmpfs' option noswap: Secrets and other volumes in memory may be swapped to disk");
+    }
+  };
 }
 
 /** Throws an Error for the user. */
@@ -56,7 +76,7 @@ export async function setUpVolume(deps: SetUpDeps, pod: Pod, volume: Volume, cal
     return await setUpFiles(deps, { pod, volume }, directory("kubernetes.io/secret"), await secretPayload(facts, secret.secretName ?? "", { items: secret.items, optional: secret.optional, mode }), { memory: true });
   }
   if (projected) return await setUpFiles(deps, { pod, volume }, directory("kubernetes.io/projected"), await projectedPayload(facts, projected), { memory: true });
-  if (downwardAPI) return await setUpFiles(deps, { pod, volume }, directory("kubernetes.io/downward-api"), downwardPayload(facts, downwardAPI.items ?? [], downwardAPI.defaultMode ?? MODE_DEFAULT), { memory: false });
+  if (downwardAPI) return await setUpFiles(deps, { pod, volume }, directory("kubernetes.io/downward-api"), downwardPayload(facts, downwardAPI.items ?? [], downwardAPI.defaultMode ?? MODE_DEFAULT), { memory: true });
   if (image) return { hostPath: undefined, readOnly: true, managed: false, image: { reference: image.reference ?? "", policy: image.pullPolicy } };
   if (persistentVolumeClaim || ephemeral) return await setUpPersistent(deps, pod, volume, call);
   if (nfs) return await setUpNfs(deps, nfs, directory("kubernetes.io/nfs"), { readOnly: nfs.readOnly ?? false, options: [] }, signal);
@@ -71,7 +91,7 @@ async function setUpCsi({ csi }: VolumeDeps, pod: Pod, volume: CsiVolume, claime
   return { hostPath, readOnly: volume.readOnly, managed: false, ...(volume.block ? { block: true } : {}) };
 }
 
-async function setUpEmptyDir({ mounts, allocatable }: VolumeDeps, pod: Pod, { medium = "", sizeLimit }: EmptyDirVolumeSource, directory: string): Promise<ReadyVolume> {
+async function setUpEmptyDir({ tmpfs, mounts, allocatable }: SetUpDeps, pod: Pod, { medium = "", sizeLimit }: EmptyDirVolumeSource, directory: string): Promise<ReadyVolume> {
   const ready: ReadyVolume = { hostPath: directory, readOnly: false, managed: true };
   if (medium === "") {
     const marker = directory.replace("/volumes/", "/plugins/"); // set up to the end: what containers changed since is theirs
@@ -86,7 +106,7 @@ async function setUpEmptyDir({ mounts, allocatable }: VolumeDeps, pod: Pod, { me
   await makeDirectory(directory, 0o777);
   if (medium === "Memory") {
     const sizes = [sizeLimit, podLimits(pod).get("memory")?.toString(), allocatable()["memory"]].flatMap((text) => (text && parseQuantity(text).sign > 0 ? [parseQuantity(text).number()] : []));
-    mountTmpfs(mounts, directory, sizes.length > 0 ? [`size=${Math.min(...sizes)}`] : []);
+    tmpfs(directory, sizes.length > 0 ? [`size=${Math.min(...sizes)}`] : []);
   } else if (medium.startsWith("HugePages")) {
     const page = medium === "HugePages" ? onlyHugepage(pod) : medium.slice("HugePages-".length);
     const limit = podLimits(pod).get(`hugepages-${page}`);
@@ -103,27 +123,17 @@ function onlyHugepage(pod: Pod): string {
   return pages[0]!;
 }
 
-/** Files from the API: small, replaced as a whole; secrets never touch the disk. */
-async function setUpFiles({ mounts, clock, random }: VolumeDeps, { pod, volume }: { readonly pod: Pod; readonly volume: Volume }, directory: string, payload: Payload, { memory }: { readonly memory: boolean }): Promise<ReadyVolume> {
-  if (memory && !mounts.isMountPoint(directory)) {
+/** Files from the API: small, replaced as a whole; secrets never touch the disk. What an older version of ours has put there stays there: containers have it mounted. */
+async function setUpFiles({ tmpfs, mounts, clock, random }: SetUpDeps, { pod, volume }: { readonly pod: Pod; readonly volume: Volume }, directory: string, payload: Payload, { memory }: { readonly memory: boolean }): Promise<ReadyVolume> {
+  if (memory && !mounts.isMountPoint(directory) && !existsSync(join(directory, "..data"))) {
     await makeDirectory(directory, 0o777);
-    mountTmpfs(mounts, directory, []);
+    tmpfs(directory, []);
     await makeDirectory(directory, 0o777);
   } else if (!existsSync(directory)) await makeDirectory(directory, 0o777); // once: its group may have been given it since
   const taken = await makeMountPoints(directory, nestedMountPoints(pod, volume.name), (name) => [...payload.keys()].some((path) => path.split("/", 1)[0] === name));
   const changed = await writePayload(directory, payload, { clock, random, taken, prepare: (path) => giveToGroup(pod, path, { readOnly: true }) });
   if (changed) await giveToGroup(pod, directory, { readOnly: true }); // the links too
   return { hostPath: directory, readOnly: true, managed: true };
-}
-
-/** Kept out of swap where the kernel can (6.4 and newer). */
-function mountTmpfs(mounts: VolumeDeps["mounts"], target: string, options: readonly string[]): void {
-  try {
-    mounts.mount({ source: "tmpfs", target, fsType: "tmpfs", options: [...options, "noswap"] });
-  } catch (error) {
-    if ((error as { code?: string }).code !== "EINVAL") throw error;
-    mounts.mount({ source: "tmpfs", target, fsType: "tmpfs", options });
-  }
 }
 
 async function setUpPersistent(deps: SetUpDeps, pod: Pod, volume: Volume, { signal, onBound }: SetUpCall): Promise<ReadyVolume> {

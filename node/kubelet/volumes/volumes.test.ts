@@ -9,11 +9,11 @@ import { silentLog } from "../../../core/observe/log.ts";
 import { metricsRegistry } from "../../../core/observe/metrics.ts";
 import { systemRandom } from "../../../core/lifecycle/random.ts";
 import { notFound } from "../../../core/api/meta/status-error.ts";
-import { systemMounts } from "../../os/mount.ts";
+import { type Mounts, systemMounts } from "../../os/mount.ts";
 import { type Payload, setVolumeOwnership, writePayload } from "./atomic-writer.ts";
 import { checkHostPath } from "./host-path.ts";
 import { configMapPayload, type PayloadFacts, projectedPayload } from "./payload.ts";
-import { type SetUpDeps, setUpVolume } from "./set-up.ts";
+import { type SetUpDeps, setUpVolume, tmpfsMounter } from "./set-up.ts";
 import { AttachLimitReached } from "./mount-failure.ts";
 import { bindSubPath } from "./subpath.ts";
 import { volumeMetrics } from "./volume-metrics.ts";
@@ -113,21 +113,25 @@ test("what the files say", async () => {
 });
 
 test.each<[string, string | undefined, string[][]]>([
-  ["knows noswap", undefined, [["size=1048576", "noswap"]]], ["does not know it", "EINVAL", [["size=1048576", "noswap"], ["size=1048576"]]],
+  ["knows noswap", undefined, [["size=1048576", "noswap"], ["noswap"], ["noswap"], ["noswap"]]], ["does not know it", "EINVAL", [["size=1048576", "noswap"], ["size=1048576"], [], [], []]],
 ])("memory-backed volumes stay out of swap where the kernel %s", async (_, code, expected) => {
   const tried: string[][] = [];
+  const warnings: string[] = [];
   const mounts = {
     isMountPoint: () => false, mount({ options }: { options: string[] }) {
       tried.push(options);
       if (code && options.includes("noswap")) throw Object.assign(new Error("mount"), { code });
     },
-  };
+  } as unknown as Mounts;
+  const tmpfs = tmpfsMounter({ mounts, log: { ...silentLog, warn: (message) => void warnings.push(message) } });
+  const deps = { dataDir: directory, mounts, tmpfs, allocatable: () => ({ memory: "1Gi" }), tokens: {}, hostIps: [], clock: systemClock, random: systemRandom, objects: { secret: async () => ({ data: { key: "dmFsdWU=" } }) } } as unknown as SetUpDeps;
   const pod = { metadata: { uid: "u", name: "p", namespace: "d" }, spec: { containers: [{ name: "c" }] } } as unknown as Pod;
-  await setUpVolume({ dataDir: directory, mounts, allocatable: () => ({ memory: "1Gi" }), tokens: {}, hostIps: [] } as unknown as SetUpDeps, pod, { name: "m", emptyDir: { medium: "Memory", sizeLimit: "1Mi" } }, { signal: new AbortController().signal, onBound: () => undefined });
-  expect(tried).toEqual(expected);
-  tried.length = 0;
-  await setUpVolume({ dataDir: directory, mounts, allocatable: () => ({}), tokens: {}, hostIps: [], clock: systemClock, random: systemRandom, objects: { secret: async () => ({ data: { key: "dmFsdWU=" } }) } } as unknown as SetUpDeps, pod, { name: "s", secret: { secretName: "s" } }, { signal: new AbortController().signal, onBound: () => undefined });
-  expect(tried).toEqual(code ? [["noswap"], []] : [["noswap"]]); // a Secret is in memory too
+  const volumes = [{ name: "m", emptyDir: { medium: "Memory", sizeLimit: "1Mi" } }, { name: "s", secret: { secretName: "s" } }, { name: "p", projected: { sources: [{ secret: { name: "s" } }] } }, { name: "d", downwardAPI: { items: [{ path: "name", fieldRef: { fieldPath: "metadata.name" } }] } }];
+  for (const volume of volumes) await setUpVolume(deps, pod, volume, { signal: new AbortController().signal, onBound: () => undefined });
+  expect(tried).toEqual(expected); // Secrets, projected and downward volumes too
+  expect(warnings).toEqual(code ? [expect.stringContaining("may be swapped to disk")] : []);
+  await setUpVolume(deps, pod, volumes[3]!, { signal: new AbortController().signal, onBound: () => undefined });
+  expect(tried.length).toBe(expected.length); // where an older version has put files on the disk, and containers see them there
 });
 
 test("a pod whose volume the node has no room for is told so in the end, and belongs elsewhere", async () => {

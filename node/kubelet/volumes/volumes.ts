@@ -28,7 +28,7 @@ import { AttachLimitReached, MountFailure, VolumePending } from "./mount-failure
 import { podDirectories, podDirectory } from "./pod-directories.ts";
 import { removeTree } from "./remove-tree.ts";
 import type { TokenSource } from "./service-account-token.ts";
-import { setUpVolume } from "./set-up.ts";
+import { setUpVolume, tmpfsMounter } from "./set-up.ts";
 import { pluginOf, type VolumeMetrics } from "./volume-metrics.ts";
 
 /** A volume as containers can mount it. */
@@ -112,6 +112,7 @@ export function volumeManager(deps: VolumeDeps): Volumes {
   const { dataDir, mounts, clock, events, log, metrics } = deps;
   const devices = localDevices(deps);
   const iscsi = iscsiVolumes(deps);
+  const tmpfs = tmpfsMounter(deps);
   const failures = new Map<string, { readonly count: number; readonly untilMs: number; readonly message: string }>(); // by uid/volume
   const known = new Set<string>(); // likewise: those that have been there; where the node's labels change they stay
   const pending = new Map<string, { readonly count: number; readonly toldMs: number }>(); // likewise
@@ -128,7 +129,7 @@ export function volumeManager(deps: VolumeDeps): Volumes {
         plugin = pluginOf(spec);
         if (!known.has(key) && !selectsNode(spec.nodeAffinity?.required, deps.node())) throw new MountFailure("MountVolume.NodeAffinity check", name, new Error("no matching NodeSelectorTerms"));
       };
-      const ready = await setUpVolume({ ...deps, devices, iscsi }, pod, volume, { signal, onBound });
+      const ready = await setUpVolume({ ...deps, devices, iscsi, tmpfs }, pod, volume, { signal, onBound });
       known.add(key);
       looked(false);
       failures.delete(key);
