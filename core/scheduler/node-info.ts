@@ -2,7 +2,7 @@
 import type { Node, Pod } from "../api/gen/core.v1.ts";
 import { type AffinityTerms, affinityTerms } from "./affinity-terms.ts";
 import type { Kind, Saying } from "./kinds.ts";
-import { amounts, DEFAULT_MEMORY_BYTES, DEFAULT_MILLI_CPU, podRequests, type Requests } from "./pod-requests.ts";
+import { amounts, assumedRequests, podRequests, type Requests } from "./pod-requests.ts";
 
 export interface PlacedPod {
   readonly pod: Readonly<Pod>;
@@ -105,12 +105,6 @@ export class NodeInfo {
       else this.hostPorts.delete(port);
     }
   }
-}
-
-/** What scores think a pod takes. Source: pkg/scheduler/util/pod_resources.go */
-export function assumedRequests({ spec }: Readonly<Pod>, { cpu, memory }: Requests): { readonly cpu: number; readonly memory: number } {
-  const perContainer = spec.resources?.requests ? 1 : spec.containers.length;
-  return { cpu: cpu ?? perContainer * DEFAULT_MILLI_CPU, memory: memory ?? perContainer * DEFAULT_MEMORY_BYTES };
 }
 
 export function* hostPortsOf({ containers, initContainers = [] }: Readonly<Pod["spec"]>): Iterable<string> {

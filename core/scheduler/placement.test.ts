@@ -4,8 +4,10 @@ import type { Node, Pod, PodSpec, Taint, Toleration, TopologySpreadConstraint } 
 import type { ApiObject } from "../api/meta/object-meta.ts";
 import { candidate, first, node, pod, schedulingCluster, stored } from "../../test/scheduling-cluster.ts";
 import { isTolerated } from "./filters/node.ts";
+import type { Score } from "./plugin.ts";
 import { place } from "./place.ts";
 import { DEFAULT_PROFILE } from "./plugins.ts";
+import { balancedAllocation, type FitStrategy, nodeResourcesFitScore } from "./scores/resources.ts";
 
 type Running = readonly (readonly [Pod, string])[];
 
@@ -54,6 +56,45 @@ test("weights of the preferences that hold are summed: the heavier node wins ove
 test("of nodes that are equally good one is taken at random", () => {
   const taken = new Set([0, 0.4, 0.8].map((next) => placed(pod("p"), [node("a"), node("b"), node("c")], [], [], { ...first, next: () => next })));
   expect(taken.size).toBeGreaterThan(1);
+});
+
+// How full nodes are
+
+const DEVICES = { foo: 5, memory: 1, cpu: 3 };
+const binPacking: FitStrategy = { type: "RequestedToCapacityRatio", resources: DEVICES, shape: [{ utilization: 0, score: 0 }, { utilization: 100, score: 10 }] };
+const spreading: FitStrategy = { ...binPacking, shape: [{ utilization: 0, score: 10 }, { utilization: 100, score: 0 }] };
+
+/** What a node of so much is worth, with so much of it in use, to a pod that asks for so much. */
+function worth(score: Score, wanted: Record<string, string>, has: Record<string, string>, used: Record<string, string>): number {
+  const asking = (name: string, requests: Record<string, string>): Pod => pod(name, { container: { resources: { requests } } });
+  const cluster = schedulingCluster({ nodes: [node("n", { allocatable: has })], placed: [[asking("used", used), "n"]] });
+  const nodes = cluster.nodes();
+  return score.prepare(candidate(asking("p", wanted)), cluster, nodes)?.score(nodes[0]!) ?? Number.NaN;
+}
+
+test.each<[what: string, strategy: FitStrategy, wanted: Record<string, string>, has: Record<string, string>, used: Record<string, string>, score: number]>([
+  ["the documentation's first node: 5 of 10", binPacking, { foo: "2", memory: "256Mi", cpu: "2" }, { foo: "4", memory: "1Gi", cpu: "8" }, { foo: "1", memory: "256Mi", cpu: "1" }, 60],
+  ["the documentation's second node: 7 of 10", binPacking, { foo: "2", memory: "256Mi", cpu: "2" }, { foo: "8", memory: "1Gi", cpu: "8" }, { foo: "2", memory: "512Mi", cpu: "6" }, 69],
+  ["a device that the node lacks has no weight", binPacking, { foo: "2", memory: "512Mi", cpu: "4" }, { memory: "1Gi", cpu: "8" }, { memory: "0", cpu: "0" }, 50],
+  ["nor has one that the pod does not ask for", binPacking, { memory: "512Mi", cpu: "4" }, { foo: "4", memory: "1Gi", cpu: "8" }, { foo: "4", memory: "0", cpu: "0" }, 50],
+  ["nor what is worth nothing", spreading, { foo: "4", memory: "512Mi", cpu: "4" }, { foo: "4", memory: "1Gi", cpu: "8" }, { memory: "0", cpu: "0" }, 50],
+  ["the emptier the better", { type: "LeastAllocated", resources: { cpu: 1, memory: 3 } }, { cpu: "2", memory: "512Mi" }, { cpu: "4", memory: "1Gi" }, { cpu: "1", memory: "256Mi" }, 25],
+  ["the fuller the better", { type: "MostAllocated", resources: { cpu: 1, memory: 3 } }, { cpu: "2", memory: "512Mi" }, { cpu: "4", memory: "2Gi" }, { cpu: "1", memory: "512Mi" }, 56],
+  ["more than there is counts as all there is", { type: "MostAllocated", resources: { cpu: 1 } }, { cpu: "3", memory: "0" }, { cpu: "4" }, { cpu: "2", memory: "0" }, 100],
+  ["a container that asks for nothing counts as a tenth of a processor", { type: "MostAllocated", resources: { cpu: 1 } }, { memory: "1Mi" }, { cpu: "1" }, { memory: "1Mi" }, 20],
+])("how full a node would be: %s", (_, strategy, wanted, has, used, score) => expect(worth(nodeResourcesFitScore(strategy), wanted, has, used)).toBe(score));
+
+test("a container that asks for nothing counts for a little beside one that asks for much", () => {
+  const two = stored<Pod>("v1", "Pod", "default/two", { metadata: {}, spec: { containers: [{ name: "a", resources: { requests: { cpu: "500m" } } }, { name: "b", resources: { requests: { memory: "1Mi" } } }] } } as never);
+  const cluster = schedulingCluster({ nodes: [node("n")], placed: [[two, "n"]] });
+  expect(cluster.nodes()[0]!.assumed).toEqual({ cpu: 600, memory: 201 * 1024 ** 2 });
+});
+
+test("use that becomes more even is better; devices count only for pods that ask for them", () => {
+  const balanced = (...names: string[]) => balancedAllocation(names);
+  expect(worth(balanced("cpu", "memory"), { cpu: "2", memory: "0" }, { cpu: "4", memory: "1Gi" }, { cpu: "0", memory: "512Mi" })).toBe(87);
+  expect(worth(balanced("cpu", "memory"), { cpu: "2", memory: "0" }, { cpu: "4", memory: "1Gi" }, { cpu: "2", memory: "512Mi" })).toBe(62);
+  expect(worth(balanced("cpu", "memory", "foo"), { cpu: "1", memory: "256Mi" }, { cpu: "4", memory: "1Gi", foo: "4" }, { cpu: "0", memory: "0", foo: "4" })).toBe(75);
 });
 
 // Other pods

@@ -11,10 +11,13 @@ import { parseQuantity } from "../api/meta/quantity.ts";
 /** Whole units: milli-CPUs, bytes, counts. Every resource that is asked for has an entry. */
 export type Requests = Readonly<Record<string, number>>;
 
-export function podRequests({ spec, status }: Readonly<Pod>): Requests {
+const NOTHING: Requests = {};
+
+/** `missing`: what a container is taken to ask for that says nothing of it. */
+export function podRequests({ spec, status }: Readonly<Pod>, missing: Requests = NOTHING): Requests {
   const statuses = new Map([...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])].map((one) => [one.name, one]));
   const infeasible = (status?.conditions ?? []).some(({ type, reason }) => type === "PodResizePending" && reason === "Infeasible");
-  const requestsOf = (container: Container): Requests => containerRequests(container, statuses.get(container.name), infeasible);
+  const requestsOf = (container: Container): Requests => containerRequests(container, statuses.get(container.name), infeasible, missing);
   const running: Record<string, number> = {};
   for (const container of spec.containers) add(running, requestsOf(container));
   const starting: Record<string, number> = {};
@@ -38,8 +41,9 @@ export function podRequests({ spec, status }: Readonly<Pod>): Requests {
   return running;
 }
 
-function containerRequests({ resources }: Container, status: ContainerStatus | undefined, infeasible: boolean): Requests {
-  return effective(amounts(resources?.requests), status, infeasible);
+function containerRequests({ resources }: Container, status: ContainerStatus | undefined, infeasible: boolean, missing: Requests): Requests {
+  const own = effective(amounts(resources?.requests), status, infeasible);
+  return missing === NOTHING ? own : { ...missing, ...own };
 }
 
 function effective(wanted: Record<string, number>, status: Pick<ContainerStatus, "resources" | "allocatedResources"> | undefined, infeasible: boolean): Requests {
@@ -69,6 +73,15 @@ function raise(to: Record<string, number>, least: Requests): void {
   for (const name in least) to[name] = Math.max(to[name] ?? 0, least[name]!);
 }
 
-/** What scores assume of a container that asks for nothing. Source: pkg/scheduler/util/pod_resources.go */
-export const DEFAULT_MILLI_CPU = 100;
-export const DEFAULT_MEMORY_BYTES = 200 * 1024 * 1024;
+/** What scores assume of a container that asks for nothing. */
+const DEFAULT_MILLI_CPU = 100;
+const DEFAULT_MEMORY_BYTES = 200 * 1024 * 1024;
+
+/** What scores think a pod takes. `requests`: of the pod. Source: pkg/scheduler/framework/types.go CalculateResource, pkg/scheduler/util/pod_resources.go */
+export function assumedRequests(pod: Readonly<Pod>, requests: Requests): { readonly cpu: number; readonly memory: number } {
+  const { spec } = pod;
+  const lacks = (name: string): boolean => spec.resources?.requests?.[name] === undefined && [...spec.containers, ...(spec.initContainers ?? [])].some(({ resources }) => resources?.requests?.[name] === undefined);
+  const missing = { ...(lacks("cpu") ? { cpu: DEFAULT_MILLI_CPU } : {}), ...(lacks("memory") ? { memory: DEFAULT_MEMORY_BYTES } : {}) };
+  const { cpu = 0, memory = 0 } = missing.cpu === undefined && missing.memory === undefined ? requests : podRequests(pod, missing);
+  return { cpu, memory };
+}

@@ -1,6 +1,5 @@
 /** Scores on how full a node would be. Source: kubernetes v1.36 pkg/scheduler/framework/plugins/noderesources */
-import { assumedRequests } from "../node-info.ts";
-import type { Requests } from "../pod-requests.ts";
+import { assumedRequests, type Requests } from "../pod-requests.ts";
 import { type Candidate, type LiveNode, type Score, SCORE_MAX } from "../plugin.ts";
 
 /** Which resources count, and how much. */
@@ -23,14 +22,17 @@ export function nodeResourcesFitScore(strategy: FitStrategy = { type: "LeastAllo
     ofNode: true,
     prepare(candidate) {
       const wanted = wantedBy(candidate);
+      const counted = resources.filter(([name]) => counts(name, wanted));
       return {
         score(node) {
           let sum = 0;
           let weights = 0;
-          for (const [name, weight] of resources) {
+          for (const [name, weight] of counted) {
             const has = node.allocatable[name] ?? 0;
             if (has === 0) continue;
-            sum += scoreOf(usedOn(node, name) + (wanted[name] ?? 0), has) * weight;
+            const worth = scoreOf(usedOn(node, name) + (wanted[name] ?? 0), has);
+            if (worth === 0 && strategy.type === "RequestedToCapacityRatio") continue; // it has no weight then
+            sum += worth * weight;
             weights += weight;
           }
           if (weights === 0) return 0;
@@ -67,10 +69,11 @@ export function balancedAllocation(resources: readonly string[] = ["cpu", "memor
     ofNode: true,
     prepare({ requests }) {
       if (resources.every((name) => !requests[name])) return undefined; // best-effort pods
+      const counted = resources.filter((name) => counts(name, requests));
       return {
         score(node) {
-          const before = balance(node, resources, {});
-          const after = balance(node, resources, requests);
+          const before = balance(node, counted, {});
+          const after = balance(node, counted, requests);
           return SCORE_MAX / 2 + Math.trunc((SCORE_MAX / 2 + after - before) / 2);
         },
       };
@@ -94,6 +97,13 @@ function balance({ allocatable, requested }: LiveNode, resources: readonly strin
   if (count < 2) return SCORE_MAX;
   const mean = sum / count;
   return Math.trunc((1 - Math.sqrt(Math.max(0, squares / count - mean * mean))) * SCORE_MAX);
+}
+
+const ALWAYS: ReadonlySet<string> = new Set(["cpu", "memory", "ephemeral-storage"]);
+
+/** Of others, as devices, only what the pod asks for. Source: resource_allocation.go calculateNodeAllocatableRequest */
+function counts(name: string, wanted: Requests): boolean {
+  return ALWAYS.has(name) || (wanted[name] ?? 0) > 0;
 }
 
 function wantedBy({ pod, requests }: Candidate): Requests {
