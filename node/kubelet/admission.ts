@@ -7,7 +7,7 @@
 import type { Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod, ResourceList, Toleration } from "../../core/api/gen/core.v1.ts";
 import { parseQuantity } from "../../core/api/meta/quantity.ts";
 import type { OperatingSystem } from "../os/machine.ts";
-import { isCriticalPod, isHostNetwork, isStaticPod } from "./pod-spec.ts";
+import { isCriticalPod, isHostNetwork, isSidecar, isStaticPod } from "./pod-spec.ts";
 import { podRequests, qosClass } from "./resources/pod-resources.ts";
 import type { PodFailure } from "./status/pod-status.ts";
 
@@ -108,7 +108,7 @@ function predicate(name: string, description: string): PodFailure {
 interface HostPort { readonly port: number; readonly protocol: string; readonly ip: string }
 
 function hostPorts(pod: Pod): HostPort[] {
-  return pod.spec.containers.flatMap(({ ports = [] }) => ports.flatMap(({ hostPort, protocol = "TCP", hostIP }) => (hostPort ? [{ port: hostPort, protocol, ip: hostIP || "0.0.0.0" }] : [])));
+  return [...(pod.spec.initContainers ?? []).filter(isSidecar), ...pod.spec.containers].flatMap(({ ports = [] }) => ports.flatMap(({ hostPort, protocol = "TCP", hostIP }) => (hostPort ? [{ port: hostPort, protocol, ip: hostIP || "0.0.0.0" }] : [])));
 }
 
 function collides(a: HostPort, b: HostPort): boolean {

@@ -35,3 +35,12 @@ test("all that is missing is told, and a pod that room is made for is still look
   expect(shortfalls(facts)).toEqual([{ resource: "pods", amount: 1 }, { resource: "cpu", amount: 500 }]);
   expect([refusalOf(facts)?.reason, refusalOf(facts, { resources: false })?.reason]).toEqual(["OutOfpods", "TaintToleration"]);
 });
+
+test("a host port that a sidecar has is taken", () => {
+  const ports = [{ containerPort: 80, hostPort: 80 }];
+  const other = pod("a", "");
+  const sidecar: Pod = { ...other, spec: { ...other.spec, initContainers: [{ name: "s", restartPolicy: "Always", ports }] } };
+  const wants: Pod = { ...pod("b", ""), spec: { containers: [{ name: "c", ports }] } };
+  const facts = { os: "linux" as const, pod: wants, node: { metadata: { name: "n", uid: "", resourceVersion: "", creationTimestamp: "" }, spec: {} }, allocatable: { pods: "9" }, pressures: [], allowedUnsafeSysctls: [] };
+  expect([refusalOf({ ...facts, others: [other] }), refusalOf({ ...facts, others: [sidecar] })?.message]).toEqual([undefined, "Pod was rejected: Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"]);
+});

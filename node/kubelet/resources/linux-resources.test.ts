@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Container, Pod } from "../../../core/api/gen/core.v1.ts";
 import { containerResources, cpuQuota, cpuShares, oomScoreAdj } from "./linux-resources.ts";
-import { podRequests, qosClass } from "./pod-resources.ts";
+import { podLimits, podRequests, qosClass } from "./pod-resources.ts";
 
 const GI = 1024 ** 3;
 const pod = (containers: Container[], more: Partial<Pod["spec"]> = {}): Pod => ({
@@ -21,6 +21,7 @@ test.each<[string, Pod, string, number]>([
   ["half of the memory", pod([asks("a", { memory: "8Gi" })]), "Burstable", 500],
   ["a trifle", pod([asks("a", { cpu: "10m" })]), "Burstable", 999],
   ["more than there is", pod([asks("a", { memory: "20Gi" })]), "Burstable", 3],
+  ["what the pod asks for as a whole is shared out", pod([asks("a", { memory: "2Gi" }), asks("b", { memory: "2Gi" })], { resources: { requests: { memory: "8Gi" } } }), "Burstable", 750],
   ["critical for the node", pod([{ name: "a" }], { priority: 2_000_001_000 }), "BestEffort", -997],
 ])("%s", (_, subject, qos, score) => {
   expect([qosClass(subject), oomScoreAdj(subject, subject.spec.containers[0]!, 16 * GI)]).toEqual([qos, score]);
@@ -30,6 +31,9 @@ test("a pod asks for its apps and sidecars, or for its greediest init container 
   const subject = pod([asks("a", { cpu: "100m" }), asks("b", { cpu: "200m", memory: "1Gi" })], {
     initContainers: [asks("i", { cpu: "1" }), asks("side", { cpu: "50m" }, {}, { restartPolicy: "Always" }), asks("j", { cpu: "990m", memory: "10Mi" })], overhead: { memory: "1Mi", cpu: "10m" },
   });
+  expect([...podLimits(subject).keys()]).toEqual([]); // overhead limits nothing that is not limited
+  const whole = pod([asks("a", { cpu: "1" })], { resources: { requests: { cpu: "2" } }, overhead: { cpu: "10m", memory: "1Mi" } });
+  expect(Object.fromEntries([...podRequests(whole)].map(([name, quantity]) => [name, quantity.toString()]))).toEqual({ cpu: "2010m", memory: "1Mi" });
   expect(Object.fromEntries([...podRequests(subject)].map(([name, quantity]) => [name, quantity.toString()]))).toEqual({ cpu: "1050m", memory: "1025Mi" });
 });
 

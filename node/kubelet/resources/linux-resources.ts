@@ -8,7 +8,7 @@ import { parseQuantity } from "../../../core/api/meta/quantity.ts";
 import type { OperatingSystem } from "../../os/machine.ts";
 import type { HugepageLimit, LinuxContainerResources } from "../../cri/gen/runtime.v1.ts";
 import { isCriticalPod, isSidecar } from "../pod-spec.ts";
-import { podLimits, podRequests, qosClass, type Quantities } from "./pod-resources.ts";
+import { aggregateRequests, podLimits, podRequests, qosClass, type Quantities } from "./pod-resources.ts";
 
 const SHARES_MIN = 2;
 const SHARES_MAX = 262_144;
@@ -106,10 +106,18 @@ export function oomScoreAdj(pod: Pod, container: Container | EphemeralContainer,
   const qos = qosClass(pod);
   if (qos === "Guaranteed") return OOM_GUARANTEED;
   if (qos === "BestEffort") return OOM_BEST_EFFORT;
-  const score = (request: number): number => 1000 - Math.floor((1000 * request) / memoryBytes);
+  const more = unassignedMemory(pod);
+  const score = (request: number): number => 1000 - Math.floor((1000 * (request + more)) / memoryBytes);
   let adjust = score(whole(container.resources?.requests?.["memory"]));
   if (isSidecar(container)) adjust = Math.min(adjust, score(Math.min(...pod.spec.containers.map((app) => whole(app.resources?.requests?.["memory"])))));
   return Math.max(1000 + OOM_GUARANTEED, Math.min(OOM_BEST_EFFORT - 1, adjust));
+}
+
+/** What the pod as a whole asks for and none of its containers does, shared out among them. Source: kubernetes v1.36 pkg/kubelet/qos/helpers.go remainingPodMemReqPerContainer */
+function unassignedMemory(pod: Pod): number {
+  const { resources, containers, initContainers = [] } = pod.spec;
+  const asked = whole(resources?.requests?.["memory"]);
+  return asked === 0 ? 0 : Math.trunc((asked - (aggregateRequests(pod).get("memory")?.number() ?? 0)) / (containers.length + initContainers.length));
 }
 
 /** Of a whole pod, by size: none of a size it does not ask for. Runtimes may leave containers unlimited: containerd does. */

@@ -20,14 +20,26 @@ function containerRequests(container: Container | EphemeralContainer): Quantitie
 
 /** The sum of the app containers and the sidecars, or the largest init container with the sidecars before it, whichever is more; plus overhead. */
 export function podRequests(pod: Pod): Quantities {
-  return effective(pod, containerRequests, pod.spec.resources?.requests);
+  return effective(pod, aggregateRequests(pod), pod.spec.resources?.requests, { always: true });
 }
 
+/** What is not limited is not limited by the overhead either. */
 export function podLimits(pod: Pod): Quantities {
-  return effective(pod, (container) => quantitiesOf(container.resources?.limits), pod.spec.resources?.limits);
+  return effective(pod, aggregate(pod, (container) => quantitiesOf(container.resources?.limits)), pod.spec.resources?.limits, { always: false });
 }
 
-function effective(pod: Pod, of: (container: Container) => Quantities, podLevel: ResourceList | undefined): Quantities {
+/** Of its containers, whatever the pod as a whole asks for. */
+export function aggregateRequests(pod: Pod): Quantities {
+  return aggregate(pod, containerRequests);
+}
+
+function effective(pod: Pod, total: Quantities, podLevel: ResourceList | undefined, overhead: { readonly always: boolean }): Quantities {
+  for (const [name, quantity] of quantitiesOf(podLevel)) total.set(name, quantity);
+  add(total, quantitiesOf(pod.spec.overhead), overhead.always);
+  return total;
+}
+
+function aggregate(pod: Pod, of: (container: Container) => Quantities): Quantities {
   const total: Quantities = new Map();
   for (const container of pod.spec.containers) add(total, of(container));
   const sidecars: Quantities = new Map();
@@ -44,8 +56,6 @@ function effective(pod: Pod, of: (container: Container) => Quantities, podLevel:
     }
   }
   raise(total, init);
-  for (const [name, quantity] of quantitiesOf(podLevel)) total.set(name, quantity);
-  add(total, quantitiesOf(pod.spec.overhead), podLevel === undefined);
   return total;
 }
 
