@@ -1,8 +1,7 @@
 /**
  * The service proxy: Services and EndpointSlices become rules in this node's kernel, which go on working while this process does not.
  *
- *   informers ─▶ changed services ─▶ plans.ts (desired.ts, nftables/render.ts) ─▶ one transaction (nftables/nftables.ts)
- *                                                                    └▶ stale UDP flows forgotten (conntrack.ts), health checks (health.ts)
+ *   informers ─▶ changed services ─▶ plans.ts (desired.ts, nftables/render.ts) ─▶ proxier.ts: one transaction ─▶ health checks (health.ts), metrics
  *
  * Only services that changed are planned again; only what differs is written. Changes are gathered for a moment, and for as long as the last sync took, so that
  * a large cluster that is starting costs at most half a processor. Nothing is written before the informers have a complete copy: an agent that has lost
@@ -19,7 +18,6 @@ import { aborted } from "../../core/lifecycle/aborted.ts";
 import { backoffMs } from "../../core/lifecycle/backoff.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
-import { type Family, parseCidr } from "../../core/net/cidr.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Metrics } from "../../core/observe/metrics.ts";
 import { trouble } from "../../core/observe/trouble.ts";
@@ -28,8 +26,8 @@ import type { Conntrack } from "./conntrack.ts";
 import { type HealthCheck, ProxyHealth, proxyHealthListener, proxyStatusListener, ServiceHealth } from "./health.ts";
 import { listen } from "./listen.ts";
 import { proxyMetrics } from "./metrics.ts";
-import { NftTable } from "./nftables/nftables.ts";
-import { servicesOf, ServicePlans } from "./plans.ts";
+import { servicesOf } from "./plans.ts";
+import { Proxier } from "./proxier.ts";
 
 export interface ServiceProxyOptions {
   readonly informers: Informers;
@@ -67,29 +65,20 @@ const VERIFY_MS = 30_000;
 const RETRY = { minMs: 500, maxMs: 30_000 };
 
 export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
-  const { informers, nodeName, nodeIps, nft, conntrack, clock, log, table = PROXY_TABLE } = options;
+  const { informers, nodeName, clock, log, table = PROXY_TABLE } = options;
   const services = informers.of(SERVICES);
   const slices = informers.of(ENDPOINT_SLICES);
   const nodes = informers.of(NODES); // all of them: the network watches them anyway
   const metrics = proxyMetrics(options.metrics);
   const health = new ProxyHealth(clock);
   const serviceHealth = new ServiceHealth({ log, healthy: () => health.healthy });
-  const cidrs = (texts: readonly string[], family: Family): string[] => texts.filter((text) => parseCidr(text)?.family === family);
-  const clusterCidrs: Readonly<Record<Family, readonly string[]>> = { 4: cidrs(options.clusterCidrs, 4), 6: cidrs(options.clusterCidrs, 6) };
   const ranges = serviceRanges(informers, options.serviceCidrs);
-  const tables: Readonly<Record<Family, NftTable>> = { 4: tableFor(4), 6: tableFor(6) };
-  const plans = new ServicePlans({ services, slices, clusterCidrs, node: { name: nodeName, ips: nodeIps, zone: undefined } });
-  let rangesChanged = false;
+  const proxier = new Proxier({ ...options, services, slices, ranges, table, metrics });
+  const { plans } = proxier;
   const triggersMs: number[] = []; // of the endpoint changes that wait
   const startMs = clock.nowMs();
   const synced = Promise.withResolvers<void>();
   let wake: () => void = () => {};
-
-  function tableFor(family: Family): NftTable {
-    return new NftTable({ nft, frame: { table, family, clusterCidrs: clusterCidrs[family], serviceCidrs: ranges.of(family), nodePortCidrs: options.nodePortCidrs && cidrs(options.nodePortCidrs, family) }, log });
-  }
-
-  function usesV6(): boolean { return clusterCidrs[6].length > 0 || ranges.of(6).length > 0; }
 
   function queue(): void {
     health.queued();
@@ -100,7 +89,7 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
   function watch(): readonly (() => void)[] {
     return [
       ranges.onChange(() => {
-        rangesChanged = true;
+        proxier.changeRanges();
         queue();
       }),
       services.onChange(({ object }) => {
@@ -126,72 +115,13 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
     ];
   }
 
-  async function sync(signal: AbortSignal): Promise<void> {
-    const triggered = triggersMs.splice(0);
-    plans.plan();
-    if (rangesChanged) for (const family of [4, 6] as const) tables[family].reframe({ serviceCidrs: ranges.of(family) });
-    rangesChanged = false;
-    for (const family of [4, 6] as const) if (family === 4 || usesV6() || plans.rulesets[6].size > 0) await write(family, signal);
-    const locals = plans.local();
-    serviceHealth.update(locals.flatMap(({ healthCheck, ports: [port] }): HealthCheck[] => (healthCheck && port ? [{ ...healthCheck, namespace: port.namespace, name: port.service }] : [])));
-    health.updated();
-    metrics.finished({ nowMs: clock.nowMs(), triggered, ports: locals.flatMap(({ ports }) => ports) });
-    synced.resolve();
-    await forgetFlows(signal);
-  }
-
-  /** What differs, to the kernel. */
-  async function write(family: Family, signal: AbortSignal): Promise<void> {
-    const ruleset = plans.rulesets[family];
-    const beganMs = clock.uptimeMs();
-    try {
-      metrics.synced(family, await tables[family].sync(ruleset, signal, ruleset.delta()), (clock.uptimeMs() - beganMs) / 1000);
-      ruleset.commit();
-    } catch (error) {
-      if (!signal.aborted) metrics.failures.inc({ ip_family: `IPv${family}` });
-      throw error;
-    }
-  }
-
-  async function forgetFlows(signal: AbortSignal): Promise<void> {
-    for (const family of plans.staleFlows) {
-      plans.staleFlows.delete(family);
-      await conntrack?.forgetStale(family, plans.udpPorts(family), signal).catch((error: unknown) => {
-        if (!signal.aborted) log.warn("stale UDP flows cannot be forgotten", { family, error });
-      });
-    }
-  }
-
-  /** Until something changes, or it is time to look after the table. */
-  async function untilWoken(signal: AbortSignal): Promise<boolean> {
-    const woken = Promise.withResolvers<boolean>();
-    wake = () => woken.resolve(true);
-    const stop = (): void => woken.resolve(false);
-    const alarm = clock.after(VERIFY_MS, stop);
-    signal.addEventListener("abort", stop, { once: true });
-    if (plans.isStale || rangesChanged) wake();
-    if (signal.aborted) stop();
-    try {
-      return await woken.promise;
-    } finally {
-      alarm.cancel();
-      signal.removeEventListener("abort", stop);
-    }
-  }
-
-  async function isIntact(signal: AbortSignal): Promise<boolean> {
-    const intact = (await tables[4].verify(signal)) && (!usesV6() || (await tables[6].verify(signal)));
-    if (!intact && !signal.aborted) log.warn("the service rules are gone from the kernel, writing them again", { table });
-    return intact;
-  }
-
   async function keep(signal: AbortSignal): Promise<void> {
     await Promise.all([services.whenSynced(signal), slices.whenSynced(signal)]);
     let failures = 0;
     const ill = trouble("service rules cannot be written", { log, clock });
     let due = true; // the first sync is made even if there is nothing
     while (!signal.aborted) {
-      if (!due) due = (await untilWoken(signal)) || (!signal.aborted && !(await isIntact(signal).catch(() => false))); // a failure shows in the sync
+      if (!due) due = (await untilWoken(signal)) || (!signal.aborted && !(await proxier.isIntact(signal).catch(() => false))); // a failure shows in the sync
       if (!due || signal.aborted) continue;
       const beganMs = clock.uptimeMs();
       try {
@@ -206,6 +136,35 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
         ill.tell(error, { retryInMs });
         await clock.sleep(retryInMs, signal);
       }
+    }
+  }
+
+  /** What differs, to the kernel; then to all who want to know. */
+  async function sync(signal: AbortSignal): Promise<void> {
+    const triggered = triggersMs.splice(0);
+    await proxier.sync(signal);
+    const locals = plans.local();
+    serviceHealth.update(locals.flatMap(({ healthCheck, ports: [port] }): HealthCheck[] => (healthCheck && port ? [{ ...healthCheck, namespace: port.namespace, name: port.service }] : [])));
+    health.updated();
+    metrics.finished({ nowMs: clock.nowMs(), triggered, ports: locals.flatMap(({ ports }) => ports) });
+    synced.resolve();
+    await proxier.forgetFlows(signal);
+  }
+
+  /** Until something changes (true), or it is time to look after the table. */
+  async function untilWoken(signal: AbortSignal): Promise<boolean> {
+    const woken = Promise.withResolvers<boolean>();
+    wake = () => woken.resolve(true);
+    const stop = (): void => woken.resolve(false);
+    const alarm = clock.after(VERIFY_MS, stop);
+    signal.addEventListener("abort", stop, { once: true });
+    if (proxier.isStale) wake();
+    if (signal.aborted) stop();
+    try {
+      return await woken.promise;
+    } finally {
+      alarm.cancel();
+      signal.removeEventListener("abort", stop);
     }
   }
 

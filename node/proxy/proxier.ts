@@ -1,0 +1,110 @@
+/**
+ * Brings the kernel's rules in line with what Services should be on this node: what differs, in one transaction for each family.
+ *
+ *   plans (plans.ts) ─▶ rulesets ─▶ a table of each family (nftables/nftables.ts)
+ *                          └▶ stale UDP flows, forgotten afterwards (conntrack.ts)
+ *
+ * Source: kubernetes v1.36 pkg/proxy/nftables/proxier.go (syncProxyRules)
+ */
+import type { Service } from "../../core/api/gen/core.v1.ts";
+import type { EndpointSlice } from "../../core/api/gen/discovery.v1.ts";
+import type { Informer } from "../../core/client/informer.ts";
+import type { ServiceRanges } from "../../core/client/service-ranges.ts";
+import type { Clock } from "../../core/lifecycle/clock.ts";
+import { type Family, parseCidr } from "../../core/net/cidr.ts";
+import type { Log } from "../../core/observe/log.ts";
+import type { Nft } from "../os/exec-nft.ts";
+import type { Conntrack } from "./conntrack.ts";
+import type { ProxyMetrics } from "./metrics.ts";
+import { NftTable } from "./nftables/nftables.ts";
+import { ServicePlans } from "./plans.ts";
+
+interface Deps {
+  readonly services: Informer<Service>;
+  readonly slices: Informer<EndpointSlice>;
+  readonly ranges: ServiceRanges;
+  readonly nodeName: string;
+  readonly nodeIps: readonly string[];
+  readonly clusterCidrs: readonly string[];
+  readonly nodePortCidrs?: readonly string[] | undefined;
+  readonly nft: Nft;
+  readonly conntrack?: Conntrack | undefined;
+  readonly table: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: ProxyMetrics;
+}
+
+const FAMILIES: readonly Family[] = [4, 6];
+
+export class Proxier {
+  readonly plans: ServicePlans;
+  readonly #deps: Deps;
+  readonly #clusterCidrs: Readonly<Record<Family, readonly string[]>>;
+  readonly #tables: Readonly<Record<Family, NftTable>>;
+  #rangesChanged = false;
+
+  constructor(deps: Deps) {
+    const { services, slices, nodeName, nodeIps, clusterCidrs } = deps;
+    this.#deps = deps;
+    this.#clusterCidrs = { 4: ofFamily(clusterCidrs, 4), 6: ofFamily(clusterCidrs, 6) };
+    this.#tables = { 4: this.#table(4), 6: this.#table(6) };
+    this.plans = new ServicePlans({ services, slices, clusterCidrs: this.#clusterCidrs, node: { name: nodeName, ips: nodeIps, zone: undefined } });
+  }
+
+  /** The addresses of services are others now. */
+  changeRanges(): void { this.#rangesChanged = true; }
+
+  /** Whether anything has changed since the last sync. */
+  get isStale(): boolean { return this.plans.isStale || this.#rangesChanged; }
+
+  /** Throws if the kernel does not have all of it. */
+  async sync(signal: AbortSignal): Promise<void> {
+    this.plans.plan();
+    if (this.#rangesChanged) for (const family of FAMILIES) this.#tables[family].reframe({ serviceCidrs: this.#deps.ranges.of(family) });
+    this.#rangesChanged = false;
+    for (const family of FAMILIES) if (family === 4 || this.#usesV6() || this.plans.rulesets[6].size > 0) await this.#write(family, signal);
+  }
+
+  /** UDP flows to endpoints that are no more would go on to nowhere. */
+  async forgetFlows(signal: AbortSignal): Promise<void> {
+    const { conntrack, log } = this.#deps;
+    const { staleFlows } = this.plans;
+    for (const family of staleFlows) {
+      staleFlows.delete(family);
+      await conntrack?.forgetStale(family, this.plans.udpPorts(family), signal).catch((error: unknown) => {
+        if (!signal.aborted) log.warn("stale UDP flows cannot be forgotten", { family, error });
+      });
+    }
+  }
+
+  /** Whether the kernel still has what was written. */
+  async isIntact(signal: AbortSignal): Promise<boolean> {
+    const { log, table } = this.#deps;
+    const intact = (await this.#tables[4].verify(signal)) && (!this.#usesV6() || (await this.#tables[6].verify(signal)));
+    if (!intact && !signal.aborted) log.warn("the service rules are gone from the kernel, writing them again", { table });
+    return intact;
+  }
+
+  async #write(family: Family, signal: AbortSignal): Promise<void> {
+    const { clock, metrics } = this.#deps;
+    const ruleset = this.plans.rulesets[family];
+    const beganMs = clock.uptimeMs();
+    try {
+      metrics.synced(family, await this.#tables[family].sync(ruleset, signal, ruleset.delta()), (clock.uptimeMs() - beganMs) / 1000);
+      ruleset.commit();
+    } catch (error) {
+      if (!signal.aborted) metrics.failures.inc({ ip_family: `IPv${family}` });
+      throw error;
+    }
+  }
+
+  #usesV6(): boolean { return this.#clusterCidrs[6].length > 0 || this.#deps.ranges.of(6).length > 0; }
+
+  #table(family: Family): NftTable {
+    const { nft, table, ranges, nodePortCidrs, log } = this.#deps;
+    return new NftTable({ nft, frame: { table, family, clusterCidrs: this.#clusterCidrs[family], serviceCidrs: ranges.of(family), nodePortCidrs: nodePortCidrs && ofFamily(nodePortCidrs, family) }, log });
+  }
+}
+
+function ofFamily(cidrs: readonly string[], family: Family): string[] { return cidrs.filter((text) => parseCidr(text)?.family === family); }
