@@ -18,6 +18,7 @@ import { aborted } from "../../core/lifecycle/aborted.ts";
 import { backoffMs } from "../../core/lifecycle/backoff.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
+import { Waker } from "../../core/lifecycle/waker.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Metrics } from "../../core/observe/metrics.ts";
 import { trouble } from "../../core/observe/trouble.ts";
@@ -78,12 +79,12 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
   const triggersMs: number[] = []; // of the endpoint changes that wait
   const startMs = clock.nowMs();
   const synced = Promise.withResolvers<void>();
-  let wake: () => void = () => {};
+  const waker = new Waker(clock);
 
   function queue(): void {
     health.queued();
     metrics.queued(clock.nowMs());
-    wake();
+    waker.wake();
   }
 
   function watch(): readonly (() => void)[] {
@@ -121,7 +122,7 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
     const ill = trouble("service rules cannot be written", { log, clock });
     let due = true; // the first sync is made even if there is nothing
     while (!signal.aborted) {
-      if (!due) due = (await untilWoken(signal)) || (!signal.aborted && !(await proxier.isIntact(signal).catch(() => false))); // a failure shows in the sync
+      if (!due) due = (await waker.sleep(VERIFY_MS, { isDue: proxier.isStale, signal })) || (!signal.aborted && !(await proxier.isIntact(signal).catch(() => false))); // a failure shows in the sync
       if (!due || signal.aborted) continue;
       const beganMs = clock.uptimeMs();
       try {
@@ -149,23 +150,6 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
     metrics.finished({ nowMs: clock.nowMs(), triggered, ports: locals.flatMap(({ ports }) => ports) });
     synced.resolve();
     await proxier.forgetFlows(signal);
-  }
-
-  /** Until something changes (true), or it is time to look after the table. */
-  async function untilWoken(signal: AbortSignal): Promise<boolean> {
-    const woken = Promise.withResolvers<boolean>();
-    wake = () => woken.resolve(true);
-    const stop = (): void => woken.resolve(false);
-    const alarm = clock.after(VERIFY_MS, stop);
-    signal.addEventListener("abort", stop, { once: true });
-    if (proxier.isStale) wake();
-    if (signal.aborted) stop();
-    try {
-      return await woken.promise;
-    } finally {
-      alarm.cancel();
-      signal.removeEventListener("abort", stop);
-    }
   }
 
   function listenAll(): (() => void)[] {
