@@ -4,7 +4,7 @@ import { iscsiVolumeName } from "../../api/meta/iscsi-names.ts";
 import { objectKey } from "../../api/meta/object-meta.ts";
 import { CSI_DRIVERS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS } from "../../client/resources.ts";
 import type { ControllerDeps } from "../deps.ts";
-import { PODS_BY_NODE } from "../nodelifecycle/nodelifecycle.ts";
+import { PODS_BY_NODE } from "../nodelifecycle/node-health.ts";
 import { isTerminal } from "../pod-state.ts";
 import { claimsOf } from "../volume/volume.ts";
 import { isForMany, type Wanted } from "./plan.ts";

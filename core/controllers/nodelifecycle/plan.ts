@@ -31,6 +31,8 @@ export interface NodeLifecycleSettings {
 /** Source: kubernetes v1.36 pkg/controller/nodelifecycle/config/v1alpha1/defaults.go, cmd/kube-controller-manager/app/options/nodelifecyclecontroller.go */
 export const NODE_LIFECYCLE: NodeLifecycleSettings = { graceMs: 50_000, startupGraceMs: 60_000, periodMs: 5_000, unhealthyShare: 0.55, rate: 0.1, rateSecondary: 0.01, largeZone: 50 };
 
+export function readyStatus(node: Readonly<Node>): string | undefined { return findCondition(node.status?.conditions, "Ready")?.status; }
+
 /** The last signs of life, and when we saw them come. */
 export interface Health { readonly seenMs: number; readonly heartbeat: string | undefined; readonly renewTime: string | undefined }
 

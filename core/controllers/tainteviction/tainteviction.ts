@@ -11,7 +11,7 @@ import { NODES, PODS } from "../../client/resources.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import { type Controller, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
-import { PODS_BY_NODE } from "../nodelifecycle/nodelifecycle.ts";
+import { PODS_BY_NODE } from "../nodelifecycle/node-health.ts";
 import { tolerationsFor } from "../taints.ts";
 import { sameToApi } from "../same.ts";
 import { canonical } from "../template-hash.ts";

@@ -1,0 +1,44 @@
+/**
+ * How fast nodes of each zone may be tainted: a zone fills its one token at the rate that its state allows, and a new NoExecute taint takes it. No I/O.
+ *
+ * Source: kubernetes v1.36 pkg/controller/nodelifecycle/scheduler/rate_limited_queue.go, node_lifecycle_controller.go (handleDisruption)
+ */
+import type { Node } from "../../api/gen/core.v1.ts";
+import { isExcludedFromDisruption, type NodeLifecycleSettings, readyStatus, taintsPerSecond, zoneOf, zoneState, type ZoneState } from "./plan.ts";
+
+interface Zone { readonly state: ZoneState; readonly nodes: number; tokens: number; filledMs: number }
+
+export class Zones {
+  readonly #settings: NodeLifecycleSettings;
+  #zones = new Map<string, Zone>();
+
+  constructor(settings: NodeLifecycleSettings) { this.#settings = settings; }
+
+  names(): Iterable<string> { return this.#zones.keys(); }
+
+  judge(nodes: readonly Readonly<Node>[], nowMs: number): void {
+    const next = new Map<string, Zone>();
+    for (const [name, members] of Map.groupBy(nodes.filter((node) => !isExcludedFromDisruption(node)), zoneOf)) {
+      const ready = members.filter((node) => readyStatus(node) === "True").length;
+      const state = zoneState(ready, members.length - ready, this.#settings);
+      const { tokens = 1, filledMs = nowMs } = this.#zones.get(name) ?? {};
+      const rate = taintsPerSecond(state, members.length, this.#settings);
+      next.set(name, { state, nodes: members.length, tokens: Math.min(1, tokens + (rate * (nowMs - filledMs)) / 1000), filledMs: nowMs });
+    }
+    this.#zones = next;
+  }
+
+  /** No zone has a node that is ready: the fault is likely ours. */
+  get areAllSilent(): boolean { return this.#zones.size > 0 && [...this.#zones.values()].every(({ state }) => state === "FullDisruption"); }
+
+  mayTaint(node: Readonly<Node>): boolean {
+    const { tokens, state, nodes } = this.#zones.get(zoneOf(node)) ?? { state: "Normal", nodes: 1, tokens: 1 };
+    return tokens >= 1 && taintsPerSecond(state, nodes, this.#settings) !== 0;
+  }
+
+  /** It has been tainted. */
+  take(node: Readonly<Node>): void {
+    const zone = this.#zones.get(zoneOf(node));
+    if (zone) zone.tokens -= 1;
+  }
+}
