@@ -2,11 +2,11 @@
  * CSI volumes on this node:
  *
  *   attached   by the attacher on the control plane, if the driver wants that: waited for
- *   staged     once for the node (NodeStageVolume), if the driver has that
+ *   staged     once for the node (NodeStageVolume), if the driver has that (staged-volumes.ts)
  *   published  for each pod (NodePublishVolume), again and again if the driver wants that
  *
  * and back: unpublished when the pod's containers are gone, unstaged with the last pod. What has been begun is noted on disk first (vol_data.json), so
- * that a kubelet that was killed at any moment finds and ends it. All calls are idempotent by the CSI's word; those of one volume come one by one.
+ * that a kubelet that was killed at any moment finds and ends it. All calls (node-calls.ts) are idempotent by the CSI's word; those of one volume come one by one.
  *
  * Source: kubernetes v1.36 pkg/volume/csi, pkg/kubelet/volumemanager
  */
@@ -16,7 +16,6 @@ import type { CSIDriver } from "../../../core/api/gen/storage.v1.ts";
 import { isNotFound } from "../../../core/api/meta/status-error.ts";
 import type { Client } from "../../../core/client/client.ts";
 import { CSI_DRIVERS } from "../../../core/client/resources.ts";
-import { backoffMs } from "../../../core/lifecycle/backoff.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import type { Mounts } from "../../os/mount.ts";
@@ -29,10 +28,10 @@ import { capabilityOf, checkLifecycle, type CsiVolume, type DriverFacts, groupOf
 import type { CsiDriver, CsiDrivers } from "./drivers.ts";
 import { growCsiVolume } from "./expand.ts";
 import { keyedTurns } from "./keyed-turns.ts";
-import { nodeCalls, type Staging } from "./node-calls.ts";
-import { keyOfNote, podsOnDisk, publishedVolumes, stagedVolumes } from "./noted-volumes.ts";
+import { nodeCalls } from "./node-calls.ts";
+import { keyOfNote, publishedVolumes } from "./noted-volumes.ts";
+import { StagedVolumes } from "./staged-volumes.ts";
 import { readNote } from "./volume-note.ts";
-import { VolumeUsers } from "./volume-users.ts";
 
 export interface CsiVolumesDeps {
   readonly dataDir: string;
@@ -72,45 +71,17 @@ export interface CsiVolumes {
 
 interface Published { readonly volume: CsiVolume; readonly target: string; readonly claim: { readonly namespace: string; readonly claim: string } | undefined; readonly republish: boolean }
 
-const RETRY = { minMs: 500, maxMs: 122_000 };
 export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
-  const { dataDir, client, drivers, mounts, log, known } = deps;
+  const { dataDir, client, drivers, mounts, known } = deps;
   const calls = nodeCalls(deps);
   const attached = attachments(deps);
-  const users = new VolumeUsers(deps.onInUse);
   const inTurn = keyedTurns();
-  const staged = new Set<string>(); // keys, in this process's life
+  const staged = new StagedVolumes({ ...deps, calls, inTurn });
   const done = new Map<string, Map<string, Published>>(); // pod → specName →
   const unfinished = new Set<string>(); // targets of what is published and not yet its pod's, or not as large as it should be: their pods wait for that
-  let adopted: Promise<void> | undefined;
-
-  /** Who used what before we started. Once, before anything else. */
-  async function adopt(): Promise<void> {
-    for (const uid of await podsOnDisk(dataDir)) for (const { note } of await publishedVolumes(dataDir, uid)) users.claim(uid, keyOfNote(note), { attaches: note.attachmentID !== undefined && note.attachmentID !== "" });
-  }
-
-  /** Unstages what nobody uses any more, again and again until the driver has done it or a pod wants it. Pods that are gone do not wait for that. */
-  async function unstageUntilDone(key: string): Promise<void> {
-    for (let failures = 0; !deps.signal.aborted && !users.isUsed(key); ) {
-      try {
-        await inTurn(key, async () => {
-          if (users.isUsed(key)) return;
-          staged.delete(key); // whatever comes of it: the next one to use it stages it
-          await unstage(key, deps.signal);
-          users.letGo(key);
-        });
-        return;
-      } catch (error) {
-        log.warn("volume not unstaged, next try later", { volume: key, error });
-        await deps.clock.sleep(backoffMs(++failures, RETRY), deps.signal);
-      }
-    }
-  }
-
-  const begin = (): Promise<void> => (adopted ??= adopt());
 
   async function setUp(pod: Pod, volume: CsiVolume, claimed: Claimed | undefined, signal: AbortSignal): Promise<string> {
-    await begin();
+    await staged.adopted();
     const key = volumeKey(volume);
     const claimName = claimed && { namespace: claimed.claim.metadata.namespace ?? "", claim: claimed.claim.metadata.name };
     const before = done.get(pod.metadata.uid)?.get(volume.specName);
@@ -127,18 +98,18 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
       await attempt(step("MountVolume.SetUp"), volume, async () => checkLifecycle(volume, object));
       await attempt(step("MountVolume.SetUp", "MapVolume.SetUpDevice"), volume, async () => checkAlone(pod, volume));
       const attaches = volume.lifecycle === "Persistent" && (object?.spec.attachRequired ?? true);
-      users.claim(pod.metadata.uid, key, { attaches });
+      staged.use(pod.metadata.uid, key, { attaches });
       const { target: published } = publishTarget(dataDir, pod.metadata.uid, volume);
       if (!before && !object?.spec.requiresRepublish && !unfinished.has(published) && (await isPublished(pod, volume))) { // by a kubelet before us
         const target = published;
-        staged.add(key);
+        staged.takeOver(key);
         remember(pod, { volume, target, claim: claimName, republish: false });
         return target;
       }
       const publishContext = attaches ? await attached(volume, object, signal) : {};
       const group = groupOf(pod, volume, object, facts);
       const capability = capabilityOf(volume, facts, group.byDriver);
-      const stagingPath = volume.lifecycle === "Persistent" ? await stage({ driver, volume, publishContext, capability, attaches }, signal) : undefined;
+      const stagingPath = volume.lifecycle === "Persistent" ? await attempt(step("MountVolume.MountDevice", "MapVolume.SetUpDevice"), volume, () => staged.stage({ driver, volume, publishContext, capability, attaches }, signal)) : undefined;
       if (!before) unfinished.add(published);
       const target = await attempt(step("MountVolume.SetUp", "MapVolume.MapPodDevice"), volume, () => calls.publish({ pod, driver, object, volume, publishContext, capability, attaches, stagingPath }, signal));
       if (group.byUs && !before) await setVolumeOwnership(target, { gid: group.byDriver ?? pod.spec.securityContext!.fsGroup!, readOnly: false, onlyIfRootDiffers: pod.spec.securityContext?.fsGroupChangePolicy === "OnRootMismatch" });
@@ -181,46 +152,19 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
     }
   }
 
-  /** Undefined: this driver does not stage. */
-  async function stage(staging: Staging, signal: AbortSignal): Promise<string | undefined> {
-    const { driver, volume } = staging;
-    return await attempt(volume.block ? "MapVolume.SetUpDevice" : "MountVolume.MountDevice", volume, async () => {
-      if (!(await driver.can("STAGE_UNSTAGE_VOLUME", signal))) return undefined;
-      if (staged.has(volumeKey(volume))) return stagingDirectory(dataDir, volume).target;
-      const target = await calls.stage(staging, signal);
-      staged.add(volumeKey(volume));
-      return target;
-    });
-  }
-
   async function tearDown(podUid: string, signal: AbortSignal): Promise<void> {
-    await begin();
+    await staged.adopted();
     done.delete(podUid);
     for (const target of unfinished) if (target.includes(podUid)) unfinished.delete(target);
     for (const noted of await publishedVolumes(dataDir, podUid)) await inTurn(keyOfNote(noted.note), () => calls.unpublish(noted, signal));
-    for (const key of users.release(podUid)) void unstageUntilDone(key);
-  }
-
-  /** All that is staged of it: nobody uses it any more. */
-  async function unstage(key: string, signal: AbortSignal): Promise<void> {
-    for (const noted of await stagedVolumes(dataDir)) if (keyOfNote(noted.note) === key) await calls.unstage(noted, signal);
-  }
-
-  async function sweep(signal: AbortSignal): Promise<void> {
-    await begin();
-    for (const { note } of await stagedVolumes(dataDir)) {
-      const key = keyOfNote(note);
-      if (users.isUsed(key)) continue;
-      await inTurn(key, async () => {
-        if (!users.isUsed(key)) await unstage(key, signal);
-      }).catch((error: unknown) => log.debug("volume not unstaged, next try at the next look", { driver: note.driverName, volume: note.volumeHandle, error }));
-    }
+    staged.release(podUid);
   }
 
   return {
-    setUp, tearDown, sweep,
-    reconsider: ({ metadata: { name }, spec: { attachRequired = true } }) => { if (!attachRequired) users.letGoAllOf(name); },
-    inUse: () => begin().then(() => users.inUse()),
+    setUp, tearDown,
+    sweep: (signal) => staged.sweep(signal),
+    reconsider: (driver) => staged.reconsider(driver),
+    inUse: () => staged.inUse(),
     published: (podUid) => [...(done.get(podUid)?.values() ?? [])],
   };
 }
