@@ -23,27 +23,8 @@ const TIMER_MS_MAX = 2 ** 31 - 1;
 export const systemClock: Clock = {
   nowMs: () => Date.now(),
   uptimeMs: () => performance.now(),
-
-  sleep(ms, signal) {
-    if (signal.aborted) return Promise.resolve();
-    return new Promise((resolve) => {
-      const done = (): void => {
-        timer.cancel();
-        signal.removeEventListener("abort", done);
-        resolve();
-      };
-      const timer = systemClock.after(ms, done);
-      signal.addEventListener("abort", done, { once: true });
-    });
-  },
-
-  async *every(periodMs, signal) {
-    while (!signal.aborted) {
-      const startMs = performance.now();
-      yield;
-      await systemClock.sleep(Math.max(0, periodMs - (performance.now() - startMs)), signal);
-    }
-  },
+  sleep: (ms, signal) => sleepBy(systemClock, ms, signal),
+  every: (periodMs, signal) => everyBy(systemClock, periodMs, signal),
 
   after(ms, work) {
     let leftMs = ms;
@@ -56,6 +37,29 @@ export const systemClock: Clock = {
     return { cancel: () => clearTimeout(timer) };
   },
 };
+
+/** `sleep` of a clock that has the rest. */
+export function sleepBy(clock: Pick<Clock, "after">, ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = (): void => {
+      timer.cancel();
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = clock.after(ms, done);
+    signal.addEventListener("abort", done, { once: true });
+  });
+}
+
+/** `every` of a clock that has the rest. */
+export async function* everyBy(clock: Pick<Clock, "uptimeMs" | "sleep">, periodMs: number, signal: AbortSignal): AsyncIterable<void> {
+  while (!signal.aborted) {
+    const startMs = clock.uptimeMs();
+    yield;
+    await clock.sleep(Math.max(0, periodMs - (clock.uptimeMs() - startMs)), signal);
+  }
+}
 
 /** An RFC 3339 timestamp in seconds, the form of metav1.Time. */
 export function timestamp(ms: number): string {

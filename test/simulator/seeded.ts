@@ -1,5 +1,5 @@
 /** Randomness and time that a seed decides: the same seed, the same run. */
-import type { Clock } from "../../core/lifecycle/clock.ts";
+import { type Clock, everyBy, sleepBy } from "../../core/lifecycle/clock.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
 import { mulberry32 } from "../mulberry32.ts";
 
@@ -47,26 +47,8 @@ export class SimulatedClock implements Clock {
     return { cancel: () => { timer.cancelled = true; } };
   }
 
-  sleep(ms: number, signal: AbortSignal): Promise<void> {
-    if (signal.aborted) return Promise.resolve();
-    return new Promise((resolve) => {
-      const done = (): void => {
-        timer.cancel();
-        signal.removeEventListener("abort", done);
-        resolve();
-      };
-      const timer = this.after(ms, done);
-      signal.addEventListener("abort", done, { once: true });
-    });
-  }
-
-  async *every(periodMs: number, signal: AbortSignal): AsyncIterable<void> {
-    while (!signal.aborted) {
-      const startMs = this.#elapsedMs;
-      yield;
-      await this.sleep(Math.max(0, periodMs - (this.#elapsedMs - startMs)), signal);
-    }
-  }
+  sleep(ms: number, signal: AbortSignal): Promise<void> { return sleepBy(this, ms, signal); }
+  every(periodMs: number, signal: AbortSignal): AsyncIterable<void> { return everyBy(this, periodMs, signal); }
 
   /** Lets `ms` pass. */
   async run(ms: number): Promise<void> {
