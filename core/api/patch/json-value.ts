@@ -75,3 +75,12 @@ export function jsonKindOf(value: unknown): string {
   if (typeof value === "bigint") return "number";
   return value === null || value === undefined ? "null" : typeof value;
 }
+
+/** What a patch adds: it brings no nulls along, except as items of lists. */
+export function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (!isMap(value)) return value;
+  const kept: Record<string, unknown> = {};
+  for (const [key, child] of Object.entries(value)) if (child !== null) put(kept, key, withoutNulls(child));
+  return kept;
+}

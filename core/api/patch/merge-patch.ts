@@ -6,7 +6,7 @@
  * Source: kubernetes v1.36 apiserver/pkg/endpoints/handlers/patch.go, gopkg.in/evanphx/json-patch.v4 merge.go
  */
 import { badRequest } from "../meta/status-error.ts";
-import { isMap, type JsonMap, jsonKindOf, put, valueAt } from "./json-value.ts";
+import { isMap, type JsonMap, jsonKindOf, put, valueAt, withoutNulls } from "./json-value.ts";
 
 export function applyMergePatch(document: JsonMap, patch: unknown): JsonMap {
   if (patch === null) throw badRequest("Invalid JSON Patch");
@@ -24,13 +24,4 @@ function merge(document: JsonMap, patch: JsonMap): JsonMap {
     else put(merged, key, isMap(current) ? value : withoutNulls(value));
   }
   return merged;
-}
-
-/** What is added brings no nulls along, except as items of lists. */
-function withoutNulls(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutNulls);
-  if (!isMap(value)) return value;
-  const kept: Record<string, unknown> = {};
-  for (const [key, child] of Object.entries(value)) if (child !== null) put(kept, key, withoutNulls(child));
-  return kept;
 }

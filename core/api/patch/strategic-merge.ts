@@ -15,7 +15,7 @@
  */
 import { badRequest } from "../meta/status-error.ts";
 import { goQuote } from "../meta/go-quote.ts";
-import { equalJson, formatGo, goTypeOf, isMap, isScalar, type JsonMap, jsonKindOf, put, valueAt } from "./json-value.ts";
+import { equalJson, formatGo, goTypeOf, isMap, isScalar, type JsonMap, jsonKindOf, put, valueAt, withoutNulls } from "./json-value.ts";
 import { orderMerged } from "./strategic-order.ts";
 import type { FieldSchema, MapSchema, ObjectSchema, SchemaNode } from "./schema.ts";
 
@@ -208,14 +208,6 @@ function obeyListDirectives(original: List, patch: List, mergeKey: string): { re
   }
   const live = deleted.size === 0 ? original : original.filter((item) => !deleted.has(valueAt(item as JsonMap, mergeKey)));
   return { live, items, replaced };
-}
-
-function withoutNulls(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutNulls);
-  if (!isMap(value)) return value;
-  const kept: Record<string, unknown> = {};
-  for (const [key, child] of Object.entries(value)) if (child !== null) put(kept, key, withoutNulls(child));
-  return kept;
 }
 
 /** A map that carries a directive stands for no value: undefined. */
