@@ -8,21 +8,7 @@ import { encryptedStore } from "../../storage/encryption/encryption.ts";
 import { MemoryDisk, memoryStore } from "../../storage/memory.ts";
 import { openStore } from "../../storage/open.ts";
 import type { Store } from "../../storage/store.ts";
-import { storeContract, type StoreKnobs, type StoreUnderTest } from "./store.ts";
-
-function reopenable(store: Store, open: () => Promise<Store>, dispose: () => void): StoreUnderTest {
-  return {
-    get store() { return store; },
-    async reopen() {
-      await store.close();
-      return (store = await open());
-    },
-    async [Symbol.asyncDispose]() {
-      await store.close();
-      dispose();
-    },
-  };
-}
+import { reopenable, storeContract, type StoreKnobs, type StoreUnderTest } from "./store.ts";
 
 function limits({ backlogMax }: StoreKnobs) {
   return backlogMax === undefined ? {} : { historyRevisionsMax: backlogMax };

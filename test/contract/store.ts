@@ -17,6 +17,21 @@ export interface StoreKnobs {
   readonly backlogMax?: number;
 }
 
+/** `dispose`: takes away what it is kept in. */
+export function reopenable(store: Store, open: () => Promise<Store>, dispose: () => void): StoreUnderTest {
+  return {
+    get store() { return store; },
+    async reopen() {
+      await store.close();
+      return (store = await open());
+    },
+    async [Symbol.asyncDispose]() {
+      await store.close();
+      dispose();
+    },
+  };
+}
+
 export function storeContract(name: string, open: (knobs?: StoreKnobs) => Promise<StoreUnderTest>): void {
   describe(`store contract: ${name}`, () => {
     test("a new store is empty, and its revision is no longer before everything", async () => {

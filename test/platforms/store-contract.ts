@@ -5,24 +5,13 @@ import { join } from "node:path";
 import { systemClock } from "../../core/lifecycle/clock.ts";
 import { openStore } from "../../storage/open.ts";
 import type { Store } from "../../storage/store.ts";
-import { storeContract, type StoreKnobs, type StoreUnderTest } from "../contract/store.ts";
+import { reopenable, storeContract, type StoreKnobs, type StoreUnderTest } from "../contract/store.ts";
 import { runTests } from "./contract-runner.ts";
 
 async function openLevel({ backlogMax }: StoreKnobs): Promise<StoreUnderTest> {
   const path = mkdtempSync(join(tmpdir(), "store-"));
   const open = (): Promise<Store> => openStore({ path, clock: systemClock, ...(backlogMax === undefined ? {} : { historyRevisionsMax: backlogMax }) });
-  let store = await open();
-  return {
-    get store() { return store; },
-    async reopen() {
-      await store.close();
-      return (store = await open());
-    },
-    async [Symbol.asyncDispose]() {
-      await store.close();
-      rmSync(path, { recursive: true });
-    },
-  };
+  return reopenable(await open(), open, () => rmSync(path, { recursive: true }));
 }
 
 storeContract("LevelDB", (knobs = {}) => openLevel(knobs));
