@@ -21,6 +21,8 @@ export interface AdmissionFacts {
   readonly allowedUnsafeSysctls: readonly string[];
   /** Conditions of the node that hold: MemoryPressure, DiskPressure, PIDPressure. */
   readonly pressures: readonly string[];
+  /** False: the runtime cannot keep a process to the groups its pod names. Undefined: it has not said. */
+  readonly strictGroups?: boolean | undefined;
 }
 
 const SAFE_SYSCTLS: readonly string[] = [
@@ -33,10 +35,11 @@ export interface Shortfall { readonly resource: string; readonly amount: number 
 
 /** Why the pod is refused; undefined: it is welcome. `resources` false: what it asks for is made room for. */
 export function refusalOf(facts: AdmissionFacts, { resources = true }: { readonly resources?: boolean } = {}): PodFailure | undefined {
-  const { pod, os } = facts;
-  if (pod.spec.os && pod.spec.os.name !== os) return refuse("PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS");
+  const { pod, os, strictGroups } = facts;
   const labelled = pod.metadata.labels?.["kubernetes.io/os"];
   if (labelled !== undefined && labelled !== os) return refuse("PodOSSelectorNodeLabelDoesNotMatch", "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label");
+  if (pod.spec.os && pod.spec.os.name !== os) return refuse("PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS");
+  if (strictGroups === false && pod.spec.securityContext?.supplementalGroupsPolicy === "Strict") return refuse("SupplementalGroupsPolicyNotSupported", "SupplementalGroupsPolicy=Strict is not supported in this node");
   return pressureRefusal(facts) ?? sysctlRefusal(facts) ?? (resources ? fitRefusal(facts) : undefined) ?? placeRefusal(facts);
 }
 

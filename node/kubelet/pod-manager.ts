@@ -37,6 +37,7 @@ interface Deps {
   readonly node: () => Pick<Node, "metadata" | "spec">;
   readonly allocatable: () => ResourceList;
   readonly pressures: () => readonly string[];
+  readonly strictGroups: () => boolean | undefined;
   /** Refuses whatever comes. */
   readonly shuttingDown?: (() => boolean) | undefined;
   readonly signal: AbortSignal;
@@ -153,8 +154,8 @@ export class PodManager {
     }
     if (this.#deps.shuttingDown?.()) return NOT_ADMITTED;
     const others = [...this.#workers.values()].filter((worker) => worker.uid !== uid && this.#counts(worker)).map((worker) => worker.granted);
-    const { node, allocatable, pressures, worker } = this.#deps;
-    const facts = { os: worker.context.machine.os, pod, others, node: node(), allocatable: allocatable(), pressures: pressures(), allowedUnsafeSysctls: worker.context.settings.allowedUnsafeSysctls };
+    const { node, allocatable, pressures, strictGroups, worker } = this.#deps;
+    const facts = { os: worker.context.machine.os, pod, others, node: node(), allocatable: allocatable(), pressures: pressures(), strictGroups: strictGroups(), allowedUnsafeSysctls: worker.context.settings.allowedUnsafeSysctls };
     const missing = isCriticalPod(pod) ? shortfalls(facts) : [];
     const refusal = refusalOf(facts, { resources: missing.length === 0 });
     if (refusal) return refusal;

@@ -39,6 +39,8 @@ export interface NodeAgent {
   runtimeName(): { readonly name?: string | undefined; readonly version?: string | undefined };
   /** What the runtime says its handler can do; undefined while it says nothing. */
   handlerFeatures(handler: string): RuntimeHandlerFeatures | undefined;
+  /** Whether the runtime can keep a process to the groups its pod names; undefined while it says nothing. */
+  strictGroups(): boolean | undefined;
 }
 
 const IMAGES_MS = 60_000;
@@ -81,6 +83,7 @@ export function nodeAgent(deps: Deps): NodeAgent {
     runtimeProblem: () => runtime.runtimeProblem(),
     runtimeName: () => ({ name: runtime.version?.runtime_name, version: runtime.version?.runtime_version }),
     handlerFeatures: (handler) => runtime.status?.runtime_handlers?.find(({ name = "" }) => name === handler)?.features,
+    strictGroups: () => runtime.status && (runtime.status.features?.supplemental_groups_policy ?? false),
     refresh: () => report.refresh(),
   };
 }

@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import type { Pod, PodSpec } from "../../core/api/gen/core.v1.ts";
+import { type AdmissionFacts, refusalOf } from "./admission.ts";
+
+const meta = (name: string, labels?: Record<string, string>) => ({ name, uid: name, resourceVersion: "", creationTimestamp: "", ...(labels ? { labels } : {}) });
+const pod = (name: string, spec: Partial<PodSpec> = {}, labels?: Record<string, string>): Pod => ({ apiVersion: "v1", kind: "Pod", metadata: { ...meta(name, labels), namespace: "d" }, spec: { containers: [{ name: "c" }], ...spec } });
+
+function refusal(pod: Pod, facts: Partial<AdmissionFacts> = {}): string | undefined {
+  const found = refusalOf({ os: "linux", pod, others: [], node: { metadata: meta("n"), spec: {} }, allocatable: { pods: "9" }, pressures: [], allowedUnsafeSysctls: [], ...facts });
+  return found && `${found.reason}: ${found.message}`;
+}
+
+test("groups are kept to where the runtime can, and a pod that insists on it does not run where it cannot", () => {
+  const strict = pod("a", { securityContext: { supplementalGroupsPolicy: "Strict" } });
+  expect([true, undefined].map((strictGroups) => refusal(strict, { strictGroups }))).toEqual([undefined, undefined]);
+  expect(refusal(strict, { strictGroups: false })).toBe("SupplementalGroupsPolicyNotSupported: Pod was rejected: SupplementalGroupsPolicy=Strict is not supported in this node");
+  expect(refusal(pod("b", { securityContext: { supplementalGroupsPolicy: "Merge" } }), { strictGroups: false })).toBeUndefined();
+});
+
+test("a label of another operating system is told before the field", () => {
+  expect(refusal(pod("a", { os: { name: "windows" } }, { "kubernetes.io/os": "windows" }))).toMatch(/^PodOSSelectorNodeLabelDoesNotMatch/);
+  expect(refusal(pod("a", { os: { name: "windows" } }))).toMatch(/^PodOSNotSupported/);
+});
